@@ -172,6 +172,7 @@ func TestLargeDocumentsPrintTheSame(t *testing.T) {
 // TestMemoryOfEarlierDocuments ends the process of a document for its memory. If the process printed another document
 // before, the document gets a new one, once; otherwise the memory is its own.
 func TestMemoryOfEarlierDocuments(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		before bool
 		kills  int

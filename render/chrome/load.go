@@ -33,6 +33,7 @@ type loadState struct {
 	reason    map[string]string
 	linked    []string // requests of style sheets
 	numbering bool     // constructs of paged media are rewritten, and page numbers set
+	shrunk    float64  // by what the document has to be shrunk to fit on its pages; 0 is not at all
 	troubles  troubles
 }
 

@@ -21,10 +21,9 @@ type FontSet interface {
 const mostShrunk = 1.5
 
 // lookScript returns the parts of a document's preview that are only known once it is rendered: the font lists of its
-// text, its unusual characters, the content past the right edge of the page, and relative links without a base URL.
-// Pages whose style sheets set a size are that wide, and the width cannot be queried. It samples a thousand texts.
-const lookScript = `({limit, loose}) => {
-  const out = {lists: [], characters: '', width: 0, name: '', links: []};
+// text, its unusual characters, and relative links without a base URL. It samples a thousand texts.
+const lookScript = `({loose}) => {
+  const out = {lists: [], characters: '', links: []};
   if (!document.body) return out;
   if (loose && document.baseURI.startsWith('about:')) {
     const links = new Set(), add = link => { if (link && !/^\s*([a-z][a-z0-9+.-]*:|#|$)/i.test(link) && links.size < 100) links.add(link.trim()); };
@@ -50,29 +49,6 @@ const lookScript = `({limit, loose}) => {
   });
   out.lists = [...lists].slice(0, 100);
   out.characters = [...characters].join('');
-  const root = document.scrollingElement || document.documentElement;
-  const hidden = e => /hidden|clip/.test(getComputedStyle(e).overflowX);
-  const sized = rules => [...rules].some(r => r instanceof CSSPageRule ? r.style.size : r.cssRules && sized(r.cssRules));
-  const pages = () => [...document.styleSheets].some(s => { try { return sized(s.cssRules); } catch { return false; } });
-  if (!limit || root.scrollWidth <= limit || hidden(document.documentElement) || hidden(document.body) || pages()) return out;
-  // Content that is entirely beyond the edge usually waits to slide in.
-  let found;
-  for (const e of document.body.querySelectorAll('*')) {
-    const box = e.getBoundingClientRect(), right = box.right + scrollX;
-    if (right > limit + 1 && box.left + scrollX < limit && box.height > 0 && e.checkVisibility({visibilityProperty: true, opacityProperty: true}) &&
-        (e.textContent.trim() || e.matches('img, svg, canvas, video, iframe') || e.querySelector('img, svg, canvas'))) {
-      if (!found || right > found.right + 1) found = {e, right};
-    }
-  }
-  for (const n of found ? [] : texts) {
-    const range = document.createRange();
-    range.selectNodeContents(n);
-    const box = range.getBoundingClientRect();
-    if (box.right + scrollX > limit + 1 && box.left + scrollX < limit && n.parentElement.checkVisibility()) { found = {e: n.parentElement, right: box.right + scrollX}; break; }
-  }
-  if (!found) return out;
-  out.width = Math.ceil(found.right);
-  out.name = found.e.localName + (found.e.id ? '#' + found.e.id : [...found.e.classList].slice(0, 2).map(c => '.' + c).join(''));
   return out;
 }`
 
@@ -104,9 +80,20 @@ const drawScript = `({lists = [], characters, apart}) => {
 type looked struct {
 	Lists      []string `json:"lists"`
 	Characters string   `json:"characters"`
-	Width      int      `json:"width"`
-	Name       string   `json:"name"`
 	Links      []string `json:"links"`
+}
+
+// clips reports whether the document may cut off content that the output should show. An image of the window shows a
+// part of the document by design.
+func (r *running) clips() bool {
+	switch {
+	case r.task.paper != nil:
+		limit := int(float64(r.task.emulated.viewport.Width) * mostShrunk)
+		return r.job.Lane == Once || mayClip(r.job.HTML) || mayOverflow(r.job.HTML, limit)
+	case r.task.whole || r.task.selector != "":
+		return r.job.Lane == Once || mayClip(r.job.HTML)
+	}
+	return false
 }
 
 // lookAround warns of fonts and characters that are missing, and of content that the page
@@ -116,13 +103,14 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 	for _, w := range r.job.Faults {
 		warn(p, w)
 	}
-	limit := 0
-	if r.task.step == StepPrint {
-		limit = int(float64(r.task.emulated.viewport.Width) * mostShrunk)
-	}
 	faces := r.pool.cfg.FontSet
-	if r.job.Lane == Once || mayLack(r.job.HTML, faces) || mayOverflow(r.job.HTML, limit) {
-		if err := r.lookAt(ctx, p, limit); err != nil {
+	if r.job.Lane == Once || mayLack(r.job.HTML, faces) {
+		if err := r.lookAt(ctx, p); err != nil {
+			return err
+		}
+	}
+	if r.clips() {
+		if err := r.clipped(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -140,25 +128,17 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 // LooseLink is the text of the warning about relative links in a document without assets.
 const LooseLink = "could not be loaded: HTML sent as text has no base URL. Send the file in assets, or use an absolute URL"
 
-// lookAt adds warnings about the rendered document, on pages that cut content wider than the limit, in CSS pixels;
-// 0 cuts nothing.
-func (r *running) lookAt(ctx context.Context, p *page, limit int) error {
+// lookAt adds warnings about the rendered document.
+func (r *running) lookAt(ctx context.Context, p *page) error {
 	var seen looked
 	args := struct {
-		Limit int  `json:"limit"`
 		Loose bool `json:"loose"`
-	}{limit, r.job.URL == "" && len(r.job.Assets) == 0 && !r.job.Offline}
+	}{r.job.URL == "" && len(r.job.Assets) == 0 && !r.job.Offline}
 	if err := p.eval(ctx, lookScript, args, &seen); err != nil {
 		return ignoreStale(ctx, err)
 	}
 	for _, link := range seen.Links {
 		warn(p, Warning{Code: ResourceFailed, URL: link, Message: LooseLink})
-	}
-	if seen.Width > 0 {
-		room := r.task.emulated.viewport.Width
-		warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
-			"%s extends to %d px and is cut off at the right edge: the page is %d px wide (%d at the smallest scale). "+
-				"Let it wrap, or use a larger format, landscape or a smaller scale", cut(seen.Name, maxFamily), seen.Width, room, limit)})
 	}
 	faces := r.pool.cfg.FontSet
 	if faces == nil {

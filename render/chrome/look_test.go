@@ -180,8 +180,8 @@ func TestOrdinaryDocumentsAreNotLookedAt(t *testing.T) {
 		if mayLack(html, faces) {
 			t.Errorf("%s is looked at for its typefaces", name)
 		}
-		if mayOverflow(html, 1224) {
-			t.Errorf("%s is looked at for its width", name)
+		if mayOverflow(html, 1224) || mayClip(html) {
+			t.Errorf("%s is looked at for what it cuts off", name)
 		}
 	}
 }

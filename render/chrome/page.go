@@ -407,12 +407,17 @@ func (p *page) await(ctx context.Context, ready func(*loadState) bool) error {
 // eval runs an asynchronous function expression in an isolated world, which the document's scripts cannot see or
 // break, and which works even if scripts are disabled. args is passed as its one argument.
 func (p *page) eval(ctx context.Context, fn string, args, result any) error {
+	return p.evalIn(ctx, p.frame, fn, args, result)
+}
+
+// evalIn is eval in one of the document's frames.
+func (p *page) evalIn(ctx context.Context, frame proto.PageFrameID, fn string, args, result any) error {
 	arg, err := json.Marshal(args)
 	if err != nil {
 		return err
 	}
 	var world proto.PageCreateIsolatedWorldResult
-	if err := p.call(ctx, proto.PageCreateIsolatedWorld{FrameID: p.frame, WorldName: "relaypdf"}, &world); err != nil {
+	if err := p.call(ctx, proto.PageCreateIsolatedWorld{FrameID: frame, WorldName: "relaypdf"}, &world); err != nil {
 		return err
 	}
 	var out struct {

@@ -100,7 +100,7 @@ const cssPerInch = 96
 
 // window returns the size of the window in which a document with script is loaded. It is the content area of the
 // paper, so that scripts measure and draw the same layout that is printed. Without script, the size matters only if
-// the text may be too wide for the paper.
+// the text may be cut off.
 func (o PDF) window(job Job) Viewport {
 	width, height := o.Width, o.Height
 	if o.Landscape {
@@ -108,7 +108,7 @@ func (o PDF) window(job Job) Viewport {
 	}
 	pixels := func(inches float64) int { return max(1, int(math.Round(inches*cssPerInch/o.Scale))) }
 	window := Viewport{Width: pixels(width - o.MarginLeft - o.MarginRight), Height: pixels(height - o.MarginTop - o.MarginBottom), Scale: 1}
-	if job.Lane == Inline && !mayOverflow(job.HTML, int(float64(window.Width)*mostShrunk)) {
+	if job.Lane == Inline && !mayClip(job.HTML) && !mayOverflow(job.HTML, int(float64(window.Width)*mostShrunk)) {
 		return Viewport{}
 	}
 	return window

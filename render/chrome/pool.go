@@ -236,6 +236,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		lazy:     true,
 		header:   opt.Header,
 		footer:   opt.Footer,
+		paper:    &opt,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || largePrint(job.HTML)
 			paged, err := pg.preparePaged(ctx, job, opt)
@@ -248,7 +249,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 					return err
 				}
 			}
-			printing := printer{page: pg, opt: opt, ranges: ranges, dir: p.home.spool, stream: stream}
+			printing := printer{page: pg, opt: opt.fitted(pg), ranges: ranges, dir: p.home.spool, stream: stream}
 			if paged == nil {
 				doc, err = printing.selection(ctx)
 			} else if doc, err = printing.paged(ctx, paged); err == nil {
@@ -290,8 +291,10 @@ func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, 
 			viewport:    opt.Viewport,
 			transparent: opt.OmitBackground && opt.Type != "jpeg",
 		},
-		lazy:   opt.FullPage,
-		images: true,
+		lazy:     opt.FullPage,
+		whole:    opt.FullPage && opt.Clip == nil,
+		selector: opt.Selector,
+		images:   true,
 		work: func(ctx context.Context, pg *page) (err error) {
 			img, err = pg.capture(ctx, opt, p.home.spool)
 			return err

@@ -15,6 +15,9 @@ type task struct {
 	images   bool // a photograph needs decoded images
 	header   string
 	footer   string // templates that are rendered outside of the document
+	paper    *PDF   // the settings of a print; nil for an image
+	whole    bool   // an image of the whole document
+	selector string // of the element that an image shows
 	work     func(ctx context.Context, p *page) error
 }
 
@@ -138,12 +141,7 @@ func (r *running) attempt(ctx context.Context) (err error) {
 	if errors.Is(err, errTargetCrashed) {
 		r.pool.count.crashes.Add(1)
 	}
-	if err != nil && v.overfilled() && (errors.Is(err, errTargetCrashed) || errors.Is(err, errConnClosed)) {
-		err = &HarmError{What: fmt.Sprintf("needed more than %d MiB of memory", r.pool.cfg.RendererBytes>>20)}
-		if used || v.sharedOverfilled() {
-			err = errors.Join(errWorn, err)
-		}
-	}
+	err = r.overfilled(err, v, used)
 
 	// Renderers that had to step back stay slow, and those that hold much would end the next document.
 	age := time.Since(v.began)
@@ -151,6 +149,19 @@ func (r *running) attempt(ctx context.Context) (err error) {
 	v.release(ctx, r.job.Account, pg, err == nil && age < slowAfter && !heavy)
 	if heavy {
 		v.closeIdle(r.job.Account)
+	}
+	return err
+}
+
+// overfilled returns the error of an attempt whose process was ended for its memory. Used means that the process had
+// served other documents before.
+func (r *running) overfilled(err error, v *visit, used bool) error {
+	if !v.overfilled() || !errors.Is(err, errTargetCrashed) && !errors.Is(err, errConnClosed) {
+		return err
+	}
+	err = &HarmError{What: fmt.Sprintf("needed more than %d MiB of memory", r.pool.cfg.RendererBytes>>20)}
+	if used || v.sharedOverfilled() {
+		return errors.Join(errWorn, err)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"image"
 	_ "image/jpeg" // DecodeConfig reads the size of Chromium's image.
 	_ "image/png"
@@ -106,25 +107,109 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	return Image{Body: body, Width: size.Width, Height: size.Height}, nil
 }
 
-// elementScript returns the position of the first element of a selector, in whole pixels, or null.
+// elementScript returns the position of the first element of a selector, in whole pixels, or null. If other elements cut
+// it, they are scrolled, or show all of their content.
 const elementScript = `async selector => {
-  const box = document.querySelector(selector)?.getBoundingClientRect();
-  if (!box || !(box.width > 0 && box.height > 0)) return null;
-  const x = Math.max(0, Math.floor(box.left + scrollX)), y = Math.max(0, Math.floor(box.top + scrollY));
-  return {x, y, width: Math.ceil(box.right + scrollX) - x, height: Math.ceil(box.bottom + scrollY) - y};
+  const e = document.querySelector(selector);
+  if (!e) return null;
+  const up = e => e.assignedSlot || e.parentElement || e.getRootNode().host;
+  const html = document.documentElement;
+  const cutting = () => {
+    const found = [], r = e.getBoundingClientRect();
+    for (let p = up(e), fixed = getComputedStyle(e).position; p && p !== html; p = up(p)) {
+      const s = getComputedStyle(p);
+      if (fixed === 'fixed' || fixed === 'absolute' && s.position === 'static') continue;
+      fixed = s.position;
+      const contained = /paint|strict|content/.test(s.contain);
+      const x = contained || s.overflowX !== 'visible', y = contained || s.overflowY !== 'visible';
+      const propagates = p === document.body && getComputedStyle(html).overflowX === 'visible' && getComputedStyle(html).overflowY === 'visible';
+      if (propagates || !x && !y) continue;
+      const c = p.getBoundingClientRect(), left = c.left + p.clientLeft, top = c.top + p.clientTop;
+      const wide = x && (r.left < left - 1 || r.right > left + p.clientWidth + 1), high = y && (r.top < top - 1 || r.bottom > top + p.clientHeight + 1);
+      if (wide || high) found.push({p, wide, high, fits: r.width <= p.clientWidth && r.height <= p.clientHeight});
+    }
+    return found;
+  };
+  let cut = cutting();
+  if (cut.length && cut.every(c => c.fits)) {
+    const x = scrollX, y = scrollY;
+    e.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
+    scrollTo({left: x, top: y, behavior: 'instant'});
+    cut = cutting();
+  }
+  for (let n = 0; cut.length && n < 20; n++) {
+    for (const {p, wide, high} of cut) {
+      const set = {overflow: 'visible', contain: 'none'};
+      if (high) Object.assign(set, {height: 'auto', 'max-height': 'none', 'min-height': 'auto'});
+      if (wide) Object.assign(set, {'max-width': 'none', 'min-width': 'auto'});
+      for (const name in set) p.style.setProperty(name, set[name], 'important');
+    }
+    cut = cutting();
+  }
+  let box = e.getBoundingClientRect(), moved = 0;
+  // Chromium captures nothing to the left of the window, where right-to-left content goes.
+  if (box.left + scrollX < 0 && getComputedStyle(up(e) || e).direction === 'rtl') {
+    const set = (e, name, value) => e.style.setProperty(name, value, 'important');
+    let by = Math.ceil(-(box.left + scrollX));
+    if (getComputedStyle(html).direction === 'rtl') {
+      by = html.scrollWidth - innerWidth;
+      set(document.body, 'direction', getComputedStyle(document.body).direction);
+      set(html, 'width', html.clientWidth + 'px');
+      set(html, 'direction', 'ltr');
+    }
+    set(html, 'margin-left', parseFloat(getComputedStyle(html).marginLeft) + by + 'px');
+    // The scroll position of a document whose direction changed is only known in the next frame.
+    moved = parseFloat(getComputedStyle(html).marginLeft) - html.getBoundingClientRect().left - scrollX;
+    box = e.getBoundingClientRect();
+  }
+  if (!(box.width > 0 && box.height > 0)) return null;
+  const left = box.left + scrollX + moved, x = Math.max(0, Math.floor(left)), y = Math.max(0, Math.floor(box.top + scrollY));
+  return {x, y, width: Math.ceil(left + box.width) - x, height: Math.ceil(box.bottom + scrollY) - y, cut: cut.length > 0};
 }`
 
 // element returns the area of the first element of a selector, which has been
 // waited for.
 func (p *page) element(ctx context.Context, selector string) (*Rect, error) {
-	var area *Rect
-	if err := p.eval(ctx, elementScript, selector, &area); err != nil {
+	var found *struct {
+		Rect
+		Cut bool
+	}
+	if err := p.eval(ctx, elementScript, selector, &found); err != nil {
 		return nil, err
 	}
-	if area == nil || area.Width < 1 || area.Height < 1 {
+	if found == nil || found.Width < 1 || found.Height < 1 {
 		return nil, ErrNoElement
 	}
-	return area, nil
+	if found.Cut {
+		warn(p, Warning{Code: ContentClipped, Message: cut(selector, maxFamily) + " is cut off by an element around it. Set overflow: visible and height: auto on that element"})
+	}
+	return &found.Rect, nil
+}
+
+// leftScript returns by how much a right-to-left document extends beyond the left edge of the window.
+const leftScript = `() => {
+  const root = document.scrollingElement || document.documentElement;
+  return getComputedStyle(document.documentElement).direction === 'rtl' ? Math.max(0, root.scrollWidth - innerWidth) : 0;
+}`
+
+// toRight moves a document that extends beyond the left edge of the window to the right: Chromium captures nothing
+// there. It returns by how much.
+func (p *page) toRight(ctx context.Context) (beyond float64, err error) {
+	if err := p.eval(ctx, leftScript, nil, &beyond); err != nil || beyond == 0 {
+		return 0, ignoreStale(ctx, err)
+	}
+	err = p.eval(ctx, shiftScript, shiftArgs{By: beyond, Turned: true, Fixed: true}, nil)
+	return beyond, ignoreStale(ctx, err)
+}
+
+// warnOutside warns of a part of a clip that is not on the page: it is empty, or left out of the image.
+func (p *page) warnOutside(clip, page Rect, name string) {
+	if clip.X >= page.X && clip.Y >= page.Y && clip.X+clip.Width <= page.X+page.Width && clip.Y+clip.Height <= page.Y+page.Height {
+		return
+	}
+	warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
+		"clip covers %g to %g px by %g to %g px, and the %s only %g to %g px by %g to %g px. Move the clip, or use a larger viewport",
+		clip.X, clip.X+clip.Width, clip.Y, clip.Y+clip.Height, name, page.X, page.X+page.Width, page.Y, page.Y+page.Height)})
 }
 
 // captureParams decides which area is photographed.
@@ -136,22 +221,12 @@ func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptu
 	if o.Quality > 0 && o.Type != "png" {
 		params.Quality = &o.Quality
 	}
-	area := o.Clip
-	if o.Selector != "" {
-		var err error
-		if area, err = p.element(ctx, o.Selector); err != nil {
-			return params, err
-		}
-		params.CaptureBeyondViewport = true
-	} else if area != nil && !params.CaptureBeyondViewport {
-		area = o.cutToView(*area)
+	area, err := p.area(ctx, o)
+	if err != nil {
+		return params, err
 	}
-	if area == nil && params.CaptureBeyondViewport {
-		var metrics proto.PageGetLayoutMetricsResult
-		if err := p.call(ctx, proto.PageGetLayoutMetrics{}, &metrics); err != nil {
-			return params, err
-		}
-		area = &Rect{Width: metrics.CSSContentSize.Width, Height: metrics.CSSContentSize.Height}
+	if o.Selector != "" {
+		params.CaptureBeyondViewport = true
 	}
 	if area == nil {
 		return params, nil
@@ -161,4 +236,38 @@ func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptu
 	}
 	params.Clip = &proto.PageViewport{X: area.X, Y: area.Y, Width: area.Width, Height: area.Height, Scale: 1}
 	return params, nil
+}
+
+// area returns the area that is photographed; nil is the window.
+func (p *page) area(ctx context.Context, o Screenshot) (*Rect, error) {
+	beyond := o.CaptureBeyondViewport || o.FullPage || o.Selector != ""
+	view := o.Viewport.withDefaults()
+	switch {
+	case o.Clip != nil && !beyond:
+		p.warnOutside(*o.Clip, Rect{Width: float64(view.Width), Height: float64(view.Height)}, "viewport")
+		return o.cutToView(*o.Clip), nil
+	case !beyond:
+		return nil, nil //nolint:nilnil // the window
+	}
+
+	if o.Selector != "" {
+		return p.element(ctx, o.Selector)
+	}
+	left, err := p.toRight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var metrics proto.PageGetLayoutMetricsResult
+	if err := p.call(ctx, proto.PageGetLayoutMetrics{}, &metrics); err != nil {
+		return nil, err
+	}
+	page := Rect{Width: metrics.CSSContentSize.Width, Height: metrics.CSSContentSize.Height}
+	if o.Clip == nil {
+		return &page, nil
+	}
+	page.X -= left
+	p.warnOutside(*o.Clip, page, "page")
+	clip := *o.Clip
+	clip.X += left
+	return &clip, nil
 }
