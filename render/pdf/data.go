@@ -149,7 +149,7 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 	// Flattening makes fields and comments part of the pages, but removes links.
 	flat := *doc
 	flat.name = "flat.pdf"
-	if flattenComments(ctx, doc, flat.name, "screen") == nil {
+	if _, err := flattenComments(ctx, doc, flat.name, "screen"); err == nil {
 		d.document = &flat
 	}
 	pages, err := d.describe(ctx, numbers)

@@ -75,7 +75,6 @@ type overlayPage struct {
 // Changes that an overlay causes.
 const (
 	unlinkedChange = "The links of the overlay are not in the result."
-	undrawnChange  = "The overlay has comments without an appearance, which are not in the result."
 	coveringText   = "Page numbers cover text on these pages: %s."
 	unclaimedText  = "The result does not claim %s, because the overlay does not conform to it."
 )
@@ -171,7 +170,7 @@ func (d *document) flatOverlay(ctx context.Context, input *overlayInput, made *C
 	for _, pair := range input.Pages {
 		used[pair.From] = true
 	}
-	linked, undrawn := false, false
+	linked := false
 	for i, page := range s.Pages {
 		if !used[i+1] {
 			continue
@@ -179,17 +178,16 @@ func (d *document) flatOverlay(ctx context.Context, input *overlayInput, made *C
 		entries := s.Dict(page.Object)
 		list, _ := s.Target(entries["/Annots"]).([]any)
 		linked = linked || slices.ContainsFunc(list, func(v any) bool { return s.Target(s.Entry(v)["/Subtype"]) == "/Link" })
-		undrawn = undrawn || s.undrawn(entries, s.paper(entries).box)
 	}
 	if linked {
 		made.Changes = append(made.Changes, unlinkedChange)
 	}
-	if undrawn {
-		made.Changes = append(made.Changes, undrawnChange)
-	}
 	input.Tagged, input.Overlay = s.Catalog()["/StructTreeRoot"] != nil, "overlay-flat.pdf"
-	claims = s.claims()
-	return claims, flattenComments(ctx, d, input.Overlay, "screen")
+	poorer, err := flattenComments(ctx, d, input.Overlay, "screen")
+	if len(poorer) > 0 {
+		made.Changes = append(made.Changes, fmt.Sprintf(poorerText, shortList(poorer)))
+	}
+	return s.claims(), err
 }
 
 // claims returns the standards that a document claims.

@@ -81,11 +81,18 @@ func settle(ctx context.Context, d *document) error {
 }
 
 // flattenComments writes a document in which comments and fields are part of their pages: those shown on screen, or
-// all. qpdf drops links in doing so: callers that need them set them aside before (see draw.js), or read them in
-// the document.
-func flattenComments(ctx context.Context, d *document, to, which string) error {
-	return d.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "generateAppearances": "", "objectStreams": "disable"})
+// all. It returns the names of fields that lose letters. qpdf drops links in doing so: callers that need them set them
+// aside before (see draw.js), or read them in the document.
+func flattenComments(ctx context.Context, d *document, to, which string) (poorer []string, err error) {
+	drawn, poorer, err := d.withAppearances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return poorer, drawn.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "objectStreams": "disable"})
 }
+
+// poorerText describes fields that lose letters.
+const poorerText = "Characters of these fields or comments are missing, because no installed font has them: %s."
 
 // finish makes a file of the job's folder its result: encrypted if the original is encrypted, and with its objects
 // in streams if those of the original are. The programs that change pages do not preserve this.

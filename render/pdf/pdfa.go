@@ -130,7 +130,7 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 		}
 	}
 	const first = "first.pdf"
-	if err := doc.writeTo(ctx, first, qpdfJob{"decrypt": "", "generateAppearances": "", "objectStreams": "disable"}); err != nil {
+	if err := doc.writeTo(ctx, first, qpdfJob{"decrypt": "", "objectStreams": "disable"}); err != nil {
 		return Changed{}, err
 	}
 	doc.name, doc.password = first, ""
@@ -139,6 +139,9 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 		return Changed{}, doc.damaged(err)
 	}
 	if err := checkPages(doc.pages); err != nil {
+		return Changed{}, err
+	}
+	if a.document, a.missing, err = doc.withAppearances(ctx); err != nil {
 		return Changed{}, err
 	}
 	if err := a.run(ctx); err != nil {
@@ -159,6 +162,7 @@ type archiver struct {
 	garbled    garbledText
 	replaced   characters // that readers found only because a font did not say what its codes mean
 	lost       bool       // XMP had more than is stored
+	missing    []string   // fields and comments with letters that no font has
 }
 
 func (a *archiver) run(ctx context.Context) error {
@@ -177,7 +181,7 @@ func (a *archiver) run(ctx context.Context) error {
 	a.about.override(a.args)
 	a.about.accessible = false // Ghostscript removes the structure
 	// Ghostscript mixes up the appearances of several comments, so they become part of pages here.
-	if err := flattenComments(ctx, &document{work: a.work, name: open}, flat, "all"); err != nil {
+	if _, err := flattenComments(ctx, &document{work: a.work, name: open}, flat, "all"); err != nil {
 		return err
 	}
 	if _, err := runScript[bool](ctx, a.document, "texts.js", []byte(drawScript+archiveFontsScript+archiveTextsScript), archiveInput{Input: flat, Output: told}); err != nil {
@@ -506,6 +510,7 @@ func (a *archiver) changes(encrypted bool) []string {
 	}
 	say(f.Hidden > 0, "Hidden comments and fields (%d) were removed.", f.Hidden)
 	say(f.Comments > 0, "Comments and drawings (%d) were flattened into their pages; their text remains as notes.", f.Comments)
+	say(len(a.missing) > 0, poorerText, shortList(a.missing))
 	say(f.Undrawn > 0, "Comments (%d) without an appearance are no longer visible.", f.Undrawn)
 	repairs := slices.Contains(f.Kinds, repaired)
 	kinds := slices.DeleteFunc(slices.Clone(f.Kinds), func(kind string) bool { return kind == repaired })

@@ -94,23 +94,13 @@ function annotations(page) {
 	page.put("Annots", left);
 }
 
-// draw makes pictures of the comments that have none, as their reader would have.
-function draw(number) {
-	var all = has(doc.findPage(number), "Annots"), lacking = [], n = 0, any = false;
+// undrawn counts the comments that have no appearance.
+function undrawn(number) {
+	var all = has(doc.findPage(number), "Annots");
 	if (!all || !all.isArray()) return;
 	for (var i = 0; i < all.length; i++) {
-		var a = all.get(i), kind = name(a.get("Subtype")), look = has(a, "AP");
-		if (kind === "Link" || kind === "Widget") continue;
-		lacking[n++] = !(look && look.isDictionary() && has(look, "N"));
-		any = any || lacking[n - 1];
-	}
-	if (!any) return;
-	var page = doc.loadPage(number), comments = page.getAnnotations();
-	for (i = 0; i < n; i++) if (lacking[i] && comments.length === n) comments[i].setContents(comments[i].getContents()); // has it drawn anew
-	page.update();
-	for (i = 0; i < all.length; i++) {
-		a = all.get(i);
-		if (name(a.get("Subtype")) !== "Link" && name(a.get("Subtype")) !== "Widget" && !has(a, "AP")) found.undrawn++;
+		var kind = name(all.get(i).get("Subtype"));
+		if (kind !== "Link" && kind !== "Widget" && !has(all.get(i), "AP")) found.undrawn++;
 	}
 }
 
@@ -162,7 +152,7 @@ act(root, "OpenAction");
 found.tagged = !!has(root, "StructTreeRoot");
 drop(root, ["Metadata", "StructTreeRoot", "MarkInfo", "OutputIntents", "AF", "Requirements", "Perms", "DSS", "Legal", "Collection", "PieceInfo", "SpiderInfo", "NeedsRendering", "Extensions"]);
 for (i = 0; i < doc.countPages(); i++) annotations(doc.findPage(i));
-for (i = 0; i < doc.countPages(); i++) draw(i);
+for (i = 0; i < doc.countPages(); i++) undrawn(i);
 for (i = 0; i < doc.countPages(); i++) aside(doc.findPage(i));
 for (i = 1; i < doc.countObjects(); i++) tidy(doc.newIndirect(i, 0).resolve(), 0);
 if (info && info.isDictionary()) each(info, function (key) { info.delete(key); });

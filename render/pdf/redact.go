@@ -84,9 +84,9 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 	if err := r.run(ctx); err != nil {
 		return Changed{}, err
 	}
-	var told Changed
+	told := Changed{Changes: r.flattened}
 	if len(r.pageImages) > 0 {
-		told.Changes = []string{"Pages with content other than text and images in a redacted area were converted to images without text: " + rangeText(r.pageImages) + "."}
+		told.Changes = append(told.Changes, "Pages with content other than text and images in a redacted area were converted to images without text: "+rangeText(r.pageImages)+".")
 	}
 	// Its objects are not packed into streams again: nothing may be rewritten after the
 	// check.
@@ -131,7 +131,8 @@ type redaction struct {
 
 	args       RedactArgs
 	secrets    secrets
-	pageImages []int // pages that have become some
+	pageImages []int    // pages that have become some
+	flattened  []string // sentences about fields and comments
 	// papers are the pages as they are shown, by number.
 	papers []paper
 	// touched lists the images with redacted areas, by their hashes, and gone the redacted places on pages.
@@ -201,9 +202,41 @@ const redactAsideScript = `for (var i = 0; i < doc.countPages(); i++) aside(doc.
 doc.save(args.output, "");
 print("true");`
 
+// countFlattened notes how many fields and comments are to become part of their pages.
+func (r *redaction) countFlattened(ctx context.Context) error {
+	s, err := r.readStructure(ctx)
+	if err != nil {
+		return err
+	}
+	fields, comments := 0, 0
+	for _, page := range s.Pages {
+		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
+		for _, item := range list {
+			switch s.Target(s.Entry(item)["/Subtype"]) {
+			case "/Widget":
+				fields++
+			case "/Link", "/Popup", nil:
+			default:
+				comments++
+			}
+		}
+	}
+
+	if fields > 0 {
+		r.flattened = append(r.flattened, fmt.Sprintf("Form fields (%d) were flattened into their pages, with their values.", fields))
+	}
+	if comments > 0 {
+		r.flattened = append(r.flattened, fmt.Sprintf("Comments and drawings (%d) were flattened into their pages.", comments))
+	}
+	return nil
+}
+
 // flattenPages makes comments and fields parts of their pages. Links stay links.
 func (r *redaction) flattenPages(ctx context.Context, to string) error {
 	const aside = "aside.pdf"
+	if err := r.countFlattened(ctx); err != nil {
+		return err
+	}
 	from := r.document
 	linked, err := contains(r.work.Path(r.name), "/Link")
 	if err == nil && !linked {
@@ -218,7 +251,11 @@ func (r *redaction) flattenPages(ctx context.Context, to string) error {
 		}
 		from = &document{work: r.work, name: aside}
 	}
-	return flattenComments(ctx, from, to, "all")
+	poorer, err := flattenComments(ctx, from, to, "all")
+	if len(poorer) > 0 {
+		r.flattened = append(r.flattened, fmt.Sprintf(poorerText, shortList(poorer)))
+	}
+	return err
 }
 
 // openInput are the arguments of the script that opens a document.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -58,7 +57,6 @@ func booklet(ctx context.Context, w *engine.Work, args BookletArgs) ([]byte, err
 const (
 	imagesInstead = ". Convert its pages to images and create a PDF from them"
 	refusedText   = "has pages that cannot be arranged on sheets" + imagesInstead
-	undrawnText   = "has comments without an appearance, which would be lost" + imagesInstead
 	lostText      = "has text that would be lost on the sheets" + imagesInstead
 )
 
@@ -73,6 +71,13 @@ func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(wid
 	selected, numbers, err := selectPages(ctx, doc, in.Pages)
 	if err != nil {
 		return err
+	}
+	selected, poorer, err := selected.withAppearances(ctx)
+	if err != nil {
+		return err
+	}
+	if len(poorer) > 0 {
+		return &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("fields without a font: %q", poorer)}
 	}
 	info, err := selected.trim(ctx)
 	if err != nil {
@@ -164,40 +169,17 @@ func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
 			return nil, d.fail(Damaged, fmt.Errorf("page %d cannot be read", i+1))
 		}
 		shown := s.paper(entries).box
-		if s.undrawn(entries, shown) {
-			return nil, &Error{Kind: NoSheets, Text: undrawnText, cause: fmt.Errorf("page %d", i+1)}
-		}
 		entries["/MediaBox"], entries["/CropBox"] = shown.array(), shown.array()
 		changes.Set(page.Object, entries)
 	}
 	return information(s.File), d.change(changes)
 }
 
-// drawnKinds lists the annotations that readers draw on a page even if the document has no appearance for them.
-var drawnKinds = []string{
-	"/FreeText", "/Highlight", "/Underline", "/StrikeOut", "/Squiggly", "/Square", "/Circle", "/Line", "/Polygon", "/PolyLine", "/Ink",
-}
-
-// undrawn reports whether the visible area of a page has annotations without an appearance, which only readers can
-// draw.
-func (s *structure) undrawn(page pdffile.Dict, shown box) bool {
-	list, _ := s.Target(page["/Annots"]).([]any)
-	return slices.ContainsFunc(list, func(annotation any) bool {
-		entries := s.Entry(annotation)
-		kind, _ := s.Target(entries["/Subtype"]).(string)
-		flags, _ := s.Target(entries["/F"]).(float64)
-		at, _ := s.box(entries["/Rect"])
-		_, seen := at.and(shown)
-		look := s.Target(s.Entry(entries["/AP"])["/N"])
-		return look == nil && seen && int(flags)&hidden == 0 && slices.Contains(drawnKinds, kind)
-	})
-}
-
 // plainPages writes a document with its annotations and fields drawn on the pages, each of which has one content
 // stream, and reads it.
 func plainPages(ctx context.Context, d *document) (*document, *structure, error) {
 	plain := &document{work: d.work, name: "plain.pdf"}
-	err := d.writeTo(ctx, plain.name, qpdfJob{"generateAppearances": "", "flattenAnnotations": "all", "coalesceContents": "", "objectStreams": "disable", "minVersion": "1.7"})
+	err := d.writeTo(ctx, plain.name, qpdfJob{"flattenAnnotations": "all", "coalesceContents": "", "objectStreams": "disable", "minVersion": "1.7"})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -290,8 +290,6 @@ func TestSheetsOfEncrypted(t *testing.T) {
 // TestSheetsRefuse names what cannot be put on sheets.
 func TestSheetsRefuse(t *testing.T) {
 	t.Parallel()
-	comment := three()
-	comment.Annots = map[int]string{0: "<< /Type /Annot /Subtype /FreeText /Rect [10 10 90 30] /Contents (Look here) /DA (/Helv 12 Tf) >>"}
 	broken := craft("q 99 0 0 99 9 9 cm /I Do Q")
 	broken.pages[0].resources = "/XObject << /I " + broken.stream("/Type /XObject /Subtype /Image /Width 2 /Height 2 /BitsPerComponent 8 /ColorSpace /DeviceGray /Filter /ASCIIHexDecode", "no digits>") + " >>"
 	for name, test := range map[string]struct {
@@ -301,7 +299,6 @@ func TestSheetsRefuse(t *testing.T) {
 	}{
 		"no PDF":  {[]byte("x"), NotPDF, ""},
 		"damaged": {[]byte("%PDF-1.7\nnothing"), Damaged, ""},
-		"comment": {comment.Write(), NoSheets, undrawnText},
 		"image":   {broken.write(), NoSheets, refusedText},
 	} {
 		if failed := fails(t, test.kind, NUpJob, a4(2), test.document); failed.Text != test.text {
@@ -314,9 +311,6 @@ func TestSheetsRefuse(t *testing.T) {
 	if failed := fails(t, BeyondEnd, NUpJob, beyond, numbered(3)); failed.Pages != 3 {
 		t.Errorf("%+v", failed)
 	}
-	// A comment that nobody sees is none.
-	comment.Annots[0] = strings.Replace(comment.Annots[0], "/Rect", "/F 2 /Rect", 1)
-	make1(t, NUpJob, a4(2), comment.Write())
 }
 
 // TestSheetsMissNoLetter compares what can be read before and after.

@@ -1,0 +1,493 @@
+package pdf
+
+import (
+	"context"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"relaypdf/render/pdffile"
+)
+
+// A document can leave it to its readers to draw its fields and comments. Programs that make them part of their pages
+// would lose them. So they get their appearances first: comments from MuPDF; whatever shows text, which may be of any
+// script, from pdftk, like the values that are filled in.
+
+//go:embed appearances.js
+var appearancesScript string
+
+// withAppearances returns a document that opens without a password, with an appearance of each visible field and
+// comment, and the names of those with letters that no installed font has. If nothing lacks one, it is the document
+// itself.
+func (d *document) withAppearances(ctx context.Context) (drawn *document, poorer []string, err error) {
+	s, err := d.readStructure(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	comments, fields := s.undrawn()
+	if !comments && len(fields) == 0 {
+		return d, nil, nil
+	}
+
+	copied := *d
+	drawn = &copied
+	drawn.name = strconv.Itoa(d.number) + "drawn-" + d.name
+	if comments {
+		const script = "appearances.js"
+		_, err = runScript[bool](ctx, d, script, []byte(drawScript+appearancesScript), openInput{Input: d.name, Output: drawn.name})
+	} else {
+		err = drawn.copyFrom(d)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if s, err = drawn.readStructure(ctx); err != nil {
+		return nil, nil, err
+	}
+	poorer, err = drawn.drawTexts(ctx, s)
+	return drawn, poorer, err
+}
+
+// copyFrom makes the document's file a copy of another's.
+func (d *document) copyFrom(other *document) error {
+	content, err := other.content()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(d.work.Path(d.name), content, 0o600); err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
+	return nil
+}
+
+// undrawn reports whether visible comments have no appearance, and returns the stand-ins of what shows text.
+func (s *structure) undrawn() (comments bool, texts []standIn) {
+	form := s.Entry(s.Catalog()["/AcroForm"])
+	for _, page := range s.Pages {
+		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
+		for i, item := range list {
+			a := &annotation{structure: s, form: form, page: page.Object, index: i, entries: s.Entry(item)}
+			if flags, _ := s.Target(a.entries["/F"]).(float64); int(flags)&pdffile.FlagHidden != 0 {
+				continue
+			}
+			if stand, ok := a.standIn(); ok {
+				texts = append(texts, stand)
+			}
+			kind := s.Target(a.entries["/Subtype"])
+			comments = comments || a.entries != nil && !a.drawn() && kind != "/Widget" && kind != "/Link" && kind != "/Popup"
+		}
+	}
+	return comments, texts
+}
+
+// annotation is a field's widget, or a comment.
+type annotation struct {
+	*structure
+
+	form    pdffile.Dict // of the document
+	page    string
+	index   int // on the page
+	entries pdffile.Dict
+}
+
+// drawn reports whether the annotation has an appearance.
+func (a *annotation) drawn() bool { return a.Target(a.Entry(a.entries["/AP"])["/N"]) != nil }
+
+// found returns an entry of the annotation, or of the closest field above it that has it.
+func (a *annotation) found(key string) any {
+	node := a.entries
+	for range pdffile.MaxDepth {
+		if v := a.Target(node[key]); v != nil {
+			return v
+		}
+		if node = a.Entry(node["/Parent"]); node == nil {
+			break
+		}
+	}
+	return nil
+}
+
+// text returns an entry of a field that is a string, a name, or a stream.
+func (a *annotation) text(key string) string {
+	node := a.entries
+	for range pdffile.MaxDepth {
+		if stream, ok := a.Stream(pdffile.Reference(node[key])); ok {
+			plain, err := a.Plain(stream)
+			if err != nil {
+				return ""
+			}
+			return pdffile.Text("b:" + hex.EncodeToString(plain))
+		}
+		if node[key] != nil {
+			return a.string(node[key])
+		}
+		if node = a.Entry(node["/Parent"]); node == nil {
+			break
+		}
+	}
+	return ""
+}
+
+// string returns the text of a string or a name.
+func (a *annotation) string(v any) string {
+	v = a.Target(v)
+	if name, ok := v.(string); ok && strings.HasPrefix(name, "/") {
+		return name[1:]
+	}
+	return pdffile.Text(v)
+}
+
+// fieldName returns the full name of a field.
+func (a *annotation) fieldName() string {
+	name := ""
+	for node, depth := a.entries, 0; node != nil && depth < pdffile.MaxDepth; node, depth = a.Entry(node["/Parent"]), depth+1 {
+		if part := pdffile.Text(a.Target(node["/T"])); part != "" {
+			name = strings.TrimSuffix(part+"."+name, ".")
+		}
+	}
+	return name
+}
+
+// standIn is a text field or a list that pdftk draws in place of an annotation, in a document of its own.
+type standIn struct {
+	*annotation
+
+	field pdffile.Dict
+	text  entry
+	// state is that of a checkbox or radio button, with its slash.
+	state string
+}
+
+// standIn returns what pdftk is to draw for an annotation that shows text; false if there is nothing to draw.
+func (a *annotation) standIn() (stand standIn, ok bool) {
+	kind, anew := a.Target(a.entries["/Subtype"]), a.Target(a.form["/NeedAppearances"]) == true
+	if a.entries == nil || kind != "/Widget" && kind != "/FreeText" || a.drawn() && !anew {
+		return stand, false
+	}
+	rect, sized := a.box(a.entries["/Rect"])
+	if !sized {
+		return stand, false
+	}
+	flags, _ := a.found("/Ff").(float64)
+	stand = standIn{annotation: a, text: entry{name: a.fieldName()}}
+	stand.field = pdffile.Dict{"/FT": "/Tx", "/Ff": int(flags) & (flagMultiline | flagPassword | flagComb), "/Rect": []any{0, 0, rect[2] - rect[0], rect[3] - rect[1]}}
+
+	switch field := a.found("/FT"); {
+	case kind == "/FreeText":
+		ok = !a.drawn() && stand.setComment()
+	case field == "/Tx":
+		stand.setText(a.text("/V"))
+		ok = true
+	case field == "/Ch":
+		stand.setChoice(int(flags))
+		ok = true
+	case field == "/Btn" && !a.drawn():
+		stand.setButton(int(flags))
+		ok = true
+	}
+	if !ok {
+		return stand, false
+	}
+
+	stand.setStyle(kind == "/FreeText")
+	framed := stand.field["/MK"] != nil
+	return stand, a.drawn() || framed || stand.text.drawn != ""
+}
+
+// Flags of text fields.
+const (
+	flagPassword = 1 << 13
+	flagComb     = 1 << 24
+)
+
+func (s *standIn) setText(text string) {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	text = strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return -1
+		}
+		return r
+	}, text)
+	s.text.values, s.text.drawn = []string{text}, text
+	if longest, ok := s.found("/MaxLen").(float64); ok {
+		s.field["/MaxLen"] = int(longest)
+	}
+	s.field["/Q"] = s.found("/Q")
+	if s.field["/Q"] == nil {
+		s.field["/Q"] = s.Target(s.form["/Q"])
+	}
+}
+
+// markupTags matches the tags of a comment's formatted text.
+var markupTags = regexp.MustCompile(`<[^>]*>`)
+
+// setComment sets the text of a comment on the page. It returns false if there is none.
+func (s *standIn) setComment() bool {
+	text := pdffile.Text(s.Target(s.entries["/Contents"]))
+	if text == "" {
+		text = markupTags.ReplaceAllString(s.annotation.text("/RC"), "")
+	}
+	s.field["/Ff"] = flagMultiline
+	s.setText(text)
+	return text != ""
+}
+
+// setChoice sets what a choice or a list shows: labels, not values.
+func (s *standIn) setChoice(flags int) {
+	var values, labels []string
+	options, _ := s.found("/Opt").([]any)
+	for _, option := range options {
+		value, label := s.string(option), s.string(option)
+		if pair, ok := s.Target(option).([]any); ok && len(pair) == 2 {
+			value, label = s.string(pair[0]), s.string(pair[1])
+		}
+		values, labels = append(values, value), append(labels, label)
+	}
+
+	chosen, several := s.found("/V").([]any)
+	if !several {
+		chosen = []any{s.found("/V")}
+	}
+	shown := []string{}
+	for _, item := range chosen {
+		text := s.string(item)
+		if i := slices.Index(values, text); i >= 0 {
+			text = labels[i]
+		}
+		shown = append(shown, text)
+	}
+
+	if flags&flagCombo != 0 {
+		s.setText(strings.Join(shown, ", "))
+		return
+	}
+	all := []any{}
+	for _, label := range labels {
+		all = append(all, "u:"+label)
+	}
+	s.field["/FT"], s.field["/Opt"], s.field["/Ff"] = "/Ch", all, flags&flagMultiSelect
+	if first, ok := s.found("/TI").(float64); ok {
+		s.field["/TI"] = int(first)
+	}
+	s.text.values, s.text.drawn = shown, strings.Join(labels, " ")
+}
+
+// buttonMarks are the letters of ZapfDingbats that readers mark buttons with.
+var buttonMarks = map[string]string{"4": "✔", "l": "●", "8": "✘", "5": "✕", "6": "✖", "u": "◆", "n": "■", "H": "★"} //nolint:gochecknoglobals // never changed
+
+// setButton sets the caption of a button, or the mark of one that is on.
+func (s *standIn) setButton(flags int) {
+	caption := s.string(s.Entry(s.entries["/MK"])["/CA"])
+	if flags&flagPushButton == 0 {
+		mark, usual := buttonMarks[caption], "4"
+		if flags&flagRadio != 0 {
+			usual = "l"
+		}
+		if caption == "" {
+			mark = buttonMarks[usual]
+		}
+		if mark == "" {
+			mark = caption
+		}
+		s.state, caption = "/Off", ""
+		state, _ := s.Target(s.entries["/AS"]).(string)
+		if state == "" && flags&flagRadio == 0 {
+			state, _ = s.found("/V").(string)
+		}
+		if strings.HasPrefix(state, "/") && state != "/Off" {
+			s.state, caption = state, mark
+		}
+	}
+	s.setText(caption)
+	s.field["/Q"] = 1
+}
+
+// setStyle sets the colours, the size of letters and the border.
+func (s *standIn) setStyle(comment bool) {
+	style, _ := s.found("/DA").(string)
+	if style == "" {
+		style, _ = s.Target(s.form["/DA"]).(string)
+	}
+	size, colour := fontStyle(style)
+	if comment && size == 0 {
+		const usual = 12
+		size = usual
+	}
+	s.field["/DA"] = defaultAppearance(size, colour)
+
+	look, of := pdffile.Dict{}, s.Entry(s.entries["/MK"])
+	for key, v := range map[string]any{"/BG": of["/BG"], "/BC": of["/BC"]} {
+		if parts, ok := s.plain(s.Target(v)).([]any); ok && len(parts) > 0 {
+			look[key] = parts
+		}
+	}
+	if comment {
+		look["/BC"] = colour
+		if parts, ok := s.plain(s.Target(s.entries["/C"])).([]any); ok && len(parts) > 0 {
+			look["/BG"] = parts
+		}
+	}
+	if turn, ok := s.Target(of["/R"]).(float64); ok {
+		look["/R"] = int(turn)
+	}
+	border := pdffile.Dict{}
+	for key, v := range s.Entry(s.entries["/BS"]) {
+		border[key] = s.Target(v)
+	}
+	if border["/W"] == 0.0 {
+		delete(look, "/BC")
+	}
+	if len(border) > 0 {
+		s.field["/BS"] = border
+	}
+	if look["/BC"] != nil || look["/BG"] != nil {
+		s.field["/MK"] = look
+	}
+}
+
+// fontStyle reads the size and the colour of text from a default appearance. A size of 0 is what fits.
+func fontStyle(appearance string) (size float64, colour []any) {
+	colour = []any{0.0}
+	raw, err := hex.DecodeString(strings.TrimPrefix(appearance, "b:"))
+	if err != nil {
+		return 0, colour
+	}
+	pdffile.ReadContent(raw, func(op pdffile.Operation) {
+		numbers := numbersOf(op.Operands)
+		switch {
+		case op.Operator == "Tf" && len(numbers) == 1:
+			size = max(0, numbers[0])
+		case len(numbers) == colourParts[op.Operator]:
+			colour = nil
+			for _, n := range numbers {
+				colour = append(colour, n)
+			}
+		}
+	})
+	return size, colour
+}
+
+// colourParts are the operators of colours with the numbers that they take: a gray, red, green and blue, or four inks.
+var colourParts = map[string]int{"g": 1, "rg": 3, "k": 4} //nolint:gochecknoglobals // never changed
+
+// defaultAppearance writes the size and the colour of text.
+func defaultAppearance(size float64, colour []any) string {
+	text := "/Helv " + number5(size) + " Tf"
+	for _, part := range floats(colour) {
+		text += " " + number5(part)
+	}
+	for operator, parts := range colourParts {
+		if parts == len(colour) {
+			text += " " + operator
+		}
+	}
+	return "b:" + hex.EncodeToString([]byte(text))
+}
+
+// drawTexts has pdftk draw the stand-ins of what lacks an appearance, and gives their appearances to it.
+func (d *document) drawTexts(ctx context.Context, s *structure) (poorer []string, err error) {
+	_, stands := s.undrawn()
+	if len(stands) == 0 {
+		return nil, nil
+	}
+	entries := make([]entry, len(stands))
+	for i := range stands {
+		entries[i] = stands[i].text
+		entries[i].name = strconv.Itoa(i)
+	}
+	missing, err := makeFont(ctx, d.work, entries)
+	if err != nil {
+		return nil, err
+	}
+	for i := range stands {
+		if _, lacks := missing[strconv.Itoa(i)]; lacks {
+			poorer = append(poorer, stands[i].text.name)
+		}
+	}
+
+	sheet := &document{work: d.work, name: "stand-ins.pdf"}
+	if err := os.WriteFile(d.work.Path(sheet.name), standInSheet(stands), 0o600); err != nil {
+		return nil, fmt.Errorf("stand-ins: %w", err)
+	}
+	if sheet.name, err = fillFields(ctx, sheet, entries, false); err != nil {
+		return nil, err
+	}
+	f, err := sheet.soundFile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return poorer, d.change(s.withDrawn(stands, f))
+}
+
+// standInSheet writes a form of one page that has the stand-ins as its fields, named by their numbers.
+func standInSheet(stands []standIn) []byte {
+	u, root := pdffile.NewDocument()
+	tree, page := u.Reserve(), u.Reserve()
+	fields := []any{}
+	for i, stand := range stands {
+		field := u.Reserve()
+		fields = append(fields, field)
+		stand.field["/Type"], stand.field["/Subtype"], stand.field["/F"] = "/Annot", "/Widget", pdffile.FlagPrint
+		stand.field["/T"], stand.field["/P"] = "u:"+strconv.Itoa(i), page
+		u.Set(field, stand.field)
+	}
+	const side = 14400
+	u.Set(page, pdffile.Dict{"/Type": "/Page", "/Parent": tree, "/MediaBox": []any{0, 0, side, side}, "/Resources": pdffile.Dict{}, "/Annots": fields})
+	u.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": []any{page}, "/Count": 1})
+	font := pdffile.Dict{"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica", "/Encoding": "/WinAnsiEncoding"}
+	form := pdffile.Dict{"/Fields": fields, "/DA": defaultAppearance(0, []any{0.0}), "/DR": pdffile.Dict{"/Font": pdffile.Dict{"/Helv": font}}}
+	u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": tree, "/AcroForm": form})
+	return u.Document(root)
+}
+
+// withDrawn returns the update that gives annotations the appearances of their stand-ins in a file.
+func (s *structure) withDrawn(stands []standIn, sheet *pdffile.File) *pdffile.Update {
+	looks := map[string]any{}
+	fields, _ := sheet.Target(sheet.Entry(sheet.Catalog()["/AcroForm"])["/Fields"]).([]any)
+	for _, field := range fields {
+		entries := sheet.Entry(field)
+		looks[pdffile.Text(sheet.Target(entries["/T"]))] = sheet.Entry(entries["/AP"])["/N"]
+	}
+
+	changes := s.NewUpdate()
+	graft := changes.NewGraft(sheet)
+	for i, stand := range stands {
+		look := graft.Copy(looks[strconv.Itoa(i)])
+		if look == nil {
+			continue
+		}
+		entries := pdffile.Without(stand.entries)
+		if stand.state != "" {
+			entries["/AS"], look = stand.state, pdffile.Dict{stand.state: look}
+		}
+		entries["/AP"] = pdffile.Dict{"/N": look}
+		stand.set(changes, entries)
+	}
+
+	catalog := pdffile.Without(s.Catalog())
+	if form := s.Entry(catalog["/AcroForm"]); form["/NeedAppearances"] != nil {
+		catalog["/AcroForm"] = pdffile.Without(form, "/NeedAppearances")
+		changes.Set(s.Root(), catalog)
+	}
+	return changes
+}
+
+// set gives the annotation its entries. One that is not an object of its own is in the list of its page.
+func (a *annotation) set(changes *pdffile.Update, entries pdffile.Dict) {
+	page, _ := changes.Value(a.page).(pdffile.Dict)
+	list, _ := a.Target(page["/Annots"]).([]any)
+	if ref := pdffile.Reference(list[a.index]); ref != "" {
+		changes.Set(ref, entries)
+		return
+	}
+	page, list = pdffile.Without(page), slices.Clone(list)
+	list[a.index] = entries
+	page["/Annots"] = list
+	changes.Set(a.page, page)
+}
