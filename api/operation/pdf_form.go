@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -53,15 +54,29 @@ func runFormFields(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Re
 func runFormFill(ctx context.Context, deps *Deps, in *FormFillInput) (schema.Result, error) {
 	values := make(map[string]any, len(in.Fields))
 	for name, value := range in.Fields {
-		if n, ok := value.(int64); ok {
-			value = strconv.FormatInt(n, 10) // a long number keeps its digits
-		}
-		values[name] = value
+		values[name] = withDigits(value)
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		filled, err := deps.Render.FillPDFForm(ctx, file, values, in.Flatten)
 		return pdfResult("filled")(filled, formFault(err))
 	})
+}
+
+// withDigits returns a value of a form with its numbers as texts, which keep their digits.
+func withDigits(value any) any {
+	switch v := value.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case json.Number:
+		return v.String()
+	case []any:
+		items := make([]any, 0, len(v))
+		for _, item := range v {
+			items = append(items, withDigits(item))
+		}
+		return items
+	}
+	return value
 }
 
 // formFault returns an error of filling with the fields of the request that caused it, if any.

@@ -3,6 +3,7 @@ package schema
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ const (
 // decoder reads one JSON text and checks it against a rule while it streams: it stores only the values that the
 // rule accepts. It refuses everything that JSON parsers disagree about: duplicate names, invalid UTF-8, lone
 // surrogates, trailing data, numbers beyond a double. Values are nil, bool, int64, float64, string, []any,
-// map[string]any and *Inline.
+// map[string]any and *Inline; in free-form data also json.Number, for a number that is no int64.
 type decoder struct {
 	*scan.Scanner
 
@@ -184,7 +185,7 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 		}
 		return d.text(whole, r, keep)
 	}
-	v, err := d.scalar(kind, c)
+	v, err := d.scalar(r, kind, c)
 	if err != nil || r.fits(v) {
 		return v, err
 	}
@@ -218,7 +219,7 @@ func kindOf(c byte) byte {
 	return 0
 }
 
-func (d *decoder) scalar(kind, c byte) (any, error) {
+func (d *decoder) scalar(r *rule, kind, c byte) (any, error) {
 	switch {
 	case kind == 'n':
 		return nil, d.Literal("null")
@@ -231,12 +232,15 @@ func (d *decoder) scalar(kind, c byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && (r != nil || string(text) != "-0") {
 		return n, nil
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || math.IsInf(f, 0) {
 		return nil, Faults{{Field: d.field(), Message: "must be a number within the range of a 64-bit float"}}
+	}
+	if r == nil {
+		return json.Number(text), nil // free-form data keeps its digits: 1.10 is not 1.1
 	}
 	return f, nil
 }

@@ -247,6 +247,54 @@ func TestDecoderMatchesReference(t *testing.T) {
 	}
 }
 
+// withDoubles returns a value with the numbers of free-form data as the plain reader has them.
+func withDoubles(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		object := map[string]any{}
+		for name, member := range v {
+			object[name] = withDoubles(member)
+		}
+		return object
+	case []any:
+		array := []any{}
+		for _, item := range v {
+			array = append(array, withDoubles(item))
+		}
+		return array
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n // -0
+		}
+		f, _ := v.Float64()
+		return f
+	}
+	return v
+}
+
+// TestFreeNumbersKeepTheirDigits: free-form data comes back as it was written, declared members as their values.
+func TestFreeNumbersKeepTheirDigits(t *testing.T) {
+	shape, err := NewShape[everyKind]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const numbers = `[1.10,100.00,12345678901234567890,9223372036854775807,1e-7,1E5,-0,-0.0,0.0000001,7,-7,0.25]`
+	for body, want := range map[string]string{
+		`{"free":{"a":` + numbers + `}}`:       `{"free":{"a":` + numbers + `}}`,
+		`{"free":{"b":{"c":` + numbers + `}}}`: `{"free":{"b":{"c":` + numbers + `}}}`,
+		`{"number":1.10}`:                      `{"number":1.1}`,
+	} {
+		bound, err := shape.bind(t.Context(), strings.NewReader(body), Files{}, nil)
+		if err != nil {
+			t.Errorf("%s: %v", body, err)
+			continue
+		}
+		if got, err := json.Marshal(bound.tree); err != nil || string(got) != want {
+			t.Errorf("%s is read as %s (%v)", body, got, err)
+		}
+	}
+}
+
 func compareWithReference(t *testing.T, shape *Shape[everyKind], compiled *validator.Schema, body string, from io.Reader) {
 	t.Helper()
 	want, taken := reference(t, shape.Schema, compiled, body)
@@ -259,7 +307,7 @@ func compareWithReference(t *testing.T, shape *Shape[everyKind], compiled *valid
 		t.Errorf("%q is taken as %v, and the reference refuses it", body, got.tree)
 	case !taken && (!errors.As(err, &faults) || len(faults) == 0):
 		t.Errorf("%q: %v is no list of faults", body, err)
-	case taken && !reflect.DeepEqual(got.tree, want):
+	case taken && !reflect.DeepEqual(withDoubles(got.tree), want):
 		t.Errorf("%q is read as %#v, want %#v", body, got.tree, want)
 	}
 }

@@ -150,6 +150,11 @@ func TestCells(t *testing.T) {
 	for cell, want := range map[string]string{
 		`<c r="B3"><v>19.989999999999998</v></c>`:             `19.99`,
 		`<c r="B3"><v>1.5E3</v></c>`:                          `1500`,
+		`<c r="B3"><v>12345678901234567890</v></c>`:           `12345678901234567890`,
+		`<c r="B3"><v>-9007199254740993</v></c>`:              `-9007199254740993`,
+		`<c r="B3"><v>9.9999999999999995E-8</v></c>`:          `0.0000001`,
+		`<c r="B3"><v>1E22</v></c>`:                           `10000000000000000000000`,
+		`<c r="B3" t="str"><v>1.10</v></c>`:                   `"1.10"`,
 		`<c r="B3"><v>1e300</v></c>`:                          `1e+300`,
 		`<c r="B3" s="1"><v>46353</v></c>`:                    `"2026-11-27"`,
 		`<c r="B3" s="3"><v>46353.4375</v></c>`:               `"2026-11-27T10:30:00"`,
@@ -173,6 +178,21 @@ func TestCells(t *testing.T) {
 	parts["xl/workbook.xml"] = strings.Replace(parts["xl/workbook.xml"], "<sheets>", `<workbookPr date1904="1"/><sheets>`, 1)
 	if got, err := read(t, archive(t, parts), records.Options{}); err != nil || got != `{"name":"00:00:00","v":"1904-01-02"}` {
 		t.Errorf("1904: got %s, %v", got, err)
+	}
+}
+
+// TestNumbersAreAsWritten: the digits of JSON and of tables reach the template.
+func TestNumbersAreAsWritten(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		`[{"a":1.10,"b":[100.00,{"c":12345678901234567890}],"d":1e-7}]`: `{"a":1.10,"b":[100.00,{"c":12345678901234567890}],"d":1e-7}`,
+		`{"a":0.50}`:                     `{"a":0.50}`,
+		"a,b,c,d\n12.00,1.10,007,1e-7\n": `{"a":"12.00","b":"1.10","c":"007","d":"1e-7"}`,
+		"a;b\n12,00;1.234,50\n":          `{"a":"12,00","b":"1.234,50"}`,
+	} {
+		if got, err := read(t, file, records.Options{}); err != nil || got != want {
+			t.Errorf("%s: got %s, %v; want %s", file, got, err, want)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -389,8 +390,14 @@ func (b *workbook) value(c cell) (any, error) {
 			return text, nil
 		}
 	}
+	if wholeNumber.MatchString(c.Value) {
+		return json.Number(c.Value), nil // with all its digits
+	}
 	return decimal(number), nil
 }
+
+// wholeNumber matches a whole number as JSON writes it.
+var wholeNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,40})$`)
 
 // parseNumber returns the number of a text; NaN if it is none.
 func parseNumber(text string) float64 {
@@ -403,11 +410,12 @@ func parseNumber(text string) float64 {
 
 // decimal returns a number with the 15 digits that spreadsheets show: they store 19.99 as 19.989999999999998.
 func decimal(number float64) json.Number {
+	const maxDigits = 40
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(number, 'g', 15, 64), 64)
-	if abs := math.Abs(short); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		return json.Number(strconv.FormatFloat(short, 'e', -1, 64))
+	if text := strconv.FormatFloat(short, 'f', -1, 64); len(text) <= maxDigits {
+		return json.Number(text)
 	}
-	return json.Number(strconv.FormatFloat(short, 'f', -1, 64))
+	return json.Number(strconv.FormatFloat(short, 'e', -1, 64))
 }
 
 // maxSerial is the number of the last day of the year 9999.

@@ -29,6 +29,10 @@ var layouts = []string{
 // without a time, and a time without a zone, are taken as they are written.
 func (f formatter) moment(v goja.Value) (time.Time, error) {
 	switch n := v.Export().(type) {
+	case numeral:
+		if ms, err := strconv.ParseFloat(string(n), 64); err == nil && math.Abs(ms) < 8.64e15 {
+			return time.UnixMilli(int64(ms)).In(f.zone), nil
+		}
 	case int64:
 		return time.UnixMilli(n).In(f.zone), nil
 	case float64:

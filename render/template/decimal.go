@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ var exact = apd.Context{
 // maxDigits is the maximum number of digits of a fraction.
 const maxDigits = 30
 
-var numeral = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$`)
+var numericText = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$`)
 
 // notNumber means that a value is not a number. Its text continues the helper's name.
 type notNumber struct{ value string }
@@ -36,6 +37,8 @@ func decimal(v goja.Value) (*apd.Decimal, error) {
 		return apd.New(0, 0), nil
 	}
 	switch n := v.Export().(type) {
+	case numeral:
+		return parseDecimal(string(n))
 	case int64:
 		return apd.New(n, 0), nil
 	case float64:
@@ -45,7 +48,7 @@ func decimal(v goja.Value) (*apd.Decimal, error) {
 		// The shortest text of this number is the text that was written.
 		return parseDecimal(strconv.FormatFloat(n, 'g', -1, 64))
 	case string:
-		if s := strings.TrimSpace(n); numeral.MatchString(s) && len(s) <= 100 {
+		if s := strings.TrimSpace(n); numericText.MatchString(s) && len(s) <= 100 {
 			return parseDecimal(s)
 		}
 	}
@@ -76,6 +79,8 @@ func describe(v goja.Value) string {
 		return strconv.Quote(n)
 	case bool, int64, float64:
 		return v.String()
+	case numeral:
+		return fmt.Sprintf("%.40s", string(n))
 	case nil:
 		return "nothing"
 	case []any:
@@ -85,24 +90,18 @@ func describe(v goja.Value) string {
 	}
 }
 
-// number gives a result back to the template: a number, or a text of digits
-// where JavaScript's numbers would lose some of them.
+// number gives a result back to the template, with all its digits unless it was rounded.
 func number(vm *goja.Runtime, d *apd.Decimal, rounded bool) goja.Value {
 	text := plain(d)
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return vm.ToValue(text)
+	f, same := printed(text)
+	if same {
+		return vm.ToValue(f)
 	}
-	if !rounded {
-		back, err := parseDecimal(strconv.FormatFloat(f, 'g', -1, 64))
-		if err != nil || back.Cmp(d) != 0 {
-			return vm.ToValue(text)
-		}
+
+	if f, err := strconv.ParseFloat(text, 64); rounded && err == nil {
+		return vm.ToValue(f)
 	}
-	if f == 0 {
-		return vm.ToValue(0) // no negative zero
-	}
-	return vm.ToValue(f)
+	return vm.ToValue(numeral(text))
 }
 
 // plain writes a decimal without an exponent and without trailing zeros.
@@ -128,11 +127,11 @@ var errOperands = errors.New("needs numbers")
 
 // arithmetic counts. Results that do not come out even are rounded.
 func arithmetic(vm *goja.Runtime, name string, values []goja.Value) (goja.Value, error) {
+	if name == "min" || name == "max" || name == "avg" {
+		values = slices.DeleteFunc(slices.Clone(values), missing)
+	}
 	operands := make([]*apd.Decimal, 0, len(values))
 	for _, v := range values {
-		if missing(v) && (name == "min" || name == "max" || name == "avg") {
-			continue
-		}
 		d, err := decimal(v)
 		if err != nil {
 			return nil, err
@@ -154,6 +153,13 @@ func arithmetic(vm *goja.Runtime, name string, values []goja.Value) (goja.Value,
 	result, rounded, err := fold(name, operands)
 	if err != nil {
 		return nil, err
+	}
+	if name == "min" || name == "max" {
+		// The number has the digits that it was written with.
+		chosen := values[slices.IndexFunc(operands, func(d *apd.Decimal) bool { return d.Cmp(result) == 0 })]
+		if _, ok := isNumeral(chosen); ok {
+			return chosen, nil
+		}
 	}
 	return number(vm, result, rounded), nil
 }
@@ -248,7 +254,7 @@ func equal(a, b goja.Value) bool {
 	}
 	_, textA := a.Export().(string)
 	_, textB := b.Export().(string)
-	return textA != textB && compare(a, b) == 0
+	return (!textA || !textB) && compare(a, b) == 0
 }
 
 // order is the order of sortBy, which any two values have: numbers by value

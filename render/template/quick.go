@@ -102,6 +102,9 @@ func (r *renders) escaper(call goja.FunctionCall) goja.Value {
 		if _, ok := call.Argument(0).(goja.String); ok {
 			return r.escape(call)
 		}
+		if text, ok := isNumeral(call.Argument(0)); ok {
+			return r.vm.ToValue(text)
+		}
 		return r.instead(slow, call)
 	})
 }

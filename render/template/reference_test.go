@@ -83,7 +83,7 @@ func agree(t *testing.T, items []reference) {
 const referenceData = `{"name":"Ada","html":"<b>&\"'` + "`" + `=</b>","zero":0,"one":1,"pi":3.14,"yes":true,"no":false,"nothing":null,"empty":"","list":["a","b","c"],"none":[],
 "people":[{"name":"Bob","age":30,"tags":["x","y"]},{"name":"Cy","age":40,"tags":[]},{"age":5}],
 "map":{"k1":"v1","k2":"v2","3":"three"},"deep":{"a":{"b":{"c":"end"}},"name":"inner"},"spaced key":"sk","dashed-key":"dk","nested":[[1,2],[3]],
-"order":{"lines":[{"sku":"A1","qty":2},{"sku":"B2","qty":1}],"customer":{"name":"Zed"}},"length":7,"first":"F","title":"T&T","constructor":"c","big":1e21,"small":1e-7,"minus":-0.5,"text":"line1\nline2","unicode":"日本語 ünï 🎉","key":"name","which":"row"}`
+"order":{"lines":[{"sku":"A1","qty":2},{"sku":"B2","qty":1}],"customer":{"name":"Zed"}},"length":7,"first":"F","title":"T&T","constructor":"c","big":1e+21,"small":1e-7,"minus":-0.5,"text":"line1\nline2","unicode":"日本語 ünï 🎉","key":"name","which":"row"}`
 
 var referencePartials = map[string]string{
 	"row": "[{{name}}]", "tree": "{{name}}{{#each children}}({{> tree}}){{/each}}", "block": "<{{> @partial-block}}>",

@@ -2,6 +2,7 @@ package template
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,11 +22,12 @@ type images map[string]string
 // renders is one render under way, in a realm that no other account uses.
 type renders struct {
 	realm
-	// fill is the realm's function (program's value, data as JSON, names of partials, strict) → document. empty
+	// fill is the realm's function (program's value, data, names of partials, strict) → document. empty
 	// is the function that drops the state of the latest document.
 	fill, empty goja.Callable
 	quick       map[string]quickHelper
-	count       int // of documents
+	numerals    map[string]goja.Value // of the document, by their texts
+	count       int                   // of documents
 
 	ctx     context.Context
 	call    *Call
@@ -45,7 +47,7 @@ func newRenders(quick map[string]quickHelper) (*renders, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &renders{realm: realm{vm: goja.New()}, quick: quick, seen: map[Missing]bool{}}
+	r := &renders{realm: realm{vm: goja.New()}, quick: quick, seen: map[Missing]bool{}, numerals: map[string]goja.Value{}}
 	hb, err := handlebars(r.vm, p.runtime)
 	if err != nil {
 		return nil, err
@@ -77,6 +79,7 @@ func (r *renders) forget() {
 	}
 	r.ctx, r.call, r.images, r.wanted, r.missing, r.cause = nil, nil, nil, nil, nil, nil
 	clear(r.seen)
+	clear(r.numerals)
 }
 
 // render fills a template. If it shows images that were not given, it returns their names instead of the document.
@@ -143,10 +146,11 @@ func (r *renders) program(source, partial string) (*goja.Program, error) {
 
 // run fills the template.
 func (r *renders) run(main *goja.Program) (string, error) {
-	data := string(r.call.Data)
-	if strings.TrimSpace(data) == "" {
-		data = "{}"
+	data, err := r.data(string(r.call.Data))
+	if err != nil {
+		return "", err
 	}
+
 	var partials []any
 	for _, name := range slices.Sorted(maps.Keys(r.call.Partials)) {
 		partials = append(partials, name)
@@ -157,7 +161,7 @@ func (r *renders) run(main *goja.Program) (string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.fill(goja.Undefined(), spec, r.vm.ToValue(data), r.vm.NewArray(partials...), r.vm.ToValue(r.call.Strict))
+		return r.fill(goja.Undefined(), spec, data, r.vm.NewArray(partials...), r.vm.ToValue(r.call.Strict))
 	})
 	if err != nil {
 		return "", thrown(err)
@@ -201,6 +205,8 @@ func (r *renders) host() *goja.Object {
 	set("markdown", r.markdown)
 	set("barcode", r.barcode)
 	set("image", r.image)
+	set("numeral", func(call goja.FunctionCall) goja.Value { return r.numeral(call.Argument(0).String()) })
+	set("mark", rand.Text())
 	return h
 }
 

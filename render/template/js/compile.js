@@ -4,6 +4,14 @@
   "use strict";
   const parser = Handlebars.Parser;
 
+  // A number of the template is compiled to its digits, which the parser does not keep.
+  let numbers = new Map();
+  const written = new WeakMap(); // of trees
+  Handlebars.Compiler.prototype.NumberLiteral = function ({ value, loc }) {
+    const text = numbers.get(`${loc.start.line}:${loc.start.column}`) ?? String(value);
+    this.opcode("pushLiteral", text === String(value) ? value : `numeral(${JSON.stringify(text)})`);
+  };
+
   // What the parser asks of a lexer.
   parser.lexer = {
     options: {},
@@ -16,6 +24,7 @@
       const i = this.at++;
       this.yytext = this.match = this.texts[i];
       this.yyleng = this.yytext.length;
+      if (this.kinds[i] === parser.symbols_.NUMBER) numbers.set(`${this.places[4 * i]}:${this.places[4 * i + 1]}`, this.yytext);
       this.yylineno = this.places[4 * i + 2] - 1;
       this.yylloc = {
         first_line: this.places[4 * i], first_column: this.places[4 * i + 1],
@@ -93,7 +102,10 @@
     // parse returns the tree, or the fault that keeps it from being one.
     parse(source) {
       try {
-        return { tree: Handlebars.parse(source) };
+        numbers = new Map();
+        const tree = Handlebars.parse(source);
+        written.set(tree, numbers);
+        return { tree };
       } catch (e) {
         return { fault: fault(e) };
       }
@@ -102,6 +114,7 @@
       try {
         if (strict) demand(tree, true);
         dataOnly(tree);
+        numbers = written.get(tree);
         return { code: Handlebars.precompile(tree, { strict }) };
       } catch (e) {
         return { fault: fault(e) };

@@ -7,7 +7,11 @@
   const { SafeString, createFrame } = Handlebars;
   const { isEmpty } = Handlebars.Utils;
   const own = (object, name) => Object.prototype.hasOwnProperty.call(Object(object), name);
-  const truthy = (value) => Boolean(value) && !isEmpty(value);
+  // A number that prints other digits than JavaScript's is a String object: see numeral.go.
+  const isNumeral = (value) => value instanceof String;
+  const plain = (value) => (isNumeral(value) ? Number(value) : value);
+  globalThis.numeral = host.numeral; // for the numbers of templates
+  const truthy = (value) => Boolean(plain(value)) && !isEmpty(value);
   const given = (value) => value !== undefined && value !== null;
 
   // fail ends the render with a fault of the template's, where the helper stands.
@@ -22,7 +26,7 @@
   const list = (value) => {
     if (!given(value) || value === false || value === "") return [];
     if (Array.isArray(value)) return value;
-    return typeof value === "object" && !(value instanceof SafeString) ? Object.keys(value).map((key) => value[key]) : [value];
+    return typeof value === "object" && !(value instanceof SafeString) && !isNumeral(value) ? Object.keys(value).map((key) => value[key]) : [value];
   };
   // pick follows a path of own fields.
   const pick = (value, path) => {
@@ -32,6 +36,11 @@
     }
     return value;
   };
+
+  // json is JSON.stringify with the digits of numerals, which are marked until the text is made.
+  const marked = new RegExp(`"${host.mark}([^"]*)"`, "g");
+  const json = (value, indent) =>
+    (JSON.stringify(value === undefined ? null : value, (_, v) => (isNumeral(v) ? host.mark + v : v), indent) || "null").replace(marked, "$1");
 
   // joined is a join that is bounded before it is made.
   const joined = (name, parts, between) => {
@@ -71,7 +80,7 @@
   const compare = (test) => (args) => test(host.compare(args[0], args[1]));
   const whole = (name, what, value, most, options) => {
     const n = Number(value);
-    if (!Number.isInteger(n) || n < 0 || n > most) fail(options, `${name}: ${what} must be a whole number from 0 to ${most}; got ${JSON.stringify(value) || "nothing"}`);
+    if (!Number.isInteger(n) || n < 0 || n > most) fail(options, `${name}: ${what} must be a whole number from 0 to ${most}; got ${given(value) ? json(value) : "nothing"}`);
     return n;
   };
   const tests = {
@@ -132,7 +141,7 @@
     json: ([value], options) => {
       const indent = options.hash.indent === undefined ? 0 : whole("json", "indent", options.hash.indent, 10, options);
       const escapes = { "<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029" };
-      return (JSON.stringify(value === undefined ? null : value, null, indent) || "null").replace(/[<>&\u2028\u2029]/g, (c) => escapes[c]);
+      return json(value, indent).replace(/[<>&\u2028\u2029]/g, (c) => escapes[c]);
     },
     markdown: ([value]) => new SafeString(host.markdown(text(value))),
     barcode: ([value, type], options) => {
@@ -148,16 +157,16 @@
     pageBreak: () => new SafeString('<div style="break-after:page"></div>'),
     toc: ([levels], options) => {
       const depth = given(levels) ? Number(levels) : 3;
-      if (!(depth >= 1 && depth <= 6 && Number.isInteger(depth))) fail(options, `toc: levels must be a whole number from 1 to 6; got ${JSON.stringify(levels)}`);
+      if (!(depth >= 1 && depth <= 6 && Number.isInteger(depth))) fail(options, `toc: levels must be a whole number from 1 to 6; got ${json(levels)}`);
       return new SafeString(host.contents(depth));
     },
     range: ([from, to, step], options) => {
       if (!given(to)) [from, to] = [1, from];
       const [a, b, by] = [Number(from), Number(to), given(step) ? Number(step) : Number(from) <= Number(to) ? 1 : -1];
-      if (![a, b, by].every(Number.isFinite) || by === 0 || (b - a) / by < 0) fail(options, `range: from, to and step must be numbers that lead from the first to the second; got ${JSON.stringify([from, to, step])}`);
+      if (![a, b, by].every(Number.isFinite) || by === 0 || (b - a) / by < 0) fail(options, `range: from, to and step must be numbers that lead from the first to the second; got ${json([from, to, step])}`);
       const n = Math.floor((b - a) / by + 1e-9) + 1;
       if (n > limits.items) host.limit(`range: ${n} numbers; the limit is ${limits.items}`);
-      return Array.from({ length: n }, (_, i) => a + i * by);
+      return Array.from({ length: n }, (_, i) => host.arithmetic("add", [a, host.arithmetic("multiply", [i, by])]));
     },
     times: ([n], options) => {
       const many = Number(n || 0);
@@ -168,7 +177,7 @@
       const groups = new Map();
       for (const item of list(items)) {
         const key = given(field) ? pick(item, field) : item;
-        const name = text(key);
+        const name = isNumeral(key) ? text(host.arithmetic("add", [key])) : text(key); // 1.10 is 1.1
         if (!groups.has(name)) groups.set(name, { key: given(key) ? key : "", items: [], count: 0 });
         const group = groups.get(name);
         group.items.push(item);
@@ -244,7 +253,11 @@
   for (const name of ["each", "if", "unless", "with", "lookup"]) {
     const original = Handlebars.helpers[name];
     register(name, function (args, options) {
-      if (name === "lookup") options.lookupProperty = property;
+      if (name === "lookup") {
+        options.lookupProperty = property;
+        if (Array.isArray(args[0]) && args.length > 1) args[1] = plain(args[1]);
+      }
+      if (args.length && name !== "with" && name !== "lookup") args[0] = plain(args[0]);
       return original.call(this, ...args, options);
     });
   }
@@ -260,11 +273,11 @@
   let data;
   let places;
   const place = (object) => {
-    if (object === null || typeof object !== "object") return undefined;
+    if (object === null || typeof object !== "object" || isNumeral(object)) return undefined;
     if (!places) {
       places = new Map();
       const visit = (value, path) => {
-        if (value === null || typeof value !== "object" || places.has(value)) return;
+        if (value === null || typeof value !== "object" || isNumeral(value) || places.has(value)) return;
         places.set(value, path);
         for (const key of Object.keys(value)) visit(value[key], Array.isArray(value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`);
       };
@@ -332,9 +345,9 @@
     return out;
   };
 
-  const fill = (spec, json, partials, collect) => {
+  const fill = (spec, given, partials, collect) => {
     strict = collect;
-    data = JSON.parse(json);
+    data = given;
     for (const name of partials) {
       Object.defineProperty(Handlebars.partials, name, { enumerable: true, configurable: true, writable: true, value: partial(name) });
     }
