@@ -47,6 +47,7 @@ var checkups = []checkup{
 	{name: "data folder", run: checkDataDir},
 	{name: "disk", run: checkDisk},
 	{name: "memory", run: checkMemory},
+	{name: "limits", run: checkLimits},
 	{name: "database", run: checkDatabase},
 	{name: "files", run: checkBlobs},
 	{name: "chromium", run: checkChromium},

@@ -26,6 +26,7 @@ import (
 	"relaypdf/render/egress"
 	"relaypdf/render/office"
 	"relaypdf/render/pdf"
+	"relaypdf/render/plan"
 	"relaypdf/render/template"
 	"relaypdf/store"
 	"relaypdf/web/docs"
@@ -112,6 +113,19 @@ func checkMemory(_ context.Context, config app.Config) []finding {
 		return doubtful("give the machine or the container 2 GiB or more", "%s", text)
 	}
 	return okay("%s", text)
+}
+
+// checkLimits compares the limits of files, processes and users with what the service needs.
+func checkLimits(_ context.Context, config app.Config) []finding {
+	p, _ := config.MemoryPlan()
+	var found []finding
+	for _, short := range p.Shortages(plan.FindLimits()) {
+		found = append(found, doubtful(short.Remedy, "%s", short.Message)...)
+	}
+	if len(found) == 0 {
+		return okay("enough for %d open files, and for %d processes and threads", plan.MinFiles, p.MinProcesses())
+	}
+	return found
 }
 
 // checkDatabase opens the database and verifies its ledger. It does not create a missing one.

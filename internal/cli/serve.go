@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"relaypdf/api"
 	"relaypdf/internal/app"
+	"relaypdf/render/plan"
 	"relaypdf/store"
 )
 
@@ -40,11 +42,21 @@ func newServeCommand() *cobra.Command {
 	return cmd
 }
 
+// warnOfLimits logs the limits of the machine that are too low. Later, a thread that cannot start fails a document, or
+// the start.
+func warnOfLimits(config app.Config, log *slog.Logger) {
+	p, _ := config.MemoryPlan()
+	for _, short := range p.Shortages(plan.FindLimits()) {
+		log.Warn("limit is too low", "limit", short.Name, "problem", short.Message, "remedy", short.Remedy)
+	}
+}
+
 func serve(ctx context.Context, config app.Config, dev bool, logs, out io.Writer) (err error) {
 	log := app.NewLogger(config, logs)
 	for _, warning := range config.Warnings {
 		log.Warn("setting", "warning", warning)
 	}
+	warnOfLimits(config, log)
 	config.Dev = dev && api.Loopback(config.BaseURL)
 	a, err := app.New(ctx, config, log, app.Hooks{})
 	if err != nil {

@@ -23,7 +23,7 @@ func memoryBelow(root string) (int64, string) {
 	if total <= 0 {
 		total, source = unknownMemory, "a guess: the kernel does not say"
 	}
-	if limit := groupLimit(root); limit > 0 && limit < total {
+	if limit := groupLimit(root, "memory", "memory.max", "memory.limit_in_bytes"); limit > 0 && limit < total {
 		return limit, "the control group's limit"
 	}
 	return total, source
@@ -46,8 +46,8 @@ func machineMemory(file string) int64 {
 }
 
 // groupLimit returns the least limit of the control groups that the process is in, which are nested; 0 if there is
-// none.
-func groupLimit(root string) (least int64) {
+// none. The limit has one name in the unified hierarchy, and another one below a controller.
+func groupLimit(root, controller, unified, other string) (least int64) {
 	file, err := os.Open(filepath.Join(root, "proc", "self", "cgroup"))
 	if err != nil {
 		return 0
@@ -58,11 +58,11 @@ func groupLimit(root string) (least int64) {
 		if len(parts) != 3 {
 			continue
 		}
-		mount, name := "sys/fs/cgroup", "memory.max"
+		mount, name := "sys/fs/cgroup", unified
 		switch {
 		case parts[1] == "": // the unified hierarchy
-		case strings.Contains(","+parts[1]+",", ",memory,"):
-			mount, name = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		case strings.Contains(","+parts[1]+",", ","+controller+","):
+			mount, name = "sys/fs/cgroup/"+controller, other
 		default:
 			continue
 		}
@@ -79,7 +79,7 @@ func groupLimit(root string) (least int64) {
 	return least
 }
 
-// readLimit reads a limit in bytes; 0 means none, which the kernel writes as "max", or a missing file.
+// readLimit reads a limit; 0 means none, which the kernel writes as "max", or a missing file.
 func readLimit(file string) int64 {
 	text, err := os.ReadFile(file)
 	if err != nil {
