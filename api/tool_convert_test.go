@@ -135,7 +135,7 @@ func TestConvertTakesFrontMatter(t *testing.T) {
 		{source("  pageRanges: \"2\"\n") + `,"options":{"pageRanges":"1"}}`, "", 612, 792, []string{"alpha", "beta"}},
 		{source(paper+"  pageRanges: 1-1\n  outline: true\n") + `,"to":"png"}`, "1", 0, 0, nil},
 		{source(paper) + `,"to":"docx"}`, "1", 0, 0, nil},
-		{source("  format A5\n") + `,"to":"html"}`, "", 0, 0, nil},
+		{source("  formulas: false\n") + `,"to":"html"}`, "", 0, 0, nil},
 	} {
 		got := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).OK(t)
 		if told := got.Header.Get("X-Service-Warnings"); told != test.warnings {
@@ -156,16 +156,18 @@ func TestConvertTakesFrontMatter(t *testing.T) {
 	if want := `"warnings":[{"code":"option_unused","message":"the front matter has options that do not apply to docx: format, landscape"}]`; !strings.Contains(told.Body, want) {
 		t.Errorf("got %s, want %s in it", told.Body, want)
 	}
+	s.Send(t, apitest.Request{Path: "/v1/convert", Body: source("  format: [\n") + `,"to":"html"}`}).Refused(t, apierror.InvalidRequest)
 	for options, message := range map[string]string{
-		"  papper: A4\n":      "papper is not a known field",
-		"  format A4\n":       "line 4 must be written as name: value",
-		"  format: B9\n":      `format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "B9"`,
-		"  pageRanges: 3-x\n": "pageRanges ",
-		"  margin:\n    top: 9in\n    bottom: 9in\n": "margin.bottom is too large",
+		"  papper: A4\n":      " options: papper is not a known field",
+		"  format A4\n":       ": line 4 has options that are not an object",
+		"  format: [\n":       ": line 4 is not valid YAML: ",
+		"  format: B9\n":      ` options: format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "B9"`,
+		"  pageRanges: 3-x\n": " options: pageRanges ",
+		"  margin:\n    top: 9in\n    bottom: 9in\n": " options: margin.bottom is too large",
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(options) + `}`}).Refused(t, apierror.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != "file" ||
-			!strings.HasPrefix(failure.Details[0].Message, "has invalid front matter options: "+message) {
+			!strings.HasPrefix(failure.Details[0].Message, "has invalid front matter"+message) {
 			t.Errorf("%q: details %+v, want %s", options, failure.Details, message)
 		}
 	}

@@ -44,6 +44,8 @@ type Conversion struct {
 	Markdown *MarkdownPrint
 	// AllowHTML has the meaning of Source.AllowHTML.
 	AllowHTML bool
+	// Formulas has the meaning of Source.Formulas.
+	Formulas *bool
 	// Assets are the files that HTML and Markdown refer to by relative links.
 	Assets []chrome.Asset
 	// Address is the URL that the document was fetched from, and the base of its relative links if there are no
@@ -232,7 +234,7 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 		return Converted{}, fmt.Errorf("read the source: %w", err)
 	}
 	how := MarkdownPrint{PDF: PDF{PrintBackground: true, PreferCSSPageSize: true}}
-	src := Source{Markdown: string(text), AllowHTML: c.AllowHTML}
+	src := Source{Markdown: string(text), AllowHTML: c.AllowHTML, Formulas: c.Formulas}
 	switch {
 	case source.Format == office.FormatHTML:
 		margin := convertMargin
@@ -398,7 +400,7 @@ func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Sou
 		if err != nil {
 			return made, fmt.Errorf("read the source: %w", err)
 		}
-		doc, err := a.convert(ctx, string(text), markup.MarkdownOptions{AllowHTML: c.AllowHTML}, a.render.timeout)
+		doc, err := a.convert(ctx, string(text), markup.MarkdownOptions{AllowHTML: c.AllowHTML, Formulas: c.Formulas}, a.render.timeout)
 		if err != nil {
 			return made, err
 		}

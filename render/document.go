@@ -26,6 +26,8 @@ type Source struct {
 	Markdown string
 	// AllowHTML retains the tags of Markdown that GitHub's tag filter escapes.
 	AllowHTML bool
+	// Formulas is false if Markdown has none. Nil means the choice of its front matter.
+	Formulas *bool
 	// Assets are the files that HTML and Markdown refer to by relative links. Index is the name of the HTML file
 	// among them.
 	Assets []chrome.Asset

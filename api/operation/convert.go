@@ -57,6 +57,7 @@ type ConvertOptions struct {
 	Changes     string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
 	Recalculate string  `json:"recalculate,omitempty" jsonschema:"enum=missing,enum=always,default=missing" jsonschema_description:"Formulas of a spreadsheet to calculate. missing: those without a stored result, or all if the file says that its results are outdated. always: all. A formula that cannot be calculated keeps its stored result, with a warning."`
 	TOC         bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
+	Formulas    *bool   `json:"formulas,omitempty" jsonschema:"default=true" jsonschema_description:"If false, dollar signs and the brackets of TeX in Markdown are text. If true, they are formulas."`
 	HTML        string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
 
 	StandardsOptions
@@ -166,8 +167,10 @@ func (in *ConvertInput) Validate() error {
 	checkPassword(&faults, "password", in.Password)
 	in.validate(&faults, in.noAssets())
 	in.Options.validate(&faults, in.Engine, in.target())
-	if in.Options.HTML != "" && (in.HTML != nil || in.Engine == engineWebKit) {
-		faults.Add("options.html", "applies to Markdown only; the source is HTML")
+	for name, given := range map[string]bool{"html": in.Options.HTML != "", "formulas": in.Options.Formulas != nil} {
+		if given && (in.HTML != nil || in.Engine == engineWebKit) {
+			faults.Add("options."+name, "applies to Markdown only; the source is HTML")
+		}
 	}
 	switch {
 	case in.Metadata != (Metadata{}) && in.target() != office.ToPDF:
@@ -220,7 +223,7 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, TestMark: deps.Test && !deps.Inner}
+	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, Formulas: in.Options.Formulas, TestMark: deps.Test && !deps.Inner}
 	conversion.Print.Metadata = in.Metadata.info()
 	conversion.Results = office.Results{Recalculate: officefile.Recalculation(in.Options.Recalculate)}
 	if in.HTML != nil {
@@ -257,6 +260,11 @@ func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Resul
 // warnings for options that have no effect on the target.
 func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.Warning, err error) {
 	about, unread := render.FrontMatterOf(c.Content, c.Name)
+	var faults schema.Faults
+	if invalidFrontMatter(&faults, in.field(""), unread) {
+		return nil, faults
+	}
+
 	names := slices.Sorted(maps.Keys(about.Options))
 	if c.To == office.ToPDF || c.To == office.ToPNG {
 		if c.Markdown, err = markdownPrint(in.field(""), about, unread); err != nil {
@@ -266,6 +274,7 @@ func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.W
 			return c.To == office.ToPDF || !slices.Contains([]string{"metadata", "outline", "tagged", "standards", "standardsStrict"}, name)
 		})
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "formulas" }) // applies to every target
 	if len(names) > 0 {
 		text := fmt.Sprintf("the front matter has options that do not apply to %s: %s", c.To, strings.Join(names, ", "))
 		unused = []chrome.Warning{chrome.Warning{Code: optionUnused, Message: text}.Bounded()}

@@ -20,9 +20,7 @@ var optionsRequest = sync.OnceValues(schema.NewRequest[PDFOptions])
 // takeFrontMatter applies the page options in the front matter of Markdown, unless the request has its own. about
 // and unread are the result of reading the front matter. Errors name the field of the Markdown.
 func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about markup.FrontMatter, unread error) error {
-	var line *markup.OptionsError
-	if errors.As(unread, &line) {
-		faults.Add(field, "has invalid front matter options: %s", line)
+	if invalidFrontMatter(faults, field, unread) {
 		return nil
 	}
 	if unread != nil || about.Options == nil {
@@ -59,6 +57,16 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 		}
 	}
 	return nil
+}
+
+// invalidFrontMatter adds the error of front matter that is not valid, and reports whether it is one.
+func invalidFrontMatter(faults *schema.Faults, field string, unread error) bool {
+	var line *markup.FrontMatterError
+	if !errors.As(unread, &line) {
+		return false
+	}
+	faults.Add(field, "has invalid front matter: %s", line)
+	return true
 }
 
 // markdownPrint returns the print settings of Markdown with that front matter, or nil if it has no options. Errors

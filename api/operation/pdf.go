@@ -41,6 +41,7 @@ type PDFOptions struct {
 	Metadata          Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
 	Tagged            bool     `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add the structure for screen readers. Large documents become much larger."`
 	Outline           bool     `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add bookmarks from the page's headings."`
+	Formulas          *bool    `json:"formulas,omitempty" jsonschema:"default=true" jsonschema_description:"If false, dollar signs and the brackets of TeX in Markdown are text. If true, they are formulas."`
 	HTML              string   `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
 
 	StandardsOptions
@@ -113,6 +114,16 @@ var formats = map[string]paper{
 // that every reader opens (14,400 units); below a tenth Chromium fails.
 var paperBounds = bounds{low: 0.1, high: 200}
 
+// refuseMarkdown refuses the options that only Markdown has.
+func (o *PDFOptions) refuseMarkdown(faults *schema.Faults) {
+	if o.HTML != "" {
+		faults.Add("options.html", "requires markdown")
+	}
+	if o.Formulas != nil {
+		faults.Add("options.formulas", "requires markdown")
+	}
+}
+
 // allowHTML is the value of options.html that switches GitHub's tag filter off.
 const allowHTML = "allow"
 
@@ -131,8 +142,8 @@ func (in *PDFInput) Validate() error {
 		if err := in.Options.takeFrontMatter(&faults, "markdown", about, unread); err != nil {
 			return err
 		}
-	} else if in.Options.HTML != "" {
-		faults.Add("options.html", "requires markdown")
+	} else {
+		in.Options.refuseMarkdown(&faults)
 	}
 	in.Options.check(&faults, in.URL != nil)
 	if f := in.Options.Facturx; f != nil {
@@ -241,7 +252,7 @@ func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error
 		}
 		settings.Standards, settings.Archival = archival(settings.Standards), true
 	}
-	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML}
+	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML, Formulas: in.Options.Formulas}
 	if in.TemplateID != nil {
 		var err error
 		if src.HTML, err = in.fill(ctx, deps, in.Options.TemplateOptions, &page); err != nil {

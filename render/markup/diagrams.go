@@ -24,6 +24,8 @@ var drawDiagrams string
 type diagrams struct {
 	found bool
 	place func(offset int) int // the line of an offset
+	// formulas is false if code blocks called math are code.
+	formulas bool
 }
 
 // diagram is the source of one.
@@ -62,7 +64,9 @@ func (d *diagrams) Transform(doc *ast.Document, reader text.Reader, _ parser.Con
 			d.found = true
 			fence.Parent().ReplaceChild(fence.Parent(), fence, &diagram{source: source, line: d.place(at)})
 		case "math":
-			fence.Parent().ReplaceChild(fence.Parent(), fence, &formulaBlock{formula: formula{tex: source, at: at, apart: true}})
+			if d.formulas {
+				fence.Parent().ReplaceChild(fence.Parent(), fence, &formulaBlock{formula: formula{tex: source, at: at, apart: true}})
+			}
 		}
 	}
 }

@@ -1,181 +1,300 @@
 package markup
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // FrontMatter holds the YAML in front of a Markdown document.
 type FrontMatter struct {
-	Title, Author, Description, Keywords string
+	Title, Author, Date, Description, Keywords, Lang string
 	// Options is the object below "options", whose members have not been checked; nil if there is none.
 	Options map[string]any
 }
 
-// FrontMatterHead is the number of bytes of a document that ReadFrontMatter reads.
-const FrontMatterHead = 2 * maxFrontMatter
+const (
+	// maxFrontMatter bounds the search for the end of the front matter in bytes.
+	maxFrontMatter = 64 << 10
+	// FrontMatterHead is the number of bytes of a document that ReadFrontMatter reads.
+	FrontMatterHead = 2 * maxFrontMatter
+	// maxYAMLDepth and maxYAMLValues bound the options, aliases resolved.
+	maxYAMLDepth  = 16
+	maxYAMLValues = 10_000
+)
 
-// ReadFrontMatter reads the front matter of Markdown, a bounded part of it in linear time. An error names the
-// option that cannot be read.
-func ReadFrontMatter(src string) (FrontMatter, error) {
-	block, _, found := frontMatter([]byte(strings.TrimPrefix(src[:min(len(src), FrontMatterHead)], "\ufeff")))
-	if !found {
-		return FrontMatter{}, nil
-	}
-	meta := scalars(block)
-	options, err := readOptions(string(block))
-	return FrontMatter{
-		Title: meta["title"], Author: meta["author"], Description: meta["description"], Keywords: meta["keywords"], Options: options,
-	}, err
-}
-
-// OptionsError is a line of the options that cannot be read.
-type OptionsError struct {
+// FrontMatterError is a line of front matter that cannot be read.
+type FrontMatterError struct {
 	Line    int // of the document, from 1
 	Problem string
 }
 
-func (e *OptionsError) Error() string { return fmt.Sprintf("line %d %s", e.Line, e.Problem) }
+func (e *FrontMatterError) Error() string { return fmt.Sprintf("line %d %s", e.Line, e.Problem) }
 
-// level is an object that is being read, and the indentation of its members.
-type level struct {
-	indent int // -1 until the first one
-	object map[string]any
+// ReadFrontMatter reads the front matter of Markdown, a bounded part of it. Its error is a *FrontMatterError.
+func ReadFrontMatter(src string) (FrontMatter, error) {
+	about, _, err := cutFrontMatter([]byte(strings.TrimPrefix(src[:min(len(src), FrontMatterHead)], "\ufeff")))
+	return about, err
 }
 
-// deepestOptions bounds objects in objects.
-const deepestOptions = 4
+// cutFrontMatter splits front matter off: a YAML object between a first line "---" and the next line "---" or "...".
+// A document that merely starts with a rule keeps it. So does one whose front matter cannot be read.
+func cutFrontMatter(src []byte) (FrontMatter, []byte, error) {
+	block, body, ok := frontMatter(src)
+	if !ok {
+		return FrontMatter{}, src, nil
+	}
 
-// readOptions reads the lines below "options:", each "name: value", an object's
-// members further in than its name. More of YAML is not understood.
-func readOptions(block string) (map[string]any, error) {
-	const lineOfBlock = 2 // the first line is ---
-	var levels []level
-	number := lineOfBlock - 1
-	for line := range strings.Lines(block) {
-		number++
-		line = strings.TrimRight(line, " \t\r\n")
-		text := strings.TrimLeft(line, " ")
-		indent := len(line) - len(text)
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		if indent == 0 {
-			if len(levels) > 0 {
-				break
-			}
-			if text == "options:" {
-				levels = []level{{-1, map[string]any{}}}
-			}
-			continue
-		}
-		if len(levels) == 0 {
-			continue // of something else
-		}
-		var problem string
-		if levels, problem = addOption(levels, indent, text); problem != "" {
-			return nil, &OptionsError{number, problem}
-		}
-	}
-	if len(levels) == 0 {
-		return nil, nil
-	}
-	return levels[0].object, nil
-}
-
-// addOption puts a line into the object of its indentation.
-func addOption(levels []level, indent int, text string) (_ []level, problem string) {
-	if last := &levels[len(levels)-1]; last.indent < 0 {
-		if len(levels) > 1 && indent <= levels[len(levels)-2].indent {
-			levels = levels[:len(levels)-1] // it has no members
-		} else {
-			last.indent = indent
-		}
-	}
-	for len(levels) > 1 && indent < levels[len(levels)-1].indent {
-		levels = levels[:len(levels)-1]
-	}
-	last := levels[len(levels)-1]
-	name, value, ok := strings.Cut(text, ":")
+	// With its first line, the block has the lines of the document.
+	var doc yaml.Node
+	err := yaml.Unmarshal(block, &doc)
+	keyed := startsWithKey(block)
 	switch {
-	case indent != last.indent:
-		return nil, "is not indented like the names above it"
-	case !ok || strings.ContainsAny(name, " \"'\t") || value != "" && value[0] != ' ':
-		return nil, "must be written as name: value"
-	case last.object[name] != nil:
-		return nil, "has the name " + name + " more than once"
+	case err != nil && keyed:
+		return FrontMatter{}, src, syntaxError(block, err)
+	case err != nil:
+		return FrontMatter{}, src, nil //nolint:nilerr // text between rules
+	case len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode:
+		return FrontMatter{}, src, nil
 	}
-	if strings.TrimSpace(value) == "" {
-		if len(levels) == deepestOptions {
-			return nil, "is nested too deeply"
+
+	about, known, err := readMembers(doc.Content[0])
+	switch {
+	case !known && !keyed:
+		return FrontMatter{}, src, nil // a sentence with a colon
+	case err != nil:
+		return FrontMatter{}, src, err
+	}
+	return about, body, nil
+}
+
+// frontMatter finds the block of lines that may be front matter, and what follows it.
+func frontMatter(src []byte) (block, body []byte, found bool) {
+	first, rest, ok := bytes.Cut(src, []byte("\n"))
+	if !ok || string(bytes.TrimRight(first, " \t\r")) != "---" {
+		return nil, nil, false
+	}
+
+	for at := 0; at < len(rest) && at < maxFrontMatter; {
+		line, _, more := bytes.Cut(rest[at:], []byte("\n"))
+		next := at + len(line)
+		if more {
+			next++
 		}
+		if end := string(bytes.TrimRight(line, " \t\r")); end == "---" || end == "..." {
+			return src[:len(src)-len(rest)+at], rest[next:], true
+		}
+		at = next
+	}
+	return nil, nil, false
+}
+
+// startsWithKey reports whether the first line that is neither blank nor a comment reads "key:" or "key: value". The
+// key is a word, or quoted.
+func startsWithKey(block []byte) bool {
+	_, block, _ = bytes.Cut(block, []byte("\n"))
+	for line := range bytes.Lines(block) {
+		line = bytes.TrimRight(line, " \t\r\n")
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		key, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok || len(key) == 0 || len(value) > 0 && value[0] != ' ' && value[0] != '\t' {
+			return false
+		}
+		if quote := key[0]; len(key) > 2 && (quote == '"' || quote == '\'') && key[len(key)-1] == quote {
+			return true
+		}
+		return bytes.IndexFunc(key, func(r rune) bool {
+			return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) < 0
+	}
+	return false
+}
+
+// yamlError is the text of a syntax error of the library.
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+
+func syntaxError(block []byte, err error) error {
+	found := yamlError.FindStringSubmatch(err.Error())
+	if found == nil {
+		return &FrontMatterError{1, "is not valid YAML"}
+	}
+	line, _ := strconv.Atoi(found[1])
+	return &FrontMatterError{errorLine(block, max(line, 1)), "is not valid YAML: " + found[2]}
+}
+
+// errorLine returns the line after the longest beginning of a block that is valid. The library names the line on which
+// the object around the error begins, which is the answer for large blocks.
+func errorLine(block []byte, otherwise int) int {
+	const maxBlock = 8 << 10
+	if len(block) > maxBlock {
+		return otherwise
+	}
+
+	for line := bytes.Count(block, []byte("\n")); line > 0; line-- {
+		block = block[:bytes.LastIndexByte(block, '\n')+1]
+		var doc yaml.Node
+		if yaml.Unmarshal(block, &doc) == nil {
+			return line + 1
+		}
+		block = block[:len(block)-1]
+	}
+	return otherwise
+}
+
+// readMembers reads the members that have a meaning here, and reports whether there are any.
+func readMembers(object *yaml.Node) (about FrontMatter, known bool, err error) {
+	texts := map[string]*string{
+		"title": &about.Title, "author": &about.Author, "date": &about.Date, "description": &about.Description,
+		"keywords": &about.Keywords, "lang": &about.Lang,
+	}
+	err = members(object, func(key, value *yaml.Node) error {
+		name := strings.ToLower(key.Value)
+		to := texts[name]
+		known = known || to != nil || name == "options"
+
+		var err error
+		switch {
+		case to != nil:
+			*to, err = textOf(name, value)
+		case name == "options":
+			about.Options, err = optionsOf(value)
+		}
+		return err
+	})
+	return about, known, err
+}
+
+// members calls each for the members of an object, whose names differ.
+func members(object *yaml.Node, each func(key, value *yaml.Node) error) error {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(object.Content); i += 2 {
+		key, value := object.Content[i], object.Content[i+1]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			return &FrontMatterError{key.Line, "has a name that is not text"}
+		case key.Tag == "!!merge":
+			return &FrontMatterError{key.Line, "has a merge (<<), which is not supported"}
+		case seen[key.Value]:
+			return &FrontMatterError{key.Line, fmt.Sprintf("has the name %.40s more than once", key.Value)}
+		}
+		seen[key.Value] = true
+		if err := each(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textOf returns a scalar as it is written, or the items of a list. An item may be an object with a name, as authors
+// are written for pandoc.
+func textOf(name string, value *yaml.Node) (string, error) {
+	value = resolved(value)
+	items := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		items = value.Content
+	}
+
+	var texts []string
+	for _, item := range items {
+		item = resolved(item)
+		if item.Kind == yaml.MappingNode && value.Kind == yaml.SequenceNode {
+			for i := 0; i+1 < len(item.Content); i += 2 {
+				if item.Content[i].Value == "name" {
+					item = resolved(item.Content[i+1])
+					break
+				}
+			}
+		}
+		if item.Kind != yaml.ScalarNode {
+			return "", &FrontMatterError{item.Line, fmt.Sprintf("has a %s that is neither text nor a list of texts", name)}
+		}
+		if text := strings.TrimSpace(item.Value); text != "" && item.Tag != "!!null" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, ", "), nil
+}
+
+func resolved(value *yaml.Node) *yaml.Node {
+	if value.Kind == yaml.AliasNode {
+		return value.Alias
+	}
+	return value
+}
+
+// optionsOf returns the object of options in the types of JSON.
+func optionsOf(value *yaml.Node) (map[string]any, error) {
+	reader := optionReader{left: maxYAMLValues}
+	options, err := reader.value(value, 0)
+	if err != nil || options == nil {
+		return nil, err
+	}
+	object, ok := options.(map[string]any)
+	if !ok {
+		return nil, &FrontMatterError{value.Line, "has options that are not an object"}
+	}
+	return object, nil
+}
+
+// optionReader reads a bounded number of values.
+type optionReader struct{ left int }
+
+func (r *optionReader) value(node *yaml.Node, depth int) (any, error) {
+	node = resolved(node)
+	if r.left--; r.left < 0 || depth > maxYAMLDepth {
+		return nil, &FrontMatterError{node.Line, "has options that are too large or nested too deeply"}
+	}
+
+	switch node.Kind {
+	case yaml.MappingNode:
 		object := map[string]any{}
-		last.object[name] = object
-		return append(levels, level{-1, object}), ""
+		err := members(node, func(key, value *yaml.Node) (err error) {
+			object[key.Value], err = r.value(value, depth+1)
+			return err
+		})
+		return object, err
+	case yaml.SequenceNode:
+		array := []any{}
+		for _, item := range node.Content {
+			value, err := r.value(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			array = append(array, value)
+		}
+		return array, nil
 	}
-	parsed, err := optionValue(value)
-	if err != nil {
-		return nil, err.Error()
-	}
-	last.object[name] = parsed
-	return levels, ""
+	return scalar(node)
 }
 
-// plainNumber is a number as JSON writes it.
-var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,15})?$`)
-
-// optionValue reads a word, a quoted text, a number, true or false, or a JSON array or object; an object on one
-// line may be YAML's.
-func optionValue(text string) (any, error) {
-	text = strings.TrimSpace(text)
+// scalar returns a text, number, boolean or null. Dates stay texts.
+func scalar(node *yaml.Node) (any, error) {
 	var value any
-	switch {
-	case text == "true" || text == "false":
-		return text == "true", nil
-	case plainNumber.MatchString(text):
-		return json.Number(text), nil
-	case text[0] == '"':
-		if unquoted, err := strconv.Unquote(text); err == nil {
-			return unquoted, nil
+	switch node.Tag {
+	case "!!str", "!!timestamp":
+		return node.Value, nil
+	case "!!null", "!!bool", "!!int", "!!float":
+		if err := node.Decode(&value); err != nil {
+			return nil, &FrontMatterError{node.Line, "has a value that cannot be read: " + fmt.Sprintf("%.40s", node.Value)}
 		}
-	case text[0] == '[' || text[0] == '{':
-		if err := json.Unmarshal([]byte(text), &value); err == nil {
-			return value, nil
-		}
-		if object, ok := flowObject(text); ok {
-			return object, nil
-		}
-		return nil, fmt.Errorf("must be valid JSON if it begins with %q. Alternatively, write each member on its own line", text[0])
+	default:
+		return nil, &FrontMatterError{node.Line, "has a value of the type " + fmt.Sprintf("%.40s", node.Tag) + ", which is not supported"}
 	}
-	if plain := plainScalar(text); plain != "" {
-		return plain, nil
-	}
-	return nil, fmt.Errorf("has an unsupported value. Quote it with \"")
-}
 
-// flowObject reads a YAML object on one line, without nested ones: {top: 20mm, left:
-// "1in"}.
-func flowObject(text string) (map[string]any, bool) {
-	inner, ok := strings.CutPrefix(text, "{")
-	inner, closed := strings.CutSuffix(inner, "}")
-	if !ok || !closed || strings.ContainsAny(inner, "[]{}") {
-		return nil, false
+	if _, isBool := value.(bool); isBool || value == nil {
+		return value, nil
 	}
-	object := map[string]any{}
-	for _, member := range strings.Split(inner, ",") {
-		name, value, ok := strings.Cut(member, ": ")
-		name = strings.Trim(strings.TrimSpace(name), `"`)
-		if !ok || name == "" || strings.ContainsAny(name, " \"'\t") || strings.TrimSpace(value) == "" || object[name] != nil {
-			return nil, false
-		}
-		parsed, err := optionValue(value)
-		if err != nil {
-			return nil, false
-		}
-		object[name] = parsed
+	text, err := json.Marshal(value)
+	if err != nil { // Infinity
+		return nil, &FrontMatterError{node.Line, "has a number without a finite value"}
 	}
-	return object, true
+	return json.Number(text), nil
 }

@@ -38,6 +38,8 @@ type MarkdownOptions struct {
 	Own Sides `json:"own"`
 	// AllowHTML keeps the tags that GitHub's tag filter makes text of.
 	AllowHTML bool `json:"allowHTML,omitempty"`
+	// Formulas is false if dollar signs and TeX's brackets are text. Nil means the front matter's options, else true.
+	Formulas *bool `json:"formulas,omitempty"`
 }
 
 // Sides is a choice among the four sides of a page.
@@ -52,20 +54,22 @@ type Sides struct {
 // lists, highlighted code, heading anchors, alerts, a table of contents at [TOC], formulas between dollars,
 // mermaid's diagrams) into a complete HTML document with a style sheet for print. HTML in the source passes
 // through, except the tags of GitHub's tag filter. Attributes such as onerror pass, so the result is as untrusted
-// as the source. YAML front matter is removed; its title, author, date, description, keywords and lang are used if
-// they are plain values.
+// as the source. YAML front matter is removed; its title, author, date, description, keywords and lang are used.
 //
 // Some short inputs take very long: run it in a process that can be killed. An error means that the converter
 // itself failed.
 func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
-	meta, body := cutFrontMatter(src)
+	meta, body, _ := cutFrontMatter(src) // of its error ReadFrontMatter has told the caller
 	above := bytes.Count(src[:len(src)-len(body)], []byte("\n"))
 	src = body
 	place := func(offset int) int { return above + bytes.Count(src[:min(offset, len(src))], []byte("\n")) + 1 }
-	formulas, drawings := &math{place: place}, &diagrams{place: place}
+	formulas, drawings := &math{place: place}, &diagrams{place: place, formulas: opt.hasFormulas(meta)}
 	filter := &tagFilter{place: place}
-	more := []goldmark.Extender{formulas, drawings}
+	more := []goldmark.Extender{drawings}
+	if drawings.formulas {
+		more = append(more, formulas)
+	}
 	if !opt.AllowHTML {
 		more = append(more, filter)
 	}
@@ -121,12 +125,21 @@ func newMarkdown(more ...goldmark.Extender) goldmark.Markdown {
 	)
 }
 
+// hasFormulas reports whether formulas are set.
+func (o MarkdownOptions) hasFormulas(meta FrontMatter) bool {
+	if o.Formulas != nil {
+		return *o.Formulas
+	}
+	on, chosen := meta.Options["formulas"].(bool)
+	return on || !chosen
+}
+
 var langTag = regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$`)
 
 // withDefaults fills the options that the caller left empty from the document.
-func (o MarkdownOptions) withDefaults(meta map[string]string, doc ast.Node, src []byte) MarkdownOptions {
+func (o MarkdownOptions) withDefaults(meta FrontMatter, doc ast.Node, src []byte) MarkdownOptions {
 	if o.Title == "" {
-		o.Title = meta["title"]
+		o.Title = meta.Title
 	}
 	if o.Title == "" {
 		o.Title = firstHeading(doc, src)
@@ -134,7 +147,7 @@ func (o MarkdownOptions) withDefaults(meta map[string]string, doc ast.Node, src 
 	if o.Title == "" {
 		o.Title = "Document"
 	}
-	for _, lang := range []string{o.Lang, meta["lang"], "en"} {
+	for _, lang := range []string{o.Lang, meta.Lang, "en"} {
 		if langTag.MatchString(lang) {
 			o.Lang = lang
 			break
@@ -144,12 +157,14 @@ func (o MarkdownOptions) withDefaults(meta map[string]string, doc ast.Node, src 
 }
 
 // writeHead writes everything up to the start of the body. All values from outside are escaped.
-func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta map[string]string, style string) {
+func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta FrontMatter, style string) {
 	fmt.Fprintf(out, "<!DOCTYPE html>\n<html lang=\"%s\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n",
 		opt.Lang, html.EscapeString(opt.Title))
-	for _, name := range []string{"author", "date", "description", "keywords"} {
-		if value := meta[name]; value != "" {
-			fmt.Fprintf(out, "<meta name=\"%s\" content=\"%s\">\n", name, html.EscapeString(value))
+	for _, about := range [][2]string{
+		{"author", meta.Author}, {"date", meta.Date}, {"description", meta.Description}, {"keywords", meta.Keywords},
+	} {
+		if about[1] != "" {
+			fmt.Fprintf(out, "<meta name=\"%s\" content=\"%s\">\n", about[0], html.EscapeString(about[1]))
 		}
 	}
 	fmt.Fprintf(out, "<style>\n%s%s%s</style>\n</head>\n<body>\n", style, pageRule(opt.Own), printStyle)
@@ -157,8 +172,8 @@ func writeHead(out *bytes.Buffer, opt MarkdownOptions, meta map[string]string, s
 
 // writeTitle begins a document that has a title in front of it, and no heading of
 // the first level that would be another.
-func writeTitle(out *bytes.Buffer, meta map[string]string, doc ast.Node) {
-	title := meta["title"]
+func writeTitle(out *bytes.Buffer, meta FrontMatter, doc ast.Node) {
+	title := meta.Title
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		if heading, ok := n.(*ast.Heading); ok && heading.Level == 1 {
 			return
@@ -169,8 +184,8 @@ func writeTitle(out *bytes.Buffer, meta map[string]string, doc ast.Node) {
 	}
 	fmt.Fprintf(out, "<header class=\"title\">\n<h1>%s</h1>\n", html.EscapeString(title))
 	var about []string
-	for _, name := range []string{"author", "date"} {
-		if value := meta[name]; value != "" {
+	for _, value := range []string{meta.Author, meta.Date} {
+		if value != "" {
 			about = append(about, html.EscapeString(value))
 		}
 	}

@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -81,28 +82,86 @@ func TestFrontMatter(t *testing.T) {
 	for _, test := range []struct{ name, src, title, body string }{
 		{"plain", "---\ntitle: A\n---\nb", "A", "b"},
 		{"ended by dots", "---\r\ntitle: A\r\n...\r\nb", "A", "b"},
-		{"comment", "---\n# c\n\ntitle: A # c\n---\nb", "A", "b"},
+		{"comments", "---\n# c\n\ntitle: A # c\n---\nb", "A", "b"},
 		{"single quotes", "---\ntitle: 'A'\n---\nb", "A", "b"},
-		{"nested key", "---\na:\n  title: A\n---\nb", "", "b"},
-		{"list", "---\ntitle: [A, 'B c']\n---\nb", "A, B c", "b"},
-		{"list of lists", "---\ntitle: [A, [B]]\n---\nb", "", "b"},
-		{"list below", "---\ntitle:\n  - A\n  - \"B\"\nauthor: c\n- d\n---\nb", "A, B", "b"},
-		{"list of something nested", "---\ntitle:\n  a:\n  - b\nc:\n- d\n---\nb", "", "b"},
-		{"block", "---\ntitle: |\n  A\n---\nb", "", "b"},
-		{"tag", "---\ntitle: !!python/object A\n---\nb", "", "b"},
-		{"anchor", "---\ntitle: &a A\n---\nb", "", "b"},
-		{"alias", "---\ntitle: *a\n---\nb", "", "b"},
-		{"broken quotes", "---\ntitle: \"A\" b\"\n---\nb", "", "b"},
-		{"rule", "---\n\nb\n\n---\nc", "", "---\n\nb\n\n---\nc"},
-		{"rule and prose", "---\nNote this: a\n---\nb", "", "---\nNote this: a\n---\nb"},
+		{"single quotes with one inside", "---\ntitle: 'It''s here'\n---\nb", "It's here", "b"},
+		{"double quotes with some inside", "---\ntitle: \"She said \\\"hi\\\"\"\n---\nb", `She said "hi"`, "b"},
+		{"an escape", "---\ntitle: \"Caf\\u00e9\"\n---\nb", "Café", "b"},
+		{"a folded block", "---\ntitle: >-\n  A long\n  title\n---\nb", "A long title", "b"},
+		{"a literal block", "---\ntitle: |\n  A\n  B\n---\nb", "A\nB", "b"},
+		{"a block with a rule", "---\ntitle: |\n  A\n  ---\n  B\n---\nb", "A\n---\nB", "b"},
+		{"several lines without quotes", "---\ntitle: A long\n  title\n---\nb", "A long title", "b"},
+		{"several lines in quotes", "---\ntitle: \"A long\n  title\"\n---\nb", "A long title", "b"},
+		{"a key in quotes", "---\n\"title\": A\n---\nb", "A", "b"},
+		{"an object on one line", "---\n{title: A, lang: de}\n---\nb", "A", "b"},
+		{"another spelling of the key", "---\nTitle: A\n---\nb", "A", "b"},
+		{"a colon and a hash", "---\ntitle: A:b #1\ntags: x\n---\nb", "A:b", "b"},
+		{"a nested key", "---\na:\n  title: A\n---\nb", "", "b"},
+		{"a list", "---\ntitle: [A, 'B, c']\n---\nb", "A, B, c", "b"},
+		{"a list below", "---\ntitle:\n  - A\n  - \"B\"\nauthor: c\n---\nb", "A, B", "b"},
+		{"a list below without indentation", "---\ntitle:\n- A\n- B\n---\nb", "A, B", "b"},
+		{"a list of named objects", "---\ntitle:\n- name: A\n  mail: x\n- B\n---\nb", "A, B", "b"},
+		{"a number", "---\ntitle: 1.10\n---\nb", "1.10", "b"},
+		{"a date", "---\ntitle: 2026-11-21\n---\nb", "2026-11-21", "b"},
+		{"a word that is a boolean", "---\ntitle: No\n---\nb", "No", "b"},
+		{"nothing", "---\ntitle:\nauthor: ~\n---\nb", "", "b"},
+		{"an alias", "---\na: &a A\ntitle: *a\n---\nb", "A", "b"},
+		{"a tag", "---\ntitle: !!str 12\n---\nb", "12", "b"},
+		{"blanks after the rules", "--- \ntitle: A\n---\t\nb", "A", "b"},
+		{"a second block", "---\ntitle: A\n---\n---\ntitle: B\n---\n", "A", "---\ntitle: B\n---\n"},
+		{"a known key after an odd one", "---\nlast changed: today\ntitle: A\n---\nb", "A", "b"},
+		{"ends at the end", "---\ntitle: A\n---", "A", ""},
+
+		{"a rule", "---\n\nb\n\n---\nc", "", "---\n\nb\n\n---\nc"},
+		{"a rule and a heading", "---\nA\n---\nc", "", "---\nA\n---\nc"},
+		{"a rule and a list", "---\n- a\n- b\n---\nc", "", "---\n- a\n- b\n---\nc"},
+		{"a rule and prose", "---\nNote this: a\n---\nb", "", "---\nNote this: a\n---\nb"},
+		{"a rule and prose that is no YAML", "---\nNote this: a: \"b\n---\nb", "", "---\nNote this: a: \"b\n---\nb"},
+		{"a rule and an address", "---\nhttps://a.example\n---\nb", "", "---\nhttps://a.example\n---\nb"},
+		{"two rules", "---\n---\nb", "", "---\n---\nb"},
 		{"not ended", "---\ntitle: A\nb", "", "---\ntitle: A\nb"},
 		{"not at the start", "\n---\ntitle: A\n---\nb", "", "\n---\ntitle: A\n---\nb"},
-		{"ends at the end", "---\ntitle: A\n---", "A", ""},
 		{"too long", "---\ntitle: A\n" + strings.Repeat("a: b\n", 20000) + "---\n", "", "---\ntitle: A\n" + strings.Repeat("a: b\n", 20000) + "---\n"},
 	} {
-		meta, body := cutFrontMatter([]byte(test.src))
-		if meta["title"] != test.title || string(body) != test.body {
-			t.Errorf("%s: got title %q and body %.40q, want %q and %.40q", test.name, meta["title"], body, test.title, test.body)
+		about, body, err := cutFrontMatter([]byte(test.src))
+		if err != nil || about.Title != test.title || string(body) != test.body {
+			t.Errorf("%s: got title %q and body %.40q (%v), want %q and %.40q", test.name, about.Title, body, err, test.title, test.body)
+		}
+	}
+}
+
+// TestInvalidFrontMatter expects the line of each error, and the whole document as its text.
+func TestInvalidFrontMatter(t *testing.T) {
+	for src, want := range map[string]string{
+		"title: \"A\" b\"":                           "line 2 is not valid YAML: did not find expected key",
+		"title: A: b":                                "line 2 is not valid YAML: mapping values are not allowed in this context",
+		"author: x\ntitle: [A":                       "line 3 is not valid YAML: did not find expected ',' or ']'",
+		"title: A\n\tb: c":                           "line 3 is not valid YAML: found a tab character that violates indentation",
+		"a:\n- b\n- c\nlang: de\n d: e\nf: g":        "line 6 is not valid YAML: mapping values are not allowed in this context",
+		"a: [b,\n  c]\nd: \"e\n  f\"\ntitle: 'it's'": "line 6 is not valid YAML: did not find expected key",
+		"author: x\ntitle: *a":                       "line 3 is not valid YAML: unknown anchor 'a' referenced",
+		"title: A\nlang: de\ntitle: B":               "line 4 has the name title more than once",
+		"title:\n  main: A":                          "line 3 has a title that is neither text nor a list of texts",
+		"title: [A, [B]]":                            "line 2 has a title that is neither text nor a list of texts",
+		"title: A\noptions: A4":                      "line 3 has options that are not an object",
+		"options:\n  format: A4\n  format: A5":       "line 4 has the name format more than once",
+		"options:\n  ? [a]\n  : b":                   "line 3 has a name that is not text",
+		"options:\n  scale: .inf":                    "line 3 has a number without a finite value",
+		"options:\n  scale: !x 1":                    "line 3 has a value of the type !x, which is not supported",
+		"a: &a {b: 1}\noptions:\n  <<: *a":           "line 4 has a merge (<<), which is not supported",
+		"options: &a\n  b: *a":                       "line 2 has options that are too large or nested too deeply",
+		"options: " + strings.Repeat("{a: ", 20) + strings.Repeat("}", 20): "line 2 has options that are too large or nested too deeply",
+		"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+			"options: {d: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]}": "line 2 has options that are too large or nested too deeply",
+	} {
+		src = "---\n" + src + "\n---\nb"
+		_, err := ReadFrontMatter(src)
+		var problem *FrontMatterError
+		if !errors.As(err, &problem) || err.Error() != want {
+			t.Errorf("%q: %v, want %s", src, err, want)
+		}
+		if doc, err := Markdown([]byte(src), MarkdownOptions{}); err != nil || !strings.Contains(string(doc.HTML), "b</") {
+			t.Errorf("%q: %v, %s", src, err, doc.HTML)
 		}
 	}
 }

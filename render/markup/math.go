@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dop251/goja"
 	"github.com/yuin/goldmark"
@@ -112,11 +114,14 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.N
 		fence = 2
 	}
 	before := block.PrecendingCharacter()
-	if before == '$' || fence == 1 && isWordRune(before) {
+	if before == '$' || fence == 1 && isWordRune(before) || pc.Get(undollared) == segment.Stop {
 		return nil
 	}
 	rest := line[fence:]
-	end := fenceAt(rest, "$$"[:fence])
+	end := dollarsAt(rest, fence)
+	if end < 0 && fence == 1 {
+		pc.Set(undollared, segment.Stop)
+	}
 	if end <= 0 {
 		return nil
 	}
@@ -124,7 +129,8 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.N
 	if fence == 1 && len(tex) > 2 && tex[0] == '`' && tex[end-1] == '`' {
 		tex = tex[1 : end-1]
 	}
-	if fence == 1 && (isBlank(tex[0]) || isBlank(tex[len(tex)-1]) || end+1 < len(rest) && isWordRune(rune(rest[end+1]))) {
+	after, _ := utf8.DecodeRune(rest[end+fence:])
+	if fence == 1 && (isBlank(tex[0]) || isBlank(tex[len(tex)-1]) || isWordRune(after) || money.Match(tex)) {
 		return nil
 	}
 	if len(bytes.TrimSpace(tex)) == 0 {
@@ -133,6 +139,51 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.N
 	whole := 2*fence + end
 	block.Advance(whole)
 	return &formula{tex: string(tex), at: segment.Start, apart: fence > 1, source: string(line[:whole])}
+}
+
+// money is text between two amounts, such as $5 or 7$, and text that begins with a closing bracket or ends with an
+// opening one, such as $5 ($).
+var money = regexp.MustCompile(`^[)}]|^\d[^\\^=_{}]*\s(?:[^\P{L}d]\pL|\pL{3,})\s[^\\^=_{}]*$|(?:^|[^\\])[({]$`)
+
+// undollared stores the end of the line that contains no further dollars outside of code, so that it is not searched
+// again from each of its dollars.
+var undollared = parser.NewContextKey()
+
+// dollarsAt returns the position of the dollars that end a formula, or -1. Those in code and after a backslash do not.
+func dollarsAt(text []byte, fence int) int {
+	for i := 0; i < len(text); {
+		switch {
+		case bytes.HasPrefix(text[i:], []byte("$$")[:fence]):
+			return i
+		case text[i] == '\\':
+			i += 2
+		case text[i] == '`':
+			ticks := len(text[i:]) - len(bytes.TrimLeft(text[i:], "`"))
+			i += ticks
+			if code := codeEnd(text[i:], ticks); code >= 0 {
+				i += code
+			}
+		default:
+			i++
+		}
+	}
+	return -1
+}
+
+// codeEnd returns the end of code that as many backticks close as have opened it, or -1.
+func codeEnd(text []byte, ticks int) int {
+	for at := 0; ; {
+		next := bytes.IndexByte(text[at:], '`')
+		if next < 0 {
+			return -1
+		}
+		at += next
+		run := len(text[at:]) - len(bytes.TrimLeft(text[at:], "`"))
+		at += run
+		if run == ticks {
+			return at
+		}
+	}
 }
 
 // prose is text between brackets that were escaped because they are none of Markdown.
@@ -178,9 +229,7 @@ func fenceAt(text []byte, fence string) int {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-func isWordRune(r rune) bool {
-	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-}
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // mathBlocks finds formulas that begin a line with $$ and end one so, or with \[ and \].
 type mathBlocks struct{}

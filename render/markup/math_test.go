@@ -30,6 +30,15 @@ func TestFormulas(t *testing.T) {
 		{"apart in a list between \\[ and \\]", "- \\[\n  x\n  \\]", "<li>\n<p class=\"formula\"><span class=\"katex-display\">"},
 		{"a wrong one between \\( and \\)", `x \(\frac{1\) y`, `<code class="fault">\(\frac{1\)</code>`},
 		{"a wrong one", "x $\\frac{1$ y", `<code class="fault">$\frac{1$</code>`},
+		{"beside code", "so $a$ and `$b$`", `</span></span></span> and <code>$b$</code>`},
+		{"with quotes of TeX", "so $\\text{``a'' b}$", `<p>so <span class="katex">`},
+		{"with differentials", "so $2 dx dy$ is", `<p>so <span class="katex">`},
+		{"with a number first", "so $2x + 3 = 7$ and $10^{-3}$", `<p>so <span class="katex">`},
+		{"with an escaped bracket last", "so $a\\{$ is", `<p>so <span class="katex">`},
+		{"an interval", "so $]0,1[$ is", `<p>so <span class="katex">`},
+		{"between brackets", "so ($a$) is", `<p>so (<span class="katex">`},
+		{"before punctuation", "so $a$-b, $c$.", `<p>so <span class="katex">`},
+		{"with an escaped dollar", `so $a\$b$ is`, `<p>so <span class="katex">`},
 		{"one that would load", `$\includegraphics{https://a.example/x.png}$`, `<span class="katex">`},
 	} {
 		if got := convert(t, test.src, MarkdownOptions{}); !strings.Contains(got, test.want) {
@@ -45,7 +54,7 @@ func TestFormulasWithoutEndsAreReadInLinearTime(t *testing.T) {
 	slow.Test(t)
 	const bytes = 1 << 20
 	for _, src := range []string{
-		strings.Repeat(`\(`, bytes/2), strings.Repeat(`]\(`, bytes/3) + `\)`, strings.Repeat(`\*`, bytes/2),
+		strings.Repeat("$` $`", bytes/5), strings.Repeat("$` `` ", bytes/6), strings.Repeat("$a ", bytes/3), strings.Repeat("$a `$` ", bytes/7), strings.Repeat(`\(`, bytes/2), strings.Repeat(`]\(`, bytes/3) + `\)`, strings.Repeat(`\*`, bytes/2),
 		strings.Repeat("\\[ x\n", bytes/5), strings.Repeat("\\[ x\n", bytes/5) + `\] y`, strings.Repeat("\\[ \\) x\n", bytes/8),
 	} {
 		if doc, err := Markdown([]byte(src), MarkdownOptions{}); err != nil || len(doc.Faults) > 0 {
@@ -57,7 +66,8 @@ func TestFormulasWithoutEndsAreReadInLinearTime(t *testing.T) {
 // Sums of money, variables and code are not formulas.
 func TestDollarsThatAreNoFormulas(t *testing.T) {
 	for _, src := range []string{
-		"costs $5 and $10", "from $5-$10", "US$5 or CA$7", "**$5** or **$6**", "$PATH and $HOME", "$HOME/$USER", `\$a\$`, "`$a$`",
+		"Pay $5/kg or 7 EUR/kg ($).", "$5 or 7$", "From $5 per kg, in total 100$.", "between $5 und bis zu 7$", "($) or (US$)", "dollars ($), euros [$] and {$}", "$) and $)", "$1,000 net (for $)",
+		"Set $FOO or `$`", "$A `b$` c", "`$`, $a and ``$``", "é$5 and 6$é", "costs $5 and $10", "from $5-$10", "US$5 or CA$7", "**$5** or **$6**", "$PATH and $HOME", "$HOME/$USER", `\$a\$`, "`$a$`",
 		"```\n$a$\n```", "a $ b $ c", "$20,000 and $30,000", "$$", "$$$$", "$$\n\nnot closed", "<b title=\"$a$\">x</b>", "$ a$", "[x]($a$)",
 		`\\(x\\)`, "`\\(x\\)`", "```\n\\(x\\)\n\\[\nx\n\\]\n```", "    \\[\n    x\n    \\]", `[x]\(y\)`, `[x](a\(b\))`, `\(see above\)`, `\(\)`, `\( \)`, `\(x`,
 		`\[1\]`, `\[edit\]`, `\[ \] to do`, `\[ \]`, `\[x^2\](a)`, `as \[he\] said`, "\\[sic\nor so\\]", "\\[\nx\n\ny\n\\]", "\\[\nx\n\\] and more",
@@ -65,6 +75,28 @@ func TestDollarsThatAreNoFormulas(t *testing.T) {
 		if got := convert(t, src, MarkdownOptions{}); strings.Contains(got, "katex") {
 			_, body, _ := strings.Cut(got, "<body>")
 			t.Errorf("%q has a formula: %s", src, body)
+		}
+	}
+}
+
+// TestFormulasSwitchedOff: the request's choice comes before that of the front matter, and no text is lost.
+func TestFormulasSwitchedOff(t *testing.T) {
+	const off, on = "---\noptions: {formulas: false}\n---\n", "---\noptions: {formulas: true}\n---\n"
+	for _, test := range []struct {
+		front  string
+		choice *bool
+		want   bool
+	}{
+		{"", nil, true}, {"", new(true), true}, {"", new(false), false}, {off, nil, false}, {off, new(true), true}, {on, nil, true}, {on, new(false), false},
+	} {
+		got := convert(t, test.front+"$a$ \\(b\\)\n\n$$\nc\n$$\n\n\\[\nd^2\n\\]\n\n```math\ne\n```\n", MarkdownOptions{Formulas: test.choice})
+		_, body, _ := strings.Cut(got, "<body>")
+		formulas := strings.Count(body, `class="katex"`)
+		if test.want && formulas != 5 || !test.want && formulas != 0 {
+			t.Errorf("%q, %v: %d formulas", test.front, test.choice, formulas)
+		}
+		if text := "<p>$a$ (b)</p>\n<p>$$\nc\n$$</p>\n<p>[\nd^2\n]</p>\n<pre"; !test.want && !strings.Contains(body, text) {
+			t.Errorf("%q, %v: no %q in %s", test.front, test.choice, text, body)
 		}
 	}
 }
