@@ -22,7 +22,15 @@ func TestUntaggedTextIsNamed(t *testing.T) {
 		`<p class=a data-x=Amount>x`:                     {`page 1, p.a::after "Amount"` + generated},
 		`<p style="break-after:page">x<p class=b id=i>y`: {`page 2, p#i::before "New \"offer\""` + generated},
 		`<p class=e>x`: {`page 1, p.e::after "Printed"` + generated},
-		`<iframe srcdoc="<p>In the frame</p>"></iframe>`:        {`page 1, iframe "In the frame"` + frame},
+		`<iframe srcdoc="<p>In the frame</p>"></iframe>`:            {`page 1, iframe "In the frame"` + frame},
+		`<div style="filter:drop-shadow(0 1px 2px red)">Text</div>`: nil,
+		`<div style="color:red;filter:grayscale(1)">Lost</div>`: {
+			`div: its filter grayscale(1) turns its text into an image, which cannot be searched, copied or redacted. Remove the filter in @media print, or apply it to images only`,
+			`div "Lost": The browser turns the text into an image because of its filter grayscale(1). Remove the filter in @media print, or apply it to images only.` + suffix,
+		},
+		`<div style="-webkit-text-stroke:1px red">Twice</div>`: {
+			`div "Twice": The browser writes the text twice because of its outline. Remove -webkit-text-stroke in @media print.` + suffix,
+		},
 		`<iframe srcdoc=""></iframe><p>x`:                       nil,
 		`<iframe hidden srcdoc="<p>In the frame</p>"></iframe>`: nil,
 	} {

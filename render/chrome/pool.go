@@ -243,11 +243,16 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 			if err != nil {
 				return err
 			}
-			var untagged []Untagged
+			untagged, err := pg.rasterized(ctx, job)
+			if err != nil {
+				return err
+			}
 			if opt.Untagged {
-				if untagged, err = pg.untagged(ctx, job); err != nil {
+				more, err := pg.untagged(ctx, job)
+				if err != nil {
 					return err
 				}
+				untagged = append(untagged, more...)
 			}
 			printing := printer{page: pg, opt: opt.fitted(pg), ranges: ranges, dir: p.home.spool, stream: stream}
 			if paged == nil {

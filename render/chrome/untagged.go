@@ -7,6 +7,8 @@ type Untagged struct {
 	Element string `json:"element"` // a selector
 	Text    string `json:"text"`    // empty if it is not known, or the content is not text
 	Frame   bool   `json:"frame"`   // the content of a frame; otherwise a style sheet generates the text
+	Problem string `json:"problem"` // another cause, and its remedy; empty for the ones above
+	Remedy  string `json:"remedy"`
 }
 
 // untaggedScript returns the frames that show something, and the texts with letters or digits that style sheets

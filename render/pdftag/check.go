@@ -92,6 +92,9 @@ func (d *document) checkUntagged() error {
 		if u.Frame {
 			f.Problem, f.Remedy = "Screen readers cannot read the content of a frame.", "Put the content into the document itself."
 		}
+		if u.Problem != "" {
+			f.Problem, f.Remedy = u.Problem, u.Remedy
+		}
 		text := unspaced(u.Text)
 		for page, all := range outside {
 			if text != "" && strings.Contains(all, text) {

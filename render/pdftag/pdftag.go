@@ -36,6 +36,8 @@ type Untagged struct {
 	Element string // a selector
 	Text    string // empty is unknown
 	Frame   bool   // the content of a frame; otherwise a style sheet generates the text
+	Problem string // another cause, and its remedy; empty for the ones above
+	Remedy  string
 }
 
 // Result is a document and what is known about it.
