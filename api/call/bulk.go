@@ -256,6 +256,9 @@ func recordText(index int, text string) string {
 
 // document runs the call of a record.
 func (b *bulk) document(ctx context.Context, index int) (schema.Result, error) {
+	if err := operation.RecordFault(b.records[index], index); err != nil {
+		return schema.Result{}, err
+	}
 	row := b.table.Lookup(b.in.Each())
 	call, err := row.Bind(ctx, bytes.NewReader(b.calls.Of(b.records[index])), b.paidCall.files)
 	if err != nil {

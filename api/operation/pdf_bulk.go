@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -110,7 +111,7 @@ func (in *BulkInput) Pin(ctx context.Context, deps *Deps, input map[string]any) 
 	return template.pin(ctx, deps, input, anyOption)
 }
 
-// Read returns the records, each of which is an object.
+// Read returns the records. Each is an object, or a record with a RecordFault.
 func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	if in.FileID == nil {
@@ -139,6 +140,15 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 	return list, errors.Join(err, file.Close())
 }
 
+// RecordFault returns why a record of a file cannot be read, or nil.
+func RecordFault(record json.RawMessage, index int) error {
+	var reason string
+	if json.Unmarshal(record, &reason) != nil {
+		return nil
+	}
+	return apierror.Invalid(fmt.Sprintf("records[%d]", index), "cannot be read: "+reason)
+}
+
 // bulkPrice returns the price of a bulk call and the number of its records.
 func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (each credit.Amount, count int, err error) {
 	each = deps.Prices[in.Each()]
@@ -154,8 +164,12 @@ func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (eac
 		return 0, 0, apierror.Invalid("output", "must be zip or files, because merging would break the signatures of the documents")
 	}
 	list, err := in.Read(ctx, deps)
-	if err == nil && deps.Render != nil {
-		_, err = in.Name(ctx, deps, list[0], 0, len(list), ".pdf")
+	if err != nil {
+		return each, 0, err
+	}
+	first := slices.IndexFunc(list, func(record json.RawMessage) bool { return RecordFault(record, 0) == nil })
+	if first >= 0 && deps.Render != nil {
+		_, err = in.Name(ctx, deps, list[first], first, len(list), ".pdf")
 	}
 	return each, len(list), err
 }

@@ -43,8 +43,9 @@ func (e *Error) Error() string { return e.Text }
 
 func fault(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// Read writes the records of a file to out, one JSON object per line, and returns how many there are. It tells the
-// formats apart by their content. Its errors are *Error and those of the file and of out.
+// Read writes the records of a file to out, one JSON object per line, and returns how many there are. The line of a
+// record that cannot be read is a JSON text with the reason. Read tells the formats apart by their content. Its errors
+// are *Error and those of the file and of out.
 func Read(file io.ReaderAt, size int64, out io.Writer, options Options) (count int, err error) {
 	w := &writer{out: bufio.NewWriterSize(out, 64<<10), flat: options.Flat}
 	in := bufio.NewReaderSize(io.NewSectionReader(file, 0, size), 64<<10)
@@ -159,6 +160,15 @@ func (w *writer) write(record []byte) error {
 	line.WriteByte('\n')
 	_, err := w.out.Write(line.Bytes())
 	return err
+}
+
+// fail writes the reason why a record cannot be read.
+func (w *writer) fail(reason string) error {
+	text, err := json.Marshal(reason)
+	if err != nil {
+		return err
+	}
+	return w.write(text)
 }
 
 // header holds the columns of a table: the path of each, or none for an empty one.

@@ -116,15 +116,19 @@ func archive(t testing.TB, parts map[string]string) string {
 
 // workbook returns the parts of a workbook with these rows, whose first sheet is hidden.
 func workbook(rows string) map[string]string {
+	const main = `xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"`
+	const relations = `xmlns="http://schemas.openxmlformats.org/package/2006/relationships"`
 	return map[string]string{
-		"xl/workbook.xml": `<workbook xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>
+		"_rels/.rels": `<Relationships ` + relations + `><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+		"xl/workbook.xml": `<workbook ` + main + ` xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>
 			<sheet name="Hidden" sheetId="1" state="hidden" r:id="rId1"/><sheet name="Data" sheetId="2" r:id="rId2"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/>
-			<Relationship Id="rId2" Target="/xl/worksheets/Sheet2.xml"/></Relationships>`,
-		"xl/styles.xml": `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="&quot;day&quot;\d0.00"/><numFmt numFmtId="165" formatCode="[$-407]d. mmm yyyy"/><numFmt numFmtId="166" formatCode="[hh]:mm"/></numFmts>
+		"xl/_rels/workbook.xml.rels": `<Relationships ` + relations + `><Relationship Id="rId1" Target="worksheets/sheet1.xml"/>
+			<Relationship Id="rId2" Target="/xl/worksheets/sheet2.xml"/></Relationships>`,
+		"xl/styles.xml": `<styleSheet ` + main + `><numFmts><numFmt numFmtId="164" formatCode="&quot;day&quot;\d0.00"/><numFmt numFmtId="165" formatCode="[$-407]d. mmm yyyy"/><numFmt numFmtId="166" formatCode="[hh]:mm"/></numFmts>
 			<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="166"/></cellXfs></styleSheet>`,
-		"xl/sharedStrings.xml":     `<sst><si><t>name</t></si><si><r><t>A</t></r><r><t>da</t></r></si></sst>`,
-		"xl/worksheets/sheet2.xml": `<worksheet><sheetData>` + rows + `</sheetData></worksheet>`,
+		"xl/sharedStrings.xml":     `<sst ` + main + `><si><t>name</t></si><si><r><t>A</t></r><r><t>da</t></r></si></sst>`,
+		"xl/worksheets/sheet1.xml": `<worksheet ` + main + `><sheetData/></worksheet>`,
+		"xl/worksheets/sheet2.xml": `<worksheet ` + main + `><sheetData>` + rows + `</sheetData></worksheet>`,
 	}
 }
 
@@ -166,13 +170,22 @@ func TestCells(t *testing.T) {
 		`<c r="B3" s="99"><v>7</v></c>`:                       `7`,
 		`<c r="B3" t="b"><v>1</v></c>`:                        `true`,
 		`<c r="B3" t="str"><f>A1&amp;"x"</f><v>&lt;x</v></c>`: `"\u003cx"`,
-		`<c r="B3" t="e"><v>#N/A</v></c>`:                     `"#N/A"`,
+		`<c r="B3"><f>1+2</f></c>`:                            `3`,
+		`<c r="B3"><f>SUM(1,2.5)</f><v></v></c>`:              `3.5`,
+		`<c r="B3"><f>UPPER(A3)&amp;"!"</f><v/></c>`:          `"ADA!"`,
+		`<c r="B3"><f>1&gt;0</f></c>`:                         `true`,
+		`<c r="B3" s="1"><f>DATE(2026,11,27)</f></c>`:         `"2026-11-27"`,
+		`<c r="B3"><f>1+2</f><v>7</v></c>`:                    `7`,
+		`<c r="B3" t="str"><f>""</f><v></v></c>`:              `""`,
 		`<c r="B3"/>`:                                         `""`,
 	} {
 		got, err := read(t, sheet(t, `<row r="1"/>`+title+`<row r="3"><c r="A3" t="s"><v>1</v></c>`+cell+`</row><row r="4"/>`), records.Options{})
 		if want := `{"name":"Ada","v":` + want + `}`; err != nil || got != want {
 			t.Errorf("%s: got %s, %v; want %s", cell, got, err, want)
 		}
+	}
+	if got, err := read(t, sheet(t, title+`<row r="3"><c/><c><v>2</v></c></row>`), records.Options{}); err != nil || got != `{"name":"","v":2}` {
+		t.Errorf("cells without references: got %s, %v", got, err)
 	}
 	parts := workbook(title + `<row><c s="1"><v>0</v></c><c s="1"><v>1</v></c></row>`)
 	parts["xl/workbook.xml"] = strings.Replace(parts["xl/workbook.xml"], "<sheets>", `<workbookPr date1904="1"/><sheets>`, 1)
@@ -196,6 +209,33 @@ func TestNumbersAreAsWritten(t *testing.T) {
 	}
 }
 
+// TestCellsWithoutValue has records that fail, and others that do not.
+func TestCellsWithoutValue(t *testing.T) {
+	t.Parallel()
+	for cell, want := range map[string]string{
+		`<c r="B3" t="e"><v>#DIV/0!</v></c>`:                    "cell B3 has the error #DIV/0!",
+		`<c r="B3" t="e"><f>1/0</f><v>#N/A</v></c>`:             "cell B3 has the error #N/A",
+		`<c r="B3"><f>1/0</f></c>`:                              "cell B3 has the error #DIV/0!",
+		`<c r="B3"><f>MyCompany.Rate(1)</f></c>`:                "cell B3 has",
+		`<c r="B3"><f>[1]Sheet1!A1</f></c>`:                     "cell B3 has a formula",
+		`<c r="B3"><f>_xlfn.LAMBDA(_xlpm.x,_xlpm.x)(2)</f></c>`: "cell B3 has",
+	} {
+		rows := title + `<row r="3"><c r="A3" t="s"><v>1</v></c>` + cell + `</row><row r="4"><c r="A4" t="s"><v>1</v></c><c r="B4"><v>5</v></c><c r="D4" t="e"><v>#REF!</v></c></row>`
+		got, err := read(t, sheet(t, strings.Replace(rows, `</row>`, `<c r="D2" t="inlineStr"><is><t> </t></is></c></row>`, 1)), records.Options{})
+		failed, rest, _ := strings.Cut(got, "\n")
+		var why string
+		if json.Unmarshal([]byte(failed), &why) != nil || !strings.HasPrefix(why, want) {
+			t.Errorf("%s: got %s, %v; want %s", cell, failed, err, want)
+		}
+		if want := `{"name":"Ada","v":5}`; rest != want {
+			t.Errorf("%s: the next record is %s, want %s", cell, rest, want)
+		}
+	}
+	if _, err := read(t, sheet(t, `<row><c t="e"><v>#REF!</v></c></row>`+title), records.Options{}); err == nil || !strings.Contains(err.Error(), "cell A1 has the error #REF!") {
+		t.Errorf("an error as a name: %v", err)
+	}
+}
+
 // FuzzRead: no file makes the reader panic, or write anything but objects within the limits.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{`[{"a":1}]`, "{\"a\":1}\n{}", "a,b.c\n1,2\n", "a;b\n\"x\";\n", "PK\x03\x04"} {
@@ -210,7 +250,8 @@ func FuzzRead(f *testing.F) {
 			}
 			for line := range strings.Lines(got) {
 				var object map[string]any
-				if err := json.Unmarshal([]byte(line), &object); err != nil {
+				var reason string
+				if err := json.Unmarshal([]byte(line), &object); err != nil && json.Unmarshal([]byte(line), &reason) != nil {
 					t.Fatalf("%q: %v", line, err)
 				}
 			}

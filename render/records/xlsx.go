@@ -30,6 +30,7 @@ type workbook struct {
 	strings []string
 	dates   []bool // by the number of a style: whether its numbers are dates
 	from    time.Time
+	formulas
 }
 
 // readXLSX reads the first visible sheet of a workbook, whose first row with content names the columns.
@@ -41,7 +42,8 @@ func readXLSX(file io.ReaderAt, size int64, w *writer) error {
 	if len(archive.File) > maxEntries {
 		return fault("is an XLSX file of %d parts; the limit is %d", len(archive.File), maxEntries)
 	}
-	book := &workbook{parts: map[string]*zip.File{}}
+	book := &workbook{parts: map[string]*zip.File{}, formulas: formulas{file: io.NewSectionReader(file, 0, size)}}
+	defer book.formulas.close()
 	for _, part := range archive.File {
 		book.parts[strings.ToLower(strings.TrimPrefix(part.Name, "/"))] = part
 	}
@@ -60,6 +62,7 @@ func (b *workbook) open() (sheet string, err error) {
 		} `xml:"workbookPr"`
 		Sheets []struct {
 			State string     `xml:"state,attr"`
+			Name  string     `xml:"name,attr"`
 			Attrs []xml.Attr `xml:",any,attr"`
 		} `xml:"sheets>sheet"`
 	}
@@ -89,7 +92,7 @@ func (b *workbook) open() (sheet string, err error) {
 		at := slices.IndexFunc(listed.Attrs, func(a xml.Attr) bool { return a.Name.Local == "id" && a.Name.Space != "" })
 		for _, link := range links.Relationships {
 			if at >= 0 && link.ID == listed.Attrs[at].Value && sheet == "" {
-				sheet = resolve(link.Target)
+				sheet, b.formulas.sheet = resolve(link.Target), listed.Name
 			}
 		}
 	}
@@ -262,6 +265,8 @@ type cell struct {
 	Type   string   `xml:"t,attr"`
 	Value  string   `xml:"v"`
 	Inline richText `xml:"is"`
+	// Formula is its text, which may be empty; nil means that there is none.
+	Formula *string `xml:"f"`
 }
 
 // readSheet reads the rows of a sheet.
@@ -286,11 +291,23 @@ func (b *workbook) tableRow(h *header, cells []any, number int, w *writer) error
 	if !h.exists {
 		names := make([]string, len(cells))
 		for i, v := range cells {
+			if why, bad := v.(unread); bad {
+				return fault("has no name for column %d: %s", i+1, why)
+			}
 			if v != nil {
 				names[i] = fmt.Sprint(v)
 			}
 		}
 		return h.set(names, w.flat)
+	}
+	for i, v := range cells {
+		why, bad := v.(unread)
+		switch {
+		case bad && i < len(h.paths) && h.paths[i] != nil:
+			return w.fail(string(why))
+		case bad:
+			cells[i] = nil
+		}
 	}
 	record, err := h.record(cells, number)
 	if err != nil {
@@ -310,6 +327,7 @@ func attribute(start xml.StartElement, name string) string {
 
 // readRow reads the cells of a row, up to its end.
 func (b *workbook) readRow(decoder *xml.Decoder, row int) (cells []any, err error) {
+	next := 0 // the column of a cell without a reference
 	for {
 		token, err := decoder.Token()
 		if err != nil {
@@ -329,10 +347,13 @@ func (b *workbook) readRow(decoder *xml.Decoder, row int) (cells []any, err erro
 			if err := decoder.DecodeElement(&c, &token); err != nil {
 				return nil, err
 			}
-			at := len(cells)
+			at := next
 			if c.Ref != "" {
 				at = column(c.Ref)
+			} else {
+				c.Ref = reference(at, row)
 			}
+			next = at + 1
 			v, err := b.value(c)
 			if err != nil {
 				return nil, err
@@ -362,9 +383,23 @@ func column(ref string) int {
 	return n - 1
 }
 
-// value returns the value of a cell: a text, a number, true or false; nil if it is empty.
+// reference returns the reference of a cell whose column counts from 0.
+func reference(column, row int) string {
+	letters := ""
+	for column++; column > 0; column = (column - 1) / 26 {
+		letters = string(rune('A'+(column-1)%26)) + letters
+	}
+	return letters + strconv.Itoa(row)
+}
+
+// value returns the value of a cell: a text, a number, true or false; nil if it is empty, and unread if it has no value.
 func (b *workbook) value(c cell) (any, error) {
+	if c.Formula != nil && c.Value == "" && c.Type != "str" && c.Type != "inlineStr" {
+		return b.calculate(c), nil
+	}
 	switch c.Type {
+	case "e":
+		return unread(fmt.Sprintf("cell %.20s has the error %.20s", c.Ref, c.Value)), nil
 	case "s":
 		n, err := strconv.Atoi(strings.TrimSpace(c.Value))
 		if err != nil || n < 0 || n >= len(b.strings) {
@@ -375,25 +410,30 @@ func (b *workbook) value(c cell) (any, error) {
 		return c.Inline.String(), nil
 	case "b":
 		return c.Value == "1" || c.Value == "true", nil
-	case "str", "e", "d":
+	case "str", "d":
 		return c.Value, nil
 	}
 	if c.Value == "" {
 		return nil, nil
 	}
-	number := parseNumber(c.Value)
+	return b.number(c.Value, c.Style), nil
+}
+
+// number returns a value that is a number as a rule, or a date because of its style.
+func (b *workbook) number(value string, style int) any {
+	number := parseNumber(value)
 	if math.IsInf(number, 0) || math.IsNaN(number) {
-		return c.Value, nil
+		return value
 	}
-	if c.Style >= 0 && c.Style < len(b.dates) && b.dates[c.Style] {
+	if style >= 0 && style < len(b.dates) && b.dates[style] {
 		if text, ok := b.date(number); ok {
-			return text, nil
+			return text
 		}
 	}
-	if wholeNumber.MatchString(c.Value) {
-		return json.Number(c.Value), nil // with all its digits
+	if wholeNumber.MatchString(value) {
+		return json.Number(value) // with all its digits
 	}
-	return decimal(number), nil
+	return decimal(number)
 }
 
 // wholeNumber matches a whole number as JSON writes it.
