@@ -19,6 +19,7 @@ import (
 	"relaypdf/render"
 	"relaypdf/render/chrome"
 	"relaypdf/render/egress"
+	"relaypdf/render/engine"
 	"relaypdf/render/office"
 	"relaypdf/render/officefile"
 	"relaypdf/render/pagerange"
@@ -405,12 +406,13 @@ func (e *convertError) detail() apierror.Detail {
 	case office.Unsound:
 		return apierror.Detail{Field: e.field, Message: "was converted to a damaged PDF. Send the request ID to the operator"}
 	case office.Exhausted:
-		return apierror.Detail{Field: e.field, Message: "could not be converted: the conversion crashed, or exceeded its memory or disk limit"}
+		return apierror.Detail{Field: e.field, Message: "crashed the conversion, or exceeded its memory or disk limit"}
 	}
 	return apierror.Detail{Field: e.field, Message: "is damaged or has an unsupported format"}
 }
 
-// convertRetryAfter is the Retry-After, in seconds, if LibreOffice is unavailable. It starts in less than that.
+// convertRetryAfter is the Retry-After, in seconds, if LibreOffice or another program is unavailable. It starts in less
+// than that.
 const convertRetryAfter = 5
 
 // convertFailure words the failures of conversions for the customer.
@@ -422,7 +424,7 @@ func convertFailure(err error) *apierror.Error {
 		return &apierror.Error{
 			Code: apierror.ProcessingFailed, Message: "The file could not be converted: " + detail.Field + " " + detail.Message + ".", Details: []apierror.Detail{detail},
 		}
-	case errors.Is(err, office.ErrUnavailable):
+	case errors.Is(err, office.ErrUnavailable), errors.Is(err, engine.ErrUnavailable):
 		return &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: convertRetryAfter}
 	}
 	return nil

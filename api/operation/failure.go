@@ -13,6 +13,7 @@ import (
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/render/chrome"
+	"relaypdf/render/engine"
 )
 
 // NotAllowed is the message for a field whose URL is refused.
@@ -94,11 +95,11 @@ func slowedText(left time.Duration) string {
 		max(left.Round(time.Second), time.Second))
 }
 
-// Unstarted reports whether a render failed before its document was begun, because no
-// browser was ready in time: one that hangs, and not the document, is the cause.
+// Unstarted reports whether a browser or an engine, and not the document, is the cause of a failure: a browser that was
+// not ready in time, an engine that did not start or hung.
 func Unstarted(err error) bool {
 	var late *chrome.TimeoutError
-	return errors.As(err, &late) && late.Unstarted
+	return errors.As(err, &late) && late.Unstarted || errors.Is(err, engine.ErrUnavailable)
 }
 
 // renderError returns the API error for a failed render: what failed, why, and the remedy if there is one.

@@ -67,7 +67,11 @@ func (c *child) ready(ctx context.Context, p *Pool) error {
 	greeting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	stop := context.AfterFunc(greeting, c.kill)
+	hung := c.watchStopped()
 	err := c.greet(p)
+	if stopped := hung(); stopped != nil {
+		err = stopped
+	}
 	if !stop() {
 		err = errors.Join(context.Cause(greeting), err)
 	}

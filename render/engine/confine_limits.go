@@ -99,7 +99,7 @@ func (c *confinement) watchMemory(stop <-chan struct{}, limit int64) {
 	if c.list == nil {
 		return
 	}
-	watch(stop, func() error { return c.checkMemory(limit) }, func(err error) {
+	watch(stop, watchPeriod, func() error { return c.checkMemory(limit) }, func(err error) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	})

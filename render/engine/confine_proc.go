@@ -65,9 +65,12 @@ type relative struct {
 	// pid and session are numbers as this process sees them; the list may have
 	// others.
 	pid, session int
-	code         byte // 'Z' has ended
-	orphan       bool // this process is its parent
-	pages        int64
+	// listed is its number in the list, and program the pid of the child of this process that it descends from, or is.
+	listed, program int
+
+	code   byte // 'Z' has ended
+	orphan bool // this process is its parent
+	pages  int64
 }
 
 // entry is a process of the list, with the list's own numbers.
@@ -130,16 +133,17 @@ func (c *confinement) sift(known map[int]bool) ([]relative, error) {
 	}
 	var family []relative
 	for pid, e := range all {
-		up := pid
+		up, below := pid, pid
 		for range len(all) {
 			above, listed := all[up]
 			if !listed || up == self || others[up] {
 				break
 			}
-			up = above.parent
+			up, below = above.parent, up
 		}
 		switch {
 		case up == self:
+			e.listed, e.program = pid, all[below].pid
 			e.orphan, e.pages = e.parent == self, ownPages(pid)
 			family = append(family, e.relative)
 		case others[up]:

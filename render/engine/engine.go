@@ -132,6 +132,7 @@ type request struct {
 	header jobHeader
 	reply  chan outcome
 	begun  time.Time
+	fresh  bool // it is for a child that has done nothing before
 }
 
 type outcome struct {
@@ -173,7 +174,7 @@ func Start(cfg Config) (*Pool, error) {
 
 // Run does a job and returns its result. It waits for a slot until ctx ends. The job's own time begins when a child
 // starts it, and a job that exceeds it is killed. Errors are a *queue.BusyError, ErrKilled (with a *TimeoutError if
-// it was the job's own time), ErrCrashed, ErrUnavailable, ErrTooLarge, ErrClosed, a *JobError, the error of reading
+// it was the job's own time), ErrCrashed, ErrUnavailable (also if it hung twice), ErrTooLarge, ErrClosed, a *JobError, the error of reading
 // an input, or the context's if the job never began.
 func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	if job.Time <= 0 || job.Time > p.cfg.MaxTime {
@@ -191,16 +192,18 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	}
 	start := time.Now()
 	job.observe(StepQueue, start.Sub(begun))
-	result, err := p.try(ctx, job)
-	if job.Retry && errors.Is(err, ErrCrashed) && !errors.Is(err, ErrOutOfMemory) && ctx.Err() == nil {
-		result, err = p.try(ctx, job)
+	result, err := p.try(ctx, job, false)
+	crashed := job.Retry && errors.Is(err, ErrCrashed) && !errors.Is(err, ErrOutOfMemory)
+	if (crashed || errors.Is(err, ErrHung)) && ctx.Err() == nil {
+		result, err = p.try(ctx, job, true)
 	}
+
 	var late *TimeoutError
 	own := errors.As(err, &late)
 	took := time.Since(start)
 	// Leaving shortly before the deadline does not make it another's fault.
 	left := ctx.Err() != nil && took > job.Time/2
-	failed := ctx.Err() == nil && err != nil && took > queue.HeavyFailure
+	failed := ctx.Err() == nil && err != nil && took > queue.HeavyFailure && !errors.Is(err, ErrUnavailable)
 	slot.Release(own || left || failed)
 	if own {
 		late.Slowed = p.queue.Slowed(job.Account)
@@ -208,8 +211,8 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	return result, err
 }
 
-// try gives a job to a child.
-func (p *Pool) try(ctx context.Context, job Job) (Result, error) {
+// try gives a job to a child; to a new one if fresh is true.
+func (p *Pool) try(ctx context.Context, job Job, fresh bool) (Result, error) {
 	r, err := newRequest(job)
 	if err != nil {
 		return Result{}, err
@@ -217,7 +220,7 @@ func (p *Pool) try(ctx context.Context, job Job) (Result, error) {
 	// In addition to the job's own time, a child may have to be started.
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Time+p.cfg.startTime(), errNotReady)
 	defer cancel()
-	r.ctx, r.begun = ctx, time.Now()
+	r.ctx, r.begun, r.fresh = ctx, time.Now(), fresh
 	p.firstJob.Do(func() { close(p.used) })
 	select {
 	case p.jobs <- r:

@@ -27,6 +27,9 @@ var (
 	ErrOutOfMemory = errors.New("engine: out of memory")
 	// ErrUnavailable means that no child could be started.
 	ErrUnavailable = errors.New("engine: cannot start")
+	// ErrHung means that the child or a program of the job hung: it used no processor time. It is wrapped in the error
+	// of a job that hung twice, in different children, and matches ErrUnavailable.
+	ErrHung = fmt.Errorf("%w: it used no processor time", ErrUnavailable)
 	// ErrClosed means that the pool is closed.
 	ErrClosed = errors.New("engine: pool is closed")
 	// ErrTooLarge means that the job's input is over the limit of the pipe.
@@ -68,7 +71,7 @@ func (e *JobError) Error() string { return e.Message }
 func (e *JobError) Is(target error) bool {
 	for _, c := range codes {
 		if e.Code == c.code {
-			return c.err == target
+			return errors.Is(c.err, target)
 		}
 	}
 	return false
@@ -82,6 +85,7 @@ var codes = []struct {
 	err  error
 }{
 	{codeCrashed, ErrCrashed},
+	{"hung", ErrHung},
 	{"output_too_large", ErrOutputTooLarge},
 	{"disk_full", ErrDiskFull},
 	{"no_program", ErrNoProgram},

@@ -71,9 +71,9 @@ func (e *ExitError) Error() string {
 // PathArg returns a file name in the job's folder as an argument that cannot be mistaken for an option.
 func PathArg(name string) string { return "./" + name }
 
-// Exec runs a program to its end and returns its output. The program is killed when ctx ends. Errors are
-// *ExitError, ErrNoProgram, ErrOutputTooLarge and the context's; with an *ExitError, Exec also returns the output
-// so far.
+// Exec runs a program to its end and returns its output. The program is killed when ctx ends, which it does when the
+// program hangs. Errors are *ExitError, ErrNoProgram, ErrOutputTooLarge and the context's; with an *ExitError, Exec
+// also returns the output so far.
 func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 	cmd, err := w.command(ctx, p)
 	if err != nil {
@@ -92,7 +92,10 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 	if err := w.start(cmd, p); err != nil {
 		return nil, err
 	}
+	watched := w.watchHang(cmd.Process.Pid)
 	err = cmd.Wait()
+	watched()
+
 	var exit *exec.ExitError
 	switch {
 	case stdout.left < 0:

@@ -34,9 +34,9 @@ func Handle[Args any](f func(ctx context.Context, w *Work, args Args, body []byt
 	}
 }
 
-// errReplace ends a child whose handler has panicked or asked for it, because the state of the process is then
-// unknown.
-var errReplace = errors.New("engine: a handler crashed")
+// errReplace ends a child whose handler has panicked or asked for it, or whose programs hang, because the state of the
+// process is then unknown.
+var errReplace = errors.New("engine: a handler crashed, or a program hung")
 
 // errSwollen ends a child that has too little memory left for another job.
 var errSwollen = errors.New("engine: jobs have left too little memory")
@@ -170,7 +170,7 @@ func (c *innerChild) answer(job incoming) error {
 	}
 	if err != nil {
 		wire := wireError(err)
-		if errors.Is(wire, ErrCrashed) {
+		if errors.Is(wire, ErrCrashed) || errors.Is(wire, ErrHung) {
 			swept = errReplace
 		}
 		return errors.Join(writeMessage(c.out, answerHeader{Err: wire, Last: swept != nil}, nil), swept)
@@ -203,13 +203,20 @@ func (c *innerChild) call(w *Work, job incoming) (result []byte, err error) {
 		defer close(watched)
 		c.watchMemory(stop, 2*w.memory)
 	}()
+
 	ctx, cancel := context.WithTimeout(context.Background(), job.header.Timeout)
 	defer cancel()
+	ctx, w.cancel = context.WithCancelCause(ctx)
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(os.Stderr, "panic in job %s: %v\n%s", job.header.Name, p, debug.Stack())
 			result, err = nil, &JobError{Code: codeCrashed, Message: "crashed"}
 		}
+		// Whatever the handler made of it.
+		if hung := context.Cause(ctx); errors.Is(hung, ErrHung) {
+			result, err = nil, hung
+		}
+		w.cancel(nil)
 	}()
 	return handler(ctx, w, job.header.Args, job.body)
 }

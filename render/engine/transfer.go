@@ -21,11 +21,19 @@ func (c *child) do(r *request, cfg Config) (Result, error) {
 	defer func() { _ = overgrown() }() // a panic below must not leave the watch running
 	c.jobs++
 	c.stand(cfg)
+
+	hung := sync.OnceValue(c.watchStopped())
+	defer func() { _ = hung() }()
 	result, err := c.converse(r, cfg.Dir)
+	if stopped := hung(); stopped != nil {
+		err = errors.Join(stopped, result.Close())
+		result = Result{}
+	}
 	if tooMuch := overgrown(); tooMuch != nil {
 		err = errors.Join(fmt.Errorf("%w: %w: %w", ErrCrashed, ErrDiskFull, tooMuch), result.Close())
 		result = Result{}
 	}
+
 	var jobErr *JobError
 	if !stop() || errors.Is(err, ErrCrashed) || err != nil && !errors.As(err, &jobErr) {
 		c.spent = true
@@ -39,14 +47,20 @@ func (c *child) watchFolder(limit int64) func() error {
 	if c.report.Private {
 		return func() error { return nil }
 	}
+	return c.killIf(watchPeriod, func() error { return checkFolder(c.folder, limit) })
+}
+
+// killIf kills the child when check, which is called in intervals of period, returns an error. The returned function
+// ends the checks and returns that error.
+func (c *child) killIf(period time.Duration, check func() error) func() error {
 	stop, result := make(chan struct{}), make(chan error, 1)
 	go func() {
-		var tooMuch error
-		watch(stop, func() error { return checkFolder(c.folder, limit) }, func(err error) {
-			tooMuch = err
+		var reason error
+		watch(stop, period, check, func(err error) {
+			reason = err
 			c.kill()
 		})
-		result <- tooMuch
+		result <- reason
 	}()
 	return func() error {
 		close(stop)

@@ -15,10 +15,9 @@ const watchPeriod = 100 * time.Millisecond
 // errOvergrown ends a child that holds more files or memory than it may.
 var errOvergrown = errors.New("over the bound")
 
-// watch calls check in regular intervals until stop is closed, and calls
-// exceeded once it returns an error.
-func watch(stop <-chan struct{}, check func() error, exceeded func(error)) {
-	tick := time.NewTicker(watchPeriod)
+// watch calls check in intervals of period until stop is closed, and calls exceeded once it returns an error.
+func watch(stop <-chan struct{}, period time.Duration, check func() error, exceeded func(error)) {
+	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
 		select {

@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type Work struct {
 
 	child   *innerChild
 	memory  int64 // of each program
+	cancel  context.CancelCauseFunc
 	outputs []string
 	warned  []Warning
 }

@@ -139,6 +139,9 @@ func (w *worker) serve(r *request) {
 	defer context.AfterFunc(w.pool.ctx, func() { cancel(ErrClosed) })()
 	var stop context.CancelFunc
 	r.ctx = ctx
+	if r.fresh {
+		w.drop()
+	}
 	if w.child == nil {
 		w.begin()
 		select {
@@ -171,8 +174,11 @@ func waiting(ctx context.Context) error {
 // settle decides whether the child may take another job.
 func (w *worker) settle(job string, err error) {
 	c := w.child
-	if errors.Is(err, ErrCrashed) {
+	switch {
+	case errors.Is(err, ErrCrashed):
 		w.pool.cfg.Logger.Warn("engine crashed", "job", job, "error", err, "stderr", c.stderr.String())
+	case errors.Is(err, ErrHung):
+		w.pool.cfg.Logger.Warn("engine hung", "job", job, "error", err)
 	}
 	if c.spent {
 		w.drop()

@@ -114,7 +114,7 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 			return nil, err
 		}
 	}
-	result, err := d.make(output)
+	result, err := d.make(ctx, output)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package office
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,16 +47,14 @@ func (r *running) prepare(w *engine.Work, args convertArgs) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.keepResults(name); err != nil {
-		return nil, err
-	}
+	d.keepResults(name)
 	d.text, err = prepareText(d.input, args)
 	return d, err
 }
 
 // keepResults replaces what LibreOffice would calculate by the results that the document has stored. A document that
 // cannot be read stays as it is: LibreOffice reports what is wrong.
-func (d *document) keepResults(name string) error {
+func (d *document) keepResults(name string) {
 	var keep func(from, to, name string, which officefile.Recalculation) (officefile.Formulas, error)
 	switch d.args.Source {
 	case Source{KindSheet, FormatOOXML}:
@@ -65,9 +64,9 @@ func (d *document) keepResults(name string) error {
 	case Source{KindSealed, FormatCompound}:
 		keep = officefile.KeepXLS
 	default:
-		return nil
+		return
 	}
-	prepared := filepath.Join(d.work.Path(inputDir), filepath.Base(d.source))
+	prepared := d.prepared()
 	err := guard.Try(func() (err error) {
 		d.formulas, err = keep(d.source, prepared, name, d.args.Recalculate)
 		return err
@@ -79,19 +78,23 @@ func (d *document) keepResults(name string) error {
 	if d.formulas.Written {
 		d.input = prepared
 	}
-	return nil
+}
+
+// prepared is the path of the document that was rewritten.
+func (d *document) prepared() string {
+	return filepath.Join(d.work.Path(inputDir), filepath.Base(d.source))
 }
 
 // make has LibreOffice write the output.
-func (d *document) make(output string) (Made, error) {
+func (d *document) make(ctx context.Context, output string) (Made, error) {
 	if d.args.To == ToXLSX && d.formulas.Count > 0 {
-		return d.makeWorkbook(output)
+		return d.makeWorkbook(ctx, output)
 	}
-	return d.convert(d.input, output)
+	return d.convert(ctx, d.input, output)
 }
 
 // convert has LibreOffice convert one form of the document.
-func (d *document) convert(input, output string) (made Made, err error) {
+func (d *document) convert(ctx context.Context, input, output string) (made Made, err error) {
 	o := d.order(input, output)
 	if o.Recalculate = d.formulas.Recalculate; d.formulas.Count > 0 && input == d.input {
 		o.Formulas = d.work.Path("formulas.json")
@@ -104,7 +107,9 @@ func (d *document) convert(input, output string) (made Made, err error) {
 		}
 	}
 	o.Fallbacks = d.fallbacks
-	a, err := d.running.ask(o)
+
+	defer d.work.Watch(d.running.office, d.running.worker)()
+	a, err := d.running.ask(ctx, o)
 	if err != nil {
 		return made, err
 	}
@@ -113,27 +118,27 @@ func (d *document) convert(input, output string) (made Made, err error) {
 
 // makeWorkbook makes an XLSX file with the formulas of the document and their stored results. A document that is an
 // XLSX file keeps everything else that it has.
-func (d *document) makeWorkbook(output string) (made Made, err error) {
+func (d *document) makeWorkbook(ctx context.Context, output string) (made Made, err error) {
 	const values = "values.xlsx"
 	to := d.work.Path(output)
 	if d.args.Source.Format != FormatOOXML {
 		const formulas = "formulas.xlsx"
-		if _, err := d.convert(d.source, formulas); err != nil {
+		if _, err := d.convert(ctx, d.source, formulas); err != nil {
 			return made, err
 		}
-		if made, err = d.convert(d.input, values); err != nil {
+		if made, err = d.convert(ctx, d.input, values); err != nil {
 			return made, err
 		}
 		return made, officefile.FillXLSX(d.work.Path(formulas), d.work.Path(values), to, officefile.FillAll)
 	}
 
 	if d.formulas.Missing == 0 && !d.formulas.Recalculate {
-		if made, err = d.convert(d.input, ""); err != nil { // only to find out whether it can be opened
+		if made, err = d.convert(ctx, d.input, ""); err != nil { // only to find out whether it can be opened
 			return made, err
 		}
 		return made, officefile.CopyXLSX(d.source, to)
 	}
-	if made, err = d.convert(d.input, values); err != nil {
+	if made, err = d.convert(ctx, d.input, values); err != nil {
 		return made, err
 	}
 	which := officefile.FillMissing

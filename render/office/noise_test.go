@@ -98,12 +98,12 @@ func TestWorkerMayNotAnswerAnythingElse(t *testing.T) {
 		lines = append(lines, string(noise), good[:random.IntN(len(good))])
 	}
 	for _, line := range lines {
-		if _, err := hearing(line).ask(order{}); !errors.Is(err, engine.ErrCrashed) {
+		if _, err := hearing(line).ask(t.Context(), order{}); !errors.Is(err, engine.ErrCrashed) {
 			t.Errorf("%.100q: got %v, want %v", line, err, engine.ErrCrashed)
 		}
 	}
 	for _, line := range []string{good + "\n", `{"id":1,"error":"damaged","text":"x"}` + "\n"} {
-		if a, err := hearing(line).ask(order{}); err != nil || a.ID != 1 {
+		if a, err := hearing(line).ask(t.Context(), order{}); err != nil || a.ID != 1 {
 			t.Errorf("%s: got %v and %v, want the answer", line, a, err)
 		}
 	}

@@ -193,8 +193,8 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 		return nil, made, result.Close()
 	}
 	if err != nil || len(result.Files) != 1 {
-		crashed := fmt.Errorf("%w: it answered %.100q and %d files: %w", engine.ErrCrashed, result.Body, len(result.Files), err)
-		return nil, Made{}, convertError(ctx, errors.Join(crashed, result.Close()))
+		crashed := fmt.Errorf("%w: it answered %.100q and %d files", engine.ErrCrashed, result.Body, len(result.Files))
+		return nil, Made{}, convertError(ctx, errors.Join(crashed, err, result.Close()))
 	}
 	return result.Output(0), made, nil
 }

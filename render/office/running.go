@@ -2,6 +2,7 @@ package office
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -193,8 +195,15 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	go r.endTogether()
 	r.answers = bufio.NewScanner(r.worker.Stdout)
 	r.answers.Buffer(nil, maxAnswer)
-	if ready, err := r.hear(); err != nil || !ready.Ready {
-		return fmt.Errorf("office did not start: %w; it wrote %q and %q", err, r.office.Stderr(), r.worker.Stderr())
+
+	// Until LibreOffice is ready, the worker asks again and again.
+	defer w.Watch(r.office)()
+	ready, err := r.hear(ctx)
+	if err == nil && !ready.Ready {
+		err = fmt.Errorf("%w: the worker wrote %.100q", engine.ErrCrashed, r.answers.Text())
+	}
+	if err != nil {
+		return fmt.Errorf("LibreOffice did not start: %w; it wrote %q and %q", err, r.office.Stderr(), r.worker.Stderr())
 	}
 	return nil
 }
@@ -232,10 +241,17 @@ func (r *running) endTogether() {
 }
 
 // hear reads the worker's next answer. Without one the child is of no use.
-func (r *running) hear() (answer, error) {
+func (r *running) hear(ctx context.Context) (answer, error) {
 	var a answer
-	if !r.answers.Scan() {
-		return a, fmt.Errorf("%w: the worker has gone: %w", engine.ErrCrashed, r.answers.Err())
+	scanned := make(chan bool, 1)
+	go func() { scanned <- r.answers.Scan() }()
+	select {
+	case <-ctx.Done():
+		return a, fmt.Errorf("%w: no answer of the worker: %w", engine.ErrCrashed, context.Cause(ctx))
+	case found := <-scanned:
+		if !found {
+			return a, fmt.Errorf("%w: the worker has ended: %w", engine.ErrCrashed, cmp.Or(r.answers.Err(), io.EOF))
+		}
 	}
 	if err := json.Unmarshal(r.answers.Bytes(), &a); err != nil {
 		return a, fmt.Errorf("%w: the worker said %.100q: %w", engine.ErrCrashed, r.answers.Text(), err)
@@ -243,20 +259,17 @@ func (r *running) hear() (answer, error) {
 	return a, nil
 }
 
-// ask sends an order to the worker and waits until it is done. The job's deadline ends the whole child, and so the
-// wait. A worker that does not answer this very order is useless: its next answers would be those of earlier
-// orders.
-func (r *running) ask(o order) (answer, error) {
+// ask sends an order to the worker and waits until it is done, or ctx ends. A worker that does not answer this very
+// order is useless: its next answers would be those of earlier orders.
+func (r *running) ask(ctx context.Context, o order) (answer, error) {
 	r.orders++
 	o.ID = r.orders
 	text, err := json.Marshal(o) //nolint:gosec // the password goes through a pipe to our own worker
 	if err != nil {
 		return answer{}, err
 	}
-	if _, err := r.worker.Stdin.Write(append(text, '\n')); err != nil {
-		return answer{}, fmt.Errorf("%w: %w", engine.ErrCrashed, err)
-	}
-	made, err := r.hear()
+	go func() { _, _ = r.worker.Stdin.Write(append(text, '\n')) }() // it fails if the worker ends, and then hear does
+	made, err := r.hear(ctx)
 	if err == nil && (made.ID != o.ID || made.Kind == "" && made.Error == "") {
 		err = fmt.Errorf("%w: the worker said %.100q to order %d", engine.ErrCrashed, r.answers.Text(), o.ID)
 	}

@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"relaypdf/internal/slow"
+	"relaypdf/render/engine"
+)
+
+// TestHungProgram has programs that use no processor time. Each is ended and started again in a new child.
+func TestHungProgram(t *testing.T) {
+	slow.Test(t)
+	for name, script := range map[string]string{
+		"stopped":           "kill -STOP $$",
+		"waits":             "exec sleep 1000",
+		"starts a stopped":  "sh -c 'kill -STOP $$'; true",
+		"ignores signals":   "trap '' TERM INT; while :; do sleep 1000; done",
+		"waits for a child": "sleep 1000 & wait",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := start(t, engine.Config{Size: 1})
+			begun := time.Now()
+			_, err := pool.Do(t.Context(), engine.Job{Name: "exec", Args: program{Name: "sh", Args: []string{"-c", script}}})
+			if !errors.Is(err, engine.ErrHung) || !errors.Is(err, engine.ErrUnavailable) {
+				t.Errorf("after %v: got %v, want ErrHung", time.Since(begun), err)
+			}
+			if took := time.Since(begun); took < 20*time.Second || took > patience {
+				t.Errorf("it took %v", took)
+			}
+			if out := do(t, pool, engine.Job{Name: "exec", Args: program{Name: "echo", Args: []string{"works"}}}); string(out) != "works\n" {
+				t.Errorf("afterwards: %q", out)
+			}
+		})
+	}
+}
+
+// TestSlowProgram uses little processor time, but some.
+func TestSlowProgram(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	const script = "i=0; while [ $i -lt 12 ]; do sleep 1; j=0; while [ $j -lt 30000 ]; do j=$((j+1)); done; i=$((i+1)); done; echo done"
+	pool := start(t, engine.Config{Size: 1})
+	if out := do(t, pool, engine.Job{Name: "exec", Args: program{Name: "sh", Args: []string{"-c", script}}}); string(out) != "done\n" {
+		t.Errorf("got %q", out)
+	}
+}
+
+// TestStoppedChild stops the engine itself. The job is done by a new one.
+func TestStoppedChild(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	dir := t.TempDir()
+	pool := start(t, engine.Config{Size: 1, Dir: dir})
+	first := describe(t, pool)
+	child := childIn(t, dir)
+	if err := syscall.Kill(child, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := pool.Do(ctx, engine.Job{Name: "exec", Args: program{Name: "true"}}); err != nil {
+		t.Fatal(err)
+	}
+	if now := describe(t, pool); now.Instance == first.Instance {
+		t.Error("the stopped engine is still in use")
+	}
+}
+
+// childIn returns the process whose working directory was below dir when it started.
+func childIn(t *testing.T, dir string) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		environ, err := os.ReadFile("/proc/" + e.Name() + "/environ")
+		if pid, notPID := strconv.Atoi(e.Name()); err == nil && notPID == nil && strings.Contains(string(environ), "HOME="+dir) {
+			return pid
+		}
+	}
+	t.Fatal("no engine is running")
+	return 0
+}
