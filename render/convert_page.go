@@ -297,7 +297,8 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 			continue
 		}
 		group.Go(func() error {
-			files[i], faults[i] = p.account.Fetch(bounded, reference.Address, maxReferenceBytes)
+			fetched, err := p.account.Fetch(bounded, reference.Address, maxReferenceBytes)
+			files[i], faults[i] = fetched.File, err
 			return nil
 		})
 	}

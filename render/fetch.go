@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -42,10 +43,17 @@ func (e *FetchError) Error() string {
 // Unwrap returns the network's error.
 func (e *FetchError) Unwrap() error { return e.cause }
 
-// Fetch fetches a file of at most limit bytes from an http or https URL. The caller closes it. The server's
-// Content-Type is ignored. Errors are egress.ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and the
-// error of ctx, which limits the fetch.
-func (a *Account) Fetch(ctx context.Context, address string, limit int64) (*spool.File, error) {
+// Fetched is a file of a server.
+type Fetched struct {
+	*spool.File
+
+	// MediaType is the server's type of the file, without parameters; empty if it has none.
+	MediaType string
+}
+
+// Fetch fetches a file of at most limit bytes from an http or https URL. The caller closes it. Errors are
+// egress.ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and the error of ctx, which limits the fetch.
+func (a *Account) Fetch(ctx context.Context, address string, limit int64) (Fetched, error) {
 	return a.exchange(ctx, question{address: address}, limit)
 }
 
@@ -72,25 +80,26 @@ func (q question) request(ctx context.Context) (*http.Request, error) {
 }
 
 // exchange sends a request as Fetch does.
-func (t *Tools) exchange(ctx context.Context, q question, limit int64) (_ *spool.File, err error) {
+func (t *Tools) exchange(ctx context.Context, q question, limit int64) (_ Fetched, err error) {
 	if _, err := t.render.policy.CheckURL(q.address, "http", "https"); err != nil {
-		return nil, err
+		return Fetched{}, err
 	}
 	request, err := q.request(ctx)
 	if err != nil {
-		return nil, err
+		return Fetched{}, err
 	}
 	response, err := t.render.files.Do(request)
 	if err != nil {
-		return nil, fetchError(ctx, err)
+		return Fetched{}, fetchError(ctx, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, &FetchError{Status: response.StatusCode}
+		return Fetched{}, &FetchError{Status: response.StatusCode}
 	}
 	if response.ContentLength > limit {
-		return nil, spool.ErrTooLarge
+		return Fetched{}, spool.ErrTooLarge
 	}
+
 	file := spool.New("", limit)
 	defer func() {
 		if err != nil {
@@ -98,9 +107,13 @@ func (t *Tools) exchange(ctx context.Context, q question, limit int64) (_ *spool
 		}
 	}()
 	if _, err := io.Copy(file, response.Body); err != nil {
-		return nil, fetchError(ctx, err)
+		return Fetched{}, fetchError(ctx, err)
 	}
-	return file, nil
+	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil {
+		mediaType, err = "", nil // It is missing or broken.
+	}
+	return Fetched{file, mediaType}, nil
 }
 
 // fetchError returns the error of this package for an error of a fetch.

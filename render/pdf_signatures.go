@@ -292,5 +292,5 @@ func (d *dialogue) get(ctx, bounded context.Context, want pdf.Want) (*spool.File
 	if errors.Is(err, spool.ErrTooLarge) {
 		return nil, &FetchError{Reason: "returned a response that is too large", cause: err}
 	}
-	return file, err
+	return file.File, err
 }

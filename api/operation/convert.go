@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -238,6 +239,7 @@ func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Resul
 		conversion.Content = files[0]
 		if in.URL != nil {
 			conversion.Address = *in.URL
+			conversion.Name = fetchedName(in.SourceFilename, *in.URL, files[0].Body)
 		}
 		unused, err := in.takeFrontMatter(&conversion)
 		if err != nil {
@@ -255,6 +257,28 @@ func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Resul
 		return convertResult(in, made), nil
 	})
 	return result, in.fault(err)
+}
+
+// textExtensions are the extensions of formats that are text, by their media types. Servers send text/plain for any of
+// them, so that it says nothing.
+var textExtensions = map[string][]string{
+	"text/html": {".html", ".htm", ".xhtml"}, "application/xhtml+xml": {".xhtml", ".html", ".htm"}, "text/csv": {".csv"},
+	"text/tab-separated-values": {".tsv", ".tab"}, "text/markdown": {".md", ".markdown"},
+}
+
+// fetchedName returns the name of a source at a URL: the given one, or the last part of the URL, with the extension of
+// the type that the server names.
+func fetchedName(given, address string, body schema.Body) string {
+	name := given
+	if at, err := url.Parse(address); name == "" && err == nil {
+		name = strings.Trim(path.Base(at.Path), "/.")
+	}
+	fetched, _ := body.(render.Fetched)
+	extensions := textExtensions[fetched.MediaType]
+	if len(extensions) == 0 || slices.Contains(extensions, strings.ToLower(path.Ext(name))) {
+		return name
+	}
+	return strings.TrimSuffix(cmp.Or(name, "document"), path.Ext(name)) + extensions[0]
 }
 
 // takeFrontMatter applies the options in the front matter of Markdown, which are those of pdf.create, and returns

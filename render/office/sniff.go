@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ const (
 	tailSize = 1 << 20
 )
 
-// Sniff detects the type of a document: by its content, and for kinds of text by the extension of its name. It
+// Sniff detects the type of a document: by its content, and for most kinds of text by the extension of its name. It
 // reads a bounded part of the content and parses next to nothing, because it runs in the server's own process. The
 // error is an *Error of the reason Unknown, or that of reading.
 func Sniff(content io.ReadSeeker, name string) (Source, error) {
@@ -38,7 +39,7 @@ func Sniff(content io.ReadSeeker, name string) (Source, error) {
 	case bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")):
 		return Source{KindPDF, FormatPDF}, nil
 	case isText(head):
-		return sniffText(name), nil
+		return sniffText(head, name), nil
 	}
 	return Source{}, &Error{Reason: Unknown}
 }
@@ -67,7 +68,14 @@ func isText(head []byte) bool {
 	return true
 }
 
-func sniffText(name string) Source {
+// pageStart matches the beginning of a web page, after a byte order mark, comments and a declaration of XML.
+var pageStart = regexp.MustCompile(`^(?i)(?:\x{feff}|\s|<!--(?s:.*?)-->|<\?xml[^>]*>)*(?:<!doctype\s+html[\s>]|<html[\s>])`)
+
+// sniffText detects a format of text: a web page by its beginning, others by the extension.
+func sniffText(head []byte, name string) Source {
+	if pageStart.Match(head) {
+		return Source{KindWeb, FormatHTML}
+	}
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv", ".tsv", ".tab":
 		return Source{KindSheet, FormatCSV}

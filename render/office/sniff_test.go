@@ -41,6 +41,11 @@ func TestSniff(t *testing.T) {
 		{"html", "a.htm", "<p>", Source{KindWeb, FormatHTML}},
 		{"txt", "a.log", "<p>", Source{KindText, FormatText}},
 		{"no name", "", "a,b", Source{KindText, FormatText}},
+		{"page", "", "<!DOCTYPE html><title>a</title>", Source{KindWeb, FormatHTML}},
+		{"page as text", "a.txt", "\ufeff\n<!-- a\nb --><html lang=en>", Source{KindWeb, FormatHTML}},
+		{"XHTML", "", `<?xml version="1.0"?><!doctype html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN">`, Source{KindWeb, FormatHTML}},
+		{"page in the middle", "a.md", "# a\n\n<html>", Source{KindWeb, FormatMarkdown}},
+		{"another element", "", "<htmlx>", Source{KindText, FormatText}},
 		{"UTF-16", "a.csv", "\xff\xfea\x00", Source{KindSheet, FormatCSV}},
 	} {
 		if got, err := Sniff(strings.NewReader(test.content), test.name); err != nil || got != test.want {
