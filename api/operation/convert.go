@@ -58,6 +58,7 @@ type ConvertOptions struct {
 	Comments    bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"If true, include comments as PDF notes."`
 	Changes     string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
 	Recalculate string  `json:"recalculate,omitempty" jsonschema:"enum=missing,enum=always,default=missing" jsonschema_description:"Formulas of a spreadsheet to calculate. missing: those without a stored result, or all if the file says that its results are outdated. always: all. A formula that cannot be calculated keeps its stored result, with a warning."`
+	Fields      string  `json:"fields,omitempty" jsonschema:"enum=stored,enum=update,default=stored" jsonschema_description:"Fields of a text document, such as DATE and FILENAME. stored: the results that the document has stored. update: new results. Page numbers are always those of the result."`
 	TOC         bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
 	Formulas    *bool   `json:"formulas,omitempty" jsonschema:"default=true" jsonschema_description:"If false, dollar signs and the brackets of TeX in Markdown are text. If true, they are formulas."`
 	HTML        string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
@@ -107,6 +108,9 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office.Target) {
 	if engine == engineWebKit && o.Recalculate != "" {
 		faults.Add("options.recalculate", "requires engine libreoffice")
+	}
+	if engine == engineWebKit && o.Fields != "" {
+		faults.Add("options.fields", "requires engine libreoffice")
 	}
 	for _, option := range []struct {
 		name  string
@@ -227,7 +231,7 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
 	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, Formulas: in.Options.Formulas, TestMark: deps.Test && !deps.Inner}
 	conversion.Print.Metadata = in.Metadata.info()
-	conversion.Results = office.Results{Recalculate: officefile.Recalculation(in.Options.Recalculate)}
+	conversion.Results = office.Results{Recalculate: officefile.Recalculation(in.Options.Recalculate), Fields: officefile.FieldUpdate(in.Options.Fields)}
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = schema.NewFile([]byte(*in.HTML))

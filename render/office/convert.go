@@ -47,6 +47,8 @@ type Print struct {
 type Results struct {
 	// Recalculate is for the formulas of spreadsheets; empty means RecalculateMissing.
 	Recalculate officefile.Recalculation
+	// Fields is for the fields of texts; empty means FieldsStored.
+	Fields officefile.FieldUpdate
 }
 
 // filterData returns the options of LibreOffice's export filters.

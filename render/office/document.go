@@ -48,6 +48,7 @@ func (r *running) prepare(w *engine.Work, args convertArgs) (*document, error) {
 		return nil, err
 	}
 	d.keepResults(name)
+	d.keepFields()
 	d.text, err = prepareText(d.input, args)
 	return d, err
 }
@@ -83,6 +84,30 @@ func (d *document) keepResults(name string) {
 // prepared is the path of the document that was rewritten.
 func (d *document) prepared() string {
 	return filepath.Join(d.work.Path(inputDir), filepath.Base(d.source))
+}
+
+// keepFields replaces the fields of a text by the results that the document has stored. A document that cannot be read
+// stays as it is.
+func (d *document) keepFields() {
+	keep := map[Source]func(from, to string) (bool, error){
+		{KindDocument, FormatOOXML}: officefile.KeepDOCX, {KindDocument, FormatODF}: officefile.KeepODT,
+		{KindDocument, FormatRTF}: officefile.KeepRTF, {KindSealed, FormatCompound}: officefile.KeepDOC,
+	}[d.args.Source]
+	if keep == nil || d.formulas.Written || d.args.Fields == officefile.FieldsUpdate {
+		return
+	}
+
+	written := false
+	err := guard.Try(func() (err error) {
+		written, err = keep(d.source, d.prepared())
+		return err
+	})
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "stored results of fields:", err)
+	case written:
+		d.input = d.prepared()
+	}
 }
 
 // make has LibreOffice write the output.

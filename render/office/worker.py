@@ -34,6 +34,11 @@ PARAGRAPH_BREAK = 0
 FORMULA_TEXT = 2
 FORMULA_ERROR = 4
 
+# com.sun.star.text.FilenameDisplayFormat.
+FULL_NAME = 0
+PATH = 1
+NAME_AND_EXTENSION = 3
+
 # How many cells an answer describes.
 DESCRIBED_CELLS = 3
 
@@ -422,6 +427,15 @@ def settle_cells(document, job):
     return cells.report()
 
 
+def hide_paths(document):
+    """Fields see the name of the file, but not where it is on this machine."""
+    fields = document.TextFields
+    for field in fields:
+        if field.supportsService("com.sun.star.text.TextField.FileName") and field.FileFormat in (FULL_NAME, PATH):
+            field.FileFormat = NAME_AND_EXTENSION
+    fields.refresh()
+
+
 def place_letters(context, document, kind, fallbacks):
     """Gives letters the fonts that have them (fallback.py). It reports whether all have
     got theirs."""
@@ -462,6 +476,8 @@ def convert(context, desktop, job):
             if job.get("sheets"):
                 choose_sheets(document, job["sheets"])
             lay_out_sheets(document, job)
+        if kind == "document":
+            hide_paths(document)
         if kind == "document" and job.get("landscape") is not None:
             turn_paper(document, job["landscape"])
         if kind == "document" and job.get("changes"):
