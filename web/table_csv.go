@@ -2,7 +2,8 @@ package web
 
 import (
 	"encoding/csv"
-	"iter"
+	"io"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -10,49 +11,50 @@ import (
 	"relaypdf/store/credit"
 )
 
-// maxExport bounds the rows of one CSV file.
-const maxExport = 50_000
-
-// sendTable responds with a CSV file. An error among the rows ends it.
-func (v *pageRequest) sendTable(name string, columns []string, rows iter.Seq2[[]string, error]) error {
+// sendTable responds with a CSV file, written while its rows are read, so that memory does not grow with their number.
+// An error after the first rows were sent cuts the connection, so a partial file cannot pass for a whole one.
+func (v *pageRequest) sendTable(name string, columns []string, each func(add func(row []string) error) error) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	out := csv.NewWriter(v.w)
-	if err := out.Write(columns); err != nil {
+
+	body := &tableBody{to: v.w}
+	out := csv.NewWriter(body)
+	err := out.Write(columns)
+	if err == nil {
+		err = each(func(row []string) error { return out.Write(plainCells(row)) })
+	}
+	if err == nil {
+		out.Flush()
+		err = out.Error()
+	}
+
+	switch {
+	case err == nil:
+		return nil
+	case !body.begun:
+		h.Del("Content-Disposition")
 		return err
 	}
-	for row, err := range rows {
-		if err != nil {
-			return err
-		}
-		if err := out.Write(plainCells(row)); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
+	v.web.log.WarnContext(v.ctx(), "file not exported", "file", name, "error", err)
+	panic(http.ErrAbortHandler)
 }
 
-// exported returns the rows of a list, up to maxExport.
-func exported[Item any](read func(store.List) (store.Page[Item], error), row func(Item) []string) iter.Seq2[[]string, error] {
-	return func(yield func([]string, error) bool) {
-		list := store.List{Limit: store.MaxList}
-		for range maxExport / store.MaxList {
-			page, err := read(list)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, item := range page.Items {
-				if !yield(row(item), nil) {
-					return
-				}
-			}
-			if list.Cursor = page.Next; page.Next == "" {
-				return
-			}
-		}
+// tableBody is the body of a CSV file. Begun is set once a part of it was sent.
+type tableBody struct {
+	to    io.Writer
+	begun bool
+}
+
+func (b *tableBody) Write(p []byte) (int, error) {
+	b.begun = true
+	return b.to.Write(p)
+}
+
+// exported returns the rows of a list, for sendTable.
+func exported[Item any](read func(store.List) (store.Page[Item], error), row func(Item) []string) func(add func([]string) error) error {
+	return func(add func([]string) error) error {
+		return eachPage(read, func(item Item) error { return add(row(item)) })
 	}
 }
 

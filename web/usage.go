@@ -113,15 +113,16 @@ func (w *Web) exportUsage(v *pageRequest) error {
 		return err
 	}
 	columns := []string{"day", string(f.Group), "name", "calls", "failed", "charge_usd"}
-	return v.sendTable("usage.csv", columns, func(yield func([]string, error) bool) {
+	return v.sendTable("usage.csv", columns, func(add func([]string) error) error {
 		for _, d := range days {
 			row := []string{
 				d.Day.Format(time.DateOnly), usageName(f.Group, d.Name), name(d.Name), strconv.FormatInt(d.Calls+d.Failures, 10), strconv.FormatInt(d.Failures, 10), decimal(d.Amount),
 			}
-			if !yield(row, nil) {
-				return
+			if err := add(row); err != nil {
+				return err
 			}
 		}
+		return nil
 	})
 }
 
