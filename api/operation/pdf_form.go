@@ -41,6 +41,10 @@ func (FormValues) JSONSchema() *jsonschema.Schema {
 func (in *FormFillInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
+	if len(in.Fields) == 0 && !in.Flatten && in.Metadata == (Metadata{}) {
+		const send = "Send at least one value in fields, or flatten: true"
+		faults.AddSentence("Nothing to do: fields is empty. "+send, "fields", "must not be empty unless flatten is true. "+send)
+	}
 	return failures(faults)
 }
 

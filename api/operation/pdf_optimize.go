@@ -13,7 +13,7 @@ type OptimizeInput struct {
 	PDFFileInput
 	Described
 
-	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"If true, readers can display the first page before the rest arrives. The server must support range requests. If the field is absent, relaypdf leaves this out when it would make the PDF larger than the source."`
+	Linearize    *bool `json:"linearize,omitempty" jsonschema:"default=true" jsonschema_description:"If true, readers can display the first page before the rest arrives. The server of the PDF must support range requests. A small PDF can become larger by about 1 KB. If false, the result is never larger than the source, except with grayscale."`
 	ImageQuality int   `json:"imageQuality,omitempty" jsonschema:"minimum=1,maximum=100" jsonschema_description:"JPEG quality, from 1 to 100. An image becomes a JPEG only if that is smaller. Default: images keep their quality; 80 for JPEGs that maxImageDpi reduces."`
 	MaxImageDPI  int   `json:"maxImageDpi,omitempty" jsonschema:"minimum=36,maximum=1200" jsonschema_description:"Maximum pixels per inch of images, measured at the largest use of each image. Default: images keep all of their pixels."`
 	Grayscale    bool  `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"If true, convert images to grey; text and drawings keep their colours. The result can be larger than the source."`
@@ -21,8 +21,7 @@ type OptimizeInput struct {
 
 func (in *OptimizeInput) optimization() render.PDFOptimization {
 	return render.PDFOptimization{
-		Linearize: either(in.Linearize, true), AlwaysLinearize: either(in.Linearize, false),
-		Quality: in.ImageQuality, MaxDPI: in.MaxImageDPI, Gray: in.Grayscale,
+		AlwaysLinearize: either(in.Linearize, true), Quality: in.ImageQuality, MaxDPI: in.MaxImageDPI, Gray: in.Grayscale,
 	}
 }
 

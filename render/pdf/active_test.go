@@ -23,7 +23,7 @@ func activePDF() []byte {
 func TestActiveContent(t *testing.T) {
 	everything := []string{"OPENED", "CLOSED", "LOADED", "CLICKED"}
 	for job, want := range map[string][]string{
-		ExtractJob: everything, RotateJob: everything, CompressJob: everything, UnlockJob: everything, BookmarksJob: everything,
+		ExtractJob: everything, RotateJob: everything, CompressJob: everything, BookmarksJob: everything,
 		StampJob: everything, MergeJob: {"CLICKED"},
 	} {
 		args := jobsOnOne()[job]

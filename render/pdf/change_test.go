@@ -43,6 +43,9 @@ func TestProtectEncryptsWithRevision6(t *testing.T) {
 	}
 	fails(t, PasswordRequired, UnlockJob, input(""), got)
 	fails(t, WrongPassword, UnlockJob, input("guess"), got)
+	fails(t, Nothing, UnlockJob, input(""), three().Write())
+	fails(t, Nothing, UnlockJob, input("guess"), pdftest.Transform(t, three().Write(), "--object-streams=generate"))
+	fails(t, Damaged, UnlockJob, input(""), []byte("%PDF-1.7\nnothing of it is left"))
 	for _, password := range []string{passwords.UserPassword, passwords.OwnerPassword} {
 		plain := make1(t, UnlockJob, input(password), got)
 		sound(t, plain, "", 3)

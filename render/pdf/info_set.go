@@ -19,10 +19,15 @@ type Information struct {
 // setInfo gives a document its information. The XMP metadata is removed, because readers prefer it, and it would
 // contradict the new values.
 func setInfo(ctx context.Context, w *engine.Work, args Information) ([]byte, error) {
+	linear, _, err := linearized(w.Path(args.Name))
+	if err != nil {
+		return nil, err
+	}
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
 	}
+
 	entries := information(s.File)
 	for key, text := range map[string]string{"/Title": args.Title, "/Author": args.Author, "/Subject": args.Subject, "/Keywords": args.Keywords} {
 		if text != "" {
@@ -37,7 +42,12 @@ func setInfo(ctx context.Context, w *engine.Work, args Information) ([]byte, err
 	if err := doc.change(changes); err != nil {
 		return nil, err
 	}
-	return nil, doc.write(ctx, qpdfJob{})
+
+	job := qpdfJob{}
+	if linear {
+		job["linearize"] = ""
+	}
+	return nil, doc.write(ctx, job)
 }
 
 // information returns a copy of the document's information that is stored only in its information dictionary.

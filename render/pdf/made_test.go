@@ -73,7 +73,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 		texts    []string
 	}{
 		ExtractJob: {Selection{Input: in, Pages: "last,1"}, password, []string{texts[len(texts)-1], texts[0]}}, CompressJob: {in, password, texts},
-		RotateJob: {Rotation{all, 180}, password, nil}, UnlockJob: {in, "", texts},
+		RotateJob:      {Rotation{all, 180}, password, nil},
 		ProtectJob:     {Protection{Input: in, UserPassword: "n", OwnerPassword: "m"}, "n", texts},
 		BookmarksJob:   {Outline{Input: in, Bookmarks: []Bookmark{{Title: "x", Page: 1}}}, password, texts},
 		MergeJob:       {Merge{Inputs: []MergeInput{{Input: in}, {Input: in}}}, "", append(append([]string{}, texts...), texts...)},

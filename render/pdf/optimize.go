@@ -27,14 +27,15 @@ type OptimizeArgs struct {
 }
 
 // optimize writes a document as small as it gets. A result is not larger than its
-// source, which is the result itself then, unless the document was to be linearized,
+// source, which is the result itself then, unless a source that is not linearized was to be,
 // images had to become grey, or the source has errors.
 func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, error) {
 	source := w.Path(args.Input.Name)
-	before, err := os.Stat(source)
+	linear, before, err := linearized(source)
 	if err != nil {
 		return nil, err
 	}
+
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
@@ -46,11 +47,16 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+
 	w.Output(output)
-	for _, linearize := range []bool{true, false} {
-		if linearize && !args.Linearize && !args.AlwaysLinearize {
-			continue
-		}
+	attempts := []bool{false}
+	switch {
+	case args.AlwaysLinearize:
+		attempts = []bool{true}
+	case args.Linearize:
+		attempts = []bool{true, false}
+	}
+	for _, linearize := range attempts {
 		// Level 9 takes twice as long on a scan, and saves half a percent.
 		job := qpdfJob{"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "8"}
 		if linearize {
@@ -63,12 +69,12 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 		if err != nil {
 			return nil, err
 		}
-		if after.Size() < before.Size() || grayed || args.AlwaysLinearize {
+		if after.Size() < before || grayed || args.AlwaysLinearize && !linear {
 			return nil, nil
 		}
 	}
 	// The changed objects are behind the source.
-	if err := os.Truncate(source, before.Size()); err != nil {
+	if err := os.Truncate(source, before); err != nil {
 		return nil, err
 	}
 	return nil, returnSource(ctx, w, args.Input)

@@ -136,6 +136,42 @@ func TestOptimizeByKind(t *testing.T) {
 	}
 }
 
+// TestOptimizeLinearizes: a result is linearized if that is asked for, whatever its source, and stays so with metadata.
+func TestOptimizeLinearizes(t *testing.T) {
+	plain := three().Write()
+	for name, test := range map[string]struct {
+		source   []byte
+		password string
+		args     OptimizeArgs
+		small    bool // no larger than its source
+	}{
+		"plain":                  {plain, "", OptimizeArgs{}, false},
+		"compressed":             {make1(t, CompressJob, input(""), plain), "", OptimizeArgs{}, false},
+		"object streams":         {pdftest.Transform(t, plain, "--object-streams=generate"), "", OptimizeArgs{}, false},
+		"encrypted":              {pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"), "u", OptimizeArgs{}, false},
+		"errors":                 {append(plain[:len(plain):len(plain)], "\nstartxref\n7\n%%EOF\n"...), "", OptimizeArgs{}, false},
+		"linearized":             {pdftest.Transform(t, plain, "--linearize", "--object-streams=generate", "--compression-level=9", "--recompress-flate"), "", OptimizeArgs{}, true},
+		"linearized and changed": {append(pdftest.Transform(t, plain, "--linearize"), "% "...), "", OptimizeArgs{}, false},
+		"images":                 {album(t), "", OptimizeArgs{Quality: 50, MaxDPI: 72}, true},
+		"linearized images":      {pdftest.Transform(t, album(t), "--linearize"), "", OptimizeArgs{Quality: 50, MaxDPI: 72}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.args.Input, test.args.AlwaysLinearize = input(test.password), true
+			got := make1(t, OptimizeJob, test.args, test.source)
+			if test.small && len(got) > len(test.source) {
+				t.Errorf("%d bytes became %d", len(test.source), len(got))
+			}
+			described := make1(t, SetInfoJob, Information{Input: input(test.password), Title: "x"}, got)
+			for _, content := range [][]byte{got, described} {
+				about := unmarshal[Info](t, result(t, InfoJob, input(test.password), content))
+				if !about.Linearized || about.PageCount < 3 || about.Encrypted != (test.password != "") {
+					t.Errorf("the result is %+v", about)
+				}
+			}
+		})
+	}
+}
+
 // TestOptimizeNeverEnlarges gives it what is small already: it comes back as it was.
 func TestOptimizeNeverEnlarges(t *testing.T) {
 	small := make1(t, CompressJob, input(""), three().Write())
@@ -144,10 +180,6 @@ func TestOptimizeNeverEnlarges(t *testing.T) {
 		if got := make1(t, OptimizeJob, args, small); !bytes.Equal(got, small) && len(got) >= len(small) {
 			t.Errorf("%+v: %d bytes became %d", args, len(small), len(got))
 		}
-	}
-	linear := make1(t, OptimizeJob, OptimizeArgs{Input: input(""), AlwaysLinearize: true}, small)
-	if about := unmarshal[Info](t, result(t, InfoJob, input(""), linear)); !about.Linearized {
-		t.Errorf("%d bytes became %d that are not linearized", len(small), len(linear))
 	}
 	locked := pdftest.Transform(t, album(t), "--encrypt", "u", "o", "256", "--")
 	got := make1(t, OptimizeJob, OptimizeArgs{Input: input("u"), Quality: 50, Linearize: true}, locked)

@@ -90,7 +90,6 @@ func doEverything(t *testing.T, content []byte, about Info) {
 		{ResizeJob, ResizeArgs{Selection: Selection{Input: input("")}, Width: 595, Height: 842}, n},
 		{BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: n}}}, n},
 		{ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, n},
-		{UnlockJob, input(""), n},
 	} {
 		result, err := do(t, test.job, test.args, content)
 		if err != nil {
