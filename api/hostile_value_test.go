@@ -53,23 +53,26 @@ func (h *hostile) send(method, path, body, what string) {
 	}
 }
 
+// create makes a resource.
+func (h *hostile) create(path, body string) {
+	h.t.Helper()
+	got := h.Send(h.t, apitest.Request{Path: path, Body: body})
+	var made struct{ ID string }
+	if err := json.Unmarshal([]byte(got.Body), &made); err != nil || made.ID == "" {
+		h.t.Fatalf("%s: status %d: %s", path, got.Status, got.Body)
+	}
+	h.ids[strings.Split(path, "/")[2]] = made.ID
+}
+
 // resources makes one of each resource, as requests to the routes of a missing one end early.
 func (h *hostile) resources() {
 	h.t.Helper()
-	create := func(path, body string) {
-		got := h.Send(h.t, apitest.Request{Path: path, Body: body})
-		var made struct{ ID string }
-		if err := json.Unmarshal([]byte(got.Body), &made); err != nil || made.ID == "" {
-			h.t.Fatalf("%s: status %d: %s", path, got.Status, got.Body)
-		}
-		h.ids[strings.Split(path, "/")[2]] = made.ID
-	}
-	create("/v1/templates", `{"name":"a","html":"<p>{{a}}</p>","sampleData":{"a":1}}`)
-	create("/v1/webhooks", `{"url":"https://example.com/in"}`)
-	create("/v1/connections", `{"name":"archive","s3":{"region":"eu-central-1","bucket":"invoices","accessKeyId":"a","secretAccessKey":"b"}}`)
-	create("/v1/barcodes", `{"type":"qr","text":"a","response":"async"}`)
+	h.create("/v1/templates", `{"name":"a","html":"<p>{{a}}</p>","sampleData":{"a":1}}`)
+	h.create("/v1/webhooks", `{"url":"https://example.com/in"}`)
+	h.create("/v1/connections", `{"name":"archive","s3":{"region":"eu-central-1","bucket":"invoices","accessKeyId":"a","secretAccessKey":"b"}}`)
+	h.create("/v1/barcodes", `{"type":"qr","text":"a","response":"async"}`)
 	h.ids["jobs"] = h.ids["barcodes"]
-	create("/v1/barcodes", `{"type":"qr","text":"a","response":"url"}`)
+	h.create("/v1/barcodes", `{"type":"qr","text":"a","response":"url"}`)
 	h.ids["files"] = h.ids["barcodes"]
 }
 

@@ -147,6 +147,8 @@ func (l limitChange) change() **credit.Amount {
 
 // limitsPatch changes the spending limits.
 type limitsPatch struct {
+	schema.Patch
+
 	MaxJob limitChange `json:"maxJobMicrodollars,omitzero" jsonschema_description:"Maximum cost of one call, in microdollars; null for no limit."`
 	MaxDay limitChange `json:"maxDayMicrodollars,omitzero" jsonschema_description:"Maximum cost of all calls of one UTC day, in microdollars; null for no limit."`
 }

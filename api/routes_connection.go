@@ -9,6 +9,7 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/delivery"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 )
@@ -25,6 +26,7 @@ func (a *API) createConnection(ctx context.Context, caller call.Caller, in deliv
 
 // connectionPatch changes a connection.
 type connectionPatch struct {
+	schema.Patch
 	byID
 	delivery.ConnectionChange
 }

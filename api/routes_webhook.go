@@ -8,6 +8,7 @@ import (
 	"relaypdf/api/call"
 	"relaypdf/api/delivery"
 	"relaypdf/api/operation"
+	"relaypdf/api/schema"
 	"relaypdf/api/wire"
 	"relaypdf/store"
 
@@ -68,6 +69,7 @@ type newWebhook struct {
 
 // webhookPatch changes an endpoint. Absent members stay unchanged.
 type webhookPatch struct {
+	schema.Patch
 	byID
 
 	URL     *string    `json:"url,omitempty" jsonschema:"format=uri,minLength=1,maxLength=2048" jsonschema_description:"Public https URL for events."`

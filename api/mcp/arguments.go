@@ -25,9 +25,10 @@ type member struct {
 // errNoObject means that the arguments are not a JSON object.
 var errNoObject = errors.New("arguments must be a JSON object")
 
-// membersOf reads an object's members in their order, including duplicates: the caller reports those.
+// membersOf reads an object's members in their order, including duplicates: the caller reports those. Null and an empty
+// array have none.
 func membersOf(object json.RawMessage) ([]member, error) {
-	if trimmed := bytes.TrimSpace(object); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) {
+	if trimmed := bytes.TrimSpace(object); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) || emptyArray(object) {
 		return nil, nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(object))
@@ -48,6 +49,12 @@ func membersOf(object json.RawMessage) ([]member, error) {
 		members = append(members, member{text, value})
 	}
 	return members, nil
+}
+
+// emptyArray reports whether a value is an array without items, as PHP encodes an empty object.
+func emptyArray(value json.RawMessage) bool {
+	var items []json.RawMessage
+	return json.Unmarshal(value, &items) == nil && items != nil && len(items) == 0
 }
 
 // objectOf writes members as an object.

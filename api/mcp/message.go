@@ -67,12 +67,25 @@ func split(body []byte, version string) (messages []message, batch bool, wrong [
 			}
 			m = message{text: text} // which is refused in its place
 		}
-		if string(m.Params) == "null" {
+		switch {
+		case string(m.Params) == "null":
 			m.Params = nil
+		case emptyArray(m.Params):
+			m = m.withoutParams()
 		}
 		messages = append(messages, m)
 	}
 	return messages, batch, nil
+}
+
+// withoutParams returns the message with an empty object as its parameters.
+func (m message) withoutParams() message {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(m.text, &members) // split has read it as an object
+	m.Params = json.RawMessage("{}")
+	members["params"] = m.Params
+	m.text, _ = json.Marshal(members) // which came from JSON
+	return m
 }
 
 // label returns a message's name for the log, without text that clients invent.

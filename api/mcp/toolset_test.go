@@ -189,3 +189,35 @@ func TestGuideNamesToolsets(t *testing.T) {
 		t.Errorf("the guide has %v, want %v", got, want)
 	}
 }
+
+// TestEmptyArraysAreObjects: PHP encodes an empty object as an empty array.
+func TestEmptyArraysAreObjects(t *testing.T) {
+	t.Parallel()
+	s := product(t)
+	for params, want := range map[string]bool{
+		`{"name":"account_get","arguments":[]}`:                                           true,
+		`{"name":"account_get","arguments":[ ]}`:                                          true,
+		`{"name":"account_get","arguments":null}`:                                         true,
+		`{"name":"account_get"}`:                                                          true,
+		`{"name":"templates_create","arguments":{"name":"a","html":"a","sampleData":[]}}`: true,
+		`{"name":"account_get","arguments":[1]}`:                                          false,
+		`{"name":"account_get","arguments":[[]]}`:                                         false,
+		`{"name":"account_get","arguments":""}`:                                           false,
+	} {
+		var r result
+		if got := ask(t, s, "tools/call", params); got.Error != nil || json.Unmarshal(got.Result, &r) != nil || r.IsError == want {
+			t.Errorf("%s: %+v, %s", params, got.Error, got.Result)
+		}
+	}
+	if r := use(t, s, "pdf_rotate", `[]`).failure(t); len(r.Details) != 2 {
+		t.Errorf("a tool without its arguments: %+v", r)
+	}
+	for _, method := range []string{"tools/list", "ping", "prompts/list"} {
+		if got := ask(t, s, method, `[]`); got.Error != nil {
+			t.Errorf("%s: %+v", method, got.Error)
+		}
+	}
+	if got := ask(t, s, "tools/list", `[1]`); got.Error == nil || got.Error.Message != "params must be an object" {
+		t.Errorf("parameters in an array: %+v", got)
+	}
+}

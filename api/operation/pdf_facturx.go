@@ -140,8 +140,7 @@ func errorsBelow(field string, err error) (below schema.Faults) {
 		return schema.Faults{{Field: field, Message: "is too large: " + err.Error()}}
 	}
 	for _, fault := range faults {
-		fault.Field = strings.TrimSuffix(field+"."+fault.Field, ".")
-		below = append(below, fault)
+		below = append(below, fault.Inside(field+"."))
 	}
 	return below
 }

@@ -21,6 +21,8 @@ func TestPDFInputsAccept(t *testing.T) {
 		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","ownerPassword":"y","permissions":{"print":false,"copy":true,"fill":false}}`},
 		{"pdf.unlock", `{"url":"https://example.com/a.pdf","password":"x"}`},
 		{"pdf.unlock", `{` + aPDF + `,"password":""}`},
+		{"pdf.form.fill", `{` + aPDF + `,"fields":{},"flatten":true}`},
+		{"pdf.form.fill", `{` + aPDF + `,"fields":{"a":null}}`},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"x","page":1,"children":[{"title":"y","page":2,"children":[]}]}]}`},
 		{"pdf.rotate", `{` + aPDF + `,"degrees":-270}`},
 		{"pdf.delete-pages", `{` + aPDF + `,"pages":[1]}`},
@@ -76,6 +78,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 	const sources = "Send exactly one of url, file, fileId"
 	missing := "file is required unless another source is given. " + sources
 	const nothingCut = "margins must have at least one of top, right, bottom or left above 0"
+	const noFields = "fields must not be empty unless flatten is true. Send at least one value in fields, or flatten: true"
 	long := `"` + strings.Repeat("ä", 100) + `"`
 	for _, test := range []struct {
 		name, body string
@@ -165,7 +168,7 @@ func TestPDFInputsRefuse(t *testing.T) {
 			`profile must be one of minimum, basic-wl, basic, en16931, extended, xrechnung; got "best"`, "xml is mutually exclusive with invoice. Send exactly one of invoice, xml",
 		}},
 		{"pdf.facturx", `{` + aPDF + `,"invoice":{"numbr":"1","lines":[{"price":true}],"issueDate":5}}`, []string{
-			"invoice.issueDate must be a string of at most 10000 characters; got 5", "invoice.lines[0].price must be a number, or a string of at most 38 characters matching ^[+-]?[0-9.]+$; got true", "invoice.numbr is not a known field; did you mean number?",
+			"invoice.issueDate must be a string of at most 10000 characters; got 5", "invoice.lines[0].price must be a number, or a string of at most 38 characters matching ^[+-]?[0-9.]+$; got true", "invoice.numbr is not a known field; did you mean invoice.number?",
 		}},
 		{"pdf.facturx", `{` + aPDF + `,"invoice":` + strings.NewReplacer(`"due": 42.50`, `"due": 42.49`, `"2026-17"`, `""`).Replace(string(invoiceJSON)) + `}`, []string{
 			"invoice.number breaks the rule BR-02: The invoice must have a number (BT-1)",
@@ -198,6 +201,15 @@ func TestPDFInputsRefuse(t *testing.T) {
 		{"pdf.protect", `{` + aPDF + `,"userPassword":"x","permissions":{"print":false,"highres":true,"edit":true}}`, []string{
 			"permissions.edit is not a known field. Allowed fields: print, highres, copy, modify, annotate, fill, assemble", "permissions.highres must be false if permissions.print is false"}},
 		{"pdf.unlock", `{` + aPDF + `}`, []string{"password is required"}},
+		// Nothing to do.
+		{"pdf.form.fill", `{` + aPDF + `,"fields":{}}`, []string{noFields}},
+		{"pdf.form.fill", `{` + aPDF + `,"fields":[],"flatten":false}`, []string{noFields}},
+		{"pdf.form.fill", `{` + aPDF + `,"fields":{},"metadata":{}}`, []string{noFields}},
+		{"pdf.stamp", `{` + aPDF + `,"text":" "}`, []string{"text must not be blank"}},
+		{"pdf.stamp", `{` + aPDF + `,"stamps":[]}`, []string{"stamps must be an array of 1 to 20 items; got an array of 0 items", "text is required without image. Send exactly one of text, image"}},
+		{"pdf.redact", `{` + aPDF + `,"areas":[],"terms":[]}`, []string{"areas must be an array of 1 to 200 items; got an array of 0 items", "terms must be an array of 1 to 100 items; got an array of 0 items"}},
+		{"pdf.delete-pages", `{` + aPDF + `,"pages":[]}`, []string{"pages must be a string of 1 to 1000 characters, or an array of 1 to 2000 items; got an array of 0 items"}},
+		{"pdf.metadata", `{` + aPDF + `,"remove":[]}`, []string{"remove must be an array of 1 to 100 items; got an array of 0 items"}},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[]}`, []string{"bookmarks must be an array of 1 to 2000 items; got an array of 0 items"}},
 		{"pdf.bookmarks", `{` + aPDF + `,"bookmarks":[{"title":"","page":0},{"title":"x","page":1e20},{"page":1,"children":[{"title":"x","level":2}]}]}`, []string{
 			"bookmarks[0].page must be between 1 and 999999; got 0",

@@ -352,7 +352,10 @@ func (d *decoder) memberValue(r *rule, object map[string]any, name string) error
 	}
 	member, taken := r.member(name)
 	if object != nil && r.strict() && c == 'n' && !member.clears() {
-		return d.Literal("null") // is absent
+		if err := d.Literal("null"); err != nil || !r.changes || member.takes('n') {
+			return err // It is absent.
+		}
+		return d.misfit(member, nil)
 	}
 	keep := object != nil && taken
 	if most := maxMembers(r); keep && most > 0 && len(object) >= most {

@@ -23,6 +23,13 @@ type Fault struct {
 	more int
 }
 
+// Inside returns the error of a field that is a part of another one. The path of that one ends with a point.
+func (f Fault) Inside(path string) Fault {
+	f.Field = strings.TrimSuffix(path+f.Field, ".")
+	f.Message = strings.Replace(f.Message, suggestion, suggestion+path, 1)
+	return f
+}
+
 // Faults is the error of an invalid input: its validation errors, up to 100. One more has the number of the others.
 type Faults []Fault
 

@@ -51,6 +51,12 @@ func NewRequest[In any]() (*Request[In], error) {
 	return &Request[In]{compiled}, nil
 }
 
+// Patch is embedded in the inputs that change a resource. In their bodies, null in a member that it does not clear is an
+// error instead of the same as an absent member: a change would get lost.
+type Patch struct{}
+
+func (Patch) patches() {}
+
 func compileRequest(input reflect.Type) (*request, error) {
 	doc := describe(input, false)
 	places := map[string]string{}
@@ -77,6 +83,9 @@ func compileRequest(input reflect.Type) (*request, error) {
 	if body.Properties.Len() > 0 {
 		r.Body = body
 		r.body, bodyErr = newRule(body)
+	}
+	if _, patches := reflect.Zero(input).Interface().(interface{ patches() }); patches && bodyErr == nil {
+		r.body.changes = true
 	}
 	return r, errors.Join(err, bodyErr)
 }

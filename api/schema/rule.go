@@ -32,6 +32,7 @@ type rule struct {
 	file         bool
 	verbatim     bool // stored as its text
 	deferred     bool // the input of another operation
+	changes      bool // members that cannot be null must not be, instead of being absent
 	// longest is the most bytes that a long text may have, 0 for any other.
 	longest int64
 }

@@ -327,7 +327,7 @@ func At(place string, err error) error {
 	case errors.As(err, &faults):
 		var moved Faults
 		for _, fault := range faults {
-			fault.Field = strings.TrimSuffix(InputPath(place)+fault.Field, ".")
+			fault = fault.Inside(InputPath(place))
 			if fault.sentence != "" {
 				fault.sentence = place + ": " + fault.sentence
 			}

@@ -35,6 +35,9 @@ func below(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 	return memberSchema(doc, name)
 }
 
+// suggestion comes before the path of the field that was probably meant. Fault.Inside completes the path.
+const suggestion = "; did you mean "
+
 // maxHinted is the longest name that a known one is looked for.
 const maxHinted = 64
 
@@ -49,11 +52,11 @@ func hint(doc *jsonschema.Schema, at []string, name string) string {
 	}
 	for _, path := range fieldPaths(doc, "") {
 		if path == name || strings.HasSuffix(path, "."+name) {
-			return "; did you mean " + path + "?"
+			return suggestion + path + "?"
 		}
 	}
 	best, distance := "", len(name)/2+1
-	for member := range members(schemaAt(doc, at)) {
+	for _, member := range namesIn(schemaAt(doc, at)) {
 		if len(name) >= minEnding && strings.HasSuffix(strings.ToLower(member), strings.ToLower(name)) {
 			best = joinField(append(slices.Clone(at), member))
 			break
@@ -65,7 +68,7 @@ func hint(doc *jsonschema.Schema, at []string, name string) string {
 	if best == "" {
 		return ""
 	}
-	return "; did you mean " + best + "?"
+	return suggestion + best + "?"
 }
 
 // maxListed is the most fields that are listed to who gives an unknown one.
@@ -74,14 +77,24 @@ const maxListed = 20
 // listed lists the fields that an object may have, as the continuation of a message; empty if there are too many to
 // read.
 func listed(doc *jsonschema.Schema, at []string) string {
-	var names []string
-	for name := range members(schemaAt(doc, at)) {
-		names = append(names, name)
-	}
+	names := namesIn(schemaAt(doc, at))
 	if len(names) == 0 || len(names) > maxListed {
 		return ""
 	}
 	return ". Allowed fields: " + strings.Join(names, ", ")
+}
+
+// namesIn lists the members that an object may have, in any of the alternatives.
+func namesIn(doc *jsonschema.Schema) (names []string) {
+	for name := range members(doc) {
+		names = append(names, name)
+	}
+	if doc != nil {
+		for _, alternative := range doc.OneOf {
+			names = append(names, namesIn(alternative)...)
+		}
+	}
+	return names
 }
 
 // Near returns the field of an input that a name probably means; empty if none is similar.

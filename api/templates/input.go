@@ -167,6 +167,7 @@ func revisionOf(ifMatch string) (int64, error) {
 
 // Change changes a template. Absent members stay unchanged.
 type Change struct {
+	schema.Patch
 	readOnly
 
 	ID      string `json:"id" in:"path" body:"ignored" jsonschema:"required" jsonschema_description:"Id."`
