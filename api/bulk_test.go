@@ -3,6 +3,7 @@ package api_test
 import (
 	"archive/zip"
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -363,6 +364,77 @@ func TestBulkFails(t *testing.T) {
 		}
 		expectBalance(t, l.Server, apitest.Trial)
 	})
+}
+
+// TestFreeBulkIsLimited: jobs with onError fail are free if they fail, so the documents that they make before are limited,
+// for one job and for a day. Other bulk jobs are not.
+func TestFreeBulkIsLimited(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		l := bulkLab(t, &db, func(cfg *api.Config) { cfg.NoRateLimits = false })
+		at := apitest.Request{Path: bulkPath}
+		send := func(records int, more string) apitest.Response {
+			at.Body = `{"templateId":"letter","records":[` + strings.TrimSuffix(strings.Repeat(`{"name":"a"},`, records), ",") + `]` + more + `}`
+			l.Clock.Advance(time.Minute) // past the limits of requests
+			return l.Send(t, at)
+		}
+		accepted := func(got apitest.Response) {
+			t.Helper()
+			if got.Status != http.StatusAccepted {
+				t.Errorf("status %d: %s", got.Status, got.Body)
+			}
+		}
+		for _, more := range []string{`,"onError":"fail"`, `,"onError":"fail","quote":true`} {
+			if refused := send(1001, more).Refused(t, apierror.InvalidRequest); len(refused.Details) != 1 || refused.Details[0].Field != "onError" {
+				t.Errorf("1001 records: %+v", refused)
+			}
+		}
+		send(1001, `,"quote":true`).OK(t)
+		send(1000, `,"onError":"fail","quote":true`).OK(t)
+
+		// A job that has failed after 1,000 documents, as the store has it.
+		failed := l.bulk(object{"records": named(numbered(2)...), "onError": "fail"})
+		end := func(code string, made int) {
+			execute(t, db, "UPDATE calls SET status = 'failed', error_code = '"+code+"' WHERE result_id = '"+failed.ID+"'")
+			execute(t, db, fmt.Sprintf("UPDATE bulks SET total = 9999, processed = %d, failed = 1 WHERE call_id = '%s'", made+1, store.CallID(failed.ID)))
+		}
+		for _, harmless := range []struct {
+			code string
+			made int
+		}{{"render_failed", 999}, {"internal_error", 5000}, {"storage_unavailable", 5000}} {
+			end(harmless.code, harmless.made)
+			accepted(send(1, `,"onError":"fail"`))
+		}
+		end("render_failed", 1000)
+		if refused := send(1, `,"onError":"fail"`).Refused(t, apierror.RateLimited); !strings.Contains(refused.Message, "1000 documents") {
+			t.Errorf("after 1,000 free documents: %+v", refused)
+		}
+		send(1, `,"onError":"fail","quote":true`).OK(t)
+		accepted(send(1, ``))
+		l.Clock.Advance(24 * time.Hour)
+		accepted(send(1, `,"onError":"fail"`))
+
+		// The job has its hold, so it runs in the books.
+		execute(t, db, "UPDATE calls SET status = 'running', error_code = '' WHERE result_id = '"+failed.ID+"'")
+		execute(t, db, "UPDATE bulks SET total = 2, processed = 0, failed = 0 WHERE call_id = '"+store.CallID(failed.ID)+"'")
+	})
+}
+
+// execute runs a statement on a database that a store has opened.
+func execute(t *testing.T, db storetest.DB, statement string) {
+	t.Helper()
+	driver, source := "pgx", db.URL
+	if path, ok := strings.CutPrefix(db.URL, "sqlite://"); ok {
+		driver, source = "sqlite", "file:"+path+"?_pragma=busy_timeout(60000)"
+	}
+	pool, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	if _, err := pool.ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
 }
 
 func TestBulkIsRefused(t *testing.T) {

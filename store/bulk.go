@@ -170,6 +170,15 @@ func (s *Store) Bulk(ctx context.Context, callID string) (b Bulk, err error) {
 	return b, wrapped("read bulk job", err)
 }
 
+// FreeDocuments returns the number of documents that failed bulk jobs of an account have made since then. Such jobs are
+// free. Jobs that failed for a reason of the server do not count.
+func (s *Store) FreeDocuments(ctx context.Context, accountID string, since time.Time) (count int, err error) {
+	err = s.read.NewRaw(`SELECT COALESCE(SUM(b.processed - b.failed), 0) FROM bulks AS b JOIN calls AS c ON c.id = b.call_id
+		WHERE b.account_id = ? AND b.created_at >= ? AND b.processed > b.failed AND c.id >= ? AND c.status = 'failed' AND c.error_code NOT IN ('internal_error', 'storage_unavailable')`,
+		accountID, toMicros(since), "call_"+idTime(since)).Scan(ctx, &count)
+	return count, wrapped("count free documents", err)
+}
+
 // Chunks returns the chunks of a bulk job in order.
 func (s *Store) Chunks(ctx context.Context, callID string) (list []Chunk, err error) {
 	err = s.read.NewRaw("SELECT first, records, tries, results FROM bulk_chunks WHERE call_id = ? ORDER BY first", callID).Scan(ctx, &list)

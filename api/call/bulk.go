@@ -40,6 +40,13 @@ const (
 	shownErrors, shownWarnings = 100, 50
 )
 
+// freeDocuments is the number of documents from which on an account may not begin bulk jobs with onError fail, because its
+// failed jobs have made them within freeSpan and were free.
+const (
+	freeDocuments = 1000
+	freeSpan      = 24 * time.Hour
+)
+
 // errTurn returns a bulk job to the queue.
 var errTurn = errors.New("another job waits")
 
@@ -112,6 +119,22 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 		c.reached("chunk")
 	}
 	return b.finish(ctx)
+}
+
+// limitFree refuses a bulk job that would be free after a failed record, if many such jobs of the account have failed.
+func (c *paidCall) limitFree(ctx context.Context) error {
+	in, ok := c.call.Input().(*operation.BulkInput)
+	if !ok || in.Quote || in.OnError != operation.BulkFail || !c.rateLimits {
+		return nil
+	}
+	made, err := c.store.FreeDocuments(ctx, c.Caller.Account.ID, c.now().Add(-freeSpan))
+	if err != nil || made < freeDocuments {
+		return err
+	}
+	return &apierror.Error{
+		Code: apierror.RateLimited, RetryAfter: apierror.Seconds(time.Hour),
+		Message: fmt.Sprintf("Limit of free documents reached: bulk jobs with onError fail made %d documents in 24 hours before they failed. Send onError continue, or retry later.", made),
+	}
 }
 
 // pinTemplate reads the template once for all records.

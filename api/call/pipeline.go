@@ -354,6 +354,9 @@ func (c *paidCall) checkPrice(ctx context.Context) error {
 	if c.records = price.Records; c.test() {
 		return c.limitTestRecords(ctx)
 	}
+	if err := c.limitFree(ctx); err != nil {
+		return err
+	}
 	c.quote, c.quoteID = price.Amount, price.QuoteID
 	if c.MaxCharge != nil && c.quote > *c.MaxCharge {
 		return overCap(wire.MaxChargeHeader, c.quote, *c.MaxCharge)

@@ -22,6 +22,9 @@ import (
 // MaxTestRecords is the maximum number of records of a bulk job with a test key.
 const MaxTestRecords = 50
 
+// MaxFailRecords is the maximum number of records of a bulk job with onError fail, which is free if its last record fails.
+const MaxFailRecords = 1000
+
 // BulkInput is the input of pdf.bulk: one document for each record. Each is a call of pdf.create or of pdf.form.fill.
 type BulkInput struct {
 	schema.Common
@@ -36,7 +39,7 @@ type BulkInput struct {
 	FileID          *string         `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an uploaded file with the records: a JSON array, JSON Lines, CSV or XLSX. The first row of a table names paths, such as customer.name or items.0.price."`
 	Output          string          `json:"output,omitempty" jsonschema:"enum=zip,enum=merged,enum=files,default=zip" jsonschema_description:"Result. zip: an archive of the documents. merged: one PDF. files: a JSON object with the URL of each document."`
 	FilenamePattern string          `json:"filenamePattern,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Handlebars template of a document's name, such as invoice-{{number}}. Not allowed with output merged. Default: document-0001 and so on."`
-	OnError         string          `json:"onError,omitempty" jsonschema:"enum=continue,enum=fail,default=continue" jsonschema_description:"Effect of a record that fails. continue: it is reported, and the others are processed. fail: the job fails and is free."`
+	OnError         string          `json:"onError,omitempty" jsonschema:"enum=continue,enum=fail,default=continue" jsonschema_description:"Effect of a record that fails. continue: it is reported, and the others are processed. fail: the job fails and is free; at most 1,000 records."`
 	Quote           bool            `json:"quote,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return the exact price and the number of records, free of charge, instead of a job."`
 }
 
@@ -166,6 +169,9 @@ func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (eac
 	list, err := in.Read(ctx, deps)
 	if err != nil {
 		return each, 0, err
+	}
+	if in.OnError == BulkFail && len(list) > MaxFailRecords {
+		return 0, 0, apierror.Invalid("onError", fmt.Sprintf("must be continue for more than %d records; got %d records", MaxFailRecords, len(list)))
 	}
 	first := slices.IndexFunc(list, func(record json.RawMessage) bool { return RecordFault(record, 0) == nil })
 	if first >= 0 && deps.Render != nil {
