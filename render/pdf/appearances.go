@@ -99,12 +99,12 @@ type annotation struct {
 // drawn reports whether the annotation has an appearance.
 func (a *annotation) drawn() bool { return a.Target(a.Entry(a.entries["/AP"])["/N"]) != nil }
 
-// found returns an entry of the annotation, or of the closest field above it that has it.
-func (a *annotation) found(key string) any {
+// entry returns an entry of the annotation, or of the closest field above it that has it, as it is there.
+func (a *annotation) entry(key string) any {
 	node := a.entries
 	for range pdffile.MaxDepth {
-		if v := a.Target(node[key]); v != nil {
-			return v
+		if a.Target(node[key]) != nil {
+			return node[key]
 		}
 		if node = a.Entry(node["/Parent"]); node == nil {
 			break
@@ -113,35 +113,11 @@ func (a *annotation) found(key string) any {
 	return nil
 }
 
-// text returns an entry of a field that is a string, a name, or a stream.
-func (a *annotation) text(key string) string {
-	node := a.entries
-	for range pdffile.MaxDepth {
-		if stream, ok := a.Stream(pdffile.Reference(node[key])); ok {
-			plain, err := a.Plain(stream)
-			if err != nil {
-				return ""
-			}
-			return pdffile.Text("b:" + hex.EncodeToString(plain))
-		}
-		if node[key] != nil {
-			return a.string(node[key])
-		}
-		if node = a.Entry(node["/Parent"]); node == nil {
-			break
-		}
-	}
-	return ""
-}
+// found returns what entry does, or what it refers to.
+func (a *annotation) found(key string) any { return a.Target(a.entry(key)) }
 
-// string returns the text of a string or a name.
-func (a *annotation) string(v any) string {
-	v = a.Target(v)
-	if name, ok := v.(string); ok && strings.HasPrefix(name, "/") {
-		return name[1:]
-	}
-	return pdffile.Text(v)
-}
+// text returns the text of an entry, which may be one of the closest field above that has it.
+func (a *annotation) text(key string) string { return a.fieldText(a.entry(key)) }
 
 // fieldName returns the full name of a field.
 func (a *annotation) fieldName() string {
@@ -241,22 +217,12 @@ func (s *standIn) setComment() bool {
 // setChoice sets what a choice or a list shows: labels, not values.
 func (s *standIn) setChoice(flags int) {
 	var values, labels []string
-	options, _ := s.found("/Opt").([]any)
-	for _, option := range options {
-		value, label := s.string(option), s.string(option)
-		if pair, ok := s.Target(option).([]any); ok && len(pair) == 2 {
-			value, label = s.string(pair[0]), s.string(pair[1])
-		}
-		values, labels = append(values, value), append(labels, label)
+	for _, option := range s.fieldOptions(s.entry("/Opt")) {
+		values, labels = append(values, option[0]), append(labels, option[1])
 	}
 
-	chosen, several := s.found("/V").([]any)
-	if !several {
-		chosen = []any{s.found("/V")}
-	}
 	shown := []string{}
-	for _, item := range chosen {
-		text := s.string(item)
+	for _, text := range s.fieldTexts(s.entry("/V")) {
 		if i := slices.Index(values, text); i >= 0 {
 			text = labels[i]
 		}
@@ -283,7 +249,7 @@ var buttonMarks = map[string]string{"4": "✔", "l": "●", "8": "✘", "5": "�
 
 // setButton sets the caption of a button, or the mark of one that is on.
 func (s *standIn) setButton(flags int) {
-	caption := s.string(s.Entry(s.entries["/MK"])["/CA"])
+	caption := s.fieldText(s.Entry(s.entries["/MK"])["/CA"])
 	if flags&flagPushButton == 0 {
 		mark, usual := buttonMarks[caption], "4"
 		if flags&flagRadio != 0 {

@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,10 +44,9 @@ type Field struct {
 	Page         *int      `json:"page" jsonschema:"required,oneof_type=integer;null" jsonschema_description:"Number of the first page with the field, from 1; null if it is on no page."`
 	Rect         []float64 `json:"rect" jsonschema:"required" jsonschema_description:"Position on that page in points, in the page's own coordinates: left, bottom, right, top. Empty if the field is on no page."`
 
-	// undrawn is true if a value has no appearance.
-	undrawn          bool
 	values, defaults []string // as the file has them
 	signed           bool
+	widgets          []rawField
 }
 
 // Form is the result of a FormFieldsJob.
@@ -71,29 +69,8 @@ func formFields(ctx context.Context, w *engine.Work, args FormFieldsArgs) (Form,
 	if _, err := decrypt(ctx, doc); err != nil {
 		return Form{}, err
 	}
-	fields, err := askFields(ctx, doc)
+	_, fields, err := askFields(ctx, doc)
 	return Form{Fields: fields}, err
-}
-
-// fieldsScript prints the widgets of a form; MuPDF runs it.
-//
-//go:embed form_fields.js
-var fieldsScript []byte
-
-// rawField is a widget, or a field without one, as the script prints it.
-type rawField struct {
-	Name      string
-	Kind      string // Tx, Btn, Ch or Sig
-	Flags     float64
-	Values    []string
-	Defaults  []string
-	States    []string    // states of a button's appearance, besides Off
-	Options   [][2]string // values and labels
-	MaxLength float64
-	Page      int
-	Rect      []float64
-	Signed    bool
-	Drawn     bool
 }
 
 // Flags of fields, as ISO 32000-1 numbers their bits in 12.7.3 and 12.7.4.
@@ -107,32 +84,6 @@ const (
 	flagEdit        = 1 << 18
 	flagMultiSelect = 1 << 21
 )
-
-// askFields reads the form of a document that opens without a password.
-func askFields(ctx context.Context, d *document) ([]Field, error) {
-	const script = "form_fields.js"
-	raw, err := runScript[[]rawField](ctx, d, script, fieldsScript, struct {
-		Input string `json:"input"`
-	}{d.name})
-	if err != nil {
-		return nil, err
-	}
-	fields := []Field{}
-	numbers := make(map[string]int)
-	for _, r := range raw {
-		i, known := numbers[r.Name]
-		if !known {
-			numbers[r.Name] = len(fields)
-			fields = append(fields, r.field())
-			continue
-		}
-		fields[i].join(r)
-	}
-	for i := range fields {
-		fields[i].settle()
-	}
-	return fields, nil
-}
 
 // runScript runs a script of MuPDF in the job's folder, under a name that no other has at
 // the same time. The script finds its arguments in args and prints its result as JSON.
@@ -161,32 +112,31 @@ func runScript[Result any](ctx context.Context, d *document, name string, script
 	return result, nil
 }
 
-// field makes a Field of the first widget of a name.
-func (r rawField) field() Field {
-	flags := int(r.Flags)
+// newField makes a Field of the first widget of a name.
+func (r rawField) newField() Field {
 	f := Field{
-		Name: r.Name, Type: r.fieldType(), Options: []string{}, Rect: normalize(r.Rect),
-		Required: flags&flagRequired != 0, ReadOnly: flags&flagReadOnly != 0,
-		undrawn: !r.Drawn, values: r.Values, defaults: r.Defaults, signed: r.Signed,
+		Name: r.name, Type: r.fieldType(), Options: []string{}, Rect: normalize(r.rect),
+		Required: r.flags&flagRequired != 0, ReadOnly: r.flags&flagReadOnly != 0,
+		values: r.values, defaults: r.defaults, signed: r.signed, widgets: []rawField{r},
 	}
-	if r.Page > 0 {
-		f.Page = &r.Page
+	if r.page > 0 {
+		f.Page = &r.page
 	}
 	switch f.Type {
 	case TextField:
-		f.Multiline = flags&flagMultiline != 0
-		if longest := int(r.MaxLength); longest > 0 {
-			f.MaxLength = &longest
+		f.Multiline = r.flags&flagMultiline != 0
+		if r.maxLength > 0 {
+			f.MaxLength = &r.maxLength
 		}
 	case ChoiceField:
-		f.Editable = flags&flagEdit != 0
+		f.Editable = r.flags&flagEdit != 0
 	case ListField:
-		f.Multiple = flags&flagMultiSelect != 0
+		f.Multiple = r.flags&flagMultiSelect != 0
 	case CheckboxField, RadioField:
 		f.addStates(r)
 	}
 	if f.Type == ChoiceField || f.Type == ListField {
-		for _, option := range r.Options {
+		for _, option := range r.options {
 			f.Options = append(f.Options, option[0])
 			f.Labels = append(f.Labels, option[1])
 		}
@@ -197,32 +147,32 @@ func (r rawField) field() Field {
 // addStates adds the states of a button's appearance. If the field lists texts, states are numbers in that list
 // (ISO 32000-1, 12.7.4.2.3).
 func (f *Field) addStates(r rawField) {
-	for _, state := range r.States {
+	for _, name := range r.states {
+		state := nameText(name)
 		if slices.Contains(f.Options, state) {
 			continue
 		}
 		label := state
-		if i, err := strconv.Atoi(state); err == nil && i >= 0 && i < len(r.Options) {
-			label = r.Options[i][1]
+		if i, err := strconv.Atoi(state); err == nil && i >= 0 && i < len(r.options) {
+			label = r.options[i][1]
 		}
 		f.Options, f.Labels = append(f.Options, state), append(f.Labels, label)
 	}
 }
 
 func (r rawField) fieldType() FieldType {
-	flags := int(r.Flags)
 	switch {
-	case r.Kind == "Sig":
+	case r.kind == "/Sig":
 		return SignatureField
-	case r.Kind == "Ch" && flags&flagCombo != 0:
+	case r.kind == "/Ch" && r.flags&flagCombo != 0:
 		return ChoiceField
-	case r.Kind == "Ch":
+	case r.kind == "/Ch":
 		return ListField
-	case r.Kind == "Btn" && flags&flagPushButton != 0:
+	case r.kind == "/Btn" && r.flags&flagPushButton != 0:
 		return ButtonField
-	case r.Kind == "Btn" && flags&flagRadio != 0:
+	case r.kind == "/Btn" && r.flags&flagRadio != 0:
 		return RadioField
-	case r.Kind == "Btn":
+	case r.kind == "/Btn":
 		return CheckboxField
 	}
 	return TextField
@@ -260,10 +210,10 @@ func (f *Field) join(r rawField) {
 	if f.Type == RadioField || f.Type == CheckboxField {
 		f.addStates(r)
 	}
-	if f.Page == nil && r.Page > 0 {
-		f.Page, f.Rect = &r.Page, normalize(r.Rect)
+	if f.Page == nil && r.page > 0 {
+		f.Page, f.Rect = &r.page, normalize(r.rect)
 	}
-	f.undrawn = f.undrawn || !r.Drawn
+	f.widgets = append(f.widgets, r)
 }
 
 // settle finishes a field whose widgets have all been read.

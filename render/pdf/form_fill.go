@@ -44,20 +44,34 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 	if err != nil {
 		return nil, err
 	}
-	fields, err := askFields(ctx, doc)
+	var poorer []string
+	if args.Flatten {
+		if doc, poorer, err = doc.withAppearances(ctx); err != nil {
+			return nil, err
+		}
+	}
+
+	s, fields, err := askFields(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
 	entries, faults := matchValues(fields, args.Values)
-	if args.Flatten {
-		entries = append(entries, undrawn(fields, args.Values)...)
+	for _, name := range poorer {
+		if _, given := args.Values[name]; !given {
+			faults[name] = "has characters that no font for form fields contains"
+		}
 	}
 	undrawable, err := makeFont(ctx, w, entries)
 	maps.Copy(faults, undrawable)
 	if err != nil || len(faults) > 0 {
 		return faults, err
 	}
-	name, err := fillFields(ctx, doc, entries, args.Flatten)
+
+	prepared, texts, faults, err := s.prepareForm(doc, fields, entries, args.Flatten)
+	if err != nil || len(faults) > 0 {
+		return faults, err
+	}
+	name, err := fillFields(ctx, prepared, texts, args.Flatten)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +79,86 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 		return nil, err
 	}
 	return nil, finish(ctx, &original, encrypted, name)
+}
+
+// prepareForm does what pdftk cannot do: it lists the fields that are only on pages, sets buttons, whose states are
+// bytes, and, for a form that is to be flattened, marks all visible fields as printed, because pdftk drops others. It
+// returns the document for pdftk, and the entries that are left for it.
+func (s *structure) prepareForm(doc *document, fields []Field, entries []entry, flatten bool) (prepared *document, texts []entry, faults FormFaults, err error) {
+	changes := s.NewUpdate()
+	edit := func(ref string, change func(pdffile.Dict)) {
+		value, _ := changes.Value(ref).(pdffile.Dict)
+		entries := pdffile.Without(value)
+		change(entries)
+		changes.Set(ref, entries)
+	}
+
+	var unlisted []any
+	byName := map[string]*Field{}
+	for i, f := range fields {
+		byName[f.Name] = &fields[i]
+		for _, w := range f.widgets {
+			top := any(s.topField(w.ref))
+			if w.orphan && !slices.Contains(unlisted, top) {
+				unlisted = append(unlisted, top)
+			}
+			flags, _ := s.Target(s.Dict(w.ref)["/F"]).(float64)
+			if flatten && w.ref != "" && int(flags)&(pdffile.FlagHidden|pdffile.FlagNoView|pdffile.FlagPrint) == 0 {
+				edit(w.ref, func(widget pdffile.Dict) { widget["/F"] = int(flags) | pdffile.FlagPrint })
+			}
+		}
+	}
+	if len(unlisted) > 0 {
+		form := pdffile.Without(s.Entry(s.Catalog()["/AcroForm"]))
+		listed, _ := s.Target(form["/Fields"]).([]any)
+		form["/Fields"] = slices.Concat(listed, unlisted)
+		edit(s.Root(), func(catalog pdffile.Dict) { catalog["/AcroForm"] = form })
+	}
+
+	for _, e := range entries {
+		field := byName[e.name]
+		if field.Type != CheckboxField && field.Type != RadioField {
+			texts = append(texts, e)
+			continue
+		}
+		if !field.setState(edit, e.values[0]) {
+			return nil, nil, FormFaults{e.name: fmt.Sprintf("has no state %s in its appearance", list(e.values))}, nil
+		}
+	}
+	if changes.Empty() {
+		return doc, texts, nil, nil
+	}
+	copied := *doc
+	prepared = &copied
+	prepared.name = "prepared-" + doc.name
+	if err := prepared.copyFrom(doc); err != nil {
+		return nil, nil, nil, err
+	}
+	return prepared, texts, nil, prepared.change(changes)
+}
+
+// setState sets a checkbox or radio buttons to a state, or to Off, in the spelling of each widget. It returns false if
+// no widget has an appearance of that state.
+func (f *Field) setState(edit func(ref string, change func(pdffile.Dict)), state string) bool {
+	const off = "/Off"
+	value := off
+	for _, w := range f.widgets {
+		own := off
+		for _, name := range w.states {
+			if state != off[1:] && nameText(name) == state {
+				own, value = name, name
+			}
+		}
+		if w.ref != "" {
+			edit(w.ref, func(widget pdffile.Dict) { widget["/AS"] = own })
+		}
+	}
+	for _, w := range f.widgets {
+		if w.field != "" {
+			edit(w.field, func(field pdffile.Dict) { field["/V"] = value })
+		}
+	}
+	return value != off || state == off[1:]
 }
 
 // tidyFormCatalog removes useless entries from the catalog after filling, and returns the name of the result. It
@@ -164,24 +258,6 @@ func list(names []string) string {
 		text += fmt.Sprintf(" and %d more", len(names)-most)
 	}
 	return text
-}
-
-// undrawn returns the existing values of fields without an appearance: viewers draw those on their own, but only
-// while there is a form.
-func undrawn(fields []Field, filled map[string]any) []entry {
-	var entries []entry
-	for _, f := range fields {
-		if _, given := filled[f.Name]; given || !f.undrawn || f.Value == nil || f.Value == "" {
-			continue
-		}
-		if f.Type != TextField && f.Type != ChoiceField && f.Type != ListField {
-			continue
-		}
-		if entry, fault := f.match(f.Value); fault == "" {
-			entries = append(entries, entry)
-		}
-	}
-	return entries
 }
 
 // fillFields runs pdftk and returns the name of its result.
