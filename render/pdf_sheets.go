@@ -15,15 +15,15 @@ func NUpCell(perSheet int, width, height float64, landscape bool) (cellWidth, ce
 }
 
 // NUp puts several pages of a PDF on each sheet. Empty pages mean all.
-func (a *Account) NUp(ctx context.Context, file PDFFile, pages string, how pdf.NUpArgs) (*spool.File, error) {
+func (a *Account) NUp(ctx context.Context, file PDFFile, pages string, how pdf.NUpArgs) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	how.Selection = pdf.Selection{Input: input, Pages: pages}
-	return a.runPDF(ctx, engine.Job{Name: pdf.NUpJob, Args: how, Files: files})
+	return a.runChanging(ctx, engine.Job{Name: pdf.NUpJob, Args: how, Files: files})
 }
 
 // Booklet arranges the pages of a PDF on sheets that are folded into a booklet.
-func (a *Account) Booklet(ctx context.Context, file PDFFile, how pdf.BookletArgs) (*spool.File, error) {
+func (a *Account) Booklet(ctx context.Context, file PDFFile, how pdf.BookletArgs) (_ *spool.File, changes []string, err error) {
 	files, input := file.input()
 	how.Input = input
-	return a.runPDF(ctx, engine.Job{Name: pdf.BookletJob, Args: how, Files: files})
+	return a.runChanging(ctx, engine.Job{Name: pdf.BookletJob, Args: how, Files: files})
 }

@@ -66,7 +66,8 @@ func runNUp(ctx context.Context, deps *Deps, in *NUpInput) (schema.Result, error
 	var checked schema.Faults // by Validate, which found none
 	how := in.sheets(&checked)
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("sheets")(deps.Render.NUp(ctx, file, in.Pages.text(), how))
+		made, changes, err := deps.Render.NUp(ctx, file, in.Pages.text(), how)
+		return changedResult("sheets", made, changes, err)
 	})
 }
 
@@ -95,6 +96,7 @@ func runBooklet(ctx context.Context, deps *Deps, in *BookletInput) (schema.Resul
 	size := sheetPaper(&checked, in.Format)
 	how := pdf.BookletArgs{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("booklet")(deps.Render.Booklet(ctx, file, how))
+		made, changes, err := deps.Render.Booklet(ctx, file, how)
+		return changedResult("booklet", made, changes, err)
 	})
 }

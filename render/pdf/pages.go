@@ -91,6 +91,31 @@ func flattenComments(ctx context.Context, d *document, to, which string) (poorer
 	return poorer, drawn.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "objectStreams": "disable"})
 }
 
+// flattened describes the fields and comments of a document that become part of its pages.
+func (s *structure) flattened() (changes []string) {
+	fields, comments := 0, 0
+	for _, page := range s.Pages {
+		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
+		for _, item := range list {
+			switch s.Target(s.Entry(item)["/Subtype"]) {
+			case "/Widget":
+				fields++
+			case "/Link", "/Popup", "/PrinterMark", nil:
+			default:
+				comments++
+			}
+		}
+	}
+
+	if fields > 0 {
+		changes = append(changes, fmt.Sprintf("Form fields (%d) were flattened into their pages, with their values.", fields))
+	}
+	if comments > 0 {
+		changes = append(changes, fmt.Sprintf("Comments and drawings (%d) were flattened into their pages.", comments))
+	}
+	return changes
+}
+
 // poorerText describes fields that lose letters.
 const poorerText = "Characters of these fields or comments are missing, because no installed font has them: %s."
 

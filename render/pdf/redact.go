@@ -202,41 +202,14 @@ const redactAsideScript = `for (var i = 0; i < doc.countPages(); i++) aside(doc.
 doc.save(args.output, "");
 print("true");`
 
-// countFlattened notes how many fields and comments are to become part of their pages.
-func (r *redaction) countFlattened(ctx context.Context) error {
+// flattenPages makes comments and fields parts of their pages. Links stay links.
+func (r *redaction) flattenPages(ctx context.Context, to string) error {
+	const aside = "aside.pdf"
 	s, err := r.readStructure(ctx)
 	if err != nil {
 		return err
 	}
-	fields, comments := 0, 0
-	for _, page := range s.Pages {
-		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
-		for _, item := range list {
-			switch s.Target(s.Entry(item)["/Subtype"]) {
-			case "/Widget":
-				fields++
-			case "/Link", "/Popup", nil:
-			default:
-				comments++
-			}
-		}
-	}
-
-	if fields > 0 {
-		r.flattened = append(r.flattened, fmt.Sprintf("Form fields (%d) were flattened into their pages, with their values.", fields))
-	}
-	if comments > 0 {
-		r.flattened = append(r.flattened, fmt.Sprintf("Comments and drawings (%d) were flattened into their pages.", comments))
-	}
-	return nil
-}
-
-// flattenPages makes comments and fields parts of their pages. Links stay links.
-func (r *redaction) flattenPages(ctx context.Context, to string) error {
-	const aside = "aside.pdf"
-	if err := r.countFlattened(ctx); err != nil {
-		return err
-	}
+	r.flattened = s.flattened()
 	from := r.document
 	linked, err := contains(r.work.Path(r.name), "/Link")
 	if err == nil && !linked {

@@ -262,6 +262,9 @@ func (s *scan) threshold() byte {
 // affine is a matrix of PDF: a point (x, y) is mapped to (ax+cy+e, bx+dy+f).
 type affine [6]float64
 
+// array returns the matrix as a list of a PDF.
+func (m affine) array() []any { return []any{m[0], m[1], m[2], m[3], m[4], m[5]} }
+
 // at returns the image of a point.
 func (m affine) at(x, y float64) (float64, float64) {
 	return m[0]*x + m[2]*y + m[4], m[1]*x + m[3]*y + m[5]

@@ -39,8 +39,8 @@ type BookletArgs struct {
 }
 
 // nUp puts several pages on each sheet, in the order of the selection.
-func nUp(ctx context.Context, w *engine.Work, args NUpArgs) ([]byte, error) {
-	return nil, compose(ctx, w, args.Selection, args.layout, func(n int) (order []int) {
+func nUp(ctx context.Context, w *engine.Work, args NUpArgs) (Changed, error) {
+	return compose(ctx, w, args.Selection, args.layout, func(n int) (order []int) {
 		for i := range n {
 			order = append(order, i+1)
 		}
@@ -49,8 +49,8 @@ func nUp(ctx context.Context, w *engine.Work, args NUpArgs) ([]byte, error) {
 }
 
 // booklet puts pages on sheets that make a booklet when they are folded.
-func booklet(ctx context.Context, w *engine.Work, args BookletArgs) ([]byte, error) {
-	return nil, compose(ctx, w, Selection{Input: args.Input}, args.layout, func(n int) []int { return bookletOrder(n, args.PerSheet) })
+func booklet(ctx context.Context, w *engine.Work, args BookletArgs) (Changed, error) {
+	return compose(ctx, w, Selection{Input: args.Input}, args.layout, func(n int) []int { return bookletOrder(n, args.PerSheet) })
 }
 
 // Reasons why a document cannot be put on sheets, and the remedy.
@@ -63,59 +63,73 @@ const (
 // compose makes the sheets of a job. pdfcpu arranges pages that qpdf has simplified: not encrypted, with their
 // annotations and fields drawn on them, each of them one object. The result is refused if qpdf finds errors in it,
 // or if letters of the pages are missing on the sheets.
-func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(width, height float64) sheetLayout, order func(n int) []int) error {
+func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(width, height float64) sheetLayout, order func(n int) []int) (made Changed, err error) {
 	doc, err := openOne(ctx, w, in.Input)
 	if err != nil {
-		return err
+		return made, err
 	}
 	selected, numbers, err := selectPages(ctx, doc, in.Pages)
 	if err != nil {
-		return err
+		return made, err
 	}
 	selected, poorer, err := selected.withAppearances(ctx)
 	if err != nil {
-		return err
+		return made, err
 	}
 	if len(poorer) > 0 {
-		return &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("fields without a font: %q", poorer)}
+		return made, &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("fields without a font: %q", poorer)}
 	}
 	info, err := selected.trim(ctx)
 	if err != nil {
-		return err
+		return made, err
+	}
+	source, err := selected.readStructure(ctx)
+	if err != nil {
+		return made, err
 	}
 	text, err := allTexts(ctx, selected)
 	if err != nil {
-		return err
+		return made, err
 	}
+
 	plain, s, err := plainPages(ctx, selected)
 	if err != nil {
-		return err
+		return made, err
 	}
 	first := s.paper(s.Dict(s.Pages[0].Object))
 	how := arrange(first.size())
 	places := order(len(numbers))
 	if err := checkPages(how.sheets(len(places))); err != nil {
-		return err
+		return made, err
 	}
 	if err := plain.stand(s, places); err != nil {
-		return err
+		return made, err
 	}
 	sheets := &document{work: w, name: "sheets.pdf", packed: doc.packed, sealed: doc.sealed}
 	if err := impose(w.Path(plain.name), w.Path(sheets.name), how); err != nil {
-		return &Error{Kind: NoSheets, Text: refusedText, cause: err}
+		return made, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	}
-	if err := sheets.finishSheets(ctx, how, len(places), info); err != nil {
-		return err
-	}
-	made, err := allTexts(ctx, sheets)
+	unplaced, err := sheets.finishSheets(ctx, how, places, info, source)
 	if err != nil {
-		return err
+		return made, err
 	}
-	if lost := missingLetters(text, made); lost > 0 {
-		return &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("%d letters are missing", lost)}
+
+	after, err := allTexts(ctx, sheets)
+	if err != nil {
+		return made, err
 	}
-	return sheets.write(ctx, qpdfJob{})
+	if lost := missingLetters(text, after); lost > 0 {
+		return made, &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("%d letters are missing", lost)}
+	}
+	made.Changes = source.flattened()
+	if unplaced > 0 {
+		made.Changes = append(made.Changes, fmt.Sprintf(lostLinksText, unplaced))
+	}
+	return made, sheets.write(ctx, qpdfJob{})
 }
+
+// lostLinksText describes links that are not carried to sheets.
+const lostLinksText = "Links (%d) were removed, because their targets are not on the sheets, or because they run actions."
 
 // selectPages writes the pages of a selection, including repeats, into a document that is not encrypted. The
 // document remembers the encryption of its result.
@@ -239,7 +253,7 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 		}
 	}
 	shown := s.paper(source)
-	entries := pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": shown.box.array(), "/Matrix": shown.upright(), "/Resources": pdffile.Dict{}}
+	entries := pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": shown.box.array(), "/Matrix": shown.upright().array(), "/Resources": pdffile.Dict{}}
 	for _, key := range []string{"/Filter", "/DecodeParms"} {
 		if v := stream.Entries[key]; v != nil {
 			entries[key] = v
@@ -276,55 +290,59 @@ func (p paper) size() (width, height float64) {
 }
 
 // upright returns the matrix from a page's own units to points from its bottom left, as displayed.
-func (p paper) upright() []any {
+func (p paper) upright() affine {
 	b, u := p.box, p.unit
 	switch p.turn {
 	case 90:
-		return []any{0, -u, u, 0, -b[1] * u, b[2] * u}
+		return affine{0, -u, u, 0, -b[1] * u, b[2] * u}
 	case 180:
-		return []any{-u, 0, 0, -u, b[2] * u, b[3] * u}
+		return affine{-u, 0, 0, -u, b[2] * u, b[3] * u}
 	case 270:
-		return []any{0, u, -u, 0, b[3] * u, -b[0] * u}
+		return affine{0, u, -u, 0, b[3] * u, -b[0] * u}
 	}
-	return []any{u, 0, 0, u, -b[0] * u, -b[1] * u}
+	return affine{u, 0, 0, u, -b[0] * u, -b[1] * u}
 }
 
-// finishSheets gives sheets their guides and the information of the document, and refuses
-// those that are not as many as they have to be, or that qpdf finds fault with.
-func (d *document) finishSheets(ctx context.Context, how sheetLayout, places int, info pdffile.Dict) error {
+// finishSheets gives sheets their guides, and the links and the information of the document. It returns the number of
+// links that are lost, and refuses sheets that are not as many as they have to be, or that qpdf finds fault with.
+func (d *document) finishSheets(ctx context.Context, how sheetLayout, places []int, info pdffile.Dict, source *structure) (unplaced int, err error) {
 	f, err := d.readSelf()
 	if err != nil {
-		return &Error{Kind: NoSheets, Text: refusedText, cause: err}
+		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	}
 	pages, err := f.Pages(maxInputPages)
-	if want := how.sheets(places); err == nil && len(pages) != want {
+	if want := how.sheets(len(places)); err == nil && len(pages) != want {
 		err = fmt.Errorf("%d sheets, want %d", len(pages), want)
 	}
 	if err != nil {
-		return &Error{Kind: NoSheets, Text: refusedText, cause: err}
+		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	}
 	changes := f.NewUpdate()
+	if unplaced, err = source.carryLinks(f, pages, changes, places); err != nil {
+		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
+	}
 	if drawn := how.drawGuides(); drawn != "" {
 		guides := changes.Reserve()
 		changes.Set(guides, pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(drawn)})
 		for _, page := range pages {
-			entries := f.Dict(page.Ref)
+			value, _ := changes.Value(page.Ref).(pdffile.Dict)
+			entries := pdffile.Without(value)
 			entries["/Contents"] = []any{entries["/Contents"], guides}
 			changes.Set(page.Ref, entries)
 		}
 	}
 	changes.SetInfo(info) // replaces pdfcpu's own information
 	if err := d.change(changes); err != nil {
-		return err
+		return 0, err
 	}
 	var exit *engine.ExitError
 	if _, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "check": ""}); errors.As(err, &exit) {
-		return &Error{Kind: NoSheets, Text: refusedText, cause: err}
+		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	} else if err != nil {
-		return err
+		return 0, err
 	}
 	d.pages = len(pages)
-	return nil
+	return unplaced, nil
 }
 
 // drawGuides draws the lines where sheets are folded, dashed, and cut.
