@@ -177,7 +177,11 @@ func (d *document) annotate(page, ref string, widget pdffile.Dict) error {
 	if entries["/Annots"] != nil && !ok {
 		return fail(Unreadable, "has annotations that cannot be read")
 	}
-	list = append(slices.Clone(list), ref)
+	at := len(list)
+	if at > 0 && d.Entry(list[at-1])[pdffile.TestMark] == true {
+		at-- // The test mark stays on top.
+	}
+	list = slices.Insert(slices.Clone(list), at, any(ref))
 	if shared := pdffile.Reference(entries["/Annots"]); shared != "" {
 		d.Set(shared, list)
 	} else {
