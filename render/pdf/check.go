@@ -28,7 +28,7 @@ func Checked(handlers engine.Handlers) engine.Handlers {
 			}
 			result, err := handler(ctx, w, args, body)
 			if err == nil {
-				err = toJob(checkResults(ctx, w, inputs, passwordsIn(args)))
+				err = toJob(checkResults(ctx, w, name, inputs, passwordsIn(args)))
 			}
 			return result, err
 		}
@@ -38,7 +38,7 @@ func Checked(handlers engine.Handlers) engine.Handlers {
 
 // checkResults returns Unsound if a PDF that a job wrote has errors. Streams whose data cannot be decoded stay as
 // they are: such errors are the user's, if an input has them too.
-func checkResults(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwords []string) error {
+func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.DirEntry, passwords []string) error {
 	for _, name := range w.Outputs() {
 		if !strings.HasSuffix(name, ".pdf") || isSound(w, name) {
 			continue
@@ -57,7 +57,11 @@ func checkResults(ctx context.Context, w *engine.Work, inputs []os.DirEntry, pas
 			}
 		}
 		if !same {
-			return &Error{Kind: Unsound, Text: "produces a damaged PDF, so there is no result. Repair the source first with pdf.repair", cause: errors.New(found[0])}
+			text := "produces a damaged PDF, so there is no result"
+			if job != RepairJob {
+				text += ". Repair the source first with pdf.repair"
+			}
+			return &Error{Kind: Unsound, Text: text, cause: errors.New(found[0])}
 		}
 	}
 	return nil

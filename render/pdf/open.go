@@ -166,7 +166,38 @@ func (d *document) checkHeader() error {
 	if !bytes.Contains(start, []byte("%PDF-")) {
 		return d.fail(NotPDF, nil)
 	}
-	return d.addSize()
+	if err := d.addSize(); err != nil {
+		return err
+	}
+	return d.completeEncryption()
+}
+
+// completeEncryption gives a document the length of its key, which qpdf and other readers guess if it is missing, each
+// in its own way.
+func (d *document) completeEncryption() error {
+	path := d.work.Path(d.name)
+	if found, err := contains(path, "/AESV2"); err != nil || !found {
+		return err
+	}
+	content, err := d.content()
+	if err != nil {
+		return err
+	}
+	f, err := pdffile.ReadTable(content)
+	if err != nil {
+		return nil //nolint:nilerr // qpdf will read it.
+	}
+	tail, err := f.CompleteEncryption()
+	if err != nil || tail == nil {
+		return err
+	}
+
+	completed := strconv.Itoa(d.number) + "completed.pdf"
+	if err := os.WriteFile(d.work.Path(completed), slices.Concat(content, tail), 0o600); err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	d.name = completed
+	return nil
 }
 
 // addSize gives a document a trailer with a /Size, if it has trailers and all lack it.

@@ -36,7 +36,11 @@ func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) 
 		return out, nil
 	}
 	if name, ok := job["outputFile"].(string); ok && err == nil {
-		err = markSound(w, name)
+		// qpdf does not decode what it encrypts, and so does not find that it has used a wrong key.
+		encrypted, readErr := contains(w.Path(name), "/Encrypt")
+		if err = readErr; err == nil && !encrypted {
+			err = markSound(w, name)
+		}
 	}
 	return out, err
 }

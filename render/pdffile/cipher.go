@@ -36,6 +36,31 @@ func NewCipher(content, key []byte) (*Cipher, error) {
 	return f.newCipher(key)
 }
 
+// CompleteEncryption returns the bytes to append to a file that is encrypted with AESV2, if its encryption dictionary has
+// no length of the key, or one other than 128 bits, the only one of this method; nil if nothing is to be done. Programs
+// that read such a file right write it with a key of that other length.
+func (f *File) CompleteEncryption() ([]byte, error) {
+	const bits = 128
+	entries, isAES := f.Entry(f.trailer["/Encrypt"]), false
+	for _, filter := range f.Entry(entries["/CF"]) {
+		isAES = isAES || f.Target(f.Entry(filter)["/CFM"]) == "/AESV2"
+	}
+	if !isAES || f.Target(entries["/V"]) != 4.0 || f.Target(entries["/Length"]) == float64(bits) {
+		return nil, nil
+	}
+
+	completed := Without(entries)
+	completed["/Length"] = bits
+	u := f.NewUpdate()
+	ref := Reference(f.trailer["/Encrypt"])
+	if ref == "" {
+		ref = u.Reserve()
+		f.trailer["/Encrypt"] = ref
+	}
+	u.Set(ref, completed)
+	return u.Append()
+}
+
 func (f *File) newCipher(key []byte) (*Cipher, error) {
 	c := &Cipher{key: key, entries: f.Entry(f.trailer["/Encrypt"])}
 	version, _ := c.entries["/V"].(float64)
