@@ -168,7 +168,8 @@ func (d *document) order(input, output string) order {
 	if args.To == ToHTML {
 		o.ExportOptions = "EmbedImages"
 	}
-	o.ImportFilter, o.ImportOptions, o.FitColumns = cmp.Or(d.text.filter, o.ImportFilter), d.text.options, d.text.fitColumns
+	o.ImportFilter, o.ImportOptions = cmp.Or(d.text.filter, o.ImportFilter), d.text.options
+	o.FitColumns, o.Numbers = d.text.fitColumns, d.text.numbers
 	return o
 }
 

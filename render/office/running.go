@@ -82,6 +82,8 @@ type order struct {
 	ExportOptions string          `json:"exportOptions,omitempty"`
 	// FitColumns lays out a table that brings no layout.
 	FitColumns bool `json:"fitColumns,omitempty"`
+	// Numbers are the formats of the columns of such a table.
+	Numbers []numberFormat `json:"numbers,omitempty"`
 	// KeepPages keeps content on its page in the export, whose pages have the sizes PageSizes.
 	KeepPages bool       `json:"keepPages,omitempty"`
 	PageSizes []PageSize `json:"pageSizes,omitempty"`

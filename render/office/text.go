@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,6 +27,8 @@ type textImport struct {
 	filter, options string
 	// fitColumns lays out a table that has no layout.
 	fitColumns bool
+	// numbers are the formats of columns whose numbers have equally many decimals.
+	numbers []numberFormat
 }
 
 // prepareText makes text of an input readable: it rewrites it in UTF-8.
@@ -105,6 +109,7 @@ func prepareCSV(content []byte, _ convertArgs, how *textImport) []byte {
 	}
 	const quote, utf8Charset, firstLine = '"', 76, 1
 	how.options = fmt.Sprintf("%d,%d,%d,%d,%s,%d,false,false", separator, quote, utf8Charset, firstLine, columns.formats(), language)
+	how.numbers = columns.numberFormats(language == german)
 	return content
 }
 
@@ -158,6 +163,60 @@ type columns struct {
 	text map[int]bool
 	// commas and points count the numbers with either before their decimals.
 	commas, points int
+	// amounts describe the columns of numbers.
+	amounts map[int]*amounts
+}
+
+// amounts describes the numbers of a column.
+type amounts struct {
+	// decimals is their number of decimals, or -1 if they differ.
+	decimals int
+	// commas reports whether their decimals follow a comma, and grouped whether a number has groups of thousands.
+	commas, grouped bool
+}
+
+// numberFormat is the format of a column, in the language of its numbers.
+type numberFormat struct {
+	Column int    `json:"column"`
+	Code   string `json:"code"`
+	German bool   `json:"german"`
+}
+
+// amount notes a number of a column. Numbers of different forms have no common format.
+func (c *columns) amount(column int, field string) {
+	commas := commaDecimal.MatchString(field)
+	decimals := -1
+	if commas || pointDecimal.MatchString(field) {
+		decimals = len(field) - 1 - strings.LastIndexAny(field, ".,")
+	}
+	known := c.amounts[column]
+	if known == nil {
+		known = &amounts{decimals: decimals, commas: commas}
+		c.amounts[column] = known
+	}
+	if known.decimals != decimals || known.commas != commas {
+		known.decimals = -1
+	}
+	known.grouped = known.grouped || strings.Count(field, ".")+strings.Count(field, ",") > 1
+}
+
+// numberFormats returns the formats with which numbers are shown as they are written.
+func (c *columns) numberFormats(inGerman bool) (list []numberFormat) {
+	for _, column := range slices.Sorted(maps.Keys(c.amounts)) {
+		a := c.amounts[column]
+		if a.decimals < 1 || a.commas != inGerman || c.text[column] {
+			continue
+		}
+		code := "0." + strings.Repeat("0", a.decimals)
+		if a.grouped {
+			code = "#,##" + code
+		}
+		if inGerman {
+			code = strings.NewReplacer(".", ",", ",", ".").Replace(code)
+		}
+		list = append(list, numberFormat{column, code, inGerman})
+	}
+	return list
 }
 
 var (
@@ -167,7 +226,7 @@ var (
 )
 
 func inspectColumns(content []byte, separator rune) columns {
-	found := columns{text: map[int]bool{}}
+	found := columns{text: map[int]bool{}, amounts: map[int]*amounts{}}
 	in := newCSVReader(content, separator)
 	for {
 		record, err := in.Read()
@@ -178,6 +237,7 @@ func inspectColumns(content []byte, separator rune) columns {
 			if field == "" || !strings.ContainsRune("=+-0123456789", rune(field[0])) {
 				continue
 			}
+			found.amount(i, field)
 			switch {
 			case field[0] == '=':
 				// Data must not run: formulas come from spreadsheets.

@@ -14,7 +14,7 @@ import uno
 import unohelper
 from com.sun.star.beans import NamedValue, PropertyValue
 from com.sun.star.connection import NoConnectException
-from com.sun.star.lang import DisposedException
+from com.sun.star.lang import DisposedException, Locale
 from com.sun.star.style.BreakType import PAGE_BEFORE
 from com.sun.star.task import XInteractionHandler
 from com.sun.star.text.TextContentAnchorType import AT_PARAGRAPH
@@ -138,6 +138,17 @@ def kind_of(document):
         if document.supportsService(service):
             return kind
     raise JobFailed("unknown", document.getImplementationName())
+
+
+def format_numbers(document, columns):
+    """Shows the numbers of a table as they are written."""
+    sheet = document.Sheets.getByIndex(0)
+    for column in columns:
+        locale = Locale("de", "DE", "") if column["german"] else Locale("en", "US", "")
+        key = document.NumberFormats.queryKey(column["code"], locale, False)
+        if key < 0:
+            key = document.NumberFormats.addNew(column["code"], locale)
+        sheet.Columns.getByIndex(column["column"]).NumberFormat = key
 
 
 def fit_columns(document):
@@ -464,6 +475,8 @@ def convert(context, desktop, job):
         export = job["exportFilters"].get(kind)
         if export is None:
             return {"kind": kind, "error": "impossible"}
+        if job.get("numbers"):
+            format_numbers(document, job["numbers"])
         if job.get("fitColumns"):
             fit_columns(document)
         if job.get("keepPages"):
