@@ -244,4 +244,7 @@ func Loopback(baseURL string) bool {
 }
 
 // Stop makes /health/ready fail, so that no new requests are routed here while the running ones end.
-func (a *API) Stop() { a.stopping.Store(true) }
+func (a *API) Stop() {
+	a.stopping.Store(true)
+	a.Calls.Stop()
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"relaypdf/api/apierror"
@@ -120,10 +121,16 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body arrived too slowly. Send at least 32 KiB per second."}
 	default:
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+			err = errors.Join(errBodyCut, err)
+		}
 		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body is incomplete, or its chunks are malformed. Send it again."}
 	}
 	return n, err
 }
+
+// errBodyCut is the cause of the error of a body whose client left, or has closed its sending side, before the end.
+var errBodyCut = errors.New("the client closed the connection within the body")
 
 // deadline returns the time by which the next part must have arrived.
 func (b *pacedBody) deadline(now time.Time) time.Time {

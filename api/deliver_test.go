@@ -268,6 +268,6 @@ func TestClientLeavesDuringDelivery(t *testing.T) {
 	}
 	receiver.Next(t)
 	waitForCalls(t, s)
-	expectEffects(t, s, append([]string{"call test.echo failed charged 0 internal_error"}, released...)...)
+	expectEffects(t, s, append([]string{"call test.echo failed charged 0 canceled"}, released...)...)
 	expectBalance(t, s, apitest.Trial)
 }

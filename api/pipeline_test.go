@@ -169,7 +169,7 @@ func TestPanicIsReleased(t *testing.T) {
 		if strings.Contains(got.Message, "secret") {
 			t.Errorf("the client reads %q", got.Message)
 		}
-		expectEffects(t, s, append([]string{"call test.echo failed charged 0 internal_error"}, released...)...)
+		expectEffects(t, s, append([]string{"call test.echo failed charged 0 canceled"}, released...)...)
 		expectBalance(t, s, apitest.Trial)
 		if log := s.Log.String(); !strings.Contains(log, "panic in test.echo") || !strings.Contains(log, "pipeline_test.go") {
 			t.Error("the log has neither the panic nor where it was")
@@ -450,7 +450,7 @@ func TestClientThatLeavesIsLogged(t *testing.T) {
 	}
 	var status wire.JobStatus
 	got := receiver.Next(t)
-	if err := json.Unmarshal(got.Body, &status); err != nil || status.Error == nil || !strings.Contains(status.Error.Message, "The connection closed before the call finished") {
+	if err := json.Unmarshal(got.Body, &status); err != nil || status.Error == nil || !strings.Contains(status.Error.Message, "The client closed the connection before the call finished") {
 		t.Errorf("the callback is %s (%v)", got.Body, err)
 	}
 }
@@ -471,7 +471,7 @@ func TestClientThatLeavesWhileItRuns(t *testing.T) {
 			t.Fatalf("got %v, want that the context was cancelled", err)
 		}
 		waitForCalls(t, s)
-		expectEffects(t, s, append([]string{"call test.echo failed charged 0 internal_error"}, released...)...)
+		expectEffects(t, s, append([]string{"call test.echo failed charged 0 canceled"}, released...)...)
 		expectBalance(t, s, apitest.Trial)
 		if log := s.Log.String(); strings.Contains(log, `"level":"ERROR"`) {
 			t.Errorf("a client that left is logged as our error: %s", log)
@@ -510,7 +510,7 @@ func TestClientThatLeavesBeforeTheHold(t *testing.T) {
 			t.Fatalf("got %v, want that the context was cancelled", err)
 		}
 		waitForCalls(t, s)
-		expectEffects(t, s, append([]string{"call test.echo failed charged 0 internal_error"}, released...)...)
+		expectEffects(t, s, append([]string{"call test.echo failed charged 0 canceled"}, released...)...)
 		expectBalance(t, s, apitest.Trial)
 	})
 }

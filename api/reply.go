@@ -69,7 +69,10 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	// A client that has only closed its sending side may still read the error of its request.
 	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != apierror.InvalidRequest:
 		middleware.Note(w, slog.String("left", err.Error()))
-		middleware.Left(w)
+		if w.Status == 0 {
+			w.WriteHeader(middleware.StatusClientClosed)
+			a.noteLeft(w, r)
+		}
 		return
 	case w.Status != 0:
 		// The status is already sent: only a broken connection can notify the client.
@@ -78,7 +81,10 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	case e.Code == apierror.InternalError, e.Code == apierror.StorageUnavailable:
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 	}
-	middleware.Note(w, slog.String("code", string(e.Code)))
+	cut := errors.Is(e, errBodyCut)
+	if !cut {
+		middleware.Note(w, slog.String("code", string(e.Code)))
+	}
 	var over *call.RateError
 	if errors.As(err, &over) {
 		setRefusingWindow(w.Header(), over.Verdict)
@@ -95,12 +101,27 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if err == nil && kept != e {
 		keptBody, err = a.errorBody(r.Context(), kept)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case cut: // It may have closed its sending side only.
+		err = sendJSON(w, e.Status(), body)
+		w.Status = middleware.StatusClientClosed
+		a.noteLeft(w, r)
+	default:
 		middleware.DescribeError(r.Context(), string(kept.Code), kept.Error(), keptBody)
 		err = sendJSON(w, e.Status(), body)
 	}
 	if err != nil {
 		middleware.Note(w, slog.String("left", err.Error()))
+	}
+}
+
+// noteLeft adds to the logs that the client left before its response, which is not an error of the service.
+func (a *API) noteLeft(w http.ResponseWriter, r *http.Request) {
+	e := &apierror.Error{Code: apierror.Canceled, Message: "The client closed the connection before the response."}
+	middleware.Note(w, slog.String("code", string(e.Code)))
+	if body, err := a.errorBody(r.Context(), e); err == nil {
+		middleware.DescribeError(r.Context(), string(e.Code), e.Error(), body)
 	}
 }
 

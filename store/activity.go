@@ -12,7 +12,7 @@ import (
 type Activity struct {
 	Usage
 
-	Failed     int64            // calls that failed
+	Failed     int64            // calls that failed, without those that were cancelled
 	FailedDays map[int64]int64  // the same by UTC day, as days since 1970
 	P95        time.Duration    // of the latest calls, at most latencySample
 	Median     time.Duration    // of the same
@@ -43,7 +43,7 @@ func (s *Store) Activity(ctx context.Context, accountID string, from, to time.Ti
 		}
 		var failed []struct{ Day, Count int64 }
 		err = tx.NewSelect().TableExpr("calls").ColumnExpr("day, COUNT(*) AS count").
-			Where("account_id = ? AND status = 'failed' AND id >= ?", accountID, "call_"+idTime(a.From)).
+			Where("account_id = ? AND status = 'failed' AND id >= ? AND error_code <> ?", accountID, "call_"+idTime(a.From), CodeCanceled).
 			Where("day BETWEEN ? AND ?", dayOf(from), dayOf(to)).Group("day").Scan(ctx, &failed)
 		if err != nil {
 			return err

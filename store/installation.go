@@ -130,7 +130,7 @@ func (s *Store) CallsByRegion(ctx context.Context, since time.Time) ([]RegionCal
 		return tx.NewSelect().TableExpr("calls").
 			ColumnExpr("SUBSTR(id, ?, ?) AS region", len("call_")+timeChars+1, regionChars).
 			ColumnExpr("SUM(CASE status WHEN 'done' THEN 1 ELSE 0 END) AS done").
-			ColumnExpr("SUM(CASE status WHEN 'failed' THEN 1 ELSE 0 END) AS failed").
+			ColumnExpr("SUM(CASE WHEN status = 'failed' AND error_code <> ? THEN 1 ELSE 0 END) AS failed", CodeCanceled).
 			ColumnExpr("SUM(CASE status WHEN 'running' THEN 1 ELSE 0 END) AS running").
 			Where("id >= ?", "call_"+idTime(since)).GroupExpr("1").OrderExpr("1").Scan(ctx, &list)
 	})

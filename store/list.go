@@ -96,6 +96,8 @@ type CallFilter struct {
 	KeyID     string
 	Status    string // CallRunning, CallDone or CallFailed
 	Mode      string // Async are the jobs
+	// Canceled limits failed calls to those that their callers ended, or to all others.
+	Canceled *bool
 	// Text is the ID of a call, a job or a request, or a part of a stored result's name.
 	Text string
 }
@@ -113,6 +115,9 @@ func (s *Store) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
 		equal(q, "status", f.Status)
 		if f.Status == CallRunning || f.Status == CallFailed {
 			q.Where("status <> 'done'") // SQLite looks for the words of its index.
+		}
+		if f.Canceled != nil {
+			q.Where("(error_code = ?) = ?", CodeCanceled, *f.Canceled)
 		}
 		if text := clean(f.Text, maxSearch); text != "" {
 			s.searchCalls(q, f.AccountID, text)

@@ -227,9 +227,10 @@ func (s *Store) deleteOldRequests(ctx context.Context, limit int) (int, error) {
 }
 
 // requestOutcomes are the conditions of the values of RequestFilter.Outcome. A tool of an agent fails with the status
-// 200 and a code.
+// 200 and a code. The status 499 is that of a client that left.
 var requestOutcomes = map[string]string{
-	"succeeded": "status < 400 AND code = ''", "failed": "(status >= 400 OR code <> '')", "4xx": "status BETWEEN 400 AND 499", "5xx": "status >= 500",
+	"succeeded": "status < 400 AND code = ''", "failed": "(status >= 400 OR code <> '') AND status <> 499 AND code <> 'canceled'", "canceled": "(status = 499 OR code = 'canceled')",
+	"4xx": "status BETWEEN 400 AND 498", "5xx": "status >= 500",
 }
 
 // RequestFilter selects requests. An empty field means any.
@@ -237,7 +238,7 @@ type RequestFilter struct {
 	List
 
 	AccountID string // needed
-	Outcome   string // "succeeded", "failed", "4xx" or "5xx"
+	Outcome   string // "succeeded", "failed", "canceled", "4xx" or "5xx"
 	Code      string
 	KeyID     string
 	Method    string

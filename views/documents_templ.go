@@ -153,7 +153,7 @@ func DocumentsPage(p Page, m Documents) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = filter("status", "Status", m.Filter.Status, []Choice{{"", "Any status", ""}, {"completed", "Completed", ""}, {"processing", "Processing", ""}, {"failed", "Failed", ""}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = filter("status", "Status", m.Filter.Status, []Choice{{"", "Any status", ""}, {"completed", "Completed", ""}, {"processing", "Processing", ""}, {"failed", "Failed", ""}, {"canceled", "Cancelled", ""}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -116,7 +116,7 @@ func RequestsPage(p Page, m Requests) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = filter("status", "Status", m.Filter.Status, []Choice{{"", "Any status", ""}, {"succeeded", "Succeeded", ""}, {"failed", "Failed", ""}, {"4xx", "4xx", ""}, {"5xx", "5xx", ""}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = filter("status", "Status", m.Filter.Status, []Choice{{"", "Any status", ""}, {"succeeded", "Succeeded", ""}, {"failed", "Failed", ""}, {"canceled", "Cancelled", ""}, {"4xx", "4xx", ""}, {"5xx", "5xx", ""}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -24,7 +24,7 @@ import (
 const documentsPath = "/dashboard/documents"
 
 // Words of the filter for the statuses of calls.
-var callStatuses = map[string]string{"completed": store.CallDone, "processing": store.CallRunning, "failed": store.CallFailed}
+var callStatuses = map[string]string{"completed": store.CallDone, "processing": store.CallRunning, "failed": store.CallFailed, "canceled": store.CallFailed}
 
 // callFilter reads the filters of the list.
 func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter) {
@@ -33,10 +33,22 @@ func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter
 	if err != nil || days < 1 || days > 30 {
 		days = 30
 	}
-	return shown, store.CallFilter{
+	f := store.CallFilter{
 		AccountID: v.account.ID, Operation: shown.Operation, Status: callStatuses[shown.Status], KeyID: shown.Key, Text: shown.Text,
 		List: store.List{Cursor: v.value("cursor"), After: w.now().Add(-time.Duration(days) * 24 * time.Hour)},
 	}
+	if f.Status == store.CallFailed {
+		f.Canceled = new(shown.Status == "canceled")
+	}
+	return shown, f
+}
+
+// statusOf returns the status of a call as tables have it.
+func statusOf(c store.Call) string {
+	if c.Canceled() {
+		return "canceled"
+	}
+	return c.Status
 }
 
 func (w *Web) showDocuments(v *pageRequest) error {
@@ -157,6 +169,9 @@ func documentOf(call store.Call, keys accountKeys) views.Document {
 			d.Took = &took
 		}
 		d.Status, d.Charged, d.ErrorCode = views.Status{Is: views.StateBad, Word: "Failed"}, false, call.Failure.Code
+	}
+	if call.Canceled() {
+		d.Status = views.Status{Is: views.StateOff, Word: "Cancelled"}
 	}
 	return d
 }
@@ -435,7 +450,7 @@ func (w *Web) exportDocuments(v *pageRequest) error {
 	columns := []string{"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id"}
 	return v.sendTable("documents.csv", columns, exported(read, func(c store.Call) []string {
 		return []string{
-			c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, c.Status, keys.name(c.KeyID),
+			c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, statusOf(c), keys.name(c.KeyID),
 			strconv.FormatInt(c.Duration.Milliseconds(), 10), decimal(c.Charge), c.Failure.Code, c.RequestID,
 		}
 	}))

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -117,7 +118,8 @@ type Pipeline struct {
 	rateLimits   bool
 	dev          bool
 	running      sync.WaitGroup // paid calls under way
-	underWay     sync.Map       // the *paidCall that this process works on, by the id of its call
+	stopping     atomic.Bool
+	underWay     sync.Map // the *paidCall that this process works on, by the id of its call
 }
 
 // New returns a Pipeline.

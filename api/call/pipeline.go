@@ -161,9 +161,9 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 		p.metrics.call(request.Operation.Name, "replayed", 0)
 	case errors.Is(err, errEnqueued):
 		p.metrics.call(request.Operation.Name, "enqueued", 0)
-	case err != nil && ctx.Err() != nil:
-		p.metrics.call(request.Operation.Name, "canceled", 0)
-		return failed, c.verdict, err
+	case err != nil && p.left(ctx):
+		p.metrics.call(request.Operation.Name, string(apierror.Canceled), 0)
+		return failed, c.verdict, leftBy(err)
 	case err != nil:
 		p.metrics.call(request.Operation.Name, string(Fault(err).Code), 0)
 		return failed, c.verdict, err
@@ -637,7 +637,7 @@ func (c *paidCall) row() store.Call {
 	return store.Call{ID: c.id, ResultID: c.result, AccountID: c.Caller.Account.ID, Mode: c.call.Response}
 }
 
-// countUsage adds the call, which has ended, to the counts of its operation, key and template.
+// countUsage adds the call, which has ended and was not cancelled, to the counts of its operation, key and template.
 func (c *paidCall) countUsage(failed bool) {
 	ended := store.EndedCall{AccountID: c.Caller.Account.ID, KeyID: c.Caller.keyID(), Operation: operationName(c), Failed: failed}
 	if c.job != nil {
@@ -661,14 +661,35 @@ func (c *paidCall) try() int {
 	return 0
 }
 
-// cutOff is the failure of a call whose client left, or whose server stopped,
-// whatever the run made of that.
-var cutOff = &apierror.Error{Code: apierror.InternalError, Message: "The connection closed before the call finished. The call was not charged."}
+// The failures of a call whose server stopped, and of one whose client left, whatever the run made of that.
+var (
+	cutOff     = &apierror.Error{Code: apierror.InternalError, Message: "The server stopped before the call finished. The call was not charged. Send it again."}
+	clientLeft = &apierror.Error{Code: apierror.Canceled, Message: "The client closed the connection before the call finished. The call was not charged."}
+)
+
+// Stop notes that the process stops, so that it, and not their clients, ends the calls that it cuts off.
+func (p *Pipeline) Stop() { p.stopping.Store(true) }
+
+// left reports whether the client of a request has left.
+func (p *Pipeline) left(ctx context.Context) bool {
+	return errors.Is(ctx.Err(), context.Canceled) && !p.stopping.Load()
+}
+
+// leftBy returns the error of a call whose client has left. An error of its request remains: a client that has only closed
+// its sending side may still read it.
+func leftBy(err error) error {
+	if Fault(err).Code == apierror.InvalidRequest {
+		return err
+	}
+	left := *clientLeft
+	left.Cause = err
+	return &left
+}
 
 // giveUp ends a held call that failed. A job goes back into the queue if it was interrupted because its process
 // stops, and for another try if its document was not begun.
 func (c *paidCall) giveUp(ctx context.Context, cause error) {
-	stopped := ctx.Err() != nil
+	stopped, left := ctx.Err() != nil, c.left(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
 	switch {
@@ -678,6 +699,8 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 		c.requeue(ctx, c.store.PostponeJob)
 	case !stopped:
 		c.release(ctx, Fault(cause))
+	case c.job == nil && left:
+		c.release(ctx, clientLeft)
 	case c.job == nil:
 		c.release(ctx, cutOff)
 	default:
@@ -723,7 +746,7 @@ func (c *paidCall) release(ctx context.Context, failure *apierror.Error) {
 	} else {
 		err = c.store.Release(ctx, c.id, why, told)
 	}
-	if err == nil {
+	if err == nil && failure.Code != apierror.Canceled {
 		c.countUsage(true)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
