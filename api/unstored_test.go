@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -109,6 +110,42 @@ func TestStoreFalseErrors(t *testing.T) {
 	for _, request := range logged(t, s, 3) {
 		if strings.Contains(request.Message+request.Body, "canary") {
 			t.Errorf("the log has %+v", request)
+		}
+	}
+}
+
+// TestStoreFalseUnread: the log has no names of an input that was not read to its end, wherever its field store is.
+func TestStoreFalseUnread(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t, apitest.Options{Change: quiet})
+	many := ""
+	for i := range 120 {
+		many += fmt.Sprintf(`"canary%d":1,`, i)
+	}
+	bodies := map[string]string{
+		`{"store":false,"text":"a","canary":1,"canary":2}`:      "A field of the request is given more than once.",
+		`{"canary":1,"canary":2,"store":false,"text":"a"}`:      "A field of the request is given more than once.",
+		`{"store":false,"canary":{"canary":tru}}`:               "A field of the request is not valid JSON in UTF-8 (at byte 34).",
+		`{"store":false,"canary":1e999}`:                        "A field of the request must be a number within the range of a 64-bit float.",
+		`{"store":false,"text":"canary`:                         "The request is incomplete: the JSON is cut off.",
+		`{"store":false,"text":"a","canary":1}`:                 apierror.InvalidRequest.Text(),
+		`{` + many + `"store":false,"text":7,"count":"canary"}`: "",
+		`{"store":false,"text":"a","label":"canary"}`:           apierror.InvalidRequest.Text(),
+		`{"text":"a","count":"x"}`:                              `count must be a whole number between 1 and 10000000; got "x".`,
+	}
+	for body := range bodies {
+		s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, apierror.InvalidRequest)
+	}
+	texts := map[string]bool{}
+	for _, request := range logged(t, s, len(bodies)) {
+		texts[request.Message] = true
+		if strings.Contains(request.Message+request.Body+request.Path, "canary") {
+			t.Errorf("the log has %+v", request)
+		}
+	}
+	for body, want := range bodies {
+		if want != "" && !texts[want] {
+			t.Errorf("%.60s: the log has no %q, only %v", body, want, texts)
 		}
 	}
 }

@@ -128,15 +128,17 @@ type paidCall struct {
 	result  string // the result's id
 	// unstored means that no copy of the input and of the result is to be kept. It is set even if the input has errors.
 	unstored bool
-	quote    credit.Amount
-	quoteID  string // of the promised price, if there is one
-	records  int    // of a bulk call
-	bulk     *bulk  // a bulk job that runs
-	held     bool
-	begun    bool // its hold was written, or a job's
-	started  time.Time
-	outcome  *Outcome
-	times    times
+	// unread means that the input was not read to its end, so it is unknown whether a copy is wanted.
+	unread  bool
+	quote   credit.Amount
+	quoteID string // of the promised price, if there is one
+	records int    // of a bulk call
+	bulk    *bulk  // a bulk job that runs
+	held    bool
+	begun   bool // its hold was written, or a job's
+	started time.Time
+	outcome *Outcome
+	times   times
 	// templates are the account's, once the call asks for them.
 	templates *storedTemplates
 	trace     string // the trace that workers and deliveries of the call continue
@@ -155,6 +157,9 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 	}
 	if err != nil && c.unstored {
 		err = &UnstoredError{err}
+	}
+	if err != nil && c.unread {
+		err = &unreadError{err}
 	}
 	switch {
 	case errors.Is(err, errReplayed):
@@ -230,8 +235,10 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	files := c.files
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
 	var refused schema.Faults
+	c.unread = true
 	files.Check = func(place string, input any) schema.Faults {
 		c.noteUnstored(input)
+		c.unread = c.unread && place != ""
 		own := c.refusedAddresses(input)
 		var faults schema.Faults
 		if errors.As(schema.At(place, own.OrNil()), &faults) {

@@ -27,10 +27,38 @@ func Loggable(err error) error {
 // Kept returns an error, whose Fault is failure, as the log of its account keeps it.
 func Kept(err error, failure *apierror.Error) *apierror.Error {
 	var unstored *UnstoredError
-	if errors.As(err, &unstored) {
+	var unread *unreadError
+	switch {
+	case errors.As(err, &unstored):
 		return withoutInput(failure)
+	case errors.As(err, &unread):
+		return withoutNames(failure)
 	}
 	return failure
+}
+
+// unreadError is the error of a call whose input was not read to its end, for example because a field is given twice. The
+// input may have store false.
+type unreadError struct{ cause error }
+
+func (e *unreadError) Error() string { return e.cause.Error() }
+func (e *unreadError) Unwrap() error { return e.cause }
+
+// withoutNames returns the failure of an unread input without the names of its fields, which may be those of the client's
+// data.
+func withoutNames(failure *apierror.Error) *apierror.Error {
+	switch {
+	case failure.Code != apierror.InvalidRequest && failure.Code != apierror.PayloadTooLarge, len(failure.Details) == 0:
+		return failure
+	case len(failure.Details) > 1:
+		return withoutInput(failure)
+	}
+
+	subject := "The request "
+	if failure.Details[0].Field != "" {
+		subject = "A field of the request "
+	}
+	return &apierror.Error{Code: failure.Code, Message: subject + failure.Details[0].Message + "."}
 }
 
 // noteUnstored notes that an input wants no copy of itself.
