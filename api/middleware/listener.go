@@ -48,9 +48,12 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// conn gives every written part its own deadline.
+// conn gives every written part its own deadline, and keeps the header of its request.
 type conn struct {
 	net.Conn
+
+	mu   sync.Mutex // of head: net/http waits for the client to leave while a handler runs
+	head head
 
 	patience time.Duration
 	leave    func()

@@ -245,6 +245,7 @@ func (a *App) bind(ctx context.Context) error {
 		}
 	}
 	a.public, a.private = server(), server()
+	a.public.ConnContext = middleware.WithConn
 	listen := new(net.ListenConfig).Listen
 	if a.has(RoleAPI) || a.has(RoleWeb) {
 		listener, err := listen(ctx, "tcp", a.Config.Listen)
