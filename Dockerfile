@@ -7,7 +7,7 @@
 #
 # `make image` and `make image-test` build and try them.
 
-FROM golang:1.26-bookworm AS build
+FROM golang:1.26-trixie AS build
 # For the packages of npm that are embedded.
 RUN apt-get update && apt-get install -y --no-install-recommends nodejs npm && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
@@ -20,7 +20,7 @@ ARG VERSION=development
 # Every dependency is pure Go, so the binary needs no C library.
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X relaypdf/internal/app.Version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
 
-FROM debian:12-slim AS base
+FROM debian:13-slim AS base
 # What nothing here reads is not unpacked: documentation, translations, drivers
 # of graphics cards with their compiler, an archive of Java for huge heaps. The texts
 # of licences are.
@@ -88,7 +88,7 @@ RUN apt-get update \
 	&& apt-get install -y --no-install-recommends \
 		pdftk-java \
 		tesseract-ocr tesseract-ocr-eng tesseract-ocr-deu tesseract-ocr-fra \
-		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno wkhtmltopdf \
+		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno \
 	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/*
 COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
 USER 10001:10001

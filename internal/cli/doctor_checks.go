@@ -107,8 +107,9 @@ const fewMemory = 2 << 30
 // checkMemory reports how the service uses the available memory.
 func checkMemory(_ context.Context, config app.Config) []finding {
 	p, source := config.MemoryPlan()
-	text := fmt.Sprintf("%s (%s): %d browsers with %d warm pages, %d renders and %d jobs on files at once, %d offices",
-		app.SizeText(p.Machine.Memory), source, p.Browsers, p.WarmPages, p.RenderSlots, p.EngineSlots, p.OfficeSlots)
+	text := fmt.Sprintf("%s (%s): %d browsers with %d warm pages, %d renders and %d jobs on files at once, %d offices; one page may use %s, enough for a table of %d cells",
+		app.SizeText(p.Machine.Memory), source, p.Browsers, p.WarmPages, p.RenderSlots, p.EngineSlots, p.OfficeSlots,
+		app.SizeText(p.RendererMemory), p.MaxCells())
 	if p.Machine.Memory < fewMemory {
 		return doubtful("give the machine or the container 2 GiB or more", "%s", text)
 	}

@@ -88,5 +88,12 @@ func For(m Machine) Plan {
 	return p
 }
 
+// MaxCells returns the size of the largest page that fits in RendererMemory, as the number of cells of a table. A renderer
+// has about 12 KiB for each cell when it prints (Chromium 156); the rest is a margin.
+func (p Plan) MaxCells() int {
+	const base, cell, round = 24 * mib, 16 << 10, 1000
+	return int(max(p.RendererMemory-base, 0)/cell) / round * round
+}
+
 // clamp returns n, at least least and at most most; the lower bound wins.
 func clamp[N int | int64](n, least, most N) N { return max(least, min(n, most)) }

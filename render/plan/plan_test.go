@@ -50,6 +50,15 @@ func TestPlanFits(t *testing.T) {
 	}
 }
 
+// TestMaxCells: a table of 8,000 cells took 117 MiB, and 3,500 rows of 8 cells are within the least plan of 2 GiB.
+func TestMaxCells(t *testing.T) {
+	for memory, want := range map[int64]int{1: 14_000, 2: 31_000, 8: 129_000, 64: 129_000} {
+		if got := For(Machine{Memory: memory * gib, Cores: 2}).MaxCells(); got != want {
+			t.Errorf("%d GiB: %d cells, want %d", memory, got, want)
+		}
+	}
+}
+
 func TestPlanOfThisMachine(t *testing.T) {
 	p := For(Machine{})
 	if p.Machine.Memory < 128*mib || p.Machine.Cores < 1 || p.RenderSlots < 1 {
