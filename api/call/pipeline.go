@@ -284,7 +284,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 	check := func(by Callbacks, field, address string) {
 		if address != "" && by.CheckURL(address) != nil {
-			refused.Add(field, "%s", operation.NotAllowed)
+			refused.Add(field, "%s", operation.RefusedText(address))
 		}
 	}
 	if page, ok := input.(interface{ PageURL() string }); ok && p.render != nil {
@@ -301,9 +301,12 @@ func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 
 // notAllowed refuses URLs if the input has no other error.
 func notAllowed(refused schema.Faults) error {
-	e := &operation.URLError{Field: refused[0].Field, Cause: errors.New("refused before the call")}
+	e := &operation.URLError{Field: refused[0].Field, Message: refused[0].Message, Cause: errors.New("refused before the call")}
 	for _, other := range refused[1:] {
 		e.Others = append(e.Others, other.Field)
+		if other.Message != e.Message {
+			e.Message = "" // It is for all fields.
+		}
 	}
 	return e
 }

@@ -19,6 +19,22 @@ import (
 // NotAllowed is the message for a field whose URL is refused.
 const NotAllowed = "must be an https URL of a public host"
 
+// RefusedText returns why the URL of a page or a webhook is refused: what is wrong with its text, or NotAllowed.
+func RefusedText(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	authority := rest
+	if end := strings.IndexAny(rest, `/\?#`); end >= 0 {
+		authority = rest[:end]
+	}
+	switch {
+	case strings.HasPrefix(address, "\ufeff"):
+		return "must not begin with a byte order mark (U+FEFF)"
+	case strings.Contains(authority, "@"):
+		return "must not contain a user name or a password. For a page, send the header Authorization in options.extraHTTPHeaders"
+	}
+	return NotAllowed
+}
+
 // URLError refuses an address that a field holds.
 type URLError struct {
 	Field string

@@ -29,7 +29,7 @@ type Delivered struct {
 // Warning is something that is wrong with the page that a result was made of, or that
 // is different in a result.
 type Warning struct {
-	Code    string `json:"code" jsonschema:"required,enum=resource_failed,enum=script_error,enum=font_missing,enum=content_clipped,enum=animation_unfinished,enum=css_unsupported,enum=layout_unstable,enum=content_changed,enum=content_unread,enum=attachment_embedded,enum=text_recognized,enum=value_not_found,enum=page_empty,enum=pictures_omitted,enum=option_unused,enum=value_recalculated,enum=html_filtered,enum=standard_unmet,enum=document_mismatch,enum=signature_broken,enum=text_rasterized" jsonschema_description:"Machine-readable name of the warning."`
+	Code    string `json:"code" jsonschema:"required,enum=resource_failed,enum=script_error,enum=font_missing,enum=content_clipped,enum=animation_unfinished,enum=css_unsupported,enum=layout_unstable,enum=content_changed,enum=content_unread,enum=attachment_embedded,enum=text_recognized,enum=value_not_found,enum=page_empty,enum=pictures_omitted,enum=option_unused,enum=value_recalculated,enum=html_filtered,enum=standard_unmet,enum=document_mismatch,enum=signature_broken,enum=text_rasterized,enum=network_busy" jsonschema_description:"Machine-readable name of the warning."`
 	Message string `json:"message" jsonschema:"required" jsonschema_description:"The error and its fix."`
 	URL     string `json:"url,omitempty" jsonschema_description:"URL of the resource that the warning is about."`
 

@@ -54,6 +54,7 @@ const (
 	AnimationUnfinished = "animation_unfinished"
 	CSSUnsupported      = "css_unsupported"
 	LayoutUnstable      = "layout_unstable"
+	NetworkBusy         = "network_busy"
 )
 
 // FailOn selects the problems inside a document that fail its job.

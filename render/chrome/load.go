@@ -2,7 +2,9 @@ package chrome
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,13 +29,16 @@ type loadState struct {
 	inFlight  map[string]flight // by request
 	withheld  map[string]flight // whose status was not reported yet, by request
 	status    map[string]int    // HTTP status by loader
+	kind      map[string]string // content type by loader
 	address   map[string]string // URL of the main document by loader, after its redirects
 	broken    string            // the URL in whose place Chromium shows its own error page
 	emptied   bool              // the document left itself for about:blank
 	reason    map[string]string
-	linked    []string // requests of style sheets
-	numbering bool     // constructs of paged media are rewritten, and page numbers set
-	shrunk    float64  // by what the document has to be shrunk to fit on its pages; 0 is not at all
+	linked    []string       // requests of style sheets
+	numbering bool           // constructs of paged media are rewritten, and page numbers set
+	asked     map[string]int // requests since the load event by URL without query
+	polled    string         // the URL of a request that the document repeats
+	shrunk    float64        // by what the document has to be shrunk to fit on its pages; 0 is not at all
 	troubles  troubles
 }
 
@@ -47,7 +52,7 @@ type flight struct {
 func newLoadState() loadState {
 	return loadState{
 		inits: map[string]bool{}, inFlight: map[string]flight{}, withheld: map[string]flight{},
-		status: map[string]int{}, address: map[string]string{}, reason: map[string]string{},
+		status: map[string]int{}, kind: map[string]string{}, address: map[string]string{}, reason: map[string]string{}, asked: map[string]int{},
 	}
 }
 
@@ -62,9 +67,11 @@ type loadEvent struct {
 	Canceled   bool
 	StatusCode int
 	Request    struct{ URL string }
+	Headers    map[string]string
 	Response   struct {
-		Status int
-		URL    string
+		Status   int
+		URL      string
+		MimeType string
 	}
 	Frame struct {
 		ID, URL, UnreachableURL string
@@ -91,10 +98,11 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		}
 		if counts(e) {
 			s.inFlight[e.RequestID] = flight{loader: e.LoaderID, frame: e.FrameID, kind: e.Type, url: e.Request.URL}
+			s.repeated(e.Request.URL)
 		}
 	case "Network.responseReceived":
 		if e.Type == "Document" && e.FrameID == main {
-			s.status[e.LoaderID] = e.Response.Status
+			s.status[e.LoaderID], s.kind[e.LoaderID] = e.Response.Status, e.Response.MimeType
 		} else if f, known := s.inFlight[e.RequestID]; known {
 			s.troubles.answered(f, e.Response.Status)
 		}
@@ -106,6 +114,21 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		s.drop(func(f flight) bool { return f.frame == e.FrameID })
 	case "Network.loadingFinished", "Network.loadingFailed":
 		s.ended(e, main)
+	}
+}
+
+// polls is the number of requests after the load event with which a document polls, and maxAsked that of the URLs that
+// are counted.
+const polls, maxAsked = 4, 1000
+
+// repeated counts the requests of a URL after the load event.
+func (s *loadState) repeated(address string) {
+	address, _, _ = strings.Cut(address, "?")
+	if _, known := s.asked[address]; !s.done || !known && len(s.asked) >= maxAsked {
+		return
+	}
+	if s.asked[address]++; s.asked[address] >= polls {
+		s.polled = address
 	}
 }
 
@@ -139,6 +162,14 @@ const withheld = "net::ERR_BLOCKED_BY_ORB"
 // too, before or after they have failed.
 func (s *loadState) extra(e loadEvent) {
 	if f, known := s.inFlight[e.RequestID]; known {
+		if f.kind == "Document" {
+			s.status[f.loader] = e.StatusCode
+			for name, value := range e.Headers {
+				if strings.EqualFold(name, "Content-Type") {
+					s.kind[f.loader], _, _ = strings.Cut(value, ";")
+				}
+			}
+		}
 		f.status = e.StatusCode
 		s.inFlight[e.RequestID] = f
 	} else if f, known := s.withheld[e.RequestID]; known {
@@ -261,20 +292,37 @@ func (p *page) awaitRealm(ctx context.Context) error {
 	)
 }
 
-// awaitQuiet waits until at most limit requests were under way for a while.
+const (
+	// pollPatience is the time for which a document that polls is awaited, and quietShare the share of the time that
+	// is left for which other documents are.
+	pollPatience = 10 * time.Second
+	quietShare   = 0.75
+)
+
+// awaitQuiet waits until at most limit requests were under way for a while. A document that has loaded and never gets
+// there is rendered as it is, with a warning.
 func (p *page) awaitQuiet(ctx context.Context, limit int) error {
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
-	since := time.Now()
+	began := time.Now()
+	since, whole := began, time.Duration(math.MaxInt64)
+	if deadline, ok := ctx.Deadline(); ok {
+		whole = time.Until(deadline)
+	}
 	for {
 		p.mu.Lock()
-		busy := len(p.load.inFlight) > limit
+		busy, loaded, polled := len(p.load.inFlight) > limit, p.load.done, p.load.polled
 		p.mu.Unlock()
 		if busy {
 			since = time.Now()
 		}
 		left := quiet - time.Since(since)
 		if left <= 0 {
+			return nil
+		}
+		waited := time.Since(began)
+		if loaded && (float64(waited) > float64(whole)*quietShare || polled != "" && waited > min(pollPatience, whole/2)) {
+			p.warnBusy(polled, waited)
 			return nil
 		}
 		timer.Reset(left)
@@ -287,6 +335,16 @@ func (p *page) awaitQuiet(ctx context.Context, limit int) error {
 	}
 }
 
+// warnBusy warns that the network was not idle.
+func (p *page) warnBusy(polled string, waited time.Duration) {
+	address := polled
+	if open := openRequests(p); address == "" && len(open) > 0 {
+		address = open[0]
+	}
+	warn(p, Warning{Code: NetworkBusy, URL: address, Message: fmt.Sprintf(
+		"is still requested after %v, so the network never became idle. The page was rendered as it was; set waitUntil to load to render it sooner", waited.Round(time.Second/10))})
+}
+
 // navigationError returns the error of a failed navigation. Its URL is the target of the redirects, which could not
 // be loaded.
 func (p *page) navigationError(url string, nav proto.PageNavigateResult) error {
@@ -296,8 +354,24 @@ func (p *page) navigationError(url string, nav proto.PageNavigateResult) error {
 	failed := &LoadError{URL: p.load.addressOf(loader, url), Reason: nav.ErrorText}
 	if status := p.load.status[loader]; status >= 400 {
 		failed.Status, failed.Reason = status, ""
+	} else if nav.ErrorText == "net::ERR_ABORTED" {
+		failed.Reason = abortedText(status, p.load.kind[loader])
 	}
 	return failed
+}
+
+// abortedText returns why the browser shows no page for a response.
+func abortedText(status int, kind string) string {
+	const text = "its server returned "
+	switch kind = strings.TrimSpace(kind); {
+	case status == http.StatusNoContent || status == http.StatusResetContent:
+		return fmt.Sprintf("%sstatus %d, which has no content", text, status)
+	case kind == "application/pdf":
+		return text + "a PDF (application/pdf) instead of a page. Send its URL to an operation for PDFs, such as /v1/pdf/info"
+	case kind != "" && kind != "text/html":
+		return fmt.Sprintf("%sa file of the type %s instead of a page", text, cut(kind, maxFamily))
+	}
+	return "net::ERR_ABORTED"
 }
 
 // loadError returns an error if the current document is an error page: the response to the job's URL, or to the
