@@ -134,7 +134,8 @@ func (s *structure) prepareForm(doc *document, fields []Field, entries []entry, 
 	if err := prepared.copyFrom(doc); err != nil {
 		return nil, nil, nil, err
 	}
-	return prepared, texts, nil, prepared.change(changes)
+	err = prepared.change(changes)
+	return prepared, texts, nil, err
 }
 
 // setState sets a checkbox or radio buttons to a state, or to Off, in the spelling of each widget. It returns false if

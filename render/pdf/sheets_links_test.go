@@ -90,14 +90,14 @@ func TestSheetsCarryLinks(t *testing.T) {
 					link := f.Entry(item)
 					links++
 					action := f.Entry(link["/A"])
-					switch {
-					case action["/S"] == "/URI":
+					switch action["/S"] {
+					case "/URI":
 						rect, _ := s.box(link["/Rect"])
 						box, _ := s.box(page.Entries["/MediaBox"])
 						if want, area := at(i+1, green), image.Rect(int(rect[0]), int(box[3]-rect[3]), int(rect[2]), int(box[3]-rect[1])); !close1(area, want) {
 							t.Errorf("%s %s: the link is at %v, its area at %v", job, entries, area, want)
 						}
-					case action["/S"] == "/GoToR":
+					case "/GoToR":
 					default:
 						check("a link", link["/Dest"])
 					}
