@@ -43,8 +43,8 @@ func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter
 	return shown, f
 }
 
-// statusOf returns the status of a call as tables have it.
-func statusOf(c store.Call) string {
+// shownStatus returns the status of a call as tables have it.
+func shownStatus(c store.Call) string {
 	if c.Canceled() {
 		return "canceled"
 	}
@@ -450,7 +450,7 @@ func (w *Web) exportDocuments(v *pageRequest) error {
 	columns := []string{"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id"}
 	return v.sendTable("documents.csv", columns, exported(read, func(c store.Call) []string {
 		return []string{
-			c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, statusOf(c), keys.name(c.KeyID),
+			c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, shownStatus(c), keys.name(c.KeyID),
 			strconv.FormatInt(c.Duration.Milliseconds(), 10), decimal(c.Charge), c.Failure.Code, c.RequestID,
 		}
 	}))

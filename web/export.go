@@ -252,7 +252,7 @@ func (w *Web) exportCalls(v *pageRequest, out *jsonList) error {
 		return page, err
 	}, func(c store.Call) error {
 		return out.add(exportedCall{
-			c.ID, titles[c.ID], c.ResultID, c.Operation, c.Mode, statusOf(c), c.KeyID, c.RequestID, c.Charge, c.Failure.Code,
+			c.ID, titles[c.ID], c.ResultID, c.Operation, c.Mode, shownStatus(c), c.KeyID, c.RequestID, c.Charge, c.Failure.Code,
 			float64(c.Duration.Microseconds()) / 1000, c.CreatedAt, c.EndedAt,
 		})
 	})
