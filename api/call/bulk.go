@@ -410,7 +410,7 @@ func (b *bulk) finish(ctx context.Context) error {
 		return err
 	}
 	b.files, b.spent = j.files, j.spent
-	warnings := append(result.Warnings, j.warnings...)
+	warnings := slices.Concat(result.Warnings, j.warnings)
 	b.outcome = &Outcome{
 		CallID: b.id, ResultID: b.result, Mode: schema.Async, Charged: about.Charged, Filename: operation.Filename(b.call.Filename, result.Stem, result.Extension),
 		ContentType: result.ContentType, Body: result.Body, Warnings: warnings[:min(len(warnings), shownWarnings)], try: b.try(),

@@ -84,7 +84,9 @@ func (m message) withoutParams() message {
 	_ = json.Unmarshal(m.text, &members) // split has read it as an object
 	m.Params = json.RawMessage("{}")
 	members["params"] = m.Params
-	m.text, _ = json.Marshal(members) // which came from JSON
+	if text, err := json.Marshal(members); err == nil { // It came from JSON.
+		m.text = text
+	}
 	return m
 }
 

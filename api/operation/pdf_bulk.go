@@ -146,10 +146,10 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 // RecordFault returns why a record of a file cannot be read, or nil.
 func RecordFault(record json.RawMessage, index int) error {
 	var reason string
-	if json.Unmarshal(record, &reason) != nil {
-		return nil
+	if err := json.Unmarshal(record, &reason); err == nil {
+		return apierror.Invalid(fmt.Sprintf("records[%d]", index), "cannot be read: "+reason)
 	}
-	return apierror.Invalid(fmt.Sprintf("records[%d]", index), "cannot be read: "+reason)
+	return nil
 }
 
 // bulkPrice returns the price of a bulk call and the number of its records.

@@ -114,10 +114,12 @@ func (c *child) watchStopped() func() error {
 	return c.killIf(hangPeriod, func() error {
 		const stopped = "T"
 		fields, err := processFields(c.cmd.Process.Pid)
-		if err != nil || len(fields) == 0 || fields[0] != stopped {
+		waits := err == nil && len(fields) > 0 && fields[0] == stopped
+		if !waits {
 			idle = 0
 			return nil
 		}
+
 		if idle++; idle >= int(hangTime/hangPeriod) {
 			return ErrHung
 		}

@@ -17,6 +17,7 @@ import (
 // TestHungProgram has programs that use no processor time. Each is ended and started again in a new child.
 func TestHungProgram(t *testing.T) {
 	slow.Test(t)
+	t.Parallel()
 	for name, script := range map[string]string{
 		"stopped":           "kill -STOP $$",
 		"waits":             "exec sleep 1000",

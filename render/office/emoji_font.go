@@ -67,7 +67,7 @@ func (s emojiFont) make(path string) error {
 		case "name":
 			content = s.names()
 		}
-		padded := append(content, make([]byte, -len(content)&3)...)
+		padded := slices.Concat(content, make([]byte, -len(content)&3))
 		tables = append(tables, opentype.Table{Content: padded, Tag: tag})
 	}
 	return os.WriteFile(path, opentype.WriteTTF(tables), 0o600)

@@ -122,7 +122,7 @@ func spansOf(charset string) (spans []span) {
 		from, err := strconv.ParseUint(first, 16, 21)
 		to, err2 := strconv.ParseUint(last, 16, 21)
 		if err == nil && err2 == nil {
-			spans = append(spans, span{rune(from), rune(to)}) //nolint:gosec // 21 bits
+			spans = append(spans, span{rune(from), rune(to)})
 		}
 	}
 	return spans
@@ -288,5 +288,5 @@ func reference(in *bufio.Reader) rune {
 	if err != nil {
 		return 0
 	}
-	return rune(c) //nolint:gosec // 21 bits
+	return rune(c)
 }

@@ -93,7 +93,7 @@ func TestLettersOfManyFonts(t *testing.T) {
 	rtf.WriteString(`{\rtf1\ansi\uc0 `)
 	for i, line := range hardLines {
 		for _, unit := range utf16.Encode([]rune(line)) {
-			fmt.Fprintf(&rtf, `\u%d `, int16(unit)) //nolint:gosec // The format has signed units.
+			fmt.Fprintf(&rtf, `\u%d `, int16(unit))
 		}
 		rtf.WriteString(`\par `)
 		paragraphs.WriteString(run(line))

@@ -43,7 +43,8 @@ func prepareText(path string, args convertArgs) (how textImport, err error) {
 	if err != nil {
 		return how, fmt.Errorf("input: %w", err)
 	}
-	return how, os.WriteFile(path, prepare(content, args, &how), 0o600)
+	readable := prepare(content, args, &how)
+	return how, os.WriteFile(path, readable, 0o600)
 }
 
 func preparePlain(content []byte, _ convertArgs, how *textImport) []byte {

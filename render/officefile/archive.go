@@ -164,12 +164,3 @@ func rewritePart(out *zip.Writer, f *zip.File, how change) error {
 	}
 	return how(in, w)
 }
-
-// replace makes the archive the rewritten one.
-func (a *archive) replace(changes map[string]change) error {
-	made := a.path + ".new"
-	if err := a.rewrite(made, changes); err != nil {
-		return err
-	}
-	return os.Rename(made, a.path)
-}

@@ -121,40 +121,9 @@ func KeepDOCX(from, to string) (written bool, err error) {
 	}
 	defer a.Close()
 
-	parts, marks, outdated := map[string][]byte{}, bookmarks{}, false
-	for name := range a.parts {
-		folder, file := path.Split(name)
-		if folder != "word/" || path.Ext(file) != ".xml" {
-			continue
-		}
-		content, err := a.read(name)
-		if err != nil {
-			return false, err
-		}
-		fields := false
-		err = eachToken(content, func(_ int, t token) {
-			if !t.tag() || t.closes() {
-				return
-			}
-			switch string(t.name()) {
-			case "fldChar", "fldSimple":
-				fields = true
-			case "bookmarkStart":
-				marks.add(t.attribute("name"))
-			case "updateFields":
-				value := t.attribute("val")
-				outdated = outdated || value == "" || isOn(value)
-			}
-		})
-		if err != nil {
-			return false, err
-		}
-		if fields {
-			parts[name] = content
-		}
-	}
-	if outdated {
-		return false, nil
+	parts, marks, outdated, err := a.fieldParts()
+	if err != nil || outdated {
+		return false, err
 	}
 
 	changes := map[string]change{}
@@ -175,6 +144,45 @@ func KeepDOCX(from, to string) (written bool, err error) {
 		return false, nil
 	}
 	return true, a.rewrite(to, changes)
+}
+
+// fieldParts returns the parts of a document of Word that have fields, the bookmarks of all parts, and whether the document
+// wants its fields to be updated.
+func (a *archive) fieldParts() (parts map[string][]byte, marks bookmarks, outdated bool, err error) {
+	parts = map[string][]byte{}
+	marks = bookmarks{}
+	for name := range a.parts {
+		folder, file := path.Split(name)
+		if folder != "word/" || path.Ext(file) != ".xml" {
+			continue
+		}
+		content, err := a.read(name)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		fields := false
+		err = eachToken(content, func(_ int, t token) {
+			if !t.tag() || t.closes() {
+				return
+			}
+			switch string(t.name()) {
+			case "fldChar", "fldSimple":
+				fields = true
+			case "bookmarkStart":
+				marks.add(t.attribute("name"))
+			case "updateFields":
+				value := t.attribute("val")
+				outdated = outdated || value == "" || isOn(value)
+			}
+		})
+		if err != nil {
+			return nil, nil, false, err
+		}
+		if fields {
+			parts[name] = content
+		}
+	}
+	return parts, marks, outdated, nil
 }
 
 // isOn reports whether a value of Office Open XML means yes.

@@ -3,6 +3,7 @@ package pdffile
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -44,8 +45,9 @@ func ReadTable(content []byte) (*File, error) {
 		return f, err
 	}
 	other, otherErr := readTables(content, 0, start)
-	if otherErr == nil && (err != nil || len(other.misplaced()) < len(f.misplaced())) {
-		return other, nil
+	better := otherErr == nil && (err != nil || len(other.misplaced()) < len(f.misplaced()))
+	if better {
+		f, err = other, nil
 	}
 	return f, err
 }
@@ -114,36 +116,16 @@ func (r *tableReader) read(start int) (Dict, error) {
 	if !p.keyword("xref") {
 		return r.stream(p)
 	}
+
 	var freed []int
 	for !p.keyword("trailer") {
-		first, err1 := p.integer()
-		count, err2 := p.integer()
-		if err1 != nil || err2 != nil || first < 0 || count < 0 || first > maxObjects {
-			return nil, ErrUnread
+		section, err := r.section(p)
+		if err != nil {
+			return nil, err
 		}
-		r.expect(count)
-		for i := range count {
-			number := first + i
-			offset, err1 := p.integer()
-			generation, err2 := p.integer()
-			there := p.keyword("n")
-			if err1 != nil || err2 != nil || !there && !p.keyword("f") {
-				return nil, ErrUnread
-			}
-			const head = 65535 // the generation of object 0
-			switch {
-			case i == 0 && first == 1 && !there && offset == 0 && generation == head:
-				first, r.irregular = 0, true // Some programs count from 1.
-				freed = append(freed, 0)
-			case !there:
-				freed = append(freed, number)
-			case offset == 0:
-				freed, r.irregular = append(freed, number), true
-			default:
-				r.add(number, place{offset: offset, generation: generation}, true)
-			}
-		}
+		freed = append(freed, section...)
 	}
+
 	value, err := p.value(0)
 	trailer, _ := value.(Dict)
 	if err == nil && trailer["/XRefStm"] != nil {
@@ -153,6 +135,42 @@ func (r *tableReader) read(start int) (Dict, error) {
 		r.add(number, place{}, false)
 	}
 	return trailer, err
+}
+
+// section reads a section of a table that is text, and returns the numbers of its free objects.
+func (r *tableReader) section(p *parser) (freed []int, err error) {
+	first, err1 := p.integer()
+	count, err2 := p.integer()
+	if err1 != nil || err2 != nil || first < 0 || count < 0 || first > maxObjects {
+		return nil, ErrUnread
+	}
+
+	r.expect(count)
+	for i := range count {
+		number := first + i
+		offset, err1 := p.integer()
+		generation, err2 := p.integer()
+		there := p.keyword("n")
+		if err1 != nil || err2 != nil || !there && !p.keyword("f") {
+			return nil, ErrUnread
+		}
+
+		const head = 65535 // the generation of object 0
+		switch {
+		case i == 0 && first == 1 && !there && offset == 0 && generation == head:
+			first = 0 // Some programs count from 1.
+			r.irregular = true
+			freed = append(freed, 0)
+		case !there:
+			freed = append(freed, number)
+		case offset == 0:
+			freed = append(freed, number)
+			r.irregular = true
+		default:
+			r.add(number, place{offset: offset, generation: generation}, true)
+		}
+	}
+	return freed, nil
 }
 
 // hybrid reads the table of a hybrid file that is a stream. It has objects that the other table declares free, for readers
@@ -206,10 +224,10 @@ const (
 // rows reads the rows of a table, which are of fields of these widths, for the
 // objects of an index: pairs of the first number and how many there are.
 func (r *tableReader) rows(raw []byte, widths, index []int) error {
-	const fields = 3
-	if len(widths) != fields || len(index)%2 != 0 || widths[1] == 0 {
+	if !isRow(widths) || len(index)%2 != 0 {
 		return ErrUnread
 	}
+
 	tooLarge := false
 	next := func(width, otherwise int) (value int) {
 		if width == 0 {
@@ -224,11 +242,7 @@ func (r *tableReader) rows(raw []byte, widths, index []int) error {
 		raw = raw[width:]
 		return value
 	}
-	for _, width := range widths {
-		if width < 0 || width > maxWidth {
-			return ErrUnread
-		}
-	}
+
 	for ; len(index) > 0; index = index[2:] {
 		if index[0] < 0 || index[0] > maxObjects {
 			return ErrUnread
@@ -254,6 +268,13 @@ func (r *tableReader) rows(raw []byte, widths, index []int) error {
 		}
 	}
 	return nil
+}
+
+// isRow reports whether rows can have fields of these widths. The second one is never left out.
+func isRow(widths []int) bool {
+	const fields = 3
+	outside := func(width int) bool { return width < 0 || width > maxWidth }
+	return len(widths) == fields && widths[1] != 0 && !slices.ContainsFunc(widths, outside)
 }
 
 // integers returns a list of whole numbers; nil where v is none.

@@ -23,15 +23,16 @@ type formulas struct {
 // calculate returns the result of a cell's formula, or why it has none.
 func (b *workbook) calculate(c cell) any {
 	missing := unread(fmt.Sprintf("cell %.20s has a formula without a stored result, which cannot be calculated. Open and save the file in a spreadsheet application, or remove the formula", c.Ref))
-	if b.book == nil && !b.refused {
+	if b.formulas.book == nil && !b.formulas.refused {
 		book, err := excelize.OpenReader(b.formulas.file, excelize.Options{RawCellValue: true, UnzipSizeLimit: maxSheet, UnzipXMLSizeLimit: maxStrings})
-		b.book, b.refused = book, err != nil
+		b.formulas.book = book
+		b.formulas.refused = err != nil
 	}
-	if b.refused {
+	if b.formulas.refused {
 		return missing
 	}
 
-	value, err := b.book.CalcCellValue(b.formulas.sheet, c.Ref, excelize.Options{RawCellValue: true})
+	value, err := b.formulas.book.CalcCellValue(b.formulas.sheet, c.Ref, excelize.Options{RawCellValue: true})
 	switch {
 	case strings.HasPrefix(value, "#"):
 		return unread(fmt.Sprintf("cell %.20s has the error %.20s", c.Ref, value))

@@ -30,7 +30,8 @@ type workbook struct {
 	strings []string
 	dates   []bool // by the number of a style: whether its numbers are dates
 	from    time.Time
-	formulas
+
+	formulas formulas
 }
 
 // readXLSX reads the first visible sheet of a workbook, whose first row with content names the columns.
