@@ -96,7 +96,7 @@ func TestMisspelledNestedFields(t *testing.T) {
 		`{"html":"x","then":[{"op":"pdf.stamp","input":{"stamps":[{"txt":"x"}]}}]}`: "then[0].input.stamps[0].txt is not a known field; did you mean then[0].input.stamps[0].text?",
 		`{"html":"x","then":[{"op":"pdf.rotate","inptu":{"degrees":90}}]}`:          "then[0].inptu is not a known field; did you mean then[0].input?",
 		`{"html":"x","options":{"facturx":{"invoice":{"seler":{}}}}}`:               "options.facturx.invoice.seler is not a known field; did you mean options.facturx.invoice.seller?",
-		`{"html":"x","options":{"facturx":{"invoice":{"seller":{"adrress":{}}}}}}`:   "options.facturx.invoice.seller.adrress is not a known field; did you mean options.facturx.invoice.seller.address?",
+		`{"html":"x","options":{"facturx":{"invoice":{"seller":{"adrress":{}}}}}}`:  "options.facturx.invoice.seller.adrress is not a known field; did you mean options.facturx.invoice.seller.address?",
 		`{"html":"x","options":{"facturx":{"invoice":{"lines":[{"quantty":1}]}}}}`:  "options.facturx.invoice.lines[0].quantty is not a known field; did you mean options.facturx.invoice.lines[0].quantity?",
 		`{"html":"x","deliverTo":{"s3":{"connecton":"a"}}}`:                         "deliverTo.s3.connecton is not a known field; did you mean deliverTo.s3.connection?",
 		`{"html":"x","options":{"sign":{"reasn":"x"}}}`:                             "options.sign.reasn is not a known field; did you mean options.sign.reason?",
