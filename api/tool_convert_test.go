@@ -54,7 +54,7 @@ func TestConvert(t *testing.T) {
 		want []string
 	}{
 		{`{"file":` + inline([]byte(docx.Body)) + `}`, []string{"alpha", "beta"}},
-		{`{"file":` + inline([]byte(xlsx.Body)) + `,"sourceFilename":"lying.docx"}`, []string{"alpha", "beta", "1.5", "x"}},
+		{`{"file":` + inline([]byte(xlsx.Body)) + `,"sourceFilename":"lying.docx"}`, []string{"alpha", "beta", "1,5", "x"}},
 		{`{"file":` + inline([]byte("# alpha\n\nbeta")) + `,"sourceFilename":"a.md"}`, []string{"alpha", "beta"}},
 		{`{"html":"<h1>alpha</h1>beta","engine":"wkhtmltopdf"}`, []string{"alpha", "beta"}},
 		{`{"file":` + inline([]byte("<h1>alpha</h1>beta")) + `,"engine":"wkhtmltopdf","options":{"toc":true}}`, []string{"Contents", "alpha", "2", "alpha", "beta"}},

@@ -60,7 +60,7 @@ func TestSign(t *testing.T) {
 	content := string(pdftest.Three().Write())
 	for i, test := range []struct{ level, kind, more string }{
 		{"B-B", "P-256", `,"reason":"Agreed","location":"Bern","contact":"ada@a.example","visible":{"page":2,"x":40,"y":40,"width":200,"height":60}`},
-		{"B-T", "RSA", `,"visible":{"x":40,"y":40,"width":200,"height":60,"text":"Zoë\nCEO","image":{"file":` + inline(dot(t)) + `}}`},
+		{"B-T", "RSA", `,"visible":{"x":40,"y":300,"width":200,"height":60,"text":"Zoë\nCEO","image":{"file":` + inline(dot(t)) + `}}`},
 		{"B-LT", "P-384", ""},
 		{"B-LTA", "P-256", ""},
 	} {

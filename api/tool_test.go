@@ -19,7 +19,6 @@ import (
 	"relaypdf/api/apitest"
 	"relaypdf/internal/slow"
 	"relaypdf/render/pdf"
-	"relaypdf/render/pdf/pdftest"
 )
 
 // inline is a PDF as the value of a field.
@@ -246,10 +245,6 @@ func TestToolsFail(t *testing.T) {
 	content := letters("alpha", "beta", "gamma")
 	source := `"file":` + inline(content)
 	locked := inline([]byte(s.Send(t, apitest.Request{Path: "/v1/pdf/protect", Body: `{` + source + `,"userPassword":"geheim"}`}).OK(t).Body))
-	comment := pdftest.Three()
-	comment.Annots = map[int]string{0: "<< /Type /Annot /Subtype /FreeText /Rect [10 10 90 30] /Contents (Look here) /DA (/Helv 12 Tf) >>"}
-	commented := inline(comment.Write())
-	const undrawn = "has comments without an appearance, which would be lost. Convert its pages to images and create a PDF from them"
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
@@ -270,8 +265,6 @@ func TestToolsFail(t *testing.T) {
 		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, apierror.InvalidRequest, "margins", "leaves nothing of page 1"},
 		{"crop", `{` + source + `,"margins":{}}`, apierror.InvalidRequest, "margins", "must have at least one of top, right, bottom or left above 0"},
 		{"nup", `{` + source + `,"perSheet":2,"pages":"2-4"}`, apierror.InvalidRequest, "pages", "must select pages of the document, which has 3"},
-		{"nup", `{"file":` + commented + `,"perSheet":2}`, apierror.ProcessingFailed, "file", undrawn},
-		{"booklet", `{"file":` + commented + `}`, apierror.ProcessingFailed, "file", undrawn},
 		{"booklet", `{"file":` + locked + `}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted"},
 		{"unlock", `{` + source + `,"password":""}`, apierror.InvalidRequest, "file", "is not encrypted"},
 		{"unlock", `{` + source + `,"password":"geheim"}`, apierror.InvalidRequest, "file", "is not encrypted"},

@@ -48,6 +48,8 @@ var (
 	imagePDF []byte
 	//go:embed example/invoice.pdf
 	invoicePDF []byte
+	//go:embed example/locked.pdf
+	lockedPDF []byte
 	//go:embed example/form.pdf
 	formPDF []byte
 )
@@ -59,6 +61,12 @@ func exampleOf(document []byte) PDFSource {
 
 // examplePDF is a source for the examples of the table: two empty pages.
 func examplePDF() PDFSource { return exampleOf(twoPagesPDF) }
+
+// lockedPassword opens the file of exampleLocked.
+const lockedPassword = "correct horse"
+
+// exampleLocked is a source for the examples of the table: two pages that need a password.
+func exampleLocked() PDFSource { return exampleOf(lockedPDF) }
 
 // exampleFile is examplePDF as one of several files.
 func exampleFile(name string) FileItem {

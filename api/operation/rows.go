@@ -174,7 +174,7 @@ var Rows = []schema.Row[*Deps]{
 	},
 	row[UnlockInput]{
 		Info:    detailed(pdfTool("security", "pdf.unlock", "Unlock a PDF", "Use when you know the password of an encrypted PDF; not for unknown passwords."), "Returns the PDF without encryption and restrictions. A PDF without encryption is refused, free of charge."),
-		Example: UnlockInput{FileSource: examplePDF().FileSource, Password: "correct horse"},
+		Example: UnlockInput{FileSource: exampleLocked().FileSource, Password: lockedPassword},
 		Run:     described(runUnlock),
 	},
 	row[BookmarksInput]{
