@@ -23,9 +23,7 @@ import (
 
 // testMark draws the test mark on each page of a document: a band with the word Test, in the bottom right corner of the
 // page as it is shown. It is part of the page's content, in shades of grey and without a font or transparency, so that
-// PDF/A stays PDF/A. Other annotations, or content that does not end, could hide it, so it is also the page's last
-// annotation: a printer's mark, which has no place in the structure for screen readers. The rest of the document stays as
-// it is, its encryption and linearization included.
+// PDF/A stays PDF/A. The rest of the document stays as it is, its encryption and linearization included.
 func testMark(ctx context.Context, w *engine.Work, in Input) ([]byte, error) {
 	doc := &document{work: w, name: in.Name, password: in.Password}
 	linear, err := doc.linear()
@@ -86,13 +84,7 @@ func (d *document) drawMarks(s *structure) error {
 		if !isList && pdffile.Reference(page["/Contents"]) != "" {
 			streams = []any{page["/Contents"]}
 		}
-		mark, box := pageMark(s.paper(page))
-		page["/Contents"] = slices.Concat([]any{stream("q\n")}, streams, []any{stream("\nQ\n/Artifact BMC\n" + mark + "EMC\n")})
-		annotations, _ := s.Target(page["/Annots"]).([]any)
-		page["/Annots"] = slices.Concat(annotations, []any{markAnnotation(changes, mark, box)})
-		if page["/Tabs"] == nil && s.Catalog()["/StructTreeRoot"] != nil {
-			page["/Tabs"] = "/S" // as PDF/UA requires of pages with annotations
-		}
+		page["/Contents"] = slices.Concat([]any{stream("q\n")}, streams, []any{stream(pageMark(s.paper(page)))})
 		changes.Set(at.Object, page)
 	}
 	return d.change(changes)
@@ -110,23 +102,8 @@ func markHeight(width, height, least, most float64) float64 {
 	return min(max(least, min(most, markShare*min(width, height))), height/2, width/markOutline().width)
 }
 
-// markAnnotation adds the annotation that draws the band, and returns its reference.
-func markAnnotation(changes *pdffile.Update, mark string, at box) string {
-	form := changes.Reserve()
-	changes.Set(form, pdffile.Stream{
-		Entries: pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": at.array(), "/Resources": pdffile.Dict{}},
-		Content: []byte(mark),
-	})
-	annotation := changes.Reserve()
-	changes.Set(annotation, pdffile.Dict{
-		"/Type": "/Annot", "/Subtype": "/PrinterMark", "/Rect": at.array(), "/F": pdffile.FlagPrint | pdffile.FlagReadOnly,
-		"/Contents": "u:Test", "/AP": pdffile.Dict{"/N": form}, pdffile.TestMark: true,
-	})
-	return annotation
-}
-
-// pageMark returns the band on the page as it is shown, and its place.
-func pageMark(p paper) (content string, at box) {
+// pageMark returns the content behind that of a page: the band, on the page as it is shown.
+func pageMark(p paper) string {
 	width, height := p.size()
 	u := 1 / p.unit
 	matrix := [6]float64{u, 0, 0, u, p.box[0], p.box[1]}
@@ -141,7 +118,7 @@ func pageMark(p paper) (content string, at box) {
 	band := markHeight(width, height, minMarkPoints, maxMarkPoints)
 	label := markOutline()
 	var out strings.Builder
-	out.WriteString("q")
+	out.WriteString("\nQ\n/Artifact BMC\nq")
 	for _, n := range matrix {
 		out.WriteString(" " + number5(n))
 	}
@@ -150,14 +127,8 @@ func pageMark(p paper) (content string, at box) {
 	fmt.Fprintf(&out, "1 g 0 0 %s 1 re f\n0.2 g %s %s %s %s re f\n1 g\n", number5(label.width),
 		number5(markEdge), number5(markEdge), number5(label.width-2*markEdge), number5(1-2*markEdge))
 	label.trace(&contentPen{out: &out})
-	out.WriteString("f\nQ\n")
-
-	shift := func(x, y float64) (float64, float64) {
-		return matrix[0]*x + matrix[2]*y + matrix[4], matrix[1]*x + matrix[3]*y + matrix[5]
-	}
-	left, bottom := shift(width-band*label.width, 0)
-	right, top := shift(width, band)
-	return out.String(), box{min(left, right), min(bottom, top), max(left, right), max(bottom, top)}
+	out.WriteString("f\nQ\nEMC\n")
+	return out.String()
 }
 
 // contentPen writes a path of a page's content.

@@ -177,11 +177,7 @@ func (d *document) annotate(page, ref string, widget pdffile.Dict) error {
 	if entries["/Annots"] != nil && !ok {
 		return fail(Unreadable, "has annotations that cannot be read")
 	}
-	at := len(list)
-	if at > 0 && d.Entry(list[at-1])[pdffile.TestMark] == true {
-		at-- // The test mark stays on top.
-	}
-	list = slices.Insert(slices.Clone(list), at, any(ref))
+	list = append(slices.Clone(list), ref)
 	if shared := pdffile.Reference(entries["/Annots"]); shared != "" {
 		d.Set(shared, list)
 	} else {
