@@ -32,7 +32,7 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 		if wrong := strings.Contains(got.Body, `"clock":"failed"`); got.Status != want || wrong != (want != http.StatusOK) {
 			t.Errorf("%v off: got %d %s, want %d", off, got.Status, got.Body, want)
 		}
-		for deadline := time.Now().Add(5 * time.Minute); want != http.StatusOK && !strings.Contains(log.String(), "this process is not ready: it takes on no jobs and deliveries"); <-time.After(10 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); want != http.StatusOK && !strings.Contains(log.String(), "this process is not ready: it takes on no jobs and deliveries, and neither reaps nor expires anything"); <-time.After(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%v off: the log does not say so: %s", off, log.String())
 			}

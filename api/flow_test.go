@@ -559,7 +559,7 @@ func TestPipelineIsCancelled(t *testing.T) {
 			t.Fatalf("got status %d", answer.StatusCode)
 		}
 		s.API.Calls.Wait(t.Context())
-		expectEffects(t, s, strings.Replace(flowBooks("pipelines.create", 507, -1)[0], "invalid_request", "internal_error", 1),
+		expectEffects(t, s, strings.Replace(flowBooks("pipelines.create", 507, -1)[0], "invalid_request", "canceled", 1),
 			"ledger hold wallet -507", "ledger hold held 507", "ledger release held -507", "ledger release wallet 507")
 		expectBalance(t, s, apitest.Trial)
 	})

@@ -169,7 +169,7 @@ func TestPanicIsReleased(t *testing.T) {
 		if strings.Contains(got.Message, "secret") {
 			t.Errorf("the client reads %q", got.Message)
 		}
-		expectEffects(t, s, append([]string{"call test.echo failed charged 0 canceled"}, released...)...)
+		expectEffects(t, s, append([]string{"call test.echo failed charged 0 internal_error"}, released...)...)
 		expectBalance(t, s, apitest.Trial)
 		if log := s.Log.String(); !strings.Contains(log, "panic in test.echo") || !strings.Contains(log, "pipeline_test.go") {
 			t.Error("the log has neither the panic nor where it was")

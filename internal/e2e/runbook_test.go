@@ -48,7 +48,7 @@ var runbookTests = map[string][]string{
 	"2":  {"TestLagIsShown", "TestBoundsOfConnections", "TestLocksAreWaitedForAgain", "TestEndedWhileIdle", "TestMigrationLetsReadersPass", "TestForgottenTransactionHoldsUpOneAccount", "TestFrozenProcessHoldsUpNoOtherAccount"},
 	"3":  {"TestDashboardAndRulesNameWhatIsThere", "TestRedisGone", "TestRedisThatHangs", "TestRedisComesBack"},
 	"4":  {"TestDashboardAndRulesNameWhatIsThere", "TestBucketFails"},
-	"5":  {"TestFullDisk", "TestFullDiskBelowSQLite", "TestChangedHistoryIsToldInTheLog", "TestCheckLedgerFindsFaults"},
+	"5":  {"TestFullDisk", "TestFullDiskBelowSQLite", "TestFullTemporaryFolder", "TestChangedHistoryIsToldInTheLog", "TestCheckLedgerFindsFaults"},
 	"6":  {"TestBrowsersCannotStart", "TestChildThatCannotWork", "TestSecondCrashFailsTheJobAndNobodyElse", "TestKilledBrowserIsReplacedAndTheJobSucceeds", "TestHangingBrowserIsReplaced", "TestCrash"},
 	"7":  {"TestNotReadyWithAWrongClock", "TestWrongClocks"},
 	"8":  {"TestQueueIsFull", "TestFullPoolIsBusy", "TestFullQueueTurnsAway", "TestFullQueueOfEngines"},

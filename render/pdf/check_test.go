@@ -59,6 +59,9 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	jobs[DeletePagesJob] = func() (any, [][]byte) {
 		return Selection{Input: input(""), Pages: "1"}, [][]byte{three().Write()}
 	}
+	jobs[UnlockJob] = func() (any, [][]byte) {
+		return input("u"), [][]byte{pdftest.Transform(t, document, "--encrypt", "u", "o", "256", "--")}
+	}
 	jobs[SetInfoJob] = func() (any, [][]byte) {
 		return Information{Input: input(""), Title: "a title"}, [][]byte{document}
 	}
