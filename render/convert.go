@@ -283,7 +283,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		return made, err
 	case office.KindPDF:
 		// LibreOffice reports no usable error for a damaged PDF.
-		plain, err := a.UnlockPDF(ctx, PDFFile{Content: c.Content, Password: c.Password})
+		plain, err := a.plainPDF(ctx, PDFFile{Content: c.Content, Password: c.Password})
 		if err != nil {
 			return made, err
 		}
@@ -377,7 +377,7 @@ func (a *Account) resolution(ctx context.Context, file PDFFile) (dpi int, err er
 
 // drawHTML makes an HTML document of the pages of a PDF.
 func (a *Account) drawHTML(ctx context.Context, file PDFFile, name string) (_ *spool.File, err error) {
-	plain, err := a.UnlockPDF(ctx, file)
+	plain, err := a.plainPDF(ctx, file)
 	if err != nil {
 		return nil, err
 	}

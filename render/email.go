@@ -204,7 +204,7 @@ func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*
 		return nil, nil, &noPagesError{"its format has no pages"}
 	case source.Kind == office.KindPDF:
 		// Decrypted if it is encrypted, and repaired if it is damaged.
-		pages, err := p.UnlockPDF(ctx, PDFFile{Content: f.Content})
+		pages, err := p.plainPDF(ctx, PDFFile{Content: f.Content})
 		return pages, nil, err
 	case source.Kind == office.KindWeb:
 		return nil, nil, &noPagesError{"it could load images from other servers"}

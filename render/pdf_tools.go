@@ -117,10 +117,16 @@ func (t *Tools) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProt
 	return t.runPDF(ctx, engine.Job{Name: pdf.ProtectJob, Args: args, Files: files})
 }
 
-// UnlockPDF removes the encryption of a PDF.
+// UnlockPDF removes the encryption of a PDF. One that is not encrypted is an error of the kind pdf.Nothing.
 func (t *Tools) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	files, input := file.input()
-	return t.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: input, Files: files})
+	return t.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: pdf.UnlockArgs{Input: input}, Files: files})
+}
+
+// plainPDF returns a PDF without its encryption, if it has one, and repaired.
+func (t *Tools) plainPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+	files, input := file.input()
+	return t.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: pdf.UnlockArgs{Input: input, PlainToo: true}, Files: files})
 }
 
 // CompressPDF reduces the size of a PDF without loss. If this is not possible, the result is the original PDF.

@@ -69,7 +69,7 @@ func TestLoadErrors(t *testing.T) {
 		"http://site.test/status/404?body": {status: 404},
 		"http://site.test/status/503":      {status: 503},
 		"http://site.test/on":              {status: 500},
-		"http://site.test/file":            {reason: "net::ERR_ABORTED"},
+		"http://site.test/file":            {reason: "its server returned a file of the type text/plain instead of a page"},
 		"http://site.test/cut":             {reason: "net::ERR_EMPTY_RESPONSE"},
 		"https://site.test/":               {reason: "net::ERR_TUNNEL_CONNECTION_FAILED"},
 	}

@@ -6,11 +6,20 @@ import (
 	"relaypdf/render/engine"
 )
 
-// unlock writes a document without its encryption. A sound document that is not encrypted is an error of kind Nothing.
-func unlock(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
+// UnlockArgs are the arguments of UnlockJob.
+type UnlockArgs struct {
+	Input
+
+	// PlainToo accepts a document that is not encrypted.
+	PlainToo bool `json:"plainToo,omitempty"`
+}
+
+// unlock writes a document without its encryption. A sound document that is not encrypted is an error of kind Nothing,
+// unless it is accepted too.
+func unlock(ctx context.Context, w *engine.Work, args UnlockArgs) ([]byte, error) {
 	encrypted, err := contains(w.Path(args.Name), "/Encrypt")
-	if err == nil && !encrypted {
-		if _, err = openOne(ctx, w, args); err == nil {
+	if err == nil && !encrypted && !args.PlainToo {
+		if _, err = openOne(ctx, w, args.Input); err == nil {
 			err = &Error{Kind: Nothing, Text: "is not encrypted"}
 		}
 	}
@@ -18,5 +27,5 @@ func unlock(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
 		return nil, err
 	}
 
-	return nil, writeWhole(ctx, w, args, qpdfJob{"decrypt": ""})
+	return nil, writeWhole(ctx, w, args.Input, qpdfJob{"decrypt": ""})
 }
