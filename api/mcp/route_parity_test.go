@@ -83,7 +83,7 @@ func TestMessages(t *testing.T) {
 		"no method":                {`{"jsonrpc":"2.0","id":1}`, nil, 400, `{"error":{"code":-32600`},
 		"a notification with id":   {`{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}`, nil, 400, `{"error":{"code":-32600`},
 		"an unknown method":        {`{"jsonrpc":"2.0","id":1,"method":"tools/none"}`, nil, 200, `{"error":{"code":-32601,"message":"unknown method \"tools/none\""},"id":1`},
-		"params that are a list":   {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`, nil, 200, `{"error":{"code":-32602`},
+		"params that are a list":   {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`, nil, 200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602`},
 		"no params":                {`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 200, `{"error":{"code":-32602`},
 		"params of another type":   {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, nil, 200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602`},
 		"an unknown tool":          {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"none"}}`, nil, 200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602`},

@@ -137,7 +137,7 @@ func TestInputsRefuse(t *testing.T) {
 			"markdown has invalid front matter options: papper is not a known field",
 			"markdown has invalid front matter options: scale must be between 0.1 and 2; got 9"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  format: A9\n---\n"}`, []string{`options.format must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got "A9"`}},
-		{"pdf.create", `{"markdown":"---\noptions:\n  format A4\n---\n"}`, []string{"markdown has invalid front matter options: line 3 must be written as name: value"}},
+		{"pdf.create", `{"markdown":"---\noptions:\n  format A4\n---\n"}`, []string{"markdown has invalid front matter: line 3 has options that are not an object"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  waitForTimeout: 30000\n---\n"}`, []string{
 			"markdown has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate"}},
 		{"pdf.create", `{"markdown":"---\noptions:\n  html: allow\n---\n"}`, []string{

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -153,7 +154,7 @@ func TestBindFillsTheInput(t *testing.T) {
 	html := "x"
 	want := sampleInput{
 		Common: Common{Filename: "a.txt", Response: URL}, HTML: &html,
-		Data:  map[string]any{"a": nil, "b": []any{int64(1), 2.5}},
+		Data:  map[string]any{"a": nil, "b": []any{int64(1), json.Number("2.5")}},
 		Parts: []samplePart{{Page: 2}},
 		Options: &sampleOptions{
 			Scale: 1.5, Margin: map[string]string{"top": "1cm"}, Width: length{"12"},
