@@ -270,7 +270,11 @@ func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
 		{"pdf_info", url.Values{"do": {"fill"}, "input": {`{"fileId":"file_1","speed":2}`}}, `{"fileId":"file_1"}`, "Ignored unknown or invalid fields: speed"},
 		{"barcodes_create", url.Values{"do": {"fill"}, "input": {`[1]`}}, `{"type":"qr","text":"https://example.com/?a=1","scale":4}`, "The input is not a JSON object"},
 	} {
-		tt.form.Set("store", "on") // as forms send it: a box that is on by default
+		// As forms send them: boxes that are on by default.
+		tt.form.Set("store", "on")
+		if tt.operation == "pdf_create" {
+			tt.form.Set("options.formulas", "on")
+		}
 		got := v.post("/dashboard/playground/"+tt.operation, http.StatusOK, tt.form)
 		shown := callOf(t, got.body)
 		if !sameJSON(t, shown, tt.want) {
@@ -560,7 +564,7 @@ func TestPlaygroundOffersTemplates(t *testing.T) {
 	if page := v.get("/dashboard/playground/pdf_create"); !strings.Contains(page.body, `value="letter"`) {
 		t.Error("a published template is not offered")
 	}
-	form := url.Values{"source": {"template"}, "templateId": {"letter"}, "options.printBackground": {"on"}, "store": {"on"}, "do": {"sample:templateData"}}
+	form := url.Values{"source": {"template"}, "templateId": {"letter"}, "options.printBackground": {"on"}, "options.formulas": {"on"}, "store": {"on"}, "do": {"sample:templateData"}}
 	if shown := callOf(t, v.post("/dashboard/playground/pdf_create", http.StatusOK, form).body); !sameJSON(t, shown, `{"templateId":"letter","templateData":{"name":"Ada"}}`) {
 		t.Errorf("the sample data comes as %s", shown)
 	}
