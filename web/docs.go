@@ -137,11 +137,23 @@ type searchEntry struct {
 	Page  string `json:"page"`
 	Title string `json:"title"`
 	Words string `json:"words,omitempty"` // words that rank like the title
-	Text  string `json:"text"`
+	Text  string `json:"text"`            // words
 }
 
 // maxSearchText is the maximum length of the text of an entry, in bytes.
 const maxSearchText = 500
+
+// searchText returns each word of a text once. The browser only looks for words in it, without regard to case, and the
+// index stays small.
+func searchText(text string) string {
+	var words []string
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, " ")
+}
 
 // searchWords are words that customers search for, by the ID of an operation or the name of a page that has other words.
 var searchWords = map[string]string{
@@ -168,7 +180,7 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 			return err
 		}
 		for _, section := range page.Sections {
-			entry := searchEntry{URL: docsPath + "/" + g.Slug, Page: g.Title, Title: section.Title, Text: section.Text[:min(len(section.Text), maxSearchText)]}
+			entry := searchEntry{URL: docsPath + "/" + g.Slug, Page: g.Title, Title: section.Title, Text: searchText(section.Text[:min(len(section.Text), maxSearchText)])}
 			if g.Internal {
 				entry.Text = "" // found by its title, which keeps the index small
 			}
@@ -182,18 +194,15 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 	}
 	for _, o := range w.docs.Operations() {
 		var names []string
-		listed := map[string]bool{}
 		for f := range o.Accepts() {
 			name := f.Name
 			if strings.Count(name, ".") > 1 {
 				name = name[strings.LastIndex(name, ".")+1:] // The page is found by it, too.
 			}
-			if !listed[name] {
-				names, listed[name] = append(names, name), true
-			}
+			names = append(names, name)
 		}
 		entries = append(entries, searchEntry{
-			URL: operationPath(o.ID), Page: o.Method + " " + o.Path, Title: o.Summary, Words: searchWords[o.ID], Text: o.Path + " " + strings.Join(names, " "),
+			URL: operationPath(o.ID), Page: o.Method + " " + o.Path, Title: o.Summary, Words: searchWords[o.ID], Text: searchText(strings.Join(names, " ")),
 		})
 	}
 	text, err := json.Marshal(entries)

@@ -344,10 +344,21 @@ func (b *Book) Full(w io.Writer) error {
 		}
 	}
 	s.WriteString("# Operations\n")
+	described := map[string]bool{} // lines of fields, which many operations share
 	for _, o := range b.Operations() {
 		fmt.Fprintf(&s, "\n## %s %s\n\n%s. %s\n", o.Method, o.Path, o.Summary, o.Description)
+		var again []string
 		for f := range o.Accepts() {
-			fmt.Fprintf(&s, "- `%s` (%s): %s %s\n", f.Name, f.Type, f.Description, f.Limits)
+			line := fmt.Sprintf("- `%s` (%s): %s %s\n", f.Name, f.Type, f.Description, f.Limits)
+			if described[line] {
+				again = append(again, "`"+f.Name+"`")
+				continue
+			}
+			described[line] = true
+			s.WriteString(line)
+		}
+		if len(again) > 0 {
+			fmt.Fprintf(&s, "- As above: %s\n", strings.Join(again, ", "))
 		}
 	}
 	_, err := io.WriteString(w, s.String())
