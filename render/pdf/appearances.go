@@ -38,20 +38,26 @@ func (d *document) withAppearances(ctx context.Context) (drawn *document, poorer
 	drawn = &copied
 	drawn.name = strconv.Itoa(d.number) + "drawn-" + d.name
 	if comments {
-		const script = "appearances.js"
-		_, err = runScript[bool](ctx, d, script, []byte(drawScript+appearancesScript), openInput{Input: d.name, Output: drawn.name})
-	} else {
-		err = drawn.copyFrom(d)
-	}
-	if err != nil {
+		if s, err = drawn.drawComments(ctx, d); err != nil {
+			return nil, nil, err
+		}
+		_, fields = s.undrawn()
+	} else if err := drawn.copyFrom(d); err != nil {
 		return nil, nil, err
 	}
 
-	if s, err = drawn.readStructure(ctx); err != nil {
-		return nil, nil, err
-	}
-	poorer, err = drawn.drawTexts(ctx, s)
+	poorer, err = drawn.drawTexts(ctx, s, fields)
 	return drawn, poorer, err
+}
+
+// drawComments makes the document a copy of another one in which MuPDF has drawn the comments, and reads it.
+func (d *document) drawComments(ctx context.Context, other *document) (*structure, error) {
+	const script = "appearances.js"
+	_, err := runScript[bool](ctx, other, script, []byte(drawScript+appearancesScript), openInput{Input: other.name, Output: d.name})
+	if err != nil {
+		return nil, err
+	}
+	return d.readStructure(ctx)
 }
 
 // copyFrom makes the document's file a copy of another's.
@@ -357,8 +363,7 @@ func defaultAppearance(size float64, colour []any) string {
 }
 
 // drawTexts has pdftk draw the stand-ins of what lacks an appearance, and gives their appearances to it.
-func (d *document) drawTexts(ctx context.Context, s *structure) (poorer []string, err error) {
-	_, stands := s.undrawn()
+func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn) (poorer []string, err error) {
 	if len(stands) == 0 {
 		return nil, nil
 	}
