@@ -173,9 +173,13 @@ func (in *ConvertInput) Validate() error {
 	checkPassword(&faults, "password", in.Password)
 	in.validate(&faults, in.noAssets())
 	in.Options.validate(&faults, in.Engine, in.target())
-	for name, given := range map[string]bool{"html": in.Options.HTML != "", "formulas": in.Options.Formulas != nil} {
-		if given && (in.HTML != nil || in.Engine == engineWebKit) {
-			faults.Add("options."+name, "applies to Markdown only; the source is HTML")
+	if in.HTML != nil || in.Engine == engineWebKit {
+		const text = "applies to Markdown only; the source is HTML"
+		if in.Options.HTML != "" {
+			faults.Add("options.html", text)
+		}
+		if in.Options.Formulas != nil {
+			faults.Add("options.formulas", text)
 		}
 	}
 	switch {
