@@ -88,10 +88,7 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 		}
 
 		for ctx.Err() == nil {
-			probing, cancel := context.WithTimeout(ctx, outageProbeTimeout)
-			err := o.probe(probing)
-			cancel()
-
+			err := o.ask(ctx)
 			if err == nil || overloaded(err) {
 				if o.known.Swap(false) {
 					log.LogAttrs(ctx, slog.LevelInfo, "the database responds again")
@@ -104,6 +101,19 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 			guard.Pause(ctx, outageProbe)
 		}
 	}
+}
+
+// ask probes the database. A probe that loses its connection is repeated once: that one connection was lost says nothing
+// of others.
+func (o *outage) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, outageProbeTimeout)
+	defer cancel()
+
+	err := o.probe(ctx)
+	if err != nil && !overloaded(err) && ctx.Err() == nil {
+		err = o.probe(ctx)
+	}
+	return err
 }
 
 // overloaded reports whether PostgreSQL refused a connection for want of resources: those that exist go on.

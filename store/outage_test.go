@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"testing"
 	"time"
@@ -79,20 +80,32 @@ func TestReadsOutliveTheirConnections(t *testing.T) {
 	}
 }
 
+// open returns a connection of a pool that responds. The pool may still have some that were ended.
+func open(t *testing.T, pool *sql.DB) *sql.Conn {
+	t.Helper()
+	for {
+		conn, err := pool.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = conn.PingContext(t.Context())
+		if err == nil {
+			return conn
+		}
+		if !errors.Is(err, driver.ErrBadConn) {
+			t.Fatal(err)
+		}
+		_ = conn.Close() // The pool does not keep it.
+	}
+}
+
 // warm opens all connections of the pools, and leaves them idle.
 func warm(t *testing.T, pools map[string]*sql.DB) {
 	t.Helper()
 	for _, pool := range pools {
 		var conns []*sql.Conn
 		for range pool.Stats().MaxOpenConnections {
-			conn, err := pool.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := conn.PingContext(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			conns = append(conns, conn)
+			conns = append(conns, open(t, pool))
 		}
 		for _, conn := range conns {
 			if err := conn.Close(); err != nil {
