@@ -349,7 +349,7 @@ func (b *Book) Full(w io.Writer) error {
 		fmt.Fprintf(&s, "\n## %s %s\n\n%s. %s\n", o.Method, o.Path, o.Summary, o.Description)
 		var again []string
 		for f := range o.Accepts() {
-			line := fmt.Sprintf("- `%s` (%s): %s %s\n", f.Name, f.Type, f.Description, f.Limits)
+			line := "- `" + f.Name + "` " + fmt.Sprintf("(%s): %s %s\n", f.Type, f.Description, f.Limits)
 			if described[line] {
 				again = append(again, "`"+f.Name+"`")
 				continue
