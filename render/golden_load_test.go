@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -192,13 +193,25 @@ func (s *studio) testDeadlines(t *testing.T) {
 		<-r.Context().Done()
 	})
 	const limit = 1500 * time.Millisecond
+	t.Run("fetch that never ends", func(t *testing.T) {
+		t.Parallel()
+		page := render.Page{WaitUntil: "networkidle0", Timeout: limit}
+		doc, err := s.For("acct_fetch").PDF(t.Context(), s.html(`<p>loaded<script>fetch("https://assets.test/never")</script>`), page, render.PDF{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer doc.Body.Close()
+		if !slices.ContainsFunc(doc.Warnings, func(w chrome.Warning) bool { return w.Code == chrome.NetworkBusy }) {
+			t.Errorf("warnings %v, want %s", doc.Warnings, chrome.NetworkBusy)
+		}
+	})
+
 	for name, test := range map[string]struct {
 		html string
 		page render.Page
 	}{
 		"image that never ends":      {`<img src="https://assets.test/never">`, render.Page{}},
 		"style that never ends":      {`<link rel="stylesheet" href="https://assets.test/never">`, render.Page{}},
-		"fetch that never ends":      {`<script>fetch("https://assets.test/never")</script>`, render.Page{WaitUntil: "networkidle0"}},
 		"selector that never comes":  {`<p>x</p><script>onload</script>`, render.Page{WaitForSelector: "#never"}},
 		"selector of a static page":  {`<p>x</p>`, render.Page{WaitForSelector: "#never"}},
 		"pause longer than the time": {`<p>x</p>`, render.Page{WaitForTimeout: time.Minute}},
