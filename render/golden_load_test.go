@@ -195,7 +195,7 @@ func (s *studio) testDeadlines(t *testing.T) {
 	const limit = 1500 * time.Millisecond
 	t.Run("fetch that never ends", func(t *testing.T) {
 		t.Parallel()
-		page := render.Page{WaitUntil: "networkidle0", Timeout: limit}
+		page := render.Page{WaitUntil: "networkidle0", Timeout: 30 * time.Second}
 		doc, err := s.For("acct_fetch").PDF(t.Context(), s.html(`<p>loaded<script>fetch("https://assets.test/never")</script>`), page, render.PDF{})
 		if err != nil {
 			t.Fatal(err)

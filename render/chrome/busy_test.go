@@ -16,8 +16,18 @@ func TestPagesThatPollAreRendered(t *testing.T) {
 	s.page("site.test/now", "x")
 	s.page("site.test/hangs", `<p>HANGS<script>onload = () => fetch('/never')</script>`)
 	s.mux.HandleFunc("site.test/never", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s.page("site.test/early", `<p>EARLY<script>fetch('/never')</script>`)
+	s.page("site.test/part", `<p>PART<script>fetch('/half').then(r => r.text())</script>`)
+	s.page("site.test/unread", `<p>UNREAD<script>fetch('/half')</script>`)
+	s.mux.HandleFunc("site.test/half", func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
 	p := startWithSite(t, s)
-	for path, want := range map[string]string{"poll": "http://site.test/now", "hangs": "http://site.test/never"} {
+	for path, want := range map[string]string{
+		"poll": "http://site.test/now", "hangs": "http://site.test/never", "early": "http://site.test/never",
+		"part": "http://site.test/half", "unread": "http://site.test/half",
+	} {
 		warnings, text := printedWith(t, p, Job{URL: "http://site.test/" + path, WaitUntil: WaitNetworkIdle0, Timeout: 16 * time.Second})
 		warned(t, warnings, NetworkBusy, want, "never became idle")
 		if !strings.Contains(text, strings.ToUpper(path)) {
