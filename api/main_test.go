@@ -117,7 +117,7 @@ func serveFiles(w http.ResponseWriter, r *http.Request) {
 	if rest, ok := strings.CutPrefix(r.URL.Path, "/pki/"); ok {
 		name, _, _ := strings.Cut(rest, "/")
 		if a, ok := lab.authorities.Load(name); ok {
-			a.(http.Handler).ServeHTTP(w, r) //nolint:forcetypeassert // all are
+			a.(http.Handler).ServeHTTP(w, r) // all are
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+	"github.com/jinzhu/inflection"
 )
 
 // Client generators name a type after its component, so every object of the API is a component with the name of its
@@ -200,7 +201,7 @@ func (c *components) part(doc *jsonschema.Schema, name string, above *jsonschema
 	}
 	if doc.Items != nil && doc.Items.Properties != nil {
 		made := *doc
-		made.Items = c.component(doc.Items, singular(name))
+		made.Items = c.component(doc.Items, inflection.Singular(name))
 		return &made
 	}
 	if doc.Properties != nil && doc.Properties.Len() > 0 && doc.Ref == "" {
@@ -229,5 +230,3 @@ func memberName(above, member string) string {
 	}
 	return above + strings.ToUpper(member[:1]) + member[1:]
 }
-
-func singular(name string) string { return strings.TrimSuffix(name, "s") }

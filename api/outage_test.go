@@ -159,7 +159,7 @@ func TestJobIsTriedThreeTimes(t *testing.T) {
 
 // TestFullTemporaryFolder: bodies and results that do not fit into memory need the temporary folder. If it is full, they
 // are refused with this cause, and small calls work.
-func TestFullTemporaryFolder(t *testing.T) { //nolint:paralleltest // sets the environment
+func TestFullTemporaryFolder(t *testing.T) { // sets the environment
 	s := apitest.New(t, apitest.Options{Operations: append(slices.Clone(operation.Rows), apitest.Echo(nil)), Change: func(c *api.Config) {
 		quiet(c)
 		c.MaxBody, c.MaxFile = 64<<20, 64<<20

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/invopop/jsonschema"
+	"github.com/jinzhu/inflection"
 
 	"relaypdf/api/apierror"
 	"relaypdf/api/call"
@@ -45,6 +46,8 @@ type routeSpec struct {
 	summary         string
 	// about describes behaviour and limits, and which other route to use, for the reference.
 	about string
+	// perAddress is set if the limit of rates counts by the caller's address, as for downloads.
+	perAddress bool
 	// takesKey is set if a key is optional and gives access to more.
 	takesKey bool
 	// verb is the last word of the route's operationId; empty is the method's.
@@ -75,10 +78,7 @@ func (f routeSpec) maxBody() int64 { return cmp.Or(f.body, maxPatch) }
 func (f routeSpec) resource() string {
 	before, _, _ := strings.Cut(f.pattern, "/{")
 	name := before[strings.LastIndexByte(before, '/')+1:]
-	if stem, ok := strings.CutSuffix(name, "ies"); ok {
-		return stem + "y"
-	}
-	return strings.TrimSuffix(name, "s")
+	return inflection.Singular(name)
 }
 
 // notFoundText is the message of a 404: the resource of the route's path that does not exist.

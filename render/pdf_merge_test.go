@@ -145,7 +145,7 @@ func TestMergeTitlesOfMetadata(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	account := start(t, Config{}).For("merge")
-	titled, err := account.SetPDFInfo(t.Context(), partOf("", 1).Content.(File), "", pdfmeta.Info{Title: "Tïtle 🎉 of\tmetadata"})
+	titled, err := account.SetPDFInfo(t.Context(), partOf("", 1).Content.(*spool.File), "", pdfmeta.Info{Title: "Tïtle 🎉 of\tmetadata"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestMergeTitlesOfMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := func(content File, title string, weak bool) MergeInput {
+	file := func(content *spool.File, title string, weak bool) MergeInput {
 		return MergeInput{PDFFile: PDFFile{Content: content}, Title: title, Weak: weak}
 	}
 	path, changes := mergedWith(t, []MergeInput{file(titled, "weak", true), file(titled, "strong", false), partOf("named", 1), file(archived, "", true)}, MergeAdditions{Contents: true})

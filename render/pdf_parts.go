@@ -80,7 +80,7 @@ func (a *Account) ConvertImage(ctx context.Context, file engine.Content, how pdf
 
 // SetPDFInfo sets the fields of info that are not empty, and leaves the others as they are. It closes the given
 // PDF.
-func (a *Account) SetPDFInfo(ctx context.Context, file File, password string, info pdfmeta.Info) (_ *spool.File, err error) {
+func (a *Account) SetPDFInfo(ctx context.Context, file *spool.File, password string, info pdfmeta.Info) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	files, input := PDFFile{Content: file, Password: password}.input()
 	args := pdf.Information{Input: input, Title: info.Title, Author: info.Author, Subject: info.Subject, Keywords: info.Keywords}

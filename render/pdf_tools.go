@@ -14,12 +14,6 @@ import (
 	"relaypdf/render/spool"
 )
 
-type (
-
-	// File is the content of a result.
-	File = *spool.File
-)
-
 // PDFFile is a PDF to work on, with its password.
 type PDFFile struct {
 	Content  engine.Content

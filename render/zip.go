@@ -30,7 +30,7 @@ type ZipEntry struct {
 //
 // The files are compressed concurrently before the archive is written, so that every entry begins with its sizes.
 // Streaming readers cannot find the end of a stored entry whose size follows its content.
-func Zip(ctx context.Context, entries []ZipEntry) (File, error) {
+func Zip(ctx context.Context, entries []ZipEntry) (*spool.File, error) {
 	packed := make([]*zipContent, len(entries))
 	defer func() {
 		for _, content := range packed {
@@ -61,7 +61,7 @@ func Zip(ctx context.Context, entries []ZipEntry) (File, error) {
 }
 
 // writeZip writes an archive of prepared contents.
-func writeZip(ctx context.Context, names []string, packed []*zipContent) (_ File, err error) {
+func writeZip(ctx context.Context, names []string, packed []*zipContent) (_ *spool.File, err error) {
 	out := spool.New("", MaxBytes)
 	defer func() {
 		if err != nil {

@@ -44,7 +44,7 @@ func (w *Web) keepAccount(v *pageRequest) error {
 }
 
 func (w *Web) tellOwners(v *pageRequest, subject string, lines []string) error {
-	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
+	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
 	for _, m := range members {
 		if m.Role == store.RoleOwner {
 			err = errors.Join(err, w.sendEmail(v.ctx(), mail.Message{

@@ -26,7 +26,7 @@ func (v *pageRequest) adminPage(title string) views.Page { return v.page(title, 
 func (w *Web) showAccounts(v *pageRequest) error {
 	m := views.AdminAccounts{Text: v.value("q"), State: v.value("state")}
 	f := store.AccountSearch{Text: m.Text, State: m.State, List: store.List{Cursor: v.value("cursor")}}
-	page, err := w.all.SearchAccounts(v.ctx(), f)
+	page, err := w.store.SearchAccounts(v.ctx(), f)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (w *Web) showAccounts(v *pageRequest) error {
 	for _, a := range page.Items {
 		ids = append(ids, a.ID)
 	}
-	spent, err := w.all.SpentByAccount(v.ctx(), ids, w.now().AddDate(0, 0, -29))
+	spent, err := w.store.SpentByAccount(v.ctx(), ids, w.now().AddDate(0, 0, -29))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func accountState(a store.Account) views.Status {
 
 // tiles show how the service does, above the accounts.
 func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
-	b, err := w.all.Backlog(v.ctx())
+	b, err := w.store.Backlog(v.ctx())
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (w *Web) engines() views.Engines {
 }
 
 func (w *Web) showEngine(v *pageRequest) error {
-	b, err := w.all.Backlog(v.ctx())
+	b, err := w.store.Backlog(v.ctx())
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (w *Web) showJobs(v *pageRequest) error {
 // looked for.
 func (w *Web) callsFor(v *pageRequest, text string) ([]store.Call, error) {
 	if text == "" {
-		return w.all.RunningCalls(v.ctx(), runningShown)
+		return w.store.RunningCalls(v.ctx(), runningShown)
 	}
 	call, err := w.store.Call(v.ctx(), text)
 	if errors.Is(err, store.ErrNotFound) {
@@ -143,7 +143,7 @@ func (w *Web) callsFor(v *pageRequest, text string) ([]store.Call, error) {
 func (w *Web) showAllDeliveries(v *pageRequest) error {
 	m := views.AdminDeliveries{Text: v.value("q")}
 	if m.Text != "" {
-		d, err := w.all.DeliveryByID(v.ctx(), m.Text)
+		d, err := w.store.DeliveryByID(v.ctx(), m.Text)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			m.Missing = true
@@ -161,7 +161,7 @@ func (w *Web) showAllDeliveries(v *pageRequest) error {
 }
 
 func (w *Web) showEdge(v *pageRequest) error {
-	regions, err := w.all.CallsByRegion(v.ctx(), w.now().Add(-regionSpan))
+	regions, err := w.store.CallsByRegion(v.ctx(), w.now().Add(-regionSpan))
 	if err != nil {
 		return err
 	}

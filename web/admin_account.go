@@ -47,7 +47,7 @@ func (w *Web) accountPage(v *pageRequest, change func(*views.AdminAccount)) erro
 		// A form that is sent twice posts once.
 		Money: views.Form{Values: map[string]string{"reference": w.store.NewID("ref")}, Errors: map[string]string{}},
 	}
-	spent, err := w.all.SpentByAccount(v.ctx(), []string{account.ID}, w.now().AddDate(0, 0, -29))
+	spent, err := w.store.SpentByAccount(v.ctx(), []string{account.ID}, w.now().AddDate(0, 0, -29))
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (w *Web) fillKeys(v *pageRequest, m *views.AdminAccount) error {
 }
 
 func (w *Web) fillMembers(v *pageRequest, m *views.AdminAccount) error {
-	members, err := w.members.AccountMembers(v.ctx(), m.ID)
+	members, err := w.store.AccountMembers(v.ctx(), m.ID)
 	for _, member := range members {
 		m.Members = append(m.Members, views.Member{Email: member.Person.Email, Role: member.Role})
 	}

@@ -52,7 +52,7 @@ func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialCha
 		c.KeepSession = storedToken(w.scs.Token(v.ctx()))
 	}
 	if w.mail == nil {
-		return w.people.ChangeCredentials(v.ctx(), id, c)
+		return w.store.ChangeCredentials(v.ctx(), id, c)
 	}
 	c.Tell = func(before store.Person, undo string) ([]store.Letter, error) {
 		return mail.SealAll(w.mail, []string{before.Email}, mail.Message{
@@ -64,7 +64,7 @@ func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialCha
 			Link: mail.Link{Text: "Undo this change", URL: w.cfg.BaseURL + undoPath + "?token=" + undo},
 		})
 	}
-	err := w.people.ChangeCredentials(v.ctx(), id, c)
+	err := w.store.ChangeCredentials(v.ctx(), id, c)
 	if err == nil {
 		w.mail.Wake()
 	}
@@ -243,7 +243,7 @@ func (w *Web) showUndo(v *pageRequest) error {
 }
 
 func (w *Web) undoModel(v *pageRequest) (views.NewPassword, error) {
-	email, err := w.people.UndoEmail(v.ctx(), v.value("token"))
+	email, err := w.store.UndoEmail(v.ctx(), v.value("token"))
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Undo the change", Email: email, Action: undoPath + "?token=" + v.value("token"),
 		Note: "This restores " + email + " and the two-factor authentication you had before. All sessions end, and later changes are undone too.",
@@ -260,7 +260,7 @@ func (w *Web) undo(v *pageRequest) error {
 		m.Errors["password"] = wrong
 		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
-	id, err := w.people.UndoCredentials(v.ctx(), v.value("token"), hashPassword(password))
+	id, err := w.store.UndoCredentials(v.ctx(), v.value("token"), hashPassword(password))
 	if errors.Is(err, store.ErrExists) {
 		m.Errors[""] = m.Email + " now belongs to another user. Contact the operator of this service."
 		return v.show(http.StatusConflict, views.NewPasswordPage(v.page(m.Title, ""), m))
@@ -268,7 +268,7 @@ func (w *Web) undo(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	person, err := w.people.Person(v.ctx(), id)
+	person, err := w.store.Person(v.ctx(), id)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,6 @@ import (
 // editorPages are the pages of one template. The pages that respond with JSON serve the editor's script; the others
 // work without it.
 func (w *Web) editorPages() []page {
-	past := w
 	return []page{
 		{"GET", "/dashboard/templates/{id}", signedIn, w.showEditor},
 		{"POST", "/dashboard/templates/{id}", manages, w.saveForm},
@@ -40,15 +39,15 @@ func (w *Web) editorPages() []page {
 		{"POST", "/dashboard/templates/{id}/compare", signedIn, script(w.compareDraft)},
 		{"POST", "/dashboard/templates/{id}/describe", manages, script(w.describeDraft)},
 		{"POST", "/dashboard/templates/{id}/pdf", manages, w.printDraft},
-		{"GET", "/dashboard/templates/{id}/publish", manages, past.showPublish},
-		{"POST", "/dashboard/templates/{id}/publish", manages, past.publishDraft},
-		{"POST", "/dashboard/templates/{id}/discard", manages, past.discardDraft},
-		{"GET", "/dashboard/templates/{id}/versions", signedIn, past.showVersions},
-		{"GET", "/dashboard/templates/{id}/versions/{version}", signedIn, past.showVersion},
-		{"GET", "/dashboard/templates/{id}/versions/{version}/pages", signedIn, past.showVersionPages},
-		{"GET", "/dashboard/templates/{id}/versions/{version}/pages/{page}", signedIn, past.showVersionImage},
-		{"POST", "/dashboard/templates/{id}/approve", manages, past.approvePages},
-		{"POST", "/dashboard/templates/{id}/restore", manages, past.restoreVersion},
+		{"GET", "/dashboard/templates/{id}/publish", manages, w.showPublish},
+		{"POST", "/dashboard/templates/{id}/publish", manages, w.publishDraft},
+		{"POST", "/dashboard/templates/{id}/discard", manages, w.discardDraft},
+		{"GET", "/dashboard/templates/{id}/versions", signedIn, w.showVersions},
+		{"GET", "/dashboard/templates/{id}/versions/{version}", signedIn, w.showVersion},
+		{"GET", "/dashboard/templates/{id}/versions/{version}/pages", signedIn, w.showVersionPages},
+		{"GET", "/dashboard/templates/{id}/versions/{version}/pages/{page}", signedIn, w.showVersionImage},
+		{"POST", "/dashboard/templates/{id}/approve", manages, w.approvePages},
+		{"POST", "/dashboard/templates/{id}/restore", manages, w.restoreVersion},
 		{"GET", "/dashboard/templates/{id}/settings", manages, w.showTemplateSettings},
 		{"POST", "/dashboard/templates/{id}/settings", manages, w.saveTemplateSettings},
 	}

@@ -191,7 +191,7 @@ func (w *Web) exportFacts(v *pageRequest, out *jsonList) error {
 }
 
 func (w *Web) exportMembers(v *pageRequest, out *jsonList) error {
-	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
+	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
 	for _, m := range members {
 		err = errors.Join(err, out.add(exportedMember{m.Person.Email, m.Person.Name, m.Role, m.JoinedAt}))
 	}

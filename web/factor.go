@@ -33,7 +33,7 @@ func (w *Web) pending(v *pageRequest) (store.Person, error) {
 	if err != nil || w.now().Sub(at) > codeLife {
 		return store.Person{}, store.ErrNotFound
 	}
-	return w.people.Person(v.ctx(), w.scs.GetString(v.ctx(), pendingKey))
+	return w.store.Person(v.ctx(), w.scs.GetString(v.ctx(), pendingKey))
 }
 
 func (w *Web) showFactorCode(v *pageRequest) error {
@@ -80,9 +80,9 @@ func (w *Web) useCode(v *pageRequest, person store.Person, code string) error {
 		return err
 	}
 	if step, ok := matchStep(string(secret), code, w.now()); ok {
-		return w.people.UseFactorStep(v.ctx(), person.ID, step)
+		return w.store.UseFactorStep(v.ctx(), person.ID, step)
 	}
-	return w.people.UseRecoveryCode(v.ctx(), person.ID, code)
+	return w.store.UseRecoveryCode(v.ctx(), person.ID, code)
 }
 
 // wrongCode is the message for a wrong code, and for a used one.
@@ -166,7 +166,7 @@ func (w *Web) startFactor(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := w.people.UseFactorStep(v.ctx(), v.person.ID, step); err != nil {
+	if err := w.store.UseFactorStep(v.ctx(), v.person.ID, step); err != nil {
 		return err
 	}
 	return v.redirectOnce(codesPath, codes)

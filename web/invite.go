@@ -14,15 +14,15 @@ import (
 // invitation returns the invitation of a link, the user with its email address, if any, and the content of its page.
 func (w *Web) invitation(v *pageRequest) (store.Invite, store.Person, views.Invitation, error) {
 	secret := chi.URLParam(v.r, "token")
-	invite, err := w.members.Invite(v.ctx(), secret)
+	invite, err := w.store.Invite(v.ctx(), secret)
 	if err != nil {
 		return invite, store.Person{}, views.Invitation{}, err
 	}
-	inviter, err := w.people.Person(v.ctx(), invite.InviterID)
+	inviter, err := w.store.Person(v.ctx(), invite.InviterID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return invite, store.Person{}, views.Invitation{}, err
 	}
-	person, err := w.people.PersonByEmail(v.ctx(), invite.Email)
+	person, err := w.store.PersonByEmail(v.ctx(), invite.Email)
 	known := err == nil
 	if known && w.mail != nil { // Without email the inviter has the link, which shows nothing of the address.
 		claimable, err := w.claimable(v.ctx(), person)
@@ -76,7 +76,7 @@ func (w *Web) acceptInvite(v *pageRequest) error {
 		}
 		v.person = &person
 	}
-	if _, err := w.members.AcceptInvite(v.ctx(), chi.URLParam(v.r, "token"), v.person.ID); err != nil {
+	if _, err := w.store.AcceptInvite(v.ctx(), chi.URLParam(v.r, "token"), v.person.ID); err != nil {
 		return err
 	}
 	w.scs.Put(v.ctx(), accountKey, invite.AccountID)

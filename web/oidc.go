@@ -141,7 +141,7 @@ func (w *Web) comeBack(v *pageRequest) error {
 	if out.Person != "" {
 		return w.linkTo(v, out, claims)
 	}
-	person, err := w.people.PersonByIdentity(v.ctx(), claims.Identity)
+	person, err := w.store.PersonByIdentity(v.ctx(), claims.Identity)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.stranger(v, out, claims)
 	}
@@ -203,7 +203,7 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 		m.Why = why
 		return v.show(status, views.StrangerPage(v.page("Account not linked", ""), m))
 	}
-	known, err := w.people.PersonByEmail(v.ctx(), email)
+	known, err := w.store.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}

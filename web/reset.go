@@ -31,7 +31,7 @@ func (w *Web) requestReset(v *pageRequest) error {
 		m.Errors["email"] = "Enter an email address, such as maya@example.com."
 		return v.show(http.StatusUnprocessableEntity, views.ResetRequestPage(v.page("Reset your password", ""), m))
 	}
-	person, err := w.people.PersonByEmail(v.ctx(), email)
+	person, err := w.store.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -60,7 +60,7 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 	if w.mail == nil {
 		return nil
 	}
-	err := w.people.RequestReset(v.ctx(), email, w.now().Add(resetLife), func(to, secret string) ([]store.Letter, error) {
+	err := w.store.RequestReset(v.ctx(), email, w.now().Add(resetLife), func(to, secret string) ([]store.Letter, error) {
 		return mail.SealAll(w.mail, []string{to}, mail.Message{
 			Subject: "Set a new password",
 			Lines:   []string{"Someone requested a new password for your account from IP address " + w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ". The link works once, for 1 hour.", "If it was not you, ignore this email. Your password has not changed."},
@@ -74,14 +74,14 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 }
 
 func (w *Web) newPasswordModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
-	person, err := w.people.Person(v.ctx(), token.PersonID)
+	person, err := w.store.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Set a new password", Email: person.Email, Action: "/password/new?token=" + v.value("token"),
 	}, err
 }
 
 func (w *Web) showNewPassword(v *pageRequest) error {
-	token, err := w.people.Token(v.ctx(), store.TokenReset, v.value("token"))
+	token, err := w.store.Token(v.ctx(), store.TokenReset, v.value("token"))
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (w *Web) showNewPassword(v *pageRequest) error {
 // setNewPassword sets the password from the link of an email. The link verifies the email address as well. A second
 // factor is required all the same.
 func (w *Web) setNewPassword(v *pageRequest) error {
-	token, err := w.people.Token(v.ctx(), store.TokenReset, v.value("token"))
+	token, err := w.store.Token(v.ctx(), store.TokenReset, v.value("token"))
 	if err != nil {
 		return err
 	}
@@ -108,11 +108,11 @@ func (w *Web) setNewPassword(v *pageRequest) error {
 		m.Errors["password"] = wrong
 		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
-	if token, err = w.people.UseToken(v.ctx(), store.TokenReset, v.value("token")); err != nil {
+	if token, err = w.store.UseToken(v.ctx(), store.TokenReset, v.value("token")); err != nil {
 		return err
 	}
 	hash := hashPassword(password)
-	err = w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hash})
+	err = w.store.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hash})
 	if errors.Is(err, store.ErrExists) { // The address was verified before.
 		err = w.changeCredentials(v, token.PersonID, store.CredentialChange{Password: &hash}, false, passwordSubject, passwordLine)
 	}
@@ -130,7 +130,7 @@ const (
 
 // showLink and useLink log in with a link that the command line printed.
 func (w *Web) showLink(v *pageRequest) error {
-	if _, err := w.people.Token(v.ctx(), store.TokenSignIn, v.value("token")); err != nil {
+	if _, err := w.store.Token(v.ctx(), store.TokenSignIn, v.value("token")); err != nil {
 		return err
 	}
 	m := views.Confirm{Title: "Log in", Text: "This link works once.", Action: "/login/link?token=" + v.value("token"), Button: "Log in"}
@@ -138,7 +138,7 @@ func (w *Web) showLink(v *pageRequest) error {
 }
 
 func (w *Web) useLink(v *pageRequest) error {
-	token, err := w.people.UseToken(v.ctx(), store.TokenSignIn, v.value("token"))
+	token, err := w.store.UseToken(v.ctx(), store.TokenSignIn, v.value("token"))
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (w *Web) useLink(v *pageRequest) error {
 func (w *Web) enterByLink(v *pageRequest, personID string) error {
 	if w.scs.GetString(v.ctx(), joinedKey) != personID {
 		// Someone else may have signed up with the address and set a password.
-		if err := w.people.ClaimPerson(v.ctx(), personID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
+		if err := w.store.ClaimPerson(v.ctx(), personID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}
 	}

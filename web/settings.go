@@ -87,7 +87,7 @@ func (w *Web) securityPage(v *pageRequest, password views.Form) error {
 		m.Changed = v.person.PasswordSetAt
 	}
 	var err error
-	if m.Factor.Recovery, err = w.people.RecoveryCodes(v.ctx(), v.person.ID); err != nil {
+	if m.Factor.Recovery, err = w.store.RecoveryCodes(v.ctx(), v.person.ID); err != nil {
 		return err
 	}
 	if m.Sessions, err = w.sessionLines(v); err != nil {
@@ -106,7 +106,7 @@ func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
 	for _, role := range store.Roles() {
 		m.Roles = append(m.Roles, views.Choice{Value: role, Text: role})
 	}
-	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
+	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
 			ID: member.Person.ID, Name: member.Person.Name, Email: member.Person.Email, Role: member.Role, Joined: member.JoinedAt, Self: member.Person.ID == v.person.ID,
 		})
 	}
-	invites, err := w.members.Invites(v.ctx(), v.account.ID)
+	invites, err := w.store.Invites(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (w *Web) saveProfile(v *pageRequest) error {
 		}
 	}
 	if name := v.value("name"); name != v.person.Name {
-		if err := w.people.SetPersonName(v.ctx(), v.person.ID, name); err != nil {
+		if err := w.store.SetPersonName(v.ctx(), v.person.ID, name); err != nil {
 			return err
 		}
 	}
@@ -242,7 +242,7 @@ func (w *Web) askNewAddress(v *pageRequest, email string) error {
 		v.flash("Email not changed: this server sends no email, so the new address cannot be confirmed.")
 		return nil
 	}
-	secret, err := w.people.NewToken(v.ctx(), store.Token{Purpose: store.TokenEmail, PersonID: v.person.ID, Data: email, ExpiresAt: w.now().Add(verifyLife)})
+	secret, err := w.store.NewToken(v.ctx(), store.Token{Purpose: store.TokenEmail, PersonID: v.person.ID, Data: email, ExpiresAt: w.now().Add(verifyLife)})
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	if err != nil {
 		return wrong("Email must be an email address such as maya@example.com.")
 	}
-	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
+	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -330,7 +330,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	if _, ok := w.allow(v.ctx(), "invite:account:"+v.account.ID, 50, 24*time.Hour); !ok {
 		return errTooMany
 	}
-	secret, err := w.members.NewInvite(v.ctx(), store.Invite{AccountID: v.account.ID, Email: email, Role: v.value("role"), InviterID: v.person.ID, ExpiresAt: w.now().Add(inviteLife)})
+	secret, err := w.store.NewInvite(v.ctx(), store.Invite{AccountID: v.account.ID, Email: email, Role: v.value("role"), InviterID: v.person.ID, ExpiresAt: w.now().Add(inviteLife)})
 	if err != nil {
 		return err
 	}
@@ -348,7 +348,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 }
 
 func (w *Web) cancelInvite(v *pageRequest) error {
-	if err := w.members.CancelInvite(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
+	if err := w.store.CancelInvite(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
 	if err := v.record("invite.cancelled", chi.URLParam(v.r, "id"), ""); err != nil {
@@ -359,7 +359,7 @@ func (w *Web) cancelInvite(v *pageRequest) error {
 
 // memberOf returns the member that an address names.
 func (w *Web) memberOf(v *pageRequest) (store.Membership, error) {
-	members, err := w.members.AccountMembers(v.ctx(), v.account.ID)
+	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return store.Membership{}, err
 	}
@@ -376,7 +376,7 @@ func (w *Web) changeRole(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	err = w.members.SetMemberRole(v.ctx(), v.account.ID, member.Person.ID, v.value("role"))
+	err = w.store.SetMemberRole(v.ctx(), v.account.ID, member.Person.ID, v.value("role"))
 	if err == nil {
 		err = v.record("member.role", member.Person.Email, member.Role+" to "+v.value("role"))
 	}
@@ -388,7 +388,7 @@ func (w *Web) removeMember(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	err = w.members.RemoveMember(v.ctx(), v.account.ID, member.Person.ID)
+	err = w.store.RemoveMember(v.ctx(), v.account.ID, member.Person.ID)
 	if err == nil {
 		err = v.record("member.removed", member.Person.Email, "")
 	}

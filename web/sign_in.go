@@ -48,7 +48,7 @@ func (w *Web) signIn(v *pageRequest) error {
 		return v.show(status, views.SignInPage(v.page("Log in", ""), m))
 	}
 	email := v.value("email")
-	person, err := w.people.PersonByEmail(v.ctx(), email)
+	person, err := w.store.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}

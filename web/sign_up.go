@@ -67,7 +67,7 @@ func (w *Web) signUp(v *pageRequest) error {
 		return v.show(http.StatusTooManyRequests, views.SignUpPage(v.page("Create an account", ""), m))
 	}
 	hash := hashPassword(password)
-	person, err := w.people.CreatePerson(v.ctx(), store.NewPerson{Email: email, Name: v.value("name"), Password: hash})
+	person, err := w.store.CreatePerson(v.ctx(), store.NewPerson{Email: email, Name: v.value("name"), Password: hash})
 	switch {
 	case errors.Is(err, store.ErrExists):
 		err = w.remindOfAccount(v.ctx(), email)
@@ -93,7 +93,7 @@ func (w *Web) showUnconfirmed(v *pageRequest, status int, email string) error {
 // remindOfAccount emails the owner of an address about a sign-up attempt with it; the response does not reveal that
 // the address is known. An unverified address gets a link that verifies it.
 func (w *Web) remindOfAccount(ctx context.Context, email string) error {
-	person, err := w.people.PersonByEmail(ctx, email)
+	person, err := w.store.PersonByEmail(ctx, email)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (w *Web) remindOfAccount(ctx context.Context, email string) error {
 }
 
 func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
-	secret, err := w.people.NewToken(ctx, store.Token{Purpose: store.TokenVerify, PersonID: person.ID, ExpiresAt: w.now().Add(verifyLife)})
+	secret, err := w.store.NewToken(ctx, store.Token{Purpose: store.TokenVerify, PersonID: person.ID, ExpiresAt: w.now().Add(verifyLife)})
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (w *Web) showVerify(v *pageRequest) error {
 // claimModel asks for a password if the link of a sign-up is opened in another browser: someone else may have signed
 // up with the address.
 func (w *Web) claimModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
-	person, err := w.people.Person(v.ctx(), token.PersonID)
+	person, err := w.store.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your email address", Email: person.Email, Action: "/verify?token=" + v.value("token"),
 		Note: person.Email + " signed up in another browser, so choose a password here. It replaces the one chosen at sign-up.",
@@ -172,10 +172,10 @@ func (w *Web) claimAddress(v *pageRequest, token store.Token) error {
 		m.Errors["password"] = wrong
 		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
-	if _, err := w.people.UseToken(v.ctx(), store.TokenVerify, v.value("token")); err != nil {
+	if _, err := w.store.UseToken(v.ctx(), store.TokenVerify, v.value("token")); err != nil {
 		return err
 	}
-	err = w.people.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hashPassword(password)})
+	err = w.store.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hashPassword(password)})
 	if errors.Is(err, store.ErrExists) {
 		return store.ErrUsed
 	}
@@ -201,7 +201,7 @@ func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) 
 	if person.VerifiedAt != nil || person.Operator {
 		return false, nil
 	}
-	memberships, err := w.members.Memberships(ctx, person.ID)
+	memberships, err := w.store.Memberships(ctx, person.ID)
 	return err == nil && len(memberships) == 0, err
 }
 
@@ -209,18 +209,18 @@ func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) 
 // signed up with the address.
 func (w *Web) join(ctx context.Context, known store.Person, n store.NewPerson) (store.Person, error) {
 	if known.ID == "" {
-		return w.people.CreatePerson(ctx, n)
+		return w.store.CreatePerson(ctx, n)
 	}
-	if err := w.people.ClaimPerson(ctx, known.ID, n); err != nil {
+	if err := w.store.ClaimPerson(ctx, known.ID, n); err != nil {
 		return store.Person{}, err
 	}
-	return w.people.Person(ctx, known.ID)
+	return w.store.Person(ctx, known.ID)
 }
 
 // verifyToken finds the link of an email that verifies its address.
 func (w *Web) verifyToken(v *pageRequest) (store.Token, string, error) {
 	for _, purpose := range []string{store.TokenVerify, store.TokenEmail} {
-		token, err := w.people.Token(v.ctx(), purpose, v.value("token"))
+		token, err := w.store.Token(v.ctx(), purpose, v.value("token"))
 		if !errors.Is(err, store.ErrUsed) {
 			return token, purpose, err
 		}
@@ -240,7 +240,7 @@ func (w *Web) verify(v *pageRequest) error {
 	case purpose == store.TokenVerify && w.scs.GetString(v.ctx(), joinedKey) != token.PersonID:
 		return w.claimAddress(v, token)
 	}
-	if token, err = w.people.UseToken(v.ctx(), purpose, v.value("token")); err != nil {
+	if token, err = w.store.UseToken(v.ctx(), purpose, v.value("token")); err != nil {
 		return err
 	}
 	if purpose == store.TokenEmail {
@@ -267,14 +267,14 @@ func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 
 // welcome records that a user's address is verified. A user without an account then gets one, with the trial credit.
 func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error) {
-	if _, err := w.people.VerifyPerson(ctx, personID, ""); err != nil {
+	if _, err := w.store.VerifyPerson(ctx, personID, ""); err != nil {
 		return store.Person{}, err
 	}
-	person, err := w.people.Person(ctx, personID)
+	person, err := w.store.Person(ctx, personID)
 	if err != nil {
 		return store.Person{}, err
 	}
-	memberships, err := w.members.Memberships(ctx, personID)
+	memberships, err := w.store.Memberships(ctx, personID)
 	if err != nil || len(memberships) > 0 {
 		return person, err
 	}
@@ -286,7 +286,7 @@ func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error
 	if err != nil {
 		return person, err
 	}
-	if err := w.members.AddMember(ctx, account.ID, personID, store.RoleOwner); err != nil && !errors.Is(err, store.ErrExists) {
+	if err := w.store.AddMember(ctx, account.ID, personID, store.RoleOwner); err != nil && !errors.Is(err, store.ErrExists) {
 		return person, err
 	}
 	return person, nil

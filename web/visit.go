@@ -347,7 +347,7 @@ func (w *Web) identify(v *pageRequest) error {
 	if id == "" {
 		return nil
 	}
-	person, err := w.people.Person(v.ctx(), id)
+	person, err := w.store.Person(v.ctx(), id)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.scs.Destroy(v.ctx())
 	}
@@ -360,7 +360,7 @@ func (w *Web) identify(v *pageRequest) error {
 
 // identifyMember finds the account that the user of a visit acts for: the one they chose, or the first.
 func (w *Web) identifyMember(v *pageRequest) error {
-	memberships, err := w.members.Memberships(v.ctx(), v.person.ID)
+	memberships, err := w.store.Memberships(v.ctx(), v.person.ID)
 	if err != nil || len(memberships) == 0 {
 		return err
 	}

@@ -164,11 +164,8 @@ type Mailer interface {
 // Web serves the pages. Its methods are safe for concurrent use.
 type Web struct {
 	store       *store.Store
-	people      *store.Store
-	members     *store.Store
 	sessions    *store.Sessions
 	audit       *store.Audit
-	all         *store.Store
 	box         *seal.Box
 	mail        Mailer
 	hooks       delivery.Endpoints
@@ -226,15 +223,15 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := cfg.Store.ForPages()
+	stored := cfg.Store.ForPages()
 	w := &Web{
 		gallery: layouts, drawnImages: newDrawnImages(), looks: newLooks(), templates: cfg.Templates,
-		store: kept, people: kept, members: kept, sessions: kept.Sessions(), audit: kept.Audit(), all: kept,
+		store: stored, sessions: stored.Sessions(), audit: stored.Audit(),
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
 		paths: slices.Clone(cfg.Paths),
 	}
-	w.hooks = delivery.Endpoints{Store: kept, Box: cfg.Box, Check: w.checkURL}
+	w.hooks = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: w.checkURL}
 	w.oauth = newAuthServer(w)
 	w.scs = newSessions(w.sessions, w.secure)
 	w.scs.ErrorFunc = w.sessionFailed

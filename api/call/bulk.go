@@ -18,6 +18,7 @@ import (
 	"relaypdf/api/wire"
 	"relaypdf/internal/guard"
 	"relaypdf/render"
+	"relaypdf/render/spool"
 	"relaypdf/store"
 	"relaypdf/store/blob"
 	"relaypdf/store/credit"
@@ -422,7 +423,7 @@ func (b *bulk) finish(ctx context.Context) error {
 type bulkJoin struct {
 	*bulk
 
-	open      []render.File
+	open      []*spool.File
 	parts     []render.ZipEntry
 	documents []operation.BulkDocument
 	files     []store.File
@@ -438,7 +439,7 @@ func (j *bulkJoin) free(ctx context.Context) {
 }
 
 // take returns the only part, which is not freed then.
-func (j *bulkJoin) take() render.File {
+func (j *bulkJoin) take() *spool.File {
 	file := j.open[0]
 	j.open = nil
 	return file

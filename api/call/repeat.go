@@ -11,9 +11,9 @@ import (
 	"relaypdf/store"
 )
 
-// answerFromClaim responds with the result of the call that holds the idempotency key. It returns nil while that
+// replayClaim responds with the result of the call that holds the idempotency key. It returns nil while that
 // call is running.
-func (r *paidCall) answerFromClaim(ctx context.Context, claim store.Claim) error {
+func (r *paidCall) replayClaim(ctx context.Context, claim store.Claim) error {
 	switch {
 	case !bytes.Equal(claim.BodyHash, r.digest):
 		return apierror.Invalid("Idempotency-Key", "was used for a different request in the last 24 hours. Use a new key")
@@ -39,7 +39,7 @@ func (r *paidCall) replayOr(ctx context.Context, cause error) error {
 		if err != nil {
 			return err
 		}
-		if err := r.answerFromClaim(ctx, claim); err != nil {
+		if err := r.replayClaim(ctx, claim); err != nil {
 			return err
 		}
 		if err := wait.next(ctx); err != nil {

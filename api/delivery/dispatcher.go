@@ -130,22 +130,16 @@ func (r *round) dispatch(ctx context.Context) {
 		for _, delivery := range due {
 			r.slots <- struct{}{}
 			r.running.Go(func() {
-				r.attemptGuarded(r.life, delivery)
+				// If recording panics, the lease runs out, and the attempt is made again.
+				guard.Log(r.log, "delivery attempt", func() { r.attempt(r.life, delivery) })
 				<-r.slots
+
 				select {
 				case r.freed <- struct{}{}:
 				default: // The dispatcher knows already.
 				}
 			})
 		}
-	}
-}
-
-// attemptGuarded is attempt, whose panic costs only this delivery its lease: the attempt
-// is made again when that has run out.
-func (d *Dispatcher) attemptGuarded(ctx context.Context, due store.DueDelivery) {
-	if err := guard.Do(func() { d.attempt(ctx, due) }); err != nil {
-		d.log.LogAttrs(ctx, slog.LevelError, "record attempt panicked", slog.String("delivery", due.ID), slog.Any("error", err))
 	}
 }
 

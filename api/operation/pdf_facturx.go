@@ -20,6 +20,7 @@ import (
 	"relaypdf/render/einvoice"
 	"relaypdf/render/pdf"
 	"relaypdf/render/pdffile"
+	"relaypdf/render/spool"
 )
 
 // Invoice is an e-invoice as JSON, with every digit of its numbers.
@@ -210,7 +211,7 @@ func (f *FacturxOptions) source() string {
 }
 
 // attach attaches the e-invoice to a PDF, which the caller closes. at is the path before the fields of the e-invoice.
-func (f *FacturxOptions) attach(ctx context.Context, deps *Deps, file render.PDFFile, xml, at string, archived bool) (render.File, []schema.Warning, error) {
+func (f *FacturxOptions) attach(ctx context.Context, deps *Deps, file render.PDFFile, xml, at string, archived bool) (*spool.File, []schema.Warning, error) {
 	how := pdf.InvoiceArgs{Compare: f.Compare != compareOff, Strict: cmp.Or(f.Compare, compareFail) == compareFail, Archived: archived}
 	made, attached, err := deps.Render.AttachInvoice(ctx, file, xml, how)
 	var invalid *render.InvalidInvoiceError

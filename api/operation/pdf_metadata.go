@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"relaypdf/api/schema"
-	"relaypdf/render"
 	"relaypdf/render/pdfmeta"
+	"relaypdf/render/spool"
 )
 
 // Described is the part of an input with the properties of the PDF that is made.
@@ -35,7 +35,7 @@ func described[In any, P describer[In]](run func(context.Context, *Deps, *In) (s
 		if err != nil || info == (pdfmeta.Info{}) {
 			return result, err
 		}
-		made, ok := result.Body.(render.File)
+		made, ok := result.Body.(*spool.File)
 		if !ok || result.ContentType != "application/pdf" {
 			return result, nil
 		}

@@ -176,7 +176,7 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 			s.Image = files[image]
 		}
 		file := render.PDFFile{Content: files[0], Password: in.Password}
-		result, err := signed(ctx, deps, "signed", file, func(file render.PDFFile) (render.File, error) { return deps.Render.SignPDF(ctx, file, s) })
+		result, err := signed(ctx, deps, "signed", file, func(file render.PDFFile) (*spool.File, error) { return deps.Render.SignPDF(ctx, file, s) })
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
 			failed.Input = image
@@ -195,7 +195,7 @@ func (k SigningKey) field() string {
 
 // signed returns the result of signing or sealing a PDF. That of a call with a test key gets its test mark before, since
 // each later change breaks the signature.
-func signed(ctx context.Context, deps *Deps, stem string, file render.PDFFile, sign func(render.PDFFile) (render.File, error)) (result schema.Result, err error) {
+func signed(ctx context.Context, deps *Deps, stem string, file render.PDFFile, sign func(render.PDFFile) (*spool.File, error)) (result schema.Result, err error) {
 	if deps.Test {
 		marked, markErr := deps.Render.MarkPDF(ctx, file)
 		if markErr != nil {
@@ -267,7 +267,7 @@ func (in *SealInput) Validate() error {
 func runSeal(ctx context.Context, deps *Deps, in *SealInput) (schema.Result, error) {
 	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		file := render.PDFFile{Content: files[0], Password: in.Password}
-		result, err := signed(ctx, deps, "sealed", file, func(file render.PDFFile) (render.File, error) {
+		result, err := signed(ctx, deps, "sealed", file, func(file render.PDFFile) (*spool.File, error) {
 			return deps.Render.SealPDF(ctx, file, in.TimestampURL)
 		})
 		var failed *pdf.Error

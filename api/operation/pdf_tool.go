@@ -13,6 +13,7 @@ import (
 	"relaypdf/render"
 	"relaypdf/render/engine"
 	"relaypdf/render/pdf"
+	"relaypdf/render/spool"
 	"relaypdf/store/credit"
 )
 
@@ -57,8 +58,8 @@ func checkPassword(faults *schema.Faults, field, password string) {
 }
 
 // pdfResult makes the result of an operation of the PDF that it made.
-func pdfResult(stem string) func(render.File, error) (schema.Result, error) {
-	return func(file render.File, err error) (schema.Result, error) {
+func pdfResult(stem string) func(*spool.File, error) (schema.Result, error) {
+	return func(file *spool.File, err error) (schema.Result, error) {
 		if err != nil {
 			return schema.Result{}, err
 		}
@@ -67,7 +68,7 @@ func pdfResult(stem string) func(render.File, error) (schema.Result, error) {
 }
 
 // changedResult returns a PDF with warnings about its differences.
-func changedResult(stem string, file render.File, changes []string, err error) (schema.Result, error) {
+func changedResult(stem string, file *spool.File, changes []string, err error) (schema.Result, error) {
 	result, err := pdfResult(stem)(file, err)
 	for _, change := range changes {
 		result.Warnings = append(result.Warnings, schema.Warning{Code: "content_changed", Message: change})
@@ -76,7 +77,7 @@ func changedResult(stem string, file render.File, changes []string, err error) (
 }
 
 // zipResult is the result of an operation that made an archive.
-func zipResult(stem string, archive render.File) schema.Result {
+func zipResult(stem string, archive *spool.File) schema.Result {
 	return schema.Result{Stem: stem, Extension: ".zip", ContentType: "application/zip", Body: archive}
 }
 

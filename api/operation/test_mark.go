@@ -8,6 +8,7 @@ import (
 	"relaypdf/api/schema"
 	"relaypdf/render"
 	"relaypdf/render/pdf"
+	"relaypdf/render/spool"
 )
 
 // Calls with test keys are free, and their results have a test mark: a band on each page or image. Data in JSON needs
@@ -95,7 +96,7 @@ func markPDF(ctx context.Context, deps *Deps, in any, unmarked schema.Body) (sch
 }
 
 // notNil returns a file as a Body, which is nil without a file.
-func notNil(file render.File, err error) (schema.Body, error) {
+func notNil(file *spool.File, err error) (schema.Body, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ type Redis struct {
 	unsure []unsure
 
 	alone     atomic.Int64
-	work      context.Context //nolint:containedctx // of work without a request
+	work      context.Context // of work without a request
 	stop      context.CancelFunc
 	returning sync.WaitGroup
 }

@@ -73,7 +73,7 @@ func newDecoder(ctx context.Context, body io.Reader, root *rule, keep Files) *de
 	if keep.Open == nil {
 		keep.Open, keep.Limit = func() Sink { return new(memory) }, math.MaxInt64-1
 	}
-	b := spareBuffers.Get().(*buffers) //nolint:errcheck,forcetypeassert // Nothing else is in there.
+	b := spareBuffers.Get().(*buffers) //nolint:errcheck // Nothing else is in there.
 	b.reader.Reset(contextReader{ctx, body})
 	return &decoder{Scanner: scan.New(b.reader, maxStructure), root: root, keep: keep, buffers: b, scratch: b.scratch[:]}
 }

@@ -27,6 +27,7 @@ import (
 	"relaypdf/render/office"
 	"relaypdf/render/pdf"
 	"relaypdf/render/plan"
+	"relaypdf/render/spool"
 	"relaypdf/render/template"
 	"relaypdf/store"
 	"relaypdf/web/docs"
@@ -513,13 +514,13 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 	}
 	for _, engine := range []struct {
 		check, program, remedy string
-		convert                func() (render.File, error)
+		convert                func() (*spool.File, error)
 	}{
-		{"office", "soffice", "apt-get install libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno", func() (render.File, error) {
+		{"office", "soffice", "apt-get install libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno", func() (*spool.File, error) {
 			made, err := r.For("doctor").Convert(ctx, render.Conversion{Content: source, Name: "doctor.txt", To: office.ToPDF})
 			return made.Body, err
 		}},
-		{"wkhtmltopdf", "wkhtmltopdf", "apt-get install wkhtmltopdf", func() (render.File, error) {
+		{"wkhtmltopdf", "wkhtmltopdf", "apt-get install wkhtmltopdf", func() (*spool.File, error) {
 			made, err := r.For("doctor").ConvertPage(ctx, render.PageConversion{Content: source})
 			return made.Body, err
 		}},

@@ -55,7 +55,7 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, er
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(p.ctx, func() { stop(ErrClosed) })() //nolint:contextcheck // The Pool's end ends its jobs too.
+	defer context.AfterFunc(p.ctx, func() { stop(ErrClosed) })() // The Pool's end ends its jobs too.
 
 	r := &running{pool: p, job: job, task: t, also: also, began: time.Now()}
 	if err := r.carryOut(ctx); err != nil {

@@ -247,7 +247,7 @@ func (p *page) area(ctx context.Context, o Screenshot) (*Rect, error) {
 		p.warnOutside(*o.Clip, Rect{Width: float64(view.Width), Height: float64(view.Height)}, "viewport")
 		return o.cutToView(*o.Clip), nil
 	case !beyond:
-		return nil, nil //nolint:nilnil // the window
+		return nil, nil // the window
 	}
 
 	if o.Selector != "" {

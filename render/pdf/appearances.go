@@ -251,7 +251,7 @@ func (s *standIn) setChoice(flags int) {
 }
 
 // buttonMarks are the letters of ZapfDingbats that readers mark buttons with.
-var buttonMarks = map[string]string{"4": "✔", "l": "●", "8": "✘", "5": "✕", "6": "✖", "u": "◆", "n": "■", "H": "★"} //nolint:gochecknoglobals // never changed
+var buttonMarks = map[string]string{"4": "✔", "l": "●", "8": "✘", "5": "✕", "6": "✖", "u": "◆", "n": "■", "H": "★"}
 
 // setButton sets the caption of a button, or the mark of one that is on.
 func (s *standIn) setButton(flags int) {
@@ -346,7 +346,7 @@ func fontStyle(appearance string) (size float64, colour []any) {
 }
 
 // colourParts are the operators of colours with the numbers that they take: a gray, red, green and blue, or four inks.
-var colourParts = map[string]int{"g": 1, "rg": 3, "k": 4} //nolint:gochecknoglobals // never changed
+var colourParts = map[string]int{"g": 1, "rg": 3, "k": 4}
 
 // defaultAppearance writes the size and the colour of text.
 func defaultAppearance(size float64, colour []any) string {

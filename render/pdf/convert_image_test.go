@@ -469,7 +469,7 @@ func meanOf(img image.Image) (mean [4]float64) {
 	b := img.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
-			c := color.RGBA64Model.Convert(img.At(x, y)).(color.RGBA64) //nolint:forcetypeassert // The model's type.
+			c := color.RGBA64Model.Convert(img.At(x, y)).(color.RGBA64) // The model's type.
 			for i, v := range [...]uint16{c.R, c.G, c.B, c.A} {
 				mean[i] += float64(v) / math.MaxUint16 / float64(b.Dx()*b.Dy())
 			}

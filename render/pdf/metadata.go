@@ -38,7 +38,7 @@ type MetadataArgs struct {
 }
 
 // dateKeys are the entries of the document information that are dates.
-var dateKeys = []string{"/CreationDate", "/ModDate"} //nolint:gochecknoglobals // never changed
+var dateKeys = []string{"/CreationDate", "/ModDate"}
 
 // standardKeys are the entries of the document information with a meaning of their own.
 func standardKeys() []string {

@@ -127,7 +127,7 @@ func TestOptimizeByKind(t *testing.T) {
 				}
 			}
 			for _, page := range []int{1, 3, 5, 8} {
-				c := color.NRGBAModel.Convert(draw(t, got, page).At(20, 50)).(color.NRGBA) //nolint:forcetypeassert // what the model makes
+				c := color.NRGBAModel.Convert(draw(t, got, page).At(20, 50)).(color.NRGBA) // what the model makes
 				if flat := max(c.R, c.G, c.B)-min(c.R, c.G, c.B) < 4; flat != test.args.Gray {
 					t.Errorf("page %d is %v, grey is %v", page, c, test.args.Gray)
 				}

@@ -9,7 +9,7 @@ import (
 
 // operators maps the operators of content to their operands: n is a number, / a name, s a string, a a list, p a
 // property list, * numbers and a name.
-var operators = func() map[string]string { //nolint:gochecknoglobals // never changed
+var operators = func() map[string]string {
 	all := map[string]string{
 		"cm": "nnnnnn", "m": "nn", "l": "nn", "c": "nnnnnn", "v": "nnnn", "y": "nnnn", "re": "nnnn",
 		"d": "an", "ri": "/", "gs": "/", "sh": "/", "Do": "/", "CS": "/", "cs": "/", "SC": "*", "sc": "*", "SCN": "*", "scn": "*",
@@ -27,7 +27,7 @@ var operators = func() map[string]string { //nolint:gochecknoglobals // never ch
 }()
 
 // categories are the parts of Resources that operators take names of.
-var categories = map[string]string{ //nolint:gochecknoglobals // never changed
+var categories = map[string]string{
 	"Do": "/XObject", "Tf": "/Font", "gs": "/ExtGState", "cs": "/ColorSpace", "CS": "/ColorSpace",
 	"scn": "/Pattern", "SCN": "/Pattern", "sh": "/Shading", "BDC": "/Properties", "DP": "/Properties",
 }
@@ -220,7 +220,7 @@ func (r *rewriting) font(operator string, operands []any) {
 }
 
 // imageKeys are the entries of images in content.
-var imageKeys = map[string]bool{ //nolint:gochecknoglobals // never changed
+var imageKeys = map[string]bool{
 	"/W": true, "/H": true, "/BPC": true, "/CS": true, "/F": true, "/DP": true, "/D": true, "/IM": true, "/I": true, "/Width": true, "/Height": true,
 	"/BitsPerComponent": true, "/ColorSpace": true, "/Filter": true, "/DecodeParms": true, "/Decode": true, "/ImageMask": true, "/Interpolate": true, "/Intent": true,
 }

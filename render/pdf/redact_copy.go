@@ -12,7 +12,7 @@ import (
 
 // dropped lists entries that no page shows: notes of applications, other versions of images, and content of other
 // files.
-var dropped = map[string]bool{ //nolint:gochecknoglobals // never changed
+var dropped = map[string]bool{
 	"/Metadata": true, "/PieceInfo": true, "/LastModified": true, "/AF": true, "/Thumb": true, "/OPI": true, "/Alternates": true, "/CharSet": true, "/FFilter": true, "/FDecodeParms": true,
 	"/PA": true, "/AA": true, "/CreatorInfo": true, "/Length": true,
 }

@@ -71,7 +71,7 @@ type pen struct {
 }
 
 // everywhere is the clip of a page.
-var everywhere = box{-maxCoordinate, -maxCoordinate, maxCoordinate, maxCoordinate} //nolint:gochecknoglobals // never changed
+var everywhere = box{-maxCoordinate, -maxCoordinate, maxCoordinate, maxCoordinate}
 
 const maxCoordinate = 1e9
 

@@ -248,7 +248,7 @@ func (a SignArgs) fillBox(w *engine.Work, signer *x509.Certificate, box *pdfsign
 		width, height = max(1, width*most/longest), max(1, height*most/longest)
 		decoded = scale(decoded, width, height)
 	}
-	box.Image = &pdfsign.Image{Width: width, Height: height, RGB: make([]byte, 0, 3*width*height)} //nolint:mnd // bytes of a pixel
+	box.Image = &pdfsign.Image{Width: width, Height: height, RGB: make([]byte, 0, 3*width*height)} // bytes of a pixel
 	for y := range height {
 		for x := range width {
 			c := decoded.NRGBAAt(decoded.Rect.Min.X+x, decoded.Rect.Min.Y+y)

@@ -228,7 +228,7 @@ func (s *splitter) labelsOf(p piece) pdffile.Dict {
 }
 
 // copiedToParts are the entries of a catalog that parts have as well. The others concern the whole document.
-var copiedToParts = []string{ //nolint:gochecknoglobals // never changed
+var copiedToParts = []string{
 	"/Extensions", "/Lang", "/MarkInfo", "/Metadata", "/OCProperties", "/OutputIntents", "/PageLayout", "/Version", "/ViewerPreferences",
 }
 

@@ -38,7 +38,7 @@ func (s *structure) setXMP(u *pdffile.Update, text []byte) {
 }
 
 // claimsUA is the property by which XMP claims PDF/UA.
-var claimsUA = xml.Name{Space: xmpUA, Local: "part"} //nolint:gochecknoglobals // never changed
+var claimsUA = xml.Name{Space: xmpUA, Local: "part"}
 
 var errNoRDF = errors.New("XMP without a description")
 

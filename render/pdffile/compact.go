@@ -337,7 +337,7 @@ func Deflated(entries Dict, content []byte) Stream {
 }
 
 // deflaters are writers, each of which has a large table.
-var deflaters = sync.Pool{New: func() any { return zlib.NewWriter(nil) }} //nolint:gochecknoglobals // a pool
+var deflaters = sync.Pool{New: func() any { return zlib.NewWriter(nil) }} // a pool
 
 // value writes a value in PDF syntax, without spaces that no reader needs.
 func (w *compactor) value(out []byte, v any) []byte {

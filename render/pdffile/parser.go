@@ -255,7 +255,7 @@ func (p *parser) hex() (any, error) {
 }
 
 // escapes are the characters after a backslash that represent others.
-var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'} //nolint:gochecknoglobals // never changed
+var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'}
 
 func (p *parser) literal() (any, error) {
 	var text []byte

@@ -44,7 +44,7 @@ func Text(v any) string {
 // firstSpecial is the first code at which PDFDocEncoding differs from Latin-1.
 const firstSpecial = 0x80
 
-var specials = []rune("•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\uFFFD€") //nolint:gochecknoglobals // never changed
+var specials = []rune("•†‡…—–ƒ⁄‹›−‰„“”‘’‚™ﬁﬂŁŒŠŸŽıłœšž\uFFFD€")
 
 func decodeUTF16(raw []byte, order binary.ByteOrder) string {
 	units := make([]uint16, len(raw)/2)

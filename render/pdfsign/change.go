@@ -403,7 +403,7 @@ func (d *differ) field(ref string, filled bool, depth int) {
 }
 
 // valueKeys are the entries of a field with its value and state.
-var valueKeys = []string{"/V", "/AS", "/I", "/RV"} //nolint:gochecknoglobals // never changed
+var valueKeys = []string{"/V", "/AS", "/I", "/RV"}
 
 func (d *differ) kids(a, b any, filled bool, depth int) {
 	before, ok1 := d.old.Target(a).([]any)

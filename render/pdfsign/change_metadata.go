@@ -6,7 +6,7 @@ import (
 )
 
 // dates is the change of metadata that programs make whenever they add something, such as validation data.
-var dates = Change{ChangeMetadata, "the date and program of the last change"} //nolint:gochecknoglobals // never changed
+var dates = Change{ChangeMetadata, "the date and program of the last change"}
 
 // information compares the document information.
 func (d *differ) information() {

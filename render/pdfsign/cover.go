@@ -67,7 +67,7 @@ func (v *verifier) covered(d *differ, s *examined) (found []string) {
 		case int(flags)&flagNoZoom != 0, int(flags)&flagNoRotate != 0 && page.Entries["/Rotate"] != nil:
 			found = append(found, fmt.Sprintf("another part of page %d in each view", number))
 		case part > coveredPage:
-			found = append(found, fmt.Sprintf("%.0f %% of page %d", 100*part, number)) //nolint:mnd // percent
+			found = append(found, fmt.Sprintf("%.0f %% of page %d", 100*part, number)) // percent
 		case d.fields[s.field.ref] == "" && part > 0:
 			found = append(found, v.coveredWords(v.content[:d.end], number, box)...)
 		}

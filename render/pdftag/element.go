@@ -260,7 +260,7 @@ func (r *treeReader) standardType(kind string) string {
 }
 
 // roles are the types of PDF 2.0 that Chromium uses, with those of PDF 1.7 that they are mapped to.
-var roles = map[string]string{"/Em": "/Span", "/Strong": "/Span", "/Aside": "/Sect", "/Title": "/P", "/Sub": "/Span"} //nolint:gochecknoglobals // never changed
+var roles = map[string]string{"/Em": "/Span", "/Strong": "/Span", "/Aside": "/Sect", "/Title": "/P", "/Sub": "/Span"}
 
 var languagePattern = regexp.MustCompile(`^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$`)
 

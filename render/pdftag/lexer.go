@@ -20,7 +20,7 @@ const (
 )
 
 // classes are the classes of characters: white space, delimiters, and characters of words.
-var classes = func() (table [256]uint8) { //nolint:gochecknoglobals // never changed
+var classes = func() (table [256]uint8) {
 	for _, c := range []byte("\x00\t\n\f\r ") {
 		table[c] = space
 	}

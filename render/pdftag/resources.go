@@ -43,7 +43,7 @@ func (d *document) readResources(s *stream, depth int) error {
 func (d *document) readForm(ref string, page, depth int) (*stream, error) {
 	if known := d.streams[ref]; known != nil {
 		if !known.scanned {
-			return nil, nil //nolint:nilnil // as documented
+			return nil, nil // as documented
 		}
 		return known, nil
 	}

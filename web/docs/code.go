@@ -25,10 +25,10 @@ var marked sync.Map
 func Mark(language, code string) string {
 	key := [2]string{language, code}
 	if made, ok := marked.Load(key); ok {
-		return made.(string) //nolint:errcheck,forcetypeassert // see below
+		return made.(string) //nolint:errcheck // see below
 	}
 	made, _ := marked.LoadOrStore(key, mark(language, code))
-	return made.(string) //nolint:errcheck,forcetypeassert // see above
+	return made.(string) //nolint:errcheck // see above
 }
 
 func mark(language, code string) string {

@@ -43,7 +43,7 @@ type Identity struct {
 	Key         crypto.Signer
 }
 
-//nolint:gochecknoglobals // all authorities share it
+// all authorities share it
 var serials = struct {
 	sync.Mutex
 	next int64

@@ -47,7 +47,7 @@ func (s *Store) Open(ctx context.Context, key string) (blob.Content, int64, erro
 type reader struct {
 	store  *Store
 	object string
-	ctx    context.Context //nolint:containedctx // of the connection, which ends with Close
+	ctx    context.Context // of the connection, which ends with Close
 	cancel context.CancelFunc
 	etag   string
 	sums   blob.Sums

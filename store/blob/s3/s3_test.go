@@ -103,7 +103,7 @@ func TestFaults(t *testing.T) {
 		var turns sync.Map // by request: parts are sent side by side
 		server.Break(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			turn, _ := turns.LoadOrStore(r.Method+" "+r.URL.String()+r.Header.Get("Range"), new(atomic.Int64))
-			if turn.(*atomic.Int64).Add(1)%2 == 1 { //nolint:forcetypeassert // it holds nothing else
+			if turn.(*atomic.Int64).Add(1)%2 == 1 { // it holds nothing else
 				fault(w, r, next)
 				return
 			}
