@@ -43,3 +43,27 @@ func TestStandards(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestStandardsWithoutStructure: a page whose only text is drawn by the browser itself has no structure.
+func TestStandardsWithoutStructure(t *testing.T) {
+	t.Parallel()
+	a := start(t, Config{}).For("standards")
+	const html = `<!doctype html><html lang=en><title>A</title><img alt="Our logo" src="data:image/png;base64,AAAA">`
+	doc, err := a.PDF(t.Context(), Source{HTML: html}, Page{}, PDF{Standards: []pdffile.Standard{pdffile.UA1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Body.Close(); err != nil {
+		t.Error(err)
+	}
+
+	var unmet int
+	for _, w := range doc.Warnings {
+		if w.Code == StandardUnmet {
+			unmet++
+		}
+	}
+	if unmet != 2 {
+		t.Errorf("warnings %v, want two of %s", doc.Warnings, StandardUnmet)
+	}
+}

@@ -153,6 +153,13 @@ const clipScript = `({limit, margins, scale, within, frame}) => {
   const hides = e => /hidden|clip/.test(getComputedStyle(e).overflowX);
   if (hides(html) || hides(document.body)) return out;
   const holds = e => e.textContent.trim() || e.matches(pictures) || e.querySelector(pictures);
+  const flows = e => {
+    for (let p = e; p && p !== document.body; p = p.parentElement) {
+      const s = getComputedStyle(p);
+      if (/absolute|fixed/.test(s.position) || parseFloat(s.marginLeft) < -1) return false;
+    }
+    return true;
+  };
   // The part of an element that other elements show.
   const reach = (e, box) => {
     let left = box.left, right = box.right;
@@ -171,8 +178,11 @@ const clipScript = `({limit, margins, scale, within, frame}) => {
     if (!(box.height > 0)) continue;
     const l = box.left + scrollX, r = box.right + scrollX;
     if (wide && r > limit + 1 && l < limit && (!out.right || r > out.right.at + 1) && shown(e) && holds(e) && reach(e, box).right > limit + 1) out.right = {name: name(e), at: Math.ceil(r)};
-    if (l >= -1 || r <= 0) continue;
-    if (getComputedStyle(e).direction === 'rtl') {
+    if (l >= -1) continue;
+    const rtl = getComputedStyle(e).direction === 'rtl';
+    // What is moved beyond the edge is hidden by design; what flows there is not.
+    if (r <= 0 && !flows(e)) continue;
+    if (rtl) {
       if ((!out.shift || l < out.shift.at - 1) && shown(e) && holds(e) && reach(e, box).left < -1) out.shift = {name: name(e), at: Math.floor(l)};
       continue;
     }
@@ -180,7 +190,7 @@ const clipScript = `({limit, margins, scale, within, frame}) => {
     for (const n of e.childNodes) {
       if (n.nodeType !== 3 || !/\S/.test(n.data)) continue;
       range.selectNodeContents(n);
-      const cut = [...range.getClientRects()].find(t => t.left + scrollX < -2 && t.right + scrollX > 0);
+      const cut = [...range.getClientRects()].find(t => t.left + scrollX < -2);
       if (cut) out.left = {name: name(e), at: Math.floor(cut.left + scrollX)};
     }
   }

@@ -94,6 +94,12 @@ func TestRightToLeftPagesShrink(t *testing.T) {
 		}
 		return text + "</table>"
 	}
+	boxes := func(n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf("<div style='flex:0 0 90px'>C%d.</div>", i)
+		}
+		return text
+	}
 	for name, html := range map[string]string{
 		"ltr":         `<body>%s`,
 		"html":        `<html dir=rtl>%s`,
@@ -105,6 +111,8 @@ func TestRightToLeftPagesShrink(t *testing.T) {
 		"offset":      `<html dir=rtl><div style="position:relative;left:-40px">%s</div>`,
 		"sized pages": `<html dir=rtl><style>@page{size:letter;margin:10mm}</style>%s`,
 		"both sides":  `<html dir=rtl>%s<div dir=ltr>` + row(11) + `</div>`,
+		"flex":        `<div style="direction:rtl;display:flex">` + boxes(11) + `</div>`,
+		"grid":        `<div style="direction:rtl;display:grid;grid-template-columns:repeat(11,90px)">` + boxes(11) + `</div>`,
 		"text":        `<html dir=rtl><div style="display:inline-block;white-space:nowrap">` + strings.Repeat("words and ", 14) + `C0. C1. C10. end</div>`,
 	} {
 		for _, lane := range []Lane{Inline, Realm} {
@@ -143,6 +151,20 @@ func TestRightToLeftPagesShrink(t *testing.T) {
 	}
 	warnings, _ := printedWith(t, p, Job{HTML: `<p style="margin-left:-40px">Negative offset`})
 	warned(t, warnings, ContentClipped, "p begins at ", "cut off at the left edge")
+	for _, html := range []string{
+		`<div style="direction:rtl;display:flex">` + boxes(20) + `</div>`,
+		`<div style="direction:rtl;display:grid;grid-template-columns:repeat(20,90px)">` + boxes(20) + `</div>`,
+		`<div style="display:flex">` + boxes(20) + `</div>`,
+		`<div style="display:flex;flex-direction:row-reverse">` + boxes(20) + `</div>`,
+		`<div style="display:flex;justify-content:center">` + boxes(20) + `</div>`,
+		`<div style="display:grid;justify-content:end;grid-template-columns:repeat(20,90px)">` + boxes(20) + `</div>`,
+		`<div style="margin-left:-300px">Text beyond the edge</div>`,
+	} {
+		t.Run(html[:50], func(t *testing.T) {
+			warnings, _ := printedWith(t, p, Job{HTML: html})
+			warned(t, warnings, ContentClipped, "cut off at the ")
+		})
+	}
 	for _, html := range []string{
 		`<p style="text-indent:-9999px">Hidden`, `<p style="position:absolute;left:-9999px">Hidden<p>text`, `<div style="margin:0 -15px"><p style="padding:0 15px">Row</div>`,
 		`<html dir=rtl><p>שלום`, `<html dir=rtl><div style="position:absolute;left:-300px;width:100px">slides in</div>`,

@@ -23,7 +23,7 @@ const mostShrunk = 1.5
 // lookScript returns the parts of a document's preview that are only known once it is rendered: the font lists of its
 // text, its unusual characters, and relative links without a base URL. It samples a thousand texts.
 const lookScript = `({loose}) => {
-  const out = {lists: [], characters: '', links: []};
+  const out = {lists: [], characters: '', links: [], broken: []};
   if (!document.body) return out;
   if (loose && document.baseURI.startsWith('about:')) {
     const links = new Set(), add = link => { if (link && !/^\s*([a-z][a-z0-9+.-]*:|#|$)/i.test(link) && links.size < 100) links.add(link.trim()); };
@@ -34,6 +34,9 @@ const lookScript = `({loose}) => {
     const css = [...document.querySelectorAll('style')].map(e => e.textContent).concat([...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')));
     for (const text of css) for (const m of text.replace(/\/\*[^]*?\*\//g, '').matchAll(/(?:url\(\s*|@import\s+)(?:"([^"]*)"|'([^']*)'|([^\s"')]*)\s*\))/g)) add(m[1] || m[2] || m[3]);
     out.links = [...links];
+  }
+  for (const i of document.images) {
+    if (i.complete && !i.naturalWidth && /^(https?|data|blob):/i.test(i.currentSrc) && i.getClientRects().length && out.broken.length < 50) out.broken.push(i.currentSrc.slice(0, 500));
   }
   const lists = new Set(), characters = new Set(), texts = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -81,6 +84,7 @@ type looked struct {
 	Lists      []string `json:"lists"`
 	Characters string   `json:"characters"`
 	Links      []string `json:"links"`
+	Broken     []string `json:"broken"` // images that loaded and cannot be drawn
 }
 
 // clips reports whether the document may cut off content that the output should show. An image of the window shows a
@@ -104,7 +108,7 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 		warn(p, w)
 	}
 	faces := r.pool.cfg.FontSet
-	if r.job.Lane == Once || mayLack(r.job.HTML, faces) {
+	if r.job.Lane == Once || mayLack(r.job.HTML, faces) || containsFold(r.job.HTML, "data:image") {
 		if err := r.lookAt(ctx, p); err != nil {
 			return err
 		}
@@ -140,6 +144,10 @@ func (r *running) lookAt(ctx context.Context, p *page) error {
 	for _, link := range seen.Links {
 		warn(p, Warning{Code: ResourceFailed, URL: link, Message: LooseLink})
 	}
+	for _, image := range seen.Broken {
+		warnBroken(p, image)
+	}
+
 	faces := r.pool.cfg.FontSet
 	if faces == nil {
 		return nil
@@ -151,6 +159,17 @@ func (r *running) lookAt(ctx context.Context, p *page) error {
 		}
 	}
 	return ignoreStale(ctx, lacks(ctx, p, want, ""))
+}
+
+// warnBroken warns of an image that the browser cannot draw, unless its request has failed, of which there is a warning.
+func warnBroken(p *page, url string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := Warning{Code: ResourceFailed, Message: "is not an image that the browser can show", URL: url}.Bounded()
+	told := slices.ContainsFunc(p.load.troubles.list, func(other Warning) bool { return other.Code == w.Code && other.URL == w.URL })
+	if !told {
+		p.load.troubles.add(w)
+	}
 }
 
 // undrawn returns the characters of a text that no font has, each once.

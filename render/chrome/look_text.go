@@ -194,6 +194,12 @@ func mayOverflow(html string, limit int) bool {
 	if limit == 0 {
 		return false
 	}
+	for _, layout := range [...]string{"flex", "grid", "column"} {
+		if containsFold(html, layout) {
+			return true // Boxes beside each other add up.
+		}
+	}
+
 	fixed := strings.Contains(html, "nowrap") || strings.Contains(html, "<pre") || strings.Contains(html, ": pre") || strings.Contains(html, ":pre")
 	bounded := strings.Contains(html, "max-width")
 	cells, raw := 0, false

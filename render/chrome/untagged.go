@@ -11,8 +11,8 @@ type Untagged struct {
 	Remedy  string `json:"remedy"`
 }
 
-// untaggedScript returns the frames that show something, and the texts with letters or digits that style sheets
-// generate. Counters and texts with an alternative (content: "New" / "") are left out, and everything that is hidden
+// untaggedScript returns the frames that show something, the alternative texts of images that did not load, and the
+// texts with letters or digits that style sheets generate. Counters and texts with an alternative (content: "New" / "") are left out, and everything that is hidden
 // from screen readers.
 const untaggedScript = `(most) => {
   const found = [];
@@ -32,6 +32,10 @@ const untaggedScript = `(most) => {
         const text = content && (content.body?.innerText ?? content.documentElement?.textContent ?? '');
         const shows = content ? text.trim() || content.querySelector('img, svg, canvas, video, :root:not(html)') : e.matches('iframe, frame');
         if (shows && e.getClientRects().length && !silent(e)) add(e, '', text || '', true);
+      }
+      if (e.localName === 'img' && e.complete && !e.naturalWidth && e.alt.trim() && e.getClientRects().length && !silent(e)) {
+        add(e, '', e.alt, false);
+        Object.assign(found.at(-1), {problem: 'Screen readers cannot read the alternative text of an image that the browser cannot show.', remedy: 'Correct the source of the image.'});
       }
       for (const part of generated ? ['::before', '::after'] : []) {
         let content = getComputedStyle(e, part).content;
@@ -53,7 +57,7 @@ const maxUntagged = 50
 
 // mayLoseText reports whether a document without network can have text that is not tagged.
 func mayLoseText(html string) bool {
-	for _, word := range [...]string{"content", "<iframe", "<frame", "<object", "<embed", "\\"} {
+	for _, word := range [...]string{"content", "<img", "<iframe", "<frame", "<object", "<embed", "\\"} {
 		if containsFold(html, word) {
 			return true
 		}

@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -32,10 +31,7 @@ func conform(_ context.Context, w *engine.Work, args StandardsArgs) (Standards, 
 		return Standards{}, fmt.Errorf("input: %w", err)
 	}
 	made, err := pdftag.Conform(content, args.Options)
-	switch {
-	case errors.Is(err, pdftag.ErrUntagged):
-		return Standards{}, &Error{Kind: Damaged, Text: "has no structure for screen readers", cause: err}
-	case err != nil:
+	if err != nil {
 		return Standards{}, &Error{Kind: Damaged, cause: err}
 	}
 	if err := os.WriteFile(w.Path(output), made.PDF, 0o600); err != nil {

@@ -60,7 +60,10 @@ func (k *kid) continues(next *kid) bool {
 func (d *document) readTree() error {
 	tree := d.file.Entry(d.catalog["/StructTreeRoot"])
 	if tree == nil && !d.opt.Office && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
-		return ErrUntagged
+		d.fault(Fault{
+			Rule: UntaggedText, Element: "Text",
+			Problem: "The browser wrote no structure, so screen readers cannot read the text.", Remedy: "Write the text in the HTML.",
+		})
 	}
 	r := &treeReader{document: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, values: map[string]any{}, pages: map[string]int{}}
 	for i, p := range d.pages {

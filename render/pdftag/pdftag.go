@@ -6,15 +6,11 @@
 package pdftag
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"relaypdf/render/pdffile"
 )
-
-// ErrUntagged means that the document has no structure tree.
-var ErrUntagged = errors.New("pdftag: the document is not tagged")
 
 // Options are the settings of Conform.
 type Options struct {
@@ -83,7 +79,7 @@ type page struct {
 }
 
 // Conform returns the tagged document so that it conforms to the standards, apart from the faults. The error is
-// pdffile.ErrUnread if the file cannot be read, or ErrUntagged, which is a fault for office documents.
+// pdffile.ErrUnread if the file cannot be read.
 func Conform(tagged []byte, opt Options) (Result, error) {
 	f, err := pdffile.Read(tagged)
 	if err != nil {
