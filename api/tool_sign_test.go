@@ -327,18 +327,21 @@ func TestSignLast(t *testing.T) {
 	}
 }
 
-// TestSignWithTestKey: the test mark is below the signature, which is valid.
+// TestSignWithTestKey: the signature, which is valid, does not hide the test mark, whether or not it covers the page.
 func TestSignWithTestKey(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	a := newAuthority(t)
-	body := `{"file":` + inline(letters("alpha")) + `,` + newSigner(t, a, "Signer", "P-256") + `}`
-	got := s.Send(t, apitest.Request{Path: signPath, Body: body, Header: bearerOf(newTester(t, s))}).OK(t).Body
-	if plain := unmarked(t, "application/pdf", "", []byte(got)); len(plain) > 0 {
-		t.Errorf("without a test mark: %v", plain)
-	}
-	if report := verified(t, s, a, got, ""); report.Verdict != "valid" || !report.Signatures[0].WholeDocument {
-		t.Errorf("%+v", report)
+	signer := newSigner(t, a, "Signer", "P-256")
+	for _, visible := range []string{"", `,"visible":{"x":0,"y":0,"width":300,"height":400,"image":{"file":` + inline(onePixel(t)) + `}}`} {
+		body := `{"file":` + inline(letters("alpha")) + `,` + signer + visible + `}`
+		got := s.Send(t, apitest.Request{Path: signPath, Body: body, Header: bearerOf(newTester(t, s))}).OK(t).Body
+		if plain := unmarked(t, "application/pdf", "", []byte(got)); len(plain) > 0 {
+			t.Errorf("without a test mark: %v", plain)
+		}
+		if report := verified(t, s, a, got, ""); report.Verdict != "valid" || !report.Signatures[0].WholeDocument {
+			t.Errorf("%+v", report)
+		}
 	}
 }
 

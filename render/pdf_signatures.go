@@ -69,6 +69,8 @@ type Signing struct {
 	TimestampURL string
 	// Image is the image of the visible signature; nil is none.
 	Image engine.Content
+	// TestMark draws the test mark above a visible signature. The PDF has the mark already.
+	TestMark bool
 }
 
 // SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *pdf.Error of the kind Unsigned about the
@@ -80,7 +82,7 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 	}
 	defer clear(raw)
 	files, input := file.input()
-	args := pdf.SignArgs{SealArgs: pdf.SealArgs{Input: input}, Level: s.Level, Options: s.Options}
+	args := pdf.SignArgs{SealArgs: pdf.SealArgs{Input: input}, Level: s.Level, Options: s.Options, TestMark: s.TestMark}
 	key := pdf.KeyArgs{PKCS12: raw, Password: s.Password}
 	if err := t.runKey(ctx, pdf.SignKeyJob, key, &args.Key); err != nil {
 		return nil, err

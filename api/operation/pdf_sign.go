@@ -155,7 +155,7 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 		sources = append(sources, stagedFile{&in.Visible.Image.FileSource, imageAt})
 	}
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		s := render.Signing{Password: in.Key.Password, Level: pdfsign.Level(in.Level), TimestampURL: in.TimestampURL}
+		s := render.Signing{Password: in.Key.Password, Level: pdfsign.Level(in.Level), TimestampURL: in.TimestampURL, TestMark: deps.Test}
 		if in.Key.ID != "" {
 			stored, err := deps.SigningKey(ctx, in.Key.ID)
 			if err != nil {

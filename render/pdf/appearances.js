@@ -11,7 +11,10 @@ function lacking(o) {
 
 function comments(number) {
 	var all = doc.findPage(number).get("Annots"), any = false, i;
-	for (i = 0; all && all.isArray() && i < all.length; i++) any = any || all.get(i).isDictionary() && lacking(all.get(i));
+	for (i = 0; all && all.isArray() && i < all.length; i++) {
+		var a = all.get(i); // none for null
+		any = any || a && a.isDictionary() && lacking(a);
+	}
 	if (!any) return;
 
 	all = doc.loadPage(number).getAnnotations();

@@ -112,7 +112,11 @@ func (c *crafted) write() []byte {
 		if strings.HasPrefix(p.resources, "ref ") {
 			resources = "/Resources " + strings.TrimPrefix(p.resources, "ref ")
 		}
-		objects[10+2*i] = fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 400] /Contents %d 0 R %s %s >>", 11+2*i, resources, p.entries)
+		contents := fmt.Sprintf("/Contents %d 0 R", 11+2*i)
+		if strings.Contains(p.entries, "/Contents") {
+			contents = ""
+		}
+		objects[10+2*i] = fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 400] %s %s %s >>", contents, resources, p.entries)
 		objects[11+2*i] = streamText("", p.content)
 	}
 	objects[2] = fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d %s >>", kids.String(), len(c.pages), c.tree)

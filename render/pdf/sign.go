@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"relaypdf/render/engine"
+	"relaypdf/render/pdffile"
 	"relaypdf/render/pdfsign"
 )
 
@@ -181,6 +182,8 @@ type SignArgs struct {
 	Options pdfsign.Options
 	// Image is the name of the image of the visible signature; empty is none.
 	Image string
+	// TestMark draws the test mark above a visible signature, as on the page.
+	TestMark bool
 }
 
 func (a SealArgs) read(ctx context.Context, w *engine.Work) (content pdfsign.PDF, trust []*x509.Certificate, err error) {
@@ -223,8 +226,17 @@ func sign(ctx context.Context, w *engine.Work, args SignArgs) (Wanted, error) {
 		if err := args.fillBox(w, job.Chain[0], job.Visible); err != nil {
 			return Wanted{}, err
 		}
+		if args.TestMark {
+			job.Visible.Over = markOfPage
+		}
 	}
 	return r.finish(pdfsign.Sign(ctx, content, job))
+}
+
+// markOfPage returns the test mark of a page that is signed.
+func markOfPage(f *pdffile.File, page pdffile.Page) string {
+	mark, _ := pageMark((&structure{File: f}).paper(page.Entries))
+	return mark
 }
 
 // fillBox adds the image to a visible signature, or the usual text if it has neither.

@@ -77,7 +77,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 		return nil, err
 	}
 	if testMark {
-		if err := plain.drawMarks(found); err != nil {
+		if err := plain.drawMarks(ctx, found); err != nil {
 			return nil, err
 		}
 		if found, err = plain.readStructure(ctx); err != nil {

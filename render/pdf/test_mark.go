@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/color"
 	imagedraw "image/draw"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,7 +22,8 @@ import (
 
 // testMark draws the test mark on each page of a document: a band with the word Test, in the bottom right corner of the
 // page as it is shown. It is part of the page's content, in shades of grey and without a font or transparency, so that
-// PDF/A stays PDF/A. The rest of the document stays as it is, its encryption and linearization included.
+// PDF/A stays PDF/A. Nothing hides it: see marker. The rest of the document stays as it is, its encryption and
+// linearization included.
 func testMark(ctx context.Context, w *engine.Work, in Input) ([]byte, error) {
 	doc := &document{work: w, name: in.Name, password: in.Password}
 	linear, err := doc.linear()
@@ -49,47 +49,6 @@ func (d *document) linear() (bool, error) {
 	return bytes.Contains(content[:min(len(content), pdffile.HeaderWithin)], []byte("/Linearized")), err
 }
 
-// markPages draws the test mark on each page.
-func (d *document) markPages(ctx context.Context) error {
-	s, err := d.openStructure(ctx)
-	if err != nil {
-		return err
-	}
-	if err := checkPages(d.pages); err != nil {
-		return err
-	}
-	return d.drawMarks(s)
-}
-
-// drawMarks draws the test mark on each page of a document with that structure.
-func (d *document) drawMarks(s *structure) error {
-	changes, made, done := s.NewUpdate(), map[string]string{}, map[string]bool{}
-	stream := func(content string) any {
-		if made[content] == "" {
-			made[content] = changes.Reserve()
-			changes.Set(made[content], pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(content)})
-		}
-		return made[content]
-	}
-	for i, at := range s.Pages {
-		if done[at.Object] {
-			continue // a page that occurs twice in the document
-		}
-		done[at.Object] = true
-		page := s.Dict(at.Object)
-		if page == nil {
-			return d.fail(Damaged, fmt.Errorf("page %d cannot be read", i+1))
-		}
-		streams, isList := s.Target(page["/Contents"]).([]any)
-		if !isList && pdffile.Reference(page["/Contents"]) != "" {
-			streams = []any{page["/Contents"]}
-		}
-		page["/Contents"] = slices.Concat([]any{stream("q\n")}, streams, []any{stream(pageMark(s.paper(page)))})
-		changes.Set(at.Object, page)
-	}
-	return d.change(changes)
-}
-
 // The height of the band: its share of the shorter side of the page or image, and its limits in points and pixels.
 const (
 	markShare                    = 0.03
@@ -102,34 +61,43 @@ func markHeight(width, height, least, most float64) float64 {
 	return min(max(least, min(most, markShare*min(width, height))), height/2, width/markOutline().width)
 }
 
-// pageMark returns the content behind that of a page: the band, on the page as it is shown.
-func pageMark(p paper) string {
+// pageMark returns the band on a page as it is shown, and its place on the page.
+func pageMark(p paper) (content string, at box) {
 	width, height := p.size()
 	u := 1 / p.unit
-	matrix := [6]float64{u, 0, 0, u, p.box[0], p.box[1]}
+	matrix := affine{u, 0, 0, u, p.box[0], p.box[1]}
 	switch p.turn {
 	case 90:
-		matrix = [6]float64{0, u, -u, 0, p.box[2], p.box[1]}
+		matrix = affine{0, u, -u, 0, p.box[2], p.box[1]}
 	case 180:
-		matrix = [6]float64{-u, 0, 0, -u, p.box[2], p.box[3]}
+		matrix = affine{-u, 0, 0, -u, p.box[2], p.box[3]}
 	case 270:
-		matrix = [6]float64{0, -u, u, 0, p.box[0], p.box[3]}
+		matrix = affine{0, -u, u, 0, p.box[0], p.box[3]}
 	}
 	band := markHeight(width, height, minMarkPoints, maxMarkPoints)
 	label := markOutline()
+
 	var out strings.Builder
-	out.WriteString("\nQ\n/Artifact BMC\nq")
-	for _, n := range matrix {
-		out.WriteString(" " + number5(n))
-	}
+	out.WriteString(markStart + " " + numbers5(matrix))
 	// In heights of the band, from the top left of the band.
 	fmt.Fprintf(&out, " cm\n%s 0 0 %s %s %s cm\n", number5(band), number5(-band), number5(width-band*label.width), number5(band))
-	fmt.Fprintf(&out, "1 g 0 0 %s 1 re f\n0.2 g %s %s %s %s re f\n1 g\n", number5(label.width),
+	fmt.Fprintf(&out, "1 g 0 0 %s 1 re f\n0.2 g %s %s %s %s re f\n", number5(label.width),
 		number5(markEdge), number5(markEdge), number5(label.width-2*markEdge), number5(1-2*markEdge))
-	label.trace(&contentPen{out: &out})
+	out.WriteString(markEnd())
+	return out.String(), matrix.around(width-band*label.width, 0, width, band)
+}
+
+// markStart is how the content of each band begins.
+const markStart = "/Artifact BMC\nq"
+
+// markEnd is how the content of each band ends: the word.
+var markEnd = sync.OnceValue(func() string {
+	var out strings.Builder
+	out.WriteString("1 g\n")
+	markOutline().trace(&contentPen{out: &out})
 	out.WriteString("f\nQ\nEMC\n")
 	return out.String()
-}
+})
 
 // contentPen writes a path of a page's content.
 type contentPen struct {

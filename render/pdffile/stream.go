@@ -137,7 +137,10 @@ func (f *File) decryptedContent(number, generation int, entries Dict, raw []byte
 // Plain returns the content of a stream without its filter. The error is ErrUnread if that has parameters, or is
 // another than FlateDecode, or if the content is larger than an object stream may be.
 func (f *File) Plain(s Stream) ([]byte, error) {
-	if s.Entries["/DecodeParms"] != nil {
+	switch {
+	case len(s.Content) == 0:
+		return nil, nil // Some programs write nothing as nothing, with a filter.
+	case s.Entries["/DecodeParms"] != nil:
 		return nil, ErrUnread
 	}
 	return inflated(s.Entries, s.Content)

@@ -13,6 +13,8 @@ type Visible struct {
 	X, Y, Width, Height float64
 	Lines               []string
 	Image               *Image
+	// Over returns content that is drawn above the box, in the units of its page; nil is none. It may use no resources.
+	Over func(f *pdffile.File, page pdffile.Page) string `json:"-"`
 }
 
 // Image is an image without transparency, as rows of three bytes for each pixel.
@@ -57,11 +59,38 @@ func (d *document) visible(page pdffile.Page, v *Visible) (box []any, appearance
 		}
 		resources["/Font"] = pdffile.Dict{"/F": pdffile.Dict{"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica", "/Encoding": "/WinAnsiEncoding"}}
 	}
+	if v.Over != nil {
+		content.WriteString(overBox(v, box, matrix, v.Over(d.File, page)))
+	}
 	appearance = d.Reserve()
 	d.Set(appearance, pdffile.Stream{Entries: pdffile.Dict{
 		"/Type": "/XObject", "/Subtype": "/Form", "/BBox": []any{0, 0, v.Width, v.Height}, "/Matrix": matrix, "/Resources": resources,
 	}, Content: []byte(content.String())})
 	return box, appearance, nil
+}
+
+// overBox returns content of the page as content of a box with that rectangle and rotation.
+func overBox(v *Visible, box, rotation []any, content string) string {
+	m := floats(rotation)
+	at := floats(box)
+	// The rotated box begins where its rectangle does.
+	x := at[0] - min(0, m[0]*v.Width) - min(0, m[2]*v.Height)
+	y := at[1] - min(0, m[1]*v.Width) - min(0, m[3]*v.Height)
+	return fmt.Sprintf("q %.3f %.3f %.3f %.3f %.3f %.3f cm\n%sQ\n", m[0], m[2], m[1], m[3], -m[0]*x-m[1]*y, -m[2]*x-m[3]*y, content)
+}
+
+// floats returns a list of numbers of either kind.
+func floats(list []any) []float64 {
+	all := make([]float64, len(list))
+	for i, item := range list {
+		switch n := item.(type) {
+		case int:
+			all[i] = float64(n)
+		case float64:
+			all[i] = n
+		}
+	}
+	return all
 }
 
 // boxOn returns the rectangle of a box on a page as stored, and the rotation of its content.
