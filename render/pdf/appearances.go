@@ -106,18 +106,7 @@ type annotation struct {
 func (a *annotation) drawn() bool { return a.Target(a.Entry(a.entries["/AP"])["/N"]) != nil }
 
 // entry returns an entry of the annotation, or of the closest field above it that has it, as it is there.
-func (a *annotation) entry(key string) any {
-	node := a.entries
-	for range pdffile.MaxDepth {
-		if a.Target(node[key]) != nil {
-			return node[key]
-		}
-		if node = a.Entry(node["/Parent"]); node == nil {
-			break
-		}
-	}
-	return nil
-}
+func (a *annotation) entry(key string) any { return a.inherit(a.lineage(a.entries), key) }
 
 // found returns what entry does, or what it refers to.
 func (a *annotation) found(key string) any { return a.Target(a.entry(key)) }
@@ -128,7 +117,7 @@ func (a *annotation) text(key string) string { return a.fieldText(a.entry(key)) 
 // fieldName returns the full name of a field.
 func (a *annotation) fieldName() string {
 	name := ""
-	for node, depth := a.entries, 0; node != nil && depth < pdffile.MaxDepth; node, depth = a.Entry(node["/Parent"]), depth+1 {
+	for _, node := range a.lineage(a.entries) {
 		if part := pdffile.Text(a.Target(node["/T"])); part != "" {
 			name = strings.TrimSuffix(part+"."+name, ".")
 		}

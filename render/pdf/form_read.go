@@ -113,6 +113,25 @@ func (s *structure) topField(ref string) string {
 	return ref
 }
 
+// lineage returns a field's entries, and those of the fields that it is in, the closest first.
+func (s *structure) lineage(field pdffile.Dict) (nodes []pdffile.Dict) {
+	for field != nil && len(nodes) < pdffile.MaxDepth {
+		nodes = append(nodes, field)
+		field = s.Entry(field["/Parent"])
+	}
+	return nodes
+}
+
+// inherit returns an entry of the closest field that has it, as it is there.
+func (s *structure) inherit(lineage []pdffile.Dict, key string) any {
+	for _, node := range lineage {
+		if s.Target(node[key]) != nil {
+			return node[key]
+		}
+	}
+	return nil
+}
+
 // visit adds the widgets of a field and of those below it. above are the fields that it is in, the closest first, and r
 // is what they have in common.
 func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
@@ -133,14 +152,7 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 		return
 	}
 
-	find := func(key string) any {
-		for _, node := range chain {
-			if v := r.Target(node[key]); v != nil {
-				return node[key]
-			}
-		}
-		return nil
-	}
+	find := func(key string) any { return r.inherit(chain, key) }
 	known.kind, _ = r.Target(find("/FT")).(string)
 	if known.orphan && (known.kind == "" || known.name == "") {
 		return

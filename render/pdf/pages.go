@@ -88,7 +88,12 @@ func flattenComments(ctx context.Context, d *document, to, which string) (poorer
 	if err != nil {
 		return nil, err
 	}
-	return poorer, drawn.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "objectStreams": "disable"})
+	return poorer, drawn.writeFlat(ctx, to, which)
+}
+
+// writeFlat is flattenComments for a document whose comments and fields have appearances.
+func (d *document) writeFlat(ctx context.Context, to, which string) error {
+	return d.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "objectStreams": "disable"})
 }
 
 // flattened describes the fields and comments of a document that become part of its pages.

@@ -181,7 +181,7 @@ func (a *archiver) run(ctx context.Context) error {
 	a.about.override(a.args)
 	a.about.accessible = false // Ghostscript removes the structure
 	// Ghostscript mixes up the appearances of several comments, so they become part of pages here.
-	if _, err := flattenComments(ctx, &document{work: a.work, name: open}, flat, "all"); err != nil {
+	if err := (&document{work: a.work, name: open}).writeFlat(ctx, flat, "all"); err != nil {
 		return err
 	}
 	if _, err := runScript[bool](ctx, a.document, "texts.js", []byte(drawScript+archiveFontsScript+archiveTextsScript), archiveInput{Input: flat, Output: told}); err != nil {
