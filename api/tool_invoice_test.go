@@ -162,3 +162,44 @@ func TestInvoicesAreIssued(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentTypesAreRefusedEverywhere sends an invoice whose XML has a document type, open or hidden in another encoding,
+// wherever an e-invoice is attached, read or checked. Nothing is charged.
+func TestDocumentTypesAreRefusedEverywhere(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t)
+	invoice := exampleInvoice(t)
+	plain := inline(letters("alpha"))
+	for _, syntax := range []einvoice.Syntax{einvoice.CII, einvoice.UBL} {
+		_, body, _ := strings.Cut(asXML(t, invoice, syntax), "\n")
+		for name, xml := range map[string]string{
+			"open":   `<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE a SYSTEM "http://127.0.0.1/a.dtd">` + body,
+			"hidden": `<?xml version="1.0" encoding = "UTF-7"?>+ADwAIQ-DOCTYPE a SYSTEM +ACI-http://127.0.0.1/a.dtd+ACIAPg-` + body,
+		} {
+			file := inline([]byte(xml))
+			embedded := inline([]byte(pdfWithInvoice(xml)))
+			text := asText(t, xml)
+			before, _ := s.Balance(t)
+			for path, input := range map[string]string{
+				"/v1/pdf/facturx":                   `{"file":` + plain + `,"xml":` + text + `}`,
+				"/v1/pdf":                           `{"html":"<p>x","options":{"facturx":{"xml":` + text + `}}}`,
+				"/v1/pdf/facturx/read":              `{"file":` + file + `}`,
+				"/v1/pdf/facturx/read?of=embedded":  `{"file":` + embedded + `}`,
+				"/v1/pdf/facturx/check":             `{"file":` + file + `}`,
+				"/v1/pdf/facturx/check?of=embedded": `{"file":` + embedded + `}`,
+				"/v1/pipelines":                     `{"steps":[{"id":"a","op":"pdf.create","input":{"html":"<p>x"}},{"id":"b","op":"pdf.facturx","input":{"step":"a","xml":` + text + `}}]}`,
+				"/v1/pipelines?of=read":             `{"steps":[{"id":"a","op":"pdf.facturx.read","input":{"file":` + embedded + `}}]}`,
+			} {
+				path, _, _ = strings.Cut(path, "?")
+				response := s.Send(t, apitest.Request{Path: path, Body: input})
+				failure := response.Failure(t)
+				if response.Status != 400 || !strings.Contains(response.Body, "DOCTYPE") && !strings.Contains(response.Body, "encoding") {
+					t.Errorf("%s %s, %s: %d %+v", syntax, name, path, response.Status, failure)
+				}
+			}
+			if after, _ := s.Balance(t); after != before {
+				t.Errorf("%s %s: charged %v", syntax, name, before-after)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package einvoice
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"relaypdf/internal/slow"
 )
@@ -137,6 +139,11 @@ func TestDocumentTypesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		head, body, _ := strings.Cut(string(document), "\n")
+		for name, hidden := range hiddenDoctypes(body) {
+			if _, err := Read([]byte(hidden)); !errors.Is(err, ErrXML) {
+				t.Errorf("%s %s: got %v", syntax, name, err)
+			}
+		}
 		for _, doctype := range []string{
 			`<!DOCTYPE Invoice>`, `<!DOCTYPE Invoice SYSTEM "http://127.0.0.1/x.dtd">`, `<!DOCTYPE Invoice [<!ENTITY a SYSTEM "file:///etc/passwd">]>`,
 			`<!DOCTYPE Invoice [<!ENTITY % a "b">]>`, "<!-- x --> <!DOCTYPE\nInvoice PUBLIC \"a\" \"b\">",
@@ -146,4 +153,27 @@ func TestDocumentTypesAreRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// hiddenDoctypes returns documents whose document type is written in an encoding that the XML declaration announces, in
+// all the ways in which readers look for it.
+func hiddenDoctypes(body string) map[string]string {
+	utf7 := "+ADwAIQ-DOCTYPE a SYSTEM +ACI-file:///etc/passwd+ACIAPg-" + body
+	documents := map[string]string{
+		"UTF-7": `<?xml version="1.0" encoding="UTF-7"?>` + utf7, "UTF-7 with spaces": `<?xml version="1.0" encoding = "UTF-7"?>` + utf7,
+		"UTF-7 in other quotes": `<?xml version='1.0' encoding= 'utf-7'?>` + utf7, "UTF-7 on a line": "<?xml version=\"1.0\"\nencoding\n=\n\"UTF-7\"\n?>" + utf7,
+		"two encodings": `<?xml version="1.0" xencoding="utf-8" encoding = "UTF-7"?>` + utf7, "UTF-7 without text": `<?xml version="1.0" encoding = "UTF-7"?>` + body,
+		"UTF-7 undeclared": utf7, "text behind": body + "text", "character data behind": body + "<![CDATA[<!DOCTYPE a>]]>",
+		"EBCDIC declared": `<?xml version="1.0" encoding = "IBM037"?>` + body, "UTF-16 declared": `<?xml version="1.0" encoding="UTF-16"?>` + body, "UTF-16 declared with spaces": `<?xml version="1.0" encoding ="UTF-16"?>` + body,
+		"ISO-2022-JP": `<?xml version="1.0" encoding = "ISO-2022-JP"?>` + body, "EBCDIC": "\x4C\x6F\xA7\x94\x93" + body,
+	}
+	for name, order := range map[string]binary.AppendByteOrder{"UTF-16LE": binary.LittleEndian, "UTF-16BE": binary.BigEndian} {
+		var wide []byte
+		for _, unit := range utf16.Encode([]rune(`<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE a>` + body)) {
+			wide = order.AppendUint16(wide, unit)
+		}
+		documents[name] = string(wide)
+		documents[name+" with its mark"] = string(order.AppendUint16(nil, 0xFEFF)) + string(wide)
+	}
+	return documents
 }

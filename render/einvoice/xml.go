@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -58,6 +59,9 @@ const (
 
 // parseXML reads a document into a tree. Elements of unknown namespaces have names without a prefix.
 func parseXML(document []byte) (*node, error) {
+	if encoding := Encoding(document); encoding != "" {
+		return nil, encodingError(encoding)
+	}
 	decoder := xml.NewDecoder(bytes.NewReader(document))
 	decoder.CharsetReader = charset
 	var stack []*node
@@ -71,6 +75,9 @@ func parseXML(document []byte) (*node, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrXML, err)
+		}
+		if err := refuse(token, len(stack) == 0); err != nil {
+			return nil, err
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
@@ -95,9 +102,6 @@ func parseXML(document []byte) (*node, error) {
 		case xml.EndElement:
 			stack[len(stack)-1].text = string(texts[len(stack)-1])
 			stack = stack[:len(stack)-1]
-		case xml.Directive:
-			// Nothing here loads what it names or expands its entities, but the next reader of the document may.
-			return nil, fmt.Errorf("%w: it has a document type declaration (DOCTYPE), which e-invoices must not have", ErrXML)
 		case xml.CharData:
 			if len(stack) > 0 {
 				texts[len(stack)-1] = append(texts[len(stack)-1], t...)
@@ -115,6 +119,45 @@ func prefixed(name xml.Name) string {
 		return prefix + ":" + name.Local
 	}
 	return name.Local
+}
+
+// refuse refuses a document type declaration, and what could hide one in another encoding. Nothing here loads what it names
+// or expands its entities, but the next reader of the document may. Every e-invoice is read with this check, whether it is
+// attached, read or checked.
+func refuse(token xml.Token, outside bool) error {
+	switch t := token.(type) {
+	case xml.Directive:
+		return fmt.Errorf("%w: it has a document type declaration (DOCTYPE), which e-invoices must not have", ErrXML)
+	case xml.ProcInst:
+		if spaced := spacedEncoding.FindSubmatch(t.Inst); t.Target == "xml" && spaced != nil && !strings.EqualFold(string(spaced[1]), "utf-8") {
+			return encodingError(spaced[1])
+		}
+	case xml.CharData:
+		if outside && strings.Trim(string(t), "\uFEFF \t\r\n") != "" {
+			return fmt.Errorf("%w: it has text outside of its root element", ErrXML)
+		}
+	}
+	return nil
+}
+
+// spacedEncoding matches an encoding in an XML declaration that the decoder overlooks.
+var spacedEncoding = regexp.MustCompile(`encoding(?:\s+=\s*|\s*=\s+)["']([^"']*)["']`)
+
+// Encoding returns the encoding of XML whose characters are not those of ASCII: UTF-16 or EBCDIC. It is empty for other
+// content.
+func Encoding(content []byte) string {
+	start := content[:min(len(content), 4)] //nolint:mnd // bytes that tell encodings apart
+	switch {
+	case bytes.HasPrefix(start, []byte("\xFE\xFF")), bytes.HasPrefix(start, []byte("\xFF\xFE")), bytes.ContainsRune(start, 0) && bytes.ContainsRune(start, '<'):
+		return "UTF-16"
+	case string(start) == "\x4C\x6F\xA7\x94": // <?xm
+		return "EBCDIC"
+	}
+	return ""
+}
+
+func encodingError[T string | []byte](name T) error {
+	return fmt.Errorf("%w: the encoding is %.20q instead of UTF-8", ErrXML, name)
 }
 
 // charset reads the two older encodings that invoices are in.

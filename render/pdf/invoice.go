@@ -40,7 +40,7 @@ func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport
 	if err != nil {
 		return report, fmt.Errorf("input: %w", err)
 	}
-	if !bytes.HasPrefix(bytes.TrimLeft(xml, "\uFEFF \t\r\n"), []byte("<")) {
+	if isXML := einvoice.Encoding(xml) != "" || bytes.HasPrefix(bytes.TrimLeft(xml, "\uFEFF \t\r\n"), []byte("<")); !isXML {
 		if xml, report.Filename, err = attachedInvoice(ctx, w, args); err != nil {
 			return report, err
 		}
