@@ -76,6 +76,8 @@ func TestAlgorithms(t *testing.T) {
 	for name, args := range map[string][]string{
 		"rsa":       {"-newkey", "rsa:2048"},
 		"small":     {"-newkey", "rsa:512"},
+		"short":     {"-newkey", "rsa:1024"},
+		"uneven":    {"-newkey", "rsa:1031"},
 		"exponent":  {"-newkey", "rsa:2048", "-pkeyopt", "rsa_keygen_pubexp:2271055779"},
 		"odd":       {"-newkey", "rsa:2050", "-pkeyopt", "rsa_keygen_pubexp:4294967297"},
 		"three":     {"-newkey", "rsa:2049", "-pkeyopt", "rsa_keygen_pubexp:3"},
@@ -111,6 +113,7 @@ func TestAlgorithms(t *testing.T) {
 		{"rsa", "", []string{"-md", "sha224"}},
 		{"rsa", "", []string{"-md", "sha384"}},
 		{"rsa", "", []string{"-md", "sha512"}},
+		{"rsa", "", []string{"-md", "sha512-224"}},
 		{"rsa", "", []string{"-md", "sha512-256"}},
 		{"rsa", "", []string{"-md", "sha3-256"}},
 		{"rsa", "", []string{"-md", "sha3-512"}},
@@ -139,6 +142,10 @@ func TestAlgorithms(t *testing.T) {
 		{"exponent", "", append(pss("rsa_mgf1_md:sha1", "rsa_pss_saltlen:max"), "-md", "sha512")},
 		{"odd", "", []string{"-md", "sha512"}},
 		{"odd", "", append(pss("rsa_pss_saltlen:max"), "-md", "sha512")},
+		{"short", "", []string{"-md", "sha512", "-noattr"}},
+		{"short", "", append(pss("rsa_pss_saltlen:max"), "-md", "sha256")},
+		{"uneven", "", []string{"-md", "sha256"}},
+		{"uneven", "", append(pss("rsa_mgf1_md:sha512", "rsa_pss_saltlen:1"), "-md", "sha384")},
 		{"small", "512 bits", []string{"-md", "sha256"}},
 		{"pss", "", append(pss(), "-md", "sha256")},
 		{"pss", "", append(pss("rsa_mgf1_md:sha1"), "-md", "sha384", "-noattr")},
@@ -249,7 +256,7 @@ func sorted(list [][]byte) [][]byte { return slices.SortedFunc(slices.Values(lis
 func TestForeignMessages(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	rsa, ec := a.signer("RSA", "RSA"), a.signer("EC", "P-256")
+	signerRSA, ec := a.signer("RSA", "RSA"), a.signer("EC", "P-256")
 	sha3 := &Signer{Key: ec.Key, Chain: ec.Chain, Hash: crypto.SHA3_256}
 	p := preparePlace(t)
 	sha384, _ := algorithmOf(crypto.SHA384)
@@ -285,15 +292,32 @@ func TestForeignMessages(t *testing.T) {
 		"attributes sent in another order":       {variant{signer: ec, list: reversed, sent: func(list [][]byte) [][]byte { return append(list[1:2:2], list[0], list[2]) }}, Invalid, false},
 		"a stronger digest of the document":      {variant{signer: ec, hash: crypto.SHA512, algorithm: algorithms()[0].ecdsa}, Valid, false},
 		"SHA-3":                                  {variant{signer: sha3}, Valid, false},
-		"the hash of the digest counts": {variant{signer: rsa, algorithm: sha384.rsa, sign: func(of []byte) []byte {
-			return must(rsa.Key.Sign(rand.Reader, digest(crypto.SHA256, of), crypto.SHA256))
+		"the hash of the digest counts": {variant{signer: signerRSA, algorithm: sha384.rsa, sign: func(of []byte) []byte {
+			return must(signerRSA.Key.Sign(rand.Reader, digest(crypto.SHA256, of), crypto.SHA256))
 		}}, Valid, true},
-		"an algorithm that names SHA-1 with SHA-256": {variant{signer: rsa, algorithm: sha1.rsa}, Valid, true},
-		"an algorithm that names SHA-1 with SHA-1": {variant{signer: rsa, algorithm: sha1.rsa, sign: func(of []byte) []byte {
-			return must(rsa.Key.Sign(rand.Reader, digest(crypto.SHA1, of), crypto.SHA1))
+		"an algorithm that names SHA-1 with SHA-256": {variant{signer: signerRSA, algorithm: sha1.rsa}, Valid, true},
+		"an algorithm that names SHA-1 with SHA-1": {variant{signer: signerRSA, algorithm: sha1.rsa, sign: func(of []byte) []byte {
+			return must(signerRSA.Key.Sign(rand.Reader, digest(crypto.SHA1, of), crypto.SHA1))
 		}}, Undecided, false},
-		"only the hash as the algorithm": {variant{signer: rsa, algorithm: algorithms()[0].oid}, Valid, false},
-		"RSA as the algorithm":           {variant{signer: rsa, algorithm: oidRSA}, Valid, true},
+		"a hash without parameters": {variant{signer: signerRSA, sign: func(of []byte) []byte {
+			info := must(asn1.Marshal(struct {
+				Algorithm pkix.AlgorithmIdentifier
+				Digest    []byte
+			}{pkix.AlgorithmIdentifier{Algorithm: algorithms()[0].oid}, digest(crypto.SHA256, of)}))
+			return must(signerRSA.Key.Sign(rand.Reader, info, crypto.Hash(0)))
+		}}, Valid, false},
+		"no hash around the digest": {variant{signer: signerRSA, sign: func(of []byte) []byte {
+			return must(signerRSA.Key.Sign(rand.Reader, digest(crypto.SHA256, of), crypto.Hash(0)))
+		}}, Invalid, false},
+		"a zero before the signature": {variant{signer: signerRSA, data: func(d *signedData) { d.Signers[0].Signature = append([]byte{0}, d.Signers[0].Signature...) }}, Invalid, false},
+		"bytes after the signature":   {variant{signer: signerRSA, data: func(d *signedData) { d.Signers[0].Signature = append(d.Signers[0].Signature, 0) }}, Invalid, false},
+		"the two numbers of ECDSA alone": {variant{signer: ec, data: func(d *signedData) {
+			var pair struct{ R, S *big.Int }
+			_, _ = asn1.Unmarshal(d.Signers[0].Signature, &pair)
+			d.Signers[0].Signature = append(pair.R.FillBytes(make([]byte, 32)), pair.S.FillBytes(make([]byte, 32))...)
+		}}, Invalid, false},
+		"only the hash as the algorithm": {variant{signer: signerRSA, algorithm: algorithms()[0].oid}, Valid, false},
+		"RSA as the algorithm":           {variant{signer: signerRSA, algorithm: oidRSA}, Valid, true},
 		"ECDSA as the algorithm":         {variant{signer: ec, algorithm: oidECKey}, Valid, true},
 		"ECDSA with another hash named":  {variant{signer: ec, algorithm: sha512.ecdsa}, Valid, true},
 		"an unknown algorithm":           {variant{signer: ec, algorithm: other}, Undecided, false},
@@ -310,7 +334,7 @@ func TestForeignMessages(t *testing.T) {
 		"two signers":                    {variant{signer: ec, data: func(d *signedData) { d.Signers = append(d.Signers, d.Signers[0]) }}, Undecided, true},
 		"its own content":                {variant{signer: ec, data: func(d *signedData) { d.Encapsulated.Content = set(asn1.ClassContextSpecific, 0, []byte{4, 0}) }}, Undecided, true},
 		"certificates the other way round": {variant{signer: ec, data: func(d *signedData) {
-			d.Certificates = asn1.RawValue{Class: asn1.ClassContextSpecific, IsCompound: true, Bytes: slices.Concat(a.Root.Certificate.Raw, a.Issuer.Certificate.Raw, rsa.Chain[0].Raw, ec.Chain[0].Raw)}
+			d.Certificates = asn1.RawValue{Class: asn1.ClassContextSpecific, IsCompound: true, Bytes: slices.Concat(a.Root.Certificate.Raw, a.Issuer.Certificate.Raw, signerRSA.Chain[0].Raw, ec.Chain[0].Raw)}
 		}}, Valid, true},
 		"a certificate twice": {variant{signer: ec, data: func(d *signedData) {
 			d.Certificates = asn1.RawValue{Class: asn1.ClassContextSpecific, IsCompound: true, Bytes: slices.Concat(ec.Chain[0].Raw, ec.Chain[0].Raw, a.Issuer.Certificate.Raw)}
@@ -462,6 +486,34 @@ func TestUnreadableCertificates(t *testing.T) {
 		if r := mustVerify(t, p.with(t, cms), Trust{})[0]; r.Verdict != Invalid {
 			t.Errorf("%s, another signature: %s %s", name, r.Verdict, r.Reason)
 		}
+	}
+}
+
+// TestKeysWithoutParameters: the key of a certificate lacks the parameters of RSA, which are nothing.
+func TestKeysWithoutParameters(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	s := a.signer("Signer", "RSA")
+	p := preparePlace(t)
+	const key, sequence = 6, 0x30
+	outer := itemsOf(s.Chain[0].Raw)
+	inner := itemsOf(outer[0])
+	parts := itemsOf(inner[key])
+	parts[0] = encodeDER([]byte{sequence}, itemsOf(parts[0])[0])
+	inner[key] = encodeDER([]byte{sequence}, slices.Concat(parts...))
+	outer[0] = encodeDER([]byte{sequence}, slices.Concat(inner...))
+	changed := *s.Chain[0]
+	changed.Raw = encodeDER([]byte{sequence}, slices.Concat(outer...))
+	if _, err := x509.ParseCertificate(changed.Raw); err == nil {
+		t.Fatal("Go reads the certificate")
+	}
+
+	cms := must((&Signer{Key: s.Key, Chain: []*x509.Certificate{&changed}, Hash: s.Hash}).Sign(p.Digest(s.Hash)))
+	if r := mustVerify(t, p.with(t, cms), a.trust())[0]; r.Verdict != Undecided || !r.Intact || !strings.Contains(r.Reason, "not well-formed") {
+		t.Errorf("%s %s", r.Verdict, r.Reason)
+	}
+	if !opensslAccepts(t, cms, p.signed()) {
+		t.Error("openssl does not accept it")
 	}
 }
 

@@ -53,6 +53,7 @@ func algorithms() []algorithm {
 		{hash: crypto.SHA384, oid: nist(2, 2), rsa: pkcs1(12), ecdsa: ansi(3, 3)},
 		{hash: crypto.SHA512, oid: nist(2, 3), rsa: pkcs1(13), ecdsa: ansi(3, 4)},
 		{hash: crypto.SHA224, oid: nist(2, 4), rsa: pkcs1(14), ecdsa: ansi(3, 1)},
+		{hash: crypto.SHA512_224, oid: nist(2, 5), rsa: pkcs1(15)},
 		{hash: crypto.SHA512_256, oid: nist(2, 6), rsa: pkcs1(16)},
 		{hash: crypto.SHA3_224, oid: nist(2, 7), rsa: nist(3, 13), ecdsa: nist(3, 9)},
 		{hash: crypto.SHA3_256, oid: nist(2, 8), rsa: nist(3, 14), ecdsa: nist(3, 10)},

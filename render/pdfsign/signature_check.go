@@ -165,8 +165,8 @@ func pssOf(a pkix.AlgorithmIdentifier) (hash, mask crypto.Hash, err error) {
 	return hash, mask, nil
 }
 
-// The package crypto/rsa refuses keys with an exponent above 31 bits, which some authorities issue, and masks with another
-// hash than that of the content. These are verified here. Nothing in a verification is secret.
+// The package crypto/rsa refuses keys with an exponent above 31 bits, which some authorities issue, hashes without their
+// parameters, and masks with another hash than that of the content. These are verified here. Nothing in a verification is secret.
 
 // largestExponent is that of crypto/rsa.
 const largestExponent = 1<<31 - 1
@@ -181,30 +181,37 @@ func encodedMessage(key *rsa.PublicKey, signature []byte) []byte {
 	return number.FillBytes(make([]byte, key.Size()))
 }
 
-// verifyPKCS1 verifies a signature of RSASSA-PKCS1-v1_5 (RFC 8017, 8.2.2).
+// verifyPKCS1 verifies a signature of RSASSA-PKCS1-v1_5 (RFC 8017, 8.2.2). The hash may lack its parameters, which are
+// nothing.
 func verifyPKCS1(key *rsa.PublicKey, hash crypto.Hash, sum, signature []byte) bool {
-	if key.E <= largestExponent {
-		return rsa.VerifyPKCS1v15(key, hash, sum, signature) == nil
+	if key.E <= largestExponent && rsa.VerifyPKCS1v15(key, hash, sum, signature) == nil {
+		return true
 	}
 
 	a, _ := algorithmOf(hash)
-	info, err := asn1.Marshal(struct {
-		Algorithm pkix.AlgorithmIdentifier
-		Digest    []byte
-	}{pkix.AlgorithmIdentifier{Algorithm: a.oid, Parameters: asn1.NullRawValue}, sum})
-	padding := key.Size() - len(info) - len("\x00\x01\x00")
-	const minPadding = 8
-	if err != nil || padding < minPadding {
-		return false
+	encoded := encodedMessage(key, signature)
+	for _, parameters := range []asn1.RawValue{asn1.NullRawValue, {}} {
+		info, err := asn1.Marshal(struct {
+			Algorithm pkix.AlgorithmIdentifier
+			Digest    []byte
+		}{pkix.AlgorithmIdentifier{Algorithm: a.oid, Parameters: parameters}, sum})
+		padding := key.Size() - len(info) - len("\x00\x01\x00")
+		const minPadding = 8
+		if err != nil || padding < minPadding {
+			return false
+		}
+		if bytes.Equal(encoded, slices.Concat([]byte{0, 1}, bytes.Repeat([]byte{0xFF}, padding), []byte{0}, info)) {
+			return true
+		}
 	}
-	want := slices.Concat([]byte{0, 1}, bytes.Repeat([]byte{0xFF}, padding), []byte{0}, info)
-	return bytes.Equal(encodedMessage(key, signature), want)
+	return false
 }
 
 // verifyPSS verifies a signature of RSASSA-PSS (RFC 8017, 8.1.2 and 9.1.2).
 func verifyPSS(key *rsa.PublicKey, hash, mask crypto.Hash, sum, signature []byte) bool {
-	if key.E <= largestExponent && hash == mask {
-		return rsa.VerifyPSS(key, hash, sum, signature, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthAuto, Hash: hash}) == nil
+	options := &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthAuto, Hash: hash}
+	if key.E <= largestExponent && hash == mask && rsa.VerifyPSS(key, hash, sum, signature, options) == nil {
+		return true
 	}
 
 	// The message has a bit less than the modulus.

@@ -211,7 +211,7 @@ func (c candidate) publicKey() (crypto.PublicKey, error) {
 		return nil, undecided("the key of the signer's certificate cannot be read")
 	}
 	switch oid := read.Algorithm.Algorithm; {
-	case oid.Equal(oidPSS):
+	case oid.Equal(oidPSS), oid.Equal(oidRSA): // without the parameters that Go requires
 		key, err := x509.ParsePKCS1PublicKey(read.Bits.Bytes)
 		if err != nil {
 			return nil, undecided("the key of the signer's certificate cannot be read")
