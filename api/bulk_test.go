@@ -3,14 +3,19 @@ package api_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +27,7 @@ import (
 	"relaypdf/api/wire"
 	"relaypdf/internal/fakes3"
 	"relaypdf/store"
+	"relaypdf/store/blob"
 	"relaypdf/store/credit"
 	"relaypdf/store/storetest"
 )
@@ -544,6 +550,54 @@ func TestBulkContinues(t *testing.T) {
 		}
 		expectBalance(t, l.Server, apitest.Trial-240_000)
 	})
+}
+
+// TestBulkCountsTriesByChunk: the storage fails in each chunk once. The job has its three tries again after each.
+func TestBulkCountsTriesByChunk(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		const records = 20 // in chunks of at most four
+		var l templateLab
+		l = bulkLab(t, &db, func(cfg *api.Config) {
+			cfg.StorageTime = time.Nanosecond
+			cfg.Store = db.OpenAs(t, store.Config{Now: cfg.Now, Blobs: &flakyBlobs{Store: cfg.Store.Blobs()}})
+			cfg.AfterStep = func(step string) {
+				if step == "worked" {
+					l.Clock.Advance(6 * time.Second)
+				}
+			}
+		})
+		job := l.bulk(object{"records": named(numbered(records)...), "output": "merged"})
+		l.WorkBy(t, 1)
+		job = l.Await(t, job.ID)
+		if got := words(t, l.Content(t, job.ID), ""); job.Status != wire.JobCompleted || !slices.Equal(got, numbered(records)) {
+			t.Errorf("the job is %+v, its error %+v", job, job.Error)
+		}
+		effects := strings.Join(l.Effects(t), "\n")
+		if tries, err := strconv.Atoi(ended.FindStringSubmatch(effects)[1]); err != nil || tries <= store.MaxTries {
+			t.Errorf("effects are\n%s", effects)
+		}
+		expectBalance(t, l.Server, apitest.Trial-records*2000)
+	})
+}
+
+// flakyBlobs fails to write the documents of each chunk twice.
+type flakyBlobs struct {
+	blob.Store
+	failed sync.Map
+}
+
+// chunkRecord finds the first record in the key of a chunk: see store.ChunkKey.
+var chunkRecord = regexp.MustCompile(`-\d+-(\d+)$`)
+
+func (b *flakyBlobs) Put(ctx context.Context, key string, content io.Reader) (int64, error) {
+	if found := chunkRecord.FindStringSubmatch(key); found != nil {
+		times, _ := b.failed.LoadOrStore(found[1], new(atomic.Int64))
+		if times.(*atomic.Int64).Add(1) <= 2 { //nolint:forcetypeassert // all are
+			return 0, errors.New("the storage is away")
+		}
+	}
+	return b.Store.Put(ctx, key, content)
 }
 
 // TestBulkWithTestKey: documents have the test mark and are free, and each record counts as a call.

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -177,6 +178,38 @@ func toolServerOn(t *testing.T, db *storetest.DB, changes ...func(*api.Config)) 
 	}})
 	s.HTTP.Timeout = 5 * time.Minute // An operation on files may take one.
 	return s
+}
+
+// ownRenderer starts a renderer for one test, which may end its processes, with one slot. They have the folder in their
+// command lines.
+func ownRenderer(t *testing.T) (own *render.Renderer, dir string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser and engines")
+	}
+	lab.once.Do(lab.start)
+	err := lab.err
+	if err == nil {
+		dir, err = os.MkdirTemp(lab.dir, "own-") //nolint:usetesting // The engines' own user passes through the lab's folder only.
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o711)
+	}
+	if err == nil {
+		own, err = render.New(t.Context(), render.Config{
+			Dir: dir, Engine: []string{filepath.Join(lab.dir, "relaypdf"), "engine"}, Slots: 1, Memory: 1 << 30, NoOffice: true, AllowHosts: []string{"127.0.0.1"},
+			Resolver: noNames{}, Times: chrome.Times{Start: 5 * time.Minute},
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := own.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return own, dir
 }
 
 // generator asks a provider of some kind for models.

@@ -17,6 +17,7 @@ type Bulk struct {
 	Total     int // records
 	Processed int
 	Failed    int // of those
+	Tries     int // of the job, when its last chunk was made
 	// Charged is the sum of the charges of the chunks.
 	Charged   credit.Amount
 	Canceled  bool
@@ -164,8 +165,8 @@ func (s *Store) chargedBefore(ctx context.Context, tx txn, call *callRow) (charg
 // Bulk returns how far a bulk job has come. It returns ErrNotFound for any other call.
 func (s *Store) Bulk(ctx context.Context, callID string) (b Bulk, err error) {
 	var started *int64
-	err = notFound(s.read.NewRaw("SELECT total, processed, failed, charged, canceled_at IS NOT NULL, started_at FROM bulks WHERE call_id = ?", callID).
-		Scan(ctx, &b.Total, &b.Processed, &b.Failed, &b.Charged, &b.Canceled, &started))
+	err = notFound(s.read.NewRaw("SELECT total, processed, failed, charged, canceled_at IS NOT NULL, started_at, "+lastChunk+" FROM bulks AS j WHERE call_id = ?", callID).
+		Scan(ctx, &b.Total, &b.Processed, &b.Failed, &b.Charged, &b.Canceled, &started, &b.Tries))
 	b.StartedAt = fromMicrosPtr(started)
 	return b, wrapped("read bulk job", err)
 }

@@ -31,8 +31,8 @@ const (
 	bulkParallel = 2
 	// bulkTurn is the time after which a bulk job settles what it has, and lets another one go first.
 	bulkTurn = 10 * time.Second
-	// maxUnstarted is how often a record is tried whose document no browser began.
-	maxUnstarted = 3
+	// maxRecordTries is how often a record is tried, as long as another try may help.
+	maxRecordTries = 3
 	// maxRecordMessage is the maximum length of the message of a failed record, in bytes.
 	maxRecordMessage = 500
 	// maxDocuments is the maximum size of the documents of a job that are stored one by one, in bytes.
@@ -75,6 +75,8 @@ type bulk struct {
 	unit    credit.Amount // the price of a document
 	size    int64         // of the documents so far
 	begun   time.Time
+	// chunkTries are the tries of the job at its last chunk.
+	chunkTries int
 	// files are the rows of the documents, if they are stored one by one. spent are blobs that the result replaces.
 	files []store.File
 	spent []string
@@ -104,6 +106,7 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 	if b.calls, err = in.Calls(c.call); err != nil {
 		return err
 	}
+	b.chunkTries = about.Tries
 	b.unit = c.quote / credit.Amount(about.Total)
 	if err := b.pinTemplate(ctx); err != nil {
 		return err
@@ -117,6 +120,7 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 			return err
 		}
 		at += made
+		b.chunkTries = c.job.Tries
 		c.reached("chunk")
 	}
 	return b.finish(ctx)
@@ -230,8 +234,8 @@ func (b *bulk) printRecords(ctx context.Context, from int, records []json.RawMes
 func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
 	var result schema.Result
 	var err error
-	for range maxUnstarted {
-		if result, err = b.document(ctx, index); !operation.Unstarted(err) {
+	for range maxRecordTries {
+		if result, err = b.document(ctx, index); !operation.Passing(err) {
 			break
 		}
 	}

@@ -116,8 +116,11 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 		failure := Fault(err)
 		outcome = string(failure.Code)
 		switch {
-		case ctx.Err() != nil || c.retries(err) || errors.Is(err, errTurn):
+		case ctx.Err() != nil || errors.Is(err, errTurn):
 			outcome = "returned" // to the queue, see giveUp
+		case c.retries(err):
+			outcome = "returned"
+			p.log.LogAttrs(ctx, slog.LevelWarn, "job is tried again", slog.String("call", call.ID), slog.Int("try", job.Tries), slog.Any("error", Loggable(err)))
 		case failure.Code == apierror.InternalError:
 			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", Loggable(err)))
 		}

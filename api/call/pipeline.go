@@ -697,24 +697,24 @@ func leftBy(err error) error {
 }
 
 // giveUp ends a held call that failed. A job goes back into the queue if it was interrupted because its process
-// stops, and for another try if its document was not begun.
+// stops, and for another try if that may help.
 func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	stopped, left := ctx.Err() != nil, c.left(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
 	switch {
+	case stopped && c.job != nil:
+		c.requeue(ctx, c.store.ReturnJob)
 	case c.retries(cause):
 		c.requeue(ctx, c.store.RetryJob)
 	case errors.Is(cause, errTurn):
 		c.requeue(ctx, c.store.PostponeJob)
 	case !stopped:
 		c.release(ctx, Fault(cause))
-	case c.job == nil && left:
+	case left:
 		c.release(ctx, clientLeft)
-	case c.job == nil:
-		c.release(ctx, cutOff)
 	default:
-		c.requeue(ctx, c.store.ReturnJob)
+		c.release(ctx, cutOff)
 	}
 	if c.outcome == nil {
 		return
@@ -727,9 +727,17 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	}
 }
 
-// retries reports whether a job that failed is tried again: the service, and not the document, is the cause.
+// retries reports whether a job that failed is tried again: the service may be the cause, and not the document.
 func (c *paidCall) retries(cause error) bool {
-	return c.job != nil && c.job.Tries < store.MaxTries && (operation.Unstarted(cause) || notStored(cause))
+	if c.job == nil {
+		return false
+	}
+
+	tries := c.job.Tries
+	if c.bulk != nil {
+		tries -= c.bulk.chunkTries
+	}
+	return tries < store.MaxTries && (operation.Passing(cause) || notStored(cause))
 }
 
 // requeue puts the job back into the queue.

@@ -14,6 +14,8 @@ import (
 	"relaypdf/render"
 	"relaypdf/render/chrome"
 	"relaypdf/render/engine"
+	"relaypdf/render/office"
+	"relaypdf/render/pdf"
 )
 
 // NotAllowed is the message for a field whose URL is refused.
@@ -116,6 +118,23 @@ func slowedText(left time.Duration) string {
 func Unstarted(err error) bool {
 	var late *chrome.TimeoutError
 	return errors.As(err, &late) && late.Unstarted || errors.Is(err, engine.ErrUnavailable)
+}
+
+// Passing reports whether another try in new processes may succeed: a browser or an engine was not ready, did not start,
+// hung, crashed, or was ended for its memory. The document may still be the cause.
+func Passing(err error) bool {
+	var harm *chrome.HarmError
+	var file *pdf.Error
+	var document *office.Error
+	switch {
+	case errors.As(err, &harm):
+		return harm.Memory
+	case errors.As(err, &file):
+		return file.Kind == pdf.Exhausted
+	case errors.As(err, &document):
+		return document.Reason == office.Exhausted
+	}
+	return Unstarted(err) || errors.Is(err, chrome.ErrCrashed) || errors.Is(err, engine.ErrCrashed)
 }
 
 // renderError returns the API error for a failed render: what failed, why, and the remedy if there is one.

@@ -49,7 +49,11 @@ var (
 type BusyError = queue.BusyError
 
 // HarmError is ErrCrashed with the action of the document.
-type HarmError struct{ What string } // continues "the document"
+type HarmError struct {
+	What string // continues "the document"
+	// Memory is true if the document's process was ended for the memory that it held.
+	Memory bool
+}
 
 func (e *HarmError) Error() string { return "chrome: the document " + e.What }
 

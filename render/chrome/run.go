@@ -159,7 +159,7 @@ func (r *running) overfilled(err error, v *visit, used bool) error {
 	if !v.overfilled() || !errors.Is(err, errTargetCrashed) && !errors.Is(err, errConnClosed) {
 		return err
 	}
-	err = &HarmError{What: fmt.Sprintf("needed more than %d MiB of memory", r.pool.cfg.RendererBytes>>20)}
+	err = &HarmError{Memory: true, What: fmt.Sprintf("needed more than %d MiB of memory", r.pool.cfg.RendererBytes>>20)}
 	if used || v.sharedOverfilled() {
 		return errors.Join(errWorn, err)
 	}
