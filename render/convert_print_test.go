@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"relaypdf/internal/slow"
+	"relaypdf/render/chrome"
 	"relaypdf/render/office"
 	"relaypdf/render/spool"
 )
@@ -331,4 +332,23 @@ func drawnPage(t *testing.T, path string, options ...string) image.Image {
 		t.Fatal(err)
 	}
 	return page
+}
+
+// TestConvertWarnsOfFonts has a font that no result can show. Results that name it leave the choice to their reader.
+func TestConvertWarnsOfFonts(t *testing.T) {
+	t.Parallel()
+	account := start(t, Config{OfficeSlots: 1}).For("acct_1")
+	for to, warns := range map[office.Target]bool{office.ToPDF: true, office.ToPNG: true, office.ToDOCX: false, office.ToHTML: false} {
+		content := spool.FromBytes([]byte(`{\rtf1\ansi{\fonttbl{\f0 Nowhere Slab;}}\f0 text\par}`))
+		made, err := account.Convert(t.Context(), Conversion{Content: content, Name: "a.rtf", To: to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := made.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := len(made.Warnings) == 1 && made.Warnings[0].Code == chrome.FontMissing && strings.HasPrefix(made.Warnings[0].Message, "font Nowhere Slab is not available"); got != warns {
+			t.Errorf("%s: %v", to, made.Warnings)
+		}
+	}
 }

@@ -423,6 +423,18 @@ func TestRecycle(t *testing.T) {
 	eventually(t, "end of the replaced engines", func() bool { return len(engines(t, os.Getpid())) <= 2 })
 }
 
+// TestLastJob has a job that leaves something behind.
+func TestLastJob(t *testing.T) {
+	pool := start(t, engine.Config{})
+	before := describe(t, pool).Instance
+	if _, err := pool.Do(t.Context(), engine.Job{Name: "last"}); err != nil {
+		t.Fatal(err)
+	}
+	if after := describe(t, pool).Instance; after == before {
+		t.Error("an engine took another job after its last one")
+	}
+}
+
 func TestConcurrency(t *testing.T) {
 	pool := start(t, engine.Config{Size: 3, MaxJobs: 20})
 	var wg sync.WaitGroup

@@ -100,6 +100,10 @@ func handlers(instance string) engine.Handlers {
 		"self": engine.Handle(func(context.Context, *engine.Work, struct{}, []byte) ([]byte, error) {
 			return describeSelf(instance)
 		}),
+		"last": engine.Handle(func(_ context.Context, w *engine.Work, _ struct{}, _ []byte) ([]byte, error) {
+			w.Last()
+			return describeSelf(instance)
+		}),
 		"copy": engine.Handle(copyFiles),
 		"exec": engine.Handle(run),
 		"keep": keeper(),

@@ -41,6 +41,9 @@ var errReplace = errors.New("engine: a handler crashed, or a program hung")
 // errSwollen ends a child that has too little memory left for another job.
 var errSwollen = errors.New("engine: jobs have left too little memory")
 
+// errLast ends a child whose job has left something behind (see Work.Last).
+var errLast = errors.New("engine: a job was the last one")
+
 // Serve is the main function of a child: it confines this process, reports to the parent that it is ready and does
 // jobs until stdin ends. The end of stdin means that the parent is gone, even in the middle of a job. It is meant
 // to be called once, by a program that then exits; nil means that the parent closed the pipe.
@@ -160,6 +163,9 @@ func (c *innerChild) answer(job incoming) error {
 	swept := c.sweep()
 	if swept == nil && c.swollen() {
 		swept = errSwollen
+	}
+	if swept == nil && w.last {
+		swept = errLast
 	}
 	if err == nil && len(body) > maxBody {
 		err = ErrOutputTooLarge

@@ -25,7 +25,11 @@ type Work struct {
 	cancel  context.CancelCauseFunc
 	outputs []string
 	warned  []Warning
+	last    bool // see Last
 }
+
+// Last makes this job the last one of its child: something of the job is left that the next one must not find.
+func (w *Work) Last() { w.last = true }
 
 // Fonts returns the path of fontconfig's configuration.
 func (w *Work) Fonts() string { return cmp.Or(w.child.Fonts.File, "/etc/fonts/fonts.conf") }

@@ -95,6 +95,7 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 	if r.office == nil {
 		return nil, errors.New("no office was started")
 	}
+	defer r.keepApart(w)
 	linked := &linkedImages{}
 	if args.Source.Format == FormatOOXML && args.Source.Kind == KindDocument {
 		var err error

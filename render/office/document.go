@@ -132,13 +132,29 @@ func (d *document) convert(ctx context.Context, input, output string) (made Made
 		}
 	}
 	o.Fallbacks = d.fallbacks
+	if d.args.To == ToPDF && slices.Contains(namesFonts, d.args.Source.Format) {
+		o.FontNames, o.AvailableFonts = true, d.running.availableFonts()
+	}
 
 	defer d.work.Watch(d.running.office, d.running.worker)()
 	a, err := d.running.ask(ctx, o)
 	if err != nil {
 		return made, err
 	}
-	return Made{Kind: a.Kind, Warnings: a.warnings()}, a.failure(d.args.To)
+	if err := a.failure(d.args.To); err != nil {
+		return made, err
+	}
+
+	made = Made{Kind: a.Kind, Warnings: a.warnings()}
+	fonts, err := d.running.unavailable(ctx, d.work, a.MissingFonts)
+	for _, name := range fonts {
+		made.Warnings = append(made.Warnings, Warning{FontMissing, fmt.Sprintf(
+			"font %s is not available, so text uses another font. GET /v1/fonts lists the fonts; fonts that the document embeds are available too", name)})
+	}
+	if err == nil { // The next document may have text in these.
+		_, err = d.running.unavailable(ctx, d.work, a.StyleFonts)
+	}
+	return made, err
 }
 
 // makeWorkbook makes an XLSX file with the formulas of the document and their stored results. A document that is an

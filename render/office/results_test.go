@@ -68,6 +68,12 @@ func partOf(t testing.TB, content []byte, name string) string {
 // convertWith converts a document with some of Conversion's settings.
 func convertWith(t testing.TB, content []byte, c Conversion) ([]byte, Made) {
 	t.Helper()
+	return convertIn(t, pool, content, c)
+}
+
+// convertIn is convertWith in a pool.
+func convertIn(t testing.TB, p *Pool, content []byte, c Conversion) ([]byte, Made) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts an office")
 	}
@@ -76,7 +82,7 @@ func convertWith(t testing.TB, content []byte, c Conversion) ([]byte, Made) {
 		t.Fatal(err)
 	}
 	c.Content, c.Source, c.MaxPages, c.MaxBytes = spool.FromBytes(content), source, 2000, 200<<20
-	file, made, err := pool.Convert(t.Context(), c)
+	file, made, err := p.Convert(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

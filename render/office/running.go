@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,10 +25,10 @@ import (
 //go:embed worker.py
 var workerSource string
 
-// fallbackSource is the script that LibreOffice runs to give fonts to letters.
+// components are the scripts that LibreOffice runs in its own process.
 //
-//go:embed fallback.py
-var fallbackSource []byte
+//go:embed fallback.py font_names.py
+var components embed.FS
 
 // settings is LibreOffice's file of settings, which turns off everything that runs code, asks questions or uses the
 // network by itself.
@@ -62,9 +62,12 @@ type running struct {
 	answers *bufio.Scanner
 	orders  int // how many the worker got
 
+	// ownFonts is the folder in which LibreOffice stores the fonts that documents embed.
+	ownFonts   string
 	emojiName  string // of the font in this LibreOffice; "" without one
 	fontConfig string // the path of its font configuration
 	fallbacks  fallbackFonts
+	available  map[string]bool // names of fonts, and whether a font or a substitute has them
 }
 
 // order is a job as the worker takes it.
@@ -92,6 +95,10 @@ type order struct {
 	Formulas    string `json:"formulas,omitempty"`
 	// Fallbacks are fonts for letters that the fonts of a document may lack.
 	Fallbacks []fallback `json:"fallbacks,omitempty"`
+	// FontNames asks for the fonts of the text that are missing. AvailableFonts are not, although LibreOffice has none of
+	// the name.
+	FontNames      bool     `json:"fontNames,omitempty"`
+	AvailableFonts []string `json:"availableFonts,omitempty"`
 	// Layout changes how a PDF is laid out, and FilterData how it is written.
 	Layout
 	FilterData map[string]any `json:"filterData,omitempty"`
@@ -129,6 +136,10 @@ type answer struct {
 	Text  string `json:"text"`
 	// Unplaced is whether letters are left that did not get a font of Fallbacks.
 	Unplaced bool `json:"unplaced"`
+	// MissingFonts are fonts of the text that LibreOffice lacks, and StyleFonts those of its styles: names, or lists of
+	// alternatives with ; between them.
+	MissingFonts []string `json:"missingFonts"`
+	StyleFonts   []string `json:"styleFonts"`
 	// Cells are cells of a spreadsheet by what became of them.
 	Cells struct {
 		// Failed have an error and no stored result, Kept an error in place of which the stored result is, and Changed a
@@ -159,10 +170,11 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	profile, temporary := filepath.Join(dir, "profile"), filepath.Join(dir, "tmp")
 	user := filepath.Join(profile, "user")
 	extensions := filepath.Join(user, "extensions")
-	placement := filepath.Join(dir, "fallback.py")
+	scripts := filepath.Join(dir, "scripts")
+	r.ownFonts = filepath.Join(user, "temp", "embeddedfonts")
 	err = errors.Join(os.MkdirAll(user, 0o700), os.MkdirAll(temporary, 0o700),
 		os.WriteFile(filepath.Join(user, "registrymodifications.xcu"), settings, 0o600),
-		os.WriteFile(placement, fallbackSource, 0o600), os.MkdirAll(extensions, 0o700), os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
+		os.CopyFS(scripts, components), os.MkdirAll(extensions, 0o700), os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
 		r.writeFonts(ctx, w, dir))
 	if err != nil {
 		return fmt.Errorf("office profile: %w", err)
@@ -190,7 +202,7 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	r.worker, err = w.StartDaemon(engine.Program{Name: workerProgram, Args: []string{"-I", "-c", workerSource, pipeName, placement}})
+	r.worker, err = w.StartDaemon(engine.Program{Name: workerProgram, Args: []string{"-I", "-c", workerSource, pipeName, scripts}})
 	if err != nil {
 		return err
 	}
@@ -229,6 +241,14 @@ func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) er
 		"EMOJI", charsetOf(append(presented, span{selectEmoji, selectEmoji}, halves))).Replace(fonts)
 	r.fontConfig = filepath.Join(dir, "fonts.conf")
 	return os.WriteFile(r.fontConfig, []byte(config), 0o600)
+}
+
+// keepApart ends this process after a document that has embedded fonts: LibreOffice would offer them to later documents,
+// which may be those of other accounts.
+func (r *running) keepApart(w *engine.Work) {
+	if fonts, err := filepath.Glob(filepath.Join(r.ownFonts, "*", "*")); err != nil || len(fonts) > 0 {
+		w.Last()
+	}
 }
 
 // endTogether ends this process when one of the programs has ended.

@@ -1,6 +1,7 @@
-# The half of an office engine that speaks UNO. It connects to the office
-# program whose pipe is its only argument, says that it is ready, and then does
-# one job for each line of standard input, until that ends.
+# The half of an office engine that speaks UNO. Its arguments are the pipe of the
+# office program and the folder of the components. It connects to the program,
+# says that it is ready, and then does one job for each line of standard input,
+# until that ends.
 #
 # Jobs and answers are JSON objects, one a line. A job names its files by path.
 # An answer has "kind", what was opened, or "error".
@@ -447,13 +448,17 @@ def hide_paths(document):
     fields.refresh()
 
 
+def component(context, name, file, **arguments):
+    """The result of a component of a file, which runs in the office's process."""
+    loader = context.ServiceManager.createInstanceWithContext("com.sun.star.loader.Python", context)
+    factory = loader.activate(name, "", uno.systemPathToFileUrl(os.path.join(sys.argv[2], file)), None)
+    return factory.createInstanceWithContext(context).execute(tuple(map(NamedValue, *zip(*arguments.items()))))
+
+
 def place_letters(context, document, kind, fallbacks):
     """Gives letters the fonts that have them (fallback.py). It reports whether all have
     got theirs."""
-    loader = context.ServiceManager.createInstanceWithContext("com.sun.star.loader.Python", context)
-    factory = loader.activate("relaypdf.Placement", "", uno.systemPathToFileUrl(sys.argv[2]), None)
-    arguments = {"document": document, "kind": kind, "fallbacks": json.dumps(fallbacks)}
-    return factory.createInstanceWithContext(context).execute(tuple(map(NamedValue, *zip(*arguments.items()))))
+    return component(context, "relaypdf.Placement", "fallback.py", document=document, kind=kind, fallbacks=json.dumps(fallbacks))
 
 
 def store(document, job, values):
@@ -495,6 +500,10 @@ def convert(context, desktop, job):
             turn_paper(document, job["landscape"])
         if kind == "document" and job.get("changes"):
             settle_changes(context, document, job["changes"])
+        if job.get("fontNames"):
+            available = json.dumps(job.get("availableFonts") or [])
+            fonts = component(context, "relaypdf.MissingFonts", "font_names.py", document=document, kind=kind, available=available)
+            answer["missingFonts"], answer["styleFonts"] = fonts
         if job.get("fallbacks"):
             answer["unplaced"] = not place_letters(context, document, kind, job["fallbacks"])
         values = {"FilterName": export, "FilterOptions": job.get("exportOptions"), "Overwrite": True}
