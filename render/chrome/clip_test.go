@@ -161,6 +161,7 @@ func TestRightToLeftPagesShrink(t *testing.T) {
 		`<div style="margin-left:-300px">Text beyond the edge</div>`,
 	} {
 		t.Run(html[:50], func(t *testing.T) {
+			t.Parallel()
 			warnings, _ := printedWith(t, p, Job{HTML: html})
 			warned(t, warnings, ContentClipped, "cut off at the ")
 		})

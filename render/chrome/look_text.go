@@ -194,10 +194,8 @@ func mayOverflow(html string, limit int) bool {
 	if limit == 0 {
 		return false
 	}
-	for _, layout := range [...]string{"flex", "grid", "column"} {
-		if containsFold(html, layout) {
-			return true // Boxes beside each other add up.
-		}
+	if boxesBeside(html) {
+		return true
 	}
 
 	fixed := strings.Contains(html, "nowrap") || strings.Contains(html, "<pre") || strings.Contains(html, ": pre") || strings.Contains(html, ":pre")
@@ -234,6 +232,11 @@ func mayOverflow(html string, limit int) bool {
 		}
 	}
 	return false
+}
+
+// boxesBeside reports whether a layout may have boxes beside each other, whose widths add up.
+func boxesBeside(html string) bool {
+	return containsFold(html, "flex") || containsFold(html, "grid") || containsFold(html, "column")
 }
 
 // wideText reports whether a text between two tags has a line or a word that may be
