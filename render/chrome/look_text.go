@@ -191,11 +191,8 @@ const (
 // mayOverflow reports whether the text of a document without network may be wider than the limit, in CSS pixels; 0
 // means no limit. It errs on the side of true for usual documents, which costs two messages to the browser.
 func mayOverflow(html string, limit int) bool {
-	if limit == 0 {
-		return false
-	}
-	if boxesBeside(html) {
-		return true
+	if limit == 0 || boxesBeside(html) {
+		return limit != 0
 	}
 
 	fixed := strings.Contains(html, "nowrap") || strings.Contains(html, "<pre") || strings.Contains(html, ": pre") || strings.Contains(html, ":pre")
