@@ -429,9 +429,10 @@ func (p *page) frameName(ctx context.Context, id proto.PageFrameID) string {
 	return name
 }
 
-// mayClip reports whether the text of a document without network may cut off content by other means than its width.
+// mayClip reports whether the text of a document without network may cut off content by other means than its width, or
+// has boxes beside each other, whose widths add up.
 func mayClip(html string) bool {
-	for _, word := range [...]string{"overflow", "contain:", "rtl", "<textarea", "<select", "<input", "<iframe", "<frame", "<object", "<embed", "\\"} {
+	for _, word := range [...]string{"overflow", "contain:", "rtl", "flex", "grid", "column", "<textarea", "<select", "<input", "<iframe", "<frame", "<object", "<embed", "\\"} {
 		if containsFold(html, word) {
 			return true
 		}

@@ -191,10 +191,9 @@ const (
 // mayOverflow reports whether the text of a document without network may be wider than the limit, in CSS pixels; 0
 // means no limit. It errs on the side of true for usual documents, which costs two messages to the browser.
 func mayOverflow(html string, limit int) bool {
-	if limit == 0 || boxesBeside(html) {
-		return limit != 0
+	if limit == 0 {
+		return false
 	}
-
 	fixed := strings.Contains(html, "nowrap") || strings.Contains(html, "<pre") || strings.Contains(html, ": pre") || strings.Contains(html, ":pre")
 	bounded := strings.Contains(html, "max-width")
 	cells, raw := 0, false
@@ -229,11 +228,6 @@ func mayOverflow(html string, limit int) bool {
 		}
 	}
 	return false
-}
-
-// boxesBeside reports whether a layout may have boxes beside each other, whose widths add up.
-func boxesBeside(html string) bool {
-	return containsFold(html, "flex") || containsFold(html, "grid") || containsFold(html, "column")
 }
 
 // wideText reports whether a text between two tags has a line or a word that may be
