@@ -78,26 +78,33 @@ func nextHead(next http.Handler) http.Handler {
 	})
 }
 
-// refuseTwoLengths refuses a request that has both Transfer-Encoding and Content-Length: a proxy in front may have read the
-// other one, and taken a part of the body for the next request. Its connection is closed, also if the header is unknown,
-// as that of a request that was sent before the response to the one before.
+// refuseTwoLengths refuses a request that has both Transfer-Encoding and Content-Length, or Transfer-Encoding in HTTP/1.0,
+// which net/http ignores: a proxy in front may have read the other one, and taken a part of the body for the next request.
+// Its connection is closed, also if the header is unknown, as that of a request that was sent before the response to the
+// one before (ADR 55).
 func refuseTwoLengths(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			c, ok := r.Context().Value(connKey{}).(*conn)
-			if !ok || !slices.Contains(r.TransferEncoding, "chunked") {
+			old := !r.ProtoAtLeast(1, 1)
+			if !ok || !old && !slices.Contains(r.TransferEncoding, "chunked") {
 				next.ServeHTTP(w, r)
 				return
 			}
 
+			field, message := "Content-Length", "The request has both Transfer-Encoding and Content-Length. Send one of them."
+			if old {
+				field, message = "Transfer-Encoding", "HTTP/1.0 has no Transfer-Encoding. Send Content-Length, or use HTTP/1.1."
+			}
 			c.mu.Lock()
-			both, known := c.head.has(r, "Content-Length")
+			found, known := c.head.has(r, field)
 			c.mu.Unlock()
-			if both || !known {
+
+			if found || !known {
 				w.Header().Set("Connection", "close")
 			}
-			if both {
-				fail(w, r, &apierror.Error{Code: apierror.InvalidRequest, Message: "The request has both Transfer-Encoding and Content-Length. Send one of them."})
+			if found {
+				fail(w, r, &apierror.Error{Code: apierror.InvalidRequest, Message: message})
 				return
 			}
 			next.ServeHTTP(w, r)

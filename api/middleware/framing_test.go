@@ -39,6 +39,9 @@ func TestTwoLengths(t *testing.T) {
 	request := func(fields, body string) string { return "POST /v1/x HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n" + body }
 	plain := request("Content-Length: 5\r\n", "hello")
 	chunked := request("Transfer-Encoding: chunked\r\n", chunks)
+	old := func(sent string) string {
+		return strings.Replace(sent, "HTTP/1.1\r\n", "HTTP/1.0\r\nConnection: keep-alive\r\n", 1)
+	}
 	for name, c := range map[string]struct {
 		sent   []string // one after the other's response
 		status int      // of the last response
@@ -53,6 +56,12 @@ func TestTwoLengths(t *testing.T) {
 		"both, with line feeds only":      {[]string{strings.ReplaceAll(request("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", ""), "\r\n", "\n") + chunks}, 400, true},
 		"both, in a later request":        {[]string{chunked, plain, request("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", chunks)}, 400, true},
 		"both, after a large body":        {[]string{request("Content-Length: 300000\r\n", strings.Repeat("x", 300_000)), request("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", chunks)}, 400, true},
+		"a length in HTTP/1.0":            {[]string{old(plain)}, 200, false},
+		"chunks in HTTP/1.0":              {[]string{old(chunked)}, 400, true},
+		"both, in HTTP/1.0":               {[]string{old(request("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", chunks))}, 400, true},
+		"another coding in HTTP/1.0":      {[]string{old(request("Content-Length: 5\r\nTransfer-Encoding: gzip\r\n", "hello"))}, 400, true},
+		"a later request of HTTP/1.0":     {[]string{old(plain), old(chunked)}, 400, true},
+		"HTTP/1.0 before the response":    {[]string{old(plain) + old(plain)}, 200, true},
 		"a length in the body":            {[]string{request("Transfer-Encoding: chunked\r\n", "15\r\n\r\nContent-Length: 5\r\n\r\n0\r\n\r\n")}, 200, false},
 		"chunks sent before the response": {[]string{plain + chunked}, 200, true},
 	} {
