@@ -32,8 +32,8 @@ func (w *Web) editorPages() []page {
 		{"POST", "/dashboard/templates/{id}", manages, w.saveForm},
 		{"GET", "/dashboard/templates/{id}/draft", signedIn, w.showDraft},
 		{"POST", "/dashboard/templates/{id}/draft", manages, script(w.saveDraft)},
-		{"POST", "/dashboard/templates/{id}/check", signedIn, script(w.check)},
-		{"POST", "/dashboard/templates/{id}/pages", signedIn, script(w.draw)},
+		{"POST", "/dashboard/templates/{id}/check", signedIn, script(ofTemplate(w.check))},
+		{"POST", "/dashboard/templates/{id}/pages", signedIn, script(ofTemplate(w.draw))},
 		{"GET", "/dashboard/templates/{id}/pages/{page}", signedIn, w.showLastPage},
 		{"POST", "/dashboard/templates/{id}/filled", signedIn, w.showFilled},
 		{"POST", "/dashboard/templates/{id}/compare", signedIn, script(w.compareDraft)},
@@ -263,6 +263,16 @@ func script(handle func(v *pageRequest, body []byte) error) func(*pageRequest) e
 		body, err := io.ReadAll(v.r.Body)
 		if err != nil || !json.Valid(body) {
 			return errForm
+		}
+		return handle(v, body)
+	}
+}
+
+// ofTemplate makes a handler of one that works only on what it was sent: the template must exist in the account.
+func ofTemplate(handle func(v *pageRequest, body []byte) error) func(*pageRequest, []byte) error {
+	return func(v *pageRequest, body []byte) error {
+		if _, err := v.template(); err != nil {
+			return v.answerScript(nil, err)
 		}
 		return handle(v, body)
 	}

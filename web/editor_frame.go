@@ -17,6 +17,9 @@ const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img
 // showFilled responds with the HTML of a draft, for the frame that shows it without page breaks. For a draft
 // that cannot be filled the response is empty, and the frame keeps its content; the error is shown with the pages.
 func (w *Web) showFilled(v *pageRequest) error {
+	if _, err := v.template(); err != nil {
+		return err
+	}
 	in, wrong := v.draft()
 	if wrong != "" {
 		return nothing(v.w)
