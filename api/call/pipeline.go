@@ -445,6 +445,10 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 		c.held, err = c.begin(ctx, call)
 		return err
 	}
+	// The client would never learn the ID of a job that it has not waited for.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	call.Lease = ""
 	if call.Job, err = c.newJob(certain); err != nil {
 		return err
