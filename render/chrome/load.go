@@ -34,6 +34,7 @@ type loadState struct {
 	broken    string            // the URL in whose place Chromium shows its own error page
 	emptied   bool              // the document left itself for about:blank
 	reason    map[string]string
+	moves     int            // documents that the main frame has requested, without redirects of servers
 	linked    []string       // requests of style sheets
 	numbering bool           // constructs of paged media are rewritten, and page numbers set
 	asked     map[string]int // requests since the load event by URL without query
@@ -91,6 +92,9 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		}
 	case "Network.requestWillBeSent":
 		if e.Type == "Document" && e.FrameID == main {
+			if s.address[e.LoaderID] == "" {
+				s.moves++
+			}
 			s.address[e.LoaderID] = e.Request.URL
 		}
 		if e.Type == "Stylesheet" && len(s.linked) < maxSheets {
@@ -345,6 +349,13 @@ func (p *page) warnBusy(polled string, waited time.Duration) {
 		"is still requested after %v, so the network never became idle. The page was rendered as it was; set waitUntil to load to render it sooner", waited.Round(time.Second/10))})
 }
 
+// maxMoves is the number of documents after which a page counts as one that leads on without end: as many redirects of a
+// server end a navigation.
+const maxMoves = 20
+
+// endless is the reason why such a page is not loaded.
+var endless = fmt.Sprintf("it leads on by script or refresh without end, more than %d times", maxMoves)
+
 // navigationError returns the error of a failed navigation. Its URL is the target of the redirects, which could not
 // be loaded.
 func (p *page) navigationError(url string, nav proto.PageNavigateResult) error {
@@ -356,9 +367,15 @@ func (p *page) navigationError(url string, nav proto.PageNavigateResult) error {
 		failed.Status, failed.Reason = status, ""
 	} else if nav.ErrorText == "net::ERR_ABORTED" {
 		failed.Reason = abortedText(status, p.load.kind[loader])
+		if scheme, _, _ := strings.Cut(failed.URL, ":"); scheme != "http" && scheme != "https" {
+			failed.Reason = elsewhere
+		}
 	}
 	return failed
 }
+
+// elsewhere is the reason why the browser does not follow a redirect.
+const elsewhere = "its server redirects to a URL that is not http or https"
 
 // abortedText returns why the browser shows no page for a response.
 func abortedText(status int, kind string) string {
@@ -368,6 +385,10 @@ func abortedText(status int, kind string) string {
 		return fmt.Sprintf("%sstatus %d, which has no content", text, status)
 	case kind == "application/pdf":
 		return text + "a PDF (application/pdf) instead of a page. Send its URL to an operation for PDFs, such as /v1/pdf/info"
+	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
+		return elsewhere
+	case status == http.StatusOK && kind == "text/html":
+		return text + "its page as a download (Content-Disposition: attachment)"
 	case kind != "" && kind != "text/html":
 		return fmt.Sprintf("%sa file of the type %s instead of a page", text, cut(kind, maxFamily))
 	}

@@ -370,6 +370,9 @@ func (p *page) loadEvent(method string, params json.RawMessage) {
 		p.markBroken(errNeedsNetwork)
 	}
 	p.load.apply(method, e, string(p.frame))
+	if p.load.moves > maxMoves {
+		p.markBroken(&LoadError{URL: p.load.address[e.LoaderID], Reason: endless})
+	}
 	select {
 	case p.changed <- struct{}{}:
 	default:

@@ -1,0 +1,134 @@
+package chrome
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+)
+
+// TestPagesThatAreNotLoadedHaveTheirCause: PDFs and images of URLs that lead nowhere fail with the cause, before the timeout.
+func TestPagesThatAreNotLoadedHaveTheirCause(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	redirect := func(from, to string) { s.mux.Handle("site.test"+from, http.RedirectHandler(to, http.StatusFound)) }
+	redirect("/itself", "/itself")
+	redirect("/there", "/back")
+	redirect("/back", "/there")
+	for i := range 40 {
+		redirect(fmt.Sprint("/far/", i), fmt.Sprint("/far/", i+1))
+	}
+	redirect("/topdf", "/pdf")
+	redirect("/tofile", "file:///etc/passwd")
+	redirect("/toftp", "ftp://site.test/")
+	redirect("/tonothing", "/gone")
+	redirect("/tojavascript", "javascript:alert(1)")
+	s.mux.HandleFunc("site.test/pdf", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/pdf")
+		_, _ = w.Write([]byte("%PDF-1.7\n"))
+	})
+	s.mux.HandleFunc("site.test/attached", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Content-Disposition", `attachment; filename="a.html"`)
+		_, _ = w.Write([]byte("<p>a"))
+	})
+	s.mux.HandleFunc("site.test/gone", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "gone", http.StatusGone) })
+	s.mux.HandleFunc("site.test/secret", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="a"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	s.page("site.test/refreshes", `<meta http-equiv=refresh content="0; url=/refreshes"><p>REFRESHES`)
+	s.page("site.test/reloads", `<script>location.reload()</script><p>RELOADS`)
+	s.page("site.test/ping", `<script>location = '/pong'</script><p>PING`)
+	s.page("site.test/pong", `<script>location = '/ping'</script><p>PONG`)
+	p := startWithSite(t, s)
+
+	const job = 60 * time.Second
+	for path, want := range map[string]string{
+		"itself": "redirects too many times", "there": "redirects too many times", "far/0": "redirects too many times",
+		"refreshes": "without end", "reloads": "without end", "ping": "without end",
+		"topdf": "a PDF (application/pdf)", "attached": "as a download (Content-Disposition: attachment)",
+		"tofile": "redirects to a URL that is not allowed", "toftp": "not http or https", "tojavascript": "not http or https",
+		"tonothing": "410", "secret": "401",
+	} {
+		for kind, render := range map[string]func(Job) error{
+			"PDF": func(j Job) error {
+				doc, err := p.PDF(t.Context(), j, PDF{})
+				if err == nil {
+					_ = doc.Body.Close()
+				}
+				return err
+			},
+			"image": func(j Job) error {
+				image, err := p.Screenshot(t.Context(), j, Screenshot{})
+				if err == nil {
+					_ = image.Body.Close()
+				}
+				return err
+			},
+		} {
+			began := time.Now()
+			err := render(Job{Account: "a", URL: "http://site.test/" + path, Timeout: job, WaitUntil: WaitNetworkIdle0})
+			text := ""
+			var load *LoadError
+			if errors.As(err, &load) {
+				if text = ReasonText(load.Reason); load.Status != 0 {
+					text = fmt.Sprint(load.Status)
+				}
+			} else if err != nil {
+				text = err.Error()
+			}
+			if took := time.Since(began); !strings.Contains(text, want) || took > job/2 {
+				t.Errorf("%s of %s: %q after %v (%v), want %q", kind, path, text, took.Round(time.Millisecond), err, want)
+			}
+		}
+	}
+}
+
+// TestEncodingsOfPages: a page is read in the encoding that its byte order mark or its server names.
+func TestEncodingsOfPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const text = "Grüße an Łukasz"
+	page := `<!doctype html><title>t</title><p>` + text
+	inUTF16 := func(order binary.AppendByteOrder) (b []byte) {
+		for _, unit := range utf16.Encode([]rune("\ufeff" + page)) {
+			b = order.AppendUint16(b, unit)
+		}
+		return b
+	}
+	for path, c := range map[string]struct {
+		kind string
+		body []byte
+	}{
+		"le":        {"text/html", inUTF16(binary.LittleEndian)},
+		"be":        {"text/html", inUTF16(binary.BigEndian)},
+		"leagainst": {"text/html; charset=utf-8", inUTF16(binary.LittleEndian)},
+		"beagainst": {"text/html; charset=windows-1252", inUTF16(binary.BigEndian)},
+		"lebare":    {"text/html; charset=utf-16le", inUTF16(binary.LittleEndian)[2:]},
+		"mark":      {"text/html", []byte("\ufeff" + page)},
+		"against":   {"text/html; charset=windows-1252", []byte("\ufeff" + page)},
+		"header":    {"text/html; charset=iso-8859-2", bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll([]byte(page), []byte("ü"), []byte("\xfc")), []byte("ß"), []byte("\xdf")), []byte("Ł"), []byte("\xa3"))},
+	} {
+		s.mux.HandleFunc("site.test/"+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", c.kind)
+			_, _ = w.Write(c.body)
+		})
+	}
+	p := startWithSite(t, s)
+	for _, path := range []string{"le", "be", "leagainst", "beagainst", "lebare", "mark", "against", "header"} {
+		if warnings, got := printedWith(t, p, Job{URL: "http://site.test/" + path}); strings.TrimSpace(got) != text || len(warnings) > 0 {
+			t.Errorf("%s: %q, %v", path, got, warnings)
+		}
+	}
+	for name, job := range map[string]Job{"html": {HTML: "\ufeff" + page}, "script": {HTML: "\ufeff<script></script>" + page, Lane: Realm}, "assets": {HTML: "\ufeff" + page, Assets: []Asset{}, Lane: Once}} {
+		if _, got := printedWith(t, p, job); strings.TrimSpace(got) != text {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
