@@ -109,11 +109,21 @@ func TestTablesOfText(t *testing.T) {
 		{"a.csv", "name,total\nAda,12.50\nBo,12.00\n", "name total Ada 12.50 Bo 12.00"},
 		{"grouped.csv", "total,rate\n\"1,234.50\",0.100\n-12.00,0.250\n", "total rate 1,234.50 0.100 -12.00 0.250"},
 		{"mixed.csv", "total\n1.5\n2\n", "total 1.5 2"},
+		{"zeros.csv", "total,rate\n12.00,0.10\n3.5,7\n7,n/a\n1.230,0.0\n", "total rate 12.00 0.10 3.5 7 7 n/a 1.230 0.0"},
+		{"groups.csv", "total\n\"1,234.50\"\n1234.5\n\"12,345\"\n-5\n12345\n", "total 1,234.50 1234.5 12,345 -5 12345"},
+		{"millions.csv", "total\n\"1,234,567\"\n2.5\n\"-1,234,567.0\"\n", "total 1,234,567 2.5 -1,234,567.0"},
+		{"german.csv", "total;rate\n1.234,50;1,0\n7;1.234.567\n2,5;0,10\n", "total rate 1.234,50 1,0 7 1.234.567 2,5 0,10"},
+		{"lines.csv", "note,total\n\"two\nlines\",12.00\n\n\nBo,3.5\nCy,7.0\n", "note total two lines 12.00 Bo 3.5 Cy 7.0"},
+		{"precise.csv", "total\n0.1234567890123\n2\n", "total 0.1234567890123 2"},
+		{"written.csv", "total,b\n+5,1e5\n.5,5.\n-0,12%\n-0.0,1E-7\n", "total b +5 1e5 .5 5. -0 12% -0.0 1E-7"},
+		{"digits.csv", "total\n0.1234567890123456789\n1234567890123.4567\n\"1,234,567,890,123,456\"\n", "total 0.1234567890123456789 1234567890123.4567 1,234,567,890,123,456"},
+		{"other.csv", "a\n1/2\n3/4/2024\n12:30\n10-12\n5-\n1 234\n$5.00\n(5)\n0x10\n1.2.3\n2024-13-45\n12 %\n1e\n+49 30 12\nTRUE\n--5\n", "a 1/2 3/4/2024 12:30 10-12 5- 1 234 $5.00 (5) 0x10 1.2.3 2024-13-45 12 % 1e +49 30 12 TRUE --5"},
+		{"dated.csv", "total\n2024-01-02\n3.00\n", "total 2024-01-02 3.00"},
 		{"dates.csv", "day,total\n2024-01-02,3.00\n", "day total 2024-01-02 3.00"},
 		{"semicolon.csv", "name;total\n\"Lovelace; Ada\";1.234,50\n", "name total Lovelace; Ada 1.234,50"},
 		{"tab.tsv", "name\ttotal\nAda\t1\n", "name total Ada 1"},
 		{"declared.csv", "sep=|\r\na,b|c\r\n", "a,b c"},
-		{"zeros.csv", "number\n007\n", "number 007"},
+		{"leading.csv", "number\n007\n", "number 007"},
 		{"long.csv", "number\n12345678901234567890\n", "number 12345678901234567890"},
 		{"formula.csv", "a\n=1+1\n", "a =1+1"},
 		{"windows.csv", "caf\xe9;M\xfcller\n", "café Müller"},
@@ -129,6 +139,13 @@ func TestTablesOfText(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
+}
+
+// TestNumbersOfTablesInXLSX has numbers in several forms, which remain numbers.
+func TestNumbersOfTablesInXLSX(t *testing.T) {
+	t.Parallel()
+	made, _ := convertWith(t, []byte("total\n12.00\n3.5\n\"1,234\"\n1e5\n+7\n"), Conversion{Name: "a.csv", To: ToXLSX})
+	wantCells(t, made, map[string][2]string{"A2": {"", "12"}, "A3": {"", "3.5"}, "A4": {"", "1234"}, "A5": {"", "100000"}, "A6": {"", "7"}})
 }
 
 func TestTextsKeepTheirLetters(t *testing.T) {

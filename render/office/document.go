@@ -162,7 +162,7 @@ func (d *document) convert(ctx context.Context, input, output string) (made Made
 func (d *document) makeWorkbook(ctx context.Context, output string) (made Made, err error) {
 	const values = "values.xlsx"
 	to := d.work.Path(output)
-	if d.args.Source.Format != FormatOOXML {
+	if d.args.Source.Format != FormatOOXML || d.formulas.Binary {
 		const formulas = "formulas.xlsx"
 		if _, err := d.convert(ctx, d.source, formulas); err != nil {
 			return made, err

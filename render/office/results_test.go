@@ -131,6 +131,13 @@ func TestStoredResultsOfFormulas(t *testing.T) {
 		"missing in a group": {
 			rows: `<row r="1"><c r="A1"><f t="shared" ref="A1:A2" si="0">ROW()*10</f><v>7</v></c></row><row r="2"><c r="A2"><f t="shared" si="0"/></c></row>`, text: "7 20",
 		},
+		"arrays, variables and names of other files": {
+			rows: `<row r="1">` + formula("A1", "n", "_xlfn.LET(_xlpm.x,2,_xlpm.x*3)", "60") + formula("B1", "n", "[1]!Rate*2", "12") + formula("C1", "str", "'[1]Sheet &quot;1&quot;'!A1", "far") +
+				`<c r="D1" cm="1"><f t="array" ref="D1:D2">_xlfn._xlws.SORT({3;1})</f><v>31</v></c><c r="E1"><f t="dataTable" ref="E1:E2" dt2D="0" dtr="0" r1="A1"/><v>5</v></c></row>` +
+				`<row r="2"><c r="A2"><f>_xlfn.LAMBDA(_xlpm.x,_xlfn.LET(_xlpm.y,_xlpm.x,_xlpm.y))(1)</f><v>8</v></c><c r="B2" t="str"><f t="array" ref="B2">TEXTJOIN(&quot;,&quot;,TRUE,IF(A1:A2&gt;1,A1:A2,&quot;&quot;))</f><v>a,b</v></c>` +
+				`<c r="C2" t="b"><f>ISBLANK([1]!Rate)</f><v>1</v></c><c r="D2"><v>33</v></c><c r="E2"><v>6</v></c></row>`,
+			text: "60 12 far 31 5 8 a,b TRUE 33 6",
+		},
 		"missing and impossible": {
 			rows: `<row r="1">` + formula("A1", "", "NOSUCH(1)", "") + formula("B1", "n", "A1+1", "5") + `</row>`, text: "#NAME? 5",
 			warning: "formulas without a stored result return errors: One!A1 (#NAME?)",
@@ -244,6 +251,10 @@ func TestMacrosAreNotInXLSX(t *testing.T) {
 		`<Relationship Id="r9" Type="http://schemas.microsoft.com/office/2006/relationships/vbaProject" Target="vbaProject.bin"/></Relationships>`)
 	book = withPart(t, book, part{"xl/vbaProject.bin", "macros"})
 
+	printed, _ := convertWith(t, book, Conversion{To: ToPDF, Name: "book.xlsm"})
+	if got := words(t, printed); got != modernText {
+		t.Errorf("printed: got %q, want %q", got, modernText)
+	}
 	made, _ := convertWith(t, book, Conversion{To: ToXLSX, Name: "book.xlsm"})
 	wantCells(t, made, map[string][2]string{"B1": {"A1+2", "7"}, "C3": {"B1*2", "14"}})
 	archive, err := zip.NewReader(bytes.NewReader(made), int64(len(made)))
@@ -297,26 +308,44 @@ func TestStoredResultsOfOpenDocument(t *testing.T) {
 	}
 }
 
+// TestStoredArraysOfOpenDocument has formulas of several results, of other files, and of functions that are unknown.
+func TestStoredArraysOfOpenDocument(t *testing.T) {
+	t.Parallel()
+	cell := func(formula, more, result string) string {
+		return `<table:table-cell table:formula="` + formula + `" ` + more + ` office:value-type="float" office:value="` + result + `"><text:p>` + result + `</text:p></table:table-cell>`
+	}
+	const value = `<table:table-cell office:value-type="float" office:value="34"><text:p>34</text:p></table:table-cell>`
+	sheet := opened(t, "spreadsheet", `<office:body><office:spreadsheet><table:table table:name="s"><table:table-row>`+
+		cell("of:={1;2}*3", `table:number-matrix-columns-spanned="1" table:number-matrix-rows-spanned="2"`, "33")+
+		cell("of:='file:///other.ods'#$s.A1", "", "777")+cell("of:=COM.MICROSOFT.LAMBDA(x;x+1)(2)", "", "55")+cell("of:=COM.MICROSOFT.LET(x;1;x)", "", "66")+cell("msoxl:=MyCompany.Rate(1)", "", "88")+
+		`</table:table-row><table:table-row>`+value+`</table:table-row></table:table></office:spreadsheet></office:body>`)
+	made, about := convertWith(t, sheet, Conversion{To: ToPDF, Name: "a.ods"})
+	if got, want := words(t, made), "s 33 777 55 66 88 34 Page 1"; got != want || len(about.Warnings) > 0 {
+		t.Errorf("got %q, want %q; %v", got, want, about.Warnings)
+	}
+}
+
 // TestStoredResultsOfBinaryWorkbooks changes the results in a binary workbook, whose records LibreOffice has written.
 func TestStoredResultsOfBinaryWorkbooks(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	book := startRaw(t, "").make(t, xlsx(t, `<row r="1"><c r="A1"><v>40</v></c>`+formula("B1", "", "A1+2", "")+formula("C1", "", "&quot;Total &quot;&amp;A1", "")+
-		formula("D1", "", "A1&gt;1", "")+formula("E1", "", "NA()", "")+formula("F1", "", "TODAY()*0+5", "")+formula("G1", "", "HYPERLINK(&quot;https://a.example&quot;,&quot;old&quot;)", "")+`</row>`),
+		formula("D1", "", "A1&gt;1", "")+formula("E1", "", "NA()", "")+formula("F1", "", "TODAY()*0+5", "")+formula("G1", "", "HYPERLINK(&quot;https://a.example&quot;,&quot;old&quot;)", "")+
+		`<c r="H1"><f t="array" ref="H1:H2">{1;2}*11</f></c></row>`),
 		"a.xlsx", rawJob{Store: map[string]any{"FilterName": "MS Excel 97"}})
 	number := func(n float64) string {
 		return string(binary.LittleEndian.AppendUint64(nil, math.Float64bits(n)))
 	}
-	changed := strings.NewReplacer(number(42), number(7), "Total 40", "Total 99").Replace(string(book))
+	changed := strings.NewReplacer(number(42), number(7), number(11), number(77), "Total 40", "Total 99").Replace(string(book))
 
 	made, _ := convertWith(t, []byte(changed), Conversion{To: ToPDF, Name: "a.xls"})
-	if got, want := words(t, made), "40 7 Total 99 1 #N/A 5 old"; got != want {
+	if got, want := words(t, made), "40 7 Total 99 1 #N/A 5 old 77 22"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	made, _ = convertWith(t, []byte(changed), Conversion{To: ToXLSX, Name: "a.xls"})
 	wantCells(t, made, map[string][2]string{"B1": {"A1+2", "7"}, "C1": {`"Total "&A1`, "Total 99"}, "E1": {"NA()", "#N/A"}})
 	made, about := convertWith(t, []byte(changed), Conversion{To: ToPDF, Name: "a.xls", Results: Results{Recalculate: officefile.RecalculateAlways}})
-	if got, want := words(t, made), "40 42 Total 40 1 #N/A 5 old"; got != want {
+	if got, want := words(t, made), "40 42 Total 40 1 #N/A 5 old 11 22"; got != want {
 		t.Errorf("always: got %q, want %q", got, want)
 	}
 	if got := warningText(about); !strings.Contains(got, "B1 (42 instead of 7), One!C1 (Total 40 instead of Total 99)") {
@@ -344,4 +373,76 @@ func TestFileNameInHeaders(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
+}
+
+// xlsb is a workbook whose parts are binary, with one row of cells. Flags are those of its calculation.
+func xlsb(t testing.TB, flags uint16, cells ...string) []byte {
+	t.Helper()
+	const empty = "\x00\x00\x00\x00"
+	book := biff12(131, "") + biff12(143, "") + biff12(156, empty+"\x01\x00\x00\x00"+wideText("r1")+wideText("One")) + biff12(144, "") +
+		biff12(157, strings.Repeat("\x00", 24)+string(binary.LittleEndian.AppendUint16(nil, flags))) + biff12(132, "")
+	sheet := biff12(129, "") + biff12(145, "") + biff12(0, strings.Repeat("\x00", 21)) + strings.Join(cells, "") + biff12(146, "") + biff12(130, "")
+	return archiveOf(t,
+		part{contentTypes, `<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
+			`<Override PartName="/xl/workbook.bin" ContentType="application/vnd.ms-excel.sheet.binary.macroEnabled.main"/><Override PartName="/xl/worksheets/sheet1.bin" ContentType="application/vnd.ms-excel.worksheet"/></Types>`},
+		part{"_rels/.rels", relationshipsOpen + `<Relationship Id="r1" Type="` + officeRelations + `/officeDocument" Target="xl/workbook.bin"/></Relationships>`},
+		part{"xl/_rels/workbook.bin.rels", relationshipsOpen + `<Relationship Id="r1" Type="` + officeRelations + `/worksheet" Target="worksheets/sheet1.bin"/></Relationships>`},
+		part{"xl/workbook.bin", book}, part{"xl/worksheets/sheet1.bin", sheet})
+}
+
+// biff12 is a record of a binary part, with less than 128 bytes.
+func biff12(id int, content string) string {
+	number := string(rune(id))
+	if id > 127 {
+		number = string([]byte{byte(id&0x7f | 0x80), byte(id >> 7)})
+	}
+	return number + string([]byte{byte(len(content))}) + content
+}
+
+// wideText is a text in a binary part.
+func wideText(text string) string {
+	out := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
+	for _, c := range text {
+		out = binary.LittleEndian.AppendUint16(out, uint16(c))
+	}
+	return string(out)
+}
+
+// wideFormula is a cell of a binary part with a formula and a stored result.
+func wideFormula(id, column int, result, tokens string) string {
+	cell := string(binary.LittleEndian.AppendUint32(nil, uint32(column))) + "\x00\x00\x00\x00"
+	return biff12(id, cell+result+"\x00\x00"+string(binary.LittleEndian.AppendUint32(nil, uint32(len(tokens))))+tokens+"\x00\x00\x00\x00")
+}
+
+// TestStoredResultsOfXLSB has results in a workbook with binary parts that a calculation would not return.
+func TestStoredResultsOfXLSB(t *testing.T) {
+	t.Parallel()
+	number := func(n float64) string {
+		return string(binary.LittleEndian.AppendUint64(nil, math.Float64bits(n)))
+	}
+	const sum, today, yes, wrong = "\x1e\x28\x00\x1e\x02\x00\x03", "\x21\xdd\x00", "\x1d\x01", "\x1c\x2a"
+	cells := []string{
+		wideFormula(9, 0, number(7), sum), wideFormula(8, 1, wideText("seven"), sum), wideFormula(10, 2, "\x00", yes),
+		wideFormula(11, 3, "\x07", wrong), wideFormula(9, 4, number(43831), today),
+	}
+	const want = "7 seven FALSE #DIV/0! 43831"
+	for name, c := range map[string]struct {
+		flags uint16
+		which officefile.Recalculation
+		text  string
+	}{
+		"stored":   {0, "", want},
+		"outdated": {1, "", "42 42 1 #N/A"},
+		"always":   {0, officefile.RecalculateAlways, "42 42 1 #N/A"},
+	} {
+		made, about := convertWith(t, xlsb(t, c.flags, cells...), Conversion{To: ToPDF, Name: "a.xlsb", Results: Results{Recalculate: c.which}})
+		if got := words(t, made); !strings.HasPrefix(got, c.text) {
+			t.Errorf("%s: got %q, want %q", name, got, c.text)
+		}
+		if got := warningText(about); strings.Contains(got, "One!A1 (42 instead of 7)") != (name != "stored") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	made, _ := convertWith(t, xlsb(t, 0, cells...), Conversion{To: ToXLSX, Name: "a.xlsb"})
+	wantCells(t, made, map[string][2]string{"A1": {"40+2", "7"}, "B1": {"40+2", "seven"}, "E1": {"TODAY()", "43831"}})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"regexp"
@@ -27,7 +28,7 @@ type textImport struct {
 	filter, options string
 	// fitColumns lays out a table that has no layout.
 	fitColumns bool
-	// numbers are the formats of columns whose numbers have equally many decimals.
+	// numbers are formats in which numbers are shown as they are written.
 	numbers []numberFormat
 }
 
@@ -111,6 +112,11 @@ func prepareCSV(content []byte, _ convertArgs, how *textImport) []byte {
 	const quote, utf8Charset, firstLine = '"', 76, 1
 	how.options = fmt.Sprintf("%d,%d,%d,%d,%s,%d,false,false", separator, quote, utf8Charset, firstLine, columns.formats(), language)
 	how.numbers = columns.numberFormats(language == german)
+	if slices.ContainsFunc(how.numbers, func(n numberFormat) bool { return n.Rows != nil }) {
+		if same, err := rewriteCSV(content, separator); err == nil {
+			return same
+		}
+	}
 	return content
 }
 
@@ -164,87 +170,169 @@ type columns struct {
 	text map[int]bool
 	// commas and points count the numbers with either before their decimals.
 	commas, points int
-	// amounts describe the columns of numbers.
-	amounts map[int]*amounts
+	// forms are the forms of the numbers of each column, with the rows that have them.
+	forms map[int]map[form][]rows
 }
 
-// amounts describes the numbers of a column.
-type amounts struct {
-	// decimals is their number of decimals, or -1 if they differ.
-	decimals int
-	// commas reports whether their decimals follow a comma, and grouped whether a number has groups of thousands.
-	commas, grouped bool
+// form is the form in which a number is written.
+type form struct {
+	decimals int // -1 is something else than a number
+	// commas reports whether its decimals follow a comma. grouped numbers have groups of thousands, long ones could.
+	commas, grouped, long bool
+	// plain means that it ends with no zero, and has not too many decimals.
+	plain bool
+	// literal is the number itself, if no format shows it as it is written.
+	literal string
 }
 
-// numberFormat is the format of a column, in the language of its numbers.
+// rows are the numbers of the first and the last of some rows, from 0.
+type rows [2]int
+
+// numberFormat is the format of a column, or of some of its rows, in the language of its numbers.
 type numberFormat struct {
 	Column int    `json:"column"`
 	Code   string `json:"code"`
 	German bool   `json:"german"`
+	Rows   []rows `json:"rows,omitempty"` // none means all
 }
 
-// amount notes a number of a column. Numbers of different forms have no common format.
-func (c *columns) amount(column int, field string) {
-	commas := commaDecimal.MatchString(field)
-	decimals := -1
-	if commas || pointDecimal.MatchString(field) {
-		decimals = len(field) - 1 - strings.LastIndexAny(field, ".,")
+var (
+	notNumber      = regexp.MustCompile(`^\+?(0\d+|\d{16,})$`)
+	integer        = regexp.MustCompile(`^-?\d+$`)
+	commaDecimal   = regexp.MustCompile(`^-?\d{1,3}(\.?\d{3})*,\d+$`)
+	pointDecimal   = regexp.MustCompile(`^-?\d{1,3}(,?\d{3})*\.\d+$`)
+	groupedInteger = regexp.MustCompile(`^-?\d{1,3}(?:(?:,\d{3}){2,}|(?:\.\d{3}){2,})$`)
+	// otherNumber matches more numbers, such as +5, .5, 5. and 1e5.
+	otherNumber  = regexp.MustCompile(`^[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?$`)
+	negativeZero = regexp.MustCompile(`^-[0.,]+$`)
+)
+
+// precision is the number of digits that numbers of spreadsheets have.
+const precision = 15
+
+// formOf returns the form of a field.
+func formOf(field string) (f form) {
+	whole := field
+	switch f.commas = commaDecimal.MatchString(field); {
+	case f.commas || pointDecimal.MatchString(field):
+		const shown = 9 // decimals without a format
+		at := strings.LastIndexAny(field, ".,")
+		whole, f.decimals = field[:at], len(field)-1-at
+		f.plain = f.decimals <= shown && !strings.HasSuffix(field, "0")
+	case groupedInteger.MatchString(field):
+		f.commas = strings.Contains(field, ".")
+	case integer.MatchString(field):
+		f.plain = true
+	case otherNumber.MatchString(field):
+		return form{literal: field}
+	default:
+		return form{decimals: -1}
 	}
-	known := c.amounts[column]
-	if known == nil {
-		known = &amounts{decimals: decimals, commas: commas}
-		c.amounts[column] = known
+	digits := strings.NewReplacer("-", "", ".", "", ",", "").Replace(field)
+	if len(strings.TrimLeft(digits, "0")) > precision || negativeZero.MatchString(field) {
+		return form{literal: field}
 	}
-	if known.decimals != decimals || known.commas != commas {
-		known.decimals = -1
-	}
-	known.grouped = known.grouped || strings.Count(field, ".")+strings.Count(field, ",") > 1
+	f.grouped = strings.ContainsAny(whole, ".,")
+	f.long = !f.grouped && len(strings.TrimPrefix(whole, "-")) > len("999")
+	return f
 }
+
+// in returns the form of a number in a language. False means that it is no number there.
+func (f form) in(german bool) (form, bool) {
+	if f.decimals < 0 {
+		return f, false
+	}
+	if f.commas == german || f.decimals == 0 && !f.grouped {
+		return f, true
+	}
+	const group = 3
+	if f.decimals != group || f.grouped || f.long {
+		return f, false
+	}
+	return form{grouped: true}, true // The decimals are a group.
+}
+
+// shown reports whether numbers of the form are shown as they are written without a format.
+func (f form) shown(german bool) bool {
+	return f.plain && !f.grouped && (f.decimals == 0 || !german)
+}
+
+// code returns the format of a form.
+func (f form) code(german bool) string {
+	if f.literal != "" {
+		return `"` + f.literal + `"`
+	}
+	code := "0"
+	if f.grouped {
+		code = "#,##0"
+	}
+	if f.decimals > 0 {
+		code += "." + strings.Repeat("0", f.decimals)
+	}
+	if german {
+		code = strings.NewReplacer(".", ",", ",", ".").Replace(code)
+	}
+	return code
+}
+
+// maxGroups is the maximum number of groups of rows that get a format, and maxFormats that of the formats.
+const (
+	maxGroups  = 100_000
+	maxFormats = 500
+)
 
 // numberFormats returns the formats with which numbers are shown as they are written.
-func (c *columns) numberFormats(inGerman bool) (list []numberFormat) {
-	for _, column := range slices.Sorted(maps.Keys(c.amounts)) {
-		a := c.amounts[column]
-		if a.decimals < 1 || a.commas != inGerman || c.text[column] {
+func (c *columns) numberFormats(german bool) (list []numberFormat) {
+	left := maxGroups
+	for _, column := range slices.Sorted(maps.Keys(c.forms)) {
+		if c.text[column] {
 			continue
 		}
-		code := "0." + strings.Repeat("0", a.decimals)
-		if a.grouped {
-			code = "#,##" + code
+		if common, ok := commonForm(c.forms[column], german); ok {
+			list = append(list, numberFormat{Column: column, Code: common.code(german), German: german})
+			continue
 		}
-		if inGerman {
-			code = strings.NewReplacer(".", ",", ",", ".").Replace(code)
+		for f, at := range c.forms[column] {
+			f, ok := f.in(german)
+			if !ok || f.shown(german) || len(at) > left || len(list) == maxFormats {
+				continue
+			}
+			left -= len(at)
+			list = append(list, numberFormat{column, f.code(german), german, at})
 		}
-		list = append(list, numberFormat{column, code, inGerman})
 	}
 	return list
 }
 
-var (
-	notNumber    = regexp.MustCompile(`^\+?(0\d+|\d{16,})$`)
-	commaDecimal = regexp.MustCompile(`^-?\d{1,3}(\.?\d{3})*,\d+$`)
-	pointDecimal = regexp.MustCompile(`^-?\d{1,3}(,?\d{3})*\.\d+$`)
-)
-
-func inspectColumns(content []byte, separator rune) columns {
-	found := columns{text: map[int]bool{}, amounts: map[int]*amounts{}}
-	in := newCSVReader(content, separator)
-	for {
-		record, err := in.Read()
-		if err != nil {
-			return found
+// commonForm returns a form for all numbers of a column, if these have the same number of decimals.
+func commonForm(forms map[form][]rows, german bool) (common form, ok bool) {
+	long := false
+	for f := range forms {
+		f, known := f.in(german)
+		if !known || f.literal != "" || f.decimals == 0 || ok && f.decimals != common.decimals {
+			return common, false
 		}
-		for i, field := range record {
-			if field == "" || !strings.ContainsRune("=+-0123456789", rune(field[0])) {
+		common.decimals, ok = f.decimals, true
+		common.grouped, long = common.grouped || f.grouped, long || f.long
+	}
+	return common, ok && (!common.grouped || !long)
+}
+
+// inspectColumns reads the fields of a table.
+func inspectColumns(content []byte, separator rune) columns {
+	found := columns{text: map[int]bool{}, forms: map[int]map[form][]rows{}}
+	for row, record := range records(content, separator) {
+		for column, field := range record {
+			if field == "" || !strings.ContainsRune("=+-.,0123456789", rune(field[0])) {
 				continue
 			}
-			found.amount(i, field)
+			found.note(row, column, field)
 			switch {
 			case field[0] == '=':
 				// Data must not run: formulas come from spreadsheets.
-				found.text[i] = true
+				found.text[column] = true
 			case notNumber.MatchString(field):
-				found.text[i] = true
+				found.text[column] = true
 			case commaDecimal.MatchString(field):
 				found.commas++
 			case pointDecimal.MatchString(field):
@@ -252,6 +340,65 @@ func inspectColumns(content []byte, separator rune) columns {
 			}
 		}
 	}
+	return found
+}
+
+// note notes the form of a field.
+func (c *columns) note(row, column int, field string) {
+	if c.forms[column] == nil {
+		c.forms[column] = map[form][]rows{}
+	}
+	f := formOf(field)
+	list := c.forms[column][f]
+	if last := len(list) - 1; last >= 0 && list[last][1] == row-1 {
+		list[last][1] = row
+		return
+	}
+	c.forms[column][f] = append(list, rows{row, row})
+}
+
+// records returns the records of a table with the numbers of their rows, from 0. Empty lines are rows too.
+func records(content []byte, separator rune) iter.Seq2[int, []string] {
+	return func(yield func(int, []string) bool) {
+		in := newCSVReader(content, separator)
+		for row, at := 0, 0; ; row++ {
+			record, err := in.Read()
+			if err != nil {
+				return
+			}
+			for {
+				rest, found := bytes.CutPrefix(bytes.TrimPrefix(content[at:], []byte("\r")), []byte("\n"))
+				if !found {
+					break
+				}
+				row, at = row+1, len(content)-len(rest)
+			}
+			at = int(in.InputOffset())
+			if !yield(row, record) {
+				return
+			}
+		}
+	}
+}
+
+// rewriteCSV writes a table in a form that every program reads alike: rows have the numbers of records.
+func rewriteCSV(content []byte, separator rune) ([]byte, error) {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	w.Comma = separator
+	next := 0
+	for row, record := range records(content, separator) {
+		for ; next < row; next++ {
+			w.Flush()
+			out.WriteByte('\n')
+		}
+		if err := w.Write(record); err != nil {
+			return nil, err
+		}
+		next++
+	}
+	w.Flush()
+	return out.Bytes(), w.Error()
 }
 
 // formats names the columns of text as the filter takes them.

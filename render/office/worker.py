@@ -17,6 +17,7 @@ from com.sun.star.beans import NamedValue, PropertyValue
 from com.sun.star.connection import NoConnectException
 from com.sun.star.lang import DisposedException, Locale
 from com.sun.star.style.BreakType import PAGE_BEFORE
+from com.sun.star.table import CellRangeAddress
 from com.sun.star.task import XInteractionHandler
 from com.sun.star.text.TextContentAnchorType import AT_PARAGRAPH
 from com.sun.star.text.WrapTextMode import THROUGH
@@ -149,7 +150,12 @@ def format_numbers(document, columns):
         key = document.NumberFormats.queryKey(column["code"], locale, False)
         if key < 0:
             key = document.NumberFormats.addNew(column["code"], locale)
-        sheet.Columns.getByIndex(column["column"]).NumberFormat = key
+        cells = sheet.Columns.getByIndex(column["column"])
+        if column.get("rows"):
+            cells = document.createInstance("com.sun.star.sheet.SheetCellRanges")
+            places = (CellRangeAddress(0, column["column"], first, column["column"], last) for first, last in column["rows"])
+            cells.addRangeAddresses(tuple(places), False)
+        cells.NumberFormat = key
 
 
 def fit_columns(document):

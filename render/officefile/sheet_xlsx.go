@@ -20,6 +20,8 @@ type xlsxBook struct {
 	// calculates results.
 	outdated, calculates bool
 	strings              []string // the shared texts, once they were read
+	// binary means that its parts are records, as in XLSB files.
+	binary bool
 }
 
 // xlsxSheet is a sheet of cells.
@@ -31,8 +33,7 @@ const (
 	mainTypes    = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
 )
 
-// openXLSX reads what a package says of its workbook. The workbook is nil if the package is of another kind, such as
-// one whose sheets are binary.
+// openXLSX reads what a package says of its workbook.
 func openXLSX(path string) (*xlsxBook, error) {
 	files, err := openArchive(path)
 	if err != nil {
@@ -70,6 +71,9 @@ func (b *xlsxBook) readMain() error {
 		}
 	}
 
+	if strings.HasSuffix(b.main, ".bin") {
+		return b.readBinary()
+	}
 	var book struct {
 		Calculation struct {
 			FullOnLoad string `xml:"fullCalcOnLoad,attr"`

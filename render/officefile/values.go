@@ -21,6 +21,8 @@ type Formulas struct {
 	Stored []StoredValue
 	// Written means that a document for LibreOffice was written.
 	Written bool
+	// Binary means that FillXLSX and CopyXLSX do not read the document.
+	Binary bool
 }
 
 // maxUnknown bounds Formulas.Unknown for each sheet.
@@ -74,7 +76,11 @@ func KeepXLSX(from, to, name string, which Recalculation) (f Formulas, err error
 	}
 	defer b.Close()
 
-	f.Recalculate = which == RecalculateAlways || b.outdated
+	f.Recalculate, f.Binary = which == RecalculateAlways || b.outdated, b.binary
+	if b.binary {
+		err = b.keepBinary(&f, to)
+		return f, err
+	}
 	changes := map[string]change{}
 	for _, sheet := range b.sheets {
 		formulas, err := b.contains(sheet, "<f", ":f")

@@ -234,15 +234,7 @@ func (k *xlsKeeper) count(f *xlsFormula) {
 }
 
 // links reports whether the formula makes the cell a link.
-func (f *xlsFormula) links() bool {
-	call := binary.LittleEndian.AppendUint16(nil, xlsHyperlink)
-	for i := 2; i+1 < len(f.tokens); i++ {
-		if kind := f.tokens[i-2] &^ 0x60; kind == 0x02 && bytes.HasPrefix(f.tokens[i:], call) {
-			return true
-		}
-	}
-	return false
-}
+func (f *xlsFormula) links() bool { return calls(f.tokens, xlsHyperlink) }
 
 // keep replaces a formula by its result, as a record of a value and one that is none.
 func (k *xlsKeeper) keep(f *xlsFormula) {
