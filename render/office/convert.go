@@ -96,6 +96,7 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 		return nil, errors.New("no office was started")
 	}
 	defer r.keepApart(w)
+	args.Source = decrypt(w, args)
 	linked := &linkedImages{}
 	if args.Source.Format == FormatOOXML && args.Source.Kind == KindDocument {
 		var err error

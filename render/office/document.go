@@ -53,6 +53,36 @@ func (r *running) prepare(w *engine.Work, args convertArgs) (*document, error) {
 	return d, err
 }
 
+// decrypt replaces an encrypted document by its content, whose stored results can be kept, and returns what the source is
+// then. Documents that it cannot decrypt stay as they are: LibreOffice opens them, or reports what is wrong.
+func decrypt(w *engine.Work, args convertArgs) Source {
+	if args.Source.Format != FormatCompound && args.Source.Format != FormatODF || args.Password == "" {
+		return args.Source
+	}
+	opened := false
+	err := guard.Try(func() (err error) {
+		opened, err = officefile.Decrypt(w.Path(inputName), args.Password)
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "decrypt:", err)
+	}
+	if !opened {
+		return args.Source
+	}
+
+	file, err := os.Open(w.Path(inputName))
+	if err != nil {
+		return args.Source
+	}
+	defer file.Close() //nolint:errcheck // It was read only.
+	source, err := Sniff(file, args.Name)
+	if err != nil {
+		return args.Source
+	}
+	return source
+}
+
 // keepResults replaces what LibreOffice would calculate by the results that the document has stored. A document that
 // cannot be read stays as it is: LibreOffice reports what is wrong.
 func (d *document) keepResults(name string) {
@@ -86,11 +116,12 @@ func (d *document) prepared() string {
 	return filepath.Join(d.work.Path(inputDir), filepath.Base(d.source))
 }
 
-// keepFields replaces the fields of a text by the results that the document has stored. A document that cannot be read
+// keepFields replaces the fields of a text or a presentation by the results that the document has stored. A document that cannot be read
 // stays as it is.
 func (d *document) keepFields() {
 	keep := map[Source]func(from, to string) (bool, error){
 		{KindDocument, FormatOOXML}: officefile.KeepDOCX, {KindDocument, FormatODF}: officefile.KeepODT,
+		{KindSlides, FormatOOXML}: officefile.KeepPPTX, {KindSlides, FormatODF}: officefile.KeepODT,
 		{KindDocument, FormatRTF}: officefile.KeepRTF, {KindSealed, FormatCompound}: officefile.KeepDOC,
 	}[d.args.Source]
 	if keep == nil || d.formulas.Written || d.args.Fields == officefile.FieldsUpdate {

@@ -23,15 +23,14 @@ func archiveOf(t testing.TB, parts ...part) []byte {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	for i, p := range parts {
-		create, header := z.CreateHeader, &zip.FileHeader{Name: p.name, Method: zip.Deflate}
+		var err error
 		if i == 0 {
-			header.Method, header.CRC32 = zip.Store, crc32.ChecksumIEEE([]byte(p.content))
-			header.CompressedSize64, header.UncompressedSize64 = uint64(len(p.content)), uint64(len(p.content))
-			create = z.CreateRaw
-		}
-		w, err := create(header)
-		if err == nil {
-			_, err = io.WriteString(w, p.content)
+			err = storePart(z, p)
+		} else {
+			var w io.Writer
+			if w, err = z.Create(p.name); err == nil {
+				_, err = io.WriteString(w, p.content)
+			}
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -41,6 +40,19 @@ func archiveOf(t testing.TB, parts ...part) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// storePart adds a file without compression.
+func storePart(z *zip.Writer, p part) error {
+	size := uint64(len(p.content))
+	w, err := z.CreateRaw(&zip.FileHeader{
+		Name: p.name, Method: zip.Store, CRC32: crc32.ChecksumIEEE([]byte(p.content)), CompressedSize64: size, UncompressedSize64: size,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, p.content)
+	return err
 }
 
 const (

@@ -104,3 +104,60 @@ func TestStoredResultsInDOC(t *testing.T) {
 		}
 	}
 }
+
+// TestReferencesOfODT has stored results of references that differ from their places. Links lead to the places.
+func TestReferencesOfODT(t *testing.T) {
+	t.Parallel()
+	reference := func(name, attributes, stored string) string {
+		return `<text:p>` + `<text:` + name + ` ` + attributes + `>` + stored + `</text:` + name + `></text:p>`
+	}
+	text := `<text:p><text:bookmark-start text:name="b"/>place<text:bookmark-end text:name="b"/> <text:reference-mark-start text:name="r &amp; r"/>mark<text:reference-mark-end text:name="r &amp; r"/>` +
+		` <text:sequence text:ref-name="s1" text:name="Table" text:formula="ooow:Table+1" style:num-format="1" xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0">7</text:sequence>` +
+		` <text:sequence text:ref-name="s2" text:name="Table" text:formula="ooow:Table+1" style:num-format="1" xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0">9</text:sequence>` +
+		`<text:note text:id="n" text:note-class="footnote"><text:note-citation>1</text:note-citation><text:note-body><text:p>note</text:p></text:note-body></text:note></text:p>` +
+		reference("bookmark-ref", `text:reference-format="text" text:ref-name="b"`, "stored1") + reference("reference-ref", `text:reference-format="text" text:ref-name="r &amp; r"`, "stored2") +
+		reference("sequence-ref", `text:reference-format="value" text:ref-name="s1"`, "stored3") + reference("note-ref", `text:reference-format="text" text:note-class="footnote" text:ref-name="n"`, "stored4") +
+		reference("bookmark-ref", `text:reference-format="page" text:ref-name="b"`, "99") + reference("sequence-ref", `text:reference-format="page" text:ref-name="s2"`, "99") +
+		`<text:p><text:a text:style-name="Default" xlink:type="simple" xlink:href="https://a.example"><text:bookmark-ref text:reference-format="text" text:ref-name="b">stored5</text:bookmark-ref></text:a></text:p>` +
+		reference("bibliography-mark", `text:identifier="k"`, "[stored6]")
+	content := opened(t, "text", openedText(text), part{"styles.xml", `<?xml version="1.0"?><office:document-styles xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" office:version="1.3"><office:styles/></office:document-styles>`})
+
+	made, _ := convertWith(t, content, Conversion{Name: "a.odt", To: ToPDF})
+	const want = "place mark 7 91 stored1 stored2 stored3 stored4 1 1 stored5 [stored6] 1 note"
+	if got := words(t, made); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if links := strings.Count(string(made), "/Subtype/Link"); links != 4+2+2 {
+		t.Errorf("%d links, want those of four references, two pages and a footnote", links)
+	}
+	// Links look like text, as references do.
+	if _, page := look(t, made); where(page, 2).Dx() > 0 {
+		t.Error("a link is blue")
+	}
+	updated, _ := convertWith(t, content, Conversion{Name: "a.odt", To: ToPDF, Results: Results{Fields: officefile.FieldsUpdate}})
+	if got := words(t, updated); strings.Contains(got, "stored1") || strings.Contains(got, "stored2") {
+		t.Errorf("updated: %s", got)
+	}
+}
+
+// TestStoredResultsOfSlides has dates of presentations.
+func TestStoredResultsOfSlides(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	slide := func(text string) string {
+		return `<office:body><office:presentation><draw:page draw:name="one"><draw:frame svg:x="1cm" svg:y="1cm" svg:width="20cm" svg:height="2cm"><draw:text-box><text:p>` + text +
+			`</text:p></draw:text-box></draw:frame></draw:page></office:presentation></office:body>`
+	}
+	source := opened(t, "presentation", slide(`day <text:date text:date-value="2020-01-01">1 January 2020</text:date> page <text:page-number>9</text:page-number>`))
+	written := startRaw(t, "").make(t, opened(t, "presentation", slide(`day DAY page <text:page-number>9</text:page-number>`)), "a.odp", rawJob{Store: map[string]any{"FilterName": "Impress MS PowerPoint 2007 XML"}})
+	slides := replacePart(t, written, "ppt/slides/slide1.xml", "day DAY page ",
+		`day </a:t></a:r><a:fld id="{5B0B2A7B-6E1B-4E1A-8B8D-0123456789AB}" type="datetime1"><a:rPr lang="en-GB"/><a:pPr><a:buNone/></a:pPr><a:t>1 January 2020</a:t></a:fld><a:r><a:t> page `)
+	for name, content := range map[string][]byte{"a.odp": source, "a.pptx": slides} {
+		for update, stored := range map[officefile.FieldUpdate]bool{"": true, officefile.FieldsUpdate: false} {
+			made, _ := convertWith(t, content, Conversion{Name: name, To: ToPDF, Results: Results{Fields: update}})
+			if got := words(t, made); (got == "day 1 January 2020 page 1") != stored {
+				t.Errorf("%s, fields %q: got %q", name, update, got)
+			}
+		}
+	}
+}

@@ -2,13 +2,16 @@ package officefile
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 )
 
 // openFields are the fields of OpenDocument texts whose stored results are shown.
 var openFields = []string{
-	"author-initials", "author-name", "character-count", "conditional-text", "creation-date", "creation-time", "creator", "database-display",
+	"author-initials", "author-name", "bibliography-mark", "character-count", "conditional-text", "creation-date", "creation-time", "creator", "database-display",
 	"database-name", "database-row-number", "date", "dde-connection", "description", "editing-cycles", "editing-duration", "expression", "file-name",
 	"image-count", "initial-creator", "keywords", "modification-date", "modification-time", "object-count", "paragraph-count", "print-date",
 	"print-time", "printed-by", "sender-city", "sender-company", "sender-country", "sender-email", "sender-fax", "sender-firstname",
@@ -17,12 +20,21 @@ var openFields = []string{
 	"user-field-get", "user-field-input", "variable-get", "variable-input", "variable-set", "word-count",
 }
 
-// openReferences are the fields that refer to another place. LibreOffice determines their results, unless the place is
-// missing.
-var openReferences = []string{"bookmark-ref", "note-ref", "reference-ref", "sequence-ref"}
+// openReferences are the fields that refer to another place, by the elements that mark such places.
+var openReferences = map[string]string{
+	"bookmark": "bookmark-ref", "bookmark-start": "bookmark-ref", "note": "note-ref", "reference-mark": "reference-ref",
+	"reference-mark-start": "reference-ref", "sequence": "sequence-ref",
+}
 
-// KeepODT writes an OpenDocument text as LibreOffice is to read it: fields with stored results become text. It writes
-// no file if there is nothing to change.
+// odfStyles is the part with the styles of an OpenDocument file, and its headers and footers.
+const odfStyles = "styles.xml"
+
+// referenceStyle is the style of links that were references. It changes nothing, so that they look like the text around
+// them.
+const referenceStyle = "RelayReference"
+
+// KeepODT writes an OpenDocument text or presentation as LibreOffice is to read it: fields with stored results become
+// text, and references links. It writes no file if there is nothing to change.
 func KeepODT(from, to string) (written bool, err error) {
 	a, err := openArchive(from)
 	if err != nil {
@@ -30,19 +42,32 @@ func KeepODT(from, to string) (written bool, err error) {
 	}
 	defer a.Close()
 
+	styles, err := a.read(odfStyles)
+	if err != nil {
+		styles = nil // It may have none.
+	}
+	place, linkable, err := stylesPlace(styles)
+	if err != nil {
+		return false, err
+	}
+
 	changes := map[string]change{}
-	for _, name := range []string{odfContent, "styles.xml"} {
+	linked := false
+	for _, name := range []string{odfContent, odfStyles} {
 		content, err := a.read(name)
 		if err != nil {
-			continue // It may have no styles.
+			continue
 		}
-		edits, err := openEdits(content)
-		if err != nil {
+		r := openReader{places: map[openPlace]int{}, paged: map[openPlace]bool{}, edits: map[int]edit{}, linkable: linkable}
+		if err := errors.Join(eachToken(content, r.find), eachToken(content, r.visit)); err != nil {
 			return false, err
 		}
-		if len(edits) > 0 {
+		if linked = linked || r.linked; linked && name == odfStyles {
+			r.edits[place.from] = place
+		}
+		if len(r.edits) > 0 {
 			changes[name] = func(_ io.Reader, out io.Writer) error {
-				_, err := out.Write(apply(content, edits))
+				_, err := out.Write(apply(content, r.edits))
 				return err
 			}
 		}
@@ -53,55 +78,132 @@ func KeepODT(from, to string) (written bool, err error) {
 	return true, a.rewrite(to, changes)
 }
 
-// openEdits returns the edits that make text of the fields of a part.
-func openEdits(content []byte) (map[int]edit, error) {
-	places := map[string]bool{}
-	err := eachToken(content, func(_ int, t token) {
-		if !t.tag() || t.closes() {
+// stylesPlace returns the edit of the styles that adds referenceStyle. False means that they have no place for it.
+func stylesPlace(styles []byte) (place edit, found bool, err error) {
+	const style = `<style:style xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" style:name="` + referenceStyle + `" style:family="text"/>`
+	err = eachToken(styles, func(at int, t token) {
+		if found || !t.starts("styles") {
 			return
 		}
-		switch string(t.name()) {
-		case "bookmark", "bookmark-start", "reference-mark", "reference-mark-start":
-			places[t.attribute("name")] = true
-		case "note":
-			places[t.attribute("id")] = true
-		case "sequence":
-			places[t.attribute("ref-name")] = true
+		found = true
+		end := at + len(t)
+		place = edit{from: end, to: end, text: style}
+		if t.empty() {
+			place = edit{from: at, to: end, text: string(t[:len(t)-2]) + ">" + style + closing(t)}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-
-	edits := map[int]edit{}
-	var start, end *edit // of the tags of the current field
-	filled := false
-	err = eachToken(content, func(at int, t token) {
-		place := edit{from: at, to: at + len(t)}
-		switch {
-		case !t.tag():
-			filled = filled || len(bytes.TrimSpace(t)) > 0
-		case !bytes.HasPrefix(bytes.TrimLeft(t, "</"), []byte("text:")) || t.empty():
-		case t.closes() && start != nil && filled && isOpenField(t, nil):
-			end = &place
-			edits[start.from], edits[end.from] = *start, *end
-			start = nil
-		case t.closes():
-		case isOpenField(t, places):
-			start, filled = &place, false
-		case slices.Contains(openReferences, string(t.name())):
-			start = nil
-		}
-	})
-	return edits, err
+	return place, found, err
 }
 
-// isOpenField reports whether a tag is of a field whose stored result is shown. places are the targets of references;
-// nil means that it is an end tag.
-func isOpenField(t token, places map[string]bool) bool {
-	name := string(t.name())
-	if slices.Contains(openReferences, name) {
-		return places == nil || !places[t.attribute("ref-name")]
+// openPlace is a place that fields refer to: the name of such fields, and that of the place.
+type openPlace struct{ reference, name string }
+
+// openReader collects the edits that make text of the fields of a part.
+type openReader struct {
+	// places are the positions of the places, and paged those whose page a field shows.
+	places map[openPlace]int
+	paged  map[openPlace]bool
+	edits  map[int]edit
+	// start is the start tag of the current field, as it will be, end what its end tag will be, and filled means that it
+	// has a text.
+	start  *edit
+	end    string
+	filled bool
+	// links is the number of links around the current position. linkable means that references can become links, and
+	// linked that one did.
+	links            int
+	linkable, linked bool
+}
+
+// find notes the places.
+func (r *openReader) find(at int, t token) {
+	if !t.tag() || t.closes() {
+		return
 	}
-	return slices.Contains(openFields, name) && (places == nil || t.attribute("display") != "none")
+	name := string(t.name())
+	switch reference := openReferences[name]; {
+	case reference == "":
+		if place := (openPlace{name, t.attribute("ref-name")}); t.attribute("reference-format") == "page" {
+			r.paged[place] = true
+		}
+	case name == "note":
+		r.places[openPlace{reference, t.attribute("id")}] = at
+	case name == "sequence":
+		r.places[openPlace{reference, t.attribute("ref-name")}] = at
+	default:
+		r.places[openPlace{reference, t.attribute("name")}] = at
+	}
+}
+
+// visit reads a token.
+func (r *openReader) visit(at int, t token) {
+	switch {
+	case !t.tag():
+		r.filled = r.filled || len(bytes.TrimSpace(t)) > 0
+	case !bytes.HasPrefix(bytes.TrimLeft(t, "</"), []byte("text:")) || t.empty():
+	case string(t.name()) == "a" && t.closes():
+		r.links--
+	case string(t.name()) == "a":
+		r.links++
+	case !t.closes():
+		r.open(edit{from: at, to: at + len(t)}, t)
+	case r.start != nil && r.filled && isOpenField(t):
+		r.change(*r.start)
+		r.change(edit{from: at, to: at + len(t), text: r.end})
+		r.start = nil
+	}
+}
+
+// change adds an edit. The place that it changes may have got a bookmark.
+func (r *openReader) change(e edit) {
+	e.text = r.edits[e.from].text + e.text
+	r.edits[e.from] = e
+}
+
+// isOpenField reports whether a tag is of a field whose stored result may be shown.
+func isOpenField(t token) bool {
+	name := string(t.name())
+	return name == "sequence" || slices.Contains(openFields, name) || slices.Contains(slices.Collect(maps.Values(openReferences)), name)
+}
+
+// open reads the start tag of a field.
+func (r *openReader) open(place edit, t token) {
+	if !isOpenField(t) {
+		return
+	}
+	r.start, r.end, r.filled = nil, "", false
+	name := string(t.name())
+	target := openPlace{name, t.attribute("ref-name")}
+	position, exists := r.places[target]
+	switch {
+	case slices.Contains(openFields, name):
+		if t.attribute("display") == "none" {
+			return
+		}
+	case name == "sequence":
+		if r.paged[openPlace{"sequence-ref", target.name}] {
+			return
+		}
+	case exists && t.attribute("reference-format") == "page":
+		return // It depends on the pages.
+	case exists && r.links == 0 && r.linkable:
+		place.text, r.end = r.link(target, position), "</text:a>"
+	}
+	r.start = &place
+}
+
+// link returns the start tag of a link to a place. Only bookmarks can be linked to: other places get one.
+func (r *openReader) link(target openPlace, position int) string {
+	name := target.name
+	if target.reference != "bookmark-ref" {
+		name = "relay-" + target.reference + "-" + target.name
+		mark := `<text:bookmark text:name="` + escape(name) + `"/>`
+		if e := r.edits[position]; !strings.Contains(e.text, mark) {
+			e.from, e.to, e.text = position, max(position, e.to), mark+e.text
+			r.edits[position] = e
+		}
+	}
+	r.linked = true
+	return `<text:a xmlns:xlink="http://www.w3.org/1999/xlink" xlink:type="simple" text:style-name="` + referenceStyle +
+		`" text:visited-style-name="` + referenceStyle + `" xlink:href="#` + escape(name) + `">`
 }
