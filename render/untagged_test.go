@@ -17,6 +17,8 @@ func TestUntaggedTextIsNamed(t *testing.T) {
 	const suffix = ` The file cannot claim ua-1, a-2a.`
 	const generated = `: Screen readers cannot read text that CSS generates. Write the text in the HTML, or mark decoration with content: "…" / "".` + suffix
 	const frame = `: Screen readers cannot read the content of a frame. Put the content into the document itself.` + suffix
+	const canvas = `Screen readers cannot read a canvas. Describe it in aria-label, or mark decoration with aria-hidden="true".` + suffix
+	const draw = `<script>document.querySelector('canvas').getContext('2d').fillText('Lost', 9, 20)</script>`
 	for body, want := range map[string][]string{
 		`<p class=c>x<p class=d>y<p class=a aria-hidden=true data-x=Hidden>z<ol><li>one</ol><q>quote</q>`: nil,
 		`<p class=a data-x=Amount>x`:                     {`page 1, p.a::after "Amount"` + generated},
@@ -31,6 +33,16 @@ func TestUntaggedTextIsNamed(t *testing.T) {
 		`<div style="-webkit-text-stroke:1px red">Twice</div>`: {
 			`div "Twice": The browser writes the text twice because of its outline. Remove -webkit-text-stroke in @media print.` + suffix,
 		},
+		`<canvas class=c></canvas>` + draw: {`canvas.c: ` + canvas},
+		`<canvas id=c></canvas>` + draw: { // Chromium has a figure for it.
+			`page 1, Figure 1: An image has no alternative text. Set alt (aria-label for SVG), or alt="" for decoration. The file cannot claim ua-1.`, `canvas#c: ` + canvas,
+		},
+		`<canvas id=c>fallback</canvas>` + draw:                 {`canvas#c: ` + canvas},
+		`<canvas aria-label="A chart"></canvas>` + draw:         nil,
+		`<canvas aria-hidden=true></canvas>` + draw:             nil,
+		`<canvas role=presentation></canvas>` + draw:            nil,
+		`<canvas hidden></canvas>` + draw:                       nil,
+		`<canvas></canvas><script>1</script><p>x`:               nil,
 		`<iframe srcdoc=""></iframe><p>x`:                       nil,
 		`<iframe hidden srcdoc="<p>In the frame</p>"></iframe>`: nil,
 	} {

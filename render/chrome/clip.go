@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-
-	"github.com/go-rod/rod/lib/proto"
 )
 
 // clipScript returns the content that is cut off: by the edges of the page in print, and by elements with a fixed size.
@@ -15,7 +13,7 @@ import (
 //
 // Pages whose style sheets set a size are that wide: the script returns the size of their content, and checks the edges
 // only if it is the size of the window.
-const clipScript = `({limit, margins, scale, within, frame}) => {
+const clipScript = `({limit, margins, scale, within, frame, image}) => {
   const out = {width: 0, height: 0, right: null, left: null, shift: null, turned: false, cut: []};
   if (!document.body) return out;
   const name = e => e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''));
@@ -126,7 +124,7 @@ const clipScript = `({limit, margins, scale, within, frame}) => {
     }
   };
   for (const s of [...document.styleSheets, ...document.adoptedStyleSheets]) try { if (!s.disabled && matchMedia(s.media.mediaText || 'all').matches) collect(s.cssRules); } catch {}
-  const sized = pages.filter(r => r.style.size);
+  const sized = image ? [] : pages.filter(r => r.style.size);
   let width = innerWidth, height = innerHeight;
   if (sized.length) {
     const units = {px: 1, pt: 4 / 3, pc: 16, in: 96, cm: 96 / 2.54, mm: 96 / 25.4, q: 96 / 101.6};
@@ -238,6 +236,7 @@ type clipArgs struct {
 	Scale   float64    `json:"scale"`
 	Within  string     `json:"within"` // a selector; empty checks the whole document
 	Frame   bool       `json:"frame"`  // the document is that of a frame
+	Image   bool       `json:"image"`  // the document has no pages
 }
 
 // clipped warns of content that is cut off. In print, right-to-left content that is wider than the page is moved and
@@ -367,66 +366,18 @@ func (o PDF) fitted(p *page) PDF {
 	return o
 }
 
-// maxFrames is the maximum number of frames that are checked.
-const maxFrames = 50
-
 // clippedFrames warns of frames that are smaller than their documents.
 func (r *running) clippedFrames(ctx context.Context, p *page) error {
-	var tree proto.PageGetFrameTreeResult
-	if err := p.call(ctx, proto.PageGetFrameTree{}, &tree); err != nil {
-		return ignoreStale(ctx, err)
-	}
-	frames := descendants(tree.FrameTree)
-	for _, id := range frames[:min(len(frames), maxFrames)] {
-		var seen clipped
-		if err := p.evalIn(ctx, id, clipScript, clipArgs{Scale: 1, Frame: true}, &seen); err != nil {
-			if err := ignoreStale(ctx, err); err != nil {
-				return err
-			}
-			continue
-		}
-		if len(seen.Cut) == 0 {
-			continue
-		}
-		name := p.frameName(ctx, id)
+	return eachFrame(ctx, p, clipScript, clipArgs{Scale: 1, Frame: true}, func(name func() string, seen clipped) {
 		for i := range seen.Cut {
 			if seen.Cut[i].Kind == "frame" {
-				seen.Cut[i].Name = name
+				seen.Cut[i].Name = name()
 			} else {
-				seen.Cut[i].Name += " in " + name
+				seen.Cut[i].Name += " in " + name()
 			}
 		}
 		r.warnClipped(p, clipped{Cut: seen.Cut})
-	}
-	return nil
-}
-
-// descendants returns the frames below a frame.
-func descendants(tree *proto.PageFrameTree) (ids []proto.PageFrameID) {
-	for _, child := range tree.ChildFrames {
-		ids = append(append(ids, child.Frame.ID), descendants(child)...)
-	}
-	return ids
-}
-
-// frameName returns the name of the element that shows a frame.
-func (p *page) frameName(ctx context.Context, id proto.PageFrameID) string {
-	const fallback = "iframe"
-	var owner proto.DOMGetFrameOwnerResult
-	if err := p.call(ctx, proto.DOMGetFrameOwner{FrameID: id}, &owner); err != nil {
-		return fallback
-	}
-	var about proto.DOMDescribeNodeResult
-	if err := p.call(ctx, proto.DOMDescribeNode{BackendNodeID: owner.BackendNodeID}, &about); err != nil || about.Node == nil {
-		return fallback
-	}
-	name := about.Node.LocalName
-	for i := 0; i+1 < len(about.Node.Attributes); i += 2 {
-		if about.Node.Attributes[i] == "id" {
-			name += "#" + about.Node.Attributes[i+1]
-		}
-	}
-	return name
+	})
 }
 
 // mayClip reports whether the text of a document without network may cut off content by other means than its width, or

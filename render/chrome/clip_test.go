@@ -254,11 +254,28 @@ func TestImagesOfPartsAreWarnedOf(t *testing.T) {
 			warned(t, img.Warnings, ContentClipped, c.want)
 		}
 	}
-	img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: `<!doctype html><html dir=rtl><body style="margin:0"><div style="width:1500px;height:50px;background:linear-gradient(90deg,#f00 50%,#00f 50%)">`}, Screenshot{FullPage: true})
-	if err != nil {
-		t.Fatal(err)
+	for name, html := range map[string]string{
+		"right-to-left":        `<html dir=rtl><body style="margin:0">%s`,
+		"a right-to-left part": `<body style="margin:0"><div dir=rtl>%s</div>`,
+		"a part by CSS":        `<style>div{direction:rtl}</style><body style="margin:0"><div>%s</div>`,
+		"in a sized document":  `<style>@page{size:a4}</style><body style="margin:0"><div dir=rtl>%s</div>`,
+	} {
+		html = "<!doctype html>" + fmt.Sprintf(html, `<div style="width:1500px;height:50px;background:linear-gradient(90deg,#f00 50%,#00f 50%)">text</div>`)
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: html}, Screenshot{FullPage: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pic := pixels(t, img); pic.Bounds().Dx() != 1500 || colorAt(pic, 3, 40) != "ff0000ff" || colorAt(pic, 1496, 40) != "0000ffff" {
+			t.Errorf("a wide page, %s: %v, %s to %s", name, pic.Bounds(), colorAt(pic, 3, 40), colorAt(pic, 1496, 40))
+		}
 	}
-	if pic := pixels(t, img); pic.Bounds().Dx() != 1500 || colorAt(pic, 3, 3) != "ff0000ff" || colorAt(pic, 1496, 3) != "0000ffff" {
-		t.Errorf("a wide right-to-left page: %v, %s to %s", pic.Bounds(), colorAt(pic, 3, 3), colorAt(pic, 1496, 3))
+	for _, html := range []string{`<div dir=rtl><div style="position:absolute;left:-300px;width:100px">slides in</div></div>`, `<p>text<div dir=rtl>text</div>`, `<p style="margin-left:-50px">text`} {
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: html}, Screenshot{FullPage: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pic := pixels(t, img); pic.Bounds().Dx() != 800 {
+			t.Errorf("%s: %v", html, pic.Bounds())
+		}
 	}
 }

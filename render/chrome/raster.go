@@ -66,6 +66,9 @@ const rasterScript = `most => {
       shade(c, [x, y, blur, color]);
     }
   };
+  let owner;
+  try { owner = frameElement; } catch {}
+  if (!innerWidth || !innerHeight || owner && !shown(owner)) return found;
   for (const e of every(document)) {
     const s = getComputedStyle(e);
     if (s.filter !== 'none' && !e.matches('img, canvas, video') && shown(e) && holds(e)) {
@@ -114,10 +117,22 @@ func mayRasterize(html string) bool {
 	return false
 }
 
+// mayFrame reports whether the text of a document without network may have frames, whose content it may hide: data: URLs
+// are encoded.
+func mayFrame(html string) bool {
+	for _, word := range [...]string{"<iframe", "<frame", "<object", "<embed"} {
+		if containsFold(html, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // rasterized prints text as text where it can, and warns of text that is printed as an image. It returns what keeps the
 // document from being read as it looks.
 func (p *page) rasterized(ctx context.Context, job Job) (lost []Untagged, err error) {
-	if p.lane != Once && !mayRasterize(job.HTML) {
+	framed := p.lane == Once || p.lane == Realm && mayFrame(job.HTML)
+	if !framed && !mayRasterize(job.HTML) {
 		return nil, nil
 	}
 	if err := p.emulatePrint(ctx); err != nil {
@@ -127,8 +142,19 @@ func (p *page) rasterized(ctx context.Context, job Job) (lost []Untagged, err er
 	if err := p.eval(ctx, rasterScript, maxUntagged, &found); err != nil {
 		return nil, ignoreStale(ctx, err)
 	}
+	if framed {
+		err = eachFrame(ctx, p, rasterScript, maxUntagged, func(name func() string, seen []rasterized) {
+			for _, f := range seen {
+				f.Element += " in " + name()
+				found = append(found, f)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 
-	for _, f := range found {
+	for _, f := range found[:min(len(found), maxUntagged)] {
 		problem := "The browser turns the text into an image because of " + f.Cause + "."
 		if f.Twice {
 			problem = "The browser writes the text twice because of " + f.Cause + "."

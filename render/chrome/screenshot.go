@@ -193,13 +193,22 @@ const leftScript = `() => {
 }`
 
 // toRight moves a document that extends beyond the left edge of the window to the right: Chromium captures nothing
-// there. It returns by how much.
+// there. Other documents than right-to-left ones may have right-to-left parts that do. It returns by how much.
 func (p *page) toRight(ctx context.Context) (beyond float64, err error) {
-	if err := p.eval(ctx, leftScript, nil, &beyond); err != nil || beyond == 0 {
+	if err := p.eval(ctx, leftScript, nil, &beyond); err != nil {
 		return 0, ignoreStale(ctx, err)
 	}
-	err = p.eval(ctx, shiftScript, shiftArgs{By: beyond, Turned: true, Fixed: true}, nil)
-	return beyond, ignoreStale(ctx, err)
+	args := shiftArgs{By: beyond, Turned: true, Fixed: true}
+	if beyond == 0 {
+		const everything = 1e6 // CSS pixels: nothing is cut off at the right
+		var seen clipped
+		if err := p.eval(ctx, clipScript, clipArgs{Limit: everything, Scale: 1, Image: true}, &seen); err != nil || seen.Shift == nil {
+			return 0, ignoreStale(ctx, err)
+		}
+		args.By, args.Turned = -float64(seen.Shift.At), false
+	}
+	err = p.eval(ctx, shiftScript, args, nil)
+	return args.By, ignoreStale(ctx, err)
 }
 
 // warnOutside warns of a part of a clip that is not on the page: it is empty, or left out of the image.

@@ -18,6 +18,15 @@ const untaggedScript = `(most) => {
   const found = [];
   const name = e => e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''));
   const add = (e, part, text, frame) => found.push({element: name(e) + part, text: text.trim().replace(/\s+/g, ' ').slice(0, 200), frame});
+  const named = e => ['aria-label', 'aria-labelledby', 'title'].some(name => e.getAttribute(name)?.trim());
+  const drawn = e => {
+    try {
+      const c = e.getContext('2d');
+      return e.width > 0 && e.height > 0 && (!c || e.width * e.height > 1e7 || c.getImageData(0, 0, e.width, e.height).data.some(v => v));
+    } catch {
+      return true;
+    }
+  };
   const silent = e => e.closest('[aria-hidden=true]') || !e.checkVisibility({visibilityProperty: true});
   const generates = rules => [...rules].some(r => /:(before|after)\b/i.test(r.selectorText) && r.style.content || r.cssRules && generates(r.cssRules));
   const look = root => {
@@ -36,6 +45,9 @@ const untaggedScript = `(most) => {
       if (e.localName === 'img' && e.complete && !e.naturalWidth && e.alt.trim() && e.getClientRects().length && !silent(e)) {
         add(e, '', e.alt, false);
         Object.assign(found.at(-1), {problem: 'Screen readers cannot read the alternative text of an image that the browser cannot show.', remedy: 'Correct the source of the image.'});
+      }
+      if (e.localName === 'canvas' && !named(e) && !/^(none|presentation)$/.test(e.role) && e.getClientRects().length && !silent(e) && drawn(e)) {
+        found.push({element: name(e), problem: 'Screen readers cannot read a canvas.', remedy: 'Describe it in aria-label, or mark decoration with aria-hidden="true".'});
       }
       for (const part of generated ? ['::before', '::after'] : []) {
         let content = getComputedStyle(e, part).content;
