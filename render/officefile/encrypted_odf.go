@@ -92,10 +92,7 @@ func decryptODF(path, password string) (opened bool, err error) {
 		if entry.Path == odfPackage {
 			return true, os.WriteFile(path, content, 0o600)
 		}
-		changes[partName(entry.Path)] = func(_ io.Reader, out io.Writer) error {
-			_, err := out.Write(content)
-			return err
-		}
+		changes[partName(entry.Path)] = replaceBy(content)
 	}
 	if len(changes) == 0 {
 		return false, nil

@@ -134,10 +134,7 @@ func KeepDOCX(from, to string) (written bool, err error) {
 			return false, err
 		}
 		if len(r.edits) > 0 {
-			changes[name] = func(_ io.Reader, out io.Writer) error {
-				_, err := out.Write(apply(content, r.edits))
-				return err
-			}
+			changes[name] = replaceBy(apply(content, r.edits))
 		}
 	}
 	if len(changes) == 0 {

@@ -3,7 +3,6 @@ package officefile
 import (
 	"bytes"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -66,10 +65,7 @@ func KeepODT(from, to string) (written bool, err error) {
 			r.edits[place.from] = place
 		}
 		if len(r.edits) > 0 {
-			changes[name] = func(_ io.Reader, out io.Writer) error {
-				_, err := out.Write(apply(content, r.edits))
-				return err
-			}
+			changes[name] = replaceBy(apply(content, r.edits))
 		}
 	}
 	if len(changes) == 0 {

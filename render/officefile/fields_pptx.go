@@ -1,7 +1,6 @@
 package officefile
 
 import (
-	"io"
 	"path"
 	"strings"
 )
@@ -29,10 +28,7 @@ func KeepPPTX(from, to string) (written bool, err error) {
 			return false, err
 		}
 		if len(edits) > 0 {
-			changes[name] = func(_ io.Reader, out io.Writer) error {
-				_, err := out.Write(apply(content, edits))
-				return err
-			}
+			changes[name] = replaceBy(apply(content, edits))
 		}
 	}
 	if len(changes) == 0 {
