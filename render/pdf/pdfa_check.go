@@ -420,16 +420,6 @@ func (c *archiveCheck) plain(stream pdffile.Stream) ([]byte, error) {
 	return nil, pdffile.ErrUnread
 }
 
-// contentOperators holds the content operators that PDF defines.
-var contentOperators = func() map[string]bool {
-	known := map[string]bool{}
-	for _, name := range strings.Fields(`b B b* B* BDC BI BMC BT BX c cm CS cs d d0 d1 Do DP EI EMC ET EX f F f* G g gs h i ID j J K k l m M MP n q Q re RG rg ri s S SC sc SCN scn sh
-		T* Tc Td TD Tf Tj TJ TL Tm Tr Ts Tw Tz v w W W* y ' "`) {
-		known[name] = true
-	}
-	return known
-}()
-
 // operators looks at the operators of content.
 func (c *archiveCheck) operators(text []byte) {
 	last := "" // name before an operator
@@ -449,8 +439,10 @@ func (c *archiveCheck) operators(text []byte) {
 			c.unless(slices.Contains([]string{"/RelativeColorimetric", "/AbsoluteColorimetric", "/Perceptual", "/Saturation"}, last), "has a rendering intent that is not known")
 		case word == "BI":
 			at = c.inline(text, at)
+		case word == "ID" || word == "EI": // of an image that did not begin
 		default:
-			c.unless(contentOperators[word], "has an operator on its pages that is not known: %.20q", word)
+			_, defined := operators[word]
+			c.unless(defined, "has an operator on its pages that is not known: %.20q", word)
 		}
 	}
 }

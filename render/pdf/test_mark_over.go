@@ -127,14 +127,22 @@ func (m *marker) joined(streams []any) (content []byte, ok bool) {
 	return bytes.TrimSuffix(content, []byte("\n")), true
 }
 
-// knownOn returns whether an operator of a page's content uses a name that the page's resources have.
+// knownOn returns whether an operator is one of a page's content, and uses a name that the page's resources have. Images
+// in content and compatibility sections are none: readers may skip what is in them.
 func (m *marker) knownOn(page pdffile.Dict) func(operator, name string) bool {
 	resources, _ := m.inherited(page, "/Resources").(pdffile.Dict)
 	names := map[string]pdffile.Dict{}
-	for operator, kind := range map[string]string{"Do": "/XObject", "gs": "/ExtGState", "Tf": "/Font", "sh": "/Shading"} {
-		names[operator] = m.Entry(resources[kind])
+	for _, operator := range []string{"Do", "gs", "Tf", "sh"} {
+		names[operator] = m.Entry(resources[categories[operator]])
 	}
 	return func(operator, name string) bool {
+		switch operator {
+		case "BX", "EX", "d0", "d1":
+			return false
+		}
+		if _, defined := operators[operator]; !defined {
+			return false
+		}
 		known, uses := names[operator]
 		return !uses || known[name] != nil
 	}

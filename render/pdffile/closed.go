@@ -3,7 +3,7 @@ package pdffile
 // Closed reports whether readers end content where it ends, in the state in which it began: no string, text, path, marked
 // content or saved state is open, and none was closed that the content had not opened. Readers disagree on the end of
 // images in content, and stop after some number of unknown operators and names: content with these is not closed. Known
-// reports whether the name that an operator uses is in the resources.
+// reports whether readers know an operator and the name that it uses.
 func Closed(content []byte, known func(operator, name string) bool) bool {
 	p := &parser{data: content}
 	var open opened
@@ -19,7 +19,7 @@ func Closed(content []byte, known func(operator, name string) bool) bool {
 			continue
 		}
 		operator := p.regular()
-		if !operators[operator] || !open.next(operator) || !known(operator, name) {
+		if !known(operator, name) || !open.next(operator) {
 			return false
 		}
 		operands = 0
@@ -55,16 +55,4 @@ func (o *opened) next(operator string) bool {
 		o.path = false
 	}
 	return o.states >= 0 && o.texts >= 0 && o.marks >= 0
-}
-
-// operators are those of a page's content, except for images in it and compatibility sections, whose content readers
-// may skip.
-var operators = map[string]bool{ //nolint:gochecknoglobals // never changed
-	"q": true, "Q": true, "cm": true, "w": true, "J": true, "j": true, "M": true, "d": true, "ri": true, "i": true, "gs": true,
-	"m": true, "l": true, "c": true, "v": true, "y": true, "h": true, "re": true, "W": true, "W*": true,
-	"S": true, "s": true, "f": true, "F": true, "f*": true, "B": true, "B*": true, "b": true, "b*": true, "n": true,
-	"BT": true, "ET": true, "Tc": true, "Tw": true, "Tz": true, "TL": true, "Tf": true, "Tr": true, "Ts": true,
-	"Td": true, "TD": true, "Tm": true, "T*": true, "Tj": true, "TJ": true, "'": true, `"`: true,
-	"CS": true, "cs": true, "SC": true, "SCN": true, "sc": true, "scn": true, "G": true, "g": true, "RG": true, "rg": true, "K": true, "k": true,
-	"sh": true, "Do": true, "MP": true, "DP": true, "BMC": true, "BDC": true, "EMC": true,
 }
