@@ -495,7 +495,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 			// The database failed, and may have written the hold all the same.
 			return moneyError(err) == nil && !store.Unavailable(err), err
 		}
-		if err := (c).replayClaim(ctx, claimed.Claim); err != nil {
+		if err := c.replayClaim(ctx, claimed.Claim); err != nil {
 			return false, err
 		}
 		if err := wait.next(ctx); err != nil {

@@ -116,8 +116,8 @@ func (d *document) prepared() string {
 	return filepath.Join(d.work.Path(inputDir), filepath.Base(d.source))
 }
 
-// keepFields replaces the fields of a text or a presentation by the results that the document has stored. A document that cannot be read
-// stays as it is.
+// keepFields replaces the fields of a text or a presentation by the results that the document has stored. A document that
+// cannot be read stays as it is.
 func (d *document) keepFields() {
 	keep := map[Source]func(from, to string) (bool, error){
 		{KindDocument, FormatOOXML}: officefile.KeepDOCX, {KindDocument, FormatODF}: officefile.KeepODT,

@@ -18,8 +18,6 @@ import (
 )
 
 // The identifiers of RFC 5652, RFC 5035 and RFC 3161.
-//
-
 var (
 	oidData        = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 1}
 	oidSignedData  = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 7, 2}

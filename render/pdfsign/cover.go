@@ -30,13 +30,6 @@ func (a area) common(b area) area {
 	return area{max(a.left, b.left), max(a.top, b.top), min(a.right, b.right), min(a.bottom, b.bottom)}
 }
 
-// Flags of annotations that change where they are shown.
-const (
-	flagHidden   = 1 << 1
-	flagNoZoom   = 1 << 3
-	flagNoRotate = 1 << 4
-)
-
 // The parts of a page and of a field above which a box covers them.
 const (
 	coveredPage  = 0.25
@@ -51,7 +44,7 @@ const maxWordPages = 50
 func (v *verifier) covered(d *differ, s *examined) (found []string) {
 	flags, _ := d.new.Target(s.field.entries["/F"]).(float64)
 	pages, err := d.new.Pages(maxPages)
-	if !visible(d.new, s.field.entries) || int(flags)&flagHidden != 0 || err != nil {
+	if !visible(d.new, s.field.entries) || int(flags)&pdffile.FlagHidden != 0 || err != nil {
 		return nil
 	}
 
@@ -64,7 +57,7 @@ func (v *verifier) covered(d *differ, s *examined) (found []string) {
 		box = box.common(whole)
 		number := i + 1
 		switch part := box.size() / whole.size(); {
-		case int(flags)&flagNoZoom != 0, int(flags)&flagNoRotate != 0 && page.Entries["/Rotate"] != nil:
+		case int(flags)&pdffile.FlagNoZoom != 0, int(flags)&pdffile.FlagNoRotate != 0 && page.Entries["/Rotate"] != nil:
 			found = append(found, fmt.Sprintf("another part of page %d in each view", number))
 		case part > coveredPage:
 			found = append(found, fmt.Sprintf("%.0f %% of page %d", 100*part, number)) // percent

@@ -64,10 +64,10 @@ func TestCoveredContent(t *testing.T) {
 		}},
 		"a hidden box": {source: plain, box: Visible{Page: 1, Width: 300, Height: 400}, change: func(widget pdffile.Dict) { widget["/F"] = 130 }},
 		"a box of one size in all views": {source: plain, box: Visible{Page: 1, X: 150, Y: 200, Width: 120, Height: 50}, change: func(widget pdffile.Dict) {
-			widget["/F"] = 4 + flagNoZoom
+			widget["/F"] = 4 + pdffile.FlagNoZoom
 		}, want: "another part of page 1 in each view"},
 		"a box that does not turn": {source: turned("180"), box: Visible{Page: 1, X: 150, Y: 200, Width: 120, Height: 50}, change: func(widget pdffile.Dict) {
-			widget["/F"] = 4 + flagNoRotate
+			widget["/F"] = 4 + pdffile.FlagNoRotate
 		}, want: "another part of page 1 in each view"},
 		"a large field that was there":          {source: large, field: "large", want: "75 % of page 1"},
 		"the text in the box of an older field": {source: small, field: "small"},

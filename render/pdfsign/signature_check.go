@@ -166,7 +166,8 @@ func pssOf(a pkix.AlgorithmIdentifier) (hash, mask crypto.Hash, err error) {
 }
 
 // The package crypto/rsa refuses keys with an exponent above 31 bits, which some authorities issue, hashes without their
-// parameters, and masks with another hash than that of the content. These are verified here. Nothing in a verification is secret.
+// parameters, and masks with another hash than that of the content. These are verified here. Nothing in a verification
+// is secret.
 
 // largestExponent is that of crypto/rsa.
 const largestExponent = 1<<31 - 1

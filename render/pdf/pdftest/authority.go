@@ -43,7 +43,7 @@ type Identity struct {
 	Key         crypto.Signer
 }
 
-// all authorities share it
+// serials are shared by all authorities.
 var serials = struct {
 	sync.Mutex
 	next int64
