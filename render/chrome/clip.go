@@ -383,12 +383,8 @@ func (r *running) clippedFrames(ctx context.Context, p *page) error {
 // mayClip reports whether the text of a document without network may cut off content by other means than its width, or
 // has boxes beside each other, whose widths add up.
 func mayClip(html string) bool {
-	for _, word := range [...]string{"overflow", "contain:", "rtl", "flex", "grid", "column", "<textarea", "<select", "<input", "<iframe", "<frame", "<object", "<embed", "\\"} {
-		if containsFold(html, word) {
-			return true
-		}
-	}
-	return negative(html)
+	words := containsAny(html, "overflow", "contain:", "rtl", "flex", "grid", "column", "<textarea", "<select", "<input", "\\")
+	return words || mayFrame(html) || negative(html)
 }
 
 // negative reports whether a text may have a negative length of a style of more than one digit.

@@ -34,12 +34,7 @@ func largePrint(html string) bool { return len(html) > directHTML || drawsPixels
 // drawsPixels reports whether a document can make the browser compute an image, whose size
 // its text does not show. A backslash can hide any name in a style.
 func drawsPixels(html string) bool {
-	for _, name := range [...]string{"filter", "feturb", "shadow", "mask", "blend", "gradient", "pattern", "opacity", "image", "\\", "&#"} {
-		if containsFold(html, name) {
-			return true
-		}
-	}
-	return false
+	return containsAny(html, "filter", "feturb", "shadow", "mask", "blend", "gradient", "pattern", "opacity", "image", "\\", "&#")
 }
 
 // maxDirectPage is the highest page that is asked for without counting first.

@@ -109,24 +109,12 @@ type rasterized struct {
 
 // mayRasterize reports whether the text of a document without network may have text that is printed as an image.
 func mayRasterize(html string) bool {
-	for _, word := range [...]string{"filter", "perspective", "3d", "reflect", "<pattern", "text-stroke", "\\"} {
-		if containsFold(html, word) {
-			return true
-		}
-	}
-	return false
+	return containsAny(html, "filter", "perspective", "3d", "reflect", "<pattern", "text-stroke", "\\")
 }
 
 // mayFrame reports whether the text of a document without network may have frames, whose content it may hide: data: URLs
 // are encoded.
-func mayFrame(html string) bool {
-	for _, word := range [...]string{"<iframe", "<frame", "<object", "<embed"} {
-		if containsFold(html, word) {
-			return true
-		}
-	}
-	return false
-}
+func mayFrame(html string) bool { return containsAny(html, "<iframe", "<frame", "<object", "<embed") }
 
 // rasterized prints text as text where it can, and warns of text that is printed as an image. It returns what keeps the
 // document from being read as it looks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,6 +108,11 @@ func containsFold(s, sub string) bool {
 		}
 	}
 	return false
+}
+
+// containsAny reports whether a text has one of some words in lower case, without regard to ASCII case.
+func containsAny(s string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return containsFold(s, word) })
 }
 
 // selectorScript waits until a selector matches.

@@ -11,13 +11,13 @@ type Untagged struct {
 	Remedy  string `json:"remedy"`
 }
 
-// untaggedScript returns the frames that show something, the alternative texts of images that did not load, and the
-// texts with letters or digits that style sheets generate. Counters and texts with an alternative (content: "New" / "") are left out, and everything that is hidden
-// from screen readers.
+// untaggedScript returns the frames that show something, the alternative texts of images that did not load, drawn
+// canvases without a name, and the texts with letters or digits that style sheets generate. Counters and texts with an
+// alternative (content: "New" / "") are left out, and everything that is hidden from screen readers.
 const untaggedScript = `(most) => {
   const found = [];
   const name = e => e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''));
-  const add = (e, part, text, frame) => found.push({element: name(e) + part, text: text.trim().replace(/\s+/g, ' ').slice(0, 200), frame});
+  const add = (e, part, text, about) => found.push({element: name(e) + part, text: text.trim().replace(/\s+/g, ' ').slice(0, 200), ...about});
   const named = e => ['aria-label', 'aria-labelledby', 'title'].some(name => e.getAttribute(name)?.trim());
   const drawn = e => {
     try {
@@ -40,14 +40,13 @@ const untaggedScript = `(most) => {
         try { content = e.contentDocument || e.getSVGDocument?.(); } catch {}
         const text = content && (content.body?.innerText ?? content.documentElement?.textContent ?? '');
         const shows = content ? text.trim() || content.querySelector('img, svg, canvas, video, :root:not(html)') : e.matches('iframe, frame');
-        if (shows && e.getClientRects().length && !silent(e)) add(e, '', text || '', true);
+        if (shows && e.getClientRects().length && !silent(e)) add(e, '', text || '', {frame: true});
       }
       if (e.localName === 'img' && e.complete && !e.naturalWidth && e.alt.trim() && e.getClientRects().length && !silent(e)) {
-        add(e, '', e.alt, false);
-        Object.assign(found.at(-1), {problem: 'Screen readers cannot read the alternative text of an image that the browser cannot show.', remedy: 'Correct the source of the image.'});
+        add(e, '', e.alt, {problem: 'Screen readers cannot read the alternative text of an image that the browser cannot show.', remedy: 'Correct the source of the image.'});
       }
       if (e.localName === 'canvas' && !named(e) && !/^(none|presentation)$/.test(e.role) && e.getClientRects().length && !silent(e) && drawn(e)) {
-        found.push({element: name(e), problem: 'Screen readers cannot read a canvas.', remedy: 'Describe it in aria-label, or mark decoration with aria-hidden="true".'});
+        add(e, '', '', {problem: 'Screen readers cannot read a canvas.', remedy: 'Describe it in aria-label, or mark decoration with aria-hidden="true".'});
       }
       for (const part of generated ? ['::before', '::after'] : []) {
         let content = getComputedStyle(e, part).content;
@@ -55,7 +54,7 @@ const untaggedScript = `(most) => {
         for (const name of e.style || []) if (name.startsWith('--relay-t')) content = content.replace(e.style.getPropertyValue(name).trim(), '');
         if (!/^(none|normal)$/.test(content) && !/[")] \/ "/.test(content)) {
           const text = [...content.replace(/[\w-]+\((?:"(?:[^"\\]|\\.)*"|[^()"])*\)/g, '').matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(m => m[1].replace(/\\(.)/g, '$1')).join('');
-          if (/[\p{L}\p{N}]/u.test(text) && !silent(e) && getComputedStyle(e, part).display !== 'none') add(e, part, text, false);
+          if (/[\p{L}\p{N}]/u.test(text) && !silent(e) && getComputedStyle(e, part).display !== 'none') add(e, part, text);
         }
       }
     }
@@ -69,12 +68,7 @@ const maxUntagged = 50
 
 // mayLoseText reports whether a document without network can have text that is not tagged.
 func mayLoseText(html string) bool {
-	for _, word := range [...]string{"content", "<img", "<iframe", "<frame", "<object", "<embed", "\\"} {
-		if containsFold(html, word) {
-			return true
-		}
-	}
-	return false
+	return mayFrame(html) || containsAny(html, "content", "<img", "\\")
 }
 
 // untagged returns the texts of the document that are not tagged, as it is printed.
@@ -82,11 +76,7 @@ func (p *page) untagged(ctx context.Context, job Job) (found []Untagged, err err
 	if p.lane == Inline && !mayLoseText(job.HTML) {
 		return nil, nil
 	}
-	printed := p.emulated
-	if printed.media == "" {
-		printed.media = "print"
-	}
-	if err := p.emulate(ctx, printed); err != nil {
+	if err := p.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
 	err = p.eval(ctx, untaggedScript, maxUntagged, &found)
