@@ -28,6 +28,7 @@ func TestImagesThatCannotBeShown(t *testing.T) {
 		`<img src="data:image/png;base64,AAAA">`:                                   true,
 		`<img src="data:image/png;base64,` + pixel[:40] + `">`:                     true,
 		`<img src="data:image/jpeg,text">`:                                         true,
+		`<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">`:                   true, // announces a frame that is not there
 		`<img src="data:image/svg+xml,<svg><text>x</text></svg>">`:                 true, // has no namespace
 		`<img src="data:image/webp;base64,` + pixel + `">`:                         false,
 		`<img src="data:image/png;base64,` + pixel + `">`:                          false,

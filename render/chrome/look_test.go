@@ -191,7 +191,7 @@ func TestLinksThatLeadNowhereAreWarnedOf(t *testing.T) {
 	p := startWithFaces(t)
 	const html = `<link rel=stylesheet href=css/site.css><style>/* url(comment.png) */ p { background: url( 'img/back ground.png' ) } @import "more.css";</style>
 		<p style="background: url(/inline.png)">text <a href="other.html">not loaded</a><img src="logo.png" srcset="small.png 1x, large.png 2x">
-		<script src="./app.js"></script><img src="//cdn.test/a.png"><img src="data:image/gif;base64,R0lGODlhAQABAAAAACw="><svg><use href="#own"/><use href="icons.svg#a"/></svg>`
+		<script src="./app.js"></script><img src="//cdn.test/a.png"><img src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"><svg><use href="#own"/><use href="icons.svg#a"/></svg>`
 	warnings, _ := printedWith(t, p, Job{HTML: html, Lane: Once})
 	for _, link := range []string{"css/site.css", "img/back ground.png", "more.css", "/inline.png", "logo.png", "small.png", "large.png", "./app.js", "//cdn.test/a.png", "icons.svg#a"} {
 		warned(t, warnings, ResourceFailed, link+" could not be loaded", "assets")
