@@ -96,10 +96,13 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 		return nil, errors.New("no office was started")
 	}
 	defer r.keepApart(w)
-	args.Source = decrypt(w, args)
+	source, sealed, err := decrypt(w, args)
+	if err != nil {
+		return nil, err
+	}
+	args.Source = source
 	linked := &linkedImages{}
 	if args.Source.Format == FormatOOXML && args.Source.Kind == KindDocument {
-		var err error
 		if linked, err = embedLinked(w, inputName, args.Linked); err != nil {
 			return nil, err
 		}
@@ -109,7 +112,7 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 	}
 
 	output := "output." + string(args.To)
-	d, err := r.prepare(w, args)
+	d, err := r.prepare(w, args, sealed)
 	if err != nil {
 		return nil, err
 	}

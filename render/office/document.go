@@ -26,7 +26,9 @@ type document struct {
 	source, input string
 	text          textImport
 	formulas      officefile.Formulas
-	fallbacks     []fallback
+	// unread means that stored results of the document could not be read.
+	unread    bool
+	fallbacks []fallback
 }
 
 // sourceDir and inputDir are the folders of a job with the two forms of a document. In both, the document has its own
@@ -36,12 +38,12 @@ const (
 	inputDir  = "prepared"
 )
 
-// prepare names the input, and rewrites it as LibreOffice is to read it.
-func (r *running) prepare(w *engine.Work, args convertArgs) (*document, error) {
+// prepare names the input, and rewrites it as LibreOffice is to read it. unread is that of document.
+func (r *running) prepare(w *engine.Work, args convertArgs, unread bool) (*document, error) {
 	name := documentName(args.Name, args.Source.Format)
 	// LibreOffice prints these characters of a file name in the form of URLs.
 	onDisk := strings.NewReplacer("%", "_", "#", "_").Replace(name)
-	d := &document{running: r, work: w, args: args, source: filepath.Join(w.Path(sourceDir), onDisk)}
+	d := &document{running: r, work: w, args: args, source: filepath.Join(w.Path(sourceDir), onDisk), unread: unread}
 	d.input = d.source
 	err := errors.Join(os.Mkdir(w.Path(sourceDir), 0o700), os.Mkdir(w.Path(inputDir), 0o700), os.Rename(w.Path(inputName), d.source))
 	if err != nil {
@@ -54,33 +56,35 @@ func (r *running) prepare(w *engine.Work, args convertArgs) (*document, error) {
 }
 
 // decrypt replaces an encrypted document by its content, whose stored results can be kept, and returns what the source is
-// then. Documents that it cannot decrypt stay as they are: LibreOffice opens them, or reports what is wrong.
-func decrypt(w *engine.Work, args convertArgs) Source {
-	if args.Source.Format != FormatCompound && args.Source.Format != FormatODF || args.Password == "" {
-		return args.Source
+// then. A document that it cannot decrypt stays as it is, and sealed is true: LibreOffice opens it, or reports what is
+// wrong.
+func decrypt(w *engine.Work, args convertArgs) (source Source, sealed bool, err error) {
+	source = args.Source
+	if source.Format != FormatCompound && (source.Format != FormatODF || args.Password == "") {
+		return source, false, nil
 	}
 	opened := false
-	err := guard.Try(func() (err error) {
+	err = guard.Try(func() (err error) {
 		opened, err = officefile.Decrypt(w.Path(inputName), args.Password)
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "decrypt:", err)
-	}
-	if !opened {
-		return args.Source
+		return source, true, nil
+	case !opened:
+		return source, false, nil
 	}
 
 	file, err := os.Open(w.Path(inputName))
 	if err != nil {
-		return args.Source
+		return source, false, err
 	}
 	defer file.Close() //nolint:errcheck // It was read only.
-	source, err := Sniff(file, args.Name)
-	if err != nil {
-		return args.Source
+	if source, err = Sniff(file, args.Name); err != nil {
+		return args.Source, true, nil // LibreOffice reports what is wrong.
 	}
-	return source
+	return source, false, nil
 }
 
 // keepResults replaces what LibreOffice would calculate by the results that the document has stored. A document that
@@ -104,6 +108,7 @@ func (d *document) keepResults(name string) {
 	})
 	if err != nil {
 		d.formulas = officefile.Formulas{}
+		d.unread = true
 		fmt.Fprintln(os.Stderr, "stored results:", err)
 	}
 	if d.formulas.Written {
@@ -135,6 +140,7 @@ func (d *document) keepFields() {
 	})
 	switch {
 	case err != nil:
+		d.unread = true
 		fmt.Fprintln(os.Stderr, "stored results of fields:", err)
 	case written:
 		d.input = d.prepared()
@@ -162,6 +168,7 @@ func (d *document) convert(ctx context.Context, input, output string) (made Made
 			return made, err
 		}
 	}
+	o.Unread = d.unread && d.args.Recalculate != officefile.RecalculateAlways && d.args.Fields != officefile.FieldsUpdate
 	o.Fallbacks = d.fallbacks
 	if d.args.To == ToPDF && slices.Contains(namesFonts, d.args.Source.Format) {
 		o.FontNames, o.AvailableFonts = true, d.running.availableFonts()
@@ -220,7 +227,7 @@ func (d *document) makeWorkbook(ctx context.Context, output string) (made Made, 
 	return made, officefile.FillXLSX(d.source, d.work.Path(values), to, which)
 }
 
-// warnings returns what became of the formulas of a spreadsheet.
+// warnings returns what became of formulas, fields and letters.
 func (a answer) warnings() (list []Warning) {
 	for _, c := range []struct {
 		cells cellList
@@ -233,6 +240,9 @@ func (a answer) warnings() (list []Warning) {
 		if c.cells.Count > 0 {
 			list = append(list, Warning{ValueRecalculated, c.text + ": " + c.cells.String()})
 		}
+	}
+	if a.Unread > 0 {
+		list = append(list, Warning{ValueRecalculated, fmt.Sprintf("the stored results of the document could not be read; formulas and fields that may show others: %d", a.Unread)})
 	}
 	if a.Unplaced {
 		list = append(list, Warning{FontMissing, "lines with letters of several scripts or emoji may lack some of these"})

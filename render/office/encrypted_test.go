@@ -11,15 +11,19 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
 	"golang.org/x/crypto/argon2"
 
+	"relaypdf/internal/slow"
+	"relaypdf/render/officefile"
 	"relaypdf/render/spool"
 )
 
@@ -152,6 +156,107 @@ func TestStoredResultsOfEncryptedDocuments(t *testing.T) {
 			if _, err := convert(t, pool, c.content, name, password, ToPDF); !errors.As(err, &failed) || failed.Reason != want {
 				t.Errorf("%s with password %q: got %v, want %s", name, password, err, want)
 			}
+		}
+	}
+}
+
+// TestStoredResultsOfProtectedWorkbooks has a workbook that Excel opens without asking for its password.
+func TestStoredResultsOfProtectedWorkbooks(t *testing.T) {
+	t.Parallel()
+	content := withPart(t, calculated(t, "", modern), part{"docProps/random.bin", noise(10_000)})
+	content, err := excelize.Encrypt(content, &excelize.Options{Password: "VelvetSweatshop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, password := range []string{"", "other"} {
+		made, about := convertWith(t, content, Conversion{Name: "a.xlsx", Password: password, To: ToPDF})
+		if got := words(t, made); got != modernText {
+			t.Errorf("got %s and %v, want %s", got, about.Warnings, modernText)
+		}
+	}
+}
+
+// TestStoredResultsOfDocumentsEncryptedByLibreOffice has LibreOffice encrypt documents as older programs do.
+func TestStoredResultsOfDocumentsEncryptedByLibreOffice(t *testing.T) {
+	slow.Test(t)
+	t.Parallel()
+	// This profile writes OpenDocument 1.1, and keeps results of formulas.
+	maker := startRaw(t, strings.Replace(string(settings), `</oor:items>`, `<item oor:path="/org.openoffice.Office.Common/Save/ODF"><prop oor:name="DefaultVersion" oor:op="fuse"><value>2</value></prop></item></oor:items>`, 1))
+	text := docx(t, labelled("file", wordField("FILENAME", "x"))+labelled("pages", wordField("NUMPAGES", "1")), "")
+	table := xlsx(t, `<row r="1"><c r="A1"><v>40</v></c>`+formula("B1", "n", "A1+2", "7")+formula("C1", "n", "ROUND(RAND()*1000000000,0)", "1")+`</row>`)
+	for name, c := range map[string]struct {
+		content                   []byte
+		source, filter, encrypted string
+	}{
+		"a.doc": {text, "stored.docx", "MS Word 97", ""},
+		"a.xls": {table, "a.xlsx", "MS Excel 97", ""},
+		"a.odt": {text, "stored.docx", "writer8", "Blowfish"},
+		"a.ods": {table, "a.xlsx", "calc8", "Blowfish"},
+	} {
+		const password = "pässwörd"
+		content := maker.make(t, c.content, c.source, rawJob{Store: map[string]any{"FilterName": c.filter, "Password": password}})
+		if c.encrypted != "" && !strings.Contains(partOf(t, content, "META-INF/manifest.xml"), c.encrypted) {
+			t.Fatalf("%s is not encrypted by %s", name, c.encrypted)
+		}
+
+		made, about := convertWith(t, content, Conversion{Name: name, Password: password, To: ToPDF})
+		again, _ := convertWith(t, content, Conversion{Name: name, Password: password, To: ToPDF})
+		got, want := words(t, made), "file stored.docx pages 1"
+		if c.source == "a.xlsx" {
+			want = words(t, again)
+		}
+		if got != want || len(about.Warnings) > 0 {
+			t.Errorf("%s: got %q and %v, want %q", name, got, about.Warnings, want)
+		}
+		for password, want := range map[string]Reason{"": PasswordRequired, "guess": WrongPassword} {
+			var failed *Error
+			if _, err := convert(t, pool, content, name, password, ToPDF); !errors.As(err, &failed) || failed.Reason != want {
+				t.Errorf("%s with password %q: got %v, want %s", name, password, err, want)
+			}
+		}
+	}
+}
+
+// TestUnreadResultsAreWarnedOf has parts in UTF-16, which only LibreOffice reads.
+func TestUnreadResultsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	wide := func(content []byte, name string) []byte {
+		text := partOf(t, content, name)
+		out := []byte{0xff, 0xfe}
+		for _, unit := range utf16.Encode([]rune(strings.Replace(text, `<?xml version="1.0"?>`, `<?xml version="1.0" encoding="UTF-16"?>`, 1))) {
+			out = binary.LittleEndian.AppendUint16(out, unit)
+		}
+		return replacePart(t, content, name, text, string(out))
+	}
+	table := xlsx(t, `<row r="1"><c r="A1"><v>40</v></c>`+formula("B1", "n", "A1+2", "7")+formula("C1", "n", "TODAY()", "43831")+`</row>`)
+	text := docx(t, labelled("file", wordField("FILENAME", "x"))+labelled("pages", wordField("NUMPAGES", "1")), "")
+	open := opened(t, "text", openedText(`<text:p>file <text:file-name text:display="name-and-extension">x</text:file-name></text:p>`))
+	grid := opened(t, "spreadsheet", `<office:body><office:spreadsheet><table:table table:name="s"><table:table-row><table:table-cell table:formula="of:=TODAY()" office:value-type="float" office:value="7"><text:p>7</text:p></table:table-cell>`+
+		`</table:table-row></table:table></office:spreadsheet></office:body>`)
+	for name, c := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"book.xlsx":  {wide(table, "xl/workbook.xml"), "2"},
+		"sheet.xlsx": {wide(table, "xl/worksheets/sheet1.xml"), "2"},
+		"a.docx":     {wide(text, "word/document.xml"), "1"},
+		"a.odt":      {wide(open, "content.xml"), "1"},
+		"a.ods":      {wide(grid, "content.xml"), "1"},
+		"plain.docx": {wide(docx(t, paragraph("text")+labelled("pages", wordField("NUMPAGES", "1")), ""), "word/document.xml"), ""},
+	} {
+		_, about := convertWith(t, c.content, Conversion{Name: name, To: ToPDF})
+		want := ""
+		if c.want != "" {
+			want = "the stored results of the document could not be read; formulas and fields that may show others: " + c.want
+		}
+		if got := warningText(about); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	// A wish for new results is no loss.
+	for _, results := range []Results{{Recalculate: officefile.RecalculateAlways}, {Fields: officefile.FieldsUpdate}} {
+		if _, about := convertWith(t, wide(text, "word/document.xml"), Conversion{Name: "a.docx", To: ToPDF, Results: results}); len(about.Warnings) > 0 {
+			t.Errorf("%v: got %v", results, about.Warnings)
 		}
 	}
 }

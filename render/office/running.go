@@ -93,6 +93,8 @@ type order struct {
 	// Recalculate calculates all formulas of a spreadsheet. Formulas is the path of an officefile.Formulas.
 	Recalculate bool   `json:"recalculate,omitempty"`
 	Formulas    string `json:"formulas,omitempty"`
+	// Unread asks for the number of formulas and fields.
+	Unread bool `json:"unread,omitempty"`
 	// Fallbacks are fonts for letters that the fonts of a document may lack.
 	Fallbacks []fallback `json:"fallbacks,omitempty"`
 	// FontNames asks for the fonts of the text that are missing. AvailableFonts are not, although LibreOffice has none of
@@ -136,6 +138,8 @@ type answer struct {
 	Text  string `json:"text"`
 	// Unplaced is whether letters are left that did not get a font of Fallbacks.
 	Unplaced bool `json:"unplaced"`
+	// Unread is the number of formulas and fields with results of LibreOffice.
+	Unread int `json:"unread"`
 	// MissingFonts are fonts of the text that LibreOffice lacks, and StyleFonts those of its styles: names, or lists of
 	// alternatives with ; between them.
 	MissingFonts []string `json:"missingFonts"`

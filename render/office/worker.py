@@ -32,9 +32,13 @@ FITTED_COLUMNS = 256
 OF_THE_PAGE = 7
 PARAGRAPH_BREAK = 0
 
-# com.sun.star.sheet.FormulaResult.STRING and ERROR.
+# com.sun.star.sheet.FormulaResult.STRING and ERROR, and all results.
 FORMULA_TEXT = 2
 FORMULA_ERROR = 4
+FORMULA_ANY = 7
+
+# Fields whose results depend on the pages, and notes.
+PAGE_FIELDS = tuple("com.sun.star.text.TextField." + name for name in ("PageNumber", "PageCount", "Annotation"))
 
 # com.sun.star.text.FilenameDisplayFormat.
 FULL_NAME = 0
@@ -131,7 +135,8 @@ def load(desktop, job):
     except Exception as e:
         raise JobFailed(questions.refused or "damaged", str(e))
     if document is None:
-        raise JobFailed(questions.refused or "damaged", "nothing was opened")
+        # Word documents ask for their password only once.
+        raise JobFailed(questions.refused or ("wrong_password" if questions.tried else "damaged"), "nothing was opened")
     return document
 
 
@@ -445,6 +450,18 @@ def settle_cells(document, job):
     return cells.report()
 
 
+def count_results(document, kind):
+    """The number of formulas, or of fields that do not belong to the pages."""
+    if kind == "spreadsheet":
+        return sum(
+            (area.EndColumn - area.StartColumn + 1) * (area.EndRow - area.StartRow + 1)
+            for sheet in document.Sheets
+            for area in sheet.queryFormulaCells(FORMULA_ANY).RangeAddresses
+        )
+    fields = document.TextFields if kind == "document" else ()
+    return sum(not any(map(field.supportsService, PAGE_FIELDS)) for field in fields)
+
+
 def hide_paths(document):
     """Fields see the name of the file, but not where it is on this machine."""
     fields = document.TextFields
@@ -495,6 +512,8 @@ def convert(context, desktop, job):
         if job.get("sheets") and kind != "spreadsheet":
             raise JobFailed("no_such_sheet", json.dumps({"sheet": job["sheets"][0], "sheets": []}))
         answer = {"kind": kind}
+        if job.get("unread"):
+            answer["unread"] = count_results(document, kind)
         if kind == "spreadsheet":
             answer["cells"] = settle_cells(document, job)
             if job.get("sheets"):

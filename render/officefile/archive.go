@@ -22,8 +22,8 @@ import (
 // maxPart is the maximum size of a part that is read into memory, in bytes.
 const maxPart = 64 << 20
 
-// errPart means that a part is missing or too large.
-var errPart = errors.New("officefile: part is missing or too large")
+// errPart means that a part is missing, too large or of another kind.
+var errPart = errors.New("officefile: part is missing, too large or of another kind")
 
 // archive is a document that is a ZIP archive.
 type archive struct {

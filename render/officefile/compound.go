@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/richardlehane/mscfb"
 )
@@ -14,7 +16,7 @@ import (
 type compound struct {
 	*os.File
 
-	streams map[string]*mscfb.File // at the top, by name
+	streams map[string]*mscfb.File // by name, after those of the storages around it with / between them
 }
 
 func openCompound(path string, flag int) (*compound, error) {
@@ -28,8 +30,9 @@ func openCompound(path string, flag int) (*compound, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	for _, entry := range entries.File {
-		if len(entry.Path) == 0 && c.streams[entry.Name] == nil {
-			c.streams[entry.Name] = entry
+		name := strings.Join(append(slices.Clone(entry.Path), entry.Name), "/")
+		if c.streams[name] == nil {
+			c.streams[name] = entry
 		}
 	}
 	return c, nil

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -15,8 +16,15 @@ import (
 // in 8 bytes, and its content.
 const encryptedPackage = "EncryptedPackage"
 
-// Decrypt replaces an encrypted document of Office Open XML or OpenDocument by its content. False or an error means that
-// the file stays as it is: it is no such document, or the password does not open it.
+// excelPassword is the password of documents that Excel opens without asking for one: it encrypts those whose structure
+// is protected.
+const excelPassword = "VelvetSweatshop"
+
+// errUnopened means that the password does not open a document, or that its encryption is another one than those below.
+var errUnopened = errors.New("officefile: document cannot be decrypted")
+
+// Decrypt replaces an encrypted document by its content. False means that it is not encrypted. An error means that it
+// stays as it is.
 func Decrypt(path, password string) (bool, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -30,25 +38,40 @@ func Decrypt(path, password string) (bool, error) {
 	if string(start) == zipMagic {
 		return decryptODF(path, password)
 	}
-	return decryptOOXML(path, password)
+
+	opened, err := decryptCompound(path, password)
+	if errors.Is(err, errUnopened) && password != excelPassword {
+		if opened, second := decryptCompound(path, excelPassword); second == nil {
+			return opened, nil
+		}
+	}
+	return opened, err
 }
 
 // zipMagic is the beginning of a ZIP archive.
 const zipMagic = "PK\x03\x04"
 
-func decryptOOXML(path, password string) (bool, error) {
-	const header = 8
-	c, err := openCompound(path, os.O_RDONLY)
+func decryptCompound(path, password string) (opened bool, err error) {
+	c, err := openCompound(path, os.O_RDWR)
 	if err != nil {
 		return false, err
 	}
-	defer c.Close()
-	stream := c.streams[encryptedPackage]
-	if stream == nil || stream.Size < header {
-		return false, nil
+	defer func() { err = errors.Join(err, c.Close()) }()
+	switch {
+	case c.streams[encryptedPackage] != nil:
+		return c.decryptOOXML(path, password)
+	case c.streams[xlsStream] != nil:
+		return c.decryptXLS(password)
+	case c.streams[docStream] != nil:
+		return c.decryptDOC(password)
 	}
+	return false, nil
+}
+
+func (c *compound) decryptOOXML(path, password string) (bool, error) {
+	const header = 8
 	size := make([]byte, header)
-	if _, err := stream.ReadAt(size, 0); err != nil {
+	if _, err := c.streams[encryptedPackage].ReadAt(size, 0); err != nil {
 		return false, err
 	}
 
@@ -58,12 +81,12 @@ func decryptOOXML(path, password string) (bool, error) {
 	}
 	content, err = excelize.Decrypt(content, &excelize.Options{Password: password})
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%w: %w", errUnopened, err)
 	}
 	// The last block is filled up.
 	content = content[:min(uint64(len(content)), binary.LittleEndian.Uint64(size))]
 	if _, err := zip.NewReader(bytes.NewReader(content), int64(len(content))); err != nil {
-		return false, nil // The password is another one.
+		return false, fmt.Errorf("%w: another password", errUnopened)
 	}
 	return true, os.WriteFile(path, content, 0o600) //nolint:gosec // The path is that of the job's own file.
 }

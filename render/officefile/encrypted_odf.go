@@ -13,9 +13,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/crypto/blowfish" //nolint:staticcheck // As above.
 )
 
 // The parts of an encrypted OpenDocument file: the list of the others with their encryption, and, in files of newer
@@ -25,13 +27,17 @@ const (
 	odfPackage  = "encrypted-package"
 )
 
-// errUnopened means that the password does not open a part, or that its encryption is another one than those below.
-var errUnopened = errors.New("officefile: part cannot be decrypted")
+// odfEntry is a part.
+type odfEntry struct {
+	Path       string         `xml:"full-path,attr"`
+	Encryption *odfEncryption `xml:"encryption-data"`
+}
 
-// odfEncryption is the encryption of a part: AES of 256 bits, and keys by PBKDF2 or Argon2.
+// odfEncryption is the encryption of a part: AES of 256 bits or Blowfish, and keys by PBKDF2 or Argon2.
 type odfEncryption struct {
-	Checksum  string `xml:"checksum,attr"`
-	Algorithm struct {
+	ChecksumType string `xml:"checksum-type,attr"`
+	Checksum     string `xml:"checksum,attr"`
+	Algorithm    struct {
 		Name string `xml:"algorithm-name,attr"`
 		IV   string `xml:"initialisation-vector,attr"`
 	} `xml:"algorithm"`
@@ -67,24 +73,19 @@ func decryptODF(path, password string) (opened bool, err error) {
 	}
 	defer a.Close()
 	var manifest struct {
-		Entries []struct {
-			Path       string         `xml:"full-path,attr"`
-			Encryption *odfEncryption `xml:"encryption-data"`
-		} `xml:"file-entry"`
+		Entries []odfEntry `xml:"file-entry"`
 	}
 	if err := a.decode(odfManifest, &manifest); err != nil {
 		return false, err
 	}
+	sealed := slices.DeleteFunc(manifest.Entries, func(e odfEntry) bool { return e.Encryption == nil })
+	if len(sealed) > maxEncrypted {
+		return false, fmt.Errorf("%w: %d parts", errUnopened, len(sealed))
+	}
 
-	keys := odfKeys{password: password, known: map[string][]byte{}}
+	keys := odfKeys{password: password, known: map[odfKeyID][]byte{}}
 	changes := map[string]change{}
-	for _, entry := range manifest.Entries {
-		if entry.Encryption == nil {
-			continue
-		}
-		if len(changes) == maxEncrypted {
-			return false, fmt.Errorf("%w: too many parts", errUnopened)
-		}
+	for _, entry := range sealed {
 		content, err := keys.open(a, entry.Path, entry.Encryption)
 		if err != nil {
 			return false, err
@@ -129,8 +130,32 @@ func withoutEncryption(in io.Reader, out io.Writer) error {
 // odfKeys makes the keys of a document. The parts often have the same one.
 type odfKeys struct {
 	password string
-	known    map[string][]byte
+	known    map[odfKeyID][]byte
 }
+
+// odfKeyID describes a key.
+type odfKeyID struct {
+	odfKey
+
+	start string // the name of the hash of the password
+	size  int
+}
+
+// keyID returns the description of the key of a part.
+func (e *odfEncryption) keyID() odfKeyID {
+	id := odfKeyID{e.Key, e.Start.Name, aesKeySize}
+	if e.isBlowfish() {
+		id.size = blowfishKeySize
+	}
+	return id
+}
+
+// isBlowfish reports whether a part is encrypted as OpenDocument 1.1 and older have it.
+func (e *odfEncryption) isBlowfish() bool {
+	return e.Algorithm.Name == "Blowfish CFB" || strings.HasSuffix(e.Algorithm.Name, "#blowfish")
+}
+
+func (k odfKey) isArgon2() bool { return strings.HasSuffix(k.Name, "argon2id") }
 
 // open returns the content of a part.
 func (k *odfKeys) open(a *archive, name string, e *odfEncryption) ([]byte, error) {
@@ -138,23 +163,17 @@ func (k *odfKeys) open(a *archive, name string, e *odfEncryption) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	key, err := k.key(e)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
 
 	var packed []byte
-	switch {
-	case strings.HasSuffix(e.Algorithm.Name, "aes256-gcm"):
-		packed, err = openGCM(block, sealed)
-	case strings.HasSuffix(e.Algorithm.Name, "aes256-cbc"):
-		packed, err = openCBC(block, sealed, e)
+	switch algorithm := e.Algorithm.Name; {
+	case e.isBlowfish():
+		packed, err = k.openBlowfish(sealed, e)
+	case strings.HasSuffix(algorithm, "aes256-gcm"):
+		packed, err = k.openGCM(sealed, e)
+	case strings.HasSuffix(algorithm, "aes256-cbc"):
+		packed, err = k.openCBC(sealed, e)
 	default:
-		err = fmt.Errorf("%w: %.100q", errUnopened, e.Algorithm.Name)
+		err = fmt.Errorf("%w: %.100q", errUnopened, algorithm)
 	}
 	if err != nil {
 		return nil, err
@@ -166,10 +185,15 @@ func (k *odfKeys) open(a *archive, name string, e *odfEncryption) ([]byte, error
 	return content, err
 }
 
+// The sizes of keys.
+const (
+	aesKeySize      = 32
+	blowfishKeySize = 16
+)
+
 // key returns the key of a part.
 func (k *odfKeys) key(e *odfEncryption) ([]byte, error) {
-	const size = 32
-	id := fmt.Sprint(e.Start, e.Key)
+	id := e.keyID()
 	if key := k.known[id]; key != nil {
 		return key, nil
 	}
@@ -179,17 +203,17 @@ func (k *odfKeys) key(e *odfEncryption) ([]byte, error) {
 	}
 	first := sha1.Sum([]byte(k.password)) //nolint:gosec // As above.
 	start := first[:]
-	if strings.HasSuffix(e.Start.Name, "sha256") {
+	if strings.HasSuffix(id.start, "sha256") {
 		longer := sha256.Sum256([]byte(k.password))
 		start = longer[:]
 	}
 
 	var key []byte
 	switch d := e.Key; {
-	case strings.HasSuffix(d.Name, "argon2id") && d.Passes > 0 && d.Passes <= maxPasses && d.Memory <= maxKeyMemory && d.Lanes > 0:
-		key = argon2.IDKey(start, salt, d.Passes, d.Memory, d.Lanes, size)
+	case d.isArgon2() && d.Passes > 0 && d.Passes <= maxPasses && d.Memory <= maxKeyMemory && d.Lanes > 0:
+		key = argon2.IDKey(start, salt, d.Passes, d.Memory, d.Lanes, uint32(id.size))
 	case strings.HasSuffix(strings.ToUpper(d.Name), "PBKDF2") && d.Iterations > 0 && d.Iterations <= maxIterations:
-		key, err = pbkdf2.Key(sha1.New, string(start), salt, d.Iterations, size)
+		key, err = pbkdf2.Key(sha1.New, string(start), salt, d.Iterations, id.size)
 	default:
 		err = fmt.Errorf("%w: %.200v", errUnopened, d)
 	}
@@ -200,7 +224,15 @@ func (k *odfKeys) key(e *odfEncryption) ([]byte, error) {
 }
 
 // openGCM decrypts a part whose first bytes are the nonce.
-func openGCM(block cipher.Block, sealed []byte) ([]byte, error) {
+func (k *odfKeys) openGCM(sealed []byte, e *odfEncryption) ([]byte, error) {
+	key, err := k.key(e)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
 	gcm, err := cipher.NewGCM(block)
 	if err != nil || len(sealed) < gcm.NonceSize() {
 		return nil, errors.Join(errUnopened, err)
@@ -208,24 +240,61 @@ func openGCM(block cipher.Block, sealed []byte) ([]byte, error) {
 	return gcm.Open(nil, sealed[:gcm.NonceSize()], sealed[gcm.NonceSize():], nil)
 }
 
-// openCBC decrypts a part. Its last byte is the number of bytes that fill up the last block, and its checksum is that of
-// the first 1024 bytes.
-func openCBC(block cipher.Block, sealed []byte, e *odfEncryption) ([]byte, error) {
+// openCBC decrypts a part. Its last byte is the number of bytes that fill up the last block.
+func (k *odfKeys) openCBC(sealed []byte, e *odfEncryption) ([]byte, error) {
+	key, err := k.key(e)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
 	iv, err := base64.StdEncoding.DecodeString(e.Algorithm.IV)
 	if err != nil || len(iv) != aes.BlockSize || len(sealed) == 0 || len(sealed)%aes.BlockSize != 0 {
 		return nil, errors.Join(errUnopened, err)
 	}
+
 	cipher.NewCBCDecrypter(block, iv).CryptBlocks(sealed, sealed)
 	filled := int(sealed[len(sealed)-1])
 	if filled > len(sealed) {
 		return nil, errUnopened
 	}
 	packed := sealed[:len(sealed)-filled]
+	return packed, e.verify(packed)
+}
 
-	const summed = 1024
-	sum := sha256.Sum256(packed[:min(len(packed), summed)])
-	if base64.StdEncoding.EncodeToString(sum[:]) != e.Checksum {
-		return nil, errUnopened
+// openBlowfish decrypts a part as OpenDocument 1.1 and older have it.
+func (k *odfKeys) openBlowfish(sealed []byte, e *odfEncryption) ([]byte, error) {
+	key, err := k.key(e)
+	if err != nil {
+		return nil, err
 	}
-	return packed, nil
+	block, err := blowfish.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	iv, err := base64.StdEncoding.DecodeString(e.Algorithm.IV)
+	if err != nil || len(iv) != blowfish.BlockSize {
+		return nil, errors.Join(errUnopened, err)
+	}
+
+	cipher.NewCFBDecrypter(block, iv).XORKeyStream(sealed, sealed) //nolint:staticcheck // The format has it.
+	return sealed, e.verify(sealed)
+}
+
+// verify compares the checksum, which is that of the first 1024 bytes.
+func (e *odfEncryption) verify(packed []byte) error {
+	const summed = 1024
+	start := packed[:min(len(packed), summed)]
+	short := sha1.Sum(start) //nolint:gosec // As above.
+	sum := short[:]
+	if strings.HasSuffix(e.ChecksumType, "sha256-1k") {
+		long := sha256.Sum256(start)
+		sum = long[:]
+	}
+	if base64.StdEncoding.EncodeToString(sum) != e.Checksum {
+		return errUnopened
+	}
+	return nil
 }

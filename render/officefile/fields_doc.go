@@ -56,12 +56,9 @@ func KeepDOC(from, to string) (written bool, err error) {
 	}
 	flags := binary.LittleEndian.Uint16(document[docFlags:])
 	if flags&docEncrypted != 0 {
-		return false, nil
+		return false, errUnopened
 	}
-	name := "0Table"
-	if flags&docTable1 != 0 {
-		name = "1Table"
-	}
+	name := docTablesName(flags)
 	tables, err := c.read(name)
 	if err != nil {
 		return false, err
@@ -80,6 +77,14 @@ func KeepDOC(from, to string) (written bool, err error) {
 		return false, nil
 	}
 	return true, c.write(name, tables)
+}
+
+// docTablesName returns the name of the stream of tables.
+func docTablesName(flags uint16) string {
+	if flags&docTable1 != 0 {
+		return "1Table"
+	}
+	return "0Table"
 }
 
 // keepDocFields changes a list of fields: the positions of their marks, and two bytes for each mark.

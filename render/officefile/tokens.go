@@ -11,8 +11,15 @@ import (
 // maxToken is the maximum length of a tag or a text between two tags, in bytes.
 const maxToken = 64 << 20
 
-// errLongToken means that a part has a longer token.
-var errLongToken = errors.New("officefile: a tag or a text is too long")
+var (
+	// errLongToken means that a part has a longer token.
+	errLongToken = errors.New("officefile: a tag or a text is too long")
+	// errNotUTF8 means that a part has another encoding.
+	errNotUTF8 = errors.New("officefile: a part is not in UTF-8")
+)
+
+// utf16Marks are the beginnings of texts in UTF-16.
+var utf16Marks = []string{"\xff\xfe", "\xfe\xff"}
 
 // tokens reads an XML text as raw tokens: tags, comments and the texts between them. Together, they are the text byte
 // for byte, so that a rewriter changes what it must and nothing else. It does not check the syntax.
@@ -33,6 +40,9 @@ func (t *tokens) next() (token, error) {
 		return nil, err
 	}
 
+	if head[0] >= utf16Marks[1][0] {
+		return nil, errNotUTF8 // No text in UTF-8 has this byte.
+	}
 	if head[0] != '<' {
 		err := t.readUntil('<')
 		if err == nil {

@@ -83,7 +83,7 @@ func KeepXLSX(from, to, name string, which Recalculation) (f Formulas, err error
 	}
 	changes := map[string]change{}
 	for _, sheet := range b.sheets {
-		formulas, err := b.contains(sheet, "<f", ":f")
+		formulas, err := b.contains(sheet, append(utf16Marks, "<f", ":f")...)
 		paths, pathErr := b.contains(sheet, "&amp;Z", "&amp;z", "&amp;F", "&amp;f")
 		if err := errors.Join(err, pathErr); err != nil {
 			return f, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -34,8 +35,11 @@ const (
 	biffNothing = 0x0FFF
 )
 
-// xlsStream is the name of the stream of a workbook of Excel 97 and later.
-const xlsStream = "Workbook"
+// The names of the stream of a workbook: of Excel 97 and later, and of older versions.
+const (
+	xlsStream    = "Workbook"
+	xlsOldStream = "Book"
+)
 
 // KeepXLS does for a binary workbook what KeepXLSX does for a workbook.
 func KeepXLS(from, to, _ string, which Recalculation) (f Formulas, err error) {
@@ -48,6 +52,9 @@ func KeepXLS(from, to, _ string, which Recalculation) (f Formulas, err error) {
 			err = errors.Join(err, os.Remove(to))
 		}
 	}()
+	if c.streams[xlsStream] == nil && c.streams[xlsOldStream] == nil {
+		return f, nil
+	}
 	stream, err := c.read(xlsStream)
 	if err != nil {
 		return f, err
@@ -55,7 +62,7 @@ func KeepXLS(from, to, _ string, which Recalculation) (f Formulas, err error) {
 
 	k := xlsKeeper{Formulas: &f, stream: stream}
 	if !k.open() {
-		return f, nil
+		return f, fmt.Errorf("%w: %s", errPart, xlsStream)
 	}
 	f.Recalculate = f.Recalculate || which == RecalculateAlways
 	k.eachFormula(k.count)
