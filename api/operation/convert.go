@@ -435,6 +435,8 @@ func (e *convertError) detail() apierror.Detail {
 		return apierror.Detail{Field: "password", Message: "is required: the document is protected"}
 	case office.WrongPassword:
 		return apierror.Detail{Field: "password", Message: "is incorrect: it does not open the document"}
+	case office.CostlyKey:
+		return apierror.Detail{Field: e.field, Message: fmt.Sprintf("has an encryption whose keys need more than %d iterations in total. Save it without a password", e.cause.Max)}
 	case office.Unsound:
 		return apierror.Detail{Field: e.field, Message: "was converted to a damaged PDF. Send the request ID to the operator"}
 	case office.Exhausted:

@@ -69,6 +69,8 @@ func decrypt(w *engine.Work, args convertArgs) (source Source, sealed bool, err 
 		return err
 	})
 	switch {
+	case errors.Is(err, officefile.ErrCostly):
+		return source, false, &Error{Reason: CostlyKey, Max: officefile.MaxKeyWork}
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "decrypt:", err)
 		return source, true, nil

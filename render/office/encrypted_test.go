@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
@@ -213,6 +214,35 @@ func TestStoredResultsOfDocumentsEncryptedByLibreOffice(t *testing.T) {
 			if _, err := convert(t, pool, content, name, password, ToPDF); !errors.As(err, &failed) || failed.Reason != want {
 				t.Errorf("%s with password %q: got %v, want %s", name, password, err, want)
 			}
+		}
+	}
+}
+
+// TestKeysOfManyParts has OpenDocument files whose keys would take minutes.
+func TestKeysOfManyParts(t *testing.T) {
+	t.Parallel()
+	content := sealedParts(t, opened(t, "text", openedText(`<text:p>text</text:p>`)), "geheim")
+	manifest := partOf(t, content, "META-INF/manifest.xml")
+	entry := manifest[strings.Index(manifest, `<manifest:file-entry manifest:full-path="content.xml"`):strings.Index(manifest, `</manifest:manifest>`)]
+	costly := func(entry string) string { return strings.Replace(entry, `count="1000"`, `count="30000000"`, 1) }
+	other := strings.NewReplacer("content.xml", "styles.xml", "salt=\"", "salt=\"AAAA").Replace(entry)
+	for name, c := range map[string]struct {
+		entries string
+		refused bool
+	}{
+		"same key": {strings.Repeat(entry, 900), false},
+		"one":      {strings.Replace(entry, `count="1000"`, `count="99999999999"`, 1), true},
+		"sum":      {costly(entry) + costly(other), true},
+		"memory":   {strings.NewReplacer("PBKDF2", "urn:x:argon2id", "manifest:iteration-count=\"1000\"", `argon2-iterations="1" argon2-lanes="1" argon2-memory="4000000"`).Replace(entry), true},
+	} {
+		start := time.Now()
+		_, err := convert(t, pool, replacePart(t, content, "META-INF/manifest.xml", entry, c.entries), "a.odt", "geheim", ToPDF)
+		var failed *Error
+		if refused := errors.As(err, &failed) && failed.Reason == CostlyKey && failed.Max > 0; refused != c.refused || !refused && err != nil {
+			t.Errorf("%s: got %v, want refused %v", name, err, c.refused)
+		}
+		if took := time.Since(start); took > time.Minute/2 {
+			t.Errorf("%s: took %s", name, took)
 		}
 	}
 }

@@ -32,6 +32,8 @@ const (
 	PasswordRequired Reason = "password_required"
 	// WrongPassword is a protected document that its password does not open.
 	WrongPassword Reason = "wrong_password"
+	// CostlyKey is a protected document whose keys need more work than Max, as officefile.MaxKeyWork counts it.
+	CostlyKey Reason = "costly_key"
 	// NoSuchSheet is a spreadsheet that lacks a sheet which was asked for. Detail
 	// is JSON: {"sheet": …, "sheets": […]}.
 	NoSuchSheet Reason = "no_such_sheet"

@@ -24,7 +24,7 @@ const excelPassword = "VelvetSweatshop"
 var errUnopened = errors.New("officefile: document cannot be decrypted")
 
 // Decrypt replaces an encrypted document by its content. False means that it is not encrypted. An error means that it
-// stays as it is.
+// stays as it is, except ErrCostly: no program should open it.
 func Decrypt(path, password string) (bool, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -27,6 +27,9 @@ const (
 	odfPackage  = "encrypted-package"
 )
 
+// ErrCostly means that the keys of a document need more work or memory than a document may ask for.
+var ErrCostly = errors.New("officefile: keys need too much work")
+
 // odfEntry is a part.
 type odfEntry struct {
 	Path       string         `xml:"full-path,attr"`
@@ -57,13 +60,38 @@ type odfKey struct {
 	Lanes      uint8  `xml:"argon2-lanes,attr"`
 }
 
-// Limits of the work that a document may ask for.
+// Limits of what a document may ask for.
 const (
-	maxIterations = 2_000_000
-	maxPasses     = 10
-	maxKeyMemory  = 256 << 10 // KiB
-	maxEncrypted  = 1000      // parts
+	// MaxKeyWork is the limit of the iterations of PBKDF2 for all keys together. A pass of Argon2 over 1 KiB counts as one. It
+	// is 20 s of work. LibreOffice needs 100,000 for each part, or 200,000 for all parts in one.
+	MaxKeyWork   = 40_000_000
+	maxKeyMemory = 256 << 10 // KiB
+	maxEncrypted = 1000      // parts
 )
+
+// checkWork returns ErrCostly if the keys of parts need more than a document may ask for.
+func checkWork(parts []odfEntry) error {
+	if len(parts) > maxEncrypted {
+		return fmt.Errorf("%w: %d parts", errUnopened, len(parts))
+	}
+	work, known := 0, map[odfKeyID]bool{}
+	for _, part := range parts {
+		id := part.Encryption.keyID()
+		if known[id] {
+			continue
+		}
+		known[id] = true
+		add := id.Iterations
+		if id.isArgon2() {
+			add = int(id.Passes) * int(id.Memory)
+		}
+		if id.Memory > maxKeyMemory || add < 0 || add > MaxKeyWork-work {
+			return ErrCostly
+		}
+		work += add
+	}
+	return nil
+}
 
 // decryptODF replaces an encrypted OpenDocument file by its content. False means that it is not encrypted.
 func decryptODF(path, password string) (opened bool, err error) {
@@ -79,8 +107,8 @@ func decryptODF(path, password string) (opened bool, err error) {
 		return false, err
 	}
 	sealed := slices.DeleteFunc(manifest.Entries, func(e odfEntry) bool { return e.Encryption == nil })
-	if len(sealed) > maxEncrypted {
-		return false, fmt.Errorf("%w: %d parts", errUnopened, len(sealed))
+	if err := checkWork(sealed); err != nil {
+		return false, err
 	}
 
 	keys := odfKeys{password: password, known: map[odfKeyID][]byte{}}
@@ -210,9 +238,9 @@ func (k *odfKeys) key(e *odfEncryption) ([]byte, error) {
 
 	var key []byte
 	switch d := e.Key; {
-	case d.isArgon2() && d.Passes > 0 && d.Passes <= maxPasses && d.Memory <= maxKeyMemory && d.Lanes > 0:
+	case d.isArgon2() && d.Passes > 0 && d.Lanes > 0:
 		key = argon2.IDKey(start, salt, d.Passes, d.Memory, d.Lanes, uint32(id.size))
-	case strings.HasSuffix(strings.ToUpper(d.Name), "PBKDF2") && d.Iterations > 0 && d.Iterations <= maxIterations:
+	case strings.HasSuffix(strings.ToUpper(d.Name), "PBKDF2") && d.Iterations > 0:
 		key, err = pbkdf2.Key(sha1.New, string(start), salt, d.Iterations, id.size)
 	default:
 		err = fmt.Errorf("%w: %.200v", errUnopened, d)
