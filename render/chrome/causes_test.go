@@ -26,6 +26,12 @@ func TestPagesThatAreNotLoadedHaveTheirCause(t *testing.T) {
 	redirect("/topdf", "/pdf")
 	redirect("/tofile", "file:///etc/passwd")
 	redirect("/toftp", "ftp://site.test/")
+	redirect("/tojavascript", "javascript:alert(1)")
+	redirect("/todata", "data:text/html,<p>data")
+	redirect("/toabout", "about:blank")
+	redirect("/toupper", "JavaScript:alert(1)")
+	redirect("/todatatwice", "/todata")
+	redirect("/tocustom", "intent:other")
 	redirect("/tonothing", "/gone")
 	s.mux.HandleFunc("site.test/pdf", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/pdf")
@@ -52,7 +58,8 @@ func TestPagesThatAreNotLoadedHaveTheirCause(t *testing.T) {
 		"itself": "redirects too many times", "there": "redirects too many times", "far/0": "redirects too many times",
 		"refreshes": "without end", "reloads": "without end", "ping": "without end",
 		"topdf": "a PDF (application/pdf)", "attached": "as a download (Content-Disposition: attachment)",
-		"tofile": "redirects to a URL that is not allowed", "toftp": "not http or https",
+		"tofile": `the scheme "file"`, "toftp": `the scheme "ftp"`, "tojavascript": `the scheme "javascript"`, "todata": `the scheme "data"`,
+		"toabout": `the scheme "about"`, "toupper": `the scheme "javascript"`, "todatatwice": `the scheme "data"`, "tocustom": `the scheme "intent"`,
 		"tonothing": "410", "secret": "401",
 	} {
 		for kind, render := range map[string]func(Job) error{

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,8 @@ type loadState struct {
 	withheld  map[string]flight // whose status was not reported yet, by request
 	status    map[string]int    // HTTP status by loader
 	kind      map[string]string // content type by loader
+	location  map[string]string // where the last response redirects to, by loader
+	awaited   map[string]int    // requests of the main document whose headers were not reported yet, by loader
 	address   map[string]string // URL of the main document by loader, after its redirects
 	broken    string            // the URL in whose place Chromium shows its own error page
 	emptied   bool              // the document left itself for about:blank
@@ -53,7 +56,7 @@ type flight struct {
 func newLoadState() loadState {
 	return loadState{
 		inits: map[string]bool{}, inFlight: map[string]flight{}, withheld: map[string]flight{},
-		status: map[string]int{}, kind: map[string]string{}, address: map[string]string{}, reason: map[string]string{}, asked: map[string]int{},
+		status: map[string]int{}, kind: map[string]string{}, location: map[string]string{}, awaited: map[string]int{}, address: map[string]string{}, reason: map[string]string{}, asked: map[string]int{},
 	}
 }
 
@@ -96,6 +99,9 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 				s.moves++
 			}
 			s.address[e.LoaderID] = e.Request.URL
+			if strings.HasPrefix(e.Request.URL, "http") {
+				s.awaited[e.LoaderID]++
+			}
 		}
 		if e.Type == "Stylesheet" && len(s.linked) < maxSheets {
 			s.linked = append(s.linked, e.RequestID)
@@ -167,12 +173,7 @@ const withheld = "net::ERR_BLOCKED_BY_ORB"
 func (s *loadState) extra(e loadEvent) {
 	if f, known := s.inFlight[e.RequestID]; known {
 		if f.kind == "Document" {
-			s.status[f.loader] = e.StatusCode
-			for name, value := range e.Headers {
-				if strings.EqualFold(name, "Content-Type") {
-					s.kind[f.loader], _, _ = strings.Cut(value, ";")
-				}
-			}
+			s.headers(f.loader, e)
 		}
 		f.status = e.StatusCode
 		s.inFlight[e.RequestID] = f
@@ -182,6 +183,23 @@ func (s *loadState) extra(e loadEvent) {
 			s.troubles.unsay(f, withheld)
 		}
 		s.troubles.answered(f, e.StatusCode)
+	} else if s.awaited[e.RequestID] > 0 { // the request of the main document, which has the ID of its loader
+		s.headers(e.RequestID, e)
+	}
+}
+
+// headers takes in the status and the headers of the response to a document's request.
+func (s *loadState) headers(loader string, e loadEvent) {
+	s.awaited[loader]--
+	s.status[loader] = e.StatusCode
+	delete(s.location, loader)
+	for name, value := range e.Headers {
+		switch strings.ToLower(name) {
+		case "content-type":
+			s.kind[loader], _, _ = strings.Cut(value, ";")
+		case "location":
+			s.location[loader] = value
+		}
 	}
 }
 
@@ -264,7 +282,7 @@ func (p *page) setDocument(ctx context.Context, job Job) (loader string, err err
 		return "", err
 	}
 	if nav.ErrorText != "" {
-		return "", p.navigationError(job.URL, nav)
+		return "", p.navigationError(ctx, job.URL, nav)
 	}
 	return string(nav.LoaderID), nil
 }
@@ -356,26 +374,54 @@ const maxMoves = 20
 // endless is the reason why such a page is not loaded.
 var endless = fmt.Sprintf("it leads on by script or refresh without end, more than %d times", maxMoves)
 
+// maxHeaderDelay is how long the headers of a response are awaited after its navigation has failed: Chromium reports
+// both in any order.
+const maxHeaderDelay = time.Second
+
 // navigationError returns the error of a failed navigation. Its URL is the target of the redirects, which could not
 // be loaded.
-func (p *page) navigationError(url string, nav proto.PageNavigateResult) error {
+func (p *page) navigationError(ctx context.Context, url string, nav proto.PageNavigateResult) error {
+	loader := string(nav.LoaderID)
+	if nav.ErrorText == aborted || nav.ErrorText == unsafeRedirect {
+		delayed, cancel := context.WithTimeout(ctx, maxHeaderDelay)
+		defer cancel()
+		_ = p.await(delayed, func(s *loadState) bool { return s.awaited[loader] <= 0 })
+	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	loader := string(nav.LoaderID)
 	failed := &LoadError{URL: p.load.addressOf(loader, url), Reason: nav.ErrorText}
-	if status := p.load.status[loader]; status >= 400 {
+	status := p.load.status[loader]
+	switch scheme := p.load.redirectScheme(loader); {
+	case status >= http.StatusBadRequest:
 		failed.Status, failed.Reason = status, ""
-	} else if nav.ErrorText == "net::ERR_ABORTED" {
+	case scheme != "":
+		failed.Reason = fmt.Sprintf("its server redirects to a URL with the scheme %q, and only http and https are allowed", scheme)
+	case nav.ErrorText == aborted:
 		failed.Reason = abortedText(status, p.load.kind[loader])
-		if scheme, _, _ := strings.Cut(failed.URL, ":"); scheme != "http" && scheme != "https" {
-			failed.Reason = elsewhere
-		}
 	}
 	return failed
 }
 
-// elsewhere is the reason why the browser does not follow a redirect.
-const elsewhere = "its server redirects to a URL that is not http or https"
+const (
+	aborted        = "net::ERR_ABORTED"
+	unsafeRedirect = "net::ERR_UNSAFE_REDIRECT"
+)
+
+// redirectScheme returns the scheme of the URL that a document was redirected to, if it is not http or https.
+func (s *loadState) redirectScheme(loader string) string {
+	scheme, _, absolute := strings.Cut(s.location[loader], ":")
+	scheme = strings.ToLower(strings.TrimSpace(scheme))
+	if !absolute || len(scheme) > maxScheme || !schemes.MatchString(scheme) || scheme == "http" || scheme == "https" {
+		return ""
+	}
+	return scheme
+}
+
+// maxScheme is the maximum length of a scheme that an error names.
+const maxScheme = 20
+
+var schemes = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 
 // abortedText returns why the browser shows no page for a response.
 func abortedText(status int, kind string) string {
@@ -385,14 +431,12 @@ func abortedText(status int, kind string) string {
 		return fmt.Sprintf("%sstatus %d, which has no content", text, status)
 	case kind == "application/pdf":
 		return text + "a PDF (application/pdf) instead of a page. Send its URL to an operation for PDFs, such as /v1/pdf/info"
-	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
-		return elsewhere
 	case status == http.StatusOK && kind == "text/html":
 		return text + "its page as a download (Content-Disposition: attachment)"
 	case kind != "" && kind != "text/html":
 		return fmt.Sprintf("%sa file of the type %s instead of a page", text, cut(kind, maxFamily))
 	}
-	return "net::ERR_ABORTED"
+	return aborted
 }
 
 // loadError returns an error if the current document is an error page: the response to the job's URL, or to the
