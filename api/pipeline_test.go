@@ -86,7 +86,7 @@ func TestFailedRunsAreReleased(t *testing.T) {
 		failures := []failure{
 			{schema.Faults{{Field: "options.pageRanges", Message: "goes beyond the end"}}, apierror.InvalidRequest},
 			{&schema.SizeError{Field: "html", Limit: 10 << 20}, apierror.PayloadTooLarge},
-			{&operation.URLError{Field: "url", Cause: egress.ErrRefused}, apierror.URLNotAllowed},
+			{operation.RefuseURL("url", operation.NotAllowed, egress.ErrRefused), apierror.URLNotAllowed},
 			{&chrome.BusyError{RetryAfter: 3 * time.Second}, apierror.RateLimited},
 			{&chrome.TimeoutError{Step: "loading", After: time.Second}, apierror.RenderFailed},
 			{&chrome.LoadError{URL: "https://example.org/secret", Status: 404}, apierror.RenderFailed},

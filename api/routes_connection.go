@@ -41,11 +41,11 @@ func connectionError(err error) error {
 	var address *delivery.AddressError
 	switch {
 	case errors.As(err, &address):
-		refused := &operation.URLError{Field: address.Field, Cause: address.Cause}
+		text := operation.NotAllowed
 		if strings.HasPrefix(address.Field, "sftp.") {
-			refused.Message = "must be a public host, with port 22 or another port that is not reserved for a different protocol"
+			text = "must be a public host, with port 22 or another port that is not reserved for a different protocol"
 		}
-		return refused
+		return operation.RefuseURL(address.Field, text, address.Cause)
 	case errors.Is(err, store.ErrExists):
 		return apierror.Invalid("name", "must be unique: another connection has this name")
 	}

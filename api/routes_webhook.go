@@ -81,7 +81,7 @@ type webhookPatch struct {
 func (a *API) endpoints() delivery.Endpoints {
 	return delivery.Endpoints{Store: a.store, Box: a.box, Check: func(address string) error {
 		if err := a.outbound.CheckURL(address); err != nil {
-			return &operation.URLError{Field: "url", Cause: err}
+			return operation.RefuseURL("url", operation.RefusedText(address, operation.EndpointURL), err)
 		}
 		return nil
 	}}

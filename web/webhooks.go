@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"relaypdf/api/operation"
 	"relaypdf/store"
 	"relaypdf/views"
 )
@@ -35,15 +36,19 @@ func eventKinds() []views.EventKind {
 // checkURL refuses addresses that events cannot be sent to, in words.
 func (w *Web) checkURL(address string) error {
 	if err := w.cfg.CheckURL(address); err != nil {
-		return errAddress
+		return operation.RefuseURL("url", operation.RefusedText(address, operation.EndpointURL), err)
 	}
 	return nil
 }
 
-var errAddress = errors.New("events cannot be sent to this URL")
-
-// wrongAddress is the message for an invalid URL.
-const wrongAddress = "URL must use https and a public host."
+// wrongAddress returns the message for a URL that events cannot be sent to, or nothing for another error.
+func wrongAddress(err error) string {
+	var refused *operation.URLError
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	return "URL " + refused.Refused[0].Message + "."
+}
 
 // endpointOf shows an endpoint.
 func endpointOf(e store.Webhook) views.Endpoint {
@@ -124,9 +129,9 @@ func (w *Web) makeWebhook(v *pageRequest) error {
 		return err
 	}
 	made, secret, err := w.hooks.Create(v.ctx(), v.author(), v.value("url"), events)
-	switch {
-	case errors.Is(err, errAddress):
-		return w.wrongEndpoint(v, "url", wrongAddress)
+	switch wrong := wrongAddress(err); {
+	case wrong != "":
+		return w.wrongEndpoint(v, "url", wrong)
 	case errors.Is(err, store.ErrTooManyWebhooks):
 		return w.wrongEndpoint(v, "", "Endpoint limit reached: "+strconv.Itoa(store.MaxWebhooks)+" of "+strconv.Itoa(store.MaxWebhooks)+". Delete an endpoint first.")
 	case err != nil:
@@ -172,8 +177,8 @@ func (w *Web) changeWebhook(v *pageRequest) error {
 	}
 	address := v.value("url")
 	_, err = w.hooks.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{URL: &address, Events: &events})
-	if errors.Is(err, errAddress) {
-		return w.webhookPage(v, http.StatusUnprocessableEntity, map[string]string{"url": wrongAddress})
+	if wrong := wrongAddress(err); wrong != "" {
+		return w.webhookPage(v, http.StatusUnprocessableEntity, map[string]string{"url": wrong})
 	}
 	return w.webhookChanged(v, err, "Endpoint saved.")
 }

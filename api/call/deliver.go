@@ -110,11 +110,11 @@ func deliveryFailure(to *schema.Destination, err error) error {
 	var reason string
 	switch {
 	case errors.As(err, &failure) && failure.Refused:
-		refused := &operation.URLError{Field: field, Cause: err}
+		text := operation.NotAllowed
 		if to.Connection() != "" {
-			refused.Message = "must be a connection to a public server. Update the host, port or endpoint of the connection"
+			text = "must be a connection to a public server. Update the host, port or endpoint of the connection"
 		}
-		return refused
+		return operation.RefuseURL(field, text, err)
 	case failure != nil:
 		reason = failure.Reason
 	case errors.Is(err, store.ErrNotFound):

@@ -282,33 +282,26 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 // refusedAddresses lists the addresses of an input that could not be sent to or loaded as a page. The addresses
 // behind their names are checked on connection.
 func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
-	check := func(by Callbacks, field, address string) {
+	check := func(by Callbacks, field, address string, use operation.URLUse) {
 		if address != "" && by.CheckURL(address) != nil {
-			refused.Add(field, "%s", operation.RefusedText(address))
+			refused.Add(field, "%s", operation.RefusedText(address, use))
 		}
 	}
 	if page, ok := input.(interface{ PageURL() string }); ok && p.render != nil {
-		check(p.render, "url", page.PageURL())
+		check(p.render, "url", page.PageURL(), operation.PageURL)
 	}
 	if calling, ok := input.(interface{ Callback() string }); ok {
-		check(p.callbacks, "callbackUrl", calling.Callback())
+		check(p.callbacks, "callbackUrl", calling.Callback(), operation.CallbackURL)
 	}
 	if delivering, ok := input.(interface{ DestinationURL() string }); ok {
-		check(p.callbacks, destinationField, delivering.DestinationURL())
+		check(p.callbacks, destinationField, delivering.DestinationURL(), operation.DestinationURL)
 	}
 	return refused
 }
 
 // notAllowed refuses URLs if the input has no other error.
 func notAllowed(refused schema.Faults) error {
-	e := &operation.URLError{Field: refused[0].Field, Message: refused[0].Message, Cause: errors.New("refused before the call")}
-	for _, other := range refused[1:] {
-		e.Others = append(e.Others, other.Field)
-		if other.Message != e.Message {
-			e.Message = "" // It is for all fields.
-		}
-	}
-	return e
+	return &operation.URLError{Refused: refused, Cause: errors.New("refused before the call")}
 }
 
 // parts are the call itself and its steps.

@@ -335,7 +335,7 @@ func (in *ConvertInput) runPage(ctx context.Context, deps *Deps) (result schema.
 	case err == nil:
 		return convertResult(in, made), nil
 	case errors.Is(err, egress.ErrRefused):
-		return schema.Result{}, &URLError{Field: "url", Cause: err}
+		return schema.Result{}, RefuseURL("url", RefusedText(*in.URL, URLUse{NotAllowed, FileURL.credentials}), err)
 	}
 	return schema.Result{}, in.fault(err)
 }

@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,40 +16,6 @@ import (
 	"relaypdf/render/office"
 	"relaypdf/render/pdf"
 )
-
-// NotAllowed is the message for a field whose URL is refused.
-const NotAllowed = "must be an https URL of a public host"
-
-// RefusedText returns why the URL of a page or a webhook is refused: what is wrong with its text, or NotAllowed.
-func RefusedText(address string) string {
-	_, rest, _ := strings.Cut(address, "://")
-	authority := rest
-	if end := strings.IndexAny(rest, `/\?#`); end >= 0 {
-		authority = rest[:end]
-	}
-	switch {
-	case strings.HasPrefix(address, "\ufeff"):
-		return "must not begin with a byte order mark (U+FEFF)"
-	case strings.Contains(authority, "@"):
-		return "must not contain a user name or a password. For a page, send the header Authorization in options.extraHTTPHeaders"
-	}
-	return NotAllowed
-}
-
-// URLError refuses an address that a field holds.
-type URLError struct {
-	Field string
-	Cause error
-	// Message replaces NotAllowed in the error.
-	Message string
-	// Others are further fields with such an address.
-	Others []string
-}
-
-func (e *URLError) Error() string { return e.Field + ": " + e.Cause.Error() }
-
-// Unwrap returns the policy's refusal.
-func (e *URLError) Unwrap() error { return e.Cause }
 
 // Failure returns the API error for an error of an input or a run. It returns nil for any other error.
 func Failure(err error) *apierror.Error {
@@ -86,13 +51,7 @@ func inputError(err error) *apierror.Error {
 	case errors.As(err, &full):
 		return &apierror.Error{Code: apierror.RateLimited, Message: "Too many large requests are in progress. Retry in a few seconds.", RetryAfter: apierror.Seconds(full.RetryAfter)}
 	case errors.As(err, &address):
-		e, text := &apierror.Error{Code: apierror.URLNotAllowed}, cmp.Or(address.Message, NotAllowed)
-		for _, field := range append([]string{address.Field}, address.Others...) {
-			e.Message += field + " " + text + ". "
-			e.Details = append(e.Details, apierror.Detail{Field: field, Message: text})
-		}
-		e.Message = strings.TrimSpace(e.Message)
-		return e
+		return address.failure()
 	}
 	return nil
 }

@@ -365,7 +365,7 @@ func TestImageOptionsCapture(t *testing.T) {
 
 func TestFieldErrors(t *testing.T) {
 	var address *URLError
-	if err := fieldError(&egress.RefusedError{}); !errors.As(err, &address) || address.Field != "url" {
+	if err := fieldError(&egress.RefusedError{}); !errors.As(err, &address) || address.Refused[0].Field != "url" {
 		t.Errorf("a refusal: %v, want a URLError on url", err)
 	}
 	for field, err := range map[string]error{

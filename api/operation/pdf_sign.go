@@ -181,7 +181,7 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
 			failed.Input = image
 		}
-		return result, signFailure(err, "signed", in.Key.field())
+		return result, signFailure(err, "signed", in.Key.field(), in.TimestampURL)
 	})
 }
 
@@ -218,13 +218,13 @@ func identityFailure(err error) error {
 }
 
 // signFailure names the field of the request that prevents a signature. Done is "signed" or "sealed", key the field of the
-// key.
-func signFailure(err error, done, key string) error {
+// key, authority the URL of the timestamp authority.
+func signFailure(err error, done, key, authority string) error {
 	var unreachable *render.TimestampError
 	var failed *pdf.Error
 	switch {
 	case errors.As(err, &unreachable) && errors.Is(err, egress.ErrRefused):
-		return &fileURLError{field: timestampField, cause: err}
+		return RefuseURL(timestampField, RefusedText(authority, TimestampURL), err)
 	case errors.As(err, &unreachable):
 		return remoteFailure(done, timestampField, "failed: "+unreachable.Unwrap().Error())
 	case !errors.As(err, &failed) || failed.Kind != pdf.Unsigned:
@@ -274,6 +274,6 @@ func runSeal(ctx context.Context, deps *Deps, in *SealInput) (schema.Result, err
 		if errors.As(err, &failed) && failed.Kind == pdf.Unsigned && failed.About != pdfsign.BadResponse {
 			return result, remoteFailure("sealed", files[0].field, failed.Text)
 		}
-		return result, signFailure(err, "sealed", "")
+		return result, signFailure(err, "sealed", "", in.TimestampURL)
 	})
 }

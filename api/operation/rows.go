@@ -524,7 +524,7 @@ func fieldError(err error) error {
 	case errors.As(err, &header):
 		return schema.Faults{{Field: "options." + header.Name + "Template", Message: "must not load resources with escaped @import or url()"}}
 	case errors.Is(err, egress.ErrRefused):
-		return &URLError{Field: "url", Cause: err}
+		return RefuseURL("url", NotAllowed, err)
 	case errors.As(err, &beyond):
 		return schema.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("must select pages of the document, which has %d", beyond.Pages)}}
 	case errors.Is(err, chrome.ErrNoContentArea):

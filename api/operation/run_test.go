@@ -96,7 +96,7 @@ func TestRunsNameTheField(t *testing.T) {
 		for _, name := range []string{"pdf.create", "images.create"} {
 			_, err := run(t, deps, name, `{"url":"`+address+`"}`)
 			var refused *URLError
-			if !errors.As(err, &refused) || refused.Field != "url" {
+			if !errors.As(err, &refused) || refused.Refused[0].Field != "url" {
 				t.Errorf("%s of %s: error %v, want a URLError on url", name, address, err)
 			}
 		}

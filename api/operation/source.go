@@ -233,7 +233,7 @@ func (deps *Deps) fetch(ctx context.Context, field, address string) (schema.Body
 	case err == nil:
 		return file, nil
 	case errors.Is(err, egress.ErrRefused):
-		return nil, &fileURLError{field: field, cause: err}
+		return nil, RefuseURL(field, RefusedText(address, FileURL), err)
 	case errors.Is(err, spool.ErrTooLarge):
 		return nil, &schema.SizeError{Field: field, Limit: deps.MaxFile}
 	case errors.As(err, &failed):
@@ -261,16 +261,6 @@ func (deps *Deps) openStored(ctx context.Context, field, id string) (schema.Body
 	return body, err
 }
 
-// fileURLError refuses the address of a file. A *URLError, which is for pages,
-// would ask for https.
-type fileURLError struct {
-	field string
-	cause error
-}
-
-func (e *fileURLError) Error() string { return e.field + ": " + e.cause.Error() }
-func (e *fileURLError) Unwrap() error { return e.cause }
-
 // fetchError is a file that could not be fetched.
 type fetchError struct {
 	field string
@@ -284,13 +274,8 @@ func (e *fetchError) Unwrap() error { return e.cause }
 // that cannot be fetched is a 502, as is a page that does not load: the same
 // request may work later.
 func fileError(err error) *apierror.Error {
-	var refused *fileURLError
 	var fetch *fetchError
-	switch {
-	case errors.As(err, &refused):
-		text := "must be an http or https URL of a public host"
-		return &apierror.Error{Code: apierror.URLNotAllowed, Message: refused.field + " " + text + ".", Details: []apierror.Detail{{Field: refused.field, Message: text}}}
-	case errors.As(err, &fetch):
+	if errors.As(err, &fetch) {
 		return &apierror.Error{
 			Code: apierror.ProcessingFailed, Message: fmt.Sprintf("The file in %s could not be fetched: %s.", fetch.field, fetch.cause),
 			Details: []apierror.Detail{{Field: fetch.field, Message: "could not be fetched: " + fetch.cause.Error()}},
