@@ -828,6 +828,10 @@ func TestWebhooks(t *testing.T) {
 		v := h.join(t, "maya@example.com")
 		account := h.mayas(t)
 		v.post("/dashboard/webhooks", http.StatusUnprocessableEntity, url.Values{"url": {"http://inner.example/x"}})
+		wrong := v.post("/dashboard/webhooks", http.StatusUnprocessableEntity, url.Values{"url": {"http://ada:pw@hooks.example/"}})
+		if text := textOf(wrong.body); !strings.Contains(text, "URL must not contain a user name or a password.") {
+			t.Errorf("a URL with credentials: %s", text)
+		}
 		made := v.once("/dashboard/webhooks", url.Values{"url": {"https://hooks.example/in"}, "events": {"job.completed"}})
 		secret := signingSecret.FindString(made.body)
 		list, err := h.Webhooks(t.Context(), account.ID)
