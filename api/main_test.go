@@ -133,6 +133,9 @@ func serveFiles(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 	case "/loop":
 		http.Redirect(w, r, "/loop", http.StatusFound)
+	case "/sent": // what the query holds
+		w.Header().Set("Content-Type", r.URL.Query().Get("type"))
+		_, _ = io.WriteString(w, r.URL.Query().Get("body"))
 	case "/empty":
 	case "/flood":
 		_, _ = w.Write(make([]byte, 15<<20))

@@ -212,6 +212,16 @@ func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize
 // has no margin.
 const convertMargin = 0.75
 
+// TextOf returns the content of a document, with its text in UTF-8 if that is in UTF-16 with a byte order mark or in the
+// charset that its server names.
+func TextOf(content engine.Content, name, charset string) (engine.Content, error) {
+	text, err := office.Decode(content, name, charset)
+	if err != nil || text == nil {
+		return content, err
+	}
+	return spool.FromBytes(text), nil
+}
+
 // FrontMatterOf reads the front matter of a document with that name. The result is empty if the document is not
 // Markdown. Errors are those of ReadFrontMatter, those of reading the content, and a *office.Error for a document
 // of an unknown kind.
@@ -238,7 +248,7 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 	switch {
 	case source.Format == office.FormatHTML:
 		margin := convertMargin
-		src = Source{HTML: string(text)}
+		src = Source{HTML: office.PageText(text)}
 		how.Margin = Margin{Top: &margin, Right: &margin, Bottom: &margin, Left: &margin}
 	case c.Markdown != nil:
 		how = *c.Markdown

@@ -47,8 +47,9 @@ func (e *FetchError) Unwrap() error { return e.cause }
 type Fetched struct {
 	*spool.File
 
-	// MediaType is the server's type of the file, without parameters; empty if it has none.
-	MediaType string
+	// MediaType is the server's type of the file, without parameters; empty if it has none. Charset is the encoding of
+	// text that the server names, such as "utf-16le"; empty if it names none.
+	MediaType, Charset string
 }
 
 // Fetch fetches a file of at most limit bytes from an http or https URL. The caller closes it. Errors are
@@ -109,11 +110,11 @@ func (t *Tools) exchange(ctx context.Context, q question, limit int64) (_ Fetche
 	if _, err := io.Copy(file, response.Body); err != nil {
 		return Fetched{}, fetchError(ctx, err)
 	}
-	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if err != nil {
-		mediaType, err = "", nil // It is missing or broken.
+	fetched := Fetched{File: file}
+	if mediaType, parameters, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil {
+		fetched.MediaType, fetched.Charset = mediaType, parameters["charset"]
 	}
-	return Fetched{file, mediaType}, nil
+	return fetched, nil
 }
 
 // fetchError returns the error of this package for an error of a fetch.

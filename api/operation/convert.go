@@ -244,10 +244,14 @@ func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Resul
 		return in.runPage(ctx, deps)
 	}
 	result, err := withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		conversion.Content = files[0]
 		if in.URL != nil {
 			conversion.Address = *in.URL
 			conversion.Name = fetchedName(in.SourceFilename, *in.URL, files[0].Body)
+		}
+		var err error
+		fetched, _ := files[0].Body.(render.Fetched)
+		if conversion.Content, err = render.TextOf(files[0], conversion.Name, fetched.Charset); err != nil {
+			return schema.Result{}, err
 		}
 		unused, err := in.takeFrontMatter(&conversion)
 		if err != nil {

@@ -1,7 +1,6 @@
 package chrome
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -108,6 +107,7 @@ func TestEncodingsOfPages(t *testing.T) {
 		}
 		return b
 	}
+	latin := []byte(strings.NewReplacer("ü", "\xfc", "ß", "\xdf", "Ł", "\xa3").Replace(page)) // ISO 8859-2 and Windows-1250
 	for path, c := range map[string]struct {
 		kind string
 		body []byte
@@ -117,9 +117,11 @@ func TestEncodingsOfPages(t *testing.T) {
 		"leagainst": {"text/html; charset=utf-8", inUTF16(binary.LittleEndian)},
 		"beagainst": {"text/html; charset=windows-1252", inUTF16(binary.BigEndian)},
 		"lebare":    {"text/html; charset=utf-16le", inUTF16(binary.LittleEndian)[2:]},
+		"bebare":    {"text/html; charset=utf-16be", inUTF16(binary.BigEndian)[2:]},
 		"mark":      {"text/html", []byte("\ufeff" + page)},
+		"meta":      {"text/html", append([]byte("<!doctype html><meta charset=windows-1250>"), latin...)},
 		"against":   {"text/html; charset=windows-1252", []byte("\ufeff" + page)},
-		"header":    {"text/html; charset=iso-8859-2", bytes.ReplaceAll(bytes.ReplaceAll(bytes.ReplaceAll([]byte(page), []byte("ü"), []byte("\xfc")), []byte("ß"), []byte("\xdf")), []byte("Ł"), []byte("\xa3"))},
+		"header":    {"text/html; charset=iso-8859-2", latin},
 	} {
 		s.mux.HandleFunc("site.test/"+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", c.kind)
@@ -127,7 +129,7 @@ func TestEncodingsOfPages(t *testing.T) {
 		})
 	}
 	p := startWithSite(t, s)
-	for _, path := range []string{"le", "be", "leagainst", "beagainst", "lebare", "mark", "against", "header"} {
+	for _, path := range []string{"le", "be", "leagainst", "beagainst", "lebare", "bebare", "mark", "against", "header", "meta"} {
 		if warnings, got := printedWith(t, p, Job{URL: "http://site.test/" + path}); strings.TrimSpace(got) != text || len(warnings) > 0 {
 			t.Errorf("%s: %q, %v", path, got, warnings)
 		}
