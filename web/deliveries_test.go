@@ -159,3 +159,36 @@ func TestSideBarCountsNoFurther(t *testing.T) {
 		}
 	})
 }
+
+// TestFormsAboutPastStatesNameTheReason: a form of a page whose delivery or member has changed meanwhile names the reason.
+func TestFormsAboutPastStatesNameTheReason(t *testing.T) {
+	h := sqliteHouse(t, nil)
+	v := h.join(t, "maya@example.com")
+	account := h.mayas(t)
+	hook, err := h.CreateWebhook(t.Context(), store.NewWebhook{ID: h.NewID("we"), AccountID: account.ID, URL: "https://hooks.example/in", Secret: []byte("sealed"), SecretPrefix: "whsec_x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.send(t, account.ID, hook.ID, 1, &store.Attempt{StatusCode: http.StatusServiceUnavailable, Error: "503"})
+	page, err := h.Deliveries(t.Context(), store.DeliveryFilter{AccountID: account.ID, EndpointID: hook.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/dashboard/deliveries/" + page.Items[0].ID + "/replay"
+
+	v.post("/dashboard/webhooks/"+hook.ID+"/pause", http.StatusSeeOther, url.Values{})
+	if a := v.post(path, http.StatusConflict, url.Values{}); !strings.Contains(textOf(a.body), "The endpoint is disabled or deleted.") {
+		t.Errorf("to a paused endpoint: %s", textOf(a.body))
+	}
+	v.post("/dashboard/webhooks/"+hook.ID+"/resume", http.StatusSeeOther, url.Values{})
+	v.post(path, http.StatusSeeOther, url.Values{})
+	if a := v.post(path, http.StatusConflict, url.Values{}); !strings.Contains(textOf(a.body), "Only failed deliveries can be replayed.") {
+		t.Errorf("for the second time: %s", textOf(a.body))
+	}
+
+	person, err := h.PersonByEmail(t.Context(), "maya@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.post("/dashboard/settings/members/"+person.ID+"/role", http.StatusBadRequest, url.Values{"role": {"king"}})
+}

@@ -34,6 +34,9 @@ var troubles = []struct {
 	{errRemoved, http.StatusNotFound, "No longer stored", ""}, // Its text has the months.
 	{store.ErrNotFound, http.StatusNotFound, "Not found", "It was deleted, or belongs to another account."},
 	{store.ErrBadList, http.StatusNotFound, "List page not found", "Open the list from its first page."},
+	{store.ErrNotFailed, http.StatusConflict, "Delivery not replayed", "Only failed deliveries can be replayed. This one is pending or delivered."},
+	{store.ErrWebhookOff, http.StatusConflict, "Delivery not replayed", "The endpoint is disabled or deleted. Enable it first."},
+	{store.ErrCallback, http.StatusConflict, "Delivery not replayed", "Callback deliveries cannot be replayed."},
 	{errMethod, http.StatusMethodNotAllowed, "This page is out of date", "Reload it and try again."},
 	{errForbidden, http.StatusForbidden, "Your role does not allow this", "An owner of the account can change your role under Settings."},
 	{errNoAccount, http.StatusForbidden, "You are not in an account", "You were removed, or have not joined an account yet. Ask an account owner for an invitation."},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -375,6 +376,9 @@ func (w *Web) changeRole(v *pageRequest) error {
 	member, err := w.memberOf(v)
 	if err != nil {
 		return err
+	}
+	if !slices.Contains(store.Roles(), v.value("role")) {
+		return errForm
 	}
 	err = w.store.SetMemberRole(v.ctx(), v.account.ID, member.Person.ID, v.value("role"))
 	if err == nil {
