@@ -32,6 +32,9 @@ func (a *Account) conform(ctx context.Context, doc chrome.Document, opt PDF, nam
 	for _, u := range doc.Untagged {
 		how.Untagged = append(how.Untagged, pdftag.Untagged(u))
 	}
+	for _, t := range doc.Texts {
+		how.Texts = append(how.Texts, pdftag.Text(t))
+	}
 	body, faults, err := a.conformPDF(ctx, doc.Body, how, opt.StandardsStrict)
 	if err == nil && opt.Archival && slices.ContainsFunc(faults, breaksArchive) {
 		return chrome.Document{}, errors.Join(&StandardError{Faults: faults}, body.Close())

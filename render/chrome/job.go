@@ -180,7 +180,8 @@ type PDF struct {
 	// PageRanges selects pages: 1-3,5 · 7- · -3 · even · odd · last. Pages are in document order, each once.
 	PageRanges      string
 	Tagged, Outline bool
-	// Untagged lists the texts that tags leave out in Document.Untagged.
+	// Untagged lists the texts that tags leave out in Document.Untagged, and those of the whole document in
+	// Document.Texts.
 	Untagged bool
 	MaxPages int   // zero means no limit
 	MaxBytes int64 // zero means no limit
@@ -192,6 +193,7 @@ type Document struct {
 	Pages    int
 	Warnings []Warning
 	Untagged []Untagged
+	Texts    []Text // none if only selected pages are printed, or there are too many
 }
 
 // Screenshot holds the settings of an image. Lengths are in CSS pixels.

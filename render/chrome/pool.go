@@ -247,13 +247,21 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 			if err != nil {
 				return err
 			}
+
+			var texts []Text
 			if opt.Untagged {
 				more, err := pg.untagged(ctx, job)
 				if err != nil {
 					return err
 				}
 				untagged = append(untagged, more...)
+				if ranges == nil {
+					if texts, err = pg.texts(ctx); err != nil {
+						return err
+					}
+				}
 			}
+
 			printing := printer{page: pg, opt: opt.fitted(pg), ranges: ranges, dir: p.home.spool, stream: stream}
 			if paged == nil {
 				doc, err = printing.selection(ctx)
@@ -261,6 +269,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 				err = pg.eval(ctx, restoreScript, nil, nil)
 			}
 			doc.Untagged = untagged
+			doc.Texts = texts
 			return err
 		},
 	})

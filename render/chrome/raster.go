@@ -5,8 +5,7 @@ import "context"
 // TextRasterized is the code of the warning that a PDF shows text as an image.
 const TextRasterized = "text_rasterized"
 
-// rasterScript returns the elements whose text the browser would print as an image, and those whose text it would print
-// twice. Before, it prints filters that are decoration by other means: it removes those without effect, and makes
+// rasterScript returns the elements whose text the browser would print as an image. Before, it prints filters that are decoration by other means: it removes those without effect, and makes
 // shadows of boxes and text of those that draw a shadow.
 const rasterScript = `most => {
   const found = [];
@@ -28,9 +27,13 @@ const rasterScript = `most => {
     return list;
   };
   const text = e => texts(e).map(n => n.data.trim()).join(' ').replace(/\s+/g, ' ').slice(0, 200);
+  const generates = style => style.display !== 'none' && /"[^"]*[\p{L}\p{N}][^"]*"/u.test(style.content);
   const holds = e => texts(e).length > 0 || [e, ...every(e)].some(c => c.matches(frames) || c.matches('input, textarea, select') && c.value?.trim() && shown(c) ||
-    ['::before', '::after'].some(part => /"[^"]*[\p{L}\p{N}][^"]*"/u.test(getComputedStyle(c, part).content)));
-  const add = (e, cause, remedy, twice) => { if (found.length < most) found.push({element: name(e), text: text(e), cause, remedy, twice: !!twice}); };
+    ['::before', '::after'].some(part => generates(getComputedStyle(c, part))));
+  const add = (e, cause, remedy, part = '') => {
+    if (!part) e.told = true; // see textsScript
+    if (found.length < most) found.push({element: name(e) + part, text: part ? '' : text(e), cause, remedy});
+  };
 
   // The functions of a filter, such as ['blur', '4px'].
   const functions = value => [...value.matchAll(/([a-z-]+)\(((?:[^()]|\([^()]*\))*)\)/g)].map(m => [m[1], m[2]]);
@@ -93,7 +96,10 @@ const rasterScript = `most => {
     if (deep && shown(e) && holds(e)) add(e, 'its perspective', 'Remove the 3D transform in @media print');
     if (s.webkitBoxReflect && s.webkitBoxReflect !== 'none' && shown(e) && holds(e)) add(e, 'its reflection', 'Remove -webkit-box-reflect in @media print');
     if (e.localName === 'pattern' && e.querySelector('text')) add(e, 'the SVG pattern', 'Draw the text outside of the pattern');
-    if (parseFloat(s.webkitTextStrokeWidth) > 0 && shown(e) && [...e.childNodes].some(n => n.nodeType === 3 && /\S/.test(n.data))) add(e, 'its outline', 'Remove -webkit-text-stroke in @media print', true);
+    for (const part of ['::before', '::after']) {
+      const p = getComputedStyle(e, part);
+      if (p.filter !== 'none' && generates(p) && functions(p.filter).some(f => !idle(f)) && shown(e)) add(e, 'its filter ' + p.filter, 'Remove the filter in @media print', part);
+    }
   }
   return found;
 }`
@@ -104,12 +110,11 @@ type rasterized struct {
 	Text    string `json:"text"`
 	Cause   string `json:"cause"`
 	Remedy  string `json:"remedy"`
-	Twice   bool   `json:"twice"`
 }
 
 // mayRasterize reports whether the text of a document without network may have text that is printed as an image.
 func mayRasterize(html string) bool {
-	return containsAny(html, "filter", "perspective", "3d", "reflect", "<pattern", "text-stroke", "\\")
+	return containsAny(html, "filter", "perspective", "3d", "reflect", "<pattern", "\\")
 }
 
 // mayFrame reports whether the text of a document without network may have frames, whose content it may hide: data: URLs
@@ -144,12 +149,8 @@ func (p *page) rasterized(ctx context.Context, job Job) (lost []Untagged, err er
 
 	for _, f := range found[:min(len(found), maxUntagged)] {
 		problem := "The browser turns the text into an image because of " + f.Cause + "."
-		if f.Twice {
-			problem = "The browser writes the text twice because of " + f.Cause + "."
-		} else {
-			warn(p, Warning{Code: TextRasterized, Message: cut(f.Element, maxFamily) + ": " + cut(f.Cause, maxFamily) +
-				" turns its text into an image, which cannot be searched, copied or redacted. " + f.Remedy})
-		}
+		warn(p, Warning{Code: TextRasterized, Message: cut(f.Element, maxFamily) + ": " + cut(f.Cause, maxFamily) +
+			" turns its text into an image, which cannot be searched, copied or redacted. " + f.Remedy})
 		lost = append(lost, Untagged{Element: f.Element, Text: f.Text, Problem: problem, Remedy: f.Remedy + "."})
 	}
 	return lost, nil

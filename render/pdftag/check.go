@@ -117,7 +117,7 @@ func (d *document) checkLoose() {
 			if !e.loose {
 				continue
 			}
-			var shown strings.Builder
+			shown := readText{most: maxText}
 			d.appendEvent(&shown, p.content, e)
 			if text := strings.TrimSpace(shown.String()); text != "" {
 				d.fault(Fault{
@@ -136,7 +136,7 @@ func (d *document) textOutside() []string {
 	for _, s := range d.order {
 		for _, e := range s.events {
 			if m := s.marks[e.number]; e.kind == drawing && e.form == nil && (m == nil || m.owner == nil) {
-				var shown strings.Builder
+				shown := readText{most: maxText}
 				d.appendShown(&shown, s, s.plain[e.start:e.end])
 				pages[s.page].WriteString(unspaced(shown.String()))
 			}

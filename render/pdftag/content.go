@@ -147,7 +147,7 @@ func (d *document) scan(s *stream, depth int) error {
 	if err := d.readResources(s, depth); err != nil {
 		return err
 	}
-	sc := scanner{lexer: lexer{data: s.plain}, stream: s, path: -1, object: -1}
+	sc := scanner{lexer: lexer{data: s.plain}, stream: s, document: d, path: -1, object: -1}
 	sc.run()
 	if sc.missing {
 		d.fault(Fault{Rule: MissingGlyph, Problem: "A character has no glyph in its fonts, so the page shows a box.", Remedy: "Use a font with this character, or remove the character.", Page: s.page + 1})
@@ -178,16 +178,27 @@ type scanner struct {
 	lexer
 	*stream
 
-	stack   []openSpan
-	path    int  // where the open path begins; -1 is none
-	object  int  // where the open text object begins; -1 is none
-	first   int  // the number of events before it
-	inside  bool // it has marks inside
-	operand int  // where the operands of the next operator begin; -1 is none
-	name    []byte
-	font    *font
-	missing bool // a code of a font has no glyph
-	odd     bool // one has no meaning, or a private one
+	document *document
+	stack    []openSpan
+	path     int          // where the open path begins; -1 is none
+	object   int          // where the open text object begins; -1 is none
+	first    int          // the number of events before it
+	inside   bool         // it has marks inside
+	shows    bool         // it has shown text
+	origin   []byte       // the operators that place its first text
+	recent   []textObject // the ones before it with the same mark
+	operand  int          // where the operands of the next operator begin; -1 is none
+	name     []byte
+	font     *font
+	missing  bool // a code of a font has no glyph
+	odd      bool // one has no meaning, or a private one
+}
+
+// textObject is a text object without marks inside.
+type textObject struct {
+	start, end int
+	number     int    // of the mark around it
+	origin     []byte // the operators that place its first text
 }
 
 // openSpan is marked content that is not yet closed.
@@ -242,11 +253,17 @@ func (sc *scanner) operator(word string, begin int) {
 		sc.path = -1
 	case "BT":
 		sc.object, sc.first, sc.inside = begin, len(sc.events), false
+		sc.origin, sc.shows = nil, false
+	case "Tm", "Td", "TD":
+		if !sc.shows {
+			sc.origin = append(sc.origin, sc.data[begin:sc.at]...)
+		}
 	case "ET":
 		sc.endText(begin)
 	case "Tf":
 		sc.font = sc.fonts[string(sc.name)]
 	case "Tj", "TJ", "'", "\"":
+		sc.shows = true
 		sc.draw(begin, nil, true)
 	case "BDC", "BMC", "EMC":
 		sc.marked(word, begin)
@@ -318,7 +335,61 @@ func (sc *scanner) endText(begin int) {
 	}
 	if len(sc.events) > sc.first {
 		sc.events = sc.events[:sc.first]
+		sc.leaveOutRepeated(textObject{start: start, end: sc.at, number: sc.number(), origin: sc.origin})
 		sc.draw(start, nil, true)
+	}
+}
+
+// leaveOutRepeated leaves a text object before this one out of its mark, if this one shows the same text again at the
+// same place: the first is a shadow, or the second an outline.
+func (sc *scanner) leaveOutRepeated(object textObject) {
+	const most = 64 // of the fonts of a text and its shadows
+	if n := len(sc.recent); n > 0 && sc.recent[n-1].number != object.number || n >= most {
+		sc.recent = sc.recent[:0]
+	}
+	if object.number == unmarked || object.origin == nil {
+		return
+	}
+
+	at := slices.IndexFunc(sc.recent, func(earlier textObject) bool {
+		return bytes.Equal(earlier.origin, object.origin) && sc.textOf(earlier) == sc.textOf(object)
+	})
+	if at >= 0 {
+		sc.leaveOut(sc.recent[at])
+		sc.recent[at] = object
+	} else {
+		sc.recent = append(sc.recent, object)
+	}
+}
+
+// textOf returns the text of a text object.
+func (sc *scanner) textOf(object textObject) string {
+	shown := readText{most: maxText}
+	sc.document.appendShown(&shown, sc.stream, sc.data[object.start:object.end])
+	return shown.String()
+}
+
+// leaveOut leaves a text object out of its mark.
+func (sc *scanner) leaveOut(object textObject) {
+	for i, whole := range slices.Backward(sc.events) {
+		if whole.start > object.start || whole.kind != drawing || whole.form != nil {
+			continue
+		}
+		if whole.end < object.end {
+			return
+		}
+
+		parts := []event{{kind: drawing, start: object.start, end: object.end, number: unmarked}}
+		if before := whole; whole.start < object.start {
+			before.end = object.start
+			parts = slices.Insert(parts, 0, before)
+		}
+		if after := whole; object.end < whole.end {
+			after.start = object.end
+			parts = append(parts, after)
+		}
+		sc.events = slices.Replace(sc.events, i, i+1, parts...)
+		return
 	}
 }
 

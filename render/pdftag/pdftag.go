@@ -25,6 +25,16 @@ type Options struct {
 	Office bool
 	// Untagged are the texts that Chromium has left out of the structure.
 	Untagged []Untagged
+	// Texts are the texts of the source, in its order. None means that they are not known.
+	Texts []Text
+}
+
+// Text is a text of the source of a document.
+type Text struct {
+	Element string // a selector of its element
+	Text    string
+	Visible bool // readers see all of it, so the structure has to have it
+	Repeats bool // it may be on several pages
 }
 
 // Untagged is a text outside of the structure.
@@ -90,7 +100,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
 	}
 	for _, step := range []func() error{
-		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.nameBullets, d.checkElements, d.checkUntagged,
+		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.nameBullets, d.checkElements, d.checkUntagged, d.checkTexts,
 		d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.keepOldest, d.writeCatalog,
 	} {
 		if err := step(); err != nil {

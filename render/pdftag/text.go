@@ -33,21 +33,29 @@ const maxCodes = 1 << 16
 // maxText is the maximum number of bytes of an element's text that is read.
 const maxText = 2000
 
+// readText is a text of the document, which is read until it has about a number of bytes.
+type readText struct {
+	strings.Builder
+	most int
+}
+
+func (t *readText) full() bool { return t.Len() > t.most }
+
 // textOf returns the text of an element, as far as a few words.
 func (d *document) textOf(e *element) string {
-	var out strings.Builder
+	out := readText{most: maxText}
 	d.appendText(&out, e)
 	return strings.Join(strings.FieldsFunc(out.String(), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
-func (d *document) appendText(out *strings.Builder, e *element) {
+func (d *document) appendText(out *readText, e *element) {
 	if text := e.actual + e.alt; text != "" {
 		out.WriteString(text)
 		return
 	}
 	for _, k := range e.kids {
 		switch {
-		case out.Len() > maxText:
+		case out.full():
 			return
 		case k.element != nil:
 			if !inline(k.element.kind) && out.Len() > 0 {
@@ -61,9 +69,9 @@ func (d *document) appendText(out *strings.Builder, e *element) {
 }
 
 // appendContent adds the text of the drawing of a mark.
-func (d *document) appendContent(out *strings.Builder, s *stream, number int) {
+func (d *document) appendContent(out *readText, s *stream, number int) {
 	for _, e := range s.drawings(number) {
-		if out.Len() > maxText {
+		if out.full() {
 			return
 		}
 		d.appendEvent(out, s, e)
@@ -71,7 +79,7 @@ func (d *document) appendContent(out *strings.Builder, s *stream, number int) {
 }
 
 // appendEvent adds the text of one drawing.
-func (d *document) appendEvent(out *strings.Builder, s *stream, e event) {
+func (d *document) appendEvent(out *readText, s *stream, e event) {
 	if e.form != nil {
 		out.WriteString(d.textOfForm(e.form))
 	} else if len(s.plain) > 0 {
@@ -82,7 +90,7 @@ func (d *document) appendEvent(out *strings.Builder, s *stream, e event) {
 // textOfForm returns the text of a form, which can be drawn often, and is read once.
 func (d *document) textOfForm(form *stream) string {
 	if form.shown == nil {
-		var shown strings.Builder
+		shown := readText{most: maxText}
 		d.appendShown(&shown, form, form.plain)
 		form.shown = new(shown.String())
 	}
@@ -103,7 +111,7 @@ func (s *stream) drawings(number int) []event {
 }
 
 // appendShown adds the text that operators show.
-func (d *document) appendShown(out *strings.Builder, s *stream, content []byte) {
+func (d *document) appendShown(out *readText, s *stream, content []byte) {
 	d.readShown(s, content, func(f *font, codes []byte) {
 		if f == nil {
 			out.WriteString(pdffile.Text("b:" + hex.EncodeToString(codes)))
@@ -174,9 +182,9 @@ func unquote(raw []byte) []byte {
 }
 
 // decode adds the meaning of codes.
-func (f *font) decode(out *strings.Builder, codes []byte) {
+func (f *font) decode(out *readText, codes []byte) {
 	f.split(codes, func(code uint16) {
-		if out.Len() <= maxText {
+		if !out.full() {
 			out.WriteString(f.means[code])
 		}
 	})
