@@ -12,6 +12,7 @@ import traceback
 
 import unohelper
 
+from com.sun.star.beans.PropertyState import DEFAULT_VALUE
 from com.sun.star.i18n.ScriptType import ASIAN, COMPLEX, LATIN, WEAK
 from com.sun.star.task import XJob
 
@@ -35,8 +36,29 @@ SHEET_AREAS = ("RightPageHeaderContent", "LeftPageHeaderContent", "FirstPageHead
 THIRDS = ("LeftText", "CenterText", "RightText")
 
 # The texts of charts and their diagrams, each with the property that says whether it is shown.
-CHART_TEXTS = (("HasMainTitle", "Title"), ("HasSubTitle", "SubTitle"), ("HasLegend", "Legend"), ("HasXAxisTitle", "XAxisTitle"),
-               ("HasYAxisTitle", "YAxisTitle"), ("HasXAxis", "XAxis"), ("HasYAxis", "YAxis"))
+CHART_TEXTS = (("HasMainTitle", "Title"), ("HasSubTitle", "SubTitle"), ("HasLegend", "Legend")) + tuple(
+    ("Has" + name + part, name + part)
+    for name in ("XAxis", "YAxis", "ZAxis", "SecondaryXAxis", "SecondaryYAxis")
+    for part in ("", "Title")
+)
+
+# What the label at a point of a chart may show.
+LABEL_PARTS = ("ShowNumber", "ShowNumberInPercent", "ShowCategoryName", "ShowSeriesName", "ShowCustomLabel")
+
+# com.sun.star.style.NumberingType: no number, a bullet, an image.
+NO_NUMBER = 5
+BULLET = 6
+IMAGE = 8
+
+# How many lists are asked for their fonts in advance.
+ASKED_LISTS = 50
+
+# The bullets that LibreOffice draws with OpenSymbol as the missing font has them. Others become boxes, or other bullets.
+SYMBOL_BULLETS = {
+    "wingdings": set("lmnopqrstuvw") | set(map(chr, (0xA1, 0xA7, 0xA8, 0xAB, 0xD8, *range(0xDF, 0xF0), *range(0xF0, 0xF9), *range(0xFB, 0xFF)))),
+    "wingdings 2": {chr(0x97), chr(0xA2), chr(0xA3)},
+    "wingdings 3": {"}"},
+}
 
 # com.sun.star.sheet.CellFlags: numbers, dates, texts and formulas; and texts with several formats.
 TEXTS = 4 | 16
@@ -54,6 +76,19 @@ class Enough(Exception):
     pass
 
 
+def has_own(style, name):
+    """Whether a style has a value of its own of a property."""
+    return style.getPropertyState(name) != DEFAULT_VALUE
+
+
+def column_names(data):
+    return getattr(data, "ColumnDescriptions", ())
+
+
+def row_names(data):
+    return getattr(data, "RowDescriptions", ())
+
+
 class FontNames:
     def __init__(self, context, available):
         create = context.ServiceManager.createInstanceWithContext
@@ -64,6 +99,7 @@ class FontNames:
         self.deadline = time.monotonic() + NAMES_SECONDS
         self.known = {}  # what alternatives returned
         self.missing = {}  # in the order of the text
+        self.document = None
         self.wanted = None  # the fonts that the text may have, if this is known
 
     def alternatives(self, names):
@@ -110,6 +146,7 @@ class FontNames:
                 self.paragraph(item)
 
     def paragraph(self, paragraph):
+        self.label(paragraph)
         before = LATIN
         for portion in paragraph:
             content = portion.String
@@ -126,6 +163,41 @@ class FontNames:
             if len(scripts) == 1:
                 before, = scripts
 
+    def label(self, paragraph):
+        """Notes the font of the bullet or the number before a paragraph."""
+        if not getattr(paragraph, "NumberingIsNumber", False) or getattr(paragraph, "CharHidden", False):
+            return
+        rules, level = (getattr(paragraph, name, None) for name in ("NumberingRules", "NumberingLevel"))
+        number = getattr(paragraph, "ListLabelString", None)  # only texts have it
+        if rules is None or level is None or level < 0 or number is None and not paragraph.String:
+            return
+        values = {value.Name: value.Value for value in rules.getByIndex(level)}
+        kind = values.get("NumberingType")
+        if kind == BULLET:
+            self.bullet(values)
+        elif number and kind not in (NO_NUMBER, IMAGE):
+            style = self.number_style(values)
+            automatic = {value.Name: value.Value for value in getattr(paragraph, "ListAutoFormat", None) or ()}
+            for script in self.scripts(number):
+                name = FONTS[script]
+                self.note(getattr(style, name) if style and has_own(style, name) else automatic.get(name) or getattr(paragraph, name))
+
+    def bullet(self, values):
+        """Notes the font of a bullet."""
+        font, char = values.get("BulletFont"), (values.get("BulletChar") or "")[:1]
+        if font is None or not char or char.isspace() or font.Name.isdecimal():
+            return  # RTF of LibreOffice has numbers of fonts that it lacks.
+        known = SYMBOL_BULLETS.get(font.Name.lower(), ())
+        code = ord(char)
+        if chr(code & 0xFF if 0xF000 <= code <= 0xF0FF else code) not in known or "opensymbol" not in self.available:
+            self.note(font.Name)
+
+    def number_style(self, values):
+        """The style of the numbers of a list, or None."""
+        styles = self.document.StyleFamilies.getByName("CharacterStyles")
+        name = values.get("CharStyleName")
+        return styles.getByName(name) if name and styles.hasByName(name) else None
+
     def areas(self, style):
         for name in AREAS:
             text = getattr(style, name, None)
@@ -141,7 +213,19 @@ class FontNames:
         search.SearchString = OTHER_LETTERS
         scripts = FONTS.values() if document.findFirst(search) else (FONTS[LATIN],)
 
+        lists = document.NumberingRules
+        if lists.Count > ASKED_LISTS:
+            return None
+
         names = set()
+        for rules in (document.ChapterNumberingRules, *map(lists.getByIndex, range(lists.Count))):
+            for level in range(rules.Count):
+                values = {value.Name: value.Value for value in rules.getByIndex(level)}
+                if values.get("BulletFont") is not None:
+                    names.add(values["BulletFont"].Name)
+                style = self.number_style(values)
+                if style:
+                    names.update(style.getPropertyValues(tuple(scripts)))
         for family in map(document.AutoStyles.getByName, ("ParagraphStyles", "CharacterStyles")):
             for style in family:
                 names.update(value.Value for value in style.getProperties() if value.Name in scripts)
@@ -152,6 +236,7 @@ class FontNames:
         return {self.alternatives(name) for name in names} - {""}
 
     def text_document(self, document):
+        self.document = document
         self.wanted = self.styled(document)
         if self.wanted is not None and not self.wanted:
             return
@@ -164,7 +249,7 @@ class FontNames:
                 self.areas(style)
         self.shapes(document.DrawPage)
         for embedded in document.EmbeddedObjects:
-            self.chart(embedded.EmbeddedObject)
+            self.chart(embedded.getEmbeddedObject())
 
     def shapes(self, container, of_master=False):
         for shape in container:
@@ -180,20 +265,39 @@ class FontNames:
                 for row in range(table.RowCount):
                     for column in range(table.ColumnCount):
                         self.flow(table.getCellByPosition(column, row))
-            elif kind.endswith("OLE2Shape"):
+            elif kind.endswith(("OLE2Shape", "ChartShape")):
                 self.chart(shape.Model)
             elif hasattr(shape, "createTextCursor") and not shape.supportsService("com.sun.star.text.BaseFrame"):
                 self.flow(shape)
 
     def chart(self, chart):
-        """Notes the fonts of a chart: its titles, its legend and its axes."""
+        """Notes the fonts of a chart: its titles, its legend, its axes and the labels at its points."""
         if chart is None or not chart.supportsService("com.sun.star.chart.ChartDocument"):
             return
+        names, categories = (" ".join(texts(chart.Data)) for texts in (column_names, row_names))
         for owner in (chart, chart.Diagram):
             for has, name in CHART_TEXTS:
                 if getattr(owner, has, False):
                     place = getattr(owner, name)
-                    self.some(place, getattr(place, "String", ""))
+                    if getattr(place, "DisplayLabels", True):
+                        self.some(place, getattr(place, "String", None) or {"Legend": names, "XAxis": categories}.get(name, ""))
+        for system in chart.getFirstDiagram().getCoordinateSystems():
+            for kind in system.getChartTypes():
+                for series in kind.getDataSeries():
+                    self.point(series, names + categories)
+                    for index in getattr(series, "AttributedDataPoints", None) or ():
+                        self.point(series.getDataPointByIndex(index), names + categories)
+
+    def point(self, point, content):
+        """Notes the fonts of the labels at points of a chart."""
+        label = point.Label
+        if label is None or not any(getattr(label, part, False) for part in LABEL_PARTS):
+            return
+        fields = (getattr(point, "CustomLabelFields", None) or ()) if getattr(label, "ShowCustomLabel", False) else ()
+        for field in fields:
+            self.some(field, field.getString())
+        if not fields:
+            self.some(point, content if label.ShowCategoryName or getattr(label, "ShowSeriesName", False) else "")
 
     def some(self, place, content):
         """Notes the fonts of a text that has the same everywhere."""
