@@ -334,10 +334,11 @@ func (c *chaos) checkBlobs(db *sql.DB) {
 	}
 }
 
-// blobFiles lists all files below the folder of blobs, unfinished ones too.
+// blobFiles lists all files below the folder of blobs, unfinished ones too, without the mark that names the database.
 func (c *chaos) blobFiles() (names []string) {
+	const mark = ".relaypdf-files"
 	_ = filepath.WalkDir(c.blobs, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if err == nil && !d.IsDir() && d.Name() != mark {
 			names = append(names, d.Name())
 		}
 		return nil
