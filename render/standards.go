@@ -53,7 +53,18 @@ func breaksArchive(w chrome.Warning) bool {
 func (a *Account) conformPDF(ctx context.Context, tagged *spool.File, opt pdftag.Options, strict bool) (_ *spool.File, faults []chrome.Warning, err error) {
 	defer func() { err = errors.Join(err, tagged.Close()) }()
 	files, input := PDFFile{Content: tagged}.input()
-	result, err := a.runTool(ctx, engine.Job{Name: pdf.StandardsJob, Args: pdf.StandardsArgs{Input: input, Options: opt}, Files: files})
+	args := pdf.StandardsArgs{Input: input, Options: opt}
+	if len(opt.Texts) > 0 {
+		texts := NewFile()
+		defer func() { err = errors.Join(err, texts.Close()) }()
+		if err := json.NewEncoder(texts).Encode(opt.Texts); err != nil {
+			return nil, nil, err
+		}
+		args.Texts = "texts.json"
+		files = append(files, engine.File{Name: args.Texts, Content: texts})
+	}
+
+	result, err := a.runTool(ctx, engine.Job{Name: pdf.StandardsJob, Args: args, Files: files})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 
@@ -16,6 +17,7 @@ type StandardsArgs struct {
 	Input
 
 	Options pdftag.Options
+	Texts   string // the name of an input, the JSON of Options.Texts; empty is none
 }
 
 // Standards is what a document claims, and what prevents it from claiming the others.
@@ -30,6 +32,16 @@ func conform(_ context.Context, w *engine.Work, args StandardsArgs) (Standards, 
 	if err != nil {
 		return Standards{}, fmt.Errorf("input: %w", err)
 	}
+	if args.Texts != "" {
+		texts, err := os.ReadFile(w.Path(args.Texts))
+		if err != nil {
+			return Standards{}, fmt.Errorf("texts: %w", err)
+		}
+		if err := json.Unmarshal(texts, &args.Options.Texts); err != nil {
+			return Standards{}, fmt.Errorf("texts: %w", err)
+		}
+	}
+
 	made, err := pdftag.Conform(content, args.Options)
 	if err != nil {
 		return Standards{}, &Error{Kind: Damaged, cause: err}

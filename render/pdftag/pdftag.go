@@ -26,7 +26,7 @@ type Options struct {
 	// Untagged are the texts that Chromium has left out of the structure.
 	Untagged []Untagged
 	// Texts are the texts of the source, in its order. None means that they are not known.
-	Texts []Text
+	Texts []Text `json:"-"` // may be larger than the arguments of a job
 }
 
 // Text is a text of the source of a document.
