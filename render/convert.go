@@ -176,7 +176,7 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 	}
 	if err == nil && !page && claims {
 		var faults []chrome.Warning
-		made.Body, faults, err = a.conformPDF(ctx, made.Body, pdftag.Options{Standards: how.Standards, Office: true}, how.StandardsStrict)
+		made.Body, faults, err = a.conformPDF(ctx, made.Body, nil, pdftag.Options{Standards: how.Standards, Office: true}, how.StandardsStrict)
 		made.Warnings = append(made.Warnings, faults...)
 	}
 	if err == nil && c.Print.Password != "" {

@@ -32,10 +32,7 @@ func (a *Account) conform(ctx context.Context, doc chrome.Document, opt PDF, nam
 	for _, u := range doc.Untagged {
 		how.Untagged = append(how.Untagged, pdftag.Untagged(u))
 	}
-	for _, t := range doc.Texts {
-		how.Texts = append(how.Texts, pdftag.Text(t))
-	}
-	body, faults, err := a.conformPDF(ctx, doc.Body, how, opt.StandardsStrict)
+	body, faults, err := a.conformPDF(ctx, doc.Body, doc.Texts, how, opt.StandardsStrict)
 	if err == nil && opt.Archival && slices.ContainsFunc(faults, breaksArchive) {
 		return chrome.Document{}, errors.Join(&StandardError{Faults: faults}, body.Close())
 	}
@@ -48,20 +45,16 @@ func breaksArchive(w chrome.Warning) bool {
 	return slices.ContainsFunc(w.Parts.Standards, func(s string) bool { return pdffile.Standard(s).Part() > 0 })
 }
 
-// conformPDF makes a tagged PDF conform to standards, and returns its faults. If strict is true, faults that break one
+// conformPDF makes a tagged PDF conform to standards, and returns its faults. The texts of its source are those of
+// chrome.Document, or nil. If strict is true, faults that break one
 // are a *StandardError. It closes the given PDF.
-func (a *Account) conformPDF(ctx context.Context, tagged *spool.File, opt pdftag.Options, strict bool) (_ *spool.File, faults []chrome.Warning, err error) {
+func (a *Account) conformPDF(ctx context.Context, tagged *spool.File, texts []byte, opt pdftag.Options, strict bool) (_ *spool.File, faults []chrome.Warning, err error) {
 	defer func() { err = errors.Join(err, tagged.Close()) }()
 	files, input := PDFFile{Content: tagged}.input()
 	args := pdf.StandardsArgs{Input: input, Options: opt}
-	if len(opt.Texts) > 0 {
-		texts := NewFile()
-		defer func() { err = errors.Join(err, texts.Close()) }()
-		if err := json.NewEncoder(texts).Encode(opt.Texts); err != nil {
-			return nil, nil, err
-		}
+	if len(texts) > 0 {
 		args.Texts = "texts.json"
-		files = append(files, engine.File{Name: args.Texts, Content: texts})
+		files = append(files, engine.File{Name: args.Texts, Content: spool.FromBytes(texts)})
 	}
 
 	result, err := a.runTool(ctx, engine.Job{Name: pdf.StandardsJob, Args: args, Files: files})

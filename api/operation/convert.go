@@ -339,7 +339,7 @@ func (in *ConvertInput) runPage(ctx context.Context, deps *Deps) (result schema.
 	case err == nil:
 		return convertResult(in, made), nil
 	case errors.Is(err, egress.ErrRefused):
-		return schema.Result{}, RefuseURL("url", RefusedText(*in.URL, URLUse{NotAllowed, FileURL.credentials}), err)
+		return schema.Result{}, RefuseURL("url", RefusedText(*in.URL, convertedPageURL), err)
 	}
 	return schema.Result{}, in.fault(err)
 }

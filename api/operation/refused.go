@@ -20,7 +20,9 @@ var (
 	DestinationURL = URLUse{NotAllowed, "Send the header Authorization in deliverTo.headers"}
 	CallbackURL    = URLUse{NotAllowed, "Use a webhook endpoint, whose requests are signed, or a token in the path"}
 	EndpointURL    = URLUse{NotAllowed, "Verify the signature of each request, or use a token in the path"}
-	TimestampURL   = URLUse{"must be an http or https URL of a public host", "Use a timestamp authority without them"}
+	// convertedPageURL is a page that wkhtmltopdf loads itself, without headers of the request.
+	convertedPageURL = URLUse{NotAllowed, FileURL.credentials}
+	TimestampURL     = URLUse{"must be an http or https URL of a public host", "Use a timestamp authority without them"}
 )
 
 // RefusedText returns why a URL is refused: the error in its text, or the rule. It contains no part of the URL.

@@ -16,7 +16,7 @@ import (
 const clipScript = `({limit, margins, scale, within, frame, image}) => {
   const out = {width: 0, height: 0, right: null, left: null, shift: null, turned: false, cut: []};
   if (!document.body) return out;
-  const name = e => e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''));
+` + nameScript + `
   const shown = e => e.checkVisibility({visibilityProperty: true, opacityProperty: true});
   const pictures = 'img, svg, canvas, video, iframe, frame, object, embed';
   const boxes = pictures + ', input, button, select, textarea, progress, meter';

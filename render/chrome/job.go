@@ -193,7 +193,10 @@ type Document struct {
 	Pages    int
 	Warnings []Warning
 	Untagged []Untagged
-	Texts    []Text // none if only selected pages are printed, or there are too many
+	// Texts are the texts of the document as JSON: a list of objects with element (a selector), text, visible (readers see
+	// all of it) and repeats (it may be on several pages). It is empty or null if only selected pages are printed, or there
+	// are too many.
+	Texts []byte
 }
 
 // Screenshot holds the settings of an image. Lengths are in CSS pixels.

@@ -248,17 +248,17 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 				return err
 			}
 
-			var texts []Text
+			var texts []byte
 			if opt.Untagged {
 				more, err := pg.untagged(ctx, job)
 				if err != nil {
 					return err
 				}
 				untagged = append(untagged, more...)
-				if ranges == nil {
-					if texts, err = pg.texts(ctx); err != nil {
-						return err
-					}
+			}
+			if opt.Untagged && ranges == nil {
+				if texts, err = pg.texts(ctx); err != nil {
+					return err
 				}
 			}
 

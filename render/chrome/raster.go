@@ -5,11 +5,12 @@ import "context"
 // TextRasterized is the code of the warning that a PDF shows text as an image.
 const TextRasterized = "text_rasterized"
 
-// rasterScript returns the elements whose text the browser would print as an image. Before, it prints filters that are decoration by other means: it removes those without effect, and makes
-// shadows of boxes and text of those that draw a shadow.
+// rasterScript returns the elements whose text the browser would print as an image. Before, it prints filters that are
+// decoration by other means: it removes those without effect, and makes shadows of boxes and text of those that draw a
+// shadow.
 const rasterScript = `most => {
   const found = [];
-  const name = e => e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''));
+` + nameScript + `
   const shown = e => e.checkVisibility({visibilityProperty: true, opacityProperty: true});
   const set = (e, property, value) => e.style.setProperty(property, value, 'important');
   const every = function* (root) {

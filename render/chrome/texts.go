@@ -1,25 +1,22 @@
 package chrome
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
-// Text is a text of a document.
-type Text struct {
-	Element string `json:"element"` // a selector of its element
-	Text    string `json:"text"`
-	Visible bool   `json:"visible"` // readers see all of it
-	Repeats bool   `json:"repeats"` // it may be on several pages
-}
-
-// textsScript returns the texts of the document and the values of its fields, in order, or none if there are too many.
-// Texts count as visible only if nothing can cut off, hide or replace a part of them, and rasterScript
-// has not told their element.
+// textsScript returns the texts of the document and the values of its fields, in order, or null if there are too many.
+// Texts count as visible only if nothing can cut off, hide or replace a part of them, and rasterScript has not told their
+// element.
 const textsScript = `most => {
   const found = [];
-  let length = 0;
-  const name = e => e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''));
-  const add = (e, text, visible, repeats) => {
-    length += text.length;
-    found.push({element: visible ? name(e) : '', text, visible, repeats});
+  let size = 0;
+` + nameScript + `
+  // Other characters than those of ASCII have six bytes in a message of the browser.
+  const add = (e, content, visible, repeats) => {
+    const text = content.replace(/\s+/g, ' ').trim(), element = visible ? name(e) : '';
+    size += 80 + element.length * 6 + text.length * (/[^ -~]/.test(text) ? 6 : 2);
+    found.push({element, text, visible, repeats});
   };
   const clear = color => /^transparent$|^rgba\(.*, 0\)$|\/ 0\)$/.test(color);
 
@@ -52,7 +49,7 @@ const textsScript = `most => {
 
   const look = root => {
     for (const node of root.childNodes) {
-      if (length > most) return;
+      if (size > most) return;
       if (node.nodeType === 3 && /[\p{L}\p{N}]/u.test(node.data)) {
         const e = node.parentElement || root.host, {visible, repeats, clips, shown} = about(e);
         add(e, node.data, visible && shown && whole(node, clips), repeats);
@@ -64,17 +61,19 @@ const textsScript = `most => {
     }
   };
   look(document.documentElement);
-  return length > most ? [] : found;
+  return size > most ? null : found;
 }`
 
-// maxTexts is the maximum number of characters of the texts of a document.
-const maxTexts = 1 << 20
+// maxTexts is the maximum size of the texts of a document, in bytes of the message that holds them.
+const maxTexts = maxMessage - 1<<20
 
 // texts returns the texts of the document as it is printed.
-func (p *page) texts(ctx context.Context) (found []Text, err error) {
+func (p *page) texts(ctx context.Context) ([]byte, error) {
 	if err := p.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
-	err = p.eval(ctx, textsScript, maxTexts, &found)
+
+	var found json.RawMessage
+	err := p.eval(ctx, textsScript, maxTexts, &found)
 	return found, ignoreStale(ctx, err)
 }

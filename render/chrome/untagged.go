@@ -11,12 +11,15 @@ type Untagged struct {
 	Remedy  string `json:"remedy"`
 }
 
+// nameScript defines the function that names an element for users, by a selector, whose length is bounded.
+const nameScript = `  const name = e => (e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''))).slice(0, 200);`
+
 // untaggedScript returns the frames that show something, the alternative texts of images that did not load, drawn
 // canvases without a name, and the texts with letters or digits that style sheets generate. Counters and texts with an
 // alternative (content: "New" / "") are left out, and everything that is hidden from screen readers.
 const untaggedScript = `(most) => {
   const found = [];
-  const name = e => e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''));
+` + nameScript + `
   const add = (e, part, text, about) => found.push({element: name(e) + part, text: text.trim().replace(/\s+/g, ' ').slice(0, 200), ...about});
   const named = e => ['aria-label', 'aria-labelledby', 'title'].some(name => e.getAttribute(name)?.trim());
   const drawn = e => {

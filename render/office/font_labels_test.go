@@ -53,10 +53,7 @@ func bulletsODF(t testing.TB, kind, char, font string) []byte {
 func TestMissingFontsOfBullets(t *testing.T) {
 	t.Parallel()
 	const mark = `<w:rPr><w:rFonts w:ascii="Nowhere Mark" w:hAnsi="Nowhere Mark"/></w:rPr>`
-	for name, c := range map[string]struct {
-		content []byte
-		want    string
-	}{
+	testFontsMissing(t, map[string]fontSource{
 		"installed.docx": {listed(t, "", level("bullet", "–", "Liberation Sans"), level("bullet", "o", "Courier New"), level("decimal", "%1.", "Arial"), level("decimal", "%1.", "")), ""},
 		"symbols.docx":   {listed(t, "", level("bullet", "\uf0b7", "Symbol"), level("bullet", "\uf0a7", "Wingdings"), level("bullet", "\uf0d8", "Wingdings"), level("bullet", "\uf0fc", "Wingdings")), ""},
 		"box.docx":       {listed(t, "", level("bullet", "\uf024", "Wingdings"), level("bullet", "\uf0a7", "Wingdings")), "Wingdings"},
@@ -70,14 +67,7 @@ func TestMissingFontsOfBullets(t *testing.T) {
 		"symbol.odp":     {bulletsODF(t, "presentation", "\uf0a7", "Wingdings"), ""},
 		"bullet.rtf": {[]byte(`{\rtf1\ansi{\fonttbl{\f0 Liberation Serif;}{\f1 Nowhere Bullet;}}{\*\listtable{\list\listtemplateid1{\listlevel\levelnfc23\leveljc0\levelstartat1\levelfollow0{\leveltext\'01-;}{\levelnumbers;}\f1\fi-360\li720}\listid1}}` +
 			`{\*\listoverridetable{\listoverride\listid1\listoverridecount0\ls1}}\pard\ls1\ilvl0\f0 item\par}`), "Nowhere Bullet"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := strings.Join(fontsMissing(t, pool, c.content, Conversion{Name: name}), ", "); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
+	})
 }
 
 // chartXML is a chart of Office Open XML. Its labels and its axis have fonts; hidden hides both.
@@ -146,47 +136,28 @@ func chartSlides(t testing.TB, font string) []byte {
 func TestMissingFontsOfCharts(t *testing.T) {
 	t.Parallel()
 	shown, hidden := chartXML("Nowhere Label", "Nowhere Axis", false), chartXML("Nowhere Label", "Nowhere Axis", true)
-	for name, c := range map[string]struct {
-		content []byte
-		want    string
-	}{
+	testFontsMissing(t, map[string]fontSource{
 		"shown.docx":     {withChart(t, shown), "Nowhere Axis, Nowhere Label"},
 		"hidden.docx":    {withChart(t, hidden), ""},
 		"installed.docx": {withChart(t, chartXML("Arial", "Calibri", false)), ""},
 		"shown.xlsx":     {chartSheet(t, shown), "Nowhere Axis, Nowhere Label"},
 		"hidden.xlsx":    {chartSheet(t, hidden), ""},
 		"shown.odp":      {chartSlides(t, "Nowhere Label"), "Nowhere Label"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := strings.Join(fontsMissing(t, pool, c.content, Conversion{Name: name}), ", "); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
+	})
 }
 
 // TestMissingFontsOfLabelsInOtherFormats has LibreOffice write the same in other formats.
 func TestMissingFontsOfLabelsInOtherFormats(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	maker := startRaw(t, "")
 	chart := chartXML("Nowhere Label", "Nowhere Axis", false)
 	slides, list := bulletsODF(t, "presentation", "•", "Nowhere Bullet"), listed(t, "", level("bullet", "-", "Nowhere Bullet"))
-	for name, c := range map[string]struct {
-		content              []byte
-		source, filter, want string
-	}{
+	testFontsMissingOfMade(t, map[string]madeSource{
 		"a.odt":     {withChart(t, chart), "a.docx", "writer8", "Nowhere Axis, Nowhere Label"},
 		"a.ods":     {chartSheet(t, chart), "a.xlsx", "calc8", "Nowhere Axis, Nowhere Label"},
 		"a.pptx":    {chartSlides(t, "Nowhere Label"), "a.odp", "Impress MS PowerPoint 2007 XML", "Nowhere Label"},
 		"list.pptx": {slides, "a.odp", "Impress MS PowerPoint 2007 XML", "Nowhere Bullet"},
 		"list.ppt":  {slides, "a.odp", "MS PowerPoint 97", "Nowhere Bullet"},
 		"list.doc":  {list, "a.docx", "MS Word 97", "Nowhere Bullet"},
-	} {
-		content := maker.make(t, c.content, c.source, rawJob{Store: map[string]any{"FilterName": c.filter}})
-		if got := strings.Join(fontsMissing(t, pool, content, Conversion{Name: name}), ", "); got != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
-	}
+	})
 }

@@ -29,6 +29,43 @@ func fontsMissing(t testing.TB, p *Pool, content []byte, c Conversion) (names []
 	return names
 }
 
+// fontSource is a document, and the fonts that its conversion warns of.
+type fontSource struct {
+	content []byte
+	want    string
+}
+
+// testFontsMissing converts documents by their file names.
+func testFontsMissing(t *testing.T, sources map[string]fontSource) {
+	t.Helper()
+	for name, c := range sources {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := strings.Join(fontsMissing(t, pool, c.content, Conversion{Name: name}), ", "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// madeSource is a document from which LibreOffice makes one of another format, by a filter.
+type madeSource struct {
+	content              []byte
+	source, filter, want string
+}
+
+// testFontsMissingOfMade converts the documents that LibreOffice makes, by their file names.
+func testFontsMissingOfMade(t *testing.T, sources map[string]madeSource) {
+	t.Helper()
+	maker := startRaw(t, "")
+	for name, c := range sources {
+		content := maker.make(t, c.content, c.source, rawJob{Store: map[string]any{"FilterName": c.filter}})
+		if got := strings.Join(fontsMissing(t, pool, content, Conversion{Name: name}), ", "); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // wordRun is a run of a docx in a font.
 func wordRun(font, text string) string {
 	return `<w:r><w:rPr><w:rFonts w:ascii="` + font + `" w:hAnsi="` + font + `" w:cs="` + font + ` CS" w:eastAsia="` + font + ` EA"/></w:rPr><w:t xml:space="preserve">` + text + `</w:t></w:r>`
@@ -68,10 +105,7 @@ func openedWith(t testing.TB, kind, body string, fonts ...string) []byte {
 // missing fonts without text.
 func TestMissingFontsAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		content []byte
-		want    string
-	}{
+	testFontsMissing(t, map[string]fontSource{
 		"installed.docx":  {docx(t, wordParagraph("Liberation Serif", "text")+wordParagraph("DejaVu Sans", "text")+wordParagraph("noto sans", "text"), ""), ""},
 		"substitute.docx": {docx(t, wordParagraph("Arial", "a")+wordParagraph("Calibri", "b")+wordParagraph("Cambria", "c")+wordParagraph("Palatino Linotype", "d")+wordParagraph("Georgia", "e"), ""), ""},
 		"text.docx":       {docx(t, wordParagraph("Nowhere Slab", "text")+wordParagraph("Arial", "text")+wordParagraph("Nowhere Empty", " ")+`<w:p><w:pPr><w:rPr><w:rFonts w:ascii="Nowhere Mark" w:hAnsi="Nowhere Mark"/></w:rPr></w:pPr></w:p>`, ""), "Nowhere Slab"},
@@ -94,38 +128,22 @@ func TestMissingFontsAreWarnedOf(t *testing.T) {
 		"text.rtf": {[]byte(`{\rtf1\ansi{\fonttbl{\f0 Arial;}{\f1 Nowhere Rich;}{\f2 Nowhere Unused;}}{\f0 text }{\f1 text}\par}`), "Nowhere Rich"},
 		"a.txt":    {[]byte("text مرحبا 日本語 हिन्दी"), ""},
 		"a.csv":    {[]byte("text,日本語\n1,2\n"), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := strings.Join(fontsMissing(t, pool, c.content, Conversion{Name: name}), ", "); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
+	})
 }
 
 // TestMissingFontsOfOtherFormats has LibreOffice write documents of Microsoft Office.
 func TestMissingFontsOfOtherFormats(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	maker := startRaw(t, "")
 	slides := openedWith(t, "presentation", `<office:body><office:presentation><draw:page draw:name="one"><draw:frame svg:x="1cm" svg:y="1cm" svg:width="9cm" svg:height="2cm"><draw:text-box><text:p><text:span text:style-name="T0">text</text:span></text:p></draw:text-box></draw:frame></draw:page></office:presentation></office:body>`, "Nowhere Slab")
 	text := docx(t, wordParagraph("Nowhere Slab", "text"), "")
 	sheet := styledSheet(t, `<row r="1"><c r="A1" s="1"><v>5</v></c></row>`, "")
-	for name, c := range map[string]struct {
-		content              []byte
-		source, filter, want string
-	}{
+	testFontsMissingOfMade(t, map[string]madeSource{
 		"a.pptx": {slides, "a.odp", "Impress MS PowerPoint 2007 XML", "Nowhere Slab"},
 		"a.ppt":  {slides, "a.odp", "MS PowerPoint 97", "Nowhere Slab"},
 		"a.doc":  {text, "a.docx", "MS Word 97", "Nowhere Slab"},
 		"a.xls":  {sheet, "a.xlsx", "MS Excel 97", "Nowhere Grid"},
-	} {
-		content := maker.make(t, c.content, c.source, rawJob{Store: map[string]any{"FilterName": c.filter}})
-		if got := strings.Join(fontsMissing(t, pool, content, Conversion{Name: name}), ", "); got != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
-	}
+	})
 }
 
 // TestEmbeddedFontsAreAvailable embeds a font under a name that this machine lacks.

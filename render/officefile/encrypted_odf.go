@@ -251,13 +251,30 @@ func (k *odfKeys) key(e *odfEncryption) ([]byte, error) {
 	return key, err
 }
 
-// openGCM decrypts a part whose first bytes are the nonce.
-func (k *odfKeys) openGCM(sealed []byte, e *odfEncryption) ([]byte, error) {
+// block returns the cipher of a part with its key.
+func (k *odfKeys) block(e *odfEncryption) (cipher.Block, error) {
 	key, err := k.key(e)
 	if err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(key)
+	if e.isBlowfish() {
+		return blowfish.NewCipher(key)
+	}
+	return aes.NewCipher(key)
+}
+
+// iv returns the initialisation vector of a part, of a size.
+func (e *odfEncryption) iv(size int) ([]byte, error) {
+	iv, err := base64.StdEncoding.DecodeString(e.Algorithm.IV)
+	if err != nil || len(iv) != size {
+		return nil, errors.Join(errUnopened, err)
+	}
+	return iv, nil
+}
+
+// openGCM decrypts a part whose first bytes are the nonce.
+func (k *odfKeys) openGCM(sealed []byte, e *odfEncryption) ([]byte, error) {
+	block, err := k.block(e)
 	if err != nil {
 		return nil, err
 	}
@@ -270,17 +287,16 @@ func (k *odfKeys) openGCM(sealed []byte, e *odfEncryption) ([]byte, error) {
 
 // openCBC decrypts a part. Its last byte is the number of bytes that fill up the last block.
 func (k *odfKeys) openCBC(sealed []byte, e *odfEncryption) ([]byte, error) {
-	key, err := k.key(e)
+	iv, err := e.iv(aes.BlockSize)
 	if err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(key)
+	if len(sealed) == 0 || len(sealed)%aes.BlockSize != 0 {
+		return nil, errUnopened
+	}
+	block, err := k.block(e)
 	if err != nil {
 		return nil, err
-	}
-	iv, err := base64.StdEncoding.DecodeString(e.Algorithm.IV)
-	if err != nil || len(iv) != aes.BlockSize || len(sealed) == 0 || len(sealed)%aes.BlockSize != 0 {
-		return nil, errors.Join(errUnopened, err)
 	}
 
 	cipher.NewCBCDecrypter(block, iv).CryptBlocks(sealed, sealed)
@@ -294,17 +310,13 @@ func (k *odfKeys) openCBC(sealed []byte, e *odfEncryption) ([]byte, error) {
 
 // openBlowfish decrypts a part as OpenDocument 1.1 and older have it.
 func (k *odfKeys) openBlowfish(sealed []byte, e *odfEncryption) ([]byte, error) {
-	key, err := k.key(e)
+	iv, err := e.iv(blowfish.BlockSize)
 	if err != nil {
 		return nil, err
 	}
-	block, err := blowfish.NewCipher(key)
+	block, err := k.block(e)
 	if err != nil {
 		return nil, err
-	}
-	iv, err := base64.StdEncoding.DecodeString(e.Algorithm.IV)
-	if err != nil || len(iv) != blowfish.BlockSize {
-		return nil, errors.Join(errUnopened, err)
 	}
 
 	cipher.NewCFBDecrypter(block, iv).XORKeyStream(sealed, sealed) //nolint:staticcheck // The format has it.

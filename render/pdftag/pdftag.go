@@ -25,8 +25,9 @@ type Options struct {
 	Office bool
 	// Untagged are the texts that Chromium has left out of the structure.
 	Untagged []Untagged
-	// Texts are the texts of the source, in its order. None means that they are not known.
-	Texts []Text `json:"-"` // may be larger than the arguments of a job
+	// Texts are the texts of the source, in its order. None means that they are not known. They may be larger than the
+	// arguments of a job, so they are not part of its JSON.
+	Texts []Text `json:"-"`
 }
 
 // Text is a text of the source of a document.
