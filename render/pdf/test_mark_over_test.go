@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -222,8 +223,8 @@ func TestMarkIsAboveAnnotations(t *testing.T) {
 		cases = append(cases, topCase{name, craftedPage{entries: fmt.Sprintf("/Annots [%d 0 R] %s", number, entries)}})
 		number++
 	}
-	for name, annotation := range annotations {
-		add(name, annotation, "")
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		add(name, annotations[name], "")
 	}
 	for _, entries := range []string{"/Rotate 90", "/Rotate 180", "/Rotate 270", "/CropBox [20 30 260 350]", "/UserUnit 2", "/Rotate 90 /CropBox [20 30 260 350] /UserUnit 2"} {
 		for _, name := range []string{"stamp", "text field", "turned appearance", "not turned", "square"} {
@@ -233,7 +234,8 @@ func TestMarkIsAboveAnnotations(t *testing.T) {
 	for i, page := range []string{"[<< " + whole + annotations["stamp"] + " >>]", "500 0 R"} {
 		cases = append(cases, topCase{fmt.Sprint("direct ", i), craftedPage{entries: "/Annots " + page}})
 	}
-	objects[500] = "[null << " + whole + annotations["button"] + " >> 200 0 R]"
+	objects[500] = "[null << " + whole + annotations["button"] + " >> 501 0 R]"
+	objects[501] = "<< /F 4 " + whole + annotations["stamp"] + " >>"
 
 	checkMarks(t, "/AcroForm << /DA (/F1 9 Tf) /DR << /Font << /F1 3 0 R >> >> /Fields ["+strings.Join(fields, " ")+"] >>", objects, cases)
 }
