@@ -406,7 +406,7 @@ func TestGenerateUnavailable(t *testing.T) {
 		} {
 			l.provider.Say(always(reply))
 			answer := l.ask(object{"prompt": "a bill"})
-			if got := answer.Refused(l.t, apierror.AIUnavailable); answer.Header.Get("Retry-After") == "" || strings.Contains(answer.Body, "fake") {
+			if got := answer.Refused(l.t, apierror.AIUnavailable); answer.Header.Get("Retry-After") == "" || strings.Contains(got.Message, "fake") {
 				l.t.Errorf("%s: %+v", name, got)
 			}
 		}

@@ -67,7 +67,7 @@ func TestShortestTimeout(t *testing.T) {
 		}
 		began := time.Now()
 		got := l.Send(t, apitest.Request{Path: c.path, Body: string(body)}).Refused(t, apierror.RenderFailed)
-		if took := time.Since(began); !strings.Contains(got.Message, "options.timeout is too short") || took > 10*time.Second {
+		if took := time.Since(began); !strings.Contains(got.Message, "options.timeout is too short") || took > time.Minute { // with its time in the queue
 			t.Errorf("%s: %q after %v", name, got.Message, took)
 		}
 		if !c.jobs {

@@ -41,7 +41,7 @@ func TestForgottenTransactionHoldsUpOneAccount(t *testing.T) {
 		for range calls {
 			c := f.newCall(10)
 			c.AccountID, c.KeyID = other.ID, ""
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			if err := f.Begin(ctx, c); err != nil {
 				t.Errorf("%s: another account's Begin: %v", name, err)
 			}

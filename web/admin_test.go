@@ -118,7 +118,7 @@ func TestOperatorsSuspendAndResume(t *testing.T) {
 		// The owner learns that it was the operator, and neither who nor why.
 		seen := owner.sees("/dashboard/settings/audit", "Account suspended", "the operator")
 		file := owner.get("/dashboard/settings/audit.csv")
-		if text := seen.body + file.body; strings.Contains(text, "4418") || strings.Contains(text, "lena@") {
+		if text := seen.body + file.body; strings.Contains(text, "ticket 4418") || strings.Contains(text, "lena@") {
 			t.Error("the owner reads the operator's name or reason")
 		}
 		op.post(path+"/resume", http.StatusUnprocessableEntity, url.Values{})

@@ -56,9 +56,11 @@ type Redis struct {
 	// process and names make the name of an event.
 	process string
 	names   atomic.Uint64
-	// start and patience are when counting began, and how long a check may take.
+	// start and patience are when counting began, and how long a check may take. pause comes before each
+	// attempt to return.
 	start    time.Time
 	patience time.Duration
+	pause    time.Duration
 	// ahead is the offset of Redis's clock at the start, in microseconds, by the last of its responses; zero if there
 	// was none.
 	ahead atomic.Int64
@@ -93,7 +95,7 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 	}
 	r := &Redis{
 		dial: dial, server: server, script: redis.NewScript(1, script), memory: newMemory(nil, maxKeys), log: log,
-		process: rand.Text(), start: time.Now(), patience: redisTimeout,
+		process: rand.Text(), start: time.Now(), patience: redisTimeout, pause: redisPause,
 	}
 	r.run.Store("")
 	r.pool = r.newPool()
@@ -271,7 +273,7 @@ func (r *Redis) awaitReturn() {
 		select {
 		case <-r.work.Done():
 			return
-		case <-time.After(redisPause):
+		case <-time.After(r.pause):
 		}
 		if added, err := r.comeBack(); err == nil {
 			r.log.LogAttrs(r.work, slog.LevelInfo, "Redis answers again: rate limits are shared", slog.Int("added", added))

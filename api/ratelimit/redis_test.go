@@ -479,6 +479,7 @@ func TestRestartWithIdleConnections(t *testing.T) {
 	socket := socketPath(t)
 	server := startRedis(t, socket)
 	r := newRedis(t, socket, new(storetest.Log))
+	r.pause = time.Hour // It returns when the test tells it.
 	const conns = 8
 	open := make([]redis.Conn, conns)
 	for i := range open {

@@ -19,11 +19,12 @@ import (
 	"relaypdf/store/storetest"
 )
 
-// freezeTime is the duration for which the process of TestFrozenProcessHoldsUpNoOtherAccount is frozen, and
-// freezeP95 the time limit of most calls of others meanwhile.
+// freezeTime is the duration for which the process of TestFrozenProcessHoldsUpNoOtherAccount is frozen. Most calls of
+// others take less than freezeP95 meanwhile, or on a busy machine less than freezeFactor times what they took before.
 const (
-	freezeTime = time.Minute
-	freezeP95  = 2 * time.Second
+	freezeTime   = time.Minute
+	freezeP95    = 2 * time.Second
+	freezeFactor = 5
 )
 
 // TestFrozenProcessHoldsUpNoOtherAccount freezes one of two processes for a minute while an account makes calls
@@ -63,25 +64,34 @@ func TestFrozenProcessHoldsUpNoOtherAccount(t *testing.T) {
 			t.Fatalf("the load has made %d calls", done.Load())
 		}
 	}
+
+	made, failures := 0, 0
+	// p95 makes calls of the other account for a while, and returns what most of them take.
+	p95 := func(while time.Duration) time.Duration {
+		var took []time.Duration
+		for begin := time.Now(); time.Since(begin) < while; <-time.After(50 * time.Millisecond) {
+			sent := time.Now()
+			if status := barcode(t.Context(), healthy, secret, `{"type":"qr","text":"b"}`); status != http.StatusOK {
+				failures++
+				t.Errorf("another account's call: status %d after %v", status, time.Since(sent))
+			}
+			took = append(took, time.Since(sent))
+		}
+		made += len(took)
+		slices.Sort(took)
+		return took[len(took)*95/100]
+	}
+	before := p95(freezeTime / 4)
 	if err := frozen.process.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	var took []time.Duration
-	failures := 0
-	for begin := time.Now(); time.Since(begin) < freezeTime; <-time.After(50 * time.Millisecond) {
-		sent := time.Now()
-		if status := barcode(t.Context(), healthy, secret, `{"type":"qr","text":"b"}`); status != http.StatusOK {
-			failures++
-			t.Errorf("another account's call: status %d after %v", status, time.Since(sent))
-		}
-		took = append(took, time.Since(sent))
-	}
+	meanwhile := p95(freezeTime)
 	frozen.wake()
 	stop()
 	load.Wait()
-	slices.Sort(took)
-	if p95 := took[len(took)*95/100]; p95 > freezeP95 || failures > 0 {
-		t.Errorf("p95 of %d calls of another account is %v, %d failed; want less than %v and none", len(took), p95, failures, freezeP95)
+
+	if limit := max(freezeP95, freezeFactor*before); meanwhile > limit || failures > 0 {
+		t.Errorf("p95 of another account's calls is %v, after %v before; %d of %d failed; want at most %v and none", meanwhile, before, failures, made, limit)
 	}
 	frozen.end(syscall.SIGTERM)
 	healthy.end(syscall.SIGTERM)
@@ -98,8 +108,8 @@ func TestFrozenProcessHoldsUpNoOtherAccount(t *testing.T) {
 	}
 	defer db.Close()
 	err = db.QueryRowContext(t.Context(), "SELECT count(*) FROM calls WHERE account_id = $1 AND status = 'done'", other.ID).Scan(&charged)
-	if err != nil || charged != len(took)-failures {
-		t.Errorf("%d calls of the other account were charged, %v; %d were answered", charged, err, len(took)-failures)
+	if err != nil || charged != made-failures {
+		t.Errorf("%d calls of the other account were charged, %v; %d were answered", charged, err, made-failures)
 	}
 	if report, err := c.store.CheckLedger(t.Context()); err != nil || !report.OK() {
 		t.Errorf("ledger %+v, %v", report, err)

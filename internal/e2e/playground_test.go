@@ -268,7 +268,9 @@ func TestPlaygroundCancelsARun(t *testing.T) {
 	maya := openScreen(t, browser, app)
 	maya.join("maya@example.com")
 	before := maya.account().Balance
-	maya.open("/dashboard/playground/pdf_create?input=" + url.QueryEscape(`{"html":"<p>Wait","options":{"waitForTimeout":25000}}`))
+	// The run takes nearly a minute, in which the page is looked at.
+	maya.open("/dashboard/playground/pdf_create?input=" + url.QueryEscape(
+		`{"html":"<p>Wait<script>setTimeout(() => document.body.id = 'late', 25000)</script>","options":{"waitForSelector":"#late","waitForTimeout":30000,"timeout":60000}}`))
 	maya.attends()
 	maya.click("[data-play] button[formaction]", "Run")
 	maya.holds("the time passes", `parseFloat(document.querySelector("[data-elapsed]")?.textContent) > 0.5`)
@@ -285,7 +287,7 @@ func TestPlaygroundCancelsARun(t *testing.T) {
 		}
 	}
 	// It can be run again at once.
-	maya.writeInto("html", "<h1>Again</h1>")
+	maya.writeInto("html", "<h1 id=late>Again</h1>")
 	maya.fill("options.waitForTimeout", "0")
 	maya.click("[data-play] button[formaction]", "Run")
 	if word := maya.result(); word != "Completed" {

@@ -118,7 +118,7 @@ func TestAutoReload(t *testing.T) {
 	has(25 * credit.Dollar)
 	maya.reloads("26", "30")
 	call()
-	maya.finds("/dashboard/wallet", "$30.00 charged this month.")
+	maya.finds("/dashboard/wallet", "$54.99")
 	maya.finds("/dashboard/wallet", "Auto-reload\nVisa ending 4242")
 	told(store.EventAutoReload, 1)
 	has(55 * credit.Dollar)

@@ -77,8 +77,18 @@ func TestPagesThatAreNotLoadedHaveTheirCause(t *testing.T) {
 				return err
 			},
 		} {
-			began := time.Now()
-			err := render(Job{Account: "a", URL: "http://site.test/" + path, Timeout: job, WaitUntil: WaitNetworkIdle0})
+			tries := 1
+			if want == "without end" {
+				tries = 5 // A machine that stalls between two loads seems idle, and the document is printed.
+			}
+			var err error
+			var took time.Duration
+			for ; tries > 0 && err == nil; tries-- {
+				began := time.Now()
+				err = render(Job{Account: "a", URL: "http://site.test/" + path, Timeout: job, WaitUntil: WaitNetworkIdle0})
+				took = time.Since(began)
+			}
+
 			text := ""
 			var load *LoadError
 			if errors.As(err, &load) {
@@ -88,7 +98,7 @@ func TestPagesThatAreNotLoadedHaveTheirCause(t *testing.T) {
 			} else if err != nil {
 				text = err.Error()
 			}
-			if took := time.Since(began); !strings.Contains(text, want) || took > job/2 {
+			if !strings.Contains(text, want) || took > job/2 {
 				t.Errorf("%s of %s: %q after %v (%v), want %q", kind, path, text, took.Round(time.Millisecond), err, want)
 			}
 		}

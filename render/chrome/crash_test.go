@@ -520,7 +520,7 @@ func TestHangingBrowserLeavesDocumentsUnstarted(t *testing.T) {
 	}
 	ready := startPool(t, nil)
 	textOf(t, ready, Job{Account: "a", HTML: "x"})
-	_, err = ready.PDF(t.Context(), Job{Account: "a", HTML: "x", WaitForSelector: "b", Timeout: 3 * time.Second}, PDF{})
+	_, err = ready.PDF(t.Context(), Job{Account: "a", HTML: "x", WaitForSelector: "b", Timeout: 20 * time.Second}, PDF{})
 	if errors.As(err, &late) && late.Unstarted {
 		t.Errorf("got %v, of a document that was loaded", err)
 	}

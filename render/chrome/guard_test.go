@@ -197,12 +197,19 @@ func TestMemoryOfEarlierDocuments(t *testing.T) {
 				textOf(t, p, Job{Account: "a", Lane: Realm, HTML: "<script>setTimeout(() => {})</script><p>before"})
 				<-loaded
 			}
-			done := printLater(t.Context(), p, Job{Account: "a", Lane: Realm, WaitForSelector: "#late", HTML: "<p>heavy<script>setTimeout(() => document.body.id = 'late', 3000)</script>"})
+			late := "10000"
+			if c.fails {
+				late = "60000" // Its last attempt is ended before.
+			}
+			done := printLater(t.Context(), p, Job{Account: "a", Lane: Realm, WaitForSelector: "#late", HTML: "<p>heavy<script>setTimeout(() => document.body.id = 'late', " + late + ")</script>"})
 			for range c.kills {
 				<-loaded
 				p.fleet.mu.Lock()
 				busy := slices.DeleteFunc(slices.Clone(p.fleet.browsers), func(b *browser) bool { return len(b.visits) == 0 })
 				p.fleet.mu.Unlock()
+				if len(busy) == 0 {
+					t.Fatal("no browser has the document")
+				}
 				for _, pid := range renderers(t, busy[0].proc.cmd.Process.Pid) {
 					p.fleet.overfull(busy[0], pid)
 				}

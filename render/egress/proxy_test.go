@@ -299,7 +299,7 @@ func TestTunnelHalfCloseAndEarlyBytes(t *testing.T) {
 
 func TestTunnelEndsWhenIdle(t *testing.T) {
 	at := echo(t)
-	x := startProxy(t, Config{AllowHosts: []string{at}}, func(l *proxyLimits) { l.idle = 50 * time.Millisecond })
+	x := startProxy(t, Config{AllowHosts: []string{at}}, func(l *proxyLimits) { l.idle = 500 * time.Millisecond })
 	_, r, _ := raw(t, x, connect(at))
 	if _, err := r.ReadByte(); err == nil || os.IsTimeout(err) {
 		t.Errorf("got %v, want the tunnel closed by the proxy", err)
