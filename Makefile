@@ -30,7 +30,7 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 
 LINT    := $(GO) tool -modfile=.ci/tools.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := $(if $(VERSION),-X relaypdf/internal/app.Version=$(VERSION))
+LDFLAGS := $(if $(VERSION),-X github.com/relaypdf/relaypdf/internal/app.Version=$(VERSION))
 
 .DEFAULT_GOAL := help
 
@@ -57,7 +57,7 @@ build: assets ## Build bin/relaypdf.
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/relaypdf ./cmd/relaypdf
 
 # What takes longest begins first: otherwise it is still at work, alone, when all else is done.
-LONGEST := ./render/pdf ./api ./internal/e2e ./render ./render/chrome ./static/gallery
+LONGEST := ./render/pdf ./api ./internal/test/e2e ./render ./render/chrome ./static/gallery
 
 # A test that fails fails the run: a test that passes only at times is a defect, and no run hides it. Its output is
 # shown when its package ends, so that a run that is cut off has shown it.
@@ -67,7 +67,7 @@ GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format pkgname-and-te
 # wait longer than they may.
 PACKAGES := $(shell nproc)
 
-# Whether `make test` runs what internal/slow marks, as .ci/nightly does.
+# Whether `make test` runs what internal/test/slow marks, as .ci/nightly does.
 SLOW     ?= off
 
 # TestChaos and TestFleet have targets of their own.
@@ -87,18 +87,18 @@ bench: setup build ## Measure ours against the browser's floor.
 
 .PHONY: soak
 soak: setup assets ## Render 10,000 documents, and compare the memory at the end with that after 1,000.
-	$(GO) test -count=1 -timeout 60m -run TestSoak -v ./internal/e2e -args -soak 10000
+	$(GO) test -count=1 -timeout 60m -run TestSoak -v ./internal/test/e2e -args -soak 10000
 
 .PHONY: chaos
 chaos: setup assets ## Kill servers under load again and again, and check that nothing was lost.
-	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./internal/e2e -args -chaos $(CHAOS_TIME)
+	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestChaos -parallel 4 -v ./internal/test/e2e -args -chaos $(CHAOS_TIME)
 
 # How long `make fleet` hurts the parts of a fleet.
 FLEET_TIME   ?= 10m
 
 .PHONY: fleet
 fleet: setup assets ## Kill, freeze, cut off and slow each part of a fleet in two regions, and check that nothing was lost.
-	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestFleet -v ./internal/e2e -args -fleet $(FLEET_TIME)
+	.ci/in-memory $(GO) test -count=1 -timeout 60m -run TestFleet -v ./internal/test/e2e -args -fleet $(FLEET_TIME)
 
 .PHONY: fuzz
 fuzz: setup assets ## Send mutated files to every operation, and run Go's fuzz tests.
@@ -144,7 +144,7 @@ space := $(subst ,, )
 .PHONY: screenshots
 screenshots: setup build ## Take pictures of every page, light, dark and on a telephone, into bin/screenshots, and the README's into docs/pictures.
 	SCREENSHOTS='$(CURDIR)/bin/screenshots' PICTURES='$(CURDIR)/docs/pictures' \
-		$(GO) test ./internal/e2e -count=1 -timeout $(TEST_TIMEOUT) -run '^Test($(subst $(space),|,$(strip $(LOOKS))))$$'
+		$(GO) test ./internal/test/e2e -count=1 -timeout $(TEST_TIMEOUT) -run '^Test($(subst $(space),|,$(strip $(LOOKS))))$$'
 
 .PHONY: generate
 generate: ## Rewrite generated source.

@@ -1,4 +1,4 @@
-module relaypdf
+module github.com/relaypdf/relaypdf
 
 go 1.26.0
 

@@ -13,15 +13,14 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/oauth"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/oauth"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // AgentPath is the path of the Model Context Protocol endpoint.
@@ -47,7 +46,7 @@ func agentRoute(a *API) route {
 				http.StatusForbidden:            "The origin or the host is not allowed, or the token lacks the scope in WWW-Authenticate. The body is a JSON-RPC error.",
 				http.StatusUnsupportedMediaType: "The content type is not application/json. The body is a JSON-RPC error.",
 			},
-			codes: []apierror.Code{apierror.PayloadTooLarge},
+			codes: []wire.Code{wire.PayloadTooLarge},
 		},
 		handle: func(w http.ResponseWriter, r *http.Request) error {
 			a.agents.ServeHTTP(w, r)
@@ -196,7 +195,7 @@ func (d *MCPBackend) Local() bool { return d.local }
 func (d *MCPBackend) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
 	secret := bearer(r.Header)
 	caller, err := d.authenticate(r.Context(), secret, middleware.ClientIP(r.Context()), d.agentOf)
-	if err != nil && call.Fault(err).Code == apierror.Unauthorized {
+	if err != nil && call.Fault(err).Code == wire.Unauthorized {
 		challenge := d.challenge(r)
 		if secret != "" {
 			challenge += `, error="invalid_token"`
@@ -256,11 +255,11 @@ func (d *MCPBackend) CountRead(w http.ResponseWriter, r *http.Request, caller ca
 func (d *MCPBackend) Serve(w http.ResponseWriter, r *http.Request, pattern string, caller call.Caller) {
 	handler, ok := d.handlers[r.Method+" "+pattern]
 	if !ok {
-		d.Fail(w, r, &apierror.Error{Code: apierror.NotFound})
+		d.Fail(w, r, &wire.Error{Code: wire.NotFound})
 		return
 	}
 	if scope := scopeOf(pattern); scope != "" && !caller.Has(scope) {
-		d.Fail(w, r, &apierror.Error{Code: apierror.Unauthorized, Message: withoutScope(scope)})
+		d.Fail(w, r, &wire.Error{Code: wire.Unauthorized, Message: withoutScope(scope)})
 		return
 	}
 	route := chi.NewRouteContext()

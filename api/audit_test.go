@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestChangesAreInTheAuditLog makes each change of the account by the API, and compares the log.

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/oauth"
-	"relaypdf/api/ratelimit"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/oauth"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 var (
@@ -35,7 +34,7 @@ const maxReads = 8
 func (a *API) authenticate(ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error)) (call.Caller, error) {
 	caller, err := find(ctx, secret)
 	caller.Author.Address = ip
-	if err == nil || !a.rateLimits || call.Fault(err).Code != apierror.Unauthorized {
+	if err == nil || !a.rateLimits || call.Fault(err).Code != wire.Unauthorized {
 		return caller, err
 	}
 	verdict, limitErr := a.limiter.Take(ctx, a.Calls.LimitKey("auth", ip), failureWindow)
@@ -49,21 +48,21 @@ func (a *API) authenticate(ctx context.Context, secret, ip string, find func(con
 func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) {
 	switch {
 	case secret == withoutBearer:
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: `The Authorization header has no Bearer prefix. Send "Authorization: Bearer pdf_live_…".`}
+		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: `The Authorization header has no Bearer prefix. Send "Authorization: Bearer pdf_live_…".`}
 	case !strings.HasPrefix(secret, store.LivePrefix) && !strings.HasPrefix(secret, store.TestPrefix):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized}
+		return call.Caller{}, &wire.Error{Code: wire.Unauthorized}
 	}
 	key, account, err := a.store.KeyBySecret(ctx, secret)
 	describeCaller(ctx, account, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "The API key is unknown or revoked. Check the key, or create one in the dashboard."}
+		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: "The API key is unknown or revoked. Check the key, or create one in the dashboard."}
 	case err != nil:
 		return call.Caller{}, err
 	case key.ExpiresAt != nil && !key.ExpiresAt.After(a.now()):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "The API key has expired. Create a new key in the dashboard."}
+		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: "The API key has expired. Create a new key in the dashboard."}
 	case account.Suspended:
-		return call.Caller{}, &apierror.Error{Code: apierror.AccountSuspended}
+		return call.Caller{}, &wire.Error{Code: wire.AccountSuspended}
 	}
 	return call.OfKey(account, key), nil
 }
@@ -83,11 +82,11 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	describeCaller(ctx, access.Account, access.Grant)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return call.Caller{}, &apierror.Error{Code: apierror.Unauthorized, Message: "The access token is unknown, expired or revoked. Refresh it, or authorize again."}
+		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: "The access token is unknown, expired or revoked. Refresh it, or authorize again."}
 	case err != nil:
 		return call.Caller{}, err
 	case access.Account.Suspended:
-		return call.Caller{}, &apierror.Error{Code: apierror.AccountSuspended}
+		return call.Caller{}, &wire.Error{Code: wire.AccountSuspended}
 	}
 	return call.OfGrant(access), nil
 }
@@ -105,12 +104,12 @@ func describeCaller(ctx context.Context, account store.Account, key store.Key) {
 func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.GrantAccess, error) {
 	holder, err := d.issuer.Holder(ctx, token)
 	refuse := func(text string) (store.GrantAccess, error) {
-		return store.GrantAccess{}, &apierror.Error{Code: apierror.Unauthorized, Message: text, Cause: err}
+		return store.GrantAccess{}, &wire.Error{Code: wire.Unauthorized, Message: text, Cause: err}
 	}
 	switch {
 	case errors.Is(err, oauth.ErrAway):
 		d.log.LogAttrs(ctx, slog.LevelWarn, "the token issuer does not answer", slog.Any("error", err))
-		return store.GrantAccess{}, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 10, Message: "The token issuer is unreachable, so the token cannot be verified. Retry in 10 seconds.", Cause: err}
+		return store.GrantAccess{}, &wire.Error{Code: wire.RateLimited, RetryAfter: 10, Message: "The token issuer is unreachable, so the token cannot be verified. Retry in 10 seconds.", Cause: err}
 	case errors.Is(err, oauth.ErrMail):
 		return refuse("The token has no verified email address. It must contain email and email_verified: true.")
 	case err != nil:

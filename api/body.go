@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"relaypdf/api/apierror"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // A body may come slowly, but a client that sends nothing must not hold a
@@ -67,7 +67,7 @@ func (b *bodyReader) open() error {
 	case "gzip", "x-gzip":
 		b.content = http.MaxBytesReader(b.w, &gzippedBody{sent: sent}, b.max)
 	default:
-		return apierror.Invalid("Content-Encoding", fmt.Sprintf("must be gzip or identity; got %.40q", encoding))
+		return wire.Invalid("Content-Encoding", fmt.Sprintf("must be gzip or identity; got %.40q", encoding))
 	}
 	return nil
 }
@@ -85,10 +85,10 @@ func (g *gzippedBody) Read(p []byte) (n int, err error) {
 	if err == nil {
 		n, err = g.unpacked.Read(p)
 	}
-	var known *apierror.Error
+	var known *wire.Error
 	var over *http.MaxBytesError
 	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &known) && !errors.As(err, &over) || errors.Is(err, io.EOF) && g.unpacked == nil {
-		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body is not valid gzip. Compress the body, or remove the Content-Encoding header."}
+		err = &wire.Error{Code: wire.InvalidRequest, Cause: err, Message: "The request body is not valid gzip. Compress the body, or remove the Content-Encoding header."}
 	}
 	return n, err
 }
@@ -119,12 +119,12 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		b.end()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body arrived too slowly. Send at least 32 KiB per second."}
+		err = &wire.Error{Code: wire.InvalidRequest, Cause: err, Message: "The request body arrived too slowly. Send at least 32 KiB per second."}
 	default:
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
 			err = errors.Join(errBodyCut, err)
 		}
-		err = &apierror.Error{Code: apierror.InvalidRequest, Cause: err, Message: "The request body is incomplete, or its chunks are malformed. Send it again."}
+		err = &wire.Error{Code: wire.InvalidRequest, Cause: err, Message: "The request body is incomplete, or its chunks are malformed. Send it again."}
 	}
 	return n, err
 }

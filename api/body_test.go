@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestBodiesThatAreCutOff sends bodies that HTTP cannot read. They are the client's

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/internal/fakes3"
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/store/blob/blobtest"
-	"relaypdf/store/blob/s3"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/fakes3"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob/blobtest"
+	"github.com/relaypdf/relaypdf/store/blob/s3"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // newBucket starts a service on PostgreSQL whose files are in a bucket.
@@ -94,7 +94,7 @@ func TestFilesInABucket(t *testing.T) {
 		t.Errorf("after all has expired: %v", blobs)
 	}
 	server.Break(fakes3.Down)
-	get(http.MethodGet, "").Refused(t, apierror.NotFound)
+	get(http.MethodGet, "").Refused(t, wire.NotFound)
 }
 
 // TestDownloadsFromTheBucket: if the operator allows it, results are downloaded from the bucket, with the same checks
@@ -161,16 +161,16 @@ func TestDownloadsFromTheBucket(t *testing.T) {
 	}
 	// If the bucket does not respond, or does not have the object, the server reports it.
 	server.Break(fakes3.Busy)
-	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, wire.StorageUnavailable)
 	server.Break(nil)
 	for _, entry := range blobtest.List(t, bucket) {
 		if err := bucket.Delete(t.Context(), entry.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, wire.StorageUnavailable)
 	s.Clock.Advance(time.Minute)
-	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, apierror.NotFound)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, wire.NotFound)
 }
 
 // TestBucketFails: a bucket that does not respond, is overloaded or breaks off is reported like a full disk: nothing
@@ -186,9 +186,9 @@ func TestBucketFails(t *testing.T) {
 	becomes(t, ready, `"files":"ok"`)
 	for name, way := range map[string]fakes3.Fault{"down": fakes3.Down, "busy": fakes3.Busy} {
 		server.Break(way)
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.StorageUnavailable)
-		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, apierror.StorageUnavailable)
-		s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, apierror.StorageUnavailable)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, wire.StorageUnavailable)
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, wire.StorageUnavailable)
+		s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, wire.StorageUnavailable)
 		if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"c"}`}).OK(t); got.Body != "c" {
 			t.Errorf("%s: a call that needs no file: got %q", name, got.Body)
 		}
@@ -210,5 +210,5 @@ func TestBucketFails(t *testing.T) {
 	if err := bucket.Delete(t.Context(), blobtest.List(t, bucket)[0].Key); err != nil {
 		t.Fatal(err)
 	}
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, wire.StorageUnavailable)
 }

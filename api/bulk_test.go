@@ -20,16 +20,15 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/wire"
-	"relaypdf/internal/fakes3"
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/fakes3"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 const bulkPath = "/v1/pdf/bulk"
@@ -287,10 +286,10 @@ func TestBulkLinks(t *testing.T) {
 			t.Errorf("the first document reads %q", words(t, got, ""))
 		}
 		for _, used := range []string{job.ID, ada} {
-			download(t, l.Server, used, nil).Refused(t, apierror.NotFound)
+			download(t, l.Server, used, nil).Refused(t, wire.NotFound)
 		}
 		l.Clock.Advance(2 * time.Minute)
-		download(t, l.Server, bo, nil).Refused(t, apierror.NotFound)
+		download(t, l.Server, bo, nil).Refused(t, wire.NotFound)
 	})
 }
 
@@ -391,7 +390,7 @@ func TestFreeBulkIsLimited(t *testing.T) {
 			}
 		}
 		for _, more := range []string{`,"onError":"fail"`, `,"onError":"fail","quote":true`} {
-			if refused := send(1001, more).Refused(t, apierror.InvalidRequest); len(refused.Details) != 1 || refused.Details[0].Field != "onError" {
+			if refused := send(1001, more).Refused(t, wire.InvalidRequest); len(refused.Details) != 1 || refused.Details[0].Field != "onError" {
 				t.Errorf("1001 records: %+v", refused)
 			}
 		}
@@ -412,7 +411,7 @@ func TestFreeBulkIsLimited(t *testing.T) {
 			accepted(send(1, `,"onError":"fail"`))
 		}
 		end("render_failed", 1000)
-		if refused := send(1, `,"onError":"fail"`).Refused(t, apierror.RateLimited); !strings.Contains(refused.Message, "1000 documents") {
+		if refused := send(1, `,"onError":"fail"`).Refused(t, wire.RateLimited); !strings.Contains(refused.Message, "1000 documents") {
 			t.Errorf("after 1,000 free documents: %+v", refused)
 		}
 		send(1, `,"onError":"fail","quote":true`).OK(t)
@@ -461,12 +460,12 @@ func TestBulkIsRefused(t *testing.T) {
 			`{"templateId":"letter","fileId":"` + send(t, l.Server, "a,a\n1,2\n") + `"}`:                         "fileId",
 			`{"templateId":"letter","records":[` + strings.TrimSuffix(strings.Repeat("{},", 10_001), ",") + `]}`: "records",
 		} {
-			refused := l.Send(t, apitest.Request{Path: bulkPath, Body: body}).Refused(t, apierror.InvalidRequest)
-			if !slices.ContainsFunc(refused.Details, func(d apierror.Detail) bool { return d.Field == want }) {
+			refused := l.Send(t, apitest.Request{Path: bulkPath, Body: body}).Refused(t, wire.InvalidRequest)
+			if !slices.ContainsFunc(refused.Details, func(d wire.Detail) bool { return d.Field == want }) {
 				t.Errorf("%.100s: the errors are %+v, want %s", body, refused.Details, want)
 			}
 		}
-		l.Send(t, apitest.Request{Path: bulkPath, Body: `{"templateId":"unknown","records":[{}]}`}).Refused(t, apierror.NotFound)
+		l.Send(t, apitest.Request{Path: bulkPath, Body: `{"templateId":"unknown","records":[{}]}`}).Refused(t, wire.NotFound)
 		expectBalance(t, l.Server, apitest.Trial)
 	})
 }
@@ -510,7 +509,7 @@ func TestCancelJob(t *testing.T) {
 			t.Errorf("a job that has ended is %+v", again)
 		}
 		_, _, other := l.NewAccount(t, "other@example.com")
-		l.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/jobs/" + job.ID, Header: http.Header{"Authorization": {"Bearer " + other}}}).Refused(t, apierror.NotFound)
+		l.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/jobs/" + job.ID, Header: http.Header{"Authorization": {"Bearer " + other}}}).Refused(t, wire.NotFound)
 	})
 }
 
@@ -621,7 +620,7 @@ func TestBulkWithTestKey(t *testing.T) {
 			t.Errorf("the pages read %q", got)
 		}
 		many := `{"templateId":"letter","records":[` + strings.TrimSuffix(strings.Repeat("{},", operation.MaxTestRecords+1), ",") + `]}`
-		l.Send(t, apitest.Request{Path: bulkPath, Body: many, Header: header}).Refused(t, apierror.InvalidRequest)
+		l.Send(t, apitest.Request{Path: bulkPath, Body: many, Header: header}).Refused(t, wire.InvalidRequest)
 		expectBalance(t, l.Server, apitest.Trial)
 	})
 }

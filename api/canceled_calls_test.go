@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // leaver is a client that sends one request and leaves before the response.
@@ -113,7 +113,7 @@ func TestStepsOfClientsThatLeave(t *testing.T) {
 			l.leave()
 			<-l.done
 			got := logged(t, s, i+1)
-			if last := got[len(got)-1]; last.Status != 499 || last.Code != string(apierror.Canceled) {
+			if last := got[len(got)-1]; last.Status != 499 || last.Code != string(wire.Canceled) {
 				t.Errorf("logged %+v", last)
 			}
 		}
@@ -145,7 +145,7 @@ func TestClientsThatLeaveTheQueue(t *testing.T) {
 	first.leave()
 	<-first.done
 	for _, got := range logged(t, s, 2) {
-		if got.Status != 499 || got.Code != string(apierror.Canceled) {
+		if got.Status != 499 || got.Code != string(wire.Canceled) {
 			t.Errorf("logged %+v", got)
 		}
 	}
@@ -194,7 +194,7 @@ func TestJobsOfClientsThatLeave(t *testing.T) {
 			leave()
 			asked++
 			got := logged(t, s, asked)
-			if last := got[len(got)-1]; last.Status != 499 || last.Code != string(apierror.Canceled) {
+			if last := got[len(got)-1]; last.Status != 499 || last.Code != string(wire.Canceled) {
 				t.Errorf("%s, left after %s: logged %+v; answered %d %s", c.path, c.at, last, w.Code, w.Body)
 			}
 		}
@@ -206,7 +206,7 @@ func TestJobsOfClientsThatLeave(t *testing.T) {
 		at = ""
 		job := s.Enqueue(t, apitest.Request{Path: bulkPath, Body: bulkBody})
 		s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/jobs/" + job.ID}).OK(t)
-		if job = s.Job(t, job.ID); job.Error == nil || job.Error.Code != string(apierror.Canceled) {
+		if job = s.Job(t, job.ID); job.Error == nil || job.Error.Code != string(wire.Canceled) {
 			t.Errorf("the job is %+v, its error %+v", job, job.Error)
 		}
 		expectCanceled(t, s, 1, "pdf.bulk")

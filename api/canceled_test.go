@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/middleware"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestCallsOfClientsThatLeave: a client that leaves ends its call, which is cancelled and no failure, wherever the call is.
@@ -41,11 +41,11 @@ func TestCallsOfClientsThatLeave(t *testing.T) {
 			name, method, path, body string
 			sent                     int // bytes of the body; 0 means all
 			runs                     bool
-			code                     apierror.Code
+			code                     wire.Code
 		}{
-			{"while it runs", "POST", echo, slow, 0, true, apierror.Canceled},
-			{"within the body", "POST", echo, slow, 5, false, apierror.Canceled},
-			{"within an upload", "POST", "/v1/files", strings.Repeat("x", 100_000), 50_000, false, apierror.Canceled},
+			{"while it runs", "POST", echo, slow, 0, true, wire.Canceled},
+			{"within the body", "POST", echo, slow, 5, false, wire.Canceled},
+			{"within an upload", "POST", "/v1/files", strings.Repeat("x", 100_000), 50_000, false, wire.Canceled},
 		} {
 			before := logged(t, s, i)
 			line := openLine(t, s)

@@ -23,18 +23,17 @@ import (
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/ratelimit"
-	"relaypdf/api/wire"
-	"relaypdf/client"
-	"relaypdf/internal/fakes3"
-	"relaypdf/internal/sharedtest"
-	"relaypdf/internal/slow"
-	"relaypdf/render/egress"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/fakes3"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 const connections = "/v1/connections"
@@ -194,7 +193,7 @@ func TestBucketTestNamesTheStep(t *testing.T) {
 		}
 		f := s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", `{"s3":{"connection":"`+made.ID+`","key":"a"}}`)})
 		if name != "unreachable" { // which is tried again
-			if f := f.Refused(t, apierror.DeliveryFailed); len(f.Details) != 1 || f.Details[0].Field != "deliverTo.s3.connection" || !strings.Contains(f.Message, "not charged. Test the connection "+made.ID) {
+			if f := f.Refused(t, wire.DeliveryFailed); len(f.Details) != 1 || f.Details[0].Field != "deliverTo.s3.connection" || !strings.Contains(f.Message, "not charged. Test the connection "+made.ID) {
 				t.Errorf("%s: %+v", name, f)
 			}
 		}
@@ -266,7 +265,7 @@ func TestDeliverToFileServer(t *testing.T) {
 		s.Work(t)
 		made := newConnection(t, s, server.body("files", `,"password":"`+filePassword+`"`))
 		destination := `{"sftp":{"connection":"` + made.ID + `","path":"{{date}}/{{id}}.{{extension}}"}}`
-		f := s.Send(t, apitest.Request{Path: echo, Body: deliverBody("url", destination)}).Refused(t, apierror.InvalidRequest)
+		f := s.Send(t, apitest.Request{Path: echo, Body: deliverBody("url", destination)}).Refused(t, wire.InvalidRequest)
 		if len(f.Details) != 1 || f.Details[0].Field != "deliverTo.sftp.connection" || !strings.Contains(f.Message, "without a host key") {
 			t.Errorf("before the test: %+v", f)
 		}
@@ -348,7 +347,7 @@ func TestConnectionFaults(t *testing.T) {
 		`{"name":"a","sftp":{"host":"files.example.com","username":"u","password":"canary","port":0}}`:                                           "sftp.port must be",
 		`{"name":"a","s3":{"bucket":"abc","accessKeyId":"k","secretAccessKey":"canary"},"sftp":{"host":"h","username":"u","password":"canary"}}`: "Send exactly one of s3 and sftp",
 	} {
-		if f := s.Send(t, apitest.Request{Path: connections, Body: body}).Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message, want) || strings.Contains(f.Message, "canary") {
+		if f := s.Send(t, apitest.Request{Path: connections, Body: body}).Refused(t, wire.InvalidRequest); !strings.Contains(f.Message, want) || strings.Contains(f.Message, "canary") {
 			t.Errorf("%s: got %q, want %q", body, f.Message, want)
 		}
 	}
@@ -360,7 +359,7 @@ func TestConnectionFaults(t *testing.T) {
 		`{"name":"a","sftp":{"host":"::1","username":"u","password":"canary"}}`:             "sftp.host",
 		`{"name":"a","sftp":{"host":"169.254.169.254","username":"u","password":"canary"}}`: "sftp.host",
 	} {
-		if f := s.Send(t, apitest.Request{Path: connections, Body: body}).Refused(t, apierror.URLNotAllowed); len(f.Details) != 1 || f.Details[0].Field != field {
+		if f := s.Send(t, apitest.Request{Path: connections, Body: body}).Refused(t, wire.URLNotAllowed); len(f.Details) != 1 || f.Details[0].Field != field {
 			t.Errorf("%s: got %+v", body, f)
 		}
 	}
@@ -384,7 +383,7 @@ func TestConnectionFaults(t *testing.T) {
 		key(strings.Repeat("ä", 513)): "deliverTo.s3.key must be at most 1024 bytes; got 1026",
 		`{"sftp":{"connection":"` + server.ID + `","path":"../a"}}`: "deliverTo.sftp.path must not contain the path segments . and ..",
 	} {
-		if f := s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", destination)}).Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message, want) {
+		if f := s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", destination)}).Refused(t, wire.InvalidRequest); !strings.Contains(f.Message, want) {
 			t.Errorf("%s: got %q, want %q", destination, f.Message, want)
 		}
 	}
@@ -404,7 +403,7 @@ func TestConnections(t *testing.T) {
 		for n := 1; n < 20; n++ {
 			newConnection(t, s, bucketBody(fmt.Sprint(n), "https://s3.example.com", "k", "canary"))
 		}
-		f := s.Send(t, apitest.Request{Path: connections, Body: bucketBody("20", "https://s3.example.com", "k", "canary")}).Refused(t, apierror.InvalidRequest)
+		f := s.Send(t, apitest.Request{Path: connections, Body: bucketBody("20", "https://s3.example.com", "k", "canary")}).Refused(t, wire.InvalidRequest)
 		if f.Message != "Connection limit reached: 20 of 20. Delete an unused connection first." {
 			t.Errorf("the limit is %q", f.Message)
 		}
@@ -416,18 +415,18 @@ func TestConnections(t *testing.T) {
 		one := connections + "/" + first.ID
 		for _, r := range []apitest.Request{{Method: http.MethodGet, Path: one}, {Method: http.MethodDelete, Path: one}, {Path: one + "/test"}} {
 			r.Header = other
-			s.Send(t, r).Refused(t, apierror.NotFound)
+			s.Send(t, r).Refused(t, wire.NotFound)
 		}
-		f = s.Send(t, apitest.Request{Path: echo, Header: other, Body: deliverBody("binary", `{"s3":{"connection":"`+first.ID+`","key":"a"}}`)}).Refused(t, apierror.InvalidRequest)
+		f = s.Send(t, apitest.Request{Path: echo, Header: other, Body: deliverBody("binary", `{"s3":{"connection":"`+first.ID+`","key":"a"}}`)}).Refused(t, wire.InvalidRequest)
 		if len(f.Details) != 1 || f.Details[0].Field != "deliverTo.s3.connection" {
 			t.Errorf("the connection of another account: %+v", f)
 		}
 		id := s.Enqueue(t, apitest.Request{Path: echo, Body: deliverBody("async", `{"s3":{"connection":"`+first.ID+`","key":"a"}}`)}).ID
 		s.Send(t, apitest.Request{Method: http.MethodDelete, Path: one}).OK(t)
-		s.Send(t, apitest.Request{Method: http.MethodDelete, Path: one}).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodDelete, Path: one}).Refused(t, wire.NotFound)
 		s.Work(t)
 		job := s.Await(t, id)
-		if job.Status != wire.JobFailed || job.Error.Code != string(apierror.DeliveryFailed) || !strings.Contains(job.Error.Message, "The connection "+first.ID+" was deleted.") {
+		if job.Status != wire.JobFailed || job.Error.Code != string(wire.DeliveryFailed) || !strings.Contains(job.Error.Message, "The connection "+first.ID+" was deleted.") {
 			t.Errorf("the job is %+v, %+v", job, job.Error)
 		}
 		expectBalance(t, s, apitest.Trial)
@@ -466,17 +465,17 @@ func TestConnectionUpdate(t *testing.T) {
 			`{"s3":{"bucket":"abc","accessKeyId":"k","secretAccessKey":"canary"}}`:       "s3 must be absent, because this is a connection of kind sftp",
 			`{"sftp":{"host":"files.example.com/x","username":"u","password":"canary"}}`: "sftp.host must be a host name",
 		} {
-			if f := update(body).Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message, want) || strings.Contains(f.Message, "canary") {
+			if f := update(body).Refused(t, wire.InvalidRequest); !strings.Contains(f.Message, want) || strings.Contains(f.Message, "canary") {
 				t.Errorf("%s: got %q, want %q", body, f.Message, want)
 			}
 		}
-		update(`{"sftp":{"host":"10.0.0.1","username":"u","password":"canary"}}`).Refused(t, apierror.URLNotAllowed)
+		update(`{"sftp":{"host":"10.0.0.1","username":"u","password":"canary"}}`).Refused(t, wire.URLNotAllowed)
 		moved := decode[wire.Connection](t, update(`{"sftp":{"host":"files.example.com","username":"u","password":"canary"}}`).OK(t))
 		if moved.SFTP.Host != "files.example.com" || moved.SFTP.HostKey != "" {
 			t.Errorf("on another server, the connection is %+v", moved.SFTP)
 		}
 		_, _, secret := s.NewAccount(t, "other@example.com")
-		s.Send(t, apitest.Request{Method: http.MethodPatch, Path: connections + "/" + made.ID, Body: `{"name":"x"}`, Header: http.Header{"Authorization": {"Bearer " + secret}}}).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodPatch, Path: connections + "/" + made.ID, Body: `{"name":"x"}`, Header: http.Header{"Authorization": {"Bearer " + secret}}}).Refused(t, wire.NotFound)
 	})
 }
 
@@ -503,7 +502,7 @@ func TestConnectionToPrivateName(t *testing.T) {
 		if made.SFTP != nil {
 			to = `{"sftp":{"connection":"` + made.ID + `","path":"a"}}`
 		}
-		s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", to)}).Refused(t, apierror.URLNotAllowed)
+		s.Send(t, apitest.Request{Path: echo, Body: deliverBody("binary", to)}).Refused(t, wire.URLNotAllowed)
 	}
 }
 
@@ -518,7 +517,7 @@ func TestConnectionTestsAreLimited(t *testing.T) {
 	for range 30 {
 		testConnection(t, s, made.ID)
 	}
-	f := s.Send(t, apitest.Request{Path: connections + "/" + made.ID + "/test"}).Refused(t, apierror.RateLimited)
+	f := s.Send(t, apitest.Request{Path: connections + "/" + made.ID + "/test"}).Refused(t, wire.RateLimited)
 	if !strings.HasPrefix(f.Message, "Connection test limit reached: 30 of 30 an hour. Retry in ") {
 		t.Errorf("got %q", f.Message)
 	}
@@ -542,7 +541,7 @@ func TestLostSecretIsReplaced(t *testing.T) {
 	update := func(body string) apitest.Response {
 		return s.Send(t, apitest.Request{Method: http.MethodPatch, Path: connections + "/" + made.ID, Body: body})
 	}
-	update(`{"name":"other"}`).Refused(t, apierror.InternalError)
+	update(`{"name":"other"}`).Refused(t, wire.InternalError)
 	update(`{"sftp":{"host":"` + server.host + `","port":` + server.port + `,"username":"maya","folder":"in","password":"` + filePassword + `"}}`).OK(t)
 	if got := testConnection(t, s, made.ID); !got.OK {
 		t.Errorf("the test is %+v", got)
@@ -585,12 +584,12 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 	}
 	sends(right.ID).OK(t)
 	for range 30 {
-		if f := sends(wrong.ID).Refused(t, apierror.DeliveryFailed); !strings.Contains(f.Message, "rejected the user name") {
+		if f := sends(wrong.ID).Refused(t, wire.DeliveryFailed); !strings.Contains(f.Message, "rejected the user name") {
 			t.Fatalf("got %q", f.Message)
 		}
 	}
 	for _, id := range []string{wrong.ID, right.ID} {
-		if f := sends(id).Refused(t, apierror.DeliveryFailed); !strings.Contains(f.Message, "30 failed SFTP logins within an hour") {
+		if f := sends(id).Refused(t, wire.DeliveryFailed); !strings.Contains(f.Message, "30 failed SFTP logins within an hour") {
 			t.Errorf("got %q", f.Message)
 		}
 	}
@@ -600,7 +599,7 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 func TestConnectionsOfSecretsThatAreNumbers(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
-	f := s.Send(t, apitest.Request{Path: connections, Body: `{"name":"a","sftp":{"host":"files.example.com","username":"u","password":12345678}}`}).Refused(t, apierror.InvalidRequest)
+	f := s.Send(t, apitest.Request{Path: connections, Body: `{"name":"a","sftp":{"host":"files.example.com","username":"u","password":12345678}}`}).Refused(t, wire.InvalidRequest)
 	if len(f.Details) != 1 || f.Details[0].Field != "sftp.password" || strings.Contains(f.Message, "1234") {
 		t.Errorf("got %+v", f)
 	}

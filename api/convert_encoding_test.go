@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestEncodingsOfSources: the text of web pages, Markdown and plain text is read in the encoding of its byte order mark, of

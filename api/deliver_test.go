@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/client"
-	"relaypdf/render/egress"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // deliverEcho is the body of a call that sends its result to a destination.
@@ -149,13 +148,13 @@ func TestDeliverToFails(t *testing.T) {
 	} {
 		receiver := apitest.NewReceiver(t, test.answer)
 		for _, response := range []string{"binary", "url"} {
-			f := s.Send(t, apitest.Request{Path: echo, Body: deliverEcho(t, "ab", response, receiver.URL+"?secret=1", map[string]string{"X-Secret": "canary"})}).Refused(t, apierror.DeliveryFailed)
+			f := s.Send(t, apitest.Request{Path: echo, Body: deliverEcho(t, "ab", response, receiver.URL+"?secret=1", map[string]string{"X-Secret": "canary"})}).Refused(t, wire.DeliveryFailed)
 			if len(f.Details) != 1 || f.Details[0].Field != "deliverTo.url" || f.Details[0].Message != test.want || !strings.HasPrefix(f.Message, test.want+" The call was not charged.") || strings.Contains(f.Message, "secret") {
 				t.Errorf("%s, %s: %+v", name, response, f)
 			}
 		}
 		job := s.Await(t, s.Enqueue(t, apitest.Request{Path: echo, Body: deliverEcho(t, "ab", "async", receiver.URL, nil)}).ID)
-		if job.Status != wire.JobFailed || job.Error.Code != string(apierror.DeliveryFailed) || !strings.HasPrefix(job.Error.Message, test.want) || job.Delivered != nil {
+		if job.Status != wire.JobFailed || job.Error.Code != string(wire.DeliveryFailed) || !strings.HasPrefix(job.Error.Message, test.want) || job.Delivered != nil {
 			t.Errorf("%s: the job is %+v", name, job)
 		}
 		if n := receiver.Count(); n != 3*test.times {
@@ -185,13 +184,13 @@ func TestDeliverToIsValidated(t *testing.T) {
 		`{"text":"a","then":[{"op":"test.echo","input":{"text":"b","deliverTo":{"url":"https://127.0.0.1/"}}}]}`: "then",
 		`{"text":"a","deliverTo":{"url":"https://127.0.0.1/","method":"POST"}}`:                                  "deliverTo.method is not a known field",
 	} {
-		f := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, apierror.InvalidRequest)
+		f := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, wire.InvalidRequest)
 		if !strings.Contains(f.Message, want) || strings.Contains(f.Message, "canary") {
 			t.Errorf("%s: got %q, want %q", body, f.Message, want)
 		}
 	}
 	for _, url := range []string{"http://example.com/", "https://10.0.0.1/a", "https://localhost/", "file:///etc/passwd"} {
-		f := s.Send(t, apitest.Request{Path: echo, Body: deliverEcho(t, "a", "binary", url, nil)}).Refused(t, apierror.URLNotAllowed)
+		f := s.Send(t, apitest.Request{Path: echo, Body: deliverEcho(t, "a", "binary", url, nil)}).Refused(t, wire.URLNotAllowed)
 		if len(f.Details) != 1 || f.Details[0].Field != "deliverTo.url" {
 			t.Errorf("%s: %+v", url, f)
 		}
@@ -212,7 +211,7 @@ func TestDeliverToPrivateName(t *testing.T) {
 		quiet(cfg)
 		cfg.Outbound = outbound{cfg.Outbound, policy.Client(egress.ClientConfig{})}
 	}})
-	f := s.Send(t, apitest.Request{Path: echo, Body: deliverEcho(t, "a", "url", "https://inwards.example.com/a", nil)}).Refused(t, apierror.URLNotAllowed)
+	f := s.Send(t, apitest.Request{Path: echo, Body: deliverEcho(t, "a", "url", "https://inwards.example.com/a", nil)}).Refused(t, wire.URLNotAllowed)
 	if len(f.Details) != 1 || f.Details[0].Field != "deliverTo.url" {
 		t.Errorf("%+v", f)
 	}

@@ -16,13 +16,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store/blob"
-	"relaypdf/store/blob/blobtest"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob/blobtest"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // smallDisk mounts a disk of a size such as 4m, and returns its folder.
@@ -105,8 +105,8 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, apierror.StorageUnavailable)
-	s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, apierror.StorageUnavailable)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, wire.StorageUnavailable)
+	s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, wire.StorageUnavailable)
 	if got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"c"}`}).OK(t); got.Body != "c" {
 		t.Errorf("a call that needs no file: got %q", got.Body)
 	}
@@ -185,7 +185,7 @@ func TestFullDiskBelowSQLite(t *testing.T) {
 	refused := func(text, more string) {
 		t.Helper()
 		answer := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"` + text + `"` + more + `}`})
-		if got := answer.Refused(t, apierror.StorageUnavailable); !strings.Contains(got.Message, "disk") || !strings.Contains(got.Message, "not charged") {
+		if got := answer.Refused(t, wire.StorageUnavailable); !strings.Contains(got.Message, "disk") || !strings.Contains(got.Message, "not charged") {
 			t.Errorf("%s: the message is %q", text, got.Message)
 		}
 	}

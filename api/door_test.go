@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 const echo = "/v1/test/echo"
@@ -109,7 +108,7 @@ func TestRequestID(t *testing.T) {
 			if q.kept != (got == q.sent) || got == "" {
 				t.Errorf("sent %q, got %q back; kept should be %v", q.sent, got, q.kept)
 			}
-			if inBody := answer.Refused(t, apierror.Unauthorized).RequestID; inBody != got {
+			if inBody := answer.Refused(t, wire.Unauthorized).RequestID; inBody != got {
 				t.Errorf("the body has request id %q, the header %q", inBody, got)
 			}
 			if !strings.Contains(s.Log.String(), `"requestId":"`+got+`"`) {
@@ -142,7 +141,7 @@ func TestKeyInTheAddressIsRefused(t *testing.T) {
 		for _, query := range queries {
 			for name, header := range map[string]http.Header{"with": nil, "without": without()} {
 				got := s.Send(t, apitest.Request{Method: route.Method, Path: route.Path + "?" + query, Body: "{}", Header: header})
-				if f := got.Refused(t, apierror.Unauthorized); !strings.Contains(f.Message, "Send the key in the Authorization header") {
+				if f := got.Refused(t, wire.Unauthorized); !strings.Contains(f.Message, "Send the key in the Authorization header") {
 					t.Errorf("%s %s?%s %s a key in the header: message %q", route.Method, route.Path, query, name, f.Message)
 				}
 			}
@@ -173,7 +172,7 @@ func TestEveryPostNeedsAKey(t *testing.T) {
 			"another scheme": {"Authorization": {"Basic " + s.Secret}}, "a cookie": {"Authorization": nil, "Cookie": {"session=x"}},
 		} {
 			got := s.Send(t, apitest.Request{Path: path, Body: "not JSON", Header: header, From: from})
-			if got.Refused(t, apierror.Unauthorized); got.Status != http.StatusUnauthorized {
+			if got.Refused(t, wire.Unauthorized); got.Status != http.StatusUnauthorized {
 				t.Errorf("POST %s with %s: status %d, want 401", path, name, got.Status)
 			}
 			if got.Header.Get("WWW-Authenticate") == "" {
@@ -207,17 +206,17 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for _, q := range []struct {
 		method, path, allow string
-		want                apierror.Code
+		want                wire.Code
 	}{
-		{"POST", "/v1/unknown", "", apierror.NotFound},
-		{"GET", "/v1/unknown", "", apierror.NotFound},
-		{"GET", "/v1/files/file_unknown", "", apierror.NotFound},
-		{"GET", "/v1/jobs/job_unknown", "", apierror.NotFound},
-		{"POST", "/v1/account", "GET, HEAD", apierror.MethodNotAllowed},
-		{"PUT", "/v1/billing/limits", "GET, HEAD, PATCH", apierror.MethodNotAllowed},
-		{"GET", echo, "POST", apierror.MethodNotAllowed},
-		{"DELETE", "/health", "GET, HEAD, OPTIONS", apierror.MethodNotAllowed},
-		{"OPTIONS", "/v1/account", "GET, HEAD", apierror.MethodNotAllowed},
+		{"POST", "/v1/unknown", "", wire.NotFound},
+		{"GET", "/v1/unknown", "", wire.NotFound},
+		{"GET", "/v1/files/file_unknown", "", wire.NotFound},
+		{"GET", "/v1/jobs/job_unknown", "", wire.NotFound},
+		{"POST", "/v1/account", "GET, HEAD", wire.MethodNotAllowed},
+		{"PUT", "/v1/billing/limits", "GET, HEAD, PATCH", wire.MethodNotAllowed},
+		{"GET", echo, "POST", wire.MethodNotAllowed},
+		{"DELETE", "/health", "GET, HEAD, OPTIONS", wire.MethodNotAllowed},
+		{"OPTIONS", "/v1/account", "GET, HEAD", wire.MethodNotAllowed},
 	} {
 		got := s.Send(t, apitest.Request{Method: q.method, Path: q.path})
 		got.Refused(t, q.want)
@@ -303,7 +302,7 @@ func TestContentTypeIsCheckedOnlyWithABody(t *testing.T) {
 			got.OK(t)
 			continue
 		}
-		details := got.Refused(t, apierror.InvalidRequest).Details
+		details := got.Refused(t, wire.InvalidRequest).Details
 		if len(details) != 1 || details[0].Field != q.field {
 			t.Errorf("Content-Type %q, body %q: details %v, want one for %q", q.media, q.body, details, q.field)
 		}
@@ -316,23 +315,23 @@ func TestSpendingCap(t *testing.T) {
 	for _, q := range []struct {
 		name   string
 		header http.Header
-		want   apierror.Code // empty means a success
+		want   wire.Code // empty means a success
 	}{
 		{"enough", http.Header{"X-Service-Max-Charge-Microdollars": {"2000"}}, ""},
 		{"with spaces", http.Header{"X-Service-Max-Charge-Microdollars": {" 2000 "}}, ""},
-		{"too low", http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, apierror.PaymentRequired},
-		{"zero", http.Header{"X-Service-Max-Charge-Microdollars": {"0"}}, apierror.PaymentRequired},
-		{"the brand's", http.Header{"X-RelayPDF-Max-Charge-Microdollars": {"1999"}}, apierror.PaymentRequired},
-		{"any brand's", http.Header{"X-Some-Other-Max-Charge-Microdollars": {"1999"}}, apierror.PaymentRequired},
-		{"no brand's", http.Header{"X-Max-Charge-Microdollars": {"1999"}}, apierror.PaymentRequired},
+		{"too low", http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, wire.PaymentRequired},
+		{"zero", http.Header{"X-Service-Max-Charge-Microdollars": {"0"}}, wire.PaymentRequired},
+		{"the brand's", http.Header{"X-RelayPDF-Max-Charge-Microdollars": {"1999"}}, wire.PaymentRequired},
+		{"any brand's", http.Header{"X-Some-Other-Max-Charge-Microdollars": {"1999"}}, wire.PaymentRequired},
+		{"no brand's", http.Header{"X-Max-Charge-Microdollars": {"1999"}}, wire.PaymentRequired},
 		{"twice the same", http.Header{"X-A-Max-Charge-Microdollars": {"2000"}, "X-B-Max-Charge-Microdollars": {"2000"}}, ""},
-		{"conflicting names", http.Header{"X-A-Max-Charge-Microdollars": {"9000"}, "X-B-Max-Charge-Microdollars": {"2000"}}, apierror.InvalidRequest},
-		{"conflicting lines", http.Header{"X-A-Max-Charge-Microdollars": {"2000", "9000"}}, apierror.InvalidRequest},
-		{"a list", http.Header{"X-A-Max-Charge-Microdollars": {"2000, 2000"}}, apierror.InvalidRequest},
-		{"negative", http.Header{"X-A-Max-Charge-Microdollars": {"-1"}}, apierror.InvalidRequest},
-		{"a fraction", http.Header{"X-A-Max-Charge-Microdollars": {"0.002"}}, apierror.InvalidRequest},
-		{"empty", http.Header{"X-A-Max-Charge-Microdollars": {""}}, apierror.InvalidRequest},
-		{"huge", http.Header{"X-A-Max-Charge-Microdollars": {"99999999999999999999"}}, apierror.InvalidRequest},
+		{"conflicting names", http.Header{"X-A-Max-Charge-Microdollars": {"9000"}, "X-B-Max-Charge-Microdollars": {"2000"}}, wire.InvalidRequest},
+		{"conflicting lines", http.Header{"X-A-Max-Charge-Microdollars": {"2000", "9000"}}, wire.InvalidRequest},
+		{"a list", http.Header{"X-A-Max-Charge-Microdollars": {"2000, 2000"}}, wire.InvalidRequest},
+		{"negative", http.Header{"X-A-Max-Charge-Microdollars": {"-1"}}, wire.InvalidRequest},
+		{"a fraction", http.Header{"X-A-Max-Charge-Microdollars": {"0.002"}}, wire.InvalidRequest},
+		{"empty", http.Header{"X-A-Max-Charge-Microdollars": {""}}, wire.InvalidRequest},
+		{"huge", http.Header{"X-A-Max-Charge-Microdollars": {"99999999999999999999"}}, wire.InvalidRequest},
 	} {
 		t.Run(q.name, func(t *testing.T) {
 			t.Parallel()
@@ -342,7 +341,7 @@ func TestSpendingCap(t *testing.T) {
 				return
 			}
 			failure := got.Refused(t, q.want)
-			if q.want != apierror.PaymentRequired {
+			if q.want != wire.PaymentRequired {
 				return
 			}
 			d := failure.Details[0]
@@ -358,13 +357,13 @@ func TestBodyOverTheLimit(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.MaxBody, cfg.NoRateLimits = 1000, true }})
 	fill := func(n int) string { return `{"text":"a"}` + strings.Repeat(" ", n-len(`{"text":"a"}`)) }
 	s.Send(t, apitest.Request{Path: echo, Body: fill(1000)}).OK(t)
-	got := s.Send(t, apitest.Request{Path: echo, Body: fill(1001)}).Refused(t, apierror.PayloadTooLarge)
+	got := s.Send(t, apitest.Request{Path: echo, Body: fill(1001)}).Refused(t, wire.PayloadTooLarge)
 	if want := "The request body must be at most 1000 bytes."; got.Message != want {
 		t.Errorf("message %q, want %q", got.Message, want)
 	}
-	s.Send(t, apitest.Request{Path: echo, Body: fill(1001), Header: without()}).Refused(t, apierror.Unauthorized)
+	s.Send(t, apitest.Request{Path: echo, Body: fill(1001), Header: without()}).Refused(t, wire.Unauthorized)
 	long := `{"maxJobMicrodollars":1}` + strings.Repeat(" ", 65<<10)
-	s.Send(t, apitest.Request{Method: http.MethodPatch, Path: "/v1/billing/limits", Body: long}).Refused(t, apierror.PayloadTooLarge)
+	s.Send(t, apitest.Request{Method: http.MethodPatch, Path: "/v1/billing/limits", Body: long}).Refused(t, wire.PayloadTooLarge)
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
@@ -373,7 +372,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	got := s.Send(t, apitest.Request{
 		Path: echo, Body: `{"text":5,"count":0,"label":"z","lable":1,"response":"x"}`,
 		Header: http.Header{"Idempotency-Key": {""}, "X-A-Max-Charge-Microdollars": {"1", "2"}, "X-B-Max-Charge-Microdollars": {"x"}},
-	}).Refused(t, apierror.InvalidRequest)
+	}).Refused(t, wire.InvalidRequest)
 	var lines []string
 	for _, d := range got.Details {
 		lines = append(lines, d.Field+" "+d.Message)
@@ -400,16 +399,16 @@ func TestStrictJSON(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for name, q := range map[string]struct {
 		body string
-		want apierror.Code
+		want wire.Code
 	}{
 		"null is absent":    {`{"text":"a","count":null,"label":null}`, ""},
-		"array for object":  {`[]`, apierror.InvalidRequest}, // as {}: text is missing
-		"duplicate key":     {`{"text":"a","text":"b"}`, apierror.InvalidRequest},
-		"trailing data":     {`{"text":"a"} {}`, apierror.InvalidRequest},
-		"invalid UTF-8":     {"{\"text\":\"\xff\"}", apierror.InvalidRequest},
-		"lone surrogate":    {`{"text":"\ud800"}`, apierror.InvalidRequest},
-		"not JSON":          {`text=a`, apierror.InvalidRequest},
-		"nested too deeply": {`{"text":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, apierror.InvalidRequest},
+		"array for object":  {`[]`, wire.InvalidRequest}, // as {}: text is missing
+		"duplicate key":     {`{"text":"a","text":"b"}`, wire.InvalidRequest},
+		"trailing data":     {`{"text":"a"} {}`, wire.InvalidRequest},
+		"invalid UTF-8":     {"{\"text\":\"\xff\"}", wire.InvalidRequest},
+		"lone surrogate":    {`{"text":"\ud800"}`, wire.InvalidRequest},
+		"not JSON":          {`text=a`, wire.InvalidRequest},
+		"nested too deeply": {`{"text":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, wire.InvalidRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -442,10 +441,10 @@ func TestKeysThatAreRefused(t *testing.T) {
 
 	call(expiring, echo).OK(t)
 	s.Clock.Advance(time.Hour)
-	call(expiring, echo).Refused(t, apierror.Unauthorized)
-	account(expiring).Refused(t, apierror.Unauthorized)
+	call(expiring, echo).Refused(t, wire.Unauthorized)
+	account(expiring).Refused(t, wire.Unauthorized)
 
-	call(narrow, echo).Refused(t, apierror.Unauthorized)
+	call(narrow, echo).Refused(t, wire.Unauthorized)
 	s.Send(t, apitest.Request{Path: "/v1/test/json", Body: `{}`, Header: bearerOf(narrow)}).OK(t)
 	account(narrow).OK(t)
 	for _, route := range s.API.Routes() {
@@ -453,7 +452,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 			continue
 		}
 		got := s.Send(t, apitest.Request{Method: route.Method, Path: strings.ReplaceAll(route.Path, "{id}", "x"), Body: "{}", Header: bearerOf(narrow)})
-		got.Refused(t, apierror.Unauthorized)
+		got.Refused(t, wire.Unauthorized)
 		if got := s.Send(t, apitest.Request{Method: route.Method, Path: strings.ReplaceAll(route.Path, "{id}", "x"), Body: "{}"}); got.Status == http.StatusUnauthorized {
 			t.Errorf("%s %s: a key that may use everything is refused", route.Method, route.Path)
 		}
@@ -462,14 +461,14 @@ func TestKeysThatAreRefused(t *testing.T) {
 	if err := s.Store.RevokeKey(t.Context(), s.Account.ID, revokedKey.ID); err != nil {
 		t.Fatal(err)
 	}
-	call(revoked, echo).Refused(t, apierror.Unauthorized)
+	call(revoked, echo).Refused(t, wire.Unauthorized)
 
 	account(suspended).OK(t)
 	if err := s.Store.Suspend(t.Context(), suspendedAccount.ID, "test"); err != nil {
 		t.Fatal(err)
 	}
-	call(suspended, echo).Refused(t, apierror.AccountSuspended)
-	account(suspended).Refused(t, apierror.AccountSuspended)
+	call(suspended, echo).Refused(t, wire.AccountSuspended)
+	account(suspended).Refused(t, wire.AccountSuspended)
 }
 
 func TestAuthorizationIsIgnoredOnPublicPaths(t *testing.T) {
@@ -521,7 +520,7 @@ func TestMissingThingsAreNamed(t *testing.T) {
 		{"GET", "/v1/html-to-pdf", "No endpoint at /v1/html-to-pdf. GET /openapi.json lists all endpoints."},
 		{"POST", "/v1/file", "No endpoint at /v1/file. Did you mean /v1/files?"},
 	} {
-		got := s.Send(t, apitest.Request{Method: q.method, Path: q.path}).Refused(t, apierror.NotFound)
+		got := s.Send(t, apitest.Request{Method: q.method, Path: q.path}).Refused(t, wire.NotFound)
 		if got.Message != q.want {
 			t.Errorf("%s %s: got %q, want %q", q.method, q.path, got.Message, q.want)
 		}

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // stored calls test.echo, which must answer with the address of a file, and
@@ -147,10 +146,10 @@ func TestFilesEnd(t *testing.T) {
 	get := func(id string) apitest.Response {
 		return s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id, Header: without()})
 	}
-	missing := get("file_unknown").Refused(t, apierror.NotFound).Message
+	missing := get("file_unknown").Refused(t, wire.NotFound).Message
 	sameAsMissing := func(what, id string) {
 		t.Helper()
-		if got := get(id).Refused(t, apierror.NotFound).Message; got != missing {
+		if got := get(id).Refused(t, wire.NotFound).Message; got != missing {
 			t.Errorf("%s: message %q, want that of a file that never was, %q", what, got, missing)
 		}
 	}
@@ -261,8 +260,8 @@ func TestStorageFailure(t *testing.T) {
 	if err := os.Rename(blobs, blobs+".away"); err != nil {
 		t.Fatal(err)
 	}
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.StorageUnavailable)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, apierror.StorageUnavailable)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, wire.StorageUnavailable)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"b","response":"url"}`}).Refused(t, wire.StorageUnavailable)
 	if err := os.Rename(blobs+".away", blobs); err != nil {
 		t.Fatal(err)
 	}

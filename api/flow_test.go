@@ -19,15 +19,14 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 const pipelines = "/v1/pipelines"
@@ -101,7 +100,7 @@ func TestPipelineFaults(t *testing.T) {
 		flowStep("e", "pipelines.create", `{}`),
 		`{"id":"f","op":"pdf.info"}`)
 	var got []string
-	for _, detail := range s.Send(t, apitest.Request{Path: pipelines, Body: body}).Refused(t, apierror.InvalidRequest).Details {
+	for _, detail := range s.Send(t, apitest.Request{Path: pipelines, Body: body}).Refused(t, wire.InvalidRequest).Details {
 		got = append(got, detail.Field)
 	}
 	want := []string{
@@ -135,7 +134,7 @@ func TestPipelineFaults(t *testing.T) {
 		{"/v1/pdf/info", `{` + file + `,"then":[]}`, "then"},
 		{"/v1/pdf/rotate", `{` + file + `,"degrees":90,"then":[{"op":"pdf.create","input":{"url":"https://127.0.0.1/"}}]}`, "then[0].input"},
 	} {
-		failure := s.Send(t, apitest.Request{Path: c.path, Body: c.body}).Refused(t, apierror.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: c.path, Body: c.body}).Refused(t, wire.InvalidRequest)
 		if len(failure.Details) == 0 || failure.Details[0].Field != c.field {
 			t.Errorf("%.200s: details %+v, want %s", c.body, failure.Details, c.field)
 		}
@@ -143,12 +142,12 @@ func TestPipelineFaults(t *testing.T) {
 	// Fields of the response are those of the call as a whole, also if they are wrong for another reason.
 	for _, field := range []string{`"response":"url"`, `"expiresIn":60`, `"maxDownloads":2`, `"callbackUrl":"https://example.com/"`} {
 		body := `{` + file + `,"degrees":90,"then":[{"op":"pdf.rotate","input":{"degrees":90,` + field + `}}]}`
-		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/rotate", Body: body}).Refused(t, apierror.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/rotate", Body: body}).Refused(t, wire.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Message != "is not allowed in a step" {
 			t.Errorf("%s: details %+v", field, failure.Details)
 		}
 	}
-	refused := s.Send(t, apitest.Request{Path: pipelines, Body: flow("", flowStep("a", "pdf.create", `{"url":"http://127.0.0.1/"}`))}).Refused(t, apierror.URLNotAllowed)
+	refused := s.Send(t, apitest.Request{Path: pipelines, Body: flow("", flowStep("a", "pdf.create", `{"url":"http://127.0.0.1/"}`))}).Refused(t, wire.URLNotAllowed)
 	if len(refused.Details) != 1 || refused.Details[0].Field != "steps[0].input.url" {
 		t.Errorf("details %+v", refused.Details)
 	}
@@ -167,7 +166,7 @@ func TestPipelineFails(t *testing.T) {
 			failure := s.Send(t, apitest.Request{Path: pipelines, Body: flow("",
 				flowStep("a", "pdf.extract", `{"file":`+inline(letters("alpha"))+`,"pages":"`+pages[0]+`"}`),
 				flowStep("b", "pdf.rotate", `{"step":"a","degrees":90,"pages":"`+pages[1]+`"}`),
-				flowStep("c", "pdf.rotate", `{"step":"b","degrees":90,"pages":"`+pages[2]+`"}`))}).Refused(t, apierror.InvalidRequest)
+				flowStep("c", "pdf.rotate", `{"step":"b","degrees":90,"pages":"`+pages[2]+`"}`))}).Refused(t, wire.InvalidRequest)
 			if field := fmt.Sprintf("steps[%d].input.pages", i); len(failure.Details) != 1 || failure.Details[0].Field != field {
 				t.Errorf("details %+v, want %s", failure.Details, field)
 			}
@@ -190,7 +189,7 @@ func TestPipelineCap(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	header := func(most string) http.Header { return http.Header{"X-Service-Max-Charge-Microdollars": {most}} }
-	s.Send(t, apitest.Request{Path: pipelines, Body: three(""), Header: header("1499")}).Refused(t, apierror.PaymentRequired)
+	s.Send(t, apitest.Request{Path: pipelines, Body: three(""), Header: header("1499")}).Refused(t, wire.PaymentRequired)
 	expectEffects(t, s)
 	s.Send(t, apitest.Request{Path: pipelines, Body: three(""), Header: header("1500")}).OK(t)
 	expectBalance(t, s, apitest.Trial-1500)
@@ -205,7 +204,7 @@ func TestPipelineReplay(t *testing.T) {
 		if again.Body != first.Body || again.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("the replay has %d bytes and is %q, want %d", len(again.Body), again.Header.Get("Idempotent-Replayed"), len(first.Body))
 		}
-		withKey(t, s, "k", pipelines, strings.Replace(three(""), "secret", "other", 1)).Refused(t, apierror.InvalidRequest)
+		withKey(t, s, "k", pipelines, strings.Replace(three(""), "secret", "other", 1)).Refused(t, wire.InvalidRequest)
 		expectBalance(t, s, apitest.Trial-1500)
 	})
 }
@@ -229,7 +228,7 @@ func TestPipelineJob(t *testing.T) {
 		}
 		expectBalance(t, s, apitest.Trial-1000)
 		missing := s.Send(t, apitest.Request{Path: pipelines, Body: flow(`,"response":"async"`,
-			flowStep("a", "pdf.rotate", `{"fileId":"file_gone","degrees":90}`))}).Refused(t, apierror.InvalidRequest)
+			flowStep("a", "pdf.rotate", `{"fileId":"file_gone","degrees":90}`))}).Refused(t, wire.InvalidRequest)
 		if len(missing.Details) != 1 || missing.Details[0].Field != "steps[0].input.fileId" {
 			t.Errorf("details %+v", missing.Details)
 		}
@@ -281,7 +280,7 @@ func TestThen(t *testing.T) {
 			t.Fatalf("the job is %+v", job)
 		}
 		expectBalance(t, s, apitest.Trial-3000)
-		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/rotate", Body: `{"file":` + inline(letters("alpha")) + `,"degrees":90,"then":[{"op":"pdf.rotate","input":{"degrees":90,"pages":"9"}}]}`}).Refused(t, apierror.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/rotate", Body: `{"file":` + inline(letters("alpha")) + `,"degrees":90,"then":[{"op":"pdf.rotate","input":{"degrees":90,"pages":"9"}}]}`}).Refused(t, wire.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != "then[0].input.pages" {
 			t.Errorf("details %+v", failure.Details)
 		}
@@ -299,8 +298,8 @@ func TestFlowScopes(t *testing.T) {
 	}
 	turn := flowStep("a", "pdf.rotate", `{"file":`+inline(letters("alpha"))+`,"degrees":90}`)
 	with(pipelines, flow("", turn)).OK(t)
-	with(pipelines, flow("", turn, flowStep("b", "pdf.compress", `{"step":"a"}`))).Refused(t, apierror.Unauthorized)
-	with("/v1/pdf/rotate", `{"file":`+inline(letters("alpha"))+`,"degrees":90,"then":[{"op":"pdf.compress","input":{}}]}`).Refused(t, apierror.Unauthorized)
+	with(pipelines, flow("", turn, flowStep("b", "pdf.compress", `{"step":"a"}`))).Refused(t, wire.Unauthorized)
+	with("/v1/pdf/rotate", `{"file":`+inline(letters("alpha"))+`,"degrees":90,"then":[{"op":"pdf.compress","input":{}}]}`).Refused(t, wire.Unauthorized)
 	expectBalance(t, s, apitest.Trial-500*credit.Microdollar)
 }
 
@@ -399,7 +398,7 @@ func TestFlowOfTestKey(t *testing.T) {
 			t.Errorf("%s: the pages have %v marks, want %v", name, got, c.marks)
 		}
 	}
-	with(pipelines, flow("", flowStep("a", "convert.create", `{"html":"x","to":"docx"}`))).Refused(t, apierror.InvalidRequest)
+	with(pipelines, flow("", flowStep("a", "convert.create", `{"html":"x","to":"docx"}`))).Refused(t, wire.InvalidRequest)
 	expectBalance(t, s, apitest.Trial)
 }
 
@@ -438,7 +437,7 @@ func TestFlowForms(t *testing.T) {
 			before, _ := s.Balance(t)
 			s.Work(t)
 			for _, response := range []string{"binary", "url", "async"} {
-				s.Send(t, apitest.Request{Path: c.path, Body: c.body(response), Header: limit}).Refused(t, apierror.PaymentRequired)
+				s.Send(t, apitest.Request{Path: c.path, Body: c.body(response), Header: limit}).Refused(t, wire.PaymentRequired)
 				var first string
 				for i := range 2 {
 					got := withKey(t, s, c.path+response, c.path, c.body(response))

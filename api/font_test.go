@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestFonts reads the list of fonts page by page, and searches it.
@@ -51,7 +50,7 @@ func TestFonts(t *testing.T) {
 		t.Errorf("there is a zebra: %v", found)
 	}
 	for _, query := range []string{"?cursor=zebra", "?cursor=Wg", "?limit=0", "?limit=101", "?serach=a"} {
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/fonts" + query}).Refused(t, apierror.InvalidRequest)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/fonts" + query}).Refused(t, wire.InvalidRequest)
 	}
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/fonts", Header: http.Header{"Authorization": {""}}}).Refused(t, apierror.Unauthorized)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/fonts", Header: http.Header{"Authorization": {""}}}).Refused(t, wire.Unauthorized)
 }

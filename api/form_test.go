@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // formRequest is a request whose body has a part for each pair of name and content;
@@ -54,17 +54,17 @@ func TestInputAsForm(t *testing.T) {
 	if again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the same input in JSON is another request")
 	}
-	plain := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a","count":0,"labl":"a"}`}).Refused(t, apierror.InvalidRequest)
-	if got := s.Send(t, formRequest(t, "text", "a", "count", "0", "labl", "a")).Refused(t, apierror.InvalidRequest); got.Message != plain.Message {
+	plain := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a","count":0,"labl":"a"}`}).Refused(t, wire.InvalidRequest)
+	if got := s.Send(t, formRequest(t, "text", "a", "count", "0", "labl", "a")).Refused(t, wire.InvalidRequest); got.Message != plain.Message {
 		t.Errorf("as a form: %q, as JSON: %q", got.Message, plain.Message)
 	}
 	large := strings.Repeat("x", 512<<10+1)
-	s.Send(t, formRequest(t, "text", "a", "file@a", large)).Refused(t, apierror.PayloadTooLarge)
-	s.Send(t, formRequest(t, "text", "a", "file@a", large+large)).Refused(t, apierror.PayloadTooLarge)
+	s.Send(t, formRequest(t, "text", "a", "file@a", large)).Refused(t, wire.PayloadTooLarge)
+	s.Send(t, formRequest(t, "text", "a", "file@a", large+large)).Refused(t, wire.PayloadTooLarge)
 	broken := formRequest(t, "text", "a")
 	broken.Body = broken.Body[:len(broken.Body)-8]
-	s.Send(t, broken).Refused(t, apierror.InvalidRequest)
+	s.Send(t, broken).Refused(t, wire.InvalidRequest)
 	none := apitest.Request{Path: echo, Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}
-	s.Send(t, none).Refused(t, apierror.InvalidRequest)
+	s.Send(t, none).Refused(t, wire.InvalidRequest)
 	expectBalance(t, s, apitest.Trial-2*apitest.EchoPrice)
 }

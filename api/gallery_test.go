@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // gallery asks for layouts, without a key.
@@ -57,7 +56,7 @@ func TestGalleryListsLayouts(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?category=zebra", "?search=" + strings.Repeat("a", 201)} {
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/templates/gallery" + query}).Refused(t, apierror.InvalidRequest)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/templates/gallery" + query}).Refused(t, wire.InvalidRequest)
 	}
 }
 
@@ -81,6 +80,6 @@ func TestThumbnailsAreCachedForEver(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/gallery/certificate-form.webp", "/gallery/sources.json", "/gallery/..%2fsources.json"} {
-		s.Send(t, apitest.Request{Method: "GET", Path: path, Header: http.Header{"Authorization": {""}}}).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Method: "GET", Path: path, Header: http.Header{"Authorization": {""}}}).Refused(t, wire.NotFound)
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/llm"
-	"relaypdf/api/operation"
-	"relaypdf/internal/fakellm"
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/fakellm"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/llm"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 const generatePath = "/v1/templates/generate"
@@ -114,7 +114,7 @@ func (l generateLab) quote(body object) (id string, amount int64) {
 
 func (l generateLab) refusedField(r apitest.Response, field, words string) {
 	l.t.Helper()
-	got := r.Refused(l.t, apierror.InvalidRequest)
+	got := r.Refused(l.t, wire.InvalidRequest)
 	if len(got.Details) != 1 || got.Details[0].Field != field || !strings.Contains(got.Message, words) {
 		l.t.Errorf("refused with %+v, want %s … %s", got, field, words)
 	}
@@ -217,16 +217,16 @@ func TestGenerateQuote(t *testing.T) {
 			"options": {"prompt": "a bill", "sampleData": object{"a": 1}, "options": object{"format": "A4"}},
 		} {
 			other["quoteId"] = id
-			if got := l.ask(other).Refused(l.t, apierror.InvalidRequest); got.Details[0].Field != "quoteId" {
+			if got := l.ask(other).Refused(l.t, wire.InvalidRequest); got.Details[0].Field != "quoteId" {
 				l.t.Errorf("with another %s: %+v", name, got)
 			}
 		}
 		_, _, secret := l.NewAccount(l.t, "other@example.com")
 		l.refusedField(l.ask(body, "Authorization", "Bearer "+secret), "quoteId", "not a quote of this account")
-		l.ask(body, "X-Service-Max-Charge-Microdollars", strconv.FormatInt(amount-1, 10)).Refused(l.t, apierror.PaymentRequired)
+		l.ask(body, "X-Service-Max-Charge-Microdollars", strconv.FormatInt(amount-1, 10)).Refused(l.t, wire.PaymentRequired)
 		// A call that fails gives it back.
 		l.provider.Say(always(fakellm.Reply{Status: http.StatusBadRequest}))
-		l.ask(body).Refused(l.t, apierror.AIUnavailable)
+		l.ask(body).Refused(l.t, wire.AIUnavailable)
 		if balance, held := l.Balance(l.t); balance != start || held != 0 {
 			l.t.Errorf("a failure took %d, held %d", start-balance, held)
 		}
@@ -343,13 +343,13 @@ func TestGenerateHostile(t *testing.T) {
 			`{{> account_partial}}`,
 		} {
 			l.provider.Say(always(says(html, object{"scheme": "https"}, object{}, 100, 10)))
-			got := l.ask(object{"prompt": "a bill"}).Refused(l.t, apierror.ProcessingFailed)
+			got := l.ask(object{"prompt": "a bill"}).Refused(l.t, wire.ProcessingFailed)
 			if !strings.Contains(got.Message, "The model returned no valid result") {
 				l.t.Errorf("%d: %s", i, got.Message)
 			}
 		}
 		l.provider.Say(always(says("<p>x</p>", object{}, object{"headerTemplate": `<img src="https://example.com/">`}, 100, 10)))
-		l.ask(object{"prompt": "a bill"}).Refused(l.t, apierror.ProcessingFailed)
+		l.ask(object{"prompt": "a bill"}).Refused(l.t, wire.ProcessingFailed)
 		// Options that reach elsewhere are not the model's to choose.
 		l.provider.Say(always(says("<p>x</p>", object{}, object{"cookies": []object{{"name": "a", "value": "b", "domain": "example.com"}}, "waitForTimeout": 30000, "format": "A6"}, 100, 10)))
 		made := decode[operation.GeneratedTemplate](l.t, l.ask(object{"prompt": "a bill"}).OK(l.t))
@@ -371,14 +371,14 @@ func TestGenerateFailuresOfADay(t *testing.T) {
 		for range store.MaxGenerationFailures {
 			// A provider that is down does not count.
 			l.provider.Say(always(fakellm.Reply{Status: http.StatusUnauthorized}))
-			l.ask(object{"prompt": "a bill"}).Refused(l.t, apierror.AIUnavailable)
+			l.ask(object{"prompt": "a bill"}).Refused(l.t, wire.AIUnavailable)
 			l.provider.Say(useless)
-			l.ask(object{"prompt": "a bill"}).Refused(l.t, apierror.ProcessingFailed)
+			l.ask(object{"prompt": "a bill"}).Refused(l.t, wire.ProcessingFailed)
 		}
 		l.provider.Say(always(good))
 		asked := len(l.provider.Asked())
 		refused := l.ask(object{"prompt": "a bill"})
-		if got := refused.Refused(l.t, apierror.RateLimited); got.Message != "Failed AI request limit reached: 20 of 20 per day. It resets at midnight UTC, in 12 hours." || refused.Header.Get("Retry-After") != strconv.Itoa(12*60*60) {
+		if got := refused.Refused(l.t, wire.RateLimited); got.Message != "Failed AI request limit reached: 20 of 20 per day. It resets at midnight UTC, in 12 hours." || refused.Header.Get("Retry-After") != strconv.Itoa(12*60*60) {
 			l.t.Errorf("refused with %+v, Retry-After %s", got, refused.Header.Get("Retry-After"))
 		}
 		if balance, held := l.Balance(l.t); balance != start || held != 0 || len(l.provider.Asked()) != asked {
@@ -406,7 +406,7 @@ func TestGenerateUnavailable(t *testing.T) {
 		} {
 			l.provider.Say(always(reply))
 			answer := l.ask(object{"prompt": "a bill"})
-			if got := answer.Refused(l.t, apierror.AIUnavailable); answer.Header.Get("Retry-After") == "" || strings.Contains(got.Message, "fake") {
+			if got := answer.Refused(l.t, wire.AIUnavailable); answer.Header.Get("Retry-After") == "" || strings.Contains(got.Message, "fake") {
 				l.t.Errorf("%s: %+v", name, got)
 			}
 		}
@@ -431,7 +431,7 @@ func TestGenerateSlow(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		l := newGenerateLab(t, db, llm.OpenAI, 500*time.Millisecond)
 		l.provider.Say(always(fakellm.Reply{Hang: true}))
-		got := l.ask(object{"prompt": "a bill"}).Refused(t, apierror.AIUnavailable)
+		got := l.ask(object{"prompt": "a bill"}).Refused(t, wire.AIUnavailable)
 		if !strings.Contains(got.Message, "timed out") {
 			t.Errorf("refused with %q", got.Message)
 		}
@@ -446,7 +446,7 @@ func TestGenerateWithoutProvider(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t, func(cfg *api.Config) { cfg.AI = nil })
 	for _, body := range []string{`{"prompt":"x"}`, `{"prompt":"x","quote":true}`, `{"prompt":"x","quoteId":"q"}`, `{"prompt":"x","response":"async"}`} {
-		if got := s.Send(t, apitest.Request{Path: generatePath, Body: body}).Refused(t, apierror.AIUnavailable); !strings.Contains(got.Message, "no AI provider") {
+		if got := s.Send(t, apitest.Request{Path: generatePath, Body: body}).Refused(t, wire.AIUnavailable); !strings.Contains(got.Message, "no AI provider") {
 			t.Errorf("%s: %s", body, got.Message)
 		}
 	}
@@ -480,14 +480,14 @@ func TestGenerateLikeAnyRow(t *testing.T) {
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
 		_, limited := l.NewKey(l.t, store.NewKey{AccountID: l.Account.ID, Name: "only PDFs", Operations: []string{"pdf.create"}})
-		l.ask(object{"prompt": "a bill"}, "Authorization", "Bearer "+limited).Refused(l.t, apierror.Unauthorized)
-		l.ask(object{"prompt": "a bill", "quote": true}, "Authorization", "Bearer "+limited).Refused(l.t, apierror.Unauthorized)
-		l.ask(object{"prompt": "a bill"}, "Authorization", "Bearer nope").Refused(l.t, apierror.Unauthorized)
+		l.ask(object{"prompt": "a bill"}, "Authorization", "Bearer "+limited).Refused(l.t, wire.Unauthorized)
+		l.ask(object{"prompt": "a bill", "quote": true}, "Authorization", "Bearer "+limited).Refused(l.t, wire.Unauthorized)
+		l.ask(object{"prompt": "a bill"}, "Authorization", "Bearer nope").Refused(l.t, wire.Unauthorized)
 		l.refusedField(l.ask(object{"prompt": "  "}), "prompt", "must describe")
 		l.refusedField(l.ask(object{}), "prompt", "required")
 		l.refusedField(l.ask(object{"prompt": "x", "sampleData": object{"x": strings.Repeat("x", 64<<10)}}), "sampleData", "at most")
 		l.refusedField(l.ask(object{"prompt": "x", "options": object{"scale": 9}}), "options.scale", "0.1")
-		l.ask(object{"prompt": "x"}, "X-Service-Max-Charge-Microdollars", "5000").Refused(l.t, apierror.PaymentRequired)
+		l.ask(object{"prompt": "x"}, "X-Service-Max-Charge-Microdollars", "5000").Refused(l.t, wire.PaymentRequired)
 		if len(l.provider.Asked()) != 0 {
 			l.t.Error("a refused request reached the provider")
 		}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // gzipped packs the body of a request.
@@ -49,12 +49,12 @@ func TestGzippedBodies(t *testing.T) {
 	packed := gzipped(t, apitest.Request{Path: echo, Body: `{"text":"a","count":3}`})
 	for name, body := range map[string]string{"cut off": packed.Body[:len(packed.Body)-9], "not gzip": `{"text":"a"}`, "with a tail": packed.Body + "tail", "short": "\x1f"} {
 		packed.Body = body
-		if got := s.Send(t, packed).Refused(t, apierror.InvalidRequest); !strings.Contains(got.Message, "is not valid gzip") {
+		if got := s.Send(t, packed).Refused(t, wire.InvalidRequest); !strings.Contains(got.Message, "is not valid gzip") {
 			t.Errorf("%s: the message is %q", name, got.Message)
 		}
 	}
 	packed.Header.Set("Content-Encoding", "br")
-	if got := s.Send(t, packed).Refused(t, apierror.InvalidRequest); got.Message != `Content-Encoding must be gzip or identity; got "br".` {
+	if got := s.Send(t, packed).Refused(t, wire.InvalidRequest); got.Message != `Content-Encoding must be gzip or identity; got "br".` {
 		t.Errorf("another encoding: the message is %q", got.Message)
 	}
 }
@@ -65,9 +65,9 @@ func TestGzippedBodiesAreBoundedUnpacked(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.MaxBody, cfg.MaxFile, cfg.NoRateLimits = 100_000, 100_000, true }})
 	fill := func(n int) string { return `{"text":"a"}` + strings.Repeat(" ", n-len(`{"text":"a"}`)) }
 	s.Send(t, gzipped(t, apitest.Request{Path: echo, Body: fill(100_000)})).OK(t)
-	got := s.Send(t, gzipped(t, apitest.Request{Path: echo, Body: fill(100_001)})).Refused(t, apierror.PayloadTooLarge)
+	got := s.Send(t, gzipped(t, apitest.Request{Path: echo, Body: fill(100_001)})).Refused(t, wire.PayloadTooLarge)
 	if want := "The request body must be at most 100000 bytes."; got.Message != want {
 		t.Errorf("message %q, want %q", got.Message, want)
 	}
-	s.Send(t, gzipped(t, apitest.Request{Path: "/v1/files", Body: fill(100_001)})).Refused(t, apierror.PayloadTooLarge)
+	s.Send(t, gzipped(t, apitest.Request{Path: "/v1/files", Body: fill(100_001)})).Refused(t, wire.PayloadTooLarge)
 }

@@ -6,16 +6,15 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/middleware"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // routes lists all routes of the API, on one screen.
 func (a *API) routes() []route {
-	invalid := []apierror.Code{apierror.InvalidRequest}
+	invalid := []wire.Code{wire.InvalidRequest}
 	routes := []route{
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/health", access: public, summary: "Check that the server runs", about: "Liveness: checks no dependencies, and keeps succeeding if they fail. For readiness, use GET /health/ready."}, a.getHealth),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/health/ready", access: public, summary: "Check that the server accepts work", about: "Readiness: checks the database, the browser, the queues, the engines and file storage. Returns 503 with the same body while the server accepts no work.", refused: http.StatusServiceUnavailable}, a.ready),
@@ -33,7 +32,7 @@ func (a *API) routes() []route {
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/files", access: withKey, summary: "List uploads and results", about: "Lists the files of the account that have not expired, newest first.", verb: "list"}, a.listFiles),
 		jsonRoute(a, routeSpec{
 			method: "POST", pattern: "/v1/files", access: withKey, summary: "Upload a file", about: "Stores one file for 24 hours. Operations accept its ID as fileId, so several calls can use one upload. For a single call, send the file in that call.", verb: "upload", status: http.StatusCreated, upload: uploadBodies(),
-			codes: []apierror.Code{apierror.InvalidRequest, apierror.PayloadTooLarge, apierror.StorageUnavailable},
+			codes: []wire.Code{wire.InvalidRequest, wire.PayloadTooLarge, wire.StorageUnavailable},
 		}, a.createFile),
 		jsonRoute(a, routeSpec{
 			method: "GET", pattern: "/v1/files/{id}", access: public, perAddress: true, takesKey: true, summary: "Download a file", about: "Returns a result to anyone with its ID, and an upload only with a key of its account. Supports Range and If-None-Match. For results with maxDownloads, each GET without a key of the account sends the whole file and counts as a download. After the last download, the response is 404.", content: "application/octet-stream",
@@ -44,19 +43,19 @@ func (a *API) routes() []route {
 				http.StatusNotModified:                  "The content has not changed since the ETag in If-None-Match.",
 				http.StatusRequestedRangeNotSatisfiable: "The file has no bytes in the range that the Range header names.",
 			},
-			codes: []apierror.Code{apierror.RateLimited, apierror.StorageUnavailable},
+			codes: []wire.Code{wire.RateLimited, wire.StorageUnavailable},
 		}, a.getFile),
 		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/files/{id}", access: withKey, summary: "Delete an upload or a result", about: "Deletes the file at once, before it expires."}, a.deleteFile),
-		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the available fonts", about: "Lists the font families installed on this server. Documents can also load web fonts.", verb: "list", codes: []apierror.Code{apierror.ConvertUnavailable}}, a.listFonts),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/fonts", access: withKey, summary: "List the available fonts", about: "Lists the font families installed on this server. Documents can also load web fonts.", verb: "list", codes: []wire.Code{wire.ConvertUnavailable}}, a.listFonts),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/webhooks", access: withKey, summary: "List webhook endpoints", about: "Lists the endpoints of the account, without their secrets.", verb: "list"}, a.listWebhooks),
 		jsonRoute(a, routeSpec{
 			method: "POST", pattern: "/v1/webhooks", access: withFullKey, summary: "Create a webhook endpoint", about: "Returns the signing secret once. An account has at most 25 endpoints. For the end of one call, use callbackUrl instead.", status: http.StatusCreated,
-			example: `{"url":"https://example.com/in","events":["job.failed"]}`, codes: []apierror.Code{apierror.URLNotAllowed},
+			example: `{"url":"https://example.com/in","events":["job.failed"]}`, codes: []wire.Code{wire.URLNotAllowed},
 		}, a.createWebhook),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/webhooks/deliveries", access: withFullKey, summary: "List webhook deliveries", about: "Lists deliveries, newest first, with their attempts. For the content of one delivery, use GET /v1/webhooks/deliveries/{id}.", verb: "list"}, a.listDeliveries),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/webhooks/deliveries/{id}", access: withFullKey, summary: "Get a webhook delivery", about: "Returns the delivery, its attempts and the content of the event."}, a.getDelivery),
 		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/deliveries/{id}/replay", access: withFullKey, summary: "Send a failed delivery again", about: "Queues the event with its ID unchanged. Only failed deliveries can be sent again.", codes: invalid}, a.replay),
-		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Update a webhook endpoint", about: "Changes the fields that are sent. Disabling an endpoint cancels its pending deliveries.", example: `{"enabled":true}`, codes: []apierror.Code{apierror.URLNotAllowed}}, a.updateWebhook),
+		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Update a webhook endpoint", about: "Changes the fields that are sent. Disabling an endpoint cancels its pending deliveries.", example: `{"enabled":true}`, codes: []wire.Code{wire.URLNotAllowed}}, a.updateWebhook),
 		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/webhooks/{id}", access: withFullKey, summary: "Delete a webhook endpoint", about: "Stops all deliveries to the endpoint. To pause them, send enabled: false to PATCH /v1/webhooks/{id}."}, a.deleteWebhook),
 		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/{id}/test", access: withFullKey, summary: "Send a test event to an endpoint", about: "Queues a signed test event. GET /v1/webhooks/deliveries shows the outcome.", codes: invalid}, a.test),
 		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/webhooks/{id}/roll", access: withFullKey, summary: "Rotate the signing secret", about: "Returns a new secret once. relaypdf also signs with the previous secret for 24 hours, or until POST /v1/webhooks/{id}/activate."}, a.roll),
@@ -64,10 +63,10 @@ func (a *API) routes() []route {
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/connections", access: withKey, summary: "List connections", about: "Lists the connections of the account, without their secrets.", verb: "list"}, a.listConnections),
 		jsonRoute(a, routeSpec{
 			method: "POST", pattern: "/v1/connections", access: withFullKey, summary: "Create a connection", about: "Stores a bucket or an SFTP server for deliverTo. Nothing is sent to it: POST /v1/connections/{id}/test checks it. An account has at most 20 connections.", status: http.StatusCreated,
-			example: `{"name":"archive","s3":{"region":"eu-central-1","bucket":"invoices","accessKeyId":"AKIA…","secretAccessKey":"…"}}`, codes: []apierror.Code{apierror.URLNotAllowed},
+			example: `{"name":"archive","s3":{"region":"eu-central-1","bucket":"invoices","accessKeyId":"AKIA…","secretAccessKey":"…"}}`, codes: []wire.Code{wire.URLNotAllowed},
 		}, a.createConnection),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/connections/{id}", access: withKey, summary: "Get a connection", about: "Returns the connection without its secret."}, a.getConnection),
-		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/connections/{id}", access: withFullKey, summary: "Update a connection", about: "Changes the members that are sent; s3 or sftp replaces all settings. An absent secret stays unchanged unless the endpoint, host, port or host key changes.", example: `{"name":"archive 2"}`, codes: []apierror.Code{apierror.URLNotAllowed}}, a.updateConnection),
+		jsonRoute(a, routeSpec{method: "PATCH", pattern: "/v1/connections/{id}", access: withFullKey, summary: "Update a connection", about: "Changes the members that are sent; s3 or sftp replaces all settings. An absent secret stays unchanged unless the endpoint, host, port or host key changes.", example: `{"name":"archive 2"}`, codes: []wire.Code{wire.URLNotAllowed}}, a.updateConnection),
 		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/connections/{id}", access: withFullKey, summary: "Delete a connection", about: "Deletes the connection and its secret. Waiting jobs that deliver to it fail and are not charged."}, a.deleteConnection),
 		jsonRoute(a, routeSpec{method: "POST", pattern: "/v1/connections/{id}/test", access: withFullKey, summary: "Test a connection", about: "Writes a small file and deletes it. The result names the step that failed. The first successful test stores the host key of an SFTP server."}, a.testConnection),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/signing-identities", access: withKey, summary: "List signing identities", about: "Lists the stored keys of the account with their certificates. Requires a key with the scope sign.", verb: "list"}, a.listSigningIdentities),
@@ -131,8 +130,8 @@ func (a *API) router() *chi.Mux {
 		r.Method(http.MethodPost, AgentPath, a.serve(agentRoute(a).handle))
 		r.Method(http.MethodOptions, AgentPath, preflight("POST", agentHeaders))
 	}
-	r.NotFound(a.serveNotFound(apierror.NotFound))
-	r.MethodNotAllowed(a.serveNotFound(apierror.MethodNotAllowed))
+	r.NotFound(a.serveNotFound(wire.NotFound))
+	r.MethodNotAllowed(a.serveNotFound(wire.MethodNotAllowed))
 	return r
 }
 

@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/internal/slow"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // hostilePatience is the time limit of a response to a hostile file: a multiple of the deadlines of operations on
@@ -204,7 +204,7 @@ func sendHostile(t *testing.T, s *apitest.Server, path, name, body string) (char
 		return charged
 	}
 	failure := answer.Failure(t)
-	blame := []apierror.Code{apierror.InvalidRequest, apierror.ProcessingFailed, apierror.PayloadTooLarge, apierror.ConvertUnavailable}
+	blame := []wire.Code{wire.InvalidRequest, wire.ProcessingFailed, wire.PayloadTooLarge, wire.ConvertUnavailable}
 	if !slices.Contains(blame, failure.Code) || failure.Message == "" {
 		t.Errorf("%s: %d %s (%s), want a fault of the file; log:\n%s", name, answer.Status, failure.Code, failure.Message, s.Log.Lines(failure.RequestID))
 	}
@@ -277,7 +277,7 @@ func TestHostileJSON(t *testing.T) {
 			"empty":          "",
 			"null":           "null",
 		} {
-			if failure := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, apierror.InvalidRequest); failure.Message == "" {
+			if failure := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, wire.InvalidRequest); failure.Message == "" {
 				t.Errorf("%s: %s: no words", path, name)
 			}
 		}

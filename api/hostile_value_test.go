@@ -13,10 +13,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/internal/slow"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // hostileTexts are values of parameters that clients send by mistake, or on purpose.
@@ -48,7 +48,7 @@ func (h *hostile) send(method, path, body, what string) {
 	got := h.Send(h.t, apitest.Request{Method: method, Path: path, Body: body})
 	var answer struct{ Error apitest.Failure }
 	failed := got.Status >= http.StatusBadRequest && json.Unmarshal([]byte(got.Body), &answer) != nil
-	if failed || got.Status == http.StatusInternalServerError || answer.Error.Code == apierror.InternalError {
+	if failed || got.Status == http.StatusInternalServerError || answer.Error.Code == wire.InternalError {
 		h.t.Errorf("%s %.200s %.200s: status %d: %.300s", method, path, what, got.Status, got.Body)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // withKey sends a request with an idempotency key.
@@ -90,8 +90,8 @@ func TestReplayCostsNothing(t *testing.T) {
 			return got
 		}
 		again("a lower cap", "k", `{"text":"a"}`, "1")
-		again("a new key", "new", `{"text":"a"}`, "1").Refused(t, apierror.PaymentRequired)
-		if d := again("another request", "k2", `{"text":"b"}`, "0").Refused(t, apierror.PaymentRequired).Details; len(d) != 1 || d[0].Field != "X-Service-Max-Charge-Microdollars" {
+		again("a new key", "new", `{"text":"a"}`, "1").Refused(t, wire.PaymentRequired)
+		if d := again("another request", "k2", `{"text":"b"}`, "0").Refused(t, wire.PaymentRequired).Details; len(d) != 1 || d[0].Field != "X-Service-Max-Charge-Microdollars" {
 			t.Errorf("the cap is reported as %+v", d)
 		}
 		none := credit.Amount(0)
@@ -100,7 +100,7 @@ func TestReplayCostsNothing(t *testing.T) {
 		}
 		again("limits of the account", "k", `{"text":"a"}`, "")
 		again("both", "k", `{"text":"a"}`, "0")
-		again("a new key", "new", `{"text":"a"}`, "").Refused(t, apierror.PaymentRequired)
+		again("a new key", "new", `{"text":"a"}`, "").Refused(t, wire.PaymentRequired)
 	})
 }
 
@@ -113,7 +113,7 @@ func TestIdempotencyKeyOfAnotherRequest(t *testing.T) {
 		for _, q := range []struct{ path, body string }{
 			{echo, `{"text":"b"}`}, {echo, `{"text":"a","response":"url"}`}, {echo, `{"text":"a","filename":"x"}`}, {"/v1/test/json", `{}`},
 		} {
-			got := withKey(t, s, "k", q.path, q.body).Refused(t, apierror.InvalidRequest)
+			got := withKey(t, s, "k", q.path, q.body).Refused(t, wire.InvalidRequest)
 			if len(got.Details) != 1 || got.Details[0].Field != "Idempotency-Key" {
 				t.Errorf("%s %s: details are %v, want one for Idempotency-Key", q.path, q.body, got.Details)
 			}
@@ -143,7 +143,7 @@ func TestFailedCallFreesItsKey(t *testing.T) {
 		s, fail := failing(t, db)
 		err := errors.New("a failure")
 		fail.Store(&err)
-		withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, apierror.InternalError)
+		withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, wire.InternalError)
 		err = nil
 		got := withKey(t, s, "k", echo, `{"text":"b"}`).OK(t)
 		if got.Header.Get("Idempotent-Replayed") != "" || got.Body != "b" {
@@ -250,7 +250,7 @@ func TestReplayOfADeletedResult(t *testing.T) {
 	if err := s.Store.DeleteFile(t.Context(), s.Account.ID, id); err != nil {
 		t.Fatal(err)
 	}
-	withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, apierror.InvalidRequest)
+	withKey(t, s, "k", echo, `{"text":"a"}`).Refused(t, wire.InvalidRequest)
 	expectBalance(t, s, apitest.Trial-2000)
 }
 
@@ -270,7 +270,7 @@ func TestIdempotencyKeyIsChecked(t *testing.T) {
 			got.OK(t)
 			continue
 		}
-		if d := got.Refused(t, apierror.InvalidRequest).Details; len(d) != 1 || d[0].Field != "Idempotency-Key" {
+		if d := got.Refused(t, wire.InvalidRequest).Details; len(d) != 1 || d[0].Field != "Idempotency-Key" {
 			t.Errorf("%s: details are %v, want one for Idempotency-Key", name, d)
 		}
 	}

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestImageOptions photographs an element, in the colours and the window that
@@ -49,8 +48,8 @@ func TestImageOptions(t *testing.T) {
 		{`"selector":"#[","timeout":20000`, "options.selector", "is not a valid CSS selector"},
 		{`"selector":"meta","timeout":20000`, "options.selector", "matches no visible element"},
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/images", Body: `{"html":"` + page + `","options":{` + test.options + `}}`}).Refused(t, apierror.InvalidRequest)
-		if len(failure.Details) != 1 || failure.Details[0] != (apierror.Detail{Field: test.field, Message: test.message}) {
+		failure := s.Send(t, apitest.Request{Path: "/v1/images", Body: `{"html":"` + page + `","options":{` + test.options + `}}`}).Refused(t, wire.InvalidRequest)
+		if len(failure.Details) != 1 || failure.Details[0] != (wire.Detail{Field: test.field, Message: test.message}) {
 			t.Errorf("%s: details %v", test.options, failure.Details)
 		}
 	}

@@ -16,15 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/render/chrome"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 const async = `{"text":"a","response":"async"}`
@@ -74,7 +73,7 @@ func TestJobCompletes(t *testing.T) {
 			t.Errorf("a day later the job is %+v, want it completed at no address", got)
 		}
 		s.Clock.Advance(30 * 24 * time.Hour)
-		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/jobs/" + id}).Refused(t, wire.NotFound)
 	})
 }
 
@@ -82,7 +81,7 @@ func TestJobFails(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s, fail := failing(t, db)
-		var reason error = &apierror.Error{Code: apierror.ProcessingFailed, Message: "The file is damaged."}
+		var reason error = &wire.Error{Code: wire.ProcessingFailed, Message: "The file is damaged."}
 		fail.Store(&reason)
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
@@ -90,7 +89,7 @@ func TestJobFails(t *testing.T) {
 		if job.Status != "failed" || job.URL != "" || job.Error == nil || *job.Error != (wire.JobError{Code: "processing_failed", Message: "The file is damaged."}) {
 			t.Errorf("the job is %+v, its error %+v", job, job.Error)
 		}
-		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + job.ID}).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + job.ID}).Refused(t, wire.NotFound)
 		want := append([]string{"call test.echo failed charged 0 processing_failed"}, released...)
 		expectEffects(t, s, append(want, "job ended tries 1")...)
 		expectBalance(t, s, apitest.Trial)
@@ -137,7 +136,7 @@ func TestJobIsNotForOthers(t *testing.T) {
 		{Path: "/v1/jobs/%00"},
 	} {
 		q.Method = http.MethodGet
-		s.Send(t, q).Refused(t, apierror.NotFound)
+		s.Send(t, q).Refused(t, wire.NotFound)
 	}
 }
 
@@ -509,8 +508,8 @@ func TestKeysReadTheirOwnResults(t *testing.T) {
 		if got := get("/v1/jobs/"+mine, own).OK(t); !strings.Contains(got.Body, `"completed"`) {
 			t.Errorf("the key's own job is %s", got.Body)
 		}
-		get("/v1/jobs/"+theirs, own).Refused(t, apierror.NotFound)
-		get("/v1/jobs/"+mine, other).Refused(t, apierror.NotFound)
+		get("/v1/jobs/"+theirs, own).Refused(t, wire.NotFound)
+		get("/v1/jobs/"+mine, other).Refused(t, wire.NotFound)
 		get("/v1/jobs/"+mine, nil).OK(t)
 		for path, member := range map[string]string{"/v1/jobs": `"pollUrl"`, "/v1/files": `"contentType"`} {
 			for name, q := range map[string]struct {
@@ -526,9 +525,9 @@ func TestKeysReadTheirOwnResults(t *testing.T) {
 		remove := func(id string, header http.Header) apitest.Response {
 			return s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/files/" + id, Header: header})
 		}
-		remove(theirs, own).Refused(t, apierror.NotFound)
-		remove(mine, other).Refused(t, apierror.NotFound)
+		remove(theirs, own).Refused(t, wire.NotFound)
+		remove(mine, other).Refused(t, wire.NotFound)
 		remove(mine, own).OK(t)
-		get("/v1/files/"+mine, nil).Refused(t, apierror.NotFound)
+		get("/v1/files/"+mine, nil).Refused(t, wire.NotFound)
 	})
 }

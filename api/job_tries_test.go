@@ -16,19 +16,19 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/slow"
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
-	"relaypdf/render/office"
-	"relaypdf/render/pdf"
-	"relaypdf/render/template"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestJobsHaveThreeTries: a job is put back if another try may help, and fails at its third failure with the same code. It
@@ -38,31 +38,31 @@ func TestJobsHaveThreeTries(t *testing.T) {
 	named := func(err error) error {
 		return operation.StepFailure(operation.Step{Operation: &schema.Operation[*operation.Deps]{Info: schema.Info{Name: "test.echo"}}, Place: "steps[1]"}, err)
 	}
-	processing := func(err error) error { return &apierror.Error{Code: apierror.ProcessingFailed, Cause: err} }
+	processing := func(err error) error { return &wire.Error{Code: wire.ProcessingFailed, Cause: err} }
 	for name, c := range map[string]struct {
 		cause error
-		code  apierror.Code
+		code  wire.Code
 		final bool // another try does not help
 		twice bool // each try repeats its step once
 	}{
-		"page needs too much memory":   {cause: &chrome.HarmError{Memory: true, What: "needed more than 512 MiB of memory"}, code: apierror.RenderFailed},
-		"step needs too much memory":   {cause: named(&chrome.HarmError{Memory: true, What: "needed more than 512 MiB of memory"}), code: apierror.RenderFailed},
-		"lost browser":                 {cause: chrome.ErrCrashed, code: apierror.RenderFailed},
-		"no browser in time":           {cause: &chrome.TimeoutError{Step: chrome.StepPage, After: time.Second, Unstarted: true}, code: apierror.RenderFailed},
-		"Markdown's engine is killed":  {cause: fmt.Errorf("convert Markdown: %w: %w", chrome.ErrCrashed, engine.ErrCrashed), code: apierror.RenderFailed},
-		"template needs too much":      {cause: fmt.Errorf("%w: %w", &template.LimitError{Message: "The template exceeded its memory limit."}, engine.ErrCrashed), code: apierror.ProcessingFailed},
-		"PDF engine is killed":         {cause: processing(&pdf.Error{Kind: pdf.Exhausted}), code: apierror.ProcessingFailed},
-		"LibreOffice is killed":        {cause: processing(&office.Error{Reason: office.Exhausted}), code: apierror.ProcessingFailed},
-		"engine hangs":                 {cause: engine.ErrHung, code: apierror.ConvertUnavailable},
-		"LibreOffice does not start":   {cause: fmt.Errorf("%w: %w", office.ErrUnavailable, engine.ErrUnavailable), code: apierror.ConvertUnavailable},
-		"storage is away":              {cause: &apierror.Error{Code: apierror.StorageUnavailable}, code: apierror.StorageUnavailable, twice: true},
-		"database is away":             {cause: fmt.Errorf("read template: %w", store.ErrUnavailable), code: apierror.StorageUnavailable, twice: true},
-		"page closes its window":       {cause: &chrome.HarmError{What: "closed its window"}, code: apierror.RenderFailed, final: true},
-		"page takes too long":          {cause: &chrome.TimeoutError{Step: chrome.StepLoad, After: time.Second}, code: apierror.RenderFailed, final: true},
-		"damaged PDF":                  {cause: processing(&pdf.Error{Kind: pdf.Damaged}), code: apierror.ProcessingFailed, final: true},
-		"damaged office document":      {cause: processing(&office.Error{Reason: office.Damaged}), code: apierror.ProcessingFailed, final: true},
-		"template is too large":        {cause: &template.LimitError{Message: "The template is nested too deeply."}, code: apierror.ProcessingFailed, final: true},
-		"failure of the server itself": {cause: errors.New("a bug"), code: apierror.InternalError, final: true},
+		"page needs too much memory":   {cause: &chrome.HarmError{Memory: true, What: "needed more than 512 MiB of memory"}, code: wire.RenderFailed},
+		"step needs too much memory":   {cause: named(&chrome.HarmError{Memory: true, What: "needed more than 512 MiB of memory"}), code: wire.RenderFailed},
+		"lost browser":                 {cause: chrome.ErrCrashed, code: wire.RenderFailed},
+		"no browser in time":           {cause: &chrome.TimeoutError{Step: chrome.StepPage, After: time.Second, Unstarted: true}, code: wire.RenderFailed},
+		"Markdown's engine is killed":  {cause: fmt.Errorf("convert Markdown: %w: %w", chrome.ErrCrashed, engine.ErrCrashed), code: wire.RenderFailed},
+		"template needs too much":      {cause: fmt.Errorf("%w: %w", &template.LimitError{Message: "The template exceeded its memory limit."}, engine.ErrCrashed), code: wire.ProcessingFailed},
+		"PDF engine is killed":         {cause: processing(&pdf.Error{Kind: pdf.Exhausted}), code: wire.ProcessingFailed},
+		"LibreOffice is killed":        {cause: processing(&office.Error{Reason: office.Exhausted}), code: wire.ProcessingFailed},
+		"engine hangs":                 {cause: engine.ErrHung, code: wire.ConvertUnavailable},
+		"LibreOffice does not start":   {cause: fmt.Errorf("%w: %w", office.ErrUnavailable, engine.ErrUnavailable), code: wire.ConvertUnavailable},
+		"storage is away":              {cause: &wire.Error{Code: wire.StorageUnavailable}, code: wire.StorageUnavailable, twice: true},
+		"database is away":             {cause: fmt.Errorf("read template: %w", store.ErrUnavailable), code: wire.StorageUnavailable, twice: true},
+		"page closes its window":       {cause: &chrome.HarmError{What: "closed its window"}, code: wire.RenderFailed, final: true},
+		"page takes too long":          {cause: &chrome.TimeoutError{Step: chrome.StepLoad, After: time.Second}, code: wire.RenderFailed, final: true},
+		"damaged PDF":                  {cause: processing(&pdf.Error{Kind: pdf.Damaged}), code: wire.ProcessingFailed, final: true},
+		"damaged office document":      {cause: processing(&office.Error{Reason: office.Damaged}), code: wire.ProcessingFailed, final: true},
+		"template is too large":        {cause: &template.LimitError{Message: "The template is nested too deeply."}, code: wire.ProcessingFailed, final: true},
+		"failure of the server itself": {cause: errors.New("a bug"), code: wire.InternalError, final: true},
 	} {
 		for _, failures := range []int{1, store.MaxTries} {
 			t.Run(fmt.Sprint(name, " ", failures), func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestJobsOutliveTheirEngines(t *testing.T) { //nolint:tparallel // its jobs 
 		code       string
 	}{
 		"browser":           {"/v1/pdf", waits, "--remote-debugging-pipe", 2, 2, ""},
-		"always the memory": {"/v1/pdf", heavy, "", 0, store.MaxTries, string(apierror.RenderFailed)},
+		"always the memory": {"/v1/pdf", heavy, "", 0, store.MaxTries, string(wire.RenderFailed)},
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // ends the browser of all
 			s := toolServer(t, func(cfg *api.Config) { cfg.Render = own })

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/middleware"
-	"relaypdf/api/ratelimit"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // echoOnce calls test.echo with a key.
@@ -30,7 +30,7 @@ func echoOnce(t *testing.T, s *apitest.Server, secret string) apitest.Response {
 // number.
 func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 	t.Helper()
-	got.Refused(t, apierror.RateLimited)
+	got.Refused(t, wire.RateLimited)
 	n, err := strconv.Atoi(got.Header.Get("Retry-After"))
 	if err != nil || n < 1 {
 		t.Fatalf("Retry-After is %q, want a positive integer", got.Header.Get("Retry-After"))
@@ -41,7 +41,7 @@ func retryAfter(t *testing.T, got apitest.Response) time.Duration {
 // names checks that a refusal names its window, its usage and the time of the next call.
 func names(t *testing.T, got apitest.Response, window, text, retry string) {
 	t.Helper()
-	var body struct{ Error apierror.Error }
+	var body struct{ Error wire.Error }
 	if err := json.Unmarshal([]byte(got.Body), &body); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestUnknownPostsCountToo(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{})
 	for range 5 {
-		s.Send(t, apitest.Request{Path: "/v1/unknown"}).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Path: "/v1/unknown"}).Refused(t, wire.NotFound)
 	}
 	retryAfter(t, s.Send(t, apitest.Request{Path: "/v1/unknown"}))
 	retryAfter(t, echoOnce(t, s, s.Secret))
@@ -228,23 +228,23 @@ func TestFailedAuthenticationLimit(t *testing.T) {
 	for range 50 { // with those below, fewer than the reads of a minute
 		// Neither a success counts nor a key that was right.
 		account(s.Secret, home, nil).OK(t)
-		account(suspendedSecret, home, nil).Refused(t, apierror.AccountSuspended)
+		account(suspendedSecret, home, nil).Refused(t, wire.AccountSuspended)
 	}
 	for i := range 60 {
 		// Every address of a customer's network counts as one, and addresses that a client claims are ignored.
 		from := "[2001:db8:1:2::" + strconv.Itoa(i+1) + "]:1000"
 		spoofed := http.Header{"X-Forwarded-For": {"203.0.113." + strconv.Itoa(i)}, "Forwarded": {"for=203.0.113.1"}}
-		account("pdf_live_wrong", from, spoofed).Refused(t, apierror.Unauthorized)
+		account("pdf_live_wrong", from, spoofed).Refused(t, wire.Unauthorized)
 	}
 	wait := retryAfter(t, account("pdf_live_wrong", home, nil))
 	account(s.Secret, home, nil).OK(t) // a caller with the right key is not locked out by another that guesses
-	account(suspendedSecret, home, nil).Refused(t, apierror.AccountSuspended)
-	account("pdf_live_wrong", "[2001:db8:1:3::1]:1000", nil).Refused(t, apierror.Unauthorized)
+	account(suspendedSecret, home, nil).Refused(t, wire.AccountSuspended)
+	account("pdf_live_wrong", "[2001:db8:1:3::1]:1000", nil).Refused(t, wire.Unauthorized)
 	account(s.Secret, "[2001:db8:1:3::1]:1000", nil).OK(t)
 	s.Clock.Advance(wait - time.Second)
 	retryAfter(t, account("pdf_live_wrong", home, nil))
 	s.Clock.Advance(time.Second)
-	account("pdf_live_wrong", home, nil).Refused(t, apierror.Unauthorized)
+	account("pdf_live_wrong", home, nil).Refused(t, wire.Unauthorized)
 }
 
 // TestReadLimits: 120 reads a minute and eight at once, independent of paid calls, for each key.

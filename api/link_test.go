@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // download requests a result as anyone with its URL.
@@ -53,7 +52,7 @@ func TestLinksWithAMaximum(t *testing.T) {
 				t.Errorf("%v: got %d %q, %v", header, got.Status, got.Body, got.Header)
 			}
 		}
-		download(t, s, answer.ID, nil).Refused(t, apierror.NotFound)
+		download(t, s, answer.ID, nil).Refused(t, wire.NotFound)
 		if head := s.Send(t, apitest.Request{Method: "HEAD", Path: "/v1/files/" + answer.ID, Header: without()}); head.Status != http.StatusNotFound {
 			t.Errorf("HEAD afterwards: %d", head.Status)
 		}
@@ -105,7 +104,7 @@ func TestLifetimesOfLinks(t *testing.T) {
 		t.Errorf("the job, downloaded, is %+v", used)
 	}
 	s.Clock.Advance(time.Minute)
-	download(t, s, answer.ID, nil).Refused(t, apierror.NotFound)
+	download(t, s, answer.ID, nil).Refused(t, wire.NotFound)
 	s.Clock.Advance(time.Minute)
 	if late := s.Job(t, job.ID); late.URL != "" || late.ExpiresAt == nil || late.ExpiresAt.After(s.Clock.Now()) {
 		t.Errorf("the job, expired, is %+v", late)
@@ -117,7 +116,7 @@ func TestLongLinks(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	const long = `{"text":"ab","response":"url","expiresIn":2592000}`
-	f := s.Send(t, apitest.Request{Path: echo, Body: long}).Refused(t, apierror.PaymentRequired)
+	f := s.Send(t, apitest.Request{Path: echo, Body: long}).Refused(t, wire.PaymentRequired)
 	if len(f.Details) != 1 || f.Details[0].Field != "expiresIn" || !strings.Contains(f.Message, "Add funds") {
 		t.Errorf("without a payment: %+v", f)
 	}
@@ -132,8 +131,8 @@ func TestLongLinks(t *testing.T) {
 	s.Clock.Advance(30*24*time.Hour - time.Minute)
 	download(t, s, id, nil).OK(t)
 	s.Clock.Advance(time.Minute)
-	download(t, s, id, nil).Refused(t, apierror.NotFound)
-	f = s.Send(t, apitest.Request{Path: echo, Body: long, Header: http.Header{"Authorization": {"Bearer " + newTester(t, s)}}}).Refused(t, apierror.InvalidRequest)
+	download(t, s, id, nil).Refused(t, wire.NotFound)
+	f = s.Send(t, apitest.Request{Path: echo, Body: long, Header: http.Header{"Authorization": {"Bearer " + newTester(t, s)}}}).Refused(t, wire.InvalidRequest)
 	if len(f.Details) != 1 || f.Details[0].Message != "must be at most 86400 with a test key" {
 		t.Errorf("a test key: %+v", f)
 	}
@@ -143,7 +142,7 @@ func TestLongLinks(t *testing.T) {
 	if err := s.Store.AddUpload(t.Context(), full); err != nil {
 		t.Fatal(err)
 	}
-	f = s.Send(t, apitest.Request{Path: echo, Body: long}).Refused(t, apierror.InvalidRequest)
+	f = s.Send(t, apitest.Request{Path: echo, Body: long}).Refused(t, wire.InvalidRequest)
 	if len(f.Details) != 1 || f.Details[0].Field != "expiresIn" || !strings.HasPrefix(f.Message, "Storage quota exceeded: 1 of 1000 files, 5368709120 bytes of 5 GiB") {
 		t.Errorf("over the quota: %+v", f)
 	}
@@ -162,7 +161,7 @@ func TestLinkFieldsAreChecked(t *testing.T) {
 		`{"text":"a","response":"url","maxDownloads":"many"}`: "maxDownloads must be",
 		`{"text":7,"expiresIn":60}`:                           "expiresIn requires",
 	} {
-		f := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, apierror.InvalidRequest)
+		f := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, wire.InvalidRequest)
 		if text, err := json.Marshal(f); err != nil || !strings.Contains(f.Message+string(text), strings.SplitN(want, " ", 2)[1]) {
 			t.Errorf("%s: got %s, want %q", body, text, want)
 		}
@@ -206,7 +205,7 @@ func TestReplaysOfLinks(t *testing.T) {
 		t.Errorf("repeated as %+v", repeated)
 	}
 	download(t, s, first.ID, nil).OK(t)
-	if f := again().Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message+f.Details[0].Message, "Use a new key") {
+	if f := again().Refused(t, wire.InvalidRequest); !strings.Contains(f.Message+f.Details[0].Message, "Use a new key") {
 		t.Errorf("after the download: %+v", f)
 	}
 }

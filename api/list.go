@@ -5,9 +5,9 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // listQuery asks for a part of a list.

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestLists reads lists page by page, and holds them to their filters.
@@ -111,7 +110,7 @@ func TestListFaults(t *testing.T) {
 	} {
 		answer := s.Send(t, apitest.Request{Method: http.MethodGet, Path: query})
 		var got []string
-		for _, detail := range answer.Refused(t, apierror.InvalidRequest).Details {
+		for _, detail := range answer.Refused(t, wire.InvalidRequest).Details {
 			got = append(got, detail.Field)
 		}
 		slices.Sort(got)
@@ -131,11 +130,11 @@ func TestListFaults(t *testing.T) {
 func TestMissingSpeaksTheLanguageOfItsSide(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
-	near := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/test/ecko"}).Refused(t, apierror.NotFound)
+	near := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/test/ecko"}).Refused(t, wire.NotFound)
 	if !strings.Contains(near.Message, "Did you mean /v1/test/echo?") {
 		t.Errorf("the message is %q, want the nearest path", near.Message)
 	}
-	if far := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/nothing/like/that"}).Refused(t, apierror.NotFound); strings.Contains(far.Message, "mean") {
+	if far := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/nothing/like/that"}).Refused(t, wire.NotFound); strings.Contains(far.Message, "mean") {
 		t.Errorf("the message is %q, want no suggestion", far.Message)
 	}
 	wrong := s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/gallery/invoice.webp", Header: without()})
@@ -166,7 +165,7 @@ func TestOperationsRefuseQueryParameters(t *testing.T) {
 		"%FF=1":                         "in the request body",
 	} {
 		answer := s.Send(t, apitest.Request{Path: "/v1/test/echo?" + query, Body: `{"text":"x"}`})
-		if got := answer.Refused(t, apierror.InvalidRequest); !strings.Contains(got.Message, words) || len(got.Details[0].Field) > 100 {
+		if got := answer.Refused(t, wire.InvalidRequest); !strings.Contains(got.Message, words) || len(got.Details[0].Field) > 100 {
 			t.Errorf("%.50s: the message is %q, want %q in it", query, got.Message, words)
 		}
 	}
@@ -193,7 +192,7 @@ func TestNoListTakesAnotherCursor(t *testing.T) {
 			}
 			lists++
 			for _, cursor := range []string{"x", "file_x", "00000000-0000-0000-0000-00000000000", store.NewID("acc"), "%00", "a%20b"} {
-				got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path + "?cursor=" + cursor}).Refused(t, apierror.InvalidRequest)
+				got := s.Send(t, apitest.Request{Method: http.MethodGet, Path: path + "?cursor=" + cursor}).Refused(t, wire.InvalidRequest)
 				if len(got.Details) != 1 || got.Details[0].Field != "cursor" {
 					t.Errorf("%s?cursor=%s: the details are %v", path, cursor, got.Details)
 				}

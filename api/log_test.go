@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestLogsHoldNoSecrets: the log contains neither keys, nor queries, nor IDs of files, which open documents, nor
@@ -19,11 +19,11 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	id := stored(t, s, `{"text":"content-of-the-document","filename":"name-of-the-document","response":"url"}`)
 	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?query-of-the-request=1"}).OK(t)
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?key=" + s.Secret}).Refused(t, apierror.Unauthorized)
-	s.Send(t, apitest.Request{Method: "PUT", Path: "/v1/files/" + id}).Refused(t, apierror.MethodNotAllowed)
-	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "/x"}).Refused(t, apierror.NotFound)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":5,"content-of-the-document":1}`}).Refused(t, apierror.InvalidRequest)
-	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"content-of-the-document"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, apierror.Unauthorized)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "?key=" + s.Secret}).Refused(t, wire.Unauthorized)
+	s.Send(t, apitest.Request{Method: "PUT", Path: "/v1/files/" + id}).Refused(t, wire.MethodNotAllowed)
+	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id + "/x"}).Refused(t, wire.NotFound)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":5,"content-of-the-document":1}`}).Refused(t, wire.InvalidRequest)
+	s.Send(t, apitest.Request{Path: echo, Body: `{"text":"content-of-the-document"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, wire.Unauthorized)
 	withKey(t, s, "idempotency-key-of-the-request", echo, `{"text":"a"}`).OK(t)
 	named := http.Header{"X-Filename": {"name-of-the-document"}}
 	upload := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: "content-of-the-document", Header: named})).ID
@@ -72,7 +72,7 @@ func TestMetrics(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	withKey(t, s, "k", echo, `{"text":"a"}`).OK(t)
 	withKey(t, s, "k", echo, `{"text":"a"}`).OK(t)
-	s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, apierror.InvalidRequest)
+	s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, wire.InvalidRequest)
 	s.Send(t, apitest.Request{Method: "INVENTED", Path: "/v1/account"})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	w := httptest.NewRecorder()

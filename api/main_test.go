@@ -21,16 +21,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/llm"
-	"relaypdf/api/operation"
-	"relaypdf/internal/fakellm"
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/rendertest"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/fakellm"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/rendertest"
+	"github.com/relaypdf/relaypdf/service/llm"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestMain makes this test binary the engine of the renderers that its tests start.

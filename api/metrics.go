@@ -3,9 +3,9 @@ package api
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/api/ratelimit"
-	"relaypdf/render"
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // watchLimits shows how often a limiter that counts for several processes could not.

@@ -21,13 +21,13 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Duration and seed of TestMutatedFiles; make fuzz sets them.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apitest"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestNumbersReachTheDocumentAsWritten sends numbers that a float64 loses digits of by every way that data has into a

@@ -15,13 +15,12 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // interfaceVersion is the version of the API, which is independent of the release.
@@ -55,7 +54,7 @@ func (d description) send(w http.ResponseWriter, r *http.Request) error {
 }
 
 // operationCodes lists the errors that a call of any operation may return.
-var operationCodes = [...]apierror.Code{apierror.URLNotAllowed, apierror.PaymentRequired, apierror.RenderFailed, apierror.ProcessingFailed, apierror.DeliveryFailed, apierror.StorageUnavailable}
+var operationCodes = [...]wire.Code{wire.URLNotAllowed, wire.PaymentRequired, wire.RenderFailed, wire.ProcessingFailed, wire.DeliveryFailed, wire.StorageUnavailable}
 
 // describe returns the API as an OpenAPI 3.1 document in JSON. All of it derives from routes and from the table of
 // operations.
@@ -300,7 +299,7 @@ func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 
 // addErrors describes the errors of a route, one response for each status.
 func addErrors(doc *document, e *endpoint, r route) {
-	byStatus := map[int][]apierror.Code{}
+	byStatus := map[int][]wire.Code{}
 	for _, code := range r.errors() {
 		byStatus[code.Status()] = append(byStatus[code.Status()], code)
 	}
@@ -309,7 +308,7 @@ func addErrors(doc *document, e *endpoint, r route) {
 		var text strings.Builder
 		for _, code := range slices.Compact(group) {
 			says := code.Text()
-			if code == apierror.NotFound {
+			if code == wire.NotFound {
 				says = r.notFoundText()
 			}
 			fmt.Fprintf(&text, "`%s`: %s\n\n", code, says)
@@ -317,9 +316,9 @@ func addErrors(doc *document, e *endpoint, r route) {
 		content := mediaType{Schema: schemaRef("Error")}
 		switch {
 		case status == http.StatusUnauthorized:
-			content.Examples = exampleOf(doc, "Error", errorExample(apierror.Unauthorized))
+			content.Examples = exampleOf(doc, "Error", errorExample(wire.Unauthorized))
 		case status == http.StatusBadRequest && r.operation != nil:
-			content.Examples = exampleOf(doc, "Error", errorExample(apierror.InvalidRequest))
+			content.Examples = exampleOf(doc, "Error", errorExample(wire.InvalidRequest))
 		}
 		answer := responseDoc{
 			Description: strings.TrimSpace(text.String()), Headers: headerRefs(),
@@ -336,28 +335,28 @@ func addErrors(doc *document, e *endpoint, r route) {
 }
 
 // errors lists the errors that a route may answer with.
-func (r route) errors() []apierror.Code {
-	list := append([]apierror.Code{apierror.InternalError}, r.codes...)
+func (r route) errors() []wire.Code {
+	list := append([]wire.Code{wire.InternalError}, r.codes...)
 	if middleware.Versioned(r.pattern) {
-		list = append(list, apierror.Unauthorized) // a key in the address is refused everywhere
+		list = append(list, wire.Unauthorized) // a key in the address is refused everywhere
 	}
 	if r.access != public {
-		list = append(list, apierror.AccountSuspended, apierror.RateLimited)
+		list = append(list, wire.AccountSuspended, wire.RateLimited)
 	}
 	if r.operation != nil {
 		list = append(list, operationCodes[:]...)
 		for _, code := range r.operation.Codes {
-			list = append(list, apierror.Code(code))
+			list = append(list, wire.Code(code))
 		}
 	}
 	if r.operation != nil || r.body != nil {
-		list = append(list, apierror.InvalidRequest, apierror.PayloadTooLarge)
+		list = append(list, wire.InvalidRequest, wire.PayloadTooLarge)
 	}
 	if r.access != public {
-		list = append(list, apierror.InvalidRequest) // unknown parameters are refused
+		list = append(list, wire.InvalidRequest) // unknown parameters are refused
 	}
 	if len(pathParameters(r.pattern)) > 0 {
-		list = append(list, apierror.NotFound)
+		list = append(list, wire.NotFound)
 	}
 	return list
 }
@@ -508,7 +507,7 @@ func errorSchema() *jsonschema.Schema {
 	schema := schema.AnswerSchema(reflect.TypeFor[wire.ErrorBody]())
 	inner, _ := schema.Properties.Get("error")
 	code, _ := inner.Properties.Get("code")
-	for _, name := range apierror.Codes() {
+	for _, name := range wire.Codes() {
 		code.Enum = append(code.Enum, name)
 	}
 	return schema

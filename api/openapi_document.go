@@ -1,8 +1,8 @@
 package api
 
 import (
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
 
 	"github.com/invopop/jsonschema"
 )

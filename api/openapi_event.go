@@ -6,9 +6,9 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // callbackName is the name of the request to a call's callbackUrl.

@@ -8,13 +8,12 @@ import (
 	"reflect"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/embedding"
-	"relaypdf/api/schema"
-	"relaypdf/api/templates"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/service/templates"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // Values of the examples.
@@ -47,8 +46,8 @@ func (a *API) addExamples(doc *document) {
 		prices.Prices = prices.Prices[:1]
 		doc.Components.Examples[answerName(reflect.TypeOf(prices))] = exampleDoc{prices}
 	}
-	for _, refused := range []apierror.Error{
-		{Code: apierror.Unauthorized}, {Code: apierror.InvalidRequest, Message: `response must be one of binary, url, async; got "file".`, Details: []wire.Detail{{Field: "response", Message: `must be one of binary, url, async; got "file"`}}},
+	for _, refused := range []wire.Error{
+		{Code: wire.Unauthorized}, {Code: wire.InvalidRequest, Message: `response must be one of binary, url, async; got "file".`, Details: []wire.Detail{{Field: "response", Message: `must be one of binary, url, async; got "file"`}}},
 	} {
 		doc.Components.Examples[errorExample(refused.Code)] = exampleDoc{refused.Body(exampleRequest, a.baseURL)}
 	}
@@ -58,7 +57,7 @@ func (a *API) addExamples(doc *document) {
 const processingExample = "JobStatusResponse.processing"
 
 // errorExample is the name of the example of an error.
-func errorExample(code apierror.Code) string { return "Error." + string(code) }
+func errorExample(code wire.Code) string { return "Error." + string(code) }
 
 // exampleOf points to an example of the document by the name of its schema. It is nil if there is none.
 func exampleOf(doc *document, schemaName, name string) map[string]reference {

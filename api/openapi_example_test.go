@@ -10,7 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestEveryJSONResponseHasAnExample checks that each successful JSON response with a schema of its own has an example of

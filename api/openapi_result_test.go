@@ -10,10 +10,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 func loadOpenAPI(t *testing.T, s *apitest.Server) *openapi3.T {

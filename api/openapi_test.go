@@ -17,11 +17,11 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // product starts a server with the real table of operations, as the public
@@ -208,8 +208,8 @@ func TestPricesGolden(t *testing.T) {
 func TestErrorsGolden(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	for _, code := range apierror.Codes() {
-		e := &apierror.Error{Code: code}
+	for _, code := range wire.Codes() {
+		e := &wire.Error{Code: code}
 		fmt.Fprintf(&text, "%-20s %d %s\n", code, e.Status(), e.Error())
 	}
 	apitest.Golden(t, "errors.golden", []byte(text.String()))

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestDatabaseIsAway: while PostgreSQL refuses connections or hangs, every kind of request gets 503 with Retry-After,
@@ -57,7 +57,7 @@ func TestDatabaseIsAway(t *testing.T) {
 				{Method: http.MethodGet, Path: "/v1/billing/usage"},
 			} {
 				answer := s.Send(t, request)
-				answer.Refused(t, apierror.StorageUnavailable)
+				answer.Refused(t, wire.StorageUnavailable)
 				if answer.Header.Get("Retry-After") != "5" {
 					t.Errorf("%s %s: Retry-After is %q", request.Method, request.Path, answer.Header.Get("Retry-After"))
 				}
@@ -135,7 +135,7 @@ func TestJobIsTriedThreeTimes(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		var tries atomic.Int64
-		away := &apierror.Error{Code: apierror.StorageUnavailable}
+		away := &wire.Error{Code: wire.StorageUnavailable}
 		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(context.Context, *apitest.EchoInput) error {
 			tries.Add(1)
 			return away
@@ -145,7 +145,7 @@ func TestJobIsTriedThreeTimes(t *testing.T) {
 		}})
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
-		if got := s.Await(t, job.ID); got.Error == nil || got.Error.Code != string(apierror.StorageUnavailable) {
+		if got := s.Await(t, job.ID); got.Error == nil || got.Error.Code != string(wire.StorageUnavailable) {
 			t.Errorf("the job is %+v", got)
 		}
 		if balance, held := s.Balance(t); balance != int64(apitest.Trial) || held != 0 {
@@ -172,7 +172,7 @@ func TestFullTemporaryFolder(t *testing.T) { // sets the environment
 		"/v1/pdf/rotate": `{"degrees":90,"file":"` + large + `"}`,
 		"/v1/convert":    `{"sourceFilename":"a.txt","file":"` + large + `"}`,
 	} {
-		got := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, apierror.StorageUnavailable)
+		got := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, wire.StorageUnavailable)
 		if !strings.Contains(got.Message, "disk space") {
 			t.Errorf("%s: the message is %q", path, got.Message)
 		}
@@ -208,7 +208,7 @@ func TestDamagedResult(t *testing.T) {
 		if err := os.Truncate(blobPath(t, db.DataDir, file.BlobKey), size); err != nil {
 			t.Fatal(err)
 		}
-		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id, Header: without()}).Refused(t, apierror.StorageUnavailable)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id, Header: without()}).Refused(t, wire.StorageUnavailable)
 	}
 }
 
@@ -235,5 +235,5 @@ func TestDamagedObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id, Header: without()})
-	answer.Refused(t, apierror.StorageUnavailable)
+	answer.Refused(t, wire.StorageUnavailable)
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestPatchOfNull: in a PATCH, null clears a field or is refused. It is never the same as an absent field, as the change
@@ -39,7 +39,7 @@ func TestPatchOfNull(t *testing.T) {
 				continue
 			}
 			refused++
-			if failure := got.Refused(t, apierror.InvalidRequest); len(failure.Details) != 1 || failure.Details[0].Field != field {
+			if failure := got.Refused(t, wire.InvalidRequest); len(failure.Details) != 1 || failure.Details[0].Field != field {
 				t.Errorf("PATCH %s with %s null: %+v", path, field, failure)
 			}
 		}

@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // refiller replaces the refilling of wallets; package payments has its own tests.
@@ -92,7 +91,7 @@ func TestCallsAskForReloads(t *testing.T) {
 		payments.do = func(ctx context.Context, accountID string) error {
 			return s.Store.Credit(ctx, accountID, credit.Dollar, "reload")
 		}
-		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, apierror.PaymentRequired)
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, wire.PaymentRequired)
 		wants(3)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		wants(4)
@@ -136,7 +135,7 @@ func TestEmptyWalletIsNotified(t *testing.T) {
 		refuse := func(header http.Header) {
 			t.Helper()
 			for _, body := range []string{`{"text":"a"}`, async} {
-				s.Send(t, apitest.Request{Path: echo, Body: body, Header: header}).Refused(t, apierror.PaymentRequired)
+				s.Send(t, apitest.Request{Path: echo, Body: body, Header: header}).Refused(t, wire.PaymentRequired)
 			}
 		}
 		refuse(http.Header{"X-Service-Max-Charge-Microdollars": {"1"}})
@@ -174,7 +173,7 @@ func TestDayLimitCountsJobs(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s, fail := failing(t, db)
-		var reason error = &apierror.Error{Code: apierror.ProcessingFailed, Message: "The file is damaged."}
+		var reason error = &wire.Error{Code: wire.ProcessingFailed, Message: "The file is damaged."}
 		fail.Store(&reason)
 		limit := apitest.EchoPrice
 		if _, err := s.Client().SetLimits(t.Context(), wire.Limits{MaxDayMicrodollars: (*int64)(&limit)}); err != nil {
@@ -185,7 +184,7 @@ func TestDayLimitCountsJobs(t *testing.T) {
 		spent := fmt.Sprintf("This call costs %v, but maxDayMicrodollars allows %v, of which %v is spent or held; it renews at %s.",
 			apitest.EchoPrice, limit, apitest.EchoPrice, midnight.Format(time.RFC3339))
 		for _, body := range []string{async, `{"text":"a"}`} {
-			failure := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, apierror.PaymentRequired)
+			failure := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, wire.PaymentRequired)
 			if len(failure.Details) != 1 || failure.Details[0].Field != "maxDayMicrodollars" {
 				t.Errorf("details %+v, want the day's limit", failure.Details)
 			}
@@ -203,7 +202,7 @@ func TestDayLimitCountsJobs(t *testing.T) {
 		if again = s.Await(t, again.ID); again.Status != "completed" {
 			t.Errorf("the job is %+v, want it completed", again)
 		}
-		s.Send(t, apitest.Request{Path: echo, Body: async}).Refused(t, apierror.PaymentRequired)
+		s.Send(t, apitest.Request{Path: echo, Body: async}).Refused(t, wire.PaymentRequired)
 		s.Clock.Advance(12 * time.Hour) // midnight
 		s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 	})

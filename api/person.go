@@ -6,10 +6,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // lookPath is the path that shows the preview of a stored result to a member of the account.
@@ -25,7 +24,7 @@ func (a *API) ForPerson(account store.Account, key *store.Key) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if account.Suspended && r.Method != http.MethodGet {
-			a.Fail(w, r, &apierror.Error{Code: apierror.AccountSuspended})
+			a.Fail(w, r, &wire.Error{Code: wire.AccountSuspended})
 			return
 		}
 		// The request comes from within another router.
@@ -46,8 +45,8 @@ func (a *API) sessionRouter() http.Handler {
 		}
 	}
 	r.Method(http.MethodGet, lookPath, a.serve(a.showLook))
-	r.NotFound(a.serveNotFound(apierror.NotFound))
-	r.MethodNotAllowed(a.serveNotFound(apierror.MethodNotAllowed))
+	r.NotFound(a.serveNotFound(wire.NotFound))
+	r.MethodNotAllowed(a.serveNotFound(wire.MethodNotAllowed))
 	return r
 }
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/call"
-	"relaypdf/api/operation"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // TestMembersHaveOperationsAndUploads makes requests for an account without a key: they have the same effects as
@@ -48,7 +48,7 @@ func TestMembersHaveOperationsAndUploads(t *testing.T) {
 func TestPreviewsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Operations: operation.Rows})
-	var failure *apierror.Error
+	var failure *wire.Error
 	for i := range call.MaxPreviews + 1 {
 		_, err := s.API.Calls.Preview(t.Context(), call.PreviewRequest{Caller: call.Caller{Account: s.Account, Kind: call.ByPerson}, Input: []byte(`{"html":"x"}`)})
 		want := "convert_unavailable"

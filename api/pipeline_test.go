@@ -17,19 +17,18 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/client"
-	"relaypdf/internal/slow"
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // Ledger entries of a test.echo call.
@@ -81,26 +80,26 @@ func TestFailedRunsAreReleased(t *testing.T) {
 		s, fail := failing(t, db)
 		type failure struct {
 			err  error
-			want apierror.Code
+			want wire.Code
 		}
 		failures := []failure{
-			{schema.Faults{{Field: "options.pageRanges", Message: "goes beyond the end"}}, apierror.InvalidRequest},
-			{&schema.SizeError{Field: "html", Limit: 10 << 20}, apierror.PayloadTooLarge},
-			{operation.RefuseURL("url", operation.NotAllowed, egress.ErrRefused), apierror.URLNotAllowed},
-			{&chrome.BusyError{RetryAfter: 3 * time.Second}, apierror.RateLimited},
-			{&chrome.TimeoutError{Step: "loading", After: time.Second}, apierror.RenderFailed},
-			{&chrome.LoadError{URL: "https://example.org/secret", Status: 404}, apierror.RenderFailed},
-			{&chrome.LoadError{URL: "https://example.org/secret", Reason: "net::ERR_NAME_NOT_RESOLVED"}, apierror.RenderFailed},
-			{fmt.Errorf("print: %w", chrome.ErrCrashed), apierror.RenderFailed},
-			{&chrome.HarmError{What: "needed more than 512 MiB of memory"}, apierror.RenderFailed},
-			{&chrome.LimitError{What: "pages", Max: 2000}, apierror.ProcessingFailed},
-			{&chrome.SizeError{Width: 1, Height: 99999, MaxSide: 16384, MaxPixels: 1e8}, apierror.ProcessingFailed},
-			{store.ErrNotFound, apierror.NotFound},
-			{errors.New("secret: a disk is on fire"), apierror.InternalError},
-			{context.DeadlineExceeded, apierror.InternalError},
+			{schema.Faults{{Field: "options.pageRanges", Message: "goes beyond the end"}}, wire.InvalidRequest},
+			{&schema.SizeError{Field: "html", Limit: 10 << 20}, wire.PayloadTooLarge},
+			{operation.RefuseURL("url", operation.NotAllowed, egress.ErrRefused), wire.URLNotAllowed},
+			{&chrome.BusyError{RetryAfter: 3 * time.Second}, wire.RateLimited},
+			{&chrome.TimeoutError{Step: "loading", After: time.Second}, wire.RenderFailed},
+			{&chrome.LoadError{URL: "https://example.org/secret", Status: 404}, wire.RenderFailed},
+			{&chrome.LoadError{URL: "https://example.org/secret", Reason: "net::ERR_NAME_NOT_RESOLVED"}, wire.RenderFailed},
+			{fmt.Errorf("print: %w", chrome.ErrCrashed), wire.RenderFailed},
+			{&chrome.HarmError{What: "needed more than 512 MiB of memory"}, wire.RenderFailed},
+			{&chrome.LimitError{What: "pages", Max: 2000}, wire.ProcessingFailed},
+			{&chrome.SizeError{Width: 1, Height: 99999, MaxSide: 16384, MaxPixels: 1e8}, wire.ProcessingFailed},
+			{store.ErrNotFound, wire.NotFound},
+			{errors.New("secret: a disk is on fire"), wire.InternalError},
+			{context.DeadlineExceeded, wire.InternalError},
 		}
-		for _, code := range apierror.Codes() {
-			failures = append(failures, failure{&apierror.Error{Code: code, RetryAfter: 7}, code}, failure{&apierror.Error{Code: code}, code})
+		for _, code := range wire.Codes() {
+			failures = append(failures, failure{&wire.Error{Code: code, RetryAfter: 7}, code}, failure{&wire.Error{Code: code}, code})
 		}
 		want := []string{}
 		for _, f := range failures {
@@ -149,7 +148,7 @@ func TestFullEngineLeavesNothing(t *testing.T) {
 	}
 	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{full}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/full", Body: `{}`})
-	got.Refused(t, apierror.RateLimited)
+	got.Refused(t, wire.RateLimited)
 	if wait := got.Header.Get("Retry-After"); wait != "3" {
 		t.Errorf("Retry-After is %q, want 3", wait)
 	}
@@ -165,7 +164,7 @@ func TestPanicIsReleased(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		run := func(context.Context, *apitest.EchoInput) error { panic("secret") }
 		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
-		got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, apierror.InternalError)
+		got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, wire.InternalError)
 		if strings.Contains(got.Message, "secret") {
 			t.Errorf("the client reads %q", got.Message)
 		}
@@ -202,19 +201,19 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 		for name, q := range map[string]struct {
 			body   string
 			header http.Header
-			want   apierror.Code
+			want   wire.Code
 			text   string // of those that the wallet or a limit refuses
 		}{
-			"a bad body":          {`{"text":1}`, nil, apierror.InvalidRequest, ""},
-			"a bad header":        {valid, http.Header{"Idempotency-Key": {"a", "b"}}, apierror.InvalidRequest, ""},
-			"a body too large":    {valid + strings.Repeat(" ", 1<<20), nil, apierror.PayloadTooLarge, ""},
-			"no key":              {valid, without(), apierror.Unauthorized, ""},
-			"a suspended account": {valid, bearerOf(suspended), apierror.AccountSuspended, ""},
-			"an empty wallet":     {valid, bearerOf(poorSecret), apierror.PaymentRequired, "Insufficient balance: this call costs $0.002 and the wallet has $0.001999. Add funds and retry."},
-			"a key's limit": {valid, bearerOf(poorKey), apierror.PaymentRequired,
+			"a bad body":          {`{"text":1}`, nil, wire.InvalidRequest, ""},
+			"a bad header":        {valid, http.Header{"Idempotency-Key": {"a", "b"}}, wire.InvalidRequest, ""},
+			"a body too large":    {valid + strings.Repeat(" ", 1<<20), nil, wire.PayloadTooLarge, ""},
+			"no key":              {valid, without(), wire.Unauthorized, ""},
+			"a suspended account": {valid, bearerOf(suspended), wire.AccountSuspended, ""},
+			"an empty wallet":     {valid, bearerOf(poorSecret), wire.PaymentRequired, "Insufficient balance: this call costs $0.002 and the wallet has $0.001999. Add funds and retry."},
+			"a key's limit": {valid, bearerOf(poorKey), wire.PaymentRequired,
 				"This call costs $0.002, but keySpendLimit allows $0.001999, of which $0.00 is spent or held; it holds for the lifetime of the key."},
-			"a job's limit": {valid, bearerOf(carefulSecret), apierror.PaymentRequired, "This call costs $0.002, but maxJobMicrodollars allows $0.001999 for one call."},
-			"a cap": {valid, http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, apierror.PaymentRequired,
+			"a job's limit": {valid, bearerOf(carefulSecret), wire.PaymentRequired, "This call costs $0.002, but maxJobMicrodollars allows $0.001999 for one call."},
+			"a cap": {valid, http.Header{"X-Service-Max-Charge-Microdollars": {"1999"}}, wire.PaymentRequired,
 				"This call costs $0.002, but X-Service-Max-Charge-Microdollars allows $0.001999 for one call."},
 		} {
 			header := q.header.Clone()
@@ -225,7 +224,7 @@ func TestRefusalsLeaveNothing(t *testing.T) {
 				header.Set("Idempotency-Key", "k")
 			}
 			got := s.Send(t, apitest.Request{Path: echo, Body: q.body, Header: header}).Refused(t, q.want)
-			if q.want != apierror.PaymentRequired {
+			if q.want != wire.PaymentRequired {
 				continue
 			}
 			d := got.Details[0]
@@ -255,8 +254,8 @@ func TestAccountLimits(t *testing.T) {
 		}
 		refusedBy := func(limit string) {
 			t.Helper()
-			var e *apierror.Error
-			if err := call(); !errors.As(err, &e) || e.Code != apierror.PaymentRequired || e.Details[0].Field != limit {
+			var e *wire.Error
+			if err := call(); !errors.As(err, &e) || e.Code != wire.PaymentRequired || e.Details[0].Field != limit {
 				t.Errorf("got %v, want payment_required by %s", err, limit)
 			}
 		}
@@ -321,16 +320,16 @@ func TestLimitsPatch(t *testing.T) {
 			t.Errorf("PATCH %s: got %s, want %s", q.body, got, q.want)
 		}
 	}
-	got := patch(`{"maxJobMicrodollars":-1,"maxDayMicrodollars":"5","maxWeekMicrodollars":1}`).Refused(t, apierror.InvalidRequest)
+	got := patch(`{"maxJobMicrodollars":-1,"maxDayMicrodollars":"5","maxWeekMicrodollars":1}`).Refused(t, wire.InvalidRequest)
 	if len(got.Details) != 3 {
 		t.Errorf("details are %v, want one for each of three fields", got.Details)
 	}
-	patch(`{"maxJobMicrodollars":1e18}`).Refused(t, apierror.InvalidRequest)
-	patch(`{"maxJobMicrodollars":1000000000000001}`).Refused(t, apierror.InvalidRequest)
-	patch(`{"maxJobMicrodollars":1.5}`).Refused(t, apierror.InvalidRequest)
-	patch(`5`).Refused(t, apierror.InvalidRequest)
+	patch(`{"maxJobMicrodollars":1e18}`).Refused(t, wire.InvalidRequest)
+	patch(`{"maxJobMicrodollars":1000000000000001}`).Refused(t, wire.InvalidRequest)
+	patch(`{"maxJobMicrodollars":1.5}`).Refused(t, wire.InvalidRequest)
+	patch(`5`).Refused(t, wire.InvalidRequest)
 	plain := apitest.Request{Method: http.MethodPatch, Path: "/v1/billing/limits", Body: `{}`, Header: http.Header{"Content-Type": {"text/plain"}}}
-	s.Send(t, plain).Refused(t, apierror.InvalidRequest)
+	s.Send(t, plain).Refused(t, wire.InvalidRequest)
 }
 
 // TestLimitsPatchedAtOnce: changes of the two limits do not undo each other.
@@ -365,7 +364,7 @@ func TestUsage(t *testing.T) {
 		for _, path := range []string{echo, echo, "/v1/test/json"} {
 			s.Send(t, apitest.Request{Path: path, Body: map[bool]string{true: `{"text":"a"}`, false: `{}`}[path == echo]}).OK(t)
 		}
-		s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, apierror.InvalidRequest)
+		s.Send(t, apitest.Request{Path: echo, Body: `{}`}).Refused(t, wire.InvalidRequest)
 		s.Clock.Advance(24 * time.Hour)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		get := func(query string) string {
@@ -384,7 +383,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("usage of an empty span is\n%s\nwant\n%s", got, want)
 		}
 		for query, fields := range map[string]int{"?from=x&to=y": 2, "?from=2026-03-02&to=2026-03-01": 1, "?from=2024-01-01": 1} {
-			got := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/billing/usage" + query}).Refused(t, apierror.InvalidRequest)
+			got := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/billing/usage" + query}).Refused(t, wire.InvalidRequest)
 			if len(got.Details) != fields {
 				t.Errorf("%s: details are %v, want %d", query, got.Details, fields)
 			}
@@ -549,8 +548,8 @@ func TestUndeliveredResultIsStored(t *testing.T) {
 		}
 		s.Clock.Advance(24 * time.Hour)
 		_, err = s.Client().Download(t.Context(), id)
-		var e *apierror.Error
-		if !errors.As(err, &e) || e.Code != apierror.NotFound {
+		var e *wire.Error
+		if !errors.As(err, &e) || e.Code != wire.NotFound {
 			t.Errorf("after 24 hours: %v, want not_found", err)
 		}
 	})
@@ -632,14 +631,14 @@ func TestRefusedAddressesWithOtherErrors(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	for body, want := range map[string]struct {
-		code   apierror.Code
+		code   wire.Code
 		fields string
 	}{
-		`{"url":"http://10.0.0.1/","callbackUrl":"https://10.0.0.2/","options":{"scale":9},"lable":1}`: {apierror.InvalidRequest, "[callbackUrl lable options.scale url]"},
-		`{"url":"http://10.0.0.1/","callbackUrl":"https://10.0.0.2/"}`:                                 {apierror.URLNotAllowed, "[callbackUrl url]"},
-		`{"url":"http://10.0.0.1/"}`:                                    {apierror.URLNotAllowed, "[url]"},
-		`{"html":"a","callbackUrl":"http://example.com/"}`:              {apierror.URLNotAllowed, "[callbackUrl]"},
-		`{"html":"a","callbackUrl":"http://example.com/","filename":1}`: {apierror.InvalidRequest, "[callbackUrl filename]"},
+		`{"url":"http://10.0.0.1/","callbackUrl":"https://10.0.0.2/","options":{"scale":9},"lable":1}`: {wire.InvalidRequest, "[callbackUrl lable options.scale url]"},
+		`{"url":"http://10.0.0.1/","callbackUrl":"https://10.0.0.2/"}`:                                 {wire.URLNotAllowed, "[callbackUrl url]"},
+		`{"url":"http://10.0.0.1/"}`:                                    {wire.URLNotAllowed, "[url]"},
+		`{"html":"a","callbackUrl":"http://example.com/"}`:              {wire.URLNotAllowed, "[callbackUrl]"},
+		`{"html":"a","callbackUrl":"http://example.com/","filename":1}`: {wire.InvalidRequest, "[callbackUrl filename]"},
 	} {
 		var fields []string
 		for _, detail := range s.Send(t, apitest.Request{Path: "/v1/pdf", Body: body}).Refused(t, want.code).Details {
@@ -650,7 +649,7 @@ func TestRefusedAddressesWithOtherErrors(t *testing.T) {
 			t.Errorf("%s: the details are of %v, want %s", body, fields, want.fields)
 		}
 	}
-	answer := s.Send(t, apitest.Request{Path: "/v1/pdf?a=1", Body: `{"html":"a","callbackUrl":"http://example.com/"}`}).Refused(t, apierror.InvalidRequest)
+	answer := s.Send(t, apitest.Request{Path: "/v1/pdf?a=1", Body: `{"html":"a","callbackUrl":"http://example.com/"}`}).Refused(t, wire.InvalidRequest)
 	if len(answer.Details) != 2 {
 		t.Errorf("beside a parameter: the details are %v", answer.Details)
 	}
@@ -665,7 +664,7 @@ func TestFaultsBeyondAHundredAreCounted(t *testing.T) {
 	for i := range 250 {
 		fmt.Fprintf(&body, `,"unknown%d":1`, i)
 	}
-	got := s.Send(t, apitest.Request{Path: echo, Body: body.String() + "}"}).Refused(t, apierror.InvalidRequest)
+	got := s.Send(t, apitest.Request{Path: echo, Body: body.String() + "}"}).Refused(t, wire.InvalidRequest)
 	if last := got.Details[len(got.Details)-1].Message; len(got.Details) != 101 || last != "has 150 more validation errors after the first 100" {
 		t.Errorf("%d details, the last is %q", len(got.Details), last)
 	}

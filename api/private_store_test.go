@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apitest"
-	"relaypdf/api/middleware"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestLagIsShown queues a job without a worker and reads how long it has waited.

@@ -11,12 +11,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // slowBlobs never finishes its List.

@@ -13,12 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/ratelimit"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // setService sets a header of the service and its branded copy.
@@ -67,7 +66,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	e := call.Fault(err)
 	switch {
 	// A client that has only closed its sending side may still read the error of its request.
-	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != apierror.InvalidRequest:
+	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != wire.InvalidRequest:
 		middleware.Note(w, slog.String("left", err.Error()))
 		if w.Status == 0 {
 			w.WriteHeader(middleware.StatusClientClosed)
@@ -78,7 +77,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		// The status is already sent: only a broken connection can notify the client.
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 		panic(http.ErrAbortHandler)
-	case e.Code == apierror.InternalError, e.Code == apierror.StorageUnavailable:
+	case e.Code == wire.InternalError, e.Code == wire.StorageUnavailable:
 		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 	}
 	cut := errors.Is(e, errBodyCut)
@@ -92,7 +91,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
-	if e.Code == apierror.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
+	if e.Code == wire.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
 	kept := call.Kept(err, e)
@@ -118,7 +117,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 
 // noteLeft adds to the logs that the client left before its response, which is not an error of the service.
 func (a *API) noteLeft(w http.ResponseWriter, r *http.Request) {
-	e := &apierror.Error{Code: apierror.Canceled, Message: "The client closed the connection before the response."}
+	e := &wire.Error{Code: wire.Canceled, Message: "The client closed the connection before the response."}
 	middleware.Note(w, slog.String("code", string(e.Code)))
 	if body, err := a.errorBody(r.Context(), e); err == nil {
 		middleware.DescribeError(r.Context(), string(e.Code), e.Error(), body)
@@ -126,7 +125,7 @@ func (a *API) noteLeft(w http.ResponseWriter, r *http.Request) {
 }
 
 // errorBody returns the JSON of an error.
-func (a *API) errorBody(ctx context.Context, e *apierror.Error) ([]byte, error) {
+func (a *API) errorBody(ctx context.Context, e *wire.Error) ([]byte, error) {
 	return json.Marshal(e.Body(middleware.RequestID(ctx), a.Calls.Links.BaseURL))
 }
 

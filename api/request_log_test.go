@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 )
@@ -57,7 +57,7 @@ func TestRequestsOfAnAccountAreLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []store.Request
-		send := func(q apitest.Request, key string, code apierror.Code) apitest.Response {
+		send := func(q apitest.Request, key string, code wire.Code) apitest.Response {
 			t.Helper()
 			s.Clock.Advance(time.Minute) // so that the log has their order
 			got := s.Send(t, q)
@@ -75,21 +75,21 @@ func TestRequestsOfAnAccountAreLogged(t *testing.T) {
 		}
 		mine := s.Key.ID
 		send(apitest.Request{Path: echo, Body: `{"text":"secret-text"}`, Header: http.Header{"X-Request-Id": {"my-own"}}}, mine, "").OK(t)
-		send(apitest.Request{Path: echo, Body: `{"text":5}`}, mine, apierror.InvalidRequest)
-		send(apitest.Request{Path: echo + "?secret-query=1", Body: `{"text":"a"}`}, mine, apierror.InvalidRequest)
-		send(apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(expiredSecret)}, expired.ID, apierror.Unauthorized)
-		send(apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(revokedSecret)}, revoked.ID, apierror.Unauthorized)
-		send(apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(poorSecret)}, poor.ID, apierror.PaymentRequired)
-		send(apitest.Request{Path: echo, Body: `{"text":"` + strings.Repeat("x", 2<<20) + `"}`}, mine, apierror.PayloadTooLarge)
-		send(apitest.Request{Path: "/v1/nothing/%C3%A4", Body: "{}"}, mine, apierror.NotFound)
-		send(apitest.Request{Method: http.MethodGet, Path: "/v1/account?secret-query=1"}, mine, apierror.InvalidRequest)
+		send(apitest.Request{Path: echo, Body: `{"text":5}`}, mine, wire.InvalidRequest)
+		send(apitest.Request{Path: echo + "?secret-query=1", Body: `{"text":"a"}`}, mine, wire.InvalidRequest)
+		send(apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(expiredSecret)}, expired.ID, wire.Unauthorized)
+		send(apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(revokedSecret)}, revoked.ID, wire.Unauthorized)
+		send(apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(poorSecret)}, poor.ID, wire.PaymentRequired)
+		send(apitest.Request{Path: echo, Body: `{"text":"` + strings.Repeat("x", 2<<20) + `"}`}, mine, wire.PayloadTooLarge)
+		send(apitest.Request{Path: "/v1/nothing/%C3%A4", Body: "{}"}, mine, wire.NotFound)
+		send(apitest.Request{Method: http.MethodGet, Path: "/v1/account?secret-query=1"}, mine, wire.InvalidRequest)
 		send(apitest.Request{Method: http.MethodGet, Path: "/v1/account"}, mine, "").OK(t)
-		send(apitest.Request{Path: echo, Body: `{"text":"a","label":"b"}`}, mine, apierror.InternalError)
+		send(apitest.Request{Path: echo, Body: `{"text":"a","label":"b"}`}, mine, wire.InternalError)
 		setSuspended(t, s, true)
-		send(apitest.Request{Path: echo, Body: `{"text":"a"}`}, mine, apierror.AccountSuspended)
+		send(apitest.Request{Path: echo, Body: `{"text":"a"}`}, mine, wire.AccountSuspended)
 		setSuspended(t, s, false)
 		// These have no account.
-		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, apierror.Unauthorized)
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf("pdf_live_wrong")}).Refused(t, wire.Unauthorized)
 		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/billing/prices"}).OK(t)
 		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/health"}).OK(t)
 
@@ -122,7 +122,7 @@ func TestLimitedRequestsAreLogged(t *testing.T) {
 	for range 5 {
 		echoOnce(t, s, s.Secret).OK(t)
 	}
-	echoOnce(t, s, s.Secret).Refused(t, apierror.RateLimited)
+	echoOnce(t, s, s.Secret).Refused(t, wire.RateLimited)
 	got := logged(t, s, 6)
 	if !slices.ContainsFunc(got, func(r store.Request) bool { return r.Status == http.StatusTooManyRequests && r.Code == "rate_limited" }) {
 		t.Errorf("got %+v, want a request with 429", got)

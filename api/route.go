@@ -19,12 +19,12 @@ import (
 	"github.com/invopop/jsonschema"
 	"github.com/jinzhu/inflection"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // access defines who may call a route.
@@ -68,7 +68,7 @@ type routeSpec struct {
 	// upload describes a body that is not JSON, by content type.
 	upload map[string]mediaType
 	// codes are the errors that only this route may answer with.
-	codes []apierror.Code
+	codes []wire.Code
 }
 
 // maxBody bounds the body of a request, in bytes.
@@ -85,7 +85,7 @@ func (f routeSpec) resource() string {
 func (f routeSpec) notFoundText() string {
 	names := pathParameters(f.pattern)
 	if len(names) == 0 {
-		return apierror.NotFound.Text()
+		return wire.NotFound.Text()
 	}
 	text := "No " + f.resource() + " with this " + names[0]
 	for _, name := range names[1:] {
@@ -100,9 +100,9 @@ func (f routeSpec) notFoundText() string {
 
 // wrapNotFound adds the kind of the missing object to a not-found error.
 func (f routeSpec) wrapNotFound(err error) error {
-	var known *apierror.Error
+	var known *wire.Error
 	if errors.Is(err, store.ErrNotFound) && !errors.As(err, &known) {
-		return &apierror.Error{Code: apierror.NotFound, Message: f.notFoundText(), Cause: err}
+		return &wire.Error{Code: wire.NotFound, Message: f.notFoundText(), Cause: err}
 	}
 	return err
 }

@@ -6,10 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
 )
 
 type callerKey struct{}
@@ -29,7 +28,7 @@ func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) erro
 func unrestricted(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if caller := callerFrom(r.Context()); !caller.Full() {
-			return &apierror.Error{Code: apierror.Unauthorized, Message: "This key cannot change the account. It is limited to " + strings.Join(caller.Operations, ", ") + "."}
+			return &wire.Error{Code: wire.Unauthorized, Message: "This key cannot change the account. It is limited to " + strings.Join(caller.Operations, ", ") + "."}
 		}
 		return handle(w, r)
 	}
@@ -58,7 +57,7 @@ func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error
 		bucket := callerFrom(r.Context()).Bucket()
 		leave, ok := a.reads.Enter(bucket)
 		if !ok {
-			return &apierror.Error{Code: apierror.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("Concurrent read limit reached: %[1]d of %[1]d. Retry in 1 second.", maxReads)}
+			return &wire.Error{Code: wire.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("Concurrent read limit reached: %[1]d of %[1]d. Retry in 1 second.", maxReads)}
 		}
 		defer leave()
 		verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("read", bucket), readWindow)

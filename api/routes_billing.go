@@ -8,12 +8,11 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // usageSpan is the span when a request names none, and the longest allowed.
@@ -60,11 +59,11 @@ func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 	}
 	switch {
 	case to.Sub(now) > maxUsageSpan:
-		return from, to, apierror.Invalid("to", "must be at most 366 days from now")
+		return from, to, wire.Invalid("to", "must be at most 366 days from now")
 	case !from.Before(to):
-		return from, to, apierror.Invalid("from", "must be before to")
+		return from, to, wire.Invalid("from", "must be before to")
 	case to.Sub(from) > maxUsageSpan:
-		return from, to, apierror.Invalid("from", "must be at most 366 days before to")
+		return from, to, wire.Invalid("from", "must be at most 366 days before to")
 	}
 	return from, to, nil
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"strings"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/delivery"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/delivery"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 func (a *API) listConnections(ctx context.Context, caller call.Caller, _ noInput) (wire.ConnectionList, error) {
@@ -47,7 +46,7 @@ func connectionError(err error) error {
 		}
 		return operation.RefuseURL(address.Field, text, address.Cause)
 	case errors.Is(err, store.ErrExists):
-		return apierror.Invalid("name", "must be unique: another connection has this name")
+		return wire.Invalid("name", "must be unique: another connection has this name")
 	}
 	return err
 }
@@ -65,7 +64,7 @@ func (a *API) testConnection(ctx context.Context, caller call.Caller, in byID) (
 	test, err := a.Connections.Test(ctx, caller.Author, in.ID)
 	var limit *delivery.LimitError
 	if errors.As(err, &limit) {
-		err = &apierror.Error{Code: apierror.RateLimited, RetryAfter: apierror.Seconds(limit.RetryAfter), Message: limit.Error()}
+		err = &wire.Error{Code: wire.RateLimited, RetryAfter: wire.Seconds(limit.RetryAfter), Message: limit.Error()}
 	}
 	return test, err
 }

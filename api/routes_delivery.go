@@ -5,10 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 func showDelivery(d store.Delivery) wire.Delivery {
@@ -40,7 +39,7 @@ func (a *API) listDeliveries(ctx context.Context, caller call.Caller, in deliver
 func (a *API) checkEndpoint(ctx context.Context, accountID, id string) error {
 	had, err := a.store.HadWebhook(ctx, accountID, id)
 	if err == nil && !had {
-		err = apierror.Invalid("endpointId", "must be the ID of a webhook endpoint of this account. GET /v1/webhooks lists them")
+		err = wire.Invalid("endpointId", "must be the ID of a webhook endpoint of this account. GET /v1/webhooks lists them")
 	}
 	return err
 }

@@ -10,12 +10,11 @@ import (
 	"strconv"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // download is a stored result on its way out.
@@ -117,7 +116,7 @@ func (a *API) own(ctx context.Context, caller call.Caller, in downloadInput) (st
 	if caller.Account.ID == "" {
 		var err error
 		caller, err = a.authenticate(ctx, in.key, in.ip, a.callerOf)
-		if err != nil && slices.Contains([]apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}, call.Fault(err).Code) {
+		if err != nil && slices.Contains([]wire.Code{wire.Unauthorized, wire.AccountSuspended}, call.Fault(err).Code) {
 			err = store.ErrNotFound
 		}
 		if err != nil {

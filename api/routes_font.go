@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
-	"relaypdf/render/font"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/render/font"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // fontQuery asks for families.
@@ -24,18 +23,18 @@ type fontQuery struct {
 func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
 	answer := wire.FontList{Fonts: []wire.Font{}}
 	if a.render == nil {
-		return answer, &apierror.Error{Code: apierror.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "The font list is unavailable on this server. Retry in 5 seconds."}
+		return answer, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "The font list is unavailable on this server. Retry in 5 seconds."}
 	}
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
 	if err != nil {
-		return answer, apierror.Invalid("cursor", "must be the nextCursor of an earlier page")
+		return answer, wire.Invalid("cursor", "must be the nextCursor of an earlier page")
 	}
 	limit := cmp.Or(in.Limit, store.DefaultList)
 	families := a.render.Fonts()
 	if in.Cursor != "" {
 		at := slices.IndexFunc(families, func(f font.Family) bool { return f.Name == string(after) })
 		if at < 0 {
-			return answer, apierror.Invalid("cursor", "must be the nextCursor of an earlier page")
+			return answer, wire.Invalid("cursor", "must be the nextCursor of an earlier page")
 		}
 		families = families[at+1:]
 	}

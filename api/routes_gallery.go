@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
 )
 
 // galleryQuery selects layouts.
@@ -20,7 +19,7 @@ type galleryQuery struct {
 
 func (a *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
 	if categories := a.gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
-		return wire.GalleryList{}, apierror.Invalid("category", "must be one of "+strings.Join(categories, ", "))
+		return wire.GalleryList{}, wire.Invalid("category", "must be one of "+strings.Join(categories, ", "))
 	}
 	list := wire.GalleryList{Templates: []wire.GalleryTemplate{}}
 	for _, l := range a.gallery.List(in.Category, in.Search) {
@@ -43,7 +42,7 @@ type thumbnail []byte
 func (a *API) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {
 	image := a.gallery.ThumbnailFile(in.Name)
 	if image == nil {
-		return nil, &apierror.Error{Code: apierror.NotFound}
+		return nil, &wire.Error{Code: wire.NotFound}
 	}
 	return image, nil
 }

@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // getHealth touches nothing: it reports that the process runs, not that it works.

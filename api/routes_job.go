@@ -5,10 +5,9 @@ import (
 	"errors"
 	"net/http"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // byID holds the ID of a route's resource.
@@ -117,7 +116,7 @@ var storedStatus = map[string]string{
 
 func (a *API) listJobs(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
 	if in.Operation != "" && a.table.Lookup(in.Operation) == nil {
-		return wire.JobList{}, apierror.Invalid("operation", "must be the name of an operation, such as pdf.create"+a.table.Near(in.Operation))
+		return wire.JobList{}, wire.Invalid("operation", "must be the name of an operation, such as pdf.create"+a.table.Near(in.Operation))
 	}
 	page, err := a.store.Jobs(ctx, store.CallFilter{
 		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status], KeyID: caller.Reads(),

@@ -12,13 +12,13 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // postOperation is the HTTP handler of one operation, for callers with a key.
@@ -98,7 +98,7 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	if n > 0 && !b.begun {
 		b.begun = true
 		if declared := b.r.Header; formBoundary(declared) == "" && !isJSON(declared.Get("Content-Type")) {
-			b.err = apierror.Invalid("Content-Type", "must be application/json in UTF-8, or multipart/form-data with a boundary")
+			b.err = wire.Invalid("Content-Type", "must be application/json in UTF-8, or multipart/form-data with a boundary")
 			return 0, b.err
 		}
 	}

@@ -8,11 +8,10 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/embedding"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // capabilities are the permissions of a link.
@@ -55,7 +54,7 @@ type newSession struct {
 func (a *API) createSession(ctx context.Context, caller call.Caller, in newSession) (wire.TemplateSession, error) {
 	if caller.Kind != call.ByKey {
 		// It ends with its key, and so has to have one.
-		return wire.TemplateSession{}, &apierror.Error{Code: apierror.Unauthorized}
+		return wire.TemplateSession{}, &wire.Error{Code: wire.Unauthorized}
 	}
 	origin, err := a.originsOf(in)
 	if err != nil {

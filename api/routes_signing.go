@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 func (a *API) listSigningIdentities(ctx context.Context, caller call.Caller, _ noInput) (list wire.SigningIdentityList, err error) {
@@ -22,7 +21,7 @@ func (a *API) createSigningIdentity(ctx context.Context, caller call.Caller, in 
 		made, err = a.Signing.Create(ctx, caller.Author, in)
 	}
 	if errors.Is(err, store.ErrExists) {
-		err = apierror.Invalid("name", "must be unique: another signing identity has this name")
+		err = wire.Invalid("name", "must be unique: another signing identity has this name")
 	}
 	return made, err
 }

@@ -15,12 +15,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 const (
@@ -77,7 +76,7 @@ func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload)
 	case content.err != nil:
 		return file, uploadFault(content.err, a.maxFile)
 	case err != nil:
-		return file, &apierror.Error{Code: apierror.StorageUnavailable, Cause: err}
+		return file, &wire.Error{Code: wire.StorageUnavailable, Cause: err}
 	}
 	defer func() {
 		if err != nil {
@@ -89,7 +88,7 @@ func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload)
 		return file, uploadFault(err, a.maxFile)
 	}
 	if file.Size == 0 {
-		return file, apierror.Invalid(call.UploadField, "must not be empty. Send the bytes as the request body, or as form part \"file\"")
+		return file, wire.Invalid(call.UploadField, "must not be empty. Send the bytes as the request body, or as form part \"file\"")
 	}
 	file.ContentType = contentTypeOf(sent.declared, content.head)
 	// A client that leaves must not make it unknown whether the row was written.
@@ -126,12 +125,12 @@ func openUpload(r *http.Request) (*upload, error) {
 	}
 	form, err := r.MultipartReader()
 	if err != nil {
-		return nil, apierror.Invalid("Content-Type", "must name the boundary of the form")
+		return nil, wire.Invalid("Content-Type", "must name the boundary of the form")
 	}
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
-			return nil, apierror.Invalid(call.UploadField, "is required in the form")
+			return nil, wire.Invalid(call.UploadField, "is required in the form")
 		}
 		if err != nil {
 			return nil, err
@@ -158,7 +157,7 @@ func (u *upload) finish() error {
 			return err
 		}
 		if part.FormName() == call.UploadField {
-			return apierror.Invalid(call.UploadField, "is given more than once. Send one file per request")
+			return wire.Invalid(call.UploadField, "is given more than once. Send one file per request")
 		}
 	}
 	return nil
@@ -209,14 +208,14 @@ func (u *uploadReader) Read(p []byte) (int, error) {
 // uploadFault returns the API error for a failed upload.
 func uploadFault(err error, limit int64) error {
 	var over *http.MaxBytesError
-	var known *apierror.Error
+	var known *wire.Error
 	switch {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
 		return &schema.SizeError{Field: call.UploadField, Limit: limit}
 	}
-	return &apierror.Error{Code: apierror.InvalidRequest, Message: "The upload is incomplete, or its form is malformed. Send it again.", Cause: err}
+	return &wire.Error{Code: wire.InvalidRequest, Message: "The upload is incomplete, or its form is malformed. Send it again.", Cause: err}
 }
 
 // contentTypeOf returns the declared type of a file, or the detected one without a declaration.

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/api/call"
-	"relaypdf/api/delivery"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/delivery"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 
 	"github.com/invopop/jsonschema"
 )

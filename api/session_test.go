@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/embedding"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/seal"
 )
 
 // TestTemplateSessions creates links to the editor, and reads their permissions.
@@ -66,7 +65,7 @@ func TestTemplateSessions(t *testing.T) {
 	if refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden {
 		t.Errorf("a key for one operation: got %d %s", refused.Status, refused.Body)
 	}
-	s.Send(t, apitest.Request{Path: "/v1/templates/nothing/sessions", Body: `{"capabilities":[],"origin":"https://a.example"}`}).Refused(t, apierror.NotFound)
+	s.Send(t, apitest.Request{Path: "/v1/templates/nothing/sessions", Body: `{"capabilities":[],"origin":"https://a.example"}`}).Refused(t, wire.NotFound)
 }
 
 // TestTemplateSessionsOfOneOrigin refuses origins that are none, or that the way
@@ -115,7 +114,7 @@ func TestTemplateSessionsOfOneOrigin(t *testing.T) {
 		if q.back == "" {
 			body = bytes.Replace(body, []byte(`,"returnUrl":""`), nil, 1)
 		}
-		failure := s.Send(t, apitest.Request{Path: "/v1/templates/mine/sessions", Body: string(body)}).Refused(t, apierror.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/templates/mine/sessions", Body: string(body)}).Refused(t, wire.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != q.field {
 			t.Errorf("%q, %q: got %+v", q.origin, q.back, failure.Details)
 		}
@@ -124,6 +123,6 @@ func TestTemplateSessionsOfOneOrigin(t *testing.T) {
 		`{"origin":"https://a.example"}`, `{"capabilities":["fly"],"origin":"https://a.example"}`,
 		`{"capabilities":[],"origin":"https://a.example","expiresIn":59}`, `{"capabilities":[],"origin":"https://a.example","expiresIn":86401}`,
 	} {
-		s.Send(t, apitest.Request{Path: "/v1/templates/mine/sessions", Body: body}).Refused(t, apierror.InvalidRequest)
+		s.Send(t, apitest.Request{Path: "/v1/templates/mine/sessions", Body: body}).Refused(t, wire.InvalidRequest)
 	}
 }

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 const identitiesPath = "/v1/signing-identities"
@@ -55,7 +54,7 @@ func TestSigningIdentities(t *testing.T) {
 		{`{"name":"b","pkcs12":"?","password":"` + signPassword + `"}`, "pkcs12"},
 		{strings.Replace(identityOf(t, "b", file), signPassword, "wrong", 1), "password"},
 	} {
-		refused := s.Send(t, apitest.Request{Path: identitiesPath, Body: test.body}).Refused(t, apierror.InvalidRequest)
+		refused := s.Send(t, apitest.Request{Path: identitiesPath, Body: test.body}).Refused(t, wire.InvalidRequest)
 		if len(refused.Details) != 1 || refused.Details[0].Field != test.field || strings.Contains(refused.Message, signPassword) {
 			t.Errorf("%s: %+v", test.field, refused)
 		}
@@ -82,9 +81,9 @@ func TestSigningIdentities(t *testing.T) {
 	_, signer := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Signs: true, Operations: []string{"pdf.sign"}})
 	_, _, stranger := s.NewAccount(t, "mallory@example.com")
 	s.Send(t, apitest.Request{Path: signPath, Body: source + key + `}`, Header: bearerOf(signer)}).OK(t)
-	s.Send(t, apitest.Request{Path: signPath, Body: source + key + `}`, Header: bearerOf(other)}).Refused(t, apierror.Unauthorized)
-	s.Send(t, apitest.Request{Method: http.MethodGet, Path: identitiesPath, Header: bearerOf(other)}).Refused(t, apierror.Unauthorized)
-	s.Send(t, apitest.Request{Path: identitiesPath, Body: identityOf(t, "b", file), Header: bearerOf(other)}).Refused(t, apierror.Unauthorized)
+	s.Send(t, apitest.Request{Path: signPath, Body: source + key + `}`, Header: bearerOf(other)}).Refused(t, wire.Unauthorized)
+	s.Send(t, apitest.Request{Method: http.MethodGet, Path: identitiesPath, Header: bearerOf(other)}).Refused(t, wire.Unauthorized)
+	s.Send(t, apitest.Request{Path: identitiesPath, Body: identityOf(t, "b", file), Header: bearerOf(other)}).Refused(t, wire.Unauthorized)
 	for body, field := range map[string]string{
 		source + key + `}`:                                           "key.id",
 		source + `"options":{"sign":{` + key + `}}}`:                 "options.sign.key.id",
@@ -94,7 +93,7 @@ func TestSigningIdentities(t *testing.T) {
 		if field == "key.id" {
 			path = signPath
 		}
-		refused := s.Send(t, apitest.Request{Path: path, Body: body, Header: bearerOf(stranger)}).Refused(t, apierror.InvalidRequest)
+		refused := s.Send(t, apitest.Request{Path: path, Body: body, Header: bearerOf(stranger)}).Refused(t, wire.InvalidRequest)
 		if len(refused.Details) != 1 || refused.Details[0].Field != field {
 			t.Errorf("of another account: want %s: %+v", field, refused)
 		}
@@ -105,13 +104,13 @@ func TestSigningIdentities(t *testing.T) {
 		source + `"key":{"id":"` + identity.ID + `","pkcs12":{"file":"AAAA"}}}`: "key.pkcs12",
 		source + key + `,"options":{"sign":{` + key + `}}}`:                     "options",
 	} {
-		refused := s.Send(t, apitest.Request{Path: signPath, Body: body}).Refused(t, apierror.InvalidRequest)
+		refused := s.Send(t, apitest.Request{Path: signPath, Body: body}).Refused(t, wire.InvalidRequest)
 		if len(refused.Details) != 1 || refused.Details[0].Field != field {
 			t.Errorf("want %s: %+v", field, refused)
 		}
 	}
 	s.Send(t, apitest.Request{Method: http.MethodDelete, Path: identitiesPath + "/" + identity.ID}).OK(t)
-	s.Send(t, apitest.Request{Path: signPath, Body: source + key + `}`}).Refused(t, apierror.InvalidRequest)
+	s.Send(t, apitest.Request{Path: signPath, Body: source + key + `}`}).Refused(t, wire.InvalidRequest)
 }
 
 // TestSigningIdentityInBulk: the steps of the records need the scope, too, and records that become one PDF are not signed
@@ -124,9 +123,9 @@ func TestSigningIdentityInBulk(t *testing.T) {
 	_, other := l.NewKey(t, store.NewKey{AccountID: l.Account.ID})
 	for _, more := range []string{`"then":[{"op":"pdf.sign","input":` + key + `}]`, `"options":{"sign":` + key + `}`} {
 		body := `{"templateId":"letter","records":[{"name":"Ada"}],"response":"async",` + more + `}`
-		l.Send(t, apitest.Request{Path: bulkPath, Body: body, Header: bearerOf(other)}).Refused(t, apierror.Unauthorized)
+		l.Send(t, apitest.Request{Path: bulkPath, Body: body, Header: bearerOf(other)}).Refused(t, wire.Unauthorized)
 		merged := strings.Replace(body, `"response"`, `"output":"merged","response"`, 1)
-		l.Send(t, apitest.Request{Path: bulkPath, Body: merged}).Refused(t, apierror.InvalidRequest)
+		l.Send(t, apitest.Request{Path: bulkPath, Body: merged}).Refused(t, wire.InvalidRequest)
 		job := l.Enqueue(t, apitest.Request{Path: bulkPath, Body: body})
 		l.Work(t)
 		if job = l.Await(t, job.ID); job.Status != wire.JobCompleted {

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/call"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestStoredInputsCanBeRunAgain: an account that stores its inputs can view them and repeat a call, which is held,
@@ -80,7 +80,7 @@ func expectRefusals(t *testing.T, s *apitest.Server, account store.Account, id s
 	if err := s.Store.SetLimits(t.Context(), store.Author{AccountID: account.ID}, store.Limits{MaxJob: &none}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.API.Calls.Again(t.Context(), account, id, "r"); err == nil || call.Fault(err).Code != apierror.PaymentRequired {
+	if _, err := s.API.Calls.Again(t.Context(), account, id, "r"); err == nil || call.Fault(err).Code != wire.PaymentRequired {
 		t.Errorf("above the limit of one call: %v", err)
 	}
 }

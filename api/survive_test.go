@@ -8,10 +8,10 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestWorkerThatPanicsFailsOneJob has a bug meet one job outside of its steps, which
@@ -30,7 +30,7 @@ func TestWorkerThatPanicsFailsOneJob(t *testing.T) {
 		}})
 		first := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
-		if got := s.Await(t, first.ID); got.Error == nil || got.Error.Code != string(apierror.InternalError) {
+		if got := s.Await(t, first.ID); got.Error == nil || got.Error.Code != string(wire.InternalError) {
 			t.Errorf("the job of the panic is %+v, want internal_error", got)
 		}
 		second := s.Enqueue(t, apitest.Request{Path: echo, Body: async})

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // setSuspended suspends the server's account, or ends that.
@@ -46,7 +46,7 @@ func TestSuspendedAccountIsRefusedEverywhere(t *testing.T) {
 		if open {
 			continue
 		}
-		got.Refused(t, apierror.AccountSuspended)
+		got.Refused(t, wire.AccountSuspended)
 		refused++
 		if got := s.Effects(t); !slices.Equal(got, before) {
 			t.Fatalf("%s %s while suspended has left %v, want %v", route.Method, route.Path, got, before)
@@ -102,11 +102,11 @@ func TestJobsAreCheckedWhenClaimed(t *testing.T) {
 		}
 		setSuspended(t, s, true)
 		close(goOn)
-		for id, want := range map[string]apierror.Code{running: "", waiting: apierror.AccountSuspended, orphaned: apierror.AccountSuspended} {
+		for id, want := range map[string]wire.Code{running: "", waiting: wire.AccountSuspended, orphaned: wire.AccountSuspended} {
 			awaitEnd(t, s, id, want)
 		}
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + running, Header: without()}).Refused(t, apierror.NotFound)
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/jobs/" + running}).Refused(t, apierror.AccountSuspended)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + running, Header: without()}).Refused(t, wire.NotFound)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/jobs/" + running}).Refused(t, wire.AccountSuspended)
 		setSuspended(t, s, false)
 		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + running, Header: without()}).OK(t)
 		expectBalance(t, s, apitest.Trial-apitest.EchoPrice)
@@ -114,7 +114,7 @@ func TestJobsAreCheckedWhenClaimed(t *testing.T) {
 }
 
 // awaitEnd waits until a job has ended, and holds it to its failure.
-func awaitEnd(t *testing.T, s *apitest.Server, id string, want apierror.Code) {
+func awaitEnd(t *testing.T, s *apitest.Server, id string, want wire.Code) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; <-time.After(10 * time.Millisecond) {
 		job, err := s.Store.Job(t.Context(), s.Account.ID, id)
@@ -143,7 +143,7 @@ func TestJobsOfRevokedKeysFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Work(t)
-	awaitEnd(t, s, orphaned, apierror.Unauthorized)
+	awaitEnd(t, s, orphaned, wire.Unauthorized)
 	awaitEnd(t, s, kept, "")
 	expectBalance(t, s, apitest.Trial-apitest.EchoPrice)
 }

@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/llm"
-	"relaypdf/api/wire"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/llm"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestTemplateMethodsOfPublishedClients sends the template requests of the published PHP and Java clients: PHP
@@ -83,7 +82,7 @@ func TestTemplateMethodsOfPublishedClients(t *testing.T) {
 			for _, id := range []string{copied.ID, made.ID} {
 				send(200, "DELETE", "/"+id, "")
 			}
-			l.Send(t, apitest.Request{Path: "/v1/pdf", Body: client.pdf}).Refused(t, apierror.NotFound)
+			l.Send(t, apitest.Request{Path: "/v1/pdf", Body: client.pdf}).Refused(t, wire.NotFound)
 		})
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestRepeatOutlivesTheTemplate: an earlier call's answer needs no template any more.
@@ -45,8 +45,8 @@ func TestRepeatOutlivesTheTemplate(t *testing.T) {
 			if got.Status != first[key].Status || got.Body != first[key].Body || got.Header.Get("Idempotent-Replayed") != "true" {
 				t.Errorf("%s: got %d, replayed %q, want what came first", key, got.Status, got.Header.Get("Idempotent-Replayed"))
 			}
-			l.refuses(withKey(t, l.Server, key, path, strings.Replace(body, "{", `{"filename":"x",`, 1)), apierror.InvalidRequest, "Idempotency-Key")
-			l.refuses(withKey(t, l.Server, key+"-new", path, body), apierror.NotFound, "templateId")
+			l.refuses(withKey(t, l.Server, key, path, strings.Replace(body, "{", `{"filename":"x",`, 1)), wire.InvalidRequest, "Idempotency-Key")
+			l.refuses(withKey(t, l.Server, key+"-new", path, body), wire.NotFound, "templateId")
 		}
 		if after, held := l.Balance(t); after != balance || held != 0 {
 			t.Errorf("the repetitions took %d, held %d", balance-after, held)
@@ -55,7 +55,7 @@ func TestRepeatOutlivesTheTemplate(t *testing.T) {
 }
 
 // refuses fails the test unless the response refuses one field.
-func (l templateLab) refuses(r apitest.Response, code apierror.Code, field string) {
+func (l templateLab) refuses(r apitest.Response, code wire.Code, field string) {
 	l.t.Helper()
 	if got := r.Refused(l.t, code); len(got.Details) != 1 || got.Details[0].Field != field {
 		l.t.Errorf("refused with %+v, want %s", got, field)
@@ -112,7 +112,7 @@ func TestPreviewLikeAnyRow(t *testing.T) {
 		if !slices.Contains(effects, "call templates.preview done charged 2000") {
 			t.Errorf("the calls are %q", effects)
 		}
-		l.Send(t, apitest.Request{Path: "/v1/templates/preview", Body: `{"templateId":"draft","callbackUrl":"http://hooks.example.com/"}`}).Refused(t, apierror.URLNotAllowed)
+		l.Send(t, apitest.Request{Path: "/v1/templates/preview", Body: `{"templateId":"draft","callbackUrl":"http://hooks.example.com/"}`}).Refused(t, wire.URLNotAllowed)
 	})
 }
 
@@ -125,7 +125,7 @@ func TestTemplatesWithoutRenderer(t *testing.T) {
 		{"POST", "/validate", `{"html":"x"}`}, {"POST", "/draft/publish", `{}`}, {"PUT", "/partials/p", `{"html":"x"}`},
 	} {
 		got := l.Send(t, apitest.Request{Method: q.method, Path: templatesPath + q.path, Body: q.body})
-		if failure := got.Refused(t, apierror.ConvertUnavailable); got.Header.Get("Retry-After") == "" || !strings.Contains(failure.Message, "unavailable on this server") {
+		if failure := got.Refused(t, wire.ConvertUnavailable); got.Header.Get("Retry-After") == "" || !strings.Contains(failure.Message, "unavailable on this server") {
 			t.Errorf("%s: %+v", q.path, failure)
 		}
 	}

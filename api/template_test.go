@@ -10,9 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 const templatesPath = "/v1/templates"
@@ -72,13 +71,13 @@ func TestTemplateLife(t *testing.T) {
 		string(made.SampleData) != `{"a":0.1,"name":"Ada","z":1}` || string(made.Options) != `{"format":"A5"}` || len(made.ID) != 36 {
 		t.Errorf("made %+v", made)
 	}
-	l.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"templateId":"my-invoice"}`}).Refused(t, apierror.NotFound)
-	l.send("POST", "/my-invoice/discard", nil).Refused(t, apierror.InvalidRequest)
+	l.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"templateId":"my-invoice"}`}).Refused(t, wire.NotFound)
+	l.send("POST", "/my-invoice/discard", nil).Refused(t, wire.InvalidRequest)
 	published, second := l.record(200, "POST", "/"+made.ID+"/publish", object{"comment": "first"}, "If-Match", first)
 	if published.State != "published" || published.HasDraft || *published.PublishedVersion != 1 || published.PublishedAt == nil || second == first {
 		t.Errorf("published %+v with %s after %s", published, second, first)
 	}
-	l.send("POST", "/my-invoice/publish", nil).Refused(t, apierror.InvalidRequest)
+	l.send("POST", "/my-invoice/publish", nil).Refused(t, wire.InvalidRequest)
 	if got := l.text(object{"templateId": "my-invoice", "templateData": object{"name": "Bob"}}); got != "one Bob" {
 		t.Errorf("the PDF says %q", got)
 	}
@@ -87,9 +86,9 @@ func TestTemplateLife(t *testing.T) {
 	if !changed.HasDraft || *changed.PublishedVersion != 1 || changed.Category != "bills" {
 		t.Errorf("changed %+v", changed)
 	}
-	l.send("PATCH", "/my-invoice", object{"html": "lost"}, "If-Match", second).Refused(t, apierror.PreconditionFailed)
-	l.send("POST", "/my-invoice/publish", nil, "If-Match", second).Refused(t, apierror.PreconditionFailed)
-	l.send("POST", "/my-invoice/restore", object{"version": 1}, "If-Match", second).Refused(t, apierror.PreconditionFailed)
+	l.send("PATCH", "/my-invoice", object{"html": "lost"}, "If-Match", second).Refused(t, wire.PreconditionFailed)
+	l.send("POST", "/my-invoice/publish", nil, "If-Match", second).Refused(t, wire.PreconditionFailed)
+	l.send("POST", "/my-invoice/restore", object{"version": 1}, "If-Match", second).Refused(t, wire.PreconditionFailed)
 	if got := l.text(object{"templateId": made.ID, "templateData": object{"name": "Bob"}}); got != "one Bob" {
 		t.Errorf("with a draft the PDF says %q", got)
 	}
@@ -120,8 +119,8 @@ func TestTemplateLife(t *testing.T) {
 	if one.HTML != "<p>one {{name}}</p>" {
 		t.Errorf("version %+v", one)
 	}
-	l.send("GET", "/my-invoice/versions/3", nil).Refused(t, apierror.NotFound)
-	l.send("POST", "/my-invoice/restore", object{"version": 3}).Refused(t, apierror.NotFound)
+	l.send("GET", "/my-invoice/versions/3", nil).Refused(t, wire.NotFound)
+	l.send("POST", "/my-invoice/restore", object{"version": 3}).Refused(t, wire.NotFound)
 	list := decode[wire.TemplateList](t, l.send("GET", "?limit=1&search=invoice&state=published&category=bills", nil).OK(t))
 	if len(list.Templates) != 1 || list.Templates[0].ID != made.ID || list.Templates[0].HTML != nil || list.NextCursor != nil {
 		t.Errorf("list %+v", list)
@@ -129,8 +128,8 @@ func TestTemplateLife(t *testing.T) {
 	if got := strings.TrimSpace(l.send("DELETE", "/my-invoice", nil).OK(t).Body); got != `{"ok":true}` {
 		t.Errorf("deleted: %s", got)
 	}
-	l.send("GET", "/"+made.ID, nil).Refused(t, apierror.NotFound)
-	l.Send(t, apitest.Request{Path: "/v1/pdf", Body: fmt.Sprintf(`{"templateId":%q}`, made.ID)}).Refused(t, apierror.NotFound)
+	l.send("GET", "/"+made.ID, nil).Refused(t, wire.NotFound)
+	l.Send(t, apitest.Request{Path: "/v1/pdf", Body: fmt.Sprintf(`{"templateId":%q}`, made.ID)}).Refused(t, wire.NotFound)
 }
 
 // TestTemplateFaults lists the refused requests of templates, with their errors.
@@ -153,7 +152,7 @@ func TestTemplateFaults(t *testing.T) {
 		{object{"fromGallery": "nope"}, "fromGallery"},
 		{object{"name": "x\x00", "html": "x"}, "name"},
 	} {
-		got := l.send("POST", "", test.body).Refused(t, apierror.InvalidRequest)
+		got := l.send("POST", "", test.body).Refused(t, wire.InvalidRequest)
 		fields := map[string]bool{}
 		for _, detail := range got.Details {
 			fields[detail.Field] = true
@@ -165,12 +164,12 @@ func TestTemplateFaults(t *testing.T) {
 		}
 	}
 	broken, _ := l.record(201, "POST", "", object{"name": "broken", "html": "<p>\n{{#if a}}\n{{/each}}\n{{formatDat b}}</p>"})
-	got := l.send("POST", "/"+broken.ID+"/publish", nil).Refused(t, apierror.InvalidRequest)
+	got := l.send("POST", "/"+broken.ID+"/publish", nil).Refused(t, wire.InvalidRequest)
 	if len(got.Details) < 1 || !strings.Contains(got.Message, "line 2") {
 		t.Errorf("publishing what is broken: %+v", got)
 	}
 	for _, source := range []string{`{"templateId":"x","html":"y"}`, `{"html":"y","templateVersion":2}`, `{"html":"y","strict":true}`} {
-		l.Send(t, apitest.Request{Path: "/v1/pdf", Body: source}).Refused(t, apierror.InvalidRequest)
+		l.Send(t, apitest.Request{Path: "/v1/pdf", Body: source}).Refused(t, wire.InvalidRequest)
 	}
 }
 
@@ -181,7 +180,7 @@ func TestTemplateStrict(t *testing.T) {
 	l.record(201, "POST", "", object{"name": "strict", "html": `{{customer.name}} {{#each items}}{{sku}} {{formatCurrency price "EUR"}}{{/each}}{{#if note}}{{note}}{{/if}}{{default memo "-"}}`})
 	l.record(200, "POST", "/strict/publish", nil)
 	balance, _ := l.Balance(t)
-	got := l.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"templateId":"strict","strict":true,"templateData":{"items":[{"sku":"a","price":1},{"sku":"b"},{"price":2}]}}`}).Refused(t, apierror.InvalidRequest)
+	got := l.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"templateId":"strict","strict":true,"templateData":{"items":[{"sku":"a","price":1},{"sku":"b"},{"price":2}]}}`}).Refused(t, wire.InvalidRequest)
 	want := []string{"templateData.customer.name", "templateData.items[1].price", "templateData.items[2].sku"}
 	var fields []string
 	for _, detail := range got.Details {
@@ -227,13 +226,13 @@ func TestTemplatePartials(t *testing.T) {
 	}
 	put("head", "HEAD {{> logo}} {{title}}").OK(t)
 	put("logo", "logo1").OK(t)
-	got := put("logo", "{{> head}}").Refused(t, apierror.InvalidRequest)
+	got := put("logo", "{{> head}}").Refused(t, wire.InvalidRequest)
 	if !strings.Contains(got.Message, "logo → head → logo") {
 		t.Errorf("a ring is told as %q", got.Message)
 	}
-	put("self", "{{> self}}").Refused(t, apierror.InvalidRequest)
-	put("bad", "{{#if}").Refused(t, apierror.InvalidRequest)
-	put("-x", "x").Refused(t, apierror.InvalidRequest)
+	put("self", "{{> self}}").Refused(t, wire.InvalidRequest)
+	put("bad", "{{#if}").Refused(t, wire.InvalidRequest)
+	put("-x", "x").Refused(t, wire.InvalidRequest)
 	l.record(201, "POST", "", object{"name": "with", "html": "{{> head}}", "sampleData": object{"title": "T"}})
 	l.record(200, "POST", "/with/publish", nil)
 	put("logo", "logo2").OK(t)
@@ -249,7 +248,7 @@ func TestTemplatePartials(t *testing.T) {
 		t.Errorf("partials %+v", list)
 	}
 	l.send("DELETE", "/partials/logo", nil).OK(t)
-	l.send("GET", "/partials/logo", nil).Refused(t, apierror.NotFound)
+	l.send("GET", "/partials/logo", nil).Refused(t, wire.NotFound)
 	if got := l.text(object{"templateId": "with"}); got != "HEAD logo1" {
 		t.Errorf("after the deletion it says %q", got)
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // owned makes one thing of each kind that has an id in a path, for the server's
@@ -103,7 +103,7 @@ func TestNothingOfAnotherAccount(t *testing.T) {
 				return s.Send(t, apitest.Request{
 					Method: route.Method, Path: collection + "/" + id + rest, Body: body,
 					Header: http.Header{"Authorization": {"Bearer " + other}},
-				}).Refused(t, apierror.NotFound)
+				}).Refused(t, wire.NotFound)
 			}
 			foreign, unknown := ask(ids[collection]), ask("file_aaaaaaaaaaaaaaaaaaaaaaaaaa")
 			if foreign.Message != unknown.Message || len(foreign.Details) != len(unknown.Details) {

@@ -25,13 +25,13 @@ import (
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/call"
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // hasMark reports whether an image has the test mark in its bottom right corner: the dark band with a light edge.
@@ -129,7 +129,7 @@ func TestTestKeysMarkEveryResult(t *testing.T) {
 	for path, example := range examples(t, s) {
 		got := s.Send(t, apitest.Request{Path: path, Body: string(example), Header: bearerOf(secret)})
 		if why := refused[path]; why != "" {
-			if message := got.Refused(t, apierror.InvalidRequest).Message; !strings.HasPrefix(message, "Test keys cannot ") || !strings.Contains(message, why) {
+			if message := got.Refused(t, wire.InvalidRequest).Message; !strings.HasPrefix(message, "Test keys cannot ") || !strings.Contains(message, why) {
 				t.Errorf("%s: the message is %q", path, message)
 			}
 			continue
@@ -190,7 +190,7 @@ func TestTestKeysMarkOtherForms(t *testing.T) {
 		"/v1/pdf/attachments": `{` + source + `,"action":"extract"}`,
 		"/v1/pdf/data":        `{` + source + `,"schema":{"type":"object","properties":{"a":{"type":"string"}}}}`,
 	} {
-		s.Send(t, apitest.Request{Path: path, Body: body, Header: bearerOf(secret)}).Refused(t, apierror.InvalidRequest)
+		s.Send(t, apitest.Request{Path: path, Body: body, Header: bearerOf(secret)}).Refused(t, wire.InvalidRequest)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestTestKeysNeedNoWallet(t *testing.T) {
 		_, live := s.NewKey(t, store.NewKey{AccountID: poor.ID})
 		request := create("binary")
 		request.Header = bearerOf(live)
-		s.Send(t, request).Refused(t, apierror.PaymentRequired)
+		s.Send(t, request).Refused(t, wire.PaymentRequired)
 	})
 }
 
@@ -265,7 +265,7 @@ func TestTestKeysGetNoLiveResult(t *testing.T) {
 		if again := send(test.first, test.name).OK(t); again.Body != first.Body {
 			t.Errorf("%s: the response is not repeated", test.name)
 		}
-		send(test.second, test.name).Refused(t, apierror.InvalidRequest)
+		send(test.second, test.name).Refused(t, wire.InvalidRequest)
 	}
 	// A result of a live key gets the mark in a test.
 	var made struct{ ID string }
@@ -296,7 +296,7 @@ func TestTestKeysWorkOnEveryURL(t *testing.T) {
 		case !dev && charge != "0":
 			t.Errorf("%s: the charge is %s", base, charge)
 		case !dev:
-			echoed.Refused(t, apierror.InvalidRequest)
+			echoed.Refused(t, wire.InvalidRequest)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func TestTestsAreLimited(t *testing.T) {
 		send(keys[i%2]).OK(t)
 	}
 	refused := send(keys[0])
-	if message := refused.Refused(t, apierror.RateLimited).Message; !strings.HasPrefix(message, "Test limit reached: 500 calls with test keys per 24 hours.") || refused.Header.Get("Retry-After") == "" {
+	if message := refused.Refused(t, wire.RateLimited).Message; !strings.HasPrefix(message, "Test limit reached: 500 calls with test keys per 24 hours.") || refused.Header.Get("Retry-After") == "" {
 		t.Errorf("the message is %q, Retry-After %q", message, refused.Header.Get("Retry-After"))
 	}
 	send(s.Secret).OK(t)

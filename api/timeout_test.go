@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/mcp"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestShortestTimeout: a timeout of 1 ms is the cause that every kind of call fails with, at no charge and at once.
@@ -66,7 +65,7 @@ func TestShortestTimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		got := l.Send(t, apitest.Request{Path: c.path, Body: string(body)}).Refused(t, apierror.RenderFailed)
+		got := l.Send(t, apitest.Request{Path: c.path, Body: string(body)}).Refused(t, wire.RenderFailed)
 		if took := time.Since(began); !strings.Contains(got.Message, "options.timeout is too short") || took > time.Minute { // with its time in the queue
 			t.Errorf("%s: %q after %v", name, got.Message, took)
 		}
@@ -74,18 +73,18 @@ func TestShortestTimeout(t *testing.T) {
 			continue
 		}
 		job := l.Await(t, l.Enqueue(t, apitest.Request{Path: c.path, Body: strings.TrimSuffix(string(body), "}") + `,"response":"async"}`}).ID)
-		if job.Error == nil || job.Error.Code != string(apierror.RenderFailed) || job.Error.Message != got.Message {
+		if job.Error == nil || job.Error.Code != string(wire.RenderFailed) || job.Error.Message != got.Message {
 			t.Errorf("%s: the job is %+v, its error %+v; want %s", name, job, job.Error, got.Message)
 		}
 	}
 
 	job := l.Await(t, l.bulk(object{"records": named("a", "b"), "options": short}).ID)
 	l.expectProgress(job, 2, 2, 2)
-	if job.Status != wire.JobFailed || len(job.Errors) != 2 || job.Errors[1].Code != string(apierror.RenderFailed) || !strings.Contains(job.Errors[1].Message, "options.timeout is too short") {
+	if job.Status != wire.JobFailed || len(job.Errors) != 2 || job.Errors[1].Code != string(wire.RenderFailed) || !strings.Contains(job.Errors[1].Message, "options.timeout is too short") {
 		t.Errorf("the bulk job is %+v, its error %+v", job, job.Error)
 	}
 	job = l.Await(t, l.bulk(object{"records": named("a", "b"), "options": short, "onError": "fail"}).ID)
-	if job.Error == nil || job.Error.Code != string(apierror.RenderFailed) {
+	if job.Error == nil || job.Error.Code != string(wire.RenderFailed) {
 		t.Errorf("the bulk job is %+v, its error %+v", job, job.Error)
 	}
 	for _, line := range l.Effects(t) {

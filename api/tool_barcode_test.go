@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // barcodeServer starts the whole product without a renderer: barcodes need none.
@@ -102,32 +102,32 @@ func TestBarcodesFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		body string
-		want apierror.Detail
+		want wire.Detail
 	}{
-		{`{"text":"x"}`, apierror.Detail{Field: "type", Message: "is required"}},
-		{`{"type":"aztec","text":"x"}`, apierror.Detail{Field: "type", Message: `must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got "aztec"`}},
-		{`{"type":"qr"}`, apierror.Detail{Field: "text", Message: "is required"}},
-		{`{"type":"qr","text":""}`, apierror.Detail{Field: "text", Message: `must be a string of 1 to 7089 characters; got ""`}},
-		{`{"type":"qr","text":"` + strings.Repeat("x", 2954) + `"}`, apierror.Detail{Field: "text", Message: "is too long for a QR Code: at most 7,089 digits, 4,296 characters " +
+		{`{"text":"x"}`, wire.Detail{Field: "type", Message: "is required"}},
+		{`{"type":"aztec","text":"x"}`, wire.Detail{Field: "type", Message: `must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got "aztec"`}},
+		{`{"type":"qr"}`, wire.Detail{Field: "text", Message: "is required"}},
+		{`{"type":"qr","text":""}`, wire.Detail{Field: "text", Message: `must be a string of 1 to 7089 characters; got ""`}},
+		{`{"type":"qr","text":"` + strings.Repeat("x", 2954) + `"}`, wire.Detail{Field: "text", Message: "is too long for a QR Code: at most 7,089 digits, 4,296 characters " +
 			"of 0-9 A-Z space $ % * + - . / : or 2,953 bytes; got 2954 bytes"}},
-		{`{"type":"qr","text":"ש","includetext":true}`, apierror.Detail{Field: "text",
+		{`{"type":"qr","text":"ש","includetext":true}`, wire.Detail{Field: "text",
 			Message: "must be Latin, Greek, Cyrillic, Chinese, Japanese or Korean with includetext; got 'ש'"}},
-		{`{"type":"ean13","text":"4006381333931","eclevel":"H"}`, apierror.Detail{Field: "eclevel", Message: "requires type qr or pdf417"}},
-		{`{"type":"qr","text":"x","gs1":true}`, apierror.Detail{Field: "gs1", Message: "requires type code128 or datamatrix"}},
-		{`{"type":"qr","text":"x","color":"bleu"}`, apierror.Detail{Field: "color", Message: `must be a CSS colour such as #c00, #cc0000 or crimson; got "bleu"`}},
-		{`{"type":"qr","text":"x","color":"#eee"}`, apierror.Detail{Field: "color", Message: "must have more contrast with background, so scanners can read the code"}},
-		{`{"type":"qr","text":"x","width":20}`, apierror.Detail{Field: "width", Message: "must be at least 29 pixels for this code"}},
-		{`{"type":"ean13","text":"123"}`, apierror.Detail{Field: "text", Message: `must be 12 digits, or 13 with the check digit, for ean13; got "123"`}},
-		{`{"type":"ean13","text":"4006381333932"}`, apierror.Detail{Field: "text", Message: "has check digit 2, but 400638133393 has check digit 1. Omit it or correct the number"}},
-		{`{"type":"upca","text":"x"}`, apierror.Detail{Field: "text", Message: `must be 11 digits, or 12 with the check digit, for upca; got "x"`}},
-		{`{"type":"code39","text":"abc"}`, apierror.Detail{Field: "text", Message: `must be digits, capital letters, spaces and - . $ / + % for code39; got "a"`}},
-		{`{"type":"code128","text":"ü"}`, apierror.Detail{Field: "text", Message: `must be ASCII for code128; got "ü"`}},
-		{`{"type":"qr","text":"x","scale":11}`, apierror.Detail{Field: "scale", Message: "must be between 1 and 10; got 11"}},
-		{`{"type":"qr","text":"x","scale":0}`, apierror.Detail{Field: "scale", Message: "must be between 1 and 10; got 0"}},
-		{`{"type":"qr","text":"x","format":"gif"}`, apierror.Detail{Field: "format", Message: `must be one of png, svg; got "gif"`}},
+		{`{"type":"ean13","text":"4006381333931","eclevel":"H"}`, wire.Detail{Field: "eclevel", Message: "requires type qr or pdf417"}},
+		{`{"type":"qr","text":"x","gs1":true}`, wire.Detail{Field: "gs1", Message: "requires type code128 or datamatrix"}},
+		{`{"type":"qr","text":"x","color":"bleu"}`, wire.Detail{Field: "color", Message: `must be a CSS colour such as #c00, #cc0000 or crimson; got "bleu"`}},
+		{`{"type":"qr","text":"x","color":"#eee"}`, wire.Detail{Field: "color", Message: "must have more contrast with background, so scanners can read the code"}},
+		{`{"type":"qr","text":"x","width":20}`, wire.Detail{Field: "width", Message: "must be at least 29 pixels for this code"}},
+		{`{"type":"ean13","text":"123"}`, wire.Detail{Field: "text", Message: `must be 12 digits, or 13 with the check digit, for ean13; got "123"`}},
+		{`{"type":"ean13","text":"4006381333932"}`, wire.Detail{Field: "text", Message: "has check digit 2, but 400638133393 has check digit 1. Omit it or correct the number"}},
+		{`{"type":"upca","text":"x"}`, wire.Detail{Field: "text", Message: `must be 11 digits, or 12 with the check digit, for upca; got "x"`}},
+		{`{"type":"code39","text":"abc"}`, wire.Detail{Field: "text", Message: `must be digits, capital letters, spaces and - . $ / + % for code39; got "a"`}},
+		{`{"type":"code128","text":"ü"}`, wire.Detail{Field: "text", Message: `must be ASCII for code128; got "ü"`}},
+		{`{"type":"qr","text":"x","scale":11}`, wire.Detail{Field: "scale", Message: "must be between 1 and 10; got 11"}},
+		{`{"type":"qr","text":"x","scale":0}`, wire.Detail{Field: "scale", Message: "must be between 1 and 10; got 0"}},
+		{`{"type":"qr","text":"x","format":"gif"}`, wire.Detail{Field: "format", Message: `must be one of png, svg; got "gif"`}},
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/barcodes", Body: test.body}).Refused(t, apierror.InvalidRequest)
-		if want := []apierror.Detail{test.want}; !reflect.DeepEqual(failure.Details, want) {
+		failure := s.Send(t, apitest.Request{Path: "/v1/barcodes", Body: test.body}).Refused(t, wire.InvalidRequest)
+		if want := []wire.Detail{test.want}; !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%.60s: details %+v, want %+v", test.body, failure.Details, want)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apitest"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // asDouble writes a whole number as Java writes it for a field of type double.

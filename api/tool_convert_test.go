@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/slow"
-	"relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 func TestConvert(t *testing.T) {
@@ -107,7 +107,7 @@ func TestConvertTakesAssets(t *testing.T) {
 		{`{"html":"x","engine":"wkhtmltopdf"` + asset + `}`, "cannot be combined with engine wkhtmltopdf, which loads public URLs only"},
 		{`{"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"` + asset + `}`, "require an HTML or Markdown source"},
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, apierror.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, wire.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != "assets" || failure.Details[0].Message != test.message {
 			t.Errorf("%.80s: details %+v, want assets %s", test.body, failure.Details, test.message)
 		}
@@ -156,7 +156,7 @@ func TestConvertTakesFrontMatter(t *testing.T) {
 	if want := `"warnings":[{"code":"option_unused","message":"the front matter has options that do not apply to docx: format, landscape"}]`; !strings.Contains(told.Body, want) {
 		t.Errorf("got %s, want %s in it", told.Body, want)
 	}
-	s.Send(t, apitest.Request{Path: "/v1/convert", Body: source("  format: [\n") + `,"to":"html"}`}).Refused(t, apierror.InvalidRequest)
+	s.Send(t, apitest.Request{Path: "/v1/convert", Body: source("  format: [\n") + `,"to":"html"}`}).Refused(t, wire.InvalidRequest)
 	for options, message := range map[string]string{
 		"  papper: A4\n":      " options: papper is not a known field",
 		"  format A4\n":       ": line 4 has options that are not an object",
@@ -165,7 +165,7 @@ func TestConvertTakesFrontMatter(t *testing.T) {
 		"  pageRanges: 3-x\n": " options: pageRanges ",
 		"  margin:\n    top: 9in\n    bottom: 9in\n": " options: margin.bottom is too large",
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(options) + `}`}).Refused(t, apierror.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: source(options) + `}`}).Refused(t, wire.InvalidRequest)
 		if len(failure.Details) != 1 || failure.Details[0].Field != "file" ||
 			!strings.HasPrefix(failure.Details[0].Message, "has invalid front matter"+message) {
 			t.Errorf("%q: details %+v, want %s", options, failure.Details, message)
@@ -192,25 +192,25 @@ func TestConvertRefuses(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		body    string
-		code    apierror.Code
+		code    wire.Code
 		field   string
 		message string
 	}{
-		{`{}`, apierror.InvalidRequest, "html", "is required unless another source is given. Send exactly one of html, url, file, fileId"},
-		{`{"html":"x",` + csv + `}`, apierror.InvalidRequest, "file", "is mutually exclusive with html. Send exactly one of html, url, file, fileId"},
-		{`{"html":""}`, apierror.InvalidRequest, "html", "must not be empty"},
-		{`{` + csv + `,"options":{"toc":true}}`, apierror.InvalidRequest, "options.toc", "requires engine wkhtmltopdf"},
-		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, apierror.InvalidRequest, "to", "must be pdf with engine wkhtmltopdf"},
-		{`{` + csv + `,"to":"docx"}`, apierror.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for this source type (spreadsheet); got docx"},
-		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, apierror.InvalidRequest, "to", "must be one of docx, html, png for this source type (PDF); got pdf"},
-		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `}`, apierror.ProcessingFailed, "file",
+		{`{}`, wire.InvalidRequest, "html", "is required unless another source is given. Send exactly one of html, url, file, fileId"},
+		{`{"html":"x",` + csv + `}`, wire.InvalidRequest, "file", "is mutually exclusive with html. Send exactly one of html, url, file, fileId"},
+		{`{"html":""}`, wire.InvalidRequest, "html", "must not be empty"},
+		{`{` + csv + `,"options":{"toc":true}}`, wire.InvalidRequest, "options.toc", "requires engine wkhtmltopdf"},
+		{`{"html":"x","engine":"wkhtmltopdf","to":"docx"}`, wire.InvalidRequest, "to", "must be pdf with engine wkhtmltopdf"},
+		{`{` + csv + `,"to":"docx"}`, wire.InvalidRequest, "to", "must be one of pdf, xlsx, html, png for this source type (spreadsheet); got docx"},
+		{`{"url":"` + lab.files.URL + `/letters.pdf"}`, wire.InvalidRequest, "to", "must be one of docx, html, png for this source type (PDF); got pdf"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `}`, wire.ProcessingFailed, "file",
 			"has an unsupported file type. Supported: office documents, HTML, Markdown, CSV, text, PDF and images"},
-		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, apierror.ProcessingFailed, "file", "is damaged or has an unsupported format"},
-		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, apierror.ProcessingFailed, "file", "is a damaged image, or has an unsupported format"},
-		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "must be HTML if engine is wkhtmltopdf"},
-		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, apierror.ProcessingFailed, "file", "must be HTML if engine is wkhtmltopdf"},
-		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, apierror.URLNotAllowed, "url", ""},
-		{`{"url":"http://127.0.0.1/a.docx"}`, apierror.URLNotAllowed, "url", "must be an http or https URL of a public host"},
+		{`{"file":` + inline([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("\x00", 600))) + `}`, wire.ProcessingFailed, "file", "is damaged or has an unsupported format"},
+		{`{"file":` + inline([]byte("\x89PNG\r\n\x1a\nrest")) + `}`, wire.ProcessingFailed, "file", "is a damaged image, or has an unsupported format"},
+		{`{"file":` + inline(letters("alpha")) + `,"engine":"wkhtmltopdf"}`, wire.ProcessingFailed, "file", "must be HTML if engine is wkhtmltopdf"},
+		{`{"file":` + inline([]byte("\x7fELF\x00\x01")) + `,"engine":"wkhtmltopdf"}`, wire.ProcessingFailed, "file", "must be HTML if engine is wkhtmltopdf"},
+		{`{"url":"` + lab.files.URL + `/","engine":"wkhtmltopdf"}`, wire.URLNotAllowed, "url", ""},
+		{`{"url":"http://127.0.0.1/a.docx"}`, wire.URLNotAllowed, "url", "must be an http or https URL of a public host"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/convert", Body: test.body}).Refused(t, test.code)
 		if len(failure.Details) != 1 || failure.Details[0].Field != test.field || test.message != "" && failure.Details[0].Message != test.message {
@@ -230,7 +230,7 @@ func TestConvertUnavailable(t *testing.T) {
 	}
 	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`})
-	if failure := got.Refused(t, apierror.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
+	if failure := got.Refused(t, wire.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
 		t.Errorf("the client reads %q", failure.Message)
 	}
 	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err != nil || seconds < 1 || got.Status != 503 {

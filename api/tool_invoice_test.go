@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/internal/slow"
-	"relaypdf/render/einvoice"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/einvoice"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // exampleInvoice is the invoice of the examples as JSON.
@@ -126,7 +126,7 @@ func TestInvoicesAreIssued(t *testing.T) {
 		}
 	}
 	before, _ := s.Balance(t)
-	failure := s.Send(t, create("42.05", "")).Refused(t, apierror.InvalidRequest)
+	failure := s.Send(t, create("42.05", "")).Refused(t, wire.InvalidRequest)
 	if len(failure.Details) != 1 || failure.Details[0].Field != "document_mismatch" || !strings.Contains(failure.Details[0].Message, "42.05") {
 		t.Errorf("a wrong total: %+v", failure)
 	}
@@ -141,12 +141,12 @@ func TestInvoicesAreIssued(t *testing.T) {
 		{`{"xml":"invoice"}`, "options.facturx.xml", "is not XML"},
 		{`{"profile":"xrechnung","xml":` + xml + `}`, "options.facturx.profile", "must be en16931, the profile of xml; got xrechnung"},
 	} {
-		failure := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"x","options":{"facturx":` + test.facturx + `}}`}).Refused(t, apierror.InvalidRequest)
+		failure := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"x","options":{"facturx":` + test.facturx + `}}`}).Refused(t, wire.InvalidRequest)
 		if failure.Details[0].Field != test.field || !strings.Contains(failure.Details[0].Message, test.message) {
 			t.Errorf("%.60s: %+v", test.facturx, failure)
 		}
 	}
-	failure = s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"xml":` + asText(t, pdfWithInvoice(asXML(t, invoice, einvoice.CII))) + `}`}).Refused(t, apierror.InvalidRequest)
+	failure = s.Send(t, apitest.Request{Path: "/v1/pdf/facturx", Body: `{"file":` + inline([]byte(plain)) + `,"xml":` + asText(t, pdfWithInvoice(asXML(t, invoice, einvoice.CII))) + `}`}).Refused(t, wire.InvalidRequest)
 	if failure.Details[0].Field != "xml" || failure.Details[0].Message != "must be XML; got a PDF" {
 		t.Errorf("a PDF as XML: %+v", failure)
 	}

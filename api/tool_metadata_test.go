@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apitest"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // information returns the output of pdfinfo for a PDF.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apitest"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestRowsOnOfficeDocuments runs the newest operations on PDFs that an office suite made of a text with a table, a

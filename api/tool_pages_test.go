@@ -15,10 +15,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // dot is a red PNG.
@@ -245,33 +244,33 @@ func TestPageToolsFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
-		code       apierror.Code
+		code       wire.Code
 		field      string
 		message    string
 	}{
-		{"raster", `{` + source + `,"dpi":601}`, apierror.InvalidRequest, "dpi", "must be between 36 and 600; got 601"},
-		{"raster", `{` + source + `,"pages":"4"}`, apierror.InvalidRequest, "pages", "must select pages of the document, which has 3"},
-		{"raster", `{` + source + `,"type":"gif"}`, apierror.InvalidRequest, "type", `must be one of png, jpeg; got "gif"`},
-		{"text", `{"file":` + inline([]byte("hello")) + `}`, apierror.ProcessingFailed, "file", "is not a PDF"},
-		{"from-images", `{"files":[{"file":` + inline([]byte("hello")) + `}]}`, apierror.ProcessingFailed, "files[0].file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)[:50]) + `}]}`, apierror.ProcessingFailed, "files[0].file", "is a damaged image, or has an unsupported format"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"width":100}}`, apierror.InvalidRequest, "options.height", "is required with options.width"},
-		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"format":"A4","margin":{"top":"200mm","bottom":"100mm"}}}`, apierror.InvalidRequest, "options.margin.bottom", "is too large: top and bottom margins are 300mm in total on a page 297mm high"},
-		{"stamp", `{` + source + `}`, apierror.InvalidRequest, "text", "is required without image. Send exactly one of text, image"},
-		{"stamp", `{` + source + `,"text":"x",` + picture + `}`, apierror.InvalidRequest, "image", "is mutually exclusive with text. Send exactly one of text, image"},
-		{"stamp", `{` + source + `,"text":"x","stamps":[{"text":"y"}]}`, apierror.InvalidRequest, "stamps", "is mutually exclusive with text, image and their options. Move them into stamps"},
-		{"stamp", `{` + source + `,"stamps":[{"text":"y"},{"rotate":1}]}`, apierror.InvalidRequest, "stamps[1].text", "is required without image. Send exactly one of text, image"},
-		{"stamp", `{` + source + `,"stamps":[{"image":{"file":` + inline([]byte("hello")) + `}}]}`, apierror.ProcessingFailed, "stamps[0].image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
-		{"stamp", `{` + source + `,"text":"x","tiled":true,"position":"top"}`, apierror.InvalidRequest, "position", "is mutually exclusive with tiled"},
-		{"stamp", `{` + source + `,"text":"x","color":"url(x)"}`, apierror.InvalidRequest, "color", `must be a CSS colour such as #c00, #cc0000 or crimson; got "url(x)"`},
-		{"stamp", `{` + source + `,"image":{"file":` + inline([]byte("hello")) + `}}`, apierror.ProcessingFailed, "image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
-		{"stamp", `{` + source + `,"text":"x","position":"middle"}`, apierror.InvalidRequest, "position", `must be one of center, top, bottom, top-left, top-right, bottom-left, bottom-right, or an object with x and y; got "middle"`},
-		{"stamp", `{` + source + `,"text":"x","position":{"x":1}}`, apierror.InvalidRequest, "position.y", "is required"},
-		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, apierror.InvalidRequest, "fields", "requires a PDF with a form; the PDF has none"},
-		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, apierror.InvalidRequest, "fields.agree", `must be true, false or "Yes"; got "x"`},
+		{"raster", `{` + source + `,"dpi":601}`, wire.InvalidRequest, "dpi", "must be between 36 and 600; got 601"},
+		{"raster", `{` + source + `,"pages":"4"}`, wire.InvalidRequest, "pages", "must select pages of the document, which has 3"},
+		{"raster", `{` + source + `,"type":"gif"}`, wire.InvalidRequest, "type", `must be one of png, jpeg; got "gif"`},
+		{"text", `{"file":` + inline([]byte("hello")) + `}`, wire.ProcessingFailed, "file", "is not a PDF"},
+		{"from-images", `{"files":[{"file":` + inline([]byte("hello")) + `}]}`, wire.ProcessingFailed, "files[0].file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)[:50]) + `}]}`, wire.ProcessingFailed, "files[0].file", "is a damaged image, or has an unsupported format"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"width":100}}`, wire.InvalidRequest, "options.height", "is required with options.width"},
+		{"from-images", `{"files":[{"file":` + inline(dot(t)) + `}],"options":{"format":"A4","margin":{"top":"200mm","bottom":"100mm"}}}`, wire.InvalidRequest, "options.margin.bottom", "is too large: top and bottom margins are 300mm in total on a page 297mm high"},
+		{"stamp", `{` + source + `}`, wire.InvalidRequest, "text", "is required without image. Send exactly one of text, image"},
+		{"stamp", `{` + source + `,"text":"x",` + picture + `}`, wire.InvalidRequest, "image", "is mutually exclusive with text. Send exactly one of text, image"},
+		{"stamp", `{` + source + `,"text":"x","stamps":[{"text":"y"}]}`, wire.InvalidRequest, "stamps", "is mutually exclusive with text, image and their options. Move them into stamps"},
+		{"stamp", `{` + source + `,"stamps":[{"text":"y"},{"rotate":1}]}`, wire.InvalidRequest, "stamps[1].text", "is required without image. Send exactly one of text, image"},
+		{"stamp", `{` + source + `,"stamps":[{"image":{"file":` + inline([]byte("hello")) + `}}]}`, wire.ProcessingFailed, "stamps[0].image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
+		{"stamp", `{` + source + `,"text":"x","tiled":true,"position":"top"}`, wire.InvalidRequest, "position", "is mutually exclusive with tiled"},
+		{"stamp", `{` + source + `,"text":"x","color":"url(x)"}`, wire.InvalidRequest, "color", `must be a CSS colour such as #c00, #cc0000 or crimson; got "url(x)"`},
+		{"stamp", `{` + source + `,"image":{"file":` + inline([]byte("hello")) + `}}`, wire.ProcessingFailed, "image.file", "is not a PNG, JPEG, WebP, TIFF or GIF image"},
+		{"stamp", `{` + source + `,"text":"x","position":"middle"}`, wire.InvalidRequest, "position", `must be one of center, top, bottom, top-left, top-right, bottom-left, bottom-right, or an object with x and y; got "middle"`},
+		{"stamp", `{` + source + `,"text":"x","position":{"x":1}}`, wire.InvalidRequest, "position.y", "is required"},
+		{"form/fill", `{` + source + `,"fields":{"name":"x"}}`, wire.InvalidRequest, "fields", "requires a PDF with a form; the PDF has none"},
+		{"form/fill", `{"file":` + formSource(t) + `,"fields":{"agree":"x"}}`, wire.InvalidRequest, "fields.agree", `must be true, false or "Yes"; got "x"`},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
-		if want := []apierror.Detail{{Field: test.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
+		if want := []wire.Detail{{Field: test.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%s: details %+v, want %+v", test.path, failure.Details, want)
 		}
 	}

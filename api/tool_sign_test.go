@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // signPath is the route of pdf.sign, and signPassword the password of the keys.
@@ -146,7 +145,7 @@ func TestSignEncrypted(t *testing.T) { //nolint:tparallel // The authority makes
 	for _, password := range []string{"", `,"password":"wrong"`} {
 		for path, more := range map[string]string{signPath: `,` + newSigner(t, a, "Signer", "P-256"), "/v1/pdf/verify": "", "/v1/pdf/seal": `,"timestampUrl":"` + a.URL + `/tsa"`} {
 			body := `{"file":` + inline(locked) + password + more + `}`
-			if got := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, apierror.ProcessingFailed); len(got.Details) != 1 || got.Details[0].Field != "password" {
+			if got := s.Send(t, apitest.Request{Path: path, Body: body}).Refused(t, wire.ProcessingFailed); len(got.Details) != 1 || got.Details[0].Field != "password" {
 				t.Errorf("%s: %s %+v", path, got.Message, got.Details)
 			}
 		}
@@ -188,31 +187,31 @@ func TestSignRefusals(t *testing.T) {
 	for _, test := range []struct {
 		content     []byte
 		more, field string
-		code        apierror.Code
+		code        wire.Code
 	}{
-		{plain, `"key":{"password":"x"}`, "key.pkcs12.file", apierror.InvalidRequest},
-		{plain, `"key":{"pkcs12":{}}`, "key.pkcs12.file", apierror.InvalidRequest},
-		{plain, `"key":{"pkcs12":{"file":"AAAA","fileId":"file_x"}}`, "key.pkcs12.fileId", apierror.InvalidRequest},
-		{plain, `"key":{"pkcs12":{"file":"AAAA"},"password":31415926}`, "key.password", apierror.InvalidRequest},
-		{plain, key(file, "wrong"), "key.password", apierror.InvalidRequest},
-		{plain, key([]byte("hello"), ""), "key.pkcs12", apierror.InvalidRequest},
-		{plain, key(a.PKCS12(expired, signPassword), signPassword), "key.pkcs12", apierror.InvalidRequest},
-		{plain, key(bomb(t, file), signPassword), "key.pkcs12", apierror.InvalidRequest},
-		{plain, good + `,"level":"B-LT"`, "timestampUrl", apierror.InvalidRequest},
-		{plain, good + `,"timestampUrl":"https://a.example/"`, "timestampUrl", apierror.InvalidRequest},
-		{plain, good + `,"field":"absent"`, "field", apierror.InvalidRequest},
-		{plain, good + `,"visible":{"page":4,"x":1,"y":1,"width":9,"height":9}`, "visible", apierror.InvalidRequest},
-		{plain, good + `,"visible":{"x":9000,"y":1,"width":9,"height":9}`, "visible", apierror.InvalidRequest},
-		{plain, good + `,"visible":{"x":1,"y":1,"width":99,"height":99,"text":"中"}`, "visible.text", apierror.InvalidRequest},
-		{plain, good + `,"visible":{"x":1,"y":1,"width":99,"height":99,"image":{"file":"AAAA"}}`, "visible.image.file", apierror.ProcessingFailed},
-		{[]byte("hello"), good, "file", apierror.ProcessingFailed},
-		{[]byte(signed), good, "file", apierror.ProcessingFailed},
-		{plain, stamped("http://127.0.0.1:1/"), "timestampUrl", apierror.URLNotAllowed},
-		{plain, stamped(lab.files.URL + "/inwards"), "timestampUrl", apierror.URLNotAllowed},
-		{plain, stamped("http://absent.example/"), "timestampUrl", apierror.ProcessingFailed},
-		{plain, stamped(lab.files.URL + "/gone"), "timestampUrl", apierror.ProcessingFailed},
-		{plain, stamped(lab.files.URL + "/letters.pdf"), "timestampUrl", apierror.ProcessingFailed},
-		{plain, stamped(lab.files.URL + "/hang"), "timestampUrl", apierror.ProcessingFailed},
+		{plain, `"key":{"password":"x"}`, "key.pkcs12.file", wire.InvalidRequest},
+		{plain, `"key":{"pkcs12":{}}`, "key.pkcs12.file", wire.InvalidRequest},
+		{plain, `"key":{"pkcs12":{"file":"AAAA","fileId":"file_x"}}`, "key.pkcs12.fileId", wire.InvalidRequest},
+		{plain, `"key":{"pkcs12":{"file":"AAAA"},"password":31415926}`, "key.password", wire.InvalidRequest},
+		{plain, key(file, "wrong"), "key.password", wire.InvalidRequest},
+		{plain, key([]byte("hello"), ""), "key.pkcs12", wire.InvalidRequest},
+		{plain, key(a.PKCS12(expired, signPassword), signPassword), "key.pkcs12", wire.InvalidRequest},
+		{plain, key(bomb(t, file), signPassword), "key.pkcs12", wire.InvalidRequest},
+		{plain, good + `,"level":"B-LT"`, "timestampUrl", wire.InvalidRequest},
+		{plain, good + `,"timestampUrl":"https://a.example/"`, "timestampUrl", wire.InvalidRequest},
+		{plain, good + `,"field":"absent"`, "field", wire.InvalidRequest},
+		{plain, good + `,"visible":{"page":4,"x":1,"y":1,"width":9,"height":9}`, "visible", wire.InvalidRequest},
+		{plain, good + `,"visible":{"x":9000,"y":1,"width":9,"height":9}`, "visible", wire.InvalidRequest},
+		{plain, good + `,"visible":{"x":1,"y":1,"width":99,"height":99,"text":"中"}`, "visible.text", wire.InvalidRequest},
+		{plain, good + `,"visible":{"x":1,"y":1,"width":99,"height":99,"image":{"file":"AAAA"}}`, "visible.image.file", wire.ProcessingFailed},
+		{[]byte("hello"), good, "file", wire.ProcessingFailed},
+		{[]byte(signed), good, "file", wire.ProcessingFailed},
+		{plain, stamped("http://127.0.0.1:1/"), "timestampUrl", wire.URLNotAllowed},
+		{plain, stamped(lab.files.URL + "/inwards"), "timestampUrl", wire.URLNotAllowed},
+		{plain, stamped("http://absent.example/"), "timestampUrl", wire.ProcessingFailed},
+		{plain, stamped(lab.files.URL + "/gone"), "timestampUrl", wire.ProcessingFailed},
+		{plain, stamped(lab.files.URL + "/letters.pdf"), "timestampUrl", wire.ProcessingFailed},
+		{plain, stamped(lab.files.URL + "/hang"), "timestampUrl", wire.ProcessingFailed},
 	} {
 		begun := time.Now()
 		got := s.Send(t, apitest.Request{Path: signPath, Body: `{"file":` + inline(test.content) + `,` + test.more + `}`}).Refused(t, test.code)
@@ -232,7 +231,7 @@ func TestSignRefusals(t *testing.T) {
 	revoked := a.Identity("Revoked", pdftest.NewKey(t, "P-256"), &a.Issuer, pdftest.Years, a.Answered)
 	a.Revoke(revoked.Certificate, time.Now().Add(-time.Hour))
 	body := `{"file":` + inline(plain) + `,` + key(a.PKCS12(revoked, signPassword), signPassword) + `,"level":"B-LT","timestampUrl":"` + a.URL + `/tsa"}`
-	if got := s.Send(t, apitest.Request{Path: signPath, Body: body}).Refused(t, apierror.InvalidRequest); !strings.Contains(got.Message, "revoked") {
+	if got := s.Send(t, apitest.Request{Path: signPath, Body: body}).Refused(t, wire.InvalidRequest); !strings.Contains(got.Message, "revoked") {
 		t.Errorf("a revoked certificate: %s", got.Message)
 	}
 }
@@ -307,14 +306,14 @@ func TestSignLast(t *testing.T) {
 	a := newAuthority(t)
 	signer := newSigner(t, a, "Signer", "P-256")
 	source := `"file":` + inline(pdftest.Three().Write())
-	got := s.Send(t, apitest.Request{Path: signPath, Body: `{` + source + `,` + signer + `,"then":[{"op":"pdf.compress","input":{}}]}`}).Refused(t, apierror.InvalidRequest)
+	got := s.Send(t, apitest.Request{Path: signPath, Body: `{` + source + `,` + signer + `,"then":[{"op":"pdf.compress","input":{}}]}`}).Refused(t, wire.InvalidRequest)
 	if len(got.Details) != 1 || got.Details[0].Field != "then[0].op" || !strings.Contains(got.Message, "pdf.compress") || !strings.Contains(got.Message, "pdf.sign") {
 		t.Errorf("%+v", got)
 	}
 	steps := func(last string) string {
 		return `{"steps":[{"id":"a","op":"pdf.sign","input":{` + source + `,` + signer + `}},{"id":"b","op":"` + last + `","input":{"step":"a"}}]}`
 	}
-	got = s.Send(t, apitest.Request{Path: "/v1/pipelines", Body: steps("pdf.compress")}).Refused(t, apierror.InvalidRequest)
+	got = s.Send(t, apitest.Request{Path: "/v1/pipelines", Body: steps("pdf.compress")}).Refused(t, wire.InvalidRequest)
 	if len(got.Details) != 1 || got.Details[0].Field != "steps[1].op" {
 		t.Errorf("%+v", got)
 	}
@@ -388,7 +387,7 @@ func TestVerifyOnlineFlood(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _ := s.Balance(t)
-	got := s.Send(t, apitest.Request{Path: "/v1/pdf/verify", Body: `{"file":` + inline([]byte(signed)) + `,"trust":[` + string(root) + `],"online":true}`}).Refused(t, apierror.ProcessingFailed)
+	got := s.Send(t, apitest.Request{Path: "/v1/pdf/verify", Body: `{"file":` + inline([]byte(signed)) + `,"trust":[` + string(root) + `],"online":true}`}).Refused(t, wire.ProcessingFailed)
 	if after, held := s.Balance(t); after != before || held != 0 || !strings.Contains(got.Message, "responses that are too large") {
 		t.Errorf("%s; the wallet has %d and %d held, want %d", got.Message, after, held, before)
 	}

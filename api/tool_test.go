@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf"
 )
 
 // inline is a PDF as the value of a field.
@@ -184,8 +184,8 @@ func TestAttachmentsAreExtractedUnchanged(t *testing.T) {
 	if err := json.Unmarshal([]byte(send(`{"file":`+inline([]byte(without))+`}`).OK(t).Body), &list); err != nil || len(list.Attachments) != 1 {
 		t.Errorf("left is %+v, %v", list, err)
 	}
-	refused := send(`{`+source+`,"action":"remove","names":["c"]}`).Refused(t, apierror.InvalidRequest)
-	want := []apierror.Detail{{Field: "names", Message: `has "c", which is not attached. Attachments: "a.txt", "b"`}}
+	refused := send(`{`+source+`,"action":"remove","names":["c"]}`).Refused(t, wire.InvalidRequest)
+	want := []wire.Detail{{Field: "names", Message: `has "c", which is not attached. Attachments: "a.txt", "b"`}}
 	if !reflect.DeepEqual(refused.Details, want) {
 		t.Errorf("details %+v, want %+v", refused.Details, want)
 	}
@@ -248,40 +248,40 @@ func TestToolsFail(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		path, body string
-		code       apierror.Code
+		code       wire.Code
 		field      string
 		message    string
 	}{
-		{"compress", `{"file":` + inline([]byte("GIF89a")) + `}`, apierror.ProcessingFailed, "file", "is not a PDF"},
-		{"info", `{"file":` + inline([]byte("%PDF-1.7\nnothing")) + `}`, apierror.ProcessingFailed, "file", "is damaged and could not be repaired"},
-		{"extract", `{"file":` + locked + `}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted"},
-		{"unlock", `{"file":` + locked + `,"password":"guess"}`, apierror.ProcessingFailed, "password", "is incorrect: it does not open the PDF"},
-		{"merge", `{"files":[{` + source + `},{"file":` + locked + `}]}`, apierror.ProcessingFailed, "files[1].password", "is required: the PDF is encrypted"},
-		{"merge", `{"files":[{` + source + `},{"file":` + inline([]byte("x")) + `}]}`, apierror.ProcessingFailed, "files[1].file", "is not a PDF"},
-		{"extract", `{` + source + `,"pages":"2-4"}`, apierror.InvalidRequest, "pages", "must select pages of the document, which has 3"},
-		{"rotate", `{` + source + `,"degrees":90,"pages":[9]}`, apierror.InvalidRequest, "pages", "must select pages of the document, which has 3"},
-		{"delete-pages", `{` + source + `,"pages":"-3"}`, apierror.InvalidRequest, "pages", "must leave at least one page of the document, which has 3"},
-		{"crop", `{` + source + `,"box":{"x":10000,"y":0,"width":3,"height":3},"pages":[2]}`, apierror.InvalidRequest, "box", "leaves nothing of page 2"},
-		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, apierror.InvalidRequest, "margins", "leaves nothing of page 1"},
-		{"crop", `{` + source + `,"margins":{}}`, apierror.InvalidRequest, "margins", "must have at least one of top, right, bottom or left above 0"},
-		{"nup", `{` + source + `,"perSheet":2,"pages":"2-4"}`, apierror.InvalidRequest, "pages", "must select pages of the document, which has 3"},
-		{"booklet", `{"file":` + locked + `}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted"},
-		{"unlock", `{` + source + `,"password":""}`, apierror.InvalidRequest, "file", "is not encrypted"},
-		{"unlock", `{` + source + `,"password":"geheim"}`, apierror.InvalidRequest, "file", "is not encrypted"},
-		{"unlock", `{"file":` + inline([]byte("x")) + `,"password":"geheim"}`, apierror.ProcessingFailed, "file", "is not a PDF"},
-		{"attachments", `{` + source + `,"action":"extract"}`, apierror.InvalidRequest, "file", "has no attachments"},
-		{"extract-images", `{` + source + `}`, apierror.InvalidRequest, "file", "has no matching images on these pages"},
-		{"split", `{` + source + `,"text":"delta"}`, apierror.InvalidRequest, "text", "was not found on any page"},
-		{"split", `{` + source + `,"bookmarkLevel":2}`, apierror.InvalidRequest, "bookmarkLevel", "must be a level with bookmarks; the document has none of level 2 or above"},
-		{"split", `{"file":` + locked + `,"everyPages":1}`, apierror.ProcessingFailed, "password", "is required: the PDF is encrypted"},
-		{"overlay", `{` + source + `,"overlay":{` + source + `},"pages":"4"}`, apierror.InvalidRequest, "pages", "must select pages of the document, which has 3"},
-		{"overlay", `{` + source + `,"overlay":{` + source + `},"from":"2-9"}`, apierror.InvalidRequest, "from", "must select pages of the overlay, which has 3"},
-		{"overlay", `{` + source + `,"overlay":{` + source + `},"repeat":"4"}`, apierror.InvalidRequest, "repeat", "must select pages of the overlay, which has 3"},
-		{"overlay", `{` + source + `,"overlay":{"file":` + locked + `}}`, apierror.ProcessingFailed, "overlay.password", "is required: the PDF is encrypted"},
-		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, apierror.InvalidRequest, "bookmarks[0].page", "must select pages of the document, which has 3"},
+		{"compress", `{"file":` + inline([]byte("GIF89a")) + `}`, wire.ProcessingFailed, "file", "is not a PDF"},
+		{"info", `{"file":` + inline([]byte("%PDF-1.7\nnothing")) + `}`, wire.ProcessingFailed, "file", "is damaged and could not be repaired"},
+		{"extract", `{"file":` + locked + `}`, wire.ProcessingFailed, "password", "is required: the PDF is encrypted"},
+		{"unlock", `{"file":` + locked + `,"password":"guess"}`, wire.ProcessingFailed, "password", "is incorrect: it does not open the PDF"},
+		{"merge", `{"files":[{` + source + `},{"file":` + locked + `}]}`, wire.ProcessingFailed, "files[1].password", "is required: the PDF is encrypted"},
+		{"merge", `{"files":[{` + source + `},{"file":` + inline([]byte("x")) + `}]}`, wire.ProcessingFailed, "files[1].file", "is not a PDF"},
+		{"extract", `{` + source + `,"pages":"2-4"}`, wire.InvalidRequest, "pages", "must select pages of the document, which has 3"},
+		{"rotate", `{` + source + `,"degrees":90,"pages":[9]}`, wire.InvalidRequest, "pages", "must select pages of the document, which has 3"},
+		{"delete-pages", `{` + source + `,"pages":"-3"}`, wire.InvalidRequest, "pages", "must leave at least one page of the document, which has 3"},
+		{"crop", `{` + source + `,"box":{"x":10000,"y":0,"width":3,"height":3},"pages":[2]}`, wire.InvalidRequest, "box", "leaves nothing of page 2"},
+		{"crop", `{` + source + `,"margins":{"top":"100in","bottom":"100in"}}`, wire.InvalidRequest, "margins", "leaves nothing of page 1"},
+		{"crop", `{` + source + `,"margins":{}}`, wire.InvalidRequest, "margins", "must have at least one of top, right, bottom or left above 0"},
+		{"nup", `{` + source + `,"perSheet":2,"pages":"2-4"}`, wire.InvalidRequest, "pages", "must select pages of the document, which has 3"},
+		{"booklet", `{"file":` + locked + `}`, wire.ProcessingFailed, "password", "is required: the PDF is encrypted"},
+		{"unlock", `{` + source + `,"password":""}`, wire.InvalidRequest, "file", "is not encrypted"},
+		{"unlock", `{` + source + `,"password":"geheim"}`, wire.InvalidRequest, "file", "is not encrypted"},
+		{"unlock", `{"file":` + inline([]byte("x")) + `,"password":"geheim"}`, wire.ProcessingFailed, "file", "is not a PDF"},
+		{"attachments", `{` + source + `,"action":"extract"}`, wire.InvalidRequest, "file", "has no attachments"},
+		{"extract-images", `{` + source + `}`, wire.InvalidRequest, "file", "has no matching images on these pages"},
+		{"split", `{` + source + `,"text":"delta"}`, wire.InvalidRequest, "text", "was not found on any page"},
+		{"split", `{` + source + `,"bookmarkLevel":2}`, wire.InvalidRequest, "bookmarkLevel", "must be a level with bookmarks; the document has none of level 2 or above"},
+		{"split", `{"file":` + locked + `,"everyPages":1}`, wire.ProcessingFailed, "password", "is required: the PDF is encrypted"},
+		{"overlay", `{` + source + `,"overlay":{` + source + `},"pages":"4"}`, wire.InvalidRequest, "pages", "must select pages of the document, which has 3"},
+		{"overlay", `{` + source + `,"overlay":{` + source + `},"from":"2-9"}`, wire.InvalidRequest, "from", "must select pages of the overlay, which has 3"},
+		{"overlay", `{` + source + `,"overlay":{` + source + `},"repeat":"4"}`, wire.InvalidRequest, "repeat", "must select pages of the overlay, which has 3"},
+		{"overlay", `{` + source + `,"overlay":{"file":` + locked + `}}`, wire.ProcessingFailed, "overlay.password", "is required: the PDF is encrypted"},
+		{"bookmarks", `{` + source + `,"bookmarks":[{"title":"x","page":4}]}`, wire.InvalidRequest, "bookmarks[0].page", "must select pages of the document, which has 3"},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + test.path, Body: test.body}).Refused(t, test.code)
-		want := []apierror.Detail{{Field: test.field, Message: test.message}}
+		want := []wire.Detail{{Field: test.field, Message: test.message}}
 		if !reflect.DeepEqual(failure.Details, want) {
 			t.Errorf("%s: details %+v, want %+v", test.path, failure.Details, want)
 		}
@@ -306,19 +306,19 @@ func TestSourcesAreFetched(t *testing.T) {
 	before, _ := s.Balance(t)
 	for _, test := range []struct {
 		address string
-		code    apierror.Code
+		code    wire.Code
 		message string
 	}{
-		{lab.files.URL + "/gone", apierror.ProcessingFailed, "could not be fetched: the server returned status 410"},
-		{lab.files.URL + "/loop", apierror.ProcessingFailed, "could not be fetched: the URL redirects more than 10 times"},
-		{lab.files.URL + "/large", apierror.PayloadTooLarge, "must be at most 524288 bytes"},
-		{lab.files.URL + "/endless", apierror.PayloadTooLarge, "must be at most 524288 bytes"},
-		{lab.files.URL + "/empty", apierror.InvalidRequest, "returned an empty file"},
-		{lab.files.URL + "/inwards", apierror.URLNotAllowed, "must be an http or https URL of a public host"},
-		{"http://127.0.0.1/", apierror.URLNotAllowed, "must be an http or https URL of a public host"},
-		{"http://169.254.169.254/latest/meta-data", apierror.URLNotAllowed, "must be an http or https URL of a public host"},
-		{"file:///etc/passwd", apierror.URLNotAllowed, "must be an http or https URL of a public host"},
-		{"https://no-such-host.invalid/a.pdf", apierror.ProcessingFailed, "could not be fetched: the URL has a host name that does not exist"},
+		{lab.files.URL + "/gone", wire.ProcessingFailed, "could not be fetched: the server returned status 410"},
+		{lab.files.URL + "/loop", wire.ProcessingFailed, "could not be fetched: the URL redirects more than 10 times"},
+		{lab.files.URL + "/large", wire.PayloadTooLarge, "must be at most 524288 bytes"},
+		{lab.files.URL + "/endless", wire.PayloadTooLarge, "must be at most 524288 bytes"},
+		{lab.files.URL + "/empty", wire.InvalidRequest, "returned an empty file"},
+		{lab.files.URL + "/inwards", wire.URLNotAllowed, "must be an http or https URL of a public host"},
+		{"http://127.0.0.1/", wire.URLNotAllowed, "must be an http or https URL of a public host"},
+		{"http://169.254.169.254/latest/meta-data", wire.URLNotAllowed, "must be an http or https URL of a public host"},
+		{"file:///etc/passwd", wire.URLNotAllowed, "must be an http or https URL of a public host"},
+		{"https://no-such-host.invalid/a.pdf", wire.ProcessingFailed, "could not be fetched: the URL has a host name that does not exist"},
 	} {
 		good := `{"url":"` + lab.files.URL + `/letters.pdf"}`
 		for path, call := range map[string]struct{ body, field string }{
@@ -326,7 +326,7 @@ func TestSourcesAreFetched(t *testing.T) {
 			"merge": {`{"files":[` + good + `,{"url":"` + test.address + `"}]}`, "files[1].url"},
 		} {
 			failure := s.Send(t, apitest.Request{Path: "/v1/pdf/" + path, Body: call.body}).Refused(t, test.code)
-			if want := []apierror.Detail{{Field: call.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
+			if want := []wire.Detail{{Field: call.field, Message: test.message}}; !reflect.DeepEqual(failure.Details, want) {
 				t.Errorf("%s of %s: details %+v, want %+v", path, test.address, failure.Details, want)
 			}
 		}
@@ -351,10 +351,10 @@ func TestSourcesAreEarlierResults(t *testing.T) {
 	missing.Body = strings.Replace(read.Body, id, "file_missing", 1)
 	var failures []apitest.Failure
 	for _, q := range []apitest.Request{foreign, missing} {
-		failures = append(failures, s.Send(t, q).Refused(t, apierror.InvalidRequest))
+		failures = append(failures, s.Send(t, q).Refused(t, wire.InvalidRequest))
 	}
 	s.Clock.Advance(25 * time.Hour)
-	failures = append(failures, s.Send(t, read).Refused(t, apierror.InvalidRequest))
+	failures = append(failures, s.Send(t, read).Refused(t, wire.InvalidRequest))
 	for i, failure := range failures {
 		failure.RequestID = failures[0].RequestID
 		if failures[0].RequestID = failure.RequestID; !reflect.DeepEqual(failure, failures[0]) || failure.Details[0].Field != "fileId" {

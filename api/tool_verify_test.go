@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestVerifySignatures verifies a document that others have signed, whose certificates have expired, and one without a
@@ -33,6 +33,6 @@ func TestVerifySignatures(t *testing.T) {
 		t.Errorf("%s microdollars for %s", charged, plain.Body)
 	}
 	for _, text := range []string{"x", `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`} {
-		verify(signed, `,"trust":["`+text+`"]`).Refused(t, apierror.InvalidRequest)
+		verify(signed, `,"trust":["`+text+`"]`).Refused(t, wire.InvalidRequest)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // unpack returns the names and the contents of an archive.
@@ -105,8 +105,8 @@ func TestZipOfThirty(t *testing.T) {
 		t.Error("the contents are not those of the files in their order")
 	}
 	files = append(files, files[0])
-	failure := s.Send(t, apitest.Request{Path: "/v1/zip", Body: `{"files":[` + strings.Join(files, ",") + `]}`}).Refused(t, apierror.InvalidRequest)
-	if want := []apierror.Detail{{Field: "files", Message: "must be an array of 1 to 30 items; got an array of 31 items"}}; !reflect.DeepEqual(failure.Details, want) {
+	failure := s.Send(t, apitest.Request{Path: "/v1/zip", Body: `{"files":[` + strings.Join(files, ",") + `]}`}).Refused(t, wire.InvalidRequest)
+	if want := []wire.Detail{{Field: "files", Message: "must be an array of 1 to 30 items; got an array of 31 items"}}; !reflect.DeepEqual(failure.Details, want) {
 		t.Errorf("details %+v, want %+v", failure.Details, want)
 	}
 }
@@ -119,21 +119,21 @@ func TestZipFails(t *testing.T) {
 	good := `{"file":"YQ","filename":"a"}`
 	for _, test := range []struct {
 		body string
-		code apierror.Code
-		want []apierror.Detail
+		code wire.Code
+		want []wire.Detail
 	}{
-		{`{}`, apierror.InvalidRequest, []apierror.Detail{{Field: "files", Message: "is required"}}},
-		{`{"files":[{"file":"YQ"},{"filename":"b"},{"file":"YQ","url":"https://a.example","filename":"c"}]}`, apierror.InvalidRequest, []apierror.Detail{
+		{`{}`, wire.InvalidRequest, []wire.Detail{{Field: "files", Message: "is required"}}},
+		{`{"files":[{"file":"YQ"},{"filename":"b"},{"file":"YQ","url":"https://a.example","filename":"c"}]}`, wire.InvalidRequest, []wire.Detail{
 			{Field: "files[0].filename", Message: "is required"},
 			{Field: "files[1].file", Message: "is required unless another source is given. " + sources},
 			{Field: "files[2].file", Message: "is mutually exclusive with files[2].url. " + sources}}},
-		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/gone","filename":"b"}]}`, apierror.ProcessingFailed, []apierror.Detail{
+		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/gone","filename":"b"}]}`, wire.ProcessingFailed, []wire.Detail{
 			{Field: "files[1].url", Message: "could not be fetched: the server returned status 410"}}},
-		{`{"files":[` + good + `,{"url":"http://169.254.169.254/","filename":"b"}]}`, apierror.URLNotAllowed, []apierror.Detail{
+		{`{"files":[` + good + `,{"url":"http://169.254.169.254/","filename":"b"}]}`, wire.URLNotAllowed, []wire.Detail{
 			{Field: "files[1].url", Message: "must be an http or https URL of a public host"}}},
-		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/large","filename":"b"}]}`, apierror.PayloadTooLarge, []apierror.Detail{
+		{`{"files":[` + good + `,{"url":"` + lab.files.URL + `/large","filename":"b"}]}`, wire.PayloadTooLarge, []wire.Detail{
 			{Field: "files[1].url", Message: "must be at most 524288 bytes"}}},
-		{`{"files":[` + good + `,{"fileId":"file_missing","filename":"b"}]}`, apierror.InvalidRequest, []apierror.Detail{
+		{`{"files":[` + good + `,{"fileId":"file_missing","filename":"b"}]}`, wire.InvalidRequest, []wire.Detail{
 			{Field: "files[1].fileId", Message: "is not the ID of a stored file of this account. Files expire, after 24 hours by default"}}},
 	} {
 		failure := s.Send(t, apitest.Request{Path: "/v1/zip", Body: test.body}).Refused(t, test.code)

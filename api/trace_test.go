@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/telemetry"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/telemetry"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // The IDs of a client's trace, as its header contains them.
@@ -52,7 +52,7 @@ func TestTraces(t *testing.T) {
 		}
 		endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`/hook?token=query-of-the-hook"}`)
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"words-of-the-document","response":"url"}`, Header: from(syncTrace)}).OK(t)
-		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"words-of-the-document","label":"b"}`, Header: from(badTrace)}).Refused(t, apierror.InternalError)
+		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"words-of-the-document","label":"b"}`, Header: from(badTrace)}).Refused(t, wire.InternalError)
 		job := s.Enqueue(t, apitest.Request{
 			Path:   echo,
 			Body:   `{"text":"words-of-the-document","response":"async","callbackUrl":"` + receiver.URL + `/back?token=query-of-the-hook"}`,

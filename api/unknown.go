@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // isService reports whether a path belongs to the API, which speaks JSON, and not to a page.
@@ -28,10 +28,10 @@ func (a *API) Paths() []string { return slices.Clone(a.paths) }
 
 // serveNotFound responds to a path or a method without a route: in JSON under the API's paths, otherwise with a
 // page.
-func (a *API) serveNotFound(code apierror.Code) http.HandlerFunc {
+func (a *API) serveNotFound(code wire.Code) http.HandlerFunc {
 	refuse := a.serve(a.unknown(code))
 	return func(w http.ResponseWriter, r *http.Request) {
-		if code == apierror.MethodNotAllowed {
+		if code == wire.MethodNotAllowed {
 			w.Header().Set("Allow", middleware.Allowed(a.handler, r.URL.Path))
 		}
 		if isService(r.URL.Path) {
@@ -44,9 +44,9 @@ func (a *API) serveNotFound(code apierror.Code) http.HandlerFunc {
 
 // unknown responds to paths and methods of the API without a route. A POST under /v1 without a valid key only gets
 // the error that it needs one.
-func (a *API) unknown(code apierror.Code) func(http.ResponseWriter, *http.Request) error {
+func (a *API) unknown(code wire.Code) func(http.ResponseWriter, *http.Request) error {
 	refuse := func(_ http.ResponseWriter, r *http.Request) error {
-		return &apierror.Error{Code: code, Message: a.unknownText(code, r.Method, shortPath(r.URL.Path))}
+		return &wire.Error{Code: code, Message: a.unknownText(code, r.Method, shortPath(r.URL.Path))}
 	}
 	withKey := a.authenticated(a.limited(refuse))
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -58,8 +58,8 @@ func (a *API) unknown(code apierror.Code) func(http.ResponseWriter, *http.Reques
 }
 
 // unknownText names the path that was probably meant, or the methods that a path accepts.
-func (a *API) unknownText(code apierror.Code, method, path string) string {
-	if code == apierror.MethodNotAllowed {
+func (a *API) unknownText(code wire.Code, method, path string) string {
+	if code == wire.MethodNotAllowed {
 		return method + " is not allowed on " + path + ". Allowed: " + middleware.Allowed(a.handler, path) + "."
 	}
 	text := "No endpoint at " + path + ". "
@@ -89,8 +89,8 @@ var missing = template.Must(template.New("missing").Parse(`<!doctype html>
 `))
 
 // missingPage answers a browser.
-func (a *API) missingPage(w http.ResponseWriter, r *http.Request, code apierror.Code) {
-	h, status := w.Header(), (&apierror.Error{Code: code}).Status()
+func (a *API) missingPage(w http.ResponseWriter, r *http.Request, code wire.Code) {
+	h, status := w.Header(), (&wire.Error{Code: code}).Status()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'")
 	w.WriteHeader(status)

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestStoreFalse keeps neither results nor inputs nor names of calls, on both databases, also where a call would keep them:
@@ -33,7 +32,7 @@ func TestStoreFalse(t *testing.T) {
 		if got := s.Send(t, binary).OK(t); got.Body != "canary" || !strings.Contains(got.Header.Get("Content-Disposition"), "canary.txt") {
 			t.Errorf("the response is %q, %v", got.Body, got.Header)
 		}
-		f := s.Send(t, binary).Refused(t, apierror.InvalidRequest)
+		f := s.Send(t, binary).Refused(t, wire.InvalidRequest)
 		if len(f.Details) != 1 || f.Details[0].Field != "Idempotency-Key" || !strings.Contains(f.Message, "not stored") {
 			t.Errorf("the repeat is refused by %+v", f)
 		}
@@ -46,7 +45,7 @@ func TestStoreFalse(t *testing.T) {
 		if got := receiver.Next(t); string(got.Body) != "canary" {
 			t.Errorf("%q was delivered", got.Body)
 		}
-		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id}).Refused(t, apierror.NotFound)
+		s.Send(t, apitest.Request{Method: http.MethodGet, Path: "/v1/files/" + id}).Refused(t, wire.NotFound)
 		s.Deliver(t)
 		var called wire.JobStatus
 		if err := json.Unmarshal(receiver.Next(t).Body, &called); err != nil || called.Status != wire.JobCompleted || called.URL != "" || called.Filename != "" {
@@ -81,7 +80,7 @@ func TestStoreFalseIsValidated(t *testing.T) {
 		`{"text":"a","store":"no"}`:                                                                             "store must be true or false",
 		`{"text":"a","then":[{"op":"test.echo","input":{"text":"b","store":false}}]}`:                           "then[0].input.store is not allowed in a step",
 	} {
-		if f := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, apierror.InvalidRequest); !strings.Contains(f.Message, want) {
+		if f := s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, wire.InvalidRequest); !strings.Contains(f.Message, want) {
 			t.Errorf("%s: got %q, want %q", body, f.Message, want)
 		}
 	}
@@ -92,19 +91,19 @@ func TestStoreFalseIsValidated(t *testing.T) {
 func TestStoreFalseErrors(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet, Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
-		return &apierror.Error{Code: apierror.ProcessingFailed, Message: "The text " + in.Text + " is wrong."}
+		return &wire.Error{Code: wire.ProcessingFailed, Message: "The text " + in.Text + " is wrong."}
 	})}})
 	s.Work(t)
-	f := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"canary","store":false}`}).Refused(t, apierror.ProcessingFailed)
+	f := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"canary","store":false}`}).Refused(t, wire.ProcessingFailed)
 	if !strings.Contains(f.Message, "canary") {
 		t.Errorf("the client got %q", f.Message)
 	}
-	f = s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a","store":false,"label":"canary"}`}).Refused(t, apierror.InvalidRequest)
+	f = s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a","store":false,"label":"canary"}`}).Refused(t, wire.InvalidRequest)
 	if !strings.Contains(f.Message, "canary") {
 		t.Errorf("the client got %q", f.Message)
 	}
 	job := s.Await(t, s.Enqueue(t, apitest.Request{Path: echo, Body: `{"text":"canary","store":false,"response":"async","deliverTo":{"url":"` + apitest.NewReceiver(t, nil).URL + `"}}`}).ID)
-	if job.Status != wire.JobFailed || job.Error.Code != string(apierror.ProcessingFailed) || strings.Contains(job.Error.Message, "canary") {
+	if job.Status != wire.JobFailed || job.Error.Code != string(wire.ProcessingFailed) || strings.Contains(job.Error.Message, "canary") {
 		t.Errorf("the job is %+v", job)
 	}
 	for _, request := range logged(t, s, 3) {
@@ -128,13 +127,13 @@ func TestStoreFalseUnread(t *testing.T) {
 		`{"store":false,"canary":{"canary":tru}}`:               "A field of the request is not valid JSON in UTF-8 (at byte 34).",
 		`{"store":false,"canary":1e999}`:                        "A field of the request must be a number within the range of a 64-bit float.",
 		`{"store":false,"text":"canary`:                         "The request is incomplete: the JSON is cut off.",
-		`{"store":false,"text":"a","canary":1}`:                 apierror.InvalidRequest.Text(),
+		`{"store":false,"text":"a","canary":1}`:                 wire.InvalidRequest.Text(),
 		`{` + many + `"store":false,"text":7,"count":"canary"}`: "",
-		`{"store":false,"text":"a","label":"canary"}`:           apierror.InvalidRequest.Text(),
+		`{"store":false,"text":"a","label":"canary"}`:           wire.InvalidRequest.Text(),
 		`{"text":"a","count":"x"}`:                              `count must be a whole number between 1 and 10000000; got "x".`,
 	}
 	for body := range bodies {
-		s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, apierror.InvalidRequest)
+		s.Send(t, apitest.Request{Path: echo, Body: body}).Refused(t, wire.InvalidRequest)
 	}
 	texts := map[string]bool{}
 	for _, request := range logged(t, s, len(bodies)) {

@@ -19,13 +19,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // copyInput is the input of test.copy, which responds with a stored file.
@@ -149,21 +148,21 @@ func TestUploadRefused(t *testing.T) {
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	for name, q := range map[string]struct {
 		request apitest.Request
-		code    apierror.Code
+		code    wire.Code
 		said    string
 	}{
-		"nothing":            {apitest.Request{}, apierror.InvalidRequest, "must not be empty"},
-		"too large":          {apitest.Request{Body: large}, apierror.PayloadTooLarge, "file must be at most 524288 bytes"},
-		"far too large":      {apitest.Request{Body: strings.Repeat(large, 4)}, apierror.PayloadTooLarge, "file must be at most"},
-		"too large a form":   {form([3]string{"file", "a", large}), apierror.PayloadTooLarge, "file must be at most 524288 bytes"},
-		"much else in it":    {form([3]string{"other", "a", strings.Repeat(large, 4)}, [3]string{"file", "a", "x"}), apierror.PayloadTooLarge, "file must be at most 524288 bytes"},
-		"an empty form":      {form(), apierror.InvalidRequest, "is required"},
-		"another field":      {form([3]string{"document", "a", "x"}), apierror.InvalidRequest, "is required in the form"},
-		"an empty file":      {form([3]string{"file", "a", ""}), apierror.InvalidRequest, "must not be empty"},
-		"two files":          {form([3]string{"file", "a", "x"}, [3]string{"file", "b", "x"}), apierror.InvalidRequest, "more than once"},
-		"a form cut short":   {cut, apierror.InvalidRequest, "is incomplete"},
-		"a form without end": {apitest.Request{Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}, apierror.InvalidRequest, "boundary"},
-		"no key":             {apitest.Request{Body: large, Header: without()}, apierror.Unauthorized, "key is required"},
+		"nothing":            {apitest.Request{}, wire.InvalidRequest, "must not be empty"},
+		"too large":          {apitest.Request{Body: large}, wire.PayloadTooLarge, "file must be at most 524288 bytes"},
+		"far too large":      {apitest.Request{Body: strings.Repeat(large, 4)}, wire.PayloadTooLarge, "file must be at most"},
+		"too large a form":   {form([3]string{"file", "a", large}), wire.PayloadTooLarge, "file must be at most 524288 bytes"},
+		"much else in it":    {form([3]string{"other", "a", strings.Repeat(large, 4)}, [3]string{"file", "a", "x"}), wire.PayloadTooLarge, "file must be at most 524288 bytes"},
+		"an empty form":      {form(), wire.InvalidRequest, "is required"},
+		"another field":      {form([3]string{"document", "a", "x"}), wire.InvalidRequest, "is required in the form"},
+		"an empty file":      {form([3]string{"file", "a", ""}), wire.InvalidRequest, "must not be empty"},
+		"two files":          {form([3]string{"file", "a", "x"}, [3]string{"file", "b", "x"}), wire.InvalidRequest, "more than once"},
+		"a form cut short":   {cut, wire.InvalidRequest, "is incomplete"},
+		"a form without end": {apitest.Request{Body: "x", Header: http.Header{"Content-Type": {"multipart/form-data"}}}, wire.InvalidRequest, "boundary"},
+		"no key":             {apitest.Request{Body: large, Header: without()}, wire.Unauthorized, "key is required"},
 	} {
 		q.request.Path = "/v1/files"
 		if got := s.Send(t, q.request).Refused(t, q.code); !strings.Contains(got.Message, q.said) {
@@ -216,7 +215,7 @@ func TestUploadQuotaIsNamed(t *testing.T) {
 	if err := s.Store.AddUpload(t.Context(), large); err != nil {
 		t.Fatal(err)
 	}
-	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, apierror.InvalidRequest)
+	got := s.Send(t, apitest.Request{Path: "/v1/files", Body: "x"}).Refused(t, wire.InvalidRequest)
 	want := "1 of 1000 files, 5368709120 bytes of 5 GiB. Delete some, or wait: the first expires at " + large.ExpiresAt.UTC().Format(time.RFC3339) + "."
 	if !strings.Contains(got.Message, want) {
 		t.Errorf("message %q, want %q in it", got.Message, want)
@@ -249,8 +248,8 @@ func TestJobKeepsItsFiles(t *testing.T) {
 		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).OK(t)
 		s.Clock.Advance(23 * time.Hour)
 		s.API.Calls.Reaper().Once(t.Context())
-		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).Refused(t, apierror.NotFound)
-		s.Send(t, apitest.Request{Path: copying, Body: body}).Refused(t, apierror.InvalidRequest)
+		s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id}).Refused(t, wire.NotFound)
+		s.Send(t, apitest.Request{Path: copying, Body: body}).Refused(t, wire.InvalidRequest)
 		s.Work(t)
 		if job = s.Await(t, job.ID); job.Status != "completed" {
 			t.Fatalf("the job is %+v, its error %+v", job, job.Error)
@@ -275,9 +274,9 @@ func TestJobNeedsItsFiles(t *testing.T) {
 		expired := send(t, s, "x")
 		s.Clock.Advance(24 * time.Hour)
 		s.API.Calls.Reaper().Once(t.Context())
-		want := []apierror.Detail{{Field: "fileId", Message: "is not the ID of a stored file of this account. Files expire, after 24 hours by default"}}
+		want := []wire.Detail{{Field: "fileId", Message: "is not the ID of a stored file of this account. Files expire, after 24 hours by default"}}
 		for _, id := range []string{"file_none", foreign, expired} {
-			got := s.Send(t, apitest.Request{Path: copying, Body: `{"fileId":"` + id + `","response":"async"}`}).Refused(t, apierror.InvalidRequest)
+			got := s.Send(t, apitest.Request{Path: copying, Body: `{"fileId":"` + id + `","response":"async"}`}).Refused(t, wire.InvalidRequest)
 			if !reflect.DeepEqual(got.Details, want) || got.Message != "fileId "+want[0].Message+"." {
 				t.Errorf("details %+v, message %q; want %+v", got.Details, got.Message, want)
 			}
@@ -296,18 +295,18 @@ func TestDeleteFile(t *testing.T) {
 		return s.Send(t, apitest.Request{Method: "DELETE", Path: "/v1/files/" + id, Header: header})
 	}
 	for _, id := range []string{upload, result} {
-		remove(id, without()).Refused(t, apierror.Unauthorized)
-		missing := remove("file_none", bearerOf(eve)).Refused(t, apierror.NotFound)
-		if foreign := remove(id, bearerOf(eve)).Refused(t, apierror.NotFound); foreign.Message != missing.Message {
+		remove(id, without()).Refused(t, wire.Unauthorized)
+		missing := remove("file_none", bearerOf(eve)).Refused(t, wire.NotFound)
+		if foreign := remove(id, bearerOf(eve)).Refused(t, wire.NotFound); foreign.Message != missing.Message {
 			t.Errorf("another account's file: %q, want what a missing one gets, %q", foreign.Message, missing.Message)
 		}
 		if got := remove(id, nil).OK(t); strings.TrimSpace(got.Body) != `{"ok":true}` {
 			t.Errorf("got %s, want ok", got.Body)
 		}
-		remove(id, nil).Refused(t, apierror.NotFound)
-		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, apierror.NotFound)
+		remove(id, nil).Refused(t, wire.NotFound)
+		s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, wire.NotFound)
 	}
-	remove(waiting, nil).Refused(t, apierror.NotFound)
+	remove(waiting, nil).Refused(t, wire.NotFound)
 	for _, effect := range s.Effects(t) {
 		if strings.HasPrefix(effect, "file ") {
 			t.Errorf("%s is left", effect)
@@ -327,9 +326,9 @@ func TestUploadIsItsOwners(t *testing.T) {
 	if disposition := got.Header.Get("Content-Disposition"); got.Body != "mine" || !strings.Contains(disposition, `filename="a.txt"`) {
 		t.Errorf("the owner got %q, %s", got.Body, disposition)
 	}
-	want := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/file_none"}).Refused(t, apierror.NotFound).Message
+	want := s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/file_none"}).Refused(t, wire.NotFound).Message
 	for name, header := range map[string]http.Header{"none": without(), "another's": bearerOf(other), "a wrong one": bearerOf("pdf_live_wrong")} {
-		if message := s.Send(t, apitest.Request{Method: "GET", Path: path, Header: header}).Refused(t, apierror.NotFound).Message; message != want {
+		if message := s.Send(t, apitest.Request{Method: "GET", Path: path, Header: header}).Refused(t, wire.NotFound).Message; message != want {
 			t.Errorf("%s: message %q, want that of a file that never was, %q", name, message, want)
 		}
 	}
@@ -356,7 +355,7 @@ func TestKeysHaveTheUploadsTheyMade(t *testing.T) {
 		}
 		for id, headers := range map[string][]http.Header{mine: {other, without()}, theirs: {own, other, without()}} {
 			for _, header := range headers {
-				ask("GET", "/v1/files/"+id, header).Refused(t, apierror.NotFound)
+				ask("GET", "/v1/files/"+id, header).Refused(t, wire.NotFound)
 			}
 		}
 		for name, q := range map[string]struct {
@@ -377,10 +376,10 @@ func TestKeysHaveTheUploadsTheyMade(t *testing.T) {
 				t.Errorf("the %s key lists %v, want %v", name, got, q.want)
 			}
 		}
-		ask("DELETE", "/v1/files/"+mine, other).Refused(t, apierror.NotFound)
-		ask("DELETE", "/v1/files/"+theirs, own).Refused(t, apierror.NotFound)
+		ask("DELETE", "/v1/files/"+mine, other).Refused(t, wire.NotFound)
+		ask("DELETE", "/v1/files/"+theirs, own).Refused(t, wire.NotFound)
 		ask("DELETE", "/v1/files/"+mine, own).OK(t)
-		ask("GET", "/v1/files/"+mine, nil).Refused(t, apierror.NotFound)
+		ask("GET", "/v1/files/"+mine, nil).Refused(t, wire.NotFound)
 		ask("DELETE", "/v1/files/"+theirs, nil).OK(t)
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestCredentialsInURLs: a URL with a user name or a password is refused with the field and the place for credentials.
@@ -35,7 +35,7 @@ func TestCredentialsInURLs(t *testing.T) {
 	} {
 		for _, address := range []string{"https://ada:c4n4ry@example.com/a", "http://ada:c4n4ry@example.com/a", "https://c4n4ry@example.com", "https://ada:c4n4ry%zz@example.com/", "https://ada:c4n4ry@127.0.0.1/"} {
 			got := s.Send(t, apitest.Request{Method: c.method, Path: c.path, Body: strings.ReplaceAll(c.body, "URL", address)})
-			failure := got.Refused(t, apierror.URLNotAllowed)
+			failure := got.Refused(t, wire.URLNotAllowed)
 			if len(failure.Details) != 1 || failure.Details[0].Field != c.field || !strings.Contains(failure.Message, " must not contain a user name or a password. ") || !strings.Contains(failure.Message, c.want) {
 				t.Errorf("%s with %s: %s", name, address, got.Body)
 			}
@@ -45,7 +45,7 @@ func TestCredentialsInURLs(t *testing.T) {
 		}
 	}
 
-	two := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"url":"https://ada:c4n4ry@example.com/","deliverTo":{"url":"https://ada:c4n4ry@example.com/"},"callbackUrl":"http://example.com/"}`}).Refused(t, apierror.URLNotAllowed)
+	two := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"url":"https://ada:c4n4ry@example.com/","deliverTo":{"url":"https://ada:c4n4ry@example.com/"},"callbackUrl":"http://example.com/"}`}).Refused(t, wire.URLNotAllowed)
 	if len(two.Details) != 3 || !strings.Contains(two.Message, page) || !strings.Contains(two.Message, "deliverTo.headers") || !strings.Contains(two.Message, "callbackUrl must be an https URL") {
 		t.Errorf("three URLs: %+v", two)
 	}

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/wire"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 const webhooks = "/v1/webhooks"
@@ -51,7 +50,7 @@ func TestWebhookEndpoint(t *testing.T) {
 		if got, want := strings.TrimSpace(s.Send(t, gone).OK(t).Body), `{"ok":true}`; got != want {
 			t.Errorf("the answer to a deletion is %s, want %s", got, want)
 		}
-		s.Send(t, gone).Refused(t, apierror.NotFound)
+		s.Send(t, gone).Refused(t, wire.NotFound)
 		expectEffects(t, s)
 	})
 }
@@ -87,29 +86,29 @@ func TestWebhookFaults(t *testing.T) {
 	endpoint := s.NewWebhook(t, `{"url":"https://example.com/"}`)
 	for _, c := range []struct {
 		method, body string
-		code         apierror.Code
+		code         wire.Code
 		fields       []string
 	}{
-		{"POST", `{}`, apierror.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":null}`, apierror.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":7,"events":["job.done","job.failed",3],"name":"x"}`, apierror.InvalidRequest, []string{"events[0]", "events[2]", "name", "url"}},
-		{"POST", `{"url":"https://example.com/","events":[]}`, apierror.InvalidRequest, []string{"events"}},
-		{"POST", `{"url":"https://example.com/","events":"job.failed"}`, apierror.InvalidRequest, []string{"events"}},
-		{"POST", `{"url":"https://example.com/","events":["webhook.test"]}`, apierror.InvalidRequest, []string{"events[0]"}},
-		{"POST", `{"url":"https://example.com/","events":["callback"]}`, apierror.InvalidRequest, []string{"events[0]"}},
-		{"POST", `{"url":"https://example.com/","enabled":true}`, apierror.InvalidRequest, []string{"enabled"}},
-		{"POST", `{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`, apierror.InvalidRequest, []string{"url"}},
-		{"POST", `{"url":"https://example.com/","url":"https://example.com/"}`, apierror.InvalidRequest, []string{"url"}},
-		{"POST", `7`, apierror.InvalidRequest, []string{""}},
-		{"POST", ``, apierror.InvalidRequest, []string{""}},
-		{"PATCH", `{"enabled":"no","url":"","secret":"x"}`, apierror.InvalidRequest, []string{"enabled", "secret", "url"}},
-		{"POST", `{"url":"http://example.com/"}`, apierror.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://10.0.0.1/"}`, apierror.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://localhost/"}`, apierror.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"https://user:pass@example.com/"}`, apierror.URLNotAllowed, []string{"url"}},
-		{"POST", `{"url":"/relative"}`, apierror.URLNotAllowed, []string{"url"}},
-		{"PATCH", `{"url":"https://169.254.169.254/latest"}`, apierror.URLNotAllowed, []string{"url"}},
-		{"PATCH", `{"url":"file:///etc/passwd","enabled":false}`, apierror.URLNotAllowed, []string{"url"}},
+		{"POST", `{}`, wire.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":null}`, wire.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":7,"events":["job.done","job.failed",3],"name":"x"}`, wire.InvalidRequest, []string{"events[0]", "events[2]", "name", "url"}},
+		{"POST", `{"url":"https://example.com/","events":[]}`, wire.InvalidRequest, []string{"events"}},
+		{"POST", `{"url":"https://example.com/","events":"job.failed"}`, wire.InvalidRequest, []string{"events"}},
+		{"POST", `{"url":"https://example.com/","events":["webhook.test"]}`, wire.InvalidRequest, []string{"events[0]"}},
+		{"POST", `{"url":"https://example.com/","events":["callback"]}`, wire.InvalidRequest, []string{"events[0]"}},
+		{"POST", `{"url":"https://example.com/","enabled":true}`, wire.InvalidRequest, []string{"enabled"}},
+		{"POST", `{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`, wire.InvalidRequest, []string{"url"}},
+		{"POST", `{"url":"https://example.com/","url":"https://example.com/"}`, wire.InvalidRequest, []string{"url"}},
+		{"POST", `7`, wire.InvalidRequest, []string{""}},
+		{"POST", ``, wire.InvalidRequest, []string{""}},
+		{"PATCH", `{"enabled":"no","url":"","secret":"x"}`, wire.InvalidRequest, []string{"enabled", "secret", "url"}},
+		{"POST", `{"url":"http://example.com/"}`, wire.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://10.0.0.1/"}`, wire.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://localhost/"}`, wire.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"https://user:pass@example.com/"}`, wire.URLNotAllowed, []string{"url"}},
+		{"POST", `{"url":"/relative"}`, wire.URLNotAllowed, []string{"url"}},
+		{"PATCH", `{"url":"https://169.254.169.254/latest"}`, wire.URLNotAllowed, []string{"url"}},
+		{"PATCH", `{"url":"file:///etc/passwd","enabled":false}`, wire.URLNotAllowed, []string{"url"}},
 	} {
 		path := webhooks
 		if c.method == http.MethodPatch {
@@ -139,7 +138,7 @@ func TestTooManyWebhooks(t *testing.T) {
 	for range 25 {
 		s.NewWebhook(t, `{"url":"https://example.com/"}`)
 	}
-	failure := s.Send(t, apitest.Request{Path: webhooks, Body: `{"url":"https://example.com/"}`}).Refused(t, apierror.InvalidRequest)
+	failure := s.Send(t, apitest.Request{Path: webhooks, Body: `{"url":"https://example.com/"}`}).Refused(t, wire.InvalidRequest)
 	if !strings.Contains(failure.Message, "25") {
 		t.Errorf("the message does not name the limit: %s", failure.Message)
 	}
@@ -168,12 +167,12 @@ func TestWebhooksAreNotForOthers(t *testing.T) {
 			return s.Send(t, apitest.Request{Method: route.Method, Path: strings.Replace(route.Path, "{id}", id, 1), Body: "{}", Header: other})
 		}
 		got, missing := answer(theirs), answer("we_missing")
-		got.Refused(t, apierror.NotFound)
+		got.Refused(t, wire.NotFound)
 		if got.Body != missing.Body || got.Status != missing.Status {
 			t.Errorf("%s %s: another account's is %q, a missing one %q", route.Method, route.Path, got.Body, missing.Body)
 		}
-		answer("%00").Refused(t, apierror.NotFound)
-		answer("deliveries").Refused(t, apierror.NotFound)
+		answer("%00").Refused(t, wire.NotFound)
+		answer("deliveries").Refused(t, wire.NotFound)
 	}
 	if routes != 7 {
 		t.Errorf("went through %d routes, want 7", routes)
@@ -194,9 +193,9 @@ func TestWebhookPostsAreLimited(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	for n := range 6 {
 		answer := s.Send(t, apitest.Request{Path: webhooks + "/we_missing/test"})
-		want := apierror.NotFound
+		want := wire.NotFound
 		if n == 5 {
-			want = apierror.RateLimited
+			want = wire.RateLimited
 		}
 		answer.Refused(t, want)
 		if answer.Header.Get("RateLimit") == "" {
@@ -222,5 +221,5 @@ func TestDeletionCancelsDeliveries(t *testing.T) {
 	if got := strings.TrimSpace(s.Send(t, apitest.Request{Method: http.MethodGet, Path: webhooks + "/deliveries"}).OK(t).Body); got != want {
 		t.Errorf("the deliveries are\n%s, want\n%s", got, want)
 	}
-	s.Send(t, apitest.Request{Path: webhooks + "/deliveries/" + d.ID + "/replay"}).Refused(t, apierror.InvalidRequest)
+	s.Send(t, apitest.Request{Path: webhooks + "/deliveries/" + d.ID + "/replay"}).Refused(t, wire.InvalidRequest)
 }

@@ -16,16 +16,15 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/middleware"
-	"relaypdf/api/wire"
-	"relaypdf/client/webhook"
-	"relaypdf/internal/slow"
-	"relaypdf/render/egress"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client/webhook"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // verify fails the test unless the received request is signed with the secret.
@@ -113,7 +112,7 @@ func TestCallbackIsDelivered(t *testing.T) {
 	if d.EndpointID != nil || d.Event.ID != got.Header.Get("Webhook-Id") || d.Event.Type != "callback" {
 		t.Errorf("the delivery is %+v", d)
 	}
-	s.Send(t, apitest.Request{Path: "/v1/webhooks/deliveries/" + d.ID + "/replay"}).Refused(t, apierror.InvalidRequest)
+	s.Send(t, apitest.Request{Path: "/v1/webhooks/deliveries/" + d.ID + "/replay"}).Refused(t, wire.InvalidRequest)
 }
 
 // TestReceiversThatFail: the error that the owner sees for each receiver, and the time of the next attempt.
@@ -166,7 +165,7 @@ func TestReceiversThatFail(t *testing.T) {
 				if d.Status != "failed" || d.NextAttemptAt != nil {
 					t.Errorf("the delivery is %+v, want it failed", d)
 				}
-				s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/test"}).Refused(t, apierror.InvalidRequest)
+				s.Send(t, apitest.Request{Path: "/v1/webhooks/" + endpoint.ID + "/test"}).Refused(t, wire.InvalidRequest)
 				return
 			}
 			if d.Status != "pending" || d.NextAttemptAt == nil {
@@ -202,7 +201,7 @@ func TestRetriesCarryTheSameEvent(t *testing.T) {
 	endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
 	asked := tryOut(t, s, endpoint.ID)
 	replay := apitest.Request{Path: "/v1/webhooks/deliveries/" + asked.ID + "/replay"}
-	s.Send(t, replay).Refused(t, apierror.InvalidRequest)
+	s.Send(t, replay).Refused(t, wire.InvalidRequest)
 	stop := s.Deliver(t)
 	var first apitest.Received
 	for n := range store.MaxAttempts {

@@ -1,6 +1,6 @@
 package client
 
-import "relaypdf/api/wire"
+import "github.com/relaypdf/relaypdf/api/wire"
 
 type (
 	// Error is a refusal by the service.

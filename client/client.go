@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // Client calls a service over HTTP. It is safe for concurrent use once its fields are set. Refusals by the service

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apitest"
-	"relaypdf/client"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 func TestClientDo(t *testing.T) {

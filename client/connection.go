@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 type (

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // Machine describes the device that requests a key, as the user reads it.

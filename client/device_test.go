@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/client"
+	"github.com/relaypdf/relaypdf/client"
 )
 
 // deviceAnswer is one response of a service to a device.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // Upload keeps a file of size bytes in the account for a day. Operations read

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // Job returns the status of a job.

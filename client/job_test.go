@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/client"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 func quiet(cfg *api.Config) { cfg.NoRateLimits = true }

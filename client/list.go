@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // Page asks for a part of a list, the newest entries first.

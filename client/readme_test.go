@@ -47,7 +47,7 @@ func TestReadmeBuildsInAnotherModule(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(module, "invoices")); err != nil {
 		t.Error(err)
 	}
-	const want = "relaypdf/api/wire\nrelaypdf/client\ninvoices\n"
+	const want = "github.com/relaypdf/relaypdf/api/wire\ngithub.com/relaypdf/relaypdf/client\ninvoices\n"
 	if got := run(module, "go list -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}}'"); got != want {
 		t.Errorf("it is built of\n%swant\n%s", got, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // SigningIdentity is a private key with its certificate that the account has stored, without the key.

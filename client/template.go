@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 type (

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 type (

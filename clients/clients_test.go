@@ -16,11 +16,11 @@ import (
 
 	esbuild "github.com/evanw/esbuild/pkg/api"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/client/webhook"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/client/webhook"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // patience bounds one program: a generator or a client.

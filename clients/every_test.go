@@ -11,16 +11,16 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/llm"
-	"relaypdf/api/mcp"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/internal/fakellm"
-	"relaypdf/static/gallery"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/fakellm"
+	"github.com/relaypdf/relaypdf/service/llm"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/static/gallery"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // call is one that a generated client makes of an operation.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestGeneratedGo generates a client with oapi-codegen, compiles it and calls every operation with it. The versions

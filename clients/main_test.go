@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/rendertest"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/rendertest"
 )
 
 // TestMain makes this test binary the engine of the renderer that its tests share.

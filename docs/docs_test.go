@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/docs"
+	"github.com/relaypdf/relaypdf/docs"
 )
 
 // allPages returns the paths of all pages.

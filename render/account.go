@@ -3,8 +3,8 @@ package render
 import (
 	"errors"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/queue"
 )
 
 // Account is a Renderer as one account uses it. Its documents are isolated from those of other accounts, and its

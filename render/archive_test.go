@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 // TestArchiveOfFigures makes an archive of an invoice with figures of equal width, as the browser prints it. The

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Background returns the Renderer of an account for work without a charge, such as previews during typing. This

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/priority"
-	"relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/priority"
+	"github.com/relaypdf/relaypdf/render/template"
 )
 
 // niceness counts the processes below this one by how far they step back.

@@ -1,8 +1,8 @@
 package render
 
 import (
-	"relaypdf/render/barcode"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/barcode"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // DrawBarcode draws a barcode. The caller closes the image. It needs neither a browser nor an engine process,

@@ -25,8 +25,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // siteAddr is the address of the friendly sites of these tests. The canary uses another port, and its addresses are

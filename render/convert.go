@@ -13,15 +13,15 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
-	"relaypdf/render/markup"
-	"relaypdf/render/office"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfmeta"
-	"relaypdf/render/pdftag"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // convertDPI is the resolution of pages that become images.

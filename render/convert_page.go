@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
-	"relaypdf/render/engine"
-	"relaypdf/render/office"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // Limits of the files that a page refers to. Style sheets refer to further files, up to a depth. Files above the

@@ -23,10 +23,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // printWeb prints HTML with wkhtmltopdf and returns the path of the PDF.

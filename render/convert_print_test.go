@@ -16,10 +16,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/chrome"
-	"relaypdf/render/office"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // packed makes an archive of files.

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/office"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // TestConvertStandards converts documents to PDFs that conform to PDF/UA-1 and PDF/A-2a, as veraPDF sees it, and names

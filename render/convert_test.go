@@ -23,9 +23,9 @@ import (
 
 	"golang.org/x/image/tiff"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/office"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // slidesSource is a presentation of two slides, as LibreOffice reads it.

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/markup"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfmeta"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // The limits of one result. A larger document could hardly be opened, and would occupy a slot for minutes.

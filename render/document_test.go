@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
-	"relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 const account = "acct_1"

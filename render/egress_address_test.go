@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
 )
 
 // address is one spelling of a target that may not be reached. {port} is the

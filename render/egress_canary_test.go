@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
 )
 
 // together is the number of documents that are rendered at once. Most of the time they wait for the network to be

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render"
+	"github.com/relaypdf/relaypdf/render"
 )
 
 // field is a canary, a friendly TLS site and the names that lead to them.

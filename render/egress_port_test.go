@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render"
+	"github.com/relaypdf/relaypdf/render"
 )
 
 // The browser and the engines have no port that a page could talk to: no

@@ -9,13 +9,13 @@ import (
 	"path"
 	"strings"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/email"
-	"relaypdf/render/engine"
-	"relaypdf/render/office"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdfmeta"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/email"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // EmailFiles selects what is done with the attachments of an email.

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/chrome"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // mails are emails as programs send them; looked at, too: EMAILS=folder keeps their PDFs.

@@ -1,8 +1,8 @@
 package render
 
 import (
-	"relaypdf/render/chrome"
-	"relaypdf/render/pagerange"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/pagerange"
 )
 
 // ReasonText returns the text of chrome.LoadError.Reason for users, without Chromium's error names.

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/egress"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // maxFileRedirects is the maximum number of redirects of a fetch, as in browsers and curl.

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/image/font/gofont/gomono"
 	"golang.org/x/image/font/gofont/gosmallcaps"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render"
-	"relaypdf/render/font"
-	"relaypdf/render/office"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/font"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // ownFonts returns a folder of fonts such as an operator has. One font has a unique name, and one has a name for

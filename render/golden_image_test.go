@@ -6,8 +6,8 @@ import (
 	"image/color"
 	"testing"
 
-	"relaypdf/render"
-	"relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
 
 	_ "golang.org/x/image/webp" // decodes what Chromium encoded
 )

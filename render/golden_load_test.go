@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render"
-	"relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
 )
 
 // testEmulationEnds checks that the emulation settings of one document do not apply to the next one, even on the

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render"
+	"github.com/relaypdf/relaypdf/render"
 )
 
 // article is Markdown with formulas and diagrams, two of which have a fault.

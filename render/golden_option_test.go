@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render"
-	"relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
 )
 
 func (s *studio) testFonts(t *testing.T) {

@@ -24,9 +24,9 @@ import (
 	"golang.org/x/image/font/gofont/gomonobold"
 	"golang.org/x/image/font/gofont/gosmallcaps"
 
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // assets is the site that the documents in testdata/golden load from; its port

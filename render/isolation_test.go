@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/markup"
 )
 
 // room is a Renderer and a site that remembers.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/chrome"
 )
 
 const (

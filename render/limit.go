@@ -3,8 +3,8 @@ package render
 import (
 	"time"
 
-	"relaypdf/render/office"
-	"relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/pdf"
 )
 
 // Time limits of work on files, by kind and from the moment a job gets a slot. Each is a few times what the largest

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/chrome"
 )
 
 // nextDocuments show whatever one before them could have left behind: they use

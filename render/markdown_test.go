@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // markdownPage is a page with what pages have, as a browser sets it.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/chrome"
 )
 
 type observerKey struct{}

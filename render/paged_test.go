@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfmeta"
-	"relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/template"
 )
 
 // TestTablesOfContents prints tables of contents of Markdown and of a template, which conform to standards.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // ListAttachments lists the files in a PDF.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/render/einvoice"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/einvoice"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // MismatchError means that the pages of a PDF contradict the e-invoice that was to be attached.

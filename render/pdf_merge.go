@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/text/unicode/bidi"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // MergeInput is one file of a merge. Title names it in the outline and in the table of contents.

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdfmeta"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // mergedWith merges documents with additions, and returns the result and the path of its file.

@@ -8,10 +8,10 @@ import (
 	"html"
 	"time"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // Raster holds the settings for rendering pages as images.

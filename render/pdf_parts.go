@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdfmeta"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // RepairPDF rewrites a PDF from the objects that can be read.

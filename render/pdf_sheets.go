@@ -3,9 +3,9 @@ package render
 import (
 	"context"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // NUpCell returns the size of the area for each page on a sheet, in points. width and height are the size of the

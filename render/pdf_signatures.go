@@ -13,12 +13,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/egress"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdfsign"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdfsign"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // systemRoots are the files in which operating systems have their trusted certificates.

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdfcheck"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdfcheck"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // PDFFile is a PDF to work on, with its password.

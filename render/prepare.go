@@ -12,15 +12,15 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
-	"relaypdf/render/email"
-	"relaypdf/render/engine"
-	"relaypdf/render/markup"
-	"relaypdf/render/office"
-	"relaypdf/render/pdf"
-	"relaypdf/render/records"
-	"relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/email"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/records"
+	"github.com/relaypdf/relaypdf/render/template"
 )
 
 // lookupTimeout limits the DNS lookup of a host name.

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/records"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/records"
 )
 
 // MaxRecordsTotal is the maximum size of all records of a bulk job as JSON, in bytes.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/hostile"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/hostile"
 )
 
 // withoutNamespaces is set where the kernel refuses them, and browsers and engines

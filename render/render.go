@@ -18,12 +18,12 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
-	"relaypdf/render/engine"
-	"relaypdf/render/font"
-	"relaypdf/render/office"
-	"relaypdf/render/plan"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/font"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/plan"
 )
 
 // Config holds the settings of a Renderer. The zero value is valid.

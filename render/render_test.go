@@ -31,9 +31,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/rendertest"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/rendertest"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // TestMain lets the test's own program be the engine's child.

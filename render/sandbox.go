@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Sandbox is the level of protection of the system and of other accounts against a document that takes over a

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // The limits of the files that come with a page.

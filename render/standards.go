@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdftag"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // StandardUnmet is the code of the warning that a document does not conform to a standard, or that a part of it was

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfmeta"
-	"relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
 func TestStandards(t *testing.T) {

@@ -1,6 +1,6 @@
 package render
 
-import "relaypdf/render/queue"
+import "github.com/relaypdf/relaypdf/render/queue"
 
 // Stats is the state of a Renderer at one moment.
 type Stats struct {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/markup"
-	"relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/render/template"
 )
 
 // CheckTemplates returns an error with the remedy if this executable was built without Handlebars.js.

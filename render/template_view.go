@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/markup"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Place is the position of a template's element on a page, with the line of the template on which the element

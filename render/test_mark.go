@@ -3,9 +3,9 @@ package render
 import (
 	"context"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // MarkPDF draws the test mark on each page of a PDF.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdffile"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // TestUntaggedTextIsNamed: text that Chromium leaves out of the structure prevents the claim, with its element and page.

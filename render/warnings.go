@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Warnings collects the warnings of jobs on files. It is safe for concurrent use.

@@ -11,10 +11,10 @@ import (
 	"runtime"
 	"time"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/chrome"
-	"relaypdf/render/engine"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // ZipEntry is one file of an archive. Name may contain folders. Parts that would lead out of the folder in which

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // archiveOf makes an archive and returns its bytes.

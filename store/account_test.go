@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 func TestAccounts(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Activity is the activity of an account in a span of time.

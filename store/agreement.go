@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/internal/guard"
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // Agree stores a value by name, unless there is one, and returns what is stored. All processes of a database compare

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // openFolder opens the database with a folder of files.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Kinds of alerts, and what their values and thresholds are. All are of the current UTC day.

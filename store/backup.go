@@ -15,8 +15,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"relaypdf/store/blob"
-	"relaypdf/store/durable"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/durable"
 )
 
 // A backup is a gzipped tar archive: the database, the blobs, and last a

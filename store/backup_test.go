@@ -13,9 +13,9 @@ import (
 	"reflect"
 	"testing"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // backedUp returns a fixture with money and files in every state, and its

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestStartThroughPooler starts more processes at once than the pooler has

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // A bulk job makes a document of each of its records, and is settled by chunks of them (ADR 46).

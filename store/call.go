@@ -8,8 +8,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/blob"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Statuses of a Call.

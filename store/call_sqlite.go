@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // SQLite is in the process, and runs the statements of the money path from Go. The

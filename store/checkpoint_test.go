@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestLogIsReset has writers that never pause: SQLite's log is copied while they write, and is reset all the same.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 // On PostgreSQL, the database's clock applies to all processes. Reaping, expiry and the day on which a call counts

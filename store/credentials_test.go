@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // undoable changes credentials and returns the secret of the link that undoes it.

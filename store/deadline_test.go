@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // lossy opens the database at the far end of a link.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // A blob that cannot be deleted, as under a legal hold, is tried again after retryPause

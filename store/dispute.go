@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // States of a dispute.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Sentinels of this package. Compare with errors.Is.

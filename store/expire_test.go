@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // left lists the numbers of rows and blobs that can expire.

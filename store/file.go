@@ -8,7 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // File is a stored file: the result of a call, whose id opens it without a key,

@@ -14,9 +14,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // keep settles a new call with a file that lives for a day, and returns its id.

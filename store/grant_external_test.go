@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestExternalClientsHaveOneGrantEach, though many come at once, the first time and after the end of their grant;

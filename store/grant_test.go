@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 const agents = "https://pdf.example/mcp"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Renewal is an application's request for new tokens.

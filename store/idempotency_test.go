@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // keyed returns a call with the idempotency key "once".

@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Prefixes of secret keys. The results of test keys are free and have a test mark.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestUnknownKindsAreLeft: a worker claims the kinds that it knows,

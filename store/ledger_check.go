@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // maxProblems bounds the problems of one kind that a LedgerReport lists.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // LedgerLine is one entry of an account's ledger.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 func amount(a credit.Amount) *credit.Amount { return &a }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Posted is a row of the journal, as its account sees it.

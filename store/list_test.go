@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // pages reads a list to its end, three rows at a time, and returns its ids.

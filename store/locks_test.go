@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestForgottenTransactionHoldsUpOneAccount: while someone holds the lock of an

@@ -11,7 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // Blobs are written before the rows that refer to them, so a process that dies in between leaves an unreferenced

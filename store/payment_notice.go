@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // PaymentDeclined is, in a notice, that a card was refused: it ends a payment

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 func (f *fixture) newPerson(t *testing.T, email string) store.Person {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Posting is money that enters a wallet or leaves it for a reason other than a call.

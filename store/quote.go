@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 const (

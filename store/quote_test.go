@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestQuotes: a price is valid for its account, its request, one call and a limited time; a failed call makes it

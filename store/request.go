@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Bounds of the request log of an account: the age and the number of its requests, and the bytes of an error body.

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"relaypdf/store/blob"
-	"relaypdf/store/durable"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/durable"
 )
 
 // ErrNotEmpty means that a folder to restore into holds something already.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestSigningIdentities creates identities up to their limit, reads them, and deletes one. Keys keep their scope when they

@@ -3,8 +3,8 @@ package store_test
 import (
 	"testing"
 
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestStatementsAreNotPreparedForAPooler carries out a call and a job on a URL

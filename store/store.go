@@ -25,9 +25,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 
-	"relaypdf/internal/guard"
-	"relaypdf/store/blob"
-	"relaypdf/store/durable"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/durable"
 )
 
 // Names of the databases, as Dialect returns them.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 func TestOpenAgainKeepsEverything(t *testing.T) {

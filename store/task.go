@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 // Task is periodic work that one process at a time does for all.

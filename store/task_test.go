@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestTaskIsDoneOnceWhenDue lets many processes do one task.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestTemplateApprovals approves the pages of drafts. An approval stores the content and the partials, and ends with

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 func (f *fixture) newTemplate(t testing.TB, slug, html string) store.Template {

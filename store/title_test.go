@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestTitlesOfCalls: a title is that of the template, or the name of the file, of the account only. Calls are found by

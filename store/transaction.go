@@ -16,7 +16,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 // UnknownError means that the response to a commit is lost: the transaction has happened, or it has not.

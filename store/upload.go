@@ -8,7 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // Limits of the live uploads of one account, and of its results that are stored longer than ResultLife. Other results do

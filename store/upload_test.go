@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // upload adds an upload of the fixture's account, and returns its id.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestUptimeCountsEachMinuteOnce: several processes record the same minutes, late and at once. A minute counts once,

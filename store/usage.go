@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Usage is the sum of an account's settled calls in a span of UTC days. A call counts on the day of its hold, as it

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // countUsage adds ended calls to the counts of usage, and waits until they are written.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 func TestUsageAtDayBorders(t *testing.T) {

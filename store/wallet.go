@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // alertPause is the minimum time between two notifications of an account about its empty wallet.

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // queued starts the transactions while another one is being written, so that

@@ -9,8 +9,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
+	"github.com/relaypdf/relaypdf/store/credit"
 	"iter"
-	"relaypdf/store/credit"
 	"strings"
 )
 

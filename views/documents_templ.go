@@ -10,9 +10,9 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
+	"github.com/relaypdf/relaypdf/store/credit"
 	"hash/fnv"
 	"net/url"
-	"relaypdf/store/credit"
 	"strconv"
 	"time"
 )

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"encoding/base64"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 	"strconv"
 	"time"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // minus is the sign itself, not a hyphen.

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 	"time"
 )
 

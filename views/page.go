@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Page holds the data that every page needs.

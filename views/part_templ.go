@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"context"
+	"github.com/relaypdf/relaypdf/store/credit"
 	"io"
-	"relaypdf/store/credit"
 	"strconv"
 	"strings"
 	"time"

@@ -9,7 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 	"strconv"
 )
 

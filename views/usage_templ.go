@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"fmt"
+	"github.com/relaypdf/relaypdf/store/credit"
 	"net/url"
-	"relaypdf/store/credit"
 	"strconv"
 	"strings"
 )

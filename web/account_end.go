@@ -3,9 +3,9 @@ package web
 import (
 	"errors"
 
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // endAccount schedules the deletion of the account after a grace period and notifies all its owners.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const (

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/views"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // operator logs in an operator of the installation, who owns an account too.

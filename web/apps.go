@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // showApps lists the authorized apps, active ones first.

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"relaypdf/api/ratelimit"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // Attempts to log in are slowed down and not refused, because wrong attempts from elsewhere would otherwise lock

@@ -4,7 +4,7 @@ import (
 	"encoding/xml"
 	"net/http"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const (

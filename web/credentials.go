@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // Changes of credentials. A session alone is not enough: the member enters the password. Without a password the

@@ -12,9 +12,9 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
-	"relaypdf/store"
-	"relaypdf/store/storetest"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // link is the path of the link in the last email to an address.

@@ -3,8 +3,8 @@ package web
 import (
 	"net/http"
 
-	"relaypdf/views"
-	"relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/docs"
 )
 
 // customPages are the pages that the operator has written.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/web"
-	"relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/web"
+	"github.com/relaypdf/relaypdf/web/docs"
 )
 
 // TestCustomPages: the pages of the operator that are there are served and linked from public pages, the sign-up form

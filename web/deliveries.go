@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/docs"
 )
 
 const deliveriesPath = "/dashboard/deliveries"

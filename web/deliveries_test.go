@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 var countInSideBar = regexp.MustCompile(`<span class="count">\s*(\d+)\s*<span class="vh">\s*failed`)

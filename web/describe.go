@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/api/call"
-	"relaypdf/api/llm"
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/llm"
 )
 
 // describesPerMinute is the maximum number of a user's requests to a model, or for a price, per minute.

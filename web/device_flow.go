@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // program is a command line that requests a key.

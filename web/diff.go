@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const (

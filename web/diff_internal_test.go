@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // TestDiffTurnsOneTextIntoTheOther compares texts at random: who takes the lines

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // drawnPath is the path of images of our own documents, which are rendered on first request. Their names contain the

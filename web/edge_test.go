@@ -24,14 +24,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/middleware"
-	"relaypdf/internal/slow"
-	"relaypdf/static"
-	"relaypdf/store"
-	"relaypdf/store/seal"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/static"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // serial is a header in which the service behind a cache numbers its responses: a number that comes twice was

@@ -14,14 +14,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/templates"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/service/templates"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // editorPages are the pages of one template. The pages that respond with JSON serve the editor's script; the others
@@ -167,7 +166,7 @@ func contentFields(t wire.Template) map[string]any {
 	return map[string]any{"html": t.HTML, "sampleData": t.SampleData, "options": t.Options}
 }
 
-func problemsOf(r *apierror.Error) []string {
+func problemsOf(r *wire.Error) []string {
 	var list []string
 	for _, detail := range r.Details {
 		text := detail.Message

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/api/templates"
+	"github.com/relaypdf/relaypdf/service/templates"
 )
 
 // framesPerMinute bounds how often a user's templates are filled, which every key that is pressed may cause.

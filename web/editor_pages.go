@@ -13,11 +13,11 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/call"
-	"relaypdf/api/embedding"
-	"relaypdf/api/wire"
-	"relaypdf/store/blob"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // maxLastPages and maxLastBytes bound the pages of a draft that are stored for its next visit.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/embedding"
-	"relaypdf/store"
-	"relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/seal"
 )
 
 const hostOrigin = "https://app.example.com"

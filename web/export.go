@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // The export of an account: a ZIP archive of JSON files, streamed while they are read, so that memory does not grow

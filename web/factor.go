@@ -13,8 +13,8 @@ import (
 	"github.com/pquerna/otp/totp"
 	"rsc.io/qr"
 
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const (

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	"relaypdf/api/middleware"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // Error pages.

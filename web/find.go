@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // maxFound is the maximum number of results of each kind in the palette.

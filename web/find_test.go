@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestPaletteFindsPlaces: the palette gets the pages that a user may open and the documentation, and for a text what the

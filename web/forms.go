@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"relaypdf/api/ratelimit"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
 )
 
 const (

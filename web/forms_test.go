@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // endless is a form of a size that is made as it is read.

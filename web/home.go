@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/static/gallery"
-	"relaypdf/views"
-	"relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/static/gallery"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/docs"
 )
 
 const (

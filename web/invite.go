@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // invitation returns the invitation of a link, the user with its email address, if any, and the content of its page.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/docs"
 )
 
 // maxLooks is the maximum number of bytes of previews in memory.

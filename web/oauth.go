@@ -1,10 +1,10 @@
 package web
 
 import (
-	"relaypdf/api/oauth"
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/service/oauth"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // newAuthServer returns the authorization server, which asks users on pages of w.

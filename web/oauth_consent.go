@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/api/oauth"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/oauth"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // askConsent shows a user the permissions that a client requests.

@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/identity"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/identity"
 )
 
 // Identities is a provider that identifies users.

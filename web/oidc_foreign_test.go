@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/fakeoidc"
-	"relaypdf/web"
-	"relaypdf/web/identity"
+	"github.com/relaypdf/relaypdf/internal/test/fakeoidc"
+	"github.com/relaypdf/relaypdf/web"
+	"github.com/relaypdf/relaypdf/web/identity"
 )
 
 // foreignSecret contains characters that clients have to escape in a header.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
-	"relaypdf/internal/fakeoidc"
-	"relaypdf/store"
-	"relaypdf/web"
-	"relaypdf/web/identity"
+	"github.com/relaypdf/relaypdf/internal/test/fakeoidc"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/web"
+	"github.com/relaypdf/relaypdf/web/identity"
 )
 
 // desk is a house with an identity provider.

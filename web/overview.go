@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // latestLimit is the number of calls on the overview.

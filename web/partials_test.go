@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 const partialsPath = templatesPath + "/partials"

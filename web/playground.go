@@ -17,13 +17,12 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/middleware"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/views"
-	"relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/docs"
 )
 
 const playgroundPath = "/dashboard/playground"
@@ -283,7 +282,7 @@ func (v *pageRequest) send(key *store.Key, method, path string, body io.Reader, 
 	return got, v.ctx().Err()
 }
 
-// read reads the JSON of a response into out. The error is an *apierror.Error if the request was refused.
+// read reads the JSON of a response into out. The error is an *wire.Error if the request was refused.
 func (r *response) read(out any) error {
 	refusal := wire.ErrorBody{}
 	if r.Status >= http.StatusBadRequest {
@@ -294,7 +293,7 @@ func (r *response) read(out any) error {
 	}
 	if r.Status >= http.StatusBadRequest {
 		e := refusal.Error
-		return &apierror.Error{Code: e.Code, Message: e.Message, Details: e.Details, Received: r.Status}
+		return &wire.Error{Code: e.Code, Message: e.Message, Details: e.Details, Received: r.Status}
 	}
 	return nil
 }
@@ -466,7 +465,7 @@ func (p *playground) price() credit.Amount {
 }
 
 // tellFaults shows the API's errors at their fields, and the other errors above the fields.
-func (p *playground) tellFaults(m *views.PlayResult, r *apierror.Error) {
+func (p *playground) tellFaults(m *views.PlayResult, r *wire.Error) {
 	m.Code, m.Message = string(r.Code), r.Error()
 	for _, detail := range r.Details {
 		if name := p.input.fileName(detail.Field); name != "" {

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // TestPlaygroundRunsOfClientsThatLeave: a browser that closes the connection of a run, as "Cancel run" does, cancels the
@@ -90,7 +90,7 @@ func TestPlaygroundRunsOfClientsThatLeave(t *testing.T) {
 			t.Fatalf("the calls are %+v, %v", page.Items, err)
 		}
 		for _, call := range page.Items {
-			if call.Status != store.CallFailed || call.Failure.Code != string(apierror.Canceled) || call.Charge != 0 {
+			if call.Status != store.CallFailed || call.Failure.Code != string(wire.Canceled) || call.Charge != 0 {
 				t.Errorf("the call is %+v", call)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // form returns the fields as the page shows them: the tabs of the sources, then the common fields, then the rest,

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // playInput is the input of an operation in the fields of its form.

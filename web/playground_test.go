@@ -17,12 +17,12 @@ import (
 
 	"golang.org/x/net/html"
 
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // playHouse has the playground of every operation, in front of an interface that

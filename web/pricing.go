@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/store/credit"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const (

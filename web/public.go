@@ -12,10 +12,10 @@ import (
 	"net/http"
 	"strings"
 
-	"relaypdf/api/middleware"
-	"relaypdf/static"
-	"relaypdf/static/gallery"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/static"
+	"github.com/relaypdf/relaypdf/static/gallery"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // publicPolicy is the content security policy of a page that is the same for all users: it cannot have a nonce.

@@ -21,10 +21,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/wire"
-	"relaypdf/internal/slow"
-	"relaypdf/store/credit"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // drawer renders blank pages, and records its requests.

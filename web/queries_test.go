@@ -12,9 +12,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/store"
-	"relaypdf/store/storetest"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 type statementsKey struct{}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // holdPool takes all connections of a pool until release is called.

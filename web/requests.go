@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/middleware"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const requestsPath = "/dashboard/requests"
@@ -37,7 +37,7 @@ func (w *Web) showRequests(v *pageRequest) error {
 	}
 	keys := byID(list)
 	shown.Keys = choicesOf(list)
-	for _, code := range apierror.Codes() {
+	for _, code := range wire.Codes() {
 		shown.Codes = append(shown.Codes, views.Choice{Value: string(code), Text: string(code)})
 	}
 	page, err := w.store.Requests(v.ctx(), f)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestRequestsOnThePages: the list is filtered and searched, and a request's page leads to its key, its document and

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // A form submitted after its session has ended is stored, sealed, in the new session. The user who logs in there

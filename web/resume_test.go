@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // endSessions ends all sessions of a user, as time or another window does.

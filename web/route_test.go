@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/middleware"
 )
 
 // TestPagesAreCountedByTheirPatterns, and no id in an address becomes a label.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/web"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 )

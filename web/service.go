@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"strconv"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/schema"
-	"relaypdf/api/templates"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/service/templates"
 )
 
 // caller returns the caller of a service: the member, or the user of a link to the editor.
@@ -22,7 +22,7 @@ func (v *pageRequest) caller() call.Caller {
 // submit calls a method of the template service with an input that a page has made.
 func submit[In, Out any](v *pageRequest, in In, method templates.Method[In, Out]) (Out, error) {
 	out, err := templates.Submit(v.ctx(), v.caller(), in, method)
-	if e := refused(err); e != nil && e.Code == apierror.StorageUnavailable {
+	if e := refused(err); e != nil && e.Code == wire.StorageUnavailable {
 		_ = v.fault(err)
 	}
 	return out, err
@@ -56,9 +56,9 @@ func faultTexts(faults schema.Faults) map[string]string {
 }
 
 // refused returns the refusal that an error is, or nil where something failed or is not there.
-func refused(err error) *apierror.Error {
-	var e *apierror.Error
-	if errors.As(err, &e) && e.Code != apierror.InternalError {
+func refused(err error) *wire.Error {
+	var e *wire.Error
+	if errors.As(err, &e) && e.Code != wire.InternalError {
 		return e
 	}
 	return nil
@@ -98,9 +98,9 @@ func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 }
 
 // fault gives an error its code, and logs one that the operator has to know of.
-func (v *pageRequest) fault(err error) *apierror.Error {
+func (v *pageRequest) fault(err error) *wire.Error {
 	e := call.Fault(err)
-	if e.Code == apierror.InternalError || e.Code == apierror.StorageUnavailable {
+	if e.Code == wire.InternalError || e.Code == wire.StorageUnavailable {
 		v.web.log.LogAttrs(v.ctx(), slog.LevelError, "editor request failed", slog.String("requestId", v.web.cfg.RequestID(v.ctx())), slog.Any("error", err))
 	}
 	return e

@@ -8,8 +8,8 @@ import (
 
 	"github.com/alexedwards/scs/v2"
 
-	"relaypdf/api/middleware"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 const (

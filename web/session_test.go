@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"testing"
 
-	"relaypdf/api/middleware"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // TestVisitorsWhoLeave: a visitor who left gets no response, and nothing is logged as an error: neither before the

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 func TestExportHoldsEverythingAndNoSecret(t *testing.T) {

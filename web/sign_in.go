@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // wrongPassword is the message for a wrong password and for an unknown address alike.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/views"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // The maximum number of accounts per address, and the maximum number per hour that begin with money.

@@ -9,12 +9,11 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const signingPath = "/dashboard/signing"
@@ -89,7 +88,7 @@ func (w *Web) wrongSigning(v *pageRequest, err error) error {
 		m.Errors[""] = "Signing identity limit reached: " + limit + " of " + limit + ". Delete a signing identity first."
 	default:
 		e := call.Fault(err)
-		if e.Code == apierror.InternalError {
+		if e.Code == wire.InternalError {
 			return err
 		}
 		m.Errors[""] = e.Error()

@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/middleware"
-	"relaypdf/api/oauth"
-	"relaypdf/static"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/service/oauth"
+	"github.com/relaypdf/relaypdf/static"
 )
 
 // access is the role that a page requires.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // sendTable responds with a CSV file, written while its rows are read, so that memory does not grow with their number.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // manyRows fills the tables behind the CSV files. ?0 is the account, ?1 the first characters of IDs and ?2 the number of

@@ -14,12 +14,12 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/call"
-	"relaypdf/api/templates"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/templates"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // comparedKind begins the keys of stored comparisons. As other images of templates, they are swept after a day, and

@@ -12,9 +12,9 @@ import (
 	"log/slog"
 	"net/http"
 
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // The images of templates in the list are rendered by the engine and stored as blobs under the hash of their source.

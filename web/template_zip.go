@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api/schema"
-	"relaypdf/api/templates"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/service/templates"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // A template as a zip: the four files that a layout of the gallery has, and the

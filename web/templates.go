@@ -10,12 +10,11 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/schema"
-	"relaypdf/api/templates"
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/service/templates"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const (
@@ -153,7 +152,7 @@ func (w *Web) makeTemplate(v *pageRequest) error {
 }
 
 // wrongFields puts the API's errors at the fields of a form, and all other errors above the form.
-func wrongFields(r *apierror.Error, fields ...string) map[string]string {
+func wrongFields(r *wire.Error, fields ...string) map[string]string {
 	wrong := map[string]string{}
 	for _, detail := range r.Details {
 		for _, field := range fields {

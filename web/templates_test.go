@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/ratelimit"
-	"relaypdf/store"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 const templatesPath = "/dashboard/templates"

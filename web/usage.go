@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const usagePath = "/dashboard/usage"

@@ -14,10 +14,10 @@ import (
 
 	"github.com/a-h/templ"
 
-	"relaypdf/api/embedding"
-	"relaypdf/api/middleware"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // maxForm is the maximum size of a form in bytes. maxStranger is the maximum that is read of visitors who are not

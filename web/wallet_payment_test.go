@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/fakestripe"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
-	"relaypdf/web"
-	"relaypdf/web/payments"
+	"github.com/relaypdf/relaypdf/internal/test/fakestripe"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/web"
+	"github.com/relaypdf/relaypdf/web/payments"
 )
 
 // till is a house that takes payments.

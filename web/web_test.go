@@ -22,16 +22,16 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/middleware"
-	"relaypdf/api/ratelimit"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/seal"
-	"relaypdf/store/storetest"
-	"relaypdf/web"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/web"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // letters records the emails.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // member is one of an object's, as it was spelled.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestToolCallsOfClientsThatLeave: a tool call that its client cancels, by a notification or by leaving, is cancelled. It is
@@ -129,7 +129,7 @@ func expectOneCanceled(t *testing.T, s *apitest.Server, name string) {
 
 	var logged []store.Request
 	for end := time.Now().Add(time.Minute); len(logged) == 0 && time.Now().Before(end); <-time.After(20 * time.Millisecond) {
-		page, err := s.Store.Requests(t.Context(), store.RequestFilter{AccountID: s.Account.ID, Outcome: string(apierror.Canceled)})
+		page, err := s.Store.Requests(t.Context(), store.RequestFilter{AccountID: s.Account.ID, Outcome: string(wire.Canceled)})
 		if err != nil {
 			t.Fatal(err)
 		}

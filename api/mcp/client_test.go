@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api"
+	"github.com/relaypdf/relaypdf/api"
 )
 
 // patience is for Node.js tools on a busy machine.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/operation"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // newerNode is the Node.js version that the tools of the protocol's authors need, which Debian does not have: `make

@@ -16,10 +16,10 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
 )
 
 const (
@@ -208,7 +208,7 @@ func (d *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, don
 		case d.large <- struct{}{}:
 			done = func() { <-d.large }
 		default:
-			return nil, nil, &apierror.Error{Code: apierror.RateLimited, RetryAfter: 2, Message: "Too many large messages are in progress. Upload the file with POST /v1/files and send its fileId."}
+			return nil, nil, &wire.Error{Code: wire.RateLimited, RetryAfter: 2, Message: "Too many large messages are in progress. Upload the file with POST /v1/files and send its fileId."}
 		}
 		var rest []byte
 		rest, err = io.ReadAll(from)
@@ -216,7 +216,7 @@ func (d *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, don
 	}
 	var size *http.MaxBytesError
 	if errors.As(err, &size) {
-		err = &apierror.Error{Code: apierror.PayloadTooLarge, Message: fmt.Sprintf("An MCP message must be at most %d MiB. Upload the file with POST /v1/files and send its fileId, or send its URL.", maxMessage>>20), Cause: err}
+		err = &wire.Error{Code: wire.PayloadTooLarge, Message: fmt.Sprintf("An MCP message must be at most %d MiB. Upload the file with POST /v1/files and send its fileId, or send its URL.", maxMessage>>20), Cause: err}
 	}
 	if err != nil {
 		done()

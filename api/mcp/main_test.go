@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/mcp"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // documents are the readable documents of the servers in these tests.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // Error codes of JSON-RPC in the server's own responses.

@@ -11,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"relaypdf/api/call"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // previewMember asks for a small image of page 1 along with a result.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 type paperInput struct {
@@ -67,7 +67,7 @@ func TestPreviewsFailAlone(t *testing.T) {
 	}
 	for tool, want := range map[string]string{"test_paper": "must be true or false", "test_echo": "known field"} {
 		f := use(t, s, tool, `{"text":"a","preview":"yes"}`).failure(t)
-		if f.Code != apierror.InvalidRequest || len(f.Details) == 0 || !slices.ContainsFunc(f.Details, func(d apierror.Detail) bool { return d.Field == "preview" && strings.Contains(d.Message, want) }) {
+		if f.Code != wire.InvalidRequest || len(f.Details) == 0 || !slices.ContainsFunc(f.Details, func(d wire.Detail) bool { return d.Field == "preview" && strings.Contains(d.Message, want) }) {
 			t.Errorf("%s: a preview that is no boolean gets %+v", tool, f)
 		}
 	}

@@ -13,9 +13,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/call"
 )
 
 // maxInline is the maximum size of a JSON result, in bytes, to be shown to a model along with its URL.
@@ -119,12 +118,12 @@ func (s *service) open(ctx context.Context, id string) (Answer, error) {
 
 // failure is the error of a call as the model sees it.
 type failure struct {
-	Code              apierror.Code     `json:"code"`
-	Message           string            `json:"message"`
-	Details           []apierror.Detail `json:"details,omitempty"`
-	RetryAfterSeconds int               `json:"retryAfterSeconds,omitempty"`
-	RequestID         string            `json:"requestId,omitempty"`
-	Docs              string            `json:"docs,omitempty"`
+	Code              wire.Code     `json:"code"`
+	Message           string        `json:"message"`
+	Details           []wire.Detail `json:"details,omitempty"`
+	RetryAfterSeconds int           `json:"retryAfterSeconds,omitempty"`
+	RequestID         string        `json:"requestId,omitempty"`
+	Docs              string        `json:"docs,omitempty"`
 }
 
 // failed shows a response that is an error.
@@ -143,10 +142,10 @@ func failed(answer Answer) (*sdk.CallToolResult, error) {
 // refused returns an error of the service as a result. Connection errors are the protocol's.
 func refused(err error) (*sdk.CallToolResult, error) {
 	if errors.Is(err, errNoObject) {
-		return failure{Code: apierror.InvalidRequest, Message: "The arguments must be one JSON object."}.result()
+		return failure{Code: wire.InvalidRequest, Message: "The arguments must be one JSON object."}.result()
 	}
 	e := call.Fault(err)
-	if e.Code == apierror.InternalError {
+	if e.Code == wire.InternalError {
 		return nil, err
 	}
 	return failure{Code: e.Code, Message: e.Error(), Details: e.Details}.result()

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // operations are the rows of the product.
@@ -155,7 +155,7 @@ func TestCallersAndOriginsThatMayAsk(t *testing.T) {
 	if err := s.Store.Suspend(t.Context(), s.Account.ID, "test"); err != nil {
 		t.Fatal(err)
 	}
-	send(t, s, ping, nil).Refused(t, apierror.AccountSuspended)
+	send(t, s, ping, nil).Refused(t, wire.AccountSuspended)
 }
 
 // TestAlike asks a route and its tool for the same things: they take and refuse
@@ -263,7 +263,7 @@ func TestPaidCall(t *testing.T) {
 		t.Errorf("the file holds %q", got)
 	}
 	refused := use(t, agents, "test_echo", `{"text":7}`)
-	if f := refused.failure(t); f.Code != apierror.InvalidRequest || len(f.Details) != 1 || f.Details[0].Field != "text" || f.RequestID == "" {
+	if f := refused.failure(t); f.Code != wire.InvalidRequest || len(f.Details) != 1 || f.Details[0].Field != "text" || f.RequestID == "" {
 		t.Errorf("a refusal says %+v", f)
 	}
 	if got, want := agents.Effects(t), plain.Effects(t); !slices.Equal(got, want) {
@@ -312,14 +312,14 @@ func TestJobs(t *testing.T) {
 	if job.Status != "completed" || job.URL == "" {
 		t.Errorf("the job ends as %+v", job)
 	}
-	for arguments, want := range map[string]apierror.Code{
-		`{"id":"file_none"}`: apierror.NotFound, `{}`: apierror.InvalidRequest, `{"id":"` + job.ID + `","seconds":51}`: apierror.InvalidRequest, `{"id":"` + job.ID + `","seconds":"x"}`: apierror.InvalidRequest,
+	for arguments, want := range map[string]wire.Code{
+		`{"id":"file_none"}`: wire.NotFound, `{}`: wire.InvalidRequest, `{"id":"` + job.ID + `","seconds":51}`: wire.InvalidRequest, `{"id":"` + job.ID + `","seconds":"x"}`: wire.InvalidRequest,
 	} {
 		if f := use(t, s, "jobs_wait", arguments).failure(t); f.Code != want {
 			t.Errorf("jobs_wait %s: got %+v, want %s", arguments, f, want)
 		}
 	}
-	if f := use(t, s, "test_echo", `{"text":"a","async":"yes"}`).failure(t); f.Code != apierror.InvalidRequest || f.Details[0].Field != "async" {
+	if f := use(t, s, "test_echo", `{"text":"a","async":"yes"}`).failure(t); f.Code != wire.InvalidRequest || f.Details[0].Field != "async" {
 		t.Errorf("async that is no boolean: %+v", f)
 	}
 }
@@ -344,7 +344,7 @@ func TestUpload(t *testing.T) {
 		use(t, s, "files_delete", `{"id":"`+file.ID+`"}`).into(t, &gone)
 	}
 	for _, arguments := range []string{`{}`, `{"file":"a","text":"b"}`, `{"file":"?"}`, `{"text":""}`, `{"other":"a"}`, `{"text":"a","text":"b"}`, `{"text":7}`} {
-		if f := use(t, s, "files_upload", arguments).failure(t); f.Code != apierror.InvalidRequest {
+		if f := use(t, s, "files_upload", arguments).failure(t); f.Code != wire.InvalidRequest {
 			t.Errorf("%s: got %+v", arguments, f)
 		}
 	}
@@ -364,14 +364,14 @@ func TestLimits(t *testing.T) {
 	}
 	var told struct {
 		Error struct {
-			Code              apierror.Code
+			Code              wire.Code
 			RetryAfterSeconds int
 		}
 	}
-	if err := json.Unmarshal([]byte(r.Content[0].Text), &told); err != nil || told.Error.Code != apierror.RateLimited || told.Error.RetryAfterSeconds < 1 {
+	if err := json.Unmarshal([]byte(r.Content[0].Text), &told); err != nil || told.Error.Code != wire.RateLimited || told.Error.RetryAfterSeconds < 1 {
 		t.Errorf("the sixth call of a burst gets %+v", r)
 	}
-	s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`}).Refused(t, apierror.RateLimited)
+	s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`}).Refused(t, wire.RateLimited)
 	for i := range 121 {
 		got := send(t, s, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, nil)
 		if want := map[bool]int{true: 429, false: 200}[i == 120]; got.Status != want {
@@ -398,13 +398,13 @@ func TestKeysThatMayLess(t *testing.T) {
 		}
 		s.Work(t)
 	}
-	if f := use(t, s, "test_echo", `{"text":"a"}`).failure(t); f.Code != apierror.Unauthorized {
+	if f := use(t, s, "test_echo", `{"text":"a"}`).failure(t); f.Code != wire.Unauthorized {
 		t.Errorf("an operation that the key may not use: %+v", f)
 	}
 	capped, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Name: "capped", SpendLimit: new(credit.Amount(3000))})
 	s.Secret = secret
 	use(t, s, "test_echo", `{"text":"a"}`).into(t, new(map[string]any))
-	if f := use(t, s, "test_echo", `{"text":"a"}`).failure(t); f.Code != apierror.PaymentRequired {
+	if f := use(t, s, "test_echo", `{"text":"a"}`).failure(t); f.Code != wire.PaymentRequired {
 		t.Errorf("beyond the cap of key %s: %+v", capped.ID, f)
 	}
 }
@@ -414,8 +414,8 @@ func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open)
 	long := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("a", 16<<20) + `"}}`
-	send(t, s, long, nil).Refused(t, apierror.PayloadTooLarge)
-	send(t, s, long, http.Header{"Authorization": {}}).Refused(t, apierror.Unauthorized)
+	send(t, s, long, nil).Refused(t, wire.PayloadTooLarge)
+	send(t, s, long, http.Header{"Authorization": {}}).Refused(t, wire.Unauthorized)
 	large := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("a", 4<<20) + `"}}`
 	for range 6 { // each gives its place back
 		if got := send(t, s, large, nil); got.Status != 200 {
@@ -428,7 +428,7 @@ func TestMessagesAreBounded(t *testing.T) {
 func TestPanicIsAnError(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, open, apitest.Echo(func(context.Context, *apitest.EchoInput) error { panic("oops") }))
-	if f := use(t, s, "test_echo", `{"text":"a"}`).failure(t); f.Code != apierror.InternalError || strings.Contains(f.Message, "oops") {
+	if f := use(t, s, "test_echo", `{"text":"a"}`).failure(t); f.Code != wire.InternalError || strings.Contains(f.Message, "oops") {
 		t.Errorf("a panic is told as %+v", f)
 	}
 	if balance, held := s.Balance(t); balance != int64(apitest.Trial) || held != 0 {

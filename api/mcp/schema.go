@@ -8,7 +8,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api/schema"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // A model reads the list of tools with every conversation, so the list must be short. It leaves out limits that are

@@ -13,9 +13,9 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"relaypdf/api"
-	"relaypdf/api/wire"
-	"relaypdf/client"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
 )
 
 // maxAnswer bounds a response of the service in bytes: no result is longer.

@@ -14,13 +14,13 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/mcp"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/client"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // TestMain makes this test binary the server of a client that starts one.
@@ -165,7 +165,7 @@ func TestLocalFiles(t *testing.T) {
 		`{"text":7,"saveTo":"new.txt"}`:                                      "text must be a string of at most 100 characters; got 7.",
 		`{"text":"a","saveTo":""}`:                                           "saveTo must be a path.",
 	} {
-		if f := l.use(t, "test_echo", arguments).failure(t); f.Code != apierror.InvalidRequest || f.Message != want {
+		if f := l.use(t, "test_echo", arguments).failure(t); f.Code != wire.InvalidRequest || f.Message != want {
 			t.Errorf("%s: got %q, want %q", arguments, f.Message, want)
 		}
 	}
@@ -211,7 +211,7 @@ func TestNoRootsNoFiles(t *testing.T) {
 	if f := l.use(t, "test_echo", `{"text":"a","saveTo":"/tmp/new.txt"}`).failure(t); !strings.Contains(f.Message, "--root") {
 		t.Errorf("without folders saveTo gets %+v", f)
 	}
-	if f := l.use(t, "test_echo", `{"text":7}`).failure(t); f.Code != apierror.InvalidRequest || f.Details[0].Field != "text" || f.RequestID == "" {
+	if f := l.use(t, "test_echo", `{"text":7}`).failure(t); f.Code != wire.InvalidRequest || f.Details[0].Field != "text" || f.RequestID == "" {
 		t.Errorf("a refusal of the service is told as %+v", f)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/invopop/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"relaypdf/api"
-	"relaypdf/api/schema"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // tool is a route on its way to an agent.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // listed is a tool as clients see it.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api"
+	"github.com/relaypdf/relaypdf/api"
 )
 
 // Names of toolsets that are not groups of tools.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/mcp"
-	"relaypdf/docs"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/docs"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // Limits of the lists, with which every conversation of an agent begins. About 12 more tools are planned, for which all

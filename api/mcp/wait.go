@@ -10,8 +10,8 @@ import (
 	"github.com/invopop/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 const (

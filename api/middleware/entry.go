@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // entry is the request in the log of its account.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 
-	"relaypdf/api/apierror"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // maxHead bounds the bytes of a request's header that a connection keeps. A longer one counts as unknown.
@@ -104,7 +104,7 @@ func refuseTwoLengths(fail func(http.ResponseWriter, *http.Request, error)) func
 				w.Header().Set("Connection", "close")
 			}
 			if found {
-				fail(w, r, &apierror.Error{Code: apierror.InvalidRequest, Message: message})
+				fail(w, r, &wire.Error{Code: wire.InvalidRequest, Message: message})
 				return
 			}
 			next.ServeHTTP(w, r)

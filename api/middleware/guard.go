@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"strings"
 
-	"relaypdf/api/apierror"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // Guard refuses keys in URLs of the API and sets the security headers of every response.
@@ -15,7 +15,7 @@ func Guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handl
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Content-Type-Options", "nosniff")
 			if Versioned(r.URL.Path) && keyInQuery(r.URL.RawQuery) {
-				fail(w, r, &apierror.Error{Code: apierror.Unauthorized, Message: "API keys are not accepted in the URL. Send the key in the Authorization header and revoke this one: URLs end up in logs."})
+				fail(w, r, &wire.Error{Code: wire.Unauthorized, Message: "API keys are not accepted in the URL. Send the key in the Authorization header and revoke this one: URLs end up in logs."})
 				return
 			}
 			next.ServeHTTP(w, r)

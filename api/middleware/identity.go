@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"regexp"
 
-	"relaypdf/api/wire"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 var acceptableID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)

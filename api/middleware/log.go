@@ -10,8 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/internal/telemetry"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/internal/telemetry"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // StatusClientClosed is the status in the log for a client that left before its response; it is never sent.

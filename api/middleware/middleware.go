@@ -10,8 +10,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/internal/telemetry"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/internal/telemetry"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // Config holds the handlers behind the edge, and its dependencies.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // Code is the machine-readable name of an error, the same in every API.
@@ -86,6 +87,12 @@ type Error struct {
 	Cause    error
 }
 
+// Invalid returns an invalid_request error for one field. The message continues the sentence that begins with the
+// field's name.
+func Invalid(field, message string) *Error {
+	return &Error{Code: InvalidRequest, Message: field + " " + message + ".", Details: []Detail{{Field: field, Message: message}}}
+}
+
 // Error returns the message for the client.
 func (e *Error) Error() string {
 	if e.Message == "" {
@@ -125,4 +132,9 @@ type ErrorBody struct {
 		RequestID string   `json:"requestId" jsonschema:"required" jsonschema_description:"ID of the request. Send it to the operator with a question about the error."`
 		Docs      string   `json:"docs" jsonschema:"required" jsonschema_description:"URL of the error's section in the documentation."`
 	} `json:"error" jsonschema:"required" jsonschema_description:"The error."`
+}
+
+// Seconds rounds a wait up to whole seconds, one at least, as Retry-After has it.
+func Seconds(d time.Duration) int {
+	return max(1, int((d+time.Second-1)/time.Second))
 }

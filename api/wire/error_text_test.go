@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 var (
@@ -80,7 +80,7 @@ func TestErrorTextsOfDocs(t *testing.T) {
 func TestErrorTextsOfSources(t *testing.T) {
 	t.Parallel()
 	files, checked := token.NewFileSet(), 0
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+	check := func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -96,9 +96,11 @@ func TestErrorTextsOfSources(t *testing.T) {
 			return true
 		})
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+	for _, root := range []string{"..", filepath.Join("..", "..", "service")} {
+		if err := filepath.WalkDir(root, check); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if checked < 200 {
 		t.Errorf("%d messages were found, want more than 200", checked)

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/client/webhook"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/client/webhook"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // samplePatience bounds the start of a sample, a compilation included.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/client/webhook"
+	"github.com/relaypdf/relaypdf/client/webhook"
 )
 
 const (

@@ -1,5 +1,5 @@
 // Command bench measures the service alongside the floor of each figure, and prints a
-// Markdown table. Package internal/bench has the rows.
+// Markdown table. Package internal/test/bench has the rows.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"regexp"
 	"syscall"
 
-	"relaypdf/internal/bench"
+	"github.com/relaypdf/relaypdf/internal/test/bench"
 )
 
 func main() {

@@ -14,10 +14,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/template"
-	"relaypdf/static/gallery"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/static/gallery"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // edit is one change of the source: a new file, or text put before a place in
@@ -20,13 +20,13 @@ type edit struct{ file, before, text string }
 // additions are the steps for additions in CONTRIBUTING.md: as many edits as there are files in its table.
 var additions = map[string][]edit{
 	"an operation": {
-		{"api/operation/spare.go", "", "package operation\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/schema\"\n)\n\n" +
+		{"service/operation/spare.go", "", "package operation\n\nimport (\n\t\"context\"\n\n\t\"github.com/relaypdf/relaypdf/service/schema\"\n)\n\n" +
 			"type SpareInput struct {\n\tschema.Common\n}\n\n" +
 			"func runSpare(context.Context, *Deps, *SpareInput) (schema.Result, error) {\n\treturn schema.Result{Stem: \"spare\", JSON: map[string]any{}}, nil\n}\n"},
-		{"api/operation/rows.go", "\trow[ZipInput]{", "\trow[SpareInput]{Info: schema.Info{Name: \"spare.create\", Summary: \"Spare\", Price: zipPrice, Produces: []string{\"application/json\"}}, Run: runSpare},\n"},
+		{"service/operation/rows.go", "\trow[ZipInput]{", "\trow[SpareInput]{Info: schema.Info{Name: \"spare.create\", Summary: \"Spare\", Price: zipPrice, Produces: []string{\"application/json\"}}, Run: runSpare},\n"},
 	},
 	"a route": {
-		{"api/routes_spare.go", "", "package api\n\nimport (\n\t\"context\"\n\n\t\"relaypdf/api/call\"\n\t\"relaypdf/api/wire\"\n)\n\n" +
+		{"api/routes_spare.go", "", "package api\n\nimport (\n\t\"context\"\n\n\t\"github.com/relaypdf/relaypdf/service/call\"\n\t\"github.com/relaypdf/relaypdf/api/wire\"\n)\n\n" +
 			"func (a *API) spare(context.Context, call.Caller, noInput) (wire.Acknowledged, error) {\n\treturn wire.Acknowledged{OK: true}, nil\n}\n"},
 		{"api/handler.go", "\t\tjsonRoute(a, routeSpec{method: \"GET\", pattern: \"/openapi.json\"", "\t\tjsonRoute(a, routeSpec{method: \"GET\", pattern: \"/v1/spare\", access: withKey, summary: \"Spare\"}, a.spare),\n"},
 	},
@@ -40,7 +40,7 @@ var additions = map[string][]edit{
 	"a page": {
 		// The output of templ for views/spare.templ.
 		{"views/spare_templ.go", "", "package views\n\nimport \"github.com/a-h/templ\"\n\nfunc SparePage(Page) templ.Component { return templ.NopComponent }\n"},
-		{"web/spare.go", "", "package web\n\nimport \"relaypdf/views\"\n\nfunc (w *Web) showSpare(v *pageRequest) error { return v.show(200, views.SparePage(v.page(\"Spare\", \"\"))) }\n"},
+		{"web/spare.go", "", "package web\n\nimport \"github.com/relaypdf/relaypdf/views\"\n\nfunc (w *Web) showSpare(v *pageRequest) error { return v.show(200, views.SparePage(v.page(\"Spare\", \"\"))) }\n"},
 		{"web/table.go", "\t\t{\"GET\", \"/login\", anybody", "\t\t{\"GET\", \"/spare\", signedIn, w.showSpare},\n"},
 	},
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 )
 
+const module = "github.com/relaypdf/relaypdf"
+
 // TestImportsPointDown holds the source to the table of packages in
 // docs/architecture.md. It parses the files itself: the test cache cannot know
 // that go list's answer has changed.
@@ -80,8 +82,8 @@ func checkImports(t *testing.T, file, pkg string, allowed map[string][]string) (
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, ok := strings.CutPrefix(name, "relaypdf/")
-		if name == "relaypdf" {
+		ours, ok := strings.CutPrefix(name, module+"/")
+		if name == module {
 			ours, ok = ".", true
 		}
 		if !ok {

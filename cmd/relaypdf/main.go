@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"relaypdf/internal/cli"
+	"github.com/relaypdf/relaypdf/internal/cli"
 )
 
 func main() { os.Exit(cli.Main()) }

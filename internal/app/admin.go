@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"relaypdf/api/middleware"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // poolDoes describes the purpose of a pool.

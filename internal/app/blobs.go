@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"relaypdf/store/blob/s3"
+	"github.com/relaypdf/relaypdf/store/blob/s3"
 )
 
 // blobPlace is a place of files: a folder, a bucket, or none.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"relaypdf/api/llm"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/service/llm"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Config is every setting of the program, parsed and checked. The table in

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api"
-	"relaypdf/render"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // localURL is the address of a listener as this machine's own programs see it.

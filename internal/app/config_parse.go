@@ -19,13 +19,13 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"relaypdf/api"
-	"relaypdf/api/middleware"
-	"relaypdf/api/operation"
-	"relaypdf/api/ratelimit"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // The parsers below return remarks that complete a sentence which begins with

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"relaypdf/render/plan"
+	"github.com/relaypdf/relaypdf/render/plan"
 )
 
 // hiddenValue replaces a secret that is set. Its length reveals nothing.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"relaypdf/api"
-	"relaypdf/api/llm"
-	"relaypdf/api/operation"
-	"relaypdf/store/credit"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/service/llm"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // settingGroup is the group of commands that a setting is for.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // user is a machine without settings: an ordinary user with a home folder.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"relaypdf/api/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // The table of settings in docs/reference/configuration.md is between these lines.

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 
-	"relaypdf/render"
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/store/blob/s3"
-	"relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob/s3"
+	"github.com/relaypdf/relaypdf/store/seal"
 )
 
 // OpenBlobs opens the file storage of the settings. A bucket need not respond yet.

@@ -11,22 +11,22 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/middleware"
-	"relaypdf/api/oauth"
-	"relaypdf/api/operation"
-	"relaypdf/api/ratelimit"
-	"relaypdf/api/schema"
-	"relaypdf/render"
-	"relaypdf/store"
-	"relaypdf/store/seal"
-	"relaypdf/views"
-	"relaypdf/web"
-	"relaypdf/web/docs"
-	"relaypdf/web/identity"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/oauth"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/ratelimit"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/views"
+	"github.com/relaypdf/relaypdf/web"
+	"github.com/relaypdf/relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/web/identity"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // openPost prepares the sending of emails, if a server is set.
@@ -48,7 +48,7 @@ func (a *App) again(ctx context.Context, account store.Account, callID, requestI
 		return id, "", err
 	}
 	failure := call.Fault(err)
-	if failure.Code == apierror.InternalError {
+	if failure.Code == wire.InternalError {
 		return "", "", err
 	}
 	return "", failure.Error(), nil

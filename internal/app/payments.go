@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"strings"
 
-	"relaypdf/api"
-	"relaypdf/internal/fakestripe"
-	"relaypdf/static"
-	"relaypdf/web/payments"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/test/fakestripe"
+	"github.com/relaypdf/relaypdf/static"
+	"github.com/relaypdf/relaypdf/web/payments"
 )
 
 // Settings of the stand-in for Stripe on a developer's server.

@@ -7,14 +7,14 @@ import (
 	"io"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/call"
-	"relaypdf/api/operation"
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/spool"
-	"relaypdf/render/template"
-	"relaypdf/web"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/web"
 )
 
 // guestTime is the timeout of a visitor's document.
@@ -35,7 +35,7 @@ func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, err
 	case errors.Is(err, chrome.ErrBusy), operation.Unstarted(err):
 		return web.Drawn{}, web.ErrBusy
 	}
-	if failure := call.Fault(err); failure.Code != apierror.InternalError {
+	if failure := call.Fault(err); failure.Code != wire.InternalError {
 		return web.Drawn{}, &web.DocumentError{Text: failure.Error()}
 	}
 	return web.Drawn{}, err

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"relaypdf/render"
+	"github.com/relaypdf/relaypdf/render"
 )
 
 // SandboxRemedy explains how to get the missing protection, and how to run without it.

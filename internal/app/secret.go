@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"relaypdf/api"
-	"relaypdf/store"
-	"relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/seal"
 )
 
 // OpenBox returns the box of the secret key: that of the settings, or one that is made once and stored in the data

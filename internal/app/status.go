@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/api"
-	"relaypdf/api/wire"
-	"relaypdf/internal/guard"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 const (

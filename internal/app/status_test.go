@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/wire"
-	"relaypdf/store"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // TestStatusIsAskedOnceForAll has visitors who come at once, go before the answer, and

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/internal/app"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // newAccountsCommand administers the accounts in the data folder.

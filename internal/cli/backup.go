@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/internal/app"
-	"relaypdf/store"
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // newBackupCommand saves the data, also while a server runs on it.

@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // ran is the result of a command line.
@@ -390,7 +390,7 @@ func TestRoutes(t *testing.T) {
 
 // TestEveryCodeHasAnExitCode keeps the table of exit codes complete.
 func TestEveryCodeHasAnExitCode(t *testing.T) {
-	for _, code := range apierror.Codes() {
+	for _, code := range wire.Codes() {
 		classes := 0
 		for _, class := range exitClasses {
 			if slices.Contains(class.codes, code) {

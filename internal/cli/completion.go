@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/client"
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // completionTime is the maximum time that a shell waits for the IDs of an account.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // newConfigCommand prints the effective settings. It accepts the flags of every group, so that a command line can

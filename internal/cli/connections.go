@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/client"
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // newConnectionsCommand works with the account's buckets and SFTP servers.

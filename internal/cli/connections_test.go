@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/client"
-	"relaypdf/internal/sharedtest"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestAccountConnections creates a connection from a file, tests it, and deletes it.

@@ -19,13 +19,13 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apitest"
-	"relaypdf/api/middleware"
-	"relaypdf/api/operation"
-	"relaypdf/internal/app"
-	"relaypdf/render"
-	"relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // deployed is the output of .ci/deploy.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // doctorTime bounds a whole examination.

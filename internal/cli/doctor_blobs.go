@@ -7,9 +7,9 @@ import (
 	"io"
 	"strings"
 
-	"relaypdf/internal/app"
-	"relaypdf/store/blob"
-	"relaypdf/store/blob/s3"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob/s3"
 )
 
 // checkBlobs writes a file to the file storage, reads it, and deletes it.

@@ -18,19 +18,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/api"
-	"relaypdf/api/operation"
-	"relaypdf/internal/app"
-	"relaypdf/render"
-	"relaypdf/render/chrome"
-	"relaypdf/render/egress"
-	"relaypdf/render/office"
-	"relaypdf/render/pdf"
-	"relaypdf/render/plan"
-	"relaypdf/render/spool"
-	"relaypdf/render/template"
-	"relaypdf/store"
-	"relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/office"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/plan"
+	"github.com/relaypdf/relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/web/docs"
 )
 
 // programTime bounds one program that a check starts.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"relaypdf/internal/app"
-	"relaypdf/render"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/render"
 )
 
 // checkEngines reports the protection of the system from the processes that read customers' documents.

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/app"
-	"relaypdf/internal/sharedtest"
-	"relaypdf/render/egress"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // diagnosis is the output of `doctor --json`.

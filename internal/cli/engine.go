@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/render"
+	"github.com/relaypdf/relaypdf/render"
 )
 
 // newEngineCommand is the child process that the server parses untrusted input in. It is not for users.

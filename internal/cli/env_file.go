@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // maxEnvFile is the maximum size of a file of variables. A larger one is not an environment file.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/wire"
-	"relaypdf/client"
-	"relaypdf/internal/app"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // newFilesCommand works with stored files: a client works on the account's files, the operator on any.

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/wire"
-	"relaypdf/internal/sharedtest"
-	"relaypdf/store"
-	"relaypdf/store/blob"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 func TestFilesUploadAndDelete(t *testing.T) {
@@ -167,10 +166,10 @@ func TestFailedJobs(t *testing.T) {
 	b := newBench(t, nil)
 	b.Work(t)
 	folder := t.TempDir()
-	for code, want := range map[apierror.Code]int{apierror.RenderFailed: 6, apierror.ConvertUnavailable: 7, apierror.InvalidRequest: exitInput, apierror.InternalError: exitFailed} {
+	for code, want := range map[wire.Code]int{wire.RenderFailed: 6, wire.ConvertUnavailable: 7, wire.InvalidRequest: exitInput, wire.InternalError: exitFailed} {
 		r := b.run("", "doc", "print", sharedtest.WriteFile(t, "a.html", string(code)), "--response", "async", "-q")
 		id, _, _ := strings.Cut(r.out, "\t")
-		if r := b.run("", "jobs", "wait", id, "-o", folder); r.code != want || r.out != "" || r.err != "relaypdf: "+(&apierror.Error{Code: code}).Error()+"\n" {
+		if r := b.run("", "jobs", "wait", id, "-o", folder); r.code != want || r.out != "" || r.err != "relaypdf: "+(&wire.Error{Code: code}).Error()+"\n" {
 			t.Errorf("%s: got %+v, want exit code %d", code, r, want)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // format is a file format of results.

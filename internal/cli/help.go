@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"relaypdf/api/operation"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // privateWords are words that readers outside the project do not know in this sense.

@@ -10,10 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/wire"
-	"relaypdf/client"
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // newJobsCommand manages work that continues after its request.
@@ -163,7 +162,7 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	case job.Failed() != nil:
 		return download{}, job.Failed()
 	case job.URL == "":
-		return download{}, &apierror.Error{Code: apierror.NotFound, Message: "The job is completed, but its result has expired or was not stored."}
+		return download{}, &wire.Error{Code: wire.NotFound, Message: "The job is completed, but its result has expired or was not stored."}
 	}
 	return fetchFile(ctx, cmd, client, job.ID, w.destination)
 }

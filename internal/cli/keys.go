@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/app"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // newKeysCommand administers the API keys in the data folder.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/internal/app"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // ledgerHeader names the columns of the ledger's export.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/client"
-	"relaypdf/internal/app"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // maxPage is the maximum number of entries in one response of the service.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/client"
-	"relaypdf/internal/sharedtest"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestAccountCommands reads the account, its spending, its jobs and its files.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/sharedtest"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // TestInputsOfLocalFiles sends only the files that a page refers to in its folder.

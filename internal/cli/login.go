@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/client"
-	"relaypdf/internal/app"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // defaultProfile is the name of a profile that was given none.

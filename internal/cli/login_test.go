@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // atHome gives a test a user's folder of its own, and an empty folder to be in.

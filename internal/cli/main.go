@@ -9,8 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // Main runs the command line of this process and returns its exit code.

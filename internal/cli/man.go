@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // newManCommand writes the manual.

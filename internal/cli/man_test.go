@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/operation"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // TestHelpPages writes a page for every command, which man can read.

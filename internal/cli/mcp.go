@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api"
-	"relaypdf/api/mcp"
-	"relaypdf/client"
-	"relaypdf/internal/app"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // priceTime is the maximum time that a start waits for the service's prices.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api"
-	"relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/mcp"
 )
 
 // agentClient is an application that runs agents, and the form of its server configuration.

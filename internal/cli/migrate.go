@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/internal/app"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // newMigrateCommand runs the migrations of a start in advance.

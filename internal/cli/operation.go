@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/client"
-	"relaypdf/internal/app"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // callTime bounds a call with its upload and download. The service's own
@@ -257,7 +257,7 @@ func (c *operationCall) tellFiles(cmd *cobra.Command) {
 func connect(cmd *cobra.Command, retries int) (*client.Client, error) {
 	service, err := reach(cmd, retries)
 	if err == nil && service.Key == "" {
-		err = &apierror.Error{Code: apierror.Unauthorized, Message: noKey(service.BaseURL)}
+		err = &wire.Error{Code: wire.Unauthorized, Message: noKey(service.BaseURL)}
 	}
 	return service, err
 }

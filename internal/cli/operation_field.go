@@ -12,7 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 	"github.com/spf13/pflag"
 
-	"relaypdf/api/schema"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // field is one field of an operation's input as a flag.

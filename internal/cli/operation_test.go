@@ -20,15 +20,14 @@ import (
 	"github.com/invopop/jsonschema"
 	"golang.org/x/sys/unix"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/internal/sharedtest"
-	"relaypdf/render/spool"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // The rows below have every kind of field and source that a schema can
@@ -141,9 +140,9 @@ func docRows(wait func()) []schema.Row[*operation.Deps] {
 				if wait != nil {
 					wait()
 				}
-				for _, code := range apierror.Codes() {
+				for _, code := range wire.Codes() {
 					if in.HTML == string(code) {
-						return schema.Result{}, &apierror.Error{Code: code}
+						return schema.Result{}, &wire.Error{Code: code}
 					}
 				}
 				return schema.Result{

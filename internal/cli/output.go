@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/term"
 
-	"relaypdf/client"
+	"github.com/relaypdf/relaypdf/client"
 )
 
 // destination is the target of a result's bytes. It is opened before the call, so that a paid result can always be

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"relaypdf/internal/sharedtest"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // runProgram runs a command line in its own process, as another user where a credential is given.

@@ -8,16 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api"
-	"relaypdf/api/apierror"
-	"relaypdf/api/apitest"
-	"relaypdf/api/mcp"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/api/wire"
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // doors are the three clients of one service: over HTTP, as an agent, and on the command line.
@@ -118,7 +117,7 @@ func TestTransportsAnswerAlike(t *testing.T) {
 		if agent == nil || agent.Code != want.Code || agent.Message != want.Message || detailsText(agent.Details) != detailsText(want.Details) {
 			t.Errorf("%s: agents are told %+v, over HTTP it is %+v", short, agent, want)
 		}
-		refusal := &apierror.Error{Code: want.Code, Message: want.Message, Details: want.Details}
+		refusal := &wire.Error{Code: want.Code, Message: want.Message, Details: want.Details}
 		var said bytes.Buffer
 		explain(&said, refusal)
 		if command.code != exitCode(t.Context(), refusal) || !strings.HasPrefix(command.err, said.String()) {
@@ -174,8 +173,8 @@ func TestTransportsAnswerAlike(t *testing.T) {
 }
 
 // detailsText spells details, none and no list of them alike.
-func detailsText(details []apierror.Detail) string {
-	text, err := json.Marshal(append([]apierror.Detail{}, details...))
+func detailsText(details []wire.Detail) string {
+	text, err := json.Marshal(append([]wire.Detail{}, details...))
 	if err != nil {
 		return err.Error()
 	}

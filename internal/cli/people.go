@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/internal/app"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // signInLife is the lifetime of a login link.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // addPipeline adds relaypdf pipeline run, which is pipelines create with a file, and hides the latter.

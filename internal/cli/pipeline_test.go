@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/operation"
+	"github.com/relaypdf/relaypdf/service/operation"
 )
 
 // TestPipelineRun runs the pipeline in a file. The server has no engines, and refuses it by its cap.

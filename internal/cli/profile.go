@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // profile is a server that a user has logged in to from this machine.

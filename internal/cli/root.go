@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"relaypdf/api/apierror"
-	"relaypdf/api/operation"
-	"relaypdf/api/schema"
-	"relaypdf/internal/app"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // exitInterrupted is the exit code that shells expect after SIGINT.
@@ -25,7 +25,7 @@ const exitInterrupted = 130
 type exitClass struct {
 	code    int
 	meaning string
-	codes   []apierror.Code
+	codes   []wire.Code
 }
 
 const (
@@ -45,19 +45,19 @@ const (
 // exitClasses is the whole meaning of the exit codes; the help text is made of it.
 var exitClasses = []exitClass{
 	{0, "done", nil},
-	{exitFailed, "failed: an internal error, a failed check, a timeout or a cancelled job", []apierror.Code{apierror.InternalError, apierror.Canceled}},
+	{exitFailed, "failed: an internal error, a failed check, a timeout or a cancelled job", []wire.Code{wire.InternalError, wire.Canceled}},
 	{exitUsage, "usage: a flag, a setting or a local file is invalid; nothing was sent", nil},
-	{exitAuth, "auth: the key is missing, invalid or not allowed to do this", []apierror.Code{apierror.Unauthorized, apierror.AccountSuspended}},
-	{exitMoney, "money: the balance or a spending limit does not cover the call", []apierror.Code{apierror.PaymentRequired}},
-	{exitLimit, "limit: too many requests; retry later", []apierror.Code{apierror.RateLimited}},
-	{exitRender, "processing: the document could not be rendered, processed or delivered", []apierror.Code{apierror.RenderFailed, apierror.ProcessingFailed, apierror.DeliveryFailed}},
-	{exitAway, "unavailable: a part of the service is unavailable; retry later", []apierror.Code{
-		apierror.ConvertUnavailable, apierror.AIUnavailable, apierror.StorageUnavailable,
+	{exitAuth, "auth: the key is missing, invalid or not allowed to do this", []wire.Code{wire.Unauthorized, wire.AccountSuspended}},
+	{exitMoney, "money: the balance or a spending limit does not cover the call", []wire.Code{wire.PaymentRequired}},
+	{exitLimit, "limit: too many requests; retry later", []wire.Code{wire.RateLimited}},
+	{exitRender, "processing: the document could not be rendered, processed or delivered", []wire.Code{wire.RenderFailed, wire.ProcessingFailed, wire.DeliveryFailed}},
+	{exitAway, "unavailable: a part of the service is unavailable; retry later", []wire.Code{
+		wire.ConvertUnavailable, wire.AIUnavailable, wire.StorageUnavailable,
 	}},
-	{exitInput, "input: the server rejected the request", []apierror.Code{apierror.InvalidRequest, apierror.URLNotAllowed, apierror.PayloadTooLarge}},
+	{exitInput, "input: the server rejected the request", []wire.Code{wire.InvalidRequest, wire.URLNotAllowed, wire.PayloadTooLarge}},
 	{exitNetwork, "network: the server did not respond, or the connection was lost", nil},
-	{exitNotFound, "not found: no such file, job, template, endpoint or connection", []apierror.Code{apierror.NotFound, apierror.MethodNotAllowed}},
-	{exitChanged, "conflict: someone else changed it in the meantime", []apierror.Code{apierror.PreconditionFailed}},
+	{exitNotFound, "not found: no such file, job, template, endpoint or connection", []wire.Code{wire.NotFound, wire.MethodNotAllowed}},
+	{exitChanged, "conflict: someone else changed it in the meantime", []wire.Code{wire.PreconditionFailed}},
 	{exitInterrupted, "interrupted", nil},
 }
 
@@ -75,7 +75,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // exitCode returns the exit code for the error of a command.
 func exitCode(ctx context.Context, err error) int {
-	var refused *apierror.Error
+	var refused *wire.Error
 	var usage usageError
 	var network networkError
 	var input schema.Faults
@@ -188,7 +188,7 @@ func observeRuns(cmd *cobra.Command, began *bool) {
 // explain writes an error for users: all errors that the service found, how long to wait, and the request ID to
 // quote to the operator.
 func explain(w io.Writer, err error) {
-	var refused *apierror.Error
+	var refused *wire.Error
 	if !errors.As(err, &refused) {
 		fmt.Fprintln(w, "relaypdf:", err)
 		return

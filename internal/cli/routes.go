@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"relaypdf/api"
+	"github.com/relaypdf/relaypdf/api"
 )
 
 // newRoutesCommand lists the HTTP API. It needs no data and no browser.

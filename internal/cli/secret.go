@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/delivery"
-	"relaypdf/internal/app"
-	"relaypdf/store"
-	"relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/service/delivery"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/seal"
 )
 
 // newSecretCommand changes the key of the secrets at rest.

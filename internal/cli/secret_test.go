@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"relaypdf/api/delivery"
-	"relaypdf/internal/app"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/service/delivery"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // TestSecretRotate changes the key twice while a server runs: old secrets can be decrypted, and are then encrypted

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api"
-	"relaypdf/internal/app"
-	"relaypdf/render/plan"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/render/plan"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // newServeCommand runs the service.

@@ -18,10 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/wire"
-	"relaypdf/client"
-	"relaypdf/internal/app"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Variables for the key and for its server.

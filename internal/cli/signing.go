@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/client"
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // newSigningCommand works with the account's signing identities.

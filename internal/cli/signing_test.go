@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/client"
-	"relaypdf/internal/sharedtest"
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestAccountSigningIdentities lists and deletes signing identities.

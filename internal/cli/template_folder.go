@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/client"
+	"github.com/relaypdf/relaypdf/client"
 )
 
 // The files of a template's folder.

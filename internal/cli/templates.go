@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/api/apierror"
-	"relaypdf/client"
-	"relaypdf/internal/app"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // newTemplatesCommand works on templates in folders.
@@ -110,8 +110,8 @@ func say(cmd *cobra.Command, format string, args ...any) error {
 }
 
 func missingTemplate(err error, slug string) error {
-	var refused *apierror.Error
-	if errors.As(err, &refused) && refused.Code == apierror.NotFound {
+	var refused *wire.Error
+	if errors.As(err, &refused) && refused.Code == wire.NotFound {
 		refused.Message = fmt.Sprintf("No template with the slug %q. Run relaypdf templates list.", slug)
 	}
 	return err
@@ -119,7 +119,7 @@ func missingTemplate(err error, slug string) error {
 
 // changedThere is the error of a change that would overwrite another user's work.
 func changedThere(format string, args ...any) error {
-	return &apierror.Error{Code: apierror.PreconditionFailed, Message: fmt.Sprintf(format, args...)}
+	return &wire.Error{Code: wire.PreconditionFailed, Message: fmt.Sprintf(format, args...)}
 }
 
 // templatePush is one command line that sends a folder.

@@ -12,9 +12,9 @@ import (
 	"github.com/go-rod/rod"
 	"github.com/go-rod/rod/lib/proto"
 
-	"relaypdf/client"
-	"relaypdf/internal/sharedtest"
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestFilesOfTemplates syncs a folder to the service and back, without losing changes.

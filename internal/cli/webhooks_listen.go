@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"relaypdf/client"
-	"relaypdf/client/webhook"
-	"relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/client/webhook"
+	"github.com/relaypdf/relaypdf/internal/app"
 )
 
 // listener forwards this account's deliveries to a program on this machine.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/api/apitest"
-	"relaypdf/client"
-	"relaypdf/client/webhook"
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/client/webhook"
+	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
 
 // TestAccountWebhooks makes an endpoint, has its events forwarded to a program here,

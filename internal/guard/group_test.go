@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 func TestPanicInGroupIsItsError(t *testing.T) {

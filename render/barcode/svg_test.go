@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // sheet is a page full of SVG images, which Chromium draws at once.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 // Asset is a file that came with a document, available under its name.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 // browserPool holds the running browsers and assigns them to accounts.

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // tunnel is a proxy that leads every CONNECT to one server.

@@ -19,7 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestClippedContentIsWarnedOf has elements cut off their content: the warning names each, and none names what its author

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 // writeTimeout bounds the wait for a browser that no longer reads its pipe. Its reader is its own thread, so this

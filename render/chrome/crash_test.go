@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // logs collects what several goroutines write.

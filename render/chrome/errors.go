@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/render/queue"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 var (

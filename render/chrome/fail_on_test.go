@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // printedWith prints a job and returns what was said of it, and its text.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"relaypdf/render/priority"
+	"github.com/relaypdf/relaypdf/render/priority"
 )
 
 const (

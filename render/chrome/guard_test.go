@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/hostile"
-	"relaypdf/render/priority"
-	"relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/hostile"
+	"github.com/relaypdf/relaypdf/render/priority"
+	"github.com/relaypdf/relaypdf/render/queue"
 )
 
 // TestLongJobsStepBack has a document take long. Alone it keeps its priority. Next to

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"relaypdf/render/scratch"
+	"github.com/relaypdf/relaypdf/render/scratch"
 )
 
 // binaries are tried in this order if Config.Binary is empty. The headless shell comes first: it prints three times

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // Lane is the render mode: it limits the state that a document shares with earlier ones.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // fewFaces are the fonts of a machine that has no others.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/hostile"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/hostile"
 )
 
 // attackTime is the minimum duration of the hostile jobs. With a longer one, every attack runs in every render

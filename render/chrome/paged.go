@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 
-	"relaypdf/render/pagedcss"
+	"github.com/relaypdf/relaypdf/render/pagedcss"
 )
 
 const (

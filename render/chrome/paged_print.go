@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pagedcss"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pagedcss"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 
-	"relaypdf/render/pagerange"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/pagerange"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 const (

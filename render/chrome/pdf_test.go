@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // pagesOf returns a document of n pages that say which they are.

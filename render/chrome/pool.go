@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/render/queue"
 )
 
 // Config holds the settings of a Pool. Only Proxy is required.

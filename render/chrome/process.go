@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"relaypdf/render/priority"
+	"github.com/relaypdf/relaypdf/render/priority"
 )
 
 // leaveTimeout is the time that the browser has to exit after its pipe closed, before its process group is killed.

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // tree returns the pids of the browser and its helpers.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/pagerange"
+	"github.com/relaypdf/relaypdf/render/pagerange"
 )
 
 // pageRanges is a parsed selection such as "1-3,5,last".

@@ -13,7 +13,7 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 	_ "golang.org/x/image/webp" // As above.
 
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 const (

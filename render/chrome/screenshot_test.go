@@ -7,7 +7,7 @@ import (
 	"io"
 	"testing"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 func TestScreenshotTypes(t *testing.T) {

@@ -1,8 +1,8 @@
 package chrome
 
 import (
-	"relaypdf/render/priority"
-	"relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/render/priority"
+	"github.com/relaypdf/relaypdf/render/queue"
 )
 
 // shareLocked has the browsers of accounts with more jobs under way than another

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/render/queue"
 )
 
 // Step is a timed part of a job. Config.Observe gets the duration of each, and a TimeoutError names the unfinished

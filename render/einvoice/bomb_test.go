@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestBombs reads documents that are small or simple and would be large or slow: entities that expand, depth, many

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"relaypdf/render/einvoice/xpath"
+	"github.com/relaypdf/relaypdf/render/einvoice/xpath"
 )
 
 // Check returns all rules of a profile that an invoice breaks as a document of a syntax: the structure of the profile,

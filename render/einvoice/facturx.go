@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"relaypdf/render/einvoice/xpath"
+	"github.com/relaypdf/relaypdf/render/einvoice/xpath"
 )
 
 //go:embed facturx.txt

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/einvoice/xpath"
+	"github.com/relaypdf/relaypdf/render/einvoice/xpath"
 )
 
 type bigRat = big.Rat

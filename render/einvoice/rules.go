@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"relaypdf/render/einvoice/xpath"
+	"github.com/relaypdf/relaypdf/render/einvoice/xpath"
 )
 
 // The tables of rules. Each line is one of these; "#" begins a comment:

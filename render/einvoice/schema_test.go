@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // facturxSchemas holds the XSDs of Factur-X, as an npm package brings them.

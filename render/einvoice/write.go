@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/einvoice/xpath"
+	"github.com/relaypdf/relaypdf/render/einvoice/xpath"
 )
 
 // Write returns an invoice as XML. Terms that the profile does not have are left out: minimum and basic-wl have no

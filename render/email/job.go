@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Job is the name of the job that makes a page of a message, for engine.Job. Its

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // attacks are handlers that try what a hostile document might make them do.

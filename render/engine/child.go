@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/render/priority"
+	"github.com/relaypdf/relaypdf/render/priority"
 )
 
 const (

@@ -24,8 +24,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"relaypdf/render/queue"
-	"relaypdf/render/scratch"
+	"github.com/relaypdf/relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/render/scratch"
 )
 
 // Config holds the settings of a Pool. The zero value is usable in the relaypdf executable itself.

@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/markup"
 )
 
 // start starts a pool that the test closes.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // file returns an input of random bytes, which are not worth compressing.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // TestHungProgram has programs that use no processor time. Each is ended and started again in a new child.

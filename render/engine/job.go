@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // Errors of Run and Do. A *JobError is the answer of a handler that ran to its

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/markup"
 )
 
 // TestMain makes this program its own engine, the server that a test kills and

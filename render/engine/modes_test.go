@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // withoutNamespaces is set where the kernel refuses namespaces.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"testing"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // noise is an engine that greets, and then sends what no engine may: random bytes,

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 func TestExec(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
-	"relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/queue"
 )
 
 // TestAccountDoesNotHoldEveryEngine lets one account stay in every child, with

@@ -21,8 +21,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // hasProtection reports whether a protection works where the tests run.

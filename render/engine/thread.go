@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/priority"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/priority"
 )
 
 // thread is an OS thread that carries out functions until it is closed. The kernel ties several things to the

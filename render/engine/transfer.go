@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // errInput is an input that could not be read, which is not the child's fault.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/internal/guard"
 )
 
 // The pause after a child could not be started doubles between these bounds.

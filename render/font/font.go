@@ -19,8 +19,8 @@ import (
 	"time"
 	"unicode"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/scratch"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/scratch"
 )
 
 // Family is a name under which documents find a font.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"time"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // xmpDate finds the dates in the XMP of a PDF that LibreOffice wrote.

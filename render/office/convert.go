@@ -11,8 +11,8 @@ import (
 	"io/fs"
 	"os"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/officefile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/officefile"
 )
 
 // convertArgs are the arguments of a convertJob. Its only input is called

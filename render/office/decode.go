@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // textFormats are the formats of text.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // TestDecode returns text of another encoding in UTF-8, and no other file.

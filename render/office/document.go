@@ -12,9 +12,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
-	"relaypdf/render/officefile"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/officefile"
 )
 
 // document is the input of a conversion, as LibreOffice reads it.

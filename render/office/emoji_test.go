@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-text/typesetting/font"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // emojiSource returns the file of the emoji font.

@@ -23,9 +23,9 @@ import (
 	"github.com/xuri/excelize/v2"
 	"golang.org/x/crypto/argon2"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/officefile"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/officefile"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // sealedPackage encrypts an OpenDocument file as LibreOffice 24.2 and later do: all of it in one part.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 var (

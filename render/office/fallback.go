@@ -16,7 +16,7 @@ import (
 	"strings"
 	"unicode"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // fallback is a font for characters that the fonts of a document may lack. LibreOffice finds such fonts by itself, but

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/officefile"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/officefile"
 )
 
 // wordField is a field of a docx with a stored result.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // namesFonts lists the formats whose text names its fonts. Others have those of LibreOffice.

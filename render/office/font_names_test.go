@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // fontsMissing returns the fonts that a conversion to PDF warns of.

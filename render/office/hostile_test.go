@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // secretLine is in /etc/passwd of every machine.

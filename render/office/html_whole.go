@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // embedded matches references of LibreOffice's HTML to other files.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
-	"relaypdf/render/queue"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // only returns a pool of one LibreOffice process, and the ID of that process.

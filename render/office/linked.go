@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // maxPart bounds a part of a document that is read here, in bytes.

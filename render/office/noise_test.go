@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // noisyEngine is the argument that makes this program an engine whose answers to conversions are not those of

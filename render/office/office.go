@@ -10,7 +10,7 @@ package office
 import (
 	"context"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // The names of the jobs, for engine.Job.

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // The names of the jobs that make a PDF of an HTML document with wkhtmltopdf, for engine.Job. wkhtmltopdf has no

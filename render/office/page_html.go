@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // page is an HTML document on its way to the printer.

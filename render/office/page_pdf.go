@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // pdfFile is the description by qpdf of a PDF that was printed here.

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // contentsTemplate is the table of contents.

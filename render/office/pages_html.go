@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // PagesHTMLJob makes an HTML document of a PDF that opens without a password, for engine.Job. Its pages look as in

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/queue"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/queue"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // Limits of a child. An office document is a compressed archive, and much larger in memory.

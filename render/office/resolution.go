@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strconv"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // ResolutionJob finds out at how many pixels per inch a PDF shows its first

@@ -12,9 +12,9 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/officefile"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/officefile"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // calculated is a workbook whose file says something about its calculation.

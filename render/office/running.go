@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // workerSource is the script that controls LibreOffice.

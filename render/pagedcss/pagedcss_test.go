@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 func TestSheet(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // A document can leave it to its readers to draw its fields and comments. Programs that make them part of their pages

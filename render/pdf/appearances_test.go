@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // undrawnForm is a page with fields and comments that have no appearance, as pypdf, iText and pdfcpu write them, and

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Attachments is the result of AttachmentsJob.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Outline is the arguments of BookmarksJob.

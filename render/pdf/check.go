@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Checked returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with Unsound. These results

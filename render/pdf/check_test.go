@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // brokenPrefix stands before the names of jobs whose last step breaks the result.

@@ -7,8 +7,8 @@ import (
 	"math"
 	"os"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // MaxComparedPages is the maximum number of pages of each document of a CompareJob.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // TextChange is a difference between the texts of two pages.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // leastGain is the minimum number of bytes by which a document must get smaller. The random half of its identifier,

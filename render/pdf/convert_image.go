@@ -19,7 +19,7 @@ import (
 	imagedraw "golang.org/x/image/draw"
 	"golang.org/x/image/tiff"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // ConvertedImage is the result of a ConvertImageJob.

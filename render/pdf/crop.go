@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // CropArgs are the arguments of CropJob. Either Box or Margin selects the remaining area of the pages as they are

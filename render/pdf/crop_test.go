@@ -7,8 +7,8 @@ import (
 	stddraw "image/draw"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // cut returns a part of an image, as an image of its own.

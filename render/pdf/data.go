@@ -13,9 +13,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf/pagetext"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/pagetext"
 )
 
 // MarkdownArgs are the arguments of a MarkdownJob. The output is a MarkdownText, its

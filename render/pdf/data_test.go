@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // markdownOf reads a document as Markdown.

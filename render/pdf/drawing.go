@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Processor time of a program that draws or reads pages. A dense page takes a second at a high resolution.

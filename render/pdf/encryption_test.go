@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestLengthOfKeyIsMissing: documents whose encryption dictionary does not say how long the key of AES is, or says

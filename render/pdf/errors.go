@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pagerange"
-	"relaypdf/render/pdfsign"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pagerange"
+	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
 
 // Kind is the reason why a PDF could not be processed.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Selection is the arguments of a job on some pages of a document. Pages is in

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // maxImages bounds the images that are taken out of a document.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 func TestExtractKeepsOrderAndRepeats(t *testing.T) {

@@ -3,7 +3,7 @@ package pdf
 import (
 	"context"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // readSelf reads the positions of the document's objects from the document alone.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // FormFillArgs are the arguments of a FormFillJob. Values are by the names of

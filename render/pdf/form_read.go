@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // formReader reads the form of a document.

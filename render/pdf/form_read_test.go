@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // stateNames are names of the states of buttons, as files spell them, and as the API shows them.

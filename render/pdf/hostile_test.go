@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdftag"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // hostile are documents that try to keep their reader busy for ever.

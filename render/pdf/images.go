@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Fit selects how an image is fitted into the part of a page between its margins.

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/image/tiff"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // claim makes a PNG say that it has another size.

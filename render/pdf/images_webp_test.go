@@ -13,7 +13,7 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // webPOf has libwebp's own program make a WebP.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Info is the result of InfoJob: the information about a document.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // readInfo reads the same information as qpdf and poppler, for a document that can be read without them: see

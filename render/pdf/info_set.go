@@ -4,8 +4,8 @@ import (
 	"context"
 	"maps"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Information is the arguments of SetInfoJob: the metadata for a document. Empty fields

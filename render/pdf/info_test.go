@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // about returns the info of a document.

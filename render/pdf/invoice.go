@@ -8,10 +8,10 @@ import (
 	"os"
 	"time"
 
-	"relaypdf/render/einvoice"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfinvoice"
+	"github.com/relaypdf/relaypdf/render/einvoice"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfinvoice"
 )
 
 // The names of the jobs on e-invoices.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/einvoice"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/einvoice"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // invoiceData is an invoice as customers send it.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // qpdf drops the links between pages that move to another document: when it

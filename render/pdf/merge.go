@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Merge is the arguments of MergeJob and MeasureJob: the inputs in their order.

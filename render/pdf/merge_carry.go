@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // carriedKey is an entry of the first page of a part. It holds entries of the part's catalog that qpdf copies only

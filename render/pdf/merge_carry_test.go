@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // layered is a document of two layers, of which the green one is hidden and the red one is

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Measures is the result of MeasureJob: the pages of the inputs of a merge, the titles in their metadata, and the size of

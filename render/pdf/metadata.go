@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Metadata is the result of MetadataJob: the document information and XMP of a document.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // packetOf is an XMP packet with properties as elements and as attributes.

@@ -8,8 +8,8 @@ import (
 	"runtime"
 	"strings"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // OCRArgs are the arguments of an OCRJob. The output is the PDF with a text layer below the content of its pages,

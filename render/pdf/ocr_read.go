@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // tesseractEnv keeps tesseract to one thread: pages are read side by side.

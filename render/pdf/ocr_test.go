@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // letterIn are letters as people write them, by language.

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strconv"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
-	"relaypdf/render/pagerange"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pagerange"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // document is an input that can be read.

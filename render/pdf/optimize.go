@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // OptimizeArgs are the arguments of OptimizeJob. Nothing is lost where Quality,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // pixels holds the pixels of an image, eight bits per channel, row by row.

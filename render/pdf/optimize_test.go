@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // photograph is an image that neither filter makes small: slopes, and noise that is

@@ -1,6 +1,6 @@
 package pdf
 
-import "relaypdf/render/pdffile"
+import "github.com/relaypdf/relaypdf/render/pdffile"
 
 // outlineNode is one entry of an outline that is to be written.
 type outlineNode struct {

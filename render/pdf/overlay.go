@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdfcheck"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdfcheck"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // OverlayArgs are the arguments of OverlayJob. The output is the PDF, and the result a Changed.

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strconv"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // The names of the jobs that look at pages or draw on them.

@@ -16,8 +16,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // content returns a job's only output.

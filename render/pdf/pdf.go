@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"maps"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // The limits of a result. A document above them could hardly be opened by its

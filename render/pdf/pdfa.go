@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // ArchiveArgs are the arguments of an ArchiveJob. The output is the PDF, and the

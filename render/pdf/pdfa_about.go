@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
 // said holds the metadata of an archive, which is the same in its information and in XMP.

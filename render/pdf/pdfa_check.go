@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // archiveCheck looks at all of a document by the rules of PDF/A.

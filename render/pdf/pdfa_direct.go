@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
 // direct makes a document PDF/A without drawing it again, if it lacks only what describes it: its metadata, the output

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // keptFont is a font that may stay as it is: one of TrueType with wide codes that are its glyphs, or one whose glyphs

@@ -15,8 +15,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // fontMeanings finds what the codes of fonts mean that do not say it (/ToUnicode). Ghostscript gives TrueType fonts

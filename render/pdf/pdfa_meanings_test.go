@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/image/font/sfnt"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // withCmap returns a TrueType font whose only table of codes is one of a platform, with the glyphs of 256 codes.

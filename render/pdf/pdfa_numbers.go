@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // maxReal is the largest number with a fraction that PDF/A-1 allows.

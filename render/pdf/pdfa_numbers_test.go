@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestLimitedContent brings rectangles within the limit, and leaves all else as it is.

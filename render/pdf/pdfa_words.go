@@ -9,7 +9,7 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // archiveWords lays invisible text over pages that have become images, so their words can

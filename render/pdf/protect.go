@@ -3,7 +3,7 @@ package pdf
 import (
 	"context"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Protection is the arguments of ProtectJob.

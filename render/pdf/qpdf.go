@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // qpdfJob is a job file of qpdf: its options in camel case. Unlike arguments

@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"time"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // The limits of one image in pixels.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestRealPages looks at the pages of documents from the wild, stamps them and

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestRedactRealDocuments takes a long word out of documents that others have made:

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // realRows is the number of small documents from the wild that TestRowsOnRealDocuments uses.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // everyNth keeps the run short. The files are sorted, and consecutive ones are alike.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"sync"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // RedactArgs are the arguments of a RedactJob. The output is the PDF, and the result is a

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // operators maps the operators of content to their operands: n is a number, / a name, s a string, a a list, p a

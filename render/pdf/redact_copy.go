@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // dropped lists entries that no page shows: notes of applications, other versions of images, and content of other

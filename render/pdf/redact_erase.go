@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // eraser takes codes and images out of the content of a page. A form that loses something is copied for the place

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 	"golang.org/x/text/unicode/norm"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // MuPDF reads the glyphs of pages from a copy in which every operation that shows text follows a mark: a

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // inspector searches all objects of a document for secrets: strings in all encodings, names, the text of content

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // judge returns where a secret can still be found in a document, by programs and means that

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestScrubLooksTheSame writes documents again that others have made, without what no page

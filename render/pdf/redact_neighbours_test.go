@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/image/font/sfnt"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // tallFont is a font whose letters declare to be several lines high, as fonts with a tall glyph do.

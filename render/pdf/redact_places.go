@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // places walks over the drawn objects of pages with their positions: images, and painted outlines. What patterns and

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // scrubber rewrites a document from its pages and the objects that they and the catalog need. Every page, form,

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 //go:embed redact_names.txt

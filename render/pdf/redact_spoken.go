@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // spokenReader finds the codes of a page that mean something else than MuPDF reads: text that content replaces

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestRedactTakesGlyphsThatSayWords: glyphs go whose text only the content or their font says.

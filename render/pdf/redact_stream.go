@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // maxPlain is the maximum decompressed size of one stream.

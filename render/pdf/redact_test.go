@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // hides are documents in which a word is hidden in the ways that words are.

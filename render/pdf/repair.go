@@ -3,7 +3,7 @@ package pdf
 import (
 	"context"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // repair rewrites a document from the parts that qpdf or else MuPDF can read.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // ResizeArgs are the arguments of ResizeJob.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // fontSize matches the size of a font in the default appearance of a field.

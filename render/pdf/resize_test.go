@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // placed is a page of 200 by 100 points as it is shown without a turn, with

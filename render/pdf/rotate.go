@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Rotation is the arguments of RotateJob: Degrees is clockwise, a multiple of

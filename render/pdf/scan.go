@@ -10,7 +10,7 @@ import (
 	"os"
 	"strconv"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // scan is a page as gray pixels, a byte for each.

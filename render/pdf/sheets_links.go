@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // placement is a page on a sheet.

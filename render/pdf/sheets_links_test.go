@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // linkedPages has four pages. The first has a link to a URL, on a green area, one to the third page, one to a name there,

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // numbered is a document of n pages of 300 by 400 points, each with its number at the

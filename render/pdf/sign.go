@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfsign"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
 
 // KeyArgs are the arguments of SignKeyJob, whose result is a Key, and of SignDigestJob, whose result is a CMS. They never

@@ -10,9 +10,9 @@ import (
 	"os"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfsign"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
 
 // VerifyArgs are the arguments of VerifyJob, whose result is a Verified.

@@ -16,10 +16,10 @@ import (
 
 	"software.sslmate.com/src/go-pkcs12"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdfsign"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdfsign"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // newSigner returns a signer whose certificate is its own root.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfsign"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
 
 // SignatureBroken is the code of the warning about signatures of a source that its result does not have, or that are

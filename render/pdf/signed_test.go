@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdfsign"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdfsign"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // brokenIn returns the warnings of a result about broken signatures.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // tags is the structure of a tagged document: the elements that readers for the blind follow. A part has the elements

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // splitter writes parts of a document: files with only the objects that their pages need.

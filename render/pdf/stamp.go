@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // StampArgs are the arguments of a StampJob. The output is the PDF.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
 // StandardsArgs are the arguments of a StandardsJob, whose input is a tagged PDF as Chromium prints it. The output is

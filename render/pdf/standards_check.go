@@ -3,9 +3,9 @@ package pdf
 import (
 	"context"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdfcheck"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdfcheck"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // CheckArgs are the arguments of a CheckJob, whose result is a pdfcheck.Report.

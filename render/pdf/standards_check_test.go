@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdfcheck"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdfcheck"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
 // conforming returns a document that conforms to PDF/UA-1 and PDF/A-2A: a heading with a link, and a list.

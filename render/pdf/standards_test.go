@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
 // tagged returns a document with a heading of level 2, and a structure.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/engine"
-	"relaypdf/render/pdfcheck"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdfcheck"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 const (

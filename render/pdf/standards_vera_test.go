@@ -3,7 +3,7 @@ package pdf
 import (
 	"testing"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // veraSample is a report of veraPDF 1.31, without its frame.

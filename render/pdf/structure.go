@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // structure holds the pages, the outline and the objects of a document.

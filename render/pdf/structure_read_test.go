@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // readHere records which parts of a document are read without another program.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // marker draws the test mark on pages so that nothing hides it. Content that a page does not close becomes a form, which

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdfsign"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
 
 // viewers draw all pages of a document, which has that many, at 72 dpi.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // markGrey is the colour of the test mark.

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/internal/guard"
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // TextArgs are the arguments of a TextJob. Merge puts the text of all pages

@@ -3,7 +3,7 @@ package pdf
 import (
 	"context"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // UnlockArgs are the arguments of UnlockJob.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // readXMPOf returns the XMP of a document; empty means that it has none that can be read.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // loops returns a document in which everything refers to itself.

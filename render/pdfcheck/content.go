@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // content checks the operators of a page, a form, a pattern, or a glyph.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Report is the result of a check.

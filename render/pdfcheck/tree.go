@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // element is an element of the structure tree.

@@ -1,6 +1,6 @@
 package pdfcheck
 
-import "relaypdf/render/pdffile"
+import "github.com/relaypdf/relaypdf/render/pdffile"
 
 // unchecked lists what the rules do not check of a standard, and what could not be checked of this file.
 func (c *checker) unchecked(s pdffile.Standard) []string {

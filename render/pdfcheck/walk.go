@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // kind is the kind of a part of a file.

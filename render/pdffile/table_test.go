@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // tableStream is a document with a table that is a stream.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/einvoice"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/einvoice"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 var (

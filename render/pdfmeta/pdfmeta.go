@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"errors"
 
-	"relaypdf/render/pdffile"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // Info holds the information that can be set. An empty field leaves the document's own value.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // document builds a one-page PDF in the form in which Chromium writes them,

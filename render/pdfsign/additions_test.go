@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // formed is a document with a text field. Its form has further entries, and its field may have an appearance.

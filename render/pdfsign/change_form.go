@@ -3,7 +3,7 @@ package pdfsign
 import (
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // form compares the forms.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // keepElements notes the elements of the structure, which may get more children.

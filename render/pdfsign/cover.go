@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Word is a word of a page, in points from the top left of the page as displayed.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // TestCoveredContent: the box of a later signature that hides something of the page is named in the changes, with its signer.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // crafted are documents that were prepared for a change after the signature, and the change.

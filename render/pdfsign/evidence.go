@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/crypto/ocsp"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Evidence is certificates and what is known about their revocation, in DER.

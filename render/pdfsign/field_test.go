@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // form is a document with two fields for signatures, of which one locks a text field, and with a text field.

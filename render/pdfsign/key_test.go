@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestPKCS12 reads keys as openssl exports them, in its present and its old encryption, and overwrites them.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // authority issues the certificates of signers.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Options describe a signature.

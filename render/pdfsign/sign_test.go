@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 func mustSign(t testing.TB, content []byte, job Job) []byte {

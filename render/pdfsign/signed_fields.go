@@ -3,7 +3,7 @@ package pdfsign
 import (
 	"cmp"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // SignedField is a signature of a document.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
 // TestStandardsStay signs documents that conform to PDF/A and PDF/UA. veraPDF and Preflight find nothing in the results.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // structures are sound documents with tables as many programs write them.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // prove establishes the times of the signatures, the latest first: a timestamp proves that all that it covers existed

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Visible is a box with text and an image, in points from the top left of a page as displayed, after rotation and cropping.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // annotation is a link of a page.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 func TestMarksAreWrittenAgain(t *testing.T) {

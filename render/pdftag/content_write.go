@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // writeContents gives all content new marks, and collects their owners.

@@ -3,7 +3,7 @@ package pdftag
 import (
 	"fmt"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Fault is a fault of the document that cannot be repaired here.

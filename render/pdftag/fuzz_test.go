@@ -3,7 +3,7 @@ package pdftag
 import (
 	"testing"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // FuzzContent conforms documents with any content: the result can be read, and conforming it again changes nothing

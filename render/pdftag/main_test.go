@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // node is an element of a test's document: its type, its kids (nodes, and numbers of marks), and other entries.

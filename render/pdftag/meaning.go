@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Chromium gives many glyphs of Indic and Arabic scripts no meaning, and writes a text of its own around their

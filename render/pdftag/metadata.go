@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // writeCatalog writes the catalog and the metadata. It is last, because it says which standards the file keeps.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // officeSources are the office documents of testdata, with the formats of Microsoft Office that each is also made of,

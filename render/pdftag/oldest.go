@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // PDF/A-1 is based on PDF 1.4 without transparency. A document that has none apart from groups, which then have no

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Options are the settings of Conform.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // readResources reads the forms that a stream may draw, and checks its fonts and images.

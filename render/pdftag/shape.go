@@ -3,7 +3,7 @@ package pdftag
 import (
 	"slices"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // shape makes the tree as the standards want it, and as small as its meaning permits: groups without a meaning

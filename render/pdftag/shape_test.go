@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // texts returns content with a text for each of n marks.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Job is the name of the job that reads a file, for engine.Job. Its argument is the Options, its input the file

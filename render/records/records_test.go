@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/render/records"
+	"github.com/relaypdf/relaypdf/render/records"
 )
 
 func read(t testing.TB, text string, options records.Options) (string, error) {

@@ -12,8 +12,8 @@ import (
 // does not; cp copies it.
 func Program(dir string) (string, error) {
 	path := filepath.Join(dir, "relaypdf")
-	run := exec.Command("go", "run", "-exec", "cp", "relaypdf/cmd/relaypdf", path) //nolint:noctx // It ends.
-	run.Env = append(run.Environ(), "CGO_ENABLED=0")                               // as make builds, whose cache it shares
+	run := exec.Command("go", "run", "-exec", "cp", "github.com/relaypdf/relaypdf/cmd/relaypdf", path) //nolint:noctx // It ends.
+	run.Env = append(run.Environ(), "CGO_ENABLED=0")                                                   // as make builds, whose cache it shares
 	if out, err := run.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w\n%s", err, out)
 	}

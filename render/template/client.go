@@ -10,7 +10,7 @@ import (
 	"io"
 	"net/http"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // Runner runs a job in an engine's process, such as engine.Pool.Run.

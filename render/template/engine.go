@@ -10,7 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // The names of the engines' jobs.

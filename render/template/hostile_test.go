@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestHostileTemplates fills what would take for ever, or all of the memory.

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/engine"
-	"relaypdf/render/rendertest"
-	"relaypdf/render/spool"
-	"relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/rendertest"
+	"github.com/relaypdf/relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/render/template"
 )
 
 func TestMain(m *testing.M) {

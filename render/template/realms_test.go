@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestRealmsAreOneAccounts: an account's next document may use its realm again,

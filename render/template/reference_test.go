@@ -11,7 +11,7 @@ import (
 
 	"github.com/dop251/goja"
 
-	"relaypdf/internal/slow"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // reference is one template for the npm package.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dop251/goja"
 
-	"relaypdf/render/barcode"
-	"relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/render/barcode"
+	"github.com/relaypdf/relaypdf/render/markup"
 )
 
 // images holds the uploaded files that a template shows, as data URIs.

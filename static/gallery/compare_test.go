@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render"
-	"relaypdf/render/pdf"
-	"relaypdf/render/spool"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // plants are small changes of a document, by what a reader sees. Each changes one place, or nothing if the document has

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/einvoice"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/einvoice"
 )
 
 // TestInvoiceLayoutsAreInvoices holds the samples of the layouts for e-invoices to the rules, and their pages to the data.

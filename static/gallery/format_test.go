@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"relaypdf/static"
+	"github.com/relaypdf/relaypdf/static"
 )
 
 // formatAll prints what the editor's Format makes of the sources on its input, or

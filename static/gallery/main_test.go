@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/render"
-	"relaypdf/render/rendertest"
-	"relaypdf/render/template"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/rendertest"
+	"github.com/relaypdf/relaypdf/render/template"
 )
 
 func TestMain(m *testing.M) {

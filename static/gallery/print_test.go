@@ -11,8 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/markup"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/markup"
 )
 
 // TestLayoutsPrint prints every layout on both papers with its sample and with 300

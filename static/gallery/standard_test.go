@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/internal/slow"
-	"relaypdf/render/pdf/pdftest"
-	"relaypdf/render/pdffile"
-	"relaypdf/render/pdftag"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
 // TestLayoutsConform prints every layout with tags, and holds it to PDF/UA-1 and PDF/A-2a, as veraPDF reads them. The

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"relaypdf/store/durable"
+	"github.com/relaypdf/relaypdf/store/durable"
 )
 
 // disk stores each blob in its own file, dir/xx/key, where xx are two hexadecimal digits of the key's hash that

@@ -13,7 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 func newBlobs(t *testing.T) (blob.Store, string) {

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"relaypdf/store/blob"
-	"relaypdf/store/blob/blobtest"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob/blobtest"
 )
 
 func newDisk(t *testing.T) blob.Store {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/store/seal"
 )
 
 // TestSecretsCanBeChanged seals with one secret, and opens it with a box that

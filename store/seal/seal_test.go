@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/store/seal"
 )
 
 func box(t *testing.T, fill byte) *seal.Box {

@@ -25,7 +25,7 @@ func start(calls <-chan func()) {
 }
 
 // Lasting matches the goroutine that Start leaves until the process ends, for tests that look for leaks.
-var Lasting = goleak.IgnoreTopFunction("relaypdf/store/storetest.start")
+var Lasting = goleak.IgnoreTopFunction("github.com/relaypdf/relaypdf/store/storetest.start")
 
 // Start starts a program that ends with the process of the test, however that ends.
 func Start(cmd *exec.Cmd) error {

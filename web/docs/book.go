@@ -18,8 +18,8 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	pages "relaypdf/docs"
-	"relaypdf/views"
+	pages "github.com/relaypdf/relaypdf/docs"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // Book holds the documentation of a server.

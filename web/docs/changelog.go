@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"strings"
 
-	"relaypdf"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // releaseHeading is the heading of a release in the changelog: its version and its day, or "Unreleased".

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"relaypdf/web/docs"
+	"github.com/relaypdf/relaypdf/web/docs"
 )
 
 // TestCustomPages reads those files of a folder that are there. HTML and links that run scripts have no effect.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // longText is the length from which on a text gets a field of several lines.

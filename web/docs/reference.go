@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"relaypdf/store/credit"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // openAPI is the part of an OpenAPI document that the reference shows.

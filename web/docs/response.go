@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // formTabs are the names of the forms of JSON that many operations have. A form of one operation is called JSON.

@@ -16,9 +16,9 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"relaypdf/store"
-	"relaypdf/store/seal"
-	"relaypdf/views"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/views"
 )
 
 // Message is one email: its text and its page have the same content.

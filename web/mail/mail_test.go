@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/slow"
-	"relaypdf/store"
-	"relaypdf/store/seal"
-	"relaypdf/store/storetest"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/seal"
+	"github.com/relaypdf/relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // server is an SMTP server that stores the emails it accepts.

@@ -1,8 +1,8 @@
 package payments
 
 import (
-	"relaypdf/store"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // telling notifies the users who pay for an account about the outcome of an auto-reload, or of a dispute. It is nil

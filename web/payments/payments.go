@@ -21,9 +21,9 @@ import (
 	"github.com/stripe/stripe-go/v76/paymentintent"
 	"github.com/stripe/stripe-go/v76/refund"
 
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/web/mail"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/web/mail"
 )
 
 // Bounds of a top-up.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stripe/stripe-go/v76"
 
-	"relaypdf/store"
+	"github.com/relaypdf/relaypdf/store"
 )
 
 const (

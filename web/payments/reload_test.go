@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/fakestripe"
-	"relaypdf/store"
-	"relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/internal/test/fakestripe"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // low leaves a wallet with three dollars, a saved card, and auto-reload on: 20

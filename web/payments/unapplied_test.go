@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"relaypdf/internal/fakestripe"
-	"relaypdf/store"
-	"relaypdf/store/credit"
-	"relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/internal/test/fakestripe"
+	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/store/credit"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // wantErrors checks which subjects are recorded for operators.

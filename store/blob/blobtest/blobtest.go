@@ -17,7 +17,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 // Run tests an empty store, and leaves it empty.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
-	"relaypdf/internal/guard"
-	"relaypdf/store/blob"
-	"relaypdf/store/durable"
+	"github.com/relaypdf/relaypdf/internal/guard"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/durable"
 )
 
 const (

@@ -20,7 +20,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob"
 )
 
 const (

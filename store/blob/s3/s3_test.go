@@ -16,11 +16,11 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
-	"relaypdf/internal/fakes3"
-	"relaypdf/internal/slow"
-	"relaypdf/store/blob"
-	"relaypdf/store/blob/blobtest"
-	"relaypdf/store/blob/s3"
+	"github.com/relaypdf/relaypdf/internal/test/fakes3"
+	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/store/blob"
+	"github.com/relaypdf/relaypdf/store/blob/blobtest"
+	"github.com/relaypdf/relaypdf/store/blob/s3"
 )
 
 func open(t *testing.T, cfg s3.Config) *s3.Store {

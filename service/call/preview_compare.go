@@ -1,0 +1,147 @@
+package call
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/service/operation"
+)
+
+const (
+	// MaxComparedImages is the number of pages whose differences are drawn.
+	MaxComparedImages = 50
+	// maxComparedBytes bounds these images together.
+	maxComparedBytes = 32 << 20
+)
+
+// PreviewComparison holds the differences between the pages of two states of a template.
+type PreviewComparison struct {
+	Pages []PreviewPage
+}
+
+// PreviewPage is a page of the old state and the page of the new one that it is matched with.
+type PreviewPage struct {
+	Status   string // equal, changed, added or removed
+	Old, New int    // numbers of the pages; 0 is none
+	// Drawn means that there is an image. Equal pages have none.
+	Drawn bool
+	// Image shows both pages side by side with their differences, as PNG.
+	Image []byte `json:"-"`
+}
+
+// ComparePreviews renders two states of a template and compares their pages, at no charge. It counts as two previews.
+func (p *Pipeline) ComparePreviews(ctx context.Context, old, latest PreviewRequest) (made PreviewComparison, err error) {
+	p.running.Add(1)
+	defer p.running.Done()
+	account := old.Caller.Account.ID
+	for range 2 {
+		verdict, err := p.limiter.Take(ctx, p.LimitKey(previewWindow.Name, account), previewWindow)
+		if err != nil || !verdict.Allowed {
+			return made, overPreviews(verdict, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.drawTime)
+	defer cancel()
+	oldCall, oldEnv, err := p.bindPreview(ctx, old)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, oldCall)
+	latestCall, latestEnv, err := p.bindPreview(ctx, latest)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, latestCall)
+	renderer, leave, err := p.previews.enter(ctx, account)
+	if err != nil {
+		return made, err
+	}
+	defer leave()
+	oldEnv.Render, latestEnv.Render = renderer, renderer
+	before, err := oldCall.Run(ctx, oldEnv)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, before.Body)
+	after, err := latestCall.Run(ctx, latestEnv)
+	if err != nil {
+		return made, err
+	}
+	defer p.Free(ctx, after.Body)
+	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, render.PDFComparison{
+		Threshold: operation.CompareThreshold, Output: pdf.ComparedImages, MaxViews: MaxComparedImages,
+	})
+	if err != nil {
+		return made, p.notCompared(err)
+	}
+	defer p.Free(ctx, archive)
+	return readComparison(archive, archive.Size())
+}
+
+// notCompared returns the error of a comparison that the document caused.
+func (p *Pipeline) notCompared(err error) error {
+	var failed *pdf.Error
+	switch {
+	case errors.As(err, &failed) && failed.Kind == pdf.OverLimit:
+		return &wire.Error{Code: wire.ProcessingFailed, Cause: err, Message: fmt.Sprintf("The pages cannot be compared: a version has more than %d pages.", pdf.MaxComparedPages)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &wire.Error{Code: wire.ProcessingFailed, Cause: err, Message: fmt.Sprintf("Rendering and comparing the pages took longer than %v. Shorten the document.", p.drawTime)}
+	}
+	return err
+}
+
+// ownPartials are the templates of an account with the partials of a version.
+type ownPartials struct {
+	operation.Templates
+
+	partials map[string]string
+}
+
+// Partials returns the partials of the version.
+func (t ownPartials) Partials(context.Context) (map[string]string, error) { return t.partials, nil }
+
+// readComparison reads the archive of a comparison: an image for each page that is drawn, in order, and the report.
+func readComparison(archive io.ReaderAt, size int64) (made PreviewComparison, err error) {
+	files, err := zip.NewReader(archive, size)
+	if err != nil {
+		return made, err
+	}
+	images := files.File[:max(0, len(files.File)-1)]
+	text, err := readZipped(files.File[len(images)])
+	if err != nil {
+		return made, err
+	}
+	var report pdf.Comparison
+	if err := json.Unmarshal(text, &report); err != nil {
+		return made, err
+	}
+	room := maxComparedBytes
+	for _, found := range report.Pages {
+		page := PreviewPage{Status: found.Status}
+		if found.OldPage != nil {
+			page.Old = *found.OldPage
+		}
+		if found.NewPage != nil {
+			page.New = *found.NewPage
+		}
+		if found.Status != "equal" && len(images) > 0 {
+			if images[0].UncompressedSize64 <= uint64(room) {
+				page.Drawn = true
+				if page.Image, err = readZipped(images[0]); err != nil {
+					return made, err
+				}
+				room -= len(page.Image)
+			}
+			images = images[1:]
+		}
+		made.Pages = append(made.Pages, page)
+	}
+	return made, nil
+}

@@ -1,0 +1,107 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/service/schema"
+)
+
+// CropInput is the input of pdf.crop.
+type CropInput struct {
+	schema.Common
+	Described
+	PDFSource
+
+	Pages   Pages    `json:"pages,omitzero" jsonschema_description:"Pages to crop: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Box     *CropBox `json:"box,omitempty" jsonschema_description:"Part of each page to keep, from the top left of the page as displayed. Send exactly one of box and margins."`
+	Margins *Margin  `json:"margins,omitempty" jsonschema_description:"Width to cut off at each side of a page as displayed."`
+}
+
+// CropBox is a part of a page in points.
+type CropBox struct {
+	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the left side of the page in points."`
+	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the top of the page in points."`
+	Width  float64 `json:"width" jsonschema:"required,minimum=3,maximum=14400" jsonschema_description:"Width in points."`
+	Height float64 `json:"height" jsonschema:"required,minimum=3,maximum=14400" jsonschema_description:"Height in points."`
+}
+
+// Validate checks the rules that the schema cannot express.
+func (in *CropInput) Validate() error {
+	var faults schema.Faults
+	in.validate(&faults)
+	in.Pages.check(&faults, "pages")
+	switch {
+	case in.Box == nil && in.Margins == nil:
+		faults.AddSentence("No crop area given. Send exactly one of box, margins", "box", "is required without margins. Send exactly one of box, margins")
+	case in.Box != nil && in.Margins != nil:
+		addExclusive(&faults, "box", "margins", "box, margins")
+	case in.Margins != nil:
+		before := len(faults)
+		if in.margin(&faults) == (pdf.Margin{}) && len(faults) == before {
+			faults.Add("margins", "must have at least one of top, right, bottom or left above 0")
+		}
+	}
+	return failures(faults)
+}
+
+// margin returns the margin to cut off, in points, and adds errors for invalid lengths.
+func (in *CropInput) margin(faults *schema.Faults) pdf.Margin {
+	side := func(name string, l Length) float64 {
+		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch
+	}
+	m := in.Margins
+	return pdf.Margin{Top: side("top", m.Top), Right: side("right", m.Right), Bottom: side("bottom", m.Bottom), Left: side("left", m.Left)}
+}
+
+func runCrop(ctx context.Context, deps *Deps, in *CropInput) (schema.Result, error) {
+	var margin pdf.Margin
+	if in.Margins != nil {
+		var checked schema.Faults // by Validate, which found none
+		margin = in.margin(&checked)
+	}
+	field := "margins"
+	if in.Box != nil {
+		field = "box"
+	}
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		cropped, err := deps.Render.CropPDF(ctx, file, in.Pages.text(), (*pdf.CropBox)(in.Box), margin)
+		return pdfResult("cropped")(cropped, offPage(err, field))
+	})
+}
+
+// RepairInput is the input of pdf.repair.
+type RepairInput struct {
+	Described
+	PDFFileInput
+}
+
+func runRepair(ctx context.Context, deps *Deps, in *RepairInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("repaired")(deps.Render.RepairPDF(ctx, file))
+	})
+}
+
+// ExtractImagesInput is the input of pdf.extract-images.
+type ExtractImagesInput struct {
+	schema.Common
+	PDFSource
+
+	Pages     Pages `json:"pages,omitzero" jsonschema_description:"Pages to extract images from: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	MinWidth  int   `json:"minWidth,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Minimum width of an image in pixels; smaller images are left out."`
+	MinHeight int   `json:"minHeight,omitempty" jsonschema:"minimum=1,maximum=65535,default=1" jsonschema_description:"Minimum height of an image in pixels."`
+}
+
+// Validate checks the rules that the schema cannot express.
+func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+func runExtractImages(ctx context.Context, deps *Deps, in *ExtractImagesInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		archive, err := deps.Render.ExtractImages(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
+		if err != nil {
+			return schema.Result{}, err
+		}
+		return zipResult("images", archive), nil
+	})
+}

@@ -1,0 +1,71 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/service/schema"
+)
+
+// ExtractInput is the input of pdf.extract.
+type ExtractInput struct {
+	schema.Common
+	Described
+	PDFSource
+
+	Pages Pages `json:"pages,omitzero" jsonschema_description:"Pages of the result, in this order, repeats included: text such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last, or an array of page numbers. Default: all."`
+}
+
+// Validate checks the rules that the schema cannot express.
+func (in *ExtractInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+// RotateInput is the input of pdf.rotate.
+type RotateInput struct {
+	schema.Common
+	Described
+	PDFSource
+
+	Degrees int   `json:"degrees" jsonschema:"required,enum=-270,enum=-180,enum=-90,enum=90,enum=180,enum=270" jsonschema_description:"Clockwise rotation in degrees, added to the page's own rotation."`
+	Pages   Pages `json:"pages,omitzero" jsonschema_description:"Pages to rotate: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+}
+
+// Validate checks the rules that the schema cannot express.
+func (in *RotateInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+// DeletePagesInput is the input of pdf.delete-pages.
+type DeletePagesInput struct {
+	schema.Common
+	Described
+	PDFSource
+
+	Pages Pages `json:"pages" jsonschema:"required" jsonschema_description:"Pages to delete: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. At least one page must remain."`
+}
+
+// Validate checks the rules that the schema cannot express.
+func (in *DeletePagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+
+// validatePages checks the fields that operations on pages share.
+func validatePages(source *PDFSource, pages Pages) error {
+	var faults schema.Faults
+	source.validate(&faults)
+	pages.check(&faults, "pages")
+	return failures(faults)
+}
+
+func runExtract(ctx context.Context, deps *Deps, in *ExtractInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("pages")(deps.Render.ExtractPages(ctx, file, in.Pages.text()))
+	})
+}
+
+func runRotate(ctx context.Context, deps *Deps, in *RotateInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("rotated")(deps.Render.RotatePages(ctx, file, in.Degrees, in.Pages.text()))
+	})
+}
+
+func runDeletePages(ctx context.Context, deps *Deps, in *DeletePagesInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		return pdfResult("pages")(deps.Render.DeletePages(ctx, file, in.Pages.text()))
+	})
+}

@@ -1,0 +1,26 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/service/schema"
+)
+
+// ArchiveInput is the input of pdf.pdfa.
+type ArchiveInput struct {
+	PDFFileInput
+	Described
+
+	Level string `json:"level,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b,default=2b" jsonschema_description:"PDF/A level. 1b converts pages with transparency to images. 3b keeps attached files."`
+}
+
+// runArchive makes PDF/A and returns its differences from the source as warnings.
+func runArchive(ctx context.Context, deps *Deps, in *ArchiveInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		made, changes, err := deps.Render.ArchivePDF(ctx, file, pdf.ArchiveLevel(cmp.Or(in.Level, "2b")), in.describes())
+		return changedResult("archive", made, changes, err)
+	})
+}

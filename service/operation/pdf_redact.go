@@ -1,0 +1,104 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/service/schema"
+)
+
+// RedactInput is the input of pdf.redact.
+type RedactInput struct {
+	schema.Common
+	Described
+	PDFSource
+
+	Terms    []RedactTerm    `json:"terms,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Words and phrases to remove everywhere; case, spaces and hyphens at line ends are ignored. Covers text, links, bookmarks, layers, tags, names and document information. Comments, metadata, attachments, scripts and invisible content are removed completely. If removal is uncertain, such as in a pattern, a soft mask or a glyph, the call fails with processing_failed."`
+	Patterns []RedactPattern `json:"patterns,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Regular expressions (RE2) to remove."`
+	Areas    []RedactArea    `json:"areas,omitempty" jsonschema:"minItems=1,maxItems=200" jsonschema_description:"Parts of pages to empty, measured on the page as displayed, after rotation and cropping. A page becomes an image if an area contains lines, or an image that cannot be redacted alone."`
+	Color    string          `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Fill colour of the redacted places: a CSS colour such as #c00, #cc0000 or crimson. The content beneath is removed whatever the colour."`
+}
+
+// RedactTerm is a word or a phrase.
+type RedactTerm string
+
+// RedactPattern is a regular expression.
+type RedactPattern string
+
+// The most characters of a term and of a pattern.
+const (
+	maxTerm    = 200
+	maxPattern = 500
+)
+
+// JSONSchema bounds a term.
+func (RedactTerm) JSONSchema() *jsonschema.Schema { return shortText(maxTerm) }
+
+// JSONSchema bounds a pattern.
+func (RedactPattern) JSONSchema() *jsonschema.Schema { return shortText(maxPattern) }
+
+// shortText is a text of one character at least.
+func shortText(most uint64) *jsonschema.Schema {
+	least := uint64(1)
+	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most}
+}
+
+// RedactArea is a part of a page in points.
+type RedactArea struct {
+	Page   int     `json:"page" jsonschema:"required,minimum=1,maximum=50000" jsonschema_description:"Number of the page, from 1."`
+	X      float64 `json:"x" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the left side of the page in points."`
+	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the top of the page in points."`
+	Width  float64 `json:"width" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Width in points."`
+	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Height in points."`
+}
+
+// Validate checks the rules that the schema cannot express.
+func (in *RedactInput) Validate() error {
+	var faults schema.Faults
+	in.validate(&faults)
+	if len(in.Terms)+len(in.Patterns)+len(in.Areas) == 0 {
+		faults.AddSentence("Nothing to redact. Send at least one of terms, patterns or areas", "terms", "is required without patterns or areas. Send at least one of terms, patterns or areas")
+	}
+	for i, term := range in.Terms {
+		if strings.TrimSpace(string(term)) == "" {
+			faults.Add(fmt.Sprintf("terms[%d]", i), "must not be blank")
+		}
+	}
+	for i, pattern := range in.Patterns {
+		compiled, err := regexp.Compile(string(pattern))
+		switch {
+		case err != nil:
+			faults.Add(fmt.Sprintf("patterns[%d]", i), "must be a valid RE2 regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		case compiled.MatchString(""):
+			faults.Add(fmt.Sprintf("patterns[%d]", i), "must not match empty text")
+		}
+	}
+	checkColor(&faults, "color", in.Color)
+	return failures(faults)
+}
+
+func runRedact(ctx context.Context, deps *Deps, in *RedactInput) (schema.Result, error) {
+	color := parseColor(cmp.Or(in.Color, defaultColor))
+	const full = 255.0
+	how := render.Redaction{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
+	for _, term := range in.Terms {
+		how.Terms = append(how.Terms, string(term))
+	}
+	for _, pattern := range in.Patterns {
+		how.Patterns = append(how.Patterns, string(pattern))
+	}
+	for _, area := range in.Areas {
+		how.Areas = append(how.Areas, pdf.RedactArea(area))
+	}
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		redacted, changes, err := deps.Render.RedactPDF(ctx, file, how)
+		return changedResult("redacted", redacted, changes, offPage(err, "areas"))
+	})
+}

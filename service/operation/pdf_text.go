@@ -1,0 +1,33 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/service/schema"
+)
+
+// TextInput is the input of pdf.text.
+type TextInput struct {
+	schema.Common
+	PDFSource
+
+	MergePages bool `json:"mergePages,omitempty" jsonschema:"default=false" jsonschema_description:"If true, return one text with form feeds between pages, instead of one text per page."`
+}
+
+// Validate checks the rules that the schema cannot express.
+func (in *TextInput) Validate() error {
+	var faults schema.Faults
+	in.validate(&faults)
+	return failures(faults)
+}
+
+func runText(ctx context.Context, deps *Deps, in *TextInput) (schema.Result, error) {
+	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
+		text, err := deps.Render.PDFText(ctx, file, in.MergePages)
+		if err != nil {
+			return schema.Result{}, err
+		}
+		return schema.Result{Stem: "text", Extension: ".json", ContentType: "application/json", Body: text}, nil
+	})
+}
