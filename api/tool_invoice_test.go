@@ -19,7 +19,7 @@ import (
 // exampleInvoice is the invoice of the examples as JSON.
 func exampleInvoice(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("operation/example/invoice.json")
+	text, err := os.ReadFile("../service/operation/example/invoice.json")
 	if err != nil {
 		t.Fatal(err)
 	}
