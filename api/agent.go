@@ -15,6 +15,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/oauth"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -30,7 +31,7 @@ const AgentPath = "/mcp"
 const ToolsetsParam = "toolsets"
 
 // agentRoute is the route of the API that serves agents.
-func agentRoute(a *API) route {
+func agentRoute() route {
 	return route{
 		params: []schema.Param{{Name: ToolsetsParam, In: "query", Schema: &jsonschema.Schema{
 			Type: "string", Description: "Toolsets whose tools are listed, separated by commas, or all. Default: default. All tools can be called.", Examples: []any{"default,forms"},
@@ -47,10 +48,6 @@ func agentRoute(a *API) route {
 				http.StatusUnsupportedMediaType: "The content type is not application/json. The body is a JSON-RPC error.",
 			},
 			codes: []wire.Code{wire.PayloadTooLarge},
-		},
-		handle: func(w http.ResponseWriter, r *http.Request) error {
-			a.agents.ServeHTTP(w, r)
-			return nil
 		},
 	}
 }
@@ -106,7 +103,7 @@ func toolsOf(a *API) []Tool {
 		if r.operation != nil {
 			tools = append(tools, Tool{
 				Name: r.operation.Tool(), Title: r.summary, Use: r.operation.Use, Method: r.method, Pattern: r.pattern, Body: r.operation.Schema,
-				Operation: r.operation, Price: a.prices[r.operation.Name], Scope: scopeOf(r.pattern),
+				Operation: r.operation, Price: a.Prices[r.operation.Name], Scope: scopeOf(r.pattern),
 				Toolset: cmp.Or(r.operation.Toolset, r.tag()), Default: r.operation.Default,
 			})
 			continue
@@ -142,7 +139,15 @@ func Tools() ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toolsOf(&API{table: table, prices: prices}), nil
+	return toolsOf(&API{Services: &service.Services{Config: service.Config{Prices: prices}, Table: table}}), nil
+}
+
+// AgentOptions are the settings of the agent endpoint.
+type AgentOptions struct {
+	// Issuer verifies the tokens of an external issuer, which agents may use as well as our own; nil means none.
+	Issuer *oauth.Issuer
+	// TellGrant notifies users by email when a new client connects with such a token; nil sends nothing.
+	TellGrant store.GrantMailBuilder
 }
 
 // MCPBackend is the part of the API behind the agent endpoint: the routes themselves, with all their checks.
@@ -150,12 +155,12 @@ type MCPBackend struct {
 	*API
 
 	handlers map[string]http.Handler // by method and pattern
-	issuer   *oauth.Issuer           // nil where only tokens of our own are taken
-	tell     store.GrantMailBuilder
+	options  AgentOptions
 }
 
-func newMCPBackend(a *API, cfg Config) *MCPBackend {
-	d := &MCPBackend{API: a, handlers: map[string]http.Handler{}, issuer: cfg.Issuer, tell: cfg.TellGrant}
+// ForAgents returns the part of the API behind the agent endpoint, whose handler MountAgents adds.
+func (a *API) ForAgents(options AgentOptions) *MCPBackend {
+	d := &MCPBackend{API: a, handlers: map[string]http.Handler{}, options: options}
 	for _, r := range a.routes() {
 		handle, name := r.handle, r.method+" "+r.pattern
 		_, used := agentUse[name]
@@ -181,14 +186,11 @@ func newMCPBackend(a *API, cfg Config) *MCPBackend {
 // Tools lists the tools for agents.
 func (d *MCPBackend) Tools() []Tool { return toolsOf(d.API) }
 
-// BaseURL returns the public URL of the service.
-func (d *MCPBackend) BaseURL() string { return d.baseURL }
-
 // Version returns the version of relaypdf.
-func (d *MCPBackend) Version() string { return d.version }
+func (d *MCPBackend) Version() string { return d.API.options.Version }
 
 // Local reports whether the service is reachable from its own machine only.
-func (d *MCPBackend) Local() bool { return d.local }
+func (d *MCPBackend) Local() bool { return Loopback(d.BaseURL) }
 
 // Caller identifies the caller of a request by a key or by a token of a grant. The response to a request without
 // either names the page where a user can grant access (RFC 9728).
@@ -206,7 +208,7 @@ func (d *MCPBackend) Caller(w http.ResponseWriter, r *http.Request) (call.Caller
 }
 
 func (d *MCPBackend) challenge(r *http.Request) string {
-	return `Bearer realm="relaypdf", resource_metadata="` + d.baseURL + wire.ResourceMetadataPath + AgentPath + oauth.ResourceQuery(r.URL.RawQuery) + `"`
+	return `Bearer realm="relaypdf", resource_metadata="` + d.BaseURL + wire.ResourceMetadataPath + AgentPath + oauth.ResourceQuery(r.URL.RawQuery) + `"`
 }
 
 // StepUp asks the client of a token that lacks a scope to request that scope as well (RFC 6750). The header lists the

@@ -34,10 +34,10 @@ const maxReads = 8
 func (a *API) authenticate(ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error)) (call.Caller, error) {
 	caller, err := find(ctx, secret)
 	caller.Author.Address = ip
-	if err == nil || !a.rateLimits || call.Fault(err).Code != wire.Unauthorized {
+	if err == nil || a.NoRateLimits || call.Fault(err).Code != wire.Unauthorized {
 		return caller, err
 	}
-	verdict, limitErr := a.limiter.Take(ctx, a.Calls.LimitKey("auth", ip), failureWindow)
+	verdict, limitErr := a.Limiter.Take(ctx, a.Calls.LimitKey("auth", ip), failureWindow)
 	if limitErr != nil || !verdict.Allowed {
 		return call.Caller{}, call.OverRate(verdict, limitErr)
 	}
@@ -52,14 +52,14 @@ func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) 
 	case !strings.HasPrefix(secret, store.LivePrefix) && !strings.HasPrefix(secret, store.TestPrefix):
 		return call.Caller{}, &wire.Error{Code: wire.Unauthorized}
 	}
-	key, account, err := a.store.KeyBySecret(ctx, secret)
+	key, account, err := a.Store.KeyBySecret(ctx, secret)
 	describeCaller(ctx, account, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: "The API key is unknown or revoked. Check the key, or create one in the dashboard."}
 	case err != nil:
 		return call.Caller{}, err
-	case key.ExpiresAt != nil && !key.ExpiresAt.After(a.now()):
+	case key.ExpiresAt != nil && !key.ExpiresAt.After(a.Now()):
 		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: "The API key has expired. Create a new key in the dashboard."}
 	case account.Suspended:
 		return call.Caller{}, &wire.Error{Code: wire.AccountSuspended}
@@ -73,8 +73,8 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	var err error
 	switch {
 	case strings.HasPrefix(secret, store.AccessPrefix):
-		access, err = d.store.Grants().Access(ctx, secret, d.baseURL+AgentPath)
-	case d.issuer != nil && oauth.Looks(secret):
+		access, err = d.Store.Grants().Access(ctx, secret, d.BaseURL+AgentPath)
+	case d.options.Issuer != nil && oauth.Looks(secret):
 		access, err = d.externalAccess(ctx, secret)
 	default:
 		return d.callerOf(ctx, secret)
@@ -102,18 +102,18 @@ func describeCaller(ctx context.Context, account store.Account, key store.Key) {
 
 // externalAccess returns the access that a token of the external issuer grants.
 func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.GrantAccess, error) {
-	holder, err := d.issuer.Holder(ctx, token)
+	holder, err := d.options.Issuer.Holder(ctx, token)
 	refuse := func(text string) (store.GrantAccess, error) {
 		return store.GrantAccess{}, &wire.Error{Code: wire.Unauthorized, Message: text, Cause: err}
 	}
 	switch {
 	case errors.Is(err, oauth.ErrAway):
-		d.log.LogAttrs(ctx, slog.LevelWarn, "the token issuer does not answer", slog.Any("error", err))
+		d.Logger.LogAttrs(ctx, slog.LevelWarn, "the token issuer does not answer", slog.Any("error", err))
 		return store.GrantAccess{}, &wire.Error{Code: wire.RateLimited, RetryAfter: 10, Message: "The token issuer is unreachable, so the token cannot be verified. Retry in 10 seconds.", Cause: err}
 	case errors.Is(err, oauth.ErrMail):
 		return refuse("The token has no verified email address. It must contain email and email_verified: true.")
 	case err != nil:
-		return refuse("The token was not issued by " + d.issuer.Name() + " for this service, or it has expired. Request a new token.")
+		return refuse("The token was not issued by " + d.options.Issuer.Name() + " for this service, or it has expired. Request a new token.")
 	}
 	var scopes []string
 	for _, scope := range wire.Scopes() {
@@ -125,9 +125,9 @@ func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.Gr
 	if name == "" {
 		name = "Unnamed app"
 	}
-	access, err := d.store.Grants().ExternalAccess(ctx, store.ExternalClient{
-		Email: holder.Email, ClientID: d.issuer.Name() + " " + holder.Client, Name: name, Home: d.issuer.Name(), Resource: d.baseURL + AgentPath, Scopes: scopes,
-	}, d.tell)
+	access, err := d.Store.Grants().ExternalAccess(ctx, store.ExternalClient{
+		Email: holder.Email, ClientID: d.options.Issuer.Name() + " " + holder.Client, Name: name, Home: d.options.Issuer.Name(), Resource: d.BaseURL + AgentPath, Scopes: scopes,
+	}, d.options.TellGrant)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return refuse("No member of this server who can authorize apps has the token's email address. Check the address, or ask an account owner.")

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakes3"
@@ -21,7 +20,7 @@ import (
 )
 
 // newBucket starts a service on PostgreSQL whose files are in a bucket.
-func newBucket(t *testing.T, change func(*api.Config)) (*apitest.Server, *fakes3.Server, blob.Store) {
+func newBucket(t *testing.T, change func(*apitest.Settings)) (*apitest.Server, *fakes3.Server, blob.Store) {
 	t.Helper()
 	server := fakes3.Start(t)
 	bucket, err := s3.New(server.Config())
@@ -29,7 +28,7 @@ func newBucket(t *testing.T, change func(*api.Config)) (*apitest.Server, *fakes3
 		t.Fatal(err)
 	}
 	db := storetest.Postgres(t)
-	s := apitest.New(t, apitest.Options{DB: &db, Blobs: bucket, Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{DB: &db, Blobs: bucket, Change: func(cfg *apitest.Settings) {
 		quiet(cfg)
 		if change != nil {
 			change(cfg)
@@ -101,7 +100,7 @@ func TestFilesInABucket(t *testing.T) {
 // and counts as from the server, and nothing else is.
 func TestDownloadsFromTheBucket(t *testing.T) {
 	t.Parallel()
-	s, server, bucket := newBucket(t, func(cfg *api.Config) { cfg.RedirectFiles = true })
+	s, server, bucket := newBucket(t, func(cfg *apitest.Settings) { cfg.RedirectFiles = true })
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	ask := func(method, address string, header http.Header) *http.Response {
 		t.Helper()

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakes3"
@@ -34,7 +33,7 @@ import (
 const bulkPath = "/v1/pdf/bulk"
 
 // bulkLab is a server with a template that shows name, and fails in strict mode without it.
-func bulkLab(t *testing.T, db *storetest.DB, changes ...func(*api.Config)) templateLab {
+func bulkLab(t *testing.T, db *storetest.DB, changes ...func(*apitest.Settings)) templateLab {
 	t.Helper()
 	l := templateLab{toolServerOn(t, db, changes...), t}
 	made, tag := l.record(201, "POST", "", object{"name": "Letter", "html": "<p>{{name}}</p>", "options": object{"format": "A6"}})
@@ -300,7 +299,7 @@ func TestBulkTakesTurns(t *testing.T) {
 		var l templateLab
 		var chunks atomic.Int64
 		other := make(chan string, 1)
-		l = bulkLab(t, &db, func(cfg *api.Config) {
+		l = bulkLab(t, &db, func(cfg *apitest.Settings) {
 			cfg.AfterStep = func(step string) {
 				switch {
 				case step != "chunk":
@@ -330,7 +329,7 @@ func TestSlowBulkSettles(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		var l templateLab
-		l = bulkLab(t, &db, func(cfg *api.Config) {
+		l = bulkLab(t, &db, func(cfg *apitest.Settings) {
 			cfg.AfterStep = func(step string) {
 				if step == "worked" {
 					l.Clock.Advance(6 * time.Second)
@@ -376,7 +375,7 @@ func TestBulkFails(t *testing.T) {
 func TestFreeBulkIsLimited(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		l := bulkLab(t, &db, func(cfg *api.Config) { cfg.NoRateLimits = false })
+		l := bulkLab(t, &db, func(cfg *apitest.Settings) { cfg.NoRateLimits = false })
 		at := apitest.Request{Path: bulkPath}
 		send := func(records int, more string) apitest.Response {
 			at.Body = `{"templateId":"letter","records":[` + strings.TrimSuffix(strings.Repeat(`{"name":"a"},`, records), ",") + `]` + more + `}`
@@ -476,7 +475,7 @@ func TestCancelJob(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		var l templateLab
 		var canceled atomic.Pointer[string]
-		l = bulkLab(t, &db, func(cfg *api.Config) {
+		l = bulkLab(t, &db, func(cfg *apitest.Settings) {
 			cfg.AfterStep = func(step string) {
 				if id := canceled.Swap(nil); step == "chunk" && id != nil {
 					job := decode[wire.JobStatus](t, l.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/jobs/" + *id}).OK(t))
@@ -519,7 +518,7 @@ func TestBulkContinues(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		var chunks atomic.Int64
 		reached, proceed := make(chan struct{}, 1), make(chan struct{})
-		l := bulkLab(t, &db, func(cfg *api.Config) {
+		l := bulkLab(t, &db, func(cfg *apitest.Settings) {
 			cfg.AfterStep = func(step string) {
 				if step == "chunk" && chunks.Add(1) == 1 {
 					reached <- struct{}{}
@@ -557,7 +556,7 @@ func TestBulkCountsTriesByChunk(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		const records = 20 // in chunks of at most four
 		var l templateLab
-		l = bulkLab(t, &db, func(cfg *api.Config) {
+		l = bulkLab(t, &db, func(cfg *apitest.Settings) {
 			cfg.StorageTime = time.Nanosecond
 			cfg.Store = db.OpenAs(t, store.Config{Now: cfg.Now, Blobs: &flakyBlobs{Store: cfg.Store.Blobs()}})
 			cfg.AfterStep = func(step string) {

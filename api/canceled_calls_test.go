@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -133,7 +132,7 @@ func TestClientsThatLeaveTheQueue(t *testing.T) {
 	}))
 	t.Cleanup(page.Close)
 
-	s := toolServer(t, func(cfg *api.Config) { cfg.Render = own })
+	s := toolServer(t, func(cfg *apitest.Settings) { cfg.Render = own })
 	first := leaving(t, s, "/v1/pdf", `{"html":"<img src='`+page.URL+`/a.png'>"}`)
 	<-loads
 	second := leaving(t, s, "/v1/images", `{"html":"<p>waits</p>"}`)
@@ -164,7 +163,7 @@ func TestJobsOfClientsThatLeave(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		var leave context.CancelFunc
 		var at string
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: append(slices.Clone(operation.Rows), apitest.Echo(nil)), Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: append(slices.Clone(operation.Rows), apitest.Echo(nil)), Change: func(cfg *apitest.Settings) {
 			quiet(cfg)
 			cfg.AfterStep = func(step string) {
 				if step == at {

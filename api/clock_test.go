@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -21,7 +20,7 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 		db := storetest.Postgres(t)
 		machine := func() time.Time { return time.Now().Add(off) }
 		log := &storetest.Log{}
-		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *apitest.Settings) {
 			cfg.Store, cfg.Now = db.OpenAs(t, store.Config{Machine: machine, Logger: slog.New(slog.NewJSONHandler(log, nil))}), nil
 		}})
 		ask := apitest.Request{Method: "GET", Path: "/health/ready"}

@@ -23,7 +23,6 @@ import (
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
@@ -31,6 +30,7 @@ import (
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/ratelimit"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -163,7 +163,7 @@ func TestDeliverAgainToBucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if input, err := s.API.Calls.Input(t.Context(), s.Account.ID, file.CallID); err != nil || strings.Contains(string(input), made.ID) {
+	if input, err := s.API.Calls.Input(t.Context(), s.Store, s.Account.ID, file.CallID); err != nil || strings.Contains(string(input), made.ID) {
 		t.Errorf("the stored input is %s, %v", input, err)
 	}
 }
@@ -486,7 +486,7 @@ func TestConnectionToPrivateName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) {
 		quiet(cfg)
 		cfg.Outbound = inwardOutbound{outbound{cfg.Outbound, policy.Client(egress.ClientConfig{})}, policy}
 	}})
@@ -617,7 +617,7 @@ func (o inwardOutbound) DialSSH(ctx context.Context, address string) (net.Conn, 
 
 // watchedOutbound closes a channel when it connects by SSH for the first time.
 type watchedOutbound struct {
-	api.Outbound
+	service.Outbound
 	dialed chan struct{}
 }
 
@@ -630,7 +630,7 @@ func (o watchedOutbound) DialSSH(ctx context.Context, address string) (net.Conn,
 func TestClientLeavesDuringFileDelivery(t *testing.T) {
 	t.Parallel()
 	dialed := make(chan struct{})
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) {
 		quiet(cfg)
 		cfg.Outbound = watchedOutbound{cfg.Outbound, dialed}
 	}})

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
@@ -260,7 +259,7 @@ func TestDataUnanswered(t *testing.T) {
 			l.t.Errorf("failures took %d, held %d", start-balance, held)
 		}
 	})
-	s := toolServer(t, func(cfg *api.Config) { cfg.AI = nil })
+	s := toolServer(t, func(cfg *apitest.Settings) { cfg.AI = nil })
 	body, err := json.Marshal(bill())
 	if err != nil {
 		t.Fatal(err)

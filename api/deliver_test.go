@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
@@ -207,7 +206,7 @@ func TestDeliverToPrivateName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) {
 		quiet(cfg)
 		cfg.Outbound = outbound{cfg.Outbound, policy.Client(egress.ClientConfig{})}
 	}})
@@ -231,7 +230,7 @@ func TestDeliverToStoredInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	input, err := s.API.Calls.Input(t.Context(), s.Account.ID, file.CallID)
+	input, err := s.API.Calls.Input(t.Context(), s.Store, s.Account.ID, file.CallID)
 	if err != nil || strings.Contains(string(input), "canary") || !strings.Contains(string(input), `"ab"`) {
 		t.Errorf("the stored input is %s, %v", input, err)
 	}

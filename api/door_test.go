@@ -19,7 +19,7 @@ import (
 const echo = "/v1/test/echo"
 
 // quiet turns the rate limits off, for tests of something else.
-func quiet(cfg *api.Config) { cfg.NoRateLimits = true }
+func quiet(cfg *apitest.Settings) { cfg.NoRateLimits = true }
 
 // bearerOf is the header that carries a key.
 func bearerOf(secret string) http.Header {
@@ -34,7 +34,7 @@ func TestAnswerHeaders(t *testing.T) {
 	for name, brand := range map[string]string{"branded": "RelayPDF", "unbranded": ""} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Brand = brand }})
+			s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) { cfg.Brand = brand }})
 			for _, q := range []struct{ path, body, size, charged, media, disposition string }{
 				{echo, `{"text":"hello"}`, "5", "2000", "text/plain", `attachment; filename="echo.txt"; filename*=UTF-8''echo.txt`},
 				{"/v1/test/json", `{}`, "15", "500", "application/json", `attachment; filename="object.json"; filename*=UTF-8''object.json`},
@@ -354,7 +354,7 @@ func TestSpendingCap(t *testing.T) {
 
 func TestBodyOverTheLimit(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.MaxBody, cfg.NoRateLimits = 1000, true }})
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) { cfg.MaxBody, cfg.NoRateLimits = 1000, true }})
 	fill := func(n int) string { return `{"text":"a"}` + strings.Repeat(" ", n-len(`{"text":"a"}`)) }
 	s.Send(t, apitest.Request{Path: echo, Body: fill(1000)}).OK(t)
 	got := s.Send(t, apitest.Request{Path: echo, Body: fill(1001)}).Refused(t, wire.PayloadTooLarge)

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -405,7 +404,7 @@ func TestFlowOfTestKey(t *testing.T) {
 // TestFlowsCountOnce: a call with steps counts as one request.
 func TestFlowsCountOnce(t *testing.T) {
 	t.Parallel()
-	s := toolServer(t, func(cfg *api.Config) { cfg.NoRateLimits = false })
+	s := toolServer(t, func(cfg *apitest.Settings) { cfg.NoRateLimits = false })
 	for i, call := range []struct{ path, body string }{
 		{pipelines, three("")}, {"/v1/pdf/rotate", `{"file":` + inline(letters("alpha")) + `,"degrees":90,"then":[{"op":"pdf.compress","input":{}}]}`},
 	} {
@@ -505,7 +504,7 @@ func TestFlowCallbacks(t *testing.T) {
 // TestFlowWarnings: the response has the warnings of every step, with the step's name.
 func TestFlowWarnings(t *testing.T) {
 	t.Parallel()
-	s := toolServer(t, func(cfg *api.Config) {
+	s := toolServer(t, func(cfg *apitest.Settings) {
 		cfg.Operations = append(slices.Clone(cfg.Operations), faulty())
 	})
 	answer := s.Send(t, apitest.Request{Path: pipelines, Body: flow(`,"output":["a","b"],"response":"url"`, flowStep("a", "test.faulty", `{"text":"x"}`), flowStep("b", "test.faulty", `{"text":"xy"}`))}).OK(t)
@@ -540,7 +539,7 @@ func TestPipelineIsCancelled(t *testing.T) {
 				return schema.Result{}, ctx.Err()
 			},
 		}
-		s := toolServerOn(t, &db, func(cfg *api.Config) { cfg.Operations = append(slices.Clone(cfg.Operations), wait) })
+		s := toolServerOn(t, &db, func(cfg *apitest.Settings) { cfg.Operations = append(slices.Clone(cfg.Operations), wait) })
 		body := flow("", flowStep("a", "pdf.rotate", `{"file":`+inline(letters("alpha"))+`,"degrees":90}`), flowStep("b", "test.wait", `{"step":"a"}`))
 		ctx, leave := context.WithCancel(t.Context())
 		q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+pipelines, strings.NewReader(body))

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
@@ -61,7 +60,7 @@ var good = says("<h1>Bill for {{customer.name}}</h1>{{#each items}}<p>{{name}} {
 func newGenerateLab(t *testing.T, db storetest.DB, kind string, timeout time.Duration) generateLab {
 	t.Helper()
 	provider := fakellm.New(t, always(good))
-	s := toolServerOn(t, &db, func(cfg *api.Config) { cfg.AI = generator(t, kind, provider, timeout) })
+	s := toolServerOn(t, &db, func(cfg *apitest.Settings) { cfg.AI = generator(t, kind, provider, timeout) })
 	s.HTTP.Timeout = generatePatience
 	return generateLab{s, t, provider}
 }
@@ -444,7 +443,7 @@ func TestGenerateSlow(t *testing.T) {
 // TestGenerateWithoutProvider refuses both a quote and a template.
 func TestGenerateWithoutProvider(t *testing.T) {
 	t.Parallel()
-	s := toolServer(t, func(cfg *api.Config) { cfg.AI = nil })
+	s := toolServer(t, func(cfg *apitest.Settings) { cfg.AI = nil })
 	for _, body := range []string{`{"prompt":"x"}`, `{"prompt":"x","quote":true}`, `{"prompt":"x","quoteId":"q"}`, `{"prompt":"x","response":"async"}`} {
 		if got := s.Send(t, apitest.Request{Path: generatePath, Body: body}).Refused(t, wire.AIUnavailable); !strings.Contains(got.Message, "no AI provider") {
 			t.Errorf("%s: %s", body, got.Message)

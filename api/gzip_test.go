@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 )
@@ -62,7 +61,7 @@ func TestGzippedBodies(t *testing.T) {
 // TestGzippedBodiesAreBoundedUnpacked sends little that becomes much.
 func TestGzippedBodiesAreBoundedUnpacked(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.MaxBody, cfg.MaxFile, cfg.NoRateLimits = 100_000, 100_000, true }})
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) { cfg.MaxBody, cfg.MaxFile, cfg.NoRateLimits = 100_000, 100_000, true }})
 	fill := func(n int) string { return `{"text":"a"}` + strings.Repeat(" ", n-len(`{"text":"a"}`)) }
 	s.Send(t, gzipped(t, apitest.Request{Path: echo, Body: fill(100_000)})).OK(t)
 	got := s.Send(t, gzipped(t, apitest.Request{Path: echo, Body: fill(100_001)})).Refused(t, wire.PayloadTooLarge)

@@ -8,16 +8,23 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
+// healthRoutes lists the routes of the server's state.
+func (a *API) healthRoutes() []route {
+	return []route{
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/health", access: public, summary: "Check that the server runs", about: "Liveness: checks no dependencies, and keeps succeeding if they fail. For readiness, use GET /health/ready."}, a.getHealth),
+		jsonRoute(a, routeSpec{method: "GET", pattern: "/health/ready", access: public, summary: "Check that the server accepts work", about: "Readiness: checks the database, the browser, the queues, the engines and file storage. Returns 503 with the same body while the server accepts no work.", refused: http.StatusServiceUnavailable}, a.ready),
+	}
+}
+
 // routes lists all routes of the API, on one screen.
 func (a *API) routes() []route {
 	invalid := []wire.Code{wire.InvalidRequest}
-	routes := []route{
-		jsonRoute(a, routeSpec{method: "GET", pattern: "/health", access: public, summary: "Check that the server runs", about: "Liveness: checks no dependencies, and keeps succeeding if they fail. For readiness, use GET /health/ready."}, a.getHealth),
-		jsonRoute(a, routeSpec{method: "GET", pattern: "/health/ready", access: public, summary: "Check that the server accepts work", about: "Readiness: checks the database, the browser, the queues, the engines and file storage. Returns 503 with the same body while the server accepts no work.", refused: http.StatusServiceUnavailable}, a.ready),
+	routes := append(a.healthRoutes(), []route{
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/openapi.json", access: public, summary: "Get this OpenAPI document", about: "Describes every endpoint of this server, with its prices. The response has an ETag.", content: "application/json"}, a.openAPI),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/v1/templates/gallery", access: public, summary: "List the gallery layouts", about: "Lists ready-made layouts. POST /v1/templates starts a template from one with fromGallery.", codes: invalid}, a.listGallery),
 		jsonRoute(a, routeSpec{method: "GET", pattern: "/gallery/{name}", access: public, summary: "Get the image of a gallery layout", about: "Returns a WebP image. GET /v1/templates/gallery lists the names; caches can store the image forever.", content: "image/webp"}, a.thumbnail),
@@ -75,10 +82,10 @@ func (a *API) routes() []route {
 			example: operation.ExampleIdentity("contracts"), codes: invalid,
 		}, a.createSigningIdentity),
 		jsonRoute(a, routeSpec{method: "DELETE", pattern: "/v1/signing-identities/{id}", access: withFullKey, summary: "Delete a signing identity", about: "Deletes the key. Waiting jobs that sign with it fail and are not charged. Signatures made with it stay valid. Requires a key with the scope sign."}, a.deleteSigningIdentity),
-	}
-	routes = append(routes, agentRoute(a))
+	}...)
+	routes = append(routes, agentRoute())
 	routes = append(routes, a.templateRoutes()...)
-	for _, operation := range a.table.All() {
+	for _, operation := range a.Table.All() {
 		routes = append(routes, route{
 			routeSpec: routeSpec{method: "POST", pattern: operation.Path(), access: withKey, summary: operation.Summary},
 			handle:    a.postOperation(operation), operation: operation,
@@ -91,11 +98,11 @@ func (a *API) routes() []route {
 func (a *API) Handler() http.Handler { return a.handler }
 
 // router creates the handler of the API.
-func (a *API) router() *chi.Mux {
+func (a *API) router(routes []route) *chi.Mux {
 	r := chi.NewRouter()
-	for _, route := range a.routes() {
+	for _, route := range routes {
 		if route.access == withToken {
-			continue // see below
+			continue // see MountAgents
 		}
 		if !strings.Contains(route.pattern, "{") {
 			a.paths = append(a.paths, route.pattern)
@@ -126,10 +133,6 @@ func (a *API) router() *chi.Mux {
 			r.Method(http.MethodOptions, route.pattern, preflight("GET, HEAD", "Content-Type, Range"))
 		}
 	}
-	if a.agents != nil {
-		r.Method(http.MethodPost, AgentPath, a.serve(agentRoute(a).handle))
-		r.Method(http.MethodOptions, AgentPath, preflight("POST", agentHeaders))
-	}
 	r.NotFound(a.serveNotFound(wire.NotFound))
 	r.MethodNotAllowed(a.serveNotFound(wire.MethodNotAllowed))
 	return r
@@ -151,7 +154,7 @@ func Routes() ([]RouteLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&API{table: table}).Routes(), nil
+	return (&API{Services: &service.Services{Table: table}}).Routes(), nil
 }
 
 // RouteLine is one route as `relaypdf routes` prints it.

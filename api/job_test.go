@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/render/chrome"
@@ -268,7 +267,7 @@ func TestLostCalls(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		lease := ""
-		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) { quiet(cfg); lease = cfg.Lease }})
+		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *apitest.Settings) { quiet(cfg); lease = cfg.Lease }})
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		if _, err := s.Store.ClaimJob(t.Context(), lease, s.Kinds()...); err != nil {
 			t.Fatal(err)
@@ -334,7 +333,7 @@ func TestJobsThatBeginBeforeTheirResponseAreNotLost(t *testing.T) {
 		s.API.Calls.Reaper().Once(ctx)
 		return nil
 	}
-	s = apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(long)}, Change: func(cfg *api.Config) {
+	s = apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(long)}, Change: func(cfg *apitest.Settings) {
 		quiet(cfg)
 		cfg.AfterStep = func(step string) {
 			if step == "hold" {

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
@@ -92,7 +91,7 @@ func TestJobsHaveThreeTries(t *testing.T) {
 						}
 						return nil
 					}
-					s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+					s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
 						quiet(cfg)
 						cfg.StorageTime = time.Nanosecond
 					}})
@@ -149,7 +148,7 @@ func TestJobsOutliveTheirEngines(t *testing.T) { //nolint:tparallel // its jobs 
 		"always the memory": {"/v1/pdf", heavy, "", 0, store.MaxTries, string(wire.RenderFailed)},
 	} {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // ends the browser of all
-			s := toolServer(t, func(cfg *api.Config) { cfg.Render = own })
+			s := toolServer(t, func(cfg *apitest.Settings) { cfg.Render = own })
 			job := s.Enqueue(t, apitest.Request{Path: c.path, Body: c.body})
 			s.Work(t)
 			for range c.kills {

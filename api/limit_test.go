@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
@@ -175,7 +174,7 @@ func TestRateLimitHeaders(t *testing.T) {
 func TestRegionsCountSeparately(t *testing.T) {
 	t.Parallel()
 	limiter := ratelimit.NewMemory(apitest.Start)
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Limiter, cfg.Region = limiter, "fra" }})
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) { cfg.Limiter, cfg.Region = limiter, "fra" }})
 	for range 5 {
 		echoOnce(t, s, s.Secret).OK(t)
 	}
@@ -336,7 +335,7 @@ func TestLimitsWithoutTheirRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = limiter.Close() })
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Limiter = limiter }})
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) { cfg.Limiter = limiter }})
 	ready := func() string {
 		return s.Send(t, apitest.Request{Method: "GET", Path: "/health/ready", Header: without()}).OK(t).Body
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/store"
@@ -171,7 +170,7 @@ func TestLinkFieldsAreChecked(t *testing.T) {
 // TestRedirectsDoNotCount: a file with a maximum comes from the server, which counts its downloads.
 func TestRedirectsDoNotCount(t *testing.T) {
 	t.Parallel()
-	s, _, _ := newBucket(t, func(cfg *api.Config) { cfg.RedirectFiles, cfg.NoRateLimits = true, true })
+	s, _, _ := newBucket(t, func(cfg *apitest.Settings) { cfg.RedirectFiles, cfg.NoRateLimits = true, true })
 	id := stored(t, s, `{"text":"0123456789","response":"url","maxDownloads":1}`)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, want := range []int{http.StatusOK, http.StatusNotFound} {

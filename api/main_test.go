@@ -21,7 +21,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
 	"github.com/relaypdf/relaypdf/render"
@@ -157,13 +156,13 @@ func serveFiles(w http.ResponseWriter, r *http.Request) {
 }
 
 // toolServer starts the whole product on the lab's renderer, with a model provider and with changes.
-func toolServer(t *testing.T, changes ...func(*api.Config)) *apitest.Server {
+func toolServer(t *testing.T, changes ...func(*apitest.Settings)) *apitest.Server {
 	t.Helper()
 	return toolServerOn(t, nil, changes...)
 }
 
 // toolServerOn is toolServer on a database; nil is a new one.
-func toolServerOn(t *testing.T, db *storetest.DB, changes ...func(*api.Config)) *apitest.Server {
+func toolServerOn(t *testing.T, db *storetest.DB, changes ...func(*apitest.Settings)) *apitest.Server {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a browser and engines")
@@ -172,7 +171,7 @@ func toolServerOn(t *testing.T, db *storetest.DB, changes ...func(*api.Config)) 
 	if lab.err != nil {
 		t.Fatal(lab.err)
 	}
-	s := apitest.New(t, apitest.Options{DB: db, Operations: operation.Rows, Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{DB: db, Operations: operation.Rows, Change: func(cfg *apitest.Settings) {
 		cfg.Render, cfg.NoRateLimits, cfg.MaxFile, cfg.MaxBody = lab.render, true, labMaxFile, 8<<20
 		cfg.AI = generator(t, llm.OpenAI, fakellm.New(t, always(good)), generatePatience)
 		for _, change := range changes {

@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
@@ -53,7 +52,7 @@ func TestMutatedFiles(t *testing.T) {
 	for _, operation := range table.All() {
 		prices[operation.Name] = credit.Microdollar
 	}
-	s := toolServer(t, func(cfg *api.Config) { cfg.Prices = prices })
+	s := toolServer(t, func(cfg *apitest.Settings) { cfg.Prices = prices })
 	before, _ := s.Balance(t)
 	m := &mutator{server: s, corpus: corpus(t), bodies: fileBodies(t, s)}
 	m.paths = slices.Sorted(maps.Keys(m.bodies))

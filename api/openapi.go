@@ -65,7 +65,7 @@ func (a *API) describe() ([]byte, error) {
 			Title: "relaypdf", Version: interfaceVersion, Summary: "Generate, convert and process documents.",
 			Description: interfaceDescription, License: documentLicense{Name: "MIT", Identifier: "MIT"},
 		},
-		Servers: []documentServer{{URL: a.baseURL, Description: "This server."}},
+		Servers: []documentServer{{URL: a.BaseURL, Description: "This server."}},
 		Paths:   map[string]map[string]*endpoint{},
 		Components: documentComponents{
 			SecuritySchemes: map[string]securityScheme{"bearer": {
@@ -165,7 +165,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 	if why := operation.WhyOff(); why != "" {
 		e.Description, e.Unavailable = why, why
 	} else {
-		price := a.prices[operation.Name]
+		price := a.Prices[operation.Name]
 		micros := int64(price)
 		e.Price = &micros
 		e.Description = operation.Description(price)
@@ -232,7 +232,7 @@ func (a *API) answering(o *schema.Operation[*operation.Deps]) []*schema.Operatio
 	if !o.Flow {
 		return []*schema.Operation[*operation.Deps]{o}
 	}
-	return slices.DeleteFunc(slices.Clone(a.table.All()), func(step *schema.Operation[*operation.Deps]) bool { return step.Answer == nil || step.Varies })
+	return slices.DeleteFunc(slices.Clone(a.Table.All()), func(step *schema.Operation[*operation.Deps]) bool { return step.Answer == nil || step.Varies })
 }
 
 // exampleCharge is the price of the example of an operation that costs the price of its steps.
@@ -246,7 +246,7 @@ func (a *API) exampleCharge(o *schema.Operation[*operation.Deps]) *int64 {
 		return nil
 	}
 	defer bound.Close()
-	price, err := operation.PriceOf(context.Background(), &operation.Deps{Prices: a.prices}, o.Name, bound)
+	price, err := operation.PriceOf(context.Background(), &operation.Deps{Prices: a.Prices}, o.Name, bound)
 	if err != nil {
 		return nil
 	}
@@ -513,5 +513,5 @@ func errorSchema() *jsonschema.Schema {
 	return schema
 }
 
-// Description is the OpenAPI document in JSON.
-func Description(a *API) ([]byte, error) { return a.openapi() }
+// Description returns the OpenAPI document in JSON.
+func (a *API) Description() ([]byte, error) { return a.openapi() }

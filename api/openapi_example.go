@@ -49,7 +49,7 @@ func (a *API) addExamples(doc *document) {
 	for _, refused := range []wire.Error{
 		{Code: wire.Unauthorized}, {Code: wire.InvalidRequest, Message: `response must be one of binary, url, async; got "file".`, Details: []wire.Detail{{Field: "response", Message: `must be one of binary, url, async; got "file"`}}},
 	} {
-		doc.Components.Examples[errorExample(refused.Code)] = exampleDoc{refused.Body(exampleRequest, a.baseURL)}
+		doc.Components.Examples[errorExample(refused.Code)] = exampleDoc{refused.Body(exampleRequest, a.BaseURL)}
 	}
 }
 
@@ -81,7 +81,7 @@ func exampleResult(filename string) *store.File {
 
 var exampleTime = time.Date(2026, time.November, 27, 9, 30, 0, 0, time.UTC)
 
-func (a *API) exampleLinks() call.Links { return call.Links{BaseURL: a.baseURL} }
+func (a *API) exampleLinks() call.Links { return call.Links{BaseURL: a.BaseURL} }
 
 // exampleValues are the examples whose content does not depend on the operation.
 func (a *API) exampleValues() []any {
@@ -108,7 +108,7 @@ func (a *API) exampleValues() []any {
 	}
 	return []any{
 		identity, wire.SigningIdentityList{SigningIdentities: []wire.SigningIdentity{identity}},
-		wire.Health{OK: true, Service: "relaypdf", Version: a.version, RequestID: exampleRequest},
+		wire.Health{OK: true, Service: "relaypdf", Version: a.options.Version, RequestID: exampleRequest},
 		wire.Readiness{
 			OK: true, Checks: map[string]string{"browser": "ok", "database": "ok", "files": "ok"}, Sandbox: "full",
 			Queue: wire.QueueState{Slots: 4, Busy: 1}, Queues: map[string]wire.QueueState{"browser": {Slots: 4, Busy: 1}, "files": {Slots: 2}},
@@ -131,11 +131,11 @@ func (a *API) exampleValues() []any {
 		templates.Record{Template: template}, wire.TemplateList{Templates: []wire.Template{listed}},
 		wire.GalleryList{Templates: []wire.GalleryTemplate{{
 			ID: "invoice-ledger", Slug: "invoice-ledger", Name: "Ledger invoice", Category: "invoice", Description: "An invoice with a ruled table.",
-			Href: "/pdf-templates/invoice/invoice-ledger", ThumbnailURL: a.baseURL + "/gallery/invoice-ledger.webp", Tags: []string{"invoice", "billing"},
+			Href: "/pdf-templates/invoice/invoice-ledger", ThumbnailURL: a.BaseURL + "/gallery/invoice-ledger.webp", Tags: []string{"invoice", "billing"},
 		}}},
 		partial, wire.PartialList{Partials: []wire.Partial{partial}},
 		wire.TemplateValidation{Valid: true, Errors: []wire.TemplateFault{}, Variables: []string{"number"}, Missing: []string{}},
-		wire.TemplateSession{URL: a.baseURL + embedding.Path + exampleHash, TemplateID: exampleTemplate, Capabilities: []string{"edit", "preview"}, Origin: exampleSite, ExpiresAt: exampleTime.Add(time.Hour)},
+		wire.TemplateSession{URL: a.BaseURL + embedding.Path + exampleHash, TemplateID: exampleTemplate, Capabilities: []string{"edit", "preview"}, Origin: exampleSite, ExpiresAt: exampleTime.Add(time.Hour)},
 		wire.TemplateVersionList{Versions: []wire.TemplateVersion{version}},
 		wire.TemplateVersionContent{TemplateVersion: version, HTML: exampleHTML, SampleData: template.SampleData, Options: template.Options, Partials: map[string]string{}},
 		connection, wire.ConnectionList{Connections: []wire.Connection{connection}}, wire.ConnectionTest{OK: true},

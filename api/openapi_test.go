@@ -17,7 +17,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -28,7 +27,7 @@ import (
 // documents show it.
 func product(t *testing.T) *apitest.Server {
 	t.Helper()
-	return apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) {
+	return apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *apitest.Settings) {
 		cfg.BaseURL = "https://pdf.example.net"
 	}})
 }

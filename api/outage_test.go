@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -98,7 +97,7 @@ func TestJobsOutliveTheDatabase(t *testing.T) {
 			t.Cleanup(func() { _ = link.Close() })
 			db.URL = link.URL
 			var outages atomic.Int64
-			s := apitest.New(t, apitest.Options{DB: &db, Change: func(c *api.Config) {
+			s := apitest.New(t, apitest.Options{DB: &db, Change: func(c *apitest.Settings) {
 				quiet(c)
 				c.AfterStep = func(passed string) {
 					if passed != step || outages.Add(1) > 1 {
@@ -139,7 +138,7 @@ func TestJobIsTriedThreeTimes(t *testing.T) {
 		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(context.Context, *apitest.EchoInput) error {
 			tries.Add(1)
 			return away
-		})}, Change: func(c *api.Config) {
+		})}, Change: func(c *apitest.Settings) {
 			quiet(c)
 			c.StorageTime = time.Millisecond
 		}})
@@ -160,7 +159,7 @@ func TestJobIsTriedThreeTimes(t *testing.T) {
 // TestFullTemporaryFolder: bodies and results that do not fit into memory need the temporary folder. If it is full, they
 // are refused with this cause, and small calls work.
 func TestFullTemporaryFolder(t *testing.T) { // sets the environment
-	s := apitest.New(t, apitest.Options{Operations: append(slices.Clone(operation.Rows), apitest.Echo(nil)), Change: func(c *api.Config) {
+	s := apitest.New(t, apitest.Options{Operations: append(slices.Clone(operation.Rows), apitest.Echo(nil)), Change: func(c *apitest.Settings) {
 		quiet(c)
 		c.MaxBody, c.MaxFile = 64<<20, 64<<20
 	}})

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/store"
@@ -38,7 +37,7 @@ func (r *refiller) Refill(ctx context.Context, accountID string) error {
 func reloading(t *testing.T, db storetest.DB) (*apitest.Server, *refiller) {
 	t.Helper()
 	payments := &refiller{do: func(context.Context, string) error { return nil }}
-	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) { cfg.NoRateLimits, cfg.Payments = true, payments }})
+	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *apitest.Settings) { cfg.NoRateLimits, cfg.Payments = true, payments }})
 	err := s.Store.SetAutoReload(t.Context(), s.Account.ID, store.AutoReload{Threshold: apitest.Trial, Amount: 20 * credit.Dollar, Monthly: 100 * credit.Dollar, On: true})
 	if err != nil {
 		t.Fatal(err)

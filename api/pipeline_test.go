@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -394,7 +394,7 @@ func TestUsage(t *testing.T) {
 func TestBillingOff(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) { cfg.NoBilling = true }})
+		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *apitest.Settings) { cfg.NoBilling = true }})
 		poor, err := s.Store.CreateAccount(t.Context(), "poor@example.com", 0)
 		if err != nil {
 			t.Fatal(err)
@@ -415,7 +415,7 @@ func TestBillingOff(t *testing.T) {
 func TestPriceOverride(t *testing.T) {
 	t.Parallel()
 	override := map[string]credit.Amount{"test.echo": 3}
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.Prices = override }})
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) { cfg.Prices = override }})
 	if got := echoOnce(t, s, s.Secret).OK(t).Header.Get("x-service-charged-microdollars"); got != "3" {
 		t.Errorf("charged is %s, want 3", got)
 	}
@@ -424,9 +424,11 @@ func TestPriceOverride(t *testing.T) {
 		t.Errorf("the price list has %+v (%v), want 3 for test.echo", list, err)
 	}
 	expectBalance(t, s, apitest.Trial-3)
-	for name, prices := range map[string]map[string]credit.Amount{"unknown": {"test.other": 3}, "negative": {"test.echo": -1}} {
-		if _, err := api.New(api.Config{Store: s.Store, Prices: prices, Operations: []schema.Row[*operation.Deps]{apitest.Echo(nil)}}); err == nil {
-			t.Errorf("%s: a price of %v was accepted", name, prices)
+
+	for want, prices := range map[string]map[string]credit.Amount{`"test.other", which is not an operation`: {"test.other": 3}, "negative": {"test.echo": -1}} {
+		config := service.Config{Store: s.Store, Box: s.API.Box, Outbound: s.API.Outbound, Prices: prices, Operations: s.Operations}
+		if _, err := service.New(config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("prices of %v: %v, want %q", prices, err, want)
 		}
 	}
 }
@@ -498,7 +500,7 @@ func TestClientThatLeavesBeforeTheHold(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
 			cfg.AfterStep = func(step string) {
 				if step == "quote" {
 					leave()
@@ -523,7 +525,7 @@ func TestUndeliveredResultIsStored(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		const size = 40_000_000
 		answered := make(chan struct{})
-		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *apitest.Settings) {
 			cfg.AfterStep = func(step string) {
 				if step == "answered" {
 					close(answered)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 	"github.com/relaypdf/relaypdf/store"
@@ -72,7 +71,7 @@ func TestOneProcessListsTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	blobs, said := &listedBlobs{Store: disk}, heard{looked: make(chan struct{}, 1), did: make(chan struct{}, 1)}
-	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *apitest.Settings) {
 		cfg.Store, cfg.Now = db.OpenAs(t, store.Config{Blobs: blobs, Watch: said}), nil
 	}})
 	for n, end := range []string{did, looked, looked} {
@@ -152,7 +151,7 @@ func TestSweepingDoesNotDelayCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	blobs := slowBlobs{disk, make(chan struct{}, 1)}
-	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *apitest.Settings) {
 		cfg.Store, cfg.Now = db.OpenAs(t, store.Config{Blobs: blobs}), nil
 	}})
 	ctx, stop := context.WithCancel(t.Context())

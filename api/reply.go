@@ -23,8 +23,8 @@ import (
 // setService sets a header of the service and its branded copy.
 func (a *API) setService(h http.Header, name, value string) {
 	h.Set(name, value)
-	if a.brand != "" {
-		h.Set("x-"+strings.ToLower(a.brand)+strings.TrimPrefix(name, "x-service"), value)
+	if a.Brand != "" {
+		h.Set("x-"+strings.ToLower(a.Brand)+strings.TrimPrefix(name, "x-service"), value)
 	}
 }
 
@@ -75,10 +75,10 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		return
 	case w.Status != 0:
 		// The status is already sent: only a broken connection can notify the client.
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
+		a.Logger.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 		panic(http.ErrAbortHandler)
 	case e.Code == wire.InternalError, e.Code == wire.StorageUnavailable:
-		a.log.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
+		a.Logger.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 	}
 	cut := errors.Is(e, errBodyCut)
 	if !cut {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
@@ -137,7 +136,7 @@ func TestCallsDoNotWaitForTheLog(t *testing.T) {
 	}
 	t.Parallel()
 	db := storetest.Postgres(t)
-	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *api.Config) { cfg.NoRateLimits = true }})
+	s := apitest.New(t, apitest.Options{DB: &db, Change: func(cfg *apitest.Settings) { cfg.NoRateLimits = true }})
 	operator, err := sql.Open("pgx", db.URL)
 	if err != nil {
 		t.Fatal(err)

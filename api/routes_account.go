@@ -51,7 +51,7 @@ func (a *API) limited(handle func(http.ResponseWriter, *http.Request) error) fun
 // at once.
 func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !a.rateLimits {
+		if a.NoRateLimits {
 			return handle(w, r)
 		}
 		bucket := callerFrom(r.Context()).Bucket()
@@ -60,7 +60,7 @@ func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error
 			return &wire.Error{Code: wire.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("Concurrent read limit reached: %[1]d of %[1]d. Retry in 1 second.", maxReads)}
 		}
 		defer leave()
-		verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("read", bucket), readWindow)
+		verdict, err := a.Limiter.Take(r.Context(), a.Calls.LimitKey("read", bucket), readWindow)
 		setRateHeaders(w.Header(), verdict)
 		if err != nil || !verdict.Allowed {
 			return call.OverRate(verdict, err)

@@ -69,11 +69,11 @@ func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 }
 
 func (a *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wire.Usage, error) {
-	from, to, err := in.span(a.now())
+	from, to, err := in.span(a.Now())
 	if err != nil {
 		return wire.Usage{}, err
 	}
-	usage, err := a.store.Usage(ctx, caller.Account.ID, from, to)
+	usage, err := a.Store.Usage(ctx, caller.Account.ID, from, to)
 	if err != nil {
 		return wire.Usage{}, err
 	}
@@ -103,11 +103,11 @@ func (a *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wir
 
 // usageOf returns the usage of an account by key and by template.
 func (a *API) usageOf(ctx context.Context, accountID string, from, to time.Time) (keys, templates []store.UsageSum, err error) {
-	keys, _, err = a.store.UsageBy(ctx, store.UsageFilter{AccountID: accountID, From: from, To: to, Group: store.ByKey})
+	keys, _, err = a.Store.UsageBy(ctx, store.UsageFilter{AccountID: accountID, From: from, To: to, Group: store.ByKey})
 	if err != nil {
 		return nil, nil, err
 	}
-	templates, _, err = a.store.UsageBy(ctx, store.UsageFilter{AccountID: accountID, From: from, To: to, Group: store.ByTemplate})
+	templates, _, err = a.Store.UsageBy(ctx, store.UsageFilter{AccountID: accountID, From: from, To: to, Group: store.ByTemplate})
 	return keys, templates, err
 }
 
@@ -157,19 +157,19 @@ func (*API) limits(_ context.Context, caller call.Caller, _ noInput) (wire.Limit
 }
 
 func (a *API) setLimits(ctx context.Context, caller call.Caller, in limitsPatch) (wire.Limits, error) {
-	limits, err := a.store.ChangeLimits(ctx, caller.Author, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
+	limits, err := a.Store.ChangeLimits(ctx, caller.Author, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
 	return wire.Limits{MaxJobMicrodollars: (*int64)(limits.MaxJob), MaxDayMicrodollars: (*int64)(limits.MaxDay)}, err
 }
 
 func (a *API) pricesOf(context.Context, call.Caller, noInput) (wire.PriceList, error) {
 	list := wire.PriceList{Currency: "usd", Prices: []wire.Price{}}
-	for _, operation := range a.table.All() {
+	for _, operation := range a.Table.All() {
 		if operation.Off {
 			continue
 		}
 		list.Prices = append(list.Prices, wire.Price{
 			Operation: operation.Name, Summary: operation.Summary,
-			Microdollars: int64(a.prices[operation.Name]), Note: operation.PriceNote,
+			Microdollars: int64(a.Prices[operation.Name]), Note: operation.PriceNote,
 		})
 	}
 	return list, nil

@@ -24,7 +24,7 @@ func showDelivery(d store.Delivery) wire.Delivery {
 }
 
 func (a *API) listDeliveries(ctx context.Context, caller call.Caller, in deliveryQuery) (wire.DeliveryList, error) {
-	page, err := a.store.Deliveries(ctx, in.filter(caller.Account.ID))
+	page, err := a.Store.Deliveries(ctx, in.filter(caller.Account.ID))
 	if err == nil && in.EndpointID != "" && len(page.Items) == 0 {
 		err = a.checkEndpoint(ctx, caller.Account.ID, in.EndpointID)
 	}
@@ -37,7 +37,7 @@ func (a *API) listDeliveries(ctx context.Context, caller call.Caller, in deliver
 
 // checkEndpoint refuses the ID of an endpoint that the account never had: no delivery has it.
 func (a *API) checkEndpoint(ctx context.Context, accountID, id string) error {
-	had, err := a.store.HadWebhook(ctx, accountID, id)
+	had, err := a.Store.HadWebhook(ctx, accountID, id)
 	if err == nil && !had {
 		err = wire.Invalid("endpointId", "must be the ID of a webhook endpoint of this account. GET /v1/webhooks lists them")
 	}
@@ -45,7 +45,7 @@ func (a *API) checkEndpoint(ctx context.Context, accountID, id string) error {
 }
 
 func (a *API) getDelivery(ctx context.Context, caller call.Caller, in byID) (wire.DeliveryContent, error) {
-	delivery, body, err := a.store.DeliveryBody(ctx, caller.Account.ID, in.ID)
+	delivery, body, err := a.Store.DeliveryBody(ctx, caller.Account.ID, in.ID)
 	return wire.DeliveryContent{Delivery: showDelivery(delivery), Body: string(body)}, err
 }
 

@@ -52,7 +52,7 @@ func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request)
 // getFile returns a stored result to any holder of its ID, and an upload to its account. A maximum number of downloads
 // is for the holders of the ID: the account downloads its result as often as it wants to.
 func (a *API) getFile(ctx context.Context, caller call.Caller, in downloadInput) (download, error) {
-	file, err := a.store.PublicFile(ctx, in.ID)
+	file, err := a.Store.PublicFile(ctx, in.ID)
 	limited := file.MaxDownloads > 0
 	if (errors.Is(err, store.ErrNotFound) || limited) && (in.key != "" || caller.Account.ID != "") {
 		switch mine, ownErr := a.own(ctx, caller, in); {
@@ -80,7 +80,7 @@ func (a *API) getFile(ctx context.Context, caller call.Caller, in downloadInput)
 		}
 	}
 	if limited && in.whole {
-		if err := a.store.TakeDownload(ctx, file.ID); err != nil {
+		if err := a.Store.TakeDownload(ctx, file.ID); err != nil {
 			return download{}, errors.Join(err, body.Close())
 		}
 	}
@@ -91,7 +91,7 @@ func (a *API) getFile(ctx context.Context, caller call.Caller, in downloadInput)
 // Uploads are sent in the response, because they belong to the account. So are files with less than a second left,
 // which the next request best refuses.
 func (a *API) linked(ctx context.Context, file store.File) string {
-	lifetime := min(linkLifetime, file.ExpiresAt.Sub(a.now()))
+	lifetime := min(linkLifetime, file.ExpiresAt.Sub(a.Now()))
 	if a.links == nil || file.CallID == "" || lifetime < time.Second {
 		return ""
 	}
@@ -99,7 +99,7 @@ func (a *API) linked(ctx context.Context, file store.File) string {
 		"Content-Type": {downloadType}, "Content-Disposition": {disposition("attachment", file.Filename)}, "Cache-Control": {privately},
 	})
 	if err != nil && !errors.Is(err, blob.ErrMissing) {
-		a.log.LogAttrs(ctx, slog.LevelWarn, "make an address in the bucket failed", slog.Any("error", err))
+		a.Logger.LogAttrs(ctx, slog.LevelWarn, "make an address in the bucket failed", slog.Any("error", err))
 	}
 	return link
 }
@@ -123,12 +123,12 @@ func (a *API) own(ctx context.Context, caller call.Caller, in downloadInput) (st
 			return store.File{}, err
 		}
 	}
-	file, err := a.store.AccountFile(ctx, caller.Account.ID, in.ID)
+	file, err := a.Store.AccountFile(ctx, caller.Account.ID, in.ID)
 	only := caller.Reads()
 	if err != nil || only == "" || file.KeyID == only {
 		return file, err
 	}
-	made, err := a.store.Call(ctx, file.CallID)
+	made, err := a.Store.Call(ctx, file.CallID)
 	if err == nil && made.KeyID != only {
 		err = store.ErrNotFound
 	}
@@ -145,7 +145,7 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 	if d.link != "" {
 		h.Set("Location", d.link)
 		w.WriteHeader(http.StatusTemporaryRedirect)
-		d.store.CountDownload(d.file.ID)
+		d.Store.CountDownload(d.file.ID)
 		return nil
 	}
 	defer d.body.Close()
@@ -160,14 +160,14 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 		if r.Method != http.MethodGet {
 			return nil
 		}
-		d.store.CountDownload(d.file.ID)
+		d.Store.CountDownload(d.file.ID)
 		_, err := io.Copy(w, d.body.Open())
 		return undelivered(err)
 	}
 	h.Set("ETag", `"`+d.file.ID+`"`)
 	http.ServeContent(w, r, "", d.file.CreatedAt, d.body.Content)
 	if answer := middleware.AnswerOf(w); r.Method == http.MethodGet && (answer.Status == http.StatusOK || answer.Status == http.StatusPartialContent) {
-		d.store.CountDownload(d.file.ID)
+		d.Store.CountDownload(d.file.ID)
 	}
 	return nil
 }
@@ -175,8 +175,8 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 // limitDownloads counts downloads by the address that asks for them.
 func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if a.rateLimits {
-			verdict, err := a.limiter.Take(r.Context(), a.Calls.LimitKey("files", middleware.ClientIP(r.Context())), downloadWindow)
+		if !a.NoRateLimits {
+			verdict, err := a.Limiter.Take(r.Context(), a.Calls.LimitKey("files", middleware.ClientIP(r.Context())), downloadWindow)
 			if err != nil || !verdict.Allowed {
 				setRateHeaders(w.Header(), verdict)
 				return call.OverRate(verdict, err)
@@ -190,13 +190,13 @@ func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) err
 // operations.
 func (a *API) deleteFile(ctx context.Context, caller call.Caller, in byID) (wire.Acknowledged, error) {
 	if only := caller.Reads(); only != "" {
-		return wire.Acknowledged{OK: true}, a.store.DeleteKeyFile(ctx, caller.Account.ID, only, in.ID)
+		return wire.Acknowledged{OK: true}, a.Store.DeleteKeyFile(ctx, caller.Account.ID, only, in.ID)
 	}
-	return wire.Acknowledged{OK: true}, a.store.DeleteFile(ctx, caller.Account.ID, in.ID)
+	return wire.Acknowledged{OK: true}, a.Store.DeleteFile(ctx, caller.Account.ID, in.ID)
 }
 
 func (a *API) listFiles(ctx context.Context, caller call.Caller, in listQuery) (wire.FileList, error) {
-	page, err := a.store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID, KeyID: caller.Reads()})
+	page, err := a.Store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID, KeyID: caller.Reads()})
 	answer := wire.FileList{Files: make([]wire.FileEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, file := range page.Items {
 		kind := "result"

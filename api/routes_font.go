@@ -22,7 +22,7 @@ type fontQuery struct {
 
 func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
 	answer := wire.FontList{Fonts: []wire.Font{}}
-	if a.render == nil {
+	if a.Render == nil {
 		return answer, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "The font list is unavailable on this server. Retry in 5 seconds."}
 	}
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
@@ -30,7 +30,7 @@ func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.Fo
 		return answer, wire.Invalid("cursor", "must be the nextCursor of an earlier page")
 	}
 	limit := cmp.Or(in.Limit, store.DefaultList)
-	families := a.render.Fonts()
+	families := a.Render.Fonts()
 	if in.Cursor != "" {
 		at := slices.IndexFunc(families, func(f font.Family) bool { return f.Name == string(after) })
 		if at < 0 {

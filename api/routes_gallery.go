@@ -18,14 +18,14 @@ type galleryQuery struct {
 }
 
 func (a *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wire.GalleryList, error) {
-	if categories := a.gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
+	if categories := a.Gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
 		return wire.GalleryList{}, wire.Invalid("category", "must be one of "+strings.Join(categories, ", "))
 	}
 	list := wire.GalleryList{Templates: []wire.GalleryTemplate{}}
-	for _, l := range a.gallery.List(in.Category, in.Search) {
+	for _, l := range a.Gallery.List(in.Category, in.Search) {
 		list.Templates = append(list.Templates, wire.GalleryTemplate{
 			ID: l.ID, Slug: l.ID, Name: l.Name, Category: l.Category, Description: l.Description,
-			Href: l.Href(), ThumbnailURL: a.baseURL + l.ThumbnailPath(), Tags: l.Tags,
+			Href: l.Href(), ThumbnailURL: a.BaseURL + l.ThumbnailPath(), Tags: l.Tags,
 		})
 	}
 	return list, nil
@@ -40,7 +40,7 @@ type thumbnailName struct {
 type thumbnail []byte
 
 func (a *API) thumbnail(_ context.Context, _ call.Caller, in thumbnailName) (thumbnail, error) {
-	image := a.gallery.ThumbnailFile(in.Name)
+	image := a.Gallery.ThumbnailFile(in.Name)
 	if image == nil {
 		return nil, &wire.Error{Code: wire.NotFound}
 	}

@@ -27,7 +27,7 @@ func (j jobStatus) head(h http.Header) int {
 
 // getJob returns the status of a job of the account. A key that may not use all operations sees only its own jobs.
 func (a *API) getJob(ctx context.Context, caller call.Caller, in byID) (jobStatus, error) {
-	done, err := a.store.Job(ctx, caller.Account.ID, in.ID)
+	done, err := a.Store.Job(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return jobStatus{}, err
 	}
@@ -49,7 +49,7 @@ func (a *API) statusOf(ctx context.Context, job store.Call) (status jobStatus, e
 		status = jobStatus{links.Accepted(job.ResultID)}
 	}
 	if err == nil {
-		err = a.Calls.AddProgress(ctx, job, &status.JobStatus)
+		err = a.Calls.AddProgress(ctx, a.Store, job, &status.JobStatus)
 	}
 	return status, err
 }
@@ -57,13 +57,13 @@ func (a *API) statusOf(ctx context.Context, job store.Call) (status jobStatus, e
 // cancelJob cancels a job of the account that has not ended. A key that may not use all operations cancels only its own
 // jobs.
 func (a *API) cancelJob(ctx context.Context, caller call.Caller, in byID) (wire.JobStatus, error) {
-	job, err := a.store.Job(ctx, caller.Account.ID, in.ID)
+	job, err := a.Store.Job(ctx, caller.Account.ID, in.ID)
 	if err == nil && caller.Reads() != "" && job.KeyID != caller.Reads() {
 		err = store.ErrNotFound
 	}
 	if err == nil && job.Status == store.CallRunning {
 		if err = a.Calls.Cancel(ctx, job); err == nil {
-			job, err = a.store.Job(ctx, caller.Account.ID, in.ID)
+			job, err = a.Store.Job(ctx, caller.Account.ID, in.ID)
 		}
 	}
 	if err != nil {
@@ -76,14 +76,14 @@ func (a *API) cancelJob(ctx context.Context, caller call.Caller, in byID) (wire.
 // completed describes a job whose result may have expired since.
 func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error) {
 	status := a.Calls.Links.Completed(done, nil)
-	file, err := a.store.PublicFile(ctx, done.ResultID)
+	file, err := a.Store.PublicFile(ctx, done.ResultID)
 	switch {
 	case err == nil:
 		status = a.Calls.Links.Completed(done, &file)
 	case !errors.Is(err, store.ErrNotFound):
 		return jobStatus{}, err
 	case done.EndedAt != nil:
-		expired, err := a.store.LinkExpiry(ctx, done.ResultID)
+		expired, err := a.Store.LinkExpiry(ctx, done.ResultID)
 		unlimited := errors.Is(err, store.ErrNotFound)
 		if unlimited {
 			expired, err = done.EndedAt.Add(call.FileLifetime), nil
@@ -91,7 +91,7 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 		if err != nil {
 			return jobStatus{}, err
 		}
-		if !unlimited || !expired.After(a.now()) { // Otherwise the file was deleted, or never stored.
+		if !unlimited || !expired.After(a.Now()) { // Otherwise the file was deleted, or never stored.
 			status.ExpiresAt = shownTime(&expired)
 		}
 	}
@@ -115,10 +115,10 @@ var storedStatus = map[string]string{
 }
 
 func (a *API) listJobs(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
-	if in.Operation != "" && a.table.Lookup(in.Operation) == nil {
-		return wire.JobList{}, wire.Invalid("operation", "must be the name of an operation, such as pdf.create"+a.table.Near(in.Operation))
+	if in.Operation != "" && a.Table.Lookup(in.Operation) == nil {
+		return wire.JobList{}, wire.Invalid("operation", "must be the name of an operation, such as pdf.create"+a.Table.Near(in.Operation))
 	}
-	page, err := a.store.Jobs(ctx, store.CallFilter{
+	page, err := a.Store.Jobs(ctx, store.CallFilter{
 		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status], KeyID: caller.Reads(),
 	})
 	answer := wire.JobList{Jobs: make([]wire.JobEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}

@@ -35,12 +35,12 @@ func runOperation(a *API, operation *schema.Operation[*operation.Deps], who func
 		if err != nil {
 			return err
 		}
-		a.reached("authenticate")
+		a.AfterStep("authenticate")
 		request := call.Request{Operation: operation, Caller: caller, RequestID: middleware.RequestID(r.Context())}
 		readCallHeaders(r.Header, &request)
 		refuseQuery(r.URL.Query(), &request)
 		request.Form = formBoundary(r.Header)
-		request.Body = &httpBody{r: r, limit: newBody(w, r, a.maxBody)}
+		request.Body = &httpBody{r: r, limit: newBody(w, r, a.options.MaxBody)}
 		outcome, verdict, err := a.Calls.Do(r.Context(), request)
 		setRateHeaders(w.Header(), verdict)
 		if outcome != nil {
@@ -77,7 +77,7 @@ func refuseQuery(query url.Values, request *call.Request) {
 // deliver responds with an outcome and frees it.
 func (a *API) deliver(ctx context.Context, w http.ResponseWriter, outcome *call.Outcome) error {
 	err := a.Calls.Deliver(ctx, outcome, func(outcome *call.Outcome) error { return a.reply(w, outcome) })
-	a.reached("answered")
+	a.AfterStep("answered")
 	return err
 }
 

@@ -60,7 +60,7 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	if err != nil {
 		return wire.TemplateSession{}, err
 	}
-	found, err := a.store.Template(ctx, caller.Account.ID, in.ID)
+	found, err := a.Store.Template(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return wire.TemplateSession{}, err
 	}
@@ -69,11 +69,11 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	}
 	made := embedding.Session{
 		ID: embedding.NewID(), AccountID: caller.Account.ID, KeyID: caller.ID, TemplateID: found.ID, Capabilities: in.Capabilities,
-		Origin: origin, ReturnURL: in.ReturnURL, ExpiresAt: a.now().Add(time.Duration(in.ExpiresIn) * time.Second).UTC().Truncate(time.Second),
+		Origin: origin, ReturnURL: in.ReturnURL, ExpiresAt: a.Now().Add(time.Duration(in.ExpiresIn) * time.Second).UTC().Truncate(time.Second),
 	}
-	token, err := made.Token(a.box)
+	token, err := made.Token(a.Box)
 	answer := wire.TemplateSession{
-		URL: a.baseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin, ReturnURL: wire.OrNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
+		URL: a.BaseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin, ReturnURL: wire.OrNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
 	}
 	for _, c := range in.Capabilities {
 		answer.Capabilities = append(answer.Capabilities, string(c))
@@ -83,13 +83,13 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 		return answer, err
 	}
 	shared := caller.Author.Entry("template.shared", found.Name, strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
-	return answer, a.store.Audit().AddOnce(ctx, shared) // Sites request a link whenever their page is shown.
+	return answer, a.Store.Audit().AddOnce(ctx, shared) // Sites request a link whenever their page is shown.
 }
 
 // originsOf returns the origin of a link, to which its way back must lead too.
 func (a *API) originsOf(in newSession) (string, error) {
 	var faults schema.Faults
-	insecure := strings.HasPrefix(a.baseURL, "http:")
+	insecure := strings.HasPrefix(a.BaseURL, "http:")
 	origin, err := embedding.OriginOf(in.Origin, insecure)
 	switch {
 	case err != nil:

@@ -42,11 +42,11 @@ type uploadInput struct {
 // receive finds the file in the request, whose body the route's function reads.
 func (in *uploadInput) receive(a *API, w http.ResponseWriter, r *http.Request) (err error) {
 	whole := *r
-	body := newBody(w, &whole, a.maxFile+maxFormOverhead)
+	body := newBody(w, &whole, a.MaxFile+maxFormOverhead)
 	r.Body, in.done = body, body.end
 	if in.upload, err = openUpload(r); err != nil {
 		in.done()
-		return uploadFault(err, a.maxFile)
+		return uploadFault(err, a.MaxFile)
 	}
 	return nil
 }
@@ -67,14 +67,14 @@ func (a *API) createFile(ctx context.Context, caller call.Caller, in uploadInput
 // storeUpload writes the blob and the row of an upload.
 func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload) (file store.File, err error) {
 	file = store.File{
-		ID: a.store.NewID("file"), AccountID: caller.Account.ID, KeyID: caller.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
-		BlobKey: store.LeasedKey(a.lease), ExpiresAt: a.now().Add(call.FileLifetime),
+		ID: a.Store.NewID("file"), AccountID: caller.Account.ID, KeyID: caller.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
+		BlobKey: store.LeasedKey(a.Lease), ExpiresAt: a.Now().Add(call.FileLifetime),
 	}
-	content := &uploadReader{r: sent.content, left: a.maxFile}
-	file.Size, err = a.store.Blobs().Put(ctx, file.BlobKey, content)
+	content := &uploadReader{r: sent.content, left: a.MaxFile}
+	file.Size, err = a.Store.Blobs().Put(ctx, file.BlobKey, content)
 	switch {
 	case content.err != nil:
-		return file, uploadFault(content.err, a.maxFile)
+		return file, uploadFault(content.err, a.MaxFile)
 	case err != nil:
 		return file, &wire.Error{Code: wire.StorageUnavailable, Cause: err}
 	}
@@ -83,16 +83,16 @@ func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload)
 			a.dropUpload(ctx, file)
 		}
 	}()
-	a.reached("uploaded")
+	a.AfterStep("uploaded")
 	if err := sent.finish(); err != nil {
-		return file, uploadFault(err, a.maxFile)
+		return file, uploadFault(err, a.MaxFile)
 	}
 	if file.Size == 0 {
 		return file, wire.Invalid(call.UploadField, "must not be empty. Send the bytes as the request body, or as form part \"file\"")
 	}
 	file.ContentType = contentTypeOf(sent.declared, content.head)
 	// A client that leaves must not make it unknown whether the row was written.
-	return file, a.store.AddUpload(context.WithoutCancel(ctx), file)
+	return file, a.Store.AddUpload(context.WithoutCancel(ctx), file)
 }
 
 // dropUpload deletes the blob of an upload that has no row. One that has a row
@@ -100,12 +100,12 @@ func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload)
 func (a *API) dropUpload(ctx context.Context, file store.File) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
-	_, err := a.store.AccountFile(ctx, file.AccountID, file.ID)
+	_, err := a.Store.AccountFile(ctx, file.AccountID, file.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		err = a.store.Blobs().Delete(ctx, file.BlobKey)
+		err = a.Store.Blobs().Delete(ctx, file.BlobKey)
 	}
 	if err != nil {
-		a.log.LogAttrs(ctx, slog.LevelWarn, "delete upload failed", slog.Any("error", err))
+		a.Logger.LogAttrs(ctx, slog.LevelWarn, "delete upload failed", slog.Any("error", err))
 	}
 }
 

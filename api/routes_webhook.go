@@ -79,8 +79,8 @@ type webhookPatch struct {
 
 // endpoints returns the service that creates and changes webhook endpoints.
 func (a *API) endpoints() delivery.Endpoints {
-	return delivery.Endpoints{Store: a.store, Box: a.box, Check: func(address string) error {
-		if err := a.outbound.CheckURL(address); err != nil {
+	return delivery.Endpoints{Store: a.Store, Box: a.Box, Check: func(address string) error {
+		if err := a.Outbound.CheckURL(address); err != nil {
 			return operation.RefuseURL("url", operation.RefusedText(address, operation.EndpointURL), err)
 		}
 		return nil
@@ -88,7 +88,7 @@ func (a *API) endpoints() delivery.Endpoints {
 }
 
 func (a *API) listWebhooks(ctx context.Context, caller call.Caller, _ noInput) (wire.WebhookList, error) {
-	endpoints, err := a.store.Webhooks(ctx, caller.Account.ID)
+	endpoints, err := a.Store.Webhooks(ctx, caller.Account.ID)
 	answer := wire.WebhookList{Webhooks: make([]wire.WebhookEndpoint, len(endpoints))}
 	for i, endpoint := range endpoints {
 		answer.Webhooks[i] = showWebhook(endpoint)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/embedding"
@@ -20,7 +19,7 @@ import (
 // TestTemplateSessions creates links to the editor, and reads their permissions.
 func TestTemplateSessions(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: func(c *api.Config) { quiet(c); c.BaseURL = "https://pdf.example.com" }})
+	s := apitest.New(t, apitest.Options{Change: func(c *apitest.Settings) { quiet(c); c.BaseURL = "https://pdf.example.com" }})
 	id := made(t, s, apitest.Request{Path: "/v1/templates", Body: `{"name":"Mine","html":"x"}`})
 	box, err := seal.New(bytes.Repeat([]byte("k"), seal.MinSecret))
 	if err != nil {
@@ -72,7 +71,7 @@ func TestTemplateSessions(t *testing.T) {
 // back does not lead to.
 func TestTemplateSessionsOfOneOrigin(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: func(c *api.Config) { quiet(c); c.BaseURL = "https://pdf.example.com" }})
+	s := apitest.New(t, apitest.Options{Change: func(c *apitest.Settings) { quiet(c); c.BaseURL = "https://pdf.example.com" }})
 	made(t, s, apitest.Request{Path: "/v1/templates", Body: `{"name":"Mine","html":"x"}`})
 	for _, q := range []struct{ origin, back, field string }{
 		{"", "", "origin"},

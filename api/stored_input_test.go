@@ -31,18 +31,18 @@ func TestStoredInputsCanBeRunAgain(t *testing.T) {
 			return latest.Items[0]
 		}
 		before := send(`{"text":"not kept"}`)
-		if _, err := s.API.Calls.Input(t.Context(), s.Account.ID, before.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.API.Calls.Input(t.Context(), s.Store, s.Account.ID, before.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an input was kept that nobody asked for: %v", err)
 		}
 		if err := s.Store.StoredInputs().Want(t.Context(), s.Account.ID, true); err != nil {
 			t.Fatal(err)
 		}
 		first := send(`{"text":"again, please"}`)
-		text, err := s.API.Calls.Input(t.Context(), s.Account.ID, first.ID)
+		text, err := s.API.Calls.Input(t.Context(), s.Store, s.Account.ID, first.ID)
 		if err != nil || !strings.Contains(string(text), "again, please") {
 			t.Fatalf("kept is %q, %v", text, err)
 		}
-		if _, err := s.API.Calls.Input(t.Context(), "acc_other", first.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.API.Calls.Input(t.Context(), s.Store, "acc_other", first.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("another account reads it: %v", err)
 		}
 		account, err := s.Store.Account(t.Context(), s.Account.ID)

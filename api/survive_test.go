@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -20,7 +19,7 @@ func TestWorkerThatPanicsFailsOneJob(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		var panicked atomic.Bool
-		s := apitest.New(t, apitest.Options{DB: &db, Change: func(c *api.Config) {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: func(c *apitest.Settings) {
 			quiet(c)
 			c.AfterStep = func(step string) {
 				if step == "claimed" && panicked.CompareAndSwap(false, true) {
@@ -84,7 +83,7 @@ func (n noise) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestDispatcherSurvivesAnyAnswer(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
-	s := apitest.New(t, apitest.Options{Change: func(c *api.Config) {
+	s := apitest.New(t, apitest.Options{Change: func(c *apitest.Settings) {
 		quiet(c)
 		outbound, _ := c.Outbound.(*apitest.Outbound)
 		c.Outbound = noisyOutbound{outbound, &sent}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -119,7 +118,7 @@ func TestPreviewLikeAnyRow(t *testing.T) {
 // TestTemplatesWithoutRenderer: a process that makes no documents reports that.
 func TestTemplatesWithoutRenderer(t *testing.T) {
 	t.Parallel()
-	l := templateLab{apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) { cfg.NoRateLimits = true }}), t}
+	l := templateLab{apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *apitest.Settings) { cfg.NoRateLimits = true }}), t}
 	l.record(201, "POST", "", object{"name": "draft", "html": "<p>x</p>"})
 	for _, q := range []struct{ method, path, body string }{
 		{"POST", "/validate", `{"html":"x"}`}, {"POST", "/draft/publish", `{}`}, {"PUT", "/partials/p", `{"html":"x"}`},

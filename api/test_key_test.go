@@ -25,7 +25,6 @@ import (
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
@@ -286,7 +285,7 @@ func TestTestKeysGetNoLiveResult(t *testing.T) {
 func TestTestKeysWorkOnEveryURL(t *testing.T) {
 	t.Parallel()
 	for base, dev := range map[string]bool{"https://pdf.example.net": false, "http://127.0.0.1:8787": false, "http://localhost:8787": true} {
-		s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) { cfg.BaseURL, cfg.Dev = base, dev }})
+		s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) { cfg.BaseURL, cfg.Dev = base, dev }})
 		secret := newTester(t, s)
 		charge := s.Send(t, apitest.Request{Path: "/v1/test/json", Body: `{}`, Header: bearerOf(secret)}).OK(t).Header.Get("X-Service-Charged-Microdollars")
 		echoed := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`, Header: bearerOf(secret)})

@@ -17,7 +17,7 @@ import (
 // TestShortestTimeout: a timeout of 1 ms is the cause that every kind of call fails with, at no charge and at once.
 func TestShortestTimeout(t *testing.T) {
 	t.Parallel()
-	l := templateLab{toolServer(t, func(cfg *api.Config) {
+	l := templateLab{toolServer(t, func(cfg *apitest.Settings) {
 		cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewHandler(d, nil, cfg.Logger) }
 	}), t}
 	made, tag := l.record(201, "POST", "", object{"name": "Letter", "html": "<p>{{name}}</p>"})

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -19,7 +18,7 @@ import (
 // barcodeServer starts the whole product without a renderer: barcodes need none.
 func barcodeServer(tb testing.TB) *apitest.Server {
 	tb.Helper()
-	return apitest.New(tb, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) { cfg.NoRateLimits = true }})
+	return apitest.New(tb, apitest.Options{Operations: operation.Rows, Change: func(cfg *apitest.Settings) { cfg.NoRateLimits = true }})
 }
 
 // scan returns the kind and the text of a barcode, as ZXing prints

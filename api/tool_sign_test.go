@@ -293,7 +293,7 @@ func TestSignKeepsNoKey(t *testing.T) {
 		if call.Operation == "pdf.verify" {
 			continue
 		}
-		if _, err := s.API.Calls.Input(t.Context(), s.Account.ID, call.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.API.Calls.Input(t.Context(), s.Store, s.Account.ID, call.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the input of %s is stored: %v", call.Operation, err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/telemetry"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
@@ -41,7 +40,7 @@ func TestTraces(t *testing.T) {
 				}
 				return nil
 			})},
-			Change: func(c *api.Config) {
+			Change: func(c *apitest.Settings) {
 				quiet(c)
 				c.Tracer, c.Logger = tracer, tracer.Logger(c.Logger)
 			},

@@ -61,7 +61,7 @@ func TestStoreFalse(t *testing.T) {
 			t.Fatalf("the calls are %+v, %v", calls.Items, err)
 		}
 		for _, call := range calls.Items {
-			if _, err := s.API.Calls.Input(t.Context(), s.Account.ID, call.ID); !errors.Is(err, store.ErrNotFound) {
+			if _, err := s.API.Calls.Input(t.Context(), s.Store, s.Account.ID, call.ID); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("the input of %s is stored: %v", call.ID, err)
 			}
 		}

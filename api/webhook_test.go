@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client/webhook"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -281,7 +281,7 @@ func TestStallingReceiver(t *testing.T) {
 
 // outbound is a way out whose client a test replaces.
 type outbound struct {
-	api.Outbound
+	service.Outbound
 	client *http.Client
 }
 
@@ -296,7 +296,7 @@ func TestAttemptIsBounded(t *testing.T) {
 	t.Parallel()
 	type attempt struct{ now, deadline time.Time }
 	made := make(chan attempt, 1)
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) {
 		quiet(cfg)
 		cfg.Outbound = outbound{cfg.Outbound, &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			deadline, _ := r.Context().Deadline()
@@ -331,7 +331,7 @@ func TestPrivateTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := apitest.New(t, apitest.Options{Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{Change: func(cfg *apitest.Settings) {
 		quiet(cfg)
 		cfg.Outbound = outbound{cfg.Outbound, policy.Client(egress.ClientConfig{})}
 	}})

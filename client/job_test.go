@@ -15,13 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
-func quiet(cfg *api.Config) { cfg.NoRateLimits = true }
+func quiet(cfg *apitest.Settings) { cfg.NoRateLimits = true }
 
 func TestClientJob(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,6 @@ import (
 
 	esbuild "github.com/evanw/esbuild/pkg/api"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/client/webhook"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
@@ -33,13 +32,13 @@ type service struct {
 	door string
 }
 
-func serve(t *testing.T, changes ...func(*api.Config)) service {
+func serve(t *testing.T, changes ...func(*apitest.Settings)) service {
 	t.Helper()
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts compilers")
 	}
-	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *api.Config) {
+	s := apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(cfg *apitest.Settings) {
 		cfg.NoRateLimits = true
 		for _, change := range changes {
 			change(cfg)
@@ -121,7 +120,7 @@ func workshop(t *testing.T, s service) string {
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	description, err := api.Description(s.API)
+	description, err := s.API.Description()
 	if err != nil {
 		t.Fatal(err)
 	}

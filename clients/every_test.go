@@ -191,7 +191,7 @@ func (c *call) complete(o documented) {
 // serveEverything is serve for all operations, and returns calls of each of them.
 func serveEverything(t *testing.T) (service, []call) {
 	t.Helper()
-	s := serve(t, func(cfg *api.Config) {
+	s := serve(t, func(cfg *apitest.Settings) {
 		provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply {
 			return fakellm.Reply{Text: `{"html":"<p>{{name}}</p>","sampleData":{"name":"Ada"},"options":{"format":"A6"}}`, Input: 100, Output: 50}
 		})
@@ -214,7 +214,7 @@ func serveEverything(t *testing.T) (service, []call) {
 	// The template of the example of pdf.bulk.
 	s.Send(t, apitest.Request{Path: "/v1/templates", Body: `{"name":"Invoice","slug":"invoice","html":"<p>{{number}}</p>"}`})
 	s.Send(t, apitest.Request{Path: "/v1/templates/invoice/publish", Body: `{}`}).OK(t)
-	description, err := api.Description(s.API)
+	description, err := s.API.Description()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
@@ -29,7 +28,7 @@ func TestGeneratedGo(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, strings.TrimSuffix(source.Name(), ".txt")), string(text))
 	}
-	description, err := api.Description(s.API)
+	description, err := s.API.Description()
 	if err != nil {
 		t.Fatal(err)
 	}

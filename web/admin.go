@@ -74,7 +74,7 @@ func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
 		return nil, err
 	}
 	var tiles []views.AdminTile
-	engines := w.engines()
+	engines := w.cfg.Host.Engines()
 	for _, e := range engines.Pools {
 		switch e.Name {
 		case "browser":
@@ -90,20 +90,12 @@ func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
 	}), nil
 }
 
-// engines returns the state of the render engines; nothing if the process has no engines.
-func (w *Web) engines() views.Engines {
-	if w.cfg.Engines == nil {
-		return views.Engines{}
-	}
-	return w.cfg.Engines()
-}
-
 func (w *Web) showEngine(v *pageRequest) error {
 	b, err := w.store.Backlog(v.ctx())
 	if err != nil {
 		return err
 	}
-	m := views.AdminEngines{Engines: w.engines(), Queued: b.Queued, Running: b.Running, Letters: b.Letters, Processes: b.Processes}
+	m := views.AdminEngines{Engines: w.cfg.Host.Engines(), Queued: b.Queued, Running: b.Running, Letters: b.Letters, Processes: b.Processes}
 	return v.show(http.StatusOK, views.AdminEnginesPage(v.adminPage("Engines"), m))
 }
 
@@ -169,9 +161,7 @@ func (w *Web) showEdge(v *pageRequest) error {
 	for _, r := range regions {
 		m.Regions = append(m.Regions, views.RegionLine(r))
 	}
-	if w.cfg.Counters != nil {
-		m.Counts = w.cfg.Counters()
-	}
+	m.Counts = w.cfg.Host.Counters()
 	return v.show(http.StatusOK, views.AdminEdgePage(v.adminPage("Edge"), m))
 }
 

@@ -216,10 +216,10 @@ func TestOperatorsSeeTheProcess(t *testing.T) {
 		c.Settings = []views.Setting{
 			{Name: "RELAYPDF_REDIS_URL", From: "default", Doc: "`redis://` address"}, {Name: "RELAYPDF_DATABASE_URL", Value: "********", From: "environment"},
 		}
-		c.Engines = func() views.Engines {
-			return views.Engines{Pools: []views.EnginePool{{Name: "browser", Slots: 2, Busy: 2, Waiting: 64, Limit: 64}, {Name: "office", Slots: 1}}, Restarts: 3, Sandbox: "full"}
+		hostOf(c).engines = views.Engines{
+			Pools: []views.EnginePool{{Name: "browser", Slots: 2, Busy: 2, Waiting: 64, Limit: 64}, {Name: "office", Slots: 1}}, Restarts: 3, Sandbox: "full",
 		}
-		c.Counters = func() []views.Counter { return []views.Counter{{Name: "429", Count: 1234}} }
+		hostOf(c).counters = []views.Counter{{Name: "429", Count: 1234}}
 	})
 	op := h.operator(t)
 	op.sees("/admin", "64 / 64", "3 restarts", "Office")

@@ -193,7 +193,7 @@ func downloadOf(callID string) string { return documentsPath + "/" + callID + "/
 // downloadResult sends the result of a call.
 func (w *Web) downloadResult(v *pageRequest) error {
 	document, err := v.document()
-	if err == nil && (w.cfg.Interface == nil || v.account.Suspended) {
+	if err == nil && v.account.Suspended {
 		err = store.ErrNotFound
 	}
 	if err == nil {
@@ -204,7 +204,7 @@ func (w *Web) downloadResult(v *pageRequest) error {
 	}
 	r := v.r.Clone(v.ctx())
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = strings.Replace(wire.FilePattern, "{id}", document.ResultID, 1), "", ""
-	w.cfg.Interface(*v.account, nil).ServeHTTP(v.w, r)
+	w.cfg.Host.ForPerson(*v.account, nil).ServeHTTP(v.w, r)
 	return nil
 }
 
@@ -235,10 +235,8 @@ func (w *Web) showFirstPage(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	var image []byte
-	if w.cfg.Thumbnail != nil {
-		image = w.cfg.Thumbnail(v.ctx(), *v.account, document.ResultID)
-	}
+
+	image, _ := w.cfg.Calls.Thumbnail(v.ctx(), *v.account, document.ResultID)
 	return v.image(image)
 }
 
@@ -292,17 +290,17 @@ func (w *Web) showDocument(v *pageRequest) error {
 
 // addProgress fills in how far a job has come, and whether it can be cancelled.
 func (w *Web) addProgress(v *pageRequest, of store.Call, m *views.DocumentDetail) error {
-	if of.Mode != schema.Async || w.cfg.Progress == nil {
+	if of.Mode != schema.Async {
 		return nil
 	}
 	status := wire.JobStatus{Status: wire.JobProcessing}
 	if m.Took != nil {
 		status.Status = wire.JobCompleted
 	}
-	if err := w.cfg.Progress(v.ctx(), of, &status); err != nil {
+	if err := w.cfg.Calls.AddProgress(v.ctx(), w.store, of, &status); err != nil {
 		return err
 	}
-	m.Cancels = of.Status == store.CallRunning && w.cfg.Cancel != nil && (status.BulkStatus == nil || !status.Canceled)
+	m.Cancels = of.Status == store.CallRunning && (status.BulkStatus == nil || !status.Canceled)
 	if status.BulkStatus == nil {
 		return nil
 	}
@@ -337,8 +335,8 @@ func (w *Web) cancelJob(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	if call.Mode == schema.Async && call.Status == store.CallRunning && w.cfg.Cancel != nil {
-		if err := w.cfg.Cancel(v.ctx(), call); err != nil {
+	if call.Mode == schema.Async && call.Status == store.CallRunning {
+		if err := w.cfg.Calls.Cancel(v.ctx(), call); err != nil {
 			return err
 		}
 	}
@@ -350,8 +348,6 @@ func (w *Web) cancelJob(v *pageRequest) error {
 func (v *pageRequest) addLook(m *views.DocumentDetail) error {
 	look, made := v.web.looks.find(m.ResultID)
 	switch {
-	case v.web.cfg.Interface == nil:
-		return nil
 	case !made && v.value("preview") == "":
 		m.LookURL = documentsPath + "/" + m.ID + "?preview=1"
 		return nil
@@ -374,10 +370,7 @@ const shownText = 4000
 
 // keptInput fills in the input of the call, if it was stored.
 func (w *Web) keptInput(v *pageRequest, m *views.DocumentDetail) error {
-	if w.cfg.Input == nil {
-		return nil
-	}
-	text, err := w.cfg.Input(v.ctx(), v.account.ID, m.ID)
+	text, err := w.cfg.Calls.Input(v.ctx(), w.store, v.account.ID, m.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -395,7 +388,7 @@ func (w *Web) keptInput(v *pageRequest, m *views.DocumentDetail) error {
 	if err := writer.Encode(shortened(input)); err != nil {
 		return err
 	}
-	m.Input, m.Again, m.AgainPrice = out.String(), w.cfg.Again != nil, w.cfg.Prices[m.Operation]
+	m.Input, m.AgainPrice = out.String(), w.cfg.Prices[m.Operation]
 	return nil
 }
 
@@ -421,20 +414,19 @@ func shortened(input any) any {
 // runAgain repeats a call from its stored input.
 func (w *Web) runAgain(v *pageRequest) error {
 	document, err := v.document()
-	if err == nil && w.cfg.Again == nil {
-		err = store.ErrNotFound
-	}
 	if err != nil {
 		return err
 	}
-	again, refused, err := w.cfg.Again(v.ctx(), *v.account, document.ID, w.cfg.RequestID(v.ctx()))
-	if err != nil {
+
+	again, err := w.cfg.Calls.Again(v.ctx(), *v.account, document.ID, w.cfg.RequestID(v.ctx()))
+	if err == nil {
+		return v.redirect(documentsPath + "/" + again)
+	}
+	refused := call.Fault(err)
+	if errors.Is(err, store.ErrNotFound) || refused.Code == wire.InternalError {
 		return err
 	}
-	if refused != "" {
-		return v.redirectWith(documentsPath+"/"+document.ID, "Rerun failed: "+refused)
-	}
-	return v.redirect(documentsPath + "/" + again)
+	return v.redirectWith(documentsPath+"/"+document.ID, "Rerun failed: "+refused.Error())
 }
 
 func (w *Web) exportDocuments(v *pageRequest) error {

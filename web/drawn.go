@@ -112,9 +112,6 @@ func (w *Web) showDrawn(v *pageRequest) error {
 
 // makeDrawn renders in its turn, unless another visitor's request has rendered it meanwhile.
 func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, error) {
-	if w.cfg.Draw == nil {
-		return nil, errNotFound
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, drawnPatience, ErrBusy)
 	defer cancel()
 	select {
@@ -126,7 +123,7 @@ func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, er
 	if content, ok := w.drawnImages.find(name); ok {
 		return content, nil
 	}
-	made, err := w.cfg.Draw(ctx, d.sheet)
+	made, err := w.cfg.Host.Draw(ctx, d.sheet)
 	if err != nil {
 		return nil, errors.Join(err, context.Cause(ctx))
 	}
@@ -211,11 +208,6 @@ func (w *Web) showSitemap(v *pageRequest) error {
 
 // showStatus shows the current status of the service.
 func (w *Web) showStatus(v *pageRequest) error {
-	m := views.ServiceStatus{Checks: []views.StatusCheck{}}
-	if w.cfg.Ready != nil {
-		m = w.cfg.Ready(v.ctx())
-	}
-	status := http.StatusOK
 	p := w.publicPage("Status", statusDescription, "", statusPath)
-	return v.show(status, views.StatusPage(p, m))
+	return v.show(http.StatusOK, views.StatusPage(p, w.cfg.Host.Ready(v.ctx())))
 }

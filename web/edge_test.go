@@ -26,8 +26,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
-	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/static"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/seal"
@@ -68,18 +68,14 @@ func newOrigin(t *testing.T) *origin {
 	t.Helper()
 	o := &origin{house: openHouse(t, &drawer{})}
 	log := slog.New(slog.DiscardHandler)
-	var err error
-	o.api, err = api.New(api.Config{
-		Lease: acquire(t, o.house), Store: o.Store, Box: box(t), Outbound: apitest.NewOutbound(t), BaseURL: o.url, Region: "loc", NoRateLimits: true,
-		MaxBody: 1 << 20, MaxFile: 1 << 20, Logger: log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o.api = newAPI(newServices(t, service.Config{
+		Lease: acquire(t, o.house), Store: o.Store, Box: box(t), BaseURL: o.url, Region: "loc", NoRateLimits: true, Logger: log,
+	}))
 	member := o.join(t, "maya@example.com")
 	for _, c := range member.client.Jar.Cookies(request(t, http.MethodGet, o.url+"/dashboard").URL) {
 		o.cookie += c.Name + "=" + c.Value + "; "
 	}
+	var err error
 	if _, o.key, err = o.CreateKey(t.Context(), store.NewKey{AccountID: o.mayas(t).ID, Name: "edge"}); err != nil {
 		t.Fatal(err)
 	}
@@ -618,10 +614,7 @@ func (f *front) standsAlone(t *testing.T) {
 // TestCachedPagesAreThePublicOnes holds the table of the edge to the tables of the pages and of the API.
 func TestCachedPagesAreThePublicOnes(t *testing.T) {
 	h := openHouse(t, &drawer{})
-	made, err := api.New(api.Config{Lease: acquire(t, h), Store: h.Store, Box: box(t), Outbound: apitest.NewOutbound(t), BaseURL: h.url, Region: "loc", MaxBody: 1 << 20, MaxFile: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := newAPI(newServices(t, service.Config{Lease: acquire(t, h), Store: h.Store, Box: box(t), BaseURL: h.url, Region: "loc"}))
 	check := func(method, pattern string, want bool) {
 		t.Helper()
 		kept, ok := middleware.Keepable(httptest.NewRequestWithContext(t.Context(), method, strings.NewReplacer("{", "", "}", "").Replace(pattern), nil))

@@ -133,8 +133,6 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 		return refuse(http.StatusUnprocessableEntity, "HTML is required. Enter some, or reload the page for the example.")
 	case !slices.Contains(livePapers, m.Paper):
 		return refuse(http.StatusUnprocessableEntity, "Paper must be one of %s.", strings.Join(livePapers, ", "))
-	case w.cfg.Draw == nil:
-		return refuse(http.StatusServiceUnavailable, "Rendering is unavailable on this server.")
 	}
 	if wait, ok := w.allow(v.ctx(), "live:"+w.cfg.ClientIP(v.r), livePerHour, liveWindow); !ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
@@ -144,7 +142,7 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 		return refuse(http.StatusTooManyRequests, "Limit reached: too many visitors are rendering pages. Try again later, or sign up for an API key.")
 	}
 	start := w.now()
-	made, err := w.cfg.Draw(v.ctx(), RenderRequest{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})
+	made, err := w.cfg.Host.Draw(v.ctx(), RenderRequest{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})
 	if errors.Is(err, ErrBusy) {
 		v.w.Header().Set("Retry-After", "5")
 		return refuse(http.StatusServiceUnavailable, busyText)

@@ -269,16 +269,13 @@ type response struct {
 // send sends a request of the member to the API, or of a key unless that is nil, and returns its response, whatever it
 // is.
 func (v *pageRequest) send(key *store.Key, method, path string, body io.Reader, header http.Header) (*response, error) {
-	if v.web.cfg.Interface == nil {
-		return nil, store.ErrNotFound
-	}
 	r, err := http.NewRequestWithContext(v.ctx(), method, path, body)
 	if err != nil {
 		return nil, err
 	}
 	r.Header = header
 	got := &response{request: method + " " + path}
-	v.web.cfg.Interface(*v.account, key).ServeHTTP(got, r)
+	v.web.cfg.Host.ForPerson(*v.account, key).ServeHTTP(got, r)
 	return got, v.ctx().Err()
 }
 

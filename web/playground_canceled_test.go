@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -27,25 +27,23 @@ func TestPlaygroundRunsOfClientsThatLeave(t *testing.T) {
 		clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))
 		s := db.Open(t, clock)
 		begun := make(chan struct{}, 1)
-		var calls *api.API
+		var services *service.Services
 		h := newHouse(t, s, clock, func(c *web.Config) {
 			lease, err := s.Acquire(t.Context(), t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = lease.Close() })
-			calls, err = api.New(api.Config{
-				Lease: lease.ID(), Store: s, Box: c.Box, Outbound: apitest.NewOutbound(t), BaseURL: c.BaseURL, Region: "test", MaxBody: 1 << 20, MaxFile: 1 << 20, Logger: c.Logger, Now: clock.Now,
+			services = newServices(t, service.Config{
+				Lease: lease.ID(), Store: s, Box: c.Box, BaseURL: c.BaseURL, Region: "test", Logger: c.Logger, Now: clock.Now,
 				Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(ctx context.Context, _ *apitest.EchoInput) error {
 					begun <- struct{}{}
 					<-ctx.Done()
 					return ctx.Err()
 				})},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.Interface, c.OpenAPI = calls.ForPerson, func() ([]byte, error) { return api.Description(calls) }
+			api := newAPI(services)
+			c.Host = &host{API: api, describe: api.Description}
 			c.Operations, c.Prices, c.Described = []string{"test.echo"}, map[string]credit.Amount{"test.echo": apitest.EchoPrice}, []web.Operation{{Name: "test.echo"}}
 		})
 		v := h.join(t, "maya@example.com")
@@ -83,7 +81,7 @@ func TestPlaygroundRunsOfClientsThatLeave(t *testing.T) {
 		}
 		ended, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		calls.Calls.Wait(ended)
+		services.Calls.Wait(ended)
 
 		page, err := h.Calls(t.Context(), store.CallFilter{AccountID: before.ID})
 		if err != nil || len(page.Items) != 2 {

@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -120,7 +119,7 @@ func (v *pageRequest) text(kind, content string) error {
 	return err
 }
 
-// ErrBusy is returned by a Drawer while API calls use all slots.
+// ErrBusy is returned by Host.Draw while API calls use all slots.
 var ErrBusy = errors.New("all rendering slots are busy")
 
 // DocumentError is an error of a document, in words for users.
@@ -148,9 +147,6 @@ type RenderRequest struct {
 type Drawn struct {
 	PDF, Picture []byte // the image is a PNG
 }
-
-// Drawer renders sheets. Its errors are ErrBusy, *DocumentError, those of the context, and internal errors.
-type Drawer func(context.Context, RenderRequest) (Drawn, error)
 
 // public yields the public pages, as the sitemap has them. Those of the operations are last: the first request for them
 // waits until the API is described.

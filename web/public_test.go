@@ -11,8 +11,6 @@ import (
 	"image/png"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,16 +50,11 @@ func (d *drawer) count() int {
 	return len(d.sheets)
 }
 
-// described is the API's own description of itself.
-func described() ([]byte, error) {
-	return os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
-}
-
 // openHouse has public pages, and those of the API.
 func openHouse(t *testing.T, d *drawer) *house {
 	t.Helper()
 	return sqliteHouse(t, func(c *web.Config) {
-		c.Draw = d.draw
+		hostOf(c).draw = d.draw
 		c.Described = []web.Operation{{Name: "pdf.create", Summary: "Make a PDF"}, {Name: "zip.create", Summary: "Make an archive"}}
 		c.Prices = map[string]credit.Amount{"pdf.create": 2000, "zip.create": 200}
 	})
@@ -220,7 +213,7 @@ func TestLiveBoxIsLimitedForAll(t *testing.T) {
 	var at atomic.Int64
 	d := &drawer{}
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Draw = d.draw
+		hostOf(c).draw = d.draw
 		c.ClientIP = func(*http.Request) string { return fmt.Sprint("203.0.113.", at.Add(1)) }
 	})
 	v := h.visitor(t)

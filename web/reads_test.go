@@ -57,9 +57,14 @@ func TestPagesReadWithTheirOwnConnections(t *testing.T) {
 		if err := h.Begin(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
+		job := begin()
+		job.Operation, job.Mode, job.Lease, job.Job = "pdf.bulk", "async", "", &store.NewJob{Input: []byte("sealed")}
+		if err := h.Begin(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
 		pages := map[*visitor][]string{
 			v: {
-				"/dashboard", "/dashboard/documents", "/dashboard/documents/" + call.ID, "/dashboard/keys", "/dashboard/keys/" + key.ID + "/revoke", "/dashboard/webhooks",
+				"/dashboard", "/dashboard/documents", "/dashboard/documents/" + call.ID, "/dashboard/documents/" + job.ID, "/dashboard/keys", "/dashboard/keys/" + key.ID + "/revoke", "/dashboard/webhooks",
 				"/dashboard/webhooks/" + hook.ID, "/dashboard/deliveries", "/dashboard/requests", "/dashboard/usage", "/dashboard/wallet", "/dashboard/settings", "/dashboard/settings/security", "/dashboard/settings/members", "/dashboard/settings/data", "/dashboard/settings/audit", "/dashboard/apps",
 			},
 			op: {"/admin", "/admin/accounts/" + account.ID, "/admin/engine", "/admin/jobs", "/admin/deliveries", "/admin/edge", "/admin/settings", "/admin/audit"},

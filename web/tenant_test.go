@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"net/http"
@@ -312,11 +311,7 @@ func TestNothingOfAnotherAccountOnPages(t *testing.T) {
 	db := storetest.SQLite(t)
 	clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))
 	h := newHouse(t, db.Open(t, clock), clock, func(c *web.Config) {
-		c.Again = func(_ context.Context, _ store.Account, callID, _ string) (string, string, error) {
-			return callID, "", nil
-		}
-		c.Cancel = func(context.Context, store.Call) error { return nil }
-		c.Thumbnail = func(context.Context, store.Account, string) []byte { return []byte("PNG") }
+		c.Calls = &fakeCalls{Calls: c.Calls, again: func(callID string) (string, error) { return callID, nil }}
 		c.Described = []web.Operation{{Name: "pdf.create"}}
 	})
 	o := &tenants{house: h, t: t, db: db, maya: h.join(t, "maya@example.com"), mallory: h.join(t, "mallory@example.com"), lease: acquire(t, h)}

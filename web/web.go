@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,8 +36,6 @@ type Config struct {
 	Box *seal.Box
 	// Mail sends emails; nil is a service that sends none.
 	Mail Mailer
-	// CheckURL refuses addresses that events cannot be sent to.
-	CheckURL func(address string) error
 	// Limiter counts attempts to log in and requested emails.
 	Limiter ratelimit.Limiter
 	// BaseURL is the public address of the service, without a final slash.
@@ -54,8 +51,6 @@ type Config struct {
 	Prices     map[string]credit.Amount
 	// Dev is a developer's own server, where test keys are like live keys.
 	Dev bool
-	// Paths are further addresses of the service that a visitor may have meant.
-	Paths []string
 	// Wait waits before an attempt to log in is answered; nil means until the time has
 	// passed or the context ends.
 	Wait func(ctx context.Context, delay time.Duration) error
@@ -74,25 +69,18 @@ type Config struct {
 	IdentityName string
 	// TokenIssuer is the external issuer whose tokens the agent endpoint accepts besides its own; empty means none.
 	TokenIssuer string
-	// Input returns the stored input of a call as JSON, or store.ErrNotFound. Again repeats the call; refused is the
-	// reason for users why it was not repeated. Both may be nil.
-	Input func(ctx context.Context, accountID, callID string) ([]byte, error)
-	Again func(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error)
-	// Progress adds the progress of a bulk job to the status of a call, Cancel cancels a job. Both may be nil.
-	Progress func(ctx context.Context, of store.Call, status *wire.JobStatus) error
-	Cancel   func(ctx context.Context, job store.Call) error
-	// Thumbnail returns an image of page 1 of an account's result as a PNG, or nil; it may be nil.
-	Thumbnail func(ctx context.Context, account store.Account, resultID string) []byte
+	// Host is the process that serves the pages.
+	Host Host
+	// Calls are the calls of all accounts.
+	Calls Calls
 	// Connections are the buckets and servers to which results are sent.
 	Connections delivery.Connections
 	// Signing manages the signing identities.
 	Signing call.SigningIdentities
 	// Templates is the service of templates and partials.
 	Templates *templates.Service
-	// Interface executes the API requests of an account's member in the playground, as with a key: operations and
-	// uploads. Nil means a service without them. MaxBody is the maximum size of one request, MaxFile that of one
-	// file, in bytes; 0 means the defaults of the service.
-	Interface        func(account store.Account, key *store.Key) http.Handler
+	// MaxBody is the maximum size of one request of the playground, MaxFile that of one file, in bytes; 0 means the
+	// defaults of the service.
 	MaxBody, MaxFile int64
 	// MaxForms limits the bytes of forms in memory at once, FormWait is how long a form waits for its part of them; 0
 	// means 96 MiB and 10 s.
@@ -108,18 +96,10 @@ type Config struct {
 	Model bool
 	// Region is this process's.
 	Region string
-	// Pages for operators about this process: its settings with secrets masked, the engines, and the counts of
-	// responses. Engines and Counters may be nil.
+	// Settings are those of this process, with secrets masked.
 	Settings []views.Setting
-	Engines  func() views.Engines
-	Counters func() []views.Counter
-	// Described are the available operations, as in the price list. Draw renders for visitors, Ready returns the
-	// status of the service. Both may be nil.
+	// Described are the available operations, as in the price list.
 	Described []Operation
-	// OpenAPI describes the API, in JSON. It is called when a page first needs it.
-	OpenAPI func() ([]byte, error)
-	Draw    Drawer
-	Ready   func(context.Context) views.ServiceStatus
 	// Outward reads applications' metadata at their URLs: https at public addresses, without redirects. Nil reads
 	// nothing.
 	Outward *http.Client
@@ -140,6 +120,37 @@ const (
 
 // SignUps lists the values of Config.SignUp.
 func SignUps() []string { return []string{SignUpOpen, SignUpInvite, SignUpClosed} }
+
+// Host is the process that serves the pages: its API, its renderer and its state.
+type Host interface {
+	// ForPerson executes the API requests of an account's member, as with a key, or with the given key of the account.
+	ForPerson(account store.Account, key *store.Key) http.Handler
+	// Description returns the OpenAPI document, in JSON. It is called when a page first needs it.
+	Description() ([]byte, error)
+	// Paths are the addresses of the API, which a visitor may have meant.
+	Paths() []string
+	// Draw renders for visitors. Its errors are ErrBusy, *DocumentError, those of the context, and internal errors.
+	Draw(ctx context.Context, sheet RenderRequest) (Drawn, error)
+	// Ready returns the status of the service.
+	Ready(ctx context.Context) views.ServiceStatus
+	// Engines returns the state of the render engines, Counters the counts of responses of this process.
+	Engines() views.Engines
+	Counters() []views.Counter
+}
+
+// Calls are the calls of all accounts: *call.Pipeline.
+type Calls interface {
+	// Input returns the stored input of a call as JSON, or store.ErrNotFound. It reads from the given store.
+	Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error)
+	// Again repeats a call from its stored input, and returns the ID of the new call.
+	Again(ctx context.Context, account store.Account, callID, requestID string) (id string, err error)
+	// AddProgress adds the progress of a bulk job to the status of a call. It reads from the given store.
+	AddProgress(ctx context.Context, from *store.Store, of store.Call, status *wire.JobStatus) error
+	// Cancel cancels a job.
+	Cancel(ctx context.Context, job store.Call) error
+	// Thumbnail returns page 1 of an account's result as a PNG, or why there is none.
+	Thumbnail(ctx context.Context, account store.Account, resultID string) (png []byte, why string)
+}
 
 // Payments receives payments on pages of its provider.
 type Payments interface {
@@ -198,8 +209,8 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.CheckURL == nil || cfg.ClientIP == nil || cfg.RequestID == nil || cfg.Templates == nil {
-		return nil, errors.New("the pages need a store, a box for secrets, a limiter, the service of templates, and the client's address and request's id")
+	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.Host == nil || cfg.Calls == nil || cfg.Templates == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
+		return nil, errors.New("the pages need a store, a box for secrets, a limiter, a host, calls, the service of templates, and the client's address and request's id")
 	}
 	if cfg.Now == nil {
 		cfg.Now = cfg.Store.Now
@@ -229,13 +240,13 @@ func New(cfg Config) (*Web, error) {
 		store: stored, sessions: stored.Sessions(), audit: stored.Audit(),
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
-		paths: slices.Clone(cfg.Paths),
+		paths: cfg.Host.Paths(),
 	}
 	w.hooks = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: w.checkURL}
 	w.oauth = newAuthServer(w)
 	w.scs = newSessions(w.sessions, w.secure)
 	w.scs.ErrorFunc = w.sessionFailed
-	if w.docs, err = docs.New(cfg.BaseURL, cfg.OpenAPI); err != nil {
+	if w.docs, err = docs.New(cfg.BaseURL, cfg.Host.Description); err != nil {
 		return nil, err
 	}
 	w.listed, w.operations = sync.OnceValue(w.list), sync.OnceValue(w.listOperations)

@@ -3,7 +3,6 @@ package web_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,12 +25,15 @@ import (
 
 	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/ratelimit"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/seal"
 	"github.com/relaypdf/relaypdf/store/storetest"
+	"github.com/relaypdf/relaypdf/views"
 	"github.com/relaypdf/relaypdf/web"
 	"github.com/relaypdf/relaypdf/web/mail"
 )
@@ -99,24 +103,15 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	h.url = "http://" + server.Listener.Addr().String()
 	cfg := web.Config{
 		Store: s, Box: box, Mail: h.mail, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar,
-		OpenAPI: described, Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
-		CheckURL: func(address string) error {
-			if !strings.HasPrefix(address, "https://") {
-				return errors.New("refused")
-			}
-			return nil
-		},
+		Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
 		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now, Wait: h.wait,
 	}
-	door, err := api.New(api.Config{
-		Lease: acquire(t, h),
-		Store: s, Box: box, Outbound: apitest.NewOutbound(t), BaseURL: h.url, Region: "test", MaxBody: 1 << 20, MaxFile: 1 << 20, Logger: cfg.Logger, Now: clock.Now,
+	services := newServices(t, service.Config{
+		Lease: acquire(t, h), Store: s, Box: box, BaseURL: h.url, Region: "test", Logger: cfg.Logger, Now: clock.Now,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Interface, cfg.Templates, cfg.Connections, cfg.Signing = door.ForPerson, door.Templates, door.Connections, door.Signing
+	cfg.Calls, cfg.Templates, cfg.Connections, cfg.Signing = services.Calls, services.Templates, services.Connections, services.Signing
+	cfg.Host = &host{API: newAPI(services)}
 	if change != nil {
 		change(&cfg)
 	}
@@ -127,6 +122,82 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	server.Start()
 	t.Cleanup(server.Close)
 	return h
+}
+
+// newServices builds services with a way out to receivers on this machine.
+func newServices(t *testing.T, config service.Config) *service.Services {
+	t.Helper()
+	config.Outbound, config.MaxFile = apitest.NewOutbound(t), 1<<20
+	services, err := service.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return services
+}
+
+// newAPI serves services with small limits.
+func newAPI(services *service.Services) *api.API {
+	return api.New(services, api.Options{MaxBody: 1 << 20})
+}
+
+// host is a process with an API, and without a renderer.
+type host struct {
+	*api.API
+
+	describe func() ([]byte, error)                                      // nil returns the description in the repository
+	draw     func(context.Context, web.RenderRequest) (web.Drawn, error) // nil draws nothing
+	engines  views.Engines
+	counters []views.Counter
+}
+
+func (h *host) Description() ([]byte, error) {
+	if h.describe != nil {
+		return h.describe()
+	}
+	return os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
+}
+
+func (h *host) Draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+	if h.draw == nil {
+		return web.Drawn{}, web.ErrBusy
+	}
+	return h.draw(ctx, sheet)
+}
+
+func (*host) Ready(context.Context) views.ServiceStatus { return views.ServiceStatus{} }
+func (h *host) Engines() views.Engines                  { return h.engines }
+func (h *host) Counters() []views.Counter               { return h.counters }
+
+// hostOf returns the host of the pages of newHouse.
+func hostOf(c *web.Config) *host {
+	return c.Host.(*host) //nolint:forcetypeassert // newHouse has made it
+}
+
+// fakeCalls replaces some of what pages do with calls.
+type fakeCalls struct {
+	web.Calls
+
+	input []byte                              // nil means what was stored
+	again func(callID string) (string, error) // nil repeats the call
+}
+
+func (f *fakeCalls) Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error) {
+	if f.input == nil {
+		return f.Calls.Input(ctx, from, accountID, callID)
+	}
+	return f.input, nil
+}
+
+func (f *fakeCalls) Again(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
+	if f.again == nil {
+		return f.Calls.Again(ctx, account, callID, requestID)
+	}
+	return f.again(callID)
+}
+
+// Thumbnail needs no renderer.
+func (*fakeCalls) Thumbnail(_ context.Context, _ store.Account, resultID string) (png []byte, why string) {
+	return []byte("PNG of " + resultID), ""
 }
 
 // eachHouse runs a test with either database.
@@ -313,7 +384,7 @@ func TestSignUpVerifyAndFirstRun(t *testing.T) {
 // and another document.
 func TestFirstRunEndsOnTheDocument(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Thumbnail = func(_ context.Context, _ store.Account, resultID string) []byte { return []byte("PNG of " + resultID) }
+		c.Calls = &fakeCalls{Calls: c.Calls}
 	})
 	v := h.join(t, "maya@example.com")
 	account, lease := h.mayas(t), acquire(t, h)
@@ -1232,7 +1303,7 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 // TestMissingPagesShowAPage: an address that was mistyped, and a method
 // that an address does not take.
 func TestMissingPagesShowAPage(t *testing.T) {
-	h := sqliteHouse(t, func(c *web.Config) { c.Paths = []string{"/openapi.json"} })
+	h := sqliteHouse(t, nil)
 	v := h.visitor(t)
 	for _, q := range []struct {
 		method, path string
@@ -1260,7 +1331,7 @@ func TestMissingPagesShowAPage(t *testing.T) {
 
 // TestAPageThatPanicsIsStillAPage lets the check of an address panic.
 func TestAPageThatPanicsIsStillAPage(t *testing.T) {
-	h := sqliteHouse(t, func(c *web.Config) { c.CheckURL = func(string) error { panic("on purpose") } })
+	h := sqliteHouse(t, func(c *web.Config) { c.Connections.CheckURL = func(string) error { panic("on purpose") } })
 	got := h.join(t, "maya@example.com").do(http.MethodPost, "/dashboard/webhooks", url.Values{"url": {"https://example.com/"}, "events": {"job.completed"}})
 	if got.status != http.StatusInternalServerError || !strings.Contains(got.body, "Server error") || strings.Contains(got.body, "on purpose") {
 		t.Errorf("status %d: %s", got.status, textOf(got.body))
@@ -1328,15 +1399,15 @@ func TestAccountsAreApart(t *testing.T) {
 }
 
 func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
-	refused := ""
+	var refused error
 	var ran string
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Input = func(context.Context, string, string) ([]byte, error) {
-			return []byte(`{"html":"<b>sent</b>","file":"` + strings.Repeat("A", 9000) + `"}`), nil
-		}
-		c.Again = func(_ context.Context, _ store.Account, callID, _ string) (string, string, error) {
-			ran = callID
-			return callID, refused, nil
+		c.Calls = &fakeCalls{
+			Calls: c.Calls, input: []byte(`{"html":"<b>sent</b>","file":"` + strings.Repeat("A", 9000) + `"}`),
+			again: func(callID string) (string, error) {
+				ran = callID
+				return callID, refused
+			},
 		}
 	})
 	v := h.join(t, "maya@example.com")
@@ -1356,7 +1427,7 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 	if a := v.post(path+"/again", http.StatusSeeOther, url.Values{}); a.header.Get("Location") != path || ran != call {
 		t.Errorf("running again led to %q, of %q", a.header.Get("Location"), ran)
 	}
-	refused = "The balance is too small."
+	refused = &wire.Error{Code: wire.PaymentRequired, Message: "The balance is too small."}
 	v.post(path+"/again", http.StatusSeeOther, url.Values{})
 	v.sees(path, "Rerun failed: The balance is too small.")
 	if a := h.join(t, "mallory@example.com").do(http.MethodPost, path+"/again", url.Values{}); a.status != http.StatusNotFound {

@@ -35,7 +35,7 @@ func eventKinds() []views.EventKind {
 
 // checkURL refuses addresses that events cannot be sent to, in words.
 func (w *Web) checkURL(address string) error {
-	if err := w.cfg.CheckURL(address); err != nil {
+	if err := w.cfg.Connections.CheckURL(address); err != nil {
 		return operation.RefuseURL("url", operation.RefusedText(address, operation.EndpointURL), err)
 	}
 	return nil

@@ -90,7 +90,7 @@ func (d *Handler) serverFor(selected Selection) (*sdk.Server, error) {
 	}
 	server, err := newServer(Config{
 		Tools: selected, Choose: func(names string) string {
-			return d.api.BaseURL() + api.AgentPath + "?" + api.ToolsetsParam + "=" + names
+			return d.api.BaseURL + api.AgentPath + "?" + api.ToolsetsParam + "=" + names
 		},
 		Carry: d.carry, Draw: d.draw, Documents: d.documents, Version: d.api.Version(), Logger: d.log,
 	})
@@ -119,7 +119,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "*, WWW-Authenticate")
 	if !d.fromHere(r) {
-		reply(w, r, http.StatusForbidden, problem(nil, codeInvalidRequest, "The host or origin is not allowed: this server accepts local requests only, at "+d.api.BaseURL()+". Operator: set RELAYPDF_BASE_URL to change that."))
+		reply(w, r, http.StatusForbidden, problem(nil, codeInvalidRequest, "The host or origin is not allowed: this server accepts local requests only, at "+d.api.BaseURL+". Operator: set RELAYPDF_BASE_URL to change that."))
 		return
 	}
 	caller, err := d.api.Caller(w, r)

@@ -42,7 +42,7 @@ func newOutsider(t *testing.T) *outsider {
 		return o.Clock.Now()
 	}
 	o.provider = fakeoidc.New(t, now)
-	o.Server = newServer(t, func(cfg *api.Config) {
+	o.Server = newServer(t, func(cfg *apitest.Settings) {
 		open(cfg)
 		cfg.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Patience: patience, Now: now})
 	})
@@ -329,7 +329,7 @@ func TestIssuerHangs(t *testing.T) {
 func TestForeignIssuer(t *testing.T) {
 	t.Parallel()
 	var address, redirect string
-	s := newServer(t, func(cfg *api.Config) {
+	s := newServer(t, func(cfg *apitest.Settings) {
 		open(cfg)
 		redirect = cfg.BaseURL + "/back"
 		address = fakeoidc.StartForeign(t, "../..", redirect, "secret")

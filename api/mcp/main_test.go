@@ -17,18 +17,18 @@ import (
 var documents = []mcp.Document{{Name: "quick-start", Title: "Quick start", Description: "Begin here.", Text: "# Quick start\n"}}
 
 // withMCP adds the agent endpoint to a server.
-func withMCP(cfg *api.Config) {
+func withMCP(cfg *apitest.Settings) {
 	cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewHandler(d, documents, cfg.Logger) }
 }
 
 // open is the agent endpoint without rate limits.
-func open(cfg *api.Config) {
+func open(cfg *apitest.Settings) {
 	withMCP(cfg)
 	cfg.NoRateLimits = true
 }
 
 // newServer starts a server with an agent endpoint.
-func newServer(t *testing.T, change func(*api.Config), rows ...schema.Row[*operation.Deps]) *apitest.Server {
+func newServer(t *testing.T, change func(*apitest.Settings), rows ...schema.Row[*operation.Deps]) *apitest.Server {
 	t.Helper()
 	return apitest.New(t, apitest.Options{Operations: rows, Change: change})
 }
@@ -36,7 +36,7 @@ func newServer(t *testing.T, change func(*api.Config), rows ...schema.Row[*opera
 // product is a server with the real table.
 func product(t *testing.T) *apitest.Server {
 	t.Helper()
-	return newServer(t, func(cfg *api.Config) {
+	return newServer(t, func(cfg *apitest.Settings) {
 		open(cfg)
 		cfg.BaseURL = "https://pdf.example.net"
 	}, operation.Rows...)

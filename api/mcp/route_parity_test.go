@@ -137,7 +137,7 @@ func TestCallersAndOriginsThatMayAsk(t *testing.T) {
 			t.Errorf("%s: WWW-Authenticate is %q", name, got.Header.Get("WWW-Authenticate"))
 		}
 	}
-	public := newServer(t, func(cfg *api.Config) {
+	public := newServer(t, func(cfg *apitest.Settings) {
 		open(cfg)
 		cfg.BaseURL = "https://pdf.example.net"
 	})

@@ -64,7 +64,7 @@ func startLocal(t *testing.T, roots []string, rows ...schema.Row[*operation.Deps
 func startSelected(t *testing.T, toolsets string, roots []string, rows ...schema.Row[*operation.Deps]) (*line, *apitest.Server) {
 	t.Helper()
 	var tools mcp.Selection
-	s := newServer(t, func(cfg *api.Config) {
+	s := newServer(t, func(cfg *apitest.Settings) {
 		open(cfg)
 		cfg.Agents = func(d *api.MCPBackend) (http.Handler, error) {
 			var err error

@@ -21,6 +21,7 @@ import (
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/internal/telemetry"
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/ratelimit"
@@ -37,7 +38,9 @@ var Version = "development"
 // App is the whole service. End-to-end tests start it unchanged.
 type App struct {
 	Store *store.Store
-	API   *api.API
+	// Services are those of the process, and API serves them. A process that only works has an API of its state alone.
+	Services *service.Services
+	API      *api.API
 	// Config holds the settings. BaseURL contains the bound port if the system chose it.
 	Config Config
 	// URL and PrivateURL are the addresses that were bound; PrivateURL is
@@ -137,24 +140,25 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	if err != nil {
 		return nil, err
 	}
+
 	a.registry = middleware.NewRegistry()
-	apiConfig := api.Config{
-		AI: model, Limiter: limiter, Registry: a.registry,
-		Store: a.Store, Render: a.render, Box: box, Lease: a.lease.ID(), BaseURL: a.Config.BaseURL, Region: config.Region,
-		Brand: config.HeaderBrand, MaxBody: config.MaxBody, MaxFile: config.MaxFile, Prices: config.Prices, Without: config.without(),
-		RedirectFiles: config.BlobsRedirect, NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Dev: config.Dev, Version: Version, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
-		Agents: func(d *api.MCPBackend) (http.Handler, error) { return openAgents(d, log) },
+	services := service.Config{
+		Store: a.Store, Render: a.render, Box: box, AI: model, Limiter: limiter, Lease: a.lease.ID(),
+		BaseURL: a.Config.BaseURL, Region: config.Region, Brand: config.HeaderBrand, MaxFile: config.MaxFile,
+		Prices: config.Prices, Without: config.without(), NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Dev: config.Dev,
+		Registry: a.registry, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
 	}
 	if a.money != nil {
-		apiConfig.Payments = a.money
+		services.Payments = a.money
 	}
-	if err := a.enableExternalIssuer(&apiConfig); err != nil {
+	if a.Services, err = service.New(services); err != nil {
 		return nil, err
 	}
-	if a.API, err = api.New(apiConfig); err != nil {
+
+	if err := a.openAPI(); err != nil {
 		return nil, err
 	}
-	pages, err := a.openPages(box, limiter)
+	pages, err := a.openPages()
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +181,29 @@ func PrivateHandler(registry *prometheus.Registry, public http.Handler) http.Han
 	return mux
 }
 
-// openAgents makes the handler for agents.
-func openAgents(d *api.MCPBackend, log *slog.Logger) (http.Handler, error) {
-	documents, err := AgentDocuments(d.BaseURL())
-	if err != nil {
-		return nil, err
+// openAPI makes the API with its endpoint for agents, or, in a process that only works, the routes of its state.
+func (a *App) openAPI() error {
+	options := api.Options{MaxBody: a.Config.MaxBody, RedirectFiles: a.Config.BlobsRedirect, Version: Version}
+	if !a.has(RoleAPI) && !a.has(RoleWeb) {
+		a.API = api.NewHealth(a.Services, options)
+		return nil
 	}
-	return mcp.NewHandler(d, documents, log)
+	a.API = api.New(a.Services, options)
+
+	access, err := a.agentOptions()
+	if err != nil {
+		return err
+	}
+	documents, err := AgentDocuments(a.Config.BaseURL)
+	if err != nil {
+		return err
+	}
+	agents, err := mcp.NewHandler(a.API.ForAgents(access), documents, a.log)
+	if err != nil {
+		return err
+	}
+	a.API.MountAgents(agents)
+	return nil
 }
 
 // AgentDocuments returns the pages for users of the API, which agents read as resources.
@@ -339,7 +359,7 @@ func (a *App) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	group.Go(a.background(ctx, "reaper", a.API.Calls.Reaper().Run))
+	group.Go(a.background(ctx, "reaper", a.Services.Calls.Reaper().Run))
 	var mailer web.Mailer
 	if a.post != nil {
 		mailer = a.post
@@ -355,9 +375,9 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	if a.has(RoleWorker) {
 		group.Go(func() error {
-			return a.API.Calls.Work(ctx, a.Config.Workers, a.Config.ShutdownTimeout)
+			return a.Services.Calls.Work(ctx, a.Config.Workers, a.Config.ShutdownTimeout)
 		})
-		group.Go(a.background(ctx, "deliveries", func(ctx context.Context) { a.API.Deliveries.Run(ctx, a.Config.ShutdownTimeout) }))
+		group.Go(a.background(ctx, "deliveries", func(ctx context.Context) { a.Services.Deliveries.Run(ctx, a.Config.ShutdownTimeout) }))
 	}
 	group.Go(func() error {
 		<-ctx.Done()
@@ -375,7 +395,7 @@ func (a *App) background(ctx context.Context, name string, work func(context.Con
 }
 
 func (a *App) stop(ctx context.Context) error {
-	a.API.Stop()
+	a.Services.Stop()
 	<-time.After(a.Config.DrainDelay)
 	bounded, cancel := context.WithTimeout(ctx, a.Config.ShutdownTimeout)
 	defer cancel()
@@ -385,7 +405,7 @@ func (a *App) stop(ctx context.Context) error {
 		err = a.public.Close()
 		ctx, cancel := context.WithTimeout(ctx, releaseTime)
 		defer cancel()
-		a.API.Calls.Wait(ctx)
+		a.Services.Calls.Wait(ctx)
 	}
 	return errors.Join(err, a.private.Close())
 }

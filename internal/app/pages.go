@@ -13,14 +13,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
-	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/oauth"
-	"github.com/relaypdf/relaypdf/service/operation"
-	"github.com/relaypdf/relaypdf/service/ratelimit"
-	"github.com/relaypdf/relaypdf/service/schema"
-	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/seal"
 	"github.com/relaypdf/relaypdf/views"
 	"github.com/relaypdf/relaypdf/web"
@@ -41,19 +35,6 @@ func (a *App) openPost(box *seal.Box) (err error) {
 	return nil
 }
 
-// again repeats a call for a member of its account. It returns refusals in the words of the API.
-func (a *App) again(ctx context.Context, account store.Account, callID, requestID string) (id, refused string, err error) {
-	id, err = a.API.Calls.Again(ctx, account, callID, requestID)
-	if err == nil || errors.Is(err, store.ErrNotFound) {
-		return id, "", err
-	}
-	failure := call.Fault(err)
-	if failure.Code == wire.InternalError {
-		return "", "", err
-	}
-	return "", failure.Error(), nil
-}
-
 // identities returns the identity provider; nil if none is set. It sends no request yet.
 func (a *App) identities() (web.Identities, error) {
 	if a.Config.OIDCIssuer == "" {
@@ -68,86 +49,86 @@ func (a *App) identities() (web.Identities, error) {
 	}), nil
 }
 
-// enableExternalIssuer makes the agent endpoint accept the tokens of an external issuer, if one is set. It sends no request
+// agentOptions returns the external issuer whose tokens the agent endpoint accepts, if one is set. It sends no request
 // yet.
-func (a *App) enableExternalIssuer(to *api.Config) error {
+func (a *App) agentOptions() (options api.AgentOptions, err error) {
 	if a.Config.MCPIssuer == "" {
-		return nil
+		return options, nil
 	}
 	roots, err := render.LoadRoots(a.Config.ExtraCA)
 	if err != nil {
-		return err
+		return options, err
 	}
-	to.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: a.Config.MCPIssuer, Audience: a.Config.MCPAudience, Roots: roots})
+	options.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: a.Config.MCPIssuer, Audience: a.Config.MCPAudience, Roots: roots})
 	if a.post != nil {
-		to.TellGrant = web.TellGrants(a.post, a.Config.BaseURL)
+		options.TellGrant = web.TellGrants(a.post, a.Config.BaseURL)
 	}
-	return nil
+	return options, nil
 }
 
-// openPages prepares the pages, if the process has their role.
-func (a *App) openPages(box *seal.Box, limiter ratelimit.Limiter) (http.Handler, error) {
+// host is the process as its pages see it.
+type host struct {
+	*api.API
+
+	app     *App
+	status  *statusCache
+	started time.Time
+}
+
+func (h *host) Draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+	return h.app.draw(ctx, sheet)
+}
+
+func (h *host) Ready(ctx context.Context) views.ServiceStatus { return h.status.read(ctx) }
+
+func (h *host) Engines() views.Engines { return h.app.engines(h.started) }
+
+func (h *host) Counters() []views.Counter { return h.app.counters() }
+
+// openPages returns the pages, or nil if the process does not have their role.
+func (a *App) openPages() (http.Handler, error) {
 	if !a.has(RoleWeb) {
 		return nil, nil
 	}
-	table, err := schema.NewTable(operation.Rows)
-	if err != nil {
-		return nil, err
-	}
-	table.Without(a.Config.without())
-	prices, err := operation.Prices(table, a.Config.Prices)
-	if err != nil {
-		return nil, err
-	}
-	if limiter == nil {
-		limiter = ratelimit.NewMemory(nil)
-	}
+	shared := a.Services
 	config := web.Config{
-		Store: a.Store, Box: box, Limiter: limiter, BaseURL: a.Config.BaseURL, Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial,
-		Prices: prices, Dev: a.Config.Dev, Logger: a.log,
-		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
-		RequestID: middleware.RequestID, CheckURL: a.render.CheckURL, Paths: a.API.Paths(), Region: a.Config.Region,
-		Settings: a.settings(), Counters: a.counters,
+		Store: shared.Store, Box: shared.Box, Limiter: shared.Limiter, Calls: shared.Calls,
+		Templates: shared.Templates, Connections: shared.Connections, Signing: shared.Signing,
+		Host:    &host{API: a.API, app: a, status: &statusCache{ask: a.measureStatus, now: time.Now}, started: time.Now()},
+		BaseURL: a.Config.BaseURL, Version: Version, Region: a.Config.Region, Prices: shared.Prices, Dev: a.Config.Dev,
+		SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody, MaxFile: a.Config.MaxFile,
+		Model: a.Config.AI.Provider != "", Helpers: render.TemplateHelpers(), IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
+		Outward: a.render.Webhooks(), Settings: a.settings(), Logger: a.log,
+		ClientIP: func(r *http.Request) string { return middleware.ClientIP(r.Context()) }, RequestID: middleware.RequestID,
 	}
-	config.Input = func(ctx context.Context, accountID, callID string) ([]byte, error) {
-		return a.API.Calls.Input(ctx, accountID, callID)
-	}
-	config.Thumbnail = func(ctx context.Context, account store.Account, resultID string) []byte {
-		image, _ := a.API.Calls.Thumbnail(ctx, account, resultID)
-		return image
-	}
-	config.Again, config.Interface, config.Templates, config.Connections, config.Signing = a.again, a.API.ForPerson, a.API.Templates, a.API.Connections, a.API.Signing
-	config.Progress, config.Cancel = a.API.Calls.AddProgress, a.API.Calls.Cancel
-	config.MaxBody, config.MaxFile = a.Config.MaxBody, a.Config.MaxFile
-	started := time.Now()
-	config.Engines = func() views.Engines { return a.engines(started) }
-	config.Helpers, config.Model = render.TemplateHelpers(), a.Config.AI.Provider != ""
-	if options, ok := table.Lookup("templates.preview").Schema.Properties.Get("options"); ok {
+	if options, ok := shared.Table.Lookup("templates.preview").Schema.Properties.Get("options"); ok {
 		config.OptionFields = optionFields(options, "")
 	}
-	for _, row := range table.All() {
+	for _, row := range shared.Table.All() {
 		config.Operations = append(config.Operations, row.Name)
 		if !row.Off {
 			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
-			config.Described = append(config.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads, Job: row.Bulk})
+			config.Described = append(config.Described, web.Operation{
+				Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads, Job: row.Bulk,
+			})
 		}
 	}
-	config.Outward = a.render.Webhooks()
-	config.Draw, config.Ready = a.draw, (&statusCache{ask: a.ready, now: time.Now}).read
-	config.OpenAPI = func() ([]byte, error) { return api.Description(a.API) }
+
 	if a.post != nil {
 		config.Mail = a.post
 	}
 	if a.money != nil {
 		config.Payments, config.TestPayments = a.money, !a.money.Live()
 	}
+
+	var err error
 	if config.Identities, err = a.identities(); err != nil {
 		return nil, err
 	}
-	config.IdentityName, config.TokenIssuer = a.Config.OIDCName, a.Config.MCPIssuer
 	if config.CustomPages, err = docs.CustomPages(a.Config.Pages); err != nil {
 		return nil, fmt.Errorf("RELAYPDF_PAGES: %w", err)
 	}
+
 	pages, err := web.New(config)
 	if err != nil {
 		return nil, errors.Join(errors.New("the pages cannot be served"), err)

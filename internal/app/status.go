@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/store"
@@ -47,12 +46,9 @@ func (b *statusCache) read(ctx context.Context) views.ServiceStatus {
 	return b.last
 }
 
-// ready returns the service status for visitors, as /health/ready does for programs.
-func (a *App) ready(ctx context.Context) views.ServiceStatus {
-	state, err := api.Readiness(ctx, a.API)
-	if err != nil {
-		a.log.Warn("status not known", "error", err)
-	}
+// measureStatus returns the service status for visitors, as /health/ready does for programs.
+func (a *App) measureStatus(ctx context.Context) views.ServiceStatus {
+	state := a.Services.Readiness(ctx)
 	shown := views.ServiceStatus{OK: state.OK}
 	if all, err := a.Store.Backlog(ctx); err == nil {
 		shown.Processes, shown.Queued, shown.Running = all.Processes, all.Queued, all.Running
@@ -193,11 +189,7 @@ func (r *uptimeRecorder) minute(ctx context.Context) {
 func (a *App) recordUptime(ctx context.Context) {
 	r := uptimeRecorder{
 		measure: func(ctx context.Context) map[string]bool {
-			state, err := api.Readiness(ctx, a.API)
-			if err != nil {
-				return nil
-			}
-			return components(state)
+			return components(a.Services.Readiness(ctx))
 		},
 		record: func(ctx context.Context, minutes ...store.MeasuredMinute) error {
 			ctx, cancel := context.WithTimeout(ctx, recordTime)

@@ -20,7 +20,6 @@ import (
 	"github.com/invopop/jsonschema"
 	"golang.org/x/sys/unix"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
@@ -173,7 +172,7 @@ type bench struct {
 func newBench(t testing.TB, wait func()) *bench {
 	t.Helper()
 	rows := docRows(wait)
-	server := apitest.New(t, apitest.Options{Operations: rows, Change: func(c *api.Config) { c.NoRateLimits = true }})
+	server := apitest.New(t, apitest.Options{Operations: rows, Change: func(c *apitest.Settings) { c.NoRateLimits = true }})
 	return &bench{server, t, rows}
 }
 

@@ -27,7 +27,7 @@ type doors struct {
 
 func openDoors(t *testing.T) doors {
 	t.Helper()
-	return doors{apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(c *api.Config) {
+	return doors{apitest.New(t, apitest.Options{Operations: operation.Rows, Change: func(c *apitest.Settings) {
 		c.NoRateLimits = true
 		c.Agents = func(d *api.MCPBackend) (http.Handler, error) { return mcp.NewHandler(d, nil, c.Logger) }
 	}}), t}

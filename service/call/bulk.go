@@ -542,13 +542,14 @@ func (b *bulk) dropSpentChunks(ctx context.Context) {
 	}
 }
 
-// AddProgress adds the progress of a bulk job to the status of a call.
-func (p *Pipeline) AddProgress(ctx context.Context, of store.Call, status *wire.JobStatus) error {
+// AddProgress adds the progress of a bulk job to the status of a call. It reads from the given store: pages have their own
+// connections.
+func (p *Pipeline) AddProgress(ctx context.Context, from *store.Store, of store.Call, status *wire.JobStatus) error {
 	row := p.table.Lookup(of.Operation)
 	if row == nil || !row.Bulk {
 		return nil
 	}
-	about, err := p.store.Bulk(ctx, of.ID)
+	about, err := from.Bulk(ctx, of.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil // deleted with the age of the job
 	}
@@ -563,7 +564,7 @@ func (p *Pipeline) AddProgress(ctx context.Context, of store.Call, status *wire.
 	if about.Failed == 0 {
 		return nil
 	}
-	chunks, err := p.store.Chunks(ctx, of.ID)
+	chunks, err := from.Chunks(ctx, of.ID)
 	for _, chunk := range chunks {
 		results, err := resultsOf(chunk)
 		if err != nil {

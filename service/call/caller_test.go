@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -70,7 +69,7 @@ func TestResultHasItsPrice(t *testing.T) {
 		for _, q := range cases {
 			rows = append(rows, row(q.name, q.price, q.unbilled, q.charge))
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: rows, Change: func(cfg *api.Config) { cfg.NoRateLimits = true }})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: rows, Change: func(cfg *apitest.Settings) { cfg.NoRateLimits = true }})
 		left := apitest.Trial
 		for _, q := range cases {
 			outcome, err := do(t, s, call.OfKey(s.Account, s.Key), q.name, "{}")

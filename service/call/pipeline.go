@@ -590,7 +590,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 	}
 	if c.announced() {
 		status := c.Links.Completed(c.row(), end.File)
-		if err := c.AddProgress(ctx, c.row(), &status); err != nil {
+		if err := c.AddProgress(ctx, c.store, c.row(), &status); err != nil {
 			return err
 		}
 		status.Delivered = c.outcome.Delivered

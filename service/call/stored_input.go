@@ -74,9 +74,10 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Input returns the JSON of an account's call as it was stored. It returns store.ErrNotFound if it was not stored.
-func (p *Pipeline) Input(ctx context.Context, accountID, callID string) ([]byte, error) {
-	sealed, err := p.store.StoredInputs().Of(ctx, accountID, callID)
+// Input returns the JSON of an account's call as it was stored. It returns store.ErrNotFound if it was not stored. It reads
+// from the given store: pages have their own connections.
+func (p *Pipeline) Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error) {
+	sealed, err := from.StoredInputs().Of(ctx, accountID, callID)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (p *Pipeline) Input(ctx context.Context, accountID, callID string) ([]byte,
 // Again repeats a call from its stored input, as a job of the account without a key, and returns the ID of the new
 // call. Only the account's endpoints are notified of its end.
 func (p *Pipeline) Again(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
-	text, err := p.Input(ctx, account.ID, callID)
+	text, err := p.Input(ctx, p.store, account.ID, callID)
 	if err != nil {
 		return "", err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -44,10 +45,20 @@ type Options struct {
 	Operations []schema.Row[*operation.Deps]
 	// Blobs stores the bytes of files; nil means a folder.
 	Blobs blob.Store
-	// Change, if set, changes the settings before the API is made.
-	Change func(*api.Config)
+	// Change, if set, changes the settings before the services and the API are made.
+	Change func(*Settings)
 	// TrustedIPHeader is the edge's.
 	TrustedIPHeader string
+}
+
+// Settings are those of the services, of the API and of its endpoint for agents.
+type Settings struct {
+	service.Config
+	api.Options
+	api.AgentOptions
+
+	// Agents makes the handler for agents; nil means none.
+	Agents func(*api.MCPBackend) (http.Handler, error)
 }
 
 // Server is a running API with one account and one key.
@@ -99,17 +110,30 @@ func New(t testing.TB, o Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := api.Config{
-		Store: s.Store, Box: box, Outbound: NewOutbound(t), Lease: lease.ID(), BaseURL: "http://" + server.Listener.Addr().String(), Region: "test",
-		Brand: "RelayPDF", MaxBody: 1 << 20, MaxFile: 512 << 10, Version: "test", Now: s.Clock.Now, Operations: o.Operations,
-		Logger: slog.New(slog.NewJSONHandler(s.Log, nil)), Registry: s.Registry,
+	cfg := Settings{
+		Config: service.Config{
+			Store: s.Store, Box: box, Outbound: NewOutbound(t), Lease: lease.ID(), BaseURL: "http://" + server.Listener.Addr().String(), Region: "test",
+			Brand: "RelayPDF", MaxFile: 512 << 10, Now: s.Clock.Now, Operations: o.Operations,
+			Logger: slog.New(slog.NewJSONHandler(s.Log, nil)), Registry: s.Registry,
+		},
+		Options: api.Options{MaxBody: 1 << 20, Version: "test"},
 	}
 	if o.Change != nil {
 		o.Change(&cfg)
 	}
-	if s.API, err = api.New(cfg); err != nil {
-		t.Fatalf("make the API: %v", err)
+	services, err := service.New(cfg.Config)
+	if err != nil {
+		t.Fatalf("build the services: %v", err)
 	}
+	s.API = api.New(services, cfg.Options)
+	if cfg.Agents != nil {
+		agents, err := cfg.Agents(s.API.ForAgents(cfg.AgentOptions))
+		if err != nil {
+			t.Fatalf("make the handler for agents: %v", err)
+		}
+		s.API.MountAgents(agents)
+	}
+
 	s.Handler = middleware.New(middleware.Config{
 		API: s.API.Handler(), Fail: s.API.Fail, TrustedIPHeader: o.TrustedIPHeader, MaxDiscard: 2 * max(cfg.MaxBody, cfg.MaxFile), Logger: cfg.Logger, Registry: s.Registry, Tracer: cfg.Tracer, LogRequest: s.Store.LogRequest,
 	})

@@ -26,7 +26,6 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 	"golang.org/x/net/html"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
 	"github.com/relaypdf/relaypdf/internal/test/slow"
@@ -324,7 +323,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 		"RELAYPDF_AI_PROVIDER=openai", "RELAYPDF_AI_BASE_URL="+provider.URL, "RELAYPDF_AI_API_KEY=the-key", "RELAYPDF_AI_MODEL=the-model",
 		"RELAYPDF_AI_PRICE_INPUT=2", "RELAYPDF_AI_PRICE_OUTPUT=10")
 	r := reader{t: t, address: app.BaseURL(), key: keyOf(t, app), receiver: gone.URL}
-	description, err := api.Description(app.API)
+	description, err := app.API.Description()
 	if err != nil {
 		t.Fatal(err)
 	}
