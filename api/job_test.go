@@ -227,7 +227,7 @@ func TestJobOfAnUnknownKindFailsAfterADay(t *testing.T) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
 		receiver := apitest.NewReceiver(t, nil)
 		endpoint := s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
-		result := store.NewID("file")
+		result := s.Store.NewID("file")
 		err := s.Store.Begin(t.Context(), store.NewCall{
 			ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, KeyID: s.Key.ID,
 			Operation: "test.gone", Mode: schema.Async, Quote: 2000, Job: &store.NewJob{Input: []byte("x"), Kind: "test.gone/1"},
@@ -272,7 +272,7 @@ func TestLostCalls(t *testing.T) {
 		if _, err := s.Store.ClaimJob(t.Context(), lease, s.Kinds()...); err != nil {
 			t.Fatal(err)
 		}
-		result := store.NewID("file")
+		result := s.Store.NewID("file")
 		lost := store.NewCall{
 			ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, KeyID: s.Key.ID,
 			Operation: "test.echo", Mode: schema.Binary, Quote: 2000, Lease: lease,

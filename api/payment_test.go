@@ -112,7 +112,7 @@ func TestCallsAskForReloads(t *testing.T) {
 func drain(t *testing.T, s *apitest.Server) {
 	t.Helper()
 	balance, _ := s.Balance(t)
-	result := store.NewID("file")
+	result := s.Store.NewID("file")
 	call := store.NewCall{
 		ID: store.CallID(result), ResultID: result, AccountID: s.Account.ID, Operation: "test.drain", Mode: "binary",
 		Lease: "lease_drain", Quote: credit.Amount(balance),

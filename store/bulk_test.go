@@ -14,7 +14,7 @@ import (
 // beginBulk begins a bulk job of records at 1,000 microdollars each.
 func (f *fixture) beginBulk(t *testing.T, records int) store.Call {
 	t.Helper()
-	result := store.NewID("file")
+	result := f.NewID("file")
 	c := store.NewCall{
 		ID: store.CallID(result), ResultID: result, AccountID: f.acc.ID, KeyID: f.key.ID, Operation: "pdf.bulk", Mode: store.Async, RequestID: "req",
 		Quote: credit.Amount(1000 * records), Job: &store.NewJob{Kind: "pdf.bulk/1", Input: []byte("input"), Records: records},

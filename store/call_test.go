@@ -75,7 +75,7 @@ func (f *fixture) newAccount(t testing.TB, email string, balance credit.Amount) 
 
 // newCall returns a call of the fixture's account that quotes the amount.
 func (f *fixture) newCall(quote credit.Amount) store.NewCall {
-	result := store.NewID("file")
+	result := f.NewID("file")
 	return store.NewCall{
 		ID: store.CallID(result), ResultID: result, AccountID: f.acc.ID, KeyID: f.key.ID,
 		Operation: "pdf.create", Mode: "binary", RequestID: "req-1", Quote: quote, Lease: f.lease,

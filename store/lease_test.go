@@ -215,7 +215,7 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = lease.Close() }()
-	result := store.NewID("file")
+	result := s.NewID("file")
 	c := store.NewCall{
 		ID: store.CallID(result), ResultID: result, Operation: "pdf.create", Quote: 1000, Lease: lease.ID(),
 		IdempotencyKey: "once", BodyHash: []byte("body"),

@@ -102,7 +102,7 @@ func TestRequestsAreListedAndFound(t *testing.T) {
 func TestCallsAreFoundByText(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		first, second := f.newCall(10), f.newCall(10)
-		first.RequestID, second.RequestID, second.Operation = "mine-1", store.NewID("req"), "pdf.merge"
+		first.RequestID, second.RequestID, second.Operation = "mine-1", f.NewID("req"), "pdf.merge"
 		for _, c := range []store.NewCall{first, second} {
 			f.begin(t, c)
 			file := f.blob(t, store.ResultKey(c.ID, 1), "result")
@@ -116,7 +116,7 @@ func TestCallsAreFoundByText(t *testing.T) {
 		}
 		for text, want := range map[string][]string{
 			first.ID: {first.ID}, second.ResultID: {second.ID}, "mine-1": {first.ID}, second.RequestID: {second.ID}, "merge_report": {second.ID},
-			"mergexreport": nil, first.ID + "x": nil, store.NewID("call"): nil, store.NewID("req"): nil, "pdf.": {second.ID, first.ID},
+			"mergexreport": nil, first.ID + "x": nil, f.NewID("call"): nil, f.NewID("req"): nil, "pdf.": {second.ID, first.ID},
 		} {
 			for operation, only := range map[string]string{"": "", "pdf.merge": second.ID} {
 				page, err := f.Calls(t.Context(), store.CallFilter{AccountID: f.acc.ID, Text: text, Operation: operation})

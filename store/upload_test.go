@@ -25,7 +25,7 @@ func (f *fixture) upload(t testing.TB, content string) string {
 func (f *fixture) newUpload(t testing.TB, content string) store.File {
 	t.Helper()
 	file := f.blob(t, store.LeasedKey(f.lease), content)
-	file.ID, file.AccountID = store.NewID("file"), f.acc.ID
+	file.ID, file.AccountID = f.NewID("file"), f.acc.ID
 	return file
 }
 

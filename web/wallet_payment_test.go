@@ -127,7 +127,7 @@ func TestTopUpOnThePages(t *testing.T) {
 // spend settles a call of Maya's account.
 func (h *till) spend(t *testing.T, amount credit.Amount) error {
 	t.Helper()
-	result := store.NewID("file")
+	result := h.NewID("file")
 	call := store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: h.mayas(t).ID, Operation: "pdf.create", Mode: "binary", Lease: "lease_test", Quote: amount}
 	if err := h.Begin(t.Context(), call); err != nil {
 		return err

@@ -48,7 +48,7 @@ func newFixture(t *testing.T, db storetest.DB) *fixture {
 // enqueue accepts a job, and returns its call.
 func (f *fixture) enqueue(t testing.TB) string {
 	t.Helper()
-	result := store.NewID("file")
+	result := f.NewID("file")
 	call := store.NewCall{
 		ID: store.CallID(result), ResultID: result, AccountID: f.account.ID, Operation: "pdf.create", Mode: store.Async,
 		RequestID: "req-1", Quote: 100, Job: &store.NewJob{Input: []byte("input"), Kind: "pdf.create/1"},

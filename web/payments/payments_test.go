@@ -211,7 +211,7 @@ func (s *shop) wrote(t *testing.T, want ...string) {
 // spend settles a call that costs the amount.
 func (s *shop) spend(t *testing.T, amount credit.Amount) error {
 	t.Helper()
-	result := store.NewID("file")
+	result := s.NewID("file")
 	call := store.NewCall{ID: store.CallID(result), ResultID: result, AccountID: s.account.ID, Operation: "pdf.create", Mode: "binary", Lease: "lease_test", Quote: amount}
 	if err := s.Begin(t.Context(), call); err != nil {
 		return err
