@@ -79,12 +79,7 @@ type webhookPatch struct {
 
 // endpoints returns the service that creates and changes webhook endpoints.
 func (a *API) endpoints() delivery.Endpoints {
-	return delivery.Endpoints{Store: a.Store, Box: a.Box, Check: func(address string) error {
-		if err := a.Outbound.CheckURL(address); err != nil {
-			return operation.RefuseURL("url", operation.RefusedText(address, operation.EndpointURL), err)
-		}
-		return nil
-	}}
+	return delivery.Endpoints{Store: a.Store, Box: a.Box, Check: operation.EndpointCheck(a.Outbound.CheckURL)}
 }
 
 func (a *API) listWebhooks(ctx context.Context, caller call.Caller, _ noInput) (wire.WebhookList, error) {

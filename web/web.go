@@ -17,6 +17,7 @@ import (
 	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/delivery"
 	"github.com/relaypdf/relaypdf/service/oauth"
+	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/ratelimit"
 	"github.com/relaypdf/relaypdf/service/templates"
 	"github.com/relaypdf/relaypdf/static"
@@ -242,7 +243,7 @@ func New(cfg Config) (*Web, error) {
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
 		paths: cfg.Host.Paths(),
 	}
-	w.hooks = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: w.checkURL}
+	w.hooks = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: operation.EndpointCheck(cfg.Connections.CheckURL)}
 	w.oauth = newAuthServer(w)
 	w.scs = newSessions(w.sessions, w.secure)
 	w.scs.ErrorFunc = w.sessionFailed

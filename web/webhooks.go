@@ -33,14 +33,6 @@ func eventKinds() []views.EventKind {
 	return kinds
 }
 
-// checkURL refuses addresses that events cannot be sent to, in words.
-func (w *Web) checkURL(address string) error {
-	if err := w.cfg.Connections.CheckURL(address); err != nil {
-		return operation.RefuseURL("url", operation.RefusedText(address, operation.EndpointURL), err)
-	}
-	return nil
-}
-
 // wrongAddress returns the message for a URL that events cannot be sent to, or nothing for another error.
 func wrongAddress(err error) string {
 	var refused *operation.URLError

@@ -25,6 +25,16 @@ var (
 	TimestampURL     = URLUse{"must be an http or https URL of a public host", "Use a timestamp authority without them"}
 )
 
+// EndpointCheck returns the check of the URL of a webhook endpoint: the error of check, in words for the field url.
+func EndpointCheck(check func(address string) error) func(address string) error {
+	return func(address string) error {
+		if err := check(address); err != nil {
+			return RefuseURL("url", RefusedText(address, EndpointURL), err)
+		}
+		return nil
+	}
+}
+
 // RefusedText returns why a URL is refused: the error in its text, or the rule. It contains no part of the URL.
 func RefusedText(address string, use URLUse) string {
 	switch {
