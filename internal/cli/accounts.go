@@ -22,7 +22,8 @@ import (
 // newAccountsCommand administers the accounts in the data folder.
 func newAccountsCommand() *cobra.Command {
 	return newGroup("accounts", "Create, list, credit, suspend and resume accounts; export ledgers",
-		newAccountsCreate(), newAccountsList(), newAccountsCredit(), newAccountsSuspend(), newAccountsResume(), newAccountsLedger())
+		newAccountsCreate(), newAccountsList(), newAccountsCredit(), newAccountsSuspend(), newAccountsResume(),
+		newAccountsLedger())
 }
 
 func newAccountsCreate() *cobra.Command {
@@ -35,6 +36,7 @@ func newAccountsCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			return withNewStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error {
 				account, err := s.CreateAccount(ctx, email, config.Trial)
 				if errors.Is(err, store.ErrExists) {
@@ -43,14 +45,18 @@ func newAccountsCreate() *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				if _, err := ensureOwner(ctx, s, account); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "created with %v; next: relaypdf keys create --account %s\n", account.Balance, account.Email)
+
+				fmt.Fprintf(cmd.ErrOrStderr(), "created with %v; next: relaypdf keys create --account %s\n",
+					account.Balance, account.Email)
 				return printLine(cmd, account.ID)
 			})
 		},
 	}
+
 	addSettings(cmd.Flags(), append(dataSettings, "trial")...)
 	return cmd
 }
@@ -69,21 +75,27 @@ func parseEmail(text string) (string, error) {
 func accountByEmail(ctx context.Context, s *store.Store, email string) (store.Account, error) {
 	account, err := s.AccountByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
-		return account, usagef("no account has the email address %s; relaypdf accounts list shows those that exist", email)
+		return account, usagef("no account has the email address %s; relaypdf accounts list shows those that exist",
+			email)
 	}
 	return account, err
 }
 
 // onAccount is a command that changes the account named by its first argument and then prints the result.
-func onAccount(cmd *cobra.Command, change func(context.Context, *store.Store, store.Account, []string) error, say func(store.Account) string) *cobra.Command {
+func onAccount(
+	cmd *cobra.Command, change func(context.Context, *store.Store, store.Account, []string) error,
+	say func(store.Account) string,
+) *cobra.Command {
 	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, args []string) error {
 		account, err := accountByEmail(ctx, s, args[0])
 		if err != nil {
 			return err
 		}
+
 		if err := change(ctx, s, account, args[1:]); err != nil {
 			return err
 		}
+
 		if account, err = s.Account(ctx, account.ID); err != nil {
 			return err
 		}
@@ -97,21 +109,30 @@ func newAccountsCredit() *cobra.Command {
 		Short: "Credit or debit a wallet, and print the new balance",
 		Args:  cobra.ExactArgs(2),
 	}
-	kind := cmd.Flags().String("kind", store.KindPayment, "kind of ledger entry. payment, grant and promotion credit the wallet; refund, chargeback and ai debit it; adjustment does either")
-	reference := cmd.Flags().String("reference", "", "external reference, such as an invoice number. Each reference is posted once")
+
+	kind := cmd.Flags().String("kind", store.KindPayment,
+		"kind of ledger entry. payment, grant and promotion credit the wallet; refund, chargeback and ai debit it; "+
+			"adjustment does either")
+	reference := cmd.Flags().String("reference", "",
+		"external reference, such as an invoice number. Each reference is posted once")
 	reason := cmd.Flags().String("reason", "credited by the operator", "note in the ledger")
+
 	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
 		amount, err := credit.ParseDollars(args[0])
 		if err != nil || amount == 0 {
 			return usagef("%q is not an amount in dollars above 0; write it like 25 or 0.50", args[0])
 		}
-		posting := store.Posting{AccountID: account.ID, Kind: *kind, Amount: amount, Reference: *reference, Reason: *reason}
+
+		posting := store.Posting{
+			AccountID: account.ID, Kind: *kind, Amount: amount, Reference: *reference, Reason: *reason,
+		}
 		if !slices.Contains(store.PostingKinds(), *kind) {
 			return usagef("--kind: %q is none of %s", *kind, strings.Join(store.PostingKinds(), ", "))
 		}
 		if posting.Reference == "" {
 			posting.Reference = s.NewID("ref")
 		}
+
 		posted, err := s.Post(ctx, posting)
 		if errors.Is(err, store.ErrExists) {
 			return usagef("--reference: %s was posted with another amount", *reference)
@@ -161,17 +182,22 @@ type accountLine struct {
 func newAccountsList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the accounts, the oldest first", Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+
 	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, _ []string) error {
 		accounts, err := allAccounts(ctx, s)
 		if err != nil {
 			return err
 		}
+
 		if !*asJSON {
-			return printTable(cmd.OutOrStdout(), "EMAIL\tID\tPLAN\tBALANCE\tHELD\tSTATUS\tCREATED", accounts, accountRow)
+			return printTable(cmd.OutOrStdout(), "EMAIL\tID\tPLAN\tBALANCE\tHELD\tSTATUS\tCREATED", accounts,
+				accountRow)
 		}
+
 		lines := []accountLine{}
 		for _, a := range accounts {
-			lines = append(lines, accountLine{a.ID, a.Email, a.Plan, a.Balance, a.Held, a.Suspended, a.SuspendReason, a.CreatedAt})
+			lines = append(lines,
+				accountLine{a.ID, a.Email, a.Plan, a.Balance, a.Held, a.Suspended, a.SuspendReason, a.CreatedAt})
 		}
 		return printJSON(cmd.OutOrStdout(), map[string]any{"accounts": lines})
 	})

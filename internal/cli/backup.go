@@ -21,8 +21,10 @@ func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Back up the database and the stored files to one archive",
-		Long:  "Write a consistent copy of the SQLite database and the stored files to one gzipped tar archive. The server may keep running. FILE - is standard output.\n\nWith PostgreSQL, use pg_dump, and copy the folder or bucket of RELAYPDF_BLOBS.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Write a consistent copy of the SQLite database and the stored files to one gzipped tar archive. " +
+			"The server may keep running. FILE - is standard output.\n\n" +
+			"With PostgreSQL, use pg_dump, and copy the folder or bucket of RELAYPDF_BLOBS.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// The file is made before withStore gives up root: the owner of the
 			// data may not be allowed to write where root is.
@@ -30,10 +32,13 @@ func newBackupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error { return s.Backup(ctx, out) })
+
+			err = withStore(cmd,
+				func(ctx context.Context, s *store.Store, _ app.Config) error { return s.Backup(ctx, out) })
 			return finishArchive(out, err)
 		},
 	}
+
 	addSettings(cmd.Flags(), dataSettings...)
 	return cmd
 }
@@ -63,12 +68,14 @@ func finishArchive(out io.WriteCloser, err error) error {
 	if !ok {
 		return err
 	}
+
 	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		return nil
 	}
+
 	if removeErr := os.Remove(f.Name()); removeErr != nil {
 		return fmt.Errorf("%w; %s is incomplete and could not be removed", err, f.Name())
 	}
@@ -80,13 +87,15 @@ func newRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Unpack a backup into an empty data folder and check it",
-		Long:  "Unpack a backup into the data folder and check it. The folder must be empty or absent. FILE - is standard input. If a check fails, the command removes the unpacked files.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Unpack a backup into the data folder and check it. The folder must be empty or absent. FILE - is " +
+			"standard input. If a check fails, the command removes the unpacked files.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			config, err := loadSettings(cmd)
 			if err != nil {
 				return err
 			}
+
 			in := io.NopCloser(cmd.InOrStdin())
 			if args[0] != "-" {
 				// Opened as root, before root is given up.
@@ -95,6 +104,7 @@ func newRestoreCommand() *cobra.Command {
 				}
 			}
 			defer in.Close()
+
 			if err := restore(cmd.Context(), config, in); err != nil {
 				return err
 			}
@@ -102,6 +112,7 @@ func newRestoreCommand() *cobra.Command {
 			return nil
 		},
 	}
+
 	addSettings(cmd.Flags(), dataSettings...)
 	return cmd
 }
@@ -112,14 +123,17 @@ func restore(ctx context.Context, config app.Config, archive io.Reader) error {
 	case path == "":
 		return usageError{store.ErrUseDump}
 	case path != filepath.Join(config.DataDir, "relaypdf.db"):
-		return usagef("restore puts the database into the data folder, and RELAYPDF_DATABASE_URL is elsewhere; leave it out")
+		return usagef(
+			"restore puts the database into the data folder, and RELAYPDF_DATABASE_URL is elsewhere; leave it out")
 	}
+
 	if err := actAsOwner(config.DataDir); err != nil {
 		return err
 	}
 	if entries, err := os.ReadDir(config.Blobs.Dir); err == nil && len(entries) > 0 {
 		return usagef("RELAYPDF_BLOBS: %s holds files already; name an empty folder", config.Blobs.Dir)
 	}
+
 	err := store.Restore(ctx, archive, config.DataDir)
 	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, store.ErrBadBackup) {
 		return usageError{err}
@@ -127,6 +141,7 @@ func restore(ctx context.Context, config app.Config, archive io.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	unpacked := filepath.Join(config.DataDir, "blobs")
 	if unpacked == config.Blobs.Dir {
 		return nil // the default places of the settings
@@ -134,8 +149,10 @@ func restore(ctx context.Context, config app.Config, archive io.Reader) error {
 	if config.Blobs.Dir == "" {
 		return restoreBlobs(ctx, config, unpacked)
 	}
+
 	if err := os.Rename(unpacked, config.Blobs.Dir); err != nil {
-		return fmt.Errorf("%w; everything else is restored: move the content of %s to %s", err, unpacked, config.Blobs.Dir)
+		return fmt.Errorf("%w; everything else is restored: move the content of %s to %s", err, unpacked,
+			config.Blobs.Dir)
 	}
 	return nil
 }
@@ -151,7 +168,8 @@ func restoreBlobs(ctx context.Context, config app.Config, unpacked string) error
 		_, err = blob.Move(ctx, from, to)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; not all files are in %s: empty the data folder and run the command again", err, config.Blobs)
+		return fmt.Errorf("%w; not all files are in %s: empty the data folder and run the command again", err,
+			config.Blobs)
 	}
 	return os.RemoveAll(unpacked)
 }

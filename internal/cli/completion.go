@@ -21,14 +21,17 @@ func (c *operationCall) complete(cmd *cobra.Command) error {
 		if isFileSource(f.schema) || isFileSource(f.schema.Items) {
 			continue // a file, which shells complete by themselves
 		}
+
 		choices := f.schema.Enum
 		if f.schema.Items != nil && len(choices) == 0 {
 			choices = f.schema.Items.Enum
 		}
+
 		var words []cobra.Completion
 		for _, choice := range choices {
 			words = append(words, fmt.Sprint(choice))
 		}
+
 		complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 		if len(words) == 0 {
 			// Only values that are read from a file are completed as file names.
@@ -38,15 +41,18 @@ func (c *operationCall) complete(cmd *cobra.Command) error {
 			return err
 		}
 	}
+
 	var extensions []cobra.Completion
 	for _, f := range c.makes() {
 		for _, extension := range f.extensions {
 			extensions = append(extensions, strings.TrimPrefix(extension, "."))
 		}
 	}
-	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(
+		"output", cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)); err != nil {
 		return err
 	}
+
 	if len(c.takes.fields) == 0 {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
@@ -62,26 +68,32 @@ func completeFileValue(_ *cobra.Command, _ []string, word string) ([]cobra.Compl
 }
 
 // completeIDs lets shells complete an ID, with a description next to it.
-func completeIDs[Item any](list func(context.Context, *client.Client) ([]Item, error), show func(Item) (id, about string)) cobra.CompletionFunc {
+func completeIDs[Item any](
+	list func(context.Context, *client.Client) ([]Item, error), show func(Item) (id, about string),
+) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+
 		service, err := connect(cmd, 0)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
 		items, err := list(ctx, service)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+
 		var words []cobra.Completion
 		for _, item := range items {
 			id, about := show(item)
 			words = append(words, cobra.CompletionWithDesc(id, strings.Join(strings.Fields(about), " ")))
 		}
+
 		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }

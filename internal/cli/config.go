@@ -21,6 +21,7 @@ func newConfigCommand() *cobra.Command {
 			if asMarkdown {
 				return app.WriteSettingsMarkdown(out)
 			}
+
 			config, err := loadSettings(cmd)
 			if err != nil {
 				return err
@@ -28,12 +29,14 @@ func newConfigCommand() *cobra.Command {
 			if asJSON {
 				return config.WriteJSON(out)
 			}
+
 			for _, warning := range config.Warnings {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
 			}
 			return config.WriteTable(out)
 		},
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupServer, app.GroupClient)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print a Markdown table of all settings and defaults")

@@ -17,20 +17,24 @@ func newConnectionsCommand() *cobra.Command {
 }
 
 func newConnectionsList() *cobra.Command {
-	return newShowCommand("list", "List the connections", func(c *client.Client, ctx context.Context) (map[string][]client.Connection, error) {
+	return newShowCommand("list", "List the connections", func(
+		c *client.Client, ctx context.Context,
+	) (map[string][]client.Connection, error) {
 		all, err := c.Connections().List(ctx)
 		return map[string][]client.Connection{"connections": all}, err
 	}, func(cmd *cobra.Command, list map[string][]client.Connection) error {
-		return printTable(cmd.OutOrStdout(), "ID\tNAME\tKIND\tSERVER\tCREATED", list["connections"], func(c client.Connection) []any {
-			server := "Amazon S3"
-			switch {
-			case c.SFTP != nil:
-				server = c.SFTP.Host
-			case c.S3 != nil && c.S3.Endpoint != "":
-				server = c.S3.Endpoint
-			}
-			return []any{c.ID, c.Name, c.Kind, server, shortTime(&c.CreatedAt)}
-		})
+		return printTable(cmd.OutOrStdout(), "ID\tNAME\tKIND\tSERVER\tCREATED", list["connections"],
+			func(c client.Connection) []any {
+				server := "Amazon S3"
+				switch {
+				case c.SFTP != nil:
+					server = c.SFTP.Host
+				case c.S3 != nil && c.S3.Endpoint != "":
+					server = c.S3.Endpoint
+				}
+
+				return []any{c.ID, c.Name, c.Kind, server, shortTime(&c.CreatedAt)}
+			})
 	})
 }
 
@@ -42,30 +46,38 @@ var completeConnections = completeIDs(func(ctx context.Context, c *client.Client
 func newConnectionsCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create FILE", Short: "Create a connection from a JSON file and print its ID", Args: cobra.ExactArgs(1),
-		Long:    "Create a connection from FILE, which has the JSON of POST /v1/connections; - is standard input. The secret is in the file, so process lists do not show it.",
+		Long: "Create a connection from FILE, which has the JSON of POST /v1/connections; - is standard input. " +
+			"The secret is in the file, so process lists do not show it.",
 		Example: "  relaypdf connections create bucket.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input, err := readBody(cmd.InOrStdin(), args[0])
 			if err != nil {
 				return usagef("read the connection: %w", err)
 			}
+
 			made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.Connection, error) {
 				return c.Connections().Create(ctx, input)
 			})
 			if err != nil {
 				return err
 			}
+
 			return printLine(cmd, made.ID)
 		},
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
 
 func newConnectionsTest() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "test ID", Short: "Write a small file to a connection and delete it", Args: cobra.ExactArgs(1), ValidArgsFunction: completeConnections,
-		Long: "Write a small file to the bucket or the server of a connection, and delete it. The first successful test of an SFTP server stores its host key, which is printed.",
+		Use:               "test ID",
+		Short:             "Write a small file to a connection and delete it",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeConnections,
+		Long: "Write a small file to the bucket or the server of a connection, and delete it. The first successful " +
+			"test of an SFTP server stores its host key, which is printed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			test, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.ConnectionTest, error) {
 				return c.Connections().Test(ctx, args[0])
@@ -78,18 +90,24 @@ func newConnectionsTest() *cobra.Command {
 			case test.HostKey != "":
 				return printLine(cmd, "ok, host key "+test.HostKey)
 			}
+
 			return printLine(cmd, "ok")
 		},
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
 
 func newConnectionsDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "delete ID", Short: "Delete a connection and its secret", Args: cobra.ExactArgs(1), ValidArgsFunction: completeConnections,
+		Use:               "delete ID",
+		Short:             "Delete a connection and its secret",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeConnections,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onService(cmd, func(ctx context.Context, c *client.Client) error { return c.Connections().Delete(ctx, args[0]) })
+			return onService(cmd,
+				func(ctx context.Context, c *client.Client) error { return c.Connections().Delete(ctx, args[0]) })
 		},
 	}
 	app.AddFlags(cmd.Flags(), app.GroupClient)

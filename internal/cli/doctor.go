@@ -71,16 +71,20 @@ func newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the browser, sandbox, fonts, database and disk",
-		Long:  "Check that this machine has everything the server needs, and suggest a fix for each problem. As root, the command acts as the owner of the data folder.\n\nThe exit code is 1 if a check fails. Warnings do not change the exit code.",
-		Args:  cobra.NoArgs,
+		Long: "Check that this machine has everything the server needs, and suggest a fix for each problem. As " +
+			"root, the command acts as the owner of the data folder.\n\n" +
+			"The exit code is 1 if a check fails. Warnings do not change the exit code.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), doctorTime)
 			defer cancel()
+
 			out := cmd.OutOrStdout()
 			say := func(f finding) { sayFinding(out, f) }
 			if asJSON {
 				say = func(finding) {}
 			}
+
 			findings := examine(ctx, cmd, say)
 			failures := 0
 			for _, f := range findings {
@@ -88,17 +92,20 @@ func newDoctorCommand() *cobra.Command {
 					failures++
 				}
 			}
+
 			if asJSON {
 				if err := printJSON(out, map[string]any{"ok": failures == 0, "findings": findings}); err != nil {
 					return err
 				}
 			}
+
 			if failures > 0 {
 				return fmt.Errorf("%d of %d checks failed", failures, len(findings))
 			}
 			return nil
 		},
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupServer)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
@@ -115,13 +122,16 @@ func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []findi
 	if err != nil {
 		return all
 	}
+
 	for _, c := range checkups {
 		var found []finding
 		if failed(all, c.needs) {
-			found = doubtful("fix "+c.needs+", then run relaypdf doctor again", "skipped, because the check %s failed", c.needs)
+			found = doubtful("fix "+c.needs+", then run relaypdf doctor again", "skipped, because the check %s failed",
+				c.needs)
 		} else {
 			found = c.run(ctx, config)
 		}
+
 		for _, f := range found {
 			if f.Check == "" {
 				f.Check = c.name
@@ -130,6 +140,7 @@ func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []findi
 			all = append(all, f)
 		}
 	}
+
 	return all
 }
 
@@ -143,13 +154,18 @@ func checkSettings(config app.Config, err error) []finding {
 	if err != nil {
 		var wrong []finding
 		for line := range strings.Lines(err.Error()) {
-			wrong = append(wrong, finding{name, fail, strings.TrimSpace(line), "change the setting as the message says; relaypdf config shows where each value comes from"})
+			wrong = append(wrong, finding{
+				name, fail, strings.TrimSpace(line),
+				"change the setting as the message says; relaypdf config shows where each value comes from",
+			})
 		}
 		return wrong
 	}
+
 	if len(config.Warnings) == 0 {
 		return []finding{{Check: name, Verdict: good, Message: "all are valid"}}
 	}
+
 	var doubts []finding
 	for _, text := range config.Warnings {
 		doubts = append(doubts, finding{name, warn, text, "change the setting, or ignore this when it is meant so"})

@@ -14,10 +14,12 @@ import (
 
 // checkBlobs writes a file to the file storage, reads it, and deletes it.
 func checkBlobs(ctx context.Context, config app.Config) []finding {
-	const remedy = "check the setting, that the bucket is there, and that the key may list, read, write and delete in it"
+	const remedy = "check the setting, that the bucket is there, and that the key may list, read, write and " +
+		"delete in it"
 	if config.Blobs.Dir != "" && isAbsent(config.Blobs.Dir) {
 		return okay("%s does not exist yet; the server creates it", config.Blobs)
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()
 	b, err := app.OpenBlobs(config)
@@ -27,12 +29,14 @@ func checkBlobs(ctx context.Context, config app.Config) []finding {
 	if err != nil {
 		return broken(remedy, "%s: %v", config.Blobs, err)
 	}
+
 	if bucket, ok := b.(*s3.Store); ok {
 		if versioned, err := bucket.Versioned(ctx); err == nil && versioned {
 			return doubtful("switch the bucket's versioning off, or give it a rule that deletes old versions",
 				"%s works, and keeps versions of what is deleted: documents would stay there, and cost", config.Blobs)
 		}
 	}
+
 	return okay("%s: wrote, read and deleted one", config.Blobs)
 }
 
@@ -43,6 +47,7 @@ func tryBlobs(ctx context.Context, b blob.Store) error {
 	if _, err := b.Put(ctx, key, strings.NewReader(text)); err != nil {
 		return err
 	}
+
 	content, _, err := b.Open(ctx, key)
 	if err == nil {
 		var got []byte
@@ -52,6 +57,7 @@ func tryBlobs(ctx context.Context, b blob.Store) error {
 		}
 		err = errors.Join(err, content.Close())
 	}
+
 	found := false
 	listErr := b.List(ctx, "", func(e blob.Entry) error {
 		if e.Key == key {
@@ -60,11 +66,13 @@ func tryBlobs(ctx context.Context, b blob.Store) error {
 		}
 		return nil
 	})
+
 	if listErr != nil && !errors.Is(listErr, errStop) {
 		err = errors.Join(err, listErr)
 	} else if !found {
 		err = errors.Join(err, errors.New("the written file is missing in the list"))
 	}
+
 	return errors.Join(err, b.Delete(ctx, key))
 }
 

@@ -61,6 +61,7 @@ func checkDataDir(_ context.Context, config app.Config) []finding {
 	if isAbsent(config.DataDir) {
 		return okay("%s does not exist yet; the server creates it", config.DataDir)
 	}
+
 	probe, err := os.CreateTemp(config.DataDir, ".doctor-*")
 	if err != nil {
 		return broken(remedy, "%v", err)
@@ -68,13 +69,18 @@ func checkDataDir(_ context.Context, config app.Config) []finding {
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
 		return broken(remedy, "%v", err)
 	}
+
 	info, err := os.Stat(config.DataDir)
 	if err != nil {
 		return broken(remedy, "%v", err)
 	}
+
 	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return doubtful("chmod 700 "+config.DataDir, "%s is writable, and open to other users (mode %04o): it holds customers' documents", config.DataDir, info.Mode().Perm())
+		return doubtful("chmod 700 "+config.DataDir,
+			"%s is writable, and open to other users (mode %04o): it holds customers' documents",
+			config.DataDir, info.Mode().Perm())
 	}
+
 	return okay("%s is writable", config.DataDir)
 }
 
@@ -90,6 +96,7 @@ func checkDisk(_ context.Context, config app.Config) []finding {
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return broken("choose another folder with RELAYPDF_DATA_DIR", "%s: %v", dir, err)
 	}
+
 	const remedy = "free some space; results are stored for 24 hours by default"
 	free := int64(disk.Bavail) * disk.Bsize
 	switch text := app.SizeText(free) + " free"; {
@@ -108,7 +115,8 @@ const fewMemory = 2 << 30
 // checkMemory reports how the service uses the available memory.
 func checkMemory(_ context.Context, config app.Config) []finding {
 	p, source := config.MemoryPlan()
-	text := fmt.Sprintf("%s (%s): %d browsers with %d warm pages, %d renders and %d jobs on files at once, %d offices; one page may use %s, enough for a table of %d cells",
+	text := fmt.Sprintf("%s (%s): %d browsers with %d warm pages, %d renders and %d jobs on files at once, %d "+
+		"offices; one page may use %s, enough for a table of %d cells",
 		app.SizeText(p.Machine.Memory), source, p.Browsers, p.WarmPages, p.RenderSlots, p.EngineSlots, p.OfficeSlots,
 		app.SizeText(p.RendererMemory), p.MaxCells())
 	if p.Machine.Memory < fewMemory {
@@ -135,6 +143,7 @@ func checkDatabase(ctx context.Context, config app.Config) []finding {
 	if path := config.SQLiteFile(); path != "" && isAbsent(path) {
 		return okay("%s does not exist yet; the server creates it", path)
 	}
+
 	s, err := app.OpenStore(ctx, config, slog.New(slog.DiscardHandler), app.Hooks{})
 	if err != nil {
 		return broken("follow the message; relaypdf config shows the settings", "%v", err)
@@ -143,9 +152,12 @@ func checkDatabase(ctx context.Context, config app.Config) []finding {
 	if err := s.Ping(ctx); err != nil {
 		return broken("check that the database server runs", "%v", err)
 	}
+
 	found := okay("%s answers", s.Dialect())
-	ledger, retention := checkLedger(ctx, s), checkRetention(ctx, s)
-	ledger.Check, retention.Check = "ledger", "retention"
+	ledger := checkLedger(ctx, s)
+	retention := checkRetention(ctx, s)
+	ledger.Check = "ledger"
+	retention.Check = "retention"
 	return append(found, ledger, retention)
 }
 
@@ -156,10 +168,12 @@ func checkRetention(ctx context.Context, s *store.Store) finding {
 	if months == 0 {
 		return okay("calls, deliveries and events of all months stay")[0]
 	}
+
 	old, err := s.OldMonths(ctx)
 	if err != nil {
 		return broken("try again", "%v", err)[0]
 	}
+
 	text := fmt.Sprintf("months retained before this one: %d; older months stored: %d", months, len(old))
 	blocked := false
 	for _, m := range old {
@@ -170,11 +184,14 @@ func checkRetention(ctx context.Context, s *store.Store) finding {
 			text += fmt.Sprintf("; %s is removed in %d days", m.Month, m.Notice)
 		}
 	}
+
 	switch {
 	case len(old) > 1:
-		return doubtful("check the clock of the database's machine, and raise RELAYPDF_RETENTION_MONTHS to keep them", "%s", text)[0]
+		return doubtful("check the clock of the database's machine, and raise RELAYPDF_RETENTION_MONTHS to keep them",
+			"%s", text)[0]
 	case blocked:
-		return doubtful("look for what is open in the log; the month is removed when all of it has ended", "%s", text)[0]
+		return doubtful("look for what is open in the log; the month is removed when all of it has ended", "%s",
+			text)[0]
 	}
 	return okay("%s", text)[0]
 }
@@ -200,16 +217,19 @@ func checkChromium(ctx context.Context, config app.Config) []finding {
 	if err != nil {
 		return broken(remedy, "%v", err)
 	}
+
 	text, err := outputOf(ctx, path, "--version")
 	if err != nil {
 		return broken(remedy, "%s --version: %v", path, err)
 	}
+
 	var major int
 	for _, word := range strings.Fields(text) {
 		if number, _, ok := strings.Cut(word, "."); ok {
 			major, _ = strconv.Atoi(number)
 		}
 	}
+
 	switch {
 	case major < oldestChromium:
 		return doubtful(remedy, "%s at %s; the margin boxes of @page need %d or newer", text, path, oldestChromium)
@@ -230,18 +250,23 @@ func checkSandbox(ctx context.Context, config app.Config) []finding {
 				", or name another unprivileged user with RELAYPDF_RENDER_USER", "%v", err)
 		}
 	}
+
 	err := chrome.CheckSandbox(ctx, config.RenderUser)
 	if err == nil {
 		return okay("the browser can make the namespaces of its sandbox")
 	}
+
 	level := render.SandboxReduced
 	if lockErr := render.CheckLandlock(); lockErr != nil {
-		level, err = render.SandboxNone, errors.Join(err, lockErr)
+		level = render.SandboxNone
+		err = errors.Join(err, lockErr)
 	}
+
 	text := "the browser cannot make its sandbox: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 	remedy := app.SandboxRemedy(level, config.Container)
 	if level.Below(render.Sandbox(config.Sandbox)) {
-		return broken(remedy, "%s; RELAYPDF_SANDBOX is %q, and the service refuses to start with %q", text, config.Sandbox, level)
+		return broken(remedy, "%s; RELAYPDF_SANDBOX is %q, and the service refuses to start with %q", text,
+			config.Sandbox, level)
 	}
 	return doubtful(remedy, "%s; it is locked in from outside, at the level %q", text, level)
 }
@@ -257,30 +282,39 @@ func ownAddress(ctx context.Context, config app.Config, cfg egress.Config) []fin
 	if err != nil || api.Loopback(config.BaseURL) {
 		return okay("the service is not public")
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, programTime)
 	defer cancel()
 	addrs, err := cfg.Resolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
-		return doubtful("check RELAYPDF_BASE_URL and the name servers", "the address of %s is not known: %v", u.Hostname(), err)
+		return doubtful("check RELAYPDF_BASE_URL and the name servers", "the address of %s is not known: %v",
+			u.Hostname(), err)
 	}
+
 	policy, err := egress.New(cfg)
 	if err != nil {
 		return broken("report this to the makers of relaypdf", "%v", err)
 	}
+
 	var open []string
 	for _, addr := range addrs {
 		if policy.CheckAddr(addr, "") == nil {
 			open = append(open, addr.Unmap().String())
 		}
 	}
+
 	switch text := strings.Join(open, ","); {
 	case len(open) == 0:
 		return okay("documents cannot reach %s", u.Hostname())
 	case config.TrustedIPHeader != "":
-		return okay("%s leads to the proxy at %s; where that is this machine too, a firewall has to close its other ports", u.Hostname(), text)
+		return okay(
+			"%s leads to the proxy at %s; where that is this machine too, a firewall has to close its other ports",
+			u.Hostname(), text)
 	default:
-		return doubtful("where that is this machine behind NAT, close its other ports by a firewall; a proxy of others needs nothing",
-			"%s leads to %s, which no interface of this machine has: documents can reach its other ports by that address", u.Hostname(), text)
+		return doubtful(
+			"where that is this machine behind NAT, close its other ports by a firewall; a proxy of others needs nothing",
+			"%s leads to %s, which no interface of this machine has: documents can reach its other ports by that address",
+			u.Hostname(), text)
 	}
 }
 
@@ -315,6 +349,7 @@ func checkFonts(ctx context.Context, _ app.Config) []finding {
 		if err != nil {
 			return broken("apt-get install fontconfig", "fc-list: %v", err)
 		}
+
 		names = append(names, font.name)
 		if text == "" {
 			missing = append(missing, font.name)
@@ -323,12 +358,15 @@ func checkFonts(ctx context.Context, _ app.Config) []finding {
 			}
 		}
 	}
+
 	if len(missing) > 0 && len(install) == 0 {
-		return doubtful(".ci/fonts/install /usr/local/share/fonts/relaypdf, in the source", "missing: %s", strings.Join(missing, ", "))
+		return doubtful(".ci/fonts/install /usr/local/share/fonts/relaypdf, in the source", "missing: %s",
+			strings.Join(missing, ", "))
 	}
 	if len(missing) > 0 {
 		return doubtful("apt-get install "+strings.Join(install, " "), "missing: %s", strings.Join(missing, ", "))
 	}
+
 	return okay("%s", strings.Join(names, ", "))
 }
 
@@ -345,7 +383,8 @@ func checkWebP(ctx context.Context, _ app.Config) []finding {
 // checkMuPDF checks that the editor of PDF content is installed. The image core has no program under the AGPL.
 func checkMuPDF(context.Context, app.Config) []finding {
 	if _, err := exec.LookPath("mutool"); err != nil {
-		return doubtful("apt-get install mupdf-tools, or the image slim or full", "stamps, redaction, form fields, OCR and PDF/A answer 503: %v", err)
+		return doubtful("apt-get install mupdf-tools, or the image slim or full",
+			"stamps, redaction, form fields, OCR and PDF/A answer 503: %v", err)
 	}
 	return okay("MuPDF is installed")
 }
@@ -382,17 +421,20 @@ func checkOCR(ctx context.Context, config app.Config) []finding {
 	if !slices.Contains(config.Engines, operation.EngineOCR) {
 		return okay("disabled by RELAYPDF_ENGINES")
 	}
+
 	const remedy = "apt-get install tesseract-ocr tesseract-ocr-eng, and tesseract-ocr-LANGUAGE for each other language"
 	text, err := outputOf(ctx, "tesseract", "--list-langs")
 	if err != nil {
 		return doubtful(remedy, "scans cannot be read: %v", err)
 	}
+
 	var languages []string
 	for _, word := range strings.Fields(text[strings.LastIndex(text, ":")+1:]) {
 		if word != "osd" { // detects scripts
 			languages = append(languages, word)
 		}
 	}
+
 	if len(languages) == 0 {
 		return doubtful(remedy, "no OCR language is installed")
 	}
@@ -409,7 +451,8 @@ func checkExtraCA(_ context.Context, config app.Config) []finding {
 	}
 	path, err := exec.LookPath("certutil")
 	if err != nil {
-		return broken("apt-get install libnss3-tools", "certutil is missing, which makes the browser trust %s", config.ExtraCA)
+		return broken("apt-get install libnss3-tools", "certutil is missing, which makes the browser trust %s",
+			config.ExtraCA)
 	}
 	return okay("%s, for the browser through %s", config.ExtraCA, path)
 }
@@ -419,13 +462,16 @@ func checkPages(_ context.Context, config app.Config) []finding {
 	if config.Pages == "" {
 		return okay("none are set")
 	}
+
 	pages, err := docs.CustomPages(config.Pages)
 	if err != nil {
 		return broken("change the file as the message says", "%v", err)
 	}
 	if len(pages) == 0 {
-		return doubtful("write terms.md, privacy.md or contact.md, or remove RELAYPDF_PAGES", "%s has no pages", config.Pages)
+		return doubtful("write terms.md, privacy.md or contact.md, or remove RELAYPDF_PAGES", "%s has no pages",
+			config.Pages)
 	}
+
 	var paths []string
 	for _, page := range pages {
 		paths = append(paths, page.Path)
@@ -438,6 +484,7 @@ func checkClock(context.Context, app.Config) []finding {
 	var clock unix.Timex
 	state, err := unix.Adjtimex(&clock)
 	now := time.Now().UTC()
+
 	switch {
 	case now.Year() < releaseYear:
 		return broken(remedy, "it says %s: keys and files would expire at wrong times", now.Format(time.RFC3339))
@@ -458,35 +505,44 @@ func checkRender(ctx context.Context, config app.Config) (found []finding) {
 	const remedy = "fix the failed checks above first; then follow the message"
 	begin := time.Now()
 	r, err := render.New(ctx, render.Config{
-		Slots: 1, OfficeSlots: 1, User: config.RenderUser, Sandbox: render.Sandbox(config.Sandbox), Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,
+		Slots: 1, OfficeSlots: 1, User: config.RenderUser, Sandbox: render.Sandbox(config.Sandbox),
+		Chromium: config.Chromium, AllowHosts: config.AllowHosts, ExtraCA: config.ExtraCA,
 		Fonts: config.Fonts,
 	})
 	if err != nil {
 		return broken(remedy, "%v", app.WithRemedy(err, config))
 	}
+
 	defer func() {
 		if err := r.Close(); err != nil {
 			found = broken(remedy, "the engines did not end: %v", err)
 		}
 	}()
+
 	started := time.Since(begin)
 	begin = time.Now()
-	doc, err := r.For("doctor").PDF(ctx, render.Source{Markdown: "# relaypdf doctor\n\nAll is well."}, render.Page{}, render.PDF{})
+	doc, err := r.For("doctor").PDF(ctx, render.Source{Markdown: "# relaypdf doctor\n\nAll is well."}, render.Page{},
+		render.PDF{})
 	if err != nil {
 		return broken(remedy, "%v", err)
 	}
 	defer doc.Body.Close()
-	if head, err := io.ReadAll(io.LimitReader(doc.Body.Open(), 5)); err != nil || string(head) != "%PDF-" || doc.Pages != 1 {
+
+	head, err := io.ReadAll(io.LimitReader(doc.Body.Open(), 5))
+	if err != nil || string(head) != "%PDF-" || doc.Pages != 1 {
 		return broken(remedy, "the result is not a PDF of one page (%q, %d pages, %v)", head, doc.Pages, err)
 	}
+
 	page := okay("one page, %s, in %s; engines started in %s", app.SizeText(doc.Body.Size()),
 		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))
 	page = append(page, checkTemplates(ctx, r))
+
 	if slices.Contains(config.Engines, operation.EngineOffice) {
 		page = append(page, checkOffice(ctx, r)...)
 	} else {
 		page = append(page, finding{Check: "office", Verdict: good, Message: "disabled by RELAYPDF_ENGINES"})
 	}
+
 	return append(page, checkEngines(ctx, r, config)...)
 }
 
@@ -497,11 +553,20 @@ func checkTemplates(ctx context.Context, r *render.Renderer) finding {
 	html, err := r.For("doctor").FillTemplate(ctx, call, nil)
 	switch {
 	case render.CheckTemplates() != nil:
-		return finding{"templates", fail, render.CheckTemplates().Error(), "run make build in the program's source, or take a program that was built so"}
+		return finding{
+			"templates", fail, render.CheckTemplates().Error(),
+			"run make build in the program's source, or take a program that was built so",
+		}
 	case err != nil || html != "0.3":
-		return finding{"templates", fail, fmt.Sprintf("a template returned %q: %v", html, err), "report this with the log lines of the engines"}
+		return finding{
+			"templates", fail, fmt.Sprintf("a template returned %q: %v", html, err),
+			"report this with the log lines of the engines",
+		}
 	}
-	return finding{Check: "templates", Verdict: good, Message: fmt.Sprintf("filled a template in %s", time.Since(begin).Round(time.Millisecond))}
+	return finding{
+		Check: "templates", Verdict: good,
+		Message: fmt.Sprintf("filled a template in %s", time.Since(begin).Round(time.Millisecond)),
+	}
 }
 
 // checkOffice converts a text with each of the engines of conversions. The
@@ -512,12 +577,15 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 	if _, err := io.WriteString(source, "All is well."); err != nil {
 		return []finding{{"office", fail, err.Error(), "free some space for temporary files"}}
 	}
+
 	for _, engine := range []struct {
 		check, program, remedy string
 		convert                func() (*spool.File, error)
 	}{
-		{"office", "soffice", "apt-get install libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno", func() (*spool.File, error) {
-			made, err := r.For("doctor").Convert(ctx, render.Conversion{Content: source, Name: "doctor.txt", To: office.ToPDF})
+		{"office", "soffice", "apt-get install libreoffice-writer-nogui libreoffice-calc-nogui " +
+			"libreoffice-impress-nogui python3-uno", func() (*spool.File, error) {
+			made, err := r.For("doctor").Convert(ctx,
+				render.Conversion{Content: source, Name: "doctor.txt", To: office.ToPDF})
 			return made.Body, err
 		}},
 		{"wkhtmltopdf", "wkhtmltopdf", "apt-get install wkhtmltopdf", func() (*spool.File, error) {
@@ -532,12 +600,16 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 			if _, absent := exec.LookPath(engine.program); absent == nil {
 				remedy = "it is installed, and did not work: follow the message, and what is said of the engines below"
 			}
-			found = append(found, finding{engine.check, warn, fmt.Sprintf("POST /v1/convert fails with this engine: %v", err), remedy})
+			found = append(found,
+				finding{engine.check, warn, fmt.Sprintf("POST /v1/convert fails with this engine: %v", err), remedy})
 			continue
 		}
-		found = append(found, finding{Check: engine.check, Verdict: good, Message: fmt.Sprintf("converts; the first document took %s",
-			time.Since(begin).Round(time.Millisecond))})
+
+		found = append(found,
+			finding{Check: engine.check, Verdict: good, Message: fmt.Sprintf("converts; the first document took %s",
+				time.Since(begin).Round(time.Millisecond))})
 		_ = file.Close() // it has no name
 	}
+
 	return found
 }

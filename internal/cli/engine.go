@@ -17,6 +17,7 @@ func newEngineCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE:   func(*cobra.Command, []string) error { return render.ServeEngine(os.Stdin, os.Stdout) },
 	}
+
 	cmd.AddCommand(&cobra.Command{
 		Use:                "browser",
 		Short:              "Start a browser inside a sandbox",

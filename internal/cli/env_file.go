@@ -32,6 +32,7 @@ func readEnvFile(name string) (envFile, error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
+
 	file := envFile{path: name}
 	switch info, err := os.Stat(name); {
 	case errors.Is(err, os.ErrNotExist):
@@ -46,11 +47,13 @@ func readEnvFile(name string) (envFile, error) {
 		}
 		file.text = string(text)
 	}
+
 	// The file is replaced whole, so its folder has to be writable.
 	probe, err := os.CreateTemp(filepath.Dir(name), ".relaypdf-*")
 	if err != nil {
 		return file, fmt.Errorf("%s cannot be written: %w", name, err)
 	}
+
 	return file, errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
@@ -99,10 +102,12 @@ func (f *envFile) set(name, value string) {
 		})
 		return
 	}
+
 	ending := "\n"
 	if strings.Contains(f.text, "\r\n") {
 		ending = "\r\n"
 	}
+
 	if f.text != "" && !strings.HasSuffix(f.text, "\n") {
 		f.text += ending
 	}
@@ -117,6 +122,7 @@ func (f *envFile) write() error { return replaceFile(f.path, []byte(f.text), own
 func (f *envFile) ignoreInGit() (changed string, err error) {
 	folder, base := filepath.Split(f.path)
 	folder = filepath.Clean(folder)
+
 	var folders []string // from the file's up to the repository's
 	for at := folder; ; at = filepath.Dir(at) {
 		folders = append(folders, at)
@@ -127,6 +133,7 @@ func (f *envFile) ignoreInGit() (changed string, err error) {
 			return "", nil
 		}
 	}
+
 	ignored := false
 	for i := len(folders) - 1; i >= 0; i-- {
 		text, err := os.ReadFile(filepath.Join(folders[i], ".gitignore"))
@@ -142,19 +149,22 @@ func (f *envFile) ignoreInGit() (changed string, err error) {
 	if ignored {
 		return "", nil
 	}
+
 	changed = filepath.Join(folder, ".gitignore")
 	text, err := os.ReadFile(changed)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
+
 	line := "/" + base + "\n"
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		line = "\n" + line
 	}
-	out, err := os.OpenFile(changed, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides, as for any file of a project.
+	out, err := os.OpenFile(changed, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides.
 	if err != nil {
 		return "", err
 	}
+
 	_, err = out.WriteString(line)
 	return changed, errors.Join(err, out.Close())
 }
@@ -167,14 +177,17 @@ func ignores(text, inside string, before bool) bool {
 		if pattern == "" || strings.HasPrefix(pattern, "#") || strings.HasSuffix(pattern, "/") {
 			continue
 		}
+
 		pattern, not := strings.CutPrefix(pattern, "!")
 		name := inside
 		if !strings.Contains(pattern, "/") {
 			name = path.Base(inside)
 		}
-		if matched, err := path.Match(strings.TrimPrefix(strings.TrimPrefix(pattern, "**/"), "/"), name); err == nil && matched {
+		rooted := strings.TrimPrefix(strings.TrimPrefix(pattern, "**/"), "/")
+		if matched, err := path.Match(rooted, name); err == nil && matched {
 			before = !not
 		}
 	}
+
 	return before
 }

@@ -27,20 +27,24 @@ func newFilesCommand() *cobra.Command {
 func newFilesUpload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "upload FILE|-", Short: "Upload a file for 24 hours and print its ID", Args: cobra.ExactArgs(1),
-		Long: "Upload a file for use in operations, with --file-id. Only this account can use the file. It expires after 24 hours.",
+		Long: "Upload a file for use in operations, with --file-id. Only this account can use the file. It expires " +
+			"after 24 hours.",
 	}
 	asJSON := cmd.Flags().Bool("json", false, "print the file as a JSON object")
 	name := cmd.Flags().String("filename", "", "name of the upload (default the name of the file)")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := upload(cmd, args[0], *name)
 		if err != nil {
 			return err
 		}
+
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), file)
 		}
 		return printLine(cmd, file.ID)
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -51,14 +55,17 @@ func upload(cmd *cobra.Command, path, name string) (wire.Upload, error) {
 	if err != nil {
 		return wire.Upload{}, err
 	}
+
 	content, size, err := openUpload(cmd.InOrStdin(), path)
 	if err != nil {
 		return wire.Upload{}, usageError{err}
 	}
 	defer content.Close()
+
 	if name == "" && path != "-" {
 		name = filepath.Base(path)
 	}
+
 	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
 	defer cancel()
 	file, err := client.Upload(ctx, name, content, size)
@@ -77,10 +84,12 @@ func openUpload(stdin io.Reader, path string) (uploadSource, int64, error) {
 		content, err := io.ReadAll(stdin)
 		return uploadText{bytes.NewReader(content)}, int64(len(content)), err
 	}
+
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a regular file; pipe its content to relaypdf files upload -", path)
@@ -99,19 +108,25 @@ func (uploadText) Close() error { return nil }
 
 func newFilesGet() *cobra.Command {
 	var to destination
-	cmd := &cobra.Command{Use: "get ID", Short: "Download a result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFiles}
+	cmd := &cobra.Command{
+		Use: "get ID", Short: "Download a result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeFiles,
+	}
 	flags := cmd.Flags()
-	flags.StringVarP(&to.name, "output", "o", "", "file or folder for the result; - for standard output. Default: the name of the result, in the current folder")
+	flags.StringVarP(&to.name, "output", "o", "",
+		"file or folder for the result; - for standard output. Default: the name of the result, in the current folder")
 	flags.BoolVarP(&to.force, "force", "f", false, "overwrite the output file")
 	asJSON := flags.Bool("json", false, "print the path and size of the file as a JSON object")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if *asJSON && to.name == "-" {
 			return usagef("--json and --output - both want standard output; choose one")
 		}
+
 		if err := to.open(cmd.OutOrStdout(), []string{"application/octet-stream"}); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, to.discard()) }()
+
 		got, err := askService(cmd, func(ctx context.Context, client *client.Client) (download, error) {
 			return fetchFile(ctx, cmd, client, args[0], &to)
 		})
@@ -125,13 +140,18 @@ func newFilesGet() *cobra.Command {
 		}
 		return nil
 	}
+
 	app.AddFlags(flags, app.GroupClient)
 	return cmd
 }
 
 func newFilesDelete() *cobra.Command {
-	cmd := &cobra.Command{Use: "delete ID...", Short: "Delete uploads or results of this account", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles}
+	cmd := &cobra.Command{
+		Use: "delete ID...", Short: "Delete uploads or results of this account", Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeFiles,
+	}
 	asJSON := cmd.Flags().Bool("json", false, "print the IDs of the deleted files as a JSON object")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := onService(cmd, func(ctx context.Context, client *client.Client) error {
 			for _, id := range args {
@@ -141,11 +161,13 @@ func newFilesDelete() *cobra.Command {
 			}
 			return nil
 		})
+
 		if err != nil || !*asJSON {
 			return err
 		}
 		return printJSON(cmd.OutOrStdout(), map[string]any{"deleted": args})
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -153,9 +175,11 @@ func newFilesDelete() *cobra.Command {
 func newFilesTakedown() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "takedown ID", Short: "Delete a file of any account immediately (operators)", Args: cobra.ExactArgs(1),
-		Long: "Delete an upload or a result of any account. Run the command on the server's machine. The URL of the file returns 404 immediately. Jobs that have not read the file yet fail.",
+		Long: "Delete an upload or a result of any account. Run the command on the server's machine. The URL of " +
+			"the file returns 404 immediately. Jobs that have not read the file yet fail.",
 	}
 	reason := cmd.Flags().String("reason", "", "reason, for the operator's records")
+
 	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, args []string) error {
 		file, err := s.TakeDownFile(ctx, args[0])
 		if errors.Is(err, store.ErrNotFound) {
@@ -164,12 +188,15 @@ func newFilesTakedown() *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		account, err := s.Account(ctx, file.AccountID)
 		if err != nil {
 			return err
 		}
+
 		// IDs of files open documents, so they are not logged: the call identifies the file.
-		slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)).Info("file taken down", "account", file.AccountID, "call", file.CallID,
+		log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+		log.Info("file taken down", "account", file.AccountID, "call", file.CallID,
 			"filename", file.Filename, "bytes", file.Size, "createdAt", file.CreatedAt, "reason", *reason)
 		return printLine(cmd, fmt.Sprintf("Deleted %s of %s", file.Filename, account.Email))
 	})

@@ -83,7 +83,8 @@ func (c *operationCall) formatField() *field {
 			name, ok := choice.(string)
 			return ok && slices.ContainsFunc(made, func(m format) bool { return m.names("." + name) })
 		}
-		if len(f.schema.Enum) > 0 && !slices.ContainsFunc(f.schema.Enum, func(choice any) bool { return !isFormat(choice) }) {
+		if len(f.schema.Enum) > 0 &&
+			!slices.ContainsFunc(f.schema.Enum, func(choice any) bool { return !isFormat(choice) }) {
 			return f
 		}
 	}
@@ -113,28 +114,34 @@ func (c *operationCall) checkOutput(input map[string]any) error {
 	if name == "-" || extension == "" || extension == "." || c.destination.isPlace() {
 		return nil
 	}
+
 	var valid []string
 	for _, f := range c.makes() {
 		valid = append(valid, f.extensions...)
 	}
 	if !slices.Contains(valid, strings.ToLower(extension)) {
-		return usagef("--output %s: %s makes %s; name the file %s", name, c.command(), oneOf(valid), c.expected(input).rename(filepath.Base(name)))
+		return usagef("--output %s: %s makes %s; name the file %s", name, c.command(), oneOf(valid),
+			c.expected(input).rename(filepath.Base(name)))
 	}
+
 	named, _ := formatNamed(name)
 	f := c.formatField()
 	if f == nil {
 		return nil
 	}
-	choices := slices.DeleteFunc(slices.Clone(f.schema.Enum), func(choice any) bool { return !named.names(fmt.Sprint(".", choice)) })
+
+	choices := slices.DeleteFunc(slices.Clone(f.schema.Enum),
+		func(choice any) bool { return !named.names(fmt.Sprint(".", choice)) })
 	switch {
 	case len(choices) == 0: // an archive
 		return nil
 	case !f.isIn(input):
 		return f.with(choices[0]).put(input)
 	case !c.expected(input).names(name):
-		return usagef("--output %s: the request asks for %s; name the file %s, or leave --%s out", name, c.expected(input).extensions[0],
-			c.expected(input).rename(filepath.Base(name)), f.flag)
+		return usagef("--output %s: the request asks for %s; name the file %s, or leave --%s out", name,
+			c.expected(input).extensions[0], c.expected(input).rename(filepath.Base(name)), f.flag)
 	}
+
 	return nil
 }
 
@@ -172,19 +179,23 @@ func otherCommands(table *schema.Table[*operation.Deps]) func(document) string {
 	var commands []string
 	for _, operation := range table.All() {
 		takes := sourcesOf(operation.Schema)
-		if strings.HasPrefix(operation.Name, "pdf.") && (takes.takesFiles() || strings.Contains(operation.Summary, "PDFs")) {
+		if strings.HasPrefix(operation.Name, "pdf.") &&
+			(takes.takesFiles() || strings.Contains(operation.Summary, "PDFs")) {
 			commands = append(commands, strings.Join(operation.Words(), " "))
 		}
 	}
+
 	return func(doc document) string {
 		switch media := http.DetectContentType(doc.content); {
 		case media == "application/pdf":
 			return "a PDF already. What takes one: relaypdf " + oneOf(commands)
 		case strings.HasPrefix(media, "image/"):
 			return "an image. relaypdf pdf from-images makes a PDF of it"
-		case media == "application/zip", strings.HasPrefix(media, "application/") && slices.Contains(officeExtensions, strings.ToLower(filepath.Ext(doc.name))):
+		case media == "application/zip", strings.HasPrefix(media, "application/") &&
+			slices.Contains(officeExtensions, strings.ToLower(filepath.Ext(doc.name))):
 			return "no HTML and no Markdown. relaypdf convert makes a PDF of office documents"
 		}
+
 		return ""
 	}
 }

@@ -41,7 +41,9 @@ var helpTopics = []helpTopic{
 	},
 	{
 		"connection", "Flags for the server that commands call",
-		"Commands that call a server use its URL and an API key. relaypdf login stores both in a profile.\nFlags override the environment, which overrides .env in the current folder, which overrides the profile.",
+		"Commands that call a server use its URL and an API key. relaypdf login stores both in a profile.\n" +
+			"Flags override the environment, which overrides .env in the current folder, which overrides the " +
+			"profile.",
 		connectionSettings,
 	},
 }
@@ -73,10 +75,14 @@ func addHelp(root *cobra.Command) {
 		help.Long = "Print the help of a command, or of a topic: " + strings.Join(topicNames(), ", ") + "."
 		all = help.Flags().Bool("all", false, "describe every flag in full")
 	}
-	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "Exit codes and their meaning", Long: strings.TrimSpace(exitHelp())})
+
+	root.AddCommand(&cobra.Command{
+		Use: "exit-codes", Short: "Exit codes and their meaning", Long: strings.TrimSpace(exitHelp()),
+	})
 	for _, topic := range helpTopics {
 		root.AddCommand(&cobra.Command{Use: topic.name, Short: topic.short, Long: topic.text()})
 	}
+
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		h := helpText{cmd: cmd, all: *all}
 		fmt.Fprint(cmd.OutOrStdout(), h.render())
@@ -120,11 +126,13 @@ func (h helpText) render() string {
 	if !h.cmd.Runnable() && !h.cmd.HasAvailableSubCommands() {
 		return head // a topic
 	}
+
 	own, topics := h.flags()
 	foot := h.foot(topics)
 	if other := h.cmd.Annotations[shortForm]; other != "" && !h.all {
 		return head + fmt.Sprintf("\nFlags are those of %s. See %s --help.\n", other, other) + foot
 	}
+
 	if h.all {
 		h.cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if topicOf(f) != nil {
@@ -133,11 +141,13 @@ func (h helpText) render() string {
 		})
 		return head + fullFlags(own) + foot
 	}
+
 	room := maxHelpLines - strings.Count(head+foot, "\n")
 	shown := len(own)
 	for shown > 0 && strings.Count(briefFlags(own, shown), "\n") > room {
 		shown--
 	}
+
 	return head + briefFlags(own, shown) + foot
 }
 
@@ -149,6 +159,7 @@ func (h helpText) head() string {
 	if !cmd.Runnable() && !cmd.HasAvailableSubCommands() {
 		return b.String()
 	}
+
 	b.WriteString("\nUsage:\n")
 	if cmd.Runnable() {
 		b.WriteString("  " + cmd.UseLine() + "\n")
@@ -159,15 +170,19 @@ func (h helpText) head() string {
 	if cmd.HasExample() {
 		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
 	}
+
 	groups := slices.Clone(cmd.Groups())
 	groups = append(groups, &cobra.Group{Title: "Other commands:"})
 	if len(groups) == 1 {
 		groups[0].Title = "Commands:"
 	}
+
 	for _, group := range groups {
-		writeCommands(&b, group.Title, cmd, func(sub *cobra.Command) bool { return sub.IsAvailableCommand() && sub.GroupID == group.ID })
+		writeCommands(&b, group.Title, cmd,
+			func(sub *cobra.Command) bool { return sub.IsAvailableCommand() && sub.GroupID == group.ID })
 	}
 	writeCommands(&b, "Topics of relaypdf help:", cmd, (*cobra.Command).IsAdditionalHelpTopicCommand)
+
 	return b.String()
 }
 
@@ -207,6 +222,7 @@ func (h helpText) foot(topics []string) string {
 	for _, name := range topics {
 		see = append(see, "relaypdf help "+name)
 	}
+
 	b.WriteString("\nSee also: " + strings.Join(see, ", ") + "\n")
 	if path, isSub := strings.CutPrefix(h.cmd.CommandPath(), "relaypdf "); isSub && h.cmd.Runnable() && !h.all {
 		b.WriteString("Flags in full: relaypdf help " + path + " --all\n")
@@ -214,6 +230,7 @@ func (h helpText) foot(topics []string) string {
 	if h.cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "Help of a command: %s COMMAND --help\n", h.cmd.CommandPath())
 	}
+
 	return b.String()
 }
 
@@ -222,8 +239,10 @@ func briefFlags(flags []*pflag.Flag, shown int) string {
 	if len(flags) == 0 {
 		return ""
 	}
+
 	var b strings.Builder
 	b.WriteString("\nFlags:\n")
+
 	width := 0
 	for _, f := range flags[:shown] {
 		width = max(width, min(utf8.RuneCountInString(flagHead(f)), maxFlagHead))
@@ -233,6 +252,7 @@ func briefFlags(flags []*pflag.Flag, shown int) string {
 		pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(head), 0))
 		b.WriteString(head + pad + "  " + brief(f) + defaultOf(f) + "\n")
 	}
+
 	if shown < len(flags) {
 		var names []string
 		for _, f := range flags[shown:] {
@@ -240,6 +260,7 @@ func briefFlags(flags []*pflag.Flag, shown int) string {
 		}
 		b.WriteString("\nMore flags:\n" + wrap(strings.Join(names, " "), "  ", helpWidth) + "\n")
 	}
+
 	return b.String()
 }
 
@@ -305,12 +326,14 @@ func brief(f *pflag.Flag) string {
 	_, text := pflag.UnquoteUsage(f)
 	text, _, _ = strings.Cut(strings.TrimPrefix(text, "If true, "), ". ")
 	text = capitalize(strings.TrimSuffix(text, "."))
+
 	if utf8.RuneCountInString(text) <= maxBrief {
 		return text
 	}
 	if short := briefs[f.Name]; short != "" {
 		return short
 	}
+
 	for _, separator := range []string{": ", "; ", " (", ", "} {
 		if head, _, found := strings.Cut(text, separator); found && utf8.RuneCountInString(head) <= maxBrief {
 			return head
@@ -333,10 +356,12 @@ func wrap(text, indent string, width int) string {
 			lines = append(lines, paragraph)
 			continue
 		}
+
 		line := indent
 		for word := range strings.FieldsSeq(paragraph) {
 			if line != indent && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-				lines, line = append(lines, line), indent
+				lines = append(lines, line)
+				line = indent
 			}
 			if line != indent {
 				line += " "
@@ -345,5 +370,6 @@ func wrap(text, indent string, width int) string {
 		}
 		lines = append(lines, line)
 	}
+
 	return strings.Join(lines, "\n")
 }

@@ -17,7 +17,8 @@ import (
 
 // newJobsCommand manages work that continues after its request.
 func newJobsCommand() *cobra.Command {
-	return newGroup("jobs", "List, show, wait for and cancel jobs (--response async)", newJobsList(), newJobsGet(), newJobsWait(), newJobsCancel())
+	return newGroup("jobs", "List, show, wait for and cancel jobs (--response async)", newJobsList(), newJobsGet(),
+		newJobsWait(), newJobsCancel())
 }
 
 func newJobsGet() *cobra.Command {
@@ -27,14 +28,19 @@ func newJobsGet() *cobra.Command {
 func newJobsCancel() *cobra.Command {
 	return newJobCommand(&cobra.Command{
 		Use: "cancel ID", Short: "Cancel a job",
-		Long: "Cancel a job that has not ended. A bulk job keeps the documents that it has made, and is charged for them. Any other job costs nothing.",
+		Long: "Cancel a job that has not ended. A bulk job keeps the documents that it has made, and is charged " +
+			"for them. Any other job costs nothing.",
 	}, (*client.Client).CancelJob)
 }
 
 // newJobCommand shows the status of a job after a request for it.
-func newJobCommand(cmd *cobra.Command, ask func(c *client.Client, ctx context.Context, id string) (wire.JobStatus, error)) *cobra.Command {
-	cmd.Args, cmd.ValidArgsFunction = cobra.ExactArgs(1), completeJobs
+func newJobCommand(
+	cmd *cobra.Command, ask func(c *client.Client, ctx context.Context, id string) (wire.JobStatus, error),
+) *cobra.Command {
+	cmd.Args = cobra.ExactArgs(1)
+	cmd.ValidArgsFunction = completeJobs
 	asJSON := cmd.Flags().Bool("json", false, "print the job as a JSON object")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
 			return ask(client, ctx, args[0])
@@ -42,11 +48,13 @@ func newJobCommand(cmd *cobra.Command, ask func(c *client.Client, ctx context.Co
 		if err != nil {
 			return err
 		}
+
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), job)
 		}
 		return printLine(cmd, jobLine(job))
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -57,6 +65,7 @@ func jobLine(job wire.JobStatus) string {
 	if job.BulkStatus != nil {
 		cells = append(cells, recordsLine(job.BulkStatus))
 	}
+
 	switch {
 	case job.Failed() != nil:
 		cells = append(cells, job.Failed().Error())
@@ -65,6 +74,7 @@ func jobLine(job wire.JobStatus) string {
 	case job.ExpiresAt != nil:
 		cells = append(cells, "its result has expired")
 	}
+
 	return strings.Join(cells, "  ")
 }
 
@@ -95,17 +105,24 @@ type jobWait struct {
 func newJobsWait() *cobra.Command {
 	w := &jobWait{destination: &destination{}}
 	cmd := &cobra.Command{
-		Use: "wait ID", Short: "Wait for a job and download its result", Args: cobra.ExactArgs(1), ValidArgsFunction: completeJobs,
-		Long: "Wait until a job ends and download its result. If the job failed, the command exits with the code of the job's error.",
+		Use:               "wait ID",
+		Short:             "Wait for a job and download its result",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeJobs,
+		Long: "Wait until a job ends and download its result. If the job failed, the command exits with the code " +
+			"of the job's error.",
 		RunE: func(cmd *cobra.Command, args []string) error { return w.run(cmd, args[0]) },
 	}
+
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&w.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: the name of the result, in the current folder")
+	flags.StringVarP(&w.destination.name, "output", "o", "",
+		"file or folder for the result; - for standard output. Default: the name of the result, in the current folder")
 	flags.BoolVarP(&w.destination.force, "force", "f", false, "overwrite the output file")
 	flags.BoolVar(&w.asJSON, "json", false, "print details of the result as a JSON object")
 	flags.BoolVarP(&w.quiet, "quiet", "q", false, "hide the progress and the summary")
 	flags.DurationVar(&w.timeout, "timeout", jobTime, "maximum time to wait")
+
 	app.AddFlags(flags, app.GroupClient)
 	return cmd
 }
@@ -128,6 +145,7 @@ func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 // finish waits for a job, whose output is open, with its progress.
 func (w *jobWait) finish(cmd *cobra.Command, client *client.Client, id string) error {
 	client.Retries = max(client.Retries, jobRetries)
+
 	begin := time.Now()
 	stop := func() {}
 	if !w.quiet {
@@ -135,16 +153,20 @@ func (w *jobWait) finish(cmd *cobra.Command, client *client.Client, id string) e
 		stop = startChangingProgress(cmd.ErrOrStderr(), func() string { return *w.progress.Load() })
 		defer stop()
 	}
+
 	made, err := w.receive(cmd, client, id)
 	stop()
 	if err != nil {
 		return unreached(client.BaseURL, err)
 	}
+
 	if w.asJSON {
 		return printJSON(cmd.OutOrStdout(), made)
 	}
 	if !w.quiet && isTerminal(cmd.ErrOrStderr()) {
-		fmt.Fprintln(cmd.ErrOrStderr(), strings.Join([]string{made.Path, app.SizeText(made.SizeBytes), fmt.Sprintf("%.1f s", time.Since(begin).Seconds())}, "  "))
+		fmt.Fprintln(cmd.ErrOrStderr(), strings.Join([]string{
+			made.Path, app.SizeText(made.SizeBytes), fmt.Sprintf("%.1f s", time.Since(begin).Seconds()),
+		}, "  "))
 	}
 	return nil
 }
@@ -153,6 +175,7 @@ func (w *jobWait) finish(cmd *cobra.Command, client *client.Client, id string) e
 func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) (download, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
 	defer cancel()
+
 	job, err := client.WatchJob(ctx, id, func(job wire.JobStatus) { w.progress.Store(new(jobLine(job))) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
@@ -162,13 +185,18 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	case job.Failed() != nil:
 		return download{}, job.Failed()
 	case job.URL == "":
-		return download{}, &wire.Error{Code: wire.NotFound, Message: "The job is completed, but its result has expired or was not stored."}
+		return download{}, &wire.Error{
+			Code: wire.NotFound, Message: "The job is completed, but its result has expired or was not stored.",
+		}
 	}
+
 	return fetchFile(ctx, cmd, client, job.ID, w.destination)
 }
 
 // fetchFile downloads a file to the output.
-func fetchFile(ctx context.Context, cmd *cobra.Command, client *client.Client, id string, to *destination) (download, error) {
+func fetchFile(
+	ctx context.Context, cmd *cobra.Command, client *client.Client, id string, to *destination,
+) (download, error) {
 	result, err := client.Download(ctx, id)
 	if err != nil {
 		return download{}, err

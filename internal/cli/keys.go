@@ -40,29 +40,37 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
 				account, err := accountByEmail(ctx, s, options.account)
 				if err != nil {
 					return err
 				}
+
 				key.AccountID = account.ID
 				made, secret, err := s.CreateKey(ctx, key)
 				if err != nil {
 					return err
 				}
+
 				fmt.Fprintf(cmd.ErrOrStderr(), "created %s for %s; it is not shown again\n", made.ID, account.Email)
 				return printLine(cmd, secret)
 			})
 		},
 	}
+
 	flags := cmd.Flags()
 	flags.StringVar(&options.account, "account", "", "email address of the account (required)")
 	flags.StringVar(&options.name, "name", "", "name of the key")
-	flags.BoolVar(&options.test, "test", false, "create a test key (pdf_test_…). Its calls are free, and results have a Test band on each page and image")
+	flags.BoolVar(&options.test, "test", false,
+		"create a test key (pdf_test_…). Its calls are free, and results have a Test band on each page and image")
 	flags.BoolVar(&options.signs, "signs", false, "let the key use the account's signing identities")
-	flags.StringVar(&options.expires, "expires", "", "expiry, such as 720h, 30d, 2027-01-31 or an RFC 3339 time. A date means 00:00 UTC on that day")
+	flags.StringVar(&options.expires, "expires", "",
+		"expiry, such as 720h, 30d, 2027-01-31 or an RFC 3339 time. A date means 00:00 UTC on that day")
 	flags.StringVar(&options.spendLimit, "spend-limit", "", "maximum total spending of the key, in US dollars")
-	flags.StringSliceVar(&options.operations, "operations", nil, "allowed operations, separated by commas. Such a key cannot change limits or webhooks. Operations: "+strings.Join(operationNames(table), ", "))
+	flags.StringSliceVar(&options.operations, "operations", nil, "allowed operations, separated by commas. Such a "+
+		"key cannot change limits or webhooks. Operations: "+strings.Join(operationNames(table), ", "))
+
 	addSettings(flags, append(dataSettings, "base-url", "listen")...)
 	return cmd
 }
@@ -73,11 +81,14 @@ func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) 
 	if o.account == "" {
 		return key, usagef("--account is missing; give the email address of the account")
 	}
+
 	for _, name := range o.operations {
 		if table.Lookup(name) == nil {
-			return key, usagef("--operations: %q is not an operation; the operations are %s", name, strings.Join(operationNames(table), ", "))
+			return key, usagef("--operations: %q is not an operation; the operations are %s", name,
+				strings.Join(operationNames(table), ", "))
 		}
 	}
+
 	if o.spendLimit != "" {
 		limit, err := credit.ParseDollars(o.spendLimit)
 		if err != nil {
@@ -85,6 +96,7 @@ func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) 
 		}
 		key.SpendLimit = &limit
 	}
+
 	if o.expires != "" {
 		expires, err := parseExpiry(o.expires, now)
 		if err != nil {
@@ -109,16 +121,20 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if err != nil {
 		at, err = time.Parse(time.DateOnly, text)
 	}
+
 	if days, ok := strings.CutSuffix(text, "d"); err != nil && ok {
 		if n, countErr := strconv.ParseUint(days, 10, 16); countErr == nil {
-			at, err = now.AddDate(0, 0, int(n)), nil
+			at = now.AddDate(0, 0, int(n))
+			err = nil
 		}
 	}
+
 	if err != nil {
 		var d time.Duration
 		d, err = time.ParseDuration(text)
 		at = now.Add(d)
 	}
+
 	switch {
 	case err != nil:
 		return at, fmt.Errorf("%q is not a time; write it like 720h, 30d, 2027-01-31 or 2027-01-31T12:00:00Z", text)
@@ -145,30 +161,40 @@ type keyLine struct {
 }
 
 func newKeysList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list --account EMAIL", Short: "List the API keys of an account, oldest first", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use: "list --account EMAIL", Short: "List the API keys of an account, oldest first", Args: cobra.NoArgs,
+	}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+
 	return onKeys(cmd, func(ctx context.Context, s *store.Store, account store.Account, _ []string) error {
 		keys, err := s.Keys(ctx, account.ID)
 		if err != nil {
 			return err
 		}
+
 		lines := []keyLine{}
 		for _, k := range keys {
 			lines = append(lines, keyLine{
-				ID: k.ID, Name: k.Name, Prefix: k.Prefix, Status: keyStatus(k, s.Now()), Operations: append([]string{}, k.Operations...), Signs: k.Signs,
+				ID: k.ID, Name: k.Name, Prefix: k.Prefix,
+				Status: keyStatus(k, s.Now()), Operations: append([]string{}, k.Operations...), Signs: k.Signs,
 				SpentMicrodollars: k.Spent, SpendLimitMicrodollars: k.SpendLimit,
 				CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, RevokedAt: k.RevokedAt, LastUsedAt: k.LastUsedAt,
 			})
 		}
+
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), map[string]any{"keys": lines})
 		}
-		return printTable(cmd.OutOrStdout(), "ID\tNAME\tKEY\tSTATUS\tSPENT\tLIMIT\tOPERATIONS\tCREATED\tEXPIRES\tLAST USED", lines, keyLine.cells)
+		return printTable(cmd.OutOrStdout(),
+			"ID\tNAME\tKEY\tSTATUS\tSPENT\tLIMIT\tOPERATIONS\tCREATED\tEXPIRES\tLAST USED", lines, keyLine.cells)
 	})
 }
 
 func (k keyLine) cells() []any {
-	limit, operations, name := "-", "all", k.Name
+	limit := "-"
+	operations := "all"
+	name := k.Name
+
 	if k.SpendLimitMicrodollars != nil {
 		limit = k.SpendLimitMicrodollars.String()
 	}
@@ -178,6 +204,7 @@ func (k keyLine) cells() []any {
 	if name == "" {
 		name = "-"
 	}
+
 	return []any{
 		k.ID, name, k.Prefix + "…", k.Status, k.SpentMicrodollars, limit, operations,
 		shortTime(&k.CreatedAt), shortTime(k.ExpiresAt), shortTime(k.LastUsedAt),
@@ -200,14 +227,17 @@ func newKeysRevoke() *cobra.Command {
 		Short: "Revoke an API key permanently",
 		Args:  cobra.ExactArgs(1),
 	}
+
 	return onKeys(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
 		err := s.RevokeKey(ctx, account.ID, args[0])
 		if errors.Is(err, store.ErrNotFound) {
-			return usagef("%s has no key with the id %s; relaypdf keys list shows the ids, which start with key_", account.Email, args[0])
+			return usagef("%s has no key with the id %s; relaypdf keys list shows the ids, which start with key_",
+				account.Email, args[0])
 		}
 		if err != nil {
 			return err
 		}
+
 		return printLine(cmd, args[0]+" is revoked")
 	})
 }
@@ -215,10 +245,12 @@ func newKeysRevoke() *cobra.Command {
 // onKeys is a command about the keys of the account that --account names.
 func onKeys(cmd *cobra.Command, do func(context.Context, *store.Store, store.Account, []string) error) *cobra.Command {
 	email := cmd.Flags().String("account", "", "email address of the account (required)")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *email == "" {
 			return usagef("--account is missing; give the email address of the account")
 		}
+
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
 			account, err := accountByEmail(ctx, s, *email)
 			if err != nil {
@@ -227,6 +259,7 @@ func onKeys(cmd *cobra.Command, do func(context.Context, *store.Store, store.Acc
 			return do(ctx, s, account, args)
 		})
 	}
+
 	addSettings(cmd.Flags(), dataSettings...)
 	return cmd
 }

@@ -17,16 +17,20 @@ import (
 
 // ledgerHeader names the columns of the ledger's export.
 var ledgerHeader = [...]string{
-	"time", "kind", "book", "amountMicrodollars", "callId", "operation", "reason", "walletBalanceMicrodollars", "postingId", "reference",
+	"time", "kind", "book", "amountMicrodollars", "callId", "operation", "reason",
+	"walletBalanceMicrodollars", "postingId", "reference",
 }
 
 func newAccountsLedger() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ledger EMAIL", Short: "Export the ledger of an account as CSV", Args: cobra.ExactArgs(1),
-		Long: "Export the ledger entries of an account as CSV, oldest first. Amounts are whole microdollars (1 USD = 1,000,000). The entries of one event sum to zero. The last column is the balance after each entry.",
+		Long: "Export the ledger entries of an account as CSV, oldest first. Amounts are whole microdollars (1 USD " +
+			"= 1,000,000). The entries of one event sum to zero. The last column is the balance after each entry.",
 	}
+
 	from := cmd.Flags().String("from", "", "first day, or RFC 3339 time, to include")
 	to := cmd.Flags().String("to", "", "first day, or RFC 3339 time, to exclude")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		query := store.LedgerQuery{}
 		for flag, bound := range map[string]struct {
@@ -35,9 +39,11 @@ func newAccountsLedger() *cobra.Command {
 		}{"--from": {*from, &query.From}, "--to": {*to, &query.To}} {
 			var err error
 			if *bound.at, err = parseInstant(bound.text); err != nil {
-				return usagef("%s: %q is not a time; write it like 2026-01-31 or 2026-01-31T12:00:00Z", flag, bound.text)
+				return usagef("%s: %q is not a time; write it like 2026-01-31 or 2026-01-31T12:00:00Z", flag,
+					bound.text)
 			}
 		}
+
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {
 			account, err := accountByEmail(ctx, s, args[0])
 			if err != nil {
@@ -47,6 +53,7 @@ func newAccountsLedger() *cobra.Command {
 			return exportLedger(ctx, cmd.OutOrStdout(), s, query)
 		})
 	}
+
 	addSettings(cmd.Flags(), dataSettings...)
 	return cmd
 }
@@ -68,12 +75,15 @@ func exportLedger(ctx context.Context, w io.Writer, s *store.Store, query store.
 	if err := out.Write(ledgerHeader[:]); err != nil {
 		return err
 	}
+
 	err := s.Ledger(ctx, query, func(l store.LedgerLine) error {
 		return out.Write([]string{
-			l.At.Format(time.RFC3339Nano), l.Kind, l.Book, strconv.FormatInt(int64(l.Amount), 10), l.CallID, l.Operation,
+			l.At.Format(time.RFC3339Nano), l.Kind, l.Book,
+			strconv.FormatInt(int64(l.Amount), 10), l.CallID, l.Operation,
 			inert(l.Reason), strconv.FormatInt(int64(l.Balance), 10), l.JournalID, inert(l.Reference),
 		})
 	})
+
 	out.Flush()
 	if err != nil {
 		return err
@@ -84,7 +94,8 @@ func exportLedger(ctx context.Context, w io.Writer, s *store.Store, query store.
 // inert keeps spreadsheets from taking a text that came from outside for a
 // formula. Amounts are numbers, and may begin with a minus.
 func inert(text string) string {
-	if first, size := utf8.DecodeRuneInString(text); size > 0 && strings.ContainsRune("=+-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20", first) {
+	first, size := utf8.DecodeRuneInString(text)
+	if size > 0 && strings.ContainsRune("=+-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20", first) {
 		return "'" + text
 	}
 	return text

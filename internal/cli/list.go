@@ -16,10 +16,14 @@ import (
 const maxPage = 100
 
 // newListCommand shows the newest entries of one of the account's lists.
-func newListCommand[Item any](short, header string, page func(context.Context, *client.Client, client.Page) ([]Item, *string, error), cells func(Item) []any, member string) *cobra.Command {
+func newListCommand[Item any](
+	short, header string, page func(context.Context, *client.Client, client.Page) ([]Item, *string, error),
+	cells func(Item) []any, member string,
+) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs}
 	limit := cmd.Flags().IntP("limit", "n", 20, "maximum number of items, newest first")
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 {
 			return usagef("--limit: %d is not a number above 0", *limit)
@@ -30,24 +34,28 @@ func newListCommand[Item any](short, header string, page func(context.Context, *
 		if err != nil {
 			return err
 		}
+
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), map[string]any{member: all})
 		}
 		return printTable(cmd.OutOrStdout(), header, all, cells)
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
 
 // gather reads pages until there are enough entries, or none left.
 func gather[Item any](limit int, page func(client.Page) ([]Item, *string, error)) ([]Item, error) {
-	all, next := []Item{}, client.Page{}
+	all := []Item{}
+	next := client.Page{}
 	for {
 		next.Limit = min(limit-len(all), maxPage)
 		items, cursor, err := page(next)
 		if err != nil {
 			return nil, err
 		}
+
 		all = append(all, items...)
 		if cursor == nil || len(items) == 0 || len(all) >= limit {
 			return all, nil
@@ -76,29 +84,41 @@ func newFilesList() *cobra.Command {
 			list, err := c.Files(ctx, p)
 			return list.Files, list.NextCursor, err
 		}, func(file client.FileEntry) []any {
-			return []any{file.ID, file.Kind, file.Filename, app.SizeText(file.SizeBytes), shortTime(&file.CreatedAt), shortTime(&file.ExpiresAt)}
+			return []any{
+				file.ID, file.Kind, file.Filename, app.SizeText(file.SizeBytes), shortTime(&file.CreatedAt),
+				shortTime(&file.ExpiresAt),
+			}
 		}, "files")
 }
 
 // newAccountCommand shows whose key it is.
 func newAccountCommand() *cobra.Command {
-	return newShowCommand("account", "Show the balance and the rate limits", (*client.Client).Account, func(cmd *cobra.Command, a client.AccountSnapshot) error {
-		reload := "off"
-		if a.Wallet.AutoReloadEnabled {
-			reload = "on"
-		}
-		return printTable(cmd.OutOrStdout(), "PLAN\tRATE LIMITS\tBALANCE\tAUTO-RELOAD", []client.AccountSnapshot{a}, func(a client.AccountSnapshot) []any {
-			return []any{a.Plan, a.RateTier, credit.Amount(a.Wallet.BalanceMillicents) * credit.Millicent, reload}
+	return newShowCommand("account", "Show the balance and the rate limits", (*client.Client).Account,
+		func(cmd *cobra.Command, a client.AccountSnapshot) error {
+			reload := "off"
+			if a.Wallet.AutoReloadEnabled {
+				reload = "on"
+			}
+			return printTable(cmd.OutOrStdout(), "PLAN\tRATE LIMITS\tBALANCE\tAUTO-RELOAD",
+				[]client.AccountSnapshot{a}, func(a client.AccountSnapshot) []any {
+					return []any{
+						a.Plan, a.RateTier, credit.Amount(a.Wallet.BalanceMillicents) * credit.Millicent, reload,
+					}
+				})
 		})
-	})
 }
 
 // newShowCommand prints one response of the service. It has no arguments.
-func newShowCommand[Answer any](name, short string, ask func(*client.Client, context.Context) (Answer, error), show func(*cobra.Command, Answer) error) *cobra.Command {
+func newShowCommand[Answer any](
+	name, short string, ask func(*client.Client, context.Context) (Answer, error),
+	show func(*cobra.Command, Answer) error,
+) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		answer, err := askService(cmd, func(ctx context.Context, c *client.Client) (Answer, error) { return ask(c, ctx) })
+		answer, err := askService(cmd,
+			func(ctx context.Context, c *client.Client) (Answer, error) { return ask(c, ctx) })
 		if err != nil {
 			return err
 		}
@@ -107,6 +127,7 @@ func newShowCommand[Answer any](name, short string, ask func(*client.Client, con
 		}
 		return show(cmd, answer)
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -115,8 +136,10 @@ func newShowCommand[Answer any](name, short string, ask func(*client.Client, con
 func newPricesCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "prices", Short: "List the price of each operation", Args: cobra.NoArgs}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		list, err := askBy(cmd, reach, func(ctx context.Context, c *client.Client) (client.PriceList, error) { return c.Prices(ctx) })
+		list, err := askBy(cmd, reach,
+			func(ctx context.Context, c *client.Client) (client.PriceList, error) { return c.Prices(ctx) })
 		if err != nil {
 			return err
 		}
@@ -124,9 +147,11 @@ func newPricesCommand() *cobra.Command {
 			return printJSON(cmd.OutOrStdout(), list)
 		}
 		return printTable(cmd.OutOrStdout(), "COMMAND\tPRICE\tWHAT IT DOES", list.Prices, func(p client.Price) []any {
-			return []any{strings.ReplaceAll(p.Operation, ".", " "), credit.Amount(p.Microdollars), strings.TrimSpace(p.Summary + ". " + p.Note)}
+			command := strings.ReplaceAll(p.Operation, ".", " ")
+			return []any{command, credit.Amount(p.Microdollars), strings.TrimSpace(p.Summary + ". " + p.Note)}
 		})
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -135,11 +160,15 @@ func newPricesCommand() *cobra.Command {
 func newUsageCommand() *cobra.Command {
 	var from, to string
 	var byDay bool
-	cmd := newShowCommand("usage", "Show calls and spending by operation or day", func(c *client.Client, ctx context.Context) (client.Usage, error) {
+
+	cmd := newShowCommand("usage", "Show calls and spending by operation or day", func(
+		c *client.Client, ctx context.Context,
+	) (client.Usage, error) {
 		begin, err := parseMoment(from, time.Now())
 		if err != nil {
 			return client.Usage{}, usagef("--from: %w", err)
 		}
+
 		end, err := parseMoment(to, time.Now())
 		if err != nil {
 			return client.Usage{}, usagef("--to: %w", err)
@@ -150,24 +179,31 @@ func newUsageCommand() *cobra.Command {
 		row := func(name string, count int64, microdollars int64) []any {
 			return []any{name, count, credit.Amount(microdollars)}
 		}
+
 		var err error
 		if byDay {
-			err = printTable(out, "DAY\tCALLS\tCHARGED", append(u.Days, client.DayUsage{Date: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}),
+			total := client.DayUsage{Date: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}
+			err = printTable(out, "DAY\tCALLS\tCHARGED", append(u.Days, total),
 				func(d client.DayUsage) []any { return row(d.Date, d.Count, d.Microdollars) })
 		} else {
-			err = printTable(out, "OPERATION\tCALLS\tCHARGED", append(u.Operations, client.OperationUsage{Operation: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}),
+			total := client.OperationUsage{Operation: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}
+			err = printTable(out, "OPERATION\tCALLS\tCHARGED", append(u.Operations, total),
 				func(o client.OperationUsage) []any { return row(o.Operation, o.Count, o.Microdollars) })
 		}
 		if err != nil {
 			return err
 		}
-		line := "from " + shortTime(&u.From) + " to " + shortTime(&u.To) + ", in UTC; balance " + credit.Amount(u.BalanceMicrodollars).String()
+
+		line := "from " + shortTime(&u.From) + " to " + shortTime(&u.To) + ", in UTC; balance " +
+			credit.Amount(u.BalanceMicrodollars).String()
 		if u.HeldMicrodollars > 0 {
 			line += ", and " + credit.Amount(u.HeldMicrodollars).String() + " held by running calls"
 		}
 		return printLine(cmd, line)
 	})
-	cmd.Flags().StringVar(&from, "from", "", "start, such as 2026-01-31, 7d or 12h (default 30 days ago). A day, an RFC 3339 time, or a time before now")
+
+	cmd.Flags().StringVar(&from, "from", "",
+		"start, such as 2026-01-31, 7d or 12h (default 30 days ago). A day, an RFC 3339 time, or a time before now")
 	cmd.Flags().StringVar(&to, "to", "", "end, exclusive (default now)")
 	cmd.Flags().BoolVar(&byDay, "days", false, "group by day instead of by operation")
 	return cmd
@@ -185,18 +221,23 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
 		}
 	}
+
 	ago, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		ago, err = time.ParseDuration(days + "h")
 		ago *= 24
 	}
 	if err != nil || ago < 0 {
-		return time.Time{}, usagef("%q is not a time; write a day like 2026-01-31, a time like 2026-01-31T12:00:00Z, or an age like 7d or 12h", text)
+		return time.Time{}, usagef(
+			"%q is not a time; write a day like 2026-01-31, a time like 2026-01-31T12:00:00Z, or an age like 7d or 12h",
+			text)
 	}
+
 	return now.Add(-ago), nil
 }

@@ -69,6 +69,7 @@ func (l *localFiles) addTo(input map[string]any) {
 			given = append(given, asset)
 		}
 	}
+
 	if len(given) > 0 {
 		input[assetsField] = given
 	}
@@ -77,7 +78,8 @@ func (l *localFiles) addTo(input map[string]any) {
 // localTypes maps the extensions of files that are sent to their types. A page does not need other files to be
 // rendered.
 var localTypes = map[string]string{
-	".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+	".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript",
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
 	".webp": "image/webp", ".avif": "image/avif", ".svg": "image/svg+xml", ".bmp": "image/bmp", ".ico": "image/x-icon",
 	".woff2": "font/woff2", ".woff": "font/woff", ".ttf": "font/ttf", ".otf": "font/otf",
 }
@@ -93,10 +95,12 @@ func (l *localFiles) embed(name, field, text string) (embedded string, err error
 	if l.off {
 		return text, nil
 	}
+
 	if l.root, err = os.OpenRoot(filepath.Dir(name)); err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, l.root.Close()) }()
+
 	if field == "markdown" {
 		embedded = l.markdown(text)
 	} else {
@@ -113,9 +117,11 @@ func (l *localFiles) page(text, folder string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(text))
 	inside := "" // the element of a text that contains references
+
 	for {
 		kind := tokens.Next()
 		raw := string(tokens.Raw())
+
 		switch kind {
 		case html.ErrorToken:
 			out.WriteString(raw)
@@ -126,9 +132,11 @@ func (l *localFiles) page(text, folder string) string {
 				return text // its references are not to files here
 			}
 			inside = ""
-			if kind == html.StartTagToken && (token.Data == "style" || token.Data == "script" && attribute(token, "type") == "module") {
+			if kind == html.StartTagToken &&
+				(token.Data == "style" || token.Data == "script" && attribute(token, "type") == "module") {
 				inside = token.Data
 			}
+
 			out.WriteString(l.tag(token, raw, folder))
 		case html.EndTagToken:
 			inside = ""
@@ -164,6 +172,7 @@ func (l *localFiles) tag(token html.Token, raw, folder string) string {
 			return raw // icons and hints are not rendered
 		}
 	}
+
 	changed := false
 	for i, a := range token.Attr {
 		value := a.Val
@@ -177,10 +186,13 @@ func (l *localFiles) tag(token html.Token, raw, folder string) string {
 		case namesFile(token.Data, a.Key), l.asAssets && token.Data == "use" && strings.HasSuffix(a.Key, "href"):
 			value = l.reference(a.Val, folder)
 		}
+
 		if value != a.Val {
-			token.Attr[i].Val, changed = value, true
+			token.Attr[i].Val = value
+			changed = true
 		}
 	}
+
 	if !changed {
 		return raw
 	}
@@ -201,6 +213,7 @@ func namesFile(element, attribute string) bool {
 	case "body", "table", "td", "th":
 		return attribute == "background"
 	}
+
 	return false
 }
 
@@ -221,16 +234,21 @@ func (l *localFiles) set(text, folder string) string {
 }
 
 // styleReference matches url(…) and @import "…".
-var styleReference = regexp.MustCompile(`(?i)(url\(\s*)("[^"]*"|'[^']*'|[^"')\s]+)(\s*\))|(@import\s+)("[^"]*"|'[^']*')`)
+var styleReference = regexp.MustCompile(
+	`(?i)(url\(\s*)("[^"]*"|'[^']*'|[^"')\s]+)(\s*\))|(@import\s+)("[^"]*"|'[^']*')`)
 
 // style rewrites the references of CSS in a folder.
 func (l *localFiles) style(text, folder string) string {
 	return styleReference.ReplaceAllStringFunc(text, func(found string) string {
 		match := styleReference.FindStringSubmatch(found)
-		before, quoted, after := match[1], match[2], match[3]
+		before := match[1]
+		quoted := match[2]
+		after := match[3]
 		if match[4] != "" {
-			before, quoted = match[4], match[5]
+			before = match[4]
+			quoted = match[5]
 		}
+
 		name := strings.Trim(quoted, `"'`)
 		embedded := l.reference(name, folder)
 		if embedded == name {
@@ -241,7 +259,8 @@ func (l *localFiles) style(text, folder string) string {
 }
 
 // moduleImport matches the statements of a script that import other scripts by a relative path.
-var moduleImport = regexp.MustCompile("(?m)(?:^|;)\\s*(?:import|(?:import|export)\\b[^;\"'`()]*\\bfrom)\\s*[\"'](\\.{1,2}/[^\"']+)[\"']")
+var moduleImport = regexp.MustCompile(
+	"(?m)(?:^|;)\\s*(?:import|(?:import|export)\\b[^;\"'`()]*\\bfrom)\\s*[\"'](\\.{1,2}/[^\"']+)[\"']")
 
 // imports uploads the scripts that a script in a folder imports. Only as assets do scripts have URLs that relative
 // paths resolve against.
@@ -270,11 +289,13 @@ func (l *localFiles) markdown(text string) string {
 			l.style(style[1], ".")
 		}
 	}
+
 	var out strings.Builder
 	fence := ""
 	for line := range strings.Lines(text) {
 		bare := strings.TrimLeft(line, " ")
 		mark := bare[:len(bare)-len(strings.TrimLeft(bare, "`~"))]
+
 		switch {
 		case fence != "":
 			if strings.HasPrefix(mark, fence) && strings.TrimSpace(bare[len(mark):]) == "" {
@@ -287,12 +308,14 @@ func (l *localFiles) markdown(text string) string {
 			out.WriteString(line)
 			continue
 		}
+
 		// Every other part is between backticks.
 		parts := strings.Split(line, "`")
 		for i := 0; i < len(parts); i += 2 {
 			parts[i] = markdownImage.ReplaceAllStringFunc(parts[i], func(found string) string {
 				match := markdownImage.FindStringSubmatch(found)
-				before, name := match[1]+match[3], match[2]+match[4]
+				before := match[1] + match[3]
+				name := match[2] + match[4]
 				if match[3] != "" && !strings.HasPrefix(localTypes[strings.ToLower(path.Ext(name))], "image/") {
 					return found // the address of a link
 				}
@@ -305,6 +328,7 @@ func (l *localFiles) markdown(text string) string {
 		}
 		out.WriteString(strings.Join(parts, "`"))
 	}
+
 	return out.String()
 }
 
@@ -321,36 +345,44 @@ func (l *localFiles) mediaOf(name string) string {
 // elsewhere or cannot be sent.
 func (l *localFiles) reference(reference, folder string) string {
 	address, err := url.Parse(strings.TrimSpace(reference))
-	if err != nil || address.Scheme != "" || address.Host != "" || address.Path == "" || strings.Contains(reference, "{{") {
+	if err != nil || address.Scheme != "" || address.Host != "" || address.Path == "" ||
+		strings.Contains(reference, "{{") {
 		return reference
 	}
+
 	name := path.Join(folder, address.Path)
 	if strings.HasPrefix(address.Path, "/") {
 		name = strings.TrimPrefix(path.Clean(address.Path), "/")
 	}
+
 	media := l.mediaOf(name)
 	if media == "" {
 		l.miss("%s was not uploaded: it is not a style, image, font or script", name)
 		return reference
 	}
+
 	content, err := l.read(name)
 	if err != nil {
 		l.miss("%s was not uploaded: %v", name, err)
 		return reference
 	}
+
 	if !slices.Contains(l.sent, name) {
 		if l.asAssets && (len(l.assets) == maxLocalAssets || l.bytes+int64(len(content)) > maxLocalBytes) {
-			l.miss("%s was not uploaded: the limit is %d files of %d MiB in total", name, maxLocalAssets, maxLocalBytes>>20)
+			l.miss("%s was not uploaded: the limit is %d files of %d MiB in total", name, maxLocalAssets,
+				maxLocalBytes>>20)
 			return reference
 		}
 		l.sent = append(l.sent, name)
 		l.bytes += int64(len(content))
 		if l.asAssets {
-			l.assets = append(l.assets, map[string]any{"filename": name, "file": base64.StdEncoding.EncodeToString(content)})
+			l.assets = append(l.assets,
+				map[string]any{"filename": name, "file": base64.StdEncoding.EncodeToString(content)})
 		}
 	} else if l.asAssets {
 		return reference
 	}
+
 	if slices.Contains(l.opened, name) {
 		return reference // styles that import one another
 	}
@@ -358,6 +390,7 @@ func (l *localFiles) reference(reference, folder string) string {
 	if l.asAssets {
 		return reference
 	}
+
 	if media == "text/css" {
 		media += ";charset=utf-8"
 	}
@@ -394,6 +427,7 @@ func (l *localFiles) read(name string) ([]byte, error) {
 	if name == ".." || strings.HasPrefix(name, "../") {
 		return nil, errors.New("it is outside the page's folder")
 	}
+
 	f, err := l.root.Open(filepath.FromSlash(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -407,10 +441,12 @@ func (l *localFiles) read(name string) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file")
 	}
+
 	most := int64(maxLocalFile)
 	if l.asAssets {
 		most = maxLocalBytes
 	}
+
 	content, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(content)) > most {
 		err = fmt.Errorf("it is larger than %d MiB", most>>20)

@@ -36,17 +36,20 @@ func newLoginCommand() *cobra.Command {
 	l := &login{}
 	cmd := &cobra.Command{
 		Use: "login", Short: "Log in and save an API key in a profile", Args: cobra.NoArgs,
-		Long: "Log in to a server: show a code and a URL, and wait until someone confirms the code there. The API key is saved in a profile, in a file that only this user can read. It is never printed.\n\n" +
+		Long: "Log in to a server: show a code and a URL, and wait until someone confirms the code there. The API " +
+			"key is saved in a profile, in a file that only this user can read. It is never printed.\n\n" +
 			"A profile is a server and a key. Name it with --profile to have several. relaypdf profiles use NAME sets the default.\n\n" +
 			"Flags override the environment, which overrides .env in the current folder, which overrides the profile. A key is only sent to its own server.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },
 	}
+
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&l.withKey, "with-key", false, "read a key from standard input instead of the browser")
 	flags.StringVar(&l.machine, "machine", "", "machine name to show in the browser (default the host name)")
 	flags.BoolVar(&l.noBrowser, "no-browser", false, "do not open the URL in a browser")
 	flags.BoolVar(&l.asJSON, "json", false, "print JSON lines: the code, then the profile")
+
 	addSettings(flags, "api-url", "profile")
 	return cmd
 }
@@ -76,19 +79,23 @@ func (l *login) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+
 	name := cmp.Or(config.Profile, defaultProfile)
 	if !profileName.MatchString(name) {
 		return usagef("--profile: %q is not a valid name; use letters, digits, dots, hyphens and underscores", name)
 	}
+
 	before, again := known.All[name]
 	url := config.APIURL
 	if again && config.Origin("api-url") == app.OriginDefault {
 		url = before.URL
 	}
+
 	made := profile{URL: strings.TrimRight(url, "/"), Since: time.Now().UTC().Truncate(time.Second)}
 	if err := l.key(cmd, &made); err != nil {
 		return err
 	}
+
 	known.All[name] = made
 	if known.Default == "" || len(known.All) == 1 {
 		known.Default = name
@@ -96,18 +103,24 @@ func (l *login) run(cmd *cobra.Command) error {
 	if err := known.write(); err != nil {
 		return fmt.Errorf("the key %s was not saved: %w; revoke it at %s/dashboard/keys", made.hint(), err, made.URL)
 	}
+
 	if l.asJSON {
 		return printJSONLine(cmd, known.show(name))
 	}
 	if err := printLine(cmd, "Logged in to "+made.URL+who(made)+", as profile "+name+"."); err != nil {
 		return err
 	}
+
 	if again && before.Key != made.Key {
-		fmt.Fprintf(cmd.ErrOrStderr(), "The previous key, %s, stays valid until you revoke it at %s/dashboard/keys.\n", before.hint(), before.URL)
+		fmt.Fprintf(cmd.ErrOrStderr(), "The previous key, %s, stays valid until you revoke it at %s/dashboard/keys.\n",
+			before.hint(), before.URL)
 	}
 	if known.Default != name {
-		fmt.Fprintf(cmd.ErrOrStderr(), "The default profile is %s. Use --profile %s, or run relaypdf profiles use %s.\n", known.Default, name, name)
+		fmt.Fprintf(cmd.ErrOrStderr(),
+			"The default profile is %s. Use --profile %s, or run relaypdf profiles use %s.\n",
+			known.Default, name, name)
 	}
+
 	return nil
 }
 
@@ -137,6 +150,7 @@ func (l *login) key(cmd *cobra.Command, made *profile) error {
 		if err := l.show(cmd, code); err != nil {
 			return err
 		}
+
 		key, err := service.WaitDevice(cmd.Context(), code)
 		if err != nil {
 			return unreached(made.URL, err)
@@ -144,8 +158,12 @@ func (l *login) key(cmd *cobra.Command, made *profile) error {
 		if !keyText.MatchString(key.AccessToken) {
 			return fmt.Errorf("the server at %s did not send an API key", made.URL)
 		}
-		made.Key, made.Account, made.Name = key.AccessToken, key.Account, key.Key.Name
+
+		made.Key = key.AccessToken
+		made.Account = key.Account
+		made.Name = key.Key.Name
 	}
+
 	service.Key = made.Key
 	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
 	defer cancel()
@@ -156,7 +174,8 @@ func (l *login) key(cmd *cobra.Command, made *profile) error {
 func newLogoutCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logout", Short: "Delete a profile and its key from this machine", Args: cobra.NoArgs,
-		Long: "Delete a profile and its key from this machine. Without --profile, delete the default profile. The key stays valid until you revoke it on the dashboard.",
+		Long: "Delete a profile and its key from this machine. Without --profile, delete the default profile. The " +
+			"key stays valid until you revoke it on the dashboard.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := loadSettings(cmd)
 			if err != nil {
@@ -166,6 +185,7 @@ func newLogoutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			name := cmp.Or(config.Profile, known.Default)
 			if name == "" {
 				return usagef("no profile is saved on this machine")
@@ -174,6 +194,7 @@ func newLogoutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			delete(known.All, name)
 			if known.Default == name {
 				known.Default = ""
@@ -181,12 +202,16 @@ func newLogoutCommand() *cobra.Command {
 					known.Default = rest[0]
 				}
 			}
+
 			if err := known.write(); err != nil {
 				return err
 			}
-			return printLine(cmd, fmt.Sprintf("Deleted the profile %s of %s. The key %s stays valid until you revoke it at %s/dashboard/keys.", name, gone.URL, gone.hint(), gone.URL))
+			return printLine(cmd, fmt.Sprintf(
+				"Deleted the profile %s of %s. The key %s stays valid until you revoke it at %s/dashboard/keys.",
+				name, gone.URL, gone.hint(), gone.URL))
 		},
 	}
+
 	addSettings(cmd.Flags(), "profile")
 	return cmd
 }
@@ -206,6 +231,7 @@ func newWhoamiCommand() *cobra.Command {
 		Use: "whoami", Short: "Show and test the server and key in use", Args: cobra.NoArgs,
 	}
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		config, err := loadSettings(cmd)
 		if err != nil {
@@ -215,10 +241,13 @@ func newWhoamiCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		snapshot, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.AccountSnapshot, error) { return c.Account(ctx) })
+
+		snapshot, err := askService(cmd,
+			func(ctx context.Context, c *client.Client) (client.AccountSnapshot, error) { return c.Account(ctx) })
 		if err != nil {
 			return err
 		}
+
 		used := profile{Key: found.key}
 		me := whoIs{URL: found.url, Key: used.hint(), Origin: found.origin, Profile: found.profile, Snapshot: snapshot}
 		if found.profile != "" {
@@ -228,17 +257,23 @@ func newWhoamiCommand() *cobra.Command {
 			}
 			me.Account = known.All[found.profile].Account
 		}
+
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), me)
 		}
-		return printTable(cmd.OutOrStdout(), "SERVER\tKEY\tFROM\tACCOUNT\tPLAN\tBALANCE", []whoIs{me}, func(i whoIs) []any {
-			account := i.Account
-			if account == "" {
-				account = "-"
-			}
-			return []any{i.URL, i.Key, i.Origin, account, i.Snapshot.Plan, credit.Amount(i.Snapshot.Wallet.BalanceMillicents) * credit.Millicent}
-		})
+		return printTable(cmd.OutOrStdout(), "SERVER\tKEY\tFROM\tACCOUNT\tPLAN\tBALANCE", []whoIs{me},
+			func(i whoIs) []any {
+				account := i.Account
+				if account == "" {
+					account = "-"
+				}
+				return []any{
+					i.URL, i.Key, i.Origin, account, i.Snapshot.Plan,
+					credit.Amount(i.Snapshot.Wallet.BalanceMillicents) * credit.Millicent,
+				}
+			})
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -252,26 +287,34 @@ func newProfilesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		all := []keptProfile{}
 		for _, name := range known.names() {
 			all = append(all, known.show(name))
 		}
+
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), map[string]any{"profiles": all})
 		}
-		return printTable(cmd.OutOrStdout(), "PROFILE\tSERVER\tACCOUNT\tKEY\tSINCE\tDEFAULT", all, func(p keptProfile) []any {
-			account, chosen := p.Account, ""
-			if account == "" {
-				account = "-"
-			}
-			if p.Default {
-				chosen = "yes"
-			}
-			return []any{p.Profile, p.URL, account, p.Key, shortTime(&p.Since), chosen}
-		})
+		return printTable(cmd.OutOrStdout(), "PROFILE\tSERVER\tACCOUNT\tKEY\tSINCE\tDEFAULT", all,
+			func(p keptProfile) []any {
+				account := p.Account
+				chosen := ""
+				if account == "" {
+					account = "-"
+				}
+				if p.Default {
+					chosen = "yes"
+				}
+				return []any{p.Profile, p.URL, account, p.Key, shortTime(&p.Since), chosen}
+			})
 	}
+
 	use := &cobra.Command{
-		Use: "use NAME", Short: "Set the default profile", Args: cobra.ExactArgs(1), ValidArgsFunction: completeProfiles,
+		Use:               "use NAME",
+		Short:             "Set the default profile",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeProfiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			known, err := readProfiles()
 			if err != nil {
@@ -281,6 +324,7 @@ func newProfilesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			known.Default = args[0]
 			if err := known.write(); err != nil {
 				return err
@@ -288,6 +332,7 @@ func newProfilesCommand() *cobra.Command {
 			return printLine(cmd, "Commands use "+chosen.URL+who(chosen)+" from now on.")
 		},
 	}
+
 	return newGroup("profiles", "List profiles and set the default", list, use)
 }
 

@@ -22,7 +22,8 @@ func Main() int {
 	// commands are made of.
 	if len(os.Args) > 1 && os.Args[1] == "engine" {
 		engine := newEngineCommand()
-		engine.SilenceUsage, engine.SilenceErrors = true, true
+		engine.SilenceUsage = true
+		engine.SilenceErrors = true
 		engine.SetArgs(os.Args[2:])
 		return execute(ctx, engine)
 	}
@@ -30,7 +31,9 @@ func Main() int {
 }
 
 // Run runs one command line, whose client commands are those of the operations in rows, and returns its exit code.
-func Run(ctx context.Context, rows []schema.Row[*operation.Deps], args []string, in io.Reader, out, errOut io.Writer) int {
+func Run(
+	ctx context.Context, rows []schema.Row[*operation.Deps], args []string, in io.Reader, out, errOut io.Writer,
+) int {
 	root, err := newRootCommand(rows)
 	if err != nil {
 		fmt.Fprintln(errOut, "relaypdf:", err)

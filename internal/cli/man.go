@@ -34,7 +34,7 @@ func writeManual(cmd *cobra.Command, folder string) []error {
 		return nil
 	}
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-	errs := []error{os.WriteFile(filepath.Join(folder, name), []byte(manPage(cmd)), 0o644)} //nolint:gosec // Manuals are public.
+	errs := []error{os.WriteFile(filepath.Join(folder, name), []byte(manPage(cmd)), 0o644)} //nolint:gosec // public
 	for _, sub := range cmd.Commands() {
 		errs = append(errs, writeManual(sub, folder)...)
 	}
@@ -46,17 +46,20 @@ func manPage(cmd *cobra.Command) string {
 	var page strings.Builder
 	title := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 	section := func(name string) { fmt.Fprintf(&page, ".SH %s\n", name) }
+
 	fmt.Fprintf(&page, ".TH \"%s\" 1 \"\" \"relaypdf %s\"\n", roff(strings.ToUpper(title)), roff(app.Version))
 	section("NAME")
 	fmt.Fprintf(&page, "%s \\- %s\n", roff(title), roff(cmd.Short))
 	section("SYNOPSIS")
 	fmt.Fprintf(&page, ".B %s\n", roff(cmd.UseLine()))
+
 	section("DESCRIPTION")
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short + "."
 	}
 	paragraphs(&page, strings.TrimSpace(text))
+
 	flags := func(name string, set *pflag.FlagSet) {
 		if !set.HasAvailableFlags() {
 			return
@@ -70,10 +73,12 @@ func manPage(cmd *cobra.Command) string {
 		section("EXAMPLES")
 		fmt.Fprintf(&page, ".nf\n%s\n.fi\n", roff(cmd.Example))
 	}
+
 	section("EXIT STATUS")
 	for _, class := range exitClasses {
 		fmt.Fprintf(&page, ".TP\n.B %d\n%s\n", class.code, roff(class.meaning))
 	}
+
 	var also []string
 	if cmd.HasParent() {
 		also = append(also, manReference(cmd.Parent()))
@@ -87,6 +92,7 @@ func manPage(cmd *cobra.Command) string {
 		section("SEE ALSO")
 		fmt.Fprintln(&page, strings.Join(also, ",\n"))
 	}
+
 	return page.String()
 }
 
@@ -98,6 +104,7 @@ func manFlag(page *strings.Builder, f *pflag.Flag) {
 	if f.Hidden {
 		return
 	}
+
 	name := "\\fB" + roff("--"+f.Name) + "\\fR"
 	if f.Shorthand != "" {
 		name = "\\fB" + roff("-"+f.Shorthand) + "\\fR, " + name
@@ -106,11 +113,13 @@ func manFlag(page *strings.Builder, f *pflag.Flag) {
 	if kind != "" {
 		name += " \\fI" + roff(kind) + "\\fR"
 	}
+
 	switch f.DefValue {
 	case "", "false", "0", "0s", "[]":
 	default:
 		usage += " (default " + f.DefValue + ")"
 	}
+
 	fmt.Fprintf(page, ".TP\n%s\n%s\n", name, roff(usage))
 }
 

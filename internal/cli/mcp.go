@@ -23,16 +23,21 @@ func newMCPCommand() *cobra.Command {
 	var toolsets string
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Run the MCP server over standard input and output", Args: cobra.NoArgs,
-		Long: "Run an MCP server over standard input and output, for desktop clients and editors. It has the same toolsets as POST /mcp and calls the server of RELAYPDF_API_URL.\n\n" +
-			"With --root, tools can read local files by path, and write results to new files with saveTo. Tools cannot access files outside these folders, not even through symbolic links.",
+		Long: "Run an MCP server over standard input and output, for desktop clients and editors. It has the same " +
+			"toolsets as POST /mcp and calls the server of RELAYPDF_API_URL.\n\n" +
+			"With --root, tools can read local files by path, and write results to new files with saveTo. Tools " +
+			"cannot access files outside these folders, not even through symbolic links.",
 	}
-	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder that tools can read and add files to. Repeat the flag for more")
+
+	cmd.Flags().StringArrayVar(&roots, "root", nil,
+		"folder that tools can read and add files to. Repeat the flag for more")
 	cmd.Flags().StringVar(&toolsets, "toolsets", "", toolsetsUsage)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		service, err := connect(cmd, 0)
 		if err != nil {
 			return err
 		}
+
 		tools, err := pricedTools(cmd.Context(), service)
 		if err != nil {
 			return err
@@ -41,13 +46,16 @@ func newMCPCommand() *cobra.Command {
 		if err != nil {
 			return usagef("--toolsets: %v", err)
 		}
+
 		documents, err := app.AgentDocuments(service.BaseURL)
 		if err != nil {
 			return err
 		}
+
 		local := mcp.Local{Tools: selected, Documents: documents, Version: app.Version, Service: service, Roots: roots}
 		return local.Serve(cmd.Context(), io.NopCloser(cmd.InOrStdin()), keptOpen{cmd.OutOrStdout()})
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	cmd.AddCommand(newMCPInstall())
 	return cmd
@@ -68,16 +76,19 @@ func pricedTools(ctx context.Context, service *client.Client) ([]api.Tool, error
 	if err != nil {
 		return nil, err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, priceTime)
 	defer cancel()
 	list, err := service.Prices(ctx)
 	if err != nil {
 		return tools, nil // the tools work as soon as the service does
 	}
+
 	prices := map[string]credit.Amount{}
 	for _, price := range list.Prices {
 		prices[price.Operation] = credit.Amount(price.Microdollars)
 	}
+
 	for i, tool := range tools {
 		if tool.Operation == nil {
 			continue

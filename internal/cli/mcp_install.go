@@ -33,10 +33,27 @@ type agentClient struct {
 // agentClients lists the clients that install supports.
 var agentClients = map[string]agentClient{
 	"claude-desktop": {title: "Claude Desktop", file: claudeDesktopFile, member: "mcpServers"},
-	"claude-code":    {title: "Claude Code, for this folder", file: func(string) string { return ".mcp.json" }, member: "mcpServers"},
-	"cursor":         {title: "Cursor", file: func(home string) string { return filepath.Join(home, ".cursor", "mcp.json") }, member: "mcpServers"},
-	"vscode":         {title: "Visual Studio Code, for this folder", file: func(string) string { return filepath.Join(".vscode", "mcp.json") }, member: "servers", typed: true},
-	"windsurf":       {title: "Windsurf", file: func(home string) string { return filepath.Join(home, ".codeium", "windsurf", "mcp_config.json") }, member: "mcpServers"},
+	"claude-code": {
+		title:  "Claude Code, for this folder",
+		file:   func(string) string { return ".mcp.json" },
+		member: "mcpServers",
+	},
+	"cursor": {
+		title:  "Cursor",
+		file:   func(home string) string { return filepath.Join(home, ".cursor", "mcp.json") },
+		member: "mcpServers",
+	},
+	"vscode": {
+		title:  "Visual Studio Code, for this folder",
+		file:   func(string) string { return filepath.Join(".vscode", "mcp.json") },
+		member: "servers",
+		typed:  true,
+	},
+	"windsurf": {
+		title:  "Windsurf",
+		file:   func(home string) string { return filepath.Join(home, ".codeium", "windsurf", "mcp_config.json") },
+		member: "mcpServers",
+	},
 }
 
 func claudeDesktopFile(home string) string {
@@ -56,20 +73,31 @@ func newMCPInstall() *cobra.Command {
 	var profile, toolsets string
 	var show bool
 	known := slices.Sorted(maps.Keys(agentClients))
+
 	cmd := &cobra.Command{
-		Use: "install CLIENT", Short: "Add the MCP server to a desktop client or an editor", Args: cobra.ExactArgs(1), ValidArgs: known,
-		Long: "Add the MCP server to the configuration of a client: " + strings.Join(known, ", ") + ". Other entries do not change.\n\n" +
-			"The entry contains no key. The MCP server uses the key of relaypdf login, unless RELAYPDF_API_KEY is set in the client's environment or in .env of the folder it starts in.",
+		Use:       "install CLIENT",
+		Short:     "Add the MCP server to a desktop client or an editor",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: known,
+		Long: "Add the MCP server to the configuration of a client: " + strings.Join(known, ", ") +
+			". Other entries do not change.\n\n" +
+			"The entry contains no key. The MCP server uses the key of relaypdf login, unless RELAYPDF_API_KEY is " +
+			"set in the client's environment or in .env of the folder it starts in.",
 	}
-	cmd.Flags().StringArrayVar(&roots, "root", nil, "folder that tools can read and add files to. Repeat the flag for more")
-	cmd.Flags().StringVar(&profile, "profile", "", "profile that the MCP server uses. Default: the default profile at the time it starts")
+
+	cmd.Flags().StringArrayVar(&roots, "root", nil,
+		"folder that tools can read and add files to. Repeat the flag for more")
+	cmd.Flags().StringVar(&profile, "profile", "",
+		"profile that the MCP server uses. Default: the default profile at the time it starts")
 	cmd.Flags().StringVar(&toolsets, "toolsets", "", toolsetsUsage)
 	cmd.Flags().BoolVar(&show, "print", false, "print the entry instead of writing it")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, ok := agentClients[args[0]]
 		if !ok {
 			return usagef("unknown client %q; known clients: %s", args[0], strings.Join(known, ", "))
 		}
+
 		logins, err := readProfiles()
 		if err != nil {
 			return err
@@ -79,6 +107,7 @@ func newMCPInstall() *cobra.Command {
 				return err
 			}
 		}
+
 		tools, err := api.Tools()
 		if err != nil {
 			return err
@@ -90,6 +119,7 @@ func newMCPInstall() *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		if show {
 			text, err := json.MarshalIndent(map[string]any{c.member: map[string]any{"relaypdf": entry}}, "", "  ")
 			if err != nil {
@@ -97,6 +127,7 @@ func newMCPInstall() *cobra.Command {
 			}
 			return printLine(cmd, string(text))
 		}
+
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return err
@@ -105,6 +136,7 @@ func newMCPInstall() *cobra.Command {
 		if err := c.install(file, entry); err != nil {
 			return err
 		}
+
 		told := "Wrote " + file + ". Restart " + c.title + " to use it."
 		if filepath.IsAbs(file) && len(logins.All) == 0 {
 			told += "\nNo saved login. Run relaypdf login, so that the client finds a key in every folder."
@@ -121,6 +153,7 @@ func (c agentClient) entry(profile, toolsets string, roots []string) (map[string
 	if err != nil {
 		return nil, err
 	}
+
 	args := []string{"mcp"}
 	if profile != "" {
 		args = append(args, "--profile", profile)
@@ -128,6 +161,7 @@ func (c agentClient) entry(profile, toolsets string, roots []string) (map[string
 	if toolsets != "" {
 		args = append(args, "--toolsets", toolsets)
 	}
+
 	for _, root := range roots {
 		path, err := filepath.Abs(root)
 		if err != nil {
@@ -138,6 +172,7 @@ func (c agentClient) entry(profile, toolsets string, roots []string) (map[string
 		}
 		args = append(args, "--root", path)
 	}
+
 	entry := map[string]any{"command": program, "args": args}
 	if c.typed {
 		entry["type"] = "stdio"
@@ -158,6 +193,7 @@ func (c agentClient) install(file string, entry map[string]any) error {
 			return fmt.Errorf("%s is not valid JSON and was not changed: %w", file, err)
 		}
 	}
+
 	servers, ok := config[c.member].(map[string]any)
 	if config[c.member] != nil && !ok {
 		return fmt.Errorf("in %s, %s is not an object; the file was not changed", file, c.member)
@@ -165,12 +201,14 @@ func (c agentClient) install(file string, entry map[string]any) error {
 	if servers == nil {
 		servers = map[string]any{}
 	}
+
 	servers["relaypdf"] = entry
 	config[c.member] = servers
 	out, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return err
 	}
+
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err
 	}
@@ -185,7 +223,8 @@ const (
 
 // replaceFile writes a file whole or not at all.
 func replaceFile(file string, content []byte, mode fs.FileMode) error {
-	part, err := os.OpenFile(filepath.Join(filepath.Dir(file), ".relaypdf-"+rand.Text()+".part"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	part, err := os.OpenFile(filepath.Join(filepath.Dir(file), ".relaypdf-"+rand.Text()+".part"),
+		os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ func newMigrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Migrate the database schema before a new release starts",
-		Long: "Migrate the database schema. The server does the same at each start; with large tables, migrate first to keep the start short. " +
+		Long: "Migrate the database schema. The server does the same at each start; with large tables, migrate " +
+			"first to keep the start short. " +
 			"Servers of the previous release can keep running. There is no time limit, and several processes can migrate at once.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -25,6 +26,7 @@ func newMigrateCommand() *cobra.Command {
 			})
 		},
 	}
+
 	addSettings(cmd.Flags(), dataSettings...)
 	return cmd
 }

@@ -31,15 +31,18 @@ const callTime = 15 * time.Minute
 // command of a row that ends in "create" has its group as a short form.
 func addOperations(root *cobra.Command, table *schema.Table[*operation.Deps]) error {
 	for _, operation := range table.All() {
-		words, parent := operation.Words(), root
+		words := operation.Words()
+		parent := root
 		for _, word := range words[:len(words)-1] {
 			parent = subcommand(parent, word)
 		}
+
 		last := words[len(words)-1]
 		cmd := &cobra.Command{}
 		if err := configure(cmd, operation, last, table); err != nil {
 			return err
 		}
+
 		parent.AddCommand(cmd)
 		if last == "create" && parent != root {
 			if err := configure(parent, operation, parent.Name(), table); err != nil {
@@ -93,28 +96,47 @@ type operationCall struct {
 }
 
 // configure makes cmd the command of an operation: its flags and texts all derive from the operation's row.
-func configure(cmd *cobra.Command, operation *schema.Operation[*operation.Deps], name string, table *schema.Table[*operation.Deps]) error {
+func configure(
+	cmd *cobra.Command, operation *schema.Operation[*operation.Deps], name string,
+	table *schema.Table[*operation.Deps],
+) error {
 	c := &operationCall{operation: operation, table: table, takes: sourcesOf(operation.Schema)}
-	c.takes.otherwise, c.takes.local = otherCommands(table), &localFiles{asAssets: takesAssets(operation.Schema)}
-	cmd.Use, cmd.Short, cmd.Long = strings.TrimSpace(name+" "+c.takes.usage()), operation.Summary, c.help()
-	cmd.Args, cmd.FParseErrWhitelist.UnknownFlags = c.takes.checkArgs, false
+	c.takes.otherwise = otherCommands(table)
+	c.takes.local = &localFiles{asAssets: takesAssets(operation.Schema)}
+
+	cmd.Use = strings.TrimSpace(name + " " + c.takes.usage())
+	cmd.Short = operation.Summary
+	cmd.Long = c.help()
+	cmd.Args = c.takes.checkArgs
+	cmd.FParseErrWhitelist.UnknownFlags = false
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) }
+
 	flags := cmd.Flags()
 	flags.SortFlags = false // they have the order of the input's fields
-	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result; - for standard output. Default: a file in the current folder, named after the source; standard output for JSON. If the operation has several output formats, the extension selects one. A job is waited for only with this flag; otherwise its ID is printed")
+	flags.StringVarP(&c.destination.name, "output", "o", "", "file or folder for the result; - for standard "+
+		"output. Default: a file in the current folder, named after the source; standard output for JSON. If the "+
+		"operation has several output formats, the extension selects one. A job is waited for only with this flag; "+
+		"otherwise its ID is printed")
 	flags.BoolVarP(&c.destination.force, "force", "f", false, "overwrite the output file")
-	flags.StringVar(&c.body, "json", "", "request as JSON: a file, - for standard input, or {…}. Other flags override it")
+	flags.StringVar(&c.body, "json", "",
+		"request as JSON: a file, - for standard input, or {…}. Other flags override it")
 	flags.BoolVar(&c.asJSON, "json-output", false, "print details of the result as a JSON object")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "hide the progress and the summary")
-	flags.StringVar(&c.idempotencyKey, "idempotency-key", "", "key that makes retries safe for 24 hours. A repeated call returns the first result and is charged once")
+	flags.StringVar(&c.idempotencyKey, "idempotency-key", "",
+		"key that makes retries safe for 24 hours. A repeated call returns the first result and is charged once")
 	flags.StringVar(&c.maxCharge, "max-charge", "", "maximum price of the call, in US dollars")
-	flags.IntVar(&c.retries, "retries", 0, "maximum number of retries after rate limiting. With --idempotency-key, also after server and network errors")
+	flags.IntVar(&c.retries, "retries", 0,
+		"maximum number of retries after rate limiting. With --idempotency-key, also after server and network errors")
+
 	if c.takes.has("markdown") {
 		flags.BoolVar(&c.markdown, "markdown", false, "treat the source as Markdown")
 	}
 	if c.takes.has("html") || c.takes.has("markdown") {
-		flags.BoolVar(&c.takes.local.off, "no-local-files", false, "do not upload local files that the page refers to. By default, relaypdf uploads its styles, images, fonts and scripts")
+		flags.BoolVar(&c.takes.local.off, "no-local-files", false,
+			"do not upload local files that the page refers to. By default, relaypdf uploads its styles, images, "+
+				"fonts and scripts")
 	}
+
 	c.fields = addFields(flags, operation.Schema)
 	cmd.Example = c.examples()
 	app.AddFlags(flags, app.GroupClient)
@@ -128,7 +150,8 @@ func (c *operationCall) help() string {
 	}
 	var price []string
 	if !c.operation.Composite() {
-		price = append(price, fmt.Sprintf("Price: %v per call, unless the operator has set another.", c.operation.Price))
+		price = append(price,
+			fmt.Sprintf("Price: %v per call, unless the operator has set another.", c.operation.Price))
 	}
 	if c.operation.PriceNote != "" {
 		price = append(price, c.operation.PriceNote)
@@ -146,15 +169,18 @@ func (c *operationCall) examples() string {
 		return ""
 	}
 	quoted := shellQuote(strings.TrimSpace(text.String()))
+
 	var input map[string]any
 	if err := json.Unmarshal([]byte(text.String()), &input); err != nil {
 		return ""
 	}
+
 	made := c.expected(input)
 	options := c.exampleFlags(input) + " -o result" + made.extensions[0]
 	if made.media == "application/json" {
 		options = c.exampleFlags(input)
 	}
+
 	var examples []string
 	switch {
 	case c.takes.has("files"):
@@ -164,6 +190,7 @@ func (c *operationCall) examples() string {
 	case c.takes.has("file"):
 		examples = append(examples, command+" document.pdf"+options)
 	}
+
 	if len(quoted) <= maxExample || len(examples) == 0 {
 		examples = append(examples, command+" --json "+quoted)
 	}
@@ -179,6 +206,7 @@ func (c *operationCall) exampleFlags(input map[string]any) string {
 		if value == nil || isMap(f.schema) || f.path[0] == sourceFilename {
 			continue
 		}
+
 		text, isText := value.(string)
 		if !isText {
 			encoded, err := json.Marshal(value)
@@ -187,12 +215,14 @@ func (c *operationCall) exampleFlags(input map[string]any) string {
 			}
 			text = string(encoded)
 		}
+
 		separator := " "
 		if f.schema.Type == "boolean" {
 			separator = "="
 		}
 		flags.WriteString(" --" + f.flag + separator + shellQuote(text))
 	}
+
 	return flags.String()
 }
 
@@ -217,11 +247,13 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+
 	input, err := c.input(cmd, args)
 	if err != nil {
 		return err
 	}
 	c.takes.local.addTo(input)
+
 	options := client.CallOptions{IdempotencyKey: c.idempotencyKey}
 	if c.maxCharge != "" {
 		limit, err := credit.ParseDollars(c.maxCharge)
@@ -230,9 +262,11 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		options.MaxCharge = (*int64)(&limit)
 	}
+
 	if err := c.prepare(cmd, args, input); err != nil {
 		return err
 	}
+
 	c.tellFiles(cmd)
 	defer func() { err = errors.Join(err, c.destination.discard()) }()
 	return c.call(cmd, service, input, options)
@@ -272,16 +306,23 @@ func reach(cmd *cobra.Command, retries int) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client.Client{BaseURL: found.url, Key: found.key, UserAgent: "relaypdf/" + app.Version, Retries: retries}, nil
+	return &client.Client{
+		BaseURL: found.url, Key: found.key, UserAgent: "relaypdf/" + app.Version, Retries: retries,
+	}, nil
 }
 
 // askService makes a call that answers at once.
-func askService[T any](cmd *cobra.Command, call func(context.Context, *client.Client) (T, error)) (answer T, err error) {
+func askService[T any](
+	cmd *cobra.Command, call func(context.Context, *client.Client) (T, error),
+) (answer T, err error) {
 	return askBy(cmd, connect, call)
 }
 
 // askBy is askService by a client of one's own, which dial makes.
-func askBy[T any](cmd *cobra.Command, dial func(cmd *cobra.Command, retries int) (*client.Client, error), call func(context.Context, *client.Client) (T, error)) (answer T, err error) {
+func askBy[T any](
+	cmd *cobra.Command, dial func(cmd *cobra.Command, retries int) (*client.Client, error),
+	call func(context.Context, *client.Client) (T, error),
+) (answer T, err error) {
 	client, err := dial(cmd, 0)
 	if err != nil {
 		return answer, err
@@ -298,6 +339,7 @@ func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[str
 	if c.asJSON && c.destination.name == "-" {
 		return usagef("--json-output and --output - both want standard output; choose one")
 	}
+
 	switch quote, _ := input["quote"].(bool); {
 	case mode == schema.URL && c.destination.name != "":
 		return usagef("--response url prints a URL and writes no file; leave --output out")
@@ -309,26 +351,33 @@ func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[str
 		}
 		return c.destination.open(cmd.OutOrStdout(), []string{"application/octet-stream"})
 	}
+
 	last, lastInput := c.last(input)
 	if err := last.checkOutput(lastInput); err != nil {
 		return err
 	}
+
 	named, _ := input["filename"].(string)
-	if len(args) == 1 && !c.takes.has("files") && args[0] != "-" && !isAddress(args[0]) && input["url"] == nil && named == "" {
+	if len(args) == 1 && !c.takes.has("files") && args[0] != "-" && !isAddress(args[0]) && input["url"] == nil &&
+		named == "" {
 		c.destination.after = last.nameAfter(args[0], lastInput)
 	}
 	return c.destination.open(cmd.OutOrStdout(), last.operation.Produces)
 }
 
-func (c *operationCall) call(cmd *cobra.Command, client *client.Client, input map[string]any, options client.CallOptions) error {
+func (c *operationCall) call(
+	cmd *cobra.Command, client *client.Client, input map[string]any, options client.CallOptions,
+) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
 	defer cancel()
+
 	begin := time.Now()
 	stop := func() {}
 	if !c.quiet {
 		stop = startProgress(cmd.ErrOrStderr(), c.operation.Name)
 		defer stop()
 	}
+
 	result, err := client.Do(ctx, c.operation.Name, input, options)
 	if err != nil {
 		return unreached(client.BaseURL, err)
@@ -338,11 +387,13 @@ func (c *operationCall) call(cmd *cobra.Command, client *client.Client, input ma
 		wait := jobWait{destination: &c.destination, asJSON: c.asJSON, quiet: c.quiet, timeout: jobTime}
 		return wait.finish(cmd, client, result.ID)
 	}
+
 	made, err := c.receive(cmd, result)
 	stop()
 	if err != nil {
 		return err
 	}
+
 	switch {
 	case c.quiet || !isTerminal(cmd.ErrOrStderr()):
 	case result.Job != nil:
@@ -359,7 +410,8 @@ func unreached(baseURL string, err error) error {
 	if !errors.As(err, &network) {
 		return err
 	}
-	return networkError{fmt.Errorf("no response from %s: %w; check that the server runs there, or set RELAYPDF_API_URL", baseURL, network.Err)}
+	return networkError{fmt.Errorf("no response from %s: %w; check that the server runs there, or set RELAYPDF_API_URL",
+		baseURL, network.Err)}
 }
 
 // made is the outcome of a call, as --json-output prints it for a result without a URL.
@@ -380,8 +432,10 @@ type made struct {
 func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made, error) {
 	m := made{
 		ID: result.ID, Filename: result.Filename, ContentType: result.ContentType, SizeBytes: result.Size,
-		ChargedMicrodollars: credit.Amount(result.Charged), Replayed: result.Replayed, RequestID: result.RequestID, LocalFiles: c.takes.local.sent,
+		ChargedMicrodollars: credit.Amount(result.Charged), Replayed: result.Replayed, RequestID: result.RequestID,
+		LocalFiles: c.takes.local.sent,
 	}
+
 	out := cmd.OutOrStdout()
 	if result.Job != nil {
 		if c.asJSON {
@@ -395,11 +449,13 @@ func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made
 		}
 		return m, printLine(cmd, result.File.URL)
 	}
+
 	defer result.Body.Close()
 	var err error
 	if m.Path, m.SizeBytes, err = c.destination.write(out, result); err != nil {
 		return m, networkError{fmt.Errorf("the download of the result %s is incomplete: %w", result.ID, err)}
 	}
+
 	if c.asJSON {
 		return m, printJSON(out, m)
 	}
@@ -408,7 +464,8 @@ func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made
 
 // summary is the line that ends a call.
 func (m made) summary(took time.Duration) string {
-	name, price := m.Filename, m.ChargedMicrodollars.String()
+	name := m.Filename
+	price := m.ChargedMicrodollars.String()
 	if m.Path != "" {
 		name = m.Path
 	}
@@ -430,9 +487,11 @@ func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any
 			return nil, usagef("--json: %w", err)
 		}
 	}
+
 	if err := c.takes.put(input, cmd.InOrStdin(), args, c.markdown); err != nil {
 		return nil, err
 	}
+
 	for _, f := range c.fields {
 		if !f.given {
 			continue
@@ -441,12 +500,14 @@ func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any
 			return nil, err
 		}
 	}
+
 	if err := readStepFiles(input); err != nil {
 		return nil, err
 	}
 	if len(input) == 0 {
 		return nil, usagef("there is nothing to work on; see %s --help", cmd.CommandPath())
 	}
+
 	return input, nil
 }
 

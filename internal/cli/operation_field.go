@@ -30,6 +30,7 @@ func addFields(flags *pflag.FlagSet, input *jsonschema.Schema) []*field {
 	fields := leaves(input, nil)
 	// Outer fields come first to the short names.
 	slices.SortStableFunc(fields, func(a, b *field) int { return len(a.path) - len(b.path) })
+
 	for _, f := range fields {
 		f.flag = f.freeName(flags)
 		flag := flags.VarPF(f, f.flag, "", f.usage())
@@ -50,6 +51,7 @@ func leaves(input *jsonschema.Schema, path []string) []*field {
 		if path == nil && isSource(input, name) {
 			continue
 		}
+
 		path := append(slices.Clone(path), name)
 		if member.Properties.Len() > 0 && member.Format != schema.VerbatimFormat && !isFileSource(member) {
 			fields = append(fields, leaves(member, path)...)
@@ -99,10 +101,12 @@ func (f *field) usage() string {
 	if len(f.enum()) > 0 && f.Type() != strings.Join(f.enum(), "|") {
 		text += " One of " + strings.Join(f.enum(), ", ") + "."
 	}
+
 	switch {
 	case isMap(f.schema):
 		text += " Write name=value, and repeat the flag for more."
-	case f.schema.Type == "array" && f.schema.Items != nil && !isFileSource(f.schema.Items) && f.schema.Items.Properties.Len() > 0:
+	case f.schema.Type == "array" && f.schema.Items != nil && !isFileSource(f.schema.Items) &&
+		f.schema.Items.Properties.Len() > 0:
 		var names []string
 		for name := range properties(f.schema.Items) {
 			names = append(names, name)
@@ -111,6 +115,7 @@ func (f *field) usage() string {
 	case f.schema.Type == "array":
 		text += " Repeat the flag for more."
 	}
+
 	return text
 }
 
@@ -131,6 +136,7 @@ func (f *field) Type() string {
 	if list := strings.Join(f.enum(), "|"); list != "" && len(list) <= maxEnum && f.schema.Type != "boolean" {
 		return list
 	}
+
 	switch schema := f.schema; {
 	case schema.Type == "boolean":
 		return "bool" // pflag shows no value for it
@@ -157,6 +163,7 @@ func (f *field) String() string { return "" }
 // Set adds one value of the flag. Arrays and maps grow with each.
 func (f *field) Set(text string) error {
 	f.given = true
+
 	switch {
 	case isMap(f.schema):
 		return f.setMember(text)
@@ -169,6 +176,7 @@ func (f *field) Set(text string) error {
 		f.value = slices.Concat(before, items)
 		return nil
 	}
+
 	var err error
 	f.value, err = parseValue(f.schema, text)
 	return err
@@ -191,10 +199,12 @@ func (f *field) setMember(text string) error {
 	if !ok || name == "" {
 		return errors.New("write it like name=value")
 	}
+
 	value, err := parseValue(f.schema.AdditionalProperties, text)
 	if err != nil {
 		return err
 	}
+
 	members, _ := f.value.(map[string]any)
 	if members == nil {
 		members = map[string]any{}
@@ -218,6 +228,7 @@ func (f *field) put(input map[string]any) error {
 		}
 		input = inner
 	}
+
 	input[f.path[last]] = f.value
 	return nil
 }
@@ -238,7 +249,8 @@ func (f *field) in(input map[string]any) any {
 // with returns the field with a value.
 func (f *field) with(value any) *field {
 	given := *f
-	given.value, given.given = value, true
+	given.value = value
+	given.given = true
 	return &given
 }
 
@@ -255,13 +267,16 @@ func parseValue(schema *jsonschema.Schema, text string) (any, error) {
 		v, err := strconv.ParseFloat(text, 64)
 		return v, remark(err, "write a number")
 	}
+
 	if isFileSource(schema) {
 		return readFileSource(schema, text)
 	}
+
 	text, err := expand(text)
 	if err != nil {
 		return nil, err
 	}
+
 	switch schema.Type {
 	case "string":
 		return text, nil
@@ -284,11 +299,13 @@ func parseVariant(schema *jsonschema.Schema, text string) (any, error) {
 			return v, nil
 		}
 	}
+
 	if len(variants) == 0 {
 		if v, err := parseJSON[any](text); err == nil {
 			return v, nil
 		}
 	}
+
 	return text, nil
 }
 

@@ -45,6 +45,7 @@ func sourcesOf(input *jsonschema.Schema) sources {
 				s.item = member.Items
 			}
 		}
+
 		if name == sourceFilename {
 			s.named = true
 		}
@@ -88,9 +89,13 @@ func (s sources) help() string {
 	if s.has("files") {
 		return "FILE: files in order, or their URLs."
 	}
+
 	kinds := []string{"- for standard input"}
 	for _, kind := range []struct{ field, text string }{
-		{"url", "URL, .url shortcut"}, {"file", "file, such as a ZIP site"}, {"markdown", "Markdown file (.md)"}, {"html", "HTML file"},
+		{"url", "URL, .url shortcut"},
+		{"file", "file, such as a ZIP site"},
+		{"markdown", "Markdown file (.md)"},
+		{"html", "HTML file"},
 	} {
 		if kind.field == "file" && !s.has("html") {
 			kind.text = "file"
@@ -99,6 +104,7 @@ func (s sources) help() string {
 			kinds = append([]string{kind.text}, kinds...)
 		}
 	}
+
 	return "Source: " + strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1] + "."
 }
 
@@ -149,9 +155,11 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 	if len(args) == 0 {
 		return nil
 	}
+
 	for _, name := range s.fields {
 		delete(input, name)
 	}
+
 	if s.has("files") {
 		var files []any
 		for _, arg := range args {
@@ -164,15 +172,18 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 		input["files"] = files
 		return nil
 	}
+
 	doc, err := readDocument(stdin, args[0])
 	if err != nil {
 		return usageError{err}
 	}
+
 	if s.otherwise != nil && !s.takesFiles() {
 		if said := s.otherwise(doc); said != "" && (!s.has("file") || !doc.isArchive()) {
 			return usagef("%s is %s", args[0], said)
 		}
 	}
+
 	if err := s.putDocument(input, doc, s.choose(doc, markdown)); err != nil {
 		return usagef("%s: %w", args[0], err)
 	}
@@ -196,16 +207,19 @@ func (s sources) putDocument(input map[string]any, doc document, field string) e
 		if !utf8.Valid(text) {
 			return errors.New("not text in UTF-8; convert it first")
 		}
+
 		if s.local == nil || doc.name == "" {
 			input[field] = string(text)
 			return nil
 		}
+
 		whole, err := s.local.embed(doc.name, field, string(text))
 		if err != nil {
 			return err
 		}
 		input[field] = whole
 	}
+
 	return nil
 }
 
@@ -220,6 +234,7 @@ func (s sources) choose(doc document, markdown bool) string {
 		}
 		return ""
 	}
+
 	extension := strings.ToLower(filepath.Ext(doc.name))
 	switch {
 	case doc.address != "":
@@ -237,6 +252,7 @@ func (s sources) choose(doc document, markdown bool) string {
 	case !s.takesFiles() && !doc.isArchive():
 		return first("markdown", "html")
 	}
+
 	return first("file", "markdown", "html")
 }
 
@@ -259,6 +275,7 @@ func readDocument(stdin io.Reader, arg string) (document, error) {
 		content, err := io.ReadAll(stdin)
 		return document{content: content}, err
 	}
+
 	content, err := os.ReadFile(arg)
 	if err != nil {
 		return document{}, err
@@ -266,6 +283,7 @@ func readDocument(stdin io.Reader, arg string) (document, error) {
 	if strings.EqualFold(filepath.Ext(arg), ".url") {
 		return readShortcut(arg, content)
 	}
+
 	return document{name: arg, content: content}, nil
 }
 
@@ -298,10 +316,12 @@ func readFileSource(schema *jsonschema.Schema, arg string) (map[string]any, erro
 		}
 		return source, nil
 	}
+
 	content, err := os.ReadFile(arg)
 	if err != nil {
 		return nil, err
 	}
+
 	source := map[string]any{"file": base64.StdEncoding.EncodeToString(content)}
 	if _, named := schema.Properties.Get("filename"); named {
 		source["filename"] = filepath.Base(arg)

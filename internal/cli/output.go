@@ -46,25 +46,31 @@ func (d *destination) open(stdout io.Writer, produces []string) error {
 	switch {
 	case d.name == "-":
 		if isTerminal(stdout) && !isText {
-			return usagef("the result is binary and standard output is a terminal; redirect it, or name a file with --output")
+			return usagef(
+				"the result is binary and standard output is a terminal; redirect it, or name a file with --output")
 		}
 		return nil
 	case d.name == "" && isText && allJSON(produces):
 		return nil
 	}
+
 	d.folder = "."
 	info, err := os.Stat(d.name)
 	switch {
 	case d.name != "" && err == nil && info.IsDir():
-		d.folder, d.name = d.name, ""
+		d.folder = d.name
+		d.name = ""
 	case d.name != "" && err == nil && !info.Mode().IsRegular():
 		d.direct = true
 		d.part, err = os.OpenFile(d.name, os.O_WRONLY, 0)
 		return err
 	}
+
 	if d.name == "" && d.after != "" {
-		d.name, d.derived = filepath.Join(d.folder, d.after), true
+		d.name = filepath.Join(d.folder, d.after)
+		d.derived = true
 	}
+
 	if d.name != "" {
 		if _, err := os.Lstat(d.name); err == nil && !d.force {
 			return usagef("%s exists already; overwrite it with --force, or name another file with --output", d.name)
@@ -72,11 +78,13 @@ func (d *destination) open(stdout io.Writer, produces []string) error {
 		d.format, _ = formatNamed(d.name)
 		d.folder = filepath.Dir(d.name)
 	}
+
 	if isAbsent(d.folder) {
 		return usagef("the folder %s does not exist; create it first", d.folder)
 	}
+
 	part := filepath.Join(d.folder, ".relaypdf-"+rand.Text()+".part")
-	d.part, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides, as for any program's output.
+	d.part, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides.
 	if err != nil {
 		return usageError{err}
 	}
@@ -110,6 +118,7 @@ func (d *destination) write(stdout io.Writer, result *client.Result) (path strin
 	if toStdout && isJSON(result.ContentType) && isTerminal(stdout) {
 		out = &prettyJSON{out: stdout}
 	}
+
 	size, err = io.Copy(out, result.Body)
 	if err == nil && result.Size >= 0 && size != result.Size {
 		err = io.ErrUnexpectedEOF
@@ -117,12 +126,14 @@ func (d *destination) write(stdout io.Writer, result *client.Result) (path strin
 	if pretty, ok := out.(*prettyJSON); ok && err == nil {
 		err = pretty.flush()
 	}
+
 	if err != nil || toStdout {
 		return "", size, err
 	}
 	if d.direct {
 		return d.name, size, nil
 	}
+
 	path, err = d.keep(result)
 	return path, size, err
 }
@@ -155,9 +166,11 @@ func (d *destination) keep(result *client.Result) (string, error) {
 	if path == "" {
 		path = filepath.Join(d.folder, localName(result.Filename))
 	}
+
 	if came, ok := formatOf(result.ContentType); ok && d.format.media != "" && came.media != d.format.media {
 		path = came.rename(path)
 	}
+
 	extension := filepath.Ext(path)
 	stem := strings.TrimSuffix(path, extension)
 	for n := 1; ; n++ {
@@ -226,12 +239,16 @@ func startChangingProgress(w io.Writer, what func() string) (stop func()) {
 	if !isTerminal(w) {
 		return func() {}
 	}
-	ended, gone := make(chan struct{}), make(chan struct{})
+
+	ended := make(chan struct{})
+	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		begin, tick := time.Now(), time.NewTicker(spinnerEvery)
+		begin := time.Now()
+		tick := time.NewTicker(spinnerEvery)
 		defer tick.Stop()
 		frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
 		for n := 0; ; n++ {
 			select {
 			case <-ended:
@@ -242,6 +259,7 @@ func startChangingProgress(w io.Writer, what func() string) (stop func()) {
 			}
 		}
 	}()
+
 	stopped := false
 	return func() {
 		if !stopped {

@@ -37,9 +37,13 @@ func newPeopleList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printTable(cmd.OutOrStdout(), "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE", people, func(p store.Person) []any {
-			return []any{p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator, p.CreatedAt.Format(time.DateOnly)}
-		})
+		return printTable(cmd.OutOrStdout(), "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE", people,
+			func(p store.Person) []any {
+				return []any{
+					p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator,
+					p.CreatedAt.Format(time.DateOnly),
+				}
+			})
 	})
 }
 
@@ -49,48 +53,60 @@ func newPeopleLink() *cobra.Command {
 		Short: "Print a single-use login link, valid for 15 minutes",
 		Args:  cobra.ExactArgs(1),
 	}
+
 	return onStore(cmd, func(ctx context.Context, s *store.Store, config app.Config, args []string) error {
 		person, err := personByEmail(ctx, s, args[0])
 		if err != nil {
 			return err
 		}
+
 		link, err := signInLink(ctx, s, config.BaseURL, person)
 		if err != nil {
 			return err
 		}
+
 		if err := printLine(cmd, link); err != nil || config.Origin("base-url") != app.OriginDefault {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "The link uses RELAYPDF_BASE_URL (%s). Set it if your server has another URL.\n", config.BaseURL)
+		fmt.Fprintf(cmd.ErrOrStderr(), "The link uses RELAYPDF_BASE_URL (%s). Set it if your server has another URL.\n",
+			config.BaseURL)
 		return nil
 	}, "base-url", "listen")
 }
 
 // signInLink makes a link that signs a user in once.
 func signInLink(ctx context.Context, s *store.Store, baseURL string, person store.Person) (string, error) {
-	secret, err := s.NewToken(ctx, store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: s.Now().Add(signInLife)})
+	secret, err := s.NewToken(ctx,
+		store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: s.Now().Add(signInLife)})
 	if err != nil {
 		return "", err
 	}
-	err = s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: "link.made", Object: person.Email, Operator: true})
+	err = s.Audit().Add(ctx,
+		store.AuditEntry{Who: "command line", Action: "link.made", Object: person.Email, Operator: true})
 	return baseURL + "/login/link?token=" + secret, err
 }
 
 // onPerson makes cmd a command that changes the user named by its argument. The change returns the action for the audit
 // log, and the state of the user after it.
-func onPerson(cmd *cobra.Command, change func(ctx context.Context, s *store.Store, personID string) (action, state string, err error)) *cobra.Command {
+func onPerson(
+	cmd *cobra.Command,
+	change func(ctx context.Context, s *store.Store, personID string) (action, state string, err error),
+) *cobra.Command {
 	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, args []string) error {
 		person, err := personByEmail(ctx, s, args[0])
 		if err != nil {
 			return err
 		}
+
 		action, state, err := change(ctx, s, person.ID)
 		if err != nil {
 			return err
 		}
-		if err := s.Audit().Add(ctx, store.AuditEntry{Who: "command line", Action: action, Object: person.Email, Operator: true}); err != nil {
+		entry := store.AuditEntry{Who: "command line", Action: action, Object: person.Email, Operator: true}
+		if err := s.Audit().Add(ctx, entry); err != nil {
 			return err
 		}
+
 		return printLine(cmd, person.Email+" "+state)
 	})
 }
@@ -101,11 +117,14 @@ func newPeoplePromote() *cobra.Command {
 		Short: "Make a user an operator of this server",
 		Args:  cobra.ExactArgs(1),
 	}
+
 	no := cmd.Flags().Bool("no", false, "remove the operator role")
 	return onPerson(cmd, func(ctx context.Context, s *store.Store, personID string) (action, state string, err error) {
-		action, state = "operator.named", "is an operator"
+		action = "operator.named"
+		state = "is an operator"
 		if *no {
-			action, state = "operator.ended", "is not an operator any more"
+			action = "operator.ended"
+			state = "is not an operator any more"
 		}
 		return action, state, s.SetOperator(ctx, personID, !*no)
 	})

@@ -23,16 +23,21 @@ func addPipeline(root *cobra.Command, table *schema.Table[*operation.Deps]) erro
 	if err := configure(run, row, "run", table); err != nil {
 		return err
 	}
+
 	create := run.RunE
-	run.Use, run.Args = "run FILE", cobra.ExactArgs(1)
-	run.Long = "Run the pipeline in FILE, which has the JSON of POST /v1/pipelines; - is standard input. A source {\"file\":\"@PATH\"} in a step is the file at PATH.\n\n" + run.Long
+	run.Use = "run FILE"
+	run.Args = cobra.ExactArgs(1)
+	run.Long = "Run the pipeline in FILE, which has the JSON of POST /v1/pipelines; - is standard input. A source " +
+		"{\"file\":\"@PATH\"} in a step is the file at PATH.\n\n" + run.Long
 	run.Example = "  relaypdf pipeline run flow.json -o letter.pdf"
+
 	run.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := cmd.Flags().Set("json", args[0]); err != nil {
 			return err
 		}
 		return create(cmd, nil)
 	}
+
 	group := newGroup("pipeline", "Run the pipeline in a file", run)
 	group.GroupID = clientGroup
 	root.AddCommand(group)
@@ -85,6 +90,7 @@ func readFilesOf(v any) error {
 				}
 				continue
 			}
+
 			content, err := os.ReadFile(path)
 			if err != nil {
 				return err
@@ -92,35 +98,44 @@ func readFilesOf(v any) error {
 			v[name] = base64.StdEncoding.EncodeToString(content)
 		}
 	}
+
 	return nil
 }
 
-// last returns the operation that makes the result of a request, with its input: that of the last step or of the output,
-// zip.create for several outputs, and c without steps.
+// last returns the operation that makes the result of a request, with its input: that of the last step or of the
+// output, zip.create for several outputs, and c without steps.
 func (c *operationCall) last(input map[string]any) (*operationCall, map[string]any) {
 	steps := stepsOf(input)
 	if len(steps) == 0 {
 		return c, input
 	}
+
 	made := steps[len(steps)-1]
 	outputs, _ := input["output"].([]any)
 	if len(outputs) == 0 {
 		outputs = []any{input["output"]}
 	}
+
 	for _, step := range steps {
 		if id := step["id"]; id != nil && id == outputs[0] {
 			made = step
 		}
 	}
-	op, stepInput := made["op"], made["input"]
+
+	op := made["op"]
+	stepInput := made["input"]
 	if len(outputs) > 1 {
-		op, stepInput = "zip.create", nil
+		op = "zip.create"
+		stepInput = nil
 	}
 	row := c.table.Lookup(fmt.Sprint(op))
 	if row == nil {
 		return c, input // The service refuses it.
 	}
-	last := &operationCall{operation: row, table: c.table, fields: addFields(pflag.NewFlagSet("", pflag.ContinueOnError), row.Schema)}
+
+	last := &operationCall{
+		operation: row, table: c.table, fields: addFields(pflag.NewFlagSet("", pflag.ContinueOnError), row.Schema),
+	}
 	last.destination.name = c.destination.name
 	of, _ := stepInput.(map[string]any)
 	return last, of

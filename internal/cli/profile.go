@@ -45,6 +45,7 @@ func readProfiles() (*profiles, error) {
 	if folder == "" {
 		return p, nil // a machine without a home has no profiles
 	}
+
 	p.path = filepath.Join(folder, "relaypdf", profileFile)
 	info, err := os.Stat(p.path)
 	switch {
@@ -55,6 +56,7 @@ func readProfiles() (*profiles, error) {
 	case info.Mode().Perm()&0o077 != 0:
 		return p, usagef("%s has keys in it and can be read by others; close it with chmod 600 %s", p.path, p.path)
 	}
+
 	text, err := os.ReadFile(p.path)
 	if err == nil {
 		err = json.Unmarshal(text, p)
@@ -62,6 +64,7 @@ func readProfiles() (*profiles, error) {
 	if err != nil {
 		return p, usagef("%s cannot be read (%w); correct it, or remove it and log in again", p.path, err)
 	}
+
 	if p.All == nil {
 		p.All = map[string]profile{}
 	}
@@ -94,7 +97,8 @@ func (p *profiles) find(name string) (profile, error) {
 	case len(p.All) == 0:
 		return found, usagef("no profile %q; run relaypdf login --profile %s", name, name)
 	}
-	return found, usagef("no profile %q; known profiles: %s; run relaypdf login --profile %s to create it", name, strings.Join(p.names(), ", "), name)
+	return found, usagef("no profile %q; known profiles: %s; run relaypdf login --profile %s to create it", name,
+		strings.Join(p.names(), ", "), name)
 }
 
 // credentials are the server that a command calls and its key. Both come from the same source, so that no key is
@@ -108,21 +112,27 @@ type credentials struct {
 // credentialsOf finds them: flags win over the environment, which wins over .env in
 // this folder, which wins over the profile.
 func credentialsOf(config app.Config) (credentials, error) {
-	url, urlFrom := config.APIURL, config.Origin("api-url")
-	named, namedFrom := config.Profile, config.Origin("profile")
+	url := config.APIURL
+	urlFrom := config.Origin("api-url")
+	named := config.Profile
+	namedFrom := config.Origin("profile")
 	keyFrom := config.Origin("api-key")
 	if config.APIKey != "" && (namedFrom != app.OriginFlag || keyFrom == app.OriginFlag) {
-		return credentials{url, config.APIKey, map[string]string{app.OriginFlag: "--api-key", app.OriginEnvironment: keyVariable}[keyFrom], ""}, nil
+		origin := map[string]string{app.OriginFlag: "--api-key", app.OriginEnvironment: keyVariable}[keyFrom]
+		return credentials{url, config.APIKey, origin, ""}, nil
 	}
+
 	if named == "" {
 		if found, ok := readDotEnv(url, urlFrom); ok {
 			return found, nil
 		}
 	}
+
 	known, err := readProfiles()
 	if err != nil {
 		return credentials{url: url}, err
 	}
+
 	name := cmp.Or(named, known.Default)
 	if name == "" {
 		return credentials{url: url}, nil
@@ -131,12 +141,15 @@ func credentialsOf(config app.Config) (credentials, error) {
 	if err != nil {
 		return credentials{url: url}, err
 	}
+
 	if urlFrom == app.OriginDefault || sameServer(url, chosen.URL) {
 		return credentials{chosen.URL, chosen.Key, "profile " + name, name}, nil
 	}
 	if named != "" {
-		return credentials{url: url}, usagef("the profile %s is of %s, and the address is %s; leave one of them out", named, chosen.URL, url)
+		return credentials{url: url}, usagef(
+			"the profile %s is of %s, and the address is %s; leave one of them out", named, chosen.URL, url)
 	}
+
 	for _, name := range known.names() {
 		if other := known.All[name]; sameServer(url, other.URL) {
 			return credentials{other.URL, other.Key, "profile " + name, name}, nil
@@ -160,11 +173,13 @@ func readDotEnv(url, urlFrom string) (credentials, bool) {
 	if err != nil {
 		return credentials{}, false
 	}
+
 	file := envFile{text: string(text)}
 	key := file.get(keyVariable)
 	if key == "" {
 		return credentials{}, false
 	}
+
 	if address := file.get(serverVariable); address != "" && urlFrom == app.OriginDefault {
 		url = address
 	}
@@ -173,5 +188,6 @@ func readDotEnv(url, urlFrom string) (credentials, bool) {
 
 // noKey explains how to get a key for a server.
 func noKey(url string) string {
-	return fmt.Sprintf("No API key for %s. Run relaypdf login or relaypdf setup, or set %s. On the server's machine, run relaypdf keys create.", url, keyVariable)
+	return fmt.Sprintf("No API key for %s. Run relaypdf login or relaypdf setup, or set %s. On the server's machine, "+
+		"run relaypdf keys create.", url, keyVariable)
 }

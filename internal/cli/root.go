@@ -79,6 +79,7 @@ func exitCode(ctx context.Context, err error) int {
 	var usage usageError
 	var network networkError
 	var input schema.Faults
+
 	switch {
 	case err == nil:
 		return 0
@@ -90,11 +91,13 @@ func exitCode(ctx context.Context, err error) int {
 				return class.code
 			}
 		}
-	case errors.As(err, &usage), errors.As(err, &input), errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExists):
+	case errors.As(err, &usage), errors.As(err, &input),
+		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExists):
 		return exitUsage
 	case errors.As(err, &network):
 		return exitNetwork
 	}
+
 	return exitFailed
 }
 
@@ -105,6 +108,7 @@ func newRootCommand(rows []schema.Row[*operation.Deps]) (*cobra.Command, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	root := &cobra.Command{
 		Use:           "relaypdf",
 		Short:         "Turn HTML, web pages and Markdown into PDF and images",
@@ -113,22 +117,30 @@ func newRootCommand(rows []schema.Row[*operation.Deps]) (*cobra.Command, error) 
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: operatorGroup, Title: "Server commands:"},
 		&cobra.Group{ID: clientGroup, Title: "Document and API commands:"})
+
 	for _, cmd := range []*cobra.Command{
-		newServeCommand(), newAccountsCommand(), newPeopleCommand(), newKeysCommand(table), newSecretCommand(), newConfigCommand(), newRoutesCommand(),
-		newDoctorCommand(), newMigrateCommand(), newBackupCommand(), newRestoreCommand(), newEngineCommand(),
+		newServeCommand(), newAccountsCommand(), newPeopleCommand(), newKeysCommand(table), newSecretCommand(),
+		newConfigCommand(), newRoutesCommand(), newDoctorCommand(), newMigrateCommand(), newBackupCommand(),
+		newRestoreCommand(), newEngineCommand(),
 	} {
 		cmd.GroupID = operatorGroup
 		root.AddCommand(cmd)
 	}
-	for _, cmd := range []*cobra.Command{newLoginCommand(), newLogoutCommand(), newWhoamiCommand(), newProfilesCommand(), newSetupCommand(), newAccountCommand(), newUsageCommand(), newPricesCommand(), newFilesCommand(), newJobsCommand(), newTemplatesCommand(), newWebhooksCommand(), newConnectionsCommand(), newSigningCommand(), newMCPCommand()} {
+	for _, cmd := range []*cobra.Command{
+		newLoginCommand(), newLogoutCommand(), newWhoamiCommand(), newProfilesCommand(), newSetupCommand(),
+		newAccountCommand(), newUsageCommand(), newPricesCommand(), newFilesCommand(), newJobsCommand(),
+		newTemplatesCommand(), newWebhooksCommand(), newConnectionsCommand(), newSigningCommand(), newMCPCommand(),
+	} {
 		cmd.GroupID = clientGroup
 		root.AddCommand(cmd)
 	}
+
 	root.AddCommand(newManCommand())
 	if err := addOperations(root, table); err != nil {
 		return nil, err
@@ -136,6 +148,7 @@ func newRootCommand(rows []schema.Row[*operation.Deps]) (*cobra.Command, error) 
 	if err := addPipeline(root, table); err != nil {
 		return nil, err
 	}
+
 	addHelp(root)
 	return root, nil
 }
@@ -159,6 +172,7 @@ func exitHelp() string {
 func execute(ctx context.Context, root *cobra.Command) int {
 	began := false
 	observeRuns(root, &began)
+
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !began {
 		if text := err.Error(); strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") {
@@ -166,6 +180,7 @@ func execute(ctx context.Context, root *cobra.Command) int {
 		}
 		err = usageError{err}
 	}
+
 	if err != nil {
 		explain(root.ErrOrStderr(), err)
 	}
@@ -193,6 +208,7 @@ func explain(w io.Writer, err error) {
 		fmt.Fprintln(w, "relaypdf:", err)
 		return
 	}
+
 	if len(refused.Details) <= 1 {
 		fmt.Fprintln(w, "relaypdf:", refused.Error())
 	} else {
@@ -201,6 +217,7 @@ func explain(w io.Writer, err error) {
 			fmt.Fprintln(w, "  "+strings.TrimSpace(detail.Field+" "+detail.Message))
 		}
 	}
+
 	if refused.RetryAfter > 0 {
 		fmt.Fprintf(w, "  retry in %d seconds\n", refused.RetryAfter)
 	}
@@ -217,6 +234,7 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
+
 			text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
 			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 				text += "; did you mean " + near[0] + "?"
@@ -224,6 +242,7 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 			return usagef("%s", text)
 		},
 	}
+
 	group.SuggestionsMinimumDistance = 2
 	// Flags of a mistyped command are ignored, because they are not the error.
 	group.FParseErrWhitelist.UnknownFlags = true

@@ -17,6 +17,7 @@ func newRoutesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			return printTable(cmd.OutOrStdout(), "METHOD\tPATH\tACCESS\tSUMMARY", routes, func(r api.RouteLine) []any {
 				return []any{r.Method, r.Path, r.Access, r.Summary}
 			})

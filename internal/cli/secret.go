@@ -21,19 +21,29 @@ func newSecretCommand() *cobra.Command {
 func newSecretRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Create a secret key and encrypt stored secrets with it", Args: cobra.NoArgs,
-		Long: "Create a secret key in the data folder and encrypt all stored secrets with it. A running server starts to use the key within seconds. The old key stays in the file, after the new one, so older data can still be decrypted.\n\n" +
-			"RELAYPDF_SECRET_KEY can contain several keys, separated by commas. The first one encrypts; all of them decrypt. To rotate:\n\n  1. Add the new key at the end, on every machine.\n  2. Move it to the front, on every machine.\n  3. Run this command.\n  4. Remove the old key after 24 hours, when no waiting job needs it.",
+		Long: "Create a secret key in the data folder and encrypt all stored secrets with it. A running server " +
+			"starts to use the key within seconds. The old key stays in the file, after the new one, so older data " +
+			"can still be decrypted.\n\n" +
+			"RELAYPDF_SECRET_KEY can contain several keys, separated by commas. The first one encrypts; all of " +
+			"them decrypt. To rotate:\n\n" +
+			"  1. Add the new key at the end, on every machine.\n" +
+			"  2. Move it to the front, on every machine.\n" +
+			"  3. Run this command.\n" +
+			"  4. Remove the old key after 24 hours, when no waiting job needs it.",
 	}
+
 	return onStore(cmd, func(ctx context.Context, s *store.Store, config app.Config, _ []string) error {
 		if config.SecretKey == "" {
 			if err := app.AddSecret(filepath.Join(config.DataDir, store.SecretFile)); err != nil {
 				return err
 			}
 		}
+
 		box, err := app.OpenBox(config)
 		if err != nil {
 			return err
 		}
+
 		n, err := s.Reseal(ctx, func(id string, sealed []byte) ([]byte, error) {
 			return resealed(box, delivery.SecretPurpose(id), sealed)
 		})

@@ -31,12 +31,14 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if err := actAsOwner(config.DataDir); err != nil {
 				return err
 			}
 			return serve(cmd.Context(), config, dev, cmd.ErrOrStderr(), cmd.OutOrStdout())
 		},
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupServer)
 	cmd.Flags().BoolVar(&dev, "dev", false, "create an account and a test key, and print a sample request")
 	return cmd
@@ -57,12 +59,14 @@ func serve(ctx context.Context, config app.Config, dev bool, logs, out io.Writer
 		log.Warn("setting", "warning", warning)
 	}
 	warnOfLimits(config, log)
+
 	config.Dev = dev && api.Loopback(config.BaseURL)
 	a, err := app.New(ctx, config, log, app.Hooks{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
+
 	log.Info("ready", "address", a.URL, "baseURL", a.BaseURL(), "metrics", a.PrivateURL, "version", app.Version)
 	if dev {
 		if err := welcome(ctx, a, out); err != nil {
@@ -81,6 +85,7 @@ func welcome(ctx context.Context, a *app.App, out io.Writer) error {
 	if !api.Loopback(a.BaseURL()) {
 		return errors.New("--dev requires a loopback URL in RELAYPDF_BASE_URL")
 	}
+
 	account, err := a.Store.AccountByEmail(ctx, devEmail)
 	if errors.Is(err, store.ErrNotFound) {
 		account, err = a.Store.CreateAccount(ctx, devEmail, a.Config.Trial)
@@ -88,10 +93,12 @@ func welcome(ctx context.Context, a *app.App, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	secret, err := devKey(ctx, a, account)
 	if err != nil {
 		return err
 	}
+
 	owner, err := ensureOwner(ctx, a.Store, account)
 	if err == nil && !owner.Operator {
 		err = a.Store.SetOperator(ctx, owner.ID, true)
@@ -99,10 +106,12 @@ func welcome(ctx context.Context, a *app.App, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	link, err := signInLink(ctx, a.Store, a.BaseURL(), owner)
 	if err != nil {
 		return err
 	}
+
 	_, err = fmt.Fprintf(out, `
 relaypdf is running at %[1]s
 
@@ -128,11 +137,14 @@ func devKey(ctx context.Context, a *app.App, account store.Account) (string, err
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
+
 	secret := strings.TrimSpace(string(kept))
 	if key, _, err := a.Store.KeyBySecret(ctx, secret); err == nil && key.AccountID == account.ID {
 		return secret, nil
 	}
-	_, secret, err = a.Store.CreateKey(ctx, store.NewKey{AccountID: account.ID, Name: "development", Test: true, Signs: true})
+
+	_, secret, err = a.Store.CreateKey(ctx,
+		store.NewKey{AccountID: account.ID, Name: "development", Test: true, Signs: true})
 	if err != nil {
 		return "", err
 	}

@@ -45,10 +45,13 @@ func newSetupCommand() *cobra.Command {
 	s := &setup{}
 	cmd := &cobra.Command{
 		Use: "setup", Short: "Authorize in the browser and save an API key to .env", Args: cobra.NoArgs,
-		Long: "Show a code and a URL, and wait until someone who is logged in confirms the code there. The API key is written to a file as " + keyVariable + ", with " + serverVariable + " unless the server is the default one. Other lines of the file do not change. The key is never printed.\n\n" +
+		Long: "Show a code and a URL, and wait until someone who is logged in confirms the code there. The API key " +
+			"is written to a file as " + keyVariable + ", with " + serverVariable +
+			" unless the server is the default one. Other lines of the file do not change. The key is never printed.\n\n" +
 			"Only the owner can read the file. It is added to the .gitignore of its repository.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
+
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&s.file, "env-file", ".env", "file to write the key to")
@@ -86,6 +89,7 @@ func (s *setup) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
+
 	if file.has(keyVariable) {
 		if err := s.mayReplace(cmd); err != nil {
 			return err
@@ -94,6 +98,7 @@ func (s *setup) run(cmd *cobra.Command) error {
 	if config.Origin("api-url") != app.OriginDefault || file.has(serverVariable) {
 		s.server = config.APIURL
 	}
+
 	service := client.Client{BaseURL: config.APIURL, UserAgent: "relaypdf/" + app.Version}
 	code, err := s.begin(cmd, &service)
 	if err != nil {
@@ -102,20 +107,25 @@ func (s *setup) run(cmd *cobra.Command) error {
 	if err := s.show(cmd, code); err != nil {
 		return err
 	}
+
 	key, err := service.WaitDevice(cmd.Context(), code)
 	if err != nil {
 		return unreached(config.APIURL, err)
 	}
+
 	written, err := s.keep(key)
 	if err != nil {
-		return fmt.Errorf("the key %s was created but not saved: %w; revoke it at %s/dashboard/keys", key.Key.Prefix, err, strings.TrimSuffix(config.APIURL, "/"))
+		return fmt.Errorf("the key %s was created but not saved: %w; revoke it at %s/dashboard/keys", key.Key.Prefix,
+			err, strings.TrimSuffix(config.APIURL, "/"))
 	}
 	if written.GitIgnore, err = s.ignore(); err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %s could not be added to .gitignore: %v\n", s.file, err)
 	}
 	if written.Tracked = tracked(cmd.Context(), s.file); written.Tracked {
-		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: git tracks %s and would commit the key. Run `git rm --cached %s`\n", s.file, s.file)
+		fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: git tracks %s and would commit the key. Run `git rm --cached %s`\n",
+			s.file, s.file)
 	}
+
 	return s.tell(cmd, written)
 }
 
@@ -135,6 +145,7 @@ func (s *setup) mayReplace(cmd *cobra.Command) error {
 	if s.force {
 		return nil
 	}
+
 	if !s.asJSON {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s already has a %s. Replace it? [y/N] ", s.file, keyVariable)
 		// Without a response, it stays.
@@ -145,13 +156,16 @@ func (s *setup) mayReplace(cmd *cobra.Command) error {
 		}
 		fmt.Fprintln(cmd.ErrOrStderr())
 	}
-	return usagef("%s has a %s already, which stays; replace it with --force, or name another file with --env-file", s.file, keyVariable)
+
+	return usagef("%s has a %s already, which stays; replace it with --force, or name another file with --env-file",
+		s.file, keyVariable)
 }
 
 // begin gets a code.
 func (s *setup) begin(cmd *cobra.Command, service *client.Client) (client.DeviceCode, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
 	defer cancel()
+
 	machine := s.machine
 	if machine == "" {
 		machine, _ = os.Hostname() // The service has words for one without a name.
@@ -160,6 +174,7 @@ func (s *setup) begin(cmd *cobra.Command, service *client.Client) (client.Device
 	if err != nil {
 		return code, err
 	}
+
 	// This text of the service goes to a terminal and to a browser.
 	address, err := url.Parse(code.VerificationURI)
 	if err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Host == "" {
@@ -168,6 +183,7 @@ func (s *setup) begin(cmd *cobra.Command, service *client.Client) (client.Device
 	if strings.ContainsFunc(code.UserCode, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 		return code, errors.New("the server sent an invalid code")
 	}
+
 	code.VerificationURI = address.String()
 	return code, nil
 }
@@ -186,13 +202,16 @@ func system() string {
 func (s *setup) show(cmd *cobra.Command, code client.DeviceCode) error {
 	life := time.Duration(code.ExpiresIn) * time.Second
 	if s.asJSON {
-		err := printJSONLine(cmd, shownCode{code.VerificationURI, code.UserCode, time.Now().UTC().Add(life).Truncate(time.Second)})
+		err := printJSONLine(cmd,
+			shownCode{code.VerificationURI, code.UserCode, time.Now().UTC().Add(life).Truncate(time.Second)})
 		if err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Open %s and type this code:\n\n    %s\n\nWaiting, for %.0f minutes at most.\n", code.VerificationURI, code.UserCode, life.Minutes())
+		fmt.Fprintf(cmd.ErrOrStderr(), "Open %s and type this code:\n\n    %s\n\nWaiting, for %.0f minutes at most.\n",
+			code.VerificationURI, code.UserCode, life.Minutes())
 	}
+
 	if !s.noBrowser {
 		openAddress(cmd.Context(), code.VerificationURI)
 	}
@@ -202,6 +221,7 @@ func (s *setup) show(cmd *cobra.Command, code client.DeviceCode) error {
 // openAddress opens a page in the user's browser. If there is none, the URL is on the screen.
 func openAddress(ctx context.Context, address string) {
 	ctx = context.WithoutCancel(ctx) // the browser stays
+
 	var opener *exec.Cmd
 	switch browser := os.Getenv("BROWSER"); {
 	case browser != "":
@@ -215,6 +235,7 @@ func openAddress(ctx context.Context, address string) {
 	default:
 		return
 	}
+
 	if opener.Start() == nil {
 		go func() { _ = opener.Wait() }() // it may last as long as the browser
 	}
@@ -226,10 +247,12 @@ func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
 	if !keyText.MatchString(key.AccessToken) {
 		return written, errors.New("the server did not send an API key")
 	}
+
 	file, err := readEnvFile(s.file)
 	if err != nil {
 		return written, err
 	}
+
 	file.set(keyVariable, key.AccessToken)
 	if s.server != "" {
 		file.set(serverVariable, s.server)
@@ -247,10 +270,12 @@ func (s *setup) ignore() (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	changed, err := file.ignoreInGit()
 	if changed == "" {
 		return "", err
 	}
+
 	if here, wrong := filepath.Abs("."); wrong == nil {
 		if inside, wrong := filepath.Rel(here, changed); wrong == nil {
 			changed = inside
@@ -264,7 +289,9 @@ func (s *setup) tell(cmd *cobra.Command, w writtenKey) error {
 	if s.asJSON {
 		return printJSONLine(cmd, w)
 	}
-	line := fmt.Sprintf("Wrote %s to %s: the key “%s” (%s…) of %s", w.Variable, w.File, w.Key.Name, w.Key.Prefix, w.Account)
+
+	line := fmt.Sprintf("Wrote %s to %s: the key “%s” (%s…) of %s", w.Variable, w.File, w.Key.Name, w.Key.Prefix,
+		w.Account)
 	if w.Key.SpendLimit != nil {
 		line += ", which may spend " + credit.Amount(*w.Key.SpendLimit).String()
 	}
@@ -274,6 +301,7 @@ func (s *setup) tell(cmd *cobra.Command, w writtenKey) error {
 	if w.GitIgnore != "" {
 		line += ".\nAdded it to " + w.GitIgnore
 	}
+
 	return printLine(cmd, line+".")
 }
 

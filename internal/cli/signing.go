@@ -22,13 +22,16 @@ func newSigningCommand() *cobra.Command {
 }
 
 func newSigningList() *cobra.Command {
-	return newShowCommand("list", "List the signing identities", func(c *client.Client, ctx context.Context) (map[string][]client.SigningIdentity, error) {
+	return newShowCommand("list", "List the signing identities", func(
+		c *client.Client, ctx context.Context,
+	) (map[string][]client.SigningIdentity, error) {
 		all, err := c.SigningIdentities().List(ctx)
 		return map[string][]client.SigningIdentity{"signingIdentities": all}, err
 	}, func(cmd *cobra.Command, list map[string][]client.SigningIdentity) error {
-		return printTable(cmd.OutOrStdout(), "ID\tNAME\tSUBJECT\tEXPIRES", list["signingIdentities"], func(i client.SigningIdentity) []any {
-			return []any{i.ID, i.Name, i.Certificate.Subject, shortTime(&i.Certificate.NotAfter)}
-		})
+		return printTable(cmd.OutOrStdout(), "ID\tNAME\tSUBJECT\tEXPIRES", list["signingIdentities"],
+			func(i client.SigningIdentity) []any {
+				return []any{i.ID, i.Name, i.Certificate.Subject, shortTime(&i.Certificate.NotAfter)}
+			})
 	})
 }
 
@@ -39,27 +42,33 @@ var completeSigning = completeIDs(func(ctx context.Context, c *client.Client) ([
 func newSigningCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create FILE", Short: "Create a signing identity from a PKCS#12 file", Args: cobra.ExactArgs(1),
-		Long:    "Create a signing identity from a PKCS#12 file and print its ID. The password of the file is read from standard input, so process lists do not show it.",
+		Long: "Create a signing identity from a PKCS#12 file and print its ID. The password of the file is read " +
+			"from standard input, so process lists do not show it.",
 		Example: "  relaypdf signing create key.p12 < password.txt",
 	}
 	name := cmd.Flags().String("name", "", "name of the identity. Default: the name of the file")
 	app.AddFlags(cmd.Flags(), app.GroupClient)
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := os.ReadFile(args[0])
 		if err != nil {
 			return usagef("read the key: %w", err)
 		}
+
 		password, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxPassword))
 		if err != nil {
 			return usagef("read the password: %w", err)
 		}
+
 		base := filepath.Base(args[0])
 		made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.SigningIdentity, error) {
-			return c.SigningIdentities().Create(ctx, cmp.Or(*name, strings.TrimSuffix(base, filepath.Ext(base))), file, string(bytes.TrimRight(password, "\r\n")))
+			return c.SigningIdentities().Create(ctx, cmp.Or(*name, strings.TrimSuffix(base, filepath.Ext(base))), file,
+				string(bytes.TrimRight(password, "\r\n")))
 		})
 		if err != nil {
 			return err
 		}
+
 		return printLine(cmd, made.ID)
 	}
 	return cmd
@@ -70,9 +79,13 @@ const maxPassword = 4096
 
 func newSigningDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "delete ID", Short: "Delete a signing identity and its key", Args: cobra.ExactArgs(1), ValidArgsFunction: completeSigning,
+		Use:               "delete ID",
+		Short:             "Delete a signing identity and its key",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeSigning,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onService(cmd, func(ctx context.Context, c *client.Client) error { return c.SigningIdentities().Delete(ctx, args[0]) })
+			return onService(cmd,
+				func(ctx context.Context, c *client.Client) error { return c.SigningIdentities().Delete(ctx, args[0]) })
 		},
 	}
 	app.AddFlags(cmd.Flags(), app.GroupClient)

@@ -21,7 +21,9 @@ import (
 )
 
 // dataSettings are the settings that locate the data.
-var dataSettings = []string{"data-dir", "database-url", "database-session-url", "blobs", "s3-access-key", "s3-secret-key", "extra-ca"}
+var dataSettings = []string{
+	"data-dir", "database-url", "database-session-url", "blobs", "s3-access-key", "s3-secret-key", "extra-ca",
+}
 
 // loadSettings reads the settings for a command. Its errors count as usage errors.
 func loadSettings(cmd *cobra.Command) (app.Config, error) {
@@ -48,9 +50,13 @@ func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, app.Co
 
 // onStore makes cmd a command on the data that withStore opens. Its flags are the settings that locate the data, and
 // the more ones.
-func onStore(cmd *cobra.Command, do func(ctx context.Context, s *store.Store, config app.Config, args []string) error, more ...string) *cobra.Command {
+func onStore(
+	cmd *cobra.Command, do func(ctx context.Context, s *store.Store, config app.Config, args []string) error,
+	more ...string,
+) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return withStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error { return do(ctx, s, config, args) })
+		return withStore(cmd,
+			func(ctx context.Context, s *store.Store, config app.Config) error { return do(ctx, s, config, args) })
 	}
 	addSettings(cmd.Flags(), append(slices.Clone(dataSettings), more...)...)
 	return cmd
@@ -65,7 +71,9 @@ func withNewStore(cmd *cobra.Command, do func(context.Context, *store.Store, app
 	return useStore(cmd, config, do)
 }
 
-func useStore(cmd *cobra.Command, config app.Config, do func(context.Context, *store.Store, app.Config) error) (err error) {
+func useStore(
+	cmd *cobra.Command, config app.Config, do func(context.Context, *store.Store, app.Config) error,
+) (err error) {
 	if err := actAsOwner(config.DataDir); err != nil {
 		return err
 	}
@@ -87,14 +95,17 @@ func actAsOwner(dir string) error {
 	if err != nil {
 		return err
 	}
+
 	if os.Geteuid() != 0 || uid == 0 {
 		return nil
 	}
+
 	if owner, err := osuser.LookupId(strconv.Itoa(uid)); err == nil {
 		if primary, err := strconv.Atoi(owner.Gid); err == nil {
 			gid = primary
 		}
 	}
+
 	// The order matters: without root's user id the groups cannot be changed.
 	for _, give := range []func() error{
 		func() error { return syscall.Setgroups([]int{gid}) },
@@ -105,6 +116,7 @@ func actAsOwner(dir string) error {
 			return fmt.Errorf("act as user %d, whom the data folder %s belongs to: %w", uid, dir, err)
 		}
 	}
+
 	// After a change of its user, a process may not write to its own files in /proc until it is dumpable again, and
 	// so could not give its children user namespaces.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)

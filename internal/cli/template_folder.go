@@ -37,7 +37,9 @@ type templateContent struct {
 
 // files are the content as the files of a folder, by their path in it.
 func (c templateContent) files() map[string]string {
-	files := map[string]string{templateSource: c.html, templateData: prettyText(c.data), templateOptions: prettyText(c.options)}
+	files := map[string]string{
+		templateSource: c.html, templateData: prettyText(c.data), templateOptions: prettyText(c.options),
+	}
 	for name, html := range c.partials {
 		files[filepath.Join(templatePartials, name+".html")] = html
 	}
@@ -109,12 +111,14 @@ func (f *templateFolder) read() (templateContent, error) {
 	c := templateContent{partials: map[string]string{}}
 	html, err := os.ReadFile(filepath.Join(f.path, templateSource))
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, usagef("no %s in %s; run relaypdf templates pull SLUG to create a template folder", templateSource, f.path)
+		return c, usagef("no %s in %s; run relaypdf templates pull SLUG to create a template folder", templateSource,
+			f.path)
 	}
 	if err != nil {
 		return c, usageError{err}
 	}
 	c.html = string(html)
+
 	for name, object := range map[string]*json.RawMessage{templateData: &c.data, templateOptions: &c.options} {
 		text, err := os.ReadFile(filepath.Join(f.path, name))
 		switch {
@@ -124,15 +128,18 @@ func (f *templateFolder) read() (templateContent, error) {
 		case err != nil:
 			return c, usageError{err}
 		}
+
 		if err := checkObject(text); err != nil {
 			return c, usagef("%s: %w", filepath.Join(f.path, name), err)
 		}
 		*object = text
 	}
+
 	entries, err := os.ReadDir(filepath.Join(f.path, templatePartials))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, usageError{err}
 	}
+
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), ".html")
 		if !ok || entry.IsDir() || !partialFile.MatchString(name) {
@@ -144,6 +151,7 @@ func (f *templateFolder) read() (templateContent, error) {
 		}
 		c.partials[name] = string(text)
 	}
+
 	return c, nil
 }
 
@@ -177,7 +185,7 @@ func (f *templateFolder) changed(now templateContent) []string {
 
 // write puts a content into the folder.
 func (f *templateFolder) write(c templateContent) error {
-	if err := os.MkdirAll(filepath.Join(f.path, templatePartials), 0o755); err != nil { //nolint:gosec // The user's umask decides, as for any folder.
+	if err := os.MkdirAll(filepath.Join(f.path, templatePartials), 0o755); err != nil { //nolint:gosec // The user's umask decides.
 		return usageError{err}
 	}
 	for name, text := range c.files() {
@@ -194,7 +202,8 @@ func (f *templateFolder) remember(server string, t client.TemplateState, partial
 	for name, html := range partials {
 		remote.Partials[name] = digest(html)
 	}
-	f.state.Slug, f.state.Servers[server] = t.Slug, remote
+	f.state.Slug = t.Slug
+	f.state.Servers[server] = remote
 	text, err := json.MarshalIndent(f.state, "", "  ")
 	if err != nil {
 		return err
@@ -216,16 +225,19 @@ func fetchTemplate(ctx context.Context, c *client.Client, id string) (client.Tem
 	if err != nil {
 		return t, templateContent{}, err
 	}
+
 	all, err := c.Templates().Partials(ctx)
 	if err != nil {
 		return t, templateContent{}, err
 	}
+
 	stored := map[string]string{}
 	for _, partial := range all {
 		if partialFile.MatchString(partial.Name) {
 			stored[partial.Name] = partial.HTML
 		}
 	}
+
 	content := templateContent{data: t.SampleData, options: t.Options}
 	if t.HTML != nil {
 		content.html = *t.HTML
@@ -237,10 +249,12 @@ func fetchTemplate(ctx context.Context, c *client.Client, id string) (client.Tem
 // shown returns the partials that a source includes, directly or through others; all of them if the data chooses
 // one.
 func shown(html string, stored map[string]string) map[string]string {
-	used, open := map[string]string{}, []string{html}
+	used := map[string]string{}
+	open := []string{html}
 	for len(open) > 0 {
 		source := open[0]
 		open = open[1:]
+
 		for _, match := range namedPartial.FindAllStringSubmatch(source, -1) {
 			if match[1] == "" {
 				return maps.Clone(stored)
@@ -252,6 +266,7 @@ func shown(html string, stored map[string]string) map[string]string {
 			}
 		}
 	}
+
 	return used
 }
 

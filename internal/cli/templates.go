@@ -24,7 +24,8 @@ import (
 // newTemplatesCommand works on templates in folders.
 func newTemplatesCommand() *cobra.Command {
 	return newGroup("templates", "Edit templates in a folder and render them",
-		newTemplatesList(), newTemplatesPull(), newTemplatesPush(), newTemplatesDiff(), newTemplatesPublish(), newTemplatesRender())
+		newTemplatesList(), newTemplatesPull(), newTemplatesPush(), newTemplatesDiff(), newTemplatesPublish(),
+		newTemplatesRender())
 }
 
 func newTemplatesList() *cobra.Command {
@@ -33,13 +34,15 @@ func newTemplatesList() *cobra.Command {
 			list, err := c.Templates().List(ctx, p)
 			return list.Templates, list.NextCursor, err
 		}, func(t client.Template) []any {
-			version, draft := "-", "-"
+			version := "-"
+			draft := "-"
 			if t.PublishedVersion != nil {
 				version = fmt.Sprint(*t.PublishedVersion)
 			}
 			if t.HasDraft {
 				draft = "yes"
 			}
+
 			return []any{t.Slug, t.Name, t.State, version, draft, shortTime(&t.UpdatedAt)}
 		}, "templates")
 }
@@ -51,7 +54,8 @@ var completeTemplates = completeIDs(func(ctx context.Context, c *client.Client) 
 
 // onService does something at the service, within the time of a call.
 func onService(cmd *cobra.Command, do func(context.Context, *client.Client) error) error {
-	_, err := askService(cmd, func(ctx context.Context, c *client.Client) (struct{}, error) { return struct{}{}, do(ctx, c) })
+	_, err := askService(cmd,
+		func(ctx context.Context, c *client.Client) (struct{}, error) { return struct{}{}, do(ctx, c) })
 	return err
 }
 
@@ -63,13 +67,18 @@ func folderArgument(args []string) string {
 	return args[0]
 }
 
-const folderHelp = "The folder contains template.html, data.json (sample data), options.json (options of POST /v1/pdf) and partials/NAME.html. " +
+const folderHelp = "The folder contains template.html, data.json (sample data), options.json (options of POST " +
+	"/v1/pdf) and partials/NAME.html. " +
 	".relaypdf.json records the source of the pull. You can commit it."
 
 func newTemplatesPull() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "pull SLUG [FOLDER]", Short: "Download a template into a folder", Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeTemplates,
-		Long: "Download the draft of a template, or its published version if there is no draft. The default folder has the name of the template.\n\n" + folderHelp,
+		Use:               "pull SLUG [FOLDER]",
+		Short:             "Download a template into a folder",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: completeTemplates,
+		Long: "Download the draft of a template, or its published version if there is no draft. The default folder " +
+			"has the name of the template.\n\n" + folderHelp,
 	}
 	force := cmd.Flags().BoolP("force", "f", false, "overwrite local changes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -78,6 +87,7 @@ func newTemplatesPull() *cobra.Command {
 			if err != nil {
 				return missingTemplate(err, args[0])
 			}
+
 			path := localName(t.Slug)
 			if len(args) == 2 {
 				path = args[1]
@@ -86,16 +96,21 @@ func newTemplatesPull() *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if changed := folder.changed(content); len(changed) > 0 && !*force {
-				return usagef("%s would be overwritten in %s; look at relaypdf templates diff %s, push what you changed, or overwrite it with --force",
+				return usagef("%s would be overwritten in %s; look at relaypdf templates diff %s, push what you "+
+					"changed, or overwrite it with --force",
 					strings.Join(changed, ", "), path, path)
 			}
+
 			if err := errors.Join(folder.write(content), folder.remember(c.BaseURL, t, content.partials)); err != nil {
 				return err
 			}
-			return say(cmd, "pulled %s into %s: %s", t.Slug, path, strings.Join(slices.Sorted(maps.Keys(content.files())), ", "))
+			return say(cmd, "pulled %s into %s: %s", t.Slug, path,
+				strings.Join(slices.Sorted(maps.Keys(content.files())), ", "))
 		})
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -132,51 +147,65 @@ func newTemplatesPush() *cobra.Command {
 	p := &templatePush{}
 	cmd := &cobra.Command{
 		Use: "push [FOLDER]", Short: "Upload a folder as the draft of its template", Args: cobra.MaximumNArgs(1),
-		Long: "Upload a folder as the draft of its template. If someone else changed the template or a partial after the pull, the command leaves it unchanged and exits with code 11. A folder that was not pulled becomes a new template.\n\n" + folderHelp,
+		Long: "Upload a folder as the draft of its template. If someone else changed the template or a partial " +
+			"after the pull, the command leaves it unchanged and exits with code 11. A folder that was not pulled " +
+			"becomes a new template.\n\n" + folderHelp,
 	}
+
 	flags := cmd.Flags()
 	flags.BoolVarP(&p.force, "force", "f", false, "overwrite changes of others")
 	flags.StringVar(&p.name, "name", "", "name of a new template (default the name of the folder)")
 	flags.BoolVar(&p.publish, "publish", false, "publish the template after the upload")
 	flags.StringVarP(&p.comment, "comment", "m", "", "description of the changes, for --publish")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		folder, content, err := readTemplateFolder(folderArgument(args))
 		if err != nil {
 			return err
 		}
-		return onService(cmd, func(ctx context.Context, c *client.Client) error { return p.push(ctx, cmd, c, folder, content) })
+		return onService(cmd,
+			func(ctx context.Context, c *client.Client) error { return p.push(ctx, cmd, c, folder, content) })
 	}
+
 	app.AddFlags(flags, app.GroupClient)
 	return cmd
 }
 
-func (p *templatePush) push(ctx context.Context, cmd *cobra.Command, c *client.Client, folder *templateFolder, content templateContent) error {
+func (p *templatePush) push(
+	ctx context.Context, cmd *cobra.Command, c *client.Client, folder *templateFolder, content templateContent,
+) error {
 	etag, err := p.check(ctx, c, folder, content)
 	if err != nil {
 		return err
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(content.partials)) {
-		if known := folder.state.Servers[c.BaseURL]; known != nil && known.Partials[name] == digest(content.partials[name]) && !p.force {
+		if known := folder.state.Servers[c.BaseURL]; known != nil &&
+			known.Partials[name] == digest(content.partials[name]) && !p.force {
 			continue
 		}
 		if _, err := c.Templates().PutPartial(ctx, name, content.partials[name]); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(templatePartials, name+".html"), err)
 		}
 	}
+
 	change := client.TemplateChange{HTML: content.html, SampleData: content.data, Options: content.options}
 	var t client.TemplateState
 	if known := folder.state.Servers[c.BaseURL]; known != nil {
 		t, err = c.Templates().Update(ctx, known.ID, etag, change)
 	} else {
-		change.Name, change.Slug = p.newName(folder), folder.state.Slug
+		change.Name = p.newName(folder)
+		change.Slug = folder.state.Slug
 		t, err = c.Templates().Create(ctx, change)
 	}
 	if err != nil {
 		return err
 	}
+
 	if err := folder.remember(c.BaseURL, t, content.partials); err != nil {
 		return err
 	}
+
 	if p.publish && t.HasDraft {
 		if t, err = c.Templates().Publish(ctx, t.ID, t.ETag, p.comment); err != nil {
 			return err
@@ -186,6 +215,7 @@ func (p *templatePush) push(ctx context.Context, cmd *cobra.Command, c *client.C
 		}
 		return say(cmd, "pushed %s, and published it as version %d", t.Slug, *t.PublishedVersion)
 	}
+
 	if !t.HasDraft {
 		return say(cmd, "pushed %s; it is what is published", t.Slug)
 	}
@@ -204,7 +234,9 @@ func (p *templatePush) newName(folder *templateFolder) string {
 }
 
 // check finds changes of others before anything is sent, and returns the state to change.
-func (p *templatePush) check(ctx context.Context, c *client.Client, folder *templateFolder, content templateContent) (etag string, err error) {
+func (p *templatePush) check(
+	ctx context.Context, c *client.Client, folder *templateFolder, content templateContent,
+) (etag string, err error) {
 	known := folder.state.Servers[c.BaseURL]
 	stored := map[string]string{}
 	if known == nil {
@@ -222,24 +254,30 @@ func (p *templatePush) check(ctx context.Context, c *client.Client, folder *temp
 		if err != nil {
 			return "", missingTemplate(err, folder.state.Slug)
 		}
+
 		if p.force {
 			return "", nil
 		}
 		if t.ETag != known.ETag {
-			return "", changedThere("Somebody has changed %s since it was pulled: look at relaypdf templates diff, keep a copy of yours and pull with --force, or push with --force.", t.Slug)
+			return "", changedThere("Somebody has changed %s since it was pulled: look at relaypdf templates diff, "+
+				"keep a copy of yours and pull with --force, or push with --force.", t.Slug)
 		}
 		stored = there.partials
 	}
+
 	for name, html := range content.partials {
 		text, there := stored[name]
 		base := ""
 		if known != nil {
 			base = known.Partials[name]
 		}
+
 		if there && digest(text) != base && text != html {
-			return "", changedThere("The partial %s is another one at the service, changed by somebody else or made for another template: look at relaypdf templates diff, rename yours, or push with --force.", name)
+			return "", changedThere("The partial %s is another one at the service, changed by somebody else or "+
+				"made for another template: look at relaypdf templates diff, rename yours, or push with --force.", name)
 		}
 	}
+
 	if known == nil {
 		return "", nil
 	}
@@ -249,18 +287,23 @@ func (p *templatePush) check(ctx context.Context, c *client.Client, folder *temp
 func newTemplatesDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff [FOLDER]", Short: "Show the changes that a push would make", Args: cobra.MaximumNArgs(1),
-		Long: "Compare the draft on the server with a folder, using diff. If both are equal, the command prints nothing.",
+		Long: "Compare the draft on the server with a folder, using diff. If both are equal, the command prints " +
+			"nothing.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		folder, content, err := readTemplateFolder(folderArgument(args))
 		if err != nil {
 			return err
 		}
+
 		return onService(cmd, func(ctx context.Context, c *client.Client) error {
 			known := folder.state.Servers[c.BaseURL]
 			if known == nil {
-				return usagef("%s was neither pulled from %s nor pushed to it; relaypdf templates push makes a new template of it", folder.path, c.BaseURL)
+				return usagef(
+					"%s was neither pulled from %s nor pushed to it; relaypdf templates push makes a new template of it",
+					folder.path, c.BaseURL)
 			}
+
 			_, there, err := fetchTemplate(ctx, c, known.ID)
 			if err != nil {
 				return missingTemplate(err, folder.state.Slug)
@@ -268,6 +311,7 @@ func newTemplatesDiff() *cobra.Command {
 			return showDiff(ctx, cmd, there, content)
 		})
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -279,6 +323,7 @@ func showDiff(ctx context.Context, cmd *cobra.Command, there, here templateConte
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+
 	sameJSON := func(a, b *json.RawMessage) {
 		if prettyText(*a) != prettyText(*b) {
 			return
@@ -287,26 +332,34 @@ func showDiff(ctx context.Context, cmd *cobra.Command, there, here templateConte
 	}
 	sameJSON(&there.data, &here.data)
 	sameJSON(&there.options, &here.options)
+
 	for name, content := range map[string]templateContent{"service": there, "folder": here} {
 		side := &templateFolder{path: filepath.Join(work, name)}
 		if err := side.write(content); err != nil {
 			return err
 		}
 	}
+
 	diff := exec.CommandContext(ctx, "diff", "-ruN", "service", "folder")
-	diff.Dir, diff.Stdout, diff.Stderr = work, cmd.OutOrStdout(), cmd.ErrOrStderr()
+	diff.Dir = work
+	diff.Stdout = cmd.OutOrStdout()
+	diff.Stderr = cmd.ErrOrStderr()
 	var ended *exec.ExitError
 	if err := diff.Run(); errors.As(err, &ended) && ended.ExitCode() == 1 {
 		return nil // they differ
 	} else if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
+
 	return say(cmd, "no differences")
 }
 
 func newTemplatesPublish() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "publish SLUG", Short: "Publish the draft of a template as a new version", Args: cobra.ExactArgs(1), ValidArgsFunction: completeTemplates,
+		Use:               "publish SLUG",
+		Short:             "Publish the draft of a template as a new version",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeTemplates,
 	}
 	comment := cmd.Flags().StringP("comment", "m", "", "description of the changes")
 	asJSON := cmd.Flags().Bool("json", false, "print the template as a JSON object")
@@ -316,15 +369,19 @@ func newTemplatesPublish() *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		return onService(cmd, func(ctx context.Context, c *client.Client) error {
 			etag := ""
 			if known := folder.state.Servers[c.BaseURL]; known != nil { // a folder
-				slug, etag = known.ID, known.ETag
+				slug = known.ID
+				etag = known.ETag
 			}
+
 			t, err := c.Templates().Publish(ctx, slug, etag, *comment)
 			if err != nil {
 				return missingTemplate(err, slug)
 			}
+
 			if known := folder.state.Servers[c.BaseURL]; known != nil {
 				partials := map[string]string{}
 				if content, err := folder.read(); err == nil {
@@ -334,12 +391,14 @@ func newTemplatesPublish() *cobra.Command {
 					return err
 				}
 			}
+
 			if *asJSON {
 				return printJSON(cmd.OutOrStdout(), t.Template)
 			}
 			return printLine(cmd, fmt.Sprintf("%s is published as version %d", t.Slug, *t.PublishedVersion))
 		})
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
@@ -358,23 +417,30 @@ func newTemplatesRender() *cobra.Command {
 	r := &templateRender{}
 	cmd := &cobra.Command{
 		Use: "render [FOLDER]", Short: "Create a PDF from a template folder and its data", Args: cobra.MaximumNArgs(1),
-		Long: "Create a PDF from a folder, with the partials in it, before you push. The price is that of relaypdf templates preview.\n\n" +
+		Long: "Create a PDF from a folder, with the partials in it, before you push. The price is that of relaypdf " +
+			"templates preview.\n\n" +
 			"With --watch, a local web page shows the document and updates it when a file is saved. Each update is a call. Stop with Ctrl-C.\n\n" + folderHelp,
 	}
+
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&r.destination.name, "output", "o", "", "file or folder for the PDF; - for standard output. Default: the name of the template's folder, in the current folder")
+	flags.StringVarP(&r.destination.name, "output", "o", "",
+		"file or folder for the PDF; - for standard output. Default: the "+
+			"name of the template's folder, in the current "+
+			"folder")
 	flags.BoolVarP(&r.destination.force, "force", "f", false, "overwrite the output file")
 	flags.StringVar(&r.data, "data", "", "file with the data (default data.json)")
 	flags.BoolVar(&r.strict, "strict", false, "fail if the data lacks a path of the template")
 	flags.BoolVarP(&r.watch, "watch", "w", false, "show the document in a browser and update it on changes")
 	flags.IntVar(&r.port, "port", 0, "port of the --watch page (default a free port)")
 	flags.BoolVar(&r.noBrowser, "no-browser", false, "do not open the --watch page in a browser")
+
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		folder, err := openTemplateFolder(folderArgument(args))
 		if err != nil {
 			return err
 		}
+
 		if r.watch {
 			if r.destination.name != "" {
 				return usagef("--watch shows the document in a browser; leave --output out")
@@ -383,6 +449,7 @@ func newTemplatesRender() *cobra.Command {
 		}
 		return r.once(cmd, folder)
 	}
+
 	app.AddFlags(flags, app.GroupClient)
 	return cmd
 }
@@ -393,6 +460,7 @@ func (r *templateRender) input(folder *templateFolder) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if r.data != "" {
 		text, err := os.ReadFile(r.data)
 		if err != nil {
@@ -403,7 +471,10 @@ func (r *templateRender) input(folder *templateFolder) (map[string]any, error) {
 		}
 		content.data = text
 	}
-	return map[string]any{"html": content.inlined(), "sampleData": content.data, "options": content.options, "strict": r.strict}, nil
+
+	return map[string]any{
+		"html": content.inlined(), "sampleData": content.data, "options": content.options, "strict": r.strict,
+	}, nil
 }
 
 func (r *templateRender) once(cmd *cobra.Command, folder *templateFolder) (err error) {
@@ -411,15 +482,19 @@ func (r *templateRender) once(cmd *cobra.Command, folder *templateFolder) (err e
 	if err != nil {
 		return err
 	}
+
 	to := &r.destination
-	if ending := filepath.Ext(to.name); to.name != "-" && ending != "" && ending != "." && !strings.EqualFold(ending, ".pdf") && !to.isPlace() {
+	if ending := filepath.Ext(to.name); to.name != "-" && ending != "" && ending != "." &&
+		!strings.EqualFold(ending, ".pdf") && !to.isPlace() {
 		return usagef("--output %s: templates render makes .pdf", to.name)
 	}
+
 	to.after = (&templatePush{}).newName(folder) + ".pdf"
 	if err := to.open(cmd.OutOrStdout(), []string{"application/pdf"}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.discard()) }()
+
 	begin := time.Now()
 	stop := startProgress(cmd.ErrOrStderr(), "templates.preview")
 	defer stop()
@@ -434,6 +509,9 @@ func (r *templateRender) once(cmd *cobra.Command, folder *templateFolder) (err e
 		if err != nil {
 			return networkError{err}
 		}
-		return say(cmd, "%s", made{Filename: result.Filename, Path: path, SizeBytes: size, ChargedMicrodollars: credit.Amount(result.Charged)}.summary(time.Since(begin)))
+
+		return say(cmd, "%s", made{
+			Filename: result.Filename, Path: path, SizeBytes: size, ChargedMicrodollars: credit.Amount(result.Charged),
+		}.summary(time.Since(begin)))
 	})
 }

@@ -42,19 +42,25 @@ func (r *templateRender) follow(cmd *cobra.Command, folder *templateFolder) erro
 	if _, err := r.input(folder); err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)))
+
+	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp",
+		net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)))
 	if err != nil {
 		return usagef("--port: %w", err)
 	}
+
 	page := newLivePage((&templatePush{}).newName(folder), listener.Addr().String())
 	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
+
 	address := "http://" + listener.Addr().String() + "/"
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s shows the document and updates when you save a file. Stop with Ctrl-C.\n", address)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s shows the document and updates when you save a file. Stop with Ctrl-C.\n",
+		address)
 	if !r.noBrowser {
 		openAddress(cmd.Context(), address)
 	}
+
 	r.look(cmd, service, folder, page)
 	err = server.Close()
 	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
@@ -68,11 +74,13 @@ func (r *templateRender) look(cmd *cobra.Command, service *client.Client, folder
 	var seen map[string]string
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+
 	for {
 		if now := r.stamps(folder); !maps.Equal(now, seen) {
 			seen = now
 			r.show(cmd, service, folder, page)
 		}
+
 		select {
 		case <-cmd.Context().Done():
 			return
@@ -89,6 +97,7 @@ func (r *templateRender) stamps(folder *templateFolder) map[string]string {
 			stamps[path] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 		}
 	}
+
 	names := []string{templateSource, templateData, templateOptions}
 	entries, err := os.ReadDir(filepath.Join(folder.path, templatePartials))
 	if err == nil {
@@ -96,11 +105,13 @@ func (r *templateRender) stamps(folder *templateFolder) map[string]string {
 			names = append(names, filepath.Join(templatePartials, entry.Name()))
 		}
 	}
+
 	for _, name := range names {
 		path := filepath.Join(folder.path, name)
 		info, err := os.Stat(path)
 		note(path, info, err)
 	}
+
 	if r.data != "" {
 		info, err := os.Stat(r.data)
 		note(r.data, info, err)
@@ -115,6 +126,7 @@ func (r *templateRender) show(cmd *cobra.Command, service *client.Client, folder
 	if cmd.Context().Err() != nil {
 		return
 	}
+
 	if err != nil {
 		var text strings.Builder
 		explain(&text, unreached(service.BaseURL, err))
@@ -122,22 +134,28 @@ func (r *templateRender) show(cmd *cobra.Command, service *client.Client, folder
 		page.fail(text.String())
 		return
 	}
+
 	r.spent += charged
 	page.put(document)
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s  %.1f s  %v, total %v\n", begin.Format(time.TimeOnly), app.SizeText(int64(len(document))), time.Since(begin).Seconds(), charged, r.spent)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s  %.1f s  %v, total %v\n", begin.Format(time.TimeOnly),
+		app.SizeText(int64(len(document))), time.Since(begin).Seconds(), charged, r.spent)
 }
 
-func (r *templateRender) make(ctx context.Context, service *client.Client, folder *templateFolder) ([]byte, credit.Amount, error) {
+func (r *templateRender) make(
+	ctx context.Context, service *client.Client, folder *templateFolder,
+) ([]byte, credit.Amount, error) {
 	input, err := r.input(folder)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	result, err := service.Do(ctx, "templates.preview", input, client.CallOptions{})
 	if err != nil {
 		return nil, 0, err
 	}
+
 	defer result.Body.Close()
 	document, err := io.ReadAll(result.Body)
 	return document, credit.Amount(result.Charged), err
@@ -177,7 +195,10 @@ func (p *livePage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *livePage) put(document []byte) {
-	p.change(func() { p.document, p.wrong = document, "" })
+	p.change(func() {
+		p.document = document
+		p.wrong = ""
+	})
 }
 
 func (p *livePage) fail(text string) { p.change(func() { p.wrong = text }) }
@@ -198,8 +219,10 @@ const livePatience = 25 * time.Second
 // has.
 func (p *livePage) wait(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	newer, current := p.newer, p.version
+	newer := p.newer
+	current := p.version
 	p.mu.Unlock()
+
 	if r.FormValue("version") == strconv.Itoa(current) {
 		select {
 		case <-newer:
@@ -208,6 +231,7 @@ func (p *livePage) wait(w http.ResponseWriter, r *http.Request) {
 		case <-time.After(livePatience):
 		}
 	}
+
 	p.mu.Lock()
 	answer := map[string]any{"version": p.version, "wrong": p.wrong, "there": p.document != nil}
 	p.mu.Unlock()

@@ -18,32 +18,41 @@ func newWebhooksCommand() *cobra.Command {
 }
 
 func newWebhooksList() *cobra.Command {
-	return newShowCommand("list", "List the webhook endpoints", func(c *client.Client, ctx context.Context) (map[string][]client.Webhook, error) {
+	return newShowCommand("list", "List the webhook endpoints", func(
+		c *client.Client, ctx context.Context,
+	) (map[string][]client.Webhook, error) {
 		all, err := c.Webhooks().List(ctx)
 		return map[string][]client.Webhook{"webhooks": all}, err
 	}, func(cmd *cobra.Command, list map[string][]client.Webhook) error {
-		return printTable(cmd.OutOrStdout(), "ID\tURL\tEVENTS\tENABLED\tCREATED", list["webhooks"], func(w client.Webhook) []any {
-			events, enabled := strings.Join(w.Events, ","), "yes"
-			if len(w.Events) == len(store.EventTypes()) {
-				events = "all"
-			}
-			if !w.Enabled {
-				enabled = strings.TrimSpace("no " + w.DisabledReason)
-			}
-			return []any{w.ID, w.URL, events, enabled, shortTime(&w.CreatedAt)}
-		})
+		return printTable(cmd.OutOrStdout(), "ID\tURL\tEVENTS\tENABLED\tCREATED", list["webhooks"],
+			func(w client.Webhook) []any {
+				events := strings.Join(w.Events, ",")
+				enabled := "yes"
+				if len(w.Events) == len(store.EventTypes()) {
+					events = "all"
+				}
+				if !w.Enabled {
+					enabled = strings.TrimSpace("no " + w.DisabledReason)
+				}
+
+				return []any{w.ID, w.URL, events, enabled, shortTime(&w.CreatedAt)}
+			})
 	})
 }
 
-var completeWebhooks = completeIDs(func(ctx context.Context, c *client.Client) ([]client.Webhook, error) { return c.Webhooks().List(ctx) },
+var completeWebhooks = completeIDs(
+	func(ctx context.Context, c *client.Client) ([]client.Webhook, error) { return c.Webhooks().List(ctx) },
 	func(w client.Webhook) (string, string) { return w.ID, w.URL })
 
 func newWebhooksCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create URL", Short: "Create a webhook endpoint and print its secret", Args: cobra.ExactArgs(1),
-		Long: "Create a webhook endpoint. URL must be a public https URL. The signing secret is printed to standard output and never shown again.",
+		Long: "Create a webhook endpoint. URL must be a public https URL. The signing secret is printed to " +
+			"standard output and never shown again.",
 	}
-	events := cmd.Flags().StringSlice("events", nil, "events to send, separated by commas (default all). Events: "+strings.Join(store.EventTypes(), ", "))
+
+	events := cmd.Flags().StringSlice("events", nil,
+		"events to send, separated by commas (default all). Events: "+strings.Join(store.EventTypes(), ", "))
 	asJSON := cmd.Flags().Bool("json", false, "print the endpoint with its secret as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.WebhookSecret, error) {
@@ -55,20 +64,26 @@ func newWebhooksCreate() *cobra.Command {
 		case *asJSON:
 			return printJSON(cmd.OutOrStdout(), made)
 		}
+
 		if err := say(cmd, "made %s; its secret is shown only now", made.ID); err != nil {
 			return err
 		}
 		return printLine(cmd, made.Secret)
 	}
+
 	app.AddFlags(cmd.Flags(), app.GroupClient)
 	return cmd
 }
 
 func newWebhooksDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "delete ID", Short: "Delete a webhook endpoint and its pending deliveries", Args: cobra.ExactArgs(1), ValidArgsFunction: completeWebhooks,
+		Use:               "delete ID",
+		Short:             "Delete a webhook endpoint and its pending deliveries",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeWebhooks,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onService(cmd, func(ctx context.Context, c *client.Client) error { return c.Webhooks().Delete(ctx, args[0]) })
+			return onService(cmd,
+				func(ctx context.Context, c *client.Client) error { return c.Webhooks().Delete(ctx, args[0]) })
 		},
 	}
 	app.AddFlags(cmd.Flags(), app.GroupClient)

@@ -42,9 +42,12 @@ func newWebhooksListen() *cobra.Command {
 	l := &listener{seen: map[string]bool{}}
 	cmd := &cobra.Command{
 		Use: "listen PORT|URL", Short: "Forward this account's events to a local server", Args: cobra.ExactArgs(1),
-		Long: "Forward the deliveries of the account's endpoints to a URL on this machine while the command runs, with the same bodies and signature scheme. " +
+		Long: "Forward the deliveries of the account's endpoints to a URL on this machine while the command runs, " +
+			"with the same bodies and signature scheme. " +
 			"Each event is forwarded once, even if several endpoints receive it. The response of the local server has no effect.\n\n" +
-			"The command forwards the events that an endpoint of the account subscribes to. It signs them with a new secret, which it prints first, or with --secret.\n\n    relaypdf webhooks listen 3000/hooks",
+			"The command forwards the events that an endpoint of the account subscribes to. It signs them with a " +
+			"new secret, which it prints first, or with --secret.\n\n" +
+			"    relaypdf webhooks listen 3000/hooks",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if l.target, err = localTarget(args[0]); err != nil {
@@ -53,10 +56,12 @@ func newWebhooksListen() *cobra.Command {
 			return l.run(cmd)
 		},
 	}
+
 	flags := cmd.Flags()
 	flags.StringVar(&l.secret, "secret", "", "signing secret, whsec_… (default a new secret)")
 	flags.StringVar(&l.endpoint, "endpoint", "", "ID of the endpoint to forward; others are ignored")
 	flags.DurationVar(&l.every, "every", 2*time.Second, "interval between checks for new events")
+
 	app.AddFlags(flags, app.GroupClient)
 	return cmd
 }
@@ -72,9 +77,12 @@ func localTarget(text string) (string, error) {
 			}
 		}
 	}
+
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" {
-		return "", usagef("%q is not a URL; write a port like 3000, a port with a path like 3000/hooks, or a URL like http://localhost:3000/hooks", text)
+		return "", usagef(
+			"%q is not a URL; write a port like 3000, a port with a path like 3000/hooks, or a URL like http://localhost:3000/hooks",
+			text)
 	}
 	return parsed.String(), nil
 }
@@ -84,6 +92,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+
 	if l.secret == "" {
 		l.secret = webhook.NewSecret()
 	} else if _, err := webhook.SignStandard(l.secret, "test", time.Now(), nil); err != nil {
@@ -92,21 +101,27 @@ func (l *listener) run(cmd *cobra.Command) error {
 	if l.every < time.Second {
 		return usagef("--every: %v is too often; take a second or more", l.every)
 	}
+
 	endpoints, err := service.Webhooks().List(cmd.Context())
 	if err != nil {
 		return unreached(service.BaseURL, err)
 	}
-	if !slices.ContainsFunc(endpoints, func(w client.Webhook) bool { return w.Enabled && (l.endpoint == "" || w.ID == l.endpoint) }) {
-		return usagef("the account has no enabled endpoint, so there are no events; run relaypdf webhooks create https://… first")
+	forwarded := func(w client.Webhook) bool { return w.Enabled && (l.endpoint == "" || w.ID == l.endpoint) }
+	if !slices.ContainsFunc(endpoints, forwarded) {
+		return usagef(
+			"the account has no enabled endpoint, so there are no events; run relaypdf webhooks create https://… first")
 	}
+
 	// Earlier deliveries are skipped by listing them, because the service's clock may differ.
 	if err := l.look(cmd.Context(), service, func(client.Delivery) error { return nil }); err != nil {
 		return unreached(service.BaseURL, err)
 	}
+
 	fmt.Fprintf(cmd.ErrOrStderr(), "Forwarding events to %s, signed with\n", l.target)
 	if err := printLine(cmd, l.secret); err != nil {
 		return err
 	}
+
 	tick := time.NewTicker(l.every)
 	defer tick.Stop()
 	for {
@@ -115,11 +130,13 @@ func (l *listener) run(cmd *cobra.Command) error {
 			return nil
 		case <-tick.C:
 		}
+
 		err := l.look(cmd.Context(), service, func(d client.Delivery) error { return l.forward(cmd, service, d) })
 		var refused *client.Error
 		switch {
 		case err == nil, cmd.Context().Err() != nil:
-		case errors.As(err, &refused) && refused.Status() < http.StatusInternalServerError && refused.Code != client.RateLimited:
+		case errors.As(err, &refused) && refused.Status() < http.StatusInternalServerError &&
+			refused.Code != client.RateLimited:
 			return err
 		default:
 			fmt.Fprintf(cmd.ErrOrStderr(), "relaypdf: %v; retrying\n", unreached(service.BaseURL, err))
@@ -136,6 +153,7 @@ func (l *listener) look(ctx context.Context, service *client.Client, do func(cli
 		if err != nil {
 			return err
 		}
+
 		found = append(found, list.Deliveries...)
 		// The first round only records the existing deliveries.
 		if list.NextCursor == nil || l.from.IsZero() {
@@ -143,6 +161,7 @@ func (l *listener) look(ctx context.Context, service *client.Client, do func(cli
 		}
 		page.Cursor = *list.NextCursor
 	}
+
 	slices.Reverse(found)
 	before := l.seen
 	l.seen = make(map[string]bool, len(found))
@@ -151,6 +170,7 @@ func (l *listener) look(ctx context.Context, service *client.Client, do func(cli
 			l.seen[d.Event.ID] = true
 		}
 	}
+
 	for _, d := range found {
 		if l.seen[d.Event.ID] || d.EndpointID == nil || l.endpoint != "" && *d.EndpointID != l.endpoint {
 			continue
@@ -160,6 +180,7 @@ func (l *listener) look(ctx context.Context, service *client.Client, do func(cli
 		}
 		l.seen[d.Event.ID] = true
 	}
+
 	if n := len(found); n > 0 {
 		if newest := found[n-1].CreatedAt.Add(-listenOverlap); newest.After(l.from) {
 			l.from = newest
@@ -178,6 +199,7 @@ func (l *listener) forward(cmd *cobra.Command, service *client.Client, d client.
 	if err != nil {
 		return err
 	}
+
 	status, err := l.send(cmd.Context(), content)
 	line := time.Now().Format(time.TimeOnly) + "  " + d.Event.Type + "  " + d.Event.ID + "  "
 	if err != nil {
@@ -189,6 +211,7 @@ func (l *listener) forward(cmd *cobra.Command, service *client.Client, d client.
 	} else {
 		line += status
 	}
+
 	fmt.Fprintln(cmd.ErrOrStderr(), line)
 	return nil
 }
@@ -197,7 +220,9 @@ func (l *listener) forward(cmd *cobra.Command, service *client.Client, d client.
 func (l *listener) send(ctx context.Context, content client.DeliveryContent) (status string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forwardTime)
 	defer cancel()
-	body, at := []byte(content.Body), time.Now()
+
+	body := []byte(content.Body)
+	at := time.Now()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.target, bytes.NewReader(body))
 	if err != nil {
 		return "", err
@@ -206,6 +231,7 @@ func (l *listener) send(ctx context.Context, content client.DeliveryContent) (st
 	if err != nil {
 		return "", err
 	}
+
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "relaypdf-webhook/1")
 	r.Header.Set(webhook.IDHeader, content.Event.ID)
@@ -213,11 +239,13 @@ func (l *listener) send(ctx context.Context, content client.DeliveryContent) (st
 	r.Header.Set(webhook.StandardHeader, standard)
 	r.Header.Set(webhook.EventHeader, content.Event.Type)
 	r.Header.Set(webhook.SignatureHeader, webhook.Sign(l.secret, at, body))
+
 	carrier := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := carrier.Do(r)
 	if err != nil {
 		return "", err
 	}
+
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
 	return response.Status, errors.Join(err, response.Body.Close())
 }
