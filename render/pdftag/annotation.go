@@ -20,11 +20,16 @@ func (d *document) readAnnotation(ref string, page int) {
 	if ref == "" || d.annots[ref] != nil {
 		return
 	}
+
 	entries := d.file.Dict(ref)
 	if entries["/Subtype"] != "/Link" {
-		d.fault(Fault{Rule: Annotation, Problem: "An annotation that is not a link has no description for screen readers.", Remedy: "Remove the annotation.", Page: page + 1})
+		d.fault(Fault{
+			Rule: Annotation, Problem: "An annotation that is not a link has no description for screen readers.",
+			Remedy: "Remove the annotation.", Page: page + 1,
+		})
 		return
 	}
+
 	a := &annotation{ref: ref, page: page, entries: entries}
 	d.annots[ref] = a
 	d.links = append(d.links, a)
@@ -38,6 +43,7 @@ func (d *document) linkAnnotations() error {
 			d.addLink(a)
 		}
 	}
+
 	d.settle()
 	for _, a := range d.links {
 		entries := pdffile.Without(a.entries, "/StructParent")
@@ -47,28 +53,33 @@ func (d *document) linkAnnotations() error {
 		}
 		a.entries = entries
 	}
+
 	return nil
 }
 
-// linkNotes gives notes the links from them back to the text, which LibreOffice leaves out of the structure: both are in
-// the same order on a page.
+// linkNotes gives notes the links from them back to the text, which LibreOffice leaves out of the structure: both are
+// in the same order on a page.
 func (d *document) linkNotes() {
-	notes, links := map[int][]*element{}, map[int][]*annotation{}
+	notes := map[int][]*element{}
+	links := map[int][]*annotation{}
 	d.walk(d.root, func(e *element) {
 		if e.kind == "/Note" {
 			page := d.pageOf(&kid{element: e}) - 1
 			notes[page] = append(notes[page], e)
 		}
 	})
+
 	for _, a := range d.links {
 		if a.owner == nil && a.entries["/Dest"] != nil {
 			links[a.page] = append(links[a.page], a)
 		}
 	}
+
 	for page, list := range links {
 		if len(list) != len(notes[page]) {
 			continue
 		}
+
 		for i, a := range list {
 			e := notes[page][i]
 			if len(e.kids) > 0 && e.kids[0].is("/P") {
@@ -84,7 +95,10 @@ func (d *document) linkNotes() {
 func (d *document) addLink(a *annotation) {
 	link := newElement("/Link", []*kid{{note: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
-	d.fault(Fault{Rule: LinkOutside, Problem: "A link is not in tagged text, so screen readers read it last.", Remedy: d.remedy("Move the link out of its frame or drawing.", ""), Element: "Link", Page: a.page + 1})
+	d.fault(Fault{
+		Rule: LinkOutside, Problem: "A link is not in tagged text, so screen readers read it last.",
+		Remedy: d.remedy("Move the link out of its frame or drawing.", ""), Element: "Link", Page: a.page + 1,
+	})
 }
 
 // linkText returns the text of a link, or its target.

@@ -8,11 +8,13 @@ import (
 
 // checkElements reports headings that skip a level, and drawing without an alternative text.
 func (d *document) checkElements() error {
-	last, figures := 0, 0
+	last := 0
+	figures := 0
 	d.walk(d.root, func(e *element) {
 		if e.level() > 0 && d.firstHeading == "" {
 			d.firstHeading = d.textOf(e)
 		}
+
 		switch level := e.level(); {
 		case level == 0:
 		case e.kind == "/H": // deeper than the standard has types for
@@ -24,24 +26,33 @@ func (d *document) checkElements() error {
 				if last == 0 {
 					text = fmt.Sprintf("The first heading is of level %d, not 1.", level)
 				}
-				d.faultAt(HeadingOrder, e, text, d.remedy(fmt.Sprintf("Use h%d, and set its size with CSS.", last+1), fmt.Sprintf("Use the style Heading %d.", last+1)))
+
+				d.faultAt(HeadingOrder, e, text, d.remedy(
+					fmt.Sprintf("Use h%d, and set its size with CSS.", last+1),
+					fmt.Sprintf("Use the style Heading %d.", last+1)))
 			}
 			last = level
 		}
+
 		if e.kind == "/Figure" {
 			figures++
 		}
+
 		if e.alt+e.actual == "" {
 			switch e.kind {
 			case "/Figure":
-				f := Fault{Rule: FigureAlt, Problem: "An image has no alternative text.", Page: d.pageOf(&kid{element: e})}
-				f.Remedy = d.remedy(`Set alt (aria-label for SVG), or alt="" for decoration.`, "Set one in the document.")
+				f := Fault{
+					Rule: FigureAlt, Problem: "An image has no alternative text.", Page: d.pageOf(&kid{element: e}),
+				}
+				f.Remedy = d.remedy(`Set alt (aria-label for SVG), or alt="" for decoration.`,
+					"Set one in the document.")
 				if f.Element, f.Text = d.describe(e); f.Text == "" {
 					f.Element = fmt.Sprintf("Figure %d", figures)
 				}
 				d.fault(f)
 			case "/Formula":
-				d.faultAt(FormulaAlt, e, "A formula has no alternative text.", d.remedy("Set aria-label on its element.", "Set one in the document."))
+				d.faultAt(FormulaAlt, e, "A formula has no alternative text.",
+					d.remedy("Set aria-label on its element.", "Set one in the document."))
 			}
 		}
 	})
@@ -86,15 +97,23 @@ func (d *document) checkUntagged() error {
 	if len(d.opt.Untagged) == 0 {
 		return nil
 	}
+
 	outside := d.textOutside()
 	for _, u := range d.opt.Untagged {
-		f := Fault{Rule: UntaggedText, Element: u.Element, Text: beginning(u.Text), Problem: "Screen readers cannot read text that CSS generates.", Remedy: "Write the text in the HTML, or mark decoration with content: \"…\" / \"\"."}
+		f := Fault{
+			Rule: UntaggedText, Element: u.Element, Text: beginning(u.Text),
+			Problem: "Screen readers cannot read text that CSS generates.",
+			Remedy:  "Write the text in the HTML, or mark decoration with content: \"…\" / \"\".",
+		}
 		if u.Frame {
-			f.Problem, f.Remedy = "Screen readers cannot read the content of a frame.", "Put the content into the document itself."
+			f.Problem = "Screen readers cannot read the content of a frame."
+			f.Remedy = "Put the content into the document itself."
 		}
 		if u.Problem != "" {
-			f.Problem, f.Remedy = u.Problem, u.Remedy
+			f.Problem = u.Problem
+			f.Remedy = u.Remedy
 		}
+
 		text := unspaced(u.Text)
 		for page, all := range outside {
 			if text != "" && strings.Contains(all, text) {
@@ -102,6 +121,7 @@ func (d *document) checkUntagged() error {
 				break
 			}
 		}
+
 		d.fault(f)
 	}
 	return nil
@@ -113,16 +133,19 @@ func (d *document) checkLoose() {
 		if p.content == nil {
 			continue
 		}
+
 		for _, e := range p.content.events {
 			if !e.loose {
 				continue
 			}
+
 			shown := readText{most: maxText}
 			d.appendEvent(&shown, p.content, e)
 			if text := strings.TrimSpace(shown.String()); text != "" {
 				d.fault(Fault{
 					Rule: UntaggedText, Element: "Text", Text: beginning(text), Page: i + 1,
-					Problem: "The text is outside of the structure, as in cells of spreadsheets.", Remedy: "Convert the document to HTML, and create the PDF from that.",
+					Problem: "The text is outside of the structure, as in cells of spreadsheets.",
+					Remedy:  "Convert the document to HTML, and create the PDF from that.",
 				})
 				break
 			}
@@ -142,10 +165,12 @@ func (d *document) textOutside() []string {
 			}
 		}
 	}
+
 	texts := make([]string, len(pages))
 	for i := range pages {
 		texts[i] = pages[i].String()
 	}
+
 	return texts
 }
 

@@ -78,6 +78,7 @@ func (d *document) readStreams() error {
 		if p.entries["/Contents"] == nil {
 			continue
 		}
+
 		s, err := d.readStream(pdffile.Reference(p.entries["/Contents"]), i, 0)
 		if err != nil {
 			return err
@@ -88,12 +89,14 @@ func (d *document) readStreams() error {
 		if s.resources = d.file.Entry(p.entries["/Resources"]); s.resources == nil {
 			return fmt.Errorf("pdftag: resources of page %d: %w", i+1, pdffile.ErrUnread)
 		}
+
 		if err := d.scan(s, 0); err != nil {
 			return err
 		}
 		s.drawn++
 		p.content = s
 	}
+
 	d.countDrawn()
 	return nil
 }
@@ -106,10 +109,12 @@ func (d *document) readStream(ref string, page, depth int) (*stream, error) {
 	if depth > maxForms {
 		return nil, fmt.Errorf("pdftag: forms within forms: %w", pdffile.ErrUnread)
 	}
+
 	entries, plain, err := d.plain(ref)
 	if err != nil {
 		return nil, err
 	}
+
 	s := &stream{
 		ref: ref, page: page, entries: entries, plain: plain, key: -1, form: entries["/Subtype"] == "/Form",
 		forms: map[string]*stream{}, fonts: map[string]*font{}, marks: map[int]*mark{},
@@ -147,14 +152,19 @@ func (d *document) scan(s *stream, depth int) error {
 	if err := d.readResources(s, depth); err != nil {
 		return err
 	}
+
 	sc := scanner{lexer: lexer{data: s.plain}, stream: s, document: d, path: -1, object: -1}
 	sc.run()
 	if sc.missing {
-		d.fault(Fault{Rule: MissingGlyph, Problem: "A character has no glyph in its fonts, so the page shows a box.", Remedy: "Use a font with this character, or remove the character.", Page: s.page + 1})
+		d.fault(Fault{
+			Rule: MissingGlyph, Problem: "A character has no glyph in its fonts, so the page shows a box.",
+			Remedy: "Use a font with this character, or remove the character.", Page: s.page + 1,
+		})
 	}
 	if sc.odd {
 		d.readUses(s)
 	}
+
 	d.checkNumbers(s)
 	d.order = append(d.order, s)
 	s.scanned = true
@@ -221,16 +231,19 @@ func (sc *scanner) run() {
 			sc.name = sc.data[start:sc.at]
 		case stringToken:
 			lacks, odd := sc.font.inspect(sc.data[start:sc.at])
-			sc.missing, sc.odd = sc.missing || lacks, sc.odd || odd
+			sc.missing = sc.missing || lacks
+			sc.odd = sc.odd || odd
 		case operatorToken:
 			begin := sc.operand
 			if begin < 0 {
 				begin = start
 			}
 			sc.operator(string(sc.data[start:sc.at]), begin)
-			sc.operand, sc.name = -1, nil
+			sc.operand = -1
+			sc.name = nil
 			continue
 		}
+
 		if sc.operand < 0 {
 			sc.operand = start
 		}
@@ -252,8 +265,11 @@ func (sc *scanner) operator(word string, begin int) {
 		}
 		sc.path = -1
 	case "BT":
-		sc.object, sc.first, sc.inside = begin, len(sc.events), false
-		sc.origin, sc.shows = nil, false
+		sc.object = begin
+		sc.first = len(sc.events)
+		sc.inside = false
+		sc.origin = nil
+		sc.shows = false
 	case "Tm", "Td", "TD":
 		if !sc.shows {
 			sc.origin = append(sc.origin, sc.data[begin:sc.at]...)
@@ -290,6 +306,7 @@ func (sc *scanner) number() int {
 func (sc *scanner) draw(start int, form *stream, text bool) {
 	number := sc.number()
 	sc.text = sc.text || text
+
 	if number != unmarked {
 		m := sc.marks[number]
 		if m == nil {
@@ -298,14 +315,18 @@ func (sc *scanner) draw(start int, form *stream, text bool) {
 		}
 		m.text = m.text || text
 	}
+
 	loose := text && number == unmarked && !sc.artifact()
 	if n := len(sc.events) - 1; n >= 0 && form == nil && sc.object < 0 {
 		// Outside text objects, drawing that follows other drawing of the same mark is one with it.
-		if last := &sc.events[n]; last.kind == drawing && last.form == nil && last.number == number && last.loose == loose && last.end <= start {
+		last := &sc.events[n]
+		if last.kind == drawing && last.form == nil && last.number == number && last.loose == loose &&
+			last.end <= start {
 			last.end = sc.at
 			return
 		}
 	}
+
 	sc.insert(event{kind: drawing, start: start, end: sc.at, number: number, form: form, loose: loose})
 }
 
@@ -326,6 +347,7 @@ func (sc *scanner) endText(begin int) {
 	if sc.object < 0 {
 		return
 	}
+
 	start := sc.object
 	sc.object = -1
 	if sc.inside {
@@ -333,6 +355,7 @@ func (sc *scanner) endText(begin int) {
 		sc.insert(event{kind: border, start: begin, end: begin})
 		return
 	}
+
 	if len(sc.events) > sc.first {
 		sc.events = sc.events[:sc.first]
 		sc.leaveOutRepeated(textObject{start: start, end: sc.at, number: sc.number(), origin: sc.origin})
@@ -388,6 +411,7 @@ func (sc *scanner) leaveOut(object textObject) {
 			after.start = object.end
 			parts = append(parts, after)
 		}
+
 		sc.events = slices.Replace(sc.events, i, i+1, parts...)
 		return
 	}
@@ -399,8 +423,12 @@ func (sc *scanner) marked(word string, begin int) {
 		sc.endSpan(begin)
 		return
 	}
+
 	properties := sc.data[begin:sc.at]
-	span := openSpan{number: unmarked, start: begin, end: sc.at, first: len(sc.events), artifact: sc.artifact() || bytes.HasPrefix(properties, []byte("/Artifact"))}
+	span := openSpan{
+		number: unmarked, start: begin, end: sc.at, first: len(sc.events),
+		artifact: sc.artifact() || bytes.HasPrefix(properties, []byte("/Artifact")),
+	}
 	if word == "BDC" {
 		span.number = markNumber(properties)
 		span.keeps = span.number == unmarked && bytes.Contains(properties, []byte("/ActualText"))
@@ -408,6 +436,7 @@ func (sc *scanner) marked(word string, begin int) {
 	if span.number == unmarked {
 		span.number = sc.number()
 	}
+
 	sc.stack = append(sc.stack, span)
 	if !span.keeps {
 		sc.cut(begin, sc.at)
@@ -425,15 +454,18 @@ func (sc *scanner) endSpan(begin int) {
 		sc.cut(begin, sc.at)
 		return
 	}
+
 	span := sc.stack[len(sc.stack)-1]
 	sc.stack = sc.stack[:len(sc.stack)-1]
-	if !span.keeps || slices.ContainsFunc(sc.events[min(span.first, len(sc.events)):], func(e event) bool { return e.kind != drawing }) {
+	inside := sc.events[min(span.first, len(sc.events)):]
+	if !span.keeps || slices.ContainsFunc(inside, func(e event) bool { return e.kind != drawing }) {
 		if span.keeps {
 			sc.cut(span.start, span.end)
 		}
 		sc.cut(begin, sc.at)
 		return
 	}
+
 	if len(sc.events) > span.first {
 		sc.events = sc.events[:span.first]
 		sc.draw(span.start, nil, true)
@@ -447,11 +479,13 @@ func markNumber(operands []byte) int {
 	if !found {
 		return unmarked
 	}
+
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	end := 0
 	for end < len(rest) && end < digits && rest[end] >= '0' && rest[end] <= '9' {
 		end++
 	}
+
 	n, err := strconv.Atoi(string(rest[:end]))
 	if err != nil {
 		return unmarked

@@ -17,11 +17,13 @@ func (d *document) writeContents() error {
 			s.holds = s.holds || e.form != nil && e.form.holds
 		}
 	}
+
 	for _, s := range d.order {
 		if s.form && !s.holds && !slices.ContainsFunc(s.events, func(e event) bool { return e.kind == cut }) {
 			d.update.Set(s.ref, d.unchanged(s))
 			continue
 		}
+
 		w := contentWriter{stream: s}
 		entries := pdffile.Without(s.entries, "/StructParents", "/DecodeParms")
 		out := pdffile.Deflated(entries, w.write())
@@ -31,6 +33,7 @@ func (d *document) writeContents() error {
 				entries["/StructParents"] = s.key
 			}
 		}
+
 		d.update.Set(s.ref, out)
 		s.plain = nil
 	}
@@ -60,6 +63,7 @@ type openMark struct {
 func (w *contentWriter) write() []byte {
 	w.out = make([]byte, 0, len(w.plain)+len(w.plain)/16)
 	at := 0
+
 	for _, e := range w.events {
 		w.out = append(w.out, w.plain[at:max(at, e.start)]...)
 		at = max(at, e.start)
@@ -72,6 +76,7 @@ func (w *contentWriter) write() []byte {
 			at = max(at, e.end)
 		}
 	}
+
 	w.out = append(w.out, w.plain[at:]...)
 	w.close()
 	return w.out
@@ -84,6 +89,7 @@ func (w *contentWriter) enter(e event) {
 		w.close()
 		return
 	}
+
 	m := w.marks[e.number]
 	if m == nil || m.owner == nil {
 		if !w.open.is || w.open.kid != nil {
@@ -94,10 +100,12 @@ func (w *contentWriter) enter(e event) {
 		}
 		return
 	}
+
 	if w.open.is && w.open.kid != nil && w.open.kid.continues(m.kid) {
 		w.open.kid = m.kid
 		return
 	}
+
 	w.close()
 	w.newLine()
 	number := len(w.parents)

@@ -62,13 +62,19 @@ func (d *document) readTree() error {
 	if tree == nil && !d.opt.Office && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
 		d.fault(Fault{
 			Rule: UntaggedText, Element: "Text",
-			Problem: "The browser wrote no structure, so screen readers cannot read the text.", Remedy: "Write the text in the HTML.",
+			Problem: "The browser wrote no structure, so screen readers cannot read the text.",
+			Remedy:  "Write the text in the HTML.",
 		})
 	}
-	r := &treeReader{document: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, values: map[string]any{}, pages: map[string]int{}}
+
+	r := &treeReader{
+		document: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, values: map[string]any{},
+		pages: map[string]int{},
+	}
 	for i, p := range d.pages {
 		r.pages[p.ref] = i
 	}
+
 	d.root = &element{kind: "/Document", rows: 1, columns: 1}
 	r.readKid(d.root, tree["/K"], "", 0)
 	return nil
@@ -94,6 +100,7 @@ func (r *treeReader) readKid(e *element, v any, page string, depth int) {
 		r.seen[ref] = true
 		v = r.file.Target(v)
 	}
+
 	switch v := v.(type) {
 	case float64:
 		r.addContent(e, page, "", int(v))
@@ -127,6 +134,7 @@ func (r *treeReader) addKid(e *element, entries pdffile.Dict, page string, depth
 		if entries["/S"] == nil {
 			return
 		}
+
 		if depth < maxDepth {
 			child := r.readElement(entries)
 			e.kids = append(e.kids, &kid{element: child})
@@ -147,14 +155,17 @@ func (r *treeReader) addContent(e *element, page, form string, number int) {
 	if s == nil || s.form != (form != "") {
 		return
 	}
+
 	m := s.marks[number]
 	if m == nil || m.owner != nil || s.drawn == 0 {
 		return
 	}
+
 	if s.drawn > 1 {
 		r.addRepeated(e, s)
 		return
 	}
+
 	m.owner = e
 	m.kid = &kid{stream: s, number: number}
 	e.kids = append(e.kids, m.kid)
@@ -164,15 +175,21 @@ func (r *treeReader) addContent(e *element, page, form string, number int) {
 // of it. A mark in it would be on the page twice, so the element has the last drawing of the form as a whole.
 func (r *treeReader) addRepeated(e *element, form *stream) {
 	const firstNew = 1 << 30 // above all numbers of marks
+
 	s := form.last.stream
 	event := &s.events[form.last.event]
 	if event.number >= firstNew && s.marks[event.number].owner == e {
 		return
 	}
 	if s.drawn != 1 || event.number >= firstNew {
-		r.fault(Fault{Rule: RepeatedForm, Problem: "Content with a filter or a mask is rendered more than once, so screen readers cannot read it.", Remedy: "Remove the filter or mask.", Page: form.page + 1})
+		r.fault(Fault{
+			Rule:    RepeatedForm,
+			Problem: "Content with a filter or a mask is rendered more than once, so screen readers cannot read it.",
+			Remedy:  "Remove the filter or mask.", Page: form.page + 1,
+		})
 		return
 	}
+
 	event.number = firstNew + len(s.marks)
 	k := &kid{stream: s, number: event.number}
 	s.marks[event.number] = &mark{text: form.text, owner: e, kid: k}
@@ -184,8 +201,10 @@ func (r *treeReader) readElement(entries pdffile.Dict) *element {
 	e := &element{rows: 1, columns: 1}
 	e.kind, _ = entries["/S"].(string)
 	e.kind = r.standardType(e.kind)
-	e.alt, e.actual = pdffile.Text(entries["/Alt"]), pdffile.Text(entries["/ActualText"])
-	e.lang, e.id = pdffile.Text(entries["/Lang"]), pdffile.Text(entries["/ID"])
+	e.alt = pdffile.Text(entries["/Alt"])
+	e.actual = pdffile.Text(entries["/ActualText"])
+	e.lang = pdffile.Text(entries["/Lang"])
+	e.id = pdffile.Text(entries["/ID"])
 	for _, attributes := range listOf(r.target(entries["/A"])) {
 		a, _ := r.target(attributes).(pdffile.Dict)
 		r.readAttributes(e, a)
@@ -225,12 +244,15 @@ func (r *treeReader) readAttributes(e *element, a pdffile.Dict) {
 		}
 		return int(n)
 	}
+
 	switch a["/O"] {
 	case "/Table":
-		e.rows, e.columns = span("/RowSpan", e.rows), max(1, span("/ColSpan", e.columns))
+		e.rows = span("/RowSpan", e.rows)
+		e.columns = max(1, span("/ColSpan", e.columns))
 		if scope, ok := a["/Scope"].(string); ok {
 			e.scope = scope
 		}
+
 		for _, id := range listOf(r.target(a["/Headers"])) {
 			if text := pdffile.Text(id); text != "" {
 				e.headers = append(e.headers, text)

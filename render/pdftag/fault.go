@@ -47,6 +47,7 @@ func (r Rule) breaks(s pdffile.Standard) bool {
 	if r == Newer {
 		return s == pdffile.A1B
 	}
+
 	lowest := none // the lowest level of PDF/A that demands it
 	switch r {
 	case ElementLanguage, LinkOutside:
@@ -58,6 +59,7 @@ func (r Rule) breaks(s pdffile.Standard) bool {
 	case RepeatedForm, PrivateText, UntaggedText:
 		lowest = a
 	}
+
 	if s == pdffile.UA1 {
 		return r != PrivateText && r != ImageColor
 	}
@@ -74,10 +76,12 @@ func (d *document) fault(f Fault) {
 		f = Fault{Rule: f.Rule, Problem: "The document has more errors of this kind."}
 		key = string(f.Rule)
 	}
+
 	if d.told[key] {
 		return
 	}
 	d.told[key] = true
+
 	for _, s := range d.opt.Standards {
 		if f.Rule.breaks(s) {
 			f.Breaks = append(f.Breaks, s)

@@ -42,6 +42,7 @@ func (l *lexer) next() (kind token, start int) {
 	if start >= len(l.data) {
 		return endToken, start
 	}
+
 	c := l.data[start]
 	l.at++
 	switch c {
@@ -56,6 +57,7 @@ func (l *lexer) next() (kind token, start int) {
 			l.at++
 			return bracketToken, start
 		}
+
 		end := bytes.IndexByte(l.data[l.at:], '>')
 		if end < 0 {
 			end = len(l.data) - l.at - 1
@@ -65,6 +67,7 @@ func (l *lexer) next() (kind token, start int) {
 	case '>', '[', ']', '{', '}', ')':
 		return bracketToken, start
 	}
+
 	l.word()
 	if c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
 		return numberToken, start
@@ -73,6 +76,7 @@ func (l *lexer) next() (kind token, start int) {
 	case "true", "false", "null":
 		return numberToken, start
 	}
+
 	return operatorToken, start
 }
 
@@ -124,12 +128,14 @@ func (l *lexer) image() {
 			break
 		}
 	}
+
 	for l.at < len(l.data) {
 		end := bytes.Index(l.data[l.at:], []byte("EI"))
 		if end < 0 {
 			l.at = len(l.data)
 			return
 		}
+
 		before := l.at + end
 		l.at = before + len("EI")
 		if classes[l.data[before-1]] == space && (l.at == len(l.data) || classes[l.data[l.at]] != 0) {

@@ -7,6 +7,7 @@ func (s *shaper) list(e *element, kids []*kid) []*kid {
 	if len(kids) == 0 {
 		return nil
 	}
+
 	items := make([]*kid, 0, len(kids))
 	for _, k := range kids {
 		if !k.is("/LI") {
@@ -14,6 +15,7 @@ func (s *shaper) list(e *element, kids []*kid) []*kid {
 		}
 		items = append(items, k)
 	}
+
 	e.kids = items
 	if e.numbering == "" {
 		e.numbering = s.numberingOf(items)
@@ -27,6 +29,7 @@ func (s *shaper) item(e *element, kids []*kid) []*kid {
 	if len(kids) > 0 && isLine(kids[0]) && kids[0].element.kids[0].is("/Lbl") {
 		kids = append(slices.Clone(kids[0].element.kids), kids[1:]...)
 	}
+
 	for _, k := range kids {
 		switch {
 		case k.is("/Lbl") && len(body) == 0 && len(parts) == 0:
@@ -37,12 +40,14 @@ func (s *shaper) item(e *element, kids []*kid) []*kid {
 			body = append(body, k)
 		}
 	}
+
 	if len(kids) == 0 {
 		return nil
 	}
 	if len(body) > 0 {
 		parts = append(parts, newElement("/LBody", s.flow(body)))
 	}
+
 	e.kids = parts
 	return []*kid{{element: e}}
 }
@@ -53,10 +58,12 @@ func (s *shaper) numberingOf(items []*kid) string {
 	if len(first.kids) == 0 || !first.kids[0].is("/Lbl") {
 		return ""
 	}
+
 	label := []rune(s.textOf(first.kids[0].element))
 	if len(label) == 0 {
 		return "/Disc"
 	}
+
 	switch c := label[0]; {
 	case c >= '0' && c <= '9':
 		return "/Decimal"
@@ -69,6 +76,7 @@ func (s *shaper) numberingOf(items []*kid) string {
 	case c >= 'A' && c <= 'Z':
 		return "/UpperAlpha"
 	}
+
 	return "/Disc"
 }
 
@@ -77,6 +85,7 @@ func orphans(kids []*kid, kind, parent string, shape func(*element, []*kid) []*k
 	if !slices.ContainsFunc(kids, func(k *kid) bool { return k.is(kind) }) {
 		return kids
 	}
+
 	var out, run []*kid
 	end := func() {
 		if len(run) > 0 {
@@ -84,6 +93,7 @@ func orphans(kids []*kid, kind, parent string, shape func(*element, []*kid) []*k
 			run = nil
 		}
 	}
+
 	for _, k := range kids {
 		if k.is(kind) {
 			run = append(run, k)
@@ -92,6 +102,7 @@ func orphans(kids []*kid, kind, parent string, shape func(*element, []*kid) []*k
 		end()
 		out = append(out, k)
 	}
+
 	end()
 	return out
 }

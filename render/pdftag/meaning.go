@@ -56,6 +56,7 @@ func (d *document) readUses(s *stream) {
 	var strs [][]byte
 	var open *readSpan
 	numbered := false // the marked content belongs to an element
+
 	for {
 		kind, start := l.next()
 		word := l.data[start:l.at]
@@ -89,6 +90,7 @@ func (d *document) readUses(s *stream) {
 				if shown == nil {
 					shown = &readSpan{}
 				}
+
 				for _, raw := range strs {
 					shown.add(f, raw, start)
 				}
@@ -96,7 +98,11 @@ func (d *document) readUses(s *stream) {
 					shown.alone(s)
 				}
 			}
-			strs, name, actual, numbered = nil, nil, nil, false
+
+			strs = nil
+			name = nil
+			actual = nil
+			numbered = false
 		}
 	}
 }
@@ -126,7 +132,9 @@ func (p *readSpan) learn() {
 	if p == nil {
 		return
 	}
-	rest, odd := p.text, 0
+
+	rest := p.text
+	odd := 0
 	for _, c := range p.codes {
 		if c.font.odd(c.code) {
 			odd++
@@ -136,11 +144,13 @@ func (p *readSpan) learn() {
 			rest = strings.Replace(rest, string(r), "", 1)
 		}
 	}
+
 	for _, c := range p.codes {
 		u := c.font.use(c.code)
 		if u == nil {
 			continue
 		}
+
 		u.replaced = true
 		if odd == 1 && rest != "" && len(u.within) < maxUses && !slices.Contains(u.within, rest) {
 			u.within = append(u.within, rest)
@@ -165,13 +175,19 @@ func (f *font) use(code uint16) *uses {
 // replaced, and has no part of the text of its own, gets an invisible character.
 func (d *document) nameCodes() error {
 	const invisible = "\u2060" // word joiner
+
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
-		f, named := d.fonts[ref], false
+		f := d.fonts[ref]
+		named := false
+
 		for code := range f.invalid {
 			if f.uses[code] == nil { // used where no content is read, such as in patterns
-				d.fault(Fault{Rule: FontUnicode, Problem: unknownText, Remedy: otherFont, Element: f.name, Page: f.page + 1})
+				d.fault(Fault{
+					Rule: FontUnicode, Problem: unknownText, Remedy: otherFont, Element: f.name, Page: f.page + 1,
+				})
 			}
 		}
+
 		for code, u := range f.uses {
 			switch {
 			case f.private[code]:
@@ -184,30 +200,38 @@ func (d *document) nameCodes() error {
 				f.means[code] = "\uFFFD"
 				continue
 			}
-			u.alone, named = nil, true
+			u.alone = nil
+			named = true
 		}
+
 		if named {
 			d.setMap(f)
 		}
 	}
+
 	return nil
 }
 
 // nameBullets gives private characters that are labels of list items, as in documents of Word, the meaning of a bullet.
 func (d *document) nameBullets() error {
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
-		f, named := d.fonts[ref], false
+		f := d.fonts[ref]
+		named := false
+
 		for code := range f.private {
 			if u := f.uses[code]; u != nil && slices.ContainsFunc(u.alone, use.labels) {
-				f.means[code], named = "•", true
+				f.means[code] = "•"
+				named = true
 				delete(f.private, code)
 				delete(f.uses, code)
 			}
 		}
+
 		if named {
 			d.setMap(f)
 		}
 	}
+
 	return nil
 }
 
@@ -241,8 +265,11 @@ func (f *font) writeMap() []byte {
 	if f.wide {
 		digits = 4
 	}
-	out := fmt.Appendf(nil, "/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n/CIDSystemInfo <</Registry (Adobe) /Ordering (UCS) /Supplement 0>> def\n"+
-		"/CMapName /Adobe-Identity-UCS def\n/CMapType 2 def\n1 begincodespacerange\n<%0*x> <%s>\nendcodespacerange\n", digits, 0, strings.Repeat("f", digits))
+
+	out := fmt.Appendf(nil, "/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n"+
+		"/CIDSystemInfo <</Registry (Adobe) /Ordering (UCS) /Supplement 0>> def\n"+
+		"/CMapName /Adobe-Identity-UCS def\n/CMapType 2 def\n"+
+		"1 begincodespacerange\n<%0*x> <%s>\nendcodespacerange\n", digits, 0, strings.Repeat("f", digits))
 	for codes := range slices.Chunk(slices.Sorted(maps.Keys(f.means)), most) {
 		out = fmt.Appendf(out, "%d beginbfchar\n", len(codes))
 		for _, code := range codes {
@@ -254,6 +281,7 @@ func (f *font) writeMap() []byte {
 		}
 		out = append(out, "endbfchar\n"...)
 	}
+
 	return append(out, "endcmap\nCMapName currentdict /CMap defineresource pop\nend\nend\n"...)
 }
 
@@ -261,11 +289,20 @@ func (f *font) writeMap() []byte {
 func (d *document) reportUses() error {
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
 		f := d.fonts[ref]
+
 		for _, code := range slices.Sorted(maps.Keys(f.uses)) {
-			fault := Fault{Rule: FontUnicode, Remedy: otherFont, Problem: fmt.Sprintf("Characters of the font %s have no Unicode value, shown here as %q.", strings.TrimPrefix(f.name, "/"), "\uFFFD")}
-			if f.private[code] {
-				fault = Fault{Rule: PrivateText, Problem: "A character is private to its font, so it has no meaning elsewhere.", Remedy: "Use a character of Unicode, or an image with alt."}
+			fault := Fault{
+				Rule: FontUnicode, Remedy: otherFont,
+				Problem: fmt.Sprintf("Characters of the font %s have no Unicode value, shown here as %q.",
+					strings.TrimPrefix(f.name, "/"), "\uFFFD"),
 			}
+			if f.private[code] {
+				fault = Fault{
+					Rule: PrivateText, Problem: "A character is private to its font, so it has no meaning elsewhere.",
+					Remedy: "Use a character of Unicode, or an image with alt.",
+				}
+			}
+
 			for _, u := range f.uses[code].alone {
 				fault.Page = u.stream.page + 1
 				if m := u.mark(); m != nil && m.owner != nil {
@@ -275,6 +312,7 @@ func (d *document) reportUses() error {
 			}
 		}
 	}
+
 	return nil
 }
 

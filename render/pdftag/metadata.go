@@ -17,19 +17,25 @@ func (d *document) writeCatalog() error {
 	}
 	d.setTitle(info)
 	d.claimed = d.claim()
+
 	c := d.catalog
-	about := pdffile.Stream{Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte(d.xmp(info))}
+	about := pdffile.Stream{
+		Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte(d.xmp(info)),
+	}
 	oldest := archival(d.claimed) == pdffile.A1B
 	if !oldest { // which excludes filters
 		about = pdffile.Deflated(about.Entries, about.Content)
 	}
 	c["/Metadata"] = d.newObject(about)
+
 	if archival(d.claimed) != "" {
 		profile := d.newObject(pdffile.Deflated(pdffile.Dict{"/N": 3}, profile(oldest)))
 		c["/OutputIntents"] = []any{pdffile.Dict{
-			"/Type": "/OutputIntent", "/S": "/GTS_PDFA1", "/OutputConditionIdentifier": "u:sRGB", "/Info": "u:sRGB", "/DestOutputProfile": profile,
+			"/Type": "/OutputIntent", "/S": "/GTS_PDFA1", "/OutputConditionIdentifier": "u:sRGB", "/Info": "u:sRGB",
+			"/DestOutputProfile": profile,
 		}}
 	}
+
 	c["/MarkInfo"] = pdffile.Dict{"/Marked": true}
 	preferences := pdffile.Without(d.file.Entry(c["/ViewerPreferences"]), "/Type")
 	if preferences == nil {
@@ -37,11 +43,13 @@ func (d *document) writeCatalog() error {
 	}
 	preferences["/DisplayDocTitle"] = true
 	c["/ViewerPreferences"] = preferences
+
 	if d.opt.Language != "" {
 		c["/Lang"] = "u:" + d.opt.Language
 	} else {
 		delete(c, "/Lang")
 	}
+
 	d.update.Set(d.file.Root(), c)
 	d.update.SetInfo(info)
 	return nil
@@ -57,10 +65,15 @@ func (d *document) setTitle(info pdffile.Dict) {
 	if title == "" {
 		title = shorten(d.firstHeading, longest)
 	}
+
 	if title == "" {
-		d.fault(Fault{Rule: DocumentTitle, Problem: "The document has no title.", Remedy: d.remedy("Write a title element, or set options.metadata.title.", "Set metadata.title.")})
+		d.fault(Fault{
+			Rule: DocumentTitle, Problem: "The document has no title.",
+			Remedy: d.remedy("Write a title element, or set options.metadata.title.", "Set metadata.title."),
+		})
 		return
 	}
+
 	info["/Title"] = "u:" + title
 }
 
@@ -68,10 +81,12 @@ func (d *document) setTitle(info pdffile.Dict) {
 const Accessible = "<pdfuaid:part>1</pdfuaid:part>" + schema
 
 // schema describes the property of PDF/UA to PDF/A, which does not know it.
-const schema = `<pdfaExtension:schemas><rdf:Bag><rdf:li rdf:parseType="Resource"><pdfaSchema:schema>PDF/UA identification schema</pdfaSchema:schema>` +
+const schema = `<pdfaExtension:schemas><rdf:Bag><rdf:li rdf:parseType="Resource">` +
+	`<pdfaSchema:schema>PDF/UA identification schema</pdfaSchema:schema>` +
 	`<pdfaSchema:namespaceURI>http://www.aiim.org/pdfua/ns/id/</pdfaSchema:namespaceURI><pdfaSchema:prefix>pdfuaid</pdfaSchema:prefix>` +
-	`<pdfaSchema:property><rdf:Seq><rdf:li rdf:parseType="Resource"><pdfaProperty:name>part</pdfaProperty:name><pdfaProperty:valueType>Integer</pdfaProperty:valueType>` +
-	`<pdfaProperty:category>internal</pdfaProperty:category><pdfaProperty:description>Part of PDF/UA</pdfaProperty:description></rdf:li></rdf:Seq></pdfaSchema:property>` +
+	`<pdfaSchema:property><rdf:Seq><rdf:li rdf:parseType="Resource"><pdfaProperty:name>part</pdfaProperty:name>` +
+	`<pdfaProperty:valueType>Integer</pdfaProperty:valueType><pdfaProperty:category>internal</pdfaProperty:category>` +
+	`<pdfaProperty:description>Part of PDF/UA</pdfaProperty:description></rdf:li></rdf:Seq></pdfaSchema:property>` +
 	`</rdf:li></rdf:Bag></pdfaExtension:schemas>`
 
 // xmp returns the metadata: the document information and the standards.
@@ -79,15 +94,19 @@ func (d *document) xmp(info pdffile.Dict) string {
 	var x strings.Builder
 	x.WriteString("<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?><x:xmpmeta xmlns:x=\"adobe:ns:meta/\">" +
 		`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""`)
+
 	for _, space := range [][2]string{
-		{"dc", "http://purl.org/dc/elements/1.1/"}, {"xmp", "http://ns.adobe.com/xap/1.0/"}, {"pdf", "http://ns.adobe.com/pdf/1.3/"},
+		{"dc", "http://purl.org/dc/elements/1.1/"}, {"xmp", "http://ns.adobe.com/xap/1.0/"},
+		{"pdf", "http://ns.adobe.com/pdf/1.3/"},
 		{"pdfaid", "http://www.aiim.org/pdfa/ns/id/"}, {"pdfuaid", "http://www.aiim.org/pdfua/ns/id/"},
-		{"pdfaExtension", "http://www.aiim.org/pdfa/ns/extension/"}, {"pdfaSchema", "http://www.aiim.org/pdfa/ns/schema#"},
+		{"pdfaExtension", "http://www.aiim.org/pdfa/ns/extension/"},
+		{"pdfaSchema", "http://www.aiim.org/pdfa/ns/schema#"},
 		{"pdfaProperty", "http://www.aiim.org/pdfa/ns/property#"},
 	} {
 		fmt.Fprintf(&x, ` xmlns:%s="%s"`, space[0], space[1])
 	}
 	x.WriteString(">")
+
 	for _, p := range []struct{ key, before, after string }{
 		{"/Title", `<dc:title><rdf:Alt><rdf:li xml:lang="x-default">`, "</rdf:li></rdf:Alt></dc:title>"},
 		{"/Author", "<dc:creator><rdf:Seq><rdf:li>", "</rdf:li></rdf:Seq></dc:creator>"},
@@ -106,9 +125,11 @@ func (d *document) xmp(info pdffile.Dict) string {
 			x.WriteString(p.before + text + p.after)
 		}
 	}
+
 	level := archival(d.claimed)
 	if level != "" {
-		fmt.Fprintf(&x, "<pdfaid:part>%c</pdfaid:part><pdfaid:conformance>%s</pdfaid:conformance>", level[2], strings.ToUpper(string(level[3:])))
+		fmt.Fprintf(&x, "<pdfaid:part>%c</pdfaid:part><pdfaid:conformance>%s</pdfaid:conformance>", level[2],
+			strings.ToUpper(string(level[3:])))
 	}
 	if slices.Contains(d.claimed, pdffile.UA1) {
 		x.WriteString("<pdfuaid:part>1</pdfuaid:part>")
@@ -116,6 +137,7 @@ func (d *document) xmp(info pdffile.Dict) string {
 			x.WriteString(schema)
 		}
 	}
+
 	x.WriteString(`</rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>`)
 	return x.String()
 }

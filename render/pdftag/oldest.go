@@ -19,10 +19,12 @@ func (d *document) keepOldest() error {
 	if !slices.Contains(d.opt.Standards, pdffile.A1B) {
 		return nil
 	}
+
 	w := oldestWalk{document: d, seen: map[string]bool{d.file.Root(): true}}
 	for _, p := range d.pages {
 		w.seen[p.ref] = true
 	}
+
 	for i, p := range d.pages {
 		w.number = i + 1
 		w.visit(p.ref)
@@ -31,6 +33,7 @@ func (d *document) keepOldest() error {
 	w.number = 0
 	w.look(d.catalog)
 	w.visitAll()
+
 	if !slices.Contains(d.claim(), pdffile.A1B) {
 		return nil
 	}
@@ -40,6 +43,7 @@ func (d *document) keepOldest() error {
 	for _, ref := range w.fonts {
 		d.listGlyphs(ref)
 	}
+
 	delete(d.catalog, "/Version")
 	return nil
 }
@@ -98,6 +102,7 @@ func (w *oldestWalk) target(v any) any {
 // look checks a value with the limits of PDF/A-1.
 func (w *oldestWalk) look(v any) {
 	const items, letters = 8191, 30_000
+
 	switch v := v.(type) {
 	case string:
 		if ref := pdffile.Reference(v); ref != "" {
@@ -133,11 +138,13 @@ func (w *oldestWalk) entries(v pdffile.Dict) {
 			w.excluded("a soft mask, as shadows and gradients have")
 		}
 	}
+
 	for _, key := range []string{"/CA", "/ca"} {
 		if opacity, ok := w.target(v[key]).(float64); ok && opacity < 1 && v["/Subtype"] != image {
 			w.excluded("an opacity of " + strconv.FormatFloat(opacity, 'g', 2, 64))
 		}
 	}
+
 	if mode, ok := w.target(v["/BM"]).(string); ok && mode != "/Normal" && mode != "/Compatible" {
 		w.excluded("the blend mode " + strings.TrimPrefix(mode, "/"))
 	}
@@ -153,7 +160,9 @@ func (w *oldestWalk) entries(v pdffile.Dict) {
 }
 
 func (w *oldestWalk) excluded(what string) {
-	w.fault(Fault{Rule: Newer, Problem: "PDF/A-1 excludes " + what + ".", Remedy: "Use a-2b, or remove it.", Page: w.number})
+	w.fault(Fault{
+		Rule: Newer, Problem: "PDF/A-1 excludes " + what + ".", Remedy: "Use a-2b, or remove it.", Page: w.number,
+	})
 }
 
 // checkNumbers reports numbers of content that are beyond those of PDF/A-1.
@@ -162,6 +171,7 @@ func (d *document) checkNumbers(s *stream) {
 	if !slices.Contains(d.opt.Standards, pdffile.A1B) {
 		return
 	}
+
 	l := lexer{data: s.plain}
 	for {
 		kind, start := l.next()
@@ -172,7 +182,10 @@ func (d *document) checkNumbers(s *stream) {
 			l.image()
 		case kind == numberToken && l.at-start > len("32767"):
 			if n, err := strconv.ParseFloat(string(l.data[start:l.at]), 64); err == nil && (n > most || n < -most) {
-				d.fault(Fault{Rule: Newer, Problem: "PDF/A-1 excludes coordinates beyond 32,767 points.", Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1})
+				d.fault(Fault{
+					Rule: Newer, Problem: "PDF/A-1 excludes coordinates beyond 32,767 points.",
+					Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1,
+				})
 				return
 			}
 		}
@@ -191,11 +204,13 @@ func (d *document) listGlyphs(ref string) {
 	if err != nil {
 		return
 	}
+
 	glyphs := countGlyphs(program)
 	list := make([]byte, (glyphs+7)/8)
 	for i := range glyphs {
 		list[i/8] |= 0x80 >> (i % 8)
 	}
+
 	entries = pdffile.Without(entries)
 	entries["/CIDSet"] = d.newObject(pdffile.Deflated(pdffile.Dict{}, list))
 	d.update.Set(descriptor, entries)

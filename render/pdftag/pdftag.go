@@ -1,6 +1,6 @@
-// Package pdftag makes the tagged PDFs that Chromium and LibreOffice write conform to PDF/UA-1 and PDF/A-2: it writes the
-// structure tree again, marks all other drawing as artifacts, and adds metadata and an output intent. The pages look the
-// same.
+// Package pdftag makes the tagged PDFs that Chromium and LibreOffice write conform to PDF/UA-1 and PDF/A-2: it writes
+// the structure tree again, marks all other drawing as artifacts, and adds metadata and an output intent. The pages
+// look the same.
 //
 // Conform reads a whole file from any source, and must run in the children of render/engine.
 package pdftag
@@ -96,18 +96,23 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("pdftag: %w", err)
 	}
+
 	d := &document{
 		file: f, update: f.NewUpdate(), opt: opt, catalog: f.Catalog(), budget: maxContent,
-		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{}, told: map[string]bool{}, unmarked: map[string]bool{},
+		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{},
+		told: map[string]bool{}, unmarked: map[string]bool{},
 	}
+
 	for _, step := range []func() error{
-		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.nameBullets, d.checkElements, d.checkUntagged, d.checkTexts,
-		d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.keepOldest, d.writeCatalog,
+		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.nameBullets, d.checkElements, d.checkUntagged,
+		d.checkTexts, d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.keepOldest,
+		d.writeCatalog,
 	} {
 		if err := step(); err != nil {
 			return Result{}, err
 		}
 	}
+
 	write := d.update.Compact
 	if slices.Contains(d.claimed, pdffile.A1B) {
 		write = d.update.Plain
@@ -153,9 +158,11 @@ func (d *document) writePages() error {
 func (d *document) claim() (kept []pdffile.Standard) {
 	part := byte(0)
 	for _, s := range d.opt.Standards {
-		if slices.ContainsFunc(d.faults, func(f Fault) bool { return slices.Contains(f.Breaks, s) }) || slices.Contains(kept, s) {
+		if slices.ContainsFunc(d.faults, func(f Fault) bool { return slices.Contains(f.Breaks, s) }) ||
+			slices.Contains(kept, s) {
 			continue
 		}
+
 		if s.Level() > 0 {
 			if part == 0 {
 				part = s[2]
@@ -166,6 +173,7 @@ func (d *document) claim() (kept []pdffile.Standard) {
 		}
 		kept = append(kept, s)
 	}
+
 	return kept
 }
 

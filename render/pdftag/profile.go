@@ -8,14 +8,21 @@ import (
 // Profile returns sRGB as an ICC profile, for output intents of PDF/A-2 and later.
 func Profile() []byte { return profile(false) }
 
-// profile returns sRGB as an ICC profile of version 4, with its exact curve, or of version 2, with a table of the curve,
-// as PDF/A-1 demands. The values are those of IEC 61966-2-1, adapted to D50.
+// profile returns sRGB as an ICC profile of version 4, with its exact curve, or of version 2, with a table of the
+// curve, as PDF/A-1 demands. The values are those of IEC 61966-2-1, adapted to D50.
 func profile(oldest bool) []byte {
-	name, right, version := unicodeTag("sRGB"), unicodeTag("CC0"), byte(4)
-	curve := append([]byte("para\x00\x00\x00\x00\x00\x03\x00\x00"), fixed(2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045)...)
+	name := unicodeTag("sRGB")
+	right := unicodeTag("CC0")
+	version := byte(4)
+	curve := append([]byte("para\x00\x00\x00\x00\x00\x03\x00\x00"),
+		fixed(2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045)...)
 	if oldest {
-		name, right, curve, version = describedTag("sRGB"), []byte("text\x00\x00\x00\x00CC0\x00"), curveTag(), 2
+		name = describedTag("sRGB")
+		right = []byte("text\x00\x00\x00\x00CC0\x00")
+		curve = curveTag()
+		version = 2
 	}
+
 	white := []float64{0.9642, 1, 0.8249}
 	tags := []struct {
 		name string
@@ -32,6 +39,7 @@ func profile(oldest bool) []byte {
 		{"gTRC", nil},
 		{"bTRC", nil},
 	}
+
 	const header, row = 128, 12
 	var head [header]byte
 	copy(head[8:], "\x00\x20\x00\x00mntrRGB XYZ ")
@@ -39,20 +47,25 @@ func profile(oldest bool) []byte {
 	copy(head[24:], "\x07\xE8\x00\x01\x00\x01") // a date
 	copy(head[36:], "acsp")
 	copy(head[68:], fixed(white...))
+
 	first := header + 4 + row*len(tags)
 	out := binary.BigEndian.AppendUint32(head[:], uint32(len(tags)))
 	var data []byte
-	start, length := 0, 0
+	start := 0
+	length := 0
 	for _, t := range tags {
 		if t.data != nil {
-			start, length = first+len(data), len(t.data)
+			start = first + len(data)
+			length = len(t.data)
 			data = append(data, t.data...)
 			data = append(data, make([]byte, (4-len(data)%4)%4)...)
 		}
+
 		out = append(out, t.name...)
 		out = binary.BigEndian.AppendUint32(out, uint32(start))
 		out = binary.BigEndian.AppendUint32(out, uint32(length))
 	}
+
 	out = append(out, data...)
 	binary.BigEndian.PutUint32(out, uint32(len(out)))
 	return out

@@ -16,6 +16,7 @@ func (d *document) readResources(s *stream, depth int) error {
 	if err := d.spend(entry * (len(objects) + len(fonts))); err != nil {
 		return err
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
 		ref := pdffile.Reference(objects[name])
 		entries := d.file.Dict(ref)
@@ -23,6 +24,7 @@ func (d *document) readResources(s *stream, depth int) error {
 			d.checkImage(entries, s.page)
 			continue
 		}
+
 		form, err := d.readForm(ref, s.page, depth)
 		if err != nil {
 			return err
@@ -31,11 +33,13 @@ func (d *document) readResources(s *stream, depth int) error {
 			s.forms[name] = form
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(fonts)) {
 		ref := pdffile.Reference(fonts[name])
 		d.checkFont(ref, s.page)
 		s.fonts[name] = d.fonts[ref]
 	}
+
 	return d.readHidden(s, depth)
 }
 
@@ -63,10 +67,12 @@ func (d *document) readHidden(s *stream, depth int) error {
 		mask := d.file.Entry(d.file.Entry(states[name])["/SMask"])
 		refs = append(refs, pdffile.Reference(mask["/G"]))
 	}
+
 	patterns := d.file.Entry(s.resources["/Pattern"])
 	for _, name := range slices.Sorted(maps.Keys(patterns)) {
 		refs = append(refs, pdffile.Reference(patterns[name]))
 	}
+
 	for _, ref := range refs {
 		if ref == "" || d.streams[ref] != nil || d.unmarked[ref] {
 			continue
@@ -78,6 +84,7 @@ func (d *document) readHidden(s *stream, depth int) error {
 			}
 			continue
 		}
+
 		if _, err := d.readForm(ref, s.page, depth); err != nil {
 			return err
 		}
@@ -89,7 +96,10 @@ func (d *document) readHidden(s *stream, depth int) error {
 func (d *document) checkImage(entries pdffile.Dict, page int) {
 	const cmyk = "/DeviceCMYK"
 	if entries["/ColorSpace"] == cmyk || entries["/Interpolate"] == true {
-		d.fault(Fault{Rule: ImageColor, Problem: "An image has CMYK colours without a profile, or is interpolated.", Remedy: "Convert the image to RGB.", Page: page + 1})
+		d.fault(Fault{
+			Rule: ImageColor, Problem: "An image has CMYK colours without a profile, or is interpolated.",
+			Remedy: "Convert the image to RGB.", Page: page + 1,
+		})
 	}
 }
 
@@ -98,26 +108,33 @@ func (d *document) checkFont(ref string, page int) {
 	if ref == "" || d.fonts[ref] != nil {
 		return
 	}
+
 	entries := d.file.Dict(ref)
 	name, _ := entries["/BaseFont"].(string)
 	f := &font{
-		wide: entries["/Subtype"] == "/Type0", means: map[uint16]string{}, private: map[uint16]bool{}, invalid: map[uint16]bool{},
-		uses: map[uint16]*uses{}, ref: ref, name: name, page: page,
+		wide: entries["/Subtype"] == "/Type0", means: map[uint16]string{}, private: map[uint16]bool{},
+		invalid: map[uint16]bool{},
+		uses:    map[uint16]*uses{}, ref: ref, name: name, page: page,
 	}
 	d.fonts[ref] = f
+
 	descriptor := d.file.Entry(entries["/FontDescriptor"])
 	if descendants, ok := d.file.Target(entries["/DescendantFonts"]).([]any); ok && len(descendants) == 1 {
 		descriptor = d.file.Entry(d.file.Entry(descendants[0])["/FontDescriptor"])
 	}
 	embedded := descriptor["/FontFile"] != nil || descriptor["/FontFile2"] != nil || descriptor["/FontFile3"] != nil
 	if !embedded && entries["/Subtype"] != "/Type3" {
-		d.fault(Fault{Rule: FontFile, Problem: "A font is not embedded.", Remedy: otherFont, Element: name, Page: page + 1})
+		d.fault(Fault{
+			Rule: FontFile, Problem: "A font is not embedded.", Remedy: otherFont, Element: name, Page: page + 1,
+		})
 	}
+
 	if meanings := pdffile.Reference(entries["/ToUnicode"]); meanings != "" {
 		_, plain, err := d.plain(meanings)
 		f.unknown = err != nil
 		f.readMap(plain)
 	}
+
 	f.mapped = !f.unknown && len(f.means) > 0
 	if !f.mapped {
 		d.fault(Fault{Rule: FontUnicode, Problem: unknownText, Remedy: otherFont, Element: name, Page: page + 1})

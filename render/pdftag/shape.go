@@ -30,20 +30,25 @@ func (d *document) gathered(kids []*kid) []*kid {
 	if at < 0 || slices.ContainsFunc(kids[at+1:], isDocument) {
 		return kids
 	}
+
 	top := kids[at].element
-	outside, pages := slices.Concat(kids[:at], kids[at+1:]), map[*kid]int{}
+	outside := slices.Concat(kids[:at], kids[at+1:])
+	pages := map[*kid]int{}
 	for _, k := range outside {
 		pages[k] = d.pageOf(k)
 	}
 	slices.SortStableFunc(outside, func(a, b *kid) int { return pages[a] - pages[b] })
+
 	all := make([]*kid, 0, len(top.kids)+len(outside))
 	for _, k := range top.kids {
 		page := d.pageOf(k)
 		for len(outside) > 0 && pages[outside[0]] < page {
-			all, outside = append(all, outside[0]), outside[1:]
+			all = append(all, outside[0])
+			outside = outside[1:]
 		}
 		all = append(all, k)
 	}
+
 	top.kids = slices.Concat(all, outside)
 	return kids[at : at+1]
 }
@@ -54,12 +59,17 @@ func (d *document) setLanguage() {
 	if d.opt.NoLanguage {
 		own = nil
 	}
+
 	for _, tag := range []any{"u:" + d.opt.Language, own} {
 		if d.opt.Language = language(pdffile.Text(tag)); d.opt.Language != "" {
 			return
 		}
 	}
-	d.fault(Fault{Rule: DocumentLanguage, Problem: "The document does not name its language.", Remedy: d.remedy("Set lang on the html element.", "Set it in the document.")})
+
+	d.fault(Fault{
+		Rule: DocumentLanguage, Problem: "The document does not name its language.",
+		Remedy: d.remedy("Set lang on the html element.", "Set it in the document."),
+	})
 }
 
 // shaper shapes the tree.
@@ -76,12 +86,15 @@ func (d *document) settle() {
 			m.owner = nil
 		}
 	}
+
 	for _, a := range d.links {
 		a.owner = nil
 	}
+
 	d.walk(d.root, func(e *element) {
 		for i, k := range e.kids {
-			k.owner, k.place = e, i
+			k.owner = e
+			k.place = i
 			switch {
 			case k.element != nil:
 				k.element.parent = e
@@ -126,6 +139,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 	leaf := !slices.ContainsFunc(e.kids, isElement)
 	kids := linked(e, s.kids(e, lang, pictured || meansDrawing(e.kind)))
 	e.kids = kids
+
 	switch e.kind {
 	case "/NonStruct", "/Div", "/Span", "/Private":
 		if leaf && e.lang+e.alt+e.actual == "" {
@@ -151,6 +165,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 	case "/Ruby":
 		return s.ruby(e, kids)
 	}
+
 	return s.plain(e, kids)
 }
 
@@ -158,12 +173,17 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 func (s *shaper) language(e *element, around string) string {
 	tag := language(e.lang)
 	if tag == "" && e.lang != "" {
-		s.fault(Fault{Rule: ElementLanguage, Problem: "A language is not a tag of BCP 47.", Remedy: "Set lang to a tag such as en or pt-BR.", Element: e.lang})
+		s.fault(Fault{
+			Rule: ElementLanguage, Problem: "A language is not a tag of BCP 47.",
+			Remedy: "Set lang to a tag such as en or pt-BR.", Element: e.lang,
+		})
 	}
+
 	e.lang = tag
 	if tag == around {
 		e.lang = ""
 	}
+
 	if tag == "" {
 		return around
 	}
@@ -180,14 +200,17 @@ func (s *shaper) plain(e *element, kids []*kid) []*kid {
 	if len(kids) == 0 {
 		return nil
 	}
+
 	switch {
 	case inline(e.kind):
 		e.kids = spliced(kids)
-	case e.kind == "/Document" || e.kind == "/Art" || e.kind == "/Sect" || e.kind == "/Part" || e.kind == "/BlockQuote" || e.kind == "/Aside":
+	case e.kind == "/Document" || e.kind == "/Art" || e.kind == "/Sect" || e.kind == "/Part" ||
+		e.kind == "/BlockQuote" || e.kind == "/Aside":
 		e.kids = s.blocks(kids)
 	default:
 		e.kids = s.flow(kids)
 	}
+
 	return []*kid{{element: e}}
 }
 
@@ -207,12 +230,14 @@ func (s *shaper) group(e *element, kids []*kid) []*kid {
 	case slices.ContainsFunc(kids, block):
 		return s.blocks(kids)
 	}
+
 	if !slices.ContainsFunc(kids, func(k *kid) bool { return !isLine(k) }) {
 		if len(kids) == 1 {
 			return kids
 		}
 		return s.blocks(kids)
 	}
+
 	e.kind = lineKind
 	e.kids = spliced(kids)
 	return []*kid{{element: e}}
@@ -224,7 +249,8 @@ const lineKind = "/"
 // inline reports whether elements of a type are in lines of text.
 func inline(kind string) bool {
 	switch kind {
-	case "/Span", "/Em", "/Strong", "/Quote", "/Code", "/Reference", "/BibEntry", "/Link", "/Ruby", "/Figure", "/Formula", "/Form", "/Sub", "/Annot", "/Lbl", lineKind:
+	case "/Span", "/Em", "/Strong", "/Quote", "/Code", "/Reference", "/BibEntry", "/Link", "/Ruby", "/Figure",
+		"/Formula", "/Form", "/Sub", "/Annot", "/Lbl", lineKind:
 		return true
 	}
 	return false
@@ -234,7 +260,8 @@ func isElement(k *kid) bool { return k.element != nil }
 
 // block reports whether a kid cannot be in a line of text.
 func block(k *kid) bool {
-	return k.element != nil && (!inline(k.element.kind) || k.element.kind == "/Link" && slices.ContainsFunc(k.element.kids, block))
+	return k.element != nil &&
+		(!inline(k.element.kind) || k.element.kind == "/Link" && slices.ContainsFunc(k.element.kids, block))
 }
 
 func isLine(k *kid) bool { return k.is(lineKind) }
@@ -260,7 +287,9 @@ func unwrapped(kids []*kid, which func(*kid) bool) []*kid {
 
 // flow returns kids of an element that can have text or blocks: text alone stays as it is.
 func (s *shaper) flow(kids []*kid) []*kid {
-	lines, other := 0, false
+	lines := 0
+	other := false
+
 	for _, k := range kids {
 		if block(k) {
 			return s.blocks(kids)
@@ -271,6 +300,7 @@ func (s *shaper) flow(kids []*kid) []*kid {
 			other = true
 		}
 	}
+
 	if lines > 1 && !other {
 		return s.blocks(kids)
 	}
@@ -281,6 +311,7 @@ func (s *shaper) flow(kids []*kid) []*kid {
 func (s *shaper) blocks(kids []*kid) []*kid {
 	kids = orphans(orphans(kids, "/TD", "/TR", s.cell), "/TH", "/TR", s.cell)
 	kids = captionsAsText(orphans(orphans(kids, "/TR", "/Table", s.table), "/LI", "/L", s.list))
+
 	out := make([]*kid, 0, len(kids))
 	for start := 0; start < len(kids); {
 		if block(kids[start]) {
@@ -288,6 +319,7 @@ func (s *shaper) blocks(kids []*kid) []*kid {
 			start++
 			continue
 		}
+
 		end := start
 		for end < len(kids) && !block(kids[end]) {
 			end++
@@ -322,10 +354,12 @@ func linked(e *element, kids []*kid) []*kid {
 	if e.kind == "/Link" || !slices.ContainsFunc(kids, isNote) {
 		return kids
 	}
+
 	if e.kind == "/NonStruct" || e.kind == "/Span" || e.kind == "/Reference" {
 		e.kind = "/Link"
 		return kids
 	}
+
 	for i, k := range kids {
 		if isNote(k) {
 			kids[i] = newElement("/Link", []*kid{k})
@@ -346,9 +380,11 @@ func (s *shaper) link(e *element, kids []*kid) []*kid {
 			content = append(content, k)
 		}
 	}
+
 	if len(notes) == 0 {
 		return s.group(e, kids)
 	}
+
 	e.kids = slices.Concat(s.flow(content), notes)
 	return []*kid{{element: e}}
 }
@@ -358,19 +394,22 @@ func (s *shaper) figure(e *element, kids []*kid) []*kid {
 	if len(kids) == 0 {
 		return nil
 	}
+
 	isFigure := func(k *kid) bool { return k.is("/Figure") }
 	first := slices.IndexFunc(kids, isFigure)
 	switch {
 	case e.alt+e.actual != "":
 	case first >= 0 && !slices.ContainsFunc(kids[first+1:], isFigure):
 		inner := kids[first].element
-		e.alt, e.actual = inner.alt, inner.actual
+		e.alt = inner.alt
+		e.actual = inner.actual
 		kids = unwrapped(kids, isFigure)
 	case first >= 0 || slices.ContainsFunc(kids, block):
 		return s.blocks(kids)
 	case onlyText(kids):
 		return s.group(e, kids)
 	}
+
 	return s.drawn(e, kids)
 }
 
@@ -394,10 +433,12 @@ func (s *shaper) drawn(e *element, kids []*kid) []*kid {
 			out = append(out, k)
 		}
 	}
+
 	add(kids)
 	if len(out) == 0 {
 		return nil
 	}
+
 	e.kids = out
 	return []*kid{{element: e}}
 }
@@ -418,5 +459,6 @@ func (s *shaper) ruby(e *element, kids []*kid) []*kid {
 			base = append(base, k)
 		}
 	}
+
 	return append(out, base...)
 }

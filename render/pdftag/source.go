@@ -34,6 +34,7 @@ func (d *document) checkTexts() error {
 			visible[key]++
 		}
 	}
+
 	shown := readText{most: maxStructure}
 	d.appendContents(&shown, d.root)
 	if shown.full() {
@@ -50,12 +51,14 @@ func (d *document) checkTexts() error {
 			continue // already looked for
 		}
 		delete(visible, key)
+
 		f := Fault{Rule: UntaggedText, Element: t.Element, Text: beginning(strings.Join(strings.Fields(t.Text), " "))}
 		switch {
 		case len(structure.Lookup([]byte(key), wanted)) < wanted:
 			f.Problem = "The structure lacks the text, so screen readers cannot read it."
 			f.Remedy = "Remove what hides it, such as inert, or simplify its style, in @media print."
-		case len(key) >= minRepeated && !t.Repeats && len(structure.Lookup([]byte(key), -1)) > len(source.Lookup([]byte(key), -1)):
+		case len(key) >= minRepeated && !t.Repeats &&
+			len(structure.Lookup([]byte(key), -1)) > len(source.Lookup([]byte(key), -1)):
 			f.Problem = "The structure has the text more often than the HTML."
 			f.Remedy = "Simplify its style in @media print."
 		default:
@@ -87,10 +90,12 @@ func lettersOf(text string) (letters string, ordered bool) {
 			return 'i'
 		case !unicode.IsLetter(r) && !unicode.IsNumber(r):
 			return -1
-		case unicode.IsLetter(r) && !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Lm):
+		case unicode.IsLetter(r) && !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Han,
+			unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Lm):
 			ordered = false
 		}
 		return r
 	}, cases.Fold().String(norm.NFKD.String(text)))
+
 	return letters, ordered
 }

@@ -11,6 +11,7 @@ func (s *shaper) cell(e *element, kids []*kid) []*kid {
 		e.kids = s.flow(kids)
 		return []*kid{{element: e}}
 	}
+
 	cells := make([]*kid, 0, len(kids))
 	for _, k := range kids {
 		if !k.is("/TH", "/TD") {
@@ -18,6 +19,7 @@ func (s *shaper) cell(e *element, kids []*kid) []*kid {
 		}
 		cells = append(cells, k)
 	}
+
 	e.kids = cells
 	return []*kid{{element: e}}
 }
@@ -37,12 +39,14 @@ func (s *shaper) table(e *element, kids []*kid) []*kid {
 			rows = append(rows, newElement("/TR", []*kid{newElement("/TD", s.flow([]*kid{k}))}))
 		}
 	}
+
 	if len(rows) == 0 {
 		return s.blocks(captionsAsText(caption))
 	}
 	if len(caption) > 1 {
 		caption = []*kid{newElement("/Caption", captionsAsText(caption))}
 	}
+
 	e.kids = slices.Concat(caption, rows)
 	g := grid{shaper: s, rows: rows}
 	if !g.regular() {
@@ -80,9 +84,11 @@ func headers(rows []*kid) {
 			}
 		}
 	}
+
 	if spanning {
 		return
 	}
+
 	for _, row := range rows {
 		for _, k := range row.element.kids {
 			k.element.headers = nil
@@ -120,9 +126,11 @@ func (g *grid) place(row *element, left int, fill bool) bool {
 	if g.budget -= len(row.kids) + len(g.held); g.budget < 0 {
 		return false
 	}
+
 	var next []span
 	var kids []*kid
-	column, cells := 0, row.kids
+	column := 0
+	cells := row.kids
 	pad := func(end int) {
 		if fill && end > column {
 			k := newElement("/TD", nil)
@@ -131,6 +139,7 @@ func (g *grid) place(row *element, left int, fill bool) bool {
 		}
 		column = max(column, end)
 	}
+
 	for _, h := range append(g.held, span{start: maxColumns, end: maxColumns}) {
 		for len(cells) > 0 && column < h.start {
 			c := cells[0].element
@@ -142,8 +151,10 @@ func (g *grid) place(row *element, left int, fill bool) bool {
 				next = append(next, span{column, column + c.columns, c.rows - 1})
 			}
 			kids = append(kids, cells[0])
-			cells, column = cells[1:], column+c.columns
+			cells = cells[1:]
+			column += c.columns
 		}
+
 		if h.rows == 0 {
 			break
 		}
@@ -153,10 +164,12 @@ func (g *grid) place(row *element, left int, fill bool) bool {
 			next = append(next, span{h.start, h.end, h.rows - 1})
 		}
 	}
+
 	if fill {
 		pad(g.columns)
 		row.kids = kids
 	}
+
 	g.columns = max(g.columns, column)
 	g.held = next
 	return len(cells) == 0

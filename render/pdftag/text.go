@@ -45,7 +45,8 @@ func (t *readText) full() bool { return t.Len() > t.most }
 func (d *document) textOf(e *element) string {
 	out := readText{most: maxText}
 	d.appendText(&out, e)
-	return strings.Join(strings.FieldsFunc(out.String(), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	words := strings.FieldsFunc(out.String(), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return strings.Join(words, " ")
 }
 
 func (d *document) appendText(out *readText, e *element) {
@@ -53,6 +54,7 @@ func (d *document) appendText(out *readText, e *element) {
 		out.WriteString(text)
 		return
 	}
+
 	for _, k := range e.kids {
 		switch {
 		case out.full():
@@ -129,6 +131,7 @@ func (d *document) readShown(s *stream, content []byte, show func(*font, []byte)
 	var name string
 	var strs [][]byte
 	replaced := false
+
 	for {
 		kind, start := l.next()
 		word := content[start:l.at]
@@ -156,6 +159,7 @@ func (d *document) readShown(s *stream, content []byte, show func(*font, []byte)
 					}
 				}
 			}
+
 			strs = nil
 		}
 	}
@@ -166,12 +170,14 @@ func unquote(raw []byte) []byte {
 	if len(raw) < 2 {
 		return nil
 	}
+
 	if raw[0] == '<' {
 		digits := bytes.TrimRight(raw[1:], ">")
 		out := make([]byte, hex.DecodedLen(len(digits)))
 		n, _ := hex.Decode(out, digits)
 		return out[:n]
 	}
+
 	var out []byte
 	pdffile.ReadContent(raw, func(op pdffile.Operation) {
 		if text, ok := op.Operands[0].(string); ok {
@@ -209,15 +215,18 @@ func (f *font) inspect(raw []byte) (lacks, odd bool) {
 	if f == nil || !f.mapped && !f.wide {
 		return false, false
 	}
+
 	look := func(code uint16) {
 		lacks = lacks || f.wide && code == 0
 		odd = odd || f.mapped && f.odd(code)
 	}
+
 	const digits = 4 // of a wide code
 	if !f.wide || raw[0] != '<' {
 		f.split(unquote(raw), look)
 		return lacks, odd
 	}
+
 	for raw = raw[1:]; len(raw) >= digits; raw = raw[digits:] {
 		code := uint16(0)
 		for _, c := range raw[:digits] {
@@ -239,6 +248,7 @@ func (f *font) readMap(plain []byte) {
 	var strs []string
 	var list []string // of an array
 	nested := false
+
 	for {
 		kind, start := l.next()
 		word := string(plain[start:l.at])
@@ -246,7 +256,8 @@ func (f *font) readMap(plain []byte) {
 		case kind == endToken:
 			return
 		case word == "[":
-			nested, list = true, nil
+			nested = true
+			list = nil
 		case word == "]":
 			nested = false
 			f.addList(strs, list)
@@ -284,7 +295,9 @@ func (f *font) addList(strs, list []string) {
 func (f *font) addRanges(strs []string) {
 	const each = 3
 	for ; len(strs) >= each && f.added <= maxCodes; strs = strs[each:] {
-		first, last, units := codeOf(strs[0]), codeOf(strs[1]), utf16Of(strs[2])
+		first := codeOf(strs[0])
+		last := codeOf(strs[1])
+		units := utf16Of(strs[2])
 		for code := first; code <= last && len(units) > 0; code++ {
 			f.add(code, units)
 			units = append([]uint16{}, units...)
@@ -298,6 +311,7 @@ func (f *font) add(code int, units []uint16) {
 		f.unknown = true
 		return
 	}
+
 	if code >= 0 && code <= 0xFFFF {
 		f.means[uint16(code)] = string(utf16.Decode(units))
 		if strings.ContainsFunc(f.means[uint16(code)], func(r rune) bool { return unicode.Is(unicode.Co, r) }) {

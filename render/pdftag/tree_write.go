@@ -29,18 +29,24 @@ func (d *document) nextKey() int {
 // writeTree writes the structure tree and the tree of parents.
 func (d *document) writeTree() error {
 	t := &d.tree
-	t.shared, t.ids, t.wanted, t.roles = map[string]string{}, map[string]string{}, map[string]bool{}, pdffile.Dict{}
+	t.shared = map[string]string{}
+	t.ids = map[string]string{}
+	t.wanted = map[string]bool{}
+	t.roles = pdffile.Dict{}
 	root := d.update.Reserve()
+
 	d.walk(d.root, func(e *element) {
 		e.ref = d.update.Reserve()
 		for _, id := range e.headers {
 			t.wanted[id] = true
 		}
 	})
+
 	d.root.parent = &element{ref: root}
 	d.walk(d.root, d.identify)
 	d.walk(d.root, d.writeElement)
 	d.writeParents()
+
 	tree := pdffile.Dict{
 		"/Type": "/StructTreeRoot", "/K": d.root.ref, "/ParentTreeNextKey": t.key,
 		"/ParentTree": d.newObject(pdffile.Dict{"/Nums": t.parents}),
@@ -55,6 +61,7 @@ func (d *document) writeTree() error {
 		}
 		tree["/IDTree"] = d.newObject(pdffile.Dict{"/Names": names})
 	}
+
 	d.update.Set(root, tree)
 	d.catalog["/StructTreeRoot"] = root
 	return nil
@@ -75,9 +82,11 @@ func (d *document) identify(e *element) {
 	} else if !t.wanted[e.id] || t.ids[e.id] != "" {
 		e.id = ""
 	}
+
 	if e.id != "" {
 		t.ids[e.id] = e.ref
 	}
+
 	if to := roles[e.kind]; to != "" {
 		t.roles[e.kind] = to
 	}
@@ -90,6 +99,7 @@ func (d *document) writeElement(e *element) {
 	if page != "" {
 		entries["/Pg"] = page
 	}
+
 	switch len(kids) {
 	case 0:
 	case 1:
@@ -97,11 +107,13 @@ func (d *document) writeElement(e *element) {
 	default:
 		entries["/K"] = kids
 	}
+
 	for key, text := range map[string]string{"/Alt": e.alt, "/ActualText": e.actual, "/Lang": e.lang, "/ID": e.id} {
 		if text != "" {
 			entries[key] = "u:" + text
 		}
 	}
+
 	if a := d.attributes(e); len(a) > 1 {
 		entries["/A"] = d.share(a)
 	}
@@ -121,6 +133,7 @@ func (d *document) kidValues(e *element) (values []any, page string) {
 			if page == "" && !k.stream.form {
 				page = on
 			}
+
 			for _, number := range k.numbers {
 				if on == page && !k.stream.form {
 					values = append(values, number)
@@ -134,6 +147,7 @@ func (d *document) kidValues(e *element) (values []any, page string) {
 			}
 		}
 	}
+
 	return values, page
 }
 
@@ -161,6 +175,7 @@ func (d *document) cellAttributes(e *element) pdffile.Dict {
 	if e.columns > 1 {
 		a["/ColSpan"] = e.columns
 	}
+
 	var headers []any
 	for _, id := range e.headers {
 		if d.tree.ids[id] != "" {
@@ -170,6 +185,7 @@ func (d *document) cellAttributes(e *element) pdffile.Dict {
 	if len(headers) > 0 {
 		a["/Headers"] = headers
 	}
+
 	return a
 }
 
@@ -194,12 +210,14 @@ func (d *document) writeParents() {
 		if s.key < 0 {
 			continue
 		}
+
 		owners := make([]any, len(s.parents))
 		for i, e := range s.parents {
 			owners[i] = e.ref
 		}
 		t.parents = append(t.parents, s.key, d.newObject(owners))
 	}
+
 	for _, a := range d.links {
 		key := d.nextKey()
 		a.entries["/StructParent"] = key
