@@ -11,8 +11,8 @@ import (
 
 	"github.com/pquerna/otp"
 	"github.com/pquerna/otp/totp"
-	"rsc.io/qr"
 
+	"github.com/relaypdf/relaypdf/render/barcode"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
 )
@@ -124,11 +124,17 @@ func (w *Web) factorSetup(v *pageRequest, status int, address string, form views
 	if err != nil {
 		return err
 	}
-	code, err := qr.Encode(address, qr.M)
+	code, err := barcode.Make(barcode.Request{Type: barcode.QR, Text: address, Format: barcode.PNG, Scale: 4, Level: "M"})
 	if err != nil {
 		return err
 	}
-	m := views.FactorSetup{Form: form, Proof: w.proofOf(v), Secret: key.Secret(), QR: "data:image/png;base64," + base64.StdEncoding.EncodeToString(code.PNG())}
+
+	m := views.FactorSetup{
+		Form:   form,
+		Proof:  w.proofOf(v),
+		Secret: key.Secret(),
+		QR:     "data:image/png;base64," + base64.StdEncoding.EncodeToString(code),
+	}
 	return v.show(status, views.FactorSetupPage(v.page("Set up two-factor authentication", settingsPath), m))
 }
 
