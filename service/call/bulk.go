@@ -40,8 +40,8 @@ const (
 	shownErrors, shownWarnings = 100, 50
 )
 
-// freeDocuments is the number of documents from which on an account may not begin bulk jobs with onError fail, because its
-// failed jobs have made them within freeSpan and were free.
+// freeDocuments is the number of documents from which on an account may not begin bulk jobs with onError fail, because
+// its failed jobs have made them within freeSpan and were free.
 const (
 	freeDocuments = 1000
 	freeSpan      = 24 * time.Hour
@@ -87,12 +87,14 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 	if !ok {
 		return fmt.Errorf("bulk job of operation %s", operationName(c))
 	}
+
 	b := &bulk{paidCall: c, in: in, begun: c.now()}
 	c.bulk = b
 	about, err := c.store.Bulk(ctx, c.id)
 	if err != nil {
 		return err
 	}
+
 	if err := c.whenFree(ctx, func() (err error) {
 		b.records, err = in.Read(ctx, c.env())
 		return err
@@ -102,6 +104,7 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 	if len(b.records) != about.Total {
 		return fmt.Errorf("bulk job of %d records has %d", about.Total, len(b.records))
 	}
+
 	if b.calls, err = in.Calls(c.call); err != nil {
 		return err
 	}
@@ -110,6 +113,7 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 	if err := b.pinTemplate(ctx); err != nil {
 		return err
 	}
+
 	for at, canceled := about.Processed, about.Canceled; at < about.Total && !canceled; {
 		if err := b.turn(ctx); err != nil {
 			return err
@@ -122,6 +126,7 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 		b.chunkTries = c.job.Tries
 		c.reached("chunk")
 	}
+
 	return b.finish(ctx)
 }
 
@@ -131,13 +136,16 @@ func (c *paidCall) limitFree(ctx context.Context) error {
 	if !ok || in.Quote || in.OnError != operation.BulkFail || !c.rateLimits {
 		return nil
 	}
+
 	made, err := c.store.FreeDocuments(ctx, c.Caller.Account.ID, c.now().Add(-freeSpan))
 	if err != nil || made < freeDocuments {
 		return err
 	}
+
 	return &wire.Error{
 		Code: wire.RateLimited, RetryAfter: wire.Seconds(time.Hour),
-		Message: fmt.Sprintf("Limit of free documents reached: bulk jobs with onError fail made %d documents in 24 hours before they failed. Send onError continue, or retry later.", made),
+		Message: fmt.Sprintf("Limit of free documents reached: bulk jobs with onError fail made %d documents in 24 "+
+			"hours before they failed. Send onError continue, or retry later.", made),
 	}
 }
 
@@ -146,11 +154,13 @@ func (b *bulk) pinTemplate(ctx context.Context) error {
 	if b.in.TemplateID == nil {
 		return nil
 	}
+
 	b.env() // creates templates
 	found, err := b.templates.Pinned(ctx, *b.in.TemplateID, b.in.TemplateVersion)
 	if errors.Is(err, store.ErrNotFound) {
 		return &wire.Error{Code: wire.NotFound, Message: "The template of this job was deleted."}
 	}
+
 	if err == nil {
 		b.templates.found = &found
 	}
@@ -169,8 +179,8 @@ func (b *bulk) turn(ctx context.Context) error {
 	return err
 }
 
-// chunk prints records, the first of which has the index from, and settles them. It returns how many it has settled, and
-// reports whether the job was cancelled.
+// chunk prints records, the first of which has the index from, and settles them. It returns how many it has settled,
+// and reports whether the job was cancelled.
 func (b *bulk) chunk(ctx context.Context, from int, records []json.RawMessage) (made int, canceled bool, err error) {
 	results, err := b.printRecords(ctx, from, records)
 	defer func() {
@@ -183,6 +193,7 @@ func (b *bulk) chunk(ctx context.Context, from int, records []json.RawMessage) (
 	if err != nil {
 		return 0, false, err
 	}
+
 	chunk := store.Chunk{First: from, Records: len(results)}
 	for _, result := range results {
 		if result.Code != "" {
@@ -190,6 +201,7 @@ func (b *bulk) chunk(ctx context.Context, from int, records []json.RawMessage) (
 		}
 		chunk.Charge += result.charge
 	}
+
 	if err := b.keep(ctx, from, results); err != nil {
 		return 0, false, err
 	}
@@ -198,6 +210,7 @@ func (b *bulk) chunk(ctx context.Context, from int, records []json.RawMessage) (
 		return 0, false, err
 	}
 	chunk.Results = string(text)
+
 	certain, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
 	b.reached("kept")
@@ -205,13 +218,15 @@ func (b *bulk) chunk(ctx context.Context, from int, records []json.RawMessage) (
 	return len(results), canceled, err
 }
 
-// printRecords makes the documents of records, the first of which has the index from. After bulkTurn it begins no more of
-// them. The results are those of the records that were begun, in their order, also with an error.
+// printRecords makes the documents of records, the first of which has the index from. After bulkTurn it begins no more
+// of them. The results are those of the records that were begun, in their order, also with an error.
 func (b *bulk) printRecords(ctx context.Context, from int, records []json.RawMessage) ([]recordResult, error) {
 	results := make([]recordResult, len(records))
-	begin, begun := b.now(), 0
+	begin := b.now()
+	begun := 0
 	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(bulkParallel)
+
 	for i := range results {
 		if i > 0 && b.now().Sub(begin) >= bulkTurn {
 			break
@@ -222,6 +237,7 @@ func (b *bulk) printRecords(ctx context.Context, from int, records []json.RawMes
 			return err
 		})
 	}
+
 	err := group.Wait()
 	if err != nil {
 		err = errors.Join(err, ctx.Err())
@@ -238,6 +254,7 @@ func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
 			break
 		}
 	}
+
 	var name string
 	if err == nil {
 		err = b.whenFree(ctx, func() (err error) {
@@ -248,29 +265,39 @@ func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
 			err = errors.Join(err, result.Body.Close())
 		}
 	}
+
 	charge := credit.Amount(0)
 	if err == nil && !b.test() {
 		if charge, err = chargeFor(operationName(b.paidCall), b.unit, result); err != nil {
 			err = errors.Join(err, result.Body.Close())
 		}
 	}
+
 	switch {
 	case err == nil:
-		return recordResult{Name: name, Type: result.ContentType, Size: result.Body.Size(), Warnings: result.Warnings, body: result.Body, charge: charge}, nil
+		return recordResult{
+			Name: name, Type: result.ContentType, Size: result.Body.Size(), Warnings: result.Warnings,
+			body: result.Body, charge: charge,
+		}, nil
 	case ctx.Err() != nil:
 		return recordResult{}, ctx.Err()
 	case notStored(err):
 		return recordResult{}, err
 	}
+
 	failure := Fault(err)
 	if failure.Code == wire.InternalError {
-		b.log.LogAttrs(ctx, slog.LevelError, "record of bulk job failed", slog.String("call", b.id), slog.Int("index", index), slog.Any("error", err))
+		b.log.LogAttrs(ctx, slog.LevelError, "record of bulk job failed", slog.String("call", b.id),
+			slog.Int("index", index), slog.Any("error", err))
 	}
+
 	text := b.calls.Renamed(failure.Error(), index)
 	if b.in.OnError == operation.BulkFail {
 		return recordResult{}, &wire.Error{Code: failure.Code, Message: recordText(index, text), Cause: err}
 	}
-	return recordResult{Code: string(failure.Code), Message: strings.ToValidUTF8(text[:min(len(text), maxRecordMessage)], "")}, nil
+	return recordResult{
+		Code: string(failure.Code), Message: strings.ToValidUTF8(text[:min(len(text), maxRecordMessage)], ""),
+	}, nil
 }
 
 // recordText names the record of a text that does not.
@@ -286,12 +313,14 @@ func (b *bulk) document(ctx context.Context, index int) (schema.Result, error) {
 	if err := operation.RecordFault(b.records[index], index); err != nil {
 		return schema.Result{}, err
 	}
+
 	row := b.table.Lookup(b.in.Each())
 	call, err := row.Bind(ctx, bytes.NewReader(b.calls.Of(b.records[index])), b.paidCall.files)
 	if err != nil {
 		return schema.Result{}, err
 	}
 	defer b.Free(ctx, call)
+
 	deps := b.env()
 	deps.Held = b.unit
 	result, err := operation.Run(ctx, deps, call, b.patiently)
@@ -316,15 +345,18 @@ func (b *bulk) keep(ctx context.Context, first int, results []recordResult) erro
 		}
 		return nil
 	}
+
 	if b.in.Output == operation.BulkMerged {
 		return b.keepMerged(ctx, first, results)
 	}
+
 	var readers []io.Reader
 	for _, result := range results {
 		if result.body != nil {
 			readers = append(readers, result.body.Open())
 		}
 	}
+
 	if len(readers) == 0 {
 		return nil
 	}
@@ -341,12 +373,14 @@ func (b *bulk) keepMerged(ctx context.Context, first int, results []recordResult
 			parts = append(parts, render.ZipEntry{Content: last.body})
 		}
 	}
+
 	switch len(parts) {
 	case 0:
 		return nil
 	case 1:
 		return b.put(ctx, first, parts[0].Content.Open())
 	}
+
 	merged, err := b.join(ctx, parts, nil)
 	if err != nil {
 		return err
@@ -357,7 +391,9 @@ func (b *bulk) keepMerged(ctx context.Context, first int, results []recordResult
 }
 
 // join joins documents.
-func (b *bulk) join(ctx context.Context, parts []render.ZipEntry, failed []wire.RecordError) (result schema.Result, err error) {
+func (b *bulk) join(
+	ctx context.Context, parts []render.ZipEntry, failed []wire.RecordError,
+) (result schema.Result, err error) {
 	err = b.whenFree(ctx, func() (err error) {
 		result, err = operation.JoinBulk(ctx, b.env(), b.in.Output, parts, failed)
 		return err
@@ -371,13 +407,21 @@ func (b *bulk) put(ctx context.Context, record int, content io.Reader) error {
 	if err != nil {
 		return &wire.Error{Code: wire.StorageUnavailable, Cause: err}
 	}
-	limit, remedy := int64(render.MaxBytes), `Send output "files", or fewer records.`
+
+	limit := int64(render.MaxBytes)
+	remedy := `Send output "files", or fewer records.`
 	if b.in.Output == operation.BulkFiles {
-		limit, remedy = maxDocuments, "Send fewer records."
+		limit = maxDocuments
+		remedy = "Send fewer records."
 	}
-	if b.size += size; b.size > limit {
-		return &wire.Error{Code: wire.ProcessingFailed, Message: fmt.Sprintf("The documents exceed the limit of %d bytes at record %d. %s", limit, record, remedy)}
+	b.size += size
+	if b.size > limit {
+		return &wire.Error{
+			Code:    wire.ProcessingFailed,
+			Message: fmt.Sprintf("The documents exceed the limit of %d bytes at record %d. %s", limit, record, remedy),
+		}
 	}
+
 	return nil
 }
 
@@ -391,6 +435,7 @@ func (b *bulk) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	j := &bulkJoin{bulk: b}
 	defer j.free(ctx)
 	for _, chunk := range chunks {
@@ -398,26 +443,38 @@ func (b *bulk) finish(ctx context.Context) error {
 			return err
 		}
 	}
+
 	if len(j.failed) == about.Processed {
-		return &wire.Error{Code: wire.ProcessingFailed, Message: fmt.Sprintf("All %d records failed. %s", about.Processed, recordText(j.failed[0].Index, j.failed[0].Message))}
+		return &wire.Error{
+			Code: wire.ProcessingFailed,
+			Message: fmt.Sprintf("All %d records failed. %s", about.Processed,
+				recordText(j.failed[0].Index, j.failed[0].Message)),
+		}
 	}
+
 	var result schema.Result
 	switch {
 	case b.in.Output == operation.BulkFiles:
 		result, err = operation.ListBulk(operation.BulkReport{Documents: j.documents, Errors: j.failed})
 	case b.in.Output == operation.BulkMerged && len(j.parts) == 1:
-		result, err = schema.Result{Stem: "documents", Extension: ".pdf", ContentType: "application/pdf", Body: j.take()}, nil
+		result = schema.Result{
+			Stem: "documents", Extension: ".pdf", ContentType: "application/pdf", Body: j.take(),
+		}
 	default:
 		result, err = b.join(ctx, j.parts, j.failed)
 	}
 	if err != nil {
 		return err
 	}
-	b.files, b.spent = j.files, j.spent
+
+	b.files = j.files
+	b.spent = j.spent
 	warnings := slices.Concat(result.Warnings, j.warnings)
 	b.outcome = &Outcome{
-		CallID: b.id, ResultID: b.result, Mode: schema.Async, Charged: about.Charged, Filename: operation.Filename(b.call.Filename, result.Stem, result.Extension),
-		ContentType: result.ContentType, Body: result.Body, Warnings: warnings[:min(len(warnings), shownWarnings)], try: b.try(),
+		CallID: b.id, ResultID: b.result, Mode: schema.Async, Charged: about.Charged,
+		Filename:    operation.Filename(b.call.Filename, result.Stem, result.Extension),
+		ContentType: result.ContentType, Body: result.Body, Warnings: warnings[:min(len(warnings), shownWarnings)],
+		try: b.try(),
 	}
 	return nil
 }
@@ -454,6 +511,7 @@ func (j *bulkJoin) add(ctx context.Context, chunk store.Chunk) error {
 	if err != nil {
 		return err
 	}
+
 	made := false
 	for i, result := range results {
 		index := chunk.First + i
@@ -474,9 +532,11 @@ func (j *bulkJoin) add(ctx context.Context, chunk store.Chunk) error {
 			}
 		}
 	}
+
 	if !made || j.in.Output == operation.BulkFiles {
 		return nil
 	}
+
 	key := store.ChunkKey(j.id, chunk.Tries, chunk.First)
 	j.spent = append(j.spent, key)
 	content, err := j.Files.Open(ctx, key)
@@ -484,19 +544,24 @@ func (j *bulkJoin) add(ctx context.Context, chunk store.Chunk) error {
 		return err
 	}
 	defer j.Free(ctx, content)
+
 	file := render.NewFile()
 	j.open = append(j.open, file)
 	if _, err := io.Copy(file, content.Open()); err != nil {
 		return err
 	}
+
 	if j.in.Output == operation.BulkMerged {
 		j.parts = append(j.parts, render.ZipEntry{Content: file})
 		return nil
 	}
+
 	var at int64
 	for _, result := range results {
 		if result.Code == "" {
-			j.parts = append(j.parts, render.ZipEntry{Name: result.Name, Content: &section{file: file, from: at, size: result.Size}})
+			j.parts = append(j.parts, render.ZipEntry{
+				Name: result.Name, Content: &section{file: file, from: at, size: result.Size},
+			})
 			at += result.Size
 		}
 	}
@@ -513,8 +578,11 @@ func (j *bulkJoin) addFile(ctx context.Context, chunk store.Chunk, index int, re
 	if err := j.link(ctx, &file); err != nil {
 		return err
 	}
+
 	j.files = append(j.files, file)
-	j.documents = append(j.documents, operation.BulkDocument{Index: index, Filename: result.Name, ID: result.ID, URL: j.Links.File(&file).URL, SizeBytes: result.Size})
+	j.documents = append(j.documents, operation.BulkDocument{
+		Index: index, Filename: result.Name, ID: result.ID, URL: j.Links.File(&file).URL, SizeBytes: result.Size,
+	})
 	return nil
 }
 
@@ -537,18 +605,20 @@ func (s *section) Open() io.ReadSeeker { return io.NewSectionReader(s.file, s.fr
 func (b *bulk) dropSpentChunks(ctx context.Context) {
 	_, failed := blob.DeleteAll(ctx, b.Files.blobs, b.spent)
 	for key, err := range failed {
-		b.log.LogAttrs(ctx, slog.LevelWarn, "delete chunks failed", slog.Int("blobs", len(failed)), slog.String("example", key), slog.Any("error", err))
+		b.log.LogAttrs(ctx, slog.LevelWarn, "delete chunks failed", slog.Int("blobs", len(failed)),
+			slog.String("example", key), slog.Any("error", err))
 		return
 	}
 }
 
-// AddProgress adds the progress of a bulk job to the status of a call. It reads from the given store: pages have their own
-// connections.
+// AddProgress adds the progress of a bulk job to the status of a call. It reads from the given store: pages have their
+// own connections.
 func (p *Pipeline) AddProgress(ctx context.Context, from *store.Store, of store.Call, status *wire.JobStatus) error {
 	row := p.table.Lookup(of.Operation)
 	if row == nil || !row.Bulk {
 		return nil
 	}
+
 	about, err := from.Bulk(ctx, of.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil // deleted with the age of the job
@@ -556,7 +626,10 @@ func (p *Pipeline) AddProgress(ctx context.Context, from *store.Store, of store.
 	if err != nil {
 		return err
 	}
-	status.BulkStatus = &wire.BulkStatus{Total: about.Total, Processed: about.Processed, Failed: about.Failed, Canceled: about.Canceled}
+
+	status.BulkStatus = &wire.BulkStatus{
+		Total: about.Total, Processed: about.Processed, Failed: about.Failed, Canceled: about.Canceled,
+	}
 	if about.StartedAt != nil && about.Processed > 0 && status.Status == wire.JobProcessing {
 		each := p.now().Sub(*about.StartedAt) / time.Duration(about.Processed)
 		status.ETASeconds = new(int((each*time.Duration(about.Total-about.Processed) + time.Second - 1) / time.Second))
@@ -564,6 +637,7 @@ func (p *Pipeline) AddProgress(ctx context.Context, from *store.Store, of store.
 	if about.Failed == 0 {
 		return nil
 	}
+
 	chunks, err := from.Chunks(ctx, of.ID)
 	for _, chunk := range chunks {
 		results, err := resultsOf(chunk)
@@ -572,10 +646,13 @@ func (p *Pipeline) AddProgress(ctx context.Context, from *store.Store, of store.
 		}
 		for i, result := range results {
 			if result.Code != "" && len(status.Errors) < shownErrors {
-				status.Errors = append(status.Errors, wire.RecordError{Index: chunk.First + i, Code: result.Code, Message: result.Message})
+				status.Errors = append(status.Errors, wire.RecordError{
+					Index: chunk.First + i, Code: result.Code, Message: result.Message,
+				})
 			}
 		}
 	}
+
 	return err
 }
 

@@ -32,7 +32,8 @@ type Config struct {
 	Render *render.Renderer
 	// Callbacks refuses addresses of callbacks.
 	Callbacks Callbacks
-	// Destinations sends results to the URLs that calls name. It reaches only public addresses, and follows no redirect.
+	// Destinations sends results to the URLs that calls name. It reaches only public addresses, and follows no
+	// redirect.
 	Destinations *http.Client
 	// Connections sends results to the buckets and servers of accounts.
 	Connections delivery.Connections
@@ -75,7 +76,8 @@ type Config struct {
 	// DrawTime bounds the drawing of one preview, the wait for its turn included; a
 	// thumbnail, for which a call waits, has a third of it. Zero means 30 seconds.
 	DrawTime time.Duration
-	// StorageTime is the time for which a step of a job is repeated while the storage is unavailable; 0 means 2 minutes.
+	// StorageTime is the time for which a step of a job is repeated while the storage is unavailable; 0 means 2
+	// minutes.
 	StorageTime time.Duration
 }
 
@@ -125,16 +127,21 @@ type Pipeline struct {
 // New returns a Pipeline.
 func New(cfg Config) *Pipeline {
 	p := &Pipeline{
-		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations, connections: cfg.Connections, signing: cfg.Signing, box: cfg.Box, limiter: cfg.Limiter,
-		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now, reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second), storageTime: cmp.Or(cfg.StorageTime, 2*time.Minute),
-		lease: cfg.Lease, Links: cfg.Links, region: cfg.Region, billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits, dev: cfg.Dev,
+		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations,
+		connections: cfg.Connections, signing: cfg.Signing, box: cfg.Box, limiter: cfg.Limiter,
+		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now,
+		reached: cfg.AfterStep, drawTime: cmp.Or(cfg.DrawTime, 30*time.Second),
+		storageTime: cmp.Or(cfg.StorageTime, 2*time.Minute), lease: cfg.Lease, Links: cfg.Links, region: cfg.Region,
+		billing: !cfg.NoBilling, rateLimits: !cfg.NoRateLimits, dev: cfg.Dev,
 	}
+
 	p.inputs = schema.NewBudget(inputBudget)
 	p.files = schema.Files{Limit: cfg.MaxFile, Open: func() schema.Sink { return render.NewFile() }}
 	p.Files = Files{store: cfg.Store, blobs: cfg.Store.Blobs(), log: cfg.Logger, now: cfg.Now}
 	p.wallets = &wallets{payments: cfg.Payments, log: cfg.Logger, running: &p.running}
 	p.previews = newPreviewLine(p.render, p.RenderStats)
 	p.metrics = newMetrics(cfg.Registry, p.RenderStats)
+
 	return p
 }
 
@@ -156,6 +163,7 @@ func (p *Pipeline) Wait(ctx context.Context) {
 		p.running.Wait()
 		close(done)
 	}()
+
 	select {
 	case <-done:
 	case <-ctx.Done():

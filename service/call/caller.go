@@ -48,12 +48,18 @@ type Caller struct {
 
 // OfKey is the caller that has shown a key.
 func OfKey(account store.Account, key store.Key) Caller {
-	return Caller{Account: account, Kind: ByKey, ID: key.ID, Author: authorOf(account, key), Operations: key.Operations, Test: key.Test}
+	return Caller{
+		Account: account, Kind: ByKey, ID: key.ID, Author: authorOf(account, key), Operations: key.Operations,
+		Test: key.Test,
+	}
 }
 
 // OfGrant is the agent that has shown a token of a grant.
 func OfGrant(a store.GrantAccess) Caller {
-	return Caller{Account: a.Account, Kind: ByGrant, ID: a.Grant.ID, Author: authorOf(a.Account, a.Grant), Scopes: a.Scopes, Grant: &a.Grant}
+	return Caller{
+		Account: a.Account, Kind: ByGrant, ID: a.Grant.ID, Author: authorOf(a.Account, a.Grant), Scopes: a.Scopes,
+		Grant: &a.Grant,
+	}
 }
 
 func authorOf(account store.Account, key store.Key) store.Author {
@@ -120,6 +126,7 @@ func (p *Pipeline) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict,
 	if caller.Account.RateTier() == "paid" {
 		minute = paidWindow
 	}
+
 	verdict, err := p.limiter.Take(ctx, p.LimitKey(caller.Bucket()), burstWindow, minute)
 	if err != nil || !verdict.Allowed {
 		return verdict, OverRate(verdict, err)
@@ -142,11 +149,15 @@ func OverRate(verdict ratelimit.Verdict, err error) error {
 	if err != nil {
 		return err
 	}
-	refusal := &wire.Error{Code: wire.RateLimited, RetryAfter: wire.Seconds(verdict.RetryAfter), Cause: &RateError{verdict}}
+
+	refusal := &wire.Error{
+		Code: wire.RateLimited, RetryAfter: wire.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
+	}
 	if allowed := allowance(verdict, "requests"); allowed != "" {
 		refusal.Message = exceeded(fmt.Sprintf("Rate limit %q exceeded", verdict.Refused), verdict, "requests")
 		refusal.Details = []wire.Detail{{Field: verdict.Refused, Message: "allows " + allowed}}
 	}
+
 	return refusal
 }
 
@@ -169,13 +180,17 @@ func allowance(verdict ratelimit.Verdict, what string) string {
 
 // span returns a length of time in hours, minutes or seconds, rounded up.
 func span(d time.Duration) string {
-	n, unit := wire.Seconds(d), "second"
+	n := wire.Seconds(d)
+	unit := "second"
 	switch {
 	case n > 2*60*60:
-		n, unit = (n+3599)/3600, "hour"
+		n = (n + 3599) / 3600
+		unit = "hour"
 	case n > 2*60:
-		n, unit = (n+59)/60, "minute"
+		n = (n + 59) / 60
+		unit = "minute"
 	}
+
 	if n != 1 {
 		unit += "s"
 	}

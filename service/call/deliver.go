@@ -28,14 +28,17 @@ func (c *paidCall) checkDestination(ctx context.Context) error {
 	if to == nil || to.Connection() == "" {
 		return nil
 	}
+
 	err := c.connections.Check(ctx, c.Caller.Account.ID, to.Connection(), to.Kind())
 	field := to.Field() + ".connection"
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return wire.Invalid(field, "must be the ID of a connection of kind "+to.Kind()+" of this account; got "+strconv.Quote(to.Connection()))
+		return wire.Invalid(field,
+			"must be the ID of a connection of kind "+to.Kind()+" of this account; got "+strconv.Quote(to.Connection()))
 	case errors.Is(err, delivery.ErrNoHostKey):
 		return wire.Invalid(field, "names a connection without a host key. Test it first, or set its hostKey")
 	}
+
 	return err
 }
 
@@ -44,12 +47,15 @@ func (c *paidCall) deliver(ctx context.Context) error {
 	if c.call.DeliverTo == nil {
 		return nil
 	}
-	begin, limit := time.Now(), deliverTime
+
+	begin := time.Now()
+	limit := deliverTime
 	if c.job != nil {
 		limit = jobDeliverTime
 	}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+
 	delivered, err := c.send(bounded)
 	c.part(ctx, "run", "deliver", time.Since(begin))
 	if err != nil {
@@ -64,6 +70,7 @@ func (c *paidCall) deliver(ctx context.Context) error {
 func (c *paidCall) send(ctx context.Context) (*wire.Delivered, error) {
 	named := c.call.DeliverTo
 	var to delivery.Destination = delivery.Put{Client: c.destinations, URL: named.URL, Headers: named.Headers}
+
 	var key string
 	if named.Connection() != "" {
 		pattern, _ := named.Pattern()
@@ -76,10 +83,14 @@ func (c *paidCall) send(ctx context.Context) (*wire.Delivered, error) {
 			return nil, err
 		}
 	}
-	receipt, err := delivery.Deliver(ctx, to, delivery.Content{ContentType: c.outcome.ContentType, Size: c.outcome.Body.Size(), Open: c.outcome.Body.Open})
+
+	receipt, err := delivery.Deliver(ctx, to, delivery.Content{
+		ContentType: c.outcome.ContentType, Size: c.outcome.Body.Size(), Open: c.outcome.Body.Open,
+	})
 	if err != nil {
 		return nil, err
 	}
+
 	delivered := &wire.Delivered{
 		Kind: named.Kind(), Host: receipt.Host, ConnectionID: named.Connection(), Key: key,
 		StatusCode: receipt.StatusCode, Attempts: receipt.Attempts, At: c.now().UTC().Truncate(time.Millisecond),
@@ -102,10 +113,13 @@ func (c *paidCall) named() schema.Named {
 // deliveryFailure returns the error of a call whose result could not be delivered.
 func deliveryFailure(to *schema.Destination, err error) error {
 	var failure *delivery.Failure
-	field, check := destinationField, "Check deliverTo: its URL may have expired, or its headers may differ from the signed ones."
+	field := destinationField
+	check := "Check deliverTo: its URL may have expired, or its headers may differ from the signed ones."
 	if to.Connection() != "" {
-		field, check = to.Field()+".connection", "Test the connection "+to.Connection()+"."
+		field = to.Field() + ".connection"
+		check = "Test the connection " + to.Connection() + "."
 	}
+
 	var reason string
 	switch {
 	case errors.As(err, &failure) && failure.Refused:
@@ -117,15 +131,19 @@ func deliveryFailure(to *schema.Destination, err error) error {
 	case failure != nil:
 		reason = failure.Reason
 	case errors.Is(err, store.ErrNotFound):
-		reason, check = "The connection "+to.Connection()+" was deleted.", "Send the call again with another connection."
+		reason = "The connection " + to.Connection() + " was deleted."
+		check = "Send the call again with another connection."
 	case errors.Is(err, delivery.ErrNoHostKey):
-		reason, check = "The connection "+to.Connection()+" has no host key.", "Test the connection first, or set its hostKey."
+		reason = "The connection " + to.Connection() + " has no host key."
+		check = "Test the connection first, or set its hostKey."
 	case errors.Is(err, schema.ErrPath):
 		_, field = to.Pattern()
-		reason, check = field+" is invalid after its variables are replaced: "+err.Error()+".", "Change "+field+" or filename."
+		reason = field + " is invalid after its variables are replaced: " + err.Error() + "."
+		check = "Change " + field + " or filename."
 	default:
 		return err
 	}
+
 	return &wire.Error{
 		Code: wire.DeliveryFailed, Message: reason + " The call was not charged. " + check,
 		Details: []wire.Detail{{Field: field, Message: reason}}, Cause: err,
@@ -138,9 +156,10 @@ func (c *paidCall) keepDelivered(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
+
 	return c.store.AddDelivered(ctx, store.Delivered{
-		FileID: c.result, AccountID: c.Caller.Account.ID, Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key,
-		StatusCode: d.StatusCode, Attempts: d.Attempts, At: d.At,
+		FileID: c.result, AccountID: c.Caller.Account.ID, Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID,
+		Key: d.Key, StatusCode: d.StatusCode, Attempts: d.Attempts, At: d.At,
 	})
 }
 
@@ -153,8 +172,9 @@ func (p *Pipeline) Delivered(ctx context.Context, resultID string) (*wire.Delive
 	if err != nil {
 		return nil, err
 	}
+
 	return &wire.Delivered{
-		Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key, StatusCode: d.StatusCode, Attempts: d.Attempts,
-		At: d.At.UTC().Truncate(time.Millisecond),
+		Kind: d.Kind, Host: d.Host, ConnectionID: d.ConnectionID, Key: d.Key, StatusCode: d.StatusCode,
+		Attempts: d.Attempts, At: d.At.UTC().Truncate(time.Millisecond),
 	}, nil
 }

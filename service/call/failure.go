@@ -20,17 +20,20 @@ func Fault(err error) *wire.Error {
 	if errors.As(err, &known) {
 		return known
 	}
+
 	for _, classify := range []func(error) *wire.Error{operation.Failure, moneyError, quotaError, webhookError} {
 		if e := classify(err); e != nil {
 			e.Cause = err
 			return e
 		}
 	}
+
 	if errors.Is(err, store.ErrBadList) {
 		e := wire.Invalid("cursor", "must be the nextCursor of an earlier page, or omitted")
 		e.Cause = err
 		return e
 	}
+
 	if store.DiskFull(err) {
 		return &wire.Error{Code: wire.StorageUnavailable, Message: diskFull, Cause: err}
 	}
@@ -46,6 +49,7 @@ func Fault(err error) *wire.Error {
 	if store.Unavailable(err) {
 		return databaseAway(err)
 	}
+
 	return &wire.Error{Code: wire.InternalError, Cause: err}
 }
 
@@ -53,7 +57,8 @@ func Fault(err error) *wire.Error {
 func databaseAway(cause error) *wire.Error {
 	return &wire.Error{
 		Code: wire.StorageUnavailable, RetryAfter: databaseRetryAfter, Cause: cause,
-		Message: fmt.Sprintf("The database is unavailable, and nothing was charged. Retry in %d seconds.", databaseRetryAfter),
+		Message: fmt.Sprintf("The database is unavailable, and nothing was charged. Retry in %d seconds.",
+			databaseRetryAfter),
 	}
 }
 
@@ -72,11 +77,14 @@ func quotaError(err error) *wire.Error {
 	if !errors.As(err, &e) {
 		return nil
 	}
-	used := fmt.Sprintf("%d of %d files, %d bytes of %d GiB", e.Files, store.MaxUploads, e.Bytes, store.MaxUploadBytes>>30)
+
+	used := fmt.Sprintf("%d of %d files, %d bytes of %d GiB", e.Files, store.MaxUploads, e.Bytes,
+		store.MaxUploadBytes>>30)
 	more := "Wait for the jobs that use these files to end"
 	if !e.Ends.IsZero() {
 		more = "Delete some, or wait: the first expires at " + e.Ends.Format(time.RFC3339)
 	}
+
 	return &wire.Error{
 		Code: wire.InvalidRequest, Message: "Storage quota exceeded: " + used + ". " + more + ".",
 		Details: []wire.Detail{{Field: UploadField, Message: "exceeds the storage quota: " + used}},
@@ -90,13 +98,15 @@ func moneyError(err error) *wire.Error {
 	case errors.As(err, &funds):
 		text := fmt.Sprintf("Insufficient balance: this call costs %[2]v and the wallet has %[1]v. Add funds and retry.", funds.Balance, funds.Quote)
 		return &wire.Error{Code: wire.PaymentRequired, Message: text, Details: []wire.Detail{{
-			Field: "wallet", Message: "is too low for this call", QuotedMicrodollars: (*int64)(&funds.Quote), LimitMicrodollars: (*int64)(&funds.Balance),
+			Field: "wallet", Message: "is too low for this call", QuotedMicrodollars: (*int64)(&funds.Quote),
+			LimitMicrodollars: (*int64)(&funds.Balance),
 		}}}
 	case errors.As(err, &limit):
 		return overLimit(limit, limit.Limit, "key")
 	case errors.Is(err, store.ErrSuspended):
 		return &wire.Error{Code: wire.AccountSuspended}
 	}
+
 	return nil
 }
 
@@ -105,12 +115,14 @@ func overLimit(e *store.LimitError, name, of string) *wire.Error {
 	if e.Limit == store.LimitMaxJob {
 		return overCap(name, e.Quote, e.Microdollars)
 	}
+
 	text := fmt.Sprintf("allows %v, of which %v is spent or held; it ", e.Microdollars, e.Spent)
 	if e.Renews.IsZero() {
 		text += "holds for the lifetime of the " + of
 	} else {
 		text += "renews at " + e.Renews.Format(time.RFC3339)
 	}
+
 	return overBudget(name, text, e.Quote, e.Microdollars)
 }
 
@@ -122,19 +134,25 @@ func overCap(name string, quote, limit credit.Amount) *wire.Error {
 func overBudget(name, text string, quote, limit credit.Amount) *wire.Error {
 	return &wire.Error{
 		Code: wire.PaymentRequired, Message: fmt.Sprintf("This call costs %v, but %s %s.", quote, name, text),
-		Details: []wire.Detail{{Field: name, Message: text, QuotedMicrodollars: (*int64)(&quote), LimitMicrodollars: (*int64)(&limit)}},
+		Details: []wire.Detail{
+			{Field: name, Message: text, QuotedMicrodollars: (*int64)(&quote), LimitMicrodollars: (*int64)(&limit)},
+		},
 	}
 }
 
-// webhookError returns the API error for an error of the store about endpoints, deliveries, connections and signing identities.
+// webhookError returns the API error for an error of the store about endpoints, deliveries, connections and signing
+// identities.
 func webhookError(err error) *wire.Error {
 	switch {
 	case errors.Is(err, store.ErrTooManyWebhooks):
-		return invalidText(fmt.Sprintf("Webhook endpoint limit reached: %d of %[1]d. Delete an unused endpoint first.", store.MaxWebhooks))
+		return invalidText(fmt.Sprintf("Webhook endpoint limit reached: %d of %[1]d. Delete an unused endpoint first.",
+			store.MaxWebhooks))
 	case errors.Is(err, store.ErrTooManyConnections):
-		return invalidText(fmt.Sprintf("Connection limit reached: %d of %[1]d. Delete an unused connection first.", store.MaxConnections))
+		return invalidText(fmt.Sprintf("Connection limit reached: %d of %[1]d. Delete an unused connection first.",
+			store.MaxConnections))
 	case errors.Is(err, store.ErrTooManyIdentities):
-		return invalidText(fmt.Sprintf("Signing identity limit reached: %d of %[1]d. Delete an unused identity first.", store.MaxSigningIdentities))
+		return invalidText(fmt.Sprintf("Signing identity limit reached: %d of %[1]d. Delete an unused identity first.",
+			store.MaxSigningIdentities))
 	case errors.Is(err, store.ErrWebhookOff):
 		return invalidText("The endpoint is disabled or deleted. Enable it first.")
 	case errors.Is(err, store.ErrNotFailed):
@@ -142,6 +160,7 @@ func webhookError(err error) *wire.Error {
 	case errors.Is(err, store.ErrCallback):
 		return invalidText("Callback deliveries cannot be replayed. Poll the job at its pollUrl.")
 	}
+
 	return nil
 }
 

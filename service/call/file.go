@@ -38,10 +38,12 @@ func (f Files) put(ctx context.Context, outcome *Outcome) (*store.File, error) {
 	if err != nil {
 		return nil, &wire.Error{Code: wire.StorageUnavailable, Cause: err}
 	}
+
 	warnings, err := warningsText(outcome.Warnings)
 	if err != nil {
 		return nil, err
 	}
+
 	now := f.now()
 	return &store.File{
 		ID: outcome.ResultID, CallID: outcome.CallID, Filename: outcome.Filename, ContentType: outcome.ContentType,
@@ -54,9 +56,11 @@ func (c *paidCall) link(ctx context.Context, file *store.File) error {
 	if !c.call.LimitsLink() {
 		return nil
 	}
-	file.ExpiresAt, file.MaxDownloads = file.CreatedAt.Add(c.lifetime()), int64(c.call.MaxDownloads)
+	file.ExpiresAt = file.CreatedAt.Add(c.lifetime())
+	file.MaxDownloads = int64(c.call.MaxDownloads)
 	return c.store.AddLink(ctx, store.Link{
-		FileID: file.ID, AccountID: c.Caller.Account.ID, MaxDownloads: file.MaxDownloads, CreatedAt: file.CreatedAt, ExpiresAt: file.ExpiresAt,
+		FileID: file.ID, AccountID: c.Caller.Account.ID, MaxDownloads: file.MaxDownloads, CreatedAt: file.CreatedAt,
+		ExpiresAt: file.ExpiresAt,
 	})
 }
 
@@ -69,6 +73,7 @@ func (c *paidCall) lifetime() time.Duration {
 func (c *paidCall) checkLink(ctx context.Context) error {
 	const field = "expiresIn"
 	limit := int64(FileLifetime / time.Second)
+
 	switch {
 	case c.lifetime() <= FileLifetime:
 		return nil
@@ -76,13 +81,16 @@ func (c *paidCall) checkLink(ctx context.Context) error {
 		return schema.Faults{{Field: field, Message: fmt.Sprintf("must be at most %d with a test key", limit)}}
 	case c.billing && c.Caller.Account.Plan != store.PlanPaid:
 		return &wire.Error{
-			Code: wire.PaymentRequired, Message: fmt.Sprintf("expiresIn of more than %d seconds requires a wallet with a payment. Add funds, or send at most %d.", limit, limit),
+			Code:    wire.PaymentRequired,
+			Message: fmt.Sprintf("expiresIn of more than %d seconds requires a wallet with a payment. Add funds, or send at most %d.", limit, limit),
 			Details: []wire.Detail{{Field: field, Message: fmt.Sprintf("must be at most %d without a payment", limit)}},
 		}
 	}
+
 	err := c.store.CheckQuota(ctx, c.Caller.Account.ID)
 	if refusal := quotaError(err); refusal != nil {
-		refusal.Details[0].Field, refusal.Cause = field, err
+		refusal.Details[0].Field = field
+		refusal.Cause = err
 		return refusal
 	}
 	return err
@@ -116,12 +124,14 @@ func (f Files) Keep(ctx context.Context, outcome *Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
+
 	file, err := f.put(ctx, outcome)
 	if err == nil {
 		err = f.store.AddFile(ctx, outcome.CallID, *file)
 	}
 	if err != nil {
-		f.log.LogAttrs(ctx, slog.LevelError, "keep undelivered result failed", slog.String("call", outcome.CallID), slog.Any("error", err))
+		f.log.LogAttrs(ctx, slog.LevelError, "keep undelivered result failed", slog.String("call", outcome.CallID),
+			slog.Any("error", err))
 	}
 }
 
@@ -133,7 +143,8 @@ func (f Files) drop(ctx context.Context, outcome *Outcome) {
 		err = f.blobs.Delete(ctx, outcome.File.BlobKey)
 	}
 	if err != nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "delete blob failed", slog.String("call", outcome.CallID), slog.Any("error", err))
+		f.log.LogAttrs(ctx, slog.LevelWarn, "delete blob failed", slog.String("call", outcome.CallID),
+			slog.Any("error", err))
 	}
 }
 
@@ -147,6 +158,7 @@ func (c *paidCall) stored(ctx context.Context, id string) (schema.Body, error) {
 	} else {
 		file, err = c.store.AccountFile(ctx, c.Caller.Account.ID, id)
 	}
+
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +217,14 @@ func (b *Blob) Verify(size int64) error {
 		err := fmt.Errorf("%w: it has %d bytes instead of %d", blob.ErrDamaged, b.size, size)
 		return &wire.Error{Code: wire.StorageUnavailable, Cause: err}
 	}
+
 	if size == 0 {
 		return nil
 	}
 	if _, err := b.Content.ReadAt(make([]byte, 1), 0); err != nil {
 		return &wire.Error{Code: wire.StorageUnavailable, Cause: err}
 	}
+
 	return nil
 }
 

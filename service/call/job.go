@@ -24,7 +24,8 @@ import (
 // period to finish; jobs that do not finish are put back into the queue.
 func (p *Pipeline) Work(ctx context.Context, workers int, grace time.Duration) error {
 	return jobs.Run(ctx, jobs.Config{
-		Store: p.store, Lease: p.lease, Kinds: p.kinds(), Workers: workers, Handle: p.runGuarded, Grace: grace, Logger: p.log,
+		Store: p.store, Lease: p.lease, Kinds: p.kinds(), Workers: workers, Handle: p.runGuarded, Grace: grace,
+		Logger: p.log,
 	})
 }
 
@@ -35,8 +36,9 @@ const inputVersion = 1
 // JobKind returns the kind of jobs that a worker must support to run an operation.
 func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
 
-// jobFeatures are the features of calls that came after the first release, oldest first. The kind of a job has the suffix
-// of the newest one that its call uses: a release that knows it knows all before, and any other leaves the job alone.
+// jobFeatures are the features of calls that came after the first release, oldest first. The kind of a job has the
+// suffix of the newest one that its call uses: a release that knows it knows all before, and any other leaves the job
+// alone.
 var jobFeatures = []struct {
 	suffix string
 	of     func(*paidCall) bool
@@ -81,11 +83,14 @@ func (p *Pipeline) runGuarded(ctx context.Context, job store.Job) {
 	if err == nil {
 		return
 	}
+
 	p.log.LogAttrs(ctx, slog.LevelError, "run job panicked", slog.String("call", job.Call.ID), slog.Any("error", err))
 	c := &paidCall{Pipeline: p, job: &job, id: job.Call.ID, result: job.Call.ResultID}
 	if err := guard.Do(func() { c.giveUp(ctx, err) }); err != nil {
-		p.log.LogAttrs(ctx, slog.LevelError, "release of job panicked", slog.String("call", job.Call.ID), slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelError, "release of job panicked", slog.String("call", job.Call.ID),
+			slog.Any("error", err))
 	}
+
 	p.underWay.Delete(job.Call.ID)
 }
 
@@ -93,6 +98,7 @@ func (p *Pipeline) runGuarded(ctx context.Context, job store.Job) {
 func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	p.running.Add(1)
 	defer p.running.Done()
+
 	call := job.Call
 	c := &paidCall{
 		Pipeline: p, job: &job, id: call.ID, result: call.ResultID, quote: call.Quote, held: true, started: time.Now(),
@@ -100,16 +106,20 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	}
 	p.underWay.Store(call.ID, c)
 	c.RequestID = call.RequestID
+
 	wait := max(0, p.now().Sub(call.CreatedAt))
 	c.times.add("wait", wait)
 	p.metrics.step(call.Operation, "wait", wait)
 	ctx, span := continueTrace(ctx, c, wait)
-	outcome, charged := "ok", credit.Amount(0)
+
+	outcome := "ok"
+	charged := credit.Amount(0)
 	err := c.carryOut(ctx, jobSteps)
 	if err != nil && c.unstored {
 		err = &UnstoredError{err}
 	}
 	endSpan(span, err)
+
 	if err == nil {
 		charged = c.outcome.Charged
 	} else {
@@ -120,11 +130,14 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 			outcome = "returned" // to the queue, see giveUp
 		case c.retries(err):
 			outcome = "returned"
-			p.log.LogAttrs(ctx, slog.LevelWarn, "job is tried again", slog.String("call", call.ID), slog.Int("try", job.Tries), slog.Any("error", Loggable(err)))
+			p.log.LogAttrs(ctx, slog.LevelWarn, "job is tried again", slog.String("call", call.ID),
+				slog.Int("try", job.Tries), slog.Any("error", Loggable(err)))
 		case failure.Code == wire.InternalError:
-			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID), slog.Any("error", Loggable(err)))
+			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID),
+				slog.Any("error", Loggable(err)))
 		}
 	}
+
 	p.metrics.call(call.Operation, outcome, charged)
 	p.dropSpent(context.WithoutCancel(ctx), job)
 	p.log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("call", call.ID), slog.String("requestId", call.RequestID),
@@ -142,8 +155,10 @@ func continueTrace(ctx context.Context, c *paidCall, wait time.Duration) (contex
 	}
 	parent, err := c.store.Trace(ctx, c.id)
 	if err != nil { // costs the connection of the two, and not the job
-		c.log.LogAttrs(ctx, slog.LevelWarn, "read trace of job failed", slog.String("call", c.id), slog.Any("error", err))
+		c.log.LogAttrs(ctx, slog.LevelWarn, "read trace of job failed", slog.String("call", c.id),
+			slog.Any("error", err))
 	}
+
 	ctx, span := c.tracer.Follow(ctx, parent, "job "+c.job.Call.Operation, telemetry.Consumer, wait)
 	c.tracer.Tell(ctx, "wait", wait)
 	span.Set("relaypdf.call", c.id)
@@ -162,6 +177,7 @@ func (c *paidCall) checkActive(ctx context.Context) error {
 	case account.Suspended:
 		return &wire.Error{Code: wire.AccountSuspended}
 	}
+
 	c.Caller.Account = account
 	if call.KeyID == "" {
 		return nil
@@ -171,6 +187,7 @@ func (c *paidCall) checkActive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	at := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == call.KeyID && k.RevokedAt == nil })
 	if at < 0 {
 		return &wire.Error{Code: wire.Unauthorized, Message: "The API key of this job was revoked."}
@@ -185,6 +202,7 @@ func (c *paidCall) load(ctx context.Context) error {
 	if c.Operation == nil {
 		return fmt.Errorf("job of operation %q, which this release does not know", operationName(c))
 	}
+
 	sealed, err := c.openInput(ctx)
 	if err != nil {
 		return err
@@ -194,6 +212,7 @@ func (c *paidCall) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if c.call, err = c.Operation.Bind(ctx, input, c.files); err == nil {
 		c.noteUnstored(c.call)
 	}
@@ -222,6 +241,7 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	job := &store.NewJob{Kind: c.jobKind()}
 	if c.Operation.Bulk {
 		job.Records = c.records
@@ -229,10 +249,12 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 	for _, file := range c.call.StoredFiles() {
 		job.Pins = append(job.Pins, file.ID)
 	}
+
 	if sealed.Size() <= store.MaxJobInput {
 		job.Input, err = io.ReadAll(sealed.Open())
 		return job, err
 	}
+
 	job.InputKey = store.LeasedKey(c.lease)
 	if _, err := c.Files.blobs.Put(ctx, job.InputKey, sealed.Open()); err != nil {
 		return nil, &wire.Error{Code: wire.StorageUnavailable, Cause: err}
@@ -257,23 +279,28 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, afterwardsTimeout)
 	defer cancel()
+
 	call, err := p.store.Call(ctx, job.Call.ID)
 	if err == nil && call.Status != store.CallRunning {
 		err = p.store.DropInput(ctx, job.InputKey)
 	}
 	if err != nil {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.String("call", job.Call.ID), slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.String("call", job.Call.ID),
+			slog.Any("error", err))
 	}
 }
 
 // patiently does work of a run. That of a job waits where everything is busy.
-func (c *paidCall) patiently(ctx context.Context, work func() (schema.Result, error)) (result schema.Result, err error) {
+func (c *paidCall) patiently(
+	ctx context.Context, work func() (schema.Result, error),
+) (result schema.Result, err error) {
 	err = c.whenFree(ctx, func() (err error) {
 		if result, err = work(); err == nil {
 			c.reached("worked")
 		}
 		return err
 	})
+
 	return result, err
 }
 
@@ -301,9 +328,11 @@ func notStored(err error) bool {
 // doWhenStored repeats a step of a job while the file storage or the database is unavailable: the job was accepted,
 // and a short outage must not fail it.
 func doWhenStored(ctx context.Context, c *paidCall, s step) error {
-	c.log.LogAttrs(ctx, slog.LevelWarn, "job waits for the storage", slog.String("call", c.id), slog.String("step", s.name))
+	c.log.LogAttrs(ctx, slog.LevelWarn, "job waits for the storage", slog.String("call", c.id),
+		slog.String("step", s.name))
 	patience := time.NewTimer(c.storageTime)
 	defer patience.Stop()
+
 	for pause := storagePause; ; pause = min(2*pause, longestPause) {
 		again := time.NewTimer(pause)
 		select {
@@ -312,6 +341,7 @@ func doWhenStored(ctx context.Context, c *paidCall, s step) error {
 			again.Stop()
 			return ctx.Err()
 		}
+
 		err := s.do(c, ctx)
 		if !notStored(err) {
 			return err

@@ -35,17 +35,20 @@ func (l Links) Completed(call store.Call, file *store.File) wire.JobStatus {
 	if file == nil {
 		return wire.JobStatus{ID: call.ResultID, Status: wire.JobCompleted, PollURL: l.poll(call)}
 	}
+
 	link := l.File(file)
 	return wire.JobStatus{
 		ID: call.ResultID, Status: wire.JobCompleted, PollURL: l.poll(call), URL: link.URL,
-		Filename: link.Filename, SizeBytes: link.SizeBytes, ExpiresAt: &link.ExpiresAt, MaxDownloads: link.MaxDownloads, Warnings: link.Warnings,
+		Filename: link.Filename, SizeBytes: link.SizeBytes, ExpiresAt: &link.ExpiresAt, MaxDownloads: link.MaxDownloads,
+		Warnings: link.Warnings,
 	}
 }
 
 // Failed describes a failed call.
 func (l Links) Failed(call store.Call, why store.Failure) wire.JobStatus {
 	return wire.JobStatus{
-		ID: call.ResultID, Status: wire.JobFailed, PollURL: l.poll(call), Error: &wire.JobError{Code: why.Code, Message: why.Message},
+		ID: call.ResultID, Status: wire.JobFailed, PollURL: l.poll(call),
+		Error: &wire.JobError{Code: why.Code, Message: why.Message},
 	}
 }
 
@@ -60,6 +63,7 @@ func outbox(call store.Call, status wire.JobStatus) *store.Outbox {
 	default:
 		n.Event = store.EventJobFailed
 	}
+
 	return n
 }
 

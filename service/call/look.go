@@ -39,6 +39,7 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 	var look filePreview
 	p.running.Add(1)
 	defer p.running.Done()
+
 	file, err := p.store.AccountFile(ctx, account.ID, id)
 	if err != nil {
 		return look.Look, err
@@ -49,8 +50,10 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 	if look.ContentType, _, err = mime.ParseMediaType(file.ContentType); err != nil {
-		look.ContentType, err = "application/octet-stream", nil
+		look.ContentType = "application/octet-stream"
+		err = nil
 	}
+
 	switch kind := look.ContentType; {
 	case kind == pdfType:
 		err = p.lookAtPages(ctx, account, body, &look)
@@ -61,8 +64,10 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 	case kind == "application/json", kind == "image/svg+xml", strings.HasPrefix(kind, "text/"):
 		var text []byte
 		text, err = io.ReadAll(io.LimitReader(body.Open(), maxLookText))
-		look.Text, look.Cut = strings.ToValidUTF8(string(text), "\uFFFD"), body.Size() > maxLookText
+		look.Text = strings.ToValidUTF8(string(text), "\uFFFD")
+		look.Cut = body.Size() > maxLookText
 	}
+
 	return look.Look, err
 }
 
@@ -106,8 +111,12 @@ func undrawn(failed *pdf.Error) string {
 // leave.
 func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
 	if p.render == nil {
-		return nil, nil, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Previews are unavailable on this server. Retry in 5 seconds."}
+		return nil, nil, &wire.Error{
+			Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer,
+			Message: "Previews are unavailable on this server. Retry in 5 seconds.",
+		}
 	}
+
 	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", account.ID), previewWindow)
 	if err != nil {
 		return nil, nil, err
@@ -118,22 +127,26 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 			Message: exceeded(previewLimit, verdict, "previews"),
 		}
 	}
+
 	return p.previews.enter(ctx, account.ID)
 }
 
 func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
 	bounded, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
+
 	renderer, leave, err := p.drawer(bounded, account)
 	if err != nil {
 		return err
 	}
 	defer leave()
+
 	info, err := renderer.DescribePDF(bounded, render.PDFFile{Content: body})
 	if err != nil {
 		return err
 	}
 	look.Pages = info.PageCount
+
 	pages, err := drawPages(bounded, renderer, schema.Result{Body: body}, min(MaxPreviewPages, info.PageCount), 1)
 	if err != nil {
 		return err
@@ -158,6 +171,7 @@ func (l *filePreview) addImage(kind string, content io.Reader, size int64) error
 		l.Cut = true
 		return nil
 	}
+
 	data, err := io.ReadAll(content)
 	l.Images = append(l.Images, wire.LookImage{ContentType: kind, Data: data})
 	return err
@@ -169,6 +183,7 @@ func (l *filePreview) lookInto(body *Blob) error {
 	if err != nil {
 		return err
 	}
+
 	var names strings.Builder
 	for i, entry := range archive.File {
 		if i == maxLookNames {
@@ -183,6 +198,7 @@ func (l *filePreview) lookInto(body *Blob) error {
 			return err
 		}
 	}
+
 	l.Text = strings.ToValidUTF8(names.String(), "\uFFFD")
 	return nil
 }
@@ -194,11 +210,13 @@ func (l *filePreview) addEntry(entry *zip.File) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
+
 	head := make([]byte, 512)
 	n, err := io.ReadFull(content, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return err
 	}
+
 	kind := http.DetectContentType(head[:n])
 	if !slices.Contains(lookable, kind) {
 		return nil

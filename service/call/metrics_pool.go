@@ -18,9 +18,11 @@ func newPoolCollector(stats func() render.Stats) *poolCollector {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("relaypdf_pool_"+name, help, []string{"pool"}, nil)
 	}
+
 	return &poolCollector{
-		stats:      stats,
-		slots:      desc("slots", "Jobs that can run at once, by pool: browser, files, texts or office; previews and preview-files once somebody has edited."),
+		stats: stats,
+		slots: desc("slots",
+			"Jobs that can run at once, by pool: browser, files, texts or office; previews and preview-files once somebody has edited."),
 		busy:       desc("busy", "Number of running jobs."),
 		waiting:    desc("waiting", "Jobs that wait for a slot."),
 		places:     desc("places", "Jobs that may wait for a slot."),
@@ -42,6 +44,7 @@ func (p *poolCollector) Collect(out chan<- prometheus.Metric) {
 	if stats.Previews != nil {
 		pools = slices.Concat(pools, stats.Previews.Pools)
 	}
+
 	for _, pool := range pools {
 		gauge := func(desc *prometheus.Desc, value int) {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), pool.Name)

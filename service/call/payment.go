@@ -27,17 +27,20 @@ type wallets struct {
 	running  *sync.WaitGroup
 }
 
-// reloadAsync refills a caller's wallet while the call continues. A background task finds wallets that were missed here.
+// reloadAsync refills a caller's wallet while the call continues. A background task finds wallets that were missed
+// here.
 func (w *wallets) reloadAsync(ctx context.Context, account store.Account) {
 	if w.payments == nil || !account.AutoReload {
 		return
 	}
+
 	ctx = context.WithoutCancel(ctx)
 	w.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, refillTimeout)
 		defer cancel()
 		if err := guard.Try(func() error { return w.payments.Refill(ctx, account.ID) }); err != nil {
-			w.log.LogAttrs(ctx, slog.LevelError, "refill wallet failed", slog.String("account", account.ID), slog.Any("error", err))
+			w.log.LogAttrs(ctx, slog.LevelError, "refill wallet failed", slog.String("account", account.ID),
+				slog.Any("error", err))
 		}
 	})
 }

@@ -148,8 +148,10 @@ type paidCall struct {
 func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit.Verdict, error) {
 	p.running.Add(1)
 	defer p.running.Done()
+
 	c := &paidCall{Pipeline: p, Request: request, trace: p.tracer.Parent(ctx)}
 	err := c.carryOut(ctx, steps)
+
 	var failed *Outcome
 	if c.begun {
 		failed = &Outcome{CallID: c.id}
@@ -160,6 +162,7 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 	if err != nil && c.unread {
 		err = &unreadError{err}
 	}
+
 	switch {
 	case errors.Is(err, errReplayed):
 		p.metrics.call(request.Operation.Name, "replayed", 0)
@@ -174,6 +177,7 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 	default:
 		p.metrics.call(request.Operation.Name, "ok", c.outcome.Charged)
 	}
+
 	return c.outcome, c.verdict, nil
 }
 
@@ -185,6 +189,7 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		if err != nil && c.held {
 			c.giveUp(ctx, err)
 		}
+
 		// A worker may have taken the call on already: as the job of this request, or as a job that was given up.
 		c.underWay.CompareAndDelete(c.id, c)
 		if c.call != nil {
@@ -192,6 +197,7 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 			c.Free(ctx, c.call)
 		}
 	}()
+
 	for _, step := range steps {
 		begin := time.Now()
 		ctx, span := c.tracer.Begin(ctx, step.name)
@@ -199,6 +205,7 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		if c.job != nil && notStored(err) {
 			err = doWhenStored(ctx, c, step)
 		}
+
 		took := time.Since(begin)
 		endSpan(span, err)
 		c.metrics.step(operationName(c), step.name, took)
@@ -209,11 +216,13 @@ func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
 		default:
 			c.times.add(step.name, took)
 		}
+
 		if err != nil {
 			return err
 		}
 		c.reached(step.name)
 	}
+
 	return nil
 }
 
@@ -233,6 +242,7 @@ func (c *paidCall) limit(ctx context.Context) (err error) {
 func (c *paidCall) decode(ctx context.Context) (err error) {
 	files := c.files
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
+
 	var refused schema.Faults
 	c.unread = true
 	files.Check = func(place string, input any) schema.Faults {
@@ -243,16 +253,19 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 		if errors.As(schema.At(place, own.OrNil()), &faults) {
 			refused.AddAll(faults...)
 		}
+
 		if place != "" {
 			return own
 		}
 		return refused
 	}
+
 	if c.Form != "" {
 		c.call, err = c.Operation.BindForm(ctx, c.Body, c.Form, files)
 	} else {
 		c.call, err = c.Operation.Bind(ctx, c.Body, files)
 	}
+
 	var faults schema.Faults
 	switch {
 	case len(c.Faults) > 0 && err == nil:
@@ -264,6 +277,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	case len(refused) > 0:
 		return notAllowed(refused)
 	}
+
 	if c.call.Response == "" {
 		c.call.Response = schema.Binary
 	}
@@ -275,6 +289,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 			c.digest = append([]byte("test "), c.digest...) // A live key's result is not a test key's.
 		}
 	}
+
 	return nil
 }
 
@@ -286,6 +301,7 @@ func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 			refused.Add(field, "%s", operation.RefusedText(address, use))
 		}
 	}
+
 	if page, ok := input.(interface{ PageURL() string }); ok && p.render != nil {
 		check(p.render, "url", page.PageURL(), operation.PageURL)
 	}
@@ -295,6 +311,7 @@ func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 	if delivering, ok := input.(interface{ DestinationURL() string }); ok {
 		check(p.callbacks, destinationField, delivering.DestinationURL(), operation.DestinationURL)
 	}
+
 	return refused
 }
 
@@ -312,7 +329,11 @@ func (c *paidCall) parts() []operation.Step {
 func (c *paidCall) authorize(ctx context.Context) error {
 	for _, part := range c.parts() {
 		if name := part.Operation.Name; !c.Caller.May(name) {
-			return operation.StepFailure(part, &wire.Error{Code: wire.Unauthorized, Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + name + ". Use one that includes this operation."})
+			return operation.StepFailure(part, &wire.Error{
+				Code: wire.Unauthorized,
+				Message: "This " + string(c.Caller.Kind) + " is not allowed to use " + name +
+					". Use one that includes this operation.",
+			})
 		}
 	}
 	return c.replayOr(ctx, c.checkNames(ctx))
@@ -325,6 +346,7 @@ func (c *paidCall) checkNames(ctx context.Context) error {
 			return err
 		}
 	}
+
 	if !c.test() {
 		return nil
 	}
@@ -333,6 +355,7 @@ func (c *paidCall) checkNames(ctx context.Context) error {
 			return operation.StepFailure(part, err)
 		}
 	}
+
 	if c.Operation.Bulk { // It is limited with its records.
 		return nil
 	}
@@ -349,17 +372,21 @@ func (c *paidCall) checkPrice(ctx context.Context) error {
 	if c.test() && !c.Operation.Bulk {
 		return nil
 	}
+
 	price, err := operation.PriceOf(ctx, c.env(), c.Operation.Name, c.call)
 	if err != nil {
 		return err
 	}
+
 	if c.records = price.Records; c.test() {
 		return c.limitTestRecords(ctx)
 	}
 	if err := c.limitFree(ctx); err != nil {
 		return err
 	}
-	c.quote, c.quoteID = price.Amount, price.QuoteID
+
+	c.quote = price.Amount
+	c.quoteID = price.QuoteID
 	if c.MaxCharge != nil && c.quote > *c.MaxCharge {
 		return overCap(wire.MaxChargeHeader, c.quote, *c.MaxCharge)
 	}
@@ -387,6 +414,7 @@ func (c *paidCall) checkEngines() error {
 			return operation.StepFailure(part, &wire.Error{Code: wire.ConvertUnavailable, Message: why})
 		}
 	}
+
 	if c.IdempotencyKey != "" || c.call.Response == schema.Async {
 		return nil
 	}
@@ -399,6 +427,7 @@ func (c *paidCall) env() *operation.Deps {
 	if c.templates == nil {
 		c.templates = &storedTemplates{store: c.store, account: account}
 	}
+
 	ocr := c.table.Lookup("pdf.ocr")
 	return &operation.Deps{
 		NoOCR:  ocr != nil && ocr.Off,
@@ -430,6 +459,7 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 		Quote: c.quote, QuoteID: c.quoteID, Lease: c.lease, Metered: !c.billing, CallbackURL: c.call.CallbackURL,
 		IdempotencyKey: c.IdempotencyKey, BodyHash: c.digest, Trace: c.trace,
 	}
+
 	// A client that leaves must not make it unknown whether the hold was written.
 	certain := context.WithoutCancel(ctx)
 	if c.call.Response != schema.Async {
@@ -437,10 +467,12 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 		c.held, err = c.begin(ctx, call)
 		return err
 	}
+
 	// The client would never learn the ID of a job that it has not waited for.
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	call.Lease = ""
 	if call.Job, err = c.newJob(certain); err != nil {
 		return err
@@ -451,8 +483,10 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 		}
 		return err
 	}
+
 	// From here on the hold is the job's.
-	c.held, c.outcome = false, &Outcome{CallID: c.id, ResultID: c.result, Mode: schema.Async}
+	c.held = false
+	c.outcome = &Outcome{CallID: c.id, ResultID: c.result, Mode: schema.Async}
 	c.reached("hold")
 	return errEnqueued
 }
@@ -462,10 +496,12 @@ func (c *paidCall) hold(ctx context.Context) (err error) {
 func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, err error) {
 	for wait := newClaimWait(); ; {
 		err := c.store.Begin(context.WithoutCancel(ctx), call)
+
 		var claimed *store.ClaimedError
 		var missing *store.PinError
 		var limit *store.LimitError
 		var unknown *store.UnknownError
+
 		switch {
 		case err == nil:
 			c.wallets.reloadAsync(ctx, c.Caller.Account)
@@ -476,7 +512,10 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 		case errors.Is(err, store.ErrQuoteUsed):
 			return false, operation.QuoteRefused(err)
 		case errors.Is(err, store.ErrNotFound):
-			return false, &wire.Error{Code: wire.Unauthorized, Message: "This " + string(c.Caller.Kind) + " was revoked. Use another API key."}
+			return false, &wire.Error{
+				Code:    wire.Unauthorized,
+				Message: "This " + string(c.Caller.Kind) + " was revoked. Use another API key.",
+			}
 		case c.Caller.Kind == ByGrant && errors.As(err, &limit) && limit.Limit == store.LimitKeySpend:
 			return false, overLimit(limit, "grantSpendLimit", "grant")
 		case errors.As(err, &unknown):
@@ -487,6 +526,7 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 			// The database failed, and may have written the hold all the same.
 			return moneyError(err) == nil && !store.Unavailable(err), err
 		}
+
 		if err := c.replayClaim(ctx, claimed.Claim); err != nil {
 			return false, err
 		}
@@ -529,6 +569,7 @@ func (c *paidCall) runOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if c.test() {
 		result.Charge = nil
 	}
@@ -536,10 +577,12 @@ func (c *paidCall) runOnce(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, result.Body.Close())
 	}
+
 	c.outcome = &Outcome{
 		CallID: c.id, ResultID: c.result, Mode: c.call.Response, Charged: charge,
 		Filename:    operation.Filename(c.call.Filename, result.Stem, result.Extension),
-		ContentType: result.ContentType, Body: result.Body, Warnings: result.Warnings, Unstored: c.unstored, try: c.try(),
+		ContentType: result.ContentType, Body: result.Body, Warnings: result.Warnings, Unstored: c.unstored,
+		try: c.try(),
 	}
 	return nil
 }
@@ -550,7 +593,9 @@ func giveBody(result *schema.Result) error {
 		return nil
 	}
 	text, err := json.Marshal(result.JSON)
-	result.Body, result.ContentType, result.Extension = textBody(text), "application/json", ".json"
+	result.Body = textBody(text)
+	result.ContentType = "application/json"
+	result.Extension = ".json"
 	return err
 }
 
@@ -571,6 +616,7 @@ func chargeFor(operation string, quote credit.Amount, result schema.Result) (cre
 func (c *paidCall) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
+
 	end := store.Settlement{CallID: c.id, Charge: c.outcome.Charged, Duration: time.Since(c.started)}
 	begin := time.Now()
 	if !c.unstored && (c.outcome.Mode != schema.Binary || c.IdempotencyKey != "" || c.call.CallbackURL != "") {
@@ -581,13 +627,16 @@ func (c *paidCall) settle(ctx context.Context) error {
 		if err := c.link(ctx, file); err != nil {
 			return err
 		}
-		end.File, c.outcome.File = file, file
+		end.File = file
+		c.outcome.File = file
 		c.part(ctx, "settle", "store", time.Since(begin))
 		c.reached("stored")
 	}
+
 	if err := c.keepDelivered(ctx); err != nil {
 		return err
 	}
+
 	if c.announced() {
 		status := c.Links.Completed(c.row(), end.File)
 		if err := c.AddProgress(ctx, c.store, c.row(), &status); err != nil {
@@ -599,12 +648,15 @@ func (c *paidCall) settle(ctx context.Context) error {
 	if c.bulk != nil {
 		end.Files = c.bulk.files
 	}
-	end.Job, end.Steps = c.job, c.times.text()
+	end.Job = c.job
+	end.Steps = c.times.text()
+
 	err := c.store.Settle(ctx, end)
 	var unknown *store.UnknownError
 	if errors.As(err, &unknown) {
 		return &wire.Error{Code: wire.InternalError, Message: uncertain, Cause: err}
 	}
+
 	if err == nil {
 		c.countUsage(false)
 		if !c.unstored {
@@ -614,6 +666,7 @@ func (c *paidCall) settle(ctx context.Context) error {
 			c.bulk.dropSpentChunks(ctx)
 		}
 	}
+
 	return err
 }
 
@@ -628,7 +681,8 @@ func (c *paidCall) title() store.Title {
 
 // uncertain is the message for a charge that was retried for as long as a client waits while the database did not
 // confirm it.
-const uncertain = "The charge could not be confirmed: the database timed out. Retry with the same Idempotency-Key (never charged twice), or check your usage in a minute."
+const uncertain = "The charge could not be confirmed: the database timed out. Retry with the same Idempotency-Key " +
+	"(never charged twice), or check your usage in a minute."
 
 // announced reports whether the call's end is announced to anyone but the caller.
 func (c *paidCall) announced() bool {
@@ -645,11 +699,16 @@ func (c *paidCall) row() store.Call {
 
 // countUsage adds the call, which has ended and was not cancelled, to the counts of its operation, key and template.
 func (c *paidCall) countUsage(failed bool) {
-	ended := store.EndedCall{AccountID: c.Caller.Account.ID, KeyID: c.Caller.keyID(), Operation: operationName(c), Failed: failed}
+	ended := store.EndedCall{
+		AccountID: c.Caller.Account.ID, KeyID: c.Caller.keyID(), Operation: operationName(c), Failed: failed,
+	}
 	if c.job != nil {
 		of := c.job.Call
-		ended = store.EndedCall{AccountID: of.AccountID, KeyID: of.KeyID, Operation: of.Operation, Failed: failed, At: of.CreatedAt}
+		ended = store.EndedCall{
+			AccountID: of.AccountID, KeyID: of.KeyID, Operation: of.Operation, Failed: failed, At: of.CreatedAt,
+		}
 	}
+
 	if c.templates != nil {
 		ended.TemplateID = c.templates.used
 	}
@@ -669,8 +728,14 @@ func (c *paidCall) try() int {
 
 // The failures of a call whose server stopped, and of one whose client left, whatever the run made of that.
 var (
-	cutOff     = &wire.Error{Code: wire.InternalError, Message: "The server stopped before the call finished. The call was not charged. Send it again."}
-	clientLeft = &wire.Error{Code: wire.Canceled, Message: "The client closed the connection before the call finished. The call was not charged."}
+	cutOff = &wire.Error{
+		Code:    wire.InternalError,
+		Message: "The server stopped before the call finished. The call was not charged. Send it again.",
+	}
+	clientLeft = &wire.Error{
+		Code:    wire.Canceled,
+		Message: "The client closed the connection before the call finished. The call was not charged.",
+	}
 )
 
 // Stop notes that the process stops, so that it, and not their clients, ends the calls that it cuts off.
@@ -681,8 +746,8 @@ func (p *Pipeline) left(ctx context.Context) bool {
 	return errors.Is(ctx.Err(), context.Canceled) && !p.stopping.Load()
 }
 
-// leftBy returns the error of a call whose client has left. An error of its request remains: a client that has only closed
-// its sending side may still read it.
+// leftBy returns the error of a call whose client has left. An error of its request remains: a client that has only
+// closed its sending side may still read it.
 func leftBy(err error) error {
 	if Fault(err).Code == wire.InvalidRequest {
 		return err
@@ -695,9 +760,11 @@ func leftBy(err error) error {
 // giveUp ends a held call that failed. A job goes back into the queue if it was interrupted because its process
 // stops, and for another try if that may help.
 func (c *paidCall) giveUp(ctx context.Context, cause error) {
-	stopped, left := ctx.Err() != nil, c.left(ctx)
+	stopped := ctx.Err() != nil
+	left := c.left(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
+
 	switch {
 	case stopped && c.job != nil:
 		c.requeue(ctx, c.store.ReturnJob)
@@ -712,6 +779,7 @@ func (c *paidCall) giveUp(ctx context.Context, cause error) {
 	default:
 		c.release(ctx, cutOff)
 	}
+
 	if c.outcome == nil {
 		return
 	}
@@ -749,11 +817,13 @@ func (c *paidCall) release(ctx context.Context, failure *wire.Error) {
 	if c.unstored {
 		failure = withoutInput(failure)
 	}
+
 	why := store.Failure{Code: string(failure.Code), Message: failure.Error(), Steps: c.times.text()}
 	var told *store.Outbox
 	if c.announced() {
 		told = outbox(c.row(), c.Links.Failed(c.row(), why))
 	}
+
 	var err error
 	if c.job != nil {
 		err = c.store.ReleaseJob(ctx, *c.job, why, told)
@@ -763,6 +833,7 @@ func (c *paidCall) release(ctx context.Context, failure *wire.Error) {
 	if err == nil && failure.Code != wire.Canceled {
 		c.countUsage(true)
 	}
+
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		// The lease's reaper returns the hold when this process is gone.
 		c.log.LogAttrs(ctx, slog.LevelError, "release call failed", slog.String("call", c.id), slog.Any("error", err))

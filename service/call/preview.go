@@ -75,6 +75,7 @@ type Preview struct {
 func (p *Pipeline) Preview(ctx context.Context, request PreviewRequest) (Preview, error) {
 	p.running.Add(1)
 	defer p.running.Done()
+
 	window := previewWindow
 	if request.View == operation.Filled {
 		window = filledWindow
@@ -83,6 +84,7 @@ func (p *Pipeline) Preview(ctx context.Context, request PreviewRequest) (Preview
 	if err != nil || !verdict.Allowed {
 		return Preview{}, overPreviews(verdict, err)
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
 	made, err := p.preview(ctx, request)
@@ -98,7 +100,8 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 	}
 	return &wire.Error{
 		Code: wire.RateLimited, RetryAfter: wire.Seconds(verdict.RetryAfter), Cause: &RateError{verdict},
-		Message: exceeded(previewLimit, verdict, "previews") + " The template is saved, and POST /v1/templates/preview still works.",
+		Message: exceeded(previewLimit, verdict, "previews") +
+			" The template is saved, and POST /v1/templates/preview still works.",
 	}
 }
 
@@ -111,17 +114,20 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 	if err := bound.Pin(ctx, env); err != nil {
 		return made, err
 	}
+
 	if request.View == operation.Filled {
 		filled, err := bound.Run(ctx, env)
 		made.HTML, _ = filled.JSON.(string)
 		return made, err
 	}
+
 	renderer, leave, err := p.previews.enter(ctx, request.Caller.Account.ID)
 	if err != nil {
 		return made, err
 	}
 	defer leave()
 	env.Render = renderer
+
 	began := time.Now()
 	result, err := bound.Run(ctx, env)
 	if err != nil {
@@ -132,6 +138,7 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 	if request.View == operation.Accessible {
 		made.Warnings = append([]wire.Warning{}, result.Warnings...)
 	}
+
 	most := request.Pages
 	if most <= 0 || most > MaxPreviewPages {
 		most = MaxPreviewPages
@@ -141,6 +148,7 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 	} else {
 		made.Images, err = drawPages(ctx, env.Render, result, min(most, made.Pages), request.Scale)
 	}
+
 	made.Took = time.Since(began)
 	return made, err
 }
@@ -149,14 +157,19 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 func (p *Pipeline) bindPreview(ctx context.Context, request PreviewRequest) (*operation.Call, *operation.Deps, error) {
 	row := p.table.Lookup(previewRow)
 	if row == nil || p.render == nil {
-		return nil, nil, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Previews are unavailable on this server. Retry in 5 seconds."}
+		return nil, nil, &wire.Error{
+			Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer,
+			Message: "Previews are unavailable on this server. Retry in 5 seconds.",
+		}
 	}
+
 	files := p.files
 	files.Share = p.inputs.Share(request.Caller.Account.ID)
 	bound, err := row.Bind(ctx, bytes.NewReader(request.Input), files)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	c := &paidCall{Pipeline: p, Request: Request{Operation: row, Caller: request.Caller}}
 	env := c.env()
 	if env.View = request.View; request.Partials != nil {
@@ -166,21 +179,28 @@ func (p *Pipeline) bindPreview(ctx context.Context, request PreviewRequest) (*op
 }
 
 // drawPages draws the first pages of a document.
-func drawPages(ctx context.Context, account *render.Account, doc schema.Result, pages int, scale float64) (_ [][]byte, err error) {
+func drawPages(
+	ctx context.Context, account *render.Account, doc schema.Result, pages int, scale float64,
+) (_ [][]byte, err error) {
 	dpi := int(cssDPI * min(max(scale, minDPI/float64(cssDPI)), 2))
-	image, archive, err := account.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{Pages: fmt.Sprintf("1-%d", pages), DPI: dpi})
+	image, archive, err := account.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{
+		Pages: fmt.Sprintf("1-%d", pages), DPI: dpi,
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, image.Close()) }()
+
 	if !archive {
 		data, err := io.ReadAll(image.Open())
 		return [][]byte{data}, err
 	}
+
 	files, err := zip.NewReader(image, image.Size())
 	if err != nil {
 		return nil, err
 	}
+
 	var images [][]byte
 	for _, f := range files.File {
 		page, err := readZipped(f)
@@ -206,10 +226,14 @@ func (p Preview) MarshalJSON() ([]byte, error) {
 	if p.Images == nil {
 		return json.Marshal(map[string]any{"places": append([]render.Place{}, p.Places...), "left": p.Left})
 	}
-	fields := map[string]any{"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Left}
+
+	fields := map[string]any{
+		"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Left,
+	}
 	if p.Warnings != nil {
 		fields["warnings"] = p.Warnings
 	}
+
 	return json.Marshal(fields)
 }
 
@@ -245,11 +269,13 @@ func (l *previewLine) enter(ctx context.Context, account string) (a *render.Acco
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
+
 	leave = func() { <-l.slots }
 	a, apart := l.render.Background(account)
 	if apart {
 		return a, leave, nil
 	}
+
 	for until := time.Now().Add(previewYield); l.browser().Waiting > 0 && time.Now().Before(until); {
 		select {
 		case <-time.After(20 * time.Millisecond):
@@ -258,5 +284,6 @@ func (l *previewLine) enter(ctx context.Context, account string) (a *render.Acco
 			return nil, nil, ctx.Err()
 		}
 	}
+
 	return a, leave, nil
 }

@@ -37,9 +37,12 @@ type PreviewPage struct {
 }
 
 // ComparePreviews renders two states of a template and compares their pages, at no charge. It counts as two previews.
-func (p *Pipeline) ComparePreviews(ctx context.Context, old, latest PreviewRequest) (made PreviewComparison, err error) {
+func (p *Pipeline) ComparePreviews(
+	ctx context.Context, old, latest PreviewRequest,
+) (made PreviewComparison, err error) {
 	p.running.Add(1)
 	defer p.running.Done()
+
 	account := old.Caller.Account.ID
 	for range 2 {
 		verdict, err := p.limiter.Take(ctx, p.LimitKey(previewWindow.Name, account), previewWindow)
@@ -47,6 +50,7 @@ func (p *Pipeline) ComparePreviews(ctx context.Context, old, latest PreviewReque
 			return made, overPreviews(verdict, err)
 		}
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
 	oldCall, oldEnv, err := p.bindPreview(ctx, old)
@@ -59,12 +63,15 @@ func (p *Pipeline) ComparePreviews(ctx context.Context, old, latest PreviewReque
 		return made, err
 	}
 	defer p.Free(ctx, latestCall)
+
 	renderer, leave, err := p.previews.enter(ctx, account)
 	if err != nil {
 		return made, err
 	}
 	defer leave()
-	oldEnv.Render, latestEnv.Render = renderer, renderer
+	oldEnv.Render = renderer
+	latestEnv.Render = renderer
+
 	before, err := oldCall.Run(ctx, oldEnv)
 	if err != nil {
 		return made, err
@@ -75,6 +82,7 @@ func (p *Pipeline) ComparePreviews(ctx context.Context, old, latest PreviewReque
 		return made, err
 	}
 	defer p.Free(ctx, after.Body)
+
 	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, render.PDFComparison{
 		Threshold: operation.CompareThreshold, Output: pdf.ComparedImages, MaxViews: MaxComparedImages,
 	})
@@ -90,9 +98,17 @@ func (p *Pipeline) notCompared(err error) error {
 	var failed *pdf.Error
 	switch {
 	case errors.As(err, &failed) && failed.Kind == pdf.OverLimit:
-		return &wire.Error{Code: wire.ProcessingFailed, Cause: err, Message: fmt.Sprintf("The pages cannot be compared: a version has more than %d pages.", pdf.MaxComparedPages)}
+		return &wire.Error{
+			Code: wire.ProcessingFailed, Cause: err,
+			Message: fmt.Sprintf("The pages cannot be compared: a version has more than %d pages.",
+				pdf.MaxComparedPages),
+		}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &wire.Error{Code: wire.ProcessingFailed, Cause: err, Message: fmt.Sprintf("Rendering and comparing the pages took longer than %v. Shorten the document.", p.drawTime)}
+		return &wire.Error{
+			Code: wire.ProcessingFailed, Cause: err,
+			Message: fmt.Sprintf("Rendering and comparing the pages took longer than %v. Shorten the document.",
+				p.drawTime),
+		}
 	}
 	return err
 }
@@ -118,10 +134,12 @@ func readComparison(archive io.ReaderAt, size int64) (made PreviewComparison, er
 	if err != nil {
 		return made, err
 	}
+
 	var report pdf.Comparison
 	if err := json.Unmarshal(text, &report); err != nil {
 		return made, err
 	}
+
 	room := maxComparedBytes
 	for _, found := range report.Pages {
 		page := PreviewPage{Status: found.Status}
@@ -131,6 +149,7 @@ func readComparison(archive io.ReaderAt, size int64) (made PreviewComparison, er
 		if found.NewPage != nil {
 			page.New = *found.NewPage
 		}
+
 		if found.Status != "equal" && len(images) > 0 {
 			if images[0].UncompressedSize64 <= uint64(room) {
 				page.Drawn = true
@@ -143,5 +162,6 @@ func readComparison(archive io.ReaderAt, size int64) (made PreviewComparison, er
 		}
 		made.Pages = append(made.Pages, page)
 	}
+
 	return made, nil
 }

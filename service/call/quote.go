@@ -38,6 +38,7 @@ func (q storedQuotes) Begin(ctx context.Context) (spared func(context.Context) e
 				store.MaxGenerationFailures, span(untilTomorrow(q.now()))),
 		}
 	}
+
 	return func(ctx context.Context) error { return q.store.EndGeneration(ctx, q.account, day) }, err
 }
 

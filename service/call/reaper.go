@@ -36,10 +36,12 @@ func (p *Pipeline) Reaper() Reaper { return Reaper{p} }
 func (r Reaper) Run(ctx context.Context) {
 	err := r.reap(ctx)
 	r.failed(ctx, err)
+
 	var tasks sync.WaitGroup
 	tasks.Go(func() { r.store.RunTasks(ctx, r.tasks()) })
 	ticker := time.NewTicker(reapEvery)
 	defer ticker.Stop()
+
 	for ctx.Err() == nil {
 		if err != nil { // The process that has the task may be dead.
 			err = r.reap(ctx)
@@ -51,6 +53,7 @@ func (r Reaper) Run(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
+
 	tasks.Wait()
 }
 
@@ -123,7 +126,8 @@ func (r Reaper) overdue(ctx context.Context) error {
 	jobs, err := r.store.OverdueJobs(ctx, reapBatch)
 	faults := []error{err}
 	for _, job := range jobs {
-		r.log.LogAttrs(ctx, slog.LevelError, "job waited too long for a worker", slog.String("call", job.Call.ID), slog.String("operation", job.Call.Operation))
+		r.log.LogAttrs(ctx, slog.LevelError, "job waited too long for a worker", slog.String("call", job.Call.ID),
+			slog.String("operation", job.Call.Operation))
 		faults = append(faults, r.release(ctx, job, waitedTooLong))
 	}
 	return errors.Join(faults...)
@@ -131,8 +135,9 @@ func (r Reaper) overdue(ctx context.Context) error {
 
 // waitedTooLong is the failure of a job that no worker has taken on in time.
 var waitedTooLong = store.Failure{
-	Code:    string(wire.InternalError),
-	Message: fmt.Sprintf("The job did not start within %d hours and was not charged. Create it again.", int(store.MaxJobWait.Hours())),
+	Code: string(wire.InternalError),
+	Message: fmt.Sprintf("The job did not start within %d hours and was not charged. Create it again.",
+		int(store.MaxJobWait.Hours())),
 }
 
 func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {
@@ -141,7 +146,8 @@ func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {
 		if !orphan.Last {
 			queued, err := r.store.RequeueOrphan(ctx, orphan)
 			if queued {
-				r.log.LogAttrs(ctx, slog.LevelWarn, "queued a job that nothing works on", slog.String("call", orphan.Call.ID), slog.Int("try", orphan.Tries))
+				r.log.LogAttrs(ctx, slog.LevelWarn, "queued a job that nothing works on",
+					slog.String("call", orphan.Call.ID), slog.Int("try", orphan.Tries))
 			}
 			return err
 		}
@@ -154,7 +160,9 @@ func (r Reaper) orphan(ctx context.Context, orphan store.Orphan) error {
 func (r Reaper) release(ctx context.Context, orphan store.Orphan, why store.Failure) error {
 	err := r.store.ReleaseOrphan(ctx, orphan, why, outbox(orphan.Call, r.Links.Failed(orphan.Call, why)))
 	if of := orphan.Call; err == nil {
-		r.store.CountUsage(store.EndedCall{AccountID: of.AccountID, KeyID: of.KeyID, Operation: of.Operation, Failed: true, At: of.CreatedAt})
+		r.store.CountUsage(store.EndedCall{
+			AccountID: of.AccountID, KeyID: of.KeyID, Operation: of.Operation, Failed: true, At: of.CreatedAt,
+		})
 	}
 	return err
 }

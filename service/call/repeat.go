@@ -31,6 +31,7 @@ func (r *paidCall) replayOr(ctx context.Context, cause error) error {
 	if r.IdempotencyKey == "" || cause == nil {
 		return cause
 	}
+
 	for wait := newClaimWait(); ; {
 		claim, err := r.store.Claim(ctx, r.Caller.Account.ID, r.IdempotencyKey)
 		if errors.Is(err, store.ErrNotFound) {
@@ -39,6 +40,7 @@ func (r *paidCall) replayOr(ctx context.Context, cause error) error {
 		if err != nil {
 			return err
 		}
+
 		if err := r.replayClaim(ctx, claim); err != nil {
 			return err
 		}
@@ -54,17 +56,21 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 	if err != nil {
 		return err
 	}
+
 	if call.Mode == schema.Async {
 		r.outcome = &Outcome{CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true}
 		return errReplayed
 	}
+
 	file, err := r.store.PublicFile(ctx, call.ResultID)
 	if errors.Is(err, store.ErrNotFound) {
-		return wire.Invalid("Idempotency-Key", "belongs to a call whose result was deleted, or not stored. Use a new key")
+		return wire.Invalid("Idempotency-Key",
+			"belongs to a call whose result was deleted, or not stored. Use a new key")
 	}
 	if err != nil {
 		return err
 	}
+
 	r.outcome = &Outcome{
 		CallID: call.ID, ResultID: call.ResultID, Mode: call.Mode, Replayed: true,
 		Filename: file.Filename, ContentType: file.ContentType, File: &file,
@@ -80,6 +86,7 @@ func (r *paidCall) replay(ctx context.Context, callID string) error {
 			return err
 		}
 	}
+
 	return errReplayed
 }
 
@@ -100,8 +107,13 @@ func newClaimWait() *claimWait {
 // next waits for the next look. It returns rate_limited when patience ends.
 func (w *claimWait) next(ctx context.Context) error {
 	if time.Now().After(w.deadline) {
-		return &wire.Error{Code: wire.RateLimited, Message: "A request with this Idempotency-Key is still running. Retry when it has finished.", RetryAfter: 5}
+		return &wire.Error{
+			Code:       wire.RateLimited,
+			Message:    "A request with this Idempotency-Key is still running. Retry when it has finished.",
+			RetryAfter: 5,
+		}
 	}
+
 	timer := time.NewTimer(w.pause)
 	defer timer.Stop()
 	select {

@@ -49,15 +49,22 @@ func (n *NewSigningIdentity) Validate() error {
 
 // Create stores an identity, which is valid. The error is schema.Faults for a key that cannot be used,
 // store.ErrTooManyIdentities, or store.ErrExists for a name that is taken.
-func (s SigningIdentities) Create(ctx context.Context, by store.Author, n NewSigningIdentity) (wire.SigningIdentity, error) {
+func (s SigningIdentities) Create(
+	ctx context.Context, by store.Author, n NewSigningIdentity,
+) (wire.SigningIdentity, error) {
 	if s.Render == nil {
-		return wire.SigningIdentity{}, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer, Message: "Reading keys is unavailable. Retry in 5 seconds."}
+		return wire.SigningIdentity{}, &wire.Error{
+			Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer,
+			Message: "Reading keys is unavailable. Retry in 5 seconds.",
+		}
 	}
+
 	raw, err := base64.StdEncoding.DecodeString(n.PKCS12)
 	if err != nil {
 		return wire.SigningIdentity{}, err
 	}
 	defer clear(raw)
+
 	certificate, err := s.Render.For(by.AccountID).ReadKey(ctx, raw, n.Password)
 	var failed *pdf.Error
 	if errors.As(err, &failed) && failed.Kind == pdf.Unsigned {
@@ -70,17 +77,20 @@ func (s SigningIdentities) Create(ctx context.Context, by store.Author, n NewSig
 	if err != nil {
 		return wire.SigningIdentity{}, err
 	}
+
 	row := store.SigningIdentity{ID: s.Store.NewID("sig"), AccountID: by.AccountID, Name: n.Name}
 	public, err := json.Marshal(certificate)
 	if err != nil {
 		return wire.SigningIdentity{}, err
 	}
 	row.Certificate = string(public)
+
 	secret, err := json.Marshal(operation.StoredKey{PKCS12: raw, Password: n.Password}) //nolint:gosec // it is encrypted
 	if err != nil {
 		return wire.SigningIdentity{}, err
 	}
 	defer clear(secret)
+
 	if row.Secret, err = s.Box.Seal(delivery.SecretPurpose(row.ID), secret); err == nil {
 		row, err = s.Store.CreateSigningIdentity(ctx, row)
 	}
@@ -129,10 +139,12 @@ func (s SigningIdentities) open(ctx context.Context, accountID, id string) (key 
 	if err != nil {
 		return key, err
 	}
+
 	text, err := s.Box.Open(delivery.SecretPurpose(row.ID), row.Secret)
 	if err != nil {
 		return key, err
 	}
+
 	defer clear(text)
 	err = json.Unmarshal(text, &key)
 	return key, err
@@ -148,6 +160,7 @@ func (s SigningIdentities) Check(ctx context.Context, caller Caller) error {
 			return err
 		}
 	}
+
 	if !allowed {
 		text := "This grant lacks the scope " + wire.ScopeSign + ". Log in again and allow signing identities."
 		if caller.Kind == ByKey {
@@ -155,6 +168,7 @@ func (s SigningIdentities) Check(ctx context.Context, caller Caller) error {
 		}
 		return &wire.Error{Code: wire.Unauthorized, Message: text}
 	}
+
 	return nil
 }
 
@@ -165,13 +179,16 @@ func (c *paidCall) checkIdentities(ctx context.Context) error {
 		if !ok || in.SigningIdentity() == "" {
 			continue
 		}
+
 		err := c.signing.Check(ctx, c.Caller)
 		if err == nil {
 			_, err = c.store.SigningIdentity(ctx, c.Caller.Account.ID, in.SigningIdentity())
 		}
 		if errors.Is(err, store.ErrNotFound) {
-			err = wire.Invalid("key.id", "must be the ID of a signing identity of this account; got "+strconv.Quote(in.SigningIdentity()))
+			err = wire.Invalid("key.id",
+				"must be the ID of a signing identity of this account; got "+strconv.Quote(in.SigningIdentity()))
 		}
+
 		if err != nil {
 			return operation.StepFailure(part, err)
 		}

@@ -23,6 +23,7 @@ func keepInput(ctx context.Context, c *paidCall) {
 	if !c.begun || c.unstored || !c.Caller.Account.KeepInputs || c.holdsKey() {
 		return
 	}
+
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)
 	defer cancel()
 	input := &bounded{}
@@ -33,6 +34,7 @@ func keepInput(ctx context.Context, c *paidCall) {
 	if err != nil {
 		return
 	}
+
 	sealed, err := c.box.Seal(keptPurpose(c.id), text)
 	if err == nil {
 		err = c.store.StoredInputs().Add(ctx, c.Caller.Account.ID, c.id, sealed)
@@ -50,16 +52,18 @@ func (c *paidCall) holdsKey() bool {
 	})
 }
 
-// withoutDestination returns an input without deliverTo: its secrets are not shown, and a repeated call does not send its
-// result again.
+// withoutDestination returns an input without deliverTo: its secrets are not shown, and a repeated call does not send
+// its result again.
 func withoutDestination(input []byte) ([]byte, error) {
 	if !bytes.Contains(input, []byte(`"`+schema.DeliverField+`"`)) {
 		return input, nil
 	}
+
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(input, &members); err != nil {
 		return nil, err
 	}
+
 	delete(members, schema.DeliverField)
 	return json.Marshal(members)
 }
@@ -74,8 +78,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Input returns the JSON of an account's call as it was stored. It returns store.ErrNotFound if it was not stored. It reads
-// from the given store: pages have their own connections.
+// Input returns the JSON of an account's call as it was stored. It returns store.ErrNotFound if it was not stored. It
+// reads from the given store: pages have their own connections.
 func (p *Pipeline) Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error) {
 	sealed, err := from.StoredInputs().Of(ctx, accountID, callID)
 	if err != nil {
@@ -95,10 +99,13 @@ func (p *Pipeline) Again(ctx context.Context, account store.Account, callID, req
 	if err != nil {
 		return "", err
 	}
+
 	operation := p.table.Lookup(before.Operation)
 	if operation == nil {
-		return "", fmt.Errorf("call of operation %q, which this release does not know: %w", before.Operation, store.ErrNotFound)
+		return "", fmt.Errorf("call of operation %q, which this release does not know: %w", before.Operation,
+			store.ErrNotFound)
 	}
+
 	var input map[string]json.RawMessage
 	if err := json.Unmarshal(text, &input); err != nil {
 		return "", err
@@ -109,8 +116,10 @@ func (p *Pipeline) Again(ctx context.Context, account store.Account, callID, req
 	if err != nil {
 		return "", err
 	}
+
 	outcome, _, err := p.Do(ctx, Request{
-		Operation: operation, Caller: Caller{Account: account, Kind: ByPerson}, Body: bytes.NewReader(body), RequestID: requestID,
+		Operation: operation, Caller: Caller{Account: account, Kind: ByPerson}, Body: bytes.NewReader(body),
+		RequestID: requestID,
 	})
 	if err != nil {
 		return "", err

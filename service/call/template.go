@@ -52,7 +52,9 @@ func (t *storedTemplates) Pinned(ctx context.Context, id string, version int) (o
 func (t *storedTemplates) Draft(ctx context.Context, ref string) (operation.TemplateVersion, error) {
 	found, err := t.store.Template(ctx, t.account, ref)
 	t.used = found.ID
-	return operation.TemplateVersion{ID: found.ID, HTML: found.Content.HTML, Sample: found.Content.SampleData, Options: found.Content.Options}, err
+	return operation.TemplateVersion{
+		ID: found.ID, HTML: found.Content.HTML, Sample: found.Content.SampleData, Options: found.Content.Options,
+	}, err
 }
 
 func (t *storedTemplates) Partials(ctx context.Context) (map[string]string, error) {
@@ -60,6 +62,7 @@ func (t *storedTemplates) Partials(ctx context.Context) (map[string]string, erro
 	if err != nil {
 		return nil, err
 	}
+
 	partials := make(map[string]string, len(list))
 	for _, p := range list {
 		partials[p.Name] = p.HTML
@@ -69,6 +72,7 @@ func (t *storedTemplates) Partials(ctx context.Context) (map[string]string, erro
 
 func templateVersion(id string, v store.TemplateVersion) operation.TemplateVersion {
 	return operation.TemplateVersion{
-		ID: id, Version: v.Version, HTML: v.Content.HTML, Sample: v.Content.SampleData, Options: v.Content.Options, Partials: v.Partials,
+		ID: id, Version: v.Version, HTML: v.Content.HTML, Sample: v.Content.SampleData, Options: v.Content.Options,
+		Partials: v.Partials,
 	}
 }

@@ -30,6 +30,7 @@ func (c *paidCall) limitTests(ctx context.Context, records int) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -47,7 +48,9 @@ func (c *paidCall) countTest(ctx context.Context) error {
 // limitTestRecords limits the records of a bulk call with a test key. Its quote counts as one.
 func (c *paidCall) limitTestRecords(ctx context.Context) error {
 	if c.records > operation.MaxTestRecords {
-		return wire.Invalid("records", fmt.Sprintf("must be at most %d with a test key; got %d. Use a live key (pdf_live_…)", operation.MaxTestRecords, c.records))
+		return wire.Invalid("records",
+			fmt.Sprintf("must be at most %d with a test key; got %d. Use a live key (pdf_live_…)",
+				operation.MaxTestRecords, c.records))
 	}
 	return c.limitTests(ctx, max(c.records, 1))
 }

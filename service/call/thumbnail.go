@@ -43,19 +43,23 @@ func HasThumbnail(contentType string) bool {
 func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
 	p.running.Add(1)
 	defer p.running.Done()
+
 	bounded, cancel := context.WithTimeout(ctx, p.drawTime/3)
 	defer cancel()
 	picture, err := p.thumbnail(bounded, account, id)
 	if err == nil {
 		return picture, ""
 	}
+
 	why, err = undrawnWhy(errors.Join(err, bounded.Err()))
 	if err != nil {
 		why = "The preview could not be rendered."
 		if ctx.Err() == nil {
-			p.log.LogAttrs(ctx, slog.LevelError, "draw thumbnail failed", slog.String("file", id), slog.Any("error", err))
+			p.log.LogAttrs(ctx, slog.LevelError, "draw thumbnail failed", slog.String("file", id),
+				slog.Any("error", err))
 		}
 	}
+
 	return nil, why
 }
 
@@ -67,15 +71,20 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 	if file.CallID == "" {
 		return nil, fmt.Errorf("draw an upload: %w", store.ErrNotFound) // uploads have no thumbnail
 	}
+
 	kind, _, err := mime.ParseMediaType(file.ContentType)
 	if err != nil || !HasThumbnail(kind) {
-		return nil, &wire.Error{Code: wire.InvalidRequest, Message: fmt.Sprintf("Results of type %s have no preview.", file.ContentType)}
+		return nil, &wire.Error{
+			Code: wire.InvalidRequest, Message: fmt.Sprintf("Results of type %s have no preview.", file.ContentType),
+		}
 	}
+
 	body, err := p.Files.Open(ctx, file.BlobKey)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
+
 	renderer, leave, err := p.drawer(ctx, account)
 	if err != nil {
 		return nil, err
@@ -84,6 +93,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 	if kind != pdfType {
 		return small(ctx, renderer, body)
 	}
+
 	page, _, err := renderer.RasterPages(ctx, render.PDFFile{Content: body}, render.Raster{Pages: "1", DPI: cssDPI})
 	if err != nil {
 		return nil, err
@@ -95,6 +105,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 // small converts an image to a PNG within the size limits of a thumbnail, in pixels and in bytes.
 func small(ctx context.Context, renderer *render.Account, picture engine.Content) ([]byte, error) {
 	how := pdf.ConvertImageArgs{To: "png", Width: thumbnailWidth, Height: thumbnailHeight, Within: true}
+
 	for range thumbnailTries {
 		made, _, err := renderer.ConvertImage(ctx, picture, how)
 		if err != nil {
@@ -104,6 +115,7 @@ func small(ctx context.Context, renderer *render.Account, picture engine.Content
 			data, err := io.ReadAll(made.Open())
 			return data, errors.Join(err, made.Close())
 		}
+
 		size, err := png.DecodeConfig(made.Open())
 		if err := errors.Join(err, made.Close()); err != nil {
 			return nil, err

@@ -61,6 +61,7 @@ func runTimed(ctx context.Context, c *paidCall) (schema.Result, error) {
 		defer c.times.mu.Unlock()
 		c.times.inner += took
 	})
+
 	result, err := operation.Run(observed, c.env(), c.call, c.patiently)
 	c.times.mu.Lock()
 	rest := time.Since(begin) - c.times.inner

@@ -28,6 +28,7 @@ func Loggable(err error) error {
 func Kept(err error, failure *wire.Error) *wire.Error {
 	var unstored *UnstoredError
 	var unread *unreadError
+
 	switch {
 	case errors.As(err, &unstored):
 		return withoutInput(failure)
@@ -37,15 +38,15 @@ func Kept(err error, failure *wire.Error) *wire.Error {
 	return failure
 }
 
-// unreadError is the error of a call whose input was not read to its end, for example because a field is given twice. The
-// input may have store false.
+// unreadError is the error of a call whose input was not read to its end, for example because a field is given twice.
+// The input may have store false.
 type unreadError struct{ cause error }
 
 func (e *unreadError) Error() string { return e.cause.Error() }
 func (e *unreadError) Unwrap() error { return e.cause }
 
-// withoutNames returns the failure of an unread input without the names of its fields, which may be those of the client's
-// data.
+// withoutNames returns the failure of an unread input without the names of its fields, which may be those of the
+// client's data.
 func withoutNames(failure *wire.Error) *wire.Error {
 	switch {
 	case failure.Code != wire.InvalidRequest && failure.Code != wire.PayloadTooLarge, len(failure.Details) == 0:
