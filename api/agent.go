@@ -34,17 +34,22 @@ const ToolsetsParam = "toolsets"
 func agentRoute() route {
 	return route{
 		params: []schema.Param{{Name: ToolsetsParam, In: "query", Schema: &jsonschema.Schema{
-			Type: "string", Description: "Toolsets whose tools are listed, separated by commas, or all. Default: default. All tools can be called.", Examples: []any{"default,forms"},
+			Type: "string",
+			Description: "Toolsets whose tools are listed, separated by commas, or all. Default: default. All " +
+				"tools can be called.", Examples: []any{"default,forms"},
 		}}},
 		routeSpec: routeSpec{
-			method: http.MethodPost, pattern: AgentPath, access: withToken, summary: "Send a Model Context Protocol message",
-			about:   "Stateless Streamable HTTP endpoint for agents. Accepts an API key, or an access token from the OAuth authorization of relaypdf. Agents call the operations of this API as tools.",
+			method: http.MethodPost, pattern: AgentPath, access: withToken,
+			summary: "Send a Model Context Protocol message",
+			about: "Stateless Streamable HTTP endpoint for agents. Accepts an API key, or an access token from " +
+				"the OAuth authorization of relaypdf. Agents call the operations of this API as tools.",
 			verb:    "send",
 			content: "application/json", upload: agentMessages(),
 			others: map[int]string{
-				http.StatusAccepted:             "The server accepted a notification or a response from the client. The body is empty.",
-				http.StatusBadRequest:           "The message is invalid, or names an unknown revision or toolset. The body is a JSON-RPC error.",
-				http.StatusForbidden:            "The origin or the host is not allowed, or the token lacks the scope in WWW-Authenticate. The body is a JSON-RPC error.",
+				http.StatusAccepted:   "The server accepted a notification or a response from the client. The body is empty.",
+				http.StatusBadRequest: "The message is invalid, or names an unknown revision or toolset. The body is a JSON-RPC error.",
+				http.StatusForbidden: "The origin or the host is not allowed, or the token lacks the " +
+					"scope in WWW-Authenticate. The body is a JSON-RPC error.",
 				http.StatusUnsupportedMediaType: "The content type is not application/json. The body is a JSON-RPC error.",
 			},
 			codes: []wire.Code{wire.PayloadTooLarge},
@@ -55,13 +60,25 @@ func agentRoute() route {
 // agentMessages describes the messages of agents.
 func agentMessages() map[string]mediaType {
 	message := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"jsonrpc"}}
-	message.Description = "JSON-RPC 2.0 message of the Model Context Protocol revision in Mcp-Protocol-Version. The server is stateless. Revision 2025-03-26 also accepts arrays of messages."
+	message.Description = "JSON-RPC 2.0 message of the Model Context Protocol revision in Mcp-Protocol-Version. " +
+		"The server is stateless. Revision 2025-03-26 also accepts arrays of messages."
+
 	message.Properties.Set("jsonrpc", &jsonschema.Schema{Const: "2.0", Type: "string", Description: "Always 2.0."})
-	message.Properties.Set("id", &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}, Description: "ID of the request. Notifications have none."})
-	message.Properties.Set("method", &jsonschema.Schema{Type: "string", Description: "Method, such as initialize, ping, tools/list, tools/call, resources/list or prompts/list."})
-	message.Properties.Set("params", &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.TrueSchema, Description: "Parameters of the method."})
+	message.Properties.Set("id", &jsonschema.Schema{
+		AnyOf:       []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}},
+		Description: "ID of the request. Notifications have none.",
+	})
+	message.Properties.Set("method", &jsonschema.Schema{
+		Type:        "string",
+		Description: "Method, such as initialize, ping, tools/list, tools/call, resources/list or prompts/list.",
+	})
+	message.Properties.Set("params", &jsonschema.Schema{
+		Type: "object", AdditionalProperties: jsonschema.TrueSchema, Description: "Parameters of the method.",
+	})
+
 	return map[string]mediaType{"application/json": {
-		Schema: message, Example: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pdf_create","arguments":{"html":"<h1>Hello</h1>"}}}`),
+		Schema:  message,
+		Example: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pdf_create","arguments":{"html":"<h1>Hello</h1>"}}}`),
 	}}
 }
 
@@ -102,22 +119,28 @@ func toolsOf(a *API) []Tool {
 		}
 		if r.operation != nil {
 			tools = append(tools, Tool{
-				Name: r.operation.Tool(), Title: r.summary, Use: r.operation.Use, Method: r.method, Pattern: r.pattern, Body: r.operation.Schema,
+				Name: r.operation.Tool(), Title: r.summary, Use: r.operation.Use, Method: r.method, Pattern: r.pattern,
+				Body:      r.operation.Schema,
 				Operation: r.operation, Price: a.Prices[r.operation.Name], Scope: scopeOf(r.pattern),
 				Toolset: cmp.Or(r.operation.Toolset, r.tag()), Default: r.operation.Default,
 			})
 			continue
 		}
+
 		used, ok := agentUse[r.method+" "+r.pattern]
 		if !ok {
 			continue
 		}
+
 		tools = append(tools, Tool{
-			Name: used.name, Title: r.summary, Use: used.use, Method: r.method, Pattern: r.pattern, Params: r.params, Body: r.body,
-			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil, Full: r.access == withFullKey, Scope: scopeOf(r.pattern),
+			Name: used.name, Title: r.summary, Use: used.use, Method: r.method, Pattern: r.pattern, Params: r.params,
+			Body:   r.body,
+			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil,
+			Full: r.access == withFullKey, Scope: scopeOf(r.pattern),
 			Toolset: r.tag(), Default: used.listed == byDefault, Always: used.listed == always,
 		})
 	}
+
 	return tools
 }
 
@@ -135,6 +158,7 @@ func Tools() ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	prices, err := operation.Prices(table, nil)
 	if err != nil {
 		return nil, err
@@ -162,8 +186,10 @@ type MCPBackend struct {
 func (a *API) ForAgents(options AgentOptions) *MCPBackend {
 	d := &MCPBackend{API: a, handlers: map[string]http.Handler{}, options: options}
 	for _, r := range a.routes() {
-		handle, name := r.handle, r.method+" "+r.pattern
+		handle := r.handle
+		name := r.method + " " + r.pattern
 		_, used := agentUse[name]
+
 		switch {
 		case r.operation != nil:
 			handle = runOperation(a, r.operation, known)
@@ -175,11 +201,13 @@ func (a *API) ForAgents(options AgentOptions) *MCPBackend {
 		default:
 			handle = a.limitedReads(handle)
 		}
+
 		if r.access == withFullKey {
 			handle = unrestricted(handle)
 		}
 		d.handlers[name] = a.serve(handle)
 	}
+
 	return d
 }
 
@@ -204,18 +232,21 @@ func (d *MCPBackend) Caller(w http.ResponseWriter, r *http.Request) (call.Caller
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
+
 	return caller, err
 }
 
 func (d *MCPBackend) challenge(r *http.Request) string {
-	return `Bearer realm="relaypdf", resource_metadata="` + d.BaseURL + wire.ResourceMetadataPath + AgentPath + oauth.ResourceQuery(r.URL.RawQuery) + `"`
+	return `Bearer realm="relaypdf", resource_metadata="` + d.BaseURL + wire.ResourceMetadataPath + AgentPath +
+		oauth.ResourceQuery(r.URL.RawQuery) + `"`
 }
 
 // StepUp asks the client of a token that lacks a scope to request that scope as well (RFC 6750). The header lists the
 // scopes that the token already has too: a token for the new scope alone would lose them.
 func (d *MCPBackend) StepUp(w http.ResponseWriter, r *http.Request, caller call.Caller, scope string) {
 	wanted := strings.Join(append(slices.Clone(caller.Scopes), scope), " ")
-	w.Header().Set("WWW-Authenticate", d.challenge(r)+`, error="insufficient_scope", scope="`+wanted+`", error_description="`+withoutScope(scope)+`"`)
+	w.Header().Set("WWW-Authenticate",
+		d.challenge(r)+`, error="insufficient_scope", scope="`+wanted+`", error_description="`+withoutScope(scope)+`"`)
 }
 
 // withoutScope returns the error text for an agent whose grant lacks a scope.
@@ -237,6 +268,7 @@ func scopeOf(pattern string) string {
 	case pattern == "/v1/account", strings.HasPrefix(pattern, "/v1/billing"):
 		return wire.ScopeAccount
 	}
+
 	return wire.ScopeDocuments
 }
 
@@ -260,10 +292,12 @@ func (d *MCPBackend) Serve(w http.ResponseWriter, r *http.Request, pattern strin
 		d.Fail(w, r, &wire.Error{Code: wire.NotFound})
 		return
 	}
+
 	if scope := scopeOf(pattern); scope != "" && !caller.Has(scope) {
 		d.Fail(w, r, &wire.Error{Code: wire.Unauthorized, Message: withoutScope(scope)})
 		return
 	}
+
 	route := chi.NewRouteContext()
 	for _, name := range pathParameters(pattern) {
 		route.URLParams.Add(name, r.PathValue(name))

@@ -37,27 +37,33 @@ var agentUse = map[string]agent{
 
 	"GET /v1/files": {name: "files_list", use: "Use when you look for stored uploads and results."},
 	"POST /v1/files": {
-		name: "files_upload", listed: always, use: "Use when several tools need the same file: they accept its ID as fileId for 24 hours.",
+		name: "files_upload", listed: always,
+		use: "Use when several tools need the same file: they accept its ID as fileId for 24 hours.",
 	},
 	"DELETE /v1/files/{id}": {name: "files_delete", use: "Use when an upload or a result must not stay available until it expires."},
 
 	"GET /v1/webhooks": {name: "webhooks_list", listed: byDefault, use: "Use when you need the endpoints that receive events."},
 	"POST /v1/webhooks": {
 		name: "webhooks_create", listed: byDefault, hidden: []string{"secret"},
-		use: "Use when a server must be notified about finished jobs. The signing secret stays hidden: the user rotates it in the dashboard. Not for waiting: use jobs_wait.",
+		use: "Use when a server must be notified about finished jobs. The signing secret stays hidden: the user " +
+			"rotates it in the dashboard. Not for waiting: use jobs_wait.",
 	},
 	"DELETE /v1/webhooks/{id}": {name: "webhooks_delete", listed: byDefault, use: "Use when an endpoint must stop receiving events."},
 
-	"GET /v1/connections": {name: "connections_list", use: "Use when deliverTo needs the ID of a stored bucket or SFTP server. The user creates connections in the dashboard."},
+	"GET /v1/connections": {name: "connections_list", use: "Use when deliverTo needs the ID of a stored bucket or " +
+		"SFTP server. The user creates connections in the dashboard."},
 
-	"GET /v1/signing-identities": {name: "signing_identities_list", use: "Use when pdf_sign needs the ID of a stored key. The user creates signing identities in the dashboard."},
+	"GET /v1/signing-identities": {name: "signing_identities_list", use: "Use when pdf_sign needs the ID of a " +
+		"stored key. The user creates signing identities in the dashboard."},
 
 	"GET /v1/templates/gallery": {name: "templates_gallery", use: "Use when you want a ready-made layout; templates_create accepts its id as fromGallery."},
 	"GET /v1/templates":         {name: "templates_list", listed: byDefault, use: "Use when you look for an existing template. Not for ready-made layouts: use templates_gallery."},
 	"POST /v1/templates": {
-		name: "templates_create", listed: byDefault, use: "Use when a document is created repeatedly with other data. Write HTML with Handlebars. pdf_create accepts it after templates_publish.",
+		name: "templates_create", listed: byDefault,
+		use: "Use when a document is created repeatedly with other data. Write HTML with Handlebars. pdf_create accepts it after templates_publish.",
 	},
-	"POST /v1/templates/validate":       {name: "templates_validate", use: "Use when you have written a template, before you store it. Not for rendered pages: use templates_preview.", reads: true},
+	"POST /v1/templates/validate": {name: "templates_validate", use: "Use when you have written a template, " +
+		"before you store it. Not for rendered pages: use templates_preview.", reads: true},
 	"GET /v1/templates/{id}":            {name: "templates_get", listed: byDefault, use: "Use when you need the source of a template, or sample data as a model for yours."},
 	"PATCH /v1/templates/{id}":          {name: "templates_update", listed: byDefault, use: "Use when some fields of a template change. Documents use the change after templates_publish."},
 	"DELETE /v1/templates/{id}":         {name: "templates_delete", use: "Use when the user asks for it explicitly."},

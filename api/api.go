@@ -72,6 +72,7 @@ func Loopback(baseURL string) bool {
 	if err != nil {
 		return false
 	}
+
 	host := strings.ToLower(address.Hostname())
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap().IsLoopback()

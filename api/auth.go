@@ -31,12 +31,15 @@ const maxReads = 8
 // authenticate finds the caller that a secret belongs to by find, such as callerOf.
 // Secrets that are wrong count in the window of the client's address. When it is
 // full, wrong ones are refused as too many, and right ones of the same address go on.
-func (a *API) authenticate(ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error)) (call.Caller, error) {
+func (a *API) authenticate(
+	ctx context.Context, secret, ip string, find func(context.Context, string) (call.Caller, error),
+) (call.Caller, error) {
 	caller, err := find(ctx, secret)
 	caller.Author.Address = ip
 	if err == nil || a.NoRateLimits || call.Fault(err).Code != wire.Unauthorized {
 		return caller, err
 	}
+
 	verdict, limitErr := a.Limiter.Take(ctx, a.Calls.LimitKey("auth", ip), failureWindow)
 	if limitErr != nil || !verdict.Allowed {
 		return call.Caller{}, call.OverRate(verdict, limitErr)
@@ -48,22 +51,32 @@ func (a *API) authenticate(ctx context.Context, secret, ip string, find func(con
 func (a *API) callerOf(ctx context.Context, secret string) (call.Caller, error) {
 	switch {
 	case secret == withoutBearer:
-		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: `The Authorization header has no Bearer prefix. Send "Authorization: Bearer pdf_live_…".`}
+		return call.Caller{}, &wire.Error{
+			Code:    wire.Unauthorized,
+			Message: `The Authorization header has no Bearer prefix. Send "Authorization: Bearer pdf_live_…".`,
+		}
 	case !strings.HasPrefix(secret, store.LivePrefix) && !strings.HasPrefix(secret, store.TestPrefix):
 		return call.Caller{}, &wire.Error{Code: wire.Unauthorized}
 	}
+
 	key, account, err := a.Store.KeyBySecret(ctx, secret)
 	describeCaller(ctx, account, key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: "The API key is unknown or revoked. Check the key, or create one in the dashboard."}
+		return call.Caller{}, &wire.Error{
+			Code:    wire.Unauthorized,
+			Message: "The API key is unknown or revoked. Check the key, or create one in the dashboard.",
+		}
 	case err != nil:
 		return call.Caller{}, err
 	case key.ExpiresAt != nil && !key.ExpiresAt.After(a.Now()):
-		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: "The API key has expired. Create a new key in the dashboard."}
+		return call.Caller{}, &wire.Error{
+			Code: wire.Unauthorized, Message: "The API key has expired. Create a new key in the dashboard.",
+		}
 	case account.Suspended:
 		return call.Caller{}, &wire.Error{Code: wire.AccountSuspended}
 	}
+
 	return call.OfKey(account, key), nil
 }
 
@@ -79,15 +92,20 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	default:
 		return d.callerOf(ctx, secret)
 	}
+
 	describeCaller(ctx, access.Account, access.Grant)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return call.Caller{}, &wire.Error{Code: wire.Unauthorized, Message: "The access token is unknown, expired or revoked. Refresh it, or authorize again."}
+		return call.Caller{}, &wire.Error{
+			Code:    wire.Unauthorized,
+			Message: "The access token is unknown, expired or revoked. Refresh it, or authorize again.",
+		}
 	case err != nil:
 		return call.Caller{}, err
 	case access.Account.Suspended:
 		return call.Caller{}, &wire.Error{Code: wire.AccountSuspended}
 	}
+
 	return call.OfGrant(access), nil
 }
 
@@ -97,7 +115,11 @@ func describeCaller(ctx context.Context, account store.Account, key store.Key) {
 	if key.RevokedAt != nil && account.Suspended {
 		return
 	}
-	middleware.Describe(ctx, func(logged *store.Request) { logged.AccountID, logged.KeyID = account.ID, key.ID })
+
+	middleware.Describe(ctx, func(logged *store.Request) {
+		logged.AccountID = account.ID
+		logged.KeyID = key.ID
+	})
 }
 
 // externalAccess returns the access that a token of the external issuer grants.
@@ -106,15 +128,21 @@ func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.Gr
 	refuse := func(text string) (store.GrantAccess, error) {
 		return store.GrantAccess{}, &wire.Error{Code: wire.Unauthorized, Message: text, Cause: err}
 	}
+
 	switch {
 	case errors.Is(err, oauth.ErrAway):
 		d.Logger.LogAttrs(ctx, slog.LevelWarn, "the token issuer does not answer", slog.Any("error", err))
-		return store.GrantAccess{}, &wire.Error{Code: wire.RateLimited, RetryAfter: 10, Message: "The token issuer is unreachable, so the token cannot be verified. Retry in 10 seconds.", Cause: err}
+		return store.GrantAccess{}, &wire.Error{
+			Code: wire.RateLimited, RetryAfter: 10,
+			Message: "The token issuer is unreachable, so the token cannot be verified. Retry in 10 seconds.",
+			Cause:   err,
+		}
 	case errors.Is(err, oauth.ErrMail):
 		return refuse("The token has no verified email address. It must contain email and email_verified: true.")
 	case err != nil:
 		return refuse("The token was not issued by " + d.options.Issuer.Name() + " for this service, or it has expired. Request a new token.")
 	}
+
 	var scopes []string
 	for _, scope := range wire.Scopes() {
 		if slices.Contains(holder.Scopes, scope) {
@@ -125,8 +153,10 @@ func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.Gr
 	if name == "" {
 		name = "Unnamed app"
 	}
+
 	access, err := d.Store.Grants().ExternalAccess(ctx, store.ExternalClient{
-		Email: holder.Email, ClientID: d.options.Issuer.Name() + " " + holder.Client, Name: name, Home: d.options.Issuer.Name(), Resource: d.BaseURL + AgentPath, Scopes: scopes,
+		Email: holder.Email, ClientID: d.options.Issuer.Name() + " " + holder.Client, Name: name,
+		Home: d.options.Issuer.Name(), Resource: d.BaseURL + AgentPath, Scopes: scopes,
 	}, d.options.TellGrant)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -134,6 +164,7 @@ func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.Gr
 	case errors.Is(err, store.ErrDenied):
 		return refuse("This app was revoked in the dashboard. Ask the user to allow it there again.")
 	}
+
 	return access, err
 }
 

@@ -58,6 +58,7 @@ func (b *bodyReader) open() error {
 	if b.r.ContentLength > b.max {
 		return &http.MaxBytesError{Limit: b.max}
 	}
+
 	b.paced = pace(b.w, b.r.Body)
 	sent := http.MaxBytesReader(b.w, b.paced, b.max)
 	encoding := strings.Join(b.r.Header.Values("Content-Encoding"), ", ")
@@ -69,6 +70,7 @@ func (b *bodyReader) open() error {
 	default:
 		return wire.Invalid("Content-Encoding", fmt.Sprintf("must be gzip or identity; got %.40q", encoding))
 	}
+
 	return nil
 }
 
@@ -85,10 +87,15 @@ func (g *gzippedBody) Read(p []byte) (n int, err error) {
 	if err == nil {
 		n, err = g.unpacked.Read(p)
 	}
+
 	var known *wire.Error
 	var over *http.MaxBytesError
-	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &known) && !errors.As(err, &over) || errors.Is(err, io.EOF) && g.unpacked == nil {
-		err = &wire.Error{Code: wire.InvalidRequest, Cause: err, Message: "The request body is not valid gzip. Compress the body, or remove the Content-Encoding header."}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &known) && !errors.As(err, &over) ||
+		errors.Is(err, io.EOF) && g.unpacked == nil {
+		err = &wire.Error{
+			Code: wire.InvalidRequest, Cause: err,
+			Message: "The request body is not valid gzip. Compress the body, or remove the Content-Encoding header.",
+		}
 	}
 	return n, err
 }
@@ -114,18 +121,26 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	_ = b.line.SetReadDeadline(b.deadline(time.Now()))
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
+
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF):
 		b.end()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = &wire.Error{Code: wire.InvalidRequest, Cause: err, Message: "The request body arrived too slowly. Send at least 32 KiB per second."}
+		err = &wire.Error{
+			Code: wire.InvalidRequest, Cause: err,
+			Message: "The request body arrived too slowly. Send at least 32 KiB per second.",
+		}
 	default:
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
 			err = errors.Join(errBodyCut, err)
 		}
-		err = &wire.Error{Code: wire.InvalidRequest, Cause: err, Message: "The request body is incomplete, or its chunks are malformed. Send it again."}
+		err = &wire.Error{
+			Code: wire.InvalidRequest, Cause: err,
+			Message: "The request body is incomplete, or its chunks are malformed. Send it again.",
+		}
 	}
+
 	return n, err
 }
 

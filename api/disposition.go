@@ -22,6 +22,7 @@ func disposition(kind, name string) string {
 		}
 		return r
 	}, name)
+
 	var encoded strings.Builder
 	for _, b := range []byte(name) {
 		if strings.IndexByte(unescaped, b) >= 0 {
@@ -30,6 +31,7 @@ func disposition(kind, name string) string {
 			fmt.Fprintf(&encoded, "%%%02X", b)
 		}
 	}
+
 	return fmt.Sprintf("%s; filename=%q; filename*=UTF-8''%s", kind, ascii, encoded.String())
 }
 

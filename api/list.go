@@ -52,6 +52,7 @@ func (q deliveryQuery) Validate() error {
 	var faults schema.Faults
 	checkTime(&faults, "before", q.Before)
 	checkTime(&faults, "after", q.After)
+
 	before, _ := parseTime(q.Before)
 	after, _ := parseTime(q.After)
 	if len(faults) == 0 && q.Before != "" && q.After != "" && !after.Before(before) {
@@ -67,6 +68,7 @@ func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
 	if q.Limit == 0 {
 		q.Limit = store.MaxList
 	}
+
 	return store.DeliveryFilter{
 		List:      store.List{Limit: q.Limit, Cursor: q.Cursor, Before: before, After: after},
 		AccountID: accountID, EndpointID: q.EndpointID, Status: q.Status, EventType: string(q.Event),

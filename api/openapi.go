@@ -28,7 +28,8 @@ const interfaceVersion = "1.0.0"
 
 const interfaceDescription = `Documents over HTTP: send JSON, receive a file.
 
-Every operation that creates a file responds with its bytes, or, with ` + "`\"response\": \"url\"`" + `, with a public URL
+Every operation that creates a file responds with its bytes, or, with ` + "`\"response\": \"url\"`" +
+	`, with a public URL
 that works for 24 hours by default. A prepaid wallet pays a flat price per call. Failed, refused and rate-limited calls are free.
 
 Limits: 2,000 pages per PDF, and 50 MiB per file unless the operator has set another. Time limits, without the time in
@@ -54,7 +55,10 @@ func (d description) send(w http.ResponseWriter, r *http.Request) error {
 }
 
 // operationCodes lists the errors that a call of any operation may return.
-var operationCodes = [...]wire.Code{wire.URLNotAllowed, wire.PaymentRequired, wire.RenderFailed, wire.ProcessingFailed, wire.DeliveryFailed, wire.StorageUnavailable}
+var operationCodes = [...]wire.Code{
+	wire.URLNotAllowed, wire.PaymentRequired, wire.RenderFailed, wire.ProcessingFailed, wire.DeliveryFailed,
+	wire.StorageUnavailable,
+}
 
 // describe returns the API as an OpenAPI 3.1 document in JSON. All of it derives from routes and from the table of
 // operations.
@@ -70,11 +74,16 @@ func (a *API) describe() ([]byte, error) {
 		Components: documentComponents{
 			SecuritySchemes: map[string]securityScheme{"bearer": {
 				Type: "http", Scheme: "bearer", BearerFormat: "API key",
-				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". Keys in the URL are rejected. Calls with a test key (pdf_test_…) are free, up to " + strconv.Itoa(call.MaxTests) + " a day per account, and each page and image of the results has a band with the word Test. Test keys cannot create ZIP archives, office documents, HTML or SVG, and cannot use language models.",
+				Description: "Send the key as \"Authorization: Bearer pdf_live_…\". Keys in the URL are rejected. " +
+					"Calls with a test key (pdf_test_…) are free, up to " + strconv.Itoa(call.MaxTests) +
+					" a day per account, and each page and image of the results has a band with the word Test. " +
+					"Test keys cannot create ZIP archives, office documents, HTML or SVG, and cannot use language models.",
 			}},
-			Schemas: map[string]*jsonschema.Schema{}, Headers: sharedHeaders(), Parameters: sharedParameters(), Examples: map[string]exampleDoc{},
+			Schemas: map[string]*jsonschema.Schema{}, Headers: sharedHeaders(), Parameters: sharedParameters(),
+			Examples: map[string]exampleDoc{},
 		},
 	}
+
 	a.addExamples(&doc)
 	doc.Components.Schemas["Error"] = errorSchema()
 	for _, route := range a.routes() {
@@ -82,6 +91,7 @@ func (a *API) describe() ([]byte, error) {
 	}
 	addEvents(&doc)
 	splitObjects(&doc, a.routes())
+
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
@@ -92,10 +102,12 @@ func (a *API) describe() ([]byte, error) {
 // splitObjects makes components of all objects.
 func splitObjects(doc *document, routes []route) {
 	all := components{
-		schemas: doc.Components.Schemas, names: map[string]string{}, learned: map[typedSchema]bool{}, whole: map[string]string{},
+		schemas: doc.Components.Schemas, names: map[string]string{}, learned: map[typedSchema]bool{},
+		whole:    map[string]string{},
 		contents: map[*jsonschema.Schema]string{},
 	}
 	answer := func(shape reflect.Type) { all.learn(shape, schema.AnswerSchema(shape)) }
+
 	for _, r := range routes {
 		if r.operation != nil {
 			all.learn(r.operation.Input, r.operation.Schema)
@@ -106,6 +118,7 @@ func splitObjects(doc *document, routes []route) {
 			answer(shown(r.answer))
 		}
 	}
+
 	answer(reflect.TypeFor[wire.ErrorBody]())
 	answer(reflect.TypeFor[store.WalletNews]())
 	answer(reflect.TypeFor[store.AlertNews]())
@@ -117,7 +130,8 @@ func withoutDefault(p parameter) parameter {
 	said := *p.Schema
 	said.Description = p.Description
 	told := (&components{}).parts(&said, p.Name)
-	p.Description, told.Description = told.Description, ""
+	p.Description = told.Description
+	told.Description = ""
 	p.Schema = told
 	return p
 }
@@ -128,18 +142,23 @@ func (a *API) addRoute(doc *document, r route) {
 	if !slices.ContainsFunc(doc.Tags, func(t documentTag) bool { return t.Name == tag }) {
 		doc.Tags = append(doc.Tags, documentTag{tag, tagDescription(tag)})
 	}
+
 	e := &endpoint{
 		OperationID: r.operationID(), Summary: r.summary, Description: r.about, Tags: []string{tag},
 		Security: []map[string][]string{}, Responses: map[string]responseDoc{},
 	}
+
 	if r.takesKey {
 		e.Security = append(e.Security, map[string][]string{}) // or none
 	}
 	if r.takesKey || r.access != public {
 		e.Security = append(e.Security, map[string][]string{"bearer": {}})
 	}
+
 	for _, p := range r.params {
-		described := parameter{Name: p.Name, In: p.In, Description: p.Schema.Description, Required: p.Required, Schema: bare(p.Schema)}
+		described := parameter{
+			Name: p.Name, In: p.In, Description: p.Schema.Description, Required: p.Required, Schema: bare(p.Schema),
+		}
 		if len(p.Schema.Examples) > 0 {
 			described.Example = p.Schema.Examples[0]
 		}
@@ -148,11 +167,13 @@ func (a *API) addRoute(doc *document, r route) {
 		}
 		e.Parameters = append(e.Parameters, withoutDefault(described))
 	}
+
 	if r.operation != nil {
 		a.addOperation(doc, e, r.operation)
 	} else {
 		addAnswers(doc, e, r)
 	}
+
 	addErrors(doc, e, r)
 	if doc.Paths[r.pattern] == nil {
 		doc.Paths[r.pattern] = map[string]*endpoint{}
@@ -163,7 +184,8 @@ func (a *API) addRoute(doc *document, r route) {
 // addOperation describes the request and the responses of an operation.
 func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operation[*operation.Deps]) {
 	if why := operation.WhyOff(); why != "" {
-		e.Description, e.Unavailable = why, why
+		e.Description = why
+		e.Unavailable = why
 	} else {
 		price := a.Prices[operation.Name]
 		micros := int64(price)
@@ -171,17 +193,21 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		e.Description = operation.Description(price)
 		e.ExampleCharge = a.exampleCharge(operation)
 	}
+
 	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(wire.MaxChargeHeader))
 	e.Callbacks = map[string]reference{callbackName: {"#/components/callbacks/" + callbackName}}
+
 	input := componentName(operation.Name, "Input")
 	doc.Components.Schemas[input] = operation.Schema
 	e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{
 		"application/json": {Schema: schemaRef(input), Example: operation.Example},
 		"multipart/form-data": {Schema: &jsonschema.Schema{
-			Type:        "object",
-			Description: "Form fields with the same input, such as options.format=A4 or files[0].password=secret. Repeat a field for an array. Send files as parts with a file name.",
+			Type: "object",
+			Description: "Form fields with the same input, such as options.format=A4 or files[0].password=secret. " +
+				"Repeat a field for an array. Send files as parts with a file name.",
 		}},
 	}}
+
 	stored := answerOf(doc, reflect.TypeFor[wire.FileURL]())
 	stored.Examples = exampleOf(doc, answerName(reflect.TypeFor[wire.FileURL]()), a.addFileExample(doc, operation.Info))
 	content := map[string]mediaType{"application/json": stored}
@@ -198,41 +224,49 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		}
 		content[media] = mediaType{Schema: binarySchema()}
 	}
+
 	about := "The result. With response \"url\", a JSON object with its URL."
 	if operation.Chains() {
 		about += " With then, the result of its last step."
 		content[anyMedia] = mediaType{Schema: binarySchema()}
 	}
+
 	accepted := "The job, with response \"async\". Poll its pollUrl."
 	if operation.Bulk {
-		about, accepted = "The price, with quote true.", "The job. Poll its pollUrl."
+		about = "The price, with quote true."
+		accepted = "The job. Poll its pollUrl."
 		content = map[string]mediaType{"application/json": addResult(doc, operation.Info)}
 	}
+
 	e.Responses["200"] = responseDoc{
 		Description: about,
-		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, wire.DeliveredHeader, "Content-Disposition",
+		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, wire.DeliveredHeader,
+			"Content-Disposition",
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
 	}
+
 	job := answerOf(doc, reflect.TypeFor[wire.JobStatus]())
 	job.Examples = exampleOf(doc, answerName(reflect.TypeFor[wire.JobStatus]()), processingExample)
 	e.Responses["202"] = responseDoc{
 		Description: accepted,
-		Headers:     headerRefs(wire.ResultIDHeader, "Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
-		Content:     map[string]mediaType{"application/json": job},
+		Headers: headerRefs(wire.ResultIDHeader, "Location", "Retry-After", "Idempotent-Replayed",
+			"RateLimit-Policy", "RateLimit"),
+		Content: map[string]mediaType{"application/json": job},
 	}
 }
 
 // anyMedia is the content type of a result that then changes.
 const anyMedia = "*/*"
 
-// answering are the operations whose JSON results a call of an operation may return: the operation, or those that may be
-// its steps.
+// answering are the operations whose JSON results a call of an operation may return: the operation, or those that may
+// be its steps.
 func (a *API) answering(o *schema.Operation[*operation.Deps]) []*schema.Operation[*operation.Deps] {
 	if !o.Flow {
 		return []*schema.Operation[*operation.Deps]{o}
 	}
-	return slices.DeleteFunc(slices.Clone(a.Table.All()), func(step *schema.Operation[*operation.Deps]) bool { return step.Answer == nil || step.Varies })
+	return slices.DeleteFunc(slices.Clone(a.Table.All()),
+		func(step *schema.Operation[*operation.Deps]) bool { return step.Answer == nil || step.Varies })
 }
 
 // exampleCharge is the price of the example of an operation that costs the price of its steps.
@@ -241,11 +275,13 @@ func (a *API) exampleCharge(o *schema.Operation[*operation.Deps]) *int64 {
 	if err != nil || !o.Flow {
 		return nil
 	}
+
 	bound, err := o.Bind(context.Background(), bytes.NewReader(text), schema.Files{})
 	if err != nil {
 		return nil
 	}
 	defer bound.Close()
+
 	price, err := operation.PriceOf(context.Background(), &operation.Deps{Prices: a.Prices}, o.Name, bound)
 	if err != nil {
 		return nil
@@ -260,10 +296,13 @@ func addAnswers(doc *document, e *endpoint, r route) {
 	case r.answer != nil:
 		answer.Content["application/json"] = answerOf(doc, r.answer)
 	case r.content == "application/json":
-		answer.Content[r.content] = mediaType{Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.TrueSchema}}
+		answer.Content[r.content] = mediaType{
+			Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.TrueSchema},
+		}
 	default:
 		answer.Content[r.content] = mediaType{Schema: binarySchema()}
 	}
+
 	e.Responses[strconv.Itoa(cmp.Or(r.status, http.StatusOK))] = answer
 	if r.upload != nil {
 		e.RequestBody = &requestBody{Required: true, Content: r.upload}
@@ -272,6 +311,7 @@ func addAnswers(doc *document, e *endpoint, r route) {
 		answer.Description = "Not ready. The body has the same fields."
 		e.Responses[strconv.Itoa(r.refused)] = answer
 	}
+
 	for status, text := range r.others {
 		other := responseDoc{Description: text, Headers: headerRefs()}
 		if status == http.StatusPartialContent {
@@ -279,6 +319,7 @@ func addAnswers(doc *document, e *endpoint, r route) {
 		}
 		e.Responses[strconv.Itoa(status)] = other
 	}
+
 	if r.body != nil {
 		name := componentName(strings.ReplaceAll(r.operationID(), "_", "."), "Input")
 		doc.Components.Schemas[name] = r.body
@@ -293,7 +334,8 @@ func addAnswers(doc *document, e *endpoint, r route) {
 // bare is a schema without the description that its parameter has.
 func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 	copied := *schema
-	copied.Description, copied.Examples = "", nil
+	copied.Description = ""
+	copied.Examples = nil
 	return &copied
 }
 
@@ -303,6 +345,7 @@ func addErrors(doc *document, e *endpoint, r route) {
 	for _, code := range r.errors() {
 		byStatus[code.Status()] = append(byStatus[code.Status()], code)
 	}
+
 	for status, group := range byStatus {
 		slices.Sort(group)
 		var text strings.Builder
@@ -313,6 +356,7 @@ func addErrors(doc *document, e *endpoint, r route) {
 			}
 			fmt.Fprintf(&text, "`%s`: %s\n\n", code, says)
 		}
+
 		content := mediaType{Schema: schemaRef("Error")}
 		switch {
 		case status == http.StatusUnauthorized:
@@ -320,6 +364,7 @@ func addErrors(doc *document, e *endpoint, r route) {
 		case status == http.StatusBadRequest && r.operation != nil:
 			content.Examples = exampleOf(doc, "Error", errorExample(wire.InvalidRequest))
 		}
+
 		answer := responseDoc{
 			Description: strings.TrimSpace(text.String()), Headers: headerRefs(),
 			Content: map[string]mediaType{"application/json": content},
@@ -327,6 +372,7 @@ func addErrors(doc *document, e *endpoint, r route) {
 		if status == http.StatusTooManyRequests {
 			answer.Headers = headerRefs("Retry-After", "RateLimit-Policy", "RateLimit")
 		}
+
 		// Readiness has its own response for 503.
 		if _, taken := e.Responses[strconv.Itoa(status)]; !taken {
 			e.Responses[strconv.Itoa(status)] = answer
@@ -343,12 +389,14 @@ func (r route) errors() []wire.Code {
 	if r.access != public {
 		list = append(list, wire.AccountSuspended, wire.RateLimited)
 	}
+
 	if r.operation != nil {
 		list = append(list, operationCodes[:]...)
 		for _, code := range r.operation.Codes {
 			list = append(list, wire.Code(code))
 		}
 	}
+
 	if r.operation != nil || r.body != nil {
 		list = append(list, wire.InvalidRequest, wire.PayloadTooLarge)
 	}
@@ -358,6 +406,7 @@ func (r route) errors() []wire.Code {
 	if len(pathParameters(r.pattern)) > 0 {
 		list = append(list, wire.NotFound)
 	}
+
 	return list
 }
 
@@ -366,6 +415,7 @@ func (r route) tag() string {
 	if r.operation != nil {
 		return r.operation.Words()[0]
 	}
+
 	switch {
 	case r.pattern == AgentPath:
 		return "mcp"
@@ -380,10 +430,14 @@ func (r route) operationID() string {
 	if r.operation != nil {
 		return r.operation.Tool()
 	}
-	verb := cmp.Or(r.verb, map[string]string{"GET": "get", "POST": "create", "PUT": "put", "PATCH": "update", "DELETE": "delete"}[r.method])
+
+	verb := cmp.Or(r.verb, map[string]string{
+		"GET": "get", "POST": "create", "PUT": "put", "PATCH": "update", "DELETE": "delete",
+	}[r.method])
 	if r.verb == "" && r.method == http.MethodPost && strings.Count(r.pattern, "/") > 2 {
 		verb = "" // the last word is one: /v1/templates/{id}/publish
 	}
+
 	var words []string
 	for segment := range strings.SplitSeq(strings.TrimPrefix(r.pattern, "/v1"), "/") {
 		if segment != "" && segment[0] != '{' {
@@ -393,6 +447,7 @@ func (r route) operationID() string {
 	if verb != "" {
 		words = append(words, verb)
 	}
+
 	return strings.Join(words, "_")
 }
 
@@ -438,6 +493,7 @@ func tagDescription(tag string) string {
 	case "convert":
 		return "Convert office documents, HTML, Markdown, text, PDFs and images."
 	}
+
 	return "Operations on " + tag + "."
 }
 

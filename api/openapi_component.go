@@ -19,11 +19,14 @@ import (
 
 // componentNames maps Go types to other names in the API.
 var componentNames = map[string]string{
-	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "NamedFile": "NamedFileSource", "FromImagesPage": "FromImagesOptions",
-	"JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse", "WalletNews": "WalletEventData", "AlertNews": "AlertEventData",
-	"pdf.Permissions": "PdfPermissions", "pdf.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
+	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "NamedFile": "NamedFileSource",
+	"FromImagesPage": "FromImagesOptions", "JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse",
+	"WalletNews": "WalletEventData", "AlertNews": "AlertEventData", "pdf.Permissions": "PdfPermissions",
+	"pdf.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
 	// Names of schemas without their own type, by place.
-	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark", "EmailCreateOptions": "SignOptions", "ConnectionsCreateS3": "S3Settings", "ConnectionsCreateSftp": "SFTPSettings", "ErrorError": "ErrorContent",
+	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark",
+	"EmailCreateOptions": "SignOptions", "ConnectionsCreateS3": "S3Settings", "ConnectionsCreateSftp": "SFTPSettings",
+	"ErrorError": "ErrorContent",
 }
 
 // defaultExtension holds the default of a member where generators do not see it.
@@ -48,7 +51,8 @@ type typedSchema struct {
 
 // learn keeps the name of a type by its schema, and the names of the types of its members.
 func (c *components) learn(shape reflect.Type, doc *jsonschema.Schema) {
-	for doc != nil && (shape.Kind() == reflect.Pointer || shape.Kind() == reflect.Slice || shape.Kind() == reflect.Map) {
+	kinds := []reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}
+	for doc != nil && slices.Contains(kinds, shape.Kind()) {
 		switch shape.Kind() {
 		case reflect.Slice:
 			doc = doc.Items
@@ -57,11 +61,14 @@ func (c *components) learn(shape reflect.Type, doc *jsonschema.Schema) {
 		}
 		shape = shape.Elem()
 	}
+
 	place := typedSchema{shape, doc}
-	if shape.Kind() != reflect.Struct || doc == nil || doc.Properties == nil || doc.Properties.Len() == 0 || c.learned[place] {
+	if shape.Kind() != reflect.Struct || doc == nil || doc.Properties == nil || doc.Properties.Len() == 0 ||
+		c.learned[place] {
 		return
 	}
 	c.learned[place] = true
+
 	if key := c.content(doc); shape.Name() != "" && c.names[key] == "" {
 		name := shape.Name()
 		if strings.HasPrefix(shape.String(), "einvoice.") && name != "Invoice" {
@@ -69,6 +76,7 @@ func (c *components) learn(shape reflect.Type, doc *jsonschema.Schema) {
 		}
 		c.names[key] = cmp.Or(componentNames[shape.String()], componentOf(name))
 	}
+
 	for i := range shape.NumField() {
 		field := shape.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -93,14 +101,23 @@ func (c *components) content(doc *jsonschema.Schema) string {
 	if known := c.contents[doc]; known != "" {
 		return known
 	}
-	bare, all := *doc, sha256.New()
-	bare.Description, bare.Extras = "", nil
-	bare.Properties, bare.Items, bare.AdditionalProperties, bare.OneOf, bare.AnyOf = nil, nil, nil, nil, nil
+
+	bare := *doc
+	all := sha256.New()
+	bare.Description = ""
+	bare.Extras = nil
+	bare.Properties = nil
+	bare.Items = nil
+	bare.AdditionalProperties = nil
+	bare.OneOf = nil
+	bare.AnyOf = nil
+
 	part := func(place string, part *jsonschema.Schema) {
 		if part != nil {
 			fmt.Fprintf(all, "%s: %q %v %x\n", place, part.Description, part.Extras, c.content(part))
 		}
 	}
+
 	if doc.Properties != nil {
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 			part(pair.Key, pair.Value)
@@ -111,6 +128,7 @@ func (c *components) content(doc *jsonschema.Schema) string {
 	for _, alternative := range slices.Concat(doc.OneOf, doc.AnyOf) {
 		part("alternative", alternative)
 	}
+
 	text, err := json.Marshal(&bare)
 	if err != nil {
 		return "" // Encoding the document returns the error.
@@ -143,12 +161,16 @@ func (c *components) component(doc *jsonschema.Schema, place string) *jsonschema
 	for base, n := name, 2; taken(name); n++ {
 		name = fmt.Sprintf("%s%d", base, n)
 	}
+
 	if c.whole[name] == "" {
-		c.whole[name], c.names[said] = said, name
+		c.whole[name] = said
+		c.names[said] = name
 		made := c.parts(doc, name)
-		made.Description, made.Extras = "", nil
+		made.Description = ""
+		made.Extras = nil
 		c.schemas[name] = made
 	}
+
 	return &jsonschema.Schema{Ref: "#/components/schemas/" + name, Description: doc.Description, Extras: doc.Extras}
 }
 
@@ -158,42 +180,52 @@ func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Sche
 	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
 		return doc
 	}
+
 	made := *doc
 	if doc.Default != nil {
-		made.Default, made.Extras = nil, map[string]any{defaultExtension: doc.Default}
+		made.Default = nil
+		made.Extras = map[string]any{defaultExtension: doc.Default}
 		maps.Copy(made.Extras, doc.Extras)
 		if !strings.Contains(doc.Description, "efault") {
 			made.Description = strings.TrimSpace(fmt.Sprintf("%s Default: %v.", doc.Description, doc.Default))
 		}
 	}
+
 	if doc.Properties != nil {
 		made.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 			made.Properties.Set(pair.Key, c.part(pair.Value, memberName(name, pair.Key), doc, name))
 		}
 	}
+
 	made.Items = c.part(doc.Items, name+"Item", nil, "")
 	made.AdditionalProperties = c.part(doc.AdditionalProperties, name+"Value", nil, "")
 	if doc.Type == "object" && doc.Properties == nil && doc.AdditionalProperties == nil {
 		// Without it, openapi-typescript treats an object with any members as one without members.
 		made.AdditionalProperties = jsonschema.TrueSchema
 	}
-	made.OneOf, made.AnyOf = nil, nil
+
+	made.OneOf = nil
+	made.AnyOf = nil
 	for i, alternative := range doc.OneOf {
 		made.OneOf = append(made.OneOf, c.part(alternative, fmt.Sprint(name, "Choice", i), nil, ""))
 	}
 	for i, alternative := range doc.AnyOf {
 		made.AnyOf = append(made.AnyOf, c.part(alternative, fmt.Sprint(name, "Choice", i), nil, ""))
 	}
+
 	return &made
 }
 
 // part describes a member of an object, or an item of a list: with a reference if it is an object itself. An object
 // that holds a list of objects of its own type refers to itself.
-func (c *components) part(doc *jsonschema.Schema, name string, above *jsonschema.Schema, aboveName string) *jsonschema.Schema {
+func (c *components) part(
+	doc *jsonschema.Schema, name string, above *jsonschema.Schema, aboveName string,
+) *jsonschema.Schema {
 	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
 		return doc
 	}
+
 	if doc.Items != nil && above != nil && like(doc.Items, above) {
 		made := *doc
 		made.Items = &jsonschema.Schema{Ref: "#/components/schemas/" + aboveName}
@@ -204,6 +236,7 @@ func (c *components) part(doc *jsonschema.Schema, name string, above *jsonschema
 		made.Items = c.component(doc.Items, inflection.Singular(name))
 		return &made
 	}
+
 	if doc.Properties != nil && doc.Properties.Len() > 0 && doc.Ref == "" {
 		return c.component(doc, name)
 	}
@@ -215,6 +248,7 @@ func like(item, doc *jsonschema.Schema) bool {
 	if item.Properties == nil || doc.Properties == nil || item.Properties.Len()+1 < doc.Properties.Len() {
 		return false
 	}
+
 	for pair := item.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		if _, ok := doc.Properties.Get(pair.Key); !ok {
 			return false

@@ -129,9 +129,13 @@ func binarySchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "string
 
 // uploadBodies describes the two ways to send a file.
 func uploadBodies() map[string]mediaType {
-	form := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{call.UploadField}}
+	form := &jsonschema.Schema{
+		Type: "object", Properties: jsonschema.NewProperties(), Required: []string{call.UploadField},
+	}
 	form.Properties.Set(call.UploadField, binarySchema())
-	return map[string]mediaType{"application/octet-stream": {Schema: binarySchema()}, "multipart/form-data": {Schema: form}}
+	return map[string]mediaType{
+		"application/octet-stream": {Schema: binarySchema()}, "multipart/form-data": {Schema: form},
+	}
 }
 
 // sharedHeaders describes the headers of answers. The service's own ones are
@@ -139,6 +143,7 @@ func uploadBodies() map[string]mediaType {
 func sharedHeaders() map[string]header {
 	text := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
 	number := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "integer", Minimum: "0"} }
+
 	return map[string]header{
 		"x-request-id":                   {"ID of the request: the client's, or a new one.", true, text(), exampleRequest},
 		"x-service-id":                   {"ID of the result.", false, text(), exampleFile},
@@ -150,25 +155,31 @@ func sharedHeaders() map[string]header {
 		"RateLimit":                      {"Remaining calls (r) of each window, and seconds until the next call is available (t).", false, text(), nil},
 		"Location":                       {"URL of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}, nil},
 		"Retry-After":                    {"Seconds to wait before the next attempt.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}, nil},
-		"x-service-warnings":             {"Number of warnings about the source page; absent if there are none. The response \"url\" and jobs include the warnings.", false, number(), nil},
-		"x-service-delivered":            {"HTTP status that the destination in deliverTo returned for the result; absent without deliverTo, and for sftp.", false, number(), nil},
-		"ETag":                           {"Version of the content, for If-None-Match.", false, text(), nil},
+		"x-service-warnings": {"Number of warnings about the source page; absent if there are none. " +
+			"The response \"url\" and jobs include the warnings.", false, number(), nil},
+		"x-service-delivered": {"HTTP status that the destination in deliverTo returned for the result; absent " +
+			"without deliverTo, and for sftp.", false, number(), nil},
+		"ETag": {"Version of the content, for If-None-Match.", false, text(), nil},
 	}
 }
 
 // sharedParameters describes the headers that every operation accepts.
 func sharedParameters() map[string]parameter {
-	one, limit := uint64(1), uint64(255)
+	one := uint64(1)
+	limit := uint64(255)
+
 	return map[string]parameter{
 		"Idempotency-Key": {
 			Name: "Idempotency-Key", In: "header",
-			Description: "Key for safe retries. For 24 hours, a call with the same key and body returns the result of the first call, free of charge. The key of a failed call can be reused.",
-			Schema:      &jsonschema.Schema{Type: "string", MinLength: &one, MaxLength: &limit, Pattern: "^[ -~]+$"},
+			Description: "Key for safe retries. For 24 hours, a call with the same key and body returns the result " +
+				"of the first call, free of charge. The key of a failed call can be reused.",
+			Schema: &jsonschema.Schema{Type: "string", MinLength: &one, MaxLength: &limit, Pattern: "^[ -~]+$"},
 		},
 		wire.MaxChargeHeader: {
 			Name: wire.MaxChargeHeader, In: "header",
-			Description: "Maximum price of this call, in microdollars (1 USD = 1,000,000). A call that costs more fails with payment_required before it starts.",
-			Schema:      &jsonschema.Schema{Type: "integer", Minimum: "0"},
+			Description: "Maximum price of this call, in microdollars (1 USD = 1,000,000). A call that costs more " +
+				"fails with payment_required before it starts.",
+			Schema: &jsonschema.Schema{Type: "integer", Minimum: "0"},
 		},
 	}
 }

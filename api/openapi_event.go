@@ -21,11 +21,16 @@ func addEvents(doc *document) {
 	for _, kind := range store.EventKinds() {
 		name := componentName(kind.Type, "Event")
 		doc.Components.Schemas[name] = eventSchema(kind.Type)
-		doc.Webhooks[kind.Type] = map[string]*endpoint{"post": notification(strings.ReplaceAll(kind.Type, ".", "_")+"_event", kind.Summary,
-			"Signed request. relaypdf retries until the endpoint accepts it, eight attempts at most.", mediaType{Schema: schemaRef(name)})}
+
+		id := strings.ReplaceAll(kind.Type, ".", "_") + "_event"
+		doc.Webhooks[kind.Type] = map[string]*endpoint{"post": notification(id, kind.Summary,
+			"Signed request. relaypdf retries until the endpoint accepts it, eight attempts at most.",
+			mediaType{Schema: schemaRef(name)})}
 	}
+
 	ended := notification("call_ended", "A call ended",
-		"Unsigned request, for every value of response. relaypdf retries until your server accepts it, eight attempts at most.", answerOf(doc, reflect.TypeFor[wire.JobStatus]()))
+		"Unsigned request, for every value of response. relaypdf retries until your server accepts it, eight "+
+			"attempts at most.", answerOf(doc, reflect.TypeFor[wire.JobStatus]()))
 	doc.Components.Callbacks = map[string]callbackDoc{callbackName: {"{$request.body#/callbackUrl}": {"post": ended}}}
 }
 
@@ -35,7 +40,9 @@ func notification(id, summary, description string, body mediaType) *endpoint {
 		OperationID: id, Summary: summary, Description: description,
 		Tags: []string{"webhooks"}, Security: []map[string][]string{},
 		RequestBody: &requestBody{Required: true, Content: map[string]mediaType{"application/json": body}},
-		Responses:   map[string]responseDoc{"2XX": {Description: "The endpoint accepted the event. Redirects are not followed."}},
+		Responses: map[string]responseDoc{
+			"2XX": {Description: "The endpoint accepted the event. Redirects are not followed."},
+		},
 	}
 }
 
@@ -48,6 +55,7 @@ func eventSchema(kind string) *jsonschema.Schema {
 	case strings.HasPrefix(kind, "wallet."):
 		data = reflect.TypeFor[store.WalletNews]()
 	}
+
 	envelope := schema.AnswerSchema(reflect.TypeFor[store.Envelope]())
 	named, _ := envelope.Properties.Get("type")
 	named.Const = kind

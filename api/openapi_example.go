@@ -41,11 +41,13 @@ func (a *API) addExamples(doc *document) {
 		doc.Components.Examples[answerName(reflect.TypeOf(value))] = exampleDoc{value}
 	}
 	doc.Components.Examples[processingExample] = exampleDoc{a.exampleLinks().Accepted(exampleFile)}
+
 	prices, err := a.pricesOf(context.Background(), call.Caller{}, noInput{})
 	if err == nil && len(prices.Prices) > 0 {
 		prices.Prices = prices.Prices[:1]
 		doc.Components.Examples[answerName(reflect.TypeOf(prices))] = exampleDoc{prices}
 	}
+
 	for _, refused := range []wire.Error{
 		{Code: wire.Unauthorized}, {Code: wire.InvalidRequest, Message: `response must be one of binary, url, async; got "file".`, Details: []wire.Detail{{Field: "response", Message: `must be one of binary, url, async; got "file"`}}},
 	} {
@@ -76,7 +78,9 @@ func (a *API) addFileExample(doc *document, info schema.Info) string {
 }
 
 func exampleResult(filename string) *store.File {
-	return &store.File{ID: exampleFile, Filename: filename, Size: exampleSize, ExpiresAt: exampleTime.Add(24 * time.Hour)}
+	return &store.File{
+		ID: exampleFile, Filename: filename, Size: exampleSize, ExpiresAt: exampleTime.Add(24 * time.Hour),
+	}
 }
 
 var exampleTime = time.Date(2026, time.November, 27, 9, 30, 0, 0, time.UTC)
@@ -88,58 +92,114 @@ func (a *API) exampleValues() []any {
 	links := a.exampleLinks()
 	end := exampleTime.Add(24 * time.Hour)
 	template := wire.Template{
-		ID: exampleTemplate, Slug: "invoice", Name: "Invoice", Engine: "handlebars", HTML: new(exampleHTML), SampleData: json.RawMessage(`{"number":42}`), Options: json.RawMessage(`{"format":"A4"}`),
-		State: "published", PublishedVersion: new(3), CreatedAt: exampleTime, UpdatedAt: exampleTime, PublishedAt: &exampleTime,
+		ID: exampleTemplate, Slug: "invoice", Name: "Invoice", Engine: "handlebars", HTML: new(exampleHTML),
+		SampleData: json.RawMessage(`{"number":42}`), Options: json.RawMessage(`{"format":"A4"}`),
+		State: "published", PublishedVersion: new(3), CreatedAt: exampleTime, UpdatedAt: exampleTime,
+		PublishedAt: &exampleTime,
 	}
+
 	listed := template
 	listed.HTML = nil
 	version := wire.TemplateVersion{Version: 3, Comment: "New logo", PublishedAt: exampleTime}
 	partial := wire.Partial{Name: "footer", HTML: "<footer>Page {{page}}</footer>", UpdatedAt: exampleTime}
 	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte(exampleHash[:32]))
-	endpoint := wire.WebhookEndpoint{ID: exampleEndpoint, URL: exampleHook, Events: []string{store.EventJobCompleted, store.EventJobFailed}, SecretPrefix: secret[:10], Enabled: true, CreatedAt: exampleTime}
-	delivery := wire.Delivery{
-		ID: "dlv_" + exampleHash, EndpointID: new(exampleEndpoint), URL: exampleHook, Event: wire.DeliveryEvent{ID: "evt_" + exampleHash, Type: store.EventJobCompleted},
-		Status: "delivered", Attempts: 1, LastStatusCode: new(200), LastDurationMS: new(int64(84)), LastResponse: new("ok"), CreatedAt: exampleTime, DeliveredAt: &exampleTime,
+
+	endpoint := wire.WebhookEndpoint{
+		ID: exampleEndpoint, URL: exampleHook, Events: []string{store.EventJobCompleted, store.EventJobFailed},
+		SecretPrefix: secret[:10], Enabled: true, CreatedAt: exampleTime,
 	}
-	connection := wire.Connection{ID: "conn_" + exampleHash, Name: "archive", Kind: schema.KindS3, S3: &wire.S3Connection{Region: "eu-central-1", Bucket: "invoices", AccessKeyID: "AKIA…"}, CreatedAt: exampleTime}
+
+	delivery := wire.Delivery{
+		ID: "dlv_" + exampleHash, EndpointID: new(exampleEndpoint), URL: exampleHook,
+		Event:  wire.DeliveryEvent{ID: "evt_" + exampleHash, Type: store.EventJobCompleted},
+		Status: "delivered", Attempts: 1, LastStatusCode: new(200), LastDurationMS: new(int64(84)),
+		LastResponse: new("ok"), CreatedAt: exampleTime, DeliveredAt: &exampleTime,
+	}
+
+	connection := wire.Connection{
+		ID: "conn_" + exampleHash, Name: "archive", Kind: schema.KindS3,
+		S3:        &wire.S3Connection{Region: "eu-central-1", Bucket: "invoices", AccessKeyID: "AKIA…"},
+		CreatedAt: exampleTime,
+	}
+
 	identity := wire.SigningIdentity{
 		ID: "sig_" + exampleHash, Name: "contracts", CreatedAt: exampleTime,
-		Certificate: wire.Certificate{Subject: "CN=Ada,O=Ink & Co.", Issuer: "CN=Example CA", Serial: "1001", NotBefore: exampleTime.AddDate(-1, 0, 0), NotAfter: exampleTime.AddDate(1, 0, 0)},
+		Certificate: wire.Certificate{
+			Subject: "CN=Ada,O=Ink & Co.", Issuer: "CN=Example CA", Serial: "1001",
+			NotBefore: exampleTime.AddDate(-1, 0, 0), NotAfter: exampleTime.AddDate(1, 0, 0),
+		},
 	}
+
 	return []any{
 		identity, wire.SigningIdentityList{SigningIdentities: []wire.SigningIdentity{identity}},
 		wire.Health{OK: true, Service: "relaypdf", Version: a.options.Version, RequestID: exampleRequest},
 		wire.Readiness{
 			OK: true, Checks: map[string]string{"browser": "ok", "database": "ok", "files": "ok"}, Sandbox: "full",
-			Queue: wire.QueueState{Slots: 4, Busy: 1}, Queues: map[string]wire.QueueState{"browser": {Slots: 4, Busy: 1}, "files": {Slots: 2}},
+			Queue:  wire.QueueState{Slots: 4, Busy: 1},
+			Queues: map[string]wire.QueueState{"browser": {Slots: 4, Busy: 1}, "files": {Slots: 2}},
 		},
-		wire.AccountSnapshot{Plan: "paid", RateTier: "paid", Wallet: wire.Wallet{BalanceMillicents: 18250, AutoReloadEnabled: true}},
+		wire.AccountSnapshot{
+			Plan: "paid", RateTier: "paid", Wallet: wire.Wallet{BalanceMillicents: 18250, AutoReloadEnabled: true},
+		},
 		wire.Limits{MaxJobMicrodollars: new(int64(10_000)), MaxDayMicrodollars: new(int64(5_000_000))},
 		wire.Usage{
-			Currency: "usd", BalanceMicrodollars: 18_250_000, From: exampleTime.Truncate(24 * time.Hour), To: exampleTime.Truncate(24 * time.Hour).Add(24 * time.Hour), TotalMicrodollars: 84_000,
+			Currency: "usd", BalanceMicrodollars: 18_250_000, From: exampleTime.Truncate(24 * time.Hour),
+			To: exampleTime.Truncate(24 * time.Hour).Add(24 * time.Hour), TotalMicrodollars: 84_000,
 			Operations: []wire.OperationUsage{{Operation: "pdf.create", Count: 42, Microdollars: 84_000}},
 			Keys:       []wire.KeyUsage{{KeyID: exampleHash, Count: 42, Failed: 1, Microdollars: 84_000}},
 			Templates:  []wire.TemplateUsage{{TemplateID: exampleTemplate, Count: 12, Microdollars: 24_000}},
 			Days:       []wire.DayUsage{{Date: exampleTime.Format(time.DateOnly), Count: 42, Microdollars: 84_000}},
 		},
-		wire.FileList{Files: []wire.FileEntry{{ID: exampleFile, Kind: "result", Filename: "invoice.pdf", SizeBytes: exampleSize, ContentType: "application/pdf", CreatedAt: exampleTime, ExpiresAt: end}}},
-		wire.Upload{ID: exampleFile, Filename: "report.pdf", SizeBytes: exampleSize, ContentType: "application/pdf", ExpiresAt: end},
+		wire.FileList{
+			Files: []wire.FileEntry{
+				{ID: exampleFile, Kind: "result", Filename: "invoice.pdf", SizeBytes: exampleSize, ContentType: "application/pdf", CreatedAt: exampleTime, ExpiresAt: end},
+			},
+		},
+		wire.Upload{
+			ID: exampleFile, Filename: "report.pdf", SizeBytes: exampleSize, ContentType: "application/pdf",
+			ExpiresAt: end,
+		},
 		wire.Acknowledged{OK: true},
-		wire.FontList{Fonts: []wire.Font{{Family: "Arial", Styles: []string{"Regular", "Bold"}, AliasOf: new("Liberation Sans")}}, NextCursor: new("QXJpYWw")},
+		wire.FontList{
+			Fonts: []wire.Font{
+				{Family: "Arial", Styles: []string{"Regular", "Bold"}, AliasOf: new("Liberation Sans")},
+			},
+			NextCursor: new("QXJpYWw"),
+		},
 		links.Completed(store.Call{ResultID: exampleFile, Mode: schema.Async}, exampleResult("invoice.pdf")),
-		wire.JobList{Jobs: []wire.JobEntry{{ID: exampleFile, Operation: "pdf.create", Status: wire.JobCompleted, PollURL: links.Job(exampleFile), CreatedAt: exampleTime, EndedAt: new(exampleTime.Add(time.Second))}}},
+		wire.JobList{
+			Jobs: []wire.JobEntry{
+				{ID: exampleFile, Operation: "pdf.create", Status: wire.JobCompleted, PollURL: links.Job(exampleFile), CreatedAt: exampleTime, EndedAt: new(exampleTime.Add(time.Second))},
+			},
+		},
 		templates.Record{Template: template}, wire.TemplateList{Templates: []wire.Template{listed}},
 		wire.GalleryList{Templates: []wire.GalleryTemplate{{
-			ID: "invoice-ledger", Slug: "invoice-ledger", Name: "Ledger invoice", Category: "invoice", Description: "An invoice with a ruled table.",
-			Href: "/pdf-templates/invoice/invoice-ledger", ThumbnailURL: a.BaseURL + "/gallery/invoice-ledger.webp", Tags: []string{"invoice", "billing"},
+			ID: "invoice-ledger", Slug: "invoice-ledger", Name: "Ledger invoice", Category: "invoice",
+			Description:  "An invoice with a ruled table.",
+			Href:         "/pdf-templates/invoice/invoice-ledger",
+			ThumbnailURL: a.BaseURL + "/gallery/invoice-ledger.webp", Tags: []string{"invoice", "billing"},
 		}}},
 		partial, wire.PartialList{Partials: []wire.Partial{partial}},
-		wire.TemplateValidation{Valid: true, Errors: []wire.TemplateFault{}, Variables: []string{"number"}, Missing: []string{}},
-		wire.TemplateSession{URL: a.BaseURL + embedding.Path + exampleHash, TemplateID: exampleTemplate, Capabilities: []string{"edit", "preview"}, Origin: exampleSite, ExpiresAt: exampleTime.Add(time.Hour)},
+		wire.TemplateValidation{
+			Valid: true, Errors: []wire.TemplateFault{}, Variables: []string{"number"}, Missing: []string{},
+		},
+		wire.TemplateSession{
+			URL: a.BaseURL + embedding.Path + exampleHash, TemplateID: exampleTemplate,
+			Capabilities: []string{"edit", "preview"}, Origin: exampleSite, ExpiresAt: exampleTime.Add(time.Hour),
+		},
 		wire.TemplateVersionList{Versions: []wire.TemplateVersion{version}},
-		wire.TemplateVersionContent{TemplateVersion: version, HTML: exampleHTML, SampleData: template.SampleData, Options: template.Options, Partials: map[string]string{}},
+		wire.TemplateVersionContent{
+			TemplateVersion: version, HTML: exampleHTML, SampleData: template.SampleData, Options: template.Options,
+			Partials: map[string]string{},
+		},
 		connection, wire.ConnectionList{Connections: []wire.Connection{connection}}, wire.ConnectionTest{OK: true},
-		endpoint, wire.WebhookList{Webhooks: []wire.WebhookEndpoint{endpoint}}, wire.WebhookSecret{WebhookEndpoint: endpoint, Secret: secret},
-		delivery, wire.DeliveryList{Deliveries: []wire.Delivery{delivery}}, wire.DeliveryContent{Delivery: delivery, Body: `{"id":"evt_` + exampleHash + `","type":"job.completed","createdAt":"2026-11-27T09:30:00Z","data":{}}`},
+		endpoint, wire.WebhookList{Webhooks: []wire.WebhookEndpoint{endpoint}},
+		wire.WebhookSecret{WebhookEndpoint: endpoint, Secret: secret},
+		delivery, wire.DeliveryList{Deliveries: []wire.Delivery{delivery}},
+		wire.DeliveryContent{
+			Delivery: delivery,
+			Body: `{"id":"evt_` + exampleHash +
+				`","type":"job.completed","createdAt":"2026-11-27T09:30:00Z","data":{}}`,
+		},
 	}
 }

@@ -14,14 +14,15 @@ import (
 // lookPath is the path that shows the preview of a stored result to a member of the account.
 const lookPath = wire.FilePattern + "/look"
 
-// ForPerson serves the operations, uploads and downloads to a member of an account, who needs no key, or uses one of the
-// account's: the caller has authenticated the member, checks the member's role and the state of the key, and counts the
-// requests. Operations are charged to the account, and limited, as ever.
+// ForPerson serves the operations, uploads and downloads to a member of an account, who needs no key, or uses one of
+// the account's: the caller has authenticated the member, checks the member's role and the state of the key, and counts
+// the requests. Operations are charged to the account, and limited, as ever.
 func (a *API) ForPerson(account store.Account, key *store.Key) http.Handler {
 	caller := call.Caller{Account: account, Kind: call.ByPerson}
 	if key != nil {
 		caller = call.OfKey(account, *key)
 	}
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if account.Suspended && r.Method != http.MethodGet {
 			a.Fail(w, r, &wire.Error{Code: wire.AccountSuspended})
@@ -36,14 +37,17 @@ func (a *API) ForPerson(account store.Account, key *store.Key) http.Handler {
 // sessionRouter makes the handler behind ForPerson.
 func (a *API) sessionRouter() http.Handler {
 	r := chi.NewRouter()
+
 	for _, route := range a.routes() {
 		switch {
 		case route.operation != nil:
 			r.Method(route.method, route.pattern, a.serve(runOperation(a, route.operation, known)))
-		case route.upload != nil && route.access == withKey, route.pattern == wire.FilePattern && route.method == http.MethodGet:
+		case route.upload != nil && route.access == withKey,
+			route.pattern == wire.FilePattern && route.method == http.MethodGet:
 			r.Method(route.method, route.pattern, a.serve(route.handle))
 		}
 	}
+
 	r.Method(http.MethodGet, lookPath, a.serve(a.showLook))
 	r.NotFound(a.serveNotFound(wire.NotFound))
 	r.MethodNotAllowed(a.serveNotFound(wire.MethodNotAllowed))

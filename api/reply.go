@@ -75,15 +75,19 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		return
 	case w.Status != 0:
 		// The status is already sent: only a broken connection can notify the client.
-		a.Logger.LogAttrs(r.Context(), slog.LevelError, "failed while answering", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
+		a.Logger.LogAttrs(r.Context(), slog.LevelError, "failed while answering",
+			slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 		panic(http.ErrAbortHandler)
 	case e.Code == wire.InternalError, e.Code == wire.StorageUnavailable:
-		a.Logger.LogAttrs(r.Context(), slog.LevelError, "failed", slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
+		a.Logger.LogAttrs(r.Context(), slog.LevelError, "failed",
+			slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", call.Loggable(err)))
 	}
+
 	cut := errors.Is(e, errBodyCut)
 	if !cut {
 		middleware.Note(w, slog.String("code", string(e.Code)))
 	}
+
 	var over *call.RateError
 	if errors.As(err, &over) {
 		setRefusingWindow(w.Header(), over.Verdict)
@@ -94,12 +98,14 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == wire.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
+
 	kept := call.Kept(err, e)
 	body, err := a.errorBody(r.Context(), e)
 	keptBody := body
 	if err == nil && kept != e {
 		keptBody, err = a.errorBody(r.Context(), kept)
 	}
+
 	switch {
 	case err != nil:
 	case cut: // It may have closed its sending side only.
@@ -110,6 +116,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		middleware.DescribeError(r.Context(), string(kept.Code), kept.Error(), keptBody)
 		err = sendJSON(w, e.Status(), body)
 	}
+
 	if err != nil {
 		middleware.Note(w, slog.String("left", err.Error()))
 	}
@@ -145,6 +152,7 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 	if outcome.Delivered != nil && outcome.Delivered.StatusCode != 0 {
 		a.setService(h, wire.DeliveredHeader, strconv.Itoa(outcome.Delivered.StatusCode))
 	}
+
 	switch outcome.Mode {
 	case schema.Async:
 		h.Set("Location", a.Calls.Links.Job(outcome.ResultID))
@@ -155,22 +163,26 @@ func (a *API) reply(w http.ResponseWriter, outcome *call.Outcome) error {
 		link.Delivered = outcome.Delivered
 		return writeJSON(w, http.StatusOK, link)
 	}
+
 	size := strconv.FormatInt(outcome.Body.Size(), 10)
 	a.setService(h, wire.SizeHeader, size)
 	h.Set("Content-Type", outcome.ContentType)
 	h.Set("Content-Length", size)
 	h.Set("Content-Disposition", disposition("attachment", outcome.Filename))
+
 	w.WriteHeader(http.StatusOK)
 	_, err := io.Copy(w, outcome.Body.Open())
 	return undelivered(err)
 }
 
-// Headers with the state of the rate limits (IETF draft). Each is one line with a list: many clients read only one line.
+// Headers with the state of the rate limits (IETF draft). Each is one line with a list: many clients read only one
+// line.
 const rateHeader, ratePolicyHeader = "RateLimit", "RateLimit-Policy"
 
 // setRefusingWindow lists the windows of a refusal before the windows of other limits.
 func setRefusingWindow(h http.Header, verdict ratelimit.Verdict) {
-	limits, policies := h.Get(rateHeader), h.Get(ratePolicyHeader)
+	limits := h.Get(rateHeader)
+	policies := h.Get(ratePolicyHeader)
 	if strings.HasPrefix(limits, strconv.Quote(verdict.Refused)+";") {
 		return
 	}
@@ -190,9 +202,11 @@ func setRateHeaders(h http.Header, verdict ratelimit.Verdict) {
 		if s.Name == verdict.Refused {
 			at = 0
 		}
-		limits = slices.Insert(limits, at, fmt.Sprintf("%q;r=%d;t=%d", s.Name, s.Remaining, int((s.Reset+time.Second-1)/time.Second)))
+		limits = slices.Insert(limits, at,
+			fmt.Sprintf("%q;r=%d;t=%d", s.Name, s.Remaining, int((s.Reset+time.Second-1)/time.Second)))
 		policies = slices.Insert(policies, at, fmt.Sprintf("%q;q=%d;w=%d", s.Name, s.Limit, int(s.Length.Seconds())))
 	}
+
 	if len(limits) > 0 {
 		h.Set(rateHeader, strings.Join(limits, ", "))
 		h.Set(ratePolicyHeader, strings.Join(policies, ", "))

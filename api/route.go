@@ -87,6 +87,7 @@ func (f routeSpec) notFoundText() string {
 	if len(names) == 0 {
 		return wire.NotFound.Text()
 	}
+
 	text := "No " + f.resource() + " with this " + names[0]
 	for _, name := range names[1:] {
 		text += ", or it has no such " + name
@@ -148,10 +149,12 @@ func jsonRoute[In, Out any](a *API, f routeSpec, run func(context.Context, call.
 	if err != nil {
 		panic(f.method + " " + f.pattern + ": " + err.Error()) // a mistake in the table, found by every test
 	}
+
 	answer := reflect.TypeFor[Out]()
 	if f.content != "" {
 		answer = nil
 	}
+
 	return route{
 		routeSpec: f, params: request.Params, body: request.Body, answer: answer,
 		handle: func(w http.ResponseWriter, r *http.Request) error {
@@ -169,8 +172,11 @@ func jsonRoute[In, Out any](a *API, f routeSpec, run func(context.Context, call.
 }
 
 // bindRequest reads the input of a route.
-func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request *schema.Request[In], f routeSpec) (*In, error) {
+func bindRequest[In any](
+	a *API, w http.ResponseWriter, r *http.Request, request *schema.Request[In], f routeSpec,
+) (*In, error) {
 	values, faults := paramsOf(r, request.Params, f.access == public)
+
 	var body io.Reader
 	switch {
 	case request.Body == nil:
@@ -179,6 +185,7 @@ func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request
 	default:
 		body = &httpBody{r: r, limit: newBody(w, r, f.maxBody())}
 	}
+
 	in, err := request.Bind(r.Context(), values, body)
 	var found schema.Faults
 	if len(faults) > 0 && (err == nil || errors.As(err, &found)) {
@@ -187,6 +194,7 @@ func bindRequest[In any](a *API, w http.ResponseWriter, r *http.Request, request
 	if err != nil {
 		return nil, err
 	}
+
 	if stream, ok := any(in).(streamInput); ok {
 		return in, stream.receive(a, w, r)
 	}
@@ -206,6 +214,7 @@ func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schem
 			}
 		}
 	}
+
 	query := r.URL.Query()
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		i := slices.IndexFunc(params, func(p schema.Param) bool { return p.Name == name && p.In == "query" })
@@ -219,6 +228,7 @@ func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schem
 			values = append(values, schema.Value{Name: name, Text: text})
 		}
 	}
+
 	return values, faults
 }
 
@@ -227,6 +237,7 @@ func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) err
 	if stream, ok := out.(responder); ok {
 		return stream.send(w, r)
 	}
+
 	if status == 0 {
 		status = http.StatusOK
 	}
@@ -238,6 +249,7 @@ func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) err
 			status = own
 		}
 	}
+
 	if _, shared := middleware.Keepable(r); shared {
 		body, err := json.Marshal(out)
 		if err != nil {
@@ -252,12 +264,14 @@ func sendAnswer(w http.ResponseWriter, r *http.Request, status int, out any) err
 func sendTagged(w http.ResponseWriter, r *http.Request, body []byte) error {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+
 	h := w.Header()
 	h.Set("ETag", tag)
 	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
+
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)

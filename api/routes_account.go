@@ -14,7 +14,9 @@ import (
 type callerKey struct{}
 
 // authenticated lets only requests with a valid key through to a handler.
-func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+func (a *API) authenticated(
+	handle func(http.ResponseWriter, *http.Request) error,
+) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
 		if err != nil {
@@ -25,10 +27,16 @@ func (a *API) authenticated(handle func(http.ResponseWriter, *http.Request) erro
 }
 
 // unrestricted refuses keys that may not use all operations.
-func unrestricted(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+func unrestricted(
+	handle func(http.ResponseWriter, *http.Request) error,
+) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if caller := callerFrom(r.Context()); !caller.Full() {
-			return &wire.Error{Code: wire.Unauthorized, Message: "This key cannot change the account. It is limited to " + strings.Join(caller.Operations, ", ") + "."}
+			return &wire.Error{
+				Code: wire.Unauthorized,
+				Message: "This key cannot change the account. It is limited to " +
+					strings.Join(caller.Operations, ", ") + ".",
+			}
 		}
 		return handle(w, r)
 	}
@@ -36,7 +44,9 @@ func unrestricted(handle func(http.ResponseWriter, *http.Request) error) func(ht
 
 // limited counts requests in the windows of the caller's key, as operations do
 // themselves.
-func (a *API) limited(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+func (a *API) limited(
+	handle func(http.ResponseWriter, *http.Request) error,
+) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		verdict, err := a.Calls.Limit(r.Context(), callerFrom(r.Context()))
 		setRateHeaders(w.Header(), verdict)
@@ -49,17 +59,24 @@ func (a *API) limited(handle func(http.ResponseWriter, *http.Request) error) fun
 
 // limitedReads counts requests other than POST separately from POST requests, and limits how many of one caller run
 // at once.
-func (a *API) limitedReads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+func (a *API) limitedReads(
+	handle func(http.ResponseWriter, *http.Request) error,
+) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if a.NoRateLimits {
 			return handle(w, r)
 		}
+
 		bucket := callerFrom(r.Context()).Bucket()
 		leave, ok := a.reads.Enter(bucket)
 		if !ok {
-			return &wire.Error{Code: wire.RateLimited, RetryAfter: 1, Message: fmt.Sprintf("Concurrent read limit reached: %[1]d of %[1]d. Retry in 1 second.", maxReads)}
+			return &wire.Error{
+				Code: wire.RateLimited, RetryAfter: 1,
+				Message: fmt.Sprintf("Concurrent read limit reached: %[1]d of %[1]d. Retry in 1 second.", maxReads),
+			}
 		}
 		defer leave()
+
 		verdict, err := a.Limiter.Take(r.Context(), a.Calls.LimitKey("read", bucket), readWindow)
 		setRateHeaders(w.Header(), verdict)
 		if err != nil || !verdict.Allowed {
@@ -81,8 +98,11 @@ func (*API) getAccount(_ context.Context, caller call.Caller, _ noInput) (wire.A
 		Plan: account.Plan, RateTier: account.RateTier(),
 		Wallet: wire.Wallet{BalanceMillicents: account.Balance.Millicents(), AutoReloadEnabled: account.AutoReload},
 	}
+
 	if g := caller.Grant; g != nil && g.SpendLimit != nil && g.ExpiresAt != nil {
-		told.Grant = &wire.Grant{Scopes: caller.Scopes, Limit: int64(*g.SpendLimit), Spent: int64(g.Spent), ExpiresAt: *g.ExpiresAt}
+		told.Grant = &wire.Grant{
+			Scopes: caller.Scopes, Limit: int64(*g.SpendLimit), Spent: int64(g.Spent), ExpiresAt: *g.ExpiresAt,
+		}
 	}
 	return told, nil
 }

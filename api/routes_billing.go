@@ -53,10 +53,12 @@ func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 	if at, ok := parseTime(q.To); ok {
 		to = at
 	}
+
 	from = to.Add(-usageSpan)
 	if at, ok := parseTime(q.From); ok {
 		from = at
 	}
+
 	switch {
 	case to.Sub(now) > maxUsageSpan:
 		return from, to, wire.Invalid("to", "must be at most 366 days from now")
@@ -65,6 +67,7 @@ func (q usageQuery) span(now time.Time) (from, to time.Time, err error) {
 	case to.Sub(from) > maxUsageSpan:
 		return from, to, wire.Invalid("from", "must be at most 366 days before to")
 	}
+
 	return from, to, nil
 }
 
@@ -77,37 +80,56 @@ func (a *API) usage(ctx context.Context, caller call.Caller, in usageQuery) (wir
 	if err != nil {
 		return wire.Usage{}, err
 	}
+
 	answer := wire.Usage{
-		Currency: "usd", BalanceMicrodollars: int64(caller.Account.Balance), HeldMicrodollars: int64(caller.Account.Held),
-		From: usage.From, To: usage.To, TotalMicrodollars: int64(usage.Total),
-		Operations: []wire.OperationUsage{}, Keys: []wire.KeyUsage{}, Templates: []wire.TemplateUsage{}, Days: []wire.DayUsage{},
+		Currency: "usd", BalanceMicrodollars: int64(caller.Account.Balance),
+		HeldMicrodollars: int64(caller.Account.Held),
+		From:             usage.From, To: usage.To, TotalMicrodollars: int64(usage.Total),
+		Operations: []wire.OperationUsage{}, Keys: []wire.KeyUsage{}, Templates: []wire.TemplateUsage{},
+		Days: []wire.DayUsage{},
 	}
+
 	keys, templates, err := a.usageOf(ctx, caller.Account.ID, from, to)
 	if err != nil {
 		return wire.Usage{}, err
 	}
+
 	for _, k := range keys {
-		answer.Keys = append(answer.Keys, wire.KeyUsage{KeyID: k.Name, Count: k.Calls, Failed: k.Failures, Microdollars: int64(k.Amount)})
+		answer.Keys = append(answer.Keys, wire.KeyUsage{
+			KeyID: k.Name, Count: k.Calls, Failed: k.Failures, Microdollars: int64(k.Amount),
+		})
 	}
 	for _, t := range templates {
-		answer.Templates = append(answer.Templates, wire.TemplateUsage{TemplateID: t.Name, Count: t.Calls, Failed: t.Failures, Microdollars: int64(t.Amount)})
+		answer.Templates = append(answer.Templates, wire.TemplateUsage{
+			TemplateID: t.Name, Count: t.Calls, Failed: t.Failures, Microdollars: int64(t.Amount),
+		})
 	}
 	for _, o := range usage.Operations {
-		answer.Operations = append(answer.Operations, wire.OperationUsage{Operation: o.Operation, Count: o.Count, Microdollars: int64(o.Total)})
+		answer.Operations = append(answer.Operations, wire.OperationUsage{
+			Operation: o.Operation, Count: o.Count, Microdollars: int64(o.Total),
+		})
 	}
 	for _, d := range usage.Days {
-		answer.Days = append(answer.Days, wire.DayUsage{Date: d.Day.Format(time.DateOnly), Count: d.Count, Microdollars: int64(d.Total)})
+		answer.Days = append(answer.Days, wire.DayUsage{
+			Date: d.Day.Format(time.DateOnly), Count: d.Count, Microdollars: int64(d.Total),
+		})
 	}
+
 	return answer, nil
 }
 
 // usageOf returns the usage of an account by key and by template.
-func (a *API) usageOf(ctx context.Context, accountID string, from, to time.Time) (keys, templates []store.UsageSum, err error) {
+func (a *API) usageOf(
+	ctx context.Context, accountID string, from, to time.Time,
+) (keys, templates []store.UsageSum, err error) {
 	keys, _, err = a.Store.UsageBy(ctx, store.UsageFilter{AccountID: accountID, From: from, To: to, Group: store.ByKey})
 	if err != nil {
 		return nil, nil, err
 	}
-	templates, _, err = a.Store.UsageBy(ctx, store.UsageFilter{AccountID: accountID, From: from, To: to, Group: store.ByTemplate})
+
+	templates, _, err = a.Store.UsageBy(ctx, store.UsageFilter{
+		AccountID: accountID, From: from, To: to, Group: store.ByTemplate,
+	})
 	return keys, templates, err
 }
 
@@ -153,11 +175,15 @@ type limitsPatch struct {
 }
 
 func (*API) limits(_ context.Context, caller call.Caller, _ noInput) (wire.Limits, error) {
-	return wire.Limits{MaxJobMicrodollars: (*int64)(caller.Account.MaxJob), MaxDayMicrodollars: (*int64)(caller.Account.MaxDay)}, nil
+	return wire.Limits{
+		MaxJobMicrodollars: (*int64)(caller.Account.MaxJob), MaxDayMicrodollars: (*int64)(caller.Account.MaxDay),
+	}, nil
 }
 
 func (a *API) setLimits(ctx context.Context, caller call.Caller, in limitsPatch) (wire.Limits, error) {
-	limits, err := a.Store.ChangeLimits(ctx, caller.Author, store.LimitsChange{MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change()})
+	limits, err := a.Store.ChangeLimits(ctx, caller.Author, store.LimitsChange{
+		MaxJob: in.MaxJob.change(), MaxDay: in.MaxDay.change(),
+	})
 	return wire.Limits{MaxJobMicrodollars: (*int64)(limits.MaxJob), MaxDayMicrodollars: (*int64)(limits.MaxDay)}, err
 }
 
@@ -167,6 +193,7 @@ func (a *API) pricesOf(context.Context, call.Caller, noInput) (wire.PriceList, e
 		if operation.Off {
 			continue
 		}
+
 		list.Prices = append(list.Prices, wire.Price{
 			Operation: operation.Name, Summary: operation.Summary,
 			Microdollars: int64(a.Prices[operation.Name]), Note: operation.PriceNote,

@@ -18,7 +18,9 @@ func (a *API) listConnections(ctx context.Context, caller call.Caller, _ noInput
 	return wire.ConnectionList{Connections: list}, err
 }
 
-func (a *API) createConnection(ctx context.Context, caller call.Caller, in delivery.NewConnection) (wire.Connection, error) {
+func (a *API) createConnection(
+	ctx context.Context, caller call.Caller, in delivery.NewConnection,
+) (wire.Connection, error) {
 	made, err := a.Connections.Create(ctx, caller.Author, in)
 	return made, connectionError(err)
 }
@@ -48,6 +50,7 @@ func connectionError(err error) error {
 	case errors.Is(err, store.ErrExists):
 		return wire.Invalid("name", "must be unique: another connection has this name")
 	}
+
 	return err
 }
 

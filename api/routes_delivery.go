@@ -12,11 +12,14 @@ import (
 
 func showDelivery(d store.Delivery) wire.Delivery {
 	shown := wire.Delivery{
-		ID: d.ID, EndpointID: wire.OrNull(d.EndpointID), URL: d.URL, Event: wire.DeliveryEvent{ID: d.EventID, Type: d.EventType}, Status: d.Status,
+		ID: d.ID, EndpointID: wire.OrNull(d.EndpointID), URL: d.URL,
+		Event: wire.DeliveryEvent{ID: d.EventID, Type: d.EventType}, Status: d.Status,
 		Attempts: d.Attempts, LastStatusCode: wire.OrNull(d.LastStatusCode), LastError: wire.OrNull(d.LastError),
-		LastResponse: wire.OrNull(strings.ToValidUTF8(string(d.LastResponse), "\uFFFD")), NextAttemptAt: shownTime(d.NextAttemptAt),
-		CreatedAt: d.CreatedAt.Truncate(time.Millisecond), DeliveredAt: shownTime(d.DeliveredAt),
+		LastResponse:  wire.OrNull(strings.ToValidUTF8(string(d.LastResponse), "\uFFFD")),
+		NextAttemptAt: shownTime(d.NextAttemptAt),
+		CreatedAt:     d.CreatedAt.Truncate(time.Millisecond), DeliveredAt: shownTime(d.DeliveredAt),
 	}
+
 	if d.LastDuration != nil {
 		shown.LastDurationMS = new(d.LastDuration.Milliseconds())
 	}
@@ -28,6 +31,7 @@ func (a *API) listDeliveries(ctx context.Context, caller call.Caller, in deliver
 	if err == nil && in.EndpointID != "" && len(page.Items) == 0 {
 		err = a.checkEndpoint(ctx, caller.Account.ID, in.EndpointID)
 	}
+
 	answer := wire.DeliveryList{Deliveries: make([]wire.Delivery, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, delivery := range page.Items {
 		answer.Deliveries[i] = showDelivery(delivery)
@@ -39,7 +43,8 @@ func (a *API) listDeliveries(ctx context.Context, caller call.Caller, in deliver
 func (a *API) checkEndpoint(ctx context.Context, accountID, id string) error {
 	had, err := a.Store.HadWebhook(ctx, accountID, id)
 	if err == nil && !had {
-		err = wire.Invalid("endpointId", "must be the ID of a webhook endpoint of this account. GET /v1/webhooks lists them")
+		err = wire.Invalid("endpointId",
+			"must be the ID of a webhook endpoint of this account. GET /v1/webhooks lists them")
 	}
 	return err
 }

@@ -45,7 +45,9 @@ type downloadInput struct {
 
 // receive keeps the key, which is of no matter for results.
 func (in *downloadInput) receive(_ *API, _ http.ResponseWriter, r *http.Request) error { //nolint:unparam // as received asks for it
-	in.key, in.ip, in.whole = bearer(r.Header), middleware.ClientIP(r.Context()), r.Method == http.MethodGet
+	in.key = bearer(r.Header)
+	in.ip = middleware.ClientIP(r.Context())
+	in.whole = r.Method == http.MethodGet
 	return nil
 }
 
@@ -57,7 +59,9 @@ func (a *API) getFile(ctx context.Context, caller call.Caller, in downloadInput)
 	if (errors.Is(err, store.ErrNotFound) || limited) && (in.key != "" || caller.Account.ID != "") {
 		switch mine, ownErr := a.own(ctx, caller, in); {
 		case ownErr == nil:
-			file, err, limited = mine, nil, false
+			file = mine
+			err = nil
+			limited = false
 		case !errors.Is(ownErr, store.ErrNotFound):
 			return download{}, ownErr
 		}
@@ -65,15 +69,18 @@ func (a *API) getFile(ctx context.Context, caller call.Caller, in downloadInput)
 	if err != nil {
 		return download{}, err
 	}
+
 	if in.whole && !limited {
 		if link := a.linked(ctx, file); link != "" {
 			return download{API: a, file: file, link: link}, nil
 		}
 	}
+
 	body, err := a.Calls.Files.Open(ctx, file.BlobKey)
 	if err != nil {
 		return download{}, err
 	}
+
 	if in.whole {
 		if err := body.Verify(file.Size); err != nil {
 			return download{}, errors.Join(err, body.Close())
@@ -84,6 +91,7 @@ func (a *API) getFile(ctx context.Context, caller call.Caller, in downloadInput)
 			return download{}, errors.Join(err, body.Close())
 		}
 	}
+
 	return download{API: a, file: file, body: body, limited: limited}, nil
 }
 
@@ -95,8 +103,10 @@ func (a *API) linked(ctx context.Context, file store.File) string {
 	if a.links == nil || file.CallID == "" || lifetime < time.Second {
 		return ""
 	}
+
 	link, err := a.links.Link(ctx, file.BlobKey, lifetime, http.Header{
-		"Content-Type": {downloadType}, "Content-Disposition": {disposition("attachment", file.Filename)}, "Cache-Control": {privately},
+		"Content-Type": {downloadType}, "Content-Disposition": {disposition("attachment", file.Filename)},
+		"Cache-Control": {privately},
 	})
 	if err != nil && !errors.Is(err, blob.ErrMissing) {
 		a.Logger.LogAttrs(ctx, slog.LevelWarn, "make an address in the bucket failed", slog.Any("error", err))
@@ -123,11 +133,13 @@ func (a *API) own(ctx context.Context, caller call.Caller, in downloadInput) (st
 			return store.File{}, err
 		}
 	}
+
 	file, err := a.Store.AccountFile(ctx, caller.Account.ID, in.ID)
 	only := caller.Reads()
 	if err != nil || only == "" || file.KeyID == only {
 		return file, err
 	}
+
 	made, err := a.Store.Call(ctx, file.CallID)
 	if err == nil && made.KeyID != only {
 		err = store.ErrNotFound
@@ -142,16 +154,19 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 	d.setService(h, wire.ResultIDHeader, d.file.ID)
 	d.setService(h, wire.SizeHeader, strconv.FormatInt(d.file.Size, 10))
 	h.Set("Cache-Control", privately)
+
 	if d.link != "" {
 		h.Set("Location", d.link)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 		d.Store.CountDownload(d.file.ID)
 		return nil
 	}
+
 	defer d.body.Close()
 	h.Set("Content-Type", downloadType)
 	h.Set("Content-Disposition", disposition("attachment", d.file.Filename))
 	h.Set("Content-Security-Policy", "sandbox")
+
 	if d.limited {
 		// Parts would be downloads of their own, and what a client has already was counted: the whole file is sent.
 		h.Set("Accept-Ranges", "none")
@@ -164,19 +179,24 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 		_, err := io.Copy(w, d.body.Open())
 		return undelivered(err)
 	}
+
 	h.Set("ETag", `"`+d.file.ID+`"`)
 	http.ServeContent(w, r, "", d.file.CreatedAt, d.body.Content)
-	if answer := middleware.AnswerOf(w); r.Method == http.MethodGet && (answer.Status == http.StatusOK || answer.Status == http.StatusPartialContent) {
+	status := middleware.AnswerOf(w).Status
+	if r.Method == http.MethodGet && (status == http.StatusOK || status == http.StatusPartialContent) {
 		d.Store.CountDownload(d.file.ID)
 	}
 	return nil
 }
 
 // limitDownloads counts downloads by the address that asks for them.
-func (a *API) limitDownloads(handle func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+func (a *API) limitDownloads(
+	handle func(http.ResponseWriter, *http.Request) error,
+) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !a.NoRateLimits {
-			verdict, err := a.Limiter.Take(r.Context(), a.Calls.LimitKey("files", middleware.ClientIP(r.Context())), downloadWindow)
+			verdict, err := a.Limiter.Take(r.Context(), a.Calls.LimitKey("files", middleware.ClientIP(r.Context())),
+				downloadWindow)
 			if err != nil || !verdict.Allowed {
 				setRateHeaders(w.Header(), verdict)
 				return call.OverRate(verdict, err)
@@ -196,7 +216,10 @@ func (a *API) deleteFile(ctx context.Context, caller call.Caller, in byID) (wire
 }
 
 func (a *API) listFiles(ctx context.Context, caller call.Caller, in listQuery) (wire.FileList, error) {
-	page, err := a.Store.Files(ctx, store.FileFilter{List: in.list(), AccountID: caller.Account.ID, KeyID: caller.Reads()})
+	page, err := a.Store.Files(ctx, store.FileFilter{
+		List: in.list(), AccountID: caller.Account.ID, KeyID: caller.Reads(),
+	})
+
 	answer := wire.FileList{Files: make([]wire.FileEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, file := range page.Items {
 		kind := "result"

@@ -23,12 +23,17 @@ type fontQuery struct {
 func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.FontList, error) {
 	answer := wire.FontList{Fonts: []wire.Font{}}
 	if a.Render == nil {
-		return answer, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "The font list is unavailable on this server. Retry in 5 seconds."}
+		return answer, &wire.Error{
+			Code: wire.ConvertUnavailable, RetryAfter: call.WithoutRenderer,
+			Message: "The font list is unavailable on this server. Retry in 5 seconds.",
+		}
 	}
+
 	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
 	if err != nil {
 		return answer, wire.Invalid("cursor", "must be the nextCursor of an earlier page")
 	}
+
 	limit := cmp.Or(in.Limit, store.DefaultList)
 	families := a.Render.Fonts()
 	if in.Cursor != "" {
@@ -38,6 +43,7 @@ func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.Fo
 		}
 		families = families[at+1:]
 	}
+
 	for _, family := range families {
 		if !strings.Contains(strings.ToLower(family.Name), strings.ToLower(in.Search)) {
 			continue
@@ -46,7 +52,9 @@ func (a *API) listFonts(_ context.Context, _ call.Caller, in fontQuery) (wire.Fo
 			answer.NextCursor = wire.OrNull(base64.RawURLEncoding.EncodeToString([]byte(answer.Fonts[limit-1].Family)))
 			break
 		}
-		answer.Fonts = append(answer.Fonts, wire.Font{Family: family.Name, Styles: family.Styles, AliasOf: wire.OrNull(family.AliasOf)})
+		answer.Fonts = append(answer.Fonts, wire.Font{
+			Family: family.Name, Styles: family.Styles, AliasOf: wire.OrNull(family.AliasOf),
+		})
 	}
 	return answer, nil
 }

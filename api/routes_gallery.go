@@ -21,6 +21,7 @@ func (a *API) listGallery(_ context.Context, _ call.Caller, in galleryQuery) (wi
 	if categories := a.Gallery.Categories(); in.Category != "" && !slices.Contains(categories, in.Category) {
 		return wire.GalleryList{}, wire.Invalid("category", "must be one of "+strings.Join(categories, ", "))
 	}
+
 	list := wire.GalleryList{Templates: []wire.GalleryTemplate{}}
 	for _, l := range a.Gallery.List(in.Category, in.Search) {
 		list.Templates = append(list.Templates, wire.GalleryTemplate{

@@ -11,7 +11,9 @@ import (
 
 // getHealth touches nothing: it reports that the process runs, not that it works.
 func (a *API) getHealth(ctx context.Context, _ call.Caller, _ noInput) (wire.Health, error) {
-	return wire.Health{OK: true, Service: "relaypdf", Version: a.options.Version, RequestID: middleware.RequestID(ctx)}, nil
+	return wire.Health{
+		OK: true, Service: "relaypdf", Version: a.options.Version, RequestID: middleware.RequestID(ctx),
+	}, nil
 }
 
 // readiness has the status 503 if the service is not ready.

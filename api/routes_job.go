@@ -48,6 +48,7 @@ func (a *API) statusOf(ctx context.Context, job store.Call) (status jobStatus, e
 	default:
 		status = jobStatus{links.Accepted(job.ResultID)}
 	}
+
 	if err == nil {
 		err = a.Calls.AddProgress(ctx, a.Store, job, &status.JobStatus)
 	}
@@ -61,6 +62,7 @@ func (a *API) cancelJob(ctx context.Context, caller call.Caller, in byID) (wire.
 	if err == nil && caller.Reads() != "" && job.KeyID != caller.Reads() {
 		err = store.ErrNotFound
 	}
+
 	if err == nil && job.Status == store.CallRunning {
 		if err = a.Calls.Cancel(ctx, job); err == nil {
 			job, err = a.Store.Job(ctx, caller.Account.ID, in.ID)
@@ -69,6 +71,7 @@ func (a *API) cancelJob(ctx context.Context, caller call.Caller, in byID) (wire.
 	if err != nil {
 		return wire.JobStatus{}, err
 	}
+
 	status, err := a.statusOf(ctx, job)
 	return status.JobStatus, err
 }
@@ -77,6 +80,7 @@ func (a *API) cancelJob(ctx context.Context, caller call.Caller, in byID) (wire.
 func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error) {
 	status := a.Calls.Links.Completed(done, nil)
 	file, err := a.Store.PublicFile(ctx, done.ResultID)
+
 	switch {
 	case err == nil:
 		status = a.Calls.Links.Completed(done, &file)
@@ -86,7 +90,8 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 		expired, err := a.Store.LinkExpiry(ctx, done.ResultID)
 		unlimited := errors.Is(err, store.ErrNotFound)
 		if unlimited {
-			expired, err = done.EndedAt.Add(call.FileLifetime), nil
+			expired = done.EndedAt.Add(call.FileLifetime)
+			err = nil
 		}
 		if err != nil {
 			return jobStatus{}, err
@@ -95,6 +100,7 @@ func (a *API) completed(ctx context.Context, done store.Call) (jobStatus, error)
 			status.ExpiresAt = shownTime(&expired)
 		}
 	}
+
 	if status.Delivered, err = a.Calls.Delivered(ctx, done.ResultID); err != nil {
 		return jobStatus{}, err
 	}
@@ -116,11 +122,15 @@ var storedStatus = map[string]string{
 
 func (a *API) listJobs(ctx context.Context, caller call.Caller, in jobQuery) (wire.JobList, error) {
 	if in.Operation != "" && a.Table.Lookup(in.Operation) == nil {
-		return wire.JobList{}, wire.Invalid("operation", "must be the name of an operation, such as pdf.create"+a.Table.Near(in.Operation))
+		return wire.JobList{}, wire.Invalid("operation",
+			"must be the name of an operation, such as pdf.create"+a.Table.Near(in.Operation))
 	}
+
 	page, err := a.Store.Jobs(ctx, store.CallFilter{
-		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status], KeyID: caller.Reads(),
+		List: in.list(), AccountID: caller.Account.ID, Operation: in.Operation, Status: storedStatus[in.Status],
+		KeyID: caller.Reads(),
 	})
+
 	answer := wire.JobList{Jobs: make([]wire.JobEntry, len(page.Items)), NextCursor: nextCursor(page.Next)}
 	for i, done := range page.Items {
 		answer.Jobs[i] = a.entry(done)
@@ -131,14 +141,17 @@ func (a *API) listJobs(ctx context.Context, caller call.Caller, in jobQuery) (wi
 // entry is a job as lists show it.
 func (a *API) entry(done store.Call) wire.JobEntry {
 	shown := wire.JobEntry{
-		ID: done.ResultID, Operation: done.Operation, Status: wire.JobProcessing, PollURL: a.Calls.Links.Job(done.ResultID),
+		ID: done.ResultID, Operation: done.Operation, Status: wire.JobProcessing,
+		PollURL:   a.Calls.Links.Job(done.ResultID),
 		CreatedAt: shownMillis(done.CreatedAt), EndedAt: shownTime(done.EndedAt),
 	}
+
 	switch done.Status {
 	case store.CallDone:
 		shown.Status = wire.JobCompleted
 	case store.CallFailed:
-		shown.Status, shown.Error = wire.JobFailed, &wire.JobError{Code: done.Failure.Code, Message: done.Failure.Message}
+		shown.Status = wire.JobFailed
+		shown.Error = &wire.JobError{Code: done.Failure.Code, Message: done.Failure.Message}
 	}
 	return shown
 }

@@ -22,33 +22,43 @@ import (
 )
 
 // postOperation is the HTTP handler of one operation, for callers with a key.
-func (a *API) postOperation(operation *schema.Operation[*operation.Deps]) func(http.ResponseWriter, *http.Request) error {
+func (a *API) postOperation(
+	operation *schema.Operation[*operation.Deps],
+) func(http.ResponseWriter, *http.Request) error {
 	return runOperation(a, operation, func(r *http.Request) (call.Caller, error) {
 		return a.authenticate(r.Context(), bearer(r.Header), middleware.ClientIP(r.Context()), a.callerOf)
 	})
 }
 
 // runOperation handles the requests of one operation. who finds the caller.
-func runOperation(a *API, operation *schema.Operation[*operation.Deps], who func(*http.Request) (call.Caller, error)) func(http.ResponseWriter, *http.Request) error {
+func runOperation(
+	a *API, operation *schema.Operation[*operation.Deps], who func(*http.Request) (call.Caller, error),
+) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := who(r)
 		if err != nil {
 			return err
 		}
 		a.AfterStep("authenticate")
+
 		request := call.Request{Operation: operation, Caller: caller, RequestID: middleware.RequestID(r.Context())}
 		readCallHeaders(r.Header, &request)
 		refuseQuery(r.URL.Query(), &request)
 		request.Form = formBoundary(r.Header)
 		request.Body = &httpBody{r: r, limit: newBody(w, r, a.options.MaxBody)}
+
 		outcome, verdict, err := a.Calls.Do(r.Context(), request)
 		setRateHeaders(w.Header(), verdict)
 		if outcome != nil {
-			middleware.Describe(r.Context(), func(logged *store.Request) { logged.CallID, logged.Price = outcome.CallID, charged(outcome) })
+			middleware.Describe(r.Context(), func(logged *store.Request) {
+				logged.CallID = outcome.CallID
+				logged.Price = charged(outcome)
+			})
 		}
 		if err != nil {
 			return err
 		}
+
 		middleware.Note(w, slog.String("call", outcome.CallID))
 		return a.deliver(r.Context(), w, outcome)
 	}
@@ -70,7 +80,8 @@ const maxQueryName = 64
 func refuseQuery(query url.Values, request *call.Request) {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		field := strings.ToValidUTF8(name[:min(len(name), maxQueryName)], "\uFFFD")
-		request.Faults.Add(field, "is not a query parameter. Send it in the request body%s", schema.Near(request.Operation.Schema, name))
+		request.Faults.Add(field, "is not a query parameter. Send it in the request body%s",
+			schema.Near(request.Operation.Schema, name))
 	}
 }
 
@@ -94,11 +105,13 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
+
 	n, err := b.limit.Read(p)
 	if n > 0 && !b.begun {
 		b.begun = true
 		if declared := b.r.Header; formBoundary(declared) == "" && !isJSON(declared.Get("Content-Type")) {
-			b.err = wire.Invalid("Content-Type", "must be application/json in UTF-8, or multipart/form-data with a boundary")
+			b.err = wire.Invalid("Content-Type",
+				"must be application/json in UTF-8, or multipart/form-data with a boundary")
 			return 0, b.err
 		}
 	}
@@ -122,10 +135,12 @@ func readCallHeaders(h http.Header, request *call.Request) {
 	} else if len(keys) == 1 {
 		request.SetIdempotencyKey(keys[0])
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		if !strings.HasPrefix(name, "X-") || !strings.HasSuffix(name, "-Max-Charge-Microdollars") {
 			continue
 		}
+
 		for _, value := range h[name] {
 			n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 62)
 			amount := credit.Amount(n)

@@ -56,6 +56,7 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 		// It ends with its key, and so has to have one.
 		return wire.TemplateSession{}, &wire.Error{Code: wire.Unauthorized}
 	}
+
 	origin, err := a.originsOf(in)
 	if err != nil {
 		return wire.TemplateSession{}, err
@@ -64,16 +65,21 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	if err != nil {
 		return wire.TemplateSession{}, err
 	}
+
 	if in.ExpiresIn == 0 {
 		in.ExpiresIn = defaultSession
 	}
 	made := embedding.Session{
-		ID: embedding.NewID(), AccountID: caller.Account.ID, KeyID: caller.ID, TemplateID: found.ID, Capabilities: in.Capabilities,
-		Origin: origin, ReturnURL: in.ReturnURL, ExpiresAt: a.Now().Add(time.Duration(in.ExpiresIn) * time.Second).UTC().Truncate(time.Second),
+		ID: embedding.NewID(), AccountID: caller.Account.ID, KeyID: caller.ID, TemplateID: found.ID,
+		Capabilities: in.Capabilities,
+		Origin:       origin, ReturnURL: in.ReturnURL,
+		ExpiresAt: a.Now().Add(time.Duration(in.ExpiresIn) * time.Second).UTC().Truncate(time.Second),
 	}
+
 	token, err := made.Token(a.Box)
 	answer := wire.TemplateSession{
-		URL: a.BaseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin, ReturnURL: wire.OrNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
+		URL: a.BaseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin,
+		ReturnURL: wire.OrNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
 	}
 	for _, c := range in.Capabilities {
 		answer.Capabilities = append(answer.Capabilities, string(c))
@@ -82,7 +88,9 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	if err != nil {
 		return answer, err
 	}
-	shared := caller.Author.Entry("template.shared", found.Name, strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
+
+	shared := caller.Author.Entry("template.shared", found.Name,
+		strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
 	return answer, a.Store.Audit().AddOnce(ctx, shared) // Sites request a link whenever their page is shown.
 }
 
@@ -97,6 +105,7 @@ func (a *API) originsOf(in newSession) (string, error) {
 	case !embedding.BareOrigin(in.Origin):
 		faults.Add("origin", "must be an origin without a path, such as %s", origin)
 	}
+
 	if in.ReturnURL != "" {
 		back, err := embedding.OriginOf(in.ReturnURL, insecure)
 		switch {
@@ -106,5 +115,6 @@ func (a *API) originsOf(in newSession) (string, error) {
 			faults.Add("returnUrl", "must be a URL of %s; got one of %s", origin, back)
 		}
 	}
+
 	return origin, faults.OrNil()
 }

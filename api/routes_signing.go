@@ -9,14 +9,18 @@ import (
 	"github.com/relaypdf/relaypdf/store"
 )
 
-func (a *API) listSigningIdentities(ctx context.Context, caller call.Caller, _ noInput) (list wire.SigningIdentityList, err error) {
+func (a *API) listSigningIdentities(
+	ctx context.Context, caller call.Caller, _ noInput,
+) (list wire.SigningIdentityList, err error) {
 	if err = a.Signing.Check(ctx, caller); err == nil {
 		list.SigningIdentities, err = a.Signing.List(ctx, caller.Account.ID)
 	}
 	return list, err
 }
 
-func (a *API) createSigningIdentity(ctx context.Context, caller call.Caller, in call.NewSigningIdentity) (made wire.SigningIdentity, err error) {
+func (a *API) createSigningIdentity(
+	ctx context.Context, caller call.Caller, in call.NewSigningIdentity,
+) (made wire.SigningIdentity, err error) {
 	if err = a.Signing.Check(ctx, caller); err == nil {
 		made, err = a.Signing.Create(ctx, caller.Author, in)
 	}

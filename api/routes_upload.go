@@ -43,7 +43,8 @@ type uploadInput struct {
 func (in *uploadInput) receive(a *API, w http.ResponseWriter, r *http.Request) (err error) {
 	whole := *r
 	body := newBody(w, &whole, a.MaxFile+maxFormOverhead)
-	r.Body, in.done = body, body.end
+	r.Body = body
+	in.done = body.end
 	if in.upload, err = openUpload(r); err != nil {
 		in.done()
 		return uploadFault(err, a.MaxFile)
@@ -58,6 +59,7 @@ func (a *API) createFile(ctx context.Context, caller call.Caller, in uploadInput
 	if err != nil {
 		return wire.Upload{}, err
 	}
+
 	return wire.Upload{
 		ID: file.ID, Filename: file.Filename, SizeBytes: file.Size, ContentType: file.ContentType,
 		ExpiresAt: file.ExpiresAt.UTC().Truncate(time.Millisecond),
@@ -67,9 +69,11 @@ func (a *API) createFile(ctx context.Context, caller call.Caller, in uploadInput
 // storeUpload writes the blob and the row of an upload.
 func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload) (file store.File, err error) {
 	file = store.File{
-		ID: a.Store.NewID("file"), AccountID: caller.Account.ID, KeyID: caller.ID, Filename: operation.Filename(sent.name, uploadStem, ""),
-		BlobKey: store.LeasedKey(a.Lease), ExpiresAt: a.Now().Add(call.FileLifetime),
+		ID: a.Store.NewID("file"), AccountID: caller.Account.ID, KeyID: caller.ID,
+		Filename: operation.Filename(sent.name, uploadStem, ""),
+		BlobKey:  store.LeasedKey(a.Lease), ExpiresAt: a.Now().Add(call.FileLifetime),
 	}
+
 	content := &uploadReader{r: sent.content, left: a.MaxFile}
 	file.Size, err = a.Store.Blobs().Put(ctx, file.BlobKey, content)
 	switch {
@@ -78,18 +82,22 @@ func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload)
 	case err != nil:
 		return file, &wire.Error{Code: wire.StorageUnavailable, Cause: err}
 	}
+
 	defer func() {
 		if err != nil {
 			a.dropUpload(ctx, file)
 		}
 	}()
+
 	a.AfterStep("uploaded")
 	if err := sent.finish(); err != nil {
 		return file, uploadFault(err, a.MaxFile)
 	}
 	if file.Size == 0 {
-		return file, wire.Invalid(call.UploadField, "must not be empty. Send the bytes as the request body, or as form part \"file\"")
+		return file, wire.Invalid(call.UploadField,
+			"must not be empty. Send the bytes as the request body, or as form part \"file\"")
 	}
+
 	file.ContentType = contentTypeOf(sent.declared, content.head)
 	// A client that leaves must not make it unknown whether the row was written.
 	return file, a.Store.AddUpload(context.WithoutCancel(ctx), file)
@@ -100,6 +108,7 @@ func (a *API) storeUpload(ctx context.Context, caller call.Caller, sent *upload)
 func (a *API) dropUpload(ctx context.Context, file store.File) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
+
 	_, err := a.Store.AccountFile(ctx, file.AccountID, file.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		err = a.Store.Blobs().Delete(ctx, file.BlobKey)
@@ -123,10 +132,12 @@ func openUpload(r *http.Request) (*upload, error) {
 	if media, _, _ := mime.ParseMediaType(declared); media != "multipart/form-data" {
 		return &upload{content: r.Body, name: headerName(r.Header), declared: declared}, nil
 	}
+
 	form, err := r.MultipartReader()
 	if err != nil {
 		return nil, wire.Invalid("Content-Type", "must name the boundary of the form")
 	}
+
 	for {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -138,6 +149,7 @@ func openUpload(r *http.Request) (*upload, error) {
 		if part.FormName() != call.UploadField {
 			continue
 		}
+
 		name := part.FileName()
 		if name == "" {
 			name = headerName(r.Header)
@@ -173,6 +185,7 @@ func headerName(h http.Header) string {
 			name = h.Get(key)
 		}
 	}
+
 	if plain, err := url.PathUnescape(name); err == nil && utf8.ValidString(plain) {
 		name = plain
 	}
@@ -199,6 +212,7 @@ func (u *uploadReader) Read(p []byte) (int, error) {
 	if u.left -= int64(n); u.left < 0 {
 		err = errTooLarge
 	}
+
 	if err != nil && !errors.Is(err, io.EOF) {
 		u.err = err
 	}
@@ -215,13 +229,18 @@ func uploadFault(err error, limit int64) error {
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
 		return &schema.SizeError{Field: call.UploadField, Limit: limit}
 	}
-	return &wire.Error{Code: wire.InvalidRequest, Message: "The upload is incomplete, or its form is malformed. Send it again.", Cause: err}
+
+	return &wire.Error{
+		Code: wire.InvalidRequest, Message: "The upload is incomplete, or its form is malformed. Send it again.",
+		Cause: err,
+	}
 }
 
 // contentTypeOf returns the declared type of a file, or the detected one without a declaration.
 func contentTypeOf(declared string, head []byte) string {
 	media, _, err := mime.ParseMediaType(declared)
-	if err != nil || len(media) > maxMedia || media == "application/octet-stream" || media == "application/x-www-form-urlencoded" {
+	if err != nil || len(media) > maxMedia || media == "application/octet-stream" ||
+		media == "application/x-www-form-urlencoded" {
 		media, _, _ = strings.Cut(http.DetectContentType(head), ";")
 	}
 	return media

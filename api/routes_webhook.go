@@ -17,9 +17,11 @@ import (
 
 func showWebhook(w store.Webhook) wire.WebhookEndpoint {
 	shown := wire.WebhookEndpoint{
-		ID: w.ID, URL: w.URL, Events: w.Events, SecretPrefix: w.SecretPrefix, Enabled: w.Enabled, DisabledReason: w.DisabledReason,
+		ID: w.ID, URL: w.URL, Events: w.Events, SecretPrefix: w.SecretPrefix, Enabled: w.Enabled,
+		DisabledReason:      w.DisabledReason,
 		PreviousSecretUntil: shownTime(w.PreviousUntil), CreatedAt: w.CreatedAt.Truncate(time.Millisecond),
 	}
+
 	if len(w.Events) == 0 {
 		shown.Events = store.EventTypes()
 	}

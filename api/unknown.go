@@ -14,7 +14,8 @@ import (
 
 // isService reports whether a path belongs to the API, which speaks JSON, and not to a page.
 func isService(path string) bool {
-	return middleware.Versioned(path) || path == "/openapi.json" || path == "/health" || strings.HasPrefix(path, "/health/") || strings.HasPrefix(path, "/mcp/")
+	return middleware.Versioned(path) || path == "/openapi.json" || path == "/health" ||
+		strings.HasPrefix(path, "/health/") || strings.HasPrefix(path, "/mcp/")
 }
 
 // Serves reports whether the API responds to a path: one under a JSON prefix, whether it exists or not, or one of its
@@ -30,6 +31,7 @@ func (a *API) Paths() []string { return slices.Clone(a.paths) }
 // page.
 func (a *API) serveNotFound(code wire.Code) http.HandlerFunc {
 	refuse := a.serve(a.unknown(code))
+
 	return func(w http.ResponseWriter, r *http.Request) {
 		if code == wire.MethodNotAllowed {
 			w.Header().Set("Allow", middleware.Allowed(a.handler, r.URL.Path))
@@ -48,6 +50,7 @@ func (a *API) unknown(code wire.Code) func(http.ResponseWriter, *http.Request) e
 	refuse := func(_ http.ResponseWriter, r *http.Request) error {
 		return &wire.Error{Code: code, Message: a.unknownText(code, r.Method, shortPath(r.URL.Path))}
 	}
+
 	withKey := a.authenticated(a.limited(refuse))
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method == http.MethodPost && middleware.Versioned(r.URL.Path) {
@@ -90,15 +93,18 @@ var missing = template.Must(template.New("missing").Parse(`<!doctype html>
 
 // missingPage answers a browser.
 func (a *API) missingPage(w http.ResponseWriter, r *http.Request, code wire.Code) {
-	h, status := w.Header(), (&wire.Error{Code: code}).Status()
+	h := w.Header()
+	status := (&wire.Error{Code: code}).Status()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'")
 	w.WriteHeader(status)
 	if r.Method == http.MethodHead {
 		return
 	}
+
 	// An error means that the client has gone.
 	_ = missing.Execute(w, map[string]any{
-		"Status": status, "Text": http.StatusText(status), "Near": middleware.Nearest(r.URL.Path, a.paths), "Allow": h.Get("Allow"),
+		"Status": status, "Text": http.StatusText(status), "Near": middleware.Nearest(r.URL.Path, a.paths),
+		"Allow": h.Get("Allow"),
 	})
 }

@@ -28,13 +28,16 @@ var errNoObject = errors.New("arguments must be a JSON object")
 // membersOf reads an object's members in their order, including duplicates: the caller reports those. Null and an empty
 // array have none.
 func membersOf(object json.RawMessage) ([]member, error) {
-	if trimmed := bytes.TrimSpace(object); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) || emptyArray(object) {
+	if trimmed := bytes.TrimSpace(object); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) ||
+		emptyArray(object) {
 		return nil, nil
 	}
+
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return nil, errNoObject
 	}
+
 	var members []member
 	for dec.More() {
 		name, err := dec.Token()
@@ -75,6 +78,7 @@ func objectOf(members []member) ([]byte, error) {
 		b.WriteByte(':')
 		b.Write(m.value)
 	}
+
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
@@ -89,6 +93,7 @@ func (t *tool) request(ctx context.Context, arguments json.RawMessage) (*http.Re
 	if t.Upload {
 		return uploadRequest(ctx, t, given)
 	}
+
 	q := asked{tool: t, path: t.Pattern, values: map[string]string{}, query: url.Values{}, header: http.Header{}}
 	if t.Operation != nil {
 		given, err = withMode(given, q.mode())
@@ -127,6 +132,7 @@ func withMode(given []member, mode string) ([]member, error) {
 			kept = append(kept, m)
 		}
 	}
+
 	return append(kept, member{"response", json.RawMessage(`"` + mode + `"`)}), nil
 }
 
@@ -156,6 +162,7 @@ func (q *asked) take(given []member) error {
 		case !ok:
 			p = schema.Param{Name: m.name, In: "query"}
 		}
+
 		text := textOf(m.value)
 		switch p.In {
 		case "path":
@@ -169,6 +176,7 @@ func (q *asked) take(given []member) error {
 			q.query.Add(m.name, text)
 		}
 	}
+
 	for _, p := range q.Params {
 		if p.In != "path" {
 			continue
@@ -178,6 +186,7 @@ func (q *asked) take(given []member) error {
 		}
 		q.path = strings.Replace(q.path, "{"+p.Name+"}", url.PathEscape(q.values[p.Name]), 1)
 	}
+
 	return faults.OrNil()
 }
 
@@ -203,6 +212,7 @@ func (q *asked) build(ctx context.Context) (*http.Request, error) {
 	if len(q.query) > 0 {
 		path += "?" + q.query.Encode()
 	}
+
 	var body []byte
 	if q.Body != nil {
 		var err error
@@ -210,10 +220,12 @@ func (q *asked) build(ctx context.Context) (*http.Request, error) {
 			return nil, err
 		}
 	}
+
 	r, err := http.NewRequestWithContext(ctx, q.Method, path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
+
 	r.Header = q.header
 	if q.Body != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -229,7 +241,9 @@ func uploadInput() *jsonschema.Schema {
 	doc := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
 	doc.Properties.Set("file", &jsonschema.Schema{Type: "string", Description: "Content as Base64 or as a data URI."})
 	doc.Properties.Set("text", &jsonschema.Schema{Type: "string", Description: "Content as text, instead of file."})
-	doc.Properties.Set("filename", &jsonschema.Schema{Type: "string", Description: "Name of the file, such as data.csv."})
+	doc.Properties.Set("filename", &jsonschema.Schema{
+		Type: "string", Description: "Name of the file, such as data.csv.",
+	})
 	return doc
 }
 
@@ -248,9 +262,11 @@ func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request,
 			faults.Add(m.name, "must be a string")
 		}
 	}
+
 	if len(faults) > 0 {
 		return nil, faults
 	}
+
 	var content []byte
 	switch {
 	case (in.File == nil) == (in.Text == nil):
@@ -263,6 +279,7 @@ func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request,
 			return nil, schema.Faults{{Field: "file", Message: "must be Base64, optionally with a data URI prefix"}}
 		}
 	}
+
 	r, err := http.NewRequestWithContext(ctx, t.Method, t.Pattern, bytes.NewReader(content))
 	if err != nil {
 		return nil, err

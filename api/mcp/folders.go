@@ -46,6 +46,7 @@ func openFolders(paths []string) (_ *folders, err error) {
 			err = errors.Join(err, f.close())
 		}
 	}()
+
 	for _, path := range paths {
 		given, err := filepath.Abs(path)
 		if err != nil {
@@ -61,6 +62,7 @@ func openFolders(paths []string) (_ *folders, err error) {
 		}
 		f.open = append(f.open, folder{given, resolved, root})
 	}
+
 	return f, nil
 }
 
@@ -80,6 +82,7 @@ func (f *folders) find(path string) (*os.Root, string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(f.open[0].path, path)
 	}
+
 	var names []string
 	for _, folder := range f.open {
 		for _, base := range []string{folder.path, folder.given} {
@@ -89,6 +92,7 @@ func (f *folders) find(path string) (*os.Root, string, error) {
 		}
 		names = append(names, folder.given)
 	}
+
 	return nil, "", fmt.Errorf("must be a path in %s", strings.Join(names, " or "))
 }
 
@@ -98,11 +102,13 @@ func (f *folders) read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	file, err := root.Open(name)
 	if err != nil {
 		return nil, errors.New("cannot be read: " + plainError(err))
 	}
 	defer file.Close()
+
 	info, err := file.Stat()
 	switch {
 	case err != nil:
@@ -112,6 +118,7 @@ func (f *folders) read(path string) ([]byte, error) {
 	case info.Size() > maxLocal:
 		return nil, fmt.Errorf("must be at most %d MiB", maxLocal>>20)
 	}
+
 	content, err := io.ReadAll(io.LimitReader(file, maxLocal))
 	if err != nil {
 		return nil, errors.New("cannot be read: " + plainError(err))
@@ -125,6 +132,7 @@ func (f *folders) create(path string) (*os.Root, *os.File, string, error) {
 	if err != nil {
 		return nil, nil, "", err
 	}
+
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return nil, nil, "", errors.New("already exists and is not overwritten. Choose another name")
@@ -132,6 +140,7 @@ func (f *folders) create(path string) (*os.Root, *os.File, string, error) {
 	if err != nil {
 		return nil, nil, "", errors.New("cannot be written: " + plainError(err))
 	}
+
 	return root, file, name, nil
 }
 
@@ -159,7 +168,9 @@ func (f *folders) offer(t *tool) error {
 	if listed, ok := t.described.InputSchema.(*jsonschema.Schema); ok && !t.unlisted {
 		addPaths(listed)
 		if t.Operation != nil {
-			listed.Properties.Set(saveMember, &jsonschema.Schema{Type: "string", Description: "Path of a new local file for the result."})
+			listed.Properties.Set(saveMember, &jsonschema.Schema{
+				Type: "string", Description: "Path of a new local file for the result.",
+			})
 		}
 	}
 
@@ -182,11 +193,13 @@ func addPaths(doc *jsonschema.Schema) (has bool) {
 	if doc == nil || doc.Properties == nil {
 		return doc != nil && doc.Items != nil && addPaths(doc.Items)
 	}
+
 	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		if addPaths(pair.Value) {
 			has = true
 		}
 	}
+
 	_, content := doc.Properties.Get("file")
 	if _, stored := doc.Properties.Get("fileId"); content || stored {
 		doc.Properties.Set(pathMember, &jsonschema.Schema{Type: "string", Description: pathHint})
@@ -196,11 +209,14 @@ func addPaths(doc *jsonschema.Schema) (has bool) {
 }
 
 // prepare puts the content of local files into the arguments, and removes the path of the result.
-func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, saves bool) (prepared json.RawMessage, save string, err error) {
+func (f *folders) prepare(
+	input *jsonschema.Schema, arguments json.RawMessage, saves bool,
+) (prepared json.RawMessage, save string, err error) {
 	given, err := membersOf(arguments)
 	if err != nil {
 		return nil, "", err
 	}
+
 	kept := given[:0:0]
 	for _, m := range given {
 		if saves && m.name == saveMember {
@@ -211,9 +227,12 @@ func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, s
 		}
 		kept = append(kept, m)
 	}
-	if save != "" && slices.ContainsFunc(kept, func(m member) bool { return m.name == asyncMember && string(m.value) == "true" }) {
+
+	async := func(m member) bool { return m.name == asyncMember && string(m.value) == "true" }
+	if save != "" && slices.ContainsFunc(kept, async) {
 		return nil, "", schema.Faults{{Field: saveMember, Message: "is mutually exclusive with async"}}
 	}
+
 	var faults schema.Faults
 	prepared, err = f.inline(input, kept, "", &faults)
 	if err == nil {
@@ -223,12 +242,15 @@ func (f *folders) prepare(input *jsonschema.Schema, arguments json.RawMessage, s
 }
 
 // inline replaces the paths in an object by the contents of their files.
-func (f *folders) inline(doc *jsonschema.Schema, members []member, place string, faults *schema.Faults) (json.RawMessage, error) {
+func (f *folders) inline(
+	doc *jsonschema.Schema, members []member, place string, faults *schema.Faults,
+) (json.RawMessage, error) {
 	for i, m := range members {
 		shape, ok := doc.Properties.Get(m.name)
 		if !ok {
 			continue
 		}
+
 		var err error
 		switch {
 		case m.name == pathMember && shape.Description == pathHint:
@@ -251,18 +273,22 @@ func (f *folders) inlineFile(m *member, place string, faults *schema.Faults) err
 		faults.Add(place+pathMember, "must be a path")
 		return nil //nolint:nilerr // it is reported with the other validation errors
 	}
+
 	content, err := f.read(path)
 	if err != nil {
 		faults.Add(place+pathMember, "%s", err.Error())
 		return nil
 	}
+
 	m.name = "file"
 	m.value, err = json.Marshal(base64.StdEncoding.EncodeToString(content))
 	return err
 }
 
 // inlineObject leaves a value that is not an object unchanged, for the service to refuse.
-func (f *folders) inlineObject(doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults) (json.RawMessage, error) {
+func (f *folders) inlineObject(
+	doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults,
+) (json.RawMessage, error) {
 	members, err := membersOf(value)
 	if err != nil || members == nil {
 		return value, nil //nolint:nilerr // the service refuses it
@@ -270,11 +296,14 @@ func (f *folders) inlineObject(doc *jsonschema.Schema, value json.RawMessage, pl
 	return f.inline(doc, members, place, faults)
 }
 
-func (f *folders) inlineItems(doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults) (json.RawMessage, error) {
+func (f *folders) inlineItems(
+	doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults,
+) (json.RawMessage, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(value, &items); err != nil {
 		return value, nil //nolint:nilerr // the service refuses it
 	}
+
 	for i := range items {
 		var err error
 		if items[i], err = f.inlineObject(doc, items[i], fmt.Sprintf("%s[%d].", place, i), faults); err != nil {
@@ -286,11 +315,14 @@ func (f *folders) inlineItems(doc *jsonschema.Schema, value json.RawMessage, pla
 
 // saved makes a call whose result goes to a local file. The file is created before the call is paid, and removed if
 // the call fails.
-func (f *folders) saved(ctx context.Context, s *service, path string, call func() (*sdk.CallToolResult, error)) (_ *sdk.CallToolResult, err error) {
+func (f *folders) saved(
+	ctx context.Context, s *service, path string, call func() (*sdk.CallToolResult, error),
+) (_ *sdk.CallToolResult, err error) {
 	root, file, name, err := f.create(path)
 	if err != nil {
 		return refused(schema.Faults{{Field: saveMember, Message: err.Error()}})
 	}
+
 	written := false
 	defer func() {
 		err = errors.Join(err, file.Close())
@@ -298,6 +330,7 @@ func (f *folders) saved(ctx context.Context, s *service, path string, call func(
 			err = errors.Join(err, root.Remove(name))
 		}
 	}()
+
 	result, err := call()
 	if err != nil || result.IsError {
 		return result, err
@@ -310,6 +343,7 @@ func (f *folders) saved(ctx context.Context, s *service, path string, call func(
 	if err := json.Unmarshal(structured, &made); err != nil {
 		return nil, err
 	}
+
 	answer, err := s.open(ctx, made.ID)
 	if err != nil {
 		return nil, err
@@ -320,6 +354,7 @@ func (f *folders) saved(ctx context.Context, s *service, path string, call func(
 	if _, err := file.Write(answer.Body); err != nil {
 		return nil, err
 	}
+
 	written = true
 	return withSaved(result, structured, path)
 }
@@ -338,6 +373,7 @@ func withSaved(result *sdk.CallToolResult, structured json.RawMessage, path stri
 	if err != nil {
 		return nil, err
 	}
+
 	result.StructuredContent = json.RawMessage(text)
 	result.Content[len(result.Content)-1] = &sdk.TextContent{Text: string(text)}
 	return result, nil

@@ -60,13 +60,16 @@ type exchangeKey struct{}
 // NewHandler returns the handler for agents.
 func NewHandler(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Handler, error) {
 	d := &Handler{
-		api: a, tools: a.Tools(), documents: documents, log: log, large: make(chan struct{}, maxLarge), scopes: map[string]string{},
+		api: a, tools: a.Tools(), documents: documents, log: log, large: make(chan struct{}, maxLarge),
+		scopes:  map[string]string{},
 		servers: map[string]*sdk.Server{},
 	}
+
 	for _, t := range d.tools {
 		d.scopes[t.Name] = t.Scope
 	}
 	d.scopes[waitTool] = d.scopes[jobTool]
+
 	all, err := Select(d.tools, allToolsets)
 	if err == nil {
 		_, err = d.serverFor(all)
@@ -74,9 +77,11 @@ func NewHandler(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Han
 	if err != nil {
 		return nil, err
 	}
+
 	d.protocol = sdk.NewStreamableHTTPHandler(serverOf, &sdk.StreamableHTTPOptions{
 		// The handler checks hosts and origins, and limits bodies, by itself.
-		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1, Logger: slog.New(slog.DiscardHandler),
+		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	return d, nil
 }
@@ -88,6 +93,7 @@ func (d *Handler) serverFor(selected Selection) (*sdk.Server, error) {
 	if server := d.servers[selected.Names]; server != nil {
 		return server, nil
 	}
+
 	server, err := newServer(Config{
 		Tools: selected, Choose: func(names string) string {
 			return d.api.BaseURL + api.AgentPath + "?" + api.ToolsetsParam + "=" + names
@@ -97,6 +103,7 @@ func (d *Handler) serverFor(selected Selection) (*sdk.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if len(d.servers) >= maxServers {
 		clear(d.servers)
 	}
@@ -118,10 +125,15 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "*, WWW-Authenticate")
+
 	if !d.fromHere(r) {
-		reply(w, r, http.StatusForbidden, problem(nil, codeInvalidRequest, "The host or origin is not allowed: this server accepts local requests only, at "+d.api.BaseURL+". Operator: set RELAYPDF_BASE_URL to change that."))
+		reply(w, r, http.StatusForbidden,
+			problem(nil, codeInvalidRequest,
+				"The host or origin is not allowed: this server accepts local requests only, at "+d.api.BaseURL+
+					". Operator: set RELAYPDF_BASE_URL to change that."))
 		return
 	}
+
 	caller, err := d.api.Caller(w, r)
 	if err == nil {
 		err = d.answer(w, r, caller)
@@ -145,10 +157,13 @@ func (d *Handler) fromHere(r *http.Request) bool {
 
 // answer reads and answers one request of a caller.
 func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" && (err != nil || media != "application/json") {
-		reply(w, r, http.StatusUnsupportedMediaType, problem(nil, codeInvalidRequest, "Content-Type must be application/json"))
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" &&
+		(err != nil || media != "application/json") {
+		reply(w, r, http.StatusUnsupportedMediaType,
+			problem(nil, codeInvalidRequest, "Content-Type must be application/json"))
 		return nil
 	}
+
 	selected, err := Select(d.tools, strings.Join(r.URL.Query()[api.ToolsetsParam], ","))
 	if err != nil {
 		reply(w, r, http.StatusBadRequest, problem(nil, codeInvalidRequest, err.Error()))
@@ -158,11 +173,13 @@ func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Cal
 	if err != nil {
 		return err
 	}
+
 	body, done, err := d.read(w, r)
 	if err != nil {
 		return err
 	}
 	defer done()
+
 	messages, batch, wrong := split(body, r.Header.Get("Mcp-Protocol-Version"))
 	if wrong != nil {
 		reply(w, r, http.StatusBadRequest, wrong)
@@ -171,24 +188,29 @@ func (d *Handler) answer(w http.ResponseWriter, r *http.Request, caller call.Cal
 	if err := d.count(w, r, caller, messages); err != nil {
 		return err
 	}
+
 	ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{r.Context(), caller, r.Header, server})
 	if !batch {
 		middleware.Note(w, slog.String("message", messages[0].label()))
 		if scope := messages[0].scope(d.scopes); scope != "" && !caller.Has(scope) {
 			d.api.StepUp(w, r, caller, scope)
-			reply(w, r, http.StatusForbidden, problem(messages[0].ID, codeInvalidRequest, "The token lacks the scope "+scope+". Request it as described in the WWW-Authenticate header."))
+			reply(w, r, http.StatusForbidden,
+				problem(messages[0].ID, codeInvalidRequest,
+					"The token lacks the scope "+scope+". Request it as described in the WWW-Authenticate header."))
 			return nil
 		}
 		answer := d.one(ctx, r, messages[0])
 		reply(w, r, answer.Status, answer.Body)
 		return nil
 	}
+
 	var answers [][]byte
 	for _, m := range messages {
 		if answer := d.one(ctx, r, m); len(answer.Body) > 0 {
 			answers = append(answers, bytes.TrimSpace(answer.Body))
 		}
 	}
+
 	if len(answers) == 0 {
 		reply(w, r, http.StatusAccepted, nil)
 		return nil
@@ -208,16 +230,27 @@ func (d *Handler) read(w http.ResponseWriter, r *http.Request) (body []byte, don
 		case d.large <- struct{}{}:
 			done = func() { <-d.large }
 		default:
-			return nil, nil, &wire.Error{Code: wire.RateLimited, RetryAfter: 2, Message: "Too many large messages are in progress. Upload the file with POST /v1/files and send its fileId."}
+			return nil, nil, &wire.Error{
+				Code: wire.RateLimited, RetryAfter: 2,
+				Message: "Too many large messages are in progress. Upload the file with POST /v1/files and send its fileId.",
+			}
 		}
+
 		var rest []byte
 		rest, err = io.ReadAll(from)
 		head = append(head, rest...)
 	}
+
 	var size *http.MaxBytesError
 	if errors.As(err, &size) {
-		err = &wire.Error{Code: wire.PayloadTooLarge, Message: fmt.Sprintf("An MCP message must be at most %d MiB. Upload the file with POST /v1/files and send its fileId, or send its URL.", maxMessage>>20), Cause: err}
+		err = &wire.Error{
+			Code: wire.PayloadTooLarge,
+			Message: fmt.Sprintf("An MCP message must be at most %d MiB. Upload the file with POST /v1/files and "+
+				"send its fileId, or send its URL.", maxMessage>>20),
+			Cause: err,
+		}
 	}
+
 	if err != nil {
 		done()
 		return nil, nil, err
@@ -243,23 +276,30 @@ func (d *Handler) one(ctx context.Context, r *http.Request, m message) Answer {
 	if answer, ok := m.refused(); ok {
 		return answer
 	}
-	text, other := m.text, m.ID != nil && !plainID(m.ID)
+
+	text := m.text
+	other := m.ID != nil && !plainID(m.ID)
 	if other {
 		text = withID(text, json.RawMessage("0"))
 	}
+
 	q := r.Clone(ctx)
-	q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	q.Body = io.NopCloser(bytes.NewReader(text))
+	q.ContentLength = int64(len(text))
 	q.Header.Set("Accept", "application/json, text/event-stream")
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Del("Content-Encoding")
 	q.Header.Del("Last-Event-Id")
 	q.Header.Del("Mcp-Session-Id")
+
 	w := &middleware.Recorder{}
 	d.protocol.ServeHTTP(w, q)
 	answer := answerOf(w)
-	if answer.Status >= http.StatusBadRequest && !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
+	if answer.Status >= http.StatusBadRequest &&
+		!strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
 		answer.Body = problem(m.ID, codeInvalidRequest, strings.TrimSpace(string(answer.Body)))
 	}
+
 	if other {
 		answer.Body = withID(answer.Body, m.ID)
 	}
@@ -272,11 +312,13 @@ func (d *Handler) carry(ctx context.Context, pattern string, q *http.Request) (A
 	if !ok {
 		return Answer{}, errors.New("a tool was called outside of a request")
 	}
+
 	for name, values := range x.header {
 		if strings.HasPrefix(name, "X-") && strings.HasSuffix(name, "-Max-Charge-Microdollars") {
 			q.Header[name] = values
 		}
 	}
+
 	w := &middleware.Recorder{}
 	d.api.Serve(w, q.WithContext(x.ctx), pattern, x.caller)
 	if err := x.ctx.Err(); err != nil {
@@ -302,6 +344,7 @@ func reply(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	if len(body) > 0 {
 		w.Header().Set("Content-Type", "application/json")
 	}
+
 	w.WriteHeader(status)
 	// An error means that the client has gone.
 	_, _ = w.Write(body)

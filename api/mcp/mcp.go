@@ -71,14 +71,21 @@ func newServer(c Config) (*sdk.Server, error) {
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: "relaypdf", Title: "relaypdf", Version: c.Version},
 		// Nothing that is listed changes while the program runs.
-		&sdk.ServerOptions{Instructions: fmt.Sprintf(instructions, strings.Join(c.Tools.toolsets[2:], ", "), c.Tools.Names, c.Choose(allToolsets)), Capabilities: &sdk.ServerCapabilities{
-			Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{},
-		}},
+		&sdk.ServerOptions{
+			Instructions: fmt.Sprintf(instructions, strings.Join(c.Tools.toolsets[2:], ", "), c.Tools.Names,
+				c.Choose(allToolsets)),
+			Capabilities: &sdk.ServerCapabilities{
+				Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{},
+				Prompts: &sdk.PromptCapabilities{},
+			},
+		},
 	)
+
 	tools, err := describeTools(c.Tools)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, t := range tools {
 		if c.Folders != nil {
 			if err := c.Folders.offer(t); err != nil {
@@ -92,6 +99,7 @@ func newServer(c Config) (*sdk.Server, error) {
 			return t.run(ctx, s, q.Params.Arguments)
 		})
 	}
+
 	s.addResources(server, c.Documents)
 	addPrompts(server)
 	server.AddReceivingMiddleware(listOnly(tools))
@@ -122,8 +130,10 @@ func (s *service) recovered(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, q sdk.Request) (result sdk.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				s.log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-				result, err = nil, fmt.Errorf("something failed on our side")
+				s.log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("method", method), slog.Any("panic", p),
+					slog.String("stack", string(debug.Stack())))
+				result = nil
+				err = fmt.Errorf("something failed on our side")
 			}
 		}()
 		return next(ctx, method, q)

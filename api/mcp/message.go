@@ -50,23 +50,29 @@ func split(body []byte, version string) (messages []message, batch bool, wrong [
 	if !json.Valid(body) {
 		return nil, false, problem(nil, codeParse, "the body must be JSON in UTF-8")
 	}
+
 	texts := []json.RawMessage{body}
 	if batch = body[0] == '['; batch {
 		if version >= noBatches {
-			return nil, true, problem(nil, codeInvalidRequest, fmt.Sprintf("protocol version %s does not support batches: send one message per request", version))
+			return nil, true, problem(nil, codeInvalidRequest,
+				fmt.Sprintf("protocol version %s does not support batches: send one message per request", version))
 		}
 		if err := json.Unmarshal(body, &texts); err != nil || len(texts) == 0 || len(texts) > maxBatch {
-			return nil, true, problem(nil, codeInvalidRequest, fmt.Sprintf("a batch must have 1 to %d messages", maxBatch))
+			return nil, true, problem(nil, codeInvalidRequest,
+				fmt.Sprintf("a batch must have 1 to %d messages", maxBatch))
 		}
 	}
+
 	for _, text := range texts {
 		m := message{text: text, version: version}
 		if err := json.Unmarshal(text, &m); err != nil {
 			if !batch {
-				return nil, false, problem(nil, codeInvalidRequest, "a message must be an object with jsonrpc, method and, for requests, id")
+				return nil, false, problem(nil, codeInvalidRequest,
+					"a message must be an object with jsonrpc, method and, for requests, id")
 			}
 			m = message{text: text} // which is refused in its place
 		}
+
 		switch {
 		case string(m.Params) == "null":
 			m.Params = nil
@@ -75,6 +81,7 @@ func split(body []byte, version string) (messages []message, batch bool, wrong [
 		}
 		messages = append(messages, m)
 	}
+
 	return messages, batch, nil
 }
 
@@ -105,12 +112,16 @@ var methods = []string{
 }
 
 // needParams are the methods that make no sense without.
-var needParams = []string{methodInitialize, methodCall, methodRead, "prompts/get", "completion/complete", "logging/setLevel"}
+var needParams = []string{
+	methodInitialize, methodCall, methodRead, "prompts/get", "completion/complete", "logging/setLevel",
+}
 
 // refused answers a message that cannot be understood.
 func (m message) refused() (Answer, bool) {
-	status, code := http.StatusBadRequest, codeInvalidRequest
+	status := http.StatusBadRequest
+	code := codeInvalidRequest
 	var text string
+
 	switch notice := strings.HasPrefix(m.Method, "notifications/"); {
 	case m.JSONRPC != "2.0":
 		text = "jsonrpc must be 2.0"
@@ -119,19 +130,26 @@ func (m message) refused() (Answer, bool) {
 	case m.Method == "":
 		text = "method is required"
 	case m.Params != nil && m.Params[0] != '{':
-		status, code, text = http.StatusOK, codeInvalidParams, "params must be an object"
+		status = http.StatusOK
+		code = codeInvalidParams
+		text = "params must be an object"
 	case m.ID == nil:
 		// A notification never gets a response, not even an unknown one.
 		return Answer{Status: http.StatusAccepted}, !notice || !slices.Contains(notices, m.Method)
 	case notice:
 		text = m.Method + " is a notification and must not have an id"
 	case !slices.Contains(methods, m.Method) && m.version < ownRefusals:
-		status, code, text = http.StatusOK, codeNoMethod, fmt.Sprintf("unknown method %q", m.Method)
+		status = http.StatusOK
+		code = codeNoMethod
+		text = fmt.Sprintf("unknown method %q", m.Method)
 	case m.Params == nil && slices.Contains(needParams, m.Method):
-		status, code, text = http.StatusOK, codeInvalidParams, "params are required for "+m.Method
+		status = http.StatusOK
+		code = codeInvalidParams
+		text = "params are required for " + m.Method
 	default:
 		return Answer{}, false
 	}
+
 	return Answer{Status: status, Body: problem(m.ID, code, text)}, true
 }
 
@@ -142,6 +160,7 @@ func (m message) scope(ofTools map[string]string) string {
 	if json.Unmarshal(m.Params, &params) != nil {
 		return ""
 	}
+
 	switch {
 	case m.Method == methodCall:
 		return ofTools[params.Name]
@@ -154,7 +173,10 @@ func (m message) scope(ofTools map[string]string) string {
 }
 
 // notices are the notifications that the protocol's server knows.
-var notices = []string{"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
+var notices = []string{
+	"notifications/initialized", "notifications/cancelled", "notifications/progress",
+	"notifications/roots/list_changed",
+}
 
 // plainID reports whether the protocol's server accepts an ID: a string or a whole number.
 func plainID(id json.RawMessage) bool {
@@ -169,6 +191,7 @@ func withID(text []byte, id json.RawMessage) []byte {
 	if json.Unmarshal(text, &members) != nil {
 		return text
 	}
+
 	members["id"] = id
 	changed, err := json.Marshal(members)
 	if err != nil {
@@ -182,7 +205,10 @@ func problem(id json.RawMessage, code int, text string) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
+
+	body, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text},
+	})
 	if err != nil {
 		return nil // cannot be: its parts are JSON
 	}

@@ -43,6 +43,7 @@ func takePreview(arguments json.RawMessage) (wanted bool, rest json.RawMessage, 
 	if err != nil {
 		return false, nil, err
 	}
+
 	kept := given[:0:0]
 	for _, m := range given {
 		if m.name != previewMember {
@@ -57,6 +58,7 @@ func takePreview(arguments json.RawMessage) (wanted bool, rest json.RawMessage, 
 			return false, nil, schema.Faults{{Field: previewMember, Message: "must be true or false"}}
 		}
 	}
+
 	rest, err = objectOf(kept)
 	return wanted, rest, err
 }
@@ -78,9 +80,12 @@ func (s *service) readPicture(ctx context.Context, q *sdk.ReadResourceRequest) (
 	if !maySee(ctx, wire.ScopeDocuments) {
 		return nil, sdk.ResourceNotFoundError(q.Params.URI)
 	}
+
 	picture, why := s.draw(ctx, strings.TrimSuffix(strings.TrimPrefix(q.Params.URI, fileURI), pictureURI))
 	if why != "" {
 		return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: why}
 	}
-	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: pictureType, Blob: picture}}}, nil
+	return &sdk.ReadResourceResult{
+		Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: pictureType, Blob: picture}},
+	}, nil
 }

@@ -20,12 +20,14 @@ func (s *service) reportProgress(ctx context.Context, q *sdk.CallToolRequest) (e
 	if token == nil {
 		return func() {}
 	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		guard.Log(s.log, "progress", func() { notifyProgress(ctx, q, token) })
 	}()
+
 	return func() {
 		cancel()
 		<-ended // No notification follows the response.
@@ -39,9 +41,11 @@ func notifyProgress(ctx context.Context, q *sdk.CallToolRequest, token any) {
 			return
 		case <-time.After(progressPause):
 		}
+
 		// A client that accepts no notification still gets its response.
 		_ = q.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
-			ProgressToken: token, Progress: seconds.Seconds(), Message: fmt.Sprintf("%s has run for %.0f s", q.Params.Name, seconds.Seconds()),
+			ProgressToken: token, Progress: seconds.Seconds(),
+			Message: fmt.Sprintf("%s has run for %.0f s", q.Params.Name, seconds.Seconds()),
 		})
 	}
 }

@@ -39,8 +39,11 @@ Look with templates_list whether the account has a template for invoices, and fi
 	},
 	{
 		name: "page_to_pdf", title: "Turn this page into a PDF", description: "A web page as a PDF.",
-		arguments: []argument{{"url", "Address of the page, which must be public.", false}, {"format", "Paper format, such as A4 or Letter; A4 by default.", true}},
-		text:      `Turn the page at %s into a PDF of format %s with pdf_create, backgrounds included. If it comes out empty or cut off, try again with options.waitUntil "networkidle0" or a waitForSelector. Give me the address of the PDF.`,
+		arguments: []argument{
+			{"url", "Address of the page, which must be public.", false},
+			{"format", "Paper format, such as A4 or Letter; A4 by default.", true},
+		},
+		text: `Turn the page at %s into a PDF of format %s with pdf_create, backgrounds included. If it comes out empty or cut off, try again with options.waitUntil "networkidle0" or a waitForSelector. Give me the address of the PDF.`,
 	},
 	{
 		name: "fill_form", title: "Fill this form", description: "A PDF form, filled in with what you say.",
@@ -60,7 +63,9 @@ func addPrompts(server *sdk.Server) {
 	for _, p := range prompts {
 		described := &sdk.Prompt{Name: p.name, Title: p.title, Description: p.description}
 		for _, a := range p.arguments {
-			described.Arguments = append(described.Arguments, &sdk.PromptArgument{Name: a.name, Description: a.description, Required: !a.optional})
+			described.Arguments = append(described.Arguments, &sdk.PromptArgument{
+				Name: a.name, Description: a.description, Required: !a.optional,
+			})
 		}
 		server.AddPrompt(described, p.get)
 	}
@@ -72,15 +77,20 @@ func (p prompt) get(_ context.Context, q *sdk.GetPromptRequest) (*sdk.GetPromptR
 	for _, a := range p.arguments {
 		value := strings.TrimSpace(q.Params.Arguments[a.name])
 		if value == "" && !a.optional {
-			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: fmt.Sprintf("arguments.%s is required: %s", a.name, a.description)}
+			return nil, &jsonrpc.Error{
+				Code: codeInvalidParams, Message: fmt.Sprintf("arguments.%s is required: %s", a.name, a.description),
+			}
 		}
 		if value == "" {
 			value = defaults[a.name]
 		}
 		values = append(values, value)
 	}
+
 	return &sdk.GetPromptResult{
 		Description: p.description,
-		Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: fmt.Sprintf(p.text, values...)}}},
+		Messages: []*sdk.PromptMessage{
+			{Role: "user", Content: &sdk.TextContent{Text: fmt.Sprintf(p.text, values...)}},
+		},
 	}, nil
 }

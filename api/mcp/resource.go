@@ -32,20 +32,28 @@ const (
 func (s *service) addResources(server *sdk.Server, documents []Document) {
 	for _, d := range documents {
 		server.AddResource(&sdk.Resource{
-			URI: documentURI + d.Name, Name: d.Name, Title: d.Title, Description: d.Description, MIMEType: "text/markdown", Size: int64(len(d.Text)),
+			URI: documentURI + d.Name, Name: d.Name, Title: d.Title, Description: d.Description,
+			MIMEType: "text/markdown", Size: int64(len(d.Text)),
 		}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			return text(documentURI+d.Name, "text/markdown", d.Text), nil
 		})
 	}
+
 	server.AddResourceTemplate(&sdk.ResourceTemplate{
-		URITemplate: templateURI + "{id}", Name: "template", Title: "Template", Description: "A template of the account with its source, by id or slug.", MIMEType: "application/json",
+		URITemplate: templateURI + "{id}", Name: "template", Title: "Template",
+		Description: "A template of the account with its source, by id or slug.", MIMEType: "application/json",
 	}, s.readTemplate)
 	server.AddResourceTemplate(&sdk.ResourceTemplate{
-		URITemplate: templateURI + "{id}" + sampleURI, Name: "sample-data", Title: "Sample data", Description: "The data that a template is shown with, which has the shape of what pdf_create takes as templateData.", MIMEType: "application/json",
+		URITemplate: templateURI + "{id}" + sampleURI, Name: "sample-data", Title: "Sample data",
+		Description: "The data that a template is shown with, which has the shape of what pdf_create takes as templateData.",
+		MIMEType:    "application/json",
 	}, s.readTemplate)
 	server.AddResourceTemplate(&sdk.ResourceTemplate{
-		URITemplate: pictureOf("{id}"), Name: "preview", Title: "Picture of a result", Description: "Page 1 of a PDF that was made, or an image, by the id of the result: small, and at no charge.", MIMEType: pictureType,
+		URITemplate: pictureOf("{id}"), Name: "preview", Title: "Picture of a result",
+		Description: "Page 1 of a PDF that was made, or an image, by the id of the result: small, and at no charge.",
+		MIMEType:    pictureType,
 	}, s.readPicture)
+
 	server.AddReceivingMiddleware(s.listTemplates)
 }
 
@@ -63,16 +71,24 @@ func (s *service) listTemplates(next sdk.MethodHandler) sdk.MethodHandler {
 		if err != nil || !ok || !maySee(ctx, wire.ScopeTemplates) {
 			return result, err
 		}
+
 		var page struct {
 			Templates []struct{ Slug, Name, Description string }
 		}
 		if err := s.get(ctx, templatesRoute, "", &page); err != nil {
 			return nil, err
 		}
+
 		for _, t := range page.Templates {
 			list.Resources = append(list.Resources,
-				&sdk.Resource{URI: templateURI + t.Slug, Name: t.Slug, Title: t.Name, Description: t.Description, MIMEType: "application/json"},
-				&sdk.Resource{URI: templateURI + t.Slug + sampleURI, Name: t.Slug + " (sample data)", Title: t.Name + ": sample data", MIMEType: "application/json"},
+				&sdk.Resource{
+					URI: templateURI + t.Slug, Name: t.Slug, Title: t.Name, Description: t.Description,
+					MIMEType: "application/json",
+				},
+				&sdk.Resource{
+					URI: templateURI + t.Slug + sampleURI, Name: t.Slug + " (sample data)",
+					Title: t.Name + ": sample data", MIMEType: "application/json",
+				},
 			)
 		}
 		return list, nil
@@ -92,6 +108,7 @@ func (s *service) readTemplate(ctx context.Context, q *sdk.ReadResourceRequest) 
 	if err != nil || id == "" {
 		return nil, sdk.ResourceNotFoundError(q.Params.URI)
 	}
+
 	var template struct {
 		SampleData json.RawMessage `json:"sampleData"`
 		Name       string          `json:"name"`
@@ -105,6 +122,7 @@ func (s *service) readTemplate(ctx context.Context, q *sdk.ReadResourceRequest) 
 		}
 		return nil, err
 	}
+
 	content := template.SampleData
 	if !sample {
 		if content, err = json.Marshal(template); err != nil {
@@ -119,10 +137,12 @@ var errMissing = errors.New("the resource does not exist")
 
 // get requests JSON from a route. Its error is safe to show to users.
 func (s *service) get(ctx context.Context, pattern, id string, v any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(pattern, "{id}", url.PathEscape(id), 1), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(pattern, "{id}", url.PathEscape(id), 1),
+		http.NoBody)
 	if err != nil {
 		return err
 	}
+
 	r.SetPathValue("id", id)
 	answer, err := s.carry(ctx, pattern, r)
 	switch {

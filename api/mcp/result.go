@@ -29,6 +29,7 @@ func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) 
 			return refused(err)
 		}
 	}
+
 	answer, err := t.ask(ctx, s, arguments)
 	if err != nil {
 		return refused(err)
@@ -56,6 +57,7 @@ func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool
 		return nil, fmt.Errorf("the response to %s is not a JSON object", t.Name)
 	}
 	members = slices.DeleteFunc(members, func(m member) bool { return slices.Contains(t.Hidden, m.name) })
+
 	var file struct {
 		ID, URL, Filename, Status string
 		SizeBytes                 int64
@@ -65,10 +67,12 @@ func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool
 			return nil, err
 		}
 	}
+
 	if charged := answer.Header.Get(wire.ChargedHeader); charged != "" && t.Operation != nil {
 		members = append(members, member{chargedMember, json.RawMessage(charged)})
 	}
-	if t.Operation != nil && t.Operation.Answer != nil && path.Ext(file.Filename) == ".json" && file.SizeBytes <= maxInline {
+	if t.Operation != nil && t.Operation.Answer != nil && path.Ext(file.Filename) == ".json" &&
+		file.SizeBytes <= maxInline {
 		content, err := s.open(ctx, file.ID)
 		if err != nil {
 			return refused(err)
@@ -78,6 +82,7 @@ func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool
 		}
 		members = append(members, member{resultMember, content.Body})
 	}
+
 	structured, err := objectOf(members)
 	if err != nil {
 		return nil, err
@@ -88,19 +93,24 @@ func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool
 			URI: file.URL, Name: file.Filename, MIMEType: mediaTypes[path.Ext(file.Filename)], Size: &file.SizeBytes,
 		})
 	}
+
 	switch {
 	case preview && file.URL != "":
 		result.Content = append(result.Content, s.preview(ctx, file.ID))
 	case preview && file.Status == wire.JobProcessing:
-		result.Content = append(result.Content, &sdk.TextContent{Text: "The preview is not ready. Send preview: true to " + waitTool + "."})
+		result.Content = append(result.Content, &sdk.TextContent{
+			Text: "The preview is not ready. Send preview: true to " + waitTool + ".",
+		})
 	}
+
 	result.Content = append(result.Content, &sdk.TextContent{Text: string(structured)})
 	return result, nil
 }
 
 // mediaTypes maps extensions of results to media types.
 var mediaTypes = map[string]string{
-	".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp", ".svg": "image/svg+xml",
+	".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp",
+	".svg": "image/svg+xml",
 	".zip": "application/zip", ".json": "application/json", ".html": "text/html",
 	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -108,7 +118,8 @@ var mediaTypes = map[string]string{
 
 // open fetches a result.
 func (s *service) open(ctx context.Context, id string) (Answer, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(wire.FilePattern, "{id}", id, 1), http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(wire.FilePattern, "{id}", id, 1),
+		http.NoBody)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -132,7 +143,11 @@ func failed(answer Answer) (*sdk.CallToolResult, error) {
 	if err := json.Unmarshal(answer.Body, &body); err != nil || body.Error.Code == "" {
 		return nil, fmt.Errorf("the service returned status %d", answer.Status)
 	}
-	told := failure{Code: body.Error.Code, Message: body.Error.Message, Details: body.Error.Details, RequestID: body.Error.RequestID, Docs: body.Error.Docs}
+
+	told := failure{
+		Code: body.Error.Code, Message: body.Error.Message, Details: body.Error.Details,
+		RequestID: body.Error.RequestID, Docs: body.Error.Docs,
+	}
 	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
 		told.RetryAfterSeconds = seconds
 	}

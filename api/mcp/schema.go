@@ -33,31 +33,54 @@ func shrink(doc *jsonschema.Schema, depth int) *jsonschema.Schema {
 	if doc == nil || doc == jsonschema.TrueSchema || doc == jsonschema.FalseSchema {
 		return doc
 	}
+
 	short := *doc
-	short.Version, short.ContentEncoding, short.Format, short.Pattern, short.Extras, short.Default = "", "", "", "", nil, nil
-	short.MinLength, short.MaxLength, short.MinItems, short.MaxItems, short.MaxProperties, short.MinProperties = nil, nil, nil, nil, nil, nil
-	short.Minimum, short.Maximum = "", ""
+	short.Version = ""
+	short.ContentEncoding = ""
+	short.Format = ""
+	short.Pattern = ""
+	short.Extras = nil
+	short.Default = nil
+	short.MinLength = nil
+	short.MaxLength = nil
+	short.MinItems = nil
+	short.MaxItems = nil
+	short.MaxProperties = nil
+	short.MinProperties = nil
+	short.Minimum = ""
+	short.Maximum = ""
 	short.Description = brief(doc.Description, depth < inputDepth-1)
+
 	if depth == 0 || doc.Format == schema.VerbatimFormat {
-		short.Properties, short.Items, short.Required, short.AdditionalProperties = nil, nil, nil, nil
+		short.Properties = nil
+		short.Items = nil
+		short.Required = nil
+		short.AdditionalProperties = nil
 		return &short
 	}
-	short.Items, short.AdditionalProperties = shrink(doc.Items, depth-1), shrink(doc.AdditionalProperties, depth-1)
+
+	short.Items = shrink(doc.Items, depth-1)
+	short.AdditionalProperties = shrink(doc.AdditionalProperties, depth-1)
 	if doc.AdditionalProperties == jsonschema.FalseSchema || doc.AdditionalProperties == jsonschema.TrueSchema {
 		short.AdditionalProperties = nil
 	}
+
 	if slices.ContainsFunc(doc.OneOf, plainText) {
 		// A model sees a value that may be text or another type as text.
-		short.OneOf, short.Type = nil, "string"
+		short.OneOf = nil
+		short.Type = "string"
 		return &short
 	}
-	short.OneOf, short.AnyOf = shrinkAll(doc.OneOf, depth-1), shrinkAll(doc.AnyOf, depth-1)
+
+	short.OneOf = shrinkAll(doc.OneOf, depth-1)
+	short.AnyOf = shrinkAll(doc.AnyOf, depth-1)
 	if doc.Properties != nil {
 		short.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 			// A member with one possible value has it without being set. Rarely needed ones are accepted without being
 			// listed.
-			if pair.Value.Extras[advanced] != true && len(pair.Value.Enum) != 1 && !unneeded.MatchString(pair.Value.Description) {
+			if pair.Value.Extras[advanced] != true && len(pair.Value.Enum) != 1 &&
+				!unneeded.MatchString(pair.Value.Description) {
 				short.Properties.Set(pair.Key, shrink(pair.Value, depth-1))
 			}
 		}
@@ -75,6 +98,7 @@ func brief(description string, part bool) string {
 	if effect, ok := strings.CutPrefix(description, "If true, "); ok {
 		description = strings.ToUpper(effect[:1]) + effect[1:]
 	}
+
 	short, rest, more := strings.Cut(description, ". ")
 	for more && !part {
 		var next string
@@ -84,6 +108,7 @@ func brief(description string, part bool) string {
 		}
 		short += ". " + next
 	}
+
 	return trimmed.ReplaceAllString(strings.TrimSuffix(short, "."), "")
 }
 
@@ -103,7 +128,8 @@ func without(doc *jsonschema.Schema, names ...string) *jsonschema.Schema {
 	for _, name := range names {
 		doc.Properties.Delete(name)
 	}
-	doc.Required = slices.DeleteFunc(slices.Clone(doc.Required), func(name string) bool { return slices.Contains(names, name) })
+	doc.Required = slices.DeleteFunc(slices.Clone(doc.Required),
+		func(name string) bool { return slices.Contains(names, name) })
 	return doc
 }
 
@@ -129,6 +155,7 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 	if doc.Properties == nil {
 		return nil
 	}
+
 	own := map[string]string{}
 	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		member := pair.Value
@@ -137,21 +164,26 @@ func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
 			return err
 		}
 		own[pair.Key] = text
+
 		if err := likeOwn(member, own); err != nil {
 			return err
 		}
 		member.Description = o.once(pair.Key, member.Description)
+
 		first, seen := o.members[pair.Key+text]
 		switch {
 		case len(text) < longMember:
 		case seen && first != tool:
 			doc.Properties.Set(pair.Key, &jsonschema.Schema{
-				Type: member.Type, Description: o.once(pair.Key, strings.TrimPrefix(strings.TrimSuffix(member.Description, ".")+". As in "+first+".", ". ")),
+				Type: member.Type,
+				Description: o.once(pair.Key,
+					strings.TrimPrefix(strings.TrimSuffix(member.Description, ".")+". As in "+first+".", ". ")),
 			})
 			continue
 		default:
 			o.members[pair.Key+text] = tool
 		}
+
 		if err := o.refer(tool, member); err != nil {
 			return err
 		}
@@ -182,6 +214,7 @@ func likeOwn(list *jsonschema.Schema, own map[string]string) error {
 	if list.Items == nil || list.Items.Properties == nil {
 		return nil
 	}
+
 	var alike []string
 	for pair := list.Items.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		text, err := bare(pair.Value)
@@ -192,6 +225,7 @@ func likeOwn(list *jsonschema.Schema, own map[string]string) error {
 			alike = append(alike, pair.Key)
 		}
 	}
+
 	if len(alike) >= manyAlike {
 		without(list.Items, alike...)
 		list.Description += ". They accept the members above, too"
@@ -206,6 +240,7 @@ func (o onceOnly) once(name, said string) string {
 		return ""
 	}
 	o.said[name+": "+said] = true
+
 	if head, rest, ok := strings.Cut(said, ": "); ok && len(rest) > longRest {
 		start, _, _ := strings.Cut(rest, ",")
 		if o.said[start] {
@@ -213,6 +248,7 @@ func (o onceOnly) once(name, said string) string {
 		}
 		o.said[start] = true
 	}
+
 	first := said
 	for _, end := range []string{". ", ", ", "; "} {
 		first, _, _ = strings.Cut(first, end)
@@ -229,9 +265,11 @@ var camelWord = regexp.MustCompile(`[A-Z]*[a-z]+|[A-Z]+`)
 
 // obvious reports whether a description says no more than the name of its field, as "Title of the document" does.
 func obvious(name, said string) bool {
-	if strings.Count(said, " ") > maxObvious || strings.ContainsAny(said, ",:;(0123456789") || strings.Contains(said, " in ") {
+	if strings.Count(said, " ") > maxObvious || strings.ContainsAny(said, ",:;(0123456789") ||
+		strings.Contains(said, " in ") {
 		return false
 	}
+
 	for _, word := range camelWord.FindAllString(name, -1) {
 		if !strings.Contains(strings.ToLower(said), strings.ToLower(word)) {
 			return false
@@ -249,6 +287,7 @@ func withoutContent(doc *jsonschema.Schema) {
 	if _, ok := doc.Properties.Get("fileId"); ok {
 		doc.Properties.Delete("file")
 	}
+
 	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		withoutContent(pair.Value)
 		withoutContent(pair.Value.Items)

@@ -40,15 +40,18 @@ func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 		return err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
+
 	carry := remote(l.Service)
 	server, err := newServer(Config{
-		Tools: l.Tools, Carry: carry, Draw: drawRemote(carry), Documents: l.Documents, Version: l.Version, Logger: slog.New(slog.DiscardHandler),
+		Tools: l.Tools, Carry: carry, Draw: drawRemote(carry), Documents: l.Documents, Version: l.Version,
+		Logger:  slog.New(slog.DiscardHandler),
 		Choose:  func(names string) string { return "--toolsets " + names },
 		Folders: files, Progress: true,
 	})
 	if err != nil {
 		return err
 	}
+
 	err = server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
@@ -66,6 +69,7 @@ func remote(service *client.Client) Carrier {
 				return Answer{}, err
 			}
 		}
+
 		response, err := service.Request(ctx, r.Method, r.URL.RequestURI(), r.Header, body)
 		var refused *client.Error
 		if errors.As(err, &refused) {
@@ -74,6 +78,7 @@ func remote(service *client.Client) Carrier {
 		if err != nil {
 			return Answer{}, err
 		}
+
 		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 		err = errors.Join(err, response.Body.Close())
 		if len(text) > maxAnswer {
@@ -92,16 +97,19 @@ func drawRemote(carry Carrier) Drawer {
 		if err != nil {
 			return nil, err.Error()
 		}
+
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, api.AgentPath, bytes.NewReader(message))
 		if err != nil {
 			return nil, err.Error()
 		}
+
 		answer, err := carry(ctx, api.AgentPath, r)
 		// Errors of the protocol and of the API have the same text field.
 		var told struct {
 			Result struct{ Contents []struct{ Blob []byte } }
 			Error  struct{ Message string }
 		}
+
 		switch {
 		case err != nil:
 			return nil, "The service did not respond."
@@ -119,7 +127,11 @@ func drawRemote(carry Carrier) Drawer {
 // refusal is a refusal as the service sent it.
 func refusal(e *client.Error) (Answer, error) {
 	var body wire.ErrorBody
-	body.Error.Code, body.Error.Message, body.Error.Details, body.Error.RequestID, body.Error.Docs = e.Code, e.Error(), e.Details, e.RequestID, e.Docs
+	body.Error.Code = e.Code
+	body.Error.Message = e.Error()
+	body.Error.Details = e.Details
+	body.Error.RequestID = e.RequestID
+	body.Error.Docs = e.Docs
 	text, err := json.Marshal(body)
 	answer := Answer{e.Status(), http.Header{}, text}
 	if e.RetryAfter > 0 {

@@ -41,7 +41,9 @@ func describeTools(selected Selection) ([]*tool, error) {
 	for _, route := range selected.listed {
 		t := &tool{Tool: route}
 		t.Use = selected.use(route)
-		t.run, t.pictured = t.call, t.draws()
+		t.run = t.call
+		t.pictured = t.draws()
+
 		input, err := t.input()
 		if err != nil {
 			return nil, err
@@ -49,8 +51,11 @@ func describeTools(selected Selection) ([]*tool, error) {
 		if err := seen.refer(t.Name, input); err != nil {
 			return nil, err
 		}
+
 		// The description begins with the title, so the list has it once.
-		t.described = &sdk.Tool{Name: t.Name, Description: t.description(), InputSchema: input, Annotations: t.annotations()}
+		t.described = &sdk.Tool{
+			Name: t.Name, Description: t.description(), InputSchema: input, Annotations: t.annotations(),
+		}
 		tools = append(tools, t)
 		if t.Name == jobTool {
 			tools = append(tools, waiting(t))
@@ -58,10 +63,15 @@ func describeTools(selected Selection) ([]*tool, error) {
 	}
 
 	for _, route := range selected.unlisted {
-		t := &tool{Tool: route, unlisted: true, described: &sdk.Tool{Name: route.Name, InputSchema: &jsonschema.Schema{Type: "object"}}}
-		t.run, t.pictured = t.call, t.draws()
+		t := &tool{
+			Tool: route, unlisted: true,
+			described: &sdk.Tool{Name: route.Name, InputSchema: &jsonschema.Schema{Type: "object"}},
+		}
+		t.run = t.call
+		t.pictured = t.draws()
 		tools = append(tools, t)
 	}
+
 	return tools, nil
 }
 
@@ -75,6 +85,7 @@ func (t *tool) description() string {
 	default:
 		text += fmt.Sprintf(" Costs %v. %s", t.Price, t.Operation.PriceNote)
 	}
+
 	return strings.TrimSpace(text)
 }
 
@@ -82,6 +93,7 @@ func (t *tool) annotations() *sdk.ToolAnnotations {
 	again := t.Reads || t.Method == http.MethodPut || t.Method == http.MethodDelete
 	destroys := !t.Reads && t.Method != http.MethodPost
 	hints := &sdk.ToolAnnotations{ReadOnlyHint: t.Reads, IdempotentHint: again}
+
 	if !t.Reads {
 		hints.DestructiveHint = &destroys // means nothing on tools that only read
 	}
@@ -102,6 +114,7 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 			doc.Required = append(doc.Required, p.Name)
 		}
 	}
+
 	if t.Body != nil {
 		// The tool decides how a result is sent. Document properties are among the options of pdf_create; tools that
 		// change PDFs accept them without listing them, and all accept a filename.
@@ -118,16 +131,19 @@ func (t *tool) input() (*jsonschema.Schema, error) {
 		doc.Required = append(doc.Required, body.Required...)
 		withoutContent(doc)
 	}
+
 	if t.Upload {
 		return uploadInput(), nil
 	}
 	if t.Operation == nil {
 		return doc, nil
 	}
+
 	doc.Properties.Set(asyncMember, &jsonschema.Schema{Type: "boolean", Description: "Return a job, for jobs_wait."})
 	if t.pictured {
 		doc.Properties.Set(previewMember, previewInput())
 	}
+
 	example, err := exampleOf(t.Operation.Example)
 	if nests(example) {
 		doc.Examples = []any{example}
@@ -141,6 +157,7 @@ func exampleOf(input any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var example any
 	if err := json.Unmarshal(text, &example); err != nil {
 		return nil, err

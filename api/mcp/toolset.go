@@ -32,18 +32,23 @@ func Select(tools []api.Tool, names string) (Selection, error) {
 	if len(wanted) == 0 {
 		wanted = []string{defaultToolset}
 	}
+
 	for _, name := range wanted {
 		if !slices.Contains(s.toolsets, name) {
 			return s, fmt.Errorf("unknown toolset %.40q; valid toolsets: %s", name, strings.Join(s.toolsets, ", "))
 		}
 	}
+
 	all := slices.Contains(wanted, allToolsets)
 	if all {
 		wanted = []string{allToolsets}
 	}
-	s.Names = strings.Join(slices.DeleteFunc(slices.Clone(s.toolsets), func(name string) bool { return !slices.Contains(wanted, name) }), ",")
+	s.Names = strings.Join(slices.DeleteFunc(slices.Clone(s.toolsets),
+		func(name string) bool { return !slices.Contains(wanted, name) }), ",")
+
 	for _, t := range tools {
-		if all || t.Always || t.Default && slices.Contains(wanted, defaultToolset) || slices.Contains(wanted, t.Toolset) {
+		if all || t.Always || t.Default && slices.Contains(wanted, defaultToolset) ||
+			slices.Contains(wanted, t.Toolset) {
 			s.listed = append(s.listed, t)
 		} else {
 			s.unlisted = append(s.unlisted, t)

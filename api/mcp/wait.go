@@ -25,15 +25,21 @@ const (
 // waiting is a tool that asks another for a job until it is done.
 func waiting(get *tool) *tool {
 	t := &tool{Tool: get.Tool}
-	t.Name, t.Title = waitTool, "Wait for a job"
+	t.Name = waitTool
+	t.Title = "Wait for a job"
 	t.Use = "Use when a call had async: true. Returns when the job ends, or after 50 s with status processing: then call it again."
+
 	input := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: []string{"id"}}
 	input.Properties.Set("id", &jsonschema.Schema{Type: "string", Description: "ID of the job."})
-	input.Properties.Set("seconds", &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "50", Default: 50, Description: "Maximum time to wait."})
+	input.Properties.Set("seconds", &jsonschema.Schema{
+		Type: "integer", Minimum: "1", Maximum: "50", Default: 50, Description: "Maximum time to wait.",
+	})
 	input.Properties.Set(previewMember, &jsonschema.Schema{Type: "boolean"})
+
 	t.described = &sdk.Tool{
 		Name: t.Name, Title: t.Title, Description: t.description(), InputSchema: input, Annotations: t.annotations(),
 	}
+
 	t.run = func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
 		patience, rest, err := patienceOf(arguments)
 		if err != nil {
@@ -54,6 +60,7 @@ func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.Ra
 	if err != nil {
 		return 0, nil, err
 	}
+
 	patience = maxWait
 	kept := given[:0:0]
 	for _, m := range given {
@@ -67,18 +74,22 @@ func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.Ra
 		}
 		patience = time.Duration(seconds) * time.Second
 	}
+
 	rest, err = objectOf(kept)
 	return patience, rest, err
 }
 
 // wait asks for a job until it is done, or the time is over.
-func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arguments json.RawMessage, preview bool) (*sdk.CallToolResult, error) {
+func (t *tool) wait(
+	ctx context.Context, s *service, patience time.Duration, arguments json.RawMessage, preview bool,
+) (*sdk.CallToolResult, error) {
 	end := time.Now().Add(patience)
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
 		answer, err := t.ask(ctx, s, arguments)
 		if err != nil {
 			return refused(err)
 		}
+
 		left := time.Until(end)
 		if answer.Status == http.StatusTooManyRequests {
 			if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
@@ -90,6 +101,7 @@ func (t *tool) wait(ctx context.Context, s *service, patience time.Duration, arg
 		} else if done, result, err := t.seen(ctx, s, answer, preview); done || left <= 0 || err != nil {
 			return result, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -104,6 +116,7 @@ func (t *tool) seen(ctx context.Context, s *service, answer Answer, preview bool
 		result, err := failed(answer)
 		return true, result, err
 	}
+
 	var job wire.JobStatus
 	if err := json.Unmarshal(answer.Body, &job); err != nil {
 		return true, nil, err

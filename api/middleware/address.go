@@ -34,6 +34,7 @@ func ParseAddressHeader(text string) (AddressHeader, bool) {
 			return AddressHeader{}, false
 		}
 	}
+
 	return AddressHeader{Name: name, Hops: hops}, name != "" || !counted
 }
 
@@ -44,12 +45,14 @@ func ParseAddressHeader(text string) (AddressHeader, bool) {
 func clientIP(r *http.Request, trusted AddressHeader) string {
 	text := r.RemoteAddr
 	if trusted.Name != "" {
-		if entries := strings.Split(strings.Join(r.Header.Values(trusted.Name), ","), ","); entries[len(entries)-1] != "" {
+		entries := strings.Split(strings.Join(r.Header.Values(trusted.Name), ","), ",")
+		if entries[len(entries)-1] != "" {
 			// If there are fewer entries than proxies, the request passed fewer of them, and the first entry
 			// belongs to the client itself.
 			text = entries[max(0, len(entries)-trusted.Hops)]
 		}
 	}
+
 	text = strings.TrimSpace(text)
 	addr, err := netip.ParseAddr(text)
 	if err != nil {
@@ -59,6 +62,7 @@ func clientIP(r *http.Request, trusted AddressHeader) string {
 		}
 		addr = port.Addr()
 	}
+
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {
 		prefix, err := addr.Prefix(64)
@@ -84,7 +88,8 @@ func noticeProxies(trusted AddressHeader, log *slog.Logger) func(http.Handler) h
 			if name := proxyHeader(r); name != "" {
 				once.Do(func() {
 					log.LogAttrs(r.Context(), slog.LevelWarn, "a request came through a proxy, and RELAYPDF_TRUSTED_IP_HEADER is not set: "+
-						"all clients have the proxy's address, and share one limit; name the header in which it sends theirs", slog.String("seen", name))
+						"all clients have the proxy's address, and share one limit; name the header in which it sends theirs",
+						slog.String("seen", name))
 				})
 			}
 			next.ServeHTTP(w, r)
@@ -99,6 +104,7 @@ func proxyHeader(r *http.Request) string {
 	if addr := from.Addr().Unmap(); err != nil || !addr.IsLoopback() && !addr.IsPrivate() {
 		return ""
 	}
+
 	for _, name := range forwarding {
 		if r.Header.Get(name) != "" {
 			return name

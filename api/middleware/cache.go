@@ -62,6 +62,7 @@ func Keepable(r *http.Request) (CacheRule, bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return CacheRule{}, false
 	}
+
 	for _, k := range Public {
 		folder, below := strings.CutSuffix(k.Pattern, "*")
 		if k.Pattern == r.URL.Path || below && len(r.URL.Path) > len(folder) && strings.HasPrefix(r.URL.Path, folder) {
@@ -108,6 +109,7 @@ func (k *keeper) decide(status int) {
 		return
 	}
 	k.done = true
+
 	h := k.Header()
 	kept, ok := Keepable(k.r)
 	whole := status == http.StatusOK || status == http.StatusPartialContent || status == http.StatusNotModified

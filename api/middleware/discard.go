@@ -28,11 +28,13 @@ func discardRest(most int64, timeout time.Duration) func(http.Handler) http.Hand
 				next.ServeHTTP(w, r)
 				return
 			}
+
 			body := &countedBody{ReadCloser: r.Body, left: r.ContentLength, waits: r.Header.Get("Expect") != ""}
 			answer := &earlyAnswer{ResponseWriter: w, body: body}
 			seen := *r
 			seen.Body = body
 			next.ServeHTTP(answer, &seen)
+
 			if !answer.early {
 				return
 			}
@@ -42,6 +44,7 @@ func discardRest(most int64, timeout time.Duration) func(http.Handler) http.Hand
 			default:
 				return
 			}
+
 			line := http.NewResponseController(w)
 			// The deadline stays: closing the body must not wait for more of it either.
 			if line.Flush() == nil && line.SetReadDeadline(time.Now().Add(timeout)) == nil {

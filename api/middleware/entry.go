@@ -29,7 +29,9 @@ func Describe(ctx context.Context, add func(*store.Request)) {
 func DescribeError(ctx context.Context, code, message string, body []byte) {
 	Describe(ctx, func(q *store.Request) {
 		if q.AccountID != "" && q.Body == "" {
-			q.Code, q.Message, q.Body = code, message, string(body[:min(len(body), store.MaxErrorBody)])
+			q.Code = code
+			q.Message = message
+			q.Body = string(body[:min(len(body), store.MaxErrorBody)])
 		}
 	})
 }
@@ -40,8 +42,11 @@ func record(r *http.Request, status int, took time.Duration, log func(store.Requ
 		if q.AccountID == "" || log == nil {
 			return
 		}
-		q.RequestID, q.Method, q.Path = RequestID(r.Context()), methodLabel(r.Method), r.URL.EscapedPath()
-		q.Status, q.Duration = status, took
+		q.RequestID = RequestID(r.Context())
+		q.Method = methodLabel(r.Method)
+		q.Path = r.URL.EscapedPath()
+		q.Status = status
+		q.Duration = took
 		log(*q)
 	})
 }

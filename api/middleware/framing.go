@@ -25,10 +25,12 @@ func (h *head) keep(p []byte) {
 	if h.whole || len(p) == 0 {
 		return
 	}
+
 	h.bytes = append(h.bytes, p[:min(len(p), maxHead-len(h.bytes))]...)
 	for _, mark := range []string{"\r\n\r\n", "\n\n"} {
 		if end := bytes.Index(h.bytes, []byte(mark)); end >= 0 {
-			h.bytes, h.whole = h.bytes[:end], true
+			h.bytes = h.bytes[:end]
+			h.whole = true
 		}
 	}
 	h.whole = h.whole || len(h.bytes) == maxHead
@@ -39,6 +41,7 @@ func (h *head) has(r *http.Request, name string) (found, known bool) {
 	if !bytes.HasPrefix(h.bytes, []byte(r.Method+" "+r.RequestURI+" ")) {
 		return false, false
 	}
+
 	for line := range bytes.Lines(h.bytes) {
 		field, _, ok := bytes.Cut(line, []byte(":"))
 		if ok && bytes.EqualFold(bytes.TrimSpace(field), []byte(name)) {
@@ -78,10 +81,10 @@ func nextHead(next http.Handler) http.Handler {
 	})
 }
 
-// refuseTwoLengths refuses a request that has both Transfer-Encoding and Content-Length, or Transfer-Encoding in HTTP/1.0,
-// which net/http ignores: a proxy in front may have read the other one, and taken a part of the body for the next request.
-// Its connection is closed, also if the header is unknown, as that of a request that was sent before the response to the
-// one before (ADR 55).
+// refuseTwoLengths refuses a request that has both Transfer-Encoding and Content-Length, or Transfer-Encoding in
+// HTTP/1.0, which net/http ignores: a proxy in front may have read the other one, and taken a part of the body for the
+// next request. Its connection is closed, also if the header is unknown, as that of a request that was sent before the
+// response to the one before (ADR 55).
 func refuseTwoLengths(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -92,9 +95,11 @@ func refuseTwoLengths(fail func(http.ResponseWriter, *http.Request, error)) func
 				return
 			}
 
-			field, message := "Content-Length", "The request has both Transfer-Encoding and Content-Length. Send one of them."
+			field := "Content-Length"
+			message := "The request has both Transfer-Encoding and Content-Length. Send one of them."
 			if old {
-				field, message = "Transfer-Encoding", "HTTP/1.0 has no Transfer-Encoding. Send Content-Length, or use HTTP/1.1."
+				field = "Transfer-Encoding"
+				message = "HTTP/1.0 has no Transfer-Encoding. Send Content-Length, or use HTTP/1.1."
 			}
 			c.mu.Lock()
 			found, known := c.head.has(r, field)

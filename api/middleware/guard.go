@@ -15,7 +15,10 @@ func Guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handl
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Content-Type-Options", "nosniff")
 			if Versioned(r.URL.Path) && keyInQuery(r.URL.RawQuery) {
-				fail(w, r, &wire.Error{Code: wire.Unauthorized, Message: "API keys are not accepted in the URL. Send the key in the Authorization header and revoke this one: URLs end up in logs."})
+				fail(w, r, &wire.Error{
+					Code:    wire.Unauthorized,
+					Message: "API keys are not accepted in the URL. Send the key in the Authorization header and revoke this one: URLs end up in logs.",
+				})
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -45,5 +48,6 @@ func keyInQuery(raw string) bool {
 			}
 		}
 	}
+
 	return strings.Contains(raw, store.LivePrefix) || strings.Contains(raw, store.TestPrefix)
 }

@@ -39,6 +39,7 @@ func Identify(trusted AddressHeader) func(http.Handler) http.Handler {
 				id = store.NewID("req")
 			}
 			w.Header().Set(wire.RequestIDHeader, id)
+
 			known := identity{request: id, client: clientIP(r, trusted)}
 			if Versioned(r.URL.Path) {
 				known.entry = &entry{}

@@ -35,6 +35,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	case <-l.done:
 		return nil, net.ErrClosed
 	}
+
 	inner, err := l.Listener.Accept()
 	if err != nil {
 		<-l.places

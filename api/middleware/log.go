@@ -36,8 +36,9 @@ const retryAfter = "5"
 func (a *Answer) WriteHeader(status int) {
 	if a.Status == 0 {
 		a.Status = status
-		if h := a.Header(); (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && h.Get("Retry-After") == "" {
-			h.Set("Retry-After", retryAfter)
+		busy := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+		if busy && a.Header().Get("Retry-After") == "" {
+			a.Header().Set("Retry-After", retryAfter)
 		}
 	}
 	a.ResponseWriter.WriteHeader(status)
@@ -96,24 +97,31 @@ const requestsMetric = "relaypdf_request_seconds"
 // Log logs one line for each request and counts it: by the route's pattern and never the path, which may hold a
 // file's id, nor the query, which may hold a key. It must be outside of every handler that may respond. The request's
 // span has the same attributes. Requests of an account are also passed to account, which may be nil.
-func Log(log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tracer, account func(store.Request)) func(http.Handler) http.Handler {
+func Log(
+	log *slog.Logger, registry prometheus.Registerer, tracer *telemetry.Tracer, account func(store.Request),
+) func(http.Handler) http.Handler {
 	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: requestsMetric, Help: "HTTP requests by route and status.", Buckets: latencyBuckets,
 	}, []string{"method", "route", "status"})
 	registry.MustRegister(requests)
+
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begin := time.Now()
 			seen := &Answer{ResponseWriter: w, route: "unmatched"}
 			var span *telemetry.Span
-			if !strings.HasPrefix(r.URL.Path, "/health") && !strings.HasPrefix(r.URL.Path, "/static/") { // asked for all the time
+			// asked for all the time
+			if !strings.HasPrefix(r.URL.Path, "/health") && !strings.HasPrefix(r.URL.Path, "/static/") {
 				r, span = tracer.Receive(r, methodLabel(r.Method))
 			}
+
 			next.ServeHTTP(seen, r)
 			took := time.Since(begin)
 			endSpan(span, r, seen)
 			record(r, seen.Status, took, account)
-			requests.WithLabelValues(methodLabel(r.Method), seen.route, strconv.Itoa(seen.Status)).Observe(took.Seconds())
+			requests.WithLabelValues(methodLabel(r.Method), seen.route,
+				strconv.Itoa(seen.Status)).Observe(took.Seconds())
+
 			log.LogAttrs(r.Context(), slog.LevelInfo, "request", append([]slog.Attr{
 				slog.String("requestId", RequestID(r.Context())),
 				slog.String("method", r.Method),
@@ -131,11 +139,13 @@ func endSpan(span *telemetry.Span, r *http.Request, seen *Answer) {
 	if span == nil {
 		return
 	}
+
 	span.Rename(methodLabel(r.Method) + " " + seen.route)
 	span.Set("http.request.method", methodLabel(r.Method))
 	span.Set("http.route", seen.route)
 	span.SetInt("http.response.status_code", seen.Status)
 	span.Set("relaypdf.request", RequestID(r.Context()))
+
 	for _, field := range seen.fields {
 		if field.Key == "call" {
 			span.Set("relaypdf.call", field.Value.String())

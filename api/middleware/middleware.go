@@ -48,14 +48,18 @@ func New(c Config) http.Handler {
 			c.Pages.ServeHTTP(w, r)
 		})
 	}
+
 	trusted, _ := ParseAddressHeader(c.TrustedIPHeader)
-	return chi.Chain(nextHead, discardRest(c.MaxDiscard, discardTime), Identify(trusted), noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer, c.LogRequest), Keep, Recover(c.Fail), refuseTwoLengths(c.Fail), Guard(c.Fail)).Handler(sides)
+	return chi.Chain(nextHead, discardRest(c.MaxDiscard, discardTime), Identify(trusted),
+		noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer, c.LogRequest), Keep, Recover(c.Fail),
+		refuseTwoLengths(c.Fail), Guard(c.Fail)).Handler(sides)
 }
 
 // Methods returns the methods that a route may accept.
 func Methods() []string {
 	return []string{
-		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions,
 	}
 }
 
@@ -74,11 +78,14 @@ func Nearest(path string, paths []string) string {
 	if len(path) > maxSuggested {
 		return ""
 	}
+
 	path = strings.ToLower(strings.TrimRight(path, "/"))
-	best, distance := "", max(2, len(path)/4)+1
+	best := ""
+	distance := max(2, len(path)/4) + 1
 	for _, one := range paths {
 		if d := levenshtein.ComputeDistance(path, one); d < distance {
-			best, distance = one, d
+			best = one
+			distance = d
 		}
 	}
 	return best

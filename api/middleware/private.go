@@ -15,7 +15,8 @@ import (
 // NewRegistry returns a registry of metrics that has the process's own.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return registry
 }
 
@@ -36,6 +37,7 @@ func Answered(registry prometheus.Gatherer) (map[string]int64, error) {
 			}
 		}
 	}
+
 	return counts, err
 }
 
@@ -47,11 +49,14 @@ func OwnHost(next http.Handler, hosts ...string) http.Handler {
 	for _, host := range hosts {
 		own[hostname(host)] = true
 	}
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostname(r.Host)
 		_, notIP := netip.ParseAddr(host)
 		if notIP != nil && strings.Contains(host, ".") && !strings.HasSuffix(host, ".localhost") && !own[host] {
-			http.Error(w, "The Host header does not name this server. Use its IP address, or a host name without a dot.", http.StatusMisdirectedRequest)
+			http.Error(w,
+				"The Host header does not name this server. Use its IP address, or a host name without a dot.",
+				http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -54,7 +54,8 @@ var codes = map[Code]struct {
 	ConvertUnavailable: {http.StatusServiceUnavailable, "The conversion is unavailable. Try again shortly."},
 	AIUnavailable:      {http.StatusServiceUnavailable, "The AI provider is unavailable. Try again shortly."},
 	StorageUnavailable: {http.StatusServiceUnavailable, "File storage is unavailable. Try again shortly."},
-	InternalError:      {http.StatusInternalServerError, "The server failed, and the call was not charged. Try again; if it fails again, send the request ID to the operator."},
+	InternalError: {http.StatusInternalServerError, "The server failed, and the call was not charged. Try " +
+		"again; if it fails again, send the request ID to the operator."},
 }
 
 // Codes returns all codes, sorted.
@@ -90,7 +91,10 @@ type Error struct {
 // Invalid returns an invalid_request error for one field. The message continues the sentence that begins with the
 // field's name.
 func Invalid(field, message string) *Error {
-	return &Error{Code: InvalidRequest, Message: field + " " + message + ".", Details: []Detail{{Field: field, Message: message}}}
+	return &Error{
+		Code: InvalidRequest, Message: field + " " + message + ".",
+		Details: []Detail{{Field: field, Message: message}},
+	}
 }
 
 // Error returns the message for the client.
@@ -117,7 +121,9 @@ func (e *Error) Status() int {
 // documentation begins with the service's baseURL.
 func (e *Error) Body(requestID, baseURL string) ErrorBody {
 	var body ErrorBody
-	body.Error.Code, body.Error.Message, body.Error.RequestID = e.Code, e.Error(), requestID
+	body.Error.Code = e.Code
+	body.Error.Message = e.Error()
+	body.Error.RequestID = requestID
 	body.Error.Details = append([]Detail{}, e.Details...)
 	body.Error.Docs = baseURL + "/docs/errors#" + string(e.Code)
 	return body
