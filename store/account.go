@@ -36,7 +36,7 @@ type Account struct {
 	AutoReload    bool
 	Balance       credit.Amount  // the spendable amount, without holds
 	Held          credit.Amount  // set aside for calls that are running
-	Owed          credit.Amount  // the amount that the wallet lacked for a refund or chargeback; nothing is spent until it is repaid
+	Owed          credit.Amount  // lacked for a refund or chargeback; nothing is spent until it is repaid
 	MaxJob        *credit.Amount // limit of one call; nil is none
 	MaxDay        *credit.Amount // limit of a UTC day, holds included; nil is none
 	SpentToday    credit.Amount  // counts towards MaxDay
@@ -85,10 +85,24 @@ type accountRow struct {
 
 func (r *accountRow) account(now time.Time) Account {
 	return Account{
-		ID: r.ID, Email: r.Email, Name: cmp.Or(r.Name, r.Email), Region: r.Region, Plan: r.Plan, Suspended: r.Suspended, SuspendReason: r.SuspendReason,
-		Funded: r.Funded, AutoReload: r.AutoReload, Balance: r.Balance, Held: r.Held, Owed: r.Owed,
-		MaxJob: r.MaxJob, MaxDay: r.MaxDay, SpentToday: r.spentOn(dayOf(now)), CreatedAt: fromMicros(r.CreatedAt),
-		KeepInputs: r.KeepInputs, ClosesAt: fromMicrosPtr(r.ClosesAt),
+		ID:            r.ID,
+		Email:         r.Email,
+		Name:          cmp.Or(r.Name, r.Email),
+		Region:        r.Region,
+		Plan:          r.Plan,
+		Suspended:     r.Suspended,
+		SuspendReason: r.SuspendReason,
+		Funded:        r.Funded,
+		AutoReload:    r.AutoReload,
+		Balance:       r.Balance,
+		Held:          r.Held,
+		Owed:          r.Owed,
+		MaxJob:        r.MaxJob,
+		MaxDay:        r.MaxDay,
+		SpentToday:    r.spentOn(dayOf(now)),
+		CreatedAt:     fromMicros(r.CreatedAt),
+		KeepInputs:    r.KeepInputs,
+		ClosesAt:      fromMicrosPtr(r.ClosesAt),
 	}
 }
 
@@ -110,10 +124,20 @@ func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Am
 		return Account{}, errors.New("create account: the email address must have 1 to 254 bytes of valid UTF-8")
 	}
 	if trial < 0 || trial > maxAmount {
-		return Account{}, fmt.Errorf("create account: the trial balance must be between 0 and %s; got %s", maxAmount, trial)
+		return Account{}, fmt.Errorf("create account: the trial balance must be between 0 and %s; got %s",
+			maxAmount, trial)
 	}
+
 	now := s.now()
-	row := accountRow{ID: s.NewID("acc"), Email: email, Region: s.region, Plan: PlanFree, Balance: trial, CreatedAt: toMicros(now)}
+	row := accountRow{
+		ID:        s.NewID("acc"),
+		Email:     email,
+		Region:    s.region,
+		Plan:      PlanFree,
+		Balance:   trial,
+		CreatedAt: toMicros(now),
+	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT (email) DO NOTHING").Exec(ctx))
 		if err != nil {
@@ -122,16 +146,24 @@ func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Am
 		if !added {
 			return ErrExists
 		}
+
 		if trial == 0 {
 			return nil
 		}
 		return s.post(ctx, tx, &posting{
-			accountID: row.ID, kind: KindTrial, reference: "signup", reason: "trial credit", at: now, books: books{promotion: -trial, wallet: trial}, balance: trial,
+			accountID: row.ID,
+			kind:      KindTrial,
+			reference: "signup",
+			reason:    "trial credit",
+			at:        now,
+			books:     books{promotion: -trial, wallet: trial},
+			balance:   trial,
 		})
 	})
 	if err != nil {
 		return Account{}, fmt.Errorf("create account: %w", err)
 	}
+
 	return row.account(now), nil
 }
 
@@ -186,21 +218,27 @@ func (s *Store) ChangeLimits(ctx context.Context, by Author, c LimitsChange) (Li
 			return Limits{}, fmt.Errorf("set limits: a limit must be between 0 and %s; got %s", maxAmount, **limit)
 		}
 	}
+
 	var row accountRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row = accountRow{}
 		// The first assignment changes nothing: an update needs one.
-		query := tx.NewUpdate().Model(&row).Set("suspended = suspended").Where("id = ?", by.AccountID).Returning("max_job, max_day")
+		query := tx.NewUpdate().Model(&row).Set("suspended = suspended").Where("id = ?", by.AccountID).
+			Returning("max_job, max_day")
+
 		if c.MaxJob != nil {
 			query.Set("max_job = ?", *c.MaxJob)
 		}
 		if c.MaxDay != nil {
 			query.Set("max_day = ?", *c.MaxDay)
 		}
+
 		if err := query.Scan(ctx); err != nil {
 			return notFound(err)
 		}
-		entry := s.Audit().row(by.Entry("limits.changed", "", "one call: "+limitText(row.MaxJob)+", one day: "+limitText(row.MaxDay)))
+
+		entry := s.Audit().row(by.Entry("limits.changed", "",
+			"one call: "+limitText(row.MaxJob)+", one day: "+limitText(row.MaxDay)))
 		_, err := tx.NewInsert().Model(&entry).Exec(ctx)
 		return err
 	})
@@ -234,5 +272,6 @@ func (s *Store) updateAccount(ctx context.Context, doing, id, set string, args .
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
+
 	return nil
 }

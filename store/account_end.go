@@ -15,15 +15,19 @@ const AccountGrace = 14 * 24 * time.Hour
 func (s *Store) EndAccount(ctx context.Context, id string) (time.Time, error) {
 	now := s.now()
 	at := now.Add(AccountGrace)
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		known, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set("closes_at = ?, auto_reload = FALSE", toMicros(at)).Where("id = ?", id).Exec(ctx))
+		known, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).
+			Set("closes_at = ?, auto_reload = FALSE", toMicros(at)).Where("id = ?", id).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = ?", toMicros(now)).Where("account_id = ? AND revoked_at IS NULL", id).Exec(ctx)
+
+		_, err = tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = ?", toMicros(now)).
+			Where("account_id = ? AND revoked_at IS NULL", id).Exec(ctx)
 		return err
 	})
 	return at, wrapped("end account", err)
@@ -56,7 +60,8 @@ var ended = []string{
 	// Their bytes go with the next round, and those of running jobs after it.
 	`UPDATE files SET expires_at = ?1 WHERE account_id = ?0 AND expires_at > ?1`,
 	`UPDATE webhooks SET enabled = FALSE, deleted_at = ?1 WHERE account_id = ?0 AND deleted_at IS NULL`,
-	`UPDATE deliveries SET status = 'failed', last_error = 'the account was deleted', next_attempt_at = NULL, lease = '', leased_until = NULL
+	`UPDATE deliveries SET status = 'failed', last_error = 'the account was deleted', next_attempt_at = NULL,
+		lease = '', leased_until = NULL
 		WHERE account_id = ?0 AND status = 'pending'`,
 	`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE account_id = ?0)`,
 	`DELETE FROM delivery_headers WHERE delivery_id IN (SELECT id FROM deliveries WHERE account_id = ?0)`,
@@ -68,20 +73,25 @@ var ended = []string{
 	`DELETE FROM audit WHERE account_id = ?0 AND NOT operator`,
 	`UPDATE keys SET name = '', revoked_at = COALESCE(revoked_at, ?1) WHERE account_id = ?0`,
 	// The ledger refers to the row.
-	`UPDATE accounts SET email = id || '@deleted.invalid', name = '', suspended = TRUE, suspend_reason = 'deleted by its owner',
+	`UPDATE accounts SET email = id || '@deleted.invalid', name = '', suspended = TRUE,
+		suspend_reason = 'deleted by its owner',
 		auto_reload = FALSE, keep_inputs = FALSE, closes_at = NULL WHERE id = ?0`,
 }
 
 // endAccounts deletes accounts whose grace is over.
 func (s *Store) endAccounts(ctx context.Context, limit int) (int, error) {
 	var rows []accountRow
-	err := s.read.NewSelect().Model(&rows).Column("id").Where("closes_at <= ?", toMicros(s.now())).Limit(int64(limit)).Scan(ctx)
+	err := s.read.NewSelect().Model(&rows).Column("id").Where("closes_at <= ?", toMicros(s.now())).Limit(int64(limit)).
+		Scan(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read accounts that end: %w", err)
 	}
+
 	var faults []error
 	for _, row := range rows {
-		faults = append(faults, s.inTx(ctx, func(ctx context.Context, tx txn) error { return s.endAccount(ctx, tx, row.ID) }))
+		faults = append(faults, s.inTx(ctx, func(ctx context.Context, tx txn) error {
+			return s.endAccount(ctx, tx, row.ID)
+		}))
 	}
 	return len(rows), wrapped("delete accounts", errors.Join(faults...))
 }
@@ -89,40 +99,48 @@ func (s *Store) endAccounts(ctx context.Context, limit int) (int, error) {
 func (s *Store) endAccount(ctx context.Context, tx txn, id string) error {
 	now := toMicros(s.now())
 	// Its owner may have undone the deletion meanwhile.
-	due, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set("closes_at = closes_at").Where("id = ? AND closes_at <= ?", id, now).Exec(ctx))
+	due, err := changed(tx.NewUpdate().Model((*accountRow)(nil)).Set("closes_at = closes_at").
+		Where("id = ? AND closes_at <= ?", id, now).Exec(ctx))
 	if err != nil || !due {
 		return err
 	}
+
 	var people []string
 	err = tx.NewRaw(`DELETE FROM members WHERE account_id = ? RETURNING person_id`, id).Scan(ctx, &people)
 	if err != nil {
 		return err
 	}
+
 	for _, person := range people {
 		if err := s.forget(ctx, tx, person); err != nil {
 			return err
 		}
 	}
+
 	for _, statement := range ended {
 		if _, err := tx.NewRaw(statement, id, now).Exec(ctx); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
 // forget removes a user who is a member of no account any more, operators not.
 func (s *Store) forget(ctx context.Context, tx txn, id string) error {
 	stays, err := tx.NewSelect().Table("people").
-		Where("id = ? AND (operator OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.id))", id).Exists(ctx)
+		Where("id = ? AND (operator OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.id))", id).
+		Exists(ctx)
 	if err != nil || stays {
 		return err
 	}
+
 	for _, table := range []string{"sessions", "tokens", "recovery_codes", "device_codes", "oauth_codes"} {
 		if _, err := tx.NewDelete().Table(table).Where("person_id = ?", id).Exec(ctx); err != nil {
 			return err
 		}
 	}
+
 	_, err = tx.NewDelete().Table("people").Where("id = ?", id).Exec(ctx)
 	return err
 }

@@ -33,6 +33,7 @@ func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(
 	if account == "" {
 		return func() {}, nil
 	}
+
 	a.mu.Lock()
 	mine := a.slots[account]
 	if mine == nil {
@@ -41,6 +42,7 @@ func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(
 	}
 	mine.users++
 	a.mu.Unlock()
+
 	leave := func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -48,6 +50,7 @@ func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(
 			delete(a.slots, account)
 		}
 	}
+
 	select {
 	case mine.free <- struct{}{}:
 		return func() { <-mine.free; leave() }, nil

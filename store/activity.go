@@ -41,19 +41,24 @@ func (s *Store) Activity(ctx context.Context, accountID string, from, to time.Ti
 			spent := a.Keys[k.KeyID]
 			a.Keys[k.KeyID] = Spent{spent.Calls + k.Count, spent.Amount + k.Total}
 		}
+
 		var failed []struct{ Day, Count int64 }
 		err = tx.NewSelect().TableExpr("calls").ColumnExpr("day, COUNT(*) AS count").
-			Where("account_id = ? AND status = 'failed' AND id >= ? AND error_code <> ?", accountID, "call_"+idTime(a.From), CodeCanceled).
+			Where("account_id = ? AND status = 'failed' AND id >= ? AND error_code <> ?",
+				accountID, "call_"+idTime(a.From), CodeCanceled).
 			Where("day BETWEEN ? AND ?", dayOf(from), dayOf(to)).Group("day").Scan(ctx, &failed)
 		if err != nil {
 			return err
 		}
+
 		for _, f := range failed {
 			a.FailedDays[f.Day] = f.Count
 			a.Failed += f.Count
 		}
+
 		return a.readLatency(ctx, tx, accountID)
 	})
+
 	return a, wrapped("read activity", err)
 }
 
@@ -64,10 +69,13 @@ func (a *Activity) readLatency(ctx context.Context, tx txn, accountID string) er
 	if err != nil || len(micros) == 0 {
 		return err
 	}
+
 	slices.Sort(micros)
 	at := func(share float64) time.Duration {
 		return time.Duration(micros[int(share*float64(len(micros)-1))]) * time.Microsecond
 	}
-	a.P95, a.Median = at(.95), at(.5)
+
+	a.P95 = at(.95)
+	a.Median = at(.5)
 	return nil
 }

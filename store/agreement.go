@@ -13,7 +13,8 @@ import (
 // their own settings with its agreements when they start.
 func (s *Store) Agree(ctx context.Context, name, value string) (agreed string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("INSERT INTO agreements (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, value).Exec(ctx)
+		_, err := tx.NewRaw("INSERT INTO agreements (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
+			name, value).Exec(ctx)
 		if err != nil {
 			return err
 		}
@@ -48,7 +49,8 @@ func (e *FolderError) Error() string {
 	if e.Got != "" {
 		got = "is marked " + e.Got
 	}
-	return fmt.Sprintf("the files of this database are in a folder that is marked %s, and this one %s (%s)", e.Want, got, e.Path)
+	return fmt.Sprintf("the files of this database are in a folder that is marked %s, and this one %s (%s)",
+		e.Want, got, e.Path)
 }
 
 // CheckFolder compares the folder of the files with the one that the database knows, and marks both at the first start.
@@ -64,6 +66,7 @@ func (s *Store) CheckFolder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	own := mark
 	if own == "" {
 		own = s.NewID("folder")
@@ -77,11 +80,14 @@ func (s *Store) CheckFolder(ctx context.Context) error {
 	}
 
 	// Another process that shares the folder may be about to mark it.
-	for deadline := time.Now().Add(markPatience); mark == "" && time.Now().Before(deadline); guard.Pause(ctx, 100*time.Millisecond) {
+	deadline := time.Now().Add(markPatience)
+	for mark == "" && time.Now().Before(deadline) {
 		if mark, err = folder.Mark(); err != nil {
 			return err
 		}
+		guard.Pause(ctx, 100*time.Millisecond)
 	}
+
 	if mark == want {
 		return nil
 	}

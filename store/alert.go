@@ -41,7 +41,9 @@ func (s *Store) Alerts(ctx context.Context, accountID string) (map[string]int64,
 		Kind      string
 		Threshold int64
 	}
-	err := s.read.NewSelect().TableExpr("usage_alerts").Column("kind", "threshold").Where("account_id = ?", accountID).Scan(ctx, &rows)
+	err := s.read.NewSelect().TableExpr("usage_alerts").Column("kind", "threshold").Where("account_id = ?", accountID).
+		Scan(ctx, &rows)
+
 	thresholds := make(map[string]int64, len(rows))
 	for _, r := range rows {
 		thresholds[r.Kind] = r.Threshold
@@ -53,23 +55,28 @@ func (s *Store) Alerts(ctx context.Context, accountID string) (map[string]int64,
 // threshold can be sent again.
 func (s *Store) SetAlerts(ctx context.Context, accountID string, thresholds map[string]int64) error {
 	kinds := slices.Sorted(maps.Keys(thresholds))
+
 	return wrapped("set alerts", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		for _, kind := range []string{AlertDayLimit, AlertFailureRate, AlertLowBalance} {
 			if slices.Contains(kinds, kind) {
 				continue
 			}
-			if _, err := tx.NewRaw("DELETE FROM usage_alerts WHERE account_id = ? AND kind = ?", accountID, kind).Exec(ctx); err != nil {
+			_, err := tx.NewRaw("DELETE FROM usage_alerts WHERE account_id = ? AND kind = ?", accountID, kind).Exec(ctx)
+			if err != nil {
 				return err
 			}
 		}
+
 		for _, kind := range kinds {
-			_, err := tx.NewRaw(`INSERT INTO usage_alerts AS a (account_id, kind, threshold, armed, sent_at) VALUES (?, ?, ?, TRUE, 0)
+			_, err := tx.NewRaw(`INSERT INTO usage_alerts AS a (account_id, kind, threshold, armed, sent_at)
+				VALUES (?, ?, ?, TRUE, 0)
 				ON CONFLICT (account_id, kind) DO UPDATE SET threshold = EXCLUDED.threshold, armed = TRUE, sent_at = 0
 				WHERE a.threshold <> EXCLUDED.threshold`, accountID, kind, thresholds[kind]).Exec(ctx)
 			if err != nil {
 				return err
 			}
 		}
+
 		return nil
 	}))
 }
@@ -102,6 +109,7 @@ func (a alertState) value() (value int64, beyond bool) {
 		}
 		value = a.Failures * 100 / (a.Calls + a.Failures)
 	}
+
 	return value, value >= a.Threshold
 }
 
@@ -118,7 +126,8 @@ const alertsSelect = `SELECT al.account_id, al.kind, al.threshold, al.armed, al.
 		CASE WHEN a.day = ?2 THEN a.day_spent ELSE 0 END AS spent,
 		CASE WHEN al.kind = 'failure_rate' THEN (SELECT CAST(COALESCE(SUM(u.calls), 0) AS BIGINT) FROM usage_days AS u
 			WHERE u.account_id = al.account_id AND u.day = ?2) ELSE 0 END AS calls,
-		CASE WHEN al.kind = 'failure_rate' THEN (SELECT CAST(COALESCE(SUM(c.failures), 0) AS BIGINT) FROM usage_counts AS c
+		CASE WHEN al.kind = 'failure_rate' THEN (SELECT CAST(COALESCE(SUM(c.failures), 0) AS BIGINT)
+		FROM usage_counts AS c
 			WHERE c.account_id = al.account_id AND c.kind = 'operation' AND c.day = ?2) ELSE 0 END AS failures
 	FROM usage_alerts AS al JOIN accounts AS a ON a.id = al.account_id
 	WHERE (al.account_id, al.kind) > (?0, ?1) AND NOT a.suspended
@@ -128,11 +137,14 @@ const alertsSelect = `SELECT al.account_id, al.kind, al.threshold, al.armed, al.
 // writes to the owners; nil sends none. It returns how many were sent.
 func (s *Store) CheckAlerts(ctx context.Context, tell AlertMail) (sent int, err error) {
 	var last alertState
+
 	for {
 		var batch []alertState
-		if err := s.reports.NewRaw(alertsSelect, last.AccountID, last.Kind, dayOf(s.now()), alertsBatch).Scan(ctx, &batch); err != nil {
+		err := s.reports.NewRaw(alertsSelect, last.AccountID, last.Kind, dayOf(s.now()), alertsBatch).Scan(ctx, &batch)
+		if err != nil {
 			return sent, fmt.Errorf("read alerts: %w", err)
 		}
+
 		for _, a := range batch {
 			done, err := s.checkAlert(ctx, a, tell)
 			if err != nil {
@@ -142,6 +154,7 @@ func (s *Store) CheckAlerts(ctx context.Context, tell AlertMail) (sent int, err 
 				sent++
 			}
 		}
+
 		if len(batch) < alertsBatch {
 			return sent, nil
 		}
@@ -156,23 +169,29 @@ func (s *Store) checkAlert(ctx context.Context, a alertState, tell AlertMail) (s
 	if beyond && !a.due(now) || !beyond && a.Armed {
 		return false, nil
 	}
+
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		sent = false
 		at := a.SentAt
 		if beyond {
 			at = toMicros(now)
 		}
+
 		// The account may have changed or removed the alert.
-		same, err := changed(tx.NewRaw("UPDATE usage_alerts SET armed = ?, sent_at = ? WHERE account_id = ? AND kind = ? AND threshold = ? AND sent_at = ?",
+		same, err := changed(tx.NewRaw(`UPDATE usage_alerts SET armed = ?, sent_at = ?
+			WHERE account_id = ? AND kind = ? AND threshold = ? AND sent_at = ?`,
 			!beyond, at, a.AccountID, a.Kind, a.Threshold, a.SentAt).Exec(ctx))
 		if err != nil || !same || !beyond {
 			return err
 		}
+
 		sent = true
 		news := AlertNews{Kind: a.Kind, Value: value, Threshold: a.Threshold}
-		if err := s.publish(ctx, tx, newEvent{accountID: a.AccountID, kind: EventAccountAlert, data: news, at: now}); err != nil {
+		err = s.publish(ctx, tx, newEvent{accountID: a.AccountID, kind: EventAccountAlert, data: news, at: now})
+		if err != nil {
 			return err
 		}
+
 		if tell == nil {
 			return nil
 		}
@@ -180,11 +199,13 @@ func (s *Store) checkAlert(ctx context.Context, a alertState, tell AlertMail) (s
 		if err != nil || len(to) == 0 {
 			return err
 		}
+
 		letters, err := tell(news, to)
 		if err != nil || len(letters) == 0 {
 			return err
 		}
 		return keepLetters(ctx, tx, letters, now)
 	})
+
 	return sent && err == nil, err
 }

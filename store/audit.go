@@ -34,7 +34,15 @@ type Author struct {
 
 // Entry is the entry about an action of the author.
 func (by Author) Entry(action, object, note string) AuditEntry {
-	return AuditEntry{AccountID: by.AccountID, PersonID: by.PersonID, Who: by.Who, Action: action, Object: object, Note: note, Address: by.Address}
+	return AuditEntry{
+		AccountID: by.AccountID,
+		PersonID:  by.PersonID,
+		Who:       by.Who,
+		Action:    action,
+		Object:    object,
+		Note:      note,
+		Address:   by.Address,
+	}
 }
 
 type auditRow struct {
@@ -53,7 +61,17 @@ type auditRow struct {
 }
 
 func (r *auditRow) entry() AuditEntry {
-	e := AuditEntry{ID: r.ID, Who: r.Who, Action: r.Action, Object: r.Object, Note: r.Note, Address: r.Address, Operator: r.Operator, At: fromMicros(r.CreatedAt)}
+	e := AuditEntry{
+		ID:       r.ID,
+		Who:      r.Who,
+		Action:   r.Action,
+		Object:   r.Object,
+		Note:     r.Note,
+		Address:  r.Address,
+		Operator: r.Operator,
+		At:       fromMicros(r.CreatedAt),
+	}
+
 	if r.AccountID != nil {
 		e.AccountID = *r.AccountID
 	}
@@ -73,10 +91,11 @@ func (s *Store) Audit() *Audit { return &Audit{s} }
 // Add writes an entry, also when the client has left after the change.
 func (a *Audit) Add(ctx context.Context, e AuditEntry) error {
 	row := a.row(e)
-	return wrapped("write audit entry", a.store.inTx(context.WithoutCancel(ctx), func(ctx context.Context, tx txn) error {
+	err := a.store.inTx(context.WithoutCancel(ctx), func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
-	}))
+	})
+	return wrapped("write audit entry", err)
 }
 
 // onceSpan is the span in which AddOnce writes the same entry once.
@@ -86,7 +105,8 @@ const onceSpan = time.Hour
 func (a *Audit) AddOnce(ctx context.Context, e AuditEntry) error {
 	row := a.row(e)
 	there, err := a.store.read.NewSelect().Model((*auditRow)(nil)).
-		Where("account_id = ? AND id >= ? AND who = ? AND action = ?", row.AccountID, "aud_"+idTime(a.store.now().Add(-onceSpan)), row.Who, row.Action).
+		Where("account_id = ? AND id >= ? AND who = ? AND action = ?",
+			row.AccountID, "aud_"+idTime(a.store.now().Add(-onceSpan)), row.Who, row.Action).
 		Where("object = ? AND note = ? AND address = ?", row.Object, row.Note, row.Address).Exists(ctx)
 	if err != nil || there {
 		return wrapped("read audit log", err)
@@ -97,14 +117,24 @@ func (a *Audit) AddOnce(ctx context.Context, e AuditEntry) error {
 // row is an entry that is not stored yet.
 func (a *Audit) row(e AuditEntry) auditRow {
 	return auditRow{
-		ID: a.store.NewID("aud"), AccountID: orNull(e.AccountID), PersonID: orNull(e.PersonID), Who: clean(e.Who, 300), Action: e.Action,
-		Object: clean(e.Object, 300), Note: clean(e.Note, 1000), Address: clean(e.Address, 64), Operator: e.Operator, CreatedAt: toMicros(a.store.now()),
+		ID:        a.store.NewID("aud"),
+		AccountID: orNull(e.AccountID),
+		PersonID:  orNull(e.PersonID),
+		Who:       clean(e.Who, 300),
+		Action:    e.Action,
+		Object:    clean(e.Object, 300),
+		Note:      clean(e.Note, 1000),
+		Address:   clean(e.Address, 64),
+		Operator:  e.Operator,
+		CreatedAt: toMicros(a.store.now()),
 	}
 }
 
 // Of returns entries of an account before the ID before, the latest first. Empty means from the latest on.
 func (a *Audit) Of(ctx context.Context, accountID, before string, limit int) ([]AuditEntry, error) {
-	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("account_id = ?", accountID) }, before, limit)
+	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("account_id = ?", accountID)
+	}, before, limit)
 }
 
 // SignIns returns with which devices a user has logged in to an account since then: the notes of those entries,
@@ -112,7 +142,8 @@ func (a *Audit) Of(ctx context.Context, accountID, before string, limit int) ([]
 func (a *Audit) SignIns(ctx context.Context, accountID, personID string, since time.Time) ([]string, error) {
 	var devices []string
 	err := a.store.read.NewSelect().Table("audit").ColumnExpr("DISTINCT note").
-		Where("account_id = ? AND id >= ? AND person_id = ? AND action = ?", accountID, "aud_"+idTime(since), personID, SignedIn).Scan(ctx, &devices)
+		Where("account_id = ? AND id >= ? AND person_id = ? AND action = ?",
+			accountID, "aud_"+idTime(since), personID, SignedIn).Scan(ctx, &devices)
 	return devices, wrapped("read logins", err)
 }
 
@@ -121,7 +152,9 @@ func (a *Audit) ByOperators(ctx context.Context, before string, limit int) ([]Au
 	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("operator") }, before, limit)
 }
 
-func (a *Audit) list(ctx context.Context, which func(*bun.SelectQuery) *bun.SelectQuery, before string, limit int) ([]AuditEntry, error) {
+func (a *Audit) list(
+	ctx context.Context, which func(*bun.SelectQuery) *bun.SelectQuery, before string, limit int,
+) ([]AuditEntry, error) {
 	var rows []auditRow
 	query := which(a.store.read.NewSelect().Model(&rows)).Order("id DESC").Limit(int64(limit))
 	if before != "" {

@@ -54,10 +54,12 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	if s.dialect != SQLite {
 		return ErrUseDump
 	}
+
 	dir, err := os.MkdirTemp(s.dataDir, "backup-")
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
+
 	err = s.backup(ctx, w, filepath.Join(dir, backupDatabase))
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
 		return fmt.Errorf("backup: %w", err)
@@ -70,8 +72,10 @@ func (s *Store) backup(ctx context.Context, w io.Writer, snapshot string) error 
 	if err != nil {
 		return err
 	}
+
 	packed := gzip.NewWriter(w)
 	a := &archive{tar: tar.NewWriter(packed), now: s.now().UTC()}
+
 	f, err := os.Open(snapshot)
 	if err != nil {
 		return err
@@ -81,17 +85,20 @@ func (s *Store) backup(ctx context.Context, w io.Writer, snapshot string) error 
 	if err != nil {
 		return err
 	}
+
 	if err := a.add(backupDatabase, info.Size(), f); err != nil {
 		return err
 	}
 	if err := s.backupSecret(a); err != nil {
 		return err
 	}
+
 	for _, key := range blobs {
 		if err := s.backupBlob(ctx, a, key); err != nil {
 			return err
 		}
 	}
+
 	return errors.Join(a.finish(), packed.Close())
 }
 
@@ -103,16 +110,20 @@ func (s *Store) snapshot(ctx context.Context, path string) ([]string, error) {
 		return nil, err
 	}
 	defer source.Close()
+
 	if _, err := source.NewRaw("VACUUM INTO ?", path).Exec(ctx); err != nil {
 		return nil, err
 	}
+
 	taken, err := openSQLite(path, "_pragma=query_only(1)")
 	if err != nil {
 		return nil, err
 	}
 	defer taken.Close()
+
 	var keys []string
-	err = taken.NewRaw(`SELECT blob_key FROM files UNION SELECT input_key FROM jobs WHERE input_key <> '' ORDER BY 1`).Scan(ctx, &keys)
+	err = taken.NewRaw(`SELECT blob_key FROM files UNION SELECT input_key FROM jobs WHERE input_key <> '' ORDER BY 1`).
+		Scan(ctx, &keys)
 	return keys, err
 }
 
@@ -148,13 +159,16 @@ type archive struct {
 }
 
 func (a *archive) add(name string, size int64, r io.Reader) error {
-	if err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: a.now, Format: tar.FormatPAX}); err != nil {
+	err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: a.now, Format: tar.FormatPAX})
+	if err != nil {
 		return err
 	}
+
 	hash := sha256.New()
 	if _, err := io.CopyN(io.MultiWriter(a.tar, hash), r, size); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+
 	a.files = append(a.files, manifestFile{Name: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
 	return nil
 }
@@ -165,7 +179,15 @@ func (a *archive) finish() error {
 	if err != nil {
 		return err
 	}
-	header := &tar.Header{Name: backupManifest, Mode: 0o600, Size: int64(len(text)), ModTime: a.now, Format: tar.FormatPAX}
+
+	header := &tar.Header{
+		Name:    backupManifest,
+		Mode:    0o600,
+		Size:    int64(len(text)),
+		ModTime: a.now,
+		Format:  tar.FormatPAX,
+	}
+
 	if err := a.tar.WriteHeader(header); err != nil {
 		return err
 	}

@@ -25,10 +25,13 @@ func (s *Store) writeBehind(ctx context.Context, write func(context.Context) err
 	failed := false
 	for last := false; !last; {
 		guard.Pause(ctx, behindEvery)
-		writing, cancel := context.WithoutCancel(ctx), func() {}
+
+		writing := context.WithoutCancel(ctx)
+		cancel := func() {}
 		if last = ctx.Err() != nil; last {
 			writing, cancel = context.WithTimeout(writing, behindLast)
 		}
+
 		err := write(writing)
 		cancel()
 		if err != nil && !failed {
@@ -59,6 +62,7 @@ func (t *tally[Key, Sum]) add(of Key, n Sum) {
 func (t *tally[Key, Sum]) take() map[Key]Sum {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	taken := make(map[Key]Sum, min(tallyBatch, len(t.sums)))
 	for of, sum := range t.sums {
 		if len(taken) == tallyBatch {

@@ -94,21 +94,32 @@ func (s *Store) SettleChunk(ctx context.Context, job Job, c Chunk) (canceled boo
 	if c.Charge < 0 || c.Records <= 0 || c.Failed < 0 || c.Failed > c.Records {
 		return false, fmt.Errorf("settle chunk: %d records, %d failed, charge %s", c.Records, c.Failed, c.Charge)
 	}
+
 	if s.dialect == Postgres {
 		now := s.now()
 		verdict, err := s.callFunction(ctx, job.Call.AccountID, chunkFunction, chunkParams{
-			ID: job.Call.ID, Lease: job.lease, Tries: job.Tries, First: c.First, Records: c.Records, Failed: c.Failed, Charge: c.Charge,
-			Results: c.Results, PostingID: s.postings.next(s.region, now), Now: toMicros(now),
+			ID:        job.Call.ID,
+			Lease:     job.lease,
+			Tries:     job.Tries,
+			First:     c.First,
+			Records:   c.Records,
+			Failed:    c.Failed,
+			Charge:    c.Charge,
+			Results:   c.Results,
+			PostingID: s.postings.next(s.region, now),
+			Now:       toMicros(now),
 		})
 		if err == nil && verdict == "refused" {
 			err = ErrCallEnded
 		}
 		return verdict == "canceled", wrapped("settle chunk", err)
 	}
+
 	err = s.inCertainTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		canceled, err = s.settleChunk(ctx, tx, job, c)
 		return err
 	})
+
 	return canceled, wrapped("settle chunk", err)
 }
 
@@ -118,11 +129,13 @@ func (s *Store) settleChunk(ctx context.Context, tx txn, job Job, c Chunk) (canc
 	if err := s.queryRow(ctx, tx, chunkExists, job.Call.ID, c.First, job.Tries).Scan(&settled); err != nil {
 		return false, err
 	}
+
 	if !settled {
 		if err := s.chargeChunk(ctx, tx, job, c); err != nil {
 			return false, err
 		}
 	}
+
 	err = s.queryRow(ctx, tx, canceledSelect, job.Call.ID).Scan(&canceled)
 	return canceled, err
 }
@@ -130,22 +143,29 @@ func (s *Store) settleChunk(ctx context.Context, tx txn, job Job, c Chunk) (canc
 func (s *Store) chargeChunk(ctx context.Context, tx txn, job Job, c Chunk) error {
 	part := posting{kind: KindSettle, cause: job.Call.ID, reason: chunkReason, at: s.now()}
 	var metered bool
-	err := s.queryRow(ctx, tx, chunkCharge, int64(c.Charge), job.Call.ID, job.lease, job.Tries, c.First, c.Records).Scan(&part.accountID, &metered)
+	err := s.queryRow(ctx, tx, chunkCharge, int64(c.Charge), job.Call.ID, job.lease, job.Tries, c.First, c.Records).
+		Scan(&part.accountID, &metered)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrCallEnded
 	}
-	if err == nil {
-		_, err = s.exec(ctx, tx, chunkCursor, c.Records, c.Failed, int64(c.Charge), job.Call.ID)
-	}
-	if err == nil {
-		_, err = s.exec(ctx, tx, chunkInsert, job.Call.ID, c.First, c.Records, job.Tries, c.Results)
-	}
-	if err != nil || metered || c.Charge == 0 {
+	if err != nil {
 		return err
 	}
+
+	if _, err := s.exec(ctx, tx, chunkCursor, c.Records, c.Failed, int64(c.Charge), job.Call.ID); err != nil {
+		return err
+	}
+	if _, err := s.exec(ctx, tx, chunkInsert, job.Call.ID, c.First, c.Records, job.Tries, c.Results); err != nil {
+		return err
+	}
+	if metered || c.Charge == 0 {
+		return nil
+	}
+
 	if err := s.queryRow(ctx, tx, chunkFunds, int64(c.Charge), part.accountID).Scan(&part.balance); err != nil {
 		return err
 	}
+
 	part.books = books{held: -c.Charge, revenue: c.Charge}
 	return s.post(ctx, tx, &part)
 }
@@ -165,7 +185,8 @@ func (s *Store) chargedBefore(ctx context.Context, tx txn, call *callRow) (charg
 // Bulk returns how far a bulk job has come. It returns ErrNotFound for any other call.
 func (s *Store) Bulk(ctx context.Context, callID string) (b Bulk, err error) {
 	var started *int64
-	err = notFound(s.read.NewRaw("SELECT total, processed, failed, charged, canceled_at IS NOT NULL, started_at, "+lastChunk+" FROM bulks AS j WHERE call_id = ?", callID).
+	err = notFound(s.read.NewRaw("SELECT total, processed, failed, charged, canceled_at IS NOT NULL, started_at, "+
+		lastChunk+" FROM bulks AS j WHERE call_id = ?", callID).
 		Scan(ctx, &b.Total, &b.Processed, &b.Failed, &b.Charged, &b.Canceled, &started, &b.Tries))
 	b.StartedAt = fromMicrosPtr(started)
 	return b, wrapped("read bulk job", err)
@@ -174,15 +195,18 @@ func (s *Store) Bulk(ctx context.Context, callID string) (b Bulk, err error) {
 // FreeDocuments returns the number of documents that failed bulk jobs of an account have made since then. Such jobs are
 // free. Jobs that failed for a reason of the server do not count.
 func (s *Store) FreeDocuments(ctx context.Context, accountID string, since time.Time) (count int, err error) {
-	err = s.read.NewRaw(`SELECT COALESCE(SUM(b.processed - b.failed), 0) FROM bulks AS b JOIN calls AS c ON c.id = b.call_id
-		WHERE b.account_id = ? AND b.created_at >= ? AND b.processed > b.failed AND c.id >= ? AND c.status = 'failed' AND c.error_code NOT IN ('internal_error', 'storage_unavailable')`,
+	err = s.read.NewRaw(`SELECT COALESCE(SUM(b.processed - b.failed), 0) FROM bulks AS b
+		JOIN calls AS c ON c.id = b.call_id
+		WHERE b.account_id = ? AND b.created_at >= ? AND b.processed > b.failed AND c.id >= ? AND c.status = 'failed'
+		AND c.error_code NOT IN ('internal_error', 'storage_unavailable')`,
 		accountID, toMicros(since), "call_"+idTime(since)).Scan(ctx, &count)
 	return count, wrapped("count free documents", err)
 }
 
 // Chunks returns the chunks of a bulk job in order.
 func (s *Store) Chunks(ctx context.Context, callID string) (list []Chunk, err error) {
-	err = s.read.NewRaw("SELECT first, records, tries, results FROM bulk_chunks WHERE call_id = ? ORDER BY first", callID).Scan(ctx, &list)
+	err = s.read.NewRaw("SELECT first, records, tries, results FROM bulk_chunks WHERE call_id = ? ORDER BY first",
+		callID).Scan(ctx, &list)
 	return list, wrapped("read chunks", err)
 }
 
@@ -192,12 +216,15 @@ func (s *Store) Chunks(ctx context.Context, callID string) (list []Chunk, err er
 func (s *Store) CancelJob(ctx context.Context, call Call, f Failure, n *Outbox) error {
 	kept := false
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-		kept, err = changed(tx.NewRaw(`UPDATE bulks SET canceled_at = COALESCE(canceled_at, ?) WHERE call_id = ? AND processed > failed
-			AND EXISTS (SELECT 1 FROM calls WHERE calls.id = bulks.call_id AND status = 'running')`, toMicros(s.now()), call.ID).Exec(ctx))
+		kept, err = changed(tx.NewRaw(`UPDATE bulks SET canceled_at = COALESCE(canceled_at, ?)
+			WHERE call_id = ? AND processed > failed
+			AND EXISTS (SELECT 1 FROM calls WHERE calls.id = bulks.call_id AND status = 'running')`,
+			toMicros(s.now()), call.ID).Exec(ctx))
 		return err
 	})
 	if err == nil && !kept {
 		_, err = s.releaseCall(ctx, ending{callID: call.ID, accountID: call.AccountID, failure: f, outbox: n})
 	}
+
 	return wrapped("cancel job", err)
 }

@@ -115,12 +115,25 @@ type callRow struct {
 
 func (r *callRow) call() Call {
 	c := Call{
-		ID: r.ID, ResultID: r.ResultID, AccountID: r.AccountID, Operation: r.Operation, Mode: r.Mode,
-		RequestID: r.RequestID, IdempotencyKey: r.IdempotencyKey, Lease: r.Lease, Metered: r.Metered,
-		Quote: r.Quote, Charge: r.Charge, Status: r.Status, Failure: Failure{Code: r.ErrorCode, Message: r.ErrorMessage},
-		CreatedAt: fromMicros(r.CreatedAt), EndedAt: fromMicrosPtr(r.EndedAt), Duration: time.Duration(r.Duration) * time.Microsecond,
-		Steps: r.Steps,
+		ID:             r.ID,
+		ResultID:       r.ResultID,
+		AccountID:      r.AccountID,
+		Operation:      r.Operation,
+		Mode:           r.Mode,
+		RequestID:      r.RequestID,
+		IdempotencyKey: r.IdempotencyKey,
+		Lease:          r.Lease,
+		Metered:        r.Metered,
+		Quote:          r.Quote,
+		Charge:         r.Charge,
+		Status:         r.Status,
+		Failure:        Failure{Code: r.ErrorCode, Message: r.ErrorMessage},
+		CreatedAt:      fromMicros(r.CreatedAt),
+		EndedAt:        fromMicrosPtr(r.EndedAt),
+		Duration:       time.Duration(r.Duration) * time.Microsecond,
+		Steps:          r.Steps,
 	}
+
 	if r.KeyID != nil {
 		c.KeyID = *r.KeyID
 	}
@@ -151,6 +164,7 @@ func (s *Store) readCall(ctx context.Context, id, resultID string) (Call, error)
 	if !storable(id) {
 		return Call{}, fmt.Errorf("read call: %w", ErrNotFound)
 	}
+
 	err := notFound(s.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
 	if err == nil && resultID != "" && row.ResultID != resultID {
 		err = ErrNotFound
@@ -158,6 +172,7 @@ func (s *Store) readCall(ctx context.Context, id, resultID string) (Call, error)
 	if err != nil {
 		return Call{}, fmt.Errorf("read call: %w", err)
 	}
+
 	return row.call(), nil
 }
 
@@ -175,6 +190,7 @@ func (s *Store) Begin(ctx context.Context, c NewCall) error {
 	if err := c.check(); err != nil {
 		return fmt.Errorf("begin call: %w", err)
 	}
+
 	begin := s.beginSQLite
 	if s.dialect == Postgres {
 		begin = s.beginPostgres
@@ -182,6 +198,7 @@ func (s *Store) Begin(ctx context.Context, c NewCall) error {
 	if err := begin(ctx, c); err != nil {
 		return fmt.Errorf("begin call: %w", err)
 	}
+
 	if c.Job != nil {
 		s.jobCommitted()
 	}
@@ -205,6 +222,7 @@ func (c NewCall) check() error {
 	case c.Job != nil && ((c.Job.Input == nil) != blob.ValidKey(c.Job.InputKey) || len(c.Job.Input) > MaxJobInput):
 		return errors.New("a job needs its input, or the key of it where it is long")
 	}
+
 	return nil
 }
 
@@ -262,12 +280,14 @@ func settleRefusal(ctx context.Context, tx bun.IDB, end Settlement) error {
 	if err := tx.NewSelect().Model(&row).Where("id = ?", end.CallID).Scan(ctx); err != nil {
 		return notFound(err)
 	}
+
 	switch {
 	case end.Charge > row.Quote:
 		return fmt.Errorf("the charge of %s is above the quote of %s", end.Charge, row.Quote)
 	case row.Status == CallDone && row.Charge == end.Charge:
 		return nil
 	}
+
 	return ErrCallEnded
 }
 
@@ -284,7 +304,11 @@ func (s *Store) Release(ctx context.Context, callID string, f Failure, n *Outbox
 // has taken it on.
 func (s *Store) ReleaseJob(ctx context.Context, job Job, f Failure, n *Outbox) error {
 	_, err := s.releaseCall(ctx, ending{
-		callID: job.Call.ID, accountID: job.Call.AccountID, failure: f, outbox: n, holder: holder{Kind: holderWorker, Lease: job.lease, Tries: job.Tries},
+		callID:    job.Call.ID,
+		accountID: job.Call.AccountID,
+		failure:   f,
+		outbox:    n,
+		holder:    holder{Kind: holderWorker, Lease: job.lease, Tries: job.Tries},
 	})
 	return wrapped("release call", err)
 }

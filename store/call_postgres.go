@@ -78,19 +78,42 @@ func (s *Store) beginPostgres(ctx context.Context, c NewCall) error {
 	if err != nil {
 		return err
 	}
+
 	for range holdAttempts {
 		now := s.now()
 		row := c.row(now)
 		params := beginParams{
-			ID: c.ID, ResultID: c.ResultID, AccountID: c.AccountID, KeyID: row.KeyID, Operation: c.Operation, Mode: c.Mode,
-			RequestID: row.RequestID, Lease: c.Lease, Metered: c.Metered, Quote: c.Quote, QuoteID: c.QuoteID,
-			IdempotencyKey: c.IdempotencyKey, BodyHash: c.BodyHash, ClaimedUntil: toMicros(now.Add(IdempotencyWindow)),
-			CallbackURL: c.CallbackURL, Receiver: callbackReceiver(c.AccountID, c.CallbackURL), Trace: c.Trace,
-			PostingID: s.postings.next(s.region, now), Now: toMicros(now), Today: dayOf(now),
+			ID:             c.ID,
+			ResultID:       c.ResultID,
+			AccountID:      c.AccountID,
+			KeyID:          row.KeyID,
+			Operation:      c.Operation,
+			Mode:           c.Mode,
+			RequestID:      row.RequestID,
+			Lease:          c.Lease,
+			Metered:        c.Metered,
+			Quote:          c.Quote,
+			QuoteID:        c.QuoteID,
+			IdempotencyKey: c.IdempotencyKey,
+			BodyHash:       c.BodyHash,
+			ClaimedUntil:   toMicros(now.Add(IdempotencyWindow)),
+			CallbackURL:    c.CallbackURL,
+			Receiver:       callbackReceiver(c.AccountID, c.CallbackURL),
+			Trace:          c.Trace,
+			PostingID:      s.postings.next(s.region, now),
+			Now:            toMicros(now),
+			Today:          dayOf(now),
 		}
 		if c.Job != nil {
-			params.Job = &jobParams{Kind: c.Job.Kind, Input: c.Job.Input, InputKey: c.Job.InputKey, Pins: pins, Records: c.Job.Records}
+			params.Job = &jobParams{
+				Kind:     c.Job.Kind,
+				Input:    c.Job.Input,
+				InputKey: c.Job.InputKey,
+				Pins:     pins,
+				Records:  c.Job.Records,
+			}
 		}
+
 		verdict, err := s.callFunction(ctx, c.AccountID, beginFunction, params)
 		switch {
 		case err != nil:
@@ -100,10 +123,12 @@ func (s *Store) beginPostgres(ctx context.Context, c NewCall) error {
 		case c.Job == nil:
 			s.accountSlots.begun(c.ID, c.AccountID)
 		}
+
 		if !errors.Is(err, errUnsteady) {
 			return err
 		}
 	}
+
 	return errUnsteady
 }
 
@@ -112,10 +137,12 @@ func (s *Store) pins(ctx context.Context, c NewCall) ([]string, error) {
 	if c.Job == nil {
 		return nil, nil
 	}
+
 	pins := slices.Compact(slices.Sorted(slices.Values(c.Job.Pins)))
 	if !slices.ContainsFunc(pins, func(id string) bool { return !storable(id) }) {
 		return append([]string{}, pins...), nil // not nil, which would be NULL
 	}
+
 	var missing PinError
 	for _, id := range pins {
 		if _, err := s.AccountFile(ctx, c.AccountID, id); errors.Is(err, ErrNotFound) {
@@ -124,6 +151,7 @@ func (s *Store) pins(ctx context.Context, c NewCall) ([]string, error) {
 			return nil, err
 		}
 	}
+
 	return nil, &missing
 }
 
@@ -134,6 +162,7 @@ func (s *Store) beginRefusal(ctx context.Context, row *callRow, now time.Time, e
 	if !errors.As(err, &pg) {
 		return err
 	}
+
 	switch pg.Code {
 	case codeAccountRefuses:
 		return holdRefusal(ctx, s.write, row, dayOf(now))
@@ -148,6 +177,7 @@ func (s *Store) beginRefusal(ctx context.Context, row *callRow, now time.Time, e
 		}
 		return &missing
 	}
+
 	return err
 }
 
@@ -182,21 +212,36 @@ func (s *Store) settlePostgres(ctx context.Context, end Settlement) error {
 	if err != nil {
 		return err
 	}
+
 	lease, tries := end.by()
 	params := settleParams{
-		ID: end.CallID, Charge: end.Charge, Duration: end.Duration.Microseconds(), Steps: end.Steps, Lease: lease, Tries: tries,
-		Outbox: outbox, PostingID: s.postings.next(s.region, now), Now: toMicros(now),
+		ID:        end.CallID,
+		Charge:    end.Charge,
+		Duration:  end.Duration.Microseconds(),
+		Steps:     end.Steps,
+		Lease:     lease,
+		Tries:     tries,
+		Outbox:    outbox,
+		PostingID: s.postings.next(s.region, now),
+		Now:       toMicros(now),
 	}
+
 	var files []fileParams
 	for _, f := range end.files() {
 		if err := f.check(now); err != nil {
 			return err
 		}
 		files = append(files, fileParams{
-			ID: f.ID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200), Size: f.Size, BlobKey: f.BlobKey,
-			Warnings: clean(f.Warnings, maxWarnings), ExpiresAt: toMicros(f.ExpiresAt),
+			ID:          f.ID,
+			Filename:    clean(f.Filename, 1000),
+			ContentType: clean(f.ContentType, 200),
+			Size:        f.Size,
+			BlobKey:     f.BlobKey,
+			Warnings:    clean(f.Warnings, maxWarnings),
+			ExpiresAt:   toMicros(f.ExpiresAt),
 		})
 	}
+
 	switch len(files) {
 	case 0:
 	case 1:
@@ -204,10 +249,12 @@ func (s *Store) settlePostgres(ctx context.Context, end Settlement) error {
 	default:
 		params.File = files
 	}
+
 	account := ""
 	if end.Job != nil {
 		account = end.Job.Call.AccountID
 	}
+
 	verdict, err := s.endFunction(ctx, end.CallID, account, settleFunction, params)
 	if err == nil && verdict == "refused" {
 		return settleRefusal(ctx, s.write, end)
@@ -234,13 +281,21 @@ func (s *Store) releasePostgres(ctx context.Context, end ending) (released bool,
 	if err != nil {
 		return false, err
 	}
+
 	verdict, err := s.endFunction(ctx, end.callID, end.accountID, releaseFunction, releaseParams{
-		ID: end.callID, Code: clean(end.failure.Code, 100), Message: clean(end.failure.Message, 2000), Steps: end.failure.Steps,
-		Outbox: outbox, holder: end.holder, PostingID: s.postings.next(s.region, now), Now: toMicros(now),
+		ID:        end.callID,
+		Code:      clean(end.failure.Code, 100),
+		Message:   clean(end.failure.Message, 2000),
+		Steps:     end.failure.Steps,
+		Outbox:    outbox,
+		holder:    end.holder,
+		PostingID: s.postings.next(s.region, now),
+		Now:       toMicros(now),
 	})
 	if err == nil && verdict == "unknown" {
 		err = ErrNotFound
 	}
+
 	return verdict == "released" || verdict == "notified", err
 }
 
@@ -259,16 +314,22 @@ func (s *Store) outboxParams(outbox *Outbox, now time.Time) (*outboxParams, erro
 	if outbox == nil {
 		return nil, nil
 	}
+
 	var p outboxParams
 	if outbox.Event != "" {
 		event, err := s.event(newEvent{kind: outbox.Event, data: outbox.Data, at: now})
 		if err != nil {
 			return nil, err
 		}
-		p.EventType, p.EventID, p.EventBody = event.Type, event.ID, event.Body
+		p.EventType = event.Type
+		p.EventID = event.ID
+		p.EventBody = event.Body
 	}
+
 	body, err := json.Marshal(outbox.Data)
-	p.CallbackID, p.CallbackBody = s.NewID("evt"), body
+	p.CallbackID = s.NewID("evt")
+	p.CallbackBody = body
+
 	for range MaxWebhooks + 1 {
 		p.DeliveryIDs = append(p.DeliveryIDs, s.NewID("dlv"))
 	}
@@ -295,8 +356,10 @@ func (s *Store) callFunction(ctx context.Context, account, text string, params a
 	if err != nil {
 		return "", fmt.Errorf("encode call: %w", err)
 	}
+
 	ctx, cancel := withDeadline(ctx, writeTimeout)
 	defer cancel()
+
 	giveBack, err := s.accountSlots.take(ctx, account)
 	if err != nil {
 		return "", err
@@ -315,6 +378,7 @@ func (s *Store) callFunction(ctx context.Context, account, text string, params a
 		sent = true
 		return &UnknownError{Cause: err}
 	}
+
 	// A call that ends has to wait for the database. One that has not begun is refused at once.
 	waits := func(err error) bool { return text != beginFunction || sent || !errors.Is(err, errAway) }
 	err = untilKnown(ctx, call, waits)

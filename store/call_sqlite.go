@@ -18,6 +18,7 @@ func (s *Store) beginSQLite(ctx context.Context, c NewCall) error {
 		// The call is not announced before it ends: a power failure loses both.
 		ctx = context.WithValue(ctx, deferSync{}, true)
 	}
+
 	return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
 		// The response to an earlier attempt may have been lost.
 		begun, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)
@@ -37,6 +38,7 @@ func (s *Store) beginCall(ctx context.Context, tx txn, c NewCall) error {
 	if err := useQuote(ctx, tx, c, now); err != nil {
 		return err
 	}
+
 	row := c.row(now)
 	balance, err := s.holdFunds(ctx, tx, &row, dayOf(now))
 	if err != nil {
@@ -45,20 +47,32 @@ func (s *Store) beginCall(ctx context.Context, tx txn, c NewCall) error {
 	if err := s.spendKey(ctx, tx, &row, now); err != nil {
 		return err
 	}
+
 	if _, err := s.exec(ctx, tx, callInsert, callsTable.values(&row)...); err != nil {
 		return err
 	}
+
 	held := row.held()
-	hold := posting{accountID: c.AccountID, kind: KindHold, cause: c.ID, at: now, books: books{wallet: -held, held: held}, balance: balance}
+	hold := posting{
+		accountID: c.AccountID,
+		kind:      KindHold,
+		cause:     c.ID,
+		at:        now,
+		books:     books{wallet: -held, held: held},
+		balance:   balance,
+	}
 	if err := s.post(ctx, tx, &hold); err != nil {
 		return err
 	}
+
 	if c.CallbackURL != "" {
 		receiver := callbackReceiver(c.AccountID, c.CallbackURL)
-		if _, err := s.exec(ctx, tx, callbackInsert, c.ID, c.CallbackURL, receiver, c.Trace, row.CreatedAt); err != nil {
+		_, err := s.exec(ctx, tx, callbackInsert, c.ID, c.CallbackURL, receiver, c.Trace, row.CreatedAt)
+		if err != nil {
 			return err
 		}
 	}
+
 	if c.Job == nil {
 		return nil
 	}
@@ -85,7 +99,8 @@ const holdUpdate = `UPDATE accounts SET
 // holdFunds takes the call's hold from its account, within the account's limits. It records the day on which the
 // call counts, and returns the wallet's remaining balance.
 func (s *Store) holdFunds(ctx context.Context, tx txn, c *callRow, today int64) (balance credit.Amount, err error) {
-	err = notFound(s.queryRow(ctx, tx, holdUpdate, int64(c.held()), int64(c.Quote), today, c.AccountID).Scan(&c.Day, &balance))
+	err = notFound(s.queryRow(ctx, tx, holdUpdate, int64(c.held()), int64(c.Quote), today, c.AccountID).
+		Scan(&c.Day, &balance))
 	if errors.Is(err, ErrNotFound) {
 		err = holdRefusal(ctx, tx, c, today)
 	}
@@ -123,22 +138,25 @@ func (s *Store) settleSQLite(ctx context.Context, end Settlement) error {
 		now := s.now()
 		var row callRow
 		lease, try := end.by()
-		err := notFound(s.queryRow(ctx, tx, endUpdate, int64(end.Charge), toMicros(now), end.Duration.Microseconds(), string(end.Steps),
-			end.CallID, lease, try).Scan(callsTable.places(&row)...))
+		err := notFound(s.queryRow(ctx, tx, endUpdate, int64(end.Charge), toMicros(now), end.Duration.Microseconds(),
+			string(end.Steps), end.CallID, lease, try).Scan(callsTable.places(&row)...))
 		if errors.Is(err, ErrNotFound) {
 			return settleRefusal(ctx, tx, end)
 		}
 		if err != nil {
 			return err
 		}
+
 		if err := s.finishClaim(ctx, tx, &row); err != nil {
 			return err
 		}
+
 		for _, file := range end.files() {
 			if err := s.addFile(ctx, tx, &row, file, now); err != nil {
 				return err
 			}
 		}
+
 		if err := s.finishCall(ctx, tx, &row, end.Outbox, now); err != nil {
 			return err
 		}
@@ -152,13 +170,16 @@ func (s *Store) releaseSQLite(ctx context.Context, end ending) (released bool, e
 		now := s.now()
 		var row callRow
 		condition, args := end.holder.condition(toMicros(now))
+
 		err := tx.NewUpdate().Model(&row).
-			Set("status = ?, charge = 0, error_code = ?, error_message = ?", CallFailed, clean(end.failure.Code, 100), clean(end.failure.Message, 2000)).
+			Set("status = ?, charge = 0, error_code = ?, error_message = ?",
+				CallFailed, clean(end.failure.Code, 100), clean(end.failure.Message, 2000)).
 			Set("ended_at = ?, steps = ?", toMicros(now), end.failure.Steps).
 			Where("id = ? AND status = ?", end.callID, CallRunning).Where(condition, args...).
 			Returning("*").Scan(ctx)
 		err = notFound(err)
-		if released = err == nil; errors.Is(err, ErrNotFound) {
+		released = err == nil
+		if errors.Is(err, ErrNotFound) {
 			known, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", end.callID).Exists(ctx)
 			if err == nil && !known {
 				err = ErrNotFound
@@ -168,14 +189,17 @@ func (s *Store) releaseSQLite(ctx context.Context, end ending) (released bool, e
 		if err != nil {
 			return err
 		}
+
 		if err := freeClaim(ctx, tx, &row); err != nil {
 			return err
 		}
 		if err := freeQuote(ctx, tx, &row); err != nil {
 			return err
 		}
+
 		return s.finishCall(ctx, tx, &row, end.outbox, now)
 	})
+
 	return released && err == nil, err
 }
 
@@ -188,6 +212,7 @@ func (s *Store) finishCall(ctx context.Context, tx txn, row *callRow, n *Outbox,
 			}
 		}
 	}
+
 	if err := s.writeOutbox(ctx, tx, row, n, now); err != nil {
 		return err
 	}
@@ -208,7 +233,10 @@ const unspentUpdate = `UPDATE keys SET spent = spent - $1 WHERE id = $2`
 // charge is 0. The day's counter is left
 // alone when a newer day has begun.
 func (s *Store) endHold(ctx context.Context, tx txn, row *callRow, now time.Time) error {
-	held, paid, unspent := row.held(), row.Charge, row.Quote-row.Charge
+	held := row.held()
+	paid := row.Charge
+	unspent := row.Quote - row.Charge
+
 	if row.Metered {
 		paid = 0
 	} else {
@@ -216,8 +244,10 @@ func (s *Store) endHold(ctx context.Context, tx txn, row *callRow, now time.Time
 		if err != nil {
 			return err
 		}
-		held, paid = held-before, paid-before
+		held -= before
+		paid -= before
 	}
+
 	end := posting{
 		accountID: row.AccountID, kind: KindSettle, cause: row.ID, reason: row.ErrorCode, at: now,
 		books: books{held: -held, revenue: paid, wallet: held - paid},
@@ -225,12 +255,18 @@ func (s *Store) endHold(ctx context.Context, tx txn, row *callRow, now time.Time
 	if row.Status == CallFailed {
 		end.kind = KindRelease
 	}
-	err := s.queryRow(ctx, tx, fundsUpdate, int64(held-paid), int64(held), row.Day, int64(unspent), row.AccountID).Scan(&end.balance)
-	if err == nil {
-		err = s.post(ctx, tx, &end)
-	}
-	if err != nil || row.KeyID == nil || unspent == 0 {
+
+	err := s.queryRow(ctx, tx, fundsUpdate, int64(held-paid), int64(held), row.Day, int64(unspent), row.AccountID).
+		Scan(&end.balance)
+	if err != nil {
 		return err
+	}
+	if err := s.post(ctx, tx, &end); err != nil {
+		return err
+	}
+
+	if row.KeyID == nil || unspent == 0 {
+		return nil
 	}
 	_, err = s.exec(ctx, tx, unspentUpdate, int64(unspent), *row.KeyID)
 	return err

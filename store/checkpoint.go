@@ -47,11 +47,13 @@ func (w *groupCommitter) checkpoint(ctx context.Context) error {
 	if err := w.copyLog(ctx); err != nil {
 		return err
 	}
+
 	select {
 	case w.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+
 	defer func() { <-w.turn }()
 	return w.copyLog(ctx)
 }

@@ -91,18 +91,22 @@ func (c *clock) compare(ctx context.Context, db *sql.DB) (r reading, err error) 
 func (c *clock) read(ctx context.Context, db *sql.DB) (reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()
+
 	conn, err := db.Conn(ctx) // the wait for one is not the clock's
 	if err != nil {
 		return reading{}, err
 	}
 	defer conn.Close()
+
 	before := c.machine()
 	var us int64
-	if err := conn.QueryRowContext(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&us); err != nil {
+	err = conn.QueryRowContext(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&us)
+	if err != nil {
 		return reading{}, err
 	}
 	took := c.machine().Sub(before)
 	r := reading{here: before.Add(took / 2), there: fromMicros(us), within: took / 2}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A slow reading is less precise than the last one, unless a clock was set.
@@ -155,17 +159,21 @@ func (s *Store) ClockOff() time.Duration {
 // when it is right again.
 func (s *Store) keepTime(ctx context.Context) {
 	wrong := false
+
 	for ctx.Err() == nil {
 		r, err := s.clock.compare(ctx, s.write.DB)
 		switch {
 		case err != nil: // callers that need the database report it
 		case r.fault() != nil && !wrong:
 			wrong = true
-			s.log.LogAttrs(ctx, slog.LevelError, "this process is not ready: it takes on no jobs and deliveries, and neither reaps nor expires anything", slog.Any("error", r.fault()))
+			s.log.LogAttrs(ctx, slog.LevelError,
+				"this process is not ready: it takes on no jobs and deliveries, and neither reaps nor expires anything",
+				slog.Any("error", r.fault()))
 		case r.fault() == nil && wrong:
 			wrong = false
 			s.log.LogAttrs(ctx, slog.LevelInfo, "the clock of this machine is right again")
 		}
+
 		guard.Pause(ctx, clockEvery)
 	}
 }

@@ -79,24 +79,30 @@ var closeAccounts = `INSERT INTO closings (account_id, month, entries, ` + bookN
 func (s *Store) closeMonth(ctx context.Context, m month) error {
 	for after := ""; ; {
 		var ids []string
-		err := s.read.NewRaw("SELECT id FROM accounts WHERE id > ? ORDER BY id LIMIT ?", after, closingBatch).Scan(ctx, &ids)
+		err := s.read.NewRaw("SELECT id FROM accounts WHERE id > ? ORDER BY id LIMIT ?", after, closingBatch).
+			Scan(ctx, &ids)
 		if err != nil {
 			return err
 		}
 		if len(ids) == 0 {
 			break
 		}
+
 		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
-			_, err := tx.NewRaw(closeAccounts, int64(m), m.firstID("jrn"), (m + 1).firstID("jrn"), bun.List(ids)).Exec(ctx)
+			_, err := tx.NewRaw(closeAccounts, int64(m), m.firstID("jrn"), (m + 1).firstID("jrn"), bun.List(ids)).
+				Exec(ctx)
 			return err
 		})
 		if err != nil {
 			return err
 		}
+
 		after = ids[len(ids)-1]
 	}
+
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("INSERT INTO closed_months (month, closed_at) VALUES (?, ?) ON CONFLICT (month) DO NOTHING", int64(m), toMicros(s.now())).Exec(ctx)
+		_, err := tx.NewRaw("INSERT INTO closed_months (month, closed_at) VALUES (?, ?) ON CONFLICT (month) DO NOTHING",
+			int64(m), toMicros(s.now())).Exec(ctx)
 		return err
 	})
 }
@@ -104,19 +110,24 @@ func (s *Store) closeMonth(ctx context.Context, m month) error {
 // monthCheck finds accounts whose closing of a month is not the closing before
 // it with the month's postings. ?0 month, ?1 and ?2 bounds of the postings' ids.
 var monthCheck = `WITH moved AS (
-		SELECT account_id, COUNT(*) AS entries, ` + sumBooks + ` FROM journal WHERE id >= ?1 AND id < ?2 GROUP BY account_id
+		SELECT account_id, COUNT(*) AS entries, ` + sumBooks + `
+		FROM journal WHERE id >= ?1 AND id < ?2 GROUP BY account_id
 	), closed AS (
-		SELECT c.account_id, c.entries - COALESCE(p.entries, 0) AS entries, ` + eachBook("c.%[1]s - COALESCE(p.%[1]s, 0) AS %[1]s") + `
+		SELECT c.account_id, c.entries - COALESCE(p.entries, 0) AS entries,
+			` + eachBook("c.%[1]s - COALESCE(p.%[1]s, 0) AS %[1]s") + `
 		FROM closings AS c LEFT JOIN closings AS p ON p.account_id = c.account_id
-			AND p.month = (SELECT MAX(month) FROM closings WHERE closings.account_id = c.account_id AND closings.month < ?0)
+			AND p.month = (SELECT MAX(month) FROM closings
+				WHERE closings.account_id = c.account_id AND closings.month < ?0)
 		WHERE c.month = ?0
 	), compared AS (
 		SELECT account_id, entries, ` + bookNames + `, 1 AS posted FROM moved
 		UNION ALL SELECT account_id, entries, ` + bookNames + `, 0 AS posted FROM closed
 	)
-	SELECT account_id AS subject, CAST(SUM(posted * entries) AS BIGINT) AS got, CAST(SUM((1 - posted) * entries) AS BIGINT) AS want
+	SELECT account_id AS subject, CAST(SUM(posted * entries) AS BIGINT) AS got,
+	CAST(SUM((1 - posted) * entries) AS BIGINT) AS want
 	FROM compared GROUP BY account_id
-	HAVING SUM((2 * posted - 1) * entries) <> 0 OR ` + strings.ReplaceAll(eachBook("SUM((2 * posted - 1) * %[1]s) <> 0"), ", ", " OR ")
+	HAVING SUM((2 * posted - 1) * entries) <> 0
+	OR ` + strings.ReplaceAll(eachBook("SUM((2 * posted - 1) * %[1]s) <> 0"), ", ", " OR ")
 
 // CheckMonth compares the postings of the closed month that contains the time with its closings, and returns
 // contradictions as sentences, which reveal changes of history. It returns nothing for a month that is not closed.
@@ -127,8 +138,10 @@ func (s *Store) CheckMonth(ctx context.Context, at time.Time) (problems []string
 		if err != nil || last != m {
 			return err
 		}
+
 		text := "the postings of account %s in " + m.String() + " (%d) are not those of its closing (%d)"
-		problems, err = ledgerCheck{problem: text, query: monthCheck}.run(ctx, tx, int64(m), m.firstID("jrn"), (m + 1).firstID("jrn"))
+		problems, err = ledgerCheck{problem: text, query: monthCheck}.run(ctx, tx, int64(m), m.firstID("jrn"),
+			(m + 1).firstID("jrn"))
 		return err
 	})
 	return problems, wrapped("check month", err)

@@ -39,15 +39,19 @@ func (s *Store) connectAny(ctx context.Context, cfg Config) error {
 			return err
 		}
 		if err := s.connectSQLite(ctx, path); err != nil {
-			return fmt.Errorf("open the SQLite database %s: %w; check that this user can write to the file and its folder, and that the disk has free space", path, err)
+			return fmt.Errorf("open the SQLite database %s: %w; check that this user can write to the file and "+
+				"its folder, and that the disk has free space", path, err)
 		}
 		return nil
+
 	case isPostgres(rawURL):
 		if err := s.connectPostgres(ctx, cfg); err != nil {
-			return fmt.Errorf("open the PostgreSQL database: %w; check that PostgreSQL runs, and that host, name, user and password in the database URL are correct", err)
+			return fmt.Errorf("open the PostgreSQL database: %w; check that PostgreSQL runs, and that host, name, "+
+				"user and password in the database URL are correct", err)
 		}
 		return nil
 	}
+
 	// The URL may hold a password, so that the message leaves it out.
 	return errors.New("open the store: the database URL must start with sqlite: or postgres://")
 }
@@ -57,7 +61,12 @@ func watch(s *Store, hook bun.QueryHook) {
 	if hook == nil {
 		return
 	}
-	s.write, s.read, s.reports, s.pages = s.write.WithQueryHook(hook), s.read.WithQueryHook(hook), s.reports.WithQueryHook(hook), s.pages.WithQueryHook(hook)
+
+	s.write = s.write.WithQueryHook(hook)
+	s.read = s.read.WithQueryHook(hook)
+	s.reports = s.reports.WithQueryHook(hook)
+	s.pages = s.pages.WithQueryHook(hook)
+
 	if s.dialect == Postgres {
 		s.read = s.write
 	}
@@ -77,9 +86,12 @@ func sqlitePath(rawURL, dataDir string) (string, error) {
 	if rawURL == "" {
 		path = databaseName
 	}
+
 	if path == "" || strings.ContainsAny(path, "?#\x00") {
-		return "", errors.New("open the store: a SQLite URL is sqlite:///absolute/path.db or sqlite:name.db, without parameters")
+		return "", errors.New(
+			"open the store: a SQLite URL is sqlite:///absolute/path.db or sqlite:name.db, without parameters")
 	}
+
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dataDir, path)
 	}
@@ -90,10 +102,13 @@ func sqlitePath(rawURL, dataDir string) (string, error) {
 // writers of the process queue in Go for the one connection instead of meeting
 // SQLITE_BUSY; other processes are waited for by busy_timeout.
 func (s *Store) connectSQLite(ctx context.Context, path string) error {
-	s.dialect, s.path = SQLite, path
+	s.dialect = SQLite
+	s.path = path
+
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+
 	// SQLite gives its -wal and -shm files the mode of the database.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -102,15 +117,19 @@ func (s *Store) connectSQLite(ctx context.Context, path string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if s.write, err = openSQLite(path, "_txlock=immediate", fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", maxLog)); err != nil {
+
+	s.write, err = openSQLite(path, "_txlock=immediate", fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", maxLog))
+	if err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(2) // One is permanently the writer's.
+
 	// Switching to WAL needs the file for itself, so it happens under the lock too.
 	err = withFileLock(ctx, path+".lock", func() error { return migrateSchema(ctx, s.log, s.write, SQLite, s.now()) })
 	if err != nil {
 		return errors.Join(err, s.write.Close())
 	}
+
 	if s.read, err = openSQLite(path, "_pragma=query_only(1)"); err != nil {
 		return errors.Join(err, s.write.Close())
 	}
@@ -120,14 +139,17 @@ func (s *Store) connectSQLite(ctx context.Context, path string) error {
 	if s.pages, err = openSQLite(path, "_pragma=query_only(1)"); err != nil {
 		return errors.Join(err, s.write.Close(), s.read.Close(), s.reports.Close())
 	}
+
 	s.pages = s.pages.WithQueryHook(deadlines{pageTimeout})
 	s.reports.SetMaxOpenConns(reportConns)
 	s.pages.SetMaxOpenConns(pageConns)
 	s.pages.SetMaxIdleConns(pageConns)
+
 	s.writer = newGroupCommitter(s.write, s.read)
 	readers := max(4, runtime.GOMAXPROCS(0))
 	s.read.SetMaxOpenConns(readers)
 	s.read.SetMaxIdleConns(readers)
+
 	if err := s.compilePaidPath(ctx); err != nil {
 		return errors.Join(err, s.closeConnections())
 	}
@@ -137,11 +159,16 @@ func (s *Store) connectSQLite(ctx context.Context, path string) error {
 // openSQLite returns a pool on the file with our pragmas and the given ones.
 // synchronous=FULL makes a commit durable against power loss.
 func openSQLite(path string, params ...string) (*bun.DB, error) {
-	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + strings.Join(append([]string{
-		"_pragma=busy_timeout(10000)", "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=foreign_keys(1)",
+	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	dsn := file.String() + "?" + strings.Join(append([]string{
+		"_pragma=busy_timeout(10000)",
+		"_pragma=journal_mode(WAL)",
+		"_pragma=synchronous(FULL)",
+		"_pragma=foreign_keys(1)",
 		// A process that is killed leaves no temporary files of SQLite's.
 		"_pragma=temp_store(MEMORY)",
 	}, params...), "&")
+
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
@@ -155,11 +182,14 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+
 	conns := poolSize(way.ConnConfig, cmp.Or(c.Conns, DefaultConns))
 	s.accountSlots = newAccountSlots(conns)
+
 	// A connection pooler may not know prepared statements: there is a second URL then, or the URL has
 	// default_query_exec_mode=exec.
 	prepare := way.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && c.SessionURL == ""
+
 	session := way
 	if c.SessionURL != "" {
 		if session, err = parseRoute(c.SessionURL); err != nil {
@@ -167,7 +197,9 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 		}
 		poolSize(session.ConnConfig, 0)
 	}
-	way, session = way.writable(), session.writable()
+
+	way = way.writable()
+	session = session.writable()
 	if way, err = way.reach(ctx, s.log); err != nil {
 		return err
 	}
@@ -176,12 +208,16 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	} else if session, err = session.reach(ctx, s.log); err != nil {
 		return fmt.Errorf("the session URL: %w", err)
 	}
+
 	s.session = session.config(migrationBounds)
 	s.outage = newOutage(way.probe)
+
 	s.write = bun.NewDB(way.open(workBounds, conns, s.outage), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})
 	s.read = s.write
 	s.reports = bun.NewDB(way.open(reportBounds, reportConns, s.outage), pgdialect.New())
-	s.pages = bun.NewDB(way.open(workBounds, pageConns, s.outage), pgdialect.New()).WithQueryHook(deadlines{pageTimeout})
+	s.pages = bun.NewDB(way.open(workBounds, pageConns, s.outage), pgdialect.New()).
+		WithQueryHook(deadlines{pageTimeout})
+
 	if s.clock != nil {
 		_, err = s.clock.compare(ctx, s.write.DB)
 	}

@@ -42,7 +42,14 @@ type connectionRow struct {
 
 func (r *connectionRow) connection() Connection {
 	return Connection{
-		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Kind: r.Kind, Settings: r.Settings, Secret: r.Secret, HostKey: r.HostKey, CreatedAt: fromMicros(r.CreatedAt),
+		ID:        r.ID,
+		AccountID: r.AccountID,
+		Name:      r.Name,
+		Kind:      r.Kind,
+		Settings:  r.Settings,
+		Secret:    r.Secret,
+		HostKey:   r.HostKey,
+		CreatedAt: fromMicros(r.CreatedAt),
 	}
 }
 
@@ -51,12 +58,21 @@ func (r *connectionRow) connection() Connection {
 // ErrNotFound for an unknown account.
 func (s *Store) CreateConnection(ctx context.Context, c Connection) (Connection, error) {
 	row := connectionRow{
-		ID: c.ID, AccountID: c.AccountID, Name: c.Name, Kind: c.Kind, Settings: c.Settings, Secret: c.Secret, HostKey: c.HostKey, CreatedAt: toMicros(s.now()),
+		ID:        c.ID,
+		AccountID: c.AccountID,
+		Name:      c.Name,
+		Kind:      c.Kind,
+		Settings:  c.Settings,
+		Secret:    c.Secret,
+		HostKey:   c.HostKey,
+		CreatedAt: toMicros(s.now()),
 	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.lockAccount(ctx, tx, c.AccountID); err != nil {
 			return err
 		}
+
 		others, err := otherNames(ctx, tx, (*connectionRow)(nil), c.AccountID, c.ID, c.Name)
 		if err != nil {
 			return err
@@ -64,18 +80,20 @@ func (s *Store) CreateConnection(ctx context.Context, c Connection) (Connection,
 		if others >= MaxConnections {
 			return ErrTooManyConnections
 		}
+
 		_, err = tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 	if err != nil {
 		return Connection{}, fmt.Errorf("create connection: %w", err)
 	}
+
 	return row.connection(), nil
 }
 
-// UpdateConnection stores the name, the settings, the secret and the host key of an account's connection, which were read
-// before. It returns ErrExists when another one has the name, and ErrNotFound if the connection was changed or deleted
-// meanwhile.
+// UpdateConnection stores the name, the settings, the secret and the host key of an account's connection, which were
+// read before. It returns ErrExists when another one has the name, and ErrNotFound if the connection was changed or
+// deleted meanwhile.
 func (s *Store) UpdateConnection(ctx context.Context, before, c Connection) error {
 	return wrapped("update connection", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.lockAccount(ctx, tx, c.AccountID); err != nil {
@@ -84,9 +102,12 @@ func (s *Store) UpdateConnection(ctx context.Context, before, c Connection) erro
 		if _, err := otherNames(ctx, tx, (*connectionRow)(nil), c.AccountID, c.ID, c.Name); err != nil {
 			return err
 		}
-		known, err := changed(tx.NewUpdate().Model((*connectionRow)(nil)).Set("name = ?", c.Name).Set("settings = ?", c.Settings).Set("secret = ?", c.Secret).Set("host_key = ?", c.HostKey).
+
+		known, err := changed(tx.NewUpdate().Model((*connectionRow)(nil)).Set("name = ?", c.Name).
+			Set("settings = ?", c.Settings).Set("secret = ?", c.Secret).Set("host_key = ?", c.HostKey).
 			Where("id = ? AND account_id = ?", c.ID, c.AccountID).
-			Where("name = ? AND settings = ? AND secret = ? AND host_key = ?", before.Name, before.Settings, before.Secret, before.HostKey).Exec(ctx))
+			Where("name = ? AND settings = ? AND secret = ? AND host_key = ?",
+				before.Name, before.Settings, before.Secret, before.HostKey).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
 		}
@@ -97,9 +118,11 @@ func (s *Store) UpdateConnection(ctx context.Context, before, c Connection) erro
 // Connections returns the account's connections, the oldest first.
 func (s *Store) Connections(ctx context.Context, accountID string) ([]Connection, error) {
 	var rows []connectionRow
-	if err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx); err != nil {
+	err := s.read.NewSelect().Model(&rows).Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("read connections: %w", err)
 	}
+
 	list := make([]Connection, len(rows))
 	for i := range rows {
 		list[i] = rows[i].connection()
@@ -124,7 +147,9 @@ func (s *Store) Connection(ctx context.Context, accountID, id string) (Connectio
 // LearnHostKey stores the key of the server of a connection, unless it has one already, or another server.
 func (s *Store) LearnHostKey(ctx context.Context, c Connection, hostKey string) error {
 	return wrapped("learn host key", s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewUpdate().Model((*connectionRow)(nil)).Set("host_key = ?", hostKey).Where("id = ? AND account_id = ? AND host_key = '' AND settings = ?", c.ID, c.AccountID, c.Settings).Exec(ctx)
+		_, err := tx.NewUpdate().Model((*connectionRow)(nil)).Set("host_key = ?", hostKey).
+			Where("id = ? AND account_id = ? AND host_key = '' AND settings = ?", c.ID, c.AccountID, c.Settings).
+			Exec(ctx)
 		return err
 	}))
 }

@@ -53,20 +53,24 @@ func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 		}
 		c.Email = &email
 	}
+
 	return s.updatePerson(ctx, "change credentials", func(ctx context.Context, tx txn) error {
 		before, saved, err := s.personCredentials(ctx, tx, id)
 		if err != nil {
 			return err
 		}
+
 		if err := s.applyCredentials(ctx, tx, id, c); err != nil {
 			return err
 		}
 		if err := s.endSessions(ctx, tx, id, c.KeepSession); err != nil {
 			return err
 		}
+
 		if c.Tell == nil {
 			return nil
 		}
+
 		undo, err := s.addUndo(ctx, tx, id, saved)
 		if err != nil {
 			return err
@@ -82,11 +86,12 @@ func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 // personCredentials reads a user and locks the row until the transaction ends.
 func (s *Store) personCredentials(ctx context.Context, tx txn, id string) (personRow, credentials, error) {
 	var row personRow
-	if err := notFound(tx.NewUpdate().Model(&row).Set("email = email").Where("id = ?", id).Returning("*").Scan(ctx)); err != nil {
+	err := notFound(tx.NewUpdate().Model(&row).Set("email = email").Where("id = ?", id).Returning("*").Scan(ctx))
+	if err != nil {
 		return row, credentials{}, err
 	}
 	saved := credentials{Email: row.Email, Identity: row.Identity, Factor: row.Factor}
-	err := tx.NewSelect().Table("recovery_codes").Column("hash").Where("person_id = ?", id).Scan(ctx, &saved.Codes)
+	err = tx.NewSelect().Table("recovery_codes").Column("hash").Where("person_id = ?", id).Scan(ctx, &saved.Codes)
 	return row, saved, err
 }
 
@@ -97,6 +102,7 @@ func (s *Store) applyCredentials(ctx context.Context, tx txn, id string, c Crede
 			return err
 		}
 	}
+
 	if c.Email != nil {
 		if err := s.freePersonColumn(ctx, tx, id, "email", *c.Email); err != nil {
 			return err
@@ -105,11 +111,13 @@ func (s *Store) applyCredentials(ctx context.Context, tx txn, id string, c Crede
 			return err
 		}
 	}
+
 	if c.Identity != nil {
 		if err := s.setIdentity(ctx, tx, id, *c.Identity); err != nil {
 			return err
 		}
 	}
+
 	if c.Factor == nil {
 		return nil
 	}
@@ -118,6 +126,7 @@ func (s *Store) applyCredentials(ctx context.Context, tx txn, id string, c Crede
 		hash := sha256.Sum256([]byte(code))
 		hashes[i] = hash[:]
 	}
+
 	return s.setFactor(ctx, tx, id, c.Factor.Sealed, hashes)
 }
 
@@ -144,6 +153,7 @@ func (s *Store) setFactor(ctx context.Context, tx txn, id string, sealed []byte,
 	if err := s.setPerson(ctx, tx, id, "factor = ?", sealed); err != nil {
 		return err
 	}
+
 	if _, err := tx.NewDelete().Table("recovery_codes").Where("person_id = ?", id).Exec(ctx); err != nil {
 		return err
 	}
@@ -153,6 +163,7 @@ func (s *Store) setFactor(ctx context.Context, tx txn, id string, sealed []byte,
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -162,13 +173,17 @@ func (s *Store) endSessions(ctx context.Context, tx txn, id, keepSession string)
 	if _, err := endSessions(tx, s.now()).Where("person_id = ? AND token <> ?", id, keepSession).Exec(ctx); err != nil {
 		return err
 	}
-	if _, err := tx.NewDelete().Table("tokens").Where("person_id = ? AND purpose <> ?", id, TokenUndo).Exec(ctx); err != nil {
+
+	_, err := tx.NewDelete().Table("tokens").Where("person_id = ? AND purpose <> ?", id, TokenUndo).Exec(ctx)
+	if err != nil {
 		return err
 	}
 	if _, err := tx.NewDelete().Table("oauth_codes").Where("person_id = ? AND NOT used", id).Exec(ctx); err != nil {
 		return err
 	}
-	_, err := tx.NewUpdate().Table("device_codes").Set("state = ?", deviceDenied).Where("person_id = ? AND state IN (?, ?)", id, deviceWaiting, deviceApproved).Exec(ctx)
+
+	_, err = tx.NewUpdate().Table("device_codes").Set("state = ?", deviceDenied).
+		Where("person_id = ? AND state IN (?, ?)", id, deviceWaiting, deviceApproved).Exec(ctx)
 	return err
 }
 
@@ -177,9 +192,18 @@ func (s *Store) addUndo(ctx context.Context, tx txn, id string, saved credential
 	if err != nil {
 		return "", err
 	}
+
 	now := s.now()
 	secret = rand.Text()
-	row := tokenRow{Hash: tokenHash(secret), Purpose: TokenUndo, PersonID: id, Data: string(data), CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(UndoLife))}
+	row := tokenRow{
+		Hash:      tokenHash(secret),
+		Purpose:   TokenUndo,
+		PersonID:  id,
+		Data:      string(data),
+		CreatedAt: toMicros(now),
+		ExpiresAt: toMicros(now.Add(UndoLife)),
+	}
+
 	_, err = tx.NewInsert().Model(&row).Exec(ctx)
 	return secret, err
 }
@@ -202,24 +226,31 @@ func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string
 	return personID, s.updatePerson(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
 		now := toMicros(s.now())
 		var row tokenRow
-		err := notFound(tx.NewRaw("DELETE FROM tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING *", tokenHash(secret), TokenUndo, now).Scan(ctx, &row))
+		err := notFound(tx.NewRaw("DELETE FROM tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING *",
+			tokenHash(secret), TokenUndo, now).Scan(ctx, &row))
 		if errors.Is(err, ErrNotFound) {
 			return ErrUsed
 		}
 		if err != nil {
 			return err
 		}
+
 		personID = row.PersonID
 		var saved credentials
 		if err := json.Unmarshal([]byte(row.Data), &saved); err != nil {
 			return err
 		}
+
 		if err := s.vacateEmail(ctx, tx, personID, saved.Email); err != nil {
 			return err
 		}
-		if err := s.setPerson(ctx, tx, personID, "email = ?, verified_at = COALESCE(verified_at, ?), password = ?, password_set_at = ?", saved.Email, now, passwordHash, now); err != nil {
+		err = s.setPerson(ctx, tx, personID,
+			"email = ?, verified_at = COALESCE(verified_at, ?), password = ?, password_set_at = ?",
+			saved.Email, now, passwordHash, now)
+		if err != nil {
 			return err
 		}
+
 		identity := ""
 		if saved.Identity != nil {
 			identity = *saved.Identity
@@ -231,10 +262,14 @@ func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string
 		if err != nil {
 			return err
 		}
+
 		if err := s.setFactor(ctx, tx, personID, saved.Factor, saved.Codes); err != nil {
 			return err
 		}
-		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND created_at >= ?", personID, row.CreatedAt).Exec(ctx); err != nil {
+
+		_, err = tx.NewDelete().Model((*tokenRow)(nil)).
+			Where("person_id = ? AND created_at >= ?", personID, row.CreatedAt).Exec(ctx)
+		if err != nil {
 			return err
 		}
 		return s.endSessions(ctx, tx, personID, "")
@@ -248,6 +283,7 @@ func (s *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error
 	if err := tx.NewSelect().Model(&others).Where("email = ? AND id <> ?", email, id).Scan(ctx); err != nil {
 		return err
 	}
+
 	for _, other := range others {
 		if other.VerifiedAt != nil {
 			return ErrExists
@@ -256,6 +292,7 @@ func (s *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -273,23 +310,29 @@ func (s *Store) ClaimPerson(ctx context.Context, id string, n NewPerson) error {
 		case !first:
 			return ErrExists
 		}
+
 		if n.Password != "" {
 			err = s.setPerson(ctx, tx, id, "password_set_at = ?", now)
 		} else {
 			err = s.setPerson(ctx, tx, id, "password_set_at = NULL")
 		}
-		if err == nil && n.Name != "" {
-			err = s.setPerson(ctx, tx, id, "name = ?", clean(n.Name, 100))
-		}
-		if err == nil {
-			err = s.setIdentity(ctx, tx, id, n.Identity)
-		}
-		if err == nil {
-			err = s.setFactor(ctx, tx, id, nil, nil)
-		}
 		if err != nil {
 			return err
 		}
+
+		if n.Name != "" {
+			if err := s.setPerson(ctx, tx, id, "name = ?", clean(n.Name, 100)); err != nil {
+				return err
+			}
+		}
+
+		if err := s.setIdentity(ctx, tx, id, n.Identity); err != nil {
+			return err
+		}
+		if err := s.setFactor(ctx, tx, id, nil, nil); err != nil {
+			return err
+		}
+
 		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ?", id).Exec(ctx); err != nil {
 			return err
 		}

@@ -21,18 +21,23 @@ type Delivered struct {
 
 // These write a delivery, or that of another try of the same job.
 const (
-	deliveredInsert = `INSERT INTO delivered (file_id, account_id, host, status_code, attempts, delivered_at) VALUES (?, ?, ?, ?, ?, ?)
-	ON CONFLICT (file_id) DO UPDATE SET status_code = excluded.status_code, attempts = excluded.attempts, delivered_at = excluded.delivered_at`
-	deliveredObjectInsert = `INSERT INTO delivered_objects (file_id, account_id, kind, connection_id, object_key, delivered_at) VALUES (?, ?, ?, ?, ?, ?)
+	deliveredInsert = `INSERT INTO delivered (file_id, account_id, host, status_code, attempts, delivered_at)
+	VALUES (?, ?, ?, ?, ?, ?)
+	ON CONFLICT (file_id) DO UPDATE SET status_code = excluded.status_code, attempts = excluded.attempts,
+	delivered_at = excluded.delivered_at`
+	deliveredObjectInsert = `INSERT INTO delivered_objects (file_id, account_id, kind, connection_id, object_key, delivered_at)
+	VALUES (?, ?, ?, ?, ?, ?)
 	ON CONFLICT (file_id) DO UPDATE SET object_key = excluded.object_key, delivered_at = excluded.delivered_at`
 )
 
 // AddDelivered stores the delivery of a result, before its call ends.
 func (s *Store) AddDelivered(ctx context.Context, d Delivered) error {
 	return wrapped("add delivered", s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw(deliveredInsert, d.FileID, d.AccountID, d.Host, d.StatusCode, d.Attempts, toMicros(d.At)).Exec(ctx)
+		_, err := tx.NewRaw(deliveredInsert, d.FileID, d.AccountID, d.Host, d.StatusCode, d.Attempts, toMicros(d.At)).
+			Exec(ctx)
 		if err == nil && d.ConnectionID != "" {
-			_, err = tx.NewRaw(deliveredObjectInsert, d.FileID, d.AccountID, d.Kind, d.ConnectionID, d.Key, toMicros(d.At)).Exec(ctx)
+			_, err = tx.NewRaw(deliveredObjectInsert, d.FileID, d.AccountID, d.Kind, d.ConnectionID, d.Key,
+				toMicros(d.At)).Exec(ctx)
 		}
 		return err
 	}))
@@ -43,12 +48,15 @@ func (s *Store) AddDelivered(ctx context.Context, d Delivered) error {
 func (s *Store) Delivered(ctx context.Context, fileID string) (Delivered, error) {
 	d := Delivered{FileID: fileID}
 	var at int64
-	err := s.read.NewRaw(`SELECT d.account_id, d.host, d.status_code, d.attempts, d.delivered_at, COALESCE(o.kind, ''), COALESCE(o.connection_id, ''), COALESCE(o.object_key, '')
+	err := s.read.NewRaw(`SELECT d.account_id, d.host, d.status_code, d.attempts, d.delivered_at,
+		COALESCE(o.kind, ''), COALESCE(o.connection_id, ''), COALESCE(o.object_key, '')
 		FROM delivered d LEFT JOIN delivered_objects o ON o.file_id = d.file_id WHERE d.file_id = ?`, fileID).
 		Scan(ctx, &d.AccountID, &d.Host, &d.StatusCode, &d.Attempts, &at, &d.Kind, &d.ConnectionID, &d.Key)
 	if err != nil {
 		return Delivered{}, fmt.Errorf("read delivered: %w", notFound(err))
 	}
-	d.Kind, d.At = cmp.Or(d.Kind, "url"), fromMicros(at)
+
+	d.Kind = cmp.Or(d.Kind, "url")
+	d.At = fromMicros(at)
 	return d, nil
 }

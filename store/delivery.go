@@ -69,10 +69,21 @@ type deliveryRow struct {
 
 func (r *deliveryRow) delivery() Delivery {
 	d := Delivery{
-		ID: r.ID, AccountID: r.AccountID, EventID: r.EventID, EventType: r.EventType, URL: r.URL, Status: r.Status, Attempts: r.Attempts,
-		LastError: r.LastError, LastResponse: r.LastBody, NextAttemptAt: fromMicrosPtr(r.NextAttemptAt), CreatedAt: fromMicros(r.CreatedAt),
-		DeliveredAt: fromMicrosPtr(r.DeliveredAt), LastAttemptAt: fromMicrosPtr(r.LastAttemptAt),
+		ID:            r.ID,
+		AccountID:     r.AccountID,
+		EventID:       r.EventID,
+		EventType:     r.EventType,
+		URL:           r.URL,
+		Status:        r.Status,
+		Attempts:      r.Attempts,
+		LastError:     r.LastError,
+		LastResponse:  r.LastBody,
+		NextAttemptAt: fromMicrosPtr(r.NextAttemptAt),
+		CreatedAt:     fromMicros(r.CreatedAt),
+		DeliveredAt:   fromMicrosPtr(r.DeliveredAt),
+		LastAttemptAt: fromMicrosPtr(r.LastAttemptAt),
 	}
+
 	if r.EndpointID != nil {
 		d.EndpointID = *r.EndpointID
 	}
@@ -83,6 +94,7 @@ func (r *deliveryRow) delivery() Delivery {
 	if r.LeasedUntil != nil {
 		d.NextAttemptAt = nil
 	}
+
 	return d
 }
 
@@ -99,11 +111,13 @@ func (s *Store) DeliveryBody(ctx context.Context, accountID, id string) (Deliver
 	if err != nil {
 		return d, nil, err
 	}
+
 	var event eventRow
 	err = notFound(s.read.NewSelect().Model(&event).Where("id = ? AND account_id = ?", d.EventID, accountID).Scan(ctx))
 	if err != nil {
 		return d, nil, fmt.Errorf("read event: %w", err)
 	}
+
 	return d, event.Body, nil
 }
 
@@ -112,7 +126,8 @@ func readDelivery(ctx context.Context, db bun.IDB, accountID, id string) (Delive
 	if !storable(id) {
 		return Delivery{}, ErrNotFound
 	}
-	if err := notFound(db.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).Scan(ctx)); err != nil {
+	err := notFound(db.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).Scan(ctx))
+	if err != nil {
 		return Delivery{}, err
 	}
 	return row.delivery(), nil
@@ -131,6 +146,7 @@ func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Deliv
 		if d.EndpointID == "" {
 			return ErrCallback
 		}
+
 		var endpoint webhookRow
 		if err := tx.NewSelect().Model(&endpoint).Where("id = ?", d.EndpointID).Scan(ctx); err != nil {
 			return err
@@ -141,7 +157,9 @@ func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Deliv
 		case endpoint.off() != "":
 			return ErrWebhookOff
 		}
-		again, err := changed(tx.NewRaw("UPDATE deliveries SET status = ?, attempts = 0, url = ?, next_attempt_at = ?, ready = TRUE WHERE id = ? AND status = ?",
+
+		again, err := changed(tx.NewRaw(`UPDATE deliveries
+			SET status = ?, attempts = 0, url = ?, next_attempt_at = ?, ready = TRUE WHERE id = ? AND status = ?`,
 			DeliveryPending, endpoint.URL, toMicros(s.now()), id, DeliveryFailed).Exec(ctx))
 		if err != nil {
 			return err
@@ -149,10 +167,12 @@ func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Deliv
 		if !again {
 			return ErrNotFailed
 		}
+
 		announce(ctx)
 		delivery, err = readDelivery(ctx, tx, accountID, id)
 		return err
 	})
+
 	return delivery, wrapped("replay delivery", err)
 }
 
@@ -163,7 +183,9 @@ func (s *Store) RetryDelivery(ctx context.Context, accountID, id string) error {
 		if _, err := readDelivery(ctx, tx, accountID, id); err != nil {
 			return err
 		}
-		_, err := tx.NewRaw("UPDATE deliveries SET next_attempt_at = ?, ready = TRUE WHERE id = ? AND status = ? AND NOT ready AND leased_until IS NULL",
+
+		_, err := tx.NewRaw(`UPDATE deliveries SET next_attempt_at = ?, ready = TRUE
+			WHERE id = ? AND status = ? AND NOT ready AND leased_until IS NULL`,
 			toMicros(s.now()), id, DeliveryPending).Exec(ctx)
 		announce(ctx)
 		return err
@@ -173,7 +195,8 @@ func (s *Store) RetryDelivery(ctx context.Context, accountID, id string) error {
 
 // EventBody returns the body of an account's event, byte for byte. It returns ErrNotFound as Delivery does.
 func (s *Store) EventBody(ctx context.Context, accountID, id string) (body []byte, err error) {
-	err = s.read.NewSelect().TableExpr("events").Column("body").Where("id = ? AND account_id = ?", id, accountID).Scan(ctx, &body)
+	err = s.read.NewSelect().TableExpr("events").Column("body").Where("id = ? AND account_id = ?", id, accountID).
+		Scan(ctx, &body)
 	return body, wrapped("read event", notFound(err))
 }
 
@@ -182,7 +205,8 @@ func (s *Store) EventBody(ctx context.Context, accountID, id string) (body []byt
 func (s *Store) FailedDeliveries(ctx context.Context, accountID string, since time.Time, most int) (n int, err error) {
 	err = s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		some := tx.NewSelect().TableExpr("deliveries").ColumnExpr("1").
-			Where("account_id = ? AND status = ? AND id >= ?", accountID, DeliveryFailed, "dlv_"+idTime(since)).Limit(int64(most))
+			Where("account_id = ? AND status = ? AND id >= ?", accountID, DeliveryFailed, "dlv_"+idTime(since)).
+			Limit(int64(most))
 		return tx.NewSelect().TableExpr("(?) AS failed", some).ColumnExpr("COUNT(*)").Scan(ctx, &n)
 	})
 	return n, wrapped("count failed deliveries", err)
@@ -201,11 +225,15 @@ func (s *Store) CountDeliveries(ctx context.Context, accountID string, since tim
 		Status string
 		Count  int64
 	}
+
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		latest := tx.NewSelect().TableExpr("deliveries").Column("status").
-			Where("account_id = ? AND id >= ?", accountID, "dlv_"+idTime(since)).OrderExpr("id DESC").Limit(deliverySample)
-		return tx.NewSelect().TableExpr("(?) AS latest", latest).ColumnExpr("status, COUNT(*) AS count").Group("status").Scan(ctx, &rows)
+			Where("account_id = ? AND id >= ?", accountID, "dlv_"+idTime(since)).OrderExpr("id DESC").
+			Limit(deliverySample)
+		return tx.NewSelect().TableExpr("(?) AS latest", latest).ColumnExpr("status, COUNT(*) AS count").
+			Group("status").Scan(ctx, &rows)
 	})
+
 	var counts DeliveryCounts
 	for _, row := range rows {
 		switch row.Status {
@@ -217,5 +245,6 @@ func (s *Store) CountDeliveries(ctx context.Context, accountID string, since tim
 			counts.Pending = row.Count
 		}
 	}
+
 	return counts, wrapped("count deliveries", err)
 }

@@ -72,13 +72,15 @@ type AttemptHeaders struct{ Request, Response string }
 const (
 	sendersWithRoom = `
 WITH who AS (
-	SELECT account_id, under_way, began FROM senders WHERE open > 0 AND under_way < ?2 ORDER BY under_way, began, account_id LIMIT ?3`
+	SELECT account_id, under_way, began FROM senders WHERE open > 0 AND under_way < ?2
+	ORDER BY under_way, began, account_id LIMIT ?3`
 	takePlaces = `
 ), places AS (
 	SELECT r.receiver, who.account_id, who.began,
 		who.under_way + ROW_NUMBER() OVER (PARTITION BY who.account_id ORDER BY r.began, r.receiver) AS place
 	FROM who `
-	receiversOf       = `SELECT receiver, began FROM receivers WHERE account_id = who.account_id AND ready > 0 AND under_way < 2 ORDER BY began, receiver LIMIT ?3`
+	receiversOf = `SELECT receiver, began FROM receivers
+		WHERE account_id = who.account_id AND ready > 0 AND under_way < 2 ORDER BY began, receiver LIMIT ?3`
 	receiversPostgres = `CROSS JOIN LATERAL (` + receiversOf + passLocked + `) AS r`
 	// SQLite has no LATERAL; PostgreSQL would scan every receiver here.
 	receiversSQLite = `CROSS JOIN receivers AS r ON r.receiver IN (SELECT receiver FROM (` + receiversOf + `))`
@@ -91,8 +93,10 @@ WHERE status = 'pending' AND ready AND id `
 	headOf = `SELECT d.id FROM deliveries AS d WHERE d.status = 'pending' AND d.ready AND d.receiver = chosen.receiver
 		ORDER BY d.next_attempt_at LIMIT 1`
 	passLocked   = ` FOR UPDATE SKIP LOCKED`
-	takePostgres = sendersWithRoom + passLocked + takePlaces + receiversPostgres + takeHeads + `= ANY (ARRAY(SELECT (` + headOf + passLocked + `) FROM chosen)) RETURNING *`
-	takeSQLite   = sendersWithRoom + takePlaces + receiversSQLite + takeHeads + `IN (SELECT (` + headOf + `) FROM chosen) RETURNING *`
+	takePostgres = sendersWithRoom + passLocked + takePlaces + receiversPostgres + takeHeads +
+		`= ANY (ARRAY(SELECT (` + headOf + passLocked + `) FROM chosen)) RETURNING *`
+	takeSQLite = sendersWithRoom + takePlaces + receiversSQLite + takeHeads + `IN (SELECT (` + headOf +
+		`) FROM chosen) RETURNING *`
 )
 
 // waitIsOver is the condition of deliveries whose time has come: the time of their next attempt, or the time at
@@ -105,7 +109,8 @@ const keepAttempt = `INSERT INTO delivery_attempts (delivery_id, at, status_code
 	WHERE last_attempt_at IS NOT NULL AND `
 
 // keepLost is keepAttempt for a lost attempt, before endWait. ?1 IDs.
-const keepLost = keepAttempt + `id IN (?1) AND leased_until IS NOT NULL AND ` + waitIsOver + ` ON CONFLICT (delivery_id, at) DO NOTHING`
+const keepLost = keepAttempt + `id IN (?1) AND leased_until IS NOT NULL AND ` + waitIsOver +
+	` ON CONFLICT (delivery_id, at) DO NOTHING`
 
 // endWait makes deliveries ready. An attempt that was under way is lost with its process and counts: it may have
 // ended the process. ?1 ids, ?2 the maximum attempts, ?3 the error of a lost attempt, ?4 its maximum duration.
@@ -130,9 +135,12 @@ WITH over AS MATERIALIZED (
 ), who AS MATERIALIZED (
 	SELECT account_id FROM senders WHERE account_id IN (SELECT account_id FROM over)` + passLocked + `
 ), mine AS MATERIALIZED (
-	SELECT id FROM deliveries WHERE id IN (SELECT over.id FROM over WHERE over.account_id IN (SELECT account_id FROM who)
-		OR NOT EXISTS (SELECT 1 FROM senders WHERE senders.account_id = over.account_id)) AND ` + waitIsOver + passLocked + `
-), kept AS (` + strings.Replace(keepLost, "?1", "SELECT id FROM mine", 1) + `)` + strings.Replace(endWait, "?1", "SELECT id FROM mine", 1)
+	SELECT id FROM deliveries WHERE id IN (SELECT over.id FROM over WHERE over.account_id IN
+		(SELECT account_id FROM who)
+		OR NOT EXISTS (SELECT 1 FROM senders WHERE senders.account_id = over.account_id)) AND ` +
+	waitIsOver + passLocked + `
+), kept AS (` + strings.Replace(keepLost, "?1", "SELECT id FROM mine", 1) + `)` +
+	strings.Replace(endWait, "?1", "SELECT id FROM mine", 1)
 
 // lostAttempt is the error of an attempt whose outcome is unknown.
 const lostAttempt = "The server stopped during the attempt; whether the event arrived is not known."
@@ -154,11 +162,15 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, 
 	if err := s.endWaits(ctx); err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
+
 	for range lookAgain {
 		// If nothing can be claimed, nothing is written.
-		if some, err := s.read.NewSelect().Table("senders").Where("open > 0 AND under_way < ?", accountAttempts).Exists(ctx); err != nil || !some {
+		some, err := s.read.NewSelect().Table("senders").Where("open > 0 AND under_way < ?", accountAttempts).
+			Exists(ctx)
+		if err != nil || !some {
 			return nil, wrapped("claim deliveries", err)
 		}
+
 		found, claimed, err := s.claimOnce(ctx, limit)
 		if err != nil {
 			return nil, fmt.Errorf("claim deliveries: %w", err)
@@ -168,6 +180,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, 
 		}
 		guard.Pause(ctx, claimPause)
 	}
+
 	return nil, nil
 }
 
@@ -180,6 +193,7 @@ func (s *Store) claimOnce(ctx context.Context, limit int) (found bool, claimed [
 		err = db.NewRaw(text, s.NewID("attempt"), until, accountAttempts, limit).Scan(ctx, &rows)
 		return rows, err
 	}
+
 	if s.dialect == SQLite {
 		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 			rows, err := take(ctx, tx, takeSQLite)
@@ -191,42 +205,53 @@ func (s *Store) claimOnce(ctx context.Context, limit int) (found bool, claimed [
 		})
 		return found, claimed, err
 	}
+
 	rows, err := take(ctx, s.write, takePostgres)
 	if err != nil || len(rows) == 0 {
 		return false, nil, err
 	}
+
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		claimed, err = s.prepareAll(ctx, tx, slices.Clone(rows))
 		return err
 	})
 	if err != nil {
 		for i := range rows {
-			err = errors.Join(err, s.ReturnAttempt(ctx, DueDelivery{Delivery: rows[i].delivery(), lease: rows[i].Lease}))
+			err = errors.Join(err, s.ReturnAttempt(ctx,
+				DueDelivery{Delivery: rows[i].delivery(), lease: rows[i].Lease}))
 		}
 	}
+
 	return true, claimed, err
 }
 
 // endWaits makes the deliveries ready whose time has come.
 func (s *Store) endWaits(ctx context.Context) error {
 	now := toMicros(s.now())
+
 	if s.dialect == Postgres {
 		some, err := s.read.NewSelect().TableExpr("deliveries").Where(waitIsOver, now).Exists(ctx)
 		if err == nil && some {
-			_, err = s.write.NewRaw(endWaitsPostgres, now, wakeBatch, MaxAttempts, lostAttempt, AttemptLease.Microseconds()).Exec(ctx)
+			_, err = s.write.NewRaw(endWaitsPostgres, now, wakeBatch, MaxAttempts, lostAttempt,
+				AttemptLease.Microseconds()).Exec(ctx)
 		}
 		return err
 	}
+
 	var ids []string
-	err := s.read.NewRaw("SELECT id FROM deliveries WHERE "+waitIsOver+" ORDER BY next_attempt_at LIMIT ?1", now, wakeBatch).Scan(ctx, &ids)
+	err := s.read.NewRaw("SELECT id FROM deliveries WHERE "+waitIsOver+" ORDER BY next_attempt_at LIMIT ?1", now,
+		wakeBatch).Scan(ctx, &ids)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
+
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if _, err := tx.NewRaw(keepLost, now, bun.List(ids)).Exec(ctx); err != nil {
 			return err
 		}
-		_, err := tx.NewRaw(endWait, now, bun.List(ids), MaxAttempts, lostAttempt, AttemptLease.Microseconds()).Exec(ctx)
+
+		_, err := tx.NewRaw(endWait, now, bun.List(ids), MaxAttempts, lostAttempt, AttemptLease.Microseconds()).
+			Exec(ctx)
 		return err
 	})
 }
@@ -236,10 +261,12 @@ func (s *Store) prepareAll(ctx context.Context, tx txn, rows []deliveryRow) ([]D
 	if len(rows) == 0 {
 		return nil, nil
 	}
+
 	events, endpoints, err := readAddressed(ctx, tx, rows)
 	if err != nil {
 		return nil, err
 	}
+
 	var claimed []DueDelivery
 	for i := range rows {
 		due, err := s.prepare(ctx, tx, &rows[i], events, endpoints)
@@ -250,11 +277,14 @@ func (s *Store) prepareAll(ctx context.Context, tx txn, rows []deliveryRow) ([]D
 			claimed = append(claimed, *due)
 		}
 	}
+
 	return claimed, nil
 }
 
 // readAddressed reads the events and the endpoints of deliveries, by their ids.
-func readAddressed(ctx context.Context, tx txn, rows []deliveryRow) (map[string]*eventRow, map[string]*webhookRow, error) {
+func readAddressed(
+	ctx context.Context, tx txn, rows []deliveryRow,
+) (map[string]*eventRow, map[string]*webhookRow, error) {
 	var eventIDs, endpointIDs []string
 	for i := range rows {
 		eventIDs = append(eventIDs, rows[i].EventID)
@@ -262,33 +292,42 @@ func readAddressed(ctx context.Context, tx txn, rows []deliveryRow) (map[string]
 			endpointIDs = append(endpointIDs, *rows[i].EndpointID)
 		}
 	}
+
 	var events []eventRow
 	if err := tx.NewSelect().Model(&events).Where("id IN (?)", bun.List(eventIDs)).Scan(ctx); err != nil {
 		return nil, nil, err
 	}
+
 	var endpoints []webhookRow
 	if len(endpointIDs) > 0 {
 		if err := tx.NewSelect().Model(&endpoints).Where("id IN (?)", bun.List(endpointIDs)).Scan(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
-	byEvent, byEndpoint := map[string]*eventRow{}, map[string]*webhookRow{}
+
+	byEvent := map[string]*eventRow{}
+	byEndpoint := map[string]*webhookRow{}
 	for i := range events {
 		byEvent[events[i].ID] = &events[i]
 	}
 	for i := range endpoints {
 		byEndpoint[endpoints[i].ID] = &endpoints[i]
 	}
+
 	return byEvent, byEndpoint, nil
 }
 
 // prepare prepares an attempt. If the endpoint was disabled or deleted while the event was being written, its
 // deliveries are cancelled here; the attempt is nil.
-func (s *Store) prepare(ctx context.Context, tx txn, row *deliveryRow, events map[string]*eventRow, endpoints map[string]*webhookRow) (*DueDelivery, error) {
+func (s *Store) prepare(
+	ctx context.Context, tx txn, row *deliveryRow, events map[string]*eventRow,
+	endpoints map[string]*webhookRow,
+) (*DueDelivery, error) {
 	event := events[row.EventID]
 	if event == nil {
 		return nil, fmt.Errorf("the event of delivery %s: %w", row.ID, ErrNotFound)
 	}
+
 	due := &DueDelivery{Body: event.Body, lease: row.Lease}
 	if row.EndpointID != nil {
 		endpoint := endpoints[*row.EndpointID]
@@ -298,15 +337,18 @@ func (s *Store) prepare(ctx context.Context, tx txn, row *deliveryRow, events ma
 		if endpoint.off() != "" {
 			return nil, cancelDeliveries(ctx, tx, endpoint)
 		}
+
 		webhook := endpoint.webhook(s.now())
 		due.Webhook = &webhook
 		if row.URL != endpoint.URL { // It was moved; the delivery is sent to the new URL.
 			row.URL = endpoint.URL
-			if _, err := tx.NewRaw("UPDATE deliveries SET url = ? WHERE id = ?", row.URL, row.ID).Exec(ctx); err != nil {
+			_, err := tx.NewRaw("UPDATE deliveries SET url = ? WHERE id = ?", row.URL, row.ID).Exec(ctx)
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
+
 	due.Delivery = row.delivery()
 	return due, nil
 }
@@ -315,7 +357,8 @@ func (s *Store) prepare(ctx context.Context, tx txn, row *deliveryRow, events ma
 // count, and is due at once.
 func (s *Store) ReturnAttempt(ctx context.Context, d DueDelivery) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("UPDATE deliveries SET lease = '', leased_until = NULL, next_attempt_at = ?, ready = TRUE WHERE id = ? AND lease = ? AND status = 'pending'",
+		_, err := tx.NewRaw(`UPDATE deliveries SET lease = '', leased_until = NULL, next_attempt_at = ?, ready = TRUE
+			WHERE id = ? AND lease = ? AND status = 'pending'`,
 			toMicros(s.now()), d.ID, d.lease).Exec(ctx)
 		announce(ctx)
 		return err
@@ -337,21 +380,26 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 		if err != nil {
 			return err
 		}
+
 		if d.LastAttemptAt != nil {
 			keep := keepAttempt + "id = ? AND lease = ? AND status = 'pending' ON CONFLICT (delivery_id, at) DO NOTHING"
 			if _, err := tx.NewRaw(keep, d.ID, d.lease).Exec(ctx); err != nil {
 				return err
 			}
 		}
+
 		row = deliveryRow{}
 		query := tx.NewUpdate().Model(&row).Set("lease = ''").Set("leased_until = NULL").Set("attempts = attempts + 1").
-			Set("last_error = ?", clean(a.Error, maxLastError)).Set("last_body = ?", a.Response[:min(len(a.Response), maxLastBody)]).
-			Set("last_status_code = NULLIF(?, 0)", a.StatusCode).Set("last_duration = ?", durationMicros(a.Duration)).Set("last_attempt_at = ?", toMicros(now)).
+			Set("last_error = ?", clean(a.Error, maxLastError)).
+			Set("last_body = ?", a.Response[:min(len(a.Response), maxLastBody)]).
+			Set("last_status_code = NULLIF(?, 0)", a.StatusCode).Set("last_duration = ?", durationMicros(a.Duration)).
+			Set("last_attempt_at = ?", toMicros(now)).
 			Where("id = ? AND lease = ? AND status = 'pending'", d.ID, d.lease).Returning("*")
 		a.ends(query, d.Attempts+1, now)
 		if err := notFound(query.Scan(ctx)); err != nil {
 			return err
 		}
+
 		if err := keepHeaders(ctx, tx, d.ID, a.Headers, now); err != nil || reason == "" {
 			return err
 		}
@@ -360,6 +408,7 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 	if err != nil {
 		return Delivery{}, fmt.Errorf("finish attempt: %w", err)
 	}
+
 	return row.delivery(), nil
 }
 
@@ -367,7 +416,8 @@ func keepHeaders(ctx context.Context, tx txn, deliveryID string, h AttemptHeader
 	if h.Request == "" {
 		return nil
 	}
-	_, err := tx.NewRaw("INSERT INTO delivery_headers (delivery_id, at, request, response) VALUES (?, ?, ?, ?) ON CONFLICT (delivery_id, at) DO NOTHING",
+	_, err := tx.NewRaw(`INSERT INTO delivery_headers (delivery_id, at, request, response) VALUES (?, ?, ?, ?)
+		ON CONFLICT (delivery_id, at) DO NOTHING`,
 		deliveryID, toMicros(at), clean(h.Request, maxHeaders), clean(h.Response, maxHeaders)).Exec(ctx)
 	return err
 }
@@ -379,7 +429,10 @@ func (s *Store) AttemptHeaders(ctx context.Context, d Delivery) (map[time.Time]A
 		At                int64
 		Request, Response string
 	}
-	err := s.read.NewRaw("SELECT at, request, response FROM delivery_headers WHERE delivery_id = ? ORDER BY at DESC LIMIT ?", d.ID, mostPast+1).Scan(ctx, &rows)
+	err := s.read.NewRaw(`SELECT at, request, response FROM delivery_headers WHERE delivery_id = ?
+		ORDER BY at DESC LIMIT ?`,
+		d.ID, mostPast+1).Scan(ctx, &rows)
+
 	headers := make(map[time.Time]AttemptHeaders, len(rows))
 	for _, row := range rows {
 		headers[fromMicros(row.At)] = AttemptHeaders{row.Request, row.Response}
@@ -422,14 +475,24 @@ func (s *Store) EarlierAttempts(ctx context.Context, d Delivery) ([]PastAttempt,
 		Body       []byte
 		Duration   *int64
 	}
-	err := s.read.NewRaw("SELECT at, status_code, error, body, duration FROM delivery_attempts WHERE delivery_id = ? ORDER BY at DESC LIMIT ?", d.ID, mostPast).Scan(ctx, &rows)
+
+	err := s.read.NewRaw(`SELECT at, status_code, error, body, duration FROM delivery_attempts WHERE delivery_id = ?
+		ORDER BY at DESC LIMIT ?`,
+		d.ID, mostPast).Scan(ctx, &rows)
+
 	past := make([]PastAttempt, len(rows))
 	for i, row := range rows {
-		past[i] = PastAttempt{At: fromMicros(row.At), Error: row.Error, Response: row.Body, Duration: fromDurationMicros(row.Duration)}
+		past[i] = PastAttempt{
+			At:       fromMicros(row.At),
+			Error:    row.Error,
+			Response: row.Body,
+			Duration: fromDurationMicros(row.Duration),
+		}
 		if row.StatusCode != nil {
 			past[i].StatusCode = *row.StatusCode
 		}
 	}
+
 	return past, wrapped("read attempts", err)
 }
 
@@ -456,14 +519,18 @@ func judgeWebhook(ctx context.Context, tx txn, endpoint *Webhook, a Attempt, now
 		return "", nil
 	}
 	if a.Delivered {
-		_, err := tx.NewRaw("UPDATE webhooks SET failing_since = NULL WHERE id = ? AND failing_since IS NOT NULL", endpoint.ID).Exec(ctx)
+		_, err := tx.NewRaw("UPDATE webhooks SET failing_since = NULL WHERE id = ? AND failing_since IS NOT NULL",
+			endpoint.ID).Exec(ctx)
 		return "", err
 	}
+
 	var since int64
 	var days int
 	err := tx.NewRaw(`UPDATE webhooks SET failing_since = COALESCE(failing_since, ?0), failed_day = ?1,
-		failed_days = CASE WHEN failing_since IS NULL THEN 1 WHEN failed_day = ?1 THEN failed_days ELSE failed_days + 1 END
-		WHERE id = ?2 RETURNING failing_since, failed_days`, toMicros(now), dayOf(now), endpoint.ID).Scan(ctx, &since, &days)
+		failed_days = CASE WHEN failing_since IS NULL THEN 1 WHEN failed_day = ?1 THEN failed_days
+		ELSE failed_days + 1 END
+		WHERE id = ?2 RETURNING failing_since, failed_days`, toMicros(now), dayOf(now), endpoint.ID).
+		Scan(ctx, &since, &days)
 	switch {
 	case err != nil:
 		return "", notFound(err)
@@ -472,5 +539,6 @@ func judgeWebhook(ctx context.Context, tx txn, endpoint *Webhook, a Attempt, now
 	case now.Sub(fromMicros(since)) >= failingPeriod && days >= failingDays:
 		return "All attempts of five days have failed.", nil
 	}
+
 	return "", nil
 }

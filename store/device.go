@@ -120,6 +120,7 @@ const codeLength = 8
 func newTypedCode() string {
 	out := make([]byte, 0, codeLength)
 	var buf [32]byte
+
 	for len(out) < codeLength {
 		_, _ = rand.Read(buf[:]) // crypto/rand.Read never fails: it ends the process instead.
 		for _, b := range buf {
@@ -129,6 +130,7 @@ func newTypedCode() string {
 			}
 		}
 	}
+
 	return ShownCode(string(out))
 }
 
@@ -140,6 +142,7 @@ func ShownCode(typed string) string {
 		}
 		return -1
 	}, strings.ToUpper(typed))
+
 	if len(letters) != codeLength {
 		return ""
 	}
@@ -150,11 +153,19 @@ func ShownCode(typed string) string {
 func (d *Devices) Begin(ctx context.Context, n NewDevice) (DeviceCodes, error) {
 	now := d.store.now()
 	row := deviceRow{
-		ID: d.store.NewID("dev"), Machine: clean(n.Machine, 100), System: clean(n.System, 100), Address: clean(n.Address, 64), State: deviceWaiting,
-		Pause: DevicePause.Microseconds(), CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(DeviceLife)),
+		ID:        d.store.NewID("dev"),
+		Machine:   clean(n.Machine, 100),
+		System:    clean(n.System, 100),
+		Address:   clean(n.Address, 64),
+		State:     deviceWaiting,
+		Pause:     DevicePause.Microseconds(),
+		CreatedAt: toMicros(now),
+		ExpiresAt: toMicros(now.Add(DeviceLife)),
 	}
+
 	codes := DeviceCodes{Device: row.device(), Secret: newSecret("")}
 	row.DeviceHash = hashSecret(codes.Secret)
+
 	// Another device may be waiting under the same letters.
 	for range 5 {
 		codes.Typed = newTypedCode()
@@ -168,6 +179,7 @@ func (d *Devices) Begin(ctx context.Context, n NewDevice) (DeviceCodes, error) {
 			return codes, err
 		}
 	}
+
 	return codes, errors.New("keep device: every code is taken")
 }
 
@@ -191,7 +203,8 @@ func (d *Devices) claim(ctx context.Context, personID, which string, value any) 
 	err := d.update(ctx, "read device", func(ctx context.Context, tx txn) error {
 		row = deviceRow{}
 		return notFound(tx.NewUpdate().Model(&row).Set("person_id = ?", personID).Where(which, value).
-			Where("state = ? AND expires_at > ? AND (person_id IS NULL OR person_id = ?)", deviceWaiting, toMicros(d.store.now()), personID).Returning("*").Scan(ctx))
+			Where("state = ? AND expires_at > ? AND (person_id IS NULL OR person_id = ?)",
+				deviceWaiting, toMicros(d.store.now()), personID).Returning("*").Scan(ctx))
 	})
 	return row.device(), err
 }
@@ -204,7 +217,8 @@ func (d *Devices) Approve(ctx context.Context, id, personID string, key NewKey) 
 	}
 	collect := toMicros(d.store.now().Add(deviceCollect))
 	return d.decide(ctx, "approve device", id, personID, func(q *bun.UpdateQuery) {
-		q.Set("state = ?, account_id = ?, key_name = ?, key_test = ?, key_limit = ?, key_expires_at = ?", deviceApproved, key.AccountID, clean(key.Name, 200), key.Test, key.SpendLimit, toMicrosPtr(key.ExpiresAt)).
+		q.Set("state = ?, account_id = ?, key_name = ?, key_test = ?, key_limit = ?, key_expires_at = ?",
+			deviceApproved, key.AccountID, clean(key.Name, 200), key.Test, key.SpendLimit, toMicrosPtr(key.ExpiresAt)).
 			Set("expires_at = CASE WHEN expires_at < ? THEN ? ELSE expires_at END", collect, collect)
 	})
 }
@@ -216,7 +230,9 @@ func (d *Devices) Deny(ctx context.Context, id, personID string) error {
 
 func (d *Devices) decide(ctx context.Context, doing, id, personID string, set func(*bun.UpdateQuery)) error {
 	return d.update(ctx, doing, func(ctx context.Context, tx txn) error {
-		query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ? AND person_id = ? AND state = ? AND expires_at > ?", id, personID, deviceWaiting, toMicros(d.store.now()))
+		query := tx.NewUpdate().Model((*deviceRow)(nil)).
+			Where("id = ? AND person_id = ? AND state = ? AND expires_at > ?",
+				id, personID, deviceWaiting, toMicros(d.store.now()))
 		set(query)
 		ok, err := changed(query.Exec(ctx))
 		if err == nil && !ok {
@@ -234,24 +250,31 @@ func (d *Devices) Collect(ctx context.Context, secret string, tell KeyMailBuilde
 	var collected CollectedKey
 	var verdict error
 	err := d.store.inTx(ctx, func(ctx context.Context, tx txn) error {
-		collected, verdict = CollectedKey{}, nil
+		collected = CollectedKey{}
+		verdict = nil
+
 		var row deviceRow
 		// The change of nothing lets no other question of the same device in before the end.
-		err := notFound(tx.NewUpdate().Model(&row).Set("pause = pause").Where("device_hash = ?", hashSecret(secret)).Returning("*").Scan(ctx))
+		err := notFound(tx.NewUpdate().Model(&row).Set("pause = pause").Where("device_hash = ?", hashSecret(secret)).
+			Returning("*").Scan(ctx))
 		if err != nil {
 			return err
 		}
+
 		now := d.store.now()
 		if verdict = row.verdict(now); verdict != nil {
 			return d.refuse(ctx, tx, &row, now, verdict)
 		}
+
 		if verdict, err = refusal(ctx, tx, *row.AccountID, *row.PersonID); err != nil {
 			return err
 		}
 		if verdict != nil {
-			_, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?", deviceDenied).Where("id = ?", row.ID).Exec(ctx)
+			_, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?", deviceDenied).Where("id = ?", row.ID).
+				Exec(ctx)
 			return err
 		}
+
 		collected, err = d.mint(ctx, tx, &row, tell)
 		return err
 	})
@@ -275,6 +298,7 @@ func (r *deviceRow) verdict(now time.Time) error {
 	case r.State == deviceWaiting:
 		return ErrWaiting
 	}
+
 	return nil
 }
 
@@ -283,13 +307,15 @@ func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.T
 	query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ?", row.ID).Set("polled_at = ?", toMicros(now))
 	switch {
 	case errors.Is(verdict, ErrUsed) && row.KeyID != nil && row.ExpiresAt > toMicros(now):
-		_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(now)).Where("id = ?", *row.KeyID).Exec(ctx)
+		_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(now)).
+			Where("id = ?", *row.KeyID).Exec(ctx)
 		return err
 	case errors.Is(verdict, ErrTooEarly):
 		query.Set("pause = pause + ?", DevicePause.Microseconds())
 	case !errors.Is(verdict, ErrWaiting):
 		return nil
 	}
+
 	_, err := query.Exec(ctx)
 	return err
 }
@@ -297,21 +323,31 @@ func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.T
 // mint makes the key of a device.
 func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell KeyMailBuilder) (CollectedKey, error) {
 	made, secret := d.store.newRow(NewKey{
-		AccountID: *row.AccountID, Name: row.KeyName, Test: row.KeyTest, ExpiresAt: fromMicrosPtr(row.KeyExpiresAt), SpendLimit: row.KeyLimit,
+		AccountID:  *row.AccountID,
+		Name:       row.KeyName,
+		Test:       row.KeyTest,
+		ExpiresAt:  fromMicrosPtr(row.KeyExpiresAt),
+		SpendLimit: row.KeyLimit,
 	})
+
 	if _, err := tx.NewInsert().Model(made).Exec(ctx); err != nil {
 		return CollectedKey{}, err
 	}
-	if _, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?, key_id = ?", deviceUsed, made.ID).Where("id = ?", row.ID).Exec(ctx); err != nil {
+	_, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?, key_id = ?", deviceUsed, made.ID).
+		Where("id = ?", row.ID).Exec(ctx)
+	if err != nil {
 		return CollectedKey{}, err
 	}
+
 	key := made.key()
 	var who, account string
-	err := tx.NewSelect().TableExpr("people AS p, accounts AS a").ColumnExpr("p.email, COALESCE(NULLIF(a.name, ''), a.email)").
+	err = tx.NewSelect().TableExpr("people AS p, accounts AS a").
+		ColumnExpr("p.email, COALESCE(NULLIF(a.name, ''), a.email)").
 		Where("p.id = ? AND a.id = ?", row.PersonID, row.AccountID).Scan(ctx, &who, &account)
 	if err != nil {
 		return CollectedKey{}, err
 	}
+
 	entry := d.store.Audit().row(AuditEntry{
 		AccountID: key.AccountID, PersonID: *row.PersonID, Who: who, Action: "key.made", Object: key.Name,
 		Note: "for the command line on " + row.Machine, Address: row.Address,
@@ -319,6 +355,7 @@ func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell KeyMail
 	if _, err := tx.NewInsert().Model(&entry).Exec(ctx); err != nil {
 		return CollectedKey{}, err
 	}
+
 	return CollectedKey{key, secret, account}, d.tellOwners(ctx, tx, row, key, tell)
 }
 
@@ -327,21 +364,25 @@ func (d *Devices) tellOwners(ctx context.Context, tx txn, row *deviceRow, key Ke
 	if tell == nil {
 		return nil
 	}
+
 	to, err := ownersAnd(ctx, tx, key.AccountID, *row.PersonID)
 	if err != nil {
 		return err
 	}
+
 	letters, err := tell(key, row.device(), to)
 	if err != nil || len(letters) == 0 {
 		return err
 	}
+
 	return keepLetters(ctx, tx, letters, d.store.now())
 }
 
 // ownersAnd returns the addresses of an account's owners and of a member.
 func ownersAnd(ctx context.Context, tx txn, accountID, personID string) (to []string, err error) {
 	err = tx.NewSelect().TableExpr("members AS m").Join("JOIN people AS p ON p.id = m.person_id").Column("p.email").
-		Where("m.account_id = ? AND (m.role = ? OR m.person_id = ?)", accountID, RoleOwner, personID).Order("p.email").Scan(ctx, &to)
+		Where("m.account_id = ? AND (m.role = ? OR m.person_id = ?)", accountID, RoleOwner, personID).Order("p.email").
+		Scan(ctx, &to)
 	return to, err
 }
 

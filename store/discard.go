@@ -32,40 +32,50 @@ func notPostponed(column string) string {
 // discard deletes blobs. forget removes the rows of the deleted blobs, in one transaction with the notes about them;
 // failures are postponed and logged. The error means that the database failed, that ctx ended, or that none of the
 // blobs could be deleted.
-func (s *Store) discard(ctx context.Context, keys []string, forget func(ctx context.Context, tx txn, gone []string) error) (gone []string, err error) {
+func (s *Store) discard(
+	ctx context.Context, keys []string, forget func(ctx context.Context, tx txn, gone []string) error,
+) (gone []string, err error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
+
 	tried, failed := blob.DeleteAll(ctx, s.blobs, keys)
 	for _, key := range keys[:tried] {
 		if failed[key] == nil {
 			gone = append(gone, key)
 		}
 	}
+
 	late := ctx.Err()
 	// Deletions are recorded even if ctx ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLast)
 	defer cancel()
+
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if len(gone) > 0 {
 			if err := forget(ctx, tx, gone); err != nil {
 				return err
 			}
-			if _, err := tx.NewRaw("DELETE FROM undeleted_blobs WHERE blob_key IN (?)", bun.List(gone)).Exec(ctx); err != nil {
+			_, err := tx.NewRaw("DELETE FROM undeleted_blobs WHERE blob_key IN (?)", bun.List(gone)).Exec(ctx)
+			if err != nil {
 				return err
 			}
 		}
 		return s.postpone(ctx, tx, failed)
 	})
+
 	s.failedDeletions.Add(int64(len(failed)))
-	example, cause := "", error(nil)
+	var example string
+	var cause error
 	for example, cause = range failed {
 		break
 	}
 	if cause != nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "delete blobs failed; they are tried again later", slog.Int("blobs", len(failed)),
-			slog.Int("deleted", len(gone)), slog.String("example", example), slog.Any("error", cause))
+		s.log.LogAttrs(ctx, slog.LevelError, "delete blobs failed; they are tried again later",
+			slog.Int("blobs", len(failed)), slog.Int("deleted", len(gone)),
+			slog.String("example", example), slog.Any("error", cause))
 	}
+
 	if len(gone) > 0 {
 		cause = nil // It is those blobs, and not their place.
 	}
@@ -76,7 +86,8 @@ func (s *Store) discard(ctx context.Context, keys []string, forget func(ctx cont
 func (s *Store) postpone(ctx context.Context, tx txn, failed map[string]error) error {
 	now := s.now()
 	for key, err := range failed {
-		_, err = tx.NewRaw(`INSERT INTO undeleted_blobs AS u (blob_key, failures, retry_at, error) VALUES (?0, 1, ?1 + ?2, ?4)
+		_, err = tx.NewRaw(`INSERT INTO undeleted_blobs AS u (blob_key, failures, retry_at, error)
+			VALUES (?0, 1, ?1 + ?2, ?4)
 			ON CONFLICT (blob_key) DO UPDATE SET failures = u.failures + 1, error = EXCLUDED.error,
 			retry_at = ?1 + ?2 * CASE WHEN u.failures < ?3 THEN u.failures + 1 ELSE ?3 END`,
 			key, toMicros(now), retryPause.Microseconds(), retryPauses, clean(err.Error(), 500)).Exec(ctx)
@@ -84,6 +95,7 @@ func (s *Store) postpone(ctx context.Context, tx txn, failed map[string]error) e
 			return err
 		}
 	}
+
 	return nil
 }
 

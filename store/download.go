@@ -25,8 +25,10 @@ func (s *Store) addDownloads(ctx context.Context, counts map[string]count) error
 	rows := make([]string, 0, len(counts))
 	args := make([]any, 0, 2*len(counts))
 	for id, n := range counts {
-		rows, args = append(rows, "(?, ?)"), append(args, id, int64(n))
+		rows = append(rows, "(?, ?)")
+		args = append(args, id, int64(n))
 	}
+
 	query := "WITH counted(id, n) AS (VALUES " + strings.Join(rows, ", ") +
 		") UPDATE files SET downloads = downloads + counted.n FROM counted WHERE files.id = counted.id"
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {

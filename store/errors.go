@@ -33,7 +33,8 @@ var (
 	// ErrCallback means that the delivery is a callback's, which is sent once.
 	ErrCallback = errors.New("delivery is a callback")
 	// ErrUseDump means that the database is PostgreSQL, which has its own tools.
-	ErrUseDump = errors.New("this database is PostgreSQL: back it up with pg_dump and restore it with pg_restore, and copy the blobs folder with it")
+	ErrUseDump = errors.New("this database is PostgreSQL: back it up with pg_dump and restore it with " +
+		"pg_restore, and copy the blobs folder with it")
 )
 
 // Names of the limits in a LimitError, as the API spells them.
@@ -71,5 +72,6 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s is %s, of which %s is spent or held; the call needs %s", e.Limit, e.Microdollars, e.Spent, e.Quote)
+	return fmt.Sprintf("%s is %s, of which %s is spent or held; the call needs %s",
+		e.Limit, e.Microdollars, e.Spent, e.Quote)
 }

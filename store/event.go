@@ -93,11 +93,20 @@ func (s *Store) writeOutbox(ctx context.Context, tx txn, call *callRow, n *Outbo
 	if n == nil {
 		return nil
 	}
+
 	if n.Event != "" {
-		if err := s.publish(ctx, tx, newEvent{accountID: call.AccountID, callID: &call.ID, kind: n.Event, data: n.Data, at: now}); err != nil {
+		err := s.publish(ctx, tx, newEvent{
+			accountID: call.AccountID,
+			callID:    &call.ID,
+			kind:      n.Event,
+			data:      n.Data,
+			at:        now,
+		})
+		if err != nil {
 			return err
 		}
 	}
+
 	var callback string
 	err := notFound(s.queryRow(ctx, tx, callbackSelect, call.ID).Scan(&callback))
 	if errors.Is(err, ErrNotFound) {
@@ -106,11 +115,20 @@ func (s *Store) writeOutbox(ctx context.Context, tx txn, call *callRow, n *Outbo
 	if err != nil {
 		return err
 	}
+
 	body, err := json.Marshal(n.Data)
 	if err != nil {
 		return err
 	}
-	event := eventRow{ID: s.NewID("evt"), AccountID: call.AccountID, Type: EventCallback, CallID: &call.ID, Body: body, CreatedAt: toMicros(now)}
+
+	event := eventRow{
+		ID:        s.NewID("evt"),
+		AccountID: call.AccountID,
+		Type:      EventCallback,
+		CallID:    &call.ID,
+		Body:      body,
+		CreatedAt: toMicros(now),
+	}
 	_, err = s.deliver(ctx, tx, &event, []recipient{{URL: callback}})
 	return err
 }
@@ -154,10 +172,12 @@ func (s *Store) publish(ctx context.Context, tx txn, n newEvent) error {
 	if err != nil || len(to) == 0 {
 		return err
 	}
+
 	event, err := s.event(n)
 	if err != nil {
 		return err
 	}
+
 	_, err = s.deliver(ctx, tx, &event, to)
 	return err
 }
@@ -173,6 +193,7 @@ func (s *Store) recipients(ctx context.Context, tx txn, n newEvent) (to []recipi
 		return nil, err
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var r recipient
 		if err := rows.Scan(&r.ID, &r.URL); err != nil {
@@ -180,16 +201,30 @@ func (s *Store) recipients(ctx context.Context, tx txn, n newEvent) (to []recipi
 		}
 		to = append(to, r)
 	}
+
 	return to, rows.Err()
 }
 
 func (s *Store) event(n newEvent) (eventRow, error) {
 	id := s.NewID("evt")
-	body, err := json.Marshal(Envelope{ID: id, Type: n.kind, CreatedAt: n.at.UTC().Truncate(time.Millisecond), Data: n.data})
+	body, err := json.Marshal(Envelope{
+		ID:        id,
+		Type:      n.kind,
+		CreatedAt: n.at.UTC().Truncate(time.Millisecond),
+		Data:      n.data,
+	})
 	if err != nil {
 		return eventRow{}, fmt.Errorf("event %s: %w", n.kind, err)
 	}
-	return eventRow{ID: id, AccountID: n.accountID, Type: n.kind, CallID: n.callID, Body: body, CreatedAt: toMicros(n.at)}, nil
+
+	return eventRow{
+		ID:        id,
+		AccountID: n.accountID,
+		Type:      n.kind,
+		CallID:    n.callID,
+		Body:      body,
+		CreatedAt: toMicros(n.at),
+	}, nil
 }
 
 // deliver writes an event with one delivery, due at once, to each recipient.
@@ -197,13 +232,24 @@ func (s *Store) deliver(ctx context.Context, tx txn, event *eventRow, to []recip
 	if _, err := tx.NewInsert().Model(event).Exec(ctx); err != nil {
 		return nil, err
 	}
+
 	rows := make([]deliveryRow, len(to))
 	for i, r := range to {
 		rows[i] = deliveryRow{
-			ID: s.NewID("dlv"), AccountID: event.AccountID, EndpointID: r.ID, EventID: event.ID, EventType: event.Type, Receiver: r.receiver(event.AccountID),
-			URL: r.URL, Status: DeliveryPending, Ready: true, NextAttemptAt: &event.CreatedAt, CreatedAt: event.CreatedAt,
+			ID:            s.NewID("dlv"),
+			AccountID:     event.AccountID,
+			EndpointID:    r.ID,
+			EventID:       event.ID,
+			EventType:     event.Type,
+			Receiver:      r.receiver(event.AccountID),
+			URL:           r.URL,
+			Status:        DeliveryPending,
+			Ready:         true,
+			NextAttemptAt: &event.CreatedAt,
+			CreatedAt:     event.CreatedAt,
 		}
 	}
+
 	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
 	announce(ctx)
 	return rows, err

@@ -43,11 +43,13 @@ func rounds(ctx context.Context, limit int, steps ...expiryStep) error {
 				again = append(again, step)
 			}
 		}
+
 		steps = again
 		if err := ctx.Err(); err != nil && len(steps) > 0 {
 			return errors.Join(append(faults, err)...)
 		}
 	}
+
 	return errors.Join(faults...)
 }
 
@@ -71,29 +73,40 @@ var oldRows = []string{
 	`DELETE FROM device_codes WHERE id IN (SELECT id FROM device_codes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM oauth_tokens WHERE hash IN (SELECT hash FROM oauth_tokens WHERE expires_at < ?0 LIMIT ?1)`,
-	`DELETE FROM oauth_clients WHERE id IN (SELECT c.id FROM oauth_clients AS c WHERE c.created_at < ?0 AND COALESCE(c.used_at, 0) < ?0
-		AND NOT EXISTS (SELECT 1 FROM oauth_grants AS g JOIN keys AS k ON k.id = g.key_id WHERE g.client_id = c.id AND k.revoked_at IS NULL AND k.expires_at > ?0) LIMIT ?1)`,
+	`DELETE FROM oauth_clients WHERE id IN (SELECT c.id FROM oauth_clients AS c
+		WHERE c.created_at < ?0 AND COALESCE(c.used_at, 0) < ?0
+		AND NOT EXISTS (SELECT 1 FROM oauth_grants AS g JOIN keys AS k ON k.id = g.key_id
+		WHERE g.client_id = c.id AND k.revoked_at IS NULL AND k.expires_at > ?0) LIMIT ?1)`,
 	`DELETE FROM titles WHERE call_id IN (SELECT call_id FROM titles WHERE created_at < ?0 LIMIT ?1)`,
 	`DELETE FROM links WHERE file_id IN (SELECT file_id FROM links WHERE expires_at < ?0 LIMIT ?1)`,
 	`DELETE FROM delivered WHERE file_id IN (SELECT file_id FROM delivered WHERE delivered_at < ?0 LIMIT ?1)`,
-	`DELETE FROM delivered_objects WHERE file_id IN (SELECT file_id FROM delivered_objects WHERE delivered_at < ?0 LIMIT ?1)`,
+	`DELETE FROM delivered_objects WHERE file_id IN (SELECT file_id FROM delivered_objects
+		WHERE delivered_at < ?0 LIMIT ?1)`,
 	// A server of a release without connections and signing identities leaves those of a deleted account.
 	`DELETE FROM connections WHERE id IN (SELECT c.id FROM connections AS c JOIN accounts AS a ON a.id = c.account_id
 		WHERE a.email = a.id || '@deleted.invalid' LIMIT ?1)`,
-	`DELETE FROM signing_identities WHERE id IN (SELECT i.id FROM signing_identities AS i JOIN accounts AS a ON a.id = i.account_id
+	`DELETE FROM signing_identities WHERE id IN (SELECT i.id FROM signing_identities AS i
+		JOIN accounts AS a ON a.id = i.account_id
 		WHERE a.email = a.id || '@deleted.invalid' LIMIT ?1)`,
 	`DELETE FROM quotes WHERE id IN (SELECT id FROM quotes WHERE created_at < ?0 LIMIT ?1)`,
-	`DELETE FROM generation_days WHERE (account_id, day) IN (SELECT account_id, day FROM generation_days WHERE day < ?0 / 86400000000 LIMIT ?1)`,
-	`DELETE FROM bulk_chunks WHERE (call_id, first) IN (SELECT k.call_id, k.first FROM bulk_chunks AS k JOIN bulks AS b ON b.call_id = k.call_id
-		WHERE b.created_at < ?0 AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = b.call_id AND calls.status = 'running') LIMIT ?1)`,
+	`DELETE FROM generation_days WHERE (account_id, day) IN (SELECT account_id, day FROM generation_days
+		WHERE day < ?0 / 86400000000 LIMIT ?1)`,
+	`DELETE FROM bulk_chunks WHERE (call_id, first) IN (SELECT k.call_id, k.first FROM bulk_chunks AS k
+		JOIN bulks AS b ON b.call_id = k.call_id
+		WHERE b.created_at < ?0 AND NOT EXISTS (SELECT 1 FROM calls
+		WHERE calls.id = b.call_id AND calls.status = 'running') LIMIT ?1)`,
 	`DELETE FROM bulks WHERE call_id IN (SELECT b.call_id FROM bulks AS b WHERE b.created_at < ?0
 		AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = b.call_id AND calls.status = 'running')
 		AND NOT EXISTS (SELECT 1 FROM bulk_chunks AS k WHERE k.call_id = b.call_id) LIMIT ?1)`,
-	`DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs WHERE created_at < ?0 AND state = 'ended' AND input_key = '' LIMIT ?1)`,
-	`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE created_at < ?0 AND status <> 'pending' LIMIT ?1)`,
-	`DELETE FROM delivery_attempts WHERE (delivery_id, at) IN (SELECT a.delivery_id, a.at FROM delivery_attempts AS a WHERE a.at < ?0
+	`DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs
+		WHERE created_at < ?0 AND state = 'ended' AND input_key = '' LIMIT ?1)`,
+	`DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries
+		WHERE created_at < ?0 AND status <> 'pending' LIMIT ?1)`,
+	`DELETE FROM delivery_attempts WHERE (delivery_id, at) IN (SELECT a.delivery_id, a.at FROM delivery_attempts AS a
+		WHERE a.at < ?0
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id = a.delivery_id) LIMIT ?1)`,
-	`DELETE FROM delivery_headers WHERE (delivery_id, at) IN (SELECT h.delivery_id, h.at FROM delivery_headers AS h WHERE h.at < ?0
+	`DELETE FROM delivery_headers WHERE (delivery_id, at) IN (SELECT h.delivery_id, h.at FROM delivery_headers AS h
+		WHERE h.at < ?0
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.id = h.delivery_id) LIMIT ?1)`,
 	`DELETE FROM events WHERE id IN (SELECT id FROM events WHERE created_at < ?0
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.event_id = events.id) LIMIT ?1)`,
@@ -112,6 +125,7 @@ func (s *Store) deleteRowsBy(ctx context.Context, query string, args ...any) (de
 		if err != nil {
 			return err
 		}
+
 		n, err := res.RowsAffected()
 		deleted = int(n)
 		return err

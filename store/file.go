@@ -52,10 +52,19 @@ type fileRow struct {
 
 func (r *fileRow) file() File {
 	f := File{
-		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Filename: r.Filename, ContentType: r.ContentType, Size: r.Size,
-		BlobKey: r.BlobKey, Downloads: r.Downloads, CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt),
-		Warnings: r.Warnings,
+		ID:          r.ID,
+		AccountID:   r.AccountID,
+		KeyID:       r.KeyID,
+		Filename:    r.Filename,
+		ContentType: r.ContentType,
+		Size:        r.Size,
+		BlobKey:     r.BlobKey,
+		Downloads:   r.Downloads,
+		CreatedAt:   fromMicros(r.CreatedAt),
+		ExpiresAt:   fromMicros(r.ExpiresAt),
+		Warnings:    r.Warnings,
 	}
+
 	if r.CallID != nil {
 		f.CallID = *r.CallID
 	}
@@ -74,6 +83,7 @@ func (s *Store) AddFile(ctx context.Context, callID string, f File) error {
 		if call.Status != CallDone {
 			return ErrCallEnded
 		}
+
 		return s.addFile(ctx, tx, &call, f, s.now())
 	})
 	return wrapped("add file", err)
@@ -95,9 +105,17 @@ const maxWarnings = 256 << 10
 // newFileRow describes a file that is stored from now on.
 func newFileRow(f File, accountID string, callID *string, now time.Time) *fileRow {
 	return &fileRow{
-		ID: f.ID, AccountID: accountID, CallID: callID, KeyID: f.KeyID, Filename: clean(f.Filename, 1000), ContentType: clean(f.ContentType, 200),
-		Size: f.Size, BlobKey: f.BlobKey, CreatedAt: toMicros(now), ExpiresAt: toMicros(f.ExpiresAt),
-		Warnings: clean(f.Warnings, maxWarnings),
+		ID:          f.ID,
+		AccountID:   accountID,
+		CallID:      callID,
+		KeyID:       f.KeyID,
+		Filename:    clean(f.Filename, 1000),
+		ContentType: clean(f.ContentType, 200),
+		Size:        f.Size,
+		BlobKey:     f.BlobKey,
+		CreatedAt:   toMicros(now),
+		ExpiresAt:   toMicros(f.ExpiresAt),
+		Warnings:    clean(f.Warnings, maxWarnings),
 	}
 }
 
@@ -109,10 +127,13 @@ func (s *Store) addFile(ctx context.Context, tx txn, call *callRow, f File, now 
 	if f.ID == "" {
 		f.ID = call.ResultID
 	}
-	added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, call.AccountID, &call.ID, now))...))
+
+	added, err := changed(s.exec(ctx, tx, fileInsert,
+		filesTable.values(newFileRow(f, call.AccountID, &call.ID, now))...))
 	if err != nil || added {
 		return err
 	}
+
 	same, err := tx.NewSelect().Model((*fileRow)(nil)).Where("id = ? AND call_id = ?", f.ID, call.ID).Exists(ctx)
 	if err == nil && !same {
 		err = ErrExists
@@ -121,10 +142,13 @@ func (s *Store) addFile(ctx context.Context, tx txn, call *callRow, f File, now 
 }
 
 // publicOnly is the condition of files that any holder of their ID may download.
-const publicOnly = "(l.max_downloads IS NULL OR l.max_downloads = 0 OR l.downloads < l.max_downloads) AND f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts WHERE accounts.id = f.account_id AND NOT accounts.suspended)"
+const publicOnly = `(l.max_downloads IS NULL OR l.max_downloads = 0 OR l.downloads < l.max_downloads)
+	AND f.call_id IS NOT NULL AND EXISTS (SELECT 1 FROM accounts
+	WHERE accounts.id = f.account_id AND NOT accounts.suspended)`
 
 // PublicFile returns the result with the ID, which any holder of the ID may download. It returns ErrNotFound if the
-// file is missing, expired, deleted, an upload or downloaded as often as its call asked for, or if its account is suspended.
+// file is missing, expired, deleted, an upload or downloaded as often as its call asked for, or if its account is
+// suspended.
 func (s *Store) PublicFile(ctx context.Context, id string) (File, error) {
 	return s.liveFile(ctx, id, publicOnly)
 }
@@ -141,20 +165,25 @@ func (s *Store) AccountFile(ctx context.Context, accountID, id string) (File, er
 
 // liveQuery finds a file that has neither expired nor been deleted, with its link. Its parameters are the ID and now.
 var liveQuery = "SELECT " + filesTable.columns("f") + `, COALESCE(l.max_downloads, 0), COALESCE(l.downloads, 0)
-	FROM files AS f LEFT JOIN links AS l ON l.file_id = f.id WHERE f.id = ? AND f.deleted_at IS NULL AND f.expires_at > ? AND `
+	FROM files AS f LEFT JOIN links AS l ON l.file_id = f.id
+	WHERE f.id = ? AND f.deleted_at IS NULL AND f.expires_at > ? AND `
 
 // liveFile returns a file that has neither expired nor been deleted.
 func (s *Store) liveFile(ctx context.Context, id, where string, args ...any) (File, error) {
 	if !storable(id) {
 		return File{}, fmt.Errorf("read file: %w", ErrNotFound)
 	}
+
 	var row fileRow
 	var most, taken int64
-	err := s.read.NewRaw(liveQuery+where, append([]any{id, toMicros(s.now())}, args...)...).Scan(ctx, append(filesTable.places(&row), &most, &taken)...)
+	err := s.read.NewRaw(liveQuery+where, append([]any{id, toMicros(s.now())}, args...)...).
+		Scan(ctx, append(filesTable.places(&row), &most, &taken)...)
 	if err != nil {
 		return File{}, fmt.Errorf("read file: %w", notFound(err))
 	}
+
 	file := row.file()
-	file.MaxDownloads, file.LinkDownloads = most, taken
+	file.MaxDownloads = most
+	file.LinkDownloads = taken
 	return file, nil
 }

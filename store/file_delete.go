@@ -24,6 +24,7 @@ func (s *Store) deleteFile(ctx context.Context, id, where string, args ...any) e
 	if !storable(id) {
 		return fmt.Errorf("delete file: %w", ErrNotFound)
 	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// A deleted file expires at once.
 		now := toMicros(s.now())
@@ -37,10 +38,12 @@ func (s *Store) deleteFile(ctx context.Context, id, where string, args ...any) e
 	if err != nil {
 		return fmt.Errorf("delete file: %w", err)
 	}
+
 	if _, _, err := s.removeFiles(ctx, 1, "f.id = ?", id); err != nil {
 		// The file is deleted for all users, and DeleteExpiredFiles tries again.
 		s.log.Warn("delete blob of deleted file failed", "error", err)
 	}
+
 	return nil
 }
 
@@ -50,6 +53,7 @@ func (s *Store) TakeDownFile(ctx context.Context, id string) (File, error) {
 	if !storable(id) {
 		return File{}, fmt.Errorf("take file down: %w", ErrNotFound)
 	}
+
 	var row fileRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		err := tx.NewUpdate().Model(&row).Set("deleted_at = ?0, expires_at = ?0", toMicros(s.now())).
@@ -57,6 +61,7 @@ func (s *Store) TakeDownFile(ctx context.Context, id string) (File, error) {
 		if err != nil {
 			return notFound(err)
 		}
+
 		_, err = tx.NewDelete().Model((*pinRow)(nil)).Where("file_id = ?", id).Exec(ctx)
 		return err
 	})
@@ -66,6 +71,7 @@ func (s *Store) TakeDownFile(ctx context.Context, id string) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("take file down: %w", err)
 	}
+
 	return row.file(), nil
 }
 
@@ -80,29 +86,38 @@ func (s *Store) DeleteExpiredFiles(ctx context.Context, limit int) ([]string, er
 // deleteExpired is DeleteExpiredFiles, and returns how many files it found besides. A
 // blob that cannot be deleted is passed over for a while.
 func (s *Store) deleteExpired(ctx context.Context, limit int) (found int, keys []string, err error) {
-	found, keys, err = s.removeFiles(ctx, limit, "f.expires_at <= ?0 AND "+notPostponed("f.blob_key"), toMicros(s.now()))
+	found, keys, err = s.removeFiles(ctx, limit, "f.expires_at <= ?0 AND "+notPostponed("f.blob_key"),
+		toMicros(s.now()))
 	return found, keys, wrapped("delete expired files", err)
 }
 
 // removeFiles removes blobs first and rows after, so a crash in between leaves a row to retry with and not an unknown
 // blob. It returns how many files it found, and the keys of the deleted blobs.
-func (s *Store) removeFiles(ctx context.Context, limit int, where string, args ...any) (found int, gone []string, err error) {
+func (s *Store) removeFiles(
+	ctx context.Context, limit int, where string, args ...any,
+) (found int, gone []string, err error) {
 	rows, err := s.condemn(ctx, limit, where, args...)
 	if err != nil {
 		return 0, nil, err
 	}
-	keys, ids := make([]string, len(rows)), make(map[string]string, len(rows))
+
+	keys := make([]string, len(rows))
+	ids := make(map[string]string, len(rows))
 	for i, row := range rows {
-		keys[i], ids[row.BlobKey] = row.BlobKey, row.ID
+		keys[i] = row.BlobKey
+		ids[row.BlobKey] = row.ID
 	}
+
 	gone, err = s.discard(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
 		removed := make([]string, len(gone))
 		for i, key := range gone {
 			removed[i] = ids[key]
 		}
+
 		_, err := tx.NewDelete().Model((*fileRow)(nil)).Where("id IN (?)", bun.List(removed)).Exec(ctx)
 		return err
 	})
+
 	return len(rows), gone, err
 }
 
@@ -114,19 +129,23 @@ func (s *Store) condemn(ctx context.Context, limit int, where string, args ...an
 		rows = nil
 		due := tx.NewSelect().Model((*fileRow)(nil)).Column("id").Where(where, args...).Where(unpinned).
 			Order("expires_at").Limit(int64(limit))
+
 		err := tx.NewUpdate().Model(&rows).Set("deleted_at = COALESCE(deleted_at, ?)", toMicros(s.now())).
 			Where("id IN (?)", due).Returning("*").Scan(ctx)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
+
 		ids := make([]string, len(rows))
 		for i := range rows {
 			ids[i] = rows[i].ID
 		}
+
 		// A job may have pinned one of them while the mark waited for its row.
 		kept, err := pinned(ctx, tx, ids)
 		rows = slices.DeleteFunc(rows, func(r fileRow) bool { return slices.Contains(kept, r.ID) })
 		return err
 	})
+
 	return rows, err
 }

@@ -92,8 +92,8 @@ type GrantAccess struct {
 	Scopes  []string
 }
 
-// GrantMailBuilder writes the sealed emails that notify the users with these addresses of a new application. It is called
-// within the grant's transaction, which may run again.
+// GrantMailBuilder writes the sealed emails that notify the users with these addresses of a new application. It is
+// called within the grant's transaction, which may run again.
 type GrantMailBuilder func(grant Grant, to []string) ([]Letter, error)
 
 type grantRow struct {
@@ -149,18 +149,33 @@ func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) 
 	case len(c.Scopes) == 0, c.Challenge == "", c.Redirect == "", c.Resource == "":
 		return "", errors.New("allow program: there must be scopes, a challenge, a resource, and an address to go back to")
 	}
+
 	now := g.store.now()
 	code = newSecret(codePrefix)
 	row := codeRow{
-		Hash: hashSecret(code), ClientID: c.Client.ID, ClientName: clean(c.Client.Name, 100), Redirect: c.Redirect, Challenge: c.Challenge, Resource: c.Resource,
-		Scopes: strings.Join(c.Scopes, " "), AccountID: c.AccountID, PersonID: c.PersonID, SpendLimit: c.Limit, EndsAt: toMicros(c.ExpiresAt),
-		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(CodeLife)),
+		Hash:       hashSecret(code),
+		ClientID:   c.Client.ID,
+		ClientName: clean(c.Client.Name, 100),
+		Redirect:   c.Redirect,
+		Challenge:  c.Challenge,
+		Resource:   c.Resource,
+		Scopes:     strings.Join(c.Scopes, " "),
+		AccountID:  c.AccountID,
+		PersonID:   c.PersonID,
+		SpendLimit: c.Limit,
+		EndsAt:     toMicros(c.ExpiresAt),
+		CreatedAt:  toMicros(now),
+		ExpiresAt:  toMicros(now.Add(CodeLife)),
 	}
+
 	return code, g.update(ctx, "allow program", func(ctx context.Context, tx txn) error {
-		if _, err := tx.NewUpdate().Model((*clientRow)(nil)).Set("used_at = ?", toMicros(now)).Where("id = ?", c.Client.ID).Exec(ctx); err != nil {
+		_, err := tx.NewUpdate().Model((*clientRow)(nil)).Set("used_at = ?", toMicros(now)).
+			Where("id = ?", c.Client.ID).Exec(ctx)
+		if err != nil {
 			return err
 		}
-		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+
+		_, err = tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 }
@@ -173,13 +188,17 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, tell GrantMailBuilder
 	var got GrantTokens
 	var verdict error
 	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
-		got, verdict = GrantTokens{}, nil
+		got = GrantTokens{}
+		verdict = nil
+
 		var row codeRow
 		// The empty update locks the row: no one else can use the code before the end.
-		err := notFound(tx.NewUpdate().Model(&row).Set("used = used").Where("hash = ?", hashSecret(r.Code)).Returning("*").Scan(ctx))
+		err := notFound(tx.NewUpdate().Model(&row).Set("used = used").Where("hash = ?", hashSecret(r.Code)).
+			Returning("*").Scan(ctx))
 		if err != nil {
 			return err
 		}
+
 		if row.Used {
 			verdict = ErrUsed
 			if row.KeyID == nil {
@@ -187,15 +206,19 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, tell GrantMailBuilder
 			}
 			return g.end(ctx, tx, *row.KeyID)
 		}
-		if _, err := tx.NewUpdate().Model((*codeRow)(nil)).Set("used = TRUE").Where("hash = ?", row.Hash).Exec(ctx); err != nil {
+
+		_, err = tx.NewUpdate().Model((*codeRow)(nil)).Set("used = TRUE").Where("hash = ?", row.Hash).Exec(ctx)
+		if err != nil {
 			return err
 		}
+
 		if verdict = row.verdict(r, g.store.now()); verdict == nil {
 			verdict, err = refusal(ctx, tx, row.AccountID, row.PersonID)
 		}
 		if err != nil || verdict != nil {
 			return err
 		}
+
 		got, err = g.make(ctx, tx, &row, tell)
 		return err
 	})
@@ -210,7 +233,8 @@ func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 	switch {
 	case r.ExpiresAt <= toMicros(now), r.EndsAt <= toMicros(now):
 		return ErrExpired
-	case r.ClientID != shown.ClientID, r.Redirect != shown.Redirect, !sameText(r.Challenge, shown.Challenge), shown.Resource != "" && shown.Resource != r.Resource:
+	case r.ClientID != shown.ClientID, r.Redirect != shown.Redirect,
+		!sameText(r.Challenge, shown.Challenge), shown.Resource != "" && shown.Resource != r.Resource:
 		return ErrDenied
 	}
 	return nil
@@ -219,8 +243,10 @@ func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 // refusal is ErrDenied if a user may not let clients act for an account: the user may have left it, it may be
 // closing, or the operator has suspended it.
 func refusal(ctx context.Context, tx txn, accountID, personID string) (verdict, err error) {
-	may, err := tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("1").
-		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended", accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)
+	may, err := tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").
+		ColumnExpr("1").
+		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended",
+			accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)
 	if err == nil && !may {
 		verdict = ErrDenied
 	}
@@ -233,7 +259,8 @@ func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell GrantMail
 	if err != nil {
 		return GrantTokens{}, err
 	}
-	if _, err := tx.NewUpdate().Model((*codeRow)(nil)).Set("key_id = ?", key.ID).Where("hash = ?", code.Hash).Exec(ctx); err != nil {
+	_, err = tx.NewUpdate().Model((*codeRow)(nil)).Set("key_id = ?", key.ID).Where("hash = ?", code.Hash).Exec(ctx)
+	if err != nil {
 		return GrantTokens{}, err
 	}
 	return g.issue(ctx, tx, key, code.Scopes, code.Scopes)
@@ -243,19 +270,33 @@ func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell GrantMail
 func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell GrantMailBuilder) (*keyRow, error) {
 	now := toMicros(g.store.now())
 	key := keyRow{
-		ID: g.store.NewID("grant"), AccountID: code.AccountID, Name: code.ClientName, Prefix: grantMark, Hash: hashSecret(newSecret("")), // a secret that is never returned
-		ExpiresAt: &code.EndsAt, SpendLimit: &code.SpendLimit, CreatedAt: now,
+		ID:         g.store.NewID("grant"),
+		AccountID:  code.AccountID,
+		Name:       code.ClientName,
+		Prefix:     grantMark,
+		Hash:       hashSecret(newSecret("")), // a secret that is never returned
+		ExpiresAt:  &code.EndsAt,
+		SpendLimit: &code.SpendLimit,
+		CreatedAt:  now,
 	}
 	row := grantRow{
-		KeyID: key.ID, AccountID: code.AccountID, PersonID: code.PersonID, ClientID: code.ClientID, Home: code.Redirect, Resource: code.Resource,
-		Scopes: code.Scopes, CreatedAt: now,
+		KeyID:     key.ID,
+		AccountID: code.AccountID,
+		PersonID:  code.PersonID,
+		ClientID:  code.ClientID,
+		Home:      code.Redirect,
+		Resource:  code.Resource,
+		Scopes:    code.Scopes,
+		CreatedAt: now,
 	}
+
 	if _, err := tx.NewInsert().Model(&key).Exec(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 		return nil, err
 	}
+
 	return &key, g.tell(ctx, tx, &key, &row, tell)
 }
 
@@ -265,20 +306,31 @@ func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, t
 	if err := tx.NewSelect().Table("people").Column("email").Where("id = ?", row.PersonID).Scan(ctx, &who); err != nil {
 		return err
 	}
-	entry := g.store.Audit().row(AuditEntry{AccountID: row.AccountID, PersonID: row.PersonID, Who: who, Action: "grant.made", Object: key.Name, Note: row.Scopes})
+
+	entry := g.store.Audit().row(AuditEntry{
+		AccountID: row.AccountID,
+		PersonID:  row.PersonID,
+		Who:       who,
+		Action:    "grant.made",
+		Object:    key.Name,
+		Note:      row.Scopes,
+	})
 	if _, err := tx.NewInsert().Model(&entry).Exec(ctx); err != nil || tell == nil {
 		return err
 	}
+
 	to, err := ownersAnd(ctx, tx, row.AccountID, row.PersonID)
 	if err != nil {
 		return err
 	}
+
 	made := grantOf(key, row)
 	made.Email = who
 	letters, err := tell(made, to)
 	if err != nil || len(letters) == 0 {
 		return err
 	}
+
 	return keepLetters(ctx, tx, letters, g.store.now())
 }
 
@@ -286,24 +338,48 @@ func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, t
 // all that the client was given.
 func (g *Grants) issue(ctx context.Context, tx txn, key *keyRow, opens, scopes string) (GrantTokens, error) {
 	now := g.store.now()
-	access, refresh := toMicros(now.Add(AccessLife)), toMicros(now.Add(RefreshLife))
+	access := toMicros(now.Add(AccessLife))
+	refresh := toMicros(now.Add(RefreshLife))
 	if key.ExpiresAt != nil {
-		access, refresh = min(access, *key.ExpiresAt), min(refresh, *key.ExpiresAt)
+		access = min(access, *key.ExpiresAt)
+		refresh = min(refresh, *key.ExpiresAt)
 	}
-	got := GrantTokens{Access: newSecret(AccessPrefix), Refresh: newSecret(refreshPrefix), AccessEnds: fromMicros(access), Scopes: strings.Fields(opens)}
+
+	got := GrantTokens{
+		Access:     newSecret(AccessPrefix),
+		Refresh:    newSecret(refreshPrefix),
+		AccessEnds: fromMicros(access),
+		Scopes:     strings.Fields(opens),
+	}
 	rows := []grantTokenRow{
-		{Hash: hashSecret(got.Access), KeyID: key.ID, Scopes: opens, CreatedAt: toMicros(now), ExpiresAt: access},
-		{Hash: hashSecret(got.Refresh), KeyID: key.ID, Refresh: true, Scopes: scopes, CreatedAt: toMicros(now), ExpiresAt: refresh},
+		{
+			Hash:      hashSecret(got.Access),
+			KeyID:     key.ID,
+			Scopes:    opens,
+			CreatedAt: toMicros(now),
+			ExpiresAt: access,
+		},
+		{
+			Hash:      hashSecret(got.Refresh),
+			KeyID:     key.ID,
+			Refresh:   true,
+			Scopes:    scopes,
+			CreatedAt: toMicros(now),
+			ExpiresAt: refresh,
+		},
 	}
+
 	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
 	return got, err
 }
 
 // end revokes a grant and all its tokens.
 func (g *Grants) end(ctx context.Context, tx txn, id string) error {
-	if _, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(g.store.now())).Where("id = ?", id).Exec(ctx); err != nil {
+	_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(g.store.now())).
+		Where("id = ?", id).Exec(ctx)
+	if err != nil {
 		return err
 	}
-	_, err := tx.NewDelete().Model((*grantTokenRow)(nil)).Where("key_id = ?", id).Exec(ctx)
+	_, err = tx.NewDelete().Model((*grantTokenRow)(nil)).Where("key_id = ?", id).Exec(ctx)
 	return err
 }

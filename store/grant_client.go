@@ -49,18 +49,29 @@ func (g *Grants) Register(ctx context.Context, c OAuthClient, address string) (O
 			return OAuthClient{}, errors.New("register client: an address to go back to is empty or has spaces")
 		}
 	}
-	row := clientRow{ID: g.store.NewID("client"), Name: clean(c.Name, 100), Redirects: strings.Join(c.Redirects, " "), Address: clean(address, 64), CreatedAt: toMicros(g.store.now())}
+
+	row := clientRow{
+		ID:        g.store.NewID("client"),
+		Name:      clean(c.Name, 100),
+		Redirects: strings.Join(c.Redirects, " "),
+		Address:   clean(address, 64),
+		CreatedAt: toMicros(g.store.now()),
+	}
+
 	err := g.update(ctx, "register client", func(ctx context.Context, tx txn) error {
 		idle, err := tx.NewSelect().Model((*clientRow)(nil)).Where("used_at IS NULL").Count(ctx)
 		if err != nil {
 			return err
 		}
+
 		if idle >= maxIdleClients {
-			oldest := tx.NewSelect().Model((*clientRow)(nil)).Column("id").Where("used_at IS NULL").Order("created_at").Limit(idle - maxIdleClients + 1)
+			oldest := tx.NewSelect().Model((*clientRow)(nil)).Column("id").Where("used_at IS NULL").Order("created_at").
+				Limit(idle - maxIdleClients + 1)
 			if _, err := tx.NewDelete().Model((*clientRow)(nil)).Where("id IN (?)", oldest).Exec(ctx); err != nil {
 				return err
 			}
 		}
+
 		_, err = tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})

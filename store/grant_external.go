@@ -21,13 +21,15 @@ type ExternalClient struct {
 // externalQuery finds the latest grant of a user for an application. $1 email address, $2 application, $3 resource, $4
 // and $5 the roles.
 var externalQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
-	" FROM people AS p JOIN members AS m ON m.person_id = p.id JOIN oauth_grants AS g ON g.account_id = m.account_id AND g.person_id = p.id" +
+	` FROM people AS p JOIN members AS m ON m.person_id = p.id
+		JOIN oauth_grants AS g ON g.account_id = m.account_id AND g.person_id = p.id` +
 	" JOIN keys AS k ON k.id = g.key_id JOIN accounts AS a ON a.id = k.account_id" +
-	" WHERE p.email = $1 AND p.verified_at IS NOT NULL AND g.client_id = $2 AND g.resource = $3 AND m.role IN ($4, $5) ORDER BY g.created_at DESC, g.key_id DESC LIMIT 1"
+	` WHERE p.email = $1 AND p.verified_at IS NOT NULL AND g.client_id = $2 AND g.resource = $3 AND m.role IN ($4, $5)
+		ORDER BY g.created_at DESC, g.key_id DESC LIMIT 1`
 
-// ExternalAccess returns the permissions of an application that an external issuer has authorised. It makes the grant when
-// the application first connects, or after the grant before has expired; the new grant inherits the cap of the old
-// one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
+// ExternalAccess returns the permissions of an application that an external issuer has authorised. It makes the grant
+// when the application first connects, or after the grant before has expired; the new grant inherits the cap of the
+// old one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
 // applications, and ErrDenied if users have revoked the application's grant: further tokens from the issuer do not
 // undo that.
 func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell GrantMailBuilder) (GrantAccess, error) {
@@ -35,15 +37,19 @@ func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell Gran
 	if o.Email, err = MailAddress(o.Email); err != nil {
 		return GrantAccess{}, ErrNotFound
 	}
+
 	now := toMicros(g.store.now())
 	args := []any{o.Email, o.ClientID, o.Resource, RoleOwner, RoleDeveloper}
-	found, err := scanExternal(func(places ...any) error { return g.store.readRow(ctx, places, externalQuery, args...) })
+	found, err := scanExternal(func(places ...any) error {
+		return g.store.readRow(ctx, places, externalQuery, args...)
+	})
 	if errors.Is(err, ErrNotFound) || err == nil && found.key.over(now) {
 		err = g.store.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 			found, err = g.createExternalGrant(ctx, tx, o, args, tell)
 			return err
 		})
 	}
+
 	if err == nil && found.key.RevokedAt != nil {
 		return GrantAccess{}, ErrDenied
 	}
@@ -53,6 +59,7 @@ func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell Gran
 	if err != nil {
 		return GrantAccess{}, wrapped("read grant of an external issuer", err)
 	}
+
 	noteUse(g.store.keyUses, found.key.key(), g.store.now())
 	return GrantAccess{found.key.key(), found.account.account(g.store.now()), o.Scopes}, nil
 }
@@ -65,11 +72,14 @@ func (g *Grants) widen(ctx context.Context, found externalRow, scopes []string) 
 			all = append(all, scope)
 		}
 	}
+
 	if len(all) == len(strings.Fields(found.scopes)) {
 		return nil
 	}
+
 	return g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewUpdate().Model((*grantRow)(nil)).Set("scopes = ?", strings.Join(all, " ")).Where("key_id = ?", found.key.ID).Exec(ctx)
+		_, err := tx.NewUpdate().Model((*grantRow)(nil)).Set("scopes = ?", strings.Join(all, " ")).
+			Where("key_id = ?", found.key.ID).Exec(ctx)
 		return err
 	})
 }
@@ -87,20 +97,27 @@ type externalRow struct {
 }
 
 func scanExternal(scan func(places ...any) error) (found externalRow, err error) {
-	places := append(append([]any{&found.scopes}, keysTable.places(&found.key)...), accountsTable.places(&found.account)...)
+	places := append(append([]any{&found.scopes}, keysTable.places(&found.key)...),
+		accountsTable.places(&found.account)...)
 	return found, notFound(scan(places...))
 }
 
 // createExternalGrant makes the grant of an application, unless another request has made it.
-func (g *Grants) createExternalGrant(ctx context.Context, tx txn, o ExternalClient, args []any, tell GrantMailBuilder) (externalRow, error) {
+func (g *Grants) createExternalGrant(
+	ctx context.Context, tx txn, o ExternalClient, args []any, tell GrantMailBuilder,
+) (externalRow, error) {
 	var person personRow
 	// The empty update locks the row: no one else can make the same grant before the end.
-	err := notFound(tx.NewUpdate().Model(&person).Set("email = email").Where("email = ? AND verified_at IS NOT NULL", o.Email).Returning("*").Scan(ctx))
+	err := notFound(tx.NewUpdate().Model(&person).Set("email = email").
+		Where("email = ? AND verified_at IS NOT NULL", o.Email).Returning("*").Scan(ctx))
 	if err != nil {
 		return externalRow{}, err
 	}
+
 	now := toMicros(g.store.now())
-	ends, limit := toMicros(g.store.now().AddDate(0, 0, GrantDays)), GrantLimit
+	ends := toMicros(g.store.now().AddDate(0, 0, GrantDays))
+	limit := GrantLimit
+
 	found, err := scanExternal(g.store.queryRow(ctx, tx, externalQuery, args...).Scan)
 	switch {
 	case err == nil && !found.key.over(now):
@@ -110,19 +127,31 @@ func (g *Grants) createExternalGrant(ctx context.Context, tx txn, o ExternalClie
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return externalRow{}, err
 	}
+
 	// A member of several accounts works for the first of them.
 	var accountID string
-	err = notFound(tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").ColumnExpr("m.account_id").
-		Where("m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL", person.ID, RoleOwner, RoleDeveloper).OrderExpr("m.created_at, m.account_id").Limit(1).Scan(ctx, &accountID))
+	err = notFound(tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").
+		ColumnExpr("m.account_id").
+		Where("m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL", person.ID, RoleOwner, RoleDeveloper).
+		OrderExpr("m.created_at, m.account_id").Limit(1).Scan(ctx, &accountID))
 	if err != nil {
 		return externalRow{}, err
 	}
+
 	_, err = g.keep(ctx, tx, &codeRow{
-		ClientID: o.ClientID, ClientName: clean(o.Name, 100), Redirect: o.Home, Resource: o.Resource, Scopes: strings.Join(o.Scopes, " "),
-		AccountID: accountID, PersonID: person.ID, SpendLimit: limit, EndsAt: ends,
+		ClientID:   o.ClientID,
+		ClientName: clean(o.Name, 100),
+		Redirect:   o.Home,
+		Resource:   o.Resource,
+		Scopes:     strings.Join(o.Scopes, " "),
+		AccountID:  accountID,
+		PersonID:   person.ID,
+		SpendLimit: limit,
+		EndsAt:     ends,
 	}, tell)
 	if err != nil {
 		return externalRow{}, err
 	}
+
 	return scanExternal(g.store.queryRow(ctx, tx, externalQuery, args...).Scan)
 }

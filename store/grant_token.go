@@ -31,13 +31,17 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 	var got GrantTokens
 	var verdict error
 	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
-		got, verdict = GrantTokens{}, nil
+		got = GrantTokens{}
+		verdict = nil
+
 		var token grantTokenRow
 		// The empty update locks the row: no one else can use the token before the end.
-		err := notFound(tx.NewUpdate().Model(&token).Set("used = used").Where("hash = ? AND refresh", hashSecret(r.Token)).Returning("*").Scan(ctx))
+		err := notFound(tx.NewUpdate().Model(&token).Set("used = used").
+			Where("hash = ? AND refresh", hashSecret(r.Token)).Returning("*").Scan(ctx))
 		if err != nil {
 			return err
 		}
+
 		var key keyRow
 		var grant grantRow
 		if err := tx.NewSelect().Model(&key).Where("id = ?", token.KeyID).Scan(ctx); err != nil {
@@ -46,6 +50,7 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 		if err := tx.NewSelect().Model(&grant).Where("key_id = ?", token.KeyID).Scan(ctx); err != nil {
 			return err
 		}
+
 		verdict = token.verdict(r, &key, &grant, g.store.now())
 		switch {
 		case errors.Is(verdict, ErrUsed):
@@ -56,9 +61,12 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 		if err != nil || verdict != nil {
 			return err
 		}
-		if _, err := tx.NewUpdate().Model((*grantTokenRow)(nil)).Set("used = TRUE").Where("hash = ?", token.Hash).Exec(ctx); err != nil {
+
+		_, err = tx.NewUpdate().Model((*grantTokenRow)(nil)).Set("used = TRUE").Where("hash = ?", token.Hash).Exec(ctx)
+		if err != nil {
 			return err
 		}
+
 		opens := token.Scopes
 		if len(r.Scopes) > 0 {
 			opens = strings.Join(r.Scopes, " ")
@@ -75,6 +83,7 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 // verdict returns the reason why a refresh token gives no tokens, or nil.
 func (t *grantTokenRow) verdict(r Renewal, key *keyRow, grant *grantRow, now time.Time) error {
 	given := strings.Fields(t.Scopes)
+
 	switch {
 	case grant.ClientID != r.ClientID, r.Resource != "" && r.Resource != grant.Resource:
 		return ErrDenied
@@ -87,6 +96,7 @@ func (t *grantTokenRow) verdict(r Renewal, key *keyRow, grant *grantRow, now tim
 	case slices.ContainsFunc(r.Scopes, func(scope string) bool { return !slices.Contains(given, scope) }):
 		return ErrScope
 	}
+
 	return nil
 }
 
@@ -100,6 +110,7 @@ func (g *Grants) Drop(ctx context.Context, secret, clientID string) error {
 		if err != nil {
 			return err
 		}
+
 		if token.Refresh {
 			return g.end(ctx, tx, token.KeyID)
 		}
@@ -111,9 +122,11 @@ func (g *Grants) Drop(ctx context.Context, secret, clientID string) error {
 // accessQuery finds the access of an access token, while the user who granted it may grant it. $1 hash, $2
 // resource, $3 now, $4 and $5 the roles.
 var accessQuery = "SELECT t.scopes, " + keysTable.columns("k") + ", " + accountsTable.columns("a") +
-	" FROM oauth_tokens AS t JOIN oauth_grants AS g ON g.key_id = t.key_id JOIN keys AS k ON k.id = t.key_id JOIN accounts AS a ON a.id = k.account_id" +
+	` FROM oauth_tokens AS t JOIN oauth_grants AS g ON g.key_id = t.key_id JOIN keys AS k ON k.id = t.key_id
+		JOIN accounts AS a ON a.id = k.account_id` +
 	" JOIN members AS m ON m.account_id = g.account_id AND m.person_id = g.person_id" +
-	" WHERE t.hash = $1 AND NOT t.refresh AND g.resource = $2 AND t.expires_at > $3 AND k.revoked_at IS NULL AND k.expires_at > $3 AND m.role IN ($4, $5)"
+	` WHERE t.hash = $1 AND NOT t.refresh AND g.resource = $2 AND t.expires_at > $3 AND k.revoked_at IS NULL
+		AND k.expires_at > $3 AND m.role IN ($4, $5)`
 
 // Access returns the access of a token at a resource, in one query, or ErrNotFound. A suspended account is returned:
 // the caller reports that to its owner.
@@ -121,27 +134,41 @@ func (g *Grants) Access(ctx context.Context, secret, resource string) (GrantAcce
 	var key keyRow
 	var account accountRow
 	var scopes string
+
 	now := g.store.now()
 	found := append(append([]any{&scopes}, keysTable.places(&key)...), accountsTable.places(&account)...)
-	err := g.store.readRow(ctx, found, accessQuery, hashSecret(secret), resource, toMicros(now), RoleOwner, RoleDeveloper)
+	err := g.store.readRow(ctx, found, accessQuery, hashSecret(secret), resource, toMicros(now), RoleOwner,
+		RoleDeveloper)
 	if err != nil {
 		return GrantAccess{}, wrapped("read token", notFound(err))
 	}
+
 	noteUse(g.store.keyUses, key.key(), now)
 	return GrantAccess{key.key(), account.account(now), strings.Fields(scopes)}, nil
 }
 
 func grantOf(key *keyRow, row *grantRow) Grant {
 	grant := Grant{
-		ID: key.ID, AccountID: row.AccountID, PersonID: row.PersonID, ClientID: row.ClientID, Name: key.Name, Home: row.Home, Scopes: strings.Fields(row.Scopes),
-		CreatedAt: fromMicros(row.CreatedAt), Spent: key.Spent, RevokedAt: fromMicrosPtr(key.RevokedAt), LastUsedAt: fromMicrosPtr(key.LastUsedAt),
+		ID:         key.ID,
+		AccountID:  row.AccountID,
+		PersonID:   row.PersonID,
+		ClientID:   row.ClientID,
+		Name:       key.Name,
+		Home:       row.Home,
+		Scopes:     strings.Fields(row.Scopes),
+		CreatedAt:  fromMicros(row.CreatedAt),
+		Spent:      key.Spent,
+		RevokedAt:  fromMicrosPtr(key.RevokedAt),
+		LastUsedAt: fromMicrosPtr(key.LastUsedAt),
 	}
+
 	if key.ExpiresAt != nil {
 		grant.ExpiresAt = fromMicros(*key.ExpiresAt)
 	}
 	if key.SpendLimit != nil {
 		grant.Limit = *key.SpendLimit
 	}
+
 	return grant
 }
 
@@ -174,22 +201,44 @@ func (g *Grants) read(ctx context.Context, which string, args ...any) ([]Grant, 
 		Spent                                credit.Amount
 		Email, Role                          string
 	}
+
 	err := g.store.read.NewSelect().TableExpr("oauth_grants AS g").Join("JOIN keys AS k ON k.id = g.key_id").
-		Join("LEFT JOIN people AS p ON p.id = g.person_id").Join("LEFT JOIN members AS m ON m.account_id = g.account_id AND m.person_id = g.person_id").
-		ColumnExpr("g.key_id, g.account_id, g.person_id, g.client_id, g.home, g.scopes, g.created_at, k.name, k.expires_at, k.revoked_at, k.last_used_at, k.spend_limit, k.spent, COALESCE(p.email, '') AS email, COALESCE(m.role, '') AS role").
+		Join("LEFT JOIN people AS p ON p.id = g.person_id").
+		Join("LEFT JOIN members AS m ON m.account_id = g.account_id AND m.person_id = g.person_id").
+		ColumnExpr(`g.key_id, g.account_id, g.person_id, g.client_id, g.home, g.scopes, g.created_at, k.name,
+			k.expires_at, k.revoked_at, k.last_used_at, k.spend_limit, k.spent, COALESCE(p.email, '') AS email,
+			COALESCE(m.role, '') AS role`).
 		Where(which, args...).OrderExpr("g.created_at DESC, g.key_id DESC").Scan(ctx, &rows)
 	if err != nil {
 		return nil, err
 	}
+
 	list := make([]Grant, len(rows))
 	for i := range rows {
 		r := &rows[i]
 		list[i] = grantOf(
-			&keyRow{ID: r.KeyID, Name: r.Name, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt, LastUsedAt: r.LastUsedAt, SpendLimit: r.SpendLimit, Spent: r.Spent},
-			&grantRow{AccountID: r.AccountID, PersonID: r.PersonID, ClientID: r.ClientID, Home: r.Home, Scopes: r.Scopes, CreatedAt: r.CreatedAt},
+			&keyRow{
+				ID:         r.KeyID,
+				Name:       r.Name,
+				ExpiresAt:  r.ExpiresAt,
+				RevokedAt:  r.RevokedAt,
+				LastUsedAt: r.LastUsedAt,
+				SpendLimit: r.SpendLimit,
+				Spent:      r.Spent,
+			},
+			&grantRow{
+				AccountID: r.AccountID,
+				PersonID:  r.PersonID,
+				ClientID:  r.ClientID,
+				Home:      r.Home,
+				Scopes:    r.Scopes,
+				CreatedAt: r.CreatedAt,
+			},
 		)
-		list[i].Email, list[i].Orphaned = r.Email, r.Role != RoleOwner && r.Role != RoleDeveloper
+		list[i].Email = r.Email
+		list[i].Orphaned = r.Role != RoleOwner && r.Role != RoleDeveloper
 	}
+
 	return list, nil
 }
 
@@ -199,9 +248,11 @@ func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credi
 	if limit < 0 || limit > maxAmount {
 		return errors.New("set limit of grant: the amount is out of bounds")
 	}
+
 	return g.update(ctx, "set limit of grant", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Model((*keyRow)(nil)).Set("spend_limit = ?", limit).
-			Where("id = ? AND account_id = ? AND prefix = ? AND revoked_at IS NULL AND expires_at > ?", id, accountID, grantMark, toMicros(g.store.now())).Exec(ctx))
+			Where("id = ? AND account_id = ? AND prefix = ? AND revoked_at IS NULL AND expires_at > ?",
+				id, accountID, grantMark, toMicros(g.store.now())).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
@@ -213,7 +264,8 @@ func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credi
 // account does not have.
 func (g *Grants) Revoke(ctx context.Context, accountID, id string) error {
 	return g.update(ctx, "revoke grant", func(ctx context.Context, tx txn) error {
-		known, err := tx.NewSelect().Model((*grantRow)(nil)).Where("key_id = ? AND account_id = ?", id, accountID).Exists(ctx)
+		known, err := tx.NewSelect().Model((*grantRow)(nil)).Where("key_id = ? AND account_id = ?", id, accountID).
+			Exists(ctx)
 		if err == nil && !known {
 			err = ErrNotFound
 		}

@@ -27,13 +27,18 @@ func (h holder) condition(now int64) (condition string, args []any) {
 	case "":
 		condition = "TRUE"
 	case holderProcess:
-		condition, args = "c.mode <> 'async' AND c.lease = ?", []any{h.Lease}
+		condition = "c.mode <> 'async' AND c.lease = ?"
+		args = []any{h.Lease}
 	case holderDeadProcess:
-		condition, args = "c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM leases AS l WHERE l.id = c.lease AND l.expires_at > ?)", []any{now}
+		condition = `c.mode <> 'async' AND NOT EXISTS (SELECT 1 FROM leases AS l
+			WHERE l.id = c.lease AND l.expires_at > ?)`
+		args = []any{now}
 	default:
-		condition, args = h.jobCondition(now)
-		condition, args = "EXISTS (SELECT 1 FROM jobs AS j WHERE j.call_id = c.id AND j.tries = ? AND "+condition+")", append([]any{h.Tries}, args...)
+		ofJob, jobArgs := h.jobCondition(now)
+		condition = "EXISTS (SELECT 1 FROM jobs AS j WHERE j.call_id = c.id AND j.tries = ? AND " + ofJob + ")"
+		args = append([]any{h.Tries}, jobArgs...)
 	}
+
 	if h.Silent {
 		condition += " AND NOT EXISTS (SELECT 1 FROM callbacks AS cb WHERE cb.call_id = c.id)"
 	}
@@ -46,7 +51,8 @@ func (h holder) jobCondition(now int64) (condition string, args []any) {
 	case holderWorker:
 		return "j.state = 'running' AND j.lease = ?", []any{h.Lease}
 	case holderDeadWorker:
-		return "j.state = 'running' AND NOT EXISTS (SELECT 1 FROM leases AS l WHERE l.id = j.lease AND l.expires_at > ?)", []any{now}
+		return `j.state = 'running' AND NOT EXISTS (SELECT 1 FROM leases AS l
+			WHERE l.id = j.lease AND l.expires_at > ?)`, []any{now}
 	}
 	return "j.state = 'queued' AND j.created_at <= ?", []any{h.QueuedUntil}
 }

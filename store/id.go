@@ -89,6 +89,7 @@ func timeOf(id string) (time.Time, bool) {
 	if len(body) < timeChars {
 		return time.Time{}, false
 	}
+
 	var ms int64
 	for _, c := range body[:timeChars] {
 		digit := strings.IndexRune(crockford, c)
@@ -97,6 +98,7 @@ func timeOf(id string) (time.Time, bool) {
 		}
 		ms = ms*32 + int64(digit)
 	}
+
 	return time.UnixMilli(ms), true
 }
 
@@ -140,6 +142,7 @@ const (
 func newSecret(prefix string) string {
 	out := make([]byte, 0, len(prefix)+secretChars)
 	out = append(out, prefix...)
+
 	var buf [64]byte
 	for {
 		_, _ = rand.Read(buf[:]) // crypto/rand.Read never fails: it ends the program instead.

@@ -71,6 +71,7 @@ func (s *Store) claimKey(ctx context.Context, tx txn, c NewCall, now time.Time) 
 	if c.IdempotencyKey == "" {
 		return nil
 	}
+
 	took, err := changed(s.exec(ctx, tx, claimInsert, claimsTable.values(&claimRow{
 		AccountID: c.AccountID, IdemKey: c.IdempotencyKey, CallID: c.ID, BodyHash: c.BodyHash, State: ClaimRunning,
 		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(IdempotencyWindow)),
@@ -78,6 +79,7 @@ func (s *Store) claimKey(ctx context.Context, tx txn, c NewCall, now time.Time) 
 	if err != nil || took {
 		return err
 	}
+
 	return s.claimedBy(ctx, tx, c)
 }
 

@@ -33,6 +33,7 @@ func (s *Store) SearchAccounts(ctx context.Context, f AccountSearch) (Page[Accou
 	if !storable(text) {
 		return Page[Account]{}, nil
 	}
+
 	page, err := readPage[Account, accountRow](ctx, s, "acc", f.List, func(q *bun.SelectQuery) {
 		switch f.State {
 		case AccountActive:
@@ -40,11 +41,13 @@ func (s *Store) SearchAccounts(ctx context.Context, f AccountSearch) (Page[Accou
 		case AccountSuspended:
 			q.Where("suspended")
 		}
+
 		if text == "" {
 			return
 		}
 		q.Where(`(id = ?0 OR email LIKE ?1 ESCAPE '\' OR LOWER(name) LIKE ?1 ESCAPE '\'
-			OR id IN (SELECT account_id FROM keys WHERE id = ?0 OR prefix = ?2))`, text, containing(text), keyPrefix(f.Text))
+			OR id IN (SELECT account_id FROM keys WHERE id = ?0 OR prefix = ?2))`,
+			text, containing(text), keyPrefix(f.Text))
 	})
 	return page, wrapped("search accounts", err)
 }
@@ -59,22 +62,29 @@ func keyPrefix(text string) string {
 }
 
 // SpentByAccount returns the totals of the settled calls of accounts from the UTC day of since on, by account.
-func (s *Store) SpentByAccount(ctx context.Context, accountIDs []string, since time.Time) (map[string]credit.Amount, error) {
+func (s *Store) SpentByAccount(
+	ctx context.Context, accountIDs []string, since time.Time,
+) (map[string]credit.Amount, error) {
 	spent := map[string]credit.Amount{}
 	if len(accountIDs) == 0 {
 		return spent, nil
 	}
+
 	var rows []struct {
 		AccountID string
 		Amount    credit.Amount
 	}
+
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().TableExpr("usage_days").ColumnExpr("account_id, CAST(SUM(amount) AS BIGINT) AS amount").
-			Where("account_id IN (?) AND day >= ?", bun.List(accountIDs), dayOf(since)).Group("account_id").Scan(ctx, &rows)
+			Where("account_id IN (?) AND day >= ?", bun.List(accountIDs), dayOf(since)).Group("account_id").
+			Scan(ctx, &rows)
 	})
+
 	for _, row := range rows {
 		spent[row.AccountID] = row.Amount
 	}
+
 	return spent, wrapped("read what accounts spent", err)
 }
 
@@ -109,7 +119,8 @@ type Backlog struct {
 func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
-		return tx.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'queued'), (SELECT COUNT(*) FROM jobs WHERE state = 'running'),
+		return tx.NewRaw(`SELECT (SELECT COUNT(*) FROM jobs WHERE state = 'queued'),
+			(SELECT COUNT(*) FROM jobs WHERE state = 'running'),
 		(SELECT COUNT(*) FROM letters), (SELECT COUNT(*) FROM leases WHERE expires_at > ?)`, toMicros(s.now())).
 			Scan(ctx, &b.Queued, &b.Running, &b.Letters, &b.Processes)
 	})
@@ -130,7 +141,8 @@ func (s *Store) CallsByRegion(ctx context.Context, since time.Time) ([]RegionCal
 		return tx.NewSelect().TableExpr("calls").
 			ColumnExpr("SUBSTR(id, ?, ?) AS region", len("call_")+timeChars+1, regionChars).
 			ColumnExpr("SUM(CASE status WHEN 'done' THEN 1 ELSE 0 END) AS done").
-			ColumnExpr("SUM(CASE WHEN status = 'failed' AND error_code <> ? THEN 1 ELSE 0 END) AS failed", CodeCanceled).
+			ColumnExpr("SUM(CASE WHEN status = 'failed' AND error_code <> ? THEN 1 ELSE 0 END) AS failed",
+				CodeCanceled).
 			ColumnExpr("SUM(CASE status WHEN 'running' THEN 1 ELSE 0 END) AS running").
 			Where("id >= ?", "call_"+idTime(since)).GroupExpr("1").OrderExpr("1").Scan(ctx, &list)
 	})

@@ -77,15 +77,18 @@ const lastChunk = `COALESCE((SELECT MAX(tries) FROM bulk_chunks WHERE bulk_chunk
 
 // Statements that make a job.
 const (
-	jobInsert   = `INSERT INTO jobs (call_id, account_id, state, kind, input_key, trace, created_at) VALUES ($1, $2, 'queued', $3, $4, $5, $6)`
+	jobInsert = `INSERT INTO jobs (call_id, account_id, state, kind, input_key, trace, created_at)
+		VALUES ($1, $2, 'queued', $3, $4, $5, $6)`
 	inputInsert = `INSERT INTO job_inputs (call_id, sealed) VALUES ($1, $2)`
 )
 
 // enqueue makes a job of the call, within the transaction of its hold.
 func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, c NewCall) error {
-	if _, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, c.Job.Kind, c.Job.InputKey, c.Trace, call.CreatedAt); err != nil {
+	_, err := s.exec(ctx, tx, jobInsert, call.ID, call.AccountID, c.Job.Kind, c.Job.InputKey, c.Trace, call.CreatedAt)
+	if err != nil {
 		return err
 	}
+
 	if c.Job.Input != nil {
 		if _, err := s.exec(ctx, tx, inputInsert, call.ID, c.Job.Input); err != nil {
 			return err
@@ -96,6 +99,7 @@ func (s *Store) enqueue(ctx context.Context, tx txn, call *callRow, c NewCall) e
 			return err
 		}
 	}
+
 	return s.pin(ctx, tx, call, c.Job.Pins)
 }
 
@@ -125,6 +129,7 @@ func (s *Store) requeueJob(ctx context.Context, job Job, tries int, last bool) e
 	case last:
 		place = ", seq = (SELECT MAX(seq) + 1 FROM jobs)"
 	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(`UPDATE jobs SET state = ?, lease = '', tries = ?`+place+`
 			WHERE call_id = ? AND state = ? AND lease = ? AND tries = ?`,
@@ -134,6 +139,7 @@ func (s *Store) requeueJob(ctx context.Context, job Job, tries int, last bool) e
 	if err != nil {
 		return fmt.Errorf("return job: %w", err)
 	}
+
 	s.jobCommitted()
 	return nil
 }
@@ -161,7 +167,8 @@ const anyTime = math.MaxInt64
 func (s *Store) orphanedCalls(ctx context.Context, h holder, begun int64, limit int) ([]Orphan, error) {
 	var rows []callRow
 	condition, args := h.condition(toMicros(s.now()))
-	err := s.write.NewSelect().Model(&rows).Where("status = ? AND created_at <= ?", CallRunning, begun).Where(condition, args...).
+	err := s.write.NewSelect().Model(&rows).Where("status = ? AND created_at <= ?", CallRunning, begun).
+		Where(condition, args...).
 		Order("id").Limit(int64(limit)).Scan(ctx)
 	return converted(rows, func(r *callRow) Orphan { return Orphan{Call: r.call(), holder: h} }), err
 }
@@ -175,7 +182,8 @@ func (s *Store) OrphanedJobs(ctx context.Context, limit int) ([]Orphan, error) {
 // OverdueJobs returns jobs that have waited for a worker for longer than MaxJobWait, at
 // most limit.
 func (s *Store) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
-	list, err := s.orphanedJobs(ctx, holder{Kind: holderQueue, QueuedUntil: toMicros(s.now().Add(-MaxJobWait))}, anyTime, limit)
+	queue := holder{Kind: holderQueue, QueuedUntil: toMicros(s.now().Add(-MaxJobWait))}
+	list, err := s.orphanedJobs(ctx, queue, anyTime, limit)
 	return list, wrapped("read overdue jobs", err)
 }
 
@@ -189,6 +197,7 @@ func (s *Store) orphanedJobs(ctx context.Context, h holder, begun int64, limit i
 	if err != nil {
 		return nil, err
 	}
+
 	list := make([]Orphan, len(rows))
 	for i, row := range rows {
 		call, err := s.Call(ctx, row.CallID)
@@ -198,6 +207,7 @@ func (s *Store) orphanedJobs(ctx context.Context, h holder, begun int64, limit i
 		h.Tries = row.Tries
 		list[i] = Orphan{Call: call, Tries: row.Tries, Last: row.Tries-row.ChunkTries >= MaxTries, holder: h}
 	}
+
 	return list, nil
 }
 
@@ -213,10 +223,17 @@ func (s *Store) LeasedCalls(ctx context.Context, lease string, begun time.Time, 
 // ReleaseOrphan ends an orphaned call as failed and writes its notifications. It has no effect if the call has ended
 // or was started again.
 func (s *Store) ReleaseOrphan(ctx context.Context, stale Orphan, f Failure, n *Outbox) error {
-	_, err := s.releaseCall(ctx, ending{callID: stale.Call.ID, accountID: stale.Call.AccountID, failure: f, outbox: n, holder: stale.holder})
+	_, err := s.releaseCall(ctx, ending{
+		callID:    stale.Call.ID,
+		accountID: stale.Call.AccountID,
+		failure:   f,
+		outbox:    n,
+		holder:    stale.holder,
+	})
 	if err != nil {
 		return fmt.Errorf("release orphaned call: %w", err)
 	}
+
 	s.dropResult(ctx, stale.Call.ID, stale.Tries)
 	return nil
 }
@@ -228,8 +245,10 @@ func (s *Store) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	if job.Last {
 		return false, nil
 	}
+
 	condition, args := job.holder.jobCondition(toMicros(s.now()))
 	args = append([]any{jobQueued, job.Call.ID, job.Tries}, args...)
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		requeued, err = changed(tx.NewRaw(`UPDATE jobs AS j SET state = ?, lease = ''
 			WHERE call_id = ? AND tries = ? AND `+condition, args...).Exec(ctx))
@@ -238,10 +257,12 @@ func (s *Store) RequeueOrphan(ctx context.Context, job Orphan) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("requeue job: %w", err)
 	}
+
 	if requeued {
 		s.jobCommitted()
 		s.dropResult(ctx, job.Call.ID, job.Tries)
 	}
+
 	return requeued, nil
 }
 
@@ -270,7 +291,8 @@ func (s *Store) Job(ctx context.Context, accountID, resultID string) (Call, erro
 // not postponed, at most limit.
 func (s *Store) spentInputs(ctx context.Context, limit int) ([]string, error) {
 	var rows []jobRow
-	query := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).Where(notPostponed("j.input_key"), toMicros(s.now()))
+	query := s.read.NewSelect().Model(&rows).Where("state = ? AND input_key <> ''", jobEnded).
+		Where(notPostponed("j.input_key"), toMicros(s.now()))
 	err := query.Limit(int64(limit)).Scan(ctx)
 	return converted(rows, func(r *jobRow) string { return r.InputKey }), wrapped("read spent inputs", err)
 }
@@ -284,7 +306,8 @@ func (s *Store) DropInput(ctx context.Context, key string) error {
 // so that a crash in between is made good by the next call.
 func (s *Store) dropInputs(ctx context.Context, keys []string) error {
 	_, err := s.discard(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
-		_, err := tx.NewRaw("UPDATE jobs SET input_key = '' WHERE input_key IN (?) AND input_key <> '' AND state = ?", bun.List(gone), jobEnded).Exec(ctx)
+		_, err := tx.NewRaw("UPDATE jobs SET input_key = '' WHERE input_key IN (?) AND input_key <> '' AND state = ?",
+			bun.List(gone), jobEnded).Exec(ctx)
 		return err
 	})
 	return wrapped("drop inputs", err)

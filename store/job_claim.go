@@ -16,7 +16,8 @@ var (
 	// claimPostgres passes over a job that another worker is about to take. It
 	// is a transaction by itself.
 	claimPostgres = `
-WITH turn (account_id) AS (` + turnAmong(queuedPostgres) + `), taken AS (` + takeJobs + ` AND seq = (` + firstJob(queuedPostgres) + ` FOR UPDATE SKIP LOCKED)
+WITH turn (account_id) AS (` + turnAmong(queuedPostgres) + `), taken AS (` + takeJobs + ` AND seq = (` +
+		firstJob(queuedPostgres) + ` FOR UPDATE SKIP LOCKED)
 RETURNING call_id, tries, input_key)
 SELECT tries, input_key, sealed, ` + callsTable.columns("calls") + `
 FROM taken JOIN calls ON calls.id = taken.call_id LEFT JOIN job_inputs ON job_inputs.call_id = taken.call_id`
@@ -24,7 +25,8 @@ FROM taken JOIN calls ON calls.id = taken.call_id LEFT JOIN job_inputs ON job_in
 	claimSQLite = `
 WITH turn (account_id) AS (` + turnAmong(queuedSQLite) + `)` +
 		takeJobs + ` AND seq = (` + firstJob(queuedSQLite) + `) RETURNING tries, input_key, call_id`
-	claimedSelect = `SELECT (SELECT sealed FROM job_inputs WHERE job_inputs.call_id = calls.id), ` + callsTable.columns("calls") + ` FROM calls WHERE id = $1`
+	claimedSelect = `SELECT (SELECT sealed FROM job_inputs WHERE job_inputs.call_id = calls.id), ` +
+		callsTable.columns("calls") + ` FROM calls WHERE id = $1`
 )
 
 // Conditions of jobs that wait and that the worker knows how to run.
@@ -47,7 +49,8 @@ func turnAmong(waiting string) string {
 
 // firstJob selects the oldest job that waits of the account whose turn it is.
 func firstJob(waiting string) string {
-	return `SELECT jobs.seq FROM jobs WHERE jobs.account_id = (SELECT account_id FROM turn) AND ` + waiting + ` ORDER BY jobs.seq LIMIT 1`
+	return `SELECT jobs.seq FROM jobs WHERE jobs.account_id = (SELECT account_id FROM turn) AND ` + waiting +
+		` ORDER BY jobs.seq LIMIT 1`
 }
 
 // claimable returns the kinds of jobs that a worker may claim which knows some: these,
@@ -85,6 +88,7 @@ func (s *Store) ClaimJob(ctx context.Context, lease string, known ...string) (Jo
 		if !errors.Is(err, ErrNotFound) {
 			return Job{}, fmt.Errorf("claim job: %w", err)
 		}
+
 		waiting, err := s.JobsWait(ctx, known...)
 		if err != nil {
 			return Job{}, fmt.Errorf("claim job: %w", err)
@@ -92,12 +96,14 @@ func (s *Store) ClaimJob(ctx context.Context, lease string, known ...string) (Jo
 		if !waiting {
 			break
 		}
+
 		select {
 		case <-time.After(claimPause):
 		case <-ctx.Done():
 			return Job{}, fmt.Errorf("claim job: %w", ctx.Err())
 		}
 	}
+
 	return Job{}, fmt.Errorf("claim job: %w", ErrNotFound)
 }
 
@@ -107,9 +113,11 @@ func (s *Store) claimJob(ctx context.Context, lease string, known []string) (Job
 	if err != nil {
 		return Job{}, err
 	}
+
 	job := Job{lease: lease}
 	var call callRow
 	found := append([]any{&job.Tries, &job.InputKey, &job.Input}, callsTable.places(&call)...)
+
 	if s.dialect == Postgres {
 		ctx, cancel := withDeadline(ctx, writeTimeout)
 		defer cancel()
@@ -117,13 +125,15 @@ func (s *Store) claimJob(ctx context.Context, lease string, known []string) (Job
 	} else {
 		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 			var callID string
-			err := s.queryRow(ctx, tx, claimSQLite, lease, toMicros(s.now()), kinds).Scan(&job.Tries, &job.InputKey, &callID)
+			err := s.queryRow(ctx, tx, claimSQLite, lease, toMicros(s.now()), kinds).
+				Scan(&job.Tries, &job.InputKey, &callID)
 			if err != nil {
 				return err
 			}
 			return s.queryRow(ctx, tx, claimedSelect, callID).Scan(found[2:]...)
 		})
 	}
+
 	job.Call = call.call()
 	return job, notFound(err)
 }

@@ -32,10 +32,12 @@ const (
 func (s *Store) ListenJobs(ctx context.Context, committed func() (free bool), notified func()) {
 	s.committed.Store(&committed)
 	defer s.committed.CompareAndSwap(&committed, nil)
+
 	if s.dialect != Postgres {
 		<-ctx.Done()
 		return
 	}
+
 	for logged := false; ctx.Err() == nil; {
 		err := guard.Try(func() error {
 			return s.listenOnce(ctx, func() {
@@ -47,6 +49,7 @@ func (s *Store) ListenJobs(ctx context.Context, committed func() (free bool), no
 			logged = true
 			s.log.Warn("listen for jobs failed; they are found by polling", "error", err)
 		}
+
 		guard.Pause(ctx, listenPause)
 	}
 }
@@ -58,6 +61,7 @@ func (s *Store) listenOnce(ctx context.Context, listening, notified func()) erro
 		return err
 	}
 	defer closeListener(ctx, conn)
+
 	listening()
 	for {
 		notification, err := awaitNotification(ctx, conn)
@@ -74,14 +78,17 @@ func (s *Store) listenOnce(ctx context.Context, listening, notified func()) erro
 func (s *Store) openListener(ctx context.Context) (*pgx.Conn, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
+
 	conn, err := pgx.ConnectConfig(ctx, s.session)
 	if err != nil {
 		return nil, err
 	}
+
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{jobsChannel}.Sanitize()); err != nil {
 		closeListener(ctx, conn)
 		return nil, err
 	}
+
 	return conn, nil
 }
 

@@ -93,11 +93,21 @@ type signingKeyRow struct {
 
 func (r *keyRow) key() Key {
 	k := Key{
-		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, Test: r.Test,
-		ExpiresAt: fromMicrosPtr(r.ExpiresAt), SpendLimit: r.SpendLimit, Spent: r.Spent,
-		CreatedAt: fromMicros(r.CreatedAt), RevokedAt: fromMicrosPtr(r.RevokedAt), LastUsedAt: fromMicrosPtr(r.LastUsedAt),
-		Grant: r.Prefix == grantMark, Signs: r.Signs,
+		ID:         r.ID,
+		AccountID:  r.AccountID,
+		Name:       r.Name,
+		Prefix:     r.Prefix,
+		Test:       r.Test,
+		ExpiresAt:  fromMicrosPtr(r.ExpiresAt),
+		SpendLimit: r.SpendLimit,
+		Spent:      r.Spent,
+		CreatedAt:  fromMicros(r.CreatedAt),
+		RevokedAt:  fromMicrosPtr(r.RevokedAt),
+		LastUsedAt: fromMicrosPtr(r.LastUsedAt),
+		Grant:      r.Prefix == grantMark,
+		Signs:      r.Signs,
 	}
+
 	if r.Operations != "" {
 		k.Operations = strings.Split(r.Operations, ",")
 	}
@@ -111,6 +121,7 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
 	if err := n.check(); err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
+
 	row, secret := s.newRow(n)
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", n.AccountID).Exists(ctx)
@@ -120,7 +131,11 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
 		if !known {
 			return ErrNotFound
 		}
-		if _, err = tx.NewInsert().Model(row).Exec(ctx); err == nil && n.Signs {
+
+		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+			return err
+		}
+		if n.Signs {
 			_, err = tx.NewInsert().Model(&signingKeyRow{KeyID: row.ID, AccountID: row.AccountID}).Exec(ctx)
 		}
 		return err
@@ -128,6 +143,7 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (Key, string, error) {
 	if err != nil {
 		return Key{}, "", fmt.Errorf("create key: %w", err)
 	}
+
 	return row.key(), secret, nil
 }
 
@@ -137,11 +153,20 @@ func (s *Store) newRow(n NewKey) (*keyRow, string) {
 	if n.Test {
 		prefix = TestPrefix
 	}
+
 	secret := newSecret(prefix)
 	return &keyRow{
-		ID: s.NewID("key"), AccountID: n.AccountID, Name: clean(n.Name, 200), Prefix: secret[:shownChars], Hash: hashSecret(secret),
-		Test: n.Test, ExpiresAt: toMicrosPtr(n.ExpiresAt), SpendLimit: n.SpendLimit,
-		Operations: strings.Join(n.Operations, ","), Signs: n.Signs, CreatedAt: toMicros(s.now()),
+		ID:         s.NewID("key"),
+		AccountID:  n.AccountID,
+		Name:       clean(n.Name, 200),
+		Prefix:     secret[:shownChars],
+		Hash:       hashSecret(secret),
+		Test:       n.Test,
+		ExpiresAt:  toMicrosPtr(n.ExpiresAt),
+		SpendLimit: n.SpendLimit,
+		Operations: strings.Join(n.Operations, ","),
+		Signs:      n.Signs,
+		CreatedAt:  toMicros(s.now()),
 	}, secret
 }
 
@@ -160,7 +185,8 @@ func (n NewKey) check() error {
 // Keys returns the account's keys, the oldest first, including revoked ones and those of grants.
 func (s *Store) Keys(ctx context.Context, accountID string) ([]Key, error) {
 	var rows []keyRow
-	err := s.read.NewSelect().Model(&rows).ColumnExpr("k.*").ColumnExpr("EXISTS (SELECT 1 FROM signing_keys WHERE key_id = k.id) AS signs").
+	err := s.read.NewSelect().Model(&rows).ColumnExpr("k.*").
+		ColumnExpr("EXISTS (SELECT 1 FROM signing_keys WHERE key_id = k.id) AS signs").
 		Where("account_id = ?", accountID).Order("created_at", "id").Scan(ctx)
 	return converted(rows, (*keyRow).key), wrapped("read keys", err)
 }
@@ -175,7 +201,8 @@ func (s *Store) KeySigns(ctx context.Context, keyID string) (bool, error) {
 // such key.
 func (s *Store) RevokeKey(ctx context.Context, accountID, keyID string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		ok, err := changed(tx.NewRaw("UPDATE keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? AND account_id = ?",
+		ok, err := changed(tx.NewRaw(`UPDATE keys SET revoked_at = COALESCE(revoked_at, ?)
+			WHERE id = ? AND account_id = ?`,
 			toMicros(s.now()), keyID, accountID).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
@@ -240,6 +267,7 @@ func (s *Store) keyAndAccount(ctx context.Context, query string, args ...any) (K
 // most once a minute and key, until ctx ends.
 func (s *Store) recordKeyUses(ctx context.Context) {
 	recorded := make(map[string]time.Time)
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -249,10 +277,12 @@ func (s *Store) recordKeyUses(ctx context.Context) {
 			if now.Sub(recorded[id]) < keyUseEvery {
 				continue
 			}
+
 			if len(recorded) >= keyUseMemory {
 				clear(recorded)
 			}
 			recorded[id] = now
+
 			if err := s.recordKeyUse(ctx, id, now); err != nil && ctx.Err() == nil {
 				s.log.Warn("record key use failed", "key", id, "error", err)
 			}
@@ -263,7 +293,8 @@ func (s *Store) recordKeyUses(ctx context.Context) {
 func (s *Store) recordKeyUse(ctx context.Context, id string, now time.Time) error {
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// Another process may have recorded a later use.
-		_, err := tx.NewRaw("UPDATE keys SET last_used_at = ?0 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?0)",
+		_, err := tx.NewRaw(`UPDATE keys SET last_used_at = ?0
+			WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at < ?0)`,
 			toMicros(now), id).Exec(ctx)
 		return err
 	})

@@ -25,7 +25,8 @@ func (s *Store) Lag(ctx context.Context) (lag Lag, err error) {
 		query string
 	}{
 		{&lag.OldestJob, "SELECT MIN(created_at) FROM jobs WHERE state = 'queued'"},
-		{&lag.Outbox, `SELECT MIN(at) FROM (SELECT MIN(next_attempt_at) AS at FROM deliveries WHERE status = 'pending' AND ready
+		{&lag.Outbox, `SELECT MIN(at) FROM (SELECT MIN(next_attempt_at) AS at FROM deliveries
+			WHERE status = 'pending' AND ready
 			UNION ALL SELECT MIN(next_attempt_at) FROM deliveries WHERE status = 'pending' AND NOT ready) AS due`},
 		{&lag.Tasks, "SELECT MIN(due_at) FROM tasks WHERE leased_until <= ?0"},
 	} {
@@ -37,6 +38,7 @@ func (s *Store) Lag(ctx context.Context) (lag Lag, err error) {
 			*part.into = time.Duration(max(0, now-since.Int64)) * time.Microsecond
 		}
 	}
+
 	return lag, nil
 }
 

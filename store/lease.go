@@ -68,20 +68,24 @@ func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("acquire lease: %w; choose a folder that this user may write to", err)
 	}
+
 	file, err := lockSlot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", err)
 	}
+
 	l := &Lease{store: s, id: s.NewID("lease"), file: file, done: make(chan struct{})}
 	if err := l.takeOver(ctx); err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", errors.Join(err, file.Close()))
 	}
+
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	every := s.renewEvery
 	go func() {
 		defer close(l.done)
 		guard.Loop(ctx, s.log, "lease", func(ctx context.Context) { l.keep(ctx, every) })
 	}()
+
 	return l, nil
 }
 
@@ -92,6 +96,7 @@ func lockSlot(dir string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return f, nil
@@ -103,6 +108,7 @@ func lockSlot(dir string) (*os.File, error) {
 			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 		}
 	}
+
 	return nil, fmt.Errorf("all %d lock files in %s are held by running processes", leaseSlots, dir)
 }
 
@@ -117,14 +123,18 @@ func (l *Lease) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if id, where, _ := strings.Cut(strings.TrimSpace(string(previous)), " "); id != "" {
-		if err := untilUnlocked(ctx, l.store.log, func() error { return l.succeed(ctx, id, where == place) }); err != nil {
+		err := untilUnlocked(ctx, l.store.log, func() error { return l.succeed(ctx, id, where == place) })
+		if err != nil {
 			return err
 		}
 	}
+
 	if err := untilUnlocked(ctx, l.store.log, func() error { return l.renew(ctx) }); err != nil {
 		return err
 	}
+
 	if err := l.file.Truncate(0); err != nil {
 		return err
 	}
@@ -154,11 +164,14 @@ func (l *Lease) succeed(ctx context.Context, id string, here bool) error {
 	if err != nil {
 		return err
 	}
+
 	renewed := fromMicros(expires).Add(-LeaseTerm)
 	if here || expires == 0 || l.store.now().Sub(renewed) > leaseWatch {
 		return l.store.endLease(ctx, id)
 	}
-	l.before, l.seen = id, expires
+
+	l.before = id
+	l.seen = expires
 	return nil
 }
 
@@ -166,7 +179,8 @@ func (l *Lease) succeed(ctx context.Context, id string, here bool) error {
 func (l *Lease) watched(ctx context.Context) error {
 	expires, err := l.store.leaseExpiry(ctx, l.before)
 	if err == nil && expires != l.seen {
-		l.store.log.Warn("the data folder is a copy of one that is in use; whose lease it named goes on", "lease", l.before)
+		l.store.log.Warn("the data folder is a copy of one that is in use; whose lease it named goes on",
+			"lease", l.before)
 		return nil
 	}
 	return errors.Join(err, l.store.endLease(ctx, l.before))
@@ -203,6 +217,7 @@ func (l *Lease) keep(ctx context.Context, every time.Duration) {
 	defer tick.Stop()
 	watch := time.NewTimer(leaseWatch)
 	defer watch.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -211,9 +226,12 @@ func (l *Lease) keep(ctx context.Context, every time.Duration) {
 			if l.before == "" {
 				continue
 			}
+
 			if err := l.watched(ctx); err != nil && ctx.Err() == nil {
-				l.store.log.Error("end lease of earlier process failed; it ends by itself", "lease", l.before, "error", err)
+				l.store.log.Error("end lease of earlier process failed; it ends by itself",
+					"lease", l.before, "error", err)
 			}
+
 		case <-tick.C:
 			if err := l.renew(ctx); err != nil && ctx.Err() == nil {
 				l.store.log.Error("renew lease failed; without renewal its calls are released when it expires",
@@ -229,7 +247,8 @@ func (l *Lease) renew(ctx context.Context) error {
 	now := l.store.now()
 	row := leaseRow{ID: l.id, CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(LeaseTerm))}
 	return l.store.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").Set("expires_at = EXCLUDED.expires_at").Exec(ctx)
+		_, err := tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").Set("expires_at = EXCLUDED.expires_at").
+			Exec(ctx)
 		return err
 	})
 }
@@ -243,6 +262,7 @@ func (s *Store) endLease(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("end lease: %w", err)
 	}
+
 	if _, err := s.releaseAll(ctx, holder{Kind: holderProcess, Lease: id, Silent: true}); err != nil {
 		return fmt.Errorf("end lease: %w", err)
 	}
@@ -258,6 +278,7 @@ func (s *Store) Reap(ctx context.Context) (int, error) {
 	if err != nil {
 		return released, fmt.Errorf("reap: %w", err)
 	}
+
 	for _, sweep := range []string{
 		"DELETE FROM leases WHERE id IN (SELECT id FROM leases WHERE expires_at <= ?0 LIMIT ?1)",
 		`DELETE FROM idempotency WHERE expires_at <= ?0 AND (account_id, idem_key) IN
@@ -267,23 +288,33 @@ func (s *Store) Reap(ctx context.Context) (int, error) {
 			return released, fmt.Errorf("reap: %w", err)
 		}
 	}
+
 	return released, nil
 }
 
 // releaseAll releases the running calls of a holder, each in its own transaction, which checks again that the
 // holder has it. So no transaction is long and none locks the rows of two accounts. It returns the number of calls.
 func (s *Store) releaseAll(ctx context.Context, h holder) (int, error) {
-	released, after := 0, ""
+	released := 0
+	after := ""
+
 	for {
 		var rows []callRow
 		condition, args := h.condition(toMicros(s.now()))
-		err := s.write.NewSelect().Model(&rows).Column("id", "account_id").Where("status = ? AND id > ?", CallRunning, after).
+		err := s.write.NewSelect().Model(&rows).Column("id", "account_id").
+			Where("status = ? AND id > ?", CallRunning, after).
 			Where(condition, args...).Order("id").Limit(reapBatch).Scan(ctx)
 		if err != nil || len(rows) == 0 {
 			return released, err
 		}
+
 		for _, row := range rows {
-			ok, err := s.releaseCall(ctx, ending{callID: row.ID, accountID: row.AccountID, failure: Abandoned, holder: h})
+			ok, err := s.releaseCall(ctx, ending{
+				callID:    row.ID,
+				accountID: row.AccountID,
+				failure:   Abandoned,
+				holder:    h,
+			})
 			if err != nil {
 				return released, err
 			}
@@ -291,6 +322,7 @@ func (s *Store) releaseAll(ctx context.Context, h holder) (int, error) {
 				released++
 				s.dropResult(ctx, row.ID, 0)
 			}
+
 			after = row.ID
 		}
 	}
@@ -306,6 +338,7 @@ func (s *Store) deleteInBatches(ctx context.Context, query string, now int64) er
 			if err != nil {
 				return err
 			}
+
 			n, err = res.RowsAffected()
 			return err
 		})

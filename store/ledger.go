@@ -55,7 +55,8 @@ type posting struct {
 
 // journalInsert posts. $1 id, $2 account, $3 kind, $4 cause, $5 reference, $6
 // reason, $7 now, $8 balance, then the books.
-const journalInsert = `INSERT INTO journal (id, account_id, kind, cause, reference, reason, created_at, balance, ` + bookNames + `)
+const journalInsert = `INSERT INTO journal (id, account_id, kind, cause, reference, reason, created_at, balance,
+	` + bookNames + `)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 
 // referenceInsert claims a reference. $1 account, $2 kind, $3 reference, $4
@@ -72,6 +73,7 @@ func (s *Store) post(ctx context.Context, tx txn, p *posting) error {
 	if p.books == (books{}) {
 		return nil
 	}
+
 	id := s.postings.next(s.region, p.at)
 	if p.reference != "" {
 		fresh, err := changed(s.exec(ctx, tx, referenceInsert, p.accountID, p.kind, p.reference, int64(p.worth()), id))
@@ -82,6 +84,7 @@ func (s *Store) post(ctx context.Context, tx txn, p *posting) error {
 			return err
 		}
 	}
+
 	args := []any{id, p.accountID, p.kind, p.cause, p.reference, clean(p.reason, 500), toMicros(p.at), int64(p.balance)}
 	var sum credit.Amount
 	for _, amount := range p.books.list() {
@@ -91,9 +94,11 @@ func (s *Store) post(ctx context.Context, tx txn, p *posting) error {
 		}
 		args = append(args, int64(*amount))
 	}
+
 	if sum != 0 {
 		return errors.New("the entries of a posting do not sum to zero: " + sum.String())
 	}
+
 	_, err := s.exec(ctx, tx, journalInsert, args...)
 	return err
 }

@@ -32,7 +32,8 @@ type LedgerQuery struct {
 // ids returns the bounds of the postings' ids. They are to the millisecond, so
 // that only the postings' own times are exact.
 func (q LedgerQuery) ids() (from, to string) {
-	from, to = "jrn_", "jrn`" // '`' follows '_'
+	from = "jrn_"
+	to = "jrn`" // '`' follows '_'
 	if !q.From.IsZero() {
 		from += idTime(q.From)
 	}
@@ -59,7 +60,8 @@ const maxInstant = 1<<63 - 1
 
 // ledgerRows are the postings of a query. $1 account, $2 and $3 bounds of their
 // ids, $4 and $5 of their times.
-const ledgerRows = `SELECT j.id, j.created_at, j.kind, j.cause, COALESCE(c.operation, ''), j.reference, j.reason, ` + bookNames + `
+const ledgerRows = `SELECT j.id, j.created_at, j.kind, j.cause, COALESCE(c.operation, ''), j.reference, j.reason,
+	` + bookNames + `
 	FROM journal AS j LEFT JOIN calls AS c ON c.id = j.cause
 	WHERE j.account_id = $1 AND j.id >= $2 AND j.id < $3 AND j.created_at >= $4 AND j.created_at < $5 ORDER BY j.id`
 
@@ -67,7 +69,8 @@ const ledgerRows = `SELECT j.id, j.created_at, j.kind, j.cause, COALESCE(c.opera
 // range of IDs since, $5 the time.
 const ledgerBefore = `SELECT CAST(
 	COALESCE((SELECT wallet FROM closings WHERE account_id = $1 AND month <= $2 ORDER BY month DESC LIMIT 1), 0) +
-	COALESCE((SELECT SUM(wallet) FROM journal WHERE account_id = $1 AND id >= $3 AND id < $4 AND created_at < $5), 0) AS BIGINT)`
+	COALESCE((SELECT SUM(wallet) FROM journal
+	WHERE account_id = $1 AND id >= $3 AND id < $4 AND created_at < $5), 0) AS BIGINT)`
 
 // Ledger calls yield for each entry of an account's ledger, the oldest first, in one snapshot of the database,
 // until yield returns an error. Only the current posting is in memory.
@@ -83,16 +86,19 @@ func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLin
 	if err != nil {
 		return err
 	}
+
 	rows, err := tx.direct.QueryContext(ctx, ledgerRows, q.AccountID, first, last, from, to)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+
 	names := strings.Split(bookNames, ", ")
 	for rows.Next() {
 		var line LedgerLine
 		var moved books
 		var at int64
+
 		into := []any{&line.JournalID, &at, &line.Kind, &line.CallID, &line.Operation, &line.Reference, &line.Reason}
 		for _, amount := range moved.list() {
 			into = append(into, amount)
@@ -100,6 +106,7 @@ func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLin
 		if err := rows.Scan(into...); err != nil {
 			return err
 		}
+
 		line.At = fromMicros(at)
 		for i, amount := range moved.list() {
 			if *amount == 0 {
@@ -108,12 +115,16 @@ func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLin
 			if amount == &moved.wallet {
 				balance += *amount
 			}
-			line.Book, line.Amount, line.Balance = names[i], *amount, balance
+
+			line.Book = names[i]
+			line.Amount = *amount
+			line.Balance = balance
 			if err := yield(line); err != nil {
 				return err
 			}
 		}
 	}
+
 	return rows.Err()
 }
 
@@ -122,10 +133,12 @@ func walletBefore(ctx context.Context, tx txn, q LedgerQuery) (balance credit.Am
 	if q.From.IsZero() {
 		return 0, nil
 	}
+
 	closed, err := lastClosed(ctx, tx, monthOf(q.From)-1)
 	if err != nil {
 		return 0, err
 	}
+
 	err = tx.direct.QueryRowContext(ctx, ledgerBefore, q.AccountID, int64(closed), (closed + 1).firstID("jrn"),
 		"jrn_"+idTime(q.From.Add(time.Millisecond)), toMicros(q.From)).Scan(&balance)
 	return balance, err

@@ -28,7 +28,9 @@ type letterRow struct {
 const letterTerm = 2 * time.Minute
 
 // letterPauses are the times between attempts; after the last the email is given up.
-var letterPauses = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 8 * time.Hour, 24 * time.Hour}
+var letterPauses = []time.Duration{
+	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 8 * time.Hour, 24 * time.Hour,
+}
 
 // AddLetter puts a sealed email into the queue under an ID that NewID made.
 func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
@@ -46,18 +48,23 @@ type MailBuilder func(change PaymentChange, to []string) ([]Letter, error)
 
 // tellPayers queues the emails about a change of an account's payments for the users who pay, in the transaction of
 // the change.
-func tellPayers(ctx context.Context, tx txn, at time.Time, accountID string, change PaymentChange, tell MailBuilder) error {
+func tellPayers(
+	ctx context.Context, tx txn, at time.Time, accountID string, change PaymentChange, tell MailBuilder,
+) error {
 	if tell == nil {
 		return nil
 	}
+
 	to, err := emailsOf(ctx, tx, accountID, RoleOwner, RoleBilling)
 	if err != nil || len(to) == 0 {
 		return err
 	}
+
 	letters, err := tell(change, to)
 	if err != nil || len(letters) == 0 {
 		return err
 	}
+
 	return keepLetters(ctx, tx, letters, at)
 }
 
@@ -85,12 +92,16 @@ func (s *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
 	err := s.updateLetters(ctx, "claim letters", func(ctx context.Context, tx txn) error {
 		rows = nil
 		now := s.now()
-		due := tx.NewSelect().Model((*letterRow)(nil)).Column("id").Where("due_at <= ?", toMicros(now)).Order("due_at").Limit(int64(limit))
+		due := tx.NewSelect().Model((*letterRow)(nil)).Column("id").Where("due_at <= ?", toMicros(now)).Order("due_at").
+			Limit(int64(limit))
 		if s.dialect == Postgres {
 			due.For("UPDATE SKIP LOCKED")
 		}
-		return tx.NewRaw("UPDATE letters SET attempts = attempts + 1, due_at = ? WHERE id IN (?) RETURNING *", toMicros(now.Add(letterTerm)), due).Scan(ctx, &rows)
+
+		return tx.NewRaw("UPDATE letters SET attempts = attempts + 1, due_at = ? WHERE id IN (?) RETURNING *",
+			toMicros(now.Add(letterTerm)), due).Scan(ctx, &rows)
 	})
+
 	return converted(rows, func(r *letterRow) Letter { return Letter{r.ID, r.Sealed, r.Attempts} }), err
 }
 
@@ -110,7 +121,8 @@ func (s *Store) FailLetter(ctx context.Context, letter Letter) (ended bool, err 
 	}
 	due := s.now().Add(letterPauses[letter.Attempts-1])
 	return false, s.updateLetters(ctx, "put off letter", func(ctx context.Context, tx txn) error {
-		_, err := tx.NewUpdate().Model((*letterRow)(nil)).Set("due_at = ?", toMicros(due)).Where("id = ?", letter.ID).Exec(ctx)
+		_, err := tx.NewUpdate().Model((*letterRow)(nil)).Set("due_at = ?", toMicros(due)).Where("id = ?", letter.ID).
+			Exec(ctx)
 		return err
 	})
 }

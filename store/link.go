@@ -18,13 +18,15 @@ type Link struct {
 }
 
 // linkInsert writes a link, or the times of another try of the same job.
-const linkInsert = `INSERT INTO links (file_id, account_id, max_downloads, downloads, created_at, expires_at) VALUES (?, ?, ?, 0, ?, ?)
+const linkInsert = `INSERT INTO links (file_id, account_id, max_downloads, downloads, created_at, expires_at)
+	VALUES (?, ?, ?, 0, ?, ?)
 	ON CONFLICT (file_id) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at`
 
 // AddLink stores the link of a result. It must be stored before the result, which would be public without it.
 func (s *Store) AddLink(ctx context.Context, l Link) error {
 	return wrapped("add link", s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw(linkInsert, l.FileID, l.AccountID, l.MaxDownloads, toMicros(l.CreatedAt), toMicros(l.ExpiresAt)).Exec(ctx)
+		_, err := tx.NewRaw(linkInsert, l.FileID, l.AccountID, l.MaxDownloads, toMicros(l.CreatedAt),
+			toMicros(l.ExpiresAt)).Exec(ctx)
 		return err
 	}))
 }
@@ -33,7 +35,9 @@ func (s *Store) AddLink(ctx context.Context, l Link) error {
 // maximum is reached. No two processes take the same download.
 func (s *Store) TakeDownload(ctx context.Context, fileID string) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		taken, err := changed(tx.NewRaw("UPDATE links SET downloads = downloads + 1 WHERE file_id = ? AND downloads < max_downloads", fileID).Exec(ctx))
+		taken, err := changed(tx.NewRaw(`UPDATE links SET downloads = downloads + 1
+			WHERE file_id = ? AND downloads < max_downloads`,
+			fileID).Exec(ctx))
 		if err == nil && !taken {
 			err = ErrNotFound
 		}

@@ -49,12 +49,15 @@ func readPage[Item any, Row any, PtrRow interface {
 		l.Limit = DefaultList
 	}
 	if l.Limit < 1 || l.Limit > MaxList || l.Cursor != "" && !IsID(kind, l.Cursor) {
-		return Page[Item]{}, fmt.Errorf("%w: a list has a limit of 1 to %d and a cursor of its own", ErrBadList, MaxList)
+		return Page[Item]{}, fmt.Errorf("%w: a list has a limit of 1 to %d and a cursor of its own",
+			ErrBadList, MaxList)
 	}
+
 	var rows []Row
 	// Lists have the connections of reports, so that they take none of the paid path's.
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
+
 	query := s.reports.NewSelect().Model(&rows).OrderExpr("id DESC").Limit(int64(l.Limit + 1))
 	if l.Cursor != "" {
 		query.Where("id < ?", l.Cursor)
@@ -65,10 +68,12 @@ func readPage[Item any, Row any, PtrRow interface {
 	if !l.Before.IsZero() {
 		query.Where("id < ?", kind+"_"+idTime(l.Before))
 	}
+
 	filter(query)
 	if err := query.Scan(ctx); err != nil {
 		return Page[Item]{}, err
 	}
+
 	page := Page[Item]{Items: make([]Item, 0, min(len(rows), l.Limit))}
 	now := s.now()
 	for i := range rows[:min(len(rows), l.Limit)] {
@@ -77,6 +82,7 @@ func readPage[Item any, Row any, PtrRow interface {
 	if len(rows) > l.Limit {
 		page.Next = PtrRow(&rows[l.Limit-1]).key()
 	}
+
 	return page, nil
 }
 
@@ -113,6 +119,7 @@ func (s *Store) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
 		equal(q, "key_id", f.KeyID)
 		equal(q, "mode", f.Mode)
 		equal(q, "status", f.Status)
+
 		if f.Status == CallRunning || f.Status == CallFailed {
 			q.Where("status <> 'done'") // SQLite looks for the words of its index.
 		}
@@ -126,6 +133,7 @@ func (s *Store) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
 	if err != nil {
 		return page, fmt.Errorf("list calls: %w", err)
 	}
+
 	return page, nil
 }
 
@@ -141,8 +149,8 @@ func containing(text string) string { return "%" + likeSpecial.Replace(strings.T
 // requestSpan is the longest time from a request's ID to the ID of its call.
 const requestSpan = time.Hour
 
-// searchCalls narrows a query to the calls that match a text. It compares the text with no call: an ID of a request that
-// its client chose is found in the request log, and a name among the stored results.
+// searchCalls narrows a query to the calls that match a text. It compares the text with no call: an ID of a request
+// that its client chose is found in the request log, and a name among the stored results.
 func (s *Store) searchCalls(q *bun.SelectQuery, accountID, text string) {
 	switch at, _ := timeOf(text); {
 	case IsID("call", text):
@@ -150,9 +158,11 @@ func (s *Store) searchCalls(q *bun.SelectQuery, accountID, text string) {
 	case IsID("file", text):
 		q.Where("id = ? AND result_id = ?", CallID(text), text)
 	case IsID("req", text):
-		q.Where("request_id = ? AND id >= ? AND id < ?", text, "call_"+idTime(at.Add(-requestSpan)), "call_"+idTime(at.Add(requestSpan)))
+		q.Where("request_id = ? AND id >= ? AND id < ?",
+			text, "call_"+idTime(at.Add(-requestSpan)), "call_"+idTime(at.Add(requestSpan)))
 	default:
-		q.Where("id IN (SELECT call_id FROM requests WHERE account_id = ?1 AND request_id = ?3 UNION "+callsByName+")", containing(text), accountID, toMicros(s.now()), text)
+		q.Where("id IN (SELECT call_id FROM requests WHERE account_id = ?1 AND request_id = ?3 UNION "+callsByName+")",
+			containing(text), accountID, toMicros(s.now()), text)
 	}
 }
 
@@ -182,6 +192,7 @@ func (r *fileRow) item(time.Time) File { return r.file() }
 func (s *Store) Files(ctx context.Context, f FileFilter) (Page[File], error) {
 	page, err := readPage[File, fileRow](ctx, s, "file", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ? AND deleted_at IS NULL AND expires_at > ?", f.AccountID, toMicros(s.now()))
+
 		if f.Uploads {
 			q.Where("call_id IS NULL")
 		}
@@ -195,6 +206,7 @@ func (s *Store) Files(ctx context.Context, f FileFilter) (Page[File], error) {
 	if err != nil {
 		return page, fmt.Errorf("list files: %w", err)
 	}
+
 	return page, nil
 }
 
@@ -222,6 +234,7 @@ func (s *Store) Deliveries(ctx context.Context, f DeliveryFilter) (Page[Delivery
 	if err != nil {
 		return page, fmt.Errorf("list deliveries: %w", err)
 	}
+
 	return page, nil
 }
 

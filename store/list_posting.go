@@ -67,8 +67,18 @@ func (r *journalRow) key() string { return r.ID }
 
 func (r *journalRow) item(time.Time) Posted {
 	return Posted{
-		ID: r.ID, AccountID: r.AccountID, Kind: r.Kind, CallID: r.Cause, Reference: r.Reference, Reason: r.Reason, Currency: r.Currency,
-		Wallet: r.Wallet, Held: r.Held, Owed: -r.Debt, Balance: r.Balance, CreatedAt: fromMicros(r.CreatedAt),
+		ID:        r.ID,
+		AccountID: r.AccountID,
+		Kind:      r.Kind,
+		CallID:    r.Cause,
+		Reference: r.Reference,
+		Reason:    r.Reason,
+		Currency:  r.Currency,
+		Wallet:    r.Wallet,
+		Held:      r.Held,
+		Owed:      -r.Debt,
+		Balance:   r.Balance,
+		CreatedAt: fromMicros(r.CreatedAt),
 	}
 }
 
@@ -82,6 +92,7 @@ func (s *Store) Postings(ctx context.Context, f PostingFilter) (Page[Posted], er
 		if len(f.Kinds) > 0 {
 			q.Where("kind IN (?)", bun.List(f.Kinds))
 		}
+
 		ofCall := func(kind string) bool { return slices.Contains(CallKinds, kind) }
 		if f.WithoutCalls || len(f.Kinds) > 0 && !slices.ContainsFunc(f.Kinds, ofCall) {
 			q.Where(outsideCalls)
@@ -90,5 +101,6 @@ func (s *Store) Postings(ctx context.Context, f PostingFilter) (Page[Posted], er
 	if err != nil {
 		return page, fmt.Errorf("list postings: %w", err)
 	}
+
 	return page, nil
 }

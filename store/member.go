@@ -63,7 +63,10 @@ type inviteRow struct {
 }
 
 func (r *inviteRow) invite() Invite {
-	return Invite{r.ID, r.AccountID, r.AccountName, r.Email, r.Role, r.InviterID, fromMicros(r.CreatedAt), fromMicros(r.ExpiresAt)}
+	return Invite{
+		r.ID, r.AccountID, r.AccountName, r.Email, r.Role, r.InviterID,
+		fromMicros(r.CreatedAt), fromMicros(r.ExpiresAt),
+	}
 }
 
 // Memberships returns the accounts that a user is a member of, the oldest membership first.
@@ -82,19 +85,23 @@ func (s *Store) listMembers(ctx context.Context, where, id string) ([]Membership
 		JoinedAt                     int64
 		Person                       personRow `bun:"embed:p_"`
 	}
+
 	err := s.read.NewSelect().TableExpr("members AS m").
 		Join("JOIN people AS p ON p.id = m.person_id").Join("JOIN accounts AS a ON a.id = m.account_id").
-		ColumnExpr("m.account_id, m.role, m.created_at AS joined_at, COALESCE(NULLIF(a.name, ''), a.email) AS account_name").
+		ColumnExpr(`m.account_id, m.role, m.created_at AS joined_at,
+			COALESCE(NULLIF(a.name, ''), a.email) AS account_name`).
 		ColumnExpr("p.id AS p_id, p.email AS p_email, p.name AS p_name, p.verified_at AS p_verified_at, p.created_at AS p_created_at").
 		Where(where, id).OrderExpr("m.created_at, m.account_id, m.person_id").Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read members: %w", err)
 	}
+
 	list := make([]Membership, len(rows))
 	for i := range rows {
 		r := &rows[i]
 		list[i] = Membership{r.AccountID, r.AccountName, r.Person.person(), r.Role, fromMicros(r.JoinedAt)}
 	}
+
 	return list, nil
 }
 
@@ -124,7 +131,8 @@ func (s *Store) SetMemberRole(ctx context.Context, accountID, personID, role str
 		if !slices.Contains(Roles(), role) {
 			return fmt.Errorf("the role must be one of %v; got %q", Roles(), role)
 		}
-		ok, err := changed(tx.NewUpdate().Model((*memberRow)(nil)).Set("role = ?", role).Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))
+		ok, err := changed(tx.NewUpdate().Model((*memberRow)(nil)).Set("role = ?", role).
+			Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
@@ -136,7 +144,8 @@ func (s *Store) SetMemberRole(ctx context.Context, accountID, personID, role str
 // owner.
 func (s *Store) RemoveMember(ctx context.Context, accountID, personID string) error {
 	return s.updateMembers(ctx, "remove member", func(ctx context.Context, tx txn) error {
-		ok, err := changed(tx.NewDelete().Model((*memberRow)(nil)).Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))
+		ok, err := changed(tx.NewDelete().Model((*memberRow)(nil)).
+			Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
@@ -150,18 +159,23 @@ func (s *Store) ownedMember(ctx context.Context, tx txn, accountID, personID str
 	if err != nil {
 		return err
 	}
+
 	// The account's row is taken first, so that two owners cannot remove each
 	// other at the same time.
-	if _, err := tx.NewUpdate().Table("accounts").Set("suspended = suspended").Where("id = ?", accountID).Exec(ctx); err != nil {
+	_, err = tx.NewUpdate().Table("accounts").Set("suspended = suspended").Where("id = ?", accountID).Exec(ctx)
+	if err != nil {
 		return err
 	}
-	owners, err := tx.NewSelect().Model((*memberRow)(nil)).Where("account_id = ? AND role = ?", accountID, RoleOwner).Count(ctx)
+
+	owners, err := tx.NewSelect().Model((*memberRow)(nil)).Where("account_id = ? AND role = ?", accountID, RoleOwner).
+		Count(ctx)
 	switch {
 	case err != nil:
 		return err
 	case owners == 0:
 		return ErrLastOwner
 	}
+
 	_, err = endSessions(tx, s.now()).Where("person_id = ?", personID).Exec(ctx)
 	return err
 }
@@ -172,14 +186,18 @@ func (s *Store) NewInvite(ctx context.Context, i Invite) (secret string, err err
 	if i.Email, err = MailAddress(i.Email); err != nil {
 		return "", err
 	}
+
 	secret = rand.Text()
 	row := inviteRow{
 		ID: s.NewID("inv"), AccountID: i.AccountID, Email: i.Email, Role: i.Role, InviterID: i.InviterID,
 		TokenHash: tokenHash(secret), CreatedAt: toMicros(s.now()), ExpiresAt: toMicros(i.ExpiresAt),
 	}
+
 	return secret, s.updateMembers(ctx, "invite", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (account_id, email) DO UPDATE").
-			Set("id = EXCLUDED.id, role = EXCLUDED.role, inviter_id = EXCLUDED.inviter_id, token_hash = EXCLUDED.token_hash, created_at = EXCLUDED.created_at, expires_at = EXCLUDED.expires_at").Exec(ctx)
+			Set(`id = EXCLUDED.id, role = EXCLUDED.role, inviter_id = EXCLUDED.inviter_id,
+				token_hash = EXCLUDED.token_hash, created_at = EXCLUDED.created_at,
+				expires_at = EXCLUDED.expires_at`).Exec(ctx)
 		return err
 	})
 }
@@ -187,7 +205,8 @@ func (s *Store) NewInvite(ctx context.Context, i Invite) (secret string, err err
 // Invites returns the open invitations of an account.
 func (s *Store) Invites(ctx context.Context, accountID string) ([]Invite, error) {
 	var rows []inviteRow
-	err := s.read.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, toMicros(s.now())).Order("created_at", "id").Scan(ctx)
+	err := s.read.NewSelect().Model(&rows).Where("account_id = ? AND expires_at > ?", accountID, toMicros(s.now())).
+		Order("created_at", "id").Scan(ctx)
 	return converted(rows, (*inviteRow).invite), wrapped("read invitations", err)
 }
 
@@ -210,6 +229,7 @@ func (s *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invi
 	if err != nil {
 		return Invite{}, err
 	}
+
 	return i, s.updateMembers(ctx, "accept invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("token_hash = ?", tokenHash(secret)).Exec(ctx))
 		switch {
@@ -218,6 +238,7 @@ func (s *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invi
 		case !ok:
 			return ErrUsed
 		}
+
 		if err := s.addMember(ctx, tx, i.AccountID, personID, i.Role); err != nil && !errors.Is(err, ErrExists) {
 			return err
 		}
@@ -228,7 +249,8 @@ func (s *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invi
 // CancelInvite ends an invitation of an account, or returns ErrNotFound.
 func (s *Store) CancelInvite(ctx context.Context, accountID, id string) error {
 	return s.updateMembers(ctx, "cancel invitation", func(ctx context.Context, tx txn) error {
-		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("account_id = ? AND id = ?", accountID, id).Exec(ctx))
+		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("account_id = ? AND id = ?", accountID, id).
+			Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}

@@ -40,6 +40,7 @@ func columnTypesFor(dialect string) columnTypes {
 			Hot: " WITH (fillfactor = 50)", Monthly: " PARTITION BY RANGE (id)",
 		}
 	}
+
 	return columnTypes{
 		ID: "TEXT", Int: "INTEGER", Bytes: "BLOB", Bool: "INTEGER",
 		Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Strict: " STRICT", Hot: " STRICT", Monthly: " STRICT",
@@ -53,14 +54,20 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 	if err != nil {
 		return err
 	}
+
 	set := migrate.NewMigrations()
 	if err := set.Discover(files); err != nil {
 		return err
 	}
-	options := []migrate.MigratorOption{migrate.WithTemplateData(columnTypesFor(dialect)), migrate.WithMarkAppliedOnSuccess(true)}
+
+	options := []migrate.MigratorOption{
+		migrate.WithTemplateData(columnTypesFor(dialect)),
+		migrate.WithMarkAppliedOnSuccess(true),
+	}
 	if dialect == Postgres {
 		options = append(options, migrate.BeforeMigration(boundMigration), migrate.AfterMigration(unboundMigration))
 	}
+
 	m := migrate.NewMigrator(db, set, options...)
 	if err := m.Init(ctx); err != nil {
 		return err
@@ -68,6 +75,7 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 	if err := checkRelease(ctx, m); err != nil {
 		return err
 	}
+
 	for _, step := range []func() error{
 		func() error { _, err := m.Migrate(ctx); return err },
 		func() error { return makePartitions(ctx, db, dialect, now) },
@@ -76,6 +84,7 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -83,7 +92,8 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 const firstMigration = "0100"
 
 // ErrBeforeRelease means that the schema of a database was made before the first release.
-var ErrBeforeRelease = errors.New("the database has the schema of a version before 1.0, which cannot be brought up to date; use an empty database")
+var ErrBeforeRelease = errors.New("the database has the schema of a version before 1.0, which cannot be brought up " +
+	"to date; use an empty database")
 
 // checkRelease returns ErrBeforeRelease for a database that has migrations from before
 // the first release.
@@ -139,7 +149,9 @@ func untilUnlocked(ctx context.Context, log *slog.Logger, step func() error) err
 		if !locked(err) && !sqliteBusy(err) || time.Since(begin) > migrationTimeout {
 			return err
 		}
-		log.LogAttrs(ctx, slog.LevelWarn, "waiting for a lock of the database; find long transactions in pg_stat_activity, or the process that has the SQLite file open",
+		log.LogAttrs(ctx, slog.LevelWarn,
+			"waiting for a lock of the database; find long transactions in pg_stat_activity, "+
+				"or the process that has the SQLite file open",
 			slog.Duration("waited", time.Since(begin).Round(time.Second)), slog.Any("error", err))
 		if guard.Pause(ctx, unlockPause); ctx.Err() != nil {
 			return err
@@ -182,11 +194,13 @@ func tryAdvisoryLock(ctx context.Context, db *bun.DB, lock int64, fn func() erro
 		if err != nil || !mine {
 			return err
 		}
+
 		// The server may end idle transactions while fn runs. This comes last: a query keeps its snapshot until the
 		// next statement, and a concurrent index build would wait for it.
 		if _, err := tx.direct.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
 			return err
 		}
+
 		return fn()
 	})
 	return mine, err
@@ -199,8 +213,10 @@ func withFileLock(ctx context.Context, path string, fn func() error) error {
 	if err != nil {
 		return err
 	}
+
 	locked := make(chan error, 1)
 	go func() { locked <- syscall.Flock(int(f.Fd()), syscall.LOCK_EX) }()
+
 	select {
 	case err = <-locked:
 		defer f.Close()
@@ -212,5 +228,6 @@ func withFileLock(ctx context.Context, path string, fn func() error) error {
 	if err != nil {
 		return err
 	}
+
 	return fn()
 }

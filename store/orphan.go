@@ -63,15 +63,18 @@ func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 func (s *Store) sweepBlobs(ctx context.Context, most, limit int) (int, error) {
 	swept := s.blobs.Sweep(ctx)
 	w := &sweep{Store: s, left: most, limit: limit}
+
 	begun, err := w.sweptTo(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("delete orphan blobs: %w", errors.Join(swept, err))
 	}
+
 	w.place = begun
 	listed := w.goOn(ctx)
 	if listed == nil && begun != "" && w.place == "" {
 		listed = w.goOn(ctx)
 	}
+
 	noted := w.noteSwept(context.WithoutCancel(ctx), w.place)
 	if err := errors.Join(swept, listed, noted); err != nil {
 		return w.removed, fmt.Errorf("delete orphan blobs: %w", err)
@@ -90,7 +93,9 @@ func (w *sweep) sweptTo(ctx context.Context) (place string, err error) {
 
 func (w *sweep) noteSwept(ctx context.Context, place string) error {
 	return w.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("INSERT INTO sweeps (name, place) VALUES ('blobs', ?) ON CONFLICT (name) DO UPDATE SET place = EXCLUDED.place", place).Exec(ctx)
+		_, err := tx.NewRaw(`INSERT INTO sweeps (name, place) VALUES ('blobs', ?)
+			ON CONFLICT (name) DO UPDATE SET place = EXCLUDED.place`,
+			place).Exec(ctx)
 		return err
 	})
 }
@@ -111,7 +116,8 @@ type sweep struct {
 func (w *sweep) goOn(ctx context.Context) error {
 	err := w.blobs.List(ctx, w.place, func(b blob.Entry) error {
 		w.left--
-		if w.batch = append(w.batch, b); len(w.batch) < blobBatch && w.left > 0 {
+		w.batch = append(w.batch, b)
+		if len(w.batch) < blobBatch && w.left > 0 {
 			return nil
 		}
 		return w.look(ctx)
@@ -119,13 +125,15 @@ func (w *sweep) goOn(ctx context.Context) error {
 	if err == nil {
 		err = w.look(ctx)
 	}
-	if err == nil {
-		w.place = ""
-	}
 	if errors.Is(err, errEnough) {
-		err = nil
+		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+
+	w.place = ""
+	return nil
 }
 
 // look removes the orphans of a batch.
@@ -133,36 +141,47 @@ func (w *sweep) look(ctx context.Context) error {
 	if len(w.batch) == 0 {
 		return nil
 	}
+
 	known, err := w.knownBlobs(ctx, w.batch)
 	if err != nil {
 		return err
 	}
+
 	var orphans []string
-	place, enough := w.place, false
+	place := w.place
+	enough := false
 	for _, b := range w.batch {
-		if enough = w.removed+len(orphans) == w.limit; enough {
+		enough = w.removed+len(orphans) == w.limit
+		if enough {
 			break
 		}
+
 		orphan := false
 		if !known[b.Key] {
 			if orphan, err = w.isOrphan(ctx, b); err != nil {
 				return err
 			}
 		}
-		if place = b.Place; orphan {
+		place = b.Place
+		if orphan {
 			orphans = append(orphans, b.Key)
 		}
 	}
+
 	if err := w.remove(ctx, orphans); err != nil {
 		return err
 	}
-	w.place, w.batch, w.batches = place, w.batch[:0], w.batches+1
+
+	w.place = place
+	w.batch = w.batch[:0]
+	w.batches++
 	if enough || w.left <= 0 {
 		return errEnough
 	}
 	if w.batches%sweepNote == 0 {
 		return w.noteSwept(ctx, w.place)
 	}
+
 	return nil
 }
 
@@ -171,11 +190,13 @@ func (w *sweep) remove(ctx context.Context, orphans []string) error {
 	tried, failed := blob.DeleteAll(ctx, w.blobs, orphans)
 	w.removed += tried - len(failed)
 	w.failedDeletions.Add(int64(len(failed)))
+
 	for key, err := range failed {
 		w.log.LogAttrs(ctx, slog.LevelError, "delete orphaned blobs failed; the next sweep tries again",
 			slog.Int("blobs", len(failed)), slog.String("example", key), slog.Any("error", err))
 		break
 	}
+
 	if tried < len(orphans) {
 		return ctx.Err()
 	}
@@ -199,10 +220,12 @@ func (s *Store) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
 		lease, _, _ := strings.Cut(rest, "-")
 		return s.leaseGone(ctx, lease)
 	}
+
 	rest, ok := strings.CutPrefix(b.Key, resultPrefix)
 	if !ok {
 		return time.Since(b.ModTime) >= orphanAge, nil
 	}
+
 	id, _, _ := strings.Cut(rest, "-")
 	call, err := s.Call(ctx, id)
 	switch {
@@ -214,19 +237,23 @@ func (s *Store) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
 		// The result of a job that has ended has its row, or was another try's.
 		return true, nil
 	}
+
 	// A file that did not reach its caller is retained by the same process.
 	return s.leaseGone(ctx, call.Lease)
 }
 
 func (s *Store) leaseGone(ctx context.Context, id string) (bool, error) {
-	alive, err := s.write.NewSelect().Model((*leaseRow)(nil)).Where("id = ? AND expires_at > ?", id, toMicros(s.now())).Exists(ctx)
+	alive, err := s.write.NewSelect().Model((*leaseRow)(nil)).Where("id = ? AND expires_at > ?", id, toMicros(s.now())).
+		Exists(ctx)
 	return err == nil && !alive, err
 }
 
 // InUse returns which of the blobs have the bytes of a file that has neither expired
 // nor been deleted.
 func (s *Store) InUse(ctx context.Context, keys []string) (map[string]bool, error) {
-	return keySet(ctx, s.read.NewRaw("SELECT blob_key FROM files WHERE blob_key IN (?) AND deleted_at IS NULL AND expires_at > ?", bun.List(keys), toMicros(s.now())))
+	return keySet(ctx, s.read.NewRaw(`SELECT blob_key FROM files
+		WHERE blob_key IN (?) AND deleted_at IS NULL AND expires_at > ?`,
+		bun.List(keys), toMicros(s.now())))
 }
 
 // keySet returns the keys that a query finds.

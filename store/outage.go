@@ -37,7 +37,8 @@ func Unavailable(err error) bool {
 	var lite *sqlite.Error
 	if errors.As(err, &lite) {
 		switch lite.Code() & 0xff {
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
+			sqlite3.SQLITE_CANTOPEN:
 			return true
 		}
 		return false
@@ -45,9 +46,11 @@ func Unavailable(err error) bool {
 
 	// Classes 53 (insufficient resources) and 58 (system error); 57014 is the end of statement_timeout.
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && (locked(err) || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "58") || pg.Code == "57014") {
+	if errors.As(err, &pg) && (locked(err) || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "58") ||
+		pg.Code == "57014") {
 		return true
 	}
+
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, driver.ErrBadConn)
 }
 
@@ -96,15 +99,17 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 				break
 			}
 			if !o.known.Swap(true) && ctx.Err() == nil {
-				log.LogAttrs(ctx, slog.LevelError, "the database does not respond; calls are refused until it does", slog.Any("error", err))
+				log.LogAttrs(ctx, slog.LevelError, "the database does not respond; calls are refused until it does",
+					slog.Any("error", err))
 			}
+
 			guard.Pause(ctx, outageProbe)
 		}
 	}
 }
 
-// ask probes the database. A probe that loses its connection is repeated once: that one connection was lost says nothing
-// of others.
+// ask probes the database. A probe that loses its connection is repeated once: that one connection was lost says
+// nothing of others.
 func (o *outage) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, outageProbeTimeout)
 	defer cancel()

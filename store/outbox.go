@@ -18,6 +18,7 @@ func (s *Store) announcing(fn transaction) (watched transaction, committed func(
 		wrote = false // The transaction may have run before without success.
 		return fn(context.WithValue(ctx, outboxKey{}, &wrote), tx)
 	}
+
 	return watched, func(err error) {
 		if err != nil || !wrote {
 			return

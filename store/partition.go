@@ -54,7 +54,8 @@ func (p partition) name() string {
 // readers and writers of the table continue.
 func (p partition) create() string {
 	return fmt.Sprintf(`CREATE TABLE %[1]s (LIKE %[2]s INCLUDING ALL);
-		WITH moved AS (DELETE FROM %[2]s_default WHERE id >= '%[3]s' AND id < '%[4]s' RETURNING *) INSERT INTO %[1]s SELECT * FROM moved;
+		WITH moved AS (DELETE FROM %[2]s_default WHERE id >= '%[3]s' AND id < '%[4]s' RETURNING *)
+		INSERT INTO %[1]s SELECT * FROM moved;
 		ALTER TABLE %[2]s ATTACH PARTITION %[1]s FOR VALUES FROM ('%[3]s') TO ('%[4]s');`,
 		p.name(), p.table, p.month.firstID(p.kind), (p.month + 1).firstID(p.kind))
 }
@@ -67,14 +68,17 @@ func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Ti
 	}
 	return transactOnce(ctx, poolTx(db), func(ctx context.Context, tx txn) error {
 		// A statement that waits for a lock blocks others behind it.
-		lock := fmt.Sprintf("%s; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(%d)", boundLocks, int64(partitionLock))
+		lock := fmt.Sprintf("%s; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(%d)",
+			boundLocks, int64(partitionLock))
 		if _, err := tx.direct.ExecContext(ctx, lock); err != nil {
 			return err
 		}
+
 		missing, err := missingPartitions(ctx, tx, now)
 		if err != nil || len(missing) == 0 {
 			return err
 		}
+
 		var statements strings.Builder
 		for _, t := range partitionedTables {
 			fmt.Fprintf(&statements, "CREATE TABLE IF NOT EXISTS %[1]s_default PARTITION OF %[1]s DEFAULT;", t.table)
@@ -82,6 +86,7 @@ func makePartitions(ctx context.Context, db *bun.DB, dialect string, now time.Ti
 		for _, p := range missing {
 			statements.WriteString(p.create())
 		}
+
 		_, err = tx.direct.ExecContext(ctx, statements.String())
 		return err
 	})
@@ -93,14 +98,17 @@ const partitionLock = 0x72656c6179706172
 
 func missingPartitions(ctx context.Context, tx txn, now time.Time) ([]partition, error) {
 	var names []string
-	err := tx.NewRaw("SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid").Scan(ctx, &names)
+	err := tx.NewRaw("SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid").
+		Scan(ctx, &names)
 	if err != nil {
 		return nil, err
 	}
+
 	there := make(map[string]bool, len(names))
 	for _, name := range names {
 		there[name] = true
 	}
+
 	var missing []partition
 	for _, t := range partitionedTables {
 		if there[t.table+"_default"] {
@@ -112,6 +120,7 @@ func missingPartitions(ctx context.Context, tx txn, now time.Time) ([]partition,
 				missing = append(missing, partition{t.table, t.kind, m})
 			}
 		}
+
 		for ahead := range month(monthsAhead + 1) {
 			p := partition{t.table, t.kind, monthOf(now) + ahead}
 			if !there[p.name()] {
@@ -119,6 +128,7 @@ func missingPartitions(ctx context.Context, tx txn, now time.Time) ([]partition,
 			}
 		}
 	}
+
 	return missing, nil
 }
 
@@ -135,7 +145,8 @@ func monthsWithRows(ctx context.Context, db bun.IDB, table, kind string, before 
 		if !ok || m >= before {
 			return months, nil
 		}
-		months, from = append(months, m), (m + 1).firstID(kind)
+		months = append(months, m)
+		from = (m + 1).firstID(kind)
 	}
 }
 

@@ -76,9 +76,23 @@ func (r *paymentRow) item(time.Time) Payment { return r.payment() }
 
 func (r *paymentRow) payment() Payment {
 	return Payment{
-		ID: r.ID, AccountID: r.AccountID, Kind: r.Kind, State: r.State, Amount: r.Amount, Refunded: r.Refunded, Disputed: r.Disputed,
-		Customer: r.Customer, Method: r.Method, Session: r.Session, Intent: r.Intent, Card: r.Card, ReceiptURL: r.ReceiptURL, ActionURL: r.ActionURL,
-		Reason: r.Reason, CreatedAt: fromMicros(r.CreatedAt), EndedAt: fromMicrosPtr(r.EndedAt),
+		ID:         r.ID,
+		AccountID:  r.AccountID,
+		Kind:       r.Kind,
+		State:      r.State,
+		Amount:     r.Amount,
+		Refunded:   r.Refunded,
+		Disputed:   r.Disputed,
+		Customer:   r.Customer,
+		Method:     r.Method,
+		Session:    r.Session,
+		Intent:     r.Intent,
+		Card:       r.Card,
+		ReceiptURL: r.ReceiptURL,
+		ActionURL:  r.ActionURL,
+		Reason:     r.Reason,
+		CreatedAt:  fromMicros(r.CreatedAt),
+		EndedAt:    fromMicrosPtr(r.EndedAt),
 	}
 }
 
@@ -88,9 +102,17 @@ func (s *Store) OpenTopUp(ctx context.Context, accountID, customer string, amoun
 	if err := checkPayment(amount); err != nil {
 		return Payment{}, fmt.Errorf("open payment: %w", err)
 	}
+
 	row := paymentRow{
-		ID: s.NewID("pay"), AccountID: accountID, Kind: PaymentTopUp, State: PaymentOpen, Amount: amount, Customer: customer, CreatedAt: toMicros(s.now()),
+		ID:        s.NewID("pay"),
+		AccountID: accountID,
+		Kind:      PaymentTopUp,
+		State:     PaymentOpen,
+		Amount:    amount,
+		Customer:  customer,
+		CreatedAt: toMicros(s.now()),
 	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
@@ -120,7 +142,8 @@ type PaymentDetails struct{ Card, ReceiptURL string }
 // DescribePayment notes the card and the receipt of a payment. It returns
 // ErrNotFound for an unknown payment.
 func (s *Store) DescribePayment(ctx context.Context, id string, d PaymentDetails) error {
-	return s.changePayment(ctx, "describe payment", id, "card = CASE WHEN ?0 = '' THEN card ELSE ?0 END, receipt_url = CASE WHEN ?1 = '' THEN receipt_url ELSE ?1 END",
+	return s.changePayment(ctx, "describe payment", id,
+		"card = CASE WHEN ?0 = '' THEN card ELSE ?0 END, receipt_url = CASE WHEN ?1 = '' THEN receipt_url ELSE ?1 END",
 		clean(d.Card, 100), clean(d.ReceiptURL, 2000))
 }
 
@@ -165,6 +188,7 @@ func (s *Store) Payments(ctx context.Context, f PaymentFilter) (Page[Payment], e
 	if err != nil {
 		return page, fmt.Errorf("list payments: %w", err)
 	}
+
 	return page, nil
 }
 
@@ -174,9 +198,13 @@ func (s *Store) WaitingPayments(ctx context.Context, before time.Time, limit int
 	var rows []paymentRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		rows = nil
-		which := tx.NewSelect().Model((*paymentRow)(nil)).Column("id").Where("state IN (?, ?)", PaymentOpen, PaymentAction).
-			Where("checked_at <= ?0 AND created_at <= ?0", toMicros(before)).Order("checked_at", "id").Limit(int64(limit))
-		return tx.NewRaw("UPDATE payments SET checked_at = ? WHERE id IN (?) RETURNING *", toMicros(s.now()), which).Scan(ctx, &rows)
+		which := tx.NewSelect().Model((*paymentRow)(nil)).Column("id").
+			Where("state IN (?, ?)", PaymentOpen, PaymentAction).
+			Where("checked_at <= ?0 AND created_at <= ?0", toMicros(before)).Order("checked_at", "id").
+			Limit(int64(limit))
+
+		return tx.NewRaw("UPDATE payments SET checked_at = ? WHERE id IN (?) RETURNING *", toMicros(s.now()), which).
+			Scan(ctx, &rows)
 	})
 	return converted(rows, (*paymentRow).payment), wrapped("read waiting payments", err)
 }
@@ -214,7 +242,8 @@ func (s *Store) AddCustomer(ctx context.Context, accountID, customer string) (Cu
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row = customerRow{}
 		return tx.NewRaw(`INSERT INTO stripe_customers AS c (account_id, customer, created_at) VALUES (?, ?, ?)
-			ON CONFLICT (account_id) DO UPDATE SET customer = c.customer RETURNING *`, accountID, customer, toMicros(s.now())).Scan(ctx, &row)
+			ON CONFLICT (account_id) DO UPDATE SET customer = c.customer RETURNING *`,
+			accountID, customer, toMicros(s.now())).Scan(ctx, &row)
 	})
 	return Customer{row.AccountID, row.Customer, row.Method, row.Card}, wrapped("add customer", err)
 }
@@ -222,7 +251,8 @@ func (s *Store) AddCustomer(ctx context.Context, accountID, customer string) (Cu
 // SetCard notes which saved method is charged from now on; an empty one is none.
 func (s *Store) SetCard(ctx context.Context, accountID, method, card string) error {
 	return wrapped("set card", s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		known, err := changed(tx.NewRaw("UPDATE stripe_customers SET method = ?, card = ? WHERE account_id = ?", method, clean(card, 100), accountID).Exec(ctx))
+		known, err := changed(tx.NewRaw("UPDATE stripe_customers SET method = ?, card = ? WHERE account_id = ?",
+			method, clean(card, 100), accountID).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
 		}
@@ -243,7 +273,9 @@ func (s *Store) Mark(ctx context.Context, name string) (time.Time, error) {
 // SetMark notes until when something was done.
 func (s *Store) SetMark(ctx context.Context, name string, at time.Time) error {
 	return wrapped("set mark", s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("INSERT INTO stripe_marks (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = EXCLUDED.at", name, toMicros(at)).Exec(ctx)
+		_, err := tx.NewRaw(`INSERT INTO stripe_marks (name, at) VALUES (?, ?)
+			ON CONFLICT (name) DO UPDATE SET at = EXCLUDED.at`,
+			name, toMicros(at)).Exec(ctx)
 		return err
 	}))
 }

@@ -27,15 +27,19 @@ func (s *Store) NotePaymentError(ctx context.Context, e PaymentError) (fresh boo
 		if err != nil {
 			return err
 		}
+
 		fresh = !known
-		_, err = tx.NewRaw(`INSERT INTO payment_errors (subject, payment_id, account_id, error, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?)
+		_, err = tx.NewRaw(`INSERT INTO payment_errors (subject, payment_id, account_id, error, first_at, last_at)
+			VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (subject) DO UPDATE SET error = EXCLUDED.error, last_at = EXCLUDED.last_at`,
-			clean(e.Subject, 255), clean(e.PaymentID, 255), clean(e.AccountID, 255), clean(e.Text, 500), now, now).Exec(ctx)
+			clean(e.Subject, 255), clean(e.PaymentID, 255), clean(e.AccountID, 255), clean(e.Text, 500), now, now).
+			Exec(ctx)
 		return err
 	})
 	if err == nil && fresh {
 		s.paymentErrors.Add(1)
 	}
+
 	return fresh, wrapped("note payment error", err)
 }
 
@@ -46,6 +50,7 @@ func (s *Store) PaymentErrors(ctx context.Context, limit int) ([]PaymentError, e
 		FirstAt, LastAt                      int64
 	}
 	err := s.read.NewRaw("SELECT * FROM payment_errors ORDER BY last_at DESC, subject LIMIT ?", limit).Scan(ctx, &rows)
+
 	list := make([]PaymentError, len(rows))
 	for i, r := range rows {
 		list[i] = PaymentError{r.Subject, r.PaymentID, r.AccountID, r.Error, fromMicros(r.FirstAt), fromMicros(r.LastAt)}
@@ -55,7 +60,9 @@ func (s *Store) PaymentErrors(ctx context.Context, limit int) ([]PaymentError, e
 
 // ResolvePaymentError removes the recorded error of a subject.
 func (s *Store) ResolvePaymentError(ctx context.Context, subject string) error {
-	return wrapped("resolve payment error", s.inTx(ctx, func(ctx context.Context, tx txn) error { return resolvePaymentError(ctx, tx, subject) }))
+	return wrapped("resolve payment error", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+		return resolvePaymentError(ctx, tx, subject)
+	}))
 }
 
 func resolvePaymentError(ctx context.Context, tx txn, subject string) error {
@@ -99,11 +106,19 @@ func (a *paymentUpdate) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if err := checkPayment(a.notice.Amount); err != nil {
 		return fmt.Errorf("payment %s: %w: %w", a.notice.PaymentID, err, ErrOtherPayment)
 	}
+
 	row := paymentRow{
-		ID: a.notice.PaymentID, AccountID: o.AccountID, Kind: PaymentTopUp, State: PaymentOpen, Amount: a.notice.Amount, Customer: clean(o.Customer, 255), CreatedAt: toMicros(a.now),
+		ID:        a.notice.PaymentID,
+		AccountID: o.AccountID,
+		Kind:      PaymentTopUp,
+		State:     PaymentOpen,
+		Amount:    a.notice.Amount,
+		Customer:  clean(o.Customer, 255),
+		CreatedAt: toMicros(a.now),
 	}
 	if o.Kind == PaymentAutoReload {
 		row.Kind = o.Kind
@@ -111,10 +126,14 @@ func (a *paymentUpdate) rebuild(ctx context.Context) error {
 	if !o.At.IsZero() {
 		row.CreatedAt = toMicros(o.At)
 	}
-	if a.change.Rebuilt, err = changed(a.tx.NewInsert().Model(&row).On("CONFLICT (id) DO NOTHING").Exec(ctx)); err != nil || row.Customer == "" {
+
+	a.change.Rebuilt, err = changed(a.tx.NewInsert().Model(&row).On("CONFLICT (id) DO NOTHING").Exec(ctx))
+	if err != nil || row.Customer == "" {
 		return err
 	}
-	_, err = a.tx.NewRaw("INSERT INTO stripe_customers (account_id, customer, created_at) VALUES (?, ?, ?) ON CONFLICT (account_id) DO NOTHING",
+
+	_, err = a.tx.NewRaw(`INSERT INTO stripe_customers (account_id, customer, created_at) VALUES (?, ?, ?)
+		ON CONFLICT (account_id) DO NOTHING`,
 		row.AccountID, row.Customer, toMicros(a.now)).Exec(ctx)
 	return err
 }

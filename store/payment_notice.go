@@ -77,15 +77,19 @@ func (s *Store) ApplyPayment(ctx context.Context, n PaymentNotice) (change Payme
 			return PaymentChange{}, errors.New("apply payment: a name has more than 255 bytes, or no text")
 		}
 	}
+
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		change = PaymentChange{}
+
 		if n.Event != "" {
-			fresh, err := changed(tx.NewRaw("INSERT INTO stripe_events (id, type, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+			fresh, err := changed(tx.NewRaw(`INSERT INTO stripe_events (id, type, created_at) VALUES (?, ?, ?)
+				ON CONFLICT (id) DO NOTHING`,
 				n.Event, clean(n.EventType, 100), toMicros(s.now())).Exec(ctx))
 			if err != nil || !fresh {
 				return err
 			}
 		}
+
 		a := paymentUpdate{Store: s, tx: tx, notice: n, change: &change, now: s.now()}
 		return a.do(ctx)
 	})
@@ -108,12 +112,14 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if err := a.writeRefunds(ctx); err != nil {
 		return err
 	}
 	if err := a.writeDispute(ctx); err != nil {
 		return err
 	}
+
 	err = a.findPayment(ctx)
 	if errors.Is(err, ErrNotFound) && a.notice.State == PaymentPaid && a.notice.PaymentID != "" {
 		if err = a.rebuild(ctx); err == nil {
@@ -126,6 +132,7 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	a.change.Known = true
 	if err := a.move(ctx); err != nil {
 		return err
@@ -138,18 +145,22 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 			return err
 		}
 	}
+
 	d := a.notice.Details
-	a.row.Card, a.row.ReceiptURL = cmp.Or(clean(d.Card, 100), a.row.Card), cmp.Or(clean(d.ReceiptURL, 2000), a.row.ReceiptURL)
+	a.row.Card = cmp.Or(clean(d.Card, 100), a.row.Card)
+	a.row.ReceiptURL = cmp.Or(clean(d.ReceiptURL, 2000), a.row.ReceiptURL)
 	_, err = a.tx.NewUpdate().Model(&a.row).WherePK().Exec(ctx)
 	if err != nil {
 		return err
 	}
+
 	a.change.Payment = a.row.payment()
 	if a.change.Credited {
 		if err := resolvePaymentError(ctx, a.tx, a.row.Intent); err != nil {
 			return err
 		}
 	}
+
 	if !a.change.notifiable() {
 		return nil
 	}
@@ -161,21 +172,27 @@ func (a *paymentUpdate) meetIntent(ctx context.Context) (refunded credit.Amount,
 	if a.notice.Intent == "" {
 		return 0, nil
 	}
+
 	err = a.tx.NewRaw(`INSERT INTO stripe_intents AS i (id, payment_id, refunded, created_at) VALUES (?0, ?1, ?2, ?3)
-		ON CONFLICT (id) DO UPDATE SET payment_id = CASE WHEN i.payment_id = '' THEN EXCLUDED.payment_id ELSE i.payment_id END,
+		ON CONFLICT (id) DO UPDATE SET payment_id = CASE WHEN i.payment_id = ''
+			THEN EXCLUDED.payment_id ELSE i.payment_id END,
 			refunded = CASE WHEN EXCLUDED.refunded > i.refunded THEN EXCLUDED.refunded ELSE i.refunded END
 		RETURNING payment_id, refunded`,
-		a.notice.Intent, a.notice.PaymentID, int64(a.notice.Refunded), toMicros(a.now)).Scan(ctx, &a.notice.PaymentID, &refunded)
+		a.notice.Intent, a.notice.PaymentID, int64(a.notice.Refunded), toMicros(a.now)).
+		Scan(ctx, &a.notice.PaymentID, &refunded)
 	return refunded, err
 }
 
 // writeRefunds notes refunds. One that has failed stays so.
 func (a *paymentUpdate) writeRefunds(ctx context.Context) error {
 	for _, r := range a.notice.Refunds {
-		if a.notice.Intent == "" || r.ID == "" || len(r.ID) > 255 || !storable(r.ID) || r.Amount < 0 || r.Amount > maxAmount {
+		if a.notice.Intent == "" || r.ID == "" || len(r.ID) > 255 || !storable(r.ID) || r.Amount < 0 ||
+			r.Amount > maxAmount {
 			return errors.New("a refund needs an id, a payment and an amount")
 		}
-		_, err := a.tx.NewRaw(`INSERT INTO stripe_refunds AS r (id, intent, amount, failed, created_at) VALUES (?, ?, ?, ?, ?)
+
+		_, err := a.tx.NewRaw(`INSERT INTO stripe_refunds AS r (id, intent, amount, failed, created_at)
+			VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET failed = EXCLUDED.failed WHERE NOT r.failed AND EXCLUDED.failed`,
 			r.ID, a.notice.Intent, int64(r.Amount), r.Failed, toMicros(a.now)).Exec(ctx)
 		if err != nil {
@@ -187,30 +204,42 @@ func (a *paymentUpdate) writeRefunds(ctx context.Context) error {
 
 // findPayment locks the payment of the notice, and adds its IDs.
 func (a *paymentUpdate) findPayment(ctx context.Context) error {
-	where, name := "id = ?", a.notice.PaymentID
+	where := "id = ?"
+	name := a.notice.PaymentID
 	if name == "" {
-		if where, name = "session = ?", a.notice.Session; name == "" {
-			return ErrNotFound
-		}
+		where = "session = ?"
+		name = a.notice.Session
 	}
-	if err := notFound(a.tx.NewRaw("UPDATE payments SET checked_at = checked_at WHERE "+where+" RETURNING *", name).Scan(ctx, &a.row)); err != nil {
+	if name == "" {
+		return ErrNotFound
+	}
+
+	err := notFound(a.tx.NewRaw("UPDATE payments SET checked_at = checked_at WHERE "+where+" RETURNING *", name).
+		Scan(ctx, &a.row))
+	if err != nil {
 		return err
 	}
+
 	n := a.notice
-	if n.Intent != "" && a.row.Intent != "" && a.row.Intent != n.Intent || n.Session != "" && a.row.Session != "" && a.row.Session != n.Session {
-		return fmt.Errorf("payment %s is %s %s, not %s %s: %w", a.row.ID, a.row.Session, a.row.Intent, n.Session, n.Intent, ErrOtherPayment)
+	if n.Intent != "" && a.row.Intent != "" && a.row.Intent != n.Intent ||
+		n.Session != "" && a.row.Session != "" && a.row.Session != n.Session {
+		return fmt.Errorf("payment %s is %s %s, not %s %s: %w",
+			a.row.ID, a.row.Session, a.row.Intent, n.Session, n.Intent, ErrOtherPayment)
 	}
-	a.row.Intent, a.row.Session = cmp.Or(a.row.Intent, n.Intent), cmp.Or(a.row.Session, n.Session)
+
+	a.row.Intent = cmp.Or(a.row.Intent, n.Intent)
+	a.row.Session = cmp.Or(a.row.Session, n.Session)
 	if n.Intent == "" || n.PaymentID != "" {
 		return nil
 	}
-	_, err := a.tx.NewRaw("UPDATE stripe_intents SET payment_id = ? WHERE id = ?", a.row.ID, n.Intent).Exec(ctx)
+	_, err = a.tx.NewRaw("UPDATE stripe_intents SET payment_id = ? WHERE id = ?", a.row.ID, n.Intent).Exec(ctx)
 	return err
 }
 
 // move changes the payment to its next state.
 func (a *paymentUpdate) move(ctx context.Context) error {
 	waits := a.row.State == PaymentOpen || a.row.State == PaymentAction
+
 	switch state := a.notice.State; {
 	case state == PaymentPaid && a.row.State != PaymentPaid:
 		return a.pay(ctx)
@@ -222,18 +251,23 @@ func (a *paymentUpdate) move(ctx context.Context) error {
 	case state == PaymentAction && (a.row.State == PaymentAction || a.row.Kind == PaymentTopUp):
 		return nil // the payer of a top-up is on the provider's page
 	case state == PaymentAction:
-		a.row.State, a.row.ActionURL, a.row.Reason = PaymentAction, clean(a.notice.ActionURL, 2000), clean(a.notice.Reason, 500)
+		a.row.State = PaymentAction
+		a.row.ActionURL = clean(a.notice.ActionURL, 2000)
+		a.row.Reason = clean(a.notice.Reason, 500)
 		a.change.Action = true
 		return a.await(ctx, a.tx, &a.row, a.now)
 	case state == PaymentDeclined:
 		state = PaymentFailed
 		fallthrough
 	default:
-		a.row.State, a.row.Reason, a.row.ActionURL = state, clean(a.notice.Reason, 500), ""
+		a.row.State = state
+		a.row.Reason = clean(a.notice.Reason, 500)
+		a.row.ActionURL = ""
 		a.row.EndedAt = toMicrosPtr(&a.now)
 		if a.row.Kind == PaymentTopUp {
 			return nil
 		}
+
 		a.change.Failed = true
 		var err error
 		a.change.SwitchOff, err = a.fail(ctx, a.tx, &a.row, a.now)
@@ -244,19 +278,34 @@ func (a *paymentUpdate) move(ctx context.Context) error {
 // pay credits the payment.
 func (a *paymentUpdate) pay(ctx context.Context) error {
 	if a.notice.Amount != a.row.Amount {
-		return fmt.Errorf("payment %s is of %s, and %s came: %w", a.row.ID, a.row.Amount, a.notice.Amount, ErrOtherPayment)
+		return fmt.Errorf("payment %s is of %s, and %s came: %w",
+			a.row.ID, a.row.Amount, a.notice.Amount, ErrOtherPayment)
 	}
-	event, reason := EventWalletTopUp, "Top-up"
+
+	event := EventWalletTopUp
+	reason := "Top-up"
 	if a.row.Kind == PaymentAutoReload {
-		event, reason = EventAutoReload, "Auto-reload"
+		event = EventAutoReload
+		reason = "Auto-reload"
 	}
-	p := Posting{AccountID: a.row.AccountID, Kind: KindPayment, Amount: a.row.Amount, Reference: a.name(), Reason: reason}
+
+	p := Posting{
+		AccountID: a.row.AccountID,
+		Kind:      KindPayment,
+		Amount:    a.row.Amount,
+		Reference: a.name(),
+		Reason:    reason,
+	}
 	if err := a.credit(ctx, a.tx, p, event); err != nil {
 		return err
 	}
-	a.row.State, a.row.Reason, a.row.ActionURL = PaymentPaid, "", ""
+
+	a.row.State = PaymentPaid
+	a.row.Reason = ""
+	a.row.ActionURL = ""
 	a.row.EndedAt = toMicrosPtr(&a.now)
 	a.change.Credited = true
+
 	if a.row.Kind == PaymentTopUp {
 		return nil
 	}
@@ -273,20 +322,27 @@ func (a *paymentUpdate) takeRefund(ctx context.Context, refunded credit.Amount) 
 	if a.row.Intent == "" {
 		return nil
 	}
+
 	var known struct {
 		Good   credit.Amount
 		Failed int
 	}
 	err := a.tx.NewRaw(`SELECT CAST(COALESCE(SUM(CASE WHEN failed THEN 0 ELSE amount END), 0) AS BIGINT) AS good,
-		COALESCE(SUM(CASE WHEN failed THEN 1 ELSE 0 END), 0) AS failed FROM stripe_refunds WHERE intent = ?`, a.row.Intent).Scan(ctx, &known)
+		COALESCE(SUM(CASE WHEN failed THEN 1 ELSE 0 END), 0) AS failed FROM stripe_refunds WHERE intent = ?`,
+		a.row.Intent).Scan(ctx, &known)
 	if err != nil {
 		return err
 	}
-	due, reference, reason := max(refunded, known.Good), "", "Refund to the card"
+
+	due := max(refunded, known.Good)
+	reference := ""
+	reason := "Refund to the card"
 	if known.Failed > 0 {
 		// Until another one fails, the due amount only grows: no reference repeats.
-		due, reference = known.Good, fmt.Sprintf(", %d failed", known.Failed)
+		due = known.Good
+		reference = fmt.Sprintf(", %d failed", known.Failed)
 	}
+
 	more := due - a.row.Refunded
 	if more == 0 {
 		return nil
@@ -294,10 +350,15 @@ func (a *paymentUpdate) takeRefund(ctx context.Context, refunded credit.Amount) 
 	if more < 0 {
 		reason = "Refund that the bank did not take"
 	}
+
 	a.row.Refunded = due
 	a.change.Taken += more
 	return a.credit(ctx, a.tx, Posting{
-		AccountID: a.row.AccountID, Kind: KindRefund, Amount: more, Reference: fmt.Sprintf("%s to %d%s", a.name(), due, reference), Reason: reason,
+		AccountID: a.row.AccountID,
+		Kind:      KindRefund,
+		Amount:    more,
+		Reference: fmt.Sprintf("%s to %d%s", a.name(), due, reference),
+		Reason:    reason,
 	}, "")
 }
 
@@ -308,14 +369,17 @@ func (s *Store) ForgetPaymentEvents(ctx context.Context, before time.Time) error
 		for _, statement := range []string{
 			"DELETE FROM stripe_events WHERE created_at < ?",
 			"DELETE FROM payment_errors WHERE last_at < ?",
-			"DELETE FROM stripe_disputes WHERE created_at < ? AND taken = 0 AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')",
-			"DELETE FROM stripe_refunds WHERE created_at < ? AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')",
+			`DELETE FROM stripe_disputes WHERE created_at < ? AND taken = 0
+				AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')`,
+			`DELETE FROM stripe_refunds WHERE created_at < ?
+				AND intent IN (SELECT id FROM stripe_intents WHERE payment_id = '')`,
 			"DELETE FROM stripe_intents WHERE created_at < ? AND payment_id = ''",
 		} {
 			if _, err := tx.NewRaw(statement, toMicros(before)).Exec(ctx); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	}))
 }

@@ -52,9 +52,18 @@ type personRow struct {
 
 func (r *personRow) person() Person {
 	p := Person{
-		ID: r.ID, Email: r.Email, Name: r.Name, Password: r.Password, Factor: r.Factor, FactorStep: r.FactorStep,
-		Operator: r.Operator, PasswordSetAt: fromMicrosPtr(r.PasswordSetAt), VerifiedAt: fromMicrosPtr(r.VerifiedAt), CreatedAt: fromMicros(r.CreatedAt),
+		ID:            r.ID,
+		Email:         r.Email,
+		Name:          r.Name,
+		Password:      r.Password,
+		Factor:        r.Factor,
+		FactorStep:    r.FactorStep,
+		Operator:      r.Operator,
+		PasswordSetAt: fromMicrosPtr(r.PasswordSetAt),
+		VerifiedAt:    fromMicrosPtr(r.VerifiedAt),
+		CreatedAt:     fromMicros(r.CreatedAt),
 	}
+
 	if r.Identity != nil {
 		p.Identity = *r.Identity
 	}
@@ -75,7 +84,8 @@ func NormalAddress(text string) string {
 func MailAddress(text string) (string, error) {
 	address := NormalAddress(text)
 	at := strings.LastIndexByte(address, '@')
-	if !storable(text) || at < 1 || at == len(address)-1 || len(address) > 254 || strings.ContainsAny(address, " \t\r\n<>,;:\"\\") {
+	if !storable(text) || at < 1 || at == len(address)-1 || len(address) > 254 ||
+		strings.ContainsAny(address, " \t\r\n<>,;:\"\\") {
 		return "", errors.New("must be an email address such as maya@example.com")
 	}
 	return address, nil
@@ -96,6 +106,7 @@ func (s *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, 
 	if err != nil {
 		return Person{}, err
 	}
+
 	now := toMicros(s.now())
 	row := personRow{ID: s.NewID("per"), Email: email, Name: clean(n.Name, 100), Password: n.Password, CreatedAt: now}
 	if n.Password != "" {
@@ -107,6 +118,7 @@ func (s *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, 
 	if n.Identity != "" {
 		row.Identity = &n.Identity
 	}
+
 	added, err := changed(tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx))
 	if err == nil && !added {
 		err = ErrExists
@@ -176,7 +188,8 @@ func (s *Store) SetOperator(ctx context.Context, id string, operator bool) error
 // It returns ErrUsed when the step, or a later one, was used before.
 func (s *Store) UseFactorStep(ctx context.Context, id string, step int64) error {
 	return s.updatePerson(ctx, "use code", func(ctx context.Context, tx txn) error {
-		ok, err := changed(tx.NewUpdate().Table("people").Set("factor_step = ?", step).Where("id = ? AND factor_step < ?", id, step).Exec(ctx))
+		ok, err := changed(tx.NewUpdate().Table("people").Set("factor_step = ?", step).
+			Where("id = ? AND factor_step < ?", id, step).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed
 		}
@@ -188,7 +201,8 @@ func (s *Store) UseFactorStep(ctx context.Context, id string, step int64) error 
 func (s *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
 	hash := sha256.Sum256([]byte(code))
 	return s.updatePerson(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
-		ok, err := changed(tx.NewDelete().Table("recovery_codes").Where("person_id = ? AND hash = ?", id, hash[:]).Exec(ctx))
+		ok, err := changed(tx.NewDelete().Table("recovery_codes").Where("person_id = ? AND hash = ?", id, hash[:]).
+			Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed
 		}
@@ -205,7 +219,9 @@ func (s *Store) RecoveryCodes(ctx context.Context, id string) (int, error) {
 // RemovePerson deletes a user with all data that belongs to the user alone: memberships, sessions, links and second
 // factor. It returns ErrNotFound for an unknown user.
 func (s *Store) RemovePerson(ctx context.Context, id string) error {
-	return s.updatePerson(ctx, "remove person", func(ctx context.Context, tx txn) error { return s.removePerson(ctx, tx, id) })
+	return s.updatePerson(ctx, "remove person", func(ctx context.Context, tx txn) error {
+		return s.removePerson(ctx, tx, id)
+	})
 }
 
 func (s *Store) removePerson(ctx context.Context, tx txn, id string) error {
@@ -214,6 +230,7 @@ func (s *Store) removePerson(ctx context.Context, tx txn, id string) error {
 			return err
 		}
 	}
+
 	ok, err := changed(tx.NewDelete().Table("people").Where("id = ?", id).Exec(ctx))
 	if err == nil && !ok {
 		err = ErrNotFound
@@ -222,7 +239,9 @@ func (s *Store) removePerson(ctx context.Context, tx txn, id string) error {
 }
 
 func (s *Store) changePerson(ctx context.Context, doing, id, set string, args ...any) error {
-	return s.updatePerson(ctx, doing, func(ctx context.Context, tx txn) error { return s.setPerson(ctx, tx, id, set, args...) })
+	return s.updatePerson(ctx, doing, func(ctx context.Context, tx txn) error {
+		return s.setPerson(ctx, tx, id, set, args...)
+	})
 }
 
 func (s *Store) setPerson(ctx context.Context, tx txn, id, set string, args ...any) error {

@@ -30,7 +30,8 @@ type pinRow struct {
 
 // pinLock finds a file that can be pinned, and keeps it from being deleted
 // until the transaction ends.
-const pinLock = `UPDATE files SET deleted_at = NULL WHERE id = ? AND account_id = ? AND deleted_at IS NULL AND expires_at > ?`
+const pinLock = `UPDATE files SET deleted_at = NULL
+	WHERE id = ? AND account_id = ? AND deleted_at IS NULL AND expires_at > ?`
 
 // pin keeps files for a job. Either all of them can be read now, or it returns
 // a *PinError that names those that cannot. Files are locked in the order of
@@ -39,6 +40,7 @@ func (s *Store) pin(ctx context.Context, tx txn, call *callRow, ids []string) er
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	var missing PinError
 	rows := make([]pinRow, 0, len(ids))
+
 	for _, id := range ids {
 		found := false
 		if storable(id) {
@@ -52,12 +54,14 @@ func (s *Store) pin(ctx context.Context, tx txn, call *callRow, ids []string) er
 		}
 		rows = append(rows, pinRow{FileID: id, CallID: call.ID})
 	}
+
 	if len(missing.FileIDs) > 0 {
 		return &missing
 	}
 	if len(rows) == 0 {
 		return nil
 	}
+
 	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
 	return err
 }
@@ -69,6 +73,7 @@ func (s *Store) PinnedFile(ctx context.Context, callID, id string) (File, error)
 	if !storable(id) {
 		return File{}, fmt.Errorf("read pinned file: %w", ErrNotFound)
 	}
+
 	var row fileRow
 	err := s.read.NewSelect().Model(&row).Where("f.id = ?", id).
 		Where("EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id AND pins.call_id = ?)", callID).Scan(ctx)
@@ -81,6 +86,7 @@ func (s *Store) PinnedFile(ctx context.Context, callID, id string) (File, error)
 // pinned returns the files that a job needs.
 func pinned(ctx context.Context, tx txn, ids []string) ([]string, error) {
 	var kept []string
-	err := tx.NewSelect().Model((*pinRow)(nil)).Column("file_id").Distinct().Where("file_id IN (?)", bun.List(ids)).Scan(ctx, &kept)
+	err := tx.NewSelect().Model((*pinRow)(nil)).Column("file_id").Distinct().Where("file_id IN (?)", bun.List(ids)).
+		Scan(ctx, &kept)
 	return kept, err
 }

@@ -75,11 +75,16 @@ var (
 // or a call waits for: with many months of partitions, PostgreSQL would compile queries that read a few rows.
 func (b bounds) params() map[string]string {
 	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
 	return map[string]string{
-		"statement_timeout": ms(b.statement), "lock_timeout": ms(b.lock), "idle_in_transaction_session_timeout": ms(b.idle),
-		"tcp_keepalives_idle": seconds(aliveIdle), "tcp_keepalives_interval": seconds(aliveInterval),
-		"tcp_keepalives_count": strconv.Itoa(aliveCount), "tcp_user_timeout": ms(deadAfter),
-		"jit": "off",
+		"statement_timeout":                   ms(b.statement),
+		"lock_timeout":                        ms(b.lock),
+		"idle_in_transaction_session_timeout": ms(b.idle),
+		"tcp_keepalives_idle":                 seconds(aliveIdle),
+		"tcp_keepalives_interval":             seconds(aliveInterval),
+		"tcp_keepalives_count":                strconv.Itoa(aliveCount),
+		"tcp_user_timeout":                    ms(deadAfter),
+		"jit":                                 "off",
 	}
 }
 
@@ -112,6 +117,7 @@ func parseRoute(rawURL string) (route, error) {
 	if err != nil {
 		return route{}, err
 	}
+
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectTimeout
 	}
@@ -119,6 +125,7 @@ func parseRoute(rawURL string) (route, error) {
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: aliveIdle, Interval: aliveInterval, Count: aliveCount},
 		Control:         setUserTimeout,
 	}).DialContext
+
 	return route{ConnConfig: cfg}, nil
 }
 
@@ -151,25 +158,33 @@ func (r route) open(b bounds, conns int, away *outage) *sql.DB {
 	// bun writes the arguments into the statement, so that no two texts are
 	// equal and a cache of prepared statements would only fill up.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
+	cfg.StatementCacheCapacity = 0
+	cfg.DescriptionCacheCapacity = 0
+
 	renewals := discardDemoted(cfg)
 	current := func(conn *pgx.Conn) bool { return conn.PgConn().CustomData()[renewalsSeen] == renewals.Load() }
-	pool := stdlib.GetConnector(*cfg, stdlib.OptionShouldPing(func(ctx context.Context, p stdlib.ShouldPingParams) bool {
+
+	ping := func(ctx context.Context, p stdlib.ShouldPingParams) bool {
 		if p.IdleDuration > probeIdle && current(p.Conn) && probe(ctx, p.Conn) != nil && ctx.Err() == nil {
 			renewals.Add(1)
 		}
 		return false
-	}), stdlib.OptionResetSession(func(_ context.Context, conn *pgx.Conn) error {
+	}
+	reset := func(_ context.Context, conn *pgx.Conn) error {
 		if !current(conn) {
 			return driver.ErrBadConn
 		}
 		return nil
-	}))
+	}
+
+	pool := stdlib.GetConnector(*cfg, stdlib.OptionShouldPing(ping), stdlib.OptionResetSession(reset))
+
 	db := sql.OpenDB(connector{Connector: pool, outage: away, renew: func() { renewals.Add(1) }})
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(postgresIdleTime)
 	db.SetConnMaxLifetime(postgresLifetime)
+
 	return db
 }
 
@@ -189,7 +204,9 @@ const renewalsSeen = "relaypdf renewals"
 // probe also renews the pool: the others were mostly lost with that connection.
 func discardDemoted(cfg *pgx.ConnConfig) *atomic.Int64 {
 	renewals := new(atomic.Int64)
-	onError, afterConnect := cfg.OnPgError, cfg.AfterConnect
+	onError := cfg.OnPgError
+	afterConnect := cfg.AfterConnect
+
 	cfg.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
 		if err.Code == codeReadOnly {
 			renewals.Add(1)
@@ -197,6 +214,7 @@ func discardDemoted(cfg *pgx.ConnConfig) *atomic.Int64 {
 		}
 		return onError == nil || onError(conn, err)
 	}
+
 	cfg.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		conn.CustomData()[renewalsSeen] = renewals.Load()
 		if afterConnect != nil {
@@ -204,6 +222,7 @@ func discardDemoted(cfg *pgx.ConnConfig) *atomic.Int64 {
 		}
 		return nil
 	}
+
 	return renewals
 }
 
@@ -212,6 +231,7 @@ func discardDemoted(cfg *pgx.ConnConfig) *atomic.Int64 {
 func (r route) reach(ctx context.Context, log *slog.Logger) (route, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+
 	conn, err := pgx.ConnectConfig(ctx, r.config(workBounds))
 	if refusesParameters(err) {
 		r.pooled = true
@@ -220,12 +240,16 @@ func (r route) reach(ctx context.Context, log *slog.Logger) (route, error) {
 	if err != nil {
 		return r, err
 	}
+
 	var timeout string
 	err = conn.QueryRow(ctx, "SHOW lock_timeout", pgx.QueryExecModeSimpleProtocol).Scan(&timeout)
 	if err == nil && timeout == "0" {
-		log.LogAttrs(ctx, slog.LevelWarn, "the way to PostgreSQL sets no lock_timeout: one forgotten transaction may hold up others; set it in the pooler (docs/operations/runbook.md)",
+		log.LogAttrs(ctx, slog.LevelWarn,
+			"the way to PostgreSQL sets no lock_timeout: one forgotten transaction may hold up others; "+
+				"set it in the pooler (docs/operations/runbook.md)",
 			slog.String("host", r.Host))
 	}
+
 	return r, errors.Join(err, conn.Close(ctx))
 }
 
@@ -244,15 +268,18 @@ func poolSize(cfg *pgx.ConnConfig, size int) int {
 			continue
 		}
 		delete(cfg.RuntimeParams, name)
+
 		if n, err := strconv.Atoi(text); name == "pool_max_conns" && err == nil && n > 0 {
 			size = n
 		}
 	}
+
 	return max(size, minConns)
 }
 
 // writablePostgres fails on a connection that cannot write.
-const writablePostgres = `SELECT 1 WHERE EXISTS (SELECT 1 FROM accounts) OR NOT EXISTS (SELECT 1 FROM accounts WHERE FALSE FOR UPDATE)`
+const writablePostgres = `SELECT 1 WHERE EXISTS (SELECT 1 FROM accounts)
+	OR NOT EXISTS (SELECT 1 FROM accounts WHERE FALSE FOR UPDATE)`
 
 // checkPostgres reports whether PostgreSQL can be read and accepts writes. A
 // connection to a server that has become read-only is replaced first.

@@ -23,11 +23,17 @@ type Posting struct {
 // adds and takes are the kinds of credits and debits, with the book on the other side.
 var (
 	adds = map[string]func(*books) *credit.Amount{
-		KindPayment: (*books).paid, KindTrial: (*books).promoted, KindGrant: (*books).promoted, KindPromotion: (*books).promoted,
+		KindPayment:    (*books).paid,
+		KindTrial:      (*books).promoted,
+		KindGrant:      (*books).promoted,
+		KindPromotion:  (*books).promoted,
 		KindAdjustment: (*books).adjusted,
 	}
 	takes = map[string]func(*books) *credit.Amount{
-		KindRefund: (*books).paid, KindChargeback: (*books).paid, KindAI: (*books).earned, KindAdjustment: (*books).adjusted,
+		KindRefund:     (*books).paid,
+		KindChargeback: (*books).paid,
+		KindAI:         (*books).earned,
+		KindAdjustment: (*books).adjusted,
 	}
 )
 
@@ -38,7 +44,10 @@ func (b *books) earned() *credit.Amount   { return &b.revenue }
 
 // PostingKinds lists the kinds that Post accepts.
 func PostingKinds() []string {
-	return []string{KindPayment, KindTrial, KindGrant, KindPromotion, KindRefund, KindChargeback, KindAdjustment, KindAI}
+	return []string{
+		KindPayment, KindTrial, KindGrant, KindPromotion,
+		KindRefund, KindChargeback, KindAdjustment, KindAI,
+	}
 }
 
 func (p Posting) check() error {
@@ -46,6 +55,7 @@ func (p Posting) check() error {
 	if p.Kind == KindAdjustment {
 		amount = max(amount, -amount)
 	}
+
 	switch {
 	case adds[p.Kind] == nil && takes[p.Kind] == nil:
 		return fmt.Errorf("no kind of posting is called %q", p.Kind)
@@ -54,6 +64,7 @@ func (p Posting) check() error {
 	case amount <= 0 || amount > maxAmount:
 		return fmt.Errorf("the amount must be above 0 and at most %s; got %s", maxAmount, p.Amount)
 	}
+
 	return nil
 }
 
@@ -65,6 +76,7 @@ func (s *Store) Post(ctx context.Context, p Posting) (posted bool, err error) {
 	if err := p.check(); err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
+
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		return s.credit(ctx, tx, p, EventWalletTopUp)
 	})
@@ -75,12 +87,19 @@ func (s *Store) Post(ctx context.Context, p Posting) (posted bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
+
 	return true, nil
 }
 
 // Credit posts a payment.
 func (s *Store) Credit(ctx context.Context, accountID string, amount credit.Amount, reference string) error {
-	_, err := s.Post(ctx, Posting{AccountID: accountID, Kind: KindPayment, Amount: amount, Reference: reference, Reason: reference})
+	_, err := s.Post(ctx, Posting{
+		AccountID: accountID,
+		Kind:      KindPayment,
+		Amount:    amount,
+		Reference: reference,
+		Reason:    reference,
+	})
 	return err
 }
 
@@ -112,27 +131,42 @@ func (s *Store) credit(ctx context.Context, tx txn, p Posting, event string) err
 	if err := tx.NewRaw(fundsLock, p.AccountID).Scan(ctx, &a); err != nil {
 		return notFound(err)
 	}
-	now, worth := s.now(), p.worth()
+
+	now := s.now()
+	worth := p.worth()
 	wallet, debt := a.moved(worth)
 	if a.Balance+wallet+a.Held > maxAmount || a.Owed-debt > maxAmount {
 		return fmt.Errorf("the balance would exceed %s: %w", maxAmount, credit.ErrOverflow)
 	}
-	entry := posting{accountID: p.AccountID, kind: p.Kind, reference: p.Reference, reason: p.Reason, at: now, books: books{wallet: wallet, debt: debt}, balance: a.Balance + wallet}
+
+	entry := posting{
+		accountID: p.AccountID,
+		kind:      p.Kind,
+		reference: p.Reference,
+		reason:    p.Reason,
+		at:        now,
+		books:     books{wallet: wallet, debt: debt},
+		balance:   a.Balance + wallet,
+	}
 	other := adds[p.Kind]
 	if worth < 0 || other == nil { // a chargeback is returned to the book it came from
 		other = takes[p.Kind]
 	}
 	*other(&entry.books) = -worth
+
 	if err := s.post(ctx, tx, &entry); err != nil {
 		return err
 	}
-	update := tx.NewUpdate().Model((*accountRow)(nil)).Set("balance = balance + ?, owed = owed - ?", wallet, debt).Where("id = ?", p.AccountID)
+
+	update := tx.NewUpdate().Model((*accountRow)(nil)).Set("balance = balance + ?, owed = owed - ?", wallet, debt).
+		Where("id = ?", p.AccountID)
 	if p.Kind == KindPayment {
 		update.Set("funded = TRUE, plan = ?", PlanPaid)
 	}
 	if _, err := update.Exec(ctx); err != nil || p.Kind != KindPayment {
 		return err
 	}
+
 	return s.publish(ctx, tx, newEvent{
 		accountID: p.AccountID, kind: event, at: now,
 		data: WalletNews{AmountMicrodollars: p.Amount, BalanceMicrodollars: a.Balance + wallet},

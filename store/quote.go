@@ -61,6 +61,7 @@ func (s *Store) NewQuote(ctx context.Context, accountID string, digest []byte, a
 		ID: s.NewID("quote"), AccountID: accountID, Digest: digest, Amount: amount,
 		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(QuoteLifetime)),
 	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
@@ -68,6 +69,7 @@ func (s *Store) NewQuote(ctx context.Context, accountID string, digest []byte, a
 	if err != nil {
 		return Quote{}, fmt.Errorf("make quote: %w", err)
 	}
+
 	return row.quote(), nil
 }
 
@@ -79,6 +81,7 @@ func (s *Store) Quote(ctx context.Context, accountID, id string, digest []byte) 
 	if storable(id) {
 		err = notFound(s.read.NewSelect().Model(&row).Where("id = ? AND account_id = ?", id, accountID).Scan(ctx))
 	}
+
 	switch {
 	case err != nil:
 	case !bytes.Equal(row.Digest, digest):
@@ -99,6 +102,7 @@ func useQuote(ctx context.Context, tx txn, c NewCall, now time.Time) error {
 	if c.QuoteID == "" {
 		return nil
 	}
+
 	took, err := changed(tx.NewRaw(`UPDATE quotes SET call_id = ?0
 		WHERE id = ?1 AND account_id = ?2 AND call_id IS NULL AND expires_at > ?3 AND amount = ?4`,
 		c.ID, c.QuoteID, c.AccountID, toMicros(now), c.Quote).Exec(ctx))
@@ -133,7 +137,9 @@ func (s *Store) BeginGeneration(ctx context.Context, accountID string) (day int6
 // EndGeneration undoes the count of BeginGeneration on a day.
 func (s *Store) EndGeneration(ctx context.Context, accountID string, day int64) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("UPDATE generation_days SET failures = failures - 1 WHERE account_id = ? AND day = ? AND failures > 0", accountID, day).Exec(ctx)
+		_, err := tx.NewRaw(`UPDATE generation_days SET failures = failures - 1
+			WHERE account_id = ? AND day = ? AND failures > 0`,
+			accountID, day).Exec(ctx)
 		return err
 	})
 	return wrapped("end generation", err)

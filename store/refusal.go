@@ -22,6 +22,7 @@ func holdRefusal(ctx context.Context, tx bun.IDB, c *callRow, today int64) error
 	if err := tx.NewSelect().Model(&a).Where("id = ?", c.AccountID).Scan(ctx); err != nil {
 		return notFound(err)
 	}
+
 	spent := a.spentOn(today)
 	switch {
 	case a.Suspended:
@@ -29,10 +30,17 @@ func holdRefusal(ctx context.Context, tx bun.IDB, c *callRow, today int64) error
 	case a.MaxJob != nil && c.Quote > *a.MaxJob:
 		return &LimitError{Limit: LimitMaxJob, Microdollars: *a.MaxJob, Quote: c.Quote}
 	case a.MaxDay != nil && spent+c.Quote > *a.MaxDay:
-		return &LimitError{Limit: LimitMaxDay, Microdollars: *a.MaxDay, Spent: spent, Quote: c.Quote, Renews: dayStart(max(a.Day, today) + 1)}
+		return &LimitError{
+			Limit:        LimitMaxDay,
+			Microdollars: *a.MaxDay,
+			Spent:        spent,
+			Quote:        c.Quote,
+			Renews:       dayStart(max(a.Day, today) + 1),
+		}
 	case a.Balance < c.held(), a.Owed > 0 && c.held() > 0:
 		return &FundsError{Quote: c.Quote, Balance: a.Balance - a.Owed}
 	}
+
 	return errUnsteady
 }
 
@@ -43,12 +51,14 @@ func spendRefusal(ctx context.Context, tx bun.IDB, c *callRow, now time.Time) er
 	if err != nil {
 		return notFound(err)
 	}
+
 	switch {
 	case k.RevokedAt != nil, k.ExpiresAt != nil && *k.ExpiresAt <= toMicros(now):
 		return ErrNotFound
 	case k.SpendLimit != nil && k.Spent+c.Quote > *k.SpendLimit:
 		return &LimitError{Limit: LimitKeySpend, Microdollars: *k.SpendLimit, Spent: k.Spent, Quote: c.Quote}
 	}
+
 	return errUnsteady
 }
 
@@ -56,7 +66,8 @@ func spendRefusal(ctx context.Context, tx bun.IDB, c *callRow, now time.Time) er
 // the key is free by now.
 func (s *Store) claimedBy(ctx context.Context, db bun.IDB, c NewCall) error {
 	var other claimRow
-	err := db.NewSelect().Model(&other).Where("account_id = ? AND idem_key = ?", c.AccountID, c.IdempotencyKey).Scan(ctx)
+	err := db.NewSelect().Model(&other).Where("account_id = ? AND idem_key = ?", c.AccountID, c.IdempotencyKey).
+		Scan(ctx)
 	switch {
 	case errors.Is(notFound(err), ErrNotFound):
 		return errUnsteady
@@ -65,5 +76,6 @@ func (s *Store) claimedBy(ctx context.Context, db bun.IDB, c NewCall) error {
 	case other.CallID == c.ID:
 		return nil // An attempt whose response was lost has begun the call.
 	}
+
 	return &ClaimedError{Claim: other.claim()}
 }

@@ -77,6 +77,7 @@ func (s *Store) SetAutoReload(ctx context.Context, accountID string, r AutoReloa
 	if err := CheckAutoReload(r); err != nil {
 		return fmt.Errorf("set auto-reload: %w", err)
 	}
+
 	return wrapped("set auto-reload", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = ? WHERE id = ?", r.On, accountID).Exec(ctx))
 		if err == nil && !known {
@@ -85,10 +86,12 @@ func (s *Store) SetAutoReload(ctx context.Context, accountID string, r AutoReloa
 		if err != nil {
 			return err
 		}
+
 		row := reloadRow{AccountID: accountID, Threshold: r.Threshold, Amount: r.Amount, Monthly: r.Monthly}
 		// A payment under way does not change: its own row has its amount.
 		_, err = tx.NewInsert().Model(&row).On("CONFLICT (account_id) DO UPDATE").
-			Set("threshold = EXCLUDED.threshold, amount = EXCLUDED.amount, monthly = EXCLUDED.monthly, failures = 0, off_reason = ''").
+			Set(`threshold = EXCLUDED.threshold, amount = EXCLUDED.amount, monthly = EXCLUDED.monthly, failures = 0,
+				off_reason = ''`).
 			Set("not_before = CASE WHEN r.attempt = '' THEN 0 ELSE r.not_before END").Exec(ctx)
 		return err
 	}))
@@ -101,18 +104,32 @@ func (s *Store) AutoReload(ctx context.Context, accountID string) (AutoReload, e
 
 		AutoReload bool
 	}
-	err := s.read.NewRaw(`SELECT r.*, a.auto_reload FROM reloads AS r JOIN accounts AS a ON a.id = r.account_id WHERE r.account_id = ?`, accountID).Scan(ctx, &row)
+
+	err := s.read.NewRaw(`SELECT r.*, a.auto_reload FROM reloads AS r JOIN accounts AS a ON a.id = r.account_id
+		WHERE r.account_id = ?`,
+		accountID).Scan(ctx, &row)
 	if err != nil {
 		return AutoReload{}, fmt.Errorf("read auto-reload: %w", notFound(err))
 	}
-	r := AutoReload{Threshold: row.Threshold, Amount: row.Amount, Monthly: row.Monthly, On: row.AutoReload, OffReason: row.OffReason}
+
+	r := AutoReload{
+		Threshold: row.Threshold,
+		Amount:    row.Amount,
+		Monthly:   row.Monthly,
+		On:        row.AutoReload,
+		OffReason: row.OffReason,
+	}
+
 	r.Taken, err = s.takenSince(ctx, s.read, accountID, monthOf(s.now()).start())
 	return r, wrapped("read auto-reload", err)
 }
 
 // takenSince returns the amount that auto-reload has charged since a time, or may still charge.
-func (s *Store) takenSince(ctx context.Context, db bun.IDB, accountID string, since time.Time) (taken credit.Amount, err error) {
-	err = db.NewRaw("SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payments WHERE account_id = ? AND kind = ? AND created_at >= ? AND state IN (?, ?, ?)",
+func (s *Store) takenSince(
+	ctx context.Context, db bun.IDB, accountID string, since time.Time,
+) (taken credit.Amount, err error) {
+	err = db.NewRaw(`SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payments
+		WHERE account_id = ? AND kind = ? AND created_at >= ? AND state IN (?, ?, ?)`,
 		accountID, PaymentAutoReload, toMicros(since), PaymentOpen, PaymentAction, PaymentPaid).Scan(ctx, &taken)
 	return taken, err
 }
@@ -121,15 +138,18 @@ func (s *Store) takenSince(ctx context.Context, db bun.IDB, accountID string, si
 // accounts to refill: the balance is low and there is a card, or the end of an earlier attempt is unknown.
 const (
 	reloadFree   = "r.leased_until <= ?0 AND r.not_before <= ?0"
-	reloadNeeded = `(r.attempt <> '' OR EXISTS (SELECT 1 FROM accounts AS a JOIN stripe_customers AS c ON c.account_id = a.id
-		WHERE a.id = r.account_id AND a.auto_reload AND NOT a.suspended AND a.balance < r.threshold AND c.method <> ''))`
+	reloadNeeded = `(r.attempt <> '' OR EXISTS (SELECT 1 FROM accounts AS a
+		JOIN stripe_customers AS c ON c.account_id = a.id
+		WHERE a.id = r.account_id AND a.auto_reload AND NOT a.suspended AND a.balance < r.threshold
+		AND c.method <> ''))`
 )
 
 // DueReloads returns the ids of accounts whose wallets are to be refilled, at
 // most limit.
 func (s *Store) DueReloads(ctx context.Context, limit int) ([]string, error) {
 	var ids []string
-	err := s.read.NewSelect().Model((*reloadRow)(nil)).Column("account_id").Where(reloadFree, toMicros(s.now())).Where(reloadNeeded).
+	err := s.read.NewSelect().Model((*reloadRow)(nil)).Column("account_id").Where(reloadFree, toMicros(s.now())).
+		Where(reloadNeeded).
 		Order("account_id").Limit(int64(limit)).Scan(ctx, &ids)
 	return ids, wrapped("read due reloads", err)
 }
@@ -148,34 +168,42 @@ func (s *Store) ClaimReload(ctx context.Context, accountID string, tell MailBuil
 	var claimed Reload
 	capped := false
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		claimed, capped = Reload{}, false
+		claimed = Reload{}
+		capped = false
+
 		var row reloadRow
 		now := s.now()
-		err := notFound(tx.NewRaw(`UPDATE reloads AS r SET leased_until = ?1 WHERE account_id = ?2 AND `+reloadFree+` RETURNING *`,
+		err := notFound(tx.NewRaw(`UPDATE reloads AS r SET leased_until = ?1 WHERE account_id = ?2 AND `+reloadFree+
+			` RETURNING *`,
 			toMicros(now), toMicros(now.Add(reloadLease)), accountID).Scan(ctx, &row))
 		if err != nil {
 			return err
 		}
+
 		// The row is locked from here on, so this sees the result of the previous attempt.
-		needed, err := tx.NewSelect().Model((*reloadRow)(nil)).Where("account_id = ?", accountID).Where(reloadNeeded).Exists(ctx)
+		needed, err := tx.NewSelect().Model((*reloadRow)(nil)).Where("account_id = ?", accountID).Where(reloadNeeded).
+			Exists(ctx)
 		if err == nil && !needed {
 			err = ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
+
 		if row.Attempt != "" {
 			var p paymentRow
 			err := tx.NewSelect().Model(&p).Where("id = ?", row.Attempt).Scan(ctx)
 			claimed = Reload{Payment: p.payment(), Again: true}
 			return err
 		}
+
 		if capped, err = s.capped(ctx, tx, &row, now); err != nil {
 			return err
 		}
 		if capped {
 			return tellPayers(ctx, tx, now, accountID, PaymentChange{Capped: true}, tell)
 		}
+
 		p, err := s.beginReload(ctx, tx, &row, now)
 		claimed = Reload{Payment: p}
 		return err
@@ -196,11 +224,16 @@ func (s *Store) capped(ctx context.Context, tx txn, row *reloadRow, now time.Tim
 	if err != nil || taken+row.Amount <= row.Monthly {
 		return false, err
 	}
+
 	next := (monthOf(now) + 1).start()
-	if _, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ?", toMicros(next), row.AccountID).Exec(ctx); err != nil {
+	_, err = tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ?",
+		toMicros(next), row.AccountID).Exec(ctx)
+	if err != nil {
 		return false, err
 	}
-	return true, s.tell(ctx, tx, row.AccountID, row.Amount, fmt.Sprintf("Auto-reload has taken %s this month, of at most %s.", taken, row.Monthly), now)
+
+	return true, s.tell(ctx, tx, row.AccountID, row.Amount,
+		fmt.Sprintf("Auto-reload has taken %s this month, of at most %s.", taken, row.Monthly), now)
 }
 
 // beginReload writes down a new attempt.
@@ -209,6 +242,7 @@ func (s *Store) beginReload(ctx context.Context, tx txn, row *reloadRow, now tim
 	if err := tx.NewSelect().Model(&c).Where("account_id = ?", row.AccountID).Scan(ctx); err != nil {
 		return Payment{}, notFound(err)
 	}
+
 	p := paymentRow{
 		ID: s.NewID("pay"), AccountID: row.AccountID, Kind: PaymentAutoReload, State: PaymentOpen, Amount: row.Amount,
 		Customer: c.Customer, Method: c.Method, Card: c.Card, CreatedAt: toMicros(now),
@@ -216,6 +250,7 @@ func (s *Store) beginReload(ctx context.Context, tx txn, row *reloadRow, now tim
 	if _, err := tx.NewInsert().Model(&p).Exec(ctx); err != nil {
 		return Payment{}, err
 	}
+
 	_, err := tx.NewRaw("UPDATE reloads SET attempt = ? WHERE account_id = ?", p.ID, row.AccountID).Exec(ctx)
 	return p.payment(), err
 }
@@ -232,7 +267,9 @@ func (s *Store) PutOffReload(ctx context.Context, r Reload, pause time.Duration)
 
 // succeed ends the attempt that was paid.
 func (s *Store) succeed(ctx context.Context, tx txn, p *paymentRow) error {
-	_, err := tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, not_before = 0, failures = 0 WHERE account_id = ? AND attempt = ?", p.AccountID, p.ID).Exec(ctx)
+	_, err := tx.NewRaw(`UPDATE reloads SET attempt = '', leased_until = 0, not_before = 0, failures = 0
+		WHERE account_id = ? AND attempt = ?`,
+		p.AccountID, p.ID).Exec(ctx)
 	return err
 }
 
@@ -250,7 +287,8 @@ func (s *Store) await(ctx context.Context, tx txn, p *paymentRow, now time.Time)
 // returns the reason.
 func (s *Store) fail(ctx context.Context, tx txn, p *paymentRow, now time.Time) (off string, err error) {
 	var row reloadRow
-	err = notFound(tx.NewRaw("UPDATE reloads SET attempt = '', leased_until = 0, failures = failures + 1 WHERE account_id = ? AND attempt = ? RETURNING *",
+	err = notFound(tx.NewRaw(`UPDATE reloads SET attempt = '', leased_until = 0, failures = failures + 1
+		WHERE account_id = ? AND attempt = ? RETURNING *`,
 		p.AccountID, p.ID).Scan(ctx, &row))
 	if errors.Is(err, ErrNotFound) {
 		return "", nil // It has ended before.
@@ -258,33 +296,45 @@ func (s *Store) fail(ctx context.Context, tx txn, p *paymentRow, now time.Time) 
 	if err != nil {
 		return "", err
 	}
+
 	if err := s.tell(ctx, tx, p.AccountID, p.Amount, p.Reason, now); err != nil {
 		return "", err
 	}
+
 	if row.Failures > len(reloadPauses) {
-		return s.switchOff(ctx, tx, p, fmt.Sprintf("It failed %d times in a row. The last time: %s", row.Failures, p.Reason), now)
+		return s.switchOff(ctx, tx, p,
+			fmt.Sprintf("It failed %d times in a row. The last time: %s", row.Failures, p.Reason), now)
 	}
-	_, err = tx.NewRaw("UPDATE reloads SET not_before = ? WHERE account_id = ?", toMicros(now.Add(reloadPauses[row.Failures-1])), p.AccountID).Exec(ctx)
+
+	_, err = tx.NewRaw("UPDATE reloads SET not_before = ? WHERE account_id = ?",
+		toMicros(now.Add(reloadPauses[row.Failures-1])), p.AccountID).Exec(ctx)
 	return "", err
 }
 
 // switchOff ends the account's auto-reload, if it is on, and then returns why.
 func (s *Store) switchOff(ctx context.Context, tx txn, p *paymentRow, why string, now time.Time) (string, error) {
-	off, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = FALSE WHERE id = ? AND auto_reload", p.AccountID).Exec(ctx))
+	off, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = FALSE WHERE id = ? AND auto_reload", p.AccountID).
+		Exec(ctx))
 	if err != nil || !off {
 		return "", err
 	}
+
 	why = clean(why, 500)
-	if _, err := tx.NewRaw("UPDATE reloads SET off_reason = ? WHERE account_id = ?", why, p.AccountID).Exec(ctx); err != nil {
+	_, err = tx.NewRaw("UPDATE reloads SET off_reason = ? WHERE account_id = ?", why, p.AccountID).Exec(ctx)
+	if err != nil {
 		return "", err
 	}
+
 	return why, s.tell(ctx, tx, p.AccountID, p.Amount, "Auto-reload is off. "+why, now)
 }
 
 // tell notifies the account's endpoints that its wallet was not refilled.
-func (s *Store) tell(ctx context.Context, tx txn, accountID string, amount credit.Amount, reason string, now time.Time) error {
+func (s *Store) tell(
+	ctx context.Context, tx txn, accountID string, amount credit.Amount, reason string, now time.Time,
+) error {
 	var balance credit.Amount
-	if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
+	err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance)
+	if err != nil {
 		return notFound(err)
 	}
 	return s.publish(ctx, tx, newEvent{

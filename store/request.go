@@ -74,8 +74,20 @@ func (r *requestRow) key() string { return r.ID }
 
 func (r *requestRow) item(time.Time) Request {
 	return Request{
-		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, CallID: r.CallID, RequestID: r.RequestID, Method: r.Method, Path: r.Path, Status: r.Status,
-		Code: r.Code, Message: r.Message, Body: r.Body, Price: r.Price, Duration: time.Duration(r.Duration) * time.Microsecond, At: fromMicros(r.CreatedAt),
+		ID:        r.ID,
+		AccountID: r.AccountID,
+		KeyID:     r.KeyID,
+		CallID:    r.CallID,
+		RequestID: r.RequestID,
+		Method:    r.Method,
+		Path:      r.Path,
+		Status:    r.Status,
+		Code:      r.Code,
+		Message:   r.Message,
+		Body:      r.Body,
+		Price:     r.Price,
+		Duration:  time.Duration(r.Duration) * time.Microsecond,
+		At:        fromMicros(r.CreatedAt),
 	}
 }
 
@@ -84,10 +96,22 @@ func (s *Store) rowOf(r Request) requestRow {
 	if r.At.IsZero() {
 		r.At = s.now().Add(-r.Duration)
 	}
+
 	return requestRow{
-		ID: newID("log", s.region, r.At), AccountID: r.AccountID, KeyID: r.KeyID, CallID: r.CallID, RequestID: clean(r.RequestID, 64),
-		Method: clean(r.Method, 16), Path: clean(r.Path, 1000), Status: r.Status, Code: clean(r.Code, 64), Message: clean(r.Message, 1000),
-		Body: clean(r.Body, MaxErrorBody), Price: r.Price, Duration: r.Duration.Microseconds(), CreatedAt: toMicros(r.At),
+		ID:        newID("log", s.region, r.At),
+		AccountID: r.AccountID,
+		KeyID:     r.KeyID,
+		CallID:    r.CallID,
+		RequestID: clean(r.RequestID, 64),
+		Method:    clean(r.Method, 16),
+		Path:      clean(r.Path, 1000),
+		Status:    r.Status,
+		Code:      clean(r.Code, 64),
+		Message:   clean(r.Message, 1000),
+		Body:      clean(r.Body, MaxErrorBody),
+		Price:     r.Price,
+		Duration:  r.Duration.Microseconds(),
+		CreatedAt: toMicros(r.At),
 	}
 }
 
@@ -107,10 +131,12 @@ type requestLog struct {
 func (l *requestLog) add(row requestRow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.size+row.size() > requestsMemory || l.share[row.AccountID] >= requestsShare {
 		l.dropped.Add(1)
 		return
 	}
+
 	if l.share == nil {
 		l.share = map[string]int{}
 	}
@@ -130,10 +156,13 @@ func (l *requestLog) push(rows ...requestRow) {
 func (l *requestLog) take(most int) []requestRow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	taken := l.rows[:min(most, len(l.rows))]
-	if l.rows = l.rows[len(taken):]; len(l.rows) == 0 {
+	l.rows = l.rows[len(taken):]
+	if len(l.rows) == 0 {
 		l.rows = nil
 	}
+
 	for i := range taken {
 		l.size -= taken[i].size()
 	}
@@ -152,9 +181,11 @@ func (l *requestLog) restore(rows []requestRow) {
 func (l *requestLog) due(rows []requestRow) (accounts []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.written == nil || len(l.written) > trimAccounts {
 		l.written = map[string]int{}
 	}
+
 	for i := range rows {
 		id := rows[i].AccountID
 		if l.written[id]++; l.written[id] == trimEvery {
@@ -205,18 +236,21 @@ func (s *Store) addRequests(ctx context.Context, rows []requestRow) error {
 	if err != nil {
 		return fmt.Errorf("log requests: %w", err)
 	}
+
 	for _, account := range s.requests.due(rows) {
 		// These are twice as many as are written until the next time.
 		if _, err := s.deleteRowsBy(ctx, excessRequests, account, 2*trimEvery, MaxRequests); err != nil {
 			return fmt.Errorf("trim the request log: %w", err)
 		}
 	}
+
 	return nil
 }
 
 const (
 	// excessRequests deletes at most ?1 of the requests of the account ?0 that are older than its latest ?2.
-	excessRequests = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE account_id = ?0 ORDER BY id DESC LIMIT ?1 OFFSET ?2)`
+	excessRequests = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE account_id = ?0
+		ORDER BY id DESC LIMIT ?1 OFFSET ?2)`
 	// oldRequests deletes at most ?1 requests before the ID ?0.
 	oldRequests = `DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE id < ?0 LIMIT ?1)`
 )
@@ -229,8 +263,11 @@ func (s *Store) deleteOldRequests(ctx context.Context, limit int) (int, error) {
 // requestOutcomes are the conditions of the values of RequestFilter.Outcome. A tool of an agent fails with the status
 // 200 and a code. The status 499 is that of a client that left.
 var requestOutcomes = map[string]string{
-	"succeeded": "status < 400 AND code = ''", "failed": "(status >= 400 OR code <> '') AND status <> 499 AND code <> 'canceled'", "canceled": "(status = 499 OR code = 'canceled')",
-	"4xx": "status BETWEEN 400 AND 498", "5xx": "status >= 500",
+	"succeeded": "status < 400 AND code = ''",
+	"failed":    "(status >= 400 OR code <> '') AND status <> 499 AND code <> 'canceled'",
+	"canceled":  "(status = 499 OR code = 'canceled')",
+	"4xx":       "status BETWEEN 400 AND 498",
+	"5xx":       "status >= 500",
 }
 
 // RequestFilter selects requests. An empty field means any.
@@ -251,16 +288,19 @@ func (s *Store) Requests(ctx context.Context, f RequestFilter) (Page[Request], e
 	if oldest := s.now().Add(-RequestRetention); f.After.Before(oldest) {
 		f.After = oldest
 	}
+
 	page, err := readPage[Request, requestRow](ctx, s, "log", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ?", f.AccountID)
 		equal(q, "code", f.Code)
 		equal(q, "key_id", f.KeyID)
 		equal(q, "method", f.Method)
+
 		if condition, ok := requestOutcomes[f.Outcome]; ok {
 			q.Where(condition)
 		}
 		if text := clean(f.Text, maxSearch); text != "" {
-			q.Where("(request_id = ?3 OR call_id IN (?3, ?4) OR LOWER(path) LIKE ?0 ESCAPE '\\' OR call_id IN ("+callsByName+"))",
+			q.Where("(request_id = ?3 OR call_id IN (?3, ?4) OR LOWER(path) LIKE ?0 ESCAPE '\\' OR call_id IN ("+
+				callsByName+"))",
 				containing(text), f.AccountID, toMicros(s.now()), text, CallID(text))
 		}
 	})
@@ -280,9 +320,11 @@ func (s *Store) Request(ctx context.Context, accountID, id string) (Request, err
 	return row.item(s.now()), nil
 }
 
-// callsByName selects the calls of the account ?1 whose stored results' names, or whose titles among the latest 5,000, are
-// like ?0: a search costs the same for every account. ?2 is now.
-const callsByName = `SELECT call_id FROM files WHERE account_id = ?1 AND call_id IS NOT NULL AND deleted_at IS NULL AND expires_at > ?2
+// callsByName selects the calls of the account ?1 whose stored results' names, or whose titles among the latest
+// 5,000, are like ?0: a search costs the same for every account. ?2 is now.
+const callsByName = `SELECT call_id FROM files
+	WHERE account_id = ?1 AND call_id IS NOT NULL AND deleted_at IS NULL AND expires_at > ?2
 	AND LOWER(filename) LIKE ?0 ESCAPE '\'
-	UNION SELECT call_id FROM (SELECT call_id, title FROM titles WHERE account_id = ?1 ORDER BY call_id DESC LIMIT 5000) AS latest
+	UNION SELECT call_id FROM (SELECT call_id, title FROM titles WHERE account_id = ?1
+	ORDER BY call_id DESC LIMIT 5000) AS latest
 	WHERE LOWER(title) LIKE ?0 ESCAPE '\'`

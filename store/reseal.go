@@ -11,12 +11,19 @@ import (
 const resealBatch = 100
 
 // sealedColumns are the columns with the encrypted secrets of endpoints, connections and signing identities.
-var sealedColumns = []struct{ table, column string }{{"webhooks", "secret"}, {"webhooks", "previous_secret"}, {"connections", "secret"}, {"signing_identities", "secret"}}
+var sealedColumns = []struct{ table, column string }{
+	{"webhooks", "secret"},
+	{"webhooks", "previous_secret"},
+	{"connections", "secret"},
+	{"signing_identities", "secret"},
+}
 
 // Reseal passes each encrypted secret of sealedColumns to reseal, one after the other, for encryption with
 // a new key, and stores the result; nil keeps the secret. A secret that its owner changes meanwhile is left alone. It
 // returns the number of stored secrets, and can be repeated.
-func (s *Store) Reseal(ctx context.Context, reseal func(id string, sealed []byte) ([]byte, error)) (written int, err error) {
+func (s *Store) Reseal(
+	ctx context.Context, reseal func(id string, sealed []byte) ([]byte, error),
+) (written int, err error) {
 	for _, of := range sealedColumns {
 		n, err := s.resealColumn(ctx, of.table, of.column, reseal)
 		if written += n; err != nil {
@@ -26,16 +33,20 @@ func (s *Store) Reseal(ctx context.Context, reseal func(id string, sealed []byte
 	return written, nil
 }
 
-func (s *Store) resealColumn(ctx context.Context, table, column string, reseal func(id string, sealed []byte) ([]byte, error)) (written int, err error) {
+func (s *Store) resealColumn(
+	ctx context.Context, table, column string, reseal func(id string, sealed []byte) ([]byte, error),
+) (written int, err error) {
 	for after := ""; ; {
 		var rows []struct {
 			ID     string
 			Sealed []byte
 		}
-		err := s.read.NewRaw("SELECT id, ?0 AS sealed FROM ?1 WHERE id > ?2 AND length(?0) > 0 ORDER BY id LIMIT ?3", bun.Ident(column), bun.Ident(table), after, resealBatch).Scan(ctx, &rows)
+		err := s.read.NewRaw("SELECT id, ?0 AS sealed FROM ?1 WHERE id > ?2 AND length(?0) > 0 ORDER BY id LIMIT ?3",
+			bun.Ident(column), bun.Ident(table), after, resealBatch).Scan(ctx, &rows)
 		if err != nil || len(rows) == 0 {
 			return written, err
 		}
+
 		for _, row := range rows {
 			again, err := reseal(row.ID, row.Sealed)
 			if err == nil && again != nil {
@@ -46,13 +57,15 @@ func (s *Store) resealColumn(ctx context.Context, table, column string, reseal f
 				return written, fmt.Errorf("%s: %w", row.ID, err)
 			}
 		}
+
 		after = rows[len(rows)-1].ID
 	}
 }
 
 func (s *Store) replaceSealed(ctx context.Context, table, column, id string, before, after []byte) error {
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("UPDATE ?4 SET ?0 = ?1 WHERE id = ?2 AND ?0 = ?3", bun.Ident(column), after, id, before, bun.Ident(table)).Exec(ctx)
+		_, err := tx.NewRaw("UPDATE ?4 SET ?0 = ?1 WHERE id = ?2 AND ?0 = ?3",
+			bun.Ident(column), after, id, before, bun.Ident(table)).Exec(ctx)
 		return err
 	})
 }

@@ -65,23 +65,32 @@ func restore(ctx context.Context, r io.Reader, dataDir string) error {
 	if err != nil {
 		return err
 	}
+
 	packed, err := gzip.NewReader(durable.Reader(ctx, r))
 	if err != nil {
 		return badBackup("%w", err)
 	}
+
 	// The database gets its name last, so that a restore cut short is not taken
 	// for a store.
-	u := &unpacking{blobs: blobs, database: filepath.Join(dataDir, backupDatabase+".restoring"), seen: map[string]manifestFile{}}
+	u := &unpacking{
+		blobs:    blobs,
+		database: filepath.Join(dataDir, backupDatabase+".restoring"),
+		seen:     map[string]manifestFile{},
+	}
 	if err := u.unpack(ctx, tar.NewReader(packed)); err != nil {
 		return err
 	}
+
 	// Reading to the end lets gzip verify its checksum. Only tar's padding is left.
 	if _, err := io.CopyN(io.Discard, packed, maxPadding); !errors.Is(err, io.EOF) {
 		return badBackup("it does not end after its manifest (%v)", err)
 	}
+
 	if err := checkDatabase(ctx, u.database); err != nil {
 		return err
 	}
+
 	if err := os.Rename(u.database, filepath.Join(dataDir, databaseName)); err != nil {
 		return err
 	}
@@ -109,15 +118,18 @@ func (u *unpacking) unpack(ctx context.Context, archive *tar.Reader) error {
 		if err != nil {
 			return badBackup("%w", err)
 		}
+
 		if header.Typeflag != tar.TypeReg {
 			return badBackup("%q is not a plain file", header.Name)
 		}
 		if _, twice := u.seen[header.Name]; twice {
 			return badBackup("%q is in it twice", header.Name)
 		}
+
 		if header.Name == backupManifest {
 			return u.compare(archive, header.Size)
 		}
+
 		if err := u.file(ctx, header.Name, archive); err != nil {
 			return err
 		}
@@ -130,6 +142,7 @@ func (u *unpacking) file(ctx context.Context, name string, r io.Reader) error {
 	r = io.TeeReader(r, hash)
 	var size int64
 	var err error
+
 	key, isBlob := strings.CutPrefix(name, backupBlobs)
 	switch {
 	case name == backupDatabase:
@@ -144,6 +157,7 @@ func (u *unpacking) file(ctx context.Context, name string, r io.Reader) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return badBackup("%q is cut short", name)
 	}
+
 	u.seen[name] = manifestFile{Name: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))}
 	return err
 }
@@ -161,10 +175,12 @@ func (u *unpacking) compare(r io.Reader, size int64) error {
 	if size > maxManifest {
 		return badBackup("its manifest has %d bytes, at most %d can be", size, maxManifest)
 	}
+
 	var m manifest
 	if err := json.NewDecoder(r).Decode(&m); err != nil {
 		return badBackup("its manifest cannot be read: %w", err)
 	}
+
 	if m.Format != backupFormat {
 		return badBackup("it has format %d, this version reads %d", m.Format, backupFormat)
 	}
@@ -174,11 +190,13 @@ func (u *unpacking) compare(r io.Reader, size int64) error {
 	if len(m.Files) != len(u.seen) {
 		return badBackup("its manifest lists %d files, it holds %d", len(m.Files), len(u.seen))
 	}
+
 	for _, want := range m.Files {
 		if u.seen[want.Name] != want {
 			return badBackup("%q is damaged or missing", want.Name)
 		}
 	}
+
 	return nil
 }
 
@@ -191,6 +209,7 @@ func checkDatabase(ctx context.Context, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+
 	db.SetMaxOpenConns(1)
 	var verdicts []string
 	if err := db.NewRaw("PRAGMA integrity_check").Scan(ctx, &verdicts); err != nil {
@@ -199,6 +218,7 @@ func checkDatabase(ctx context.Context, path string) (err error) {
 	if len(verdicts) != 1 || verdicts[0] != "ok" {
 		return badBackup("its database is damaged: %s", strings.Join(verdicts, "; "))
 	}
+
 	var broken int
 	if err := db.NewRaw("SELECT COUNT(*) FROM pragma_foreign_key_check").Scan(ctx, &broken); err != nil {
 		return badBackup("its database cannot be read: %w", err)
@@ -206,9 +226,11 @@ func checkDatabase(ctx context.Context, path string) (err error) {
 	if broken > 0 {
 		return badBackup("%d rows of its database refer to rows that are missing", broken)
 	}
+
 	if _, err := db.NewRaw("DELETE FROM leases").Exec(ctx); err != nil {
 		return badBackup("its database has no leases: %w", err)
 	}
+
 	// A single file, without a write-ahead log, is left to be renamed.
 	_, err = db.NewRaw("PRAGMA journal_mode = DELETE").Exec(ctx)
 	return err

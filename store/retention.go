@@ -81,16 +81,21 @@ func (s *Store) OldMonths(ctx context.Context) ([]OldMonth, error) {
 	if err != nil {
 		return nil, wrapped("list old months", err)
 	}
+
 	days, err := noticed(ctx, s.read)
+	if err != nil {
+		return nil, wrapped("list old months", err)
+	}
+
 	list := make([]OldMonth, len(old))
 	for i, m := range old {
+		open, err := s.openIn(ctx, m)
 		if err != nil {
-			break
+			return nil, wrapped("list old months", err)
 		}
-		list[i] = OldMonth{Month: m.String(), Notice: max(0, RetentionNotice-days[m])}
-		list[i].Open, err = s.openIn(ctx, m)
+		list[i] = OldMonth{Month: m.String(), Notice: max(0, RetentionNotice-days[m]), Open: open}
 	}
-	return list, wrapped("list old months", err)
+	return list, nil
 }
 
 // oldMonths returns the months before the retention that have a partition or, on SQLite, a row.
@@ -98,7 +103,10 @@ func (s *Store) oldMonths(ctx context.Context) ([]month, error) {
 	if s.retention == 0 {
 		return nil, nil
 	}
-	before, old := s.firstRetained(), map[month]bool{}
+
+	before := s.firstRetained()
+	old := map[month]bool{}
+
 	for _, t := range retentionTables {
 		months, err := s.monthsOf(ctx, t.table, t.kind, before)
 		if err != nil {
@@ -108,6 +116,7 @@ func (s *Store) oldMonths(ctx context.Context) ([]month, error) {
 			old[m] = true
 		}
 	}
+
 	return slices.Sorted(maps.Keys(old)), nil
 }
 
@@ -115,8 +124,12 @@ func (s *Store) monthsOf(ctx context.Context, table, kind string, before month) 
 	if s.dialect != Postgres {
 		return monthsWithRows(ctx, s.read, table, kind, before)
 	}
+
 	var names []string
-	err = s.read.NewRaw("SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass(?)", table).Scan(ctx, &names)
+	err = s.read.NewRaw(`SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+		WHERE i.inhparent = to_regclass(?)`,
+		table).Scan(ctx, &names)
+
 	for _, name := range names {
 		at, noMonth := time.Parse("2006_01", strings.TrimPrefix(name, table+"_"))
 		if m := monthOf(at); noMonth == nil && m < before {
@@ -133,6 +146,7 @@ func noticed(ctx context.Context, db bun.IDB) (map[month]int, error) {
 		Days  int
 	}
 	err := db.NewRaw("SELECT month, days FROM old_months").Scan(ctx, &rows)
+
 	days := make(map[month]int, len(rows))
 	for _, r := range rows {
 		days[r.Month] = r.Days
@@ -146,17 +160,21 @@ func noticed(ctx context.Context, db bun.IDB) (map[month]int, error) {
 func (s *Store) notice(ctx context.Context, old []month) (today map[month]bool, days map[month]int, err error) {
 	day := dayOf(s.now())
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		if today, err = map[month]bool{}, forgetMonths(ctx, tx, old); err != nil {
+		today = map[month]bool{}
+		if err = forgetMonths(ctx, tx, old); err != nil {
 			return err
 		}
+
 		for _, m := range old {
 			today[m], err = changed(tx.NewRaw(`INSERT INTO old_months AS o (month, days, last_day) VALUES (?0, 1, ?1)
-				ON CONFLICT (month) DO UPDATE SET days = CASE WHEN o.last_day BETWEEN ?1 - ?2 AND ?1 THEN o.days + 1 ELSE 1 END, last_day = ?1
+				ON CONFLICT (month) DO UPDATE SET days = CASE WHEN o.last_day BETWEEN ?1 - ?2 AND ?1
+					THEN o.days + 1 ELSE 1 END, last_day = ?1
 				WHERE o.last_day <> ?1`, int64(m), day, RetentionNotice).Exec(ctx))
 			if err != nil {
 				return err
 			}
 		}
+
 		days, err = noticed(ctx, tx)
 		return err
 	})
@@ -181,25 +199,31 @@ func (s *Store) removeOldMonths(ctx context.Context) error {
 		return wrapped("remove old months", err)
 	}
 	today, days, err := s.notice(ctx, old)
-	for _, m := range old {
-		if err != nil {
-			break
-		}
-		err = s.removeIfDue(ctx, m, days[m], today[m])
+	if err != nil {
+		return wrapped("remove old months", err)
 	}
-	return wrapped("remove old months", err)
+
+	for _, m := range old {
+		if err := s.removeIfDue(ctx, m, days[m], today[m]); err != nil {
+			return wrapped("remove old months", err)
+		}
+	}
+	return nil
 }
 
 // removeIfDue removes a month that has been found old on a number of days. Once a day it logs why a month is still
 // there.
 func (s *Store) removeIfDue(ctx context.Context, m month, days int, today bool) error {
 	log := s.log.With(slog.String("month", m.String()))
+
 	if days <= RetentionNotice {
 		if today {
-			log.LogAttrs(ctx, slog.LevelWarn, "month will be removed", slog.Int("days", RetentionNotice-days+1), slog.Int("retentionMonths", s.retention))
+			log.LogAttrs(ctx, slog.LevelWarn, "month will be removed",
+				slog.Int("days", RetentionNotice-days+1), slog.Int("retentionMonths", s.retention))
 		}
 		return nil
 	}
+
 	open, err := s.openIn(ctx, m)
 	if err != nil {
 		return err
@@ -210,6 +234,7 @@ func (s *Store) removeIfDue(ctx context.Context, m month, days int, today bool) 
 		}
 		return nil
 	}
+
 	err = s.removeMonth(ctx, m)
 	if locked(err) {
 		log.LogAttrs(ctx, slog.LevelInfo, "month is in use; the next round removes it", slog.Any("error", err))
@@ -218,6 +243,7 @@ func (s *Store) removeIfDue(ctx context.Context, m month, days int, today bool) 
 	if err == nil {
 		log.LogAttrs(ctx, slog.LevelInfo, "month removed", slog.Int("retentionMonths", s.retention))
 	}
+
 	return err
 }
 
@@ -227,13 +253,16 @@ func (s *Store) openIn(ctx context.Context, m month) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	var open []string
 	if closed != m {
 		open = append(open, "its books are not closed")
 	}
+
 	for _, c := range openCounts {
 		var n int
-		err := s.reports.NewRaw(c.query, m.firstID(c.kind), (m+1).firstID(c.kind), (m+1).firstID("dlv"), toMicros(s.now())).Scan(ctx, &n)
+		err := s.reports.NewRaw(c.query, m.firstID(c.kind), (m+1).firstID(c.kind), (m+1).firstID("dlv"),
+			toMicros(s.now())).Scan(ctx, &n)
 		if err != nil {
 			return "", err
 		}
@@ -241,15 +270,18 @@ func (s *Store) openIn(ctx context.Context, m month) (string, error) {
 			open = append(open, fmt.Sprintf(c.text, n))
 		}
 	}
+
 	return strings.Join(open, ", "), nil
 }
 
 func (s *Store) removeMonth(ctx context.Context, m month) error {
 	for _, t := range retentionTables {
-		p, remove := partition{t.table, t.kind, m}, s.deleteMonth
+		p := partition{t.table, t.kind, m}
+		remove := s.deleteMonth
 		if s.dialect == Postgres {
 			remove = s.dropPartition
 		}
+
 		if err := remove(ctx, p, t.open); err != nil {
 			return fmt.Errorf("%s of %s: %w", t.table, m, err)
 		}
@@ -262,24 +294,33 @@ func (s *Store) removeMonth(ctx context.Context, m month) error {
 // removeWait at most, for the change of the catalogue.
 func (s *Store) dropPartition(ctx context.Context, p partition, open string) error {
 	return transactOnce(ctx, poolTx(s.write), func(ctx context.Context, tx txn) error {
-		alone := fmt.Sprintf("SET LOCAL lock_timeout = %d; SELECT pg_advisory_xact_lock(%d)", removeWait.Milliseconds(), int64(partitionLock))
+		alone := fmt.Sprintf("SET LOCAL lock_timeout = %d; SELECT pg_advisory_xact_lock(%d)",
+			removeWait.Milliseconds(), int64(partitionLock))
 		if _, err := tx.direct.ExecContext(ctx, alone); err != nil {
 			return err
 		}
+
 		var attached, rowsOpen bool
-		err := tx.NewRaw("SELECT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass(?) AND inhparent = to_regclass(?))", p.name(), p.table).Scan(ctx, &attached)
+		err := tx.NewRaw(`SELECT EXISTS (SELECT 1 FROM pg_inherits
+			WHERE inhrelid = to_regclass(?) AND inhparent = to_regclass(?))`,
+			p.name(), p.table).Scan(ctx, &attached)
 		if err != nil || !attached {
 			return err
 		}
-		if _, err := tx.direct.ExecContext(ctx, fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", p.table, p.name())); err != nil {
+
+		_, err = tx.direct.ExecContext(ctx, fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", p.table, p.name()))
+		if err != nil {
 			return err
 		}
-		if err := tx.NewRaw("SELECT EXISTS (SELECT 1 FROM "+p.name()+" WHERE "+open+")").Scan(ctx, &rowsOpen); err != nil {
+
+		err = tx.NewRaw("SELECT EXISTS (SELECT 1 FROM "+p.name()+" WHERE "+open+")").Scan(ctx, &rowsOpen)
+		if err != nil {
 			return err
 		}
 		if rowsOpen {
 			return errOpenAgain
 		}
+
 		_, err = tx.direct.ExecContext(ctx, "DROP TABLE "+p.name())
 		return err
 	})
@@ -290,13 +331,17 @@ var errOpenAgain = errors.New("some were opened again; the next round looks at t
 
 // deleteMonth deletes the rows of a month but for those that are open, in batches.
 func (s *Store) deleteMonth(ctx context.Context, p partition, open string) error {
-	query := fmt.Sprintf("DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s WHERE id >= ? AND id < ? AND NOT (%[2]s) LIMIT ?)", p.table, open)
+	query := fmt.Sprintf(`DELETE FROM %[1]s WHERE id IN (SELECT id FROM %[1]s
+		WHERE id >= ? AND id < ? AND NOT (%[2]s) LIMIT ?)`,
+		p.table, open)
+
 	return rounds(ctx, removeBatch, func(ctx context.Context, limit int) (deleted int, err error) {
 		err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 			res, err := tx.NewRaw(query, p.month.firstID(p.kind), (p.month + 1).firstID(p.kind), limit).Exec(ctx)
 			if err != nil {
 				return err
 			}
+
 			n, err := res.RowsAffected()
 			deleted = int(n)
 			return err

@@ -52,13 +52,15 @@ func (s *Store) Sessions() *Sessions { return &Sessions{s} }
 // FindCtx returns the data of a session that has not expired.
 func (s *Sessions) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
 	var row sessionRow
-	err := s.store.read.NewSelect().Model(&row).Column("data").Where("token = ? AND expires_at > ? AND length(data) > 0", token, toMicros(s.store.now())).Scan(ctx)
+	err := s.store.read.NewSelect().Model(&row).Column("data").
+		Where("token = ? AND expires_at > ? AND length(data) > 0", token, toMicros(s.store.now())).Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, false, nil
 	case err != nil:
 		return nil, false, fmt.Errorf("read session: %w", err)
 	}
+
 	return row.Data, true, nil
 }
 
@@ -79,19 +81,30 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	if err := json.Unmarshal(data, &envelope); err != nil {
 		return fmt.Errorf("store session: %w", err)
 	}
-	facts, now := envelope.Values, toMicros(s.store.now())
+
+	facts := envelope.Values
+	now := toMicros(s.store.now())
 	row := sessionRow{
-		Token: token, PublicID: s.store.NewID("ses"), Data: data, Device: clean(facts.Device, 200), Address: clean(facts.Address, 64),
-		CreatedAt: now, SeenAt: now, ExpiresAt: toMicros(expiry),
+		Token:     token,
+		PublicID:  s.store.NewID("ses"),
+		Data:      data,
+		Device:    clean(facts.Device, 200),
+		Address:   clean(facts.Address, 64),
+		CreatedAt: now,
+		SeenAt:    now,
+		ExpiresAt: toMicros(expiry),
 	}
 	if facts.Person != "" {
 		row.PersonID = &facts.Person
 	}
+
 	var seen int64
-	err := s.store.read.NewSelect().Model((*sessionRow)(nil)).Column("seen_at").Where("token = ? AND data = ?", token, data).Scan(ctx, &seen)
+	err := s.store.read.NewSelect().Model((*sessionRow)(nil)).Column("seen_at").
+		Where("token = ? AND data = ?", token, data).Scan(ctx, &seen)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("read session: %w", err)
 	}
+
 	same := err == nil
 	if same && now-seen < seenEvery.Microseconds() {
 		return nil
@@ -101,9 +114,11 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 		defer cancel()
 		ctx = soon
 	}
+
 	err = s.update(ctx, "store session", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (token) DO UPDATE").
-			Set("person_id = EXCLUDED.person_id, data = EXCLUDED.data, device = EXCLUDED.device, address = EXCLUDED.address, seen_at = EXCLUDED.seen_at, expires_at = EXCLUDED.expires_at").
+			Set(`person_id = EXCLUDED.person_id, data = EXCLUDED.data, device = EXCLUDED.device,
+				address = EXCLUDED.address, seen_at = EXCLUDED.seen_at, expires_at = EXCLUDED.expires_at`).
 			Where("length(s.data) > 0").Exec(ctx)
 		return err
 	})
@@ -139,7 +154,8 @@ func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Backg
 func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
 	var rows []sessionRow
 	err := s.store.read.NewSelect().Model(&rows).ExcludeColumn("data").
-		Where("person_id = ? AND expires_at > ?", personID, toMicros(s.store.now())).Order("seen_at DESC").Limit(100).Scan(ctx)
+		Where("person_id = ? AND expires_at > ?", personID, toMicros(s.store.now())).Order("seen_at DESC").Limit(100).
+		Scan(ctx)
 	return converted(rows, func(r *sessionRow) Session {
 		return Session{r.PublicID, personID, r.Device, r.Address, fromMicros(r.CreatedAt), fromMicros(r.SeenAt), r.Token}
 	}), wrapped("read sessions", err)
@@ -148,7 +164,8 @@ func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
 // End ends one session of a user, or returns ErrNotFound.
 func (s *Sessions) End(ctx context.Context, personID, id string) error {
 	return s.update(ctx, "end session", func(ctx context.Context, tx txn) error {
-		ok, err := changed(endSessions(tx, s.store.now()).Where("person_id = ? AND public_id = ?", personID, id).Exec(ctx))
+		ok, err := changed(endSessions(tx, s.store.now()).Where("person_id = ? AND public_id = ?", personID, id).
+			Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
@@ -169,7 +186,8 @@ const endedFor = time.Hour
 
 // endSessions ends the sessions that match a condition: an ended session keeps only the fact of its end.
 func endSessions(tx txn, now time.Time) *bun.UpdateQuery {
-	return tx.NewUpdate().Model((*sessionRow)(nil)).Set("person_id = NULL, data = ?, expires_at = ?", []byte{}, toMicros(now.Add(endedFor)))
+	return tx.NewUpdate().Model((*sessionRow)(nil)).
+		Set("person_id = NULL, data = ?, expires_at = ?", []byte{}, toMicros(now.Add(endedFor)))
 }
 
 func (s *Sessions) update(ctx context.Context, doing string, fn transaction) error {

@@ -36,18 +36,34 @@ type signingIdentityRow struct {
 }
 
 func (r *signingIdentityRow) identity() SigningIdentity {
-	return SigningIdentity{ID: r.ID, AccountID: r.AccountID, Name: r.Name, Certificate: r.Certificate, Secret: r.Secret, CreatedAt: fromMicros(r.CreatedAt)}
+	return SigningIdentity{
+		ID:          r.ID,
+		AccountID:   r.AccountID,
+		Name:        r.Name,
+		Certificate: r.Certificate,
+		Secret:      r.Secret,
+		CreatedAt:   fromMicros(r.CreatedAt),
+	}
 }
 
-// CreateSigningIdentity adds an identity, whose ID is made beforehand, because the secret is encrypted for it. It returns
-// ErrTooManyIdentities when the account has MaxSigningIdentities already, ErrExists when one of them has the name, and
-// ErrNotFound for an unknown account.
+// CreateSigningIdentity adds an identity, whose ID is made beforehand, because the secret is encrypted for it. It
+// returns ErrTooManyIdentities when the account has MaxSigningIdentities already, ErrExists when one of them has the
+// name, and ErrNotFound for an unknown account.
 func (s *Store) CreateSigningIdentity(ctx context.Context, i SigningIdentity) (SigningIdentity, error) {
-	row := signingIdentityRow{ID: i.ID, AccountID: i.AccountID, Name: i.Name, Certificate: i.Certificate, Secret: i.Secret, CreatedAt: toMicros(s.now())}
+	row := signingIdentityRow{
+		ID:          i.ID,
+		AccountID:   i.AccountID,
+		Name:        i.Name,
+		Certificate: i.Certificate,
+		Secret:      i.Secret,
+		CreatedAt:   toMicros(s.now()),
+	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.lockAccount(ctx, tx, i.AccountID); err != nil {
 			return err
 		}
+
 		others, err := otherNames(ctx, tx, (*signingIdentityRow)(nil), i.AccountID, i.ID, i.Name)
 		if err != nil {
 			return err
@@ -55,12 +71,14 @@ func (s *Store) CreateSigningIdentity(ctx context.Context, i SigningIdentity) (S
 		if others >= MaxSigningIdentities {
 			return ErrTooManyIdentities
 		}
+
 		_, err = tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 	if err != nil {
 		return SigningIdentity{}, fmt.Errorf("create signing identity: %w", err)
 	}
+
 	return row.identity(), nil
 }
 
@@ -71,8 +89,8 @@ func (s *Store) SigningIdentities(ctx context.Context, accountID string) ([]Sign
 	return converted(rows, (*signingIdentityRow).identity), wrapped("read signing identities", err)
 }
 
-// SigningIdentity returns the account's signing identity with the ID. It returns ErrNotFound for an unknown ID and another
-// account's.
+// SigningIdentity returns the account's signing identity with the ID. It returns ErrNotFound for an unknown ID and
+// another account's.
 func (s *Store) SigningIdentity(ctx context.Context, accountID, id string) (SigningIdentity, error) {
 	var row signingIdentityRow
 	err := ErrNotFound

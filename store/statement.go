@@ -33,7 +33,8 @@ func compile(ctx context.Context, db preparer, texts ...string) (compiled, error
 // sqliteTexts and postgresTexts are the writing statements of paid calls.
 var (
 	sqliteTexts = append([]string{
-		claimSQLite, claimedSelect, claimInsert, holdUpdate, spendUpdate, callInsert, callbackInsert, journalInsert, usageUpsert, endUpdate,
+		claimSQLite, claimedSelect, claimInsert, holdUpdate, spendUpdate, callInsert, callbackInsert, journalInsert,
+		usageUpsert, endUpdate,
 		claimUpdate, fundsUpdate, unspentUpdate, fileInsert, jobInsert, inputInsert, recipientSelect, callbackSelect,
 	}, jobEnd...)
 	postgresTexts = []string{claimPostgres, beginFunction, settleFunction, releaseFunction, chunkFunction}
@@ -49,7 +50,9 @@ func (s *Store) compilePaidPath(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.reading, err = compile(ctx, s.read.DB, authenticate, accessQuery, externalQuery, versionByID, versionBySlug, versionPinned)
+
+	s.reading, err = compile(ctx, s.read.DB, authenticate, accessQuery, externalQuery, versionByID, versionBySlug,
+		versionPinned)
 	return err
 }
 
@@ -68,7 +71,8 @@ func (tx txn) statement(ctx context.Context, of compiled, text string) *sql.Stmt
 
 // exec runs a statement of the paid path in tx.
 func (s *Store) exec(ctx context.Context, tx txn, text string, args ...any) (sql.Result, error) {
-	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
+	stmt := tx.statement(ctx, s.writing, text) //nolint:sqlclosecheck // closed with tx, or with the line
+	if stmt != nil {
 		return stmt.ExecContext(ctx, args...)
 	}
 	return tx.direct.ExecContext(ctx, text, args...)
@@ -76,7 +80,8 @@ func (s *Store) exec(ctx context.Context, tx txn, text string, args ...any) (sql
 
 // queryRow runs a statement of the paid path that returns a row, or none.
 func (s *Store) queryRow(ctx context.Context, tx txn, text string, args ...any) *sql.Row {
-	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
+	stmt := tx.statement(ctx, s.writing, text) //nolint:sqlclosecheck // closed with tx, or with the line
+	if stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}
 	return tx.direct.QueryRowContext(ctx, text, args...)
@@ -93,7 +98,8 @@ func (s *Store) queryAlone(ctx context.Context, text string, args ...any) *sql.R
 
 // queryAll runs a statement of the paid path that returns any number of rows.
 func (s *Store) queryAll(ctx context.Context, tx txn, text string, args ...any) (*sql.Rows, error) {
-	if stmt := tx.statement(ctx, s.writing, text); stmt != nil { //nolint:sqlclosecheck // closed with tx, or with the line
+	stmt := tx.statement(ctx, s.writing, text) //nolint:sqlclosecheck // closed with tx, or with the line
+	if stmt != nil {
 		return stmt.QueryContext(ctx, args...)
 	}
 	return tx.direct.QueryContext(ctx, text, args...)
@@ -109,6 +115,7 @@ func (s *Store) readRow(ctx context.Context, places []any, text string, args ...
 	} else if ctx.Err() == nil {
 		ctx = context.WithoutCancel(ctx)
 	}
+
 	if stmt := s.reading[text]; stmt != nil {
 		return stmt.QueryRowContext(ctx, args...).Scan(places...)
 	}

@@ -29,24 +29,30 @@ func (s *Store) nameCalls(ctx context.Context, items []Posted) error {
 	if len(ids) == 0 {
 		return nil
 	}
+
 	var calls []callRow
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
-		return tx.NewSelect().Model(&calls).Column("id", "operation", "key_id", "status").Where("id IN (?)", bun.List(ids)).Scan(ctx)
+		return tx.NewSelect().Model(&calls).Column("id", "operation", "key_id", "status").
+			Where("id IN (?)", bun.List(ids)).Scan(ctx)
 	})
 	if err != nil {
 		return err
 	}
+
 	named := make(map[string]*callRow, len(calls))
 	for i := range calls {
 		named[calls[i].ID] = &calls[i]
 	}
+
 	for i := range items {
 		if call := named[items[i].CallID]; call != nil {
-			items[i].Operation, items[i].Failed = call.Operation, call.Status == CallFailed
+			items[i].Operation = call.Operation
+			items[i].Failed = call.Status == CallFailed
 			if call.KeyID != nil {
 				items[i].KeyID = *call.KeyID
 			}
 		}
 	}
+
 	return nil
 }

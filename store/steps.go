@@ -29,9 +29,11 @@ func (s Steps) With(name string, took time.Duration) Steps {
 		}
 		return s
 	}
+
 	if took < shortStep || strings.ContainsAny(name, ", ") || len(s)+len(name)+20 > maxSteps {
 		return s
 	}
+
 	if s != "" {
 		s += ","
 	}

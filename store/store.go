@@ -139,18 +139,26 @@ type base struct {
 // the blobs. Any number of processes may open the same database at once.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{readTimeout: reportTimeout, base: &base{
-		dataDir: cfg.DataDir, retention: cfg.RetentionMonths, region: cmp.Or(cfg.Region, DefaultRegion), blobs: cfg.Blobs, now: cfg.Now, log: cfg.Logger,
-		keyUses: make(chan string, keyUseQueue), due: make(chan struct{}, 1),
+		dataDir:    cfg.DataDir,
+		retention:  cfg.RetentionMonths,
+		region:     cmp.Or(cfg.Region, DefaultRegion),
+		blobs:      cfg.Blobs,
+		now:        cfg.Now,
+		log:        cfg.Logger,
+		keyUses:    make(chan string, keyUseQueue),
+		due:        make(chan struct{}, 1),
 		unnotified: make(chan struct{}, 1),
 	}}
 	s.renewEvery = leaseEvery
 	chooseClock(s, cfg)
+
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if err := CheckRegion(s.region); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
+
 	if err := s.prepareFolders(); err != nil {
 		return nil, err
 	}
@@ -158,6 +166,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	watch(s, cfg.Watch)
+
 	// The store's work ends with Close, not with the context it was opened in.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
@@ -166,11 +175,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.work(work, "requests", func(ctx context.Context) { s.writeBehind(ctx, s.writeRequests) })
 	s.work(work, "titles", func(ctx context.Context) { s.writeBehind(ctx, s.writeTitles) })
 	s.work(work, "usage", func(ctx context.Context) { s.writeBehind(ctx, s.writeUsage) })
+
 	if s.writer != nil {
 		s.work(work, "checkpoints", func(ctx context.Context) {
 			s.writer.checkpoints(ctx, func(err error) { s.log.Warn("checkpoint failed", "error", err) })
 		})
 	}
+
 	if s.dialect == Postgres {
 		s.work(work, "notifications of jobs", s.notifyJobs)
 		s.work(work, "outages", func(ctx context.Context) { s.outage.watch(ctx, s.log) })
@@ -178,6 +189,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.clock != nil {
 		s.work(work, "clock", s.keepTime)
 	}
+
 	return s, nil
 }
 
@@ -197,10 +209,12 @@ func chooseClock(s *Store, cfg Config) {
 	if s.now != nil {
 		return
 	}
+
 	s.now = cfg.Machine
 	if s.now == nil {
 		s.now = time.Now
 	}
+
 	if isPostgres(cfg.URL) {
 		s.clock = &clock{machine: s.now}
 		s.now = s.clock.now
@@ -211,19 +225,23 @@ func (s *Store) prepareFolders() error {
 	if s.dataDir == "" {
 		return errors.New("open the store: no data folder is set; name one that this user may write to")
 	}
+
 	dir, err := filepath.Abs(s.dataDir)
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
 	s.dataDir = dir
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("open the store: create the data folder: %w; choose a folder that this user may write to", err)
+		return fmt.Errorf("open the store: create the data folder: %w; choose a folder that this user may write to",
+			err)
 	}
+
 	if s.blobs == nil {
 		if s.blobs, err = blob.NewDisk(filepath.Join(dir, "blobs")); err != nil {
 			return fmt.Errorf("open the store: %w", err)
 		}
 	}
+
 	return nil
 }
 
@@ -251,13 +269,16 @@ func (s *Store) Ping(ctx context.Context) error {
 	if s.dialect == Postgres {
 		return s.checkPostgres(ctx)
 	}
+
 	if err := durable.CheckRoom(filepath.Dir(s.path)); err != nil {
 		return err
 	}
+
 	var one int
 	if err := s.read.NewRaw("SELECT 1 FROM accounts UNION ALL SELECT 1 LIMIT 1").Scan(ctx, &one); err != nil {
 		return err
 	}
+
 	// It writes a page, and need not bring it to the disk.
 	err := s.inTx(context.WithValue(ctx, deferSync{}, true), func(ctx context.Context, tx txn) error {
 		return execTx(ctx, tx, "PRAGMA user_version = 0")
@@ -265,6 +286,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the database %s accepts no writes: %w", s.path, err)
 	}
+
 	return nil
 }
 

@@ -34,13 +34,21 @@ func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed
 	if len(sealed) > MaxStoredInput {
 		return nil
 	}
-	row := storedInputRow{CallID: callID, AccountID: accountID, Sealed: sealed, ExpiresAt: toMicros(k.store.now().Add(KeptInputLife))}
+
+	row := storedInputRow{
+		CallID:    callID,
+		AccountID: accountID,
+		Sealed:    sealed,
+		ExpiresAt: toMicros(k.store.now().Add(KeptInputLife)),
+	}
 	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// The account's row is locked, so that a concurrent change of the setting takes effect.
-		wanted, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").Where("id = ? AND keep_inputs", accountID).Exec(ctx))
+		wanted, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").
+			Where("id = ? AND keep_inputs", accountID).Exec(ctx))
 		if err != nil || !wanted {
 			return err
 		}
+
 		_, err = tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx)
 		return err
 	}))
@@ -52,7 +60,8 @@ func (k *StoredInputs) Of(ctx context.Context, accountID, callID string) ([]byte
 	if !storable(callID) {
 		return nil, ErrNotFound
 	}
-	err := k.store.read.NewSelect().Model(&row).Where("call_id = ? AND account_id = ? AND expires_at > ?", callID, accountID, toMicros(k.store.now())).Scan(ctx)
+	err := k.store.read.NewSelect().Model(&row).
+		Where("call_id = ? AND account_id = ? AND expires_at > ?", callID, accountID, toMicros(k.store.now())).Scan(ctx)
 	return row.Sealed, wrapped("read kept input", notFound(err))
 }
 
@@ -60,7 +69,8 @@ func (k *StoredInputs) Of(ctx context.Context, accountID, callID string) ([]byte
 // off.
 func (k *StoredInputs) Want(ctx context.Context, accountID string, want bool) error {
 	return wrapped("set what is kept", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
-		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).Exec(ctx))
+		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).
+			Exec(ctx))
 		switch {
 		case err != nil:
 			return err
@@ -69,6 +79,7 @@ func (k *StoredInputs) Want(ctx context.Context, accountID string, want bool) er
 		case want:
 			return nil
 		}
+
 		_, err = tx.NewDelete().Model((*storedInputRow)(nil)).Where("account_id = ?", accountID).Exec(ctx)
 		return err
 	}))
@@ -77,10 +88,13 @@ func (k *StoredInputs) Want(ctx context.Context, accountID string, want bool) er
 // deleteStoredInputs removes inputs whose time has passed.
 func (s *Store) deleteStoredInputs(ctx context.Context, limit int) (deleted int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		res, err := tx.NewRaw(`DELETE FROM kept_inputs WHERE call_id IN (SELECT call_id FROM kept_inputs WHERE expires_at <= ? LIMIT ?)`, toMicros(s.now()), limit).Exec(ctx)
+		res, err := tx.NewRaw(`DELETE FROM kept_inputs WHERE call_id IN (SELECT call_id FROM kept_inputs
+			WHERE expires_at <= ? LIMIT ?)`,
+			toMicros(s.now()), limit).Exec(ctx)
 		if err != nil {
 			return err
 		}
+
 		n, err := res.RowsAffected()
 		deleted = int(n)
 		return err

@@ -43,16 +43,20 @@ func (t table[Row]) columns(alias string) string {
 
 // insert is the statement that adds a row. Its parameters are the row's values.
 func (t table[Row]) insert() string {
-	names, places := make([]string, len(t.fields)), make([]string, len(t.fields))
+	names := make([]string, len(t.fields))
+	places := make([]string, len(t.fields))
 	for i, f := range t.fields {
-		names[i], places[i] = f.Name, "$"+strconv.Itoa(i+1)
+		names[i] = f.Name
+		places[i] = "$" + strconv.Itoa(i+1)
 	}
-	return "INSERT INTO " + t.name + " AS added (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(places, ", ") + ")"
+	return "INSERT INTO " + t.name + " AS added (" + strings.Join(names, ", ") + ") VALUES (" +
+		strings.Join(places, ", ") + ")"
 }
 
 // values returns the values of a row in the order of the columns.
 func (t table[Row]) values(row *Row) []any {
-	from, values := reflect.ValueOf(row).Elem(), make([]any, len(t.fields))
+	from := reflect.ValueOf(row).Elem()
+	values := make([]any, len(t.fields))
 	for i, f := range t.fields {
 		values[i] = f.Value(from).Interface()
 	}
@@ -61,7 +65,8 @@ func (t table[Row]) values(row *Row) []any {
 
 // places returns pointers to the values of a row, in the order of the columns.
 func (t table[Row]) places(row *Row) []any {
-	to, places := reflect.ValueOf(row).Elem(), make([]any, len(t.fields))
+	to := reflect.ValueOf(row).Elem()
+	places := make([]any, len(t.fields))
 	for i, f := range t.fields {
 		places[i] = f.Value(to).Addr().Interface()
 	}

@@ -39,13 +39,16 @@ func (s *Store) RunTasks(ctx context.Context, tasks []Task) {
 			for ctx.Err() == nil {
 				var wrong *ClockError // which keepTime logs once
 				if _, err := s.RunTask(ctx, task); err != nil && ctx.Err() == nil && !errors.As(err, &wrong) {
-					s.log.LogAttrs(ctx, slog.LevelError, "task failed", slog.String("task", task.Name), slog.Any("error", err))
+					s.log.LogAttrs(ctx, slog.LevelError, "task failed", slog.String("task", task.Name),
+						slog.Any("error", err))
 				}
+
 				look := min(task.Every, taskLook)
 				guard.Pause(ctx, look/2+rand.N(look)) //nolint:gosec // nothing secret depends on it
 			}
 		})
 	}
+
 	all.Wait()
 }
 
@@ -56,11 +59,13 @@ func (s *Store) RunTask(ctx context.Context, task Task) (done bool, err error) {
 	if err := s.CheckClock(ctx); err != nil {
 		return false, err
 	}
+
 	lease := s.NewID("task")
 	mine, err := s.claimTask(ctx, task.Name, lease)
 	if err != nil || !mine {
 		return false, err
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, taskTerm)
 	defer cancel()
 	fault := guard.Try(func() error { return task.Do(bounded) })
@@ -71,12 +76,15 @@ func (s *Store) RunTask(ctx context.Context, task Task) (done bool, err error) {
 func (s *Store) claimTask(ctx context.Context, name, lease string) (mine bool, err error) {
 	now := s.now()
 	var rests bool
-	err = s.read.NewRaw("SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ?0 AND (due_at > ?1 OR leased_until > ?1))", name, toMicros(now)).Scan(ctx, &rests)
+	err = s.read.NewRaw("SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ?0 AND (due_at > ?1 OR leased_until > ?1))",
+		name, toMicros(now)).Scan(ctx, &rests)
 	if err != nil || rests {
 		return false, err
 	}
+
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-		mine, err = changed(tx.NewRaw(`INSERT INTO tasks AS t (name, due_at, lease, leased_until) VALUES (?0, ?1, ?2, ?3)
+		mine, err = changed(tx.NewRaw(`INSERT INTO tasks AS t (name, due_at, lease, leased_until)
+			VALUES (?0, ?1, ?2, ?3)
 			ON CONFLICT (name) DO UPDATE SET lease = EXCLUDED.lease, leased_until = EXCLUDED.leased_until
 			WHERE t.due_at <= ?1 AND t.leased_until <= ?1`,
 			name, toMicros(now), lease, toMicros(now.Add(taskTerm+taskMargin))).Exec(ctx))
@@ -87,13 +95,17 @@ func (s *Store) claimTask(ctx context.Context, name, lease string) (mine bool, e
 
 // endTask sets when the task is due again: soon if it failed.
 func (s *Store) endTask(ctx context.Context, task Task, lease string, fault error) error {
-	now, text := s.now(), ""
+	now := s.now()
+	text := ""
 	next := now.Add(task.Every)
 	if fault != nil {
-		text, next = clean(fault.Error(), 500), now.Add(min(task.Every, time.Minute))
+		text = clean(fault.Error(), 500)
+		next = now.Add(min(task.Every, time.Minute))
 	}
+
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		_, err := tx.NewRaw("UPDATE tasks SET due_at = ?, lease = '', leased_until = 0, ended_at = ?, error = ? WHERE name = ? AND lease = ?",
+		_, err := tx.NewRaw(`UPDATE tasks SET due_at = ?, lease = '', leased_until = 0, ended_at = ?, error = ?
+			WHERE name = ? AND lease = ?`,
 			toMicros(next), toMicros(now), text, task.Name, lease).Exec(ctx)
 		return err
 	})
@@ -107,6 +119,7 @@ func (s *Store) Upkeep() []Task {
 		_, err := s.DeleteOrphanBlobs(ctx, batch)
 		return err
 	}
+
 	tasks := []Task{
 		// Slow file storage stops only the tasks that delete files: each kind has its own task.
 		{Name: "expire", Every: time.Minute, Do: func(ctx context.Context) error { return s.deleteRows(ctx, batch) }},
@@ -117,6 +130,7 @@ func (s *Store) Upkeep() []Task {
 		{Name: "close months", Every: time.Hour, Do: s.CloseMonths},
 		{Name: "check a closed month", Every: 24 * time.Hour, Do: s.checkSomeMonth},
 	}
+
 	if s.retention > 0 {
 		tasks = append(tasks, Task{Name: "remove old months", Every: retentionEvery, Do: s.removeOldMonths})
 	}
@@ -130,11 +144,13 @@ func (s *Store) checkSomeMonth(ctx context.Context) error {
 	if err != nil || len(months) == 0 {
 		return err
 	}
+
 	at := month(months[dayOf(s.now())%int64(len(months))]).start()
 	problems, err := s.CheckMonth(ctx, at)
 	if err == nil {
 		s.drift.Store(int64(len(problems)))
 	}
+
 	for _, problem := range problems {
 		s.log.LogAttrs(ctx, slog.LevelError, "the ledger contradicts itself", slog.String("problem", problem))
 	}

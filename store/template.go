@@ -123,10 +123,21 @@ type templateVersionRow struct {
 
 func (r *templateRow) template(content TemplateContent) Template {
 	t := Template{
-		ID: r.ID, AccountID: r.AccountID, Slug: r.Slug, Name: r.Name, Description: r.Description, Category: r.Category, HasDraft: r.HasDraft,
-		CreatedAt: fromMicros(r.CreatedAt), UpdatedAt: fromMicros(r.UpdatedAt), PublishedAt: fromMicrosPtr(r.PublishedAt),
-		Revision: r.Revision, Content: content, size: r.Size,
+		ID:          r.ID,
+		AccountID:   r.AccountID,
+		Slug:        r.Slug,
+		Name:        r.Name,
+		Description: r.Description,
+		Category:    r.Category,
+		HasDraft:    r.HasDraft,
+		CreatedAt:   fromMicros(r.CreatedAt),
+		UpdatedAt:   fromMicros(r.UpdatedAt),
+		PublishedAt: fromMicrosPtr(r.PublishedAt),
+		Revision:    r.Revision,
+		Content:     content,
+		size:        r.Size,
 	}
+
 	if r.PublishedVersion != nil {
 		t.PublishedVersion = *r.PublishedVersion
 	}
@@ -161,36 +172,52 @@ func (s *Store) CreateTemplate(ctx context.Context, n NewTemplate) (Template, er
 	if err != nil {
 		return Template{}, err
 	}
+
 	now := toMicros(s.now())
 	var row templateRow
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.lockAccount(ctx, tx, n.AccountID); err != nil {
 			return err
 		}
-		has, err := tx.NewSelect().Model((*templateRow)(nil)).Where("account_id = ? AND deleted_at IS NULL", n.AccountID).Count(ctx)
+
+		has, err := tx.NewSelect().Model((*templateRow)(nil)).
+			Where("account_id = ? AND deleted_at IS NULL", n.AccountID).Count(ctx)
 		if err != nil {
 			return err
 		}
 		if has >= MaxTemplates {
 			return ErrTooMany
 		}
+
 		slug, err := freeSlug(ctx, tx, n.AccountID, n.Slug, n.FreeSlug)
 		if err != nil {
 			return err
 		}
+
 		row = templateRow{
-			ID: id.String(), AccountID: n.AccountID, Slug: slug, Name: n.Name, Description: n.Description, Category: n.Category,
-			HasDraft: true, Revision: 1, Size: n.Content.size(), CreatedAt: now, UpdatedAt: now,
+			ID:          id.String(),
+			AccountID:   n.AccountID,
+			Slug:        slug,
+			Name:        n.Name,
+			Description: n.Description,
+			Category:    n.Category,
+			HasDraft:    true,
+			Revision:    1,
+			Size:        n.Content.size(),
+			CreatedAt:   now,
+			UpdatedAt:   now,
 		}
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return err
 		}
+
 		_, err = tx.NewInsert().Model(draftOf(row.ID, n.Content)).Exec(ctx)
 		return err
 	})
 	if err != nil {
 		return Template{}, fmt.Errorf("create template: %w", err)
 	}
+
 	return row.template(draftOf(row.ID, n.Content).content()), nil
 }
 
@@ -199,20 +226,24 @@ func (s *Store) CreateTemplate(ctx context.Context, n NewTemplate) (Template, er
 func freeSlug(ctx context.Context, tx txn, accountID, slug string, other bool) (string, error) {
 	var taken []string
 	err := tx.NewSelect().Model((*templateRow)(nil)).Column("slug").
-		Where("account_id = ? AND deleted_at IS NULL AND slug >= ? AND slug < ?", accountID, slug, slug+"\U0010FFFF").Scan(ctx, &taken)
+		Where("account_id = ? AND deleted_at IS NULL AND slug >= ? AND slug < ?", accountID, slug, slug+"\U0010FFFF").
+		Scan(ctx, &taken)
 	if err != nil {
 		return "", err
 	}
+
 	used := make(map[string]bool, len(taken))
 	for _, t := range taken {
 		used[t] = true
 	}
+
 	if !used[slug] {
 		return slug, nil
 	}
 	if !other {
 		return "", ErrExists
 	}
+
 	for n := 2; ; n++ {
 		if candidate := slug + "-" + strconv.Itoa(n); !used[candidate] {
 			return candidate, nil
@@ -226,11 +257,15 @@ func findTemplate(ctx context.Context, db bun.IDB, accountID, ref string) (templ
 	if !storable(ref) {
 		return row, ErrNotFound
 	}
+
 	column := "slug"
 	if id, ok := templateID(ref); ok {
-		column, ref = "id", id
+		column = "id"
+		ref = id
 	}
-	err := db.NewSelect().Model(&row).Where("? = ?", bun.Ident(column), ref).Where("account_id = ? AND deleted_at IS NULL", accountID).Scan(ctx)
+
+	err := db.NewSelect().Model(&row).Where("? = ?", bun.Ident(column), ref).
+		Where("account_id = ? AND deleted_at IS NULL", accountID).Scan(ctx)
 	return row, notFound(err)
 }
 
@@ -266,6 +301,7 @@ func (s *Store) Template(ctx context.Context, accountID, ref string) (Template, 
 		if err != nil {
 			return err
 		}
+
 		content, err := contentOf(ctx, tx, &row)
 		found = row.template(content)
 		return err
@@ -296,25 +332,30 @@ func (s *Store) Templates(ctx context.Context, f TemplateFilter) (Page[Template]
 	page, err := readPage[Template, templateRow](ctx, s, "", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ? AND deleted_at IS NULL", f.AccountID)
 		equal(q, "category", f.Category)
+
 		switch f.State {
 		case "draft":
 			q.Where("published_version IS NULL")
 		case "published":
 			q.Where("published_version IS NOT NULL")
 		}
+
 		for word := range strings.FieldsSeq(strings.ToLower(f.Search)) {
-			q.Where(`(lower(name) LIKE ?0 ESCAPE '\' OR slug LIKE ?0 ESCAPE '\' OR lower(description) LIKE ?0 ESCAPE '\')`, containing(clean(word, maxSearch)))
+			q.Where(`(lower(name) LIKE ?0 ESCAPE '\' OR slug LIKE ?0 ESCAPE '\' OR lower(description) LIKE ?0 ESCAPE '\')`,
+				containing(clean(word, maxSearch)))
 		}
 	})
 	if err != nil {
 		return page, fmt.Errorf("list templates: %w", err)
 	}
+
 	if f.Bare {
 		return page, nil
 	}
 	if err := s.fillListed(ctx, &page); err != nil {
 		return page, fmt.Errorf("list templates: %w", err)
 	}
+
 	return page, nil
 }
 
@@ -332,37 +373,52 @@ func (s *Store) fillListed(ctx context.Context, page *Page[Template]) error {
 	var total int64
 	var drafts, published []string
 	at := make(map[string]*Template, len(page.Items))
+
 	for i := range page.Items {
 		t := &page.Items[i]
-		t.Content = TemplateContent{SampleData: json.RawMessage("{}"), Options: json.RawMessage("{}")} // if it was discarded or published since
+		// The draft may have been discarded or published since.
+		t.Content = TemplateContent{SampleData: json.RawMessage("{}"), Options: json.RawMessage("{}")}
 		at[t.ID] = t
 		if t.HasDraft {
 			drafts = append(drafts, t.ID)
 		} else {
 			published = append(published, t.ID)
 		}
-		if total += t.size; total > maxListed && i > 0 && i+1 < len(page.Items) {
-			page.Items, page.Next = page.Items[:i+1], page.Items[i].ID
+
+		total += t.size
+		if total > maxListed && i > 0 && i+1 < len(page.Items) {
+			page.Items = page.Items[:i+1]
+			page.Next = page.Items[i].ID
 			break
 		}
 	}
+
 	for _, part := range []struct {
 		ids  []string
 		from *bun.SelectQuery
 	}{
 		{drafts, s.read.NewSelect().TableExpr("template_drafts AS c")},
-		{published, s.read.NewSelect().TableExpr("template_versions AS c").Join("JOIN templates AS t ON t.id = c.template_id AND t.published_version = c.version")},
+		{published, s.read.NewSelect().TableExpr("template_versions AS c").
+			Join("JOIN templates AS t ON t.id = c.template_id AND t.published_version = c.version")},
 	} {
 		if len(part.ids) == 0 {
 			continue
 		}
+
 		var rows []struct{ TemplateID, SampleData, Options string }
-		if err := part.from.ColumnExpr("c.template_id, c.sample_data, c.options").Where("c.template_id IN (?)", bun.List(part.ids)).Scan(ctx, &rows); err != nil {
+		err := part.from.ColumnExpr("c.template_id, c.sample_data, c.options").
+			Where("c.template_id IN (?)", bun.List(part.ids)).Scan(ctx, &rows)
+		if err != nil {
 			return err
 		}
+
 		for _, row := range rows {
-			at[row.TemplateID].Content = TemplateContent{SampleData: json.RawMessage(row.SampleData), Options: json.RawMessage(row.Options)}
+			at[row.TemplateID].Content = TemplateContent{
+				SampleData: json.RawMessage(row.SampleData),
+				Options:    json.RawMessage(row.Options),
+			}
 		}
 	}
+
 	return nil
 }

@@ -42,14 +42,17 @@ func (s *Store) ApproveTemplate(ctx context.Context, accountID, ref string, expe
 		case !row.HasDraft:
 			return ErrNoDraft
 		}
+
 		content, err := contentOf(ctx, tx, &row)
 		if err != nil {
 			return err
 		}
+
 		var partials []partialRow
 		if err := tx.NewSelect().Model(&partials).Where("account_id = ?", accountID).Scan(ctx); err != nil {
 			return err
 		}
+
 		all := make(map[string]string, len(partials))
 		for _, p := range partials {
 			all[p.Name] = p.HTML
@@ -58,11 +61,19 @@ func (s *Store) ApproveTemplate(ctx context.Context, accountID, ref string, expe
 		if err != nil {
 			return err
 		}
+
 		_, err = tx.NewInsert().Model(&templateApprovalRow{
-			TemplateID: row.ID, HTML: content.HTML, SampleData: object(content.SampleData), Options: object(content.Options),
-			Partials: string(text), ApprovedBy: by, ApprovedAt: toMicros(s.now()),
-		}).On("CONFLICT (template_id) DO UPDATE").Set("html = EXCLUDED.html").Set("sample_data = EXCLUDED.sample_data").Set("options = EXCLUDED.options").
-			Set("partials = EXCLUDED.partials").Set("approved_by = EXCLUDED.approved_by").Set("approved_at = EXCLUDED.approved_at").Exec(ctx)
+			TemplateID: row.ID,
+			HTML:       content.HTML,
+			SampleData: object(content.SampleData),
+			Options:    object(content.Options),
+			Partials:   string(text),
+			ApprovedBy: by,
+			ApprovedAt: toMicros(s.now()),
+		}).On("CONFLICT (template_id) DO UPDATE").Set("html = EXCLUDED.html").Set("sample_data = EXCLUDED.sample_data").
+			Set("options = EXCLUDED.options").
+			Set("partials = EXCLUDED.partials").Set("approved_by = EXCLUDED.approved_by").
+			Set("approved_at = EXCLUDED.approved_at").Exec(ctx)
 		return err
 	})
 	return wrapped("approve template", err)
@@ -77,6 +88,7 @@ func (s *Store) TemplateApproval(ctx context.Context, accountID, ref string) (Te
 		if err != nil {
 			return err
 		}
+
 		query := tx.NewSelect().Model(&row).Where("template_id = ?", found.ID)
 		if found.PublishedAt != nil {
 			query.Where("approved_at > ?", *found.PublishedAt)
@@ -86,8 +98,11 @@ func (s *Store) TemplateApproval(ctx context.Context, accountID, ref string) (Te
 	if err != nil {
 		return TemplateApproval{}, wrapped("read approval", err)
 	}
+
 	a := TemplateApproval{
-		Content: TemplateContent{row.HTML, json.RawMessage(row.SampleData), json.RawMessage(row.Options)}, By: row.ApprovedBy, At: fromMicros(row.ApprovedAt),
+		Content: TemplateContent{row.HTML, json.RawMessage(row.SampleData), json.RawMessage(row.Options)},
+		By:      row.ApprovedBy,
+		At:      fromMicros(row.ApprovedAt),
 	}
 	return a, wrapped("read approval", json.Unmarshal([]byte(row.Partials), &a.Partials))
 }

@@ -35,6 +35,7 @@ func (s *Store) PutPartial(ctx context.Context, accountID, name, html string) (P
 		if err := s.lockAccount(ctx, tx, accountID); err != nil {
 			return err
 		}
+
 		var count, size int
 		err := tx.NewSelect().Model((*partialRow)(nil)).ColumnExpr("count(*), coalesce(sum(octet_length(html)), 0)").
 			Where("account_id = ? AND name <> ?", accountID, name).Scan(ctx, &count, &size)
@@ -44,6 +45,7 @@ func (s *Store) PutPartial(ctx context.Context, accountID, name, html string) (P
 		if count >= MaxPartials || size+len(html) > MaxPartialBytes {
 			return ErrTooMany
 		}
+
 		_, err = tx.NewInsert().Model(&row).On("CONFLICT (account_id, name) DO UPDATE").
 			Set("html = EXCLUDED.html").Set("updated_at = EXCLUDED.updated_at").Exec(ctx)
 		return err
@@ -51,6 +53,7 @@ func (s *Store) PutPartial(ctx context.Context, accountID, name, html string) (P
 	if err != nil {
 		return Partial{}, fmt.Errorf("put partial: %w", err)
 	}
+
 	return row.partial(), nil
 }
 
@@ -84,7 +87,9 @@ func (s *Store) DeletePartial(ctx context.Context, accountID, name string) error
 		if !storable(name) {
 			return ErrNotFound
 		}
-		done, err := changed(tx.NewDelete().Model((*partialRow)(nil)).Where("account_id = ? AND name = ?", accountID, name).Exec(ctx))
+
+		done, err := changed(tx.NewDelete().Model((*partialRow)(nil)).
+			Where("account_id = ? AND name = ?", accountID, name).Exec(ctx))
 		if err == nil && !done {
 			return ErrNotFound
 		}

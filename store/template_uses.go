@@ -36,22 +36,26 @@ func (s *Store) PartialUses(ctx context.Context, accountID string) (list []Parti
 		rows, err := tx.NewSelect().TableExpr("templates AS t").ColumnExpr("t.id, t.name, coalesce(d.html, v.html)").
 			Join("LEFT JOIN template_drafts AS d ON d.template_id = t.id").
 			Join("LEFT JOIN template_versions AS v ON v.template_id = t.id AND v.version = t.published_version").
-			Where("t.account_id = ? AND t.deleted_at IS NULL", accountID).Where("coalesce(d.html, v.html) LIKE ?", "%{{%>%").
+			Where("t.account_id = ? AND t.deleted_at IS NULL", accountID).
+			Where("coalesce(d.html, v.html) LIKE ?", "%{{%>%").
 			OrderExpr("t.name, t.id").Rows(ctx)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
+
 		for rows.Next() {
 			var use PartialUse
 			var html string
 			if err := rows.Scan(&use.TemplateID, &use.Name, &html); err != nil {
 				return err
 			}
-			if use.Partials = PartialsIn(html); len(use.Partials) > 0 {
+			use.Partials = PartialsIn(html)
+			if len(use.Partials) > 0 {
 				list = append(list, use)
 			}
 		}
+
 		return rows.Err()
 	})
 	return list, wrapped("read uses of partials", err)

@@ -77,23 +77,33 @@ func (s *Store) addTitles(ctx context.Context, titles []Title) error {
 			templates = append(templates, t.TemplateID)
 		}
 	}
+
 	names := map[string]string{}
 	if len(templates) > 0 {
 		var found []templateRow
-		if err := s.read.NewSelect().Model(&found).Column("id", "name").Where("id IN (?)", bun.List(templates)).Scan(ctx); err != nil {
+		err := s.read.NewSelect().Model(&found).Column("id", "name").Where("id IN (?)", bun.List(templates)).Scan(ctx)
+		if err != nil {
 			return err
 		}
+
 		for _, row := range found {
 			names[row.ID] = row.Name
 		}
 	}
+
 	rows := make([]titleRow, len(titles))
 	for i, t := range titles {
-		rows[i] = titleRow{CallID: t.CallID, AccountID: t.AccountID, Title: clean(t.Filename, 1000), CreatedAt: toMicros(s.now())}
+		rows[i] = titleRow{
+			CallID:    t.CallID,
+			AccountID: t.AccountID,
+			Title:     clean(t.Filename, 1000),
+			CreatedAt: toMicros(s.now()),
+		}
 		if name := names[t.TemplateID]; name != "" {
 			rows[i].Title = name
 		}
 	}
+
 	return s.inTx(context.WithValue(ctx, deferSync{}, true), func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&rows).On("CONFLICT (call_id) DO NOTHING").Exec(ctx)
 		return err
@@ -106,8 +116,11 @@ func (s *Store) Titles(ctx context.Context, accountID string, calls []string) (m
 	if len(calls) == 0 {
 		return titles, nil
 	}
+
 	var rows []titleRow
-	err := s.read.NewSelect().Model(&rows).Where("call_id IN (?) AND account_id = ?", bun.List(calls), accountID).Scan(ctx)
+	err := s.read.NewSelect().Model(&rows).Where("call_id IN (?) AND account_id = ?", bun.List(calls), accountID).
+		Scan(ctx)
+
 	for _, row := range rows {
 		titles[row.CallID] = row.Title
 	}

@@ -48,11 +48,15 @@ func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error
 		Hash: tokenHash(secret), Purpose: t.Purpose, PersonID: t.PersonID, Data: t.Data,
 		CreatedAt: toMicros(s.now()), ExpiresAt: toMicros(t.ExpiresAt),
 	}
+
 	err = s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
-		if _, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND purpose = ?", t.PersonID, t.Purpose).Exec(ctx); err != nil {
+		_, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND purpose = ?", t.PersonID, t.Purpose).
+			Exec(ctx)
+		if err != nil {
 			return err
 		}
-		_, err := tx.NewInsert().Model(&row).Exec(ctx)
+
+		_, err = tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 	return secret, err
@@ -62,18 +66,24 @@ func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error
 // that tell makes of the link. For an unknown address it does the same work, so its duration does not reveal whether
 // the address is known: tell gets no address then, and its email goes nowhere. Earlier links still work, so requests
 // of others do not end a user's link.
-func (s *Store) RequestReset(ctx context.Context, email string, until time.Time, tell func(to, secret string) ([]Letter, error)) error {
+func (s *Store) RequestReset(
+	ctx context.Context, email string, until time.Time, tell func(to, secret string) ([]Letter, error),
+) error {
 	return s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
-		secret, now := rand.Text(), s.now()
-		known, err := changed(tx.NewRaw("INSERT INTO tokens (hash, purpose, person_id, data, created_at, expires_at) SELECT ?, ?, id, '', ?, ? FROM people WHERE email = ?",
+		secret := rand.Text()
+		now := s.now()
+		known, err := changed(tx.NewRaw(`INSERT INTO tokens (hash, purpose, person_id, data, created_at, expires_at)
+			SELECT ?, ?, id, '', ?, ? FROM people WHERE email = ?`,
 			tokenHash(secret), TokenReset, toMicros(now), toMicros(until), NormalAddress(email)).Exec(ctx))
 		if err != nil {
 			return err
 		}
+
 		to := ""
 		if known {
 			to = NormalAddress(email)
 		}
+
 		letters, err := tell(to, secret)
 		if err != nil || len(letters) == 0 {
 			return err
@@ -85,13 +95,15 @@ func (s *Store) RequestReset(ctx context.Context, email string, until time.Time,
 // Token returns a link that still works, without using it, or ErrUsed.
 func (s *Store) Token(ctx context.Context, purpose, secret string) (Token, error) {
 	var row tokenRow
-	err := s.read.NewSelect().Model(&row).Where("hash = ? AND purpose = ? AND expires_at > ?", tokenHash(secret), purpose, toMicros(s.now())).Scan(ctx)
+	err := s.read.NewSelect().Model(&row).
+		Where("hash = ? AND purpose = ? AND expires_at > ?", tokenHash(secret), purpose, toMicros(s.now())).Scan(ctx)
 	if err = notFound(err); err == ErrNotFound { //nolint:errorlint // made just now
 		err = ErrUsed
 	}
 	if err != nil {
 		return Token{}, fmt.Errorf("read link: %w", err)
 	}
+
 	return Token{row.Purpose, row.PersonID, row.Data, fromMicros(row.ExpiresAt)}, nil
 }
 
@@ -101,6 +113,7 @@ func (s *Store) UseToken(ctx context.Context, purpose, secret string) (Token, er
 	if err != nil {
 		return Token{}, err
 	}
+
 	err = s.updatePerson(ctx, "use link", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*tokenRow)(nil)).Where("hash = ?", tokenHash(secret)).Exec(ctx))
 		if err == nil && !ok {

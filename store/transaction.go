@@ -61,6 +61,7 @@ func (s *Store) transact(ctx context.Context, fn transaction, may func(error) bo
 	defer cancel()
 	fn, committed := s.announcing(fn)
 	defer func() { committed(err) }()
+
 	return untilKnown(ctx, func() error {
 		if s.writer != nil {
 			return s.writer.run(ctx, fn)
@@ -74,10 +75,12 @@ func (s *Store) transact(ctx context.Context, fn transaction, may func(error) bo
 func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err error) {
 	rest := lostPause
 	var unknown *UnknownError
+
 	for asked := 1; ; {
 		if err = do(); err == nil || !may(err) {
 			return err
 		}
+
 		again := retryable(err)
 		switch {
 		case again && asked < writeAttempts:
@@ -123,15 +126,18 @@ func transactOnce(ctx context.Context, begin func(context.Context) (txn, error),
 	if err != nil {
 		return err
 	}
+
 	ended := false
 	defer func() {
 		if !ended {
 			_ = tx.end.Rollback() // It fails if the database was first.
 		}
 	}()
+
 	if err := fn(ctx, tx); err != nil {
 		return err
 	}
+
 	ended = true
 	return committed(tx.end.Commit())
 }
@@ -154,7 +160,8 @@ func committed(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &pg) && (!lost(err) || pg.Code == codeIdle), errors.Is(err, sql.ErrTxDone), errors.Is(err, syscall.EPIPE), DiskFull(err):
+	case errors.As(err, &pg) && (!lost(err) || pg.Code == codeIdle),
+		errors.Is(err, sql.ErrTxDone), errors.Is(err, syscall.EPIPE), DiskFull(err):
 		return err
 	}
 	return &UnknownError{Cause: err}
@@ -207,9 +214,11 @@ func lost(err error) bool {
 		}
 		return strings.HasPrefix(pg.Code, "08")
 	}
+
 	var network net.Error
 	var connecting *pgconn.ConnectError
-	return errors.Is(err, errAway) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.Is(err, errAway) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed) || errors.As(err, &connecting) ||
 		errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
 		pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")

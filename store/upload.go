@@ -11,8 +11,8 @@ import (
 	"github.com/relaypdf/relaypdf/store/blob"
 )
 
-// Limits of the live uploads of one account, and of its results that are stored longer than ResultLife. Other results do
-// not count: they were paid for.
+// Limits of the live uploads of one account, and of its results that are stored longer than ResultLife. Other results
+// do not count: they were paid for.
 const (
 	MaxUploads     = 1000
 	MaxUploadBytes = 5 << 30
@@ -35,14 +35,15 @@ func (e *QuotaError) Error() string {
 // ends, so that each counts those before it. Suspended accounts have no row.
 const uploadLock = "UPDATE accounts SET suspended = suspended WHERE id = ? AND NOT suspended"
 
-// quotaUsed counts the used quota: live uploads, those that are retained only because a job needs them, and results that
-// are stored longer than ?2, in microseconds. ?0 is the account, ?1 now.
+// quotaUsed counts the used quota: live uploads, those that are retained only because a job needs them, and results
+// that are stored longer than ?2, in microseconds. ?0 is the account, ?1 now.
 const quotaUsed = `SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes,
 	COALESCE(MIN(CASE WHEN deleted_at IS NULL AND expires_at > ?1 THEN expires_at END), 0) AS ends FROM (
 		SELECT f.size, f.deleted_at, f.expires_at FROM files AS f WHERE f.account_id = ?0 AND f.call_id IS NULL
 			AND (f.deleted_at IS NULL AND f.expires_at > ?1 OR EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id))
 		UNION ALL SELECT f.size, f.deleted_at, f.expires_at FROM links AS l JOIN files AS f ON f.id = l.file_id
-			WHERE l.account_id = ?0 AND l.expires_at > ?1 AND l.expires_at - l.created_at > ?2 AND f.deleted_at IS NULL AND f.expires_at > ?1
+			WHERE l.account_id = ?0 AND l.expires_at > ?1 AND l.expires_at - l.created_at > ?2
+			AND f.deleted_at IS NULL AND f.expires_at > ?1
 	) AS stored`
 
 // CheckQuota returns a *QuotaError if the account has no quota left for a result that is stored longer than ResultLife.
@@ -56,8 +57,10 @@ func (s *Store) CheckQuota(ctx context.Context, accountID string) error {
 
 // quotaOf returns the used quota, as the error that a file of a size would get.
 func quotaOf(ctx context.Context, db bun.IDB, accountID string, size int64, now time.Time) (*QuotaError, error) {
-	used, ends := QuotaError{Size: size}, int64(0)
-	err := db.NewRaw(quotaUsed, accountID, toMicros(now), ResultLife.Microseconds()).Scan(ctx, &used.Files, &used.Bytes, &ends)
+	used := QuotaError{Size: size}
+	ends := int64(0)
+	err := db.NewRaw(quotaUsed, accountID, toMicros(now), ResultLife.Microseconds()).
+		Scan(ctx, &used.Files, &used.Bytes, &ends)
 	if ends != 0 {
 		used.Ends = fromMicros(ends)
 	}
@@ -80,6 +83,7 @@ func (s *Store) AddUpload(ctx context.Context, f File) error {
 	if f.ID == "" || !blob.ValidKey(f.BlobKey) || f.Size <= 0 || !f.ExpiresAt.After(now) {
 		return errors.New("add upload: an upload needs an id, a blob key, a size and a time of expiry in the future")
 	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		locked, err := changed(tx.NewRaw(uploadLock, f.AccountID).Exec(ctx))
 		if err != nil {
@@ -88,6 +92,7 @@ func (s *Store) AddUpload(ctx context.Context, f File) error {
 		if !locked {
 			return uploadRefusal(ctx, tx, f.AccountID)
 		}
+
 		used, err := quotaOf(ctx, tx, f.AccountID, f.Size, now)
 		if err == nil {
 			err = used.exceeded()
@@ -95,6 +100,7 @@ func (s *Store) AddUpload(ctx context.Context, f File) error {
 		if err != nil {
 			return err
 		}
+
 		added, err := changed(s.exec(ctx, tx, fileInsert, filesTable.values(newFileRow(f, f.AccountID, nil, now))...))
 		if err == nil && !added {
 			err = ErrExists

@@ -34,6 +34,7 @@ func (s *Store) RecordUptime(ctx context.Context, minutes ...MeasuredMinute) err
 			// In one order, so that two processes never wait for each other.
 			names := slices.Sorted(maps.Keys(m.Up))
 			args := make([]any, 0, 5*len(names))
+
 			for _, name := range names {
 				up := 0
 				if m.Up[name] {
@@ -41,19 +42,24 @@ func (s *Store) RecordUptime(ctx context.Context, minutes ...MeasuredMinute) err
 				}
 				args = append(args, name, dayOf(m.At), up, minute, up)
 			}
+
 			if len(names) == 0 {
 				continue
 			}
-			_, err := tx.NewRaw("INSERT INTO uptime_days AS u (component, day, minutes, up, last_minute, last_up) VALUES "+
+			_, err := tx.NewRaw(`INSERT INTO uptime_days AS u (component, day, minutes, up, last_minute, last_up)
+				VALUES `+
 				strings.TrimSuffix(strings.Repeat("(?, ?, 1, ?, ?, ?), ", len(names)), ", ")+
 				` ON CONFLICT (component, day) DO UPDATE SET
 					minutes = u.minutes + CASE WHEN u.last_minute < EXCLUDED.last_minute THEN 1 ELSE 0 END,
 					up = u.up + EXCLUDED.up, last_minute = EXCLUDED.last_minute, last_up = EXCLUDED.last_up
-				WHERE u.last_minute < EXCLUDED.last_minute OR u.last_minute = EXCLUDED.last_minute AND u.last_up < EXCLUDED.last_up`, args...).Exec(ctx)
+				WHERE u.last_minute < EXCLUDED.last_minute OR u.last_minute = EXCLUDED.last_minute
+				AND u.last_up < EXCLUDED.last_up`,
+				args...).Exec(ctx)
 			if err != nil {
 				return err
 			}
 		}
+
 		_, err := tx.NewRaw("DELETE FROM uptime_days WHERE day <= ?", dayOf(s.now())-UptimeDays).Exec(ctx)
 		return err
 	}))
@@ -67,6 +73,7 @@ func (s *Store) Uptime(ctx context.Context) ([]Uptime, error) {
 	}
 	err := s.read.NewSelect().TableExpr("uptime_days").Column("component", "day", "minutes", "up").
 		Where("day > ?", dayOf(s.now())-UptimeDays).Order("component", "day").Scan(ctx, &rows)
+
 	days := make([]Uptime, len(rows))
 	for i, r := range rows {
 		days[i] = Uptime{r.Component, dayStart(r.Day), r.Minutes, r.Up}

@@ -33,8 +33,10 @@ type DayUsage struct {
 
 // usageUpsert counts a settled call. $1 account, $2 day, $3 operation, $4 key, $5
 // charge.
-const usageUpsert = `INSERT INTO usage_days AS u (account_id, day, operation, key_id, calls, amount) VALUES ($1, $2, $3, $4, 1, $5)
-	ON CONFLICT (account_id, day, operation, key_id) DO UPDATE SET calls = u.calls + 1, amount = u.amount + EXCLUDED.amount`
+const usageUpsert = `INSERT INTO usage_days AS u (account_id, day, operation, key_id, calls, amount)
+	VALUES ($1, $2, $3, $4, 1, $5)
+	ON CONFLICT (account_id, day, operation, key_id) DO UPDATE SET calls = u.calls + 1,
+	amount = u.amount + EXCLUDED.amount`
 
 // countUsage adds a settled call to the sums of its day. The calls of an account
 // wait for each other from here to the commit, as they do for its wallet.
@@ -81,10 +83,12 @@ func (u *Usage) read(ctx context.Context, tx txn, accountID, groups string) ([]u
 			GroupExpr(group).OrderExpr(group).Scan(ctx, &rows)
 		return rows, err
 	}
+
 	found, err := sums(groups)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, o := range found {
 		if n := len(u.Operations); n == 0 || u.Operations[n-1].Operation != o.Operation {
 			u.Operations = append(u.Operations, OperationUsage{Operation: o.Operation})
@@ -93,6 +97,7 @@ func (u *Usage) read(ctx context.Context, tx txn, accountID, groups string) ([]u
 		last.Count += o.Count
 		last.Total += o.Total
 	}
+
 	days, err := sums("day")
 	for _, d := range days {
 		u.Days = append(u.Days, DayUsage{Day: dayStart(d.Day), Count: d.Count, Total: d.Total})

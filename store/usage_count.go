@@ -58,15 +58,18 @@ func (s *Store) CountUsage(c EndedCall) {
 	if c.At.IsZero() {
 		c.At = s.now()
 	}
+
 	add := func(group UsageGroup, name string, n usageSum) {
 		s.usage.add(usageCount{c.AccountID, group, dayOf(c.At), clean(name, 200)}, n)
 	}
+
 	n := usageSum{calls: 1, amount: c.Charge}
 	if c.Failed {
 		n = usageSum{failures: 1}
 		add(ByOperation, c.Operation, n)
 		add(ByKey, c.KeyID, n)
 	}
+
 	if c.TemplateID != "" {
 		add(ByTemplate, c.TemplateID, n)
 	}
@@ -82,18 +85,24 @@ func (s *Store) addUsage(ctx context.Context, sums map[usageCount]usageSum) erro
 	for of := range sums {
 		names = append(names, of)
 	}
+
 	// In one order, so that two processes never wait for each other.
 	slices.SortFunc(names, func(a, b usageCount) int {
-		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.group, b.group), cmp.Compare(a.day, b.day), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.group, b.group), cmp.Compare(a.day, b.day),
+			cmp.Compare(a.name, b.name))
 	})
+
 	args := make([]any, 0, 7*len(names))
 	for _, of := range names {
 		sum := sums[of]
 		args = append(args, of.account, string(of.group), of.day, of.name, sum.calls, sum.failures, int64(sum.amount))
 	}
+
 	query := "INSERT INTO usage_counts AS u (account_id, kind, day, name, calls, failures, amount) VALUES " +
 		strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, ?, ?), ", len(names)), ", ") +
-		" ON CONFLICT (account_id, kind, day, name) DO UPDATE SET calls = u.calls + EXCLUDED.calls, failures = u.failures + EXCLUDED.failures, amount = u.amount + EXCLUDED.amount"
+		` ON CONFLICT (account_id, kind, day, name) DO UPDATE SET calls = u.calls + EXCLUDED.calls,
+			failures = u.failures + EXCLUDED.failures, amount = u.amount + EXCLUDED.amount`
+
 	ctx = context.WithValue(ctx, deferSync{}, true)
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(query, args...).Exec(ctx)
@@ -133,8 +142,10 @@ func (s *Store) UsageBy(ctx context.Context, f UsageFilter) (members, days []Usa
 	if err != nil {
 		return nil, nil, fmt.Errorf("read usage: %w", err)
 	}
+
 	slices.SortFunc(members, func(a, b UsageSum) int {
-		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Failures, a.Failures), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(b.Calls, a.Calls),
+			cmp.Compare(b.Failures, a.Failures), cmp.Compare(a.Name, b.Name))
 	})
 	return members, days, nil
 }
@@ -156,7 +167,9 @@ func (f UsageFilter) read(ctx context.Context, tx txn, by usageColumns) ([]Usage
 	sums := map[UsageSum]usageSum{}
 	read := func(table, name, columns, condition string, args ...any) error {
 		query := tx.NewSelect().TableExpr(table).ColumnExpr(columns).
-			Where("account_id = ? AND day BETWEEN ? AND ?", f.AccountID, dayOf(f.From), dayOf(f.To)).Where(condition, args...)
+			Where("account_id = ? AND day BETWEEN ? AND ?", f.AccountID, dayOf(f.From), dayOf(f.To)).
+			Where(condition, args...)
+
 		if by.member {
 			query.ColumnExpr("? AS name", bun.Ident(name)).GroupExpr("?", bun.Ident(name))
 		}
@@ -166,6 +179,7 @@ func (f UsageFilter) read(ctx context.Context, tx txn, by usageColumns) ([]Usage
 		if by.day && f.Named {
 			query.Where("? = ?", bun.Ident(name), f.Name)
 		}
+
 		var rows []struct {
 			Name                         string
 			Day, Calls, Failures, Amount int64
@@ -173,6 +187,7 @@ func (f UsageFilter) read(ctx context.Context, tx txn, by usageColumns) ([]Usage
 		if err := query.Scan(ctx, &rows); err != nil {
 			return err
 		}
+
 		for _, r := range rows {
 			of := UsageSum{Name: r.Name}
 			if by.day {
@@ -182,20 +197,29 @@ func (f UsageFilter) read(ctx context.Context, tx txn, by usageColumns) ([]Usage
 		}
 		return nil
 	}
+
 	settled := map[UsageGroup]string{ByOperation: "operation", ByKey: "key_id"}[f.Group]
 	if settled != "" {
-		err := read("usage_days", settled, "CAST(SUM(calls) AS BIGINT) AS calls, 0 AS failures, CAST(SUM(amount) AS BIGINT) AS amount", "TRUE")
+		err := read("usage_days", settled,
+			"CAST(SUM(calls) AS BIGINT) AS calls, 0 AS failures, CAST(SUM(amount) AS BIGINT) AS amount", "TRUE")
 		if err != nil {
 			return nil, err
 		}
 	}
-	err := read("usage_counts", "name", "CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(failures) AS BIGINT) AS failures, CAST(SUM(amount) AS BIGINT) AS amount",
+
+	err := read("usage_counts", "name",
+		`CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(failures) AS BIGINT) AS failures,
+			CAST(SUM(amount) AS BIGINT) AS amount`,
 		"kind = ?", string(f.Group))
+
 	list := make([]UsageSum, 0, len(sums))
 	for of, sum := range sums {
-		of.Calls, of.Failures, of.Amount = sum.calls, sum.failures, sum.amount
+		of.Calls = sum.calls
+		of.Failures = sum.failures
+		of.Amount = sum.amount
 		list = append(list, of)
 	}
+
 	slices.SortFunc(list, func(a, b UsageSum) int { return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Name, b.Name)) })
 	return list, err
 }
@@ -206,8 +230,11 @@ func (s *Store) TemplateNames(ctx context.Context, accountID string, ids []strin
 	if len(ids) == 0 {
 		return names, nil
 	}
+
 	var rows []struct{ ID, Name string }
-	err := s.read.NewSelect().TableExpr("templates").Column("id", "name").Where("account_id = ? AND id IN (?)", accountID, bun.List(ids)).Scan(ctx, &rows)
+	err := s.read.NewSelect().TableExpr("templates").Column("id", "name").
+		Where("account_id = ? AND id IN (?)", accountID, bun.List(ids)).Scan(ctx, &rows)
+
 	for _, r := range rows {
 		names[r.ID] = r.Name
 	}

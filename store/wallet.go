@@ -23,18 +23,26 @@ func (s *Store) AlertEmptyWallet(ctx context.Context, accountID string, quote cr
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		now := s.now()
 		due, err := changed(tx.NewRaw(`INSERT INTO wallet_alerts (account_id, refused_at) VALUES (?0, ?1)
-			ON CONFLICT (account_id) DO UPDATE SET refused_at = EXCLUDED.refused_at WHERE wallet_alerts.refused_at <= ?2`,
+			ON CONFLICT (account_id) DO UPDATE SET refused_at = EXCLUDED.refused_at
+			WHERE wallet_alerts.refused_at <= ?2`,
 			accountID, toMicros(now), toMicros(now.Add(-alertPause))).Exec(ctx))
 		if err != nil || !due {
 			return err
 		}
+
 		var balance credit.Amount
-		if err := tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance); err != nil {
+		err = tx.NewSelect().Model((*accountRow)(nil)).Column("balance").Where("id = ?", accountID).Scan(ctx, &balance)
+		if err != nil {
 			return notFound(err)
 		}
+
 		return s.publish(ctx, tx, newEvent{
 			accountID: accountID, kind: EventPaymentRequired, at: now,
-			data: WalletNews{AmountMicrodollars: quote, BalanceMicrodollars: balance, Reason: "the wallet does not cover a call"},
+			data: WalletNews{
+				AmountMicrodollars:  quote,
+				BalanceMicrodollars: balance,
+				Reason:              "the wallet does not cover a call",
+			},
 		})
 	})
 	return wrapped("tell of an empty wallet", err)

@@ -78,14 +78,23 @@ type webhookRow struct {
 // webhook converts the row to the endpoint at the time. An expired previous secret is left out.
 func (r *webhookRow) webhook(now time.Time) Webhook {
 	w := Webhook{
-		ID: r.ID, AccountID: r.AccountID, URL: r.URL, Secret: r.Secret, SecretPrefix: r.SecretPrefix, Enabled: r.Enabled,
-		DisabledReason: r.DisabledReason, FailingSince: fromMicrosPtr(r.FailingSince), CreatedAt: fromMicros(r.CreatedAt),
+		ID:             r.ID,
+		AccountID:      r.AccountID,
+		URL:            r.URL,
+		Secret:         r.Secret,
+		SecretPrefix:   r.SecretPrefix,
+		Enabled:        r.Enabled,
+		DisabledReason: r.DisabledReason,
+		FailingSince:   fromMicrosPtr(r.FailingSince),
+		CreatedAt:      fromMicros(r.CreatedAt),
 	}
+
 	if r.Events != "" {
 		w.Events = strings.Split(r.Events, ",")
 	}
 	if r.PreviousUntil != nil && *r.PreviousUntil > toMicros(now) {
-		w.PreviousSecret, w.PreviousUntil = r.PreviousSecret, fromMicrosPtr(r.PreviousUntil)
+		w.PreviousSecret = r.PreviousSecret
+		w.PreviousUntil = fromMicrosPtr(r.PreviousUntil)
 	}
 	return w
 }
@@ -94,26 +103,37 @@ func (r *webhookRow) webhook(now time.Time) Webhook {
 // has MaxWebhooks already, and ErrNotFound for an unknown account.
 func (s *Store) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, error) {
 	row := webhookRow{
-		ID: n.ID, AccountID: n.AccountID, URL: n.URL, Events: strings.Join(n.Events, ","), Secret: n.Secret, SecretPrefix: n.SecretPrefix,
-		Enabled: true, CreatedAt: toMicros(s.now()),
+		ID:           n.ID,
+		AccountID:    n.AccountID,
+		URL:          n.URL,
+		Events:       strings.Join(n.Events, ","),
+		Secret:       n.Secret,
+		SecretPrefix: n.SecretPrefix,
+		Enabled:      true,
+		CreatedAt:    toMicros(s.now()),
 	}
+
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		if err := s.lockAccount(ctx, tx, n.AccountID); err != nil {
 			return err
 		}
-		has, err := tx.NewSelect().Model((*webhookRow)(nil)).Where("account_id = ? AND deleted_at IS NULL", n.AccountID).Count(ctx)
+
+		has, err := tx.NewSelect().Model((*webhookRow)(nil)).
+			Where("account_id = ? AND deleted_at IS NULL", n.AccountID).Count(ctx)
 		if err != nil {
 			return err
 		}
 		if has >= MaxWebhooks {
 			return ErrTooManyWebhooks
 		}
+
 		_, err = tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 	if err != nil {
 		return Webhook{}, fmt.Errorf("create webhook: %w", err)
 	}
+
 	return row.webhook(s.now()), nil
 }
 
@@ -131,11 +151,14 @@ func (s *Store) lockAccount(ctx context.Context, tx txn, id string) error {
 // Webhooks returns the account's endpoints, the oldest first.
 func (s *Store) Webhooks(ctx context.Context, accountID string) ([]Webhook, error) {
 	var rows []webhookRow
-	err := s.read.NewSelect().Model(&rows).Where("account_id = ? AND deleted_at IS NULL", accountID).Order("created_at", "id").Scan(ctx)
+	err := s.read.NewSelect().Model(&rows).Where("account_id = ? AND deleted_at IS NULL", accountID).
+		Order("created_at", "id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read webhooks: %w", err)
 	}
-	now, list := s.now(), make([]Webhook, len(rows))
+
+	now := s.now()
+	list := make([]Webhook, len(rows))
 	for i := range rows {
 		list[i] = rows[i].webhook(now)
 	}
@@ -158,12 +181,17 @@ func (s *Store) WebhookTraffic(ctx context.Context, accountID string, since time
 		Count int64
 		Last  *int64
 	}
+
 	err := s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		return tx.NewSelect().TableExpr("webhooks AS w").ColumnExpr("w.id").
-			ColumnExpr("(SELECT COUNT(*) FROM (SELECT 1 FROM deliveries AS d WHERE d.endpoint_id = w.id AND d.id >= ? LIMIT ?) AS sent) AS count", "dlv_"+idTime(since), MaxTraffic).
-			ColumnExpr("(SELECT d.created_at FROM deliveries AS d WHERE d.endpoint_id = w.id ORDER BY d.id DESC LIMIT 1) AS last").
+			ColumnExpr(`(SELECT COUNT(*) FROM (SELECT 1 FROM deliveries AS d
+				WHERE d.endpoint_id = w.id AND d.id >= ? LIMIT ?) AS sent) AS count`,
+				"dlv_"+idTime(since), MaxTraffic).
+			ColumnExpr(`(SELECT d.created_at FROM deliveries AS d WHERE d.endpoint_id = w.id
+				ORDER BY d.id DESC LIMIT 1) AS last`).
 			Where("w.account_id = ? AND w.deleted_at IS NULL", accountID).Scan(ctx, &rows)
 	})
+
 	traffic := make(map[string]Traffic, len(rows))
 	for _, r := range rows {
 		traffic[r.ID] = Traffic{r.Count, fromMicrosPtr(r.Last)}
@@ -213,6 +241,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, accountID, id string, change 
 		if change.Enabled != nil {
 			q.Set("enabled = ?", *change.Enabled).Set("disabled_reason = ''")
 		}
+
 		if change.Enabled != nil && *change.Enabled && change.URL == nil {
 			q.Set("failing_since = NULL")
 		}
@@ -243,7 +272,8 @@ func (s *Store) ActivateWebhook(ctx context.Context, accountID, id string) (Webh
 func (s *Store) DeleteWebhook(ctx context.Context, accountID, id string) error {
 	now := toMicros(s.now())
 	_, err := s.changeWebhook(ctx, accountID, id, func(q *bun.UpdateQuery) {
-		q.Set("deleted_at = ?", now).Set("secret = ?", []byte{}).Set("previous_secret = NULL").Set("previous_until = NULL")
+		q.Set("deleted_at = ?", now).Set("secret = ?", []byte{}).Set("previous_secret = NULL").
+			Set("previous_until = NULL")
 	})
 	return err
 }
@@ -254,6 +284,7 @@ func (s *Store) changeWebhook(ctx context.Context, accountID, id string, set fun
 	if !storable(id) {
 		return Webhook{}, fmt.Errorf("change webhook: %w", ErrNotFound)
 	}
+
 	var row webhookRow
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		row = webhookRow{}
@@ -264,6 +295,7 @@ func (s *Store) changeWebhook(ctx context.Context, accountID, id string, set fun
 		if err := notFound(query.Scan(ctx)); err != nil {
 			return err
 		}
+
 		return cancelDeliveries(ctx, tx, &row)
 	})
 	if err != nil {
@@ -290,7 +322,8 @@ func cancelDeliveries(ctx context.Context, tx txn, endpoint *webhookRow) error {
 	if why == "" {
 		return nil
 	}
-	_, err := tx.NewRaw(`UPDATE deliveries SET status = ?, last_error = ?, next_attempt_at = NULL, lease = '', leased_until = NULL
+	_, err := tx.NewRaw(`UPDATE deliveries SET status = ?, last_error = ?, next_attempt_at = NULL, lease = '',
+		leased_until = NULL
 		WHERE endpoint_id = ? AND status = 'pending'`, DeliveryFailed, why, endpoint.ID).Exec(ctx)
 	return err
 }
@@ -307,14 +340,17 @@ func (s *Store) TestWebhook(ctx context.Context, accountID, id string, data any)
 		if endpoint.off() != "" {
 			return ErrWebhookOff
 		}
+
 		event, err := s.event(newEvent{accountID: accountID, kind: EventTest, data: data, at: s.now()})
 		if err != nil {
 			return err
 		}
+
 		rows, err := s.deliver(ctx, tx, &event, []recipient{{ID: &endpoint.ID, URL: endpoint.URL}})
 		if err != nil {
 			return err
 		}
+
 		delivery = rows[0].delivery()
 		return nil
 	})
@@ -333,5 +369,6 @@ func disableWebhook(ctx context.Context, tx txn, id, reason string) error {
 	if err != nil {
 		return err
 	}
+
 	return cancelDeliveries(ctx, tx, &row)
 }

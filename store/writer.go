@@ -72,16 +72,20 @@ func (w *groupCommitter) connect(ctx context.Context) error {
 	if w.line != nil {
 		return nil
 	}
+
 	conn, err := w.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
+
 	ready, err := compile(ctx, conn.Conn, append([]string{lineBegin, lineCommit, lineRollback}, sqliteTexts...)...)
 	if err == nil {
 		// Others may have had the connection before.
 		_, err = conn.Conn.ExecContext(ctx, "PRAGMA synchronous = FULL")
 	}
-	w.line, w.lazy = &line{Conn: conn, ready: ready}, false
+
+	w.line = &line{Conn: conn, ready: ready}
+	w.lazy = false
 	if err != nil {
 		w.hangUp()
 	}
@@ -93,10 +97,12 @@ func (w *groupCommitter) hangUp() {
 	if w.line == nil {
 		return
 	}
+
 	// SQLite keeps a connection on which a statement is prepared, with its lock.
 	for _, stmt := range w.line.ready {
 		_ = stmt.Close()
 	}
+
 	// The pool must not reuse it.
 	_ = w.line.Raw(func(any) error { return driver.ErrBadConn })
 	_ = w.line.Close() // It fails if the pool has closed it.
@@ -143,10 +149,12 @@ func (w *groupCommitter) run(ctx context.Context, do transaction) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	mine := &write{do: do, lazy: ctx.Value(deferSync{}) != nil, done: make(chan struct{})}
 	w.mu.Lock()
 	w.queue = append(w.queue, mine)
 	w.mu.Unlock()
+
 	select {
 	case <-mine.done:
 		return mine.err
@@ -161,6 +169,7 @@ func (w *groupCommitter) run(ctx context.Context, do transaction) error {
 			return ctx.Err()
 		}
 	}
+
 	<-mine.done
 	return mine.err
 }
@@ -207,10 +216,12 @@ func (w *groupCommitter) sync(ctx context.Context, lazy bool) error {
 	if w.lazy == lazy {
 		return nil
 	}
+
 	mode := "FULL"
 	if lazy {
 		mode = "NORMAL"
 	}
+
 	_, err := w.line.Conn.Conn.ExecContext(ctx, "PRAGMA synchronous = "+mode)
 	if err == nil {
 		w.lazy = lazy
@@ -228,6 +239,7 @@ func (w *groupCommitter) carryOut(ctx context.Context, batch []*write) {
 			one.err = w.after(transactOnce(ctx, w.begin, one.guarded))
 		}
 	}
+
 	for _, one := range batch {
 		close(one.done)
 	}
@@ -242,12 +254,14 @@ func (w *groupCommitter) together(ctx context.Context, batch []*write) bool {
 		fail(batch, err)
 		return true
 	}
+
 	for _, one := range batch {
 		if err := one.within(ctx, tx); err != nil {
 			_ = tx.end.Rollback() // It fails if the database was first.
 			return false
 		}
 	}
+
 	if err := w.after(committed(tx.end.Commit())); err != nil {
 		fail(batch, err)
 	}

@@ -80,7 +80,8 @@ func (c *content) Seek(offset int64, whence int) (int64, error) {
 func (c *content) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.chunk, c.held = nil, -1
+	c.chunk = nil
+	c.held = -1
 	return c.source.Close()
 }
 

@@ -57,7 +57,10 @@ func moveOne(ctx context.Context, from, to Store, key string, done *Moved) (err 
 	count := func() { done.There++ }
 	// A copy that differs was put there later.
 	if err := same(ctx, source, size, to, key); err != nil && !errors.Is(err, errOther) {
-		count = func() { done.Blobs, done.Bytes = done.Blobs+1, done.Bytes+size }
+		count = func() {
+			done.Blobs++
+			done.Bytes += size
+		}
 		if _, err := to.Put(ctx, key, io.NewSectionReader(source, 0, size)); err != nil {
 			return err
 		}
@@ -85,7 +88,8 @@ func same(ctx context.Context, want io.ReaderAt, size int64, there Store, key st
 	if has != size {
 		return errOther
 	}
-	left, right := make([]byte, sumChunk), make([]byte, sumChunk)
+	left := make([]byte, sumChunk)
+	right := make([]byte, sumChunk)
 	for at := int64(0); at < size; at += sumChunk {
 		length := min(sumChunk, size-at)
 		if err := ctx.Err(); err != nil {

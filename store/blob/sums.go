@@ -59,7 +59,9 @@ func (s *Summer) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		n := min(int64(len(rest)), s.sums.Chunk-s.part)
 		s.hash.Write(rest[:n])
-		rest, s.part, s.sums.Size = rest[n:], s.part+n, s.sums.Size+n
+		rest = rest[n:]
+		s.part += n
+		s.sums.Size += n
 		if s.part == s.sums.Chunk {
 			s.end()
 		}
@@ -98,7 +100,12 @@ func (s Sums) match(i int64, chunk []byte) bool {
 
 // String returns the form that ParseSums reads.
 func (s Sums) String() string {
-	return strings.Join([]string{sumsFormat, strconv.FormatInt(s.Size, 10), strconv.FormatInt(s.Chunk, 10), base64.RawURLEncoding.EncodeToString(s.table)}, ".")
+	return strings.Join([]string{
+		sumsFormat,
+		strconv.FormatInt(s.Size, 10),
+		strconv.FormatInt(s.Chunk, 10),
+		base64.RawURLEncoding.EncodeToString(s.table),
+	}, ".")
 }
 
 // ParseSums reads the text of sums.
@@ -111,7 +118,8 @@ func ParseSums(text string) (Sums, error) {
 	chunk, chunkErr := strconv.ParseInt(parts[2], 10, 64)
 	table, tableErr := base64.RawURLEncoding.DecodeString(parts[3])
 	s := Sums{Size: size, Chunk: chunk, table: table}
-	if err := errors.Join(sizeErr, chunkErr, tableErr); err != nil || size < 0 || chunk < 1 || int64(len(table)) != s.chunks()*sumSize {
+	err := errors.Join(sizeErr, chunkErr, tableErr)
+	if err != nil || size < 0 || chunk < 1 || int64(len(table)) != s.chunks()*sumSize {
 		return Sums{}, fmt.Errorf("%w: its sums cannot be read", ErrDamaged)
 	}
 	return s, nil

@@ -54,9 +54,11 @@ func (a Amount) Millicents() int64 {
 // String formats the amount in dollars with as many decimals as it needs, two
 // at least: "$5.00", "$0.0021", "-$1.50".
 func (a Amount) String() string {
-	sign, n := "", uint64(a)
+	sign := ""
+	n := uint64(a)
 	if a < 0 {
-		sign, n = "-", uint64(-(a+1))+1
+		sign = "-"
+		n = uint64(-(a + 1)) + 1
 	}
 	frac := strings.TrimRight(fmt.Sprintf("%06d", n%1_000_000), "0")
 	for len(frac) < 2 {

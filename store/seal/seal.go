@@ -77,7 +77,8 @@ func (b *Box) use(secrets [][]byte) error {
 		}
 		ring[idOf(secret)] = secret
 	}
-	b.ring, b.newest = ring, idOf(secrets[0])
+	b.ring = ring
+	b.newest = idOf(secrets[0])
 	return nil
 }
 

@@ -41,7 +41,8 @@ func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 	port := strconv.Itoa(int(cfg.Port))
 	c := &Cutter{network: "tcp", server: net.JoinHostPort(cfg.Host, port)}
 	if filepath.IsAbs(cfg.Host) {
-		c.network, c.server = "unix", filepath.Join(cfg.Host, ".s.PGSQL."+port)
+		c.network = "unix"
+		c.server = filepath.Join(cfg.Host, ".s.PGSQL."+port)
 	}
 	dir, err := os.MkdirTemp("", "relaypdf-cut-") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
@@ -67,7 +68,8 @@ func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Host, u.RawQuery = "", url.Values{"host": {dir}, "port": {"5432"}}.Encode()
+	u.Host = ""
+	u.RawQuery = url.Values{"host": {dir}, "port": {"5432"}}.Encode()
 	db.URL = u.String()
 	return db, c
 }
@@ -76,7 +78,9 @@ func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 func (c *Cutter) At(n int, answer bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left, c.answer, c.cuts = n, answer, 0
+	c.left = n
+	c.answer = answer
+	c.cuts = 0
 }
 
 // Often makes the cutter cut one of a number of exchanges from now on, at random: the request or the response.
@@ -97,7 +101,8 @@ func (c *Cutter) Cuts() int {
 func (c *Cutter) Disarm() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left, c.often = 0, 0
+	c.left = 0
+	c.often = 0
 	return c.cuts > 0
 }
 
@@ -152,7 +157,8 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 	cut := func() { _ = client.Close(); _ = server.Close() }
 	defer cut()
 	var mu sync.Mutex
-	swallow, listening := false, false
+	swallow := false
+	listening := false
 	go func() {
 		defer cut()
 		for {
@@ -161,7 +167,8 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 				return
 			}
 			mu.Lock()
-			drop, heard := swallow, listening
+			drop := swallow
+			heard := listening
 			mu.Unlock()
 			if drop && message[0] == 'Z' { // ready for the next: all is done
 				return

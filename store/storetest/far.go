@@ -53,6 +53,7 @@ func NewFar(ctx context.Context, database string, rtt time.Duration) (*Far, erro
 	}
 	query.Del("host")
 	query.Del("port")
-	address.Host, address.RawQuery = link.Address, query.Encode()
+	address.Host = link.Address
+	address.RawQuery = query.Encode()
 	return &Far{link, address.String()}, nil
 }

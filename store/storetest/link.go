@@ -181,7 +181,8 @@ func (l *Link) late(to, from, near net.Conn) {
 	if l.lost(near) {
 		<-l.ended
 	}
-	_, _ = to.Close(), from.Close()
+	_ = to.Close()
+	_ = from.Close()
 	for range parts { // Its reader ends with the connection.
 	}
 }

@@ -25,7 +25,8 @@ func OwnPostgres(t testing.TB) (DB, *Cluster) {
 		t.Skip("starts PostgreSQL")
 	}
 	c := own(t, strings.Replace(fleeting, "synchronous_commit=off", "synchronous_commit=on", 1))
-	address, _, err := newDatabase(func() (server, error) { return server{admin: c.admin}, nil }, nothing) // It is removed with the cluster.
+	start := func() (server, error) { return server{admin: c.admin}, nil }
+	address, _, err := newDatabase(start, nothing) // It is removed with the cluster.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,7 +196,8 @@ func startScript(name, script string, arguments ...string) (dir string, alive io
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", script, "sh", dir}, arguments...)...)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh",
+		append([]string{"-c", script, "sh", dir}, arguments...)...)
 	// Its own process group keeps Ctrl-C from ending the script before it cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err = runAsPostgres(cmd, dir); err == nil {
@@ -257,8 +258,10 @@ func startBouncer(srv server) (server, error) {
 	if behind.Password != "" {
 		password = " password='" + behind.Password + "'"
 	}
-	settings := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s%s connect_query='"+bouncerQuery+"'\n[pgbouncer]\nlisten_port = 6432\nauth_type = any\n"+
-		"pool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 1000", behind.Host, behind.Port, behind.User, password, bouncerConns)
+	settings := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s%s connect_query='"+bouncerQuery+
+		"'\n[pgbouncer]\nlisten_port = 6432\nauth_type = any\n"+
+		"pool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 1000", behind.Host, behind.Port,
+		behind.User, password, bouncerConns)
 	dir, alive, err := startScript("pgbouncer", bouncerScript, program, settings)
 	if err != nil {
 		return server{}, err
@@ -291,7 +294,8 @@ func findPrograms() (string, error) {
 		return "", err
 	}
 	if len(found) == 0 {
-		return "", fmt.Errorf("no PostgreSQL server is installed: run `make setup`, or set %s to a server's URL", serverVariable)
+		return "", fmt.Errorf("no PostgreSQL server is installed: run `make setup`, or set %s to a server's URL",
+			serverVariable)
 	}
 	return filepath.Dir(found[len(found)-1]), nil
 }
@@ -330,8 +334,10 @@ func startAndWait(cmd *exec.Cmd) (io.WriteCloser, error) {
 		return nil, err
 	}
 	defer out.Close()
-	cmd.Stdout, cmd.Stderr = outWriter, outWriter
-	if err := errors.Join(cmd.Start(), outWriter.Close(), out.SetReadDeadline(time.Now().Add(startTimeout))); err != nil {
+	cmd.Stdout = outWriter
+	cmd.Stderr = outWriter
+	err = errors.Join(cmd.Start(), outWriter.Close(), out.SetReadDeadline(time.Now().Add(startTimeout)))
+	if err != nil {
 		return nil, err
 	}
 	var said []string

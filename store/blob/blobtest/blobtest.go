@@ -27,7 +27,8 @@ func Run(t *testing.T, b blob.Store) {
 		name string
 		run  func(*testing.T, blob.Store)
 	}{
-		{"RoundTrip", roundTrip}, {"Sizes", sizes}, {"Keys", keys}, {"FailedPut", failedPut}, {"Ranges", ranges}, {"Together", together}, {"Places", places},
+		{"RoundTrip", roundTrip}, {"Sizes", sizes}, {"Keys", keys}, {"FailedPut", failedPut}, {"Ranges", ranges},
+		{"Together", together}, {"Places", places},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, b)
@@ -70,7 +71,8 @@ func places(t *testing.T, b blob.Store) {
 			t.Fatal(err)
 		}
 		var rest []string
-		if err := b.List(t.Context(), entry.Place, func(e blob.Entry) error { rest = append(rest, e.Key); return nil }); err != nil {
+		err := b.List(t.Context(), entry.Place, func(e blob.Entry) error { rest = append(rest, e.Key); return nil })
+		if err != nil {
 			t.Fatal(err)
 		}
 		var want []string
@@ -121,7 +123,8 @@ func roundTrip(t *testing.T, b blob.Store) {
 	if got := Read(t, b, "file_a.pdf"); string(got) != "new" {
 		t.Errorf("got %q, want what was put last", got)
 	}
-	if listed := List(t, b); len(listed) != 1 || listed[0].Key != "file_a.pdf" || listed[0].Size != 3 || listed[0].ModTime.Before(before) {
+	listed := List(t, b)
+	if len(listed) != 1 || listed[0].Key != "file_a.pdf" || listed[0].Size != 3 || listed[0].ModTime.Before(before) {
 		t.Errorf("List: got %+v", listed)
 	}
 	stop := errors.New("stop")
@@ -176,7 +179,9 @@ func sizes(t *testing.T, b blob.Store) {
 		for _, source := range []struct {
 			name string
 			r    io.Reader
-		}{{"file", bytes.NewReader(content)}, {"stream", iotest.OneByteReader(bytes.NewReader(content[:min(size, 4096)]))}, {"pipe", struct{ io.Reader }{bytes.NewReader(content)}}} {
+		}{{"file", bytes.NewReader(content)},
+			{"stream", iotest.OneByteReader(bytes.NewReader(content[:min(size, 4096)]))},
+			{"pipe", struct{ io.Reader }{bytes.NewReader(content)}}} {
 			want := content
 			if source.name == "stream" {
 				want = content[:min(size, 4096)]
@@ -270,7 +275,16 @@ func ranges(t *testing.T, b blob.Store) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for _, at := range []struct{ from, length int64 }{{0, 10}, {size - 5, 5}, {size - 5, 50}, {256<<10 - 3, 6}, {1 << 20, 600 << 10}, {0, 1}, {size, 1}, {size + 7, 1}} {
+	for _, at := range []struct{ from, length int64 }{
+		{0, 10},
+		{size - 5, 5},
+		{size - 5, 50},
+		{256<<10 - 3, 6},
+		{1 << 20, 600 << 10},
+		{0, 1},
+		{size, 1},
+		{size + 7, 1},
+	} {
 		got := make([]byte, at.length)
 		n, err := r.ReadAt(got, at.from)
 		want := content[min(at.from, size):min(at.from+at.length, size)]
@@ -297,7 +311,11 @@ func ranges(t *testing.T, b blob.Store) {
 		http.ServeContent(w, r, "", time.Time{}, body)
 	}))
 	defer site.Close()
-	for asked, want := range map[string][]byte{"": content, "bytes=-9": content[size-9:], "bytes=2000000-2999999": content[2000000:3000000]} {
+	for asked, want := range map[string][]byte{
+		"":                      content,
+		"bytes=-9":              content[size-9:],
+		"bytes=2000000-2999999": content[2000000:3000000],
+	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site.URL, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -329,13 +347,15 @@ func together(t *testing.T, b blob.Store) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			key, own := fmt.Sprintf("own-%d", i), Content(100_000+i)
+			key := fmt.Sprintf("own-%d", i)
+			own := Content(100_000 + i)
 			if _, err := b.Put(t.Context(), key, bytes.NewReader(own)); err != nil {
 				t.Errorf("Put %s: %v", key, err)
 				return
 			}
 			part := make([]byte, 1000)
-			if _, err := r.ReadAt(part, int64(i)*80_000); err != nil || !bytes.Equal(part, shared[i*80_000:i*80_000+1000]) {
+			_, err := r.ReadAt(part, int64(i)*80_000)
+			if err != nil || !bytes.Equal(part, shared[i*80_000:i*80_000+1000]) {
 				t.Errorf("a part of what is shared: %v", err)
 			}
 			content, _, err := b.Open(t.Context(), key)

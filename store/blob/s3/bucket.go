@@ -40,8 +40,13 @@ func OpenBucket(cfg BucketConfig) (*Bucket, error) {
 		lookup = minio.BucketLookupPath
 	}
 	region := cmp.Or(cfg.Region, DefaultRegion)
-	core, err := openCore(Config{Endpoint: strings.TrimSuffix(cfg.Endpoint, "/"), Region: region}.Address(), minio.Options{
-		Creds: credentials.NewStaticV4(cfg.AccessKey, cfg.SecretKey, ""), Region: region, BucketLookup: lookup, Transport: cfg.Transport, MaxRetries: 1,
+	server := Config{Endpoint: strings.TrimSuffix(cfg.Endpoint, "/"), Region: region}
+	core, err := openCore(server.Address(), minio.Options{
+		Creds:        credentials.NewStaticV4(cfg.AccessKey, cfg.SecretKey, ""),
+		Region:       region,
+		BucketLookup: lookup,
+		Transport:    cfg.Transport,
+		MaxRetries:   1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket: %w", err)
@@ -59,7 +64,10 @@ func (b *Bucket) Put(ctx context.Context, object, contentType string, size int64
 		return err
 	}
 	// A reader that cannot be rewound is not sent twice.
-	_, err = b.core.PutObject(ctx, b.name, object, struct{ io.Reader }{open()}, size, "", hash, minio.PutObjectOptions{ContentType: contentType, DisableContentSha256: true})
+	_, err = b.core.PutObject(ctx, b.name, object, struct{ io.Reader }{open()}, size, "", hash, minio.PutObjectOptions{
+		ContentType:          contentType,
+		DisableContentSha256: true,
+	})
 	return err
 }
 

@@ -87,7 +87,8 @@ func (c *Config) set(name string, values []string) (err error) {
 // Server reads the address of a server without a path.
 func Server(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil ||
+		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return "", errors.New("has an endpoint that is not a plain URL; " + form)
 	}
 	return u.Scheme + "://" + u.Host, nil

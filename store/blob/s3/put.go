@@ -105,7 +105,9 @@ func (s *Store) put(ctx context.Context, object string, body *io.SectionReader) 
 		return err
 	}
 	options := minio.PutObjectOptions{
-		ContentType: "application/octet-stream", DisableContentSha256: true, UserMetadata: map[string]string{sumsKey: sums.Sums().String()},
+		ContentType:          "application/octet-stream",
+		DisableContentSha256: true,
+		UserMetadata:         map[string]string{sumsKey: sums.Sums().String()},
 	}
 	if body.Size() > partSize {
 		return s.putParts(ctx, object, body, options)
@@ -118,7 +120,9 @@ func (s *Store) put(ctx context.Context, object string, body *io.SectionReader) 
 
 // putParts sends a large blob in parts, a few at a time. Nothing is to be seen of
 // it before the last step.
-func (s *Store) putParts(ctx context.Context, object string, body *io.SectionReader, options minio.PutObjectOptions) error {
+func (s *Store) putParts(
+	ctx context.Context, object string, body *io.SectionReader, options minio.PutObjectOptions,
+) error {
 	upload, err := s.core.NewMultipartUpload(ctx, s.bucket, object, options)
 	if err != nil {
 		return err
@@ -137,7 +141,9 @@ func (s *Store) putParts(ctx context.Context, object string, body *io.SectionRea
 
 // sendParts sends the parts, and returns them in order. If one fails, no further part is begun, but it waits for
 // the running ones: a part that arrived after the upload was aborted would remain.
-func (s *Store) sendParts(ctx context.Context, object, upload string, body *io.SectionReader) ([]minio.CompletePart, error) {
+func (s *Store) sendParts(
+	ctx context.Context, object, upload string, body *io.SectionReader,
+) ([]minio.CompletePart, error) {
 	parts := make([]minio.CompletePart, (body.Size()+partSize-1)/partSize)
 	group, going := guard.WithContext(ctx)
 	group.SetLimit(partsAtOnce)
@@ -161,7 +167,9 @@ func (s *Store) sendParts(ctx context.Context, object, upload string, body *io.S
 
 // complete makes an object from its parts. If the response was lost and the request sent again, the upload is
 // unknown: then complete checks the object.
-func (s *Store) complete(ctx context.Context, object, upload string, parts []minio.CompletePart, options minio.PutObjectOptions) error {
+func (s *Store) complete(
+	ctx context.Context, object, upload string, parts []minio.CompletePart, options minio.PutObjectOptions,
+) error {
 	_, err := s.core.CompleteMultipartUpload(ctx, s.bucket, object, upload, parts, minio.PutObjectOptions{})
 	if err == nil || code(err) != minio.NoSuchUpload {
 		return err

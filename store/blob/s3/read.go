@@ -66,7 +66,9 @@ func (r *reader) begin() error {
 	if err != nil {
 		return err
 	}
-	r.stream, r.etag, r.until = stream, info.ETag, 1
+	r.stream = stream
+	r.etag = info.ETag
+	r.until = 1
 	if r.sums, err = blob.ParseSums(info.UserMetadata[sumsKey]); err != nil {
 		return err
 	}
@@ -111,7 +113,8 @@ func wholeSize(header http.Header, from int64) (int64, error) {
 	span, total, _ := strings.Cut(header.Get("Content-Range"), "/")
 	size, err := strconv.ParseInt(total, 10, 64)
 	if err != nil || !strings.HasPrefix(span, fmt.Sprintf("bytes %d-", from)) {
-		return 0, fmt.Errorf("%w: the bucket answered with %q to a request for the bytes from %d", blob.ErrDamaged, header.Get("Content-Range"), from)
+		return 0, fmt.Errorf("%w: the bucket answered with %q to a request for the bytes from %d",
+			blob.ErrDamaged, header.Get("Content-Range"), from)
 	}
 	return size, nil
 }
@@ -143,7 +146,8 @@ func (r *reader) goTo(i int64) (err error) {
 		return err
 	}
 	r.stream, _, _, err = r.get(i*r.sums.Chunk, 0)
-	r.next, r.until = i, math.MaxInt64
+	r.next = i
+	r.until = math.MaxInt64
 	return err
 }
 

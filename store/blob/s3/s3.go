@@ -65,7 +65,12 @@ func New(cfg Config) (*Store, error) {
 	}
 	requests := newMetrics()
 	open := func(endpoint string) (*minio.Core, error) {
-		return openCore(endpoint, minio.Options{Creds: keys, Region: cfg.Region, Transport: measured{transport(cfg.RootCAs), requests}, MaxRetries: attempts})
+		return openCore(endpoint, minio.Options{
+			Creds:      keys,
+			Region:     cfg.Region,
+			Transport:  measured{transport(cfg.RootCAs), requests},
+			MaxRetries: attempts,
+		})
 	}
 	s := &Store{bucket: cfg.Bucket, tmp: cfg.TempDir, now: cfg.Now, requests: requests}
 	if cfg.Prefix != "" {
@@ -150,7 +155,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.core.RemoveObject(ctx, s.bucket, object, minio.RemoveObjectOptions{}); err != nil && code(err) != minio.NoSuchKey {
+	err = s.core.RemoveObject(ctx, s.bucket, object, minio.RemoveObjectOptions{})
+	if err != nil && code(err) != minio.NoSuchKey {
 		return fmt.Errorf("delete blob: %w", err)
 	}
 	return ctx.Err()
@@ -196,7 +202,8 @@ func (s *Store) Sweep(ctx context.Context) error {
 		if !page.IsTruncated {
 			return nil
 		}
-		key, upload = page.NextKeyMarker, page.NextUploadIDMarker
+		key = page.NextKeyMarker
+		upload = page.NextUploadIDMarker
 	}
 }
 
