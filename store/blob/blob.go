@@ -54,11 +54,13 @@ func ValidKey(key string) bool {
 	if key == "" || len(key) > maxKey || strings.IndexByte("._-", key[0]) >= 0 {
 		return false
 	}
+
 	for _, c := range key {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("._-", c) {
 			return false
 		}
 	}
+
 	return true
 }

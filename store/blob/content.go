@@ -46,8 +46,10 @@ func (c *content) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, errNegative
 	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	for n < len(p) && err == nil {
 		if off+int64(n) >= c.sums.Size {
 			return n, io.EOF
@@ -64,12 +66,14 @@ var errNegative = errors.New("read blob: negative position")
 func (c *content) Seek(offset int64, whence int) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	switch whence {
 	case io.SeekCurrent:
 		offset += c.at
 	case io.SeekEnd:
 		offset += c.sums.Size
 	}
+
 	if offset < 0 {
 		return 0, errNegative
 	}
@@ -100,12 +104,14 @@ func (c *content) hold(i int64) error {
 	if c.held == i {
 		return nil
 	}
+
 	c.held = -1
 	length := c.sums.Length(i)
 	if int64(cap(c.chunk)) < length {
 		c.chunk = make([]byte, length)
 	}
 	c.chunk = c.chunk[:length]
+
 	for range 2 {
 		if err := c.source.Chunk(i, c.chunk); err != nil {
 			return err
@@ -115,5 +121,6 @@ func (c *content) hold(i int64) error {
 			return nil
 		}
 	}
+
 	return ErrDamaged
 }

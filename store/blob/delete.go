@@ -25,11 +25,13 @@ func DeleteAll(ctx context.Context, s Store, keys []string) (tried int, failed m
 	if len(keys) == 0 || ctx.Err() != nil {
 		return 0, nil
 	}
+
 	if many, ok := s.(batchDeleter); ok {
 		ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 		defer cancel()
 		return len(keys), many.DeleteBatch(ctx, keys)
 	}
+
 	failed = map[string]error{}
 	for _, key := range keys {
 		if ctx.Err() != nil {
@@ -40,6 +42,7 @@ func DeleteAll(ctx context.Context, s Store, keys []string) (tried int, failed m
 			failed[key] = err
 		}
 	}
+
 	return tried, failed
 }
 

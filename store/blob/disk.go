@@ -45,10 +45,12 @@ func (b *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
+
 	folder := filepath.Dir(path)
 	if err := b.makeFolder(folder); err != nil {
 		return 0, fmt.Errorf("put blob: %w", err)
 	}
+
 	size, err := putPart(ctx, folder, path, r)
 	if err == nil {
 		err = durable.SyncFolder(folder)
@@ -67,6 +69,7 @@ func putPart(ctx context.Context, folder, path string, r io.Reader) (size int64,
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, part.Close()) }()
+
 	err = syscall.Flock(int(part.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
 		size, err = durable.Copy(ctx, part, r)
@@ -85,6 +88,7 @@ func (b *disk) Open(_ context.Context, key string) (Content, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, ErrMissing
@@ -92,10 +96,12 @@ func (b *disk) Open(_ context.Context, key string) (Content, int64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("open blob: %w", err)
 	}
+
 	info, err := f.Stat()
 	if err != nil {
 		return nil, 0, fmt.Errorf("open blob: %w", errors.Join(err, f.Close()))
 	}
+
 	return f, info.Size(), nil
 }
 
@@ -117,6 +123,7 @@ func (b *disk) List(ctx context.Context, after string, yield func(Entry) error) 
 	if last, err := b.path(after); err == nil {
 		folder = filepath.Dir(last)
 	}
+
 	return b.walk(folder, func(path string, d fs.DirEntry) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -124,6 +131,7 @@ func (b *disk) List(ctx context.Context, after string, yield func(Entry) error) 
 		if !ValidKey(d.Name()) || filepath.Dir(path) == folder && d.Name() <= after {
 			return nil
 		}
+
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -131,6 +139,7 @@ func (b *disk) List(ctx context.Context, after string, yield func(Entry) error) 
 		if err != nil {
 			return err
 		}
+
 		return yield(Entry{Key: d.Name(), Size: info.Size(), ModTime: info.ModTime(), Place: d.Name()})
 	})
 }
@@ -167,11 +176,13 @@ func removeUnlocked(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil
 	} else if err != nil {
 		return err
 	}
+
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -26,6 +26,7 @@ const maxFailures = 10
 func Move(ctx context.Context, from, to Store) (Moved, error) {
 	var done Moved
 	var failed []error
+
 	err := from.List(ctx, "", func(e Entry) error {
 		if err := moveOne(ctx, from, to, e.Key, &done); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", e.Key, err))
@@ -54,6 +55,7 @@ func moveOne(ctx context.Context, from, to Store, key string, done *Moved) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
+
 	count := func() { done.There++ }
 	// A copy that differs was put there later.
 	if err := same(ctx, source, size, to, key); err != nil && !errors.Is(err, errOther) {
@@ -68,6 +70,7 @@ func moveOne(ctx context.Context, from, to Store, key string, done *Moved) (err 
 			return err
 		}
 	}
+
 	if err := from.Delete(ctx, key); err != nil {
 		return err
 	}
@@ -85,9 +88,11 @@ func same(ctx context.Context, want io.ReaderAt, size int64, there Store, key st
 		return err
 	}
 	defer func() { err = errors.Join(err, got.Close()) }()
+
 	if has != size {
 		return errOther
 	}
+
 	left := make([]byte, sumChunk)
 	right := make([]byte, sumChunk)
 	for at := int64(0); at < size; at += sumChunk {
@@ -105,5 +110,6 @@ func same(ctx context.Context, want io.ReaderAt, size int64, there Store, key st
 			return errOther
 		}
 	}
+
 	return nil
 }

@@ -62,6 +62,7 @@ func (s *Summer) Write(p []byte) (int, error) {
 		rest = rest[n:]
 		s.part += n
 		s.sums.Size += n
+
 		if s.part == s.sums.Chunk {
 			s.end()
 		}
@@ -114,13 +115,16 @@ func ParseSums(text string) (Sums, error) {
 	if len(parts) != 4 || parts[0] != sumsFormat {
 		return Sums{}, fmt.Errorf("%w: it has no sums of ours", ErrDamaged)
 	}
+
 	size, sizeErr := strconv.ParseInt(parts[1], 10, 64)
 	chunk, chunkErr := strconv.ParseInt(parts[2], 10, 64)
 	table, tableErr := base64.RawURLEncoding.DecodeString(parts[3])
+
 	s := Sums{Size: size, Chunk: chunk, table: table}
 	err := errors.Join(sizeErr, chunkErr, tableErr)
 	if err != nil || size < 0 || chunk < 1 || int64(len(table)) != s.chunks()*sumSize {
 		return Sums{}, fmt.Errorf("%w: its sums cannot be read", ErrDamaged)
 	}
+
 	return s, nil
 }

@@ -60,6 +60,7 @@ func (a Amount) String() string {
 		sign = "-"
 		n = uint64(-(a + 1)) + 1
 	}
+
 	frac := strings.TrimRight(fmt.Sprintf("%06d", n%1_000_000), "0")
 	for len(frac) < 2 {
 		frac += "0"
@@ -75,6 +76,7 @@ func ParseDollars(s string) (Amount, error) {
 	if whole+frac == "" || len(frac) > 6 {
 		return 0, bad
 	}
+
 	var n Amount
 	for _, c := range whole + frac + strings.Repeat("0", 6-len(frac)) {
 		if c < '0' || c > '9' {

@@ -20,6 +20,7 @@ func CheckRoom(dirs ...string) error {
 		if err := unix.Statfs(dir, &disk); err != nil {
 			return fmt.Errorf("%w: look at the folder %s: %w", ErrFull, dir, err)
 		}
+
 		if free := int64(disk.Bavail) * disk.Bsize; free < leastRoom {
 			return fmt.Errorf("%w: the disk of %s has %d bytes left: make room", ErrFull, dir, free)
 		}

@@ -70,6 +70,7 @@ func (b *Box) use(secrets [][]byte) error {
 	if len(secrets) == 0 {
 		return errors.New("there is no secret key")
 	}
+
 	ring := make(map[[keyIDSize]byte][]byte, len(secrets))
 	for _, secret := range secrets {
 		if len(secret) < MinSecret {
@@ -77,6 +78,7 @@ func (b *Box) use(secrets [][]byte) error {
 		}
 		ring[idOf(secret)] = secret
 	}
+
 	b.ring = ring
 	b.newest = idOf(secrets[0])
 	return nil
@@ -114,9 +116,11 @@ func (b *Box) opening(header []byte) ([]byte, error) {
 	if len(header) < headerSize || header[0] != version {
 		return nil, fmt.Errorf("%w: they are of another form", ErrSealed)
 	}
+
 	id := [keyIDSize]byte(header[1:headerSize])
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.ring[id] == nil {
 		b.refreshed(true)
 	}
@@ -154,10 +158,12 @@ func (b *Box) Open(purpose string, sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	aead, err := aeadOf(secret, purpose)
 	if err != nil {
 		return nil, err
 	}
+
 	plain, err := aead.Open(nil, nil, sealed[headerSize:], nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the secret key may have been changed", ErrSealed)
@@ -199,6 +205,7 @@ func (b *Box) Reader(purpose string, r io.Reader) (io.Reader, error) {
 	if _, err := io.ReadFull(r, header); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSealed, err)
 	}
+
 	secret, err := b.opening(header)
 	if err != nil {
 		return nil, err
@@ -207,6 +214,7 @@ func (b *Box) Reader(purpose string, r io.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	plain, err := sio.DecryptReader(r, config(derived))
 	if err != nil {
 		return nil, err

@@ -38,16 +38,19 @@ func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	port := strconv.Itoa(int(cfg.Port))
 	c := &Cutter{network: "tcp", server: net.JoinHostPort(cfg.Host, port)}
 	if filepath.IsAbs(cfg.Host) {
 		c.network = "unix"
 		c.server = filepath.Join(cfg.Host, ".s.PGSQL."+port)
 	}
+
 	dir, err := os.MkdirTemp("", "relaypdf-cut-") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx := context.WithoutCancel(t.Context())
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "unix", filepath.Join(dir, ".s.PGSQL.5432"))
@@ -55,6 +58,7 @@ func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close(); _ = os.RemoveAll(dir) })
+
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -64,6 +68,7 @@ func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 			go c.serve(ctx, client)
 		}
 	}()
+
 	u, err := url.Parse(db.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -136,12 +141,14 @@ func (c *Cutter) due() (request, answer bool) {
 		answer = rand.IntN(2) == 0
 		return !answer, answer
 	}
+
 	if c.left == 0 {
 		return false, false
 	}
 	if c.left--; c.left > 0 {
 		return false, false
 	}
+
 	c.cuts++
 	return !c.answer, c.answer
 }
@@ -156,6 +163,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 	}
 	cut := func() { _ = client.Close(); _ = server.Close() }
 	defer cut()
+
 	var mu sync.Mutex
 	swallow := false
 	listening := false
@@ -170,6 +178,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 			drop := swallow
 			heard := listening
 			mu.Unlock()
+
 			if drop && message[0] == 'Z' { // ready for the next: all is done
 				return
 			}
@@ -183,6 +192,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 			}
 		}
 	}()
+
 	for typed := false; ; typed = true {
 		message, err := readMessage(client, typed)
 		if err != nil {
@@ -193,6 +203,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 			listening = true
 			mu.Unlock()
 		}
+
 		if typed && (message[0] == 'S' || message[0] == 'Q') { // sync and query end a request
 			request, answer := c.due()
 			if request {
@@ -202,6 +213,7 @@ func (c *Cutter) serve(ctx context.Context, client net.Conn) {
 			swallow = swallow || answer
 			mu.Unlock()
 		}
+
 		if _, err := server.Write(message); err != nil {
 			return
 		}
@@ -214,9 +226,11 @@ func readMessage(r io.Reader, typed bool) ([]byte, error) {
 	if typed {
 		head = head[:5]
 	}
+
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, err
 	}
+
 	message := make([]byte, len(head)-4+int(binary.BigEndian.Uint32(head[len(head)-4:])))
 	copy(message, head)
 	_, err := io.ReadFull(r, message[len(head):])

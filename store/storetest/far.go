@@ -19,12 +19,14 @@ func FarPostgres(t testing.TB, rtt time.Duration) DB {
 		cancel()
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		cancel()
 		if err := far.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	db.URL = far.URL
 	return db
 }
@@ -42,15 +44,18 @@ func NewFar(ctx context.Context, database string, rtt time.Duration) (*Far, erro
 	if err != nil {
 		return nil, err
 	}
+
 	to := [2]string{"tcp", address.Host}
 	query := address.Query()
 	if host := query.Get("host"); strings.HasPrefix(host, "/") {
 		to = [2]string{"unix", host + "/.s.PGSQL." + cmp.Or(query.Get("port"), "5432")}
 	}
+
 	link, err := NewLink(ctx, to[0], to[1], rtt/2)
 	if err != nil {
 		return nil, err
 	}
+
 	query.Del("host")
 	query.Del("port")
 	address.Host = link.Address

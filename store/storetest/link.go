@@ -31,10 +31,12 @@ func NewLink(ctx context.Context, network, address string, delay time.Duration) 
 	if err != nil {
 		return nil, err
 	}
+
 	l := &Link{
 		Address: listener.Addr().String(), listener: listener, to: [2]string{network, address}, delay: delay,
 		clear: make(chan struct{}), ended: make(chan struct{}), conns: map[net.Conn]bool{},
 	}
+
 	close(l.clear)
 	l.running.Go(func() {
 		for {
@@ -45,6 +47,7 @@ func NewLink(ctx context.Context, network, address string, delay time.Duration) 
 			l.running.Go(func() { l.carry(ctx, near) })
 		}
 	})
+
 	return l, nil
 }
 
@@ -71,6 +74,7 @@ func (l *Link) Cut(cut bool) {
 func (l *Link) Stall(stall bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	select {
 	case <-l.clear:
 		if stall {
@@ -125,17 +129,20 @@ func (l *Link) carry(ctx context.Context, near net.Conn) {
 	if !l.keep(near) {
 		return
 	}
+
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.conns, near)
 	}()
+
 	var dialer net.Dialer
 	there, err := dialer.DialContext(ctx, l.to[0], l.to[1])
 	if err != nil {
 		_ = near.Close()
 		return
 	}
+
 	var both sync.WaitGroup
 	both.Go(func() { l.late(there, near, near) })
 	both.Go(func() { l.late(near, there, near) })
@@ -148,6 +155,7 @@ func (l *Link) late(to, from, near net.Conn) {
 		data []byte
 		due  time.Time
 	}
+
 	parts := make(chan part, 1<<10)
 	go func() {
 		defer close(parts)
@@ -165,12 +173,14 @@ func (l *Link) late(to, from, near net.Conn) {
 			}
 		}
 	}()
+
 	for p := range parts {
 		<-time.After(time.Until(p.due))
 		l.mu.Lock()
 		passable := l.clear
 		l.mu.Unlock()
 		<-passable
+
 		if l.lost(near) {
 			continue
 		}
@@ -178,6 +188,7 @@ func (l *Link) late(to, from, near net.Conn) {
 			break
 		}
 	}
+
 	if l.lost(near) {
 		<-l.ended
 	}

@@ -24,6 +24,7 @@ func OwnPostgres(t testing.TB) (DB, *Cluster) {
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}
+
 	c := own(t, strings.Replace(fleeting, "synchronous_commit=off", "synchronous_commit=on", 1))
 	start := func() (server, error) { return server{admin: c.admin}, nil }
 	address, _, err := newDatabase(start, nothing) // It is removed with the cluster.
@@ -40,6 +41,7 @@ func own(t testing.TB, settings string) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		_ = c.Signal(syscall.SIGCONT)
 		_ = c.alive.Close()
@@ -59,11 +61,13 @@ func (c *Cluster) Signal(how syscall.Signal) error {
 	if err != nil {
 		return err
 	}
+
 	pid, _, _ := strings.Cut(string(text), "\n")
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%s/task/%s/children", pid, pid))
 	if err != nil {
 		return err
 	}
+
 	for _, field := range append([]string{pid}, strings.Fields(string(children))...) {
 		n, err := strconv.Atoi(field)
 		if err != nil {

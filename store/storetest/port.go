@@ -21,6 +21,7 @@ func FreePort(t testing.TB) string {
 		if _, taken := givenPorts.LoadOrStore(port, true); taken {
 			continue
 		}
+
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
 		if err != nil {
 			continue
@@ -30,6 +31,7 @@ func FreePort(t testing.TB) string {
 		}
 		return port
 	}
+
 	t.Fatal("no port is free")
 	return ""
 }

@@ -60,14 +60,17 @@ func createDatabase(t testing.TB, on func() (server, error), template func() (st
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}
+
 	name, err := template()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	address, drop, err := newDatabase(on, name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := drop(); err != nil {
 			t.Errorf("drop the test database: %v", err)
@@ -119,14 +122,17 @@ func newDatabase(on func() (server, error), template string) (address string, dr
 	if err != nil {
 		return "", nil, fmt.Errorf("PostgreSQL for the tests: %w", err)
 	}
+
 	name := store.NewID("relaypdf_test")
 	if err := execAdmin(srv.admin, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
 		return "", nil, fmt.Errorf("create a test database: %w", err)
 	}
+
 	u, err := url.Parse(srv.admin)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s is not a URL: %w", serverVariable, err)
 	}
+
 	u.Path = "/" + name
 	return u.String(), func() error { return execAdmin(srv.admin, "DROP DATABASE "+name+" WITH (FORCE)") }, nil
 }
@@ -196,16 +202,19 @@ func startScript(name, script string, arguments ...string) (dir string, alive io
 	if err != nil {
 		return "", nil, err
 	}
+
 	cmd := exec.CommandContext(context.Background(), "/bin/sh",
 		append([]string{"-c", script, "sh", dir}, arguments...)...)
 	// Its own process group keeps Ctrl-C from ending the script before it cleans up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+
 	if err = runAsPostgres(cmd, dir); err == nil {
 		alive, err = startAndWait(cmd)
 	}
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("start %s: %w", name, err), os.RemoveAll(dir))
 	}
+
 	return dir, alive, nil
 }
 
@@ -250,18 +259,22 @@ func startBouncer(srv server) (server, error) {
 	if err != nil {
 		return server{}, fmt.Errorf("%w: run `make setup`", err)
 	}
+
 	behind, err := pgx.ParseConfig(srv.admin)
 	if err != nil {
 		return server{}, fmt.Errorf("%s is not a URL: %w", serverVariable, err)
 	}
+
 	password := ""
 	if behind.Password != "" {
 		password = " password='" + behind.Password + "'"
 	}
+
 	settings := fmt.Sprintf("[databases]\n* = host=%s port=%d user=%s%s connect_query='"+bouncerQuery+
 		"'\n[pgbouncer]\nlisten_port = 6432\nauth_type = any\n"+
 		"pool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 1000", behind.Host, behind.Port,
 		behind.User, password, bouncerConns)
+
 	dir, alive, err := startScript("pgbouncer", bouncerScript, program, settings)
 	if err != nil {
 		return server{}, err
@@ -275,14 +288,17 @@ func bounced(address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	database, err := url.Parse(address)
 	if err != nil {
 		return "", err
 	}
+
 	u, err := url.Parse(srv.admin)
 	if err != nil {
 		return "", err
 	}
+
 	u.Path = database.Path
 	return u.String(), nil
 }
@@ -306,10 +322,12 @@ func runAsPostgres(cmd *exec.Cmd, dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+
 	u, err := user.Lookup("postgres")
 	if err != nil {
 		return fmt.Errorf("%w: run `make setup`, or set %s to a server's URL", err, serverVariable)
 	}
+
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
 		return err
@@ -318,6 +336,7 @@ func runAsPostgres(cmd *exec.Cmd, dir string) error {
 	if err != nil {
 		return err
 	}
+
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	return os.Chown(dir, int(uid), int(gid))
 }
@@ -329,17 +348,20 @@ func startAndWait(cmd *exec.Cmd) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	out, outWriter, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
+
 	cmd.Stdout = outWriter
 	cmd.Stderr = outWriter
 	err = errors.Join(cmd.Start(), outWriter.Close(), out.SetReadDeadline(time.Now().Add(startTimeout)))
 	if err != nil {
 		return nil, err
 	}
+
 	var said []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if lines.Text() == "ready" {
@@ -347,5 +369,6 @@ func startAndWait(cmd *exec.Cmd) (io.WriteCloser, error) {
 		}
 		said = append(said, lines.Text())
 	}
+
 	return nil, errors.New(strings.Join(said, "\n"))
 }

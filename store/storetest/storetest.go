@@ -54,7 +54,8 @@ func Bounced(t testing.TB) DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.URL, db.SessionURL = through, db.URL
+	db.SessionURL = db.URL
+	db.URL = through
 	return db
 }
 
@@ -72,14 +73,19 @@ func (db DB) Open(t testing.TB, clock *Clock) *store.Store {
 // OpenAs opens the database with the settings, and closes it at the end of the test.
 func (db DB) OpenAs(t testing.TB, cfg store.Config) *store.Store {
 	t.Helper()
-	cfg.URL, cfg.DataDir, cfg.SessionURL = db.URL, db.DataDir, db.SessionURL
+	cfg.URL = db.URL
+	cfg.DataDir = db.DataDir
+	cfg.SessionURL = db.SessionURL
+
 	if err := db.fill(); err != nil {
 		t.Fatalf("copy a migrated database: %v", err)
 	}
+
 	s, err := store.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("open the store: %v", err)
 	}
+
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close the store: %v", err)
@@ -94,18 +100,22 @@ func (db DB) fill() error {
 	if !ok {
 		return nil
 	}
+
 	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+
 	content, err := migratedFile()
 	if err != nil {
 		return err
 	}
+
 	// Others may open it at the same time: it is there as a whole, once.
 	part, err := os.CreateTemp(filepath.Dir(path), "template-")
 	if err != nil {
 		return err
 	}
+
 	_, err = part.Write(content)
 	if err = errors.Join(err, part.Close()); err == nil {
 		if err = os.Link(part.Name(), path); errors.Is(err, fs.ErrExist) {

@@ -27,8 +27,13 @@ func Run(t *testing.T, b blob.Store) {
 		name string
 		run  func(*testing.T, blob.Store)
 	}{
-		{"RoundTrip", roundTrip}, {"Sizes", sizes}, {"Keys", keys}, {"FailedPut", failedPut}, {"Ranges", ranges},
-		{"Together", together}, {"Places", places},
+		{"RoundTrip", roundTrip},
+		{"Sizes", sizes},
+		{"Keys", keys},
+		{"FailedPut", failedPut},
+		{"Ranges", ranges},
+		{"Together", together},
+		{"Places", places},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, b)
@@ -37,6 +42,7 @@ func Run(t *testing.T, b blob.Store) {
 					t.Error(err)
 				}
 			}
+
 			if left := List(t, b); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
@@ -62,23 +68,28 @@ func places(t *testing.T, b blob.Store) {
 			t.Fatal(err)
 		}
 	}
+
 	all := List(t, b)
 	if len(all) != 20 {
 		t.Fatalf("%d blobs are listed, want 20", len(all))
 	}
+
 	for i, entry := range all {
 		if err := b.Delete(t.Context(), entry.Key); err != nil {
 			t.Fatal(err)
 		}
+
 		var rest []string
 		err := b.List(t.Context(), entry.Place, func(e blob.Entry) error { rest = append(rest, e.Key); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var want []string
 		for _, e := range all[i+1:] {
 			want = append(want, e.Key)
 		}
+
 		if !slices.Equal(rest, want) {
 			t.Errorf("after %s: %q, want %q", entry.Key, rest, want)
 		}
@@ -92,6 +103,7 @@ func Read(t *testing.T, b blob.Store, key string) []byte {
 	if err != nil {
 		t.Fatalf("Open %s: %v", key, err)
 	}
+
 	got, err := io.ReadAll(r)
 	if err = errors.Join(err, r.Close()); err != nil || int64(len(got)) != size {
 		t.Fatalf("%s: read %d of %d bytes, %v", key, len(got), size, err)
@@ -117,16 +129,19 @@ func roundTrip(t *testing.T, b blob.Store) {
 	if got := Read(t, b, "file_a.pdf"); string(got) != "content" {
 		t.Errorf("got %q", got)
 	}
+
 	if _, err := b.Put(ctx, "file_a.pdf", strings.NewReader("new")); err != nil {
 		t.Fatal(err)
 	}
 	if got := Read(t, b, "file_a.pdf"); string(got) != "new" {
 		t.Errorf("got %q, want what was put last", got)
 	}
+
 	listed := List(t, b)
 	if len(listed) != 1 || listed[0].Key != "file_a.pdf" || listed[0].Size != 3 || listed[0].ModTime.Before(before) {
 		t.Errorf("List: got %+v", listed)
 	}
+
 	stop := errors.New("stop")
 	if err := b.List(ctx, "", func(blob.Entry) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("List that is stopped: got %v", err)
@@ -134,12 +149,14 @@ func roundTrip(t *testing.T, b blob.Store) {
 	if err := b.Sweep(ctx); err != nil {
 		t.Errorf("Sweep: %v", err)
 	}
+
 	if err := b.Delete(ctx, "file_a.pdf"); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Delete(ctx, "file_a.pdf"); err != nil {
 		t.Errorf("Delete again: got %v", err)
 	}
+
 	if _, _, err := b.Open(ctx, "file_a.pdf"); !errors.Is(err, blob.ErrMissing) {
 		t.Errorf("Open after Delete: got %v, want ErrMissing", err)
 	}
@@ -156,15 +173,18 @@ func deleteMany(t *testing.T, b blob.Store) {
 			t.Fatal(err)
 		}
 	}
+
 	if _, err := b.Put(ctx, "stays", strings.NewReader("x")); err != nil {
 		t.Fatal(err)
 	}
+
 	if tried, failed := blob.DeleteAll(ctx, b, many); tried != len(many) || len(failed) > 0 {
 		t.Errorf("DeleteAll tried %d, and failed for %v", tried, failed)
 	}
 	if left := List(t, b); len(left) != 1 || left[0].Key != "stays" {
 		t.Errorf("after DeleteAll there are %v, want what was not named", left)
 	}
+
 	if err := b.Delete(ctx, "stays"); err != nil {
 		t.Error(err)
 	}
@@ -179,13 +199,16 @@ func sizes(t *testing.T, b blob.Store) {
 		for _, source := range []struct {
 			name string
 			r    io.Reader
-		}{{"file", bytes.NewReader(content)},
+		}{
+			{"file", bytes.NewReader(content)},
 			{"stream", iotest.OneByteReader(bytes.NewReader(content[:min(size, 4096)]))},
-			{"pipe", struct{ io.Reader }{bytes.NewReader(content)}}} {
+			{"pipe", struct{ io.Reader }{bytes.NewReader(content)}},
+		} {
 			want := content
 			if source.name == "stream" {
 				want = content[:min(size, 4096)]
 			}
+
 			key := fmt.Sprintf("size-%d-%s", size, source.name)
 			if n, err := b.Put(t.Context(), key, source.r); err != nil || n != int64(len(want)) {
 				t.Fatalf("Put %s: got %d, %v", key, n, err)
@@ -198,11 +221,13 @@ func sizes(t *testing.T, b blob.Store) {
 			}
 		}
 	}
+
 	// Put continues a partly read reader from its position.
 	begun := bytes.NewReader([]byte("0123456789"))
 	if _, err := begun.Seek(4, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
+
 	if n, err := b.Put(t.Context(), "begun", begun); err != nil || n != 6 {
 		t.Fatalf("Put: got %d, %v", n, err)
 	}
@@ -227,6 +252,7 @@ func keys(t *testing.T, b blob.Store) {
 			t.Errorf("Delete(%q): got %v, want ErrMissing", key, err)
 		}
 	}
+
 	for _, key := range []string{"a", "0.pdf", "file_abc-DEF.2", strings.Repeat("a", 200)} {
 		if _, err := b.Put(t.Context(), key, strings.NewReader(key)); err != nil {
 			t.Errorf("Put(%q): %v", key, err)
@@ -243,6 +269,7 @@ func failedPut(t *testing.T, b blob.Store) {
 	if _, err := b.Put(t.Context(), "kept", strings.NewReader("old")); err != nil {
 		t.Fatal(err)
 	}
+
 	broken := errors.New("broken")
 	for _, size := range []int{4, 2 << 20, 20 << 20} {
 		r := io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(broken))
@@ -250,11 +277,13 @@ func failedPut(t *testing.T, b blob.Store) {
 			t.Errorf("Put from a broken reader: got %v", err)
 		}
 	}
+
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Put(ended, "kept", strings.NewReader("new")); !errors.Is(err, context.Canceled) {
 		t.Errorf("Put after the end: got %v", err)
 	}
+
 	if got := Read(t, b, "kept"); string(got) != "old" {
 		t.Errorf("got %q, want the old one", got)
 	}
@@ -270,11 +299,13 @@ func ranges(t *testing.T, b blob.Store) {
 	if _, err := b.Put(t.Context(), "ranges", bytes.NewReader(content)); err != nil {
 		t.Fatal(err)
 	}
+
 	r, size, err := b.Open(t.Context(), "ranges")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
+
 	for _, at := range []struct{ from, length int64 }{
 		{0, 10},
 		{size - 5, 5},
@@ -292,6 +323,7 @@ func ranges(t *testing.T, b blob.Store) {
 			t.Errorf("%d bytes at %d: got %d, %v", at.length, at.from, n, err)
 		}
 	}
+
 	if _, err := r.Seek(-3, io.SeekEnd); err != nil {
 		t.Error(err)
 	}
@@ -301,6 +333,7 @@ func ranges(t *testing.T, b blob.Store) {
 	if _, err := r.Seek(-1, io.SeekStart); err == nil {
 		t.Error("Seek before the beginning: got no error")
 	}
+
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _, err := b.Open(r.Context(), "ranges")
 		if err != nil {
@@ -311,6 +344,7 @@ func ranges(t *testing.T, b blob.Store) {
 		http.ServeContent(w, r, "", time.Time{}, body)
 	}))
 	defer site.Close()
+
 	for asked, want := range map[string][]byte{
 		"":                      content,
 		"bytes=-9":              content[size-9:],
@@ -325,6 +359,7 @@ func ranges(t *testing.T, b blob.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		got, err := io.ReadAll(res.Body)
 		if err = errors.Join(err, res.Body.Close()); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%q: got %d bytes, %v; want %d", asked, len(got), err, len(want))
@@ -339,11 +374,13 @@ func together(t *testing.T, b blob.Store) {
 	if _, err := b.Put(t.Context(), "shared", bytes.NewReader(shared)); err != nil {
 		t.Fatal(err)
 	}
+
 	r, _, err := b.Open(t.Context(), "shared")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
+
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -353,11 +390,13 @@ func together(t *testing.T, b blob.Store) {
 				t.Errorf("Put %s: %v", key, err)
 				return
 			}
+
 			part := make([]byte, 1000)
 			_, err := r.ReadAt(part, int64(i)*80_000)
 			if err != nil || !bytes.Equal(part, shared[i*80_000:i*80_000+1000]) {
 				t.Errorf("a part of what is shared: %v", err)
 			}
+
 			content, _, err := b.Open(t.Context(), key)
 			if err != nil {
 				t.Error(err)
@@ -369,5 +408,6 @@ func together(t *testing.T, b blob.Store) {
 			}
 		})
 	}
+
 	all.Wait()
 }

@@ -39,6 +39,7 @@ func OpenBucket(cfg BucketConfig) (*Bucket, error) {
 	if cfg.PathStyle {
 		lookup = minio.BucketLookupPath
 	}
+
 	region := cmp.Or(cfg.Region, DefaultRegion)
 	server := Config{Endpoint: strings.TrimSuffix(cfg.Endpoint, "/"), Region: region}
 	core, err := openCore(server.Address(), minio.Options{
@@ -51,6 +52,7 @@ func OpenBucket(cfg BucketConfig) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket: %w", err)
 	}
+
 	return &Bucket{core: core, name: cfg.Bucket}, nil
 }
 
@@ -63,6 +65,7 @@ func (b *Bucket) Put(ctx context.Context, object, contentType string, size int64
 	if err != nil {
 		return err
 	}
+
 	// A reader that cannot be rewound is not sent twice.
 	_, err = b.core.PutObject(ctx, b.name, object, struct{ io.Reader }{open()}, size, "", hash, minio.PutObjectOptions{
 		ContentType:          contentType,

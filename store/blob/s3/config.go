@@ -42,9 +42,11 @@ func Parse(text string) (Config, error) {
 	if err != nil || u.Scheme != "s3" || u.Opaque != "" {
 		return Config{}, errors.New("is not a bucket; " + form)
 	}
+
 	if u.User != nil {
 		return Config{}, errors.New("must hold no keys; set RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY")
 	}
+
 	cfg := Config{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), Region: DefaultRegion}
 	if !ValidBucket(cfg.Bucket) {
 		return Config{}, errors.New("names no bucket of 3 to 63 lower-case letters, digits, dots and hyphens; " + form)
@@ -52,10 +54,12 @@ func Parse(text string) (Config, error) {
 	if cfg.Prefix != "" && !prefixName.MatchString(cfg.Prefix) {
 		return Config{}, errors.New("has a prefix that is not made of letters, digits, dots, hyphens, underscores and slashes; " + form)
 	}
+
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || u.Fragment != "" {
 		return Config{}, errors.New("is not a bucket; " + form)
 	}
+
 	for name, values := range query {
 		if err := cfg.set(name, values); err != nil {
 			return Config{}, err
@@ -81,6 +85,7 @@ func (c *Config) set(name string, values []string) (err error) {
 	default:
 		return errors.New("has the unknown parameter " + name + "; it can have endpoint, public and region")
 	}
+
 	return err
 }
 

@@ -22,6 +22,7 @@ func (s *Store) DeleteBatch(ctx context.Context, keys []string) map[string]error
 		objects <- minio.ObjectInfo{Key: object}
 	}
 	close(objects)
+
 	var whole error // of an answer that names no object
 	for refused := range s.core.RemoveObjects(ctx, s.bucket, objects, minio.RemoveObjectsOptions{}) {
 		switch key := strings.TrimPrefix(refused.ObjectName, s.prefix); {
@@ -31,9 +32,11 @@ func (s *Store) DeleteBatch(ctx context.Context, keys []string) map[string]error
 			failed[key] = fmt.Errorf("delete blob: %w", refused.Err)
 		}
 	}
+
 	if whole == nil {
 		whole = ctx.Err()
 	}
+
 	for _, key := range keys {
 		if err := failed[key]; err == nil && whole != nil {
 			failed[key] = fmt.Errorf("delete blob: %w", whole)
@@ -45,6 +48,7 @@ func (s *Store) DeleteBatch(ctx context.Context, keys []string) map[string]error
 			}
 		}
 	}
+
 	return failed
 }
 

@@ -27,6 +27,7 @@ type measured struct {
 func (m measured) RoundTrip(r *http.Request) (*http.Response, error) {
 	begin := time.Now()
 	response, err := m.RoundTripper.RoundTrip(r)
+
 	outcome := "ok"
 	switch {
 	case err != nil && r.Context().Err() != nil:
@@ -38,6 +39,7 @@ func (m measured) RoundTrip(r *http.Request) (*http.Response, error) {
 	case response.StatusCode >= http.StatusBadRequest:
 		outcome = strconv.Itoa(response.StatusCode)
 	}
+
 	m.requests.WithLabelValues(r.Method, outcome).Observe(time.Since(begin).Seconds())
 	return response, err
 }

@@ -40,10 +40,12 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader) (int64, error)
 	if err != nil {
 		return 0, err
 	}
+
 	body, err := s.whole(ctx, r)
 	if err != nil {
 		return 0, fmt.Errorf("put blob: %w", err)
 	}
+
 	err = s.put(ctx, object, body.SectionReader)
 	if err = errors.Join(err, body.close()); err != nil {
 		return 0, fmt.Errorf("put blob: %w", err)
@@ -78,15 +80,18 @@ func (s *Store) whole(ctx context.Context, r io.Reader) (body, error) {
 		end, err := r.Seek(0, io.SeekEnd)
 		return body{SectionReader: io.NewSectionReader(r, from, end-from)}, err
 	}
+
 	r = durable.Reader(ctx, r)
 	head, err := io.ReadAll(io.LimitReader(r, inMemory))
 	if err != nil || len(head) < inMemory {
 		return body{SectionReader: io.NewSectionReader(bytes.NewReader(head), 0, int64(len(head)))}, err
 	}
+
 	file, err := os.CreateTemp(s.tmp, "relaypdf-put-")
 	if err != nil {
 		return body{}, err
 	}
+
 	// It has no name any more, and so is gone when it is closed.
 	err = os.Remove(file.Name())
 	var size int64
@@ -104,11 +109,13 @@ func (s *Store) put(ctx context.Context, object string, body *io.SectionReader) 
 	if _, err := io.Copy(sums, durable.Reader(ctx, io.NewSectionReader(body, 0, body.Size()))); err != nil {
 		return err
 	}
+
 	options := minio.PutObjectOptions{
 		ContentType:          "application/octet-stream",
 		DisableContentSha256: true,
 		UserMetadata:         map[string]string{sumsKey: sums.Sums().String()},
 	}
+
 	if body.Size() > partSize {
 		return s.putParts(ctx, object, body, options)
 	}
@@ -127,6 +134,7 @@ func (s *Store) putParts(
 	if err != nil {
 		return err
 	}
+
 	parts, err := s.sendParts(ctx, object, upload, body)
 	if err == nil {
 		err = s.complete(ctx, object, upload, parts, options)
@@ -134,6 +142,7 @@ func (s *Store) putParts(
 	if err == nil {
 		return nil
 	}
+
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	return errors.Join(err, s.abort(ctx, object, upload))
@@ -147,11 +156,13 @@ func (s *Store) sendParts(
 	parts := make([]minio.CompletePart, (body.Size()+partSize-1)/partSize)
 	group, going := guard.WithContext(ctx)
 	group.SetLimit(partsAtOnce)
+
 	for i := range parts {
 		group.Go(func() error {
 			if going.Err() != nil {
 				return context.Cause(going)
 			}
+
 			at := int64(i) * partSize
 			part := io.NewSectionReader(body, at, min(partSize, body.Size()-at))
 			return s.send(ctx, part, func(r io.Reader, hash string) error {
@@ -162,6 +173,7 @@ func (s *Store) sendParts(
 			})
 		})
 	}
+
 	return parts, group.Wait()
 }
 
@@ -188,6 +200,7 @@ func (s *Store) send(ctx context.Context, content *io.SectionReader, request fun
 	if err != nil {
 		return err
 	}
+
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		// Each attempt has its own reader, because the connection of the previous one may still use its reader. It
@@ -196,6 +209,7 @@ func (s *Store) send(ctx context.Context, content *io.SectionReader, request fun
 		if err == nil || attempt == attempts || !Passing(err) {
 			return errors.Join(err, ctx.Err())
 		}
+
 		select {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
@@ -219,13 +233,16 @@ func Passing(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
+
 	var told minio.ErrorResponse
 	if !errors.As(err, &told) {
 		return true // the network's
 	}
+
 	switch told.Code {
 	case "RequestTimeout", "SlowDown", "XAmzContentSHA256Mismatch":
 		return true
 	}
+
 	return told.StatusCode >= http.StatusInternalServerError || told.StatusCode == http.StatusTooManyRequests
 }

@@ -29,6 +29,7 @@ func (s *Store) Open(ctx context.Context, key string) (blob.Content, int64, erro
 	if err := ctx.Err(); err != nil {
 		return nil, 0, fmt.Errorf("open blob: %w", err)
 	}
+
 	r := &reader{store: s, object: object}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, r.cancel)
@@ -39,6 +40,7 @@ func (s *Store) Open(ctx context.Context, key string) (blob.Content, int64, erro
 	if err != nil {
 		return nil, 0, fmt.Errorf("open blob: %w", errors.Join(missing(err), r.Close()))
 	}
+
 	return blob.NewContent(r.sums, r), r.sums.Size, nil
 }
 
@@ -66,6 +68,7 @@ func (r *reader) begin() error {
 	if err != nil {
 		return err
 	}
+
 	r.stream = stream
 	r.etag = info.ETag
 	r.until = 1
@@ -75,6 +78,7 @@ func (r *reader) begin() error {
 	if r.sums.Size != size {
 		return fmt.Errorf("%w: it has %d bytes instead of %d", blob.ErrDamaged, size, r.sums.Size)
 	}
+
 	if stream != nil && r.sums.Length(0) > firstBytes {
 		return r.drop()
 	}
@@ -88,6 +92,7 @@ func (r *reader) get(from, to int64) (io.ReadCloser, minio.ObjectInfo, int64, er
 	if err := options.SetRange(from, to); err != nil {
 		return nil, minio.ObjectInfo{}, 0, err
 	}
+
 	if from == 0 && to == 0 {
 		options.Set("Range", "bytes=0-") // SetRange would ask for the first byte
 	}
@@ -96,10 +101,12 @@ func (r *reader) get(from, to int64) (io.ReadCloser, minio.ObjectInfo, int64, er
 			return nil, minio.ObjectInfo{}, 0, err
 		}
 	}
+
 	stream, info, header, err := r.store.core.GetObject(r.ctx, r.store.bucket, r.object, options)
 	if err != nil {
 		return nil, info, 0, err
 	}
+
 	size, err := wholeSize(header, from)
 	if err != nil {
 		return nil, info, 0, errors.Join(err, stream.Close())
@@ -142,9 +149,11 @@ func (r *reader) goTo(i int64) (err error) {
 	if r.stream != nil && r.next == i && i < r.until {
 		return nil
 	}
+
 	if err := r.drop(); err != nil {
 		return err
 	}
+
 	r.stream, _, _, err = r.get(i*r.sums.Chunk, 0)
 	r.next = i
 	r.until = math.MaxInt64

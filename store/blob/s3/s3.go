@@ -63,6 +63,7 @@ func New(cfg Config) (*Store, error) {
 			&credentials.IAM{Client: &http.Client{Timeout: dialTimeout}},
 		})
 	}
+
 	requests := newMetrics()
 	open := func(endpoint string) (*minio.Core, error) {
 		return openCore(endpoint, minio.Options{
@@ -72,6 +73,7 @@ func New(cfg Config) (*Store, error) {
 			MaxRetries: attempts,
 		})
 	}
+
 	s := &Store{bucket: cfg.Bucket, tmp: cfg.TempDir, now: cfg.Now, requests: requests}
 	if cfg.Prefix != "" {
 		s.prefix = cfg.Prefix + "/"
@@ -79,10 +81,12 @@ func New(cfg Config) (*Store, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
+
 	var err error
 	if s.core, err = open(cfg.Address()); err != nil {
 		return nil, fmt.Errorf("open the bucket: %w", err)
 	}
+
 	s.public = s.core.Client
 	if cfg.Public != "" {
 		public, err := open(cfg.Public)
@@ -91,6 +95,7 @@ func New(cfg Config) (*Store, error) {
 		}
 		s.public = public.Client
 	}
+
 	return s, nil
 }
 
@@ -168,6 +173,7 @@ func (s *Store) List(ctx context.Context, after string, yield func(blob.Entry) e
 	if after != "" {
 		options.StartAfter = s.prefix + after
 	}
+
 	for object := range s.core.ListObjectsIter(ctx, s.bucket, options) {
 		if object.Err != nil {
 			return fmt.Errorf("list blobs: %w", object.Err)
@@ -180,6 +186,7 @@ func (s *Store) List(ctx context.Context, after string, yield func(blob.Entry) e
 			return err
 		}
 	}
+
 	return ctx.Err()
 }
 
@@ -191,6 +198,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("sweep uploads: %w", err)
 		}
+
 		for _, u := range page.Uploads {
 			if !blob.ValidKey(strings.TrimPrefix(u.Key, s.prefix)) || s.now().Sub(u.Initiated) < abandoned {
 				continue
@@ -199,9 +207,11 @@ func (s *Store) Sweep(ctx context.Context) error {
 				return fmt.Errorf("sweep uploads: %w", err)
 			}
 		}
+
 		if !page.IsTruncated {
 			return nil
 		}
+
 		key = page.NextKeyMarker
 		upload = page.NextUploadIDMarker
 	}
@@ -237,13 +247,16 @@ func (s *Store) Link(ctx context.Context, key string, lifetime time.Duration, he
 	if err != nil {
 		return "", err
 	}
+
 	if _, err := s.core.StatObject(ctx, s.bucket, object, minio.StatObjectOptions{}); err != nil {
 		return "", fmt.Errorf("link blob: %w", missing(err))
 	}
+
 	asked := url.Values{}
 	for name, values := range header {
 		asked.Set("response-"+strings.ToLower(name), values[0])
 	}
+
 	u, err := s.public.PresignedGetObject(ctx, s.bucket, object, lifetime, asked)
 	if err != nil {
 		return "", fmt.Errorf("link blob: %w", err)
