@@ -13,10 +13,12 @@ func (w *Web) endAccount(v *pageRequest) error {
 	if v.value("confirm") != v.account.Name {
 		return w.dataPage(v, views.Form{Errors: map[string]string{"confirm": "Enter the name of the account: " + v.account.Name + "."}})
 	}
+
 	at, err := w.store.EndAccount(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
+
 	day := at.UTC().Format("January 2, 2006")
 	deletion := "All data except the ledger and call records is deleted on " + day + "."
 	err = errors.Join(v.record("account.ending", v.account.Name, "on "+day), w.tellOwners(v, "Your account will be deleted", []string{
@@ -26,6 +28,7 @@ func (w *Web) endAccount(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	return v.redirectWith(dataPath, "API keys revoked. "+deletion)
 }
 

@@ -30,6 +30,7 @@ func (w *Web) showAccounts(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	var ids []string
 	for _, a := range page.Items {
 		ids = append(ids, a.ID)
@@ -38,6 +39,7 @@ func (w *Web) showAccounts(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	for _, a := range page.Items {
 		m.List = append(m.List, views.AdminAccountLine{
 			ID: a.ID, Name: a.Name, Email: a.Email, State: accountState(a), Balance: a.Balance, Spent: spent[a.ID], Joined: a.CreatedAt,
@@ -47,6 +49,7 @@ func (w *Web) showAccounts(v *pageRequest) error {
 	if m.Tiles, err = w.tiles(v); err != nil {
 		return err
 	}
+
 	failed, err := w.store.PaymentErrors(v.ctx(), paymentErrorsShown)
 	if err != nil {
 		return err
@@ -54,6 +57,7 @@ func (w *Web) showAccounts(v *pageRequest) error {
 	for _, e := range failed {
 		m.Payments = append(m.Payments, views.AdminPaymentError{Subject: e.Subject, Account: e.AccountID, Error: e.Text, At: e.LastAt})
 	}
+
 	return v.show(http.StatusOK, views.AdminAccountsPage(v.adminPage("Accounts"), m))
 }
 
@@ -73,6 +77,7 @@ func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var tiles []views.AdminTile
 	engines := w.cfg.Host.Engines()
 	for _, e := range engines.Pools {
@@ -85,6 +90,7 @@ func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
 			tiles = append(tiles, views.AdminTile{Name: "LibreOffice slots", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: strconv.Itoa(e.Waiting) + " waiting"})
 		}
 	}
+
 	return append(tiles, views.AdminTile{
 		Name: "Jobs", Value: strconv.FormatInt(b.Queued, 10), Note: "waiting, " + strconv.FormatInt(b.Running, 10) + " running",
 	}), nil
@@ -105,6 +111,7 @@ func (w *Web) showJobs(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m.Missing = m.Text != "" && len(calls) == 0
 	for _, call := range calls {
 		shown := views.AdminCall{Document: documentOf(call, nil), Account: call.AccountID, RequestID: call.RequestID}
@@ -113,6 +120,7 @@ func (w *Web) showJobs(v *pageRequest) error {
 		}
 		m.List = append(m.List, shown)
 	}
+
 	return v.show(http.StatusOK, views.AdminJobsPage(v.adminPage("Jobs"), m))
 }
 
@@ -149,6 +157,7 @@ func (w *Web) showAllDeliveries(v *pageRequest) error {
 			m.Open.Replayable = false // its account's members replay it
 		}
 	}
+
 	return v.show(http.StatusOK, views.AdminDeliveriesPage(v.adminPage("Deliveries"), m))
 }
 
@@ -174,11 +183,13 @@ func (w *Web) showAudit(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	next := ""
 	if len(entries) > auditShown {
 		entries = entries[:auditShown]
 		next = entries[auditShown-1].ID
 	}
+
 	m := views.AdminAudit{}
 	for _, e := range entries {
 		line := auditLine(e)
@@ -188,6 +199,7 @@ func (w *Web) showAudit(v *pageRequest) error {
 		line.Note += e.AccountID
 		m.Lines = append(m.Lines, line)
 	}
+
 	m.Pager = pager(v, adminPath+"/audit", next, views.Plural(len(m.Lines), "entry", "entries"))
 	return v.show(http.StatusOK, views.AdminAuditPage(v.adminPage("Audit log"), m))
 }

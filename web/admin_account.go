@@ -40,6 +40,7 @@ func (w *Web) accountPage(v *pageRequest, change func(*views.AdminAccount)) erro
 	if err != nil {
 		return err
 	}
+
 	m := views.AdminAccount{
 		ID: account.ID, Name: account.Name, Email: account.Email, Plan: account.Plan, Region: account.Region, Reason: account.SuspendReason,
 		Suspended: account.Suspended, State: accountState(account), Balance: account.Balance, Held: account.Held, Owed: account.Owed, Joined: account.CreatedAt,
@@ -47,6 +48,7 @@ func (w *Web) accountPage(v *pageRequest, change func(*views.AdminAccount)) erro
 		// A form that is sent twice posts once.
 		Money: views.Form{Values: map[string]string{"reference": w.store.NewID("ref")}, Errors: map[string]string{}},
 	}
+
 	spent, err := w.store.SpentByAccount(v.ctx(), []string{account.ID}, w.now().AddDate(0, 0, -29))
 	if err != nil {
 		return err
@@ -55,6 +57,7 @@ func (w *Web) accountPage(v *pageRequest, change func(*views.AdminAccount)) erro
 	if err := errors.Join(w.fillKeys(v, &m), w.fillMembers(v, &m), w.fillMoves(v, &m)); err != nil {
 		return err
 	}
+
 	status := http.StatusOK
 	if change != nil {
 		status = http.StatusUnprocessableEntity
@@ -88,6 +91,7 @@ func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 	for _, call := range calls.Items {
 		m.Calls = append(m.Calls, documentOf(call, nil))
 	}
+
 	postings, err := w.store.Postings(v.ctx(), store.PostingFilter{AccountID: m.ID, WithoutCalls: true, List: store.List{Limit: adminRows}})
 	if err != nil {
 		return err
@@ -99,6 +103,7 @@ func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 		}
 		m.Ledger = append(m.Ledger, line)
 	}
+
 	entries, err := w.audit.Of(v.ctx(), m.ID, "", adminRows)
 	for _, e := range entries {
 		m.Audit = append(m.Audit, auditLine(e))
@@ -125,18 +130,23 @@ func (w *Web) standing(suspend bool) func(*pageRequest) error {
 		if err != nil {
 			return err
 		}
+
 		reason := v.value("reason")
 		if reason == "" {
 			return w.accountPage(v, func(m *views.AdminAccount) {
 				m.Suspend.Errors["reason"] = "Reason is required. It is stored in the audit log."
 			})
 		}
-		action, told := "account.suspended", "Account "+account.Name+" suspended. Its API keys are rejected and its files are hidden."
+
+		action := "account.suspended"
+		told := "Account " + account.Name + " suspended. Its API keys are rejected and its files are hidden."
 		change := func() error { return w.store.Suspend(v.ctx(), account.ID, reason) }
 		if !suspend {
-			action, told = "account.resumed", "Account "+account.Name+" reactivated."
+			action = "account.resumed"
+			told = "Account " + account.Name + " reactivated."
 			change = func() error { return w.store.Resume(v.ctx(), account.ID) }
 		}
+
 		if err := change(); err != nil {
 			return err
 		}
@@ -153,6 +163,7 @@ func (w *Web) postMoney(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	p := store.Posting{AccountID: account.ID, Kind: v.value("kind"), Reference: v.value("reference"), Reason: v.value("reason")}
 	amount, wrong := w.moneyForm(v)
 	if len(wrong) > 0 {
@@ -163,12 +174,17 @@ func (w *Web) postMoney(v *pageRequest) error {
 			}
 		})
 	}
-	action, told := "account.credited", "credited to "
+
+	action := "account.credited"
+	told := "credited to "
 	p.Amount = amount
 	if p.Kind == debit {
-		p.Kind, p.Amount = store.KindAdjustment, -amount
-		action, told = "account.debited", "debited from "
+		p.Kind = store.KindAdjustment
+		p.Amount = -amount
+		action = "account.debited"
+		told = "debited from "
 	}
+
 	posted, err := w.store.Post(v.ctx(), p)
 	switch {
 	case errors.Is(err, store.ErrExists), err == nil && !posted:
@@ -178,6 +194,7 @@ func (w *Web) postMoney(v *pageRequest) error {
 	case err != nil:
 		return err
 	}
+
 	sum := views.Dollars(amount)
 	if err := w.recordFor(v, account, action, sum, p.Reason); err != nil {
 		return err
@@ -195,6 +212,7 @@ func (w *Web) moneyForm(v *pageRequest) (credit.Amount, map[string]string) {
 	case amount == nil || *amount == 0 || *amount > maxPosting:
 		wrong["amount"] = "Amount must be more than $0 and at most " + views.Dollars(maxPosting) + "."
 	}
+
 	if !slices.ContainsFunc(moneyKinds, func(c views.Choice) bool { return c.Value == v.value("kind") }) {
 		wrong["kind"] = "Choose a type."
 	}
@@ -204,6 +222,7 @@ func (w *Web) moneyForm(v *pageRequest) (credit.Amount, map[string]string) {
 	if v.value("reference") == "" {
 		wrong[""] = "The form is incomplete. Reload the page and try again."
 	}
+
 	if len(wrong) > 0 {
 		return 0, wrong
 	}

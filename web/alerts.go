@@ -18,6 +18,7 @@ func AlertTask(s *store.Store, mailer Mailer, baseURL string) store.Task {
 			_, err := s.CheckAlerts(ctx, nil)
 			return err
 		}
+
 		sent, err := s.CheckAlerts(ctx, func(news store.AlertNews, to []string) ([]store.Letter, error) {
 			return mail.SealAll(mailer, to, alertLetter(news, baseURL))
 		})
@@ -26,19 +27,23 @@ func AlertTask(s *store.Store, mailer Mailer, baseURL string) store.Task {
 		}
 		return err
 	}
+
 	return store.Task{Name: "send usage alerts", Every: time.Minute, Do: check}
 }
 
 // alertLetter returns the email of an alert.
 func alertLetter(news store.AlertNews, baseURL string) mail.Message {
 	usage := mail.Link{Text: "Open usage", URL: baseURL + usagePath}
+
 	switch news.Kind {
 	case store.AlertLowBalance:
-		balance, threshold := views.Dollars(credit.Amount(news.Value)), views.Dollars(credit.Amount(news.Threshold))
+		balance := views.Dollars(credit.Amount(news.Value))
+		threshold := views.Dollars(credit.Amount(news.Threshold))
 		return mail.Message{
 			Subject: "Your wallet balance is below " + threshold, Link: mail.Link{Text: "Open wallet", URL: baseURL + walletPath},
 			Lines: []string{"The balance is " + balance + ". Calls are refused when the balance does not cover their price.", "Your alert is set to " + threshold + "."},
 		}
+
 	case store.AlertDayLimit:
 		return mail.Message{
 			Subject: fmt.Sprintf("%d%% of the daily spending limit is used", news.Value), Link: usage,
@@ -48,6 +53,7 @@ func alertLetter(news store.AlertNews, baseURL string) mail.Message {
 			},
 		}
 	}
+
 	return mail.Message{
 		Subject: fmt.Sprintf("%d%% of today’s calls failed", news.Value), Link: usage,
 		Lines: []string{

@@ -17,6 +17,7 @@ func (w *Web) showApps(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.Apps{URL: w.oauth.Resource()}
 	now := w.now()
 	slices.SortStableFunc(list, func(a, b store.Grant) int {
@@ -28,6 +29,7 @@ func (w *Web) showApps(v *pageRequest) error {
 		}
 		return 1
 	})
+
 	for _, g := range list {
 		m.List = append(m.List, w.appLine(g))
 	}
@@ -40,9 +42,11 @@ func (w *Web) appLine(g store.Grant) views.App {
 		ID: g.ID, Name: g.Name, Back: backTo(g.Home), Email: g.Email, Since: g.CreatedAt, Ends: g.ExpiresAt, LastUsed: g.LastUsedAt, Limit: g.Limit, Spent: g.Spent,
 		State: views.Status{Is: views.StateOK, Word: "Active"}, Live: g.Live(now),
 	}
+
 	for _, scope := range g.Scopes {
 		line.May = append(line.May, scopeWords[scope].text)
 	}
+
 	switch {
 	case g.RevokedAt != nil:
 		line.State = views.Status{Is: views.StateOff, Word: "Revoked"}
@@ -53,6 +57,7 @@ func (w *Web) appLine(g store.Grant) views.App {
 	case g.Spent >= g.Limit:
 		line.State = views.Status{Is: views.StateWarn, Word: "Limit reached"}
 	}
+
 	return line
 }
 
@@ -72,6 +77,7 @@ func (w *Web) limitApp(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	limit, wrong := dollars(v.value("limit"))
 	if wrong == "" && limit == nil {
 		wrong = "Spending limit is required. Enter 0 to allow no spending."
@@ -80,6 +86,7 @@ func (w *Web) limitApp(v *pageRequest) error {
 		m := views.AppDetail{Form: views.Form{Values: map[string]string{"limit": v.value("limit")}, Errors: map[string]string{"limit": wrong}}, App: w.appLine(g)}
 		return v.show(http.StatusUnprocessableEntity, views.AppPage(v.page(m.Name, settingsPath), m))
 	}
+
 	if err := w.store.Grants().SetLimit(v.ctx(), v.account.ID, g.ID, *limit); err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ func (r waitingRoom) enter(person, address string) (leave func(), ok bool) {
 			l()
 		}
 	}
+
 	for _, seat := range []struct {
 		gate *ratelimit.Gate
 		key  string
@@ -54,6 +55,7 @@ func (r waitingRoom) enter(person, address string) (leave func(), ok bool) {
 		}
 		leaves = append(leaves, left)
 	}
+
 	return leave, true
 }
 
@@ -73,11 +75,14 @@ func (w *Web) slowDown(v *pageRequest, email, personID string) (bool, error) {
 			return true, nil
 		}
 	}
-	address, person := w.cfg.ClientIP(v.r), store.NormalAddress(email)
+
+	address := w.cfg.ClientIP(v.r)
+	person := store.NormalAddress(email)
 	delay := max(delayOf(w.count(v.ctx(), "login:person:"+person)-freeTries), delayOf(w.count(v.ctx(), "login:address:"+address)-freeTriesPerAddress))
 	if delay == 0 {
 		return true, nil
 	}
+
 	leave, ok := w.waiting.enter(person, address)
 	if !ok {
 		return false, nil

@@ -57,6 +57,7 @@ func (w *Web) showFeed(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	page := w.cfg.BaseURL + changelogPath
 	f := feed{Title: "relaypdf " + changelogTitle, ID: page, Author: "relaypdf", Links: []feedLink{{"alternate", page}, {"self", w.cfg.BaseURL + feedPath}}}
 	for _, r := range c.Releases {
@@ -67,6 +68,7 @@ func (w *Web) showFeed(v *pageRequest) error {
 		e.Content.Type, e.Content.HTML = "html", r.HTML
 		f.Entries, f.Updated = append(f.Entries, e), max(f.Updated, e.Updated)
 	}
+
 	text, err := xml.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err

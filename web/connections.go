@@ -90,6 +90,7 @@ func (w *Web) showConnection(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -98,23 +99,28 @@ func (w *Web) showConnection(v *pageRequest) error {
 	if err := json.Unmarshal(text, &stored); err != nil {
 		return err
 	}
+
 	m := connectionForm(v)
 	m.SFTP, m.Values["name"] = c.SFTP != nil, c.Name
 	settings, _ := stored[c.Kind].(map[string]any)
 	for name, value := range settings {
 		m.Values[c.Kind+"."+name] = fmt.Sprint(value)
 	}
+
 	return showConnectionForm(v, http.StatusOK, m)
 }
 
 // readConnection reads the form of a connection into a request of the API. The error is schema.Faults.
 func readConnection[In any](v *pageRequest) (*In, error) {
-	kind, settings := connectionKind(v), map[string]any{}
+	kind := connectionKind(v)
+	settings := map[string]any{}
+
 	for _, name := range slices.Concat(connectionFields[kind], []string{"secretAccessKey", "password", "privateKey"}) {
 		text := v.value(kind + "." + name)
 		if name == "password" || name == "secretAccessKey" { // Spaces are a part of it.
 			text = v.r.FormValue(kind + "." + name)
 		}
+
 		switch port, err := strconv.Atoi(text); {
 		case text == "":
 		case name == "pathStyle":
@@ -127,6 +133,7 @@ func readConnection[In any](v *pageRequest) (*In, error) {
 			settings[name] = text
 		}
 	}
+
 	return bindForm[In](v, map[string]any{"name": v.value("name"), kind: settings})
 }
 
@@ -162,6 +169,7 @@ func (w *Web) wrongConnection(v *pageRequest, err error) error {
 	m := connectionForm(v)
 	var faults schema.Faults
 	var address *delivery.AddressError
+
 	switch {
 	case errors.As(err, &faults):
 		m.Errors = faultTexts(faults)
@@ -178,6 +186,7 @@ func (w *Web) wrongConnection(v *pageRequest, err error) error {
 	default:
 		return err
 	}
+
 	return showConnectionForm(v, http.StatusUnprocessableEntity, m)
 }
 
@@ -191,6 +200,7 @@ func (w *Web) testConnection(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	test, err := w.cfg.Connections.Test(v.ctx(), v.author(), c.ID)
 	var limit *delivery.LimitError
 	if errors.As(err, &limit) {
@@ -199,6 +209,7 @@ func (w *Web) testConnection(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if !test.OK {
 		return w.connectionsPage(v, http.StatusUnprocessableEntity, "The test of "+c.Name+" failed at the step "+test.FailedStep+". "+test.Message)
 	}

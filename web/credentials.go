@@ -51,9 +51,11 @@ func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialCha
 		}
 		c.KeepSession = storedToken(w.scs.Token(v.ctx()))
 	}
+
 	if w.mail == nil {
 		return w.store.ChangeCredentials(v.ctx(), id, c)
 	}
+
 	c.Tell = func(before store.Person, undo string) ([]store.Letter, error) {
 		return mail.SealAll(w.mail, []string{before.Email}, mail.Message{
 			Subject: subject,
@@ -64,6 +66,7 @@ func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialCha
 			Link: mail.Link{Text: "Undo this change", URL: w.cfg.BaseURL + undoPath + "?token=" + undo},
 		})
 	}
+
 	err := w.store.ChangeCredentials(v.ctx(), id, c)
 	if err == nil {
 		w.mail.Wake()
@@ -105,6 +108,7 @@ func (w *Web) prove(v *pageRequest, field string) (wrong string, ok bool, err er
 	case proof == views.ProofElsewhere || given == "":
 		return "", false, nil
 	}
+
 	_, allowed := w.allow(v.ctx(), "proof:"+storedToken(w.scs.Token(v.ctx())), triesPerPerson, triesWindow)
 	if proof == views.ProofCode {
 		err := w.useCode(v, *v.person, given)
@@ -116,6 +120,7 @@ func (w *Web) prove(v *pageRequest, field string) (wrong string, ok bool, err er
 		}
 		return "", err == nil, err
 	}
+
 	if !allowed {
 		return "", false, errTooMany
 	}
@@ -151,6 +156,7 @@ func (w *Web) askSure(v *pageRequest, m views.Sure, wrong string) error {
 	if m.Proof == views.ProofElsewhere {
 		return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
 	}
+
 	m.Form = views.Form{Errors: map[string]string{}}
 	for name, values := range v.r.Form {
 		if name != "password" && v.r.Method == http.MethodPost {
@@ -158,6 +164,7 @@ func (w *Web) askSure(v *pageRequest, m views.Sure, wrong string) error {
 		}
 	}
 	slices.SortFunc(m.Fields, func(a, b views.KeptField) int { return strings.Compare(a.Name, b.Name) })
+
 	status := http.StatusOK
 	if wrong != "" {
 		status, m.Errors["password"] = http.StatusUnprocessableEntity, wrong
@@ -175,7 +182,8 @@ func (w *Web) showConfirm(v *pageRequest) error {
 }
 
 func (w *Web) confirmPage(v *pageRequest, status int, m views.Confirmation) error {
-	m.Email, m.Mail = v.person.Email, w.mail != nil
+	m.Email = v.person.Email
+	m.Mail = w.mail != nil
 	if v.person.Identity != "" {
 		m.Provider = w.cfg.provider()
 	}
@@ -190,6 +198,7 @@ func (w *Web) emailCode(v *pageRequest) error {
 	if _, ok := w.allow(v.ctx(), "confirm:person:"+v.person.ID, resetsPerPerson, resetsWindow); !ok {
 		return errTooMany
 	}
+
 	code := rand.Text()[:8]
 	w.scs.Put(v.ctx(), emailedKey, codeHash(v.person.ID, code)+" "+w.now().UTC().Format(time.RFC3339))
 	err := w.sendEmail(v.ctx(), mail.Message{
@@ -199,6 +208,7 @@ func (w *Web) emailCode(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}, Sent: true})
 }
 
@@ -214,11 +224,13 @@ func (w *Web) confirmFactor(v *pageRequest) error {
 	if err != nil || w.now().Sub(sent) > emailedLife {
 		return v.redirect(confirmPath)
 	}
+
 	_, allowed := w.allow(v.ctx(), "confirm:code:"+hash, 5, emailedLife)
 	right := subtle.ConstantTimeCompare([]byte(hash), []byte(codeHash(v.person.ID, plainCode(v.value("code"))))) == 1
 	if right || !allowed {
 		w.scs.Remove(v.ctx(), emailedKey)
 	}
+
 	switch {
 	case !allowed:
 		return errTooMany
@@ -255,11 +267,13 @@ func (w *Web) undo(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	password := v.r.FormValue("password")
 	if wrong := checkPassword(password); wrong != "" {
 		m.Errors["password"] = wrong
 		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
+
 	id, err := w.store.UndoCredentials(v.ctx(), v.value("token"), hashPassword(password))
 	if errors.Is(err, store.ErrExists) {
 		m.Errors[""] = m.Email + " now belongs to another user. Contact the operator of this service."
@@ -268,10 +282,12 @@ func (w *Web) undo(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	person, err := w.store.Person(v.ctx(), id)
 	if err != nil {
 		return err
 	}
+
 	v.person = &person
 	if err := w.identifyMember(v); err != nil {
 		return err

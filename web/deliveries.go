@@ -52,16 +52,19 @@ func (w *Web) showDeliveries(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	for _, d := range page.Items {
 		m.List = append(m.List, deliveryOf(d))
 		if replayable(d) {
 			m.Failed++
 		}
 	}
+
 	m.Pager = pager(v, deliveriesPath, page.Next, views.Plural(len(m.List), "delivery", "deliveries"))
 	if err := w.deliveryChoices(v, &m); err != nil {
 		return err
 	}
+
 	if id := v.value("delivery"); id != "" {
 		d, err := w.store.Delivery(v.ctx(), v.account.ID, id)
 		if err != nil {
@@ -70,6 +73,7 @@ func (w *Web) showDeliveries(v *pageRequest) error {
 		if m.Open, err = w.deliveryDetail(v, d); err != nil {
 			return err
 		}
+
 		body, err := w.store.EventBody(v.ctx(), v.account.ID, d.EventID)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -78,6 +82,7 @@ func (w *Web) showDeliveries(v *pageRequest) error {
 			m.Open.Body = docs.Own("Payload, "+views.Bytes(int64(len(body))), "json", jsonText(body))
 		}
 	}
+
 	return v.show(http.StatusOK, views.DeliveriesPage(v.page("Deliveries", deliveriesPath), m))
 }
 
@@ -121,9 +126,11 @@ func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryD
 	if err != nil {
 		return nil, err
 	}
+
 	m := &views.DeliveryDetail{Delivery: deliveryOf(d), URL: d.URL, EventID: d.EventID, Next: d.NextAttemptAt, Replayable: replayable(d), CreatedAt: d.CreatedAt}
 	m.Waits = d.Status == store.DeliveryPending && d.NextAttemptAt != nil && d.NextAttemptAt.After(w.now())
 	m.Soon = d.Status == store.DeliveryPending && (d.NextAttemptAt == nil || d.NextAttemptAt.Before(w.now().Add(soon)))
+
 	if d.LastAttemptAt != nil {
 		last := store.PastAttempt{At: *d.LastAttemptAt, StatusCode: d.LastStatusCode, Error: d.LastError, Response: d.LastResponse, Duration: d.LastDuration}
 		m.Attempts = append(m.Attempts, attemptOf(last, headers[last.At], len(earlier)+1))
@@ -134,12 +141,14 @@ func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryD
 	for i, a := range earlier {
 		m.Attempts = append(m.Attempts, attemptOf(a, headers[a.At], len(earlier)-i))
 	}
+
 	if d.NextAttemptAt != nil {
 		m.NextNote = ordinal(len(m.Attempts)+1) + " attempt"
 	}
 	if d.LastError != "" && d.LastAttemptAt == nil {
 		m.Note = d.LastError // It was called off before anything was sent.
 	}
+
 	return m, nil
 }
 
@@ -200,6 +209,7 @@ func (w *Web) replayFailed(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	sent := 0
 	for _, d := range failed {
 		// One whose endpoint is gone by now is left.
@@ -207,6 +217,7 @@ func (w *Web) replayFailed(v *pageRequest) error {
 			sent++
 		}
 	}
+
 	if err := v.record("delivery.replayed", views.Plural(sent, "delivery", "deliveries"), ""); err != nil {
 		return err
 	}

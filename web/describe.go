@@ -24,19 +24,23 @@ func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 	if _, ok := w.allow(v.ctx(), "describe:"+v.person.ID, describesPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
+
 	found, err := v.template()
 	if err != nil {
 		return err
 	}
+
 	var order struct{ QuoteID, Response string }
 	if err := json.Unmarshal(body, &order); err != nil || order.Response != "" {
 		return errForm
 	}
+
 	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: w.cfg.RequestID(v.ctx())}
 	if order.QuoteID != "" {
 		// If a paid response was lost on its way, the retry returns it again without a second charge.
 		request.SetIdempotencyKey("editor " + order.QuoteID)
 	}
+
 	told := tell(v)
 	var written json.RawMessage
 	err = w.templates.Run(llm.Listen(v.ctx(), told.hear), "templates.generate", request, func(made *call.Outcome) error {
@@ -49,6 +53,7 @@ func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 	if !begun {
 		return v.answerScript(written, errors.Join(err, broken))
 	}
+
 	// No page can be shown in the editor any more: it sees the response break off.
 	if broken == nil {
 		broken = told.finish(v.scriptAnswer(written, err))
@@ -94,10 +99,12 @@ func (t *telling) hear(text string, first bool) {
 	if t.ended {
 		return
 	}
+
 	if first {
 		t.parts = part{First: true}
 	}
 	t.parts.Text += text
+
 	select {
 	case t.more <- struct{}{}:
 	default: // It will be seen.
@@ -119,12 +126,14 @@ func (t *telling) run() error {
 		if err != nil {
 			return err
 		}
+
 		if !t.begun {
 			t.begun = true
 			t.v.w.Header().Set("Content-Type", writtenType)
 			t.v.w.Header().Set("X-Accel-Buffering", "no") // Proxies pass it on as it comes.
 			t.v.w.WriteHeader(http.StatusOK)
 		}
+
 		_, err = t.v.w.Write(append(line, '\n'))
 		if err == nil {
 			err = http.NewResponseController(t.v.w).Flush()

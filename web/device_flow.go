@@ -49,6 +49,7 @@ func (w *Web) typeCode(v *pageRequest) error {
 			return w.codePage(v, http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+" and try again.")
 		}
 	}
+
 	device, err := w.store.Devices().Typed(v.ctx(), v.value("code"), v.person.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.codePage(v, http.StatusUnprocessableEntity, "No pending request with this code. Codes are valid once, for 10 minutes. Check the code, or run relaypdf setup again.")
@@ -56,6 +57,7 @@ func (w *Web) typeCode(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := w.deviceModel(v, device)
 	m.Values["limit"], m.Values["expires"] = deviceLimit, deviceDays
 	return v.show(http.StatusOK, views.DevicePage(v.page("Approve the command line", ""), m))
@@ -75,6 +77,7 @@ func (w *Web) decideDevice(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := w.deviceModel(v, device)
 	switch v.value("decision") {
 	case "approve":
@@ -88,6 +91,7 @@ func (w *Web) decideDevice(v *pageRequest) error {
 		}
 		return v.show(http.StatusOK, views.DeviceDonePage(v.page("Access denied", ""), m))
 	}
+
 	m.Errors[""] = "Select Approve access or Deny access."
 	return w.askAgain(v, m)
 }
@@ -106,6 +110,7 @@ func (w *Web) approve(v *pageRequest, m views.Device) error {
 			m.Errors[name] = wrong
 		}
 	}
+
 	if m.Failed() {
 		return w.askAgain(v, m)
 	}
@@ -115,6 +120,7 @@ func (w *Web) approve(v *pageRequest, m views.Device) error {
 	if err := v.record("device.approved", m.KeyName, m.Address); err != nil {
 		return err
 	}
+
 	m.Approved = true
 	return v.show(http.StatusOK, views.DeviceDonePage(v.page("Access approved", ""), m))
 }

@@ -30,7 +30,9 @@ func diffsOf(before, after views.Content) []views.Diff {
 	} {
 		before, moreBefore := lines(file.before)
 		after, moreAfter := lines(file.after)
-		d, cut := diff(before, after), moreBefore != moreAfter
+
+		d := diff(before, after)
+		cut := moreBefore != moreAfter
 		if cut {
 			d.Lines = append(d.Lines, views.DiffLine{Kind: "gap", Text: "… differences after line " + strconv.Itoa(maxCompared) + " are not shown"})
 		}
@@ -39,6 +41,7 @@ func diffsOf(before, after views.Content) []views.Diff {
 			list = append(list, d)
 		}
 	}
+
 	return list
 }
 
@@ -68,10 +71,12 @@ func diff(before, after []string) views.Diff {
 	for start < len(before) && start < len(after) && before[start] == after[start] {
 		start++
 	}
+
 	end := 0
 	for end < len(before)-start && end < len(after)-start && before[len(before)-1-end] == after[len(after)-1-end] {
 		end++
 	}
+
 	var edits []edit
 	for i := range start {
 		edits = append(edits, edit{"", i + 1, after[i]})
@@ -89,6 +94,7 @@ func middle(before, after []string, offset int) []edit {
 	if len(before)*len(after) > maxDiffCells {
 		return replaced(before, after, offset)
 	}
+
 	width := len(after) + 1
 	common := make([]int32, (len(before)+1)*width)
 	for i := len(before) - 1; i >= 0; i-- {
@@ -100,8 +106,10 @@ func middle(before, after []string, offset int) []edit {
 			}
 		}
 	}
+
 	var edits []edit
-	i, j := 0, 0
+	i := 0
+	j := 0
 	for i < len(before) && j < len(after) {
 		switch {
 		case before[i] == after[j]:
@@ -115,6 +123,7 @@ func middle(before, after []string, offset int) []edit {
 			j++
 		}
 	}
+
 	rest := replaced(before[i:], after[j:], 0)
 	for at := range rest {
 		if rest[at].number += offset + j; rest[at].kind == "del" {
@@ -143,6 +152,7 @@ func shownDiff(edits []edit) views.Diff {
 		if e.kind == "" {
 			continue
 		}
+
 		if e.kind == "add" {
 			d.Added++
 		} else {
@@ -152,6 +162,7 @@ func shownDiff(edits []edit) views.Diff {
 			near[at] = true
 		}
 	}
+
 	gap := 0
 	for i, e := range edits {
 		if !near[i] {
@@ -163,6 +174,7 @@ func shownDiff(edits []edit) views.Diff {
 		d.Lines = append(d.Lines, views.DiffLine{Kind: e.kind, Number: e.number, Text: shownLine(e.text)})
 	}
 	d.Lines = append(d.Lines, gapOf(gap)...)
+
 	if len(d.Lines) > maxDiffLines {
 		d.Lines = append(slices.Clone(d.Lines[:maxDiffLines]), views.DiffLine{Kind: "gap", Text: "… further changes are not shown"})
 	}
@@ -196,11 +208,13 @@ func paired(lines []views.DiffLine) []views.DiffLine {
 	var list, removed, added []views.DiffLine
 	pair := func() {
 		for len(removed)+len(added) > 0 {
-			r, a := min(1, len(removed)), min(1, len(added))
+			r := min(1, len(removed))
+			a := min(1, len(added))
 			list = append(append(list, removed[:r]...), added[:a]...)
 			removed, added = removed[r:], added[a:]
 		}
 	}
+
 	for _, line := range lines {
 		switch line.Kind {
 		case "del":
@@ -212,6 +226,7 @@ func paired(lines []views.DiffLine) []views.DiffLine {
 			list = append(list, line)
 		}
 	}
+
 	pair()
 	return list
 }

@@ -36,10 +36,12 @@ func (w *Web) contents(open string) views.Docs {
 		last := &d.Groups[len(d.Groups)-1]
 		last.Links = append(last.Links, views.Link{URL: docsPath + "/" + g.Slug, Text: g.Title})
 	}
+
 	operations := views.DocsGroup{Title: apiTitle, Links: []views.Link{{URL: referencePath, Text: "All operations"}}}
 	for _, group := range w.referenceGroups() {
 		operations.Links = append(operations.Links, views.Link{URL: partOfReference(group.Title), Text: group.Title})
 	}
+
 	after := 1 + slices.IndexFunc(d.Groups, func(g views.DocsGroup) bool { return g.Title == "Reference" })
 	reference := &d.Groups[after-1]
 	reference.Links = append(reference.Links, views.Link{URL: changelogPath, Text: changelogTitle})
@@ -79,10 +81,12 @@ func (w *Web) guide(v *pageRequest, slug, path string) error {
 	if !ok {
 		return errNotFound
 	}
+
 	page, err := g.Page()
 	if err != nil {
 		return err
 	}
+
 	m := views.GuidePage{Docs: w.contents(docsPath + "/" + slug), Title: g.Title, Description: g.Description, HTML: page.HTML}
 	for _, section := range page.Sections[1:] {
 		m.Parts = append(m.Parts, views.Link{URL: path + "#" + section.ID, Text: section.Title})
@@ -93,6 +97,7 @@ func (w *Web) guide(v *pageRequest, slug, path string) error {
 			m.Next = views.Link{URL: docsPath + "/" + next.Slug, Text: next.Title}
 		}
 	}
+
 	return v.show(http.StatusOK, views.GuidePageOf(w.publicPage(g.Title, g.Description, docsPath, docsPath+"/"+slug), m))
 }
 
@@ -189,9 +194,11 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 			} else {
 				entry.URL += "#" + section.ID
 			}
+
 			entries = append(entries, entry)
 		}
 	}
+
 	for _, o := range w.docs.Operations() {
 		var names []string
 		for f := range o.Accepts() {
@@ -201,10 +208,12 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 			}
 			names = append(names, name)
 		}
+
 		entries = append(entries, searchEntry{
 			URL: operationPath(o.ID), Page: o.Method + " " + o.Path, Title: o.Summary, Words: searchWords[o.ID], Text: searchText(strings.Join(names, " ")),
 		})
 	}
+
 	text, err := json.Marshal(entries)
 	if err != nil {
 		return err

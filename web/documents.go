@@ -29,10 +29,12 @@ var callStatuses = map[string]string{"completed": store.CallDone, "processing": 
 // callFilter reads the filters of the list.
 func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter) {
 	shown := views.DocumentFilter{Text: v.value("q"), Operation: v.value("operation"), Status: v.value("status"), Key: v.value("key"), Period: v.value("period")}
+
 	days, err := strconv.Atoi(shown.Period)
 	if err != nil || days < 1 || days > 30 {
 		days = 30
 	}
+
 	f := store.CallFilter{
 		AccountID: v.account.ID, Operation: shown.Operation, Status: callStatuses[shown.Status], KeyID: shown.Key, Text: shown.Text,
 		List: store.List{Cursor: v.value("cursor"), After: w.now().Add(-time.Duration(days) * 24 * time.Hour)},
@@ -62,21 +64,25 @@ func (w *Web) showDocuments(v *pageRequest) error {
 	for _, name := range w.cfg.Operations {
 		shown.Operations = append(shown.Operations, views.Choice{Value: name, Text: name})
 	}
+
 	calls, err := w.store.Calls(v.ctx(), f)
 	if err != nil {
 		return err
 	}
+
 	m := views.Documents{Filter: shown, Export: documentsPath + ".csv?" + v.r.URL.Query().Encode()}
 	if m.List, err = w.documentsOf(v, calls.Items, keys); err != nil {
 		return err
 	}
 	m.Pager = pager(v, documentsPath, calls.Next, views.Plural(len(m.List), "document", "documents"))
+
 	switch {
 	case slices.ContainsFunc(calls.Items, func(c store.Call) bool { return c.Status == store.CallRunning }):
 		m.Live = "2"
 	case f.Cursor == "":
 		m.Live = "10" // new calls come first
 	}
+
 	return v.show(http.StatusOK, views.DocumentsPage(v.page("Documents", documentsPath), m))
 }
 
@@ -98,12 +104,14 @@ func pager(v *pageRequest, path, next, shown string) views.Pager {
 		}
 		return path + "?" + query.Encode()
 	}
+
 	if v.value("cursor") != "" {
 		p.Newer = with("")
 	}
 	if next != "" {
 		p.Older = with(next)
 	}
+
 	return p
 }
 
@@ -116,6 +124,7 @@ func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys accountKeys) 
 			results = append(results, call.ResultID)
 		}
 	}
+
 	byID := map[string]store.File{}
 	if len(results) > 0 {
 		files, err := w.store.Files(v.ctx(), store.FileFilter{AccountID: v.account.ID, IDs: results, List: store.List{Limit: len(results)}})
@@ -126,10 +135,12 @@ func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys accountKeys) 
 			byID[file.ID] = file
 		}
 	}
+
 	titles, err := w.titlesOf(v, calls)
 	if err != nil {
 		return nil, err
 	}
+
 	list := make([]views.Document, 0, len(calls))
 	for _, call := range calls {
 		d := documentOf(call, keys)
@@ -157,9 +168,11 @@ func documentOf(call store.Call, keys accountKeys) views.Document {
 		ID: call.ID, Name: call.Operation, Operation: call.Operation, Mode: call.Mode, Key: cmp.Or(keys.name(call.KeyID), "dashboard"), Test: keys[call.KeyID].Test, At: call.CreatedAt,
 		Status: views.Status{Is: views.StateRun, Word: "Processing"}, Price: call.Quote, Charged: true,
 	}
+
 	if call.Status == store.CallRunning {
 		return d
 	}
+
 	d.Took = &call.Duration
 	d.Price, d.Status = call.Charge, views.Status{Is: views.StateOK, Word: "Completed"}
 	if call.Status == store.CallFailed {
@@ -168,8 +181,11 @@ func documentOf(call store.Call, keys accountKeys) views.Document {
 			took := call.EndedAt.Sub(call.CreatedAt)
 			d.Took = &took
 		}
-		d.Status, d.Charged, d.ErrorCode = views.Status{Is: views.StateBad, Word: "Failed"}, false, call.Failure.Code
+		d.Status = views.Status{Is: views.StateBad, Word: "Failed"}
+		d.Charged = false
+		d.ErrorCode = call.Failure.Code
 	}
+
 	if call.Canceled() {
 		d.Status = views.Status{Is: views.StateOff, Word: "Cancelled"}
 	}
@@ -202,8 +218,11 @@ func (w *Web) downloadResult(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	r := v.r.Clone(v.ctx())
-	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = strings.Replace(wire.FilePattern, "{id}", document.ResultID, 1), "", ""
+	r.URL.Path = strings.Replace(wire.FilePattern, "{id}", document.ResultID, 1)
+	r.URL.RawPath = ""
+	r.URL.RawQuery = ""
 	w.cfg.Host.ForPerson(*v.account, nil).ServeHTTP(v.w, r)
 	return nil
 }
@@ -249,10 +268,12 @@ func (w *Web) showDocument(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.DocumentDetail{Document: documentOf(call, keys), RequestID: call.RequestID}
 	if w.now().Sub(call.CreatedAt) < store.RequestRetention {
 		m.RequestURL = requestsPath + "?q=" + url.QueryEscape(call.RequestID)
 	}
+
 	titles, err := w.titlesOf(v, []store.Call{call})
 	if err != nil {
 		return err
@@ -261,6 +282,7 @@ func (w *Web) showDocument(v *pageRequest) error {
 	if err := w.addProgress(v, call, &m); err != nil {
 		return err
 	}
+
 	for _, step := range call.Steps.List() {
 		m.Steps = append(m.Steps, views.DocumentStep{Name: cmp.Or(stepWords[step.Name], step.Name), Took: step.Took})
 	}
@@ -270,6 +292,7 @@ func (w *Web) showDocument(v *pageRequest) error {
 	if err := w.keptInput(v, &m); err != nil {
 		return err
 	}
+
 	file, err := w.store.AccountFile(v.ctx(), v.account.ID, call.ResultID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -281,10 +304,12 @@ func (w *Web) showDocument(v *pageRequest) error {
 		if m.MaxDownloads == 0 || m.DownloadsLeft > 0 {
 			m.Link = w.cfg.BaseURL + "/v1/files/" + url.PathEscape(file.ID)
 		}
+
 		if err := v.addLook(&m); err != nil {
 			return err
 		}
 	}
+
 	return v.show(http.StatusOK, views.DocumentPage(v.page(m.Name, documentsPath), m))
 }
 
@@ -293,6 +318,7 @@ func (w *Web) addProgress(v *pageRequest, of store.Call, m *views.DocumentDetail
 	if of.Mode != schema.Async {
 		return nil
 	}
+
 	status := wire.JobStatus{Status: wire.JobProcessing}
 	if m.Took != nil {
 		status.Status = wire.JobCompleted
@@ -300,10 +326,12 @@ func (w *Web) addProgress(v *pageRequest, of store.Call, m *views.DocumentDetail
 	if err := w.cfg.Calls.AddProgress(v.ctx(), w.store, of, &status); err != nil {
 		return err
 	}
+
 	m.Cancels = of.Status == store.CallRunning && (status.BulkStatus == nil || !status.Canceled)
 	if status.BulkStatus == nil {
 		return nil
 	}
+
 	m.Bulk = &views.BulkProgress{Total: status.Total, Processed: status.Processed, Failed: status.BulkStatus.Failed, Canceled: status.Canceled, Charge: of.Charge}
 	if status.ETASeconds != nil {
 		m.Bulk.Left = new(time.Duration(*status.ETASeconds) * time.Second)
@@ -357,10 +385,12 @@ func (v *pageRequest) addLook(m *views.DocumentDetail) error {
 			return err
 		}
 	}
+
 	shown := previewOf(look, m.Name, imageOf(m.ID))
 	if len(look.Images) == 0 && look.Text == "" && look.Note == "" && m.Image != "" {
 		shown.Images = []string{m.Image} // browsers do not show the image itself
 	}
+
 	m.Look = &shown
 	return nil
 }
@@ -377,10 +407,12 @@ func (w *Web) keptInput(v *pageRequest, m *views.DocumentDetail) error {
 	if err != nil {
 		return err
 	}
+
 	var input any
 	if err := json.Unmarshal(text, &input); err != nil {
 		return err
 	}
+
 	var out bytes.Buffer
 	writer := json.NewEncoder(&out)
 	writer.SetIndent("", "  ")
@@ -388,7 +420,9 @@ func (w *Web) keptInput(v *pageRequest, m *views.DocumentDetail) error {
 	if err := writer.Encode(shortened(input)); err != nil {
 		return err
 	}
-	m.Input, m.AgainPrice = out.String(), w.cfg.Prices[m.Operation]
+
+	m.Input = out.String()
+	m.AgainPrice = w.cfg.Prices[m.Operation]
 	return nil
 }
 
@@ -408,6 +442,7 @@ func shortened(input any) any {
 			input[i] = shortened(value)
 		}
 	}
+
 	return input
 }
 
@@ -422,6 +457,7 @@ func (w *Web) runAgain(v *pageRequest) error {
 	if err == nil {
 		return v.redirect(documentsPath + "/" + again)
 	}
+
 	refused := call.Fault(err)
 	if errors.Is(err, store.ErrNotFound) || refused.Code == wire.InternalError {
 		return err
@@ -435,10 +471,12 @@ func (w *Web) exportDocuments(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	read := func(l store.List) (store.Page[store.Call], error) {
 		f.Limit, f.Cursor = l.Limit, l.Cursor
 		return w.store.Calls(v.ctx(), f)
 	}
+
 	columns := []string{"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id"}
 	return v.sendTable("documents.csv", columns, exported(read, func(c store.Call) []string {
 		return []string{

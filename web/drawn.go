@@ -75,11 +75,13 @@ func (w *Web) drawingOf(name string) (drawing, bool) {
 	case "layout":
 		candidates = append(candidates, w.drawings(rest)...)
 	}
+
 	for _, d := range candidates {
 		if d.nameOf(stem) == name {
 			return d, true
 		}
 	}
+
 	return drawing{}, false
 }
 
@@ -99,6 +101,7 @@ func (w *Web) showDrawn(v *pageRequest) error {
 			return err
 		}
 	}
+
 	h := v.w.Header()
 	h.Set("Content-Type", "image/png")
 	if strings.HasSuffix(name, ".pdf") {
@@ -106,6 +109,7 @@ func (w *Web) showDrawn(v *pageRequest) error {
 		h.Set("Content-Type", "application/pdf")
 		h.Set("Content-Disposition", `inline; filename="`+strings.TrimPrefix(stem, "layout_")+`.pdf"`)
 	}
+
 	_, err := v.w.Write(content)
 	return err
 }
@@ -114,6 +118,7 @@ func (w *Web) showDrawn(v *pageRequest) error {
 func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, drawnPatience, ErrBusy)
 	defer cancel()
+
 	select {
 	case w.drawnImages.turn <- struct{}{}:
 		defer func() { <-w.drawnImages.turn }()
@@ -123,10 +128,12 @@ func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, er
 	if content, ok := w.drawnImages.find(name); ok {
 		return content, nil
 	}
+
 	made, err := w.cfg.Host.Draw(ctx, d.sheet)
 	if err != nil {
 		return nil, errors.Join(err, context.Cause(ctx))
 	}
+
 	content := made.Picture
 	if d.pdf {
 		content = made.PDF
@@ -165,6 +172,7 @@ i { position: absolute; left: 0; right: 0; bottom: 0; height: 14px; background: 
 	b.WriteString(`</h1><p>`)
 	b.WriteString(html.EscapeString(p.kind()))
 	b.WriteString(`</p><svg viewBox="0 0 248 214"><g fill="none" stroke="#9aa1ab"><path d="M44 0v12M22 22h12M160 0v12M182 22h-12M204 214v-12M226 192h-12M88 214v-12M66 192h12"/><circle cx="204" cy="34" r="7"/><path d="M190 34h28M204 20v28"/></g><path fill="#2fb4dc" d="M44 22h116v124H44z"/><path fill="#e0408f" d="M88 68h116v124H88z"/><path fill="#2039b8" d="M88 68h72v78H88z"/></svg><i></i>`)
+
 	return drawing{sheet: RenderRequest{HTML: b.String(), Width: 1200, Height: 630}}
 }
 

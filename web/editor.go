@@ -78,6 +78,7 @@ func (w *Web) editorOf(v *pageRequest, t templates.Record) (views.Editor, error)
 		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), Model: w.cfg.Model, Path: pageOf(t.ID, ""),
 	}
 	m.Fixed = views.FixedFields{HTML: m.ReadOnly, Sample: m.ReadOnly, Options: m.ReadOnly}
+
 	partials, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {
 		return m, err
@@ -87,6 +88,7 @@ func (w *Web) editorOf(v *pageRequest, t templates.Record) (views.Editor, error)
 		names = append(names, p.Name)
 	}
 	m.Partials = strings.Join(names, " ")
+
 	if m.Published && v.embedded == nil {
 		var sample []byte
 		sample, m.Shortened = shownInput(t.SampleData)
@@ -187,11 +189,13 @@ func (w *Web) saveForm(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	in, wrong := v.draft()
 	mine := views.Content{HTML: typed(v, "html"), Sample: typed(v, "sampleData"), Options: typed(v, "options")}
 	if mine == contentOf(found.Template) {
 		return w.saved(v, found) // Nothing was typed, or another tab has saved the same.
 	}
+
 	if wrong == "" {
 		in.ID, in.IfMatch = found.ID, v.value("etag")
 		_, err = submit(v, in, w.templates.Update)
@@ -205,6 +209,7 @@ func (w *Web) saveForm(v *pageRequest) error {
 	if wrong == "" && err == nil {
 		return w.saved(v, found)
 	}
+
 	m, failed := w.editorOf(v, found)
 	if failed != nil {
 		return failed
@@ -213,6 +218,7 @@ func (w *Web) saveForm(v *pageRequest) error {
 		m.Conflict = pairLines(diffsOf(contentOf(found.Template), mine))
 	}
 	m.HTML, m.Sample, m.Options, m.Wrong = mine.HTML, mine.Sample, mine.Options, wrong
+
 	status := http.StatusUnprocessableEntity
 	if len(m.Conflict) > 0 {
 		status = http.StatusConflict
@@ -314,16 +320,19 @@ func (w *Web) draw(v *pageRequest, body []byte) error {
 	case query.Has("accessible"):
 		in.View = operation.Accessible
 	}
+
 	var scaleErr, pagesErr error
 	in.Scale, scaleErr = strconv.ParseFloat(cmp.Or(query.Get("scale"), "1"), 64)
 	in.Pages, pagesErr = strconv.Atoi(cmp.Or(query.Get("pages"), "0"))
 	if scaleErr != nil || pagesErr != nil {
 		return errForm
 	}
+
 	made, refused := w.templates.Preview(v.ctx(), in)
 	if err := v.answerScript(made, refused); err != nil || refused != nil || in.View == operation.Placed {
 		return err
 	}
+
 	// The pages are stored for the next visit when their reader has them.
 	if err := http.NewResponseController(v.w).Flush(); err != nil {
 		return err
@@ -342,10 +351,12 @@ func (w *Web) compareDraft(v *pageRequest, body []byte) error {
 	if err := json.Unmarshal(body, &mine); err != nil {
 		return errForm
 	}
+
 	theirs, err := v.template()
 	if err != nil {
 		return err
 	}
+
 	v.w.Header().Set("ETag", theirs.ETag())
 	return v.show(http.StatusOK, views.Sides(pairLines(diffsOf(contentOf(theirs.Template), views.Content{HTML: mine.HTML, Sample: mine.SampleData, Options: mine.Options}))))
 }
@@ -360,6 +371,7 @@ func (w *Web) printDraft(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: w.cfg.RequestID(v.ctx())}
 	err = w.templates.Run(v.ctx(), "templates.preview", request, func(made *call.Outcome) error {
 		h := v.w.Header()
@@ -370,6 +382,7 @@ func (w *Web) printDraft(v *pageRequest) error {
 		_, err := io.Copy(v.w, made.Body.Open())
 		return err
 	})
+
 	if r := refused(err); r != nil && r.Status() < http.StatusInternalServerError {
 		return v.redirectWith(pageOf(found.ID, ""), "PDF not created and not charged: "+r.Error())
 	}

@@ -32,6 +32,7 @@ func (w *Web) fillFrame(v *pageRequest, in map[string]any, policy string) error 
 	if _, ok := w.allow(v.ctx(), "filled:"+actorOf(v), framesPerMinute, time.Minute); !ok {
 		return nothing(v.w)
 	}
+
 	input, err := templates.Encode(in)
 	if err != nil {
 		return err
@@ -44,6 +45,7 @@ func (w *Web) fillFrame(v *pageRequest, in map[string]any, policy string) error 
 		_ = v.fault(err)
 		return nothing(v.w)
 	}
+
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy)
@@ -52,6 +54,7 @@ func (w *Web) fillFrame(v *pageRequest, in map[string]any, policy string) error 
 	}
 	h.Set("X-DNS-Prefetch-Control", "off")
 	h.Set("Referrer-Policy", "no-referrer")
+
 	v.w.WriteHeader(http.StatusOK)
 	_, err = io.WriteString(v.w, html)
 	return err

@@ -66,6 +66,7 @@ func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call
 		}
 		last.Images = append(last.Images, image)
 	}
+
 	ctx := context.WithoutCancel(v.ctx())
 	partials, err := w.templates.Partials(ctx, v.caller(), struct{}{})
 	decoder := json.NewDecoder(bytes.NewReader(source))
@@ -73,6 +74,7 @@ func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call
 	if err != nil || decoder.Decode(&t) != nil || t.HTML == nil || len(last.Images) == 0 {
 		return
 	}
+
 	body, err := json.Marshal(last)
 	if err == nil {
 		key := imageKey(pagesKind, v.account.ID, t, partials)
@@ -81,6 +83,7 @@ func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call
 			err = errors.Join(err, w.store.Blobs().Delete(ctx, before))
 		}
 	}
+
 	if err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "pages not stored", slog.Any("error", err))
 	}
@@ -92,11 +95,13 @@ func (w *Web) lastPagesOf(v *pageRequest, t wire.Template) (last lastPages, err 
 	if err != nil {
 		return last, err
 	}
+
 	stored, err := readBlob(v.ctx(), w.store.Blobs(), imageKey(pagesKind, v.account.ID, t, partials))
 	if err == nil {
 		err = json.Unmarshal(stored, &last)
 		return last, err
 	}
+
 	if errors.Is(err, blob.ErrMissing) {
 		stored, err = readBlob(v.ctx(), w.store.Blobs(), imageKey(thumbnailKind, v.account.ID, t, partials))
 	}
@@ -116,6 +121,7 @@ func (w *Web) lastPagesIn(v *pageRequest, t wire.Template, path string) (shown [
 		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "stored pages not read", slog.String("template", t.ID), slog.Any("error", err))
 		return nil
 	}
+
 	for i, image := range last.Images {
 		size, err := png.DecodeConfig(bytes.NewReader(image))
 		if err != nil {
@@ -123,6 +129,7 @@ func (w *Web) lastPagesIn(v *pageRequest, t wire.Template, path string) (shown [
 		}
 		shown = append(shown, views.LastPage{URL: path + "/pages/" + strconv.Itoa(i+1), Width: size.Width, Height: size.Height, Scale: last.Scale})
 	}
+
 	return shown
 }
 
@@ -131,6 +138,7 @@ func (w *Web) showLastPage(v *pageRequest) error {
 	if v.embedded != nil && !v.embedded.May(embedding.Preview) {
 		return errLinkDenies
 	}
+
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -139,10 +147,12 @@ func (w *Web) showLastPage(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	n, err := strconv.Atoi(chi.URLParam(v.r, "page"))
 	if err != nil || n < 1 || n > len(last.Images) {
 		return errNotFound
 	}
+
 	v.w.Header().Set("Content-Type", "image/png")
 	v.w.WriteHeader(http.StatusOK)
 	if _, err := v.w.Write(last.Images[n-1]); err != nil {

@@ -37,15 +37,18 @@ func (w *Web) identifyEmbed(v *pageRequest) error {
 	if err != nil {
 		return errNotFound
 	}
+
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "frame-ancestors 'none'", "frame-ancestors "+session.Origin, 1))
 	h.Del("X-Frame-Options") // X-Frame-Options supports no other origin, and browsers that support the policy ignore it.
+
 	if v.r.Header.Get("Sec-Fetch-Dest") == "document" {
 		return errUnframed
 	}
 	if !session.ExpiresAt.After(w.now()) {
 		return errLinkOver
 	}
+
 	key, account, err := w.store.KeyByID(v.ctx(), session.AccountID, session.KeyID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -57,6 +60,7 @@ func (w *Web) identifyEmbed(v *pageRequest) error {
 	case account.Suspended:
 		return errLinkSuspended
 	}
+
 	if _, ok := w.allow(v.ctx(), "embed:"+session.ID, linkPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
@@ -74,6 +78,7 @@ func (w *Web) showEmbed(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	s := v.embedded
 	m.Path = v.r.URL.EscapedPath()
 	m.Fixed = views.FixedFields{HTML: !s.May(embedding.Edit), Sample: !s.May(embedding.Data), Options: !s.May(embedding.Options)}
@@ -133,6 +138,7 @@ func (w *Web) wholeOf(v *pageRequest, body []byte, except string, handle func(*p
 	if !v.embedded.May(may...) {
 		return errLinkDenies
 	}
+
 	in, err := given(v, body)
 	if err == nil {
 		err = w.whole(v, in)
@@ -140,6 +146,7 @@ func (w *Web) wholeOf(v *pageRequest, body []byte, except string, handle func(*p
 	if err != nil {
 		return err
 	}
+
 	delete(in, except)
 	if body, err = templates.Encode(in); err != nil {
 		return err
@@ -175,6 +182,7 @@ func (w *Web) showFilledEmbed(v *pageRequest) error {
 	if !v.embedded.May(embedding.Preview) {
 		return errLinkDenies
 	}
+
 	in := map[string]any{}
 	for name := range v.r.Form {
 		if err := mayChange(v, name); err != nil {
@@ -189,9 +197,11 @@ func (w *Web) showFilledEmbed(v *pageRequest) error {
 			in[name] = object
 		}
 	}
+
 	if err := w.whole(v, in); err != nil {
 		return err
 	}
+
 	policy := strings.Replace(framePolicy, "frame-ancestors 'self'", "frame-ancestors 'self' "+v.embedded.Origin, 1)
 	return w.fillFrame(v, in, policy)
 }

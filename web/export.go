@@ -129,9 +129,11 @@ func (w *Web) exportAccount(v *pageRequest) error {
 	if err := v.record("account.exported", "", ""); err != nil {
 		return err
 	}
+
 	h := v.w.Header()
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", `attachment; filename="relaypdf-account.zip"`)
+
 	archive := zip.NewWriter(v.w)
 	for _, part := range []struct {
 		name  string
@@ -151,6 +153,7 @@ func (w *Web) exportAccount(v *pageRequest) error {
 			panic(http.ErrAbortHandler)
 		}
 	}
+
 	return archive.Close()
 }
 
@@ -170,7 +173,8 @@ func (l *jsonList) add(entry any) error {
 	}
 	before := ",\n"
 	if !l.begun {
-		before, l.begun = "[\n", true
+		before = "[\n"
+		l.begun = true
 	}
 	_, err = l.w.Write(append([]byte(before), text...))
 	return err
@@ -244,6 +248,7 @@ func (w *Web) exportTemplates(v *pageRequest, out *jsonList) error {
 
 func (w *Web) exportCalls(v *pageRequest, out *jsonList) error {
 	var titles map[string]string
+
 	return eachPage(func(l store.List) (store.Page[store.Call], error) {
 		page, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, List: l})
 		if err == nil {
@@ -311,11 +316,13 @@ func eachPage[Item any](read func(store.List) (store.Page[Item], error), each fu
 		if err != nil {
 			return err
 		}
+
 		for _, item := range page.Items {
 			if err := each(item); err != nil {
 				return err
 			}
 		}
+
 		if list.Cursor = page.Next; page.Next == "" {
 			return nil
 		}

@@ -52,10 +52,12 @@ func (w *Web) checkCode(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	counter := "code:person:" + person.ID
 	if device := w.knownDevice(v, person.ID); device != "" {
 		counter = "code:device:" + device
 	}
+
 	_, allowed := w.allow(v.ctx(), counter, triesPerPerson, triesWindow)
 	err = w.useCode(v, person, v.value("code")) // A code that is refused is spent, too.
 	if !allowed {
@@ -68,6 +70,7 @@ func (w *Web) checkCode(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	return w.enter(v, person, v.value("next"), w.scs.GetBool(v.ctx(), rememberKey))
 }
 
@@ -145,9 +148,11 @@ func (w *Web) startFactor(v *pageRequest) error {
 	if err != nil || address == "" {
 		return v.redirect("/dashboard/settings/factor")
 	}
+
 	refuse := func(field, wrong string) error {
 		return w.factorSetup(v, http.StatusUnprocessableEntity, address, views.Form{Errors: map[string]string{field: wrong}})
 	}
+
 	wrong, ok, err := w.prove(v, "password")
 	switch {
 	case err != nil:
@@ -157,6 +162,7 @@ func (w *Web) startFactor(v *pageRequest) error {
 	case !ok:
 		return refuse("password", cmp.Or(wrong, "Password is required."))
 	}
+
 	if _, ok := w.allow(v.ctx(), "code:person:"+v.person.ID, triesPerPerson, triesWindow); !ok {
 		return errTooMany
 	}
@@ -164,6 +170,7 @@ func (w *Web) startFactor(v *pageRequest) error {
 	if !ok {
 		return refuse("code", wrongCode)
 	}
+
 	sealed, err := w.box.Seal(factorPurpose+v.person.ID, []byte(key.Secret()))
 	if err != nil {
 		return err
@@ -172,6 +179,7 @@ func (w *Web) startFactor(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if err := w.store.UseFactorStep(v.ctx(), v.person.ID, step); err != nil {
 		return err
 	}

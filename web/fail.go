@@ -60,6 +60,7 @@ func (w *Web) fail(v *pageRequest, err error) {
 		middleware.Left(v.w)
 		return
 	}
+
 	t := views.Trouble{
 		Status: http.StatusInternalServerError, Title: "Server error",
 		Text: "The error was logged under the request ID below. Try again, and quote the ID if the error persists.",
@@ -67,16 +68,21 @@ func (w *Web) fail(v *pageRequest, err error) {
 	if errors.Is(err, errFormsBusy) {
 		v.w.Header().Set("Retry-After", "10")
 	}
+
 	known := false
 	for _, trouble := range troubles {
 		if errors.Is(err, trouble.err) {
-			t.Status, t.Title, t.Text, known = trouble.status, trouble.title, trouble.text, true
+			t.Status = trouble.status
+			t.Title = trouble.title
+			t.Text = trouble.text
+			known = true
 			break
 		}
 	}
 	if !known {
 		w.log.LogAttrs(v.ctx(), slog.LevelError, "page failed", slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err))
 	}
+
 	if errors.Is(err, errRemoved) {
 		t.Text = "Calls are " + w.removed() + ". Their cost stays in the wallet’s ledger."
 	}
@@ -84,6 +90,7 @@ func (w *Web) fail(v *pageRequest, err error) {
 		t.Near.URL = middleware.Nearest(v.r.URL.Path, w.paths)
 		t.Near.Text = t.Near.URL
 	}
+
 	t.Actions = []views.Link{{URL: "/login", Text: "Log in"}, {URL: "/", Text: "Home"}}
 	switch {
 	case v.need == linked:
@@ -93,6 +100,7 @@ func (w *Web) fail(v *pageRequest, err error) {
 	case v.person != nil:
 		t.Actions = []views.Link{{URL: "/dashboard", Text: "Overview"}, {URL: "/dashboard/documents", Text: "Documents"}}
 	}
+
 	p := v.page(t.Title, "")
 	if err := v.show(t.Status, views.TroublePage(p, t)); err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelInfo, "page not delivered", slog.Any("error", err))

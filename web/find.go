@@ -25,7 +25,8 @@ type place struct {
 // find responds with the places of the palette. Without a text these are the pages and the documentation, in which the
 // browser searches. With a text they are the account's templates, documents and keys that match it.
 func (w *Web) find(v *pageRequest) error {
-	list, err := w.places(v), error(nil)
+	list := w.places(v)
+	err := error(nil)
 	if text := v.value("q"); text != "" {
 		list, err = w.findOwn(v, text)
 	}
@@ -46,15 +47,18 @@ func (w *Web) places(v *pageRequest) []place {
 	for _, page := range person.Pages() {
 		list = append(list, place{Group: "Pages", Title: page.Text, Note: page.Note, Words: pageWords[page.Value], URL: page.Value})
 	}
+
 	for _, g := range w.docs.Guides {
 		if g.Internal && !person.Operator {
 			continue
 		}
 		list = append(list, place{Group: "Guides", Title: g.Title, Note: g.Group, Words: searchWords[g.Slug], URL: docsPath + "/" + g.Slug})
 	}
+
 	for _, o := range w.docs.Operations() {
 		list = append(list, place{Group: "API reference", Title: o.Summary, Note: o.Method + " " + o.Path, Words: searchWords[o.ID], URL: operationPath(o.ID)})
 	}
+
 	return list
 }
 
@@ -69,6 +73,7 @@ func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
 	for _, t := range templates.Items {
 		list = append(list, place{Group: "Templates", Title: t.Name, Note: t.Slug, URL: pageOf(t.ID, "")})
 	}
+
 	documents, err := w.findDocuments(v, text)
 	if err != nil {
 		return nil, err
@@ -78,6 +83,7 @@ func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
 		return nil, err
 	}
 	list = append(list, documents[:min(len(documents), maxFound)]...)
+
 	found := 0
 	for _, k := range slices.Backward(keys) {
 		if found < maxFound && !k.Grant && contains(keyName(k)+" "+k.Prefix, text) {
@@ -86,6 +92,7 @@ func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
 			found++
 		}
 	}
+
 	return list, nil
 }
 
@@ -100,6 +107,7 @@ func (w *Web) findDocuments(v *pageRequest, text string) (list []place, err erro
 		}
 		return list, nil
 	}
+
 	files, err := w.store.Files(v.ctx(), store.FileFilter{AccountID: v.account.ID, List: store.List{Limit: store.MaxList}})
 	for _, f := range files.Items {
 		if f.CallID != "" && contains(f.Filename, text) {

@@ -43,6 +43,7 @@ func (b *formBudget) enter(ctx context.Context, actor string, bytes int64) (leav
 	if !ok {
 		return nil, errFormsBusy
 	}
+
 	bytes = min(bytes, b.total)
 	if !b.bytes.TryAcquire(bytes) {
 		bounded, cancel := context.WithTimeout(ctx, b.wait)
@@ -52,6 +53,7 @@ func (b *formBudget) enter(ctx context.Context, actor string, bytes int64) (leav
 			return nil, cmp.Or(ctx.Err(), errFormsBusy)
 		}
 	}
+
 	return func() {
 		b.bytes.Release(bytes)
 		left()

@@ -64,12 +64,14 @@ func (w *Web) galleryList(category, text string, where func(category string) str
 	if category != "" {
 		m.Title = categoryName(category) + " templates"
 	}
+
 	for _, g := range gallery.Groups() {
 		if g.Slug == category {
 			m.Title = g.Name
 		}
 		m.Groups = append(m.Groups, views.GalleryGroup{URL: where(g.Slug), Name: g.Name, Count: len(w.gallery.List(g.Slug, "")), Open: g.Slug == category || slices.Contains(g.Categories, category)})
 	}
+
 	for _, l := range w.gallery.List(category, text) {
 		m.Cards = append(m.Cards, layoutCard(l))
 	}
@@ -109,6 +111,7 @@ func (w *Web) drawings(rest string) []drawing {
 	if !ok {
 		return nil
 	}
+
 	documents, pages, err := layoutDrawings(l)
 	if err != nil {
 		return nil
@@ -122,11 +125,13 @@ func layoutDrawings(l gallery.Layout) (documents, pages []drawing, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("the options of layout %s: %w", l.ID, err)
 	}
+
 	sheet := RenderRequest{Template: l.HTML, Data: l.Sample, Format: o.Format, Landscape: o.Landscape, DPI: 110}
 	for page := range l.Pages {
 		sheet.Page = page + 1
 		pages = append(pages, drawing{sheet: sheet})
 	}
+
 	sheet.Page = 0
 	for _, sheet.Format = range l.Formats {
 		documents = append(documents, drawing{sheet: sheet, pdf: true})
@@ -140,11 +145,13 @@ func (w *Web) showLayout(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	width, height := l.ThumbnailSize()
 	m := views.Layout{
 		ID: l.ID, Name: l.Name, Description: l.Description, Paper: paperOf(l), Formats: strings.Join(l.Formats, " and "), Tags: l.Tags,
 		Category: views.Link{URL: galleryPath + "/" + l.Category, Text: categoryName(l.Category)}, Price: w.cfg.Prices["pdf.create"], Use: newTemplatePath + "?layout=" + l.ID,
 	}
+
 	documents, pages, err := layoutDrawings(l)
 	if err != nil {
 		return err
@@ -152,6 +159,7 @@ func (w *Web) showLayout(v *pageRequest) error {
 	for i, d := range documents {
 		m.PDFs = append(m.PDFs, views.Link{URL: drawnPath + d.nameOf("layout_"+l.ID), Text: l.Formats[i]})
 	}
+
 	for i, d := range pages {
 		shown := views.LayoutPage{Number: i + 1, Large: drawnPath + d.nameOf(fmt.Sprintf("layout_%s-%d", l.ID, i+1)), Width: width, Height: height}
 		if i == 0 {
@@ -159,8 +167,11 @@ func (w *Web) showLayout(v *pageRequest) error {
 		}
 		m.Pages = append(m.Pages, shown)
 	}
-	sample, options := jsonText(l.Sample), jsonText(l.Options)
+
+	sample := jsonText(l.Sample)
+	options := jsonText(l.Options)
 	m.Sample, m.HTML, m.Options = docs.Sample("sample.json", "json", sample), docs.Sample("template.html", "html", l.HTML), docs.Sample("options.json", "json", options)
 	m.Call = docs.Samples(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: templateCall(l.ID, sample), File: l.ID + ".pdf"})
+
 	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
 }

@@ -33,6 +33,7 @@ func (w *Web) headers(next http.Handler) http.Handler {
 		if w.secure {
 			h.Set("Strict-Transport-Security", "max-age=63072000; includeSubDomains")
 		}
+
 		next.ServeHTTP(rw, r.WithContext(context.WithValue(r.Context(), nonceKey{}, nonce)))
 	})
 }
@@ -45,6 +46,7 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	protection.SetDenyHandler(deny)
 	protected := protection.Handler(next)
 	scheme, _, _ := strings.Cut(w.cfg.BaseURL, ":")
+
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
 		// Sec-Fetch-Site, if a browser sends it, is about the scheme as well.

@@ -67,11 +67,13 @@ func (w *Web) home() views.Home {
 		SelfHost: docs.Sample("Docker or Podman", "sh",
 			"make image\ndocker run --security-opt seccomp=deploy/seccomp.json \\\n  -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf:full"),
 	}
+
 	for _, line := range w.priceLines() {
 		if slices.Contains(shownFirst, line.Name) {
 			m.Prices = append(m.Prices, line)
 		}
 	}
+
 	for _, id := range shownLayouts {
 		if l, ok := w.gallery.Get(id); ok {
 			card := layoutCard(l)
@@ -79,6 +81,7 @@ func (w *Web) home() views.Home {
 			m.Layouts = append(m.Layouts, card)
 		}
 	}
+
 	return m
 }
 
@@ -105,6 +108,7 @@ func (w *Web) tryLive(v *pageRequest) error {
 	m := w.home()
 	m.Live.HTML = strings.TrimPrefix(v.r.PostFormValue("html"), "\r\n")
 	m.Live.Paper = v.value("paper")
+
 	page, status, err := w.makeLive(v, m.Live)
 	var wrong *DocumentError
 	switch {
@@ -115,6 +119,7 @@ func (w *Web) tryLive(v *pageRequest) error {
 	default:
 		m.Live.Page = page
 	}
+
 	if wrong != nil && status == http.StatusRequestEntityTooLarge {
 		m.Live.HTML = ""
 	}
@@ -126,6 +131,7 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	refuse := func(status int, format string, args ...any) (views.LivePage, int, error) {
 		return views.LivePage{}, status, &DocumentError{fmt.Sprintf(format, args...)}
 	}
+
 	switch {
 	case len(m.HTML) > liveMost:
 		return refuse(http.StatusRequestEntityTooLarge, "The HTML is %s; the limit is %d KiB here, and 10 MiB with an API key.", views.Bytes(int64(len(m.HTML))), liveMost>>10)
@@ -134,6 +140,7 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	case !slices.Contains(livePapers, m.Paper):
 		return refuse(http.StatusUnprocessableEntity, "Paper must be one of %s.", strings.Join(livePapers, ", "))
 	}
+
 	if wait, ok := w.allow(v.ctx(), "live:"+w.cfg.ClientIP(v.r), livePerHour, liveWindow); !ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 		return refuse(http.StatusTooManyRequests, "Limit reached: %d pages per hour without an account. Try again in %s, or use an API key.", livePerHour, views.Duration(wait.Round(time.Second)))
@@ -141,6 +148,7 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	if _, ok := w.allow(v.ctx(), "live", liveAll, liveWindow); !ok {
 		return refuse(http.StatusTooManyRequests, "Limit reached: too many visitors are rendering pages. Try again later, or sign up for an API key.")
 	}
+
 	start := w.now()
 	made, err := w.cfg.Host.Draw(v.ctx(), RenderRequest{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})
 	if errors.Is(err, ErrBusy) {
@@ -154,6 +162,7 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	if err != nil {
 		return views.LivePage{}, 0, err
 	}
+
 	took := w.now().Sub(start)
 	if len(made.PDF) > liveLargest || len(made.Picture) > liveLargest {
 		return refuse(http.StatusUnprocessableEntity, "The page is %s; the limit here is %s.", views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(liveLargest))
@@ -162,6 +171,7 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	if err != nil {
 		return views.LivePage{}, 0, fmt.Errorf("the image of a page: %w", err)
 	}
+
 	return views.LivePage{
 		Image: "data:image/png;base64," + base64.StdEncoding.EncodeToString(made.Picture), Width: size.Width, Height: size.Height,
 		PDF:   "data:application/pdf;base64," + base64.StdEncoding.EncodeToString(made.PDF),

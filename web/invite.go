@@ -18,10 +18,12 @@ func (w *Web) invitation(v *pageRequest) (store.Invite, store.Person, views.Invi
 	if err != nil {
 		return invite, store.Person{}, views.Invitation{}, err
 	}
+
 	inviter, err := w.store.Person(v.ctx(), invite.InviterID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return invite, store.Person{}, views.Invitation{}, err
 	}
+
 	person, err := w.store.PersonByEmail(v.ctx(), invite.Email)
 	known := err == nil
 	if known && w.mail != nil { // Without email the inviter has the link, which shows nothing of the address.
@@ -34,6 +36,7 @@ func (w *Web) invitation(v *pageRequest) (store.Invite, store.Person, views.Invi
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return invite, store.Person{}, views.Invitation{}, err
 	}
+
 	path := "/invite/" + url.PathEscape(secret)
 	return invite, person, views.Invitation{
 		Form:    views.Form{Values: map[string]string{"name": v.value("name")}, Errors: map[string]string{}},
@@ -58,24 +61,28 @@ func (w *Web) acceptInvite(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if !m.Here && m.Known {
 		return v.redirect("/login?next=" + m.Next)
 	}
 	if !m.Here && known.ID == "" && w.cfg.SignUp == SignUpClosed {
 		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
 	}
+
 	if !m.Here {
 		password := v.r.FormValue("password")
 		if wrong := checkPassword(password); wrong != "" {
 			m.Errors["password"] = wrong
 			return v.show(http.StatusUnprocessableEntity, views.InvitationPage(v.page("Join "+m.Account, ""), m))
 		}
+
 		person, err := w.join(v.ctx(), known, store.NewPerson{Email: invite.Email, Name: v.value("name"), Password: hashPassword(password), Verified: true})
 		if err != nil {
 			return err
 		}
 		v.person = &person
 	}
+
 	if _, err := w.store.AcceptInvite(v.ctx(), chi.URLParam(v.r, "token"), v.person.ID); err != nil {
 		return err
 	}
@@ -86,6 +93,7 @@ func (w *Web) acceptInvite(v *pageRequest) error {
 	if err := v.record("member.joined", v.person.Email, invite.Role); err != nil {
 		return err
 	}
+
 	if m.Here {
 		return v.redirect("/dashboard")
 	}

@@ -29,6 +29,7 @@ func (w *Web) showKeys(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.Keys{Made: takeOnce[views.MadeKey](v), New: w.newKeyModel(v), Revoked: v.value("state") == "revoked"}
 	for _, k := range slices.Backward(keys) {
 		if k.Grant { // which is under the connected apps
@@ -42,6 +43,7 @@ func (w *Web) showKeys(v *pageRequest) error {
 			m.List = append(m.List, shown)
 		}
 	}
+
 	return v.show(http.StatusOK, views.KeysPage(v.page("Keys", keysPath), m))
 }
 
@@ -50,15 +52,19 @@ func (w *Web) keyLine(k store.Key, today store.Spent) views.Key {
 		ID: k.ID, Name: keyName(k), Prefix: k.Prefix, LastUsed: k.LastUsedAt, CallsToday: today.Calls, SpentToday: today.Amount,
 		Note: keyNote(k), State: views.Status{Is: views.StateOK, Word: "Active"}, Live: true,
 	}
+
 	now := w.now()
 	switch {
 	case k.RevokedAt != nil:
-		line.State, line.Live = views.Status{Is: views.StateOff, Word: "Revoked"}, false
+		line.State = views.Status{Is: views.StateOff, Word: "Revoked"}
+		line.Live = false
 	case k.ExpiresAt != nil && !k.ExpiresAt.After(now):
-		line.State, line.Live = views.Status{Is: views.StateOff, Word: "Expired"}, false
+		line.State = views.Status{Is: views.StateOff, Word: "Expired"}
+		line.Live = false
 	case k.ExpiresAt != nil && k.ExpiresAt.Sub(now) <= store.KeyOverlap:
 		line.State = views.Status{Is: views.StateWarn, Word: "Expires " + k.ExpiresAt.UTC().Format("Jan 2, 15:04")}
 	}
+
 	return line
 }
 
@@ -71,10 +77,12 @@ func keyName(k store.Key) string {
 
 // keyNote returns a line about the permissions of a key.
 func keyNote(k store.Key) string {
-	limit, operations := "no limit", "all operations"
+	limit := "no limit"
+	operations := "all operations"
 	if k.SpendLimit != nil {
 		limit = views.Dollars(k.Spent) + " of " + views.Dollars(*k.SpendLimit)
 	}
+
 	switch len(k.Operations) {
 	case 0:
 	case 1:
@@ -82,6 +90,7 @@ func keyNote(k store.Key) string {
 	default:
 		operations = strconv.Itoa(len(k.Operations)) + " operations"
 	}
+
 	note := limit + " · " + operations
 	if k.Signs {
 		note += " · signing identities"
@@ -92,6 +101,7 @@ func keyNote(k store.Key) string {
 	if k.ExpiresAt != nil {
 		note += " · expires " + k.ExpiresAt.UTC().Format("Jan 2, 2006")
 	}
+
 	return note
 }
 
@@ -100,14 +110,17 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 	if !w.cfg.Dev {
 		m.MaxTests = call.MaxTests
 	}
+
 	for _, name := range []string{"name", "test", "signs", "limit", "expires", "scope"} {
 		m.Values[name] = v.value(name)
 	}
+
 	m.Scopes = []views.Choice{{Value: scopeAll, Text: "All operations", Note: "Call all operations, and manage templates, webhooks and spending limits."}}
 	for _, s := range keyScopes {
 		m.Scopes = append(m.Scopes, s.Choice)
 	}
 	m.Scopes = append(m.Scopes, views.Choice{Value: views.ScopeChosen, Text: "Selected operations", Note: "Only the operations that you select."})
+
 	for _, g := range operationGroups {
 		m.Groups = append(m.Groups, views.KeyOperations{Title: g.title})
 	}
@@ -116,6 +129,7 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 		group.Names = append(group.Names, name)
 	}
 	m.Groups = slices.DeleteFunc(m.Groups, func(g views.KeyOperations) bool { return len(g.Names) == 0 })
+
 	for _, name := range v.r.Form["operations"] {
 		m.Chosen[name] = slices.Contains(w.cfg.Operations, name)
 	}
@@ -125,6 +139,7 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 			m.Values["scope"] = views.ScopeChosen
 		}
 	}
+
 	return m
 }
 
@@ -161,6 +176,7 @@ func (w *Web) keyOperations(m views.NewKey, listed []string) (names []string, wr
 		}
 		return names, ""
 	}
+
 	switch {
 	case scope == scopeAll:
 		return nil, ""
@@ -169,11 +185,13 @@ func (w *Web) keyOperations(m views.NewKey, listed []string) (names []string, wr
 	case len(listed) == 0:
 		return nil, "Select at least one operation, or allow all operations."
 	}
+
 	for _, name := range listed {
 		if !m.Chosen[name] {
 			return nil, "No operation with the name " + name + "."
 		}
 	}
+
 	return listed, ""
 }
 
@@ -185,6 +203,7 @@ func (w *Web) showNewKey(v *pageRequest) error {
 func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
 	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: v.value("test") != "", Signs: v.value("signs") != ""}
+
 	if n.Name == "" {
 		m.Errors["name"] = "Name is required. Use the name of your application."
 	}
@@ -198,9 +217,11 @@ func (w *Web) makeKey(v *pageRequest) error {
 	if n.Operations, wrong = w.keyOperations(m, v.r.Form["operations"]); wrong != "" {
 		m.Errors[""] = wrong
 	}
+
 	if m.Failed() {
 		return v.show(http.StatusUnprocessableEntity, views.NewKeyPage(v.page("Create key", keysPath), m))
 	}
+
 	key, secret, err := w.store.CreateKey(v.ctx(), n)
 	if err != nil {
 		return err
@@ -208,6 +229,7 @@ func (w *Web) makeKey(v *pageRequest) error {
 	if err := v.record("key.made", key.Name, keyNote(key)); err != nil {
 		return err
 	}
+
 	page := keysPath
 	if v.value("first") != "" {
 		page = "/dashboard"
@@ -261,6 +283,7 @@ func (w *Web) revokeKey(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if v.value("confirm") != keyName(key) {
 		m, err := w.changeKey(v, key)
 		if err != nil {
@@ -269,6 +292,7 @@ func (w *Web) revokeKey(v *pageRequest) error {
 		m.Values["confirm"], m.Errors["confirm"] = v.value("confirm"), "Type the name of the key: "+keyName(key)+"."
 		return v.show(http.StatusUnprocessableEntity, views.RevokeKeyPage(v.page("Revoke "+m.Name, keysPath), m))
 	}
+
 	if err := w.store.RevokeKey(v.ctx(), v.account.ID, key.ID); err != nil {
 		return err
 	}

@@ -39,10 +39,12 @@ func (w *Web) browserOf(r *http.Request) (b knownBrowser) {
 	if err != nil {
 		return knownBrowser{}
 	}
+
 	sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil {
 		return knownBrowser{}
 	}
+
 	plain, err := w.box.Open(devicePurpose, sealed)
 	if err != nil || json.Unmarshal(plain, &b) != nil || w.now().Sub(b.At) > deviceLife {
 		return knownBrowser{}
@@ -67,6 +69,7 @@ func (w *Web) rememberDevice(v *pageRequest, personID string) error {
 	b.People = append(slices.DeleteFunc(b.People, func(id string) bool { return id == personID }), personID)
 	b.People = b.People[max(0, len(b.People)-maxDevicePeople):]
 	b.At = w.now()
+
 	plain, err := json.Marshal(b)
 	if err != nil {
 		return err
@@ -75,6 +78,7 @@ func (w *Web) rememberDevice(v *pageRequest, personID string) error {
 	if err != nil {
 		return err
 	}
+
 	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // It is secure where the service is.
 		Name: w.deviceCookieName(), Value: base64.RawURLEncoding.EncodeToString(sealed), Path: "/", MaxAge: int(deviceLife.Seconds()),
 		Secure: w.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,

@@ -42,24 +42,28 @@ func (l *looks) get(ctx context.Context, id string, create func() (wire.Look, er
 			l.making[id] = make(chan struct{})
 		}
 		l.mu.Unlock()
+
 		if ok {
 			return look, nil
 		}
 		if !making {
 			break
 		}
+
 		select {
 		case <-other:
 		case <-ctx.Done():
 			return wire.Look{}, ctx.Err()
 		}
 	}
+
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		close(l.making[id])
 		delete(l.making, id)
 	}()
+
 	look, err := create()
 	if err == nil && look.Note == "" {
 		size := len(look.Text)
@@ -92,7 +96,8 @@ var textLanguages = map[string]string{"application/json": "json", "image/svg+xml
 // previewOf returns a preview as a page shows it. source returns the URL of an image.
 func previewOf(look wire.Look, filename string, source func(i int) string) views.ResultPreview {
 	m := views.ResultPreview{ContentType: look.ContentType, Pages: look.Pages, Cut: look.Cut, Note: look.Note, Sheets: look.ContentType == "application/pdf"}
-	language, text := textLanguages[look.ContentType], look.Text
+	language := textLanguages[look.ContentType]
+	text := look.Text
 	if language == "json" {
 		text = jsonText([]byte(text))
 	}
@@ -124,6 +129,7 @@ func (w *Web) showImage(v *pageRequest) error {
 	if _, err := w.store.AccountFile(v.ctx(), v.account.ID, document.ResultID); err != nil {
 		return err // It has expired or was deleted.
 	}
+
 	look, err := v.lookAt(document.ResultID)
 	if err != nil {
 		return err
@@ -132,6 +138,7 @@ func (w *Web) showImage(v *pageRequest) error {
 	if err != nil || n < 1 || n > len(look.Images) {
 		return store.ErrNotFound
 	}
+
 	image := look.Images[n-1]
 	v.w.Header().Set("Content-Type", image.ContentType)
 	v.w.Header().Set("Cache-Control", "private, max-age=3600")

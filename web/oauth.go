@@ -14,7 +14,9 @@ func newAuthServer(w *Web) *oauth.Server {
 		OutsideIssuer: w.cfg.TokenIssuer, Documents: w.cfg.Outward, ClientIP: w.cfg.ClientIP, RequestID: w.cfg.RequestID, Logger: w.log, Now: w.now,
 	}
 	if w.mail != nil {
-		cfg.GrantEmails, cfg.KeyEmails, cfg.SendEmails = TellGrants(w.mail, w.cfg.BaseURL), w.deviceKeyEmails, w.mail.Wake
+		cfg.GrantEmails = TellGrants(w.mail, w.cfg.BaseURL)
+		cfg.KeyEmails = w.deviceKeyEmails
+		cfg.SendEmails = w.mail.Wake
 	}
 	return oauth.NewServer(cfg)
 }

@@ -35,12 +35,14 @@ func (w *Web) consentModel(v *pageRequest, q oauth.Request) views.Consent {
 	for _, p := range q.Parameters() {
 		m.Hidden = append(m.Hidden, views.Choice{Value: p[1], Text: p[0]})
 	}
+
 	least := credit.Amount(0)
 	for _, price := range w.cfg.Prices {
 		if price > 0 && (least == 0 || price < least) {
 			least = price
 		}
 	}
+
 	for _, scope := range q.Scopes {
 		words := scopeWords[scope]
 		if scope == wire.ScopeDocuments && least > 0 {
@@ -88,6 +90,7 @@ func (w *Web) refuse(v *pageRequest, err error) error {
 	default:
 		return err
 	}
+
 	return v.show(http.StatusBadRequest, views.ConsentEndPage(v.page(m.Title, ""), m))
 }
 
@@ -98,6 +101,7 @@ func (w *Web) decideConsent(v *pageRequest) error {
 		return w.refuse(v, err)
 	}
 	m := w.consentModel(v, q)
+
 	switch {
 	case v.value("decision") == "deny":
 		if err := v.record("grant.denied", q.Name, backTo(q.Redirect)); err != nil {
@@ -109,6 +113,7 @@ func (w *Web) decideConsent(v *pageRequest) error {
 	case v.value("account") != v.account.ID:
 		m.Errors[""] = "You have switched to the account " + v.member.AccountName + ". Check the request again."
 	}
+
 	return w.allowClient(v, q, m)
 }
 
@@ -123,6 +128,7 @@ func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) erro
 	if len(consent.Scopes) == 0 && !m.Failed() {
 		m.Errors[""] = "Select at least one permission, or deny access."
 	}
+
 	limit, wrong := dollars(v.value("limit"))
 	switch {
 	case wrong != "":
@@ -132,6 +138,7 @@ func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) erro
 	default:
 		consent.Limit = *limit
 	}
+
 	ends, wrong := keyEnd(v.value("days"), w.now())
 	if wrong != "" || ends == nil || ends.Sub(w.now()) > 366*24*time.Hour {
 		m.Errors["days"] = "Choose an expiry from the list."
@@ -139,6 +146,7 @@ func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) erro
 	if m.Failed() {
 		return v.show(http.StatusUnprocessableEntity, views.ConsentPage(v.page("Allow access", ""), m))
 	}
+
 	consent.ExpiresAt = *ends
 	redirect, err := w.oauth.Allow(v.ctx(), q, consent)
 	if err != nil {

@@ -78,11 +78,13 @@ func (w *Web) leaveForProvider(v *pageRequest, out outward) error {
 	if _, ok := w.allow(v.ctx(), "oidc:address:"+w.cfg.ClientIP(v.r), oidcPerAddress, triesWindow); !ok {
 		return errTooMany
 	}
+
 	flow, address, err := w.cfg.Identities.Begin(v.ctx(), out.Sure)
 	if err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelError, "provider of identities", slog.Any("error", err))
 		return errNoProvider
 	}
+
 	out.Flow, out.At = flow, w.now()
 	plain, err := json.Marshal(out)
 	if err != nil {
@@ -92,6 +94,7 @@ func (w *Web) leaveForProvider(v *pageRequest, out outward) error {
 	if err != nil {
 		return err
 	}
+
 	w.setCookie(v, base64.RawURLEncoding.EncodeToString(sealed))
 	v.w.Header().Set("Refresh", "0; url="+address)
 	return v.show(http.StatusOK, views.LeavePage(v.page("Continue to "+w.cfg.IdentityName, ""), views.Leave{Provider: w.cfg.IdentityName, URL: address}))
@@ -127,11 +130,13 @@ func (w *Web) comeBack(v *pageRequest) error {
 	if !ok {
 		return errIdentity
 	}
+
 	claims, err := w.cfg.Identities.Finish(v.ctx(), out.Flow, v.value("state"), v.value("code"))
 	if err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "provider of identities", slog.String("said", v.value("error")), slog.Any("error", err))
 		return errIdentity
 	}
+
 	if out.Sure {
 		if v.person == nil || v.person.ID != out.Person || v.person.Identity != claims.Identity {
 			return errIdentity
@@ -141,6 +146,7 @@ func (w *Web) comeBack(v *pageRequest) error {
 	if out.Person != "" {
 		return w.linkTo(v, out, claims)
 	}
+
 	person, err := w.store.PersonByIdentity(v.ctx(), claims.Identity)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.stranger(v, out, claims)
@@ -148,6 +154,7 @@ func (w *Web) comeBack(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	return w.passed(v, person, out.Next, false)
 }
 
@@ -158,6 +165,7 @@ func (w *Web) taken(v *pageRequest) (out outward, ok bool) {
 		return out, false
 	}
 	w.setCookie(v, "")
+
 	sealed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil {
 		return out, false
@@ -166,6 +174,7 @@ func (w *Web) taken(v *pageRequest) (out outward, ok bool) {
 	if err == nil {
 		err = json.Unmarshal(plain, &out)
 	}
+
 	return out, err == nil && w.now().Sub(out.At) <= oidcLife
 }
 
@@ -174,6 +183,7 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 	if v.person == nil || v.person.ID != out.Person {
 		return errIdentity
 	}
+
 	change := store.CredentialChange{Identity: &claims.Identity}
 	err := w.changeCredentials(v, v.person.ID, change, true, "Login with "+w.cfg.IdentityName+" was turned on", "You can now log in with "+w.cfg.IdentityName+".")
 	if errors.Is(err, store.ErrExists) {
@@ -185,6 +195,7 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 	if err != nil {
 		return err
 	}
+
 	return v.redirectWith(securityPath, w.cfg.IdentityName+" linked. You can now log in with it.")
 }
 
@@ -198,11 +209,13 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 		m.Why = views.StrangerUnverified
 		return v.show(http.StatusForbidden, views.StrangerPage(v.page("Account not linked", ""), m))
 	}
+
 	m.Email = email
 	refuse := func(status int, why views.StrangerReason) error {
 		m.Why = why
 		return v.show(status, views.StrangerPage(v.page("Account not linked", ""), m))
 	}
+
 	known, err := w.store.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -213,6 +226,7 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 			return err
 		}
 	}
+
 	switch {
 	case known.ID != "" && !claimable:
 		return refuse(http.StatusForbidden, views.StrangerKnown)
@@ -222,6 +236,7 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 	if _, ok := w.allow(v.ctx(), "signup:address:"+w.cfg.ClientIP(v.r), signUpsPerAddress, signUpsWindow); !ok {
 		return errTooMany
 	}
+
 	person, err := w.join(v.ctx(), known, store.NewPerson{Email: email, Name: claims.Name, Verified: true, Identity: claims.Identity})
 	if errors.Is(err, store.ErrExists) {
 		return refuse(http.StatusForbidden, views.StrangerKnown)
@@ -232,6 +247,7 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 	if person, err = w.welcome(v.ctx(), person.ID); err != nil {
 		return err
 	}
+
 	v.person = &person
 	if err := w.identifyMember(v); err != nil {
 		return err

@@ -28,12 +28,14 @@ func (w *Web) showOverview(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if made := takeOnce[views.MadeKey](v); made != nil {
 		return w.firstRun(v, latest, made.Secret)
 	}
 	if isFirstRun(latest) && v.value("days") == "" {
 		return w.firstRun(v, latest, "")
 	}
+
 	days := 30
 	switch v.value("days") {
 	case "1":
@@ -41,6 +43,7 @@ func (w *Web) showOverview(v *pageRequest) error {
 	case "7":
 		days = 7
 	}
+
 	m, err := w.overview(v, days)
 	if err != nil {
 		return err
@@ -52,6 +55,7 @@ func (w *Web) showOverview(v *pageRequest) error {
 	if m.Latest, err = w.documentsOf(v, latest, keys); err != nil {
 		return err
 	}
+
 	p := v.page("Overview", "/dashboard")
 	if p.Banner == nil {
 		if p.Banner, err = w.failing(v); err != nil {
@@ -70,6 +74,7 @@ func (w *Web) failing(v *pageRequest) (*views.Banner, error) {
 			worst = &list[i]
 		}
 	}
+
 	if worst == nil {
 		return nil, err
 	}
@@ -90,11 +95,13 @@ func (w *Web) overview(v *pageRequest, days int) (views.Overview, error) {
 	if err != nil {
 		return views.Overview{}, err
 	}
+
 	m := views.Overview{
 		Delivered: sent.Delivered, Sent: sent.Delivered + sent.Failed, Waiting: sent.Pending,
 		Days: days, Balance: v.account.Balance, Calls: activity.Count + activity.Failed, Failures: activity.Failed,
 		P95: activity.P95, Median: activity.Median, Spent: activity.Total,
 	}
+
 	spent := map[int64]store.DayUsage{}
 	for _, d := range activity.Days {
 		spent[d.Day.Unix()/86400] = d
@@ -105,6 +112,7 @@ func (w *Web) overview(v *pageRequest, days int) (views.Overview, error) {
 		failed := activity.FailedDays[day]
 		m.Series = append(m.Series, views.Day{At: at, Calls: spent[day].Count + failed, Fails: failed, Spent: spent[day].Total})
 	}
+
 	today := m.Series[days-1]
 	m.CallsToday, m.SpentToday, m.Pace = today.Calls, today.Spent, pace(v.account.Balance, activity.Total, days, "at this pace")
 	return m, nil
@@ -154,6 +162,7 @@ func (w *Web) firstRun(v *pageRequest, latest []store.Call, secret string) error
 	if name != "" {
 		name = ", " + strings.Fields(name)[0]
 	}
+
 	price := w.cfg.Prices["pdf.create"]
 	m := views.FirstRun{
 		Greeting: "Welcome" + name, Balance: v.account.Balance, Secret: secret, HasKey: len(keys) > 0,
@@ -162,13 +171,16 @@ func (w *Web) firstRun(v *pageRequest, latest []store.Call, secret string) error
 	if price > 0 {
 		m.PDFs = int64(v.account.Balance / price)
 	}
+
 	if call := firstCall(latest); call != nil {
 		documents, err := w.documentsOf(v, []store.Call{*call}, nil)
 		if err != nil {
 			return err
 		}
-		m.Document, m.Error = &documents[0], call.Failure.Message
+		m.Document = &documents[0]
+		m.Error = call.Failure.Message
 	}
+
 	refusal, err := w.refusal(v, latest)
 	if err != nil {
 		return err
@@ -176,6 +188,7 @@ func (w *Web) firstRun(v *pageRequest, latest []store.Call, secret string) error
 	if refusal != nil {
 		m.Refusal = &views.RequestDetail{Request: requestOf(*refusal, store.Key{}), Message: refusal.Message}
 	}
+
 	return v.show(http.StatusOK, views.FirstRunPage(v.page("Welcome", "/dashboard"), m))
 }
 
@@ -186,10 +199,12 @@ func (w *Web) refusal(v *pageRequest, latest []store.Call) (*store.Request, erro
 	if call != nil && call.Status == store.CallDone {
 		return nil, nil
 	}
+
 	page, err := w.store.Requests(v.ctx(), store.RequestFilter{AccountID: v.account.ID, Outcome: "failed", List: store.List{Limit: 1}})
 	if err != nil || len(page.Items) == 0 {
 		return nil, err
 	}
+
 	r := page.Items[0]
 	if r.CallID != "" || call != nil && r.At.Before(call.CreatedAt) {
 		return nil, nil
@@ -207,12 +222,14 @@ func (w *Web) awaitFirst(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	id := ""
 	if call := firstCall(latest); refusal != nil {
 		id = refusal.ID
 	} else if call != nil {
 		id = call.ID
 	}
+
 	v.w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(v.w).Encode(map[string]string{"id": id})
 }

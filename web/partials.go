@@ -38,6 +38,7 @@ func (w *Web) showPartials(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	var m views.Partials
 	for _, p := range list.Partials {
 		line := views.Partial{Name: p.Name, Bytes: len(p.HTML), Saved: p.UpdatedAt}
@@ -45,6 +46,7 @@ func (w *Web) showPartials(v *pageRequest) error {
 		m.List = append(m.List, line)
 		m.Bytes += len(p.HTML)
 	}
+
 	m.MostBytes, m.Absent = store.MaxPartialBytes, absent(uses, list.Partials)
 	return v.show(http.StatusOK, views.PartialsPage(v.page("Partials", templatesPath), m))
 }
@@ -89,14 +91,17 @@ func (w *Web) partial(v *pageRequest) (m views.PartialDetail, err error) {
 	if at < 0 {
 		return m, store.ErrNotFound
 	}
+
 	uses, err := w.store.PartialUses(v.ctx(), v.account.ID)
 	if err != nil {
 		return m, err
 	}
+
 	p := list.Partials[at]
 	m.Partial = views.Partial{Name: p.Name, Bytes: len(p.HTML), Saved: p.UpdatedAt}
 	m.Templates, m.Partials = usersOf(p.Name, uses, list.Partials)
 	m.Values = map[string]string{"html": p.HTML}
+
 	for _, name := range store.PartialsIn(p.HTML) {
 		link := views.Link{Text: name}
 		if slices.ContainsFunc(list.Partials, func(p wire.Partial) bool { return p.Name == name }) {
@@ -122,8 +127,10 @@ func (w *Web) showNewPartial(v *pageRequest) error {
 
 // makePartial makes one of a name that is free.
 func (w *Web) makePartial(v *pageRequest) error {
-	name, html := v.value("name"), typed(v, "html")
+	name := v.value("name")
+	html := typed(v, "html")
 	wrong := map[string]string{}
+
 	_, err := submit(v, templates.PartialRef{Name: name}, w.templates.Partial)
 	switch {
 	case name == "":
@@ -135,11 +142,13 @@ func (w *Web) makePartial(v *pageRequest) error {
 	case !errors.Is(err, store.ErrNotFound) && refused(err) == nil:
 		return err
 	}
+
 	if len(wrong) == 0 {
 		if wrong, err = w.put(v, name, html); err != nil {
 			return err
 		}
 	}
+
 	if len(wrong) > 0 {
 		m := views.Form{Values: map[string]string{"name": name, "html": html}, Errors: wrong}
 		return v.show(http.StatusUnprocessableEntity, views.NewPartialPage(v.page("Create partial", templatesPath), m))
@@ -154,6 +163,7 @@ func (w *Web) put(v *pageRequest, name, html string) (wrong map[string]string, e
 	if r == nil {
 		return nil, err
 	}
+
 	wrong = wrongFields(r, "name")
 	for _, detail := range r.Details {
 		if detail.Field == "html" {
@@ -170,12 +180,14 @@ func (w *Web) savePartial(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	html := typed(v, "html")
 	if m.Errors = map[string]string{"html": "HTML is required. To remove the partial, delete it."}; html != "" {
 		if m.Errors, err = w.put(v, m.Name, html); err != nil {
 			return err
 		}
 	}
+
 	if m.Failed() {
 		m.Values["html"] = html
 		return v.show(http.StatusUnprocessableEntity, views.PartialPage(v.page(m.Name, templatesPath), m))

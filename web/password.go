@@ -69,6 +69,7 @@ func matchPassword(hash, password string) (bool, error) {
 		argon(password, make([]byte, argonSalt), argonTime, argonMemory, argonThreads)
 		return false, nil
 	}
+
 	var version int
 	var memory, time uint32
 	var threads uint8
@@ -82,6 +83,7 @@ func matchPassword(hash, password string) (bool, error) {
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &time, &threads); err != nil {
 		return false, errHash
 	}
+
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
 	if err != nil {
 		return false, errHash
@@ -90,5 +92,6 @@ func matchPassword(hash, password string) (bool, error) {
 	if err != nil || len(want) != argonKey {
 		return false, errHash
 	}
+
 	return subtle.ConstantTimeCompare(argon(password, salt, time, memory, threads), want) == 1, nil
 }

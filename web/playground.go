@@ -97,10 +97,12 @@ func (w *Web) showPlaygrounds(v *pageRequest) error {
 	if chosen := v.value("operation"); chosen != "" {
 		return v.redirect(playgroundPath + "/" + url.PathEscape(chosen))
 	}
+
 	groups := w.playable()
 	if len(groups) == 0 {
 		return errNotFound
 	}
+
 	p, err := w.playgroundOf(v, groups[0].List[0].ID)
 	if err != nil {
 		return err
@@ -134,8 +136,10 @@ func (w *Web) showPlayground(v *pageRequest) error {
 // fill puts an input into the form, or the example if there is none.
 func (p *playground) fill(text string) {
 	if len(text) > maxPlayLink && p.r.Method == http.MethodGet {
-		p.problem, text = fmt.Sprintf("The input in the URL is too long; the maximum is %d KiB.", maxPlayLink>>10), ""
+		p.problem = fmt.Sprintf("The input in the URL is too long; the maximum is %d KiB.", maxPlayLink>>10)
+		text = ""
 	}
+
 	if text != "" {
 		unknown, err := p.input.fill([]byte(text))
 		switch {
@@ -148,6 +152,7 @@ func (p *playground) fill(text string) {
 			return
 		}
 	}
+
 	if _, err := p.input.fill(p.operation.Example); err != nil {
 		p.problem = cmp.Or(p.problem, "The example could not be loaded.")
 	}
@@ -163,6 +168,7 @@ func (w *Web) changePlayground(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	does, path, _ := strings.Cut(sent["do"], ":")
 	switch does {
 	case "fill":
@@ -177,6 +183,7 @@ func (w *Web) changePlayground(v *pageRequest) error {
 	case "raise":
 		p.input.raise(path)
 	}
+
 	if err != nil {
 		return err
 	}
@@ -194,6 +201,7 @@ func (p *playground) receive() (map[string]string, error) {
 		p.input.read(sent)
 		return sent, p.useKey(sent["key"])
 	}
+
 	left := int64(maxTyped)
 	var files []playUpload
 	for {
@@ -204,6 +212,7 @@ func (p *playground) receive() (map[string]string, error) {
 		if err != nil {
 			return nil, errForm
 		}
+
 		if path, ok := strings.CutPrefix(part.FormName(), "upload:"); ok && part.FileName() != "" {
 			// The key comes before the files: a restricted key reads only its own uploads.
 			if err := p.useKey(sent["key"]); err != nil {
@@ -216,12 +225,14 @@ func (p *playground) receive() (map[string]string, error) {
 			files = append(files, file)
 			continue
 		}
+
 		text, err := io.ReadAll(io.LimitReader(part, left+1))
 		if left -= int64(len(text)); err != nil || left < 0 {
 			return nil, errForm
 		}
 		sent[part.FormName()] = string(text)
 	}
+
 	p.input.read(sent)
 	for _, file := range files {
 		p.place(file)
@@ -310,11 +321,13 @@ func (p *playground) upload(path string, part *multipart.Part) (playUpload, erro
 	if _, ok := p.allow(p.ctx(), "upload:"+p.person.ID, uploadsPerMinute, time.Minute); !ok {
 		return u, errTooMany
 	}
+
 	kind := cmp.Or(part.Header.Get("Content-Type"), "application/octet-stream")
 	answer, err := p.send(p.key, http.MethodPost, "/v1/files", part, http.Header{"Content-Type": {kind}, wire.FilenameHeader: {url.PathEscape(u.name)}})
 	if err != nil {
 		return u, err
 	}
+
 	err = answer.read(&u.stored)
 	if r := refused(err); r != nil {
 		u.wrong = u.name + ": " + r.Error()
@@ -334,6 +347,7 @@ func (p *playground) place(u playUpload) {
 		}
 		path = item + "." + fileField(p.input.field(list))
 	}
+
 	if f := p.input.field(path); f == nil || f.Kind != views.InputFile {
 		return
 	}
@@ -341,6 +355,7 @@ func (p *playground) place(u playUpload) {
 		p.input.wrong[path] = u.wrong
 		return
 	}
+
 	p.input.uploaded(path, u.stored.ID, u.name, u.name+uploadSeparator+views.Bytes(u.stored.SizeBytes))
 }
 
@@ -374,10 +389,12 @@ func (w *Web) runPlayground(v *pageRequest) error {
 	if _, err := p.receive(); err != nil {
 		return err
 	}
+
 	body := p.call()
 	if len(p.input.wrong) > 0 || p.problem != "" {
 		return p.page(http.StatusUnprocessableEntity, nil)
 	}
+
 	result, status, err := p.run(body)
 	if err != nil {
 		return err
@@ -387,7 +404,8 @@ func (w *Web) runPlayground(v *pageRequest) error {
 
 // call returns the body of the call. The result is always stored, whatever the form contains, so it can be shown.
 func (p *playground) call() []byte {
-	mode, kept := p.input.values["response"], p.input.values["store"]
+	mode := p.input.values["response"]
+	kept := p.input.values["store"]
 	defer func() { p.input.values["response"], p.input.values["store"] = mode, kept }()
 	p.input.values["store"] = ""
 	if mode == "" || mode == answerBytes {
@@ -405,11 +423,13 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	if !p.row().Varies {
 		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.price()), 10))
 	}
+
 	began := time.Now()
 	answer, err := p.send(p.key, http.MethodPost, p.operation.Path, bytes.NewReader(body), header)
 	if err != nil {
 		return nil, 0, err
 	}
+
 	m := &views.PlayResult{Took: time.Since(began)}
 	var file wire.FileURL
 	err = answer.read(&file)
@@ -420,25 +440,30 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	m.OK, m.Async = true, answer.Status == http.StatusAccepted
+
+	m.OK = true
+	m.Async = answer.Status == http.StatusAccepted
 	if id := answer.Header().Get(wire.ResultIDHeader); id != "" {
 		m.CallID = store.CallID(id)
 	}
 	if charged, err := strconv.ParseInt(answer.Header().Get(wire.ChargedHeader), 10, 64); err == nil {
 		m.Charged, m.Price, m.Free = true, credit.Amount(charged), p.free()
 	}
+
 	if m.Async || file.URL == "" {
 		if !m.Async {
 			m.Text = docs.Own("Response", "json", jsonText(answer.Body.Bytes()))
 		}
 		return m, http.StatusOK, nil
 	}
+
 	m.ResultID, m.Filename, m.Size, m.ExpiresAt = file.ID, file.Filename, file.SizeBytes, file.ExpiresAt
 	for _, w := range file.Warnings {
 		m.Warnings = append(m.Warnings, views.PlayWarning{Code: w.Code, Message: w.Message, URL: w.URL})
 	}
 	m.Download = downloadOf(store.CallID(file.ID))
 	m.Link = file.URL
+
 	look, err := p.lookAt(file.ID)
 	if err != nil {
 		return nil, 0, err
@@ -494,15 +519,18 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Form: p.input.form(p.operation.Example), Problem: p.problem,
 		Price: p.price(), Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
 	}
+
 	for _, group := range p.playable() {
 		for _, o := range group.List {
 			m.Choices = append(m.Choices, views.Choice{Value: o.ID, Text: p.rowOf(o)})
 		}
 	}
+
 	if err := p.offer(&m); err != nil {
 		return err
 	}
 	p.showCall(&m, body)
+
 	calls, err := p.store.Calls(p.ctx(), store.CallFilter{AccountID: p.account.ID, Operation: p.name, List: store.List{Limit: playHistory}})
 	if err != nil {
 		return err
@@ -510,6 +538,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	if m.History, err = p.documentsOf(p.pageRequest, calls.Items, byID(p.keys)); err != nil {
 		return err
 	}
+
 	p.allowStyles()
 	return p.show(status, views.PlaygroundPage(p.pageRequest.page(p.name, playgroundPath), m))
 }
@@ -527,9 +556,11 @@ func (p *playground) offer(m *views.Playground) error {
 	if p.key != nil {
 		m.Key = views.Choice{Value: p.key.ID, Text: keyName(*p.key)}
 	}
+
 	if p.input.field(templateField) == nil {
 		return nil
 	}
+
 	f := store.TemplateFilter{AccountID: p.account.ID, List: store.List{Limit: store.MaxList}}
 	if !strings.HasPrefix(p.name, "templates.") {
 		f.State = "published"
@@ -543,10 +574,12 @@ func (p *playground) offer(m *views.Playground) error {
 
 // fillSample fills the data of a template, in the field of that path, with its sample data.
 func (p *playground) fillSample(path string) error {
-	ref, f := p.input.values[templateField], p.input.field(path)
+	ref := p.input.values[templateField]
+	f := p.input.field(path)
 	if ref == "" || f == nil || f.Kind != views.InputJSON {
 		return nil
 	}
+
 	found, err := p.store.Template(p.ctx(), p.account.ID, ref)
 	if errors.Is(err, store.ErrNotFound) {
 		p.input.wrong[templateField] = "No template with this ID."

@@ -17,6 +17,7 @@ func (in *playInput) form(example json.RawMessage) views.PlayForm {
 	for _, tab := range in.tabs {
 		form.Tabs = append(form.Tabs, views.PlayTab{Name: tab, Title: tabTitle(tab)})
 	}
+
 	rest := views.PlayFold{Title: "More fields"}
 	for _, f := range in.shownFields(in.fields, "", example) {
 		tab := slices.Index(in.tabs, tabOf(f.InputField))
@@ -33,6 +34,7 @@ func (in *playInput) form(example json.RawMessage) views.PlayForm {
 			spread(&form, &rest, []views.PlayField{f})
 		}
 	}
+
 	if len(rest.Fields) > 0 {
 		form.Folds = append(form.Folds, rest)
 	}
@@ -45,7 +47,8 @@ func spread(form *views.PlayForm, fold *views.PlayFold, fields []views.PlayField
 		switch {
 		case f.Kind == views.InputGroup:
 			if f.Wrong != "" {
-				fold.Wrong, fold.Open = strings.TrimSpace(fold.Wrong+" "+f.Wrong), true
+				fold.Wrong = strings.TrimSpace(fold.Wrong + " " + f.Wrong)
+				fold.Open = true
 			}
 			spread(form, fold, f.Fields)
 		case !f.Open:
@@ -69,12 +72,14 @@ func tabTitle(tab string) string {
 func (in *playInput) shownFields(fields []views.InputField, at string, example json.RawMessage) []views.PlayField {
 	var used map[string]json.RawMessage
 	_ = json.Unmarshal(example, &used) // an example that is not an object uses no fields
+
 	var list []views.PlayField
 	for _, f := range fields {
 		path := at + f.Name
 		p := views.PlayField{InputField: f, Path: path, Value: in.values[path], Wrong: in.wrong[path], Upload: in.uploads[path]}
 		_, p.Open = used[f.Name]
 		p.Open = p.Open || f.Common || f.Required || p.Touched()
+
 		switch f.Kind {
 		case views.InputGroup:
 			p.Fields = in.shownFields(f.Fields, path+".", used[f.Name])
@@ -86,6 +91,7 @@ func (in *playInput) shownFields(fields []views.InputField, at string, example j
 		case views.InputFile:
 			p.Upload = in.uploads[path+idSuffix]
 		}
+
 		list = append(list, p)
 	}
 	return list
@@ -94,6 +100,7 @@ func (in *playInput) shownFields(fields []views.InputField, at string, example j
 // shownItem returns an item of a list: its file in a line, with the fields that it needs. The rest is folded.
 func (in *playInput) shownItem(list views.InputField, path string) views.PlayItem {
 	item := views.PlayItem{Path: path, Wrong: in.wrong[path], Title: in.fileName(path)}
+
 	for _, f := range in.shownFields(list.Fields, path+".", nil) {
 		switch {
 		case f.Kind == views.InputFile && (f.Upload != "" || f.Value != ""):
@@ -107,6 +114,7 @@ func (in *playInput) shownItem(list views.InputField, path string) views.PlayIte
 			item.More = append(item.More, f)
 		}
 	}
+
 	item.Title = cmp.Or(item.Title, in.values[path+".url"])
 	return item
 }

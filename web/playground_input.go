@@ -34,6 +34,7 @@ func newPlayInput(o views.Operation) *playInput {
 	in := &playInput{fields: o.Inputs, values: map[string]string{}, counts: map[string]int{}, uploads: map[string]string{}, wrong: map[string]string{}}
 	var used map[string]json.RawMessage
 	_ = json.Unmarshal(o.Example, &used) // an example that is not an object uses no fields
+
 	for _, f := range o.Inputs {
 		tab := tabOf(f)
 		if _, first := used[f.Name]; !f.Source || slices.Contains(in.tabs, tab) && !first {
@@ -44,6 +45,7 @@ func newPlayInput(o views.Operation) *playInput {
 		}
 		in.tabs = append(in.tabs, tab)
 	}
+
 	if len(in.tabs) == 1 {
 		in.tabs = nil
 	}
@@ -94,6 +96,7 @@ func (in *playInput) fill(text []byte) (unknown []string, err error) {
 	if err := json.Unmarshal(text, &object); err != nil {
 		return nil, err
 	}
+
 	in.fillObject(in.fields, "", object, &unknown)
 	in.chooseSource("")
 	for _, f := range in.fields {
@@ -102,6 +105,7 @@ func (in *playInput) fill(text []byte) (unknown []string, err error) {
 			in.values[f.Name] = ""
 		}
 	}
+
 	slices.Sort(unknown)
 	return unknown, nil
 }
@@ -117,10 +121,12 @@ func (in *playInput) fillObject(fields []views.InputField, at string, object map
 		case f.Kind == views.InputGroup:
 			in.fillObject(f.Fields, at+f.Name+".", nil, unknown)
 		}
+
 		if given && !bytes.Equal(value, []byte("null")) && !in.fillField(f, at+f.Name, value, unknown) {
 			*unknown = append(*unknown, at+f.Name)
 		}
 	}
+
 	for name := range object {
 		*unknown = append(*unknown, at+name)
 	}
@@ -131,6 +137,7 @@ func (in *playInput) fillField(f views.InputField, path string, value json.RawMe
 	var object map[string]json.RawMessage
 	var list []map[string]json.RawMessage
 	var text string
+
 	switch {
 	case f.Kind == views.InputGroup:
 		if json.Unmarshal(value, &object) != nil {
@@ -156,6 +163,7 @@ func (in *playInput) fillField(f views.InputField, path string, value json.RawMe
 	default:
 		in.values[path] = string(value)
 	}
+
 	return true
 }
 
@@ -206,6 +214,7 @@ func (in *playInput) JSON() []byte {
 func (in *playInput) object(fields []views.InputField, at string) []byte {
 	var out bytes.Buffer
 	before := byte('{')
+
 	for _, f := range fields {
 		if at == "" && in.unsent(f) {
 			continue
@@ -214,12 +223,14 @@ func (in *playInput) object(fields []views.InputField, at string) []byte {
 		if value == nil {
 			continue
 		}
+
 		out.WriteByte(before)
 		out.Write(quotedJSON(f.Name))
 		out.WriteByte(':')
 		out.Write(value)
 		before = ','
 	}
+
 	if out.Len() == 0 {
 		return nil
 	}
@@ -242,6 +253,7 @@ func (in *playInput) member(f views.InputField, path string) []byte {
 	case views.InputJSON:
 		return in.raw(path, text)
 	}
+
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case text == "":
@@ -267,6 +279,7 @@ func (in *playInput) list(f views.InputField, path string) []byte {
 		}
 		items = append(items, item)
 	}
+
 	if filled == 0 {
 		return nil
 	}
@@ -335,6 +348,7 @@ func (in *playInput) drop(path string) {
 	if n < 0 || n >= in.counts[list] {
 		return
 	}
+
 	in.renumber(list, func(i int) int {
 		switch {
 		case i == n:
@@ -353,6 +367,7 @@ func (in *playInput) raise(path string) {
 	if !ok || n < 1 || n >= in.counts[list] {
 		return
 	}
+
 	in.renumber(list, func(i int) int {
 		switch i {
 		case n:
@@ -379,6 +394,7 @@ func (in *playInput) renumber(list string, place func(int) int) {
 			}
 			moved[name] = text
 		}
+
 		clear(texts)
 		maps.Copy(texts, moved)
 	}
@@ -436,7 +452,9 @@ func (in *playInput) field(path string) *views.InputField {
 		if !more {
 			return &fields[i]
 		}
-		fields, path = fields[i].Fields, rest
+
+		fields = fields[i].Fields
+		path = rest
 	}
 }
 
@@ -448,6 +466,7 @@ func (in *playInput) fault(path, message string) bool {
 		if f == nil || f.Kind == views.InputGroup && at != path {
 			continue
 		}
+
 		for f.Kind != views.InputList && strings.HasSuffix(at, "]") {
 			at = at[:strings.LastIndexByte(at, '[')] // errors inside JSON are reported for its field
 		}
@@ -457,6 +476,7 @@ func (in *playInput) fault(path, message string) bool {
 		if name := in.fileName(at); name != "" {
 			message = name + ": " + message
 		}
+
 		at = in.placeOf(*f, at)
 		in.wrong[at] = strings.TrimSpace(in.wrong[at] + " " + message)
 		return true
@@ -472,6 +492,7 @@ func (in *playInput) placeOf(f views.InputField, path string) string {
 	if path != f.Name || !f.Source || len(in.tabs) == 0 {
 		return path
 	}
+
 	tab := cmp.Or(in.source, in.tabs[0])
 	for _, other := range in.fields {
 		if other.Source && tabOf(other) == tab {
@@ -490,6 +511,7 @@ func (in *playInput) fileName(path string) string {
 		}
 		at = path[:strings.LastIndexByte(path, '.')+1]
 	}
+
 	name, _, uploaded := strings.Cut(in.uploads[at+"fileId"], uploadSeparator)
 	switch {
 	case uploaded:

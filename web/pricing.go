@@ -63,16 +63,19 @@ func (w *Web) showPricing(v *pageRequest) error {
 	for _, g := range operationGroups {
 		m.Groups = append(m.Groups, views.PriceGroup{Title: g.title})
 	}
+
 	for _, line := range w.priceLines() {
 		count := views.PriceCount{Line: line, Count: v.value(line.Name)}
 		n, err := wholeNumber(count.Count)
 		count.Wrong = err != nil
 		count.Comes = line.Price * credit.Amount(n)
 		m.Sum += count.Comes
+
 		group := &m.Groups[operationGroup(line.Name)]
 		group.Lines = append(group.Lines, count)
 		group.Counted = group.Counted || count.Count != ""
 	}
+
 	p := w.publicPage("Pricing", pricingDescription, pricingPath, pricingPath)
 	return v.show(http.StatusOK, views.PricingPage(p, m))
 }

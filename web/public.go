@@ -26,6 +26,7 @@ func (w *Web) serveAll(p page) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request, err error) {
 		w.serve(page{need: anybody, handle: func(*pageRequest) error { return err }}).ServeHTTP(rw, r)
 	}
+
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		made := &middleware.Recorder{}
 		v := &pageRequest{web: w, w: made, r: r, public: true}
@@ -36,6 +37,7 @@ func (w *Web) serveAll(p page) http.Handler {
 				failed = p.handle(v)
 			}
 		})).ServeHTTP(made, r)
+
 		if failed != nil {
 			refuse(rw, r, failed)
 			return
@@ -65,6 +67,7 @@ func sendPublic(rw http.ResponseWriter, r *http.Request, made *middleware.Record
 	for name, values := range made.Header() {
 		h[name] = values
 	}
+
 	content := made.Body.Bytes()
 	h.Add("Vary", "Accept-Encoding") // a 304 has it, too
 	if r.Method != http.MethodPost && made.Status == http.StatusOK {
@@ -76,6 +79,7 @@ func sendPublic(rw http.ResponseWriter, r *http.Request, made *middleware.Record
 			return nil
 		}
 	}
+
 	if len(content) <= 1000 || strings.HasPrefix(h.Get("Content-Type"), "image/") {
 		rw.WriteHeader(made.Status)
 		_, err := rw.Write(content)
@@ -99,6 +103,7 @@ func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []by
 		h.Set("Content-Encoding", "gzip")
 		content = short.Bytes()
 	}
+
 	w.WriteHeader(status)
 	_, err := w.Write(content)
 	return err
@@ -174,10 +179,12 @@ func (w *Web) list() []publicPage {
 	for _, l := range w.gallery.List("", "") {
 		list = append(list, publicPage{l.Href(), l.Name, l.Description})
 	}
+
 	list = append(list, publicPage{pricingPath, "Pricing", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{changelogPath, changelogTitle, changelogDescription}, publicPage{docsPath, docsTitle, docsDescription})
 	for _, g := range w.docs.Guides {
 		list = append(list, publicPage{docsPath + "/" + g.Slug, g.Title, g.Description})
 	}
+
 	list = append(list, publicPage{referencePath, referenceTitle, referenceDescription})
 	for _, own := range w.cfg.CustomPages {
 		list = append(list, publicPage{own.Path, own.Title, customPageDescription(own)})

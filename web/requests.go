@@ -25,12 +25,14 @@ func (w *Web) showRequests(v *pageRequest) error {
 		AccountID: v.account.ID, Outcome: shown.Status, Code: shown.Code, KeyID: shown.Key, Text: shown.Text,
 		List: store.List{Cursor: v.value("cursor")},
 	}
+
 	if method, path, _ := strings.Cut(shown.Text, " "); slices.Contains(middleware.Methods(), method) {
 		f.Method, f.Text = method, strings.TrimSpace(path)
 	}
 	if hours, err := strconv.Atoi(shown.Period); err == nil && hours > 0 {
 		f.After = w.now().Add(-time.Duration(hours) * time.Hour)
 	}
+
 	list, err := w.store.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -40,10 +42,12 @@ func (w *Web) showRequests(v *pageRequest) error {
 	for _, code := range wire.Codes() {
 		shown.Codes = append(shown.Codes, views.Choice{Value: string(code), Text: string(code)})
 	}
+
 	page, err := w.store.Requests(v.ctx(), f)
 	if err != nil {
 		return err
 	}
+
 	m := views.Requests{Filter: shown}
 	for _, r := range page.Items {
 		m.List = append(m.List, requestOf(r, keys[r.KeyID]))
@@ -71,6 +75,7 @@ func (w *Web) showRequest(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	key, known := keys[r.KeyID]
 	m := views.RequestDetail{Request: requestOf(r, key), RequestID: r.RequestID, Message: r.Message, Body: jsonText([]byte(r.Body))}
 	if known {

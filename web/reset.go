@@ -27,20 +27,24 @@ func (w *Web) showResetRequest(v *pageRequest) error {
 func (w *Web) requestReset(v *pageRequest) error {
 	email := v.value("email")
 	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": email}, Errors: map[string]string{}}, Mail: w.mail != nil}
+
 	if _, err := store.MailAddress(email); err != nil {
 		m.Errors["email"] = "Enter an email address, such as maya@example.com."
 		return v.show(http.StatusUnprocessableEntity, views.ResetRequestPage(v.page("Reset your password", ""), m))
 	}
+
 	person, err := w.store.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
+
 	counter := "reset:person:" + store.NormalAddress(email)
 	if device := w.knownDevice(v, person.ID); device != "" {
 		counter = "reset:device:" + device
 	} else if _, ok := w.allow(v.ctx(), "reset:address:"+w.cfg.ClientIP(v.r), resetsPerAddress, resetsWindow); !ok {
 		return errTooMany
 	}
+
 	m.Sent = true
 	// Beyond the limit no email is sent; earlier links still work.
 	if _, ok := w.allow(v.ctx(), counter, resetsPerPerson, resetsWindow); ok {
@@ -48,6 +52,7 @@ func (w *Web) requestReset(v *pageRequest) error {
 			return err
 		}
 	}
+
 	title := "Check your email"
 	if !m.Mail {
 		title = "Reset your password"
@@ -60,6 +65,7 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 	if w.mail == nil {
 		return nil
 	}
+
 	err := w.store.RequestReset(v.ctx(), email, w.now().Add(resetLife), func(to, secret string) ([]store.Letter, error) {
 		return mail.SealAll(w.mail, []string{to}, mail.Message{
 			Subject: "Set a new password",
@@ -67,6 +73,7 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 			Link:    mail.Link{Text: "Set new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},
 		})
 	})
+
 	if err == nil {
 		w.mail.Wake()
 	}
@@ -103,11 +110,13 @@ func (w *Web) setNewPassword(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	password := v.r.FormValue("password")
 	if wrong := checkPassword(password); wrong != "" {
 		m.Errors["password"] = wrong
 		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
+
 	if token, err = w.store.UseToken(v.ctx(), store.TokenReset, v.value("token")); err != nil {
 		return err
 	}

@@ -45,7 +45,8 @@ func (v *pageRequest) cameFrom() string {
 
 // keep keeps a form for after the login, and reports whether it did.
 func (v *pageRequest) keep() (bool, error) {
-	w, size := v.web, 0
+	w := v.web
+	size := 0
 	for name, values := range v.r.Form {
 		for _, value := range values {
 			size += len(name) + len(value)
@@ -54,12 +55,14 @@ func (v *pageRequest) keep() (bool, error) {
 			return false, nil
 		}
 	}
+
 	if size == 0 || size > maxKept {
 		return false, nil
 	}
 	if _, ok := w.allow(v.ctx(), "kept:address:"+w.cfg.ClientIP(v.r), keptPerAddress, triesWindow); !ok {
 		return false, nil
 	}
+
 	if err := v.putSealed(keptKey, keptPurpose, keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.Form, At: w.now()}); err != nil {
 		return false, err
 	}
@@ -90,17 +93,20 @@ func (w *Web) showKept(v *pageRequest) error {
 	if v.person == nil {
 		return v.askToSignIn()
 	}
+
 	form, ok := w.kept(v)
 	if !ok {
 		w.scs.Remove(v.ctx(), keptKey)
 		return v.redirect("/dashboard")
 	}
+
 	m := views.Kept{Action: form.Action, From: form.From}
 	for name, values := range form.Values {
 		for _, value := range values {
 			m.Fields = append(m.Fields, views.KeptField{Name: name, Word: fieldWord(name), Value: value})
 		}
 	}
+
 	slices.SortStableFunc(m.Fields, func(a, b views.KeptField) int { return strings.Compare(a.Word, b.Word) })
 	return v.show(http.StatusOK, views.KeptPage(v.page("Continue where you left off", ""), m))
 }

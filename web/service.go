@@ -89,6 +89,7 @@ func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 			return http.StatusOK, body
 		}
 	}
+
 	e := v.fault(err)
 	if e.RetryAfter > 0 {
 		v.w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))

@@ -37,12 +37,21 @@ const (
 
 func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
 	m := scs.New()
-	m.Store, m.Codec, m.HashTokenInStore = kept, jsonCodec{}, true
-	m.Lifetime, m.IdleTimeout = sessionLife, sessionIdle
-	m.Cookie.Name, m.Cookie.Path, m.Cookie.HttpOnly, m.Cookie.SameSite = cookieName, "/", true, http.SameSiteLaxMode
+	m.Store = kept
+	m.Codec = jsonCodec{}
+	m.HashTokenInStore = true
+	m.Lifetime = sessionLife
+	m.IdleTimeout = sessionIdle
+
+	m.Cookie.Name = cookieName
+	m.Cookie.Path = "/"
+	m.Cookie.HttpOnly = true
+	m.Cookie.SameSite = http.SameSiteLaxMode
 	m.Cookie.Persist = false // until the user chooses to be remembered
+
 	if secure {
-		m.Cookie.Name, m.Cookie.Secure = secureCookieName, true
+		m.Cookie.Name = secureCookieName
+		m.Cookie.Secure = true
 	}
 	return m
 }

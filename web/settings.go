@@ -87,6 +87,7 @@ func (w *Web) securityPage(v *pageRequest, password views.Form) error {
 	if v.person.Password != "" {
 		m.Changed = v.person.PasswordSetAt
 	}
+
 	var err error
 	if m.Factor.Recovery, err = w.store.RecoveryCodes(v.ctx(), v.person.ID); err != nil {
 		return err
@@ -107,6 +108,7 @@ func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
 	for _, role := range store.Roles() {
 		m.Roles = append(m.Roles, views.Choice{Value: role, Text: role})
 	}
+
 	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -116,6 +118,7 @@ func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
 			ID: member.Person.ID, Name: member.Person.Name, Email: member.Person.Email, Role: member.Role, Joined: member.JoinedAt, Self: member.Person.ID == v.person.ID,
 		})
 	}
+
 	invites, err := w.store.Invites(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -123,6 +126,7 @@ func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
 	for _, invite := range invites {
 		m.Invites = append(m.Invites, views.Invite{ID: invite.ID, Email: invite.Email, Role: invite.Role, Expires: invite.ExpiresAt})
 	}
+
 	return v.show(statusOf(invite), views.MembersPage(v.page("Members", settingsPath), m))
 }
 
@@ -173,7 +177,9 @@ var auditWords = map[string]string{
 // not see.
 func forMembers(e store.AuditEntry) store.AuditEntry {
 	if e.Operator {
-		e.Who, e.Note, e.Address = "the operator", "", ""
+		e.Who = "the operator"
+		e.Note = ""
+		e.Address = ""
 	}
 	return e
 }
@@ -206,6 +212,7 @@ func (w *Web) saveProfile(v *pageRequest) error {
 		form.Errors["email"] = "Email must be an email address such as maya@example.com."
 		return w.profilePage(v, form)
 	}
+
 	if email != v.person.Email {
 		wrong, ok, err := w.prove(v, "password")
 		if err != nil {
@@ -215,6 +222,7 @@ func (w *Web) saveProfile(v *pageRequest) error {
 			return w.askSure(v, sureEmail, wrong)
 		}
 	}
+
 	if name := v.value("name"); name != v.person.Name {
 		if err := w.store.SetPersonName(v.ctx(), v.person.ID, name); err != nil {
 			return err
@@ -225,12 +233,14 @@ func (w *Web) saveProfile(v *pageRequest) error {
 			return err
 		}
 	}
+
 	v.flash("Profile saved.")
 	if email != v.person.Email {
 		if err := w.askNewAddress(v, email); err != nil {
 			return err
 		}
 	}
+
 	return v.redirect(settingsPath)
 }
 
@@ -239,14 +249,17 @@ func (w *Web) askNewAddress(v *pageRequest, email string) error {
 	if _, ok := w.allow(v.ctx(), "email:person:"+v.person.ID, resetsPerPerson, resetsWindow); !ok {
 		return errTooMany
 	}
+
 	if w.mail == nil {
 		v.flash("Email not changed: this server sends no email, so the new address cannot be confirmed.")
 		return nil
 	}
+
 	secret, err := w.store.NewToken(v.ctx(), store.Token{Purpose: store.TokenEmail, PersonID: v.person.ID, Data: email, ExpiresAt: w.now().Add(verifyLife)})
 	if err != nil {
 		return err
 	}
+
 	v.flash("Profile saved. The new email takes effect when you open the link sent to it.")
 	return errors.Join(
 		w.sendEmail(v.ctx(), mail.Message{To: email, Subject: "Confirm your new email", Lines: []string{"Open the link to log in with this email from now on. If you did not request this, ignore this email."}, Link: mail.Link{Text: "Confirm email", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
@@ -259,10 +272,14 @@ func (w *Web) saveKept(v *pageRequest) error {
 	if err := w.store.StoredInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
 		return err
 	}
-	action, told := "inputs.kept", "Setting saved. Inputs of calls are now stored for 7 days."
+
+	action := "inputs.kept"
+	told := "Setting saved. Inputs of calls are now stored for 7 days."
 	if !keep {
-		action, told = "inputs.not_kept", "Setting saved. Stored inputs were deleted; inputs of calls are no longer stored."
+		action = "inputs.not_kept"
+		told = "Setting saved. Stored inputs were deleted; inputs of calls are no longer stored."
 	}
+
 	if err := v.record(action, "", ""); err != nil {
 		return err
 	}
@@ -273,6 +290,7 @@ func (w *Web) savePassword(v *pageRequest) error {
 	wrong := func(field, text string) error {
 		return w.securityPage(v, views.Form{Errors: map[string]string{field: text}})
 	}
+
 	text, ok, err := w.prove(v, "current")
 	switch {
 	case err != nil:
@@ -282,6 +300,7 @@ func (w *Web) savePassword(v *pageRequest) error {
 	case !ok:
 		return wrong("current", cmp.Or(text, "Current password is required."))
 	}
+
 	password := v.r.FormValue("password")
 	if text := checkPassword(password); text != "" {
 		return wrong("password", text)
@@ -290,6 +309,7 @@ func (w *Web) savePassword(v *pageRequest) error {
 	if err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Password: &hash}, true, passwordSubject, passwordLine); err != nil {
 		return err
 	}
+
 	v.flash("Password changed. All other sessions were ended.")
 	if err := v.record("person.password", v.person.Email, ""); err != nil {
 		return err
@@ -315,10 +335,12 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	wrong := func(text string) error {
 		return w.membersPage(v, views.Form{Values: map[string]string{"email": v.value("email"), "role": v.value("role")}, Errors: map[string]string{"email": text}})
 	}
+
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
 		return wrong("Email must be an email address such as maya@example.com.")
 	}
+
 	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
@@ -328,6 +350,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 			return wrong("This user is already a member.")
 		}
 	}
+
 	if _, ok := w.allow(v.ctx(), "invite:account:"+v.account.ID, 50, 24*time.Hour); !ok {
 		return errTooMany
 	}
@@ -335,6 +358,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	address := w.cfg.BaseURL + "/invite/" + secret
 	err = errors.Join(v.record("member.invited", email, v.value("role")), w.sendEmail(v.ctx(), mail.Message{
 		To: email, Subject: v.person.Email + " invited you to " + v.account.Name, Lines: []string{v.person.Email + " invited you to the account " + v.account.Name + " on relaypdf. The link is valid once, for 7 days.", "If you do not know the sender, ignore this email."}, Link: mail.Link{Text: "Join " + v.account.Name, URL: address},
@@ -342,6 +366,7 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if w.mail == nil {
 		return v.redirectOnce(membersPath, views.InviteLink{Email: email, URL: address})
 	}
@@ -401,7 +426,8 @@ func (w *Web) removeMember(v *pageRequest) error {
 
 func (w *Web) memberChanged(v *pageRequest, err error, done string) error {
 	if errors.Is(err, store.ErrLastOwner) {
-		err, done = nil, "Not changed: an account must have at least one owner."
+		err = nil
+		done = "Not changed: an account must have at least one owner."
 	}
 	if err != nil {
 		return err

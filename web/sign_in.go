@@ -47,11 +47,13 @@ func (w *Web) signIn(v *pageRequest) error {
 		m.Errors["password"] = text
 		return v.show(status, views.SignInPage(v.page("Log in", ""), m))
 	}
+
 	email := v.value("email")
 	person, err := w.store.PersonByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
+
 	ok, err := w.slowDown(v, email, person.ID)
 	if err != nil {
 		return err
@@ -60,6 +62,7 @@ func (w *Web) signIn(v *pageRequest) error {
 		v.w.Header().Set("Retry-After", strconv.Itoa(int(maxDelay.Seconds())))
 		return refuse(http.StatusTooManyRequests, "Too many login attempts for this account. Try again in 10 seconds, use a browser that you have logged in with before, or reset the password.")
 	}
+
 	ok, err = matchPassword(person.Password, v.r.FormValue("password"))
 	if err != nil {
 		return err
@@ -89,6 +92,7 @@ func (w *Web) enter(v *pageRequest, person store.Person, next string, remember b
 	if err := w.scs.RenewToken(v.ctx()); err != nil {
 		return err
 	}
+
 	for _, key := range []string{pendingKey, pendingAtKey, rememberKey} {
 		w.scs.Remove(v.ctx(), key)
 	}
@@ -97,11 +101,13 @@ func (w *Web) enter(v *pageRequest, person store.Person, next string, remember b
 	if err := w.rememberDevice(v, person.ID); err != nil {
 		return err
 	}
+
 	w.scs.Put(v.ctx(), deviceKey, device(v.r.UserAgent()))
 	w.scs.Put(v.ctx(), addressKey, w.cfg.ClientIP(v.r))
 	w.scs.RememberMe(v.ctx(), remember)
 	v.person = &person
 	w.hint(v)
+
 	if err := w.identifyMember(v); err != nil {
 		return err
 	}
@@ -123,11 +129,13 @@ func (w *Web) alert(v *pageRequest, person store.Person) error {
 	if v.account == nil {
 		return nil
 	}
+
 	here := device(v.r.UserAgent())
 	before, err := w.audit.SignIns(v.ctx(), v.account.ID, person.ID, w.now().Add(-alertSpan))
 	if err != nil || len(before) == 0 || slices.Contains(before, here) {
 		return err
 	}
+
 	return w.sendEmail(v.ctx(), mail.Message{
 		To: person.Email, Subject: "New login with " + here,
 		Lines: []string{

@@ -50,6 +50,7 @@ func (w *Web) signUp(v *pageRequest) error {
 	if !w.signUpOpen() {
 		return v.show(http.StatusForbidden, views.SignUpClosedPage(v.page("Sign-up is closed", "")))
 	}
+
 	m := w.signUpModel(v)
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
@@ -62,10 +63,12 @@ func (w *Web) signUp(v *pageRequest) error {
 	if m.Failed() {
 		return v.show(http.StatusUnprocessableEntity, views.SignUpPage(v.page("Create an account", ""), m))
 	}
+
 	if _, ok := w.allow(v.ctx(), "signup:address:"+w.cfg.ClientIP(v.r), signUpsPerAddress, signUpsWindow); !ok {
 		m.Errors[""] = "Too many accounts were created from this IP address in 24 hours. Try again tomorrow."
 		return v.show(http.StatusTooManyRequests, views.SignUpPage(v.page("Create an account", ""), m))
 	}
+
 	hash := hashPassword(password)
 	person, err := w.store.CreatePerson(v.ctx(), store.NewPerson{Email: email, Name: v.value("name"), Password: hash})
 	switch {
@@ -132,6 +135,7 @@ func (w *Web) showVerify(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	switch own := w.scs.GetString(v.ctx(), joinedKey) == token.PersonID; {
 	case purpose == store.TokenEmail && v.person == nil:
 		return v.askToSignIn()
@@ -144,9 +148,11 @@ func (w *Web) showVerify(v *pageRequest) error {
 		}
 		return v.show(http.StatusOK, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
+
 	m := views.Confirm{Title: "Confirm your email address", Text: "This opens your account.", Action: "/verify?token=" + v.value("token"), Button: "Confirm email address"}
 	if purpose == store.TokenEmail {
-		m.Text, m.Button = "You will log in with "+token.Data+".", "Use this email address"
+		m.Text = "You will log in with " + token.Data + "."
+		m.Button = "Use this email address"
 	}
 	return v.show(http.StatusOK, views.ConfirmPage(v.page(m.Title, ""), m))
 }
@@ -167,11 +173,13 @@ func (w *Web) claimAddress(v *pageRequest, token store.Token) error {
 	if err != nil {
 		return err
 	}
+
 	password := v.r.FormValue("password")
 	if wrong := checkPassword(password); wrong != "" {
 		m.Errors["password"] = wrong
 		return v.show(http.StatusUnprocessableEntity, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
+
 	if _, err := w.store.UseToken(v.ctx(), store.TokenVerify, v.value("token")); err != nil {
 		return err
 	}
@@ -240,6 +248,7 @@ func (w *Web) verify(v *pageRequest) error {
 	case purpose == store.TokenVerify && w.scs.GetString(v.ctx(), joinedKey) != token.PersonID:
 		return w.claimAddress(v, token)
 	}
+
 	if token, err = w.store.UseToken(v.ctx(), purpose, v.value("token")); err != nil {
 		return err
 	}
@@ -274,10 +283,12 @@ func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error
 	if err != nil {
 		return store.Person{}, err
 	}
+
 	memberships, err := w.store.Memberships(ctx, personID)
 	if err != nil || len(memberships) > 0 {
 		return person, err
 	}
+
 	account, err := w.store.CreateAccount(ctx, person.Email, w.cfg.Trial)
 	if errors.Is(err, store.ErrExists) {
 		// The link was used twice at once, or the operator has made it meanwhile.
@@ -286,6 +297,7 @@ func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error
 	if err != nil {
 		return person, err
 	}
+
 	if err := w.store.AddMember(ctx, account.ID, personID, store.RoleOwner); err != nil && !errors.Is(err, store.ErrExists) {
 		return person, err
 	}

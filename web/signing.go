@@ -54,11 +54,13 @@ func newSigning(v *pageRequest) (*call.NewSigningIdentity, error) {
 		fields["pkcs12"] = base64.StdEncoding.EncodeToString(content)
 		clear(content)
 	}
+
 	for name, value := range fields {
 		if value == "" {
 			delete(fields, name)
 		}
 	}
+
 	return bindForm[call.NewSigningIdentity](v, fields)
 }
 
@@ -78,6 +80,7 @@ func (w *Web) makeSigning(v *pageRequest) error {
 func (w *Web) wrongSigning(v *pageRequest, err error) error {
 	m := views.Form{Values: map[string]string{"name": v.value("name")}, Errors: map[string]string{}}
 	var faults schema.Faults
+
 	switch {
 	case errors.As(err, &faults):
 		m.Errors = faultTexts(faults)
@@ -94,6 +97,7 @@ func (w *Web) wrongSigning(v *pageRequest, err error) error {
 		m.Errors[""] = e.Error()
 		return w.newSigningPage(v, e.Status(), m)
 	}
+
 	return w.newSigningPage(v, http.StatusUnprocessableEntity, m)
 }
 

@@ -71,6 +71,7 @@ func (w *Web) comparePages(v *pageRequest, old, latest templateState) (made call
 	if !errors.Is(err, blob.ErrMissing) {
 		return made, err
 	}
+
 	var requests [2]call.PreviewRequest
 	for i, state := range []templateState{old, latest} {
 		requests[i] = call.PreviewRequest{Caller: v.caller(), Partials: state.partials}
@@ -81,12 +82,14 @@ func (w *Web) comparePages(v *pageRequest, old, latest templateState) (made call
 	if made, err = w.templates.ComparePreviews(v.ctx(), requests[0], requests[1]); err != nil {
 		return made, err
 	}
+
 	ctx := context.WithoutCancel(v.ctx())
 	for i, page := range made.Pages {
 		if page.Drawn && err == nil {
 			_, err = w.store.Blobs().Put(ctx, comparedImageKey(key, i+1), bytes.NewReader(page.Image))
 		}
 	}
+
 	body, failed := json.Marshal(made)
 	if err = errors.Join(err, failed); err == nil {
 		_, err = w.store.Blobs().Put(ctx, key, bytes.NewReader(body)) // after its images
@@ -110,6 +113,7 @@ func (w *Web) versionStates(v *pageRequest) (c comparedVersion, err error) {
 	if c.Record, err = v.template(); err != nil {
 		return c, err
 	}
+
 	version, err := w.published(v, c.ID, chi.URLParam(v.r, "version"))
 	if err != nil {
 		return c, err
@@ -118,6 +122,7 @@ func (w *Web) versionStates(v *pageRequest) (c comparedVersion, err error) {
 	if c.current, err = w.currentState(v, c.Template); err != nil {
 		return c, err
 	}
+
 	c.old = templateState{wire.Template{HTML: &version.HTML, SampleData: c.SampleData, Options: version.Options}, map[string]string{}}
 	maps.Copy(c.old.partials, version.Partials)
 	return c, nil
@@ -129,6 +134,7 @@ func (w *Web) showVersionPages(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	compared, err := w.comparePages(v, c.old, c.current)
 	m := views.VersionPages{Card: cardOf(c.Template), Number: c.number, ETag: c.ETag(), HasDraft: c.HasDraft}
 	r := refused(err)
@@ -138,6 +144,7 @@ func (w *Web) showVersionPages(v *pageRequest) error {
 	case err != nil:
 		return err
 	}
+
 	path := pageOf(c.ID, fmt.Sprintf("/versions/%d/pages", c.number))
 	var shown []int // with an image
 	for i, page := range compared.Pages {
@@ -150,6 +157,7 @@ func (w *Web) showVersionPages(v *pageRequest) error {
 			shown = append(shown, i)
 		}
 	}
+
 	if len(shown) > 0 {
 		at := 0
 		if asked, err := strconv.Atoi(v.value("page")); err == nil {
@@ -164,6 +172,7 @@ func (w *Web) showVersionPages(v *pageRequest) error {
 		}
 		m.Position = fmt.Sprintf("Difference %d of %d", at+1, m.Differences)
 	}
+
 	if len(m.Problems) > 0 {
 		return v.show(http.StatusUnprocessableEntity, views.VersionPagesPage(v.page(m.Title(), templatesPath), m))
 	}
@@ -179,6 +188,7 @@ func (w *Web) showVersionImage(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	n, err := strconv.Atoi(chi.URLParam(v.r, "page"))
 	if err != nil {
 		return errNotFound
@@ -190,6 +200,7 @@ func (w *Web) showVersionImage(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	v.w.Header().Set("Content-Type", "image/png")
 	v.w.WriteHeader(http.StatusOK)
 	if _, err := v.w.Write(image); err != nil {
@@ -204,6 +215,7 @@ func (w *Web) approvePages(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	back := pageOf(found.ID, "/versions")
 	if n, err := strconv.Atoi(v.value("version")); err == nil {
 		back += fmt.Sprintf("/%d/pages", n)
@@ -212,6 +224,7 @@ func (w *Web) approvePages(v *pageRequest) error {
 	if v.person != nil {
 		by = v.person.Email
 	}
+
 	switch err := w.templates.Approve(v.ctx(), v.caller(), v.state(v.value("etag")), by); {
 	case errors.Is(err, store.ErrChanged):
 		return v.redirectWith(back, "The draft has changed since you opened this page. Compare the pages again.")
@@ -229,6 +242,7 @@ func (w *Web) approvalOf(v *pageRequest, t templates.Record, current templateSta
 	if !t.HasDraft {
 		return a, nil
 	}
+
 	found, err := w.templates.Approved(v.ctx(), v.caller(), templates.Ref{ID: t.ID})
 	if errors.Is(err, store.ErrNotFound) {
 		return a, nil
@@ -236,6 +250,7 @@ func (w *Web) approvalOf(v *pageRequest, t templates.Record, current templateSta
 	if err != nil {
 		return a, err
 	}
+
 	a = views.Approval{By: found.By, At: found.At}
 	approved := templateState{found.Template, found.Partials}
 	if approved.key(v.account.ID) == current.key(v.account.ID) {
@@ -245,6 +260,7 @@ func (w *Web) approvalOf(v *pageRequest, t templates.Record, current templateSta
 	if !compare {
 		return a, nil
 	}
+
 	made, err := w.comparePages(v, approved, current)
 	if err != nil {
 		if refused(err) == nil {
@@ -252,6 +268,7 @@ func (w *Web) approvalOf(v *pageRequest, t templates.Record, current templateSta
 		}
 		return a, nil
 	}
+
 	for _, page := range made.Pages {
 		if page.Status != "equal" {
 			a.Differences++

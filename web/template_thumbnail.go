@@ -38,6 +38,7 @@ func (w *Web) showThumbnail(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	image, err := w.thumbnail(v, found.Template)
 	if err != nil {
 		if v.ctx().Err() != nil {
@@ -60,6 +61,7 @@ func (v *pageRequest) image(png []byte) error {
 		h.Set("Cache-Control", "private, max-age=30")
 		png = []byte(blankThumbnail)
 	}
+
 	v.w.WriteHeader(http.StatusOK)
 	if _, err := v.w.Write(png); err != nil {
 		v.web.log.LogAttrs(v.ctx(), slog.LevelDebug, "thumbnail not delivered", slog.Any("error", err))
@@ -73,11 +75,13 @@ func (w *Web) thumbnail(v *pageRequest, t wire.Template) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	key := imageKey(thumbnailKind, v.account.ID, t, partials)
 	image, err := readBlob(v.ctx(), w.store.Blobs(), key)
 	if !errors.Is(err, blob.ErrMissing) {
 		return image, err
 	}
+
 	made, err := v.preview(t, call.PreviewRequest{Pages: 1, Scale: thumbnailScale})
 	if err != nil {
 		return nil, err
@@ -85,6 +89,7 @@ func (w *Web) thumbnail(v *pageRequest, t wire.Template) ([]byte, error) {
 	if len(made.Images) == 0 {
 		return nil, errors.New("a preview has no page")
 	}
+
 	if _, err := w.store.Blobs().Put(context.WithoutCancel(v.ctx()), key, bytes.NewReader(made.Images[0])); err != nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "thumbnail not kept", slog.Any("error", err))
 	}

@@ -47,10 +47,12 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 	if err != nil {
 		return views.Publish{}, err
 	}
+
 	m := views.Publish{Path: pageOf(found.ID, ""), Card: cardOf(found.Template), ETag: found.ETag(), Next: 1, HasDraft: found.HasDraft, Form: views.Form{Values: map[string]string{"comment": v.value("comment")}, Errors: map[string]string{}}}
 	if wrong != "" {
 		m.Errors[""] = wrong
 	}
+
 	before := views.Content{Sample: "{}", Options: "{}"}
 	if found.PublishedVersion != nil {
 		m.Next = *found.PublishedVersion + 1
@@ -64,6 +66,7 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 	if v.embedded == nil && found.PublishedVersion != nil {
 		m.Pages = pageOf(found.ID, fmt.Sprintf("/versions/%d/pages", *found.PublishedVersion))
 	}
+
 	current, err := w.currentState(v, found.Template)
 	if err != nil {
 		return m, err
@@ -71,6 +74,7 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 	if m.Approval, err = w.approvalOf(v, found, current, true); err != nil {
 		return m, err
 	}
+
 	checked, err := submit(v, templates.Source{HTML: *found.HTML, SampleData: schema.Object{RawMessage: found.SampleData}}, w.templates.Validate)
 	if err != nil && refused(err) == nil {
 		w.log.WarnContext(v.ctx(), "draft not looked through", "error", err) // publishing checks it again, and shows the error
@@ -83,6 +87,7 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 		}
 		m.Faults = append(m.Faults, text)
 	}
+
 	return m, nil
 }
 
@@ -133,6 +138,7 @@ func (w *Web) showVersions(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.Versions{Card: cardOf(found.Template), HasDraft: found.HasDraft}
 	for _, version := range list.Versions {
 		m.List = append(m.List, views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt})
@@ -149,11 +155,13 @@ func (w *Web) showVersion(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.VersionDetail{
 		Card: cardOf(found.Template), Version: views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt},
 		InUse:   found.PublishedVersion != nil && *found.PublishedVersion == version.Version,
 		Content: versionContent(version), Diffs: diffsOf(versionContent(version), contentOf(found.Template)),
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(version.Partials)) {
 		m.Partials = append(m.Partials, views.PartialContent{Name: name, HTML: version.Partials[name]})
 	}
@@ -174,7 +182,9 @@ func (w *Web) saveTemplateSettings(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	changed, form := map[string]string{}, views.Form{Values: map[string]string{}, Errors: map[string]string{}}
+
+	changed := map[string]string{}
+	form := views.Form{Values: map[string]string{}, Errors: map[string]string{}}
 	for name, stored := range map[string]string{"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description} {
 		form.Values[name] = v.value(name)
 		// A change of the name makes no draft if there was none: only what differs is changed.
@@ -182,6 +192,7 @@ func (w *Web) saveTemplateSettings(v *pageRequest) error {
 			changed[name] = form.Values[name]
 		}
 	}
+
 	if len(changed) > 0 {
 		body, err := json.Marshal(changed)
 		if err != nil {
@@ -196,5 +207,6 @@ func (w *Web) saveTemplateSettings(v *pageRequest) error {
 			return err
 		}
 	}
+
 	return v.redirectWith(pageOf(found.ID, ""), "Saved.")
 }

@@ -55,6 +55,7 @@ func (w *Web) exportTemplate(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	partials, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {
 		return err
@@ -63,6 +64,7 @@ func (w *Web) exportTemplate(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	files := []struct{ name, text string }{
 		{zippedHTML, *found.HTML}, {zippedSample, jsonText(found.SampleData)}, {zippedOptions, jsonText(found.Options)}, {zippedAbout, string(about)},
 	}
@@ -70,6 +72,7 @@ func (w *Web) exportTemplate(v *pageRequest) error {
 		// A partial that only another partial includes is added too.
 		files = append(files, struct{ name, text string }{zippedPartial + p.Name + ".html", p.HTML})
 	}
+
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
 	for _, f := range files {
@@ -84,6 +87,7 @@ func (w *Web) exportTemplate(v *pageRequest) error {
 	if err := archive.Close(); err != nil {
 		return err
 	}
+
 	h := v.w.Header()
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", `attachment; filename="`+found.Slug+`.zip"`)
@@ -111,6 +115,7 @@ func (w *Web) importTemplate(v *pageRequest) error {
 	if err != nil {
 		return w.importPage(v, http.StatusUnprocessableEntity, err.Error())
 	}
+
 	kept, err := w.importPartials(v, files)
 	if err == nil {
 		var made templates.Record
@@ -121,6 +126,7 @@ func (w *Web) importTemplate(v *pageRequest) error {
 			return v.redirect(pageOf(made.ID, ""))
 		}
 	}
+
 	if r := refused(err); r != nil {
 		return w.importPage(v, http.StatusUnprocessableEntity, r.Error())
 	}
@@ -134,17 +140,21 @@ func zippedFiles(v *pageRequest) (map[string]string, error) {
 		return nil, sentence("Select a ZIP file of 16 MiB or less that was created by “Export as ZIP”.")
 	}
 	defer func() { _ = file.Close() }()
+
 	archive, err := zip.NewReader(file, about.Size)
 	if err != nil || len(archive.File) > maxZippedFiles {
 		return nil, sentence(fmt.Sprintf("The file must be a ZIP archive with at most %d files.", maxZippedFiles))
 	}
-	files, left := map[string]string{}, int64(maxUnpacked)
+
+	files := map[string]string{}
+	left := int64(maxUnpacked)
 	for _, f := range archive.File {
 		known := slices.Contains([]string{zippedHTML, zippedSample, zippedOptions, zippedAbout}, f.Name)
 		partial := strings.HasPrefix(f.Name, zippedPartial) && strings.HasSuffix(f.Name, ".html")
 		if !known && !partial {
 			continue
 		}
+
 		most := int64(maxZipped)
 		if partial {
 			most = store.MaxPartialBytes
@@ -152,6 +162,7 @@ func zippedFiles(v *pageRequest) (map[string]string, error) {
 		if left < most && int64(min(f.UncompressedSize64, maxZipped)) > left {
 			return nil, sentence(fmt.Sprintf("The unpacked files exceed %d MiB in total.", maxUnpacked>>20))
 		}
+
 		text, err := unzipped(f, min(most, left))
 		if err != nil {
 			return nil, sentence(fmt.Sprintf("The file %s in the archive is damaged or larger than %s.", zippedName(f.Name), views.Bytes(most)))
@@ -159,6 +170,7 @@ func zippedFiles(v *pageRequest) (map[string]string, error) {
 		left -= int64(len(text))
 		files[f.Name] = text
 	}
+
 	return files, nil
 }
 
@@ -180,6 +192,7 @@ func unzipped(f *zip.File, most int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	var text strings.Builder
 	text.Grow(int(f.UncompressedSize64))
 	n, err := io.Copy(&text, io.LimitReader(content, most+1))
@@ -196,6 +209,7 @@ func templateOf(files map[string]string) (templates.New, error) {
 	if !ok {
 		return in, sentence("The archive has no template.html at its top level.")
 	}
+
 	for name, field := range map[string]*schema.Object{zippedSample: &in.SampleData, zippedOptions: &in.Options} {
 		text, ok := files[name]
 		if !ok {
@@ -207,6 +221,7 @@ func templateOf(files map[string]string) (templates.New, error) {
 		}
 		*field = objectOf(text)
 	}
+
 	if text, ok := files[zippedAbout]; ok {
 		var facts zippedFacts
 		if err := json.Unmarshal([]byte(text), &facts); err != nil {
@@ -214,6 +229,7 @@ func templateOf(files map[string]string) (templates.New, error) {
 		}
 		in.Name, in.Category, in.Description = facts.Name, facts.Category, facts.Description
 	}
+
 	in.Name = cmp.Or(in.Name, "Imported template")
 	return in, nil
 }
@@ -225,11 +241,13 @@ func (w *Web) importPartials(v *pageRequest, files map[string]string) (kept []st
 	if err != nil {
 		return nil, err
 	}
+
 	for path, text := range files {
 		name, ok := strings.CutPrefix(strings.TrimSuffix(path, ".html"), zippedPartial)
 		if !ok {
 			continue
 		}
+
 		if at := slices.IndexFunc(have.Partials, func(p wire.Partial) bool { return p.Name == name }); at >= 0 {
 			if have.Partials[at].HTML != text {
 				kept = append(kept, name)
@@ -240,6 +258,7 @@ func (w *Web) importPartials(v *pageRequest, files map[string]string) (kept []st
 			return nil, err
 		}
 	}
+
 	slices.Sort(kept)
 	return kept, nil
 }

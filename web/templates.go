@@ -67,10 +67,12 @@ func (w *Web) showTemplates(v *pageRequest) error {
 	case err != nil:
 		return err
 	}
+
 	categories, err := w.store.TemplateCategories(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
+
 	m := views.Templates{Filter: filter}
 	for _, category := range categories {
 		m.Filter.Categories = append(m.Filter.Categories, views.Choice{Value: category, Text: category})
@@ -78,11 +80,13 @@ func (w *Web) showTemplates(v *pageRequest) error {
 	for _, t := range list.Templates {
 		m.List = append(m.List, cardOf(t))
 	}
+
 	next := ""
 	if list.NextCursor != nil {
 		next = *list.NextCursor
 	}
 	m.Pager = pager(v, templatesPath, next, views.Plural(len(m.List), "template", "templates"))
+
 	if undo := w.scs.PopString(v.ctx(), undoKey); undo != "" {
 		m.Deleted.ID, m.Deleted.Name, _ = strings.Cut(undo, "\n")
 	}
@@ -122,12 +126,14 @@ func (w *Web) newTemplatePage(v *pageRequest, status int, wrong map[string]strin
 		if !known {
 			return store.ErrNotFound
 		}
+
 		m.Layout = views.NewOfLayout{ID: l.ID, Name: l.Name, Thumbnail: l.ThumbnailPath()}
 		m.Layout.Width, m.Layout.Height = l.ThumbnailSize()
 		if v.r.Method == http.MethodGet {
 			m.Values["name"], m.Values["category"] = l.Name, l.Category
 		}
 	}
+
 	return v.show(status, views.NewTemplatePage(v.page("Create template", templatesPath), m))
 }
 
@@ -141,6 +147,7 @@ func (w *Web) makeTemplate(v *pageRequest) error {
 	if in.FromGallery == "" && in.Name == "" {
 		return w.newTemplatePage(v, http.StatusUnprocessableEntity, map[string]string{"name": "Name is required. You can change it later."})
 	}
+
 	made, err := submit(v, in, w.templates.Create)
 	if r := refused(err); r != nil {
 		return w.newTemplatePage(v, http.StatusUnprocessableEntity, wrongFields(r, "name", "category"))
@@ -178,7 +185,10 @@ func (w *Web) showLayouts(v *pageRequest) error {
 	if !ok {
 		return store.ErrNotFound
 	}
-	m.Action, m.Keep, m.Use = path, m.Category, true
+
+	m.Action = path
+	m.Keep = m.Category
+	m.Use = true
 	return v.show(http.StatusOK, views.StartersPage(v.page("Gallery", templatesPath), m))
 }
 

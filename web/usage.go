@@ -33,6 +33,7 @@ func (w *Web) usageFilter(v *pageRequest) (views.Usage, store.UsageFilter) {
 	if !slices.Contains([]store.UsageGroup{store.ByKey, store.ByTemplate}, store.UsageGroup(m.Group)) {
 		m.Group = string(store.ByOperation)
 	}
+
 	now := w.now().UTC()
 	f := store.UsageFilter{AccountID: v.account.ID, From: now.AddDate(0, 0, 1-m.Days), To: now, Group: store.UsageGroup(m.Group), Name: m.Of, Named: m.Of != ""}
 	if f.Group == store.ByKey && m.Of == dashboardKey {
@@ -48,18 +49,21 @@ func (w *Web) usagePage(v *pageRequest, status int, alerts *views.Form) error {
 	if err != nil {
 		return err
 	}
+
 	m.More = max(0, len(members)-maxUsageList)
 	members = members[:min(len(members), maxUsageList)]
 	name, err := w.usageNames(v, f.Group, members)
 	if err != nil {
 		return err
 	}
+
 	for _, u := range members {
 		m.List = append(m.List, views.UsageMember{
 			Of: usageName(f.Group, u.Name), Name: name(u.Name), Calls: u.Calls + u.Failures, Failures: u.Failures, Spent: u.Amount,
 		})
 	}
 	m.Member = name(f.Name)
+
 	at := map[int64]store.UsageSum{}
 	for _, d := range days {
 		at[d.Day.Unix()/86400] = d
@@ -70,6 +74,7 @@ func (w *Web) usagePage(v *pageRequest, status int, alerts *views.Form) error {
 		m.Series = append(m.Series, views.Day{At: day, Calls: d.Calls + d.Failures, Fails: d.Failures, Spent: d.Amount})
 		m.Calls, m.Failures, m.Spent = m.Calls+d.Calls+d.Failures, m.Failures+d.Failures, m.Spent+d.Amount
 	}
+
 	if err := w.fillAlerts(v, &m, alerts); err != nil {
 		return err
 	}
@@ -99,6 +104,7 @@ func (w *Web) usageNames(v *pageRequest, group store.UsageGroup, members []store
 		}
 		names, err = w.store.TemplateNames(v.ctx(), v.account.ID, ids)
 	}
+
 	return func(name string) string { return cmp.Or(names[name], usageName(group, name)) }, err
 }
 
@@ -112,6 +118,7 @@ func (w *Web) exportUsage(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	columns := []string{"day", string(f.Group), "name", "calls", "failed", "charge_usd"}
 	return v.sendTable("usage.csv", columns, func(add func([]string) error) error {
 		for _, d := range days {
@@ -132,10 +139,12 @@ func (w *Web) fillAlerts(v *pageRequest, m *views.Usage, form *views.Form) error
 	if v.account.MaxDay != nil {
 		m.MaxDay = *v.account.MaxDay
 	}
+
 	if form != nil {
 		m.Alerts = *form
 		return nil
 	}
+
 	stored, err := w.store.Alerts(v.ctx(), v.account.ID)
 	m.Alerts = views.Form{Values: map[string]string{}}
 	for _, a := range alertFields {
@@ -158,12 +167,14 @@ func (w *Web) saveAlerts(v *pageRequest) error {
 	form := views.Form{Values: map[string]string{}, Errors: map[string]string{}}
 	thresholds := map[string]int64{}
 	var notes []string
+
 	for _, a := range alertFields {
 		text := v.value(a.field)
 		form.Values[a.field] = text
 		if text == "" {
 			continue
 		}
+
 		threshold, wrong := readThreshold(a.kind, text)
 		if wrong != "" {
 			form.Errors[a.field] = wrong
@@ -171,6 +182,7 @@ func (w *Web) saveAlerts(v *pageRequest) error {
 		thresholds[a.kind] = threshold
 		notes = append(notes, a.name+": "+text)
 	}
+
 	if form.Failed() {
 		return w.usagePage(v, http.StatusUnprocessableEntity, &form)
 	}

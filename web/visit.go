@@ -94,6 +94,7 @@ func (v *pageRequest) may(n access) bool {
 	if v.member != nil {
 		role = v.member.Role
 	}
+
 	switch n {
 	case anybody, everyone:
 		return true
@@ -134,12 +135,14 @@ func (v *pageRequest) page(title, open string) views.Page {
 		Title: title, Open: open, Nonce: nonceOf(v.ctx()), RequestID: v.web.cfg.RequestID(v.ctx()), Version: v.web.cfg.Version,
 		Now: v.web.now().UTC(), Asset: v.web.assets.URL, Notice: v.takeNotice(),
 	}
+
 	if v.person != nil {
 		p.Person = &views.Person{
 			Name: v.person.Name, Email: v.person.Email, Operator: v.person.Operator,
 			Manages: v.may(manages), Pays: v.may(pays), Owns: v.may(owns),
 		}
 	}
+
 	if v.member != nil {
 		if at := v.account.ClosesAt; at != nil {
 			p.Banner = &views.Banner{
@@ -147,6 +150,7 @@ func (v *pageRequest) page(title, open string) views.Page {
 				Link: views.Link{URL: dataPath + "#close", Text: "Settings"},
 			}
 		}
+
 		p.Person.Account, p.Person.Role, p.Person.Balance = v.member.AccountName, v.member.Role, v.account.Balance
 		p.Person.FailedDeliveries = v.failed()
 	}
@@ -203,7 +207,8 @@ func (v *pageRequest) record(action, object, note string) error {
 func (v *pageRequest) author() store.Author {
 	by := store.Author{Address: v.web.cfg.ClientIP(v.r)}
 	if v.person != nil {
-		by.PersonID, by.Who = v.person.ID, v.person.Email
+		by.PersonID = v.person.ID
+		by.Who = v.person.Email
 	}
 	if v.embedded != nil {
 		by.Who = "editor link"
@@ -263,12 +268,14 @@ func (w *Web) admit(v *pageRequest, p page) error {
 	if p.need == linked {
 		identify = w.identifyEmbed
 	}
+
 	if err := identify(v); err != nil {
 		return err
 	}
 	if p.need != linked {
 		w.hint(v)
 	}
+
 	if v.r.Method == http.MethodPost {
 		leave, err := w.receive(v, p)
 		if err != nil {
@@ -276,6 +283,7 @@ func (w *Web) admit(v *pageRequest, p page) error {
 		}
 		defer leave()
 	}
+
 	switch {
 	case v.may(p.need):
 		if v.person != nil && v.r.Method == http.MethodPost && w.scs.Exists(v.ctx(), keptKey) {
@@ -295,15 +303,19 @@ func (w *Web) admit(v *pageRequest, p page) error {
 // receive reads the form of a visitor who may send it. For others, it reads only as much as may be resumed after
 // the login.
 func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
-	length, inMemory := int64(maxStranger), int64(maxStranger)
+	length := int64(maxStranger)
+	inMemory := int64(maxStranger)
 	known := v.person != nil || v.embedded != nil
-	parts, read := strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/"), v.r.ParseForm
+	parts := strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/")
+	read := v.r.ParseForm
+
 	if known && v.may(p.need) {
 		length, inMemory = mostOf(w.cfg, p.pattern, parts)
 		if parts && !strings.HasPrefix(p.pattern, playgroundPath+"/") { // which streams the files
 			read = func() error { return v.r.ParseMultipartForm(length) }
 		}
 	}
+
 	if sent := v.r.ContentLength; sent >= 0 {
 		inMemory = min(inMemory, sent)
 	}
@@ -313,12 +325,14 @@ func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 			return nil, err
 		}
 	}
+
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, length)
 	err = read()
 	if err != nil && v.may(p.need) {
 		leave()
 		return nil, errForm
 	}
+
 	// A form that cannot be read from an unauthorised visitor is not resumed either.
 	return leave, nil
 }
@@ -328,6 +342,7 @@ func (v *pageRequest) askToSignIn() error {
 	if v.r.Header.Get("Sec-Fetch-Dest") == "iframe" {
 		return nothing(v.w) // The page around it asks.
 	}
+
 	next := v.r.URL.RequestURI()
 	if v.r.Method == http.MethodPost {
 		kept, err := v.keep()
@@ -338,6 +353,7 @@ func (v *pageRequest) askToSignIn() error {
 			next = resumePath
 		}
 	}
+
 	return v.redirect("/login?next=" + url.QueryEscape(next))
 }
 
@@ -347,6 +363,7 @@ func (w *Web) identify(v *pageRequest) error {
 	if id == "" {
 		return nil
 	}
+
 	person, err := w.store.Person(v.ctx(), id)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.scs.Destroy(v.ctx())
@@ -354,6 +371,7 @@ func (w *Web) identify(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	v.person = &person
 	return w.identifyMember(v)
 }

@@ -24,12 +24,14 @@ func (w *Web) walletPage(v *pageRequest, status int, forms walletForms) error {
 	if err != nil {
 		return err
 	}
+
 	now := w.now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	activity, err := w.store.Activity(v.ctx(), v.account.ID, month, now)
 	if err != nil {
 		return err
 	}
+
 	m := views.Wallet{
 		Balance: v.account.Balance, Held: v.account.Held, Owed: v.account.Owed, SpentToday: v.account.SpentToday, Kind: v.value("kind"),
 		Pace: pace(v.account.Balance, activity.Total, now.Day(), "at "+now.Month().String()+"’s pace"), UsageTitle: "Usage, " + now.Month().String(), Export: walletPath + ".csv",
@@ -38,6 +40,7 @@ func (w *Web) walletPage(v *pageRequest, status int, forms walletForms) error {
 	if forms.limits != nil {
 		m.Limits = *forms.limits
 	}
+
 	if err := w.fillPayments(v, &m, forms); err != nil {
 		return err
 	}
@@ -47,6 +50,7 @@ func (w *Web) walletPage(v *pageRequest, status int, forms walletForms) error {
 	if err := w.ledgerLines(v, &m); err != nil {
 		return err
 	}
+
 	p := v.page("Wallet", walletPath)
 	p.Banner = banner
 	return v.show(status, views.WalletPage(p, m))
@@ -80,6 +84,7 @@ func (w *Web) usageBars(v *pageRequest, a store.Activity, group string) ([]views
 			bars = append(bars, views.UsageBar{Name: o.Operation, Count: o.Count, Amount: o.Total})
 		}
 	}
+
 	slices.SortFunc(bars, func(a, b views.UsageBar) int {
 		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Name, b.Name))
 	})
@@ -108,6 +113,7 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 	case "credits":
 		f.WithoutCalls = true
 	}
+
 	page, err := w.store.Statement(v.ctx(), f)
 	if err != nil {
 		return err
@@ -116,10 +122,12 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 	if err != nil {
 		return err
 	}
+
 	for _, p := range page.Items {
 		if p.Wallet == 0 || p.Failed && p.Kind == store.KindHold {
 			continue // the end of a call that was charged whole, or the hold of one that failed: one line is enough
 		}
+
 		line := views.LedgerLine{What: postingWords[p.Kind], Note: p.Reason, At: p.CreatedAt, Amount: p.Wallet, Balance: p.Balance}
 		if p.CallID != "" {
 			if p.Operation == "" { // The call has been removed.
@@ -129,17 +137,20 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 				line.What = p.Operation
 			}
 		}
+
 		if p.Failed {
 			line.Amount, line.Note = 0, "failed · "+cmp.Or(keys.name(p.KeyID), "dashboard")
 		}
 		if p.Kind == store.KindPayment && strings.HasPrefix(p.Reference, "stripe ") {
-			line.What, line.Note = p.Reason, "payment"
+			line.What = p.Reason
+			line.Note = "payment"
 		}
 		if strings.EqualFold(line.What, line.Note) {
 			line.Note = ""
 		}
 		m.Ledger = append(m.Ledger, line)
 	}
+
 	m.Pager = pager(v, walletPath, page.Next, views.Plural(len(m.Ledger), "entry", "entries"))
 	return nil
 }

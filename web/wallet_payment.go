@@ -29,10 +29,12 @@ func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) e
 	if err != nil {
 		return err
 	}
-	m.Payments, m.MorePayments = paymentLines(page.Items), page.Next != ""
+	m.Payments = paymentLines(page.Items)
+	m.MorePayments = page.Next != ""
 	if w.cfg.Payments == nil {
 		return nil
 	}
+
 	m.TopUp = &views.TopUp{Form: views.Form{Values: map[string]string{"amount": "20"}}, Provider: "Stripe", Test: w.cfg.TestPayments}
 	price := w.cfg.Prices["pdf.create"]
 	for _, dollars := range []int{5, 20, 50} {
@@ -42,6 +44,7 @@ func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) e
 		}
 		m.TopUp.Choices = append(m.TopUp.Choices, choice)
 	}
+
 	if forms.topUp != nil {
 		m.TopUp.Form = *forms.topUp
 	}
@@ -54,15 +57,18 @@ func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) e
 func (w *Web) fillReload(v *pageRequest, m *views.Wallet, form *views.Form) error {
 	kept, err := w.store.AutoReload(v.ctx(), v.account.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		kept, err = store.AutoReload{Threshold: 5 * credit.Dollar, Amount: 20 * credit.Dollar, Monthly: store.DefaultMonthlyReload}, nil
+		kept = store.AutoReload{Threshold: 5 * credit.Dollar, Amount: 20 * credit.Dollar, Monthly: store.DefaultMonthlyReload}
+		err = nil
 	}
 	if err != nil {
 		return err
 	}
+
 	buyer, err := w.store.Customer(v.ctx(), v.account.ID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
+
 	m.Reload = &views.Reload{Card: buyer.Card, On: kept.On, Month: kept.Taken, Form: views.Form{Values: map[string]string{
 		"threshold": plainDollars(kept.Threshold), "reload": plainDollars(kept.Amount), "cap": plainDollars(kept.Monthly),
 	}}}
@@ -88,6 +94,7 @@ func paymentLines(list []store.Payment) []views.PaymentLine {
 		if p.Kind == store.PaymentAutoReload {
 			line.What = "Auto-reload"
 		}
+
 		switch p.State {
 		case store.PaymentPaid:
 			line.State = paidState(p)
@@ -99,6 +106,7 @@ func paymentLines(list []store.Payment) []views.PaymentLine {
 			// The page's banner has the reason.
 			line.State, line.Action, line.Reason = views.Status{Is: views.StateWarn, Word: "Confirmation required"}, providerURL(p.ActionURL), ""
 		}
+
 		lines[i] = line
 	}
 	return lines
@@ -134,11 +142,13 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		// The payment may have arrived after the visitor's account was read.
 		account, err := w.store.Account(v.ctx(), p.AccountID)
 		v.account = &account
 		return returnBanner(p), err
 	}
+
 	if !v.may(pays) || w.cfg.Payments == nil {
 		return nil, nil
 	}
@@ -146,6 +156,7 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 	if err != nil || len(page.Items) == 0 || page.Items[0].State != store.PaymentAction {
 		return nil, err
 	}
+
 	p := page.Items[0]
 	return &views.Banner{
 		Is: views.StateWarn, Bold: "Confirm the payment of " + p.Amount.String() + ".", Text: p.Reason,
@@ -171,11 +182,13 @@ func (w *Web) topUp(v *pageRequest) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
+
 	form := views.Form{Values: map[string]string{"amount": v.value("amount"), "other": v.value("other")}, Errors: map[string]string{}}
 	text := form.Values["amount"]
 	if text == "other" {
 		text = form.Values["other"]
 	}
+
 	amount, wrong := dollars(text)
 	switch {
 	case wrong != "":
@@ -185,6 +198,7 @@ func (w *Web) topUp(v *pageRequest) error {
 	case *amount%(credit.Dollar/100) != 0:
 		form.Errors["other"] = "Amount must be in whole cents, such as 7.50."
 	}
+
 	if form.Failed() {
 		if !isChoice(form.Values["amount"]) {
 			form.Values["other"], form.Values["amount"] = text, "other"
@@ -194,12 +208,14 @@ func (w *Web) topUp(v *pageRequest) error {
 	if _, ok := w.allow(v.ctx(), "topup:"+v.account.ID, topUpsAnHour, time.Hour); !ok {
 		return errTooMany
 	}
+
 	address, err := w.cfg.Payments.TopUp(v.ctx(), *v.account, *amount)
 	if err != nil {
 		w.log.ErrorContext(v.ctx(), "top-up failed", "account", v.account.ID, "error", err)
 		form.Errors[""] = "Stripe is unavailable. Nothing was charged. Try again in a minute."
 		return w.walletPage(v, http.StatusBadGateway, walletForms{topUp: &form})
 	}
+
 	if err := v.record("payment.begun", amount.String(), ""); err != nil {
 		return err
 	}
@@ -246,6 +262,7 @@ func (w *Web) saveReload(v *pageRequest) error {
 	if w.cfg.Payments == nil {
 		return errNotFound
 	}
+
 	form := views.Form{Values: map[string]string{"on": v.value("on"), "threshold": v.value("threshold"), "reload": v.value("reload"), "cap": v.value("cap")}, Errors: map[string]string{}}
 	settings := store.AutoReload{On: form.Checked("on")}
 	for name, into := range map[string]*credit.Amount{"threshold": &settings.Threshold, "reload": &settings.Amount, "cap": &settings.Monthly} {
@@ -259,6 +276,7 @@ func (w *Web) saveReload(v *pageRequest) error {
 			*into = *amount
 		}
 	}
+
 	if !form.Failed() {
 		switch {
 		case settings.Threshold <= 0:
@@ -275,13 +293,16 @@ func (w *Web) saveReload(v *pageRequest) error {
 			}
 		}
 	}
+
 	if form.Failed() {
 		return w.walletPage(v, http.StatusUnprocessableEntity, walletForms{reload: &form})
 	}
 	if err := w.store.SetAutoReload(v.ctx(), v.account.ID, settings); err != nil {
 		return err
 	}
-	action, note := "auto_reload.off", ""
+
+	action := "auto_reload.off"
+	note := ""
 	if settings.On {
 		action, note = "auto_reload.on", plainDollars(settings.Amount)+" below "+plainDollars(settings.Threshold)+", max "+plainDollars(settings.Monthly)+" per month"
 	}

@@ -210,9 +210,11 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.Host == nil || cfg.Calls == nil || cfg.Templates == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
 		return nil, errors.New("the pages need a store, a box for secrets, a limiter, a host, calls, the service of templates, and the client's address and request's id")
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = cfg.Store.Now
 	}
@@ -231,10 +233,12 @@ func New(cfg Config) (*Web, error) {
 	if cfg.MaxFile == 0 {
 		cfg.MaxFile = defaultFile
 	}
+
 	layouts, err := gallery.New()
 	if err != nil {
 		return nil, err
 	}
+
 	stored := cfg.Store.ForPages()
 	w := &Web{
 		gallery: layouts, drawnImages: newDrawnImages(), looks: newLooks(), templates: cfg.Templates,
@@ -243,6 +247,7 @@ func New(cfg Config) (*Web, error) {
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
 		paths: cfg.Host.Paths(),
 	}
+
 	w.hooks = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: operation.EndpointCheck(cfg.Connections.CheckURL)}
 	w.oauth = newAuthServer(w)
 	w.scs = newSessions(w.sessions, w.secure)
@@ -250,6 +255,7 @@ func New(cfg Config) (*Web, error) {
 	if w.docs, err = docs.New(cfg.BaseURL, cfg.Host.Description); err != nil {
 		return nil, err
 	}
+
 	w.listed, w.operations = sync.OnceValue(w.list), sync.OnceValue(w.listOperations)
 	return w, nil
 }

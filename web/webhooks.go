@@ -48,6 +48,7 @@ func endpointOf(e store.Webhook) views.Endpoint {
 		ID: e.ID, URL: e.URL, Host: e.URL, Path: "/", Enabled: e.Enabled, SecretPrefix: e.SecretPrefix, Rolling: e.PreviousUntil,
 		State: views.Status{Is: views.StateOK, Word: "On"}, Events: "all " + strconv.Itoa(len(store.EventTypes())), Chosen: map[string]bool{},
 	}
+
 	if address, err := url.Parse(e.URL); err == nil {
 		shown.Host, shown.Path = address.Host, address.EscapedPath()
 	}
@@ -57,9 +58,11 @@ func endpointOf(e store.Webhook) views.Endpoint {
 	for _, name := range e.Events {
 		shown.Chosen[name] = true
 	}
+
 	switch {
 	case !e.Enabled && e.DisabledReason != "":
-		shown.State, shown.Why = views.Status{Is: views.StateBad, Word: "Disabled"}, e.DisabledReason
+		shown.State = views.Status{Is: views.StateBad, Word: "Disabled"}
+		shown.Why = e.DisabledReason
 	case !e.Enabled:
 		shown.State = views.Status{Is: views.StateOff, Word: "Paused"}
 	case e.FailingSince != nil:
@@ -78,6 +81,7 @@ func (w *Web) showWebhooks(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.Webhooks{Max: store.MaxWebhooks, Secret: takeOnce[views.EndpointSecret](v), Events: eventKinds(), New: w.endpointForm(v)}
 	for _, e := range list {
 		shown := endpointOf(e)
@@ -87,6 +91,7 @@ func (w *Web) showWebhooks(v *pageRequest) error {
 		}
 		m.List = append(m.List, shown)
 	}
+
 	return v.show(http.StatusOK, views.WebhooksPage(v.page("Webhook endpoints", webhooksPath), m))
 }
 
@@ -120,6 +125,7 @@ func (w *Web) makeWebhook(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	made, secret, err := w.hooks.Create(v.ctx(), v.author(), v.value("url"), events)
 	switch wrong := wrongAddress(err); {
 	case wrong != "":
@@ -129,6 +135,7 @@ func (w *Web) makeWebhook(v *pageRequest) error {
 	case err != nil:
 		return err
 	}
+
 	return v.redirectOnce(webhooksPath, views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Use this secret to verify the signature of each delivery."})
 }
 
@@ -146,16 +153,19 @@ func (w *Web) webhookPage(v *pageRequest, status int, wrong map[string]string) e
 	if err != nil {
 		return err
 	}
+
 	sent, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, EndpointID: e.ID, List: store.List{Limit: 10}})
 	if err != nil {
 		return err
 	}
+
 	m := views.EndpointDetail{Endpoint: endpointOf(e), Secret: takeOnce[views.EndpointSecret](v), Change: w.endpointForm(v)}
 	if wrong == nil {
 		m.Change.Values["url"], m.Change.Chosen = e.URL, m.Chosen
 	} else {
 		m.Change.Errors = wrong
 	}
+
 	for _, d := range sent.Items {
 		m.Deliveries = append(m.Deliveries, deliveryOf(d))
 	}
