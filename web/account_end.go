@@ -11,7 +11,9 @@ import (
 // endAccount schedules the deletion of the account after a grace period and notifies all its owners.
 func (w *Web) endAccount(v *pageRequest) error {
 	if v.value("confirm") != v.account.Name {
-		return w.dataPage(v, views.Form{Errors: map[string]string{"confirm": "Enter the name of the account: " + v.account.Name + "."}})
+		return w.dataPage(v, views.Form{
+			Errors: map[string]string{"confirm": "Enter the name of the account: " + v.account.Name + "."},
+		})
 	}
 
 	at, err := w.store.EndAccount(v.ctx(), v.account.ID)
@@ -21,10 +23,13 @@ func (w *Web) endAccount(v *pageRequest) error {
 
 	day := at.UTC().Format("January 2, 2006")
 	deletion := "All data except the ledger and call records is deleted on " + day + "."
-	err = errors.Join(v.record("account.ending", v.account.Name, "on "+day), w.tellOwners(v, "Your account will be deleted", []string{
-		v.person.Email + " requested the deletion of " + v.account.Name + ". Its API keys are revoked. " + deletion,
-		"Until then, an owner can cancel the deletion under Settings.",
-	}))
+	err = errors.Join(
+		v.record("account.ending", v.account.Name, "on "+day),
+		w.tellOwners(v, "Your account will be deleted", []string{
+			v.person.Email + " requested the deletion of " + v.account.Name + ". Its API keys are revoked. " + deletion,
+			"Until then, an owner can cancel the deletion under Settings.",
+		}),
+	)
 	if err != nil {
 		return err
 	}
@@ -37,23 +42,32 @@ func (w *Web) keepAccount(v *pageRequest) error {
 	if err := w.store.KeepAccount(v.ctx(), v.account.ID); err != nil {
 		return err
 	}
-	err := errors.Join(v.record("account.kept", v.account.Name, ""), w.tellOwners(v, "Account deletion was cancelled", []string{
-		v.person.Email + " cancelled the deletion of " + v.account.Name + ". Its API keys stay revoked. Create new ones.",
-	}))
+
+	err := errors.Join(
+		v.record("account.kept", v.account.Name, ""),
+		w.tellOwners(v, "Account deletion was cancelled", []string{
+			v.person.Email + " cancelled the deletion of " + v.account.Name +
+				". Its API keys stay revoked. Create new ones.",
+		}),
+	)
 	if err != nil {
 		return err
 	}
+
 	return v.redirectWith(dataPath, "Deletion cancelled. The API keys stay revoked. Create new ones.")
 }
 
 func (w *Web) tellOwners(v *pageRequest, subject string, lines []string) error {
 	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
+
 	for _, m := range members {
 		if m.Role == store.RoleOwner {
 			err = errors.Join(err, w.sendEmail(v.ctx(), mail.Message{
-				To: m.Person.Email, Subject: subject, Lines: lines, Link: mail.Link{Text: "Open settings", URL: w.cfg.BaseURL + dataPath},
+				To: m.Person.Email, Subject: subject, Lines: lines,
+				Link: mail.Link{Text: "Open settings", URL: w.cfg.BaseURL + dataPath},
 			}))
 		}
 	}
+
 	return err
 }

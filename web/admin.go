@@ -42,7 +42,8 @@ func (w *Web) showAccounts(v *pageRequest) error {
 
 	for _, a := range page.Items {
 		m.List = append(m.List, views.AdminAccountLine{
-			ID: a.ID, Name: a.Name, Email: a.Email, State: accountState(a), Balance: a.Balance, Spent: spent[a.ID], Joined: a.CreatedAt,
+			ID: a.ID, Name: a.Name, Email: a.Email, State: accountState(a),
+			Balance: a.Balance, Spent: spent[a.ID], Joined: a.CreatedAt,
 		})
 	}
 	m.Pager = pager(v, adminPath, page.Next, views.Plural(len(m.List), "account", "accounts"))
@@ -55,7 +56,12 @@ func (w *Web) showAccounts(v *pageRequest) error {
 		return err
 	}
 	for _, e := range failed {
-		m.Payments = append(m.Payments, views.AdminPaymentError{Subject: e.Subject, Account: e.AccountID, Error: e.Text, At: e.LastAt})
+		m.Payments = append(m.Payments, views.AdminPaymentError{
+			Subject: e.Subject,
+			Account: e.AccountID,
+			Error:   e.Text,
+			At:      e.LastAt,
+		})
 	}
 
 	return v.show(http.StatusOK, views.AdminAccountsPage(v.adminPage("Accounts"), m))
@@ -84,15 +90,34 @@ func (w *Web) tiles(v *pageRequest) ([]views.AdminTile, error) {
 		switch e.Name {
 		case "browser":
 			tiles = append(tiles,
-				views.AdminTile{Name: "Queue", Value: strconv.Itoa(e.Waiting), Of: strconv.Itoa(e.Limit), Note: "waiting for a browser"},
-				views.AdminTile{Name: "Browser slots", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: views.Plural(engines.Restarts, "restart", "restarts") + ", " + views.Plural(engines.Crashes, "crash", "crashes")})
+				views.AdminTile{
+					Name:  "Queue",
+					Value: strconv.Itoa(e.Waiting),
+					Of:    strconv.Itoa(e.Limit),
+					Note:  "waiting for a browser",
+				},
+				views.AdminTile{
+					Name:  "Browser slots",
+					Value: strconv.Itoa(e.Busy),
+					Of:    strconv.Itoa(e.Slots),
+					Note: views.Plural(engines.Restarts, "restart", "restarts") + ", " +
+						views.Plural(engines.Crashes, "crash", "crashes"),
+				},
+			)
+
 		case "office":
-			tiles = append(tiles, views.AdminTile{Name: "LibreOffice slots", Value: strconv.Itoa(e.Busy), Of: strconv.Itoa(e.Slots), Note: strconv.Itoa(e.Waiting) + " waiting"})
+			tiles = append(tiles, views.AdminTile{
+				Name:  "LibreOffice slots",
+				Value: strconv.Itoa(e.Busy),
+				Of:    strconv.Itoa(e.Slots),
+				Note:  strconv.Itoa(e.Waiting) + " waiting",
+			})
 		}
 	}
 
 	return append(tiles, views.AdminTile{
-		Name: "Jobs", Value: strconv.FormatInt(b.Queued, 10), Note: "waiting, " + strconv.FormatInt(b.Running, 10) + " running",
+		Name: "Jobs", Value: strconv.FormatInt(b.Queued, 10),
+		Note: "waiting, " + strconv.FormatInt(b.Running, 10) + " running",
 	}), nil
 }
 
@@ -101,7 +126,15 @@ func (w *Web) showEngine(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	m := views.AdminEngines{Engines: w.cfg.Host.Engines(), Queued: b.Queued, Running: b.Running, Letters: b.Letters, Processes: b.Processes}
+
+	m := views.AdminEngines{
+		Engines:   w.cfg.Host.Engines(),
+		Queued:    b.Queued,
+		Running:   b.Running,
+		Letters:   b.Letters,
+		Processes: b.Processes,
+	}
+
 	return v.show(http.StatusOK, views.AdminEnginesPage(v.adminPage("Engines"), m))
 }
 
@@ -130,10 +163,12 @@ func (w *Web) callsFor(v *pageRequest, text string) ([]store.Call, error) {
 	if text == "" {
 		return w.store.RunningCalls(v.ctx(), runningShown)
 	}
+
 	call, err := w.store.Call(v.ctx(), text)
 	if errors.Is(err, store.ErrNotFound) {
 		call, err = w.store.CallByResult(v.ctx(), text)
 	}
+
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -166,11 +201,13 @@ func (w *Web) showEdge(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.AdminEdge{Region: w.cfg.Region, Since: w.started}
 	for _, r := range regions {
 		m.Regions = append(m.Regions, views.RegionLine(r))
 	}
 	m.Counts = w.cfg.Host.Counters()
+
 	return v.show(http.StatusOK, views.AdminEdgePage(v.adminPage("Edge"), m))
 }
 

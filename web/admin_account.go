@@ -24,7 +24,8 @@ const (
 // moneyKinds are the kinds of postings that an operator may choose.
 var moneyKinds = []views.Choice{
 	{Value: store.KindPayment, Text: "Payment received"}, {Value: store.KindGrant, Text: "Credit: gift"},
-	{Value: store.KindPromotion, Text: "Credit: promotion"}, {Value: store.KindAdjustment, Text: "Credit: correction"}, {Value: debit, Text: "Debit: correction"},
+	{Value: store.KindPromotion, Text: "Credit: promotion"},
+	{Value: store.KindAdjustment, Text: "Credit: correction"}, {Value: debit, Text: "Debit: correction"},
 }
 
 // accountNamed returns the account that an address names.
@@ -42,8 +43,10 @@ func (w *Web) accountPage(v *pageRequest, change func(*views.AdminAccount)) erro
 	}
 
 	m := views.AdminAccount{
-		ID: account.ID, Name: account.Name, Email: account.Email, Plan: account.Plan, Region: account.Region, Reason: account.SuspendReason,
-		Suspended: account.Suspended, State: accountState(account), Balance: account.Balance, Held: account.Held, Owed: account.Owed, Joined: account.CreatedAt,
+		ID: account.ID, Name: account.Name, Email: account.Email,
+		Plan: account.Plan, Region: account.Region, Reason: account.SuspendReason,
+		Suspended: account.Suspended, State: accountState(account), Balance: account.Balance,
+		Held: account.Held, Owed: account.Owed, Joined: account.CreatedAt,
 		Suspend: views.Form{Errors: map[string]string{}}, Kinds: moneyKinds,
 		// A form that is sent twice posts once.
 		Money: views.Form{Values: map[string]string{"reference": w.store.NewID("ref")}, Errors: map[string]string{}},
@@ -92,7 +95,11 @@ func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 		m.Calls = append(m.Calls, documentOf(call, nil))
 	}
 
-	postings, err := w.store.Postings(v.ctx(), store.PostingFilter{AccountID: m.ID, WithoutCalls: true, List: store.List{Limit: adminRows}})
+	postings, err := w.store.Postings(v.ctx(), store.PostingFilter{
+		AccountID:    m.ID,
+		WithoutCalls: true,
+		List:         store.List{Limit: adminRows},
+	})
 	if err != nil {
 		return err
 	}
@@ -164,7 +171,12 @@ func (w *Web) postMoney(v *pageRequest) error {
 		return err
 	}
 
-	p := store.Posting{AccountID: account.ID, Kind: v.value("kind"), Reference: v.value("reference"), Reason: v.value("reason")}
+	p := store.Posting{
+		AccountID: account.ID,
+		Kind:      v.value("kind"),
+		Reference: v.value("reference"),
+		Reason:    v.value("reason"),
+	}
 	amount, wrong := w.moneyForm(v)
 	if len(wrong) > 0 {
 		return w.accountPage(v, func(m *views.AdminAccount) {

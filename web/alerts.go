@@ -40,15 +40,22 @@ func alertLetter(news store.AlertNews, baseURL string) mail.Message {
 		balance := views.Dollars(credit.Amount(news.Value))
 		threshold := views.Dollars(credit.Amount(news.Threshold))
 		return mail.Message{
-			Subject: "Your wallet balance is below " + threshold, Link: mail.Link{Text: "Open wallet", URL: baseURL + walletPath},
-			Lines: []string{"The balance is " + balance + ". Calls are refused when the balance does not cover their price.", "Your alert is set to " + threshold + "."},
+			Subject: "Your wallet balance is below " + threshold,
+			Link:    mail.Link{Text: "Open wallet", URL: baseURL + walletPath},
+			Lines: []string{
+				"The balance is " + balance + ". Calls are refused when the balance does not cover their price.",
+				"Your alert is set to " + threshold + ".",
+			},
 		}
 
 	case store.AlertDayLimit:
 		return mail.Message{
 			Subject: fmt.Sprintf("%d%% of the daily spending limit is used", news.Value), Link: usage,
 			Lines: []string{
-				fmt.Sprintf("The calls of today (UTC) have used %d%% of the daily spending limit. Calls beyond the limit are refused until the next day.", news.Value),
+				fmt.Sprintf(
+					"The calls of today (UTC) have used %d%% of the daily spending limit. Calls beyond the limit are refused until the next day.",
+					news.Value,
+				),
 				fmt.Sprintf("Your alert is set to %d%%.", news.Threshold),
 			},
 		}
@@ -57,7 +64,10 @@ func alertLetter(news store.AlertNews, baseURL string) mail.Message {
 	return mail.Message{
 		Subject: fmt.Sprintf("%d%% of today’s calls failed", news.Value), Link: usage,
 		Lines: []string{
-			fmt.Sprintf("Of the calls of today (UTC), %d%% failed. Failed calls are not charged. The dashboard lists them under Documents, with their errors.", news.Value),
+			fmt.Sprintf(
+				"Of the calls of today (UTC), %d%% failed. Failed calls are not charged. The dashboard lists them under Documents, with their errors.",
+				news.Value,
+			),
 			fmt.Sprintf("Your alert is set to %d%%.", news.Threshold),
 		},
 	}

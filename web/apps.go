@@ -39,7 +39,8 @@ func (w *Web) showApps(v *pageRequest) error {
 func (w *Web) appLine(g store.Grant) views.App {
 	now := w.now()
 	line := views.App{
-		ID: g.ID, Name: g.Name, Back: backTo(g.Home), Email: g.Email, Since: g.CreatedAt, Ends: g.ExpiresAt, LastUsed: g.LastUsedAt, Limit: g.Limit, Spent: g.Spent,
+		ID: g.ID, Name: g.Name, Back: backTo(g.Home), Email: g.Email, Since: g.CreatedAt,
+		Ends: g.ExpiresAt, LastUsed: g.LastUsedAt, Limit: g.Limit, Spent: g.Spent,
 		State: views.Status{Is: views.StateOK, Word: "Active"}, Live: g.Live(now),
 	}
 
@@ -67,7 +68,15 @@ func (w *Web) showApp(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	m := views.AppDetail{Form: views.Form{Values: map[string]string{"limit": strings.TrimPrefix(views.Dollars(g.Limit), "$")}, Errors: map[string]string{}}, App: w.appLine(g)}
+
+	m := views.AppDetail{
+		Form: views.Form{
+			Values: map[string]string{"limit": strings.TrimPrefix(views.Dollars(g.Limit), "$")},
+			Errors: map[string]string{},
+		},
+		App: w.appLine(g),
+	}
+
 	return v.show(http.StatusOK, views.AppPage(v.page(m.Name, settingsPath), m))
 }
 
@@ -83,7 +92,13 @@ func (w *Web) limitApp(v *pageRequest) error {
 		wrong = "Spending limit is required. Enter 0 to allow no spending."
 	}
 	if wrong != "" {
-		m := views.AppDetail{Form: views.Form{Values: map[string]string{"limit": v.value("limit")}, Errors: map[string]string{"limit": wrong}}, App: w.appLine(g)}
+		m := views.AppDetail{
+			Form: views.Form{
+				Values: map[string]string{"limit": v.value("limit")},
+				Errors: map[string]string{"limit": wrong},
+			},
+			App: w.appLine(g),
+		}
 		return v.show(http.StatusUnprocessableEntity, views.AppPage(v.page(m.Name, settingsPath), m))
 	}
 
@@ -102,11 +117,13 @@ func (w *Web) revokeApp(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if err := w.store.Grants().Revoke(v.ctx(), v.account.ID, g.ID); err != nil {
 		return err
 	}
 	if err := v.record("grant.revoked", g.Name, ""); err != nil {
 		return err
 	}
+
 	return v.redirectWith(appsPath, "Access of "+g.Name+" revoked.")
 }

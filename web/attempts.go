@@ -33,7 +33,11 @@ const (
 type waitingRoom struct{ all, person, address *ratelimit.Gate }
 
 func newWaitingRoom() waitingRoom {
-	return waitingRoom{ratelimit.NewGate(maxWaiting), ratelimit.NewGate(maxWaitingPerPerson), ratelimit.NewGate(maxWaitingPerAddress)}
+	return waitingRoom{
+		all:     ratelimit.NewGate(maxWaiting),
+		person:  ratelimit.NewGate(maxWaitingPerPerson),
+		address: ratelimit.NewGate(maxWaitingPerAddress),
+	}
 }
 
 func (r waitingRoom) enter(person, address string) (leave func(), ok bool) {
@@ -78,7 +82,10 @@ func (w *Web) slowDown(v *pageRequest, email, personID string) (bool, error) {
 
 	address := w.cfg.ClientIP(v.r)
 	person := store.NormalAddress(email)
-	delay := max(delayOf(w.count(v.ctx(), "login:person:"+person)-freeTries), delayOf(w.count(v.ctx(), "login:address:"+address)-freeTriesPerAddress))
+	delay := max(
+		delayOf(w.count(v.ctx(), "login:person:"+person)-freeTries),
+		delayOf(w.count(v.ctx(), "login:address:"+address)-freeTriesPerAddress),
+	)
 	if delay == 0 {
 		return true, nil
 	}
@@ -97,11 +104,16 @@ const maxCounted = freeTriesPerAddress + 10
 // count counts an attempt, and returns how many there were in triesWindow. A limiter
 // that fails counts as many as possible.
 func (w *Web) count(ctx context.Context, key string) int {
-	verdict, err := w.limiter.Take(ctx, "web:"+key, ratelimit.Window{Name: "attempts", Limit: maxCounted, Length: triesWindow})
+	verdict, err := w.limiter.Take(ctx, "web:"+key, ratelimit.Window{
+		Name:   "attempts",
+		Limit:  maxCounted,
+		Length: triesWindow,
+	})
 	if err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "count attempts failed", slog.Any("error", err))
 		return maxCounted
 	}
+
 	if !verdict.Allowed || len(verdict.States) == 0 {
 		return maxCounted
 	}

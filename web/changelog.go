@@ -59,14 +59,26 @@ func (w *Web) showFeed(v *pageRequest) error {
 	}
 
 	page := w.cfg.BaseURL + changelogPath
-	f := feed{Title: "relaypdf " + changelogTitle, ID: page, Author: "relaypdf", Links: []feedLink{{"alternate", page}, {"self", w.cfg.BaseURL + feedPath}}}
+	f := feed{
+		Title:  "relaypdf " + changelogTitle,
+		ID:     page,
+		Author: "relaypdf",
+		Links:  []feedLink{{"alternate", page}, {"self", w.cfg.BaseURL + feedPath}},
+	}
 	for _, r := range c.Releases {
 		if r.Day == "" {
 			continue
 		}
-		e := feedEntry{Title: "relaypdf " + r.Version, ID: page + "#" + r.ID, Updated: r.Day + "T00:00:00Z", Link: feedLink{"alternate", page + "#" + r.ID}}
-		e.Content.Type, e.Content.HTML = "html", r.HTML
-		f.Entries, f.Updated = append(f.Entries, e), max(f.Updated, e.Updated)
+		e := feedEntry{
+			Title:   "relaypdf " + r.Version,
+			ID:      page + "#" + r.ID,
+			Updated: r.Day + "T00:00:00Z",
+			Link:    feedLink{"alternate", page + "#" + r.ID},
+		}
+		e.Content.Type = "html"
+		e.Content.HTML = r.HTML
+		f.Entries = append(f.Entries, e)
+		f.Updated = max(f.Updated, e.Updated)
 	}
 
 	text, err := xml.MarshalIndent(f, "", "  ")

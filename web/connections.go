@@ -23,16 +23,24 @@ const connectionsPath = "/dashboard/connections"
 // connectionOf shows a connection.
 func connectionOf(c wire.Connection) views.Connection {
 	shown := views.Connection{ID: c.ID, Name: c.Name, Made: c.CreatedAt}
+
 	switch {
 	case c.S3 != nil:
-		shown.Kind, shown.Server, shown.Place = "S3", "Amazon S3", strings.TrimSuffix(c.S3.Bucket+"/"+c.S3.Prefix, "/")
+		shown.Kind = "S3"
+		shown.Server = "Amazon S3"
+		shown.Place = strings.TrimSuffix(c.S3.Bucket+"/"+c.S3.Prefix, "/")
 		if c.S3.Endpoint != "" {
 			shown.Server = strings.TrimPrefix(c.S3.Endpoint, "https://")
 		}
+
 	case c.SFTP != nil:
-		shown.Kind, shown.Server, shown.Place, shown.HostKey = "SFTP", c.SFTP.Host, c.SFTP.Folder, c.SFTP.HostKey
+		shown.Kind = "SFTP"
+		shown.Server = c.SFTP.Host
+		shown.Place = c.SFTP.Folder
+		shown.HostKey = c.SFTP.HostKey
 		shown.Untested = c.SFTP.HostKey == ""
 	}
+
 	return shown
 }
 
@@ -67,8 +75,13 @@ func connectionKind(v *pageRequest) string {
 
 // connectionForm is the form of a connection as it was sent, without its secrets, or empty.
 func connectionForm(v *pageRequest) views.ConnectionForm {
-	m := views.ConnectionForm{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, SFTP: connectionKind(v) == schema.KindSFTP}
-	m.ID, m.Values["name"] = chi.URLParam(v.r, "id"), v.value("name")
+	m := views.ConnectionForm{
+		Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}},
+		SFTP: connectionKind(v) == schema.KindSFTP,
+	}
+	m.ID = chi.URLParam(v.r, "id")
+	m.Values["name"] = v.value("name")
+
 	for _, name := range connectionFields[connectionKind(v)] {
 		name = connectionKind(v) + "." + name
 		m.Values[name] = v.value(name)
@@ -101,7 +114,8 @@ func (w *Web) showConnection(v *pageRequest) error {
 	}
 
 	m := connectionForm(v)
-	m.SFTP, m.Values["name"] = c.SFTP != nil, c.Name
+	m.SFTP = c.SFTP != nil
+	m.Values["name"] = c.Name
 	settings, _ := stored[c.Kind].(map[string]any)
 	for name, value := range settings {
 		m.Values[c.Kind+"."+name] = fmt.Sprint(value)
@@ -153,6 +167,7 @@ func (w *Web) changeConnection(v *pageRequest) error {
 	if _, err := w.connection(v); err != nil {
 		return err
 	}
+
 	change, err := readConnection[delivery.ConnectionChange](v)
 	var changed wire.Connection
 	if err == nil {
@@ -161,6 +176,7 @@ func (w *Web) changeConnection(v *pageRequest) error {
 	if err != nil {
 		return w.wrongConnection(v, err)
 	}
+
 	return v.redirectWith(connectionsPath, "Connection "+changed.Name+" saved.")
 }
 
@@ -211,7 +227,10 @@ func (w *Web) testConnection(v *pageRequest) error {
 	}
 
 	if !test.OK {
-		return w.connectionsPage(v, http.StatusUnprocessableEntity, "The test of "+c.Name+" failed at the step "+test.FailedStep+". "+test.Message)
+		return w.connectionsPage(
+			v, http.StatusUnprocessableEntity,
+			"The test of "+c.Name+" failed at the step "+test.FailedStep+". "+test.Message,
+		)
 	}
 	return v.redirectWith(connectionsPath, "The test of "+c.Name+" succeeded: a file was written and deleted.")
 }
@@ -221,7 +240,9 @@ func (w *Web) showDeleteConnection(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, views.DeleteConnectionPage(v.page("Delete connection", connectionsPath), views.Connection{ID: c.ID, Name: c.Name}))
+	return v.show(http.StatusOK, views.DeleteConnectionPage(
+		v.page("Delete connection", connectionsPath), views.Connection{ID: c.ID, Name: c.Name},
+	))
 }
 
 func (w *Web) deleteConnection(v *pageRequest) error {

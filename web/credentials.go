@@ -44,7 +44,9 @@ var errOtherPerson = errors.New("the link is another member's")
 // changeCredentials changes how a user logs in. The email about it goes to the previous address, with a link that
 // undoes the change. Of the user's sessions only the visitor's own continues, under a new token, and only if stays
 // is true.
-func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialChange, stays bool, subject, line string) error {
+func (w *Web) changeCredentials(
+	v *pageRequest, id string, c store.CredentialChange, stays bool, subject, line string,
+) error {
 	if stays {
 		if err := w.scs.RenewToken(v.ctx()); err != nil {
 			return err
@@ -61,7 +63,11 @@ func (w *Web) changeCredentials(v *pageRequest, id string, c store.CredentialCha
 			Subject: subject,
 			Lines: []string{
 				line + " All other sessions were ended.",
-				fmt.Sprintf("If it was not you, undo the change within %d days. Undoing restores %s and its two-factor authentication, sets a new password and ends all sessions. Then check your API keys.", store.UndoLife/(24*time.Hour), before.Email),
+				fmt.Sprintf(
+					"If it was not you, undo the change within %d days. Undoing restores %s and its two-factor "+
+						"authentication, sets a new password and ends all sessions. Then check your API keys.",
+					store.UndoLife/(24*time.Hour), before.Email,
+				),
 			},
 			Link: mail.Link{Text: "Undo this change", URL: w.cfg.BaseURL + undoPath + "?token=" + undo},
 		})
@@ -147,6 +153,7 @@ func (w *Web) sure(m views.Sure, do func(*pageRequest) error) func(*pageRequest)
 		case !ok:
 			return w.askSure(v, m, wrong)
 		}
+
 		return do(v)
 	}
 }
@@ -167,7 +174,8 @@ func (w *Web) askSure(v *pageRequest, m views.Sure, wrong string) error {
 
 	status := http.StatusOK
 	if wrong != "" {
-		status, m.Errors["password"] = http.StatusUnprocessableEntity, wrong
+		status = http.StatusUnprocessableEntity
+		m.Errors["password"] = wrong
 	}
 	return v.show(status, views.SurePage(v.page(m.Title, settingsPath), m))
 }
@@ -203,13 +211,20 @@ func (w *Web) emailCode(v *pageRequest) error {
 	w.scs.Put(v.ctx(), emailedKey, codeHash(v.person.ID, code)+" "+w.now().UTC().Format(time.RFC3339))
 	err := w.sendEmail(v.ctx(), mail.Message{
 		To: v.person.Email, Subject: "Your code is " + code[:4] + "-" + code[4:],
-		Lines: []string{"Enter this code on the page that requested it: " + code[:4] + "-" + code[4:] + ". It is valid once, for 10 minutes.", "If you did not request it, end your sessions in the settings."},
+		Lines: []string{
+			"Enter this code on the page that requested it: " +
+				code[:4] + "-" + code[4:] + ". It is valid once, for 10 minutes.",
+			"If you did not request it, end your sessions in the settings.",
+		},
 	})
 	if err != nil {
 		return err
 	}
 
-	return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}, Sent: true})
+	return w.confirmPage(v, http.StatusOK, views.Confirmation{
+		Form: views.Form{Errors: map[string]string{}},
+		Sent: true,
+	})
 }
 
 func codeHash(personID, code string) string {
@@ -235,14 +250,19 @@ func (w *Web) confirmFactor(v *pageRequest) error {
 	case !allowed:
 		return errTooMany
 	case !right:
-		return w.confirmPage(v, http.StatusUnprocessableEntity, views.Confirmation{Form: views.Form{Errors: map[string]string{"code": wrongCode}}, Sent: true})
+		return w.confirmPage(v, http.StatusUnprocessableEntity, views.Confirmation{
+			Form: views.Form{Errors: map[string]string{"code": wrongCode}},
+			Sent: true,
+		})
 	}
 	return w.confirmed(v)
 }
 
 func (w *Web) confirmed(v *pageRequest) error {
 	w.setProven(v)
-	return v.redirectWith(securityPath, "Identity confirmed. You can change your password, email and login methods for 10 minutes.")
+	return v.redirectWith(
+		securityPath, "Identity confirmed. You can change your password, email and login methods for 10 minutes.",
+	)
 }
 
 // showUndo and undo take the link of an email about a change of credentials.
@@ -257,8 +277,10 @@ func (w *Web) showUndo(v *pageRequest) error {
 func (w *Web) undoModel(v *pageRequest) (views.NewPassword, error) {
 	email, err := w.store.UndoEmail(v.ctx(), v.value("token"))
 	return views.NewPassword{
-		Form: views.Form{Errors: map[string]string{}}, Title: "Undo the change", Email: email, Action: undoPath + "?token=" + v.value("token"),
-		Note: "This restores " + email + " and the two-factor authentication you had before. All sessions end, and later changes are undone too.",
+		Form: views.Form{Errors: map[string]string{}}, Title: "Undo the change",
+		Email: email, Action: undoPath + "?token=" + v.value("token"),
+		Note: "This restores " + email +
+			" and the two-factor authentication you had before. All sessions end, and later changes are undone too.",
 	}, err
 }
 

@@ -21,7 +21,15 @@ const deliveriesPath = "/dashboard/deliveries"
 
 // deliveryOf shows a delivery in a list.
 func deliveryOf(d store.Delivery) views.Delivery {
-	shown := views.Delivery{ID: d.ID, Event: d.EventType, To: d.URL, Attempts: d.Attempts, At: d.CreatedAt, Status: deliveryStatus(d)}
+	shown := views.Delivery{
+		ID:       d.ID,
+		Event:    d.EventType,
+		To:       d.URL,
+		Attempts: d.Attempts,
+		At:       d.CreatedAt,
+		Status:   deliveryStatus(d),
+	}
+
 	if address, err := url.Parse(d.URL); err == nil {
 		shown.To = address.Host
 	}
@@ -31,6 +39,7 @@ func deliveryOf(d store.Delivery) views.Delivery {
 	case d.LastError != "":
 		shown.Answer = "no response"
 	}
+
 	return shown
 }
 
@@ -45,9 +54,14 @@ func deliveryStatus(d store.Delivery) views.Status {
 }
 
 func (w *Web) showDeliveries(v *pageRequest) error {
-	m := views.Deliveries{Filter: views.DeliveryFilter{Endpoint: v.value("endpoint"), Status: v.value("status"), Event: v.value("event")}}
+	m := views.Deliveries{Filter: views.DeliveryFilter{
+		Endpoint: v.value("endpoint"),
+		Status:   v.value("status"),
+		Event:    v.value("event"),
+	}}
 	page, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{
-		AccountID: v.account.ID, EndpointID: m.Filter.Endpoint, Status: m.Filter.Status, EventType: m.Filter.Event, List: store.List{Cursor: v.value("cursor")},
+		AccountID: v.account.ID, EndpointID: m.Filter.Endpoint, Status: m.Filter.Status,
+		EventType: m.Filter.Event, List: store.List{Cursor: v.value("cursor")},
 	})
 	if err != nil {
 		return err
@@ -127,12 +141,25 @@ func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryD
 		return nil, err
 	}
 
-	m := &views.DeliveryDetail{Delivery: deliveryOf(d), URL: d.URL, EventID: d.EventID, Next: d.NextAttemptAt, Replayable: replayable(d), CreatedAt: d.CreatedAt}
+	m := &views.DeliveryDetail{
+		Delivery:   deliveryOf(d),
+		URL:        d.URL,
+		EventID:    d.EventID,
+		Next:       d.NextAttemptAt,
+		Replayable: replayable(d),
+		CreatedAt:  d.CreatedAt,
+	}
 	m.Waits = d.Status == store.DeliveryPending && d.NextAttemptAt != nil && d.NextAttemptAt.After(w.now())
 	m.Soon = d.Status == store.DeliveryPending && (d.NextAttemptAt == nil || d.NextAttemptAt.Before(w.now().Add(soon)))
 
 	if d.LastAttemptAt != nil {
-		last := store.PastAttempt{At: *d.LastAttemptAt, StatusCode: d.LastStatusCode, Error: d.LastError, Response: d.LastResponse, Duration: d.LastDuration}
+		last := store.PastAttempt{
+			At:         *d.LastAttemptAt,
+			StatusCode: d.LastStatusCode,
+			Error:      d.LastError,
+			Response:   d.LastResponse,
+			Duration:   d.LastDuration,
+		}
 		m.Attempts = append(m.Attempts, attemptOf(last, headers[last.At], len(earlier)+1))
 		if d.DeliveredAt != nil {
 			m.Attempts[0].Is = views.StateOK
@@ -154,12 +181,21 @@ func (w *Web) deliveryDetail(v *pageRequest, d store.Delivery) (*views.DeliveryD
 
 // attemptOf shows an attempt, the number-th of its delivery.
 func attemptOf(a store.PastAttempt, h store.AttemptHeaders, number int) views.Attempt {
-	shown := views.Attempt{Number: number, Is: views.StateBad, At: a.At, Answer: strings.ToValidUTF8(string(a.Response), "\uFFFD"), Request: h.Request, Response: h.Response}
+	shown := views.Attempt{
+		Number:   number,
+		Is:       views.StateBad,
+		At:       a.At,
+		Answer:   strings.ToValidUTF8(string(a.Response), "\uFFFD"),
+		Request:  h.Request,
+		Response: h.Response,
+	}
+
 	title := a.Error
 	if a.StatusCode != 0 {
 		title = strconv.Itoa(a.StatusCode)
 	}
 	shown.Title = ordinal(number) + ": " + title
+
 	if a.Duration != nil {
 		shown.Took = *a.Duration
 	}
@@ -188,7 +224,11 @@ func (w *Web) tryDelivery(v *pageRequest) error {
 
 // failedDeliveries returns the latest failed deliveries that can be sent again.
 func (w *Web) failedDeliveries(v *pageRequest) ([]store.Delivery, error) {
-	page, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, Status: store.DeliveryFailed, List: store.List{Limit: store.MaxList}})
+	page, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{
+		AccountID: v.account.ID,
+		Status:    store.DeliveryFailed,
+		List:      store.List{Limit: store.MaxList},
+	})
 	return slices.DeleteFunc(page.Items, func(d store.Delivery) bool { return !replayable(d) }), err
 }
 
@@ -200,7 +240,10 @@ func (w *Web) showReplayFailed(v *pageRequest) error {
 	if len(failed) == 0 {
 		return v.redirect(deliveriesPath)
 	}
-	return v.show(http.StatusOK, views.ReplayFailedPage(v.page("Replay failed deliveries", deliveriesPath), int64(len(failed))))
+
+	return v.show(http.StatusOK, views.ReplayFailedPage(
+		v.page("Replay failed deliveries", deliveriesPath), int64(len(failed)),
+	))
 }
 
 // replayFailed sends the failed ones of the latest deliveries again.

@@ -43,7 +43,8 @@ func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 
 	told := tell(v)
 	var written json.RawMessage
-	err = w.templates.Run(llm.Listen(v.ctx(), told.hear), "templates.generate", request, func(made *call.Outcome) error {
+	ctx := llm.Listen(v.ctx(), told.hear)
+	err = w.templates.Run(ctx, "templates.generate", request, func(made *call.Outcome) error {
 		return json.NewDecoder(made.Body.Open()).Decode(&written)
 	})
 	begun, broken := told.end()

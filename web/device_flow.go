@@ -22,7 +22,8 @@ func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) (
 	return mail.SealAll(w.mail, to, mail.Message{
 		Subject: "API key created for the command line on " + device.Machine,
 		Lines: []string{
-			"The relaypdf command line on " + device.Machine + ", IP address " + device.Address + ", received the key “" + keyName(key) + "” (" + keyNote(key) + ") on " +
+			"The relaypdf command line on " + device.Machine + ", IP address " +
+				device.Address + ", received the key “" + keyName(key) + "” (" + keyNote(key) + ") on " +
 				w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
 			"If you do not recognize this, revoke the key.",
 		},
@@ -44,30 +45,46 @@ func (w *Web) codePage(v *pageRequest, status int, wrong string) error {
 
 // typeCode shows who waits with the code that was typed.
 func (w *Web) typeCode(v *pageRequest) error {
-	for key, most := range map[string]int{"device:address:" + w.cfg.ClientIP(v.r): triesPerAddress, "device:person:" + v.person.ID: triesPerPerson} {
-		if wait, ok := w.allow(v.ctx(), key, most, triesWindow); !ok {
-			return w.codePage(v, http.StatusTooManyRequests, "Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+" and try again.")
+	maxTries := map[string]int{
+		"device:address:" + w.cfg.ClientIP(v.r): triesPerAddress,
+		"device:person:" + v.person.ID:          triesPerPerson,
+	}
+	for key, limit := range maxTries {
+		if wait, ok := w.allow(v.ctx(), key, limit, triesWindow); !ok {
+			return w.codePage(
+				v, http.StatusTooManyRequests,
+				"Too many attempts. Wait "+views.Duration(wait.Round(time.Second))+" and try again.",
+			)
 		}
 	}
 
 	device, err := w.store.Devices().Typed(v.ctx(), v.value("code"), v.person.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		return w.codePage(v, http.StatusUnprocessableEntity, "No pending request with this code. Codes are valid once, for 10 minutes. Check the code, or run relaypdf setup again.")
+		return w.codePage(
+			v, http.StatusUnprocessableEntity,
+			"No pending request with this code. Codes are valid once, for 10 minutes. Check the code, or run relaypdf setup again.",
+		)
 	}
 	if err != nil {
 		return err
 	}
 
 	m := w.deviceModel(v, device)
-	m.Values["limit"], m.Values["expires"] = deviceLimit, deviceDays
+	m.Values["limit"] = deviceLimit
+	m.Values["expires"] = deviceDays
 	return v.show(http.StatusOK, views.DevicePage(v.page("Approve the command line", ""), m))
 }
 
 func (w *Web) deviceModel(v *pageRequest, d store.Device) views.Device {
 	return views.Device{
-		Form: views.Form{Values: map[string]string{"limit": v.value("limit"), "expires": v.value("expires")}, Errors: map[string]string{}},
-		ID:   d.ID, Code: store.ShownCode(v.value("code")), Machine: d.Machine, System: d.System, Address: d.Address, Here: w.cfg.ClientIP(v.r),
-		Asked: d.CreatedAt, Until: d.ExpiresAt, Account: v.member.AccountName, Email: v.person.Email, KeyName: "cli " + d.Machine,
+		Form: views.Form{
+			Values: map[string]string{"limit": v.value("limit"), "expires": v.value("expires")},
+			Errors: map[string]string{},
+		},
+		ID: d.ID, Code: store.ShownCode(v.value("code")), Machine: d.Machine,
+		System: d.System, Address: d.Address, Here: w.cfg.ClientIP(v.r),
+		Asked: d.CreatedAt, Until: d.ExpiresAt, Account: v.member.AccountName,
+		Email: v.person.Email, KeyName: "cli " + d.Machine,
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 func diffsOf(before, after views.Content) []views.Diff {
 	var list []views.Diff
 	for _, file := range []struct{ name, before, after string }{
-		{"HTML", before.HTML, after.HTML}, {"Data", before.Sample, after.Sample}, {"Options", before.Options, after.Options},
+		{"HTML", before.HTML, after.HTML}, {"Data", before.Sample, after.Sample},
+		{"Options", before.Options, after.Options},
 	} {
 		before, moreBefore := lines(file.before)
 		after, moreAfter := lines(file.after)
@@ -34,7 +35,10 @@ func diffsOf(before, after views.Content) []views.Diff {
 		d := diff(before, after)
 		cut := moreBefore != moreAfter
 		if cut {
-			d.Lines = append(d.Lines, views.DiffLine{Kind: "gap", Text: "… differences after line " + strconv.Itoa(maxCompared) + " are not shown"})
+			d.Lines = append(d.Lines, views.DiffLine{
+				Kind: "gap",
+				Text: "… differences after line " + strconv.Itoa(maxCompared) + " are not shown",
+			})
 		}
 		if cut || d.Added+d.Removed > 0 {
 			d.Name = file.name
@@ -108,8 +112,7 @@ func middle(before, after []string, offset int) []edit {
 	}
 
 	var edits []edit
-	i := 0
-	j := 0
+	i, j := 0, 0
 	for i < len(before) && j < len(after) {
 		switch {
 		case before[i] == after[j]:
@@ -126,7 +129,8 @@ func middle(before, after []string, offset int) []edit {
 
 	rest := replaced(before[i:], after[j:], 0)
 	for at := range rest {
-		if rest[at].number += offset + j; rest[at].kind == "del" {
+		rest[at].number += offset + j
+		if rest[at].kind == "del" {
 			rest[at].number += i - j
 		}
 	}
@@ -176,7 +180,10 @@ func shownDiff(edits []edit) views.Diff {
 	d.Lines = append(d.Lines, gapOf(gap)...)
 
 	if len(d.Lines) > maxDiffLines {
-		d.Lines = append(slices.Clone(d.Lines[:maxDiffLines]), views.DiffLine{Kind: "gap", Text: "… further changes are not shown"})
+		d.Lines = append(slices.Clone(d.Lines[:maxDiffLines]), views.DiffLine{
+			Kind: "gap",
+			Text: "… further changes are not shown",
+		})
 	}
 	return d
 }

@@ -20,10 +20,12 @@ const (
 	// apiTitle is the title of the reference in the table of contents.
 	apiTitle = "API"
 
-	docsTitle            = "Documentation"
-	docsDescription      = "Create PDFs and images over HTTP: quick start, guides, and a reference of every operation, field, limit and error."
+	docsTitle       = "Documentation"
+	docsDescription = "Create PDFs and images over HTTP: quick start, guides, " +
+		"and a reference of every operation, field, limit and error."
 	referenceTitle       = "API reference"
-	referenceDescription = "Every operation of the API with its fields, limits and errors, and samples in curl, Go, JavaScript, Python and PHP."
+	referenceDescription = "Every operation of the API with its fields, limits and errors, " +
+		"and samples in curl, Go, JavaScript, Python and PHP."
 )
 
 // contents is the table of contents on every page of the documentation.
@@ -53,11 +55,13 @@ func (w *Web) contents(open string) views.Docs {
 func (w *Web) referenceContents(open views.Operation) views.Docs {
 	d := w.contents(operationPath(open.ID))
 	group := views.DocsGroup{Title: groupTitle(open.Tag)}
+
 	for _, o := range w.docs.Operations() {
 		if o.Tag == open.Tag {
 			group.Links = append(group.Links, views.Link{URL: operationPath(o.ID), Text: o.Summary})
 		}
 	}
+
 	api := slices.IndexFunc(d.Groups, func(g views.DocsGroup) bool { return g.Title == apiTitle })
 	all := d.Groups[api]
 	d.Groups = slices.Insert(slices.Delete(d.Groups, api, api+1), 0, group, all)
@@ -87,7 +91,12 @@ func (w *Web) guide(v *pageRequest, slug, path string) error {
 		return err
 	}
 
-	m := views.GuidePage{Docs: w.contents(docsPath + "/" + slug), Title: g.Title, Description: g.Description, HTML: page.HTML}
+	m := views.GuidePage{
+		Docs:        w.contents(docsPath + "/" + slug),
+		Title:       g.Title,
+		Description: g.Description,
+		HTML:        page.HTML,
+	}
 	for _, section := range page.Sections[1:] {
 		m.Parts = append(m.Parts, views.Link{URL: path + "#" + section.ID, Text: section.Title})
 	}
@@ -98,7 +107,9 @@ func (w *Web) guide(v *pageRequest, slug, path string) error {
 		}
 	}
 
-	return v.show(http.StatusOK, views.GuidePageOf(w.publicPage(g.Title, g.Description, docsPath, docsPath+"/"+slug), m))
+	return v.show(http.StatusOK, views.GuidePageOf(
+		w.publicPage(g.Title, g.Description, docsPath, docsPath+"/"+slug), m,
+	))
 }
 
 // groupTitles are the titles of those groups of the reference whose names are not plain words.
@@ -120,6 +131,7 @@ func (w *Web) referenceGroups() []views.ReferenceGroup {
 		last := &groups[len(groups)-1]
 		last.List = append(last.List, o)
 	}
+
 	return groups
 }
 
@@ -133,7 +145,9 @@ func (w *Web) showOperation(v *pageRequest) error {
 	if !ok {
 		return errNotFound
 	}
-	return v.show(http.StatusOK, views.OperationPage(w.publicPage(o.Summary, o.About(), docsPath, operationPath(o.ID)), w.referenceContents(o), o))
+	return v.show(http.StatusOK, views.OperationPage(
+		w.publicPage(o.Summary, o.About(), docsPath, operationPath(o.ID)), w.referenceContents(o), o,
+	))
 }
 
 // searchEntry is a part of the documentation that can be found.
@@ -160,20 +174,54 @@ func searchText(text string) string {
 	return strings.Join(words, " ")
 }
 
-// searchWords are words that customers search for, by the ID of an operation or the name of a page that has other words.
+// searchWords are words that customers search for, by the ID of an operation or the name of a page that has other
+// words.
 var searchWords = map[string]string{
-	"pdf_create": "print, html to pdf, url to pdf, web page", "images_create": "screenshot, thumbnail, capture", "pdf_extract": "split, separate",
-	"pdf_merge": "combine, join, concatenate", "pdf_stamp": "watermark, overlay, logo, letterhead, page numbers", "pdf_protect": "encrypt, password, lock", "pdf_unlock": "decrypt, password",
-	"pdf_optimize": "reduce size, linearize", "pdf_compress_advanced": "reduce size, shrink", "pdf_raster": "pdf to png, pdf to jpg, thumbnail", "pdf_ocr": "scan, searchable",
-	"pdf_redact": "black out, remove text", "pdf_pdfa": "archive, pdf/a", "pdf_form_fill": "fields, acroform", "pdf_data": "pdf to markdown, tables, extract data",
-	"pdf_sign": "certificate, digital signature, pades, pkcs#12, certify", "pdf_seal": "timestamp, rfc 3161", "pdf_verify": "validate, signature", "signatures": "certificate, pades, timestamp, pkcs#12",
-	"pdf_compare": "diff, changes, visual regression", "compare": "diff, changes, visual regression", "pdf_text": "extract text", "pdf_from_images": "jpg to pdf, png to pdf", "convert_create": "word, excel, powerpoint, docx, xlsx, pptx, libreoffice, wkhtmltopdf",
-	"barcodes_create": "qr code, ean, datamatrix", "zip_create": "archive", "email_create": "eml, outlook",
-	"money": "bill, invoice, cost, price, charge, credits", "limits": "rate limit, 429, quota, maximum size", "clients": "sdk, library, zapier, make, n8n, php, java",
-	"webhooks": "signature, callback, hook", "jobs": "async, queue, batch, callback", "headers-and-footers": "page numbers, watermark", "tables-of-contents": "toc, target-counter, footnote", "page-breaks": "new page, split table",
-	"accounts-and-keys": "api key, test key, sandbox, free, token, team, members, roles, login", "install": "docker, podman, compose, self-hosting", "deploy": "kubernetes, helm, fly, s3, postgresql, redis, cluster",
-	"monitoring": "prometheus, grafana, metrics, health check", "security": "ssrf, sandbox, gdpr, privacy, retention", "migrate": "gotenberg, puppeteer, playwright, wkhtmltopdf, api2pdf",
-	"agents": "mcp, claude, oauth, llm", "templates": "handlebars, mail merge, iframe editor", "dashboard": "playground, try, request log, errors, history", "hardening": "seccomp, landlock, apparmor, namespaces",
+	"pdf_create":            "print, html to pdf, url to pdf, web page",
+	"images_create":         "screenshot, thumbnail, capture",
+	"pdf_extract":           "split, separate",
+	"pdf_merge":             "combine, join, concatenate",
+	"pdf_stamp":             "watermark, overlay, logo, letterhead, page numbers",
+	"pdf_protect":           "encrypt, password, lock",
+	"pdf_unlock":            "decrypt, password",
+	"pdf_optimize":          "reduce size, linearize",
+	"pdf_compress_advanced": "reduce size, shrink",
+	"pdf_raster":            "pdf to png, pdf to jpg, thumbnail",
+	"pdf_ocr":               "scan, searchable",
+	"pdf_redact":            "black out, remove text",
+	"pdf_pdfa":              "archive, pdf/a",
+	"pdf_form_fill":         "fields, acroform",
+	"pdf_data":              "pdf to markdown, tables, extract data",
+	"pdf_sign":              "certificate, digital signature, pades, pkcs#12, certify",
+	"pdf_seal":              "timestamp, rfc 3161",
+	"pdf_verify":            "validate, signature",
+	"signatures":            "certificate, pades, timestamp, pkcs#12",
+	"pdf_compare":           "diff, changes, visual regression",
+	"compare":               "diff, changes, visual regression",
+	"pdf_text":              "extract text",
+	"pdf_from_images":       "jpg to pdf, png to pdf",
+	"convert_create":        "word, excel, powerpoint, docx, xlsx, pptx, libreoffice, wkhtmltopdf",
+	"barcodes_create":       "qr code, ean, datamatrix",
+	"zip_create":            "archive",
+	"email_create":          "eml, outlook",
+	"money":                 "bill, invoice, cost, price, charge, credits",
+	"limits":                "rate limit, 429, quota, maximum size",
+	"clients":               "sdk, library, zapier, make, n8n, php, java",
+	"webhooks":              "signature, callback, hook",
+	"jobs":                  "async, queue, batch, callback",
+	"headers-and-footers":   "page numbers, watermark",
+	"tables-of-contents":    "toc, target-counter, footnote",
+	"page-breaks":           "new page, split table",
+	"accounts-and-keys":     "api key, test key, sandbox, free, token, team, members, roles, login",
+	"install":               "docker, podman, compose, self-hosting",
+	"deploy":                "kubernetes, helm, fly, s3, postgresql, redis, cluster",
+	"monitoring":            "prometheus, grafana, metrics, health check",
+	"security":              "ssrf, sandbox, gdpr, privacy, retention",
+	"migrate":               "gotenberg, puppeteer, playwright, wkhtmltopdf, api2pdf",
+	"agents":                "mcp, claude, oauth, llm",
+	"templates":             "handlebars, mail merge, iframe editor",
+	"dashboard":             "playground, try, request log, errors, history",
+	"hardening":             "seccomp, landlock, apparmor, namespaces",
 }
 
 // showSearchIndex sends the index of the search in the browser.
@@ -185,7 +233,12 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 			return err
 		}
 		for _, section := range page.Sections {
-			entry := searchEntry{URL: docsPath + "/" + g.Slug, Page: g.Title, Title: section.Title, Text: searchText(section.Text[:min(len(section.Text), maxSearchText)])}
+			entry := searchEntry{
+				URL:   docsPath + "/" + g.Slug,
+				Page:  g.Title,
+				Title: section.Title,
+				Text:  searchText(section.Text[:min(len(section.Text), maxSearchText)]),
+			}
 			if g.Internal {
 				entry.Text = "" // found by its title, which keeps the index small
 			}
@@ -210,7 +263,8 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 		}
 
 		entries = append(entries, searchEntry{
-			URL: operationPath(o.ID), Page: o.Method + " " + o.Path, Title: o.Summary, Words: searchWords[o.ID], Text: searchText(strings.Join(names, " ")),
+			URL: operationPath(o.ID), Page: o.Method + " " + o.Path, Title: o.Summary,
+			Words: searchWords[o.ID], Text: searchText(strings.Join(names, " ")),
 		})
 	}
 
@@ -222,7 +276,11 @@ func (w *Web) showSearchIndex(v *pageRequest) error {
 }
 
 // moreLinks are the pages outside the documentation, for language models.
-var moreLinks = []views.Link{{URL: pricingPath, Text: "Pricing"}, {URL: galleryPath, Text: "PDF templates"}, {URL: changelogPath, Text: changelogTitle}, {URL: statusPath, Text: "Status"}, {URL: "/llms-full.txt", Text: "All guides in one text"}}
+var moreLinks = []views.Link{
+	{URL: pricingPath, Text: "Pricing"}, {URL: galleryPath, Text: "PDF templates"},
+	{URL: changelogPath, Text: changelogTitle}, {URL: statusPath, Text: "Status"},
+	{URL: "/llms-full.txt", Text: "All guides in one text"},
+}
 
 func (w *Web) showLLMs(v *pageRequest) error {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")

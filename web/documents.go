@@ -24,11 +24,22 @@ import (
 const documentsPath = "/dashboard/documents"
 
 // Words of the filter for the statuses of calls.
-var callStatuses = map[string]string{"completed": store.CallDone, "processing": store.CallRunning, "failed": store.CallFailed, "canceled": store.CallFailed}
+var callStatuses = map[string]string{
+	"completed":  store.CallDone,
+	"processing": store.CallRunning,
+	"failed":     store.CallFailed,
+	"canceled":   store.CallFailed,
+}
 
 // callFilter reads the filters of the list.
 func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter) {
-	shown := views.DocumentFilter{Text: v.value("q"), Operation: v.value("operation"), Status: v.value("status"), Key: v.value("key"), Period: v.value("period")}
+	shown := views.DocumentFilter{
+		Text:      v.value("q"),
+		Operation: v.value("operation"),
+		Status:    v.value("status"),
+		Key:       v.value("key"),
+		Period:    v.value("period"),
+	}
 
 	days, err := strconv.Atoi(shown.Period)
 	if err != nil || days < 1 || days > 30 {
@@ -36,7 +47,8 @@ func (w *Web) callFilter(v *pageRequest) (views.DocumentFilter, store.CallFilter
 	}
 
 	f := store.CallFilter{
-		AccountID: v.account.ID, Operation: shown.Operation, Status: callStatuses[shown.Status], KeyID: shown.Key, Text: shown.Text,
+		AccountID: v.account.ID, Operation: shown.Operation,
+		Status: callStatuses[shown.Status], KeyID: shown.Key, Text: shown.Text,
 		List: store.List{Cursor: v.value("cursor"), After: w.now().Add(-time.Duration(days) * 24 * time.Hour)},
 	}
 	if f.Status == store.CallFailed {
@@ -127,7 +139,11 @@ func (w *Web) documentsOf(v *pageRequest, calls []store.Call, keys accountKeys) 
 
 	byID := map[string]store.File{}
 	if len(results) > 0 {
-		files, err := w.store.Files(v.ctx(), store.FileFilter{AccountID: v.account.ID, IDs: results, List: store.List{Limit: len(results)}})
+		files, err := w.store.Files(v.ctx(), store.FileFilter{
+			AccountID: v.account.ID,
+			IDs:       results,
+			List:      store.List{Limit: len(results)},
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +181,8 @@ func (w *Web) titlesOf(v *pageRequest, calls []store.Call) (map[string]string, e
 // documentOf shows a call.
 func documentOf(call store.Call, keys accountKeys) views.Document {
 	d := views.Document{
-		ID: call.ID, Name: call.Operation, Operation: call.Operation, Mode: call.Mode, Key: cmp.Or(keys.name(call.KeyID), "dashboard"), Test: keys[call.KeyID].Test, At: call.CreatedAt,
+		ID: call.ID, Name: call.Operation, Operation: call.Operation, Mode: call.Mode,
+		Key: cmp.Or(keys.name(call.KeyID), "dashboard"), Test: keys[call.KeyID].Test, At: call.CreatedAt,
 		Status: views.Status{Is: views.StateRun, Word: "Processing"}, Price: call.Quote, Charged: true,
 	}
 
@@ -174,7 +191,8 @@ func documentOf(call store.Call, keys accountKeys) views.Document {
 	}
 
 	d.Took = &call.Duration
-	d.Price, d.Status = call.Charge, views.Status{Is: views.StateOK, Word: "Completed"}
+	d.Price = call.Charge
+	d.Status = views.Status{Is: views.StateOK, Word: "Completed"}
 	if call.Status == store.CallFailed {
 		// The run of a failed call is not measured, its life is.
 		if call.EndedAt != nil {
@@ -212,6 +230,7 @@ func (w *Web) downloadResult(v *pageRequest) error {
 	if err == nil && v.account.Suspended {
 		err = store.ErrNotFound
 	}
+
 	if err == nil {
 		_, err = w.store.AccountFile(v.ctx(), v.account.ID, document.ResultID)
 	}
@@ -223,16 +242,37 @@ func (w *Web) downloadResult(v *pageRequest) error {
 	r.URL.Path = strings.Replace(wire.FilePattern, "{id}", document.ResultID, 1)
 	r.URL.RawPath = ""
 	r.URL.RawQuery = ""
+
 	w.cfg.Host.ForPerson(*v.account, nil).ServeHTTP(v.w, r)
 	return nil
 }
 
 // stepWords describe the steps of a call.
 var stepWords = map[string]string{
-	"wait": "Job queue", "limit": "Rate limit", "decode": "Request parsing", "authorize": "Permissions", "quote": "Price", "pin": "Template version",
-	"admit": "Admission", "hold": "Price reservation", "standing": "Account and key check", "load": "Page load", "queue": "Queue", "page": "Browser page",
-	"selector": "Wait for selector", "pause": "Requested delay", "settle": "Fonts and images", "print": "Layout and print", "number": "Page numbers", "capture": "Capture",
-	"start": "Tool start", "template": "Template", "markdown": "Markdown", "work": "Processing", "store": "Result storage", "deliver": "Delivery",
+	"wait":      "Job queue",
+	"limit":     "Rate limit",
+	"decode":    "Request parsing",
+	"authorize": "Permissions",
+	"quote":     "Price",
+	"pin":       "Template version",
+	"admit":     "Admission",
+	"hold":      "Price reservation",
+	"standing":  "Account and key check",
+	"load":      "Page load",
+	"queue":     "Queue",
+	"page":      "Browser page",
+	"selector":  "Wait for selector",
+	"pause":     "Requested delay",
+	"settle":    "Fonts and images",
+	"print":     "Layout and print",
+	"number":    "Page numbers",
+	"capture":   "Capture",
+	"start":     "Tool start",
+	"template":  "Template",
+	"markdown":  "Markdown",
+	"work":      "Processing",
+	"store":     "Result storage",
+	"deliver":   "Delivery",
 }
 
 // document returns the call that a page is about.
@@ -299,8 +339,11 @@ func (w *Web) showDocument(v *pageRequest) error {
 	}
 	if err == nil {
 		withResult(&m.Document, file)
-		m.ResultID, m.SizeBytes, m.ExpiresAt = file.ID, file.Size, &file.ExpiresAt
-		m.MaxDownloads, m.DownloadsLeft = file.MaxDownloads, file.MaxDownloads-file.LinkDownloads
+		m.ResultID = file.ID
+		m.SizeBytes = file.Size
+		m.ExpiresAt = &file.ExpiresAt
+		m.MaxDownloads = file.MaxDownloads
+		m.DownloadsLeft = file.MaxDownloads - file.LinkDownloads
 		if m.MaxDownloads == 0 || m.DownloadsLeft > 0 {
 			m.Link = w.cfg.BaseURL + "/v1/files/" + url.PathEscape(file.ID)
 		}
@@ -332,7 +375,13 @@ func (w *Web) addProgress(v *pageRequest, of store.Call, m *views.DocumentDetail
 		return nil
 	}
 
-	m.Bulk = &views.BulkProgress{Total: status.Total, Processed: status.Processed, Failed: status.BulkStatus.Failed, Canceled: status.Canceled, Charge: of.Charge}
+	m.Bulk = &views.BulkProgress{
+		Total:     status.Total,
+		Processed: status.Processed,
+		Failed:    status.BulkStatus.Failed,
+		Canceled:  status.Canceled,
+		Charge:    of.Charge,
+	}
 	if status.ETASeconds != nil {
 		m.Bulk.Left = new(time.Duration(*status.ETASeconds) * time.Second)
 	}
@@ -348,6 +397,7 @@ func (w *Web) showCancelJob(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.DocumentDetail{Document: documentOf(call, nil)}
 	if err := w.addProgress(v, call, &m); err != nil {
 		return err
@@ -355,6 +405,7 @@ func (w *Web) showCancelJob(v *pageRequest) error {
 	if !m.Cancels {
 		return v.redirect(documentsPath + "/" + call.ID)
 	}
+
 	return v.show(http.StatusOK, views.CancelJobPage(v.page("Cancel job", documentsPath), m))
 }
 
@@ -363,6 +414,7 @@ func (w *Web) cancelJob(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if call.Mode == schema.Async && call.Status == store.CallRunning {
 		if err := w.cfg.Calls.Cancel(v.ctx(), call); err != nil {
 			return err
@@ -473,11 +525,14 @@ func (w *Web) exportDocuments(v *pageRequest) error {
 	}
 
 	read := func(l store.List) (store.Page[store.Call], error) {
-		f.Limit, f.Cursor = l.Limit, l.Cursor
+		f.Limit = l.Limit
+		f.Cursor = l.Cursor
 		return w.store.Calls(v.ctx(), f)
 	}
 
-	columns := []string{"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id"}
+	columns := []string{
+		"id", "created_at", "operation", "mode", "status", "key", "milliseconds", "charge_usd", "error", "request_id",
+	}
 	return v.sendTable("documents.csv", columns, exported(read, func(c store.Call) []string {
 		return []string{
 			c.ID, c.CreatedAt.UTC().Format(time.RFC3339), c.Operation, c.Mode, shownStatus(c), keys.name(c.KeyID),

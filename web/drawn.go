@@ -95,9 +95,11 @@ func (w *Web) showDrawn(v *pageRequest) error {
 			return errNotFound
 		}
 		var err error
-		if content, err = w.makeDrawn(v.ctx(), name, d); errors.Is(err, ErrBusy) {
+		content, err = w.makeDrawn(v.ctx(), name, d)
+		if errors.Is(err, ErrBusy) {
 			return v.busy()
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -168,10 +170,13 @@ b { position: absolute; left: 88px; top: 72px; letter-spacing: -.03em; font-size
 svg { position: absolute; right: 72px; top: 150px; width: 380px }
 i { position: absolute; left: 0; right: 0; bottom: 0; height: 14px; background: linear-gradient(90deg, #2fb4dc 0 20%, #e0408f 0 40%, #f4cf3a 0 60%, #13161c 0 80%, #2039b8 0) }
 </style><b>relaypdf</b><h1>`)
+
 	b.WriteString(html.EscapeString(p.title))
 	b.WriteString(`</h1><p>`)
 	b.WriteString(html.EscapeString(p.kind()))
-	b.WriteString(`</p><svg viewBox="0 0 248 214"><g fill="none" stroke="#9aa1ab"><path d="M44 0v12M22 22h12M160 0v12M182 22h-12M204 214v-12M226 192h-12M88 214v-12M66 192h12"/><circle cx="204" cy="34" r="7"/><path d="M190 34h28M204 20v28"/></g><path fill="#2fb4dc" d="M44 22h116v124H44z"/><path fill="#e0408f" d="M88 68h116v124H88z"/><path fill="#2039b8" d="M88 68h72v78H88z"/></svg><i></i>`)
+	b.WriteString(
+		`</p><svg viewBox="0 0 248 214"><g fill="none" stroke="#9aa1ab"><path d="M44 0v12M22 22h12M160 0v12M182 22h-12M204 214v-12M226 192h-12M88 214v-12M66 192h12"/><circle cx="204" cy="34" r="7"/><path d="M190 34h28M204 20v28"/></g><path fill="#2fb4dc" d="M44 22h116v124H44z"/><path fill="#e0408f" d="M88 68h116v124H88z"/><path fill="#2039b8" d="M88 68h72v78H88z"/></svg><i></i>`,
+	)
 
 	return drawing{sheet: RenderRequest{HTML: b.String(), Width: 1200, Height: 630}}
 }
@@ -200,16 +205,24 @@ func exampleDrawing() drawing {
 
 // showRobots serves the rules for crawlers.
 func (w *Web) showRobots(v *pageRequest) error {
-	return v.text("text/plain; charset=utf-8", "User-agent: *\nDisallow: /dashboard\nDisallow: /admin\nDisallow: /v1/\n\nSitemap: "+w.cfg.BaseURL+"/sitemap.xml\n")
+	return v.text(
+		"text/plain; charset=utf-8",
+		"User-agent: *\nDisallow: /dashboard\nDisallow: /admin\nDisallow: /v1/\n\nSitemap: "+w.cfg.BaseURL+"/sitemap.xml\n",
+	)
 }
 
 // showSitemap lists the public pages.
 func (w *Web) showSitemap(v *pageRequest) error {
 	var b strings.Builder
-	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
+	b.WriteString(
+		`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+			`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n",
+	)
+
 	for p := range w.public() {
 		fmt.Fprintf(&b, "<url><loc>%s</loc></url>\n", html.EscapeString(w.cfg.BaseURL+p.path))
 	}
+
 	b.WriteString("</urlset>\n")
 	return v.text("application/xml; charset=utf-8", b.String())
 }

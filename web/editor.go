@@ -74,7 +74,8 @@ func (v *pageRequest) template() (templates.Record, error) {
 func (w *Web) editorOf(v *pageRequest, t templates.Record) (views.Editor, error) {
 	m := views.Editor{
 		Card: cardOf(t.Template), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: t.ETag(),
-		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options), Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
+		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options),
+		Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
 		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), Model: w.cfg.Model, Path: pageOf(t.ID, ""),
 	}
 	m.Fixed = views.FixedFields{HTML: m.ReadOnly, Sample: m.ReadOnly, Options: m.ReadOnly}
@@ -125,6 +126,7 @@ func (w *Web) openEditor(v *pageRequest, t wire.Template, m views.Editor) error 
 	default:
 		m.Last = w.lastPagesIn(v, t, m.Path)
 	}
+
 	return w.editorPage(v, http.StatusOK, m)
 }
 
@@ -137,7 +139,9 @@ func (w *Web) editorPage(v *pageRequest, status int, m views.Editor) error {
 // allowStyles lets the page's scripts add styles: editors of texts do.
 func (v *pageRequest) allowStyles() {
 	h := v.w.Header()
-	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "style-src 'self'", "style-src 'self' 'nonce-"+nonceOf(v.ctx())+"'", 1))
+	h.Set("Content-Security-Policy", strings.Replace(
+		h.Get("Content-Security-Policy"), "style-src 'self'", "style-src 'self' 'nonce-"+nonceOf(v.ctx())+"'", 1,
+	))
 }
 
 // fillPreview renders the pages for browsers without the script, or shows why it cannot.
@@ -150,6 +154,7 @@ func (w *Web) fillPreview(v *pageRequest, m *views.Editor, t wire.Template) erro
 	if err != nil {
 		return err
 	}
+
 	m.Preview = &views.Preview{Images: made.Images, Pages: made.Pages, Took: made.Took}
 	return nil
 }
@@ -177,6 +182,7 @@ func problemsOf(r *wire.Error) []string {
 		}
 		list = append(list, strings.ToUpper(text[:1])+text[1:]+".")
 	}
+
 	if len(list) == 0 {
 		list = []string{r.Error()}
 	}
@@ -197,7 +203,8 @@ func (w *Web) saveForm(v *pageRequest) error {
 	}
 
 	if wrong == "" {
-		in.ID, in.IfMatch = found.ID, v.value("etag")
+		in.ID = found.ID
+		in.IfMatch = v.value("etag")
 		_, err = submit(v, in, w.templates.Update)
 		switch r := refused(err); {
 		case r != nil && !errors.Is(err, store.ErrChanged):
@@ -217,7 +224,10 @@ func (w *Web) saveForm(v *pageRequest) error {
 	if err != nil && errors.Is(err, store.ErrChanged) {
 		m.Conflict = pairLines(diffsOf(contentOf(found.Template), mine))
 	}
-	m.HTML, m.Sample, m.Options, m.Wrong = mine.HTML, mine.Sample, mine.Options, wrong
+	m.HTML = mine.HTML
+	m.Sample = mine.Sample
+	m.Options = mine.Options
+	m.Wrong = wrong
 
 	status := http.StatusUnprocessableEntity
 	if len(m.Conflict) > 0 {
@@ -234,7 +244,9 @@ func typed(v *pageRequest, field string) string {
 // draft reads the fields of the editor's form, and returns their errors.
 func (v *pageRequest) draft() (in templates.Change, wrong string) {
 	in.HTML = new(typed(v, "html"))
-	in.SampleData, in.Options = objectOf(typed(v, "sampleData")), objectOf(typed(v, "options"))
+	in.SampleData = objectOf(typed(v, "sampleData"))
+	in.Options = objectOf(typed(v, "options"))
+
 	for name, text := range map[string]schema.Object{"Sample data": in.SampleData, "Options": in.Options} {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(text.RawMessage, &object); err != nil {
@@ -358,7 +370,11 @@ func (w *Web) compareDraft(v *pageRequest, body []byte) error {
 	}
 
 	v.w.Header().Set("ETag", theirs.ETag())
-	return v.show(http.StatusOK, views.Sides(pairLines(diffsOf(contentOf(theirs.Template), views.Content{HTML: mine.HTML, Sample: mine.SampleData, Options: mine.Options}))))
+	return v.show(http.StatusOK, views.Sides(pairLines(diffsOf(contentOf(theirs.Template), views.Content{
+		HTML:    mine.HTML,
+		Sample:  mine.SampleData,
+		Options: mine.Options,
+	}))))
 }
 
 // printDraft makes the PDF of the draft, which is a call like any other.

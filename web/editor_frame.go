@@ -12,7 +12,8 @@ import (
 const framesPerMinute = 300
 
 // framePolicy is the policy of a filled template: no script, no network, and an opaque origin.
-const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; " +
+	"form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
 // showFilled responds with the HTML of a draft, for the frame that shows it without page breaks. For a draft
 // that cannot be filled the response is empty, and the frame keeps its content; the error is shown with the pages.
@@ -20,11 +21,15 @@ func (w *Web) showFilled(v *pageRequest) error {
 	if _, err := v.template(); err != nil {
 		return err
 	}
+
 	in, wrong := v.draft()
 	if wrong != "" {
 		return nothing(v.w)
 	}
-	return w.fillFrame(v, map[string]any{"html": in.HTML, "sampleData": in.SampleData, "options": in.Options}, framePolicy)
+
+	return w.fillFrame(
+		v, map[string]any{"html": in.HTML, "sampleData": in.SampleData, "options": in.Options}, framePolicy,
+	)
 }
 
 // fillFrame responds with the filled template.

@@ -32,8 +32,8 @@ type lastPages struct {
 	Images [][]byte // PNG
 }
 
-// storedPages holds the keys of the pages that this process has stored last, by account and template: pages of text that is being
-// typed replace one another. Forgotten ones are swept after a day.
+// storedPages holds the keys of the pages that this process has stored last, by account and template: pages of text
+// that is being typed replace one another. Forgotten ones are swept after a day.
 type storedPages struct {
 	sync.Mutex
 
@@ -61,7 +61,8 @@ func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call
 	last := lastPages{Scale: scale}
 	size := 0
 	for _, image := range made.Images[:min(len(made.Images), maxLastPages)] {
-		if size += len(image); size > maxLastBytes {
+		size += len(image)
+		if size > maxLastBytes {
 			break
 		}
 		last.Images = append(last.Images, image)
@@ -118,7 +119,10 @@ func (w *Web) lastPagesOf(v *pageRequest, t wire.Template) (last lastPages, err 
 func (w *Web) lastPagesIn(v *pageRequest, t wire.Template, path string) (shown []views.LastPage) {
 	last, err := w.lastPagesOf(v, t)
 	if err != nil {
-		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "stored pages not read", slog.String("template", t.ID), slog.Any("error", err))
+		w.log.LogAttrs(
+			v.ctx(), slog.LevelWarn, "stored pages not read",
+			slog.String("template", t.ID), slog.Any("error", err),
+		)
 		return nil
 	}
 
@@ -127,7 +131,12 @@ func (w *Web) lastPagesIn(v *pageRequest, t wire.Template, path string) (shown [
 		if err != nil {
 			continue
 		}
-		shown = append(shown, views.LastPage{URL: path + "/pages/" + strconv.Itoa(i+1), Width: size.Width, Height: size.Height, Scale: last.Scale})
+		shown = append(shown, views.LastPage{
+			URL:    path + "/pages/" + strconv.Itoa(i+1),
+			Width:  size.Width,
+			Height: size.Height,
+			Scale:  last.Scale,
+		})
 	}
 
 	return shown

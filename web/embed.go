@@ -39,8 +39,11 @@ func (w *Web) identifyEmbed(v *pageRequest) error {
 	}
 
 	h := v.w.Header()
-	h.Set("Content-Security-Policy", strings.Replace(h.Get("Content-Security-Policy"), "frame-ancestors 'none'", "frame-ancestors "+session.Origin, 1))
-	h.Del("X-Frame-Options") // X-Frame-Options supports no other origin, and browsers that support the policy ignore it.
+	h.Set("Content-Security-Policy", strings.Replace(
+		h.Get("Content-Security-Policy"), "frame-ancestors 'none'", "frame-ancestors "+session.Origin, 1,
+	))
+	// X-Frame-Options supports no other origin, and browsers that support the policy ignore it.
+	h.Del("X-Frame-Options")
 
 	if v.r.Header.Get("Sec-Fetch-Dest") == "document" {
 		return errUnframed
@@ -64,7 +67,8 @@ func (w *Web) identifyEmbed(v *pageRequest) error {
 	if _, ok := w.allow(v.ctx(), "embed:"+session.ID, linkPerMinute, time.Minute); !ok {
 		return errTooMany
 	}
-	v.embedded, v.account = &session, &account
+	v.embedded = &session
+	v.account = &account
 	return nil
 }
 
@@ -81,14 +85,27 @@ func (w *Web) showEmbed(v *pageRequest) error {
 
 	s := v.embedded
 	m.Path = v.r.URL.EscapedPath()
-	m.Fixed = views.FixedFields{HTML: !s.May(embedding.Edit), Sample: !s.May(embedding.Data), Options: !s.May(embedding.Options)}
+	m.Fixed = views.FixedFields{
+		HTML:    !s.May(embedding.Edit),
+		Sample:  !s.May(embedding.Data),
+		Options: !s.May(embedding.Options),
+	}
 	m.ReadOnly = m.Fixed.HTML && m.Fixed.Sample && m.Fixed.Options
-	m.Embedded = &views.Embedded{ID: s.ID, Origin: s.Origin, ReturnURL: s.ReturnURL, Previews: s.May(embedding.Preview), Publishes: s.May(embedding.Publish)}
+	m.Embedded = &views.Embedded{
+		ID:        s.ID,
+		Origin:    s.Origin,
+		ReturnURL: s.ReturnURL,
+		Previews:  s.May(embedding.Preview),
+		Publishes: s.May(embedding.Publish),
+	}
+
 	return w.openEditor(v, found.Template, m)
 }
 
 // fieldOf maps each field of a draft to the capability that lets a link change it.
-var fieldOf = map[string]embedding.Capability{"html": embedding.Edit, "sampleData": embedding.Data, "options": embedding.Options}
+var fieldOf = map[string]embedding.Capability{
+	"html": embedding.Edit, "sampleData": embedding.Data, "options": embedding.Options,
+}
 
 // given returns the fields of a draft that were sent. One that the link does not
 // permit to change is refused, whatever is in it.
@@ -97,6 +114,7 @@ func given(v *pageRequest, body []byte) (map[string]any, error) {
 	if err := json.Unmarshal(body, &sent); err != nil {
 		return nil, errForm
 	}
+
 	in := make(map[string]any, len(sent))
 	for name, value := range sent {
 		if err := mayChange(v, name); err != nil {
@@ -124,6 +142,7 @@ func (w *Web) whole(v *pageRequest, in map[string]any) error {
 	if err != nil {
 		return err
 	}
+
 	for name, stored := range contentFields(found.Template) {
 		if _, sent := in[name]; !sent {
 			in[name] = stored
@@ -134,7 +153,9 @@ func (w *Web) whole(v *pageRequest, in map[string]any) error {
 
 // wholeOf passes on the sent fields together with the stored values of the others, except for one field, if the
 // link permits only some fields.
-func (w *Web) wholeOf(v *pageRequest, body []byte, except string, handle func(*pageRequest, []byte) error, may ...embedding.Capability) error {
+func (w *Web) wholeOf(
+	v *pageRequest, body []byte, except string, handle func(*pageRequest, []byte) error, may ...embedding.Capability,
+) error {
 	if !v.embedded.May(may...) {
 		return errLinkDenies
 	}

@@ -139,8 +139,11 @@ func (w *Web) exportAccount(v *pageRequest) error {
 		name  string
 		write func(*pageRequest, *jsonList) error
 	}{
-		{"account.json", w.exportFacts}, {"members.json", w.exportMembers}, {"keys.json", w.exportKeys}, {"endpoints.json", w.exportEndpoints},
-		{"connections.json", w.exportConnections}, {"signing-identities.json", w.exportSigning}, {"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls}, {"requests.json", w.exportRequests}, {"ledger.json", w.exportPostings},
+		{"account.json", w.exportFacts}, {"members.json", w.exportMembers},
+		{"keys.json", w.exportKeys}, {"endpoints.json", w.exportEndpoints},
+		{"connections.json", w.exportConnections}, {"signing-identities.json", w.exportSigning},
+		{"templates.json", w.exportTemplates}, {"calls.json", w.exportCalls},
+		{"requests.json", w.exportRequests}, {"ledger.json", w.exportPostings},
 		{"deliveries.json", w.exportDeliveries}, {"audit.json", w.exportEntries},
 	} {
 		file, err := archive.CreateHeader(&zip.FileHeader{Name: part.name, Method: zip.Deflate, Modified: w.now()})
@@ -171,11 +174,13 @@ func (l *jsonList) add(entry any) error {
 	if err != nil {
 		return err
 	}
+
 	before := ",\n"
 	if !l.begun {
 		before = "[\n"
 		l.begun = true
 	}
+
 	_, err = l.w.Write(append([]byte(before), text...))
 	return err
 }
@@ -205,7 +210,9 @@ func (w *Web) exportMembers(v *pageRequest, out *jsonList) error {
 func (w *Web) exportKeys(v *pageRequest, out *jsonList) error {
 	list, err := w.store.Keys(v.ctx(), v.account.ID)
 	for _, k := range list {
-		err = errors.Join(err, out.add(exportedKey{k.ID, k.Name, k.Prefix, k.Operations, k.SpendLimit, k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt}))
+		err = errors.Join(err, out.add(exportedKey{
+			k.ID, k.Name, k.Prefix, k.Operations, k.SpendLimit, k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt,
+		}))
 	}
 	return err
 }
@@ -242,7 +249,11 @@ func (w *Web) exportTemplates(v *pageRequest, out *jsonList) error {
 		if errors.Is(err, store.ErrNotFound) {
 			return nil // It was deleted meanwhile.
 		}
-		return errors.Join(err, out.add(exportedTemplate{t.ID, t.Slug, t.Name, t.Content.HTML, t.Content.SampleData, t.Content.Options, t.PublishedVersion, t.CreatedAt}))
+
+		return errors.Join(err, out.add(exportedTemplate{
+			t.ID, t.Slug, t.Name, t.Content.HTML, t.Content.SampleData,
+			t.Content.Options, t.PublishedVersion, t.CreatedAt,
+		}))
 	})
 }
 
@@ -257,7 +268,8 @@ func (w *Web) exportCalls(v *pageRequest, out *jsonList) error {
 		return page, err
 	}, func(c store.Call) error {
 		return out.add(exportedCall{
-			c.ID, titles[c.ID], c.ResultID, c.Operation, c.Mode, shownStatus(c), c.KeyID, c.RequestID, c.Charge, c.Failure.Code,
+			c.ID, titles[c.ID], c.ResultID, c.Operation, c.Mode,
+			shownStatus(c), c.KeyID, c.RequestID, c.Charge, c.Failure.Code,
 			float64(c.Duration.Microseconds()) / 1000, c.CreatedAt, c.EndedAt,
 		})
 	})
@@ -268,7 +280,8 @@ func (w *Web) exportRequests(v *pageRequest, out *jsonList) error {
 		return w.store.Requests(v.ctx(), store.RequestFilter{AccountID: v.account.ID, List: l})
 	}, func(r store.Request) error {
 		return out.add(exportedRequest{
-			r.ID, r.RequestID, r.Method, r.Path, r.Status, r.Code, r.Message, r.KeyID, r.CallID, r.Price, float64(r.Duration.Microseconds()) / 1000, r.At,
+			r.ID, r.RequestID, r.Method, r.Path, r.Status, r.Code, r.Message, r.KeyID,
+			r.CallID, r.Price, float64(r.Duration.Microseconds()) / 1000, r.At,
 		})
 	})
 }
@@ -302,6 +315,7 @@ func (w *Web) auditPages(v *pageRequest) func(store.List) (store.Page[store.Audi
 		if len(entries) == l.Limit {
 			page.Next = entries[len(entries)-1].ID
 		}
+
 		for _, e := range entries {
 			page.Items = append(page.Items, forMembers(e))
 		}
@@ -323,8 +337,9 @@ func eachPage[Item any](read func(store.List) (store.Page[Item], error), each fu
 			}
 		}
 
-		if list.Cursor = page.Next; page.Next == "" {
+		if page.Next == "" {
 			return nil
 		}
+		list.Cursor = page.Next
 	}
 }

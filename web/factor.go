@@ -64,7 +64,10 @@ func (w *Web) checkCode(v *pageRequest) error {
 		return errTooMany
 	}
 	if errors.Is(err, store.ErrUsed) {
-		m := views.SecondFactor{Form: views.Form{Errors: map[string]string{"code": wrongCode}}, Next: ownPath(v.value("next"))}
+		m := views.SecondFactor{
+			Form: views.Form{Errors: map[string]string{"code": wrongCode}},
+			Next: ownPath(v.value("next")),
+		}
 		return v.show(http.StatusUnprocessableEntity, views.SecondFactorPage(v.page("Enter your code", ""), m))
 	}
 	if err != nil {
@@ -127,7 +130,14 @@ func (w *Web) factorSetup(v *pageRequest, status int, address string, form views
 	if err != nil {
 		return err
 	}
-	code, err := barcode.Make(barcode.Request{Type: barcode.QR, Text: address, Format: barcode.PNG, Scale: 4, Level: "M"})
+
+	code, err := barcode.Make(barcode.Request{
+		Type:   barcode.QR,
+		Text:   address,
+		Format: barcode.PNG,
+		Scale:  4,
+		Level:  "M",
+	})
 	if err != nil {
 		return err
 	}
@@ -150,7 +160,9 @@ func (w *Web) startFactor(v *pageRequest) error {
 	}
 
 	refuse := func(field, wrong string) error {
-		return w.factorSetup(v, http.StatusUnprocessableEntity, address, views.Form{Errors: map[string]string{field: wrong}})
+		return w.factorSetup(v, http.StatusUnprocessableEntity, address, views.Form{
+			Errors: map[string]string{field: wrong},
+		})
 	}
 
 	wrong, ok, err := w.prove(v, "password")
@@ -201,30 +213,42 @@ func (w *Web) showCodes(v *pageRequest) error {
 func (w *Web) newCodes(v *pageRequest, sealed []byte) ([]string, error) {
 	shown, plain := newRecoveryCodes()
 	change := store.CredentialChange{Factor: &store.Factor{Sealed: sealed, Codes: plain}}
-	if err := w.changeCredentials(v, v.person.ID, change, true, "Your two-factor authentication was changed", "The authenticator app or the recovery codes of your account were changed."); err != nil {
+	err := w.changeCredentials(
+		v, v.person.ID, change, true, "Your two-factor authentication was changed",
+		"The authenticator app or the recovery codes of your account were changed.",
+	)
+	if err != nil {
 		return nil, err
 	}
+
 	w.scs.Remove(v.ctx(), setupKey)
 	return shown, v.record("factor.set", v.person.Email, "")
 }
 
-// sureOf are the changes of a second factor that ask for the password first.
+// The changes of a second factor that require the password.
 var (
 	sureOff = views.Sure{
 		Title: "Disable two-factor authentication?", Text: "Logging in will then require only the password.",
-		Action: "/dashboard/settings/factor/off", Button: "Disable two-factor", Back: securityPath, Crumb: "Two-factor authentication", Danger: true,
+		Action: "/dashboard/settings/factor/off", Button: "Disable two-factor",
+		Back: securityPath, Crumb: "Two-factor authentication", Danger: true,
 	}
 	sureCodes = views.Sure{
 		Title: "Generate new recovery codes?", Text: "The current codes will stop working.",
-		Action: "/dashboard/settings/factor/recovery", Button: "Generate codes", Back: securityPath, Crumb: "Two-factor authentication",
+		Action: "/dashboard/settings/factor/recovery", Button: "Generate codes",
+		Back: securityPath, Crumb: "Two-factor authentication",
 	}
 )
 
 func (w *Web) stopFactor(v *pageRequest) error {
 	change := store.CredentialChange{Factor: &store.Factor{}}
-	if err := w.changeCredentials(v, v.person.ID, change, true, "Your two-factor authentication was disabled", "Your account no longer has two-factor authentication."); err != nil {
+	err := w.changeCredentials(
+		v, v.person.ID, change, true, "Your two-factor authentication was disabled",
+		"Your account no longer has two-factor authentication.",
+	)
+	if err != nil {
 		return err
 	}
+
 	if err := v.record("factor.off", v.person.Email, ""); err != nil {
 		return err
 	}

@@ -80,7 +80,10 @@ func (w *Web) fail(v *pageRequest, err error) {
 		}
 	}
 	if !known {
-		w.log.LogAttrs(v.ctx(), slog.LevelError, "page failed", slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err))
+		w.log.LogAttrs(
+			v.ctx(), slog.LevelError, "page failed",
+			slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err),
+		)
 	}
 
 	if errors.Is(err, errRemoved) {
@@ -98,7 +101,9 @@ func (w *Web) fail(v *pageRequest, err error) {
 	case errors.Is(err, store.ErrUsed) && strings.HasPrefix(v.r.URL.Path, "/password/"):
 		t.Actions = []views.Link{{URL: "/password/reset", Text: "Send a new link"}, {URL: "/", Text: "Home"}}
 	case v.person != nil:
-		t.Actions = []views.Link{{URL: "/dashboard", Text: "Overview"}, {URL: "/dashboard/documents", Text: "Documents"}}
+		t.Actions = []views.Link{
+			{URL: "/dashboard", Text: "Overview"}, {URL: "/dashboard/documents", Text: "Documents"},
+		}
 	}
 
 	p := v.page(t.Title, "")

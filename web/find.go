@@ -26,13 +26,13 @@ type place struct {
 // browser searches. With a text they are the account's templates, documents and keys that match it.
 func (w *Web) find(v *pageRequest) error {
 	list := w.places(v)
-	err := error(nil)
 	if text := v.value("q"); text != "" {
-		list, err = w.findOwn(v, text)
+		var err error
+		if list, err = w.findOwn(v, text); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
+
 	v.w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(v.w).Encode(list)
 }
@@ -45,28 +45,51 @@ func (w *Web) places(v *pageRequest) []place {
 	var list []place
 	person := views.Person{Role: v.member.Role, Operator: v.person.Operator, Manages: v.may(manages)}
 	for _, page := range person.Pages() {
-		list = append(list, place{Group: "Pages", Title: page.Text, Note: page.Note, Words: pageWords[page.Value], URL: page.Value})
+		list = append(list, place{
+			Group: "Pages",
+			Title: page.Text,
+			Note:  page.Note,
+			Words: pageWords[page.Value],
+			URL:   page.Value,
+		})
 	}
 
 	for _, g := range w.docs.Guides {
 		if g.Internal && !person.Operator {
 			continue
 		}
-		list = append(list, place{Group: "Guides", Title: g.Title, Note: g.Group, Words: searchWords[g.Slug], URL: docsPath + "/" + g.Slug})
+		list = append(list, place{
+			Group: "Guides",
+			Title: g.Title,
+			Note:  g.Group,
+			Words: searchWords[g.Slug],
+			URL:   docsPath + "/" + g.Slug,
+		})
 	}
 
 	for _, o := range w.docs.Operations() {
-		list = append(list, place{Group: "API reference", Title: o.Summary, Note: o.Method + " " + o.Path, Words: searchWords[o.ID], URL: operationPath(o.ID)})
+		list = append(list, place{
+			Group: "API reference",
+			Title: o.Summary,
+			Note:  o.Method + " " + o.Path,
+			Words: searchWords[o.ID],
+			URL:   operationPath(o.ID),
+		})
 	}
 
 	return list
 }
 
-// findOwn returns what the account has, at most maxFound of each kind. It costs the same for every account: documents are
-// found by a whole ID, or by a name among the latest files.
+// findOwn returns what the account has, at most maxFound of each kind. It costs the same for every account: documents
+// are found by a whole ID, or by a name among the latest files.
 func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
 	list := []place{}
-	templates, err := w.store.Templates(v.ctx(), store.TemplateFilter{AccountID: v.account.ID, Search: text, Bare: true, List: store.List{Limit: maxFound}})
+	templates, err := w.store.Templates(v.ctx(), store.TemplateFilter{
+		AccountID: v.account.ID,
+		Search:    text,
+		Bare:      true,
+		List:      store.List{Limit: maxFound},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -98,17 +121,26 @@ func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
 
 func (w *Web) findDocuments(v *pageRequest, text string) (list []place, err error) {
 	if slices.ContainsFunc([]string{"call", "file", "req"}, func(kind string) bool { return store.IsID(kind, text) }) {
-		calls, err := w.store.Calls(v.ctx(), store.CallFilter{AccountID: v.account.ID, Text: text, List: store.List{Limit: maxFound}})
+		calls, err := w.store.Calls(v.ctx(), store.CallFilter{
+			AccountID: v.account.ID,
+			Text:      text,
+			List:      store.List{Limit: maxFound},
+		})
 		if err != nil {
 			return nil, err
 		}
+
 		for _, c := range calls.Items {
 			list = append(list, documentPlace(c.ID, c.Operation, c.CreatedAt))
 		}
 		return list, nil
 	}
 
-	files, err := w.store.Files(v.ctx(), store.FileFilter{AccountID: v.account.ID, List: store.List{Limit: store.MaxList}})
+	files, err := w.store.Files(v.ctx(), store.FileFilter{
+		AccountID: v.account.ID,
+		List:      store.List{Limit: store.MaxList},
+	})
+
 	for _, f := range files.Items {
 		if f.CallID != "" && contains(f.Filename, text) {
 			list = append(list, documentPlace(f.CallID, f.Filename, f.CreatedAt))
@@ -118,7 +150,12 @@ func (w *Web) findDocuments(v *pageRequest, text string) (list []place, err erro
 }
 
 func documentPlace(id, title string, at time.Time) place {
-	return place{Group: "Documents", Title: title, Note: at.UTC().Format("Jan 2, 15:04 UTC"), URL: documentsPath + "/" + id}
+	return place{
+		Group: "Documents",
+		Title: title,
+		Note:  at.UTC().Format("Jan 2, 15:04 UTC"),
+		URL:   documentsPath + "/" + id,
+	}
 }
 
 func contains(text, part string) bool {

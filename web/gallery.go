@@ -49,17 +49,20 @@ func paperOf(l gallery.Layout) string {
 func layoutCard(l gallery.Layout) views.Card {
 	width, height := l.ThumbnailSize()
 	return views.Card{
-		ID: l.ID, URL: l.Href(), Name: l.Name, Note: views.Plural(l.Pages, "page", "pages") + " · " + strings.Join(l.Formats, ", "),
+		ID: l.ID, URL: l.Href(), Name: l.Name,
+		Note:  views.Plural(l.Pages, "page", "pages") + " · " + strings.Join(l.Formats, ", "),
 		Image: l.ThumbnailPath(), Width: width, Height: height,
 	}
 }
 
-// galleryList lists the layouts, all or those of a category or a group. where returns the URL of either. It is false for
-// an unknown one.
+// galleryList lists the layouts, all or those of a category or a group. where returns the URL of either. It is false
+// for an unknown one.
 func (w *Web) galleryList(category, text string, where func(category string) string) (views.GalleryList, bool) {
 	m := views.GalleryList{
 		Title: "PDF templates", Text: text, Category: category, Action: where(category), All: where(""),
-		Groups: []views.GalleryGroup{{URL: where(""), Name: "All", Count: len(w.gallery.List("", "")), Open: category == ""}},
+		Groups: []views.GalleryGroup{
+			{URL: where(""), Name: "All", Count: len(w.gallery.List("", "")), Open: category == ""},
+		},
 	}
 	if category != "" {
 		m.Title = categoryName(category) + " templates"
@@ -69,7 +72,12 @@ func (w *Web) galleryList(category, text string, where func(category string) str
 		if g.Slug == category {
 			m.Title = g.Name
 		}
-		m.Groups = append(m.Groups, views.GalleryGroup{URL: where(g.Slug), Name: g.Name, Count: len(w.gallery.List(g.Slug, "")), Open: g.Slug == category || slices.Contains(g.Categories, category)})
+		m.Groups = append(m.Groups, views.GalleryGroup{
+			URL:   where(g.Slug),
+			Name:  g.Name,
+			Count: len(w.gallery.List(g.Slug, "")),
+			Open:  g.Slug == category || slices.Contains(g.Categories, category),
+		})
 	}
 
 	for _, l := range w.gallery.List(category, text) {
@@ -86,10 +94,13 @@ func (w *Web) showGallery(v *pageRequest) error {
 	if !ok {
 		return errNotFound
 	}
-	return v.show(http.StatusOK, views.GalleryPage(w.publicPage(m.Title, galleryDescription, galleryPath, where(category)), m))
+	return v.show(http.StatusOK, views.GalleryPage(
+		w.publicPage(m.Title, galleryDescription, galleryPath, where(category)), m,
+	))
 }
 
-const galleryDescription = "HTML templates for invoices, labels, certificates, reports and more, with sample data and rendered pages. Copy one, edit it, and use it in API calls."
+const galleryDescription = "HTML templates for invoices, labels, certificates, reports and more, " +
+	"with sample data and rendered pages. Copy one, edit it, and use it in API calls."
 
 // layout returns the layout that the address names.
 func (w *Web) layout(v *pageRequest) (gallery.Layout, error) {
@@ -148,8 +159,10 @@ func (w *Web) showLayout(v *pageRequest) error {
 
 	width, height := l.ThumbnailSize()
 	m := views.Layout{
-		ID: l.ID, Name: l.Name, Description: l.Description, Paper: paperOf(l), Formats: strings.Join(l.Formats, " and "), Tags: l.Tags,
-		Category: views.Link{URL: galleryPath + "/" + l.Category, Text: categoryName(l.Category)}, Price: w.cfg.Prices["pdf.create"], Use: newTemplatePath + "?layout=" + l.ID,
+		ID: l.ID, Name: l.Name, Description: l.Description, Paper: paperOf(l),
+		Formats: strings.Join(l.Formats, " and "), Tags: l.Tags,
+		Category: views.Link{URL: galleryPath + "/" + l.Category, Text: categoryName(l.Category)},
+		Price:    w.cfg.Prices["pdf.create"], Use: newTemplatePath + "?layout=" + l.ID,
 	}
 
 	documents, pages, err := layoutDrawings(l)
@@ -161,7 +174,12 @@ func (w *Web) showLayout(v *pageRequest) error {
 	}
 
 	for i, d := range pages {
-		shown := views.LayoutPage{Number: i + 1, Large: drawnPath + d.nameOf(fmt.Sprintf("layout_%s-%d", l.ID, i+1)), Width: width, Height: height}
+		shown := views.LayoutPage{
+			Number: i + 1,
+			Large:  drawnPath + d.nameOf(fmt.Sprintf("layout_%s-%d", l.ID, i+1)),
+			Width:  width,
+			Height: height,
+		}
 		if i == 0 {
 			shown.Small = l.ThumbnailPath()
 		}
@@ -170,8 +188,15 @@ func (w *Web) showLayout(v *pageRequest) error {
 
 	sample := jsonText(l.Sample)
 	options := jsonText(l.Options)
-	m.Sample, m.HTML, m.Options = docs.Sample("sample.json", "json", sample), docs.Sample("template.html", "html", l.HTML), docs.Sample("options.json", "json", options)
-	m.Call = docs.Samples(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: templateCall(l.ID, sample), File: l.ID + ".pdf"})
+	m.Sample = docs.Sample("sample.json", "json", sample)
+	m.HTML = docs.Sample("template.html", "html", l.HTML)
+	m.Options = docs.Sample("options.json", "json", options)
+	m.Call = docs.Samples(docs.Request{
+		Method: http.MethodPost,
+		URL:    w.cfg.BaseURL + "/v1/pdf",
+		Body:   templateCall(l.ID, sample),
+		File:   l.ID + ".pdf",
+	})
 
 	return v.show(http.StatusOK, views.LayoutPageOf(w.publicPage(l.Name, l.Description, galleryPath, l.Href()), m))
 }

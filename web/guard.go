@@ -22,8 +22,12 @@ func (w *Web) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		nonce := rand.Text()
 		h := rw.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"' 'strict-dynamic'; style-src 'self'; font-src 'self'; img-src 'self' data:; "+
-			"connect-src 'self'; form-action 'self' https://checkout.stripe.com https://billing.stripe.com; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'")
+
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"' 'strict-dynamic'; "+
+			"style-src 'self'; font-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+			"form-action 'self' https://checkout.stripe.com https://billing.stripe.com; "+
+			"frame-src 'self'; frame-ancestors 'none'; base-uri 'none'")
+
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin")
@@ -50,7 +54,8 @@ func (w *Web) sameOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
 		// Sec-Fetch-Site, if a browser sends it, is about the scheme as well.
-		if origin != "" && r.Header.Get("Sec-Fetch-Site") == "" && !strings.HasPrefix(origin, scheme+"://") && !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method) {
+		if origin != "" && r.Header.Get("Sec-Fetch-Site") == "" && !strings.HasPrefix(origin, scheme+"://") &&
+			!slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method) {
 			deny.ServeHTTP(rw, r)
 			return
 		}

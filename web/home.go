@@ -20,7 +20,8 @@ import (
 
 const (
 	homeTitle       = "HTML in, PDF out"
-	homeDescription = "An open-source document API. Convert HTML, URLs, Markdown and templates to PDFs and images. Merge, stamp, fill and convert documents. Self-hosted or hosted."
+	homeDescription = "An open-source document API. Convert HTML, URLs, Markdown and templates to PDFs and images. " +
+		"Merge, stamp, fill and convert documents. Self-hosted or hosted."
 )
 
 // Limits of visitors without an account: the length of the HTML, and the number of pages made for one IP address and
@@ -47,7 +48,8 @@ var exampleHTML string
 
 // shownFirst are the operations on the first page.
 var shownFirst = []string{
-	"pdf.create", "images.create", "convert.create", "pdf.merge", "pdf.form.fill", "pdf.raster", "barcodes.create", "zip.create",
+	"pdf.create", "images.create", "convert.create", "pdf.merge",
+	"pdf.form.fill", "pdf.raster", "barcodes.create", "zip.create",
 }
 
 // shownLayouts are the layouts on the first page.
@@ -59,11 +61,22 @@ func (w *Web) home() views.Home {
 		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.Described), PDF: w.cfg.Prices["pdf.create"],
 		LayoutsAll: fmt.Sprintf("%d templates in %d groups", len(w.gallery.List("", "")), len(gallery.Groups())),
 		Live: views.Live{
-			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers, Limit: fmt.Sprintf("%d pages per hour", livePerHour),
-			Page: views.LivePage{Image: drawnPath + d.nameOf("example"), Width: 595, Height: 842, Facts: "A4 · rendered from this HTML"},
+			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers,
+			Limit: fmt.Sprintf("%d pages per hour", livePerHour),
+			Page: views.LivePage{
+				Image:  drawnPath + d.nameOf("example"),
+				Width:  595,
+				Height: 842,
+				Facts:  "A4 · rendered from this HTML",
+			},
 		},
-		Samples: docs.Samples(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + "/v1/pdf", Body: `{"html":"<h1>Order 1042</h1>"}`, File: "order.pdf"}),
-		Fault:   docs.Sample("Response to a typo, 400", "json", homeFault),
+		Samples: docs.Samples(docs.Request{
+			Method: http.MethodPost,
+			URL:    w.cfg.BaseURL + "/v1/pdf",
+			Body:   `{"html":"<h1>Order 1042</h1>"}`,
+			File:   "order.pdf",
+		}),
+		Fault: docs.Sample("Response to a typo, 400", "json", homeFault),
 		SelfHost: docs.Sample("Docker or Podman", "sh",
 			"make image\ndocker run --security-opt seccomp=deploy/seccomp.json \\\n  -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf:full"),
 	}
@@ -134,23 +147,41 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 
 	switch {
 	case len(m.HTML) > liveMost:
-		return refuse(http.StatusRequestEntityTooLarge, "The HTML is %s; the limit is %d KiB here, and 10 MiB with an API key.", views.Bytes(int64(len(m.HTML))), liveMost>>10)
+		return refuse(
+			http.StatusRequestEntityTooLarge, "The HTML is %s; the limit is %d KiB here, and 10 MiB with an API key.",
+			views.Bytes(int64(len(m.HTML))), liveMost>>10,
+		)
 	case strings.TrimSpace(m.HTML) == "":
-		return refuse(http.StatusUnprocessableEntity, "HTML is required. Enter some, or reload the page for the example.")
+		return refuse(
+			http.StatusUnprocessableEntity, "HTML is required. Enter some, or reload the page for the example.",
+		)
 	case !slices.Contains(livePapers, m.Paper):
 		return refuse(http.StatusUnprocessableEntity, "Paper must be one of %s.", strings.Join(livePapers, ", "))
 	}
 
 	if wait, ok := w.allow(v.ctx(), "live:"+w.cfg.ClientIP(v.r), livePerHour, liveWindow); !ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
-		return refuse(http.StatusTooManyRequests, "Limit reached: %d pages per hour without an account. Try again in %s, or use an API key.", livePerHour, views.Duration(wait.Round(time.Second)))
+		return refuse(
+			http.StatusTooManyRequests,
+			"Limit reached: %d pages per hour without an account. Try again in %s, or use an API key.", livePerHour,
+			views.Duration(wait.Round(time.Second)),
+		)
 	}
 	if _, ok := w.allow(v.ctx(), "live", liveAll, liveWindow); !ok {
-		return refuse(http.StatusTooManyRequests, "Limit reached: too many visitors are rendering pages. Try again later, or sign up for an API key.")
+		return refuse(
+			http.StatusTooManyRequests,
+			"Limit reached: too many visitors are rendering pages. Try again later, or sign up for an API key.",
+		)
 	}
 
 	start := w.now()
-	made, err := w.cfg.Host.Draw(v.ctx(), RenderRequest{HTML: m.HTML, Format: m.Paper, Page: 1, Only: true, DPI: liveDPI})
+	made, err := w.cfg.Host.Draw(v.ctx(), RenderRequest{
+		HTML:   m.HTML,
+		Format: m.Paper,
+		Page:   1,
+		Only:   true,
+		DPI:    liveDPI,
+	})
 	if errors.Is(err, ErrBusy) {
 		v.w.Header().Set("Retry-After", "5")
 		return refuse(http.StatusServiceUnavailable, busyText)
@@ -165,7 +196,10 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 
 	took := w.now().Sub(start)
 	if len(made.PDF) > liveLargest || len(made.Picture) > liveLargest {
-		return refuse(http.StatusUnprocessableEntity, "The page is %s; the limit here is %s.", views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(liveLargest))
+		return refuse(
+			http.StatusUnprocessableEntity, "The page is %s; the limit here is %s.",
+			views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(liveLargest),
+		)
 	}
 	size, err := png.DecodeConfig(bytes.NewReader(made.Picture))
 	if err != nil {
@@ -173,7 +207,8 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	}
 
 	return views.LivePage{
-		Image: "data:image/png;base64," + base64.StdEncoding.EncodeToString(made.Picture), Width: size.Width, Height: size.Height,
+		Image: "data:image/png;base64," + base64.StdEncoding.EncodeToString(made.Picture),
+		Width: size.Width, Height: size.Height,
 		PDF:   "data:application/pdf;base64," + base64.StdEncoding.EncodeToString(made.PDF),
 		Facts: fmt.Sprintf("1 page · %s · %s · %s", m.Paper, views.Bytes(int64(len(made.PDF))), views.Duration(took)),
 	}, http.StatusOK, nil

@@ -41,7 +41,8 @@ func (w *Web) invitation(v *pageRequest) (store.Invite, store.Person, views.Invi
 	return invite, person, views.Invitation{
 		Form:    views.Form{Values: map[string]string{"name": v.value("name")}, Errors: map[string]string{}},
 		Account: invite.AccountName, Inviter: inviter.Email, Role: invite.Role, Email: invite.Email,
-		Action: path, Known: known, Here: known && v.person != nil && v.person.Email == invite.Email, Next: url.QueryEscape(path),
+		Action: path, Known: known, Here: known && v.person != nil && v.person.Email == invite.Email,
+		Next: url.QueryEscape(path),
 	}, nil
 }
 
@@ -76,7 +77,12 @@ func (w *Web) acceptInvite(v *pageRequest) error {
 			return v.show(http.StatusUnprocessableEntity, views.InvitationPage(v.page("Join "+m.Account, ""), m))
 		}
 
-		person, err := w.join(v.ctx(), known, store.NewPerson{Email: invite.Email, Name: v.value("name"), Password: hashPassword(password), Verified: true})
+		person, err := w.join(v.ctx(), known, store.NewPerson{
+			Email:    invite.Email,
+			Name:     v.value("name"),
+			Password: hashPassword(password),
+			Verified: true,
+		})
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,8 @@ func (w *Web) showKeys(v *pageRequest) error {
 
 func (w *Web) keyLine(k store.Key, today store.Spent) views.Key {
 	line := views.Key{
-		ID: k.ID, Name: keyName(k), Prefix: k.Prefix, LastUsed: k.LastUsedAt, CallsToday: today.Calls, SpentToday: today.Amount,
+		ID: k.ID, Name: keyName(k), Prefix: k.Prefix, LastUsed: k.LastUsedAt,
+		CallsToday: today.Calls, SpentToday: today.Amount,
 		Note: keyNote(k), State: views.Status{Is: views.StateOK, Word: "Active"}, Live: true,
 	}
 
@@ -106,7 +107,10 @@ func keyNote(k store.Key) string {
 }
 
 func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
-	m := views.NewKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Chosen: map[string]bool{}}
+	m := views.NewKey{
+		Form:   views.Form{Values: map[string]string{}, Errors: map[string]string{}},
+		Chosen: map[string]bool{},
+	}
 	if !w.cfg.Dev {
 		m.MaxTests = call.MaxTests
 	}
@@ -115,11 +119,19 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 		m.Values[name] = v.value(name)
 	}
 
-	m.Scopes = []views.Choice{{Value: scopeAll, Text: "All operations", Note: "Call all operations, and manage templates, webhooks and spending limits."}}
+	m.Scopes = []views.Choice{{
+		Value: scopeAll,
+		Text:  "All operations",
+		Note:  "Call all operations, and manage templates, webhooks and spending limits.",
+	}}
 	for _, s := range keyScopes {
 		m.Scopes = append(m.Scopes, s.Choice)
 	}
-	m.Scopes = append(m.Scopes, views.Choice{Value: views.ScopeChosen, Text: "Selected operations", Note: "Only the operations that you select."})
+	m.Scopes = append(m.Scopes, views.Choice{
+		Value: views.ScopeChosen,
+		Text:  "Selected operations",
+		Note:  "Only the operations that you select.",
+	})
 
 	for _, g := range operationGroups {
 		m.Groups = append(m.Groups, views.KeyOperations{Title: g.title})
@@ -153,11 +165,28 @@ type keyScope struct {
 }
 
 var keyScopes = []keyScope{
-	{views.Choice{Value: "render", Text: "Render only", Note: "Create PDFs and images from HTML, URLs, Markdown, templates and emails."}, func(o Operation) bool {
-		return slices.Contains([]string{"pdf.create", "templates.preview", "images.create", "email.create"}, o.Name)
-	}},
-	{views.Choice{Value: "tools", Text: "PDF tools", Note: "Read and change PDFs."}, isTool},
-	{views.Choice{Value: "read", Text: "Read only", Note: "Get the properties, text, data and form fields of PDFs."}, func(o Operation) bool { return isTool(o) && o.Reads }},
+	{
+		views.Choice{
+			Value: "render", Text: "Render only",
+			Note: "Create PDFs and images from HTML, URLs, Markdown, templates and emails.",
+		},
+		isRender,
+	},
+	{
+		views.Choice{Value: "tools", Text: "PDF tools", Note: "Read and change PDFs."},
+		isTool,
+	},
+	{
+		views.Choice{
+			Value: "read", Text: "Read only",
+			Note: "Get the properties, text, data and form fields of PDFs.",
+		},
+		func(o Operation) bool { return isTool(o) && o.Reads },
+	},
+}
+
+func isRender(o Operation) bool {
+	return slices.Contains([]string{"pdf.create", "templates.preview", "images.create", "email.create"}, o.Name)
 }
 
 func isTool(o Operation) bool { return strings.HasPrefix(o.Name, "pdf.") && o.Name != "pdf.create" }
@@ -202,7 +231,12 @@ func (w *Web) showNewKey(v *pageRequest) error {
 // makeKey makes a key from the form.
 func (w *Web) makeKey(v *pageRequest) error {
 	m := w.newKeyModel(v)
-	n := store.NewKey{AccountID: v.account.ID, Name: v.value("name"), Test: v.value("test") != "", Signs: v.value("signs") != ""}
+	n := store.NewKey{
+		AccountID: v.account.ID,
+		Name:      v.value("name"),
+		Test:      v.value("test") != "",
+		Signs:     v.value("signs") != "",
+	}
 
 	if n.Name == "" {
 		m.Errors["name"] = "Name is required. Use the name of your application."
@@ -267,7 +301,12 @@ func (w *Web) keyOf(v *pageRequest) (store.Key, error) {
 func (w *Web) changeKey(v *pageRequest, key store.Key) (views.ChangeKey, error) {
 	today, err := w.store.Activity(v.ctx(), v.account.ID, w.now(), w.now())
 	used := today.Keys[key.ID].Calls
-	m := views.ChangeKey{Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}}, Key: w.keyLine(key, today.Keys[key.ID])}
+
+	m := views.ChangeKey{
+		Form: views.Form{Values: map[string]string{}, Errors: map[string]string{}},
+		Key:  w.keyLine(key, today.Keys[key.ID]),
+	}
+
 	if used > 0 {
 		m.Used = "It was used for " + views.Plural(used, "call", "calls") + " today."
 	}
@@ -289,7 +328,8 @@ func (w *Web) revokeKey(v *pageRequest) error {
 		if err != nil {
 			return err
 		}
-		m.Values["confirm"], m.Errors["confirm"] = v.value("confirm"), "Type the name of the key: "+keyName(key)+"."
+		m.Values["confirm"] = v.value("confirm")
+		m.Errors["confirm"] = "Type the name of the key: " + keyName(key) + "."
 		return v.show(http.StatusUnprocessableEntity, views.RevokeKeyPage(v.page("Revoke "+m.Name, keysPath), m))
 	}
 
@@ -324,10 +364,15 @@ func (w *Web) rollKey(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if err := v.record("key.rolled", keyName(key), ""); err != nil {
 		return err
 	}
-	return v.redirectOnce(keysPath, views.MadeKey{Name: keyName(key), Secret: secret, Note: keyNote(key) + " · the old key works for 24 more hours"})
+	return v.redirectOnce(keysPath, views.MadeKey{
+		Name:   keyName(key),
+		Secret: secret,
+		Note:   keyNote(key) + " · the old key works for 24 more hours",
+	})
 }
 
 // accountKeys are keys of an account by their IDs.

@@ -80,7 +80,8 @@ func (w *Web) rememberDevice(v *pageRequest, personID string) error {
 	}
 
 	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // It is secure where the service is.
-		Name: w.deviceCookieName(), Value: base64.RawURLEncoding.EncodeToString(sealed), Path: "/", MaxAge: int(deviceLife.Seconds()),
+		Name: w.deviceCookieName(), Value: base64.RawURLEncoding.EncodeToString(sealed),
+		Path: "/", MaxAge: int(deviceLife.Seconds()),
 		Secure: w.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 	return nil

@@ -79,10 +79,13 @@ func (l *looks) get(ctx context.Context, id string, create func() (wire.Look, er
 // account's previews of a day.
 func (v *pageRequest) lookAt(resultID string) (wire.Look, error) {
 	return v.web.looks.get(v.ctx(), resultID, func() (look wire.Look, err error) {
-		answer, err := v.send(nil, http.MethodGet, "/v1/files/"+url.PathEscape(resultID)+"/look", http.NoBody, http.Header{})
+		answer, err := v.send(
+			nil, http.MethodGet, "/v1/files/"+url.PathEscape(resultID)+"/look", http.NoBody, http.Header{},
+		)
 		if err == nil {
 			err = answer.read(&look)
 		}
+
 		if r := refused(err); r != nil {
 			return wire.Look{Note: r.Error()}, nil
 		}
@@ -95,23 +98,33 @@ var textLanguages = map[string]string{"application/json": "json", "image/svg+xml
 
 // previewOf returns a preview as a page shows it. source returns the URL of an image.
 func previewOf(look wire.Look, filename string, source func(i int) string) views.ResultPreview {
-	m := views.ResultPreview{ContentType: look.ContentType, Pages: look.Pages, Cut: look.Cut, Note: look.Note, Sheets: look.ContentType == "application/pdf"}
+	m := views.ResultPreview{
+		ContentType: look.ContentType,
+		Pages:       look.Pages,
+		Cut:         look.Cut,
+		Note:        look.Note,
+		Sheets:      look.ContentType == "application/pdf",
+	}
+
 	language := textLanguages[look.ContentType]
 	text := look.Text
 	if language == "json" {
 		text = jsonText([]byte(text))
 	}
 	m.Text = docs.Own(filename, language, text)
+
 	for i := range look.Images {
 		m.Images = append(m.Images, source(i))
 	}
+
 	return m
 }
 
 // inline returns the URL that holds an image of a preview.
 func inline(look wire.Look) func(i int) string {
 	return func(i int) string {
-		return "data:" + look.Images[i].ContentType + ";base64," + base64.StdEncoding.EncodeToString(look.Images[i].Data)
+		image := look.Images[i]
+		return "data:" + image.ContentType + ";base64," + base64.StdEncoding.EncodeToString(image.Data)
 	}
 }
 

@@ -15,12 +15,16 @@ func (w *Web) hint(v *pageRequest) {
 	if known := err == nil; known == (v.person != nil) {
 		return
 	}
-	cookie := &http.Cookie{Name: hintCookie, Value: "1", Path: "/", Secure: w.secure, SameSite: http.SameSiteLaxMode} //nolint:gosec // A script reads it.
+
+	cookie := &http.Cookie{ //nolint:gosec // A script reads it.
+		Name: hintCookie, Value: "1", Path: "/", Secure: w.secure, SameSite: http.SameSiteLaxMode,
+	}
 	switch {
 	case v.person == nil:
 		cookie.MaxAge = -1
 	case w.scs.GetBool(v.ctx(), rememberedKey):
 		cookie.MaxAge = int(sessionLife.Seconds())
 	}
+
 	http.SetCookie(v.w, cookie)
 }

@@ -10,9 +10,12 @@ import (
 // newAuthServer returns the authorization server, which asks users on pages of w.
 func newAuthServer(w *Web) *oauth.Server {
 	cfg := oauth.ServerConfig{
-		Store: w.store, Limiter: w.limiter, BaseURL: w.cfg.BaseURL, DocsURL: w.cfg.BaseURL + docsPath + "/agents", DeviceURL: w.cfg.BaseURL + devicePath,
-		OutsideIssuer: w.cfg.TokenIssuer, Documents: w.cfg.Outward, ClientIP: w.cfg.ClientIP, RequestID: w.cfg.RequestID, Logger: w.log, Now: w.now,
+		Store: w.store, Limiter: w.limiter, BaseURL: w.cfg.BaseURL,
+		DocsURL: w.cfg.BaseURL + docsPath + "/agents", DeviceURL: w.cfg.BaseURL + devicePath,
+		OutsideIssuer: w.cfg.TokenIssuer, Documents: w.cfg.Outward,
+		ClientIP: w.cfg.ClientIP, RequestID: w.cfg.RequestID, Logger: w.log, Now: w.now,
 	}
+
 	if w.mail != nil {
 		cfg.GrantEmails = TellGrants(w.mail, w.cfg.BaseURL)
 		cfg.KeyEmails = w.deviceKeyEmails
@@ -27,7 +30,9 @@ func TellGrants(mailer Mailer, base string) store.GrantMailBuilder {
 		return mail.SealAll(mailer, to, mail.Message{
 			Subject: grant.Name + " can now use relaypdf",
 			Lines: []string{
-				grant.Email + " authorized “" + grant.Name + "” to use the account on " + grant.CreatedAt.UTC().Format("January 2, 2006, 15:04 UTC") + ". It can spend up to " + views.Dollars(grant.Limit) +
+				grant.Email + " authorized “" + grant.Name + "” to use the account on " +
+					grant.CreatedAt.UTC().Format("January 2, 2006, 15:04 UTC") +
+					". It can spend up to " + views.Dollars(grant.Limit) +
 					" until " + grant.ExpiresAt.UTC().Format("January 2, 2006") + ".",
 				"If you do not recognize this app, revoke its access.",
 			},

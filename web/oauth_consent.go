@@ -23,14 +23,19 @@ func (w *Web) askConsent(v *pageRequest) error {
 		return w.refuse(v, err)
 	}
 	m := w.consentModel(v, q)
-	m.Values["limit"], m.Values["days"] = strings.TrimPrefix(views.Dollars(store.GrantLimit), "$"), strconv.Itoa(store.GrantDays)
+	m.Values["limit"] = strings.TrimPrefix(views.Dollars(store.GrantLimit), "$")
+	m.Values["days"] = strconv.Itoa(store.GrantDays)
 	return v.show(http.StatusOK, views.ConsentPage(v.page("Allow access", ""), m))
 }
 
 func (w *Web) consentModel(v *pageRequest, q oauth.Request) views.Consent {
 	m := views.Consent{
-		Form:   views.Form{Values: map[string]string{"limit": v.value("limit"), "days": v.value("days")}, Errors: map[string]string{}},
-		Client: q.Name, Site: q.Site, Back: backTo(q.Redirect), Account: v.member.AccountName, AccountID: v.account.ID, Email: v.person.Email, Balance: v.account.Balance,
+		Form: views.Form{
+			Values: map[string]string{"limit": v.value("limit"), "days": v.value("days")},
+			Errors: map[string]string{},
+		},
+		Client: q.Name, Site: q.Site, Back: backTo(q.Redirect), Account: v.member.AccountName,
+		AccountID: v.account.ID, Email: v.person.Email, Balance: v.account.Balance,
 	}
 	for _, p := range q.Parameters() {
 		m.Hidden = append(m.Hidden, views.Choice{Value: p[1], Text: p[0]})
@@ -48,7 +53,12 @@ func (w *Web) consentModel(v *pageRequest, q oauth.Request) views.Consent {
 		if scope == wire.ScopeDocuments && least > 0 {
 			words.note += " From " + views.Dollars(least) + " per call."
 		}
-		m.Scopes = append(m.Scopes, views.ScopeChoice{Value: scope, Text: words.text, Note: words.note, Checked: scope != wire.ScopeSign})
+		m.Scopes = append(m.Scopes, views.ScopeChoice{
+			Value:   scope,
+			Text:    words.text,
+			Note:    words.note,
+			Checked: scope != wire.ScopeSign,
+		})
 	}
 	return m
 }
@@ -86,7 +96,8 @@ func (w *Web) refuse(v *pageRequest, err error) error {
 		m.Text = unknown.Text
 	case errors.As(err, &invalid):
 		m.Text = invalid.Request.Name + " sent an unsupported request. " + invalid.Text
-		m.Back, m.To = w.oauth.Refuse(invalid), backTo(invalid.Request.Redirect)
+		m.Back = w.oauth.Refuse(invalid)
+		m.To = backTo(invalid.Request.Redirect)
 	default:
 		return err
 	}
@@ -96,7 +107,8 @@ func (w *Web) refuse(v *pageRequest, err error) error {
 
 // decideConsent grants or denies a client's request.
 func (w *Web) decideConsent(v *pageRequest) error {
-	q, err := w.oauth.ReadRequest(v.ctx(), v.r.PostForm, v.person.ID) //nolint:forbidigo // what was sent; it sends nothing
+	form := v.r.PostForm //nolint:forbidigo // what was sent; it sends nothing
+	q, err := w.oauth.ReadRequest(v.ctx(), form, v.person.ID)
 	if err != nil {
 		return w.refuse(v, err)
 	}
@@ -119,8 +131,9 @@ func (w *Web) decideConsent(v *pageRequest) error {
 
 func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) error {
 	consent := store.Consent{AccountID: v.account.ID, PersonID: v.person.ID}
+	allowed := v.r.PostForm["allow"] //nolint:forbidigo // what was sent; it sends nothing
 	for i, scope := range q.Scopes {
-		m.Scopes[i].Checked = slices.Contains(v.r.PostForm["allow"], scope) //nolint:forbidigo // what was sent; it sends nothing
+		m.Scopes[i].Checked = slices.Contains(allowed, scope)
 		if m.Scopes[i].Checked {
 			consent.Scopes = append(consent.Scopes, scope)
 		}
@@ -152,7 +165,8 @@ func (w *Web) allowClient(v *pageRequest, q oauth.Request, m views.Consent) erro
 	if err != nil {
 		return err
 	}
-	if err := v.record("grant.allowed", q.Name, strings.Join(consent.Scopes, " ")+" for "+backTo(q.Redirect)); err != nil {
+	note := strings.Join(consent.Scopes, " ") + " for " + backTo(q.Redirect)
+	if err := v.record("grant.allowed", q.Name, note); err != nil {
 		return err
 	}
 	return w.leaveConsent(v, q, "Access allowed", "Returning to "+q.Name+".", redirect)

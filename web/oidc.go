@@ -85,7 +85,8 @@ func (w *Web) leaveForProvider(v *pageRequest, out outward) error {
 		return errNoProvider
 	}
 
-	out.Flow, out.At = flow, w.now()
+	out.Flow = flow
+	out.At = w.now()
 	plain, err := json.Marshal(out)
 	if err != nil {
 		return err
@@ -97,7 +98,10 @@ func (w *Web) leaveForProvider(v *pageRequest, out outward) error {
 
 	w.setCookie(v, base64.RawURLEncoding.EncodeToString(sealed))
 	v.w.Header().Set("Refresh", "0; url="+address)
-	return v.show(http.StatusOK, views.LeavePage(v.page("Continue to "+w.cfg.IdentityName, ""), views.Leave{Provider: w.cfg.IdentityName, URL: address}))
+	return v.show(http.StatusOK, views.LeavePage(v.page("Continue to "+w.cfg.IdentityName, ""), views.Leave{
+		Provider: w.cfg.IdentityName,
+		URL:      address,
+	}))
 }
 
 func (w *Web) signInWithProvider(v *pageRequest) error {
@@ -109,8 +113,12 @@ func (w *Web) link(v *pageRequest) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
+
 	return w.sure(views.Sure{
-		Title: "Link " + w.cfg.IdentityName + "?", Text: "You can then log in here with your " + w.cfg.IdentityName + " account.", Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: securityPath, Crumb: "Log in with " + w.cfg.IdentityName,
+		Title:  "Link " + w.cfg.IdentityName + "?",
+		Text:   "You can then log in here with your " + w.cfg.IdentityName + " account.",
+		Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: securityPath,
+		Crumb: "Log in with " + w.cfg.IdentityName,
 	}, func(v *pageRequest) error {
 		return w.leaveForProvider(v, outward{Next: securityPath, Person: v.person.ID})
 	})(v)
@@ -133,7 +141,10 @@ func (w *Web) comeBack(v *pageRequest) error {
 
 	claims, err := w.cfg.Identities.Finish(v.ctx(), out.Flow, v.value("state"), v.value("code"))
 	if err != nil {
-		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "provider of identities", slog.String("said", v.value("error")), slog.Any("error", err))
+		w.log.LogAttrs(
+			v.ctx(), slog.LevelWarn, "provider of identities",
+			slog.String("said", v.value("error")), slog.Any("error", err),
+		)
 		return errIdentity
 	}
 
@@ -185,7 +196,10 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 	}
 
 	change := store.CredentialChange{Identity: &claims.Identity}
-	err := w.changeCredentials(v, v.person.ID, change, true, "Login with "+w.cfg.IdentityName+" was turned on", "You can now log in with "+w.cfg.IdentityName+".")
+	err := w.changeCredentials(
+		v, v.person.ID, change, true, "Login with "+w.cfg.IdentityName+" was turned on",
+		"You can now log in with "+w.cfg.IdentityName+".",
+	)
 	if errors.Is(err, store.ErrExists) {
 		return v.redirectWith(securityPath, "Nothing was changed: that identity belongs to another user.")
 	}
@@ -237,7 +251,12 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 		return errTooMany
 	}
 
-	person, err := w.join(v.ctx(), known, store.NewPerson{Email: email, Name: claims.Name, Verified: true, Identity: claims.Identity})
+	person, err := w.join(v.ctx(), known, store.NewPerson{
+		Email:    email,
+		Name:     claims.Name,
+		Verified: true,
+		Identity: claims.Identity,
+	})
 	if errors.Is(err, store.ErrExists) {
 		return refuse(http.StatusForbidden, views.StrangerKnown)
 	}
@@ -265,18 +284,24 @@ func (w *Web) unlink(v *pageRequest) error {
 	}
 	name := cmp.Or(w.cfg.IdentityName, "another service")
 	return w.sure(views.Sure{
-		Title: "Unlink " + name + "?", Text: "You then log in with your password only.", Action: identityPath + "/end", Button: "Unlink " + name, Back: securityPath, Crumb: "Log in with " + name, Danger: true,
+		Title: "Unlink " + name + "?", Text: "You then log in with your password only.", Action: identityPath + "/end",
+		Button: "Unlink " + name, Back: securityPath, Crumb: "Log in with " + name, Danger: true,
 	}, func(v *pageRequest) error { return w.unlinkNow(v, name) })(v)
 }
 
 func (w *Web) unlinkNow(v *pageRequest, name string) error {
 	none := ""
-	err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Identity: &none}, true, "Login with "+name+" was turned off", "You can no longer log in with "+name+".")
+	err := w.changeCredentials(
+		v, v.person.ID, store.CredentialChange{Identity: &none}, true,
+		"Login with "+name+" was turned off", "You can no longer log in with "+name+".",
+	)
+
 	if err == nil {
 		err = v.record("identity.unlinked", name, "")
 	}
 	if err != nil {
 		return err
 	}
+
 	return v.redirectWith(securityPath, name+" unlinked. You now log in with your password only.")
 }

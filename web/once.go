@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// A new secret is shown once, by the page that its form redirects to. Reloading that page neither creates another secret
-// nor shows this one again.
+// A new secret is shown once, by the page that its form redirects to. Reloading that page neither creates another
+// secret nor shows this one again.
 const (
 	onceKey     = "once"
 	oncePurpose = "shown once on "
@@ -36,10 +36,12 @@ func (v *pageRequest) putSealed(key, purpose string, value any) error {
 	if err != nil {
 		return err
 	}
+
 	sealed, err := v.web.box.Seal(purpose, plain)
 	if err != nil {
 		return err
 	}
+
 	v.web.scs.Put(v.ctx(), key, base64.StdEncoding.EncodeToString(sealed))
 	return nil
 }

@@ -79,7 +79,8 @@ func (w *Web) failing(v *pageRequest) (*views.Banner, error) {
 		return nil, err
 	}
 	return &views.Banner{
-		Is: views.StateWarn, Bold: endpointOf(*worst).Host + " rejects every delivery.", Text: "The first failed attempt was", At: *worst.FailingSince,
+		Is: views.StateWarn, Bold: endpointOf(*worst).Host + " rejects every delivery.",
+		Text: "The first failed attempt was", At: *worst.FailingSince,
 		Link: views.Link{URL: deliveriesPath + "?endpoint=" + url.QueryEscape(worst.ID), Text: "View deliveries"},
 	}, nil
 }
@@ -110,11 +111,20 @@ func (w *Web) overview(v *pageRequest, days int) (views.Overview, error) {
 		at := from.AddDate(0, 0, i)
 		day := at.Unix() / 86400
 		failed := activity.FailedDays[day]
-		m.Series = append(m.Series, views.Day{At: at, Calls: spent[day].Count + failed, Fails: failed, Spent: spent[day].Total})
+		m.Series = append(m.Series, views.Day{
+			At:    at,
+			Calls: spent[day].Count + failed,
+			Fails: failed,
+			Spent: spent[day].Total,
+		})
 	}
 
 	today := m.Series[days-1]
-	m.CallsToday, m.SpentToday, m.Pace = today.Calls, today.Spent, pace(v.account.Balance, activity.Total, days, "at this pace")
+	m.CallsToday = today.Calls
+	m.SpentToday = today.Spent
+	m.Pace = pace(
+		v.account.Balance, activity.Total, days, "at this pace",
+	)
 	return m, nil
 }
 
@@ -166,7 +176,11 @@ func (w *Web) firstRun(v *pageRequest, latest []store.Call, secret string) error
 	price := w.cfg.Prices["pdf.create"]
 	m := views.FirstRun{
 		Greeting: "Welcome" + name, Balance: v.account.Balance, Secret: secret, HasKey: len(keys) > 0,
-		Curl: fmt.Sprintf("curl %s/v1/pdf \\\n  -H \"Authorization: Bearer %s\" \\\n  -H \"Content-Type: application/json\" \\\n  -d '{\"html\":\"<h1>Hello</h1>\",\"response\":\"url\"}'", w.cfg.BaseURL, cmp.Or(secret, "YOUR_KEY")),
+		Curl: fmt.Sprintf(
+			"curl %s/v1/pdf \\\n  -H \"Authorization: Bearer %s\" \\\n  -H \"Content-Type: application/json\" \\\n"+
+				"  -d '{\"html\":\"<h1>Hello</h1>\",\"response\":\"url\"}'",
+			w.cfg.BaseURL, cmp.Or(secret, "YOUR_KEY"),
+		),
 	}
 	if price > 0 {
 		m.PDFs = int64(v.account.Balance / price)
@@ -200,7 +214,11 @@ func (w *Web) refusal(v *pageRequest, latest []store.Call) (*store.Request, erro
 		return nil, nil
 	}
 
-	page, err := w.store.Requests(v.ctx(), store.RequestFilter{AccountID: v.account.ID, Outcome: "failed", List: store.List{Limit: 1}})
+	page, err := w.store.Requests(v.ctx(), store.RequestFilter{
+		AccountID: v.account.ID,
+		Outcome:   "failed",
+		List:      store.List{Limit: 1},
+	})
 	if err != nil || len(page.Items) == 0 {
 		return nil, err
 	}

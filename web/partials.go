@@ -47,7 +47,8 @@ func (w *Web) showPartials(v *pageRequest) error {
 		m.Bytes += len(p.HTML)
 	}
 
-	m.MostBytes, m.Absent = store.MaxPartialBytes, absent(uses, list.Partials)
+	m.MostBytes = store.MaxPartialBytes
+	m.Absent = absent(uses, list.Partials)
 	return v.show(http.StatusOK, views.PartialsPage(v.page("Partials", templatesPath), m))
 }
 
@@ -58,6 +59,7 @@ func usersOf(name string, uses []store.PartialUse, all []wire.Partial) (template
 			templates = append(templates, views.Link{URL: pageOf(use.TemplateID, ""), Text: use.Name})
 		}
 	}
+
 	for _, p := range all {
 		if slices.Contains(store.PartialsIn(p.HTML), name) {
 			partials = append(partials, views.Link{URL: partialsPath + "/" + url.PathEscape(p.Name), Text: p.Name})
@@ -75,6 +77,7 @@ func absent(uses []store.PartialUse, all []wire.Partial) []string {
 	for _, p := range all {
 		names = append(names, store.PartialsIn(p.HTML)...)
 	}
+
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
 		return slices.ContainsFunc(all, func(p wire.Partial) bool { return p.Name == name })
@@ -158,7 +161,10 @@ func (w *Web) makePartial(v *pageRequest) error {
 
 // put stores a partial, or returns the errors by field: partials that include one another without end are among them.
 func (w *Web) put(v *pageRequest, name, html string) (wrong map[string]string, err error) {
-	_, err = submit(v, templates.NewPartial{PartialRef: templates.PartialRef{Name: name}, HTML: html}, w.templates.PutPartial)
+	_, err = submit(
+		v, templates.NewPartial{PartialRef: templates.PartialRef{Name: name}, HTML: html}, w.templates.PutPartial,
+	)
+
 	r := refused(err)
 	if r == nil {
 		return nil, err
@@ -182,17 +188,20 @@ func (w *Web) savePartial(v *pageRequest) error {
 	}
 
 	html := typed(v, "html")
-	if m.Errors = map[string]string{"html": "HTML is required. To remove the partial, delete it."}; html != "" {
-		if m.Errors, err = w.put(v, m.Name, html); err != nil {
-			return err
-		}
+	if html == "" {
+		m.Errors = map[string]string{"html": "HTML is required. To remove the partial, delete it."}
+	} else if m.Errors, err = w.put(v, m.Name, html); err != nil {
+		return err
 	}
 
 	if m.Failed() {
 		m.Values["html"] = html
 		return v.show(http.StatusUnprocessableEntity, views.PartialPage(v.page(m.Name, templatesPath), m))
 	}
-	return v.redirectWith(partialsPath+"/"+url.PathEscape(m.Name), "Partial saved. Drafts use the new source; published versions do not change.")
+	return v.redirectWith(
+		partialsPath+"/"+url.PathEscape(m.Name),
+		"Partial saved. Drafts use the new source; published versions do not change.",
+	)
 }
 
 func (w *Web) showDeletePartial(v *pageRequest) error {

@@ -85,7 +85,10 @@ func (w *Web) playgroundOf(v *pageRequest, id string) (*playground, error) {
 
 // rowOf returns the operation's name in the playground, or nothing if the playground does not offer it.
 func (w *Web) rowOf(o views.Operation) string {
-	i := slices.IndexFunc(w.cfg.Described, func(row Operation) bool { return o.Method == http.MethodPost && wire.OperationPath(row.Name) == o.Path })
+	i := slices.IndexFunc(
+		w.cfg.Described,
+		func(row Operation) bool { return o.Method == http.MethodPost && wire.OperationPath(row.Name) == o.Path },
+	)
 	if i < 0 {
 		return ""
 	}
@@ -227,7 +230,8 @@ func (p *playground) receive() (map[string]string, error) {
 		}
 
 		text, err := io.ReadAll(io.LimitReader(part, left+1))
-		if left -= int64(len(text)); err != nil || left < 0 {
+		left -= int64(len(text))
+		if err != nil || left < 0 {
 			return nil, errForm
 		}
 		sent[part.FormName()] = string(text)
@@ -245,6 +249,7 @@ func (p *playground) useKey(id string) error {
 	if id == "" || p.key != nil {
 		return nil
 	}
+
 	keys, err := p.usableKeys()
 	if i := slices.IndexFunc(keys, func(k store.Key) bool { return k.ID == id }); i >= 0 {
 		p.key = &keys[i]
@@ -261,6 +266,7 @@ func (p *playground) usableKeys() (usable []store.Key, err error) {
 			return nil, err
 		}
 	}
+
 	for _, k := range p.keys {
 		ended := k.RevokedAt != nil || k.ExpiresAt != nil && !k.ExpiresAt.After(p.now())
 		if p.may(manages) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.name)) {
@@ -296,9 +302,11 @@ func (r *response) read(out any) error {
 	if r.Status >= http.StatusBadRequest {
 		out = &refusal
 	}
+
 	if err := json.Unmarshal(r.Body.Bytes(), out); err != nil {
 		return fmt.Errorf("%s: status %d: %w", r.request, r.Status, err)
 	}
+
 	if r.Status >= http.StatusBadRequest {
 		e := refusal.Error
 		return &wire.Error{Code: e.Code, Message: e.Message, Details: e.Details, Received: r.Status}
@@ -323,7 +331,9 @@ func (p *playground) upload(path string, part *multipart.Part) (playUpload, erro
 	}
 
 	kind := cmp.Or(part.Header.Get("Content-Type"), "application/octet-stream")
-	answer, err := p.send(p.key, http.MethodPost, "/v1/files", part, http.Header{"Content-Type": {kind}, wire.FilenameHeader: {url.PathEscape(u.name)}})
+	answer, err := p.send(p.key, http.MethodPost, "/v1/files", part, http.Header{
+		"Content-Type": {kind}, wire.FilenameHeader: {url.PathEscape(u.name)},
+	})
 	if err != nil {
 		return u, err
 	}
@@ -365,6 +375,7 @@ func (p *playground) freeItem(list string) (string, bool) {
 	if f == nil || f.Kind != views.InputList {
 		return "", false
 	}
+
 	for i := range p.input.counts[list] {
 		item := itemPath(list, i)
 		if p.input.object(f.Fields, item+".") == nil {
@@ -407,6 +418,7 @@ func (p *playground) call() []byte {
 	mode := p.input.values["response"]
 	kept := p.input.values["store"]
 	defer func() { p.input.values["response"], p.input.values["store"] = mode, kept }()
+
 	p.input.values["store"] = ""
 	if mode == "" || mode == answerBytes {
 		p.input.values["response"] = answerAddress
@@ -414,6 +426,7 @@ func (p *playground) call() []byte {
 			p.input.values["response"] = answerJob
 		}
 	}
+
 	return p.input.JSON()
 }
 
@@ -447,7 +460,9 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 		m.CallID = store.CallID(id)
 	}
 	if charged, err := strconv.ParseInt(answer.Header().Get(wire.ChargedHeader), 10, 64); err == nil {
-		m.Charged, m.Price, m.Free = true, credit.Amount(charged), p.free()
+		m.Charged = true
+		m.Price = credit.Amount(charged)
+		m.Free = p.free()
 	}
 
 	if m.Async || file.URL == "" {
@@ -457,7 +472,10 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 		return m, http.StatusOK, nil
 	}
 
-	m.ResultID, m.Filename, m.Size, m.ExpiresAt = file.ID, file.Filename, file.SizeBytes, file.ExpiresAt
+	m.ResultID = file.ID
+	m.Filename = file.Filename
+	m.Size = file.SizeBytes
+	m.ExpiresAt = file.ExpiresAt
 	for _, w := range file.Warnings {
 		m.Warnings = append(m.Warnings, views.PlayWarning{Code: w.Code, Message: w.Message, URL: w.URL})
 	}
@@ -488,7 +506,9 @@ func (p *playground) price() credit.Amount {
 
 // tellFaults shows the API's errors at their fields, and the other errors above the fields.
 func (p *playground) tellFaults(m *views.PlayResult, r *wire.Error) {
-	m.Code, m.Message = string(r.Code), r.Error()
+	m.Code = string(r.Code)
+	m.Message = r.Error()
+
 	for _, detail := range r.Details {
 		if name := p.input.fileName(detail.Field); name != "" {
 			m.Message = strings.ReplaceAll(m.Message, detail.Field, name)
@@ -516,8 +536,10 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	body := p.input.JSON() // it finds invalid JSON in the fields
 	row := p.row()
 	m := views.Playground{
-		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID, Form: p.input.form(p.operation.Example), Problem: p.problem,
-		Price: p.price(), Varies: row.Varies, Free: p.free(), Note: row.Note, Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
+		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID,
+		Form: p.input.form(p.operation.Example), Problem: p.problem,
+		Price: p.price(), Varies: row.Varies, Free: p.free(), Note: row.Note,
+		Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
 	}
 
 	for _, group := range p.playable() {
@@ -531,7 +553,11 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	}
 	p.showCall(&m, body)
 
-	calls, err := p.store.Calls(p.ctx(), store.CallFilter{AccountID: p.account.ID, Operation: p.name, List: store.List{Limit: playHistory}})
+	calls, err := p.store.Calls(p.ctx(), store.CallFilter{
+		AccountID: p.account.ID,
+		Operation: p.name,
+		List:      store.List{Limit: playHistory},
+	})
 	if err != nil {
 		return err
 	}
@@ -606,7 +632,13 @@ func (p *playground) showCall(m *views.Playground, body []byte) {
 
 // callSamples shows a user's call in every language.
 func (w *Web) callSamples(path, body, file string) []views.Sample {
-	return docs.Samples(docs.Request{Method: http.MethodPost, URL: w.cfg.BaseURL + path, Body: body, File: file, Private: true})
+	return docs.Samples(docs.Request{
+		Method:  http.MethodPost,
+		URL:     w.cfg.BaseURL + path,
+		Body:    body,
+		File:    file,
+		Private: true,
+	})
 }
 
 // shownInput returns an input as it is shown: the long texts of a large one are cut.
@@ -627,6 +659,7 @@ func shorter(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &input); err != nil {
 		return nil, err
 	}
+
 	var out bytes.Buffer
 	writer := json.NewEncoder(&out)
 	writer.SetEscapeHTML(false)

@@ -10,8 +10,8 @@ import (
 )
 
 // form returns the fields as the page shows them: the tabs of the sources, then the common fields, then the rest,
-// folded: groups of several fields one by one. A field is common if its operation says so, if the example uses it, or if it is required. A field that is
-// filled in or wrong is with the common ones.
+// folded: groups of several fields one by one. A field is common if its operation says so, if the example uses it, or
+// if it is required. A field that is filled in or wrong is with the common ones.
 func (in *playInput) form(example json.RawMessage) views.PlayForm {
 	form := views.PlayForm{Source: cmp.Or(in.source, slices.Concat(in.tabs, []string{""})[0])}
 	for _, tab := range in.tabs {
@@ -27,7 +27,13 @@ func (in *playInput) form(example json.RawMessage) views.PlayForm {
 		case tab >= 0:
 			form.Tabs[tab].Fields = append(form.Tabs[tab].Fields, f)
 		case f.Kind == views.InputGroup && len(f.Fields) > 1:
-			fold := views.PlayFold{Title: "More " + f.Name, About: f.Description, Path: f.Path, Wrong: f.Wrong, Open: f.Wrong != ""}
+			fold := views.PlayFold{
+				Title: "More " + f.Name,
+				About: f.Description,
+				Path:  f.Path,
+				Wrong: f.Wrong,
+				Open:  f.Wrong != "",
+			}
 			spread(&form, &fold, f.Fields)
 			form.Folds = append(form.Folds, fold)
 		default:
@@ -76,7 +82,13 @@ func (in *playInput) shownFields(fields []views.InputField, at string, example j
 	var list []views.PlayField
 	for _, f := range fields {
 		path := at + f.Name
-		p := views.PlayField{InputField: f, Path: path, Value: in.values[path], Wrong: in.wrong[path], Upload: in.uploads[path]}
+		p := views.PlayField{
+			InputField: f,
+			Path:       path,
+			Value:      in.values[path],
+			Wrong:      in.wrong[path],
+			Upload:     in.uploads[path],
+		}
 		_, p.Open = used[f.Name]
 		p.Open = p.Open || f.Common || f.Required || p.Touched()
 
@@ -104,7 +116,8 @@ func (in *playInput) shownItem(list views.InputField, path string) views.PlayIte
 	for _, f := range in.shownFields(list.Fields, path+".", nil) {
 		switch {
 		case f.Kind == views.InputFile && (f.Upload != "" || f.Value != ""):
-			item.File, item.Size = &f, f.Size()
+			item.File = &f
+			item.Size = f.Size()
 			item.Title = cmp.Or(item.Title, f.Name)
 		case f.Kind == views.InputFile:
 			item.Fields = slices.Insert(item.Fields, 0, f)

@@ -31,16 +31,26 @@ type playInput struct {
 
 // newPlayInput returns the empty input of an operation. The source of its example has the first tab.
 func newPlayInput(o views.Operation) *playInput {
-	in := &playInput{fields: o.Inputs, values: map[string]string{}, counts: map[string]int{}, uploads: map[string]string{}, wrong: map[string]string{}}
+	in := &playInput{
+		fields:  o.Inputs,
+		values:  map[string]string{},
+		counts:  map[string]int{},
+		uploads: map[string]string{},
+		wrong:   map[string]string{},
+	}
 	var used map[string]json.RawMessage
 	_ = json.Unmarshal(o.Example, &used) // an example that is not an object uses no fields
 
 	for _, f := range o.Inputs {
 		tab := tabOf(f)
-		if _, first := used[f.Name]; !f.Source || slices.Contains(in.tabs, tab) && !first {
+		_, first := used[f.Name]
+		if !f.Source || slices.Contains(in.tabs, tab) && !first {
 			continue
-		} else if first {
-			in.tabs = append([]string{tab}, slices.DeleteFunc(in.tabs, func(other string) bool { return other == tab })...)
+		}
+		if first {
+			in.tabs = append(
+				[]string{tab}, slices.DeleteFunc(in.tabs, func(other string) bool { return other == tab })...,
+			)
 			continue
 		}
 		in.tabs = append(in.tabs, tab)
@@ -70,7 +80,10 @@ func (in *playInput) given(f views.InputField) bool {
 func (in *playInput) chooseSource(name string) {
 	in.source = ""
 	for _, tab := range in.tabs {
-		filled := slices.ContainsFunc(in.fields, func(f views.InputField) bool { return tabOf(f) == tab && in.given(f) })
+		filled := slices.ContainsFunc(
+			in.fields, func(f views.InputField) bool { return tabOf(f) == tab && in.given(f) },
+		)
+
 		if tab == name || in.source == "" && filled {
 			in.source = tab
 		}
@@ -110,7 +123,9 @@ func (in *playInput) fill(text []byte) (unknown []string, err error) {
 	return unknown, nil
 }
 
-func (in *playInput) fillObject(fields []views.InputField, at string, object map[string]json.RawMessage, unknown *[]string) {
+func (in *playInput) fillObject(
+	fields []views.InputField, at string, object map[string]json.RawMessage, unknown *[]string,
+) {
 	for _, f := range fields {
 		value, given := object[f.Name]
 		delete(object, f.Name)
@@ -189,6 +204,7 @@ func (in *playInput) readFields(fields []views.InputField, at string, values map
 			if err != nil || n < 0 {
 				n = 0
 			}
+
 			in.counts[path] = min(n, f.Most)
 			for i := range in.counts[path] {
 				in.readFields(f.Fields, itemPath(path, i)+".", values)
@@ -263,6 +279,7 @@ func (in *playInput) member(f views.InputField, path string) []byte {
 	case f.Structured && (strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")):
 		return in.raw(path, text)
 	}
+
 	return quotedJSON(text)
 }
 
@@ -301,7 +318,8 @@ func (in *playInput) raw(path, text string) []byte {
 
 // isBare reports whether a text is a JSON number, true or false.
 func isBare(text string) bool {
-	return json.Valid([]byte(text)) && (text == "true" || text == "false" || strings.ContainsRune("-0123456789", rune(text[0])))
+	return json.Valid([]byte(text)) &&
+		(text == "true" || text == "false" || strings.ContainsRune("-0123456789", rune(text[0])))
 }
 
 // quotedJSON writes a text as JSON, without escapes for HTML's special characters.
@@ -345,6 +363,7 @@ func (in *playInput) drop(path string) {
 		in.forget(path)
 		return
 	}
+
 	if n < 0 || n >= in.counts[list] {
 		return
 	}
@@ -427,11 +446,13 @@ const idSuffix = "Id"
 func (in *playInput) uploaded(path, id, name, about string) {
 	in.forget(path)
 	at := path[:strings.LastIndexByte(path, '.')+1]
-	in.values[path+idSuffix], in.uploads[path+idSuffix] = id, about
+	in.values[path+idSuffix] = id
+	in.uploads[path+idSuffix] = about
 	delete(in.values, at+"url")
 	if at == "" {
 		in.chooseSource(path)
 	}
+
 	for _, field := range []string{"filename", "sourceFilename"} {
 		if f := in.field(at + field); f != nil && in.values[at+field] == "" && (at != "" || field != "filename") {
 			in.values[at+field] = name
@@ -470,7 +491,8 @@ func (in *playInput) fault(path, message string) bool {
 		for f.Kind != views.InputList && strings.HasSuffix(at, "]") {
 			at = at[:strings.LastIndexByte(at, '[')] // errors inside JSON are reported for its field
 		}
-		if message = asSentence(message); at != path {
+		message = asSentence(message)
+		if at != path {
 			message = path + " " + strings.ToLower(message[:1]) + message[1:] // A path keeps its case.
 		}
 		if name := in.fileName(at); name != "" {
@@ -505,6 +527,7 @@ func (in *playInput) placeOf(f views.InputField, path string) string {
 // fileName returns the name of the file that a field or an item of a list holds, or nothing.
 func (in *playInput) fileName(path string) string {
 	at := path + "."
+
 	if f := in.field(path); f != nil && !strings.HasSuffix(path, "]") {
 		if !f.Source {
 			return ""

@@ -33,7 +33,8 @@ func (w *Web) priceLines() []views.PriceLine {
 	var lines []views.PriceLine
 	for _, o := range w.cfg.Described {
 		lines = append(lines, views.PriceLine{
-			Does: o.Summary, Name: o.Name, Note: o.Note, Price: w.cfg.Prices[o.Name], URL: operationPath(strings.NewReplacer(".", "_", "-", "_").Replace(o.Name)),
+			Does: o.Summary, Name: o.Name, Note: o.Note, Price: w.cfg.Prices[o.Name],
+			URL: operationPath(strings.NewReplacer(".", "_", "-", "_").Replace(o.Name)),
 		})
 	}
 	return lines
@@ -86,10 +87,12 @@ func wholeNumber(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
+
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil && (n < 0 || n > calculatorMost) {
 		err = strconv.ErrRange
 	}
+
 	if err != nil {
 		return 0, err
 	}

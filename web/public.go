@@ -31,12 +31,14 @@ func (w *Web) serveAll(p page) http.Handler {
 		made := &middleware.Recorder{}
 		v := &pageRequest{web: w, w: made, r: r, public: true}
 		var failed error
-		middleware.Recover(func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			failed = readForm(v, rw, maxLiveForm)
 			if failed == nil {
 				failed = p.handle(v)
 			}
-		})).ServeHTTP(made, r)
+		})
+		recovered := func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err }
+		middleware.Recover(recovered)(handler).ServeHTTP(made, r)
 
 		if failed != nil {
 			refuse(rw, r, failed)
@@ -113,7 +115,13 @@ func sendZipped(w http.ResponseWriter, r *http.Request, status int, content []by
 func (w *Web) publicPage(title, description, open, path string) views.Page {
 	return views.Page{
 		Title: title, Open: open, Version: w.cfg.Version, Asset: w.assets.URL,
-		Public: &views.Public{Description: description, URL: w.cfg.BaseURL + path, Image: w.cfg.BaseURL + drawnPath + w.card(path), SignUp: w.signUpOpen(), Links: w.customLinks()},
+		Public: &views.Public{
+			Description: description,
+			URL:         w.cfg.BaseURL + path,
+			Image:       w.cfg.BaseURL + drawnPath + w.card(path),
+			SignUp:      w.signUpOpen(),
+			Links:       w.customLinks(),
+		},
 	}
 }
 
@@ -174,13 +182,20 @@ func (w *Web) list() []publicPage {
 		list = append(list, publicPage{galleryPath + "/" + g.Slug, g.Name, galleryDescription})
 	}
 	for _, category := range w.gallery.Categories() {
-		list = append(list, publicPage{galleryPath + "/" + category, categoryName(category) + " templates", galleryDescription})
+		list = append(list, publicPage{
+			galleryPath + "/" + category, categoryName(category) + " templates", galleryDescription,
+		})
 	}
 	for _, l := range w.gallery.List("", "") {
 		list = append(list, publicPage{l.Href(), l.Name, l.Description})
 	}
 
-	list = append(list, publicPage{pricingPath, "Pricing", pricingDescription}, publicPage{statusPath, "Status", statusDescription}, publicPage{changelogPath, changelogTitle, changelogDescription}, publicPage{docsPath, docsTitle, docsDescription})
+	list = append(
+		list, publicPage{pricingPath, "Pricing", pricingDescription},
+		publicPage{statusPath, "Status", statusDescription},
+		publicPage{changelogPath, changelogTitle, changelogDescription},
+		publicPage{docsPath, docsTitle, docsDescription},
+	)
 	for _, g := range w.docs.Guides {
 		list = append(list, publicPage{docsPath + "/" + g.Slug, g.Title, g.Description})
 	}

@@ -20,14 +20,21 @@ const requestsPath = "/dashboard/requests"
 
 // showRequests shows the log of the account's requests.
 func (w *Web) showRequests(v *pageRequest) error {
-	shown := views.RequestFilter{Text: v.value("q"), Status: v.value("status"), Code: v.value("code"), Key: v.value("key"), Period: v.value("period")}
+	shown := views.RequestFilter{
+		Text:   v.value("q"),
+		Status: v.value("status"),
+		Code:   v.value("code"),
+		Key:    v.value("key"),
+		Period: v.value("period"),
+	}
 	f := store.RequestFilter{
 		AccountID: v.account.ID, Outcome: shown.Status, Code: shown.Code, KeyID: shown.Key, Text: shown.Text,
 		List: store.List{Cursor: v.value("cursor")},
 	}
 
 	if method, path, _ := strings.Cut(shown.Text, " "); slices.Contains(middleware.Methods(), method) {
-		f.Method, f.Text = method, strings.TrimSpace(path)
+		f.Method = method
+		f.Text = strings.TrimSpace(path)
 	}
 	if hours, err := strconv.Atoi(shown.Period); err == nil && hours > 0 {
 		f.After = w.now().Add(-time.Duration(hours) * time.Hour)
@@ -62,7 +69,8 @@ func requestOf(r store.Request, key store.Key) views.Request {
 		name = keyName(key)
 	}
 	return views.Request{
-		ID: r.ID, Method: r.Method, Path: r.Path, Status: r.Status, ErrorCode: r.Code, Key: cmp.Or(name, "unknown"), Free: key.Test && r.CallID != "" && r.Code == "", Took: r.Duration, Price: r.Price, At: r.At,
+		ID: r.ID, Method: r.Method, Path: r.Path, Status: r.Status, ErrorCode: r.Code, Key: cmp.Or(name, "unknown"),
+		Free: key.Test && r.CallID != "" && r.Code == "", Took: r.Duration, Price: r.Price, At: r.At,
 	}
 }
 
@@ -77,7 +85,13 @@ func (w *Web) showRequest(v *pageRequest) error {
 	}
 
 	key, known := keys[r.KeyID]
-	m := views.RequestDetail{Request: requestOf(r, key), RequestID: r.RequestID, Message: r.Message, Body: jsonText([]byte(r.Body))}
+	m := views.RequestDetail{
+		Request:   requestOf(r, key),
+		RequestID: r.RequestID,
+		Message:   r.Message,
+		Body:      jsonText([]byte(r.Body)),
+	}
+
 	if known {
 		m.KeyLink = keyLink(key)
 	}

@@ -26,7 +26,10 @@ func (w *Web) showResetRequest(v *pageRequest) error {
 // same time.
 func (w *Web) requestReset(v *pageRequest) error {
 	email := v.value("email")
-	m := views.ResetRequest{Form: views.Form{Values: map[string]string{"email": email}, Errors: map[string]string{}}, Mail: w.mail != nil}
+	m := views.ResetRequest{
+		Form: views.Form{Values: map[string]string{"email": email}, Errors: map[string]string{}},
+		Mail: w.mail != nil,
+	}
 
 	if _, err := store.MailAddress(email); err != nil {
 		m.Errors["email"] = "Enter an email address, such as maya@example.com."
@@ -66,11 +69,16 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 		return nil
 	}
 
-	err := w.store.RequestReset(v.ctx(), email, w.now().Add(resetLife), func(to, secret string) ([]store.Letter, error) {
+	expiresAt := w.now().Add(resetLife)
+	err := w.store.RequestReset(v.ctx(), email, expiresAt, func(to, secret string) ([]store.Letter, error) {
 		return mail.SealAll(w.mail, []string{to}, mail.Message{
 			Subject: "Set a new password",
-			Lines:   []string{"Someone requested a new password for your account from IP address " + w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ". The link works once, for 1 hour.", "If it was not you, ignore this email. Your password has not changed."},
-			Link:    mail.Link{Text: "Set new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},
+			Lines: []string{
+				"Someone requested a new password for your account from IP address " + w.cfg.ClientIP(v.r) +
+					" on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ". The link works once, for 1 hour.",
+				"If it was not you, ignore this email. Your password has not changed.",
+			},
+			Link: mail.Link{Text: "Set new password", URL: w.cfg.BaseURL + "/password/new?token=" + secret},
 		})
 	})
 
@@ -83,7 +91,8 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 func (w *Web) newPasswordModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
 	person, err := w.store.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
-		Form: views.Form{Errors: map[string]string{}}, Title: "Set a new password", Email: person.Email, Action: "/password/new?token=" + v.value("token"),
+		Form: views.Form{Errors: map[string]string{}}, Title: "Set a new password",
+		Email: person.Email, Action: "/password/new?token=" + v.value("token"),
 	}, err
 }
 
@@ -123,7 +132,9 @@ func (w *Web) setNewPassword(v *pageRequest) error {
 	hash := hashPassword(password)
 	err = w.store.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hash})
 	if errors.Is(err, store.ErrExists) { // The address was verified before.
-		err = w.changeCredentials(v, token.PersonID, store.CredentialChange{Password: &hash}, false, passwordSubject, passwordLine)
+		err = w.changeCredentials(
+			v, token.PersonID, store.CredentialChange{Password: &hash}, false, passwordSubject, passwordLine,
+		)
 	}
 	if err != nil {
 		return err
@@ -142,7 +153,13 @@ func (w *Web) showLink(v *pageRequest) error {
 	if _, err := w.store.Token(v.ctx(), store.TokenSignIn, v.value("token")); err != nil {
 		return err
 	}
-	m := views.Confirm{Title: "Log in", Text: "This link works once.", Action: "/login/link?token=" + v.value("token"), Button: "Log in"}
+
+	m := views.Confirm{
+		Title:  "Log in",
+		Text:   "This link works once.",
+		Action: "/login/link?token=" + v.value("token"),
+		Button: "Log in",
+	}
 	return v.show(http.StatusOK, views.ConfirmPage(v.page(m.Title, ""), m))
 }
 
@@ -158,10 +175,12 @@ func (w *Web) useLink(v *pageRequest) error {
 func (w *Web) enterByLink(v *pageRequest, personID string) error {
 	if w.scs.GetString(v.ctx(), joinedKey) != personID {
 		// Someone else may have signed up with the address and set a password.
-		if err := w.store.ClaimPerson(v.ctx(), personID, store.NewPerson{}); err != nil && !errors.Is(err, store.ErrExists) {
+		err := w.store.ClaimPerson(v.ctx(), personID, store.NewPerson{})
+		if err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}
 	}
+
 	person, err := w.welcome(v.ctx(), personID)
 	if err != nil {
 		return err

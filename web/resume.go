@@ -63,7 +63,8 @@ func (v *pageRequest) keep() (bool, error) {
 		return false, nil
 	}
 
-	if err := v.putSealed(keptKey, keptPurpose, keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.Form, At: w.now()}); err != nil {
+	form := keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.Form, At: w.now()}
+	if err := v.putSealed(keptKey, keptPurpose, form); err != nil {
 		return false, err
 	}
 	v.flash("Your session has ended. Log in to send the form that you filled in.")
@@ -77,8 +78,18 @@ func (w *Web) kept(v *pageRequest) (form keptForm, ok bool) {
 
 // fieldWords are the labels of fields that differ from their names.
 var fieldWords = map[string]string{
-	"url": "URL", "events": "Event", "job": "Per call", "day": "Per day", "cap": "Monthly maximum", "reload": "Add", "threshold": "Balance below",
-	"expires": "Expires", "limit": "Spending limit", "operations": "Operation", "account": "Account name", "q": "Text",
+	"url":        "URL",
+	"events":     "Event",
+	"job":        "Per call",
+	"day":        "Per day",
+	"cap":        "Monthly maximum",
+	"reload":     "Add",
+	"threshold":  "Balance below",
+	"expires":    "Expires",
+	"limit":      "Spending limit",
+	"operations": "Operation",
+	"account":    "Account name",
+	"q":          "Text",
 }
 
 func fieldWord(name string) string {

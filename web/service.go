@@ -29,7 +29,9 @@ func submit[In, Out any](v *pageRequest, in In, method templates.Method[In, Out]
 }
 
 // receive calls a method of the template service with JSON that the editor's script has sent.
-func receive[In, Out any](v *pageRequest, body []byte, method templates.Method[In, Out], params ...schema.Value) (Out, error) {
+func receive[In, Out any](
+	v *pageRequest, body []byte, method templates.Method[In, Out], params ...schema.Value,
+) (Out, error) {
 	return templates.Receive(v.ctx(), v.caller(), params, bytes.NewReader(body), method)
 }
 
@@ -82,6 +84,7 @@ func (v *pageRequest) answerScript(out any, err error) error {
 func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 	if err == nil {
 		var body []byte
+
 		if body, err = json.Marshal(out); err == nil {
 			if state, ok := out.(interface{ ETag() string }); ok {
 				v.w.Header().Set("ETag", state.ETag())
@@ -94,7 +97,8 @@ func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 	if e.RetryAfter > 0 {
 		v.w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
-	body, _ := json.Marshal(e.Body(v.web.cfg.RequestID(v.ctx()), v.web.cfg.BaseURL)) //nolint:errchkjson // texts and numbers, which always marshal
+	response := e.Body(v.web.cfg.RequestID(v.ctx()), v.web.cfg.BaseURL)
+	body, _ := json.Marshal(response) //nolint:errchkjson // texts and numbers, which always marshal
 	return e.Status(), body
 }
 
@@ -102,7 +106,10 @@ func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 func (v *pageRequest) fault(err error) *wire.Error {
 	e := call.Fault(err)
 	if e.Code == wire.InternalError || e.Code == wire.StorageUnavailable {
-		v.web.log.LogAttrs(v.ctx(), slog.LevelError, "editor request failed", slog.String("requestId", v.web.cfg.RequestID(v.ctx())), slog.Any("error", err))
+		v.web.log.LogAttrs(
+			v.ctx(), slog.LevelError, "editor request failed",
+			slog.String("requestId", v.web.cfg.RequestID(v.ctx())), slog.Any("error", err),
+		)
 	}
 	return e
 }

@@ -63,7 +63,10 @@ func (w *Web) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) 
 		middleware.Left(rw)
 		return
 	}
-	w.log.LogAttrs(r.Context(), slog.LevelError, "session failed", slog.String("requestId", w.cfg.RequestID(r.Context())), slog.Any("error", err))
+	w.log.LogAttrs(
+		r.Context(), slog.LevelError, "session failed",
+		slog.String("requestId", w.cfg.RequestID(r.Context())), slog.Any("error", err),
+	)
 	http.Error(rw, "Something failed on our side. Try again.", http.StatusInternalServerError)
 }
 

@@ -66,7 +66,9 @@ func statusOf(form views.Form) int {
 }
 
 func (w *Web) showProfile(v *pageRequest) error {
-	return w.profilePage(v, emptyForm(map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email}))
+	return w.profilePage(v, emptyForm(
+		map[string]string{"account": v.account.Name, "name": v.person.Name, "email": v.person.Email},
+	))
 }
 
 func (w *Web) profilePage(v *pageRequest, form views.Form) error {
@@ -82,7 +84,8 @@ func (w *Web) showSecurity(v *pageRequest) error { return w.securityPage(v, empt
 // securityPage shows how the user logs in, with the form that changes the password.
 func (w *Web) securityPage(v *pageRequest, password views.Form) error {
 	m := views.Security{
-		Password: password, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0}, Proof: w.proofOf(v), Provider: w.cfg.provider(), Linked: v.person.Identity != "",
+		Password: password, Factor: views.SecondFactorState{On: len(v.person.Factor) > 0},
+		Proof: w.proofOf(v), Provider: w.cfg.provider(), Linked: v.person.Identity != "",
 	}
 	if v.person.Password != "" {
 		m.Changed = v.person.PasswordSetAt
@@ -115,7 +118,8 @@ func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
 	}
 	for _, member := range members {
 		m.List = append(m.List, views.Member{
-			ID: member.Person.ID, Name: member.Person.Name, Email: member.Person.Email, Role: member.Role, Joined: member.JoinedAt, Self: member.Person.ID == v.person.ID,
+			ID: member.Person.ID, Name: member.Person.Name, Email: member.Person.Email,
+			Role: member.Role, Joined: member.JoinedAt, Self: member.Person.ID == v.person.ID,
 		})
 	}
 
@@ -124,7 +128,12 @@ func (w *Web) membersPage(v *pageRequest, invite views.Form) error {
 		return err
 	}
 	for _, invite := range invites {
-		m.Invites = append(m.Invites, views.Invite{ID: invite.ID, Email: invite.Email, Role: invite.Role, Expires: invite.ExpiresAt})
+		m.Invites = append(m.Invites, views.Invite{
+			ID:      invite.ID,
+			Email:   invite.Email,
+			Role:    invite.Role,
+			Expires: invite.ExpiresAt,
+		})
 	}
 
 	return v.show(statusOf(invite), views.MembersPage(v.page("Members", settingsPath), m))
@@ -152,25 +161,95 @@ func (w *Web) showAuditLog(v *pageRequest) error {
 
 func (w *Web) sessionLines(v *pageRequest) ([]views.Session, error) {
 	list, err := w.sessions.Of(v.ctx(), v.person.ID)
+
 	here := storedToken(w.scs.Token(v.ctx()))
 	var lines []views.Session
+
 	for _, s := range list {
-		lines = append(lines, views.Session{ID: s.ID, Device: s.Device, Place: s.Address, Here: s.Token == here, Since: s.CreatedAt, Seen: s.SeenAt})
+		lines = append(lines, views.Session{
+			ID:     s.ID,
+			Device: s.Device,
+			Place:  s.Address,
+			Here:   s.Token == here,
+			Since:  s.CreatedAt,
+			Seen:   s.SeenAt,
+		})
 	}
 	return lines, err
 }
 
 // auditWords describe the actions.
 var auditWords = map[string]string{
-	"session.begun": "Logged in", "session.ended": "Logged out", "person.email": "Email changed to", "person.password": "Password changed", "person.undone": "Credential change undone for", "person.name": "Profile changed",
-	"account.name": "Account renamed to", "device.approved": "Command line authorized:", "grant.made": "App connected:", "grant.allowed": "App authorized:", "grant.denied": "App denied:", "grant.limited": "App limit changed:", "grant.revoked": "App revoked:", "device.denied": "Command line denied:", "factor.set": "Two-factor authentication set up", "factor.off": "Two-factor authentication disabled", "key.made": "Key created:", "key.rolled": "Key rotated:",
-	"key.revoked": "Key revoked:", "member.invited": "Invitation created for", "member.joined": "Member joined:", "member.role": "Role changed:", "member.removed": "Member removed:",
-	"invite.cancelled": "Invitation cancelled:", "limits.changed": "Limits changed", "alerts.changed": "Alerts changed", "account.suspended": "Account suspended", "account.resumed": "Account resumed",
-	"webhook.made": "Endpoint added:", "webhook.changed": "Endpoint changed:", "webhook.paused": "Endpoint paused:", "webhook.resumed": "Endpoint resumed:", "webhook.rolled": "Secret rotated:",
-	"webhook.activated": "New secret activated:", "webhook.deleted": "Endpoint deleted:", "connection.made": "Connection added:", "connection.changed": "Connection changed:", "connection.tested": "Connection tested:", "connection.deleted": "Connection deleted:", "signing.made": "Signing identity added:", "signing.deleted": "Signing identity deleted:", "delivery.replayed": "Delivery replayed:", "delivery.tried": "Delivery attempted:", "link.made": "Login link created for", "account.exported": "Account exported", "account.ending": "Account deletion scheduled", "account.kept": "Account deletion cancelled", "inputs.kept": "Storing of inputs enabled", "inputs.not_kept": "Storing of inputs disabled", "identity.linked": "Login linked with", "identity.unlinked": "Login unlinked from", "template.shared": "Editor link created for", "template.changed": "Template changed:", "template.published": "Template published:", "template.approved": "Template pages approved:",
-	"template.made": "Template created:", "template.duplicated": "Template copied:", "template.described": "Template generated:", "template.discarded": "Draft discarded:", "template.restored": "Version restored:",
-	"template.deleted": "Template deleted:", "template.undeleted": "Template restored:", "partial.made": "Partial created:", "partial.changed": "Partial changed:", "partial.deleted": "Partial deleted:",
-	"account.credited": "Credited", "account.debited": "Debited", "operator.named": "Operator added:", "operator.ended": "Operator removed:", "person.removed": "User removed:",
+	"session.begun":       "Logged in",
+	"session.ended":       "Logged out",
+	"person.email":        "Email changed to",
+	"person.password":     "Password changed",
+	"person.undone":       "Credential change undone for",
+	"person.name":         "Profile changed",
+	"account.name":        "Account renamed to",
+	"device.approved":     "Command line authorized:",
+	"grant.made":          "App connected:",
+	"grant.allowed":       "App authorized:",
+	"grant.denied":        "App denied:",
+	"grant.limited":       "App limit changed:",
+	"grant.revoked":       "App revoked:",
+	"device.denied":       "Command line denied:",
+	"factor.set":          "Two-factor authentication set up",
+	"factor.off":          "Two-factor authentication disabled",
+	"key.made":            "Key created:",
+	"key.rolled":          "Key rotated:",
+	"key.revoked":         "Key revoked:",
+	"member.invited":      "Invitation created for",
+	"member.joined":       "Member joined:",
+	"member.role":         "Role changed:",
+	"member.removed":      "Member removed:",
+	"invite.cancelled":    "Invitation cancelled:",
+	"limits.changed":      "Limits changed",
+	"alerts.changed":      "Alerts changed",
+	"account.suspended":   "Account suspended",
+	"account.resumed":     "Account resumed",
+	"webhook.made":        "Endpoint added:",
+	"webhook.changed":     "Endpoint changed:",
+	"webhook.paused":      "Endpoint paused:",
+	"webhook.resumed":     "Endpoint resumed:",
+	"webhook.rolled":      "Secret rotated:",
+	"webhook.activated":   "New secret activated:",
+	"webhook.deleted":     "Endpoint deleted:",
+	"connection.made":     "Connection added:",
+	"connection.changed":  "Connection changed:",
+	"connection.tested":   "Connection tested:",
+	"connection.deleted":  "Connection deleted:",
+	"signing.made":        "Signing identity added:",
+	"signing.deleted":     "Signing identity deleted:",
+	"delivery.replayed":   "Delivery replayed:",
+	"delivery.tried":      "Delivery attempted:",
+	"link.made":           "Login link created for",
+	"account.exported":    "Account exported",
+	"account.ending":      "Account deletion scheduled",
+	"account.kept":        "Account deletion cancelled",
+	"inputs.kept":         "Storing of inputs enabled",
+	"inputs.not_kept":     "Storing of inputs disabled",
+	"identity.linked":     "Login linked with",
+	"identity.unlinked":   "Login unlinked from",
+	"template.shared":     "Editor link created for",
+	"template.changed":    "Template changed:",
+	"template.published":  "Template published:",
+	"template.approved":   "Template pages approved:",
+	"template.made":       "Template created:",
+	"template.duplicated": "Template copied:",
+	"template.described":  "Template generated:",
+	"template.discarded":  "Draft discarded:",
+	"template.restored":   "Version restored:",
+	"template.deleted":    "Template deleted:",
+	"template.undeleted":  "Template restored:",
+	"partial.made":        "Partial created:",
+	"partial.changed":     "Partial changed:",
+	"partial.deleted":     "Partial deleted:",
+	"account.credited":    "Credited",
+	"account.debited":     "Debited",
+	"operator.named":      "Operator added:",
+	"operator.ended":      "Operator removed:",
+	"person.removed":      "User removed:",
 }
 
 // forMembers removes the operator, the IP address and the reason from an audit entry, which an account's members do
@@ -189,13 +268,19 @@ func auditLine(e store.AuditEntry) views.AuditLine {
 	if !known {
 		words = e.Action
 	}
+
 	state := views.StateOK
-	if strings.HasSuffix(e.Action, "revoked") || strings.HasSuffix(e.Action, "removed") || strings.HasSuffix(e.Action, "suspended") || strings.HasSuffix(e.Action, "off") {
+	if strings.HasSuffix(e.Action, "revoked") || strings.HasSuffix(e.Action, "removed") ||
+		strings.HasSuffix(e.Action, "suspended") || strings.HasSuffix(e.Action, "off") {
 		state = views.StateWarn
 	}
-	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " for") || strings.HasSuffix(words, " with") || strings.HasSuffix(words, " from") || words == "Credited" || words == "Debited" {
+
+	if strings.HasSuffix(words, ":") || strings.HasSuffix(words, " to") || strings.HasSuffix(words, " for") ||
+		strings.HasSuffix(words, " with") || strings.HasSuffix(words, " from") ||
+		words == "Credited" || words == "Debited" {
 		words += " " + e.Object
 	}
+
 	return views.AuditLine{What: words, Who: e.Who, Note: e.Note, Is: state, At: e.At}
 }
 
@@ -208,7 +293,9 @@ var sureEmail = views.Sure{
 func (w *Web) saveProfile(v *pageRequest) error {
 	email, err := store.MailAddress(v.value("email"))
 	if err != nil {
-		form := emptyForm(map[string]string{"account": v.value("account"), "name": v.value("name"), "email": v.value("email")})
+		form := emptyForm(
+			map[string]string{"account": v.value("account"), "name": v.value("name"), "email": v.value("email")},
+		)
 		form.Errors["email"] = "Email must be an email address such as maya@example.com."
 		return w.profilePage(v, form)
 	}
@@ -229,7 +316,8 @@ func (w *Web) saveProfile(v *pageRequest) error {
 		}
 	}
 	if name := v.value("account"); v.may(manages) && v.r.Form.Has("account") && name != v.account.Name {
-		if err := errors.Join(w.store.SetAccountName(v.ctx(), v.account.ID, name), v.record("account.name", name, "")); err != nil {
+		err := errors.Join(w.store.SetAccountName(v.ctx(), v.account.ID, name), v.record("account.name", name, ""))
+		if err != nil {
 			return err
 		}
 	}
@@ -255,15 +343,35 @@ func (w *Web) askNewAddress(v *pageRequest, email string) error {
 		return nil
 	}
 
-	secret, err := w.store.NewToken(v.ctx(), store.Token{Purpose: store.TokenEmail, PersonID: v.person.ID, Data: email, ExpiresAt: w.now().Add(verifyLife)})
+	secret, err := w.store.NewToken(v.ctx(), store.Token{
+		Purpose:   store.TokenEmail,
+		PersonID:  v.person.ID,
+		Data:      email,
+		ExpiresAt: w.now().Add(verifyLife),
+	})
 	if err != nil {
 		return err
 	}
 
 	v.flash("Profile saved. The new email takes effect when you open the link sent to it.")
 	return errors.Join(
-		w.sendEmail(v.ctx(), mail.Message{To: email, Subject: "Confirm your new email", Lines: []string{"Open the link to log in with this email from now on. If you did not request this, ignore this email."}, Link: mail.Link{Text: "Confirm email", URL: w.cfg.BaseURL + "/verify?token=" + secret}}),
-		w.sendEmail(v.ctx(), mail.Message{To: v.person.Email, Subject: "Email change requested", Lines: []string{"A change of the email of your account to " + email + " was requested. It takes effect when the link sent there is opened.", "If it was not you, change your password now."}}),
+		w.sendEmail(v.ctx(), mail.Message{
+			To:      email,
+			Subject: "Confirm your new email",
+			Lines: []string{
+				"Open the link to log in with this email from now on. If you did not request this, ignore this email.",
+			},
+			Link: mail.Link{Text: "Confirm email", URL: w.cfg.BaseURL + "/verify?token=" + secret},
+		}),
+		w.sendEmail(v.ctx(), mail.Message{
+			To:      v.person.Email,
+			Subject: "Email change requested",
+			Lines: []string{
+				"A change of the email of your account to " + email +
+					" was requested. It takes effect when the link sent there is opened.",
+				"If it was not you, change your password now.",
+			},
+		}),
 	)
 }
 
@@ -306,7 +414,8 @@ func (w *Web) savePassword(v *pageRequest) error {
 		return wrong("password", text)
 	}
 	hash := hashPassword(password)
-	if err := w.changeCredentials(v, v.person.ID, store.CredentialChange{Password: &hash}, true, passwordSubject, passwordLine); err != nil {
+	change := store.CredentialChange{Password: &hash}
+	if err := w.changeCredentials(v, v.person.ID, change, true, passwordSubject, passwordLine); err != nil {
 		return err
 	}
 
@@ -333,7 +442,10 @@ func (w *Web) endSessions(v *pageRequest) error {
 
 func (w *Web) inviteMember(v *pageRequest) error {
 	wrong := func(text string) error {
-		return w.membersPage(v, views.Form{Values: map[string]string{"email": v.value("email"), "role": v.value("role")}, Errors: map[string]string{"email": text}})
+		return w.membersPage(v, views.Form{
+			Values: map[string]string{"email": v.value("email"), "role": v.value("role")},
+			Errors: map[string]string{"email": text},
+		})
 	}
 
 	email, err := store.MailAddress(v.value("email"))
@@ -354,14 +466,26 @@ func (w *Web) inviteMember(v *pageRequest) error {
 	if _, ok := w.allow(v.ctx(), "invite:account:"+v.account.ID, 50, 24*time.Hour); !ok {
 		return errTooMany
 	}
-	secret, err := w.store.NewInvite(v.ctx(), store.Invite{AccountID: v.account.ID, Email: email, Role: v.value("role"), InviterID: v.person.ID, ExpiresAt: w.now().Add(inviteLife)})
+	secret, err := w.store.NewInvite(v.ctx(), store.Invite{
+		AccountID: v.account.ID,
+		Email:     email,
+		Role:      v.value("role"),
+		InviterID: v.person.ID,
+		ExpiresAt: w.now().Add(inviteLife),
+	})
 	if err != nil {
 		return err
 	}
 
 	address := w.cfg.BaseURL + "/invite/" + secret
 	err = errors.Join(v.record("member.invited", email, v.value("role")), w.sendEmail(v.ctx(), mail.Message{
-		To: email, Subject: v.person.Email + " invited you to " + v.account.Name, Lines: []string{v.person.Email + " invited you to the account " + v.account.Name + " on relaypdf. The link is valid once, for 7 days.", "If you do not know the sender, ignore this email."}, Link: mail.Link{Text: "Join " + v.account.Name, URL: address},
+		To: email, Subject: v.person.Email + " invited you to " + v.account.Name,
+		Lines: []string{
+			v.person.Email + " invited you to the account " +
+				v.account.Name + " on relaypdf. The link is valid once, for 7 days.",
+			"If you do not know the sender, ignore this email.",
+		},
+		Link: mail.Link{Text: "Join " + v.account.Name, URL: address},
 	}))
 	if err != nil {
 		return err
@@ -389,6 +513,7 @@ func (w *Web) memberOf(v *pageRequest) (store.Membership, error) {
 	if err != nil {
 		return store.Membership{}, err
 	}
+
 	for _, member := range members {
 		if member.Person.ID == chi.URLParam(v.r, "id") {
 			return member, nil
@@ -402,14 +527,19 @@ func (w *Web) changeRole(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	if !slices.Contains(store.Roles(), v.value("role")) {
 		return errForm
 	}
+
 	err = w.store.SetMemberRole(v.ctx(), v.account.ID, member.Person.ID, v.value("role"))
 	if err == nil {
 		err = v.record("member.role", member.Person.Email, member.Role+" to "+v.value("role"))
 	}
-	return w.memberChanged(v, err, "Role of "+member.Person.Email+" changed to "+v.value("role")+". The member must log in again.")
+
+	return w.memberChanged(
+		v, err, "Role of "+member.Person.Email+" changed to "+v.value("role")+". The member must log in again.",
+	)
 }
 
 func (w *Web) removeMember(v *pageRequest) error {

@@ -19,7 +19,10 @@ const wrongPassword = "Email and password do not match."
 
 func (w *Web) signInModel(v *pageRequest) views.SignIn {
 	return views.SignIn{
-		Form: views.Form{Values: map[string]string{"email": v.value("email"), "remember": v.value("remember")}, Errors: map[string]string{}},
+		Form: views.Form{
+			Values: map[string]string{"email": v.value("email"), "remember": v.value("remember")},
+			Errors: map[string]string{},
+		},
 		Next: ownPath(v.value("next")), SignUp: w.signUpOpen(), Provider: w.cfg.provider(),
 	}
 }
@@ -60,7 +63,10 @@ func (w *Web) signIn(v *pageRequest) error {
 	}
 	if !ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(int(maxDelay.Seconds())))
-		return refuse(http.StatusTooManyRequests, "Too many login attempts for this account. Try again in 10 seconds, use a browser that you have logged in with before, or reset the password.")
+		return refuse(
+			http.StatusTooManyRequests,
+			"Too many login attempts for this account. Try again in 10 seconds, use a browser that you have logged in with before, or reset the password.",
+		)
 	}
 
 	ok, err = matchPassword(person.Password, v.r.FormValue("password"))
@@ -78,9 +84,11 @@ func (w *Web) passed(v *pageRequest, person store.Person, next string, remember 
 	if len(person.Factor) == 0 {
 		return w.enter(v, person, next, remember)
 	}
+
 	if err := w.scs.RenewToken(v.ctx()); err != nil {
 		return err
 	}
+
 	w.scs.Put(v.ctx(), pendingKey, person.ID)
 	w.scs.Put(v.ctx(), pendingAtKey, w.now().UTC().Format(time.RFC3339))
 	w.scs.Put(v.ctx(), rememberKey, remember)
@@ -139,7 +147,8 @@ func (w *Web) alert(v *pageRequest, person store.Person) error {
 	return w.sendEmail(v.ctx(), mail.Message{
 		To: person.Email, Subject: "New login with " + here,
 		Lines: []string{
-			person.Email + " logged in with " + here + " from IP address " + w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
+			person.Email + " logged in with " + here + " from IP address " +
+				w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
 			"If it was not you, end that session and change your password.",
 		},
 		Link: mail.Link{Text: "View sessions", URL: w.cfg.BaseURL + securityPath + "#sessions"},
@@ -157,9 +166,11 @@ func (w *Web) signOut(v *pageRequest) error {
 			return err
 		}
 	}
+
 	if err := w.scs.Destroy(v.ctx()); err != nil {
 		return err
 	}
+
 	v.person = nil
 	w.hint(v)
 	v.w.Header().Set("Clear-Site-Data", `"cache", "storage"`)

@@ -37,7 +37,16 @@ func (w *Web) showSignUp(v *pageRequest) error {
 func (w *Web) signUpOpen() bool { return w.cfg.SignUp == SignUpOpen }
 
 func (w *Web) signUpModel(v *pageRequest) views.SignUp {
-	m := views.SignUp{Form: views.Form{Values: map[string]string{"name": v.value("name"), "email": v.value("email")}, Errors: map[string]string{}}, Provider: w.cfg.provider(), Accepts: w.customLinks(), Mail: w.mail != nil}
+	m := views.SignUp{
+		Form: views.Form{
+			Values: map[string]string{"name": v.value("name"), "email": v.value("email")},
+			Errors: map[string]string{},
+		},
+		Provider: w.cfg.provider(),
+		Accepts:  w.customLinks(),
+		Mail:     w.mail != nil,
+	}
+
 	if w.cfg.Trial > 0 {
 		m.Trial = views.Dollars(w.cfg.Trial)
 	}
@@ -90,7 +99,10 @@ func (w *Web) showUnconfirmed(v *pageRequest, status int, email string) error {
 	if w.mail == nil {
 		title = "Ask the operator for a link"
 	}
-	return v.show(status, views.ConfirmSentPage(v.page(title, ""), views.ConfirmSent{Email: email, Mail: w.mail != nil}))
+	return v.show(status, views.ConfirmSentPage(v.page(title, ""), views.ConfirmSent{
+		Email: email,
+		Mail:  w.mail != nil,
+	}))
 }
 
 // remindOfAccount emails the owner of an address about a sign-up attempt with it; the response does not reveal that
@@ -100,25 +112,38 @@ func (w *Web) remindOfAccount(ctx context.Context, email string) error {
 	if err != nil {
 		return err
 	}
+
 	if person.VerifiedAt == nil {
 		return w.sendVerification(ctx, person)
 	}
+
 	return w.sendEmail(ctx, mail.Message{
 		To: email, Subject: "You already have an account",
-		Lines: []string{"Someone tried to sign up with this email address, which already has an account.", "If you forgot your password, reset it. If it was not you, no action is needed."},
-		Link:  mail.Link{Text: "Reset password", URL: w.cfg.BaseURL + "/password/reset"},
+		Lines: []string{
+			"Someone tried to sign up with this email address, which already has an account.",
+			"If you forgot your password, reset it. If it was not you, no action is needed.",
+		},
+		Link: mail.Link{Text: "Reset password", URL: w.cfg.BaseURL + "/password/reset"},
 	})
 }
 
 func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
-	secret, err := w.store.NewToken(ctx, store.Token{Purpose: store.TokenVerify, PersonID: person.ID, ExpiresAt: w.now().Add(verifyLife)})
+	secret, err := w.store.NewToken(ctx, store.Token{
+		Purpose:   store.TokenVerify,
+		PersonID:  person.ID,
+		ExpiresAt: w.now().Add(verifyLife),
+	})
 	if err != nil {
 		return err
 	}
+
 	return w.sendEmail(ctx, mail.Message{
 		To: person.Email, Subject: "Confirm your email address",
-		Lines: []string{"To open your relaypdf account, confirm that this email address is yours.", "The link works once, for 3 days. If you did not sign up, ignore this email."},
-		Link:  mail.Link{Text: "Confirm email address", URL: w.cfg.BaseURL + "/verify?token=" + secret},
+		Lines: []string{
+			"To open your relaypdf account, confirm that this email address is yours.",
+			"The link works once, for 3 days. If you did not sign up, ignore this email.",
+		},
+		Link: mail.Link{Text: "Confirm email address", URL: w.cfg.BaseURL + "/verify?token=" + secret},
 	})
 }
 
@@ -149,7 +174,12 @@ func (w *Web) showVerify(v *pageRequest) error {
 		return v.show(http.StatusOK, views.NewPasswordPage(v.page(m.Title, ""), m))
 	}
 
-	m := views.Confirm{Title: "Confirm your email address", Text: "This opens your account.", Action: "/verify?token=" + v.value("token"), Button: "Confirm email address"}
+	m := views.Confirm{
+		Title:  "Confirm your email address",
+		Text:   "This opens your account.",
+		Action: "/verify?token=" + v.value("token"),
+		Button: "Confirm email address",
+	}
 	if purpose == store.TokenEmail {
 		m.Text = "You will log in with " + token.Data + "."
 		m.Button = "Use this email address"
@@ -162,8 +192,10 @@ func (w *Web) showVerify(v *pageRequest) error {
 func (w *Web) claimModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
 	person, err := w.store.Person(v.ctx(), token.PersonID)
 	return views.NewPassword{
-		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your email address", Email: person.Email, Action: "/verify?token=" + v.value("token"),
-		Note: person.Email + " signed up in another browser, so choose a password here. It replaces the one chosen at sign-up.",
+		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your email address",
+		Email: person.Email, Action: "/verify?token=" + v.value("token"),
+		Note: person.Email +
+			" signed up in another browser, so choose a password here. It replaces the one chosen at sign-up.",
 	}, err
 }
 
@@ -252,6 +284,7 @@ func (w *Web) verify(v *pageRequest) error {
 	if token, err = w.store.UseToken(v.ctx(), purpose, v.value("token")); err != nil {
 		return err
 	}
+
 	if purpose == store.TokenEmail {
 		return w.changeEmail(v, token)
 	}
@@ -261,13 +294,20 @@ func (w *Web) verify(v *pageRequest) error {
 // changeEmail puts an address into use that was shown to be the user's.
 func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 	change := store.CredentialChange{Email: &token.Data}
-	err := w.changeCredentials(v, token.PersonID, change, true, "Your email address was changed", "You now log in with "+token.Data+" instead of this address.")
+	err := w.changeCredentials(
+		v, token.PersonID, change, true, "Your email address was changed",
+		"You now log in with "+token.Data+" instead of this address.",
+	)
+
 	if errors.Is(err, store.ErrExists) {
-		return v.redirectWith("/dashboard/settings", "Email address not changed: another user already has "+token.Data+".")
+		return v.redirectWith(
+			"/dashboard/settings", "Email address not changed: another user already has "+token.Data+".",
+		)
 	}
 	if err != nil {
 		return err
 	}
+
 	if err := v.record("person.email", token.Data, ""); err != nil {
 		return err
 	}
@@ -298,7 +338,8 @@ func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error
 		return person, err
 	}
 
-	if err := w.store.AddMember(ctx, account.ID, personID, store.RoleOwner); err != nil && !errors.Is(err, store.ErrExists) {
+	err = w.store.AddMember(ctx, account.ID, personID, store.RoleOwner)
+	if err != nil && !errors.Is(err, store.ErrExists) {
 		return person, err
 	}
 	return person, nil

@@ -26,12 +26,15 @@ func (w *Web) showSigning(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	m := views.SigningIdentities{Max: store.MaxSigningIdentities}
 	for _, i := range list {
 		m.List = append(m.List, views.SigningIdentity{
-			ID: i.ID, Name: i.Name, Subject: i.Certificate.Subject, Issuer: i.Certificate.Issuer, Ends: i.Certificate.NotAfter, Expired: i.Certificate.NotAfter.Before(w.now()),
+			ID: i.ID, Name: i.Name, Subject: i.Certificate.Subject, Issuer: i.Certificate.Issuer,
+			Ends: i.Certificate.NotAfter, Expired: i.Certificate.NotAfter.Before(w.now()),
 		})
 	}
+
 	return v.show(http.StatusOK, views.SigningPage(v.page("Signing identities", signingPath), m))
 }
 
@@ -45,7 +48,8 @@ func (w *Web) newSigningPage(v *pageRequest, status int, m views.Form) error {
 
 // newSigning reads the form of a signing identity. The error is schema.Faults.
 func newSigning(v *pageRequest) (*call.NewSigningIdentity, error) {
-	fields := map[string]string{"name": v.value("name"), "password": v.r.FormValue("password")} // Spaces are a part of it.
+	// Spaces are a part of it.
+	fields := map[string]string{"name": v.value("name"), "password": v.r.FormValue("password")}
 	if file, _, err := v.r.FormFile("pkcs12"); err == nil {
 		content, err := io.ReadAll(file)
 		if err := errors.Join(err, file.Close()); err != nil {
@@ -88,7 +92,8 @@ func (w *Web) wrongSigning(v *pageRequest, err error) error {
 		m.Errors["name"] = "Another signing identity has this name."
 	case errors.Is(err, store.ErrTooManyIdentities):
 		limit := strconv.Itoa(store.MaxSigningIdentities)
-		m.Errors[""] = "Signing identity limit reached: " + limit + " of " + limit + ". Delete a signing identity first."
+		m.Errors[""] = "Signing identity limit reached: " +
+			limit + " of " + limit + ". Delete a signing identity first."
 	default:
 		e := call.Fault(err)
 		if e.Code == wire.InternalError {
@@ -106,7 +111,9 @@ func (w *Web) showDeleteSigning(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, views.DeleteSigningPage(v.page("Delete signing identity", signingPath), views.SigningIdentity{ID: i.ID, Name: i.Name}))
+	return v.show(http.StatusOK, views.DeleteSigningPage(
+		v.page("Delete signing identity", signingPath), views.SigningIdentity{ID: i.ID, Name: i.Name},
+	))
 }
 
 func (w *Web) deleteSigning(v *pageRequest) error {

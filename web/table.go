@@ -35,7 +35,11 @@ type page struct {
 
 // pages lists all pages and the handlers of their forms.
 func (w *Web) pages() []page {
-	return slices.Concat(w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(), w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(), w.factorPages(), w.secretPages(), w.settingsPages(), w.walletPages(), w.operatorPages())
+	return slices.Concat(
+		w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(),
+		w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(),
+		w.factorPages(), w.secretPages(), w.settingsPages(), w.walletPages(), w.operatorPages(),
+	)
 }
 
 // publicPages are the pages without a login.
@@ -259,6 +263,7 @@ func (w *Web) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(routed, w.headers, w.sameOrigin)
 	r.Method(http.MethodGet, static.Prefix+"*", w.assets)
+
 	for _, p := range w.pages() {
 		handler := w.serve(p)
 		if p.need == everyone {
@@ -272,12 +277,14 @@ func (w *Web) Handler() http.Handler {
 			w.paths = append(w.paths, p.pattern)
 		}
 	}
+
 	w.oauth.Mount(r)
 	r.NotFound(w.serve(page{need: anybody, handle: func(*pageRequest) error { return errNotFound }}).ServeHTTP)
 	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(v *pageRequest) error {
 		v.w.Header().Set("Allow", middleware.Allowed(r, v.r.URL.Path))
 		return errMethod
 	}}).ServeHTTP)
+
 	return r
 }
 

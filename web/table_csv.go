@@ -52,7 +52,9 @@ func (b *tableBody) Write(p []byte) (int, error) {
 }
 
 // exported returns the rows of a list, for sendTable.
-func exported[Item any](read func(store.List) (store.Page[Item], error), row func(Item) []string) func(add func([]string) error) error {
+func exported[Item any](
+	read func(store.List) (store.Page[Item], error), row func(Item) []string,
+) func(add func([]string) error) error {
 	return func(add func([]string) error) error {
 		return eachPage(read, func(item Item) error { return add(row(item)) })
 	}
@@ -61,7 +63,8 @@ func exported[Item any](read func(store.List) (store.Page[Item], error), row fun
 // plainCells keeps spreadsheets from taking a text for a formula.
 func plainCells(cells []string) []string {
 	for i, cell := range cells {
-		if strings.HasPrefix(cell, "=") || strings.HasPrefix(cell, "+") || strings.HasPrefix(cell, "@") || strings.HasPrefix(cell, "\t") || strings.HasPrefix(cell, "-") && !isNumber(cell) {
+		if strings.HasPrefix(cell, "=") || strings.HasPrefix(cell, "+") || strings.HasPrefix(cell, "@") ||
+			strings.HasPrefix(cell, "\t") || strings.HasPrefix(cell, "-") && !isNumber(cell) {
 			cells[i] = "'" + cell
 		}
 	}

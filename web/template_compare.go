@@ -91,7 +91,8 @@ func (w *Web) comparePages(v *pageRequest, old, latest templateState) (made call
 	}
 
 	body, failed := json.Marshal(made)
-	if err = errors.Join(err, failed); err == nil {
+	err = errors.Join(err, failed)
+	if err == nil {
 		_, err = w.store.Blobs().Put(ctx, key, bytes.NewReader(body)) // after its images
 	}
 	if err != nil {
@@ -123,7 +124,9 @@ func (w *Web) versionStates(v *pageRequest) (c comparedVersion, err error) {
 		return c, err
 	}
 
-	c.old = templateState{wire.Template{HTML: &version.HTML, SampleData: c.SampleData, Options: version.Options}, map[string]string{}}
+	c.old = templateState{
+		wire.Template{HTML: &version.HTML, SampleData: c.SampleData, Options: version.Options}, map[string]string{},
+	}
 	maps.Copy(c.old.partials, version.Partials)
 	return c, nil
 }
@@ -163,7 +166,8 @@ func (w *Web) showVersionPages(v *pageRequest) error {
 		if asked, err := strconv.Atoi(v.value("page")); err == nil {
 			at = max(0, slices.Index(shown, asked-1))
 		}
-		m.Shown, m.Image = shown[at], path+"/"+strconv.Itoa(shown[at]+1)
+		m.Shown = shown[at]
+		m.Image = path + "/" + strconv.Itoa(shown[at]+1)
 		if at > 0 {
 			m.Previous = m.Pages[shown[at-1]].URL
 		}
@@ -238,7 +242,9 @@ func (w *Web) approvePages(v *pageRequest) error {
 
 // approvalOf returns the approval of a draft's pages. With compare, the pages of a draft that has changed since are
 // compared with the approved ones.
-func (w *Web) approvalOf(v *pageRequest, t templates.Record, current templateState, compare bool) (a views.Approval, err error) {
+func (w *Web) approvalOf(
+	v *pageRequest, t templates.Record, current templateState, compare bool,
+) (a views.Approval, err error) {
 	if !t.HasDraft {
 		return a, nil
 	}

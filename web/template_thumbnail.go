@@ -45,9 +45,13 @@ func (w *Web) showThumbnail(v *pageRequest) error {
 			return err
 		}
 		if refused(err) == nil {
-			w.log.LogAttrs(v.ctx(), slog.LevelWarn, "thumbnail not drawn", slog.String("template", found.ID), slog.Any("error", err))
+			w.log.LogAttrs(
+				v.ctx(), slog.LevelWarn, "thumbnail not drawn",
+				slog.String("template", found.ID), slog.Any("error", err),
+			)
 		}
 	}
+
 	return v.image(image)
 }
 

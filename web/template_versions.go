@@ -48,7 +48,14 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 		return views.Publish{}, err
 	}
 
-	m := views.Publish{Path: pageOf(found.ID, ""), Card: cardOf(found.Template), ETag: found.ETag(), Next: 1, HasDraft: found.HasDraft, Form: views.Form{Values: map[string]string{"comment": v.value("comment")}, Errors: map[string]string{}}}
+	m := views.Publish{
+		Path:     pageOf(found.ID, ""),
+		Card:     cardOf(found.Template),
+		ETag:     found.ETag(),
+		Next:     1,
+		HasDraft: found.HasDraft,
+		Form:     views.Form{Values: map[string]string{"comment": v.value("comment")}, Errors: map[string]string{}},
+	}
 	if wrong != "" {
 		m.Errors[""] = wrong
 	}
@@ -62,7 +69,8 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 		}
 		before = versionContent(last)
 	}
-	m.Diffs, m.Now = diffsOf(before, contentOf(found.Template)), w.now()
+	m.Diffs = diffsOf(before, contentOf(found.Template))
+	m.Now = w.now()
 	if v.embedded == nil && found.PublishedVersion != nil {
 		m.Pages = pageOf(found.ID, fmt.Sprintf("/versions/%d/pages", *found.PublishedVersion))
 	}
@@ -75,9 +83,13 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 		return m, err
 	}
 
-	checked, err := submit(v, templates.Source{HTML: *found.HTML, SampleData: schema.Object{RawMessage: found.SampleData}}, w.templates.Validate)
+	checked, err := submit(
+		v, templates.Source{HTML: *found.HTML, SampleData: schema.Object{RawMessage: found.SampleData}},
+		w.templates.Validate,
+	)
 	if err != nil && refused(err) == nil {
-		w.log.WarnContext(v.ctx(), "draft not looked through", "error", err) // publishing checks it again, and shows the error
+		// publishing checks it again, and shows the error
+		w.log.WarnContext(v.ctx(), "draft not looked through", "error", err)
 	}
 	m.Missing = checked.Missing
 	for _, f := range checked.Errors {
@@ -92,16 +104,24 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 }
 
 func (w *Web) publishDraft(v *pageRequest) error {
-	made, err := submit(v, templates.Publication{State: v.state(v.value("etag")), Comment: v.value("comment")}, w.templates.Publish)
+	made, err := submit(
+		v, templates.Publication{State: v.state(v.value("etag")), Comment: v.value("comment")}, w.templates.Publish,
+	)
+
 	switch r := refused(err); {
 	case errors.Is(err, store.ErrChanged):
-		return w.publishPage(v, http.StatusConflict, "The draft has changed since you opened this page. Review the changes again.")
+		return w.publishPage(
+			v, http.StatusConflict, "The draft has changed since you opened this page. Review the changes again.",
+		)
 	case r != nil:
 		return w.publishPage(v, http.StatusUnprocessableEntity, r.Error())
 	case err != nil:
 		return err
 	}
-	return v.redirectWith(pageOf(made.ID, ""), fmt.Sprintf("Version %d published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug))
+
+	return v.redirectWith(pageOf(made.ID, ""), fmt.Sprintf(
+		"Version %d published. Calls to %s use it from the next request.", *made.PublishedVersion, made.Slug,
+	))
 }
 
 func (w *Web) discardDraft(v *pageRequest) error {
@@ -114,8 +134,13 @@ func (w *Web) restoreVersion(v *pageRequest) error {
 	if err != nil {
 		return store.ErrNotFound
 	}
-	made, err := submit(v, templates.Restoration{State: v.state(v.value("etag")), Version: version}, w.templates.Restore)
-	return w.changed(v, made, err, fmt.Sprintf("Version %d restored as the draft. Publish the draft to use it in API calls.", version))
+
+	made, err := submit(
+		v, templates.Restoration{State: v.state(v.value("etag")), Version: version}, w.templates.Restore,
+	)
+	return w.changed(v, made, err, fmt.Sprintf(
+		"Version %d restored as the draft. Publish the draft to use it in API calls.", version,
+	))
 }
 
 // changed redirects to a template after a change, or after its refusal.
@@ -141,7 +166,11 @@ func (w *Web) showVersions(v *pageRequest) error {
 
 	m := views.Versions{Card: cardOf(found.Template), HasDraft: found.HasDraft}
 	for _, version := range list.Versions {
-		m.List = append(m.List, views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt})
+		m.List = append(m.List, views.Version{
+			Number:  version.Version,
+			Comment: version.Comment,
+			At:      version.PublishedAt,
+		})
 	}
 	return v.show(http.StatusOK, views.VersionsPage(v.page(found.Name+", versions", templatesPath), m))
 }
@@ -157,7 +186,8 @@ func (w *Web) showVersion(v *pageRequest) error {
 	}
 
 	m := views.VersionDetail{
-		Card: cardOf(found.Template), Version: views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt},
+		Card:    cardOf(found.Template),
+		Version: views.Version{Number: version.Version, Comment: version.Comment, At: version.PublishedAt},
 		InUse:   found.PublishedVersion != nil && *found.PublishedVersion == version.Version,
 		Content: versionContent(version), Diffs: diffsOf(versionContent(version), contentOf(found.Template)),
 	}
@@ -165,7 +195,9 @@ func (w *Web) showVersion(v *pageRequest) error {
 	for _, name := range slices.Sorted(maps.Keys(version.Partials)) {
 		m.Partials = append(m.Partials, views.PartialContent{Name: name, HTML: version.Partials[name]})
 	}
-	return v.show(http.StatusOK, views.VersionPage(v.page(fmt.Sprintf("%s, version %d", found.Name, version.Version), templatesPath), m))
+	return v.show(http.StatusOK, views.VersionPage(
+		v.page(fmt.Sprintf("%s, version %d", found.Name, version.Version), templatesPath), m,
+	))
 }
 
 func (w *Web) showTemplateSettings(v *pageRequest) error {
@@ -173,8 +205,16 @@ func (w *Web) showTemplateSettings(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	form := views.Form{Values: map[string]string{"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description}, Errors: map[string]string{}}
-	return v.show(http.StatusOK, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found.Template), form))
+
+	form := views.Form{
+		Values: map[string]string{
+			"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description,
+		},
+		Errors: map[string]string{},
+	}
+	return v.show(http.StatusOK, views.TemplateSettingsPage(
+		v.page("Settings of "+found.Name, templatesPath), cardOf(found.Template), form,
+	))
 }
 
 func (w *Web) saveTemplateSettings(v *pageRequest) error {
@@ -185,7 +225,10 @@ func (w *Web) saveTemplateSettings(v *pageRequest) error {
 
 	changed := map[string]string{}
 	form := views.Form{Values: map[string]string{}, Errors: map[string]string{}}
-	for name, stored := range map[string]string{"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description} {
+	fields := map[string]string{
+		"name": found.Name, "slug": found.Slug, "category": found.Category, "description": found.Description,
+	}
+	for name, stored := range fields {
 		form.Values[name] = v.value(name)
 		// A change of the name makes no draft if there was none: only what differs is changed.
 		if form.Values[name] != stored {
@@ -201,7 +244,9 @@ func (w *Web) saveTemplateSettings(v *pageRequest) error {
 		_, err = receive(v, body, w.templates.Update, schema.Value{Name: "id", Text: found.ID})
 		if r := refused(err); r != nil {
 			form.Errors = wrongFields(r, "name", "slug", "category", "description")
-			return v.show(http.StatusUnprocessableEntity, views.TemplateSettingsPage(v.page("Settings of "+found.Name, templatesPath), cardOf(found.Template), form))
+			return v.show(http.StatusUnprocessableEntity, views.TemplateSettingsPage(
+				v.page("Settings of "+found.Name, templatesPath), cardOf(found.Template), form,
+			))
 		}
 		if err != nil {
 			return err

@@ -66,7 +66,8 @@ func (w *Web) exportTemplate(v *pageRequest) error {
 	}
 
 	files := []struct{ name, text string }{
-		{zippedHTML, *found.HTML}, {zippedSample, jsonText(found.SampleData)}, {zippedOptions, jsonText(found.Options)}, {zippedAbout, string(about)},
+		{zippedHTML, *found.HTML}, {zippedSample, jsonText(found.SampleData)},
+		{zippedOptions, jsonText(found.Options)}, {zippedAbout, string(about)},
 	}
 	for _, p := range partials.Partials {
 		// A partial that only another partial includes is added too.
@@ -121,7 +122,10 @@ func (w *Web) importTemplate(v *pageRequest) error {
 		var made templates.Record
 		if made, err = submit(v, in, w.templates.Create); err == nil {
 			if len(kept) > 0 {
-				v.flash("Template imported. Not imported: partials that exist here with other content (" + strings.Join(kept, ", ") + ").")
+				v.flash(
+					"Template imported. Not imported: partials that exist here with other content (" +
+						strings.Join(kept, ", ") + ").",
+				)
 			}
 			return v.redirect(pageOf(made.ID, ""))
 		}
@@ -165,7 +169,9 @@ func zippedFiles(v *pageRequest) (map[string]string, error) {
 
 		text, err := unzipped(f, min(most, left))
 		if err != nil {
-			return nil, sentence(fmt.Sprintf("The file %s in the archive is damaged or larger than %s.", zippedName(f.Name), views.Bytes(most)))
+			return nil, sentence(fmt.Sprintf(
+				"The file %s in the archive is damaged or larger than %s.", zippedName(f.Name), views.Bytes(most),
+			))
 		}
 		left -= int64(len(text))
 		files[f.Name] = text
@@ -196,7 +202,8 @@ func unzipped(f *zip.File, most int64) (string, error) {
 	var text strings.Builder
 	text.Grow(int(f.UncompressedSize64))
 	n, err := io.Copy(&text, io.LimitReader(content, most+1))
-	if err = errors.Join(err, content.Close()); err == nil && n > most {
+	err = errors.Join(err, content.Close())
+	if err == nil && n > most {
 		err = errTooLarge
 	}
 	return text.String(), err
@@ -227,7 +234,9 @@ func templateOf(files map[string]string) (templates.New, error) {
 		if err := json.Unmarshal([]byte(text), &facts); err != nil {
 			return in, sentence("The file about.json in the archive is not a valid JSON object.")
 		}
-		in.Name, in.Category, in.Description = facts.Name, facts.Category, facts.Description
+		in.Name = facts.Name
+		in.Category = facts.Category
+		in.Description = facts.Description
 	}
 
 	in.Name = cmp.Or(in.Name, "Imported template")
@@ -254,7 +263,8 @@ func (w *Web) importPartials(v *pageRequest, files map[string]string) (kept []st
 			}
 			continue
 		}
-		if _, err := submit(v, templates.NewPartial{PartialRef: templates.PartialRef{Name: name}, HTML: text}, w.templates.PutPartial); err != nil {
+		partial := templates.NewPartial{PartialRef: templates.PartialRef{Name: name}, HTML: text}
+		if _, err := submit(v, partial, w.templates.PutPartial); err != nil {
 			return nil, err
 		}
 	}

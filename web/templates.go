@@ -45,7 +45,14 @@ func pageOf(id, below string) string { return templatesPath + "/" + url.PathEsca
 
 // cardOf shows a template.
 func cardOf(t wire.Template) views.TemplateCard {
-	shown := views.TemplateCard{ID: t.ID, Slug: t.Slug, Name: t.Name, Changed: t.HasDraft && t.PublishedVersion != nil, Saved: t.UpdatedAt}
+	shown := views.TemplateCard{
+		ID:      t.ID,
+		Slug:    t.Slug,
+		Name:    t.Name,
+		Changed: t.HasDraft && t.PublishedVersion != nil,
+		Saved:   t.UpdatedAt,
+	}
+
 	if t.PublishedVersion != nil {
 		shown.Version = *t.PublishedVersion
 	}
@@ -57,7 +64,13 @@ func cardOf(t wire.Template) views.TemplateCard {
 func (w *Web) showTemplates(v *pageRequest) error {
 	filter := views.TemplateFilter{Text: v.value("q"), Category: v.value("category"), State: v.value("state")}
 	var list wire.TemplateList
-	query, err := templates.Check(v.ctx(), templates.Query{Limit: templatesShown, Search: filter.Text, Category: filter.Category, State: filter.State, Cursor: v.value("cursor")})
+	query, err := templates.Check(v.ctx(), templates.Query{
+		Limit:    templatesShown,
+		Search:   filter.Text,
+		Category: filter.Category,
+		State:    filter.State,
+		Cursor:   v.value("cursor"),
+	})
 	if err == nil {
 		list, err = w.templates.List(v.ctx(), v.caller(), query)
 	}
@@ -108,7 +121,9 @@ func blankTemplate() templates.New {
 <p>Dear {{customer.name}},</p>
 `),
 		SampleData: objectOf(`{"title":"A new page","customer":{"name":"Ada Lovelace"}}`),
-		Options:    objectOf(`{"format":"A4","printBackground":true,"margin":{"top":"20mm","right":"20mm","bottom":"20mm","left":"20mm"}}`),
+		Options: objectOf(
+			`{"format":"A4","printBackground":true,"margin":{"top":"20mm","right":"20mm","bottom":"20mm","left":"20mm"}}`,
+		),
 	}
 }
 
@@ -120,7 +135,10 @@ const newTemplatePath = templatesPath + "/new"
 func (w *Web) showNewTemplate(v *pageRequest) error { return w.newTemplatePage(v, http.StatusOK, nil) }
 
 func (w *Web) newTemplatePage(v *pageRequest, status int, wrong map[string]string) error {
-	m := views.NewTemplate{Form: views.Form{Values: map[string]string{"name": v.value("name"), "category": v.value("category")}, Errors: wrong}}
+	m := views.NewTemplate{Form: views.Form{
+		Values: map[string]string{"name": v.value("name"), "category": v.value("category")},
+		Errors: wrong,
+	}}
 	if id := v.value("layout"); id != "" {
 		l, known := w.gallery.Get(id)
 		if !known {
@@ -130,7 +148,8 @@ func (w *Web) newTemplatePage(v *pageRequest, status int, wrong map[string]strin
 		m.Layout = views.NewOfLayout{ID: l.ID, Name: l.Name, Thumbnail: l.ThumbnailPath()}
 		m.Layout.Width, m.Layout.Height = l.ThumbnailSize()
 		if v.r.Method == http.MethodGet {
-			m.Values["name"], m.Values["category"] = l.Name, l.Category
+			m.Values["name"] = l.Name
+			m.Values["category"] = l.Category
 		}
 	}
 
@@ -143,9 +162,13 @@ func (w *Web) makeTemplate(v *pageRequest) error {
 	if in.FromGallery == "" {
 		in = blankTemplate()
 	}
-	in.Name, in.Category = v.value("name"), v.value("category")
+	in.Name = v.value("name")
+	in.Category = v.value("category")
+
 	if in.FromGallery == "" && in.Name == "" {
-		return w.newTemplatePage(v, http.StatusUnprocessableEntity, map[string]string{"name": "Name is required. You can change it later."})
+		return w.newTemplatePage(
+			v, http.StatusUnprocessableEntity, map[string]string{"name": "Name is required. You can change it later."},
+		)
 	}
 
 	made, err := submit(v, in, w.templates.Create)
@@ -168,6 +191,7 @@ func wrongFields(r *wire.Error, fields ...string) map[string]string {
 			}
 		}
 	}
+
 	if len(wrong) == 0 {
 		wrong[""] = r.Error()
 	}
@@ -218,13 +242,17 @@ func (w *Web) deleteTemplate(v *pageRequest) error {
 func (w *Web) undeleteTemplate(v *pageRequest) error {
 	back, err := w.store.UndeleteTemplate(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if errors.Is(err, store.ErrTooMany) {
-		return v.redirectWith(templatesPath, "Template not restored: limit of "+strconv.Itoa(store.MaxTemplates)+" templates reached. Delete another template first.")
+		limit := strconv.Itoa(store.MaxTemplates)
+		text := "Template not restored: limit of " + limit + " templates reached. Delete another template first."
+		return v.redirectWith(templatesPath, text)
 	}
+
 	if err == nil {
 		err = v.record("template.undeleted", back.Name, back.Slug)
 	}
 	if err != nil {
 		return err
 	}
+
 	return v.redirectWith(templatesPath, "“"+back.Name+"” restored.")
 }

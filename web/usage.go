@@ -35,7 +35,15 @@ func (w *Web) usageFilter(v *pageRequest) (views.Usage, store.UsageFilter) {
 	}
 
 	now := w.now().UTC()
-	f := store.UsageFilter{AccountID: v.account.ID, From: now.AddDate(0, 0, 1-m.Days), To: now, Group: store.UsageGroup(m.Group), Name: m.Of, Named: m.Of != ""}
+	f := store.UsageFilter{
+		AccountID: v.account.ID,
+		From:      now.AddDate(0, 0, 1-m.Days),
+		To:        now,
+		Group:     store.UsageGroup(m.Group),
+		Name:      m.Of,
+		Named:     m.Of != "",
+	}
+
 	if f.Group == store.ByKey && m.Of == dashboardKey {
 		f.Name = ""
 	}
@@ -59,7 +67,8 @@ func (w *Web) usagePage(v *pageRequest, status int, alerts *views.Form) error {
 
 	for _, u := range members {
 		m.List = append(m.List, views.UsageMember{
-			Of: usageName(f.Group, u.Name), Name: name(u.Name), Calls: u.Calls + u.Failures, Failures: u.Failures, Spent: u.Amount,
+			Of: usageName(f.Group, u.Name), Name: name(u.Name),
+			Calls: u.Calls + u.Failures, Failures: u.Failures, Spent: u.Amount,
 		})
 	}
 	m.Member = name(f.Name)
@@ -72,7 +81,9 @@ func (w *Web) usagePage(v *pageRequest, status int, alerts *views.Form) error {
 		day := f.From.AddDate(0, 0, i)
 		d := at[day.Unix()/86400]
 		m.Series = append(m.Series, views.Day{At: day, Calls: d.Calls + d.Failures, Fails: d.Failures, Spent: d.Amount})
-		m.Calls, m.Failures, m.Spent = m.Calls+d.Calls+d.Failures, m.Failures+d.Failures, m.Spent+d.Amount
+		m.Calls = m.Calls + d.Calls + d.Failures
+		m.Failures = m.Failures + d.Failures
+		m.Spent = m.Spent + d.Amount
 	}
 
 	if err := w.fillAlerts(v, &m, alerts); err != nil {
@@ -90,7 +101,9 @@ func usageName(group store.UsageGroup, name string) string {
 }
 
 // usageNames returns a function that returns the names of members of a group as users know them.
-func (w *Web) usageNames(v *pageRequest, group store.UsageGroup, members []store.UsageSum) (func(string) string, error) {
+func (w *Web) usageNames(
+	v *pageRequest, group store.UsageGroup, members []store.UsageSum,
+) (func(string) string, error) {
 	var names map[string]string
 	var err error
 	switch group {
@@ -114,6 +127,7 @@ func (w *Web) exportUsage(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	name, err := w.usageNames(v, f.Group, days)
 	if err != nil {
 		return err
@@ -123,7 +137,8 @@ func (w *Web) exportUsage(v *pageRequest) error {
 	return v.sendTable("usage.csv", columns, func(add func([]string) error) error {
 		for _, d := range days {
 			row := []string{
-				d.Day.Format(time.DateOnly), usageName(f.Group, d.Name), name(d.Name), strconv.FormatInt(d.Calls+d.Failures, 10), strconv.FormatInt(d.Failures, 10), decimal(d.Amount),
+				d.Day.Format(time.DateOnly), usageName(f.Group, d.Name), name(d.Name),
+				strconv.FormatInt(d.Calls+d.Failures, 10), strconv.FormatInt(d.Failures, 10), decimal(d.Amount),
 			}
 			if err := add(row); err != nil {
 				return err
@@ -135,7 +150,9 @@ func (w *Web) exportUsage(v *pageRequest) error {
 
 // fillAlerts fills in the form of alerts.
 func (w *Web) fillAlerts(v *pageRequest, m *views.Usage, form *views.Form) error {
-	m.Mail, m.Balance, m.MinCalls = w.mail != nil, v.account.Balance, store.MinAlertCalls
+	m.Mail = w.mail != nil
+	m.Balance = v.account.Balance
+	m.MinCalls = store.MinAlertCalls
 	if v.account.MaxDay != nil {
 		m.MaxDay = *v.account.MaxDay
 	}
@@ -160,7 +177,8 @@ func (w *Web) fillAlerts(v *pageRequest, m *views.Usage, form *views.Form) error
 
 // alertFields are the fields of the form, with their kinds of alerts.
 var alertFields = []struct{ field, kind, name string }{
-	{"day", store.AlertDayLimit, "daily limit"}, {"balance", store.AlertLowBalance, "balance"}, {"failures", store.AlertFailureRate, "failed calls"},
+	{"day", store.AlertDayLimit, "daily limit"}, {"balance", store.AlertLowBalance, "balance"},
+	{"failures", store.AlertFailureRate, "failed calls"},
 }
 
 func (w *Web) saveAlerts(v *pageRequest) error {
@@ -204,6 +222,7 @@ func readThreshold(kind, text string) (int64, string) {
 		}
 		return int64(*amount), ""
 	}
+
 	percent, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(text, "%")))
 	if err != nil || percent < 1 || percent > 100 {
 		return 0, "Enter a whole number from 1 to 100."

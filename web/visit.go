@@ -111,6 +111,7 @@ func (v *pageRequest) may(n access) bool {
 	case operates:
 		return v.person != nil && v.person.Operator
 	}
+
 	return false
 }
 
@@ -132,7 +133,8 @@ func (v *pageRequest) failed() int {
 // page returns the data that the page needs in addition to its model.
 func (v *pageRequest) page(title, open string) views.Page {
 	p := views.Page{
-		Title: title, Open: open, Nonce: nonceOf(v.ctx()), RequestID: v.web.cfg.RequestID(v.ctx()), Version: v.web.cfg.Version,
+		Title: title, Open: open, Nonce: nonceOf(v.ctx()),
+		RequestID: v.web.cfg.RequestID(v.ctx()), Version: v.web.cfg.Version,
 		Now: v.web.now().UTC(), Asset: v.web.assets.URL, Notice: v.takeNotice(),
 	}
 
@@ -146,12 +148,16 @@ func (v *pageRequest) page(title, open string) views.Page {
 	if v.member != nil {
 		if at := v.account.ClosesAt; at != nil {
 			p.Banner = &views.Banner{
-				Is: views.StateBad, Bold: v.member.AccountName + " will be deleted on " + at.UTC().Format("January 2, 2006") + ".", Text: "An owner can cancel the deletion until then.",
+				Is:   views.StateBad,
+				Bold: v.member.AccountName + " will be deleted on " + at.UTC().Format("January 2, 2006") + ".",
+				Text: "An owner can cancel the deletion until then.",
 				Link: views.Link{URL: dataPath + "#close", Text: "Settings"},
 			}
 		}
 
-		p.Person.Account, p.Person.Role, p.Person.Balance = v.member.AccountName, v.member.Role, v.account.Balance
+		p.Person.Account = v.member.AccountName
+		p.Person.Role = v.member.Role
+		p.Person.Balance = v.account.Balance
 		p.Person.FailedDeliveries = v.failed()
 	}
 	return p
@@ -164,16 +170,20 @@ const mostNoise = 200
 func (v *pageRequest) show(status int, component templ.Component) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
+
 	if v.public {
 		v.w.WriteHeader(status)
 		return component.Render(v.ctx(), v.w)
 	}
+
 	var page bytes.Buffer
 	if err := component.Render(v.ctx(), &page); err != nil {
 		return err
 	}
+
 	h.Add("Vary", "Accept-Encoding")
-	return sendZipped(v.w, v.r, status, page.Bytes(), strings.Repeat(" ", rand.IntN(mostNoise))) //nolint:gosec // it only has to differ
+	noise := strings.Repeat(" ", rand.IntN(mostNoise)) //nolint:gosec // it only has to differ
+	return sendZipped(v.w, v.r, status, page.Bytes(), noise)
 }
 
 // redirect redirects the visitor to one of our pages after a form.
@@ -210,6 +220,7 @@ func (v *pageRequest) author() store.Author {
 		by.PersonID = v.person.ID
 		by.Who = v.person.Email
 	}
+
 	if v.embedded != nil {
 		by.Who = "editor link"
 	}
@@ -230,8 +241,8 @@ func actorOf(v *pageRequest) string {
 // ownPath returns the given path if it is on our site, or the path of the dashboard.
 func ownPath(next string) string {
 	address, err := url.Parse(next)
-	if err != nil || address.Host != "" || address.Scheme != "" || address.User != nil || !strings.HasPrefix(next, "/") ||
-		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+	if err != nil || address.Host != "" || address.Scheme != "" || address.User != nil ||
+		!strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
 		return "/dashboard"
 	}
 	return next
@@ -349,7 +360,8 @@ func (v *pageRequest) askToSignIn() error {
 		if err != nil {
 			return err
 		}
-		if next = v.cameFrom(); kept {
+		next = v.cameFrom()
+		if kept {
 			next = resumePath
 		}
 	}
@@ -382,9 +394,11 @@ func (w *Web) identifyMember(v *pageRequest) error {
 	if err != nil || len(memberships) == 0 {
 		return err
 	}
+
 	chosen := w.scs.GetString(v.ctx(), accountKey)
 	at := max(0, slices.IndexFunc(memberships, func(m store.Membership) bool { return m.AccountID == chosen }))
 	v.member = &memberships[at]
+
 	account, err := w.store.Account(v.ctx(), v.member.AccountID)
 	v.account = &account
 	return err

@@ -33,9 +33,14 @@ func (w *Web) walletPage(v *pageRequest, status int, forms walletForms) error {
 	}
 
 	m := views.Wallet{
-		Balance: v.account.Balance, Held: v.account.Held, Owed: v.account.Owed, SpentToday: v.account.SpentToday, Kind: v.value("kind"),
-		Pace: pace(v.account.Balance, activity.Total, now.Day(), "at "+now.Month().String()+"’s pace"), UsageTitle: "Usage, " + now.Month().String(), Export: walletPath + ".csv",
-		Group: cmp.Or(v.value("by"), "operation"), Limits: views.Form{Values: map[string]string{"job": limitText(v.account.MaxJob), "day": limitText(v.account.MaxDay)}},
+		Balance: v.account.Balance, Held: v.account.Held, Owed: v.account.Owed,
+		SpentToday: v.account.SpentToday, Kind: v.value("kind"),
+		Pace:       pace(v.account.Balance, activity.Total, now.Day(), "at "+now.Month().String()+"’s pace"),
+		UsageTitle: "Usage, " + now.Month().String(), Export: walletPath + ".csv",
+		Group: cmp.Or(v.value("by"), "operation"),
+		Limits: views.Form{
+			Values: map[string]string{"job": limitText(v.account.MaxJob), "day": limitText(v.account.MaxDay)},
+		},
 	}
 	if forms.limits != nil {
 		m.Limits = *forms.limits
@@ -71,14 +76,20 @@ func (w *Web) usageBars(v *pageRequest, a store.Activity, group string) ([]views
 			bars = append(bars, views.UsageBar{Name: d.Day.Format("Jan 2"), Count: d.Count, Amount: d.Total})
 		}
 		return bars, nil
+
 	case "key":
 		keys, err := w.keysOf(v.ctx(), v.account.ID)
 		if err != nil {
 			return nil, err
 		}
 		for id, spent := range a.Keys {
-			bars = append(bars, views.UsageBar{Name: cmp.Or(keys.name(id), "dashboard"), Count: spent.Calls, Amount: spent.Amount})
+			bars = append(bars, views.UsageBar{
+				Name:   cmp.Or(keys.name(id), "dashboard"),
+				Count:  spent.Calls,
+				Amount: spent.Amount,
+			})
 		}
+
 	default:
 		for _, o := range a.Operations {
 			bars = append(bars, views.UsageBar{Name: o.Operation, Count: o.Count, Amount: o.Total})
@@ -93,8 +104,17 @@ func (w *Web) usageBars(v *pageRequest, a store.Activity, group string) ([]views
 
 // postingWords describe the kinds of postings.
 var postingWords = map[string]string{
-	store.KindPayment: "Payment", store.KindTrial: "Trial credit", store.KindGrant: "Operator credit", store.KindPromotion: "Promotion", store.KindHold: "Call",
-	store.KindSettle: "Unused hold released", store.KindRelease: "Failed call released", store.KindRefund: "Refund", store.KindChargeback: "Dispute", store.KindAdjustment: "Adjustment", store.KindAI: "AI template",
+	store.KindPayment:    "Payment",
+	store.KindTrial:      "Trial credit",
+	store.KindGrant:      "Operator credit",
+	store.KindPromotion:  "Promotion",
+	store.KindHold:       "Call",
+	store.KindSettle:     "Unused hold released",
+	store.KindRelease:    "Failed call released",
+	store.KindRefund:     "Refund",
+	store.KindChargeback: "Dispute",
+	store.KindAdjustment: "Adjustment",
+	store.KindAI:         "AI template",
 }
 
 // callNotes describe the postings of a call.
@@ -128,18 +148,28 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 			continue // the end of a call that was charged whole, or the hold of one that failed: one line is enough
 		}
 
-		line := views.LedgerLine{What: postingWords[p.Kind], Note: p.Reason, At: p.CreatedAt, Amount: p.Wallet, Balance: p.Balance}
+		line := views.LedgerLine{
+			What:    postingWords[p.Kind],
+			Note:    p.Reason,
+			At:      p.CreatedAt,
+			Amount:  p.Wallet,
+			Balance: p.Balance,
+		}
 		if p.CallID != "" {
 			if p.Operation == "" { // The call has been removed.
 				line.Note = callNotes[p.Kind] + " · " + w.removed()
 			} else {
-				line.URL, line.Note = documentsPath+"/"+p.CallID, callNotes[p.Kind]+" · "+cmp.Or(keys.name(p.KeyID), "dashboard")
+				line.URL = documentsPath + "/" + p.CallID
+				line.Note = callNotes[p.Kind] + " · " + cmp.Or(
+					keys.name(p.KeyID), "dashboard",
+				)
 				line.What = p.Operation
 			}
 		}
 
 		if p.Failed {
-			line.Amount, line.Note = 0, "failed · "+cmp.Or(keys.name(p.KeyID), "dashboard")
+			line.Amount = 0
+			line.Note = "failed · " + cmp.Or(keys.name(p.KeyID), "dashboard")
 		}
 		if p.Kind == store.KindPayment && strings.HasPrefix(p.Reference, "stripe ") {
 			line.What = p.Reason
@@ -164,15 +194,20 @@ func (w *Web) removed() string {
 }
 
 func (w *Web) saveLimits(v *pageRequest) error {
-	form := views.Form{Values: map[string]string{"job": v.value("job"), "day": v.value("day")}, Errors: map[string]string{}}
+	form := views.Form{
+		Values: map[string]string{"job": v.value("job"), "day": v.value("day")},
+		Errors: map[string]string{},
+	}
 	var limits store.Limits
 	var wrong string
+
 	if limits.MaxJob, wrong = dollars(form.Values["job"]); wrong != "" {
 		form.Errors["job"] = wrong
 	}
 	if limits.MaxDay, wrong = dollars(form.Values["day"]); wrong != "" {
 		form.Errors["day"] = wrong
 	}
+
 	if form.Failed() {
 		return w.walletPage(v, http.StatusUnprocessableEntity, walletForms{limits: &form})
 	}
@@ -186,8 +221,13 @@ func (w *Web) exportLedger(v *pageRequest) error {
 	read := func(l store.List) (store.Page[store.Posted], error) {
 		return w.store.Postings(v.ctx(), store.PostingFilter{AccountID: v.account.ID, List: l})
 	}
+
 	columns := []string{"id", "at", "kind", "amount_usd", "held_usd", "reference", "reason", "call"}
+
 	return v.sendTable("ledger.csv", columns, exported(read, func(p store.Posted) []string {
-		return []string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.Kind, decimal(p.Wallet), decimal(p.Held), p.Reference, p.Reason, p.CallID}
+		return []string{
+			p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.Kind,
+			decimal(p.Wallet), decimal(p.Held), p.Reference, p.Reason, p.CallID,
+		}
 	}))
 }

@@ -25,17 +25,26 @@ const (
 
 // fillPayments adds the payments to the wallet's page.
 func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) error {
-	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Limit: shownPayments}})
+	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{
+		AccountID: v.account.ID,
+		Told:      true,
+		List:      store.List{Limit: shownPayments},
+	})
 	if err != nil {
 		return err
 	}
+
 	m.Payments = paymentLines(page.Items)
 	m.MorePayments = page.Next != ""
 	if w.cfg.Payments == nil {
 		return nil
 	}
 
-	m.TopUp = &views.TopUp{Form: views.Form{Values: map[string]string{"amount": "20"}}, Provider: "Stripe", Test: w.cfg.TestPayments}
+	m.TopUp = &views.TopUp{
+		Form:     views.Form{Values: map[string]string{"amount": "20"}},
+		Provider: "Stripe",
+		Test:     w.cfg.TestPayments,
+	}
 	price := w.cfg.Prices["pdf.create"]
 	for _, dollars := range []int{5, 20, 50} {
 		choice := views.TopUpChoice{Dollars: dollars}
@@ -57,7 +66,11 @@ func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) e
 func (w *Web) fillReload(v *pageRequest, m *views.Wallet, form *views.Form) error {
 	kept, err := w.store.AutoReload(v.ctx(), v.account.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		kept = store.AutoReload{Threshold: 5 * credit.Dollar, Amount: 20 * credit.Dollar, Monthly: store.DefaultMonthlyReload}
+		kept = store.AutoReload{
+			Threshold: 5 * credit.Dollar,
+			Amount:    20 * credit.Dollar,
+			Monthly:   store.DefaultMonthlyReload,
+		}
 		err = nil
 	}
 	if err != nil {
@@ -69,14 +82,20 @@ func (w *Web) fillReload(v *pageRequest, m *views.Wallet, form *views.Form) erro
 		return err
 	}
 
-	m.Reload = &views.Reload{Card: buyer.Card, On: kept.On, Month: kept.Taken, Form: views.Form{Values: map[string]string{
-		"threshold": plainDollars(kept.Threshold), "reload": plainDollars(kept.Amount), "cap": plainDollars(kept.Monthly),
-	}}}
+	m.Reload = &views.Reload{
+		Card: buyer.Card, On: kept.On, Month: kept.Taken,
+		Form: views.Form{Values: map[string]string{
+			"threshold": plainDollars(kept.Threshold),
+			"reload":    plainDollars(kept.Amount),
+			"cap":       plainDollars(kept.Monthly),
+		}},
+	}
 	if !kept.On && kept.OffReason != "" {
 		m.Reload.Why = "Auto-reload is off. " + kept.OffReason
 	}
 	if form != nil {
-		m.Reload.Form, m.Reload.On = *form, form.Checked("on")
+		m.Reload.Form = *form
+		m.Reload.On = form.Checked("on")
 	}
 	return nil
 }
@@ -88,7 +107,8 @@ func paymentLines(list []store.Payment) []views.PaymentLine {
 	lines := make([]views.PaymentLine, len(list))
 	for i, p := range list {
 		line := views.PaymentLine{
-			What: "Top-up", Card: p.Card, At: p.CreatedAt, Amount: p.Amount, Back: p.Refunded + p.Disputed, Receipt: providerURL(p.ReceiptURL), Reason: p.Reason,
+			What: "Top-up", Card: p.Card, At: p.CreatedAt, Amount: p.Amount,
+			Back: p.Refunded + p.Disputed, Receipt: providerURL(p.ReceiptURL), Reason: p.Reason,
 			State: views.Status{Is: views.StateRun, Word: "Processing"},
 		}
 		if p.Kind == store.PaymentAutoReload {
@@ -104,7 +124,9 @@ func paymentLines(list []store.Payment) []views.PaymentLine {
 			line.State = views.Status{Is: views.StateOff, Word: "Not paid"}
 		case store.PaymentAction:
 			// The page's banner has the reason.
-			line.State, line.Action, line.Reason = views.Status{Is: views.StateWarn, Word: "Confirmation required"}, providerURL(p.ActionURL), ""
+			line.State = views.Status{Is: views.StateWarn, Word: "Confirmation required"}
+			line.Action = providerURL(p.ActionURL)
+			line.Reason = ""
 		}
 
 		lines[i] = line
@@ -152,7 +174,11 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 	if !v.may(pays) || w.cfg.Payments == nil {
 		return nil, nil
 	}
-	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Limit: 1}})
+	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{
+		AccountID: v.account.ID,
+		Told:      true,
+		List:      store.List{Limit: 1},
+	})
 	if err != nil || len(page.Items) == 0 || page.Items[0].State != store.PaymentAction {
 		return nil, err
 	}
@@ -167,14 +193,24 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 func returnBanner(p store.Payment) *views.Banner {
 	switch p.State {
 	case store.PaymentPaid:
-		return &views.Banner{Is: views.StateOK, Bold: "Payment received.", Text: p.Amount.String() + " was added to the wallet."}
+		return &views.Banner{
+			Is:   views.StateOK,
+			Bold: "Payment received.",
+			Text: p.Amount.String() + " was added to the wallet.",
+		}
 	case store.PaymentOpen:
 		return &views.Banner{
-			Is: views.StateRun, Bold: "Waiting for Stripe.", Text: "Card payments take a few seconds, other payments up to a few days.",
+			Is: views.StateRun, Bold: "Waiting for Stripe.",
+			Text: "Card payments take a few seconds, other payments up to a few days.",
 			Link: views.Link{URL: walletPath + "?payment=" + p.ID, Text: "Reload"}, Refresh: true,
 		}
 	}
-	return &views.Banner{Is: views.StateWarn, Bold: "Payment not completed.", Text: cmp.Or(p.Reason, "The payment page was closed or expired.")}
+
+	return &views.Banner{
+		Is:   views.StateWarn,
+		Bold: "Payment not completed.",
+		Text: cmp.Or(p.Reason, "The payment page was closed or expired."),
+	}
 }
 
 // topUp sends the visitor to the provider's page.
@@ -183,7 +219,10 @@ func (w *Web) topUp(v *pageRequest) error {
 		return errNotFound
 	}
 
-	form := views.Form{Values: map[string]string{"amount": v.value("amount"), "other": v.value("other")}, Errors: map[string]string{}}
+	form := views.Form{
+		Values: map[string]string{"amount": v.value("amount"), "other": v.value("other")},
+		Errors: map[string]string{},
+	}
 	text := form.Values["amount"]
 	if text == "other" {
 		text = form.Values["other"]
@@ -201,7 +240,8 @@ func (w *Web) topUp(v *pageRequest) error {
 
 	if form.Failed() {
 		if !isChoice(form.Values["amount"]) {
-			form.Values["other"], form.Values["amount"] = text, "other"
+			form.Values["other"] = text
+			form.Values["amount"] = "other"
 		}
 		return w.walletPage(v, http.StatusUnprocessableEntity, walletForms{topUp: &form})
 	}
@@ -263,9 +303,17 @@ func (w *Web) saveReload(v *pageRequest) error {
 		return errNotFound
 	}
 
-	form := views.Form{Values: map[string]string{"on": v.value("on"), "threshold": v.value("threshold"), "reload": v.value("reload"), "cap": v.value("cap")}, Errors: map[string]string{}}
+	form := views.Form{
+		Values: map[string]string{
+			"on": v.value("on"), "threshold": v.value("threshold"), "reload": v.value("reload"), "cap": v.value("cap"),
+		},
+		Errors: map[string]string{},
+	}
 	settings := store.AutoReload{On: form.Checked("on")}
-	for name, into := range map[string]*credit.Amount{"threshold": &settings.Threshold, "reload": &settings.Amount, "cap": &settings.Monthly} {
+	amounts := map[string]*credit.Amount{
+		"threshold": &settings.Threshold, "reload": &settings.Amount, "cap": &settings.Monthly,
+	}
+	for name, into := range amounts {
 		amount, wrong := dollars(form.Values[name])
 		switch {
 		case wrong != "":
@@ -282,7 +330,8 @@ func (w *Web) saveReload(v *pageRequest) error {
 		case settings.Threshold <= 0:
 			form.Errors["threshold"] = "Amount must be greater than $0."
 		case settings.Amount < max(settings.Threshold, leastTopUp) || settings.Amount > mostTopUp:
-			form.Errors["reload"] = "Amount must be between " + views.Dollars(max(settings.Threshold, leastTopUp)) + " and $1,000."
+			form.Errors["reload"] = "Amount must be between " +
+				views.Dollars(max(settings.Threshold, leastTopUp)) + " and $1,000."
 		case settings.Amount%(credit.Dollar/100) != 0:
 			form.Errors["reload"] = "Amount must be in whole cents, such as 7.50."
 		case settings.Monthly < settings.Amount:
@@ -304,7 +353,9 @@ func (w *Web) saveReload(v *pageRequest) error {
 	action := "auto_reload.off"
 	note := ""
 	if settings.On {
-		action, note = "auto_reload.on", plainDollars(settings.Amount)+" below "+plainDollars(settings.Threshold)+", max "+plainDollars(settings.Monthly)+" per month"
+		action = "auto_reload.on"
+		note = plainDollars(settings.Amount) + " below " +
+			plainDollars(settings.Threshold) + ", max " + plainDollars(settings.Monthly) + " per month"
 	}
 	if err := v.record(action, "", note); err != nil {
 		return err
@@ -313,10 +364,15 @@ func (w *Web) saveReload(v *pageRequest) error {
 }
 
 func (w *Web) showReceipts(v *pageRequest) error {
-	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{AccountID: v.account.ID, Told: true, List: store.List{Cursor: v.value("cursor")}})
+	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{
+		AccountID: v.account.ID,
+		Told:      true,
+		List:      store.List{Cursor: v.value("cursor")},
+	})
 	if err != nil {
 		return err
 	}
+
 	m := views.Receipts{List: paymentLines(page.Items), Portal: w.cfg.Payments != nil}
 	m.Pager = pager(v, receiptsPath, page.Next, views.Plural(len(m.List), "payment", "payments"))
 	return v.show(http.StatusOK, views.ReceiptsPage(v.page("Receipts", walletPath), m))

@@ -211,8 +211,11 @@ func New(cfg Config) (*Web, error) {
 		return nil, err
 	}
 
-	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.Host == nil || cfg.Calls == nil || cfg.Templates == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
-		return nil, errors.New("the pages need a store, a box for secrets, a limiter, a host, calls, the service of templates, and the client's address and request's id")
+	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.Host == nil ||
+		cfg.Calls == nil || cfg.Templates == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
+		return nil, errors.New(
+			"the pages need a store, a box for secrets, a limiter, a host, calls, the service of templates, and the client's address and request's id",
+		)
 	}
 
 	if cfg.Now == nil {
@@ -243,7 +246,8 @@ func New(cfg Config) (*Web, error) {
 	w := &Web{
 		gallery: layouts, drawnImages: newDrawnImages(), looks: newLooks(), templates: cfg.Templates,
 		store: stored, sessions: stored.Sessions(), audit: stored.Audit(),
-		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(), forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
+		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
+		forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
 		paths: cfg.Host.Paths(),
 	}
@@ -256,7 +260,8 @@ func New(cfg Config) (*Web, error) {
 		return nil, err
 	}
 
-	w.listed, w.operations = sync.OnceValue(w.list), sync.OnceValue(w.listOperations)
+	w.listed = sync.OnceValue(w.list)
+	w.operations = sync.OnceValue(w.listOperations)
 	return w, nil
 }
 

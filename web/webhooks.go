@@ -20,9 +20,13 @@ const webhooksPath = "/dashboard/webhooks"
 
 // eventTexts describe in a few words when each event happens.
 var eventTexts = map[string]string{
-	store.EventJobCompleted: "a job (response: async) has a result", store.EventJobFailed: "a job failed", store.EventPaymentRequired: "balance too low; at most once an hour",
-	store.EventWalletTopUp: "a payment succeeded", store.EventAutoReload: "an auto-reload succeeded", store.EventAutoReloadFailed: "the card was declined",
-	store.EventAccountAlert: "a usage alert",
+	store.EventJobCompleted:     "a job (response: async) has a result",
+	store.EventJobFailed:        "a job failed",
+	store.EventPaymentRequired:  "balance too low; at most once an hour",
+	store.EventWalletTopUp:      "a payment succeeded",
+	store.EventAutoReload:       "an auto-reload succeeded",
+	store.EventAutoReloadFailed: "the card was declined",
+	store.EventAccountAlert:     "a usage alert",
 }
 
 func eventKinds() []views.EventKind {
@@ -45,12 +49,15 @@ func wrongAddress(err error) string {
 // endpointOf shows an endpoint.
 func endpointOf(e store.Webhook) views.Endpoint {
 	shown := views.Endpoint{
-		ID: e.ID, URL: e.URL, Host: e.URL, Path: "/", Enabled: e.Enabled, SecretPrefix: e.SecretPrefix, Rolling: e.PreviousUntil,
-		State: views.Status{Is: views.StateOK, Word: "On"}, Events: "all " + strconv.Itoa(len(store.EventTypes())), Chosen: map[string]bool{},
+		ID: e.ID, URL: e.URL, Host: e.URL, Path: "/", Enabled: e.Enabled,
+		SecretPrefix: e.SecretPrefix, Rolling: e.PreviousUntil,
+		State:  views.Status{Is: views.StateOK, Word: "On"},
+		Events: "all " + strconv.Itoa(len(store.EventTypes())), Chosen: map[string]bool{},
 	}
 
 	if address, err := url.Parse(e.URL); err == nil {
-		shown.Host, shown.Path = address.Host, address.EscapedPath()
+		shown.Host = address.Host
+		shown.Path = address.EscapedPath()
 	}
 	if len(e.Events) > 0 {
 		shown.Events = strings.Join(e.Events, ", ")
@@ -82,10 +89,16 @@ func (w *Web) showWebhooks(v *pageRequest) error {
 		return err
 	}
 
-	m := views.Webhooks{Max: store.MaxWebhooks, Secret: takeOnce[views.EndpointSecret](v), Events: eventKinds(), New: w.endpointForm(v)}
+	m := views.Webhooks{
+		Max:    store.MaxWebhooks,
+		Secret: takeOnce[views.EndpointSecret](v),
+		Events: eventKinds(),
+		New:    w.endpointForm(v),
+	}
 	for _, e := range list {
 		shown := endpointOf(e)
-		shown.Day, shown.Last = views.Digits(traffic[e.ID].Count), traffic[e.ID].Last
+		shown.Day = views.Digits(traffic[e.ID].Count)
+		shown.Last = traffic[e.ID].Last
 		if traffic[e.ID].Count == store.MaxTraffic {
 			shown.Day += "+"
 		}
@@ -97,7 +110,11 @@ func (w *Web) showWebhooks(v *pageRequest) error {
 
 // endpointForm is the form of an endpoint as it was sent, or empty.
 func (w *Web) endpointForm(v *pageRequest) views.NewEndpoint {
-	m := views.NewEndpoint{Form: views.Form{Values: map[string]string{"url": v.value("url")}, Errors: map[string]string{}}, Events: eventKinds(), Chosen: map[string]bool{}}
+	m := views.NewEndpoint{
+		Form:   views.Form{Values: map[string]string{"url": v.value("url")}, Errors: map[string]string{}},
+		Events: eventKinds(),
+		Chosen: map[string]bool{},
+	}
 	for _, name := range v.r.Form["events"] {
 		m.Chosen[name] = true
 	}
@@ -131,12 +148,17 @@ func (w *Web) makeWebhook(v *pageRequest) error {
 	case wrong != "":
 		return w.wrongEndpoint(v, "url", wrong)
 	case errors.Is(err, store.ErrTooManyWebhooks):
-		return w.wrongEndpoint(v, "", "Endpoint limit reached: "+strconv.Itoa(store.MaxWebhooks)+" of "+strconv.Itoa(store.MaxWebhooks)+". Delete an endpoint first.")
+		limit := strconv.Itoa(store.MaxWebhooks)
+		return w.wrongEndpoint(v, "", "Endpoint limit reached: "+limit+" of "+limit+". Delete an endpoint first.")
 	case err != nil:
 		return err
 	}
 
-	return v.redirectOnce(webhooksPath, views.EndpointSecret{URL: made.URL, Secret: secret, Note: "Use this secret to verify the signature of each delivery."})
+	return v.redirectOnce(webhooksPath, views.EndpointSecret{
+		URL:    made.URL,
+		Secret: secret,
+		Note:   "Use this secret to verify the signature of each delivery.",
+	})
 }
 
 func (w *Web) wrongEndpoint(v *pageRequest, field, text string) error {
@@ -154,14 +176,23 @@ func (w *Web) webhookPage(v *pageRequest, status int, wrong map[string]string) e
 		return err
 	}
 
-	sent, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{AccountID: v.account.ID, EndpointID: e.ID, List: store.List{Limit: 10}})
+	sent, err := w.store.Deliveries(v.ctx(), store.DeliveryFilter{
+		AccountID:  v.account.ID,
+		EndpointID: e.ID,
+		List:       store.List{Limit: 10},
+	})
 	if err != nil {
 		return err
 	}
 
-	m := views.EndpointDetail{Endpoint: endpointOf(e), Secret: takeOnce[views.EndpointSecret](v), Change: w.endpointForm(v)}
+	m := views.EndpointDetail{
+		Endpoint: endpointOf(e),
+		Secret:   takeOnce[views.EndpointSecret](v),
+		Change:   w.endpointForm(v),
+	}
 	if wrong == nil {
-		m.Change.Values["url"], m.Change.Chosen = e.URL, m.Chosen
+		m.Change.Values["url"] = e.URL
+		m.Change.Chosen = m.Chosen
 	} else {
 		m.Change.Errors = wrong
 	}
@@ -177,8 +208,13 @@ func (w *Web) changeWebhook(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
+
 	address := v.value("url")
-	_, err = w.hooks.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{URL: &address, Events: &events})
+	_, err = w.hooks.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{
+		URL:    &address,
+		Events: &events,
+	})
+
 	if wrong := wrongAddress(err); wrong != "" {
 		return w.webhookPage(v, http.StatusUnprocessableEntity, map[string]string{"url": wrong})
 	}
@@ -197,7 +233,9 @@ func (w *Web) testWebhook(v *pageRequest) error {
 	if _, err := w.hooks.Test(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
-	return v.redirectWith(webhooksPath+"/"+url.PathEscape(chi.URLParam(v.r, "id")), "Test event sent. See Deliveries for the result.")
+	return v.redirectWith(
+		webhooksPath+"/"+url.PathEscape(chi.URLParam(v.r, "id")), "Test event sent. See Deliveries for the result.",
+	)
 }
 
 func (w *Web) switchWebhook(on bool) func(*pageRequest) error {
@@ -216,7 +254,11 @@ func (w *Web) rollWebhook(v *pageRequest) error {
 	if err != nil {
 		return err
 	}
-	return v.redirectOnce(webhooksPath+"/"+rolled.ID, views.EndpointSecret{URL: rolled.URL, Secret: secret, Note: "The previous secret still signs Service-Signature for 24 hours, or until you activate this one."})
+	return v.redirectOnce(webhooksPath+"/"+rolled.ID, views.EndpointSecret{
+		URL:    rolled.URL,
+		Secret: secret,
+		Note:   "The previous secret still signs Service-Signature for 24 hours, or until you activate this one.",
+	})
 }
 
 func (w *Web) activateWebhook(v *pageRequest) error {
@@ -229,6 +271,7 @@ func (w *Web) deleteWebhook(v *pageRequest) error {
 	if err == nil && v.value("confirm") != "yes" {
 		return v.redirectWith(webhooksPath+"/"+e.ID, "Endpoint not deleted. Select the confirmation box first.")
 	}
+
 	if err == nil {
 		_, err = w.hooks.Delete(v.ctx(), v.author(), e.ID)
 	}
