@@ -59,6 +59,7 @@ func open(dist fs.FS) (*Files, error) {
 		if err != nil || entry.IsDir() || strings.HasPrefix(path.Base(name), ".") {
 			return err
 		}
+
 		content, err := fs.ReadFile(dist, name)
 		if err != nil {
 			return err
@@ -72,6 +73,7 @@ func open(dist fs.FS) (*Files, error) {
 	if len(f.byName) == 0 {
 		return nil, ErrMissing
 	}
+
 	f.link()
 	return f, nil
 }
@@ -99,6 +101,7 @@ func (f *Files) link() {
 					}
 				}
 			}
+
 			sum := sha256.Sum256(one.content)
 			ext := path.Ext(one.name)
 			one.path = Prefix + strings.TrimSuffix(one.name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
@@ -113,12 +116,14 @@ func zip(f *file) []byte {
 	if path.Ext(f.name) == ".woff2" {
 		return nil
 	}
+
 	var zipped bytes.Buffer
 	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
 	if err == nil {
 		_, err = w.Write(f.content)
 	}
-	if err = errors.Join(err, w.Close()); err != nil || zipped.Len() >= len(f.content) {
+	err = errors.Join(err, w.Close())
+	if err != nil || zipped.Len() >= len(f.content) {
 		return nil
 	}
 	return zipped.Bytes()
@@ -150,10 +155,12 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+
 	h := w.Header()
 	h.Set("Content-Type", one.kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+
 	content := one.content
 	if zipped := one.zipped(); zipped != nil {
 		h.Set("Vary", "Accept-Encoding")
@@ -162,5 +169,6 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			content = zipped
 		}
 	}
+
 	http.ServeContent(w, r, one.name, time.Time{}, bytes.NewReader(content))
 }

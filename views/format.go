@@ -14,7 +14,8 @@ const minus = "−"
 
 // Digits writes a whole number with a comma between thousands.
 func Digits(n int64) string {
-	sign, text := "", strconv.FormatInt(n, 10)
+	sign := ""
+	text := strconv.FormatInt(n, 10)
 	if n < 0 {
 		sign, text = minus, text[1:]
 	}
@@ -27,11 +28,15 @@ func Digits(n int64) string {
 // dollarParts splits an amount for display: under a dollar, it has four decimals; from a dollar on, two, and the
 // next two in small type.
 func dollarParts(a credit.Amount) (front, back string) {
-	n, sign := int64(a), ""
+	n := int64(a)
+	sign := ""
 	if n < 0 {
-		n, sign = -n, minus
+		n = -n
+		sign = minus
 	}
-	whole, rest := n/1_000_000, n%1_000_000/100
+
+	whole := n / 1_000_000
+	rest := n % 1_000_000 / 100
 	if whole == 0 {
 		return fmt.Sprintf("%s$0.%04d", sign, rest), ""
 	}
@@ -67,6 +72,7 @@ func relative(at, now time.Time) string {
 	if d < 0 {
 		return upcoming(at, now)
 	}
+
 	switch day := now.UTC().Truncate(24 * time.Hour); {
 	case d < time.Second:
 		return "now"
@@ -79,6 +85,7 @@ func relative(at, now time.Time) string {
 	case !at.Before(day.AddDate(0, 0, -1)):
 		return "yesterday"
 	}
+
 	return date(at, now)
 }
 

@@ -125,8 +125,10 @@ var operation = navGroup{"Operator", []navItem{{"/admin", "shield", "Accounts"}}
 
 // creations are the pages that create something.
 var creations = []Link{
-	{"/dashboard/keys/new", "Create API key"}, {"/dashboard/templates/new", "Create template"}, {"/dashboard/templates/gallery", "Template gallery"},
-	{"/dashboard/webhooks/new", "Add webhook endpoint"}, {"/dashboard/connections/new?kind=s3", "Add bucket"}, {"/dashboard/connections/new?kind=sftp", "Add SFTP server"},
+	{"/dashboard/keys/new", "Create API key"}, {"/dashboard/templates/new", "Create template"},
+	{"/dashboard/templates/gallery", "Template gallery"},
+	{"/dashboard/webhooks/new", "Add webhook endpoint"}, {"/dashboard/connections/new?kind=s3", "Add bucket"},
+	{"/dashboard/connections/new?kind=sftp", "Add SFTP server"},
 	{"/dashboard/signing/new", "Add signing identity"},
 }
 
@@ -138,11 +140,13 @@ func (p *Person) Pages() []Choice {
 			list = append(list, Choice{Value: link.URL, Text: link.Text, Note: section})
 		}
 	}
+
 	for _, group := range p.groups() {
 		for _, item := range group.Items {
 			add(group.Title, Link{item.URL, item.Text})
 		}
 	}
+
 	add("Settings", settingsPages...)
 	if p.Manages {
 		add("", creations...)

@@ -11,7 +11,8 @@ import (
 
 // poolDoes describes the purpose of a pool.
 var poolDoes = map[string]string{
-	"browser": "pages to PDFs and images", "files": "PDF editing and reading", "texts": "Markdown and templates", "office": "office documents",
+	"browser": "pages to PDFs and images", "files": "PDF editing and reading",
+	"texts": "Markdown and templates", "office": "office documents",
 }
 
 // engines returns the state of the render engines, for operators.
@@ -19,11 +20,14 @@ func (a *App) engines(started time.Time) views.Engines {
 	stats := a.render.Stats()
 	level, _ := a.render.Sandbox()
 	shown := views.Engines{
-		Documents: stats.Renders, Restarts: stats.Restarts, Crashes: stats.Crashes, Bytes: stats.Memory, Sandbox: string(level), Since: started,
+		Documents: stats.Renders, Restarts: stats.Restarts, Crashes: stats.Crashes,
+		Bytes: stats.Memory, Sandbox: string(level), Since: started,
 	}
+
 	for _, p := range stats.Pools {
 		shown.Pools = append(shown.Pools, views.EnginePool{
-			Name: p.Name, Does: poolDoes[p.Name], Slots: p.Slots, Busy: p.Busy, Waiting: p.Waiting, Limit: p.Limit, Refused: p.Refused,
+			Name: p.Name, Does: poolDoes[p.Name], Slots: p.Slots, Busy: p.Busy,
+			Waiting: p.Waiting, Limit: p.Limit, Refused: p.Refused,
 		})
 	}
 	return shown
@@ -52,10 +56,12 @@ func (a *App) counters() []views.Counter {
 	for i, answer := range answers {
 		list[i] = views.Counter{Name: answer.name, Note: answer.note}
 	}
+
 	counts, err := middleware.Answered(a.registry)
 	if err != nil {
 		a.log.Warn("count requests failed", "error", err)
 	}
+
 	for text, count := range counts {
 		status, err := strconv.Atoi(text)
 		if err != nil {
@@ -68,6 +74,7 @@ func (a *App) counters() []views.Counter {
 			}
 		}
 	}
+
 	return list
 }
 

@@ -101,16 +101,26 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 			err = errors.Join(err, a.Close())
 		}
 	}()
+
 	if err := a.bind(ctx); err != nil {
 		return nil, err
 	}
+
 	if config.OTLPURL != "" {
-		if a.tracer, err = telemetry.New(ctx, telemetry.Config{URL: config.OTLPURL, Headers: config.OTLPHeaders, Version: Version, Region: config.Region, Logger: log}); err != nil {
+		a.tracer, err = telemetry.New(ctx, telemetry.Config{
+			URL:     config.OTLPURL,
+			Headers: config.OTLPHeaders,
+			Version: Version,
+			Region:  config.Region,
+			Logger:  log,
+		})
+		if err != nil {
 			return nil, fmt.Errorf("start traces: %w", err)
 		}
 		log = a.tracer.Logger(log)
 		a.log = log
 	}
+
 	// The database and the browser start concurrently, because each takes a while.
 	start, startCtx := guard.WithContext(ctx)
 	start.Go(func() error { return a.openStore(startCtx, ctx, hooks) })
@@ -118,6 +128,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	if err := start.Wait(); err != nil {
 		return nil, err
 	}
+
 	box, err := OpenBox(config)
 	if err != nil {
 		return nil, err
@@ -125,6 +136,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	if err := checkSecret(ctx, a.Store, box); err != nil {
 		return nil, err
 	}
+
 	limiter, err := a.openLimiter()
 	if err != nil {
 		return nil, err
@@ -132,6 +144,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	if err := a.openPost(box); err != nil {
 		return nil, err
 	}
+
 	model, err := openAI(config)
 	if err != nil {
 		return nil, err
@@ -145,9 +158,11 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	services := service.Config{
 		Store: a.Store, Render: a.render, Box: box, AI: model, Limiter: limiter, Lease: a.lease.ID(),
 		BaseURL: a.Config.BaseURL, Region: config.Region, Brand: config.HeaderBrand, MaxFile: config.MaxFile,
-		Prices: config.Prices, Without: config.without(), NoBilling: !config.Billing, NoRateLimits: !config.RateLimits, Dev: config.Dev,
+		Prices: config.Prices, Without: config.without(), NoBilling: !config.Billing,
+		NoRateLimits: !config.RateLimits, Dev: config.Dev,
 		Registry: a.registry, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
 	}
+
 	if a.money != nil {
 		services.Payments = a.money
 	}
@@ -162,12 +177,17 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	if err != nil {
 		return nil, err
 	}
+
 	a.public.Handler = middleware.New(middleware.Config{
 		API: a.API.Handler(), Serves: a.API.Serves, Fail: a.API.Fail, Pages: outside.before(pages, a.API.Handler()),
-		TrustedIPHeader: config.TrustedIPHeader, MaxDiscard: 2 * max(config.MaxBody, config.MaxFile), Logger: log, Registry: a.registry, Tracer: a.tracer,
+		TrustedIPHeader: config.TrustedIPHeader, MaxDiscard: 2 * max(config.MaxBody, config.MaxFile),
+		Logger: log, Registry: a.registry, Tracer: a.tracer,
 		LogRequest: a.Store.LogRequest,
 	})
-	a.private.Handler = middleware.OwnHost(PrivateHandler(a.registry, a.public.Handler), append(config.ownHosts(), config.MetricsListen)...)
+	a.private.Handler = middleware.OwnHost(
+		PrivateHandler(a.registry, a.public.Handler), append(config.ownHosts(), config.MetricsListen)...,
+	)
+
 	return a, nil
 }
 
@@ -198,6 +218,7 @@ func (a *App) openAPI() error {
 	if err != nil {
 		return err
 	}
+
 	agents, err := mcp.NewHandler(a.API.ForAgents(access), documents, a.log)
 	if err != nil {
 		return err
@@ -212,13 +233,20 @@ func AgentDocuments(address string) ([]mcp.Document, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var documents []mcp.Document
 	for _, g := range all {
 		if g.Internal {
 			continue
 		}
-		documents = append(documents, mcp.Document{Name: g.Slug, Title: g.Title, Description: g.Description, Text: g.Source})
+		documents = append(documents, mcp.Document{
+			Name:        g.Slug,
+			Title:       g.Title,
+			Description: g.Description,
+			Text:        g.Source,
+		})
 	}
+
 	return documents, nil
 }
 
@@ -251,6 +279,7 @@ func openAI(config Config) (*operation.AI, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_AI_PROVIDER: %w", err)
 	}
+
 	return &operation.AI{
 		Model: model, Input: config.AIInput, Output: config.AIOutput, MaxTokens: AIMaxTokens, Timeout: aiTimeout,
 	}, nil
@@ -264,27 +293,35 @@ func (a *App) bind(ctx context.Context) error {
 			ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 		}
 	}
-	a.public, a.private = server(), server()
+
+	a.public = server()
+	a.private = server()
 	a.public.ConnContext = middleware.WithConn
+
 	listen := new(net.ListenConfig).Listen
 	if a.has(RoleAPI) || a.has(RoleWeb) {
 		listener, err := listen(ctx, "tcp", a.Config.Listen)
 		if err != nil {
 			return fmt.Errorf("RELAYPDF_LISTEN: %w; stop what uses the address, or choose another", err)
 		}
-		a.bound[a.public], a.URL = middleware.Listen(listener, maxConnections), "http://"+listener.Addr().String()
+		a.bound[a.public] = middleware.Listen(listener, maxConnections)
+		a.URL = "http://" + listener.Addr().String()
 		if err := a.nameBase(listener); err != nil {
 			return err
 		}
 	}
+
 	if a.Config.MetricsListen == "" {
 		return nil
 	}
 	private, err := listen(ctx, "tcp", a.Config.MetricsListen)
 	if err != nil {
-		return fmt.Errorf("RELAYPDF_METRICS_LISTEN: %w; choose another address, or set it empty to turn the private port off", err)
+		return fmt.Errorf(
+			"RELAYPDF_METRICS_LISTEN: %w; choose another address, or set it empty to turn the private port off", err,
+		)
 	}
-	a.bound[a.private], a.PrivateURL = private, "http://"+private.Addr().String()
+	a.bound[a.private] = private
+	a.PrivateURL = "http://" + private.Addr().String()
 	return nil
 }
 
@@ -319,19 +356,24 @@ func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) 
 func (a *App) startRender(ctx context.Context, hooks Hooks) (err error) {
 	config := render.Config{
 		Chromium: a.Config.Chromium, User: a.Config.RenderUser, Slots: a.Config.RenderSlots,
-		Memory: a.Config.Memory, OfficeSlots: a.Config.offices(), NoOffice: !slices.Contains(a.Config.Engines, operation.EngineOffice),
+		Memory: a.Config.Memory, OfficeSlots: a.Config.offices(),
+		NoOffice:   !slices.Contains(a.Config.Engines, operation.EngineOffice),
 		NoVeraPDF:  !slices.Contains(a.Config.Engines, operation.EngineVeraPDF),
-		AllowHosts: a.Config.AllowHosts, OwnHosts: a.Config.ownHosts(), ExtraCA: a.Config.ExtraCA, Fonts: a.Config.Fonts, Logger: a.log,
+		AllowHosts: a.Config.AllowHosts, OwnHosts: a.Config.ownHosts(),
+		ExtraCA: a.Config.ExtraCA, Fonts: a.Config.Fonts, Logger: a.log,
 		Sandbox: render.Sandbox(a.Config.Sandbox),
 	}
+
 	if hooks.Render != nil {
 		hooks.Render(&config)
 	}
-	if a.borrows = hooks.Renderer != nil; a.borrows {
+	a.borrows = hooks.Renderer != nil
+	if a.borrows {
 		a.render, err = hooks.Renderer(config)
 	} else {
 		a.render, err = render.New(ctx, config)
 	}
+
 	return WithRemedy(err, a.Config)
 }
 
@@ -344,12 +386,14 @@ func (a *App) Run(ctx context.Context) error {
 	if err := render.CheckTemplates(); err != nil {
 		a.log.Error("start templates failed; none can be filled", "error", err)
 	}
+
 	// LibreOffice takes seconds to start. Neither the first document nor the server should wait for it.
 	if !a.cold {
 		if err := a.render.WarmConvert(); err != nil {
 			a.log.Warn("start office failed; no office document can be converted", "error", err)
 		}
 	}
+
 	group, ctx := guard.WithContext(ctx)
 	for server, listener := range a.bound {
 		group.Go(func() error {
@@ -359,17 +403,22 @@ func (a *App) Run(ctx context.Context) error {
 			return nil
 		})
 	}
+
 	group.Go(a.background(ctx, "reaper", a.Services.Calls.Reaper().Run))
 	var mailer web.Mailer
 	if a.post != nil {
 		mailer = a.post
 		group.Go(a.background(ctx, "mail", a.post.Run))
 	}
+
 	alerts := []store.Task{web.AlertTask(a.Store, mailer, a.Config.BaseURL)}
 	group.Go(a.background(ctx, "alerts", func(ctx context.Context) { a.Store.RunTasks(ctx, alerts) }))
 	if a.money != nil {
-		group.Go(a.background(ctx, "tasks of payments", func(ctx context.Context) { a.Store.RunTasks(ctx, a.money.Tasks()) }))
+		group.Go(a.background(
+			ctx, "tasks of payments", func(ctx context.Context) { a.Store.RunTasks(ctx, a.money.Tasks()) },
+		))
 	}
+
 	if a.has(RoleAPI) {
 		group.Go(a.background(ctx, "uptime", a.recordUptime))
 	}
@@ -377,8 +426,11 @@ func (a *App) Run(ctx context.Context) error {
 		group.Go(func() error {
 			return a.Services.Calls.Work(ctx, a.Config.Workers, a.Config.ShutdownTimeout)
 		})
-		group.Go(a.background(ctx, "deliveries", func(ctx context.Context) { a.Services.Deliveries.Run(ctx, a.Config.ShutdownTimeout) }))
+		group.Go(a.background(
+			ctx, "deliveries", func(ctx context.Context) { a.Services.Deliveries.Run(ctx, a.Config.ShutdownTimeout) },
+		))
 	}
+
 	group.Go(func() error {
 		<-ctx.Done()
 		return a.stop(context.WithoutCancel(ctx))
@@ -397,6 +449,7 @@ func (a *App) background(ctx context.Context, name string, work func(context.Con
 func (a *App) stop(ctx context.Context) error {
 	a.Services.Stop()
 	<-time.After(a.Config.DrainDelay)
+
 	bounded, cancel := context.WithTimeout(ctx, a.Config.ShutdownTimeout)
 	defer cancel()
 	err := a.public.Shutdown(bounded)
@@ -407,6 +460,7 @@ func (a *App) stop(ctx context.Context) error {
 		defer cancel()
 		a.Services.Calls.Wait(ctx)
 	}
+
 	return errors.Join(err, a.private.Close())
 }
 
@@ -418,22 +472,26 @@ func (a *App) Close() error {
 			errs = append(errs, c.Close())
 		}
 	}
+
 	for server, listener := range a.bound {
 		closeIf(server, true)
 		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}
+
 	closeIf(a.stripe, a.stripe != nil)
 	closeIf(a.render, a.render != nil && !a.borrows)
 	closeIf(a.redis, a.redis != nil)
 	closeIf(a.lease, a.lease != nil)
 	closeIf(a.Store, a.Store != nil)
+
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
 	if err := a.tracer.Close(ctx); err != nil { // The collector is not ours to answer for.
 		a.log.Warn("send traces failed", "error", err)
 	}
+
 	return errors.Join(errs...)
 }
 

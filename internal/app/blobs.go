@@ -20,6 +20,7 @@ func parseBlobs(text string) (blobPlace, error) {
 		bucket, err := s3.Parse(text)
 		return blobPlace{bucket: bucket}, err
 	}
+
 	path, ok := strings.CutPrefix(text, "file:")
 	path = strings.TrimPrefix(path, "//") // file:///folder is file:/folder
 	if !ok || !filepath.IsAbs(path) {

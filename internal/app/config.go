@@ -69,17 +69,18 @@ type Config struct {
 	AIInput                              credit.Amount            // for a million tokens that the model reads
 	AIOutput                             credit.Amount            // for a million tokens that it writes
 	LogLevel                             slog.Level
-	OTLPURL                              string        // of a collector of traces; empty: none are made
-	OTLPHeaders                          string        // name=value,name=value for the collector, from OpenTelemetry's variable
-	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
-	ShutdownTimeout                      time.Duration
-	SecretKey                            string   // of the secrets at rest; empty: in a file next to SQLite
-	Roles                                []string // roles of the process: api, web, worker
-	Workers                              int      // jobs run at once; 0: two per core
-	Region                               string
-	APIKey                               string // client commands only
-	APIURL                               string // client commands only
-	Profile                              string // client commands only
+	OTLPURL                              string // of a collector of traces; empty: none are made
+	// name=value,name=value for the collector, from OpenTelemetry's variable
+	OTLPHeaders     string
+	DrainDelay      time.Duration // between failing /health/ready and closing the listener
+	ShutdownTimeout time.Duration
+	SecretKey       string   // of the secrets at rest; empty: in a file next to SQLite
+	Roles           []string // roles of the process: api, web, worker
+	Workers         int      // jobs run at once; 0: two per core
+	Region          string
+	APIKey          string // client commands only
+	APIURL          string // client commands only
+	Profile         string // client commands only
 
 	// Warnings are remarks about settings that are valid but probably wrong, such as an unknown RELAYPDF_*
 	// variable.
@@ -127,7 +128,11 @@ func parseEnviron(environ []string) map[string]string {
 
 func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 	file, errs := openConfigFile(flags, host)
-	c := Config{Container: host.container, OTLPHeaders: cmp.Or(host.env["OTEL_EXPORTER_OTLP_TRACES_HEADERS"], host.env["OTEL_EXPORTER_OTLP_HEADERS"])}
+	c := Config{
+		Container:   host.container,
+		OTLPHeaders: cmp.Or(host.env["OTEL_EXPORTER_OTLP_TRACES_HEADERS"], host.env["OTEL_EXPORTER_OTLP_HEADERS"]),
+	}
+
 	for i := range settings {
 		row := &settings[i]
 		value := row.find(flags, host, file)
@@ -143,11 +148,13 @@ func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 		}
 		c.values = append(c.values, value)
 	}
+
 	if len(errs) == 0 {
 		errs = c.check()
 	}
 	c.Warnings = append(c.Warnings, unknownVariables(host.env, file)...)
 	c.Warnings = append(c.Warnings, c.doubts()...)
+
 	return c, errors.Join(errs...)
 }
 
@@ -162,6 +169,7 @@ const (
 // in a compose file is harmless, except if the row defines a meaning for empty.
 func (s *Setting) find(flags *pflag.FlagSet, host machine, file configFile) settingValue {
 	given := func(text string) bool { return text != "" || s.emptyMeans }
+
 	if flags != nil {
 		if f := flags.Lookup(s.name); f != nil && f.Changed && given(f.Value.String()) {
 			return settingValue{s, f.Value.String(), OriginFlag}
@@ -173,6 +181,7 @@ func (s *Setting) find(flags *pflag.FlagSet, host machine, file configFile) sett
 	if line, ok := file.lines[s.variable()]; ok && given(line.text) {
 		return settingValue{s, line.text, fmt.Sprintf("%s:%d", file.path, line.number)}
 	}
+
 	return settingValue{row: s, origin: OriginDefault}
 }
 
@@ -187,6 +196,7 @@ func (s *Setting) complain(value settingValue, err error) error {
 	case s.secret || hasPassword(value.text):
 		subject = "the value (hidden)"
 	}
+
 	name := s.variable()
 	switch value.origin {
 	case OriginFlag:
@@ -195,6 +205,7 @@ func (s *Setting) complain(value settingValue, err error) error {
 	default:
 		name += " (" + value.origin + ")"
 	}
+
 	return fmt.Errorf("%s: %s %w", name, subject, err)
 }
 
@@ -212,23 +223,31 @@ func hasPassword(text string) bool {
 func (c *Config) check() []error {
 	if c.MetricsListen != "" && c.MetricsListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
 		return []error{fmt.Errorf(
-			"RELAYPDF_METRICS_LISTEN: %q is the public address too; choose another port, or leave it empty to turn it off",
+			"RELAYPDF_METRICS_LISTEN: %q is the public address too; choose another port, "+
+				"or leave it empty to turn it off",
 			c.MetricsListen)}
 	}
+
 	if (c.StripeSecretKey == "") != (c.StripeWebhookSecret == "") {
 		return []error{errors.New(
-			"RELAYPDF_STRIPE_SECRET_KEY and RELAYPDF_STRIPE_WEBHOOK_SECRET: only one of them is set; payments need both, so set the other, or none")}
+			"RELAYPDF_STRIPE_SECRET_KEY and RELAYPDF_STRIPE_WEBHOOK_SECRET: only one of them is set; " +
+				"payments need both, so set the other, or none")}
 	}
 	if (c.S3AccessKey == "") != (c.S3SecretKey == "") {
 		return []error{errors.New(
-			"RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY: only one of them is set; set both, or none where the machine has a role of its own")}
+			"RELAYPDF_S3_ACCESS_KEY and RELAYPDF_S3_SECRET_KEY: only one of them is set; set both, " +
+				"or none where the machine has a role of its own")}
 	}
 	if (c.OIDCIssuer == "") != (c.OIDCClientID == "") {
 		return []error{errors.New(
-			"RELAYPDF_OIDC_ISSUER and RELAYPDF_OIDC_CLIENT_ID: only one of them is set; logging in with a provider needs both, so set the other, or none")}
+			"RELAYPDF_OIDC_ISSUER and RELAYPDF_OIDC_CLIENT_ID: only one of them is set; " +
+				"logging in with a provider needs both, so set the other, or none")}
 	}
+
 	if c.MCPIssuer == "" && c.MCPAudience != "" {
-		return []error{errors.New("RELAYPDF_MCP_AUDIENCE: it is of no use without RELAYPDF_MCP_ISSUER, whose tokens have it")}
+		return []error{errors.New(
+			"RELAYPDF_MCP_AUDIENCE: it is of no use without RELAYPDF_MCP_ISSUER, whose tokens have it",
+		)}
 	}
 	return c.checkAI()
 }
@@ -240,13 +259,21 @@ func (c *Config) checkAI() (faults []error) {
 			faults = append(faults, fmt.Errorf("RELAYPDF_AI_%s is needed with RELAYPDF_AI_PROVIDER: %s", name, why))
 		}
 	}
+
 	if c.AI.Provider == "" {
 		return nil
 	}
+
 	need(c.AI.Model != "", "MODEL", "name the model as the provider does")
 	need(c.AI.Key != "" || c.AI.BaseURL != "", "API_KEY", "give the provider's key")
-	need(!c.isDefault("ai-price-input"), "PRICE_INPUT", "it determines the price of generated templates; use 0 for your own model")
-	need(!c.isDefault("ai-price-output"), "PRICE_OUTPUT", "it determines the price of generated templates; use 0 for your own model")
+	need(
+		!c.isDefault("ai-price-input"), "PRICE_INPUT",
+		"it determines the price of generated templates; use 0 for your own model",
+	)
+	need(
+		!c.isDefault("ai-price-output"), "PRICE_OUTPUT",
+		"it determines the price of generated templates; use 0 for your own model",
+	)
 	return faults
 }
 
@@ -257,13 +284,15 @@ func (c *Config) doubts() []string {
 		doubts = append(doubts, "RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: "+
 			"links will say "+c.BaseURL+", and test keys are accepted")
 	}
+
 	if slices.Equal(c.Roles, []string{RoleWorker}) && c.isDefault("base-url") {
-		doubts = append(doubts, "RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs will say "+c.BaseURL+
-			"; give all processes the same address")
+		doubts = append(doubts, "RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs "+
+			"will say "+c.BaseURL+"; give all processes the same address")
 	}
+
 	if strings.HasPrefix(c.BaseURL, "https:") && c.TrustedIPHeader == "" {
-		doubts = append(doubts, "RELAYPDF_BASE_URL is https and RELAYPDF_TRUSTED_IP_HEADER is not set: behind a proxy all clients have its address, "+
-			"and share one limit; name the header in which it puts theirs")
+		doubts = append(doubts, "RELAYPDF_BASE_URL is https and RELAYPDF_TRUSTED_IP_HEADER is not set: "+
+			"behind a proxy all clients have its address, and share one limit; name the header in which it puts theirs")
 	}
 	return doubts
 }

@@ -30,9 +30,12 @@ func openConfigFile(flags *pflag.FlagSet, host machine) (configFile, []error) {
 	if value.text == "" {
 		return configFile{}, nil
 	}
+
 	content, err := os.ReadFile(value.text)
 	if err != nil {
-		return configFile{}, []error{row.complain(value, fmt.Errorf("cannot be read (%w); name a file that exists, or leave it out", err))}
+		return configFile{}, []error{row.complain(value, fmt.Errorf(
+			"cannot be read (%w); name a file that exists, or leave it out", err,
+		))}
 	}
 	return parseConfigFile(value.text, string(content))
 }
@@ -43,12 +46,14 @@ func parseConfigFile(path, content string) (configFile, []error) {
 	file := configFile{path: path, lines: map[string]configLine{}}
 	var errs []error
 	number := 0
+
 	for line := range strings.Lines(content) {
 		number++
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
+
 		name, text, ok := strings.Cut(line, "=")
 		name = strings.TrimSpace(name)
 		before, twice := file.lines[name]
@@ -57,13 +62,18 @@ func parseConfigFile(path, content string) (configFile, []error) {
 			// The line is not quoted: it may be a secret without its name.
 			errs = append(errs, fmt.Errorf("%s:%d: not a setting; write RELAYPDF_NAME=value", path, number))
 		case name == LookupSetting(ConfigSetting).variable():
-			errs = append(errs, fmt.Errorf("%s:%d: a settings file cannot name another one; remove the line", path, number))
+			errs = append(errs, fmt.Errorf(
+				"%s:%d: a settings file cannot name another one; remove the line", path, number,
+			))
 		case twice:
-			errs = append(errs, fmt.Errorf("%s:%d: %s is set in line %d already; remove one of them", path, number, name, before.number))
+			errs = append(errs, fmt.Errorf(
+				"%s:%d: %s is set in line %d already; remove one of them", path, number, name, before.number,
+			))
 		default:
 			file.lines[name] = configLine{text: Unquote(strings.TrimSpace(text)), number: number}
 		}
 	}
+
 	return file, errs
 }
 
@@ -104,6 +114,7 @@ func unknownVariables(env map[string]string, file configFile) []string {
 	for i := range settings {
 		known[settings[i].variable()] = true
 	}
+
 	var warnings []string
 	warn := func(name, where string) {
 		warning := fmt.Sprintf("%s%s is not a setting and is ignored", where, name)
@@ -114,11 +125,13 @@ func unknownVariables(env map[string]string, file configFile) []string {
 		}
 		warnings = append(warnings, warning)
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if strings.HasPrefix(name, VariablePrefix) && !strings.HasPrefix(name, testPrefix) && !known[name] {
 			warn(name, "")
 		}
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(file.lines)) {
 		if !known[name] {
 			warn(name, fmt.Sprintf("%s:%d: ", file.path, file.lines[name].number))
@@ -131,10 +144,12 @@ func unknownVariables(env map[string]string, file configFile) []string {
 // when even that one differs in more than a third of the name: a far-fetched
 // suggestion is worse than none.
 func nearest(name string, candidates []string) string {
-	best, fewest := "", len(name)/3+1
+	best := ""
+	fewest := len(name)/3 + 1
 	for _, candidate := range candidates {
 		if n := levenshtein.ComputeDistance(name, candidate); n < fewest {
-			best, fewest = candidate, n
+			best = candidate
+			fewest = n
 		}
 	}
 	return best

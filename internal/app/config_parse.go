@@ -94,7 +94,8 @@ func parseRedisURL(text string) (string, error) {
 func parseList(text string) ([]string, error) {
 	var list []string
 	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item != "" {
+		item = strings.TrimSpace(item)
+		if item != "" {
 			list = append(list, item)
 		}
 	}
@@ -144,7 +145,9 @@ func parseSignUp(text string) (string, error) {
 func parseHeaderName(text string) (string, error) {
 	header, ok := middleware.ParseAddressHeader(text)
 	if !ok {
-		return "", errors.New("is not a header; write its name, or with the number of proxies that append to it, X-Forwarded-For:2")
+		return "", errors.New(
+			"is not a header; write its name, or with the number of proxies that append to it, X-Forwarded-For:2",
+		)
 	}
 	if header.Name != "" && !httpguts.ValidHeaderFieldName(header.Name) {
 		return "", errors.New("cannot stand in a header's name; use letters, digits and hyphens")
@@ -161,6 +164,7 @@ func parseSize(text string) (int64, error) {
 		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
 		{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
 	}
+
 	for _, unit := range units {
 		digits, ok := strings.CutSuffix(text, unit.suffix)
 		if !ok {
@@ -172,6 +176,7 @@ func parseSize(text string) (int64, error) {
 		}
 		return n * unit.bytes, nil
 	}
+
 	return 0, errors.New("is not a size; write it like 100MiB")
 }
 
@@ -229,7 +234,9 @@ func parseIssuer(text string) (string, error) {
 func parseStripeURL(text string) (string, error) {
 	address, err := parseBaseURL(text)
 	if err == nil && !api.Loopback(address) {
-		err = errors.New("is not on this machine; write it like http://127.0.0.1:12111, or leave it out to reach Stripe")
+		err = errors.New(
+			"is not on this machine; write it like http://127.0.0.1:12111, or leave it out to reach Stripe",
+		)
 	}
 	return address, err
 }
@@ -238,7 +245,9 @@ func parseStripeURL(text string) (string, error) {
 func parseTokenPrice(text string) (credit.Amount, error) {
 	price, err := parseDollars(text)
 	if err == nil && (price < 0 || price > maxTokenPrice) {
-		err = fmt.Errorf("is not a price of a million tokens; write dollars from 0 to %d, like 2.50", maxTokenPrice/credit.Dollar)
+		err = fmt.Errorf(
+			"is not a price of a million tokens; write dollars from 0 to %d, like 2.50", maxTokenPrice/credit.Dollar,
+		)
 	}
 	return price, err
 }
@@ -251,17 +260,21 @@ func parsePrices(text string) (map[string]credit.Amount, error) {
 	operation := regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+$`)
 	prices := map[string]credit.Amount{}
 	items, _ := parseList(text)
+
 	for _, item := range items {
 		name, price, _ := strings.Cut(item, "=")
 		n, err := strconv.ParseInt(price, 10, 64)
 		if err != nil || n < 0 || !operation.MatchString(name) {
-			return nil, errors.New("is not a list of prices in microdollars; write it like pdf.create=2000,images.create=1500")
+			return nil, errors.New(
+				"is not a list of prices in microdollars; write it like pdf.create=2000,images.create=1500",
+			)
 		}
 		if _, twice := prices[name]; twice {
 			return nil, fmt.Errorf("gives %s two prices; name each operation once", name)
 		}
 		prices[name] = credit.Amount(n)
 	}
+
 	return prices, nil
 }
 
@@ -301,6 +314,7 @@ func parseRoles(text string) ([]string, error) {
 			return nil, errors.New("is not a list of roles; write some of api,web,worker")
 		}
 	}
+
 	if len(roles) == 0 {
 		return nil, errors.New("names no role; write some of api,web,worker")
 	}
@@ -312,10 +326,13 @@ func parseEngines(text string) ([]string, error) {
 	if text == "none" {
 		return nil, nil
 	}
+
 	names, _ := parseList(text)
 	for _, name := range names {
 		if !slices.Contains(operation.Engines, name) {
-			return nil, fmt.Errorf("is not a list of engines; write some of %s, or none", strings.Join(operation.Engines, ","))
+			return nil, fmt.Errorf(
+				"is not a list of engines; write some of %s, or none", strings.Join(operation.Engines, ","),
+			)
 		}
 	}
 	return names, nil
@@ -323,7 +340,9 @@ func parseEngines(text string) ([]string, error) {
 
 // without are the heavy engines that do not run.
 func (c *Config) without() []string {
-	return slices.DeleteFunc(slices.Clone(operation.Engines), func(name string) bool { return slices.Contains(c.Engines, name) })
+	return slices.DeleteFunc(
+		slices.Clone(operation.Engines), func(name string) bool { return slices.Contains(c.Engines, name) },
+	)
 }
 
 func parseDuration(text string) (time.Duration, error) {
@@ -350,7 +369,9 @@ func parseSecretKey(text string) (string, error) {
 		}
 	}
 	if len(text) < 32 {
-		return "", errors.New("is too short; use at least 32 random characters, for example from `openssl rand -base64 32`")
+		return "", errors.New(
+			"is too short; use at least 32 random characters, for example from `openssl rand -base64 32`",
+		)
 	}
 	return text, nil
 }

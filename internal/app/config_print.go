@@ -28,6 +28,7 @@ func (v settingValue) shown() string {
 func (c *Config) WriteTable(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
+
 	for i, v := range c.values {
 		if i == 0 || v.row.topic != c.values[i-1].row.topic {
 			fmt.Fprintf(table, "\n%s\n", v.row.topic)
@@ -38,6 +39,7 @@ func (c *Config) WriteTable(w io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", v.row.variable(), value, v.origin)
 	}
+
 	fmt.Fprintln(table)
 	fmt.Fprintln(table, "PLAN\tVALUE\tFROM")
 	for _, v := range c.plan() {
@@ -57,7 +59,10 @@ func (c *Config) plan() []planned {
 		{"memory", SizeText(p.Machine.Memory), origin},
 		{"cores", strconv.Itoa(p.Machine.Cores), "the machine"},
 		{"renders at once", count(c.RenderSlots, p.RenderSlots), ""},
-		{"browsers", strconv.Itoa(p.Browsers), SizeText(p.BrowserMemory) + " each, " + SizeText(p.RendererMemory) + " a renderer"},
+		{
+			"browsers", strconv.Itoa(p.Browsers),
+			SizeText(p.BrowserMemory) + " each, " + SizeText(p.RendererMemory) + " a renderer",
+		},
 		{"warm pages", strconv.Itoa(p.WarmPages), ""},
 		{"jobs on files at once", strconv.Itoa(p.EngineSlots), SizeText(p.EngineMemory) + " each"},
 		{"texts at once", strconv.Itoa(p.MarkupSlots), SizeText(p.MarkupMemory) + " each"},
@@ -105,12 +110,14 @@ func (c *Config) WriteJSON(w io.Writer) error {
 		Plan     map[string]string `json:"plan"`
 		Warnings []string          `json:"warnings"`
 	}
+
 	out.Plan = map[string]string{}
 	for _, v := range c.plan() {
 		out.Plan[v.name] = v.text
 	}
 	out.Warnings = append([]string{}, c.Warnings...) // [] and not null
 	out.Settings = c.Settings()
+
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
@@ -122,6 +129,7 @@ func (c *Config) WriteJSON(w io.Writer) error {
 func WriteSettingsMarkdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| Variable | Default | Meaning |\n|---|---|---|\n")
+
 	for i := range settings {
 		s := &settings[i]
 		if i == 0 || s.topic != settings[i-1].topic {
@@ -133,6 +141,7 @@ func WriteSettingsMarkdown(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.variable(), s.shownDefault(), doc)
 	}
+
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -143,10 +152,13 @@ func SizeText(n int64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)
 	}
-	size, unit := float64(n)/1000, 0
+
+	size := float64(n) / 1000
+	unit := 0
 	for size >= 999.5 && unit < len(units)-1 {
 		size, unit = size/1000, unit+1
 	}
+
 	if size < 10 {
 		return fmt.Sprintf("%.1f %cB", size, units[unit])
 	}

@@ -399,7 +399,8 @@ var settings = []Setting{
 		apply: into(func(c *Config) *slog.Level { return &c.LogLevel }, parseLogLevel),
 	},
 	{
-		name: "metrics-listen", Kind: "host:port", topic: topicLog, group: GroupServer, fallback: "127.0.0.1:8788", emptyMeans: true,
+		name: "metrics-listen", Kind: "host:port", topic: topicLog,
+		group: GroupServer, fallback: "127.0.0.1:8788", emptyMeans: true,
 		doc:   "Private address and port of `/metrics` and pprof. They have no authentication. `/health` and `/health/ready` are also served there, for processes without `api` and `web`. Empty: off.",
 		apply: into(func(c *Config) *string { return &c.MetricsListen }, optional(parseAddress)),
 	},

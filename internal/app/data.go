@@ -19,12 +19,15 @@ func OpenBlobs(config Config) (blob.Store, error) {
 	if config.Blobs.Dir != "" {
 		return blob.NewDisk(config.Blobs.Dir)
 	}
+
 	bucket := config.Blobs.bucket
-	bucket.AccessKey, bucket.SecretKey = config.S3AccessKey, config.S3SecretKey
+	bucket.AccessKey = config.S3AccessKey
+	bucket.SecretKey = config.S3SecretKey
 	roots, err := render.LoadRoots(config.ExtraCA)
 	if err != nil {
 		return nil, err
 	}
+
 	bucket.RootCAs = roots
 	return s3.New(bucket)
 }
@@ -35,8 +38,10 @@ func OpenStore(ctx context.Context, config Config, log *slog.Logger, hooks Hooks
 	if err != nil {
 		return nil, err
 	}
+
 	s, err := store.Open(ctx, store.Config{
-		URL: config.DatabaseURL, SessionURL: config.SessionURL, RetentionMonths: config.RetentionMonths, DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,
+		URL: config.DatabaseURL, SessionURL: config.SessionURL, RetentionMonths: config.RetentionMonths,
+		DataDir: config.DataDir, Blobs: blobs, Region: config.Region, Machine: hooks.Clock, Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("RELAYPDF_DATABASE_URL: %w", err)
@@ -53,7 +58,11 @@ func checkFolder(ctx context.Context, s *store.Store) error {
 	err := s.CheckFolder(ctx)
 	var other *store.FolderError
 	if errors.As(err, &other) {
-		return fmt.Errorf("RELAYPDF_BLOBS: %w; name the same folder or bucket on every machine. If the files were moved or lost, write %s to %s", other, other.Want, other.Path)
+		return fmt.Errorf(
+			"RELAYPDF_BLOBS: %w; name the same folder or bucket on every machine. "+
+				"If the files were moved or lost, write %s to %s",
+			other, other.Want, other.Path,
+		)
 	}
 	return err
 }
@@ -83,7 +92,10 @@ func checkSecret(ctx context.Context, s *store.Store, box *seal.Box) error {
 		_, err = box.Open(secretAgreement, sealed)
 	}
 	if err != nil {
-		return errors.New("RELAYPDF_SECRET_KEY: is not the key of this database's other processes; set the same key on every machine, followed by the earlier ones. If the earlier key is lost, delete the row \"secret\" of the table agreements")
+		return errors.New(
+			"RELAYPDF_SECRET_KEY: is not the key of this database's other processes; set the same key on every machine, " +
+				"followed by the earlier ones. If the earlier key is lost, delete the row \"secret\" of the table agreements",
+		)
 	}
 	if box.Newest(sealed) {
 		return nil

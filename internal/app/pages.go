@@ -28,7 +28,14 @@ func (a *App) openPost(box *seal.Box) (err error) {
 	if a.Config.SMTPURL == "" {
 		return nil
 	}
-	a.post, err = mail.New(mail.Config{Store: a.Store, Box: box, Server: a.Config.SMTPURL, From: a.Config.MailFrom, Logger: a.log})
+
+	a.post, err = mail.New(mail.Config{
+		Store:  a.Store,
+		Box:    box,
+		Server: a.Config.SMTPURL,
+		From:   a.Config.MailFrom,
+		Logger: a.log,
+	})
 	if err != nil {
 		return fmt.Errorf("RELAYPDF_SMTP_URL and RELAYPDF_MAIL_FROM: %w", err)
 	}
@@ -44,8 +51,10 @@ func (a *App) identities() (web.Identities, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return identity.New(identity.Config{
-		Issuer: a.Config.OIDCIssuer, ClientID: a.Config.OIDCClientID, ClientSecret: a.Config.OIDCClientSecret, RedirectURL: a.Config.BaseURL + web.OIDCPath, Roots: roots,
+		Issuer: a.Config.OIDCIssuer, ClientID: a.Config.OIDCClientID,
+		ClientSecret: a.Config.OIDCClientSecret, RedirectURL: a.Config.BaseURL + web.OIDCPath, Roots: roots,
 	}), nil
 }
 
@@ -59,7 +68,13 @@ func (a *App) agentOptions() (options api.AgentOptions, err error) {
 	if err != nil {
 		return options, err
 	}
-	options.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: a.Config.MCPIssuer, Audience: a.Config.MCPAudience, Roots: roots})
+
+	options.Issuer = oauth.NewIssuer(oauth.IssuerConfig{
+		Issuer:   a.Config.MCPIssuer,
+		Audience: a.Config.MCPAudience,
+		Roots:    roots,
+	})
+
 	if a.post != nil {
 		options.TellGrant = web.TellGrants(a.post, a.Config.BaseURL)
 	}
@@ -90,17 +105,26 @@ func (a *App) openPages() (http.Handler, error) {
 	if !a.has(RoleWeb) {
 		return nil, nil
 	}
+
 	shared := a.Services
 	config := web.Config{
 		Store: shared.Store, Box: shared.Box, Limiter: shared.Limiter, Calls: shared.Calls,
 		Templates: shared.Templates, Connections: shared.Connections, Signing: shared.Signing,
-		Host:    &host{API: a.API, app: a, status: &statusCache{ask: a.measureStatus, now: time.Now}, started: time.Now()},
+		Host: &host{
+			API:     a.API,
+			app:     a,
+			status:  &statusCache{ask: a.measureStatus, now: time.Now},
+			started: time.Now(),
+		},
 		BaseURL: a.Config.BaseURL, Version: Version, Region: a.Config.Region, Prices: shared.Prices, Dev: a.Config.Dev,
 		SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody, MaxFile: a.Config.MaxFile,
-		Model: a.Config.AI.Provider != "", Helpers: render.TemplateHelpers(), IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
+		Model: a.Config.AI.Provider != "", Helpers: render.TemplateHelpers(),
+		IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
 		Outward: a.render.Webhooks(), Settings: a.settings(), Logger: a.log,
-		ClientIP: func(r *http.Request) string { return middleware.ClientIP(r.Context()) }, RequestID: middleware.RequestID,
+		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
+		RequestID: middleware.RequestID,
 	}
+
 	if options, ok := shared.Table.Lookup("templates.preview").Schema.Properties.Get("options"); ok {
 		config.OptionFields = optionFields(options, "")
 	}
@@ -109,7 +133,8 @@ func (a *App) openPages() (http.Handler, error) {
 		if !row.Off {
 			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
 			config.Described = append(config.Described, web.Operation{
-				Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Reads: reads, Job: row.Bulk,
+				Name: row.Name, Summary: row.Summary, Note: row.PriceNote,
+				Varies: row.Varies, Reads: reads, Job: row.Bulk,
 			})
 		}
 	}
@@ -118,7 +143,8 @@ func (a *App) openPages() (http.Handler, error) {
 		config.Mail = a.post
 	}
 	if a.money != nil {
-		config.Payments, config.TestPayments = a.money, !a.money.Live()
+		config.Payments = a.money
+		config.TestPayments = !a.money.Live()
 	}
 
 	var err error
@@ -141,11 +167,13 @@ func (a *App) openPages() (http.Handler, error) {
 func optionFields(schema *jsonschema.Schema, prefix string) []views.OptionField {
 	var fields []views.OptionField
 	for pair := schema.Properties.Oldest(); pair != nil; pair = pair.Next() {
-		name, option := prefix+pair.Key, pair.Value
+		name := prefix + pair.Key
+		option := pair.Value
 		f := views.OptionField{Name: name, Type: "text", Hint: option.Description}
 		if option.Default != nil {
 			f.Default = fmt.Sprint(option.Default)
 		}
+
 		switch {
 		case option.Properties != nil && option.Properties.Len() > 0:
 			fields = append(fields, optionFields(option, name+".")...)
@@ -164,6 +192,7 @@ func optionFields(schema *jsonschema.Schema, prefix string) []views.OptionField 
 		case len(option.OneOf) > 0 || option.Type == "":
 			f.Type = "length" // a number, or a text with a unit
 		}
+
 		fields = append(fields, f)
 	}
 	return fields

@@ -27,21 +27,25 @@ type stripeHandlers struct{ webhook, pages http.Handler }
 // otherwise.
 func (a *App) openPayments(ctx context.Context) (found stripeHandlers, err error) {
 	config := payments.Config{
-		Store: a.Store, SecretKey: a.Config.StripeSecretKey, WebhookSecret: a.Config.StripeWebhookSecret, APIURL: a.Config.StripeAPIURL,
+		Store: a.Store, SecretKey: a.Config.StripeSecretKey,
+		WebhookSecret: a.Config.StripeWebhookSecret, APIURL: a.Config.StripeAPIURL,
 		BaseURL: a.Config.BaseURL, Logger: a.log, Now: a.Store.Now,
 	}
 	if a.post != nil {
 		config.Mail = a.post
 	}
+
 	if config.SecretKey == "" {
 		if !a.Config.Dev || !api.Loopback(a.Config.BaseURL) || config.APIURL != "" || !a.has(RoleWeb) {
 			return found, nil
 		}
-		config.SecretKey, config.WebhookSecret = FakeStripeKey, FakeStripeSecret
+		config.SecretKey = FakeStripeKey
+		config.WebhookSecret = FakeStripeSecret
 		if found.pages, config.APIURL, err = a.startFakeStripe(ctx); err != nil {
 			return found, fmt.Errorf("stand in for Stripe: %w", err)
 		}
 	}
+
 	a.money, err = payments.New(config)
 	if err != nil {
 		return found, fmt.Errorf("RELAYPDF_STRIPE_SECRET_KEY: %w", err)
@@ -56,14 +60,17 @@ func (a *App) startFakeStripe(ctx context.Context) (pages http.Handler, address 
 	if err != nil {
 		return nil, "", err
 	}
+
 	fake := fakestripe.New(fakestripe.Config{
 		SecretKey: FakeStripeKey, WebhookSecret: FakeStripeSecret, WebhookURL: a.URL + payments.WebhookPath,
 		PageURL: a.Config.BaseURL + FakeStripePages, StyleURL: assets.URL("app.css"),
 	})
+
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", err
 	}
+
 	a.stripe = &http.Server{Handler: fake.API(), ReadHeaderTimeout: readHeaderTimeout}
 	go func() { _ = a.stripe.Serve(listener) }() // Close ends it.
 	a.StripeURL = "http://" + listener.Addr().String()
@@ -78,6 +85,7 @@ func (o stripeHandlers) before(pages, otherwise http.Handler) http.Handler {
 	if pages == nil {
 		pages = otherwise
 	}
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == payments.WebhookPath:

@@ -35,6 +35,7 @@ func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, err
 	case errors.Is(err, chrome.ErrBusy), operation.Unstarted(err):
 		return web.Drawn{}, web.ErrBusy
 	}
+
 	if failure := call.Fault(err); failure.Code != wire.InternalError {
 		return web.Drawn{}, &web.DocumentError{Text: failure.Error()}
 	}
@@ -42,23 +43,30 @@ func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, err
 }
 
 func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
-	guests, page := a.render.Guests(), render.Page{Timeout: guestTime, Offline: true}
+	guests := a.render.Guests()
+	page := render.Page{Timeout: guestTime, Offline: true}
 	html := sheet.HTML
 	if html == "" {
 		var err error
-		html, err = guests.FillTemplate(ctx, template.Call{Template: template.Template{HTML: sheet.Template}, Data: sheet.Data}, nil)
+		html, err = guests.FillTemplate(
+			ctx, template.Call{Template: template.Template{HTML: sheet.Template}, Data: sheet.Data}, nil,
+		)
 		if err != nil {
 			return web.Drawn{}, err
 		}
 	}
+
 	if sheet.Width > 0 {
-		image, err := guests.Screenshot(ctx, render.Source{HTML: html}, page, chrome.Screenshot{Viewport: chrome.Viewport{Width: sheet.Width, Height: sheet.Height}})
+		image, err := guests.Screenshot(ctx, render.Source{HTML: html}, page, chrome.Screenshot{
+			Viewport: chrome.Viewport{Width: sheet.Width, Height: sheet.Height},
+		})
 		if err != nil {
 			return web.Drawn{}, err
 		}
 		picture, err := whole(image.Body)
 		return web.Drawn{Picture: picture}, err
 	}
+
 	paper, ok := papers[sheet.Format]
 	if !ok {
 		return web.Drawn{}, fmt.Errorf("no paper is called %q", sheet.Format)
@@ -67,20 +75,27 @@ func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn
 	if sheet.Only {
 		options.PageRanges = fmt.Sprint(sheet.Page)
 	}
+
 	doc, err := guests.PDF(ctx, render.Source{HTML: html}, page, options)
 	if err != nil {
 		return web.Drawn{}, err
 	}
 	defer func() { _ = doc.Body.Close() }()
+
 	var made web.Drawn
-	if made.PDF, err = io.ReadAll(doc.Body.Open()); err != nil || sheet.Page == 0 {
+	made.PDF, err = io.ReadAll(doc.Body.Open())
+	if err != nil || sheet.Page == 0 {
 		return made, err
 	}
+
 	which := fmt.Sprint(sheet.Page)
 	if sheet.Only {
 		which = "1" // the only one
 	}
-	image, _, err := guests.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{Pages: which, DPI: sheet.DPI})
+	image, _, err := guests.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{
+		Pages: which,
+		DPI:   sheet.DPI,
+	})
 	if err != nil {
 		return web.Drawn{}, err
 	}

@@ -9,9 +9,11 @@ import (
 
 // SandboxRemedy explains how to get the missing protection, and how to run without it.
 func SandboxRemedy(got render.Sandbox, container bool) string {
-	how := "allow user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu) or kernel.unprivileged_userns_clone=1 (Debian), and user.max_user_namespaces above 0"
+	how := "allow user namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu) " +
+		"or kernel.unprivileged_userns_clone=1 (Debian), and user.max_user_namespaces above 0"
 	if container {
-		how = "run the container with --security-opt seccomp=deploy/seccomp.json (Kubernetes: a Localhost seccompProfile), on a machine that allows user namespaces"
+		how = "run the container with --security-opt seccomp=deploy/seccomp.json " +
+			"(Kubernetes: a Localhost seccompProfile), on a machine that allows user namespaces"
 	}
 	if got == render.SandboxNone {
 		how += "; or use a kernel with Landlock (5.13 or newer), which is enough for RELAYPDF_SANDBOX=reduced"

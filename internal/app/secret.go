@@ -22,14 +22,19 @@ func OpenBox(config Config) (*seal.Box, error) {
 		return seal.New(Secrets(config.SecretKey)...)
 	}
 	if !strings.HasPrefix(config.DatabaseURL, "sqlite:") && !api.Loopback(config.BaseURL) {
-		return nil, errors.New("RELAYPDF_SECRET_KEY: is needed with PostgreSQL, the same on every machine; use at least 32 random characters, for example from `openssl rand -base64 32`")
+		return nil, errors.New(
+			"RELAYPDF_SECRET_KEY: is needed with PostgreSQL, the same on every machine; " +
+				"use at least 32 random characters, for example from `openssl rand -base64 32`",
+		)
 	}
+
 	path := filepath.Join(config.DataDir, store.SecretFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeSecret(path); err != nil {
 			return nil, fmt.Errorf("secret key: %w", err)
 		}
 	}
+
 	box, err := seal.NewLoaded(func() ([][]byte, error) {
 		text, err := os.ReadFile(path)
 		return Secrets(string(text)), err
@@ -46,10 +51,12 @@ func makeSecret(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+
 	part, err := writeSecret(filepath.Dir(path), "")
 	if err == nil {
 		err = os.Link(part, path)
 	}
+
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
 	}

@@ -41,7 +41,8 @@ func (b *statusCache) read(ctx context.Context) views.ServiceStatus {
 		// The caller may leave; others wait for the response.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTime)
 		defer cancel()
-		b.last, b.at = b.ask(ctx), b.now()
+		b.last = b.ask(ctx)
+		b.at = b.now()
 	}
 	return b.last
 }
@@ -51,12 +52,17 @@ func (a *App) measureStatus(ctx context.Context) views.ServiceStatus {
 	state := a.Services.Readiness(ctx)
 	shown := views.ServiceStatus{OK: state.OK}
 	if all, err := a.Store.Backlog(ctx); err == nil {
-		shown.Processes, shown.Queued, shown.Running = all.Processes, all.Queued, all.Running
+		shown.Processes = all.Processes
+		shown.Queued = all.Queued
+		shown.Running = all.Running
 	}
+
 	days, err := a.Store.Uptime(ctx)
-	if shown.HistoryUnknown = err != nil; err == nil {
+	shown.HistoryUnknown = err != nil
+	if err == nil {
 		shown.History = history(days, components(state), a.Store.Now())
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(state.Checks)) {
 		is := views.Status{Is: views.StateBad, Word: capital(state.Checks[name])}
 		switch state.Checks[name] {
@@ -67,9 +73,11 @@ func (a *App) measureStatus(ctx context.Context) views.ServiceStatus {
 		}
 		shown.Checks = append(shown.Checks, views.StatusCheck{Name: capital(name), Is: is})
 	}
+
 	for _, pool := range a.render.Stats().Pools {
 		shown.Queues = append(shown.Queues, views.StatusQueue{
-			Name: capital(poolDoes[pool.Name]), Busy: pool.Busy, Slots: pool.Slots, Waiting: pool.Waiting, Places: pool.Limit,
+			Name: capital(poolDoes[pool.Name]), Busy: pool.Busy,
+			Slots: pool.Slots, Waiting: pool.Waiting, Places: pool.Limit,
 		})
 	}
 	return shown
@@ -87,6 +95,7 @@ func components(state wire.Readiness) map[string]bool {
 	if state.Checks["process"] != "" {
 		return up
 	}
+
 	up[componentAPI] = state.OK
 	for _, name := range []string{"browser", "database", "files"} {
 		if result, measured := state.Checks[name]; measured {
@@ -108,6 +117,7 @@ func history(days []store.Uptime, current map[string]bool, now time.Time) []view
 		}
 		stored[d.Component][d.Day.Unix()] = d
 	}
+
 	var list []views.Uptime
 	today := now.UTC().Truncate(24 * time.Hour)
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
@@ -115,6 +125,7 @@ func history(days []store.Uptime, current map[string]bool, now time.Time) []view
 		if name == componentAPI {
 			shown.Name = "API"
 		}
+
 		for i := range store.UptimeDays {
 			day := today.AddDate(0, 0, i+1-store.UptimeDays)
 			d := stored[name][day.Unix()]
@@ -163,20 +174,24 @@ func (r *uptimeRecorder) run(ctx context.Context) {
 // minute measures the current minute, and records it with those that wait.
 func (r *uptimeRecorder) minute(ctx context.Context) {
 	m := store.MeasuredMinute{At: r.now(), Up: r.measure(ctx)}
+
 	for range uptimeChecks - 1 {
 		if !slices.Contains(slices.Collect(maps.Values(m.Up)), false) {
 			break
 		}
-		if r.wait(ctx, uptimePause); !r.now().Truncate(time.Minute).Equal(m.At.Truncate(time.Minute)) {
+		r.wait(ctx, uptimePause)
+		if !r.now().Truncate(time.Minute).Equal(m.At.Truncate(time.Minute)) {
 			break
 		}
 		for name, up := range r.measure(ctx) {
 			m.Up[name] = m.Up[name] || up
 		}
 	}
+
 	if ctx.Err() != nil || len(m.Up) == 0 {
 		return
 	}
+
 	r.unwritten = append(r.unwritten[max(0, len(r.unwritten)+1-maxUnwritten):], m)
 	if err := r.record(ctx, r.unwritten...); err != nil {
 		r.failed(err)
@@ -199,5 +214,6 @@ func (a *App) recordUptime(ctx context.Context) {
 		now: a.Store.Now, wait: guard.Pause,
 		failed: func(err error) { a.log.WarnContext(ctx, "uptime not recorded", "error", err) },
 	}
+
 	r.run(ctx)
 }

@@ -41,8 +41,10 @@ func Loop(ctx context.Context, log *slog.Logger, name string, work func(context.
 		if err == nil {
 			return
 		}
+
 		log.ErrorContext(ctx, "background work panicked and begins again", "work", name, "error", err)
-		if Pause(ctx, restartPause); ctx.Err() != nil {
+		Pause(ctx, restartPause)
+		if ctx.Err() != nil {
 			return
 		}
 	}

@@ -34,7 +34,12 @@ type collector struct {
 // newCollector returns the collector at a URL. The headers are a list as in OTEL_EXPORTER_OTLP_HEADERS:
 // "api-key=secret,team=a%20b".
 func newCollector(target, headers string) (*collector, error) {
-	c := &collector{url: target, headers: http.Header{}, client: &http.Client{Timeout: exportTimeout, CheckRedirect: stay}}
+	c := &collector{
+		url:     target,
+		headers: http.Header{},
+		client:  &http.Client{Timeout: exportTimeout, CheckRedirect: stay},
+	}
+
 	for pair := range strings.SplitSeq(headers, ",") {
 		name, value, named := strings.Cut(pair, "=")
 		text, err := url.PathUnescape(strings.TrimSpace(value))
@@ -42,11 +47,15 @@ func newCollector(target, headers string) (*collector, error) {
 		switch {
 		case strings.TrimSpace(pair) == "":
 		case err != nil || !named || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text):
-			return nil, errors.New("the headers for the collector (OTEL_EXPORTER_OTLP_HEADERS or OTEL_EXPORTER_OTLP_TRACES_HEADERS) must be a list like name=value,name=value, with values escaped as in URLs")
+			return nil, errors.New(
+				"the headers for the collector (OTEL_EXPORTER_OTLP_HEADERS or OTEL_EXPORTER_OTLP_TRACES_HEADERS) " +
+					"must be a list like name=value,name=value, with values escaped as in URLs",
+			)
 		default:
 			c.headers.Set(name, text)
 		}
 	}
+
 	c.headers.Set("Content-Type", "application/x-protobuf")
 	return c, nil
 }
@@ -67,16 +76,19 @@ func (c *collector) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpan
 	if err != nil {
 		return err
 	}
+
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
+
 	r.Header = c.headers.Clone()
 	response, err := c.client.Do(r)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
+
 	text, err := io.ReadAll(io.LimitReader(response.Body, quotedResponse))
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("the collector answered %s: %q", response.Status, text)

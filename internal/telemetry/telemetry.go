@@ -51,12 +51,15 @@ func New(ctx context.Context, c Config) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
-		attribute.String("service.name", "relaypdf"), attribute.String("service.version", c.Version), attribute.String("cloud.region", c.Region),
+		attribute.String("service.name", "relaypdf"),
+		attribute.String("service.version", c.Version), attribute.String("cloud.region", c.Region),
 	), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("read OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
+
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		c.Logger.Warn("send traces failed", "error", err)
 	}))
@@ -96,7 +99,9 @@ func (t *Tracer) Receive(r *http.Request, name string) (*http.Request, *Span) {
 
 // Follow begins a span that continues a value of Parent, maybe from another process; without a parent if it is empty.
 // The span began the given time ago: the wait is its first part.
-func (t *Tracer) Follow(ctx context.Context, parent, name string, kind api.SpanKind, ago time.Duration) (context.Context, *Span) {
+func (t *Tracer) Follow(
+	ctx context.Context, parent, name string, kind api.SpanKind, ago time.Duration,
+) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
 	}

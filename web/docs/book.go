@@ -68,10 +68,12 @@ func New(baseURL string, openAPI func() ([]byte, error)) (*Book, error) {
 		}
 		return list
 	})}
+
 	var err error
 	if b.Guides, err = Read(baseURL); err != nil {
 		return nil, err
 	}
+
 	for _, page := range pages.Unlisted() {
 		g, err := readPage(page, baseURL)
 		if err != nil {
@@ -91,10 +93,12 @@ func Read(baseURL string) ([]Guide, error) {
 			if err != nil {
 				return nil, err
 			}
-			g.Group, g.Internal = group.Title, group.Internal
+			g.Group = group.Title
+			g.Internal = group.Internal
 			all = append(all, g)
 		}
 	}
+
 	return all, nil
 }
 
@@ -126,7 +130,8 @@ func (b *Book) Guide(slug string) (Guide, bool) {
 func (b *Book) Operation(id string) (views.Operation, bool) {
 	for _, o := range b.Operations() {
 		if o.ID == id {
-			o.Samples, o.Responses = coloured(o.Samples, Sample), coloured(o.Responses, Sample)
+			o.Samples = coloured(o.Samples, Sample)
+			o.Responses = coloured(o.Responses, Sample)
 			return o, true
 		}
 	}
@@ -138,8 +143,14 @@ func parse(page, source string) (Guide, error) {
 	if !ok || !strings.HasPrefix(title, "# ") {
 		return Guide{}, errors.New("begins without a heading")
 	}
+
 	description, body, _ := strings.Cut(rest, "\n\n")
-	g := Guide{Slug: pages.Slug(page), Title: strings.TrimPrefix(title, "# "), Source: source, Description: plainText(description)}
+	g := Guide{
+		Slug:        pages.Slug(page),
+		Title:       strings.TrimPrefix(title, "# "),
+		Source:      source,
+		Description: plainText(description),
+	}
 	g.Page = sync.OnceValues(func() (Page, error) { return render(page, g.Title, g.Description, []byte(body)) })
 	return g, nil
 }
@@ -153,10 +164,14 @@ func render(page, title, description string, src []byte) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("docs: %s: %w", page, err)
 	}
+
 	p := Page{HTML: html, Sections: []Section{{Title: title, Text: description}}}
 	p.collect(doc, src)
 	return p, nil
 }
+
+// tableStart begins a numbered table that scrolls by itself.
+const tableStart = `<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`
 
 // toHTML turns Markdown into HTML, after a change of the document. HTML in the source is left out.
 func toHTML(src []byte, change func(doc ast.Node, src []byte)) (html string, doc ast.Node, err error) {
@@ -166,15 +181,18 @@ func toHTML(src []byte, change func(doc ast.Node, src []byte)) (html string, doc
 	)
 	doc = md.Parser().Parse(text.NewReader(src))
 	change(doc, src)
+
 	var out bytes.Buffer
 	if err := md.Renderer().Render(&out, src, doc); err != nil {
 		return "", nil, err
 	}
+
 	// A table that is wider than the page scrolls by itself.
 	html = strings.ReplaceAll(out.String(), "</table>", "</table></div>")
 	for n := 1; strings.Contains(html, "<table>"); n++ {
-		html = strings.Replace(html, "<table>", fmt.Sprintf(`<div class="list-wrap" tabindex="0" role="region" aria-label="Table %d"><table class="list">`, n), 1)
+		html = strings.Replace(html, "<table>", fmt.Sprintf(tableStart, n), 1)
 	}
+
 	return html, doc, nil
 }
 
@@ -192,11 +210,14 @@ func nameHeadings(doc ast.Node, src []byte) {
 func rewriteLinks(doc ast.Node, page string) {
 	var files []*ast.Link
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if link, ok := n.(*ast.Link); ok && entering && !bytes.Contains(link.Destination, []byte("://")) && !bytes.HasPrefix(link.Destination, []byte("#")) {
+		link, ok := n.(*ast.Link)
+		if ok && entering && !bytes.Contains(link.Destination, []byte("://")) &&
+			!bytes.HasPrefix(link.Destination, []byte("#")) {
 			files = append(files, link)
 		}
 		return ast.WalkContinue, nil
 	})
+
 	for _, link := range files {
 		file, anchor, _ := strings.Cut(string(link.Destination), "#")
 		target, markdown := strings.CutSuffix(path.Join(path.Dir(page), file), ".md")
@@ -207,6 +228,7 @@ func rewriteLinks(doc ast.Node, page string) {
 			}
 			continue
 		}
+
 		parent := link.Parent()
 		for child := link.FirstChild(); child != nil; child = link.FirstChild() {
 			parent.InsertBefore(parent, link, child)
@@ -228,6 +250,7 @@ func (p *Page) collect(doc ast.Node, src []byte) {
 			fails := n.Info != nil && strings.HasSuffix(string(n.Info.Segment.Value(src)), " fails")
 			p.Examples = append(p.Examples, Example{string(n.Language(src)), lines(n, src), fails})
 		}
+
 		last := &p.Sections[len(p.Sections)-1]
 		last.Text += " " + plain(n, src)
 	}
@@ -262,6 +285,7 @@ func plain(n ast.Node, src []byte) string {
 		}
 		return ast.WalkContinue, nil
 	})
+
 	return strings.TrimSpace(b.String())
 }
 
@@ -277,7 +301,8 @@ func lines(n ast.Node, src []byte) string {
 
 // captions maps a language to its caption above the code. Plain text has none.
 var captions = map[string]string{
-	"sh": "Shell", "json": "JSON", "html": "HTML", "css": "CSS", "go": "Go", "js": "JavaScript", "python": "Python", "php": "PHP", "handlebars": "Template", "text": "",
+	"sh": "Shell", "json": "JSON", "html": "HTML", "css": "CSS", "go": "Go",
+	"js": "JavaScript", "python": "Python", "php": "PHP", "handlebars": "Template", "text": "",
 }
 
 // codeBlocks renders code as every page does, and counts the blocks, so that each has its own name.
@@ -285,15 +310,17 @@ type codeBlocks struct{ count int }
 
 // RegisterFuncs makes it the one that draws code.
 func (c *codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	render := func(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 		block, ok := node.(*ast.FencedCodeBlock)
 		if !entering || !ok {
 			return ast.WalkContinue, nil
 		}
+
 		language := string(block.Language(src))
 		code := lines(block, src)
 		c.count++
 		caption := fmt.Sprintf("Example %d", c.count)
+
 		name, known := captions[language]
 		if !known {
 			name = language
@@ -301,15 +328,19 @@ func (c *codeBlocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 		if name != "" {
 			caption += " · " + name
 		}
+
 		err := views.Marked(caption, Mark(language, code), code).Render(context.Background(), w)
 		return ast.WalkSkipChildren, err
-	})
+	}
+	r.Register(ast.KindFencedCodeBlock, render)
 }
 
 // LLMs writes the list of pages for language models, one line each.
 func (b *Book) LLMs(w io.Writer, baseURL string, more []views.Link) error {
 	var s strings.Builder
-	s.WriteString("# relaypdf\n\n> An open document API: HTML, URLs, Markdown and templates become PDFs and images; merge, stamp, fill and convert with the same key.\n")
+	s.WriteString("# relaypdf\n\n> An open document API: HTML, URLs, Markdown and templates become PDFs and images; " +
+		"merge, stamp, fill and convert with the same key.\n")
+
 	group := ""
 	for _, g := range b.Guides {
 		if g.Group != group {
@@ -318,6 +349,7 @@ func (b *Book) LLMs(w io.Writer, baseURL string, more []views.Link) error {
 		}
 		fmt.Fprintf(&s, "- [%s](%s/docs/%s): %s\n", g.Title, baseURL, g.Slug, g.Description)
 	}
+
 	s.WriteString("\n## API\n\n")
 	fmt.Fprintf(&s, "- [OpenAPI document](%s/openapi.json): every operation, field, limit and error\n", baseURL)
 	for _, o := range b.Operations() {
@@ -327,10 +359,12 @@ func (b *Book) LLMs(w io.Writer, baseURL string, more []views.Link) error {
 		}
 		fmt.Fprintf(&s, "- [%s %s](%s/docs/api/%s): %s%s\n", o.Method, o.Path, baseURL, o.ID, o.Summary, here)
 	}
+
 	s.WriteString("\n## More\n\n")
 	for _, link := range more {
 		fmt.Fprintf(&s, "- [%s](%s%s)\n", link.Text, baseURL, link.URL)
 	}
+
 	_, err := io.WriteString(w, s.String())
 	return err
 }
@@ -343,6 +377,7 @@ func (b *Book) Full(w io.Writer) error {
 			s.WriteString(strings.TrimSpace(g.Source) + "\n\n")
 		}
 	}
+
 	s.WriteString("# Operations\n")
 	described := map[string]bool{} // lines of fields, which many operations share
 	for _, o := range b.Operations() {
@@ -357,10 +392,12 @@ func (b *Book) Full(w io.Writer) error {
 			described[line] = true
 			s.WriteString(line)
 		}
+
 		if len(again) > 0 {
 			fmt.Fprintf(&s, "- As above: %s\n", strings.Join(again, ", "))
 		}
 	}
+
 	_, err := io.WriteString(w, s.String())
 	return err
 }

@@ -22,12 +22,14 @@ func changelog() (views.Changelog, error) {
 	if err != nil {
 		return views.Changelog{}, fmt.Errorf("docs: changelog: %w", err)
 	}
+
 	c := views.Changelog{Title: guide.Title, Description: guide.Description}
 	for i, at := range head {
 		end := len(relaypdf.Changelog)
 		if i+1 < len(head) {
 			end = head[i+1][0]
 		}
+
 		r := views.Release{Version: relaypdf.Changelog[at[2]:at[3]]}
 		if at[4] >= 0 {
 			r.Day = relaypdf.Changelog[at[4]:at[5]]
@@ -36,6 +38,7 @@ func changelog() (views.Changelog, error) {
 		if r.Day != "" {
 			r.ID = "v" + r.ID
 		}
+
 		page, err := render("changelog", r.Version, "", []byte(relaypdf.Changelog[at[1]:end]))
 		if err != nil {
 			return views.Changelog{}, err
@@ -43,5 +46,6 @@ func changelog() (views.Changelog, error) {
 		r.HTML = strings.ReplaceAll(page.HTML, `<h3 id="`, `<h3 id="`+r.ID+"-")
 		c.Releases = append(c.Releases, r)
 	}
+
 	return c, nil
 }

@@ -36,10 +36,12 @@ func mark(language, code string) string {
 	if lexer == nil {
 		return html.EscapeString(code)
 	}
+
 	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, code)
 	if err != nil {
 		return html.EscapeString(code)
 	}
+
 	var b strings.Builder
 	for token := tokens(); token != chroma.EOF; token = tokens() {
 		text := html.EscapeString(token.Value)
@@ -48,6 +50,7 @@ func mark(language, code string) string {
 		}
 		b.WriteString(text)
 	}
+
 	return strings.TrimRight(b.String(), "\n")
 }
 
@@ -110,8 +113,10 @@ func coloured(samples []views.Sample, sample func(name, language, code string) v
 // unmarked are the samples of a call without their HTML.
 func unmarked(r Request) []views.Sample {
 	return []views.Sample{
-		{Name: "curl", Language: "sh", Text: Curl(r)}, {Name: "Go", Language: "go", Text: written("go", r)}, {Name: "JavaScript", Language: "js", Text: written("js", r)},
-		{Name: "Python", Language: "python", Text: written("python", r)}, {Name: "PHP", Language: "php", Text: written("php", r)},
+		{Name: "curl", Language: "sh", Text: Curl(r)}, {Name: "Go", Language: "go", Text: written("go", r)},
+		{Name: "JavaScript", Language: "js", Text: written("js", r)},
+		{Name: "Python", Language: "python", Text: written("python", r)},
+		{Name: "PHP", Language: "php", Text: written("php", r)},
 	}
 }
 
@@ -139,6 +144,7 @@ func Curl(r Request) string {
 	if !r.NoKey {
 		add(`-H "Authorization: Bearer $RELAYPDF_API_KEY"`)
 	}
+
 	end := ""
 	switch {
 	case r.Upload:
@@ -150,6 +156,7 @@ func Curl(r Request) string {
 		add(`-H "Content-Type: application/json"`)
 		add("-d '" + r.Body + "'")
 	}
+
 	if r.File != "" {
 		add("-o " + r.File)
 	}
@@ -184,12 +191,15 @@ func written(language string, r Request) string {
 
 		JSON, Type string // the body unless a file is sent; the type of either
 	}{Request: r, JSON: r.Body}
+
 	switch {
 	case r.Upload:
-		call.JSON, call.Type = "", "application/pdf"
+		call.JSON = ""
+		call.Type = "application/pdf"
 	case r.Body != "":
 		call.Type = "application/json"
 	}
+
 	var b strings.Builder
 	if err := sampleTemplates.ExecuteTemplate(&b, language, call); err != nil {
 		return err.Error()

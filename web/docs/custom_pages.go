@@ -22,7 +22,9 @@ const maxCustomPage = 256 << 10
 type CustomPage struct{ Path, Name, Title, HTML string }
 
 // customPages are the pages that an operator may write. The file of each is its path, as Markdown.
-var customPages = []CustomPage{{Path: "/terms", Name: "Terms"}, {Path: "/privacy", Name: "Privacy"}, {Path: "/contact", Name: "Contact"}}
+var customPages = []CustomPage{
+	{Path: "/terms", Name: "Terms"}, {Path: "/privacy", Name: "Privacy"}, {Path: "/contact", Name: "Contact"},
+}
 
 // CustomPages reads those of an operator's pages that a folder has: terms.md, privacy.md and contact.md. HTML in them
 // is left out. An empty folder name is no pages.
@@ -30,6 +32,7 @@ func CustomPages(folder string) ([]CustomPage, error) {
 	if folder == "" {
 		return nil, nil
 	}
+
 	var found []CustomPage
 	var errs []error
 	for _, page := range customPages {
@@ -47,6 +50,7 @@ func CustomPages(folder string) ([]CustomPage, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
+
 	return found, errors.Join(errs...)
 }
 
@@ -57,6 +61,7 @@ func readCustomPage(name string) (string, error) {
 		return "", withoutPath(err)
 	}
 	defer file.Close()
+
 	src, err := io.ReadAll(io.LimitReader(file, maxCustomPage+1))
 	switch {
 	case err != nil:
@@ -96,7 +101,8 @@ func linkCustomPages(doc ast.Node, _ []byte) {
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if link, ok := n.(*ast.Link); ok && entering {
 			for _, page := range customPages {
-				if rest, ok := strings.CutPrefix(strings.TrimPrefix(string(link.Destination), "./"), page.Path[1:]+".md"); ok {
+				target := strings.TrimPrefix(string(link.Destination), "./")
+				if rest, ok := strings.CutPrefix(target, page.Path[1:]+".md"); ok {
 					link.Destination = []byte(page.Path + rest)
 				}
 			}

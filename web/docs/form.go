@@ -33,9 +33,20 @@ func (d *openAPI) inputs(s schema) []views.InputField {
 // input returns a field of a form: its schema determines its control, and how its text becomes JSON.
 func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	doc := d.field(name, s, required)
-	f := views.InputField{Name: name, Kind: views.InputText, Description: doc.Description, Limits: doc.Limits, Required: required, Common: s.Common, Requires: s.Requires, Secret: s.Format == "password"}
+	f := views.InputField{
+		Name:        name,
+		Kind:        views.InputText,
+		Description: doc.Description,
+		Limits:      doc.Limits,
+		Required:    required,
+		Common:      s.Common,
+		Requires:    s.Requires,
+		Secret:      s.Format == "password",
+	}
+
 	if text, isSource := strings.CutPrefix(doc.Description, sourcePrefix); isSource {
-		f.Source, f.Description = true, strings.ToUpper(text[:1])+chooseOne.ReplaceAllString(text[1:], "")
+		f.Source = true
+		f.Description = strings.ToUpper(text[:1]) + chooseOne.ReplaceAllString(text[1:], "")
 	}
 	if s.Default != nil {
 		f.Default = fmt.Sprint(s.Default)
@@ -43,14 +54,18 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	for _, v := range s.Enum {
 		f.Choices = append(f.Choices, fmt.Sprint(v))
 	}
+
 	var kind string
 	_ = json.Unmarshal(s.Type, &kind) // A list means several types.
 	long, _ := strconv.Atoi(s.MaxLength.String())
+
 	switch {
 	case kind == "object" && hasFields(s):
-		f.Kind, f.Fields = views.InputGroup, within(d.inputs(s), required)
+		f.Kind = views.InputGroup
+		f.Fields = within(d.inputs(s), required)
 	case kind == "array" && s.Items != nil && hasFile(d.resolve(*s.Items)):
-		f.Kind, f.Fields = views.InputList, d.inputs(*s.Items)
+		f.Kind = views.InputList
+		f.Fields = d.inputs(*s.Items)
 		f.Most, _ = strconv.Atoi(s.MaxItems.String())
 	case kind == "object", kind == "array":
 		f.Kind = views.InputJSON
@@ -59,9 +74,12 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	case kind == "boolean" && f.Default != "":
 		f.Kind = views.InputCheck
 	case kind == "boolean":
-		f.Kind, f.Bare, f.Choices = views.InputSelect, true, []string{"true", "false"}
+		f.Kind = views.InputSelect
+		f.Bare = true
+		f.Choices = []string{"true", "false"}
 	case len(f.Choices) > 0:
-		f.Kind, f.Bare = views.InputSelect, kind != "string"
+		f.Kind = views.InputSelect
+		f.Bare = kind != "string"
 	case kind == "number", kind == "integer":
 		f.Bare = true
 	case kind == "string":
@@ -71,6 +89,7 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	default:
 		d.several(&f, append(s.OneOf, s.AnyOf...))
 	}
+
 	return f
 }
 

@@ -56,10 +56,11 @@ type endpoint struct {
 			Example json.RawMessage `json:"example"`
 		} `json:"content"`
 	} `json:"requestBody"`
-	Responses   map[string]response `json:"responses"`
-	Price       *int64              `json:"x-relaypdf-price-microdollars"`
-	Charge      *int64              `json:"x-relaypdf-example-charge-microdollars"` // of the example, if that is not the price
-	Unavailable string              `json:"x-relaypdf-unavailable"`
+	Responses map[string]response `json:"responses"`
+	Price     *int64              `json:"x-relaypdf-price-microdollars"`
+	// of the example, if that is not the price
+	Charge      *int64 `json:"x-relaypdf-example-charge-microdollars"`
+	Unavailable string `json:"x-relaypdf-unavailable"`
 }
 
 type parameter struct {
@@ -108,11 +109,13 @@ func (m *members) UnmarshalJSON(text []byte) error {
 	if _, err := dec.Token(); err != nil {
 		return err
 	}
+
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
 			return err
 		}
+
 		one := member{name: fmt.Sprint(name)}
 		if err := dec.Decode(&one.schema); err != nil {
 			return err
@@ -128,10 +131,12 @@ func operations(address string, openAPIText func() ([]byte, error)) ([]views.Ope
 	if err != nil {
 		return nil, err
 	}
+
 	var doc openAPI
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("docs: the OpenAPI document: %w", err)
 	}
+
 	var list []views.Operation
 	for path, methods := range doc.Paths {
 		for method, e := range methods {
@@ -142,19 +147,28 @@ func operations(address string, openAPIText func() ([]byte, error)) ([]views.Ope
 			list = append(list, o)
 		}
 	}
+
 	slices.SortFunc(list, func(a, b views.Operation) int {
-		return cmp.Or(cmp.Compare(tagPlace(a.Tag), tagPlace(b.Tag)), cmp.Compare(a.Path, b.Path), cmp.Compare(methodPlace(a.Method), methodPlace(b.Method)))
+		return cmp.Or(
+			cmp.Compare(tagPlace(a.Tag), tagPlace(b.Tag)), cmp.Compare(a.Path, b.Path),
+			cmp.Compare(methodPlace(a.Method), methodPlace(b.Method)),
+		)
 	})
 	return list, nil
 }
 
 // tags are the groups of the reference in order.
-var tags = []string{"pdf", "images", "convert", "email", "barcodes", "zip", "pipelines", "templates", "files", "fonts", "jobs", "webhooks", "connections", "signing-identities", "mcp", "billing", "account", "service"}
+var tags = []string{
+	"pdf", "images", "convert", "email", "barcodes", "zip", "pipelines", "templates", "files", "fonts",
+	"jobs", "webhooks", "connections", "signing-identities", "mcp", "billing", "account", "service",
+}
 
 func tagPlace(tag string) int { return slices.Index(tags, tag) }
 
 func methodPlace(method string) int {
-	return slices.Index([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete}, method)
+	return slices.Index(
+		[]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete}, method,
+	)
 }
 
 var parameterOfPath = regexp.MustCompile(`\{\w+\}`)
@@ -163,7 +177,8 @@ var errorLine = regexp.MustCompile("`([a-z_]+)`: (.*)")
 
 // needsKey reports whether the endpoint requires a key: every request meets an empty requirement.
 func (e endpoint) needsKey() bool {
-	return len(e.Security) > 0 && !slices.ContainsFunc(e.Security, func(r map[string][]string) bool { return len(r) == 0 })
+	return len(e.Security) > 0 &&
+		!slices.ContainsFunc(e.Security, func(r map[string][]string) bool { return len(r) == 0 })
 }
 
 // placed writes the parameters of a path in capitals, where readers put values of
@@ -173,7 +188,16 @@ func placed(path string) string {
 }
 
 func (d *openAPI) operation(address, method, path string, e endpoint) (views.Operation, error) {
-	o := views.Operation{ID: e.ID, Method: method, Path: path, Summary: e.Summary, Description: e.Description, NeedsKey: e.needsKey(), Off: e.Unavailable != ""}
+	o := views.Operation{
+		ID:          e.ID,
+		Method:      method,
+		Path:        path,
+		Summary:     e.Summary,
+		Description: e.Description,
+		NeedsKey:    e.needsKey(),
+		Off:         e.Unavailable != "",
+	}
+
 	if len(e.Tags) > 0 {
 		o.Tag = e.Tags[0]
 	}
@@ -183,15 +207,19 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		// Pages write amounts in one way.
 		o.Description = strings.Replace(o.Description, price.String(), views.Dollars(price), 1)
 	}
+
 	id := anchor(path)
 	for _, p := range e.Parameters {
 		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
 			p = d.Components.Parameters[name]
 		}
 		field := d.field(p.Name, p.Schema, p.Required)
-		field.Description, field.In, field.ID = cmp.Or(p.Description, field.Description), p.In, id+"-"+p.In+"-"+p.Name
+		field.Description = cmp.Or(p.Description, field.Description)
+		field.In = p.In
+		field.ID = id + "-" + p.In + "-" + p.Name
 		o.Params = append(o.Params, field)
 	}
+
 	r := Request{Method: method, URL: address + placed(path), NoKey: !o.NeedsKey}
 	if e.Body != nil {
 		for media, content := range e.Body.Content {
@@ -199,9 +227,11 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 				r.Upload = true
 				continue
 			}
+
 			o.Fields = d.fields("", id, content.Schema)
 			if o.Price != nil {
-				o.Inputs, o.Example = d.inputs(content.Schema), content.Example
+				o.Inputs = d.inputs(content.Schema)
+				o.Example = content.Example
 			}
 			if len(content.Example) > 0 {
 				r.Body = string(content.Example)
@@ -209,6 +239,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		}
 		r.Upload = r.Upload && r.Body == ""
 	}
+
 	for status, response := range e.Responses {
 		if status >= "400" {
 			for _, found := range errorLine.FindAllStringSubmatch(response.Description, -1) {
@@ -216,6 +247,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 			}
 			continue
 		}
+
 		answer := views.AnswerDoc{Status: status, Description: response.Description}
 		for media, content := range response.Content {
 			if media == anyMedia {
@@ -229,10 +261,12 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		slices.Sort(answer.Types)
 		o.Answers = append(o.Answers, answer)
 	}
+
 	slices.SortFunc(o.Errors, func(a, b views.ErrorDoc) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code))
 	})
 	slices.SortFunc(o.Answers, func(a, b views.AnswerDoc) int { return cmp.Compare(a.Status, b.Status) })
+
 	r.File = resultFile(o)
 	o.ResultFile = r.File
 	if r.Body != "" {
@@ -242,6 +276,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 		}
 		r.Body = body
 	}
+
 	o.Samples = unmarked(r)
 	o.Responses = d.responses(o, e)
 	return o, nil
@@ -281,6 +316,7 @@ func resultFile(o views.Operation) string {
 	if len(o.Answers) == 0 {
 		return ""
 	}
+
 	stem := o.ID[strings.LastIndexByte(o.ID, '_')+1:]
 	if stem == "create" || stem == "get" {
 		stem = "result"
@@ -288,7 +324,10 @@ func resultFile(o views.Operation) string {
 	if o.ID == "convert_create" {
 		return stem + ".xlsx"
 	}
-	for _, media := range []string{"application/pdf", "image/png", "application/zip", "image/webp", "application/octet-stream"} {
+
+	for _, media := range []string{
+		"application/pdf", "image/png", "application/zip", "image/webp", "application/octet-stream",
+	} {
 		if slices.Contains(o.Answers[0].Types, media) {
 			return stem + endings[media]
 		}
@@ -303,7 +342,8 @@ func (d *openAPI) resolve(s schema) schema {
 		if s.Description != "" {
 			meant.Description = s.Description // the description at its use is more specific
 		}
-		meant.Common, meant.Requires = s.Common, s.Requires
+		meant.Common = s.Common
+		meant.Requires = s.Requires
 		return meant
 	}
 	return s
@@ -316,6 +356,7 @@ func (d *openAPI) fields(prefix, id string, s schema) []views.FieldDoc {
 	for _, alternative := range slices.Concat(s.AnyOf, s.OneOf) {
 		list = append(list, d.fields(prefix, id, alternative)...)
 	}
+
 	for _, m := range s.Properties {
 		inner := d.resolve(m.schema)
 		name := prefix + m.name
@@ -330,6 +371,7 @@ func (d *openAPI) fields(prefix, id string, s schema) []views.FieldDoc {
 		}
 		list = append(list, f)
 	}
+
 	return list
 }
 
@@ -340,6 +382,7 @@ func (d *openAPI) forms(id string, s schema) []views.AnswerForm {
 			return []views.AnswerForm{{Name: schemaName(s.Ref), Fields: fields}}
 		}
 	}
+
 	var list []views.AnswerForm
 	for _, alternative := range s.AnyOf {
 		name := schemaName(alternative.Ref)
@@ -354,11 +397,15 @@ func schemaName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+
 func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 	s = d.resolve(s)
 	f := views.FieldDoc{Name: name, Type: d.typeOf(s), Required: required, Description: s.Description}
+
 	var limits []string
-	choice, enum := "one of ", s.Enum
+	choice := "one of "
+	enum := s.Enum
 	if s.Items != nil {
-		choice, enum = "each one of ", d.resolve(*s.Items).Enum
+		choice = "each one of "
+		enum = d.resolve(*s.Items).Enum
 	}
+
 	if len(enum) > 0 {
 		var values []string
 		for _, v := range enum {
@@ -366,6 +413,7 @@ func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 		}
 		limits = append(limits, choice+strings.Join(values, ", "))
 	}
+
 	for _, bound := range []string{
 		bound(s.Description, s.Minimum, s.Maximum, ""),
 		bound(s.Description, s.MinLength, s.MaxLength, " characters"),
@@ -375,6 +423,7 @@ func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 			limits = append(limits, bound)
 		}
 	}
+
 	if s.Default != nil {
 		limits = append(limits, fmt.Sprintf("default %v", s.Default))
 		f.Description = strings.TrimSpace(strings.TrimSuffix(f.Description, fmt.Sprintf("Default: %v.", s.Default)))
@@ -387,7 +436,9 @@ func (d *openAPI) field(name string, s schema, required bool) views.FieldDoc {
 func bound(description string, low, high json.Number, of string) string {
 	little := low == "" || low == "0" || low == "1"
 	switch {
-	case low == "" && high == "", high != "" && little && named(description, high), named(description, low) && (high == "" || named(description, high)):
+	case low == "" && high == "",
+		high != "" && little && named(description, high),
+		named(description, low) && (high == "" || named(description, high)):
 		return ""
 	case high == "" && low == "1" && of != "":
 		return "not empty"
@@ -413,6 +464,7 @@ func named(text string, n json.Number) bool {
 	if n == "" || !strings.Contains(text, n.String()) && !strings.Contains(text, "MiB") {
 		return false // without a regular expression of its own, which takes long for every field
 	}
+
 	one := regexp.QuoteMeta(n.String())
 	if count, err := n.Int64(); err == nil && count > 0 && count%(1<<20) == 0 {
 		one += fmt.Sprintf("|%d MiB", count>>20)
@@ -442,6 +494,7 @@ func (d *openAPI) typeOf(s schema) string {
 	case json.Unmarshal(s.Type, &several) == nil && len(several) > 0:
 		return strings.Join(several, " or ")
 	}
+
 	for _, alternative := range slices.Concat(s.OneOf, s.AnyOf) {
 		several = append(several, d.typeOf(alternative))
 	}

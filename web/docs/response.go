@@ -18,7 +18,8 @@ import (
 // formTabs are the names of the forms of JSON that many operations have. A form of one operation is called JSON.
 var formTabs = map[string]string{"FileUrlResponse": "URL", "JobStatusResponse": "Job", "Error": "Error"}
 
-// responses are examples of the responses of an operation, without their HTML: the file first, then JSON, then an error.
+// responses are examples of the responses of an operation, without their HTML: the file first, then JSON, then an
+// error.
 func (d *openAPI) responses(o views.Operation, e endpoint) []views.Sample {
 	var list []views.Sample
 	failed := false
@@ -27,20 +28,30 @@ func (d *openAPI) responses(o views.Operation, e endpoint) []views.Sample {
 		if status >= "400" && failed {
 			continue
 		}
+
 		if text, name := d.fileResponse(o, status, response, cmp.Or(e.Charge, e.Price)); text != "" {
 			list = append(list, views.Sample{Name: status + " " + name, Language: "http", Text: text})
 		}
+
 		examples := maps.Clone(response.Content["application/json"].Examples)
-		own := slices.DeleteFunc(slices.Collect(maps.Keys(examples)), func(form string) bool { return formTabs[form] != "" })
+		own := slices.DeleteFunc(
+			slices.Collect(maps.Keys(examples)), func(form string) bool { return formTabs[form] != "" },
+		)
 		for _, form := range own {
 			if len(own) > 1 { // Their operations show them.
 				delete(examples, form)
 			}
 		}
-		for _, form := range slices.SortedFunc(maps.Keys(examples), func(a, b string) int { return cmp.Compare(formTabs[a], formTabs[b]) }) {
+
+		byTab := func(a, b string) int { return cmp.Compare(formTabs[a], formTabs[b]) }
+		for _, form := range slices.SortedFunc(maps.Keys(examples), byTab) {
 			var body bytes.Buffer
 			if json.Indent(&body, d.Components.Examples[schemaName(examples[form].Ref)].Value, "", "  ") == nil {
-				list = append(list, views.Sample{Name: status + " " + cmp.Or(formTabs[form], "JSON"), Language: "json", Text: body.String()})
+				list = append(list, views.Sample{
+					Name:     status + " " + cmp.Or(formTabs[form], "JSON"),
+					Language: "json",
+					Text:     body.String(),
+				})
 				failed = failed || status >= "400"
 			}
 		}
@@ -60,6 +71,7 @@ func (d *openAPI) fileResponse(o views.Operation, status string, r response, cha
 	if head == "" {
 		return "", ""
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
 		value := d.Components.Headers[name].Example
 		switch {
@@ -72,5 +84,6 @@ func (d *openAPI) fileResponse(o views.Operation, status string, r response, cha
 			head += fmt.Sprintf("%s: %v\n", name, value)
 		}
 	}
+
 	return head + "\n(the file)", cmp.Or(strings.ToUpper(strings.TrimPrefix(extension, ".")), "File")
 }

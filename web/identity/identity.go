@@ -64,7 +64,8 @@ const patience = 15 * time.Second
 // New returns a provider. It sends no request yet.
 func New(cfg Config) *Provider {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+		Proxy:           http.ProxyFromEnvironment,
+		TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}
 	return &Provider{cfg: cfg, client: &http.Client{Transport: transport, Timeout: patience}}
 }
@@ -76,17 +77,20 @@ func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
 	if p.found != nil {
 		return p.found, nil
 	}
+
 	found, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.cfg.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("ask the provider of identities for its configuration: %w", err)
 	}
+
 	p.found = found
 	return found, nil
 }
 
 func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
 	return &oauth2.Config{
-		ClientID: p.cfg.ClientID, ClientSecret: p.cfg.ClientSecret, Endpoint: found.Endpoint(), RedirectURL: p.cfg.RedirectURL,
+		ClientID: p.cfg.ClientID, ClientSecret: p.cfg.ClientSecret,
+		Endpoint: found.Endpoint(), RedirectURL: p.cfg.RedirectURL,
 		Scopes: []string{oidc.ScopeOpenID, "email", "profile"},
 	}
 }
@@ -98,6 +102,7 @@ func (p *Provider) Begin(ctx context.Context, again bool) (Flow, string, error) 
 	if err != nil {
 		return Flow{}, "", err
 	}
+
 	flow := Flow{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
 	options := []oauth2.AuthCodeOption{oidc.Nonce(flow.Nonce), oauth2.S256ChallengeOption(flow.Verifier)}
 	if again {
@@ -112,10 +117,12 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, state, code string) (C
 	if flow.State == "" || code == "" || subtle.ConstantTimeCompare([]byte(flow.State), []byte(state)) != 1 {
 		return Claims{}, ErrDenied
 	}
+
 	found, err := p.discover(ctx)
 	if err != nil {
 		return Claims{}, err
 	}
+
 	ctx = oidc.ClientContext(ctx, p.client)
 	token, err := p.oauth(found).Exchange(ctx, code, oauth2.VerifierOption(flow.Verifier))
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {
@@ -124,6 +131,7 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, state, code string) (C
 	if err != nil {
 		return Claims{}, fmt.Errorf("exchange the code: %w", err)
 	}
+
 	raw, _ := token.Extra("id_token").(string)
 	verified, err := found.Verifier(&oidc.Config{ClientID: p.cfg.ClientID}).Verify(ctx, raw)
 	if err != nil {
@@ -145,11 +153,14 @@ type profile struct {
 
 // claims reads the claims about a user: from the token, or from the provider's userinfo endpoint if the token
 // contains less.
-func (p *Provider) claims(ctx context.Context, found *oidc.Provider, token *oauth2.Token, verified *oidc.IDToken) (Claims, error) {
+func (p *Provider) claims(
+	ctx context.Context, found *oidc.Provider, token *oauth2.Token, verified *oidc.IDToken,
+) (Claims, error) {
 	var about profile
 	if err := verified.Claims(&about); err != nil {
 		return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
 	}
+
 	if about.Email == "" && found.UserInfoEndpoint() != "" {
 		info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(token))
 		if err != nil {
@@ -162,6 +173,7 @@ func (p *Provider) claims(ctx context.Context, found *oidc.Provider, token *oaut
 			return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
 		}
 	}
+
 	return Claims{
 		Identity: verified.Issuer + " " + verified.Subject, Name: about.Name, Email: about.Email,
 		Verified: about.Email != "" && (about.Verified == true || about.Verified == "true"),

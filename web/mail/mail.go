@@ -70,12 +70,18 @@ const (
 func New(cfg Config) (*Queue, error) {
 	server, err := url.Parse(cfg.Server)
 	if err != nil || server.Hostname() == "" || server.Scheme != "smtp" && server.Scheme != "smtps" {
-		return nil, errors.New("the mail server must be a URL such as smtp://user:password@host:587 or smtps://user:password@host:465")
+		return nil, errors.New(
+			"the mail server must be a URL such as smtp://user:password@host:587 or smtps://user:password@host:465",
+		)
 	}
+
 	p := &Queue{cfg: cfg, letters: cfg.Store, host: server.Hostname(), wake: make(chan struct{}, 1)}
 	if err := gomail.NewMsg().From(cfg.From); err != nil {
-		return nil, fmt.Errorf("the sender of emails must be an address such as relaypdf <noreply@example.com>: %w", err)
+		return nil, fmt.Errorf(
+			"the sender of emails must be an address such as relaypdf <noreply@example.com>: %w", err,
+		)
 	}
+
 	p.options = append(p.options, gomail.WithTimeout(sendTimeout), gomail.WithTLSPolicy(gomail.TLSMandatory))
 	switch {
 	case server.Scheme == "smtps":
@@ -83,6 +89,7 @@ func New(cfg Config) (*Queue, error) {
 	case server.Hostname() == "localhost" || strings.HasPrefix(server.Hostname(), "127.") || server.Hostname() == "::1":
 		p.options = append(p.options, gomail.WithTLSPolicy(gomail.TLSOpportunistic))
 	}
+
 	if text := server.Port(); text != "" {
 		port, err := strconv.Atoi(text)
 		if err != nil {
@@ -90,9 +97,13 @@ func New(cfg Config) (*Queue, error) {
 		}
 		p.options = append(p.options, gomail.WithPort(port))
 	}
+
 	if user := server.User; user != nil {
 		password, _ := user.Password()
-		p.options = append(p.options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(user.Username()), gomail.WithPassword(password))
+		p.options = append(
+			p.options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover),
+			gomail.WithUsername(user.Username()), gomail.WithPassword(password),
+		)
 	}
 	return p, nil
 }
@@ -151,10 +162,12 @@ func (p *Queue) Wake() {
 func (p *Queue) Run(ctx context.Context) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
+
 	for {
 		if err := p.sendDue(ctx); err != nil && ctx.Err() == nil {
 			p.cfg.Logger.LogAttrs(ctx, slog.LevelError, "send letters failed", slog.Any("error", err))
 		}
+
 		select {
 		case <-ctx.Done():
 			return
@@ -192,9 +205,14 @@ func (p *Queue) deliver(ctx context.Context, kept store.Letter) error {
 	if err == nil {
 		return p.letters.RemoveLetter(ctx, kept.ID)
 	}
+
 	ended, failed := p.letters.FailLetter(ctx, kept)
 	// The address stays out of the log.
-	p.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "send letter failed", slog.String("letter", kept.ID), slog.Int("attempt", kept.Attempts), slog.Bool("givenUp", ended), slog.Any("error", err))
+	p.cfg.Logger.LogAttrs(
+		ctx, slog.LevelWarn, "send letter failed", slog.String("letter", kept.ID),
+		slog.Int("attempt", kept.Attempts), slog.Bool("givenUp", ended), slog.Any("error", err),
+	)
+
 	return failed
 }
 
@@ -203,19 +221,28 @@ func (p *Queue) send(ctx context.Context, letter Message) error {
 	if err := errors.Join(message.From(p.cfg.From), message.To(letter.To)); err != nil {
 		return err
 	}
+
 	message.Subject(letter.Subject)
 	message.SetDate()
 	message.SetMessageID()
 	message.SetBodyString(gomail.TypeTextPlain, letter.plain())
+
 	var page bytes.Buffer
-	if err := views.LetterPage(views.Letter{Subject: letter.Subject, Lines: letter.Lines, Link: views.Link{URL: letter.Link.URL, Text: letter.Link.Text}}).Render(ctx, &page); err != nil {
+	html := views.LetterPage(views.Letter{
+		Subject: letter.Subject,
+		Lines:   letter.Lines,
+		Link:    views.Link{URL: letter.Link.URL, Text: letter.Link.Text},
+	})
+	if err := html.Render(ctx, &page); err != nil {
 		return err
 	}
 	message.AddAlternativeString(gomail.TypeTextHTML, page.String())
+
 	client, err := gomail.NewClient(p.host, p.options...)
 	if err != nil {
 		return err
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	return client.DialAndSendWithContext(ctx, message)

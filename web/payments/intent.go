@@ -37,6 +37,7 @@ func (p *Payments) refundsOf(ctx context.Context, intent string) (all []store.Re
 	if err := refunds.Err(); err != nil {
 		return nil, fmt.Errorf("list the refunds of %s: %w", intent, err)
 	}
+
 	return all, nil
 }
 
@@ -57,28 +58,34 @@ func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
 	n := store.PaymentNotice{PaymentID: paymentOf(i.Metadata), Intent: i.ID}
 	switch i.Status {
 	case stripe.PaymentIntentStatusSucceeded:
-		n.State, n.Amount = store.PaymentPaid, fromCents(i.AmountReceived)
+		n.State = store.PaymentPaid
+		n.Amount = fromCents(i.AmountReceived)
 		customer := ""
 		if i.Customer != nil {
 			customer = i.Customer.ID
 		}
 		n.Origin = originOf(i.Metadata, customer, i.Created)
 	case stripe.PaymentIntentStatusCanceled:
-		n.State, n.Reason = store.PaymentFailed, "The payment was cancelled."
+		n.State = store.PaymentFailed
+		n.Reason = "The payment was cancelled."
 	case stripe.PaymentIntentStatusRequiresPaymentMethod:
 		if i.LastPaymentError != nil {
-			n.State, n.Reason = store.PaymentDeclined, refusal(i.LastPaymentError)
+			n.State = store.PaymentDeclined
+			n.Reason = refusal(i.LastPaymentError)
 		}
 	case stripe.PaymentIntentStatusRequiresAction:
-		n.State, n.Reason = store.PaymentAction, "The bank requires the cardholder to confirm the payment."
+		n.State = store.PaymentAction
+		n.Reason = "The bank requires the cardholder to confirm the payment."
 		if i.NextAction != nil && i.NextAction.RedirectToURL != nil {
 			n.ActionURL = i.NextAction.RedirectToURL.URL
 		}
 	}
+
 	if charge := i.LatestCharge; charge != nil {
 		n.Refunded = fromCents(charge.AmountRefunded)
 		n.Details = store.PaymentDetails{Card: chargeText(charge), ReceiptURL: charge.ReceiptURL}
 	}
+
 	return n
 }
 
@@ -87,6 +94,7 @@ func refusal(err *stripe.Error) string {
 	if err.Code == stripe.ErrorCodeAuthenticationRequired {
 		return "The bank requires the cardholder to confirm the payment. Make one top-up on the wallet page."
 	}
+
 	text := strings.TrimSpace(err.Msg)
 	if text == "" {
 		return "The card was declined."
@@ -145,14 +153,23 @@ func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.Paym
 	if err != nil {
 		return change, err
 	}
+
 	if change.Rebuilt {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "rebuilt a payment without a row from Stripe's metadata", slog.String("payment", change.Payment.ID),
-			slog.String("account", change.Payment.AccountID), slog.String("intent", change.Payment.Intent))
+		p.log.LogAttrs(
+			ctx, slog.LevelWarn, "rebuilt a payment without a row from Stripe's metadata",
+			slog.String("payment", change.Payment.ID), slog.String("account", change.Payment.AccountID),
+			slog.String("intent", change.Payment.Intent),
+		)
 	}
 	if change.Credited || change.Taken != 0 || change.Failed || change.Action {
-		p.log.LogAttrs(ctx, slog.LevelInfo, "payment", slog.String("payment", change.Payment.ID), slog.String("account", change.Payment.AccountID),
-			slog.String("state", change.Payment.State), slog.Bool("credited", change.Credited), slog.Int64("takenMicrodollars", int64(change.Taken)))
+		p.log.LogAttrs(
+			ctx, slog.LevelInfo, "payment",
+			slog.String("payment", change.Payment.ID), slog.String("account", change.Payment.AccountID),
+			slog.String("state", change.Payment.State), slog.Bool("credited", change.Credited),
+			slog.Int64("takenMicrodollars", int64(change.Taken)),
+		)
 	}
+
 	p.wake()
 	return change, nil
 }
@@ -163,6 +180,7 @@ func (p *Payments) describe(ctx context.Context, payment store.Payment) error {
 	if payment.Intent == "" {
 		return nil
 	}
+
 	i, err := p.intent(ctx, payment.Intent)
 	if err != nil {
 		return err
@@ -170,7 +188,9 @@ func (p *Payments) describe(ctx context.Context, payment store.Payment) error {
 	if err := p.store.DescribePayment(ctx, payment.ID, noticeOf(i).Details); err != nil {
 		return err
 	}
-	if payment.Kind != store.PaymentTopUp || i.PaymentMethod == nil || i.SetupFutureUsage != stripe.PaymentIntentSetupFutureUsageOffSession {
+
+	if payment.Kind != store.PaymentTopUp || i.PaymentMethod == nil ||
+		i.SetupFutureUsage != stripe.PaymentIntentSetupFutureUsageOffSession {
 		return nil
 	}
 	return p.store.SetCard(ctx, payment.AccountID, i.PaymentMethod.ID, methodText(i.PaymentMethod))

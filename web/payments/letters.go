@@ -11,6 +11,7 @@ func (p *Payments) telling() store.MailBuilder {
 	if p.cfg.Mail == nil {
 		return nil
 	}
+
 	return func(change store.PaymentChange, to []string) ([]store.Letter, error) {
 		letter, ok := p.letter(change)
 		if !ok {
@@ -35,18 +36,31 @@ func (p *Payments) letter(change store.PaymentChange) (mail.Message, bool) {
 	case change.Capped:
 		return mail.Message{
 			Subject: "Auto-reload reached its monthly maximum", Link: wallet,
-			Lines: []string{"Your wallet balance is low, and another auto-reload payment would exceed your monthly maximum. Top up the wallet, or raise the maximum."},
+			Lines: []string{
+				"Your wallet balance is low, and another auto-reload payment would exceed your monthly maximum. " +
+					"Top up the wallet, or raise the maximum.",
+			},
 		}, true
+
 	case change.SwitchOff != "":
 		return mail.Message{
 			Subject: "Auto-reload was turned off", Link: wallet,
-			Lines: []string{change.SwitchOff, "The wallet is no longer topped up automatically. Top it up, or check the saved card and turn auto-reload on again."},
+			Lines: []string{
+				change.SwitchOff,
+				"The wallet is no longer topped up automatically. " +
+					"Top it up, or check the saved card and turn auto-reload on again.",
+			},
 		}, true
+
 	case change.Disputed:
 		return mail.Message{
 			Subject: "A payment is disputed", Link: wallet,
-			Lines: []string{"The bank reversed the payment of " + payment.Amount.String() + ", so this amount was deducted from your wallet. It is credited again if the bank rejects the dispute."},
+			Lines: []string{
+				"The bank reversed the payment of " + payment.Amount.String() + ", so this amount was deducted " +
+					"from your wallet. It is credited again if the bank rejects the dispute.",
+			},
 		}, true
+
 	case payment.Kind != store.PaymentAutoReload:
 	case change.Action:
 		link := wallet
@@ -55,17 +69,29 @@ func (p *Payments) letter(change store.PaymentChange) (mail.Message, bool) {
 		}
 		return mail.Message{
 			Subject: "Confirm a payment of " + payment.Amount.String(), Link: link,
-			Lines: []string{"Your wallet balance is low, so auto-reload started this payment. " + payment.Reason, "The link works for 24 hours. No other payment is made until then."},
+			Lines: []string{
+				"Your wallet balance is low, so auto-reload started this payment. " + payment.Reason,
+				"The link works for 24 hours. No other payment is made until then.",
+			},
 		}, true
+
 	case change.Failed:
 		return mail.Message{
 			Subject: "Auto-reload failed", Link: wallet,
-			Lines: []string{"Your wallet balance is low, and auto-reload could not charge " + payment.Amount.String() + " to " + cardOr(payment.Card) + ".", payment.Reason},
+			Lines: []string{
+				"Your wallet balance is low, and auto-reload could not charge " +
+					payment.Amount.String() + " to " + cardOr(payment.Card) + ".",
+				payment.Reason,
+			},
 		}, true
+
 	case change.Credited:
 		return mail.Message{
 			Subject: "Your wallet was topped up with " + payment.Amount.String(), Link: wallet,
-			Lines: []string{"The balance was low, so auto-reload charged " + payment.Amount.String() + " to " + cardOr(payment.Card) + "."},
+			Lines: []string{
+				"The balance was low, so auto-reload charged " +
+					payment.Amount.String() + " to " + cardOr(payment.Card) + ".",
+			},
 		}, true
 	}
 	return mail.Message{}, false

@@ -92,21 +92,29 @@ func New(cfg Config) (*Payments, error) {
 		return nil, errors.New("the secret key of Stripe must begin with sk_live_ or sk_test_")
 	}
 	if cfg.WebhookSecret == "" {
-		return nil, errors.New("Stripe's webhook secret is missing. Payments cannot be recorded without it") //nolint:staticcheck // a name begins it
+		//nolint:staticcheck // a name begins it
+		return nil, errors.New("Stripe's webhook secret is missing. Payments cannot be recorded without it")
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+
 	url := cmp.Or(cfg.APIURL, stripe.APIURL)
 	backend := stripe.GetBackendWithConfig(stripe.APIBackend, &stripe.BackendConfig{
-		URL: &url, HTTPClient: &http.Client{Timeout: requestTimeout}, MaxNetworkRetries: stripe.Int64(0), EnableTelemetry: stripe.Bool(false),
+		URL: &url, HTTPClient: &http.Client{Timeout: requestTimeout},
+		MaxNetworkRetries: stripe.Int64(0), EnableTelemetry: stripe.Bool(false),
 		LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull},
 	})
+
 	return &Payments{
 		store: cfg.Store, cfg: cfg, live: live, log: cfg.Logger, now: cfg.Now,
-		sessions: checkout.Client{B: backend, Key: cfg.SecretKey}, portals: portal.Client{B: backend, Key: cfg.SecretKey},
-		intents: paymentintent.Client{B: backend, Key: cfg.SecretKey}, buyers: customer.Client{B: backend, Key: cfg.SecretKey},
-		disputes: dispute.Client{B: backend, Key: cfg.SecretKey}, refunds: refund.Client{B: backend, Key: cfg.SecretKey},
+		sessions: checkout.Client{B: backend, Key: cfg.SecretKey},
+		portals:  portal.Client{B: backend, Key: cfg.SecretKey},
+		intents:  paymentintent.Client{B: backend, Key: cfg.SecretKey},
+		buyers:   customer.Client{B: backend, Key: cfg.SecretKey},
+		disputes: dispute.Client{B: backend, Key: cfg.SecretKey},
+		refunds:  refund.Client{B: backend, Key: cfg.SecretKey},
 	}, nil
 }
 
@@ -124,6 +132,7 @@ func (p *Payments) TopUp(ctx context.Context, account store.Account, amount cred
 	if amount < LeastTopUp || amount > MostTopUp {
 		return "", fmt.Errorf("a top-up is of %s to %s; got %s", LeastTopUp, MostTopUp, amount)
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	buyer, err := p.customer(ctx, account)
@@ -134,25 +143,33 @@ func (p *Payments) TopUp(ctx context.Context, account store.Account, amount cred
 	if err != nil {
 		return "", err
 	}
+
 	metadata := metadataOf(payment)
 	params := &stripe.CheckoutSessionParams{
-		Mode: stripe.String(string(stripe.CheckoutSessionModePayment)), Customer: &buyer.ID, ClientReferenceID: &payment.ID, Metadata: metadata,
+		Mode:     stripe.String(string(stripe.CheckoutSessionModePayment)),
+		Customer: &buyer.ID, ClientReferenceID: &payment.ID, Metadata: metadata,
 		LineItems: []*stripe.CheckoutSessionLineItemParams{{
 			Quantity: stripe.Int64(1),
 			PriceData: &stripe.CheckoutSessionLineItemPriceDataParams{
 				Currency: stripe.String("usd"), UnitAmount: cents(amount),
-				ProductData: &stripe.CheckoutSessionLineItemPriceDataProductDataParams{Name: stripe.String("Credit for " + account.Name)},
+				ProductData: &stripe.CheckoutSessionLineItemPriceDataProductDataParams{
+					Name: stripe.String("Credit for " + account.Name),
+				},
 			},
 		}},
 		PaymentIntentData: &stripe.CheckoutSessionPaymentIntentDataParams{
-			Metadata: metadata, Description: stripe.String("Top-up of " + account.Name), SetupFutureUsage: stripe.String("off_session"),
+			Metadata: metadata, Description: stripe.String("Top-up of " + account.Name),
+			SetupFutureUsage: stripe.String("off_session"),
 		},
-		SuccessURL: stripe.String(p.cfg.BaseURL + walletPath + "?payment=" + payment.ID), CancelURL: stripe.String(p.cfg.BaseURL + walletPath),
+		SuccessURL: stripe.String(p.cfg.BaseURL + walletPath + "?payment=" + payment.ID),
+		CancelURL:  stripe.String(p.cfg.BaseURL + walletPath),
 	}
+
 	params.Context = ctx
 	// Stripe would offer the page in the buyer's currency, and the wallet is in dollars.
 	params.AddExtra("adaptive_pricing[enabled]", "false")
 	params.SetIdempotencyKey(payment.ID)
+
 	session, err := again(ctx, func() (*stripe.CheckoutSession, error) { return p.sessions.New(params) })
 	if err != nil {
 		return "", fmt.Errorf("make a page of Stripe's: %w", err)
@@ -197,9 +214,15 @@ func (p *Payments) customer(ctx context.Context, account store.Account) (store.C
 	if !errors.Is(err, store.ErrNotFound) {
 		return known, err
 	}
-	params := &stripe.CustomerParams{Email: &account.Email, Name: &account.Name, Metadata: map[string]string{metadataAccount: account.ID}}
+
+	params := &stripe.CustomerParams{
+		Email:    &account.Email,
+		Name:     &account.Name,
+		Metadata: map[string]string{metadataAccount: account.ID},
+	}
 	params.Context = ctx
 	params.SetIdempotencyKey("customer " + account.ID)
+
 	made, err := again(ctx, func() (*stripe.Customer, error) { return p.buyers.New(params) })
 	if err != nil {
 		return store.Customer{}, fmt.Errorf("make a customer of Stripe's: %w", err)
@@ -216,12 +239,17 @@ func (p *Payments) Portal(ctx context.Context, account store.Account) (address s
 	if err != nil {
 		return "", err
 	}
-	params := &stripe.BillingPortalSessionParams{Customer: &buyer.ID, ReturnURL: stripe.String(p.cfg.BaseURL + walletPath + "/card")}
+
+	params := &stripe.BillingPortalSessionParams{
+		Customer:  &buyer.ID,
+		ReturnURL: stripe.String(p.cfg.BaseURL + walletPath + "/card"),
+	}
 	params.Context = ctx
 	session, err := p.portals.New(params)
 	if err != nil {
 		return "", fmt.Errorf("make a page of Stripe's: %w", err)
 	}
+
 	return session.URL, nil
 }
 
@@ -229,6 +257,7 @@ func (p *Payments) Portal(ctx context.Context, account store.Account) (address s
 func (p *Payments) RefreshCard(ctx context.Context, account store.Account) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+
 	known, err := p.store.Customer(ctx, account.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -236,6 +265,7 @@ func (p *Payments) RefreshCard(ctx context.Context, account store.Account) error
 	if err != nil {
 		return err
 	}
+
 	params := &stripe.CustomerParams{}
 	params.Context = ctx
 	params.AddExpand("invoice_settings.default_payment_method")
@@ -247,6 +277,7 @@ func (p *Payments) RefreshCard(ctx context.Context, account store.Account) error
 		method := buyer.InvoiceSettings.DefaultPaymentMethod
 		return p.store.SetCard(ctx, account.ID, method.ID, methodText(method))
 	}
+
 	// None was chosen. The one of before may have been removed.
 	list := &stripe.CustomerListPaymentMethodsParams{Customer: &known.ID}
 	list.Context = ctx
@@ -260,6 +291,7 @@ func (p *Payments) RefreshCard(ctx context.Context, account store.Account) error
 			latest = method
 		}
 	}
+
 	if latest == nil {
 		return p.store.SetCard(ctx, account.ID, "", "")
 	}
@@ -268,7 +300,8 @@ func (p *Payments) RefreshCard(ctx context.Context, account store.Account) error
 
 // brands are the names of cards as users write them.
 var brands = map[string]string{
-	"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover", "diners": "Diners Club", "jcb": "JCB", "unionpay": "UnionPay",
+	"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express",
+	"discover": "Discover", "diners": "Diners Club", "jcb": "JCB", "unionpay": "UnionPay",
 }
 
 func cardText(brand, last4 string, year int64, month int64) string {

@@ -48,11 +48,13 @@ func (p *Payments) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	// A restored backup has an old mark: newer entries are read again.
 	since := mark.Add(-clockSkew)
 	if mark.IsZero() {
 		since = began.Add(-firstLook)
 	}
+
 	err = errors.Join(p.reconcileIntents(ctx, since), p.reconcileRefunds(ctx, since), p.reconcileDisputes(ctx, since))
 	if err == nil {
 		err = p.store.SetMark(ctx, markName, began)
@@ -72,6 +74,7 @@ func list(ctx context.Context) stripe.ListParams {
 func (p *Payments) reconcileIntents(ctx context.Context, since time.Time) error {
 	params := &stripe.PaymentIntentListParams{ListParams: list(ctx), CreatedRange: from(since)}
 	params.AddExpand("data.latest_charge")
+
 	var failures []error
 	intents := p.intents.List(params)
 	for intents.Next() {
@@ -79,6 +82,7 @@ func (p *Payments) reconcileIntents(ctx context.Context, since time.Time) error 
 			failures = append(failures, p.reconcileIntent(ctx, i))
 		}
 	}
+
 	return errors.Join(append(failures, intents.Err())...)
 }
 
@@ -90,13 +94,18 @@ func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent)
 		_, err = p.reportIntent(ctx, i, err)
 		return err
 	}
+
 	if err != nil || !change.Known || change.Payment.State != store.PaymentPaid {
 		return err
 	}
 	if change.Credited {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "credited a payment of which no event came", slog.String("payment", change.Payment.ID))
+		p.log.LogAttrs(
+			ctx, slog.LevelWarn, "credited a payment of which no event came",
+			slog.String("payment", change.Payment.ID),
+		)
 		return p.describePaid(ctx, change.Payment)
 	}
+
 	// The card of the first payment may not have been read when it came.
 	buyer, err := p.store.Customer(ctx, change.Payment.AccountID)
 	if err != nil || buyer.Method != "" {
@@ -113,7 +122,9 @@ func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent)
 func (p *Payments) describePaid(ctx context.Context, payment store.Payment) error {
 	err := p.describe(ctx, payment)
 	if err != nil && (!uncertain(err) || errors.Is(err, store.ErrNotFound)) {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "read receipt failed", slog.String("payment", payment.ID), slog.Any("error", err))
+		p.log.LogAttrs(
+			ctx, slog.LevelWarn, "read receipt failed", slog.String("payment", payment.ID), slog.Any("error", err),
+		)
 		return nil
 	}
 	return err
@@ -131,6 +142,7 @@ func (p *Payments) reconcileRefunds(ctx context.Context, since time.Time) error 
 		if r.PaymentIntent == nil || seen[r.PaymentIntent.ID] || r.Created < since.Unix() && !told.Failed {
 			continue
 		}
+
 		seen[r.PaymentIntent.ID] = true
 		i, err := p.intent(ctx, r.PaymentIntent.ID)
 		if err == nil && paymentOf(i.Metadata) != "" {
@@ -138,6 +150,7 @@ func (p *Payments) reconcileRefunds(ctx context.Context, since time.Time) error 
 		}
 		failures = append(failures, err)
 	}
+
 	return errors.Join(append(failures, refunds.Err())...)
 }
 
@@ -145,6 +158,7 @@ func (p *Payments) reconcileRefund(ctx context.Context, i *stripe.PaymentIntent)
 	if ours := p.foreign(i.Livemode, string(i.Currency)) == nil; !ours {
 		return nil
 	}
+
 	all, err := p.refundsOf(ctx, i.ID)
 	if err == nil {
 		_, err = p.apply(ctx, store.PaymentNotice{Intent: i.ID, Refunds: all})
@@ -160,6 +174,7 @@ func (p *Payments) reconcileDisputes(ctx context.Context, since time.Time) error
 	if recent := p.now().Add(-disputeTerm); recent.Before(since) {
 		since = recent
 	}
+
 	params := &stripe.DisputeListParams{ListParams: list(ctx), CreatedRange: from(since)}
 	var failures []error
 	disputes := p.disputes.List(params)
@@ -167,6 +182,7 @@ func (p *Payments) reconcileDisputes(ctx context.Context, since time.Time) error
 		failures = append(failures, p.reconcileDispute(ctx, disputes.Dispute()))
 	}
 	failures = append(failures, disputes.Err())
+
 	// Older disputes may have been decided since.
 	open, err := p.store.OpenDisputes(ctx, lookBatch)
 	failures = append(failures, err)
@@ -186,6 +202,7 @@ func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) erro
 	if told == nil || d.PaymentIntent == nil || d.Livemode != p.live {
 		return nil // It is not about money that came to us.
 	}
+
 	n := store.PaymentNotice{Intent: d.PaymentIntent.ID, Dispute: told}
 	err := p.foreign(d.Livemode, string(d.Currency))
 	if err == nil {
@@ -225,6 +242,7 @@ func (p *Payments) reconcilePage(ctx context.Context, payment store.Payment) err
 		_, err := p.apply(ctx, expired)
 		return err
 	}
+
 	params := &stripe.CheckoutSessionParams{}
 	params.Context = ctx
 	params.AddExpand("payment_intent.latest_charge")
@@ -239,5 +257,6 @@ func (p *Payments) reconcilePage(ctx context.Context, payment store.Payment) err
 	case session.Status == stripe.CheckoutSessionStatusExpired:
 		_, err = p.apply(ctx, expired)
 	}
+
 	return err
 }

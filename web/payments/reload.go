@@ -40,6 +40,7 @@ func (p *Payments) refillDue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	var failures []error
 	for _, id := range ids {
 		answered, err := p.refill(ctx, id)
@@ -63,12 +64,14 @@ func (p *Payments) refill(ctx context.Context, accountID string) (answered bool,
 	case err != nil:
 		return false, err
 	}
+
 	asking, cancel := context.WithTimeout(ctx, requestTimeout)
 	notice, err := p.attempt(asking, attempt)
 	cancel()
 	if err != nil && ctx.Err() != nil {
 		return false, nil // this process stops; another continues when the lease has ended
 	}
+
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), afterwards)
 	defer cancel()
 	if err != nil {
@@ -77,6 +80,7 @@ func (p *Payments) refill(ctx context.Context, accountID string) (answered bool,
 	if _, err := p.apply(ctx, notice); err != nil {
 		return true, errors.Join(err, p.store.PutOffReload(ctx, attempt, unknownPause))
 	}
+
 	if notice.State == "" {
 		return true, p.store.PutOffReload(ctx, attempt, unknownPause) // It is still on its way.
 	}
@@ -89,6 +93,7 @@ func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNo
 	if !r.Again {
 		return p.charge(ctx, r)
 	}
+
 	i, err := p.lookUp(ctx, r.Payment)
 	switch {
 	case err != nil:
@@ -96,8 +101,13 @@ func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNo
 	case i == nil && p.now().Sub(r.CreatedAt) < keyTerm:
 		return p.charge(ctx, r)
 	case i == nil:
-		return store.PaymentNotice{PaymentID: r.ID, State: store.PaymentFailed, Reason: "Stripe was unreachable for 24 hours."}, nil
+		return store.PaymentNotice{
+			PaymentID: r.ID,
+			State:     store.PaymentFailed,
+			Reason:    "Stripe was unreachable for 24 hours.",
+		}, nil
 	}
+
 	if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
 		return store.PaymentNotice{}, err
 	}
@@ -115,6 +125,7 @@ func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.P
 	if err != nil {
 		return store.PaymentNotice{}, err
 	}
+
 	n := noticeOf(i)
 	if n.State == store.PaymentFailed {
 		n.Reason = "The payment was not confirmed within 24 hours."
@@ -133,6 +144,7 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 	params.Context = ctx
 	params.SetIdempotencyKey(r.ID)
 	params.AddExpand("latest_charge")
+
 	i, err := p.intents.New(params)
 	if err == nil {
 		if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
@@ -142,6 +154,7 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 		n.PaymentID = r.ID
 		return n, nil
 	}
+
 	if uncertain(err) {
 		return store.PaymentNotice{}, err
 	}
@@ -149,6 +162,7 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 	if !errors.As(err, &told) {
 		return store.PaymentNotice{}, err
 	}
+
 	n := store.PaymentNotice{PaymentID: r.ID, State: store.PaymentDeclined, Reason: refusal(told)}
 	if told.PaymentIntent != nil {
 		n.Intent = told.PaymentIntent.ID
@@ -158,6 +172,7 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 			return waits, nil
 		}
 	}
+
 	if told.HTTPStatusCode != http.StatusPaymentRequired {
 		p.log.LogAttrs(ctx, slog.LevelError, "charge card failed", slog.String("payment", r.ID), slog.Any("error", err))
 		n.Reason = "Stripe no longer accepts the saved card."
@@ -170,12 +185,15 @@ func (p *Payments) lookUp(ctx context.Context, payment store.Payment) (*stripe.P
 	if payment.Intent != "" {
 		return p.intent(ctx, payment.Intent)
 	}
+
 	params := &stripe.PaymentIntentListParams{
-		Customer: &payment.Customer, CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: payment.CreatedAt.Add(-clockSkew).Unix()},
+		Customer:     &payment.Customer,
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: payment.CreatedAt.Add(-clockSkew).Unix()},
 	}
 	params.Context = ctx
 	params.Limit = stripe.Int64(100)
 	params.AddExpand("data.latest_charge")
+
 	list := p.intents.List(params)
 	for list.Next() {
 		if paymentOf(list.PaymentIntent().Metadata) == payment.ID {

@@ -24,8 +24,11 @@ func lasting(err error) bool {
 func (p *Payments) report(ctx context.Context, e store.PaymentError, cause error) error {
 	e.Text = cause.Error()
 	_, err := p.store.NotePaymentError(ctx, e)
-	p.log.LogAttrs(ctx, slog.LevelError, "payment at Stripe cannot be applied", slog.String("subject", e.Subject), slog.String("payment", e.PaymentID),
-		slog.String("account", e.AccountID), slog.Any("error", cause))
+	p.log.LogAttrs(
+		ctx, slog.LevelError, "payment at Stripe cannot be applied",
+		slog.String("subject", e.Subject), slog.String("payment", e.PaymentID),
+		slog.String("account", e.AccountID), slog.Any("error", cause),
+	)
 	return err
 }
 
@@ -35,10 +38,19 @@ func (p *Payments) reportIntent(ctx context.Context, i *stripe.PaymentIntent, ca
 	if i.LatestCharge != nil && i.LatestCharge.Refunded {
 		return true, p.store.ResolvePaymentError(ctx, i.ID)
 	}
+
 	if i.AmountReceived > 0 {
-		cause = fmt.Errorf("%d.%02d %s were paid: %w", i.AmountReceived/100, i.AmountReceived%100, strings.ToUpper(string(i.Currency)), cause)
+		cause = fmt.Errorf(
+			"%d.%02d %s were paid: %w", i.AmountReceived/100,
+			i.AmountReceived%100, strings.ToUpper(string(i.Currency)), cause,
+		)
 	}
-	return false, p.report(ctx, store.PaymentError{Subject: i.ID, PaymentID: paymentOf(i.Metadata), AccountID: i.Metadata[metadataAccount]}, cause)
+
+	return false, p.report(
+		ctx,
+		store.PaymentError{Subject: i.ID, PaymentID: paymentOf(i.Metadata), AccountID: i.Metadata[metadataAccount]},
+		cause,
+	)
 }
 
 // refuse decides on an event that cannot be applied. It returns errIgnored for an event that moves none of our money,
@@ -51,12 +63,17 @@ func (p *Payments) refuse(ctx context.Context, n store.PaymentNotice, cause erro
 		}
 		return errors.Join(&badEvent{cause}, err)
 	}
+
 	asking, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	i, err := p.intent(asking, n.Intent)
 	if n.Intent == "" || err != nil { // only the event itself is known
-		i = &stripe.PaymentIntent{ID: cmp.Or(n.Intent, n.PaymentID), Metadata: map[string]string{metadataPayment: n.PaymentID, metadataAccount: n.Origin.AccountID}}
+		i = &stripe.PaymentIntent{
+			ID:       cmp.Or(n.Intent, n.PaymentID),
+			Metadata: map[string]string{metadataPayment: n.PaymentID, metadataAccount: n.Origin.AccountID},
+		}
 	}
+
 	resolved, err := p.reportIntent(ctx, i, cause)
 	if resolved && err == nil {
 		return errIgnored
@@ -74,6 +91,7 @@ func (p *Payments) reportMove(ctx context.Context, n store.PaymentNotice, cause 
 	if err != nil {
 		return false, err
 	}
+
 	subject := n.Intent
 	switch {
 	case n.Dispute != nil:
@@ -81,5 +99,8 @@ func (p *Payments) reportMove(ctx context.Context, n store.PaymentNotice, cause 
 	case len(n.Refunds) == 1:
 		subject = n.Refunds[0].ID
 	}
-	return true, p.report(ctx, store.PaymentError{Subject: subject, PaymentID: payment.ID, AccountID: payment.AccountID}, cause)
+
+	return true, p.report(
+		ctx, store.PaymentError{Subject: subject, PaymentID: payment.ID, AccountID: payment.AccountID}, cause,
+	)
 }

@@ -46,27 +46,42 @@ func (p *Payments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "POST an event here.", http.StatusMethodNotAllowed)
 		return
 	}
+
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
 	if err != nil {
 		http.Error(w, "The event is too large or incomplete.", http.StatusBadRequest)
 		return
 	}
+
 	event, err := webhook.ConstructEventWithOptions(body, r.Header.Get("Stripe-Signature"), p.cfg.WebhookSecret,
 		webhook.ConstructEventOptions{Tolerance: tolerance, IgnoreAPIVersionMismatch: true})
 	if err != nil {
 		p.log.LogAttrs(r.Context(), slog.LevelWarn, "event of Stripe's refused", slog.Any("error", err))
-		http.Error(w, "The signature does not match the body and the endpoint's secret, or is older than 300 seconds.", http.StatusBadRequest)
+		http.Error(
+			w, "The signature does not match the body and the endpoint's secret, or is older than 300 seconds.",
+			http.StatusBadRequest,
+		)
 		return
 	}
+
 	var bad *badEvent
 	switch err := p.handle(r.Context(), event); {
 	case err == nil, errors.Is(err, errIgnored):
 		w.WriteHeader(http.StatusOK)
 	case errors.As(err, &bad):
-		p.log.LogAttrs(r.Context(), slog.LevelError, "event of Stripe's refused", slog.String("event", event.ID), slog.String("type", string(event.Type)), slog.Any("error", err))
-		http.Error(w, "The event contradicts the payment or the settings. See the server log for details.", http.StatusBadRequest)
+		p.log.LogAttrs(
+			r.Context(), slog.LevelError, "event of Stripe's refused", slog.String("event", event.ID),
+			slog.String("type", string(event.Type)), slog.Any("error", err),
+		)
+		http.Error(
+			w, "The event contradicts the payment or the settings. See the server log for details.",
+			http.StatusBadRequest,
+		)
 	default:
-		p.log.LogAttrs(r.Context(), slog.LevelError, "event of Stripe's failed", slog.String("event", event.ID), slog.String("type", string(event.Type)), slog.Any("error", err))
+		p.log.LogAttrs(
+			r.Context(), slog.LevelError, "event of Stripe's failed", slog.String("event", event.ID),
+			slog.String("type", string(event.Type)), slog.Any("error", err),
+		)
 		http.Error(w, "The event could not be processed. Send it again.", http.StatusInternalServerError)
 	}
 }
@@ -78,17 +93,21 @@ func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
 	if err := p.foreign(event.Livemode, ""); err != nil {
 		return &badEvent{err}
 	}
+
 	// Stripe may hang up; the money has come all the same.
 	ctx = context.WithoutCancel(ctx)
 	n, err := p.read(event)
 	if err == nil {
-		n.Event, n.EventType = event.ID, string(event.Type)
+		n.Event = event.ID
+		n.EventType = string(event.Type)
 		err = p.carryOut(ctx, n)
 	}
+
 	if event.Type == "charge.refunded" && event.Data.Object["refunded"] == true {
 		// Nothing is left of a payment that could not be applied.
 		err = errors.Join(err, p.store.ResolvePaymentError(ctx, n.Intent))
 	}
+
 	if lasting(err) {
 		return p.refuse(ctx, n, err)
 	}
@@ -107,15 +126,20 @@ func (p *Payments) carryOut(ctx context.Context, n store.PaymentNotice) error {
 		// The list may be a moment older than the event.
 		n.Refunds = append(all, n.Refunds...)
 	}
+
 	change, err := p.apply(ctx, n)
 	if err != nil || !change.Credited {
 		return err
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	if err := p.describe(bounded, change.Payment); err != nil {
 		// Reconciliation asks again.
-		p.log.LogAttrs(ctx, slog.LevelWarn, "read receipt failed", slog.String("payment", change.Payment.ID), slog.Any("error", err))
+		p.log.LogAttrs(
+			ctx, slog.LevelWarn, "read receipt failed",
+			slog.String("payment", change.Payment.ID), slog.Any("error", err),
+		)
 	}
 	return nil
 }
@@ -163,6 +187,7 @@ func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 	if err := json.Unmarshal(event.Data.Raw, &o); err != nil {
 		return store.PaymentNotice{}, &badEvent{fmt.Errorf("read the event: %w", err)}
 	}
+
 	live := event.Livemode
 	if o.Livemode != nil {
 		live = *o.Livemode
@@ -171,8 +196,10 @@ func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 	if err := p.foreign(live, ""); err != nil {
 		return n, &badEvent{err}
 	}
+
 	n, err := readObject(event, o, n)
-	if moves := n.State == store.PaymentPaid || n.Refunded > 0 || len(n.Refunds) > 0 || n.Dispute != nil; err == nil && moves {
+	movesMoney := n.State == store.PaymentPaid || n.Refunded > 0 || len(n.Refunds) > 0 || n.Dispute != nil
+	if err == nil && movesMoney {
 		err = p.foreign(live, o.Currency)
 	}
 	return n, err
@@ -181,21 +208,28 @@ func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 // readObject makes a notice of the object that an event is about, begun with n.
 func readObject(event stripe.Event, o object, n store.PaymentNotice) (store.PaymentNotice, error) {
 	switch event.Type {
-	case "checkout.session.completed", "checkout.session.async_payment_succeeded", "checkout.session.async_payment_failed", "checkout.session.expired":
+	case "checkout.session.completed", "checkout.session.async_payment_succeeded",
+		"checkout.session.async_payment_failed", "checkout.session.expired":
 		return readSession(string(event.Type), o, n)
 	case "payment_intent.succeeded":
-		n.Intent, n.State, n.Amount = o.ID, store.PaymentPaid, fromCents(o.AmountReceived)
+		n.Intent = o.ID
+		n.State = store.PaymentPaid
+		n.Amount = fromCents(o.AmountReceived)
 		n.Origin = originOf(o.Metadata, string(o.Customer), o.Created)
 	case "payment_intent.payment_failed":
-		n.Intent, n.State, n.Reason = o.ID, store.PaymentDeclined, "The card was declined."
+		n.Intent = o.ID
+		n.State = store.PaymentDeclined
+		n.Reason = "The card was declined."
 		if o.LastPaymentError != nil {
 			n.Reason = refusal(o.LastPaymentError)
 		}
 	case "charge.refunded":
-		n.Refunded, n.Details.ReceiptURL = fromCents(o.AmountRefunded), o.ReceiptURL
+		n.Refunded = fromCents(o.AmountRefunded)
+		n.Details.ReceiptURL = o.ReceiptURL
 	case "charge.refund.updated", "refund.created", "refund.updated", "refund.failed":
 		n.Refunds = []store.Refund{refundOf(o.ID, o.Status, o.Amount)}
-	case "charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated", "charge.dispute.funds_withdrawn", "charge.dispute.funds_reinstated":
+	case "charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated",
+		"charge.dispute.funds_withdrawn", "charge.dispute.funds_reinstated":
 		n.Dispute = disputeOf(o.ID, o.Status, o.Amount, time.Unix(event.Created, 0))
 		if n.Dispute == nil {
 			return n, errIgnored
@@ -203,6 +237,7 @@ func readObject(event stripe.Event, o object, n store.PaymentNotice) (store.Paym
 	default:
 		return n, errIgnored
 	}
+
 	if n.Intent == "" || n.PaymentID == "" && (n.State != "") {
 		return n, errIgnored
 	}
@@ -223,19 +258,24 @@ func readSession(kind string, o object, n store.PaymentNotice) (store.PaymentNot
 	if o.Mode != string(stripe.CheckoutSessionModePayment) || n.PaymentID == "" {
 		return n, errIgnored
 	}
+
 	n.Session = o.ID
 	switch kind {
 	case "checkout.session.expired":
 		n.State = store.PaymentExpired
 	case "checkout.session.async_payment_failed":
-		n.State, n.Reason = store.PaymentFailed, "The bank did not execute the payment."
+		n.State = store.PaymentFailed
+		n.Reason = "The bank did not execute the payment."
 	default:
 		// A page may be completed before a slow payment is made.
-		if o.PaymentStatus == string(stripe.CheckoutSessionPaymentStatusPaid) || kind == "checkout.session.async_payment_succeeded" {
-			n.State, n.Amount = store.PaymentPaid, fromCents(o.AmountTotal)
+		if o.PaymentStatus == string(stripe.CheckoutSessionPaymentStatusPaid) ||
+			kind == "checkout.session.async_payment_succeeded" {
+			n.State = store.PaymentPaid
+			n.Amount = fromCents(o.AmountTotal)
 			n.Origin = originOf(o.Metadata, string(o.Customer), o.Created)
 		}
 	}
+
 	return n, nil
 }
 
