@@ -19,7 +19,8 @@ const watchScript = `(() => {
   const frames = new Set(), timers = new Set();
   const {requestAnimationFrame: ask, cancelAnimationFrame: unask, setTimeout: start, clearTimeout: stop} = window;
   let depth = 0;
-  const replace = (name, f) => Object.defineProperty(window, name, {value: f, writable: true, enumerable: true, configurable: true});
+  const replace = (name, f) =>
+      Object.defineProperty(window, name, {value: f, writable: true, enumerable: true, configurable: true});
   replace('requestAnimationFrame', function requestAnimationFrame(f) {
     if (typeof f !== 'function') return ask.call(window, f);
     const id = ask.call(window, t => { frames.delete(id); f.call(window, t); });
@@ -66,7 +67,10 @@ const finishScript = `async wait => {
     if (svg.ownerSVGElement || svg.animationsPaused()) continue;
     let end = 0;
     for (const e of svg.querySelectorAll('animate, animateTransform, animateMotion, set')) {
-      try { const last = e.getStartTime() + e.getSimpleDuration() * (Number(e.getAttribute('repeatCount')) || 1); if (last < 60) end = Math.max(end, last); } catch {}
+      try {
+        const last = e.getStartTime() + e.getSimpleDuration() * (Number(e.getAttribute('repeatCount')) || 1);
+        if (last < 60) end = Math.max(end, last);
+      } catch {}
     }
     if (end > svg.getCurrentTime()) { svg.setCurrentTime(end); ended++; }
   }
@@ -84,7 +88,8 @@ func (r *running) mayAnimate() bool {
 	case containsFold(r.job.HTML, "anim") || containsFold(r.job.HTML, "transition"):
 		return true
 	case r.job.Lane == Once:
-		return containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "stylesheet") || containsFold(r.job.HTML, "@import")
+		return containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "stylesheet") ||
+			containsFold(r.job.HTML, "@import")
 	}
 	return r.job.Lane == Realm && draws(r.job.HTML)
 }
@@ -97,13 +102,15 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+
 	left := frameUnit // until the first check
 	for bounded.Err() == nil {
 		// Count the scripts' pending work first: animations that start until it is done are
 		// ended below, and later ones are waited for again.
 		if p.lane != Inline {
 			var out struct{ Result struct{ Value float64 } }
-			err := p.call(bounded, proto.RuntimeEvaluate{Expression: pendingScript, ReturnByValue: true, Silent: true}, &out)
+			pending := proto.RuntimeEvaluate{Expression: pendingScript, ReturnByValue: true, Silent: true}
+			err := p.call(bounded, pending, &out)
 			if stale := ignoreStale(ctx, err); stale != nil {
 				return stale
 			}
@@ -111,6 +118,7 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 				left = int(out.Result.Value)
 			}
 		}
+
 		ended := 0
 		if err := ignoreStale(ctx, p.eval(bounded, finishScript, p.lane != Inline, &ended)); err != nil {
 			return err
@@ -118,6 +126,7 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 		if p.lane == Inline || left == 0 && ended == 0 {
 			return nil // There is nothing that could start another.
 		}
+
 		if ended > 0 {
 			continue // The script has waited for frames.
 		}
@@ -125,16 +134,25 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 			return context.Cause(ctx)
 		}
 	}
+
 	if left >= frameUnit {
-		warn(p, Warning{Code: AnimationUnfinished, Message: fmt.Sprintf(
-			"scripts were still drawing after %.1f s. Set waitForFunction or waitForSelector, or set animations to allow", limit.Seconds())})
+		warnf(p, AnimationUnfinished,
+			"scripts were still drawing after %.1f s. "+
+				"Set waitForFunction or waitForSelector, or set animations to allow",
+			limit.Seconds())
 	}
+
 	return nil
 }
 
-// warn adds a fault that the page's owner has found.
+// warn adds a warning about the page.
 func warn(p *page, w Warning) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.load.troubles.add(w)
+}
+
+// warnf is warn with a formatted message, without a URL.
+func warnf(p *page, code, format string, args ...any) {
+	warn(p, Warning{Code: code, Message: fmt.Sprintf(format, args...)})
 }

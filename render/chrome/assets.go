@@ -33,19 +33,27 @@ func serve(p *page, e proto.FetchRequestPaused, job *Job) {
 	answer := proto.FetchFulfillRequest{RequestID: e.RequestID, ResponseCode: http.StatusOK}
 	name, ok := AssetName(e.Request.URL)
 	header := "text/html; charset=utf-8"
+
 	switch {
 	case ok && name == job.Index:
 		answer.Body = []byte(job.HTML)
 	case ok:
 		answer.Body, header, ok = job.asset(name)
 	}
+
 	if !ok {
-		answer.ResponseCode, header, answer.Body = http.StatusNotFound, "text/plain", nil
+		answer.ResponseCode = http.StatusNotFound
+		header = "text/plain"
+		answer.Body = nil
 	}
 	if len(answer.Body) == 0 {
 		answer.Body = []byte("\n") // Chromium waits for ever for the end of an image without a body.
 	}
-	answer.ResponseHeaders = []*proto.FetchHeaderEntry{{Name: "Content-Type", Value: header}, {Name: "Access-Control-Allow-Origin", Value: "*"}}
+
+	answer.ResponseHeaders = []*proto.FetchHeaderEntry{
+		{Name: "Content-Type", Value: header},
+		{Name: "Access-Control-Allow-Origin", Value: "*"},
+	}
 	p.post(answer)
 }
 
@@ -76,7 +84,8 @@ var mediaTypes = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".json": "application/json",
 	".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
 	".webp": "image/webp", ".avif": "image/avif", ".ico": "image/x-icon", ".woff": "font/woff", ".woff2": "font/woff2",
-	".ttf": "font/ttf", ".otf": "font/otf", ".txt": "text/plain; charset=utf-8", ".csv": "text/csv; charset=utf-8", ".xml": "application/xml",
+	".ttf": "font/ttf", ".otf": "font/otf", ".txt": "text/plain; charset=utf-8", ".csv": "text/csv; charset=utf-8",
+	".xml":  "application/xml",
 	".wasm": "application/wasm",
 }
 
@@ -99,6 +108,7 @@ func paused(p *page, params json.RawMessage) {
 		p.markBroken(errMessage)
 		return
 	}
+
 	if p.assets != nil && e.Request != nil && strings.HasPrefix(e.Request.URL, AssetOrigin+"/") {
 		job := p.assets
 		p.serving.Go(func() {
@@ -109,6 +119,7 @@ func paused(p *page, params json.RawMessage) {
 		})
 		return
 	}
+
 	p.resume(e)
 }
 

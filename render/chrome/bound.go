@@ -36,7 +36,8 @@ func (c Config) bound() ([]string, error) {
 	}
 	path, err := exec.LookPath("prlimit")
 	if err != nil {
-		return nil, fmt.Errorf("bound the memory of a browser's processes: %w: install the Debian package util-linux", err)
+		return nil, fmt.Errorf(
+			"bound the memory of a browser's processes: %w: install the Debian package util-linux", err)
 	}
 	return []string{path, fmt.Sprintf("--data=%[1]d:%[1]d", c.mostMemory())}, nil
 }

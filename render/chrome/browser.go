@@ -65,18 +65,28 @@ type account struct {
 func startBrowser(ctx context.Context, cfg Config, h home, name string, limit time.Duration) (*browser, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+
 	proc, err := startProcess(cfg, h, name)
 	if err != nil {
 		return nil, err
 	}
+
 	b := &browser{
-		proc: proc, root: proc.conn.session(""), warmPages: max(1, cfg.WarmPages/cfg.Browsers),
-		accounts: map[string]*account{}, visits: map[*visit]bool{}, guests: map[string]int{}, used: time.Now(), drained: make(chan struct{}),
+		proc:      proc,
+		root:      proc.conn.session(""),
+		warmPages: max(1, cfg.WarmPages/cfg.Browsers),
+		accounts:  map[string]*account{},
+		visits:    map[*visit]bool{},
+		guests:    map[string]int{},
+		used:      time.Now(),
+		drained:   make(chan struct{}),
 	}
+
 	if err := b.warm(ctx); err != nil {
 		err = errors.Join(err, proc.stop())
 		return nil, fmt.Errorf("chrome: the browser did not start: %w; it said: %s", err, proc.log)
 	}
+
 	return b, nil
 }
 
@@ -88,10 +98,12 @@ func (b *browser) warm(ctx context.Context) error {
 	defer b.dispose(ctx, p.context)
 	ctx, cancel := p.begin(ctx)
 	defer cancel(nil)
+
 	job := Job{HTML: "<p>warm", WaitUntil: WaitLoad}
 	if err := p.open(ctx, job); err != nil {
 		return err
 	}
+
 	opt, _ := PDF{}.normalized()
 	return p.call(ctx, opt.params("", false), nil)
 }
@@ -143,10 +155,12 @@ func (b *browser) acquirePage(ctx context.Context, name string, k kind, fresh bo
 	case k.lane == Once:
 		return b.oncePage(ctx, "")
 	}
+
 	t := b.enter(name)
 	if fresh {
 		b.closeIdle(name)
 	}
+
 	p, err := b.warmPage(ctx, t, k)
 	if err != nil {
 		b.leave(t)
@@ -160,6 +174,7 @@ func (b *browser) oncePage(ctx context.Context, proxy string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p, err := newPage(ctx, b.root, id, kind{lane: Once})
 	if err != nil {
 		b.dispose(ctx, id)
@@ -170,7 +185,8 @@ func (b *browser) oncePage(ctx context.Context, proxy string) (*page, error) {
 func (b *browser) newContext(ctx context.Context, proxy string) (proto.BrowserBrowserContextID, error) {
 	req := proto.TargetCreateBrowserContext{DisposeOnDetach: true}
 	if proxy != "" {
-		req.ProxyServer, req.ProxyBypassList = proxy, "<-loopback>"
+		req.ProxyServer = proxy
+		req.ProxyBypassList = "<-loopback>"
 	}
 	var made proto.TargetCreateBrowserContextResult
 	err := b.root.call(ctx, req, &made)
@@ -217,6 +233,7 @@ func (b *browser) warmPage(ctx context.Context, t *account, k kind) (*page, erro
 		t.id = id
 	}
 	t.making.Unlock()
+
 	return newPage(ctx, b.root, t.id, k)
 }
 
@@ -228,12 +245,14 @@ func (b *browser) release(ctx context.Context, name string, p *page, healthy boo
 		b.tasks.Go(func() { b.dispose(ctx, p.context) }) // The answer need not wait for it.
 		return
 	}
+
 	keep := healthy && !p.spent()
 	if keep {
 		p.end()
 	} else {
 		p.close(b.root)
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.accounts[name]
@@ -242,6 +261,7 @@ func (b *browser) release(ctx context.Context, name string, p *page, healthy boo
 	if keep {
 		t.idle[p.kind] = append(t.idle[p.kind], p)
 	}
+
 	for _, id := range b.surplusLocked() {
 		b.tasks.Go(func() { b.dispose(ctx, id) })
 	}
@@ -255,6 +275,7 @@ func (b *browser) closeIdle(name string) {
 	if t == nil {
 		return
 	}
+
 	for _, pages := range t.idle {
 		for _, p := range pages {
 			p.close(b.root)
@@ -270,6 +291,7 @@ func (b *browser) surplusLocked() (drop []proto.BrowserBrowserContextID) {
 	for _, t := range b.accounts {
 		pages += t.pages()
 	}
+
 	for pages > b.warmPages && len(b.accounts) > 1 {
 		name, t := b.longestUnused()
 		if t == nil {
@@ -278,6 +300,7 @@ func (b *browser) surplusLocked() (drop []proto.BrowserBrowserContextID) {
 		pages -= t.pages()
 		drop = append(drop, b.forgetLocked(name, t)...)
 	}
+
 	return drop
 }
 
@@ -295,6 +318,7 @@ func (b *browser) forgetLocked(name string, t *account) []proto.BrowserBrowserCo
 			b.root.conn.forget(p.id)
 		}
 	}
+
 	delete(b.accounts, name)
 	if t.id == "" {
 		return nil
@@ -326,6 +350,7 @@ func (b *browser) dropIdle(ctx context.Context, since time.Time) {
 		drop = append(drop, b.forgetLocked(name, t)...)
 	}
 	b.mu.Unlock()
+
 	for _, id := range drop {
 		b.tasks.Go(func() { b.dispose(ctx, id) })
 	}
@@ -336,7 +361,8 @@ func (b *browser) dropIdle(ctx context.Context, since time.Time) {
 func (b *browser) longestUnused() (name string, found *account) {
 	for n, t := range b.accounts {
 		if t.busy == 0 && (found == nil || t.used.Before(found.used)) {
-			name, found = n, t
+			name = n
+			found = t
 		}
 	}
 	return name, found
@@ -346,6 +372,7 @@ func (b *browser) longestUnused() (name string, found *account) {
 func (b *browser) emptyIdle(before time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	for _, t := range b.accounts {
 		if t.used.After(before) {
 			continue

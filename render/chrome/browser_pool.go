@@ -88,6 +88,7 @@ func (f *browserPool) visit(ctx context.Context, account string, gentle bool) (*
 		}
 		changed := f.changed
 		f.mu.Unlock()
+
 		if v != nil {
 			return v, nil
 		}
@@ -103,6 +104,7 @@ func (f *browserPool) await(ctx context.Context, s *start, changed <-chan struct
 	if s != nil {
 		started = s.done
 	}
+
 	select {
 	case <-started:
 		return s.err
@@ -123,17 +125,26 @@ func (f *browserPool) admitLocked(account string, gentle bool) *visit {
 		suspect = false
 	}
 	gentle = gentle && !suspect
+
 	var best *browser
 	most := 0
 	for _, b := range f.browsers {
 		if n := b.fitness(account, gentle, suspect); n > most {
-			best, most = b, n
+			best = b
+			most = n
 		}
 	}
 	if best == nil {
 		return nil
 	}
-	v := &visit{browser: best, account: account, gentle: gentle, first: best.docs == 0 && len(best.visits) == 0, began: time.Now()}
+
+	v := &visit{
+		browser: best,
+		account: account,
+		gentle:  gentle,
+		first:   best.docs == 0 && len(best.visits) == 0,
+		began:   time.Now(),
+	}
 	best.visits[v] = true
 	best.guests[account]++
 	best.used = v.began
@@ -168,11 +179,13 @@ func (b *browser) fitness(account string, gentle, suspect bool) int {
 	if b.retired || b.resting || !b.alive() {
 		return 0
 	}
+
 	own := b.guests[account]
 	others := len(b.guests) > 0 && (len(b.guests) > 1 || own == 0)
 	if others && (!gentle || b.hasUntrusted()) {
 		return 0
 	}
+
 	fit := 1
 	if own > 0 && own < guestJobs {
 		fit += 16 // Its own jobs are the least harm.
@@ -189,6 +202,7 @@ func (b *browser) fitness(account string, gentle, suspect bool) int {
 	if own >= guestJobs {
 		fit = 1
 	}
+
 	return fit
 }
 
@@ -202,18 +216,21 @@ func (b *browser) vacant() bool {
 func (f *browserPool) leave(v *visit, docs int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	b := v.browser
 	delete(b.visits, v)
 	b.docs += docs
 	if b.guests[v.account]--; b.guests[v.account] == 0 {
 		delete(b.guests, v.account)
 	}
+
 	if wrong(err) {
 		b.tired = true
 		if v.account != "" && !errors.Is(err, context.Canceled) {
 			f.suspects[v.account] = time.Now().Add(suspicion)
 		}
 	}
+
 	switch {
 	case b.retired:
 		if len(b.visits) == 0 {
@@ -222,11 +239,13 @@ func (f *browserPool) leave(v *visit, docs int, err error) {
 	case b.docs >= f.cfg.RecycleDocs:
 		f.recycleLocked(b, "documents")
 	case b.tired && len(b.visits) == 0:
-		b.tired, b.resting = false, true
+		b.tired = false
+		b.resting = true
 		f.tasks.Go(func() { f.rest(b) })
 	case b.slowed && len(b.visits) == 0:
 		f.recycleLocked(b, "priority")
 	}
+
 	f.signalLocked()
 }
 
@@ -242,6 +261,7 @@ func (f *browserPool) rest(b *browser) {
 	ctx, cancel := context.WithTimeout(f.ctx, restTimeout)
 	err := b.recovered(ctx)
 	cancel()
+
 	f.mu.Lock()
 	b.resting = false
 	if err == nil && b.slowed {
@@ -249,6 +269,7 @@ func (f *browserPool) rest(b *browser) {
 	}
 	f.signalLocked()
 	f.mu.Unlock()
+
 	if err != nil && f.ctx.Err() == nil && b.alive() {
 		f.cfg.Logger.Info("browser is still busy with a document that went wrong, replacing it")
 		f.remove(b)
@@ -285,12 +306,14 @@ func (f *browserPool) growLocked() *start {
 	if f.starting != nil || f.closed || f.livingLocked() >= f.cfg.Browsers {
 		return f.starting
 	}
+
 	s := &start{done: make(chan struct{})}
 	f.starting = s
 	f.tasks.Go(func() {
 		b, err := f.launch()
 		f.mu.Lock()
-		f.starting, s.err = nil, err
+		f.starting = nil
+		s.err = err
 		if b != nil {
 			f.browsers = append(f.browsers, b)
 			f.signalLocked()
@@ -298,6 +321,7 @@ func (f *browserPool) growLocked() *start {
 		f.mu.Unlock()
 		close(s.done)
 	})
+
 	return s
 }
 
@@ -324,11 +348,13 @@ func (f *browserPool) ready() {
 func (f *browserPool) launch() (*browser, error) {
 	f.mu.Lock()
 	f.made++
-	name, limit := fmt.Sprintf("profile-%d", f.made), f.cfg.Times.Start
+	name := fmt.Sprintf("profile-%d", f.made)
+	limit := f.cfg.Times.Start
 	if f.made == 1 {
 		limit = max(limit, firstStart)
 	}
 	f.mu.Unlock()
+
 	var b *browser
 	err := guard.Try(func() (err error) {
 		b, err = startBrowser(f.ctx, f.cfg, f.home, name, limit)
@@ -340,6 +366,7 @@ func (f *browserPool) launch() (*browser, error) {
 		}
 		return nil, err
 	}
+
 	f.tasks.Go(func() { f.watch(b) })
 	return b, nil
 }
@@ -353,6 +380,7 @@ func (f *browserPool) watch(b *browser) {
 	case <-f.ctx.Done():
 		return
 	}
+
 	f.mu.Lock()
 	died := f.dropLocked(b) && !f.closed
 	if died {
@@ -362,6 +390,7 @@ func (f *browserPool) watch(b *browser) {
 	if !died { // Retired, removed, or not in service yet.
 		return
 	}
+
 	f.count.crashes.Add(1)
 	f.cfg.Logger.Error("browser died, starting another", "stderr", b.proc.log.String())
 	f.bury(b)

@@ -11,7 +11,8 @@ import (
 	"unicode/utf16"
 )
 
-// TestPagesThatAreNotLoadedHaveTheirCause: PDFs and images of URLs that lead nowhere fail with the cause, before the timeout.
+// TestPagesThatAreNotLoadedHaveTheirCause: PDFs and images of URLs that lead nowhere fail with the cause, before the
+// timeout.
 func TestPagesThatAreNotLoadedHaveTheirCause(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -11,11 +11,14 @@ const maxFrames = 50
 
 // eachFrame evaluates a function in the frames of a document, and passes each result to visit with a function that
 // returns the name of the element that shows the frame. Frames that leave meanwhile are left out.
-func eachFrame[Result any](ctx context.Context, p *page, fn string, args any, visit func(name func() string, result Result)) error {
+func eachFrame[Result any](
+	ctx context.Context, p *page, fn string, args any, visit func(name func() string, result Result),
+) error {
 	var tree proto.PageGetFrameTreeResult
 	if err := p.call(ctx, proto.PageGetFrameTree{}, &tree); err != nil {
 		return ignoreStale(ctx, err)
 	}
+
 	frames := descendants(tree.FrameTree)
 	for _, id := range frames[:min(len(frames), maxFrames)] {
 		var result Result
@@ -27,6 +30,7 @@ func eachFrame[Result any](ctx context.Context, p *page, fn string, args any, vi
 		}
 		visit(func() string { return p.frameName(ctx, id) }, result)
 	}
+
 	return nil
 }
 
@@ -45,15 +49,19 @@ func (p *page) frameName(ctx context.Context, id proto.PageFrameID) string {
 	if err := p.call(ctx, proto.DOMGetFrameOwner{FrameID: id}, &owner); err != nil {
 		return fallback
 	}
+
 	var about proto.DOMDescribeNodeResult
-	if err := p.call(ctx, proto.DOMDescribeNode{BackendNodeID: owner.BackendNodeID}, &about); err != nil || about.Node == nil {
+	err := p.call(ctx, proto.DOMDescribeNode{BackendNodeID: owner.BackendNodeID}, &about)
+	if err != nil || about.Node == nil {
 		return fallback
 	}
+
 	name := about.Node.LocalName
 	for i := 0; i+1 < len(about.Node.Attributes); i += 2 {
 		if about.Node.Attributes[i] == "id" {
 			name += "#" + about.Node.Attributes[i+1]
 		}
 	}
+
 	return name
 }

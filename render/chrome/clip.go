@@ -2,7 +2,6 @@ package chrome
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 )
@@ -21,7 +20,8 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
   const pictures = 'img, svg, canvas, video, iframe, frame, object, embed';
   const boxes = pictures + ', input, button, select, textarea, progress, meter';
   const html = document.documentElement, htmlStyle = getComputedStyle(html);
-  const propagates = e => e === html || e === document.body && htmlStyle.overflowX === 'visible' && htmlStyle.overflowY === 'visible';
+  const propagates = e => e === html || e === document.body &&
+      htmlStyle.overflowX === 'visible' && htmlStyle.overflowY === 'visible';
   const clips = e => {
     const s = getComputedStyle(e), contained = /paint|strict|content/.test(s.contain);
     const kind = value => contained || value === 'clip' ? 'hidden' : value;
@@ -36,7 +36,8 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
       if (p === part && part.nodeType === 1 && part.matches(boxes)) continue;
       if (s.overflowX !== 'visible' || s.overflowY !== 'visible') {
         const c = p.getBoundingClientRect();
-        if (r.top >= c.bottom - 2 || r.bottom <= c.top + 2 || r.left >= c.right - 2 || r.right <= c.left + 2) return true;
+        if (r.top >= c.bottom - 2 || r.bottom <= c.top + 2
+            || r.left >= c.right - 2 || r.right <= c.left + 2) return true;
       }
     }
     return false;
@@ -46,9 +47,11 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
     const walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
     for (let n; most-- > 0 && (n = walker.nextNode());) {
       if (n.nodeType === 3) {
-        if (!/\S/.test(n.data) || /^(script|style|template|noscript|option|textarea)$/i.test(n.parentElement.localName)) continue;
+        if (!/\S/.test(n.data) || /^(script|style|template|noscript|option|textarea)$/i.test(n.parentElement.localName))
+            continue;
         range.selectNodeContents(n);
-        for (const r of range.getClientRects()) if (r.width > 0 && r.height > 0) yield {e: n.parentElement, r, text: true};
+        for (const r of range.getClientRects())
+            if (r.width > 0 && r.height > 0) yield {e: n.parentElement, r, text: true};
       } else if (n.matches(boxes)) {
         const r = n.getBoundingClientRect();
         if (r.width > 4 && r.height > 4) yield {e: n, r, text: false};
@@ -60,25 +63,35 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
     const rtl = s.direction === 'rtl', scrolls = kind => kind !== 'hidden';
     for (const {e: part, r, text} of parts(e, 20000)) {
       const under = r.bottom - box.bottom, over = e.scrollTop > 0 ? box.top - r.top : 0, high = Math.max(under, over);
-      const right = !rtl || e.scrollLeft !== 0 ? r.right - box.right : 0, left = rtl || e.scrollLeft !== 0 ? box.left - r.left : 0, wide = Math.max(right, left);
+      const right = !rtl || e.scrollLeft !== 0 ? r.right - box.right : 0,
+          left = rtl || e.scrollLeft !== 0 ? box.left - r.left : 0,
+          wide = Math.max(right, left);
       const outside = right > 0 ? r.left > box.right - 1 : r.right < box.left + 1;
       const line = part.closest('table, pre');
       let found = '';
-      if (y !== 'visible' && (text ? high > .3 * r.height : scrolls(y) ? high > 2 + .05 * r.height : high >= r.height - 1)) found = 'height';
-      else if (x !== 'visible' && (text ? wide > 3 && (scrolls(x) || !outside || line && e.contains(line) && e !== line) : scrolls(x) && wide > 2 + .05 * r.width)) found = 'width';
+      if (y !== 'visible' && (text ? high > .3 * r.height
+          : scrolls(y) ? high > 2 + .05 * r.height : high >= r.height - 1))
+          found = 'height';
+      else if (x !== 'visible' &&
+          (text ? wide > 3 && (scrolls(x) || !outside || line && e.contains(line) && e !== line)
+          : scrolls(x) && wide > 2 + .05 * r.width))
+          found = 'width';
       if (found && shown(part) && !apart(part, e, r)) return found;
     }
     return '';
   };
   const add = (e, axis, visible, whole, kind) => {
-    if (out.cut.length < 10 && !out.cut.some(c => c.name === name(e) && c.axis === axis)) out.cut.push({name: name(e), axis, shown: Math.round(visible), whole: Math.round(whole), kind});
+    if (out.cut.length < 10 && !out.cut.some(c => c.name === name(e) && c.axis === axis))
+        out.cut.push({name: name(e), axis, shown: Math.round(visible), whole: Math.round(whole), kind});
   };
   const control = e => {
     const type = e.localName;
     if (type === 'textarea' && e.value.trim() || type === 'select' && (e.multiple || e.size > 1)) {
       if (e.scrollHeight > e.clientHeight + 6 && shown(e)) add(e, 'height', e.clientHeight, e.scrollHeight, 'control');
     }
-    if ((type === 'textarea' || type === 'input' && /^(text|search|url|tel|email|number)$/.test(e.type)) && e.value.trim() && e.scrollWidth > e.clientWidth + 3 && shown(e)) add(e, 'width', e.clientWidth, e.scrollWidth, 'control');
+    if ((type === 'textarea' || type === 'input' && /^(text|search|url|tel|email|number)$/.test(e.type))
+        && e.value.trim() && e.scrollWidth > e.clientWidth + 3 && shown(e))
+        add(e, 'width', e.clientWidth, e.scrollWidth, 'control');
   };
   const every = function* (root) {
     for (const e of root.querySelectorAll('*')) {
@@ -91,7 +104,9 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
   if (!inside) return out;
   for (const e of [...within ? [inside] : [], ...every(inside)]) {
     if (e.localName === 'textarea' || e.localName === 'input' || e.localName === 'select') { control(e); continue; }
-    if (e.clientHeight < 4 || e.clientWidth < 4 || e.scrollHeight <= e.clientHeight + 1 && e.scrollWidth <= e.clientWidth + 1) continue;
+    if (e.clientHeight < 4 || e.clientWidth < 4
+        || e.scrollHeight <= e.clientHeight + 1 && e.scrollWidth <= e.clientWidth + 1)
+        continue;
     const c = clips(e);
     if (!c || c.x === 'visible' && c.y === 'visible') continue;
     const clamped = c.s.webkitLineClamp !== 'none' && c.s.webkitLineClamp;
@@ -106,10 +121,14 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
   const root = document.scrollingElement || html;
   if (frame) {
     const kind = value => /hidden|clip/.test(value) ? 'hidden' : 'scroll';
-    const s = getComputedStyle(document.body), own = htmlStyle.overflowX !== 'visible' || htmlStyle.overflowY !== 'visible' ? htmlStyle : s;
+    const s = getComputedStyle(document.body),
+        own = htmlStyle.overflowX !== 'visible' || htmlStyle.overflowY !== 'visible' ? htmlStyle : s;
     if (innerWidth < 8 || innerHeight < 8) return out;
-    const found = axis(document.body, {left: 0, top: 0, right: innerWidth, bottom: innerHeight}, kind(own.overflowX), kind(own.overflowY), htmlStyle);
-    if (found) out.cut.push({name: '', axis: found, shown: found === 'height' ? innerHeight : innerWidth, whole: found === 'height' ? root.scrollHeight : root.scrollWidth, kind: 'frame'});
+    const found = axis(document.body, {left: 0, top: 0, right: innerWidth, bottom: innerHeight},
+        kind(own.overflowX), kind(own.overflowY), htmlStyle);
+    if (found) out.cut.push({name: '', axis: found,
+        shown: found === 'height' ? innerHeight : innerWidth,
+        whole: found === 'height' ? root.scrollHeight : root.scrollWidth, kind: 'frame'});
     return out;
   }
   if (!limit) return out;
@@ -120,24 +139,42 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
   const collect = rules => {
     for (const r of rules) {
       if (r instanceof CSSPageRule) pages.push(r);
-      else if (r.cssRules && !(r instanceof CSSMediaRule && !matchMedia(r.media.mediaText).matches)) collect(r.cssRules);
+      else if (r.cssRules && !(r instanceof CSSMediaRule && !matchMedia(r.media.mediaText).matches))
+          collect(r.cssRules);
     }
   };
-  for (const s of [...document.styleSheets, ...document.adoptedStyleSheets]) try { if (!s.disabled && matchMedia(s.media.mediaText || 'all').matches) collect(s.cssRules); } catch {}
+  for (const s of [...document.styleSheets, ...document.adoptedStyleSheets]) {
+    try {
+      if (!s.disabled && matchMedia(s.media.mediaText || 'all').matches) collect(s.cssRules);
+    } catch {}
+  }
   const sized = image ? [] : pages.filter(r => r.style.size);
   let width = innerWidth, height = innerHeight;
   if (sized.length) {
     const units = {px: 1, pt: 4 / 3, pc: 16, in: 96, cm: 96 / 2.54, mm: 96 / 25.4, q: 96 / 101.6};
-    const papers = {a0: [841, 1189], a1: [594, 841], a2: [420, 594], a3: [297, 420], a4: [210, 297], a5: [148, 210], a6: [105, 148], b4: [250, 353], b5: [176, 250], 'jis-b4': [257, 364], 'jis-b5': [182, 257], letter: [215.9, 279.4], legal: [215.9, 355.6], ledger: [279.4, 431.8]};
-    const length = text => { const m = /^([\d.]+)([a-z]*)$/i.exec(text || ''); return m ? m[1] * (m[2] ? units[m[2].toLowerCase()] : m[1] === '0' ? 1 : NaN) : NaN; };
+    const papers = {
+        a0: [841, 1189], a1: [594, 841], a2: [420, 594], a3: [297, 420], a4: [210, 297],
+        a5: [148, 210], a6: [105, 148], b4: [250, 353], b5: [176, 250],
+        'jis-b4': [257, 364], 'jis-b5': [182, 257], letter: [215.9, 279.4],
+        legal: [215.9, 355.6], ledger: [279.4, 431.8],
+    };
+    const length = text => {
+      const m = /^([\d.]+)([a-z]*)$/i.exec(text || '');
+      return m ? m[1] * (m[2] ? units[m[2].toLowerCase()] : m[1] === '0' ? 1 : NaN) : NaN;
+    };
     const size = text => {
-      const words = text.toLowerCase().split(/\s+/), paper = words.find(w => papers[w]), turned = words.includes('landscape');
+      const words = text.toLowerCase().split(/\s+/), paper = words.find(w => papers[w]),
+          turned = words.includes('landscape');
       const lengths = words.map(length).filter(n => n > 0);
-      const [w, h] = paper ? papers[paper].map(n => n * units.mm) : lengths.length ? [lengths[0], lengths[1] || lengths[0]] : [NaN, NaN];
+      const [w, h] = paper ? papers[paper].map(n => n * units.mm)
+          : lengths.length ? [lengths[0], lengths[1] || lengths[0]] : [NaN, NaN];
       return turned === w < h && (turned || words.includes('portrait')) ? [h, w] : [w, h];
     };
     const plain = pages.every(r => !r.selectorText) && new Set(sized.map(r => r.style.size)).size === 1;
-    const side = (name, given) => { for (const r of [...pages].reverse()) if (r.style[name]) return length(r.style[name]); return given; };
+    const side = (name, given) => {
+      for (const r of [...pages].reverse()) if (r.style[name]) return length(r.style[name]);
+      return given;
+    };
     const [w, h] = plain ? size(sized[0].style.size) : [NaN, NaN];
     width = Math.round((w - side('marginLeft', margins[3]) - side('marginRight', margins[1])) / scale);
     height = Math.round((h - side('marginTop', margins[0]) - side('marginBottom', margins[2])) / scale);
@@ -175,13 +212,16 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
     const box = e.getBoundingClientRect();
     if (!(box.height > 0)) continue;
     const l = box.left + scrollX, r = box.right + scrollX;
-    if (wide && r > limit + 1 && l < limit && (!out.right || r > out.right.at + 1) && shown(e) && holds(e) && reach(e, box).right > limit + 1) out.right = {name: name(e), at: Math.ceil(r)};
+    if (wide && r > limit + 1 && l < limit && (!out.right || r > out.right.at + 1)
+        && shown(e) && holds(e) && reach(e, box).right > limit + 1)
+        out.right = {name: name(e), at: Math.ceil(r)};
     if (l >= -1) continue;
     const rtl = getComputedStyle(e).direction === 'rtl';
     // What is moved beyond the edge is hidden by design; what flows there is not.
     if (r <= 0 && !flows(e)) continue;
     if (rtl) {
-      if ((!out.shift || l < out.shift.at - 1) && shown(e) && holds(e) && reach(e, box).left < -1) out.shift = {name: name(e), at: Math.floor(l)};
+      if ((!out.shift || l < out.shift.at - 1) && shown(e) && holds(e) && reach(e, box).left < -1)
+          out.shift = {name: name(e), at: Math.floor(l)};
       continue;
     }
     if (out.left || !shown(e) || reach(e, box).left >= -2) continue;
@@ -196,8 +236,12 @@ const clipScript = `({limit, margins, scale, within, frame, image}) => {
     for (const {e, r, text} of parts(document.body, 50000)) {
       if (!text) continue;
       const l = r.left + scrollX, right = r.right + scrollX;
-      if (!out.right && wide && right > limit + 1 && l < limit && shown(e) && reach(e, r).right > limit + 1) out.right = {name: name(e), at: Math.ceil(right)};
-      if (l < -1 && right > 0 && (!out.shift || l < out.shift.at) && getComputedStyle(e).direction === 'rtl' && shown(e) && reach(e, r).left < -1) out.shift = {name: name(e), at: Math.floor(l)};
+      if (!out.right && wide && right > limit + 1 && l < limit && shown(e)
+          && reach(e, r).right > limit + 1)
+          out.right = {name: name(e), at: Math.ceil(right)};
+      if (l < -1 && right > 0 && (!out.shift || l < out.shift.at)
+          && getComputedStyle(e).direction === 'rtl' && shown(e) && reach(e, r).left < -1)
+          out.shift = {name: name(e), at: Math.floor(l)};
     }
   }
   return out;
@@ -231,7 +275,8 @@ type edge struct {
 
 // clipArgs are the arguments of clipScript.
 type clipArgs struct {
-	Limit   float64    `json:"limit"`   // by how much the browser shrinks content that is wider than the page; 0 checks no edges
+	// Limit is by how much the browser shrinks content that is wider than the page; 0 checks no edges.
+	Limit   float64    `json:"limit"`
 	Margins [4]float64 `json:"margins"` // of the paper: top, right, bottom, left
 	Scale   float64    `json:"scale"`
 	Within  string     `json:"within"` // a selector; empty checks the whole document
@@ -245,8 +290,11 @@ func (r *running) clipped(ctx context.Context, p *page) error {
 	args := clipArgs{Scale: 1, Within: r.task.selector}
 	if r.task.paper != nil {
 		o := r.task.paper
-		args.Limit, args.Scale = mostShrunk, o.Scale
-		args.Margins = [4]float64{o.MarginTop * cssPerInch, o.MarginRight * cssPerInch, o.MarginBottom * cssPerInch, o.MarginLeft * cssPerInch}
+		args.Limit = mostShrunk
+		args.Scale = o.Scale
+		for i, inches := range [4]float64{o.MarginTop, o.MarginRight, o.MarginBottom, o.MarginLeft} {
+			args.Margins[i] = inches * cssPerInch
+		}
 		if err := p.emulatePrint(ctx); err != nil {
 			return err
 		}
@@ -256,8 +304,10 @@ func (r *running) clipped(ctx context.Context, p *page) error {
 	if err := p.eval(ctx, clipScript, args, &seen); err != nil {
 		return ignoreStale(ctx, err)
 	}
+
 	// A script would see the size of the window change.
-	if seen.Width > 0 && seen.Width != p.emulated.viewport.Width && r.job.HTML != "" && !containsFold(r.job.HTML, "<script") {
+	resized := seen.Width > 0 && seen.Width != p.emulated.viewport.Width
+	if resized && r.job.HTML != "" && !containsFold(r.job.HTML, "<script") {
 		sized := p.emulated
 		sized.viewport = Viewport{Width: seen.Width, Height: seen.Height, Scale: 1}
 		if err := p.emulate(ctx, sized); err != nil {
@@ -272,6 +322,7 @@ func (r *running) clipped(ctx context.Context, p *page) error {
 		return err
 	}
 	r.warnClipped(p, seen)
+
 	if r.job.Lane == Inline || r.task.selector != "" {
 		return nil // A document of this render mode has no frames.
 	}
@@ -283,33 +334,42 @@ func (r *running) warnClipped(p *page, seen clipped) {
 	room := p.emulated.viewport.withDefaults().Width
 	limit := int(float64(room) * mostShrunk)
 	const remedy = "Let it wrap, or use a larger format, landscape or a smaller scale"
+
 	if e := seen.Right; e != nil {
-		warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
-			"%s extends to %d px and is cut off at the right edge: the page is %d px wide (%d at the smallest scale). %s", cut(e.Name, maxFamily), e.At, room, limit, remedy)})
+		warnf(p, ContentClipped,
+			"%s extends to %d px and is cut off at the right edge: the page is %d px wide (%d at the smallest scale). %s",
+			cut(e.Name, maxFamily), e.At, room, limit, remedy)
 	}
 	if e := seen.Shift; e != nil && room-e.At > limit {
-		warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
-			"%s is %d px wide and is cut off at the left edge: the page is %d px wide (%d at the smallest scale). %s", cut(e.Name, maxFamily), room-e.At, room, limit, remedy)})
+		warnf(p, ContentClipped,
+			"%s is %d px wide and is cut off at the left edge: the page is %d px wide (%d at the smallest scale). %s",
+			cut(e.Name, maxFamily), room-e.At, room, limit, remedy)
 	}
 	if e := seen.Left; e != nil {
-		warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
-			"%s begins at %d px and is cut off at the left edge. Remove its negative margin or position", cut(e.Name, maxFamily), e.At)})
+		warnf(p, ContentClipped,
+			"%s begins at %d px and is cut off at the left edge. Remove its negative margin or position",
+			cut(e.Name, maxFamily), e.At)
 	}
+
 	for _, c := range seen.Cut {
-		cause, remedy := "it has a fixed size and hides or scrolls the rest", "Set height: auto and overflow: visible"
+		cause := "it has a fixed size and hides or scrolls the rest"
+		remedy := "Set height: auto and overflow: visible"
 		switch {
 		case c.Kind == "control":
-			cause, remedy = "its text is longer than the field", "Make the field larger"
+			cause = "its text is longer than the field"
+			remedy = "Make the field larger"
 		case c.Kind == "frame":
-			cause, remedy = "the document in it is larger", "Make the frame larger"
+			cause = "the document in it is larger"
+			remedy = "Make the frame larger"
 		case c.Axis == "width":
 			remedy = "Let the content wrap, or set overflow: visible"
 		}
+
 		if r.task.step == StepPrint && c.Kind == "element" {
 			remedy += ", for example in @media print"
 		}
-		warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
-			"%s shows %d of %d px of the %s of its content: %s. %s", cut(c.Name, maxFamily), c.Shown, c.Whole, c.Axis, cause, remedy)})
+		warnf(p, ContentClipped, "%s shows %d of %d px of the %s of its content: %s. %s",
+			cut(c.Name, maxFamily), c.Shown, c.Whole, c.Axis, cause, remedy)
 	}
 }
 
@@ -320,10 +380,12 @@ const shiftScript = `({by, turned, fixed}) => {
   const set = (e, name, value) => e.style.setProperty(name, value, 'important');
   if (fixed) set(html, 'width', html.clientWidth + 'px');
   if (turned) {
-    const direction = getComputedStyle(body).direction, right = html.getBoundingClientRect().right - body.getBoundingClientRect().right;
+    const direction = getComputedStyle(body).direction,
+        right = html.getBoundingClientRect().right - body.getBoundingClientRect().right;
     set(html, 'direction', 'ltr');
     set(body, 'direction', direction);
-    if (Math.abs(html.getBoundingClientRect().right - body.getBoundingClientRect().right - right) > 1) set(body, 'margin-left', 'auto');
+    if (Math.abs(html.getBoundingClientRect().right - body.getBoundingClientRect().right - right) > 1)
+        set(body, 'margin-left', 'auto');
   }
   if (by) set(html, 'margin-left', parseFloat(getComputedStyle(html).marginLeft) + by + 'px');
 }`
@@ -341,14 +403,18 @@ func (p *page) shrink(ctx context.Context, seen clipped) error {
 	if seen.Shift == nil && !seen.Turned {
 		return nil
 	}
-	width, factor := float64(p.emulated.viewport.withDefaults().Width), 1.
+
+	width := float64(p.emulated.viewport.withDefaults().Width)
+	factor := 1.
 	if seen.Shift != nil {
 		factor = min((width-float64(seen.Shift.At))/width, mostShrunk)
 	}
+
 	args := shiftArgs{By: math.Floor(width * (factor - 1)), Turned: seen.Turned}
 	if err := p.eval(ctx, shiftScript, args, nil); err != nil {
 		return ignoreStale(ctx, err)
 	}
+
 	p.mu.Lock()
 	p.load.shrunk = factor
 	p.mu.Unlock()
@@ -383,7 +449,8 @@ func (r *running) clippedFrames(ctx context.Context, p *page) error {
 // mayClip reports whether the text of a document without network may cut off content by other means than its width, or
 // has boxes beside each other, whose widths add up.
 func mayClip(html string) bool {
-	words := containsAny(html, "overflow", "contain:", "rtl", "flex", "grid", "column", "<textarea", "<select", "<input", "\\")
+	words := containsAny(html,
+		"overflow", "contain:", "rtl", "flex", "grid", "column", "<textarea", "<select", "<input", "\\")
 	return words || mayFrame(html) || negative(html)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
-// TestClippedContentIsWarnedOf has elements cut off their content: the warning names each, and none names what its author
-// hides or abbreviates.
+// TestClippedContentIsWarnedOf has elements cut off their content: the warning names each, and none names what its
+// author hides or abbreviates.
 func TestClippedContentIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	p := startPool(t, nil)

@@ -17,10 +17,12 @@ func Command(ctx context.Context, cfg Config) (cmd *exec.Cmd, remove func() erro
 	if cfg, err = cfg.withDefaults(); err != nil {
 		return nil, nil, err
 	}
+
 	h, err := newHome(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	profile, err := h.mkdir("profile")
 	if err != nil {
 		return nil, nil, errors.Join(err, h.remove())
@@ -28,6 +30,7 @@ func Command(ctx context.Context, cfg Config) (cmd *exec.Cmd, remove func() erro
 	if cmd, err = command(cfg, h, profile); err != nil {
 		return nil, nil, errors.Join(err, h.remove())
 	}
+
 	return cmd, h.remove, nil
 }
 
@@ -37,20 +40,26 @@ func Command(ctx context.Context, cfg Config) (cmd *exec.Cmd, remove func() erro
 // account's browser has its share of them whatever others' browsers do. In a
 // control group it divides among threads alone.
 func command(cfg Config, h home, profile string) (*exec.Cmd, error) {
-	words, user := []string{cfg.Binary}, h.cred
+	words := []string{cfg.Binary}
+	user := h.cred
+
 	if cfg.Confine != nil {
 		lock, err := cfg.Confine(h.cred, cfg.mostMemory(), h.user, profile)
 		if err != nil {
 			return nil, fmt.Errorf("chrome: confine the browser: %w", err)
 		}
-		words, user = append(lock, words...), nil
+		words = append(lock, words...)
+		user = nil
 	}
+
 	words = append(words, commandLine(cfg, profile)...)
 	if limit, err := cfg.bound(); err == nil { // See Bounded.
 		words = append(limit, words...)
 	}
+
 	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // It ends with its pipe, not with a job.
-	cmd.Env, cmd.Dir = h.environment(), h.user
+	cmd.Env = h.environment()
+	cmd.Dir = h.user
 	cmd.WaitDelay = leaveTimeout // A helper may hold stderr open after the main process left.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user, Setsid: true}
 	return cmd, nil

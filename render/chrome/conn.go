@@ -100,6 +100,7 @@ func newConn(in, out *os.File, log *slog.Logger) *conn {
 		handlers: map[string]func(string, json.RawMessage){},
 		done:     make(chan struct{}),
 	}
+
 	c.frames = newFramer(in, c.sinkFor)
 	go c.readLoop()
 	return c
@@ -152,6 +153,7 @@ func (c *conn) shut() {
 	if c.closed {
 		return
 	}
+
 	c.closed = true
 	// Closing is all there is to do with these files; nothing is buffered.
 	_ = c.in.Close()
@@ -164,11 +166,13 @@ func (c *conn) readLoop() {
 	defer c.tellLost()
 	defer close(c.done)
 	defer c.shut()
+
 	for {
 		f, err := c.frames.next()
 		if err != nil {
 			return
 		}
+
 		switch {
 		case f.cut:
 			c.fail(f, eventOversize+f.method(), errOversize)
@@ -184,10 +188,12 @@ func (c *conn) readLoop() {
 // session as an event.
 func (c *conn) fail(f frame, event string, fault error) {
 	id := answers(f.data)
+
 	c.mu.Lock()
 	to := c.pending[id]
 	delete(c.pending, id)
 	c.mu.Unlock()
+
 	switch {
 	case to.answer != nil:
 		to.answer <- reply{fault: fault}
@@ -205,6 +211,7 @@ func (c *conn) deliver(session, event string, params json.RawMessage) {
 	if fn == nil {
 		return
 	}
+
 	err := guard.Do(func() { fn(event, params) })
 	if err == nil {
 		return
@@ -238,6 +245,7 @@ func (c *conn) dispatch(data []byte) bool {
 	if json.Unmarshal(data, &msg) != nil {
 		return false
 	}
+
 	if msg.ID == 0 {
 		if msg.SessionID == "" && msg.Method == "Target.detachedFromTarget" {
 			var gone struct {
@@ -246,11 +254,13 @@ func (c *conn) dispatch(data []byte) bool {
 			if json.Unmarshal(msg.Params, &gone) != nil {
 				return false
 			}
-			msg.SessionID, msg.Method = gone.SessionID, eventEnded
+			msg.SessionID = gone.SessionID
+			msg.Method = eventEnded
 		}
 		c.deliver(msg.SessionID, msg.Method, msg.Params)
 		return true
 	}
+
 	c.mu.Lock()
 	to := c.pending[msg.ID]
 	delete(c.pending, msg.ID)
@@ -258,6 +268,7 @@ func (c *conn) dispatch(data []byte) bool {
 	if to.answer != nil {
 		to.answer <- reply{result: msg.Result, err: msg.Error}
 	}
+
 	return true
 }
 
@@ -277,6 +288,7 @@ func (c *conn) send(sessionID string, req request) (pendingCall, error) {
 // sendInto is send for a command whose answer holds data for a sink.
 func (c *conn) sendInto(sessionID string, req request, data *sink) (pendingCall, error) {
 	answer := make(chan reply, 1)
+
 	c.mu.Lock()
 	c.lastID++
 	id := c.lastID
@@ -297,6 +309,7 @@ func (c *conn) sendInto(sessionID string, req request, data *sink) (pendingCall,
 		buf.Bytes()[buf.Len()-1] = 0 // The encoder's newline becomes the separator.
 		err = c.write(buf.Bytes())
 	}
+
 	if err != nil {
 		call.abandon()
 		return pendingCall{}, err
@@ -346,6 +359,7 @@ func (p pendingCall) read(r reply, result any) error {
 		r.err.Method = p.method
 		return r.err
 	}
+
 	if result == nil {
 		return nil
 	}
@@ -384,10 +398,12 @@ func (s session) callData(ctx context.Context, req request, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	var out struct {
 		Data []byte `json:"data"`
 	}
 	err = p.wait(ctx, &out)
+
 	poured, fault := data.close()
 	if err != nil || poured {
 		return errors.Join(err, fault)
@@ -407,12 +423,14 @@ func (s session) batch(ctx context.Context, reqs ...request) error {
 		}
 		calls = append(calls, p)
 	}
+
 	var first error
 	for _, p := range calls {
 		if err := p.wait(ctx, nil); err != nil && first == nil {
 			first = err
 		}
 	}
+
 	return first
 }
 

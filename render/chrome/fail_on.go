@@ -35,7 +35,8 @@ func (w Warning) String() string {
 
 // Bounded returns the warning with each part cut to its maximum length.
 func (w Warning) Bounded() Warning {
-	w.Message, w.URL = cut(w.Message, maxMessageText), cut(w.URL, maxMessageURL)
+	w.Message = cut(w.Message, maxMessageText)
+	w.URL = cut(w.URL, maxMessageURL)
 	if p := w.Parts; p != nil {
 		w.Parts = &Parts{
 			Page: p.Page, Element: cut(p.Element, maxMessageText), Text: cut(p.Text, maxMessageText),
@@ -115,6 +116,7 @@ func (t *troubles) add(w Warning) {
 		t.more++
 		return
 	}
+
 	t.list = append(t.list, w)
 }
 
@@ -157,7 +159,9 @@ func (t *troubles) unfinished(open map[string]flight) {
 	for _, f := range open {
 		switch f.kind {
 		case "Image", "Stylesheet", "Font", "Script", "Media", "Document":
-			t.add(Warning{Code: ResourceFailed, Message: "was still loading when the document was rendered", URL: f.url})
+			t.add(Warning{
+				Code: ResourceFailed, Message: "was still loading when the document was rendered", URL: f.url,
+			})
 		}
 	}
 }
@@ -169,6 +173,7 @@ func (t *troubles) strict(rule FailOn) (faults []Warning) {
 			faults = append(faults, w)
 		}
 	}
+
 	for _, a := range t.answers {
 		w := Warning{Code: ResourceFailed, Message: fmt.Sprintf("returned status %d", a.status), URL: a.url}.Bounded()
 		if rule.matches(a.status) && !slices.Contains(faults, w) && len(faults) < MaxWarnings {
@@ -220,6 +225,7 @@ func (t *troubles) reported(method string, params json.RawMessage) {
 	if json.Unmarshal(params, &e) != nil {
 		return
 	}
+
 	w := Warning{Code: ScriptError}
 	switch {
 	case method == "Runtime.exceptionThrown":
@@ -228,7 +234,8 @@ func (t *troubles) reported(method string, params json.RawMessage) {
 		if text == "" {
 			text = d.Text
 		}
-		w.Message, w.URL = fmt.Sprintf("%s (line %d)", cut(text, maxMessageText-40), d.LineNumber+1), httpOnly(d.URL)
+		w.Message = fmt.Sprintf("%s (line %d)", cut(text, maxMessageText-40), d.LineNumber+1)
+		w.URL = httpOnly(d.URL)
 	case e.Type == "error" || e.Type == "assert":
 		var words []string
 		for _, arg := range e.Args {
@@ -241,6 +248,7 @@ func (t *troubles) reported(method string, params json.RawMessage) {
 	default:
 		return
 	}
+
 	t.add(w)
 }
 
@@ -261,9 +269,11 @@ func cut(text string, most int) string {
 		}
 		return r
 	}, text)
+
 	if len(text) <= most {
 		return text
 	}
+
 	most -= len("…")
 	for most > 0 && !utf8.RuneStart(text[most]) {
 		most--

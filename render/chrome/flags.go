@@ -68,6 +68,7 @@ func commandLine(cfg Config, profile string) []string {
 		"--disable-crash-reporter",
 		"--password-store=basic", // No keyring service is asked for.
 	}
+
 	if cfg.Confine != nil {
 		// Its zygotes would insist on namespaces, or end the browser.
 		args = append(args, "--no-sandbox", "--no-zygote")
@@ -77,6 +78,7 @@ func commandLine(cfg Config, profile string) []string {
 		// Containers have 64 MB of /dev/shm, on which large pages crash.
 		args = append(args, "--disable-dev-shm-usage")
 	}
+
 	return slices.Clip(args)
 }
 

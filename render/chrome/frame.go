@@ -50,6 +50,7 @@ func (f *framer) next() (frame, error) {
 	if cap(f.long) > readBuffer*4 {
 		f.long = nil
 	}
+
 	for {
 		part, err := f.read()
 		switch {
@@ -61,11 +62,13 @@ func (f *framer) next() (frame, error) {
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return frame{}, err
 		}
+
 		if len(f.long) == 0 {
 			if s := f.sink(part); s != nil {
 				return f.pour(part, s)
 			}
 		}
+
 		if len(f.long)+len(part) > maxMessage {
 			f.long = append(f.long, part[:min(len(part), headSize)]...)[:headSize:headSize]
 			return f.skip(part)
@@ -83,6 +86,7 @@ func (f *framer) read() ([]byte, error) {
 // skip throws the rest of a message away.
 func (f *framer) skip(part []byte) (frame, error) {
 	tail := bytes.Clone(part[max(0, len(part)-messageTail):])
+
 	for {
 		part, err := f.read()
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
@@ -105,6 +109,7 @@ func (f *framer) pour(part []byte, s *sink) (frame, error) {
 	start := bytes.Index(part, dataMark) + len(dataMark)
 	f.long = append(append(f.long, part[:start]...), `"}}`...)
 	part = part[start:]
+
 	for {
 		end := bytes.IndexByte(part, '"')
 		if end >= 0 {
@@ -118,12 +123,14 @@ func (f *framer) pour(part []byte, s *sink) (frame, error) {
 			return frame{}, err
 		}
 	}
+
 	for bytes.IndexByte(part, 0) < 0 {
 		var err error
 		if part, err = f.read(); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return frame{}, err
 		}
 	}
+
 	return frame{data: f.long}, nil
 }
 
@@ -145,6 +152,7 @@ func (s *sink) write(text []byte) {
 	if s.w == nil || s.err != nil {
 		return
 	}
+
 	s.rest = append(s.rest, text...)
 	whole := len(s.rest) / 4 * 4
 	s.decode(s.rest[:whole])
@@ -183,10 +191,12 @@ func answers(head []byte) int {
 	if !ok {
 		return 0
 	}
+
 	end := 0
 	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
 		end++
 	}
+
 	n, err := strconv.Atoi(string(rest[:end]))
 	if err != nil {
 		return 0

@@ -50,21 +50,25 @@ func (f *browserPool) guard() {
 	now := time.Now()
 	var watched []*browser
 	slow := map[*browser]bool{}
+
 	f.mu.Lock()
 	for _, b := range f.workingLocked() {
 		if now.Sub(b.oldest(now, false)) > guardAfter {
 			watched = append(watched, b)
 		}
 		if now.Sub(b.oldest(now, true)) > slowAfter && f.rivalledLocked(b) {
-			slow[b], b.slowed = true, true
+			slow[b] = true
+			b.slowed = true
 		}
 	}
 	shareLocked(f)
 	f.mu.Unlock()
+
 	if len(watched) == 0 {
 		f.over = nil
 		return
 	}
+
 	processes := processParents()
 	over := map[int]time.Time{}
 	for _, b := range watched {
@@ -80,13 +84,17 @@ func (f *browserPool) guard() {
 					over[pid] = now
 				}
 			}
-			if held > int64(float64(f.cfg.RendererBytes)*overMost) || held > f.cfg.RendererBytes && now.Sub(over[pid]) >= overGrace {
+
+			farOver := held > int64(float64(f.cfg.RendererBytes)*overMost)
+			longOver := held > f.cfg.RendererBytes && now.Sub(over[pid]) >= overGrace
+			if farOver || longOver {
 				f.overfull(b, pid)
 			} else if slow[b] && pid != main {
 				priority.Threads(pid) // leave replaces the browser when it is free.
 			}
 		}
 	}
+
 	f.over = over
 }
 
@@ -113,6 +121,7 @@ func (f *browserPool) overfull(b *browser, pid int) {
 	if !isRenderer(pid) {
 		b.shared.Store(now)
 	}
+
 	f.cfg.Logger.Info("ending a process of a browser that holds too much memory", "limit", f.cfg.RendererBytes)
 	if pid == b.proc.cmd.Process.Pid {
 		b.proc.kill()
@@ -129,10 +138,12 @@ func (v *visit) overfilled() bool { return v.overfull.Load() > v.began.UnixNano(
 // that other jobs have used it too.
 func (v *visit) sharedOverfilled() bool { return v.shared.Load() > v.began.UnixNano() && !v.first }
 
-// heavy reports that a renderer of the browser holds more than half of what it may. Its documents are gone, but it gives
-// little of their memory back.
+// heavy reports that a renderer of the browser holds more than half of what it may. Its documents are gone, but it
+// gives little of their memory back.
 func (b *browser) heavy(limit int64) bool {
-	main, processes := b.proc.cmd.Process.Pid, processParents()
+	main := b.proc.cmd.Process.Pid
+	processes := processParents()
+
 	for pid := range processes {
 		if !descends(processes, pid, main) {
 			continue

@@ -134,8 +134,8 @@ func TestCrowdsStepBack(t *testing.T) {
 	stand("who has more stands back while its browser is replaced", map[*visit]int{heavy: priority.Behind, newcomer: priority.Work})
 }
 
-// TestGuardWatchesRetiringBrowsers has a browser be replaced during its document's run, which fills memory afterwards: the
-// document is ended by its own fault.
+// TestGuardWatchesRetiringBrowsers has a browser be replaced during its document's run, which fills memory afterwards:
+// the document is ended by its own fault.
 func TestGuardWatchesRetiringBrowsers(t *testing.T) {
 	s := newSite(t)
 	retired := make(chan struct{})

@@ -42,7 +42,8 @@ func (o PDF) template(template string) string {
 	if template == "" {
 		return emptyTemplate
 	}
-	return fmt.Sprintf(templateStyle, o.MarginRight, o.MarginLeft) + `<div class="relay-template">` + withoutLoads(template) + `</div>`
+	style := fmt.Sprintf(templateStyle, o.MarginRight, o.MarginLeft)
+	return style + `<div class="relay-template">` + withoutLoads(template) + `</div>`
 }
 
 var (
@@ -57,9 +58,11 @@ func withoutLoads(template string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(template))
 	style := false
+
 	for {
 		kind := tokens.Next()
 		raw := string(tokens.Raw()) // Token and TagName change the buffer.
+
 		switch kind {
 		case html.ErrorToken:
 			return out.String()
@@ -99,6 +102,7 @@ func loads(template string) bool {
 	if !strings.Contains(template, `\`) && !strings.Contains(template, "&") {
 		return false // withoutLoads reads it as the browser does
 	}
+
 	tokens := html.NewTokenizer(strings.NewReader(template))
 	style := false
 	for {
@@ -138,10 +142,12 @@ func unescaped(escape string) string {
 	if found[1] == "" {
 		return found[2]
 	}
+
 	code, err := strconv.ParseUint(found[1], 16, 32)
 	if err != nil || code > unicode.MaxRune {
 		return string(unicode.ReplacementChar)
 	}
+
 	return string(rune(code))
 }
 
@@ -155,6 +161,7 @@ func wantedBy(template string, faces FontSet) wanted {
 	if !strings.Contains(template, "local(") {
 		said = strings.ReplaceAll(template, "@font-face", "")
 	}
+
 	own := describe(faces, said)
 	for list, readable := range faceLists(template) {
 		names := lacking(list, own)
@@ -163,6 +170,7 @@ func wantedBy(template string, faces FontSet) wanted {
 			want.Lists = append(want.Lists, names)
 		}
 	}
+
 	var shown strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(template))
 	hidden := false // between the tags of a hidden element
@@ -179,6 +187,7 @@ func wantedBy(template string, faces FontSet) wanted {
 			hidden = false
 		}
 	}
+
 	want.Characters = undrawn(shown.String(), faces)
 	return want
 }

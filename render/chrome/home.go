@@ -32,12 +32,14 @@ func FindBinary(configured string) (string, error) {
 	if configured != "" {
 		candidates = []string{configured}
 	}
+
 	for _, c := range candidates {
 		if path, err := exec.LookPath(c); err == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("chrome: no browser found (tried %q): install the Debian package chromium-headless-shell", candidates)
+	return "", fmt.Errorf("chrome: no browser found (tried %q): install the Debian package chromium-headless-shell",
+		candidates)
 }
 
 // home holds everything the browsers of one Pool have on disk.
@@ -55,20 +57,25 @@ func newHome(ctx context.Context, cfg Config) (h home, err error) {
 	if h.cred, err = credential(cfg.User); err != nil {
 		return home{}, err
 	}
+
 	if cfg.Dir != "" {
 		if err := os.MkdirAll(cfg.Dir, 0o711); err != nil { //nolint:gosec // The browser's user must pass through.
 			return home{}, fmt.Errorf("chrome: %w", err)
 		}
 	}
+
 	if h.folder, err = scratch.Open(cfg.Dir, "relaypdf-chrome-"); err != nil {
 		return home{}, fmt.Errorf("chrome: %w", err)
 	}
-	h.root, h.fonts = h.folder.Path, cfg.Fonts
+	h.root = h.folder.Path
+	h.fonts = cfg.Fonts
+
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.remove())
 		}
 	}()
+
 	h.spool = filepath.Join(h.root, "spool")
 	if err := os.Mkdir(h.spool, 0o700); err != nil {
 		return h, fmt.Errorf("chrome: %w", err)
@@ -79,6 +86,7 @@ func newHome(ctx context.Context, cfg Config) (h home, err error) {
 	if err := h.reachable(); err != nil {
 		return h, err
 	}
+
 	if cfg.CAFile != "" {
 		return h, h.importCA(ctx, cfg.CAFile)
 	}
@@ -91,10 +99,12 @@ func credential(name string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
+
 	names := []string{name}
 	if name == "" {
 		names = []string{"relaypdf", "nobody"}
 	}
+
 	for _, n := range names {
 		u, err := user.Lookup(n)
 		if err != nil {
@@ -110,6 +120,7 @@ func credential(name string) (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{}}, nil
 	}
+
 	return nil, fmt.Errorf("chrome: no such user: %q", names)
 }
 
@@ -124,6 +135,7 @@ func (h home) mkdir(name string) (string, error) {
 			return "", fmt.Errorf("chrome: %w", err)
 		}
 	}
+
 	return path, nil
 }
 
@@ -133,11 +145,13 @@ func (h home) reachable() error {
 	if h.cred == nil {
 		return nil
 	}
+
 	dir, err := filepath.Abs(h.root)
 	for ; err == nil && dir != "/"; dir = filepath.Dir(dir) {
 		info, statErr := os.Stat(dir)
 		if statErr == nil && info.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("chrome: the browser's user cannot pass through %s: give it mode 0711 or choose another folder", dir)
+			return fmt.Errorf(
+				"chrome: the browser's user cannot pass through %s: give it mode 0711 or choose another folder", dir)
 		}
 		err = statErr
 	}
@@ -159,6 +173,7 @@ func (h home) importCA(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("chrome: extra CA: %w", err)
 	}
+
 	db := filepath.Join(h.user, ".pki", "nssdb")
 	if err := h.run(ctx, nil, "mkdir", "-p", "-m", "700", db); err != nil {
 		return err
@@ -166,6 +181,7 @@ func (h home) importCA(ctx context.Context, file string) error {
 	if err := h.run(ctx, nil, "certutil", "-N", "-d", "sql:"+db, "--empty-password"); err != nil {
 		return err
 	}
+
 	count := 0
 	for block, rest := pem.Decode(rest); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
@@ -178,6 +194,7 @@ func (h home) importCA(ctx context.Context, file string) error {
 			return err
 		}
 	}
+
 	if count == 0 {
 		return fmt.Errorf("chrome: extra CA: %s holds no PEM certificate", file)
 	}
@@ -188,10 +205,13 @@ func (h home) importCA(ctx context.Context, file string) error {
 func (h home) run(ctx context.Context, stdin []byte, name string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
+
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env, cmd.Dir = h.environment(), h.user
+	cmd.Env = h.environment()
+	cmd.Dir = h.user
 	cmd.Stdin = bytes.NewReader(stdin)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.cred}
+
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("chrome: extra CA: %w: install the Debian package libnss3-tools", err)

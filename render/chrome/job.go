@@ -136,6 +136,7 @@ func (j Job) normalized(times Times) (Job, error) {
 	if (j.HTML == "") == (j.URL == "") {
 		return j, errors.New("chrome: a job needs exactly one of HTML and URL")
 	}
+
 	if j.URL != "" {
 		u, err := url.Parse(j.URL)
 		// Page.navigate would also open file: and view-source:.
@@ -144,9 +145,11 @@ func (j Job) normalized(times Times) (Job, error) {
 		}
 		j.URL = u.String()
 	}
+
 	if len(j.Assets) > 0 && j.URL != "" {
 		return j, errors.New("chrome: only a job with HTML has assets")
 	}
+
 	if j.URL != "" || len(j.Assets) > 0 || len(j.Cookies) > 0 || len(j.Headers) > 0 {
 		j.Lane = Once
 	}
@@ -156,6 +159,7 @@ func (j Job) normalized(times Times) (Job, error) {
 	if j.Timeout <= 0 {
 		j.Timeout = times.Job
 	}
+
 	switch j.WaitUntil {
 	case "":
 		j.WaitUntil = WaitLoad
@@ -163,6 +167,7 @@ func (j Job) normalized(times Times) (Job, error) {
 	default:
 		return j, errors.New("chrome: unknown wait condition " + j.WaitUntil)
 	}
+
 	return j, nil
 }
 
@@ -193,9 +198,9 @@ type Document struct {
 	Pages    int
 	Warnings []Warning
 	Untagged []Untagged
-	// Texts are the texts of the document as JSON: a list of objects with element (a selector), text, visible (readers see
-	// all of it) and repeats (it may be on several pages). It is empty or null if only selected pages are printed, or there
-	// are too many.
+	// Texts are the texts of the document as JSON: a list of objects with element (a selector), text, visible (readers
+	// see all of it) and repeats (it may be on several pages). It is empty or null if only selected pages are printed,
+	// or there are too many.
 	Texts []byte
 }
 

@@ -55,8 +55,16 @@ type flight struct {
 
 func newLoadState() loadState {
 	return loadState{
-		inits: map[string]bool{}, inFlight: map[string]flight{}, withheld: map[string]flight{},
-		status: map[string]int{}, kind: map[string]string{}, location: map[string]string{}, awaited: map[string]int{}, address: map[string]string{}, reason: map[string]string{}, asked: map[string]int{},
+		inits:    map[string]bool{},
+		inFlight: map[string]flight{},
+		withheld: map[string]flight{},
+		status:   map[string]int{},
+		kind:     map[string]string{},
+		location: map[string]string{},
+		awaited:  map[string]int{},
+		address:  map[string]string{},
+		reason:   map[string]string{},
+		asked:    map[string]int{},
 	}
 }
 
@@ -91,8 +99,10 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 		}
 	case "Page.frameNavigated":
 		if e.Frame.ID == main {
-			s.broken, s.emptied = e.Frame.UnreachableURL, e.Frame.URL == blankURL
+			s.broken = e.Frame.UnreachableURL
+			s.emptied = e.Frame.URL == blankURL
 		}
+
 	case "Network.requestWillBeSent":
 		if e.Type == "Document" && e.FrameID == main {
 			if s.address[e.LoaderID] == "" {
@@ -103,16 +113,20 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 				s.awaited[e.LoaderID]++
 			}
 		}
+
 		if e.Type == "Stylesheet" && len(s.linked) < maxSheets {
 			s.linked = append(s.linked, e.RequestID)
 		}
+
 		if counts(e) {
 			s.inFlight[e.RequestID] = flight{loader: e.LoaderID, frame: e.FrameID, kind: e.Type, url: e.Request.URL}
 			s.repeated(e.Request.URL)
 		}
+
 	case "Network.responseReceived":
 		if e.Type == "Document" && e.FrameID == main {
-			s.status[e.LoaderID], s.kind[e.LoaderID] = e.Response.Status, e.Response.MimeType
+			s.status[e.LoaderID] = e.Response.Status
+			s.kind[e.LoaderID] = e.Response.MimeType
 		} else if f, known := s.inFlight[e.RequestID]; known {
 			s.troubles.answered(f, e.Response.Status)
 		}
@@ -149,10 +163,12 @@ func (s *loadState) ended(e loadEvent, main string) {
 	if e.ErrorText == "" {
 		return
 	}
+
 	s.reason[e.RequestID] = e.ErrorText
 	if !known || e.Canceled || f.kind == "Document" && f.frame == main {
 		return
 	}
+
 	switch {
 	case f.status != 0:
 		s.troubles.answered(f, f.status)
@@ -225,18 +241,24 @@ func (s *loadState) drop(gone func(flight) bool) {
 func (s *loadState) lifecycle(e loadEvent) {
 	switch e.Name {
 	case "init":
-		s.loader, s.dom, s.done = e.LoaderID, false, false
+		s.loader = e.LoaderID
+		s.dom = false
+		s.done = false
 		s.inits[e.LoaderID] = true
-		// So did its faults.
-		s.troubles, s.linked = troubles{}, nil
+
+		// The warnings were about the previous document.
+		s.troubles = troubles{}
+		s.linked = nil
 		clear(s.withheld)
+
 		// Requests of the previous documents ended with them, and Chromium does not always
 		// report it.
 		s.drop(func(f flight) bool { return f.loader != e.LoaderID })
 	case "DOMContentLoaded":
 		s.dom = true
 	case "load":
-		s.dom, s.done = true, true
+		s.dom = true
+		s.done = true
 	}
 }
 
@@ -246,6 +268,7 @@ func (p *page) open(ctx context.Context, job Job) error {
 	if err != nil {
 		return err
 	}
+
 	err = p.await(ctx, func(s *loadState) bool {
 		begun := len(s.inits) > 0 && (loader == "" || s.inits[loader])
 		return begun && (s.done || s.dom && job.WaitUntil != WaitLoad)
@@ -253,12 +276,14 @@ func (p *page) open(ctx context.Context, job Job) error {
 	if err != nil {
 		return err
 	}
+
 	switch job.WaitUntil {
 	case WaitNetworkIdle0:
 		err = p.awaitQuiet(ctx, 0)
 	case WaitNetworkIdle2:
 		err = p.awaitQuiet(ctx, 2)
 	}
+
 	if err != nil || job.URL == "" {
 		return err
 	}
@@ -273,10 +298,12 @@ func (p *page) setDocument(ctx context.Context, job Job) (loader string, err err
 		}
 		return "", p.call(ctx, proto.PageSetDocumentContent{FrameID: p.frame, HTML: job.HTML}, nil)
 	}
+
 	address := job.URL
 	if address == "" {
 		address = AssetOrigin + "/" + (&url.URL{Path: job.Index}).EscapedPath()
 	}
+
 	var nav proto.PageNavigateResult
 	if err := p.call(ctx, proto.PageNavigate{URL: address}, &nav); err != nil {
 		return "", err
@@ -293,12 +320,14 @@ func (p *page) awaitRealm(ctx context.Context) error {
 	if p.blank == nil {
 		return nil
 	}
+
 	call := p.blank
 	p.blank = nil
 	var nav proto.PageNavigateResult
 	if err := call.wait(ctx, &nav); err != nil {
 		return err
 	}
+
 	err := p.await(ctx, func(s *loadState) bool { return s.inits[string(nav.LoaderID)] && s.done })
 	if err != nil {
 		return err
@@ -306,6 +335,7 @@ func (p *page) awaitRealm(ctx context.Context) error {
 	p.mu.Lock()
 	p.load = newLoadState()
 	p.mu.Unlock()
+
 	// These belong to the tab and outlive the realm.
 	return p.batch(ctx,
 		proto.PageResetNavigationHistory{},
@@ -326,15 +356,21 @@ const (
 func (p *page) awaitQuiet(ctx context.Context, limit int) error {
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
+
 	began := time.Now()
-	since, whole := began, time.Duration(math.MaxInt64)
+	since := began
+	whole := time.Duration(math.MaxInt64)
 	if deadline, ok := ctx.Deadline(); ok {
 		whole = time.Until(deadline)
 	}
+
 	for {
 		p.mu.Lock()
-		busy, loaded, polled := len(p.load.inFlight) > limit, p.load.done, p.load.polled
+		busy := len(p.load.inFlight) > limit
+		loaded := p.load.done
+		polled := p.load.polled
 		p.mu.Unlock()
+
 		if busy {
 			since = time.Now()
 		}
@@ -342,11 +378,14 @@ func (p *page) awaitQuiet(ctx context.Context, limit int) error {
 		if left <= 0 {
 			return nil
 		}
+
 		waited := time.Since(began)
-		if loaded && (float64(waited) > float64(whole)*quietShare || polled != "" && waited > min(pollPatience, whole/2)) {
+		tooLong := float64(waited) > float64(whole)*quietShare || polled != "" && waited > min(pollPatience, whole/2)
+		if loaded && tooLong {
 			p.warnBusy(polled, waited)
 			return nil
 		}
+
 		timer.Reset(left)
 		select {
 		case <-p.changed:
@@ -364,11 +403,13 @@ func (p *page) warnBusy(polled string, waited time.Duration) {
 		address = open[0]
 	}
 	warn(p, Warning{Code: NetworkBusy, URL: address, Message: fmt.Sprintf(
-		"is still requested after %v, so the network never became idle. The page was rendered as it was; set waitUntil to load to render it sooner", waited.Round(time.Second/10))})
+		"is still requested after %v, so the network never became idle. "+
+			"The page was rendered as it was; set waitUntil to load to render it sooner",
+		waited.Round(time.Second/10))})
 }
 
-// maxMoves is the number of documents after which a page counts as one that leads on without end: as many redirects of a
-// server end a navigation.
+// maxMoves is the number of documents after which a page counts as one that leads on without end: as many redirects of
+// a server end a navigation.
 const maxMoves = 20
 
 // endless is the reason why such a page is not loaded.
@@ -390,16 +431,20 @@ func (p *page) navigationError(ctx context.Context, url string, nav proto.PageNa
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	failed := &LoadError{URL: p.load.addressOf(loader, url), Reason: nav.ErrorText}
 	status := p.load.status[loader]
 	switch scheme := p.load.redirectScheme(loader); {
 	case status >= http.StatusBadRequest:
-		failed.Status, failed.Reason = status, ""
+		failed.Status = status
+		failed.Reason = ""
 	case scheme != "":
-		failed.Reason = fmt.Sprintf("its server redirects to a URL with the scheme %q, and only http and https are allowed", scheme)
+		failed.Reason = fmt.Sprintf(
+			"its server redirects to a URL with the scheme %q, and only http and https are allowed", scheme)
 	case nav.ErrorText == aborted:
 		failed.Reason = abortedText(status, p.load.kind[loader])
 	}
+
 	return failed
 }
 
@@ -430,7 +475,8 @@ func abortedText(status int, kind string) string {
 	case status == http.StatusNoContent || status == http.StatusResetContent:
 		return fmt.Sprintf("%sstatus %d, which has no content", text, status)
 	case kind == "application/pdf":
-		return text + "a PDF (application/pdf) instead of a page. Send its URL to an operation for PDFs, such as /v1/pdf/info"
+		return text + "a PDF (application/pdf) instead of a page. " +
+			"Send its URL to an operation for PDFs, such as /v1/pdf/info"
 	case status == http.StatusOK && kind == "text/html":
 		return text + "its page as a download (Content-Disposition: attachment)"
 	case kind != "" && kind != "text/html":
@@ -444,6 +490,7 @@ func abortedText(status int, kind string) string {
 func (p *page) loadError(url string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if p.load.broken != "" {
 		reason := p.load.reason[p.load.loader]
 		if reason == "" {
@@ -451,12 +498,14 @@ func (p *page) loadError(url string) error {
 		}
 		return &LoadError{URL: p.load.broken, Reason: reason}
 	}
+
 	if status := p.load.status[p.load.loader]; status >= 400 {
 		return &LoadError{URL: p.load.addressOf(p.load.loader, url), Status: status}
 	}
 	if p.load.emptied {
 		return &HarmError{What: "reloads itself, or navigates to " + blankURL + ", and is empty"}
 	}
+
 	return nil
 }
 
@@ -474,6 +523,7 @@ func (p *page) credentials(ctx context.Context, job Job) error {
 	if len(job.Cookies) > 0 {
 		reqs = append(reqs, proto.NetworkSetCookies{Cookies: cookieParams(job)})
 	}
+
 	if len(job.Headers) > 0 {
 		p.mu.Lock()
 		p.headers = newHeaderRule(job)
@@ -482,14 +532,17 @@ func (p *page) credentials(ctx context.Context, job Job) error {
 		// over a redirect to another origin unless they are taken off there.
 		reqs = append(reqs, proto.FetchEnable{})
 	}
+
 	if len(job.Assets) > 0 {
 		p.mu.Lock()
 		p.assets = &job
 		p.mu.Unlock()
 		if len(job.Headers) == 0 {
-			reqs = append(reqs, proto.FetchEnable{Patterns: []*proto.FetchRequestPattern{{URLPattern: AssetOrigin + "/*"}}})
+			assets := &proto.FetchRequestPattern{URLPattern: AssetOrigin + "/*"}
+			reqs = append(reqs, proto.FetchEnable{Patterns: []*proto.FetchRequestPattern{assets}})
 		}
 	}
+
 	if len(reqs) == 0 {
 		return nil
 	}
@@ -506,10 +559,12 @@ func cookieParams(job Job) []*proto.NetworkCookieParam {
 		if param.Path == "" {
 			param.Path = "/"
 		}
+
 		if job.URL == "" {
 			// To an inline document every host is a foreign site, and foreign
 			// sites get only cookies marked like this.
-			param.SameSite, param.Secure = proto.NetworkCookieSameSiteNone, true
+			param.SameSite = proto.NetworkCookieSameSiteNone
+			param.Secure = true
 		}
 		params = append(params, param)
 	}
@@ -537,13 +592,16 @@ func originOf(raw string) string {
 	if err != nil {
 		return ""
 	}
-	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+
+	scheme := strings.ToLower(u.Scheme)
+	host := strings.ToLower(u.Host)
 	switch scheme {
 	case "http":
 		host = strings.TrimSuffix(host, ":80")
 	case "https":
 		host = strings.TrimSuffix(host, ":443")
 	}
+
 	return scheme + "://" + host
 }
 
@@ -569,6 +627,7 @@ func (r *headerRule) apply(req *proto.NetworkRequest) []*proto.FetchHeaderEntry 
 	for name, value := range req.Headers {
 		merged[http.CanonicalHeaderKey(name)] = value.String()
 	}
+
 	covered := r.covers(req.URL)
 	for name, value := range r.headers {
 		name = http.CanonicalHeaderKey(name)
@@ -578,6 +637,7 @@ func (r *headerRule) apply(req *proto.NetworkRequest) []*proto.FetchHeaderEntry 
 			delete(merged, name)
 		}
 	}
+
 	entries := make([]*proto.FetchHeaderEntry, 0, len(merged))
 	for _, name := range slices.Sorted(maps.Keys(merged)) {
 		entries = append(entries, &proto.FetchHeaderEntry{Name: name, Value: merged[name]})

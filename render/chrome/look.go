@@ -26,22 +26,36 @@ const lookScript = `({loose}) => {
   const out = {lists: [], characters: '', links: [], broken: []};
   if (!document.body) return out;
   if (loose && document.baseURI.startsWith('about:')) {
-    const links = new Set(), add = link => { if (link && !/^\s*([a-z][a-z0-9+.-]*:|#|$)/i.test(link) && links.size < 100) links.add(link.trim()); };
-    for (const e of document.querySelectorAll('img, script, source, video, audio, track, iframe, embed, input[type=image]')) add(e.getAttribute('src'));
-    for (const e of document.querySelectorAll('link[rel~=stylesheet i], image, use, feImage')) add(e.getAttribute('href') || e.getAttribute('xlink:href'));
+    const links = new Set();
+    const add = link => {
+      if (link && !/^\s*([a-z][a-z0-9+.-]*:|#|$)/i.test(link) && links.size < 100) links.add(link.trim());
+    };
+    for (const e of document.querySelectorAll(
+        'img, script, source, video, audio, track, iframe, embed, input[type=image]'))
+        add(e.getAttribute('src'));
+    for (const e of document.querySelectorAll('link[rel~=stylesheet i], image, use, feImage'))
+        add(e.getAttribute('href') || e.getAttribute('xlink:href'));
     for (const e of document.querySelectorAll('object')) add(e.getAttribute('data'));
-    for (const e of document.querySelectorAll('[srcset]')) for (const part of e.srcset.split(/,\s+/)) add(part.trim().split(/\s/)[0]);
-    const css = [...document.querySelectorAll('style')].map(e => e.textContent).concat([...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')));
-    for (const text of css) for (const m of text.replace(/\/\*[^]*?\*\//g, '').matchAll(/(?:url\(\s*|@import\s+)(?:"([^"]*)"|'([^']*)'|([^\s"')]*)\s*\))/g)) add(m[1] || m[2] || m[3]);
+    for (const e of document.querySelectorAll('[srcset]'))
+        for (const part of e.srcset.split(/,\s+/)) add(part.trim().split(/\s/)[0]);
+    const css = [...document.querySelectorAll('style')].map(e => e.textContent)
+        .concat([...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')));
+    for (const text of css)
+      for (const m of text.replace(/\/\*[^]*?\*\//g, '')
+          .matchAll(/(?:url\(\s*|@import\s+)(?:"([^"]*)"|'([^']*)'|([^\s"')]*)\s*\))/g))
+        add(m[1] || m[2] || m[3]);
     out.links = [...links];
   }
   for (const i of document.images) {
-    if (i.complete && !i.naturalWidth && /^(https?|data|blob):/i.test(i.currentSrc) && i.getClientRects().length && out.broken.length < 50) out.broken.push(i.currentSrc.slice(0, 500));
+    if (i.complete && !i.naturalWidth && /^(https?|data|blob):/i.test(i.currentSrc) &&
+        i.getClientRects().length && out.broken.length < 50)
+        out.broken.push(i.currentSrc.slice(0, 500));
   }
   const lists = new Set(), characters = new Set(), texts = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let n; (n = walker.nextNode()) && texts.length < 50000;) {
-    if (/\S/.test(n.data) && !/^(script|style|template|noscript|title)$/i.test(n.parentElement.localName)) texts.push(n);
+    if (/\S/.test(n.data) && !/^(script|style|template|noscript|title)$/i.test(n.parentElement.localName))
+        texts.push(n);
   }
   const stride = Math.max(1, Math.ceil(texts.length / 1000));
   texts.forEach((n, i) => {
@@ -107,17 +121,20 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 	for _, w := range r.job.Faults {
 		warn(p, w)
 	}
+
 	faces := r.pool.cfg.FontSet
 	if r.job.Lane == Once || mayLack(r.job.HTML, faces) || containsFold(r.job.HTML, "data:image") {
 		if err := r.lookAt(ctx, p); err != nil {
 			return err
 		}
 	}
+
 	if r.clips() {
 		if err := r.clipped(ctx, p); err != nil {
 			return err
 		}
 	}
+
 	if faces == nil {
 		return nil
 	}
@@ -130,7 +147,8 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 }
 
 // LooseLink is the text of the warning about relative links in a document without assets.
-const LooseLink = "could not be loaded: HTML sent as text has no base URL. Send the file in assets, or use an absolute URL"
+const LooseLink = "could not be loaded: HTML sent as text has no base URL. " +
+	"Send the file in assets, or use an absolute URL"
 
 // lookAt adds warnings about the rendered document.
 func (r *running) lookAt(ctx context.Context, p *page) error {
@@ -141,6 +159,7 @@ func (r *running) lookAt(ctx context.Context, p *page) error {
 	if err := p.eval(ctx, lookScript, args, &seen); err != nil {
 		return ignoreStale(ctx, err)
 	}
+
 	for _, link := range seen.Links {
 		warn(p, Warning{Code: ResourceFailed, URL: link, Message: LooseLink})
 	}
@@ -152,6 +171,7 @@ func (r *running) lookAt(ctx context.Context, p *page) error {
 	if faces == nil {
 		return nil
 	}
+
 	want := wanted{Characters: undrawn(seen.Characters, faces)}
 	for _, list := range seen.Lists {
 		if names := lacking(families(list), faces); len(names) > 0 {
@@ -161,13 +181,16 @@ func (r *running) lookAt(ctx context.Context, p *page) error {
 	return ignoreStale(ctx, lacks(ctx, p, want, ""))
 }
 
-// warnBroken warns of an image that the browser cannot draw, unless its request has failed, of which there is a warning.
+// warnBroken warns of an image that the browser cannot draw, unless its request has failed, of which there is a
+// warning.
 func warnBroken(p *page, url string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := Warning{Code: ResourceFailed, Message: "is not an image that the browser can show", URL: url}.Bounded()
-	told := slices.ContainsFunc(p.load.troubles.list, func(other Warning) bool { return other.Code == w.Code && other.URL == w.URL })
-	if !told {
+	reported := slices.ContainsFunc(p.load.troubles.list, func(other Warning) bool {
+		return other.Code == w.Code && other.URL == w.URL
+	})
+	if !reported {
 		p.load.troubles.add(w)
 	}
 }
@@ -176,6 +199,7 @@ func warnBroken(p *page, url string) {
 func undrawn(text string, faces FontSet) string {
 	var found []rune
 	seen := map[rune]bool{}
+
 	for _, r := range text {
 		if !seen[r] && len(found) < maxCharacters && !drawn(r, faces) {
 			found = append(found, r)
@@ -200,6 +224,7 @@ func lacks(ctx context.Context, p *page, want wanted, where string) error {
 	if len(want.Lists) == 0 && want.Characters == "" {
 		return nil
 	}
+
 	var not struct {
 		Lists      []bool `json:"lists"`
 		Characters string `json:"characters"`
@@ -207,18 +232,24 @@ func lacks(ctx context.Context, p *page, want wanted, where string) error {
 	if err := p.eval(ctx, drawScript, want, &not); err != nil {
 		return err
 	}
+
 	bring := "@font-face adds "
 	if want.Apart {
 		bring = "in headers and footers @font-face does not add "
 	}
+
 	for i, missing := range not.Lists {
 		if missing && i < len(want.Lists) {
-			warn(p, Warning{Code: FontMissing, Message: where + fmt.Sprintf(
-				"font %s is not available, so text uses another font. GET /v1/fonts lists the fonts; %sothers", cut(strings.Join(want.Lists[i], " or "), maxMessageText/2), bring)})
+			family := cut(strings.Join(want.Lists[i], " or "), maxMessageText/2)
+			warnf(p, FontMissing,
+				"%sfont %s is not available, so text uses another font. GET /v1/fonts lists the fonts; %sothers",
+				where, family, bring)
 		}
 	}
+
 	if not.Characters != "" {
-		warn(p, Warning{Code: FontMissing, Message: where + "no font contains " + characterNames(not.Characters) + ", so boxes are rendered instead; " + bring + "other fonts"})
+		warnf(p, FontMissing, "%sno font contains %s, so boxes are rendered instead; %sother fonts",
+			where, characterNames(not.Characters), bring)
 	}
 	return nil
 }
@@ -243,6 +274,7 @@ func characterNames(text string) string {
 		}
 		names = append(names, name)
 	}
+
 	if more := len(list) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more characters", more))
 	}
@@ -252,15 +284,22 @@ func characterNames(text string) string {
 // usual is the last of the characters that every font has.
 const usual = '\u024f'
 
+// invisible are the characters that no font needs to draw.
+var invisible = []*unicode.RangeTable{
+	unicode.Cf, unicode.Cc, unicode.Z, unicode.Mn,
+	unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
+}
+
 // drawn reports whether a font has a character, or no font needs to draw it.
 func drawn(r rune, faces FontSet) bool {
-	return r <= usual || unicode.In(r, unicode.Cf, unicode.Cc, unicode.Z, unicode.Mn, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || faces.Draws(r)
+	return r <= usual || unicode.In(r, invisible...) || faces.Draws(r)
 }
 
 // generic are the names for any available font. A list that begins with a hyphen or names "system" accepts any
 // font, too.
 var generic = []string{
-	"serif", "sans-serif", "monospace", "cursive", "fantasy", "math", "emoji", "fangsong", "inherit", "initial", "unset", "revert", "revert-layer",
+	"serif", "sans-serif", "monospace", "cursive", "fantasy", "math", "emoji", "fangsong",
+	"inherit", "initial", "unset", "revert", "revert-layer",
 }
 
 // lacking returns the names of a list if none of them is there.
@@ -269,7 +308,8 @@ func lacking(names []string, faces FontSet) (list []string) {
 		lower := strings.ToLower(name)
 		switch {
 		case slices.Contains(generic, lower):
-		case strings.HasPrefix(lower, "-"), lower == "blinkmacsystemfont", lower == "system-ui", strings.HasPrefix(lower, "ui-"), faces.Named(name):
+		case strings.HasPrefix(lower, "-"), strings.HasPrefix(lower, "ui-"),
+			lower == "blinkmacsystemfont", lower == "system-ui", faces.Named(name):
 			return nil
 		default:
 			list = append(list, name)
@@ -286,23 +326,28 @@ func families(css string) (names []string) {
 		if rest, ok := strings.CutPrefix(css, "&quot;"); ok {
 			css = `"` + strings.Replace(rest, "&quot;", `"`, 1)
 		}
+
 		var name string
 		if css != "" && strings.ContainsRune(quotes, rune(css[0])) {
 			end := strings.IndexByte(css[1:], css[0])
 			if end < 0 {
 				return names
 			}
-			name, css = css[1:end+1], css[end+2:]
+			name = css[1 : end+1]
+			css = css[end+2:]
 		} else {
 			end := strings.IndexAny(css, ",;}\"'<>!\n&")
 			if end < 0 {
 				end = len(css)
 			}
-			name, css = strings.TrimSpace(css[:end]), css[end:]
+			name = strings.TrimSpace(css[:end])
+			css = css[end:]
 		}
+
 		if name != "" && len(name) <= maxFamily {
 			names = append(names, name)
 		}
+
 		css = strings.TrimLeft(css, " \t\r\n")
 		if !strings.HasPrefix(css, ",") {
 			return names

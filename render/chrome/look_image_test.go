@@ -46,8 +46,8 @@ func TestImagesThatCannotBeShown(t *testing.T) {
 	}
 }
 
-// TestAlternativesOfBrokenImages: the browser draws the alternative text of an image that it cannot show, outside of the
-// structure.
+// TestAlternativesOfBrokenImages: the browser draws the alternative text of an image that it cannot show, outside of
+// the structure.
 func TestAlternativesOfBrokenImages(t *testing.T) {
 	t.Parallel()
 	p := startPool(t, func(*Config) {})

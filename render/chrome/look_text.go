@@ -14,6 +14,7 @@ func mayLack(html string, faces FontSet) bool {
 	if faces == nil {
 		return false
 	}
+
 	for i := 0; i < len(html); {
 		c := html[i]
 		if c < utf8.RuneSelf {
@@ -23,21 +24,27 @@ func mayLack(html string, faces FontSet) bool {
 			}
 			continue
 		}
+
 		r, size := utf8.DecodeRuneInString(html[i:])
 		if !drawn(r, faces) {
 			return true
 		}
 		i += size
 	}
+
 	return asksForFace(html, faces)
 }
 
 // reference reads the number of a character after "&#".
 func reference(text string) rune {
-	base, digits := 10, "0123456789"
+	base := 10
+	digits := "0123456789"
 	if text != "" && text[0]|0x20 == 'x' {
-		text, base, digits = text[1:], 16, "0123456789abcdefABCDEF"
+		text = text[1:]
+		base = 16
+		digits = "0123456789abcdefABCDEF"
 	}
+
 	const longest = 8
 	text = text[:min(len(text), longest)]
 	n, err := strconv.ParseInt(text[:len(text)-len(strings.TrimLeft(text, digits))], base, 32)
@@ -73,14 +80,17 @@ func faceLists(html string) iter.Seq2[[]string, bool] {
 				}
 				return
 			}
+
 			before := byte(' ')
 			if at > 0 {
 				before = html[at-1]
 			}
+
 			html = html[at+len(word):]
 			value, long := strings.CutPrefix(html[:min(len(html), maxList)], "-family")
 			value = strings.TrimLeft(value, " \t\r\n")
 			readable := true
+
 			switch {
 			case before == '<', strings.HasPrefix(html, "Family"):
 				readable = false
@@ -93,6 +103,7 @@ func faceLists(html string) iter.Seq2[[]string, bool] {
 			default:
 				value = afterSize(value[1:])
 			}
+
 			if read++; read > maxRead {
 				yield(nil, false)
 				return
@@ -152,7 +163,8 @@ func brings(html, family string) bool {
 		}
 		html = rule
 		rule, _, _ = strings.Cut(rule[:min(len(rule), maxFaceRule)], "}")
-		if _, value, _ := strings.Cut(rule, "font-family:"); strings.Contains(value[:min(len(value), maxFamily)], family) {
+		_, value, _ := strings.Cut(rule, "font-family:")
+		if strings.Contains(value[:min(len(value), maxFamily)], family) {
 			return true
 		}
 	}
@@ -168,10 +180,12 @@ func afterSize(value string) string {
 	if end < 0 {
 		end = len(value)
 	}
+
 	digit := strings.LastIndexAny(value[:end], "0123456789")
 	if digit < 0 {
 		return ""
 	}
+
 	space := strings.IndexAny(value[digit:], " \t\n\"',;}<")
 	if space < 0 {
 		return ""
@@ -194,9 +208,13 @@ func mayOverflow(html string, limit int) bool {
 	if limit == 0 {
 		return false
 	}
-	fixed := strings.Contains(html, "nowrap") || strings.Contains(html, "<pre") || strings.Contains(html, ": pre") || strings.Contains(html, ":pre")
+
+	fixed := strings.Contains(html, "nowrap") || strings.Contains(html, "<pre") ||
+		strings.Contains(html, ": pre") || strings.Contains(html, ":pre")
 	bounded := strings.Contains(html, "max-width")
-	cells, raw := 0, false
+	cells := 0
+	raw := false
+
 	for i := 0; i < len(html); {
 		at := strings.IndexByte(html[i:], '<')
 		if at < 0 {
@@ -205,6 +223,7 @@ func mayOverflow(html string, limit int) bool {
 		if at > 0 && (!raw && wideText(html[i:i+at], fixed) || wideLength(html[i:i+at], limit)) {
 			return true
 		}
+
 		i += at
 		end := strings.IndexByte(html[i:], '>')
 		if end < 0 {
@@ -223,10 +242,12 @@ func mayOverflow(html string, limit int) bool {
 		case strings.HasPrefix(tag, "<img") && !bounded && !strings.Contains(tag, "width"):
 			return true
 		}
+
 		if wideAttribute(tag, limit) {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -236,16 +257,22 @@ func wideText(text string, fixed bool) bool {
 	if len(text) < longWord {
 		return false
 	}
-	word, line := 0, 0
+
+	word := 0
+	line := 0
 	for i := range len(text) {
 		switch text[i] {
 		case '\n':
-			word, line = 0, 0
+			word = 0
+			line = 0
 		case ' ', '\t', '-', '\r':
-			word, line = 0, line+1
+			word = 0
+			line++
 		default:
-			word, line = word+1, line+1
+			word++
+			line++
 		}
+
 		if word > longWord || fixed && line > longLine {
 			return true
 		}
@@ -258,7 +285,8 @@ var units = []struct {
 	name   string
 	pixels float64
 }{
-	{"px", 1}, {"pt", 96. / 72}, {"mm", 96 / 25.4}, {"cm", 96 / 2.54}, {"in", 96}, {"pc", 16}, {"rem", 16}, {"em", 16}, {"ch", 9}, {"%", 0}, {"vw", 0},
+	{"px", 1}, {"pt", 96. / 72}, {"mm", 96 / 25.4}, {"cm", 96 / 2.54}, {"in", 96}, {"pc", 16},
+	{"rem", 16}, {"em", 16}, {"ch", 9}, {"%", 0}, {"vw", 0},
 }
 
 // wideLength reports whether a style has a length that is more than the limit, or a
@@ -268,6 +296,7 @@ func wideLength(style string, limit int) bool {
 		if style[i] < '0' || style[i] > '9' {
 			continue
 		}
+
 		start := i
 		for i < len(style) && (style[i] >= '0' && style[i] <= '9' || style[i] == '.') {
 			i++
@@ -275,6 +304,7 @@ func wideLength(style string, limit int) bool {
 		if i-start < 2 || i >= len(style) {
 			continue
 		}
+
 		for _, unit := range units {
 			if !strings.HasPrefix(style[i:], unit.name) {
 				continue
@@ -297,6 +327,7 @@ func wideAttribute(tag string, limit int) bool {
 			return true
 		}
 	}
+
 	at := strings.Index(tag, "style=")
 	return at >= 0 && wideLength(tag[at:], limit)
 }

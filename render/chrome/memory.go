@@ -42,6 +42,7 @@ func processParents() map[int]int {
 	if err = errors.Join(err, proc.Close()); err != nil {
 		return nil
 	}
+
 	parents := make(map[int]int, len(names))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -52,6 +53,7 @@ func processParents() map[int]int {
 			parents[pid] = leader
 		}
 	}
+
 	for pid, leader := range parents {
 		if _, lives := parents[leader]; pid == leader || !lives {
 			parents[pid] = parentOf(pid)
@@ -66,6 +68,7 @@ func parentOf(pid int) int {
 	if err != nil {
 		return 0
 	}
+
 	// pid (name) state ppid …, where the name may contain any character.
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) < 2 {

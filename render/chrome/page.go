@@ -71,12 +71,14 @@ func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID
 	if err := root.call(ctx, create, &target); err != nil {
 		return nil, err
 	}
+
 	made := target.TargetID
 	var attached proto.TargetAttachToTargetResult
 	if err := root.call(ctx, proto.TargetAttachToTarget{TargetID: made, Flatten: true}, &attached); err != nil {
 		root.post(proto.TargetCloseTarget{TargetID: made})
 		return nil, err
 	}
+
 	p := preparePage(root.conn.session(string(attached.SessionID)), k, made, id)
 	err := p.prepare(ctx)
 	if err != nil {
@@ -122,6 +124,7 @@ func preparePage(s session, k kind, target proto.TargetTargetID, id proto.Browse
 		load:    newLoadState(),
 		changed: make(chan struct{}, 1),
 	}
+
 	s.conn.handle(s.id, p.event)
 	return p
 }
@@ -136,24 +139,28 @@ func (p *page) setup() []request {
 		proto.NetworkEnable{MaxTotalBufferSize: &one, MaxResourceBufferSize: &one},
 		proto.InspectorEnable{}, // Reports the renderer's crash.
 	}
+
 	switch p.lane {
 	case Inline:
 		reqs = append(reqs, proto.EmulationSetScriptExecutionDisabled{Value: true})
 	case Realm:
 		// Reports workers, whose traffic this session would not see, and exceptions of scripts.
-		reqs = append(reqs, proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}, proto.RuntimeEnable{}, early(stayScript))
+		attach := proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}
+		reqs = append(reqs, attach, proto.RuntimeEnable{}, early(stayScript))
 		if !p.still {
 			reqs = append(reqs, early(watchScript))
 		}
 	case Once:
 		reqs = append(reqs, proto.RuntimeEnable{}, early(stayScript), early(watchScript))
 	}
+
 	return reqs
 }
 
 // stayScript keeps documents from closing their window: many print themselves when
 // they have loaded, and then close it.
-const stayScript = `Object.defineProperty(window, 'close', {value: function close() {}, writable: true, enumerable: true, configurable: true})`
+const stayScript = `Object.defineProperty(window, 'close',
+  {value: function close() {}, writable: true, enumerable: true, configurable: true})`
 
 // early runs a script before the scripts of each document.
 func early(script string) request {
@@ -183,6 +190,7 @@ func (p *page) begin(ctx context.Context) (context.Context, context.CancelCauseF
 	if p.blank == nil { // Else the state belongs to the navigation under way.
 		p.load = newLoadState()
 	}
+
 	p.headers = nil
 	p.mu.Unlock()
 	return p.tie(ctx)
@@ -205,7 +213,8 @@ func (p *page) renew() {
 	p.load = newLoadState()
 	p.mu.Unlock()
 	if call, err := p.conn.send(p.id, proto.PageNavigate{URL: blankURL}); err == nil {
-		p.blank, p.dirty = &call, false
+		p.blank = &call
+		p.dirty = false
 	}
 }
 
@@ -215,7 +224,8 @@ func (p *page) emulate(ctx context.Context, want emulation) error {
 	var reqs []request
 	if want.media != p.emulated.media || want.scheme != p.emulated.scheme {
 		reqs = append(reqs, proto.EmulationSetEmulatedMedia{
-			Media: want.media, Features: []*proto.EmulationMediaFeature{{Name: "prefers-color-scheme", Value: want.scheme}},
+			Media:    want.media,
+			Features: []*proto.EmulationMediaFeature{{Name: "prefers-color-scheme", Value: want.scheme}},
 		})
 	}
 	if want.viewport != p.emulated.viewport {
@@ -227,6 +237,7 @@ func (p *page) emulate(ctx context.Context, want emulation) error {
 	if want.transparent != p.emulated.transparent {
 		reqs = append(reqs, background(want.transparent))
 	}
+
 	if len(reqs) == 0 {
 		return nil
 	}
@@ -239,7 +250,9 @@ func (v Viewport) request() request {
 		return proto.EmulationClearDeviceMetricsOverride{}
 	}
 	v = v.withDefaults()
-	return proto.EmulationSetDeviceMetricsOverride{Width: v.Width, Height: v.Height, DeviceScaleFactor: v.Scale, Mobile: v.Mobile}
+	return proto.EmulationSetDeviceMetricsOverride{
+		Width: v.Width, Height: v.Height, DeviceScaleFactor: v.Scale, Mobile: v.Mobile,
+	}
 }
 
 func (v Viewport) withDefaults() Viewport {
@@ -274,6 +287,7 @@ func (p *page) markBroken(cause error) {
 func (p *page) event(method string, params json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if name, long := strings.CutPrefix(method, eventOversize); long {
 		// A URL that does not fit into a message is a data: URL, and loads nothing.
 		switch {
@@ -285,6 +299,7 @@ func (p *page) event(method string, params json.RawMessage) {
 		}
 		return
 	}
+
 	switch method {
 	case "Inspector.targetCrashed", "Inspector.detached":
 		p.markBroken(errTargetCrashed)
@@ -308,7 +323,8 @@ func (p *page) event(method string, params json.RawMessage) {
 	case "Fetch.requestPaused":
 		paused(p, params)
 	case "Page.lifecycleEvent", "Page.frameNavigated", "Page.frameDetached", "Network.requestWillBeSent",
-		"Network.responseReceived", "Network.responseReceivedExtraInfo", "Network.loadingFinished", "Network.loadingFailed":
+		"Network.responseReceived", "Network.responseReceivedExtraInfo",
+		"Network.loadingFinished", "Network.loadingFailed":
 		p.loadEvent(method, params)
 	}
 }
@@ -361,6 +377,7 @@ func (p *page) loadEvent(method string, params json.RawMessage) {
 	if json.Unmarshal(params, &e) != nil {
 		return
 	}
+
 	switch {
 	case method == "Network.requestWillBeSent" && p.lane != Once && !local(e.Request.URL):
 		p.markBroken(errNeedsNetwork)
@@ -369,10 +386,12 @@ func (p *page) loadEvent(method string, params json.RawMessage) {
 		// would be set on whatever is there now.
 		p.markBroken(errNeedsNetwork)
 	}
+
 	p.load.apply(method, e, string(p.frame))
 	if p.load.moves > maxMoves {
 		p.markBroken(&LoadError{URL: p.load.address[e.LoaderID], Reason: endless})
 	}
+
 	select {
 	case p.changed <- struct{}{}:
 	default:
@@ -399,6 +418,7 @@ func (p *page) await(ctx context.Context, ready func(*loadState) bool) error {
 		if ok {
 			return nil
 		}
+
 		select {
 		case <-p.changed:
 		case <-ctx.Done():
@@ -419,10 +439,12 @@ func (p *page) evalIn(ctx context.Context, frame proto.PageFrameID, fn string, a
 	if err != nil {
 		return err
 	}
+
 	var world proto.PageCreateIsolatedWorldResult
 	if err := p.call(ctx, proto.PageCreateIsolatedWorld{FrameID: frame, WorldName: "relaypdf"}, &world); err != nil {
 		return err
 	}
+
 	var out struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *proto.RuntimeExceptionDetails
@@ -436,6 +458,7 @@ func (p *page) evalIn(ctx context.Context, frame proto.PageFrameID, fn string, a
 	if err != nil {
 		return err
 	}
+
 	if out.ExceptionDetails != nil {
 		return fmt.Errorf("chrome: evaluate: %s", out.ExceptionDetails.Text)
 	}

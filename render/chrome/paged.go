@@ -42,13 +42,16 @@ func (p *page) styleSheetAdded(params json.RawMessage) {
 	if json.Unmarshal(params, &e) != nil || e.Header == nil || len(p.sheets) > maxSheets {
 		return
 	}
+
 	h := e.Header
 	if h.Origin != proto.CSSStyleSheetOriginRegular || h.FrameID != p.frame || h.IsConstructed {
 		return
 	}
+
 	s := sheet{id: string(h.StyleSheetID), url: h.SourceURL, length: int(h.Length)}
 	if h.IsInline {
-		s.inline, s.line = true, int(h.StartLine)
+		s.inline = true
+		s.line = int(h.StartLine)
 	}
 	p.sheets = append(p.sheets, s)
 }
@@ -56,7 +59,8 @@ func (p *page) styleSheetAdded(params json.RawMessage) {
 // styleScript returns the text of style elements and of style attributes that may be of interest: all other pages pay
 // nothing for their transfer.
 const styleScript = `({most, pattern}) => {
-  const all = [...document.querySelectorAll('style')].map(e => e.textContent).concat([...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')));
+  const all = [...document.querySelectorAll('style')].map(e => e.textContent)
+      .concat([...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')));
   return all.filter(text => new RegExp(pattern).test(text)).join('\n').slice(0, most);
 }`
 
@@ -66,6 +70,7 @@ func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
 	if mentioned := pagedcss.Mentions(job.HTML); mentioned || p.lane != Once {
 		return mentioned, nil
 	}
+
 	if job.URL != "" {
 		var styles string
 		args := map[string]any{"most": maxSheet, "pattern": pagedcss.Pattern}
@@ -73,12 +78,14 @@ func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
 			return err == nil, err
 		}
 	}
+
 	p.mu.Lock()
 	linked := slices.Clone(p.load.linked)
 	p.mu.Unlock()
 	for _, id := range linked {
 		var out proto.NetworkGetResponseBodyResult
-		if err := ignoreStale(ctx, p.call(ctx, proto.NetworkGetResponseBody{RequestID: proto.NetworkRequestID(id)}, &out)); err != nil {
+		err := p.call(ctx, proto.NetworkGetResponseBody{RequestID: proto.NetworkRequestID(id)}, &out)
+		if err := ignoreStale(ctx, err); err != nil {
 			return false, err
 		}
 		if pagedcss.Mentions(out.Body) {
@@ -108,11 +115,14 @@ func (p *page) numbering() bool {
 const attributesScript = `({most, longest, pattern}) => {
   const all = [...document.querySelectorAll('[style]')].filter(e => new RegExp(pattern).test(e.getAttribute('style')));
   globalThis.relayStyled = all.filter(e => e.getAttribute('style').length <= longest).slice(0, most);
-  return {texts: globalThis.relayStyled.map(e => e.getAttribute('style')), more: all.length - globalThis.relayStyled.length};
+  return {texts: globalThis.relayStyled.map(e => e.getAttribute('style')),
+      more: all.length - globalThis.relayStyled.length};
 }`
 
 // rewriteScript gives these elements other style attributes.
-const rewriteScript = `texts => globalThis.relayStyled.forEach((e, i) => { if (texts[i] !== e.getAttribute('style')) e.setAttribute('style', texts[i]); })`
+const rewriteScript = `texts => globalThis.relayStyled.forEach((e, i) => {
+  if (texts[i] !== e.getAttribute('style')) e.setAttribute('style', texts[i]);
+})`
 
 // preparePaged rewrites the constructs of paged media in the styles of the document, and warns of those that have no
 // effect. It returns nil if there is nothing to print in a special way.
@@ -120,14 +130,17 @@ func (p *page) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocume
 	if mentioned, err := p.mentionsPaged(ctx, job); err != nil || !mentioned {
 		return nil, err
 	}
+
 	// The browser reports sheets of media that apply only.
 	if err := p.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
+
 	css, err := p.rewrite(ctx, job)
 	if err != nil || css.Empty() {
 		return nil, ignoreStale(ctx, err)
 	}
+
 	p.mu.Lock()
 	p.load.numbering = true
 	p.mu.Unlock()
@@ -142,10 +155,12 @@ func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err
 	if err := p.batch(ctx, proto.DOMEnable{}, proto.CSSEnable{}); err != nil {
 		return css, err
 	}
+
 	sheets, err := p.readSheets(ctx)
 	if err != nil {
 		return css, err
 	}
+
 	var styled struct {
 		Texts []string `json:"texts"`
 		More  int      `json:"more"`
@@ -155,9 +170,11 @@ func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err
 		return css, err
 	}
 	if styled.More > 0 {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("CSS for paged media has no effect in %d style attributes: "+
-			"only the first %d, of at most %d characters each, are read. Use a style element", styled.More, maxAttributes, maxAttribute)})
+		warnf(p, CSSUnsupported, "CSS for paged media has no effect in %d style attributes: "+
+			"only the first %d, of at most %d characters each, are read. Use a style element",
+			styled.More, maxAttributes, maxAttribute)
 	}
+
 	attributes := styled.Texts
 	pass := func() (warnings []Warning) {
 		for i := range sheets {
@@ -170,20 +187,25 @@ func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err
 		}
 		return warnings
 	}
+
 	warnings := pass()
 	if css.Numbered() {
 		warnings = pass()
 	}
+
 	for i, text := range attributes {
 		var found []pagedcss.Construct
 		attributes[i], found = css.Attribute(text)
 		for _, c := range found {
-			warnings = append(warnings, Warning{Code: CSSUnsupported, Message: c.Name + " in a style attribute has no effect"})
+			message := c.Name + " in a style attribute has no effect"
+			warnings = append(warnings, Warning{Code: CSSUnsupported, Message: message})
 		}
 	}
+
 	for _, w := range warnings {
 		warn(p, w)
 	}
+
 	if !css.Empty() {
 		if err := p.writeSheets(ctx, sheets); err != nil {
 			return css, err
@@ -200,26 +222,32 @@ func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
 	p.mu.Lock()
 	sheets := slices.Clone(p.sheets)
 	p.mu.Unlock()
+
 	// The browser reports the latest sheet first.
 	slices.SortStableFunc(sheets, func(a, b sheet) int { return a.line - b.line })
 	total := 0
 	sheets = slices.DeleteFunc(sheets, func(s sheet) bool {
 		skipped := s.length > maxSheet || total+s.length > maxStyles
 		if skipped {
-			warn(p, s.warning(fmt.Sprintf("CSS for paged media has no effect in a style sheet of %d characters: the limit is %d characters per sheet, and %d in total. "+
-				"Move these rules to a separate style element", s.length, maxSheet, maxStyles)))
+			warn(p, s.warning(fmt.Sprintf("CSS for paged media has no effect in a style sheet of %d characters: "+
+				"the limit is %d characters per sheet, and %d in total. Move these rules to a separate style element",
+				s.length, maxSheet, maxStyles)))
 		} else {
 			total += s.length
 		}
 		return skipped
 	})
+
 	if len(sheets) > maxSheets {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("the document has more than %d style sheets; CSS for paged media has no effect in the rest", maxSheets)})
+		warnf(p, CSSUnsupported,
+			"the document has more than %d style sheets; CSS for paged media has no effect in the rest", maxSheets)
 		sheets = sheets[:maxSheets]
 	}
+
 	for i := range sheets {
 		var out proto.CSSGetStyleSheetTextResult
-		if err := ignoreStale(ctx, p.call(ctx, proto.CSSGetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(sheets[i].id)}, &out)); err != nil {
+		err := p.call(ctx, proto.CSSGetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(sheets[i].id)}, &out)
+		if err := ignoreStale(ctx, err); err != nil {
 			return nil, err
 		}
 		sheets[i].text = out.Text
@@ -237,6 +265,7 @@ func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
 			files[s.url] = s
 		}
 	}
+
 	depth := map[string]int{} // how many sheets import a file, directly or not
 	for i := range sheets {
 		sheets[i].imports = imports(sheets[i], files)
@@ -244,10 +273,12 @@ func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
 			depth[to]++
 		}
 	}
+
 	slices.SortStableFunc(sheets, func(a, b sheet) int { return depth[a.url] - depth[b.url] })
 	p.mu.Lock()
 	p.sheets = nil
 	p.mu.Unlock()
+
 	for _, s := range sheets {
 		if s.rewritten == s.text {
 			continue
@@ -257,6 +288,7 @@ func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
 		}
 		maps.Copy(imported, s.imports)
 	}
+
 	if len(imported) == 0 {
 		return nil
 	}
@@ -276,14 +308,17 @@ func (p *page) writeSheet(ctx context.Context, s sheet, again bool) error {
 			}
 			ids = p.idsOf(s.url)
 		}
+
 		written := false
 		for _, id := range ids {
-			err := p.call(ctx, proto.CSSSetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(id), Text: s.rewritten}, nil)
+			change := proto.CSSSetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(id), Text: s.rewritten}
+			err := p.call(ctx, change, nil)
 			written = written || err == nil
 			if err := ignoreStale(ctx, err); err != nil {
 				return err
 			}
 		}
+
 		if written {
 			return nil
 		}
@@ -292,6 +327,7 @@ func (p *page) writeSheet(ctx context.Context, s sheet, again bool) error {
 			return err
 		}
 	}
+
 	warn(p, s.warning("CSS for paged media has no effect in a style sheet that did not reload in time"))
 	return nil
 }
@@ -320,6 +356,7 @@ func (p *page) awaitSheets(ctx context.Context) error {
 	if err := pause(ctx, begin); err != nil {
 		return err
 	}
+
 	// The browser reports new sheets when it uses them.
 	return ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil))
 }
@@ -331,12 +368,15 @@ var importPattern = regexp.MustCompile(`(?i)@import\s+(?:url\(\s*)?["']?([^"')\s
 func imports(s sheet, files map[string]sheet) map[string]bool {
 	urls := map[string]bool{}
 	list := []sheet{s}
+
 	for len(list) > 0 {
-		s, list = list[0], list[1:]
+		s = list[0]
+		list = list[1:]
 		base, err := url.Parse(s.url)
 		if err != nil {
 			continue
 		}
+
 		for _, m := range importPattern.FindAllStringSubmatch(s.text, maxSheets) {
 			to, err := base.Parse(m[1])
 			if err != nil {

@@ -20,8 +20,8 @@ const (
 	maxValue = 500
 	// maxCounters is the maximum length of the counter styles of the margin boxes in bytes.
 	maxCounters = 4 << 20
-	// maxPrints is the maximum number of prints in which the page numbers of a document settle, and frozenPrints that of
-	// further prints in which their widths do not change: one with the new widths, and one with the numbers of that.
+	// maxPrints is the maximum number of prints in which the page numbers of a document settle, and frozenPrints that
+	// of further prints in which their widths do not change: one with the new widths, and one with the numbers of that.
 	maxPrints, frozenPrints = 4, 2
 	// ownNames is the prefix of the IDs that collectScript gives.
 	ownNames = "relay-"
@@ -72,11 +72,24 @@ func (p *page) collect(ctx context.Context, css pagedcss.Document, outline bool)
 	if css.Numbered() {
 		base += "@layer relay{@page{counter-increment:relay-page}}"
 	}
+
 	d := &pagedDocument{css: css}
 	args := map[string]any{
-		"targets": list(css.Targets), "leaders": list(css.Leaders), "sets": list(css.Sets), "labels": list(css.Labels), "strings": len(css.Strings), "restarts": css.Restarts,
-		"bookmarks": css.Bookmarks, "headings": outline, "most": maxReferences, "longest": maxValue, "prefix": ownNames, "marks": pagedcss.Marks(), "base": base,
+		"targets":   list(css.Targets),
+		"leaders":   list(css.Leaders),
+		"sets":      list(css.Sets),
+		"labels":    list(css.Labels),
+		"strings":   len(css.Strings),
+		"restarts":  css.Restarts,
+		"bookmarks": css.Bookmarks,
+		"headings":  outline,
+		"most":      maxReferences,
+		"longest":   maxValue,
+		"prefix":    ownNames,
+		"marks":     pagedcss.Marks(),
+		"base":      base,
 	}
+
 	if err := p.eval(ctx, collectScript, args, &d.collected); err != nil {
 		return nil, ignoreStale(ctx, err)
 	}
@@ -90,19 +103,26 @@ func list[T any](values []T) []T { return append([]T{}, values...) }
 // warn warns of what the document asks for in vain.
 func (d *pagedDocument) warn(p *page) {
 	for _, link := range d.Missing {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("a reference to %q has no text: the document has no element with this ID", cut(link, maxFamily))})
+		warnf(p, CSSUnsupported, "a reference to %q has no text: the document has no element with this ID",
+			cut(link, maxFamily))
 	}
 	for _, id := range d.Repeated {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("string-set, counter-reset: page and bookmarks have no effect on an element with the ID %q: an earlier element has the same ID. Give each element its own ID", cut(id, maxFamily))})
+		warnf(p, CSSUnsupported, "string-set, counter-reset: page and bookmarks have no effect "+
+			"on an element with the ID %q: "+
+			"an earlier element has the same ID. Give each element its own ID", cut(id, maxFamily))
 	}
 	if d.Cut > 0 {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("%d texts of target-text(), string-set or bookmarks are cut after %d characters", d.Cut, maxValue)})
+		warnf(p, CSSUnsupported, "%d texts of target-text(), string-set or bookmarks are cut after %d characters",
+			d.Cut, maxValue)
 	}
 	if d.Alone > 0 {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("leader() does not fill the line in %d elements. Use it in ::after of an element that is alone in its block", d.Alone)})
+		warnf(p, CSSUnsupported, "leader() does not fill the line in %d elements. "+
+			"Use it in ::after of an element that is alone in its block", d.Alone)
 	}
 	if d.More {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("the document has more than %d references, strings and bookmarks; the others have no effect", maxReferences)})
+		warnf(p, CSSUnsupported,
+			"the document has more than %d references, strings and bookmarks; the others have no effect",
+			maxReferences)
 	}
 }
 
@@ -143,10 +163,12 @@ func (d *pagedDocument) places(doc Document) (places, error) {
 	if err != nil {
 		return places{}, fmt.Errorf("chrome: read the destinations: %w", err)
 	}
+
 	named, err := f.Destinations("", doc.Pages)
 	if err != nil {
 		return places{}, fmt.Errorf("chrome: read the destinations: %w", err)
 	}
+
 	found := places{file: f, pages: doc.Pages, at: make(map[string]pdffile.Destination, len(named)), top: 1}
 	for _, n := range named {
 		found.at[n.Name] = n
@@ -159,6 +181,7 @@ func (d *pagedDocument) places(doc Document) (places, error) {
 func (d *pagedDocument) after(at places) state {
 	labels := d.labels(at)
 	s := state{values: make([]string, len(d.Refs)), counters: d.counters(at, labels)}
+
 	for i, ref := range d.Refs {
 		if ref.Target < 0 || ref.Target >= len(d.css.Targets) {
 			continue
@@ -178,6 +201,7 @@ func (d *pagedDocument) labels(at places) []int {
 			first[place.Page] = r.Page
 		}
 	}
+
 	labels := make([]int, at.pages)
 	next := 1
 	for i := range labels {
@@ -187,6 +211,7 @@ func (d *pagedDocument) labels(at places) []int {
 		labels[i] = next
 		next++
 	}
+
 	return labels
 }
 
@@ -195,6 +220,7 @@ func (d *pagedDocument) counters(at places, labels []int) string {
 	if !d.css.Numbered() {
 		return ""
 	}
+
 	var out strings.Builder
 	out.WriteString(`@counter-style relay-none{system:cyclic;symbols:"";suffix:""}`)
 	style := func(name string, i int, text func(page int) string) {
@@ -208,6 +234,7 @@ func (d *pagedDocument) counters(at places, labels []int) string {
 		}
 		out.WriteString("}")
 	}
+
 	for i, name := range d.css.Styles {
 		style("p", i, func(page int) string {
 			text, _ := pagedcss.Format(labels[page], name)
@@ -218,6 +245,7 @@ func (d *pagedDocument) counters(at places, labels []int) string {
 		values := d.values(at, s)
 		style("s", i, func(page int) string { return values[page] })
 	}
+
 	return out.String()
 }
 
@@ -227,12 +255,14 @@ func (d *pagedDocument) values(at places, s pagedcss.String) []string {
 		value string
 		y     float64
 	}
+
 	sets := make([][]set, at.pages)
 	for _, a := range d.Strings {
 		if place, printed := at.at[a.Name]; printed && a.String == s.Name {
 			sets[place.Page-1] = append(sets[place.Page-1], set{a.Value, place.Y})
 		}
 	}
+
 	const sameHeight = 0.015 // of a page: margins at its start may be cut off
 	values := make([]string, at.pages)
 	entry := ""
@@ -241,6 +271,7 @@ func (d *pagedDocument) values(at places, s pagedcss.String) []string {
 		if len(here) == 0 {
 			continue
 		}
+
 		switch {
 		case s.Position == "first-except":
 			values[i] = ""
@@ -273,15 +304,18 @@ func (p printer) paged(ctx context.Context, d *pagedDocument) (doc Document, err
 	if err := p.page.stopLoading(ctx); err != nil {
 		return Document{}, err
 	}
+
 	defer func() {
 		if err != nil && doc.Body != nil {
 			err = errors.Join(err, doc.Body.Close())
 		}
 	}()
+
 	if doc, err = p.settled(ctx, d); err != nil {
 		return doc, err
 	}
 	d.warnLong(p.page)
+
 	if p.ranges != nil {
 		pages, ok := p.ranges.resolve(doc.Pages)
 		if !ok {
@@ -296,6 +330,7 @@ func (p printer) paged(ctx context.Context, d *pagedDocument) (doc Document, err
 			}
 		}
 	}
+
 	return doc, d.finish(doc)
 }
 
@@ -304,19 +339,24 @@ func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, e
 	current := d.first()
 	var wide []string
 	var seen []state
+
 	for n := 1; ; n++ {
 		if d.dynamic() {
-			if err := p.page.eval(ctx, setScript, map[string]any{"values": list(current.values), "wide": wide, "counters": current.counters}, nil); err != nil {
+			args := map[string]any{"values": list(current.values), "wide": wide, "counters": current.counters}
+			if err := p.page.eval(ctx, setScript, args, nil); err != nil {
 				return doc, err
 			}
 		}
+
 		measuring := p
 		if n == 1 && d.dynamic() { // It is never the last one: tags would double its time.
-			measuring.opt.Tagged, measuring.opt.Outline = false, false
+			measuring.opt.Tagged = false
+			measuring.opt.Outline = false
 		}
 		if doc, err = measuring.once(ctx, ""); err != nil || !d.dynamic() {
 			return doc, err
 		}
+
 		at, err := d.places(doc)
 		if err != nil {
 			return doc, err
@@ -325,16 +365,22 @@ func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, e
 		if next.equal(current) {
 			return doc, nil
 		}
+
 		repeated := slices.IndexFunc(seen, next.equal)
 		if n >= maxPrints+frozenPrints || n >= maxPrints && wide == nil && repeated < 0 {
-			warn(p.page, Warning{Code: LayoutUnstable, Message: "page numbers in the text did not settle, because each print moved the pages that they refer to; some may be wrong. Give the references a fixed width, such as display: inline-block; width: 3em"})
+			warnf(p.page, LayoutUnstable, "page numbers in the text did not settle, "+
+				"because each print moved the pages that they refer to; some may be wrong. "+
+				"Give the references a fixed width, such as display: inline-block; width: 3em")
 			return doc, nil
 		}
+
 		if repeated >= 0 && wide == nil {
 			wide = widest(append(slices.Clone(seen[repeated:]), current))
 			n = maxPrints // the next ones are frozen
 		}
-		seen, current = append(seen, current), next
+
+		seen = append(seen, current)
+		current = next
 		if err := doc.Body.Close(); err != nil {
 			return doc, err
 		}
@@ -344,7 +390,8 @@ func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, e
 // warnLong warns of margin boxes that are empty because those before have long texts.
 func (d *pagedDocument) warnLong(p *page) {
 	if d.long {
-		warn(p, Warning{Code: CSSUnsupported, Message: fmt.Sprintf("string() and counter(page) are empty in some margin boxes: their texts have more than %d MiB in total. Use shorter strings", maxCounters>>20)})
+		warnf(p, CSSUnsupported, "string() and counter(page) are empty in some margin boxes: "+
+			"their texts have more than %d MiB in total. Use shorter strings", maxCounters>>20)
 	}
 }
 
@@ -354,16 +401,21 @@ func (d *pagedDocument) finish(doc Document) error {
 	if err != nil {
 		return err
 	}
+
 	var list []pdffile.Bookmark
 	for _, b := range d.Bookmarks {
 		if place, printed := at.at[b.Name]; printed {
 			list = append(list, pdffile.Bookmark{Title: b.Label, Level: b.Level, Closed: b.Closed, View: place.View})
 		}
 	}
-	added := slices.ContainsFunc(slices.Collect(maps.Keys(at.at)), func(name string) bool { return strings.HasPrefix(name, ownNames) })
+
+	added := slices.ContainsFunc(slices.Collect(maps.Keys(at.at)), func(name string) bool {
+		return strings.HasPrefix(name, ownNames)
+	})
 	if len(list) == 0 && !added {
 		return nil
 	}
+
 	update, err := at.file.SetBookmarks(list, ownNames)
 	if err != nil {
 		return fmt.Errorf("chrome: write the bookmarks: %w", err)

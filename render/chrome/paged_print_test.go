@@ -389,8 +389,8 @@ func TestRunningHeadings(t *testing.T) {
 	}
 }
 
-// TestOscillatingNumberIsFrozen prints a reference whose number is wider on the page before: with viii the target moves to
-// page ix, and with ix back to page viii.
+// TestOscillatingNumberIsFrozen prints a reference whose number is wider on the page before: with viii the target moves
+// to page ix, and with ix back to page viii.
 func TestOscillatingNumberIsFrozen(t *testing.T) {
 	slow.Test(t)
 	p := startPool(t, nil)

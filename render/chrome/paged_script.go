@@ -3,13 +3,15 @@ package chrome
 // The scripts of this file run in the isolated world of relaypdf. They share its global object, and none of it with the
 // document's own scripts.
 
-// collectScript finds the elements that the rewritten style sheets concern, and gives names of destinations to those whose
-// page must be known. A name is the element's ID; invisible links make the browser write the destinations into the PDF.
-// Its argument is pagedcss.Document with limits; its result is collected.
-const collectScript = `({targets, leaders, sets, labels, strings, restarts, bookmarks, headings, most, longest, prefix, marks, base}) => {
+// collectScript finds the elements that the rewritten style sheets concern, and gives names of destinations to those
+// whose page must be known. A name is the element's ID; invisible links make the browser write the destinations into
+// the PDF. Its argument is pagedcss.Document with limits; its result is collected.
+const collectScript = `({targets, leaders, sets, labels, strings, restarts, bookmarks, headings, most,
+    longest, prefix, marks, base}) => {
   const doc = document, root = doc.documentElement, here = doc.URL.split('#')[0];
   const own = globalThis.relay = {refs: [], sheets: [new CSSStyleSheet(), new CSSStyleSheet()], added: []};
-  const out = {refs: [], strings: [], restarts: [], bookmarks: [], missing: [], repeated: [], alone: 0, cut: 0, more: false};
+  const out = {refs: [], strings: [], restarts: [], bookmarks: [],
+      missing: [], repeated: [], alone: 0, cut: 0, more: false};
   for (const name of ['string-set', 'bookmark-level', 'bookmark-label', 'bookmark-state', 'page']) {
     try { CSS.registerProperty({name: '--relay-' + name, syntax: '*', inherits: false}); } catch {}
   }
@@ -20,8 +22,10 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     if (plain.length > longest) out.cut++;
     return plain.slice(0, longest);
   };
-  const quote = text => '"' + text.replace(/["\\]/g, '\\$&').replace(/[\x00-\x1f\x7f]/g, c => '\\' + c.charCodeAt(0).toString(16) + ' ') + '"';
-  const generated = (e, part) => [...getComputedStyle(e, part).content.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(m => m[1].replace(/\\(.)/g, '$1')).join('');
+  const quote = text => '"' + text.replace(/["\\]/g, '\\$&')
+      .replace(/[\x00-\x1f\x7f]/g, c => '\\' + c.charCodeAt(0).toString(16) + ' ') + '"';
+  const generated = (e, part) => [...getComputedStyle(e, part).content.matchAll(/"((?:[^"\\]|\\.)*)"/g)]
+      .map(m => m[1].replace(/\\(.)/g, '$1')).join('');
   const texts = new Map();
   const contentOf = e => {
     if (!texts.has(e)) texts.set(e, clean(e.textContent));
@@ -34,7 +38,8 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     }
     return contentOf(e);
   };
-  const valueOf = (e, parts) => clean(parts.map(p => p.attribute ? e.getAttribute(p.attribute) || '' : p.content ? textOf(e, p.content) : p.constant || '').join(''));
+  const valueOf = (e, parts) => clean(parts.map(p =>
+      p.attribute ? e.getAttribute(p.attribute) || '' : p.content ? textOf(e, p.content) : p.constant || '').join(''));
   const names = new Map(), links = doc.createElement('div');
   links.hidden = true;
   const nameOf = e => {
@@ -66,21 +71,29 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     if (t.fragment) return byFragment(t.fragment);
     const link = (e.getAttribute(t.attribute) || '').trim();
     if (link.startsWith('#')) return byFragment(link.slice(1));
-    try { const url = new URL(link, doc.baseURI); return url.hash && url.href.split('#')[0] === here ? byFragment(url.hash.slice(1)) : null; } catch { return null; }
+    try {
+      const url = new URL(link, doc.baseURI);
+      return url.hash && url.href.split('#')[0] === here ? byFragment(url.hash.slice(1)) : null;
+    } catch { return null; }
   };
 
   const inline = e => /^(inline|contents|ruby)/.test(getComputedStyle(e).display);
-  const apart = e => { const s = getComputedStyle(e); return s.display === 'none' || s.float !== 'none' || /absolute|fixed/.test(s.position); };
+  const apart = e => {
+    const s = getComputedStyle(e);
+    return s.display === 'none' || s.float !== 'none' || /absolute|fixed/.test(s.position);
+  };
   const generates = (e, part) => !/^(none|normal)$/.test(getComputedStyle(e, part).content);
   // alone reports whether nothing else is on the lines of an element.
   const alone = e => {
     if (!/^(inline|block|flex)$/.test(getComputedStyle(e).display)) return false;
     for (let at = e; inline(at); at = at.parentElement) {
       const above = at.parentElement;
-      if (!above || above.childNodes.length > 1000 || generates(above, '::before') || generates(above, '::after')) return false;
+      if (!above || above.childNodes.length > 1000 || generates(above, '::before') ||
+          generates(above, '::after')) return false;
       for (const n of above.childNodes) {
         if (n === at) continue;
-        if (n.nodeType === 3 && n.data.trim() || n.nodeType === 1 && n.localName !== 'br' && !apart(n) && inline(n)) return false;
+        if (n.nodeType === 3 && n.data.trim() ||
+            n.nodeType === 1 && n.localName !== 'br' && !apart(n) && inline(n)) return false;
       }
     }
     return true;
@@ -130,7 +143,8 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     const t = targets[number];
     if (!t) continue;
     const target = targetOf(e, t), property = '--relay-' + kind + number;
-    if (!target && out.missing.length < 20) out.missing.push(t.fragment ? '#' + t.fragment : e.getAttribute(t.attribute) || '');
+    if (!target && out.missing.length < 20)
+        out.missing.push(t.fragment ? '#' + t.fragment : e.getAttribute(t.attribute) || '');
     if (kind === 'x') {
       e.style.setProperty(property, quote(target ? textOf(target, t.text) : ''));
     } else if (own.refs.length < most) {
@@ -143,7 +157,9 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
   for (const [e, leader] of spaced) e.style.setProperty('--relay-w', (leader.length || 0) + 'ch');
   // Elements that were not found, such as those in shadow trees, show nothing.
   targets.forEach((t, i) => root.style.setProperty((t.style ? '--relay-t' : '--relay-x') + i, '""'));
-  leaders.forEach((l, i) => root.style.setProperty('--relay-l' + i, quote((l.mixed ? '\u2069' : '') + ' ' + (l.pattern.trim() ? l.pattern.repeat(Math.ceil(600 / l.pattern.length)) : ''))));
+  leaders.forEach((l, i) =>
+      root.style.setProperty('--relay-l' + i, quote((l.mixed ? '\u2069' : '') + ' ' +
+      (l.pattern.trim() ? l.pattern.repeat(Math.ceil(600 / l.pattern.length)) : ''))));
   for (const e of sets.length + labels.length > 0 || restarts || bookmarks ? doc.querySelectorAll('*') : []) {
     const style = getComputedStyle(e), get = name => style.getPropertyValue('--relay-' + name).trim();
     const set = sets.length ? get('string-set') : '';
@@ -160,14 +176,16 @@ const collectScript = `({targets, leaders, sets, labels, strings, restarts, book
     if (!/^[1-9]\d?$/.test(level) || style.display === 'none') continue;
     if (out.bookmarks.length >= most) { out.more = true; continue; }
     const label = get('bookmark-label');
-    out.bookmarks.push({level: +level, label: label && labels[label] ? valueOf(e, labels[label]) : contentOf(e), closed: get('bookmark-state') === 'closed', name: nameOf(e)});
+    out.bookmarks.push({level: +level,
+        label: label && labels[label] ? valueOf(e, labels[label]) : contentOf(e),
+        closed: get('bookmark-state') === 'closed', name: nameOf(e)});
   }
   if (links.firstChild) { (doc.head || root).append(links); own.links = links; }
   return out;
 }`
 
-// setScript sets the values of the references and the counter styles of the margin boxes. The values of wide are the ones
-// whose width the references must have at least.
+// setScript sets the values of the references and the counter styles of the margin boxes. The values of wide are the
+// ones whose width the references must have at least.
 const setScript = `({values, wide, counters}) => {
   const own = globalThis.relay, canvas = new OffscreenCanvas(1, 1).getContext('2d');
   own.sheets[1].replaceSync(counters);
@@ -193,8 +211,13 @@ const restoreScript = `() => {
 
 // leaderStyle is the style of leaders. The box of ::after takes the rest of the line. Its text runs from the line's end
 // to its start, and breaks anywhere: only its first line is visible.
-const leaderStyle = `[data-relay-leader]{display:flex!important;align-items:flex-end!important;flex-flow:row!important;white-space-collapse:collapse}
+const leaderStyle = `[data-relay-leader]{display:flex!important;align-items:flex-end!important;
+	flex-flow:row!important;white-space-collapse:collapse}
 [data-relay-leader]::before{white-space:pre!important}
-[data-relay-leader]::after{flex:1 1 0!important;min-width:calc(var(--relay-n,3ch) + var(--relay-w,0ch) + 2em)!important;display:block!important;overflow:clip!important;height:1lh!important;margin-inline-start:.3em!important;text-align:start!important;white-space:normal!important;line-break:anywhere!important;unicode-bidi:isolate!important;text-indent:0!important;direction:rtl!important}
+[data-relay-leader]::after{flex:1 1 0!important;min-width:calc(var(--relay-n,3ch) + var(--relay-w,0ch) + 2em)!important;
+	display:block!important;overflow:clip!important;height:1lh!important;
+	margin-inline-start:.3em!important;text-align:start!important;white-space:normal!important;
+	line-break:anywhere!important;unicode-bidi:isolate!important;text-indent:0!important;
+	direction:rtl!important}
 [data-relay-leader=rtl]::after{direction:ltr!important}
 `

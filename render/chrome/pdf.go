@@ -34,7 +34,8 @@ func largePrint(html string) bool { return len(html) > directHTML || drawsPixels
 // drawsPixels reports whether a document can make the browser compute an image, whose size
 // its text does not show. A backslash can hide any name in a style.
 func drawsPixels(html string) bool {
-	return containsAny(html, "filter", "feturb", "shadow", "mask", "blend", "gradient", "pattern", "opacity", "image", "\\", "&#")
+	return containsAny(html,
+		"filter", "feturb", "shadow", "mask", "blend", "gradient", "pattern", "opacity", "image", "\\", "&#")
 }
 
 // maxDirectPage is the highest page that is asked for without counting first.
@@ -70,18 +71,22 @@ func (printToPDF) ProtoReq() string { return "Page.printToPDF" }
 // normalized sets the defaults and checks values that Chromium would refuse.
 func (o PDF) normalized() (PDF, error) {
 	if o.Width == 0 || o.Height == 0 {
-		o.Width, o.Height = 8.5, 11
+		o.Width = 8.5
+		o.Height = 11
 	}
 	if o.Scale == 0 {
 		o.Scale = 1
 	}
-	width, height := o.Width, o.Height
+
+	width := o.Width
+	height := o.Height
 	if o.Landscape {
 		width, height = height, width
 	}
 	if o.MarginLeft+o.MarginRight >= width || o.MarginTop+o.MarginBottom >= height {
 		return o, ErrNoContentArea
 	}
+
 	for name, template := range map[string]string{"header": o.Header, "footer": o.Footer} {
 		if loads(withoutLoads(template)) {
 			return o, &HeaderError{Name: name}
@@ -97,12 +102,18 @@ const cssPerInch = 96
 // paper, so that scripts measure and draw the same layout that is printed. Without script, the size matters only if
 // the text may be cut off.
 func (o PDF) window(job Job) Viewport {
-	width, height := o.Width, o.Height
+	width := o.Width
+	height := o.Height
 	if o.Landscape {
 		width, height = height, width
 	}
+
 	pixels := func(inches float64) int { return max(1, int(math.Round(inches*cssPerInch/o.Scale))) }
-	window := Viewport{Width: pixels(width - o.MarginLeft - o.MarginRight), Height: pixels(height - o.MarginTop - o.MarginBottom), Scale: 1}
+	window := Viewport{
+		Width:  pixels(width - o.MarginLeft - o.MarginRight),
+		Height: pixels(height - o.MarginTop - o.MarginBottom),
+		Scale:  1,
+	}
 	if job.Lane == Inline && !mayClip(job.HTML) && !mayOverflow(job.HTML, int(float64(window.Width)*mostShrunk)) {
 		return Viewport{}
 	}
@@ -118,6 +129,7 @@ func (o PDF) params(ranges string, stream bool) printToPDF {
 		// Chromium makes the outline from the tags: without them it leaves it out.
 		Tagged: o.Tagged || o.Outline, Outline: o.Outline,
 	}
+
 	if stream {
 		p.TransferMode = asStream
 	}
@@ -156,12 +168,14 @@ func (p printer) selection(ctx context.Context) (Document, error) {
 	if p.ranges == nil {
 		return p.once(ctx, "")
 	}
+
 	if last, named := pagerange.Selection(p.ranges).Last(); named && last <= maxDirectPage {
 		pages, _ := p.ranges.resolve(last)
 		doc, err := p.once(ctx, formatPages(pages))
 		if err == nil && doc.Pages == len(pages) {
 			return doc, nil
 		}
+
 		var refused *protocolError
 		if err != nil && !errors.As(err, &refused) {
 			return Document{}, err
@@ -172,14 +186,17 @@ func (p printer) selection(ctx context.Context) (Document, error) {
 			}
 		}
 	}
+
 	whole, err := p.once(ctx, "")
 	if err != nil {
 		return Document{}, err
 	}
+
 	pages, ok := p.ranges.resolve(whole.Pages)
 	if ok && len(pages) == whole.Pages {
 		return whole, nil
 	}
+
 	if err := whole.Body.Close(); err != nil {
 		return Document{}, err
 	}
@@ -197,16 +214,19 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 			err = errors.Join(err, body.Close())
 		}
 	}()
+
 	if err := p.transfer(ctx, p.opt.params(ranges, p.stream), body); err != nil {
 		if errors.Is(err, spool.ErrTooLarge) {
 			err = &LimitError{What: "bytes", Max: p.opt.MaxBytes}
 		}
 		return Document{}, outputFailure(err)
 	}
+
 	pages, err := countPages(body)
 	if err != nil {
 		return Document{}, err
 	}
+
 	p.page.pages += pages
 	if p.opt.MaxPages > 0 && pages > p.opt.MaxPages {
 		return Document{}, &LimitError{What: "pages", Max: int64(p.opt.MaxPages)}
@@ -220,6 +240,7 @@ func countPages(body *spool.File) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("chrome: count pages: %w", err)
 	}
+
 	n, err := f.Pages()
 	if err != nil {
 		return 0, fmt.Errorf("chrome: count pages: %w", err)
@@ -237,12 +258,14 @@ func (p printer) transfer(ctx context.Context, params printToPDF, w io.Writer) e
 	if params.TransferMode == asData {
 		return p.page.callData(ctx, params, w)
 	}
+
 	var out struct {
 		Stream proto.IOStreamHandle `json:"stream"`
 	}
 	if err := p.page.call(ctx, params, &out); err != nil {
 		return err
 	}
+
 	defer p.page.post(proto.IOClose{Handle: out.Stream})
 	return p.page.drain(ctx, out.Stream, w)
 }
@@ -257,11 +280,13 @@ func (p *page) drain(ctx context.Context, stream proto.IOStreamHandle, w io.Writ
 	if err != nil {
 		return err
 	}
+
 	for {
 		current := next
 		if next, err = p.conn.send(p.id, read); err != nil {
 			return err
 		}
+
 		var chunk struct {
 			Data []byte `json:"data"` // PDF streams are always in Base64.
 			EOF  bool   `json:"eof"`
@@ -272,6 +297,7 @@ func (p *page) drain(ctx context.Context, stream proto.IOStreamHandle, w io.Writ
 		if _, err := w.Write(chunk.Data); err != nil {
 			return err
 		}
+
 		if chunk.EOF {
 			next.abandon()
 			return nil

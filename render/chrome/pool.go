@@ -82,10 +82,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Proxy == "" {
 		return c, errors.New("chrome: Config.Proxy is required: without it documents could reach the inner network")
 	}
+
 	var err error
 	if c.Binary, err = FindBinary(c.Binary); err != nil {
 		return c, err
 	}
+
 	if c.Slots <= 0 {
 		c.Slots = runtime.NumCPU()
 	}
@@ -95,6 +97,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.RecycleDocs <= 0 {
 		c.RecycleDocs = 5000
 	}
+
 	c = c.withMemory()
 	c.Times = c.Times.WithDefaults()
 	if c.IdleContext <= 0 {
@@ -161,19 +164,23 @@ func Start(ctx context.Context, cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p := &Pool{cfg: cfg, home: h, count: &counters{}, queue: queue.New(queue.Config{
 		Slots: cfg.Slots, Extra: extraSlots, Limit: cfg.Queue, Now: cfg.Now,
 	})}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.fleet = newBrowserPool(p.ctx, &p.tasks, cfg, h, p.count)
+
 	v, err := p.fleet.visit(ctx, "", true)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	p.fleet.leave(v, 0, nil)
+
 	if err := p.Bounded(); err != nil {
 		cfg.Logger.Warn("only the guard bounds the memory of browsers", "error", err)
 	}
+
 	p.tasks.Go(p.tend)
 	if !cfg.unguarded {
 		p.tasks.Go(p.guard)
@@ -191,10 +198,12 @@ func (p *Pool) Close() error {
 	}
 	p.closed = true
 	p.mu.Unlock()
+
 	p.queue.Close()
 	p.fleet.close()
 	p.cancel(ErrClosed)
 	p.tasks.Wait()
+
 	var faults []error
 	for _, b := range p.fleet.all() { // No job is left.
 		faults = append(faults, b.stop())
@@ -211,6 +220,7 @@ func (p *Pool) Healthy(ctx context.Context) error {
 		return ErrClosed
 	}
 	defer p.tasks.Done()
+
 	v, err := p.fleet.visit(ctx, "", true)
 	if err != nil {
 		return err
@@ -229,16 +239,22 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 	if opt, err = opt.normalized(); err != nil {
 		return Document{}, err
 	}
+
 	var doc Document
 	warnings, err := p.run(ctx, job, task{
-		step:     StepPrint,
-		emulated: emulation{media: mediaOverride(job.Media, "print"), scheme: job.ColorScheme, viewport: opt.window(job)},
-		lazy:     true,
-		header:   opt.Header,
-		footer:   opt.Footer,
-		paper:    &opt,
+		step: StepPrint,
+		emulated: emulation{
+			media:    mediaOverride(job.Media, "print"),
+			scheme:   job.ColorScheme,
+			viewport: opt.window(job),
+		},
+		lazy:   true,
+		header: opt.Header,
+		footer: opt.Footer,
+		paper:  &opt,
 		work: func(ctx context.Context, pg *page) (err error) {
 			stream := pg.lane != Inline || largePrint(job.HTML)
+
 			paged, err := pg.preparePaged(ctx, job, opt)
 			if err != nil {
 				return err
@@ -268,11 +284,13 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 			} else if doc, err = printing.paged(ctx, paged); err == nil {
 				err = pg.eval(ctx, restoreScript, nil, nil)
 			}
+
 			doc.Untagged = untagged
 			doc.Texts = texts
 			return err
 		},
 	})
+
 	doc.Warnings = warnings
 	return doc, err
 }
@@ -296,6 +314,7 @@ func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, 
 	if err != nil {
 		return Image{}, err
 	}
+
 	var img Image
 	warnings, err := p.run(ctx, job, task{
 		step: StepCapture,
@@ -314,6 +333,7 @@ func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, 
 			return err
 		},
 	})
+
 	img.Warnings = warnings
 	return img, err
 }

@@ -33,6 +33,7 @@ func startProcess(cfg Config, h home, name string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p := &process{profile: profile, log: &tail{}, exited: make(chan struct{})}
 	if err := p.start(cfg, h); err != nil {
 		return nil, errors.Join(fmt.Errorf("chrome: start %s: %w", cfg.Binary, err), os.RemoveAll(profile))
@@ -60,11 +61,13 @@ func (p *process) start(cfg Config, h home) error {
 	if err := p.cmd.Start(); err != nil {
 		return errors.Join(err, ourIn.Close(), ourOut.Close())
 	}
+
 	yieldMemory(p.cmd.Process.Pid)
 	if cfg.Background {
 		priority.Aside(p.cmd.Process.Pid)
 	}
 	p.share.Set(p.cmd.Process.Pid, priority.Of(cfg.Background))
+
 	p.conn = newConn(ourIn, ourOut, cfg.Logger)
 	go func() {
 		defer close(p.exited)

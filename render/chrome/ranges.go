@@ -41,6 +41,7 @@ func formatPages(pages []int) string {
 		for j+1 < len(pages) && pages[j+1] == pages[j]+1 {
 			j++
 		}
+
 		if b.Len() > 0 {
 			b.WriteByte(',')
 		}

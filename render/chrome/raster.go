@@ -23,13 +23,16 @@ const rasterScript = `most => {
   const texts = e => {
     const walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), list = [];
     for (let n; n = walker.nextNode();) {
-      if (/\S/.test(n.data) && !/^(script|style|template|noscript|title|desc|textarea|option)$/i.test(n.parentElement.localName) && shown(n.parentElement)) list.push(n);
+      if (/\S/.test(n.data) && !/^(script|style|template|noscript|title|desc|textarea|option)$/i.test(n.parentElement.localName)
+          && shown(n.parentElement)) list.push(n);
     }
     return list;
   };
   const text = e => texts(e).map(n => n.data.trim()).join(' ').replace(/\s+/g, ' ').slice(0, 200);
   const generates = style => style.display !== 'none' && /"[^"]*[\p{L}\p{N}][^"]*"/u.test(style.content);
-  const holds = e => texts(e).length > 0 || [e, ...every(e)].some(c => c.matches(frames) || c.matches('input, textarea, select') && c.value?.trim() && shown(c) ||
+  const holds = e => texts(e).length > 0 ||
+      [e, ...every(e)].some(c => c.matches(frames) || c.matches('input, textarea, select') &&
+      c.value?.trim() && shown(c) ||
     ['::before', '::after'].some(part => generates(getComputedStyle(c, part))));
   const add = (e, cause, remedy, part = '') => {
     if (!part) e.told = true; // see textsScript
@@ -45,18 +48,24 @@ const rasterScript = `most => {
   };
   const opaque = color => !/^rgba\(|\/|transparent/.test(color) || /[,/] ?1\)$/.test(color);
   const painted = s => opaque(s.backgroundColor) || s.backgroundImage !== 'none';
-  const grey = color => { const m = /^rgba?\((\d+), (\d+), (\d+)(?:, ([\d.]+))?\)$/.exec(color); return m && (m[1] === m[2] && m[2] === m[3] || m[4] === '0'); };
+  const grey = color => {
+    const m = /^rgba?\((\d+), (\d+), (\d+)(?:, ([\d.]+))?\)$/.exec(color);
+    return m && (m[1] === m[2] && m[2] === m[3] || m[4] === '0');
+  };
   const colorless = e => [e, ...every(e)].every(c => {
     const s = getComputedStyle(c);
-    return !c.matches(pictures) && !c.matches(frames) && s.backgroundImage === 'none' && s.boxShadow === 'none' && s.textShadow === 'none' &&
-      [s.color, s.backgroundColor, s.borderTopColor, s.borderRightColor, s.borderBottomColor, s.borderLeftColor, s.textDecorationColor].every(grey);
+    return !c.matches(pictures) && !c.matches(frames) && s.backgroundImage === 'none'
+        && s.boxShadow === 'none' && s.textShadow === 'none' &&
+      [s.color, s.backgroundColor, s.borderTopColor, s.borderRightColor,
+          s.borderBottomColor, s.borderLeftColor, s.textDecorationColor].every(grey);
   });
   // Draws a shadow behind what an element paints: its box, or else its content.
   const shade = (e, [x, y, blur, color]) => {
     const s = getComputedStyle(e), value = [x, y, blur, color].join(' ');
     const join = old => (old === 'none' ? '' : old + ', ') + value;
     if (e.matches(pictures)) {
-      set(e, 'filter', (s.filter === 'none' ? '' : s.filter + ' ') + 'drop-shadow(' + [x, y, parseFloat(blur) / 2 + 'px', color].join(' ') + ')');
+      set(e, 'filter', (s.filter === 'none' ? '' : s.filter + ' ') +
+          'drop-shadow(' + [x, y, parseFloat(blur) / 2 + 'px', color].join(' ') + ')');
       return;
     }
     if (painted(s)) {
@@ -78,7 +87,8 @@ const rasterScript = `most => {
     if (s.filter !== 'none' && !e.matches('img, canvas, video') && shown(e) && holds(e)) {
       let left = functions(s.filter).filter(f => !idle(f));
       const shadows = left.filter(([f]) => f === 'drop-shadow'), plain = !e.closest('svg') && !e.querySelector(frames);
-      if (left.some(([f]) => /^(grayscale|saturate|hue-rotate)$/.test(f)) && plain && colorless(e)) left = left.filter(([f]) => !/^(grayscale|saturate|hue-rotate)$/.test(f));
+      if (left.some(([f]) => /^(grayscale|saturate|hue-rotate)$/.test(f)) && plain && colorless(e))
+          left = left.filter(([f]) => !/^(grayscale|saturate|hue-rotate)$/.test(f));
       const others = left.filter(([f]) => f !== 'drop-shadow' && f !== 'opacity');
       if (others.length || shadows.length && !plain) {
         add(e, 'its filter ' + s.filter, 'Remove the filter in @media print, or apply it to images only');
@@ -86,7 +96,8 @@ const rasterScript = `most => {
         set(e, 'filter', 'none');
         for (const [f, arg] of left) if (f === 'opacity') set(e, 'opacity', s.opacity * parseFloat(arg));
         for (const [, arg] of shadows) {
-          const lengths = arg.replace(/rgba?\([^)]*\)|[a-z]+\([^)]*\)/g, '').trim().split(/\s+/), color = /(?:rgba?|[a-z]+)\([^)]*\)/.exec(arg);
+          const lengths = arg.replace(/rgba?\([^)]*\)|[a-z]+\([^)]*\)/g, '').trim().split(/\s+/),
+              color = /(?:rgba?|[a-z]+)\([^)]*\)/.exec(arg);
           // The blur of a filter is a deviation, half of the radius of a shadow.
           shade(e, [lengths[0], lengths[1], 2 * parseFloat(lengths[2] || '0') + 'px', color ? color[0] : s.color]);
         }
@@ -95,11 +106,14 @@ const rasterScript = `most => {
     const m = /^matrix3d\((.*)\)$/.exec(s.transform)?.[1].split(',').map(Number);
     const deep = m && (m[3] || m[7] || (m[2] || m[6]) && getComputedStyle(e.parentElement || e).perspective !== 'none');
     if (deep && shown(e) && holds(e)) add(e, 'its perspective', 'Remove the 3D transform in @media print');
-    if (s.webkitBoxReflect && s.webkitBoxReflect !== 'none' && shown(e) && holds(e)) add(e, 'its reflection', 'Remove -webkit-box-reflect in @media print');
-    if (e.localName === 'pattern' && e.querySelector('text')) add(e, 'the SVG pattern', 'Draw the text outside of the pattern');
+    if (s.webkitBoxReflect && s.webkitBoxReflect !== 'none' && shown(e) && holds(e))
+        add(e, 'its reflection', 'Remove -webkit-box-reflect in @media print');
+    if (e.localName === 'pattern' && e.querySelector('text'))
+        add(e, 'the SVG pattern', 'Draw the text outside of the pattern');
     for (const part of ['::before', '::after']) {
       const p = getComputedStyle(e, part);
-      if (p.filter !== 'none' && generates(p) && functions(p.filter).some(f => !idle(f)) && shown(e)) add(e, 'its filter ' + p.filter, 'Remove the filter in @media print', part);
+      if (p.filter !== 'none' && generates(p) && functions(p.filter).some(f => !idle(f)) && shown(e))
+          add(e, 'its filter ' + p.filter, 'Remove the filter in @media print', part);
     }
   }
   return found;
@@ -118,8 +132,8 @@ func mayRasterize(html string) bool {
 	return containsAny(html, "filter", "perspective", "3d", "reflect", "<pattern", "\\")
 }
 
-// mayFrame reports whether the text of a document without network may have frames, whose content it may hide: data: URLs
-// are encoded.
+// mayFrame reports whether the text of a document without network may have frames, whose content it may hide: data:
+// URLs are encoded.
 func mayFrame(html string) bool { return containsAny(html, "<iframe", "<frame", "<object", "<embed") }
 
 // rasterized prints text as text where it can, and warns of text that is printed as an image. It returns what keeps the
@@ -129,6 +143,7 @@ func (p *page) rasterized(ctx context.Context, job Job) (lost []Untagged, err er
 	if !framed && !mayRasterize(job.HTML) {
 		return nil, nil
 	}
+
 	if err := p.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
@@ -136,6 +151,7 @@ func (p *page) rasterized(ctx context.Context, job Job) (lost []Untagged, err er
 	if err := p.eval(ctx, rasterScript, maxUntagged, &found); err != nil {
 		return nil, ignoreStale(ctx, err)
 	}
+
 	if framed {
 		err = eachFrame(ctx, p, rasterScript, maxUntagged, func(name func() string, seen []rasterized) {
 			for _, f := range seen {

@@ -90,6 +90,7 @@ func ReasonText(reason string) string {
 	if !strings.Contains(reason, "net::") {
 		return reason
 	}
+
 	for _, other := range otherReasons {
 		if strings.HasPrefix(reason, other.prefix) {
 			return other.text

@@ -21,6 +21,7 @@ func (f *browserPool) recycleLocked(old *browser, reason string) {
 	if old.recycling || f.closed || !old.alive() {
 		return
 	}
+
 	old.recycling = true
 	f.tasks.Go(func() {
 		next, err := f.launch()
@@ -30,10 +31,12 @@ func (f *browserPool) recycleLocked(old *browser, reason string) {
 			f.mu.Unlock()
 			return
 		}
+
 		f.browsers = append(f.browsers, next)
 		took := f.dropLocked(old)
 		f.signalLocked()
 		f.mu.Unlock()
+
 		if !took { // It died meanwhile.
 			return
 		}
@@ -52,6 +55,7 @@ func (f *browserPool) retire(b *browser) {
 		close(b.drained)
 	}
 	f.mu.Unlock()
+
 	timer := time.NewTimer(drainTimeout)
 	defer timer.Stop()
 	select {
@@ -59,6 +63,7 @@ func (f *browserPool) retire(b *browser) {
 	case <-timer.C:
 	case <-f.ctx.Done():
 	}
+
 	f.mu.Lock()
 	f.retiring = slices.DeleteFunc(f.retiring, func(other *browser) bool { return other == b })
 	f.mu.Unlock()
@@ -82,6 +87,7 @@ func (p *Pool) tend() {
 func (f *browserPool) tend(round int) {
 	f.ready()
 	f.shrink()
+
 	now := time.Now()
 	var total int64
 	for _, b := range f.all() {
@@ -95,6 +101,7 @@ func (f *browserPool) tend(round int) {
 			f.tasks.Go(func() { f.look(b) })
 		}
 	}
+
 	if round%memoryEvery == 0 {
 		f.count.memory.Store(total)
 	}
@@ -108,6 +115,7 @@ func (f *browserPool) shrink() {
 	if f.livingLocked() <= readyBrowsers {
 		return
 	}
+
 	since := time.Now().Add(-f.cfg.IdleContext)
 	for _, b := range f.browsers {
 		if b.vacant() && !b.recycling && b.used.Before(since) {
@@ -137,6 +145,7 @@ func (f *browserPool) look(b *browser) {
 		return
 	}
 	defer b.looking.Store(false)
+
 	for range 2 { // A machine that is very busy deserves a second look.
 		seen := b.proc.conn.received()
 		err := b.probe(f.ctx)
@@ -144,6 +153,7 @@ func (f *browserPool) look(b *browser) {
 			return
 		}
 	}
+
 	if b.alive() {
 		f.cfg.Logger.Error("browser does not answer, killing it")
 		b.proc.kill() // The watcher starts another.

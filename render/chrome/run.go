@@ -30,15 +30,18 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, er
 	if job, err = job.normalized(p.cfg.Times); err != nil {
 		return nil, err
 	}
+
 	if !p.enter() {
 		return nil, ErrClosed
 	}
 	defer p.tasks.Done()
+
 	start := time.Now()
 	slot, err := p.queue.Acquire(ctx, job.Account)
 	if err != nil {
 		return nil, fromQueue(err)
 	}
+
 	defer func() {
 		var late *TimeoutError
 		timedOut := errors.As(err, &late)
@@ -48,6 +51,7 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, er
 			late.Slowed = p.queue.Slowed(job.Account)
 		}
 	}()
+
 	also := observerOf(ctx)
 	p.observe(StepQueue, time.Since(start), also)
 
@@ -61,6 +65,7 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, er
 	if err := r.carryOut(ctx); err != nil {
 		return nil, r.explain(ctx, err)
 	}
+
 	p.count.renders.Add(1)
 	return r.warnings, nil
 }
@@ -84,6 +89,7 @@ type running struct {
 // too, and again with a network when it turned out to need one.
 func (r *running) carryOut(ctx context.Context) error {
 	retried := false
+
 	for {
 		err := r.attempt(ctx)
 		switch {
@@ -93,7 +99,8 @@ func (r *running) carryOut(ctx context.Context) error {
 			r.pool.count.escalated.Add(1)
 			r.job.Lane = Once
 		case errors.Is(err, errWorn) && !retried:
-			retried, r.fresh = true, true
+			retried = true
+			r.fresh = true
 		case errors.Is(err, errOversize):
 			return &HarmError{What: fmt.Sprintf("produced a browser message of over %d MiB", maxMessage>>20)}
 		case errors.Is(err, errWindowClosed):
@@ -116,25 +123,32 @@ func (r *running) attempt(ctx context.Context) (err error) {
 		if v, err = r.pool.fleet.visit(ctx, r.job.Account, r.gentle()); err != nil {
 			return err
 		}
-		pg, err = v.acquirePage(ctx, r.job.Account, kind{lane: r.job.Lane, still: r.still(), offline: r.job.Offline && r.job.Lane == Once}, r.fresh)
+		offline := r.job.Offline && r.job.Lane == Once
+		pageKind := kind{lane: r.job.Lane, still: r.still(), offline: offline}
+		pg, err = v.acquirePage(ctx, r.job.Account, pageKind, r.fresh)
 		return err
 	})
+
 	if v != nil {
 		defer func() { r.pool.fleet.leave(v, 1, err) }()
 	}
 	if err != nil {
 		return err
 	}
+
 	r.started = true
 	used := pg.documents > 0
 	pageCtx, cancel := pg.begin(ctx)
 	defer cancel(nil)
+
 	err = r.render(pageCtx, pg)
 	closeAssets(pg)
-	r.warnings, r.open = faultsOf(pg), openRequests(pg)
+	r.warnings = faultsOf(pg)
+	r.open = openRequests(pg)
 	if r.step == StepPrint && pg.numbering() {
 		r.step = StepNumber
 	}
+
 	if err != nil && pageCtx.Err() != nil {
 		err = context.Cause(pageCtx) // The command that failed is only a consequence.
 	}
@@ -182,18 +196,32 @@ func wrong(err error) bool {
 	var refused *protocolError
 	var load *LoadError
 	var faults *FaultError
-	return err != nil && !errors.Is(err, errNeedsNetwork) && !errors.Is(err, errWorn) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrFunction) &&
-		!errors.As(err, &refused) && !errors.As(err, &load) && !errors.As(err, &faults)
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, errNeedsNetwork), errors.Is(err, errWorn),
+		errors.Is(err, ErrClosed), errors.Is(err, ErrFunction):
+		return false
+	case errors.As(err, &refused), errors.As(err, &load), errors.As(err, &faults):
+		return false
+	default:
+		return true
+	}
 }
 
-// outputFailure returns a crash for Chromium's responses that it could not print, as the renderer has no memory left and
-// dies a moment later, or could not capture, as the process that draws has died.
+// outputFailure returns a crash for Chromium's responses that it could not print, as the renderer has no memory left
+// and dies a moment later, or could not capture, as the process that draws has died.
 func outputFailure(err error) error {
 	var refused *protocolError
-	if errors.As(err, &refused) && (refused.Message == "Printing failed" || refused.Message == "Unable to capture screenshot") {
-		return errTargetCrashed
+	if !errors.As(err, &refused) {
+		return err
 	}
-	return err
+	switch refused.Message {
+	case "Printing failed", "Unable to capture screenshot":
+		return errTargetCrashed
+	default:
+		return err
+	}
 }
 
 // render takes the document through its steps.
@@ -233,6 +261,7 @@ func (r *running) render(ctx context.Context, pg *page) error {
 			return r.task.work(ctx, pg)
 		}},
 	}
+
 	for _, s := range steps {
 		if err := r.do(s.step, s.do); err != nil {
 			return err
@@ -271,6 +300,7 @@ func (r *running) settle(ctx context.Context, pg *page) error {
 // can show that there are none.
 func (r *running) settling() (opt settleOptions, needed bool) {
 	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy, Patient: r.job.WaitUntil != WaitDOMContentLoaded}
+
 	switch r.job.Lane {
 	case Inline:
 		opt.Draw = false
@@ -278,7 +308,8 @@ func (r *running) settling() (opt settleOptions, needed bool) {
 		opt.Draw = opt.Draw && (draws(r.job.HTML) || r.job.WaitForFunction != "")
 	case Once:
 		// The content of other files is unknown here.
-		opt.Draw = opt.Draw && (r.job.URL != "" || containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "frame"))
+		opt.Draw = opt.Draw &&
+			(r.job.URL != "" || containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "frame"))
 		return opt, true
 	}
 	return opt, opt.Draw || r.task.images || holdsResources(r.job.HTML)
@@ -291,7 +322,8 @@ func (r *running) still() bool {
 		return false
 	}
 	_, waits := r.settling()
-	return !waits && !containsFold(r.job.HTML, "anim") && (r.job.Lane != Realm || !containsFold(r.job.HTML, "transition"))
+	return !waits && !containsFold(r.job.HTML, "anim") &&
+		(r.job.Lane != Realm || !containsFold(r.job.HTML, "transition"))
 }
 
 // do carries out a step and measures it.
@@ -325,7 +357,13 @@ func (r *running) explain(ctx context.Context, err error) error {
 // late returns the error of a job at its deadline or its caller's, with the step that it was in. still means that the
 // result could not have changed.
 func (r *running) late(still bool) error {
-	e := &TimeoutError{Step: r.step, After: min(time.Since(r.began), r.job.Timeout), Unstarted: !r.started, Still: still, Open: r.open}
+	e := &TimeoutError{
+		Step:      r.step,
+		After:     min(time.Since(r.began), r.job.Timeout),
+		Unstarted: !r.started,
+		Still:     still,
+		Open:      r.open,
+	}
 	switch r.step {
 	case StepSelector:
 		e.Want = r.job.WaitForSelector

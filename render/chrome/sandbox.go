@@ -17,18 +17,22 @@ func CheckSandbox(ctx context.Context, user string) error {
 	if err != nil {
 		return err
 	}
+
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+
 	// With a user namespace only, the kernel may still give it no rights in there. The
 	// browser needs them to change its root.
 	try := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "unshare", args...)
-		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: cred}
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 		cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
 		text, err := cmd.CombinedOutput()
 		return string(bytes.TrimSpace(text)), err
 	}
+
 	if text, err := try("--user", "--pid", "--net", "--fork", "true"); err != nil {
 		return fmt.Errorf("user namespaces are refused: %w %s", err, text)
 	}

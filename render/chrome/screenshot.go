@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"image"
 	_ "image/jpeg" // DecodeConfig reads the size of Chromium's image.
 	_ "image/png"
@@ -37,7 +36,8 @@ func (o Screenshot) within(memory int64) Screenshot {
 // cutToView returns the part of an area that the viewport shows.
 func (o Screenshot) cutToView(area Rect) *Rect {
 	view := o.Viewport.withDefaults()
-	right, bottom := min(area.X+area.Width, float64(view.Width)), min(area.Y+area.Height, float64(view.Height))
+	right := min(area.X+area.Width, float64(view.Width))
+	bottom := min(area.Y+area.Height, float64(view.Height))
 	return &Rect{X: area.X, Y: area.Y, Width: max(0, right-area.X), Height: max(0, bottom-area.Y)}
 }
 
@@ -49,6 +49,7 @@ func (o Screenshot) normalized() (Screenshot, error) {
 	default:
 		return o, errors.New("chrome: unknown image type " + o.Type)
 	}
+
 	if o.MaxSide == 0 {
 		o.MaxSide = defaultMaxSide
 	}
@@ -58,6 +59,7 @@ func (o Screenshot) normalized() (Screenshot, error) {
 	if o.MaxPixels == 0 {
 		o.MaxPixels = defaultMaxPixels
 	}
+
 	view := o.Viewport.withDefaults()
 	return o, o.checkSize(float64(view.Width), float64(view.Height))
 }
@@ -65,11 +67,14 @@ func (o Screenshot) normalized() (Screenshot, error) {
 // checkSize refuses an area, in CSS pixels, that is empty or over the limits.
 func (o Screenshot) checkSize(width, height float64) error {
 	scale := o.Viewport.withDefaults().Scale
-	w, h := math.Ceil(width*scale), math.Ceil(height*scale)
+	w := math.Ceil(width * scale)
+	h := math.Ceil(height * scale)
+
 	side := float64(o.MaxSide)
 	if w >= 1 && h >= 1 && w <= side && h <= side && w*h <= float64(o.MaxPixels) {
 		return nil
 	}
+
 	const huge = 1 << 30 // Keeps the conversion to int defined.
 	return &SizeError{
 		Width: int(min(max(w, 0), huge)), Height: int(min(max(h, 0), huge)),
@@ -83,12 +88,14 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	if err != nil {
 		return Image{}, err
 	}
+
 	body := spool.New(dir, o.MaxBytes)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, body.Close())
 		}
 	}()
+
 	err = p.callData(ctx, params, body)
 	if errors.Is(err, spool.ErrTooLarge) {
 		return Image{}, &LimitError{What: "bytes", Max: o.MaxBytes}
@@ -96,10 +103,12 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	if err != nil {
 		return Image{}, outputFailure(err)
 	}
+
 	// Chromium returns nothing if its encoder fails.
 	if body.Size() == 0 {
 		return Image{}, errTargetCrashed
 	}
+
 	size, _, err := image.DecodeConfig(body.Open())
 	if err != nil {
 		return Image{}, err
@@ -107,8 +116,8 @@ func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image
 	return Image{Body: body, Width: size.Width, Height: size.Height}, nil
 }
 
-// elementScript returns the position of the first element of a selector, in whole pixels, or null. If other elements cut
-// it, they are scrolled, or show all of their content.
+// elementScript returns the position of the first element of a selector, in whole pixels, or null. If other elements
+// cut it, they are scrolled, or show all of their content.
 const elementScript = `async selector => {
   const e = document.querySelector(selector);
   if (!e) return null;
@@ -122,10 +131,12 @@ const elementScript = `async selector => {
       fixed = s.position;
       const contained = /paint|strict|content/.test(s.contain);
       const x = contained || s.overflowX !== 'visible', y = contained || s.overflowY !== 'visible';
-      const propagates = p === document.body && getComputedStyle(html).overflowX === 'visible' && getComputedStyle(html).overflowY === 'visible';
+      const propagates = p === document.body
+          && getComputedStyle(html).overflowX === 'visible' && getComputedStyle(html).overflowY === 'visible';
       if (propagates || !x && !y) continue;
       const c = p.getBoundingClientRect(), left = c.left + p.clientLeft, top = c.top + p.clientTop;
-      const wide = x && (r.left < left - 1 || r.right > left + p.clientWidth + 1), high = y && (r.top < top - 1 || r.bottom > top + p.clientHeight + 1);
+      const wide = x && (r.left < left - 1 || r.right > left + p.clientWidth + 1),
+          high = y && (r.top < top - 1 || r.bottom > top + p.clientHeight + 1);
       if (wide || high) found.push({p, wide, high, fits: r.width <= p.clientWidth && r.height <= p.clientHeight});
     }
     return found;
@@ -163,8 +174,11 @@ const elementScript = `async selector => {
     box = e.getBoundingClientRect();
   }
   if (!(box.width > 0 && box.height > 0)) return null;
-  const left = box.left + scrollX + moved, x = Math.max(0, Math.floor(left)), y = Math.max(0, Math.floor(box.top + scrollY));
-  return {x, y, width: Math.ceil(left + box.width) - x, height: Math.ceil(box.bottom + scrollY) - y, cut: cut.length > 0};
+  const left = box.left + scrollX + moved,
+      x = Math.max(0, Math.floor(left)),
+      y = Math.max(0, Math.floor(box.top + scrollY));
+  return {x, y, width: Math.ceil(left + box.width) - x,
+      height: Math.ceil(box.bottom + scrollY) - y, cut: cut.length > 0};
 }`
 
 // element returns the area of the first element of a selector, which has been
@@ -180,8 +194,10 @@ func (p *page) element(ctx context.Context, selector string) (*Rect, error) {
 	if found == nil || found.Width < 1 || found.Height < 1 {
 		return nil, ErrNoElement
 	}
+
 	if found.Cut {
-		warn(p, Warning{Code: ContentClipped, Message: cut(selector, maxFamily) + " is cut off by an element around it. Set overflow: visible and height: auto on that element"})
+		warnf(p, ContentClipped, "%s is cut off by an element around it. "+
+			"Set overflow: visible and height: auto on that element", cut(selector, maxFamily))
 	}
 	return &found.Rect, nil
 }
@@ -189,7 +205,8 @@ func (p *page) element(ctx context.Context, selector string) (*Rect, error) {
 // leftScript returns by how much a right-to-left document extends beyond the left edge of the window.
 const leftScript = `() => {
   const root = document.scrollingElement || document.documentElement;
-  return getComputedStyle(document.documentElement).direction === 'rtl' ? Math.max(0, root.scrollWidth - innerWidth) : 0;
+  return getComputedStyle(document.documentElement).direction === 'rtl'
+      ? Math.max(0, root.scrollWidth - innerWidth) : 0;
 }`
 
 // toRight moves a document that extends beyond the left edge of the window to the right: Chromium captures nothing
@@ -198,27 +215,33 @@ func (p *page) toRight(ctx context.Context) (beyond float64, err error) {
 	if err := p.eval(ctx, leftScript, nil, &beyond); err != nil {
 		return 0, ignoreStale(ctx, err)
 	}
+
 	args := shiftArgs{By: beyond, Turned: true, Fixed: true}
 	if beyond == 0 {
 		const everything = 1e6 // CSS pixels: nothing is cut off at the right
 		var seen clipped
-		if err := p.eval(ctx, clipScript, clipArgs{Limit: everything, Scale: 1, Image: true}, &seen); err != nil || seen.Shift == nil {
+		err := p.eval(ctx, clipScript, clipArgs{Limit: everything, Scale: 1, Image: true}, &seen)
+		if err != nil || seen.Shift == nil {
 			return 0, ignoreStale(ctx, err)
 		}
-		args.By, args.Turned = -float64(seen.Shift.At), false
+		args.By = -float64(seen.Shift.At)
+		args.Turned = false
 	}
+
 	err = p.eval(ctx, shiftScript, args, nil)
 	return args.By, ignoreStale(ctx, err)
 }
 
 // warnOutside warns of a part of a clip that is not on the page: it is empty, or left out of the image.
 func (p *page) warnOutside(clip, page Rect, name string) {
-	if clip.X >= page.X && clip.Y >= page.Y && clip.X+clip.Width <= page.X+page.Width && clip.Y+clip.Height <= page.Y+page.Height {
+	if clip.X >= page.X && clip.Y >= page.Y &&
+		clip.X+clip.Width <= page.X+page.Width && clip.Y+clip.Height <= page.Y+page.Height {
 		return
 	}
-	warn(p, Warning{Code: ContentClipped, Message: fmt.Sprintf(
-		"clip covers %g to %g px by %g to %g px, and the %s only %g to %g px by %g to %g px. Move the clip, or use a larger viewport",
-		clip.X, clip.X+clip.Width, clip.Y, clip.Y+clip.Height, name, page.X, page.X+page.Width, page.Y, page.Y+page.Height)})
+	warnf(p, ContentClipped, "clip covers %g to %g px by %g to %g px, "+
+		"and the %s only %g to %g px by %g to %g px. Move the clip, or use a larger viewport",
+		clip.X, clip.X+clip.Width, clip.Y, clip.Y+clip.Height, name,
+		page.X, page.X+page.Width, page.Y, page.Y+page.Height)
 }
 
 // captureParams decides which area is photographed.
@@ -230,6 +253,7 @@ func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptu
 	if o.Quality > 0 && o.Type != "png" {
 		params.Quality = &o.Quality
 	}
+
 	area, err := p.area(ctx, o)
 	if err != nil {
 		return params, err
@@ -237,12 +261,14 @@ func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptu
 	if o.Selector != "" {
 		params.CaptureBeyondViewport = true
 	}
+
 	if area == nil {
 		return params, nil
 	}
 	if err := o.checkSize(area.Width, area.Height); err != nil {
 		return params, err
 	}
+
 	params.Clip = &proto.PageViewport{X: area.X, Y: area.Y, Width: area.Width, Height: area.Height, Scale: 1}
 	return params, nil
 }
@@ -262,10 +288,12 @@ func (p *page) area(ctx context.Context, o Screenshot) (*Rect, error) {
 	if o.Selector != "" {
 		return p.element(ctx, o.Selector)
 	}
+
 	left, err := p.toRight(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	var metrics proto.PageGetLayoutMetricsResult
 	if err := p.call(ctx, proto.PageGetLayoutMetrics{}, &metrics); err != nil {
 		return nil, err
@@ -274,6 +302,7 @@ func (p *page) area(ctx context.Context, o Screenshot) (*Rect, error) {
 	if o.Clip == nil {
 		return &page, nil
 	}
+
 	page.X -= left
 	p.warnOutside(*o.Clip, page, "page")
 	clip := *o.Clip

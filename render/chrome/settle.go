@@ -135,6 +135,7 @@ func (p *page) awaitSelector(ctx context.Context, selector string) error {
 		Selector string `json:"selector"`
 		Wait     bool   `json:"wait"`
 	}{selector, p.lane != Inline}
+
 	for {
 		var answer string
 		err := p.eval(ctx, selectorScript, args, &answer)
@@ -150,6 +151,7 @@ func (p *page) awaitSelector(ctx context.Context, selector string) error {
 		case answer == "missing":
 			return errStill
 		}
+
 		// The document was replaced by a navigation: look in the new one.
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return err
@@ -165,6 +167,7 @@ const functionPause = 50 * time.Millisecond
 func awaitFunction(ctx context.Context, p *page, expression string) error {
 	// A comment at its end must not hide the rest.
 	text := "(v => typeof v === 'function' ? v() : v)((" + strings.TrimRight(expression, "; \t\r\n") + "\n))"
+
 	for {
 		var out struct {
 			Result           remoteValue
@@ -185,6 +188,7 @@ func awaitFunction(ctx context.Context, p *page, expression string) error {
 		case out.Result.truthy():
 			return nil
 		}
+
 		if err := pause(ctx, functionPause); err != nil {
 			return err
 		}
@@ -211,6 +215,7 @@ func (v remoteValue) truthy() bool {
 	case "function", "symbol":
 		return true
 	}
+
 	switch string(v.Value) {
 	case "", "false", "0", `""`:
 		return false

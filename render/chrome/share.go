@@ -12,16 +12,19 @@ func shareLocked(f *browserPool) {
 	jobs := map[string]int{}
 	fewest := 0
 	working := f.workingLocked()
+
 	for _, b := range working {
 		for account, n := range b.guests {
 			jobs[account] += n
 		}
 	}
+
 	for account, n := range jobs {
 		if !modest(account) && (fewest == 0 || n < fewest) {
 			fewest = n
 		}
 	}
+
 	for _, b := range working {
 		nice := priority.Behind // Background browsers always stay there.
 		if !f.cfg.Background {
@@ -43,6 +46,7 @@ func (b *browser) wantedNice(jobs map[string]int, fewest int) int {
 	case len(b.guests) == 0 || fewest == 0:
 		return priority.Work
 	}
+
 	for account := range b.guests {
 		if !modest(account) && jobs[account] <= fewest {
 			return priority.Work

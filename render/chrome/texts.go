@@ -6,8 +6,8 @@ import (
 )
 
 // textsScript returns the texts of the document and the values of its fields, in order, or null if there are too many.
-// Texts count as visible only if nothing can cut off, hide or replace a part of them, and rasterScript has not told their
-// element.
+// Texts count as visible only if nothing can cut off, hide or replace a part of them, and rasterScript has not told
+// their element.
 const textsScript = `most => {
   const found = [];
   let size = 0;
@@ -26,10 +26,15 @@ const textsScript = `most => {
     if (!e || e.nodeType !== 1) return {visible: true, repeats: false, clips: []};
     if (seen.has(e)) return seen.get(e);
     const up = about(e.assignedSlot || e.parentElement || e.getRootNode().host), s = getComputedStyle(e);
-    const cuts = e !== document.documentElement && e !== document.body && /hidden|clip|scroll|auto/.test(s.overflow) || /paint|strict|content/.test(s.contain);
-    const whole = !e.matches('svg, math, canvas, video, audio, object, iframe, textarea, select, option, noscript, template, head, [aria-hidden=true]') &&
+    const cuts = e !== document.documentElement && e !== document.body
+        && /hidden|clip|scroll|auto/.test(s.overflow)
+        || /paint|strict|content/.test(s.contain);
+    const whole =
+        !e.matches('svg, math, canvas, video, audio, object, iframe, textarea, select, option,' +
+          'noscript, template, head, [aria-hidden=true]') &&
       s.clipPath === 'none' && s.clip === 'auto' && s.maskImage === 'none' && s.direction === 'ltr' && s.unicodeBidi !== 'bidi-override' &&
-      !e.told && s.webkitTextSecurity === 'none' && parseFloat(s.opacity) > 0 && parseFloat(s.fontSize) > 0 && /^(none|normal)$/.test(s.content);
+      !e.told && s.webkitTextSecurity === 'none' && parseFloat(s.opacity) > 0
+          && parseFloat(s.fontSize) > 0 && /^(none|normal)$/.test(s.content);
     const here = {
       visible: up.visible && whole,
       repeats: up.repeats || s.position === 'fixed' || /^table-(header|footer)-group$/.test(s.display),
@@ -43,8 +48,12 @@ const textsScript = `most => {
   const whole = (node, clips) => {
     range.selectNodeContents(node);
     const rects = [...range.getClientRects()].filter(r => r.width > 0 && r.height > 0);
-    const inside = (r, c) => r.left >= c.left - 1 && r.right <= c.right + 1 && r.top >= c.top - 1 && r.bottom <= c.bottom + 1;
-    return rects.length > 0 && rects.every(r => r.left >= -scrollX - 1 && r.top >= -scrollY - 1 && r.right <= innerWidth + 1 && clips.every(c => inside(r, c)));
+    const inside = (r, c) =>
+        r.left >= c.left - 1 && r.right <= c.right + 1
+        && r.top >= c.top - 1 && r.bottom <= c.bottom + 1;
+    return rects.length > 0 && rects.every(r =>
+        r.left >= -scrollX - 1 && r.top >= -scrollY - 1
+        && r.right <= innerWidth + 1 && clips.every(c => inside(r, c)));
   };
 
   const look = root => {

@@ -12,7 +12,8 @@ type Untagged struct {
 }
 
 // nameScript defines the function that names an element for users, by a selector, whose length is bounded.
-const nameScript = `  const name = e => (e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''))).slice(0, 200);`
+const nameScript = `  const name = e =>
+    (e.localName + (e.id ? '#' + e.id : [...e.classList].slice(0, 2).map(c => '.' + c).join(''))).slice(0, 200);`
 
 // untaggedScript returns the frames that show something, the alternative texts of images that did not load, drawn
 // canvases without a name, and the texts with letters or digits that style sheets generate. Counters and texts with an
@@ -20,18 +21,23 @@ const nameScript = `  const name = e => (e.localName + (e.id ? '#' + e.id : [...
 const untaggedScript = `(most) => {
   const found = [];
 ` + nameScript + `
-  const add = (e, part, text, about) => found.push({element: name(e) + part, text: text.trim().replace(/\s+/g, ' ').slice(0, 200), ...about});
+  const add = (e, part, text, about) =>
+      found.push({element: name(e) + part,
+      text: text.trim().replace(/\s+/g, ' ').slice(0, 200), ...about});
   const named = e => ['aria-label', 'aria-labelledby', 'title'].some(name => e.getAttribute(name)?.trim());
   const drawn = e => {
     try {
       const c = e.getContext('2d');
-      return e.width > 0 && e.height > 0 && (!c || e.width * e.height > 1e7 || c.getImageData(0, 0, e.width, e.height).data.some(v => v));
+      return e.width > 0 && e.height > 0
+          && (!c || e.width * e.height > 1e7 || c.getImageData(0, 0, e.width, e.height).data.some(v => v));
     } catch {
       return true;
     }
   };
   const silent = e => e.closest('[aria-hidden=true]') || !e.checkVisibility({visibilityProperty: true});
-  const generates = rules => [...rules].some(r => /:(before|after)\b/i.test(r.selectorText) && r.style.content || r.cssRules && generates(r.cssRules));
+  const generates = rules => [...rules].some(r =>
+      /:(before|after)\b/i.test(r.selectorText) && r.style.content
+      || r.cssRules && generates(r.cssRules));
   const look = root => {
     const sheets = [...root.styleSheets, ...root.adoptedStyleSheets];
     const generated = sheets.some(s => { try { return generates(s.cssRules); } catch { return true; } });
@@ -42,22 +48,34 @@ const untaggedScript = `(most) => {
         let content;
         try { content = e.contentDocument || e.getSVGDocument?.(); } catch {}
         const text = content && (content.body?.innerText ?? content.documentElement?.textContent ?? '');
-        const shows = content ? text.trim() || content.querySelector('img, svg, canvas, video, :root:not(html)') : e.matches('iframe, frame');
+        const shows = content ? text.trim() || content.querySelector('img, svg, canvas, video, :root:not(html)')
+            : e.matches('iframe, frame');
         if (shows && e.getClientRects().length && !silent(e)) add(e, '', text || '', {frame: true});
       }
-      if (e.localName === 'img' && e.complete && !e.naturalWidth && e.alt.trim() && e.getClientRects().length && !silent(e)) {
-        add(e, '', e.alt, {problem: 'Screen readers cannot read the alternative text of an image that the browser cannot show.', remedy: 'Correct the source of the image.'});
+      if (e.localName === 'img' && e.complete && !e.naturalWidth && e.alt.trim()
+          && e.getClientRects().length && !silent(e)) {
+        add(e, '', e.alt, {
+            problem: 'Screen readers cannot read the alternative text of an image that the browser cannot show.',
+            remedy: 'Correct the source of the image.'});
       }
-      if (e.localName === 'canvas' && !named(e) && !/^(none|presentation)$/.test(e.role) && e.getClientRects().length && !silent(e) && drawn(e)) {
-        add(e, '', '', {problem: 'Screen readers cannot read a canvas.', remedy: 'Describe it in aria-label, or mark decoration with aria-hidden="true".'});
+      if (e.localName === 'canvas' && !named(e) && !/^(none|presentation)$/.test(e.role)
+          && e.getClientRects().length && !silent(e) && drawn(e)) {
+        add(e, '', '', {
+            problem: 'Screen readers cannot read a canvas.',
+            remedy: 'Describe it in aria-label, or mark decoration with aria-hidden="true".'});
       }
       for (const part of generated ? ['::before', '::after'] : []) {
         let content = getComputedStyle(e, part).content;
         // Page numbers are like counters.
-        for (const name of e.style || []) if (name.startsWith('--relay-t')) content = content.replace(e.style.getPropertyValue(name).trim(), '');
+        for (const name of e.style || [])
+          if (name.startsWith('--relay-t'))
+            content = content.replace(e.style.getPropertyValue(name).trim(), '');
         if (!/^(none|normal)$/.test(content) && !/[")] \/ "/.test(content)) {
-          const text = [...content.replace(/[\w-]+\((?:"(?:[^"\\]|\\.)*"|[^()"])*\)/g, '').matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(m => m[1].replace(/\\(.)/g, '$1')).join('');
-          if (/[\p{L}\p{N}]/u.test(text) && !silent(e) && getComputedStyle(e, part).display !== 'none') add(e, part, text);
+          const text = [...content.replace(/[\w-]+\((?:"(?:[^"\\]|\\.)*"|[^()"])*\)/g, '')
+              .matchAll(/"((?:[^"\\]|\\.)*)"/g)]
+              .map(m => m[1].replace(/\\(.)/g, '$1')).join('');
+          if (/[\p{L}\p{N}]/u.test(text) && !silent(e) && getComputedStyle(e, part).display !== 'none')
+              add(e, part, text);
         }
       }
     }
