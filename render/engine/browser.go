@@ -42,7 +42,8 @@ func (b Browser) Args() ([]string, error) {
 
 // browserReads lists the paths that a browser reads besides those of all engines.
 var browserReads = []string{
-	"/etc/ssl", "/etc/ca-certificates", "/usr/share/ca-certificates", "/etc/chromium", "/etc/chromium.d", "/etc/passwd", "/etc/group",
+	"/etc/ssl", "/etc/ca-certificates", "/usr/share/ca-certificates",
+	"/etc/chromium", "/etc/chromium.d", "/etc/passwd", "/etc/group",
 	"/etc/nsswitch.conf", "/etc/host.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/gai.conf", "/etc/machine-id",
 	proc, "/sys/devices/system/cpu",
 }
@@ -67,10 +68,12 @@ func ExecBrowser(args []string) error {
 	if len(args) < 2 {
 		return errors.New("engine: the browser's command is missing")
 	}
+
 	var b Browser
 	if err := json.Unmarshal([]byte(args[0]), &b); err != nil {
 		return fmt.Errorf("engine: how to confine the browser: %w", err)
 	}
+
 	command := args[1:]
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -88,11 +91,14 @@ func (b Browser) confine(program string) error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
 	}
+
 	if b.Memory > 0 {
-		if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(b.Memory), Max: uint64(b.Memory)}); err != nil {
+		limit := unix.Rlimit{Cur: uint64(b.Memory), Max: uint64(b.Memory)}
+		if err := unix.Setrlimit(unix.RLIMIT_DATA, &limit); err != nil {
 			return err
 		}
 	}
+
 	// This applies to the thread; Landlock and the filter apply it to the others.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -100,6 +106,7 @@ func (b Browser) confine(program string) error {
 	if err := b.landlock(program); err != nil && !b.Open {
 		return fmt.Errorf("Landlock: %w", err) //nolint:staticcheck // a name
 	}
+
 	return installFilter(forbidden, internetStreams)
 }
 
@@ -110,12 +117,14 @@ func (b Browser) landlock(program string) error {
 	if err != nil {
 		return err
 	}
+
 	paths := slices.Concat(readable, browserReads, b.Reads)
 	if target, err := filepath.EvalSymlinks(program); err == nil {
 		paths = append(paths, filepath.Dir(target))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+
 	shown, err := visible(paths)
 	if err != nil {
 		return err

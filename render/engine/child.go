@@ -59,6 +59,7 @@ func startChild(ctx context.Context, p *Pool) (*child, error) {
 		c.end()
 		return nil, fmt.Errorf("%w; it wrote %q", err, c.stderr.String())
 	}
+
 	return c, nil
 }
 
@@ -66,6 +67,7 @@ func startChild(ctx context.Context, p *Pool) (*child, error) {
 func (c *child) ready(ctx context.Context, p *Pool) error {
 	greeting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
+
 	stop := context.AfterFunc(greeting, c.kill)
 	hung := c.watchStopped()
 	err := c.greet(p)
@@ -75,6 +77,7 @@ func (c *child) ready(ctx context.Context, p *Pool) error {
 	if !stop() {
 		err = errors.Join(context.Cause(greeting), err)
 	}
+
 	if err != nil || p.cfg.Prepare == nil {
 		return err
 	}
@@ -82,6 +85,7 @@ func (c *child) ready(ctx context.Context, p *Pool) error {
 	if err != nil {
 		return err
 	}
+
 	preparing, cancel := context.WithTimeout(ctx, p.cfg.MaxTime)
 	defer cancel()
 	r.ctx = preparing
@@ -96,6 +100,7 @@ func (c *child) makeFolder(p *Pool) error {
 	if c.folder, err = os.MkdirTemp(p.folder.Path, "child-"); err != nil {
 		return err
 	}
+
 	if p.id.UID != 0 {
 		if err := os.Chown(c.folder, p.id.UID, p.id.GID); err != nil {
 			return errors.Join(err, os.Remove(c.folder))
@@ -111,19 +116,26 @@ func (c *child) launch(p *Pool) error {
 		return err
 	}
 	defer childIn.Close()
+
 	out, childOut, err := os.Pipe()
 	if err != nil {
 		return errors.Join(err, in.Close())
 	}
 	defer childOut.Close()
+
 	enlarge(in)
 	enlarge(out)
-	c.in, c.out, c.reader = in, out, bufio.NewReaderSize(out, 64<<10)
+	c.in = in
+	c.out = out
+	c.reader = bufio.NewReaderSize(out, 64<<10)
 
 	prepare := func() *exec.Cmd {
 		cmd := exec.Command(p.cfg.Command[0], p.cfg.Command[1:]...) //nolint:noctx // kill ends it with its whole group
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = childIn, childOut, c.stderr
-		cmd.Dir, cmd.Env = c.folder, environment(c.folder)
+		cmd.Stdin = childIn
+		cmd.Stdout = childOut
+		cmd.Stderr = c.stderr
+		cmd.Dir = c.folder
+		cmd.Env = environment(c.folder)
 		// A grandchild that escaped the group may hold stderr open.
 		cmd.WaitDelay = time.Second
 		return cmd
@@ -131,6 +143,7 @@ func (c *child) launch(p *Pool) error {
 	if c.cmd, c.isolation, err = p.startIsolated(prepare); err != nil {
 		return errors.Join(err, in.Close(), out.Close())
 	}
+
 	c.stand(p.cfg)
 	go c.reap()
 	return nil
@@ -160,12 +173,14 @@ func (c *child) greet(p *Pool) error {
 		CPU: max(1, int64(p.cfg.CPU.Seconds())), Namespaces: c.isolation.flags, Lost: c.isolation.lost,
 		Fonts: p.cfg.Fonts,
 	}
+
 	if err := writeMessage(c.in, s, nil); err != nil {
 		return err
 	}
 	if _, err := readMessage(c.reader, &c.report); err != nil {
 		return err
 	}
+
 	p.note(c.report)
 	return nil
 }
@@ -204,7 +219,8 @@ func (c *child) kill() {
 	}
 	c.mu.Unlock()
 	now := time.Now()
-	_, _ = c.in.SetDeadline(now), c.out.SetDeadline(now)
+	_ = c.in.SetDeadline(now)
+	_ = c.out.SetDeadline(now)
 }
 
 // reap waits for the process to end. Before it removes the process from the process table, while the group still
@@ -212,12 +228,14 @@ func (c *child) kill() {
 func (c *child) reap() {
 	defer close(c.ended)
 	pid := c.cmd.Process.Pid
+
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
+
 	c.mu.Lock()
 	_ = unix.Kill(-pid, unix.SIGKILL)
 	c.reaped = true
@@ -229,7 +247,8 @@ func (c *child) reap() {
 func (c *child) end() {
 	c.kill()
 	<-c.ended
-	_, _ = c.in.Close(), c.out.Close()
+	_ = c.in.Close()
+	_ = c.out.Close()
 	_ = os.RemoveAll(c.folder)
 	if !c.report.Private {
 		removePipes(c.report.UID)

@@ -95,6 +95,7 @@ func confine(s setup) (*confinement, report, error) {
 	if err != nil {
 		return nil, report{}, err
 	}
+
 	c := &confinement{setup: s, base: base, thread: newThread()}
 	var r report
 	for _, p := range protections {
@@ -102,13 +103,16 @@ func confine(s setup) (*confinement, report, error) {
 		if err != nil && (p.required || errors.Is(err, errExposed)) {
 			return nil, report{}, fmt.Errorf("%s: %w", p.name, err)
 		}
+
 		state := Protection{Name: p.name, On: err == nil}
 		if err != nil {
 			state.Why = err.Error()
 		}
 		r.Protections = append(r.Protections, state)
 	}
-	r.UID, r.Private = os.Getuid(), c.private
+
+	r.UID = os.Getuid()
+	r.Private = c.private
 	return c, r, nil
 }
 

@@ -44,28 +44,33 @@ func (c *confinement) landlock() error {
 	if err != nil {
 		return err
 	}
+
 	paths := readable
 	if !c.private {
 		// LibreOffice does not start if its user has no name.
 		paths = append([]string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf"}, paths...)
 		// It can have its pipes nowhere else. See removePipes.
-		rules = append(rules, landlock.PathAccess(ll.AccessFSMakeSock|ll.AccessFSResolveUnix, sharedTemp).IgnoreIfMissing())
+		const sockets = ll.AccessFSMakeSock | ll.AccessFSResolveUnix
+		rules = append(rules, landlock.PathAccess(sockets, sharedTemp).IgnoreIfMissing())
 	}
 	if c.private {
 		paths = append([]string{"/etc"}, paths...)
 	}
+
 	if c.Fonts.File != "" {
 		paths = append([]string{c.Fonts.File}, paths...)
 		if c.Fonts.Folder != "" {
 			paths = append(paths, c.Fonts.Folder)
 		}
 	}
+
 	if c.private && c.shared == nil {
 		paths = append([]string{proc}, paths...)
 	} else {
 		// Files opened by name: all of its own process, and the public ones of other processes.
 		rules = append(rules, landlock.PathAccess(ll.AccessFSReadFile, proc).IgnoreIfMissing())
 	}
+
 	shown, err := visible(paths)
 	if err != nil {
 		return err
@@ -90,10 +95,12 @@ func usable(folders ...string) ([]landlock.Rule, error) {
 	if err := CheckLandlock(); err != nil {
 		return nil, err
 	}
+
 	var write landlock.AccessFSSet = mayWrite
 	if version, err := ll.LandlockGetABIVersion(); err == nil && version >= referVersion {
 		write |= ll.AccessFSRefer
 	}
+
 	return []landlock.Rule{
 		landlock.PathAccess(mayUse, devices...).IgnoreIfMissing(),
 		landlock.PathAccess(write, folders...),

@@ -29,11 +29,13 @@ func closeInherited(*confinement) error {
 	if err != nil {
 		return err
 	}
+
 	for _, e := range entries {
 		fd, err := strconv.Atoi(e.Name())
 		if err != nil || fd <= unix.Stderr {
 			continue
 		}
+
 		// The listing names its own descriptor too, which is closed by now.
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if err == nil && flags&unix.FD_CLOEXEC == 0 {
@@ -53,6 +55,7 @@ func limitResources(c *confinement) error {
 		return err
 	}
 	c.mapped = mapped
+
 	for _, l := range []struct {
 		resource int
 		max      uint64
@@ -123,6 +126,7 @@ func mappedData() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	for line := range strings.Lines(string(status)) {
 		if value, ok := strings.CutPrefix(line, "VmData:"); ok {
 			var kib int64
@@ -156,11 +160,13 @@ func dieWithParent(c *confinement) error {
 	signal.Notify(stop, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGPIPE)
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, unix.SIGUSR1, unix.SIGXCPU)
+
 	go func() {
 		fmt.Fprintln(os.Stderr, "ended by the signal", <-end)
 		c.killGroup()
 		os.Exit(1)
 	}()
+
 	if !c.has(unix.CLONE_NEWPID) {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil { // see sweep
 			return err

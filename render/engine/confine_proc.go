@@ -27,13 +27,15 @@ func (c *confinement) mountProc() error {
 	if err == nil {
 		return nil
 	}
+
 	c.shared = fmt.Errorf("%w: the container hides parts of %s", err, proc)
 	if lockErr := CheckLandlock(); lockErr != nil {
 		c.shared = fmt.Errorf("%w, and %w", c.shared, lockErr)
 		return nil // without any, most programs work
 	}
+
 	c.exposed = true
-	return expose(c.base, proc, proc, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	return expose(c.base, proc, proc, readOnly|unix.MOUNT_ATTR_NOEXEC)
 }
 
 // ownProcessList reports on it.
@@ -96,7 +98,8 @@ func (c *confinement) recentFamily() ([]relative, error) {
 	c.listing.Lock()
 	defer c.listing.Unlock()
 	if time.Since(c.sifted) > siftPeriod {
-		c.others, c.sifted = nil, time.Now()
+		c.others = nil
+		c.sifted = time.Now()
 	}
 	return c.sift(c.others)
 }
@@ -107,10 +110,12 @@ func (c *confinement) sift(known map[int]bool) ([]relative, error) {
 	if _, err := c.list.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
+
 	names, err := c.list.Readdirnames(-1)
 	if err != nil {
 		return nil, err
 	}
+
 	link, err := os.Readlink(filepath.Join(proc, "self"))
 	if err != nil {
 		return nil, err
@@ -119,7 +124,9 @@ func (c *confinement) sift(known map[int]bool) ([]relative, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, others := map[int]entry{}, map[int]bool{0: true} // 0 is no process, and the parent of the first
+
+	all := map[int]entry{}
+	others := map[int]bool{0: true} // 0 is no process, and the parent of the first
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
@@ -131,25 +138,32 @@ func (c *confinement) sift(known map[int]bool) ([]relative, error) {
 			all[pid] = e
 		}
 	}
+
 	var family []relative
 	for pid, e := range all {
-		up, below := pid, pid
+		up := pid
+		below := pid
 		for range len(all) {
 			above, listed := all[up]
 			if !listed || up == self || others[up] {
 				break
 			}
-			up, below = above.parent, up
+			below = up
+			up = above.parent
 		}
+
 		switch {
 		case up == self:
-			e.listed, e.program = pid, all[below].pid
-			e.orphan, e.pages = e.parent == self, ownPages(pid)
+			e.listed = pid
+			e.program = all[below].pid
+			e.orphan = e.parent == self
+			e.pages = ownPages(pid)
 			family = append(family, e.relative)
 		case others[up]:
 			others[pid] = true
 		}
 	}
+
 	c.others = others
 	return family, nil
 }
@@ -160,12 +174,14 @@ func readEntry(pid int) (e entry, err error) {
 	if err != nil {
 		return e, err
 	}
+
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
 		fields := strings.Fields(value)
 		if len(fields) == 0 {
 			continue
 		}
+
 		switch name {
 		case "State":
 			e.code = fields[0][0]
@@ -189,6 +205,7 @@ func ownPages(pid int) int64 {
 	if err != nil {
 		return 0
 	}
+
 	var size, resident, shared int64
 	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
 		return 0
@@ -203,6 +220,7 @@ func (c *confinement) checkMemory(limit int64) error {
 	if err != nil {
 		return err
 	}
+
 	var pages int64
 	for _, r := range family {
 		pages += r.pages

@@ -31,6 +31,9 @@ const workDir = "/work"
 // maxEntries bounds files and folders of a child, which cost kernel memory.
 const maxEntries = 65536
 
+// readOnly are the attributes of a mount with files that are only read.
+const readOnly = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+
 // changeRoot gives the child its own file system: the readable paths, a few devices, its own processes, and a
 // folder in memory of limited size. Nothing else of the system has a name in there, so files and sockets of others
 // cannot be opened.
@@ -38,12 +41,14 @@ func changeRoot(c *confinement) (err error) {
 	if !c.has(unix.CLONE_NEWNS) {
 		return c.lost()
 	}
+
 	// The child's user must be able to pass, whatever the server's umask.
 	unix.Umask(0o022)
 	defer unix.Umask(0o077)
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
+
 	const size = "mode=0755,size=1m,nr_inodes=1024"
 	if err := unix.Mount("root", c.base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, size); err != nil {
 		return fmt.Errorf("mount a root: %w", err)
@@ -52,12 +57,16 @@ func changeRoot(c *confinement) (err error) {
 		// The system's root stays in place, and the folder that was there.
 		return errors.Join(err, unix.Unmount(c.base, unix.MNT_DETACH), os.Chdir(c.base))
 	}
+
 	if err := enterRoot(c.base); err != nil {
 		return err
 	}
-	c.base, c.private = workDir, true
+
+	c.base = workDir
+	c.private = true
 	if c.Fonts.File != "" {
-		c.Fonts.File, c.Fonts.Folder = privateFonts, OwnFonts
+		c.Fonts.File = privateFonts
+		c.Fonts.Folder = OwnFonts
 	}
 	return os.Chdir(workDir)
 }
@@ -65,7 +74,7 @@ func changeRoot(c *confinement) (err error) {
 // buildRoot fills the new root, which is mounted at base.
 func (c *confinement) buildRoot() error {
 	for _, path := range readable {
-		if err := expose(c.base, path, path, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+		if err := expose(c.base, path, path, readOnly); err != nil {
 			return err
 		}
 	}
@@ -74,23 +83,28 @@ func (c *confinement) buildRoot() error {
 			return err
 		}
 	}
+
 	if err := c.exposeFonts(); err != nil {
 		return err
 	}
 	if err := c.writeNames(); err != nil {
 		return err
 	}
+
 	for link, target := range map[string]string{
-		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
+		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0",
+		"/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
 		"/dev/shm": workDir + "/tmp", "/tmp": workDir + "/tmp", "/var/tmp": workDir + "/tmp",
 	} {
 		if err := errors.Join(makeDir(filepath.Dir(c.base+link)), os.Symlink(target, c.base+link)); err != nil {
 			return err
 		}
 	}
+
 	if err := c.mountProc(); err != nil {
 		return err
 	}
+
 	const closed = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	uid, gid := os.Getuid(), os.Getgid()
 	if c.Identity.UID != 0 {
@@ -108,7 +122,7 @@ func (c *confinement) exposeFonts() error {
 	if err := makeFile(c.base+privateFonts, c.Fonts.Config); err != nil || c.Fonts.Folder == "" {
 		return err
 	}
-	return expose(c.base, c.Fonts.Folder, OwnFonts, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	return expose(c.base, c.Fonts.Folder, OwnFonts, readOnly|unix.MOUNT_ATTR_NOEXEC)
 }
 
 // writeNames makes the lists of users, in which there is only the child's.
@@ -117,6 +131,7 @@ func (c *confinement) writeNames() error {
 	if c.Identity.UID != 0 {
 		uid, gid = c.Identity.UID, c.Identity.GID
 	}
+
 	users := fmt.Sprintf("engine:x:%d:%d::%s/job:/usr/sbin/nologin\n", uid, gid, workDir)
 	return errors.Join(
 		makeDir(c.base+"/etc"),
@@ -155,10 +170,12 @@ func expose(root, path, name string, attributes uint64) error {
 	if err != nil {
 		return err
 	}
+
 	target := root + name
 	if err := makeDir(filepath.Dir(target)); err != nil {
 		return err
 	}
+
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		to, err := os.Readlink(path)
@@ -174,6 +191,7 @@ func expose(root, path, name string, attributes uint64) error {
 	if err != nil {
 		return err
 	}
+
 	if err := unix.Mount(path, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("show %s: %w", path, err)
 	}
@@ -189,6 +207,7 @@ func enterRoot(path string) error {
 	if err := os.Chdir(path); err != nil {
 		return err
 	}
+
 	// The old root covers the new one until it is unmounted.
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("change the root: %w", err)
@@ -199,6 +218,7 @@ func enterRoot(path string) error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
+
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC}
 	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &attr)
 }

@@ -70,14 +70,17 @@ func installFilter(calls []uint32, sockets []bpf.Instruction) error {
 	if !known {
 		return errors.New("not written for " + runtime.GOARCH)
 	}
+
 	code, err := bpf.Assemble(callFilter(arch, calls, sockets))
 	if err != nil {
 		return err
 	}
+
 	filter := make([]unix.SockFilter, len(code))
 	for i, in := range code {
 		filter[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
 	}
+
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
 		uintptr(unsafe.Pointer(&program))) //nolint:gosec // the kernel wants an address
@@ -94,6 +97,7 @@ func callFilter(arch uint32, calls []uint32, sockets []bpf.Instruction) []bpf.In
 	unless := func(value uint32, next uint8) bpf.Instruction {
 		return bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: next}
 	}
+
 	filter := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offsetArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch, SkipTrue: 1},
@@ -110,6 +114,7 @@ func callFilter(arch uint32, calls []uint32, sockets []bpf.Instruction) []bpf.In
 		allow,
 		unless(unix.SYS_SOCKET, uint8(len(sockets))),
 	}
+
 	filter = append(filter, sockets...)
 	for _, call := range calls {
 		filter = append(filter, unless(call, 1), refuse(uint32(unix.EPERM)))

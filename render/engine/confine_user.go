@@ -18,6 +18,7 @@ func becomeUser(c *confinement) error {
 	if c.Identity.UID == 0 {
 		return nil
 	}
+
 	if err := syscall.Setgroups([]int{c.Identity.GID}); err != nil {
 		return err
 	}
@@ -57,6 +58,7 @@ func ownStdout(w io.Writer) (io.Writer, error) {
 	if !ok || f.Fd() != uintptr(unix.Stdout) {
 		return w, nil
 	}
+
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, err

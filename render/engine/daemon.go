@@ -59,15 +59,19 @@ func (w *Work) StartDaemon(p Program) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p.Stdin = nil
 	cmd, err := w.command(context.Background(), p) // Stop ends it
 	if err != nil {
 		return nil, err
 	}
-	cmd.Dir, cmd.Env = dir, append(w.child.environment(dir), p.Env...)
+
+	cmd.Dir = dir
+	cmd.Env = append(w.child.environment(dir), p.Env...)
 	if w.child.has(unix.CLONE_NEWPID) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // see sweep
 	}
+
 	k := &Daemon{child: w.child, cmd: cmd, stderr: new(excerpt), ended: make(chan struct{})}
 	cmd.Stderr = k.stderr
 	in, inErr := cmd.StdinPipe()
@@ -77,12 +81,16 @@ func (w *Work) StartDaemon(p Program) (*Daemon, error) {
 	if err := errors.Join(inErr, outErr); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	cmd.Stdout, k.Stdin, k.Stdout = programOut, in, out
+
+	cmd.Stdout = programOut
+	k.Stdin = in
+	k.Stdout = out
 	err = w.start(cmd, p)
 	err = errors.Join(err, programOut.Close())
 	if err != nil {
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
+
 	w.child.kept = append(w.child.kept, cmd.Process.Pid)
 	go func() {
 		defer close(k.ended)

@@ -148,23 +148,33 @@ func Start(cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	dir, err := scratch.Open(cfg.Dir, folderPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("engine: folder for jobs: %w", err)
 	}
+
 	spawner := newThread()
 	if err := spawner.do(cfg.settle); err != nil {
 		spawner.close()
 		return nil, errors.Join(err, dir.Close())
 	}
+
 	p := &Pool{
-		cfg: cfg, id: id, spawner: spawner, folder: dir, jobs: make(chan *request), used: make(chan struct{}), reported: make(chan struct{}),
+		cfg:      cfg,
+		id:       id,
+		spawner:  spawner,
+		folder:   dir,
+		jobs:     make(chan *request),
+		used:     make(chan struct{}),
+		reported: make(chan struct{}),
 		queue:    queue.New(queue.Config{Slots: cfg.Size, Extra: cfg.Extra, Limit: cfg.Queue}),
 		failures: make(chan error, startAttempts),
 	}
 	ways := isolations(os.Geteuid() == 0)
 	p.isolations.Store(&ways)
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+
 	for i := range cfg.Size + cfg.Extra {
 		w := worker{pool: p, pause: minPause, spare: i >= cfg.Size}
 		p.workers.Go(w.run)
@@ -173,13 +183,14 @@ func Start(cfg Config) (*Pool, error) {
 }
 
 // Run does a job and returns its result. It waits for a slot until ctx ends. The job's own time begins when a child
-// starts it, and a job that exceeds it is killed. Errors are a *queue.BusyError, ErrKilled (with a *TimeoutError if
-// it was the job's own time), ErrCrashed, ErrUnavailable (also if it hung twice), ErrTooLarge, ErrClosed, a *JobError, the error of reading
-// an input, or the context's if the job never began.
+// starts it, and a job that exceeds it is killed. Errors are a *queue.BusyError, ErrKilled (with a *TimeoutError if it
+// was the job's own time), ErrCrashed, ErrUnavailable (also if it hung twice), ErrTooLarge, ErrClosed, a *JobError, the
+// error of reading an input, or the context's if the job never began.
 func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	if job.Time <= 0 || job.Time > p.cfg.MaxTime {
 		job.Time = p.cfg.MaxTime
 	}
+
 	begun := time.Now()
 	slot, err := p.queue.Acquire(ctx, job.Account)
 	switch {
@@ -190,6 +201,7 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	}
+
 	start := time.Now()
 	job.observe(StepQueue, start.Sub(begun))
 	result, err := p.try(ctx, job, false)
@@ -205,6 +217,7 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	left := ctx.Err() != nil && took > job.Time/2
 	failed := ctx.Err() == nil && err != nil && took > queue.HeavyFailure && !errors.Is(err, ErrUnavailable)
 	slot.Release(own || left || failed)
+
 	if own {
 		late.Slowed = p.queue.Slowed(job.Account)
 	}
@@ -217,10 +230,14 @@ func (p *Pool) try(ctx context.Context, job Job, fresh bool) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+
 	// In addition to the job's own time, a child may have to be started.
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Time+p.cfg.startTime(), errNotReady)
 	defer cancel()
-	r.ctx, r.begun, r.fresh = ctx, time.Now(), fresh
+	r.ctx = ctx
+	r.begun = time.Now()
+	r.fresh = fresh
+
 	p.firstJob.Do(func() { close(p.used) })
 	select {
 	case p.jobs <- r:
@@ -229,6 +246,7 @@ func (p *Pool) try(ctx context.Context, job Job, fresh bool) (Result, error) {
 	case <-ctx.Done():
 		return Result{}, waiting(ctx)
 	}
+
 	got := <-r.reply
 	return got.result, got.err
 }
@@ -292,6 +310,7 @@ func (c Config) withDefaults() Config {
 	if c.Dir == "" {
 		c.Dir = os.TempDir()
 	}
+
 	if c.MaxJobs <= 0 {
 		c.MaxJobs = 1000
 	}
@@ -308,6 +327,7 @@ func (c Config) withDefaults() Config {
 	if c.CPU <= 0 {
 		c.CPU = c.MaxTime
 	}
+
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -327,12 +347,14 @@ func lookupIdentity(cfg Config) (identity, error) {
 	if os.Geteuid() != 0 {
 		return identity{}, nil
 	}
+
 	names := []string{cfg.User, "relaypdf", "nobody"}
 	for _, name := range names {
 		u, err := user.Lookup(name)
 		if name == "" || err != nil {
 			continue
 		}
+
 		uid, errUID := strconv.Atoi(u.Uid)
 		gid, errGID := strconv.Atoi(u.Gid)
 		if errUID != nil || errGID != nil || uid == 0 {
@@ -343,5 +365,6 @@ func lookupIdentity(cfg Config) (identity, error) {
 		}
 		return identity{Name: name, UID: uid, GID: gid}, nil
 	}
+
 	return identity{}, fmt.Errorf("engine: no unprivileged user to run as; create one named relaypdf (tried %q)", names)
 }

@@ -64,6 +64,7 @@ func (h answerHeader) check(maxOutput int64) error {
 	if len(h.Files) > maxFiles {
 		return fmt.Errorf("%w: %d files", errFrame, len(h.Files))
 	}
+
 	left := maxOutput
 	for _, f := range h.Files {
 		if !plainName(f.Name) || f.Size < 0 || f.Size > left {
@@ -78,6 +79,7 @@ func writeFrame(w io.Writer, b []byte) error {
 	if len(b) > math.MaxUint32 {
 		return errFrame
 	}
+
 	var size [4]byte
 	binary.BigEndian.PutUint32(size[:], uint32(len(b)))
 	if _, err := w.Write(size[:]); err != nil {
@@ -94,16 +96,19 @@ func readFrame(r io.Reader, limit int64) ([]byte, error) {
 	if _, err := io.ReadFull(r, size[:]); err != nil {
 		return nil, err
 	}
+
 	n := int64(binary.BigEndian.Uint32(size[:]))
 	if n > limit {
 		return nil, fmt.Errorf("%w: %d bytes, limit %d", errFrame, n, limit)
 	}
+
 	const trusted = 1 << 20
 	if n <= trusted {
 		b := make([]byte, n)
 		_, err := io.ReadFull(r, b)
 		return b, noEOF(err)
 	}
+
 	var buf bytes.Buffer
 	buf.Grow(trusted)
 	if _, err := io.CopyN(&buf, r, n); err != nil {

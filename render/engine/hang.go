@@ -45,8 +45,10 @@ func (p *programTime) check() error {
 		// Running or waiting for a disk.
 		waits = waits && r.code != 'R' && r.code != 'D'
 	}
+
 	if !waits || used-p.used >= minTicks || used < p.used {
-		p.used, p.idle = used, 0
+		p.used = used
+		p.idle = 0
 		return nil
 	}
 	if p.idle++; p.idle >= int(hangTime/hangPeriod) {
@@ -63,6 +65,7 @@ func processorTime(pid int) (ticks int64) {
 	if err != nil || len(fields) <= last {
 		return 0
 	}
+
 	for _, field := range fields[first : last+1] {
 		n, _ := strconv.ParseInt(field, 10, 64)
 		ticks += n
@@ -85,12 +88,15 @@ func (w *Work) watchHang(programs ...int) (stop func()) {
 	if w.child.list == nil {
 		return func() {}
 	}
-	stopped, ended := make(chan struct{}), make(chan struct{})
+	stopped := make(chan struct{})
+	ended := make(chan struct{})
 	p := &programTime{confinement: w.child.confinement, programs: programs}
+
 	go func() {
 		defer close(ended)
 		watch(stopped, hangPeriod, p.check, w.cancel)
 	}()
+
 	return func() {
 		close(stopped)
 		<-ended

@@ -38,6 +38,7 @@ func isolations(root bool) []isolation {
 func (p *Pool) startIsolated(prepare func() *exec.Cmd) (*exec.Cmd, isolation, error) {
 	ways := p.isolations.Load()
 	var lost []string
+
 	for i, way := range *ways {
 		cmd := prepare()
 		cmd.SysProcAttr = p.attributes(way.flags)
@@ -49,6 +50,7 @@ func (p *Pool) startIsolated(prepare func() *exec.Cmd) (*exec.Cmd, isolation, er
 			}
 			return cmd, way, nil
 		}
+
 		if i == len(*ways)-1 || !refused(err) {
 			return nil, isolation{}, err
 		}
@@ -60,7 +62,8 @@ func (p *Pool) startIsolated(prepare func() *exec.Cmd) (*exec.Cmd, isolation, er
 // refused reports whether the kernel, a limit or a security module may permit
 // less than was asked for.
 func refused(err error) bool {
-	return slices.ContainsFunc([]syscall.Errno{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSYS, unix.ENOSPC, unix.EUSERS},
+	refusals := []syscall.Errno{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSYS, unix.ENOSPC, unix.EUSERS}
+	return slices.ContainsFunc(refusals,
 		func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
@@ -80,12 +83,19 @@ func deathSignal(flags uintptr) syscall.Signal {
 // process and has the namespaces of flags.
 func (p *Pool) attributes(flags uintptr) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: deathSignal(flags), Cloneflags: flags}
+
 	switch {
 	case flags&unix.CLONE_NEWUSER == 0:
 	case p.id.UID != 0:
 		// Its root sets the child up; the other one is the user that it becomes.
-		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}, {ContainerID: p.id.UID, HostID: p.id.UID, Size: 1}}
-		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}, {ContainerID: p.id.GID, HostID: p.id.GID, Size: 1}}
+		a.UidMappings = []syscall.SysProcIDMap{
+			{ContainerID: 0, HostID: os.Geteuid(), Size: 1},
+			{ContainerID: p.id.UID, HostID: p.id.UID, Size: 1},
+		}
+		a.GidMappings = []syscall.SysProcIDMap{
+			{ContainerID: 0, HostID: os.Getegid(), Size: 1},
+			{ContainerID: p.id.GID, HostID: p.id.GID, Size: 1},
+		}
 		a.GidMappingsEnableSetgroups = true
 	default:
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}

@@ -97,11 +97,13 @@ func wireError(err error) *JobError {
 	const longest = 8 << 10
 	text := err.Error()
 	wire := &JobError{Message: text[:min(len(text), longest)]}
+
 	var coded *JobError
 	if errors.As(err, &coded) {
 		wire.Code = coded.Code
 		return wire
 	}
+
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
 			wire.Code = c.code
@@ -228,13 +230,16 @@ func newRequest(job Job) (*request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine: arguments of %s: %w", job.Name, err)
 	}
+
 	if len(args) > maxHeader/2 || len(job.Body) > maxBody || len(job.Files) > maxFiles {
 		return nil, ErrTooLarge
 	}
+
 	header := jobHeader{Name: job.Name, Args: args, Memory: job.Memory, MaxOutput: job.MaxOutput}
 	if header.MaxOutput <= 0 {
 		header.MaxOutput = defaultOutput
 	}
+
 	seen := map[string]bool{}
 	for _, f := range job.Files {
 		if !plainName(f.Name) || seen[f.Name] {
@@ -243,6 +248,7 @@ func newRequest(job Job) (*request, error) {
 		seen[f.Name] = true
 		header.Files = append(header.Files, fileHeader{Name: f.Name, Size: f.Content.Size()})
 	}
+
 	return &request{late: &TimeoutError{After: job.Time}, job: job, header: header, reply: make(chan outcome, 1)}, nil
 }
 

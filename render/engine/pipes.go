@@ -21,10 +21,12 @@ func removePipes(uid int) {
 	if uid == 0 {
 		uid = os.Getuid()
 	}
+
 	left, err := filepath.Glob(filepath.Join(sharedTemp, "OSL_PIPE_*"))
 	if err != nil {
 		return // only a malformed pattern fails
 	}
+
 	for _, path := range left {
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode().Type() != fs.ModeSocket {
@@ -33,6 +35,7 @@ func removePipes(uid int) {
 		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != uid {
 			continue
 		}
+
 		conn, err := new(net.Dialer).DialContext(context.Background(), "unix", path)
 		switch {
 		case err == nil:

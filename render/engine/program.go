@@ -79,16 +79,22 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	limit := p.MaxStdout
 	if limit <= 0 {
 		limit = defaultStdout
 	}
-	stdout, stderr := &bounded{left: limit}, new(excerpt)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+
+	stdout := &bounded{left: limit}
+	stderr := new(excerpt)
+	cmd.Stdout = stdout
+	cmd.Stderr = stderr
 	if p.Joined {
 		both := io.MultiWriter(stdout, stderr)
-		cmd.Stdout, cmd.Stderr = both, both // one writer has one pipe
+		cmd.Stdout = both
+		cmd.Stderr = both // one writer has one pipe
 	}
+
 	if err := w.start(cmd, p); err != nil {
 		return nil, err
 	}
@@ -106,6 +112,7 @@ func (w *Work) Exec(ctx context.Context, p Program) ([]byte, error) {
 		if exit.Exited() && slices.Contains(p.OK, exit.ExitCode()) {
 			return stdout.buf.Bytes(), nil
 		}
+
 		failed := &ExitError{Program: p.Name, Code: exit.ExitCode(), Stderr: stderr.String()}
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			failed.Signal = status.Signal()
@@ -127,10 +134,12 @@ func (w *Work) command(ctx context.Context, p Program) (*exec.Cmd, error) {
 			return nil, fmt.Errorf("%s: an argument holds a NUL", p.Name)
 		}
 	}
+
 	cmd := exec.CommandContext(ctx, p.Name, p.Args...)
 	if cmd.Err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", p.Name, ErrNoProgram, cmd.Err)
 	}
+
 	cmd.Dir = w.Dir
 	cmd.Env = append(w.child.environment(w.Dir), p.Env...)
 	cmd.Stdin = p.Stdin
@@ -139,6 +148,7 @@ func (w *Work) command(ctx context.Context, p Program) (*exec.Cmd, error) {
 		// Without a namespace, all programs stay in the child's group.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	}
+
 	cmd.Cancel = func() error { return w.child.killProgram(cmd) }
 	return cmd, nil
 }
@@ -158,6 +168,7 @@ func (w *Work) start(cmd *exec.Cmd, p Program) error {
 	if err != nil {
 		return err
 	}
+
 	// Its inherited limits count the use and the mappings of the child itself. They apply
 	// until here.
 	for resource, limit := range map[int]int64{unix.RLIMIT_CPU: cpu, unix.RLIMIT_DATA: memory} {

@@ -59,6 +59,7 @@ func (p *Pool) Ready(ctx context.Context) error {
 			return waiting(ctx)
 		}
 	}
+
 	return fmt.Errorf("%w: %w", ErrUnavailable, last)
 }
 

@@ -57,15 +57,18 @@ func Serve(stdin io.Reader, stdout io.Writer, handlers Handlers) error {
 	if err != nil {
 		return err
 	}
+
 	in := bufio.NewReaderSize(stdin, 64<<10)
 	var s setup
 	if _, err := readMessage(in, &s); err != nil {
 		return fmt.Errorf("engine: read settings: %w", err)
 	}
+
 	confined, r, err := confine(s)
 	if err != nil {
 		return fmt.Errorf("engine: confine: %w", err)
 	}
+
 	inner := &innerChild{confinement: confined, in: in, out: stdout, handlers: handlers}
 	if err := errors.Join(inner.clean(), os.Setenv("HOME", inner.jobDir())); err != nil {
 		return err
@@ -99,12 +102,15 @@ func (c *innerChild) serve() error {
 		if err != nil {
 			return c.endOfInput(err)
 		}
-		done, next := make(chan error, 1), make(chan error, 1)
+
+		done := make(chan error, 1)
+		next := make(chan error, 1)
 		go func() {
 			_, err := c.in.Peek(1)
 			next <- err
 		}()
 		go func() { done <- c.answer(job) }()
+
 		select {
 		case err = <-done:
 		case ended := <-next:
@@ -115,6 +121,7 @@ func (c *innerChild) serve() error {
 			next <- nil
 			err = <-done
 		}
+
 		if err != nil {
 			return err
 		}
@@ -161,6 +168,7 @@ func (c *innerChild) answer(job incoming) error {
 	w := &Work{Dir: c.jobDir(), child: c, memory: c.jobMemory(job.header.Memory)}
 	body, err := c.call(w, job)
 	swept := c.sweep()
+
 	if swept == nil && c.swollen() {
 		swept = errSwollen
 	}
@@ -170,6 +178,7 @@ func (c *innerChild) answer(job incoming) error {
 	if err == nil && len(body) > maxBody {
 		err = ErrOutputTooLarge
 	}
+
 	files := &results{}
 	if err == nil {
 		files, err = w.openOutputs(job.header.MaxOutput)
@@ -181,8 +190,10 @@ func (c *innerChild) answer(job incoming) error {
 		}
 		return errors.Join(writeMessage(c.out, answerHeader{Err: wire, Last: swept != nil}, nil), swept)
 	}
+
 	defer files.close()
-	if err := writeMessage(c.out, answerHeader{Files: files.headers, Warnings: w.warned, Last: swept != nil}, body); err != nil {
+	answer := answerHeader{Files: files.headers, Warnings: w.warned, Last: swept != nil}
+	if err := writeMessage(c.out, answer, body); err != nil {
 		return err
 	}
 	return errors.Join(files.send(c.out), swept)
@@ -197,10 +208,13 @@ func (c *innerChild) call(w *Work, job incoming) (result []byte, err error) {
 	if job.full != nil {
 		return nil, job.full
 	}
+
 	if err := errors.Join(c.limitMemory(w.memory), c.limitCPU()); err != nil {
 		return nil, fmt.Errorf("set limits: %w", err)
 	}
-	stop, watched := make(chan struct{}), make(chan struct{})
+
+	stop := make(chan struct{})
+	watched := make(chan struct{})
 	defer func() {
 		close(stop)
 		<-watched // the next job does not wait for the previous one's use
@@ -216,11 +230,13 @@ func (c *innerChild) call(w *Work, job incoming) (result []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(os.Stderr, "panic in job %s: %v\n%s", job.header.Name, p, debug.Stack())
-			result, err = nil, &JobError{Code: codeCrashed, Message: "crashed"}
+			result = nil
+			err = &JobError{Code: codeCrashed, Message: "crashed"}
 		}
 		// Whatever the handler made of it.
 		if hung := context.Cause(ctx); errors.Is(hung, ErrHung) {
-			result, err = nil, hung
+			result = nil
+			err = hung
 		}
 		w.cancel(nil)
 	}()
@@ -234,6 +250,7 @@ func (c *innerChild) clean() error {
 	if err != nil {
 		return err
 	}
+
 	for _, e := range entries {
 		path := filepath.Join(c.base, e.Name())
 		if c.keeping && path == c.keepDir() {
@@ -243,6 +260,7 @@ func (c *innerChild) clean() error {
 			return fmt.Errorf("empty the folder: %w", err)
 		}
 	}
+
 	if err := errors.Join(os.Mkdir(c.jobDir(), 0o700), os.Mkdir(c.tmpDir(), 0o700)); err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ func reapAll(options int) error {
 func (c *innerChild) sweepSessions() error {
 	// Processes that fork faster than they are killed are not worth more attempts.
 	const attempts = 20
+
 	for range attempts {
 		pids, err := c.strangers()
 		if err != nil || len(pids) == 0 {

@@ -53,7 +53,9 @@ func (c *child) watchFolder(limit int64) func() error {
 // killIf kills the child when check, which is called in intervals of period, returns an error. The returned function
 // ends the checks and returns that error.
 func (c *child) killIf(period time.Duration, check func() error) func() error {
-	stop, result := make(chan struct{}), make(chan error, 1)
+	stop := make(chan struct{})
+	result := make(chan error, 1)
+
 	go func() {
 		var reason error
 		watch(stop, period, check, func(err error) {
@@ -62,6 +64,7 @@ func (c *child) killIf(period time.Duration, check func() error) func() error {
 		})
 		result <- reason
 	}()
+
 	return func() error {
 		close(stop)
 		return <-result
@@ -73,6 +76,7 @@ func (c *child) converse(r *request, dir string) (Result, error) {
 	if err := c.send(r); err != nil {
 		return Result{}, c.broken(r.ctx, err)
 	}
+
 	var answer answerHeader
 	body, err := readMessage(c.reader, &answer)
 	if err == nil {
@@ -81,14 +85,17 @@ func (c *child) converse(r *request, dir string) (Result, error) {
 	if err != nil {
 		return Result{}, c.broken(r.ctx, err)
 	}
+
 	c.spent = answer.Last
 	if answer.Err != nil {
 		return Result{}, answer.Err
 	}
+
 	result := Result{Body: body}
 	for _, w := range answer.Warnings[:min(len(answer.Warnings), maxWarnings)] {
 		result.Warnings = append(result.Warnings, w.bounded())
 	}
+
 	for _, h := range answer.Files {
 		f := spool.New(dir, 0)
 		result.Files = append(result.Files, File{Name: h.Name, Content: f})
@@ -107,11 +114,13 @@ func (c *child) send(r *request) error {
 	if err := writeMessage(c.in, header, r.job.Body); err != nil {
 		return err
 	}
+
 	buffer := make([]byte, min(pipeSize, 1+maxSize(header.Files)))
 	for i, h := range header.Files {
 		source := &input{Reader: r.job.Files[i].Content.Open()}
 		// The pipe hides its ReadFrom, which would allocate another buffer.
 		n, err := io.CopyBuffer(struct{ io.Writer }{c.in}, io.LimitReader(source, h.Size), buffer)
+
 		switch {
 		case source.err != nil:
 			return fmt.Errorf("%w %s: %w", errInput, h.Name, source.err)

@@ -19,6 +19,7 @@ var errOvergrown = errors.New("over the bound")
 func watch(stop <-chan struct{}, period time.Duration, check func() error, exceeded func(error)) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-stop:
@@ -41,12 +42,14 @@ func checkFolder(path string, limit int64) error {
 		if err != nil {
 			return nil //nolint:nilerr // it has gone, or is closed and empty
 		}
+
 		if info, err := e.Info(); err == nil {
 			if s, ok := info.Sys().(*syscall.Stat_t); ok {
 				const block = 512
 				bytes += s.Blocks * block
 			}
 		}
+
 		if entries++; entries > maxEntries || bytes > limit {
 			return fmt.Errorf("files: %w", errOvergrown)
 		}

@@ -61,6 +61,7 @@ func receiveFiles(in *bufio.Reader, dir string, files []fileHeader) (full, err e
 		if full == nil {
 			full = receiveFile(&rest, filepath.Join(dir, h.Name))
 		}
+
 		if _, err := io.Copy(io.Discard, &rest); err != nil {
 			return full, err
 		}
@@ -77,6 +78,7 @@ func receiveFile(in io.Reader, path string) error {
 		_, err = io.Copy(f, in)
 		err = errors.Join(err, f.Close())
 	}
+
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EFBIG) || errors.Is(err, unix.EDQUOT) {
 		err = fmt.Errorf("%w: %w", ErrDiskFull, err)
 	}
@@ -98,18 +100,22 @@ func (w *Work) openOutputs(limit int64) (_ *results, err error) {
 			r.close()
 		}
 	}()
+
 	if len(w.outputs) > maxFiles {
 		return nil, fmt.Errorf("%d outputs, the limit is %d: %w", len(w.outputs), maxFiles, ErrOutputTooLarge)
 	}
+
 	for _, name := range w.outputs {
 		if !plainName(name) || slices.ContainsFunc(r.headers, func(h fileHeader) bool { return h.Name == name }) {
 			return nil, fmt.Errorf("output %q is not a file name, or is there twice", name)
 		}
+
 		f, err := os.OpenFile(w.Path(name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if err != nil {
 			return nil, fmt.Errorf("output: %w", err)
 		}
 		r.files = append(r.files, f)
+
 		info, err := f.Stat()
 		if err != nil {
 			return nil, fmt.Errorf("output: %w", err)
@@ -117,6 +123,7 @@ func (w *Work) openOutputs(limit int64) (_ *results, err error) {
 		if !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("output %q is no regular file", name)
 		}
+
 		if limit -= info.Size(); limit < 0 {
 			return nil, fmt.Errorf("output %q: %w", name, ErrOutputTooLarge)
 		}

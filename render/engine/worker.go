@@ -43,6 +43,7 @@ func (w *worker) run() {
 			return
 		}
 	}
+
 	w.begin()
 	for w.pool.ctx.Err() == nil {
 		jobs := w.pool.jobs
@@ -54,6 +55,7 @@ func (w *worker) run() {
 		default:
 			retry = time.After(w.pause)
 		}
+
 		select {
 		case r := <-jobs:
 			w.take(r)
@@ -83,6 +85,7 @@ func (w *worker) begin() {
 	if w.next != nil {
 		return
 	}
+
 	next := make(chan started, 1)
 	w.next = next
 	go func() {
@@ -112,8 +115,10 @@ func (w *worker) adopt(s started) error {
 		}
 		return s.err
 	}
+
 	w.drop()
-	w.child, w.pause = s.child, minPause
+	w.child = s.child
+	w.pause = minPause
 	w.pool.cfg.Logger.Debug("engine ready", "pid", s.child.cmd.Process.Pid, "uid", s.child.report.UID)
 	return nil
 }
@@ -124,6 +129,7 @@ func (w *worker) take(r *request) {
 	if err == nil {
 		return
 	}
+
 	w.pool.cfg.Logger.Error("engine worker panicked", "job", r.job.Name, "error", err)
 	w.drop()
 	select {
@@ -139,6 +145,7 @@ func (w *worker) serve(r *request) {
 	defer context.AfterFunc(w.pool.ctx, func() { cancel(ErrClosed) })()
 	var stop context.CancelFunc
 	r.ctx = ctx
+
 	if r.fresh {
 		w.drop()
 	}
@@ -155,6 +162,7 @@ func (w *worker) serve(r *request) {
 			return
 		}
 	}
+
 	r.ctx, stop = context.WithTimeoutCause(ctx, r.job.Time, r.late)
 	defer stop()
 	r.job.observe(StepStart, time.Since(r.begun))
@@ -162,6 +170,7 @@ func (w *worker) serve(r *request) {
 	if errors.Is(err, ErrCrashed) {
 		err = w.child.postMortem(err)
 	}
+
 	r.reply <- outcome{result: result, err: err}
 	w.settle(r.job.Name, err)
 }
@@ -180,6 +189,7 @@ func (w *worker) settle(job string, err error) {
 	case errors.Is(err, ErrHung):
 		w.pool.cfg.Logger.Warn("engine hung", "job", job, "error", err)
 	}
+
 	if c.spent {
 		w.drop()
 	}
