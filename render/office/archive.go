@@ -23,6 +23,7 @@ func agreeOnDates(path string) error {
 	if err != nil {
 		return err
 	}
+
 	metadata := pdffile.Reference(file.Catalog()["/Metadata"])
 	stream, ok := file.Stream(metadata)
 	if !ok || stream.Entries["/Filter"] != nil {
@@ -37,6 +38,7 @@ func agreeOnDates(path string) error {
 			dates[name] = at.Format("2006-01-02T15:04:05Z")
 		}
 	}
+
 	agreed := xmpDate.ReplaceAllFunc(stream.Content, func(element []byte) []byte {
 		name := string(xmpDate.FindSubmatch(element)[1])
 		if dates[name] == "" {

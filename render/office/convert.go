@@ -56,7 +56,8 @@ func (p Print) filterData() map[string]any {
 	// As form fields, values of content controls lose the letters that the standard fonts of PDF lack.
 	data := map[string]any{"ExportNotes": p.Comments, "UseTaggedPDF": p.Tagged, "ExportFormFields": false}
 	if p.Quality > 0 {
-		data["UseLosslessCompression"], data["Quality"] = false, p.Quality
+		data["UseLosslessCompression"] = false
+		data["Quality"] = p.Quality
 	}
 	if p.PDFA > 0 {
 		data["SelectPdfVersion"] = p.PDFA
@@ -96,11 +97,13 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 		return nil, errors.New("no office was started")
 	}
 	defer r.keepApart(w)
+
 	source, sealed, err := decrypt(w, args)
 	if err != nil {
 		return nil, err
 	}
 	args.Source = source
+
 	linked := &linkedImages{}
 	if args.Source.Format == FormatOOXML && args.Source.Kind == KindDocument {
 		if linked, err = embedLinked(w, inputName, args.Linked); err != nil {
@@ -121,6 +124,7 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 			return nil, err
 		}
 	}
+
 	result, err := d.make(ctx, output)
 	if err != nil {
 		return nil, err
@@ -147,6 +151,7 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 	if err != nil {
 		return nil, err
 	}
+
 	w.Output(output)
 	return json.Marshal(result)
 }
@@ -155,26 +160,36 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 func (d *document) order(input, output string) order {
 	args := d.args
 	o := order{
-		Input: input, Password: args.Password, ImportFilter: importFilters[args.Source.Format], ExportFilters: map[Kind]string{},
+		Input:         input,
+		Password:      args.Password,
+		ImportFilter:  importFilters[args.Source.Format],
+		ExportFilters: map[Kind]string{},
+		PageSizes:     args.PageSizes,
 		// Only PDFs are read as pages with positioned objects.
-		KeepPages: args.Source.Format == FormatPDF, PageSizes: args.PageSizes,
+		KeepPages: args.Source.Format == FormatPDF,
 	}
 	if output != "" {
 		o.Output = d.work.Path(output)
 	}
+
 	for kind, filters := range exportFilters {
 		if filter := filters[args.To]; filter != "" {
 			o.ExportFilters[kind] = filter
 		}
 	}
+
 	if args.To == ToPDF {
-		o.Layout, o.FilterData = args.Print.Layout, args.Print.filterData()
+		o.Layout = args.Print.Layout
+		o.FilterData = args.Print.filterData()
 	}
 	if args.To == ToHTML {
 		o.ExportOptions = "EmbedImages"
 	}
-	o.ImportFilter, o.ImportOptions = cmp.Or(d.text.filter, o.ImportFilter), d.text.options
-	o.FitColumns, o.Numbers = d.text.fitColumns, d.text.numbers
+
+	o.ImportFilter = cmp.Or(d.text.filter, o.ImportFilter)
+	o.ImportOptions = d.text.options
+	o.FitColumns = d.text.fitColumns
+	o.Numbers = d.text.numbers
 	return o
 }
 
@@ -204,12 +219,14 @@ func countIn(path, text string) (n int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	const chunk = 256 << 10
 	buffer := make([]byte, 0, chunk+len(text))
 	for {
 		read, err := f.Read(buffer[len(buffer) : len(buffer)+chunk])
 		buffer = buffer[:len(buffer)+read]
 		n += bytes.Count(buffer, []byte(text))
+
 		// Keep the end, which may be the start of the next match.
 		keep := min(len(buffer), len(text)-1)
 		buffer = append(buffer[:0], buffer[len(buffer)-keep:]...)

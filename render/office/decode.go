@@ -20,6 +20,7 @@ func Decode(content engine.Content, name, charset string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the source: %w", err)
 	}
+
 	if string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff" {
 		charset = "utf-16"
 	}
@@ -33,6 +34,7 @@ func Decode(content engine.Content, name, charset string) ([]byte, error) {
 	if err != nil && !errors.As(err, &unknown) || err == nil && !slices.Contains(textFormats, source.Format) {
 		return nil, err
 	}
+
 	text, err := io.ReadAll(content.Open())
 	if err != nil {
 		return nil, fmt.Errorf("read the source: %w", err)

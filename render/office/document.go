@@ -45,24 +45,31 @@ func (r *running) prepare(w *engine.Work, args convertArgs, unread bool) (*docum
 	onDisk := strings.NewReplacer("%", "_", "#", "_").Replace(name)
 	d := &document{running: r, work: w, args: args, source: filepath.Join(w.Path(sourceDir), onDisk), unread: unread}
 	d.input = d.source
-	err := errors.Join(os.Mkdir(w.Path(sourceDir), 0o700), os.Mkdir(w.Path(inputDir), 0o700), os.Rename(w.Path(inputName), d.source))
+
+	err := errors.Join(
+		os.Mkdir(w.Path(sourceDir), 0o700),
+		os.Mkdir(w.Path(inputDir), 0o700),
+		os.Rename(w.Path(inputName), d.source),
+	)
 	if err != nil {
 		return nil, err
 	}
+
 	d.keepResults(name)
 	d.keepFields()
 	d.text, err = prepareText(d.input, args)
 	return d, err
 }
 
-// decrypt replaces an encrypted document by its content, whose stored results can be kept, and returns what the source is
-// then. A document that it cannot decrypt stays as it is, and sealed is true: LibreOffice opens it, or reports what is
-// wrong.
+// decrypt replaces an encrypted document by its content, whose stored results can be kept, and returns what the source
+// is then. A document that it cannot decrypt stays as it is, and sealed is true: LibreOffice opens it, or reports what
+// is wrong.
 func decrypt(w *engine.Work, args convertArgs) (source Source, sealed bool, err error) {
 	source = args.Source
 	if source.Format != FormatCompound && (source.Format != FormatODF || args.Password == "") {
 		return source, false, nil
 	}
+
 	opened := false
 	err = guard.Try(func() (err error) {
 		opened, err = officefile.Decrypt(w.Path(inputName), args.Password)
@@ -103,6 +110,7 @@ func (d *document) keepResults(name string) {
 	default:
 		return
 	}
+
 	prepared := d.prepared()
 	err := guard.Try(func() (err error) {
 		d.formulas, err = keep(d.source, prepared, name, d.args.Recalculate)
@@ -113,6 +121,7 @@ func (d *document) keepResults(name string) {
 		d.unread = true
 		fmt.Fprintln(os.Stderr, "stored results:", err)
 	}
+
 	if d.formulas.Written {
 		d.input = prepared
 	}
@@ -123,8 +132,8 @@ func (d *document) prepared() string {
 	return filepath.Join(d.work.Path(inputDir), filepath.Base(d.source))
 }
 
-// keepFields replaces the fields of a text or a presentation by the results that the document has stored. A document that
-// cannot be read stays as it is.
+// keepFields replaces the fields of a text or a presentation by the results that the document has stored. A document
+// that cannot be read stays as it is.
 func (d *document) keepFields() {
 	keep := map[Source]func(from, to string) (bool, error){
 		{KindDocument, FormatOOXML}: officefile.KeepDOCX, {KindDocument, FormatODF}: officefile.KeepODT,
@@ -160,6 +169,7 @@ func (d *document) make(ctx context.Context, output string) (Made, error) {
 // convert has LibreOffice convert one form of the document.
 func (d *document) convert(ctx context.Context, input, output string) (made Made, err error) {
 	o := d.order(input, output)
+
 	if o.Recalculate = d.formulas.Recalculate; d.formulas.Count > 0 && input == d.input {
 		o.Formulas = d.work.Path("formulas.json")
 		list, err := json.Marshal(d.formulas)
@@ -170,10 +180,13 @@ func (d *document) convert(ctx context.Context, input, output string) (made Made
 			return made, err
 		}
 	}
-	o.Unread = d.unread && d.args.Recalculate != officefile.RecalculateAlways && d.args.Fields != officefile.FieldsUpdate
+
+	o.Unread = d.unread && d.args.Recalculate != officefile.RecalculateAlways &&
+		d.args.Fields != officefile.FieldsUpdate
 	o.Fallbacks = d.fallbacks
 	if d.args.To == ToPDF && slices.Contains(namesFonts, d.args.Source.Format) {
-		o.FontNames, o.AvailableFonts = true, d.running.availableFonts()
+		o.FontNames = true
+		o.AvailableFonts = d.running.availableFonts()
 	}
 
 	defer d.work.Watch(d.running.office, d.running.worker)()
@@ -189,8 +202,10 @@ func (d *document) convert(ctx context.Context, input, output string) (made Made
 	fonts, err := d.running.unavailable(ctx, d.work, a.MissingFonts)
 	for _, name := range fonts {
 		made.Warnings = append(made.Warnings, Warning{FontMissing, fmt.Sprintf(
-			"font %s is not available, so text uses another font. GET /v1/fonts lists the fonts; fonts that the document embeds are available too", name)})
+			"font %s is not available, so text uses another font. "+
+				"GET /v1/fonts lists the fonts; fonts that the document embeds are available too", name)})
 	}
+
 	if err == nil { // The next document may have text in these.
 		_, err = d.running.unavailable(ctx, d.work, a.StyleFonts)
 	}
@@ -202,6 +217,7 @@ func (d *document) convert(ctx context.Context, input, output string) (made Made
 func (d *document) makeWorkbook(ctx context.Context, output string) (made Made, err error) {
 	const values = "values.xlsx"
 	to := d.work.Path(output)
+
 	if d.args.Source.Format != FormatOOXML || d.formulas.Binary {
 		const formulas = "formulas.xlsx"
 		if _, err := d.convert(ctx, d.source, formulas); err != nil {
@@ -219,6 +235,7 @@ func (d *document) makeWorkbook(ctx context.Context, output string) (made Made, 
 		}
 		return made, officefile.CopyXLSX(d.source, to)
 	}
+
 	if made, err = d.convert(ctx, d.input, values); err != nil {
 		return made, err
 	}
@@ -243,12 +260,16 @@ func (a answer) warnings() (list []Warning) {
 			list = append(list, Warning{ValueRecalculated, c.text + ": " + c.cells.String()})
 		}
 	}
+
 	if a.Unread > 0 {
-		list = append(list, Warning{ValueRecalculated, fmt.Sprintf("the stored results of the document could not be read; formulas and fields that may show others: %d", a.Unread)})
+		list = append(list, Warning{ValueRecalculated, fmt.Sprintf("the stored results of the document could not be read; "+
+			"formulas and fields that may show others: %d", a.Unread)})
 	}
 	if a.Unplaced {
-		list = append(list, Warning{FontMissing, "lines with letters of several scripts or emoji may lack some of these"})
+		const lacking = "lines with letters of several scripts or emoji may lack some of these"
+		list = append(list, Warning{FontMissing, lacking})
 	}
+
 	return list
 }
 
@@ -263,9 +284,15 @@ func (l cellList) String() string {
 
 // documentExtensions are the extensions that a document of a format may have.
 var documentExtensions = map[Format][]string{
-	FormatOOXML:    {".docx", ".docm", ".dotx", ".dotm", ".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"},
-	FormatODF:      {".odt", ".ott", ".ods", ".ots", ".odp", ".otp", ".odg", ".otg"},
-	FormatCompound: {".doc", ".dot", ".xls", ".xlt", ".ppt", ".pps", ".pot", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm"},
+	FormatOOXML: {
+		".docx", ".docm", ".dotx", ".dotm", ".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb",
+		".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm",
+	},
+	FormatODF: {".odt", ".ott", ".ods", ".ots", ".odp", ".otp", ".odg", ".otg"},
+	FormatCompound: {
+		".doc", ".dot", ".xls", ".xlt", ".ppt", ".pps", ".pot",
+		".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm",
+	},
 	FormatRTF:      {".rtf", ".doc"},
 	FormatHTML:     {".html", ".htm", ".xhtml"},
 	FormatMarkdown: {".md", ".markdown"},
@@ -287,12 +314,14 @@ func documentName(name string, format Format) string {
 	}, name[strings.LastIndexAny(name, `/\`)+1:]))
 
 	extension := path.Ext(name)
+	lower := strings.ToLower(extension)
 	stem := strings.TrimSuffix(name, extension)
 	for of, known := range documentExtensions {
-		if of != format && slices.Contains(known, strings.ToLower(extension)) && !slices.Contains(documentExtensions[format], strings.ToLower(extension)) {
+		if of != format && slices.Contains(known, lower) && !slices.Contains(documentExtensions[format], lower) {
 			extension = ""
 		}
 	}
+
 	if strings.Trim(stem, ". ") == "" {
 		stem = "document"
 	}
@@ -300,6 +329,7 @@ func documentName(name string, format Format) string {
 		_, last := utf8.DecodeLastRuneInString(stem)
 		stem = stem[:len(stem)-last]
 	}
+
 	if stem+extension == "" || len(extension) > longest {
 		return "document"
 	}

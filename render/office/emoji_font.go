@@ -22,7 +22,9 @@ const emojiFamily = "Noto Color Emoji"
 // findEmoji returns the file of the emoji font, or "" if it is not installed.
 func findEmoji(ctx context.Context, w *engine.Work) string {
 	out, err := w.Exec(ctx, engine.Program{
-		Name: "fc-match", Args: []string{"--format=%{family}\n%{file}", emojiFamily + ":color=true"}, Env: []string{"FONTCONFIG_FILE=" + w.Fonts()},
+		Name: "fc-match",
+		Args: []string{"--format=%{family}\n%{file}", emojiFamily + ":color=true"},
+		Env:  []string{"FONTCONFIG_FILE=" + w.Fonts()},
 	})
 	family, file, _ := strings.Cut(string(out), "\n")
 	if err != nil || family != emojiFamily {
@@ -45,6 +47,7 @@ func (s emojiFont) make(path string) error {
 		return err
 	}
 	defer source.Close() //nolint:errcheck // It was read only.
+
 	loader, err := opentype.NewLoader(source)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", emojiFamily, err)
@@ -70,6 +73,7 @@ func (s emojiFont) make(path string) error {
 		padded := slices.Concat(content, make([]byte, -len(content)&3))
 		tables = append(tables, opentype.Table{Content: padded, Tag: tag})
 	}
+
 	return os.WriteFile(path, opentype.WriteTTF(tables), 0o600)
 }
 
@@ -82,9 +86,11 @@ func characters(all font.Cmap) []byte {
 		c, glyph := it.Char()
 		glyphs[c] = glyph
 	}
+
 	// LibreOffice searches further for characters that no font has, and caches the failure
 	// for all characters missing in the same text.
 	glyphs[selectEmoji] = glyphs[joiner]
+
 	var groups, variants []byte
 	for _, c := range slices.Sorted(maps.Keys(glyphs)) {
 		variants = append(variants, pack(byte(c>>16), uint16(c), uint16(glyphs[c]))...)
@@ -92,30 +98,40 @@ func characters(all font.Cmap) []byte {
 			groups = append(groups, pack(c, c, uint32(glyphs[c]))...)
 		}
 	}
+
 	const (
 		head, groupsHead, variantsHead = 4 + 2*8, 16, 10 + 11 // sizes
 		ofUnicode                      = uint16(0)            // the platform, whose encodings are
 		withVariants, full             = uint16(5), uint16(4)
 	)
+
 	count := func(b []byte, size int) uint32 { return uint32(len(b) / size) }
 	groups = pack(uint16(12), uint16(0), groupsHead+count(groups, 1), uint32(0), count(groups, 12), groups)
-	variants = pack(uint16(14), variantsHead+4+count(variants, 1), uint32(1), byte(0), uint16(selectEmoji), uint32(0), uint32(variantsHead), count(variants, 5), variants)
-	return pack(uint16(0), uint16(2), ofUnicode, full, uint32(head), ofUnicode, withVariants, head+count(groups, 1), groups, variants)
+	variants = pack(uint16(14), variantsHead+4+count(variants, 1), uint32(1),
+		byte(0), uint16(selectEmoji), uint32(0), uint32(variantsHead), count(variants, 5), variants)
+	return pack(uint16(0), uint16(2), ofUnicode, full, uint32(head),
+		ofUnicode, withVariants, head+count(groups, 1), groups, variants)
 }
 
 // names returns the table of names.
 func (s emojiFont) names() []byte {
 	const family, style, unique, full, version, postScript = 1, 2, 3, 4, 5, 6
 	var records, texts []byte
-	for id, name := range []string{family: s.name, style: "Regular", unique: s.name, full: s.name, version: "Version 1.0", postScript: s.name} {
+
+	names := []string{
+		family: s.name, style: "Regular", unique: s.name, full: s.name, version: "Version 1.0", postScript: s.name,
+	}
+	for id, name := range names {
 		if name == "" {
 			continue
 		}
 		text := pack(utf16.Encode([]rune(name)))
 		// Platform Windows, encoding Unicode, language American English.
-		records = append(records, pack(uint16(3), uint16(1), uint16(0x409), uint16(id), uint16(len(text)), uint16(len(texts)))...)
+		record := pack(uint16(3), uint16(1), uint16(0x409), uint16(id), uint16(len(text)), uint16(len(texts)))
+		records = append(records, record...)
 		texts = append(texts, text...)
 	}
+
 	return slices.Concat(pack(uint16(0), uint16(len(records)/12), uint16(6+len(records))), records, texts)
 }
 

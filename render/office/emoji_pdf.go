@@ -25,6 +25,7 @@ func finishColour(path, emojiName string) error {
 	if n, err := countIn(path, "/Type3"); err != nil || n == 0 {
 		return err
 	}
+
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -73,7 +74,8 @@ func withM(file *pdffile.File, update *pdffile.Update, entries pdffile.Dict) pdf
 	procedures["/m"] = drawing
 	encoding["/Differences"] = append(slices.Clone(names), "/m")
 
-	entries["/CharProcs"], entries["/Encoding"] = procedures, encoding
+	entries["/CharProcs"] = procedures
+	entries["/Encoding"] = encoding
 	entries["/Widths"] = append(slices.Clone(widths), widthOfM)
 	entries["/LastChar"] = len(widths)
 	return entries

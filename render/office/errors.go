@@ -124,6 +124,7 @@ func FromJob(err error) error {
 	case !errors.As(err, &wire):
 		return err
 	}
+
 	switch wire.Code {
 	case codeError:
 		return unwired(wire, new(Error))

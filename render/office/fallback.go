@@ -37,13 +37,22 @@ type fallback struct {
 }
 
 // rare are the characters that common fonts of text may lack.
-var rare = []span{{0x250, 0x2ff}, {0x370, 0x1fff}, {0x2070, 0x209f}, {0x2100, 0xd7ff}, {0xf900, 0xfdff}, {0xfe30, 0xfefe}, {0xff00, 0xffef}, {0x10000, 0x1ffff}, {0x20000, 0x3ffff}}
+var rare = []span{
+	{0x250, 0x2ff}, {0x370, 0x1fff}, {0x2070, 0x209f}, {0x2100, 0xd7ff}, {0xf900, 0xfdff},
+	{0xfe30, 0xfefe}, {0xff00, 0xffef}, {0x10000, 0x1ffff}, {0x20000, 0x3ffff},
+}
 
 // asian are the characters whose font depends on the language.
-var asian = []span{{0x1100, 0x11ff}, {0x2e80, 0x9fff}, {0xa960, 0xa97f}, {0xac00, 0xd7ff}, {0xf900, 0xfaff}, {0xfe30, 0xfe4f}, {0xff00, 0xffef}, {0x1b000, 0x1b16f}, {0x20000, 0x3ffff}}
+var asian = []span{
+	{0x1100, 0x11ff}, {0x2e80, 0x9fff}, {0xa960, 0xa97f}, {0xac00, 0xd7ff}, {0xf900, 0xfaff},
+	{0xfe30, 0xfe4f}, {0xff00, 0xffef}, {0x1b000, 0x1b16f}, {0x20000, 0x3ffff},
+}
 
 // complexScripts are the characters of scripts for which documents have a font of their own.
-var complexScripts = []span{{0x590, 0x109f}, {0x1780, 0x18af}, {0x1900, 0x1cff}, {0xa840, 0xa95f}, {0xa980, 0xa9ff}, {0xaa00, 0xaadf}, {0xabc0, 0xabff}, {0xfb1d, 0xfdff}, {0xfe70, 0xfefe}}
+var complexScripts = []span{
+	{0x590, 0x109f}, {0x1780, 0x18af}, {0x1900, 0x1cff}, {0xa840, 0xa95f}, {0xa980, 0xa9ff},
+	{0xaa00, 0xaadf}, {0xabc0, 0xabff}, {0xfb1d, 0xfdff}, {0xfe70, 0xfefe},
+}
 
 // within reports whether a character is in one of the spans, which are in order.
 func within(spans []span, c rune) bool {
@@ -63,16 +72,20 @@ func within(spans []span, c rune) bool {
 type fallbackFonts map[rune]string
 
 // fallbacksFor returns the fonts for characters of a document, or none if LibreOffice needs no help with them.
-func (r *running) fallbacksFor(ctx context.Context, w *engine.Work, input string, format Format) (list []fallback, err error) {
+func (r *running) fallbacksFor(
+	ctx context.Context, w *engine.Work, input string, format Format,
+) (list []fallback, err error) {
 	letters, known := lettersOf(input, format)
 	if known && len(letters) == 0 {
 		return nil, nil
 	}
+
 	if r.fallbacks == nil {
 		if r.fallbacks, err = fontsFor(ctx, w, r.fontConfig); err != nil {
 			return nil, err
 		}
 	}
+
 	if !known {
 		letters = map[rune]bool{asian[1].first: true, selectEmoji: true}
 		for c := range r.fallbacks {
@@ -85,7 +98,9 @@ func (r *running) fallbacksFor(ctx context.Context, w *engine.Work, input string
 // fontsFor returns the fonts for rare characters, of a configuration of fontconfig.
 func fontsFor(ctx context.Context, w *engine.Work, config string) (fallbackFonts, error) {
 	out, err := w.Exec(ctx, engine.Program{
-		Name: "fc-match", Args: []string{"--sort", "--format=%{family[0]}\t%{charset}\n", "sans-serif"}, Env: []string{"FONTCONFIG_FILE=" + config},
+		Name: "fc-match",
+		Args: []string{"--sort", "--format=%{family[0]}\t%{charset}\n", "sans-serif"},
+		Env:  []string{"FONTCONFIG_FILE=" + config},
 	})
 	if err != nil {
 		return nil, err
@@ -151,7 +166,12 @@ func (f fallbackFonts) choose(letters map[rune]bool, emojiName string) []fallbac
 	fonts := len(groups)
 	var list []fallback
 	for group, letters := range groups {
-		font := fallback{Family: group.family, Class: classOf(letters), Emoji: group == emoji, Symbols: group.script == symbols}
+		font := fallback{
+			Family:  group.family,
+			Class:   classOf(letters),
+			Emoji:   group == emoji,
+			Symbols: group.script == symbols,
+		}
 		font.Complex = !slices.ContainsFunc(letters, func(c rune) bool { return !within(complexScripts, c) })
 		if font.Symbols {
 			fonts += len(letters) - 1
@@ -188,7 +208,8 @@ func (s *scripts) of(c rune) string {
 	}
 	for name, table := range unicode.Scripts {
 		if unicode.Is(table, c) {
-			s.name, s.table = name, table
+			s.name = name
+			s.table = table
 			return name
 		}
 	}
@@ -231,6 +252,7 @@ func lettersOf(input string, format Format) (letters map[rune]bool, known bool) 
 		return nil, false
 	}
 	defer archive.Close() //nolint:errcheck // It was read only.
+
 	for _, f := range archive.File {
 		if path.Ext(f.Name) != ".xml" {
 			continue
@@ -260,6 +282,7 @@ func addLetters(letters map[rune]bool, text io.Reader) error {
 		case c == '&':
 			c = reference(in)
 		}
+
 		if c < rare[0].first || letters[c] || c != selectEmoji && !within(rare, c) {
 			continue
 		}
@@ -280,10 +303,13 @@ func reference(in *bufio.Reader) rune {
 	if !found || !isNumber {
 		return 0
 	}
+
 	base := 10
 	if hex, isHex := strings.CutPrefix(strings.ToLower(digits), "x"); isHex {
-		digits, base = hex, 16
+		digits = hex
+		base = 16
 	}
+
 	c, err := strconv.ParseUint(digits, base, 21)
 	if err != nil {
 		return 0

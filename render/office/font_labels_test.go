@@ -48,8 +48,8 @@ func bulletsODF(t testing.TB, kind, char, font string) []byte {
 		`</draw:text-box></draw:frame></draw:page></office:presentation></office:body>`)
 }
 
-// TestMissingFontsOfBullets has text in an installed font, and bullets and numbers in others. OpenSymbol has some bullets of
-// Wingdings, and boxes for others.
+// TestMissingFontsOfBullets has text in an installed font, and bullets and numbers in others. OpenSymbol has some
+// bullets of Wingdings, and boxes for others.
 func TestMissingFontsOfBullets(t *testing.T) {
 	t.Parallel()
 	const mark = `<w:rPr><w:rFonts w:ascii="Nowhere Mark" w:hAnsi="Nowhere Mark"/></w:rPr>`

@@ -12,8 +12,8 @@ import (
 // namesFonts lists the formats whose text names its fonts. Others have those of LibreOffice.
 var namesFonts = []Format{FormatOOXML, FormatODF, FormatCompound, FormatRTF}
 
-// unavailable returns the lists of font names, with ; between the names, of which none is available. As for the browser,
-// a substitute is: a font that has the widths of the other one, or that the configuration puts in its place.
+// unavailable returns the lists of font names, with ; between the names, of which none is available. As for the
+// browser, a substitute is: a font that has the widths of the other one, or that the configuration puts in its place.
 func (r *running) unavailable(ctx context.Context, w *engine.Work, lists []string) (missing []string, err error) {
 	for _, list := range lists {
 		found := false
@@ -24,6 +24,7 @@ func (r *running) unavailable(ctx context.Context, w *engine.Work, lists []strin
 			}
 			found = found || has
 		}
+
 		if !found {
 			missing = append(missing, strings.ReplaceAll(list, ";", " or "))
 		}
@@ -49,8 +50,13 @@ func (r *running) isAvailable(ctx context.Context, w *engine.Work, name string) 
 	if has, known := r.available[name]; known {
 		return has, nil
 	}
+
 	ask := func(program string, args ...string) (string, error) {
-		out, err := w.Exec(ctx, engine.Program{Name: program, Args: append(args, escapePattern.Replace(name)), Env: []string{"FONTCONFIG_FILE=" + w.Fonts()}})
+		out, err := w.Exec(ctx, engine.Program{
+			Name: program,
+			Args: append(args, escapePattern.Replace(name)),
+			Env:  []string{"FONTCONFIG_FILE=" + w.Fonts()},
+		})
 		return string(out), err
 	}
 	found, err := ask("fc-match", "--format=%{family}")
@@ -64,8 +70,11 @@ func (r *running) isAvailable(ctx context.Context, w *engine.Work, name string) 
 
 	// Names that are not bound strongly are those of any font.
 	has := slices.ContainsFunc(strongName.FindAllStringSubmatch(wanted, -1), func(match []string) bool {
-		return slices.ContainsFunc(strings.Split(found, ","), func(family string) bool { return strings.EqualFold(family, match[1]) })
+		return slices.ContainsFunc(strings.Split(found, ","), func(family string) bool {
+			return strings.EqualFold(family, match[1])
+		})
 	})
+
 	if r.available == nil || len(r.available) >= maxKnownFonts {
 		r.available = map[string]bool{}
 	}

@@ -87,8 +87,8 @@ func styledSheet(t testing.TB, rows, after string) []byte {
 	return replacePart(t, book, "xl/worksheets/sheet1.xml", `</sheetData>`, `</sheetData>`+after)
 }
 
-// openedWith is an OpenDocument file whose automatic styles have fonts: a paragraph style Pn, a text style Tn and a cell
-// style Cn for the font of the number n.
+// openedWith is an OpenDocument file whose automatic styles have fonts: a paragraph style Pn, a text style Tn and a
+// cell style Cn for the font of the number n.
 func openedWith(t testing.TB, kind, body string, fonts ...string) []byte {
 	t.Helper()
 	var styles strings.Builder

@@ -24,6 +24,7 @@ func makeWhole(w *engine.Work, name string) error {
 	if err != nil {
 		return err
 	}
+
 	var failed error
 	whole := embedded.ReplaceAllFunc(content, func(found []byte) []byte {
 		parts := embedded.FindSubmatch(found)
@@ -31,6 +32,7 @@ func makeWhole(w *engine.Work, name string) error {
 		if len(address) >= 5 && address[:5] == "data:" {
 			return found
 		}
+
 		picture, err := os.ReadFile(w.Path(fileOf(address)))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -39,8 +41,10 @@ func makeWhole(w *engine.Work, name string) error {
 			failed = err
 			return found
 		}
-		return []byte(string(parts[1]) + `="data:` + http.DetectContentType(picture) + ";base64," + base64.StdEncoding.EncodeToString(picture) + `"`)
+		data := "data:" + http.DetectContentType(picture) + ";base64," + base64.StdEncoding.EncodeToString(picture)
+		return []byte(string(parts[1]) + `="` + data + `"`)
 	})
+
 	if failed != nil {
 		return failed
 	}

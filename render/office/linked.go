@@ -51,6 +51,7 @@ func embedLinked(w *engine.Work, input string, files map[string]string) (*linked
 		return &linkedImages{}, nil // LibreOffice reports an unreadable document.
 	}
 	defer archive.Close()
+
 	l := &linkedImages{parts: map[string][]byte{}, added: map[string][]byte{}, fetched: files, work: w}
 	for _, f := range archive.File {
 		folder, name := path.Split(f.Name)
@@ -60,6 +61,7 @@ func embedLinked(w *engine.Work, input string, files map[string]string) (*linked
 			}
 		}
 	}
+
 	if len(l.missing) > 0 || len(l.added) == 0 {
 		return l, nil
 	}
@@ -76,6 +78,7 @@ func (l *linkedImages) relations(archive *zip.Reader, f *zip.File, part string) 
 	if err != nil || !bytes.Contains(content, []byte("External")) {
 		return err
 	}
+
 	embedded := map[string]bool{}
 	changed := relationTag.ReplaceAllFunc(content, func(tag []byte) []byte {
 		entries := attributesOf(tag)
@@ -87,13 +90,16 @@ func (l *linkedImages) relations(archive *zip.Reader, f *zip.File, part string) 
 			return tag
 		}
 		embedded[entries["Id"]] = true
+
 		end := ">"
 		if bytes.HasSuffix(tag, []byte("/>")) {
 			end = "/>"
 		}
 		name, _, _ := bytes.Cut(tag, []byte(" "))
-		return fmt.Appendf(nil, `%s Id="%s" Type="%s" Target="%s"%s`, name, escaped(entries["Id"]), escaped(entries["Type"]), target, end)
+		return fmt.Appendf(nil, `%s Id="%s" Type="%s" Target="%s"%s`,
+			name, escaped(entries["Id"]), escaped(entries["Type"]), target, end)
 	})
+
 	if len(embedded) == 0 {
 		return nil
 	}
@@ -105,6 +111,7 @@ func (l *linkedImages) relations(archive *zip.Reader, f *zip.File, part string) 
 	if err != nil {
 		return err
 	}
+
 	l.parts[f.Name] = changed
 	l.parts[part] = imageTag.ReplaceAllFunc(text, func(tag []byte) []byte {
 		for id := range embedded {
@@ -125,6 +132,7 @@ func (l *linkedImages) embed(address string) string {
 		}
 		return ""
 	}
+
 	wanted := Reference{Address: parsed.String()}
 	file, asked := l.fetched[wanted.Address]
 	switch {
@@ -134,12 +142,14 @@ func (l *linkedImages) embed(address string) string {
 	case file == "":
 		return ""
 	}
+
 	content, err := os.ReadFile(l.work.Path(file))
 	extension, image := strings.CutPrefix(mediaType(content), "image/")
 	if err != nil || !image {
 		l.nowhere = append(l.nowhere, address)
 		return ""
 	}
+
 	extension, _, _ = strings.Cut(extension, "+")
 	name := "word/media/" + file + ".linked" + extension
 	l.added[name] = content
@@ -156,10 +166,12 @@ func (l *linkedImages) declare(archive *zip.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	end := bytes.LastIndex(content, []byte("</"))
 	if end < 0 {
 		return &Error{Reason: Damaged, Detail: "content types cannot be read"}
 	}
+
 	var types strings.Builder
 	for name, image := range l.added {
 		fmt.Fprintf(&types, `<Override PartName="/%s" ContentType="%s"/>`, name, mediaType(image))
@@ -175,6 +187,7 @@ func (l *linkedImages) write(archive *zip.Reader, input string) (err error) {
 	if err != nil {
 		return err
 	}
+
 	out := zip.NewWriter(file)
 	for _, f := range archive.File {
 		if content, changed := l.parts[f.Name]; changed {
@@ -183,6 +196,7 @@ func (l *linkedImages) write(archive *zip.Reader, input string) (err error) {
 		}
 		err = errors.Join(err, out.Copy(f))
 	}
+
 	for name, content := range l.added {
 		part, createErr := out.Create(name)
 		if createErr == nil {
@@ -190,6 +204,7 @@ func (l *linkedImages) write(archive *zip.Reader, input string) (err error) {
 		}
 		err = errors.Join(err, createErr)
 	}
+
 	if err := errors.Join(err, out.Close(), file.Close()); err != nil {
 		return fmt.Errorf("embed images: %w", err)
 	}
@@ -203,6 +218,7 @@ func readPart(f *zip.File) ([]byte, error) {
 		return nil, &Error{Reason: Damaged, Detail: err.Error()}
 	}
 	defer in.Close()
+
 	content, err := io.ReadAll(io.LimitReader(in, maxPart+1))
 	switch {
 	case err != nil:
@@ -218,6 +234,7 @@ func attributesOf(tag []byte) map[string]string {
 	entries := map[string]string{}
 	decoder := xml.NewDecoder(bytes.NewReader(tag))
 	decoder.Strict = false
+
 	token, err := decoder.Token()
 	if element, ok := token.(xml.StartElement); ok && err == nil {
 		for _, a := range element.Attr {

@@ -82,6 +82,7 @@ func makePage(ctx context.Context, w *engine.Work, args PageArgs) ([]byte, error
 		return nil, err
 	}
 	page.mark(args.TOC)
+
 	const source, printed, output = "body.html", "body.pdf", "output.pdf"
 	if err := page.write(source); err != nil {
 		return nil, err
@@ -89,10 +90,12 @@ func makePage(ctx context.Context, w *engine.Work, args PageArgs) ([]byte, error
 	if err := printPage(ctx, w, source, printed, page.scripts); err != nil {
 		return nil, err
 	}
+
 	doc, err := describePDF(ctx, w, printed)
 	if err != nil {
 		return nil, err
 	}
+
 	result := PageResult{Nowhere: page.nowhere, Headings: doc.locate(page.headings)}
 	if args.TOC && len(result.Headings) > 0 {
 		contents, err := prependContents(ctx, w, printed, result.Headings, page.language())
@@ -103,12 +106,14 @@ func makePage(ctx context.Context, w *engine.Work, args PageArgs) ([]byte, error
 			return nil, err
 		}
 	}
+
 	if len(doc.Pages) > args.MaxPages {
 		return nil, &Error{Reason: TooManyPages, Max: args.MaxPages}
 	}
 	if err := doc.link(ctx, output); err != nil {
 		return nil, err
 	}
+
 	w.Output(output)
 	return json.Marshal(result)
 }
@@ -128,15 +133,18 @@ func printPage(ctx context.Context, w *engine.Work, source, output string, scrip
 		"--disable-local-file-access", "--allow", w.Dir,
 		"--load-error-handling", "ignore", "--load-media-error-handling", "ignore",
 	}
+
 	if scripts {
 		args = append(args, "--enable-javascript", "--javascript-delay", scriptTime)
 	} else {
 		args = append(args, "--disable-javascript")
 	}
+
 	_, err := w.Exec(ctx, engine.Program{
 		Name: webProgram, Args: append(args, engine.PathArg(source), engine.PathArg(output)),
 		Env: []string{"XDG_RUNTIME_DIR=" + w.Dir, "QT_QPA_PLATFORM=offscreen"},
 	})
+
 	var exit *engine.ExitError
 	if errors.As(err, &exit) && exit.Signal == 0 {
 		// wkhtmltopdf also fails if it could not load an image. The job fails only without a result.
@@ -148,6 +156,7 @@ func printPage(ctx context.Context, w *engine.Work, source, output string, scrip
 	if err != nil {
 		return err
 	}
+
 	if _, err := os.Stat(w.Path(output)); errors.Is(err, fs.ErrNotExist) {
 		return &Error{Reason: Damaged, Detail: "nothing was printed"}
 	} else if err != nil {

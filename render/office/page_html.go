@@ -50,6 +50,7 @@ func readPage(w *engine.Work, args PageArgs) (*page, error) {
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}
+
 	contentType := args.ContentType
 	if contentType == "" {
 		contentType = "text/html"
@@ -58,6 +59,7 @@ func readPage(w *engine.Work, args PageArgs) (*page, error) {
 	if err != nil {
 		return nil, &Error{Reason: Damaged, Detail: err.Error()}
 	}
+
 	p := &page{work: w, root: root, files: args.Files}
 	if args.Office {
 		p.simplify()
@@ -99,12 +101,15 @@ func (p *page) embed() error {
 			n.Parent.RemoveChild(n)
 		}
 	})
+
 	p.each(func(n *html.Node) {
 		if n.Parent == nil {
 			return
 		}
+
 		switch n.DataAtom {
-		case atom.Iframe, atom.Frame, atom.Object, atom.Embed, atom.Applet, atom.Video, atom.Audio, atom.Source, atom.Track:
+		case atom.Iframe, atom.Frame, atom.Object, atom.Embed, atom.Applet,
+			atom.Video, atom.Audio, atom.Source, atom.Track:
 			n.Parent.RemoveChild(n)
 			return
 		case atom.Meta:
@@ -131,6 +136,7 @@ func (p *page) embed() error {
 		}
 		p.embedElement(n)
 	})
+
 	if p.whole != nil {
 		return p.whole.failed
 	}
@@ -151,6 +157,7 @@ func (p *page) embedElement(n *html.Node) {
 			n.Attr = append(n.Attr, html.Attribute{Key: "src", Val: strings.TrimSuffix(first[0], ",")})
 		}
 	}
+
 	n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "srcset" || a.Key == "ping" })
 	for i, a := range n.Attr {
 		switch {
@@ -183,6 +190,7 @@ func (p *page) embedLink(n *html.Node) {
 		p.inlineSheet(n)
 		return
 	}
+
 	for i, a := range n.Attr {
 		if a.Key == "href" {
 			n.Attr[i].Val = p.embedAddress(a.Val, p.base, true)
@@ -202,7 +210,9 @@ func (p *page) resolve(reference string, base *url.URL) *url.URL {
 	if (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
 		return nil
 	}
-	parsed.Fragment, parsed.RawFragment = "", ""
+
+	parsed.Fragment = ""
+	parsed.RawFragment = ""
 	return parsed
 }
 
@@ -218,6 +228,7 @@ func (p *page) embedAddress(reference string, base *url.URL, style bool) string 
 	if isData(trimmed) || strings.HasPrefix(trimmed, "#") {
 		return trimmed
 	}
+
 	resolved := p.resolve(trimmed, base)
 	if resolved == nil {
 		if trimmed != "" && len(p.nowhere) < maxNowhere && !slices.Contains(p.nowhere, trimmed) {
@@ -225,6 +236,7 @@ func (p *page) embedAddress(reference string, base *url.URL, style bool) string 
 		}
 		return nothing
 	}
+
 	address := resolved.String()
 	if name, known := p.files[address]; known {
 		switch {
@@ -235,6 +247,7 @@ func (p *page) embedAddress(reference string, base *url.URL, style bool) string 
 		}
 		return name
 	}
+
 	wanted := Reference{Address: address, Style: style}
 	if !slices.Contains(p.missing, wanted) {
 		p.missing = append(p.missing, wanted)
@@ -243,7 +256,8 @@ func (p *page) embedAddress(reference string, base *url.URL, style bool) string 
 }
 
 // styleReference finds the addresses in style sheets.
-var styleReference = regexp.MustCompile(`(?i)(@import\s+)?url\(\s*("[^"]*"|'[^']*'|[^)'"]*)\s*\)|@import\s+("[^"]*"|'[^']*')`)
+var styleReference = regexp.MustCompile(
+	`(?i)(@import\s+)?url\(\s*("[^"]*"|'[^']*'|[^)'"]*)\s*\)|@import\s+("[^"]*"|'[^']*')`)
 
 // embedStyle is embedAddress for the references of a style sheet.
 func (p *page) embedStyle(css string, base *url.URL) string {
@@ -266,6 +280,7 @@ func (p *page) embedSheets() error {
 		if !strings.HasSuffix(name, StyleExtension) {
 			continue
 		}
+
 		base, err := url.Parse(address)
 		if err != nil {
 			continue
@@ -274,6 +289,7 @@ func (p *page) embedSheets() error {
 		if err != nil {
 			return fmt.Errorf("style sheet: %w", err)
 		}
+
 		text := p.embedStyle(string(toUTF8(content, "")), base)
 		if err := os.WriteFile(p.work.Path(name), []byte(text), 0o600); err != nil { //nolint:gosec // the name is the server's
 			return fmt.Errorf("style sheet: %w", err)
@@ -291,9 +307,11 @@ func (p *page) write(name string) error {
 	if head == nil {
 		return errors.New("the parser made no head")
 	}
+
 	style := &html.Node{Type: html.ElementNode, Data: "style", DataAtom: atom.Style}
 	style.AppendChild(&html.Node{Type: html.TextNode, Data: pageStyle})
 	head.InsertBefore(style, head.FirstChild)
+
 	content, err := p.render(head)
 	if err != nil {
 		return err
@@ -303,7 +321,10 @@ func (p *page) write(name string) error {
 
 // render returns the document, with its encoding declared in the head.
 func (p *page) render(head *html.Node) ([]byte, error) {
-	charset := &html.Node{Type: html.ElementNode, Data: "meta", DataAtom: atom.Meta, Attr: []html.Attribute{{Key: "charset", Val: "utf-8"}}}
+	charset := &html.Node{
+		Type: html.ElementNode, Data: "meta", DataAtom: atom.Meta,
+		Attr: []html.Attribute{{Key: "charset", Val: "utf-8"}},
+	}
 	head.InsertBefore(charset, head.FirstChild)
 	var out bytes.Buffer
 	if err := html.Render(&out, p.root); err != nil {

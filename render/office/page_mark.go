@@ -18,8 +18,10 @@ const (
 	markScheme = "relaypdf-mark:"
 	gotoScheme = "relaypdf-goto:"
 	// markStyle makes a mark part of its line, so that it is on the same page, without taking space.
-	markStyle = "display:inline-block!important;position:static!important;float:none!important;visibility:visible!important;" +
-		"width:1px!important;height:1px!important;margin:0 -1px 0 0!important;padding:0!important;border:0!important;background:none!important"
+	markStyle = "display:inline-block!important;position:static!important;float:none!important;" +
+		"visibility:visible!important;" +
+		"width:1px!important;height:1px!important;margin:0 -1px 0 0!important;" +
+		"padding:0!important;border:0!important;background:none!important"
 	// maxHeadings bounds a table of contents.
 	maxHeadings = 5000
 	// longestTitle bounds the title of a heading in characters.
@@ -36,12 +38,14 @@ func (p *page) mark(headings bool) {
 			p.rewriteLink(n, wanted)
 		}
 	})
+
 	if headings {
 		p.each(p.markHeading)
 	}
 	if len(wanted) == 0 {
 		return
 	}
+
 	p.each(func(n *html.Node) {
 		for _, name := range []string{attribute(n, "id"), nameOf(n)} {
 			if mark, ok := wanted[name]; ok && name != "" {
@@ -63,13 +67,15 @@ func nameOf(n *html.Node) string {
 // markHeading marks an element if it is a heading with a text.
 func (p *page) markHeading(n *html.Node) {
 	levels := map[atom.Atom]int{atom.H1: 1, atom.H2: 2, atom.H3: 3, atom.H4: 4, atom.H5: 5, atom.H6: 6}
-	level, title := levels[n.DataAtom], ""
+	level := levels[n.DataAtom]
+	title := ""
 	if level > 0 {
 		title = titleOf(n)
 	}
 	if title == "" || len(p.headings) >= maxHeadings {
 		return
 	}
+
 	h := markedHeading{mark: "h" + strconv.Itoa(len(p.headings)), title: title, level: level}
 	p.headings = append(p.headings, h)
 	insertMark(n, h.mark)
@@ -88,6 +94,7 @@ func titleOf(n *html.Node) string {
 			text.WriteString(" " + attribute(d, "alt") + " ")
 		}
 	}
+
 	title := []rune(strings.Join(strings.Fields(text.String()), " "))
 	if len(title) > longestTitle {
 		title = append(title[:longestTitle-1], '…')
@@ -125,6 +132,7 @@ func (p *page) linkAddress(href string, wanted map[string]string) string {
 		}
 		return gotoScheme + wanted[fragment]
 	}
+
 	parsed, err := url.Parse(href)
 	if err != nil {
 		return ""
@@ -132,6 +140,7 @@ func (p *page) linkAddress(href string, wanted map[string]string) string {
 	if p.base != nil {
 		parsed = p.base.ResolveReference(parsed)
 	}
+
 	switch parsed.Scheme {
 	case "http", "https", "mailto", "tel":
 		return parsed.String()
@@ -145,12 +154,16 @@ func insertMark(n *html.Node, name string) {
 		Type: html.ElementNode, Data: "a", DataAtom: atom.A,
 		Attr: []html.Attribute{{Key: "href", Val: markScheme + name}, {Key: "style", Val: markStyle}},
 	}
-	for slices.Contains([]atom.Atom{atom.Tr, atom.Tbody, atom.Thead, atom.Tfoot, atom.Option, atom.Optgroup}, n.DataAtom) && n.Parent != nil {
+
+	groups := []atom.Atom{atom.Tr, atom.Tbody, atom.Thead, atom.Tfoot, atom.Option, atom.Optgroup}
+	for slices.Contains(groups, n.DataAtom) && n.Parent != nil {
 		n = n.Parent
 	}
+
 	switch n.DataAtom {
 	case atom.Html, atom.Head:
-	case atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Select, atom.Textarea, atom.Img, atom.Input, atom.Br, atom.Hr, atom.Svg, atom.Canvas, atom.A:
+	case atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Select, atom.Textarea, atom.Img, atom.Input, atom.Br, atom.Hr,
+		atom.Svg, atom.Canvas, atom.A:
 		n.Parent.InsertBefore(mark, n)
 	default:
 		n.InsertBefore(mark, n.FirstChild)

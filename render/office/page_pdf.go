@@ -39,17 +39,21 @@ type place struct {
 // describePDF reads the structure of a PDF of the job's folder.
 func describePDF(ctx context.Context, w *engine.Work, name string) (*pdfFile, error) {
 	out, err := w.Exec(ctx, engine.Program{
-		Name:      "qpdf",
-		Args:      []string{"--json=2", "--json-key=pages", "--json-key=qpdf", "--json-stream-data=none", engine.PathArg(name)},
+		Name: "qpdf",
+		Args: []string{
+			"--json=2", "--json-key=pages", "--json-key=qpdf", "--json-stream-data=none", engine.PathArg(name),
+		},
 		MaxStdout: 128 << 20,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("describe what was printed: %w", err)
 	}
+
 	f := &pdfFile{work: w, name: name}
 	if err := json.Unmarshal(out, f); err != nil {
 		return nil, fmt.Errorf("describe what was printed: %w", err)
 	}
+
 	if len(f.QPDF) != 2 || len(f.Pages) == 0 {
 		return nil, errors.New("describe what was printed: no pages")
 	}
@@ -85,7 +89,13 @@ func (f *pdfFile) links(number int) (found []link) {
 		action, _ := f.follow(dict["/A"]).(map[string]any)
 		address, _ := action["/URI"].(string)
 		rectangle, _ := dict["/Rect"].([]any)
-		l := link{reference: reference, dict: dict, address: strings.TrimPrefix(address, "u:"), place: place{page: number}}
+
+		l := link{
+			reference: reference,
+			dict:      dict,
+			address:   strings.TrimPrefix(address, "u:"),
+			place:     place{page: number},
+		}
 		for i := 1; i < len(rectangle); i += 2 {
 			if y, ok := rectangle[i].(float64); ok {
 				l.top = max(l.top, y)
@@ -126,6 +136,7 @@ func (f *pdfFile) locate(headings []markedHeading) (found []Heading) {
 func (f *pdfFile) link(ctx context.Context, output string) error {
 	marks := f.marks()
 	changes := map[string]pdfObject{}
+
 	for i, page := range f.Pages {
 		kept := []string{}
 		found := f.links(i)
@@ -145,12 +156,14 @@ func (f *pdfFile) link(ctx context.Context, output string) error {
 			}
 			kept = append(kept, l.reference)
 		}
+
 		if len(kept) < len(found) {
 			dict, _ := f.follow(page.Object).(map[string]any)
 			dict["/Annots"] = kept
 			changes["obj:"+page.Object] = pdfObject{dict}
 		}
 	}
+
 	if len(changes) == 0 {
 		return os.Rename(f.work.Path(f.name), f.work.Path(output))
 	}
@@ -160,7 +173,9 @@ func (f *pdfFile) link(ctx context.Context, output string) error {
 // update writes the PDF with other values of some objects.
 func (f *pdfFile) update(ctx context.Context, changes map[string]pdfObject, output string) error {
 	const name = "changes.json"
-	header := map[string]any{"jsonversion": 2, "pdfversion": f.header["pdfversion"], "maxobjectid": f.header["maxobjectid"]}
+	header := map[string]any{
+		"jsonversion": 2, "pdfversion": f.header["pdfversion"], "maxobjectid": f.header["maxobjectid"],
+	}
 	text, err := json.Marshal(map[string]any{"qpdf": []any{header, changes}})
 	if err != nil {
 		return err
@@ -168,6 +183,7 @@ func (f *pdfFile) update(ctx context.Context, changes map[string]pdfObject, outp
 	if err := os.WriteFile(f.work.Path(name), text, 0o600); err != nil {
 		return err
 	}
+
 	_, err = f.work.Exec(ctx, engine.Program{
 		Name: "qpdf", Args: []string{"--update-from-json=" + name, engine.PathArg(f.name), engine.PathArg(output)},
 	})

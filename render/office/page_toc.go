@@ -34,11 +34,14 @@ type entry struct {
 
 // prependContents puts a table of contents before a PDF, and returns the name
 // of the result. The headings' pages become those in the result.
-func prependContents(ctx context.Context, w *engine.Work, body string, headings []Heading, language string) (string, error) {
+func prependContents(
+	ctx context.Context, w *engine.Work, body string, headings []Heading, language string,
+) (string, error) {
 	const joined = "joined.pdf"
 	// The table has to know its own length. It is estimated, and tried again with the result.
 	const linesPerPage = 40
 	pages := 1 + len(headings)/linesPerPage
+
 	for attempt := range 4 {
 		name := fmt.Sprintf("contents%d.pdf", attempt)
 		if err := writeContents(w, entries(headings, pages), language); err != nil {
@@ -51,10 +54,12 @@ func prependContents(ctx context.Context, w *engine.Work, body string, headings 
 		if err != nil {
 			return "", err
 		}
+
 		if len(contents.Pages) != pages {
 			pages = len(contents.Pages)
 			continue
 		}
+
 		for i := range headings {
 			headings[i].Page += pages
 		}
@@ -87,11 +92,13 @@ func writeContents(w *engine.Work, lines []entry, language string) error {
 	if err != nil {
 		return err
 	}
+
 	short, _, _ := strings.Cut(strings.ToLower(language), "-")
 	title := contentsTitles[short]
 	if title == "" {
 		title = "Contents"
 	}
+
 	var out bytes.Buffer
 	err = page.Execute(&out, struct {
 		Style    template.CSS

@@ -58,22 +58,26 @@ func embedWhole(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+
 	p.whole = &whole{office: args.Office, data: map[dataKey]string{}}
 	if p.base != nil && !args.Public {
 		p.whole.host = p.base.Host
 	}
+
 	result := EmbedResult{}
 	p.each(func(n *html.Node) {
 		if n.DataAtom == atom.Img {
 			result.Images++
 		}
 	})
+
 	if err := p.embed(); err != nil {
 		return nil, err
 	}
 	if args.Office {
 		p.each(p.finishImage)
 	}
+
 	content, err := p.render(first(p.root, atom.Head)) // The parser makes one.
 	if err != nil {
 		return nil, err
@@ -82,8 +86,10 @@ func embedWhole(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error
 	if err := os.WriteFile(w.Path(output), content, 0o600); err != nil {
 		return nil, err
 	}
+
 	w.Output(output)
-	result.Nowhere, result.Omitted = p.nowhere, p.whole.omitted
+	result.Nowhere = p.nowhere
+	result.Omitted = p.whole.omitted
 	return json.Marshal(result)
 }
 
@@ -94,7 +100,8 @@ func (p *page) simplify() {
 			n.Parent.RemoveChild(n)
 		}
 		n.Attr = slices.DeleteFunc(n.Attr, func(a html.Attribute) bool {
-			return strings.HasPrefix(a.Key, "on") || a.Key == "action" || a.Key == "formaction" || a.Key == "cite" || a.Key == "longdesc"
+			return strings.HasPrefix(a.Key, "on") || a.Key == "action" || a.Key == "formaction" ||
+				a.Key == "cite" || a.Key == "longdesc"
 		})
 	})
 }
@@ -107,6 +114,7 @@ func (p *page) completeLink(n *html.Node) {
 		if a.Key != "href" || strings.HasPrefix(a.Val, "#") {
 			continue
 		}
+
 		if resolved := p.resolve(a.Val, p.base); resolved != nil && resolved.Host != p.whole.host {
 			if parsed, err := url.Parse(strings.TrimSpace(a.Val)); err == nil {
 				resolved.Fragment = parsed.Fragment
@@ -114,8 +122,10 @@ func (p *page) completeLink(n *html.Node) {
 			a.Val = resolved.String()
 			continue
 		}
+
 		lower := strings.ToLower(strings.TrimSpace(a.Val))
-		local := strings.HasPrefix(lower, "file:") || strings.HasPrefix(lower, "/") || strings.HasPrefix(lower, "../../..")
+		local := strings.HasPrefix(lower, "file:") || strings.HasPrefix(lower, "/") ||
+			strings.HasPrefix(lower, "../../..")
 		if p.whole.office && local {
 			n.Attr = slices.Delete(n.Attr, i, i+1)
 			return
@@ -127,11 +137,13 @@ func (p *page) completeLink(n *html.Node) {
 func (p *page) inlineSheet(n *html.Node) {
 	address := p.embedAddress(attribute(n, "href"), p.base, true)
 	media := attribute(n, "media")
+
 	if content, ok := dataContent(address); ok && len(content) > 0 {
 		style := &html.Node{Type: html.ElementNode, Data: "style", DataAtom: atom.Style}
 		if media != "" {
 			style.Attr = []html.Attribute{{Key: "media", Val: media}}
 		}
+
 		// In an element, the end tag of a style would end the element.
 		text := strings.ReplaceAll(string(content), "</", `<\/`)
 		style.AppendChild(&html.Node{Type: html.TextNode, Data: text})
@@ -145,6 +157,7 @@ func (p *page) dataAddress(address, name string) string {
 	w := p.whole
 	key := dataKey{name, w.depth}
 	data, known := w.data[key]
+
 	if !known && w.embedded <= maxEmbedded {
 		content, err := os.ReadFile(p.work.Path(name))
 		if err != nil {
@@ -153,11 +166,13 @@ func (p *page) dataAddress(address, name string) string {
 		}
 		kind := mediaType(content)
 		if strings.HasSuffix(name, StyleExtension) {
-			kind, content = "text/css", p.wholeSheet(content, address)
+			kind = "text/css"
+			content = p.wholeSheet(content, address)
 		}
 		data = "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(content)
 		w.data[key] = data
 	}
+
 	if w.embedded += int64(len(data)); w.embedded > maxEmbedded {
 		if len(w.omitted) < maxNowhere && !slices.Contains(w.omitted, address) {
 			w.omitted = append(w.omitted, address)
@@ -199,7 +214,8 @@ func (p *page) finishImage(n *html.Node) {
 		}
 		content, ok := dataContent(a.Val)
 		if ok && len(content) > 0 {
-			if head, _, _ := strings.Cut(a.Val, ","); !strings.HasSuffix(strings.ToLower(strings.TrimSpace(head)), ";base64") {
+			head, _, _ := strings.Cut(a.Val, ",")
+			if !strings.HasSuffix(strings.ToLower(strings.TrimSpace(head)), ";base64") {
 				n.Attr[i].Val = "data:" + mediaType(content) + ";base64," + base64.StdEncoding.EncodeToString(content)
 			}
 			return
@@ -207,6 +223,7 @@ func (p *page) finishImage(n *html.Node) {
 		n.Attr = slices.Delete(n.Attr, i, i+1)
 		break
 	}
+
 	if n.DataAtom == atom.Img && n.Parent != nil && attribute(n, "src") == "" {
 		n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: attribute(n, "alt")}, n)
 		n.Parent.RemoveChild(n)
@@ -223,6 +240,7 @@ func dataContent(address string) (content []byte, ok bool) {
 	if !isData(address) {
 		return nil, false
 	}
+
 	head, body, ok := strings.Cut(address[len("data:"):], ",")
 	if !ok {
 		return nil, false
@@ -230,6 +248,7 @@ func dataContent(address string) (content []byte, ok bool) {
 	if text, err := url.PathUnescape(body); err == nil {
 		body = text
 	}
+
 	if strings.HasSuffix(strings.ToLower(strings.TrimSpace(head)), ";base64") {
 		body = strings.Join(strings.Fields(body), "")
 		content, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(body, "="))

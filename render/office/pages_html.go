@@ -60,19 +60,25 @@ type textPage struct {
 
 func pagesHTML(ctx context.Context, w *engine.Work, args PagesHTMLArgs) ([]byte, error) {
 	const words, output = "words.xml", "output.html"
-	_, err := w.Exec(ctx, engine.Program{Name: "pdftotext", Args: []string{"-bbox-layout", engine.PathArg(args.Input), engine.PathArg(words)}})
+	_, err := w.Exec(ctx, engine.Program{
+		Name: "pdftotext",
+		Args: []string{"-bbox-layout", engine.PathArg(args.Input), engine.PathArg(words)},
+	})
 	if err != nil {
 		return nil, drawError(err)
 	}
+
 	in, err := os.Open(w.Path(words))
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+
 	file, err := os.OpenFile(w.Path(output), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
+
 	buffered := bufio.NewWriterSize(file, 256<<10)
 	out := &limited{to: buffered, left: args.MaxBytes}
 	if _, err = fmt.Fprintf(out, pagesHead, html.EscapeString(args.Title)); err == nil {
@@ -81,6 +87,7 @@ func pagesHTML(ctx context.Context, w *engine.Work, args PagesHTMLArgs) ([]byte,
 	if err == nil {
 		_, err = fmt.Fprint(out, "</body>\n</html>\n")
 	}
+
 	if err := errors.Join(err, buffered.Flush(), file.Close()); err != nil {
 		return nil, err
 	}
@@ -92,6 +99,7 @@ func pagesHTML(ctx context.Context, w *engine.Work, args PagesHTMLArgs) ([]byte,
 func drawPages(ctx context.Context, w *engine.Work, name string, words io.Reader, out io.Writer) error {
 	decoder := xml.NewDecoder(&printable{words})
 	decoder.Strict = false
+
 	for number := 1; ; {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
@@ -100,10 +108,12 @@ func drawPages(ctx context.Context, w *engine.Work, name string, words io.Reader
 		if err != nil {
 			return fmt.Errorf("words: %w", err)
 		}
+
 		start, ok := token.(xml.StartElement)
 		if !ok || start.Name.Local != "page" {
 			continue
 		}
+
 		var page textPage
 		if err := decoder.DecodeElement(&page, &start); err != nil {
 			return fmt.Errorf("words: %w", err)
@@ -119,27 +129,37 @@ func drawPages(ctx context.Context, w *engine.Work, name string, words io.Reader
 func drawPage(ctx context.Context, w *engine.Work, name string, number int, page textPage, out io.Writer) error {
 	const drawing = "page.svg"
 	n := strconv.Itoa(number)
-	_, err := w.Exec(ctx, engine.Program{Name: "pdftocairo", Args: []string{"-svg", "-f", n, "-l", n, engine.PathArg(name), engine.PathArg(drawing)}})
+	_, err := w.Exec(ctx, engine.Program{
+		Name: "pdftocairo",
+		Args: []string{"-svg", "-f", n, "-l", n, engine.PathArg(name), engine.PathArg(drawing)},
+	})
 	if err != nil {
 		return drawError(err)
 	}
+
 	content, err := os.ReadFile(w.Path(drawing))
 	if err != nil {
 		return drawError(err)
 	}
+
 	// In an image, scripts of a drawing cannot run.
-	_, err = fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%[2]gpt" viewBox="0 0 %[1]g %[2]g">`+"\n"+
-		`<image width="%[1]g" height="%[2]g" href="data:image/svg+xml;base64,%[3]s"/>`+"\n",
+	_, err = fmt.Fprintf(out,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%[2]gpt" viewBox="0 0 %[1]g %[2]g">`+"\n"+
+			`<image width="%[1]g" height="%[2]g" href="data:image/svg+xml;base64,%[3]s"/>`+"\n",
 		page.Width, page.Height, base64.StdEncoding.EncodeToString(content))
+
 	for _, line := range page.Lines {
 		if err != nil {
 			return err
 		}
 		height := line.YMax - line.YMin
 		const baseline, size = 0.8, 0.9 // of a line's height
-		_, err = fmt.Fprintf(out, `<text x="%.1f" y="%.1f" font-size="%.1f" textLength="%.1f" lengthAdjust="spacingAndGlyphs">%s</text>`+"\n",
-			line.XMin, line.YMin+baseline*height, size*height, max(line.XMax-line.XMin, 1), html.EscapeString(strings.Join(line.Words, " ")))
+		_, err = fmt.Fprintf(out, `<text x="%.1f" y="%.1f" font-size="%.1f" textLength="%.1f"`+
+			` lengthAdjust="spacingAndGlyphs">%s</text>`+"\n",
+			line.XMin, line.YMin+baseline*height, size*height, max(line.XMax-line.XMin, 1),
+			html.EscapeString(strings.Join(line.Words, " ")))
 	}
+
 	if err == nil {
 		_, err = fmt.Fprint(out, "</svg>\n")
 	}

@@ -59,9 +59,14 @@ func New(cfg Config) *Pool {
 	if cfg.Queue <= 0 {
 		cfg.Queue = queuePerSlot * cfg.Engine.Size
 	}
+
 	e := &cfg.Engine
 	e.Memory = cmp.Or(e.Memory, officeMemory)
-	e.Disk, e.CPU, e.MaxTime, e.MaxJobs, e.Queue = officeDisk, lifeCPU, maxTime, maxJobs, cfg.Queue
+	e.Disk = officeDisk
+	e.CPU = lifeCPU
+	e.MaxTime = maxTime
+	e.MaxJobs = maxJobs
+	e.Queue = cfg.Queue
 	e.Prepare = &engine.Job{Name: startJob}
 	return &Pool{cfg: cfg}
 }
@@ -92,6 +97,7 @@ func (p *Pool) start() (*engine.Pool, error) {
 	if p.engines != nil {
 		return p.engines, nil
 	}
+
 	if err := Installed(); err != nil {
 		return nil, err
 	}
@@ -99,6 +105,7 @@ func (p *Pool) start() (*engine.Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+
 	p.engines = engines
 	return engines, nil
 }
@@ -174,19 +181,37 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 	if err := c.Source.Check(c.To); err != nil {
 		return nil, Made{}, err
 	}
+
 	engines, err := p.start()
 	if err != nil {
 		return nil, Made{}, err
 	}
+
 	job := engine.Job{
-		Name: convertJob, Account: c.Account, Time: convertTime, Retry: true, Observe: c.Observe,
-		Args:  convertArgs{Source: c.Source, Name: c.Name, Results: c.Results, To: c.To, Password: c.Password, MaxPages: c.MaxPages, Print: c.Print, PageSizes: c.PageSizes, Linked: c.Linked},
-		Files: append([]engine.File{{Name: inputName, Content: c.Content}}, c.Files...), MaxOutput: c.MaxBytes,
+		Name:      convertJob,
+		Account:   c.Account,
+		Time:      convertTime,
+		Retry:     true,
+		Observe:   c.Observe,
+		Files:     append([]engine.File{{Name: inputName, Content: c.Content}}, c.Files...),
+		MaxOutput: c.MaxBytes,
+		Args: convertArgs{
+			Source:    c.Source,
+			Name:      c.Name,
+			Results:   c.Results,
+			To:        c.To,
+			Password:  c.Password,
+			MaxPages:  c.MaxPages,
+			Print:     c.Print,
+			PageSizes: c.PageSizes,
+			Linked:    c.Linked,
+		},
 	}
 	result, err := engines.Run(ctx, job)
 	if err != nil {
 		return nil, Made{}, convertError(ctx, err)
 	}
+
 	var made Made
 	err = json.Unmarshal(result.Body, &made)
 	if err == nil && len(made.Missing) > 0 && c.Linked == nil {
@@ -196,6 +221,7 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 		crashed := fmt.Errorf("%w: it answered %.100q and %d files", engine.ErrCrashed, result.Body, len(result.Files))
 		return nil, Made{}, convertError(ctx, errors.Join(crashed, err, result.Close()))
 	}
+
 	return result.Output(0), made, nil
 }
 

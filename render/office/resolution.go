@@ -19,6 +19,7 @@ func resolution(ctx context.Context, w *engine.Work, name string) ([]byte, error
 	if err != nil {
 		return nil, drawError(err)
 	}
+
 	// Two lines of headings come first, and the numbers of pixels per inch are
 	// in the thirteenth column.
 	const headings, column = 2, 12
@@ -30,5 +31,6 @@ func resolution(ctx context.Context, w *engine.Work, name string) ([]byte, error
 			}
 		}
 	}
+
 	return nil, errors.New("the PDF shows no image")
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/engine"
@@ -97,8 +98,8 @@ type order struct {
 	Unread bool `json:"unread,omitempty"`
 	// Fallbacks are fonts for letters that the fonts of a document may lack.
 	Fallbacks []fallback `json:"fallbacks,omitempty"`
-	// FontNames asks for the fonts of the text that are missing. AvailableFonts are not, although LibreOffice has none of
-	// the name.
+	// FontNames asks for the fonts of the text that are missing. AvailableFonts are not, although LibreOffice has none
+	// of the name.
 	FontNames      bool     `json:"fontNames,omitempty"`
 	AvailableFonts []string `json:"availableFonts,omitempty"`
 	// Layout changes how a PDF is laid out, and FilterData how it is written.
@@ -146,8 +147,8 @@ type answer struct {
 	StyleFonts   []string `json:"styleFonts"`
 	// Cells are cells of a spreadsheet by what became of them.
 	Cells struct {
-		// Failed have an error and no stored result, Kept an error in place of which the stored result is, and Changed a
-		// result that differs from the stored one.
+		// Failed have an error and no stored result, Kept an error in place of which the stored result is, and Changed
+		// a result that differs from the stored one.
 		Failed, Kept, Changed cellList
 	} `json:"cells"`
 }
@@ -168,28 +169,40 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if err != nil {
 		return err
 	}
+
 	// The system's list of extensions may be inaccessible, which ends LibreOffice, or outdated, which makes it
 	// start again.
 	noExtensions := filepath.Join(dir, "extensions")
-	profile, temporary := filepath.Join(dir, "profile"), filepath.Join(dir, "tmp")
+	profile := filepath.Join(dir, "profile")
+	temporary := filepath.Join(dir, "tmp")
 	user := filepath.Join(profile, "user")
 	extensions := filepath.Join(user, "extensions")
 	scripts := filepath.Join(dir, "scripts")
 	r.ownFonts = filepath.Join(user, "temp", "embeddedfonts")
-	err = errors.Join(os.MkdirAll(user, 0o700), os.MkdirAll(temporary, 0o700),
+
+	err = errors.Join(
+		os.MkdirAll(user, 0o700),
+		os.MkdirAll(temporary, 0o700),
 		os.WriteFile(filepath.Join(user, "registrymodifications.xcu"), settings, 0o600),
-		os.CopyFS(scripts, components), os.MkdirAll(extensions, 0o700), os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
-		r.writeFonts(ctx, w, dir))
+		os.CopyFS(scripts, components),
+		os.MkdirAll(extensions, 0o700),
+		os.WriteFile(filepath.Join(extensions, "buildid"), buildID(), 0o600),
+		r.writeFonts(ctx, w, dir),
+	)
 	if err != nil {
 		return fmt.Errorf("office profile: %w", err)
 	}
+
 	// If children share a /tmp, two LibreOffice processes with one name would receive each other's documents, and
 	// any process that knows the name could connect.
 	pipeName := "relaypdf-" + rand.Text()
 	arguments := []string{
-		"-env:UserInstallation=file://" + profile, "-env:UNO_SHARED_PACKAGES_CACHE=file://" + noExtensions, "--accept=pipe,name=" + pipeName + ";urp;",
+		"-env:UserInstallation=file://" + profile,
+		"-env:UNO_SHARED_PACKAGES_CACHE=file://" + noExtensions,
+		"--accept=pipe,name=" + pipeName + ";urp;",
 		"--headless", "--invisible", "--nologo", "--nodefault", "--norestore", "--nolockcheck", "--nofirststartwizard",
 	}
+
 	completed, err := completeShare(installation(), filepath.Join(dir, "share"))
 	if err != nil {
 		return fmt.Errorf("office's share: %w", err)
@@ -197,6 +210,7 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if completed != "" {
 		arguments = append(arguments, "-env:BRAND_SHARE_SUBDIR="+completed)
 	}
+
 	r.office, err = w.StartDaemon(engine.Program{
 		Name: officeProgram,
 		Args: arguments,
@@ -206,10 +220,14 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	r.worker, err = w.StartDaemon(engine.Program{Name: workerProgram, Args: []string{"-I", "-c", workerSource, pipeName, scripts}})
+	r.worker, err = w.StartDaemon(engine.Program{
+		Name: workerProgram,
+		Args: []string{"-I", "-c", workerSource, pipeName, scripts},
+	})
 	if err != nil {
 		return err
 	}
+
 	go r.endTogether()
 	r.answers = bufio.NewScanner(r.worker.Stdout)
 	r.answers.Buffer(nil, maxAnswer)
@@ -221,7 +239,8 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 		err = fmt.Errorf("%w: the worker wrote %.100q", engine.ErrCrashed, r.answers.Text())
 	}
 	if err != nil {
-		return fmt.Errorf("LibreOffice did not start: %w; it wrote %q and %q", err, r.office.Stderr(), r.worker.Stderr())
+		return fmt.Errorf("LibreOffice did not start: %w; it wrote %q and %q",
+			err, r.office.Stderr(), r.worker.Stderr())
 	}
 	return nil
 }
@@ -232,6 +251,7 @@ func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) er
 	if err := os.Mkdir(own, 0o700); err != nil {
 		return err
 	}
+
 	emoji := emojiFont{name: "RelayEmoji" + rand.Text(), source: findEmoji(ctx, w)}
 	if emoji.source != "" {
 		if err := emoji.make(filepath.Join(own, "emoji.ttf")); err != nil {
@@ -241,14 +261,18 @@ func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) er
 		}
 	}
 
-	config := strings.NewReplacer("FONTS", html.EscapeString(w.Fonts()), "OWN", html.EscapeString(own), "NAME", emoji.name,
-		"EMOJI", charsetOf(append(presented, span{selectEmoji, selectEmoji}, halves))).Replace(fonts)
+	config := strings.NewReplacer(
+		"FONTS", html.EscapeString(w.Fonts()),
+		"OWN", html.EscapeString(own),
+		"NAME", emoji.name,
+		"EMOJI", charsetOf(append(presented, span{selectEmoji, selectEmoji}, halves)),
+	).Replace(fonts)
 	r.fontConfig = filepath.Join(dir, "fonts.conf")
 	return os.WriteFile(r.fontConfig, []byte(config), 0o600)
 }
 
-// keepApart ends this process after a document that has embedded fonts: LibreOffice would offer them to later documents,
-// which may be those of other accounts.
+// keepApart ends this process after a document that has embedded fonts: LibreOffice would offer them to later
+// documents, which may be those of other accounts.
 func (r *running) keepApart(w *engine.Work) {
 	if fonts, err := filepath.Glob(filepath.Join(r.ownFonts, "*", "*")); err != nil || len(fonts) > 0 {
 		w.Last()
@@ -271,6 +295,7 @@ func (r *running) hear(ctx context.Context) (answer, error) {
 	var a answer
 	scanned := make(chan bool, 1)
 	go func() { scanned <- r.answers.Scan() }()
+
 	select {
 	case <-ctx.Done():
 		return a, fmt.Errorf("%w: no answer of the worker: %w", engine.ErrCrashed, context.Cause(ctx))
@@ -279,6 +304,7 @@ func (r *running) hear(ctx context.Context) (answer, error) {
 			return a, fmt.Errorf("%w: the worker has ended: %w", engine.ErrCrashed, cmp.Or(r.answers.Err(), io.EOF))
 		}
 	}
+
 	if err := json.Unmarshal(r.answers.Bytes(), &a); err != nil {
 		return a, fmt.Errorf("%w: the worker said %.100q: %w", engine.ErrCrashed, r.answers.Text(), err)
 	}
@@ -294,6 +320,7 @@ func (r *running) ask(ctx context.Context, o order) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+
 	go func() { _, _ = r.worker.Stdin.Write(append(text, '\n')) }() // it fails if the worker ends, and then hear does
 	made, err := r.hear(ctx)
 	if err == nil && (made.ID != o.ID || made.Kind == "" && made.Error == "") {
@@ -310,9 +337,11 @@ var annotationDir = []string{"config", "soffice.cfg", "modules", "swriter", "ui"
 func completeShare(installed, dir string) (string, error) {
 	const name = "annotation.ui"
 	from := filepath.Join(installed, "share")
-	if _, err := os.Stat(filepath.Join(append(append([]string{from}, annotationDir...), name)...)); err == nil || installed == "" {
+	path := slices.Concat([]string{from}, annotationDir, []string{name})
+	if _, err := os.Stat(filepath.Join(path...)); err == nil || installed == "" {
 		return "", nil
 	}
+
 	to := dir
 	for i := range len(annotationDir) + 1 {
 		if err := os.Mkdir(to, 0o700); err != nil {
@@ -322,10 +351,12 @@ func completeShare(installed, dir string) (string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
+
 		next := name
 		if i < len(annotationDir) {
 			next = annotationDir[i]
 		}
+
 		for _, entry := range entries {
 			if entry.Name() == next {
 				continue // a separate folder
@@ -334,8 +365,10 @@ func completeShare(installed, dir string) (string, error) {
 				return "", err
 			}
 		}
-		from, to = filepath.Join(from, next), filepath.Join(to, next)
+		from = filepath.Join(from, next)
+		to = filepath.Join(to, next)
 	}
+
 	if err := os.WriteFile(to, annotation, 0o600); err != nil {
 		return "", err
 	}
@@ -361,6 +394,7 @@ func buildID() []byte {
 	if err != nil {
 		return nil
 	}
+
 	for line := range strings.Lines(string(text)) {
 		if id, ok := strings.CutPrefix(line, "buildid="); ok {
 			return []byte(strings.TrimSpace(id))

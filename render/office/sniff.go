@@ -27,6 +27,7 @@ func Sniff(content io.ReadSeeker, name string) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("read the source: %w", err)
 	}
+
 	switch {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return sniffArchive(content, head)
@@ -41,6 +42,7 @@ func Sniff(content io.ReadSeeker, name string) (Source, error) {
 	case isText(head):
 		return sniffText(head, name), nil
 	}
+
 	return Source{}, &Error{Reason: Unknown}
 }
 
@@ -60,6 +62,7 @@ func isText(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return true
 	}
+
 	for _, b := range head {
 		if b < ' ' && !strings.ContainsRune("\t\n\v\f\r\x1b", rune(b)) || b == 0x7f {
 			return false
@@ -69,13 +72,15 @@ func isText(head []byte) bool {
 }
 
 // pageStart matches the beginning of a web page, after a byte order mark, comments and a declaration of XML.
-var pageStart = regexp.MustCompile(`^(?i)(?:\x{feff}|\s|<!--(?s:.*?)-->|<\?xml[^>]*>)*(?:<!doctype\s+html[\s>]|<html[\s>])`)
+var pageStart = regexp.MustCompile(
+	`^(?i)(?:\x{feff}|\s|<!--(?s:.*?)-->|<\?xml[^>]*>)*(?:<!doctype\s+html[\s>]|<html[\s>])`)
 
 // sniffText detects a format of text: a web page by its beginning, others by the extension.
 func sniffText(head []byte, name string) Source {
 	if pageStart.Match(head) {
 		return Source{KindWeb, FormatHTML}
 	}
+
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv", ".tsv", ".tab":
 		return Source{KindSheet, FormatCSV}
@@ -104,6 +109,7 @@ func sniffArchive(content io.ReadSeeker, head []byte) (Source, error) {
 		}
 		return Source{}, &Error{Reason: Unknown}
 	}
+
 	kind, err := sniffOOXML(content)
 	if err != nil {
 		return Source{}, err
@@ -121,6 +127,7 @@ func sniffOOXML(content io.ReadSeeker) (Kind, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the source: %w", err)
 	}
+
 	tail := make([]byte, min(size, tailSize))
 	if _, err := content.Seek(size-int64(len(tail)), io.SeekStart); err != nil {
 		return "", fmt.Errorf("read the source: %w", err)
@@ -128,12 +135,14 @@ func sniffOOXML(content io.ReadSeeker) (Kind, error) {
 	if _, err := io.ReadFull(content, tail); err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read the source: %w", err)
 	}
+
 	const entrySize, nameLength = 46, 28 // of an entry, without its name
 	for {
 		at := bytes.Index(tail, []byte("PK\x01\x02"))
 		if at < 0 || len(tail) < at+entrySize {
 			return "", nil
 		}
+
 		tail = tail[at:]
 		length := int(binary.LittleEndian.Uint16(tail[nameLength:]))
 		tail = tail[entrySize:]

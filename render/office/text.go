@@ -40,10 +40,12 @@ func prepareText(path string, args convertArgs) (how textImport, err error) {
 	if !ok {
 		return how, nil
 	}
+
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return how, fmt.Errorf("input: %w", err)
 	}
+
 	readable := prepare(content, args, &how)
 	return how, os.WriteFile(path, readable, 0o600)
 }
@@ -56,8 +58,10 @@ func preparePlain(content []byte, _ convertArgs, how *textImport) []byte {
 // prepareHTML writes all characters outside ASCII as references, so that the declared encoding does not matter.
 func prepareHTML(content []byte, args convertArgs, how *textImport) []byte {
 	if args.To == ToXLSX {
-		how.filter, how.options = "calc_HTML_WebQuery", fmt.Sprint(english, " false")
+		how.filter = "calc_HTML_WebQuery"
+		how.options = fmt.Sprint(english, " false")
 	}
+
 	var out bytes.Buffer
 	for _, c := range string(toUTF8(content, "text/html")) {
 		if c < utf8.RuneSelf {
@@ -76,6 +80,7 @@ func toUTF8(content []byte, contentType string) []byte {
 	if utf8.Valid(content) && contentType == "" {
 		return bytes.TrimPrefix(content, []byte("\ufeff"))
 	}
+
 	encoding, name, _ := charset.DetermineEncoding(content, contentType)
 	if name != "utf-8" && utf8.Valid(content) && !bytes.Contains(content, []byte{0}) {
 		// Valid UTF-8 is UTF-8, whatever the document declares.
@@ -84,6 +89,7 @@ func toUTF8(content []byte, contentType string) []byte {
 	if name == "utf-8" {
 		return bytes.TrimPrefix(bytes.ToValidUTF8(content, []byte("\ufffd")), []byte("\ufeff"))
 	}
+
 	text, err := encoding.NewDecoder().Bytes(content)
 	if err != nil {
 		text = bytes.ToValidUTF8(content, []byte("\ufffd"))
@@ -98,20 +104,25 @@ var separators = [...]rune{',', ';', '\t', '|'}
 func prepareCSV(content []byte, _ convertArgs, how *textImport) []byte {
 	how.fitColumns = true
 	content = toUTF8(content, "")
+
 	separator, declared := declaredSeparator(content)
 	if declared {
 		_, content, _ = bytes.Cut(content, []byte("\n"))
 	} else {
 		separator = guessSeparator(content)
 	}
+
 	columns := inspectColumns(content, separator)
 	language := english
 	if columns.commas > columns.points {
 		language = german
 	}
+
 	const quote, utf8Charset, firstLine = '"', 76, 1
-	how.options = fmt.Sprintf("%d,%d,%d,%d,%s,%d,false,false", separator, quote, utf8Charset, firstLine, columns.formats(), language)
+	how.options = fmt.Sprintf("%d,%d,%d,%d,%s,%d,false,false",
+		separator, quote, utf8Charset, firstLine, columns.formats(), language)
 	how.numbers = columns.numberFormats(language == german)
+
 	if slices.ContainsFunc(how.numbers, func(n numberFormat) bool { return n.Rows != nil }) {
 		if same, err := rewriteCSV(content, separator); err == nil {
 			return same
@@ -134,10 +145,14 @@ func declaredSeparator(content []byte) (rune, bool) {
 // have as many fields as the first of them, and more than one.
 func guessSeparator(content []byte) rune {
 	const records, sample = 100, 256 << 10
-	best, bestEqual, bestFields := separators[0], 0, 1
+	best := separators[0]
+	bestEqual := 0
+	bestFields := 1
+
 	for _, separator := range separators {
 		in := newCSVReader(content[:min(len(content), sample)], separator)
-		fields, equal := 0, 0
+		fields := 0
+		equal := 0
 		for range records {
 			record, err := in.Read()
 			if err != nil {
@@ -150,8 +165,11 @@ func guessSeparator(content []byte) rune {
 				equal++
 			}
 		}
+
 		if fields > 1 && (equal > bestEqual || equal == bestEqual && fields > bestFields) {
-			best, bestEqual, bestFields = separator, equal, fields
+			best = separator
+			bestEqual = equal
+			bestFields = fields
 		}
 	}
 	return best
@@ -159,7 +177,10 @@ func guessSeparator(content []byte) rune {
 
 func newCSVReader(content []byte, separator rune) *csv.Reader {
 	in := csv.NewReader(bytes.NewReader(content))
-	in.Comma, in.FieldsPerRecord, in.LazyQuotes, in.ReuseRecord = separator, -1, true, true
+	in.Comma = separator
+	in.FieldsPerRecord = -1
+	in.LazyQuotes = true
+	in.ReuseRecord = true
 	return in
 }
 
@@ -217,7 +238,8 @@ func formOf(field string) (f form) {
 	case f.commas || pointDecimal.MatchString(field):
 		const shown = 9 // decimals without a format
 		at := strings.LastIndexAny(field, ".,")
-		whole, f.decimals = field[:at], len(field)-1-at
+		whole = field[:at]
+		f.decimals = len(field) - 1 - at
 		f.plain = f.decimals <= shown && !strings.HasSuffix(field, "0")
 	case groupedInteger.MatchString(field):
 		f.commas = strings.Contains(field, ".")
@@ -228,10 +250,12 @@ func formOf(field string) (f form) {
 	default:
 		return form{decimals: -1}
 	}
+
 	digits := strings.NewReplacer("-", "", ".", "", ",", "").Replace(field)
 	if len(strings.TrimLeft(digits, "0")) > precision || negativeZero.MatchString(field) {
 		return form{literal: field}
 	}
+
 	f.grouped = strings.ContainsAny(whole, ".,")
 	f.long = !f.grouped && len(strings.TrimPrefix(whole, "-")) > len("999")
 	return f
@@ -245,6 +269,7 @@ func (f form) in(german bool) (form, bool) {
 	if f.commas == german || f.decimals == 0 && !f.grouped {
 		return f, true
 	}
+
 	const group = 3
 	if f.decimals != group || f.grouped || f.long {
 		return f, false
@@ -262,6 +287,7 @@ func (f form) code(german bool) string {
 	if f.literal != "" {
 		return `"` + f.literal + `"`
 	}
+
 	code := "0"
 	if f.grouped {
 		code = "#,##0"
@@ -284,14 +310,17 @@ const (
 // numberFormats returns the formats with which numbers are shown as they are written.
 func (c *columns) numberFormats(german bool) (list []numberFormat) {
 	left := maxGroups
+
 	for _, column := range slices.Sorted(maps.Keys(c.forms)) {
 		if c.text[column] {
 			continue
 		}
+
 		if common, ok := commonForm(c.forms[column], german); ok {
 			list = append(list, numberFormat{Column: column, Code: common.code(german), German: german})
 			continue
 		}
+
 		for f, at := range c.forms[column] {
 			f, ok := f.in(german)
 			if !ok || f.shown(german) || len(at) > left || len(list) == maxFormats {
@@ -312,8 +341,10 @@ func commonForm(forms map[form][]rows, german bool) (common form, ok bool) {
 		if !known || f.literal != "" || f.decimals == 0 || ok && f.decimals != common.decimals {
 			return common, false
 		}
-		common.decimals, ok = f.decimals, true
-		common.grouped, long = common.grouped || f.grouped, long || f.long
+		ok = true
+		common.decimals = f.decimals
+		common.grouped = common.grouped || f.grouped
+		long = long || f.long
 	}
 	return common, ok && (!common.grouped || !long)
 }
@@ -326,6 +357,7 @@ func inspectColumns(content []byte, separator rune) columns {
 			if field == "" || !strings.ContainsRune("=+-.,0123456789", rune(field[0])) {
 				continue
 			}
+
 			found.note(row, column, field)
 			switch {
 			case field[0] == '=':
@@ -348,6 +380,7 @@ func (c *columns) note(row, column int, field string) {
 	if c.forms[column] == nil {
 		c.forms[column] = map[form][]rows{}
 	}
+
 	f := formOf(field)
 	list := c.forms[column][f]
 	if last := len(list) - 1; last >= 0 && list[last][1] == row-1 {
@@ -371,8 +404,10 @@ func records(content []byte, separator rune) iter.Seq2[int, []string] {
 				if !found {
 					break
 				}
-				row, at = row+1, len(content)-len(rest)
+				row++
+				at = len(content) - len(rest)
 			}
+
 			at = int(in.InputOffset())
 			if !yield(row, record) {
 				return
@@ -387,6 +422,7 @@ func rewriteCSV(content []byte, separator rune) ([]byte, error) {
 	w := csv.NewWriter(&out)
 	w.Comma = separator
 	next := 0
+
 	for row, record := range records(content, separator) {
 		for ; next < row; next++ {
 			w.Flush()
@@ -397,6 +433,7 @@ func rewriteCSV(content []byte, separator rune) ([]byte, error) {
 		}
 		next++
 	}
+
 	w.Flush()
 	return out.Bytes(), w.Error()
 }
