@@ -19,7 +19,8 @@ var assets embed.FS
 var sources embed.FS
 
 // ErrAssets means that the program was built without Handlebars.js.
-var ErrAssets = errors.New("this program was built without Handlebars.js: run `make assets` in its source (it needs npm and the network), then build it again")
+var ErrAssets = errors.New("this program was built without Handlebars.js: " +
+	"run `make assets` in its source (it needs npm and the network), then build it again")
 
 // programs is the JavaScript that every realm begins with, compiled once.
 type programs struct {
@@ -35,7 +36,8 @@ var loadPrograms = sync.OnceValues(func() (*programs, error) {
 		file string
 	}{
 		{&p.compiler, assets, "assets/compiler.js"}, {&p.runtime, assets, "assets/runtime.js"},
-		{&p.compile, sources, "js/compile.js"}, {&p.analyse, sources, "js/analyse.js"}, {&p.render, sources, "js/render.js"},
+		{&p.compile, sources, "js/compile.js"}, {&p.analyse, sources, "js/analyse.js"},
+		{&p.render, sources, "js/render.js"},
 	} {
 		text, err := part.fs.ReadFile(part.file)
 		if err != nil {
@@ -55,6 +57,7 @@ func Check() error {
 	if err == nil {
 		_, err = assets.ReadFile("assets/runtime.js")
 	}
+
 	if err != nil {
 		return ErrAssets
 	}

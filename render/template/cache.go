@@ -24,6 +24,7 @@ func digestOf(account, source string, strict bool) digest {
 	if strict {
 		size[8] = 1
 	}
+
 	_, _ = h.Write(size[:])
 	_, _ = h.Write([]byte(account))
 	_, _ = h.Write([]byte(source))
@@ -65,11 +66,13 @@ func (c *cache) get(key digest) *goja.Program {
 func (c *cache) put(key digest, size int, program *goja.Program) {
 	const least = 16 << 10 // size of the smallest program, in the same measure
 	size = max(size, least)
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.items[key]; ok || size > maxCached/2 {
 		return
 	}
+
 	c.items[key] = c.order.PushFront(&cached{key, size, program})
 	c.size += size
 	for c.size > maxCached {

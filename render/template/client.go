@@ -34,6 +34,7 @@ func Render(ctx context.Context, run Runner, account string, call Call, open Ima
 	if err != nil {
 		return "", fmt.Errorf("template: %w", err)
 	}
+
 	args := renderArgs{Account: account}
 	var files []engine.File
 	for range rounds {
@@ -41,10 +42,12 @@ func Render(ctx context.Context, run Runner, account string, call Call, open Ima
 		if err != nil {
 			return "", errors.Join(err, result.Close())
 		}
+
 		a, html, err := read(result.Body)
 		if err != nil || len(a.Wanted) == 0 {
 			return string(html), err
 		}
+
 		for _, id := range a.Wanted {
 			content, kind, err := openImage(ctx, open, id)
 			if err != nil {
@@ -55,15 +58,20 @@ func Render(ctx context.Context, run Runner, account string, call Call, open Ima
 			files = append(files, engine.File{Name: entry.File, Content: content})
 		}
 	}
-	return "", &LimitError{Message: fmt.Sprintf("The template requests new images after %d passes. Use fixed image IDs.", rounds)}
+	return "", &LimitError{
+		Message: fmt.Sprintf("The template requests new images after %d passes. Use fixed image IDs.", rounds),
+	}
 }
 
 // openImage opens an upload and detects its type.
 func openImage(ctx context.Context, open Images, id string) (engine.Content, string, error) {
-	unknown := &Error{Faults: []Fault{{Message: fmt.Sprintf("image: no stored file with ID %.80q, or it has expired", id)}}}
+	unknown := &Error{Faults: []Fault{{
+		Message: fmt.Sprintf("image: no stored file with ID %.80q, or it has expired", id),
+	}}}
 	if open == nil {
 		return nil, "", unknown
 	}
+
 	content, err := open(ctx, id)
 	switch {
 	case errors.Is(err, ErrNoImage):
@@ -71,15 +79,21 @@ func openImage(ctx context.Context, open Images, id string) (engine.Content, str
 	case err != nil:
 		return nil, "", err
 	case content.Size() > MaxOutput:
-		return nil, "", &LimitError{Message: fmt.Sprintf("The image %.80q exceeds the limit of %d bytes.", id, MaxOutput)}
+		return nil, "", &LimitError{
+			Message: fmt.Sprintf("The image %.80q exceeds the limit of %d bytes.", id, MaxOutput),
+		}
 	}
+
 	head, err := bufio.NewReaderSize(content.Open(), 1<<10).Peek(1 << 10)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, "", err
 	}
+
 	kind := imageType(head)
 	if kind == "" {
-		return nil, "", &Error{Faults: []Fault{{Message: fmt.Sprintf("image: the file %.80q must be a PNG, JPEG, GIF, WebP or SVG image", id)}}}
+		return nil, "", &Error{Faults: []Fault{{
+			Message: fmt.Sprintf("image: the file %.80q must be a PNG, JPEG, GIF, WebP or SVG image", id),
+		}}}
 	}
 	return content, kind, nil
 }
@@ -89,6 +103,7 @@ func imageType(head []byte) string {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		return kind
 	}
+
 	if bytes.Contains(head, []byte("<svg")) {
 		return "image/svg+xml"
 	}
@@ -101,10 +116,12 @@ func Validate(ctx context.Context, run Runner, call Call) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("template: %w", err)
 	}
+
 	result, err := run(ctx, engine.Job{Name: validateJob, Args: struct{}{}, Body: body})
 	if err != nil {
 		return Report{}, errors.Join(err, result.Close())
 	}
+
 	a, _, err := read(result.Body)
 	if err != nil || a.Report == nil {
 		return Report{}, err

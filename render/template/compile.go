@@ -24,11 +24,13 @@ func newCompiler() (*compiler, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	c := &compiler{realm: realm{vm: goja.New()}, programs: p}
 	c.vm.SetFieldNameMapper(goja.UncapFieldNameMapper())
 	if c.hb, err = handlebars(c.vm, p.compiler); err != nil {
 		return nil, err
 	}
+
 	setUp, err := function(c.vm, p.compile)
 	if err != nil {
 		return nil, err
@@ -37,6 +39,7 @@ func newCompiler() (*compiler, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	object := v.ToObject(c.vm)
 	if c.parseJS, err = callable(object.Get("parse")); err != nil {
 		return nil, err
@@ -54,14 +57,18 @@ func (c *compiler) tokens(call goja.FunctionCall) goja.Value {
 	if nesting(all) > maxNesting {
 		c.stop(&LimitError{Message: fmt.Sprintf("The template is nested too deeply: at most %d levels.", maxNesting)})
 	}
+
 	kinds := make([]any, len(all))
 	texts := make([]any, len(all))
 	places := make([]any, 0, 4*len(all))
 	for i, t := range all {
 		kinds[i] = c.vm.ToValue(t.kind)
 		texts[i] = goja.StringFromUTF16(t.text)
-		places = append(places, c.vm.ToValue(t.line), c.vm.ToValue(t.column), c.vm.ToValue(t.lastLine), c.vm.ToValue(t.lastStop))
+		for _, place := range []int{t.line, t.column, t.lastLine, t.lastStop} {
+			places = append(places, c.vm.ToValue(place))
+		}
 	}
+
 	return c.vm.NewArray(c.vm.NewArray(kinds...), c.vm.NewArray(texts...), c.vm.NewArray(places...))
 }
 
@@ -100,6 +107,7 @@ func (c *compiler) compile(tree goja.Value, strict bool) (string, *syntaxFault, 
 	if err != nil {
 		return "", nil, err
 	}
+
 	code, fault, err := c.outcome(v, "code")
 	if fault != nil || err != nil {
 		return "", fault, err
@@ -131,11 +139,13 @@ func compileSource(ctx context.Context, source, partial string, strict bool) (*g
 	if err != nil {
 		return nil, err
 	}
+
 	defer c.guard(ctx, MaxCompile, "Compiling the template")()
 	code, err := c.code(source, partial, strict)
 	if err != nil {
 		return nil, err
 	}
+
 	program, err := goja.Compile("template", placesOnce(code), false)
 	if err != nil {
 		return nil, fmt.Errorf("compile what Handlebars made: %w", err)
@@ -165,6 +175,7 @@ func (c *compiler) code(source, partial string, strict bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	if fault != nil {
 		faults, err := c.syntax(source, partial)
 		if err == nil && len(faults) == 0 {
@@ -175,11 +186,13 @@ func (c *compiler) code(source, partial string, strict bool) (string, error) {
 		}
 		return "", &Error{Faults: faults}
 	}
+
 	if strict {
 		if faults, err := c.unknownHelpers(tree, partial); err != nil || len(faults) > 0 {
 			return "", errors.Join(err, faultsError(faults))
 		}
 	}
+
 	code, fault, err := c.compile(tree, strict)
 	if err != nil {
 		return "", err

@@ -21,7 +21,8 @@ func scaled(d *apd.Decimal, by int32) *apd.Decimal {
 
 // layouts are the ways in which data writes a moment, after RFC 3339.
 var layouts = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04",
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04",
+	"2006-01-02 15:04:05.999999999", "2006-01-02 15:04",
 	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", time.RFC1123Z, time.RFC1123,
 }
 
@@ -44,6 +45,7 @@ func (f formatter) moment(v goja.Value) (time.Time, error) {
 		if s == "now" || s == "today" {
 			return time.Now().In(f.zone), nil
 		}
+
 		for _, layout := range []string{time.DateOnly, "2006-01", "2006"} {
 			if t, err := time.ParseInLocation(layout, s, f.zone); err == nil {
 				return t, nil
@@ -55,7 +57,8 @@ func (f formatter) moment(v goja.Value) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is not a date. Use ISO 8601, such as 2026-11-21 or 2026-11-21T14:30:00Z, or milliseconds since 1970", describe(v))
+	return time.Time{}, fmt.Errorf("%s is not a date. "+
+		"Use ISO 8601, such as 2026-11-21 or 2026-11-21T14:30:00Z, or milliseconds since 1970", describe(v))
 }
 
 func (f formatter) date(v goja.Value, rest []goja.Value, hash map[string]goja.Value) (string, error) {
@@ -63,6 +66,7 @@ func (f formatter) date(v goja.Value, rest []goja.Value, hash map[string]goja.Va
 	if err != nil {
 		return "", err
 	}
+
 	pattern := "long"
 	for _, given := range []goja.Value{hash["format"], at(rest, 0)} {
 		if !missing(given) {
@@ -72,6 +76,7 @@ func (f formatter) date(v goja.Value, rest []goja.Value, hash map[string]goja.Va
 	if len(pattern) > 200 {
 		return "", fmt.Errorf("the pattern must have at most 200 characters")
 	}
+
 	l := f.locale
 	switch pattern {
 	case "short":
@@ -97,6 +102,7 @@ func (f formatter) date(v goja.Value, rest []goja.Value, hash map[string]goja.Va
 func (f formatter) pattern(t time.Time, pattern string) string {
 	var out strings.Builder
 	letters := []rune(pattern)
+
 	for i := 0; i < len(letters); {
 		c := letters[i]
 		if end := literal(letters[i:]); end > 0 {
@@ -108,6 +114,7 @@ func (f formatter) pattern(t time.Time, pattern string) string {
 			i += end
 			continue
 		}
+
 		n := 1
 		for i+n < len(letters) && letters[i+n] == c {
 			n++
@@ -128,6 +135,7 @@ func literal(letters []rune) int {
 	default:
 		return 0
 	}
+
 	for i := 1; i < len(letters); i++ {
 		if letters[i] == closing {
 			return i + 1
@@ -142,6 +150,7 @@ func (f formatter) field(out *strings.Builder, t time.Time, c rune, n int) {
 		s := strconv.Itoa(v)
 		out.WriteString(strings.Repeat("0", max(0, width-len(s))) + s)
 	}
+
 	switch c {
 	case 'y', 'Y', 'u':
 		if n == 2 {

@@ -17,7 +17,8 @@ import (
 // on invoices.
 var exact = apd.Context{
 	Precision: 60, MaxExponent: 2000, MinExponent: -2000, Rounding: apd.RoundHalfUp,
-	Traps: apd.SystemOverflow | apd.SystemUnderflow | apd.Overflow | apd.DivisionByZero | apd.DivisionUndefined | apd.DivisionImpossible | apd.InvalidOperation,
+	Traps: apd.SystemOverflow | apd.SystemUnderflow | apd.Overflow |
+		apd.DivisionByZero | apd.DivisionUndefined | apd.DivisionImpossible | apd.InvalidOperation,
 }
 
 // maxDigits is the maximum number of digits of a fraction.
@@ -36,6 +37,7 @@ func decimal(v goja.Value) (*apd.Decimal, error) {
 	if missing(v) {
 		return apd.New(0, 0), nil
 	}
+
 	switch n := v.Export().(type) {
 	case numeral:
 		return parseDecimal(string(n))
@@ -130,6 +132,7 @@ func arithmetic(vm *goja.Runtime, name string, values []goja.Value) (goja.Value,
 	if name == "min" || name == "max" || name == "avg" {
 		values = slices.DeleteFunc(slices.Clone(values), missing)
 	}
+
 	operands := make([]*apd.Decimal, 0, len(values))
 	for _, v := range values {
 		d, err := decimal(v)
@@ -138,6 +141,7 @@ func arithmetic(vm *goja.Runtime, name string, values []goja.Value) (goja.Value,
 		}
 		operands = append(operands, d)
 	}
+
 	if len(operands) == 0 {
 		switch name {
 		case "sum", "add":
@@ -147,6 +151,7 @@ func arithmetic(vm *goja.Runtime, name string, values []goja.Value) (goja.Value,
 		}
 		return nil, errOperands
 	}
+
 	if name == "round" {
 		return round(vm, operands)
 	}
@@ -154,6 +159,7 @@ func arithmetic(vm *goja.Runtime, name string, values []goja.Value) (goja.Value,
 	if err != nil {
 		return nil, err
 	}
+
 	if name == "min" || name == "max" {
 		// The number has the digits that it was written with.
 		chosen := values[slices.IndexFunc(operands, func(d *apd.Decimal) bool { return d.Cmp(result) == 0 })]
@@ -173,6 +179,7 @@ func round(vm *goja.Runtime, operands []*apd.Decimal) (goja.Value, error) {
 		}
 		digits = n
 	}
+
 	d, err := roundTo(operands[0], int(digits))
 	if err != nil {
 		return nil, errors.New("the number has too many digits")
@@ -186,6 +193,7 @@ func fold(name string, operands []*apd.Decimal) (result *apd.Decimal, rounded bo
 	if (name == "divide" || name == "mod") && len(operands) != 2 {
 		return nil, false, errors.New("needs two numbers")
 	}
+
 	for _, d := range operands[1:] {
 		var condition apd.Condition
 		switch name {
@@ -213,11 +221,13 @@ func fold(name string, operands []*apd.Decimal) (result *apd.Decimal, rounded bo
 				result.Set(d)
 			}
 		}
+
 		if err != nil {
 			return nil, false, errors.New("the numbers have too many digits")
 		}
 		rounded = rounded || condition.Inexact()
 	}
+
 	if name == "avg" {
 		condition, err := exact.Quo(result, result, apd.New(int64(len(operands)), 0))
 		return result, rounded || condition.Inexact(), err
@@ -231,11 +241,13 @@ func compare(a, b goja.Value) int {
 	if missing(a) || missing(b) {
 		return 2
 	}
+
 	x, errX := decimal(a)
 	y, errY := decimal(b)
 	if errX == nil && errY == nil {
 		return x.Cmp(y)
 	}
+
 	s, okS := a.Export().(string)
 	t, okT := b.Export().(string)
 	if okS && okT {
@@ -263,6 +275,7 @@ func order(a, b goja.Value) int {
 	if c := compare(a, b); c != 2 {
 		return c
 	}
+
 	_, errA := decimal(a)
 	_, errB := decimal(b)
 	if errA == nil != (errB == nil) {

@@ -62,6 +62,7 @@ func (c *cache) serve(ctx context.Context, w *engine.Work, args renderArgs, body
 	if err := json.Unmarshal(body, &call); err != nil {
 		return nil, err
 	}
+
 	given := images{}
 	for _, entry := range args.Images {
 		content, err := os.ReadFile(w.Path(entry.File))
@@ -70,6 +71,7 @@ func (c *cache) serve(ctx context.Context, w *engine.Work, args renderArgs, body
 		}
 		given[entry.ID] = "data:" + entry.Type + ";base64," + base64.StdEncoding.EncodeToString(content)
 	}
+
 	html, wanted, err := c.render(ctx, args.Account, &call, given)
 	return reply(answer{Wanted: wanted}, html, err)
 }
@@ -98,6 +100,7 @@ func reply(a answer, html string, err error) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
+
 	header, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
@@ -111,6 +114,7 @@ func read(body []byte) (a answer, html []byte, err error) {
 	if err := json.Unmarshal(header, &a); err != nil {
 		return a, nil, fmt.Errorf("template: answer of the engine: %w", err)
 	}
+
 	switch {
 	case len(a.Faults) > 0:
 		return a, nil, &Error{Faults: a.Faults}

@@ -11,7 +11,8 @@ import (
 // special are the characters that Handlebars escapes.
 const special = "&<>\"'`="
 
-var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;", "`", "&#x60;", "=", "&#x3D;")
+var entities = strings.NewReplacer(
+	"&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;", "`", "&#x60;", "=", "&#x3D;")
 
 // escape is Handlebars.escapeExpression of a string.
 func (r *renders) escape(call goja.FunctionCall) goja.Value {
@@ -20,10 +21,12 @@ func (r *renders) escape(call goja.FunctionCall) goja.Value {
 	if !strings.ContainsAny(text, special) {
 		return v
 	}
+
 	s, ok := v.(goja.String)
 	if !ok || !strings.ContainsRune(text, utf8.RuneError) {
 		return r.vm.ToValue(entities.Replace(text))
 	}
+
 	// A lone surrogate, which UTF-8 cannot encode, passes unchanged.
 	units := make([]uint16, 0, s.Length()+len(special))
 	for i := range s.Length() {

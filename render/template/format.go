@@ -29,6 +29,7 @@ func newFormatter(locale, zone string) (formatter, error) {
 	if zone == "" {
 		zone = DefaultZone
 	}
+
 	l, err := findLocale(locale)
 	if err != nil {
 		return formatter{}, err
@@ -47,6 +48,7 @@ func loadZone(name string) (*time.Location, error) {
 	if name == "Local" || len(name) > 64 {
 		name = ""
 	}
+
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" {
 		return nil, fmt.Errorf("%.64q is not a time zone. Use a name such as Europe/Berlin or UTC", name)
@@ -76,9 +78,11 @@ func (f formatter) format(name string, args []goja.Value, hash map[string]goja.V
 	if err != nil {
 		return "", err
 	}
+
 	if len(args) == 0 || missing(args[0]) {
 		return "", nil
 	}
+
 	rest := args[1:]
 	switch name {
 	case "formatDate":
@@ -104,6 +108,7 @@ func digits(rest []goja.Value, hash map[string]goja.Value, otherwise int) (n int
 	if missing(v) {
 		return otherwise, false, nil
 	}
+
 	d, err := decimal(v)
 	if err == nil {
 		var count int64
@@ -119,10 +124,12 @@ func (f formatter) number(v goja.Value, rest []goja.Value, hash map[string]goja.
 	if err != nil {
 		return "", err
 	}
+
 	percent := !missing(hash["style"]) && hash["style"].String() == "percent"
 	if style := hash["style"]; !missing(style) && !percent && style.String() != "decimal" {
 		return "", fmt.Errorf("style must be decimal or percent; got %s", describe(style))
 	}
+
 	most := 3
 	if percent {
 		most = 0
@@ -132,6 +139,7 @@ func (f formatter) number(v goja.Value, rest []goja.Value, hash map[string]goja.
 	if err != nil {
 		return "", err
 	}
+
 	least := 0
 	if fixed {
 		least = n
@@ -140,6 +148,7 @@ func (f formatter) number(v goja.Value, rest []goja.Value, hash map[string]goja.
 	if err != nil {
 		return "", err
 	}
+
 	if percent {
 		text = f.locale.percentB + text + f.locale.percentA
 	}
@@ -154,16 +163,19 @@ func (f formatter) currency(v goja.Value, rest []goja.Value, hash map[string]goj
 	if err != nil {
 		return "", err
 	}
+
 	code := "USD"
 	for _, given := range []goja.Value{hash["currency"], at(rest, 0)} {
 		if !missing(given) {
 			code = strings.ToUpper(given.String())
 		}
 	}
+
 	unit, err := currency.ParseISO(code)
 	if err != nil {
 		return "", fmt.Errorf("%.10q is not a currency. Use an ISO 4217 code such as EUR", code)
 	}
+
 	scale, _ := currency.Standard.Rounding(unit)
 	n, _, err := digits(nil, hash, scale)
 	if err != nil {
@@ -173,12 +185,14 @@ func (f formatter) currency(v goja.Value, rest []goja.Value, hash map[string]goj
 	if err != nil {
 		return "", err
 	}
+
 	symbol := code
 	if display := hash["display"]; missing(display) || display.String() == "symbol" {
 		symbol = message.NewPrinter(language.Make(f.locale.tag)).Sprint(currency.Symbol(unit))
 	} else if display.String() != "code" {
 		return "", fmt.Errorf("display must be symbol or code; got %s", describe(display))
 	}
+
 	text = f.locale.place(symbol, text)
 	if negative {
 		text = f.locale.minus + text
@@ -203,6 +217,7 @@ func (l *locale) place(symbol, amount string) string {
 		}
 		return before + amount + l.after
 	}
+
 	after := strings.ReplaceAll(l.after, euro, symbol)
 	if after == l.after { // the locale writes the euro otherwise
 		after = space + symbol
@@ -215,10 +230,18 @@ func (l *locale) place(symbol, amount string) string {
 
 // ordinalEnds holds the suffixes of ordinal numbers by plural rule.
 var ordinalEnds = map[string]map[locales.PluralRule]string{
-	"en": {locales.PluralRuleOne: "st", locales.PluralRuleTwo: "nd", locales.PluralRuleFew: "rd", locales.PluralRuleOther: "th"},
+	"en": {
+		locales.PluralRuleOne: "st", locales.PluralRuleTwo: "nd", locales.PluralRuleFew: "rd",
+		locales.PluralRuleOther: "th",
+	},
 	"fr": {locales.PluralRuleOne: "er", locales.PluralRuleOther: "e"},
-	"es": {locales.PluralRuleOther: ".º"}, "pt": {locales.PluralRuleOther: "º"}, "it": {locales.PluralRuleOther: "º", locales.PluralRuleMany: "º"},
-	"nl": {locales.PluralRuleOther: "e"}, "ca": {locales.PluralRuleOther: "è", locales.PluralRuleOne: "r", locales.PluralRuleTwo: "n", locales.PluralRuleFew: "t"},
+	"es": {locales.PluralRuleOther: ".º"}, "pt": {locales.PluralRuleOther: "º"},
+	"it": {locales.PluralRuleOther: "º", locales.PluralRuleMany: "º"},
+	"nl": {locales.PluralRuleOther: "e"},
+	"ca": {
+		locales.PluralRuleOther: "è", locales.PluralRuleOne: "r", locales.PluralRuleTwo: "n",
+		locales.PluralRuleFew: "t",
+	},
 	"sv": {locales.PluralRuleOne: ":a", locales.PluralRuleOther: ":e"},
 	"ja": {locales.PluralRuleOther: "番目"}, "zh": {locales.PluralRuleOther: ""}, "ko": {locales.PluralRuleOther: "번째"},
 	"ru": {locales.PluralRuleOther: "-й"}, "uk": {locales.PluralRuleOther: "-й"}, "bg": {locales.PluralRuleOther: "-и"},
@@ -229,6 +252,7 @@ func (f formatter) ordinal(v goja.Value) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	n, err := d.Int64()
 	if err != nil {
 		return "", fmt.Errorf("needs a whole number; got %s", describe(v))
@@ -237,11 +261,13 @@ func (f formatter) ordinal(v goja.Value) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	base, _, _ := strings.Cut(f.locale.tag, "-")
 	ends, ok := ordinalEnds[base]
 	if !ok {
 		ends = map[locales.PluralRule]string{locales.PluralRuleOther: "."}
 	}
+
 	if n < 0 {
 		n = -n
 	}
@@ -249,6 +275,7 @@ func (f formatter) ordinal(v goja.Value) (string, error) {
 	if !ok {
 		end = ends[locales.PluralRuleOther]
 	}
+
 	if base == "zh" {
 		text = "第" + text
 	}
@@ -263,11 +290,13 @@ func (f formatter) plural(v goja.Value, rest []goja.Value, hash map[string]goja.
 	if err != nil {
 		return "", err
 	}
+
 	text := plain(d)
 	visible := uint64(0)
 	if _, fraction, ok := strings.Cut(text, "."); ok {
 		visible = uint64(len(fraction))
 	}
+
 	n, err := d.Float64()
 	if err != nil {
 		return "", err
@@ -275,11 +304,14 @@ func (f formatter) plural(v goja.Value, rest []goja.Value, hash map[string]goja.
 	if n < 0 {
 		n = -n
 	}
+
 	rule := strings.ToLower(f.locale.CardinalPluralRule(n, visible).String())
 	if n == 0 && !missing(hash["zero"]) {
 		rule = "zero"
 	}
-	one, other := at(rest, 0), at(rest, 1)
+
+	one := at(rest, 0)
+	other := at(rest, 1)
 	word := hash[rule]
 	switch {
 	case !missing(word):
@@ -290,8 +322,10 @@ func (f formatter) plural(v goja.Value, rest []goja.Value, hash map[string]goja.
 	case !missing(other):
 		word = other
 	default:
-		return "", errors.New(`needs the words: {{plural count "item" "items"}} or {{plural count one="item" other="items"}}`)
+		return "", errors.New("needs the words: " +
+			`{{plural count "item" "items"}} or {{plural count one="item" other="items"}}`)
 	}
+
 	count, negative, err := f.locale.write(d, 0, 3)
 	if err != nil {
 		return "", err

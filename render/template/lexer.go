@@ -113,6 +113,7 @@ func (l *lexer) next() (int, bool) {
 		}
 		return l.emit(kind, 0, nil)
 	}
+
 	switch l.state() {
 	case stateMustache:
 		return l.mustache()
@@ -130,7 +131,9 @@ func (l *lexer) next() (int, bool) {
 func (l *lexer) emit(kind, n int, text []uint16) (int, bool) {
 	t := token{kind: kind, text: text, line: l.line + 1, column: l.column, start: l.at}
 	l.skip(n)
-	t.lastLine, t.lastStop, t.end = l.line+1, l.column, l.at
+	t.lastLine = l.line + 1
+	t.lastStop = l.column
+	t.end = l.at
 	l.tokens = append(l.tokens, t)
 	return kind, true
 }
@@ -144,6 +147,7 @@ func (l *lexer) skip(n int) {
 	part := l.src[l.at : l.at+n]
 	l.at += n
 	last := -1
+
 	for i := 0; i < len(part); i++ {
 		switch part[i] {
 		case '\r':
@@ -157,10 +161,12 @@ func (l *lexer) skip(n int) {
 			last = i + 1
 		}
 	}
+
 	if last < 0 {
 		l.column += n
 		return
 	}
+
 	l.column = 0
 	for _, unit := range part[last:] {
 		if unit == 0x2028 || unit == 0x2029 {
@@ -179,6 +185,7 @@ func (l *lexer) content() (int, bool) {
 		}
 		return l.plain(tokenContent, n)
 	}
+
 	text := l.src[l.at : l.at+n]
 	next := stateMustache
 	if n > 0 && text[n-1] == '\\' {
@@ -187,6 +194,7 @@ func (l *lexer) content() (int, bool) {
 		}
 		text = text[:n-1]
 	}
+
 	l.begin(next)
 	if len(text) == 0 {
 		l.skip(n)
@@ -212,6 +220,7 @@ func (l *lexer) startsAt(n int, text string) bool {
 	if l.at+n+len(text) > len(l.src) {
 		return false
 	}
+
 	for i := range len(text) {
 		if l.src[l.at+n+i] != uint16(text[i]) {
 			return false
@@ -249,6 +258,7 @@ func (l *lexer) comment() (int, bool) {
 		if !l.startsAt(n, "--") {
 			continue
 		}
+
 		end := n + 2
 		if l.peek(end) == '~' {
 			end++
@@ -267,6 +277,7 @@ func (l *lexer) raw() (int, bool) {
 		l.begin(stateRaw)
 		return l.plain(tokenContent, 4)
 	}
+
 	if l.startsAt(0, "{{{{/") {
 		n := 5
 		for l.has(n) && isID(l.peek(n)) {
@@ -280,6 +291,7 @@ func (l *lexer) raw() (int, bool) {
 			return l.emit(tokenEndRawBlock, n+4, l.src[l.at+5:l.at+n])
 		}
 	}
+
 	if l.peek(0) != 0 {
 		if n, found := l.until(1, "{{{{"); found {
 			return l.plain(tokenContent, n)

@@ -32,6 +32,7 @@ func (l *lexer) mustache() (int, bool) {
 		l.skip(n)
 		return 0, false
 	}
+
 	if kind, n := l.close(); n > 0 {
 		l.pop()
 		return l.plain(kind, n)
@@ -45,6 +46,7 @@ func (l *lexer) open() (int, bool) {
 	if l.peek(n) == '~' {
 		n++
 	}
+
 	switch l.peek(n) {
 	case '>':
 		return l.plain(tokenOpenPartial, n+1)
@@ -65,6 +67,7 @@ func (l *lexer) open() (int, bool) {
 		}
 		return l.plain(tokenOpenInverse, n+1)
 	}
+
 	if word := l.spaces(n); l.startsAt(word, "else") {
 		if end := l.bare(word + 4); end > 0 {
 			l.pop()
@@ -92,6 +95,7 @@ func (l *lexer) openPlain(n int) (int, bool) {
 			l.begin(stateComment)
 			return 0, false
 		}
+
 		for end := n + 1; !l.unended && l.has(end); end++ {
 			if l.startsAt(end, "}}") {
 				l.pop()
@@ -154,6 +158,7 @@ func (l *lexer) word() (int, bool) {
 			return l.emit(tokenID, n, unescape(l.src[l.at:l.at+n], ']', '\\'))
 		}
 	}
+
 	for _, literal := range literals {
 		if n := len(literal.text); l.startsAt(0, literal.text) && l.has(n) && endsLiteral(l.peek(n)) {
 			return l.plain(literal.kind, n)
@@ -162,11 +167,13 @@ func (l *lexer) word() (int, bool) {
 	if n := l.number(); n > 0 {
 		return l.plain(tokenNumber, n)
 	}
+
 	if l.startsAt(0, "as") {
 		if bar := l.spaces(2); bar > 2 && l.peek(bar) == '|' {
 			return l.plain(tokenOpenBlockParams, bar+1)
 		}
 	}
+
 	n := 0
 	for l.has(n) && isID(l.peek(n)) {
 		n++
@@ -199,6 +206,7 @@ func (l *lexer) quoted(quote uint16) int {
 	if l.unquoted[quote] {
 		return 0
 	}
+
 	for n := 1; l.has(n); n++ {
 		switch {
 		case l.peek(n) == '\\' && l.has(n+1) && l.peek(n+1) == quote:
@@ -208,6 +216,7 @@ func (l *lexer) quoted(quote uint16) int {
 			return n + 1
 		}
 	}
+
 	if escaped == 0 {
 		l.unquoted[quote] = true
 	}
@@ -234,6 +243,7 @@ func (l *lexer) number() int {
 		}
 		return n
 	}
+
 	first := 0
 	if l.peek(0) == '-' {
 		first = 1
@@ -242,6 +252,7 @@ func (l *lexer) number() int {
 	if n == first {
 		return 0
 	}
+
 	if l.peek(n) == '.' {
 		if end := digits(n + 1); end > n+1 {
 			n = end

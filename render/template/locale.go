@@ -48,10 +48,16 @@ func findLocale(tag string) (*locale, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%.40q is not a locale. Use a language tag such as en-US, de or pt-BR", tag)
 	}
+
 	base, script, region := parsed.Raw()
 	for _, candidate := range []string{
-		fmt.Sprintf("%s-%s-%s", base, script, region), fmt.Sprintf("%s-%s", base, region), hant(base.String(), region.String()),
-		fmt.Sprintf("%s-%s", base, script), latinAmerica(base.String(), region.String()), alias(base.String()), base.String(),
+		fmt.Sprintf("%s-%s-%s", base, script, region),
+		fmt.Sprintf("%s-%s", base, region),
+		hant(base.String(), region.String()),
+		fmt.Sprintf("%s-%s", base, script),
+		latinAmerica(base.String(), region.String()),
+		alias(base.String()),
+		base.String(),
 	} {
 		if found, ok := translators[candidate]; ok {
 			return loadLocale(candidate, found), nil
@@ -93,7 +99,10 @@ func latinAmerica(base, region string) string {
 }
 
 // leastGrouped are the locales that write 1234 without a separator.
-var leastGrouped = map[string]bool{"es": true, "es-AR": false, "pt-PT": true, "pl": true, "bg": true, "ka": true, "et": true, "lv": true, "hu": true, "it": false}
+var leastGrouped = map[string]bool{
+	"es": true, "es-AR": false, "pt-PT": true, "pl": true, "bg": true,
+	"ka": true, "et": true, "lv": true, "hu": true, "it": false,
+}
 
 func loadLocale(tag string, translator func() locales.Translator) *locale {
 	localesMu.Lock()
@@ -101,6 +110,7 @@ func loadLocale(tag string, translator func() locales.Translator) *locale {
 	if found := known[tag]; found != nil {
 		return found
 	}
+
 	l := &locale{Translator: translator(), tag: tag, group: ",", point: ".", first: 3, next: 3, least: 1, minus: "-"}
 	// The library has no way to ask for the signs, but writes them.
 	if parts := splitDigits(l.FmtNumber(1234567.5, 1)); len(parts) >= 3 {
@@ -109,12 +119,14 @@ func loadLocale(tag string, translator func() locales.Translator) *locale {
 		l.first = len(parts[len(parts)-2].digits)
 		l.next = len(parts[1].digits)
 	}
-	if sign, _, ok := strings.Cut(l.FmtNumber(-1, 0), "1"); ok && sign != "" && sign[0] < 0x80 || strings.HasPrefix(sign, "−") {
+	sign, _, ok := strings.Cut(l.FmtNumber(-1, 0), "1")
+	if ok && sign != "" && sign[0] < 0x80 || strings.HasPrefix(sign, "−") {
 		l.minus = sign
 	}
 	if leastGrouped[tag] {
 		l.least = 2
 	}
+
 	l.before, l.after = around(strings.ReplaceAll(l.FmtCurrency(1, 2, currency.EUR), "EUR", "€"), "1"+l.point+"00")
 	l.percentB, l.percentA = around(l.FmtPercent(1, 0), "1")
 	known[tag] = l
@@ -143,6 +155,7 @@ func splitDigits(s string) []run {
 		}
 		now.sign += string(r)
 	}
+
 	if now.digits != "" {
 		runs = append(runs, now)
 	}
@@ -155,6 +168,7 @@ func (l *locale) write(d *apd.Decimal, least, most int) (text string, negative b
 	if err != nil {
 		return "", false, fmt.Errorf("the number has too many digits")
 	}
+
 	whole, fraction, _ := strings.Cut(rounded.Text('f'), ".")
 	whole, negative = strings.CutPrefix(whole, "-")
 	for len(fraction) > least && fraction[len(fraction)-1] == '0' {
@@ -163,6 +177,7 @@ func (l *locale) write(d *apd.Decimal, least, most int) (text string, negative b
 	if strings.Trim(whole+fraction, "0") == "" {
 		negative = false
 	}
+
 	text = l.grouped(whole)
 	if fraction != "" {
 		text += l.point + fraction
@@ -174,6 +189,7 @@ func (l *locale) grouped(digits string) string {
 	if len(digits) < l.first+l.least {
 		return digits
 	}
+
 	tail := digits[len(digits)-l.first:]
 	head := digits[:len(digits)-l.first]
 	for len(head) > l.next {
@@ -185,13 +201,16 @@ func (l *locale) grouped(digits string) string {
 
 // nearest returns the name that is most like another, or "".
 func nearest(name string, names []string) string {
-	best, distance := "", 3
+	best := ""
+	distance := 3
 	if len(name) < 4 {
 		distance = 2
 	}
+
 	for _, candidate := range names {
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance {
-			best, distance = candidate, d
+			best = candidate
+			distance = d
 		}
 	}
 	return best

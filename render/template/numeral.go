@@ -121,11 +121,13 @@ func (r *renders) object(decoder *json.Decoder) (goja.Value, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		// Set would call the setter of __proto__.
 		if err := object.DefineDataProperty(name, member, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE); err != nil {
 			return nil, err
 		}
 	}
+
 	_, err := decoder.Token()
 	return object, err
 }

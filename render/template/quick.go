@@ -23,6 +23,7 @@ func makeQuickHelpers() map[string]quickHelper {
 			return r.vm.ToValue(!equal(args[0], second(args))), nil
 		},
 	}
+
 	for _, name := range []string{"formatDate", "formatNumber", "formatCurrency", "ordinal", "plural"} {
 		helpers[name] = func(r *renders, args []goja.Value, hash map[string]goja.Value) (goja.Value, error) {
 			text, err := r.format.format(name, args, hash)
@@ -51,6 +52,7 @@ func (r *renders) helper(call goja.FunctionCall) goja.Value {
 	if quick == nil || !ok {
 		return call.Argument(1)
 	}
+
 	return r.vm.ToValue(func(call goja.FunctionCall) goja.Value {
 		if last := len(call.Arguments) - 1; last > 0 {
 			if options, ok := call.Arguments[last].(*goja.Object); ok && missing(options.Get("fn")) {
@@ -70,19 +72,25 @@ func (r *renders) reader(call goja.FunctionCall) goja.Value {
 	if !ok {
 		return call.Argument(0)
 	}
+
 	prototype := func(of string) *goja.Object {
 		return r.vm.GlobalObject().Get(of).ToObject(r.vm).Get("prototype").ToObject(r.vm)
 	}
-	objects, arrays := prototype("Object"), prototype("Array")
+	objects := prototype("Object")
+	arrays := prototype("Array")
+
 	return r.vm.ToValue(func(call goja.FunctionCall) goja.Value {
 		parent, isObject := call.Argument(0).(*goja.Object)
 		key, isText := call.Argument(1).(goja.String)
 		if !isObject || !isText {
 			return r.instead(slow, call)
 		}
+
 		name := key.String()
 		switch above := parent.Prototype(); {
-		case above == nil && name != "constructor", above == objects && objects.Get(name) == nil, above == arrays && arrays.Get(name) == nil:
+		case above == nil && name != "constructor",
+			above == objects && objects.Get(name) == nil,
+			above == arrays && arrays.Get(name) == nil:
 			if v := parent.Get(name); v != nil {
 				return v
 			}
@@ -98,6 +106,7 @@ func (r *renders) escaper(call goja.FunctionCall) goja.Value {
 	if !ok {
 		return call.Argument(0)
 	}
+
 	return r.vm.ToValue(func(call goja.FunctionCall) goja.Value {
 		if _, ok := call.Argument(0).(goja.String); ok {
 			return r.escape(call)

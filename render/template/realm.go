@@ -29,6 +29,7 @@ func (r *realm) guard(ctx context.Context, within time.Duration, what string) (s
 	ctx, cancel := context.WithTimeout(ctx, patience*within)
 	done := make(chan struct{})
 	began := processorTime()
+
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(10 * time.Millisecond)
@@ -52,6 +53,7 @@ func (r *realm) guard(ctx context.Context, within time.Duration, what string) (s
 			}
 		}
 	}()
+
 	return func() {
 		cancel()
 		<-done
@@ -96,6 +98,7 @@ func (r *realm) try(call func() (goja.Value, error)) (v goja.Value, err error) {
 			panic(p)
 		}
 	}()
+
 	v, err = call()
 	if err != nil {
 		return nil, r.reason(err)
@@ -132,6 +135,7 @@ func thrown(err error) error {
 	if !errors.As(err, &exception) {
 		return err
 	}
+
 	fault := Fault{Message: exception.Value().String()}
 	if object, ok := exception.Value().(*goja.Object); ok {
 		if message := object.Get("message"); !missing(message) {
@@ -142,6 +146,7 @@ func thrown(err error) error {
 			fault.Column = int(object.Get("column").ToInteger()) + 1
 		}
 	}
+
 	if fault.Line > 0 {
 		fault.Message = strings.TrimSuffix(fault.Message, fmt.Sprintf(" - %d:%d", fault.Line, fault.Column-1))
 	}
@@ -172,6 +177,7 @@ func handlebars(vm *goja.Runtime, p *goja.Program) (goja.Value, error) {
 	if _, err := vm.RunProgram(p); err != nil {
 		return nil, fmt.Errorf("start Handlebars.js: %w", err)
 	}
+
 	object, ok := vm.Get("Handlebars").(*goja.Object)
 	if !ok {
 		return nil, errors.New("start Handlebars.js: it is not there")

@@ -18,12 +18,14 @@ type realms struct {
 // take returns a realm for an account's document.
 func (r *realms) take(account string) (*renders, error) {
 	r.mu.Lock()
-	used, next := r.used, r.next
+	used := r.used
+	next := r.next
 	r.used = nil
 	if used == nil || used.account != account {
 		r.next = nil
 	}
 	r.mu.Unlock()
+
 	switch {
 	case used != nil && used.account == account:
 		return used, nil
@@ -51,6 +53,7 @@ func (r *realms) makeNext() {
 	if r.next != nil {
 		return
 	}
+
 	next := sync.OnceValues(func() (*renders, error) { return newRenders(r.quick) })
 	r.next = next
 	go next() //nolint:errcheck // take gets the error

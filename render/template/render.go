@@ -47,23 +47,33 @@ func newRenders(quick map[string]quickHelper) (*renders, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &renders{realm: realm{vm: goja.New()}, quick: quick, seen: map[Missing]bool{}, numerals: map[string]goja.Value{}}
+
+	r := &renders{
+		realm:    realm{vm: goja.New()},
+		quick:    quick,
+		seen:     map[Missing]bool{},
+		numerals: map[string]goja.Value{},
+	}
 	hb, err := handlebars(r.vm, p.runtime)
 	if err != nil {
 		return nil, err
 	}
+
 	setUp, err := function(r.vm, p.render)
 	if err != nil {
 		return nil, err
 	}
+
 	limits := r.vm.NewObject()
-	if err := errors.Join(limits.Set("items", MaxItems), limits.Set("depth", MaxDepth), limits.Set("text", 2*MaxOutput)); err != nil {
+	err = errors.Join(limits.Set("items", MaxItems), limits.Set("depth", MaxDepth), limits.Set("text", 2*MaxOutput))
+	if err != nil {
 		return nil, err
 	}
 	v, err := setUp(goja.Undefined(), hb, r.host(), limits)
 	if err != nil {
 		return nil, err
 	}
+
 	object := v.ToObject(r.vm)
 	if r.fill, err = callable(object.Get("fill")); err != nil {
 		return nil, err
@@ -77,25 +87,39 @@ func (r *renders) forget() {
 	if _, err := r.empty(goja.Undefined()); err != nil {
 		panic(err) // it assigns, and nothing else
 	}
-	r.ctx, r.call, r.images, r.wanted, r.missing, r.cause = nil, nil, nil, nil, nil, nil
+	r.ctx = nil
+	r.call = nil
+	r.images = nil
+	r.wanted = nil
+	r.missing = nil
+	r.cause = nil
 	clear(r.seen)
 	clear(r.numerals)
 }
 
 // render fills a template. If it shows images that were not given, it returns their names instead of the document.
-func (c *cache) render(ctx context.Context, account string, call *Call, given images) (html string, wanted []string, err error) {
+func (c *cache) render(
+	ctx context.Context, account string, call *Call, given images,
+) (html string, wanted []string, err error) {
 	if err := call.check(); err != nil {
 		return "", nil, err
 	}
+
 	r, err := c.realms.take(account)
 	if err != nil {
 		return "", nil, err
 	}
 	defer c.realms.makeNext()
-	r.ctx, r.call, r.account, r.cache, r.images = ctx, call, account, c, given
+
+	r.ctx = ctx
+	r.call = call
+	r.account = account
+	r.cache = c
+	r.images = given
 	if r.format, err = newFormatter(call.Locale, call.Zone); err != nil {
 		return "", nil, err
 	}
+
 	main, err := r.program(call.HTML, "")
 	if err != nil {
 		return "", nil, err
@@ -109,8 +133,11 @@ func (c *cache) render(ctx context.Context, account string, call *Call, given im
 	case len(r.wanted) > 0:
 		return "", r.wanted, nil
 	case len(html) > MaxOutput:
-		return "", nil, &LimitError{Message: fmt.Sprintf("The filled template must be at most %d bytes. Send less data.", MaxOutput)}
+		return "", nil, &LimitError{
+			Message: fmt.Sprintf("The filled template must be at most %d bytes. Send less data.", MaxOutput),
+		}
 	}
+
 	c.realms.keep(r)
 	return markup.WithContents(html), nil, nil
 }
@@ -121,9 +148,12 @@ func (c *Call) check() error {
 	for _, partial := range c.Partials {
 		size += len(partial)
 	}
+
 	switch {
 	case size > MaxSource:
-		return &LimitError{Message: fmt.Sprintf("The template and its partials must be at most %d bytes in total.", MaxSource)}
+		return &LimitError{
+			Message: fmt.Sprintf("The template and its partials must be at most %d bytes in total.", MaxSource),
+		}
 	case len(c.Data) > MaxData:
 		return &LimitError{Message: fmt.Sprintf("templateData must be at most %d bytes.", MaxData)}
 	}
@@ -136,6 +166,7 @@ func (r *renders) program(source, partial string) (*goja.Program, error) {
 	if found := r.cache.get(key); found != nil {
 		return found, nil
 	}
+
 	program, err := compileSource(r.ctx, source, partial, r.call.Strict)
 	if err != nil {
 		return nil, err
@@ -155,6 +186,7 @@ func (r *renders) run(main *goja.Program) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.call.Partials)) {
 		partials = append(partials, name)
 	}
+
 	defer r.guard(r.ctx, MaxTime, "Rendering the template")()
 	out, err := r.try(func() (goja.Value, error) {
 		spec, err := r.vm.RunProgram(main)
@@ -177,13 +209,16 @@ func (r *renders) host() *goja.Object {
 			panic(err) // the object is new and plain
 		}
 	}
+
 	set("partial", r.partial)
 	set("fail", r.fail)
 	set("limit", func(call goja.FunctionCall) goja.Value {
 		r.stop(&LimitError{Message: call.Argument(0).String()})
 		return nil
 	})
-	set("unknown", func(call goja.FunctionCall) goja.Value { return r.vm.ToValue(unknownHelper(call.Argument(0).String())) })
+	set("unknown", func(call goja.FunctionCall) goja.Value {
+		return r.vm.ToValue(unknownHelper(call.Argument(0).String()))
+	})
 	set("missing", r.lacks)
 	set("helper", r.helper)
 	set("reader", r.reader)
@@ -207,6 +242,7 @@ func (r *renders) host() *goja.Object {
 	set("image", r.image)
 	set("numeral", func(call goja.FunctionCall) goja.Value { return r.numeral(call.Argument(0).String()) })
 	set("mark", rand.Text())
+
 	return h
 }
 
@@ -217,6 +253,7 @@ func (r *renders) partial(call goja.FunctionCall) goja.Value {
 	if err != nil {
 		r.stop(err)
 	}
+
 	spec, err := r.vm.RunProgram(program)
 	if err != nil {
 		r.stop(err)
@@ -228,7 +265,8 @@ func (r *renders) partial(call goja.FunctionCall) goja.Value {
 func (r *renders) fail(call goja.FunctionCall) goja.Value {
 	fault := Fault{Message: call.Argument(0).String(), Partial: call.Argument(1).String()}
 	if line := int(call.Argument(2).ToInteger()); line > 0 {
-		fault.Line, fault.Column = line, int(call.Argument(3).ToInteger())+1
+		fault.Line = line
+		fault.Column = int(call.Argument(3).ToInteger()) + 1
 	}
 	r.stop(&Error{Faults: []Fault{fault}})
 	return nil
@@ -238,8 +276,13 @@ func (r *renders) fail(call goja.FunctionCall) goja.Value {
 // line, end column).
 func (r *renders) lacks(call goja.FunctionCall) goja.Value {
 	number := func(i int) int { return int(call.Argument(i).ToInteger()) }
-	found := Missing{Path: call.Argument(0).String()}
-	found.Partial, found.Line, found.Column = call.Argument(2).String(), number(3), number(4)+1
+	found := Missing{
+		Path:    call.Argument(0).String(),
+		Partial: call.Argument(2).String(),
+		Line:    number(3),
+		Column:  number(4) + 1,
+	}
+
 	if found.Path == "" {
 		source := r.call.HTML
 		if found.Partial != "" {
@@ -250,6 +293,7 @@ func (r *renders) lacks(call goja.FunctionCall) goja.Value {
 			found.Path = base + "." + found.Path
 		}
 	}
+
 	found.Path = strings.TrimPrefix(found.Path, "@root.")
 	found.Message = fmt.Sprintf("the data has no %s", found.Path)
 	if !r.seen[found] && len(r.missing) < maxMissing {
@@ -281,6 +325,7 @@ func (r *renders) elements(v goja.Value) []goja.Value {
 	if !ok {
 		return nil
 	}
+
 	n := int(object.Get("length").ToInteger())
 	values := make([]goja.Value, 0, min(n, 1<<16))
 	for i := range n {
@@ -295,6 +340,7 @@ func (r *renders) fields(v goja.Value) map[string]goja.Value {
 	if !ok {
 		return nil
 	}
+
 	values := map[string]goja.Value{}
 	for _, key := range object.Keys() {
 		values[key] = object.Get(key)
@@ -331,23 +377,32 @@ func (r *renders) markdown(call goja.FunctionCall) goja.Value {
 // barcode is (type, text, hash, fault).
 func (r *renders) barcode(call goja.FunctionCall) goja.Value {
 	hash := r.fields(call.Argument(2))
-	request := barcode.Request{Type: barcode.Type(call.Argument(0).String()), Text: call.Argument(1).String(), Format: barcode.SVG, Scale: 3}
+	request := barcode.Request{
+		Type:   barcode.Type(call.Argument(0).String()),
+		Text:   call.Argument(1).String(),
+		Format: barcode.SVG,
+		Scale:  3,
+	}
+
 	if scale := hash["scale"]; !missing(scale) {
 		request.Scale = int(scale.ToInteger())
 	}
 	if text := hash["includetext"]; !missing(text) {
 		request.IncludeText = text.ToBoolean()
 	}
+
 	svg, err := barcode.Make(request)
 	var content *barcode.ContentError
 	switch {
 	case errors.As(err, &content):
 		err = errors.New("the text " + content.Message)
 	case errors.Is(err, barcode.ErrType):
-		err = fmt.Errorf("type must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got %.20q", request.Type)
+		err = fmt.Errorf("type must be one of qr, code128, code39, ean13, upca, pdf417, datamatrix; got %.20q",
+			request.Type)
 	case errors.Is(err, barcode.ErrScale):
 		err = fmt.Errorf("scale must be from %d to %d; got %d", barcode.MinScale, barcode.MaxScale, request.Scale)
 	}
+
 	if err != nil {
 		r.complain(call.Argument(3), err)
 	}
@@ -377,28 +432,37 @@ func (r *renders) locate(err error) error {
 	if !errors.As(err, &e) || e.Faults[0].Line > 0 {
 		return err
 	}
+
 	name, ok := strings.CutPrefix(e.Faults[0].Message, "The partial ")
 	if !ok {
 		return err
 	}
 	name, _, _ = strings.Cut(name, " could not be found")
+
 	c, failed := newCompiler()
 	if failed != nil {
 		return err
 	}
 	defer c.guard(r.ctx, MaxCompile, "Looking for the partial")()
+
 	for partial, source := range r.sources() {
 		tree, fault, failed := c.parse(source)
 		if failed != nil || fault != nil {
 			continue
 		}
+
 		uses, failed := c.analyse(tree, nil)
 		if failed != nil {
 			continue
 		}
 		for _, use := range uses.Partials {
 			if use.Name == name {
-				e.Faults[0] = Fault{Message: unknownPartial(name, slices.Sorted(maps.Keys(r.call.Partials))), Line: use.Line, Column: use.Column + 1, Partial: partial}
+				e.Faults[0] = Fault{
+					Message: unknownPartial(name, slices.Sorted(maps.Keys(r.call.Partials))),
+					Line:    use.Line,
+					Column:  use.Column + 1,
+					Partial: partial,
+				}
 				return e
 			}
 		}

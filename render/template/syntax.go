@@ -17,11 +17,13 @@ func (f *syntaxFault) fault(partial string) Fault {
 	if !f.Syntax {
 		return fault
 	}
+
 	got := "the end of the template"
 	if f.Text != "" {
 		got = fmt.Sprintf("%.40q", f.Text)
 	}
 	fault.Message = "unexpected " + got
+
 	var wanted []string
 	for _, name := range f.Expected {
 		if word, ok := terminals[name]; ok && !slices.Contains(wanted, word) {
@@ -36,9 +38,10 @@ func (f *syntaxFault) fault(partial string) Fault {
 
 // terminals are the grammar's terminals as authors know them.
 var terminals = map[string]string{
-	"CLOSE": "}}", "CLOSE_UNESCAPED": "}}}", "CLOSE_RAW_BLOCK": "}}}}", "CLOSE_SEXPR": ")", "OPEN_SEXPR": "(", "ID": "a name",
-	"STRING": "a text in quotes", "NUMBER": "a number", "BOOLEAN": "true or false", "EQUALS": "=", "DATA": "@", "UNDEFINED": "undefined", "NULL": "null",
-	"OPEN_ENDBLOCK": "{{/", "INVERSE": "{{else}}", "EOF": "the end", "SEP": ".", "CLOSE_BLOCK_PARAMS": "|", "END_RAW_BLOCK": "the end of the raw block",
+	"CLOSE": "}}", "CLOSE_UNESCAPED": "}}}", "CLOSE_RAW_BLOCK": "}}}}", "CLOSE_SEXPR": ")", "OPEN_SEXPR": "(",
+	"ID": "a name", "STRING": "a text in quotes", "NUMBER": "a number", "BOOLEAN": "true or false",
+	"UNDEFINED": "undefined", "NULL": "null", "EQUALS": "=", "DATA": "@", "SEP": ".", "CLOSE_BLOCK_PARAMS": "|",
+	"OPEN_ENDBLOCK": "{{/", "INVERSE": "{{else}}", "EOF": "the end", "END_RAW_BLOCK": "the end of the raw block",
 }
 
 // tag is a mustache that opens, divides or closes a block.
@@ -60,6 +63,7 @@ func (c *compiler) syntax(source, partial string) ([]Fault, error) {
 	units := utf16.Encode([]rune(source))
 	faults := unclosed(units, source, partial)
 	faults = append(faults, structure(units, string(utf16.Decode(units)), partial)...)
+
 	for effort := maxEffort; effort > 0; {
 		text := string(utf16.Decode(units))
 		_, fault, err := c.parse(text)
@@ -69,6 +73,7 @@ func (c *compiler) syntax(source, partial string) ([]Fault, error) {
 		if fault == nil || len(faults) >= maxFaults {
 			break
 		}
+
 		faults = append(faults, fault.fault(partial))
 		tokens := tokenize(text)
 		if !blankAt(units, tokens, fault.Line, fault.Column) {
@@ -76,6 +81,7 @@ func (c *compiler) syntax(source, partial string) ([]Fault, error) {
 		}
 		effort -= len(tokens) + len(units)/16
 	}
+
 	slices.SortStableFunc(faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -88,12 +94,19 @@ func unclosed(units []uint16, source, partial string) []Fault {
 	var faults []Fault
 	tokens := tokenize(source)
 	src := slices.Clone(units)
+
 	for i, t := range tokens {
 		braces := missingBraces(src, tokens, i)
 		if braces == "" {
 			continue
 		}
-		faults = append(faults, Fault{Message: fmt.Sprintf("%s is not closed: %s is missing", opening(src[t.start:]), braces), Line: t.line, Column: t.column + 1, Partial: partial})
+		faults = append(faults, Fault{
+			Message: fmt.Sprintf("%s is not closed: %s is missing", opening(src[t.start:]), braces),
+			Line:    t.line,
+			Column:  t.column + 1,
+			Partial: partial,
+		})
+
 		if t.kind == tokenLexical {
 			blank(units, t.start, len(units))
 		} else {
@@ -108,24 +121,29 @@ func unclosed(units []uint16, source, partial string) []Fault {
 
 // missingBraces returns the braces that the expression opened by token i lacks, or nothing.
 func missingBraces(src []uint16, tokens []token, i int) string {
-	closing, braces := tokenClose, "}}"
+	closing := tokenClose
+	braces := "}}"
 	switch kind := tokens[i].kind; {
 	case kind == tokenLexical && strings.HasPrefix(string(utf16.Decode(src[tokens[i].start:])), "{{!--"):
 		return "--}}"
 	case kind == tokenOpenUnescaped:
-		closing, braces = tokenCloseUnescaped, "}}}"
+		closing = tokenCloseUnescaped
+		braces = "}}}"
 	case kind == tokenOpenRawBlock:
-		closing, braces = tokenCloseRawBlock, "}}}}"
+		closing = tokenCloseRawBlock
+		braces = "}}}}"
 	case !opens(kind):
 		return ""
 	}
+
 	for _, t := range tokens[i+1:] {
 		text := string(utf16.Decode(src[t.start:t.end]))
 		switch {
 		case t.kind == closing, t.kind == tokenCloseUnescaped, t.kind == tokenCloseRawBlock:
 			return ""
 		// Braces beyond the end of an element are those of CSS or of a script.
-		case t.kind == tokenInvalid && (strings.Contains(text, "</") || strings.Contains(text, "<") && strings.Contains(text, "\n")),
+		case t.kind == tokenInvalid &&
+			(strings.Contains(text, "</") || strings.Contains(text, "<") && strings.Contains(text, "\n")),
 			t.kind == tokenClose, t.kind == tokenEOF, t.kind == tokenLexical, strings.HasPrefix(text, "{{"):
 			return braces
 		}
@@ -150,9 +168,12 @@ func structure(units []uint16, source, partial string) []Fault {
 	var faults []Fault
 	var open []tag
 	report := func(t tag, format string, args ...any) {
-		faults = append(faults, Fault{Message: fmt.Sprintf(format, args...), Line: t.line, Column: t.col + 1, Partial: partial})
+		faults = append(faults, Fault{
+			Message: fmt.Sprintf(format, args...), Line: t.line, Column: t.col + 1, Partial: partial,
+		})
 		blank(units, t.start, t.end)
 	}
+
 	tokens := tokenize(source)
 	for i := range tokens {
 		switch tokens[i].kind {
@@ -179,6 +200,7 @@ func structure(units []uint16, source, partial string) []Fault {
 				report(end, "{{/%s}} closes a block that is not open", end.name)
 				continue
 			}
+
 			for _, inner := range open[at+1:] {
 				report(inner, "{{#%s}} is not closed before {{/%s}} of line %d", inner.name, end.name, end.line)
 			}
@@ -188,6 +210,7 @@ func structure(units []uint16, source, partial string) []Fault {
 			return faults
 		}
 	}
+
 	for _, t := range open {
 		report(t, "{{#%s}} is not closed: {{/%s}} is missing", t.name, t.name)
 	}
@@ -199,6 +222,7 @@ func readTag(tokens []token, i int) tag {
 	t := tag{token: i, start: tokens[i].start, line: tokens[i].line, col: tokens[i].column, end: tokens[i].end}
 	var name strings.Builder
 	naming := true
+
 	for _, next := range tokens[i+1:] {
 		if opens(next.kind) || next.kind == tokenContent || next.kind == tokenEOF || next.kind == tokenLexical {
 			break
@@ -207,6 +231,7 @@ func readTag(tokens []token, i int) tag {
 		if next.kind == tokenClose {
 			break
 		}
+
 		switch next.kind {
 		case tokenID, tokenSep, tokenData, tokenString, tokenNumber:
 			// A space ends the name: a token that does not touch the one before.
@@ -225,7 +250,8 @@ func readTag(tokens []token, i int) tag {
 // opens reports whether a token opens a mustache.
 func opens(kind int) bool {
 	switch kind {
-	case tokenOpen, tokenOpenBlock, tokenOpenEndBlock, tokenOpenInverse, tokenOpenInverseChain, tokenOpenPartial, tokenOpenPartialBlock,
+	case tokenOpen, tokenOpenBlock, tokenOpenEndBlock, tokenOpenInverse,
+		tokenOpenInverseChain, tokenOpenPartial, tokenOpenPartialBlock,
 		tokenOpenUnescaped, tokenOpenRawBlock:
 		return true
 	}
@@ -241,24 +267,28 @@ func blankAt(units []uint16, tokens []token, line, column int) bool {
 		}
 		at = i
 	}
+
 	for at >= 0 && !opens(tokens[at].kind) {
 		at--
 	}
 	if at < 0 {
 		return false
 	}
+
 	first := tokens[at]
 	end := len(units)
+	closing := []int{tokenClose, tokenCloseUnescaped, tokenCloseRawBlock, tokenEndRawBlock}
 	for _, t := range tokens[at+1:] {
 		if opens(t.kind) || t.kind == tokenContent {
 			end = t.start
 			break
 		}
-		if t.kind == tokenClose || t.kind == tokenCloseUnescaped || t.kind == tokenCloseRawBlock || t.kind == tokenEndRawBlock {
+		if slices.Contains(closing, t.kind) {
 			end = t.end
 			break
 		}
 	}
+
 	if !blank(units, first.start, end) {
 		return false
 	}
@@ -277,6 +307,7 @@ func blankPartner(units []uint16, tokens []token, at int) {
 	default:
 		return
 	}
+
 	for i := at + step; i >= 0 && i < len(tokens); i += step {
 		var opening int
 		switch tokens[i].kind {
@@ -293,6 +324,7 @@ func blankPartner(units []uint16, tokens []token, at int) {
 		default:
 			continue
 		}
+
 		if depth += opening * step; depth < 0 {
 			t := readTag(slices.Clone(tokens), i)
 			blank(units, t.start, t.end)
@@ -307,7 +339,8 @@ func blank(units []uint16, start, end int) bool {
 	changed := false
 	for i := start; i < min(end, len(units)); i++ {
 		if units[i] != '\n' && units[i] != '\r' && units[i] != ' ' {
-			units[i], changed = ' ', true
+			units[i] = ' '
+			changed = true
 		}
 	}
 	return changed

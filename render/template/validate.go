@@ -49,11 +49,13 @@ func (c *compiler) analyse(tree goja.Value, trees func(name string) goja.Value) 
 	if err != nil {
 		return found, err
 	}
+
 	if trees == nil {
 		trees = func(string) goja.Value { return goja.Undefined() }
 	}
 	partial := func(call goja.FunctionCall) goja.Value { return trees(call.Argument(0).String()) }
 	helper := func(call goja.FunctionCall) goja.Value { return c.vm.ToValue(isHelper(call.Argument(0).String())) }
+
 	v, err := c.try(func() (goja.Value, error) {
 		f, err := setUp(goja.Undefined(), c.vm.ToValue(partial), c.vm.ToValue(helper))
 		if err != nil {
@@ -90,7 +92,9 @@ func (u uses) unknown(partial string) []Fault {
 			continue
 		}
 		if !helper.Bare && !isHelper(helper.Name) && len(faults) < maxFaults {
-			faults = append(faults, Fault{Message: unknownHelper(helper.Name), Line: helper.Line, Column: helper.Column + 1, Partial: partial})
+			faults = append(faults, Fault{
+				Message: unknownHelper(helper.Name), Line: helper.Line, Column: helper.Column + 1, Partial: partial,
+			})
 		}
 	}
 	return faults
@@ -111,22 +115,26 @@ func validate(ctx context.Context, call *Call) (Report, error) {
 	if err := call.check(); err != nil {
 		return Report{}, err
 	}
+
 	c, err := newCompiler()
 	if err != nil {
 		return Report{}, err
 	}
 	defer c.guard(ctx, MaxCompile, "Validating the template")()
+
 	v := &validator{compiler: c, call: call, trees: map[string]goja.Value{}}
 	v.report = Report{Faults: []Fault{}, Variables: []string{}, Missing: []string{}, Partials: []string{}}
 	tree, err := v.look(call.HTML, "")
 	if err != nil {
 		return Report{}, err
 	}
+
 	if tree != nil {
 		if err := v.variables(tree); err != nil {
 			return Report{}, err
 		}
 	}
+
 	v.report.Faults = v.report.Faults[:min(len(v.report.Faults), maxFaults)]
 	return v.report, nil
 }
@@ -138,6 +146,7 @@ func (v *validator) look(source, partial string) (goja.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if fault != nil {
 		faults, err := v.syntax(source, partial)
 		if err == nil && len(faults) == 0 {
@@ -146,16 +155,19 @@ func (v *validator) look(source, partial string) (goja.Value, error) {
 		v.report.Faults = append(v.report.Faults, faults...)
 		return nil, err
 	}
+
 	found, err := v.analyse(tree, nil)
 	if err != nil {
 		return nil, err
 	}
 	v.report.Faults = append(v.report.Faults, found.unknown(partial)...)
 	for _, use := range found.Partials {
-		if err := v.follow(use.Name, use.Dynamic, use.Block, Fault{Line: use.Line, Column: use.Column + 1, Partial: partial}); err != nil {
+		at := Fault{Line: use.Line, Column: use.Column + 1, Partial: partial}
+		if err := v.follow(use.Name, use.Dynamic, use.Block, at); err != nil {
 			return nil, err
 		}
 	}
+
 	if _, fault, err := v.compile(tree, false); err != nil || fault != nil {
 		if fault != nil {
 			v.report.Faults = append(v.report.Faults, fault.fault(partial))
@@ -170,6 +182,7 @@ func (v *validator) follow(name string, dynamic, block bool, at Fault) error {
 		v.report.Dynamic = true
 		return nil
 	}
+
 	source, ok := v.call.Partials[name]
 	if !ok {
 		if !block { // a block is the fallback of a missing partial
@@ -179,6 +192,7 @@ func (v *validator) follow(name string, dynamic, block bool, at Fault) error {
 		}
 		return nil
 	}
+
 	if i := slices.Index(v.path, name); i >= 0 {
 		at.Ring = strings.Join(append(slices.Clone(v.path[i:]), name), " → ")
 		at.Message = fmt.Sprintf("the partials %s include one another endlessly", at.Ring)
@@ -188,6 +202,7 @@ func (v *validator) follow(name string, dynamic, block bool, at Fault) error {
 	if slices.Contains(v.report.Partials, name) {
 		return nil
 	}
+
 	v.report.Partials = append(v.report.Partials, name)
 	v.path = append(v.path, name)
 	tree, err := v.look(source, name)
@@ -207,10 +222,12 @@ func (v *validator) variables(tree goja.Value) error {
 	if err != nil {
 		return err
 	}
+
 	v.report.Variables = append(v.report.Variables, found.Variables...)
 	if len(v.call.Data) == 0 {
 		return nil
 	}
+
 	var data any
 	if err := json.Unmarshal(v.call.Data, &data); err != nil {
 		return &Error{Faults: []Fault{{Message: "the sample data must be a JSON object"}}}
@@ -228,6 +245,7 @@ func lacks(data any, path []string) bool {
 	if len(path) == 0 {
 		return false
 	}
+
 	switch value := data.(type) {
 	case map[string]any:
 		if path[0] == "[]" { // each iterates over the values of an object as well
@@ -250,6 +268,7 @@ func lacks(data any, path []string) bool {
 		if path[0] == "[]" {
 			path = path[1:]
 		}
+
 		// A section iterates over a list as well.
 		for _, item := range value {
 			if lacks(item, path) {
