@@ -86,6 +86,7 @@ func newAddrTable() addrTable {
 		global6:  netip.MustParsePrefix("2000::/3"),
 		nat64:    netip.MustParsePrefix("64:ff9b::/96"),
 	}
+
 	for _, a := range metadataAddrs() {
 		t.metadata[a] = true
 	}
@@ -104,11 +105,13 @@ func (t *addrTable) judge(addr netip.Addr) verdict {
 	if !addr.IsValid() || addr.Zone() != "" {
 		return verdict{ReasonAddress, "invalid or with a zone"}
 	}
+
 	addr = addr.Unmap()
 	inner, translated := embedded4(addr)
 	if t.metadata[addr] || translated && t.metadata[inner] {
 		return verdict{ReasonMetadata, "metadata address"}
 	}
+
 	for _, row := range t.refused {
 		if row.prefix.Contains(addr) {
 			return verdict{ReasonAddress, row.what}
@@ -117,6 +120,7 @@ func (t *addrTable) judge(addr netip.Addr) verdict {
 	if addr.Is6() && !t.global6.Contains(addr) && !t.nat64.Contains(addr) {
 		return verdict{ReasonAddress, "not global unicast"}
 	}
+
 	if translated {
 		return t.judge(inner)
 	}
@@ -129,9 +133,11 @@ func embedded4(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false
 	}
+
 	b := addr.As16()
 	at := func(i int) (netip.Addr, bool) { return netip.AddrFrom4([4]byte(b[i : i+4])), true }
 	word := func(i int) uint32 { return binary.BigEndian.Uint32(b[i:]) }
+
 	switch {
 	case word(0) == 0x0064ff9b && word(4) == 0 && word(8) == 0: // NAT64, 64:ff9b::/96
 		return at(12)

@@ -50,10 +50,12 @@ func (l *allowList) add(entry string) error {
 		l.prefixes = append(l.prefixes, allowedPrefix{prefix: prefix})
 		return nil
 	}
+
 	t, err := parseTarget(entry)
 	if err != nil {
 		return errors.New("not a host; write a host, host:port or a CIDR such as 10.0.0.0/8")
 	}
+
 	if t.addr.IsValid() {
 		addr := t.addr.Unmap()
 		l.prefixes = append(l.prefixes, allowedPrefix{netip.PrefixFrom(addr, addr.BitLen()), t.port})
@@ -69,6 +71,7 @@ func (l *allowList) addOwn(entry string) error {
 	if err != nil || t.port != 0 {
 		return errors.New("not a host; write a name or an address")
 	}
+
 	if t.addr.IsValid() {
 		l.ownAddrs = append(l.ownAddrs, t.addr.Unmap())
 	} else {
@@ -83,9 +86,12 @@ func (l *allowList) isOwn(addr netip.Addr) bool {
 	if l.own.has(addr) {
 		return true
 	}
+
 	addr = addr.Unmap()
 	inner, translated := embedded4(addr)
-	return slices.ContainsFunc(l.ownAddrs, func(own netip.Addr) bool { return own == addr || translated && own == inner })
+	return slices.ContainsFunc(l.ownAddrs, func(own netip.Addr) bool {
+		return own == addr || translated && own == inner
+	})
 }
 
 // checkName makes the checks of t that do not need its addresses.
@@ -96,6 +102,7 @@ func (l *allowList) checkName(t target) error {
 	if t.addr.IsValid() {
 		return l.checkAddr(t.addr, t)
 	}
+
 	v := judgeName(t.host)
 	if v.reason == "" && slices.Contains(l.ownNames, t.host) {
 		v = verdict{ReasonName, "this service"}
@@ -112,6 +119,7 @@ func (l *allowList) checkAddr(addr netip.Addr, t target) error {
 	if v.reason == "" && l.isOwn(addr) {
 		v = verdict{ReasonAddress, "this machine's own"}
 	}
+
 	switch {
 	case v.reason == "":
 		return nil
@@ -122,6 +130,7 @@ func (l *allowList) checkAddr(addr netip.Addr, t target) error {
 	case addr.Zone() == "" && (l.opensName(t) || l.opensAddr(addr, t.port, false)):
 		return nil
 	}
+
 	v.detail = addr.String() + ": " + v.detail
 	return t.refuse(v)
 }
@@ -155,6 +164,7 @@ func (l *allowList) opensPort(t target) bool {
 			return true
 		}
 	}
+
 	for _, e := range l.prefixes {
 		if e.port == t.port && t.addr.IsValid() && e.prefix.Contains(t.addr.Unmap()) {
 			return true

@@ -46,6 +46,7 @@ func (p *Policy) Client(c ClientConfig) *http.Client {
 	if timeout == 0 {
 		timeout = defaultClientTimeout
 	}
+
 	return &http.Client{
 		Timeout:       timeout,
 		CheckRedirect: redirectLimit(c.MaxRedirects),
@@ -87,6 +88,7 @@ func (t *checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if host, err := parseTarget(asked.Host); err == nil {
 		asked.Host = host.String() // else String writes an IDN in percent signs
 	}
+
 	u, err := t.policy.checkURL(asked.String(), t.schemes)
 	if err != nil {
 		if r.Body != nil {
@@ -94,6 +96,7 @@ func (t *checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, t.policy.observe(r.Context(), err)
 	}
+
 	r = r.Clone(r.Context())
 	r.URL = u
 	return t.base.RoundTrip(r)

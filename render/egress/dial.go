@@ -44,12 +44,14 @@ func (p *Policy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 	if t.addr.IsValid() {
 		return []netip.Addr{t.addr.Unmap()}, nil
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	found, err := p.resolver.LookupNetIP(ctx, "ip", t.host)
 	if err != nil {
 		return nil, err
 	}
+
 	addrs := make([]netip.Addr, 0, len(found))
 	for _, addr := range found {
 		if err := p.allow.checkAddr(addr, t); err != nil {
@@ -59,6 +61,7 @@ func (p *Policy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 			addrs = append(addrs, addr)
 		}
 	}
+
 	if len(addrs) == 0 {
 		return nil, &net.DNSError{Err: "no addresses", Name: t.host, IsNotFound: true}
 	}
@@ -105,17 +108,20 @@ func (p *Policy) dial(ctx context.Context, network, address string, ssh bool) (n
 	if err != nil {
 		return nil, err
 	}
+
 	t, err := parseTarget(address)
 	if err != nil || t.port == 0 {
 		return nil, &RefusedError{Reason: ReasonSyntax, Detail: "not a valid host and port"}
 	}
 	t.ssh = ssh
+
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	addrs, err := p.resolve(ctx, t)
 	if err != nil {
 		return nil, err
 	}
+
 	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !ofFamily(a) })
 	if len(addrs) == 0 {
 		return nil, &net.DNSError{Err: "no addresses for " + network, Name: t.host, IsNotFound: true}
@@ -128,6 +134,7 @@ func (p *Policy) dial(ctx context.Context, network, address string, ssh bool) (n
 func (p *Policy) dialFirst(ctx context.Context, t target, addrs []netip.Addr) (net.Conn, error) {
 	dialer := net.Dialer{Control: p.control(t)}
 	var first error
+
 	for i, addr := range addrs {
 		deadline, _ := ctx.Deadline()
 		share := time.Until(deadline) / time.Duration(len(addrs)-i)
@@ -137,6 +144,7 @@ func (p *Policy) dialFirst(ctx context.Context, t target, addrs []netip.Addr) (n
 		if err == nil {
 			return conn, nil
 		}
+
 		if first == nil {
 			first = err
 		}

@@ -109,12 +109,14 @@ func New(c Config) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	allow.own = newOwnAddrs(c.Interfaces)
 	for _, host := range c.OwnHosts {
 		if err := allow.addOwn(strings.TrimSpace(host)); err != nil {
 			return nil, fmt.Errorf("own host %q: %w", host, err)
 		}
 	}
+
 	p := &Policy{allow: allow, roots: c.ExtraCA, resolver: c.Resolver, log: c.Logger, onRefuse: c.OnRefuse}
 	if p.resolver == nil {
 		p.resolver = net.DefaultResolver
@@ -132,6 +134,7 @@ func (p *Policy) observe(ctx context.Context, err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
+
 	p.log.LogAttrs(ctx, slog.LevelInfo, "egress refused", slog.String("host", refused.Host),
 		slog.String("reason", string(refused.Reason)), slog.String("detail", refused.Detail))
 	if p.onRefuse != nil {

@@ -45,6 +45,7 @@ func parseTarget(s string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
+
 	host, addr, err := parseHost(host)
 	if err != nil {
 		return target{}, err
@@ -58,14 +59,18 @@ func splitPort(s string) (host string, port uint16, err error) {
 	if addr, err := netip.ParseAddr(s); err == nil && addr.Is6() {
 		return "[" + s + "]", 0, nil
 	}
+
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 || strings.HasSuffix(s, "]") {
 		return s, 0, nil
 	}
-	host, text := s[:i], s[i+1:]
+
+	host = s[:i]
+	text := s[i+1:]
 	if text == "" {
 		return host, 0, nil
 	}
+
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
 		return "", 0, errHost
@@ -84,6 +89,7 @@ func parseHost(raw string) (string, netip.Addr, error) {
 	if strings.HasPrefix(raw, "[") {
 		return parseBracketed(raw)
 	}
+
 	name, err := hostProfile().ToASCII(raw)
 	if err != nil {
 		return "", netip.Addr{}, errHost
@@ -92,6 +98,7 @@ func parseHost(raw string) (string, netip.Addr, error) {
 	if !validName(name) {
 		return "", netip.Addr{}, errHost
 	}
+
 	if !endsInNumber(name) {
 		return name, netip.Addr{}, nil
 	}
@@ -105,7 +112,8 @@ func parseHost(raw string) (string, netip.Addr, error) {
 // hostProfile is the mapping of UTS 46 with the flags browsers use. Names with
 // an underscore or with hyphens in the third and fourth place exist.
 func hostProfile() *idna.Profile {
-	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
+	return idna.New(idna.MapForLookup(), idna.Transitional(false),
+		idna.StrictDomainName(false), idna.CheckHyphens(false))
 }
 
 func parseBracketed(raw string) (string, netip.Addr, error) {
@@ -113,6 +121,7 @@ func parseBracketed(raw string) (string, netip.Addr, error) {
 	if !ok {
 		return "", netip.Addr{}, errHost
 	}
+
 	addr, err := netip.ParseAddr(inner)
 	if err != nil || !addr.Is6() || addr.Zone() != "" {
 		return "", netip.Addr{}, errHost
@@ -126,6 +135,7 @@ func validName(name string) bool {
 	if name == "" || len(name) > maxHostLength {
 		return false
 	}
+
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || len(label) > 63 {
 			return false
@@ -157,12 +167,14 @@ func parseIPv4(s string) (netip.Addr, error) {
 	if len(parts) > 4 {
 		return netip.Addr{}, errHost
 	}
+
 	var sum uint64
 	for i, part := range parts {
 		n, err := parseIPv4Part(part)
 		if err != nil {
 			return netip.Addr{}, err
 		}
+
 		limit := uint64(1) << 8
 		if i == len(parts)-1 {
 			limit <<= 8 * (4 - len(parts))
@@ -181,13 +193,16 @@ func parseIPv4Part(s string) (uint64, error) {
 	base := 10
 	switch {
 	case strings.HasPrefix(s, "0x"):
-		s, base = s[2:], 16
+		s = s[2:]
+		base = 16
 		if s == "" {
 			return 0, nil // browsers read a bare 0x as zero
 		}
 	case len(s) > 1 && s[0] == '0':
-		s, base = s[1:], 8
+		s = s[1:]
+		base = 8
 	}
+
 	n, err := strconv.ParseUint(s, base, 64)
 	if err != nil {
 		return 0, errHost

@@ -26,6 +26,7 @@ func judgeName(name string) verdict {
 	if isOrUnder(name, "localhost") {
 		return verdict{ReasonName, "localhost"}
 	}
+
 	for _, m := range metadataNames() {
 		if isOrUnder(name, m) {
 			return verdict{ReasonMetadata, "metadata name"}

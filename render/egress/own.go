@@ -39,6 +39,7 @@ func (o *ownAddrs) has(addr netip.Addr) bool {
 	if now := o.now(); o.known == nil || now.Sub(o.read) >= ownFor {
 		o.refresh(now)
 	}
+
 	addr = addr.Unmap()
 	inner, translated := embedded4(addr)
 	return o.known[addr] || translated && o.known[inner]
@@ -50,7 +51,8 @@ func (o *ownAddrs) refresh(now time.Time) {
 	if err != nil {
 		return
 	}
-	o.known, o.read = map[netip.Addr]bool{}, now
+	o.known = map[netip.Addr]bool{}
+	o.read = now
 	for _, a := range found {
 		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
 			o.known[prefix.Addr().Unmap().WithZone("")] = true

@@ -33,7 +33,13 @@ type proxyLimits struct {
 }
 
 func defaultProxyLimits() proxyLimits {
-	return proxyLimits{conns: 512, slotWait: 5 * time.Second, header: 10 * time.Second, idle: 75 * time.Second, request: 2 * time.Minute}
+	return proxyLimits{
+		conns:    512,
+		slotWait: 5 * time.Second,
+		header:   10 * time.Second,
+		idle:     75 * time.Second,
+		request:  2 * time.Minute,
+	}
 }
 
 const (
@@ -93,10 +99,18 @@ func (p *Policy) startProxy(ctx context.Context, limits proxyLimits) (*Proxy, er
 	if err != nil {
 		return nil, err
 	}
-	x := &Proxy{policy: p, limits: limits, listener: listener, buffers: newBufferPool(), slots: make(chan struct{}, limits.conns)}
+
+	x := &Proxy{
+		policy:   p,
+		limits:   limits,
+		listener: listener,
+		buffers:  newBufferPool(),
+		slots:    make(chan struct{}, limits.conns),
+	}
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
 	x.upstream = x.newUpstream()
 	x.plain = x.newPlain(errorLog)
+
 	base, cancel := context.WithCancel(ctx)
 	x.server = &http.Server{
 		Handler:           x,
@@ -108,6 +122,7 @@ func (p *Policy) startProxy(ctx context.Context, limits proxyLimits) (*Proxy, er
 		DisableGeneralOptionsHandler: true,
 		BaseContext:                  func(net.Listener) context.Context { return base },
 	}
+
 	x.close = sync.OnceValue(func() error { return x.shutDown(cancel) })
 	x.running.Go(x.serve)
 	context.AfterFunc(base, func() { _ = x.close() })
@@ -155,15 +170,18 @@ func (x *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer x.running.Done()
+
 	if status := rejectForm(r); status != 0 {
 		http.Error(w, http.StatusText(status), status)
 		return
 	}
+
 	if !x.acquire(r.Context()) {
 		http.Error(w, "the proxy is full", http.StatusServiceUnavailable)
 		return
 	}
 	defer func() { <-x.slots }()
+
 	if r.Method == http.MethodConnect {
 		x.tunnel(w, r)
 		return
@@ -192,6 +210,7 @@ func (x *Proxy) acquire(ctx context.Context) bool {
 		return true
 	default:
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, x.limits.slotWait)
 	defer cancel()
 	select {
@@ -215,16 +234,19 @@ func fail(w http.ResponseWriter, err error) {
 func (x *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), x.limits.request)
 	defer cancel()
+
 	// The browser's side is bounded as well, in case it stops reading; a little
 	// later, so that a slow server ends in an answer and not in a cut.
 	deadline := time.Now().Add(x.limits.request + x.limits.header)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(deadline) // fails only without a socket
 	_ = control.SetWriteDeadline(deadline)
+
 	// A page sees its server's response unchanged: present but empty, these keep net/http from guessing a type and
 	// adding a date.
 	w.Header()["Content-Type"] = nil
 	w.Header()["Date"] = nil
+
 	x.plain.ServeHTTP(w, r.WithContext(ctx))
 }
 
@@ -258,6 +280,7 @@ func rewrite(r *httputil.ProxyRequest) {
 			delete(r.Out.Header, name)
 		}
 	}
+
 	// WebSockets come by CONNECT; without this an upgraded connection would
 	// leave the limits on idle time.
 	r.Out.Header.Del("Connection")

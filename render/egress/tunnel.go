@@ -21,12 +21,14 @@ func (x *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer server.Close()
+
 	browser, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, "CONNECT needs HTTP/1.1", http.StatusBadRequest)
 		return
 	}
 	defer browser.Close()
+
 	// The request's context outlives the hijack and ends when the proxy closes.
 	stop := context.AfterFunc(r.Context(), func() {
 		_ = errors.Join(browser.Close(), server.Close()) // they are abandoned
@@ -45,6 +47,7 @@ func (x *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if err := sendBuffered(server, buffered.Reader); err != nil {
 		return
 	}
+
 	var both sync.WaitGroup
 	both.Go(func() { x.pipe(server, &touchedConn{browser, touch}) })
 	both.Go(func() { x.pipe(browser, &touchedConn{server, touch}) })
@@ -66,6 +69,7 @@ func sendBuffered(server net.Conn, from *bufio.Reader) error {
 func (x *Proxy) pipe(dst net.Conn, src *touchedConn) {
 	buf := x.buffers.Get()
 	defer x.buffers.Put(buf)
+
 	// Hiding dst's ReadFrom keeps io.CopyBuffer from splicing inside the kernel, where a deadline could not be
 	// moved while bytes are copied.
 	_, err := io.CopyBuffer(struct{ io.Writer }{dst}, src, buf)

@@ -25,6 +25,7 @@ func (p *Policy) checkURL(raw string, schemes []string) (*url.URL, error) {
 	if len(schemes) == 0 {
 		schemes = []string{"https"}
 	}
+
 	u, t, err := parseURL(raw, schemes)
 	if err == nil {
 		err = p.allow.checkName(t.withDefaultPort(u.Scheme))
@@ -46,6 +47,7 @@ func parseURL(raw string, schemes []string) (*url.URL, target, error) {
 	refuse := func(reason Reason, detail string) (*url.URL, target, error) {
 		return nil, target{}, &RefusedError{Reason: reason, Detail: detail}
 	}
+
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok || strings.ContainsFunc(raw, isMended) || !utf8.ValidString(raw) {
 		return refuse(ReasonSyntax, "not an absolute URL")
@@ -57,6 +59,7 @@ func parseURL(raw string, schemes []string) (*url.URL, target, error) {
 	if !ok {
 		return refuse(ReasonSyntax, "no // after the scheme")
 	}
+
 	authority := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority = rest[:i]
@@ -64,10 +67,12 @@ func parseURL(raw string, schemes []string) (*url.URL, target, error) {
 	if strings.Contains(authority, "@") {
 		return refuse(ReasonUserinfo, "user or password in the URL")
 	}
+
 	t, err := parseTarget(authority)
 	if err != nil || !bracketsMatch(authority, t) {
 		return refuse(ReasonSyntax, "not a valid host")
 	}
+
 	u, err := url.Parse(strings.ToLower(scheme) + "://" + t.String() + rest[len(authority):])
 	if err != nil {
 		return refuse(ReasonSyntax, "not a valid URL")
@@ -92,6 +97,7 @@ func (t target) withDefaultPort(scheme string) target {
 	if t.port != 0 {
 		return t
 	}
+
 	switch scheme {
 	case "https", "wss":
 		t.port = 443
