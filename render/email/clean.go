@@ -34,13 +34,16 @@ func (c *cleaner) clean(source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c.styles, c.body = nil, nil
+
+	c.styles = nil
+	c.body = nil
 	c.nodes(document)
 	wrapper := element("div", "class", "mail-body")
 	for _, node := range c.styles {
 		node.Parent.RemoveChild(node)
 		wrapper.AppendChild(node)
 	}
+
 	if c.body != nil {
 		wrapper.Attr = append(wrapper.Attr, bodyAttributes(c.body.Attr)...)
 		for child := c.body.FirstChild; child != nil; child = c.body.FirstChild {
@@ -48,6 +51,7 @@ func (c *cleaner) clean(source string) (string, error) {
 			wrapper.AppendChild(child)
 		}
 	}
+
 	var out strings.Builder
 	err = html.Render(&out, wrapper)
 	return out.String(), err
@@ -77,6 +81,7 @@ func bodyAttributes(attributes []html.Attribute) (kept []html.Attribute) {
 			kept = append(kept, a)
 		}
 	}
+
 	return append(kept, html.Attribute{Key: "style", Val: style})
 }
 
@@ -90,15 +95,17 @@ func plainValue(r rune) rune {
 
 // dropped are elements that go with all that is in them.
 var dropped = []atom.Atom{
-	atom.Script, atom.Iframe, atom.Frame, atom.Frameset, atom.Noframes, atom.Object, atom.Embed, atom.Applet, atom.Base, atom.Meta, atom.Link, atom.Template, atom.Noscript,
-	atom.Title, atom.Audio, atom.Video, atom.Source, atom.Track, atom.Svg, atom.Math, atom.Slot, atom.Plaintext, atom.Xmp, atom.Noembed, atom.Canvas, atom.Param,
+	atom.Script, atom.Iframe, atom.Frame, atom.Frameset, atom.Noframes, atom.Object, atom.Embed, atom.Applet,
+	atom.Base, atom.Meta, atom.Link, atom.Template, atom.Noscript, atom.Title, atom.Audio, atom.Video, atom.Source,
+	atom.Track, atom.Svg, atom.Math, atom.Slot, atom.Plaintext, atom.Xmp, atom.Noembed, atom.Canvas, atom.Param,
 }
 
 func (c *cleaner) nodes(parent *html.Node) {
 	for node := parent.FirstChild; node != nil; {
 		next := node.NextSibling
 		switch {
-		case node.Type == html.CommentNode, node.Type == html.ElementNode && (slices.Contains(dropped, node.DataAtom) || node.Namespace != ""):
+		case node.Type == html.CommentNode,
+			node.Type == html.ElementNode && (slices.Contains(dropped, node.DataAtom) || node.Namespace != ""):
 			parent.RemoveChild(node)
 		case node.Type == html.ElementNode:
 			c.element(node)
@@ -117,16 +124,20 @@ func (c *cleaner) element(node *html.Node) {
 	case atom.Style:
 		c.styles = append(c.styles, node)
 		for text := node.FirstChild; text != nil; text = text.NextSibling {
-			text.Data = strings.ReplaceAll(bodySelector.ReplaceAllString(c.css(text.Data), "$1.mail-body$2"), "</", `<\/`)
+			scoped := bodySelector.ReplaceAllString(c.css(text.Data), "$1.mail-body$2")
+			text.Data = strings.ReplaceAll(scoped, "</", `<\/`)
 		}
 	}
-	kept, pictured := node.Attr[:0], false
+
+	kept := node.Attr[:0]
+	pictured := false
 	for _, a := range node.Attr {
 		if c.attribute(&a) {
 			kept = append(kept, a)
 			pictured = pictured || a.Key == "src"
 		}
 	}
+
 	if node.Attr = kept; node.DataAtom == atom.Img && !pictured {
 		leaveOut(node)
 	}
@@ -138,7 +149,8 @@ var bodySelector = regexp.MustCompile(`(?i)(^|[\s,}>+~])(?:html|body)([\s.,{:#\[
 // attribute makes one harmless, or reports that it has to go.
 func (c *cleaner) attribute(a *html.Attribute) bool {
 	switch a.Key {
-	case "srcset", "ping", "action", "formaction", "is", "slot", "part", "autofocus", "poster", "manifest", "popover", "data":
+	case "srcset", "ping", "action", "formaction", "is", "slot", "part", "autofocus", "poster", "manifest",
+		"popover", "data":
 		return false
 	case "src", "background":
 		a.Val = c.inlineImage(a.Val)
@@ -166,12 +178,17 @@ func leaveOut(node *html.Node) {
 			height = pixels(a.Val)
 		}
 	}
-	node.Data, node.DataAtom, node.Attr = "span", atom.Span, nil
+
+	node.Data = "span"
+	node.DataAtom = atom.Span
+	node.Attr = nil
 	const dot = 2 // an image of that size is a tracking pixel
 	if width >= 0 && width <= dot || height >= 0 && height <= dot {
 		return
 	}
-	style := "display:inline-block;box-sizing:border-box;max-width:100%;overflow:hidden;vertical-align:middle;padding:2px 6px;border:1px dashed #aab2bb;color:#6a7077;background:#f6f7f9;" +
+
+	style := "display:inline-block;box-sizing:border-box;max-width:100%;overflow:hidden;vertical-align:middle;" +
+		"padding:2px 6px;border:1px dashed #aab2bb;color:#6a7077;background:#f6f7f9;" +
 		"font:11px/1.4 'Liberation Sans',sans-serif;text-align:left;"
 	if width > 0 {
 		style += "width:" + strconv.Itoa(width) + "px;"
@@ -179,6 +196,7 @@ func leaveOut(node *html.Node) {
 	if height > 0 && name == "" {
 		style += "height:" + strconv.Itoa(min(height, mostBox)) + "px;"
 	}
+
 	if name = oneLine(name); name == "" {
 		name = "Picture"
 	}
@@ -227,6 +245,7 @@ func (c *cleaner) css(text string) string {
 func (c *cleaner) inlineImage(address string) string {
 	address = strings.TrimSpace(address)
 	lower := strings.ToLower(address)
+
 	switch {
 	case strings.HasPrefix(lower, "data:image/"):
 		if !c.afford(len(address)) {

@@ -84,21 +84,31 @@ func Read(content io.Reader) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	fields, err := textproto.ReadHeader(bufio.NewReader(bytes.NewReader(head)))
 	if err != nil {
 		return nil, &Error{"must be an email in .eml format"}
 	}
+
 	header := mail.Header{Header: message.Header{Header: fields}}
 	m := &Message{
-		From: people(header, "From"), ReplyTo: people(header, "Reply-To"), To: people(header, "To"), CC: people(header, "Cc"), BCC: people(header, "Bcc"),
-		Subject: text(header, "Subject"), Date: text(header, "Date"), Language: language(header.Get("Content-Language")),
+		From:     people(header, "From"),
+		ReplyTo:  people(header, "Reply-To"),
+		To:       people(header, "To"),
+		CC:       people(header, "Cc"),
+		BCC:      people(header, "Bcc"),
+		Subject:  text(header, "Subject"),
+		Date:     text(header, "Date"),
+		Language: language(header.Get("Content-Language")),
 	}
+
 	if len(m.From)+len(m.To)+len(m.Subject)+len(m.Date) == 0 {
 		return nil, &Error{"must be an email in .eml format; it has no sender, recipient, date or subject"}
 	}
 	if at, err := header.Date(); err == nil && !at.IsZero() {
 		m.Date = at.Format("Monday, 2 January 2006, 15:04 -0700")
 	}
+
 	m.body, err = m.part(header.Header, in, place{})
 	return m, err
 }
@@ -111,8 +121,10 @@ func readHeader(in *bufio.Reader) ([]byte, error) {
 	if magic, _ := in.Peek(len(outlookMagic)); string(magic) == outlookMagic {
 		return nil, &Error{"is an Outlook file (.msg). Save it as .eml"}
 	}
+
 	var head []byte
-	kept, read := false, 0
+	kept := false
+	read := 0
 	for {
 		line, end := readLine(in, maxHeader-read)
 		read += len(line)
@@ -126,6 +138,7 @@ func readHeader(in *bufio.Reader) ([]byte, error) {
 		if len(line) > 0 && kept {
 			head = append(append(head, line...), "\r\n"...)
 		}
+
 		switch {
 		case errors.Is(end, io.EOF), end == nil && len(line) == 0 && len(head) > 0:
 			return append(head, "\r\n"...), nil
@@ -151,7 +164,8 @@ func readLine(in *bufio.Reader, most int) (line []byte, err error) {
 // headerLine reports whether a line begins with the name of a field.
 func headerLine(line []byte) bool {
 	name, _, found := bytes.Cut(line, []byte(":"))
-	return found && len(name) > 0 && !bytes.ContainsFunc(bytes.TrimRight(name, " \t"), func(r rune) bool { return r <= ' ' || r > '~' })
+	odd := func(r rune) bool { return r <= ' ' || r > '~' }
+	return found && len(name) > 0 && !bytes.ContainsFunc(bytes.TrimRight(name, " \t"), odd)
 }
 
 // text is a field of a header, decoded.
@@ -169,6 +183,7 @@ func oneLine(text string) string {
 	if !utf8.ValidString(text) {
 		text = decode([]byte(text), "text/plain")
 	}
+
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsControl(r) || unicode.IsSpace(r):
@@ -178,6 +193,7 @@ func oneLine(text string) string {
 		}
 		return r
 	}, text)
+
 	const longest = 10_000
 	if runes := []rune(text); len(runes) > longest {
 		text = string(runes[:longest]) + "…"
@@ -216,6 +232,7 @@ func people(header mail.Header, key string) (list People) {
 		}
 		return nil
 	}
+
 	for _, a := range addresses {
 		person := Person{oneLine(a.Name), oneLine(a.Address)}
 		if person.Name == person.Address {
@@ -240,10 +257,12 @@ func (m *Message) part(header message.Header, body io.Reader, at place) ([]block
 	if at.depth > maxDepth {
 		return nil, &Error{fmt.Sprintf("has parts nested more than %d levels deep", maxDepth)}
 	}
+
 	kind, params := mediaType(header.Get("Content-Type"), at.group)
 	if strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" {
 		return m.several(body, kind, params, at.depth)
 	}
+
 	content, err := io.ReadAll(m.decoded(body, header.Get("Content-Transfer-Encoding")))
 	if err != nil {
 		m.note("A part of the message is damaged; only its readable content is shown.")
@@ -256,6 +275,7 @@ func (m *Message) decoded(body io.Reader, encoding string) io.Reader {
 	var header message.Header
 	header.Set("Content-Type", "application/octet-stream") // whose characters are left as they are
 	header.Set("Content-Transfer-Encoding", encoding)
+
 	part, err := message.New(header, body)
 	if err != nil {
 		m.note(fmt.Sprintf("A part of the message has an unknown encoding (%.40q).", encoding))
@@ -264,10 +284,13 @@ func (m *Message) decoded(body io.Reader, encoding string) io.Reader {
 }
 
 // piece reads a part that has no others in it.
-func (m *Message) piece(header message.Header, kind string, params map[string]string, content []byte, group string) ([]block, error) {
+func (m *Message) piece(
+	header message.Header, kind string, params map[string]string, content []byte, group string,
+) ([]block, error) {
 	file := newFile(header, kind, content)
 	disposition, _ := mediaType(header.Get("Content-Disposition"), "none")
 	attached := disposition == "attachment" || file.Name != "" && disposition != "inline"
+
 	switch {
 	case (kind == "text/plain" || kind == "text/html") && !attached:
 		if len(content) > maxText {
@@ -276,9 +299,11 @@ func (m *Message) piece(header message.Header, kind string, params map[string]st
 		return m.said(kind, params, content), nil
 	case kind == "application/pkcs7-mime" || kind == "application/x-pkcs7-mime":
 		return m.sealed(file, params["smime-type"])
-	case kind == "application/ms-tnef" || kind == "application/vnd.ms-tnef" || strings.EqualFold(file.Name, "winmail.dat"):
+	case kind == "application/ms-tnef" || kind == "application/vnd.ms-tnef" ||
+		strings.EqualFold(file.Name, "winmail.dat"):
 		m.note("winmail.dat contains text or files in an Outlook format (TNEF) and was not unpacked.")
 	}
+
 	if err := m.attach(file); err != nil {
 		return nil, err
 	}
@@ -293,6 +318,7 @@ func mediaType(field, group string) (kind string, params map[string]string) {
 	if field == "" && group == "multipart/digest" {
 		return "message/rfc822", nil
 	}
+
 	kind, params, err := mime.ParseMediaType(field)
 	if err != nil {
 		kind, _, _ = strings.Cut(field, ";")
@@ -312,17 +338,21 @@ func (m *Message) several(body io.Reader, kind string, params map[string]string,
 			m.note("The message is incomplete or damaged.")
 			break
 		}
+
 		said, err := m.part(message.Header{Header: part.Header}, part, place{depth + 1, kind})
 		if err != nil {
 			return nil, err
 		}
 		pieces = append(pieces, said)
 	}
+
 	switch kind {
 	case "multipart/alternative":
 		return best(pieces), nil
 	case "multipart/encrypted":
-		return append(slices.Concat(pieces...), m.refuse("The text of this message is encrypted ("+protocol(params["protocol"])+"): only its recipients can read it.")), nil
+		refusal := m.refuse("The text of this message is encrypted (" + protocol(params["protocol"]) +
+			"): only its recipients can read it.")
+		return append(slices.Concat(pieces...), refusal), nil
 	case "multipart/signed":
 		m.note("The message is signed (" + protocol(params["protocol"]) + "). The signature was not verified.")
 	}
@@ -335,7 +365,8 @@ func best(pieces [][]block) (chosen []block) {
 	for _, piece := range pieces {
 		html := slices.ContainsFunc(piece, func(b block) bool { return b.kind == htmlBlock })
 		if len(piece) > 0 && (html || !rich) {
-			chosen, rich = piece, html
+			chosen = piece
+			rich = html
 		}
 	}
 	return chosen
@@ -377,17 +408,24 @@ func (m *Message) said(kind string, params map[string]string, content []byte) []
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
+
 	m.Language = cmp.Or(m.Language, scripts[strings.ToLower(params["charset"])])
 	if kind == "text/html" {
 		return []block{{kind: htmlBlock, text: text}}
 	}
+
 	switch {
 	case strings.Contains(text, "-----BEGIN PGP MESSAGE-----"):
 		m.note("The text of this message is encrypted (PGP): only its recipients can read it.")
 	case strings.Contains(text, "-----BEGIN PGP SIGNED MESSAGE-----"):
 		m.note("The message is signed (PGP). The signature was not verified.")
 	}
-	return []block{{kind: plainBlock, text: text, flow: flow{on: strings.EqualFold(params["format"], "flowed"), join: strings.EqualFold(params["delsp"], "yes")}}}
+
+	format := flow{
+		on:   strings.EqualFold(params["format"], "flowed"),
+		join: strings.EqualFold(params["delsp"], "yes"),
+	}
+	return []block{{kind: plainBlock, text: text, flow: format}}
 }
 
 // named reads characters in an encoding with a name. Text with the name ASCII or UTF-8
@@ -396,6 +434,7 @@ func (m *Message) named(name string, content []byte) []byte {
 	if name == "" || strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii") {
 		return content
 	}
+
 	reader, err := charset.Reader(name, bytes.NewReader(content))
 	if err != nil {
 		m.note(fmt.Sprintf("A part of the message has an unknown character set (%.40q).", name))
@@ -410,7 +449,8 @@ func (m *Message) named(name string, content []byte) []byte {
 // scripts are the languages that only certain sets of characters are for: the same
 // characters have other shapes in each.
 var scripts = map[string]string{
-	"iso-2022-jp": "ja", "shift_jis": "ja", "euc-jp": "ja", "gb2312": "zh-Hans", "gbk": "zh-Hans", "gb18030": "zh-Hans", "big5": "zh-Hant", "euc-kr": "ko", "iso-2022-kr": "ko",
+	"iso-2022-jp": "ja", "shift_jis": "ja", "euc-jp": "ja", "gb2312": "zh-Hans", "gbk": "zh-Hans",
+	"gb18030": "zh-Hans", "big5": "zh-Hant", "euc-kr": "ko", "iso-2022-kr": "ko",
 }
 
 // language is the first of a field's languages, if it is one.
@@ -455,7 +495,11 @@ func cleanType(kind string) string {
 	odd := func(r rune) bool {
 		return r != '-' && r != '.' && r != '+' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
 	}
-	if !found || main == "" || sub == "" || len(kind) > longest || strings.ContainsFunc(main, odd) || strings.ContainsFunc(sub, odd) || strings.ContainsAny(main[:1]+sub[:1], ".+-") {
+
+	switch {
+	case !found, main == "", sub == "", len(kind) > longest,
+		strings.ContainsFunc(main, odd), strings.ContainsFunc(sub, odd),
+		strings.ContainsAny(main[:1]+sub[:1], ".+-"):
 		return "application/octet-stream"
 	}
 	return kind
@@ -466,6 +510,7 @@ func (m *Message) attach(f *File) error {
 	if len(m.Files) >= maxFiles {
 		return &Error{fmt.Sprintf("has more than %d attachments", maxFiles)}
 	}
+
 	if f.Name == "" && f.Type == "message/rfc822" {
 		if inner, err := message.Read(bytes.NewReader(f.Content)); inner != nil {
 			_ = err // is of its encoding
@@ -475,6 +520,7 @@ func (m *Message) attach(f *File) error {
 	if f.Name == "" {
 		f.Name = "attachment" + fmt.Sprint(len(m.Files)+1) + extension(f.Type)
 	}
+
 	f.Name = m.ownName(f.Name)
 	m.Files = append(m.Files, f)
 	return nil
@@ -506,6 +552,7 @@ func extension(kind string) string {
 	case "application/pgp-signature", "application/pgp-encrypted":
 		return ".asc"
 	}
+
 	if list, err := mime.ExtensionsByType(kind); err == nil && len(list) > 0 {
 		return list[0]
 	}

@@ -29,7 +29,7 @@ type Named struct{ Name, Type string }
 
 // Handlers are the jobs of this package that a child of render/engine can do.
 func Handlers() engine.Handlers {
-	return engine.Handlers{Job: engine.Handle(func(_ context.Context, w *engine.Work, name string, _ []byte) ([]byte, error) {
+	handler := engine.Handle(func(_ context.Context, w *engine.Work, name string, _ []byte) ([]byte, error) {
 		result, err := printed(w, name)
 		var refused *Error
 		if errors.As(err, &refused) {
@@ -39,7 +39,8 @@ func Handlers() engine.Handlers {
 			return nil, err
 		}
 		return json.Marshal(result)
-	})}
+	})
+	return engine.Handlers{Job: handler}
 }
 
 // jobCode marks the errors of this package among an engine's.
@@ -61,20 +62,24 @@ func printed(w *engine.Work, name string) (result Result, err error) {
 		return result, fmt.Errorf("email: %w", err)
 	}
 	defer source.Close()
+
 	m, err := Read(source)
 	if err != nil {
 		return result, err
 	}
+
 	page, remote, err := m.Page()
 	if err != nil {
 		return result, err
 	}
+
 	result = Result{From: m.From.String(), Subject: m.Subject, Notes: m.Notes, Remote: remote}
 	outputs := [][]byte{[]byte(page)}
 	for _, f := range m.Attached() {
 		result.Files = append(result.Files, Named{f.Name, f.Type})
 		outputs = append(outputs, f.Content)
 	}
+
 	for i, content := range outputs {
 		output := fmt.Sprintf("made%d", i)
 		if err := os.WriteFile(w.Path(output), content, 0o600); err != nil {

@@ -48,8 +48,11 @@ func (m *Message) Page() (page string, remote []string, err error) {
 			body.WriteString(c.show(b.file))
 		}
 	}
+
 	model := pageModel{Message: m, Body: template.HTML(body.String())} //nolint:gosec // cleaned, or escaped
-	for _, row := range []pageRow{{"From", m.From}, {"Reply to", m.ReplyTo}, {"To", m.To}, {"Cc", m.CC}, {"Bcc", m.BCC}} {
+	for _, row := range []pageRow{
+		{"From", m.From}, {"Reply to", m.ReplyTo}, {"To", m.To}, {"Cc", m.CC}, {"Bcc", m.BCC},
+	} {
 		if len(row.People) > 0 && (row.Name != "Reply to" || m.ReplyTo.String() != m.From.String()) {
 			model.Rows = append(model.Rows, row)
 		}
@@ -57,6 +60,7 @@ func (m *Message) Page() (page string, remote []string, err error) {
 	for _, f := range m.Attached() {
 		model.Attachments = append(model.Attachments, pageFile{f.Name, size(len(f.Content))})
 	}
+
 	var out strings.Builder
 	err = pageTemplate.Execute(&out, model)
 	return out.String(), c.remote, err
@@ -69,7 +73,8 @@ func (c *cleaner) tree(source string) string {
 		c.message.note("The HTML of the message could not be rendered; only its text is shown.")
 		return plainHTML(wordsOf(source), flow{})
 	}
-	return `<div class="box"><div><template shadowrootmode="open"><style>:host{display:block}img{max-width:100%;object-fit:contain}table{max-width:100%}pre{white-space:pre-wrap}</style>` +
+	return `<div class="box"><div><template shadowrootmode="open"><style>:host{display:block}` +
+		`img{max-width:100%;object-fit:contain}table{max-width:100%}pre{white-space:pre-wrap}</style>` +
 		cleaned + `</template></div></div>`
 }
 
@@ -79,7 +84,9 @@ func (c *cleaner) show(f *File) string {
 	if f.shown || !c.afford(len(f.Content)) {
 		return ""
 	}
-	return `<img class="picture" alt="` + template.HTMLEscapeString(f.Name) + `" src="data:` + f.Type + ";base64," + base64.StdEncoding.EncodeToString(f.Content) + `">`
+	data := base64.StdEncoding.EncodeToString(f.Content)
+	return `<img class="picture" alt="` + template.HTMLEscapeString(f.Name) +
+		`" src="data:` + f.Type + ";base64," + data + `">`
 }
 
 // Attached returns the files that no text shows inline. Call it after Page, which determines them.

@@ -18,6 +18,7 @@ func decode(content []byte, kind string) string {
 	if utf8.Valid(content) {
 		return string(bytes.TrimPrefix(content, []byte("\xEF\xBB\xBF")))
 	}
+
 	reader, err := charset.NewReader(bytes.NewReader(content), kind)
 	if err == nil {
 		if decoded, err := io.ReadAll(reader); err == nil {
@@ -45,7 +46,8 @@ func (f flow) lines(text string) (list []line) {
 	for raw := range strings.SplitSeq(strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n "), "\n") {
 		l := f.line(strings.TrimSuffix(raw, "\r"))
 		if last := len(list) - 1; last >= 0 && !list[last].ended && list[last].quoted == l.quoted && !l.signs() {
-			list[last].text, list[last].ended = append(list[last].text, l.text...), l.ended
+			list[last].text = append(list[last].text, l.text...)
+			list[last].ended = l.ended
 			continue
 		}
 		list = append(list, l)
@@ -63,10 +65,12 @@ func (f flow) line(text string) line {
 			text = strings.TrimPrefix(text, " ")
 		}
 	}
+
 	if !f.on {
 		l.text = []byte(text)
 		return l
 	}
+
 	l.quoted = min(l.quoted, maxDepth)
 	l.text = []byte(strings.TrimPrefix(text, " "))
 	if l.ended = !bytes.HasSuffix(l.text, []byte(" ")) || l.signs(); !l.ended && f.join {
@@ -84,8 +88,10 @@ const signature = "-- "
 // plainHTML writes a text as HTML: quotations have a line at their side, URLs are links.
 func plainHTML(text string, f flow) string {
 	var b strings.Builder
-	depth, signed := 0, false
+	depth := 0
+	signed := false
 	b.WriteString(`<div class="plain">`)
+
 	for _, l := range f.lines(text) {
 		for ; depth < l.quoted; depth++ {
 			b.WriteString(`<blockquote dir="auto">`)
@@ -93,6 +99,7 @@ func plainHTML(text string, f flow) string {
 		for ; depth > l.quoted; depth-- {
 			b.WriteString("</blockquote>")
 		}
+
 		if l.signs() && depth == 0 && !signed {
 			b.WriteString(`<div class="signature">`)
 			signed = true
@@ -100,6 +107,7 @@ func plainHTML(text string, f flow) string {
 		}
 		b.WriteString(linked(string(l.text)) + "\n")
 	}
+
 	b.WriteString(strings.Repeat("</blockquote>", depth))
 	if signed {
 		b.WriteString("</div>")
@@ -114,6 +122,7 @@ var addressPattern = regexp.MustCompile(`https?://[^\s<>"]+`)
 func linked(text string) string {
 	var b strings.Builder
 	at := 0
+
 	for _, place := range addressPattern.FindAllStringIndex(text, -1) {
 		address := strings.TrimRight(text[place[0]:place[1]], ".,;:!?)]}'\"")
 		b.WriteString(html.EscapeString(text[at:place[0]]))
@@ -129,6 +138,7 @@ func wordsOf(source string) string {
 	var b strings.Builder
 	tokens := nethtml.NewTokenizer(strings.NewReader(source))
 	hidden := false
+
 	for {
 		switch tokens.Next() {
 		case nethtml.ErrorToken:
