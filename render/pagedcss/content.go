@@ -8,14 +8,16 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// content rewrites the functions in a value of content. If one of them has no effect, Chromium drops the declaration, and
-// the others stay as they are.
+// content rewrites the functions in a value of content. If one of them has no effect, Chromium drops the declaration,
+// and the others stay as they are.
 func (r *reader) content(in place, at span) {
 	end, _ := r.important(at)
 	list := r.components(at.value, end)
 	if alternative := slices.IndexFunc(list, func(c component) bool { return c.text == "/" }); alternative >= 0 {
-		end, list = list[alternative].from, list[:alternative]
+		end = list[alternative].from
+		list = list[:alternative]
 	}
+
 	var edits []edit
 	for i, c := range list {
 		var text string
@@ -33,6 +35,7 @@ func (r *reader) content(in place, at span) {
 		case in == inStyle:
 			text, ok = r.function(c)
 		}
+
 		if !ok {
 			name := r.source(c)
 			if c.text == "counter(" {
@@ -45,6 +48,7 @@ func (r *reader) content(in place, at span) {
 			edits = append(edits, edit{c.from, c.to, text})
 		}
 	}
+
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
 	r.edits = append(r.edits, edits...)
 }
@@ -73,6 +77,7 @@ func (r *reader) target(name string, args [][]component) (t Target, ok bool) {
 	if t, ok = r.targetElement(args[0]); !ok {
 		return t, false
 	}
+
 	second := ""
 	for _, arg := range args[1:] {
 		if len(arg) != 1 || arg[0].kind != css.IdentToken {
@@ -82,6 +87,7 @@ func (r *reader) target(name string, args [][]component) (t Target, ok bool) {
 	if len(args) > 1 {
 		second = args[1][0].text
 	}
+
 	if name == "target-text(" {
 		t.Text = "text"
 		if second != "" && second != "content" {
@@ -89,6 +95,7 @@ func (r *reader) target(name string, args [][]component) (t Target, ok bool) {
 		}
 		return t, len(args) <= 2 && slices.Contains(contents, t.Text)
 	}
+
 	t.Style = "decimal"
 	if len(args) == 3 {
 		t.Style = strings.ToLower(args[2][0].text)
@@ -101,6 +108,7 @@ func (r *reader) targetElement(list []component) (t Target, ok bool) {
 	if len(list) != 1 {
 		return t, false
 	}
+
 	switch to := list[0]; {
 	case to.text == "attr(":
 		words := r.arguments(to)[0]
@@ -120,13 +128,14 @@ func (r *reader) targetElement(list []component) (t Target, ok bool) {
 // leaders are the named patterns.
 var leaders = map[string]string{"dotted": ". ", "solid": "_", "space": " "}
 
-// leader rewrites the leader at place i of a value: the text after it comes first, and the line runs from the other side,
-// so that the line fills what the text leaves.
+// leader rewrites the leader at place i of a value: the text after it comes first, and the line runs from the other
+// side, so that the line fills what the text leaves.
 func (r *reader) leader(from, to int, list []component, i int) (edits []edit, ok bool) {
 	args := r.arguments(list[i])
 	if len(args) != 1 || len(args[0]) != 1 {
 		return nil, false
 	}
+
 	l := Leader{Pattern: args[0][0].text}
 	if args[0][0].kind != css.StringToken {
 		if l.Pattern = leaders[l.Pattern]; l.Pattern == "" {
@@ -138,6 +147,7 @@ func (r *reader) leader(from, to int, list []component, i int) (edits []edit, ok
 			return nil, false
 		}
 	}
+
 	counters := 0
 	for _, c := range list[i+1:] {
 		switch {
@@ -153,6 +163,7 @@ func (r *reader) leader(from, to int, list []component, i int) (edits []edit, ok
 			l.Length += len(c.text)
 		}
 	}
+
 	l.Mixed = l.Mixed || counters > 1
 	if l.Pattern == "" || len(l.Pattern) > maxName {
 		return nil, false
@@ -161,6 +172,7 @@ func (r *reader) leader(from, to int, list []component, i int) (edits []edit, ok
 	if !ok {
 		return nil, false
 	}
+
 	n := strconv.Itoa(number)
 	return []edit{
 		{from, list[i].to, "var(--relay-b" + n + `,"")`},
@@ -177,6 +189,7 @@ func (r *reader) marginFunction(c component) (text string, ok bool) {
 		}
 		return ""
 	}
+
 	switch c.text {
 	case "string(":
 		s := String{Name: word(0), Position: word(1)}

@@ -13,11 +13,14 @@ type span struct{ start, value, end int }
 
 // noEffect are the properties without effect.
 var noEffect = map[string]bool{
-	"footnote-display": true, "footnote-policy": true, "float-reference": true, "float-defer": true, "float-offset": true, "marks": true, "bleed": true,
+	"footnote-display": true, "footnote-policy": true, "float-reference": true, "float-defer": true,
+	"float-offset": true, "marks": true, "bleed": true,
 }
 
 // pageFloats are the values of float that move a box to a part of its page.
-var pageFloats = map[string]bool{"footnote": true, "inline-footnote": true, "top": true, "bottom": true, "snap-block": true, "snap-inline": true}
+var pageFloats = map[string]bool{
+	"footnote": true, "inline-footnote": true, "top": true, "bottom": true, "snap-block": true, "snap-inline": true,
+}
 
 // declared rewrites a declaration, or adds the construct that it has.
 func (r *reader) declared(in place, name string, at span) {
@@ -60,6 +63,7 @@ func (r *reader) important(at span) (end int, suffix string) {
 	for last > at.value && blank(r.tokens[last-1]) {
 		last--
 	}
+
 	if last > at.value && plain(r.tokens[last-1].raw) == "important" {
 		for i := last - 2; i >= at.value; i-- {
 			if r.tokens[i].raw == "!" {
@@ -98,6 +102,7 @@ func (r *reader) components(from, to int) (list []component) {
 		case css.IdentToken:
 			c.text = unescape(t.raw)
 		}
+
 		list = append(list, c)
 	}
 	return list
@@ -119,6 +124,7 @@ func (r *reader) source(c component) string { return text(r.tokens[c.from:c.to])
 func (r *reader) stringSet(at span) {
 	end, suffix := r.important(at)
 	list := r.components(at.value, end)
+
 	var sets []Assignment
 	if len(list) != 1 || list[0].text != "none" {
 		for _, group := range split(list) {
@@ -130,7 +136,10 @@ func (r *reader) stringSet(at span) {
 			sets = append(sets, Assignment{Name: group[0].text, Parts: parts})
 		}
 	}
-	i, ok := indexFunc(&r.doc.Sets, sets, func(a, b Assignment) bool { return a.Name == b.Name && slices.Equal(a.Parts, b.Parts) })
+
+	i, ok := indexFunc(&r.doc.Sets, sets, func(a, b Assignment) bool {
+		return a.Name == b.Name && slices.Equal(a.Parts, b.Parts)
+	})
 	if !ok {
 		r.add("string-set:"+text(r.tokens[at.value:end]), r.tokens[at.start].line)
 		return
@@ -203,10 +212,12 @@ func (r *reader) bookmark(name string, at span) {
 	case name == "bookmark-state" && (list[0].text == "open" || list[0].text == "closed"):
 		value = list[0].text
 	}
+
 	if value == "" {
 		r.add(name+":"+text(r.tokens[at.value:end]), r.tokens[at.start].line)
 		return
 	}
+
 	r.doc.Bookmarks = true
 	r.replace(at, "--relay-"+name+":"+value+suffix)
 }
@@ -215,7 +226,9 @@ func (r *reader) bookmark(name string, at span) {
 func (r *reader) counters(name string, at span) {
 	end, suffix := r.important(at)
 	list := r.components(at.value, end)
-	others, number := "", -1
+	others := ""
+	number := -1
+
 	for i := 0; i < len(list); i++ {
 		if list[i].text != "page" && list[i].text != "pages" {
 			others += " " + r.source(list[i])
@@ -225,6 +238,7 @@ func (r *reader) counters(name string, at span) {
 			r.add(name+": "+list[i].text+" on an element", r.tokens[at.start].line)
 			return
 		}
+
 		number = 1
 		if i+1 < len(list) && list[i+1].kind == css.NumberToken {
 			i++
@@ -236,12 +250,14 @@ func (r *reader) counters(name string, at span) {
 			number = n
 		}
 	}
+
 	if number < 0 {
 		return
 	}
 	if others == "" {
 		others = " none"
 	}
+
 	r.doc.Restarts = true
 	r.replace(at, name+":"+others+suffix+";--relay-page:"+strconv.Itoa(number)+suffix)
 }
@@ -254,6 +270,7 @@ func (r *reader) increment(at span) {
 	if !r.doc.Numbered() {
 		return
 	}
+
 	end, suffix := r.important(at)
 	value := text(r.tokens[at.value:end])
 	if r.word(at) == "none" {

@@ -23,7 +23,8 @@ type Document struct {
 	Styles []string
 	// Restarts means that an element may have --relay-page, the number of the page on which it begins.
 	Restarts bool
-	// Bookmarks means that an element may have --relay-bookmark-level, --relay-bookmark-label or --relay-bookmark-state.
+	// Bookmarks means that an element may have --relay-bookmark-level, --relay-bookmark-label or
+	// --relay-bookmark-state.
 	Bookmarks bool
 }
 
@@ -66,7 +67,8 @@ type String struct{ Name, Position string }
 
 // Empty reports whether nothing was rewritten.
 func (d *Document) Empty() bool {
-	return len(d.Targets) == 0 && len(d.Leaders) == 0 && len(d.Sets) == 0 && len(d.Strings) == 0 && !d.Restarts && !d.Bookmarks
+	return len(d.Targets) == 0 && len(d.Leaders) == 0 && len(d.Sets) == 0 && len(d.Strings) == 0 &&
+		!d.Restarts && !d.Bookmarks
 }
 
 // Numbered reports whether margin boxes have texts that depend on the page.
@@ -120,6 +122,7 @@ func Quote(text string) string {
 			out.WriteRune(c)
 		}
 	}
+
 	out.WriteByte('"')
 	return out.String()
 }

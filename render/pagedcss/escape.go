@@ -17,6 +17,7 @@ func unescape(raw string) string {
 	if strings.IndexByte(raw, '\\') < 0 {
 		return raw
 	}
+
 	var out strings.Builder
 	for i := 0; i < len(raw); {
 		if raw[i] != '\\' {
@@ -24,11 +25,13 @@ func unescape(raw string) string {
 			i++
 			continue
 		}
+
 		i++
 		digits := i
 		for digits < len(raw) && digits < i+6 && strings.IndexByte("0123456789abcdefABCDEF", raw[digits]) >= 0 {
 			digits++
 		}
+
 		switch {
 		case digits > i:
 			n, err := strconv.ParseUint(raw[i:digits], 16, 32)

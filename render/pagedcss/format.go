@@ -51,12 +51,14 @@ func roman(n int) string {
 	if n < 1 || n > maxRoman {
 		return ""
 	}
+
 	var out strings.Builder
 	for _, digit := range [...]struct {
 		value int
 		text  string
 	}{
-		{1000, "m"}, {900, "cm"}, {500, "d"}, {400, "cd"}, {100, "c"}, {90, "xc"}, {50, "l"}, {40, "xl"}, {10, "x"}, {9, "ix"}, {5, "v"}, {4, "iv"}, {1, "i"},
+		{1000, "m"}, {900, "cm"}, {500, "d"}, {400, "cd"}, {100, "c"}, {90, "xc"}, {50, "l"},
+		{40, "xl"}, {10, "x"}, {9, "ix"}, {5, "v"}, {4, "iv"}, {1, "i"},
 	} {
 		for ; n >= digit.value; n -= digit.value {
 			out.WriteString(digit.text)

@@ -3,7 +3,8 @@ package pagedcss
 import "strings"
 
 // Pattern is a regular expression of JavaScript that matches at least the texts of which Mentions is true.
-const Pattern = `target-|string|leader|running|element|footnote|bookmark-|float-|counter-|marks|bleed|:(blank|recto|verso|nth)`
+const Pattern = `target-|string|leader|running|element|footnote|bookmark-|float-|counter-|marks|bleed|` +
+	`:(blank|recto|verso|nth)`
 
 // Mentions reports whether a text may use a construct of this package. It reads the text once, and errs on the side of
 // true: prose about CSS counts. A name that is written with escapes or in capitals does not count.
@@ -21,7 +22,8 @@ func Mentions(text string) bool {
 
 // mentionedAt reports whether a name with its mark (hyphen, parenthesis, colon, at) at i is there.
 func mentionedAt(text string, i int) bool {
-	before, after := text[:i], text[i+1:]
+	before := text[:i]
+	after := text[i+1:]
 	switch text[i] {
 	case '-':
 		return hyphenated(before, after)
@@ -37,7 +39,8 @@ func mentionedAt(text string, i int) bool {
 		}
 		name := strings.TrimRight(before[max(0, i-maxSpace):], " \t\r\n")
 		return strings.HasSuffix(name, "marks") || strings.HasSuffix(name, "bleed") ||
-			strings.HasPrefix(after, "blank") || strings.HasPrefix(after, "recto") || strings.HasPrefix(after, "verso") || strings.HasPrefix(after, "nth(")
+			strings.HasPrefix(after, "blank") || strings.HasPrefix(after, "recto") ||
+			strings.HasPrefix(after, "verso") || strings.HasPrefix(after, "nth(")
 	case '@':
 		return strings.HasPrefix(after, "footnote")
 	}
@@ -52,9 +55,11 @@ func hyphenated(before, after string) bool {
 	case strings.HasSuffix(before, "string"):
 		return strings.HasPrefix(after, "set")
 	case strings.HasSuffix(before, "bookmark"):
-		return strings.HasPrefix(after, "level") || strings.HasPrefix(after, "label") || strings.HasPrefix(after, "state")
+		return strings.HasPrefix(after, "level") || strings.HasPrefix(after, "label") ||
+			strings.HasPrefix(after, "state")
 	case strings.HasSuffix(before, "footnote"):
-		return strings.HasPrefix(after, "display") || strings.HasPrefix(after, "policy") || strings.HasPrefix(after, "call") || strings.HasPrefix(after, "marker")
+		return strings.HasPrefix(after, "display") || strings.HasPrefix(after, "policy") ||
+			strings.HasPrefix(after, "call") || strings.HasPrefix(after, "marker")
 	case strings.HasSuffix(before, "float"):
 		return strings.HasPrefix(after, "reference") || strings.HasPrefix(after, "defer")
 	case strings.HasSuffix(before, "counter"):

@@ -48,6 +48,7 @@ func (d *Document) read(text string, in place) (string, []Construct) {
 		r.tokens = append(r.tokens, token{kind, string(raw), line})
 		line += strings.Count(string(raw), "\n")
 	}
+
 	for r.at < len(r.tokens) {
 		r.block(in, 0)
 		r.at++ // past a brace that closes nothing
@@ -91,6 +92,7 @@ func (r *reader) edited(text string) string {
 	if len(r.edits) == 0 {
 		return text
 	}
+
 	var out strings.Builder
 	at := 0
 	for _, e := range append(r.edits, edit{from: len(r.tokens), to: len(r.tokens)}) {
@@ -128,9 +130,11 @@ func (r *reader) statement(in place, depth int) {
 	if in == inRules || in == inOther {
 		value = 0
 	}
+
 	custom := value > 0 && strings.HasPrefix(name, "--")
 	end := r.end(start, custom)
 	r.at = end
+
 	if end < len(r.tokens) && r.tokens[end].kind == css.LeftBraceToken {
 		inner := r.prelude(in, r.tokens[start:end])
 		r.at++
@@ -142,6 +146,7 @@ func (r *reader) statement(in place, depth int) {
 		r.at++
 		return
 	}
+
 	if value > 0 && !custom {
 		r.declared(in, name, span{start, value, end})
 	}
@@ -153,6 +158,7 @@ func (r *reader) declaration() (name string, value int) {
 	if first.kind != css.IdentToken && first.kind != css.CustomPropertyNameToken {
 		return "", 0
 	}
+
 	for i := r.at + 1; i < len(r.tokens); i++ {
 		switch r.tokens[i].kind {
 		case css.WhitespaceToken, css.CommentToken:
@@ -199,12 +205,17 @@ func (r *reader) end(from int, custom bool) int {
 // marginBoxes are the margin boxes of a page, which Chromium supports.
 var marginBoxes = map[string]bool{
 	"@top-left-corner": true, "@top-left": true, "@top-center": true, "@top-right": true, "@top-right-corner": true,
-	"@bottom-left-corner": true, "@bottom-left": true, "@bottom-center": true, "@bottom-right": true, "@bottom-right-corner": true,
-	"@left-top": true, "@left-middle": true, "@left-bottom": true, "@right-top": true, "@right-middle": true, "@right-bottom": true,
+	"@bottom-left-corner": true, "@bottom-left": true, "@bottom-center": true,
+	"@bottom-right": true, "@bottom-right-corner": true,
+	"@left-top": true, "@left-middle": true, "@left-bottom": true,
+	"@right-top": true, "@right-middle": true, "@right-bottom": true,
 }
 
 // ruleLists are the at-rules that contain rules.
-var ruleLists = map[string]bool{"@media": true, "@supports": true, "@layer": true, "@container": true, "@scope": true, "@starting-style": true, "@document": true}
+var ruleLists = map[string]bool{
+	"@media": true, "@supports": true, "@layer": true, "@container": true, "@scope": true,
+	"@starting-style": true, "@document": true,
+}
 
 // prelude returns the kind of the block that follows the text of a rule.
 func (r *reader) prelude(in place, tokens []token) place {
@@ -216,6 +227,7 @@ func (r *reader) prelude(in place, tokens []token) place {
 		r.selector(tokens)
 		return inStyle
 	}
+
 	name := plain(first[0].raw)
 	switch {
 	case name == "@page":
@@ -234,7 +246,10 @@ func (r *reader) prelude(in place, tokens []token) place {
 // selector finds pseudo-elements of footnotes.
 func (r *reader) selector(tokens []token) {
 	for i, t := range tokens {
-		if name := plain(t.raw); i > 0 && t.kind == css.IdentToken && tokens[i-1].kind == css.ColonToken && (name == "footnote-call" || name == "footnote-marker") {
+		if i == 0 || t.kind != css.IdentToken || tokens[i-1].kind != css.ColonToken {
+			continue
+		}
+		if name := plain(t.raw); name == "footnote-call" || name == "footnote-marker" {
 			r.add("::"+name, t.line)
 		}
 	}
@@ -258,6 +273,7 @@ func (r *reader) pageSelector(tokens []token) {
 // closing returns the index after the parenthesis that closes the function at i.
 func closing(tokens []token, i int) int {
 	depth := 0
+
 	for ; i < len(tokens); i++ {
 		switch tokens[i].kind {
 		case css.FunctionToken, css.LeftParenthesisToken:
