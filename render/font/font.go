@@ -75,11 +75,13 @@ func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
 	if f.scratch, err = scratch.Open(dir, "relaypdf-fonts-"); err != nil {
 		return nil, fmt.Errorf("font: %w", err)
 	}
+
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Close())
 		}
 	}()
+
 	f.File = filepath.Join(f.scratch.Path, "fonts.conf")
 	// The available families decide which fonts must stand in for others.
 	for range 2 {
@@ -124,12 +126,14 @@ func (f *Fonts) characters() []uint64 {
 	if err != nil {
 		return nil // documents are made without being warned of
 	}
+
 	set := make([]uint64, (unicode.MaxRune+word)/word)
 	for span := range strings.FieldsSeq(string(text)) {
 		first, last, long := strings.Cut(span, "-")
 		if !long {
 			last = first
 		}
+
 		from, err1 := strconv.ParseInt(first, 16, 32)
 		to, err2 := strconv.ParseInt(last, 16, 32)
 		if err1 != nil || err2 != nil || to > unicode.MaxRune {
@@ -145,9 +149,15 @@ func (f *Fonts) characters() []uint64 {
 // ask has fontconfig list its information about every face.
 func (f *Fonts) ask(ctx context.Context, format string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "fc-list", "--format", format)
-	cmd.Env = []string{"FONTCONFIG_FILE=" + f.File, "HOME=" + f.scratch.Path, "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
+	cmd.Env = []string{
+		"FONTCONFIG_FILE=" + f.File,
+		"HOME=" + f.scratch.Path,
+		"PATH=/usr/local/bin:/usr/bin:/bin",
+		"LANG=C.UTF-8",
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+
 	text, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("font: fc-list: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
@@ -170,14 +180,17 @@ func (f *Fonts) configuration() string {
 	if f.Folder != "" {
 		fmt.Fprintf(&b, "<dir>%s</dir>\n<dir>%s</dir>\n", html.EscapeString(f.Folder), engine.OwnFonts)
 	}
+
 	for _, s := range standIns {
-		if s.known || !slices.ContainsFunc(f.families, func(own Family) bool { return own.Name == s.name && own.AliasOf == s.by }) {
+		used := slices.ContainsFunc(f.families, func(own Family) bool { return own.Name == s.name && own.AliasOf == s.by })
+		if s.known || !used {
 			continue
 		}
 		// Browsers use only the first match.
 		fmt.Fprintf(&b, "<match target=\"pattern\"><test qual=\"any\" name=\"family\"><string>%s</string></test>"+
 			"<edit name=\"family\" mode=\"assign\" binding=\"same\"><string>%s</string></edit></match>\n", s.name, s.by)
 	}
+
 	b.WriteString("</fontconfig>\n")
 	return b.String()
 }
@@ -203,6 +216,7 @@ func (f *Fonts) list(ctx context.Context) ([]Family, error) {
 	case err != nil:
 		return nil, err
 	}
+
 	faces, names := readList(string(text))
 	families := familiesOf(faces)
 	for _, s := range standIns {
@@ -211,6 +225,7 @@ func (f *Fonts) list(ctx context.Context) ([]Family, error) {
 			families = append(families, Family{Name: s.name, Styles: families[i].Styles, AliasOf: s.by})
 		}
 	}
+
 	f.names = map[string]bool{}
 	for name := range names {
 		f.names[strings.ToLower(name)] = true
@@ -218,8 +233,12 @@ func (f *Fonts) list(ctx context.Context) ([]Family, error) {
 	for _, family := range families {
 		f.names[strings.ToLower(family.Name)] = true
 	}
+
 	slices.SortFunc(families, func(a, b Family) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(
+			strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)),
+			strings.Compare(a.Name, b.Name),
+		)
 	})
 	return families, nil
 }
@@ -233,11 +252,16 @@ func readList(text string) (faces []face, names map[string]bool) {
 		if len(fields) != columns || fields[0] == "" {
 			continue
 		}
+
 		for name := range strings.SplitSeq(fields[4], ",") {
 			names[name] = true
 		}
-		slant, weight := number(fields[2]), number(fields[3])
-		faces = append(faces, face{family: fields[0], style: cmp.Or(fields[1], "Regular"), slant: slant, weight: weight})
+		faces = append(faces, face{
+			family: fields[0],
+			style:  cmp.Or(fields[1], "Regular"),
+			slant:  number(fields[2]),
+			weight: number(fields[3]),
+		})
 	}
 	return faces, names
 }
@@ -255,8 +279,14 @@ func number(text string) int {
 
 func familiesOf(faces []face) []Family {
 	slices.SortStableFunc(faces, func(a, b face) int {
-		return cmp.Or(strings.Compare(a.family, b.family), cmp.Compare(a.slant, b.slant), cmp.Compare(a.weight, b.weight), strings.Compare(a.style, b.style))
+		return cmp.Or(
+			strings.Compare(a.family, b.family),
+			cmp.Compare(a.slant, b.slant),
+			cmp.Compare(a.weight, b.weight),
+			strings.Compare(a.style, b.style),
+		)
 	})
+
 	families := []Family{}
 	for _, face := range faces {
 		last := len(families) - 1

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,6 +51,7 @@ func FindLimits() Limits {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && files.Max != unix.RLIM_INFINITY {
 		limits.Files = files.Max // Go raises the soft limit to this one
 	}
+
 	if os.Getuid() == 0 {
 		return limits // the limit of a user's processes is not root's
 	}
@@ -57,7 +59,8 @@ func FindLimits() Limits {
 	limits.Users = 0
 	if unix.Getrlimit(unix.RLIMIT_NPROC, &processes) == nil && processes.Cur != unix.RLIM_INFINITY {
 		if own := int64(processes.Cur); limits.Processes == 0 || own < limits.Processes {
-			limits.Processes, limits.ProcessesBy = own, "ulimit -u"
+			limits.Processes = own
+			limits.ProcessesBy = "ulimit -u"
 		}
 	}
 	return limits
@@ -74,6 +77,7 @@ func limitsBelow(root string) (limits Limits) {
 		return limits
 	}
 	defer file.Close() //nolint:errcheck // it was only read
+
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if fields := strings.Fields(lines.Text()); len(fields) == 3 {
 			count, _ := strconv.ParseUint(fields[2], 10, 64)
@@ -91,22 +95,27 @@ func (p Plan) Shortages(limits Limits) (found []Shortage) {
 	if limits.Files > 0 && limits.Files < MinFiles {
 		found = append(found, Shortage{
 			"open files",
-			strconv.FormatUint(limits.Files, 10) + " files may be open; the server needs " + strconv.Itoa(MinFiles) + ", and more for many connections",
-			"raise it: ulimit -n 65536, LimitNOFILE=65536 in the systemd unit, or --ulimit nofile=65536 for the container",
+			fmt.Sprintf("%d files may be open; the server needs %d, and more for many connections",
+				limits.Files, MinFiles),
+			"raise it: ulimit -n 65536, LimitNOFILE=65536 in the systemd unit, " +
+				"or --ulimit nofile=65536 for the container",
 		})
 	}
 	if needed := int64(p.MinProcesses()); limits.Processes > 0 && limits.Processes < needed {
 		found = append(found, Shortage{
 			"processes",
-			strconv.FormatInt(limits.Processes, 10) + " processes and threads (" + limits.ProcessesBy + "); this plan needs " + strconv.FormatInt(needed, 10),
-			"raise it: TasksMax=4096 in the systemd unit, --pids-limit 4096 for the container, podPidsLimit of the kubelet; or lower RELAYPDF_MEMORY, so that less runs at once",
+			fmt.Sprintf("%d processes and threads (%s); this plan needs %d",
+				limits.Processes, limits.ProcessesBy, needed),
+			"raise it: TasksMax=4096 in the systemd unit, --pids-limit 4096 for the container, " +
+				"podPidsLimit of the kubelet; or lower RELAYPDF_MEMORY, so that less runs at once",
 		})
 	}
 	if limits.Users == 1 {
 		found = append(found, Shortage{
 			"users",
 			"the user namespace has one user ID; the engines have no user of their own",
-			"map more IDs: an entry with 65536 IDs in /etc/subuid and /etc/subgid, or run the service as a user other than root",
+			"map more IDs: an entry with 65536 IDs in /etc/subuid and /etc/subgid, " +
+				"or run the service as a user other than root",
 		})
 	}
 	return found

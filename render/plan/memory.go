@@ -19,10 +19,13 @@ const unknownMemory = 2 * gib
 
 // memoryBelow reads from a tree that has /proc and /sys in it.
 func memoryBelow(root string) (int64, string) {
-	total, source := machineMemory(filepath.Join(root, "proc", "meminfo")), "the machine's memory"
+	total := machineMemory(filepath.Join(root, "proc", "meminfo"))
+	source := "the machine's memory"
 	if total <= 0 {
-		total, source = unknownMemory, "a guess: the kernel does not say"
+		total = unknownMemory
+		source = "a guess: the kernel does not say"
 	}
+
 	if limit := groupLimit(root, "memory", "memory.max", "memory.limit_in_bytes"); limit > 0 && limit < total {
 		return limit, "the control group's limit"
 	}
@@ -35,6 +38,7 @@ func machineMemory(file string) int64 {
 	if err != nil {
 		return 0
 	}
+
 	for line := range bytes.Lines(text) {
 		fields := strings.Fields(string(line))
 		if len(fields) >= 2 && fields[0] == "MemTotal:" {
@@ -53,19 +57,24 @@ func groupLimit(root, controller, unified, other string) (least int64) {
 		return 0
 	}
 	defer file.Close() //nolint:errcheck // it was only read
+
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		parts := strings.SplitN(lines.Text(), ":", 3)
 		if len(parts) != 3 {
 			continue
 		}
-		mount, name := "sys/fs/cgroup", unified
+
+		mount := "sys/fs/cgroup"
+		name := unified
 		switch {
 		case parts[1] == "": // the unified hierarchy
 		case strings.Contains(","+parts[1]+",", ","+controller+","):
-			mount, name = "sys/fs/cgroup/"+controller, other
+			mount = "sys/fs/cgroup/" + controller
+			name = other
 		default:
 			continue
 		}
+
 		// In a container the path may be the host's, and the limit is at the visible root.
 		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
 			if limit := readLimit(filepath.Join(root, mount, group, name)); limit > 0 && (least == 0 || limit < least) {

@@ -69,6 +69,7 @@ func For(m Machine) Plan {
 	if m.Cores <= 0 {
 		m.Cores = runtime.NumCPU()
 	}
+
 	p := Plan{
 		Machine:        m,
 		RenderSlots:    clamp(int(m.Memory/slotMemory), 1, m.Cores),
@@ -81,6 +82,7 @@ func For(m Machine) Plan {
 		Background:     m.Memory >= backgroundFrom,
 		Decoding:       clamp(m.Memory/partOfBodies, 64*mib, gib),
 	}
+
 	p.WarmPages = clamp(int(m.Memory/partOfPages/pageMemory), 1, pagesPerSlot*p.RenderSlots)
 	p.Browsers = clamp(int(m.Memory/browserBase), 1, p.RenderSlots+spareBrowsers)
 	p.BrowserMemory = max(m.Memory/2/int64(min(p.Browsers, p.RenderSlots)), 512*mib)
@@ -88,8 +90,8 @@ func For(m Machine) Plan {
 	return p
 }
 
-// MaxCells returns the size of the largest page that fits in RendererMemory, as the number of cells of a table. A renderer
-// has about 12 KiB for each cell when it prints (Chromium 156); the rest is a margin.
+// MaxCells returns the size of the largest page that fits in RendererMemory, as the number of cells of a table. A
+// renderer has about 12 KiB for each cell when it prints (Chromium 156); the rest is a margin.
 func (p Plan) MaxCells() int {
 	const base, cell, round = 24 * mib, 16 << 10, 1000
 	return int(max(p.RendererMemory-base, 0)/cell) / round * round

@@ -75,6 +75,7 @@ func each(pid int, f func(tid int)) {
 	if err != nil {
 		return // Only a malformed pattern fails.
 	}
+
 	for _, path := range threads {
 		if tid, err := strconv.Atoi(filepath.Base(path)); err == nil {
 			f(tid)
@@ -105,9 +106,11 @@ func some() *unix.CPUSet {
 			}
 		}
 	})
+
 	if all.Count() < 2 {
 		return nil
 	}
+
 	for i, wanted := len(all)*strconv.IntSize-1, max(1, all.Count()/4); wanted > 0; i-- {
 		if all.IsSet(i) {
 			few.Set(i)

@@ -145,6 +145,7 @@ func (q *Queue) Acquire(ctx context.Context, account string) (*Slot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+
 	l, t, err := q.enter(account)
 	if err != nil {
 		return nil, err
@@ -162,6 +163,7 @@ func (q *Queue) wait(ctx context.Context, l *line, t *ticket) error {
 		return t.err
 	default:
 	}
+
 	patience := time.NewTimer(q.cfg.Patience)
 	defer patience.Stop()
 	select {
@@ -176,6 +178,7 @@ func (q *Queue) wait(ctx context.Context, l *line, t *ticket) error {
 			return q.turnAway(l)
 		}
 	}
+
 	<-t.done // It was served or turned away at this very moment.
 	return t.err
 }
@@ -196,17 +199,20 @@ func (q *Queue) enter(account string) (*line, *ticket, error) {
 	if account == Guests {
 		return q.enterGuest()
 	}
+
 	l := q.lines[account]
 	if l == nil {
 		l = newLine(account)
 		q.lines[account] = l
 	}
+
 	if q.refuses(l) {
 		return nil, nil, q.busyError(l)
 	}
 	if q.waiting >= q.cfg.Limit && !q.startsAtOnce(l) {
 		q.makeRoom()
 	}
+
 	t := &ticket{done: make(chan struct{})}
 	if len(l.tickets) == 0 {
 		q.turn = append(q.turn, l)
@@ -245,10 +251,12 @@ func (q *Queue) dispatchGuest() {
 func (q *Queue) Admit(account string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	l := q.lines[account]
 	if l == nil {
 		l = newLine(account)
 	}
+
 	switch {
 	case q.closed:
 		return ErrClosed
@@ -294,6 +302,7 @@ func (q *Queue) refuses(l *line) bool {
 	if q.waiting < q.cfg.Limit {
 		return false
 	}
+
 	longest := q.longest()
 	return longest == nil || len(longest.tickets) <= len(l.tickets)+1
 }
@@ -331,6 +340,7 @@ func (q *Queue) makeRoom() {
 	l.tickets = l.tickets[:last]
 	q.waiting--
 	q.tidyTurn()
+
 	t.err = q.busyError(l)
 	close(t.done)
 }
@@ -352,6 +362,7 @@ func (q *Queue) dispatch() {
 		if len(l.tickets) > 0 {
 			q.turn = append(q.turn, l)
 		}
+
 		q.waiting--
 		q.busy++
 		l.busy++
@@ -372,6 +383,7 @@ func (q *Queue) next() *line {
 			best = i
 		}
 	}
+
 	if best < 0 {
 		return nil
 	}
@@ -385,6 +397,7 @@ func (q *Queue) next() *line {
 func (q *Queue) leave(l *line, t *ticket) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	if !l.remove(t) {
 		return false
 	}
@@ -403,6 +416,7 @@ func (q *Queue) tidyTurn() {
 			kept = append(kept, l)
 		}
 	}
+
 	clear(q.turn[len(kept):])
 	q.turn = kept
 }
@@ -410,16 +424,19 @@ func (q *Queue) tidyTurn() {
 func (q *Queue) release(l *line, start time.Time, late bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	now := q.cfg.Now()
 	l.busy--
 	if l == q.guests {
 		q.dispatch()
 		return
 	}
+
 	q.busy--
 	if l.trial {
 		q.trials.busy--
 	}
+
 	if late {
 		l.punish(now)
 	}
@@ -432,6 +449,7 @@ func (q *Queue) release(l *line, start time.Time, late bool) {
 		q.mean = took
 	}
 	q.mean += (took - q.mean) / 8 // Moves with the load, but not with one outlier.
+
 	q.dispatch()
 	if q.busy == 0 || len(q.lines) > q.cfg.Limit {
 		maps.DeleteFunc(q.lines, func(_ string, l *line) bool { return l.forgettable(now) })
@@ -453,6 +471,7 @@ func (q *Queue) Slowed(account string) time.Duration {
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	q.closed = true
 	for _, l := range append(q.turn, q.guests) {
 		for _, t := range l.tickets {
@@ -461,7 +480,8 @@ func (q *Queue) Close() {
 		}
 		l.tickets = nil
 	}
-	q.turn, q.waiting = nil, 0
+	q.turn = nil
+	q.waiting = 0
 }
 
 // State is the state of a Queue.

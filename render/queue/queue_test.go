@@ -502,8 +502,8 @@ func TestFullQueueServesANewcomerAtOnce(t *testing.T) {
 	})
 }
 
-// TestTrialsLeaveASlot: accounts that have never paid use every slot, but not the last extra one, however many they are.
-// An account that has paid gets that at once.
+// TestTrialsLeaveASlot: accounts that have never paid use every slot, but not the last extra one, however many they
+// are. An account that has paid gets that at once.
 func TestTrialsLeaveASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Config{Slots: 2, Extra: 1})

@@ -24,10 +24,12 @@ func Open(dir, prefix string) (*Folder, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
+
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
+
 	left, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
 	if err != nil {
 		return nil, err
@@ -37,6 +39,7 @@ func Open(dir, prefix string) (*Folder, error) {
 			_ = errors.Join(os.RemoveAll(path), lock.Close()) // tried again at the next start
 		}
 	}
+
 	// Another process may take the new folder for abandoned before it is locked.
 	const attempts = 10
 	for range attempts {

@@ -43,6 +43,7 @@ func (f *File) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+
 	var n int
 	var err error
 	if f.disk != nil {
@@ -50,6 +51,7 @@ func (f *File) Write(p []byte) (int, error) {
 	} else {
 		n, err = f.mem.Write(p)
 	}
+
 	f.size += int64(n)
 	return n, err
 }
@@ -64,7 +66,8 @@ func (f *File) spill() error {
 	if err := errors.Join(os.Remove(tmp.Name()), writeAll(tmp, f.mem.Bytes())); err != nil {
 		return errors.Join(err, tmp.Close())
 	}
-	f.disk, f.mem = tmp, bytes.Buffer{}
+	f.disk = tmp
+	f.mem = bytes.Buffer{}
 	return nil
 }
 

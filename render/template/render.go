@@ -276,12 +276,10 @@ func (r *renders) fail(call goja.FunctionCall) goja.Value {
 // line, end column).
 func (r *renders) lacks(call goja.FunctionCall) goja.Value {
 	number := func(i int) int { return int(call.Argument(i).ToInteger()) }
-	found := Missing{
-		Path:    call.Argument(0).String(),
-		Partial: call.Argument(2).String(),
-		Line:    number(3),
-		Column:  number(4) + 1,
-	}
+	found := Missing{Path: call.Argument(0).String()}
+	found.Partial = call.Argument(2).String()
+	found.Line = number(3)
+	found.Column = number(4) + 1
 
 	if found.Path == "" {
 		source := r.call.HTML
