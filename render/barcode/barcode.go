@@ -132,14 +132,17 @@ func Make(req Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	dark, light, err := req.colors()
 	if err != nil {
 		return nil, err
 	}
+
 	sym, err := info.encode(&req)
 	if err != nil {
 		return nil, err
 	}
+
 	if err := sym.print(req, info.modulePixels); err != nil {
 		return nil, err
 	}
@@ -147,6 +150,7 @@ func Make(req Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if req.Format == SVG {
 		return drawSVG(sym, req.Text, f, dark, light)
 	}
@@ -161,11 +165,13 @@ func (s *symbol) print(req Request, modulePixels int) error {
 	if req.QuietZone != nil {
 		s.setQuiet(*req.QuietZone)
 	}
+
 	if req.IncludeText && len(s.labels) == 0 {
 		if err := s.addCaption(req, modulePixels); err != nil {
 			return err
 		}
 	}
+
 	s.makeRoom()
 	return nil
 }

@@ -35,6 +35,7 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 	if req.GS1 {
 		text = strings.TrimSpace(strings.ReplaceAll(text, "(", " (")) // elements stay on a line
 	}
+
 	runes := []rune(text)
 	if len(runes) > maxCaption {
 		return contentErrorf(req.Type, "must be at most %d characters with includetext; got %d",
@@ -43,6 +44,7 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 	if r, ok := unprintable(runes); ok {
 		return contentErrorf(req.Type, "must be %s with includetext; got %q", printableScripts(), r)
 	}
+
 	size := float64(captionPixels) / float64(modulePixels)
 	advance := textFaces().advance
 	room := max(captionLeast, float64(s.width())/size)
@@ -51,6 +53,7 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 		room *= 1.25
 		lines = wrap(text, room, advance)
 	}
+
 	below := float64(s.height()) // leaves the quiet zone alone
 	for i, line := range lines {
 		s.labels = append(s.labels, label{
@@ -60,6 +63,7 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 			size:     size,
 		})
 	}
+
 	s.labelSpace = int(math.Ceil(size * captionHeight(lines)))
 	return nil
 }
@@ -98,6 +102,7 @@ func wrap(text string, room float64, advance func(rune) float64) []string {
 			if fits == len(rest) {
 				break
 			}
+
 			end := fits
 			for end > 0 && rest[end] != ' ' {
 				end--
@@ -105,6 +110,7 @@ func wrap(text string, room float64, advance func(rune) float64) []string {
 			if end == 0 {
 				end = fits
 			}
+
 			lines = append(lines, strings.TrimSpace(string(rest[:end])))
 			rest = []rune(strings.TrimSpace(string(rest[end:])))
 		}

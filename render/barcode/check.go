@@ -14,6 +14,7 @@ func (req *Request) check() (TypeInfo, error) {
 	if req.Scale < MinScale || req.Scale > MaxScale {
 		return TypeInfo{}, fmt.Errorf("%w: %d is not between %d and %d", ErrScale, req.Scale, MinScale, MaxScale)
 	}
+
 	for _, info := range Types() {
 		if info.Type != req.Type {
 			continue
@@ -22,7 +23,8 @@ func (req *Request) check() (TypeInfo, error) {
 		case req.Text == "":
 			return info, contentErrorf(req.Type, "must not be empty; %s accepts %s", req.Type, info.Content)
 		case len(req.Text) > maxText:
-			return info, contentErrorf(req.Type, "is too long: %s accepts %s; got %d bytes", req.Type, info.Content, len(req.Text))
+			return info, contentErrorf(req.Type, "is too long: %s accepts %s; got %d bytes",
+				req.Type, info.Content, len(req.Text))
 		case !utf8.ValidString(req.Text):
 			return info, contentErrorf(req.Type, "must be valid UTF-8")
 		}
@@ -41,6 +43,7 @@ func (req *Request) checkOptions() error {
 		levels = "012345678"
 	case Code128, Code39, EAN13, UPCA, DataMatrix:
 	}
+
 	switch {
 	case req.GS1 && req.Type != Code128 && req.Type != DataMatrix:
 		return &ContentError{Type: req.Type, Field: "gs1", Message: "requires type code128 or datamatrix"}

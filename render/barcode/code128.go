@@ -55,12 +55,14 @@ func encodeCode128(req *Request) (*symbol, error) {
 		}
 		return drawCode128(data, text), nil
 	}
+
 	if i := strings.IndexFunc(text, func(r rune) bool { return r > 127 }); i >= 0 {
 		return nil, contentErrorf(Code128, "must be ASCII for code128; got %s", describe(firstRune(text[i:])))
 	}
 	if len(text) > maxCode128 {
 		return nil, contentErrorf(Code128, "must be 1 to %d characters for code128; got %d", maxCode128, len(text))
 	}
+
 	return drawCode128(text, text), nil
 }
 
@@ -79,6 +81,7 @@ func drawCode128(content, text string) *symbol {
 			bars = appendBar(bars, i%2 == 0, int(width-'0'))
 		}
 	}
+
 	s := &symbol{}
 	s.setBars(bars, oneLine(text))
 	return s
@@ -100,12 +103,14 @@ func code128Values(text string) []byte {
 			}
 		}
 	}
+
 	set := code128B
 	for _, other := range []int{code128A, code128C} {
 		if shortest[0][other] < shortest[0][set] {
 			set = other
 		}
 	}
+
 	values := []byte{byte(code128Start + set)}
 	for i := 0; i < len(text); {
 		if shortest[i][set] < code128Cost(shortest, text, i, set) {
@@ -117,6 +122,7 @@ func code128Values(text string) []byte {
 			}
 			values = append(values, code128Latch[set])
 		}
+
 		value, n := code128Value(text[i:], set)
 		values = append(values, value)
 		i += n

@@ -30,13 +30,15 @@ var code39Patterns = [44]string{
 // asterisks, which belong to the code and not to the text below it.
 func encodeCode39(req *Request) (*symbol, error) {
 	text := req.Text
-	if i := strings.IndexFunc(text, func(r rune) bool { return r == '*' || !strings.ContainsRune(code39Characters, r) }); i >= 0 {
+	unknown := func(r rune) bool { return r == '*' || !strings.ContainsRune(code39Characters, r) }
+	if i := strings.IndexFunc(text, unknown); i >= 0 {
 		return nil, contentErrorf(Code39, "must be digits, capital letters, spaces and - . $ / + %% for code39; got %s",
 			describe(firstRune(text[i:])))
 	}
 	if len(text) > maxCode39 {
 		return nil, contentErrorf(Code39, "must be 1 to %d characters for code39; got %d", maxCode39, len(text))
 	}
+
 	caption := text
 	text = "*" + text + "*"
 	bars := make([]bool, 0, code39Modules*len(text))
@@ -52,6 +54,7 @@ func encodeCode39(req *Request) (*symbol, error) {
 		}
 		bars = append(bars, false)
 	}
+
 	s.setBars(bars[:len(bars)-1], caption)
 	return s, nil
 }

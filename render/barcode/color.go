@@ -16,7 +16,8 @@ var ErrContrast = errors.New("barcode: color and background are too much alike")
 
 // colors returns the colours of the code and of its surroundings.
 func (req *Request) colors() (dark, light color.NRGBA, err error) {
-	dark, light = color.NRGBA{A: 255}, color.NRGBA{255, 255, 255, 255}
+	dark = color.NRGBA{A: 255}
+	light = color.NRGBA{255, 255, 255, 255}
 	if req.Color != nil {
 		dark = *req.Color
 	}
@@ -47,7 +48,8 @@ func luminance(c color.NRGBA) float64 {
 
 // between mixes two colours: 0 is all a, 1 all b.
 func between(a, b color.NRGBA, share float64) color.NRGBA {
-	weightA, weightB := float64(a.A)*(1-share), float64(b.A)*share
+	weightA := float64(a.A) * (1 - share)
+	weightB := float64(b.A) * share
 	alpha := weightA + weightB
 	if alpha == 0 {
 		return color.NRGBA{}

@@ -44,6 +44,7 @@ func encodeDataMatrix(req *Request) (*symbol, error) {
 	} else {
 		words = dataMatrixWords(text)
 	}
+
 	for _, size := range dataMatrixSizes {
 		if len(words) <= size.data {
 			words = dataMatrixPadding(words, size.data)
@@ -51,6 +52,7 @@ func encodeDataMatrix(req *Request) (*symbol, error) {
 			return drawDataMatrix(words, size).symbol(dataMatrixQuiet), nil
 		}
 	}
+
 	return nil, contentErrorf(DataMatrix, "is too long for a Data Matrix: at most 3,116 digits, "+
 		"1,558 ASCII characters or about 1,550 other bytes; got %d bytes", len(text))
 }
@@ -87,6 +89,7 @@ func dataMatrixASCII(words []byte, text string) []byte {
 			words = append(words, dataMatrixFNC1)
 			continue
 		}
+
 		if i+1 < len(text) && isDigit(text[i]) && isDigit(text[i+1]) {
 			words = append(words, dataMatrixPairs+10*(text[i]-'0')+text[i+1]-'0')
 			i++
@@ -109,6 +112,7 @@ func dataMatrixBytes(words []byte, text string) []byte {
 		// matter: the text is refused for its length.
 		field = append(field, byte(249+n/250), byte(n%250))
 	}
+
 	field = append(field, text...)
 	for _, b := range field {
 		position := len(words) + 1
@@ -141,11 +145,13 @@ func dataMatrixCheck(data []byte, size dataMatrixSize) []byte {
 	generator := dataMatrixField.generator(perBlock, 1)
 	check := make([]byte, size.check)
 	block := make([]byte, 0, size.data/size.blocks+1)
+
 	for i := range size.blocks {
 		block = block[:0]
 		for j := i; j < len(data); j += size.blocks {
 			block = append(block, data[j])
 		}
+
 		at := (i + size.blocks - len(data)%size.blocks) % size.blocks
 		for _, b := range dataMatrixField.remainder(block, generator) {
 			check[at] = b
@@ -161,6 +167,7 @@ func drawDataMatrix(words []byte, size dataMatrixSize) *grid {
 	region := size.side/size.regions - 2
 	placed := placeDataMatrix(words, region*size.regions)
 	g := newGrid(size.side)
+
 	for y := range size.side {
 		for x := range size.side {
 			// The position in the region, from -1 to its size.

@@ -25,6 +25,7 @@ var dataMatrixCorners = [4][8][2]int{
 func placeDataMatrix(words []byte, size int) *grid {
 	p := &dataMatrixPlacement{grid: newGrid(size), taken: make([]bool, size*size), words: words}
 	row, col := 4, 0
+
 	for row < size || col < size {
 		p.corner(row, col)
 		for row >= 0 && col < size { // up and to the right
@@ -42,6 +43,7 @@ func placeDataMatrix(words []byte, size int) *grid {
 		}
 		row, col = row+3, col+1
 	}
+
 	if last := size - 1; !p.taken[len(p.taken)-1] {
 		// Four modules that no word reaches; the other two stay light.
 		p.set(last, last, true)

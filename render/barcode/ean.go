@@ -94,6 +94,7 @@ func checkDigit(digits string) byte {
 func eanBars(digits string) []bool {
 	bars := make([]bool, 0, eanModules)
 	bars = appendModules(bars, "101")
+
 	sets := eanSets[digits[0]-'0']
 	for i := 1; i <= 6; i++ {
 		modules := eanDigits[digits[i]-'0']
@@ -105,6 +106,7 @@ func eanBars(digits string) []bool {
 			}
 		}
 	}
+
 	bars = appendModules(bars, "01010")
 	for i := 7; i <= 12; i++ {
 		modules := eanDigits[digits[i]-'0']
@@ -112,6 +114,7 @@ func eanBars(digits string) []bool {
 			bars = append(bars, modules[j] == '0')
 		}
 	}
+
 	return appendModules(bars, "101")
 }
 
@@ -125,7 +128,8 @@ func appendModules(bars []bool, modules string) []bool {
 
 // eanSymbol puts the bars above a second row that contains only the long ones; without labels that row is removed.
 func eanSymbol(bars []bool, quiet margins, long func(x int) bool) *symbol {
-	quiet.top, quiet.bottom = barMargin, barMargin
+	quiet.top = barMargin
+	quiet.bottom = barMargin
 	drop := make([]bool, len(bars))
 	for x, dark := range bars {
 		drop[x] = dark && long(x)
@@ -149,5 +153,11 @@ func eanHalf(digits string, left int) []label {
 }
 
 func eanLabel(digit string, centre, scale float64) label {
-	return label{text: digit, centre: centre, baseline: barMargin + eanBarHeight + labelTop + labelHeight, size: scale * labelSize, digits: true}
+	return label{
+		text:     digit,
+		centre:   centre,
+		baseline: barMargin + eanBarHeight + labelTop + labelHeight,
+		size:     scale * labelSize,
+		digits:   true,
+	}
 }

@@ -19,13 +19,15 @@ type frame struct {
 // frame fits a symbol into the requested image: modules get as many whole pixels as fit, bars of linear codes get
 // the remaining height, and the rest becomes margin.
 func (req *Request) frame(s *symbol, modulePixels int) (frame, error) {
-	across, down := math.MaxInt, math.MaxInt
+	across := math.MaxInt
+	down := math.MaxInt
 	if req.Width > 0 {
 		across = req.Width / s.width()
 	}
 	if req.Height > 0 && !s.linear {
 		down = req.Height / s.height()
 	}
+
 	pixels := min(across, down)
 	switch {
 	case pixels == math.MaxInt:
@@ -35,6 +37,7 @@ func (req *Request) frame(s *symbol, modulePixels int) (frame, error) {
 	case down == 0:
 		return frame{}, sizeError("height", s.height())
 	}
+
 	if s.linear && req.Height > 0 {
 		more := req.Height/pixels - s.height()
 		if s.rows[0].height+more < minBars {
@@ -42,8 +45,14 @@ func (req *Request) frame(s *symbol, modulePixels int) (frame, error) {
 		}
 		s.stretch(more)
 	}
-	f := frame{pixels: pixels, width: cmp.Or(req.Width, s.width()*pixels), height: cmp.Or(req.Height, s.height()*pixels)}
-	f.left, f.top = (f.width-s.width()*pixels)/2, (f.height-s.height()*pixels)/2
+
+	f := frame{
+		pixels: pixels,
+		width:  cmp.Or(req.Width, s.width()*pixels),
+		height: cmp.Or(req.Height, s.height()*pixels),
+	}
+	f.left = (f.width - s.width()*pixels) / 2
+	f.top = (f.height - s.height()*pixels) / 2
 	return f, nil
 }
 

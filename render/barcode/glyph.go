@@ -56,6 +56,7 @@ func installed(path string) fontList {
 	if err != nil {
 		return nil
 	}
+
 	fonts, err := sfnt.ParseCollectionReaderAt(file)
 	if err == nil {
 		var first *sfnt.Font
@@ -63,6 +64,7 @@ func installed(path string) fontList {
 			return fontList{newFace(first)}
 		}
 	}
+
 	_ = file.Close()
 	return nil
 }
@@ -120,12 +122,14 @@ func (l label) draw(p pen, unit, dx, dy float64) error {
 	var buf sfnt.Buffer
 	faces := l.faces()
 	x := l.centre - l.width()/2
+
 	for _, r := range l.text {
 		f, index, _ := faces.find(&buf, r)
 		segments, err := f.font.LoadGlyph(&buf, index, f.ppem, nil)
 		if err != nil {
 			return err
 		}
+
 		factor := l.size / float64(f.ppem)
 		trace(p, segments, func(pt fixed.Point26_6) (float32, float32) {
 			return float32((x+float64(pt.X)*factor)*unit + dx), float32((l.baseline+float64(pt.Y)*factor)*unit + dy)
@@ -156,6 +160,7 @@ func trace(p pen, segments sfnt.Segments, place func(fixed.Point26_6) (float32, 
 			p.CubeTo(x, y, cx, cy, endX, endY)
 		}
 	}
+
 	if len(segments) > 0 {
 		p.ClosePath()
 	}

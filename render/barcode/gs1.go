@@ -25,13 +25,15 @@ var (
 // gs1Fixed are the lengths of elements that need no separator, identifier
 // included, by its first two digits (figure 7.8.5-2).
 var gs1Fixed = map[string]int{
-	"00": 20, "01": 16, "02": 16, "03": 16, "04": 18, "11": 8, "12": 8, "13": 8, "14": 8, "15": 8, "16": 8, "17": 8, "18": 8, "19": 8,
+	"00": 20, "01": 16, "02": 16, "03": 16, "04": 18, "11": 8, "12": 8, "13": 8, "14": 8,
+	"15": 8, "16": 8, "17": 8, "18": 8, "19": 8,
 	"20": 4, "31": 10, "32": 10, "33": 10, "34": 10, "35": 10, "36": 10, "41": 16,
 }
 
 // gs1Checked are the identifiers whose values end in a check digit.
 var gs1Checked = map[string]bool{
-	"00": true, "01": true, "02": true, "410": true, "411": true, "412": true, "413": true, "414": true, "415": true, "416": true, "417": true,
+	"00": true, "01": true, "02": true, "410": true, "411": true, "412": true, "413": true,
+	"414": true, "415": true, "416": true, "417": true,
 }
 
 // gs1Values are the characters other than letters and digits that values may have.
@@ -41,16 +43,22 @@ const gs1Values = `!"%&'()*+,-./:;<=>?_`
 func gs1Data(t Type, text string) (string, error) {
 	out := []byte{fnc1}
 	open := false // the value before has no fixed length
+
 	for rest := text; rest != ""; {
 		found := gs1Element.FindStringSubmatch(rest)
 		if found == nil {
-			return "", contentErrorf(t, "must be values after their application identifiers in brackets, such as (01)09506000134352(10)ABC123; got %s", describe(rest))
+			return "", contentErrorf(t, "must be values after their application identifiers in brackets, "+
+				"such as (01)09506000134352(10)ABC123; got %s", describe(rest))
 		}
-		id, value := found[1], rest[len(found[0]):]
+
+		id := found[1]
+		value := rest[len(found[0]):]
 		rest = ""
 		if next := gs1Next.FindStringIndex(value); next != nil {
-			value, rest = value[:next[0]], value[next[0]:]
+			rest = value[next[0]:]
+			value = value[:next[0]]
 		}
+
 		if fault := gs1Fault(id, value); fault != "" {
 			return "", contentErrorf(t, "has an invalid value of (%s): it must %s; got %s", id, fault, describe(value))
 		}
@@ -60,8 +68,10 @@ func gs1Data(t Type, text string) (string, error) {
 		out = append(append(out, id...), value...)
 		open = gs1Fixed[id[:2]] == 0
 	}
+
 	if t == Code128 && len(out) > maxGS1+1 {
-		return "", contentErrorf(t, "must be at most %d characters of GS1 data without brackets; got %d", maxGS1, len(out)-1)
+		return "", contentErrorf(t, "must be at most %d characters of GS1 data without brackets; got %d",
+			maxGS1, len(out)-1)
 	}
 	return string(out), nil
 }
@@ -70,6 +80,7 @@ func gs1Data(t Type, text string) (string, error) {
 func gs1Fault(id, value string) string {
 	fixed := gs1Fixed[id[:2]] - len(id)
 	digits := strings.Trim(value, "0123456789") == ""
+
 	switch {
 	case fixed > 0 && (len(value) != fixed || !digits):
 		return fmt.Sprintf("be %d digits", fixed)

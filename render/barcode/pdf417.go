@@ -27,14 +27,18 @@ func encodePDF417(req *Request) (*symbol, error) {
 		return nil, contentErrorf(PDF417, "is too long for a PDF417: at most about 2,500 digits, 1,700 letters or "+
 			"1,000 other bytes; got %d bytes, which need %d code words of %d", len(text), len(words), pdf417MaxData-1)
 	}
+
 	level := pdf417Level(1 + len(words))
 	if req.Level != "" {
 		level = int(req.Level[0] - '0')
 	}
+
 	shape := newPDF417Shape(1+len(words), level)
 	if shape.rows == 0 {
-		return nil, contentErrorf(PDF417, "is too long for a PDF417 with eclevel %d; got %d bytes. Use a lower eclevel or a shorter text", level, len(text))
+		return nil, contentErrorf(PDF417, "is too long for a PDF417 with eclevel %d; got %d bytes. "+
+			"Use a lower eclevel or a shorter text", level, len(text))
 	}
+
 	words = append([]int{0}, words...)
 	for len(words) < shape.rows*shape.cols-pdf417CheckWords(level) {
 		words = append(words, pdf417Text) // a mode latch at the end has no effect
@@ -65,6 +69,7 @@ func pdf417CheckWords(level int) int { return 2 << level }
 func pdf417Check(data []int, n int) []int {
 	generator := pdf417Generator(n)
 	rem := make([]int, n)
+
 	for _, d := range data {
 		factor := (d + rem[0]) % pdf417Base
 		for i := range n - 1 {
@@ -72,6 +77,7 @@ func pdf417Check(data []int, n int) []int {
 		}
 		rem[n-1] = (pdf417Base - factor) * generator[n-1] % pdf417Base
 	}
+
 	for i, r := range rem {
 		rem[i] = (pdf417Base - r) % pdf417Base
 	}
@@ -102,6 +108,7 @@ func newPDF417Shape(dataWords, level int) pdf417Shape {
 	need := dataWords + pdf417CheckWords(level)
 	var best pdf417Shape
 	bestOff := -1
+
 	for cols := 1; cols <= pdf417MaxCols; cols++ {
 		rows := max(pdf417MinRows, (need+cols-1)/cols)
 		if rows > pdf417MaxRows || rows*cols > pdf417MaxWords {
@@ -109,7 +116,8 @@ func newPDF417Shape(dataWords, level int) pdf417Shape {
 		}
 		off := abs(pdf417Width(cols) - 3*pdf417RowHeight*rows)
 		if bestOff < 0 || off < bestOff {
-			best, bestOff = pdf417Shape{rows, cols, level}, off
+			best = pdf417Shape{rows, cols, level}
+			bestOff = off
 		}
 	}
 	return best
@@ -123,12 +131,14 @@ func pdf417Width(cols int) int { return 17 + 17*(cols+2) + 18 }
 func (p pdf417Shape) draw(words []int) *symbol {
 	s := &symbol{quiet: margins{pdf417Quiet, pdf417Quiet, pdf417Quiet, pdf417Quiet}}
 	facts := [3]int{(p.rows - 1) / 3, 3*p.level + (p.rows-1)%3, p.cols - 1}
+
 	for y := range p.rows {
 		cluster := y % 3
 		modules := make([]bool, 0, pdf417Width(p.cols))
 		word := func(value int) {
 			modules = appendBits(modules, 1<<16|int(pdf417Patterns()[cluster][value]), 17)
 		}
+
 		modules = appendBits(modules, pdf417Start, 17)
 		word(30*(y/3) + facts[cluster])
 		for _, w := range words[y*p.cols : (y+1)*p.cols] {

@@ -28,6 +28,7 @@ func pdf417Words(text string) []int {
 	if !isASCII(text) {
 		words = append(words, pdf417ECI, eciUTF8)
 	}
+
 	mode := pdf417Text
 	for len(text) > 0 {
 		next, n := pdf417Part(text)
@@ -58,6 +59,7 @@ func pdf417Part(text string) (mode, n int) {
 	if n := pdf417TextLen(text); n >= pdf417TextRun || n == len(text) {
 		return pdf417Text, n
 	}
+
 	for n = 1; n < len(text); n++ {
 		rest := text[n:]
 		if digitRun(rest) >= pdf417DigitRun || pdf417TextLen(rest) >= pdf417TextRun {
@@ -99,11 +101,13 @@ func pdf417HasText(b byte) bool {
 // pdf417AppendDigits writes 44 digits, with a 1 before them, as a number to the
 // base 900.
 func pdf417AppendDigits(words []int, digits string) []int {
-	base, rest := big.NewInt(900), new(big.Int)
+	base := big.NewInt(900)
+	rest := new(big.Int)
 	for len(digits) > 0 {
 		group := digits[:min(44, len(digits))]
 		digits = digits[len(group):]
 		number, _ := new(big.Int).SetString("1"+group, 10)
+
 		start := len(words)
 		for number.Sign() > 0 {
 			number.QuoRem(number, base, rest)
@@ -121,6 +125,7 @@ func pdf417AppendBytes(words []int, text string) []int {
 	} else {
 		words = append(words, pdf417Bytes)
 	}
+
 	for ; len(text) >= 6; text = text[6:] {
 		number := 0
 		for i := range 6 {
@@ -133,6 +138,7 @@ func pdf417AppendBytes(words []int, text string) []int {
 		}
 		reverse(words[start:])
 	}
+
 	for i := range len(text) {
 		words = append(words, int(text[i]))
 	}
@@ -189,12 +195,14 @@ func pdf417TextValues(text string) []int {
 			i++
 			continue
 		}
+
 		latch, next := pdf417Latch(submode, text[i:])
 		values = append(values, latch)
 		if next != "" {
 			submode = next
 			continue
 		}
+
 		// A shift, which the character follows.
 		from := pdf417Punct
 		if latch == pdf417UpperShift {
@@ -210,6 +218,7 @@ func pdf417TextValues(text string) []int {
 // and the submode that it leads to: "" for a shift of one character.
 func pdf417Latch(submode, text string) (value int, next string) {
 	has := func(submode string) bool { return strings.IndexByte(submode, text[0]) >= 0 }
+
 	switch {
 	case submode == pdf417Punct:
 		return pdf417PunctLeave, pdf417Upper

@@ -25,10 +25,12 @@ func drawPNG(s *symbol, f frame, dark, light color.NRGBA) ([]byte, error) {
 		}
 		c.ink = ink
 	}
+
 	w, _ := compressors.Get().(*zlib.Writer)
 	defer compressors.Put(w)
 	w.Reset(&c.data)
 	c.stream = w
+
 	empty := c.line(nil)
 	c.repeat(empty, f.top+s.quiet.top*f.pixels)
 	for _, r := range s.rows {
@@ -40,6 +42,7 @@ func drawPNG(s *symbol, f frame, dark, light color.NRGBA) ([]byte, error) {
 		}
 		c.repeat(line, r.height*f.pixels)
 	}
+
 	c.repeat(empty, c.height-c.y)
 	if err := c.stream.Close(); err != nil {
 		return nil, err
@@ -141,12 +144,16 @@ func (c *canvas) inked(line []byte) []byte {
 // drawInk draws the labels on lines as wide as the image, from the highest
 // letter to the lowest.
 func drawInk(s *symbol, f frame) (*image.Alpha, error) {
-	top, bottom := math.Inf(1), 0.0
+	top := math.Inf(1)
+	bottom := 0.0
 	for _, l := range s.labels {
 		top = min(top, l.baseline-l.size)
 		bottom = max(bottom, l.baseline+l.size*0.3)
 	}
-	unit, left, above := float64(f.pixels), float64(f.left), float64(f.top)
+
+	unit := float64(f.pixels)
+	left := float64(f.left)
+	above := float64(f.top)
 	ink := image.NewAlpha(image.Rect(0, int(top*unit+above), f.width, min(int(math.Ceil(bottom*unit+above)), f.height)))
 	var z vector.Rasterizer
 	for _, l := range s.labels {
@@ -155,6 +162,7 @@ func drawInk(s *symbol, f frame) (*image.Alpha, error) {
 			int((l.centre-half)*unit+left), int((l.baseline-l.size)*unit+above),
 			int((l.centre+half)*unit+left), int(math.Ceil((l.baseline+l.size*0.3)*unit+above)),
 		).Intersect(ink.Rect)
+
 		z.Reset(box.Dx(), box.Dy())
 		if err := l.draw(&z, unit, left-float64(box.Min.X), above-float64(box.Min.Y)); err != nil {
 			return nil, err
@@ -169,10 +177,12 @@ func (c *canvas) file() []byte {
 	data := c.data.Bytes()
 	out := make([]byte, 0, len(data)+64)
 	out = append(out, "\x89PNG\r\n\x1a\n"...)
+
 	header := make([]byte, 13)
 	binary.BigEndian.PutUint32(header, uint32(c.width))
 	binary.BigEndian.PutUint32(header[4:], uint32(c.height))
 	header[8] = byte(c.depth) // and grey, deflate, the usual filters, not interlaced: 0
+
 	if c.dark == (color.NRGBA{A: 255}) && c.light == (color.NRGBA{255, 255, 255, 255}) {
 		out = appendChunk(out, "IHDR", header)
 	} else {
@@ -184,6 +194,7 @@ func (c *canvas) file() []byte {
 			out = appendChunk(out, "tRNS", alphas)
 		}
 	}
+
 	out = appendChunk(out, "IDAT", data)
 	return appendChunk(out, "IEND", nil)
 }

@@ -63,18 +63,22 @@ func encodeQR(req *Request) (*symbol, error) {
 	if req.Level != "" {
 		level = qrLevel(strings.Index(qrLevels, req.Level))
 	}
+
 	version := seg.version(level)
 	if version == 0 && req.Level == "" {
 		level = qrLow
 		version = seg.version(level)
 	}
+
 	if version == 0 && level > qrLow {
-		return nil, contentErrorf(QR, "is too long for a QR Code with eclevel %s; got %d bytes. Use a lower eclevel or a shorter text", req.Level, len(text))
+		return nil, contentErrorf(QR, "is too long for a QR Code with eclevel %s; got %d bytes. "+
+			"Use a lower eclevel or a shorter text", req.Level, len(text))
 	}
 	if version == 0 {
 		return nil, contentErrorf(QR, "is too long for a QR Code: at most 7,089 digits, 4,296 characters "+
 			"of 0-9 A-Z space $ %% * + - . / : or 2,953 bytes; got %d bytes", len(text))
 	}
+
 	for req.Level == "" && level < qrHigh && seg.bitLen(version) <= 8*qrDataWords(version, level+1) {
 		level++
 	}
@@ -114,7 +118,8 @@ func qrNumeric(digits string) qrSegment {
 func qrAlphanumericText(text string) qrSegment {
 	seg := qrSegment{mode: qrAlphanumericMode, count: len(text)}
 	for ; len(text) >= 2; text = text[2:] {
-		high, low := strings.IndexByte(qrAlphanumeric, text[0]), strings.IndexByte(qrAlphanumeric, text[1])
+		high := strings.IndexByte(qrAlphanumeric, text[0])
+		low := strings.IndexByte(qrAlphanumeric, text[1])
 		seg.data.add(45*high+low, 11)
 	}
 	if text != "" {
@@ -157,17 +162,20 @@ func (s *qrSegment) version(level qrLevel) int {
 func (s *qrSegment) codewords(version int, level qrLevel) []byte {
 	capacity := qrDataWords(version, level)
 	out := bits{bytes: make([]byte, 0, capacity)}
+
 	if s.eci {
 		out.add(qrECI, 4)
 		out.add(eciUTF8, 8)
 	}
 	out.add(s.mode.indicator, 4)
 	out.add(s.count, s.countBits(version))
+
 	for left := s.data.n; left > 0; left -= 8 {
 		b := int(s.data.bytes[(s.data.n-left)/8])
 		n := min(8, left)
 		out.add(b>>(8-n), n)
 	}
+
 	out.add(0, min(4, 8*capacity-out.n))
 	for pad := byte(0xEC); len(out.bytes) < capacity; pad ^= 0xEC ^ 0x11 {
 		out.bytes = append(out.bytes, pad)
@@ -192,6 +200,7 @@ func qrInterleave(data []byte, version int, level qrLevel) []byte {
 			block = data[start : start+short+1]
 		}
 		start += len(block)
+
 		for j, b := range block[:short] {
 			out[j*blocks+i] = b
 		}

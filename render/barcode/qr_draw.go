@@ -18,6 +18,7 @@ type qrCanvas struct {
 func drawQR(words []byte, version int, level qrLevel) *grid {
 	size := qrSize(version)
 	c := &qrCanvas{grid: newGrid(size), fixed: make([]bool, size*size), version: version, level: level}
+
 	c.drawTiming()
 	c.drawFinder(3, 3)
 	c.drawFinder(size-4, 3)
@@ -27,13 +28,16 @@ func drawQR(words []byte, version int, level qrLevel) *grid {
 	c.drawFormat(0) // reserves the place
 	c.drawData(words)
 
-	data, best, fewest := c.grid, c.grid, math.MaxInt
+	data := c.grid
+	best := c.grid
+	minPenalty := math.MaxInt
 	for mask := range 8 {
 		c.grid = &grid{size: size, dark: slices.Clone(data.dark)}
 		c.applyMask(mask)
 		c.drawFormat(mask)
-		if p := penalty(c.grid); p < fewest {
-			best, fewest = c.grid, p
+		if p := penalty(c.grid); p < minPenalty {
+			best = c.grid
+			minPenalty = p
 		}
 	}
 	return best
@@ -69,6 +73,7 @@ func (c *qrCanvas) drawFinder(cx, cy int) {
 func (c *qrCanvas) drawAlignment() {
 	centres := qrAlignment(c.version)
 	last := len(centres) - 1
+
 	for i, cy := range centres {
 		for j, cx := range centres {
 			if i == 0 && j == 0 || i == 0 && j == last || i == last && j == 0 {
@@ -104,6 +109,7 @@ func (c *qrCanvas) drawFormat(mask int) {
 	levelBits := [4]int{1, 0, 3, 2}[c.level]
 	word := bch(levelBits<<3|mask, 10, 0x537) ^ 0x5412
 	bit := func(i int) bool { return word>>i&1 == 1 }
+
 	for i := range 6 {
 		c.fix(8, i, bit(i))
 		c.fix(14-(i+9), 8, bit(i+9))
@@ -134,6 +140,7 @@ func bch(value, checkBits, generator int) int {
 func (c *qrCanvas) drawData(words []byte) {
 	n := 0
 	up := true
+
 	for right := c.size - 1; right >= 1; right -= 2 {
 		if right == 6 {
 			right = 5 // the column of the timing pattern is skipped
@@ -160,15 +167,19 @@ func (c *qrCanvas) drawData(words []byte) {
 func (c *qrCanvas) applyMask(mask int) {
 	const tile = 12
 	var picked [tile][tile]bool
+
 	for y := range tile {
 		for x := range tile {
 			picked[y][x] = qrMasked(mask, x, y)
 		}
 	}
+
 	for y := range c.size {
-		dark, fixed, picked := c.row(y), c.fixed[y*c.size:(y+1)*c.size], &picked[y%tile]
+		dark := c.row(y)
+		fixed := c.fixed[y*c.size : (y+1)*c.size]
+		line := &picked[y%tile]
 		for x := range dark {
-			dark[x] = dark[x] != (picked[x%tile] && !fixed[x])
+			dark[x] = dark[x] != (line[x%tile] && !fixed[x])
 		}
 	}
 }

@@ -16,7 +16,9 @@ func penalty(g *grid) int {
 			columns[y/64][x] |= bit << (y % 64)
 		}
 	}
-	points, dark := 0, 0
+
+	points := 0
+	dark := 0
 	for word, left := 0, g.size; left > 0; word, left = word+1, left-64 {
 		part := rows[word][:g.size]
 		for _, modules := range part {
@@ -39,12 +41,15 @@ func first(n int) uint64 { return 1<<n - 1 }
 // five modules and 1 for each module more, and 40 for 1:1:3:1:1 with four light modules before or after it.
 func runPenalty(lines []uint64, mask uint64) (points int) {
 	fives := uint64(0) // where five modules before this one are a run
+
 	for i := range len(lines) - 4 {
 		l := lines[i:]
-		dark, some := l[0]&l[1]&l[2]&l[3]&l[4], l[0]|l[1]|l[2]|l[3]|l[4]
+		dark := l[0] & l[1] & l[2] & l[3] & l[4]
+		some := l[0] | l[1] | l[2] | l[3] | l[4]
 		run := (dark | ^some) & mask
 		points += mathbits.OnesCount64(run) + 2*mathbits.OnesCount64(run&^fives)
 		fives = run
+
 		if len(l) < 11 {
 			continue
 		}

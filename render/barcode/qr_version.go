@@ -40,6 +40,7 @@ func qrTotalWords(version int) int {
 	if version >= 7 {
 		modules -= 2 * 18 // two copies of the version
 	}
+
 	return modules / 8
 }
 
@@ -49,11 +50,13 @@ func qrAlignment(version int) []int {
 	if version == 1 {
 		return nil
 	}
+
 	n := version/7 + 2
 	step := (version*4 + n*2 + 1) / (n*2 - 2) * 2
 	if version == 32 {
 		step = 26 // the one that the rule does not give
 	}
+
 	centres := make([]int, n)
 	centres[0] = 6
 	for i := n - 1; i >= 1; i-- {

@@ -17,7 +17,8 @@ func newField(polynomial int) *field {
 	f := new(field)
 	x := 1
 	for i := range 255 {
-		f.exp[i], f.exp[i+255] = byte(x), byte(x)
+		f.exp[i] = byte(x)
+		f.exp[i+255] = byte(x)
 		f.log[x] = i
 		x <<= 1
 		if x > 255 {

@@ -18,14 +18,18 @@ func drawSVG(s *symbol, text string, f frame, dark, light color.NRGBA) ([]byte, 
 		text := strings.TrimRight(strconv.FormatFloat(float64(pixels)/float64(f.pixels), 'f', 5, 64), "0")
 		return strings.TrimSuffix(text, ".")
 	}
+
 	x, y, w, h := modules(-f.left), modules(-f.top), modules(f.width), modules(f.height)
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="%s %s %s %s" role="img"><title>`,
-		f.width, f.height, x, y, w, h)
+	const head = `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" ` +
+		`viewBox="%s %s %s %s" role="img"><title>`
+	fmt.Fprintf(&out, head, f.width, f.height, x, y, w, h)
+
 	// Characters that XML does not have come out as U+FFFD.
 	if err := xml.EscapeText(&out, []byte(text)); err != nil {
 		return nil, err
 	}
 	out.WriteString("</title>")
+
 	if light.A > 0 {
 		fmt.Fprintf(&out, `<path %s d="M%s %sh%sv%sH%sz"/>`, svgFill(light), x, y, w, h, x)
 	}
@@ -34,6 +38,7 @@ func drawSVG(s *symbol, text string, f frame, dark, light color.NRGBA) ([]byte, 
 	path.modules(s)
 	out.Write(path.out)
 	out.WriteString(`"/>`)
+
 	if len(s.labels) > 0 {
 		fmt.Fprintf(&out, `<path %s d="`, svgFill(dark))
 		path := svgPath{}
@@ -45,6 +50,7 @@ func drawSVG(s *symbol, text string, f frame, dark, light color.NRGBA) ([]byte, 
 		out.Write(path.out)
 		out.WriteString(`"/>`)
 	}
+
 	out.WriteString("</svg>\n")
 	return out.Bytes(), nil
 }
@@ -113,6 +119,7 @@ func (p *svgPath) command(letter byte, coordinates ...float32) {
 		if i > 0 {
 			p.out = append(p.out, ' ')
 		}
+
 		hundredths := int64(c*100 + 0.5)
 		p.out = strconv.AppendInt(p.out, hundredths/100, 10)
 		if rest := hundredths % 100; rest != 0 {

@@ -72,7 +72,9 @@ func (s *symbol) setBars(bars []bool, text string) {
 // dropLabels removes the labels and the space for them.
 func (s *symbol) dropLabels() {
 	s.rows = s.rows[:len(s.rows)-s.labelRows]
-	s.labels, s.labelRows, s.labelSpace = nil, 0, 0
+	s.labels = nil
+	s.labelRows = 0
+	s.labelSpace = 0
 }
 
 // width returns the width of the image.
