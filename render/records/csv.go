@@ -11,7 +11,9 @@ import (
 // readCSV reads a table whose first row names the columns. The delimiter is the most frequent one of that row.
 func readCSV(in *bufio.Reader, w *writer) error {
 	reader := csv.NewReader(in)
-	reader.Comma, reader.FieldsPerRecord, reader.ReuseRecord = delimiter(peekText(in)), -1, true
+	reader.Comma = delimiter(peekText(in))
+	reader.FieldsPerRecord = -1
+	reader.ReuseRecord = true
 	var h header
 	for {
 		row, err := reader.Read()
@@ -29,6 +31,7 @@ func readCSV(in *bufio.Reader, w *writer) error {
 			}
 			continue
 		}
+
 		line, _ := reader.FieldPos(0)
 		cells := make([]any, len(row))
 		for i, text := range row {
@@ -37,6 +40,7 @@ func readCSV(in *bufio.Reader, w *writer) error {
 			}
 			cells[i] = text
 		}
+
 		record, err := h.record(cells, line)
 		if err == nil {
 			err = w.write(record)
@@ -62,6 +66,7 @@ func delimiter(head []byte) rune {
 			counts[c]++
 		}
 	}
+
 	best := ','
 	for _, c := range ";\t|" {
 		if counts[c] > counts[best] {

@@ -22,9 +22,13 @@ type formulas struct {
 
 // calculate returns the result of a cell's formula, or why it has none.
 func (b *workbook) calculate(c cell) any {
-	missing := unread(fmt.Sprintf("cell %.20s has a formula without a stored result, which cannot be calculated. Open and save the file in a spreadsheet application, or remove the formula", c.Ref))
+	missing := unread(fmt.Sprintf("cell %.20s has a formula without a stored result, which cannot be calculated. "+
+		"Open and save the file in a spreadsheet application, or remove the formula", c.Ref))
+
 	if b.formulas.book == nil && !b.formulas.refused {
-		book, err := excelize.OpenReader(b.formulas.file, excelize.Options{RawCellValue: true, UnzipSizeLimit: maxSheet, UnzipXMLSizeLimit: maxStrings})
+		book, err := excelize.OpenReader(b.formulas.file, excelize.Options{
+			RawCellValue: true, UnzipSizeLimit: maxSheet, UnzipXMLSizeLimit: maxStrings,
+		})
 		b.formulas.book = book
 		b.formulas.refused = err != nil
 	}

@@ -42,14 +42,17 @@ func readFile(w *engine.Work, options Options) (count int, err error) {
 		return 0, err
 	}
 	defer source.Close()
+
 	about, err := source.Stat()
 	if err != nil {
 		return 0, err
 	}
+
 	out, err := os.Create(w.Path(output))
 	if err != nil {
 		return 0, err
 	}
+
 	w.Output(output)
 	count, err = Read(source, about.Size(), out, options)
 	return count, errors.Join(err, out.Close())

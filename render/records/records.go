@@ -52,6 +52,7 @@ func Read(file io.ReaderAt, size int64, out io.Writer, options Options) (count i
 	if head, _ := in.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
 		_, _ = in.Discard(3)
 	}
+
 	head, _ := in.Peek(4)
 	switch text := bytes.TrimLeft(peekText(in), " \t\r\n"); {
 	case bytes.Equal(head, []byte("PK\x03\x04")):
@@ -63,6 +64,7 @@ func Read(file io.ReaderAt, size int64, out io.Writer, options Options) (count i
 	default:
 		err = readCSV(in, w)
 	}
+
 	if err == nil && w.count == 0 {
 		err = fault("has no records")
 	}
@@ -81,11 +83,13 @@ func readArray(in io.Reader, w *writer) error {
 	if _, err := decoder.Token(); err != nil {
 		return jsonFault(err, 1)
 	}
+
 	for decoder.More() {
 		if err := readObject(decoder, w); err != nil {
 			return err
 		}
 	}
+
 	if _, err := decoder.Token(); err != nil {
 		return jsonFault(err, w.count)
 	}
@@ -147,6 +151,7 @@ func (w *writer) write(record []byte) error {
 	if w.count++; w.count > Max {
 		return fault("must have at most %d records. Split the file", Max)
 	}
+
 	var line bytes.Buffer
 	if err := json.Compact(&line, record); err != nil {
 		return err
@@ -157,6 +162,7 @@ func (w *writer) write(record []byte) error {
 	if w.total += line.Len(); w.total > MaxTotal {
 		return fault("must have at most %d MiB of records", MaxTotal>>20)
 	}
+
 	line.WriteByte('\n')
 	_, err := w.out.Write(line.Bytes())
 	return err
@@ -183,6 +189,7 @@ func (h *header) set(names []string, flat bool) error {
 	if len(names) > MaxColumns {
 		return fault("has %d columns; the limit is %d", len(names), MaxColumns)
 	}
+
 	h.exists = true
 	seen := map[string]string{} // how a path is used
 	for i, name := range names {
@@ -197,6 +204,7 @@ func (h *header) set(names []string, flat bool) error {
 		case !flat:
 			path = strings.Split(name, ".")
 		}
+
 		if len(path) > maxDepth {
 			return fault("has a column with more than %d names in its path: %.80q", maxDepth, name)
 		}
@@ -219,6 +227,7 @@ func (h *header) set(names []string, flat bool) error {
 		}
 		h.paths = append(h.paths, path)
 	}
+
 	if len(seen) == 0 {
 		return fault("has no column names in its first row")
 	}
@@ -230,9 +239,11 @@ func (h *header) record(cells []any, row int) ([]byte, error) {
 	object := map[string]any{}
 	for i, cell := range cells {
 		if cell != nil && cell != "" && (i >= len(h.paths) || h.paths[i] == nil) {
-			return nil, fault("has a value without a name: row %d, column %d. Name the column in the first row", row, i+1)
+			return nil, fault("has a value without a name: row %d, column %d. Name the column in the first row",
+				row, i+1)
 		}
 	}
+
 	for i, path := range h.paths {
 		if path == nil {
 			continue
@@ -241,6 +252,7 @@ func (h *header) record(cells []any, row int) ([]byte, error) {
 		if i < len(cells) && cells[i] != nil {
 			cell = cells[i]
 		}
+
 		at := object
 		for _, name := range path[:len(path)-1] {
 			below, ok := at[name].(map[string]any)
@@ -261,12 +273,14 @@ func withArrays(v any, top bool) any {
 	if !ok {
 		return v
 	}
+
 	for name, member := range object {
 		object[name] = withArrays(member, false)
 	}
 	if top {
 		return object
 	}
+
 	items := make([]any, len(object))
 	for i := range items {
 		item, ok := object[strconv.Itoa(i)]

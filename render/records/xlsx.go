@@ -43,11 +43,13 @@ func readXLSX(file io.ReaderAt, size int64, w *writer) error {
 	if len(archive.File) > maxEntries {
 		return fault("is an XLSX file of %d parts; the limit is %d", len(archive.File), maxEntries)
 	}
+
 	book := &workbook{parts: map[string]*zip.File{}, formulas: formulas{file: io.NewSectionReader(file, 0, size)}}
 	defer book.formulas.close()
 	for _, part := range archive.File {
 		book.parts[strings.ToLower(strings.TrimPrefix(part.Name, "/"))] = part
 	}
+
 	sheet, err := book.open()
 	if err != nil {
 		return err
@@ -67,16 +69,19 @@ func (b *workbook) open() (sheet string, err error) {
 			Attrs []xml.Attr `xml:",any,attr"`
 		} `xml:"sheets>sheet"`
 	}
+
 	if b.parts["xl/workbook.xml"] == nil {
 		return "", fault("is an archive and not an XLSX file")
 	}
 	if err := b.part("xl/workbook.xml", maxPart, &about); err != nil {
 		return "", err
 	}
+
 	b.from = time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	if about.Properties.Date1904 == "1" || about.Properties.Date1904 == "true" {
 		b.from = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
+
 	var links struct {
 		Relationships []struct {
 			ID     string `xml:"Id,attr"`
@@ -86,17 +91,22 @@ func (b *workbook) open() (sheet string, err error) {
 	if err := b.part("xl/_rels/workbook.xml.rels", maxPart, &links); err != nil {
 		return "", err
 	}
+
 	for _, listed := range about.Sheets {
 		if listed.State != "" && listed.State != "visible" {
 			continue
 		}
-		at := slices.IndexFunc(listed.Attrs, func(a xml.Attr) bool { return a.Name.Local == "id" && a.Name.Space != "" })
+		at := slices.IndexFunc(listed.Attrs, func(a xml.Attr) bool {
+			return a.Name.Local == "id" && a.Name.Space != ""
+		})
 		for _, link := range links.Relationships {
 			if at >= 0 && link.ID == listed.Attrs[at].Value && sheet == "" {
-				sheet, b.formulas.sheet = resolve(link.Target), listed.Name
+				sheet = resolve(link.Target)
+				b.formulas.sheet = listed.Name
 			}
 		}
 	}
+
 	if sheet == "" || b.parts[sheet] == nil {
 		return "", fault("is an XLSX file without a visible sheet")
 	}
@@ -118,7 +128,8 @@ func resolve(target string) string {
 func (b *workbook) stream(name string, limit uint64) (*xml.Decoder, io.Closer, error) {
 	part := b.parts[name]
 	if part.UncompressedSize64 > limit {
-		return nil, nil, fault("is an XLSX file with a part of %d bytes, %.100q; the limit is %d", part.UncompressedSize64, name, limit)
+		return nil, nil, fault("is an XLSX file with a part of %d bytes, %.100q; the limit is %d",
+			part.UncompressedSize64, name, limit)
 	}
 	content, err := part.Open()
 	if err != nil {
@@ -160,9 +171,11 @@ func (b *workbook) readStyles() error {
 			Format int `xml:"numFmtId,attr"`
 		} `xml:"cellXfs>xf"`
 	}
+
 	if err := b.part("xl/styles.xml", maxPart, &styles); err != nil {
 		return err
 	}
+
 	own := map[int]string{}
 	for _, format := range styles.Formats {
 		own[format.ID] = format.Code
@@ -195,7 +208,8 @@ func dateFormat(code string) bool {
 			if end == i {
 				return false // It is not closed.
 			}
-			if elapsed := strings.ToLower(code[i+1 : end]); strings.Trim(elapsed, "h") == "" || strings.Trim(elapsed, "m") == "" || strings.Trim(elapsed, "s") == "" {
+			elapsed := strings.ToLower(code[i+1 : end])
+			if strings.Trim(elapsed, "h") == "" || strings.Trim(elapsed, "m") == "" || strings.Trim(elapsed, "s") == "" {
 				return false // A duration is a number.
 			}
 			i = end
@@ -235,6 +249,7 @@ func (b *workbook) each(name string, limit uint64, element string, f func(*xml.D
 		return err
 	}
 	defer content.Close()
+
 	for {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
@@ -279,6 +294,7 @@ func (b *workbook) readSheet(name string, w *writer) error {
 		if n, err := strconv.Atoi(attribute(start, "r")); err == nil {
 			number = n
 		}
+
 		cells, err := b.readRow(decoder, number)
 		if err != nil || !slices.ContainsFunc(cells, func(v any) bool { return v != nil && v != "" }) {
 			return xmlFault(name, err)
@@ -301,6 +317,7 @@ func (b *workbook) tableRow(h *header, cells []any, number int, w *writer) error
 		}
 		return h.set(names, w.flat)
 	}
+
 	for i, v := range cells {
 		why, bad := v.(unread)
 		switch {
@@ -310,6 +327,7 @@ func (b *workbook) tableRow(h *header, cells []any, number int, w *writer) error
 			cells[i] = nil
 		}
 	}
+
 	record, err := h.record(cells, number)
 	if err != nil {
 		return err
@@ -344,10 +362,12 @@ func (b *workbook) readRow(decoder *xml.Decoder, row int) (cells []any, err erro
 				}
 				continue
 			}
+
 			var c cell
 			if err := decoder.DecodeElement(&c, &token); err != nil {
 				return nil, err
 			}
+
 			at := next
 			if c.Ref != "" {
 				at = column(c.Ref)
@@ -355,6 +375,7 @@ func (b *workbook) readRow(decoder *xml.Decoder, row int) (cells []any, err erro
 				c.Ref = reference(at, row)
 			}
 			next = at + 1
+
 			v, err := b.value(c)
 			if err != nil {
 				return nil, err
@@ -362,6 +383,7 @@ func (b *workbook) readRow(decoder *xml.Decoder, row int) (cells []any, err erro
 			if v == nil || v == "" {
 				continue
 			}
+
 			if at < 0 || at >= MaxColumns {
 				return nil, fault("has a value after column %d in row %d", MaxColumns, row)
 			}
@@ -393,11 +415,13 @@ func reference(column, row int) string {
 	return letters + strconv.Itoa(row)
 }
 
-// value returns the value of a cell: a text, a number, true or false; nil if it is empty, and unread if it has no value.
+// value returns the value of a cell: a text, a number, true or false; nil if it is empty, and unread if it has no
+// value.
 func (b *workbook) value(c cell) (any, error) {
 	if c.Formula != nil && c.Value == "" && c.Type != "str" && c.Type != "inlineStr" {
 		return b.calculate(c), nil
 	}
+
 	switch c.Type {
 	case "e":
 		return unread(fmt.Sprintf("cell %.20s has the error %.20s", c.Ref, c.Value)), nil
@@ -414,6 +438,7 @@ func (b *workbook) value(c cell) (any, error) {
 	case "str", "d":
 		return c.Value, nil
 	}
+
 	if c.Value == "" {
 		return nil, nil
 	}
@@ -426,6 +451,7 @@ func (b *workbook) number(value string, style int) any {
 	if math.IsInf(number, 0) || math.IsNaN(number) {
 		return value
 	}
+
 	if style >= 0 && style < len(b.dates) && b.dates[style] {
 		if text, ok := b.date(number); ok {
 			return text
@@ -467,6 +493,7 @@ func (b *workbook) date(serial float64) (string, bool) {
 	if serial < 0 || serial >= maxSerial {
 		return "", false
 	}
+
 	days, part := math.Modf(serial)
 	seconds := int(math.Round(part * 24 * 60 * 60))
 	if days == 0 {
@@ -475,6 +502,7 @@ func (b *workbook) date(serial float64) (string, bool) {
 	if days < 60 && b.from.Year() == 1899 {
 		days++ // Spreadsheets have a day that never was, 29 February 1900.
 	}
+
 	day := b.from.AddDate(0, 0, int(days))
 	if seconds == 0 {
 		return day.Format(time.DateOnly), true
