@@ -32,12 +32,14 @@ func WithContents(doc string) string {
 	if !strings.Contains(doc, contentsStart) {
 		return doc
 	}
+
 	doc, headings := nameHeadings(doc)
 	var out strings.Builder
 	for tables := 1; ; tables++ {
 		before, rest, found := strings.Cut(doc, contentsStart)
 		levels, after, complete := strings.Cut(rest, contentsEnd)
 		depth, err := strconv.Atoi(levels)
+
 		out.WriteString(before)
 		if !found {
 			return out.String()
@@ -45,6 +47,7 @@ func WithContents(doc string) string {
 		if doc = rest; !complete || err != nil {
 			continue
 		}
+
 		doc = after
 		var shown []contentsEntry
 		for _, h := range headings {
@@ -65,7 +68,9 @@ func tableOfContents(headings []contentsEntry) string {
 	w := bufio.NewWriter(&list)
 	writeContents(w, "toc", headings)
 	_ = w.Flush() // to memory
-	return "<style>:where(.toc ul) { list-style: none; padding-inline-start: 1.2em } :where(.toc > ul) { padding-inline-start: 0 } :where(.toc a) { color: inherit; text-decoration: none }\n" +
+	return "<style>:where(.toc ul) { list-style: none; padding-inline-start: 1.2em } " +
+		":where(.toc > ul) { padding-inline-start: 0 } " +
+		":where(.toc a) { color: inherit; text-decoration: none }\n" +
 		contentsStyle(":where(.toc a)") + "</style>" + strings.TrimSpace(list.String())
 }
 
@@ -76,6 +81,7 @@ func nameHeadings(doc string) (string, []contentsEntry) {
 	tokens := html.NewTokenizer(strings.NewReader(doc))
 	open := false // in a heading
 	tops := 0
+
 	for {
 		kind := tokens.Next()
 		raw := string(tokens.Raw())
@@ -98,7 +104,8 @@ func nameHeadings(doc string) (string, []contentsEntry) {
 			if level == 1 {
 				tops++
 			}
-			entries, open = append(entries, contentsEntry{level: level, id: id}), true
+			entries = append(entries, contentsEntry{level: level, id: id})
+			open = true
 		case html.EndTagToken:
 			if name, _ := tokens.TagName(); headingLevel(name) > 0 {
 				open = false
@@ -111,6 +118,7 @@ func nameHeadings(doc string) (string, []contentsEntry) {
 				}
 			}
 		}
+
 		out.WriteString(raw)
 	}
 }

@@ -50,6 +50,7 @@ func (d *diagrams) Extend(md goldmark.Markdown) {
 func (d *diagrams) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
 	src := reader.Source()
 	var fences []*ast.FencedCodeBlock
+
 	// The walker returns no error, so Walk returns none.
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if fence, ok := n.(*ast.FencedCodeBlock); ok && entering && fence.Lines().Len() > 0 {
@@ -57,15 +58,18 @@ func (d *diagrams) Transform(doc *ast.Document, reader text.Reader, _ parser.Con
 		}
 		return ast.WalkContinue, nil
 	})
+
 	for _, fence := range fences {
-		source, at := string(fence.Lines().Value(src)), fence.Lines().At(0).Start
+		source := string(fence.Lines().Value(src))
+		at := fence.Lines().At(0).Start
 		switch strings.ToLower(string(fence.Language(src))) {
 		case "mermaid":
 			d.found = true
 			fence.Parent().ReplaceChild(fence.Parent(), fence, &diagram{source: source, line: d.place(at)})
 		case "math":
 			if d.formulas {
-				fence.Parent().ReplaceChild(fence.Parent(), fence, &formulaBlock{formula: formula{tex: source, at: at, apart: true}})
+				block := &formulaBlock{formula: formula{tex: source, at: at, apart: true}}
+				fence.Parent().ReplaceChild(fence.Parent(), fence, block)
 			}
 		}
 	}
@@ -75,7 +79,8 @@ func (d *diagrams) Transform(doc *ast.Document, reader text.Reader, _ parser.Con
 func (d *diagrams) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	register.Register(kindDiagram, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if drawn, ok := n.(*diagram); ok && entering {
-			fmt.Fprintf(w, "<pre data-diagram=\"%d\"><code>%s</code></pre>\n", drawn.line, html.EscapeString(drawn.source))
+			fmt.Fprintf(w, "<pre data-diagram=\"%d\"><code>%s</code></pre>\n",
+				drawn.line, html.EscapeString(drawn.source))
 		}
 		return ast.WalkSkipChildren, nil
 	})

@@ -78,6 +78,7 @@ func (in *inspector) startTag(selfClosing bool) {
 	el := element(name)
 	in.add(el.traits)
 	in.raw = ""
+
 	if el.raw {
 		in.raw = el.name
 		if selfClosing {
@@ -86,6 +87,7 @@ func (in *inspector) startTag(selfClosing bool) {
 			in.add(doubt)
 		}
 	}
+
 	for hasAttr {
 		var key, val []byte
 		key, val, hasAttr = in.tokens.TagAttr()
@@ -99,6 +101,7 @@ func (in *inspector) text() {
 	if in.raw == "" {
 		return
 	}
+
 	body := in.tokens.Raw()
 	switch in.raw {
 	case "script":
@@ -111,6 +114,7 @@ func (in *inspector) text() {
 		}
 	}
 	in.raw = ""
+
 	// Inside SVG and select, these elements contain markup after all, so their end is uncertain. No author writes
 	// that by accident.
 	if markupLike(body) {

@@ -98,6 +98,7 @@ func (in *inspector) attribute(el elementInfo, key, val []byte) {
 		in.script(val)
 		return
 	}
+
 	if scriptURL(val) {
 		in.script(val)
 	}
@@ -105,6 +106,7 @@ func (in *inspector) attribute(el elementInfo, key, val []byte) {
 		in.add(rule(el, val))
 		return
 	}
+
 	// SVG takes CSS values in attributes: fill="url(…)", cursor, mask, filter.
 	if bytes.IndexByte(val, '(') >= 0 && cssLoads(val) {
 		in.traits.Network = true
@@ -127,6 +129,7 @@ func hrefRule(el elementInfo, val []byte) Traits {
 			return Traits{}
 		}
 	}
+
 	if val = trimSpace(val); len(val) == 0 || val[0] == '#' {
 		return Traits{}
 	}
@@ -188,6 +191,7 @@ func urlHasScheme(val []byte, scheme string) bool {
 	for i < len(val) && val[i] <= ' ' {
 		i++
 	}
+
 	for j := 0; j < len(scheme); i++ {
 		if i == len(val) {
 			return false
@@ -218,6 +222,7 @@ func hasPrefixFold(b []byte, prefix string) bool {
 	if len(b) < len(prefix) {
 		return false
 	}
+
 	for i := range len(prefix) {
 		c := b[i]
 		if 'A' <= c && c <= 'Z' {

@@ -66,6 +66,7 @@ func (s *cssScanner) quoted(quote byte) {
 			s.i++
 		}
 	}
+
 	// A backslash at the very end would step past the end.
 	s.i = min(s.i, len(s.b))
 }
@@ -98,9 +99,11 @@ func (s *cssScanner) name() bool {
 		}
 		s.i++
 	}
+
 	if s.at(0) != '(' {
 		return false
 	}
+
 	name := s.b[start:s.i]
 	s.i++
 	switch {
@@ -117,7 +120,8 @@ func (s *cssScanner) name() bool {
 // names above.
 func (s *cssScanner) escape() bool {
 	s.i++
-	value, digits := 0, 0
+	value := 0
+	digits := 0
 	for digits < 6 {
 		d := hexDigit(s.at(0))
 		if d < 0 || s.i >= len(s.b) {
@@ -127,6 +131,7 @@ func (s *cssScanner) escape() bool {
 		digits++
 		s.i++
 	}
+
 	if digits == 0 {
 		c := s.at(0)
 		if s.i < len(s.b) {
@@ -134,6 +139,7 @@ func (s *cssScanner) escape() bool {
 		}
 		return isLetter(c) || c == '-'
 	}
+
 	switch s.at(0) {
 	case ' ', '\t', '\n', '\r', '\f':
 		s.i++
@@ -146,12 +152,14 @@ func (s *cssScanner) url() bool {
 	for s.i < len(s.b) && s.b[s.i] <= ' ' {
 		s.i++
 	}
+
 	quote := s.at(0)
 	if quote == '"' || quote == '\'' {
 		start := s.i + 1
 		s.quoted(quote)
 		return !localURL(s.b[start:s.i])
 	}
+
 	end := bytes.IndexByte(s.b[s.i:], ')')
 	if end < 0 {
 		end = len(s.b) - s.i

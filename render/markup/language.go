@@ -9,6 +9,7 @@ import (
 // Language returns the language that the html element of a document names; empty if it names none.
 func Language(doc string) string {
 	tokens := html.NewTokenizer(strings.NewReader(doc))
+
 	for {
 		switch tokens.Next() {
 		case html.ErrorToken, html.EndTagToken:

@@ -24,7 +24,8 @@ const (
 // unlined are the elements that have no place on a page, or whose content is
 // another language's.
 var unlined = map[string]bool{
-	"html": true, "head": true, "title": true, "meta": true, "link": true, "base": true, "style": true, "script": true, "template": true, "noscript": true,
+	"html": true, "head": true, "title": true, "meta": true, "link": true, "base": true,
+	"style": true, "script": true, "template": true, "noscript": true,
 	"textarea": true, "option": true, "br": true, "wbr": true, "col": true, "colgroup": true, "source": true,
 }
 
@@ -47,6 +48,7 @@ func LineTemplate(source string) string {
 			s.pass(1)
 		}
 	}
+
 	s.out.WriteString(source[s.from:])
 	return s.out.String()
 }
@@ -72,6 +74,7 @@ func (s *liner) tag(rest string) {
 	for end < len(rest) && (isLetter(rest[end]) || rest[end] >= '0' && rest[end] <= '9' || rest[end] == '-') {
 		end++
 	}
+
 	name := strings.ToLower(rest[1:end])
 	whole := end < len(rest) && strings.IndexByte(" \t\n\r\f/>{", rest[end]) >= 0
 	if whole && !unlined[name] && s.marked < maxLines {
@@ -80,6 +83,7 @@ func (s *liner) tag(rest string) {
 		s.out.WriteString(lineAttribute + strconv.Itoa(s.line))
 		s.from = s.at + end
 	}
+
 	n := end + tagEnd(rest[end:])
 	for _, raw := range verbatim {
 		if name == raw && n < len(rest) {
@@ -122,7 +126,9 @@ func closing(rest, name string) int {
 
 // mustache returns the length of the Handlebars expression at the start of rest.
 func mustache(rest string) int {
-	for _, kind := range []struct{ open, end string }{{"{{!--", "--}}"}, {"{{~!--", "}}"}, {"{{{{", "}}}}"}, {"{{{", "}}}"}} {
+	for _, kind := range []struct{ open, end string }{
+		{"{{!--", "--}}"}, {"{{~!--", "}}"}, {"{{{{", "}}}}"}, {"{{{", "}}}"},
+	} {
 		if strings.HasPrefix(rest, kind.open) {
 			return until(rest, kind.end)
 		}
@@ -150,6 +156,7 @@ func NameLines(doc string) string {
 			out.Write(tokens.Raw())
 			break
 		}
+
 		raw := string(tokens.Raw())
 		if kind == html.StartTagToken || kind == html.SelfClosingTagToken {
 			if line := lineOf(tokens); line != "" {
@@ -165,10 +172,13 @@ func NameLines(doc string) string {
 		}
 		out.WriteString(raw)
 	}
+
 	if named == 0 {
 		return out.String()
 	}
-	text, added := out.String(), "<div hidden>"+links.String()+"</div>"
+
+	text := out.String()
+	added := "<div hidden>" + links.String() + "</div>"
 	if at := strings.LastIndex(strings.ToLower(text), "</body>"); at >= 0 && len(strings.ToLower(text)) == len(text) {
 		return text[:at] + added + text[at:]
 	}

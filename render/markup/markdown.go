@@ -64,7 +64,9 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	above := bytes.Count(src[:len(src)-len(body)], []byte("\n"))
 	src = body
 	place := func(offset int) int { return above + bytes.Count(src[:min(offset, len(src))], []byte("\n")) + 1 }
-	formulas, drawings := &math{place: place}, &diagrams{place: place, formulas: opt.hasFormulas(meta)}
+
+	formulas := &math{place: place}
+	drawings := &diagrams{place: place, formulas: opt.hasFormulas(meta)}
 	filter := &tagFilter{place: place}
 	more := []goldmark.Extender{drawings}
 	if drawings.formulas {
@@ -73,6 +75,7 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	if !opt.AllowHTML {
 		more = append(more, filter)
 	}
+
 	md := newMarkdown(more...)
 	ctx := parser.NewContext(parser.WithIDs(newAnchors()))
 	doc := md.Parser().Parse(text.NewReader(src), parser.WithContext(ctx))
@@ -83,6 +86,7 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	if err := md.Renderer().Render(&text, src, doc); err != nil {
 		return MarkdownDocument{}, fmt.Errorf("render markdown: %w", err)
 	}
+
 	style, err := formulas.style()
 	if err != nil {
 		return MarkdownDocument{}, err
@@ -93,12 +97,18 @@ func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 			break
 		}
 	}
+
 	out.Grow(len(printStyle) + len(style) + text.Len())
 	writeHead(&out, opt, meta, style)
 	writeTitle(&out, meta, doc)
 	out.Write(text.Bytes())
 	out.WriteString("</body>\n</html>\n")
-	return MarkdownDocument{HTML: out.Bytes(), Faults: formulas.faults, Filtered: filter.found, Diagrams: drawings.found}, nil
+	return MarkdownDocument{
+		HTML:     out.Bytes(),
+		Faults:   formulas.faults,
+		Filtered: filter.found,
+		Diagrams: drawings.found,
+	}, nil
 }
 
 // MarkdownDocument is the result of converting Markdown.
@@ -119,7 +129,8 @@ func newMarkdown(more ...goldmark.Extender) goldmark.Markdown {
 		highlighting.WithFormatOptions(chromahtml.WithClasses(true), chromahtml.TabWidth(4)),
 	)
 	return goldmark.New(
-		goldmark.WithExtensions(append(more, extension.GFM, extension.Footnote, extension.DefinitionList, code, blocks{})...),
+		goldmark.WithExtensions(append(more,
+			extension.GFM, extension.Footnote, extension.DefinitionList, code, blocks{})...),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithAttribute()),
 		goldmark.WithRendererOptions(gmhtml.WithUnsafe()),
 	)
@@ -147,6 +158,7 @@ func (o MarkdownOptions) withDefaults(meta FrontMatter, doc ast.Node, src []byte
 	if o.Title == "" {
 		o.Title = "Document"
 	}
+
 	for _, lang := range []string{o.Lang, meta.Lang, "en"} {
 		if langTag.MatchString(lang) {
 			o.Lang = lang
@@ -179,9 +191,11 @@ func writeTitle(out *bytes.Buffer, meta FrontMatter, doc ast.Node) {
 			return
 		}
 	}
+
 	if title == "" {
 		return
 	}
+
 	fmt.Fprintf(out, "<header class=\"title\">\n<h1>%s</h1>\n", html.EscapeString(title))
 	var about []string
 	for _, value := range []string{meta.Author, meta.Date} {
@@ -202,12 +216,14 @@ func pageRule(own Sides) string {
 		own          bool
 		name, margin string
 	}{
-		{own.Top, "top", "18mm"}, {own.Right, "right", "16mm"}, {own.Bottom, "bottom", "18mm"}, {own.Left, "left", "16mm"},
+		{own.Top, "top", "18mm"}, {own.Right, "right", "16mm"},
+		{own.Bottom, "bottom", "18mm"}, {own.Left, "left", "16mm"},
 	} {
 		if !side.own {
 			fmt.Fprintf(&rule, " margin-%s: %s;", side.name, side.margin)
 		}
 	}
+
 	if rule.Len() == 0 {
 		return ""
 	}
@@ -250,6 +266,7 @@ func plainText(n ast.Node, src []byte) string {
 		}
 		return ast.WalkContinue, nil
 	})
+
 	return html.UnescapeString(b.String())
 }
 

@@ -63,6 +63,7 @@ func (blocks) Transform(doc *ast.Document, reader text.Reader, _ parser.Context)
 	src := reader.Source()
 	var quotes []*ast.Blockquote
 	var tables []*ast.Paragraph
+
 	// The walker returns no error, so Walk returns none.
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -82,6 +83,7 @@ func (blocks) Transform(doc *ast.Document, reader text.Reader, _ parser.Context)
 		}
 		return ast.WalkContinue, nil
 	})
+
 	for _, quote := range quotes {
 		makeAlert(quote, src)
 	}
@@ -97,6 +99,7 @@ func makeAlert(quote *ast.Blockquote, src []byte) {
 	if !ok || paragraph.Lines().Len() == 0 {
 		return
 	}
+
 	first := paragraph.Lines().At(0)
 	word := strings.TrimSpace(string(first.Value(src)))
 	name, ok := strings.CutPrefix(word, "[!")
@@ -105,6 +108,7 @@ func makeAlert(quote *ast.Blockquote, src []byte) {
 	if !ok || !closed || alerts[kind] == "" {
 		return
 	}
+
 	for n := paragraph.FirstChild(); n != nil; {
 		next := n.NextSibling()
 		// The brackets are texts of their own.
@@ -114,10 +118,12 @@ func makeAlert(quote *ast.Blockquote, src []byte) {
 		paragraph.RemoveChild(paragraph, n)
 		n = next
 	}
+
 	if !paragraph.HasChildren() {
 		quote.RemoveChild(quote, paragraph)
 	}
 	quote.SetAttributeString("class", []byte("alert alert-"+strings.ToLower(kind)))
+
 	title := &alertTitle{title: alerts[kind]}
 	if quote.FirstChild() == nil {
 		quote.AppendChild(quote, title)
@@ -150,12 +156,14 @@ func headingsOf(doc *ast.Document, src []byte) (entries []contentsEntry) {
 		if !ok || heading.Level > deepestContents {
 			continue
 		}
+
 		id, _ := heading.AttributeString("id")
 		name, _ := id.([]byte)
 		if heading.Level == 1 {
 			tops++
 		}
-		entries = append(entries, contentsEntry{heading.Level, string(name), strings.Join(strings.Fields(plainText(heading, src)), " ")})
+		words := strings.Fields(plainText(heading, src))
+		entries = append(entries, contentsEntry{heading.Level, string(name), strings.Join(words, " ")})
 	}
 	return withoutTitle(entries, tops)
 }
@@ -184,24 +192,28 @@ func wordsAreShort(code string) bool {
 
 // RegisterFuncs renders the nodes that Transform has added to the document.
 func (blocks) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
-	register.Register(kindAlertTitle, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	renderAlert := func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if title, ok := n.(*alertTitle); ok && entering {
 			fmt.Fprintf(w, "<p class=\"alert-title\">%s</p>\n", title.title)
 		}
 		return ast.WalkContinue, nil
-	})
-	register.Register(kindContents, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	}
+	renderContents := func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if table, ok := n.(*contents); ok && entering {
 			writeContents(w, "contents", table.headings)
 		}
 		return ast.WalkContinue, nil
-	})
+	}
+
+	register.Register(kindAlertTitle, renderAlert)
+	register.Register(kindContents, renderContents)
 }
 
 // writeContents writes a list in lists, however the levels of headings jump.
 func writeContents(w util.BufWriter, class string, headings []contentsEntry) {
 	_, _ = w.WriteString("<nav class=\"" + class + "\">\n") // Flush returns the error
 	var open []int                                          // the levels of the lists
+
 	for _, h := range headings {
 		for len(open) > 0 && open[len(open)-1] > h.level {
 			_, _ = w.WriteString("</li></ul>")
@@ -215,6 +227,7 @@ func writeContents(w util.BufWriter, class string, headings []contentsEntry) {
 		}
 		fmt.Fprintf(w, "<li><a href=\"#%s\">%s</a>", html.EscapeString(h.id), html.EscapeString(h.text))
 	}
+
 	for range open {
 		_, _ = w.WriteString("</li></ul>")
 	}

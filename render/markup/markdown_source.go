@@ -44,6 +44,7 @@ func slug(s string) string {
 			b.WriteByte('-')
 		}
 	}
+
 	if b.Len() == 0 {
 		return "section"
 	}

@@ -30,7 +30,8 @@ import (
 var assets embed.FS
 
 // ErrAssets means that the program was built without KaTeX and mermaid.
-var ErrAssets = errors.New("this program was built without KaTeX and mermaid: run `make assets` in its source (it needs npm and the network), then build it again")
+var ErrAssets = errors.New("this program was built without KaTeX and mermaid: " +
+	"run `make assets` in its source (it needs npm and the network), then build it again")
 
 // Check returns ErrAssets if this executable contains no KaTeX and no mermaid.
 func Check() error {
@@ -48,9 +49,9 @@ type Fault struct {
 	Text string `json:"text"`
 }
 
-// math is formulas as GitHub has them: $…$ and $`…`$ in a line, $$…$$ set apart, and code
-// blocks called math; and as TeX has them, \(…\) in a line and \[…\] set apart. A document's formulas share a realm of JavaScript, which
-// nothing else has.
+// math is formulas as GitHub has them: $…$ and $`…`$ in a line, $$…$$ set apart, and code blocks called math; and as
+// TeX has them, \(…\) in a line and \[…\] set apart. A document's formulas share a realm of JavaScript, which nothing
+// else has.
 type math struct {
 	vm     *goja.Runtime
 	render goja.Callable
@@ -109,14 +110,17 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.N
 	if line[0] == '\\' {
 		return parenthesized(block, pc)
 	}
+
 	fence := 1
 	if bytes.HasPrefix(line, []byte("$$")) {
 		fence = 2
 	}
+
 	before := block.PrecendingCharacter()
 	if before == '$' || fence == 1 && isWordRune(before) || pc.Get(undollared) == segment.Stop {
 		return nil
 	}
+
 	rest := line[fence:]
 	end := dollarsAt(rest, fence)
 	if end < 0 && fence == 1 {
@@ -125,10 +129,12 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.N
 	if end <= 0 {
 		return nil
 	}
+
 	tex := rest[:end]
 	if fence == 1 && len(tex) > 2 && tex[0] == '`' && tex[end-1] == '`' {
 		tex = tex[1 : end-1]
 	}
+
 	after, _ := utf8.DecodeRune(rest[end+fence:])
 	if fence == 1 && (isBlank(tex[0]) || isBlank(tex[len(tex)-1]) || isWordRune(after) || money.Match(tex)) {
 		return nil
@@ -136,6 +142,7 @@ func (mathInlines) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.N
 	if len(bytes.TrimSpace(tex)) == 0 {
 		return nil
 	}
+
 	whole := 2*fence + end
 	block.Advance(whole)
 	return &formula{tex: string(tex), at: segment.Start, apart: fence > 1, source: string(line[:whole])}
@@ -200,15 +207,18 @@ func parenthesized(block text.Reader, pc parser.Context) ast.Node {
 	if !ok || block.PrecendingCharacter() == ']' || pc.Get(unclosed) == segment.Stop {
 		return nil
 	}
+
 	end := fenceAt(rest, `\)`)
 	if end < 0 {
 		pc.Set(unclosed, segment.Stop)
 		return nil
 	}
+
 	tex := bytes.TrimSpace(rest[:end])
 	if len(tex) == 0 || prose.Match(tex) {
 		return nil
 	}
+
 	whole := len(`\(`) + end + len(`\)`)
 	block.Advance(whole)
 	return &formula{tex: string(tex), at: segment.Start, source: string(line[:whole])}
@@ -259,6 +269,7 @@ func (mathBlocks) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.N
 	default:
 		return nil, parser.NoChildren
 	}
+
 	first := bytes.TrimSpace(line[at+2:])
 	if end := fenceAt(first, fence); end >= 0 {
 		after := first[end+2:]
@@ -266,13 +277,16 @@ func (mathBlocks) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.N
 			return nil, parser.NoChildren // a line with a formula in it
 		}
 		reader.AdvanceToEOL()
-		return &formulaBlock{formula: formula{tex: string(first[:end]), at: segment.Start, apart: true}, closed: true}, parser.NoChildren
+		single := formula{tex: string(first[:end]), at: segment.Start, apart: true}
+		return &formulaBlock{formula: single, closed: true}, parser.NoChildren
 	}
+
 	if !closes(reader.Source(), segment.Stop, fence, pc) {
 		return nil, parser.NoChildren
 	}
 	reader.AdvanceToEOL()
-	return &formulaBlock{formula: formula{tex: string(first) + "\n", at: segment.Start, apart: true}, fence: fence}, parser.NoChildren
+	start := formula{tex: string(first) + "\n", at: segment.Start, apart: true}
+	return &formulaBlock{formula: start, fence: fence}, parser.NoChildren
 }
 
 // formulaEnd is the latest search for the end of formulas. Its result applies to all formulas that begin before it,
@@ -308,12 +322,15 @@ func (mathBlocks) Continue(node ast.Node, reader text.Reader, _ parser.Context) 
 	if !ok || block.closed {
 		return parser.Close
 	}
+
 	line, _ := reader.PeekLine()
 	if end := fenceAt(line, block.fence); end >= 0 {
-		block.formula.tex, block.closed = block.formula.tex+string(line[:end]), true
+		block.formula.tex += string(line[:end])
+		block.closed = true
 		reader.AdvanceToEOL()
 		return parser.Close
 	}
+
 	block.formula.tex += string(line)
 	reader.AdvanceToEOL()
 	return parser.Continue | parser.NoChildren
@@ -330,20 +347,24 @@ func (mathBlocks) CanAcceptIndentedLine() bool { return false }
 
 // RegisterFuncs renders formulas.
 func (m *math) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
-	register.Register(kindFormula, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	renderInline := func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if f, ok := n.(*formula); ok && entering {
 			m.write(w, f)
 		}
 		return ast.WalkSkipChildren, m.err
-	})
-	register.Register(kindFormulaBlock, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	}
+
+	renderBlock := func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if f, ok := n.(*formulaBlock); ok && entering {
 			_, _ = w.WriteString("<p class=\"formula\">") // Flush returns the error
 			m.write(w, &f.formula)
 			_, _ = w.WriteString("</p>\n")
 		}
 		return ast.WalkSkipChildren, m.err
-	})
+	}
+
+	register.Register(kindFormula, renderInline)
+	register.Register(kindFormulaBlock, renderBlock)
 }
 
 // write sets a formula, or shows its source if that is impossible.
@@ -387,19 +408,24 @@ func (m *math) set(f *formula) (string, error) {
 		if err != nil {
 			return "", err
 		}
+
 		vm := goja.New()
 		vm.SetMaxCallStackSize(maxDepth)
 		if _, err := vm.RunProgram(program); err != nil {
 			return "", fmt.Errorf("katex: %s", err.Error())
 		}
+
 		setter, err := vm.RunString(fmt.Sprintf(
-			`(tex, apart) => katex.renderToString(tex, {displayMode: apart, output: "html", strict: "ignore", maxExpand: %d, maxSize: %d})`, maxExpand, maxSize))
+			`(tex, apart) => katex.renderToString(tex, `+
+				`{displayMode: apart, output: "html", strict: "ignore", maxExpand: %d, maxSize: %d})`,
+			maxExpand, maxSize))
 		if err != nil {
 			return "", err
 		}
 		m.render, _ = goja.AssertFunction(setter)
 		m.vm = vm
 	}
+
 	set, err := m.render(goja.Undefined(), m.vm.ToValue(f.tex), m.vm.ToValue(f.apart))
 	if err != nil {
 		return "", err
@@ -416,7 +442,8 @@ var fontClasses = []struct{ name, classes string }{
 	{"Main-BoldItalic", "textbf textit|mathbfit"}, {"Math-BoldItalic", "boldsymbol|mathbfit"},
 	{"Caligraphic-Regular", "mathcal|textcal"}, {"Caligraphic-Bold", "mathcal mathbf|mathboldcal"},
 	{"Fraktur-Regular", "mathfrak|textfrak"}, {"Fraktur-Bold", "mathboldfrak|textboldfrak"},
-	{"SansSerif-Regular", "mathsf|textsf"}, {"SansSerif-Bold", "mathboldsf|textboldsf"}, {"SansSerif-Italic", "mathsfit|mathitsf|textitsf"},
+	{"SansSerif-Regular", "mathsf|textsf"}, {"SansSerif-Bold", "mathboldsf|textboldsf"},
+	{"SansSerif-Italic", "mathsfit|mathitsf|textitsf"},
 	{"Script-Regular", "mathscr|textscr"}, {"Typewriter-Regular", "mathtt|texttt"},
 }
 
@@ -429,16 +456,19 @@ func (m *math) style() (string, error) {
 	if m.out.Len() == 0 {
 		return "", nil
 	}
+
 	css, err := assets.ReadFile("assets/katex.css")
 	if err != nil {
 		return "", ErrAssets
 	}
+
 	used := map[string]bool{}
 	for _, face := range fontClasses {
 		for class := range strings.SplitSeq(face.classes, "|") {
 			used[face.name] = used[face.name] || strings.Contains(m.out.String(), class)
 		}
 	}
+
 	var missing error
 	style := faceRule.ReplaceAllStringFunc(string(css), func(rule string) string {
 		name := faceRule.FindStringSubmatch(rule)[1]
@@ -450,7 +480,8 @@ func (m *math) style() (string, error) {
 			missing = ErrAssets
 		}
 		before, _, _ := strings.Cut(rule, "src:")
-		return before + "src:url(data:font/woff2;base64," + base64.StdEncoding.EncodeToString(face) + `) format("woff2")}`
+		data := base64.StdEncoding.EncodeToString(face)
+		return before + "src:url(data:font/woff2;base64," + data + `) format("woff2")}`
 	})
 	return style + formulaStyle, missing
 }

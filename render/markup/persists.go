@@ -50,7 +50,8 @@ func lingeringAttrs(tokens *html.Tokenizer, name string, more bool) bool {
 			return true
 		case string(key) == "title" && (name == "style" || name == "link"):
 			return true
-		case plainAttrs[string(key)], bytes.HasPrefix(key, []byte("data-")), bytes.HasPrefix(key, []byte("aria-")), bytes.HasPrefix(key, []byte("xmlns")):
+		case plainAttrs[string(key)], bytes.HasPrefix(key, []byte("data-")),
+			bytes.HasPrefix(key, []byte("aria-")), bytes.HasPrefix(key, []byte("xmlns")):
 		default:
 			return true
 		}
@@ -67,6 +68,7 @@ func lingeringRules(css []byte) bool {
 			return false
 		}
 		css = css[i+1:]
+
 		end := 0
 		for end < len(css) && (isLetter(css[end]) || css[end] == '-') {
 			end++
@@ -87,10 +89,12 @@ func set(names string) map[string]bool {
 
 var (
 	plainElements = set(`html head body title meta style
-		div span p h1 h2 h3 h4 h5 h6 hgroup header footer main nav section article aside address search blockquote pre hr br wbr
+		div span p h1 h2 h3 h4 h5 h6 hgroup header footer main nav section article aside address
+			search blockquote pre hr br wbr
 		ol ul li dl dt dd menu dir figure figcaption center
 		table caption colgroup col thead tbody tfoot tr td th
-		a b i em strong small s strike u sub sup big tt font code kbd samp var cite q dfn abbr acronym time data mark ins del
+		a b i em strong small s strike u sub sup big tt font code kbd samp var cite q dfn abbr acronym
+			time data mark ins del
 		bdi bdo ruby rt rp rb rtc nobr label img picture source map area
 		form fieldset legend input button select option optgroup textarea output meter progress details summary
 		svg g defs symbol use desc path rect circle ellipse line polyline polygon text tspan textpath image
@@ -98,7 +102,8 @@ var (
 		feblend fecolormatrix fecomponenttransfer fecomposite fediffuselighting fedistantlight fedropshadow feflood
 		fefunca fefuncb fefuncg fefuncr fegaussianblur femerge femergenode femorphology feoffset fepointlight
 		fespecularlighting fespotlight fetile feturbulence fedisplacementmap feconvolvematrix
-		math mrow mi mn mo ms mtext mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd mspace mpadded mphantom mstyle`)
+		math mrow mi mn mo ms mtext mfrac msqrt mroot msub msup msubsup munder mover munderover
+			mtable mtr mtd mspace mpadded mphantom mstyle`)
 
 	// bodyAttrs set the colours of the document's links.
 	bodyAttrs = set(`link vlink alink`)
@@ -107,16 +112,23 @@ var (
 		description author keywords generator robots application-name date copyright subject creator
 		viewport format-detection revised rating language`)
 
-	plainRules = set(`media page font-face keyframes -webkit-keyframes supports charset namespace layer container counter-style
-		top-left-corner top-left top-center top-right top-right-corner bottom-left-corner bottom-left bottom-center bottom-right
+	plainRules = set(`media page font-face keyframes -webkit-keyframes supports charset namespace
+		layer container counter-style
+		top-left-corner top-left top-center top-right top-right-corner
+			bottom-left-corner bottom-left bottom-center bottom-right
 		bottom-right-corner left-top left-middle left-bottom right-top right-middle right-bottom`)
 
-	plainAttrs = set(`id class style title lang xml:lang dir hidden role charset content property itemprop itemscope itemtype itemid media type
-		name value href src alt width height border align valign bgcolor color face size clear noshade compact start reversed
+	plainAttrs = set(`id class style title lang xml:lang dir hidden role charset content property itemprop itemscope
+		itemtype itemid media type
+		name value href src alt width height border align valign bgcolor color face size
+			clear noshade compact start reversed
 		colspan rowspan headers scope abbr span nowrap cellpadding cellspacing rules frame summary char charoff axis
-		cite datetime target rel hreflang download usemap ismap shape coords hspace vspace loading decoding fetchpriority
-		for form action method enctype placeholder checked disabled readonly required multiple selected label maxlength minlength
-		min max step low high optimum rows cols wrap autocomplete pattern accept open tabindex translate spellcheck draggable
+		cite datetime target rel hreflang download usemap ismap shape coords hspace vspace
+			loading decoding fetchpriority
+		for form action method enctype placeholder checked disabled readonly required multiple selected
+			label maxlength minlength
+		min max step low high optimum rows cols wrap autocomplete pattern accept open
+			tabindex translate spellcheck draggable
 		contenteditable accesskey inputmode version xml:space
 		viewbox preserveaspectratio x y x1 y1 x2 y2 cx cy r rx ry fx fy fr d points pathlength transform
 		gradientunits gradienttransform spreadmethod offset stop-color stop-opacity
@@ -126,11 +138,15 @@ var (
 		stroke-dasharray stroke-dashoffset opacity clip-path clip-rule mask filter display visibility overflow
 		font-family font-size font-style font-weight font-variant font-stretch letter-spacing word-spacing text-anchor
 		text-decoration text-rendering dominant-baseline alignment-baseline baseline-shift writing-mode direction
-		shape-rendering image-rendering color-interpolation-filters flood-color flood-opacity lighting-color paint-order vector-effect
+		shape-rendering image-rendering color-interpolation-filters flood-color flood-opacity
+			lighting-color paint-order vector-effect
 		dx dy rotate textlength lengthadjust startoffset spacing xlink:href
 		filterunits primitiveunits in in2 result mode values operator k1 k2 k3 k4 stddeviation radius scale
-		xchannelselector ychannelselector basefrequency numoctaves seed stitchtiles order kernelmatrix divisor bias targetx targety
-		edgemode kernelunitlength preservealpha surfacescale diffuseconstant specularconstant specularexponent limitingconeangle
+		xchannelselector ychannelselector basefrequency numoctaves seed stitchtiles order kernelmatrix
+			divisor bias targetx targety
+		edgemode kernelunitlength preservealpha surfacescale diffuseconstant specularconstant
+			specularexponent limitingconeangle
 		azimuth elevation z pointsatx pointsaty pointsatz tablevalues slope intercept amplitude exponent
-		mathvariant mathsize mathcolor displaystyle scriptlevel stretchy fence separator lspace rspace linethickness columnalign`)
+		mathvariant mathsize mathcolor displaystyle scriptlevel stretchy fence separator lspace
+			rspace linethickness columnalign`)
 )

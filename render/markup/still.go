@@ -27,6 +27,7 @@ func Still(doc string) string {
 				left = kind == html.StartTagToken // with its content
 				continue
 			}
+
 			left = false
 			out.WriteString(raw)
 		case html.TextToken:

@@ -22,7 +22,8 @@ type tagFilter struct {
 
 // disallowedTag is the beginning of such a tag. Browsers end a name at a slash, too,
 // where GitHub's filter wants "/>"; at the end of a part of the source the name counts as ended.
-var disallowedTag = regexp.MustCompile(`(?i)<(/?(?:title|textarea|style|xmp|iframe|noembed|noframes|script|plaintext)(?:[\t\n\f\r />]|$))`)
+var disallowedTag = regexp.MustCompile(
+	`(?i)<(/?(?:title|textarea|style|xmp|iframe|noembed|noframes|script|plaintext)(?:[\t\n\f\r />]|$))`)
 
 func (f *tagFilter) Extend(md goldmark.Markdown) {
 	const early = 100
@@ -31,7 +32,7 @@ func (f *tagFilter) Extend(md goldmark.Markdown) {
 
 // RegisterFuncs renders raw HTML.
 func (f *tagFilter) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
-	register.Register(ast.KindHTMLBlock, func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	renderBlock := func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		block, ok := n.(*ast.HTMLBlock)
 		switch {
 		case !ok:
@@ -43,13 +44,17 @@ func (f *tagFilter) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) 
 			f.write(w, src, closure)
 		}
 		return ast.WalkContinue, nil
-	})
-	register.Register(ast.KindRawHTML, func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	}
+
+	renderInline := func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if raw, ok := n.(*ast.RawHTML); ok && entering {
 			f.write(w, src, raw.Segments)
 		}
 		return ast.WalkSkipChildren, nil
-	})
+	}
+
+	register.Register(ast.KindHTMLBlock, renderBlock)
+	register.Register(ast.KindRawHTML, renderInline)
 }
 
 func (f *tagFilter) write(w util.BufWriter, src []byte, parts *text.Segments) {
