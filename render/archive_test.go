@@ -9,7 +9,6 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 	"github.com/relaypdf/relaypdf/render/pdf"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 // TestArchiveOfFigures makes an archive of an invoice with figures of equal width, as the browser prints it. The
@@ -42,7 +41,9 @@ func TestArchiveOfFigures(t *testing.T) {
 			t.Errorf("%s: the browser does not tell figures beside what it draws: %s", name, before)
 		}
 		for _, level := range []pdf.ArchiveLevel{"1b", "2b", "3b"} {
-			made, changes, err := r.For(account).ArchivePDF(t.Context(), PDFFile{Content: doc.Body}, level, pdfmeta.Info{})
+			file := PDFFile{Content: doc.Body}
+			args := pdf.ArchiveArgs{Input: file.Input(), Level: level}
+			made, changes, err := RunBoth(t.Context(), r.For(account), pdf.ArchiveJob, args, file.File())
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, level, err)
 				continue

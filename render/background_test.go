@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/priority"
 	"github.com/relaypdf/relaypdf/render/template"
 )
@@ -98,7 +99,8 @@ func TestBackground(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := account.PDFText(t.Context(), PDFFile{Content: doc.Body}, true)
+		file := PDFFile{Content: doc.Body}
+		text, err := RunFile(t.Context(), account, pdf.TextJob, pdf.TextArgs{Input: file.Input(), Merge: true}, file.File())
 		if err != nil {
 			t.Fatal(err)
 		}

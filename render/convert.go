@@ -164,11 +164,11 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 	made, err := a.convertFile(ctx, c, source)
 	selected := page && claims // by the browser
 	if err == nil && how.PageRanges != "" && !selected {
-		whole, extract := made.Body, a.ExtractPages
-		if claims { // the structure has each content once
-			extract = a.selectPages
-		}
-		made.Body, err = extract(ctx, PDFFile{Content: whole}, how.PageRanges)
+		whole := made.Body
+		file := PDFFile{Content: whole}
+		// The structure has each content once.
+		selection := pdf.Selection{Input: file.Input(), Pages: how.PageRanges, Once: claims}
+		made.Body, err = RunFile(ctx, a, pdf.ExtractJob, selection, file.File())
 		err = errors.Join(err, whole.Close())
 	}
 	if err == nil && !page && how.Metadata != (pdfmeta.Info{}) {
@@ -181,7 +181,9 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 	}
 	if err == nil && c.Print.Password != "" {
 		open := made.Body
-		made.Body, err = a.ProtectPDF(ctx, PDFFile{Content: open}, PDFProtection{UserPassword: c.Print.Password, OwnerPassword: rand.Text(), Allow: everything})
+		file := PDFFile{Content: open}
+		args := pdf.Protection{Input: file.Input(), UserPassword: c.Print.Password, OwnerPassword: rand.Text(), Allow: everything}
+		made.Body, err = RunFile(ctx, a, pdf.ProtectJob, args, file.File())
 		err = errors.Join(err, open.Close())
 	}
 	return made, err
@@ -285,7 +287,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		if c.Print.PDFA != 0 {
 			return made, &office.Error{Reason: office.NotOffice}
 		}
-		body, omitted, err := a.PDFFromImages(ctx, []engine.Content{c.Content}, ImagePages{})
+		body, omitted, err := a.PDFFromImages(ctx, []engine.Content{c.Content}, pdf.FromImagesArgs{})
 		if len(omitted) > 0 {
 			made.Warnings = []chrome.Warning{OmittedPictures("the file")}
 		}
@@ -340,9 +342,9 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 // archived returns an error unless LibreOffice's result conforms to a level of PDF/A, checked by the same rules as
 // the result of PDFPages.Archive.
 func archived(ctx context.Context, a *Account, content engine.Content, level int) error {
-	files, input := PDFFile{Content: content}.input()
-	args := pdf.ArchivedArgs{Input: input, Level: pdf.ArchiveLevel(strconv.Itoa(level) + "b")}
-	_, err := a.runTool(ctx, engine.Job{Name: pdf.ArchivedJob, Args: args, Files: files})
+	file := PDFFile{Content: content}
+	args := pdf.ArchivedArgs{Input: file.Input(), Level: pdf.ArchiveLevel(strconv.Itoa(level) + "b")}
+	_, err := RunValue(ctx, a, pdf.ArchivedJob, args, file.File())
 	return err
 }
 
@@ -363,7 +365,7 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 		made.Body, err = a.drawHTML(ctx, file, c.Name)
 		return made, err
 	}
-	how := Raster{DPI: convertDPI, TestMark: c.TestMark}
+	how := pdf.RasterArgs{DPI: convertDPI, TestMark: c.TestMark}
 	if source.Kind == office.KindImage {
 		if how.DPI, err = a.resolution(ctx, file); err != nil {
 			return Converted{}, err
@@ -377,7 +379,7 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 // resolution returns the pixels per inch at which the page of an image has exactly the image's own pixels.
 func (a *Account) resolution(ctx context.Context, file PDFFile) (dpi int, err error) {
 	result, err := a.runTool(ctx, engine.Job{
-		Name: office.ResolutionJob, Args: inputName, Files: []engine.File{{Name: inputName, Content: file.Content}},
+		Name: office.ResolutionJob, Time: engine.ReadTime, Args: inputName, Files: []engine.File{{Name: inputName, Content: file.Content}},
 	})
 	if err != nil {
 		return 0, convertError(err)
@@ -393,11 +395,15 @@ func (a *Account) drawHTML(ctx context.Context, file PDFFile, name string) (_ *s
 	}
 	defer func() { err = errors.Join(err, plain.Close()) }()
 	title := cmp.Or(strings.TrimSuffix(path.Base(name), path.Ext(name)), "Document")
-	html, err := a.runPDF(ctx, engine.Job{
+
+	result, err := a.runTool(ctx, engine.Job{
 		Name: office.PagesHTMLJob, Args: office.PagesHTMLArgs{Input: inputName, Title: title, MaxBytes: MaxBytes},
 		Files: []engine.File{{Name: inputName, Content: plain}},
 	})
-	return html, convertError(err)
+	if err != nil {
+		return nil, convertError(err)
+	}
+	return result.Output(0), nil
 }
 
 // convertWeb converts HTML or Markdown. It first makes HTML with every referenced file embedded.

@@ -76,7 +76,10 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 		return made, nil
 	}
 	defer func() { err = errors.Join(err, result.Close()) }()
-	made.Body, err = a.AddBookmarks(ctx, PDFFile{Content: result.Output(0)}, headingBookmarks(about.Headings))
+
+	file := PDFFile{Content: result.Output(0)}
+	outline := pdf.Outline{Input: file.Input(), Bookmarks: headingBookmarks(about.Headings)}
+	made.Body, err = RunFile(ctx, a, pdf.BookmarksJob, outline, file.File())
 	return made, err
 }
 
@@ -246,7 +249,7 @@ func pageError(ctx context.Context, address string, err error) error {
 // fetchReferences fetches the files that the page refers to, and then the files that these refer to.
 func (p *pageFetch) fetchReferences(ctx context.Context) error {
 	for range referenceDepth {
-		result, err := p.account.runTool(ctx, engine.Job{Name: office.ReferencesJob, Args: p.present(), Files: p.sheets()})
+		result, err := p.account.runTool(ctx, engine.Job{Name: office.ReferencesJob, Time: engine.ReadTime, Args: p.present(), Files: p.sheets()})
 		if err != nil {
 			return convertError(err)
 		}

@@ -124,7 +124,9 @@ func TestMarkdownOfPages(t *testing.T) {
 	r := start(t, Config{})
 	read := func(content engine.Content) string {
 		t.Helper()
-		body, about, err := r.For(account).MarkdownOfPDF(t.Context(), PDFFile{Content: content}, Markdown{})
+		file := PDFFile{Content: content}
+		args := pdf.MarkdownArgs{Selection: pdf.Selection{Input: file.Input()}}
+		body, about, err := RunBoth(t.Context(), r.For(account), pdf.MarkdownJob, args, file.File())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -30,20 +29,25 @@ type MergeInput struct {
 
 // MergePDFs joins PDFs in order. If one of them has an outline, the result has one too, with an entry for each
 // file. The result is not encrypted. Changes lists what is lost.
-func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (_ *spool.File, changes []string, err error) {
-	return t.runChanging(ctx, mergeJob(pdf.MergeJob, inputs, false))
+func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, pdf.Changed, error) {
+	return t.merge(ctx, inputs, false)
 }
 
-// mergeJob is a job on several PDFs.
-func mergeJob(name string, inputs []MergeInput, contents bool) engine.Job {
-	job, args := engine.Job{Name: name}, pdf.Merge{Contents: contents}
+// merge joins PDFs. Contents is true if the first one is a table of contents.
+func (t *Tools) merge(ctx context.Context, inputs []MergeInput, contents bool) (*spool.File, pdf.Changed, error) {
+	args, files := mergeArgs(inputs)
+	args.Contents = contents
+	return RunBoth(ctx, t, pdf.MergeJob, args, files...)
+}
+
+// mergeArgs returns the arguments and the files of a job on several PDFs.
+func mergeArgs(inputs []MergeInput) (args pdf.Merge, files []engine.File) {
 	for i, in := range inputs {
 		name := fmt.Sprintf("input%d.pdf", i)
-		job.Files = append(job.Files, engine.File{Name: name, Content: in.Content})
+		files = append(files, engine.File{Name: name, Content: in.Content})
 		args.Inputs = append(args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title})
 	}
-	job.Args = args
-	return job
+	return args, files
 }
 
 // MergeAdditions are the additions to merged PDFs.
@@ -55,17 +59,15 @@ type MergeAdditions struct {
 }
 
 // MergePDFsWith is MergePDFs with additions, which the browser prints, because it supports every script.
-func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add MergeAdditions) (_ *spool.File, changes []string, err error) {
+func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add MergeAdditions) (_ *spool.File, changed pdf.Changed, err error) {
 	if !add.Contents && len(add.PageNumbers) == 0 {
 		return a.MergePDFs(ctx, inputs)
 	}
-	result, err := a.runTool(ctx, mergeJob(pdf.MeasureJob, inputs, false))
+
+	args, files := mergeArgs(inputs)
+	parts, err := RunValue(ctx, a, pdf.MeasureJob, args, files...)
 	if err != nil {
-		return nil, nil, err
-	}
-	var parts pdf.Measures
-	if err := errors.Join(json.Unmarshal(result.Body, &parts), result.Close()); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", pdf.MeasureJob, err)
+		return nil, changed, err
 	}
 	total := parts.Total()
 	if add.Contents {
@@ -78,24 +80,34 @@ func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add Me
 		}
 		contents, printErr := a.printContents(ctx, inputs, parts)
 		if printErr != nil {
-			return nil, nil, fmt.Errorf("print the table of contents: %w", printErr)
+			return nil, changed, fmt.Errorf("print the table of contents: %w", printErr)
 		}
 		defer func() { err = errors.Join(err, contents.Body.Close()) }()
 		total += contents.Pages
 		inputs = append([]MergeInput{{PDFFile: PDFFile{Content: contents.Body}, Title: contentsTitle}}, inputs...)
 	}
-	merged, changes, err := a.runChanging(ctx, mergeJob(pdf.MergeJob, inputs, add.Contents))
+	merged, changed, err := a.merge(ctx, inputs, add.Contents)
 	if err != nil || len(add.PageNumbers) == 0 {
-		return merged, changes, err
+		return merged, changed, err
 	}
 	defer func() { err = errors.Join(err, merged.Close()) }()
 	numbers, err := a.printNumbers(ctx, total)
 	if err != nil {
-		return nil, nil, fmt.Errorf("print the page numbers: %w", err)
+		return nil, changed, fmt.Errorf("print the page numbers: %w", err)
 	}
 	defer func() { err = errors.Join(err, numbers.Close()) }()
+
 	numbered, covering, err := a.OverlayPDF(ctx, PDFFile{Content: merged}, PDFFile{Content: numbers}, pdf.OverlayArgs{Places: add.PageNumbers})
-	return numbered, append(changes, covering...), err
+	changed.Changes = append(changed.Changes, covering.Changes...)
+	return numbered, changed, err
+}
+
+// OverlayPDF draws pages of one PDF on those of another, and returns the other differences from the source.
+func (t *Tools) OverlayPDF(ctx context.Context, file, overlay PDFFile, args pdf.OverlayArgs) (*spool.File, pdf.Changed, error) {
+	const name = "overlay.pdf"
+	args.Input = file.Input()
+	args.Overlay = pdf.Input{Name: name, Password: overlay.Password}
+	return RunBoth(ctx, t, pdf.OverlayJob, args, file.File(), engine.File{Name: name, Content: overlay.Content})
 }
 
 // oneLine returns a title without control characters and outer spaces.

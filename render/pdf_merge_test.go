@@ -22,7 +22,7 @@ import (
 // mergedWith merges documents with additions, and returns the result and the path of its file.
 func mergedWith(t *testing.T, inputs []MergeInput, add MergeAdditions) (path string, changes []string) {
 	t.Helper()
-	made, changes, err := start(t, Config{}).For("merge").MergePDFsWith(t.Context(), inputs, add)
+	made, changed, err := start(t, Config{}).For("merge").MergePDFsWith(t.Context(), inputs, add)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func mergedWith(t *testing.T, inputs []MergeInput, add MergeAdditions) (path str
 	}
 	path = pdftest.Save(t, content)
 	pdftest.Tool(t, "qpdf", "--check", path)
-	return path, changes
+	return path, changed.Changes
 }
 
 // partOf is a document of so many pages for a merge.
@@ -149,7 +149,8 @@ func TestMergeTitlesOfMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archived, _, err := account.ArchivePDF(t.Context(), partOf("", 1).PDFFile, pdf.Archive2B, pdfmeta.Info{})
+	part := partOf("", 1).PDFFile
+	archived, _, err := RunBoth(t.Context(), account, pdf.ArchiveJob, pdf.ArchiveArgs{Input: part.Input(), Level: pdf.Archive2B}, part.File())
 	if err != nil {
 		t.Fatal(err)
 	}

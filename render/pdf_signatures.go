@@ -43,15 +43,15 @@ func trusted(files []engine.File) ([]engine.File, string) {
 // online is true, it asks the servers of issuers for the revocation of certificates.
 func (t *Tools) VerifyPDF(ctx context.Context, file PDFFile, trust []string, online bool) (pdf.Verification, error) {
 	var report pdf.Verified
-	files, input := file.input()
-	args := pdf.VerifyArgs{Input: input, Trust: trust, Online: online}
+	args := pdf.VerifyArgs{Input: file.Input(), Trust: trust, Online: online}
+	files := []engine.File{file.File()}
 	if len(trust) == 0 {
 		files, args.Roots = trusted(files)
 	}
 	d := &dialogue{tools: t}
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay = replay
-		return engine.Job{Name: pdf.VerifyJob, Args: args, Files: files}
+		return engine.Job{Name: pdf.VerifyJob.Name, Time: pdf.VerifyJob.Time, Args: args, Files: files}
 	})
 	if err == nil {
 		err = json.Unmarshal(result.Body, &report)
@@ -81,12 +81,15 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 		return nil, err
 	}
 	defer clear(raw)
-	files, input := file.input()
-	args := pdf.SignArgs{SealArgs: pdf.SealArgs{Input: input}, Level: s.Level, Options: s.Options, TestMark: s.TestMark}
+
+	files := []engine.File{file.File()}
+	args := pdf.SignArgs{SealArgs: pdf.SealArgs{Input: file.Input()}, Level: s.Level, Options: s.Options, TestMark: s.TestMark}
 	key := pdf.KeyArgs{PKCS12: raw, Password: s.Password}
-	if err := t.runKey(ctx, pdf.SignKeyJob, key, &args.Key); err != nil {
+	args.Key, err = runKey(ctx, t, pdf.SignKeyJob, key)
+	if err != nil {
 		return nil, err
 	}
+
 	if s.Level == pdfsign.LevelLT || s.Level == pdfsign.LevelLTA { // which contain the whole chain
 		files, args.Roots = trusted(files)
 	}
@@ -95,14 +98,13 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 		files = append(files, engine.File{Name: args.Image, Content: s.Image})
 	}
 	d := &dialogue{tools: t, timestampURL: s.TimestampURL, sign: func(ctx context.Context, digest []byte) ([]byte, error) {
-		var cms pdf.CMS
 		key.Digest = digest
-		err := t.runKey(ctx, pdf.SignDigestJob, key, &cms)
+		cms, err := runKey(ctx, t, pdf.SignDigestJob, key)
 		return cms.Content, err
 	}}
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay, args.Options.Time = replay, replay.At
-		return engine.Job{Name: pdf.SignJob, Args: args, Files: files}
+		return engine.Job{Name: pdf.SignJob.Name, Time: pdf.SignJob.Time, Args: args, Files: files}
 	})
 	if err != nil {
 		return nil, err
@@ -113,34 +115,32 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 // ReadKey returns the certificate of the key in a PKCS#12 file. A *pdf.Error of the kind Unsigned is about the file or its
 // password.
 func (t *Tools) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
-	var key pdf.Key
-	err := t.runKey(ctx, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password}, &key)
+	key, err := runKey(ctx, t, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password})
 	return key.Certificate, err
 }
 
 // runKey runs a job that has the key.
-func (t *Tools) runKey(ctx context.Context, job string, key pdf.KeyArgs, into any) error {
-	result, err := t.runTool(ctx, engine.Job{Name: job, Args: key})
+func runKey[Result any](ctx context.Context, t *Tools, job pdf.Job[pdf.KeyArgs, Result], key pdf.KeyArgs) (Result, error) {
+	result, err := RunValue(ctx, t, job, key)
 	var late *engine.TimeoutError
 	var failed *pdf.Error
-	switch {
-	case err == nil:
-		return json.Unmarshal(result.Body, into)
-	case ctx.Err() == nil && errors.As(err, &late), errors.As(err, &failed) && failed.Kind == pdf.Exhausted:
-		return &pdf.Error{Kind: pdf.Unsigned, About: pdfsign.BadKey, Text: "must be a PKCS#12 file that opens within 10 seconds; its key derivation has too many iterations. Export the key again with fewer"}
+	if ctx.Err() == nil && errors.As(err, &late) || errors.As(err, &failed) && failed.Kind == pdf.Exhausted {
+		const text = "must be a PKCS#12 file that opens within 10 seconds; its key derivation has too many iterations. " +
+			"Export the key again with fewer"
+		return result, &pdf.Error{Kind: pdf.Unsigned, About: pdfsign.BadKey, Text: text}
 	}
-	return err
+	return result, err
 }
 
 // SealPDF adds a timestamp to a PDF, and what is known about the certificates of its signatures.
 func (t *Tools) SealPDF(ctx context.Context, file PDFFile, timestampURL string) (*spool.File, error) {
-	files, input := file.input()
-	args := pdf.SealArgs{Input: input}
-	files, args.Roots = trusted(files)
+	args := pdf.SealArgs{Input: file.Input()}
+	var files []engine.File
+	files, args.Roots = trusted([]engine.File{file.File()})
 	d := &dialogue{tools: t, timestampURL: timestampURL}
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay = replay
-		return engine.Job{Name: pdf.SealJob, Args: args, Files: files}
+		return engine.Job{Name: pdf.SealJob.Name, Time: pdf.SealJob.Time, Args: args, Files: files}
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -23,7 +25,10 @@ type PDFFile struct {
 // runTool runs a job of render/pdf or of another engine in a child process. The caller closes the result. Errors
 // are *chrome.BusyError, *engine.TimeoutError, *pdf.Error, *chrome.LimitError and the error of ctx.
 func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.MaxOutput, job.Account, job.Time, job.Observe = MaxBytes, t.id, timeLimit(job.Name), t.render.observer(ctx)
+	job.MaxOutput = MaxBytes
+	job.Account = t.id
+	job.Time = cmp.Or(job.Time, engine.MakeTime)
+	job.Observe = t.render.observer(ctx)
 	result, err := t.render.engines.Run(ctx, job)
 	var failed *pdf.Error
 	var late *engine.TimeoutError
@@ -52,110 +57,126 @@ func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, err
 // inputName is the file name of the PDF of a job with a single PDF.
 const inputName = "input.pdf"
 
-// input returns a PDF as the only file of a job, and the job's reference to it.
-func (f PDFFile) input() ([]engine.File, pdf.Input) {
-	return []engine.File{{Name: inputName, Content: f.Content}}, pdf.Input{Name: inputName, Password: f.Password}
+// Input returns the reference of a job's arguments to the PDF, if it is the only one of the job.
+func (f PDFFile) Input() pdf.Input { return pdf.Input{Name: inputName, Password: f.Password} }
+
+// File returns the PDF as a file of a job whose arguments contain its Input.
+func (f PDFFile) File() engine.File { return engine.File{Name: inputName, Content: f.Content} }
+
+// runner is an account's access to the engines: a *Tools or an *Account.
+type runner interface {
+	runTool(ctx context.Context, job engine.Job) (engine.Result, error)
 }
 
-// runPDF runs a job whose result is one PDF.
-func (t *Tools) runPDF(ctx context.Context, job engine.Job) (*spool.File, error) {
-	result, err := t.runTool(ctx, job)
+// run runs a job of render/pdf. The caller closes the result. Errors are those of runTool.
+func run[Args, Result any](ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files []engine.File) (engine.Result, Result, error) {
+	var value Result
+	result, err := t.runTool(ctx, engine.Job{Name: job.Name, Time: job.Time, Args: args, Files: files})
+	if err != nil {
+		return engine.Result{}, value, err
+	}
+
+	if err := json.Unmarshal(result.Body, &value); err != nil {
+		return engine.Result{}, value, errors.Join(fmt.Errorf("%s: %w", job.Name, err), result.Close())
+	}
+	return result, value, nil
+}
+
+// RunFile runs a job of render/pdf whose result is a file. The caller closes the file. Errors are those of runTool.
+func RunFile[Args any](ctx context.Context, t runner, job pdf.Job[Args, pdf.None], args Args, files ...engine.File) (*spool.File, error) {
+	result, _, err := run(ctx, t, job, args, files)
 	if err != nil {
 		return nil, err
 	}
 	return result.Output(0), nil
 }
 
-// ExtractPages makes a PDF of selected pages, in the selected order, including repeats. Empty pages mean all.
-func (t *Tools) ExtractPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
-	return t.extract(ctx, file, pdf.Selection{Pages: pages})
-}
-
-// selectPages is ExtractPages with each page once, in the order of the document.
-func (t *Tools) selectPages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
-	return t.extract(ctx, file, pdf.Selection{Pages: pages, Once: true})
-}
-
-func (t *Tools) extract(ctx context.Context, file PDFFile, selection pdf.Selection) (*spool.File, error) {
-	files, input := file.input()
-	selection.Input = input
-	return t.runPDF(ctx, engine.Job{Name: pdf.ExtractJob, Args: selection, Files: files})
-}
-
-// DeletePages makes a PDF without some of its pages. At least one page must remain.
-func (t *Tools) DeletePages(ctx context.Context, file PDFFile, pages string) (*spool.File, error) {
-	files, input := file.input()
-	return t.runPDF(ctx, engine.Job{Name: pdf.DeletePagesJob, Args: pdf.Selection{Input: input, Pages: pages}, Files: files})
-}
-
-// RotatePages turns pages clockwise by a multiple of 90 degrees. Empty pages mean all.
-func (t *Tools) RotatePages(ctx context.Context, file PDFFile, degrees int, pages string) (*spool.File, error) {
-	files, input := file.input()
-	args := pdf.Rotation{Selection: pdf.Selection{Input: input, Pages: pages}, Degrees: degrees}
-	return t.runPDF(ctx, engine.Job{Name: pdf.RotateJob, Args: args, Files: files})
-}
-
-// PDFProtection holds the settings of encryption.
-type PDFProtection struct {
-	UserPassword  string // opens the document
-	OwnerPassword string // opens it with all permissions
-	Allow         pdf.Permissions
-}
-
-// ProtectPDF encrypts a PDF with AES-256, replacing an existing encryption.
-func (t *Tools) ProtectPDF(ctx context.Context, file PDFFile, protection PDFProtection) (*spool.File, error) {
-	files, input := file.input()
-	args := pdf.Protection{
-		Input: input, UserPassword: protection.UserPassword, OwnerPassword: protection.OwnerPassword, Allow: protection.Allow,
+// RunValue runs a job of render/pdf whose result is a value. Errors are those of runTool.
+func RunValue[Args, Result any](ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files ...engine.File) (Result, error) {
+	result, value, err := run(ctx, t, job, args, files)
+	if err != nil {
+		return value, err
 	}
-	return t.runPDF(ctx, engine.Job{Name: pdf.ProtectJob, Args: args, Files: files})
+	return value, result.Close()
 }
 
-// UnlockPDF removes the encryption of a PDF. One that is not encrypted is an error of the kind pdf.Nothing.
-func (t *Tools) UnlockPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
-	files, input := file.input()
-	return t.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: pdf.UnlockArgs{Input: input}, Files: files})
+// RunBoth runs a job of render/pdf whose result is a file and a value about it, such as its changes. The caller closes
+// the file. Errors are those of runTool.
+func RunBoth[Args, Result any](ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files ...engine.File) (*spool.File, Result, error) {
+	result, value, err := run(ctx, t, job, args, files)
+	if err != nil {
+		return nil, value, err
+	}
+	return result.Output(0), value, nil
 }
 
 // plainPDF returns a PDF without its encryption, if it has one, and repaired.
 func (t *Tools) plainPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
-	files, input := file.input()
-	return t.runPDF(ctx, engine.Job{Name: pdf.UnlockJob, Args: pdf.UnlockArgs{Input: input, PlainToo: true}, Files: files})
-}
-
-// CompressPDF reduces the size of a PDF without loss. If this is not possible, the result is the original PDF.
-func (t *Tools) CompressPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
-	files, input := file.input()
-	return t.runPDF(ctx, engine.Job{Name: pdf.CompressJob, Args: input, Files: files})
-}
-
-// AddBookmarks adds entries to the end of a PDF's outline.
-func (t *Tools) AddBookmarks(ctx context.Context, file PDFFile, bookmarks []pdf.Bookmark) (*spool.File, error) {
-	files, input := file.input()
-	return t.runPDF(ctx, engine.Job{Name: pdf.BookmarksJob, Args: pdf.Outline{Input: input, Bookmarks: bookmarks}, Files: files})
+	return RunFile(ctx, t, pdf.UnlockJob, pdf.UnlockArgs{Input: file.Input(), PlainToo: true}, file.File())
 }
 
 // CheckPDF checks a PDF by standards.
 func (t *Tools) CheckPDF(ctx context.Context, file PDFFile, standards []pdffile.Standard) (pdfcheck.Report, error) {
-	var report pdfcheck.Report
-	files, input := file.input()
-	args := pdf.CheckArgs{Input: input, Standards: standards, VeraPDF: !t.render.behind.cfg.NoVeraPDF}
-	result, err := t.runTool(ctx, engine.Job{Name: pdf.CheckJob, Args: args, Files: files})
-	if err != nil {
-		return report, err
-	}
-	err = json.Unmarshal(result.Body, &report)
-	return report, err
+	args := pdf.CheckArgs{Input: file.Input(), Standards: standards, VeraPDF: !t.render.behind.cfg.NoVeraPDF}
+	return RunValue(ctx, t, pdf.CheckJob, args, file.File())
 }
 
 // DescribePDF reads the information about a PDF.
 func (t *Tools) DescribePDF(ctx context.Context, file PDFFile) (pdf.Info, error) {
-	var info pdf.Info
-	files, input := file.input()
-	result, err := t.runTool(ctx, engine.Job{Name: pdf.InfoJob, Args: input, Files: files})
+	return RunValue(ctx, t, pdf.InfoJob, file.Input(), file.File())
+}
+
+// RasterPages renders pages of a PDF. It returns one image and false, or a ZIP archive of several images and true.
+func (t *Tools) RasterPages(ctx context.Context, file PDFFile, args pdf.RasterArgs) (_ *spool.File, archive bool, err error) {
+	args.Input = file.Input()
+	images, made, err := RunBoth(ctx, t, pdf.RasterJob, args, file.File())
+	return images, made.Images > 1, err
+}
+
+// ConvertImage makes an image of another, upright and without its metadata. More is true if the file has further
+// images, which are left out.
+func (t *Tools) ConvertImage(ctx context.Context, image engine.Content, args pdf.ConvertImageArgs) (_ *spool.File, more bool, err error) {
+	file := PDFFile{Content: image}
+	args.Input = file.Input()
+	converted, made, err := RunBoth(ctx, t, pdf.ConvertImageJob, args, file.File())
+	return converted, made.More, err
+}
+
+// ComparePDFs compares two PDFs page by page. The result is the JSON of a pdf.Comparison, or has the pages that differ
+// side by side.
+func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, args pdf.CompareArgs) (*spool.File, error) {
+	args.Old = pdf.Input{Name: "old.pdf", Password: old.Password}
+	args.New = pdf.Input{Name: "new.pdf", Password: latest.Password}
+	files := []engine.File{{Name: args.Old.Name, Content: old.Content}, {Name: args.New.Name, Content: latest.Content}}
+	return RunFile(ctx, t, pdf.CompareJob, args, files...)
+}
+
+// SetPDFInfo sets the fields of info that are not empty, and leaves the others as they are. It closes the given
+// PDF.
+func (t *Tools) SetPDFInfo(ctx context.Context, content *spool.File, password string, info pdfmeta.Info) (_ *spool.File, err error) {
+	defer func() { err = errors.Join(err, content.Close()) }()
+
+	file := PDFFile{Content: content, Password: password}
+	return RunFile(ctx, t, pdf.SetInfoJob, pdf.Information{Input: file.Input(), Info: info}, file.File())
+}
+
+// FormError holds the reasons why values do not fit a form, by field name. Each text continues a sentence that
+// begins with the field's name. The entry of an empty name concerns the whole form.
+type FormError struct{ Faults map[string]string }
+
+func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the form: %v", e.Faults) }
+
+// FillPDFForm fills the form of a PDF. Values are keyed by field name and have the types of decoded JSON; nil
+// clears a field. Flatten draws them on the pages and removes the form. The error is a *FormError if values do not
+// fit.
+func (t *Tools) FillPDFForm(ctx context.Context, file PDFFile, values map[string]any, flatten bool) (*spool.File, error) {
+	args := pdf.FormFillArgs{Input: file.Input(), Values: values, Flatten: flatten}
+	result, faults, err := run(ctx, t, pdf.FormFillJob, args, []engine.File{file.File()})
 	if err != nil {
-		return info, err
+		return nil, err
 	}
-	err = json.Unmarshal(result.Body, &info)
-	return info, err
+	if len(faults) > 0 {
+		return nil, errors.Join(&FormError{Faults: faults}, result.Close())
+	}
+	return result.Output(0), nil
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,20 +49,18 @@ func breaksArchive(w chrome.Warning) bool {
 // are a *StandardError. It closes the given PDF.
 func (a *Account) conformPDF(ctx context.Context, tagged *spool.File, texts []byte, opt pdftag.Options, strict bool) (_ *spool.File, faults []chrome.Warning, err error) {
 	defer func() { err = errors.Join(err, tagged.Close()) }()
-	files, input := PDFFile{Content: tagged}.input()
-	args := pdf.StandardsArgs{Input: input, Options: opt}
+
+	file := PDFFile{Content: tagged}
+	args := pdf.StandardsArgs{Input: file.Input(), Options: opt}
+	files := []engine.File{file.File()}
 	if len(texts) > 0 {
 		args.Texts = "texts.json"
 		files = append(files, engine.File{Name: args.Texts, Content: spool.FromBytes(texts)})
 	}
 
-	result, err := a.runTool(ctx, engine.Job{Name: pdf.StandardsJob, Args: args, Files: files})
+	result, about, err := run(ctx, a, pdf.StandardsJob, args, files)
 	if err != nil {
 		return nil, nil, err
-	}
-	var about pdf.Standards
-	if err := json.Unmarshal(result.Body, &about); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("standards: %w", err), result.Close())
 	}
 	faults = standardFaults(about.Faults)
 	if strict && len(about.Claimed) < len(opt.Standards) {

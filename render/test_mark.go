@@ -10,8 +10,7 @@ import (
 
 // MarkPDF draws the test mark on each page of a PDF.
 func (a *Account) MarkPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
-	files, input := file.input()
-	return a.runPDF(ctx, engine.Job{Name: pdf.TestMarkJob, Args: input, Files: files})
+	return RunFile(ctx, a, pdf.TestMarkJob, file.Input(), file.File())
 }
 
 // markQuality is the quality of JPEGs and WebPs that are written again with the test mark.

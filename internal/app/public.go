@@ -10,6 +10,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/spool"
 	"github.com/relaypdf/relaypdf/render/template"
 	"github.com/relaypdf/relaypdf/service/call"
@@ -92,7 +93,7 @@ func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn
 	if sheet.Only {
 		which = "1" // the only one
 	}
-	image, _, err := guests.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{
+	image, _, err := guests.RasterPages(ctx, render.PDFFile{Content: doc.Body}, pdf.RasterArgs{
 		Pages: which,
 		DPI:   sheet.DPI,
 	})

@@ -23,8 +23,8 @@ import (
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/egress"
+	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/service/operation"
 )
 
@@ -91,8 +91,8 @@ func TestDeploymentsFitTheProgram(t *testing.T) {
 			if need := (config.DrainDelay + config.ShutdownTimeout).Seconds(); p.Grace <= need {
 				t.Errorf("it is killed after %v s, and may take %v to stop", p.Grace, need)
 			}
-			if p.Rolls && config.ShutdownTimeout <= render.OCRTime {
-				t.Errorf("it cuts work off after %v, although another one is there, and a call may take %v", config.ShutdownTimeout, render.OCRTime)
+			if p.Rolls && config.ShutdownTimeout <= engine.OCRTime {
+				t.Errorf("it cuts work off after %v, although another one is there, and a call may take %v", config.ShutdownTimeout, engine.OCRTime)
 			}
 			for _, path := range []string{config.DataDir, "/tmp"} {
 				if !slices.ContainsFunc(p.Writes, func(at string) bool { return at == path || at == "/" }) {

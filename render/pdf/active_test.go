@@ -23,11 +23,11 @@ func activePDF() []byte {
 func TestActiveContent(t *testing.T) {
 	everything := []string{"OPENED", "CLOSED", "LOADED", "CLICKED"}
 	for job, want := range map[string][]string{
-		ExtractJob: everything, RotateJob: everything, CompressJob: everything, BookmarksJob: everything,
-		StampJob: everything, MergeJob: {"CLICKED"},
+		ExtractJob.Name: everything, RotateJob.Name: everything, CompressJob.Name: everything, BookmarksJob.Name: everything,
+		StampJob.Name: everything, MergeJob.Name: {"CLICKED"},
 	} {
 		args := jobsOnOne()[job]
-		if job == StampJob {
+		if job == StampJob.Name {
 			args = stampArgs(nil)
 		}
 		got := string(pdftest.Transform(t, make1(t, job, args, activePDF(), plate(t, green, 40, 20)), "--qdf", "--object-streams=disable"))

@@ -59,12 +59,12 @@ func TestUndrawnValuesStay(t *testing.T) {
 		document, words := undrawnForm(catalog)
 		keep(t, "undrawn.pdf", document)
 		for job, args := range map[string]any{
-			RedactJob:  RedactArgs{Input: input(""), Terms: []string{"Page"}},
-			ArchiveJob: ArchiveArgs{Input: input(""), Level: Archive2B},
-			NUpJob:     NUpArgs{Selection: Selection{Input: input("")}, PerSheet: 2, Width: 595, Height: 842},
-			BookletJob: BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842},
+			RedactJob.Name:  RedactArgs{Input: input(""), Terms: []string{"Page"}},
+			ArchiveJob.Name: ArchiveArgs{Input: input(""), Level: Archive2B},
+			NUpJob.Name:     NUpArgs{Selection: Selection{Input: input("")}, PerSheet: 2, Width: 595, Height: 842},
+			BookletJob.Name: BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842},
 		} {
-			if name != "asked for" && job != NUpJob {
+			if name != "asked for" && job != NUpJob.Name {
 				continue // Each job takes the same steps.
 			}
 			t.Run(name+" "+job, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestOverlayDrawsValues(t *testing.T) {
 func TestRedactReportsFlattening(t *testing.T) {
 	t.Parallel()
 	document, _ := undrawnForm("/NeedAppearances true")
-	result, err := do(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"Page"}}, document)
+	result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Page"}}, document)
 	if err != nil {
 		t.Fatal(err)
 	}

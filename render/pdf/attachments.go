@@ -56,6 +56,9 @@ type NewAttachment struct {
 // maxAttachments bounds the attachments that one job takes out of a document.
 const maxAttachments = 500
 
+// AttachmentsJob lists the files in a PDF.
+var AttachmentsJob = define("pdf.attachments", engine.ReadTime, listAttachments)
+
 // listAttachments lists the attachments of a document.
 func listAttachments(ctx context.Context, w *engine.Work, args Input) (Attachments, error) {
 	doc, s, err := openStructure(ctx, w, args)
@@ -173,6 +176,9 @@ func shortList(names []string) string {
 	return strings.Join(quoted, ", ") + more
 }
 
+// DetachJob extracts files from a PDF: the outputs are their contents, and the result is their file names.
+var DetachJob = define("pdf.attachments.extract", engine.ChangeTime, detach)
+
 // detach takes attachments out: its outputs are their contents, and its result is
 // their file names.
 func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]string, error) {
@@ -211,14 +217,17 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 	return names, nil
 }
 
+// AttachJob adds files to a PDF. An existing file with the same name is replaced.
+var AttachJob = defineFile("pdf.attachments.add", engine.ChangeTime, attach)
+
 // attach adds files to a document.
-func attach(ctx context.Context, w *engine.Work, args NewAttachments) ([]byte, error) {
+func attach(ctx context.Context, w *engine.Work, args NewAttachments) error {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return nil, err
+		return err
 	}
 	var files []map[string]string
 	for _, file := range args.Files {
@@ -231,21 +240,24 @@ func attach(ctx context.Context, w *engine.Work, args NewAttachments) ([]byte, e
 		}
 		files = append(files, added)
 	}
-	return nil, doc.write(ctx, qpdfJob{"addAttachment": files})
+	return doc.write(ctx, qpdfJob{"addAttachment": files})
 }
 
+// RemoveAttachmentsJob removes files from a PDF.
+var RemoveAttachmentsJob = defineFile("pdf.attachments.remove", engine.ChangeTime, removeAttachments)
+
 // removeAttachments permanently removes files from a document, and the comments that pin them on pages.
-func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachments) ([]byte, error) {
+func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachments) error {
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return nil, err
+		return err
 	}
 	found, err := findAttachments(ctx, doc, s, args.Names)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	job := qpdfJob{}
 	var names []string
@@ -260,7 +272,7 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 		job["removeAttachment"] = names
 	}
 	if err := doc.change(s.unpin(gone)); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, doc.write(ctx, job)
+	return doc.write(ctx, job)
 }

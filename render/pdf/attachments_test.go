@@ -31,33 +31,33 @@ func TestAttachments(t *testing.T) {
 		{File: inputName(1), Filename: "Übersicht (1).csv", ContentType: "text/csv", Description: "Zahlen, 数字"},
 		{File: inputName(2), Filename: "--empty"},
 	}}
-	document := make1(t, AttachJob, added, linked().Write(), content, nil)
+	document := make1(t, AttachJob.Name, added, linked().Write(), content, nil)
 	sound(t, document, "", 3)
 	if out := pdftest.Tool(t, "pdfdetach", "-list", pdftest.Save(t, document)); !bytes.Contains([]byte(out), []byte("2 embedded files")) {
 		t.Errorf("poppler sees %s", out)
 	}
-	list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), document)).Attachments
+	list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), document)).Attachments
 	if len(list) != 2 || list[0].Name != "--empty" || list[1].Filename != "Übersicht (1).csv" || list[1].ContentType != "text/csv" || list[1].Description != "Zahlen, 数字" {
 		t.Fatalf("attached is %+v", list)
 	}
 	if size := list[1].SizeBytes; size == nil || *size != int64(len(content)) || list[1].ModifiedAt == nil {
 		t.Errorf("attached is %+v", list[1])
 	}
-	got, err := do(t, DetachJob, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv", "Übersicht (1).csv"}}, document)
+	got, err := do(t, DetachJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv", "Übersicht (1).csv"}}, document)
 	if err != nil || len(got.Files) != 1 || !bytes.Equal(read(t, got), content) {
 		t.Errorf("taken out are %d files: %v", len(got.Files), err)
 	}
-	if all, err := do(t, DetachJob, NamedAttachments{Input: input("")}, document); err != nil || len(all.Files) != 2 {
+	if all, err := do(t, DetachJob.Name, NamedAttachments{Input: input("")}, document); err != nil || len(all.Files) != 2 {
 		t.Errorf("all of them: %d files, %v", len(all.Files), err)
 	}
 	// One of the same name takes the place of the other.
 	added.Files = added.Files[:1]
-	again := make1(t, AttachJob, added, document, []byte("new"))
-	if got, err := do(t, DetachJob, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again); err != nil || string(read(t, got)) != "new" {
+	again := make1(t, AttachJob.Name, added, document, []byte("new"))
+	if got, err := do(t, DetachJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again); err != nil || string(read(t, got)) != "new" {
 		t.Errorf("replaced: %v", err)
 	}
-	less := make1(t, RemoveAttachmentsJob, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again)
-	if list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), less)).Attachments; len(list) != 1 || list[0].Name != "--empty" {
+	less := make1(t, RemoveAttachmentsJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again)
+	if list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), less)).Attachments; len(list) != 1 || list[0].Name != "--empty" {
 		t.Errorf("left is %+v", list)
 	}
 	if text := pdftest.Transform(t, less, "--qdf", "--object-streams=disable"); bytes.Contains(text, []byte("Zahlen")) || bytes.Contains(text, []byte("\nnew\n")) {
@@ -66,25 +66,25 @@ func TestAttachments(t *testing.T) {
 }
 
 func TestAttachmentsThatAreNotThere(t *testing.T) {
-	fails(t, Nothing, DetachJob, NamedAttachments{Input: input("")}, three().Write())
-	document := make1(t, AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
-	for _, job := range []string{DetachJob, RemoveAttachmentsJob} {
+	fails(t, Nothing, DetachJob.Name, NamedAttachments{Input: input("")}, three().Write())
+	document := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
+	for _, job := range []string{DetachJob.Name, RemoveAttachmentsJob.Name} {
 		failed := fails(t, NotAttached, job, NamedAttachments{Input: input(""), Names: []string{"b.txt"}}, document)
 		if want := `has "b.txt", which is not attached. Attachments: "a.txt"`; failed.Text != want {
 			t.Errorf("%s: %q, want %q", job, failed.Text, want)
 		}
 	}
-	if list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), three().Write())).Attachments; list == nil || len(list) != 0 {
+	if list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), three().Write())).Attachments; list == nil || len(list) != 0 {
 		t.Errorf("a document without attachments has %+v", list)
 	}
 }
 
 // TestAttachmentsStayEncrypted adds to and reads of an encrypted document.
 func TestAttachmentsStayEncrypted(t *testing.T) {
-	locked := make1(t, ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
-	document := make1(t, AttachJob, NewAttachments{Input: input("u"), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, locked, []byte("secret text"))
-	fails(t, PasswordRequired, AttachmentsJob, input(""), document)
-	list := unmarshal[Attachments](t, result(t, AttachmentsJob, input("u"), document)).Attachments
+	locked := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
+	document := make1(t, AttachJob.Name, NewAttachments{Input: input("u"), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, locked, []byte("secret text"))
+	fails(t, PasswordRequired, AttachmentsJob.Name, input(""), document)
+	list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input("u"), document)).Attachments
 	if len(list) != 1 || list[0].SizeBytes == nil || *list[0].SizeBytes != 11 || bytes.Contains(document, []byte("secret text")) {
 		t.Errorf("attached is %+v", list)
 	}
@@ -113,14 +113,14 @@ func TestAttachmentsOnPages(t *testing.T) {
 	for name, document := range map[string][]byte{
 		"plain": plain, "packed": pdftest.Transform(t, plain, "--object-streams=generate"), "locked": pdftest.Transform(t, plain, "--encrypt", "", "o", "256", "--"),
 	} {
-		list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), document)).Attachments
+		list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), document)).Attachments
 		if len(list) != 3 || list[0].Page != nil || list[1].Name != "note.txt (2)" || list[2].Name != "note.txt (3)" {
 			t.Fatalf("%s: attached is %+v", name, list)
 		}
 		if a := list[1]; *a.Page != 2 || a.Filename != "note.txt" || a.Description != "see there" || a.ContentType != "text/plain" || *a.SizeBytes != 6 || a.ModifiedAt.Year() != 2026 {
 			t.Errorf("%s: attached is %+v", name, a)
 		}
-		all, err := do(t, DetachJob, NamedAttachments{Input: input("")}, document)
+		all, err := do(t, DetachJob.Name, NamedAttachments{Input: input("")}, document)
 		if err != nil || len(all.Files) != 3 {
 			t.Fatalf("%s: %d files: %v", name, len(all.Files), err)
 		}
@@ -129,9 +129,9 @@ func TestAttachmentsOnPages(t *testing.T) {
 				t.Errorf("%s: file %d says %q, want %q: %v", name, i, got, want, err)
 			}
 		}
-		less := make1(t, RemoveAttachmentsJob, NamedAttachments{Input: input(""), Names: []string{"note.txt", "note.txt (3)"}}, document)
+		less := make1(t, RemoveAttachmentsJob.Name, NamedAttachments{Input: input(""), Names: []string{"note.txt", "note.txt (3)"}}, document)
 		sound(t, less, "", 3)
-		list = unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), less)).Attachments
+		list = unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), less)).Attachments
 		if len(list) != 1 || list[0].Name != "note.txt" || *list[0].Page != 2 {
 			t.Errorf("%s: left is %+v", name, list)
 		}
@@ -182,9 +182,9 @@ func TestExtractImages(t *testing.T) {
 	}
 	glass := color.NRGBA{G: 255, A: 128} // it has a mask
 	pages := FromImagesArgs{Inputs: []Input{{Name: inputName(0)}, {Name: inputName(1)}, {Name: inputName(2)}}}
-	document := make1(t, FromImagesJob, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, glass, 50, 20))
+	document := make1(t, FromImagesJob.Name, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, glass, 50, 20))
 	all := ExtractImagesArgs{Selection: Selection{Input: input("")}}
-	got, err := do(t, ExtractImagesJob, all, document)
+	got, err := do(t, ExtractImagesJob.Name, all, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,23 +199,23 @@ func TestExtractImages(t *testing.T) {
 		t.Errorf("the PNG has %v", size)
 	}
 	some := ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "2-"}, MinWidth: 31}
-	if got, err = do(t, ExtractImagesJob, some, document); err != nil {
+	if got, err = do(t, ExtractImagesJob.Name, some, document); err != nil {
 		t.Fatal(err)
 	}
 	if names, _ := archived(t, read(t, got)); !slices.Equal(names, []string{"page-003-1.png"}) {
 		t.Errorf("the wide one of the last pages: %q", names)
 	}
 	some.MinWidth = 51
-	fails(t, Nothing, ExtractImagesJob, some, document)
-	fails(t, BeyondEnd, ExtractImagesJob, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
+	fails(t, Nothing, ExtractImagesJob.Name, some, document)
+	fails(t, BeyondEnd, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
 }
 
 // TestExtractImagesOnce has one image on two pages, and several on one.
 func TestExtractImagesOnce(t *testing.T) {
-	document := make1(t, FromImagesJob, FromImagesArgs{Inputs: []Input{{Name: inputName(0)}}}, plate(t, green, 30, 20))
-	twice := make1(t, ExtractJob, Selection{Input: input(""), Pages: "1,1"}, document)
-	stamped := make1(t, StampJob, stampArgs(func(a *Mark) { a.Pages = "2" }), twice, plate(t, blue, 40, 20))
-	got, err := do(t, ExtractImagesJob, ExtractImagesArgs{Selection: Selection{Input: input("")}}, stamped)
+	document := make1(t, FromImagesJob.Name, FromImagesArgs{Inputs: []Input{{Name: inputName(0)}}}, plate(t, green, 30, 20))
+	twice := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1,1"}, document)
+	stamped := make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "2" }), twice, plate(t, blue, 40, 20))
+	got, err := do(t, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input("")}}, stamped)
 	if err != nil {
 		t.Fatal(err)
 	}

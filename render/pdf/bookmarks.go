@@ -22,29 +22,32 @@ type Bookmark struct {
 	Children []Bookmark
 }
 
+// BookmarksJob adds entries to the end of a PDF's outline.
+var BookmarksJob = defineFile("pdf.bookmarks", engine.ChangeTime, addBookmarks)
+
 // addBookmarks adds entries after those of the document's own outline.
-func addBookmarks(ctx context.Context, w *engine.Work, args Outline) ([]byte, error) {
+func addBookmarks(ctx context.Context, w *engine.Work, args Outline) error {
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkBookmarks(doc, nil, args.Bookmarks); err != nil {
-		return nil, err
+		return err
 	}
 	nodes, catalog, err := readOutline(doc, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	catalog["/PageMode"] = "/UseOutlines"
 	changes := s.NewUpdate()
 	setOutline(changes, s.Root(), catalog, append(nodes, bookmarkNodes(s, args.Bookmarks)...))
 	if err := doc.change(changes); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, doc.write(ctx, qpdfJob{})
+	return doc.write(ctx, qpdfJob{})
 }
 
 // checkBookmarks names the first bookmark that leads beyond the end.

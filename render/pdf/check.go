@@ -58,7 +58,7 @@ func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.D
 		}
 		if !same {
 			text := "produces a damaged PDF, so there is no result"
-			if job != RepairJob {
+			if job != RepairJob.Name {
 				text += ". Repair the source first with pdf.repair"
 			}
 			return &Error{Kind: Unsound, Text: text, cause: errors.New(found[0])}

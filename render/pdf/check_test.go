@@ -12,6 +12,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 // brokenPrefix stands before the names of jobs whose last step breaks the result.
@@ -52,39 +53,39 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 		jobs[name] = func() (any, [][]byte) { return args, [][]byte{document} }
 	}
 	maps.DeleteFunc(jobs, func(name string, _ func() (any, [][]byte)) bool { return slices.Contains(readingJobs(), name) })
-	jobs[RemoveAttachmentsJob] = func() (any, [][]byte) {
-		attached := make1(t, AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, document, []byte("a"))
+	jobs[RemoveAttachmentsJob.Name] = func() (any, [][]byte) {
+		attached := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, document, []byte("a"))
 		return NamedAttachments{Input: input("")}, [][]byte{attached}
 	}
-	jobs[DeletePagesJob] = func() (any, [][]byte) {
+	jobs[DeletePagesJob.Name] = func() (any, [][]byte) {
 		return Selection{Input: input(""), Pages: "1"}, [][]byte{three().Write()}
 	}
-	jobs[UnlockJob] = func() (any, [][]byte) {
+	jobs[UnlockJob.Name] = func() (any, [][]byte) {
 		return input("u"), [][]byte{pdftest.Transform(t, document, "--encrypt", "u", "o", "256", "--")}
 	}
-	jobs[SetInfoJob] = func() (any, [][]byte) {
-		return Information{Input: input(""), Title: "a title"}, [][]byte{document}
+	jobs[SetInfoJob.Name] = func() (any, [][]byte) {
+		return Information{Input: input(""), Info: pdfmeta.Info{Title: "a title"}}, [][]byte{document}
 	}
-	for _, name := range []string{NUpJob, BookletJob} { // which refuse fields without an appearance
+	for _, name := range []string{NUpJob.Name, BookletJob.Name} { // which refuse fields without an appearance
 		args := jobsOnOne()[name]
 		jobs[name] = func() (any, [][]byte) { return args, [][]byte{numbered(4)} }
 	}
-	jobs[StandardsJob] = func() (any, [][]byte) { return jobsOnOne()[StandardsJob], [][]byte{tagged()} }
-	jobs[InvoiceJob] = func() (any, [][]byte) {
-		return jobsOnOne()[InvoiceJob], [][]byte{document, []byte(smallInvoice)}
+	jobs[StandardsJob.Name] = func() (any, [][]byte) { return jobsOnOne()[StandardsJob.Name], [][]byte{tagged()} }
+	jobs[InvoiceJob.Name] = func() (any, [][]byte) {
+		return jobsOnOne()[InvoiceJob.Name], [][]byte{document, []byte(smallInvoice)}
 	}
-	jobs[StampJob] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, rasterImage} }
-	jobs[SignJob] = func() (any, [][]byte) {
+	jobs[StampJob.Name] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, rasterImage} }
+	jobs[SignJob.Name] = func() (any, [][]byte) {
 		args := signArgs(t, newSigner(t))
-		wanted := unmarshal[Wanted](t, result(t, SignJob, args, document))
+		wanted := unmarshal[Wanted](t, result(t, SignJob.Name, args, document))
 		args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(1)}}
 		return args, [][]byte{document, {0x30, 0}}
 	}
-	jobs[FromImagesJob] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }
-	jobs[FormFillJob] = func() (any, [][]byte) {
+	jobs[FromImagesJob.Name] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }
+	jobs[FormFillJob.Name] = func() (any, [][]byte) {
 		return FormFillArgs{Input: input("")}, [][]byte{pdftest.Load(t, "testdata/form.pdf")}
 	}
-	jobs[RedactJob] = func() (any, [][]byte) {
+	jobs[RedactJob.Name] = func() (any, [][]byte) {
 		return RedactArgs{Input: input(""), Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}}, [][]byte{document}
 	}
 	return jobs
@@ -92,7 +93,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 
 // readingJobs returns the jobs whose usual result is not a PDF.
 func readingJobs() []string {
-	return []string{InfoJob, ConvertImageJob, ExtractImagesJob, AttachmentsJob, DetachJob, RasterJob, TextJob, FormFieldsJob, ArchivedJob, MarkdownJob, CheckJob, CompareJob, SplitJob, MetadataJob, MeasureJob, InvoiceReadJob, VerifyJob, SignKeyJob, SignDigestJob, SealJob}
+	return []string{InfoJob.Name, ConvertImageJob.Name, ExtractImagesJob.Name, AttachmentsJob.Name, DetachJob.Name, RasterJob.Name, TextJob.Name, FormFieldsJob.Name, ArchivedJob.Name, MarkdownJob.Name, CheckJob.Name, CompareJob.Name, SplitJob.Name, MetadataJob.Name, MeasureJob.Name, InvoiceReadJob.Name, VerifyJob.Name, SignKeyJob.Name, SignDigestJob.Name, SealJob.Name}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,
@@ -114,7 +115,7 @@ func TestResultsPassCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			password := ""
-			if name == ProtectJob {
+			if name == ProtectJob.Name {
 				password = "u"
 			}
 			if out := pdftest.Tool(t, "qpdf", "--check", "--password="+password, pdftest.Save(t, read(t, result))); strings.Contains(out, "WARNING") {
@@ -136,13 +137,13 @@ func TestCheckKeepsDamagedData(t *testing.T) {
 	inData := c.write()
 	sealed := pdftest.Transform(t, inData, "--encrypt", "u", "o", "256", "--")
 	for password, document := range map[string][]byte{"": inData, "u": sealed} {
-		make1(t, StampJob, func() StampArgs { a := stampArgs(nil); a.Input.Password = password; return a }(), document, plate(t, green, 30, 20))
-		make1(t, RotateJob, Rotation{Selection{Input: input(password)}, 90}, document)
+		make1(t, StampJob.Name, func() StampArgs { a := stampArgs(nil); a.Input.Password = password; return a }(), document, plate(t, green, 30, 20))
+		make1(t, RotateJob.Name, Rotation{Selection{Input: input(password)}, 90}, document)
 	}
 	whole := three().Write()
 	at := bytes.LastIndex(whole, []byte("startxref"))
 	damaged := slices.Concat(whole[:at], []byte("startxref\n5\n%%EOF\n"))
-	for job, args := range map[string]any{CompressJob: input(""), OptimizeJob: OptimizeArgs{Input: input("")}} {
+	for job, args := range map[string]any{CompressJob.Name: input(""), OptimizeJob.Name: OptimizeArgs{Input: input("")}} {
 		sound(t, make1(t, job, args, damaged), "", 3)
 	}
 }
@@ -151,7 +152,7 @@ func TestCheckKeepsDamagedData(t *testing.T) {
 // trailer lacks the /Size.
 func TestResultsHaveASize(t *testing.T) {
 	t.Parallel()
-	for job, args := range map[string]any{RepairJob: input(""), ExtractJob: Selection{Input: input(""), Pages: "1"}} {
+	for job, args := range map[string]any{RepairJob.Name: input(""), ExtractJob.Name: Selection{Input: input(""), Pages: "1"}} {
 		result := make1(t, job, args, []byte(blankPDF))
 		sound(t, result, "", 1)
 		if out := pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, result)); strings.Contains(out, "WARNING") {

@@ -92,14 +92,17 @@ func (a PageArea) join(b PageArea) PageArea {
 	return PageArea{X: x, Y: y, Width: tenths(right - x), Height: tenths(bottom - y)}
 }
 
+// CompareJob compares two PDFs page by page.
+var CompareJob = defineFile("pdf.compare", engine.CompareTime, compare)
+
 // compare compares two documents. Pages are rendered one pair after the other, so that the size of documents does not
 // matter for the memory.
-func compare(ctx context.Context, w *engine.Work, args CompareArgs) ([]byte, error) {
+func compare(ctx context.Context, w *engine.Work, args CompareArgs) error {
 	c := &comparer{work: w, args: args}
 	for i, in := range []Input{args.Old, args.New} {
 		side, err := openCompared(ctx, w, i, in)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.sides[i] = side
 	}
@@ -108,21 +111,21 @@ func compare(ctx context.Context, w *engine.Work, args CompareArgs) ([]byte, err
 		group.Go(func() error { return side.fingerprint(groupCtx, c) })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return err
 	}
 	c.pairs = alignPages(c.sides[0].prints, c.sides[1].prints)
 	switch args.Output {
 	case ComparedPDF:
-		return nil, c.writePDF(ctx)
+		return c.writePDF(ctx)
 	case ComparedImages:
-		return nil, c.writeImages(ctx)
+		return c.writeImages(ctx)
 	case ComparedJSON:
 	}
 	report, err := c.report(ctx, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return nil, writeJSON(w, comparisonFile, report)
+	return writeJSON(w, comparisonFile, report)
 }
 
 // comparisonFile is the name of the output in JSON.

@@ -26,7 +26,7 @@ func compareArgs(output ComparedAs, ignore ...IgnoredArea) CompareArgs {
 func compared(t *testing.T, args CompareArgs, old, latest []byte) Comparison {
 	t.Helper()
 	args.Output = ComparedJSON
-	result, err := do(t, CompareJob, args, old, latest)
+	result, err := do(t, CompareJob.Name, args, old, latest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestCompareIgnoresTheInvisible(t *testing.T) {
 	latest.Annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Border [0 0 0] /Rect [0 0 99 99] /A << /S /URI /URI (https://example.com/) >> >>"}
 	packed := pdftest.Save(t, latest.Write())
 	pdftest.Tool(t, "qpdf", "--replace-input", "--object-streams=generate", packed)
-	for name, content := range map[string][]byte{"plain": latest.Write(), "packed": make1(t, CompressJob, input(""), latest.Write())} {
+	for name, content := range map[string][]byte{"plain": latest.Write(), "packed": make1(t, CompressJob.Name, input(""), latest.Write())} {
 		if got := compared(t, compareArgs(ComparedJSON), old.Write(), content); !got.Equal || statusLine(got) != "=1:1 =2:2 =3:3" {
 			t.Errorf("%s: %s", name, statusLine(got))
 		}
@@ -235,24 +235,24 @@ func TestCompareIgnoresAreas(t *testing.T) {
 }
 
 func TestCompareOpensEncryptedFiles(t *testing.T) {
-	old := make1(t, ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, three().Write())
+	old := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, three().Write())
 	args := compareArgs(ComparedJSON)
 	args.Old.Password = "u"
 	if got := compared(t, args, old, three().Write()); !got.Equal {
 		t.Errorf("%s, want equal pages", statusLine(got))
 	}
 	args.Old.Password = ""
-	if failed := fails(t, PasswordRequired, CompareJob, args, old, three().Write()); failed.Input != 0 {
+	if failed := fails(t, PasswordRequired, CompareJob.Name, args, old, three().Write()); failed.Input != 0 {
 		t.Errorf("input %d, want 0", failed.Input)
 	}
 	args.New.Password = "x"
-	if failed := fails(t, WrongPassword, CompareJob, args, three().Write(), old); failed.Input != 1 {
+	if failed := fails(t, WrongPassword, CompareJob.Name, args, three().Write(), old); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
-	if failed := fails(t, NotPDF, CompareJob, compareArgs(ComparedJSON), three().Write(), []byte("x")); failed.Input != 1 {
+	if failed := fails(t, NotPDF, CompareJob.Name, compareArgs(ComparedJSON), three().Write(), []byte("x")); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
-	if failed := fails(t, OverLimit, CompareJob, compareArgs(ComparedJSON), three().Write(), numbered(MaxComparedPages+1)); failed.Input != 1 {
+	if failed := fails(t, OverLimit, CompareJob.Name, compareArgs(ComparedJSON), three().Write(), numbered(MaxComparedPages+1)); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
 }
@@ -281,7 +281,7 @@ func TestComparePageSizes(t *testing.T) {
 		if got := compared(t, compareArgs(ComparedJSON), test.old, test.latest); statusLine(got) != test.want {
 			t.Errorf("%s: %s, want %s", test.name, statusLine(got), test.want)
 		}
-		if result, err := do(t, CompareJob, compareArgs(ComparedPDF), test.old, test.latest); err != nil {
+		if result, err := do(t, CompareJob.Name, compareArgs(ComparedPDF), test.old, test.latest); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		} else {
 			sound(t, read(t, result), "", 1)
@@ -319,14 +319,14 @@ func TestCompareJoinsManyAreas(t *testing.T) {
 func TestCompareDrawsViews(t *testing.T) {
 	slow.Test(t)
 	old, latest := craft(say("alpha"), say("beta"), say("gamma")).write(), craft(say("alpha"), say("betA"), say("delta"), say("gamma")).write()
-	document := func() []byte { return make1(t, CompareJob, compareArgs(ComparedPDF), old, latest) }
+	document := func() []byte { return make1(t, CompareJob.Name, compareArgs(ComparedPDF), old, latest) }
 	first := document()
 	sound(t, first, "", 2)
 	if !bytes.Equal(first, document()) {
 		t.Error("the PDF differs each time")
 	}
-	sound(t, make1(t, CompareJob, compareArgs(ComparedPDF), old, old), "", 1)
-	names, images := zipped(t, make1(t, CompareJob, compareArgs(ComparedImages), old, latest))
+	sound(t, make1(t, CompareJob.Name, compareArgs(ComparedPDF), old, old), "", 1)
+	names, images := zipped(t, make1(t, CompareJob.Name, compareArgs(ComparedImages), old, latest))
 	if want := []string{"old-002-new-002.png", "new-003.png", comparisonFile}; !reflect.DeepEqual(names, want) {
 		t.Fatalf("files %q, want %q", names, want)
 	}
@@ -361,14 +361,14 @@ func TestCompareDrawsViews(t *testing.T) {
 	}
 	few := compareArgs(ComparedImages)
 	few.MaxViews = 1
-	names, images = zipped(t, make1(t, CompareJob, few, old, latest))
+	names, images = zipped(t, make1(t, CompareJob.Name, few, old, latest))
 	if want := []string{"old-002-new-002.png", comparisonFile}; !reflect.DeepEqual(names, want) {
 		t.Fatalf("one view: files %q, want %q", names, want)
 	}
 	if err := json.Unmarshal(images[1], &report); err != nil || statusLine(report) != "=1:1 ~2:2 +:3 =3:4" {
 		t.Errorf("one view: report %s, %v", statusLine(report), err)
 	}
-	names, _ = zipped(t, make1(t, CompareJob, compareArgs(ComparedImages), old, old))
+	names, _ = zipped(t, make1(t, CompareJob.Name, compareArgs(ComparedImages), old, old))
 	if want := []string{comparisonFile}; !reflect.DeepEqual(names, want) {
 		t.Errorf("equal documents: files %q, want %q", names, want)
 	}
@@ -398,9 +398,9 @@ func zipped(t *testing.T, archive []byte) (names []string, contents [][]byte) {
 // TestCompareTestMark draws the test mark on each image.
 func TestCompareTestMark(t *testing.T) {
 	args := compareArgs(ComparedImages)
-	_, plain := zipped(t, make1(t, CompareJob, args, craft(say("alpha")).write(), craft(say("beta")).write()))
+	_, plain := zipped(t, make1(t, CompareJob.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
 	args.TestMark = true
-	_, marked := zipped(t, make1(t, CompareJob, args, craft(say("alpha")).write(), craft(say("beta")).write()))
+	_, marked := zipped(t, make1(t, CompareJob.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
 	img, err := png.Decode(bytes.NewReader(marked[0]))
 	if err != nil || bytes.Equal(plain[0], marked[0]) {
 		t.Fatalf("the image has no test mark, %v", err)

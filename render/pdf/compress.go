@@ -12,23 +12,26 @@ import (
 // with more or fewer escapes, makes as much difference.
 const leastGain = 64
 
+// CompressJob reduces the size of a PDF without loss. If this is not possible, the result is the original PDF.
+var CompressJob = defineFile("pdf.compress", engine.MakeTime, compress)
+
 // compress writes a document as small as possible without loss: objects go into object streams, and streams are
 // deflated with the highest compression. If that gains too little, the result is the input itself, unless it has
 // errors.
-func compress(ctx context.Context, w *engine.Work, args Input) ([]byte, error) {
+func compress(ctx context.Context, w *engine.Work, args Input) error {
 	err := writeWhole(ctx, w, args, qpdfJob{
 		"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9",
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	before, errBefore := os.Stat(w.Path(args.Name))
 	after, errAfter := os.Stat(w.Path(output))
 	if err := errors.Join(errBefore, errAfter); err != nil {
-		return nil, err
+		return err
 	}
 	if before.Size()-after.Size() < leastGain {
-		return nil, returnSource(ctx, w, args)
+		return returnSource(ctx, w, args)
 	}
-	return nil, nil
+	return nil
 }

@@ -54,6 +54,9 @@ const imageOutput = "output.image"
 // maxWebP is the maximum number of pixels of a side of a WebP.
 const maxWebP = 16_383
 
+// ConvertImageJob makes an image of another, upright and without its metadata.
+var ConvertImageJob = define("images.convert", engine.MakeTime, convertImage)
+
 // convertImage makes an image of another, upright and without metadata except its colour profile.
 func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (ConvertedImage, error) {
 	img, first, err := uprightImage(w.Path(args.Input.Name))

@@ -24,22 +24,25 @@ type CropBox struct{ X, Y, Width, Height float64 }
 // hardly be seen, and readers refuse it.
 const leastSide = 3
 
+// CropJob hides the content outside of a box of pages, or in their margins.
+var CropJob = defineFile("pdf.crop", engine.ChangeTime, crop)
+
 // crop makes pages smaller. Content outside is hidden, not removed.
-func crop(ctx context.Context, w *engine.Work, args CropArgs) ([]byte, error) {
+func crop(ctx context.Context, w *engine.Work, args CropArgs) error {
 	doc, s, numbers, err := openSelection(ctx, w, args.Selection)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	changes := s.NewUpdate()
 	for _, n := range numbers {
 		ref := s.Pages[n-1].Object
 		page := s.Dict(ref)
 		if page == nil {
-			return nil, doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
+			return doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
 		}
 		left, ok := args.left(s.paper(page))
 		if !ok {
-			return nil, &Error{Kind: OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
+			return &Error{Kind: OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
 		}
 		// All programs treat a page without these boxes alike.
 		page = pdffile.Without(page, "/TrimBox", "/BleedBox", "/ArtBox")
@@ -47,9 +50,9 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) ([]byte, error) {
 		changes.Set(ref, page)
 	}
 	if err := doc.change(changes); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, doc.write(ctx, qpdfJob{})
+	return doc.write(ctx, qpdfJob{})
 }
 
 // paper is a page as displayed.

@@ -128,6 +128,9 @@ func (w *setWord) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// MarkdownJob reads the content of a PDF. The output is a MarkdownText as JSON.
+var MarkdownJob = define("pdf.markdown", engine.OCRTime, markdown)
+
 // markdown reads pages as Markdown, from their text or else from their image.
 func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about MarkdownAbout, err error) {
 	doc, err := openOne(ctx, w, args.Input)

@@ -16,7 +16,7 @@ import (
 // markdownOf reads a document as Markdown.
 func markdownOf(t *testing.T, args MarkdownArgs, document []byte) (MarkdownText, MarkdownAbout) {
 	t.Helper()
-	result, err := do(t, MarkdownJob, args, document)
+	result, err := do(t, MarkdownJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +34,8 @@ func TestMarkdownMixed(t *testing.T) {
 	slow.Test(t)
 	english := letterIn["eng"]
 	scan := scanOf(t, 90, 1.5, english)
-	empty := make1(t, ExtractJob, Selection{Input: input(""), Pages: "1"}, []byte(blankPDF))
-	document := make1(t, MergeJob, mergeOf([]string{"", "", ""}, []string{"a", "b", "c"}), typed(t, "Typed page\n\nIt says so."), scan, empty)
+	empty := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1"}, []byte(blankPDF))
+	document := make1(t, MergeJob.Name, mergeOf([]string{"", "", ""}, []string{"a", "b", "c"}), typed(t, "Typed page\n\nIt says so."), scan, empty)
 	args := MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}}
 	text, about := markdownOf(t, args, document)
 	if !slices.Equal(about.Read, []int{2}) || !slices.Equal(about.Empty, []int{3}) || text.PageCount != 3 {
@@ -62,7 +62,7 @@ func TestMarkdownMixed(t *testing.T) {
 	if len(about.Read) > 0 || !slices.Equal(about.Empty, []int{2}) || len(text.Pages) != 2 || text.Pages[0].Source != "none" || !strings.Contains(text.Pages[1].Markdown, "It says so.") {
 		t.Errorf("got %+v and %+v", text, about)
 	}
-	fails(t, NoLanguage, MarkdownJob, MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"xyz"}}, document)
+	fails(t, NoLanguage, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"xyz"}}, document)
 }
 
 // TestMarkdownKeepsLinks reads links next to comments and fields, whose flattening would
@@ -102,10 +102,10 @@ func TestMarkdownReal(t *testing.T) {
 	read, words := 0, 0
 	for i := 0; i < len(paths); i += every {
 		content := pdftest.Load(t, paths[i])
-		result, err := do(t, MarkdownJob, MarkdownArgs{Selection: Selection{Input: input(""), Pages: "1-20"}, Apart: true}, content)
+		result, err := do(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input(""), Pages: "1-20"}, Apart: true}, content)
 		var failed *Error
 		if errors.As(err, &failed) && failed.Kind == BeyondEnd {
-			result, err = do(t, MarkdownJob, MarkdownArgs{Selection: Selection{Input: input("")}, Apart: true}, content)
+			result, err = do(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Apart: true}, content)
 		}
 		if errors.As(err, &failed) && failed.Kind != Exhausted {
 			continue

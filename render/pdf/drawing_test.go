@@ -45,20 +45,20 @@ func TestEndlessDrawing(t *testing.T) {
 	t.Parallel()
 	endless := nested(20)
 	jobs := jobsOnOne()
-	for _, job := range []string{RasterJob, TextJob, CompareJob, OCRJob, MarkdownJob, ArchiveJob, RedactJob} {
+	for _, job := range []string{RasterJob.Name, TextJob.Name, CompareJob.Name, OCRJob.Name, MarkdownJob.Name, ArchiveJob.Name, RedactJob.Name} {
 		_, failed := attempt(t, job, jobs[job], endless)
 		if failed == nil || failed.Kind != OverLimit || !strings.Contains(failed.Text, "on page 1") {
 			t.Errorf("%s: %v, want that it draws too much", job, failed)
 		}
 	}
-	for _, job := range []string{RotateJob, InfoJob, ExtractJob, ProtectJob, FormFieldsJob} {
+	for _, job := range []string{RotateJob.Name, InfoJob.Name, ExtractJob.Name, ProtectJob.Name, FormFieldsJob.Name} {
 		if _, failed := attempt(t, job, jobs[job], endless); failed != nil {
 			t.Errorf("%s: %v", job, failed)
 		}
 	}
 
 	// A few levels are ordinary.
-	if _, failed := attempt(t, RasterJob, jobs[RasterJob], nested(3)); failed != nil {
+	if _, failed := attempt(t, RasterJob.Name, jobs[RasterJob.Name], nested(3)); failed != nil {
 		t.Errorf("three levels: %v", failed)
 	}
 }

@@ -32,9 +32,9 @@ func TestLengthOfKeyIsMissing(t *testing.T) {
 			"none of the filter": cleared(`/Length 16\b`, "", sealed), "another": cleared(`/Length 128`, "/Length 40", sealed), "in streams": cleared(`/Length 128`, "", packed),
 		} {
 			for job, args := range map[string]any{
-				UnlockJob: input(user), ExtractJob: Selection{Input: input(user), Pages: "1-2"}, RotateJob: Rotation{Selection{Input: input(user)}, 90},
-				CompressJob: input(user), RepairJob: input(user), TestMarkJob: input(user),
-				RedactJob: RedactArgs{Input: input(user), Terms: []string{"Falkenberg"}},
+				UnlockJob.Name: input(user), ExtractJob.Name: Selection{Input: input(user), Pages: "1-2"}, RotateJob.Name: Rotation{Selection{Input: input(user)}, 90},
+				CompressJob.Name: input(user), RepairJob.Name: input(user), TestMarkJob.Name: input(user),
+				RedactJob.Name: RedactArgs{Input: input(user), Terms: []string{"Falkenberg"}},
 			} {
 				got := make1(t, job, args, document)
 				out := pdftest.Tool(t, "pdftotext", "-upw", user, pdftest.Save(t, got), "-")
@@ -43,7 +43,7 @@ func TestLengthOfKeyIsMissing(t *testing.T) {
 				}
 				sound(t, got, user, 2)
 			}
-			result, err := do(t, TextJob, TextArgs{Input: input(user)}, document)
+			result, err := do(t, TextJob.Name, TextArgs{Input: input(user)}, document)
 			if err != nil || !strings.Contains(string(content(t, result)), "Readable") {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -32,33 +32,39 @@ func openSelection(ctx context.Context, w *engine.Work, in Selection) (doc *docu
 	return doc, s, unique(pages), err
 }
 
+// ExtractJob makes a PDF of selected pages, in the order of the selection, including repeats.
+var ExtractJob = defineFile("pdf.extract", engine.ChangeTime, extract)
+
 // extract makes a document of pages of another, in the order of the selection, including repeats. The outline keeps
 // the entries that lead to them.
-func extract(ctx context.Context, w *engine.Work, args Selection) ([]byte, error) {
+func extract(ctx context.Context, w *engine.Work, args Selection) error {
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	numbers, err := doc.resolve(args.Pages)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if args.Once {
 		slices.Sort(numbers)
 		numbers = slices.Compact(numbers)
 	}
-	return nil, keepPages(ctx, doc, s, numbers)
+	return keepPages(ctx, doc, s, numbers)
 }
 
+// DeletePagesJob makes a PDF without some of its pages. At least one page must remain.
+var DeletePagesJob = defineFile("pdf.delete-pages", engine.ChangeTime, deletePages)
+
 // deletePages makes a document without some pages of another.
-func deletePages(ctx context.Context, w *engine.Work, args Selection) ([]byte, error) {
+func deletePages(ctx context.Context, w *engine.Work, args Selection) error {
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	numbers, err := doc.resolve(args.Pages)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	gone := map[int]bool{}
 	for _, n := range numbers {
@@ -71,9 +77,9 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) ([]byte, e
 		}
 	}
 	if len(rest) == 0 {
-		return nil, &Error{Kind: AllPages, Pages: doc.pages}
+		return &Error{Kind: AllPages, Pages: doc.pages}
 	}
-	return nil, keepPages(ctx, doc, s, rest)
+	return keepPages(ctx, doc, s, rest)
 }
 
 // maxKeptFrom is the maximum number of pages of a document from which some are extracted. qpdf removes the others

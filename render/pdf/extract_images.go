@@ -29,32 +29,35 @@ type heldImage struct {
 	kind, object  string
 }
 
+// ExtractImagesJob makes a ZIP archive of the images on pages of a PDF.
+var ExtractImagesJob = defineFile("pdf.extract-images", engine.MakeTime, extractImages)
+
 // extractImages makes an archive of the images on pages: each once, unchanged if it is a JPEG, or else as a PNG.
-func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) ([]byte, error) {
+func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) error {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	pages, err := doc.resolve(args.Pages)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := decrypt(ctx, doc); err != nil {
-		return nil, err
+		return err
 	}
 	images := imageTaker{doc}
 	list, err := images.list(ctx, slices.Min(pages), slices.Max(pages))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	wanted := args.choose(list, pages)
 	switch {
 	case len(wanted) == 0:
-		return nil, &Error{Kind: Nothing, Text: "has no matching images on these pages"}
+		return &Error{Kind: Nothing, Text: "has no matching images on these pages"}
 	case len(wanted) > maxImages:
-		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d images; the limit is %d. Select fewer pages, or a larger minWidth or minHeight", len(wanted), maxImages)}
+		return &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d images; the limit is %d. Select fewer pages, or a larger minWidth or minHeight", len(wanted), maxImages)}
 	}
-	return nil, images.pack(ctx, list, wanted)
+	return images.pack(ctx, list, wanted)
 }
 
 // imageTaker takes images out of a document.

@@ -57,6 +57,9 @@ type Form struct {
 // FormFieldsArgs are the arguments of a FormFieldsJob.
 type FormFieldsArgs struct{ Input Input }
 
+// FormFieldsJob lists the fields of a PDF's form. The list is empty if the PDF has no form.
+var FormFieldsJob = define("pdf.form.fields", engine.ReadTime, formFields)
+
 // formFields lists the fields of a form.
 func formFields(ctx context.Context, w *engine.Work, args FormFieldsArgs) (Form, error) {
 	doc, err := openOne(ctx, w, args.Input)

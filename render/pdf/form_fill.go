@@ -29,6 +29,9 @@ type FormFillArgs struct {
 // fault of the whole.
 type FormFaults map[string]string
 
+// FormFillJob fills the form of a PDF. There is no output if values do not fit.
+var FormFillJob = define("pdf.form.fill", engine.ChangeTime, formFill)
+
 // formFill fills a form. Only pdftk draws accents, other scripts, texts of
 // several lines and choices right.
 func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFaults, error) {

@@ -19,7 +19,7 @@ func formPDF(t testing.TB) []byte {
 
 func readFields(t testing.TB, document []byte, password string) map[string]Field {
 	t.Helper()
-	result, err := do(t, FormFieldsJob, FormFieldsArgs{Input: input(password)}, document)
+	result, err := do(t, FormFieldsJob.Name, FormFieldsArgs{Input: input(password)}, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func readFields(t testing.TB, document []byte, password string) map[string]Field
 }
 
 func TestFormFields(t *testing.T) {
-	result, err := do(t, FormFieldsJob, FormFieldsArgs{Input: input("")}, formPDF(t))
+	result, err := do(t, FormFieldsJob.Name, FormFieldsArgs{Input: input("")}, formPDF(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestFormFields(t *testing.T) {
 }
 
 func TestFormFieldsOfNoForm(t *testing.T) {
-	result, err := do(t, FormFieldsJob, FormFieldsArgs{Input: input("")}, three().Write())
+	result, err := do(t, FormFieldsJob.Name, FormFieldsArgs{Input: input("")}, three().Write())
 	if err != nil || string(result.Body) != `{"fields":[]}` {
 		t.Errorf("%s, %v; want no fields", result.Body, err)
 	}
@@ -90,7 +90,7 @@ func afterFilling() map[string]any {
 
 func fillForm(t testing.TB, args FormFillArgs, document []byte) []byte {
 	t.Helper()
-	result, err := do(t, FormFillJob, args, document)
+	result, err := do(t, FormFillJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestFormFillFaults(t *testing.T) {
 		},
 		"no fault": {map[string]any{"agree": "Yes", "news": "Off", "size": nil, "languages": "German", "code": ""}, nil},
 	} {
-		result, err := do(t, FormFillJob, FormFillArgs{Input: input(""), Values: test.values}, formPDF(t))
+		result, err := do(t, FormFillJob.Name, FormFillArgs{Input: input(""), Values: test.values}, formPDF(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestFormFillFaults(t *testing.T) {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, test.want)
 		}
 	}
-	result, err := do(t, FormFillJob, FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().Write())
+	result, err := do(t, FormFillJob.Name, FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().Write())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +230,9 @@ func TestFormFillKeepsEncryption(t *testing.T) {
 				t.Errorf("city is %v, want Łódź", got)
 			}
 		}
-		fails(t, PasswordRequired, FormFieldsJob, FormFieldsArgs{Input: input("")}, filled)
+		fails(t, PasswordRequired, FormFieldsJob.Name, FormFieldsArgs{Input: input("")}, filled)
 	}
-	fails(t, WrongPassword, FormFillJob, FormFillArgs{Input: input("no"), Values: everyValue()}, document)
+	fails(t, WrongPassword, FormFillJob.Name, FormFillArgs{Input: input("no"), Values: everyValue()}, document)
 }
 
 func TestBestFont(t *testing.T) {

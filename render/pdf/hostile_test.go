@@ -47,36 +47,36 @@ func jobsOnOne() map[string]any {
 	all := Selection{Input: input("")}
 	first := Selection{Input: input(""), Pages: "1"}
 	return map[string]any{
-		InfoJob: input(""), CompressJob: input(""), UnlockJob: input(""), ExtractJob: first, DeletePagesJob: first,
-		RotateJob: Rotation{all, 90}, ProtectJob: Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"},
-		BookmarksJob: Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
-		MergeJob:     Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
-		MeasureJob:   Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
-		RasterJob:    RasterArgs{Input: input(""), Pages: "1", DPI: 36}, TextJob: TextArgs{Input: input("")},
-		FormFieldsJob: FormFieldsArgs{Input: input("")},
-		RepairJob:     input(""), TestMarkJob: input(""), CropJob: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},
-		OptimizeJob:      OptimizeArgs{Input: input(""), Linearize: true, Quality: 50, MaxDPI: 72, Gray: true},
-		ResizeJob:        ResizeArgs{Selection: all, Width: 595, Height: 842},
-		NUpJob:           NUpArgs{Selection: all, PerSheet: 2, Width: 595, Height: 842},
-		BookletJob:       BookletArgs{Input: all.Input, PerSheet: 2, Width: 595, Height: 842},
-		SplitJob:         SplitArgs{Input: input(""), Every: 2},
-		MetadataJob:      input(""),
-		VerifyJob:        VerifyArgs{Input: input("")},
-		SealJob:          SealArgs{Input: input("")},
-		SetMetadataJob:   MetadataArgs{Input: input(""), Set: map[string]string{"/Title": "x"}, RemoveAll: true},
-		OverlayJob:       OverlayArgs{Input: input(""), Overlay: input(""), Repeat: "1-"},
-		ExtractImagesJob: ExtractImagesArgs{Selection: all}, AttachmentsJob: input(""), DetachJob: NamedAttachments{Input: input("")},
-		AttachJob: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob: NamedAttachments{Input: input("")},
-		ArchiveJob:     ArchiveArgs{Input: input(""), Level: Archive3B},
-		ArchivedJob:    ArchivedArgs{Input: input(""), Level: Archive3B},
-		RedactJob:      RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
-		StandardsJob:   StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2B}}},
-		CompareJob:     CompareArgs{Old: input(""), New: input(""), Ignore: []IgnoredArea{{Page: 1, X: 5, Y: 5, Width: 9, Height: 9}}, Output: ComparedImages},
-		CheckJob:       CheckArgs{Input: input(""), Standards: pdffile.Standards()},
-		MarkdownJob:    MarkdownArgs{Selection: first, Languages: []string{"eng"}},
-		OCRJob:         OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
-		InvoiceReadJob: input(""), InvoiceJob: InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true},
-		FormFillJob: FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
+		InfoJob.Name: input(""), CompressJob.Name: input(""), UnlockJob.Name: input(""), ExtractJob.Name: first, DeletePagesJob.Name: first,
+		RotateJob.Name: Rotation{all, 90}, ProtectJob.Name: Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"},
+		BookmarksJob.Name: Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
+		MergeJob.Name:     Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
+		MeasureJob.Name:   Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
+		RasterJob.Name:    RasterArgs{Input: input(""), Pages: "1", DPI: 36}, TextJob.Name: TextArgs{Input: input("")},
+		FormFieldsJob.Name: FormFieldsArgs{Input: input("")},
+		RepairJob.Name:     input(""), TestMarkJob.Name: input(""), CropJob.Name: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},
+		OptimizeJob.Name:      OptimizeArgs{Input: input(""), Linearize: true, Quality: 50, MaxDPI: 72, Gray: true},
+		ResizeJob.Name:        ResizeArgs{Selection: all, Width: 595, Height: 842},
+		NUpJob.Name:           NUpArgs{Selection: all, PerSheet: 2, Width: 595, Height: 842},
+		BookletJob.Name:       BookletArgs{Input: all.Input, PerSheet: 2, Width: 595, Height: 842},
+		SplitJob.Name:         SplitArgs{Input: input(""), Every: 2},
+		MetadataJob.Name:      input(""),
+		VerifyJob.Name:        VerifyArgs{Input: input("")},
+		SealJob.Name:          SealArgs{Input: input("")},
+		SetMetadataJob.Name:   MetadataArgs{Input: input(""), Set: map[string]string{"/Title": "x"}, RemoveAll: true},
+		OverlayJob.Name:       OverlayArgs{Input: input(""), Overlay: input(""), Repeat: "1-"},
+		ExtractImagesJob.Name: ExtractImagesArgs{Selection: all}, AttachmentsJob.Name: input(""), DetachJob.Name: NamedAttachments{Input: input("")},
+		AttachJob.Name: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob.Name: NamedAttachments{Input: input("")},
+		ArchiveJob.Name:     ArchiveArgs{Input: input(""), Level: Archive3B},
+		ArchivedJob.Name:    ArchivedArgs{Input: input(""), Level: Archive3B},
+		RedactJob.Name:      RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
+		StandardsJob.Name:   StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2B}}},
+		CompareJob.Name:     CompareArgs{Old: input(""), New: input(""), Ignore: []IgnoredArea{{Page: 1, X: 5, Y: 5, Width: 9, Height: 9}}, Output: ComparedImages},
+		CheckJob.Name:       CheckArgs{Input: input(""), Standards: pdffile.Standards()},
+		MarkdownJob.Name:    MarkdownArgs{Selection: first, Languages: []string{"eng"}},
+		OCRJob.Name:         OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
+		InvoiceReadJob.Name: input(""), InvoiceJob.Name: InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true},
+		FormFillJob.Name: FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
 	}
 }
 
@@ -119,7 +119,7 @@ func TestHostileDocuments(t *testing.T) {
 			})
 		}
 	})
-	got := make1(t, ExtractJob, Selection{Input: input(""), Pages: "2"}, three().Write())
+	got := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "2"}, three().Write())
 	if texts, want := pageTexts(t, got, ""), []string{"beta"}; !reflect.DeepEqual(texts, want) {
 		t.Errorf("afterwards: pages %q, want %q", texts, want)
 	}
@@ -139,7 +139,7 @@ func TestOutlineLoop(t *testing.T) {
 		four[i].Input = input("")
 	}
 	for job, args := range map[string]any{
-		ExtractJob: jobs[ExtractJob], DeletePagesJob: jobs[DeletePagesJob], BookmarksJob: jobs[BookmarksJob], MergeJob: Merge{Inputs: four},
+		ExtractJob.Name: jobs[ExtractJob.Name], DeletePagesJob.Name: jobs[DeletePagesJob.Name], BookmarksJob.Name: jobs[BookmarksJob.Name], MergeJob.Name: Merge{Inputs: four},
 	} {
 		if _, failed := attempt(t, job, args, content); failed == nil || failed.Kind != Exhausted {
 			t.Errorf("%s: got %v, want %s", job, failed, Exhausted)
@@ -158,6 +158,6 @@ func FuzzDocuments(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		attempt(t, MergeJob, jobsOnOne()[MergeJob], content)
+		attempt(t, MergeJob.Name, jobsOnOne()[MergeJob.Name], content)
 	})
 }

@@ -49,6 +49,9 @@ type MadeOfImages struct {
 // Margin is the margins of a page in points.
 type Margin struct{ Top, Right, Bottom, Left float64 }
 
+// FromImagesJob makes a PDF with one page per image.
+var FromImagesJob = define("pdf.from-images", engine.MakeTime, fromImages)
+
 // fromImages makes pages of images.
 //
 // The PDF is written here and not by a program: a page needs only a dozen objects, and JPEGs and most PNGs are

@@ -76,12 +76,12 @@ func TestWebPThatMoves(t *testing.T) {
 				t.Errorf("%s: %v is %v, want %v", name, at, img.At(at.X, at.Y), want)
 			}
 		}
-		result, err := do(t, ConvertImageJob, ConvertImageArgs{Input: input(""), To: "png"}, source)
+		result, err := do(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, source)
 		var made ConvertedImage
 		if err != nil || json.Unmarshal(result.Body, &made) != nil || made.More != test.more {
 			t.Errorf("%s: more is %t, want %t: %v", name, made.More, test.more, err)
 		}
-		document := make1(t, FromImagesJob, imagesArgs(1), source)
+		document := make1(t, FromImagesJob.Name, imagesArgs(1), source)
 		sound(t, document, "", 1)
 	}
 }
@@ -107,7 +107,7 @@ func TestWebPThatLies(t *testing.T) {
 		"other size":   {changed(frame+6, 20), DamagedImage},
 		"large ground": {changed(ground+4, 0xff, 0xff, 0x3f, 0xff, 0xff, 0x3f), LargeImage},
 	} {
-		fails(t, test.kind, ConvertImageJob, ConvertImageArgs{Input: input(""), To: "png"}, test.source)
+		fails(t, test.kind, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, test.source)
 		t.Log(name)
 	}
 }
@@ -157,7 +157,7 @@ func TestImagesKeepProfiles(t *testing.T) {
 				t.Errorf("%s as %s has not its profile", name, to)
 			}
 		}
-		document := make1(t, FromImagesJob, imagesArgs(1), source)
+		document := make1(t, FromImagesJob.Name, imagesArgs(1), source)
 		sound(t, document, "", 1)
 		unpacked := filepath.Join(t.TempDir(), "unpacked.pdf")
 		pdftest.Tool(t, "qpdf", "--stream-data=uncompress", pdftest.Save(t, document), unpacked)
@@ -173,7 +173,7 @@ func TestImagesKeepProfiles(t *testing.T) {
 		if _, made := convertTo(t, ConvertImageArgs{To: "png"}, source); bytes.Contains(made, []byte("iCCP")) {
 			t.Errorf("%s: is kept", name)
 		}
-		sound(t, make1(t, FromImagesJob, imagesArgs(1), source), "", 1)
+		sound(t, make1(t, FromImagesJob.Name, imagesArgs(1), source), "", 1)
 	}
 }
 

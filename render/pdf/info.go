@@ -75,6 +75,9 @@ type allows struct {
 	Low      bool `json:"printlow"`
 }
 
+// InfoJob reads the information about a PDF.
+var InfoJob = define("pdf.info", engine.ReadTime, info)
+
 // info describes a document.
 func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 	doc := &document{work: w, name: args.Name, password: args.Password}

@@ -6,26 +6,29 @@ import (
 
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 // Information is the arguments of SetInfoJob: the metadata for a document. Empty fields
 // leave the document's own as they are.
 type Information struct {
 	Input
-
-	Title, Author, Subject, Keywords string
+	pdfmeta.Info
 }
+
+// SetInfoJob sets the fields of the document information that are not empty, and leaves the others as they are.
+var SetInfoJob = defineFile("pdf.set-info", engine.ChangeTime, setInfo)
 
 // setInfo gives a document its information. The XMP metadata is removed, because readers prefer it, and it would
 // contradict the new values.
-func setInfo(ctx context.Context, w *engine.Work, args Information) ([]byte, error) {
+func setInfo(ctx context.Context, w *engine.Work, args Information) error {
 	linear, _, err := linearized(w.Path(args.Name))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	entries := information(s.File)
@@ -40,14 +43,14 @@ func setInfo(ctx context.Context, w *engine.Work, args Information) ([]byte, err
 		changes.Set(s.Root(), pdffile.Without(catalog, "/Metadata"))
 	}
 	if err := doc.change(changes); err != nil {
-		return nil, err
+		return err
 	}
 
 	job := qpdfJob{}
 	if linear {
 		job["linearize"] = ""
 	}
-	return nil, doc.write(ctx, job)
+	return doc.write(ctx, job)
 }
 
 // information returns a copy of the document's information that is stored only in its information dictionary.

@@ -13,7 +13,7 @@ import (
 // about returns the info of a document.
 func about(t *testing.T, content []byte, password string) Info {
 	t.Helper()
-	result, err := do(t, InfoJob, input(password), content)
+	result, err := do(t, InfoJob.Name, input(password), content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestInfoReadsDamagedFiles(t *testing.T) {
 		"no table":  append(bytes.Clone(plain[:start]), "startxref\n7\n%%EOF\n"...),
 		"encrypted": pdftest.Transform(t, plain, "--encrypt", "", "o", "256", "--"),
 	} {
-		result, err := do(t, InfoJob, input(""), content)
+		result, err := do(t, InfoJob.Name, input(""), content)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

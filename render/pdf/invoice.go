@@ -15,13 +15,6 @@ import (
 )
 
 // The names of the jobs on e-invoices.
-const (
-	// InvoiceReadJob has an Input as its argument: a PDF with an e-invoice, or its XML. The result is an InvoiceReport.
-	InvoiceReadJob = "pdf.facturx.read"
-	// InvoiceJob has InvoiceArgs. The result is an InvoiceAttached.
-	InvoiceJob = "pdf.facturx"
-)
-
 // InvoiceReport is an e-invoice and the rules that it breaks.
 type InvoiceReport struct {
 	// Filename is the name of the XML in the PDF; empty if the input is XML.
@@ -32,6 +25,9 @@ type InvoiceReport struct {
 	Invoice  *einvoice.Invoice
 	Findings []einvoice.Finding
 }
+
+// InvoiceReadJob reads and checks an e-invoice: a PDF that contains one, or its XML.
+var InvoiceReadJob = define("pdf.facturx.read", engine.ReadTime, readInvoice)
 
 // readInvoice reads the e-invoice of a file.
 func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport, error) {
@@ -113,6 +109,9 @@ type InvoiceAttached struct {
 	// Changes describe what the conversion to PDF/A has changed.
 	Changes []string
 }
+
+// InvoiceJob attaches an e-invoice to a PDF, which becomes PDF/A-3.
+var InvoiceJob = define("pdf.facturx", engine.MakeTime, attachInvoice)
 
 // attachInvoice attaches an e-invoice to a PDF, which becomes PDF/A-3.
 func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (InvoiceAttached, error) {

@@ -52,7 +52,7 @@ func TestInvoicesAreAttached(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []einvoice.Profile{einvoice.Minimum, einvoice.EN16931} {
 		xml := invoiceXML(profile)
-		result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: true}, invoicePage(), []byte(xml))
+		result, err := do(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: true}, invoicePage(), []byte(xml))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,12 +61,12 @@ func TestInvoicesAreAttached(t *testing.T) {
 			t.Fatalf("%s: %+v", profile, attached)
 		}
 		made := read(t, result)
-		mustDo(t, ArchivedJob, ArchivedArgs{Input: input(""), Level: Archive3B}, made)
-		report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob, input(""), made))
+		mustDo(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive3B}, made)
+		report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob.Name, input(""), made))
 		if report.XML != xml || report.Profile != profile || report.Syntax != einvoice.CII || report.Filename != "factur-x.xml" || report.Invoice.Number != "R-1001" || len(report.Findings) > 0 {
 			t.Errorf("%s: %+v", profile, report)
 		}
-		fails(t, NoArchive, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1)}, made, []byte(xml))
+		fails(t, NoArchive, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, made, []byte(xml))
 	}
 }
 
@@ -86,7 +86,7 @@ func TestInvoicesThatContradictTheirPagesAreRefused(t *testing.T) {
 		"number": {"R-1001", "R-1002"}, "issueDate": {"28.11.2026", "27.11.2026"}, "totals.due": {"1.190,00", "1.199,00"}, "seller.name": {"Muster", "Mustar"},
 	} {
 		for _, strict := range []bool{true, false} {
-			result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: strict}, invoicePage(changes...), []byte(smallInvoice))
+			result, err := do(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: strict}, invoicePage(changes...), []byte(smallInvoice))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestInvoicesThatContradictTheirPagesAreRefused(t *testing.T) {
 func TestBrokenInvoicesAreRefused(t *testing.T) {
 	t.Parallel()
 	xml := strings.Replace(smallInvoice, "<ram:GrandTotalAmount>1190.00", "<ram:GrandTotalAmount>1191.00", 1)
-	result, err := do(t, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte(xml))
+	result, err := do(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte(xml))
 	if err != nil || len(result.Files) > 0 {
 		t.Fatal(len(result.Files), err)
 	}
@@ -117,11 +117,11 @@ func TestBrokenInvoicesAreRefused(t *testing.T) {
 	if attached := unmarshal[InvoiceAttached](t, result.Body); !hasRule(attached.Findings) {
 		t.Errorf("%+v", attached)
 	}
-	if report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob, input(""), []byte(xml))); !hasRule(report.Findings) || report.Filename != "" {
+	if report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob.Name, input(""), []byte(xml))); !hasRule(report.Findings) || report.Filename != "" {
 		t.Errorf("%+v", report)
 	}
-	fails(t, NotInvoice, InvoiceJob, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte("<html/>"))
-	fails(t, NotInvoice, InvoiceReadJob, input(""), []byte("<html/>"))
-	fails(t, NotPDF, InvoiceReadJob, input(""), []byte("text"))
-	fails(t, Nothing, InvoiceReadJob, input(""), invoicePage())
+	fails(t, NotInvoice, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte("<html/>"))
+	fails(t, NotInvoice, InvoiceReadJob.Name, input(""), []byte("<html/>"))
+	fails(t, NotPDF, InvoiceReadJob.Name, input(""), []byte("text"))
+	fails(t, Nothing, InvoiceReadJob.Name, input(""), invoicePage())
 }

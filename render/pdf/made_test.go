@@ -72,18 +72,18 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 		password string // of the result
 		texts    []string
 	}{
-		ExtractJob: {Selection{Input: in, Pages: "last,1"}, password, []string{texts[len(texts)-1], texts[0]}}, CompressJob: {in, password, texts},
-		RotateJob:      {Rotation{all, 180}, password, nil},
-		ProtectJob:     {Protection{Input: in, UserPassword: "n", OwnerPassword: "m"}, "n", texts},
-		BookmarksJob:   {Outline{Input: in, Bookmarks: []Bookmark{{Title: "x", Page: 1}}}, password, texts},
-		MergeJob:       {Merge{Inputs: []MergeInput{{Input: in}, {Input: in}}}, "", append(append([]string{}, texts...), texts...)},
-		StampJob:       {StampArgs{Input: in, Marks: stampArgs(nil).Marks}, password, texts},
-		DeletePagesJob: {Selection{Input: in, Pages: "1"}, password, texts[1:]},
-		RepairJob:      {in, password, texts},
-		CropJob:        {CropArgs{Selection: all, Margin: Margin{Bottom: 10}}, password, texts},
-		OptimizeJob:    {OptimizeArgs{Input: in, Linearize: true, Quality: 70, MaxDPI: 100}, password, texts},
-		ResizeJob:      {ResizeArgs{Selection: all, Width: 842, Height: 595}, password, texts},
-		AttachJob:      {NewAttachments{Input: in, Files: []NewAttachment{{File: inputName(1), Filename: "plate.png"}}}, password, texts},
+		ExtractJob.Name: {Selection{Input: in, Pages: "last,1"}, password, []string{texts[len(texts)-1], texts[0]}}, CompressJob.Name: {in, password, texts},
+		RotateJob.Name:      {Rotation{all, 180}, password, nil},
+		ProtectJob.Name:     {Protection{Input: in, UserPassword: "n", OwnerPassword: "m"}, "n", texts},
+		BookmarksJob.Name:   {Outline{Input: in, Bookmarks: []Bookmark{{Title: "x", Page: 1}}}, password, texts},
+		MergeJob.Name:       {Merge{Inputs: []MergeInput{{Input: in}, {Input: in}}}, "", append(append([]string{}, texts...), texts...)},
+		StampJob.Name:       {StampArgs{Input: in, Marks: stampArgs(nil).Marks}, password, texts},
+		DeletePagesJob.Name: {Selection{Input: in, Pages: "1"}, password, texts[1:]},
+		RepairJob.Name:      {in, password, texts},
+		CropJob.Name:        {CropArgs{Selection: all, Margin: Margin{Bottom: 10}}, password, texts},
+		OptimizeJob.Name:    {OptimizeArgs{Input: in, Linearize: true, Quality: 70, MaxDPI: 100}, password, texts},
+		ResizeJob.Name:      {ResizeArgs{Selection: all, Width: 842, Height: 595}, password, texts},
+		AttachJob.Name:      {NewAttachments{Input: in, Files: []NewAttachment{{File: inputName(1), Filename: "plate.png"}}}, password, texts},
 	} {
 		result, err := do(t, job, test.args, document, plate(t, green, 40, 20))
 		if err != nil {
@@ -105,7 +105,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 	for _, job := range []struct {
 		name string
 		args any
-	}{{InfoJob, in}, {RasterJob, RasterArgs{Input: in, DPI: 36}}, {FormFieldsJob, FormFieldsArgs{Input: in}}, {AttachmentsJob, in}} {
+	}{{InfoJob.Name, in}, {RasterJob.Name, RasterArgs{Input: in, DPI: 36}}, {FormFieldsJob.Name, FormFieldsArgs{Input: in}}, {AttachmentsJob.Name, in}} {
 		if _, err := do(t, job.name, job.args, document); err != nil {
 			t.Errorf("%s: %v", job.name, err)
 		}
@@ -153,7 +153,7 @@ func TestOfficeForm(t *testing.T) {
 			}
 		}
 	}
-	result, err := do(t, InfoJob, input(""), form)
+	result, err := do(t, InfoJob.Name, input(""), form)
 	var about Info
 	if err != nil || json.Unmarshal(result.Body, &about) != nil || !about.HasForm {
 		t.Fatalf("info %+v, %v", about, err)

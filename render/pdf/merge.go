@@ -52,6 +52,9 @@ type part struct {
 	carried bool
 }
 
+// MergeJob joins PDFs in the order of its arguments.
+var MergeJob = define("pdf.merge", engine.MakeTime, merge)
+
 // merge joins documents. If one of them has an outline, the result has one with an entry for each document and its
 // own entries below. Links continue to work. The result is not encrypted.
 func merge(ctx context.Context, w *engine.Work, args Merge) (Changed, error) {

@@ -26,6 +26,9 @@ func (m Measures) Total() (total int) {
 	return total
 }
 
+// MeasureJob reads the page counts and titles of the inputs of a merge.
+var MeasureJob = define("pdf.merge.measure", engine.ReadTime, measureParts)
+
 // measureParts reads the inputs of a merge.
 func measureParts(ctx context.Context, w *engine.Work, args Merge) (Measures, error) {
 	parts, _, err := newParts(w, args)

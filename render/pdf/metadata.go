@@ -49,6 +49,9 @@ func standardKeys() []string {
 	return keys
 }
 
+// MetadataJob reads the document information and XMP of a PDF.
+var MetadataJob = define("pdf.metadata", engine.ReadTime, metadata)
+
 // metadata reads the metadata of a document.
 func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error) {
 	_, s, err := openStructure(ctx, w, args)
@@ -128,6 +131,9 @@ const (
 	untitledChange   = "The result does not claim PDF/UA, which requires a title."
 	unreadableChange = "The XMP metadata was not readable and is replaced. The result does not claim PDF/A or PDF/UA."
 )
+
+// SetMetadataJob writes the document information and XMP of a PDF.
+var SetMetadataJob = define("pdf.metadata.set", engine.ChangeTime, setMetadata)
 
 // setMetadata writes the document information and XMP of a document with the same values.
 func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Changed, error) {

@@ -27,7 +27,7 @@ func withPacket(info string) []byte {
 
 func readMetadata(t *testing.T, content []byte, password string) (m Metadata) {
 	t.Helper()
-	result, err := do(t, MetadataJob, input(password), content)
+	result, err := do(t, MetadataJob.Name, input(password), content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func writeMetadata(t *testing.T, args MetadataArgs, content []byte) ([]byte, []s
 	if args.Name == "" {
 		args.Input = input("")
 	}
-	result, err := do(t, SetMetadataJob, args, content)
+	result, err := do(t, SetMetadataJob.Name, args, content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestMetadataOfOthers(t *testing.T) {
 // TestMetadataKeepsArchives changes the metadata of PDF/A, which stays valid.
 func TestMetadataKeepsArchives(t *testing.T) {
 	for _, level := range []ArchiveLevel{Archive1B, Archive2B} {
-		result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, three().Write())
+		result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, three().Write())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestMetadataKeepsArchives(t *testing.T) {
 		if len(changes) > 0 {
 			t.Errorf("%v: changes %q", level, changes)
 		}
-		checked, err := do(t, ArchivedJob, ArchivedArgs{Input: input(""), Level: level}, got)
+		checked, err := do(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: level}, got)
 		if err != nil {
 			t.Errorf("%v: %v: %s", level, err, checked.Body)
 		}

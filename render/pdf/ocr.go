@@ -64,43 +64,46 @@ const (
 	scanPixels = 25_000_000
 )
 
+// OCRJob adds an invisible text layer to pages that are images, or returns the text as JSON.
+var OCRJob = defineFile("pdf.ocr", engine.OCRTime, ocr)
+
 // ocr reads pages that are images of text.
-func ocr(ctx context.Context, w *engine.Work, args OCRArgs) ([]byte, error) {
+func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 	if err := checkLanguages(ctx, w, args.Languages); err != nil {
-		return nil, err
+		return err
 	}
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return nil, err
+		return err
 	}
 	numbers, err := doc.resolve(args.Pages)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	numbers = withoutRepeats(numbers)
 	if len(numbers) > MaxOCRPages {
-		return nil, &Error{Kind: NoSelection, Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), MaxOCRPages)}
+		return &Error{Kind: NoSelection, Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), MaxOCRPages)}
 	}
 	original := *doc
 	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := settle(ctx, doc); err != nil {
-		return nil, err
+		return err
 	}
 	r := &reader{document: doc, args: args}
 	pages, err := r.readAll(ctx, numbers)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if args.Text {
-		return nil, writeJSON(w, textOutput, ReadText{PageCount: doc.pages, Pages: readPages(pages)})
+		return writeJSON(w, textOutput, ReadText{PageCount: doc.pages, Pages: readPages(pages)})
 	}
-	return nil, r.lay(ctx, &original, encrypted, pages)
+	return r.lay(ctx, &original, encrypted, pages)
 }
 
 // reader reads the pages of one document.

@@ -26,26 +26,30 @@ type OptimizeArgs struct {
 	Gray bool
 }
 
+// OptimizeJob reduces the size of a PDF. The result is not larger than its source, unless it had to be linearized or
+// images had to become grey.
+var OptimizeJob = defineFile("pdf.optimize", engine.MakeTime, optimize)
+
 // optimize writes a document as small as it gets. A result is not larger than its
 // source, which is the result itself then, unless a source that is not linearized was to be,
 // images had to become grey, or the source has errors.
-func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, error) {
+func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) error {
 	source := w.Path(args.Input.Name)
 	linear, before, err := linearized(source)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return nil, err
+		return err
 	}
 	grayed, err := args.images(ctx, doc, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	w.Output(output)
@@ -63,21 +67,21 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) ([]byte, e
 			job["linearize"] = ""
 		}
 		if err := writeResult(ctx, doc, job); err != nil {
-			return nil, err
+			return err
 		}
 		after, err := os.Stat(w.Path(output))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if after.Size() < before || grayed || args.AlwaysLinearize && !linear {
-			return nil, nil
+			return nil
 		}
 	}
 	// The changed objects are behind the source.
 	if err := os.Truncate(source, before); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, returnSource(ctx, w, args.Input)
+	return returnSource(ctx, w, args.Input)
 }
 
 // images reduces the size of a document's images, and reports whether one became grey.

@@ -79,6 +79,9 @@ const (
 	unclaimedText  = "The result does not claim %s, because the overlay does not conform to it."
 )
 
+// OverlayJob draws pages of one PDF on those of another.
+var OverlayJob = define("pdf.overlay", engine.ChangeTime, overlay)
+
 // overlay draws pages of one document on those of another, as artifacts. It places them by itself: qpdf's overlay
 // fits them into the trim box, copies form fields, and leaves the marks of a structure in them.
 func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, error) {

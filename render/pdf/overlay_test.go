@@ -16,7 +16,7 @@ import (
 func overlayOf(t *testing.T, args OverlayArgs, doc, over []byte) ([]byte, []string) {
 	t.Helper()
 	args.Name, args.Overlay.Name = inputName(0), inputName(1)
-	result, err := do(t, OverlayJob, args, doc, over)
+	result, err := do(t, OverlayJob.Name, args, doc, over)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestOverlayIsRefused(t *testing.T) {
 		{OverlayArgs{}, source{Pages: make([]string, MaxPages+1)}.Write(), TooManyPages, 0, ""},
 	} {
 		test.args.Input, test.args.Overlay = input(""), second
-		if failed := fails(t, test.kind, OverlayJob, test.args, doc, test.over); failed.Input != test.input || failed.Text != test.text {
+		if failed := fails(t, test.kind, OverlayJob.Name, test.args, doc, test.over); failed.Input != test.input || failed.Text != test.text {
 			t.Errorf("%+v: got %+v", test.args, failed)
 		}
 	}
@@ -162,7 +162,7 @@ func TestOverlayLayers(t *testing.T) {
 func TestOverlayClaims(t *testing.T) {
 	slow.Test(t)
 	archive := func(level ArchiveLevel) []byte {
-		result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, three().Write())
+		result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, three().Write())
 		if err != nil {
 			t.Fatal(err)
 		}

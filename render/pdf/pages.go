@@ -8,50 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
-
-	"github.com/relaypdf/relaypdf/render/engine"
 )
-
-// The names of the jobs that look at pages or draw on them.
-const (
-	RasterJob     = "pdf.raster"
-	FromImagesJob = "pdf.from-images"
-	StampJob      = "pdf.stamp"
-	TextJob       = "pdf.text"
-	FormFieldsJob = "pdf.form.fields"
-	FormFillJob   = "pdf.form.fill"
-	OCRJob        = "pdf.ocr"
-	RedactJob     = "pdf.redact"
-	ArchiveJob    = "pdf.pdfa"
-	ArchivedJob   = "pdf.pdfa.check"
-	MarkdownJob   = "pdf.markdown"
-	StandardsJob  = "pdf.standards"
-	CheckJob      = "pdf.check"
-	CompareJob    = "pdf.compare"
-)
-
-// PageHandlers are the jobs that look at pages or draw on them.
-func PageHandlers() engine.Handlers {
-	return engine.Handlers{
-		RasterJob:     handleJSON(raster),
-		FromImagesJob: handleJSON(fromImages),
-		StampJob:      handle(stamp),
-		TextJob:       handle(extractText),
-		FormFieldsJob: handleJSON(formFields),
-		FormFillJob:   handleJSON(formFill),
-		OCRJob:        handle(ocr),
-		RedactJob:     handleJSON(redact),
-		ArchiveJob:    handleJSON(archive),
-		ArchivedJob:   handleJSON(checkArchived),
-		MarkdownJob:   handleJSON(markdown),
-		StandardsJob:  handleJSON(conform),
-		CheckJob:      handleJSON(checkStandards),
-		CompareJob:    handle(compare),
-
-		InvoiceReadJob: handleJSON(readInvoice),
-		InvoiceJob:     handleJSON(attachInvoice),
-	}
-}
 
 // decrypt makes a document open without a password, for tools that accept passwords on
 // their command line only. It reports whether the document was encrypted before.

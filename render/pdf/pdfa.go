@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 // ArchiveArgs are the arguments of an ArchiveJob. The output is the PDF, and the
@@ -23,7 +24,7 @@ type ArchiveArgs struct {
 	Input Input
 	Level ArchiveLevel
 	// Empty fields keep the document's own values.
-	Title, Author, Subject, Keywords string
+	pdfmeta.Info
 }
 
 // ArchiveLevel is one of PDF/A.
@@ -104,6 +105,9 @@ type archiveFound struct {
 	Layers    bool
 	Overprint bool
 }
+
+// ArchiveJob converts a PDF to PDF/A and validates the result.
+var ArchiveJob = define("pdf.pdfa", engine.MakeTime, archive)
 
 // archive makes a document PDF/A. If its pages are known to be PDF/A, they stay as they are. Otherwise Ghostscript draws
 // its pages again, as text, lines and images. Parts that Ghostscript would leave out silently are removed before and reported,

@@ -53,6 +53,9 @@ type ArchivedArgs struct {
 	Level ArchiveLevel
 }
 
+// ArchivedJob fails unless a document conforms to a level of PDF/A.
+var ArchivedJob = define("pdf.pdfa.check", engine.ReadTime, checkArchived)
+
 func checkArchived(ctx context.Context, w *engine.Work, args ArchivedArgs) (struct{}, error) {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestArchiveKeepsPrints(t *testing.T) {
 			before = made.PDF
 		}
 		level := []ArchiveLevel{Archive2B, Archive3B}[i%2]
-		result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, before)
+		result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, before)
 		if name == "glyphs" { // which shows a character that its font lacks
 			if err == nil {
 				t.Errorf("%s: no error", name)

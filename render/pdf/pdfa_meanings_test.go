@@ -209,14 +209,14 @@ func TestOperationsKeepTextOfFonts(t *testing.T) {
 			kept.names, kept.texts, pages = append(kept.names, name), append(kept.texts, p.texts[i]), append(pages, fmt.Sprint(i+1))
 		}
 	}
-	document = make1(t, ExtractJob, Selection{Input: input(""), Pages: strings.Join(pages, ",")}, document)
+	document = make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: strings.Join(pages, ",")}, document)
 	kept.check(t, "source", document, "")
 
 	all := Selection{Input: input("")}
 	for name, args := range map[string]any{
-		CompressJob: input(""), RepairJob: input(""), RotateJob: Rotation{all, 90}, OptimizeJob: OptimizeArgs{Input: input(""), Linearize: true, Quality: 70, MaxDPI: 100},
-		ResizeJob: ResizeArgs{Selection: all, Width: 842, Height: 595}, CropJob: CropArgs{Selection: all, Margin: Margin{Bottom: 1}},
-		MergeJob: Merge{Inputs: []MergeInput{{Input: input("")}}},
+		CompressJob.Name: input(""), RepairJob.Name: input(""), RotateJob.Name: Rotation{all, 90}, OptimizeJob.Name: OptimizeArgs{Input: input(""), Linearize: true, Quality: 70, MaxDPI: 100},
+		ResizeJob.Name: ResizeArgs{Selection: all, Width: 842, Height: 595}, CropJob.Name: CropArgs{Selection: all, Margin: Margin{Bottom: 1}},
+		MergeJob.Name: Merge{Inputs: []MergeInput{{Input: input("")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +224,7 @@ func TestOperationsKeepTextOfFonts(t *testing.T) {
 			kept.check(t, name, made, "")
 		})
 	}
-	kept.check(t, RedactJob, make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
+	kept.check(t, RedactJob.Name, make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
 }
 
 // type1 is the program of a Type 1 font as a PDF has it, of a file with segments.

@@ -18,12 +18,13 @@ import (
 	"github.com/relaypdf/relaypdf/internal/test/slow"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
+	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 // madeArchive makes PDF/A of a document, and returns what was changed.
 func madeArchive(t testing.TB, level ArchiveLevel, content []byte) ([]byte, string) {
 	t.Helper()
-	result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, content)
+	result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +40,11 @@ func TestArchivedIsChecked(t *testing.T) {
 	t.Parallel()
 	plain := pdftest.Three().Write()
 	made, _ := madeArchive(t, Archive2B, plain)
-	if _, err := do(t, ArchivedJob, ArchivedArgs{Input: input(""), Level: Archive2B}, made); err != nil {
+	if _, err := do(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive2B}, made); err != nil {
 		t.Errorf("what was made so: %v", err)
 	}
 	for level, content := range map[ArchiveLevel][]byte{Archive3B: made, Archive2B: plain} {
-		if failed := fails(t, NoArchive, ArchivedJob, ArchivedArgs{Input: input(""), Level: level}, content); !strings.Contains(failed.Text, "XMP") {
+		if failed := fails(t, NoArchive, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: level}, content); !strings.Contains(failed.Text, "XMP") {
 			t.Errorf("%s: %q", level, failed.Text)
 		}
 	}
@@ -92,7 +93,7 @@ func TestArchiveRealDocuments(t *testing.T) { //nolint:tparallel // It waits for
 func archiveReal(t *testing.T, dir, path string, level ArchiveLevel, made *sync.Map) {
 	t.Helper()
 	content := pdftest.Load(t, path)
-	result, err := do(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: level}, content)
+	result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, content)
 	var failed *Error
 	if errors.As(err, &failed) && failed.Kind != Exhausted {
 		t.Skipf("refused: %s %s", failed.Kind, failed.Text)
@@ -148,7 +149,7 @@ func TestArchivePassesVeraPDF(t *testing.T) {
 func TestArchivedRefusesTextWithoutGlyphs(t *testing.T) {
 	t.Parallel()
 	content := lettered(t, "00240000", "1 beginbfchar <0024> <0041> endbfchar")
-	failed := fails(t, NoArchive, ArchivedJob, ArchivedArgs{Input: input(""), Level: Archive2B}, content)
+	failed := fails(t, NoArchive, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive2B}, content)
 	if want := "without a glyph in its font (.notdef) on page 1;"; !strings.Contains(failed.Text, want) {
 		t.Errorf("got %q, want %q", failed.Text, want)
 	}
@@ -157,7 +158,7 @@ func TestArchivedRefusesTextWithoutGlyphs(t *testing.T) {
 // lookAlike compares the first pages of two documents, and their text.
 func lookAlike(t *testing.T, name string, before, after []byte) {
 	t.Helper()
-	about := unmarshal[Info](t, result(t, InfoJob, input(""), before))
+	about := unmarshal[Info](t, result(t, InfoJob.Name, input(""), before))
 	for page := 1; page <= min(3, about.PageCount); page++ {
 		// MuPDF uses the same profile that Ghostscript gives colours without one.
 		if share := differing(t, drawMuPDF(t, after, page), drawMuPDF(t, before, page)); share > 0.06 {
@@ -202,7 +203,7 @@ func archivistPDF(t testing.TB) []byte {
 	t.Helper()
 	text := strings.Replace(string(archivist().Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /XObject << /Off 109 0 R >> >> >>", 1)
 	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha) Tj ET", "/Off Do BT /F1 24 Tf 40 300 Td (alpha) Tj 3 Tr 0 -50 Td (read by OCR) Tj ET", 1)
-	result, err := do(t, RepairJob, input(""), []byte(text))
+	result, err := do(t, RepairJob.Name, input(""), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func TestArchiveKeeps(t *testing.T) {
 					t.Errorf("%s is still there", gone)
 				}
 			}
-			about := unmarshal[Info](t, result(t, InfoJob, input(""), made))
+			about := unmarshal[Info](t, result(t, InfoJob.Name, input(""), made))
 			if about.Title != "A & B <c>" || about.Author != "Řeó" || about.CreatedAt == nil || about.CreatedAt.Format("2006-01-02T15:04:05-07:00") != "2024-02-29T12:00:00+02:00" {
 				t.Errorf("information %+v", about)
 			}
@@ -252,7 +253,7 @@ func TestArchiveKeeps(t *testing.T) {
 				t.Error("XMP has not the title")
 			}
 			wanted := []string{"Form fields (1)", "Scripts and actions", "Hidden comments and fields (1)", `"Movie"`, "Layers were removed", "Helvetica"}
-			list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), made)).Attachments
+			list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), made)).Attachments
 			if level == Archive3B {
 				wanted = append(wanted, "Attached files remain")
 				if len(list) == 0 || list[0].Filename != "data.xml" || list[0].ContentType != "text/xml" || !strings.Contains(plain, "/AFRelationship /Data") {
@@ -281,7 +282,7 @@ func TestArchiveTransparency(t *testing.T) {
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
 	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha)", "/G gs 1 0 0 rg 30 290 99 30 re f BT /F1 24 Tf 40 300 Td (alpha)", 1)
-	document := make1(t, RepairJob, input(""), []byte(text))
+	document := make1(t, RepairJob.Name, input(""), []byte(text))
 	for level, rasterImage := range map[ArchiveLevel]bool{Archive1B: true, Archive2B: false} {
 		made, changes := madeArchive(t, level, document)
 		keep(t, "transparent "+string(level)+".pdf", made)
@@ -306,14 +307,14 @@ func TestArchiveWords(t *testing.T) {
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
 	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha)", "/G gs BT /F1 24 Tf 40 300 Td (alpha omega 1234)", 1)
-	plain := make1(t, RepairJob, input(""), []byte(text))
+	plain := make1(t, RepairJob.Name, input(""), []byte(text))
 	box := regexp.MustCompile(`<word xMin="([0-9.]+)" yMin="([0-9.]+)" xMax="([0-9.]+)" yMax="([0-9.]+)">(.*)</word>`)
 	boxes := func(document []byte) [][]string {
 		return box.FindAllStringSubmatch(pdftest.Tool(t, "pdftotext", "-bbox", "-l", "1", pdftest.Save(t, document), "-"), -1)
 	}
 	for turn, document := range map[string][]byte{
-		"upright": plain, "to the right": make1(t, RotateJob, Rotation{Selection{Input: input(""), Pages: "1"}, 90}, plain),
-		"to the left": make1(t, RotateJob, Rotation{Selection{Input: input(""), Pages: "1"}, 270}, plain),
+		"upright": plain, "to the right": make1(t, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "1"}, 90}, plain),
+		"to the left": make1(t, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "1"}, 270}, plain),
 	} {
 		made, changes := madeArchive(t, Archive1B, document)
 		if got := pageTexts(t, made, "")[0]; got != "alpha omega 1234" || !strings.Contains(changes, "an invisible text layer: 1.") {
@@ -344,7 +345,7 @@ func TestArchiveWords(t *testing.T) {
 func TestArchiveKeepsFigures(t *testing.T) {
 	for said, refused := range map[string]bool{"1,20 EUR": true, "words": false} {
 		text := strings.Replace(string(three().Write()), "BT /F1 24 Tf 40 300 Td (alpha) Tj", "/Span << /ActualText ("+said+") >> BDC BT /F1 24 Tf 40 300 Td (alpha) Tj EMC", 1)
-		document := make1(t, RepairJob, input(""), []byte(text))
+		document := make1(t, RepairJob.Name, input(""), []byte(text))
 		if got := pageTexts(t, document, "")[0]; got != said {
 			t.Fatalf("the page says %q, want %q", got, said)
 		}
@@ -352,7 +353,7 @@ func TestArchiveKeepsFigures(t *testing.T) {
 			madeArchive(t, Archive2B, document)
 			continue
 		}
-		failed := fails(t, NoArchive, ArchiveJob, ArchiveArgs{Input: input(""), Level: Archive2B}, document)
+		failed := fails(t, NoArchive, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive2B}, document)
 		if !strings.Contains(failed.Text, "digits on page 1") {
 			t.Errorf("got %q", failed.Text)
 		}
@@ -392,9 +393,9 @@ func TestArchiveSealed(t *testing.T) {
 	signed := archivist()
 	signed.Objects = append(signed.Objects, "<< /Type /Sig /Filter /Adobe.PPKLite /ByteRange [0 1 2 3] /Contents <00> >>")
 	locked := pdftest.Transform(t, signed.Write(), "--encrypt", "u", "o", "256", "--")
-	fails(t, PasswordRequired, ArchiveJob, ArchiveArgs{Input: input(""), Level: Archive2B}, locked)
-	fails(t, WrongPassword, ArchiveJob, ArchiveArgs{Input: input("x"), Level: Archive2B}, locked)
-	result, err := do(t, ArchiveJob, ArchiveArgs{Input: input("u"), Level: Archive2B, Title: "Ours", Keywords: "a, b"}, locked)
+	fails(t, PasswordRequired, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive2B}, locked)
+	fails(t, WrongPassword, ArchiveJob.Name, ArchiveArgs{Input: input("x"), Level: Archive2B}, locked)
+	result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input("u"), Level: Archive2B, Info: pdfmeta.Info{Title: "Ours", Keywords: "a, b"}}, locked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +407,7 @@ func TestArchiveSealed(t *testing.T) {
 	made := read(t, result)
 	sound(t, made, "", 3)
 	var about Info
-	described, err := do(t, InfoJob, input(""), made)
+	described, err := do(t, InfoJob.Name, input(""), made)
 	if err != nil || json.Unmarshal(described.Body, &about) != nil || about.Title != "Ours" || !slices.Equal(about.Keywords, []string{"a", "b"}) || about.Author != "Řeó" {
 		t.Errorf("information %+v, %v", about, err)
 	}
@@ -546,7 +547,7 @@ func FuzzArchiveContent(f *testing.F) {
 func TestArchiveHostile(t *testing.T) {
 	t.Parallel()
 	for name, content := range hostile() {
-		result, failed := attempt(t, ArchiveJob, ArchiveArgs{Input: input(""), Level: Archive3B}, content)
+		result, failed := attempt(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive3B}, content)
 		if failed == nil && result.Output(0).Size() == 0 {
 			t.Errorf("%s: an empty result", name)
 		}

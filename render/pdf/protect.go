@@ -26,10 +26,13 @@ type Permissions struct {
 	Assemble bool `json:"assemble" jsonschema:"required" jsonschema_description:"If true, inserting, deleting and rotating pages is allowed."`
 }
 
+// ProtectJob encrypts a PDF with AES-256, replacing an existing encryption.
+var ProtectJob = defineFile("pdf.protect", engine.ChangeTime, protect)
+
 // protect encrypts a document with AES-256, revision 6 of the standard
 // handler. An encryption that it has already is replaced.
-func protect(ctx context.Context, w *engine.Work, args Protection) ([]byte, error) {
-	return nil, writeWhole(ctx, w, args.Input, qpdfJob{"encrypt": qpdfJob{
+func protect(ctx context.Context, w *engine.Work, args Protection) error {
+	return writeWhole(ctx, w, args.Input, qpdfJob{"encrypt": qpdfJob{
 		"userPassword": args.UserPassword, "ownerPassword": args.OwnerPassword, "256bit": args.Allow.qpdf(),
 	}})
 }

@@ -43,6 +43,9 @@ type RasterResult struct {
 	Images int
 }
 
+// RasterJob renders pages of a PDF as images.
+var RasterJob = define("pdf.raster", engine.MakeTime, raster)
+
 // raster draws pages. Poppler draws them; as its PNG is slow, it writes raw
 // pixels that are made a PNG here.
 func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult, error) {

@@ -34,7 +34,7 @@ func TestRedactRealDocuments(t *testing.T) {
 				t.Skip("has no words, or cannot be read without a password")
 			}
 			content := pdftest.Load(t, path)
-			result, err := do(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{word}}, content)
+			result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{word}}, content)
 			var failed *Error
 			if errors.As(err, &failed) && failed.Kind != Exhausted && failed.Kind != Nothing {
 				t.Skipf("%q: %v", word, failed) // said in words, and nothing came out
@@ -44,7 +44,7 @@ func TestRedactRealDocuments(t *testing.T) {
 			}
 			done.Add(1)
 			made := pdftest.Save(t, read(t, result))
-			checkLike(t, RedactJob, content, made)
+			checkLike(t, RedactJob.Name, content, made)
 			texts, ok := readings(t, made)
 			if !ok {
 				t.Error("it cannot be read any more")

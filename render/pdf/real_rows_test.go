@@ -38,14 +38,14 @@ type rowOnReal struct {
 func rowsOnReal() []rowOnReal {
 	all := Selection{Input: input("")}
 	return []rowOnReal{
-		{"crop", CropJob, CropArgs{Selection: all, Margin: Margin{Top: 1, Left: 1}}, false, 20},
-		{"repair", RepairJob, input(""), false, 20},
-		{"compress-advanced", OptimizeJob, OptimizeArgs{Input: input(""), Quality: 50, MaxDPI: 96}, false, 20},
-		{"extract-images", ExtractImagesJob, ExtractImagesArgs{Selection: all}, true, 2},
-		{"overlay", OverlayJob, OverlayArgs{Input: input(""), Overlay: input(""), Under: true, Repeat: "1-"}, false, 20},
-		{"split", SplitJob, SplitArgs{Input: input(""), Every: 2}, true, 20},
-		{"attach", AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "note.txt", ContentType: "text/plain"}}}, false, 20},
-		{"ocr", OCRJob, OCRArgs{Selection: all, Languages: []string{"eng"}}, false, 4},
+		{"crop", CropJob.Name, CropArgs{Selection: all, Margin: Margin{Top: 1, Left: 1}}, false, 20},
+		{"repair", RepairJob.Name, input(""), false, 20},
+		{"compress-advanced", OptimizeJob.Name, OptimizeArgs{Input: input(""), Quality: 50, MaxDPI: 96}, false, 20},
+		{"extract-images", ExtractImagesJob.Name, ExtractImagesArgs{Selection: all}, true, 2},
+		{"overlay", OverlayJob.Name, OverlayArgs{Input: input(""), Overlay: input(""), Under: true, Repeat: "1-"}, false, 20},
+		{"split", SplitJob.Name, SplitArgs{Input: input(""), Every: 2}, true, 20},
+		{"attach", AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "note.txt", ContentType: "text/plain"}}}, false, 20},
+		{"ocr", OCRJob.Name, OCRArgs{Selection: all, Languages: []string{"eng"}}, false, 4},
 	}
 }
 
@@ -69,7 +69,7 @@ func TestRowsOnRealDocuments(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			content := pdftest.Load(t, path)
-			result, err := do(t, InfoJob, input(""), content)
+			result, err := do(t, InfoJob.Name, input(""), content)
 			var failed *Error
 			if errors.As(err, &failed) && failed.Kind != Exhausted {
 				t.Skipf("cannot be read: %s", failed.Kind) // said in words, as TestRealDocuments sees
@@ -155,7 +155,7 @@ func (r rowOnReal) doTo(t *testing.T, content []byte, pages int) bool {
 		t.Errorf("%s: %s pages, want %d", r.name, got, pages)
 	}
 	checkLike(t, r.name, content, path)
-	if r.job == AttachJob {
+	if r.job == AttachJob.Name {
 		checkAttached(t, made, "note.txt", "a note")
 	}
 	return true
@@ -165,17 +165,17 @@ func (r rowOnReal) doTo(t *testing.T, content []byte, pages int) bool {
 func checkAttached(t *testing.T, document []byte, name, content string) {
 	t.Helper()
 	attached := func(document []byte) bool {
-		list := unmarshal[Attachments](t, result(t, AttachmentsJob, input(""), document)).Attachments
+		list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), document)).Attachments
 		return slices.ContainsFunc(list, func(a Attachment) bool { return a.Name == name })
 	}
 	named := NamedAttachments{Input: input(""), Names: []string{name}}
 	if !attached(document) {
 		t.Errorf("%s is not listed", name)
 	}
-	if out, err := do(t, DetachJob, named, document); err != nil || string(read(t, out)) != content {
+	if out, err := do(t, DetachJob.Name, named, document); err != nil || string(read(t, out)) != content {
 		t.Errorf("%s cannot be taken out: %v", name, err)
 	}
-	less := make1(t, RemoveAttachmentsJob, named, document)
+	less := make1(t, RemoveAttachmentsJob.Name, named, document)
 	if attached(less) || strings.Contains(pdftest.Tool(t, "pdfdetach", "-list", pdftest.Save(t, less)), name) {
 		t.Errorf("%s is not removed", name)
 	}

@@ -49,7 +49,7 @@ func TestRealDocuments(t *testing.T) {
 	for i := 0; i < len(paths); i += everyNth {
 		content := pdftest.Load(t, paths[i])
 		name := filepath.Base(paths[i])
-		result, err := do(t, InfoJob, input(""), content)
+		result, err := do(t, InfoJob.Name, input(""), content)
 		var failed *Error
 		if errors.As(err, &failed) && failed.Kind != Exhausted {
 			t.Logf("%s: %s", name, failed.Kind)
@@ -83,13 +83,13 @@ func doEverything(t *testing.T, content []byte, about Info) {
 		args  any
 		pages int
 	}{
-		{ExtractJob, Selection{Input: input(""), Pages: "last,1"}, 2},
-		{RotateJob, Rotation{Selection{Input: input("")}, 90}, n},
-		{CompressJob, input(""), n},
-		{OptimizeJob, OptimizeArgs{Input: input(""), Linearize: true, Quality: 60, MaxDPI: 100}, n},
-		{ResizeJob, ResizeArgs{Selection: Selection{Input: input("")}, Width: 595, Height: 842}, n},
-		{BookmarksJob, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: n}}}, n},
-		{ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, n},
+		{ExtractJob.Name, Selection{Input: input(""), Pages: "last,1"}, 2},
+		{RotateJob.Name, Rotation{Selection{Input: input("")}, 90}, n},
+		{CompressJob.Name, input(""), n},
+		{OptimizeJob.Name, OptimizeArgs{Input: input(""), Linearize: true, Quality: 60, MaxDPI: 100}, n},
+		{ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: 595, Height: 842}, n},
+		{BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: n}}}, n},
+		{ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, n},
 	} {
 		result, err := do(t, test.job, test.args, content)
 		if err != nil {
@@ -106,7 +106,7 @@ func doEverything(t *testing.T, content []byte, about Info) {
 	if about.Encrypted || n > MaxPages/2 {
 		return
 	}
-	result, err := do(t, MergeJob, mergeOf([]string{"", ""}, []string{"a", "b"}), content, content)
+	result, err := do(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"a", "b"}), content, content)
 	if err != nil {
 		t.Errorf("merge: %v", err)
 		return
@@ -119,23 +119,23 @@ func doEverything(t *testing.T, content []byte, about Info) {
 // redactThe takes a word out of a document that most have.
 func redactThe(t *testing.T, content []byte, pages int) {
 	t.Helper()
-	result, err := do(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"the"}}, content)
+	result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"the"}}, content)
 	var failed *Error
 	if errors.As(err, &failed) && failed.Kind == Nothing {
 		return
 	}
 	if err != nil {
-		t.Errorf("%s: %v", RedactJob, err)
+		t.Errorf("%s: %v", RedactJob.Name, err)
 		return
 	}
 	made := read(t, result)
 	path := pdftest.Save(t, made)
 	if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", path)); got != fmt.Sprint(pages) {
-		t.Errorf("%s: %s pages, want %d", RedactJob, got, pages)
+		t.Errorf("%s: %s pages, want %d", RedactJob.Name, got, pages)
 	}
-	checkLike(t, RedactJob, content, path)
+	checkLike(t, RedactJob.Name, content, path)
 	if text := strings.ToLower(pdftest.Tool(t, "pdftotext", "-q", path, "-")); strings.Contains(text, "the") {
-		t.Errorf("%s: the word is still there", RedactJob)
+		t.Errorf("%s: the word is still there", RedactJob.Name)
 	}
 }
 

@@ -49,6 +49,9 @@ var redactPictureScript string
 // redactRoom is the width of the area around a page that is searched for hidden text, in points.
 const redactRoom = 50_000
 
+// RedactJob removes words and areas from the pages of a PDF, including hidden copies of their text.
+var RedactJob = define("pdf.redact", engine.MakeTime, redact)
+
 // redact removes words and parts of pages from a document. Annotations and fields become
 // part of their pages first; metadata, attachments, scripts and everything that no page
 // shows are removed. Two tools read the result again, and each of its objects is searched:

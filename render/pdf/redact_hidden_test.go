@@ -463,7 +463,7 @@ func TestRedactHidden(t *testing.T) {
 			}
 			args := h.args
 			args.Input.Name = inputName(0)
-			result, err := do(t, RedactJob, args, h.content)
+			result, err := do(t, RedactJob.Name, args, h.content)
 			var failed *Error
 			if errors.As(err, &failed) && failed.Kind == Remains {
 				if !h.refused {

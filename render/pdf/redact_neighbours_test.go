@@ -135,7 +135,7 @@ func TestRedactLeavesNeighbours(t *testing.T) {
 			t.Parallel()
 			document := typeset(t, font, c.encoding, c.content, lines...)
 			all := readLetters(t, document)
-			made := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{"Falkenberg"}}, document)
+			made := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Falkenberg"}}, document)
 			for i, letters := range readLetters(t, made) {
 				if want := less(all[i], "Falkenberg"); letters != want {
 					t.Errorf("reader %d finds %q, want %q", i, letters, want)
@@ -183,7 +183,7 @@ func TestRedactLeavesScripts(t *testing.T) {
 	all := readLetters(t, document)
 
 	for _, term := range []string{"王小明", "小", "محمود", "और", "ตรง", "Falkenberg", "e"} {
-		made := make1(t, RedactJob, RedactArgs{Input: input(""), Terms: []string{term}}, document)
+		made := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{term}}, document)
 		for i, letters := range readLetters(t, made) {
 			times := strings.Count(all[i], term[:firstSize(term)]) - strings.Count(letters, term[:firstSize(term)])
 			times /= strings.Count(term, term[:firstSize(term)])

@@ -17,11 +17,14 @@ type ResizeArgs struct {
 	Fit Fit
 }
 
+// ResizeJob changes the size of pages and scales their content.
+var ResizeJob = defineFile("pdf.resize", engine.ChangeTime, resize)
+
 // resize gives pages another size, and moves all that has a place on them along.
-func resize(ctx context.Context, w *engine.Work, args ResizeArgs) ([]byte, error) {
+func resize(ctx context.Context, w *engine.Work, args ResizeArgs) error {
 	doc, s, numbers, err := openSelection(ctx, w, args.Selection)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r := &resizer{
 		structure: s, args: args, changes: s.NewUpdate(), changed: map[string]any{},
@@ -34,15 +37,15 @@ func resize(ctx context.Context, w *engine.Work, args ResizeArgs) ([]byte, error
 		}
 		page := s.Dict(ref)
 		if page == nil {
-			return nil, doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
+			return doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
 		}
 		r.page(ref, page)
 	}
 	r.destinations()
 	if err := doc.change(r.changes); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, doc.write(ctx, qpdfJob{})
+	return doc.write(ctx, qpdfJob{})
 }
 
 // move maps a point of a page to its new position: both axes are stretched, and then shifted.

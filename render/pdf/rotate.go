@@ -15,25 +15,28 @@ type Rotation struct {
 	Degrees int
 }
 
+// RotateJob turns pages clockwise.
+var RotateJob = defineFile("pdf.rotate", engine.ChangeTime, rotate)
+
 // rotate turns pages, in addition to the rotation that they have.
-func rotate(ctx context.Context, w *engine.Work, args Rotation) ([]byte, error) {
+func rotate(ctx context.Context, w *engine.Work, args Rotation) error {
 	if args.Pages == "" {
-		return nil, writeWhole(ctx, w, args.Input, qpdfJob{"rotate": fmt.Sprintf("%+d", args.Degrees)})
+		return writeWhole(ctx, w, args.Input, qpdfJob{"rotate": fmt.Sprintf("%+d", args.Degrees)})
 	}
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	numbers, err := doc.resolve(args.Pages)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return nil, err
+		return err
 	}
 	// qpdf would turn a page that is named twice only once, but takes longer.
 	turns := fmt.Sprintf("%+d:%s", args.Degrees, rangeText(unique(numbers)))
-	return nil, doc.write(ctx, qpdfJob{"rotate": turns})
+	return doc.write(ctx, qpdfJob{"rotate": turns})
 }
 
 // unique returns numbers sorted and without repeats.

@@ -38,6 +38,9 @@ type BookletArgs struct {
 	Guides bool
 }
 
+// NUpJob puts several pages of a PDF on each sheet.
+var NUpJob = define("pdf.nup", engine.MakeTime, nUp)
+
 // nUp puts several pages on each sheet, in the order of the selection.
 func nUp(ctx context.Context, w *engine.Work, args NUpArgs) (Changed, error) {
 	return compose(ctx, w, args.Selection, args.layout, func(n int) (order []int) {
@@ -47,6 +50,9 @@ func nUp(ctx context.Context, w *engine.Work, args NUpArgs) (Changed, error) {
 		return order
 	})
 }
+
+// BookletJob arranges the pages of a PDF on sheets that are folded into a booklet.
+var BookletJob = define("pdf.booklet", engine.MakeTime, booklet)
 
 // booklet puts pages on sheets that make a booklet when they are folded.
 func booklet(ctx context.Context, w *engine.Work, args BookletArgs) (Changed, error) {

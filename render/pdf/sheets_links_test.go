@@ -39,7 +39,7 @@ func TestSheetsCarryLinks(t *testing.T) {
 	for _, entries := range []string{"", "/Rotate 90 /CropBox [20 20 280 380]", "/UserUnit 2 /Rotate 180"} {
 		document := linkedPages(entries)
 		nup := NUpArgs{Selection: Selection{Input: input("")}, PerSheet: 4, Width: 595, Height: 842, Margin: 9}
-		for job, args := range map[string]any{NUpJob: nup, BookletJob: BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842}} {
+		for job, args := range map[string]any{NUpJob.Name: nup, BookletJob.Name: BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842}} {
 			result, err := do(t, job, args, document)
 			if err != nil {
 				t.Fatalf("%s: %v", job, err)
@@ -49,7 +49,7 @@ func TestSheetsCarryLinks(t *testing.T) {
 			}
 			got := read(t, result)
 			keep(t, "links-"+job+".pdf", got)
-			sheets := int(math.Ceil(4 / map[string]float64{NUpJob: 4, BookletJob: 2}[job]))
+			sheets := int(math.Ceil(4 / map[string]float64{NUpJob.Name: 4, BookletJob.Name: 2}[job]))
 			sound(t, got, "", sheets)
 			f, err := pdffile.Read(got)
 			if err != nil {

@@ -49,6 +49,9 @@ func withKey[T any](args KeyArgs, do func(*pdfsign.Signer) (T, error)) (result T
 	return result, nil
 }
 
+// SignKeyJob returns the certificates of a key. It has the key, and reads no document.
+var SignKeyJob = define("pdf.sign.key", engine.ReadTime, readKey)
+
 // readKey returns the certificates of a key.
 func readKey(_ context.Context, _ *engine.Work, args KeyArgs) (Key, error) {
 	return withKey(args, func(s *pdfsign.Signer) (Key, error) {
@@ -59,6 +62,9 @@ func readKey(_ context.Context, _ *engine.Work, args KeyArgs) (Key, error) {
 		return key, nil
 	})
 }
+
+// SignDigestJob signs a digest. It has the key, and reads no document.
+var SignDigestJob = define("pdf.sign.digest", engine.ReadTime, signDigest)
 
 // signDigest signs the digest of a document.
 func signDigest(_ context.Context, _ *engine.Work, args KeyArgs) (CMS, error) {
@@ -194,6 +200,9 @@ func (a SealArgs) read(ctx context.Context, w *engine.Work) (content pdfsign.PDF
 	return content, trust, err
 }
 
+// SealJob adds a timestamp to a document, and the validation data of its signatures.
+var SealJob = define("pdf.seal", engine.ChangeTime, seal)
+
 // seal adds a timestamp to a document.
 func seal(ctx context.Context, w *engine.Work, args SealArgs) (Wanted, error) {
 	content, trust, err := args.read(ctx, w)
@@ -203,6 +212,9 @@ func seal(ctx context.Context, w *engine.Work, args SealArgs) (Wanted, error) {
 	r := &replayer{Replay: args.Replay, w: w}
 	return r.finish(pdfsign.Seal(ctx, content, args.At, trust, r.network()))
 }
+
+// SignJob signs a document, without the key: it requests the signature.
+var SignJob = define("pdf.sign", engine.ChangeTime, sign)
 
 // sign signs a document.
 func sign(ctx context.Context, w *engine.Work, args SignArgs) (Wanted, error) {

@@ -76,6 +76,9 @@ type Certificate struct {
 	NotAfter  time.Time `json:"notAfter" jsonschema:"required" jsonschema_description:"End of the validity."`
 }
 
+// VerifyJob verifies the signatures of a PDF.
+var VerifyJob = define("pdf.verify", engine.MakeTime, verify)
+
 // verify verifies the signatures of a document, whose bytes are not repaired first.
 func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, error) {
 	content, err := readPDF(ctx, w, args.Input)

@@ -86,7 +86,7 @@ func TestSignInSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := signArgs(t, signer)
-	key := unmarshal[Key](t, result(t, SignKeyJob, KeyArgs{PKCS12: file, Password: "secret"}))
+	key := unmarshal[Key](t, result(t, SignKeyJob.Name, KeyArgs{PKCS12: file, Password: "secret"}))
 	if len(key.Chain) != 1 || !bytes.Equal(key.Chain[0], signer.Chain[0].Raw) || key.Hash != crypto.SHA256 {
 		t.Fatalf("%+v", key)
 	}
@@ -94,13 +94,13 @@ func TestSignInSteps(t *testing.T) {
 	args.Options.Visible = &pdfsign.Visible{Page: 1, X: 10, Y: 10, Width: 200, Height: 40}
 	args.Image = inputName(1)
 	icon := plate(t, green, 30, 20)
-	wanted := unmarshal[Wanted](t, result(t, SignJob, args, document, icon))
-	if again := unmarshal[Wanted](t, result(t, SignJob, args, document, icon)); len(wanted.Wants) != 1 || !again.Wants[0].equal(wanted.Wants[0]) {
+	wanted := unmarshal[Wanted](t, result(t, SignJob.Name, args, document, icon))
+	if again := unmarshal[Wanted](t, result(t, SignJob.Name, args, document, icon)); len(wanted.Wants) != 1 || !again.Wants[0].equal(wanted.Wants[0]) {
 		t.Fatalf("%+v, then %+v", wanted, again)
 	}
-	cms := unmarshal[CMS](t, result(t, SignDigestJob, KeyArgs{PKCS12: file, Password: "secret", Digest: wanted.Wants[0].Body}))
+	cms := unmarshal[CMS](t, result(t, SignDigestJob.Name, KeyArgs{PKCS12: file, Password: "secret", Digest: wanted.Wants[0].Body}))
 	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(2)}}
-	done := make1(t, SignJob, args, document, icon, cms.Content)
+	done := make1(t, SignJob.Name, args, document, icon, cms.Content)
 	if !bytes.HasPrefix(done, document) {
 		t.Error("the bytes of the document have changed")
 	}
@@ -108,23 +108,23 @@ func TestSignInSteps(t *testing.T) {
 		t.Error(out)
 	}
 	verified := VerifyArgs{Input: input(""), Trust: []string{pemOf(signer.Chain[0])}}
-	if got := unmarshal[Verification](t, result(t, VerifyJob, verified, done)); got.Verdict != "valid" {
+	if got := unmarshal[Verification](t, result(t, VerifyJob.Name, verified, done)); got.Verdict != "valid" {
 		t.Errorf("%+v", got)
 	}
-	fails(t, Unsigned, SignKeyJob, KeyArgs{PKCS12: file, Password: "wrong"})
-	fails(t, Unsigned, SignDigestJob, KeyArgs{PKCS12: []byte("hello"), Digest: []byte("digest")})
+	fails(t, Unsigned, SignKeyJob.Name, KeyArgs{PKCS12: file, Password: "wrong"})
+	fails(t, Unsigned, SignDigestJob.Name, KeyArgs{PKCS12: []byte("hello"), Digest: []byte("digest")})
 	args.Responses[0].Error = "is not there"
 	args.Options.Visible.Page = 9
-	fails(t, Unsigned, SignJob, args, document, icon)
-	fails(t, NotImage, SignJob, args, document, []byte("icon"))
-	fails(t, NotPDF, SealJob, args.SealArgs, []byte("hello"))
+	fails(t, Unsigned, SignJob.Name, args, document, icon)
+	fails(t, NotImage, SignJob.Name, args, document, []byte("icon"))
+	fails(t, NotPDF, SealJob.Name, args.SealArgs, []byte("hello"))
 }
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	plain := three().Write()
 	made, certificate := signed(t, plain)
-	got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made))
+	got := unmarshal[Verification](t, result(t, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made))
 	if len(got.Signatures) != 1 || got.Verdict != "valid" {
 		t.Fatalf("%+v", got)
 	}
@@ -132,19 +132,19 @@ func TestVerify(t *testing.T) {
 	if s.Field != "Signature1" || *s.Signer != "CN=Ada" || *s.Level != "B-B" || !s.Intact || !s.Trusted || !s.WholeDocument || *s.SignReason != "Agreed" || *s.TimeSource != "signer" {
 		t.Errorf("%+v", s)
 	}
-	if got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Input: input("")}, made)); got.Verdict != "unknown" {
+	if got := unmarshal[Verification](t, result(t, VerifyJob.Name, VerifyArgs{Input: input("")}, made)); got.Verdict != "unknown" {
 		t.Errorf("without trust: %s", got.Verdict)
 	}
-	if got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Input: input("")}, plain)); got.Verdict != "unsigned" || len(got.Signatures) != 0 {
+	if got := unmarshal[Verification](t, result(t, VerifyJob.Name, VerifyArgs{Input: input("")}, plain)); got.Verdict != "unsigned" || len(got.Signatures) != 0 {
 		t.Errorf("without a signature: %+v", got)
 	}
 	made[len(plain)-50] ^= 1
-	if got, err := do(t, VerifyJob, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made); err == nil && unmarshal[Verification](t, got.Body).Verdict != "invalid" {
+	if got, err := do(t, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made); err == nil && unmarshal[Verification](t, got.Body).Verdict != "invalid" {
 		t.Errorf("changed: %s", got.Body)
 	}
-	fails(t, NotPDF, VerifyJob, VerifyArgs{Input: input("")}, []byte("hello"))
-	fails(t, PasswordRequired, VerifyJob, VerifyArgs{Input: input("")}, pdftest.Transform(t, plain, "--encrypt", "user", "owner", "256", "--"))
-	fails(t, NoCertificate, VerifyJob, VerifyArgs{Input: input(""), Trust: []string{"x"}}, plain)
+	fails(t, NotPDF, VerifyJob.Name, VerifyArgs{Input: input("")}, []byte("hello"))
+	fails(t, PasswordRequired, VerifyJob.Name, VerifyArgs{Input: input("")}, pdftest.Transform(t, plain, "--encrypt", "user", "owner", "256", "--"))
+	fails(t, NoCertificate, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{"x"}}, plain)
 }
 
 // signAgain adds the signature of a signer to a document.
@@ -152,13 +152,13 @@ func signAgain(t testing.TB, content []byte, password string, signer *pdfsign.Si
 	t.Helper()
 	args := signArgs(t, signer)
 	args.Input.Password, args.Options.Visible = password, box
-	wanted := unmarshal[Wanted](t, result(t, SignJob, args, content))
+	wanted := unmarshal[Wanted](t, result(t, SignJob.Name, args, content))
 	cms, err := signer.Sign(wanted.Wants[0].Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(1)}}
-	return make1(t, SignJob, args, content, cms)
+	return make1(t, SignJob.Name, args, content, cms)
 }
 
 // TestCoveredText: a later signature whose box hides text of the page is named.
@@ -185,7 +185,7 @@ func TestCoveredText(t *testing.T) {
 		"no text":              {plain.Write(), "", pdfsign.Visible{Page: 1, X: 30, Y: 170, Width: 220, Height: 40}, ""},
 	} {
 		made := signAgain(t, signAgain(t, c.content, c.password, signer, nil), c.password, signer, &c.box)
-		got := unmarshal[Verification](t, result(t, VerifyJob, VerifyArgs{Input: Input{Name: inputName(0), Password: c.password}, Trust: []string{pemOf(signer.Chain[0])}}, made))
+		got := unmarshal[Verification](t, result(t, VerifyJob.Name, VerifyArgs{Input: Input{Name: inputName(0), Password: c.password}, Trust: []string{pemOf(signer.Chain[0])}}, made))
 		text, want := "", "valid"
 		for _, change := range got.Signatures[0].Changes {
 			if change.Type == string(pdfsign.ChangeCover) {
@@ -202,7 +202,7 @@ func TestCoveredText(t *testing.T) {
 func TestHostileSignatures(t *testing.T) {
 	t.Parallel()
 	for name, content := range hostile() {
-		result, err := pool.Run(t.Context(), engine.Job{Name: VerifyJob, Args: VerifyArgs{Input: input("")}, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}}})
+		result, err := pool.Run(t.Context(), engine.Job{Name: VerifyJob.Name, Args: VerifyArgs{Input: input("")}, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}}})
 		if failed, ok := FromJob(err).(*Error); err != nil && (!ok || failed.Kind != Unverified && failed.Kind != NotPDF) { //nolint:errorlint // the error itself
 			t.Errorf("%s: %v", name, err)
 		}

@@ -140,11 +140,11 @@ func readSignatures(ctx context.Context, doc *document, content []byte) (fields 
 // brokenSignatures returns the signatures of inputs that no PDF of the result has, or that are invalid in it. Results that
 // are not versions of their source have none to lose.
 func brokenSignatures(ctx context.Context, w *engine.Work, job string, inputs []Input, signatures []sourceSignature) (broken []sourceSignature, err error) {
-	if job == CompareJob {
+	if job == CompareJob.Name {
 		return nil, nil
 	}
 	made := slices.DeleteFunc(w.Outputs(), func(name string) bool { return !strings.HasSuffix(name, ".pdf") })
-	if len(made) == 0 && job != SplitJob {
+	if len(made) == 0 && job != SplitJob.Name {
 		return nil, nil
 	}
 

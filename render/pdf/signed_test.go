@@ -36,21 +36,21 @@ func TestBrokenSignaturesAreReported(t *testing.T) {
 			t.Parallel()
 			files := [][]byte{document}
 			switch name {
-			case FormFillJob:
+			case FormFillJob.Name:
 				args = FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true}
 				files[0] = form
-			case InvoiceJob:
+			case InvoiceJob.Name:
 				files = append(files, []byte(smallInvoice))
-			case NUpJob, BookletJob, StandardsJob, SealJob:
-				plain := map[string][]byte{StandardsJob: tagged()}[name]
+			case NUpJob.Name, BookletJob.Name, StandardsJob.Name, SealJob.Name:
+				plain := map[string][]byte{StandardsJob.Name: tagged()}[name]
 				if plain == nil {
 					plain = numbered(4)
 				}
 				files[0], _ = signed(t, plain)
-			case DetachJob, RemoveAttachmentsJob:
-				attached := make1(t, AttachJob, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
+			case DetachJob.Name, RemoveAttachmentsJob.Name:
+				attached := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
 				files[0], _ = signed(t, attached)
-			case ExtractImagesJob, InvoiceReadJob, ArchivedJob:
+			case ExtractImagesJob.Name, InvoiceReadJob.Name, ArchivedJob.Name:
 				return // nothing to find in the document
 			}
 			result, err := do(t, name, args, files...)
@@ -59,7 +59,7 @@ func TestBrokenSignaturesAreReported(t *testing.T) {
 			}
 
 			texts := brokenIn(result)
-			breaks := !slices.Contains(readingJobs(), name) || name == SplitJob
+			breaks := !slices.Contains(readingJobs(), name) || name == SplitJob.Name
 			if breaks != (len(texts) == 1) || breaks && !strings.Contains(texts[0], `"Ada" (field "Signature1")`) {
 				t.Errorf("warnings %q", texts)
 			}
@@ -73,20 +73,20 @@ func TestKeptSignaturesAreNotReported(t *testing.T) {
 	document, _ := signed(t, three().Write())
 	signer := newSigner(t)
 	args := signArgs(t, signer)
-	wanted := unmarshal[Wanted](t, result(t, SignJob, args, document))
+	wanted := unmarshal[Wanted](t, result(t, SignJob.Name, args, document))
 	cms, err := signer.Sign(wanted.Wants[0].Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(1)}}
-	twice, err := do(t, SignJob, args, document, cms)
+	twice, err := do(t, SignJob.Name, args, document, cms)
 	if err != nil || len(twice.Warnings) > 0 {
 		t.Errorf("signed twice: %v, %+v", err, twice.Warnings)
 	}
 
-	small := make1(t, CompressJob, input(""), linked().Write())
+	small := make1(t, CompressJob.Name, input(""), linked().Write())
 	signedSmall, _ := signed(t, small)
-	same, err := do(t, CompressJob, input(""), signedSmall)
+	same, err := do(t, CompressJob.Name, input(""), signedSmall)
 	if err != nil || bytes.Equal(read(t, same), signedSmall) != (len(same.Warnings) == 0) {
 		t.Errorf("compressed: %v, %+v", err, same.Warnings)
 	}
@@ -101,7 +101,7 @@ func TestKeptSignaturesAreNotReported(t *testing.T) {
 			return s.Write()
 		}(),
 	} {
-		result, err := do(t, RotateJob, Rotation{Selection{Input: input("")}, 90}, content)
+		result, err := do(t, RotateJob.Name, Rotation{Selection{Input: input("")}, 90}, content)
 		if err != nil || len(result.Warnings) > 0 {
 			t.Errorf("%s: %v, %+v", name, err, result.Warnings)
 		}
@@ -147,7 +147,7 @@ func TestSignersOfAllSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := Merge{Inputs: []MergeInput{{Input: Input{Name: inputName(0)}}, {Input: Input{Name: inputName(1), Password: test.password}}}}
-			job := engine.Job{Name: MergeJob, Args: args, MaxOutput: MaxBytes, Files: []engine.File{
+			job := engine.Job{Name: MergeJob.Name, Args: args, MaxOutput: MaxBytes, Files: []engine.File{
 				{Name: inputName(0), Content: spool.FromBytes(three().Write())}, {Name: inputName(1), Content: spool.FromBytes(test.content)},
 			}}
 			result, err := pool.Run(t.Context(), job)

@@ -37,38 +37,41 @@ type piece struct {
 	title       string
 }
 
+// SplitJob makes a ZIP archive of parts of a PDF.
+var SplitJob = defineFile("pdf.split", engine.MakeTime, split)
+
 // split makes an archive of parts of a document, in order.
-func split(ctx context.Context, w *engine.Work, args SplitArgs) ([]byte, error) {
+func split(ctx context.Context, w *engine.Work, args SplitArgs) error {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if doc.pages > maxKeptFrom {
-		return nil, &Error{Kind: TooManyPages, Pages: doc.pages, Max: maxKeptFrom}
+		return &Error{Kind: TooManyPages, Pages: doc.pages, Max: maxKeptFrom}
 	}
 	if args.Every > 0 && doc.pages > args.Every*maxParts {
-		return nil, tooManyParts((doc.pages-1)/args.Every + 1)
+		return tooManyParts((doc.pages-1)/args.Every + 1)
 	}
 	s, err := newSplitter(ctx, doc, args.TestMark)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if args.MaxBytes > 0 {
-		return nil, s.pack(ctx, func(from int) (piece, []byte, error) { return s.fill(from, args.MaxBytes) })
+		return s.pack(ctx, func(from int) (piece, []byte, error) { return s.fill(from, args.MaxBytes) })
 	}
 	pieces, err := args.pieces(ctx, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(pieces) > maxParts {
-		return nil, tooManyParts(len(pieces))
+		return tooManyParts(len(pieces))
 	}
 	for _, p := range pieces {
 		if err := checkPages(p.last - p.first + 1); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return nil, s.pack(ctx, func(from int) (piece, []byte, error) {
+	return s.pack(ctx, func(from int) (piece, []byte, error) {
 		next := slices.IndexFunc(pieces, func(p piece) bool { return p.first == from })
 		content, err := s.write(pieces[next])
 		return pieces[next], content, err

@@ -27,7 +27,7 @@ type splitPart struct {
 // splitParts splits a document, and fails the test unless all parts together have its pages.
 func splitParts(t testing.TB, args SplitArgs, content []byte) (parts []splitPart) {
 	t.Helper()
-	made := make1(t, SplitJob, args, content)
+	made := make1(t, SplitJob.Name, args, content)
 	archive, err := zip.NewReader(bytes.NewReader(made), int64(len(made)))
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestSplitEncrypted(t *testing.T) {
 			}
 		})
 	}
-	fails(t, PasswordRequired, SplitJob, SplitArgs{Input: input(""), Every: 2}, pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"))
+	fails(t, PasswordRequired, SplitJob.Name, SplitArgs{Input: input(""), Every: 2}, pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"))
 }
 
 // TestSplitBySize fills parts: none is larger than allowed, and no two of them would fit into one.
@@ -165,7 +165,7 @@ func TestSplitBySize(t *testing.T) {
 	if pages != 40 || len(parts) < 7 {
 		t.Errorf("%d pages in %d parts", pages, len(parts))
 	}
-	if failed := fails(t, Unsplit, SplitJob, SplitArgs{Input: input(""), MaxBytes: 2000}, content); !strings.Contains(failed.Text, "page 1 alone has") {
+	if failed := fails(t, Unsplit, SplitJob.Name, SplitArgs{Input: input(""), MaxBytes: 2000}, content); !strings.Contains(failed.Text, "page 1 alone has") {
 		t.Errorf("got %q", failed.Text)
 	}
 }
@@ -196,10 +196,10 @@ func TestSplitIsRefused(t *testing.T) {
 	doc := three().Write()
 	for _, args := range []SplitArgs{{Level: 1}, {Text: "delta"}} {
 		args.Input = input("")
-		fails(t, Unsplit, SplitJob, args, doc)
+		fails(t, Unsplit, SplitJob.Name, args, doc)
 	}
 	many := source{Pages: make([]string, MaxPages+1)}.Write()
-	fails(t, TooManyPages, SplitJob, SplitArgs{Input: input(""), Every: MaxPages + 1}, many)
+	fails(t, TooManyPages, SplitJob.Name, SplitArgs{Input: input(""), Every: MaxPages + 1}, many)
 }
 
 // TestSplitManyPages makes single pages of a large document.
@@ -212,7 +212,7 @@ func TestSplitManyPages(t *testing.T) {
 	}
 	sound(t, parts[maxParts-1].content, "", 1)
 	s.Pages = append(s.Pages, "one more")
-	fails(t, Unsplit, SplitJob, SplitArgs{Input: input(""), Every: 1}, s.Write())
+	fails(t, Unsplit, SplitJob.Name, SplitArgs{Input: input(""), Every: 1}, s.Write())
 }
 
 func TestSplitLabels(t *testing.T) {
@@ -288,7 +288,7 @@ func TestSplitRealDocuments(t *testing.T) {
 	done := 0
 	for _, path := range someDocuments(t, realDocuments(t), *realRows) {
 		content := pdftest.Load(t, path)
-		result, err := do(t, InfoJob, input(""), content)
+		result, err := do(t, InfoJob.Name, input(""), content)
 		var about Info
 		if err != nil || json.Unmarshal(result.Body, &about) != nil || about.Encrypted {
 			continue

@@ -72,17 +72,20 @@ type stampStamp struct {
 	Tiled    bool    `json:"tiled"`
 }
 
+// StampJob draws stamps on pages of a PDF, in order.
+var StampJob = defineFile("pdf.stamp", engine.ChangeTime, stamp)
+
 // stamp draws stamps on pages.
 //
 // It places the stamp by itself: qpdf's overlay fits it into the trim box, and
 // pdfcpu's watermark takes no notice of turned pages.
-func stamp(ctx context.Context, w *engine.Work, args StampArgs) ([]byte, error) {
+func stamp(ctx context.Context, w *engine.Work, args StampArgs) error {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkPages(doc.pages); err != nil {
-		return nil, err
+		return err
 	}
 	const stamped = "stamped.pdf"
 	input := stampInput{Output: stamped, Edge: stampEdge}
@@ -90,13 +93,13 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) ([]byte, error) 
 	for _, mark := range args.Marks {
 		pages, err := doc.resolve(mark.Pages)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		name := mark.Stamp.Name
 		if mark.Image {
 			images++
 			if name, err = imageStamp(w, name, images); err != nil {
-				return nil, blameImage(images, err)
+				return blameImage(images, err)
 			}
 		}
 		input.Stamps = append(input.Stamps, stampStamp{
@@ -107,16 +110,16 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) ([]byte, error) 
 	original := *doc
 	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := settle(ctx, doc); err != nil {
-		return nil, err
+		return err
 	}
 	input.Input = doc.name
 	if _, err = runScript[bool](ctx, doc, "stamp.js", []byte(drawScript+stampScript), input); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, finish(ctx, &original, encrypted, stamped)
+	return finish(ctx, &original, encrypted, stamped)
 }
 
 // imageStamp makes a PDF of one page of an image, the nth, and returns its name.

@@ -26,6 +26,9 @@ type Standards struct {
 	Faults  []pdftag.Fault
 }
 
+// StandardsJob makes a tagged PDF of Chromium conform to standards.
+var StandardsJob = define("pdf.standards", engine.MakeTime, conform)
+
 // conform makes a tagged document conform to standards.
 func conform(_ context.Context, w *engine.Work, args StandardsArgs) (Standards, error) {
 	content, err := os.ReadFile(w.Path(args.Name))

@@ -17,6 +17,9 @@ type CheckArgs struct {
 	VeraPDF bool
 }
 
+// CheckJob checks a PDF by standards.
+var CheckJob = define("pdf.check", engine.MakeTime, checkStandards)
+
 // checkStandards checks a document by standards.
 func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfcheck.Report, error) {
 	d, err := openOne(ctx, w, args.Input)

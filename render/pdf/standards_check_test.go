@@ -115,7 +115,7 @@ func ids(r pdfcheck.Result) string {
 func TestCheckStandards(t *testing.T) {
 	good := conforming(t)
 	for _, q := range broken {
-		report := unmarshal[pdfcheck.Report](t, result(t, CheckJob, CheckArgs{Input: input(""), Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A}}, changed(t, good, q.what, q.entries)))
+		report := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, CheckArgs{Input: input(""), Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A}}, changed(t, good, q.what, q.entries)))
 		if len(report.Results) != 2 {
 			t.Fatalf("%s: %+v", q.name, report)
 		}
@@ -184,12 +184,12 @@ func TestCheckPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := pdffile.Reference(pages[0].Entries["/Annots"].([]any)[0])
-	for _, v := range unmarshal[pdfcheck.Report](t, result(t, CheckJob, args, doc)).Results[0].Violations {
+	for _, v := range unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args, doc)).Results[0].Violations {
 		if v.Page == nil || *v.Page != 1 || v.Object == nil || *v.Object != link || v.Count != 1 {
 			t.Errorf("%+v, want page 1, object %s", v, link)
 		}
 	}
-	untagged := unmarshal[pdfcheck.Report](t, result(t, CheckJob, args, three().Write())).Results[0]
+	untagged := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args, three().Write())).Results[0]
 	for _, v := range untagged.Violations {
 		if v.Clause == "7.1" && v.Test == 3 && v.Count != 3 {
 			t.Errorf("%d of three pages are not marked", v.Count)
@@ -202,16 +202,16 @@ func TestCheckUnreadable(t *testing.T) {
 	args := func(password string) CheckArgs {
 		return CheckArgs{Input: input(password), Standards: []pdffile.Standard{pdffile.A1B, pdffile.UA1}}
 	}
-	locked := make1(t, ProtectJob, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, conforming(t))
-	fails(t, PasswordRequired, CheckJob, args(""), locked)
-	fails(t, WrongPassword, CheckJob, args("x"), locked)
-	fails(t, NotPDF, CheckJob, args(""), []byte("hello"))
-	fails(t, Damaged, CheckJob, args(""), []byte("%PDF-1.7\n%%EOF"))
-	opened := unmarshal[pdfcheck.Report](t, result(t, CheckJob, args("u"), locked))
+	locked := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, conforming(t))
+	fails(t, PasswordRequired, CheckJob.Name, args(""), locked)
+	fails(t, WrongPassword, CheckJob.Name, args("x"), locked)
+	fails(t, NotPDF, CheckJob.Name, args(""), []byte("hello"))
+	fails(t, Damaged, CheckJob.Name, args(""), []byte("%PDF-1.7\n%%EOF"))
+	opened := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args("u"), locked))
 	if got := ids(opened.Results[0]); !strings.Contains(got, "6.1.3-2") || strings.Contains(ids(opened.Results[1]), "7.16-1") {
 		t.Errorf("encrypted: %q, %q", got, ids(opened.Results[1]))
 	}
-	repaired := unmarshal[pdfcheck.Report](t, result(t, CheckJob, args(""), bytes.Replace(three().Write(), []byte("startxref\n"), []byte("startxref\n1"), 1)))
+	repaired := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args(""), bytes.Replace(three().Write(), []byte("startxref\n"), []byte("startxref\n1"), 1)))
 	if c := repaired.Conforms; c == nil || *c {
 		t.Errorf("damaged: %+v", repaired)
 	}
@@ -223,7 +223,7 @@ func TestCheckManyPlaces(t *testing.T) {
 	for i := range 3 {
 		doc.Annots = map[int]string{i: strings.Repeat("<< /Type /Annot /Subtype /Movie /Rect [0 0 9 9] >> ", 500)}
 	}
-	for _, v := range unmarshal[pdfcheck.Report](t, result(t, CheckJob, CheckArgs{Input: input(""), Standards: pdffile.Standards()}, doc.Write())).Results[1].Violations {
+	for _, v := range unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, CheckArgs{Input: input(""), Standards: pdffile.Standards()}, doc.Write())).Results[1].Violations {
 		if len(v.Places) > pdfcheck.MaxPlaces || v.Count < len(v.Places) {
 			t.Errorf("%s has %d places, %d listed", v.Clause, v.Count, len(v.Places))
 		}

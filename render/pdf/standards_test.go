@@ -23,8 +23,8 @@ func tagged() []byte {
 }
 
 func TestStandards(t *testing.T) {
-	args := jobsOnOne()[StandardsJob]
-	got, err := do(t, StandardsJob, args, tagged())
+	args := jobsOnOne()[StandardsJob.Name]
+	got, err := do(t, StandardsJob.Name, args, tagged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestStandards(t *testing.T) {
 		t.Errorf("%+v", about)
 	}
 
-	if got, err = do(t, StandardsJob, args, three().Write()); err != nil {
+	if got, err = do(t, StandardsJob.Name, args, three().Write()); err != nil {
 		t.Fatal(err)
 	}
 	about = unmarshal[Standards](t, got.Body)

@@ -20,27 +20,30 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
+// TestMarkJob draws the test mark on each page of a PDF.
+var TestMarkJob = defineFile("pdf.test-mark", engine.ChangeTime, testMark)
+
 // testMark draws the test mark on each page of a document: a band with the word Test, in the bottom right corner of the
 // page as it is shown. It is part of the page's content, in shades of grey and without a font or transparency, so that
 // PDF/A stays PDF/A. Nothing hides it: see marker. The rest of the document stays as it is, its encryption and
 // linearization included.
-func testMark(ctx context.Context, w *engine.Work, in Input) ([]byte, error) {
+func testMark(ctx context.Context, w *engine.Work, in Input) error {
 	doc := &document{work: w, name: in.Name, password: in.Password}
 	linear, err := doc.linear()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := doc.checkHeader(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := doc.markPages(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	job := qpdfJob{"newlineBeforeEndstream": ""} // as PDF/A requires
 	if linear {
 		job["linearize"] = ""
 	}
-	return nil, doc.write(ctx, job)
+	return doc.write(ctx, job)
 }
 
 // linear reports whether the document is linearized, which its first object shows.

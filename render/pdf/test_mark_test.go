@@ -28,7 +28,7 @@ func TestMarkIsInTheCorner(t *testing.T) {
 		if rotate%180 != 0 {
 			w, h = h, w
 		}
-		got := make1(t, TestMarkJob, input(""), colored(rotate))
+		got := make1(t, TestMarkJob.Name, input(""), colored(rotate))
 		sound(t, got, "", 1)
 		width := int(minMarkPoints * markOutline().width)
 		for name, page := range map[string]image.Image{"poppler": draw(t, got, 1), "MuPDF": drawMuPDF(t, got, 1), "PDFium": drawPDFium(t, got, 1)} {
@@ -42,7 +42,7 @@ func TestMarkIsInTheCorner(t *testing.T) {
 // TestMarkIsOnEveryPage marks a document with an outline, links and fields, which it keeps, and one whose pages share
 // their content.
 func TestMarkIsOnEveryPage(t *testing.T) {
-	got := make1(t, TestMarkJob, input(""), linked().Write())
+	got := make1(t, TestMarkJob.Name, input(""), linked().Write())
 	sound(t, got, "", 3)
 	for page := 1; page <= 3; page++ {
 		if marked(draw(t, got, page)).Dx() < 10 {
@@ -55,14 +55,14 @@ func TestMarkIsOnEveryPage(t *testing.T) {
 	if before, after := pageTexts(t, linked().Write(), ""), pageTexts(t, got, ""); !slices.Equal(before, after) {
 		t.Errorf("the text is %q, want %q", after, before)
 	}
-	again := make1(t, TestMarkJob, input(""), got)
+	again := make1(t, TestMarkJob.Name, input(""), got)
 	sound(t, again, "", 3)
 }
 
 func TestMarkKeepsEncryption(t *testing.T) {
 	document := pdftest.Transform(t, three().Write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--print=none", "--")
 	for _, password := range []string{"user", "owner"} {
-		got := make1(t, TestMarkJob, input(password), document)
+		got := make1(t, TestMarkJob.Name, input(password), document)
 		sound(t, got, "user", 3)
 		if about := pdftest.Tool(t, "pdfinfo", "-upw", "user", pdftest.Save(t, got)); !strings.Contains(about, "print:no") {
 			t.Errorf("the permissions are lost:\n%s", about)
@@ -71,13 +71,13 @@ func TestMarkKeepsEncryption(t *testing.T) {
 			t.Error("an encrypted page has no mark")
 		}
 	}
-	fails(t, WrongPassword, TestMarkJob, input("other"), document)
-	fails(t, NotPDF, TestMarkJob, input(""), []byte("GIF89a"))
-	fails(t, Damaged, TestMarkJob, input(""), []byte("%PDF-1.7\nnothing"))
+	fails(t, WrongPassword, TestMarkJob.Name, input("other"), document)
+	fails(t, NotPDF, TestMarkJob.Name, input(""), []byte("GIF89a"))
+	fails(t, Damaged, TestMarkJob.Name, input(""), []byte("%PDF-1.7\nnothing"))
 }
 
 func TestMarkKeepsLinearization(t *testing.T) {
-	got := make1(t, TestMarkJob, input(""), pdftest.Transform(t, three().Write(), "--linearize"))
+	got := make1(t, TestMarkJob.Name, input(""), pdftest.Transform(t, three().Write(), "--linearize"))
 	if out := pdftest.Tool(t, "qpdf", "--check-linearization", pdftest.Save(t, got)); !strings.Contains(out, "no linearization errors") {
 		t.Error(out)
 	}
@@ -92,11 +92,11 @@ func TestMarkKeepsPDFA(t *testing.T) {
 	t.Parallel()
 	for level, standard := range map[ArchiveLevel]string{Archive1B: "1b", Archive2B: "2b", Archive3B: "3b"} {
 		archive, _ := madeArchive(t, level, three().Write())
-		got := make1(t, TestMarkJob, input(""), archive)
+		got := make1(t, TestMarkJob.Name, input(""), archive)
 		if marked(draw(t, got, 1)).Dx() < 10 {
 			t.Errorf("%s: the page has no mark", level)
 		}
-		if _, err := do(t, ArchivedJob, ArchivedArgs{Input: input(""), Level: level}, got); err != nil {
+		if _, err := do(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: level}, got); err != nil {
 			t.Errorf("%s: %v", level, err)
 		}
 		if broken := pdftest.VeraPDF(t, standard, pdftest.Save(t, got)); len(broken) > 0 {
@@ -109,12 +109,12 @@ func TestMarkKeepsPDFA(t *testing.T) {
 func TestMarkOnImagesOfPages(t *testing.T) {
 	locked := pdftest.Transform(t, three().Write(), "--encrypt", "user", "owner", "256", "--")
 	for _, jpeg := range []bool{false, true} {
-		one := make1(t, RasterJob, RasterArgs{Input: input("user"), Pages: "2", JPEG: jpeg, DPI: 72, TestMark: true}, locked)
+		one := make1(t, RasterJob.Name, RasterArgs{Input: input("user"), Pages: "2", JPEG: jpeg, DPI: 72, TestMark: true}, locked)
 		if at := marked(decoded(t, one)); at.Dx() < 10 {
 			t.Errorf("one page: the mark is at %v", at)
 		}
 	}
-	several := make1(t, RasterJob, RasterArgs{Input: input(""), DPI: 72, TestMark: true}, three().Write())
+	several := make1(t, RasterJob.Name, RasterArgs{Input: input(""), DPI: 72, TestMark: true}, three().Write())
 	archive, err := zip.NewReader(bytes.NewReader(several), int64(len(several)))
 	if err != nil || len(archive.File) != 3 {
 		t.Fatalf("%d images, %v", len(archive.File), err)

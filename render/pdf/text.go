@@ -40,21 +40,24 @@ type Text struct {
 // textOutput is the name of a TextJob's output.
 const textOutput = "text.json"
 
+// TextJob reads the text of a PDF. The output is a Text as JSON.
+var TextJob = defineFile("pdf.text", engine.TextTime, extractText)
+
 // extractText reads the text layer of all pages.
-func extractText(ctx context.Context, w *engine.Work, args TextArgs) ([]byte, error) {
+func extractText(ctx context.Context, w *engine.Work, args TextArgs) error {
 	texts, err := inputTexts(ctx, w, args.Input)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if args.Merge {
 		// Form feeds separate pages, so the text of a page must not contain any.
-		return nil, writeJSON(w, textOutput, Text{PageCount: len(texts), Text: new(strings.Join(texts, "\f"))})
+		return writeJSON(w, textOutput, Text{PageCount: len(texts), Text: new(strings.Join(texts, "\f"))})
 	}
 	pages := make([]PageText, len(texts))
 	for i, text := range texts {
 		pages[i] = PageText{Page: i + 1, Text: text}
 	}
-	return nil, writeJSON(w, textOutput, Text{PageCount: len(texts), Pages: pages})
+	return writeJSON(w, textOutput, Text{PageCount: len(texts), Pages: pages})
 }
 
 // minTextRun is the minimum number of pages for another run of the program, which first reads the whole document.

@@ -17,7 +17,7 @@ type textResult struct {
 
 func readTexts(t *testing.T, args TextArgs, document []byte) textResult {
 	t.Helper()
-	result, err := do(t, TextJob, args, document)
+	result, err := do(t, TextJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestTextPasswords(t *testing.T) {
 	if got := readTexts(t, TextArgs{Input: input("user")}, document); got.PageCount != 3 {
 		t.Errorf("%d pages, want 3", got.PageCount)
 	}
-	fails(t, PasswordRequired, TextJob, TextArgs{Input: input("")}, document)
-	fails(t, WrongPassword, TextJob, TextArgs{Input: input("User")}, document)
+	fails(t, PasswordRequired, TextJob.Name, TextArgs{Input: input("")}, document)
+	fails(t, WrongPassword, TextJob.Name, TextArgs{Input: input("User")}, document)
 }
 
 // columns draws lines of two columns row by row, as word processors do.

@@ -14,9 +14,12 @@ type UnlockArgs struct {
 	PlainToo bool `json:"plainToo,omitempty"`
 }
 
+// UnlockJob removes the encryption of a PDF.
+var UnlockJob = defineFile("pdf.unlock", engine.ChangeTime, unlock)
+
 // unlock writes a document without its encryption. A sound document that is not encrypted is an error of kind Nothing,
 // unless it is accepted too.
-func unlock(ctx context.Context, w *engine.Work, args UnlockArgs) ([]byte, error) {
+func unlock(ctx context.Context, w *engine.Work, args UnlockArgs) error {
 	encrypted, err := contains(w.Path(args.Name), "/Encrypt")
 	if err == nil && !encrypted && !args.PlainToo {
 		if _, err = openOne(ctx, w, args.Input); err == nil {
@@ -24,8 +27,8 @@ func unlock(ctx context.Context, w *engine.Work, args UnlockArgs) ([]byte, error
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 
-	return nil, writeWhole(ctx, w, args.Input, qpdfJob{"decrypt": ""})
+	return writeWhole(ctx, w, args.Input, qpdfJob{"decrypt": ""})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/ratelimit"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -183,7 +184,7 @@ func drawPages(
 	ctx context.Context, account *render.Account, doc schema.Result, pages int, scale float64,
 ) (_ [][]byte, err error) {
 	dpi := int(cssDPI * min(max(scale, minDPI/float64(cssDPI)), 2))
-	image, archive, err := account.RasterPages(ctx, render.PDFFile{Content: doc.Body}, render.Raster{
+	image, archive, err := account.RasterPages(ctx, render.PDFFile{Content: doc.Body}, pdf.RasterArgs{
 		Pages: fmt.Sprintf("1-%d", pages), DPI: dpi,
 	})
 	if err != nil {

@@ -83,7 +83,7 @@ func (p *Pipeline) ComparePreviews(
 	}
 	defer p.Free(ctx, after.Body)
 
-	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, render.PDFComparison{
+	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, pdf.CompareArgs{
 		Threshold: operation.CompareThreshold, Output: pdf.ComparedImages, MaxViews: MaxComparedImages,
 	})
 	if err != nil {

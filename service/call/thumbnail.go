@@ -94,7 +94,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 		return small(ctx, renderer, body)
 	}
 
-	page, _, err := renderer.RasterPages(ctx, render.PDFFile{Content: body}, render.Raster{Pages: "1", DPI: cssDPI})
+	page, _, err := renderer.RasterPages(ctx, render.PDFFile{Content: body}, pdf.RasterArgs{Pages: "1", DPI: cssDPI})
 	if err != nil {
 		return nil, err
 	}

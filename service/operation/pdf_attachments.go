@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -107,18 +108,18 @@ func runAttachments(ctx context.Context, deps *Deps, in *AttachmentsInput) (sche
 		return addFiles(ctx, deps, in)
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		attachments := deps.Render
 		switch in.Action {
 		case extractAttachments:
-			archive, err := attachments.ExtractAttachments(ctx, file, in.names())
+			archive, err := deps.Render.ExtractAttachments(ctx, file, in.names())
 			if err != nil {
 				return schema.Result{}, err
 			}
 			return zipResult("attachments", archive), nil
 		case removeAttachments:
-			return pdfResult("document")(attachments.RemoveAttachments(ctx, file, in.names()))
+			args := pdf.NamedAttachments{Input: file.Input(), Names: in.names()}
+			return pdfResult("document")(render.RunFile(ctx, deps.Render, pdf.RemoveAttachmentsJob, args, file.File()))
 		}
-		list, err := attachments.ListAttachments(ctx, file)
+		list, err := render.RunValue(ctx, deps.Render, pdf.AttachmentsJob, file.Input(), file.File())
 		return schema.Result{Stem: "attachments", JSON: list}, err
 	})
 }

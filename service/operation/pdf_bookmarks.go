@@ -94,6 +94,7 @@ func (in *BookmarksInput) Validate() error {
 
 func runBookmarks(ctx context.Context, deps *Deps, in *BookmarksInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("document")(deps.Render.AddBookmarks(ctx, file, in.Bookmarks.render()))
+		outline := pdf.Outline{Input: file.Input(), Bookmarks: in.Bookmarks.render()}
+		return pdfResult("document")(render.RunFile(ctx, deps.Render, pdf.BookmarksJob, outline, file.File()))
 	})
 }

@@ -285,8 +285,8 @@ func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.Zip
 			inputs = append(inputs, render.MergeInput{PDFFile: render.PDFFile{Content: part.Content}})
 		}
 		ctx, engines := render.Warned(ctx)
-		made, changes, err := deps.Render.MergePDFs(ctx, inputs)
-		result, err := changedResult("documents", made, changes, err)
+		made, changed, err := deps.Render.MergePDFs(ctx, inputs)
+		result, err := changedResult("documents")(made, changed, err)
 		result.Warnings = append(result.Warnings, warnings(engines.All())...)
 		return result, err
 	}

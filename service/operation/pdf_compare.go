@@ -76,28 +76,28 @@ func (in *CompareInput) Produces() string {
 func (in *CompareInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 
 func runCompare(ctx context.Context, deps *Deps, in *CompareInput) (schema.Result, error) {
-	how := render.PDFComparison{
+	args := pdf.CompareArgs{
 		Threshold: CompareThreshold, MaxRatio: in.Tolerance.MaxDiffPixelRatio, Output: in.output(), TestMark: deps.Test && !deps.Inner,
 	}
 	if in.Tolerance.Threshold != nil {
-		how.Threshold = *in.Tolerance.Threshold
+		args.Threshold = *in.Tolerance.Threshold
 	}
 	for _, area := range in.Ignore {
-		how.Ignore = append(how.Ignore, pdf.IgnoredArea(area))
+		args.Ignore = append(args.Ignore, pdf.IgnoredArea(area))
 	}
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		opened := func(i int) render.PDFFile { return render.PDFFile{Content: files[i], Password: in.Files[i].Password} }
-		made, err := deps.Render.ComparePDFs(ctx, opened(0), opened(1), how)
+		made, err := deps.Render.ComparePDFs(ctx, opened(0), opened(1), args)
 		if err != nil {
 			return schema.Result{}, err
 		}
-		switch how.Output {
+		switch args.Output {
 		case pdf.ComparedPDF:
 			return pdfResult("comparison")(made, nil)
 		case pdf.ComparedImages:
 			result := zipResult("comparison", made)
-			result.Marked = how.TestMark
+			result.Marked = args.TestMark
 			return result, nil
 		case pdf.ComparedJSON:
 		}

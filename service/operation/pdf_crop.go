@@ -66,7 +66,8 @@ func runCrop(ctx context.Context, deps *Deps, in *CropInput) (schema.Result, err
 		field = "box"
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		cropped, err := deps.Render.CropPDF(ctx, file, in.Pages.text(), (*pdf.CropBox)(in.Box), margin)
+		args := pdf.CropArgs{Selection: selection(file, in.Pages), Box: (*pdf.CropBox)(in.Box), Margin: margin}
+		cropped, err := render.RunFile(ctx, deps.Render, pdf.CropJob, args, file.File())
 		return pdfResult("cropped")(cropped, offPage(err, field))
 	})
 }
@@ -79,7 +80,7 @@ type RepairInput struct {
 
 func runRepair(ctx context.Context, deps *Deps, in *RepairInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("repaired")(deps.Render.RepairPDF(ctx, file))
+		return pdfResult("repaired")(render.RunFile(ctx, deps.Render, pdf.RepairJob, file.Input(), file.File()))
 	})
 }
 
@@ -98,7 +99,8 @@ func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSou
 
 func runExtractImages(ctx context.Context, deps *Deps, in *ExtractImagesInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		archive, err := deps.Render.ExtractImages(ctx, file, in.Pages.text(), in.MinWidth, in.MinHeight)
+		args := pdf.ExtractImagesArgs{Selection: selection(file, in.Pages), MinWidth: in.MinWidth, MinHeight: in.MinHeight}
+		archive, err := render.RunFile(ctx, deps.Render, pdf.ExtractImagesJob, args, file.File())
 		if err != nil {
 			return schema.Result{}, err
 		}

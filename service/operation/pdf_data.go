@@ -101,14 +101,12 @@ func (in *DataInput) most(deps *Deps) credit.Amount {
 	return deps.Prices["pdf.data"]
 }
 
-// how returns how pages are read.
-func (in *DataInput) how(deps *Deps) render.Markdown {
-	how := render.Markdown{Pages: in.Pages.text()}
+// ocrLanguages returns the languages of OCR for pages without text, or nil if such pages are not read.
+func (in *DataInput) ocrLanguages(deps *Deps) []string {
 	if !in.reads() || deps.NoOCR {
-		return how
+		return nil
 	}
-	how.Languages = languages(in.Languages)
-	return how
+	return languages(in.Languages)
 }
 
 func runData(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, error) {
@@ -116,7 +114,8 @@ func runData(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, err
 		return runSchema(ctx, deps, in)
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		text, about, err := deps.Render.MarkdownOfPDF(ctx, file, in.how(deps))
+		args := pdf.MarkdownArgs{Selection: selection(file, in.Pages), Languages: in.ocrLanguages(deps)}
+		text, about, err := render.RunBoth(ctx, deps.Render, pdf.MarkdownJob, args, file.File())
 		if err != nil {
 			return schema.Result{}, err
 		}

@@ -38,7 +38,7 @@ func (in *DataInput) digest() ([]byte, error) {
 	if err := json.Compact(&wanted, in.Schema.RawMessage); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal([]any{"pdf.data", wanted.String(), in.how(&Deps{})})
+	text, err := json.Marshal([]any{"pdf.data", wanted.String(), in.Pages.text(), in.ocrLanguages(&Deps{})})
 	sum := sha256.Sum256(text)
 	return sum[:], err
 }
@@ -116,13 +116,11 @@ func (s *saidDocument) price(deps *Deps, used llm.Usage) credit.Amount {
 // without text the model gets images. A quote reads no image.
 func (in *DataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (*saidDocument, error) {
-		how := in.how(deps)
-		how.Apart = true
-		if in.Quote {
-			how.Languages = nil
+		args := pdf.MarkdownArgs{Selection: selection(file, in.Pages), Apart: true}
+		if !in.Quote {
+			args.Languages = in.ocrLanguages(deps)
 		}
-		pages := deps.Render
-		body, about, err := pages.MarkdownOfPDF(ctx, file, how)
+		body, about, err := render.RunBoth(ctx, deps.Render, pdf.MarkdownJob, args, file.File())
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +171,7 @@ func (s *saidDocument) look(ctx context.Context, deps *Deps, file render.PDFFile
 		return wire.Invalid("pages", fmt.Sprintf("include %d pages without readable text; the limit is %d. Select fewer pages", len(s.about.Unread), llm.MostPictures))
 	}
 	for _, n := range s.about.Unread {
-		drawn, _, err := deps.Render.RasterPages(ctx, file, render.Raster{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
+		drawn, _, err := deps.Render.RasterPages(ctx, file, pdf.RasterArgs{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
 		if err != nil {
 			return err
 		}

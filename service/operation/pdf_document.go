@@ -124,17 +124,16 @@ func metadataKey(name string) string {
 func runMetadata(ctx context.Context, deps *Deps, in *MetadataInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		if !in.writes() {
-			metadata, err := deps.Render.PDFMetadata(ctx, file)
+			metadata, err := render.RunValue(ctx, deps.Render, pdf.MetadataJob, file.Input(), file.File())
 			return schema.Result{Stem: "metadata", JSON: metadata}, err
 		}
-		how := pdf.MetadataArgs{Set: in.Metadata.values()}
+		args := pdf.MetadataArgs{Input: file.Input(), Set: in.Metadata.values()}
 		for _, name := range in.Remove {
 			if name == "*" {
-				how.RemoveAll = true
+				args.RemoveAll = true
 			}
-			how.Remove = append(how.Remove, metadataKey(string(name)))
+			args.Remove = append(args.Remove, metadataKey(string(name)))
 		}
-		made, changes, err := deps.Render.SetPDFMetadata(ctx, file, how)
-		return changedResult("described", made, changes, err)
+		return changedResult("described")(render.RunBoth(ctx, deps.Render, pdf.SetMetadataJob, args, file.File()))
 	})
 }

@@ -168,13 +168,18 @@ func brokenRules(findings []einvoice.Finding, field string) (faults schema.Fault
 	return faults
 }
 
+// readInvoice reads and checks the e-invoice of a PDF, or of a file that is its XML.
+func readInvoice(ctx context.Context, deps *Deps, file render.PDFFile) (pdf.InvoiceReport, error) {
+	return render.RunValue(ctx, deps.Render, pdf.InvoiceReadJob, file.Input(), file.File())
+}
+
 // readXML returns the XML to attach. That of the request is read and checked first.
 func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (string, error) {
 	if f.XML == nil {
 		return f.written, nil
 	}
 	field := at + "xml"
-	report, err := deps.Render.ReadInvoiceXML(ctx, *f.XML)
+	report, err := readInvoice(ctx, deps, render.PDFFile{Content: spool.FromBytes([]byte(*f.XML))})
 	var failed *pdf.Error
 	switch {
 	case errors.As(err, &failed) && (failed.Kind == pdf.NotInvoice || failed.Kind == pdf.NotPDF):
@@ -318,7 +323,7 @@ type FacturxAnswer struct {
 
 func runFacturxRead(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		report, err := deps.Render.ReadInvoice(ctx, file)
+		report, err := readInvoice(ctx, deps, file)
 		if err != nil {
 			return schema.Result{}, err
 		}
@@ -368,7 +373,7 @@ type FacturxFinding struct {
 
 func runFacturxCheck(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		found, err := deps.Render.ReadInvoice(ctx, file)
+		found, err := readInvoice(ctx, deps, file)
 		report := FacturxReport{Valid: true, Profile: found.Profile, Syntax: found.Syntax, Findings: []FacturxFinding{}}
 		for _, f := range found.Findings {
 			report.Valid = report.Valid && f.Severity != einvoice.Error

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -29,7 +30,7 @@ type CompressInput struct {
 
 func runCompress(ctx context.Context, deps *Deps, in *CompressInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("compressed")(deps.Render.CompressPDF(ctx, file))
+		return pdfResult("compressed")(render.RunFile(ctx, deps.Render, pdf.CompressJob, file.Input(), file.File()))
 	})
 }
 

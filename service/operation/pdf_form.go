@@ -11,6 +11,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -50,7 +51,7 @@ func (in *FormFillInput) Validate() error {
 
 func runFormFields(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		form, err := deps.Render.PDFFormFields(ctx, file)
+		form, err := render.RunValue(ctx, deps.Render, pdf.FormFieldsJob, pdf.FormFieldsArgs{Input: file.Input()}, file.File())
 		return schema.Result{Stem: "fields", JSON: form}, err
 	})
 }

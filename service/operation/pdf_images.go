@@ -44,7 +44,7 @@ func (in *FromImagesInput) Validate() error {
 const pointsPerInch = 72
 
 // layout returns the pages in the renderer's type, and adds a validation error for impossible sizes.
-func (o *FromImagesPage) layout(faults *schema.Faults) render.ImagePages {
+func (o *FromImagesPage) layout(faults *schema.Faults) pdf.FromImagesArgs {
 	paperSize := sheet(faults, "options.", o.Format, o.Width, o.Height)
 	room := paperSize
 	if room.width == 0 || room.height == 0 {
@@ -55,8 +55,8 @@ func (o *FromImagesPage) layout(faults *schema.Faults) render.ImagePages {
 		paperSize.width, paperSize.height = paperSize.height, paperSize.width
 	}
 	points := func(inches *float64) float64 { return either(inches, 0) * pointsPerInch }
-	return render.ImagePages{
-		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: o.Fit,
+	return pdf.FromImagesArgs{
+		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: pdf.Fit(o.Fit),
 		Margin: pdf.Margin{Top: points(margin.Top), Right: points(margin.Right), Bottom: points(margin.Bottom), Left: points(margin.Left)},
 	}
 }

@@ -89,7 +89,6 @@ func runMerge(ctx context.Context, deps *Deps, in *MergeInput) (schema.Result, e
 				Title:   cmp.Or(in.Files[i].Title, in.Files[i].title()), Weak: in.Files[i].Title == "",
 			})
 		}
-		made, changes, err := deps.Render.MergePDFsWith(ctx, inputs, in.additions())
-		return changedResult("merged", made, changes, err)
+		return changedResult("merged")(deps.Render.MergePDFsWith(ctx, inputs, in.additions()))
 	})
 }

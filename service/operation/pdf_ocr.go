@@ -6,6 +6,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -63,13 +64,14 @@ func (in *OCRInput) Validate() error {
 }
 
 func runOCR(ctx context.Context, deps *Deps, in *OCRInput) (schema.Result, error) {
-	how := render.OCR{
-		Pages: in.Pages.text(), Force: in.Force, Turn: in.Rotate == nil || *in.Rotate, Straighten: in.Deskew == nil || *in.Deskew,
-		Text: in.Output == textOutput, Languages: languages(in.Languages),
+	args := pdf.OCRArgs{
+		Languages: languages(in.Languages), Force: in.Force, Text: in.Output == textOutput,
+		Turn: either(in.Rotate, true), Straighten: either(in.Deskew, true),
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		read, err := deps.Render.OCRPDF(ctx, file, how)
-		if err != nil || !how.Text {
+		args.Selection = selection(file, in.Pages)
+		read, err := render.RunFile(ctx, deps.Render, pdf.OCRJob, args, file.File())
+		if err != nil || !args.Text {
 			return pdfResult("searchable")(read, err)
 		}
 		return schema.Result{Stem: "text", Extension: ".json", ContentType: "application/json", Body: read}, nil

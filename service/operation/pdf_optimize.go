@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -19,8 +20,8 @@ type OptimizeInput struct {
 	Grayscale    bool  `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"If true, convert images to grey; text and drawings keep their colours. The result can be larger than the source."`
 }
 
-func (in *OptimizeInput) optimization() render.PDFOptimization {
-	return render.PDFOptimization{
+func (in *OptimizeInput) optimization() pdf.OptimizeArgs {
+	return pdf.OptimizeArgs{
 		AlwaysLinearize: either(in.Linearize, true), Quality: in.ImageQuality, MaxDPI: in.MaxImageDPI, Gray: in.Grayscale,
 	}
 }
@@ -29,9 +30,10 @@ func runOptimize(ctx context.Context, deps *Deps, in *OptimizeInput) (schema.Res
 	return optimize(ctx, deps, &in.PDFSource, in.optimization(), "optimized")
 }
 
-func optimize(ctx context.Context, deps *Deps, source *PDFSource, how render.PDFOptimization, stem string) (schema.Result, error) {
+func optimize(ctx context.Context, deps *Deps, source *PDFSource, args pdf.OptimizeArgs, stem string) (schema.Result, error) {
 	return withPDF(ctx, deps, source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult(stem)(deps.Render.OptimizePDF(ctx, file, how))
+		args.Input = file.Input()
+		return pdfResult(stem)(render.RunFile(ctx, deps.Render, pdf.OptimizeJob, args, file.File()))
 	})
 }
 
@@ -45,7 +47,7 @@ type CompressAdvancedInput struct {
 }
 
 // compressions are the levels of pdf.compress-advanced.
-var compressions = map[string]render.PDFOptimization{
+var compressions = map[string]pdf.OptimizeArgs{
 	"low":    {Linearize: true, Quality: 85, MaxDPI: 220},
 	"medium": {Linearize: true, Quality: 75, MaxDPI: 150},
 	"high":   {Linearize: true, Quality: 50, MaxDPI: 96},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -54,18 +55,19 @@ func validatePages(source *PDFSource, pages Pages) error {
 
 func runExtract(ctx context.Context, deps *Deps, in *ExtractInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("pages")(deps.Render.ExtractPages(ctx, file, in.Pages.text()))
+		return pdfResult("pages")(render.RunFile(ctx, deps.Render, pdf.ExtractJob, selection(file, in.Pages), file.File()))
 	})
 }
 
 func runRotate(ctx context.Context, deps *Deps, in *RotateInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("rotated")(deps.Render.RotatePages(ctx, file, in.Degrees, in.Pages.text()))
+		args := pdf.Rotation{Selection: selection(file, in.Pages), Degrees: in.Degrees}
+		return pdfResult("rotated")(render.RunFile(ctx, deps.Render, pdf.RotateJob, args, file.File()))
 	})
 }
 
 func runDeletePages(ctx context.Context, deps *Deps, in *DeletePagesInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("pages")(deps.Render.DeletePages(ctx, file, in.Pages.text()))
+		return pdfResult("pages")(render.RunFile(ctx, deps.Render, pdf.DeletePagesJob, selection(file, in.Pages), file.File()))
 	})
 }

@@ -65,12 +65,13 @@ func (in *ProtectInput) Validate() error {
 }
 
 func runProtect(ctx context.Context, deps *Deps, in *ProtectInput) (schema.Result, error) {
-	protection := render.PDFProtection{UserPassword: in.UserPassword, OwnerPassword: in.OwnerPassword, Allow: in.Permissions.allow()}
-	if protection.OwnerPassword == "" {
-		protection.OwnerPassword = rand.Text()
+	args := pdf.Protection{UserPassword: in.UserPassword, OwnerPassword: in.OwnerPassword, Allow: in.Permissions.allow()}
+	if args.OwnerPassword == "" {
+		args.OwnerPassword = rand.Text()
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("protected")(deps.Render.ProtectPDF(ctx, file, protection))
+		args.Input = file.Input()
+		return pdfResult("protected")(render.RunFile(ctx, deps.Render, pdf.ProtectJob, args, file.File()))
 	})
 }
 
@@ -94,6 +95,6 @@ func (in *UnlockInput) Validate() error {
 func runUnlock(ctx context.Context, deps *Deps, in *UnlockInput) (schema.Result, error) {
 	source := PDFSource{FileSource: in.FileSource, Password: in.Password}
 	return withPDF(ctx, deps, &source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("unlocked")(deps.Render.UnlockPDF(ctx, file))
+		return pdfResult("unlocked")(render.RunFile(ctx, deps.Render, pdf.UnlockJob, pdf.UnlockArgs{Input: file.Input()}, file.File()))
 	})
 }

@@ -87,18 +87,19 @@ func (in *RedactInput) Validate() error {
 func runRedact(ctx context.Context, deps *Deps, in *RedactInput) (schema.Result, error) {
 	color := parseColor(cmp.Or(in.Color, defaultColor))
 	const full = 255.0
-	how := render.Redaction{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
+	args := pdf.RedactArgs{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
 	for _, term := range in.Terms {
-		how.Terms = append(how.Terms, string(term))
+		args.Terms = append(args.Terms, string(term))
 	}
 	for _, pattern := range in.Patterns {
-		how.Patterns = append(how.Patterns, string(pattern))
+		args.Patterns = append(args.Patterns, string(pattern))
 	}
 	for _, area := range in.Areas {
-		how.Areas = append(how.Areas, pdf.RedactArea(area))
+		args.Areas = append(args.Areas, pdf.RedactArea(area))
 	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		redacted, changes, err := deps.Render.RedactPDF(ctx, file, how)
-		return changedResult("redacted", redacted, changes, offPage(err, "areas"))
+		args.Input = file.Input()
+		redacted, changed, err := render.RunBoth(ctx, deps.Render, pdf.RedactJob, args, file.File())
+		return changedResult("redacted")(redacted, changed, offPage(err, "areas"))
 	})
 }

@@ -1,9 +1,11 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -48,8 +50,10 @@ func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 func runResize(ctx context.Context, deps *Deps, in *ResizeInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := in.sheet(&checked)
+	args := pdf.ResizeArgs{Width: size.width * pointsPerInch, Height: size.height * pointsPerInch, Fit: pdf.Fit(cmp.Or(in.Fit, string(pdf.Contain)))}
+
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("resized")(deps.Render.ResizePDF(
-			ctx, file, in.Pages.text(), size.width*pointsPerInch, size.height*pointsPerInch, in.Fit == "fill"))
+		args.Selection = selection(file, in.Pages)
+		return pdfResult("resized")(render.RunFile(ctx, deps.Render, pdf.ResizeJob, args, file.File()))
 	})
 }

@@ -43,7 +43,7 @@ func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
 	room := paper{paperBounds.high, paperBounds.high}
 	for _, landscape := range []bool{false, true} {
 		if in.Landscape == nil || *in.Landscape == landscape {
-			width, height := render.NUpCell(in.PerSheet, size.width, size.height, landscape)
+			width, height := pdf.NUpCell(in.PerSheet, size.width, size.height, landscape)
 			room = paper{min(room.width, width/pointsPerInch), min(room.height, height/pointsPerInch)}
 		}
 	}
@@ -64,10 +64,10 @@ func sheetPaper(faults *schema.Faults, format string) paper {
 
 func runNUp(ctx context.Context, deps *Deps, in *NUpInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
-	how := in.sheets(&checked)
+	args := in.sheets(&checked)
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		made, changes, err := deps.Render.NUp(ctx, file, in.Pages.text(), how)
-		return changedResult("sheets", made, changes, err)
+		args.Selection = selection(file, in.Pages)
+		return changedResult("sheets")(render.RunBoth(ctx, deps.Render, pdf.NUpJob, args, file.File()))
 	})
 }
 
@@ -94,9 +94,9 @@ func (in *BookletInput) Validate() error {
 func runBooklet(ctx context.Context, deps *Deps, in *BookletInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := sheetPaper(&checked, in.Format)
-	how := pdf.BookletArgs{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
+	args := pdf.BookletArgs{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		made, changes, err := deps.Render.Booklet(ctx, file, how)
-		return changedResult("booklet", made, changes, err)
+		args.Input = file.Input()
+		return changedResult("booklet")(render.RunBoth(ctx, deps.Render, pdf.BookletJob, args, file.File()))
 	})
 }

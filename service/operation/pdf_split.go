@@ -56,9 +56,10 @@ func (in *SplitInput) Validate() error {
 func (in *SplitInput) Produces() string { return "application/pdf" }
 
 func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, error) {
-	how := pdf.SplitArgs{Every: in.EveryPages, Level: in.BookmarkLevel, Text: in.Text, MaxBytes: in.MaxBytes, TestMark: deps.Test}
+	args := pdf.SplitArgs{Every: in.EveryPages, Level: in.BookmarkLevel, Text: in.Text, MaxBytes: in.MaxBytes, TestMark: deps.Test}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		archive, err := deps.Render.SplitPDF(ctx, file, how)
+		args.Input = file.Input()
+		archive, err := render.RunFile(ctx, deps.Render, pdf.SplitJob, args, file.File())
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Kind == pdf.Unsplit {
 			err = schema.Faults{{Field: in.ways()[0], Message: failed.Text}}
@@ -67,7 +68,7 @@ func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, e
 			return schema.Result{}, err
 		}
 		result := zipResult("parts", archive)
-		result.Marked = how.TestMark
+		result.Marked = args.TestMark
 		return result, nil
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/relaypdf/relaypdf/render"
+	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -24,7 +25,8 @@ func (in *TextInput) Validate() error {
 
 func runText(ctx context.Context, deps *Deps, in *TextInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		text, err := deps.Render.PDFText(ctx, file, in.MergePages)
+		args := pdf.TextArgs{Input: file.Input(), Merge: in.MergePages}
+		text, err := render.RunFile(ctx, deps.Render, pdf.TextJob, args, file.File())
 		if err != nil {
 			return schema.Result{}, err
 		}

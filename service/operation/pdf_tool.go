@@ -68,12 +68,19 @@ func pdfResult(stem string) func(*spool.File, error) (schema.Result, error) {
 }
 
 // changedResult returns a PDF with warnings about its differences.
-func changedResult(stem string, file *spool.File, changes []string, err error) (schema.Result, error) {
-	result, err := pdfResult(stem)(file, err)
-	for _, change := range changes {
-		result.Warnings = append(result.Warnings, schema.Warning{Code: "content_changed", Message: change})
+func changedResult(stem string) func(*spool.File, pdf.Changed, error) (schema.Result, error) {
+	return func(file *spool.File, changed pdf.Changed, err error) (schema.Result, error) {
+		result, err := pdfResult(stem)(file, err)
+		for _, change := range changed.Changes {
+			result.Warnings = append(result.Warnings, schema.Warning{Code: "content_changed", Message: change})
+		}
+		return result, err
 	}
-	return result, err
+}
+
+// selection returns the pages of a PDF as arguments of a job.
+func selection(file render.PDFFile, pages Pages) pdf.Selection {
+	return pdf.Selection{Input: file.Input(), Pages: pages.text()}
 }
 
 // zipResult is the result of an operation that made an archive.

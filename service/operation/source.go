@@ -22,7 +22,7 @@ const (
 	maxInputs = 200 << 20
 	// fetchTimeout bounds the fetching of all files of a request, and archiveTimeout
 	// the packing of them. How long anything else is worked on follows the kind of
-	// work, from when its turn comes: see render.ReadTime.
+	// work, from when its turn comes: see engine.ReadTime.
 	fetchTimeout   = maxTimeout * time.Millisecond
 	archiveTimeout = maxTimeout * time.Millisecond
 )

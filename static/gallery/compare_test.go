@@ -109,7 +109,7 @@ func comparePDFs(t *testing.T, old, latest []byte) pdf.Comparison {
 		t.Fatal(err)
 	}
 	made, err := r.For("gallery").ComparePDFs(t.Context(), render.PDFFile{Content: spool.FromBytes(old)}, render.PDFFile{Content: spool.FromBytes(latest)},
-		render.PDFComparison{Threshold: 0.02, Output: pdf.ComparedJSON})
+		pdf.CompareArgs{Threshold: 0.02, Output: pdf.ComparedJSON})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,9 @@ func TestComparePagesOfLayouts(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := func(selection string) []byte {
-		made, err := account.ExtractPages(t.Context(), render.PDFFile{Content: spool.FromBytes(whole)}, selection)
+		file := render.PDFFile{Content: spool.FromBytes(whole)}
+		args := pdf.Selection{Input: file.Input(), Pages: selection}
+		made, err := render.RunFile(t.Context(), account, pdf.ExtractJob, args, file.File())
 		if err != nil {
 			t.Fatal(err)
 		}

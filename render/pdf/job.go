@@ -1,0 +1,48 @@
+package pdf
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/relaypdf/relaypdf/render/engine"
+)
+
+// Job is a job of this package for a child of render/engine, with the types of its arguments and its result. It is
+// declared once, next to its function; package render runs it.
+type Job[Args, Result any] struct {
+	// Name is the name of the handler.
+	Name string
+	// Time is the time limit.
+	Time time.Duration
+}
+
+// None is the result of a job that returns only output files.
+type None struct{}
+
+// handlers are the handlers of all jobs that are declared in this package.
+var handlers = engine.Handlers{}
+
+// Handlers returns the jobs of this package that a child of render/engine can do.
+func Handlers() engine.Handlers { return maps.Clone(handlers) }
+
+// define declares a job whose result is a value. Errors of this package reach the other side, where FromJob reads them.
+func define[Args, Result any](name string, limit time.Duration, run func(context.Context, *engine.Work, Args) (Result, error)) Job[Args, Result] {
+	handlers[name] = engine.Handle(func(ctx context.Context, w *engine.Work, args Args, _ []byte) ([]byte, error) {
+		result, err := run(ctx, w, args)
+		if err != nil {
+			return nil, toJob(err)
+		}
+
+		return json.Marshal(result)
+	})
+	return Job[Args, Result]{Name: name, Time: limit}
+}
+
+// defineFile declares a job whose result is its output files.
+func defineFile[Args any](name string, limit time.Duration, run func(context.Context, *engine.Work, Args) error) Job[Args, None] {
+	return define(name, limit, func(ctx context.Context, w *engine.Work, args Args) (None, error) {
+		return None{}, run(ctx, w, args)
+	})
+}
