@@ -62,7 +62,8 @@ func (b *background) renderer() *Renderer {
 		})
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.made, b.leave = made, nil
+		b.made = made
+		b.leave = nil
 		if err != nil && !b.closed {
 			b.failed = time.Now()
 			b.cfg.Logger.Warn("start the browser of previews failed; previews wait in line with calls", "error", err)
@@ -85,7 +86,8 @@ func (b *background) running() *Renderer {
 func (b *background) start(ctx context.Context) (*Renderer, error) {
 	made := *b.front
 	e := b.cfg.engine()
-	e.Size, e.Background = 1, true
+	e.Size = 1
+	e.Background = true
 	var err error
 	if made.engines, err = engine.Start(e); err != nil {
 		return nil, fmt.Errorf("start the engines: %w", err)

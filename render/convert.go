@@ -138,9 +138,11 @@ func isPage(source office.Source) bool {
 // prepareStandards sets what a PDF needs to conform to its standards, which may be those of the front matter. False means
 // that it has none.
 func (c *Conversion) prepareStandards(source office.Source) (bool, error) {
-	how, page := &c.Print, isPage(source)
+	how := &c.Print
+	page := isPage(source)
 	if page && c.Markdown != nil && len(how.Standards) == 0 {
-		how.Standards, how.StandardsStrict = c.Markdown.Standards, c.Markdown.StandardsStrict
+		how.Standards = c.Markdown.Standards
+		how.StandardsStrict = c.Markdown.StandardsStrict
 	}
 	if len(how.Standards) == 0 {
 		return false, nil
@@ -156,7 +158,8 @@ func (c *Conversion) prepareStandards(source office.Source) (bool, error) {
 
 // convertToPDF converts a document to a PDF, and applies the requested print settings.
 func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.Source) (_ Converted, err error) {
-	how, page := &c.Print, isPage(source)
+	how := &c.Print
+	page := isPage(source)
 	claims, err := c.prepareStandards(source)
 	if err != nil {
 		return Converted{}, err
@@ -201,7 +204,8 @@ func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize
 	const perPoint = 2540.0 / 72
 	sizes := make([]office.PageSize, len(about.Pages))
 	for i, page := range about.Pages {
-		width, height := int(page.Width*perPoint+0.5), int(page.Height*perPoint+0.5)
+		width := int(page.Width*perPoint + 0.5)
+		height := int(page.Height*perPoint + 0.5)
 		if page.Rotation%180 != 0 {
 			width, height = height, width
 		}
@@ -300,7 +304,8 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 			return made, err
 		}
 		defer func() { err = errors.Join(err, plain.Close()) }()
-		c.Content, c.Password = plain, ""
+		c.Content = plain
+		c.Password = ""
 		if sizes, err = pageSizes(ctx, a, PDFFile{Content: plain}); err != nil {
 			return made, err
 		}
@@ -327,7 +332,8 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 		if err := p.fetchAll(ctx, about.Missing); err != nil {
 			return made, err
 		}
-		c.Linked, c.Files = p.args.Files, p.fetched
+		c.Linked = p.args.Files
+		c.Files = p.fetched
 		body, about, err = a.render.office.Convert(ctx, c)
 	}
 	for _, address := range about.Nowhere {
@@ -359,7 +365,8 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 			return made, err
 		}
 		defer func() { err = errors.Join(err, pages.Body.Close()) }()
-		file, made.Warnings = PDFFile{Content: pages.Body}, pages.Warnings
+		file = PDFFile{Content: pages.Body}
+		made.Warnings = pages.Warnings
 	}
 	if c.To == office.ToHTML {
 		made.Body, err = a.drawHTML(ctx, file, c.Name)

@@ -90,7 +90,8 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 	}}
 	defer func() { err = errors.Join(err, p.close()) }()
 	if len(c.Assets) > 0 {
-		p.args.Address, p.args.Public = chrome.AssetOrigin+"/", false
+		p.args.Address = chrome.AssetOrigin + "/"
+		p.args.Public = false
 	}
 	// Spreadsheets have no images.
 	if c.To != office.ToXLSX {
@@ -285,7 +286,9 @@ func (p *pageFetch) present() office.PageArgs {
 func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference) error {
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
-	files, faults, taken := make([]*spool.File, len(references)), make([]error, len(references)), make([]engine.Content, len(references))
+	files := make([]*spool.File, len(references))
+	faults := make([]error, len(references))
+	taken := make([]engine.Content, len(references))
 	group := guard.NewGroup()
 	group.SetLimit(referencesAtOnce)
 	for i, reference := range references {

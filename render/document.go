@@ -148,7 +148,9 @@ const MinTimeout = time.Second
 func (a *Account) failure(ctx context.Context, page Page, err error) error {
 	var late *chrome.TimeoutError
 	if errors.As(err, &late) && page.Timeout > 0 && page.Timeout < MinTimeout {
-		late.Short, late.Unstarted, late.After = true, false, page.Timeout
+		late.Short = true
+		late.Unstarted = false
+		late.After = page.Timeout
 	}
 	return a.render.refusal(ctx, err)
 }

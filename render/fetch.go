@@ -112,7 +112,8 @@ func (t *Tools) exchange(ctx context.Context, q question, limit int64) (_ Fetche
 	}
 	fetched := Fetched{File: file}
 	if mediaType, parameters, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil {
-		fetched.MediaType, fetched.Charset = mediaType, parameters["charset"]
+		fetched.MediaType = mediaType
+		fetched.Charset = parameters["charset"]
 	}
 	return fetched, nil
 }

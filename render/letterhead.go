@@ -83,7 +83,8 @@ func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bo
 				l.warn(name, "has a missing image: "+err.Error(), attribute.Val)
 				continue
 			}
-			token.Attr[i].Val, changed = data, true
+			token.Attr[i].Val = data
+			changed = true
 		case token.Data == "link" && attribute.Key == "href":
 			l.warn(name, "does not load style sheets. Use inline styles", attribute.Val)
 		case token.Data == "script" && attribute.Key == "src":

@@ -165,9 +165,11 @@ const (
 // printContents prints the table of contents of parts. The numbers of pages depend on its own pages, whose number is
 // known when it is printed.
 func (a *Account) printContents(ctx context.Context, inputs []MergeInput, parts pdf.Measures) (chrome.Document, error) {
-	width, height := parts.Width, parts.Height
+	width := parts.Width
+	height := parts.Height
 	if min(width, height) < minContents || max(width, height) > maxContents {
-		width, height = a4Width, a4Height
+		width = a4Width
+		height = a4Height
 	}
 	margin := min(width*contentsMargin, maxContentsMargin) / pointsPerInch
 	const most = 4 // prints, of which the second has nearly always the right numbers
@@ -189,7 +191,8 @@ func (a *Account) printContents(ctx context.Context, inputs []MergeInput, parts 
 // contentsHTML is a table of contents with so many pages of its own and a width in points.
 func contentsHTML(inputs []MergeInput, pages []int, own int, width float64) string {
 	var rows strings.Builder
-	number, rightToLeft := own+1, 0
+	number := own + 1
+	rightToLeft := 0
 	for i, in := range inputs {
 		if isRightToLeft(in.Title) {
 			rightToLeft++
@@ -242,6 +245,9 @@ func (a *Account) printNumbers(ctx context.Context, n int) (*spool.File, error) 
 
 // printMerge prints a page that is added to merged documents.
 func (a *Account) printMerge(ctx context.Context, page string, how chrome.PDF) (chrome.Document, error) {
-	how.Scale, how.PrintBackground, how.MaxPages, how.MaxBytes = 1, true, MaxPages, MaxBytes
+	how.Scale = 1
+	how.PrintBackground = true
+	how.MaxPages = MaxPages
+	how.MaxBytes = MaxBytes
 	return a.render.browser.PDF(ctx, chrome.Job{Account: a.id, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load"}, how)
 }

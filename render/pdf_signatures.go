@@ -103,7 +103,8 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 		return cms.Content, err
 	}}
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
-		args.Replay, args.Options.Time = replay, replay.At
+		args.Replay = replay
+		args.Options.Time = replay.At
 		return engine.Job{Name: pdf.SignJob.Name, Time: pdf.SignJob.Time, Args: args, Files: files}
 	})
 	if err != nil {
@@ -222,7 +223,8 @@ func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (_ 
 
 // answer gets the responses for wants, concurrently.
 func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error {
-	contents, failures := make([]*spool.File, len(wants)), make([]error, len(wants))
+	contents := make([]*spool.File, len(wants))
+	failures := make([]error, len(wants))
 	var group sync.WaitGroup
 	var size atomic.Int64
 	free := make(chan struct{}, maxAtOnce)
@@ -273,17 +275,20 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 
 // get gets the response for one want.
 func (d *dialogue) get(ctx, bounded context.Context, want pdf.Want) (*spool.File, error) {
-	q, limit := question{address: want.URL, body: want.Body}, int64(maxAnswer)
+	q := question{address: want.URL, body: want.Body}
+	limit := int64(maxAnswer)
 	switch {
 	case want.Kind == pdf.WantSignature:
 		cms, err := d.sign(ctx, want.Body)
 		return spool.FromBytes(cms), err
 	case want.Kind == pdf.WantTimestamp:
-		q.address, q.contentType = d.timestampURL, "application/timestamp-query"
+		q.address = d.timestampURL
+		q.contentType = "application/timestamp-query"
 	case len(want.Body) > 0:
 		q.contentType = "application/ocsp-request"
 	default:
-		q.body, limit = nil, maxRevocationList
+		q.body = nil
+		limit = maxRevocationList
 	}
 	late, cancel := context.WithTimeout(bounded, answerTime)
 	defer cancel()

@@ -46,7 +46,8 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	case src.URL != "":
 		job.URL, err = a.render.resolve(ctx, src.URL, page.Timeout)
 	case src.Markdown != "":
-		style.AllowHTML, style.Formulas = src.AllowHTML, src.Formulas
+		style.AllowHTML = src.AllowHTML
+		style.Formulas = src.Formulas
 		about, err = a.convert(ctx, src.Markdown, style, page.Timeout)
 		job.HTML, job.Faults, job.Generated = string(about.HTML), faultsOf(about), true
 	}

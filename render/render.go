@@ -188,14 +188,18 @@ func (c Config) engine() engine.Config {
 // markup returns the configuration of the children that make documents of text.
 func (c Config) markup() engine.Config {
 	e := c.engine()
-	e.Size, e.Memory = c.plan.MarkupSlots, c.plan.MarkupMemory
+	e.Size = c.plan.MarkupSlots
+	e.Memory = c.plan.MarkupMemory
 	return e
 }
 
 // office returns the configuration of LibreOffice, which has its own queue and limits.
 func (c Config) office() office.Config {
 	e := c.engine()
-	e.Size, e.Extra, e.Queue, e.Memory = c.OfficeSlots, 0, 0, c.plan.OfficeMemory
+	e.Size = c.OfficeSlots
+	e.Extra = 0
+	e.Queue = 0
+	e.Memory = c.plan.OfficeMemory
 	return office.Config{Engine: e}
 }
 

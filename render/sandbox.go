@@ -65,7 +65,8 @@ func (c Config) checkBrowser(ctx context.Context) (bare, err error) {
 	if bare = chrome.CheckSandbox(ctx, c.User); bare == nil {
 		return nil, nil
 	}
-	got, missing := SandboxReduced, fmt.Errorf("browser: %w", bare)
+	got := SandboxReduced
+	missing := fmt.Errorf("browser: %w", bare)
 	if lockErr := engine.CheckLandlock(); lockErr != nil {
 		got, missing = SandboxNone, errors.Join(missing, lockErr)
 	}
@@ -94,7 +95,8 @@ func (r *Renderer) judge(ctx context.Context, cfg Config) error {
 			why[p.Name] = fmt.Errorf("engines: %s: %s", p.Name, p.Why)
 		}
 	}
-	root, landlock := why[engine.OwnFileSystem], why[engine.Landlock]
+	root := why[engine.OwnFileSystem]
+	landlock := why[engine.Landlock]
 	r.sandbox = SandboxFull
 	switch {
 	case (cfg.bare != nil || root != nil) && landlock != nil:
@@ -136,7 +138,8 @@ func (c Config) confine(proxy string) func(*syscall.Credential, int64, ...string
 			b.Reads = append(b.Reads, c.fonts.Folder)
 		}
 		if user != nil {
-			b.UID, b.GID = int(user.Uid), int(user.Gid)
+			b.UID = int(user.Uid)
+			b.GID = int(user.Gid)
 		}
 		args, err := b.Args()
 		return slices.Concat(engine.Command(c.Engine), args), err

@@ -107,7 +107,8 @@ func (s *Site) choose(files []*zip.File) error {
 		}
 		seen[name] = true
 		if path.Base(name) == indexName && !file.FileInfo().IsDir() && (!found || strings.Count(name, "/") < strings.Count(s.Index, "/")) {
-			s.Index, found = name, true
+			s.Index = name
+			found = true
 		}
 	}
 	if !found {

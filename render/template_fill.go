@@ -50,7 +50,9 @@ func (t *Tools) ValidateTemplate(ctx context.Context, call template.Call) (templ
 }
 
 func (t *Tools) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.Account, job.Time, job.Retry = t.id, templateTime, true
+	job.Account = t.id
+	job.Time = templateTime
+	job.Retry = true
 	return t.render.markup.Run(ctx, job)
 }
 

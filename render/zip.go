@@ -68,7 +68,8 @@ func writeZip(ctx context.Context, names []string, packed []*zipContent) (_ *spo
 			err = errors.Join(err, out.Close())
 		}
 	}()
-	archive, modified := zip.NewWriter(out), time.Now().UTC()
+	archive := zip.NewWriter(out)
+	modified := time.Now().UTC()
 	for i, content := range packed {
 		raw, err := archive.CreateRaw(content.header(names[i], modified))
 		if err != nil {
@@ -197,11 +198,13 @@ const (
 // deflates reports whether compression makes a file smaller by enough. It tests the content, because names and
 // types can be wrong. Small files are tested as a whole.
 func (p *packer) deflates(source engine.Content) (bool, error) {
-	size, file := source.Size(), source.Open()
+	size := source.Size()
+	file := source.Open()
 	if size <= zipSamples*zipSample {
 		return size > 0, nil
 	}
-	read, made := int64(0), &counter{}
+	read := int64(0)
+	made := &counter{}
 	for i := range int64(zipSamples) {
 		if _, err := file.Seek(i*(size-zipSample)/(zipSamples-1), io.SeekStart); err != nil {
 			return false, err

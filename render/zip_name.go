@@ -21,7 +21,8 @@ const (
 // without regard to case. The second "a.txt" is "a (2).txt".
 func zipNames(entries []ZipEntry) []string {
 	names := make([]string, len(entries))
-	files, folders := map[string]bool{}, map[string]bool{}
+	files := map[string]bool{}
+	folders := map[string]bool{}
 	free := func(name string) bool {
 		key := strings.ToLower(name)
 		return !files[key] && !folders[key]
@@ -109,7 +110,8 @@ func trimPart(part string) string {
 	}
 	stem, extension := cutExtension(part)
 	if len(extension) > maxZipPart/2 {
-		stem, extension = part, ""
+		stem = part
+		extension = ""
 	}
 	for len(stem)+len(extension) > maxZipPart {
 		_, last := utf8.DecodeLastRuneInString(stem)

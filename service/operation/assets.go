@@ -116,7 +116,9 @@ func withSite[T any](ctx context.Context, deps *Deps, in *SiteInput, src *render
 			return result, err
 		}
 		defer func() { err = errors.Join(err, site.Close()) }()
-		src.HTML, src.Index, src.Assets = site.HTML, site.Index, site.Assets
+		src.HTML = site.HTML
+		src.Index = site.Index
+		src.Assets = site.Assets
 		return do()
 	})
 }

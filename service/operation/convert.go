@@ -71,7 +71,8 @@ type Sheet struct{ value any }
 
 // JSONSchema returns the schema of a Sheet: a string or a number.
 func (Sheet) JSONSchema() *jsonschema.Schema {
-	least, most := uint64(1), uint64(maxSheetName)
+	least := uint64(1)
+	most := uint64(maxSheetName)
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 		{Type: "string", MinLength: &least, MaxLength: &most}, {Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(maxSheets))},
 	}}
@@ -94,10 +95,14 @@ var pdfaLevels = map[string]int{"1b": 1, "2b": 2, "3b": 3}
 // printing returns the options in the renderer's type.
 func (o ConvertOptions) printing() render.ConvertPrint {
 	p := render.ConvertPrint{PageRanges: o.PageRanges, Password: o.Password}
-	p.Landscape, p.FitToWidth = o.Landscape, o.FitToWidth
-	p.Quality, p.PDFA = o.Quality, pdfaLevels[o.PDFA]
-	p.Comments, p.Changes = o.Comments, office.Changes(o.Changes)
-	p.Standards, p.StandardsStrict = wanted(o.Standards), o.StandardsStrict
+	p.Landscape = o.Landscape
+	p.FitToWidth = o.FitToWidth
+	p.Quality = o.Quality
+	p.PDFA = pdfaLevels[o.PDFA]
+	p.Comments = o.Comments
+	p.Changes = office.Changes(o.Changes)
+	p.Standards = wanted(o.Standards)
+	p.StandardsStrict = o.StandardsStrict
 	for _, sheet := range o.Sheets {
 		p.Sheets = append(p.Sheets, sheet.value)
 	}
@@ -361,7 +366,8 @@ func convertResult(in *ConvertInput, made render.Converted) schema.Result {
 		ContentType: convertTypes[in.target()], Body: made.Body, Warnings: warnings(made.Warnings), Marked: made.TestMark,
 	}
 	if made.Archive {
-		result.Extension, result.ContentType = ".zip", "application/zip"
+		result.Extension = ".zip"
+		result.ContentType = "application/zip"
 	}
 	return result
 }

@@ -50,7 +50,8 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 		faults.Add(field, "has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate")
 		return nil
 	}
-	to, from := reflect.ValueOf(o).Elem(), reflect.ValueOf(own).Elem()
+	to := reflect.ValueOf(o).Elem()
+	from := reflect.ValueOf(own).Elem()
 	for i := range to.NumField() {
 		if to.Field(i).IsZero() {
 			to.Field(i).Set(from.Field(i))

@@ -104,7 +104,8 @@ var devices = map[string]Viewport{
 
 // viewport returns the window, with missing values taken from the device.
 func (o *ImageOptions) viewport() Viewport {
-	v, device := o.Viewport, devices[o.Device]
+	v := o.Viewport
+	device := devices[o.Device]
 	return Viewport{
 		Width: cmp.Or(v.Width, device.Width), Height: cmp.Or(v.Height, device.Height),
 		DeviceScaleFactor: cmp.Or(v.DeviceScaleFactor, device.DeviceScaleFactor),
@@ -114,12 +115,16 @@ func (o *ImageOptions) viewport() Viewport {
 // checkImage faults an area, in CSS pixels, whose image would be too large for its type at the viewport's scale. One
 // outside the schema's own limits has its fault.
 func (o *ImageOptions) checkImage(faults *schema.Faults, field string, width, height float64) {
-	scale, side, of := o.viewport().DeviceScaleFactor, maxSide, ""
+	scale := o.viewport().DeviceScaleFactor
+	side := maxSide
+	of := ""
 	if o.Type == "webp" {
-		side, of = maxWebPSide, " of a webp"
+		side = maxWebPSide
+		of = " of a webp"
 	}
 
-	w, h := math.Ceil(width*scale), math.Ceil(height*scale)
+	w := math.Ceil(width * scale)
+	h := math.Ceil(height * scale)
 	switch {
 	case w > float64(side) || h > float64(side):
 		faults.Add(field, "is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d per side%s", w, h, side, of)
@@ -154,7 +159,8 @@ func (in *ImageInput) Pin(ctx context.Context, deps *Deps, input map[string]any)
 
 // runImage captures the source.
 func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, error) {
-	src, page := render.Source{HTML: text(in.HTML), URL: text(in.URL)}, in.Options.page(in.URL != nil)
+	src := render.Source{HTML: text(in.HTML), URL: text(in.URL)}
+	page := in.Options.page(in.URL != nil)
 	if in.TemplateID != nil {
 		var err error
 		if src.HTML, err = in.fill(ctx, deps, in.Options.TemplateOptions, &page); err != nil {

@@ -51,7 +51,8 @@ const maxStatuses = 100
 
 // JSONSchema returns the schema of Statuses: an array of numbers and strings.
 func (Statuses) JSONSchema() *jsonschema.Schema {
-	short, many := uint64(3), uint64(maxStatuses)
+	short := uint64(3)
+	many := uint64(maxStatuses)
 	return &jsonschema.Schema{Type: "array", MaxItems: &many, Items: &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 		{Type: "integer", Minimum: "100", Maximum: "599"},
 		{Type: "string", MaxLength: &short, Pattern: "^[1-5](xx|[0-9][0-9])$"},

@@ -25,7 +25,10 @@ func SelectPages(expr string) Pages { return Pages{&expr} }
 
 // JSONSchema returns the schema of Pages: a string or an array of page numbers.
 func (Pages) JSONSchema() *jsonschema.Schema {
-	short, long, some, many := uint64(1), uint64(1000), uint64(1), uint64(maxPageItems)
+	short := uint64(1)
+	long := uint64(1000)
+	some := uint64(1)
+	many := uint64(maxPageItems)
 	page := &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "999999"}
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 		{Type: "string", MinLength: &short, MaxLength: &long},

@@ -72,7 +72,8 @@ type Keywords struct{ text string }
 
 // JSONSchema returns the schema of Keywords: a string or an array of strings.
 func (Keywords) JSONSchema() *jsonschema.Schema {
-	long, many := uint64(1000), uint64(100)
+	long := uint64(1000)
+	many := uint64(100)
 	word := &jsonschema.Schema{Type: "string", MaxLength: &long}
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{word, {Type: "array", Items: word, MaxItems: &many}}}
 }
@@ -244,13 +245,15 @@ func (in *PDFInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (
 func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error) {
 	page := in.Options.page(in.URL != nil)
 	page.Media = in.Options.MediaType
-	settings, xml := in.Options.settings(), ""
+	settings := in.Options.settings()
+	xml := ""
 	if in.Options.Facturx != nil {
 		var err error
 		if xml, err = in.Options.Facturx.readXML(ctx, deps, "options.facturx."); err != nil {
 			return schema.Result{}, err
 		}
-		settings.Standards, settings.Archival = archival(settings.Standards), true
+		settings.Standards = archival(settings.Standards)
+		settings.Archival = true
 	}
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML, Formulas: in.Options.Formulas}
 	if in.TemplateID != nil {
@@ -278,8 +281,12 @@ func warnings(found []chrome.Warning) []schema.Warning {
 	for _, w := range found {
 		warning := schema.Warning{Code: w.Code, Message: w.Message, URL: w.URL}
 		if p := w.Parts; p != nil {
-			warning.Page, warning.Element, warning.Text = p.Page, p.Element, p.Text
-			warning.Problem, warning.Remedy, warning.Standards = p.Problem, p.Remedy, p.Standards
+			warning.Page = p.Page
+			warning.Element = p.Element
+			warning.Text = p.Text
+			warning.Problem = p.Problem
+			warning.Remedy = p.Remedy
+			warning.Standards = p.Standards
 		}
 		told = append(told, warning)
 	}

@@ -32,7 +32,8 @@ const maxAttachmentName = 1000
 
 // JSONSchema bounds a name.
 func (AttachmentName) JSONSchema() *jsonschema.Schema {
-	least, most := uint64(1), uint64(maxAttachmentName)
+	least := uint64(1)
+	most := uint64(maxAttachmentName)
 	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most}
 }
 

@@ -43,7 +43,9 @@ func (Bookmarks) JSONSchema() *jsonschema.Schema {
 }
 
 func bookmarksSchema(depth int) *jsonschema.Schema {
-	short, long, many := uint64(1), uint64(1000), uint64(2000)
+	short := uint64(1)
+	long := uint64(1000)
+	many := uint64(2000)
 	members := jsonschema.NewProperties()
 	members.Set("title", &jsonschema.Schema{
 		Type: "string", MinLength: &short, MaxLength: &long, Description: "Text of the bookmark.",

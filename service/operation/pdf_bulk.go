@@ -154,7 +154,8 @@ func RecordFault(record json.RawMessage, index int) error {
 // bulkPrice returns the price of a bulk call and the number of its records.
 func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (each credit.Amount, count int, err error) {
 	each = deps.Prices[in.Each()]
-	last, signs := in.Produces(), false
+	last := in.Produces()
+	signs := false
 	for _, step := range call.Steps {
 		each += deps.Prices[step.Operation.Name]
 		last, signs = step.ContentType(), signs || step.Operation.Signs
@@ -224,14 +225,18 @@ func (in *BulkInput) Calls(call *Call) (BulkCalls, error) {
 	if err := json.Unmarshal(text.Bytes(), &given); err != nil {
 		return BulkCalls{}, err
 	}
-	shared, member, names := map[string]json.RawMessage{}, "templateData", []string{"templateId", "templateVersion", "strict", "options", "then"}
+	shared := map[string]json.RawMessage{}
+	member := "templateData"
+	names := []string{"templateId", "templateVersion", "strict", "options", "then"}
 	if in.Form != nil {
 		form := map[string]json.RawMessage{}
 		if err := json.Unmarshal(given["form"], &form); err != nil {
 			return BulkCalls{}, err
 		}
 		form["then"] = given["then"]
-		given, member, names = form, "fields", []string{"fileId", "password", "flatten", "then"}
+		given = form
+		member = "fields"
+		names = []string{"fileId", "password", "flatten", "then"}
 	}
 	for _, name := range names {
 		if value := given[name]; value != nil {

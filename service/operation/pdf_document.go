@@ -44,7 +44,8 @@ const maxCustom = 100
 
 // JSONSchema bounds the entries.
 func (CustomMetadata) JSONSchema() *jsonschema.Schema {
-	most, longest := uint64(maxCustom), uint64(1000)
+	most := uint64(maxCustom)
+	longest := uint64(1000)
 	return &jsonschema.Schema{Type: "object", MaxProperties: &most, AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest}}
 }
 

@@ -108,7 +108,9 @@ func (f *FacturxOptions) checkInvoice(faults *schema.Faults, field string) {
 		return
 	}
 	document.Embedded = true
-	f.Invoice.of, f.dropped, f.profile = document.Invoice, document.Dropped, profile
+	f.Invoice.of = document.Invoice
+	f.dropped = document.Dropped
+	f.profile = profile
 
 	findings := withoutRepetition(slices.Concat(document.Check(), document.Findings, einvoice.CheckAccounts(invoice)))
 	broken := brokenRules(findings, field)
@@ -153,7 +155,8 @@ func brokenRules(findings []einvoice.Finding, field string) (faults schema.Fault
 		if f.Severity != einvoice.Error {
 			continue
 		}
-		text, place := fmt.Sprintf("breaks the rule %s: %s", f.Rule, strings.TrimSuffix(f.Message, ".")), field
+		text := fmt.Sprintf("breaks the rule %s: %s", f.Rule, strings.TrimSuffix(f.Message, "."))
+		place := field
 		if f.JSONPath != "" {
 			place += "." + f.JSONPath
 		}

@@ -72,7 +72,8 @@ func sheet(faults *schema.Faults, at, format string, width, height Length) (size
 		}
 		size = named
 	case width.IsZero() != height.IsZero():
-		missing, given := "width", "height"
+		missing := "width"
+		given := "height"
 		if height.IsZero() {
 			missing, given = given, missing
 		}

@@ -33,7 +33,8 @@ type Language string
 
 // JSONSchema bounds a language.
 func (Language) JSONSchema() *jsonschema.Schema {
-	least, most := uint64(3), uint64(20)
+	least := uint64(3)
+	most := uint64(20)
 	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most, Pattern: "^[a-z]{3}(_[A-Za-z]+)*$"}
 }
 

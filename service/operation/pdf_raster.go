@@ -43,7 +43,8 @@ func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result,
 		case archive:
 			result = zipResult("pages", image)
 		case how.JPEG:
-			result.Extension, result.ContentType = ".jpeg", "image/jpeg"
+			result.Extension = ".jpeg"
+			result.ContentType = "image/jpeg"
 		}
 		result.Marked = how.TestMark
 		return result, nil

@@ -162,7 +162,8 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 				return schema.Result{}, identityFailure(err)
 			}
 			defer clear(stored.PKCS12)
-			s.PKCS12, s.Password = spool.FromBytes(stored.PKCS12), stored.Password
+			s.PKCS12 = spool.FromBytes(stored.PKCS12)
+			s.Password = stored.Password
 		} else if s.PKCS12 = files[1]; files[1].Size() > maxKeyFile {
 			return schema.Result{}, schema.Faults{{Field: files[1].field, Message: fmt.Sprintf("must be at most %d KiB", maxKeyFile>>10)}}
 		}

@@ -145,7 +145,8 @@ func (in *StampMark) check(faults *schema.Faults, at string) {
 
 func runStamp(ctx context.Context, deps *Deps, in *StampInput) (schema.Result, error) {
 	sources := []stagedFile{{&in.FileSource, ""}}
-	marks, at := in.Stamps, stampAt
+	marks := in.Stamps
+	at := stampAt
 	if len(marks) == 0 {
 		marks, at = []StampMark{in.StampMark}, func(int) string { return "" }
 	}
@@ -181,7 +182,8 @@ func (in *StampMark) stamp() render.Stamp {
 	case *in.Position.name != "":
 		s.Position = in.Position.name
 	default:
-		s.X, s.Y = in.Position.x, in.Position.y
+		s.X = in.Position.x
+		s.Y = in.Position.y
 	}
 	return s
 }

@@ -48,7 +48,9 @@ type StepIDs []string
 
 // JSONSchema returns the schema of StepIDs.
 func (StepIDs) JSONSchema() *jsonschema.Schema {
-	long, few, many := uint64(64), uint64(1), uint64(maxSteps)
+	long := uint64(64)
+	few := uint64(1)
+	many := uint64(maxSteps)
 	id := &jsonschema.Schema{Type: "string", MinLength: &few, MaxLength: &long}
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{id, {Type: "array", Items: id, MinItems: &few, MaxItems: &many}}}
 }
@@ -294,8 +296,10 @@ func (f *flow) keep(step Step, result schema.Result) error {
 		if err != nil {
 			return err
 		}
-		result.Body, result.JSON = jsonBody(text), nil
-		result.ContentType, result.Extension = "application/json", ".json"
+		result.Body = jsonBody(text)
+		result.JSON = nil
+		result.ContentType = "application/json"
+		result.Extension = ".json"
 	}
 	for _, warning := range result.Warnings {
 		if step.Place != "" {

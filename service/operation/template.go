@@ -218,7 +218,8 @@ func templateError(err error) *wire.Error {
 // missingText names the first of the missing paths.
 func missingText(missing *template.MissingError) string {
 	const shown = 5
-	text, seen := "", map[string]bool{}
+	text := ""
+	seen := map[string]bool{}
 	for _, path := range missing.Paths {
 		if seen[path.Path] {
 			continue

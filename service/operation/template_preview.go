@@ -82,14 +82,16 @@ func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Resul
 	if data.IsZero() {
 		data = in.TemplateData
 	}
-	source, settings := text(in.HTML), in.Options.settings()
+	source := text(in.HTML)
+	settings := in.Options.settings()
 	switch deps.View {
 	case Accessible:
 		if settings.StandardsStrict = false; !slices.Contains(settings.Standards, pdffile.UA1) {
 			settings.Standards = append(settings.Standards, pdffile.UA1)
 		}
 	case Placed:
-		source, settings.Metadata = render.LineTemplate(source), pdfmeta.Info{} // which is written after the browser's own metadata
+		source = render.LineTemplate(source)
+		settings.Metadata = pdfmeta.Info{} // which is written after the browser's own metadata
 	}
 	html, err := deps.fill(ctx, template.Call{
 		Template: template.Template{HTML: source, Partials: partials}, Data: data.RawMessage, Strict: in.Strict,
