@@ -51,6 +51,7 @@ func (b *background) renderer() *Renderer {
 	if b.closed || b.made != nil || b.leave != nil || time.Since(b.failed) < backgroundPause {
 		return b.made
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), backgroundStart)
 	b.leave = cancel
 	b.started.Go(func() {
@@ -60,10 +61,12 @@ func (b *background) renderer() *Renderer {
 			made, err = b.start(ctx)
 			return err
 		})
+
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.made = made
 		b.leave = nil
+
 		if err != nil && !b.closed {
 			b.failed = time.Now()
 			b.cfg.Logger.Warn("start the browser of previews failed; previews wait in line with calls", "error", err)
@@ -85,16 +88,22 @@ func (b *background) running() *Renderer {
 // start starts the low-priority Renderer while the main one runs.
 func (b *background) start(ctx context.Context) (*Renderer, error) {
 	made := *b.front
+
 	e := b.cfg.engine()
 	e.Size = 1
 	e.Background = true
+
 	var err error
 	if made.engines, err = engine.Start(e); err != nil {
 		return nil, fmt.Errorf("start the engines: %w", err)
 	}
 	made.markup = made.engines
+
 	c := b.cfg.chrome("http://" + b.front.proxy.Addr())
-	c.Slots, c.Browsers, c.WarmPages, c.Background = 1, 2, min(c.WarmPages, 4), true
+	c.Slots = 1
+	c.Browsers = 2
+	c.WarmPages = min(c.WarmPages, 4)
+	c.Background = true
 	if made.browser, err = chrome.Start(ctx, c); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the browser: %w", err), made.engines.Close())
 	}

@@ -110,6 +110,7 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 	if err := source.Check(c.To); err != nil {
 		return Converted{}, err
 	}
+
 	if len(c.Assets) > 0 && !isPage(source) {
 		return Converted{}, &office.Error{Reason: office.NotPage}
 	}
@@ -122,6 +123,7 @@ func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) 
 	if c.To == office.ToPNG || c.To == office.ToHTML && source.Kind.Drawn() {
 		return a.convertPages(ctx, c, source)
 	}
+
 	made, err := a.convertFile(ctx, c, source)
 	var pair *office.PairError
 	if errors.As(err, &pair) && c.To == office.ToHTML && pair.Kind.Drawn() {
@@ -144,12 +146,14 @@ func (c *Conversion) prepareStandards(source office.Source) (bool, error) {
 		how.Standards = c.Markdown.Standards
 		how.StandardsStrict = c.Markdown.StandardsStrict
 	}
+
 	if len(how.Standards) == 0 {
 		return false, nil
 	}
 	if source.Kind == office.KindImage {
 		return false, &office.Error{Reason: office.Unstructured}
 	}
+
 	if how.Tagged = true; !page && slices.Contains(how.Standards, pdffile.A1B) {
 		how.PDFA = 1 // LibreOffice flattens transparency
 	}
@@ -164,6 +168,7 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 	if err != nil {
 		return Converted{}, err
 	}
+
 	made, err := a.convertFile(ctx, c, source)
 	selected := page && claims // by the browser
 	if err == nil && how.PageRanges != "" && !selected {
@@ -174,14 +179,17 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 		made.Body, err = RunFile(ctx, a, pdf.ExtractJob, selection, file.File())
 		err = errors.Join(err, whole.Close())
 	}
+
 	if err == nil && !page && how.Metadata != (pdfmeta.Info{}) {
 		made.Body, err = a.SetPDFInfo(ctx, made.Body, "", how.Metadata)
 	}
+
 	if err == nil && !page && claims {
 		var faults []chrome.Warning
 		made.Body, faults, err = a.conformPDF(ctx, made.Body, nil, pdftag.Options{Standards: how.Standards, Office: true}, how.StandardsStrict)
 		made.Warnings = append(made.Warnings, faults...)
 	}
+
 	if err == nil && c.Print.Password != "" {
 		open := made.Body
 		file := PDFFile{Content: open}
@@ -189,6 +197,7 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 		made.Body, err = RunFile(ctx, a, pdf.ProtectJob, args, file.File())
 		err = errors.Join(err, open.Close())
 	}
+
 	return made, err
 }
 
@@ -201,6 +210,7 @@ func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize
 	if err != nil {
 		return nil, err
 	}
+
 	const perPoint = 2540.0 / 72
 	sizes := make([]office.PageSize, len(about.Pages))
 	for i, page := range about.Pages {
@@ -249,8 +259,10 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 	if err != nil {
 		return Converted{}, fmt.Errorf("read the source: %w", err)
 	}
+
 	how := MarkdownPrint{PDF: PDF{PrintBackground: true, PreferCSSPageSize: true}}
 	src := Source{Markdown: string(text), AllowHTML: c.AllowHTML, Formulas: c.Formulas}
+
 	switch {
 	case source.Format == office.FormatHTML:
 		margin := convertMargin
@@ -259,15 +271,18 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 	case c.Markdown != nil:
 		how = *c.Markdown
 	}
+
 	if c.Print.Landscape != nil {
 		how.Landscape = *c.Print.Landscape
 	}
+
 	if c.Print.PageRanges != "" {
 		how.PageRanges = "" // pages are selected from the whole document
 	}
 	if how.Standards, how.StandardsStrict = c.Print.Standards, c.Print.StandardsStrict; len(how.Standards) > 0 && c.Print.PageRanges != "" {
 		how.PageRanges = c.Print.PageRanges // a selection afterwards would break what the file claims
 	}
+
 	how.Metadata = c.Print.Metadata.Or(how.Metadata)
 	src.Assets = c.Assets
 	doc, err := a.PDF(ctx, src, Page{Media: how.Media}, how.PDF)
@@ -285,6 +300,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 	if a.render.behind.cfg.NoOffice && source.Kind != office.KindImage {
 		return made, office.ErrUnavailable
 	}
+
 	var sizes []office.PageSize
 	switch source.Kind {
 	case office.KindImage:
@@ -310,10 +326,12 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 			return made, err
 		}
 	}
+
 	made, err = a.convertLinked(ctx, office.Conversion{
 		Account: a.id, Content: c.Content, Source: source, Name: c.Name, Results: c.Results, To: c.To, Password: c.Password, MaxPages: MaxPages, MaxBytes: MaxBytes,
 		Print: c.Print.Print, PageSizes: sizes, Observe: a.render.observer(ctx),
 	})
+
 	if err == nil && c.Print.PDFA != 0 && len(c.Print.Standards) == 0 {
 		if err = archived(ctx, a, made.Body, c.Print.PDFA); err != nil {
 			err = errors.Join(err, made.Body.Close())
@@ -327,6 +345,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made Converted, err error) {
 	body, about, err := a.render.office.Convert(ctx, c)
 	p := pageFetch{account: a, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{Files: map[string]string{}}}
+
 	defer func() { err = errors.Join(err, p.close()) }()
 	if err == nil && len(about.Missing) > 0 {
 		if err := p.fetchAll(ctx, about.Missing); err != nil {
@@ -336,9 +355,11 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 		c.Files = p.fetched
 		body, about, err = a.render.office.Convert(ctx, c)
 	}
+
 	for _, address := range about.Nowhere {
 		p.lacks(address, "was omitted: the URL is not a public image")
 	}
+
 	for _, w := range about.Warnings {
 		p.lacking = append(p.lacking, chrome.Warning{Code: w.Code, Message: w.Message}.Bounded())
 	}
@@ -368,16 +389,19 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 		file = PDFFile{Content: pages.Body}
 		made.Warnings = pages.Warnings
 	}
+
 	if c.To == office.ToHTML {
 		made.Body, err = a.drawHTML(ctx, file, c.Name)
 		return made, err
 	}
+
 	how := pdf.RasterArgs{DPI: convertDPI, TestMark: c.TestMark}
 	if source.Kind == office.KindImage {
 		if how.DPI, err = a.resolution(ctx, file); err != nil {
 			return Converted{}, err
 		}
 	}
+
 	made.Body, made.Archive, err = a.RasterPages(ctx, file, how)
 	made.TestMark = how.TestMark
 	return made, err

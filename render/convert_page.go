@@ -46,6 +46,7 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 		TOC: c.TOC, MaxPages: MaxPages, Files: map[string]string{},
 	}}
 	defer func() { err = errors.Join(err, p.close()) }()
+
 	// One deadline for all fetches; the engines have their own timeouts.
 	p.fetchUntil = time.Now().Add(maxFetchTime)
 	if c.URL != "" {
@@ -53,12 +54,14 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 			return made, err
 		}
 	}
+
 	if err := refuseOther(p.content); err != nil {
 		return made, err
 	}
 	if err := p.fetchReferences(ctx); err != nil {
 		return made, err
 	}
+
 	result, err := a.runTool(ctx, engine.Job{Name: office.PageJob, Args: p.args, Files: p.files()})
 	if err != nil {
 		return made, convertError(err)
@@ -67,6 +70,7 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 	if err := json.Unmarshal(result.Body, &about); err != nil {
 		return made, errors.Join(err, result.Close())
 	}
+
 	for _, reference := range about.Nowhere {
 		p.lacks(reference, "could not be loaded: the URL is relative and the page has no base URL")
 	}
@@ -89,6 +93,7 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 		Address: c.Address, Public: c.Address != "", Files: map[string]string{}, Office: c.To != office.ToHTML,
 	}}
 	defer func() { err = errors.Join(err, p.close()) }()
+
 	if len(c.Assets) > 0 {
 		p.args.Address = chrome.AssetOrigin + "/"
 		p.args.Public = false
@@ -103,10 +108,12 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 	if err != nil {
 		return nil, nil, convertError(err)
 	}
+
 	var about office.EmbedResult
 	if err := json.Unmarshal(result.Body, &about); err != nil {
 		return nil, nil, errors.Join(err, result.Close())
 	}
+
 	switch {
 	case c.To != office.ToXLSX:
 		for _, reference := range about.Nowhere {
@@ -208,23 +215,28 @@ func (p *pageFetch) close() error {
 func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
+
 	u, err := p.account.render.policy.CheckURL(address, "https")
 	if err != nil {
 		return err
 	}
+
 	request, err := http.NewRequestWithContext(bounded, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return &chrome.LoadError{URL: u.String(), Reason: "the URL is not valid"}
 	}
 	request.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
+
 	response, err := p.account.render.pages.Do(request)
 	if err != nil {
 		return pageError(ctx, u.String(), err)
 	}
 	defer response.Body.Close()
+
 	if response.StatusCode >= http.StatusBadRequest {
 		return &chrome.LoadError{URL: u.String(), Status: response.StatusCode}
 	}
+
 	file := spool.New("", maxReferenceBytes)
 	p.owned = append(p.owned, file)
 	if _, err := io.Copy(file, response.Body); err != nil {
@@ -254,6 +266,7 @@ func (p *pageFetch) fetchReferences(ctx context.Context) error {
 		if err != nil {
 			return convertError(err)
 		}
+
 		var missing []office.Reference
 		if err := json.Unmarshal(result.Body, &missing); err != nil {
 			return fmt.Errorf("references: %w", err)
@@ -286,9 +299,11 @@ func (p *pageFetch) present() office.PageArgs {
 func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference) error {
 	bounded, cancel := context.WithDeadline(ctx, p.fetchUntil)
 	defer cancel()
+
 	files := make([]*spool.File, len(references))
 	faults := make([]error, len(references))
 	taken := make([]engine.Content, len(references))
+
 	group := guard.NewGroup()
 	group.SetLimit(referencesAtOnce)
 	for i, reference := range references {
@@ -304,10 +319,12 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 		}
 		group.Go(func() error {
 			fetched, err := p.account.Fetch(bounded, reference.Address, maxReferenceBytes)
-			files[i], faults[i] = fetched.File, err
+			files[i] = fetched.File
+			faults[i] = err
 			return nil
 		})
 	}
+
 	if err := group.Wait(); err != nil {
 		for _, file := range files {
 			if file != nil {
@@ -316,6 +333,7 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 		}
 		return err
 	}
+
 	for i, reference := range references {
 		name := ""
 		switch {

@@ -105,23 +105,28 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 		opt.Metadata.Subject = cmp.Or(opt.Metadata.Subject, about.Description)
 		opt.Metadata.Keywords = cmp.Or(opt.Metadata.Keywords, about.Keywords)
 	}
+
 	job, err := a.prepare(ctx, src, page, style)
 	if err != nil {
 		return chrome.Document{}, a.failure(ctx, page, err)
 	}
+
 	job.Account = a.id
 	lacking, err := letterheads(ctx, a, src, page, &opt)
 	if err != nil {
 		return chrome.Document{}, err
 	}
+
 	doc, err := a.render.browser.PDF(ctx, job, opt.print())
 	if err != nil {
 		return chrome.Document{}, a.failure(ctx, page, err)
 	}
+
 	doc.Warnings = append(lacking, doc.Warnings...)
 	if err := pdfmeta.Set(doc.Body, opt.Metadata); err != nil {
 		return chrome.Document{}, errors.Join(tooLarge(err), doc.Body.Close())
 	}
+
 	if len(opt.Standards) > 0 {
 		return a.conform(ctx, doc, opt, src.URL != "" || markup.Language(job.HTML) != "")
 	}

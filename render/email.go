@@ -79,28 +79,34 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 		return chrome.Document{}, err
 	}
 	defer func() { err = errors.Join(err, made.Close()) }()
+
 	var about email.Result
 	if err := json.Unmarshal(made.Body, &about); err != nil {
 		return chrome.Document{}, fmt.Errorf("%s: %w", email.Job, err)
 	}
+
 	page, err := io.ReadAll(made.Output(0).Open())
 	if err != nil {
 		return chrome.Document{}, fmt.Errorf("%s: %w", email.Job, err)
 	}
+
 	doc, err := p.PDF(ctx, Source{HTML: string(page)}, Page{Offline: true}, PDF{
 		Width: p.how.Width, Height: p.how.Height, PrintBackground: true, Metadata: pdfmeta.Info{Author: about.From},
 	})
 	if err != nil {
 		return chrome.Document{}, err
 	}
+
 	doc.Warnings = append(emailWarnings(about), doc.Warnings...)
 	if p.how.Files == IgnoreFiles || len(about.Files) == 0 {
 		return doc, nil
 	}
+
 	var files []NewAttachment
 	for i, f := range about.Files {
 		files = append(files, NewAttachment{Filename: f.Name, ContentType: f.Type, Content: made.Output(i + 1)})
 	}
+
 	if p.how.Files == AppendFiles {
 		if files, err = p.appendTo(ctx, &doc, files, depth); err != nil {
 			return chrome.Document{}, errors.Join(err, doc.Body.Close())
@@ -109,6 +115,7 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 	if len(files) == 0 {
 		return doc, nil
 	}
+
 	whole, err := p.AddAttachments(ctx, PDFFile{Content: doc.Body}, files)
 	err = errors.Join(err, doc.Body.Close())
 	doc.Body = whole
@@ -151,13 +158,16 @@ func (p *emailPrint) appendTo(ctx context.Context, doc *chrome.Document, files [
 			doc.Warnings = append(doc.Warnings, chrome.Warning{Code: EmailEmbedded, Message: fmt.Sprintf("%.100q was not converted to pages and is attached to the PDF as a file: %s", f.Filename, whyNot(err))})
 		}
 	}
+
 	if len(made) == 0 {
 		return rest, nil
 	}
+
 	whole, _, err := p.MergePDFs(ctx, parts)
 	if err != nil {
 		return nil, err
 	}
+
 	err = doc.Body.Close()
 	doc.Body = whole
 	return rest, err
@@ -191,6 +201,7 @@ func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*
 	if p.left--; p.left < 0 {
 		return nil, nil, &noPagesError{fmt.Sprintf("the limit is %d converted files", maxAppended)}
 	}
+
 	if f.ContentType == "message/rfc822" || strings.EqualFold(path.Ext(f.Filename), ".eml") {
 		if depth+1 >= emailDepth {
 			return nil, nil, &noPagesError{"it is nested too deeply in other emails"}
@@ -198,6 +209,7 @@ func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*
 		doc, err := p.message(ctx, f.Content, depth+1)
 		return doc.Body, doc.Warnings, err
 	}
+
 	source, err := office.Sniff(f.Content.Open(), f.Filename)
 	switch {
 	case err != nil:
@@ -211,6 +223,7 @@ func (p *emailPrint) pagesOf(ctx context.Context, f NewAttachment, depth int) (*
 	case source.Format == office.FormatText && !strings.EqualFold(path.Ext(f.Filename), ".txt"):
 		return nil, nil, &noPagesError{"its format has no pages"}
 	}
+
 	converted, err := p.Convert(ctx, Conversion{Content: f.Content, Name: f.Filename, To: office.ToPDF})
 	return converted.Body, nil, err
 }

@@ -69,10 +69,12 @@ func (q question) request(ctx context.Context) (*http.Request, error) {
 	if q.body != nil {
 		method = http.MethodPost
 	}
+
 	request, err := http.NewRequestWithContext(ctx, method, q.address, bytes.NewReader(q.body))
 	if err != nil {
 		return nil, &FetchError{Reason: "is not valid", cause: err}
 	}
+
 	request.Header.Set("Accept", "*/*")
 	if q.body != nil {
 		request.Header.Set("Content-Type", q.contentType)
@@ -110,6 +112,7 @@ func (t *Tools) exchange(ctx context.Context, q question, limit int64) (_ Fetche
 	if _, err := io.Copy(file, response.Body); err != nil {
 		return Fetched{}, fetchError(ctx, err)
 	}
+
 	fetched := Fetched{File: file}
 	if mediaType, parameters, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil {
 		fetched.MediaType = mediaType

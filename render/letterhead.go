@@ -45,6 +45,7 @@ func (l *letterhead) fill(ctx context.Context, name, template string) string {
 	if !strings.Contains(template, "<") || !loadsSomething(template) {
 		return template
 	}
+
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(template))
 	for {
@@ -53,12 +54,14 @@ func (l *letterhead) fill(ctx context.Context, name, template string) string {
 		if kind == html.ErrorToken {
 			return out.String()
 		}
+
 		if kind == html.StartTagToken || kind == html.SelfClosingTagToken {
 			token := tokens.Token()
 			if l.tag(ctx, name, &token) {
 				raw = token.String()
 			}
 		}
+
 		if kind == html.TextToken && addressed.MatchString(raw) {
 			l.warn(name, "does not load URLs in styles. Use data: URIs for backgrounds, and fonts from GET /v1/fonts", "")
 		}
@@ -111,6 +114,7 @@ func (l *letterhead) fetchImage(ctx context.Context, address string) (string, er
 	if err != nil {
 		return "", err
 	}
+
 	kind := http.DetectContentType(content)
 	if !strings.HasPrefix(kind, "image/") {
 		if !strings.Contains(string(content[:min(len(content), 4096)]), "<svg") {
@@ -126,6 +130,7 @@ func (l *letterhead) content(ctx context.Context, address string) ([]byte, error
 	if err != nil {
 		return nil, errors.New("its URL is not valid")
 	}
+
 	if u.Scheme == "" && u.Host == "" {
 		for _, asset := range l.assets {
 			if asset.Name == strings.TrimPrefix(path.Clean("/"+u.Path), "/") && asset.Content.Size() <= maxLetterheadImage {
@@ -134,9 +139,11 @@ func (l *letterhead) content(ctx context.Context, address string) ([]byte, error
 		}
 		return nil, errors.New("its URL is relative and no asset has that name")
 	}
+
 	if l.offline {
 		return nil, errors.New("the document has no network access")
 	}
+
 	file, err := l.account.Fetch(ctx, address, maxLetterheadImage)
 	if err != nil {
 		return nil, err
@@ -150,10 +157,13 @@ func letterheads(ctx context.Context, a *Account, src Source, page Page, opt *PD
 	if opt.Header == "" && opt.Footer == "" {
 		return nil, nil
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, letterheadTime)
 	defer cancel()
 	l := letterhead{account: a, assets: src.Assets, offline: page.Offline}
-	opt.Header, opt.Footer = l.fill(bounded, "header", opt.Header), l.fill(bounded, "footer", opt.Footer)
+	opt.Header = l.fill(bounded, "header", opt.Header)
+	opt.Footer = l.fill(bounded, "footer", opt.Footer)
+
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -70,6 +70,7 @@ func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add Me
 		return nil, changed, err
 	}
 	total := parts.Total()
+
 	if add.Contents {
 		inputs = slices.Clone(inputs)
 		for i, title := range parts.Titles {
@@ -78,6 +79,7 @@ func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add Me
 			}
 			inputs[i].Title = cmp.Or(oneLine(inputs[i].Title), pdf.DefaultTitle(i))
 		}
+
 		contents, printErr := a.printContents(ctx, inputs, parts)
 		if printErr != nil {
 			return nil, changed, fmt.Errorf("print the table of contents: %w", printErr)
@@ -86,11 +88,13 @@ func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add Me
 		total += contents.Pages
 		inputs = append([]MergeInput{{PDFFile: PDFFile{Content: contents.Body}, Title: contentsTitle}}, inputs...)
 	}
+
 	merged, changed, err := a.merge(ctx, inputs, add.Contents)
 	if err != nil || len(add.PageNumbers) == 0 {
 		return merged, changed, err
 	}
 	defer func() { err = errors.Join(err, merged.Close()) }()
+
 	numbers, err := a.printNumbers(ctx, total)
 	if err != nil {
 		return nil, changed, fmt.Errorf("print the page numbers: %w", err)
@@ -171,8 +175,10 @@ func (a *Account) printContents(ctx context.Context, inputs []MergeInput, parts 
 		width = a4Width
 		height = a4Height
 	}
+
 	margin := min(width*contentsMargin, maxContentsMargin) / pointsPerInch
 	const most = 4 // prints, of which the second has nearly always the right numbers
+
 	for own, n := 1, 1; ; n++ {
 		page := contentsHTML(inputs, parts.Pages, own, width-2*margin*pointsPerInch)
 		doc, err := a.printMerge(ctx, page, chrome.PDF{
@@ -193,6 +199,7 @@ func contentsHTML(inputs []MergeInput, pages []int, own int, width float64) stri
 	var rows strings.Builder
 	number := own + 1
 	rightToLeft := 0
+
 	for i, in := range inputs {
 		if isRightToLeft(in.Title) {
 			rightToLeft++
@@ -200,10 +207,12 @@ func contentsHTML(inputs []MergeInput, pages []int, own int, width float64) stri
 		fmt.Fprintf(&rows, "<a href=\"%s%d\"><span><bdi>%s</bdi><svg><line x1=\"100%%\" y1=\"50%%\" x2=\"0\" y2=\"50%%\"/></svg></span><b>%d</b></a>\n", pdf.ContentsURL, i+1, html.EscapeString(in.Title), number)
 		number += pages[i]
 	}
+
 	direction := "ltr"
 	if 2*rightToLeft > len(inputs) {
 		direction = "rtl"
 	}
+
 	return fmt.Sprintf(contentsPage, direction, width, rows.String())
 }
 

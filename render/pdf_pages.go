@@ -61,17 +61,20 @@ type Stamp struct {
 func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_ *spool.File, err error) {
 	args := pdf.StampArgs{Input: file.Input()}
 	files := []engine.File{file.File()}
+
 	var texts []*spool.File
 	defer func() {
 		for _, text := range texts {
 			err = errors.Join(err, text.Close())
 		}
 	}()
+
 	for i, s := range stamps {
 		mark := pdf.Mark{
 			Stamp: pdf.Input{Name: fmt.Sprintf("stamp%d", i)}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
 			Opacity: s.Opacity, Rotate: s.Rotate, Scale: s.Scale, Below: s.Below, Tiled: s.Tiled,
 		}
+
 		content := s.Image
 		if content == nil {
 			printed, printErr := a.printStamp(ctx, s)
@@ -82,6 +85,7 @@ func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_
 			content = printed
 			mark.Scale *= s.FontSize / stampPoints
 		}
+
 		files = append(files, engine.File{Name: mark.Stamp.Name, Content: content})
 		args.Marks = append(args.Marks, mark)
 	}

@@ -48,11 +48,13 @@ func (t *Tools) VerifyPDF(ctx context.Context, file PDFFile, trust []string, onl
 	if len(trust) == 0 {
 		files, args.Roots = trusted(files)
 	}
+
 	d := &dialogue{tools: t}
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay = replay
 		return engine.Job{Name: pdf.VerifyJob.Name, Time: pdf.VerifyJob.Time, Args: args, Files: files}
 	})
+
 	if err == nil {
 		err = json.Unmarshal(result.Body, &report)
 	}
@@ -102,11 +104,13 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 		cms, err := runKey(ctx, t, pdf.SignDigestJob, key)
 		return cms.Content, err
 	}}
+
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay = replay
 		args.Options.Time = replay.At
 		return engine.Job{Name: pdf.SignJob.Name, Time: pdf.SignJob.Time, Args: args, Files: files}
 	})
+
 	if err != nil {
 		return nil, err
 	}
@@ -195,8 +199,10 @@ func (d *dialogue) close() (err error) {
 func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (_ engine.Result, err error) {
 	defer func() { err = errors.Join(err, d.close()) }()
 	d.replay = pdf.Replay{At: time.Now().UTC().Truncate(time.Second), Seed: []byte(rand.Text())}
+
 	bounded, cancel := context.WithTimeout(ctx, dialogueTime)
 	defer cancel()
+
 	for range maxTurns {
 		next := job(d.replay)
 		next.Files = slices.Concat(next.Files, d.files)
@@ -204,10 +210,12 @@ func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (_ 
 		if err != nil {
 			return engine.Result{}, err
 		}
+
 		var wanted pdf.Wanted
 		if err := json.Unmarshal(result.Body, &wanted); err != nil {
 			return engine.Result{}, errors.Join(err, result.Close())
 		}
+
 		if len(wanted.Wants) == 0 {
 			return result, nil
 		}
@@ -228,6 +236,7 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 	var group sync.WaitGroup
 	var size atomic.Int64
 	free := make(chan struct{}, maxAtOnce)
+
 	for i, want := range wants {
 		free <- struct{}{}
 		if d.size+size.Load() > maxAnswers {
@@ -244,10 +253,13 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 		})
 	}
 	group.Wait()
-	d.spools, d.size = append(d.spools, contents...), d.size+size.Load()
+	d.spools = append(d.spools, contents...)
+	d.size += size.Load()
+
 	if d.size > maxAnswers {
 		return &pdf.Error{Kind: pdf.Unverified, Text: "has certificates whose servers return responses that are too large"}
 	}
+
 	for i, want := range wants {
 		response := pdf.Response{Want: want}
 		var failed *FetchError
@@ -290,9 +302,11 @@ func (d *dialogue) get(ctx, bounded context.Context, want pdf.Want) (*spool.File
 		q.body = nil
 		limit = maxRevocationList
 	}
+
 	late, cancel := context.WithTimeout(bounded, answerTime)
 	defer cancel()
 	file, err := d.tools.exchange(late, q, limit)
+
 	if err != nil && ctx.Err() == nil && late.Err() != nil {
 		return nil, &FetchError{Reason: fmt.Sprintf("did not respond within %v", answerTime), cause: err}
 	}

@@ -29,6 +29,7 @@ func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, err
 	job.Account = t.id
 	job.Time = cmp.Or(job.Time, engine.MakeTime)
 	job.Observe = t.render.observer(ctx)
+
 	result, err := t.render.engines.Run(ctx, job)
 	var failed *pdf.Error
 	var late *engine.TimeoutError
@@ -47,6 +48,7 @@ func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, err
 	case errors.Is(err, engine.ErrClosed):
 		return engine.Result{}, chrome.ErrClosed
 	}
+
 	err = pdf.FromJob(err)
 	if errors.As(err, &failed) && failed.Kind == pdf.TooManyPages {
 		return engine.Result{}, &chrome.LimitError{What: "pages", Max: int64(failed.Max)}

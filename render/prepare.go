@@ -32,6 +32,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 	if page.Timeout <= 0 {
 		page.Timeout = a.render.timeout
 	}
+
 	job := chrome.Job{
 		Lane: chrome.Once, HTML: src.HTML, Timeout: page.Timeout,
 		WaitUntil: page.WaitUntil, WaitForSelector: page.WaitForSelector, WaitForTimeout: page.WaitForTimeout,
@@ -39,6 +40,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 		Offline: page.Offline, WaitForFunction: page.WaitForFunction, Strict: page.Strict, Animate: page.Animate,
 		Assets: src.Assets, Index: src.Index,
 	}
+
 	start := time.Now()
 	var err error
 	var about markup.MarkdownDocument
@@ -49,14 +51,18 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 		style.AllowHTML = src.AllowHTML
 		style.Formulas = src.Formulas
 		about, err = a.convert(ctx, src.Markdown, style, page.Timeout)
-		job.HTML, job.Faults, job.Generated = string(about.HTML), faultsOf(about), true
+		job.HTML = string(about.HTML)
+		job.Faults = faultsOf(about)
+		job.Generated = true
 	}
+
 	if err != nil {
 		return chrome.Job{}, err
 	}
 	if job.URL == "" && !page.Offline && len(job.Assets) == 0 {
 		job.Lane = lane(job.HTML)
 	}
+
 	if about.Diagrams {
 		// Trusted scripts of relaypdf draw them, and they send no requests.
 		job.Lane = max(job.Lane, chrome.Realm)
@@ -64,6 +70,7 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 			return chrome.Job{}, err
 		}
 	}
+
 	job.Timeout = max(page.Timeout-time.Since(start), time.Millisecond)
 	return job, nil
 }
@@ -102,8 +109,10 @@ func (r *Renderer) resolve(ctx context.Context, raw string, timeout time.Duratio
 	if err != nil {
 		return "", err
 	}
+
 	lookup, cancel := context.WithTimeout(ctx, min(timeout, lookupTimeout))
 	defer cancel()
+
 	err = r.policy.CheckTarget(lookup, u)
 	var unknown *net.DNSError
 	switch {
@@ -126,10 +135,12 @@ func (r *Renderer) refusal(ctx context.Context, err error) error {
 	if !errors.As(err, &load) {
 		return err
 	}
+
 	u, refused := r.policy.CheckURL(load.URL, "https", "http")
 	if refused != nil {
 		return refused
 	}
+
 	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	if refused := r.policy.CheckTarget(lookup, u); errors.Is(refused, egress.ErrRefused) {
@@ -146,6 +157,7 @@ func (a *Account) convert(ctx context.Context, source string, style markup.Markd
 	defer func(start time.Time) { a.render.seen(ctx, "markdown", time.Since(start)) }(time.Now())
 	// A shorter limit would count as the account's overload. What the conversion takes is not left for the browser.
 	answer, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: max(timeout, MinTimeout)})
+
 	var late *engine.TimeoutError
 	switch {
 	case err == nil:

@@ -28,11 +28,13 @@ func (t *Tools) ReadRecords(ctx context.Context, file engine.Content, flat bool)
 	if err != nil {
 		return nil, records.FromJob(err)
 	}
+
 	output := result.Output(0)
 	defer func() { err = errors.Join(err, output.Close()) }()
 	if output.Size() > records.MaxTotal+records.Max {
 		return nil, fmt.Errorf("records: the engine wrote %d bytes", output.Size())
 	}
+
 	text, err := io.ReadAll(bufio.NewReader(output.Open()))
 	for line := range bytes.Lines(text) {
 		if len(list) == records.Max {
@@ -40,5 +42,6 @@ func (t *Tools) ReadRecords(ctx context.Context, file engine.Content, flat bool)
 		}
 		list = append(list, json.RawMessage(bytes.TrimSuffix(line, []byte("\n"))))
 	}
+
 	return list, err
 }

@@ -109,6 +109,7 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if cfg.Observe == nil {
 		cfg.Observe = func(string, time.Duration) {}
 	}
+
 	cfg.plan = plan.For(plan.Machine{Memory: cfg.Memory})
 	if cfg.Slots <= 0 {
 		cfg.Slots = cfg.plan.RenderSlots
@@ -116,19 +117,23 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 	if cfg.OfficeSlots <= 0 {
 		cfg.OfficeSlots = cfg.plan.OfficeSlots
 	}
+
 	roots, err := LoadRoots(cfg.ExtraCA)
 	if err != nil {
 		return nil, err
 	}
+
 	policy, err := egress.New(cfg.egress(roots))
 	if err != nil {
 		return nil, err
 	}
+
 	cfg.Times = cfg.Times.WithDefaults()
 	r := &Renderer{policy: policy, observe: cfg.Observe, timeout: cfg.Times.Job}
 	r.files = policy.Client(egress.ClientConfig{Schemes: []string{"http", "https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
 	r.hooks = policy.Client(egress.ClientConfig{Schemes: []string{"https"}})
 	r.pages = policy.Client(egress.ClientConfig{Schemes: []string{"https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
+
 	if err := r.start(ctx, cfg); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -139,6 +144,7 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 	if r.proxy, err = r.policy.StartProxy(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the egress proxy on 127.0.0.1: %w", err)
 	}
+
 	if cfg.bare, err = cfg.checkBrowser(ctx); err != nil {
 		return err
 	}
@@ -146,12 +152,14 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 		return fmt.Errorf("read the fonts: %w", err)
 	}
 	cfg.fonts = r.fonts
+
 	if r.engines, err = engine.Start(cfg.engine()); err != nil {
 		return fmt.Errorf("start the engines: %w", err)
 	}
 	if r.markup, err = engine.Start(cfg.markup()); err != nil {
 		return fmt.Errorf("start the engines for texts: %w", err)
 	}
+
 	r.office = office.New(cfg.office())
 	if r.browser, err = chrome.Start(ctx, cfg.chrome("http://"+r.proxy.Addr())); err != nil {
 		return fmt.Errorf("start the browser: %w", err)
@@ -160,6 +168,7 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 	if err := r.engines.Ready(ctx); err != nil {
 		return fmt.Errorf("start the engines: %w", err)
 	}
+
 	r.behind = &background{front: r, cfg: cfg}
 	return r.judge(ctx, cfg)
 }
@@ -219,14 +228,17 @@ func LoadRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
+
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the extra CA certificates: %w", err)
 	}
+
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		return nil, fmt.Errorf("read the system's CA certificates: %w", err)
 	}
+
 	if !roots.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("the extra CA file %s holds no certificate: it must be PEM text with BEGIN CERTIFICATE lines", file)
 	}
@@ -263,7 +275,8 @@ func (r *Renderer) Protections(ctx context.Context) ([]engine.Protection, error)
 	}
 	own := engine.Protection{Name: BrowserMemory, On: true}
 	if err := r.browser.Bounded(); err != nil {
-		own.On, own.Why = false, err.Error()
+		own.On = false
+		own.Why = err.Error()
 	}
 	return append(slices.Clone(all), own), nil
 }
@@ -290,6 +303,7 @@ func (r *Renderer) Close() error {
 	if r.behind != nil {
 		faults = append(faults, r.behind.close())
 	}
+
 	if r.browser != nil {
 		faults = append(faults, r.browser.Close())
 	}
@@ -305,9 +319,11 @@ func (r *Renderer) Close() error {
 	if r.fonts != nil {
 		faults = append(faults, r.fonts.Close())
 	}
+
 	r.files.CloseIdleConnections()
 	r.pages.CloseIdleConnections()
 	r.hooks.CloseIdleConnections()
+
 	if r.proxy != nil {
 		faults = append(faults, r.proxy.Close())
 	}

@@ -87,6 +87,7 @@ func (r *Renderer) judge(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+
 	why := map[string]error{}
 	var off []string
 	for _, p := range all {
@@ -95,27 +96,33 @@ func (r *Renderer) judge(ctx context.Context, cfg Config) error {
 			why[p.Name] = fmt.Errorf("engines: %s: %s", p.Name, p.Why)
 		}
 	}
+
 	root := why[engine.OwnFileSystem]
 	landlock := why[engine.Landlock]
 	r.sandbox = SandboxFull
+
 	switch {
 	case (cfg.bare != nil || root != nil) && landlock != nil:
 		r.sandbox = SandboxNone
 	case cfg.bare != nil || root != nil:
 		r.sandbox = SandboxReduced
 	}
+
 	if r.sandbox == SandboxFull {
 		cfg.Logger.Info("sandbox", "level", string(r.sandbox), "enginesLack", off)
 		return nil
 	}
+
 	r.lacks = errors.Join(cfg.bare, root)
 	if r.sandbox == SandboxNone {
 		r.lacks = errors.Join(r.lacks, landlock)
 	}
+
 	if err := cfg.refuse(r.sandbox, r.lacks); err != nil {
 		return err
 	}
 	cfg.Logger.Warn("the sandbox is less than full", "level", string(r.sandbox), "why", strings.ReplaceAll(r.lacks.Error(), "\n", "; "), "enginesLack", off)
+
 	return nil
 }
 
@@ -129,10 +136,12 @@ func (c Config) confine(proxy string) func(*syscall.Credential, int64, ...string
 		if err != nil {
 			return nil, err
 		}
+
 		port, err := strconv.ParseUint(address.Port(), 10, 16)
 		if err != nil {
 			return nil, err
 		}
+
 		b := engine.Browser{Folders: folders, Reads: []string{c.fonts.File}, Port: uint16(port), Memory: memory, Open: c.Sandbox == SandboxNone}
 		if c.fonts.Folder != "" {
 			b.Reads = append(b.Reads, c.fonts.Folder)
@@ -141,6 +150,7 @@ func (c Config) confine(proxy string) func(*syscall.Credential, int64, ...string
 			b.UID = int(user.Uid)
 			b.GID = int(user.Gid)
 		}
+
 		args, err := b.Args()
 		return slices.Concat(engine.Command(c.Engine), args), err
 	}

@@ -58,10 +58,12 @@ func OpenSite(ctx context.Context, archive engine.Content) (_ *Site, err error) 
 		}
 		source = bytes.NewReader(content)
 	}
+
 	packed, err := zip.NewReader(source, archive.Size())
 	if err != nil {
 		return nil, siteError("must be a ZIP archive with an index.html")
 	}
+
 	site := &Site{}
 	defer func() {
 		if err != nil {
@@ -71,6 +73,7 @@ func OpenSite(ctx context.Context, archive engine.Content) (_ *Site, err error) 
 	if err := site.choose(packed.File); err != nil {
 		return nil, err
 	}
+
 	left := int64(MaxAssetBytes)
 	for _, file := range packed.File {
 		if file.FileInfo().IsDir() {
@@ -83,6 +86,7 @@ func OpenSite(ctx context.Context, archive engine.Content) (_ *Site, err error) 
 			return nil, err
 		}
 	}
+
 	return site, nil
 }
 
@@ -91,6 +95,7 @@ func (s *Site) choose(files []*zip.File) error {
 	if len(files) > MaxSiteFiles {
 		return siteError("has %d files; the limit is %d", len(files), MaxSiteFiles)
 	}
+
 	found := false
 	seen := map[string]bool{}
 	for _, file := range files {
@@ -105,12 +110,14 @@ func (s *Site) choose(files []*zip.File) error {
 		case seen[name]:
 			return siteError("contains the file %.100q more than once", file.Name)
 		}
+
 		seen[name] = true
 		if path.Base(name) == indexName && !file.FileInfo().IsDir() && (!found || strings.Count(name, "/") < strings.Count(s.Index, "/")) {
 			s.Index = name
 			found = true
 		}
 	}
+
 	if !found {
 		return siteError("must be a ZIP archive with an index.html; it contains none")
 	}
@@ -124,9 +131,11 @@ func (s *Site) unpack(file *zip.File, left *int64) error {
 		return siteError("contains %.100q, which cannot be unpacked", file.Name)
 	}
 	defer content.Close()
+
 	out := spool.New("", *left)
 	s.files = append(s.files, out)
 	size, err := io.Copy(out, content) //nolint:gosec // The spool takes what is left of the limit.
+
 	switch {
 	case errors.Is(err, spool.ErrTooLarge):
 		return siteError("must be at most %d MiB when unpacked", MaxAssetBytes>>20)
@@ -134,6 +143,7 @@ func (s *Site) unpack(file *zip.File, left *int64) error {
 		return siteError("contains %.100q, which cannot be unpacked", file.Name)
 	}
 	*left -= size
+
 	if file.Name != s.Index {
 		s.Assets = append(s.Assets, chrome.Asset{Name: file.Name, Content: out})
 		return nil
@@ -141,6 +151,7 @@ func (s *Site) unpack(file *zip.File, left *int64) error {
 	if size > maxIndex {
 		return siteError("must have an index.html of at most %d MiB", maxIndex>>20)
 	}
+
 	text, err := io.ReadAll(out.Open())
 	s.HTML = string(text)
 	if err == nil && strings.TrimSpace(s.HTML) == "" {

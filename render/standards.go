@@ -35,7 +35,8 @@ func (a *Account) conform(ctx context.Context, doc chrome.Document, opt PDF, nam
 	if err == nil && opt.Archival && slices.ContainsFunc(faults, breaksArchive) {
 		return chrome.Document{}, errors.Join(&StandardError{Faults: faults}, body.Close())
 	}
-	doc.Body, doc.Warnings = body, append(doc.Warnings, faults...)
+	doc.Body = body
+	doc.Warnings = append(doc.Warnings, faults...)
 	return doc, err
 }
 
@@ -62,6 +63,7 @@ func (a *Account) conformPDF(ctx context.Context, tagged *spool.File, texts []by
 	if err != nil {
 		return nil, nil, err
 	}
+
 	faults = standardFaults(about.Faults)
 	if strict && len(about.Claimed) < len(opt.Standards) {
 		return nil, nil, errors.Join(&StandardError{Faults: faults}, result.Close())
@@ -84,6 +86,7 @@ func standardFaults(faults []pdftag.Fault) []chrome.Warning {
 			other = append(other, w)
 		}
 	}
+
 	all := slices.Concat(broken, other)
 	return all[:min(len(all), chrome.MaxWarnings)]
 }
@@ -94,12 +97,14 @@ func standardText(f pdftag.Fault) string {
 	if f.Page > 0 {
 		where = append(where, fmt.Sprintf("page %d", f.Page))
 	}
+
 	switch {
 	case f.Text != "":
 		where = append(where, fmt.Sprintf("%s %q", f.Element, f.Text))
 	case f.Element != "":
 		where = append(where, f.Element)
 	}
+
 	text := f.Problem
 	if f.Remedy != "" {
 		text += " " + f.Remedy
@@ -114,5 +119,6 @@ func standardText(f pdftag.Fault) string {
 		}
 		text += " The file cannot claim " + strings.Join(names, ", ") + "."
 	}
+
 	return text
 }

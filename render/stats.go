@@ -32,6 +32,7 @@ func (r *Renderer) Stats() Stats {
 		},
 		Renders: now.Renders, Restarts: now.Restarts, Crashes: now.Crashes, Memory: now.MemoryBytes,
 	}
+
 	if behind := r.behind.running(); behind != nil {
 		now := behind.browser.Stats()
 		stats.Previews = &Stats{

@@ -33,16 +33,19 @@ func Places(doc engine.Content, pages int) ([]Place, error) {
 	if err != nil {
 		return nil, unread(err)
 	}
+
 	named, err := f.Destinations(markup.LineNames, pages)
 	if err != nil {
 		return nil, unread(err)
 	}
+
 	var places []Place
 	for _, d := range named {
 		if line := markup.LineOfName(d.Name); line > 0 {
 			places = append(places, Place{Line: line, Page: d.Page, X: d.X, Y: d.Y})
 		}
 	}
+
 	slices.SortFunc(places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(a.Page, b.Page), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Y, b.Y), cmp.Compare(a.X, b.X))
 	})

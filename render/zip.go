@@ -40,10 +40,12 @@ func Zip(ctx context.Context, entries []ZipEntry) (*spool.File, error) {
 			}
 		}
 	}()
+
 	packers := make(chan *packer, runtime.GOMAXPROCS(0))
 	for range cap(packers) {
 		packers <- new(packer)
 	}
+
 	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(cap(packers))
 	for i, entry := range entries {
@@ -54,6 +56,7 @@ func Zip(ctx context.Context, entries []ZipEntry) (*spool.File, error) {
 			return err
 		})
 	}
+
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("zip: %w", err)
 	}
@@ -68,6 +71,7 @@ func writeZip(ctx context.Context, names []string, packed []*zipContent) (_ *spo
 			err = errors.Join(err, out.Close())
 		}
 	}()
+
 	archive := zip.NewWriter(out)
 	modified := time.Now().UTC()
 	for i, content := range packed {
@@ -79,6 +83,7 @@ func writeZip(ctx context.Context, names []string, packed []*zipContent) (_ *spo
 			return nil, zipError(err)
 		}
 	}
+
 	if err := archive.Close(); err != nil {
 		return nil, zipError(err)
 	}
@@ -151,6 +156,7 @@ func (p *packer) pack(ctx context.Context, source engine.Content) (_ *zipContent
 	if err != nil {
 		return nil, err
 	}
+
 	sum := crc32.NewIEEE()
 	reader := io.TeeReader(&boundedReader{ctx, source.Open()}, sum)
 	if !pays {
@@ -158,6 +164,7 @@ func (p *packer) pack(ctx context.Context, source engine.Content) (_ *zipContent
 		c.checksum = sum.Sum32()
 		return c, err
 	}
+
 	// Random bytes grow by 5 in 65,535. A result far above that is useless.
 	c.deflated = spool.New("", 0)
 	defer func() {
@@ -165,9 +172,11 @@ func (p *packer) pack(ctx context.Context, source engine.Content) (_ *zipContent
 			err = errors.Join(err, c.deflated.Close())
 		}
 	}()
+
 	if err := p.deflate(c.deflated, reader); err != nil {
 		return nil, err
 	}
+
 	c.checksum = sum.Sum32()
 	if c.deflated.Size() >= c.size {
 		err = c.deflated.Close()
@@ -203,6 +212,7 @@ func (p *packer) deflates(source engine.Content) (bool, error) {
 	if size <= zipSamples*zipSample {
 		return size > 0, nil
 	}
+
 	read := int64(0)
 	made := &counter{}
 	for i := range int64(zipSamples) {

@@ -23,10 +23,12 @@ func zipNames(entries []ZipEntry) []string {
 	names := make([]string, len(entries))
 	files := map[string]bool{}
 	folders := map[string]bool{}
+
 	free := func(name string) bool {
 		key := strings.ToLower(name)
 		return !files[key] && !folders[key]
 	}
+
 	for i, entry := range entries {
 		name := zipName(entry.Name)
 		for _, folder := range above(name) {
@@ -36,10 +38,12 @@ func zipNames(entries []ZipEntry) []string {
 				break
 			}
 		}
+
 		stem, extension := cutExtension(name)
 		for n := 2; !free(name); n++ {
 			name = fmt.Sprintf("%s (%d)%s", stem, n, extension)
 		}
+
 		files[strings.ToLower(name)] = true
 		for _, folder := range above(name) {
 			folders[folder] = true
@@ -67,6 +71,7 @@ func zipName(requested string) string {
 	name := strings.ReplaceAll(requested, `\`, "/")
 	plain := !strings.HasPrefix(name, "/") && !drive.MatchString(name)
 	name = drive.ReplaceAllString(name, "")
+
 	var parts []string
 	for part := range strings.SplitSeq(name, "/") {
 		part = strings.Map(portable, part)
@@ -77,9 +82,11 @@ func zipName(requested string) string {
 			parts = append(parts, part)
 		}
 	}
+
 	if len(parts) == 0 || strings.HasSuffix(name, "/") {
 		parts = append(parts, zipNameless)
 	}
+
 	if !plain {
 		parts = parts[len(parts)-1:]
 	}
@@ -108,11 +115,13 @@ func trimPart(part string) string {
 	if devices.MatchString(part) {
 		part = "_" + part
 	}
+
 	stem, extension := cutExtension(part)
 	if len(extension) > maxZipPart/2 {
 		stem = part
 		extension = ""
 	}
+
 	for len(stem)+len(extension) > maxZipPart {
 		_, last := utf8.DecodeLastRuneInString(stem)
 		stem = strings.TrimRight(stem[:len(stem)-last], " .")

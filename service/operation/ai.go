@@ -157,16 +157,19 @@ func (e *Deps) ask(ctx context.Context, c llm.Conversation, look judge) (used ll
 	if err != nil {
 		return used, err
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, e.AI.Timeout)
 	defer cancel()
 	used, err = e.converse(bounded, c, look)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = &llm.UnavailableError{Cause: err, Late: true}
 	}
+
 	if !blamed(ctx, err) {
 		// If this fails, the failure counts once more.
 		_ = spared(context.WithoutCancel(ctx))
 	}
+
 	return used, err
 }
 
@@ -178,12 +181,14 @@ func (e *Deps) converse(ctx context.Context, c llm.Conversation, look judge) (us
 		if err != nil {
 			return used, err
 		}
+
 		used = used.Add(answer.Usage)
 		if faults, err = look(ctx, answer); err != nil || len(faults) == 0 {
 			return used, err
 		}
 		c = c.Repair(answer.Text, faults)
 	}
+
 	return used, &unusableError{fault: strings.ToValidUTF8(faults[0][:min(len(faults[0]), maxReason)], "")}
 }
 

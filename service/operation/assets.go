@@ -45,6 +45,7 @@ func (in *AssetInput) validate(faults *schema.Faults, beside string) {
 	if beside != "" && len(in.Assets) > 0 {
 		faults.Add("assets", "cannot be combined with %s", beside)
 	}
+
 	seen := map[string]bool{}
 	for i := range in.Assets {
 		asset := &in.Assets[i]
@@ -83,16 +84,19 @@ func withAssets[T any](ctx context.Context, deps *Deps, in *AssetInput, src *ren
 	if len(in.Assets) == 0 {
 		return do()
 	}
+
 	sources := make([]stagedFile, len(in.Assets))
 	for i := range in.Assets {
 		sources[i] = stagedFile{&in.Assets[i].FileSource, assetAt(i)}
 	}
+
 	return withFiles(ctx, deps, sources, func(_ context.Context, files []openFile) (result T, err error) {
 		var total int64
 		for i, file := range files {
 			total += file.Size()
 			src.Assets = append(src.Assets, chrome.Asset{Name: in.Assets[i].Filename, Content: file})
 		}
+
 		if total > render.MaxAssetBytes {
 			return result, &schema.SizeError{Field: "assets", Limit: render.MaxAssetBytes}
 		}
@@ -105,6 +109,7 @@ func withSite[T any](ctx context.Context, deps *Deps, in *SiteInput, src *render
 	if in.File.IsZero() && in.FileID == nil {
 		return withAssets(ctx, deps, &in.AssetInput, src, do)
 	}
+
 	archive := stagedFile{&FileSource{File: in.File, FileID: in.FileID}, ""}
 	return withFiles(ctx, deps, []stagedFile{archive}, func(ctx context.Context, files []openFile) (result T, err error) {
 		site, err := render.OpenSite(ctx, files[0])
@@ -116,6 +121,7 @@ func withSite[T any](ctx context.Context, deps *Deps, in *SiteInput, src *render
 			return result, err
 		}
 		defer func() { err = errors.Join(err, site.Close()) }()
+
 		src.HTML = site.HTML
 		src.Index = site.Index
 		src.Assets = site.Assets

@@ -29,6 +29,7 @@ func parseColor(text string) *color.NRGBA {
 			return &color.NRGBA{R: named.R, G: named.G, B: named.B, A: named.A}
 		}
 	}
+
 	digits, ok := strings.CutPrefix(text, "#")
 	if len(digits) == 3 || len(digits) == 4 {
 		var long strings.Builder
@@ -37,6 +38,7 @@ func parseColor(text string) *color.NRGBA {
 		}
 		digits = long.String()
 	}
+
 	v, err := hex.DecodeString(digits)
 	switch {
 	case !ok || err != nil:

@@ -103,9 +103,11 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 	p.Changes = office.Changes(o.Changes)
 	p.Standards = wanted(o.Standards)
 	p.StandardsStrict = o.StandardsStrict
+
 	for _, sheet := range o.Sheets {
 		p.Sheets = append(p.Sheets, sheet.value)
 	}
+
 	return p
 }
 
@@ -117,6 +119,7 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 	if engine == engineWebKit && o.Fields != "" {
 		faults.Add("options.fields", "requires engine libreoffice")
 	}
+
 	for _, option := range []struct {
 		name  string
 		given bool
@@ -133,17 +136,20 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 			faults.Add("options."+option.name, "requires to: pdf")
 		}
 	}
+
 	if o.PageRanges != "" {
 		if err := render.CheckPageRanges(o.PageRanges); err != nil {
 			faults.Add("options.pageRanges", "%s. Send %s", err, pagerange.Syntax)
 		}
 	}
+
 	if o.PDFA != "" && o.Password != "" {
 		faults.Add("options.password", "is mutually exclusive with options.pdfa: PDF/A files cannot be encrypted")
 	}
 	if o.PDFA != "" && o.Comments {
 		faults.Add("options.comments", "is mutually exclusive with options.pdfa: PDF/A files cannot contain comments as notes")
 	}
+
 	o.checkStandards(faults, false)
 	for _, other := range []struct {
 		name   string
@@ -158,6 +164,7 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 			faults.Add("options."+other.name, "is mutually exclusive with options.standards: %s", other.reason)
 		}
 	}
+
 	checkPassword(faults, "options.password", o.Password)
 }
 
@@ -172,9 +179,11 @@ func (in *ConvertInput) Validate() error {
 	if !in.File.IsZero() {
 		sources[2].value = new("given")
 	}
+
 	if err := checkSources(&faults, sources...); err != nil {
 		return err
 	}
+
 	checkPassword(&faults, "password", in.Password)
 	in.validate(&faults, in.noAssets())
 	in.Options.validate(&faults, in.Engine, in.target())
@@ -187,6 +196,7 @@ func (in *ConvertInput) Validate() error {
 			faults.Add("options.formulas", text)
 		}
 	}
+
 	switch {
 	case in.Metadata != (Metadata{}) && in.target() != office.ToPDF:
 		faults.Add("metadata", "requires to: pdf")
@@ -198,6 +208,7 @@ func (in *ConvertInput) Validate() error {
 	case in.Engine == engineWebKit && in.target() != office.ToPDF:
 		faults.Add("to", "must be pdf with engine %s", engineWebKit)
 	}
+
 	return failures(faults)
 }
 
@@ -241,6 +252,7 @@ func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Resul
 	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, Formulas: in.Options.Formulas, TestMark: deps.Test && !deps.Inner}
 	conversion.Print.Metadata = in.Metadata.info()
 	conversion.Results = office.Results{Recalculate: officefile.Recalculation(in.Options.Recalculate), Fields: officefile.FieldUpdate(in.Options.Fields)}
+
 	if in.HTML != nil {
 		conversion.Name = "document.html"
 		in.File = schema.NewFile([]byte(*in.HTML))
@@ -248,20 +260,24 @@ func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Resul
 	if in.Engine == engineWebKit {
 		return in.runPage(ctx, deps)
 	}
+
 	result, err := withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		if in.URL != nil {
 			conversion.Address = *in.URL
 			conversion.Name = fetchedName(in.SourceFilename, *in.URL, files[0].Body)
 		}
+
 		var err error
 		fetched, _ := files[0].Body.(render.Fetched)
 		if conversion.Content, err = render.TextOf(files[0], conversion.Name, fetched.Charset); err != nil {
 			return schema.Result{}, err
 		}
+
 		unused, err := in.takeFrontMatter(&conversion)
 		if err != nil {
 			return schema.Result{}, err
 		}
+
 		var page render.Source
 		made, err := withAssets(ctx, deps, &in.AssetInput, &page, func() (render.Converted, error) {
 			conversion.Assets = page.Assets
@@ -270,9 +286,11 @@ func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Resul
 		if err != nil {
 			return schema.Result{}, err
 		}
+
 		made.Warnings = append(unused, made.Warnings...)
 		return convertResult(in, made), nil
 	})
+
 	return result, in.fault(err)
 }
 
@@ -339,6 +357,7 @@ func (in *ConvertInput) runPage(ctx context.Context, deps *Deps) (result schema.
 		})
 		return result, in.fault(err)
 	}
+
 	made, err := deps.Render.ConvertPage(ctx, render.PageConversion{URL: *in.URL, TOC: in.Options.TOC})
 	switch {
 	case err == nil:
@@ -399,6 +418,7 @@ func (in *ConvertInput) fault(err error) error {
 		}
 		return &convertError{field: field, cause: failed}
 	}
+
 	var beyond *chrome.PageRangeError
 	if errors.As(err, &beyond) {
 		return fieldError(err)
@@ -415,6 +435,7 @@ func sheetsText(detail string) string {
 	if err := json.Unmarshal([]byte(detail), &missing); err != nil || len(missing.Sheets) == 0 {
 		return "requires a spreadsheet; the document is not one"
 	}
+
 	const shown = 20
 	names := missing.Sheets
 	if len(names) > shown {

@@ -57,25 +57,31 @@ func newDataSchema(text json.RawMessage) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("must be valid JSON: %w", err)
 	}
+
 	if object, _ := root.(map[string]any); object["type"] != "object" {
 		return nil, errors.New(`must describe an object. Set "type": "object"`)
 	}
+
 	m := &schemaMeasure{root: root, known: map[string]schemaSize{}}
 	if _, err := m.size(root); err != nil {
 		return nil, err
 	}
+
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(unlocated{})
 	compiler.AssertFormat()
+
 	var compiled *jsonschema.Schema
 	if err = compiler.AddResource(schemaAddress, root); err == nil {
 		compiled, err = compiler.Compile(schemaAddress)
 	}
+
 	var invalid *jsonschema.SchemaValidationError
 	if errors.As(err, &invalid) {
 		err = invalid.Err
 	}
+
 	var faults *jsonschema.ValidationError
 	switch {
 	case errors.As(err, &faults):
@@ -83,6 +89,7 @@ func newDataSchema(text json.RawMessage) (*jsonschema.Schema, error) {
 	case err != nil:
 		return nil, errors.New("must be a valid JSON Schema: " + strings.ReplaceAll(err.Error(), schemaAddress, ""))
 	}
+
 	return compiled, nil
 }
 
@@ -129,6 +136,7 @@ func (m *schemaMeasure) size(v any) (sum schemaSize, err error) {
 			parts = append(parts, part)
 		}
 	}
+
 	for _, part := range parts {
 		if err != nil {
 			break
@@ -138,6 +146,7 @@ func (m *schemaMeasure) size(v any) (sum schemaSize, err error) {
 			err = sum.add(of)
 		}
 	}
+
 	return sum, err
 }
 
@@ -153,6 +162,7 @@ func (m *schemaMeasure) keyword(key string, value any) (size schemaSize, err err
 		}
 		return size, err // a property may be called as a keyword
 	}
+
 	text, isText := value.(string)
 	switch {
 	case slices.Contains(elsewhere, key):
@@ -168,6 +178,7 @@ func (m *schemaMeasure) keyword(key string, value any) (size schemaSize, err err
 	case key == "$ref":
 		return m.reference(text)
 	}
+
 	return size, err
 }
 
@@ -192,12 +203,14 @@ func (m *schemaMeasure) reference(ref string) (size schemaSize, err error) {
 	if slices.Contains(m.open, ref) || ref == "#" {
 		return size, fmt.Errorf("is recursive: $ref %q refers to itself. Remove the recursion", ref)
 	}
+
 	part := m.root
 	pointer, local := strings.CutPrefix(ref, "#")
 	pointer, err = url.PathUnescape(pointer)
 	if !local || err != nil || !strings.HasPrefix(pointer, "/") {
 		return size, fmt.Errorf("has an external $ref %q. Refer to a part of this schema, such as #/$defs/money", ref)
 	}
+
 	for _, step := range strings.Split(pointer[1:], "/") {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		switch at := part.(type) {
@@ -214,9 +227,11 @@ func (m *schemaMeasure) reference(ref string) (size schemaSize, err error) {
 			part = nil
 		}
 	}
+
 	if part == nil {
 		return size, fmt.Errorf("has a $ref %q that does not resolve", ref)
 	}
+
 	m.open = append(m.open, ref)
 	size, err = m.size(part)
 	m.open = m.open[:len(m.open)-1]
@@ -255,6 +270,7 @@ func schemaFaults(e *jsonschema.ValidationError) (lines []string) {
 		}
 		return []string{fmt.Sprintf("%s: %s.", where, e.ErrorKind.LocalizedString(english))}
 	}
+
 	const most = 100
 	for _, cause := range e.Causes {
 		if lines = append(lines, schemaFaults(cause)...); len(lines) > most {
@@ -282,17 +298,21 @@ func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string
 	if fault != "" {
 		return made, []string{fault}
 	}
+
 	if len(draft.Data) > maxData {
 		return made, []string{fmt.Sprintf("data has more than %d bytes.", maxData)}
 	}
+
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(draft.Data))
 	if err != nil {
 		return made, []string{"data is not valid JSON: " + err.Error() + "."}
 	}
+
 	leaves, err := leavesOf(nil, "", value)
 	if err != nil {
 		return made, []string{"data " + err.Error() + "."}
 	}
+
 	if err := schema.Validate(value); err != nil {
 		var invalid *jsonschema.ValidationError
 		if errors.As(err, &invalid) {
@@ -300,10 +320,12 @@ func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string
 		}
 		return made, []string{err.Error()}
 	}
+
 	pages := map[int]pageWords{} // there may be many values
 	for page, text := range texts {
 		pages[page] = pageWords{text: text, letters: plainLetters(text), figures: onlyFigures(text)}
 	}
+
 	for _, leaf := range leaves {
 		page, told := pageOf(leaf.path, draft.Pages)
 		words, shown := pages[page]
@@ -320,11 +342,13 @@ func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string
 			made.strange = append(made.strange, leaf.path)
 		}
 	}
+
 	// With the members in order, each once.
 	made.data, err = json.Marshal(value)
 	if err != nil {
 		faults = append(faults, err.Error())
 	}
+
 	return made, faults
 }
 
@@ -389,6 +413,7 @@ func (l schemaLeaf) on(page pageWords) bool {
 	if page.text == "" {
 		return true
 	}
+
 	switch v := l.value.(type) {
 	case string:
 		if date := isoDate.FindStringSubmatch(v); date != nil {

@@ -23,17 +23,21 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 	if invalidFrontMatter(faults, field, unread) {
 		return nil
 	}
+
 	if unread != nil || about.Options == nil {
 		return unread
 	}
+
 	text, err := json.Marshal(about.Options)
 	if err != nil {
 		return err
 	}
+
 	request, err := optionsRequest()
 	if err != nil {
 		return err
 	}
+
 	own, err := request.Bind(context.Background(), nil, bytes.NewReader(text))
 	var wrong schema.Faults
 	if errors.As(err, &wrong) {
@@ -45,11 +49,13 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 	if err != nil {
 		return err
 	}
+
 	// Only the caller sets how the page loads and runs: the text may come from another author.
 	if own.HTML != "" || !reflect.ValueOf(own.LoadOptions).IsZero() || !reflect.ValueOf(own.TemplateOptions).IsZero() {
 		faults.Add(field, "has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate")
 		return nil
 	}
+
 	to := reflect.ValueOf(o).Elem()
 	from := reflect.ValueOf(own).Elem()
 	for i := range to.NumField() {
@@ -57,6 +63,7 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 			to.Field(i).Set(from.Field(i))
 		}
 	}
+
 	return nil
 }
 
@@ -78,13 +85,16 @@ func markdownPrint(field string, about markup.FrontMatter, unread error) (*rende
 	if err := o.takeFrontMatter(&faults, field, about, unread); err != nil {
 		return nil, err
 	}
+
 	o.check(&wrong, false)
 	for _, fault := range wrong {
 		faults.Add(field, "has invalid front matter options: %s %s", strings.TrimPrefix(fault.Field, "options."), fault.Message)
 	}
+
 	if about.Options == nil || len(faults) > 0 {
 		return nil, failures(faults)
 	}
+
 	// As for HTML, the document's own paper size applies if no other is requested.
 	o.PreferCSSPageSize = o.PreferCSSPageSize || o.Format == "" && o.Width.IsZero() && o.Height.IsZero()
 	return &render.MarkdownPrint{PDF: o.settings(), Media: o.MediaType}, nil

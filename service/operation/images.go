@@ -72,9 +72,11 @@ func (in *ImageInput) Validate() error {
 	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
 		return err
 	}
+
 	o := &in.Options
 	view := o.viewport()
 	o.checkImage(&faults, "options.viewport", float64(view.Width), float64(view.Height))
+
 	if o.Clip != nil {
 		o.checkImage(&faults, "options.clip", o.Clip.Width, o.Clip.Height)
 		if o.FullPage {
@@ -84,13 +86,16 @@ func (in *ImageInput) Validate() error {
 			faults.Add("options.clip", "is outside the viewport of %d × %d pixels. Set captureBeyondViewport to true, or move the clip", view.Width, view.Height)
 		}
 	}
+
 	if o.Selector != "" && (o.Clip != nil || o.FullPage) {
 		faults.Add("options.selector", "is mutually exclusive with options.clip and options.fullPage")
 	}
+
 	o.LoadOptions.validate(&faults, in.URL != nil)
 	o.TemplateOptions.validate(&faults)
 	in.TemplateInput.validate(&faults)
 	in.SiteInput.validate(&faults, in.URL != nil)
+
 	return failures(faults)
 }
 
@@ -161,20 +166,24 @@ func (in *ImageInput) Pin(ctx context.Context, deps *Deps, input map[string]any)
 func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, error) {
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL)}
 	page := in.Options.page(in.URL != nil)
+
 	if in.TemplateID != nil {
 		var err error
 		if src.HTML, err = in.fill(ctx, deps, in.Options.TemplateOptions, &page); err != nil {
 			return schema.Result{}, err
 		}
 	}
+
 	shot := in.Options.capture()
 	page.ColorScheme = in.Options.ColorScheme
 	if page.WaitForSelector == "" {
 		page.WaitForSelector = shot.Selector
 	}
+
 	image, err := withSite(ctx, deps, &in.SiteInput, &src, func() (chrome.Image, error) {
 		return deps.Render.Screenshot(ctx, src, page, shot)
 	})
+
 	switch {
 	case errors.Is(err, chrome.ErrNoElement):
 		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "matches no visible element"}}
@@ -183,6 +192,7 @@ func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, e
 	case err != nil:
 		return schema.Result{}, fieldError(err)
 	}
+
 	return schema.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body, Warnings: warnings(image.Warnings)}, nil
 }
 

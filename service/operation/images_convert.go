@@ -39,11 +39,13 @@ func runConvertImage(ctx context.Context, deps *Deps, in *ConvertImageInput) (sc
 	if in.Background != "" {
 		how.Background = parseColor(in.Background)
 	}
+
 	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		made, more, err := deps.Render.ConvertImage(ctx, files[0], how)
 		if err != nil {
 			return schema.Result{}, err
 		}
+
 		result := schema.Result{Stem: "image", Extension: "." + in.To, ContentType: "image/" + in.To, Body: made}
 		if more {
 			result.Warnings = warnings([]chrome.Warning{render.OmittedPictures("the file")})

@@ -77,6 +77,7 @@ func (l Length) check(faults *schema.Faults, field string, within bounds, otherw
 	if l.IsZero() {
 		return otherwise
 	}
+
 	n, err := l.inches()
 	switch {
 	case err != nil:
@@ -102,10 +103,12 @@ func (l Length) text(n float64) string {
 			unit = part[2]
 		}
 	}
+
 	n *= unitsPerInch[unit]
 	if math.Abs(n) > readable {
 		return strconv.FormatFloat(n, 'g', 4, 64) + unit
 	}
+
 	decimals := strings.TrimRight(strconv.FormatFloat(n, 'f', 3, 64), "0")
 	return strings.TrimSuffix(decimals, ".") + unit
 }

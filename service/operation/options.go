@@ -120,18 +120,22 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 		Timeout:         milliseconds(o.Timeout),
 		Headers:         o.ExtraHTTPHeaders,
 	}
+
 	if page.WaitUntil == "" {
 		page.WaitUntil = "load"
 		if hasURL {
 			page.WaitUntil = "networkidle0"
 		}
 	}
+
 	if o.Timeout == 0 && o.WaitForTimeout > 0 {
 		page.Timeout = milliseconds(min(maxTimeout, defaultTimeout+o.WaitForTimeout))
 	}
+
 	for _, c := range o.Cookies {
 		page.Cookies = append(page.Cookies, chrome.Cookie{Name: c.Name, Value: c.Value, Domain: c.Domain, Path: c.Path})
 	}
+
 	return page
 }
 
@@ -144,9 +148,11 @@ func (c *Cookie) validate(faults *schema.Faults, field string, hasURL bool) {
 	case len(c.Name)+len(c.Value) > maxCookie:
 		faults.Add(field+".value", "is too long: name and value together have at most %d bytes", maxCookie)
 	}
+
 	if strings.ContainsFunc(c.Value, func(r rune) bool { return r < ' ' || r > '~' || r == ';' }) {
 		faults.Add(field+".value", "must be printable ASCII without semicolons. Percent-encode other characters")
 	}
+
 	switch {
 	case c.Domain == "" && !hasURL:
 		faults.Add(field+".domain", "is required when the document is not loaded from url")

@@ -71,10 +71,12 @@ func joinPages(numbers []int64) string {
 		for n < len(numbers) && numbers[n] == numbers[n-1]+1 {
 			n++
 		}
+
 		part := strconv.FormatInt(numbers[0], 10)
 		if n > 1 {
 			part += "-" + strconv.FormatInt(numbers[n-1], 10)
 		}
+
 		parts, numbers = append(parts, part), numbers[n:]
 	}
 	return strings.Join(parts, ",")

@@ -138,6 +138,7 @@ func (in *PDFInput) Validate() error {
 	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
 		return err
 	}
+
 	if in.Markdown != nil {
 		about, unread := render.ReadFrontMatter(*in.Markdown)
 		if err := in.Options.takeFrontMatter(&faults, "markdown", about, unread); err != nil {
@@ -146,6 +147,7 @@ func (in *PDFInput) Validate() error {
 	} else {
 		in.Options.refuseMarkdown(&faults)
 	}
+
 	in.Options.check(&faults, in.URL != nil)
 	if f := in.Options.Facturx; f != nil {
 		if f.Invoice.IsZero() && f.XML == nil {
@@ -153,6 +155,7 @@ func (in *PDFInput) Validate() error {
 		}
 		f.check(&faults, "options.facturx.")
 	}
+
 	in.TemplateInput.validate(&faults)
 	in.SiteInput.validate(&faults, in.URL != nil)
 	return failures(faults)
@@ -177,6 +180,7 @@ func (o *PDFOptions) layout(faults *schema.Faults) (paper, render.Margin) {
 		width:  o.Width.check(faults, "options.width", paperBounds, defaultPaper.width),
 		height: o.Height.check(faults, "options.height", paperBounds, defaultPaper.height),
 	}
+
 	if o.Format != "" {
 		named, ok := formats[strings.ToLower(o.Format)]
 		if !ok {
@@ -185,6 +189,7 @@ func (o *PDFOptions) layout(faults *schema.Faults) (paper, render.Margin) {
 			size = named
 		}
 	}
+
 	return size, o.Margin.fit(faults, size, o.Landscape)
 }
 
@@ -194,6 +199,7 @@ func (m *Margin) fit(faults *schema.Faults, size paper, landscape bool) render.M
 	if landscape {
 		size.width, size.height = size.height, size.width
 	}
+
 	side := func(name string, l Length, room float64) *float64 {
 		if l.IsZero() {
 			return nil
@@ -201,22 +207,27 @@ func (m *Margin) fit(faults *schema.Faults, size paper, landscape bool) render.M
 		n := l.check(faults, "options.margin."+name, bounds{high: room}, 0)
 		return &n
 	}
+
 	unit := func(own, other Length) Length {
 		if own.IsZero() {
 			return other
 		}
 		return own
 	}
+
 	margin := render.Margin{
 		Top: side("top", m.Top, size.height), Right: side("right", m.Right, size.width),
 		Bottom: side("bottom", m.Bottom, size.height), Left: side("left", m.Left, size.width),
 	}
+
 	if sum := either(margin.Top, 0) + either(margin.Bottom, 0); sum >= size.height {
 		faults.Add("options.margin.bottom", "is too large: top and bottom margins are %s in total on a page %s high", unit(m.Bottom, m.Top).text(sum), unit(m.Bottom, m.Top).text(size.height))
 	}
+
 	if sum := either(margin.Left, 0) + either(margin.Right, 0); sum >= size.width {
 		faults.Add("options.margin.right", "is too large: left and right margins are %s in total on a page %s wide", unit(m.Right, m.Left).text(sum), unit(m.Right, m.Left).text(size.width))
 	}
+
 	return margin
 }
 
@@ -262,9 +273,11 @@ func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error
 			return schema.Result{}, err
 		}
 	}
+
 	doc, err := withSite(ctx, deps, &in.SiteInput, &src, func() (chrome.Document, error) {
 		return deps.Render.PDF(ctx, src, page, settings)
 	})
+
 	if err != nil {
 		return schema.Result{}, fieldError(err)
 	}

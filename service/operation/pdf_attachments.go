@@ -70,23 +70,28 @@ func (in *AttachmentsInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
 	action := cmp.Or(in.Action, listAttachments)
+
 	if names := len(in.Names) > 0; names && action != extractAttachments && action != removeAttachments {
 		faults.Add("names", "requires action extract or remove; got %s", action)
 	} else if !names && action == removeAttachments {
 		faults.Add("names", "is required for action remove")
 	}
+
 	if files := len(in.Files) > 0; files && action != addAttachments {
 		faults.Add("files", "requires action add; got %s", action)
 	} else if !files && action == addAttachments {
 		faults.Add("files", "is required for action add")
 	}
+
 	if in.Metadata != (Metadata{}) && action != addAttachments && action != removeAttachments {
 		faults.Add("metadata", "requires action add or remove; got %s", action)
 	}
+
 	names := map[string]bool{}
 	for i := range in.Files {
 		in.Files[i].validate(&faults, fileAt(i), names)
 	}
+
 	return failures(faults)
 }
 
@@ -108,6 +113,7 @@ func runAttachments(ctx context.Context, deps *Deps, in *AttachmentsInput) (sche
 	if in.Action == addAttachments {
 		return addFiles(ctx, deps, in)
 	}
+
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		switch in.Action {
 		case extractAttachments:
@@ -120,6 +126,7 @@ func runAttachments(ctx context.Context, deps *Deps, in *AttachmentsInput) (sche
 			args := pdf.NamedAttachments{Input: file.Input(), Names: in.names()}
 			return pdfResult("document")(render.RunFile(ctx, deps.Render, pdf.RemoveAttachmentsJob, args, file.File()))
 		}
+
 		list, err := render.RunValue(ctx, deps.Render, pdf.AttachmentsJob, file.Input(), file.File())
 		return schema.Result{Stem: "attachments", JSON: list}, err
 	})

@@ -46,6 +46,7 @@ func bookmarksSchema(depth int) *jsonschema.Schema {
 	short := uint64(1)
 	long := uint64(1000)
 	many := uint64(2000)
+
 	members := jsonschema.NewProperties()
 	members.Set("title", &jsonschema.Schema{
 		Type: "string", MinLength: &short, MaxLength: &long, Description: "Text of the bookmark.",
@@ -53,11 +54,13 @@ func bookmarksSchema(depth int) *jsonschema.Schema {
 	members.Set("page", &jsonschema.Schema{
 		Type: "integer", Minimum: json.Number("1"), Maximum: json.Number("999999"), Description: "Number of the target page, from 1.",
 	})
+
 	if depth > 1 {
 		below := bookmarksSchema(depth - 1)
 		below.Description = "Bookmarks below this one."
 		members.Set("children", below)
 	}
+
 	return &jsonschema.Schema{Type: "array", MaxItems: &many, Items: &jsonschema.Schema{
 		Type: "object", Properties: members, Required: []string{"title", "page"}, AdditionalProperties: jsonschema.FalseSchema,
 	}}

@@ -71,15 +71,18 @@ func (in *BulkInput) Validate() error {
 			faults.Add("form", "cannot be combined with templateVersion or strict")
 		}
 	}
+
 	switch {
 	case in.Records == nil && in.FileID == nil:
 		faults.Add("records", "is required unless fileId is given")
 	case in.Records != nil && in.FileID != nil:
 		addExclusive(&faults, "records", "fileId", "records, fileId")
 	}
+
 	if in.Output == BulkMerged && in.FilenamePattern != "" {
 		faults.Add("filenamePattern", "requires output zip or files")
 	}
+
 	switch {
 	case in.Quote && in.Response == schema.Async:
 		in.Response = schema.Binary // A price needs no job.
@@ -89,9 +92,11 @@ func (in *BulkInput) Validate() error {
 	case in.Response != schema.Async:
 		faults.Add("response", "must be async or absent; got %q. A bulk call is always a job", in.Response)
 	}
+
 	if in.Unstored() {
 		faults.Add("store", "must be true; got false. A bulk job stores its documents while it runs")
 	}
+
 	in.Options.check(&faults, false)
 	return failures(faults)
 }
@@ -127,13 +132,16 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 		}
 		return list, nil
 	}
+
 	if deps.Render == nil {
 		return nil, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: 5, Message: "Reading files of records is unavailable. Retry in 5 seconds, or send records instead of fileId."}
 	}
+
 	file, err := deps.openStored(ctx, "fileId", *in.FileID)
 	if err != nil {
 		return nil, err
 	}
+
 	list, err = deps.Render.ReadRecords(ctx, file, in.Form != nil)
 	var refused *render.RecordsError
 	if errors.As(err, &refused) {
@@ -156,23 +164,28 @@ func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (eac
 	each = deps.Prices[in.Each()]
 	last := in.Produces()
 	signs := false
+
 	for _, step := range call.Steps {
 		each += deps.Prices[step.Operation.Name]
 		last, signs = step.ContentType(), signs || step.Operation.Signs
 	}
+
 	if in.Output == BulkMerged && last != "application/pdf" {
 		return 0, 0, wire.Invalid("output", "must be zip or files, because the last step does not make a PDF")
 	}
 	if in.Output == BulkMerged && signs {
 		return 0, 0, wire.Invalid("output", "must be zip or files, because merging would break the signatures of the documents")
 	}
+
 	list, err := in.Read(ctx, deps)
 	if err != nil {
 		return each, 0, err
 	}
+
 	if in.OnError == BulkFail && len(list) > MaxFailRecords {
 		return 0, 0, wire.Invalid("onError", fmt.Sprintf("must be continue for more than %d records; got %d records", MaxFailRecords, len(list)))
 	}
+
 	first := slices.IndexFunc(list, func(record json.RawMessage) bool { return RecordFault(record, 0) == nil })
 	if first >= 0 && deps.Render != nil {
 		_, err = in.Name(ctx, deps, list[first], first, len(list), ".pdf")
@@ -221,10 +234,12 @@ func (in *BulkInput) Calls(call *Call) (BulkCalls, error) {
 	if err := call.WriteInput(&text); err != nil {
 		return BulkCalls{}, err
 	}
+
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(text.Bytes(), &given); err != nil {
 		return BulkCalls{}, err
 	}
+
 	shared := map[string]json.RawMessage{}
 	member := "templateData"
 	names := []string{"templateId", "templateVersion", "strict", "options", "then"}
@@ -238,11 +253,13 @@ func (in *BulkInput) Calls(call *Call) (BulkCalls, error) {
 		member = "fields"
 		names = []string{"fileId", "password", "flatten", "then"}
 	}
+
 	for _, name := range names {
 		if value := given[name]; value != nil {
 			shared[name] = value
 		}
 	}
+
 	made, err := json.Marshal(shared)
 	return BulkCalls{member, made}, err
 }
@@ -289,12 +306,14 @@ func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.Zip
 		for _, part := range parts {
 			inputs = append(inputs, render.MergeInput{PDFFile: render.PDFFile{Content: part.Content}})
 		}
+
 		ctx, engines := render.Warned(ctx)
 		made, changed, err := deps.Render.MergePDFs(ctx, inputs)
 		result, err := changedResult("documents")(made, changed, err)
 		result.Warnings = append(result.Warnings, warnings(engines.All())...)
 		return result, err
 	}
+
 	if len(failed) > 0 {
 		text, err := json.MarshalIndent(BulkReport{Errors: failed}, "", "  ")
 		if err != nil {
@@ -302,6 +321,7 @@ func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.Zip
 		}
 		parts = append([]render.ZipEntry{{Name: bulkErrorsName, Content: jsonBody(text)}}, parts...)
 	}
+
 	archive, err := render.Zip(ctx, parts)
 	if err != nil {
 		return schema.Result{}, err

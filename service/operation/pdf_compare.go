@@ -85,6 +85,7 @@ func runCompare(ctx context.Context, deps *Deps, in *CompareInput) (schema.Resul
 	for _, area := range in.Ignore {
 		args.Ignore = append(args.Ignore, pdf.IgnoredArea(area))
 	}
+
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		opened := func(i int) render.PDFFile { return render.PDFFile{Content: files[i], Password: in.Files[i].Password} }
@@ -92,6 +93,7 @@ func runCompare(ctx context.Context, deps *Deps, in *CompareInput) (schema.Resul
 		if err != nil {
 			return schema.Result{}, err
 		}
+
 		switch args.Output {
 		case pdf.ComparedPDF:
 			return pdfResult("comparison")(made, nil)

@@ -32,6 +32,7 @@ func (in *CropInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
+
 	switch {
 	case in.Box == nil && in.Margins == nil:
 		faults.AddSentence("No crop area given. Send exactly one of box, margins", "box", "is required without margins. Send exactly one of box, margins")
@@ -61,10 +62,12 @@ func runCrop(ctx context.Context, deps *Deps, in *CropInput) (schema.Result, err
 		var checked schema.Faults // by Validate, which found none
 		margin = in.margin(&checked)
 	}
+
 	field := "margins"
 	if in.Box != nil {
 		field = "box"
 	}
+
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args := pdf.CropArgs{Selection: selection(file, in.Pages), Box: (*pdf.CropBox)(in.Box), Margin: margin}
 		cropped, err := render.RunFile(ctx, deps.Render, pdf.CropJob, args, file.File())

@@ -50,10 +50,12 @@ func (in *DataInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
+
 	if len(in.Languages) > 0 && !in.reads() {
 		faults.Add("languages", "require ocr: true")
 	}
 	in.check(&faults)
+
 	switch {
 	case !in.Schema.IsZero():
 		if _, err := newDataSchema(in.Schema.RawMessage); err != nil {
@@ -113,16 +115,19 @@ func runData(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, err
 	if !in.Schema.IsZero() {
 		return runSchema(ctx, deps, in)
 	}
+
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args := pdf.MarkdownArgs{Selection: selection(file, in.Pages), Languages: in.ocrLanguages(deps)}
 		text, about, err := render.RunBoth(ctx, deps.Render, pdf.MarkdownJob, args, file.File())
 		if err != nil {
 			return schema.Result{}, err
 		}
+
 		charge := deps.Prices["pdf.data"]
 		if len(about.Read) > 0 {
 			charge += deps.Prices["pdf.ocr"]
 		}
+
 		return schema.Result{
 			Stem: "data", Extension: ".json", ContentType: "application/json", Body: text, Charge: &charge, Warnings: dataWarnings(about),
 		}, nil
@@ -145,12 +150,14 @@ func pageList(pages []int) string {
 	if len(pages) == 1 {
 		return fmt.Sprintf("page %d was", pages[0])
 	}
+
 	var parts []string
 	for from := 0; from < len(pages); {
 		to := from
 		for to+1 < len(pages) && pages[to+1] == pages[to]+1 {
 			to++
 		}
+
 		part := strconv.Itoa(pages[from])
 		if to > from {
 			part += "-" + strconv.Itoa(pages[to])
@@ -158,5 +165,6 @@ func pageList(pages []int) string {
 		parts = append(parts, part)
 		from = to + 1
 	}
+
 	return "pages " + strings.Join(parts, ", ") + " were"
 }

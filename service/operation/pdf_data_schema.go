@@ -48,19 +48,23 @@ func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, e
 	if deps.AI == nil {
 		return schema.Result{}, errNoAI
 	}
+
 	wanted, err := newDataSchema(in.Schema.RawMessage)
 	if err != nil {
 		return schema.Result{}, wire.Invalid("schema", err.Error())
 	}
+
 	said, err := in.read(ctx, deps)
 	if err != nil {
 		return schema.Result{}, err
 	}
+
 	c := llm.BeginReading(llm.Reading{Schema: in.Schema.RawMessage, Text: said.whole, Pictures: said.pictures})
 	c.MaxTokens = deps.AI.MaxTokens
 	length := len(said.whole) + said.assumed
 	expected := c.ExpectedUsage(min(expectedAnswer, aroundData+length)).Add(llm.TextUsage(said.assumed))
 	price := said.price(deps, expected)
+
 	if in.Quote {
 		digest, err := in.digest()
 		if err != nil {
@@ -69,9 +73,11 @@ func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, e
 		promised, err := deps.promise(ctx, digest, price)
 		return schema.Result{Stem: "quote", JSON: DataAnswer{MarkdownText: said.MarkdownText, Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
+
 	if in.QuoteID != "" && price > longerThanQuoted*deps.Held {
 		return schema.Result{}, wire.Invalid("quoteId", "is for a shorter document. Request a new quote with quote: true")
 	}
+
 	var made foundData
 	used, err := deps.ask(ctx, c, func(_ context.Context, answer llm.Answer) (faults []string, err error) {
 		made, faults = readData(answer, wanted, said.texts)
@@ -80,14 +86,17 @@ func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, e
 	if err != nil {
 		return schema.Result{}, err
 	}
+
 	result := schema.Result{
 		Stem: "data", JSON: DataAnswer{MarkdownText: said.MarkdownText, Data: made.data, Found: made.found}, Warnings: append(dataWarnings(said.about), strangeValues(made.strange)...),
 	}
+
 	if in.QuoteID == "" {
 		// A provider that counts more than it was asked for is not the customer's matter.
 		charge := min(said.price(deps, used), deps.Held)
 		result.Charge = &charge
 	}
+
 	return result, nil
 }
 
@@ -120,14 +129,17 @@ func (in *DataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error
 		if !in.Quote {
 			args.Languages = in.ocrLanguages(deps)
 		}
+
 		body, about, err := render.RunBoth(ctx, deps.Render, pdf.MarkdownJob, args, file.File())
 		if err != nil {
 			return nil, err
 		}
+
 		said := &saidDocument{about: about, texts: map[int]string{}}
 		if err := errors.Join(said.take(body), body.Close()); err != nil {
 			return nil, err
 		}
+
 		if in.reads() && len(about.Unread) > 0 {
 			if in.Quote {
 				said.assumed = min(len(about.Unread)*expectedPage, llm.MostText)
@@ -135,9 +147,11 @@ func (in *DataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error
 				err = said.look(ctx, deps, file)
 			}
 		}
+
 		if err == nil && len(said.texts) == 0 && said.assumed == 0 {
 			err = &wire.Error{Code: wire.InvalidRequest, Message: "Nothing to extract: the document has no readable text."}
 		}
+
 		return said, err
 	})
 }
@@ -150,6 +164,7 @@ func (s *saidDocument) take(body schema.Body) error {
 			return fmt.Errorf("text of pages: %w", err)
 		}
 	}
+
 	var whole strings.Builder
 	for i := range s.Pages {
 		page := &s.Pages[i]
@@ -159,6 +174,7 @@ func (s *saidDocument) take(body schema.Body) error {
 			page.Markdown = ""
 		}
 	}
+
 	if s.whole = whole.String(); len(s.whole) > llm.MostText || body.Size() > most {
 		return wire.Invalid("pages", fmt.Sprintf("have more than %d bytes of text, the limit of the model. Select fewer pages", llm.MostText))
 	}
@@ -170,23 +186,28 @@ func (s *saidDocument) look(ctx context.Context, deps *Deps, file render.PDFFile
 	if len(s.about.Unread) > llm.MostPictures {
 		return wire.Invalid("pages", fmt.Sprintf("include %d pages without readable text; the limit is %d. Select fewer pages", len(s.about.Unread), llm.MostPictures))
 	}
+
 	for _, n := range s.about.Unread {
 		drawn, _, err := deps.Render.RasterPages(ctx, file, pdf.RasterArgs{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
 		if err != nil {
 			return err
 		}
+
 		picture, err := io.ReadAll(drawn.Open())
 		if err := errors.Join(err, drawn.Close()); err != nil {
 			return fmt.Errorf("picture of a page: %w", err)
 		}
+
 		s.pictures = append(s.pictures, llm.Image{Page: n, JPEG: picture})
 		s.texts[n] = ""
 	}
+
 	for i := range s.Pages {
 		if _, seen := s.texts[s.Pages[i].Page]; seen {
 			s.Pages[i].Source = "vision"
 		}
 	}
+
 	return nil
 }
 

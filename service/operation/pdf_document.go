@@ -96,6 +96,7 @@ func (in *MetadataInput) Validate() error {
 			faults.Add("metadata."+field.name, "must be a time in RFC 3339, such as 2026-11-27T09:30:00Z; got %.40q", field.value)
 		}
 	}
+
 	reserved := append(slices.Collect(maps.Values(metadataKeys)), "/Trapped")
 	for _, name := range slices.Sorted(maps.Keys(in.Metadata.Custom)) {
 		switch {
@@ -105,12 +106,14 @@ func (in *MetadataInput) Validate() error {
 			faults.Add("metadata.custom", "must not have the reserved name %s", name)
 		}
 	}
+
 	set := in.Metadata.values()
 	for i, name := range in.Remove {
 		if key := metadataKey(string(name)); set[key] != "" {
 			faults.Add(fmt.Sprintf("remove[%d]", i), "must not be a value that metadata sets; got %s", name)
 		}
 	}
+
 	return failures(faults)
 }
 
@@ -128,6 +131,7 @@ func runMetadata(ctx context.Context, deps *Deps, in *MetadataInput) (schema.Res
 			metadata, err := render.RunValue(ctx, deps.Render, pdf.MetadataJob, file.Input(), file.File())
 			return schema.Result{Stem: "metadata", JSON: metadata}, err
 		}
+
 		args := pdf.MetadataArgs{Input: file.Input(), Set: in.Metadata.values()}
 		for _, name := range in.Remove {
 			if name == "*" {
@@ -135,6 +139,7 @@ func runMetadata(ctx context.Context, deps *Deps, in *MetadataInput) (schema.Res
 			}
 			args.Remove = append(args.Remove, metadataKey(string(name)))
 		}
+
 		return changedResult("described")(render.RunBoth(ctx, deps.Render, pdf.SetMetadataJob, args, file.File()))
 	})
 }

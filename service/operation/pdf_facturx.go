@@ -75,6 +75,7 @@ var invoiceShape = sync.OnceValue(func() *schema.Shape[einvoice.Invoice] {
 func (f *FacturxOptions) check(faults *schema.Faults, at string) {
 	const names = "invoice, xml"
 	given := !f.Invoice.IsZero()
+
 	switch {
 	case given && f.XML != nil:
 		addExclusive(faults, at+"invoice", at+"xml", names)
@@ -96,17 +97,20 @@ func (f *FacturxOptions) checkInvoice(faults *schema.Faults, field string) {
 		faults.AddAll(wrong...)
 		return
 	}
+
 	invoice := new(einvoice.Invoice)
 	if err := json.Unmarshal(f.Invoice.RawMessage, invoice); err != nil {
 		faults.Add(field, "cannot be read: %s", err)
 		return
 	}
+
 	profile := einvoice.Profile(cmp.Or(f.Profile, string(einvoice.ProfileOf(invoice.Specification))))
 	document, err := einvoice.New(invoice, einvoice.CII, profile)
 	if err != nil {
 		faults.Add(field, "cannot be written as XML: %s", err)
 		return
 	}
+
 	document.Embedded = true
 	f.Invoice.of = document.Invoice
 	f.dropped = document.Dropped
@@ -117,6 +121,7 @@ func (f *FacturxOptions) checkInvoice(faults *schema.Faults, field string) {
 	if len(broken) > 0 && len(f.dropped) > 0 {
 		broken[0].Message += fmt.Sprintf(" (the profile %s leaves out %s)", profile, strings.Join(f.dropped, ", "))
 	}
+
 	faults.AddAll(broken...)
 	f.written = string(document.XML())
 }
@@ -155,17 +160,20 @@ func brokenRules(findings []einvoice.Finding, field string) (faults schema.Fault
 		if f.Severity != einvoice.Error {
 			continue
 		}
+
 		text := fmt.Sprintf("breaks the rule %s: %s", f.Rule, strings.TrimSuffix(f.Message, "."))
 		place := field
 		if f.JSONPath != "" {
 			place += "." + f.JSONPath
 		}
+
 		if f.Expected != "" {
 			text += "; expected " + f.Expected
 		}
 		if f.Actual != "" {
 			text += "; got " + f.Actual
 		}
+
 		faults.Add(place, "%s", text)
 	}
 	return faults
@@ -181,9 +189,11 @@ func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (st
 	if f.XML == nil {
 		return f.written, nil
 	}
+
 	field := at + "xml"
 	report, err := readInvoice(ctx, deps, render.PDFFile{Content: spool.FromBytes([]byte(*f.XML))})
 	var failed *pdf.Error
+
 	switch {
 	case errors.As(err, &failed) && (failed.Kind == pdf.NotInvoice || failed.Kind == pdf.NotPDF):
 		return "", schema.Faults{{Field: field, Message: cmp.Or(failed.Text, "is not XML")}}
@@ -222,21 +232,25 @@ func (f *FacturxOptions) source() string {
 func (f *FacturxOptions) attach(ctx context.Context, deps *Deps, file render.PDFFile, xml, at string, archived bool) (*spool.File, []schema.Warning, error) {
 	how := pdf.InvoiceArgs{Compare: f.Compare != compareOff, Strict: cmp.Or(f.Compare, compareFail) == compareFail, Archived: archived}
 	made, attached, err := deps.Render.AttachInvoice(ctx, file, xml, how)
+
 	var invalid *render.InvalidInvoiceError
 	if errors.As(err, &invalid) {
 		err = failures(brokenXML(invalid.Findings, at+f.source()))
 	}
+
 	var found []schema.Warning
 	if len(f.dropped) > 0 {
 		found = append(found, schema.Warning{Code: "content_changed", Message: fmt.Sprintf(
 			"The profile %s of the e-invoice does not have %s, which the XML leaves out. Choose a larger profile to keep them.", f.profile, strings.Join(f.dropped, ", "))})
 	}
+
 	for _, change := range attached.Changes {
 		found = append(found, schema.Warning{Code: "content_changed", Message: change})
 	}
 	for _, d := range attached.Disagreements {
 		found = append(found, schema.Warning{Code: mismatchCode, Message: mismatchText(d), Page: d.Page})
 	}
+
 	return made, found, err
 }
 
@@ -344,14 +358,17 @@ func unread(findings []einvoice.Finding) []schema.Warning {
 			places = append(places, f.XMLPath)
 		}
 	}
+
 	if len(places) == 0 {
 		return nil
 	}
+
 	const most = 5
 	message := "EN 16931 has no business term for parts of the XML, which invoice leaves out: " + strings.Join(places[:min(most, len(places))], ", ")
 	if len(places) > most {
 		message += fmt.Sprintf(" and %d more", len(places)-most)
 	}
+
 	return []schema.Warning{{Code: "content_unread", Message: message + ". The field xml has all parts."}}
 }
 

@@ -90,6 +90,7 @@ func formFault(err error) error {
 	if !errors.As(err, &form) {
 		return err
 	}
+
 	var faults schema.Faults
 	for _, name := range slices.Sorted(maps.Keys(form.Faults)) {
 		field := "fields"
@@ -98,5 +99,6 @@ func formFault(err error) error {
 		}
 		faults = append(faults, schema.Fault{Field: field, Message: form.Faults[name]})
 	}
+
 	return faults
 }

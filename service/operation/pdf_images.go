@@ -50,10 +50,12 @@ func (o *FromImagesPage) layout(faults *schema.Faults) pdf.FromImagesArgs {
 	if room.width == 0 || room.height == 0 {
 		room = paper{paperBounds.high, paperBounds.high}
 	}
+
 	margin := o.Margin.fit(faults, room, o.Landscape)
 	if o.Landscape {
 		paperSize.width, paperSize.height = paperSize.height, paperSize.width
 	}
+
 	points := func(inches *float64) float64 { return either(inches, 0) * pointsPerInch }
 	return pdf.FromImagesArgs{
 		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: pdf.Fit(o.Fit),
@@ -89,17 +91,21 @@ func runFromImages(ctx context.Context, deps *Deps, in *FromImagesInput) (schema
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	var checked schema.Faults // by Validate, which found none
 	pages := in.Options.layout(&checked)
+
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var images []engine.Content
 		for _, file := range files {
 			images = append(images, file)
 		}
+
 		file, omitted, err := deps.Render.PDFFromImages(ctx, images, pages)
 		result, err := pdfResult("images")(file, err)
+
 		var told []chrome.Warning
 		for _, i := range omitted {
 			told = append(told, render.OmittedPictures(strings.TrimSuffix(fileAt(i), ".")))
 		}
+
 		result.Warnings = warnings(told)
 		return result, err
 	})

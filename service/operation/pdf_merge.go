@@ -44,6 +44,7 @@ func (in *MergeInput) Validate() error {
 			faults.Add(at+"title", "must not be blank")
 		}
 	}
+
 	if in.PageNumberPosition != "" && !in.PageNumbers {
 		faults.Add("pageNumberPosition", "requires pageNumbers")
 	}

@@ -35,14 +35,17 @@ func described[In any, P describer[In]](run func(context.Context, *Deps, *In) (s
 		if err != nil || info == (pdfmeta.Info{}) {
 			return result, err
 		}
+
 		made, ok := result.Body.(*spool.File)
 		if !ok || result.ContentType != "application/pdf" {
 			return result, nil
 		}
+
 		password := ""
 		if opened, ok := any(in).(opener); ok {
 			password = opened.opens()
 		}
+
 		result.Body, err = deps.Render.SetPDFInfo(ctx, made, password, info)
 		return result, err
 	}

@@ -55,6 +55,7 @@ func (in *ProtectInput) Validate() error {
 			faults.Add(p.field, "must be at most %d bytes in UTF-8; got %d", maxPassword, len(p.value))
 		}
 	}
+
 	if in.OwnerPassword != "" && in.OwnerPassword == in.UserPassword {
 		faults.Add("ownerPassword", "must differ from userPassword")
 	}

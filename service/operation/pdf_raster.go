@@ -38,6 +38,7 @@ func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result,
 		if err != nil {
 			return schema.Result{}, err
 		}
+
 		result := schema.Result{Stem: "page", Extension: ".png", ContentType: "image/png", Body: image}
 		switch {
 		case archive:
@@ -46,6 +47,7 @@ func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result,
 			result.Extension = ".jpeg"
 			result.ContentType = "image/jpeg"
 		}
+
 		result.Marked = how.TestMark
 		return result, nil
 	})

@@ -66,11 +66,13 @@ func (in *RedactInput) Validate() error {
 	if len(in.Terms)+len(in.Patterns)+len(in.Areas) == 0 {
 		faults.AddSentence("Nothing to redact. Send at least one of terms, patterns or areas", "terms", "is required without patterns or areas. Send at least one of terms, patterns or areas")
 	}
+
 	for i, term := range in.Terms {
 		if strings.TrimSpace(string(term)) == "" {
 			faults.Add(fmt.Sprintf("terms[%d]", i), "must not be blank")
 		}
 	}
+
 	for i, pattern := range in.Patterns {
 		compiled, err := regexp.Compile(string(pattern))
 		switch {
@@ -80,6 +82,7 @@ func (in *RedactInput) Validate() error {
 			faults.Add(fmt.Sprintf("patterns[%d]", i), "must not match empty text")
 		}
 	}
+
 	checkColor(&faults, "color", in.Color)
 	return failures(faults)
 }
@@ -88,6 +91,7 @@ func runRedact(ctx context.Context, deps *Deps, in *RedactInput) (schema.Result,
 	color := parseColor(cmp.Or(in.Color, defaultColor))
 	const full = 255.0
 	args := pdf.RedactArgs{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
+
 	for _, term := range in.Terms {
 		args.Terms = append(args.Terms, string(term))
 	}
@@ -97,6 +101,7 @@ func runRedact(ctx context.Context, deps *Deps, in *RedactInput) (schema.Result,
 	for _, area := range in.Areas {
 		args.Areas = append(args.Areas, pdf.RedactArea(area))
 	}
+
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args.Input = file.Input()
 		redacted, changed, err := render.RunBoth(ctx, deps.Render, pdf.RedactJob, args, file.File())

@@ -41,15 +41,18 @@ func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
 	size := sheetPaper(faults, in.Format)
 	margin := in.Margin.check(faults, "margin", bounds{0, paperBounds.high}, 0) * pointsPerInch
 	room := paper{paperBounds.high, paperBounds.high}
+
 	for _, landscape := range []bool{false, true} {
 		if in.Landscape == nil || *in.Landscape == landscape {
 			width, height := pdf.NUpCell(in.PerSheet, size.width, size.height, landscape)
 			room = paper{min(room.width, width/pointsPerInch), min(room.height, height/pointsPerInch)}
 		}
 	}
+
 	if least := min(room.width, room.height); size != (paper{}) && least-2*margin/pointsPerInch < leastPage {
 		faults.Add("margin", "must be less than %s with %d pages per sheet", in.Margin.text((least-leastPage)/2), in.PerSheet)
 	}
+
 	return pdf.NUpArgs{
 		PerSheet: in.PerSheet, Width: size.width, Height: size.height, Landscape: in.Landscape,
 		Border: in.Border, Margin: margin, Columns: in.Order == "column",

@@ -85,6 +85,7 @@ func (in *SignInput) SigningIdentity() string { return in.Key.ID }
 func (in *SignInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
+
 	file := FileSource{File: in.Key.PKCS12.File, FileID: in.Key.PKCS12.FileID}
 	switch given := file.File.Inline != nil; {
 	case in.Key.ID != "" && (given || file.FileID != nil):
@@ -99,6 +100,7 @@ func (in *SignInput) Validate() error {
 	default:
 		checkContent(&faults, keyAt+"file", file.File)
 	}
+
 	basic := in.Level == "" || in.Level == string(pdfsign.LevelB)
 	switch {
 	case !basic && in.TimestampURL == "":
@@ -106,6 +108,7 @@ func (in *SignInput) Validate() error {
 	case basic && in.TimestampURL != "":
 		faults.Add(timestampField, "requires level B-T, B-LT or B-LTA")
 	}
+
 	if in.Visible.given() {
 		if in.Field != "" {
 			faults.Add("visible", "is mutually exclusive with field, which has a box of its own")
@@ -117,6 +120,7 @@ func (in *SignInput) Validate() error {
 			faults.Add("visible.text", "must have at most %d lines; got %d", maxSignatureText, n)
 		}
 	}
+
 	return failures(faults)
 }
 
@@ -150,10 +154,12 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 	if in.Key.ID == "" {
 		sources = append(sources, stagedFile{&key, keyAt})
 	}
+
 	image := len(sources)
 	if in.Visible.given() && in.Visible.hasImage() {
 		sources = append(sources, stagedFile{&in.Visible.Image.FileSource, imageAt})
 	}
+
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		s := render.Signing{Password: in.Key.Password, Level: pdfsign.Level(in.Level), TimestampURL: in.TimestampURL, TestMark: deps.Test}
 		if in.Key.ID != "" {
@@ -167,21 +173,27 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 		} else if s.PKCS12 = files[1]; files[1].Size() > maxKeyFile {
 			return schema.Result{}, schema.Faults{{Field: files[1].field, Message: fmt.Sprintf("must be at most %d KiB", maxKeyFile>>10)}}
 		}
+
 		if in.Level == "" {
 			s.Level = pdfsign.LevelB
 		}
+
 		s.Options = pdfsign.Options{
 			Field: in.Field, Reason: in.Reason, Location: in.Location, Contact: in.Contact, Certify: permissions[in.Certify], Visible: in.Visible.box(),
 		}
+
 		if len(files) > image {
 			s.Image = files[image]
 		}
+
 		file := render.PDFFile{Content: files[0], Password: in.Password}
 		result, err := signed(ctx, deps, "signed", file, func(file render.PDFFile) (*spool.File, error) { return deps.Render.SignPDF(ctx, file, s) })
+
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
 			failed.Input = image
 		}
+
 		return result, signFailure(err, "signed", in.Key.field(), in.TimestampURL)
 	})
 }
@@ -231,12 +243,14 @@ func signFailure(err error, done, key, authority string) error {
 	case !errors.As(err, &failed) || failed.Kind != pdf.Unsigned:
 		return err
 	}
+
 	switch failed.About {
 	case pdfsign.BadResponse:
 		return remoteFailure(done, timestampField, failed.Text)
 	case pdfsign.NoState:
 		return remoteFailure(done, "level", failed.Text+". Send level B-B or B-T, or retry later")
 	}
+
 	field := map[pdfsign.Kind]string{
 		pdfsign.BadField: "field", pdfsign.BadPage: "visible", pdfsign.BadText: "visible.text", pdfsign.BadKey: key, pdfsign.BadPassword: "key.password",
 	}[failed.About]

@@ -52,20 +52,24 @@ func makeExampleKey() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	start := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	described := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Example"}, KeyUsage: x509.KeyUsageDigitalSignature,
 		NotBefore: start, NotAfter: start.AddDate(100, 0, 0),
 	}
+
 	// Without a source of randomness, ECDSA signatures are deterministic (RFC 6979).
 	raw, err := x509.CreateCertificate(nil, described, described, key.Public(), key)
 	if err != nil {
 		return nil, err
 	}
+
 	certificate, err := x509.ParseCertificate(raw)
 	if err != nil {
 		return nil, err
 	}
+
 	salts := bytes.NewReader(make([]byte, 4*sha256.Size))
 	return pkcs12.Modern.WithRand(salts).Encode(key, certificate, nil, examplePassword)
 }

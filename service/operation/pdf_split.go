@@ -39,13 +39,16 @@ func (in *SplitInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
 	ways := in.ways()
+
 	if in.Text != "" && strings.TrimSpace(in.Text) == "" {
 		faults.Add("text", "must not be blank")
 	}
+
 	if len(ways) == 0 {
 		const send = "Send exactly one of " + splitWays
 		faults.AddSentence("No way to split given. "+send, "everyPages", "is required unless another way to split is given. "+send)
 	}
+
 	for _, way := range ways[min(1, len(ways)):] {
 		addExclusive(&faults, ways[0], way, splitWays)
 	}
@@ -60,6 +63,7 @@ func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, e
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args.Input = file.Input()
 		archive, err := render.RunFile(ctx, deps.Render, pdf.SplitJob, args, file.File())
+
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Kind == pdf.Unsplit {
 			err = schema.Faults{{Field: in.ways()[0], Message: failed.Text}}
@@ -67,6 +71,7 @@ func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, e
 		if err != nil {
 			return schema.Result{}, err
 		}
+
 		result := zipResult("parts", archive)
 		result.Marked = args.TestMark
 		return result, nil

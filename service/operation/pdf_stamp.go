@@ -127,6 +127,7 @@ func (in *StampMark) check(faults *schema.Faults, at string) {
 	in.Pages.check(faults, at+"pages")
 	image := in.Image.URL != nil || in.Image.File.Inline != nil || in.Image.FileID != nil
 	hasText := strings.TrimSpace(in.Text) != ""
+
 	switch {
 	case image && in.Text != "":
 		addExclusive(faults, at+"text", at+"image", "text, image")
@@ -137,6 +138,7 @@ func (in *StampMark) check(faults *schema.Faults, at string) {
 	case !hasText:
 		faults.AddSentence("No stamp given. Send exactly one of "+at+"text, "+at+"image", at+"text", "is required without image. Send exactly one of text, image")
 	}
+
 	if in.Tiled && !in.Position.IsZero() {
 		faults.Add(at+"position", "is mutually exclusive with tiled")
 	}
@@ -150,11 +152,13 @@ func runStamp(ctx context.Context, deps *Deps, in *StampInput) (schema.Result, e
 	if len(marks) == 0 {
 		marks, at = []StampMark{in.StampMark}, func(int) string { return "" }
 	}
+
 	for i := range marks {
 		if marks[i].Text == "" {
 			sources = append(sources, stagedFile{&marks[i].Image.FileSource, at(i) + "image."})
 		}
 	}
+
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var stamps []render.Stamp
 		images := files[1:]
@@ -165,6 +169,7 @@ func runStamp(ctx context.Context, deps *Deps, in *StampInput) (schema.Result, e
 			}
 			stamps = append(stamps, stamp)
 		}
+
 		file := render.PDFFile{Content: files[0], Password: in.Password}
 		return pdfResult("stamped")(deps.Render.StampPDF(ctx, file, stamps))
 	})
@@ -185,5 +190,6 @@ func (in *StampMark) stamp() render.Stamp {
 		s.X = in.Position.x
 		s.Y = in.Position.y
 	}
+
 	return s
 }

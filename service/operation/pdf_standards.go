@@ -34,12 +34,14 @@ func (o *StandardsOptions) checkStandards(faults *schema.Faults, hasInvoice bool
 	if o.StandardsStrict && len(o.Standards) == 0 {
 		faults.Add("options.standardsStrict", "requires options.standards")
 	}
+
 	parts := map[int]bool{}
 	for _, s := range wanted(o.Standards) {
 		if s.Part() > 0 {
 			parts[s.Part()] = true
 		}
 	}
+
 	if hasInvoice && (parts[1] || parts[2]) {
 		faults.Add("options.standards", "must contain levels of PDF/A-3 only with options.facturx")
 	}

@@ -142,6 +142,7 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 		return err
 	}
 	source := sources[failed.Input]
+
 	switch failed.Kind {
 	case pdf.BeyondEnd:
 		return schema.Faults{{

@@ -81,17 +81,20 @@ func (s StepIDs) MarshalJSON() ([]byte, error) {
 func (in *PipelineInput) Validate() error {
 	var faults schema.Faults
 	var ids []string
+
 	for i, step := range in.Steps {
 		if slices.Contains(ids, step.ID) {
 			faults.Add(fmt.Sprintf("steps[%d].id", i), "must be unique; an earlier step has it")
 		}
 		ids = append(ids, step.ID)
 	}
+
 	for i, id := range in.Output {
 		field := "output"
 		if len(in.Output) > 1 {
 			field = fmt.Sprintf("output[%d]", i)
 		}
+
 		if !slices.Contains(ids, id) {
 			faults.Add(field, "must be the id of a step; got %.64q", id)
 		}
@@ -127,11 +130,13 @@ func runPipeline(ctx context.Context, deps *Deps, in *PipelineInput) (schema.Res
 		delete(deps.Results, ids[0]) // It is the caller's now.
 		return result, nil
 	}
+
 	var entries []render.ZipEntry
 	for _, id := range ids {
 		result := deps.Results[id]
 		entries = append(entries, render.ZipEntry{Name: result.Stem + result.Extension, Content: result.Body})
 	}
+
 	archive, err := render.Zip(ctx, entries)
 	if err != nil {
 		return schema.Result{}, err
@@ -160,12 +165,14 @@ func PriceOf(ctx context.Context, deps *Deps, name string, call *Call) (schema.P
 		}
 		return schema.Price{Amount: each * credit.Amount(count), Records: count}, err
 	}
+
 	price := schema.Price{Amount: deps.Prices[name]}
 	if own, err := call.Price(ctx, deps); err != nil {
 		return price, err
 	} else if own != nil {
 		price = *own
 	}
+
 	for _, step := range call.Steps {
 		price.Amount += deps.Prices[step.Operation.Name]
 	}
@@ -180,6 +187,7 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 	if bulk, ok := call.Input().(*BulkInput); ok {
 		return quoteBulk(ctx, deps, call, bulk)
 	}
+
 	f := &flow{deps: *deps, patiently: patiently, calls: call.Calls(), lastUse: map[string]int{}}
 	f.deps.Results = map[string]StepResult{}
 	ctx, f.engines = render.Warned(ctx)
@@ -190,11 +198,13 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 		}
 		return f.leave(ctx, StepResult{result, f.calls[0]})
 	}
+
 	for i, step := range f.calls {
 		for _, id := range step.Uses() {
 			f.lastUse[id] = i
 		}
 	}
+
 	var outputs []string
 	if in, ok := call.Input().(*PipelineInput); ok {
 		outputs = in.outputs()
@@ -202,6 +212,7 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 	for _, id := range outputs {
 		f.lastUse[id] = len(f.calls)
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, flowTimeout)
 	defer cancel()
 	result, err := f.run(bounded, call, outputs)
@@ -209,6 +220,7 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 		err = &wire.Error{Code: wire.ProcessingFailed, Cause: err, Message: fmt.Sprintf(
 			"%s: the steps did not finish within %d minutes in total. Send fewer steps, or smaller files.", f.at, int(flowTimeout.Minutes()))}
 	}
+
 	return result, errors.Join(err, f.free(slices.Collect(maps.Keys(f.deps.Results))...))
 }
 
@@ -246,11 +258,13 @@ func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result sc
 		if result, err = f.do(ctx, step.Call); err != nil {
 			return schema.Result{}, StepFailure(step, err)
 		}
+
 		spent := slices.DeleteFunc(step.Uses(), func(id string) bool { return f.lastUse[id] != i })
 		if err := errors.Join(f.free(spent...), f.keep(step, result)); err != nil {
 			return schema.Result{}, err
 		}
 	}
+
 	if !call.Flow {
 		outputs = []string{schema.Previous}
 	}
@@ -262,12 +276,14 @@ func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result sc
 		}
 		f.deps.Results[id] = last
 	}
+
 	if call.Flow {
 		result, err = call.Run(ctx, &f.deps)
 	} else {
 		result = f.deps.Results[schema.Previous].Result
 		delete(f.deps.Results, schema.Previous) // It is the caller's now.
 	}
+
 	result.Warnings = f.warnings
 	return result, err
 }
@@ -301,12 +317,14 @@ func (f *flow) keep(step Step, result schema.Result) error {
 		result.ContentType = "application/json"
 		result.Extension = ".json"
 	}
+
 	for _, warning := range result.Warnings {
 		if step.Place != "" {
 			warning.Message = title(step) + ": " + warning.Message
 		}
 		f.warnings = append(f.warnings, warning)
 	}
+
 	name := Filename(step.Filename, cmp.Or(step.ID, result.Stem), result.Extension)
 	result.Stem = strings.TrimSuffix(name, path.Ext(name))
 	id := cmp.Or(step.ID, schema.Previous)
@@ -358,12 +376,14 @@ func StepFailure(step Step, err error) error {
 		}
 	}
 	named := &wire.Error{Code: known.Code, RetryAfter: known.RetryAfter, Cause: err, Message: title(step) + ": " + known.Error()}
+
 	for _, detail := range known.Details {
 		if detail.Field != "" {
 			detail.Field = schema.InputPath(step.Place) + detail.Field
 		}
 		named.Details = append(named.Details, detail)
 	}
+
 	if len(named.Details) == 0 {
 		named.Details = []wire.Detail{{Field: step.Place, Message: known.Error()}}
 	}

@@ -13,6 +13,7 @@ func Prices(table *schema.Table[*Deps], overrides map[string]credit.Amount) (map
 	for _, operation := range table.All() {
 		prices[operation.Name] = operation.Price
 	}
+
 	for name, price := range overrides {
 		if _, ok := prices[name]; !ok {
 			return nil, fmt.Errorf("a price is set for %q, which is not an operation", name)

@@ -66,6 +66,7 @@ func checkContent(faults *schema.Faults, field string, file schema.File) {
 func (s *FileSource) checkOne(faults *schema.Faults, at string) {
 	const names = "url, file, fileId"
 	var given []string
+
 	for _, field := range []struct {
 		name  string
 		there bool
@@ -74,9 +75,11 @@ func (s *FileSource) checkOne(faults *schema.Faults, at string) {
 			given = append(given, field.name)
 		}
 	}
+
 	if s.URL != nil && *s.URL == "" {
 		faults.Add(at+"url", "must not be empty")
 	}
+
 	switch {
 	case len(given) == 0:
 		sentence := "No source given. Send exactly one of " + names
@@ -138,10 +141,12 @@ func (deps *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []op
 			closeFiles(files)
 		}
 	}()
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failures := make([]error, len(sources))
 	var group sync.WaitGroup
+
 	for i, source := range sources {
 		group.Go(func() {
 			err := guard.Try(func() error {
@@ -154,10 +159,12 @@ func (deps *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []op
 			}
 		})
 	}
+
 	group.Wait()
 	if err := worst(failures); err != nil {
 		return nil, err
 	}
+
 	var total int64
 	for _, file := range files {
 		total += file.Size()
@@ -173,6 +180,7 @@ func (deps *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []op
 func worst(failures []error) error {
 	var faults, more schema.Faults
 	var first error
+
 	for _, err := range failures {
 		switch {
 		case errors.As(err, &more):
@@ -181,6 +189,7 @@ func worst(failures []error) error {
 			first = err
 		}
 	}
+
 	if len(faults) > 0 {
 		return faults
 	}

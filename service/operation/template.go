@@ -116,6 +116,7 @@ func under(own, given map[string]any) map[string]any {
 	if merged == nil {
 		merged = map[string]any{}
 	}
+
 	for name, value := range given {
 		below, isObject := merged[name].(map[string]any)
 		above, alsoObject := value.(map[string]any)
@@ -124,6 +125,7 @@ func under(own, given map[string]any) map[string]any {
 		}
 		merged[name] = value
 	}
+
 	// A format replaces a size, and so does a format of the template.
 	_, width := given["width"]
 	_, height := given["height"]
@@ -174,6 +176,7 @@ func (e *Deps) fill(ctx context.Context, call template.Call, page *render.Page) 
 			_ = file.Close() // it was only read
 		}
 	}()
+
 	html, err := e.Render.FillTemplate(ctx, call, func(ctx context.Context, id string) (engine.Content, error) {
 		file, err := e.Stored(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -185,6 +188,7 @@ func (e *Deps) fill(ctx context.Context, call template.Call, page *render.Page) 
 		open = append(open, file)
 		return file, nil
 	})
+
 	if page.Timeout > 0 {
 		page.Timeout = max(page.Timeout-time.Since(began), time.Millisecond)
 	}

@@ -113,6 +113,7 @@ func (in *GenerateInput) Price(ctx context.Context, deps *Deps) (schema.Price, e
 	if in.Quote {
 		return schema.Price{}, nil
 	}
+
 	if in.QuoteID != "" {
 		digest, err := in.digest()
 		if err != nil {
@@ -120,6 +121,7 @@ func (in *GenerateInput) Price(ctx context.Context, deps *Deps) (schema.Price, e
 		}
 		return deps.promised(ctx, in.QuoteID, digest)
 	}
+
 	c, err := in.conversation(deps.AI)
 	return schema.Price{Amount: deps.generation(c.MostUsage())}, err
 }
@@ -135,10 +137,12 @@ func runGenerate(ctx context.Context, deps *Deps, in *GenerateInput) (schema.Res
 	if deps.AI == nil {
 		return schema.Result{}, errNoAI
 	}
+
 	conversation, err := in.conversation(deps.AI)
 	if err != nil {
 		return schema.Result{}, err
 	}
+
 	if in.Quote {
 		digest, err := in.digest()
 		if err != nil {
@@ -147,17 +151,20 @@ func runGenerate(ctx context.Context, deps *Deps, in *GenerateInput) (schema.Res
 		promised, err := deps.promise(ctx, digest, deps.generation(conversation.ExpectedUsage(expectedAnswer)))
 		return schema.Result{Stem: "quote", JSON: GeneratedTemplate{Promised: promised}, Charge: new(credit.Amount(0))}, err
 	}
+
 	g := &generator{deps: deps, in: in}
 	used, err := deps.ask(ctx, conversation, g.judge)
 	if err != nil {
 		return schema.Result{}, err
 	}
+
 	result := schema.Result{Stem: "template", JSON: g.made}
 	if in.QuoteID == "" {
 		// A provider that counts more than it was asked for is not the customer's matter.
 		charge := min(deps.generation(used), deps.Held)
 		result.Charge = &charge
 	}
+
 	return result, nil
 }
 
@@ -175,16 +182,19 @@ func (g *generator) judge(ctx context.Context, answer llm.Answer) (faults []stri
 	if fault != "" {
 		return []string{fault}, nil
 	}
+
 	g.made = GeneratedTemplate{HTML: draft.HTML, SampleData: draft.SampleData}
 	if own, err := g.in.sample(); err != nil {
 		return nil, err
 	} else if own != nil {
 		g.made.SampleData = own
 	}
+
 	options, err := g.options(ctx, draft, &g.made)
 	if err == nil {
 		err = WhenFree(ctx, func() error { return g.try(ctx, g.made, options) })
 	}
+
 	if faults = draftFaults(err); len(faults) > 0 {
 		return faults, nil
 	}
@@ -209,26 +219,32 @@ func (g *generator) options(ctx context.Context, draft llm.Draft, made *Generate
 	if err != nil {
 		return PDFOptions{}, err
 	}
+
 	given, err := schema.Tree(settled)
 	if err != nil {
 		return PDFOptions{}, err
 	}
+
 	input := map[string]any{"options": given}
 	if err := defaultOptions(input, draft.Options, modelOption); err != nil {
 		return PDFOptions{}, schema.Faults{{Field: "options", Message: "must be a plain JSON object"}}
 	}
+
 	text, err := json.Marshal(input)
 	if err != nil {
 		return PDFOptions{}, err
 	}
+
 	shape, err := schema.NewShape[draftOptions]()
 	if err != nil {
 		return PDFOptions{}, err
 	}
+
 	bound, err := shape.Bind(ctx, bytes.NewReader(text))
 	if err != nil {
 		return PDFOptions{}, err
 	}
+
 	made.Options, err = json.Marshal(input["options"])
 	return bound.Options, err
 }
@@ -251,6 +267,7 @@ func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDF
 	call := template.Call{
 		Template: template.Template{HTML: made.HTML}, Data: made.SampleData, Locale: options.Locale, Zone: options.TimeZone,
 	}
+
 	report, err := g.deps.Render.ValidateTemplate(ctx, call)
 	if err == nil && len(report.Faults) > 0 {
 		err = &template.Error{Faults: report.Faults}
@@ -261,6 +278,7 @@ func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDF
 	if err != nil {
 		return err
 	}
+
 	page := options.page(false)
 	html, err := g.deps.fill(ctx, call, &page)
 	if err == nil {
@@ -269,6 +287,7 @@ func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDF
 	if err != nil {
 		return err
 	}
+
 	doc, err := g.deps.Render.PDF(ctx, render.Source{HTML: html}, page, options.settings())
 	if err != nil {
 		return fieldError(err)
@@ -282,19 +301,23 @@ func draftFaults(err error) []string {
 	if err == nil {
 		return nil
 	}
+
 	e := Failure(err)
 	var busy *chrome.BusyError
 	if e == nil || errors.As(err, &busy) {
 		return nil
 	}
+
 	switch e.Code {
 	case wire.InvalidRequest, wire.RenderFailed, wire.ProcessingFailed, wire.PayloadTooLarge:
 	default:
 		return nil
 	}
+
 	if len(e.Details) == 0 {
 		return []string{e.Error()}
 	}
+
 	var lines []string
 	for _, detail := range e.Details {
 		lines = append(lines, strings.TrimSuffix(detail.Field+" "+detail.Message, ".")+".")

@@ -49,6 +49,7 @@ func (in *PreviewInput) Pin(ctx context.Context, deps *Deps, input map[string]an
 	if in.TemplateID == nil {
 		return false, nil
 	}
+
 	found, err := deps.Templates.Draft(ctx, *in.TemplateID)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, &wire.Error{
@@ -59,6 +60,7 @@ func (in *PreviewInput) Pin(ctx context.Context, deps *Deps, input map[string]an
 	if err != nil {
 		return false, err
 	}
+
 	delete(input, "templateId")
 	input["html"] = found.HTML
 	if in.SampleData.IsZero() && in.TemplateData.IsZero() {
@@ -74,14 +76,17 @@ func (in *PreviewInput) Admit(deps *Deps) error { return deps.admit() }
 func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Result, error) {
 	page := in.Options.page(false)
 	page.Media = in.Options.MediaType
+
 	partials, err := deps.Templates.Partials(ctx)
 	if err != nil {
 		return schema.Result{}, err
 	}
+
 	data := in.SampleData
 	if data.IsZero() {
 		data = in.TemplateData
 	}
+
 	source := text(in.HTML)
 	settings := in.Options.settings()
 	switch deps.View {
@@ -93,6 +98,7 @@ func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Resul
 		source = render.LineTemplate(source)
 		settings.Metadata = pdfmeta.Info{} // which is written after the browser's own metadata
 	}
+
 	html, err := deps.fill(ctx, template.Call{
 		Template: template.Template{HTML: source, Partials: partials}, Data: data.RawMessage, Strict: in.Strict,
 		Locale: in.Options.Locale, Zone: in.Options.TimeZone,
@@ -100,12 +106,14 @@ func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Resul
 	if err != nil {
 		return schema.Result{}, err
 	}
+
 	switch deps.View {
 	case Filled:
 		return schema.Result{Stem: "preview", JSON: html}, nil
 	case Placed:
 		html = render.NameLines(html)
 	}
+
 	src := render.Source{HTML: html}
 	doc, err := withAssets(ctx, deps, &in.AssetInput, &src, func() (chrome.Document, error) {
 		return deps.Render.PDF(ctx, src, page, settings)

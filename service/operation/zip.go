@@ -39,18 +39,21 @@ func (in *ZipInput) Validate() error {
 func runZip(ctx context.Context, deps *Deps, in *ZipInput) (schema.Result, error) {
 	lenient := *deps
 	lenient.takesEmpty = true
+
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	return withFiles(ctx, &lenient, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var entries []render.ZipEntry
 		for i, file := range files {
 			entries = append(entries, render.ZipEntry{Name: in.Files[i].Filename, Content: file})
 		}
+
 		bounded, cancel := context.WithTimeoutCause(ctx, archiveTimeout, &engine.TimeoutError{After: archiveTimeout})
 		defer cancel()
 		archive, err := render.Zip(bounded, entries)
 		if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 			err = context.Cause(bounded)
 		}
+
 		if err != nil {
 			return schema.Result{}, err
 		}
