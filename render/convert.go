@@ -137,8 +137,8 @@ func isPage(source office.Source) bool {
 	return source.Format == office.FormatHTML || source.Format == office.FormatMarkdown
 }
 
-// prepareStandards sets what a PDF needs to conform to its standards, which may be those of the front matter. False means
-// that it has none.
+// prepareStandards sets what a PDF needs to conform to its standards, which may be those of the front matter. False
+// means that it has none.
 func (c *Conversion) prepareStandards(source office.Source) (bool, error) {
 	how := &c.Print
 	page := isPage(source)
@@ -186,14 +186,21 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 
 	if err == nil && !page && claims {
 		var faults []chrome.Warning
-		made.Body, faults, err = a.conformPDF(ctx, made.Body, nil, pdftag.Options{Standards: how.Standards, Office: true}, how.StandardsStrict)
+		made.Body, faults, err = a.conformPDF(
+			ctx, made.Body, nil, pdftag.Options{Standards: how.Standards, Office: true}, how.StandardsStrict,
+		)
 		made.Warnings = append(made.Warnings, faults...)
 	}
 
 	if err == nil && c.Print.Password != "" {
 		open := made.Body
 		file := PDFFile{Content: open}
-		args := pdf.Protection{Input: file.Input(), UserPassword: c.Print.Password, OwnerPassword: rand.Text(), Allow: everything}
+		args := pdf.Protection{
+			Input:         file.Input(),
+			UserPassword:  c.Print.Password,
+			OwnerPassword: rand.Text(),
+			Allow:         everything,
+		}
 		made.Body, err = RunFile(ctx, a, pdf.ProtectJob, args, file.File())
 		err = errors.Join(err, open.Close())
 	}
@@ -202,7 +209,15 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 }
 
 // everything holds all permissions: readers who can open a protected result may do anything with it.
-var everything = pdf.Permissions{Print: true, HighRes: true, Copy: true, Modify: true, Annotate: true, Fill: true, Assemble: true}
+var everything = pdf.Permissions{
+	Print:    true,
+	HighRes:  true,
+	Copy:     true,
+	Modify:   true,
+	Annotate: true,
+	Fill:     true,
+	Assemble: true,
+}
 
 // pageSizes returns the displayed sizes of a PDF's pages.
 func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize, error) {
@@ -228,8 +243,8 @@ func pageSizes(ctx context.Context, a *Account, file PDFFile) ([]office.PageSize
 // has no margin.
 const convertMargin = 0.75
 
-// TextOf returns the content of a document, with its text in UTF-8 if that is in UTF-16 with a byte order mark or in the
-// charset that its server names.
+// TextOf returns the content of a document, with its text in UTF-8 if that is in UTF-16 with a byte order mark or in
+// the charset that its server names.
 func TextOf(content engine.Content, name, charset string) (engine.Content, error) {
 	text, err := office.Decode(content, name, charset)
 	if err != nil || text == nil {
@@ -279,7 +294,8 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 	if c.Print.PageRanges != "" {
 		how.PageRanges = "" // pages are selected from the whole document
 	}
-	if how.Standards, how.StandardsStrict = c.Print.Standards, c.Print.StandardsStrict; len(how.Standards) > 0 && c.Print.PageRanges != "" {
+	if how.Standards, how.StandardsStrict = c.Print.Standards, c.Print.StandardsStrict; len(how.Standards) > 0 &&
+		c.Print.PageRanges != "" {
 		how.PageRanges = c.Print.PageRanges // a selection afterwards would break what the file claims
 	}
 
@@ -344,7 +360,11 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 // to are fetched here, like those of a page, and passed to it.
 func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made Converted, err error) {
 	body, about, err := a.render.office.Convert(ctx, c)
-	p := pageFetch{account: a, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{Files: map[string]string{}}}
+	p := pageFetch{
+		account:    a,
+		fetchUntil: time.Now().Add(maxFetchTime),
+		args:       office.PageArgs{Files: map[string]string{}},
+	}
 
 	defer func() { err = errors.Join(err, p.close()) }()
 	if err == nil && len(about.Missing) > 0 {
@@ -447,7 +467,10 @@ func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Sou
 		if err != nil {
 			return made, fmt.Errorf("read the source: %w", err)
 		}
-		doc, err := a.convert(ctx, string(text), markup.MarkdownOptions{AllowHTML: c.AllowHTML, Formulas: c.Formulas}, a.render.timeout)
+		doc, err := a.convert(
+			ctx, string(text), markup.MarkdownOptions{AllowHTML: c.AllowHTML, Formulas: c.Formulas},
+			a.render.timeout,
+		)
 		if err != nil {
 			return made, err
 		}

@@ -89,9 +89,15 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 
 // embed makes one HTML file with images and style sheets embedded, including those of the assets.
 func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warnings []chrome.Warning, err error) {
-	p := pageFetch{account: a, content: c.Content, assets: c.Assets, fetchUntil: time.Now().Add(maxFetchTime), args: office.PageArgs{
-		Address: c.Address, Public: c.Address != "", Files: map[string]string{}, Office: c.To != office.ToHTML,
-	}}
+	p := pageFetch{
+		account:    a,
+		content:    c.Content,
+		assets:     c.Assets,
+		fetchUntil: time.Now().Add(maxFetchTime),
+		args: office.PageArgs{
+			Address: c.Address, Public: c.Address != "", Files: map[string]string{}, Office: c.To != office.ToHTML,
+		},
+	}
 	defer func() { err = errors.Join(err, p.close()) }()
 
 	if len(c.Assets) > 0 {
@@ -123,7 +129,13 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 			p.lacks(reference, "was omitted: the document would be too large")
 		}
 	case about.Images > 0:
-		p.lacking = []chrome.Warning{{Code: PicturesOmitted, Message: fmt.Sprintf("%d images were omitted: spreadsheets made from HTML or Markdown contain text and tables only", about.Images)}}
+		p.lacking = []chrome.Warning{{
+			Code: PicturesOmitted,
+			Message: fmt.Sprintf(
+				"%d images were omitted: spreadsheets made from HTML or Markdown contain text and tables only",
+				about.Images,
+			),
+		}}
 	}
 	return result.Output(0), p.lacking[:min(len(p.lacking), chrome.MaxWarnings)], nil
 }
@@ -242,7 +254,9 @@ func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
 	if _, err := io.Copy(file, response.Body); err != nil {
 		return pageError(ctx, u.String(), err)
 	}
-	p.content, p.args.Address, p.args.ContentType = file, response.Request.URL.String(), response.Header.Get("Content-Type")
+	p.content, p.args.Address, p.args.ContentType = file, response.Request.URL.String(), response.Header.Get(
+		"Content-Type",
+	)
 	return nil
 }
 
@@ -262,7 +276,10 @@ func pageError(ctx context.Context, address string, err error) error {
 // fetchReferences fetches the files that the page refers to, and then the files that these refer to.
 func (p *pageFetch) fetchReferences(ctx context.Context) error {
 	for range referenceDepth {
-		result, err := p.account.runTool(ctx, engine.Job{Name: office.ReferencesJob, Time: engine.ReadTime, Args: p.present(), Files: p.sheets()})
+		result, err := p.account.runTool(
+			ctx,
+			engine.Job{Name: office.ReferencesJob, Time: engine.ReadTime, Args: p.present(), Files: p.sheets()},
+		)
 		if err != nil {
 			return convertError(err)
 		}
@@ -346,7 +363,10 @@ func (p *pageFetch) fetchAll(ctx context.Context, references []office.Reference)
 		default:
 			p.owned = append(p.owned, files[i])
 			if p.bytes += files[i].Size(); p.bytes > maxReferenceBytes {
-				p.lacks(reference.Address, fmt.Sprintf("was omitted: the limit is %d MiB of files per page", maxReferenceBytes>>20))
+				p.lacks(
+					reference.Address,
+					fmt.Sprintf("was omitted: the limit is %d MiB of files per page", maxReferenceBytes>>20),
+				)
 				break
 			}
 			name = p.add(reference, files[i])

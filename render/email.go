@@ -70,7 +70,9 @@ type emailPrint struct {
 // message makes a PDF of an email at a nesting depth.
 func (p *emailPrint) message(ctx context.Context, content engine.Content, depth int) (_ chrome.Document, err error) {
 	const name = "message.eml"
-	made, err := p.runTool(ctx, engine.Job{Name: email.Job, Args: name, Files: []engine.File{{Name: name, Content: content}}})
+	made, err := p.runTool(
+		ctx, engine.Job{Name: email.Job, Args: name, Files: []engine.File{{Name: name, Content: content}}},
+	)
 	var refused *email.Error
 	if errors.As(email.FromJob(err), &refused) {
 		return chrome.Document{}, &pdf.Error{Kind: pdf.NotEmail, Text: refused.Text}
@@ -126,7 +128,9 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 func emailWarnings(about email.Result) (told []chrome.Warning) {
 	if count := len(about.Remote); count > 0 {
 		told = append(told, chrome.Warning{Code: chrome.ResourceFailed, URL: about.Remote[0], Message: fmt.Sprintf(
-			"one of %d remote images and style sheets that were not loaded, because loading them tells the sender that the email was read", count)}.Bounded())
+			"one of %d remote images and style sheets that were not loaded, because loading them tells the sender that the email was read",
+			count,
+		)}.Bounded())
 	}
 	for _, note := range about.Notes {
 		told = append(told, chrome.Warning{Code: EmailUnread, Message: note})
@@ -136,7 +140,9 @@ func emailWarnings(about email.Result) (told []chrome.Warning) {
 
 // appendTo appends attachments as pages to a document. It returns the attachments that have no pages, with the
 // reasons as warnings.
-func (p *emailPrint) appendTo(ctx context.Context, doc *chrome.Document, files []NewAttachment, depth int) (rest []NewAttachment, err error) {
+func (p *emailPrint) appendTo(
+	ctx context.Context, doc *chrome.Document, files []NewAttachment, depth int,
+) (rest []NewAttachment, err error) {
 	parts := []MergeInput{{PDFFile: PDFFile{Content: doc.Body}}}
 	var made []*spool.File
 	defer func() {
@@ -155,7 +161,16 @@ func (p *emailPrint) appendTo(ctx context.Context, doc *chrome.Document, files [
 			return nil, err
 		default:
 			rest = append(rest, f)
-			doc.Warnings = append(doc.Warnings, chrome.Warning{Code: EmailEmbedded, Message: fmt.Sprintf("%.100q was not converted to pages and is attached to the PDF as a file: %s", f.Filename, whyNot(err))})
+			doc.Warnings = append(
+				doc.Warnings,
+				chrome.Warning{
+					Code: EmailEmbedded,
+					Message: fmt.Sprintf(
+						"%.100q was not converted to pages and is attached to the PDF as a file: %s",
+						f.Filename, whyNot(err),
+					),
+				},
+			)
 		}
 	}
 

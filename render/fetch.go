@@ -136,7 +136,10 @@ func fetchError(ctx context.Context, err error) error {
 	case errors.Is(err, egress.ErrTooManyRedirects):
 		return &FetchError{Reason: fmt.Sprintf("redirects more than %d times", maxFileRedirects), cause: err}
 	case errors.As(err, &certificate):
-		return &FetchError{Reason: "has an invalid TLS certificate: " + strings.TrimPrefix(certificate.Err.Error(), "x509: "), cause: err}
+		return &FetchError{
+			Reason: "has an invalid TLS certificate: " + strings.TrimPrefix(certificate.Err.Error(), "x509: "),
+			cause:  err,
+		}
 	case errors.As(err, &network) && network.Timeout():
 		return &FetchError{Reason: "timed out", cause: err}
 	}

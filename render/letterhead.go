@@ -63,7 +63,11 @@ func (l *letterhead) fill(ctx context.Context, name, template string) string {
 		}
 
 		if kind == html.TextToken && addressed.MatchString(raw) {
-			l.warn(name, "does not load URLs in styles. Use data: URIs for backgrounds, and fonts from GET /v1/fonts", "")
+			l.warn(
+				name,
+				"does not load URLs in styles. Use data: URIs for backgrounds, and fonts from GET /v1/fonts",
+				"",
+			)
 		}
 		out.WriteString(raw)
 	}
@@ -93,7 +97,10 @@ func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bo
 		case token.Data == "script" && attribute.Key == "src":
 			l.warn(name, "does not run scripts", attribute.Val)
 		case attribute.Key == "style" && addressed.MatchString(attribute.Val):
-			l.warn(name, "does not load URLs in styles. Use data: URIs for backgrounds, and fonts from GET /v1/fonts", "")
+			l.warn(
+				name, "does not load URLs in styles. Use data: URIs for backgrounds, and fonts from GET /v1/fonts",
+				"",
+			)
 		}
 	}
 	return changed
@@ -101,7 +108,10 @@ func (l *letterhead) tag(ctx context.Context, name string, token *html.Token) bo
 
 func (l *letterhead) warn(name, text, address string) {
 	if len(l.found) < maxLetterheadImages {
-		l.found = append(l.found, chrome.Warning{Code: chrome.ResourceFailed, Message: "the " + name + " " + text, URL: address}.Bounded())
+		l.found = append(
+			l.found,
+			chrome.Warning{Code: chrome.ResourceFailed, Message: "the " + name + " " + text, URL: address}.Bounded(),
+		)
 	}
 }
 
@@ -133,7 +143,8 @@ func (l *letterhead) content(ctx context.Context, address string) ([]byte, error
 
 	if u.Scheme == "" && u.Host == "" {
 		for _, asset := range l.assets {
-			if asset.Name == strings.TrimPrefix(path.Clean("/"+u.Path), "/") && asset.Content.Size() <= maxLetterheadImage {
+			if asset.Name == strings.TrimPrefix(path.Clean("/"+u.Path), "/") &&
+				asset.Content.Size() <= maxLetterheadImage {
 				return io.ReadAll(asset.Content.Open())
 			}
 		}

@@ -39,7 +39,10 @@ func (a *Account) AddAttachments(ctx context.Context, file PDFFile, added []NewA
 	for i, f := range added {
 		name := fmt.Sprintf("attached%d", i)
 		files = append(files, engine.File{Name: name, Content: f.Content})
-		args.Files = append(args.Files, pdf.NewAttachment{File: name, Filename: f.Filename, ContentType: f.ContentType, Description: f.Description})
+		args.Files = append(
+			args.Files,
+			pdf.NewAttachment{File: name, Filename: f.Filename, ContentType: f.ContentType, Description: f.Description},
+		)
 	}
 	return RunFile(ctx, a, pdf.AttachJob, args, files...)
 }

@@ -21,9 +21,11 @@ type InvalidInvoiceError struct{ Findings []einvoice.Finding }
 
 func (e *InvalidInvoiceError) Error() string { return "render: the e-invoice breaks rules" }
 
-// AttachInvoice attaches the XML of an e-invoice to a PDF, which becomes PDF/A-3. It returns an *InvalidInvoiceError if the
-// XML breaks rules, and a *MismatchError if the comparison is strict and the pages contradict the invoice.
-func (a *Account) AttachInvoice(ctx context.Context, file PDFFile, xml string, how pdf.InvoiceArgs) (_ *spool.File, attached pdf.InvoiceAttached, err error) {
+// AttachInvoice attaches the XML of an e-invoice to a PDF, which becomes PDF/A-3. It returns an *InvalidInvoiceError
+// if the XML breaks rules, and a *MismatchError if the comparison is strict and the pages contradict the invoice.
+func (a *Account) AttachInvoice(
+	ctx context.Context, file PDFFile, xml string, how pdf.InvoiceArgs,
+) (_ *spool.File, attached pdf.InvoiceAttached, err error) {
 	how.Input = file.Input()
 	how.XML = "invoice.xml"
 	how.Modified = time.Now()

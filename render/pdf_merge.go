@@ -45,7 +45,9 @@ func mergeArgs(inputs []MergeInput) (args pdf.Merge, files []engine.File) {
 	for i, in := range inputs {
 		name := fmt.Sprintf("input%d.pdf", i)
 		files = append(files, engine.File{Name: name, Content: in.Content})
-		args.Inputs = append(args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title})
+		args.Inputs = append(
+			args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title},
+		)
 	}
 	return args, files
 }
@@ -59,7 +61,9 @@ type MergeAdditions struct {
 }
 
 // MergePDFsWith is MergePDFs with additions, which the browser prints, because it supports every script.
-func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add MergeAdditions) (_ *spool.File, changed pdf.Changed, err error) {
+func (a *Account) MergePDFsWith(
+	ctx context.Context, inputs []MergeInput, add MergeAdditions,
+) (_ *spool.File, changed pdf.Changed, err error) {
 	if !add.Contents && len(add.PageNumbers) == 0 {
 		return a.MergePDFs(ctx, inputs)
 	}
@@ -101,13 +105,17 @@ func (a *Account) MergePDFsWith(ctx context.Context, inputs []MergeInput, add Me
 	}
 	defer func() { err = errors.Join(err, numbers.Close()) }()
 
-	numbered, covering, err := a.OverlayPDF(ctx, PDFFile{Content: merged}, PDFFile{Content: numbers}, pdf.OverlayArgs{Places: add.PageNumbers})
+	numbered, covering, err := a.OverlayPDF(
+		ctx, PDFFile{Content: merged}, PDFFile{Content: numbers}, pdf.OverlayArgs{Places: add.PageNumbers},
+	)
 	changed.Changes = append(changed.Changes, covering.Changes...)
 	return numbered, changed, err
 }
 
 // OverlayPDF draws pages of one PDF on those of another, and returns the other differences from the source.
-func (t *Tools) OverlayPDF(ctx context.Context, file, overlay PDFFile, args pdf.OverlayArgs) (*spool.File, pdf.Changed, error) {
+func (t *Tools) OverlayPDF(
+	ctx context.Context, file, overlay PDFFile, args pdf.OverlayArgs,
+) (*spool.File, pdf.Changed, error) {
 	const name = "overlay.pdf"
 	args.Input = file.Input()
 	args.Overlay = pdf.Input{Name: name, Password: overlay.Password}
@@ -130,8 +138,8 @@ const contentsTitle = "Contents"
 // mergeFonts are the fonts of what is printed for a merge, by preference.
 const mergeFonts = `"Liberation Sans", "Noto Sans", "Noto Sans CJK SC", sans-serif`
 
-// contentsPage is a table of contents. The script ends the leader of a row behind the last word of its title: leaders begin
-// at the page numbers, so that their dots are in columns.
+// contentsPage is a table of contents. The script ends the leader of a row behind the last word of its title: leaders
+// begin at the page numbers, so that their dots are in columns.
 const contentsPage = `<!DOCTYPE html>
 <html dir="%s">
 <meta charset="utf-8">
@@ -204,7 +212,11 @@ func contentsHTML(inputs []MergeInput, pages []int, own int, width float64) stri
 		if isRightToLeft(in.Title) {
 			rightToLeft++
 		}
-		fmt.Fprintf(&rows, "<a href=\"%s%d\"><span><bdi>%s</bdi><svg><line x1=\"100%%\" y1=\"50%%\" x2=\"0\" y2=\"50%%\"/></svg></span><b>%d</b></a>\n", pdf.ContentsURL, i+1, html.EscapeString(in.Title), number)
+		fmt.Fprintf(
+			&rows,
+			"<a href=\"%s%d\"><span><bdi>%s</bdi><svg><line x1=\"100%%\" y1=\"50%%\" x2=\"0\" y2=\"50%%\"/></svg></span><b>%d</b></a>\n",
+			pdf.ContentsURL, i+1, html.EscapeString(in.Title), number,
+		)
 		number += pages[i]
 	}
 
@@ -258,5 +270,8 @@ func (a *Account) printMerge(ctx context.Context, page string, how chrome.PDF) (
 	how.PrintBackground = true
 	how.MaxPages = MaxPages
 	how.MaxBytes = MaxBytes
-	return a.render.browser.PDF(ctx, chrome.Job{Account: a.id, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load"}, how)
+	return a.render.browser.PDF(
+		ctx, chrome.Job{Account: a.id, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load"},
+		how,
+	)
 }

@@ -18,12 +18,17 @@ const PicturesOmitted = "pictures_omitted"
 
 // OmittedPictures returns the warning that the result contains only the first image of a file.
 func OmittedPictures(file string) chrome.Warning {
-	return chrome.Warning{Code: PicturesOmitted, Message: file + " contains several images, such as animation frames or pages; the result has only the first"}
+	return chrome.Warning{
+		Code:    PicturesOmitted,
+		Message: file + " contains several images, such as animation frames or pages; the result has only the first",
+	}
 }
 
 // PDFFromImages makes a PDF with one page per image. Omitted holds the indices of animated images, from 0; their
 // page shows the first frame.
-func (t *Tools) PDFFromImages(ctx context.Context, images []engine.Content, args pdf.FromImagesArgs) (_ *spool.File, omitted []int, err error) {
+func (t *Tools) PDFFromImages(
+	ctx context.Context, images []engine.Content, args pdf.FromImagesArgs,
+) (_ *spool.File, omitted []int, err error) {
 	var files []engine.File
 	for i, image := range images {
 		name := fmt.Sprintf("image%d", i)
@@ -71,7 +76,9 @@ func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_
 
 	for i, s := range stamps {
 		mark := pdf.Mark{
-			Stamp: pdf.Input{Name: fmt.Sprintf("stamp%d", i)}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
+			Stamp: pdf.Input{
+				Name: fmt.Sprintf("stamp%d", i),
+			}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
 			Opacity: s.Opacity, Rotate: s.Rotate, Scale: s.Scale, Below: s.Below, Tiled: s.Tiled,
 		}
 

@@ -29,7 +29,8 @@ func systemRoots() []string {
 // rootsName is the file name of the trusted certificates of a job.
 const rootsName = "roots.pem"
 
-// trusted returns a job's files with the certificates of the operating system, and the name of these; empty if it has none.
+// trusted returns a job's files with the certificates of the operating system, and the name of these; empty if it has
+// none.
 func trusted(files []engine.File) ([]engine.File, string) {
 	for _, path := range systemRoots() {
 		if raw, err := os.ReadFile(path); err == nil {
@@ -39,8 +40,8 @@ func trusted(files []engine.File) ([]engine.File, string) {
 	return files, ""
 }
 
-// VerifyPDF verifies the signatures of a PDF. It trusts certificates in PEM; without any, those of the operating system. If
-// online is true, it asks the servers of issuers for the revocation of certificates.
+// VerifyPDF verifies the signatures of a PDF. It trusts certificates in PEM; without any, those of the operating
+// system. If online is true, it asks the servers of issuers for the revocation of certificates.
 func (t *Tools) VerifyPDF(ctx context.Context, file PDFFile, trust []string, online bool) (pdf.Verification, error) {
 	var report pdf.Verified
 	args := pdf.VerifyArgs{Input: file.Input(), Trust: trust, Online: online}
@@ -75,8 +76,8 @@ type Signing struct {
 	TestMark bool
 }
 
-// SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *pdf.Error of the kind Unsigned about the
-// part of the request that it names.
+// SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *pdf.Error of the kind Unsigned
+// about the part of the request that it names.
 func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.File, err error) {
 	raw, err := io.ReadAll(s.PKCS12.Open())
 	if err != nil {
@@ -85,7 +86,12 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 	defer clear(raw)
 
 	files := []engine.File{file.File()}
-	args := pdf.SignArgs{SealArgs: pdf.SealArgs{Input: file.Input()}, Level: s.Level, Options: s.Options, TestMark: s.TestMark}
+	args := pdf.SignArgs{
+		SealArgs: pdf.SealArgs{Input: file.Input()},
+		Level:    s.Level,
+		Options:  s.Options,
+		TestMark: s.TestMark,
+	}
 	key := pdf.KeyArgs{PKCS12: raw, Password: s.Password}
 	args.Key, err = runKey(ctx, t, pdf.SignKeyJob, key)
 	if err != nil {
@@ -99,11 +105,15 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 		args.Image = "image"
 		files = append(files, engine.File{Name: args.Image, Content: s.Image})
 	}
-	d := &dialogue{tools: t, timestampURL: s.TimestampURL, sign: func(ctx context.Context, digest []byte) ([]byte, error) {
-		key.Digest = digest
-		cms, err := runKey(ctx, t, pdf.SignDigestJob, key)
-		return cms.Content, err
-	}}
+	d := &dialogue{
+		tools:        t,
+		timestampURL: s.TimestampURL,
+		sign: func(ctx context.Context, digest []byte) ([]byte, error) {
+			key.Digest = digest
+			cms, err := runKey(ctx, t, pdf.SignDigestJob, key)
+			return cms.Content, err
+		},
+	}
 
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay = replay
@@ -117,15 +127,17 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 	return result.Output(0), nil
 }
 
-// ReadKey returns the certificate of the key in a PKCS#12 file. A *pdf.Error of the kind Unsigned is about the file or its
-// password.
+// ReadKey returns the certificate of the key in a PKCS#12 file. A *pdf.Error of the kind Unsigned is about the file
+// or its password.
 func (t *Tools) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
 	key, err := runKey(ctx, t, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password})
 	return key.Certificate, err
 }
 
 // runKey runs a job that has the key.
-func runKey[Result any](ctx context.Context, t *Tools, job pdf.Job[pdf.KeyArgs, Result], key pdf.KeyArgs) (Result, error) {
+func runKey[Result any](
+	ctx context.Context, t *Tools, job pdf.Job[pdf.KeyArgs, Result], key pdf.KeyArgs,
+) (Result, error) {
 	result, err := RunValue(ctx, t, job, key)
 	var late *engine.TimeoutError
 	var failed *pdf.Error
@@ -161,7 +173,8 @@ func (e *TimestampError) Error() string { return "timestamp authority: " + e.cau
 // Unwrap returns egress.ErrRefused or a *FetchError.
 func (e *TimestampError) Unwrap() error { return e.cause }
 
-// Limits of a dialogue. A certificate has an OCSP server and a list of revoked certificates, and a chain few certificates.
+// Limits of a dialogue. A certificate has an OCSP server and a list of revoked certificates, and a chain few
+// certificates.
 const (
 	maxTurns          = 12
 	maxWants          = 60
@@ -226,7 +239,10 @@ func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (_ 
 			return engine.Result{}, err
 		}
 	}
-	return engine.Result{}, &pdf.Error{Kind: pdf.Unverified, Text: "has certificates whose issuers refer to too many servers"}
+	return engine.Result{}, &pdf.Error{
+		Kind: pdf.Unverified,
+		Text: "has certificates whose issuers refer to too many servers",
+	}
 }
 
 // answer gets the responses for wants, concurrently.
@@ -257,7 +273,10 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 	d.size += size.Load()
 
 	if d.size > maxAnswers {
-		return &pdf.Error{Kind: pdf.Unverified, Text: "has certificates whose servers return responses that are too large"}
+		return &pdf.Error{
+			Kind: pdf.Unverified,
+			Text: "has certificates whose servers return responses that are too large",
+		}
 	}
 
 	for i, want := range wants {

@@ -71,7 +71,9 @@ type runner interface {
 }
 
 // run runs a job of render/pdf. The caller closes the result. Errors are those of runTool.
-func run[Args, Result any](ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files []engine.File) (engine.Result, Result, error) {
+func run[Args, Result any](
+	ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files []engine.File,
+) (engine.Result, Result, error) {
 	var value Result
 	result, err := t.runTool(ctx, engine.Job{Name: job.Name, Time: job.Time, Args: args, Files: files})
 	if err != nil {
@@ -85,7 +87,9 @@ func run[Args, Result any](ctx context.Context, t runner, job pdf.Job[Args, Resu
 }
 
 // RunFile runs a job of render/pdf whose result is a file. The caller closes the file. Errors are those of runTool.
-func RunFile[Args any](ctx context.Context, t runner, job pdf.Job[Args, pdf.None], args Args, files ...engine.File) (*spool.File, error) {
+func RunFile[Args any](
+	ctx context.Context, t runner, job pdf.Job[Args, pdf.None], args Args, files ...engine.File,
+) (*spool.File, error) {
 	result, _, err := run(ctx, t, job, args, files)
 	if err != nil {
 		return nil, err
@@ -94,7 +98,9 @@ func RunFile[Args any](ctx context.Context, t runner, job pdf.Job[Args, pdf.None
 }
 
 // RunValue runs a job of render/pdf whose result is a value. Errors are those of runTool.
-func RunValue[Args, Result any](ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files ...engine.File) (Result, error) {
+func RunValue[Args, Result any](
+	ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files ...engine.File,
+) (Result, error) {
 	result, value, err := run(ctx, t, job, args, files)
 	if err != nil {
 		return value, err
@@ -104,7 +110,9 @@ func RunValue[Args, Result any](ctx context.Context, t runner, job pdf.Job[Args,
 
 // RunBoth runs a job of render/pdf whose result is a file and a value about it, such as its changes. The caller closes
 // the file. Errors are those of runTool.
-func RunBoth[Args, Result any](ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files ...engine.File) (*spool.File, Result, error) {
+func RunBoth[Args, Result any](
+	ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files ...engine.File,
+) (*spool.File, Result, error) {
 	result, value, err := run(ctx, t, job, args, files)
 	if err != nil {
 		return nil, value, err
@@ -129,7 +137,9 @@ func (t *Tools) DescribePDF(ctx context.Context, file PDFFile) (pdf.Info, error)
 }
 
 // RasterPages renders pages of a PDF. It returns one image and false, or a ZIP archive of several images and true.
-func (t *Tools) RasterPages(ctx context.Context, file PDFFile, args pdf.RasterArgs) (_ *spool.File, archive bool, err error) {
+func (t *Tools) RasterPages(
+	ctx context.Context, file PDFFile, args pdf.RasterArgs,
+) (_ *spool.File, archive bool, err error) {
 	args.Input = file.Input()
 	images, made, err := RunBoth(ctx, t, pdf.RasterJob, args, file.File())
 	return images, made.Images > 1, err
@@ -137,7 +147,9 @@ func (t *Tools) RasterPages(ctx context.Context, file PDFFile, args pdf.RasterAr
 
 // ConvertImage makes an image of another, upright and without its metadata. More is true if the file has further
 // images, which are left out.
-func (t *Tools) ConvertImage(ctx context.Context, image engine.Content, args pdf.ConvertImageArgs) (_ *spool.File, more bool, err error) {
+func (t *Tools) ConvertImage(
+	ctx context.Context, image engine.Content, args pdf.ConvertImageArgs,
+) (_ *spool.File, more bool, err error) {
 	file := PDFFile{Content: image}
 	args.Input = file.Input()
 	converted, made, err := RunBoth(ctx, t, pdf.ConvertImageJob, args, file.File())
@@ -155,7 +167,9 @@ func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, args pdf.C
 
 // SetPDFInfo sets the fields of info that are not empty, and leaves the others as they are. It closes the given
 // PDF.
-func (t *Tools) SetPDFInfo(ctx context.Context, content *spool.File, password string, info pdfmeta.Info) (_ *spool.File, err error) {
+func (t *Tools) SetPDFInfo(
+	ctx context.Context, content *spool.File, password string, info pdfmeta.Info,
+) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, content.Close()) }()
 
 	file := PDFFile{Content: content, Password: password}
@@ -171,7 +185,9 @@ func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the f
 // FillPDFForm fills the form of a PDF. Values are keyed by field name and have the types of decoded JSON; nil
 // clears a field. Flatten draws them on the pages and removes the form. The error is a *FormError if values do not
 // fit.
-func (t *Tools) FillPDFForm(ctx context.Context, file PDFFile, values map[string]any, flatten bool) (*spool.File, error) {
+func (t *Tools) FillPDFForm(
+	ctx context.Context, file PDFFile, values map[string]any, flatten bool,
+) (*spool.File, error) {
 	args := pdf.FormFillArgs{Input: file.Input(), Values: values, Flatten: flatten}
 	result, faults, err := run(ctx, t, pdf.FormFillJob, args, []engine.File{file.File()})
 	if err != nil {

@@ -28,7 +28,9 @@ const lookupTimeout = 10 * time.Second
 
 // prepare turns a source into a job of the browser, whose deadline is the rest of the page's timeout. It checks
 // where a URL leads, converts Markdown and chooses the render mode.
-func (a *Account) prepare(ctx context.Context, src Source, page Page, style markup.MarkdownOptions) (chrome.Job, error) {
+func (a *Account) prepare(
+	ctx context.Context, src Source, page Page, style markup.MarkdownOptions,
+) (chrome.Job, error) {
 	if page.Timeout <= 0 {
 		page.Timeout = a.render.timeout
 	}
@@ -78,10 +80,18 @@ func (a *Account) prepare(ctx context.Context, src Source, page Page, style mark
 // faultsOf returns the warnings of Markdown that cannot be shown as intended.
 func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
 	for _, f := range doc.Faults {
-		faults = append(faults, chrome.Warning{Code: chrome.ScriptError, Message: fmt.Sprintf("line %d: %s", f.Line, f.Text)})
+		faults = append(
+			faults, chrome.Warning{Code: chrome.ScriptError, Message: fmt.Sprintf("line %d: %s", f.Line, f.Text)},
+		)
 	}
 	if f := doc.Filtered; f != nil {
-		faults = append(faults, chrome.Warning{Code: HTMLFiltered, Message: fmt.Sprintf(`line %d: %s; set options.html to "allow" to render them as HTML`, f.Line, f.Text)})
+		faults = append(
+			faults,
+			chrome.Warning{
+				Code:    HTMLFiltered,
+				Message: fmt.Sprintf(`line %d: %s; set options.html to "allow" to render them as HTML`, f.Line, f.Text),
+			},
+		)
 	}
 	return faults
 }
@@ -153,10 +163,14 @@ func (r *Renderer) refusal(ctx context.Context, err error) error {
 const markdownJob = "markdown"
 
 // convert turns Markdown into a document in a separate process, because some short inputs never finish.
-func (a *Account) convert(ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration) (doc markup.MarkdownDocument, err error) {
+func (a *Account) convert(
+	ctx context.Context, source string, style markup.MarkdownOptions, timeout time.Duration,
+) (doc markup.MarkdownDocument, err error) {
 	defer func(start time.Time) { a.render.seen(ctx, "markdown", time.Since(start)) }(time.Now())
 	// A shorter limit would count as the account's overload. What the conversion takes is not left for the browser.
-	answer, err := a.runMarkup(ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: max(timeout, MinTimeout)})
+	answer, err := a.runMarkup(
+		ctx, engine.Job{Name: markdownJob, Args: style, Body: []byte(source), Time: max(timeout, MinTimeout)},
+	)
 
 	var late *engine.TimeoutError
 	switch {

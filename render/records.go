@@ -20,7 +20,8 @@ const MaxRecordsTotal = records.MaxTotal
 type RecordsError = records.Error
 
 // ReadRecords reads the records of a file: a JSON array, JSON Lines, CSV or XLSX. Names of columns are paths, unless
-// flat. Each record is a JSON object, or the reason why it cannot be read as a JSON text. Errors are *RecordsError and those of runTool.
+// flat. Each record is a JSON object, or the reason why it cannot be read as a JSON text. Errors are *RecordsError
+// and those of runTool.
 func (t *Tools) ReadRecords(ctx context.Context, file engine.Content, flat bool) (list []json.RawMessage, err error) {
 	result, err := t.runTool(ctx, engine.Job{
 		Name: records.Job, Args: records.Options{Flat: flat}, Files: []engine.File{{Name: records.InputName, Content: file}},

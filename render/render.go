@@ -130,9 +130,13 @@ func New(ctx context.Context, cfg Config) (*Renderer, error) {
 
 	cfg.Times = cfg.Times.WithDefaults()
 	r := &Renderer{policy: policy, observe: cfg.Observe, timeout: cfg.Times.Job}
-	r.files = policy.Client(egress.ClientConfig{Schemes: []string{"http", "https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
+	r.files = policy.Client(
+		egress.ClientConfig{Schemes: []string{"http", "https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime},
+	)
 	r.hooks = policy.Client(egress.ClientConfig{Schemes: []string{"https"}})
-	r.pages = policy.Client(egress.ClientConfig{Schemes: []string{"https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime})
+	r.pages = policy.Client(
+		egress.ClientConfig{Schemes: []string{"https"}, MaxRedirects: maxFileRedirects, Timeout: maxFetchTime},
+	)
 
 	if err := r.start(ctx, cfg); err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -174,7 +178,13 @@ func (r *Renderer) start(ctx context.Context, cfg Config) (err error) {
 }
 
 func (c Config) egress(roots *x509.CertPool) egress.Config {
-	cfg := egress.Config{AllowHosts: c.AllowHosts, OwnHosts: c.OwnHosts, ExtraCA: roots, Resolver: c.Resolver, Logger: c.Logger}
+	cfg := egress.Config{
+		AllowHosts: c.AllowHosts,
+		OwnHosts:   c.OwnHosts,
+		ExtraCA:    roots,
+		Resolver:   c.Resolver,
+		Logger:     c.Logger,
+	}
 	if c.OnRefuse != nil {
 		cfg.OnRefuse = func(host string, reason egress.Reason) { c.OnRefuse(host, string(reason)) }
 	}
@@ -240,7 +250,10 @@ func LoadRoots(file string) (*x509.CertPool, error) {
 	}
 
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("the extra CA file %s holds no certificate: it must be PEM text with BEGIN CERTIFICATE lines", file)
+		return nil, fmt.Errorf(
+			"the extra CA file %s holds no certificate: it must be PEM text with BEGIN CERTIFICATE lines",
+			file,
+		)
 	}
 	return roots, nil
 }
@@ -260,8 +273,8 @@ func (r *Renderer) Webhooks() *http.Client { return r.hooks }
 // CheckSSH refuses, by their text, a host and a port that DialSSH would refuse. Errors match egress.ErrRefused.
 func (r *Renderer) CheckSSH(host string, port int) error { return r.policy.CheckSSH(host, port) }
 
-// DialSSH connects to a host and port that speak SSH, if they are allowed. Errors match egress.ErrRefused if the address
-// is refused.
+// DialSSH connects to a host and port that speak SSH, if they are allowed. Errors match egress.ErrRefused if the
+// address is refused.
 func (r *Renderer) DialSSH(ctx context.Context, address string) (net.Conn, error) {
 	return r.policy.DialSSH(ctx, address)
 }

@@ -121,7 +121,11 @@ func (r *Renderer) judge(ctx context.Context, cfg Config) error {
 	if err := cfg.refuse(r.sandbox, r.lacks); err != nil {
 		return err
 	}
-	cfg.Logger.Warn("the sandbox is less than full", "level", string(r.sandbox), "why", strings.ReplaceAll(r.lacks.Error(), "\n", "; "), "enginesLack", off)
+	cfg.Logger.Warn(
+		"the sandbox is less than full", "level", string(r.sandbox),
+		"why", strings.ReplaceAll(r.lacks.Error(), "\n", "; "),
+		"enginesLack", off,
+	)
 
 	return nil
 }
@@ -142,7 +146,13 @@ func (c Config) confine(proxy string) func(*syscall.Credential, int64, ...string
 			return nil, err
 		}
 
-		b := engine.Browser{Folders: folders, Reads: []string{c.fonts.File}, Port: uint16(port), Memory: memory, Open: c.Sandbox == SandboxNone}
+		b := engine.Browser{
+			Folders: folders,
+			Reads:   []string{c.fonts.File},
+			Port:    uint16(port),
+			Memory:  memory,
+			Open:    c.Sandbox == SandboxNone,
+		}
 		if c.fonts.Folder != "" {
 			b.Reads = append(b.Reads, c.fonts.Folder)
 		}

@@ -102,7 +102,10 @@ func (s *Site) choose(files []*zip.File) error {
 		name := strings.TrimSuffix(file.Name, "/")
 		switch {
 		case !ValidAssetName(name):
-			return siteError("contains an invalid file name, %.100q. Names must be relative, without .., empty parts or backslashes", file.Name)
+			return siteError(
+				"contains an invalid file name, %.100q. Names must be relative, without .., empty parts or backslashes",
+				file.Name,
+			)
 		case file.Mode()&fs.ModeType&^fs.ModeDir != 0:
 			return siteError("contains %.100q, which is not a regular file", file.Name)
 		case file.Flags&1 != 0:
@@ -112,7 +115,8 @@ func (s *Site) choose(files []*zip.File) error {
 		}
 
 		seen[name] = true
-		if path.Base(name) == indexName && !file.FileInfo().IsDir() && (!found || strings.Count(name, "/") < strings.Count(s.Index, "/")) {
+		if path.Base(name) == indexName && !file.FileInfo().IsDir() &&
+			(!found || strings.Count(name, "/") < strings.Count(s.Index, "/")) {
 			s.Index = name
 			found = true
 		}
@@ -173,6 +177,7 @@ func (s *Site) Close() error {
 // ValidAssetName reports whether a page can refer to a name. Such a name is relative and has parts separated by
 // slashes. No part is empty or leads upwards.
 func ValidAssetName(name string) bool {
-	return utf8.ValidString(name) && len(name) <= 1024 && !strings.ContainsAny(name, "\\\x00") && !strings.Contains(name, ":/") &&
+	return utf8.ValidString(name) && len(name) <= 1024 && !strings.ContainsAny(name, "\\\x00") &&
+		!strings.Contains(name, ":/") &&
 		!slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return part == "" || part == "." || part == ".." })
 }

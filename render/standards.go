@@ -48,7 +48,9 @@ func breaksArchive(w chrome.Warning) bool {
 // conformPDF makes a tagged PDF conform to standards, and returns its faults. The texts of its source are those of
 // chrome.Document, or nil. If strict is true, faults that break one
 // are a *StandardError. It closes the given PDF.
-func (a *Account) conformPDF(ctx context.Context, tagged *spool.File, texts []byte, opt pdftag.Options, strict bool) (_ *spool.File, faults []chrome.Warning, err error) {
+func (a *Account) conformPDF(
+	ctx context.Context, tagged *spool.File, texts []byte, opt pdftag.Options, strict bool,
+) (_ *spool.File, faults []chrome.Warning, err error) {
 	defer func() { err = errors.Join(err, tagged.Close()) }()
 
 	file := PDFFile{Content: tagged}

@@ -65,9 +65,18 @@ func templateFailure(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &late):
-		return &template.LimitError{Message: fmt.Sprintf("The template exceeded its time limit of %s. Simplify it, or send less data.", templateTime)}
+		return &template.LimitError{
+			Message: fmt.Sprintf(
+				"The template exceeded its time limit of %s. Simplify it, or send less data.",
+				templateTime,
+			),
+		}
 	case errors.Is(err, engine.ErrOutOfMemory):
-		return fmt.Errorf("%w: %w", &template.LimitError{Message: "The template exceeded its memory limit. Simplify it, or send less data."}, err)
+		return fmt.Errorf(
+			"%w: %w",
+			&template.LimitError{Message: "The template exceeded its memory limit. Simplify it, or send less data."},
+			err,
+		)
 	case errors.Is(err, engine.ErrTooLarge):
 		return &template.LimitError{Message: "The template and its data are too large. Send less data."}
 	}

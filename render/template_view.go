@@ -47,7 +47,9 @@ func Places(doc engine.Content, pages int) ([]Place, error) {
 	}
 
 	slices.SortFunc(places, func(a, b Place) int {
-		return cmp.Or(cmp.Compare(a.Page, b.Page), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Y, b.Y), cmp.Compare(a.X, b.X))
+		return cmp.Or(
+			cmp.Compare(a.Page, b.Page), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Y, b.Y), cmp.Compare(a.X, b.X),
+		)
 	})
 	return places, nil
 }

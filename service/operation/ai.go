@@ -67,11 +67,22 @@ func QuoteRefused(err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return wire.Invalid("quoteId", "is not a quote of this account. Request one with quote: true")
 	case errors.Is(err, store.ErrQuoteOther):
-		return wire.Invalid("quoteId", "belongs to a different request. Send the quoted fields unchanged, or request a new quote with quote: true")
+		return wire.Invalid(
+			"quoteId",
+			"belongs to a different request. Send the quoted fields unchanged, or request a new quote with quote: true",
+		)
 	case errors.Is(err, store.ErrQuoteUsed):
-		return wire.Invalid("quoteId", "was already used: a quote is valid for one call. Request a new one with quote: true")
+		return wire.Invalid(
+			"quoteId", "was already used: a quote is valid for one call. Request a new one with quote: true",
+		)
 	case errors.Is(err, store.ErrQuoteExpired):
-		return wire.Invalid("quoteId", fmt.Sprintf("has expired: a quote is valid for %d minutes. Request a new one with quote: true", int(store.QuoteLifetime.Minutes())))
+		return wire.Invalid(
+			"quoteId",
+			fmt.Sprintf(
+				"has expired: a quote is valid for %d minutes. Request a new one with quote: true",
+				int(store.QuoteLifetime.Minutes()),
+			),
+		)
 	}
 	return err
 }
@@ -93,14 +104,24 @@ func aiFailure(err error) *wire.Error {
 	var unusable *unusableError
 	switch {
 	case errors.Is(err, errNoAI):
-		return &wire.Error{Code: wire.AIUnavailable, Message: "AI features are disabled on this server: no AI provider is configured."}
+		return &wire.Error{
+			Code:    wire.AIUnavailable,
+			Message: "AI features are disabled on this server: no AI provider is configured.",
+		}
 	case errors.As(err, &unavailable) && unavailable.Late:
-		return &wire.Error{Code: wire.AIUnavailable, Message: "The AI provider timed out. Retry, or send a shorter description or fewer pages.", RetryAfter: aiRetryAfter}
+		return &wire.Error{
+			Code:       wire.AIUnavailable,
+			Message:    "The AI provider timed out. Retry, or send a shorter description or fewer pages.",
+			RetryAfter: aiRetryAfter,
+		}
 	case errors.As(err, &unavailable):
 		return &wire.Error{Code: wire.AIUnavailable, RetryAfter: aiRetryAfter}
 	case errors.As(err, &unusable):
-		return &wire.Error{Code: wire.ProcessingFailed, Message: "The model returned no valid result after a second attempt: " + unusable.fault +
-			" Reword the description and retry."}
+		return &wire.Error{
+			Code: wire.ProcessingFailed,
+			Message: "The model returned no valid result after a second attempt: " + unusable.fault +
+				" Reword the description and retry.",
+		}
 	}
 	return nil
 }
@@ -197,7 +218,8 @@ func (e *Deps) converse(ctx context.Context, c llm.Conversation, look judge) (us
 func blamed(ctx context.Context, err error) bool {
 	var unavailable *llm.UnavailableError
 	var unusable *unusableError
-	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late || err != nil && ctx.Err() != nil
+	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late ||
+		err != nil && ctx.Err() != nil
 }
 
 // busyPause is the minimum pause before busy renderers are asked again.

@@ -54,7 +54,11 @@ func (in *AssetInput) validate(faults *schema.Faults, beside string) {
 		asset.Filename = strings.TrimPrefix(asset.Filename, "./")
 		switch {
 		case !render.ValidAssetName(asset.Filename):
-			faults.Add(at+"filename", "must be a relative path such as img/logo.png, without .. or backslashes; got %.100q", asset.Filename)
+			faults.Add(
+				at+"filename",
+				"must be a relative path such as img/logo.png, without .. or backslashes; got %.100q",
+				asset.Filename,
+			)
 		case seen[asset.Filename]:
 			faults.Add(at+"filename", "is already used by another asset")
 		}
@@ -80,7 +84,9 @@ func (in *SiteInput) validate(faults *schema.Faults, hasURL bool) {
 func assetAt(i int) string { return fmt.Sprintf("assets[%d].", i) }
 
 // withAssets gets the files that belong to a page, puts them into src, and calls do.
-func withAssets[T any](ctx context.Context, deps *Deps, in *AssetInput, src *render.Source, do func() (T, error)) (T, error) {
+func withAssets[T any](
+	ctx context.Context, deps *Deps, in *AssetInput, src *render.Source, do func() (T, error),
+) (T, error) {
 	if len(in.Assets) == 0 {
 		return do()
 	}
@@ -105,7 +111,9 @@ func withAssets[T any](ctx context.Context, deps *Deps, in *AssetInput, src *ren
 }
 
 // withSite is withAssets for an input that may be a whole site.
-func withSite[T any](ctx context.Context, deps *Deps, in *SiteInput, src *render.Source, do func() (T, error)) (result T, err error) {
+func withSite[T any](
+	ctx context.Context, deps *Deps, in *SiteInput, src *render.Source, do func() (T, error),
+) (result T, err error) {
 	if in.File.IsZero() && in.FileID == nil {
 		return withAssets(ctx, deps, &in.AssetInput, src, do)
 	}

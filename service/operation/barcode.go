@@ -61,7 +61,9 @@ func runBarcode(_ context.Context, _ *Deps, in *BarcodeInput) (schema.Result, er
 	case errors.As(err, &unfit):
 		return schema.Result{}, schema.Faults{{Field: cmp.Or(unfit.Field, "text"), Message: unfit.Message}}
 	case errors.Is(err, barcode.ErrContrast):
-		return schema.Result{}, schema.Faults{{Field: "color", Message: "must have more contrast with background, so scanners can read the code"}}
+		return schema.Result{}, schema.Faults{
+			{Field: "color", Message: "must have more contrast with background, so scanners can read the code"},
+		}
 	case err != nil:
 		return schema.Result{}, err
 	case code.Format == barcode.SVG:

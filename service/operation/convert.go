@@ -74,7 +74,11 @@ func (Sheet) JSONSchema() *jsonschema.Schema {
 	least := uint64(1)
 	most := uint64(maxSheetName)
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
-		{Type: "string", MinLength: &least, MaxLength: &most}, {Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(maxSheets))},
+		{
+			Type:      "string",
+			MinLength: &least,
+			MaxLength: &most,
+		}, {Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(maxSheets))},
 	}}
 }
 
@@ -147,7 +151,10 @@ func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office
 		faults.Add("options.password", "is mutually exclusive with options.pdfa: PDF/A files cannot be encrypted")
 	}
 	if o.PDFA != "" && o.Comments {
-		faults.Add("options.comments", "is mutually exclusive with options.pdfa: PDF/A files cannot contain comments as notes")
+		faults.Add(
+			"options.comments",
+			"is mutually exclusive with options.pdfa: PDF/A files cannot contain comments as notes",
+		)
 	}
 
 	o.checkStandards(faults, false)
@@ -202,7 +209,10 @@ func (in *ConvertInput) Validate() error {
 		faults.Add("metadata", "requires to: pdf")
 	case in.Metadata != (Metadata{}) && in.Options.PDFA != "":
 		// Set afterwards, it would take away the XMP by which a PDF is PDF/A.
-		faults.Add("metadata", "is mutually exclusive with options.pdfa. To set both, convert to PDF with metadata, then call pdf.pdfa")
+		faults.Add(
+			"metadata",
+			"is mutually exclusive with options.pdfa. To set both, convert to PDF with metadata, then call pdf.pdfa",
+		)
 	case in.Engine != engineWebKit && in.Options.TOC:
 		faults.Add("options.toc", "requires engine %s", engineWebKit)
 	case in.Engine == engineWebKit && in.target() != office.ToPDF:
@@ -223,8 +233,8 @@ func (in *ConvertInput) noAssets() string {
 // opens is the password of the result.
 func (in *ConvertInput) opens() string { return in.Options.Password }
 
-// describes returns the metadata that is set after the conversion. LibreOffice and browsers set it before, because it is
-// a part of what a file claims to conform to.
+// describes returns the metadata that is set after the conversion. LibreOffice and browsers set it before, because it
+// is a part of what a file claims to conform to.
 func (in *ConvertInput) describes() pdfmeta.Info {
 	if in.Engine == engineWebKit {
 		return in.Described.describes()
@@ -249,9 +259,20 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 
 // runConvert converts the source.
 func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
-	conversion := render.Conversion{Name: in.SourceFilename, Password: in.Password, To: in.target(), Print: in.Options.printing(), AllowHTML: in.Options.HTML == allowHTML, Formulas: in.Options.Formulas, TestMark: deps.Test && !deps.Inner}
+	conversion := render.Conversion{
+		Name:      in.SourceFilename,
+		Password:  in.Password,
+		To:        in.target(),
+		Print:     in.Options.printing(),
+		AllowHTML: in.Options.HTML == allowHTML,
+		Formulas:  in.Options.Formulas,
+		TestMark:  deps.Test && !deps.Inner,
+	}
 	conversion.Print.Metadata = in.Metadata.info()
-	conversion.Results = office.Results{Recalculate: officefile.Recalculation(in.Options.Recalculate), Fields: officefile.FieldUpdate(in.Options.Fields)}
+	conversion.Results = office.Results{
+		Recalculate: officefile.Recalculation(in.Options.Recalculate),
+		Fields:      officefile.FieldUpdate(in.Options.Fields),
+	}
 
 	if in.HTML != nil {
 		conversion.Name = "document.html"
@@ -331,7 +352,8 @@ func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.W
 			return nil, err
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
-			return c.To == office.ToPDF || !slices.Contains([]string{"metadata", "outline", "tagged", "standards", "standardsStrict"}, name)
+			return c.To == office.ToPDF ||
+				!slices.Contains([]string{"metadata", "outline", "tagged", "standards", "standardsStrict"}, name)
 		})
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "formulas" }) // applies to every target
@@ -406,9 +428,15 @@ func (in *ConvertInput) fault(err error) error {
 	case errors.As(err, &failed) && failed.Reason == office.NoSuchSheet:
 		return schema.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
 	case errors.As(err, &failed) && failed.Reason == office.NotOffice:
-		return schema.Faults{{Field: "options.pdfa", Message: "applies to office documents and text only. For other sources convert to PDF, then call pdf.pdfa"}}
+		return schema.Faults{{
+			Field:   "options.pdfa",
+			Message: "applies to office documents and text only. For other sources convert to PDF, then call pdf.pdfa",
+		}}
 	case errors.As(err, &failed) && failed.Reason == office.Unstructured:
-		return schema.Faults{{Field: "options.standards", Message: "requires a document with structure; the source is an image. Send HTML with the image and its alternative text"}}
+		return schema.Faults{{
+			Field:   "options.standards",
+			Message: "requires a document with structure; the source is an image. Send HTML with the image and its alternative text",
+		}}
 	case errors.As(err, &failed) && failed.Reason == office.NotPage:
 		return schema.Faults{{Field: "assets", Message: "require an HTML or Markdown source"}}
 	case errors.As(err, &failed):
@@ -459,7 +487,10 @@ func (e *convertError) Unwrap() error { return e.cause }
 func (e *convertError) detail() wire.Detail {
 	switch e.cause.Reason {
 	case office.Unknown:
-		return wire.Detail{Field: e.field, Message: "has an unsupported file type. Supported: office documents, HTML, Markdown, CSV, text, PDF and images"}
+		return wire.Detail{
+			Field:   e.field,
+			Message: "has an unsupported file type. Supported: office documents, HTML, Markdown, CSV, text, PDF and images",
+		}
 	case office.NotHTML:
 		return wire.Detail{Field: e.field, Message: "must be HTML if engine is " + engineWebKit}
 	case office.PasswordRequired:
@@ -467,9 +498,18 @@ func (e *convertError) detail() wire.Detail {
 	case office.WrongPassword:
 		return wire.Detail{Field: "password", Message: "is incorrect: it does not open the document"}
 	case office.CostlyKey:
-		return wire.Detail{Field: e.field, Message: fmt.Sprintf("has an encryption whose keys need more than %d iterations in total. Save it without a password", e.cause.Max)}
+		return wire.Detail{
+			Field: e.field,
+			Message: fmt.Sprintf(
+				"has an encryption whose keys need more than %d iterations in total. Save it without a password",
+				e.cause.Max,
+			),
+		}
 	case office.Unsound:
-		return wire.Detail{Field: e.field, Message: "was converted to a damaged PDF. Send the request ID to the operator"}
+		return wire.Detail{
+			Field:   e.field,
+			Message: "was converted to a damaged PDF. Send the request ID to the operator",
+		}
 	case office.Exhausted:
 		return wire.Detail{Field: e.field, Message: "crashed the conversion, or exceeded its memory or disk limit"}
 	}

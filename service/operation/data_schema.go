@@ -38,7 +38,15 @@ const schemaAddress = "https://schema.invalid/"
 var drafts = []string{"json-schema.org/draft/2020-12/schema", "json-schema.org/draft/2019-09/schema", "json-schema.org/draft-07/schema"}
 
 // elsewhere are keywords that give parts of a schema addresses, or mean others by them.
-var elsewhere = []string{"$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef", "$vocabulary"}
+var elsewhere = []string{
+	"$id",
+	"$anchor",
+	"$dynamicAnchor",
+	"$dynamicRef",
+	"$recursiveAnchor",
+	"$recursiveRef",
+	"$vocabulary",
+}
 
 // errNoAddress refuses all addresses.
 var errNoAddress = errors.New("nothing is loaded from an address")
@@ -103,7 +111,10 @@ func (s *schemaSize) add(other schemaSize) error {
 	case s.parts > maxSchemaParts:
 		return fmt.Errorf("is too large: at most %d parts with all $refs expanded", maxSchemaParts)
 	case s.steps > maxPatternSteps:
-		return fmt.Errorf("has patterns that are too long: at most about %d characters together, repeats expanded", maxPatternSteps)
+		return fmt.Errorf(
+			"has patterns that are too long: at most about %d characters together, repeats expanded",
+			maxPatternSteps,
+		)
 	}
 	return nil
 }
@@ -334,7 +345,13 @@ func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string
 			faults = append(faults, fmt.Sprintf("pages has no page number for %q.", leaf.path))
 			continue
 		case !shown:
-			faults = append(faults, fmt.Sprintf("pages has %[2]d for %[1]q, but that page was not part of the document text.", leaf.path, page))
+			faults = append(
+				faults,
+				fmt.Sprintf(
+					"pages has %[2]d for %[1]q, but that page was not part of the document text.",
+					leaf.path, page,
+				),
+			)
 			continue
 		}
 		made.found = append(made.found, FoundValue{Path: leaf.path, Page: page})

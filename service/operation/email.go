@@ -37,7 +37,11 @@ func (in *EmailInput) Admit(deps *Deps) error { return deps.admit() }
 func runEmail(ctx context.Context, deps *Deps, in *EmailInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := in.paper(&checked)
-	how := render.Email{Width: size.width, Height: size.height, Files: render.EmailFiles(cmp.Or(in.Attachments, string(render.EmbedFiles)))}
+	how := render.Email{
+		Width:  size.width,
+		Height: size.height,
+		Files:  render.EmailFiles(cmp.Or(in.Attachments, string(render.EmbedFiles))),
+	}
 	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		doc, err := deps.Render.PrintEmail(ctx, files[0], how)
 		result, err := pdfResult("email")(doc.Body, err)

@@ -45,11 +45,22 @@ func inputError(err error) *wire.Error {
 		if size.Beside {
 			text += ", not counting long texts and files"
 		}
-		return &wire.Error{Code: wire.PayloadTooLarge, Message: size.Field + " " + text + ".", Details: []wire.Detail{{Field: size.Field, Message: text}}}
+		return &wire.Error{
+			Code:    wire.PayloadTooLarge,
+			Message: size.Field + " " + text + ".",
+			Details: []wire.Detail{{Field: size.Field, Message: text}},
+		}
 	case errors.As(err, &body):
-		return &wire.Error{Code: wire.PayloadTooLarge, Message: "The request body must be at most " + megabytes(body.Limit) + "."}
+		return &wire.Error{
+			Code:    wire.PayloadTooLarge,
+			Message: "The request body must be at most " + megabytes(body.Limit) + ".",
+		}
 	case errors.As(err, &full):
-		return &wire.Error{Code: wire.RateLimited, Message: "Too many large requests are in progress. Retry in a few seconds.", RetryAfter: wire.Seconds(full.RetryAfter)}
+		return &wire.Error{
+			Code:       wire.RateLimited,
+			Message:    "Too many large requests are in progress. Retry in a few seconds.",
+			RetryAfter: wire.Seconds(full.RetryAfter),
+		}
 	case errors.As(err, &address):
 		return address.failure()
 	}
@@ -79,8 +90,8 @@ func Unstarted(err error) bool {
 	return errors.As(err, &late) && late.Unstarted || errors.Is(err, engine.ErrUnavailable)
 }
 
-// Passing reports whether another try in new processes may succeed: a browser or an engine was not ready, did not start,
-// hung, crashed, or was ended for its memory. The document may still be the cause.
+// Passing reports whether another try in new processes may succeed: a browser or an engine was not ready, did not
+// start, hung, crashed, or was ended for its memory. The document may still be the cause.
 func Passing(err error) bool {
 	var harm *chrome.HarmError
 	var file *pdf.Error
@@ -112,35 +123,72 @@ func renderError(err error) *wire.Error {
 		}
 	case errors.As(err, &timeout) && timeout.Still:
 		return &wire.Error{Code: wire.RenderFailed, Message: fmt.Sprintf(
-			"waitForSelector%s matched no element, and the page runs no script that could add one. Check the selector.", wantText(timeout))}
+			"waitForSelector%s matched no element, and the page runs no script that could add one. Check the selector.",
+			wantText(timeout),
+		)}
 	case errors.As(err, &timeout) && timeout.Short:
 		return &wire.Error{Code: wire.RenderFailed, Message: fmt.Sprintf(
 			"Rendering timed out after %v while %s: options.timeout is too short. Set at least %d ms, at most %d ms.",
 			timeout.After, timeout.Step.Doing(), render.MinTimeout.Milliseconds(), maxTimeout)}
 	case errors.As(err, &timeout) && timeout.Unstarted:
 		return &wire.Error{Code: wire.RenderFailed, Message: fmt.Sprintf(
-			"Rendering did not start within %v because the server is overloaded. Retry the request.", timeout.After.Round(100*time.Millisecond))}
+			"Rendering did not start within %v because the server is overloaded. Retry the request.",
+			timeout.After.Round(100*time.Millisecond),
+		)}
 	case errors.As(err, &timeout):
 		return &wire.Error{Code: wire.RenderFailed, Message: fmt.Sprintf(
 			"Rendering timed out after %v while %s%s.%s Raise options.timeout (at most 60000 ms), or simplify the document.",
-			timeout.After.Round(100*time.Millisecond), timeout.Step.Doing(), wantText(timeout), openText(timeout)) + slowedText(timeout.Slowed)}
+			timeout.After.Round(100*time.Millisecond),
+			timeout.Step.Doing(),
+			wantText(timeout),
+			openText(timeout),
+		) + slowedText(timeout.Slowed)}
 	case errors.As(err, &faults):
 		return faultsError(faults.Faults)
 	case errors.As(err, &load) && load.Status != 0:
-		return &wire.Error{Code: wire.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: its server returned status %d. Check the URL.", load.Status)}
+		return &wire.Error{
+			Code: wire.RenderFailed,
+			Message: fmt.Sprintf(
+				"The page could not be loaded: its server returned status %d. Check the URL.",
+				load.Status,
+			),
+		}
 	case errors.As(err, &load):
-		return &wire.Error{Code: wire.RenderFailed, Message: fmt.Sprintf("The page could not be loaded: %s.", render.ReasonText(load.Reason))}
+		return &wire.Error{
+			Code:    wire.RenderFailed,
+			Message: fmt.Sprintf("The page could not be loaded: %s.", render.ReasonText(load.Reason)),
+		}
 	case errors.As(err, &harm):
-		return &wire.Error{Code: wire.RenderFailed, Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What)}
+		return &wire.Error{
+			Code:    wire.RenderFailed,
+			Message: fmt.Sprintf("The document could not be rendered: it %s.", harm.What),
+		}
 	case errors.Is(err, chrome.ErrCrashed):
-		return &wire.Error{Code: wire.RenderFailed, Message: "The document crashed the browser twice. Simplify the document."}
+		return &wire.Error{
+			Code:    wire.RenderFailed,
+			Message: "The document crashed the browser twice. Simplify the document.",
+		}
 	case errors.As(err, &limit):
-		return &wire.Error{Code: wire.ProcessingFailed, Message: fmt.Sprintf("The result exceeds the limit of %d %s. Send a smaller document.", limit.Max, limit.What)}
+		return &wire.Error{
+			Code: wire.ProcessingFailed,
+			Message: fmt.Sprintf(
+				"The result exceeds the limit of %d %s. Send a smaller document.",
+				limit.Max, limit.What,
+			),
+		}
 	case errors.As(err, &size):
 		return &wire.Error{Code: wire.ProcessingFailed, Message: fmt.Sprintf(
-			"The image would have %d × %d pixels; the limit is %d per side and %d in total.", size.Width, size.Height, size.MaxSide, size.MaxPixels) + largerText(size)}
+			"The image would have %d × %d pixels; the limit is %d per side and %d in total.",
+			size.Width,
+			size.Height,
+			size.MaxSide,
+			size.MaxPixels,
+		) + largerText(size)}
 	case errors.Is(err, chrome.ErrTooLarge):
-		return &wire.Error{Code: wire.ProcessingFailed, Message: "The result exceeds its size limit. Send a smaller document."}
+		return &wire.Error{
+			Code:    wire.ProcessingFailed,
+			Message: "The result exceeds its size limit. Send a smaller document.",
+		}
 	}
 	return nil
 }
@@ -166,9 +214,15 @@ func openText(timeout *chrome.TimeoutError) string {
 
 // faultsError returns the error for warnings of a page that the options turn into failures.
 func faultsError(faults []chrome.Warning) *wire.Error {
-	e := &wire.Error{Code: wire.RenderFailed, Message: "The document failed a failOn option: " + faults[0].String() + "."}
+	e := &wire.Error{
+		Code:    wire.RenderFailed,
+		Message: "The document failed a failOn option: " + faults[0].String() + ".",
+	}
 	if len(faults) > 1 {
-		e.Message = fmt.Sprintf("The document has %d errors that failOn options reject. First: %s.", len(faults), faults[0])
+		e.Message = fmt.Sprintf(
+			"The document has %d errors that failOn options reject. First: %s.",
+			len(faults), faults[0],
+		)
 	}
 	for _, found := range faults {
 		e.Details = append(e.Details, wire.Detail{Field: found.Code, Message: found.String()})

@@ -19,7 +19,9 @@ var optionsRequest = sync.OnceValues(schema.NewRequest[PDFOptions])
 
 // takeFrontMatter applies the page options in the front matter of Markdown, unless the request has its own. about
 // and unread are the result of reading the front matter. Errors name the field of the Markdown.
-func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about markup.FrontMatter, unread error) error {
+func (o *PDFOptions) takeFrontMatter(
+	faults *schema.Faults, field string, about markup.FrontMatter, unread error,
+) error {
 	if invalidFrontMatter(faults, field, unread) {
 		return nil
 	}
@@ -52,7 +54,10 @@ func (o *PDFOptions) takeFrontMatter(faults *schema.Faults, field string, about 
 
 	// Only the caller sets how the page loads and runs: the text may come from another author.
 	if own.HTML != "" || !reflect.ValueOf(own.LoadOptions).IsZero() || !reflect.ValueOf(own.TemplateOptions).IsZero() {
-		faults.Add(field, "has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate")
+		faults.Add(
+			field,
+			"has front matter options that must be sent in the request. Front matter accepts layout options only, such as format, margin and footerTemplate",
+		)
 		return nil
 	}
 
@@ -88,7 +93,10 @@ func markdownPrint(field string, about markup.FrontMatter, unread error) (*rende
 
 	o.check(&wrong, false)
 	for _, fault := range wrong {
-		faults.Add(field, "has invalid front matter options: %s %s", strings.TrimPrefix(fault.Field, "options."), fault.Message)
+		faults.Add(
+			field, "has invalid front matter options: %s %s", strings.TrimPrefix(fault.Field, "options."),
+			fault.Message,
+		)
 	}
 
 	if about.Options == nil || len(faults) > 0 {

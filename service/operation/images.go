@@ -82,8 +82,13 @@ func (in *ImageInput) Validate() error {
 		if o.FullPage {
 			faults.Add("options.clip", "is mutually exclusive with options.fullPage")
 		}
-		if beyond := o.CaptureBeyondViewport; beyond != nil && !*beyond && (o.Clip.X >= float64(view.Width) || o.Clip.Y >= float64(view.Height)) {
-			faults.Add("options.clip", "is outside the viewport of %d × %d pixels. Set captureBeyondViewport to true, or move the clip", view.Width, view.Height)
+		if beyond := o.CaptureBeyondViewport; beyond != nil && !*beyond &&
+			(o.Clip.X >= float64(view.Width) || o.Clip.Y >= float64(view.Height)) {
+			faults.Add(
+				"options.clip",
+				"is outside the viewport of %d × %d pixels. Set captureBeyondViewport to true, or move the clip",
+				view.Width, view.Height,
+			)
 		}
 	}
 
@@ -132,9 +137,17 @@ func (o *ImageOptions) checkImage(faults *schema.Faults, field string, width, he
 	h := math.Ceil(height * scale)
 	switch {
 	case w > float64(side) || h > float64(side):
-		faults.Add(field, "is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d per side%s", w, h, side, of)
+		faults.Add(
+			field,
+			"is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d per side%s",
+			w, h, side, of,
+		)
 	case w*h > maxPixels:
-		faults.Add(field, "is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d megapixels", w, h, maxPixels/1_000_000)
+		faults.Add(
+			field,
+			"is too large: with its deviceScaleFactor the image has %.0f × %.0f pixels; at most %d megapixels",
+			w, h, maxPixels/1_000_000,
+		)
 	}
 }
 
@@ -145,8 +158,13 @@ func (o *ImageOptions) capture() chrome.Screenshot {
 		Type: either(nonZero(o.Type), "png"), Quality: either(nonZero(o.Quality), defaultQuality),
 		FullPage: o.FullPage, OmitBackground: o.OmitBackground,
 		CaptureBeyondViewport: either(o.CaptureBeyondViewport, o.Clip != nil),
-		Viewport:              chrome.Viewport{Width: view.Width, Height: view.Height, Scale: view.DeviceScaleFactor, Mobile: either(o.Mobile, o.Device != "")},
-		Selector:              o.Selector, MaxSide: maxSide, MaxPixels: maxPixels,
+		Viewport: chrome.Viewport{
+			Width:  view.Width,
+			Height: view.Height,
+			Scale:  view.DeviceScaleFactor,
+			Mobile: either(o.Mobile, o.Device != ""),
+		},
+		Selector: o.Selector, MaxSide: maxSide, MaxPixels: maxPixels,
 	}
 	if c := o.Clip; c != nil {
 		shot.Clip = &chrome.Rect{X: c.X, Y: c.Y, Width: c.Width, Height: c.Height}
@@ -193,7 +211,13 @@ func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, e
 		return schema.Result{}, fieldError(err)
 	}
 
-	return schema.Result{Stem: "screenshot", Extension: "." + shot.Type, ContentType: "image/" + shot.Type, Body: image.Body, Warnings: warnings(image.Warnings)}, nil
+	return schema.Result{
+		Stem:        "screenshot",
+		Extension:   "." + shot.Type,
+		ContentType: "image/" + shot.Type,
+		Body:        image.Body,
+		Warnings:    warnings(image.Warnings),
+	}, nil
 }
 
 // PageURL is the address of the page, empty if there is none.

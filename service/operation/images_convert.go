@@ -35,7 +35,13 @@ func (in *ConvertImageInput) Validate() error {
 func (in *ConvertImageInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 
 func runConvertImage(ctx context.Context, deps *Deps, in *ConvertImageInput) (schema.Result, error) {
-	how := pdf.ConvertImageArgs{To: in.To, Quality: cmp.Or(in.Quality, defaultQuality), Width: in.Width, Height: in.Height, Fit: pdf.Fit(in.Fit)}
+	how := pdf.ConvertImageArgs{
+		To:      in.To,
+		Quality: cmp.Or(in.Quality, defaultQuality),
+		Width:   in.Width,
+		Height:  in.Height,
+		Fit:     pdf.Fit(in.Fit),
+	}
 	if in.Background != "" {
 		how.Background = parseColor(in.Background)
 	}

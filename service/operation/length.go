@@ -48,7 +48,9 @@ var lengthPattern = regexp.MustCompile(`^([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9
 
 var unitsPerInch = map[string]float64{"": pixelsPerInch, "px": pixelsPerInch, "in": 1, "cm": 2.54, "mm": 25.4, "pt": 72}
 
-var errLength = errors.New("must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm")
+var errLength = errors.New(
+	"must be a number of CSS pixels, or a number with the unit px, in, cm, mm or pt, such as 2.5cm",
+)
 
 // inches returns the length in inches, 0 where none was given.
 func (l Length) inches() (float64, error) {
@@ -99,7 +101,8 @@ func (l Length) text(n float64) string {
 	const readable = 1_000_000
 	unit := "px"
 	if text, ok := l.raw.(string); ok {
-		if part := lengthPattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); len(part) > 2 && part[2] != "" {
+		if part := lengthPattern.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); len(part) > 2 &&
+			part[2] != "" {
 			unit = part[2]
 		}
 	}

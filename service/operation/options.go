@@ -100,7 +100,10 @@ type Cookie struct {
 // validate adds the errors in the options of a request that renders a URL or an inline document.
 func (o *LoadOptions) validate(faults *schema.Faults, hasURL bool) {
 	if o.Timeout > 0 && o.WaitForTimeout >= o.Timeout {
-		faults.Add("options.waitForTimeout", "must be shorter than options.timeout (%d ms); got %d", o.Timeout, o.WaitForTimeout)
+		faults.Add(
+			"options.waitForTimeout", "must be shorter than options.timeout (%d ms); got %d",
+			o.Timeout, o.WaitForTimeout,
+		)
 	}
 	o.ExtraHTTPHeaders.Check(faults, "options.extraHTTPHeaders", "browser")
 	for i := range o.Cookies {
@@ -116,9 +119,13 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 		WaitForFunction: o.WaitForFunction,
 		WaitForTimeout:  milliseconds(o.WaitForTimeout),
 		Animate:         o.Animations == "allow",
-		Strict:          chrome.FailOn{Statuses: o.FailOnHTTPStatus.ranges(), Resources: o.FailOnResourceError, Console: o.FailOnConsoleError},
-		Timeout:         milliseconds(o.Timeout),
-		Headers:         o.ExtraHTTPHeaders,
+		Strict: chrome.FailOn{
+			Statuses:  o.FailOnHTTPStatus.ranges(),
+			Resources: o.FailOnResourceError,
+			Console:   o.FailOnConsoleError,
+		},
+		Timeout: milliseconds(o.Timeout),
+		Headers: o.ExtraHTTPHeaders,
 	}
 
 	if page.WaitUntil == "" {
@@ -159,7 +166,8 @@ func (c *Cookie) validate(faults *schema.Faults, field string, hasURL bool) {
 	case c.Domain != "" && !validDomain(c.Domain):
 		faults.Add(field+".domain", "must be a host name such as example.com or .example.com")
 	}
-	if c.Path != "" && (c.Path[0] != '/' || strings.ContainsFunc(c.Path, func(r rune) bool { return r <= ' ' || r > '~' || r == ';' })) {
+	if c.Path != "" &&
+		(c.Path[0] != '/' || strings.ContainsFunc(c.Path, func(r rune) bool { return r <= ' ' || r > '~' || r == ';' })) {
 		faults.Add(field+".path", "must start with / and be printable ASCII without spaces and semicolons")
 	}
 }
@@ -209,7 +217,10 @@ func checkSources(faults *schema.Faults, sources ...source) error {
 	all := strings.Join(names, ", ")
 	switch {
 	case len(given) == 0:
-		faults.AddSentence("No source given. Send exactly one of "+all, names[0], "is required unless another source is given. Send exactly one of "+all)
+		faults.AddSentence(
+			"No source given. Send exactly one of "+all,
+			names[0], "is required unless another source is given. Send exactly one of "+all,
+		)
 	case len(given) > 1:
 		for _, field := range given[1:] {
 			addExclusive(faults, given[0], field, all)

@@ -184,7 +184,11 @@ func (o *PDFOptions) layout(faults *schema.Faults) (paper, render.Margin) {
 	if o.Format != "" {
 		named, ok := formats[strings.ToLower(o.Format)]
 		if !ok {
-			faults.Add("options.format", "must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got %.20q", o.Format)
+			faults.Add(
+				"options.format",
+				"must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got %.20q",
+				o.Format,
+			)
 		} else {
 			size = named
 		}
@@ -221,11 +225,17 @@ func (m *Margin) fit(faults *schema.Faults, size paper, landscape bool) render.M
 	}
 
 	if sum := either(margin.Top, 0) + either(margin.Bottom, 0); sum >= size.height {
-		faults.Add("options.margin.bottom", "is too large: top and bottom margins are %s in total on a page %s high", unit(m.Bottom, m.Top).text(sum), unit(m.Bottom, m.Top).text(size.height))
+		faults.Add(
+			"options.margin.bottom", "is too large: top and bottom margins are %s in total on a page %s high",
+			unit(m.Bottom, m.Top).text(sum), unit(m.Bottom, m.Top).text(size.height),
+		)
 	}
 
 	if sum := either(margin.Left, 0) + either(margin.Right, 0); sum >= size.width {
-		faults.Add("options.margin.right", "is too large: left and right margins are %s in total on a page %s wide", unit(m.Right, m.Left).text(sum), unit(m.Right, m.Left).text(size.width))
+		faults.Add(
+			"options.margin.right", "is too large: left and right margins are %s in total on a page %s wide",
+			unit(m.Right, m.Left).text(sum), unit(m.Right, m.Left).text(size.width),
+		)
 	}
 
 	return margin
@@ -237,7 +247,9 @@ func (o *PDFOptions) settings() render.PDF {
 	size, margin := o.layout(&checked)
 	return render.PDF{
 		Width: size.width, Height: size.height, Margin: margin, Landscape: o.Landscape,
-		Scale: either(nonZero(o.Scale), 1), PrintBackground: either(o.PrintBackground, true), PreferCSSPageSize: o.PreferCSSPageSize,
+		Scale: either(
+			nonZero(o.Scale), 1,
+		), PrintBackground: either(o.PrintBackground, true), PreferCSSPageSize: o.PreferCSSPageSize,
 		Header: o.HeaderTemplate, Footer: o.FooterTemplate, PageRanges: o.PageRanges,
 		Tagged: o.Tagged, Outline: o.Outline,
 		Metadata: o.Metadata.info(), Standards: wanted(o.Standards), StandardsStrict: o.StandardsStrict,
@@ -266,7 +278,13 @@ func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error
 		settings.Standards = archival(settings.Standards)
 		settings.Archival = true
 	}
-	src := render.Source{HTML: text(in.HTML), URL: text(in.URL), Markdown: text(in.Markdown), AllowHTML: in.Options.HTML == allowHTML, Formulas: in.Options.Formulas}
+	src := render.Source{
+		HTML:      text(in.HTML),
+		URL:       text(in.URL),
+		Markdown:  text(in.Markdown),
+		AllowHTML: in.Options.HTML == allowHTML,
+		Formulas:  in.Options.Formulas,
+	}
 	if in.TemplateID != nil {
 		var err error
 		if src.HTML, err = in.fill(ctx, deps, in.Options.TemplateOptions, &page); err != nil {
@@ -281,7 +299,13 @@ func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error
 	if err != nil {
 		return schema.Result{}, fieldError(err)
 	}
-	result := schema.Result{Stem: "document", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Warnings: warnings(doc.Warnings)}
+	result := schema.Result{
+		Stem:        "document",
+		Extension:   ".pdf",
+		ContentType: "application/pdf",
+		Body:        doc.Body,
+		Warnings:    warnings(doc.Warnings),
+	}
 	if in.Options.Facturx != nil {
 		return in.Options.Facturx.withInvoice(ctx, deps, result, xml)
 	}

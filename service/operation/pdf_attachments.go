@@ -134,15 +134,27 @@ func runAttachments(ctx context.Context, deps *Deps, in *AttachmentsInput) (sche
 
 // addFiles adds files to the PDF, which is fetched at the same time.
 func addFiles(ctx context.Context, deps *Deps, in *AttachmentsInput) (schema.Result, error) {
-	sources := append([]stagedFile{{&in.FileSource, ""}}, placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)
+	sources := append(
+		[]stagedFile{{&in.FileSource, ""}},
+		placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var added []render.NewAttachment
 		for i, f := range in.Files {
 			if err := deps.markStep(ctx, f.FileID, &files[i+1].Body); err != nil {
 				return schema.Result{}, err
 			}
-			added = append(added, render.NewAttachment{Filename: f.Filename, ContentType: f.ContentType, Description: f.Description, Content: files[i+1]})
+			added = append(
+				added,
+				render.NewAttachment{
+					Filename:    f.Filename,
+					ContentType: f.ContentType,
+					Description: f.Description,
+					Content:     files[i+1],
+				},
+			)
 		}
-		return pdfResult("document")(deps.Render.AddAttachments(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added))
+		return pdfResult("document")(
+			deps.Render.AddAttachments(ctx, render.PDFFile{Content: files[0], Password: in.Password}, added),
+		)
 	})
 }

@@ -85,7 +85,10 @@ func (b *Bookmarks) SetJSON(v any) error {
 // render returns the bookmarks in the renderer's type.
 func (b Bookmarks) render() (bookmarks []pdf.Bookmark) {
 	for _, bookmark := range b {
-		bookmarks = append(bookmarks, pdf.Bookmark{Title: bookmark.Title, Page: bookmark.Page, Children: bookmark.Children.render()})
+		bookmarks = append(
+			bookmarks,
+			pdf.Bookmark{Title: bookmark.Title, Page: bookmark.Page, Children: bookmark.Children.render()},
+		)
 	}
 	return bookmarks
 }

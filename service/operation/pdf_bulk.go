@@ -21,7 +21,8 @@ import (
 // MaxTestRecords is the maximum number of records of a bulk job with a test key.
 const MaxTestRecords = 50
 
-// MaxFailRecords is the maximum number of records of a bulk job with onError fail, which is free if its last record fails.
+// MaxFailRecords is the maximum number of records of a bulk job with onError fail, which is free if its last record
+// fails.
 const MaxFailRecords = 1000
 
 // BulkInput is the input of pdf.bulk: one document for each record. Each is a call of pdf.create or of pdf.form.fill.
@@ -134,7 +135,11 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 	}
 
 	if deps.Render == nil {
-		return nil, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: 5, Message: "Reading files of records is unavailable. Retry in 5 seconds, or send records instead of fileId."}
+		return nil, &wire.Error{
+			Code:       wire.ConvertUnavailable,
+			RetryAfter: 5,
+			Message:    "Reading files of records is unavailable. Retry in 5 seconds, or send records instead of fileId.",
+		}
 	}
 
 	file, err := deps.openStored(ctx, "fileId", *in.FileID)
@@ -174,7 +179,9 @@ func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (eac
 		return 0, 0, wire.Invalid("output", "must be zip or files, because the last step does not make a PDF")
 	}
 	if in.Output == BulkMerged && signs {
-		return 0, 0, wire.Invalid("output", "must be zip or files, because merging would break the signatures of the documents")
+		return 0, 0, wire.Invalid(
+			"output", "must be zip or files, because merging would break the signatures of the documents",
+		)
 	}
 
 	list, err := in.Read(ctx, deps)
@@ -183,7 +190,10 @@ func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (eac
 	}
 
 	if in.OnError == BulkFail && len(list) > MaxFailRecords {
-		return 0, 0, wire.Invalid("onError", fmt.Sprintf("must be continue for more than %d records; got %d records", MaxFailRecords, len(list)))
+		return 0, 0, wire.Invalid(
+			"onError",
+			fmt.Sprintf("must be continue for more than %d records; got %d records", MaxFailRecords, len(list)),
+		)
 	}
 
 	first := slices.IndexFunc(list, func(record json.RawMessage) bool { return RecordFault(record, 0) == nil })
@@ -207,13 +217,17 @@ func quoteBulk(ctx context.Context, deps *Deps, call *Call, in *BulkInput) (sche
 }
 
 // Name returns the name of a record's document.
-func (in *BulkInput) Name(ctx context.Context, deps *Deps, record json.RawMessage, index, total int, extension string) (string, error) {
+func (in *BulkInput) Name(
+	ctx context.Context, deps *Deps, record json.RawMessage, index, total int, extension string,
+) (string, error) {
 	stem := fmt.Sprintf("document-%0*d", max(4, len(strconv.Itoa(total))), index+1)
 	if in.FilenamePattern == "" {
 		return Filename("", stem, extension), nil
 	}
 	text, err := deps.Render.FillTemplate(ctx, template.Call{
-		Template: template.Template{HTML: in.FilenamePattern}, Data: record, Locale: in.Options.Locale, Zone: in.Options.TimeZone,
+		Template: template.Template{
+			HTML: in.FilenamePattern,
+		}, Data: record, Locale: in.Options.Locale, Zone: in.Options.TimeZone,
 	}, nil)
 	var wrong *template.Error
 	if errors.As(err, &wrong) {
@@ -300,7 +314,9 @@ type BulkReport struct {
 const bulkErrorsName = "errors.json"
 
 // JoinBulk makes the result of a job with the output zip or merged. The parts of merged are PDFs of many documents.
-func JoinBulk(ctx context.Context, deps *Deps, output string, parts []render.ZipEntry, failed []wire.RecordError) (schema.Result, error) {
+func JoinBulk(
+	ctx context.Context, deps *Deps, output string, parts []render.ZipEntry, failed []wire.RecordError,
+) (schema.Result, error) {
 	if output == BulkMerged {
 		var inputs []render.MergeInput
 		for _, part := range parts {
@@ -335,7 +351,12 @@ func ListBulk(report BulkReport) (schema.Result, error) {
 		report.Errors = []wire.RecordError{}
 	}
 	text, err := json.Marshal(report)
-	return schema.Result{Stem: "documents", Extension: ".json", ContentType: "application/json", Body: jsonBody(text)}, err
+	return schema.Result{
+		Stem:        "documents",
+		Extension:   ".json",
+		ContentType: "application/json",
+		Body:        jsonBody(text),
+	}, err
 }
 
 // runBulk is never called: service/call runs the records of a job, and Run quotes.

@@ -35,7 +35,10 @@ func (in *CropInput) Validate() error {
 
 	switch {
 	case in.Box == nil && in.Margins == nil:
-		faults.AddSentence("No crop area given. Send exactly one of box, margins", "box", "is required without margins. Send exactly one of box, margins")
+		faults.AddSentence(
+			"No crop area given. Send exactly one of box, margins",
+			"box", "is required without margins. Send exactly one of box, margins",
+		)
 	case in.Box != nil && in.Margins != nil:
 		addExclusive(&faults, "box", "margins", "box, margins")
 	case in.Margins != nil:
@@ -53,7 +56,12 @@ func (in *CropInput) margin(faults *schema.Faults) pdf.Margin {
 		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch
 	}
 	m := in.Margins
-	return pdf.Margin{Top: side("top", m.Top), Right: side("right", m.Right), Bottom: side("bottom", m.Bottom), Left: side("left", m.Left)}
+	return pdf.Margin{
+		Top:    side("top", m.Top),
+		Right:  side("right", m.Right),
+		Bottom: side("bottom", m.Bottom),
+		Left:   side("left", m.Left),
+	}
 }
 
 func runCrop(ctx context.Context, deps *Deps, in *CropInput) (schema.Result, error) {
@@ -102,7 +110,11 @@ func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSou
 
 func runExtractImages(ctx context.Context, deps *Deps, in *ExtractImagesInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		args := pdf.ExtractImagesArgs{Selection: selection(file, in.Pages), MinWidth: in.MinWidth, MinHeight: in.MinHeight}
+		args := pdf.ExtractImagesArgs{
+			Selection: selection(file, in.Pages),
+			MinWidth:  in.MinWidth,
+			MinHeight: in.MinHeight,
+		}
 		archive, err := render.RunFile(ctx, deps.Render, pdf.ExtractImagesJob, args, file.File())
 		if err != nil {
 			return schema.Result{}, err

@@ -92,7 +92,9 @@ func (in *DataInput) Price(ctx context.Context, deps *Deps) (schema.Price, error
 		}
 		return deps.promised(ctx, in.QuoteID, digest)
 	}
-	return schema.Price{Amount: in.most(deps) + deps.AI.charge(llm.MostReading(in.Schema.RawMessage, deps.AI.MaxTokens))}, nil
+	return schema.Price{
+		Amount: in.most(deps) + deps.AI.charge(llm.MostReading(in.Schema.RawMessage, deps.AI.MaxTokens)),
+	}, nil
 }
 
 // most is the most that a call costs but for a model.
@@ -137,10 +139,18 @@ func runData(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, err
 // dataWarnings returns warnings about pages whose text is not their own.
 func dataWarnings(about pdf.MarkdownAbout) (told []schema.Warning) {
 	if len(about.Read) > 0 {
-		told = append(told, schema.Warning{Code: "text_recognized", Message: pageList(about.Read) + " read by OCR and may contain recognition errors"})
+		told = append(
+			told,
+			schema.Warning{
+				Code:    "text_recognized",
+				Message: pageList(about.Read) + " read by OCR and may contain recognition errors",
+			},
+		)
 	}
 	if len(about.Empty) > 0 {
-		told = append(told, schema.Warning{Code: "page_empty", Message: pageList(about.Empty) + " without readable text"})
+		told = append(
+			told, schema.Warning{Code: "page_empty", Message: pageList(about.Empty) + " without readable text"},
+		)
 	}
 	return told
 }

@@ -71,11 +71,17 @@ func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, e
 			return schema.Result{}, err
 		}
 		promised, err := deps.promise(ctx, digest, price)
-		return schema.Result{Stem: "quote", JSON: DataAnswer{MarkdownText: said.MarkdownText, Promised: promised}, Charge: new(credit.Amount(0))}, err
+		return schema.Result{
+			Stem:   "quote",
+			JSON:   DataAnswer{MarkdownText: said.MarkdownText, Promised: promised},
+			Charge: new(credit.Amount(0)),
+		}, err
 	}
 
 	if in.QuoteID != "" && price > longerThanQuoted*deps.Held {
-		return schema.Result{}, wire.Invalid("quoteId", "is for a shorter document. Request a new quote with quote: true")
+		return schema.Result{}, wire.Invalid(
+			"quoteId", "is for a shorter document. Request a new quote with quote: true",
+		)
 	}
 
 	var made foundData
@@ -149,7 +155,10 @@ func (in *DataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error
 		}
 
 		if err == nil && len(said.texts) == 0 && said.assumed == 0 {
-			err = &wire.Error{Code: wire.InvalidRequest, Message: "Nothing to extract: the document has no readable text."}
+			err = &wire.Error{
+				Code:    wire.InvalidRequest,
+				Message: "Nothing to extract: the document has no readable text.",
+			}
 		}
 
 		return said, err
@@ -176,7 +185,10 @@ func (s *saidDocument) take(body schema.Body) error {
 	}
 
 	if s.whole = whole.String(); len(s.whole) > llm.MostText || body.Size() > most {
-		return wire.Invalid("pages", fmt.Sprintf("have more than %d bytes of text, the limit of the model. Select fewer pages", llm.MostText))
+		return wire.Invalid(
+			"pages",
+			fmt.Sprintf("have more than %d bytes of text, the limit of the model. Select fewer pages", llm.MostText),
+		)
 	}
 	return nil
 }
@@ -184,11 +196,19 @@ func (s *saidDocument) take(body schema.Body) error {
 // look renders the pages of a document without text.
 func (s *saidDocument) look(ctx context.Context, deps *Deps, file render.PDFFile) error {
 	if len(s.about.Unread) > llm.MostPictures {
-		return wire.Invalid("pages", fmt.Sprintf("include %d pages without readable text; the limit is %d. Select fewer pages", len(s.about.Unread), llm.MostPictures))
+		return wire.Invalid(
+			"pages",
+			fmt.Sprintf(
+				"include %d pages without readable text; the limit is %d. Select fewer pages",
+				len(s.about.Unread), llm.MostPictures,
+			),
+		)
 	}
 
 	for _, n := range s.about.Unread {
-		drawn, _, err := deps.Render.RasterPages(ctx, file, pdf.RasterArgs{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI})
+		drawn, _, err := deps.Render.RasterPages(
+			ctx, file, pdf.RasterArgs{Pages: strconv.Itoa(n), JPEG: true, DPI: visionDPI},
+		)
 		if err != nil {
 			return err
 		}
@@ -221,5 +241,7 @@ func strangeValues(paths []string) []schema.Warning {
 	if len(paths) > most {
 		list += fmt.Sprintf(" and %d more", len(paths)-most)
 	}
-	return []schema.Warning{{Code: "value_not_found", Message: "these values do not appear literally on their pages: " + list}}
+	return []schema.Warning{
+		{Code: "value_not_found", Message: "these values do not appear literally on their pages: " + list},
+	}
 }

@@ -46,7 +46,11 @@ const maxCustom = 100
 func (CustomMetadata) JSONSchema() *jsonschema.Schema {
 	most := uint64(maxCustom)
 	longest := uint64(1000)
-	return &jsonschema.Schema{Type: "object", MaxProperties: &most, AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest}}
+	return &jsonschema.Schema{
+		Type:                 "object",
+		MaxProperties:        &most,
+		AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest},
+	}
 }
 
 // MetadataName is the name of a value.
@@ -93,7 +97,10 @@ func (in *MetadataInput) Validate() error {
 	in.validate(&faults)
 	for _, field := range []struct{ name, value string }{{"createdAt", in.Metadata.CreatedAt}, {"modifiedAt", in.Metadata.ModifiedAt}} {
 		if at, err := time.Parse(time.RFC3339, field.value); field.value != "" && (err != nil || at.Year() < 1) {
-			faults.Add("metadata."+field.name, "must be a time in RFC 3339, such as 2026-11-27T09:30:00Z; got %.40q", field.value)
+			faults.Add(
+				"metadata."+field.name, "must be a time in RFC 3339, such as 2026-11-27T09:30:00Z; got %.40q",
+				field.value,
+			)
 		}
 	}
 
@@ -101,7 +108,10 @@ func (in *MetadataInput) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(in.Metadata.Custom)) {
 		switch {
 		case !customName.MatchString(name):
-			faults.Add("metadata.custom", "must have names of 1 to 100 letters, digits, spaces and _.:-; got %.40q", name)
+			faults.Add(
+				"metadata.custom", "must have names of 1 to 100 letters, digits, spaces and _.:-; got %.40q",
+				name,
+			)
 		case slices.Contains(reserved, "/"+name):
 			faults.Add("metadata.custom", "must not have the reserved name %s", name)
 		}

@@ -126,8 +126,8 @@ func (f *FacturxOptions) checkInvoice(faults *schema.Faults, field string) {
 	f.written = string(document.XML())
 }
 
-// withoutRepetition leaves out findings about the structure of fields that break a business rule: a missing number breaks
-// BR-02, and the schema too.
+// withoutRepetition leaves out findings about the structure of fields that break a business rule: a missing number
+// breaks BR-02, and the schema too.
 func withoutRepetition(findings []einvoice.Finding) []einvoice.Finding {
 	structural := func(f einvoice.Finding) bool {
 		return f.Rule == einvoice.Structure || strings.HasPrefix(f.Rule, "FX-SCH-")
@@ -202,9 +202,14 @@ func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (st
 	case report.Filename != "":
 		return "", schema.Faults{{Field: field, Message: "must be XML; got a PDF"}}
 	case report.Syntax != einvoice.CII:
-		return "", schema.Faults{{Field: field, Message: "must be a Cross Industry Invoice; got UBL, which cannot be attached to a PDF"}}
+		return "", schema.Faults{
+			{Field: field, Message: "must be a Cross Industry Invoice; got UBL, which cannot be attached to a PDF"},
+		}
 	case f.Profile != "" && f.Profile != string(report.Profile):
-		return "", schema.Faults{{Field: at + "profile", Message: fmt.Sprintf("must be %s, the profile of xml; got %s", report.Profile, f.Profile)}}
+		return "", schema.Faults{{
+			Field:   at + "profile",
+			Message: fmt.Sprintf("must be %s, the profile of xml; got %s", report.Profile, f.Profile),
+		}}
 	}
 	return *f.XML, failures(brokenXML(report.Findings, field))
 }
@@ -229,8 +234,14 @@ func (f *FacturxOptions) source() string {
 }
 
 // attach attaches the e-invoice to a PDF, which the caller closes. at is the path before the fields of the e-invoice.
-func (f *FacturxOptions) attach(ctx context.Context, deps *Deps, file render.PDFFile, xml, at string, archived bool) (*spool.File, []schema.Warning, error) {
-	how := pdf.InvoiceArgs{Compare: f.Compare != compareOff, Strict: cmp.Or(f.Compare, compareFail) == compareFail, Archived: archived}
+func (f *FacturxOptions) attach(
+	ctx context.Context, deps *Deps, file render.PDFFile, xml, at string, archived bool,
+) (*spool.File, []schema.Warning, error) {
+	how := pdf.InvoiceArgs{
+		Compare:  f.Compare != compareOff,
+		Strict:   cmp.Or(f.Compare, compareFail) == compareFail,
+		Archived: archived,
+	}
 	made, attached, err := deps.Render.AttachInvoice(ctx, file, xml, how)
 
 	var invalid *render.InvalidInvoiceError
@@ -241,7 +252,10 @@ func (f *FacturxOptions) attach(ctx context.Context, deps *Deps, file render.PDF
 	var found []schema.Warning
 	if len(f.dropped) > 0 {
 		found = append(found, schema.Warning{Code: "content_changed", Message: fmt.Sprintf(
-			"The profile %s of the e-invoice does not have %s, which the XML leaves out. Choose a larger profile to keep them.", f.profile, strings.Join(f.dropped, ", "))})
+			"The profile %s of the e-invoice does not have %s, which the XML leaves out. Choose a larger profile to keep them.",
+			f.profile,
+			strings.Join(f.dropped, ", "),
+		)})
 	}
 
 	for _, change := range attached.Changes {
@@ -277,7 +291,9 @@ func invoiceFailure(err error) *wire.Error {
 			e.Details = append(e.Details, wire.Detail{Field: mismatchCode, Message: mismatchText(d)})
 		}
 	}
-	e.Message = "The pages contradict the invoice: " + strings.TrimSuffix(e.Details[0].Message, ".") + ". Correct the page or the invoice, or set compare to warn."
+	e.Message = "The pages contradict the invoice: " + strings.TrimSuffix(
+		e.Details[0].Message, ".",
+	) + ". Correct the page or the invoice, or set compare to warn."
 	return e
 }
 
@@ -310,7 +326,9 @@ func runFacturx(ctx context.Context, deps *Deps, in *FacturxInput) (schema.Resul
 }
 
 // withInvoice attaches the e-invoice of options.facturx to a document, and closes the document.
-func (f *FacturxOptions) withInvoice(ctx context.Context, deps *Deps, made schema.Result, xml string) (_ schema.Result, err error) {
+func (f *FacturxOptions) withInvoice(
+	ctx context.Context, deps *Deps, made schema.Result, xml string,
+) (_ schema.Result, err error) {
 	document := made.Body
 	defer func() { err = errors.Join(err, document.Close()) }()
 	body, found, err := f.attach(ctx, deps, render.PDFFile{Content: document}, xml, "options.facturx.", true)
@@ -344,7 +362,12 @@ func runFacturxRead(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.R
 		if err != nil {
 			return schema.Result{}, err
 		}
-		answer := FacturxAnswer{Profile: report.Profile, Syntax: report.Syntax, XML: report.XML, Filename: nonZero(report.Filename)}
+		answer := FacturxAnswer{
+			Profile:  report.Profile,
+			Syntax:   report.Syntax,
+			XML:      report.XML,
+			Filename: nonZero(report.Filename),
+		}
 		answer.Invoice, err = invoiceOf(report.Invoice)
 		return schema.Result{Stem: "invoice", JSON: answer, Warnings: unread(report.Findings)}, err
 	})
@@ -364,7 +387,9 @@ func unread(findings []einvoice.Finding) []schema.Warning {
 	}
 
 	const most = 5
-	message := "EN 16931 has no business term for parts of the XML, which invoice leaves out: " + strings.Join(places[:min(most, len(places))], ", ")
+	message := "EN 16931 has no business term for parts of the XML, which invoice leaves out: " + strings.Join(
+		places[:min(most, len(places))], ", ",
+	)
 	if len(places) > most {
 		message += fmt.Sprintf(" and %d more", len(places)-most)
 	}

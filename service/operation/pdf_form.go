@@ -44,14 +44,19 @@ func (in *FormFillInput) Validate() error {
 	in.validate(&faults)
 	if len(in.Fields) == 0 && !in.Flatten && in.Metadata == (Metadata{}) {
 		const send = "Send at least one value in fields, or flatten: true"
-		faults.AddSentence("Nothing to do: fields is empty. "+send, "fields", "must not be empty unless flatten is true. "+send)
+		faults.AddSentence(
+			"Nothing to do: fields is empty. "+send, "fields",
+			"must not be empty unless flatten is true. "+send,
+		)
 	}
 	return failures(faults)
 }
 
 func runFormFields(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		form, err := render.RunValue(ctx, deps.Render, pdf.FormFieldsJob, pdf.FormFieldsArgs{Input: file.Input()}, file.File())
+		form, err := render.RunValue(
+			ctx, deps.Render, pdf.FormFieldsJob, pdf.FormFieldsArgs{Input: file.Input()}, file.File(),
+		)
 		return schema.Result{Stem: "fields", JSON: form}, err
 	})
 }

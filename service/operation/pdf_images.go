@@ -59,7 +59,12 @@ func (o *FromImagesPage) layout(faults *schema.Faults) pdf.FromImagesArgs {
 	points := func(inches *float64) float64 { return either(inches, 0) * pointsPerInch }
 	return pdf.FromImagesArgs{
 		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: pdf.Fit(o.Fit),
-		Margin: pdf.Margin{Top: points(margin.Top), Right: points(margin.Right), Bottom: points(margin.Bottom), Left: points(margin.Left)},
+		Margin: pdf.Margin{
+			Top:    points(margin.Top),
+			Right:  points(margin.Right),
+			Bottom: points(margin.Bottom),
+			Left:   points(margin.Left),
+		},
 	}
 }
 
@@ -70,7 +75,11 @@ func sheet(faults *schema.Faults, at, format string, width, height Length) (size
 	case format != "":
 		named, ok := formats[strings.ToLower(format)]
 		if !ok {
-			faults.Add(at+"format", "must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got %.20q", format)
+			faults.Add(
+				at+"format",
+				"must be one of Letter, Legal, Tabloid, Ledger or A0 to A6 (case-insensitive); got %.20q",
+				format,
+			)
 		}
 		size = named
 	case width.IsZero() != height.IsZero():

@@ -28,7 +28,9 @@ type describer[In any] interface {
 
 // described runs an operation, and gives the PDF that it makes the information
 // that its input asks for.
-func described[In any, P describer[In]](run func(context.Context, *Deps, *In) (schema.Result, error)) func(context.Context, *Deps, *In) (schema.Result, error) {
+func described[In any, P describer[In]](
+	run func(context.Context, *Deps, *In) (schema.Result, error),
+) func(context.Context, *Deps, *In) (schema.Result, error) {
 	return func(ctx context.Context, deps *Deps, in *In) (schema.Result, error) {
 		result, err := run(ctx, deps, in)
 		info := P(in).describes()

@@ -22,7 +22,9 @@ type OptimizeInput struct {
 
 func (in *OptimizeInput) optimization() pdf.OptimizeArgs {
 	return pdf.OptimizeArgs{
-		AlwaysLinearize: either(in.Linearize, true), Quality: in.ImageQuality, MaxDPI: in.MaxImageDPI, Gray: in.Grayscale,
+		AlwaysLinearize: either(
+			in.Linearize, true,
+		), Quality: in.ImageQuality, MaxDPI: in.MaxImageDPI, Gray: in.Grayscale,
 	}
 }
 
@@ -30,7 +32,9 @@ func runOptimize(ctx context.Context, deps *Deps, in *OptimizeInput) (schema.Res
 	return optimize(ctx, deps, &in.PDFSource, in.optimization(), "optimized")
 }
 
-func optimize(ctx context.Context, deps *Deps, source *PDFSource, args pdf.OptimizeArgs, stem string) (schema.Result, error) {
+func optimize(
+	ctx context.Context, deps *Deps, source *PDFSource, args pdf.OptimizeArgs, stem string,
+) (schema.Result, error) {
 	return withPDF(ctx, deps, source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args.Input = file.Input()
 		return pdfResult(stem)(render.RunFile(ctx, deps.Render, pdf.OptimizeJob, args, file.File()))

@@ -48,14 +48,22 @@ func (in *OverlayInput) Validate() error {
 func runOverlay(ctx context.Context, deps *Deps, in *OverlayInput) (schema.Result, error) {
 	sources := []stagedFile{{&in.FileSource, ""}, {&in.Overlay.FileSource, overlayAt}}
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		args := pdf.OverlayArgs{Pages: in.Pages.text(), From: in.From.text(), Repeat: in.Repeat.text(), Under: in.Position == "under"}
+		args := pdf.OverlayArgs{
+			Pages:  in.Pages.text(),
+			From:   in.From.text(),
+			Repeat: in.Repeat.text(),
+			Under:  in.Position == "under",
+		}
 		file := render.PDFFile{Content: files[0], Password: in.Password}
 		overlay := render.PDFFile{Content: files[1], Password: in.Overlay.Password}
 		made, changed, err := deps.Render.OverlayPDF(ctx, file, overlay, args)
 
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Kind == pdf.BeyondEnd && failed.Input == 1 {
-			err = schema.Faults{{Field: failed.Text, Message: fmt.Sprintf("must select pages of the overlay, which has %d", failed.Pages)}}
+			err = schema.Faults{{
+				Field:   failed.Text,
+				Message: fmt.Sprintf("must select pages of the overlay, which has %d", failed.Pages),
+			}}
 		}
 		return changedResult("overlaid")(made, changed, err)
 	})

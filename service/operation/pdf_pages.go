@@ -55,7 +55,9 @@ func validatePages(source *PDFSource, pages Pages) error {
 
 func runExtract(ctx context.Context, deps *Deps, in *ExtractInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("pages")(render.RunFile(ctx, deps.Render, pdf.ExtractJob, selection(file, in.Pages), file.File()))
+		return pdfResult("pages")(
+			render.RunFile(ctx, deps.Render, pdf.ExtractJob, selection(file, in.Pages), file.File()),
+		)
 	})
 }
 
@@ -68,6 +70,8 @@ func runRotate(ctx context.Context, deps *Deps, in *RotateInput) (schema.Result,
 
 func runDeletePages(ctx context.Context, deps *Deps, in *DeletePagesInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("pages")(render.RunFile(ctx, deps.Render, pdf.DeletePagesJob, selection(file, in.Pages), file.File()))
+		return pdfResult("pages")(
+			render.RunFile(ctx, deps.Render, pdf.DeletePagesJob, selection(file, in.Pages), file.File()),
+		)
 	})
 }

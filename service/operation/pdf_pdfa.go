@@ -20,7 +20,11 @@ type ArchiveInput struct {
 // runArchive makes PDF/A and returns its differences from the source as warnings.
 func runArchive(ctx context.Context, deps *Deps, in *ArchiveInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		args := pdf.ArchiveArgs{Input: file.Input(), Level: pdf.ArchiveLevel(cmp.Or(in.Level, "2b")), Info: in.describes()}
+		args := pdf.ArchiveArgs{
+			Input: file.Input(),
+			Level: pdf.ArchiveLevel(cmp.Or(in.Level, "2b")),
+			Info:  in.describes(),
+		}
 		return changedResult("archive")(render.RunBoth(ctx, deps.Render, pdf.ArchiveJob, args, file.File()))
 	})
 }

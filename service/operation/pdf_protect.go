@@ -34,7 +34,9 @@ type Permissions struct {
 // allow returns the permissions in the renderer's type.
 func (p Permissions) allow() pdf.Permissions {
 	return pdf.Permissions{
-		Print: either(p.Print, true), HighRes: either(p.HighRes, true), Copy: either(p.Copy, true), Modify: either(p.Modify, true),
+		Print: either(
+			p.Print, true,
+		), HighRes: either(p.HighRes, true), Copy: either(p.Copy, true), Modify: either(p.Modify, true),
 		Annotate: either(p.Annotate, true), Fill: either(p.Fill, true), Assemble: either(p.Assemble, true),
 	}
 }
@@ -66,7 +68,11 @@ func (in *ProtectInput) Validate() error {
 }
 
 func runProtect(ctx context.Context, deps *Deps, in *ProtectInput) (schema.Result, error) {
-	args := pdf.Protection{UserPassword: in.UserPassword, OwnerPassword: in.OwnerPassword, Allow: in.Permissions.allow()}
+	args := pdf.Protection{
+		UserPassword:  in.UserPassword,
+		OwnerPassword: in.OwnerPassword,
+		Allow:         in.Permissions.allow(),
+	}
 	if args.OwnerPassword == "" {
 		args.OwnerPassword = rand.Text()
 	}
@@ -96,6 +102,8 @@ func (in *UnlockInput) Validate() error {
 func runUnlock(ctx context.Context, deps *Deps, in *UnlockInput) (schema.Result, error) {
 	source := PDFSource{FileSource: in.FileSource, Password: in.Password}
 	return withPDF(ctx, deps, &source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		return pdfResult("unlocked")(render.RunFile(ctx, deps.Render, pdf.UnlockJob, pdf.UnlockArgs{Input: file.Input()}, file.File()))
+		return pdfResult("unlocked")(
+			render.RunFile(ctx, deps.Render, pdf.UnlockJob, pdf.UnlockArgs{Input: file.Input()}, file.File()),
+		)
 	})
 }

@@ -32,7 +32,12 @@ const (
 func (in *RasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result, error) {
-	how := pdf.RasterArgs{Pages: cmp.Or(in.Pages.text(), firstPage), JPEG: in.Type == "jpeg", DPI: cmp.Or(in.DPI, defaultDPI), TestMark: deps.Test && !deps.Inner}
+	how := pdf.RasterArgs{
+		Pages:    cmp.Or(in.Pages.text(), firstPage),
+		JPEG:     in.Type == "jpeg",
+		DPI:      cmp.Or(in.DPI, defaultDPI),
+		TestMark: deps.Test && !deps.Inner,
+	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		image, archive, err := deps.Render.RasterPages(ctx, file, how)
 		if err != nil {

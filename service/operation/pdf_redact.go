@@ -64,7 +64,10 @@ func (in *RedactInput) Validate() error {
 	var faults schema.Faults
 	in.validate(&faults)
 	if len(in.Terms)+len(in.Patterns)+len(in.Areas) == 0 {
-		faults.AddSentence("Nothing to redact. Send at least one of terms, patterns or areas", "terms", "is required without patterns or areas. Send at least one of terms, patterns or areas")
+		faults.AddSentence(
+			"Nothing to redact. Send at least one of terms, patterns or areas",
+			"terms", "is required without patterns or areas. Send at least one of terms, patterns or areas",
+		)
 	}
 
 	for i, term := range in.Terms {
@@ -77,7 +80,10 @@ func (in *RedactInput) Validate() error {
 		compiled, err := regexp.Compile(string(pattern))
 		switch {
 		case err != nil:
-			faults.Add(fmt.Sprintf("patterns[%d]", i), "must be a valid RE2 regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			faults.Add(
+				fmt.Sprintf("patterns[%d]", i), "must be a valid RE2 regular expression: %s",
+				strings.TrimPrefix(err.Error(), "error parsing regexp: "),
+			)
 		case compiled.MatchString(""):
 			faults.Add(fmt.Sprintf("patterns[%d]", i), "must not match empty text")
 		}

@@ -38,7 +38,10 @@ func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 		faults.Add("format", "is mutually exclusive with width and height")
 	}
 	if in.Format == "" && in.Width.IsZero() && in.Height.IsZero() {
-		faults.AddSentence("No size given. Send format, or width and height", "format", "is required without width and height")
+		faults.AddSentence(
+			"No size given. Send format, or width and height",
+			"format", "is required without width and height",
+		)
 	}
 	size := sheet(faults, "", in.Format, in.Width, in.Height)
 	if in.Landscape {
@@ -50,7 +53,11 @@ func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 func runResize(ctx context.Context, deps *Deps, in *ResizeInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := in.sheet(&checked)
-	args := pdf.ResizeArgs{Width: size.width * pointsPerInch, Height: size.height * pointsPerInch, Fit: pdf.Fit(cmp.Or(in.Fit, string(pdf.Contain)))}
+	args := pdf.ResizeArgs{
+		Width:  size.width * pointsPerInch,
+		Height: size.height * pointsPerInch,
+		Fit:    pdf.Fit(cmp.Or(in.Fit, string(pdf.Contain))),
+	}
 
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args.Selection = selection(file, in.Pages)

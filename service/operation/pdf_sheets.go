@@ -50,7 +50,10 @@ func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
 	}
 
 	if least := min(room.width, room.height); size != (paper{}) && least-2*margin/pointsPerInch < leastPage {
-		faults.Add("margin", "must be less than %s with %d pages per sheet", in.Margin.text((least-leastPage)/2), in.PerSheet)
+		faults.Add(
+			"margin", "must be less than %s with %d pages per sheet",
+			in.Margin.text((least-leastPage)/2), in.PerSheet,
+		)
 	}
 
 	return pdf.NUpArgs{
@@ -97,7 +100,13 @@ func (in *BookletInput) Validate() error {
 func runBooklet(ctx context.Context, deps *Deps, in *BookletInput) (schema.Result, error) {
 	var checked schema.Faults // by Validate, which found none
 	size := sheetPaper(&checked, in.Format)
-	args := pdf.BookletArgs{PerSheet: cmp.Or(in.PerSheet, 2), Width: size.width, Height: size.height, Short: in.Binding == "short", Guides: in.Guides}
+	args := pdf.BookletArgs{
+		PerSheet: cmp.Or(in.PerSheet, 2),
+		Width:    size.width,
+		Height:   size.height,
+		Short:    in.Binding == "short",
+		Guides:   in.Guides,
+	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args.Input = file.Input()
 		return changedResult("booklet")(render.RunBoth(ctx, deps.Render, pdf.BookletJob, args, file.File()))

@@ -96,7 +96,10 @@ func (in *SignInput) Validate() error {
 	case given && file.FileID != nil:
 		addExclusive(&faults, keyAt+"file", keyAt+"fileId", "file, fileId")
 	case !given && file.FileID == nil:
-		faults.AddSentence("No key given. Send exactly one of key.id, key.pkcs12.file, key.pkcs12.fileId", keyAt+"file", "is required without key.id and fileId. Send exactly one of them")
+		faults.AddSentence(
+			"No key given. Send exactly one of key.id, key.pkcs12.file, key.pkcs12.fileId",
+			keyAt+"file", "is required without key.id and fileId. Send exactly one of them",
+		)
 	default:
 		checkContent(&faults, keyAt+"file", file.File)
 	}
@@ -161,7 +164,12 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 	}
 
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
-		s := render.Signing{Password: in.Key.Password, Level: pdfsign.Level(in.Level), TimestampURL: in.TimestampURL, TestMark: deps.Test}
+		s := render.Signing{
+			Password:     in.Key.Password,
+			Level:        pdfsign.Level(in.Level),
+			TimestampURL: in.TimestampURL,
+			TestMark:     deps.Test,
+		}
 		if in.Key.ID != "" {
 			stored, err := deps.SigningKey(ctx, in.Key.ID)
 			if err != nil {
@@ -187,7 +195,10 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 		}
 
 		file := render.PDFFile{Content: files[0], Password: in.Password}
-		result, err := signed(ctx, deps, "signed", file, func(file render.PDFFile) (*spool.File, error) { return deps.Render.SignPDF(ctx, file, s) })
+		result, err := signed(
+			ctx, deps, "signed", file,
+			func(file render.PDFFile) (*spool.File, error) { return deps.Render.SignPDF(ctx, file, s) },
+		)
 
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
@@ -206,9 +217,12 @@ func (k SigningKey) field() string {
 	return "key.pkcs12"
 }
 
-// signed returns the result of signing or sealing a PDF. That of a call with a test key gets its test mark before, since
-// each later change breaks the signature.
-func signed(ctx context.Context, deps *Deps, stem string, file render.PDFFile, sign func(render.PDFFile) (*spool.File, error)) (result schema.Result, err error) {
+// signed returns the result of signing or sealing a PDF. That of a call with a test key gets its test mark before,
+// since each later change breaks the signature.
+func signed(
+	ctx context.Context, deps *Deps, stem string, file render.PDFFile,
+	sign func(render.PDFFile) (*spool.File, error),
+) (result schema.Result, err error) {
 	if deps.Test {
 		marked, markErr := deps.Render.MarkPDF(ctx, file)
 		if markErr != nil {
@@ -225,13 +239,16 @@ func signed(ctx context.Context, deps *Deps, stem string, file render.PDFFile, s
 // identityFailure is the error of a signing identity that was deleted after the call was accepted.
 func identityFailure(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return schema.Faults{{Field: "key.id", Message: "must be the ID of a signing identity of this account. It was deleted meanwhile"}}
+		return schema.Faults{{
+			Field:   "key.id",
+			Message: "must be the ID of a signing identity of this account. It was deleted meanwhile",
+		}}
 	}
 	return err
 }
 
-// signFailure names the field of the request that prevents a signature. Done is "signed" or "sealed", key the field of the
-// key, authority the URL of the timestamp authority.
+// signFailure names the field of the request that prevents a signature. Done is "signed" or "sealed", key the field
+// of the key, authority the URL of the timestamp authority.
 func signFailure(err error, done, key, authority string) error {
 	var unreachable *render.TimestampError
 	var failed *pdf.Error

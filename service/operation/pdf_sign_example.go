@@ -33,8 +33,8 @@ func ExampleIdentity(name string) string {
 	return string(content)
 }
 
-// exampleKey returns the key of the examples. It is public, and the same in every process: the private key is the hash of
-// its password, so the repository has no key file.
+// exampleKey returns the key of the examples. It is public, and the same in every process: the private key is the
+// hash of its password, so the repository has no key file.
 func exampleKey() SigningKey {
 	content, err := exampleKeyFile()
 	if err != nil {

@@ -46,7 +46,10 @@ func (in *SplitInput) Validate() error {
 
 	if len(ways) == 0 {
 		const send = "Send exactly one of " + splitWays
-		faults.AddSentence("No way to split given. "+send, "everyPages", "is required unless another way to split is given. "+send)
+		faults.AddSentence(
+			"No way to split given. "+send, "everyPages",
+			"is required unless another way to split is given. "+send,
+		)
 	}
 
 	for _, way := range ways[min(1, len(ways)):] {
@@ -59,7 +62,13 @@ func (in *SplitInput) Validate() error {
 func (in *SplitInput) Produces() string { return "application/pdf" }
 
 func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, error) {
-	args := pdf.SplitArgs{Every: in.EveryPages, Level: in.BookmarkLevel, Text: in.Text, MaxBytes: in.MaxBytes, TestMark: deps.Test}
+	args := pdf.SplitArgs{
+		Every:    in.EveryPages,
+		Level:    in.BookmarkLevel,
+		Text:     in.Text,
+		MaxBytes: in.MaxBytes,
+		TestMark: deps.Test,
+	}
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args.Input = file.Input()
 		archive, err := render.RunFile(ctx, deps.Render, pdf.SplitJob, args, file.File())

@@ -136,7 +136,10 @@ func (in *StampMark) check(faults *schema.Faults, at string) {
 	case !hasText && in.Text != "":
 		faults.Add(at+"text", "must not be blank")
 	case !hasText:
-		faults.AddSentence("No stamp given. Send exactly one of "+at+"text, "+at+"image", at+"text", "is required without image. Send exactly one of text, image")
+		faults.AddSentence(
+			"No stamp given. Send exactly one of "+at+"text, "+at+"image",
+			at+"text", "is required without image. Send exactly one of text, image",
+		)
 	}
 
 	if in.Tiled && !in.Position.IsZero() {

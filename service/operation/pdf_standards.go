@@ -65,7 +65,10 @@ func standardsFailure(err error) *wire.Error {
 	if !errors.As(err, &unmet) {
 		return nil
 	}
-	e := &wire.Error{Code: wire.InvalidRequest, Message: "The document does not conform to options.standards: " + unmet.Faults[0].Message}
+	e := &wire.Error{
+		Code:    wire.InvalidRequest,
+		Message: "The document does not conform to options.standards: " + unmet.Faults[0].Message,
+	}
 	for _, fault := range unmet.Faults {
 		e.Details = append(e.Details, wire.Detail{Field: "options.standards", Message: fault.Message})
 	}

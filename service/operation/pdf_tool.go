@@ -23,7 +23,14 @@ const toolPrice = 500 * credit.Microdollar
 // pdfTool returns the facts of an operation whose result is a PDF, at the usual
 // price.
 func pdfTool(toolset, name, summary, use string) schema.Info {
-	return schema.Info{Name: name, Summary: summary, Toolset: toolset, Use: use, Price: toolPrice, Produces: []string{"application/pdf"}}
+	return schema.Info{
+		Name:     name,
+		Summary:  summary,
+		Toolset:  toolset,
+		Use:      use,
+		Price:    toolPrice,
+		Produces: []string{"application/pdf"},
+	}
 }
 
 // inDefault adds the operation to the default toolset.
@@ -110,7 +117,9 @@ func admitTool(deps *Deps) error {
 
 // withPDF gets the PDF of a source and runs do with it. Errors name the field
 // that they are about.
-func withPDF[T any](ctx context.Context, deps *Deps, src *PDFSource, do func(context.Context, render.PDFFile) (T, error)) (T, error) {
+func withPDF[T any](
+	ctx context.Context, deps *Deps, src *PDFSource, do func(context.Context, render.PDFFile) (T, error),
+) (T, error) {
 	return withFiles(ctx, deps, []stagedFile{{&src.FileSource, ""}}, func(ctx context.Context, files []openFile) (T, error) {
 		return do(ctx, render.PDFFile{Content: files[0], Password: src.Password})
 	})
@@ -118,7 +127,9 @@ func withPDF[T any](ctx context.Context, deps *Deps, src *PDFSource, do func(con
 
 // withFiles gets the files of several sources and runs do with them, as
 // withPDF does with one.
-func withFiles[T any](ctx context.Context, deps *Deps, sources []stagedFile, do func(context.Context, []openFile) (T, error)) (result T, err error) {
+func withFiles[T any](
+	ctx context.Context, deps *Deps, sources []stagedFile, do func(context.Context, []openFile) (T, error),
+) (result T, err error) {
 	bounded, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	files, err := deps.openSources(bounded, sources)
@@ -150,7 +161,10 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 			Message: fmt.Sprintf("must select pages of the document, which has %d", failed.Pages),
 		}}
 	case pdf.AllPages:
-		return schema.Faults{{Field: "pages", Message: fmt.Sprintf("must leave at least one page of the document, which has %d", failed.Pages)}}
+		return schema.Faults{{
+			Field:   "pages",
+			Message: fmt.Sprintf("must leave at least one page of the document, which has %d", failed.Pages),
+		}}
 	case pdf.NotAttached:
 		return schema.Faults{{Field: "names", Message: failed.Text}}
 	case pdf.NoLanguage:
@@ -164,7 +178,12 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 	case pdf.TooFine:
 		return schema.Faults{{Field: "dpi", Message: fmt.Sprintf(
 			"is too high for page %d: its image would have %.0f × %.0f pixels; the limit is %d per side and %d in total",
-			failed.Page, failed.Width, failed.Height, pdf.MaxSide, pdf.MaxPixels)}}
+			failed.Page,
+			failed.Width,
+			failed.Height,
+			pdf.MaxSide,
+			pdf.MaxPixels,
+		)}}
 	}
 	return &documentError{field: files[failed.Input].field, password: source.at + "password", cause: failed}
 }
@@ -211,7 +230,15 @@ func (e *documentError) detail() wire.Detail {
 		return wire.Detail{Field: e.password, Message: "is required: the PDF is encrypted"}
 	case pdf.WrongPassword:
 		return wire.Detail{Field: e.password, Message: "is incorrect: it does not open the PDF"}
-	case pdf.Nothing, pdf.Remains, pdf.Unsound, pdf.NoArchive, pdf.NotEmail, pdf.NotInvoice, pdf.NoSheets, pdf.Unverified, pdf.Unsigned:
+	case pdf.Nothing,
+		pdf.Remains,
+		pdf.Unsound,
+		pdf.NoArchive,
+		pdf.NotEmail,
+		pdf.NotInvoice,
+		pdf.NoSheets,
+		pdf.Unverified,
+		pdf.Unsigned:
 		return wire.Detail{Field: e.field, Message: e.cause.Text}
 	case pdf.Exhausted:
 		return wire.Detail{Field: e.field, Message: "exceeds the time, memory or disk limit of one document"}
@@ -225,15 +252,26 @@ func toolError(err error) *wire.Error {
 	var late *engine.TimeoutError
 	switch {
 	case errors.As(err, &document) && document.cause.Kind == pdf.NoProgram:
-		return &wire.Error{Code: wire.ConvertUnavailable, Message: document.cause.Text + " is not installed on this server. Ask the operator to run relaypdf doctor."}
+		return &wire.Error{
+			Code:    wire.ConvertUnavailable,
+			Message: document.cause.Text + " is not installed on this server. Ask the operator to run relaypdf doctor.",
+		}
 	case errors.As(err, &document) && document.cause.Kind == pdf.Nothing:
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()
-		return &wire.Error{Code: wire.InvalidRequest, Message: "Nothing to do: " + detail.Field + " " + detail.Message + ".", Details: []wire.Detail{detail}}
+		return &wire.Error{
+			Code:    wire.InvalidRequest,
+			Message: "Nothing to do: " + detail.Field + " " + detail.Message + ".",
+			Details: []wire.Detail{detail},
+		}
 	case errors.As(err, &document) && document.cause.Kind == pdf.NotInvoice:
 		// A document of another kind, which is named.
 		detail := document.detail()
-		return &wire.Error{Code: wire.InvalidRequest, Message: detail.Field + " " + detail.Message + ".", Details: []wire.Detail{detail}}
+		return &wire.Error{
+			Code:    wire.InvalidRequest,
+			Message: detail.Field + " " + detail.Message + ".",
+			Details: []wire.Detail{detail},
+		}
 	case errors.As(err, &document):
 		detail := document.detail()
 		return &wire.Error{
@@ -244,7 +282,9 @@ func toolError(err error) *wire.Error {
 			"The files could not be fetched within %v. Send smaller files, or upload them first.", fetchTimeout)}
 	case errors.As(err, &late):
 		return &wire.Error{Code: wire.ProcessingFailed, Message: fmt.Sprintf(
-			"Processing timed out after %v, the limit of this operation. Send a smaller file, or split the work.", late.After) + slowedText(late.Slowed)}
+			"Processing timed out after %v, the limit of this operation. Send a smaller file, or split the work.",
+			late.After,
+		) + slowedText(late.Slowed)}
 	}
 	return nil
 }

@@ -52,7 +52,9 @@ func (StepIDs) JSONSchema() *jsonschema.Schema {
 	few := uint64(1)
 	many := uint64(maxSteps)
 	id := &jsonschema.Schema{Type: "string", MinLength: &few, MaxLength: &long}
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{id, {Type: "array", Items: id, MinItems: &few, MaxItems: &many}}}
+	return &jsonschema.Schema{
+		OneOf: []*jsonschema.Schema{id, {Type: "array", Items: id, MinItems: &few, MaxItems: &many}},
+	}
 }
 
 // SetJSON stores the IDs.
@@ -156,7 +158,8 @@ type StepResult struct {
 	Step
 }
 
-// PriceOf returns the price of a call with its steps: the maximum, if it depends on the result. The prices of steps do not.
+// PriceOf returns the price of a call with its steps: the maximum, if it depends on the result. The prices of steps
+// do not.
 func PriceOf(ctx context.Context, deps *Deps, name string, call *Call) (schema.Price, error) {
 	if bulk, ok := call.Input().(*BulkInput); ok {
 		each, count, err := bulk.bulkPrice(ctx, deps, call)
@@ -218,7 +221,10 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 	result, err := f.run(bounded, call, outputs)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		err = &wire.Error{Code: wire.ProcessingFailed, Cause: err, Message: fmt.Sprintf(
-			"%s: the steps did not finish within %d minutes in total. Send fewer steps, or smaller files.", f.at, int(flowTimeout.Minutes()))}
+			"%s: the steps did not finish within %d minutes in total. Send fewer steps, or smaller files.",
+			f.at,
+			int(flowTimeout.Minutes()),
+		)}
 	}
 
 	return result, errors.Join(err, f.free(slices.Collect(maps.Keys(f.deps.Results))...))
@@ -288,8 +294,8 @@ func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result sc
 	return result, err
 }
 
-// leave returns a result as the call's, with the test mark that calls with a test key have. It closes the result without
-// the mark.
+// leave returns a result as the call's, with the test mark that calls with a test key have. It closes the result
+// without the mark.
 func (f *flow) leave(ctx context.Context, last StepResult) (schema.Result, error) {
 	if !f.deps.Test || marked(last.Result) {
 		return last.Result, nil
@@ -375,7 +381,12 @@ func StepFailure(step Step, err error) error {
 			return fmt.Errorf("%s: %w", title(step), err)
 		}
 	}
-	named := &wire.Error{Code: known.Code, RetryAfter: known.RetryAfter, Cause: err, Message: title(step) + ": " + known.Error()}
+	named := &wire.Error{
+		Code:       known.Code,
+		RetryAfter: known.RetryAfter,
+		Cause:      err,
+		Message:    title(step) + ": " + known.Error(),
+	}
 
 	for _, detail := range known.Details {
 		if detail.Field != "" {

@@ -86,7 +86,9 @@ func (s *FileSource) checkOne(faults *schema.Faults, at string) {
 		if at != "" {
 			sentence = "No source given for " + strings.TrimSuffix(at, ".") + ". Send exactly one of " + names
 		}
-		faults.AddSentence(sentence, at+"file", "is required unless another source is given. Send exactly one of "+names)
+		faults.AddSentence(
+			sentence, at+"file", "is required unless another source is given. Send exactly one of "+names,
+		)
 	case len(given) > 1:
 		for _, name := range given[1:] {
 			addExclusive(faults, at+given[0], at+name, names)

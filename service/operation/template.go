@@ -86,7 +86,9 @@ func (o *TemplateOptions) validate(faults *schema.Faults) {
 
 // pin fixes the version of a template in an input, together with the template's own options. takes reports which of
 // them the operation accepts.
-func (t *TemplateInput) pin(ctx context.Context, deps *Deps, input map[string]any, takes func(name string) bool) (changed bool, err error) {
+func (t *TemplateInput) pin(
+	ctx context.Context, deps *Deps, input map[string]any, takes func(name string) bool,
+) (changed bool, err error) {
 	if t.TemplateID == nil {
 		return false, nil
 	}
@@ -139,8 +141,21 @@ func under(own, given map[string]any) map[string]any {
 func anyOption(string) bool { return true }
 
 // pageOptions lists the options of a template that an image accepts too.
-var pageOptions = []string{"waitUntil", "waitForSelector", "waitForFunction", "waitForTimeout", "timeout", "extraHTTPHeaders", "cookies", "animations",
-	"failOnHTTPStatus", "failOnResourceError", "failOnConsoleError", "locale", "timeZone"}
+var pageOptions = []string{
+	"waitUntil",
+	"waitForSelector",
+	"waitForFunction",
+	"waitForTimeout",
+	"timeout",
+	"extraHTTPHeaders",
+	"cookies",
+	"animations",
+	"failOnHTTPStatus",
+	"failOnResourceError",
+	"failOnConsoleError",
+	"locale",
+	"timeZone",
+}
 
 func pageOption(name string) bool { return slices.Contains(pageOptions, name) }
 
@@ -153,7 +168,11 @@ func templateNotFound(err error, ref string, version int) error {
 	if version != 0 {
 		text = fmt.Sprintf("No published template with ID %.100q and version %d.", ref, version)
 	}
-	return &wire.Error{Code: wire.NotFound, Message: text, Details: []wire.Detail{{Field: "templateId", Message: "is not the ID or slug of a published template"}}}
+	return &wire.Error{
+		Code:    wire.NotFound,
+		Message: text,
+		Details: []wire.Detail{{Field: "templateId", Message: "is not the ID or slug of a published template"}},
+	}
 }
 
 // fill makes HTML of the template, and subtracts the time from the page's.
@@ -163,7 +182,10 @@ func (t *TemplateInput) fill(ctx context.Context, deps *Deps, o TemplateOptions,
 		return "", templateNotFound(err, *t.TemplateID, t.TemplateVersion)
 	}
 	return deps.fill(ctx, template.Call{
-		Template: template.Template{HTML: found.HTML, Partials: found.Partials}, Data: t.TemplateData.RawMessage, Strict: t.Strict,
+		Template: template.Template{
+			HTML:     found.HTML,
+			Partials: found.Partials,
+		}, Data: t.TemplateData.RawMessage, Strict: t.Strict,
 		Locale: o.Locale, Zone: o.TimeZone,
 	}, page)
 }
@@ -202,15 +224,24 @@ func templateError(err error) *wire.Error {
 	var limit *template.LimitError
 	switch {
 	case errors.As(err, &faults):
-		e := &wire.Error{Code: wire.InvalidRequest, Message: "The template could not be filled: " + faults.Error() + "."}
+		e := &wire.Error{
+			Code:    wire.InvalidRequest,
+			Message: "The template could not be filled: " + faults.Error() + ".",
+		}
 		for _, found := range faults.Faults {
 			e.Details = append(e.Details, wire.Detail{Field: "template", Message: found.String()})
 		}
 		return e
 	case errors.As(err, &missing):
-		e := &wire.Error{Code: wire.InvalidRequest, Message: "templateData is missing values that the template uses: " + missingText(missing) + "."}
+		e := &wire.Error{
+			Code:    wire.InvalidRequest,
+			Message: "templateData is missing values that the template uses: " + missingText(missing) + ".",
+		}
 		for _, path := range missing.Paths {
-			e.Details = append(e.Details, wire.Detail{Field: "templateData." + path.Path, Message: "is missing (" + path.Where() + ")"})
+			e.Details = append(
+				e.Details,
+				wire.Detail{Field: "templateData." + path.Path, Message: "is missing (" + path.Where() + ")"},
+			)
 		}
 		return e
 	case errors.As(err, &limit):

@@ -43,7 +43,10 @@ func (in *GenerateInput) Validate() error {
 		faults.Add("prompt", "must describe the document to create a template for")
 	}
 	if len(in.SampleData.RawMessage) > maxSample {
-		faults.Add("sampleData", "must be at most %d bytes for generation; got %d. Send an excerpt", maxSample, len(in.SampleData.RawMessage))
+		faults.Add(
+			"sampleData", "must be at most %d bytes for generation; got %d. Send an excerpt",
+			maxSample, len(in.SampleData.RawMessage),
+		)
 	}
 	in.check(&faults)
 	in.Options.check(&faults, false)
@@ -149,7 +152,11 @@ func runGenerate(ctx context.Context, deps *Deps, in *GenerateInput) (schema.Res
 			return schema.Result{}, err
 		}
 		promised, err := deps.promise(ctx, digest, deps.generation(conversation.ExpectedUsage(expectedAnswer)))
-		return schema.Result{Stem: "quote", JSON: GeneratedTemplate{Promised: promised}, Charge: new(credit.Amount(0))}, err
+		return schema.Result{
+			Stem:   "quote",
+			JSON:   GeneratedTemplate{Promised: promised},
+			Charge: new(credit.Amount(0)),
+		}, err
 	}
 
 	g := &generator{deps: deps, in: in}
@@ -251,7 +258,10 @@ func (g *generator) options(ctx context.Context, draft llm.Draft, made *Generate
 
 // errNotAlone refuses a model's template that makes requests: an author of instructions hidden in the data must not
 // learn the content of later documents.
-var errNotAlone = schema.Faults{{Field: "html", Message: "must be self-contained: no scripts, event handlers, frames, forms or resources loaded from a URL"}}
+var errNotAlone = schema.Faults{{
+	Field:   "html",
+	Message: "must be self-contained: no scripts, event handlers, frames, forms or resources loaded from a URL",
+}}
 
 func alone(texts ...string) error {
 	for _, text := range texts {
@@ -265,7 +275,9 @@ func alone(texts ...string) error {
 // try validates a template, fills it and prints it.
 func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDFOptions) error {
 	call := template.Call{
-		Template: template.Template{HTML: made.HTML}, Data: made.SampleData, Locale: options.Locale, Zone: options.TimeZone,
+		Template: template.Template{
+			HTML: made.HTML,
+		}, Data: made.SampleData, Locale: options.Locale, Zone: options.TimeZone,
 	}
 
 	report, err := g.deps.Render.ValidateTemplate(ctx, call)

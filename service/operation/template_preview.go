@@ -121,5 +121,12 @@ func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Resul
 	if err != nil {
 		return schema.Result{}, fieldError(err)
 	}
-	return schema.Result{Stem: "preview", Extension: ".pdf", ContentType: "application/pdf", Body: doc.Body, Pages: doc.Pages, Warnings: warnings(doc.Warnings)}, nil
+	return schema.Result{
+		Stem:        "preview",
+		Extension:   ".pdf",
+		ContentType: "application/pdf",
+		Body:        doc.Body,
+		Pages:       doc.Pages,
+		Warnings:    warnings(doc.Warnings),
+	}, nil
 }

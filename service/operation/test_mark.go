@@ -42,7 +42,10 @@ func checkMarkable(contentType string) error {
 }
 
 func testRefusal(text string) error {
-	return &wire.Error{Code: wire.InvalidRequest, Message: "Test keys cannot " + text + ". Use a live key (pdf_live_…)."}
+	return &wire.Error{
+		Code:    wire.InvalidRequest,
+		Message: "Test keys cannot " + text + ". Use a live key (pdf_live_…).",
+	}
 }
 
 // marked reports whether a result needs no test mark any more.
