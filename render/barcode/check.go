@@ -19,6 +19,7 @@ func (req *Request) check() (TypeInfo, error) {
 		if info.Type != req.Type {
 			continue
 		}
+
 		switch {
 		case req.Text == "":
 			return info, contentErrorf(req.Type, "must not be empty; %s accepts %s", req.Type, info.Content)
@@ -30,6 +31,7 @@ func (req *Request) check() (TypeInfo, error) {
 		}
 		return info, req.checkOptions()
 	}
+
 	return TypeInfo{}, fmt.Errorf("%w: %q", ErrType, req.Type)
 }
 

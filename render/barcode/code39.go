@@ -43,6 +43,7 @@ func encodeCode39(req *Request) (*symbol, error) {
 	text = "*" + text + "*"
 	bars := make([]bool, 0, code39Modules*len(text))
 	s := &symbol{}
+
 	for i := range len(text) {
 		pattern := code39Patterns[strings.IndexByte(code39Characters, text[i])]
 		for j := range 9 {

@@ -24,6 +24,7 @@ func (req *Request) colors() (dark, light color.NRGBA, err error) {
 	if req.Background != nil {
 		light = *req.Background
 	}
+
 	a, b := luminance(dark), luminance(light)
 	if (max(a, b)+0.05)/(min(a, b)+0.05) < minContrast {
 		return dark, light, ErrContrast
@@ -67,6 +68,7 @@ func palette(dark, light color.NRGBA, n int) (colors, alphas []byte) {
 		alphas = append(alphas, c.A)
 		opaque = opaque && c.A == 255
 	}
+
 	if opaque {
 		alphas = nil
 	}

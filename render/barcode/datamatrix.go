@@ -126,6 +126,7 @@ func dataMatrixPadding(words []byte, n int) []byte {
 	if len(words) < n {
 		words = append(words, dataMatrixPad)
 	}
+
 	for len(words) < n {
 		position := len(words) + 1
 		pad := dataMatrixPad + 149*position%253 + 1

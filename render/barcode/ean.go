@@ -47,6 +47,7 @@ func encodeUPCA(req *Request) (*symbol, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	long := func(x int) bool { return eanGuards(x) || x < 10 || x >= eanModules-10 }
 	s := eanSymbol(eanBars("0"+digits), margins{left: 9, right: 9}, long)
 	s.labels = append(s.labels, eanLabel(digits[:1], 4, 0.75))
@@ -68,6 +69,7 @@ func withCheckDigit(t Type, text string, n int) (string, error) {
 		return "", contentErrorf(t, "must be %d digits, or %d with the check digit, for %s; got %s",
 			n, n+1, t, describe(text))
 	}
+
 	check := checkDigit(text[:n])
 	if len(text) == n+1 && text[n] != check {
 		return "", contentErrorf(t, "has check digit %c, but %s has check digit %c. Omit it or correct the number",
@@ -131,6 +133,7 @@ func eanSymbol(bars []bool, quiet margins, long func(x int) bool) *symbol {
 	quiet.top = barMargin
 	quiet.bottom = barMargin
 	drop := make([]bool, len(bars))
+
 	for x, dark := range bars {
 		drop[x] = dark && long(x)
 	}

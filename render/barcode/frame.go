@@ -84,10 +84,12 @@ func (s *symbol) makeRoom() {
 		half := l.width() / 2
 		beyond = max(beyond, half-l.centre, l.centre+half-float64(s.width()))
 	}
+
 	side := int(math.Ceil(beyond))
 	for i := range s.labels {
 		s.labels[i].centre += float64(side)
 	}
+
 	s.quiet.left += side
 	s.quiet.right += side
 }

@@ -90,6 +90,7 @@ func pdf417Generator(degree int) []int {
 	g := make([]int, degree+1)
 	g[0] = 1
 	root := 1
+
 	for i := 1; i <= degree; i++ {
 		root = root * 3 % pdf417Base
 		for j := i; j >= 1; j-- {
@@ -114,6 +115,7 @@ func newPDF417Shape(dataWords, level int) pdf417Shape {
 		if rows > pdf417MaxRows || rows*cols > pdf417MaxWords {
 			continue
 		}
+
 		off := abs(pdf417Width(cols) - 3*pdf417RowHeight*rows)
 		if bestOff < 0 || off < bestOff {
 			best = pdf417Shape{rows, cols, level}

@@ -39,7 +39,7 @@ type browser struct {
 
 	// The fleet's lock guards the rest.
 	visits     map[*visit]bool // jobs under way
-	guests     map[string]int  // how many they are by account
+	guests     map[string]int  // running jobs by account ID
 	docs       int             // jobs since the start
 	used       time.Time       // when the last job came
 	quarantine bool            // the last job was of a suspect account

@@ -113,6 +113,7 @@ func (c *cleaner) nodes(parent *html.Node) {
 		default:
 			c.nodes(node)
 		}
+
 		node = next
 	}
 }

@@ -204,7 +204,7 @@ func oneLine(text string) string {
 // Person is a sender or a recipient of a message. Either field may be empty.
 type Person struct{ Name, Address string }
 
-// People are some.
+// People is a list of mailboxes, such as the recipients.
 type People []Person
 
 // String writes them as programs of email do.
@@ -218,8 +218,10 @@ func (p People) String() string {
 		case person.Name != "":
 			text = person.Name + " <" + person.Address + ">"
 		}
+
 		written = append(written, text)
 	}
+
 	return strings.Join(written, ", ")
 }
 
@@ -307,6 +309,7 @@ func (m *Message) piece(
 	if err := m.attach(file); err != nil {
 		return nil, err
 	}
+
 	if shows(file.Type) && disposition != "attachment" && group != "multipart/related" {
 		return []block{{kind: pictureBlock, file: file}}, nil
 	}
@@ -329,6 +332,7 @@ func mediaType(field, group string) (kind string, params map[string]string) {
 // several reads consecutive parts.
 func (m *Message) several(body io.Reader, kind string, params map[string]string, depth int) ([]block, error) {
 	var pieces [][]block
+
 	for reader := textproto.NewMultipartReader(body, params["boundary"]); ; {
 		part, err := reader.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -440,6 +444,7 @@ func (m *Message) named(name string, content []byte) []byte {
 		m.note(fmt.Sprintf("A part of the message has an unknown character set (%.40q).", name))
 		return content
 	}
+
 	if read, err := io.ReadAll(reader); err == nil {
 		return read
 	}

@@ -40,6 +40,7 @@ func Handlers() engine.Handlers {
 		}
 		return json.Marshal(result)
 	})
+
 	return engine.Handlers{Job: handler}
 }
 

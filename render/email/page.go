@@ -36,6 +36,7 @@ type pageFile struct{ Name, Size string }
 func (m *Message) Page() (page string, remote []string, err error) {
 	c := &cleaner{message: m, budget: maxPictures, seen: map[string]bool{}}
 	var body strings.Builder
+
 	for _, b := range m.body {
 		switch b.kind {
 		case plainBlock:
@@ -57,6 +58,7 @@ func (m *Message) Page() (page string, remote []string, err error) {
 			model.Rows = append(model.Rows, row)
 		}
 	}
+
 	for _, f := range m.Attached() {
 		model.Attachments = append(model.Attachments, pageFile{f.Name, size(len(f.Content))})
 	}

@@ -64,10 +64,12 @@ func tableOfContents(headings []contentsEntry) string {
 	if len(headings) == 0 {
 		return `<nav class="toc"></nav>`
 	}
+
 	var list bytes.Buffer
 	w := bufio.NewWriter(&list)
 	writeContents(w, "toc", headings)
 	_ = w.Flush() // to memory
+
 	return "<style>:where(.toc ul) { list-style: none; padding-inline-start: 1.2em } " +
 		":where(.toc > ul) { padding-inline-start: 0 } " +
 		":where(.toc a) { color: inherit; text-decoration: none }\n" +

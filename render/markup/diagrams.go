@@ -92,9 +92,11 @@ func WithDiagrams(doc string) (string, error) {
 	if err != nil {
 		return "", ErrAssets
 	}
+
 	var out strings.Builder
 	out.Grow(len(doc) + len(mermaid) + len(drawDiagrams))
 	out.WriteString(doc)
+
 	for _, script := range []string{string(mermaid), drawDiagrams} {
 		// In a script this is the same text, and does not end it.
 		out.WriteString("<script>" + strings.ReplaceAll(script, "</script", `<\/script`) + "</script>\n")

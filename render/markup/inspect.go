@@ -193,6 +193,7 @@ func scriptLoads(code []byte) bool {
 	if bytes.Contains(code, []byte(namespaces)) {
 		code = bytes.ReplaceAll(code, []byte(namespaces), nil)
 	}
+
 	for _, loader := range loaders {
 		if bytes.Contains(code, loader) {
 			return true

@@ -38,6 +38,7 @@ func (s *cssScanner) token() bool {
 	default:
 		s.i++
 	}
+
 	return false
 }
 

@@ -60,7 +60,7 @@ type Sides struct {
 // itself failed.
 func Markdown(src []byte, opt MarkdownOptions) (MarkdownDocument, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
-	meta, body, _ := cutFrontMatter(src) // of its error ReadFrontMatter has told the caller
+	meta, body, _ := cutFrontMatter(src) // ReadFrontMatter has returned its error
 	above := bytes.Count(src[:len(src)-len(body)], []byte("\n"))
 	src = body
 	place := func(offset int) int { return above + bytes.Count(src[:min(offset, len(src))], []byte("\n")) + 1 }

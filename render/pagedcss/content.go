@@ -69,6 +69,7 @@ func (r *reader) function(c component) (text string, ok bool) {
 	case "target-counters(", "string(", "content(", "element(":
 		return "", false
 	}
+
 	return "", true
 }
 
@@ -214,5 +215,6 @@ func (r *reader) marginFunction(c component) (text string, ok bool) {
 	case "target-counter(", "target-counters(", "target-text(", "leader(", "element(", "content(":
 		return "", false
 	}
+
 	return "", true
 }

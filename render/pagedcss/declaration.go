@@ -74,6 +74,7 @@ func (r *reader) important(at span) (end int, suffix string) {
 			}
 		}
 	}
+
 	return at.end, ""
 }
 
@@ -150,6 +151,7 @@ func (r *reader) stringSet(at span) {
 // split splits components at commas.
 func split(list []component) [][]component {
 	groups := [][]component{nil}
+
 	for _, c := range list {
 		if c.kind == css.CommaToken {
 			groups = append(groups, nil)

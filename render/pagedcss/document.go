@@ -111,6 +111,7 @@ func insert[T any](list *[]T, v T, found int) (i int, ok bool) {
 func Quote(text string) string {
 	var out strings.Builder
 	out.WriteByte('"')
+
 	for _, c := range text {
 		switch {
 		case c == '"' || c == '\\':

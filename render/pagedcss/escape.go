@@ -54,5 +54,6 @@ func unescape(raw string) string {
 			i += size
 		}
 	}
+
 	return out.String()
 }

@@ -35,6 +35,7 @@ func format(n int, style string) (string, bool) {
 	case "lower-greek":
 		return alphabetic(n, "αβγδεζηθικλμνξοπρστυφχψω"), true
 	}
+
 	return "", false
 }
 
@@ -64,6 +65,7 @@ func roman(n int) string {
 			out.WriteString(digit.text)
 		}
 	}
+
 	return out.String()
 }
 

@@ -24,6 +24,7 @@ func Mentions(text string) bool {
 func mentionedAt(text string, i int) bool {
 	before := text[:i]
 	after := text[i+1:]
+
 	switch text[i] {
 	case '-':
 		return hyphenated(before, after)
@@ -65,6 +66,7 @@ func hyphenated(before, after string) bool {
 	case strings.HasSuffix(before, "counter"):
 		return countsPages(after)
 	}
+
 	return false
 }
 

@@ -40,6 +40,7 @@ func (d *Document) Attribute(text string) (string, []Construct) { return d.read(
 func (d *Document) read(text string, in place) (string, []Construct) {
 	r := reader{doc: d}
 	lexer := css.NewLexer(parse.NewInputString(text))
+
 	for line := 1; ; {
 		kind, raw := lexer.Next()
 		if kind == css.ErrorToken {
@@ -102,6 +103,7 @@ func (r *reader) edited(text string) string {
 		out.WriteString(e.text)
 		at = e.to
 	}
+
 	return out.String()
 }
 
@@ -175,6 +177,7 @@ func (r *reader) declaration() (name string, value int) {
 // a part of its value.
 func (r *reader) end(from int, custom bool) int {
 	depth := 0
+
 	for i := from; i < len(r.tokens); i++ {
 		switch r.tokens[i].kind {
 		case css.FunctionToken, css.LeftParenthesisToken, css.LeftBracketToken:
@@ -240,6 +243,7 @@ func (r *reader) prelude(in place, tokens []token) place {
 	case ruleLists[name] && (in == inRules || in == inStyle):
 		return in
 	}
+
 	return inOther
 }
 

@@ -107,7 +107,7 @@ type Queue struct {
 	closed  bool
 	lines   map[string]*line
 	turn    []*line // accounts with waiting jobs, the next one first
-	guests  *line   // is in neither of both
+	guests  *line   // anonymous users; neither in turn nor by account ID
 	trials  line    // what accounts that have never paid have together: running jobs and late ones
 	mean    time.Duration
 }

@@ -15,6 +15,7 @@ func readCSV(in *bufio.Reader, w *writer) error {
 	reader.FieldsPerRecord = -1
 	reader.ReuseRecord = true
 	var h header
+
 	for {
 		row, err := reader.Read()
 		var syntax *csv.ParseError
@@ -55,6 +56,7 @@ func readCSV(in *bufio.Reader, w *writer) error {
 func delimiter(head []byte) rune {
 	counts := map[rune]int{}
 	quoted := false
+
 	for _, c := range string(head) {
 		if c == '"' {
 			quoted = !quoted

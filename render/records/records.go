@@ -126,6 +126,7 @@ func readObject(decoder *json.Decoder, w *writer) error {
 	case !utf8.Valid(object):
 		return fault("must be UTF-8; records[%d] is not", w.count)
 	}
+
 	return w.write(object)
 }
 
@@ -208,6 +209,7 @@ func (h *header) set(names []string, flat bool) error {
 		if len(path) > maxDepth {
 			return fault("has a column with more than %d names in its path: %.80q", maxDepth, name)
 		}
+
 		for n := range path {
 			use := "object"
 			if n == len(path)-1 {
@@ -225,6 +227,7 @@ func (h *header) set(names []string, flat bool) error {
 			}
 			seen[part] = use
 		}
+
 		h.paths = append(h.paths, path)
 	}
 
@@ -237,6 +240,7 @@ func (h *header) set(names []string, flat bool) error {
 // record makes an object of the cells of a row. Cells that are not there are empty texts.
 func (h *header) record(cells []any, row int) ([]byte, error) {
 	object := map[string]any{}
+
 	for i, cell := range cells {
 		if cell != nil && cell != "" && (i >= len(h.paths) || h.paths[i] == nil) {
 			return nil, fault("has a value without a name: row %d, column %d. Name the column in the first row",
@@ -262,6 +266,7 @@ func (h *header) record(cells []any, row int) ([]byte, error) {
 			}
 			at = below
 		}
+
 		at[path[len(path)-1]] = cell
 	}
 	return json.Marshal(withArrays(object, true))

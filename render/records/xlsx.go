@@ -131,6 +131,7 @@ func (b *workbook) stream(name string, limit uint64) (*xml.Decoder, io.Closer, e
 		return nil, nil, fault("is an XLSX file with a part of %d bytes, %.100q; the limit is %d",
 			part.UncompressedSize64, name, limit)
 	}
+
 	content, err := part.Open()
 	if err != nil {
 		return nil, nil, fault("is a damaged XLSX file: %.100v", err)
@@ -234,6 +235,7 @@ func (b *workbook) readStrings() error {
 	if b.parts[name] == nil {
 		return nil
 	}
+
 	return b.each(name, maxStrings, "si", func(decoder *xml.Decoder, start xml.StartElement) error {
 		var item richText
 		err := decoder.DecodeElement(&item, &start)
@@ -289,6 +291,7 @@ type cell struct {
 func (b *workbook) readSheet(name string, w *writer) error {
 	var h header
 	number := 0
+
 	return b.each(name, maxSheet, "row", func(decoder *xml.Decoder, start xml.StartElement) error {
 		number++
 		if n, err := strconv.Atoi(attribute(start, "r")); err == nil {
@@ -457,6 +460,7 @@ func (b *workbook) number(value string, style int) any {
 			return text
 		}
 	}
+
 	if wholeNumber.MatchString(value) {
 		return json.Number(value) // with all its digits
 	}
