@@ -21,7 +21,8 @@ func (s *Services) watchLimits() {
 		return
 	}
 	s.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "relaypdf_limits_alone_total", Help: "Rate limits checked by this process for itself, because Redis did not answer.",
+		Name: "relaypdf_limits_alone_total",
+		Help: "Rate limits checked by this process for itself, because Redis did not answer.",
 	}, func() float64 { return float64(shared.Alone()) }))
 }
 

@@ -134,7 +134,8 @@ func New(cfg Config) (*Services, error) {
 
 	s.Connections = delivery.Connections{
 		Store: s.Store, Box: s.Box,
-		CheckURL: s.Outbound.CheckURL, CheckSSH: s.Outbound.CheckSSH, Transport: s.Outbound.Webhooks().Transport, DialSSH: s.Outbound.DialSSH,
+		CheckURL: s.Outbound.CheckURL, CheckSSH: s.Outbound.CheckSSH, Transport: s.Outbound.Webhooks().Transport,
+		DialSSH: s.Outbound.DialSSH,
 	}
 	if !s.NoRateLimits {
 		s.Connections.Limiter = s.Limiter
@@ -143,12 +144,15 @@ func New(cfg Config) (*Services, error) {
 	s.Calls = call.New(call.Config{
 		Store: s.Store, Render: s.Render, Box: s.Box, Payments: s.Payments, AI: s.AI, Limiter: s.Limiter,
 		Callbacks: s.Outbound, Destinations: s.Outbound.Webhooks(), Connections: s.Connections, Signing: s.Signing,
-		Table: s.Table, Prices: s.Prices, Lease: s.Lease, Links: call.Links{BaseURL: s.BaseURL}, Region: s.Region, MaxFile: s.MaxFile,
+		Table: s.Table, Prices: s.Prices, Lease: s.Lease, Links: call.Links{BaseURL: s.BaseURL}, Region: s.Region,
+		MaxFile:   s.MaxFile,
 		NoBilling: s.NoBilling, NoRateLimits: s.NoRateLimits, Dev: s.Dev,
 		Registry: s.Registry, Tracer: s.Tracer, Logger: s.Logger, Now: s.Now,
 		AfterStep: s.AfterStep, DrawTime: s.DrawTime, StorageTime: s.StorageTime,
 	})
-	s.Templates = &templates.Service{Store: s.Store, Gallery: s.Gallery, Table: s.Table, Calls: s.Calls, Render: s.Render}
+	s.Templates = &templates.Service{
+		Store: s.Store, Gallery: s.Gallery, Table: s.Table, Calls: s.Calls, Render: s.Render,
+	}
 	s.Deliveries = delivery.New(delivery.Config{
 		Store: s.Store, Client: s.Outbound.Webhooks(), Box: s.Box, Brand: s.Brand,
 		Registry: s.Registry, Tracer: s.Tracer, Logger: s.Logger, Now: s.Now,
@@ -178,6 +182,7 @@ func (c Config) withDefaults() Config {
 	if c.AfterStep == nil {
 		c.AfterStep = func(string) {}
 	}
+
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	return c
 }

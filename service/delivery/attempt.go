@@ -36,9 +36,11 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 	defer cancel()
 	r, err := d.deliveryRequest(ctx, due)
 	if err != nil {
-		d.log.LogAttrs(ctx, slog.LevelError, "sign delivery failed", slog.String("delivery", due.ID), slog.Any("error", err))
+		d.log.LogAttrs(ctx, slog.LevelError, "sign delivery failed", slog.String("delivery", due.ID),
+			slog.Any("error", err))
 		return store.Attempt{Error: "The event could not be signed. Rotate the endpoint's secret."}
 	}
+
 	begun := time.Now()
 	response, err := d.client.Do(r)
 	took := time.Since(begun)
@@ -47,12 +49,17 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 		// The response contains nothing of the target, not even how long it took.
 		return store.Attempt{Error: "The URL is not allowed. Use https and a public host."}
 	case err != nil:
-		return store.Attempt{Error: sendFailure(err, "endpoint", attemptTimeout), Duration: &took, Headers: store.AttemptHeaders{Request: lines(r.Header)}}
+		return store.Attempt{
+			Error: sendFailure(err, "endpoint", attemptTimeout), Duration: &took,
+			Headers: store.AttemptHeaders{Request: lines(r.Header)},
+		}
 	}
+
 	defer response.Body.Close()
 	// An answer that breaks off after its status is still an answer.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, keptResponse))
 	took = time.Since(begun)
+
 	attempt := store.Attempt{
 		StatusCode: response.StatusCode, Response: bytes.ToValidUTF8(body, []byte("\uFFFD")), Duration: &took,
 		Headers:    store.AttemptHeaders{Request: lines(r.Header), Response: lines(response.Header)},
@@ -60,6 +67,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 		Gone:       response.StatusCode == http.StatusGone,
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), d.now()),
 	}
+
 	if !attempt.Delivered {
 		attempt.Error = statusFailure(response.StatusCode)
 	}
@@ -80,6 +88,7 @@ func (d *Dispatcher) deliveryRequest(ctx context.Context, due store.DueDelivery)
 	if err != nil {
 		return nil, err
 	}
+
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "relaypdf-webhook/1")
 	r.Header.Set(webhook.IDHeader, due.EventID)
@@ -97,11 +106,14 @@ func (d *Dispatcher) signDelivery(h http.Header, due store.DueDelivery) error {
 	if err != nil {
 		return err
 	}
-	at, inUse := d.now(), current
+
+	at := d.now()
+	inUse := current
 	signatures, err := webhook.SignStandard(current, due.EventID, at, due.Body)
 	if err != nil {
 		return err
 	}
+
 	if previous != "" {
 		inUse = previous
 		second, err := webhook.SignStandard(previous, due.EventID, at, due.Body)
@@ -110,6 +122,7 @@ func (d *Dispatcher) signDelivery(h http.Header, due store.DueDelivery) error {
 		}
 		signatures += " " + second
 	}
+
 	h.Set(webhook.TimestampHeader, strconv.FormatInt(at.Unix(), 10))
 	h.Set(webhook.StandardHeader, signatures)
 	d.setDelivery(h, webhook.EventHeader, due.EventType)
@@ -140,6 +153,7 @@ func (d *Dispatcher) webhookSecrets(endpoint *store.Webhook) (current, previous 
 		err = errors.Join(err, openErr)
 		return string(plain)
 	}
+
 	current = open(endpoint.Secret)
 	if endpoint.PreviousSecret != nil {
 		previous = open(endpoint.PreviousSecret)
@@ -153,6 +167,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
 		return time.Duration(n) * time.Second
 	}
+
 	at, err := http.ParseTime(text)
 	if err != nil {
 		return 0
@@ -162,7 +177,8 @@ func retryAfter(text string, now time.Time) time.Duration {
 
 func statusFailure(status int) string {
 	if status >= 300 && status < 400 {
-		return fmt.Sprintf("The endpoint returned status %d. Redirects are not followed: change the endpoint's URL.", status)
+		return fmt.Sprintf("The endpoint returned status %d. Redirects are not followed: change the endpoint's URL.",
+			status)
 	}
 	return fmt.Sprintf("The endpoint returned status %d.", status)
 }
@@ -174,6 +190,7 @@ func sendFailure(err error, side string, within time.Duration) string {
 	var handshake tls.AlertError
 	var record tls.RecordHeaderError
 	var timeout net.Error
+
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("The %s did not respond within %d seconds.", side, int(within.Seconds()))

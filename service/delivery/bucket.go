@@ -23,7 +23,8 @@ type bucket struct {
 
 func newBucket(at *NewS3, transport http.RoundTripper) (*bucket, error) {
 	opened, err := s3.OpenBucket(s3.BucketConfig{
-		Endpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, AccessKey: at.AccessKeyID, SecretKey: at.SecretAccessKey, PathStyle: at.PathStyle, Transport: boundedTransport{transport},
+		Endpoint: at.Endpoint, Region: at.Region, Bucket: at.Bucket, AccessKey: at.AccessKeyID,
+		SecretKey: at.SecretAccessKey, PathStyle: at.PathStyle, Transport: boundedTransport{transport},
 	})
 	return &bucket{opened, at.Prefix}, err
 }
@@ -56,12 +57,15 @@ type object struct {
 }
 
 // longKey is the failure of a key that the prefix of its connection makes too long.
-var longKey = &Failure{Step: stepWrite, Reason: "The object key, with the prefix of the connection, is longer than 1,024 bytes."}
+var longKey = &Failure{
+	Step: stepWrite, Reason: "The object key, with the prefix of the connection, is longer than 1,024 bytes.",
+}
 
 func (o object) send(ctx context.Context, content Content) (Receipt, *Failure) {
 	if len(o.key) > 1024 {
 		return Receipt{}, longKey
 	}
+
 	begun := time.Now()
 	if err := o.bucket.Put(ctx, o.key, content.ContentType, content.Size, content.Open); err != nil {
 		return Receipt{}, bucketFailure(err, stepWrite, timeOf(ctx, begun))
@@ -74,6 +78,7 @@ func (b *bucket) test(ctx context.Context, id string) (string, *Failure) {
 	if _, failure := o.send(ctx, testBody()); failure != nil {
 		return "", failure
 	}
+
 	begun := time.Now()
 	if err := b.Delete(ctx, o.key); err != nil {
 		return "", bucketFailure(err, stepDelete, timeOf(ctx, begun))
@@ -83,7 +88,10 @@ func (b *bucket) test(ctx context.Context, id string) (string, *Failure) {
 
 var (
 	// wrongKeys are the codes of S3 for credentials that are not accepted.
-	wrongKeys = []string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed", "InvalidToken", "ExpiredToken", "RequestTimeTooSkewed"}
+	wrongKeys = []string{
+		"InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed", "InvalidToken",
+		"ExpiredToken", "RequestTimeTooSkewed",
+	}
 	plainCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,64}$`)
 )
 
@@ -96,11 +104,15 @@ func bucketFailure(err error, step string, within time.Duration) *Failure {
 	case status == 0:
 		return &Failure{Step: stepConnect, Reason: sendFailure(err, "bucket's server", within), passing: true}
 	}
-	failure := &Failure{Step: step, passing: s3.Passing(err), Reason: fmt.Sprintf("The bucket's server returned status %d", status)}
+
+	failure := &Failure{
+		Step: step, passing: s3.Passing(err), Reason: fmt.Sprintf("The bucket's server returned status %d", status),
+	}
 	if plainCode.MatchString(code) {
 		failure.Reason += " (" + code + ")"
 	}
 	failure.Reason += "."
+
 	if slices.Contains(wrongKeys, code) {
 		failure.Step = stepAuthenticate
 	}

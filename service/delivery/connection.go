@@ -24,8 +24,8 @@ import (
 // connectionPrefix begins the IDs of connections.
 const connectionPrefix = "conn_"
 
-// testTimeout bounds the test of a connection, and testWindow the number of tests of an account, which log in to servers
-// of its choice.
+// testTimeout bounds the test of a connection, and testWindow the number of tests of an account, which log in to
+// servers of its choice.
 const testTimeout = 45 * time.Second
 
 var testWindow = ratelimit.Window{Name: "connection tests", Limit: 30, Length: time.Hour}
@@ -37,7 +37,8 @@ var loginWindow = ratelimit.Window{Name: "failed SFTP logins", Limit: 30, Length
 type LimitError struct{ RetryAfter time.Duration }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("Connection test limit reached: %d of %[1]d an hour. Retry in %d minutes.", testWindow.Limit, int(e.RetryAfter.Minutes())+1)
+	return fmt.Sprintf("Connection test limit reached: %d of %[1]d an hour. Retry in %d minutes.", testWindow.Limit,
+		int(e.RetryAfter.Minutes())+1)
 }
 
 // ErrNoHostKey means that an SFTP connection has no host key yet, so that nothing may be sent to its server.
@@ -48,8 +49,8 @@ var ErrNoHostKey = errors.New("the connection has no host key")
 type Connections struct {
 	Store *store.Store
 	Box   *seal.Box
-	// CheckURL refuses, by its text, a URL that is not https or not public, and CheckSSH a host or port that SSH may not
-	// reach.
+	// CheckURL refuses, by its text, a URL that is not https or not public, and CheckSSH a host or port that SSH may
+	// not reach.
 	CheckURL func(address string) error
 	CheckSSH func(host string, port int) error
 	// Transport and DialSSH reach only public addresses.
@@ -101,9 +102,11 @@ func (n *NewConnection) Validate() error {
 	if strings.TrimSpace(n.Name) != n.Name || strings.ContainsFunc(n.Name, unicode.IsControl) {
 		faults.Add("name", "must not start or end with a space, and must not contain control characters")
 	}
+
 	switch {
 	case (n.S3 == nil) == (n.SFTP == nil):
-		faults.AddSentence("Send exactly one of s3 and sftp", "s3", "is required unless sftp is given. Send exactly one of s3 and sftp")
+		faults.AddSentence("Send exactly one of s3 and sftp", "s3",
+			"is required unless sftp is given. Send exactly one of s3 and sftp")
 	case n.S3 != nil:
 		n.S3.validate(&faults)
 	default:
@@ -122,12 +125,15 @@ func (n *NewS3) validate(faults *schema.Faults) {
 	if n.Region != "" && !s3.ValidRegion(n.Region) {
 		faults.Add("s3.region", "must have only lower-case letters, digits and hyphens")
 	}
+
 	if _, err := s3.Server(n.Endpoint); n.Endpoint != "" && err != nil {
 		faults.Add("s3.endpoint", "must be an https URL without a path, such as https://s3.example.com")
 	} else if _, err := newBucket(n, nil); err != nil {
 		faults.Add("s3.endpoint", "must be the URL of the service without the bucket, such as https://s3.example.com")
 	}
-	for field, text := range map[string]string{"s3.accessKeyId": n.AccessKeyID, "s3.secretAccessKey": n.SecretAccessKey} {
+
+	keys := map[string]string{"s3.accessKeyId": n.AccessKeyID, "s3.secretAccessKey": n.SecretAccessKey}
+	for field, text := range keys {
 		if strings.ContainsFunc(text, unicode.IsControl) {
 			faults.Add(field, "must not contain control characters")
 		}
@@ -143,12 +149,15 @@ func (n *NewSFTP) validate(faults *schema.Faults) {
 		faults.Add("sftp.host", "must be a host name or an IP address, without a port")
 	}
 	if n.HostKey != "" && !fingerprint.MatchString(n.HostKey) {
-		faults.Add("sftp.hostKey", "must be a SHA-256 fingerprint, SHA256: and 43 characters, as ssh-keygen -l prints it")
+		faults.Add("sftp.hostKey",
+			"must be a SHA-256 fingerprint, SHA256: and 43 characters, as ssh-keygen -l prints it")
 	}
+
 	schema.CheckPath(faults, "sftp.folder", n.Folder)
 	switch {
 	case (n.Password == "") == (n.PrivateKey == ""):
-		faults.AddSentence("Send exactly one of sftp.password and sftp.privateKey", "sftp.password", "is required unless sftp.privateKey is given. Send exactly one of them")
+		faults.AddSentence("Send exactly one of sftp.password and sftp.privateKey", "sftp.password",
+			"is required unless sftp.privateKey is given. Send exactly one of them")
 	case n.PrivateKey != "":
 		if why := keyFault(n.PrivateKey); why != "" {
 			faults.Add("sftp.privateKey", "%s", why)
@@ -189,6 +198,7 @@ func (c Connections) Create(ctx context.Context, by store.Author, n NewConnectio
 	if err != nil {
 		return wire.Connection{}, err
 	}
+
 	return shown(row)
 }
 
@@ -220,9 +230,11 @@ func (c Connections) Get(ctx context.Context, accountID, id string) (wire.Connec
 // updateAttempts is the maximum number of attempts to update a connection that others change meanwhile.
 const updateAttempts = 3
 
-// Update changes a connection. The error is schema.Faults, an *AddressError, store.ErrNotFound, or store.ErrExists for a
-// name that is taken. A secret is sent only to the server that it was stored for: a new server needs it again.
-func (c Connections) Update(ctx context.Context, by store.Author, id string, change ConnectionChange) (changed wire.Connection, err error) {
+// Update changes a connection. The error is schema.Faults, an *AddressError, store.ErrNotFound, or store.ErrExists for
+// a name that is taken. A secret is sent only to the server that it was stored for: a new server needs it again.
+func (c Connections) Update(
+	ctx context.Context, by store.Author, id string, change ConnectionChange,
+) (changed wire.Connection, err error) {
 	for range updateAttempts {
 		if changed, err = c.update(ctx, by, id, change); !errors.Is(err, store.ErrNotFound) {
 			break
@@ -231,11 +243,14 @@ func (c Connections) Update(ctx context.Context, by store.Author, id string, cha
 	return changed, err
 }
 
-func (c Connections) update(ctx context.Context, by store.Author, id string, change ConnectionChange) (wire.Connection, error) {
+func (c Connections) update(
+	ctx context.Context, by store.Author, id string, change ConnectionChange,
+) (wire.Connection, error) {
 	row, err := c.Store.Connection(ctx, by.AccountID, id)
 	if err != nil {
 		return wire.Connection{}, err
 	}
+
 	before := row
 	n, err := c.stored(row)
 	if err != nil && !change.hasSecret() { // A new secret replaces one that cannot be decrypted.
@@ -244,17 +259,20 @@ func (c Connections) update(ctx context.Context, by store.Author, id string, cha
 	if change.Name != nil {
 		n.Name = *change.Name
 	}
+
 	var faults schema.Faults
 	switch {
 	case change.S3 != nil && n.S3 == nil, change.SFTP != nil && n.SFTP == nil:
 		other := map[string]string{schema.KindS3: schema.KindSFTP, schema.KindSFTP: schema.KindS3}[row.Kind]
-		faults.Add(other, "must be absent, because this is a connection of kind %s. Create another connection instead", row.Kind)
+		faults.Add(other, "must be absent, because this is a connection of kind %s. Create another connection instead",
+			row.Kind)
 		return wire.Connection{}, faults
 	case change.S3 != nil:
 		n.S3 = change.S3.after(n.S3)
 	case change.SFTP != nil:
 		n.SFTP = change.SFTP.after(n.SFTP)
 	}
+
 	if err := n.Validate(); err != nil {
 		return wire.Connection{}, err
 	}
@@ -267,6 +285,7 @@ func (c Connections) update(ctx context.Context, by store.Author, id string, cha
 	if err != nil {
 		return wire.Connection{}, err
 	}
+
 	return shown(row)
 }
 
@@ -294,14 +313,16 @@ func (n NewS3) after(before *NewS3) *NewS3 {
 	return &n
 }
 
-// after returns the settings with the secret and the host key that were stored before, unless they have them, or another
-// server.
+// after returns the settings with the secret and the host key that were stored before, unless they have them, or
+// another server.
 func (n NewSFTP) after(before *NewSFTP) *NewSFTP {
 	if n.Host != before.Host || cmp.Or(n.Port, sftpPort) != cmp.Or(before.Port, sftpPort) {
 		return &n
 	}
+
 	if n.Password == "" && n.PrivateKey == "" && (n.HostKey == "" || n.HostKey == before.HostKey) {
-		n.Password, n.PrivateKey = before.Password, before.PrivateKey
+		n.Password = before.Password
+		n.PrivateKey = before.PrivateKey
 	}
 	n.HostKey = cmp.Or(n.HostKey, before.HostKey)
 	return &n
@@ -312,26 +333,35 @@ func (c Connections) fill(row *store.Connection, n NewConnection) error {
 	var settings any
 	var hidden secret
 	var err error
+
 	if n.S3 != nil {
-		row.Kind, settings, hidden.SecretAccessKey = schema.KindS3, n.S3.S3Connection, n.S3.SecretAccessKey
+		row.Kind = schema.KindS3
+		settings = n.S3.S3Connection
+		hidden.SecretAccessKey = n.S3.SecretAccessKey
 		if n.S3.Endpoint != "" {
 			err = inField("s3.endpoint", c.CheckURL(n.S3.Endpoint))
 		}
 	} else {
-		row.Kind, row.HostKey = schema.KindSFTP, n.SFTP.HostKey
+		row.Kind = schema.KindSFTP
+		row.HostKey = n.SFTP.HostKey
 		public := n.SFTP.SFTPConnection
 		public.HostKey = ""
-		settings, hidden.Password, hidden.PrivateKey = public, n.SFTP.Password, n.SFTP.PrivateKey
+		settings = public
+		hidden.Password = n.SFTP.Password
+		hidden.PrivateKey = n.SFTP.PrivateKey
 		err = inField("sftp.host", c.CheckSSH(public.Host, cmp.Or(public.Port, sftpPort)))
 	}
 	if err != nil {
 		return err
 	}
+
 	text, err := json.Marshal(settings)
 	if err != nil {
 		return err
 	}
-	row.Name, row.Settings = n.Name, string(text)
+
+	row.Name = n.Name
+	row.Settings = string(text)
 	if text, err = json.Marshal(hidden); err == nil { //nolint:gosec // it is encrypted
 		row.Secret, err = c.Box.Seal(SecretPurpose(row.ID), text)
 	}
@@ -340,7 +370,10 @@ func (c Connections) fill(row *store.Connection, n NewConnection) error {
 
 // shown returns a connection as its owner sees it.
 func shown(row store.Connection) (wire.Connection, error) {
-	c := wire.Connection{ID: row.ID, Name: row.Name, Kind: row.Kind, CreatedAt: row.CreatedAt.Truncate(time.Millisecond)}
+	c := wire.Connection{
+		ID: row.ID, Name: row.Name, Kind: row.Kind, CreatedAt: row.CreatedAt.Truncate(time.Millisecond),
+	}
+
 	var err error
 	switch row.Kind {
 	case schema.KindS3:
@@ -371,11 +404,13 @@ func (c Connections) stored(row store.Connection) (NewConnection, error) {
 	if err != nil {
 		return n, err
 	}
+
 	var hidden secret
 	text, err := c.Box.Open(SecretPurpose(row.ID), row.Secret)
 	if err == nil {
 		err = json.Unmarshal(text, &hidden)
 	}
+
 	if public.S3 != nil {
 		n.S3 = &NewS3{*public.S3, hidden.SecretAccessKey}
 	} else {
@@ -425,6 +460,7 @@ func (c Connections) Destination(ctx context.Context, accountID, id, kind, key, 
 	if err != nil {
 		return nil, err
 	}
+
 	if kind == schema.KindSFTP && c.Limiter != nil {
 		return loggedIn{to.object(key, resultID), c.Limiter, accountID}, nil
 	}
@@ -444,8 +480,10 @@ func (d loggedIn) send(ctx context.Context, content Content) (Receipt, *Failure)
 	// Without its counter, the login is made.
 	if verdict, err := d.limiter.Peek(ctx, of, loginWindow); err == nil && !verdict.Allowed {
 		return Receipt{}, &Failure{Step: stepAuthenticate, Reason: fmt.Sprintf(
-			"The account had %d failed SFTP logins within an hour. Correct the connection, and send the call again in %d minutes.", loginWindow.Limit, int(verdict.RetryAfter.Minutes())+1)}
+			"The account had %d failed SFTP logins within an hour. Correct the connection, and send the call again "+
+				"in %d minutes.", loginWindow.Limit, int(verdict.RetryAfter.Minutes())+1)}
 	}
+
 	receipt, failure := d.Destination.send(ctx, content)
 	if failure != nil && (failure.Step == stepAuthenticate || failure.Step == stepHostKey) {
 		_, _ = d.limiter.Take(context.WithoutCancel(ctx), of, loginWindow)
@@ -453,8 +491,8 @@ func (d loggedIn) send(ctx context.Context, content Content) (Receipt, *Failure)
 	return receipt, failure
 }
 
-// Test writes a small file and deletes it. If it succeeds, it stores the host key of a connection without one. The error
-// is store.ErrNotFound or a *LimitError.
+// Test writes a small file and deletes it. If it succeeds, it stores the host key of a connection without one. The
+// error is store.ErrNotFound or a *LimitError.
 func (c Connections) Test(ctx context.Context, by store.Author, id string) (wire.ConnectionTest, error) {
 	row, err := c.Store.Connection(ctx, by.AccountID, id)
 	if err != nil {
@@ -464,6 +502,7 @@ func (c Connections) Test(ctx context.Context, by store.Author, id string) (wire
 	if err != nil {
 		return wire.ConnectionTest{}, err
 	}
+
 	if c.Limiter != nil {
 		verdict, err := c.Limiter.Take(ctx, "connection tests of "+by.AccountID, testWindow)
 		if err != nil {
@@ -476,6 +515,7 @@ func (c Connections) Test(ctx context.Context, by store.Author, id string) (wire
 	if err := c.record(ctx, by, "connection.tested", row); err != nil {
 		return wire.ConnectionTest{}, err
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	hostKey, failure := to.test(bounded, c.Store.NewID("test"))
@@ -485,6 +525,7 @@ func (c Connections) Test(ctx context.Context, by store.Author, id string) (wire
 	case failure != nil:
 		return wire.ConnectionTest{FailedStep: failure.Step, Message: failure.Reason, HostKey: hostKey}, nil
 	}
+
 	if hostKey != "" && row.HostKey == "" {
 		err = c.Store.LearnHostKey(ctx, row, hostKey)
 	}
@@ -507,8 +548,14 @@ const (
 )
 
 // notPublic is the failure of an address that is refused on connection.
-var notPublic = &Failure{Refused: true, Step: stepConnect, Reason: "The host or port is not allowed. Use a public host, and a port that is not reserved for a different protocol."}
+var notPublic = &Failure{
+	Refused: true, Step: stepConnect,
+	Reason: "The host or port is not allowed. Use a public host, and a port that is not reserved for a different protocol.",
+}
 
 func testBody() Content {
-	return Content{ContentType: "text/plain; charset=utf-8", Size: int64(len(testContent)), Open: func() io.ReadSeeker { return strings.NewReader(testContent) }}
+	return Content{
+		ContentType: "text/plain; charset=utf-8", Size: int64(len(testContent)),
+		Open: func() io.ReadSeeker { return strings.NewReader(testContent) },
+	}
 }

@@ -67,11 +67,14 @@ type Dispatcher struct {
 // New returns a Dispatcher.
 func New(cfg Config) *Dispatcher {
 	d := &Dispatcher{
-		store: cfg.Store, client: cfg.Client, box: cfg.Box, brand: cfg.Brand, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now,
+		store: cfg.Store, client: cfg.Client, box: cfg.Box, brand: cfg.Brand, tracer: cfg.Tracer, log: cfg.Logger,
+		now: cfg.Now,
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "relaypdf_delivery_attempts_total", Help: "Attempts to deliver an event, by what the delivery is afterwards: delivered, pending or failed.",
+			Name: "relaypdf_delivery_attempts_total",
+			Help: "Attempts to deliver an event, by what the delivery is afterwards: delivered, pending or failed.",
 		}, []string{"status"}),
 	}
+
 	cfg.Registry.MustRegister(d.attempts)
 	return d
 }
@@ -94,6 +97,7 @@ func (d *Dispatcher) Run(ctx context.Context, grace time.Duration) {
 	r := &round{Dispatcher: d, life: life, slots: make(chan struct{}, maxAttempts), freed: make(chan struct{}, 1)}
 	ticker := time.NewTicker(deliverEvery)
 	defer ticker.Stop()
+
 	for ctx.Err() == nil {
 		if err := guard.Do(func() { r.dispatch(ctx) }); err != nil {
 			r.log.LogAttrs(ctx, slog.LevelError, "dispatch panicked", slog.Any("error", err))
@@ -105,6 +109,7 @@ func (d *Dispatcher) Run(ctx context.Context, grace time.Duration) {
 		case <-ticker.C:
 		}
 	}
+
 	timer := time.AfterFunc(grace, cut)
 	defer timer.Stop()
 	r.running.Wait()
@@ -117,6 +122,7 @@ func (r *round) dispatch(ctx context.Context) {
 		if room == 0 {
 			return
 		}
+
 		due, err := r.store.ClaimDeliveries(ctx, room)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -127,6 +133,7 @@ func (r *round) dispatch(ctx context.Context) {
 		if len(due) == 0 {
 			return
 		}
+
 		for _, delivery := range due {
 			r.slots <- struct{}{}
 			r.running.Go(func() {
@@ -147,35 +154,44 @@ func (r *round) dispatch(ctx context.Context) {
 func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 	ctx, span := d.goOn(ctx, due)
 	defer span.End()
+
 	outcome := store.Attempt{Error: sendPanicked}
 	if err := guard.Do(func() { outcome = d.send(ctx, due) }); err != nil {
-		d.log.LogAttrs(ctx, slog.LevelError, "delivery panicked", slog.String("delivery", due.ID), slog.Any("error", err))
+		d.log.LogAttrs(ctx, slog.LevelError, "delivery panicked", slog.String("delivery", due.ID),
+			slog.Any("error", err))
 	}
+
 	span.SetInt("http.response.status_code", outcome.StatusCode)
 	if !outcome.Delivered {
 		span.Fail(failureOf(outcome))
 	}
+
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if ctx.Err() != nil && !outcome.Delivered {
 		// The process stops; the response of the receiver is unknown.
 		if err := d.store.ReturnAttempt(recording, due); err != nil {
-			d.log.LogAttrs(ctx, slog.LevelError, "return attempt failed", slog.String("delivery", due.ID), slog.Any("error", err))
+			d.log.LogAttrs(ctx, slog.LevelError, "return attempt failed", slog.String("delivery", due.ID),
+				slog.Any("error", err))
 		}
 		return
 	}
+
 	delivery, err := d.store.FinishAttempt(recording, due, outcome)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		d.log.LogAttrs(ctx, slog.LevelInfo, "delivery canceled during an attempt", slog.String("delivery", due.ID))
 	case err != nil:
 		// Its lease runs out, and the attempt is made again.
-		d.log.LogAttrs(ctx, slog.LevelError, "record attempt failed", slog.String("delivery", due.ID), slog.Any("error", err))
+		d.log.LogAttrs(ctx, slog.LevelError, "record attempt failed", slog.String("delivery", due.ID),
+			slog.Any("error", err))
 	default:
 		d.attempts.WithLabelValues(delivery.Status).Inc()
-		d.log.LogAttrs(ctx, slog.LevelInfo, "delivery", slog.String("delivery", due.ID), slog.String("event", due.EventID),
-			slog.String("type", due.EventType), slog.String("endpoint", due.EndpointID), slog.Int("attempt", delivery.Attempts),
-			slog.String("status", delivery.Status), slog.Int("code", outcome.StatusCode))
+		d.log.LogAttrs(ctx, slog.LevelInfo, "delivery",
+			slog.String("delivery", due.ID), slog.String("event", due.EventID),
+			slog.String("type", due.EventType), slog.String("endpoint", due.EndpointID),
+			slog.Int("attempt", delivery.Attempts), slog.String("status", delivery.Status),
+			slog.Int("code", outcome.StatusCode))
 	}
 }
 
@@ -184,10 +200,13 @@ func (d *Dispatcher) goOn(ctx context.Context, due store.DueDelivery) (context.C
 	if d.tracer == nil {
 		return ctx, nil
 	}
+
 	parent, err := d.store.EventTrace(ctx, due.EventID)
 	if err != nil { // costs the connection of the two, and not the attempt
-		d.log.LogAttrs(ctx, slog.LevelWarn, "read trace of event failed", slog.String("event", due.EventID), slog.Any("error", err))
+		d.log.LogAttrs(ctx, slog.LevelWarn, "read trace of event failed", slog.String("event", due.EventID),
+			slog.Any("error", err))
 	}
+
 	ctx, span := d.tracer.Follow(ctx, parent, "delivery", telemetry.Client, 0)
 	span.Set("relaypdf.delivery", due.ID)
 	span.Set("relaypdf.event", due.EventType)

@@ -21,22 +21,31 @@ type Endpoints struct {
 
 // Create adds an endpoint and returns its signing secret, which is not shown
 // again. No events means all. The error is Check's, or store.ErrTooManyWebhooks.
-func (e Endpoints) Create(ctx context.Context, by store.Author, address string, events []string) (store.Webhook, string, error) {
+func (e Endpoints) Create(
+	ctx context.Context, by store.Author, address string, events []string,
+) (store.Webhook, string, error) {
 	if err := e.Check(address); err != nil {
 		return store.Webhook{}, "", err
 	}
+
 	secret := webhook.NewSecret()
-	n := store.NewWebhook{ID: e.Store.NewID("we"), AccountID: by.AccountID, URL: address, Events: events, SecretPrefix: secret[:shownPrefix]}
+	n := store.NewWebhook{
+		ID: e.Store.NewID("we"), AccountID: by.AccountID, URL: address, Events: events,
+		SecretPrefix: secret[:shownPrefix],
+	}
 	var err error
 	if n.Secret, err = e.Box.Seal(SecretPurpose(n.ID), []byte(secret)); err != nil {
 		return store.Webhook{}, "", err
 	}
+
 	endpoint, err := e.recorded(ctx, by, "webhook.made")(e.Store.CreateWebhook(ctx, n))
 	return endpoint, secret, err
 }
 
 // recorded returns an endpoint after a change, which it records.
-func (e Endpoints) recorded(ctx context.Context, by store.Author, actions ...string) func(store.Webhook, error) (store.Webhook, error) {
+func (e Endpoints) recorded(
+	ctx context.Context, by store.Author, actions ...string,
+) func(store.Webhook, error) (store.Webhook, error) {
 	return func(endpoint store.Webhook, err error) (store.Webhook, error) {
 		for _, action := range actions {
 			if err == nil {
@@ -48,12 +57,15 @@ func (e Endpoints) recorded(ctx context.Context, by store.Author, actions ...str
 }
 
 // Change changes an endpoint.
-func (e Endpoints) Change(ctx context.Context, by store.Author, id string, change store.WebhookChange) (store.Webhook, error) {
+func (e Endpoints) Change(
+	ctx context.Context, by store.Author, id string, change store.WebhookChange,
+) (store.Webhook, error) {
 	if change.URL != nil {
 		if err := e.Check(*change.URL); err != nil {
 			return store.Webhook{}, err
 		}
 	}
+
 	var actions []string
 	if change.URL != nil || change.Events != nil {
 		actions = append(actions, "webhook.changed")
@@ -61,6 +73,7 @@ func (e Endpoints) Change(ctx context.Context, by store.Author, id string, chang
 	if change.Enabled != nil {
 		actions = append(actions, map[bool]string{true: "webhook.resumed", false: "webhook.paused"}[*change.Enabled])
 	}
+
 	return e.recorded(ctx, by, actions...)(e.Store.UpdateWebhook(ctx, by.AccountID, id, change))
 }
 
@@ -81,7 +94,9 @@ func (e Endpoints) Roll(ctx context.Context, by store.Author, id string) (store.
 	if err != nil {
 		return store.Webhook{}, "", err
 	}
-	endpoint, err := e.recorded(ctx, by, "webhook.rolled")(e.Store.RollWebhook(ctx, by.AccountID, id, sealed, secret[:shownPrefix]))
+
+	record := e.recorded(ctx, by, "webhook.rolled")
+	endpoint, err := record(e.Store.RollWebhook(ctx, by.AccountID, id, sealed, secret[:shownPrefix]))
 	return endpoint, secret, err
 }
 

@@ -71,12 +71,14 @@ func Deliver(ctx context.Context, to Destination, content Content) (Receipt, err
 			receipt.Attempts = attempts
 			return receipt, nil
 		}
+
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return Receipt{}, ctx.Err()
 		}
 		if !failure.passing || attempts > len(putWaits) {
 			return Receipt{}, failure
 		}
+
 		wait := max(putWaits[attempts-1], failure.retryAfter)
 		if end, bounded := ctx.Deadline(); bounded && time.Until(end) <= wait {
 			return Receipt{}, failure
@@ -101,6 +103,7 @@ func (p Put) send(ctx context.Context, content Content) (Receipt, *Failure) {
 	if err != nil {
 		return Receipt{}, &Failure{Refused: true, Reason: "The URL is not valid."}
 	}
+
 	client := *p.Client
 	client.Timeout = 0 // the context has it
 	response, err := client.Do(r)
@@ -112,12 +115,15 @@ func (p Put) send(ctx context.Context, content Content) (Receipt, *Failure) {
 	}
 	defer response.Body.Close()
 	_, _ = io.CopyN(io.Discard, response.Body, keptResponse) // so that the connection can be used again
+
 	status := response.StatusCode
 	if status >= 200 && status < 300 {
 		return Receipt{Host: r.URL.Hostname(), StatusCode: status}, nil
 	}
+
 	failure := &Failure{
-		passing:    status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusTooManyRequests,
+		passing: status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly ||
+			status == http.StatusTooManyRequests,
 		retryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 		Reason:     fmt.Sprintf("The destination returned status %d.", status),
 	}
@@ -138,11 +144,16 @@ func (p Put) request(ctx context.Context, content Content) (*http.Request, error
 	if err != nil {
 		return nil, err
 	}
-	r := (&http.Request{Method: http.MethodPut, URL: target, Host: target.Host, Header: http.Header{}, Body: http.NoBody}).WithContext(ctx)
+
+	r := (&http.Request{
+		Method: http.MethodPut, URL: target, Host: target.Host, Header: http.Header{}, Body: http.NoBody,
+	}).WithContext(ctx)
 	if content.Size > 0 {
-		r.Body, r.ContentLength = io.NopCloser(content.Open()), content.Size
+		r.Body = io.NopCloser(content.Open())
+		r.ContentLength = content.Size
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(content.Open()), nil }
 	}
+
 	r.Header.Set("Content-Type", content.ContentType)
 	r.Header.Set("User-Agent", "relaypdf-delivery/1")
 	for name, value := range p.Headers {

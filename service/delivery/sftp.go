@@ -71,6 +71,7 @@ func (f file) send(ctx context.Context, content Content) (Receipt, *Failure) {
 	if failure != nil {
 		return Receipt{}, failure
 	}
+
 	longer, end := n.outlast(ctx)
 	defer end()
 	content.Open = untilReserve(ctx, content)
@@ -86,6 +87,7 @@ func (s *fileServer) test(ctx context.Context, id string) (string, *Failure) {
 		return n.hostKey, failure
 	}
 	defer n.close()
+
 	name := path.Join(s.at.Folder, testName(id))
 	if failure := n.write(ctx, name, id, testBody()); failure != nil {
 		return n.hostKey, failure
@@ -132,6 +134,7 @@ func (n *session) outlast(ctx context.Context) (longer context.Context, end func
 	longer, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stepTimeout, cancel) })
 	n.stop = context.AfterFunc(longer, func() { _ = n.Close() })
+
 	return longer, func() {
 		stop()
 		n.close()
@@ -139,13 +142,15 @@ func (n *session) outlast(ctx context.Context) (longer context.Context, end func
 	}
 }
 
-// untilReserve returns the content as a reader that fails when ctx is cancelled, or has only the time left that it takes
-// to remove an unfinished file.
+// untilReserve returns the content as a reader that fails when ctx is cancelled, or has only the time left that it
+// takes to remove an unfinished file.
 func untilReserve(ctx context.Context, content Content) func() io.ReadSeeker {
 	end, _ := ctx.Deadline()
 	end = end.Add(-min(stepTimeout, time.Until(end)/6))
 	return func() io.ReadSeeker {
-		return endingReader{content.Open(), content.Size, func() bool { return ctx.Err() != nil || time.Now().After(end) }}
+		return endingReader{
+			content.Open(), content.Size, func() bool { return ctx.Err() != nil || time.Now().After(end) },
+		}
 	}
 }
 
@@ -197,6 +202,7 @@ func (s *fileServer) open(ctx context.Context) (*session, *Failure) {
 			}
 		}
 	}
+
 	return n, failure
 }
 
@@ -210,9 +216,14 @@ func (s *fileServer) handshake(ctx context.Context, types []string) (*session, *
 	case errors.Is(err, egress.ErrRefused):
 		return n, notPublic
 	case err != nil:
-		return n, &Failure{Step: stepConnect, Reason: sendFailure(err, "server", time.Since(begun).Round(time.Second)), passing: true}
+		return n, &Failure{
+			Step: stepConnect, Reason: sendFailure(err, "server", time.Since(begun).Round(time.Second)),
+			passing: true,
+		}
 	}
-	n.Conn, n.stop = boundedConn{conn, &n.received}, context.AfterFunc(ctx, func() { _ = conn.Close() })
+
+	n.Conn = boundedConn{conn, &n.received}
+	n.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	shown := &shownKey{}
 	client, failure := stepOf(ctx, n, stepConnect, handshakeTimeout, func() (*ssh.Client, error) {
 		c, channels, requests, err := ssh.NewClientConn(n.Conn, address, s.config(shown, types))
@@ -221,16 +232,25 @@ func (s *fileServer) handshake(ctx context.Context, types []string) (*session, *
 		}
 		return ssh.NewClient(c, channels, requests), nil
 	})
+
 	n.hostKey, n.keyType = shown.get()
 	switch {
 	case failure == nil:
 	case n.hostKey != "" && n.hostKey != cmp.Or(s.at.HostKey, n.hostKey):
-		failure = &Failure{Step: stepHostKey, Reason: "The host key of the server is " + n.hostKey + ", not the stored one. If the server has a new key, update the hostKey of the connection and send its secret again."}
+		failure = &Failure{
+			Step: stepHostKey,
+			Reason: "The host key of the server is " + n.hostKey +
+				", not the stored one. If the server has a new key, update the hostKey of the connection and send its secret again.",
+		}
 	case refusesLogin(n.cause):
-		failure = &Failure{Step: stepAuthenticate, Reason: "The server rejected the user name, the password or the key."}
+		failure = &Failure{
+			Step: stepAuthenticate, Reason: "The server rejected the user name, the password or the key.",
+		}
 	}
+
 	if failure == nil {
-		n.files, failure = stepOf(ctx, n, stepConnect, sessionTimeout, func() (*sftp.Client, error) { return openFiles(client) })
+		n.files, failure = stepOf(ctx, n, stepConnect, sessionTimeout,
+			func() (*sftp.Client, error) { return openFiles(client) })
 	}
 	if failure != nil {
 		n.close()
@@ -240,7 +260,8 @@ func (s *fileServer) handshake(ctx context.Context, types []string) (*session, *
 
 // refusesLogin reports whether a handshake failed because the server accepts no login.
 func refusesLogin(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "unable to authenticate") || strings.Contains(err.Error(), "Too many authentication failures"))
+	return err != nil && (strings.Contains(err.Error(), "unable to authenticate") ||
+		strings.Contains(err.Error(), "Too many authentication failures"))
 }
 
 // openFiles begins the SFTP subsystem. Unlike a session of package ssh, its channel is read whatever the server sends.
@@ -249,8 +270,10 @@ func openFiles(client *ssh.Client) (*sftp.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	go guard.Log(slog.Default(), "SFTP requests", func() { ssh.DiscardRequests(requests) })
 	go guard.Log(slog.Default(), "SFTP errors", func() { _, _ = io.Copy(io.Discard, channel.Stderr()) })
+
 	ok, err := channel.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{"sftp"}))
 	if err == nil && !ok {
 		err = errNoFiles
@@ -295,6 +318,7 @@ func (s *fileServer) config(shown *shownKey, types []string) *ssh.ClientConfig {
 			return nil
 		},
 	}
+
 	if s.at.PrivateKey != "" {
 		config.Auth = []ssh.AuthMethod{ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
 			signer, err := ssh.ParsePrivateKey([]byte(s.at.PrivateKey))
@@ -302,7 +326,8 @@ func (s *fileServer) config(shown *shownKey, types []string) *ssh.ClientConfig {
 		})}
 		return config
 	}
-	config.Auth = []ssh.AuthMethod{ssh.Password(s.at.Password), ssh.KeyboardInteractive(func(_, _ string, questions []string, echoes []bool) ([]string, error) {
+
+	interactive := func(_, _ string, questions []string, echoes []bool) ([]string, error) {
 		answers := make([]string, len(questions))
 		for i, echo := range echoes {
 			if !echo {
@@ -310,7 +335,8 @@ func (s *fileServer) config(shown *shownKey, types []string) *ssh.ClientConfig {
 			}
 		}
 		return answers, nil
-	})}
+	}
+	config.Auth = []ssh.AuthMethod{ssh.Password(s.at.Password), ssh.KeyboardInteractive(interactive)}
 	return config
 }
 
@@ -321,16 +347,20 @@ func (n *session) step(ctx context.Context, name string, limit time.Duration, do
 }
 
 // stepOf does a step that makes a T. It returns in time even if the step does not.
-func stepOf[T any](ctx context.Context, n *session, name string, limit time.Duration, do func() (T, error)) (T, *Failure) {
+func stepOf[T any](
+	ctx context.Context, n *session, name string, limit time.Duration, do func() (T, error),
+) (T, *Failure) {
 	begun := time.Now()
 	if end, bounded := ctx.Deadline(); bounded {
 		limit = min(limit, end.Sub(begun))
 	}
 	_ = n.SetDeadline(begun.Add(limit)) // If the connection is closed, the step fails.
+
 	type outcome struct {
 		made T
 		err  error
 	}
+
 	ended := make(chan outcome, 1)
 	go func() {
 		var o outcome
@@ -340,6 +370,7 @@ func stepOf[T any](ctx context.Context, n *session, name string, limit time.Dura
 		})
 		ended <- outcome{o.made, err}
 	}()
+
 	late := time.NewTimer(limit + time.Second)
 	defer late.Stop()
 	var o outcome
@@ -352,6 +383,7 @@ func stepOf[T any](ctx context.Context, n *session, name string, limit time.Dura
 		_ = n.Close()
 		o.err = ctx.Err()
 	}
+
 	n.cause = o.err
 	return o.made, n.failed(ctx, name, limit, begun)
 }
@@ -360,6 +392,7 @@ func stepOf[T any](ctx context.Context, n *session, name string, limit time.Dura
 func (n *session) failed(ctx context.Context, name string, limit time.Duration, begun time.Time) *Failure {
 	err := n.cause
 	var refusal *sftp.StatusError
+
 	switch failure := (&Failure{Step: name}); {
 	case err == nil:
 		return nil
@@ -367,7 +400,9 @@ func (n *session) failed(ctx context.Context, name string, limit time.Duration, 
 		failure.Reason = "The server sent more than a file transfer needs."
 		return failure
 	case errors.Is(err, os.ErrDeadlineExceeded), time.Since(begun) >= limit, ctx.Err() != nil:
-		failure.Reason, failure.passing = fmt.Sprintf("The server did not respond within %d seconds.", int(min(limit, time.Since(begun)).Round(time.Second).Seconds())), true
+		failure.Reason = fmt.Sprintf("The server did not respond within %d seconds.",
+			int(min(limit, time.Since(begun)).Round(time.Second).Seconds()))
+		failure.passing = true
 		return failure
 	case errors.Is(err, errNoFiles):
 		failure.Reason = "The server does not offer SFTP."
@@ -386,9 +421,11 @@ func (n *session) failed(ctx context.Context, name string, limit time.Duration, 
 		return failure
 	default:
 		var differ *ssh.AlgorithmNegotiationError
-		failure.Reason, failure.passing = "The server closed the connection.", true
+		failure.Reason = "The server closed the connection."
+		failure.passing = true
 		if errors.As(err, &differ) {
-			failure.Reason, failure.passing = "The server supports no algorithm that relaypdf supports.", false
+			failure.Reason = "The server supports no algorithm that relaypdf supports."
+			failure.passing = false
 		}
 		return failure
 	}
@@ -399,17 +436,22 @@ func (n *session) failed(ctx context.Context, name string, limit time.Duration, 
 func (n *session) write(ctx context.Context, name, id string, content Content) *Failure {
 	folder := path.Dir(name)
 	part := path.Join(folder, ".relaypdf-"+id+".part")
+
 	if folder != "." && folder != "/" {
-		if failure := n.step(ctx, stepWrite, stepTimeout, func() error { return n.files.MkdirAll(folder) }); failure != nil {
+		failure := n.step(ctx, stepWrite, stepTimeout, func() error { return n.files.MkdirAll(folder) })
+		if failure != nil {
 			return failure
 		}
 	}
+
 	to, failure := stepOf(ctx, n, stepWrite, stepTimeout, func() (*sftp.File, error) {
-		return n.files.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC) // Some servers refuse to open a file for both.
+		// Some servers refuse to open a file for both.
+		return n.files.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	})
 	if failure != nil {
 		return failure
 	}
+
 	failure = n.step(ctx, stepWrite, putTimeout, func() error {
 		_, err := to.ReadFrom(content.Open())
 		return errors.Join(err, to.Close())
@@ -428,10 +470,12 @@ func (n *session) rename(part, name string) error {
 	if _, known := n.files.HasExtension("posix-rename@openssh.com"); known {
 		return n.files.PosixRename(part, name)
 	}
+
 	err := n.files.Rename(part, name)
 	if err == nil {
 		return nil
 	}
+
 	if old, statErr := n.files.Lstat(name); statErr != nil || !old.Mode().IsRegular() {
 		return err
 	}

@@ -84,6 +84,7 @@ func Open(box *seal.Box, token string) (Session, error) {
 	if err != nil {
 		return Session{}, fmt.Errorf("%w: %w", ErrToken, err)
 	}
+
 	var s Session
 	err = json.Unmarshal(plain, &s)
 	return s, err
@@ -100,7 +101,10 @@ func OriginOf(address string, insecure bool) (string, error) {
 	if err != nil || u.Opaque != "" || u.User != nil || u.Hostname() == "" {
 		return "", errors.New("must be an origin such as https://app.example.com")
 	}
-	scheme, name, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
+
+	scheme := strings.ToLower(u.Scheme)
+	name := strings.ToLower(u.Hostname())
+	port := u.Port()
 	switch {
 	case scheme != "https" && scheme != "http":
 		return "", errors.New("must begin with https://")
@@ -125,5 +129,6 @@ func loopback(name string) bool {
 // BareOrigin reports whether a URL is an origin and nothing more.
 func BareOrigin(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && !u.ForceQuery && !strings.Contains(address, "#")
+	return err == nil && (u.Path == "" ||
+		u.Path == "/") && u.RawQuery == "" && !u.ForceQuery && !strings.Contains(address, "#")
 }

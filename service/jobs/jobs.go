@@ -62,6 +62,7 @@ func Run(ctx context.Context, cfg Config) error {
 	l.pool = pool{limit: cmp.Or(cfg.Workers, workersPerCore*runtime.NumCPU()), work: func() {
 		guard.Log(l.Logger, "worker", func() { l.work(life, ctx.Done()) })
 	}}
+
 	l.awaitJobs(ctx)
 	l.pool.close()
 	defer time.AfterFunc(cfg.Grace, cut).Stop()
@@ -74,6 +75,7 @@ func (l *loop) awaitJobs(ctx context.Context) {
 	watch := func(name string, run func(context.Context)) {
 		watchers.Go(func() { guard.Loop(ctx, l.Logger, name, run) })
 	}
+
 	watch("polling for jobs", l.poll)
 	watch("following notifications of jobs", l.follow)
 	watch("listening for jobs", func(ctx context.Context) { l.Store.ListenJobs(ctx, l.pool.wake, l.notify) })
@@ -87,6 +89,7 @@ func (l *loop) drain(timeout time.Duration) error {
 		l.pool.workers.Wait()
 		close(ended)
 	}()
+
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
@@ -105,6 +108,7 @@ func (l *loop) work(life context.Context, stopping <-chan struct{}) {
 			return
 		default:
 		}
+
 		job, err := l.Store.ClaimJob(life, l.Lease, l.Kinds...)
 		if err != nil {
 			if !errors.Is(err, store.ErrNotFound) && life.Err() == nil {
@@ -112,6 +116,7 @@ func (l *loop) work(life context.Context, stopping <-chan struct{}) {
 			}
 			return
 		}
+
 		l.claimed.Add(1)
 		l.pool.wakeNext() // More may wait than there were wake-ups.
 		guard.Log(l.Logger, "job", func() { l.Handle(life, job) })

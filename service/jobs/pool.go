@@ -50,6 +50,7 @@ func (p *pool) start() bool {
 func (p *pool) leave() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if p.missed {
 		p.missed = false
 		return false

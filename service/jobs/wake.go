@@ -24,6 +24,7 @@ func (l *loop) poll(ctx context.Context) {
 	if l.Store.Dialect() == store.SQLite {
 		every = pollSQLite
 	}
+
 	for ctx.Err() == nil {
 		waiting, err := l.Store.JobsWait(ctx, l.Kinds...)
 		// The worker logs why the database does not answer.
@@ -47,19 +48,23 @@ func (l *loop) notify() {
 // since its last wake-up therefore lets others go first, twice as long each time, so that
 // many idle processes do not make many claims per job.
 func (l *loop) follow(ctx context.Context) {
-	claimed, delay := l.claimed.Load(), time.Duration(0)
+	claimed := l.claimed.Load()
+	delay := time.Duration(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.notified:
 		}
+
 		if now := l.claimed.Load(); now != claimed {
-			claimed, delay = now, 0
+			claimed = now
+			delay = 0
 		}
 		if delay > 0 {
 			guard.Pause(ctx, rand.N(delay)) //nolint:gosec // nothing secret depends on it
 		}
+
 		l.pool.wake()
 		delay = min(2*delay+time.Millisecond, maxDelay)
 	}

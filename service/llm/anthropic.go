@@ -78,7 +78,9 @@ func newAnthropic(c Config) *claude {
 	header := http.Header{}
 	header.Set("X-Api-Key", c.Key)
 	header.Set("Anthropic-Version", "2023-06-01")
-	return &claude{endpoint: newEndpoint(c.BaseURL, "https://api.anthropic.com", "/v1/messages", header), model: c.Model}
+	return &claude{
+		endpoint: newEndpoint(c.BaseURL, "https://api.anthropic.com", "/v1/messages", header), model: c.Model,
+	}
 }
 
 // Answer asks for one message.
@@ -89,11 +91,14 @@ func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		if i == 0 {
 			for _, picture := range c.Pictures {
 				data := base64.StdEncoding.EncodeToString(picture.JPEG)
-				blocks = append(blocks, messageBlock{Type: "image", Source: &messageSource{Type: "base64", MediaType: "image/jpeg", Data: data}})
+				blocks = append(blocks, messageBlock{
+					Type: "image", Source: &messageSource{Type: "base64", MediaType: "image/jpeg", Data: data},
+				})
 			}
 		}
 		request.Messages = append(request.Messages, messageTurn{Role: roleOf(i), Content: blocks})
 	}
+
 	var response message
 	var err error
 	if hear := listenerOf(ctx); hear != nil {
@@ -101,6 +106,7 @@ func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
 	} else {
 		err = m.ask(ctx, request, &response)
 	}
+
 	if err == nil && response.Type != "message" {
 		err = errors.New("it is not a message")
 	}
@@ -117,6 +123,7 @@ func (m message) answer() Answer {
 			text.WriteString(block.Text)
 		}
 	}
+
 	used := m.Usage
 	return Answer{
 		Text: text.String(), Cut: m.StopReason == "max_tokens",
@@ -130,6 +137,7 @@ func (m *claude) hear(ctx context.Context, request messageRequest, hear Listener
 	var whole message
 	var text strings.Builder
 	done := false
+
 	err := m.stream(ctx, request, func(data []byte) error {
 		var event messageEvent
 		if err := json.Unmarshal(data, &event); err != nil {
@@ -148,6 +156,7 @@ func (m *claude) hear(ctx context.Context, request messageRequest, hear Listener
 		}
 		return event.Error.asError()
 	})
+
 	if !errors.Is(err, io.EOF) {
 		return message{}, err
 	}

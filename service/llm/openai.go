@@ -74,6 +74,7 @@ func newOpenAI(c Config) *openAI {
 	if c.Key != "" {
 		header.Set("Authorization", "Bearer "+c.Key)
 	}
+
 	return &openAI{
 		endpoint: newEndpoint(c.BaseURL, "https://api.openai.com/v1", "/chat/completions", header),
 		model:    c.Model, own: c.BaseURL == "",
@@ -90,12 +91,14 @@ func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		}
 		request.Messages = append(request.Messages, message)
 	}
+
 	if m.own {
 		request.MaxCompletionTokens = c.MaxTokens
 	} else {
 		// The older name is the one that all others know.
 		request.MaxTokens = c.MaxTokens
 	}
+
 	if hear := listenerOf(ctx); hear != nil {
 		return m.hear(ctx, request, hear)
 	}
@@ -106,8 +109,11 @@ func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
 	if len(response.Choices) == 0 {
 		return Answer{}, unavailable(ctx, errors.New("it contains no choice"))
 	}
+
 	choice := response.Choices[0]
-	return Answer{Text: choice.Message.Content, Cut: choice.FinishReason == "length", Usage: response.Usage.usage()}, nil
+	return Answer{
+		Text: choice.Message.Content, Cut: choice.FinishReason == "length", Usage: response.Usage.usage(),
+	}, nil
 }
 
 // roleOf returns who speaks in a turn.
@@ -132,10 +138,12 @@ func (u completionUsage) usage() Usage { return usageOf(u.PromptTokens, u.Comple
 
 // hear asks for one completion, and hears it while it is written.
 func (m *openAI) hear(ctx context.Context, request completionRequest, hear Listener) (Answer, error) {
-	request.Stream, request.StreamOptions = true, &streamOptions{IncludeUsage: true}
+	request.Stream = true
+	request.StreamOptions = &streamOptions{IncludeUsage: true}
 	var text strings.Builder
 	var reason string
 	var used completionUsage
+
 	err := m.stream(ctx, request, func(data []byte) error {
 		var part completion
 		if err := json.Unmarshal(data, &part); err != nil {
@@ -150,6 +158,7 @@ func (m *openAI) hear(ctx context.Context, request completionRequest, hear Liste
 		}
 		return part.Error.asError()
 	})
+
 	if errors.Is(err, io.EOF) && reason == "" {
 		err = errBroken
 	}

@@ -49,6 +49,7 @@ func Begin(o Order) Conversation {
 	if len(o.Options) > 0 && string(o.Options) != "{}" {
 		user.WriteString("\nThese options are settled:\n\n" + string(o.Options) + "\n")
 	}
+
 	return Conversation{
 		System: fmt.Sprintf(instructions, strings.Join(o.Helpers, ", "), strings.Join(o.OptionNames, ", ")),
 		Turns:  []string{user.String()},
@@ -72,6 +73,7 @@ func (c Conversation) Repair(answer string, faults []string) Conversation {
 		}
 		user.WriteString(line)
 	}
+
 	if answer == "" {
 		answer = "(nothing)" // providers refuse a turn without text
 	}
@@ -96,7 +98,8 @@ func (c Conversation) MostUsage() Usage {
 // ExpectedUsage returns the usage of a conversation without a repair, if its response has that many bytes.
 func (c Conversation) ExpectedUsage(answer int) Usage {
 	return Usage{
-		Input:  int64(len(c.System)+len(c.Turns[0]))/bytesPerToken + tokensAround + int64(len(c.Pictures))*pictureTokens,
+		Input: int64(len(c.System)+len(c.Turns[0]))/bytesPerToken + tokensAround +
+			int64(len(c.Pictures))*pictureTokens,
 		Output: min(int64(answer)/bytesPerToken, int64(c.MaxTokens)),
 	}
 }
@@ -120,6 +123,7 @@ func (a Answer) Read() (Draft, string) {
 	if strings.Contains(d.HTML, "\x00") {
 		return Draft{}, "The member html contains a NUL character."
 	}
+
 	for name, object := range map[string]*json.RawMessage{"sampleData": &d.SampleData, "options": &d.Options} {
 		if len(*object) == 0 || string(*object) == "null" {
 			*object = json.RawMessage("{}")
@@ -137,7 +141,9 @@ func (a Answer) object(dest any, shorter string) string {
 	if a.Cut {
 		return "The answer was cut off because it is too long: " + shorter + "."
 	}
-	from, to := strings.IndexByte(a.Text, '{'), strings.LastIndexByte(a.Text, '}')
+
+	from := strings.IndexByte(a.Text, '{')
+	to := strings.LastIndexByte(a.Text, '}')
 	if from < 0 || to < from {
 		return "The answer has no JSON object in it."
 	}

@@ -54,6 +54,7 @@ func BeginReading(r Reading) Conversation {
 	// A document cannot contain a line that depends on its whole text.
 	sum := sha256.Sum256([]byte(r.Text))
 	mark := readingMark + " " + hex.EncodeToString(sum[:8])
+
 	var user strings.Builder
 	fmt.Fprintf(&user, "The schema:\n\n%s\n\nThe document:\n\n", r.Schema)
 	if len(r.Pictures) == 0 {
@@ -62,7 +63,10 @@ func BeginReading(r Reading) Conversation {
 	for i, picture := range r.Pictures {
 		fmt.Fprintf(&user, "Picture %d is page %d.\n", i+1, picture.Page)
 	}
-	return Conversation{System: fmt.Sprintf(readingInstructions, readingMark), Turns: []string{user.String()}, Pictures: r.Pictures}
+
+	return Conversation{
+		System: fmt.Sprintf(readingInstructions, readingMark), Turns: []string{user.String()}, Pictures: r.Pictures,
+	}
 }
 
 // MostReading returns the maximum usage of the conversation about a document, whatever its text. A token of its text

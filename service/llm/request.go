@@ -46,6 +46,7 @@ func (e endpoint) stream(ctx context.Context, request any, take func(data []byte
 		return err
 	}
 	defer closeBody(body)
+
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxBody)
 	for lines.Scan() {
@@ -71,6 +72,7 @@ func (e endpoint) post(ctx context.Context, request any) (io.ReadCloser, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	for tried := 0; ; tried++ {
 		body, delay, err := e.postOnce(ctx, text)
 		if err == nil {
@@ -101,6 +103,7 @@ func (e endpoint) postOnce(ctx context.Context, text []byte) (io.ReadCloser, tim
 	if err != nil {
 		return nil, minRetryDelay, err
 	}
+
 	if response.StatusCode == http.StatusOK {
 		return response.Body, 0, nil
 	}
@@ -115,6 +118,7 @@ func retryDelay(response *http.Response) time.Duration {
 	default:
 		return never
 	}
+
 	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	if err != nil {
 		return minRetryDelay

@@ -46,8 +46,9 @@ func displayName(name string) string {
 // user's own machine, or to a private-use scheme.
 func redirectError(redirect string) string {
 	u, err := url.Parse(redirect)
+	invalid := func(r rune) bool { return r <= ' ' || r == '\\' || r > '~' }
 	switch {
-	case err != nil, len(redirect) > maxRedirect, strings.ContainsFunc(redirect, func(r rune) bool { return r <= ' ' || r == '\\' || r > '~' }):
+	case err != nil, len(redirect) > maxRedirect, strings.ContainsFunc(redirect, invalid):
 		return "each redirect URI must be a valid URI."
 	case u.Fragment != "" || strings.Contains(redirect, "#"), u.User != nil:
 		return "redirect URIs must not have a fragment or a user name."
@@ -58,6 +59,7 @@ func redirectError(redirect string) string {
 	case slices.Contains(appSchemes, u.Scheme), appScheme.MatchString(u.Scheme):
 		return ""
 	}
+
 	return "each redirect URI must use https, http on localhost, 127.0.0.1 or [::1], or a private scheme with a dot, such as com.example.app."
 }
 
@@ -72,12 +74,16 @@ func sameRedirect(registered, requested string) bool {
 	if registered == requested {
 		return true
 	}
+
 	a, err := url.Parse(registered)
 	b, requestErr := url.Parse(requested)
-	if err != nil || requestErr != nil || a.Scheme != "http" || !IsLoopback(a) || !IsLoopback(b) || a.Hostname() != b.Hostname() {
+	if err != nil || requestErr != nil || a.Scheme != "http" || !IsLoopback(a) || !IsLoopback(b) ||
+		a.Hostname() != b.Hostname() {
 		return false
 	}
-	a.Host, b.Host = a.Hostname(), b.Hostname()
+
+	a.Host = a.Hostname()
+	b.Host = b.Hostname()
 	return a.String() == b.String()
 }
 
@@ -98,12 +104,16 @@ func (s *Server) client(ctx context.Context, id, userID string) (Client, error) 
 	if strings.HasPrefix(id, "https://") && s.cfg.Documents != nil {
 		return s.documentedClient(ctx, id, userID)
 	}
+
 	if id == "" || len(id) > maxClientID {
 		return Client{}, &ClientError{"The link has no valid client_id. Start the connection again in the app."}
 	}
+
 	client, err := s.store.Grants().Client(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return Client{}, &ClientError{"This app is not registered, or its unused registration expired. Remove the connection in the app, and add it again."}
+		return Client{}, &ClientError{
+			"This app is not registered, or its unused registration expired. Remove the connection in the app, and add it again.",
+		}
 	}
 	return Client{OAuthClient: client}, err
 }

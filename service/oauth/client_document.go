@@ -58,20 +58,24 @@ func (c *documentCache) put(client Client, until time.Time) {
 // documentedClient returns a client by the document that its ID is the URL of.
 func (s *Server) documentedClient(ctx context.Context, id, userID string) (Client, error) {
 	u, err := url.Parse(id)
-	if err != nil || len(id) > maxClientID || u.Hostname() == "" || u.User != nil || strings.ContainsAny(id, "#\\ ") || u.Path == "" || u.Path == "/" ||
+	if err != nil || len(id) > maxClientID || u.Hostname() == "" || u.User != nil || strings.ContainsAny(id, "#\\ ") ||
+		u.Path == "" || u.Path == "/" ||
 		slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }) {
 		return Client{}, &ClientError{"The app's client_id must be an https URL with a path."}
 	}
+
 	if cached, ok := s.documents.get(id, s.now()); ok {
 		return cached, nil
 	}
 	if wait, ok := s.take(ctx, "document:"+userID, documentsPerUser, limitWindow); !ok {
 		return Client{}, &ClientError{"Too many app lookups. Retry in " + wait.Round(time.Second).String() + "."}
 	}
+
 	metadata, err := s.fetchDocument(ctx, id)
 	if err != nil {
 		return Client{}, &ClientError{"The client metadata document of " + u.Host + " is invalid: " + err.Error() + "."}
 	}
+
 	client := Client{store.OAuthClient{ID: id, Name: displayName(metadata.Name), Redirects: metadata.Redirects}, u.Host}
 	s.documents.put(client, s.now().Add(documentLife))
 	return client, nil
@@ -91,11 +95,13 @@ func (s *Server) fetchDocument(ctx context.Context, id string) (clientMetadata, 
 	var metadata clientMetadata
 	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
 	defer cancel()
+
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
 	if err != nil {
 		return metadata, errDocumentGone
 	}
 	r.Header.Set("Accept", "application/json")
+
 	response, err := s.cfg.Documents.Do(r)
 	if err != nil {
 		return metadata, errDocumentGone
@@ -104,11 +110,14 @@ func (s *Server) fetchDocument(ctx context.Context, id string) (clientMetadata, 
 	if response.StatusCode != http.StatusOK {
 		return metadata, errDocumentGone
 	}
+
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	media, _, mediaErr := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if err != nil || mediaErr != nil || len(text) > maxDocument || media != "application/json" && !strings.HasSuffix(media, "+json") || json.Unmarshal(text, &metadata) != nil {
+	if err != nil || mediaErr != nil || len(text) > maxDocument ||
+		media != "application/json" && !strings.HasSuffix(media, "+json") || json.Unmarshal(text, &metadata) != nil {
 		return metadata, errDocumentType
 	}
+
 	if metadata.ClientID != id {
 		return metadata, errDocumentID
 	}

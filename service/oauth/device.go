@@ -22,10 +22,12 @@ func (s *Server) beginDevice(w http.ResponseWriter, r *http.Request) error {
 	if err := checkDeviceClient(r); err != nil {
 		return err
 	}
+
 	ip := s.cfg.ClientIP(r)
 	if err := s.allow(r.Context(), "device:begin:"+ip, devicesPerIP, limitWindow); err != nil {
 		return err
 	}
+
 	device := store.NewDevice{Address: ip}
 	for name, field := range map[string]*string{"machine": &device.Machine, "system": &device.System} {
 		text, err := parameter(r, name)
@@ -37,6 +39,7 @@ func (s *Server) beginDevice(w http.ResponseWriter, r *http.Request) error {
 	if device.Machine == "" {
 		device.Machine = "unnamed machine"
 	}
+
 	codes, err := s.store.Devices().Begin(r.Context(), device)
 	if err != nil {
 		return err
@@ -62,6 +65,7 @@ func (s *Server) deviceToken(w http.ResponseWriter, r *http.Request) error {
 	if err := checkDeviceClient(r); err != nil {
 		return err
 	}
+
 	grant, err := parameter(r, "grant_type")
 	if err != nil {
 		return err
@@ -69,6 +73,7 @@ func (s *Server) deviceToken(w http.ResponseWriter, r *http.Request) error {
 	if grant != wire.DeviceGrant {
 		return newError("unsupported_grant_type", "grant_type must be "+wire.DeviceGrant+".")
 	}
+
 	q, err := parameters(r, []string{"device_code"}, nil)
 	if err != nil {
 		return err
@@ -76,15 +81,19 @@ func (s *Server) deviceToken(w http.ResponseWriter, r *http.Request) error {
 	if err := s.allow(r.Context(), "device:token:"+s.cfg.ClientIP(r), tokensPerIPMinute, time.Minute); err != nil {
 		return err
 	}
+
 	collected, err := s.store.Devices().Collect(r.Context(), q["device_code"], s.cfg.KeyEmails)
 	if err != nil {
 		return reply(err, deviceErrors)
 	}
 	s.sendEmails()
+
 	key := collected.Key
 	response := wire.DeviceKey{
 		AccessToken: collected.Secret, TokenType: "Bearer", Account: collected.Account,
-		Key: wire.KeyFacts{Name: key.Name, Prefix: key.Prefix, SpendLimit: (*int64)(key.SpendLimit), ExpiresAt: key.ExpiresAt},
+		Key: wire.KeyFacts{
+			Name: key.Name, Prefix: key.Prefix, SpendLimit: (*int64)(key.SpendLimit), ExpiresAt: key.ExpiresAt,
+		},
 	}
 	if key.ExpiresAt != nil {
 		response.ExpiresIn = max(1, int64(key.ExpiresAt.Sub(s.now())/time.Second))

@@ -25,7 +25,11 @@ func newError(code, text string) error {
 }
 
 func tooManyRequests(wait time.Duration) error {
-	return &Error{Status: http.StatusTooManyRequests, Code: wire.DeviceSlow, Text: "Too many requests from this IP address. Wait for the number of seconds in Retry-After.", RetryAfter: wait}
+	return &Error{
+		Status: http.StatusTooManyRequests, Code: wire.DeviceSlow,
+		Text:       "Too many requests from this IP address. Wait for the number of seconds in Retry-After.",
+		RetryAfter: wait,
+	}
 }
 
 // writeError writes an error response. An error other than *Error is logged and not shown.
@@ -33,12 +37,18 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
 	}
+
 	var public *Error
 	if !errors.As(err, &public) {
 		id := s.cfg.RequestID(r.Context())
-		s.cfg.Logger.LogAttrs(r.Context(), slog.LevelError, "oauth request failed", slog.String("requestId", id), slog.Any("error", err))
-		public = &Error{Status: http.StatusInternalServerError, Code: "server_error", Text: "The server failed. Retry; if it fails again, send request ID " + id + " to the operator."}
+		s.cfg.Logger.LogAttrs(r.Context(), slog.LevelError, "oauth request failed", slog.String("requestId", id),
+			slog.Any("error", err))
+		public = &Error{
+			Status: http.StatusInternalServerError, Code: "server_error",
+			Text: "The server failed. Retry; if it fails again, send request ID " + id + " to the operator.",
+		}
 	}
+
 	if public.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((public.RetryAfter+time.Second-1)/time.Second)))
 	}

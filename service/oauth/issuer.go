@@ -53,7 +53,8 @@ const (
 // algorithms lists the accepted algorithms, which use asymmetric keys. With a symmetric key, everyone who can
 // verify tokens could also create them.
 var algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512,
+	oidc.EdDSA,
 }
 
 // types are the types that access tokens have in their header (RFC 9068), or none. Other tokens that a provider signs
@@ -99,10 +100,18 @@ func NewIssuer(cfg IssuerConfig) *Issuer {
 	if cfg.Patience == 0 {
 		cfg.Patience = patience
 	}
+
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+		Proxy:           http.ProxyFromEnvironment,
+		TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}
-	return &Issuer{cfg: cfg, client: &http.Client{Transport: &seldom{now: cfg.Now, asked: map[string]*asking{}, next: transport}, Timeout: cfg.Patience}}
+
+	return &Issuer{
+		cfg: cfg,
+		client: &http.Client{
+			Transport: &seldom{now: cfg.Now, asked: map[string]*asking{}, next: transport}, Timeout: cfg.Patience,
+		},
+	}
 }
 
 // Name is the provider's address.
@@ -119,11 +128,15 @@ func (i *Issuer) Holder(ctx context.Context, token string) (Holder, error) {
 	if len(token) > maxToken || !i.claims(token) {
 		return Holder{}, ErrToken
 	}
+
 	keys, err := i.current(ctx)
 	if err != nil {
 		return Holder{}, err
 	}
-	verifier := oidc.NewVerifier(i.cfg.Issuer, keys, &oidc.Config{ClientID: i.cfg.Audience, SupportedSigningAlgs: algorithms, Now: i.cfg.Now})
+
+	verifier := oidc.NewVerifier(i.cfg.Issuer, keys, &oidc.Config{
+		ClientID: i.cfg.Audience, SupportedSigningAlgs: algorithms, Now: i.cfg.Now,
+	})
 	var away error
 	verified, err := verifier.Verify(context.WithValue(ctx, awayKey{}, &away), token)
 	switch {
@@ -140,7 +153,8 @@ func (i *Issuer) claims(token string) bool {
 	var header struct{ Typ string }
 	var body struct{ Iss string }
 	parts := strings.Split(token, ".")
-	return len(parts) == 3 && decode(parts[0], &header) && decode(parts[1], &body) && body.Iss == i.cfg.Issuer && slices.Contains(types, strings.ToLower(header.Typ))
+	return len(parts) == 3 && decode(parts[0], &header) && decode(parts[1], &body) && body.Iss == i.cfg.Issuer &&
+		slices.Contains(types, strings.ToLower(header.Typ))
 }
 
 func decode(part string, v any) bool {
@@ -164,10 +178,12 @@ func (i *Issuer) read(token *oidc.IDToken) (Holder, error) {
 	if said.Email == "" || said.Verified != true && said.Verified != "true" {
 		return Holder{}, ErrMail
 	}
+
 	h := Holder{Email: said.Email, Client: said.ClientID}
 	if h.Client == "" {
 		h.Client = said.Azp
 	}
+
 	for _, scope := range append(scopesOf(said.Scope), scopesOf(said.Scp)...) {
 		// Some providers prefix a scope with its audience.
 		h.Scopes = append(h.Scopes, strings.TrimPrefix(scope, strings.TrimSuffix(i.cfg.Audience, "/")+"/"))
@@ -191,16 +207,21 @@ func scopesOf(text json.RawMessage) []string {
 // request then waits for it once at most.
 func (i *Issuer) current(ctx context.Context) (*keySet, error) {
 	i.mu.Lock()
-	keys, age, away := i.keys, i.cfg.Now().Sub(i.since), i.away
+	keys := i.keys
+	age := i.cfg.Now().Sub(i.since)
+	away := i.away
 	i.mu.Unlock()
+
 	if keys != nil && age < askAhead {
 		return keys, nil
 	}
+
 	// The first caller may leave while others wait for the same response.
 	answer := i.asks.DoChan("", func() (any, error) { return nil, i.ask(context.WithoutCancel(ctx)) })
 	if keys != nil && (away || age < keysLife) {
 		return keys, nil
 	}
+
 	select {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrAway, ctx.Err())
@@ -209,6 +230,7 @@ func (i *Issuer) current(ctx context.Context) (*keySet, error) {
 			return nil, fmt.Errorf("%w: %w", ErrAway, got.Err)
 		}
 	}
+
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.keys, nil
@@ -220,10 +242,13 @@ func (i *Issuer) ask(ctx context.Context) error {
 	if err == nil {
 		err = fresh.get(ctx)
 	}
+
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.away = err != nil; !i.away {
-		i.keys, i.since = fresh, i.cfg.Now()
+	i.away = err != nil
+	if !i.away {
+		i.keys = fresh
+		i.since = i.cfg.Now()
 	}
 	return err
 }
@@ -235,6 +260,7 @@ func (i *Issuer) discover(ctx context.Context) (*keySet, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var found struct {
 		Keys string `json:"jwks_uri"`
 	}
@@ -302,7 +328,9 @@ type asking struct {
 
 // RoundTrip implements http.RoundTripper.
 func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
-	address, now := r.URL.String(), s.now()
+	address := r.URL.String()
+	now := s.now()
+
 	s.mu.Lock()
 	last := s.asked[address]
 	if last != nil && now.Sub(last.at) < pause {
@@ -312,6 +340,7 @@ func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
 	asked := &asking{now, errSoon}
 	s.asked[address] = asked
 	s.mu.Unlock()
+
 	answer, err := s.next.RoundTrip(r)
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = errors.Join(fmt.Errorf("it returned status %d", answer.StatusCode), answer.Body.Close())
@@ -323,6 +352,7 @@ func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.mu.Unlock()
 		return nil, err
 	}
+
 	answer.Body = struct {
 		io.Reader
 		io.Closer

@@ -31,6 +31,7 @@ func (m clientMetadata) validate() error {
 	if len(m.Redirects) == 0 || len(m.Redirects) > maxRedirects {
 		return newError("invalid_redirect_uri", fmt.Sprintf("redirect_uris must have 1 to %d URIs.", maxRedirects))
 	}
+
 	for _, redirect := range m.Redirects {
 		if text := redirectError(redirect); text != "" {
 			return newError("invalid_redirect_uri", "redirect_uris: "+text)
@@ -38,7 +39,8 @@ func (m clientMetadata) validate() error {
 	}
 	for _, kind := range m.GrantTypes {
 		if kind != codeGrant && kind != refreshGrant {
-			return newError("invalid_client_metadata", "grant_types may only contain "+codeGrant+" and "+refreshGrant+".")
+			return newError("invalid_client_metadata",
+				"grant_types may only contain "+codeGrant+" and "+refreshGrant+".")
 		}
 	}
 	for _, kind := range m.ResponseTypes {
@@ -59,23 +61,31 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return newError("invalid_client_metadata", "The request body is incomplete. Send it again.")
 	}
+
 	var metadata clientMetadata
 	if len(text) > maxRegistration || json.Unmarshal(text, &metadata) != nil {
-		return newError("invalid_client_metadata", fmt.Sprintf("The metadata must be one JSON object of at most %d KiB.", maxRegistration>>10))
+		return newError("invalid_client_metadata",
+			fmt.Sprintf("The metadata must be one JSON object of at most %d KiB.", maxRegistration>>10))
 	}
 	if err := metadata.validate(); err != nil {
 		return err
 	}
+
 	ip := s.cfg.ClientIP(r)
 	if err := s.allow(r.Context(), "register:"+ip, registrationsPerIP, limitWindow); err != nil {
 		return err
 	}
-	client, err := s.store.Grants().Register(r.Context(), store.OAuthClient{Name: displayName(metadata.Name), Redirects: metadata.Redirects}, ip)
+	client, err := s.store.Grants().Register(r.Context(), store.OAuthClient{
+		Name: displayName(metadata.Name), Redirects: metadata.Redirects,
+	}, ip)
 	if err != nil {
 		return err
 	}
+
 	return writeJSON(w, http.StatusCreated, map[string]any{
-		"client_id": client.ID, "client_id_issued_at": client.CreatedAt.Unix(), "client_name": client.Name, "redirect_uris": client.Redirects,
-		"token_endpoint_auth_method": "none", "grant_types": []string{codeGrant, refreshGrant}, "response_types": []string{"code"},
+		"client_id": client.ID, "client_id_issued_at": client.CreatedAt.Unix(), "client_name": client.Name,
+		"redirect_uris":              client.Redirects,
+		"token_endpoint_auth_method": "none", "grant_types": []string{codeGrant, refreshGrant},
+		"response_types": []string{"code"},
 	})
 }

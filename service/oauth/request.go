@@ -46,15 +46,25 @@ func (s *Server) ReadRequest(ctx context.Context, values url.Values, userID stri
 			return q, &ClientError{"The link has parameter " + fmt.Sprintf("%.40q", visible(name)) + " more than once."}
 		}
 	}
+
 	client, err := s.client(ctx, values.Get("client_id"), userID)
 	if err != nil {
 		return q, err
 	}
+
 	redirect := values.Get("redirect_uri")
-	if !slices.ContainsFunc(client.Redirects, func(registered string) bool { return sameRedirect(registered, redirect) }) || redirectError(redirect) != "" {
-		return q, &ClientError{"The redirect URI of this link is not registered for " + client.Name + ". Do not continue: the link may be an attack."}
+	same := func(registered string) bool { return sameRedirect(registered, redirect) }
+	if !slices.ContainsFunc(client.Redirects, same) || redirectError(redirect) != "" {
+		return q, &ClientError{
+			"The redirect URI of this link is not registered for " + client.Name +
+				". Do not continue: the link may be an attack.",
+		}
 	}
-	q = Request{Client: client, Redirect: redirect, State: values.Get("state"), Challenge: values.Get("code_challenge"), Resource: s.Resource()}
+
+	q = Request{
+		Client: client, Redirect: redirect, State: values.Get("state"), Challenge: values.Get("code_challenge"),
+		Resource: s.Resource(),
+	}
 	if len(q.State) > maxState {
 		q.State = ""
 		return q, &RequestError{"invalid_request", "state must be at most " + strconv.Itoa(maxState) + " bytes.", q}
@@ -62,6 +72,7 @@ func (s *Server) ReadRequest(ctx context.Context, values url.Values, userID stri
 	if code, text := s.validateRequest(values); code != "" {
 		return q, &RequestError{code, text, q}
 	}
+
 	for _, scope := range strings.Fields(values.Get("scope")) {
 		if slices.Contains(wire.Scopes(), scope) && !slices.Contains(q.Scopes, scope) {
 			q.Scopes = append(q.Scopes, scope)
@@ -90,6 +101,7 @@ func (s *Server) validateRequest(values url.Values) (code, text string) {
 	case resource != "" && !s.isResource(resource):
 		return "invalid_target", "resource must be " + s.Resource() + "."
 	}
+
 	return "", ""
 }
 
@@ -105,7 +117,10 @@ func (q Request) Parameters() [][2]string {
 // Allow stores the user's consent and returns the URL at which the client receives its code. The consent holds the
 // account, the user, the scopes, the spending limit and the expiry; the rest is the request's.
 func (s *Server) Allow(ctx context.Context, q Request, consent store.Consent) (redirect string, err error) {
-	consent.Client, consent.Redirect, consent.Challenge, consent.Resource = q.OAuthClient, q.Redirect, q.Challenge, q.Resource
+	consent.Client = q.OAuthClient
+	consent.Redirect = q.Redirect
+	consent.Challenge = q.Challenge
+	consent.Resource = q.Resource
 	code, err := s.store.Grants().Allow(ctx, consent)
 	if err != nil {
 		return "", err
@@ -129,6 +144,7 @@ func (s *Server) redirect(q Request, response url.Values) string {
 	if err != nil {
 		return ""
 	}
+
 	values := u.Query()
 	for name, list := range response {
 		values[name] = list
@@ -136,6 +152,7 @@ func (s *Server) redirect(q Request, response url.Values) string {
 	if q.State != "" {
 		values.Set("state", q.State)
 	}
+
 	values.Set("iss", s.cfg.BaseURL)
 	u.RawQuery = values.Encode()
 	return u.String()

@@ -95,8 +95,8 @@ func NewServer(cfg ServerConfig) *Server {
 // Resource is the URL of the protected resource, the only one that tokens are issued for (RFC 8707).
 func (s *Server) Resource() string { return s.cfg.BaseURL + resourcePath }
 
-// ResourceQuery returns the query of the resource's URL if it only selects toolsets, with its question mark, or "". Some
-// clients take it for a part of the resource.
+// ResourceQuery returns the query of the resource's URL if it only selects toolsets, with its question mark, or "".
+// Some clients take it for a part of the resource.
 func ResourceQuery(query string) string {
 	if !toolsetsPattern.MatchString(query) {
 		return ""
@@ -184,7 +184,9 @@ func (s *Server) allow(ctx context.Context, key string, limit int, window time.D
 // take counts a request for key. It reports whether the request is allowed, and how long to wait if not. No request
 // is allowed while the limiter fails.
 func (s *Server) take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, ok bool) {
-	verdict, err := s.cfg.Limiter.Take(ctx, "oauth:"+key, ratelimit.Window{Name: "attempts", Limit: limit, Length: window})
+	verdict, err := s.cfg.Limiter.Take(ctx, "oauth:"+key, ratelimit.Window{
+		Name: "attempts", Limit: limit, Length: window,
+	})
 	if err != nil {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelError, "count attempts failed", slog.Any("error", err))
 		return time.Minute, false

@@ -19,15 +19,18 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	if kind != codeGrant && kind != refreshGrant {
 		return s.deviceToken(w, r)
 	}
 	if r.Header.Get("Authorization") != "" {
-		return newError("invalid_client", "Client secrets are not supported. Send client_id in the form, without an Authorization header.")
+		return newError("invalid_client",
+			"Client secrets are not supported. Send client_id in the form, without an Authorization header.")
 	}
 	if err := s.allow(r.Context(), "token:"+s.cfg.ClientIP(r), tokensPerIPMinute, time.Minute); err != nil {
 		return err
 	}
+
 	if kind == codeGrant {
 		return s.redeem(w, r)
 	}
@@ -92,12 +95,15 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	challenge, ok := challengeOf(q["code_verifier"])
 	if !ok {
 		return newError("invalid_request", "code_verifier must have 43 to 128 letters, digits and any of - . _ ~.")
 	}
+
 	tokens, err := s.store.Grants().Redeem(r.Context(), store.Redemption{
-		Code: q["code"], ClientID: q["client_id"], Redirect: q["redirect_uri"], Challenge: challenge, Resource: resource,
+		Code: q["code"], ClientID: q["client_id"], Redirect: q["redirect_uri"], Challenge: challenge,
+		Resource: resource,
 	}, s.cfg.GrantEmails)
 	if err == nil {
 		s.sendEmails()
@@ -115,7 +121,10 @@ func (s *Server) renew(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := s.store.Grants().Renew(r.Context(), store.Renewal{Token: q[refreshGrant], ClientID: q["client_id"], Scopes: strings.Fields(q["scope"]), Resource: resource})
+
+	tokens, err := s.store.Grants().Renew(r.Context(), store.Renewal{
+		Token: q[refreshGrant], ClientID: q["client_id"], Scopes: strings.Fields(q["scope"]), Resource: resource,
+	})
 	return s.writeTokens(w, tokens, err)
 }
 
@@ -133,7 +142,8 @@ func (s *Server) writeTokens(w http.ResponseWriter, tokens store.GrantTokens, er
 		return reply(err, grantErrors)
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{
-		"access_token": tokens.Access, "token_type": "Bearer", "expires_in": max(1, int64(tokens.AccessEnds.Sub(s.now())/time.Second)),
+		"access_token": tokens.Access, "token_type": "Bearer",
+		"expires_in":    max(1, int64(tokens.AccessEnds.Sub(s.now())/time.Second)),
 		"refresh_token": tokens.Refresh, "scope": strings.Join(tokens.Scopes, " "),
 	})
 }
@@ -147,7 +157,9 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err := s.allow(r.Context(), "token:"+s.cfg.ClientIP(r), tokensPerIPMinute, time.Minute); err != nil {
 		return err
 	}
-	if err := s.store.Grants().Drop(r.Context(), q["token"], q["client_id"]); err != nil && !errors.Is(err, store.ErrNotFound) {
+
+	if err := s.store.Grants().Drop(r.Context(), q["token"], q["client_id"]); err != nil &&
+		!errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, struct{}{})

@@ -21,6 +21,7 @@ func (g *Gate) Enter(key string) (leave func(), ok bool) {
 		return nil, false
 	}
 	g.inside[key]++
+
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -70,6 +70,7 @@ func (m *memory) judge(key string, windows []Window, do int, name uint64) Verdic
 	if found := m.keys[key]; found != nil {
 		log = eventsOf(found).at
 	}
+
 	verdict := Verdict{Allowed: true}
 	for _, w := range windows {
 		// The event that must leave the window before another may enter.
@@ -78,9 +79,11 @@ func (m *memory) judge(key string, windows []Window, do int, name uint64) Verdic
 			verdict.refuse(w, inside[len(inside)-w.Limit].at.Add(w.Length).Sub(now))
 		}
 	}
+
 	if do == record || do == count && verdict.Allowed {
 		log = m.add(key, event{at: now, name: name}, longest(windows))
 	}
+
 	for _, w := range windows {
 		inside := since(log, now.Add(-w.Length))
 		state := WindowState{Window: w, Remaining: max(0, w.Limit-len(inside))}
@@ -102,10 +105,12 @@ func (m *memory) add(key string, e event, length time.Duration) []event {
 		found = m.recent.PushFront(&events{key: key})
 		m.keys[key] = found
 	}
+
 	m.recent.MoveToFront(found)
 	log := eventsOf(found)
 	log.kept = max(log.kept, length)
 	inside := since(log.at, e.at.Add(-log.kept))
+
 	m.added++
 	e.order = m.added
 	// Older events are removed, not only skipped.
@@ -137,12 +142,14 @@ func (m *memory) after(order uint64) (logs []remembered, last uint64, now time.T
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now = m.now()
+
 	for e := m.recent.Front(); e != nil; e = e.Next() {
 		log := eventsOf(e)
 		newest := log.at[len(log.at)-1]
 		if newest.order <= order {
 			break // The others were counted before.
 		}
+
 		r := remembered{key: log.key, kept: log.kept}
 		for _, counted := range since(log.at, now.Add(-log.kept)) {
 			if counted.order > order {

@@ -46,7 +46,8 @@ type WindowState struct {
 func (v *Verdict) refuse(w Window, wait time.Duration) {
 	v.Allowed = false
 	if v.Refused == "" || wait > v.RetryAfter {
-		v.Refused, v.RetryAfter = w.Name, wait
+		v.Refused = w.Name
+		v.RetryAfter = wait
 	}
 }
 

@@ -93,6 +93,7 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r := &Redis{
 		dial: dial, server: server, script: redis.NewScript(1, script), memory: newMemory(nil, maxKeys), log: log,
 		process: rand.Text(), start: time.Now(), patience: redisTimeout, pause: redisPause,
@@ -106,10 +107,12 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 // newPool returns a pool without connections.
 func (r *Redis) newPool() *redis.Pool {
 	conns := 10 * runtime.GOMAXPROCS(0)
+
 	return &redis.Pool{
 		MaxActive: conns, MaxIdle: conns, Wait: true,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			c, err := redis.DialURLContext(ctx, r.server, redis.DialContextFunc(r.dial), redis.DialWriteTimeout(r.patience))
+			c, err := redis.DialURLContext(ctx, r.server, redis.DialContextFunc(r.dial),
+				redis.DialWriteTimeout(r.patience))
 			if err != nil {
 				return nil, err
 			}
@@ -147,6 +150,7 @@ func parseAddress(address string) (dial dialFunc, server string, err error) {
 	if err != nil || u.Opaque != "" || u.RawQuery != "" {
 		return nil, "", ErrAddress
 	}
+
 	switch u.Scheme {
 	case "redis":
 		dial = new(net.Dialer).DialContext
@@ -161,10 +165,12 @@ func parseAddress(address string) (dial dialFunc, server string, err error) {
 	default:
 		return nil, "", ErrAddress
 	}
+
 	if _, err := strconv.ParseUint(cmp.Or(strings.TrimPrefix(u.Path, "/"), "0"), 10, 16); err != nil {
 		return nil, "", ErrAddress
 	}
-	u.Scheme, u.Host = "redis", net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
+	u.Scheme = "redis"
+	u.Host = net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379"))
 	return dial, u.String(), nil
 }
 
@@ -207,6 +213,7 @@ func (r *Redis) judge(ctx context.Context, key string, windows []Window, do int)
 	case ctx.Err() != nil:
 		return Verdict{}, ctx.Err()
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed(ctx, err)
@@ -226,6 +233,7 @@ func (r *Redis) together(ctx context.Context, key string, windows []Window, do i
 		r.alone.Add(1)
 		return r.memory.judge(key, windows, do, name), nil
 	}
+
 	verdict, _, err := r.ask(ctx, key, windows, do, name)
 	if err == nil && do == count && verdict.Allowed {
 		r.memory.judge(key, windows, record, name)
@@ -238,10 +246,12 @@ func (r *Redis) failed(ctx context.Context, err error) {
 	if r.down || r.work.Err() != nil {
 		return
 	}
+
 	r.down = true
 	_ = r.pool.Close() // It fails if the connections are broken.
 	r.pool = r.newPool()
-	r.log.LogAttrs(ctx, slog.LevelError, "count rate limits in Redis failed; each process counts for itself", slog.Any("error", err))
+	r.log.LogAttrs(ctx, slog.LevelError, "count rate limits in Redis failed; each process counts for itself",
+		slog.Any("error", err))
 	r.returning.Go(func() { guard.Loop(r.work, r.log, "return of Redis", func(context.Context) { r.awaitReturn() }) })
 }
 
@@ -252,6 +262,7 @@ func (r *Redis) connected(ctx context.Context, c redis.Conn) error {
 	if run != "" && !r.run.CompareAndSwap("", run) && r.run.Load() != run {
 		return errors.New("Redis was started anew")
 	}
+
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -275,8 +286,10 @@ func (r *Redis) awaitReturn() {
 			return
 		case <-time.After(r.pause):
 		}
+
 		if added, err := r.comeBack(); err == nil {
-			r.log.LogAttrs(r.work, slog.LevelInfo, "Redis answers again: rate limits are shared", slog.Int("added", added))
+			r.log.LogAttrs(r.work, slog.LevelInfo, "Redis answers again: rate limits are shared",
+				slog.Int("added", added))
 			return
 		}
 	}
@@ -289,27 +302,33 @@ func (r *Redis) comeBack() (added int, err error) {
 	if err := r.sync(patience); err != nil {
 		return 0, err
 	}
+
 	var last uint64
 	for range 2 {
 		n, newest, err := r.add(last, nil, patience)
 		if err != nil {
 			return added, err
 		}
-		added, last = added+n, newest
+		added += n
+		last = newest
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n, _, err := r.add(last, r.unsure, r.patience)
 	if err != nil {
 		return added, err
 	}
-	r.down, r.unsure = false, nil
+
+	r.down = false
+	r.unsure = nil
 	return added + n, nil
 }
 
 // add adds to Redis the events after the given order, removes the refused ones, and returns the order of the last.
 func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (added int, last uint64, err error) {
 	logs, last, now := r.memory.after(order)
+
 	type addition struct {
 		key       string
 		arguments []any
@@ -326,6 +345,7 @@ func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (add
 	for _, u := range refused {
 		additions = append(additions, addition{u.key, []any{0, r.nameOf(u.name), "-"}})
 	}
+
 	for chunk := range slices.Chunk(additions, addKeys) {
 		answers, err := r.pipe(patience, len(chunk), func(c redis.Conn, i int) error {
 			return r.script.SendHash(c, append([]any{chunk[i].key, 2, r.deadline(patience)}, chunk[i].arguments...)...)
@@ -351,6 +371,7 @@ func (r *Redis) pipe(patience time.Duration, n int, send func(c redis.Conn, i in
 		return nil, err
 	}
 	defer c.Close()
+
 	for i := range n {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -377,6 +398,7 @@ func (r *Redis) sync(patience time.Duration) error {
 	if refused, ok := answers[0].(redis.Error); ok {
 		return refused
 	}
+
 	at, err := redis.Int64s(answers[1], nil)
 	if err == nil && len(at) == 2 {
 		r.ahead.Store(at[0]*1e6 + at[1] - asked.Microseconds())
@@ -400,10 +422,13 @@ func (r *Redis) nameOf(event uint64) string { return r.process + strconv.FormatU
 var errLate = errors.New("Redis was asked too late")
 
 // ask makes one check, and returns Redis's time of it in microseconds.
-func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int, name uint64) (verdict Verdict, at int64, err error) {
+func (r *Redis) ask(
+	ctx context.Context, key string, windows []Window, do int, name uint64,
+) (verdict Verdict, at int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return verdict, 0, err
 	}
+
 	// A client that leaves costs no connection.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience)
 	defer cancel()
@@ -412,10 +437,12 @@ func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int, n
 		return verdict, 0, err
 	}
 	defer c.Close()
+
 	arguments := []any{key, do, nil, r.nameOf(name)}
 	for _, w := range windows {
 		arguments = append(arguments, w.Limit, w.Length.Microseconds())
 	}
+
 	var answer []int64
 	// Redis's clock may be unknown, or have been set: its answer shows it.
 	for range 2 {
@@ -433,13 +460,16 @@ func (r *Redis) ask(ctx context.Context, key string, windows []Window, do int, n
 			break
 		}
 	}
+
 	if answer[1] < 0 {
 		return verdict, 0, errLate
 	}
 	if len(answer) != 2+3*len(windows) {
 		return verdict, 0, fmt.Errorf("Redis answered with %d numbers, want %d", len(answer), 2+3*len(windows))
 	}
-	at, verdict.Allowed = answer[0], answer[1] == 1
+
+	at = answer[0]
+	verdict.Allowed = answer[1] == 1
 	for i, w := range windows {
 		state := answer[2+3*i:]
 		if state[0] > 0 {

@@ -38,12 +38,14 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+
 	for len(b.raw) == 0 {
 		if b.err != nil {
 			return 0, b.err
 		}
 		b.fill()
 	}
+
 	n := copy(p, b.raw)
 	b.raw = b.raw[n:]
 	return n, nil
@@ -55,6 +57,7 @@ func (b *base64Reader) skipPrefix() error {
 	if !strings.EqualFold(string(start), "data:") {
 		return nil
 	}
+
 	prefix, _ := b.r.Peek(maxDataURIPrefix)
 	comma := bytes.IndexByte(prefix, ',')
 	if comma < 0 || !bytes.HasSuffix(bytes.ToLower(prefix[:comma]), []byte(";base64")) {
@@ -70,15 +73,18 @@ func (b *base64Reader) fill() {
 	kept := copy(b.buffer[:], b.text)
 	n, err := b.r.Read(b.buffer[kept:])
 	text := b.buffer[:kept+n]
+
 	// White space is rare. The decoder would skip line breaks, and so lose count.
 	if bytes.IndexByte(text, '\n') >= 0 || bytes.IndexByte(text, '\r') >= 0 {
 		text = plainBase64(text)
 	}
+
 	b.err = err
 	groups := len(text) / 4 * 4
 	if err != nil {
 		groups = len(text) // the last one may be short
 	}
+
 	size, corrupt := base64.RawStdEncoding.Decode(b.decoded[:], text[:groups])
 	if corrupt != nil {
 		// Only now is it worth looking for other spellings.
@@ -92,7 +98,9 @@ func (b *base64Reader) fill() {
 		b.err = corrupt
 		return
 	}
-	b.raw, b.text = b.decoded[:size], text[groups:]
+
+	b.raw = b.decoded[:size]
+	b.text = text[groups:]
 }
 
 // plainBase64 spells text in the standard alphabet, without padding and white

@@ -58,15 +58,18 @@ func (s *Share) take(n int64) error {
 	if s.owed += n; s.owed < shareStep {
 		return nil
 	}
+
 	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.used+s.owed > b.limit || b.owners[s.owner]+s.owed > b.limit/2 {
 		return &BusyError{RetryAfter: busyRetry}
 	}
+
 	b.used += s.owed
 	b.owners[s.owner] += s.owed
-	s.held, s.owed = s.held+s.owed, 0
+	s.held += s.owed
+	s.owed = 0
 	return nil
 }
 
@@ -75,9 +78,11 @@ func (s *Share) Close() {
 	if s == nil || s.held == 0 {
 		return
 	}
+
 	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	b.used -= s.held
 	if b.owners[s.owner] -= s.held; b.owners[s.owner] == 0 {
 		delete(b.owners, s.owner)

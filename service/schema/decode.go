@@ -71,11 +71,14 @@ func (w contextReader) Read(p []byte) (int, error) {
 
 func newDecoder(ctx context.Context, body io.Reader, root *rule, keep Files) *decoder {
 	if keep.Open == nil {
-		keep.Open, keep.Limit = func() Sink { return new(memory) }, math.MaxInt64-1
+		keep.Open = func() Sink { return new(memory) }
+		keep.Limit = math.MaxInt64 - 1
 	}
 	b := spareBuffers.Get().(*buffers) //nolint:errcheck // Nothing else is in there.
 	b.reader.Reset(contextReader{ctx, body})
-	return &decoder{Scanner: scan.New(b.reader, maxStructure), root: root, keep: keep, buffers: b, scratch: b.scratch[:]}
+	return &decoder{
+		Scanner: scan.New(b.reader, maxStructure), root: root, keep: keep, buffers: b, scratch: b.scratch[:],
+	}
 }
 
 // buffers are the read buffers of a text.
@@ -91,7 +94,9 @@ var spareBuffers = sync.Pool{New: func() any { return &buffers{reader: bufio.New
 func (d *decoder) release() {
 	d.buffers.reader.Reset(nil)
 	spareBuffers.Put(d.buffers)
-	d.buffers, d.scratch, d.Scanner = nil, nil, nil
+	d.buffers = nil
+	d.scratch = nil
+	d.Scanner = nil
 }
 
 // read reads the whole text, once. Its error is a Faults for invalid JSON, a *SizeError, a *BusyError, or the error
@@ -106,6 +111,7 @@ func (d *decoder) read() (any, error) {
 			err = nil
 		}
 	}
+
 	var busy *BusyError
 	switch syntax := (*scan.SyntaxError)(nil); {
 	case d.faults.full() && (errors.Is(err, scan.ErrStructure) || errors.As(err, &busy)):
@@ -119,6 +125,7 @@ func (d *decoder) read() (any, error) {
 		d.Locate(syntax)
 		return nil, Faults{{Field: d.field(), Message: err.Error()}}
 	}
+
 	return v, err
 }
 
@@ -157,11 +164,14 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	kind := kindOf(c)
 	r, taken := whole.meant(kind)
 	if !keep {
-		r, taken = nil, true
+		r = nil
+		taken = true
 	}
+
 	switch {
 	case kind == 0:
 		return nil, d.Invalid()
@@ -174,6 +184,7 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 		}
 		return nil, d.misfit(whole, got)
 	}
+
 	switch kind {
 	case '{':
 		return d.anyObject(r, keep)
@@ -185,6 +196,7 @@ func (d *decoder) value(whole *rule, keep bool) (any, error) {
 		}
 		return d.text(whole, r, keep)
 	}
+
 	v, err := d.scalar(r, kind, c)
 	if err != nil || r.fits(v) {
 		return v, err
@@ -228,10 +240,12 @@ func (d *decoder) scalar(r *rule, kind, c byte) (any, error) {
 	case c == 'f':
 		return false, d.Literal("false")
 	}
+
 	text, err := d.Number(d.scratch)
 	if err != nil {
 		return nil, err
 	}
+
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil && (r != nil || string(text) != "-0") {
 		return n, nil
 	}
@@ -239,6 +253,7 @@ func (d *decoder) scalar(r *rule, kind, c byte) (any, error) {
 	if err != nil || math.IsInf(f, 0) {
 		return nil, Faults{{Field: d.field(), Message: "must be a number within the range of a 64-bit float"}}
 	}
+
 	if r == nil {
 		return json.Number(text), nil // free-form data keeps its digits: 1.10 is not 1.1
 	}
@@ -257,6 +272,7 @@ func (d *decoder) object(r *rule, keep bool) (any, error) {
 	if err := d.open(); err != nil {
 		return nil, err
 	}
+
 	var object map[string]any
 	if keep {
 		object = map[string]any{}
@@ -264,6 +280,7 @@ func (d *decoder) object(r *rule, keep bool) (any, error) {
 			return nil, err
 		}
 	}
+
 	names := newNames(d)
 	for first := true; ; first = false {
 		more, err := d.more('}', first)
@@ -277,6 +294,7 @@ func (d *decoder) object(r *rule, keep bool) (any, error) {
 			return nil, err
 		}
 	}
+
 	d.depth--
 	names.close()
 	if !keep {
@@ -310,11 +328,13 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	if err != nil {
 		return err
 	}
+
 	d.path = append(d.path, name)
 	refers := name == stepField && d.keep.steps != nil && r.refers()
 	if refers {
 		name = storedField
 	}
+
 	if !names.add(name) {
 		return Faults{{Field: d.field(), Message: "is given more than once"}}
 	}
@@ -324,6 +344,7 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	if err := d.memberValue(r, object, name); err != nil {
 		return err
 	}
+
 	if name == storedField && object != nil && r != nil && r.members[storedField] != nil {
 		d.reference(object, refers)
 	}
@@ -337,10 +358,12 @@ func (d *decoder) meant(name string) string {
 	if d.faults.full() {
 		return "" // Computing a suggestion takes long, and it would not be shown.
 	}
+
 	at := d.path[:len(d.path)-1]
 	near := hint(d.root.doc, at, name)
 	if near == "" && !d.listed {
-		near, d.listed = listed(d.root.doc, at), true
+		near = listed(d.root.doc, at)
+		d.listed = true
 	}
 	return near
 }
@@ -350,6 +373,7 @@ func (d *decoder) memberValue(r *rule, object map[string]any, name string) error
 	if err != nil {
 		return err
 	}
+
 	member, taken := r.member(name)
 	if object != nil && r.strict() && c == 'n' && !member.clears() {
 		if err := d.Literal("null"); err != nil || !r.changes || member.takes('n') {
@@ -357,6 +381,7 @@ func (d *decoder) memberValue(r *rule, object map[string]any, name string) error
 		}
 		return d.misfit(member, nil)
 	}
+
 	keep := object != nil && taken
 	if most := maxMembers(r); keep && most > 0 && len(object) >= most {
 		keep = false // which is faulted as a whole
@@ -366,6 +391,7 @@ func (d *decoder) memberValue(r *rule, object map[string]any, name string) error
 			return err
 		}
 	}
+
 	before := len(d.faults)
 	v, err := d.value(member, keep)
 	if err != nil || !keep || len(d.faults) > before && v == nil {
@@ -387,6 +413,7 @@ func (d *decoder) checkObject(r *rule, object map[string]any, count int) error {
 	if r == nil {
 		return nil
 	}
+
 	for _, name := range r.doc.Required {
 		if _, ok := object[name]; ok {
 			continue
@@ -398,6 +425,7 @@ func (d *decoder) checkObject(r *rule, object map[string]any, count int) error {
 			}
 		}
 	}
+
 	if most := maxMembers(r); most > 0 && count > most {
 		return d.fault("must have at most %d members; got %d", most, count)
 	}
@@ -413,6 +441,7 @@ func (d *decoder) emptyArray(whole *rule) (any, error) {
 	if got != itemCount(0) {
 		return nil, d.misfit(whole, got)
 	}
+
 	object := map[string]any{}
 	r, _ := whole.meant('{')
 	return object, d.checkObject(r, object, 0)
@@ -425,7 +454,10 @@ func (d *decoder) array(whole, r *rule, keep bool) (any, error) {
 	if err := d.open(); err != nil {
 		return nil, err
 	}
-	array, count, most := []any{}, 0, math.MaxInt
+
+	array := []any{}
+	count := 0
+	most := math.MaxInt
 	if r != nil && r.doc.MaxItems != nil {
 		most = int(*r.doc.MaxItems)
 	}
@@ -434,10 +466,12 @@ func (d *decoder) array(whole, r *rule, keep bool) (any, error) {
 			return nil, err
 		}
 	}
+
 	var items *rule
 	if r != nil {
 		items = r.items
 	}
+
 	for {
 		more, err := d.more(']', count == 0)
 		if err != nil {
@@ -446,6 +480,7 @@ func (d *decoder) array(whole, r *rule, keep bool) (any, error) {
 		if !more {
 			break
 		}
+
 		d.path = append(d.path, strconv.Itoa(count))
 		count++
 		v, err := d.value(items, keep && count <= most)
@@ -460,6 +495,7 @@ func (d *decoder) array(whole, r *rule, keep bool) (any, error) {
 			}
 		}
 	}
+
 	d.depth--
 	switch {
 	case !keep:
@@ -496,6 +532,7 @@ func newNames(d *decoder) *names { return &names{d: d, start: len(d.seen)} }
 func (n *names) add(name string) bool {
 	n.count++
 	own := n.d.seen[n.start:]
+
 	if n.many == nil && len(own) < fewNames {
 		if slices.Contains(own, name) {
 			return false
@@ -503,12 +540,14 @@ func (n *names) add(name string) bool {
 		n.d.seen = append(n.d.seen, name)
 		return true
 	}
+
 	if n.many == nil {
 		n.many = map[string]struct{}{}
 		for _, earlier := range own {
 			n.many[earlier] = struct{}{}
 		}
 	}
+
 	_, there := n.many[name]
 	n.many[name] = struct{}{}
 	return !there
@@ -537,6 +576,7 @@ func joinPath(names []string, spell func(index string) string) string {
 		}
 		b.WriteString(name)
 	}
+
 	return b.String()
 }
 
@@ -548,6 +588,7 @@ func DecodeObject(r io.Reader) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	object, ok := v.(map[string]any)
 	if !ok {
 		return nil, d.faults

@@ -84,18 +84,21 @@ func (d *Destination) validate(faults *Faults) {
 	if d == nil {
 		return
 	}
+
 	given := 0
 	for _, is := range []bool{d.URL != "", d.S3 != nil, d.SFTP != nil} {
 		if is {
 			given++
 		}
 	}
+
 	switch {
 	case given != 1:
 		faults.Add(DeliverField, "must have exactly one of url, s3 and sftp; got %d", given)
 	case d.URL == "" && d.Headers != nil:
 		faults.Add(DeliverField+".headers", "is allowed with url only")
 	}
+
 	d.Headers.Check(faults, DeliverField+".headers", "server")
 	if pattern, field := d.Pattern(); pattern != "" {
 		CheckPattern(faults, field, pattern)
@@ -142,12 +145,14 @@ func CheckPattern(faults *Faults, field, pattern string) {
 	for _, variable := range patternVariables {
 		names = append(names, variable.name)
 	}
+
 	for _, variable := range patternVariable.FindAllStringSubmatch(pattern, -1) {
 		if name := strings.TrimSpace(variable[1]); !slices.Contains(names, name) {
 			faults.Add(field, "has the unknown variable %s. Valid: %s", preview(name), strings.Join(names, ", "))
 			return
 		}
 	}
+
 	rest := patternVariable.ReplaceAllString(pattern, "x")
 	switch {
 	case strings.Contains(rest, "{{") || strings.Contains(rest, "}}"):
@@ -170,6 +175,7 @@ func CheckPath(faults *Faults, field, path string) {
 
 func pathFault(path string) string {
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+
 	switch {
 	case len(path) > maxPath:
 		return fmt.Sprintf("must be at most %d bytes; got %d", maxPath, len(path))
@@ -195,10 +201,12 @@ func ExpandPattern(pattern string, result Named) (string, error) {
 		}
 		return ""
 	})
+
 	why := pathFault(expanded)
 	if why == "" && (expanded == "" || strings.HasPrefix(expanded, "/") || strings.HasSuffix(expanded, "/")) {
 		why = "must not be empty, and must not start or end with /"
 	}
+
 	if why != "" {
 		return "", fmt.Errorf("%w %s", ErrPath, why)
 	}

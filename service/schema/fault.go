@@ -60,16 +60,20 @@ func (f *Faults) AddAll(more ...Fault) {
 
 func (f *Faults) add(fault Fault) {
 	if !f.full() {
-		fault.Field, fault.Message, fault.sentence = shorten(fault.Field, maxField), shorten(fault.Message, maxMessage), shorten(fault.sentence, maxMessage)
+		fault.Field = shorten(fault.Field, maxField)
+		fault.Message = shorten(fault.Message, maxMessage)
+		fault.sentence = shorten(fault.sentence, maxMessage)
 		*f = append(*f, fault)
 		return
 	}
+
 	if len(*f) == maxFaults {
 		*f = append(*f, Fault{})
 	}
 	rest := &(*f)[len(*f)-1]
 	rest.more++
-	rest.Message = "has " + strconv.Itoa(rest.more) + " more validation errors after the first " + strconv.Itoa(maxFaults)
+	rest.Message = "has " + strconv.Itoa(rest.more) + " more validation errors after the first " +
+		strconv.Itoa(maxFaults)
 }
 
 // atLeast notes that the reading ended before all faults were counted.
@@ -140,6 +144,7 @@ func (f Faults) Error() string {
 			fmt.Fprintf(&b, " (and %d more)", f.rest())
 			break
 		}
+
 		if i > 0 {
 			b.WriteByte(' ')
 		}

@@ -31,11 +31,15 @@ const (
 // (options.margin.top, files[1].password). Fields that are arrays may be repeated, objects and arrays be JSON. A part
 // with a file name is a file, or the text of a field of another type. Its errors are the same as those of the same
 // input in JSON.
-func (o *Operation[Env]) BindForm(ctx context.Context, body io.Reader, boundary string, files Files) (*Call[Env], error) {
+func (o *Operation[Env]) BindForm(
+	ctx context.Context, body io.Reader, boundary string, files Files,
+) (*Call[Env], error) {
 	form := &form{files: files, root: &formNode{}, schema: o.Schema}
 	if form.files.Open == nil {
-		form.files.Open, form.files.Limit = func() Sink { return new(memory) }, math.MaxInt64-1
+		form.files.Open = func() Sink { return new(memory) }
+		form.files.Limit = math.MaxInt64 - 1
 	}
+
 	defer form.close()
 	if err := form.read(contextReader{ctx, body}, boundary); err != nil {
 		files.Share.Close()
@@ -76,6 +80,7 @@ func (f *formBytes) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.err = err
 	}
+
 	if !f.ended {
 		f.tail = append(f.tail, p[:n]...) // the line may lie across two reads
 		f.ended = bytes.Contains(f.tail, f.last)
@@ -87,6 +92,7 @@ func (f *formBytes) Read(p []byte) (int, error) {
 func (f *form) read(body io.Reader, boundary string) error {
 	source := &formBytes{Reader: body, last: []byte("--" + boundary + "--")}
 	parts := multipart.NewReader(source, boundary)
+
 	for count := 0; ; count++ {
 		part, err := parts.NextRawPart()
 		if errors.Is(err, io.EOF) && source.ended {
@@ -98,6 +104,7 @@ func (f *form) read(body io.Reader, boundary string) error {
 		if err == nil {
 			err = f.part(part)
 		}
+
 		var faults Faults
 		var size *SizeError
 		var busy *BusyError
@@ -140,23 +147,32 @@ var formName = regexp.MustCompile(`^([^.\[\]]+)|^\.([^.\[\]]+)|^\[([0-9]{0,4})\]
 // part reads one part.
 func (f *form) part(part *multipart.Part) error {
 	name := part.FormName()
-	at, doc := f.root, f.schema
+	at := f.root
+	doc := f.schema
 	var parent *jsonschema.Schema
 	var owner *formNode
 	if name == "" || len(name) > maxFormName {
-		return Faults{{Message: "has a form part without a name, or with one longer than " + strconv.Itoa(maxFormName) + " bytes"}}
+		return Faults{
+			{Message: "has a form part without a name, or with one longer than " + strconv.Itoa(maxFormName) + " bytes"},
+		}
 	}
+
 	for rest := name; rest != ""; {
 		step := formName.FindStringSubmatch(rest)
 		if step == nil {
-			return Faults{{Field: name, Message: "is not a valid field name. Use names such as options.margin.top or files[0].password"}}
+			return Faults{
+				{Field: name, Message: "is not a valid field name. Use names such as options.margin.top or files[0].password"},
+			}
 		}
 		rest = rest[len(step[0]):]
-		parent, owner = doc, at
+		parent = doc
+		owner = at
 		if member := step[1] + step[2]; member != "" {
-			at, doc = at.member(member), formMember(doc, member)
+			at = at.member(member)
+			doc = formMember(doc, member)
 			continue
 		}
+
 		n := len(at.items)
 		if step[3] != "" {
 			n, _ = strconv.Atoi(step[3])
@@ -164,11 +180,14 @@ func (f *form) part(part *multipart.Part) error {
 		if n > len(at.items) {
 			return Faults{{Field: name, Message: "has a gap before this index. Number the items from 0 without gaps"}}
 		}
-		at, doc = at.item(n), itemSchema(doc)
+		at = at.item(n)
+		doc = itemSchema(doc)
 	}
+
 	if at.text != nil || at.file != nil || at.members != nil {
 		return Faults{{Field: name, Message: "is given more than once"}}
 	}
+
 	if part.FileName() == "" || !takesFile(doc) && doc != nil {
 		return f.textPart(part, at, doc, name)
 	}
@@ -229,16 +248,21 @@ func takesFile(doc *jsonschema.Schema) bool {
 	case doc.Type == "array":
 		return takesFile(doc.Items)
 	}
+
 	member := property(doc, "file")
 	return member != nil && member.ContentEncoding == "base64"
 }
 
 // filePart stores a file in the field. The last argument sets a sibling field, if there is one of that name.
-func (f *form) filePart(part *multipart.Part, at *formNode, doc *jsonschema.Schema, field string, beside func(field, text string)) error {
+func (f *form) filePart(
+	part *multipart.Part, at *formNode, doc *jsonschema.Schema, field string, beside func(field, text string),
+) error {
 	if doc != nil && doc.Type == "array" {
-		at, doc = at.item(len(at.items)), doc.Items
+		at = at.item(len(at.items))
+		doc = doc.Items
 		field += "[]"
 	}
+
 	name := path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))
 	if doc != nil && doc.ContentEncoding != "base64" {
 		if property(doc, "filename") != nil {
@@ -246,10 +270,12 @@ func (f *form) filePart(part *multipart.Part, at *formNode, doc *jsonschema.Sche
 			// none.
 			at.member("filename").text = jsonText(dispositionName(part, name))
 		}
-		at, field = at.member("file"), field+".file"
+		at = at.member("file")
+		field += ".file"
 	} else {
 		beside("sourceFilename", name)
 	}
+
 	sink := f.files.Open()
 	f.sinks = append(f.sinks, sink)
 	at.file = sink
@@ -278,17 +304,20 @@ func (f *form) textPart(part *multipart.Part, at *formNode, doc *jsonschema.Sche
 	if err != nil {
 		return err
 	}
+
 	if f.texts += int64(len(text)); f.texts > maxFormText {
 		return &SizeError{Field: "request", Limit: maxFormText}
 	}
 	if err := f.files.Share.take(int64(len(text))); err != nil {
 		return err
 	}
+
 	if doc != nil && doc.Type == "array" && !isJSONOf(text, '[') {
 		if len(at.items) >= maxFormParts {
 			return Faults{{Field: field, Message: "has too many items"}}
 		}
-		at, doc = at.item(len(at.items)), doc.Items
+		at = at.item(len(at.items))
+		doc = doc.Items
 	}
 	at.text = formValue(doc, text)
 	return nil
@@ -299,14 +328,17 @@ func formValue(doc *jsonschema.Schema, text []byte) []byte {
 	if doc == nil {
 		return jsonText(string(text))
 	}
+
 	if len(doc.OneOf) > 0 {
 		for _, one := range doc.OneOf {
-			if one.Type != "string" && formValue(one, text)[0] != '"' && (one.Type == "array" || one.Type == "object" || !takesText(doc)) {
+			composite := one.Type == "array" || one.Type == "object"
+			if one.Type != "string" && formValue(one, text)[0] != '"' && (composite || !takesText(doc)) {
 				return formValue(one, text)
 			}
 		}
 		return jsonText(string(text))
 	}
+
 	trimmed := bytes.TrimSpace(text)
 	switch doc.Type {
 	case "array":
@@ -327,7 +359,9 @@ func formValue(doc *jsonschema.Schema, text []byte) []byte {
 
 // takesText reports whether a field may be a string.
 func takesText(doc *jsonschema.Schema) bool {
-	return slices.ContainsFunc(doc.OneOf, func(one *jsonschema.Schema) bool { return one.Type == "string" && one.Pattern == "" })
+	return slices.ContainsFunc(doc.OneOf, func(one *jsonschema.Schema) bool {
+		return one.Type == "string" && one.Pattern == ""
+	})
 }
 
 // isJSONOf reports whether a text is JSON with that first byte.
@@ -353,6 +387,7 @@ func jsonText(text string) []byte {
 			out.WriteByte(c)
 		}
 	}
+
 	out.WriteByte('"')
 	return out.Bytes()
 }
@@ -360,6 +395,7 @@ func jsonText(text string) []byte {
 // json appends the readers of a value's JSON. Files are encoded while they are read.
 func (f *form) json(to []io.Reader, n *formNode) []io.Reader {
 	text := func(s string) { to = append(to, strings.NewReader(s)) }
+
 	switch {
 	case n.text != nil:
 		return append(to, bytes.NewReader(n.text))
@@ -372,15 +408,18 @@ func (f *form) json(to []io.Reader, n *formNode) []io.Reader {
 		before := "["
 		for _, item := range n.items {
 			text(before)
-			to, before = f.json(to, item), ","
+			to = f.json(to, item)
+			before = ","
 		}
 		text("]")
 		return to
 	}
+
 	before := "{"
 	for _, name := range slices.Sorted(maps.Keys(n.members)) {
 		text(before + string(jsonText(name)) + ":")
-		to, before = f.json(to, n.members[name]), ","
+		to = f.json(to, n.members[name])
+		before = ","
 	}
 	if before == "{" {
 		text("{")
@@ -407,6 +446,7 @@ func (e *encoding) Read(p []byte) (int, error) {
 		}
 		e.left = base64.StdEncoding.AppendEncode(nil, raw[:n])
 	}
+
 	n := copy(p, e.left)
 	e.left = e.left[n:]
 	return n, nil

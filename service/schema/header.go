@@ -17,9 +17,11 @@ type Headers map[string]string
 
 // JSONSchema bounds how many headers there are, and how long each.
 func (Headers) JSONSchema() *jsonschema.Schema {
-	most, long := uint64(maxHeaders), uint64(maxHeaderBytes)
+	members := uint64(maxHeaders)
+	length := uint64(maxHeaderBytes)
 	return &jsonschema.Schema{
-		Type: "object", MaxProperties: &most, AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &long},
+		Type: "object", MaxProperties: &members,
+		AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &length},
 	}
 }
 
@@ -31,11 +33,14 @@ var ownedHeaders = []string{
 
 // Check adds the errors in the headers of a field, and never their values. client is the sender of the request.
 func (h Headers) Check(faults *Faults, field, client string) {
-	total, seen := 0, map[string]string{}
+	total := 0
+	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(h)) {
-		value, lower := h[name], strings.ToLower(name)
+		value := h[name]
+		lower := strings.ToLower(name)
 		total += len(name) + len(value)
 		at := field + "." + name
+
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			// The name is not repeated: it may hold anything.
@@ -49,7 +54,9 @@ func (h Headers) Check(faults *Faults, field, client string) {
 		}
 		seen[lower] = name
 	}
+
 	if len(h) > maxHeaders || total > maxHeaderBytes {
-		faults.Add(field, "must have at most %d headers with %d bytes in total; got %d headers with %d bytes", maxHeaders, maxHeaderBytes, len(h), total)
+		faults.Add(field, "must have at most %d headers with %d bytes in total; got %d headers with %d bytes",
+			maxHeaders, maxHeaderBytes, len(h), total)
 	}
 }

@@ -55,6 +55,7 @@ func (w *inputWriter) value(v any) error {
 	case string:
 		return w.text(v)
 	}
+
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -77,6 +78,7 @@ func (w *inputWriter) object(object map[string]any) error {
 		}
 		before = ","
 	}
+
 	if before == "{" {
 		_ = w.WriteByte('{')
 	}
@@ -104,6 +106,7 @@ func (w *inputWriter) text(text string) error {
 		for n < len(text) && !utf8.RuneStart(text[n]) {
 			n++
 		}
+
 		part, err := json.Marshal(text[:n])
 		if err != nil {
 			return err

@@ -38,6 +38,7 @@ func (o *Object) SetJSON(v any) error {
 		o.RawMessage = nil
 		return nil
 	}
+
 	text, err := json.Marshal(v)
 	o.RawMessage = text
 	return err
@@ -57,11 +58,13 @@ func (o Object) IsZero() bool { return o.RawMessage == nil }
 // verbatim reads an object for its syntax, and keeps its text.
 func (d *decoder) verbatim() (any, error) {
 	tape := &scan.Tape{Limit: MaxObject}
+
 	d.Free = true
 	d.Record(tape)
 	_, err := d.value(nil, false)
 	d.Free = false
 	d.Record(nil)
+
 	switch {
 	case errors.Is(err, scan.ErrTape):
 		return nil, &SizeError{Field: d.field(), Limit: MaxObject}

@@ -40,12 +40,13 @@ type Info struct {
 	PriceNote string
 	// Produces lists the content types of a result, the usual one first.
 	Produces []string
-	// Signs means that the result has a signature, which operations without Signs break when they make another PDF of it.
+	// Signs means that the result has a signature, which operations without Signs break when they make another PDF of
+	// it.
 	Signs bool
 	// Flow marks an operation that has no work but that of its steps. Its price is added to theirs.
 	Flow bool
-	// Bulk marks an operation whose work is calls of others, one for each record. It is always a job, and costs the sum of
-	// the calls.
+	// Bulk marks an operation whose work is calls of others, one for each record. It is always a job, and costs the sum
+	// of the calls.
 	Bulk bool
 	// Engine is the heavy program that it needs, and that a server may run without.
 	Engine string
@@ -246,12 +247,14 @@ func (c *Common) validate() error {
 			faults.Add(limit.name, "is not allowed, because store is false: the result has no URL")
 		}
 	}
+
 	switch {
 	case c.Unstored() && c.Response == URL:
 		faults.Add("response", "must be binary, or async with deliverTo, because store is false; got url")
 	case c.Unstored() && c.Response == Async && c.DeliverTo == nil:
 		faults.Add(DeliverField, "is required, because store is false and response is async")
 	}
+
 	c.DeliverTo.validate(&faults)
 	return faults.OrNil()
 }

@@ -51,8 +51,8 @@ func NewRequest[In any]() (*Request[In], error) {
 	return &Request[In]{compiled}, nil
 }
 
-// Patch is embedded in the inputs that change a resource. In their bodies, null in a member that it does not clear is an
-// error instead of the same as an absent member: a change would get lost.
+// Patch is embedded in the inputs that change a resource. In their bodies, null in a member that it does not clear is
+// an error instead of the same as an absent member: a change would get lost.
 type Patch struct{}
 
 func (Patch) patches() {}
@@ -62,8 +62,10 @@ func compileRequest(input reflect.Type) (*request, error) {
 	places := map[string]string{}
 	ignored := map[string]bool{}
 	collectPlaces(input, places, ignored)
+
 	r := &request{input: input}
-	params, body := part(doc), part(doc)
+	params := part(doc)
+	body := part(doc)
 	for name, member := range members(doc) {
 		to := body
 		if place := places[name]; place != "" {
@@ -75,15 +77,18 @@ func compileRequest(input reflect.Type) (*request, error) {
 			to.Required = append(to.Required, name)
 		}
 	}
+
 	for name := range ignored {
 		body.Properties.Set(name, &jsonschema.Schema{Description: "Ignored; taken from the path."})
 	}
+
 	var err, bodyErr error
 	r.params, err = newRule(params)
 	if body.Properties.Len() > 0 {
 		r.Body = body
 		r.body, bodyErr = newRule(body)
 	}
+
 	if _, patches := reflect.Zero(input).Interface().(interface{ patches() }); patches && bodyErr == nil {
 		r.body.changes = true
 	}
@@ -92,7 +97,10 @@ func compileRequest(input reflect.Type) (*request, error) {
 
 // part returns an object's schema without its members.
 func part(doc *jsonschema.Schema) *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema, Description: doc.Description}
+	return &jsonschema.Schema{
+		Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema,
+		Description: doc.Description,
+	}
 }
 
 // collectPlaces finds the members that are outside the body, and those of them that a body may repeat without effect:
@@ -103,6 +111,7 @@ func collectPlaces(shape reflect.Type, found map[string]string, ignored map[stri
 			collectPlaces(field.Type, found, ignored)
 			continue
 		}
+
 		if place := field.Tag.Get("in"); place != "" {
 			name := jsonName(field)
 			found[name] = place
@@ -154,6 +163,7 @@ func (r *request) bind(ctx context.Context, params []Value, body io.Reader) (any
 			return nil, err
 		}
 	}
+
 	faults.sort()
 	in := reflect.New(r.input).Interface()
 	if err := fill(&faults, in, tree); err != nil {
@@ -165,8 +175,8 @@ func (r *request) bind(ctx context.Context, params []Value, body io.Reader) (any
 	return in, nil
 }
 
-// readable returns the parameters with errors for those that are no text, which databases refuse. In a path such a value
-// names nothing that exists.
+// readable returns the parameters with errors for those that are no text, which databases refuse. In a path such a
+// value names nothing that exists.
 func (r *request) readable(params []Value) (readable []Value, faults Faults) {
 	for _, given := range params {
 		i := slices.IndexFunc(r.Params, func(p Param) bool { return p.Name == given.Name })
@@ -193,6 +203,7 @@ func readPart(ctx context.Context, text io.Reader, rule *rule, tree map[string]a
 	if err != nil && !errors.As(err, &broken) {
 		return err
 	}
+
 	faults.AddAll(append(d.faults, broken...)...)
 	object, _ := v.(map[string]any)
 	for name, member := range object {
@@ -220,10 +231,12 @@ func (r *request) encode(params []Value) ([]byte, error) {
 		if _, isInt := strconv.ParseInt(p.Text, 10, 64); isInt == nil && r.numeric(p.Name) {
 			value = []byte(strings.TrimPrefix(p.Text, "+"))
 		}
+
 		b.Write(name)
 		b.WriteByte(':')
 		b.Write(value)
 	}
+
 	if len(params) == 0 {
 		b.WriteByte('{')
 	}

@@ -58,11 +58,14 @@ func newRule(doc *jsonschema.Schema) (*rule, error) {
 	if err := checkKeywords(doc); err != nil {
 		return nil, err
 	}
+
 	r := &rule{
-		doc: doc, kind: doc.Type, low: math.Inf(-1), high: math.Inf(1), file: doc.ContentEncoding == "base64", verbatim: doc.Type == "object" && doc.Format == VerbatimFormat,
+		doc: doc, kind: doc.Type, low: math.Inf(-1), high: math.Inf(1), file: doc.ContentEncoding == "base64",
+		verbatim: doc.Type == "object" && doc.Format == VerbatimFormat,
 		deferred: doc.Type == "object" && doc.Format == operationFormat,
 		open:     doc.Type == "object" && doc.Properties == nil && doc.AdditionalProperties == nil,
 	}
+
 	var err error
 	for _, bound := range []struct {
 		n  json.Number
@@ -74,6 +77,7 @@ func newRule(doc *jsonschema.Schema) (*rule, error) {
 			}
 		}
 	}
+
 	if doc.MaxLength != nil && *doc.MaxLength >= longText {
 		r.longest = int64(*doc.MaxLength)
 	}
@@ -82,6 +86,7 @@ func newRule(doc *jsonschema.Schema) (*rule, error) {
 			return nil, err
 		}
 	}
+
 	err = r.compileParts()
 	return r, err
 }
@@ -95,12 +100,14 @@ func (r *rule) compileParts() (err error) {
 	if r.items, err = newRule(r.doc.Items); err != nil {
 		return err
 	}
+
 	r.members = map[string]*rule{}
 	for name, member := range members(r.doc) {
 		if r.members[name], err = newRule(member); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+
 	taken := map[byte]bool{}
 	for _, alternative := range r.doc.OneOf {
 		part, err := newRule(alternative)
@@ -137,6 +144,7 @@ func checkKeywords(doc *jsonschema.Schema) error {
 			used = append(used, keywordOf(field))
 		}
 	}
+
 	for _, keyword := range used {
 		if !slices.Contains(known, keyword) {
 			return fmt.Errorf("the keyword %s is not one that inputs are checked for", keyword)
@@ -154,6 +162,7 @@ func (r *rule) takes(kind byte) bool {
 	if len(r.alternatives) > 0 {
 		return slices.ContainsFunc(r.alternatives, func(part *rule) bool { return part.takes(kind) })
 	}
+
 	switch r.kind {
 	case "object":
 		return kind == '{'
@@ -177,6 +186,7 @@ func (r *rule) meant(kind byte) (*rule, bool) {
 	if r == nil {
 		return nil, true
 	}
+
 	for _, part := range r.alternatives {
 		if part.takes(kind) {
 			return part.meant(kind)
@@ -202,6 +212,7 @@ func (r *rule) fits(v any) bool {
 	if r == nil {
 		return true
 	}
+
 	switch v := v.(type) {
 	case int64:
 		if !r.within(float64(v)) {
@@ -216,6 +227,7 @@ func (r *rule) fits(v any) bool {
 			return false
 		}
 	}
+
 	return len(r.doc.Enum) == 0 || slices.ContainsFunc(r.doc.Enum, func(one any) bool { return same(one, v) })
 }
 

@@ -42,6 +42,7 @@ func memberSchema(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 			return member
 		}
 	}
+
 	if doc.AdditionalProperties != jsonschema.FalseSchema {
 		return doc.AdditionalProperties
 	}

@@ -57,6 +57,7 @@ func (c *cache[T]) of(input reflect.Type) (*T, error) {
 			return made, nil
 		}
 	}
+
 	made, err := c.compile(input)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,9 @@ type bound struct {
 }
 
 // bind reads an input. The errors of bindSteps, which binds the inputs of its steps, are listed with the others.
-func (s *shape) bind(ctx context.Context, body io.Reader, files Files, bindSteps func(in, tree any) error) (_ *bound, err error) {
+func (s *shape) bind(
+	ctx context.Context, body io.Reader, files Files, bindSteps func(in, tree any) error,
+) (_ *bound, err error) {
 	d := newDecoder(ctx, body, s.rule, files)
 	done := func() error {
 		files.Share.Close()
@@ -108,22 +111,26 @@ func (s *shape) bind(ctx context.Context, body io.Reader, files Files, bindSteps
 			err = errors.Join(err, done())
 		}
 	}()
+
 	tree, err := d.read()
 	if err != nil {
 		return nil, err
 	}
+
 	if files.steps != nil {
 		files.steps.follow(s.rule, tree)
 		refuseInSteps(&d.faults, tree)
 	}
 	signLast(&d.faults, tree)
 	d.faults.sort()
+
 	in := reflect.New(s.input).Interface()
 	if tree != nil {
 		if err := fill(&d.faults, in, tree); err != nil {
 			return nil, err
 		}
 	}
+
 	if of, ok := in.(commonFields); ok {
 		if err := merge(&d.faults, of.common().validate()); err != nil {
 			return nil, err
@@ -134,6 +141,7 @@ func (s *shape) bind(ctx context.Context, body io.Reader, files Files, bindSteps
 			return nil, err
 		}
 	}
+
 	if tree != nil && files.Check != nil {
 		if beside := files.Check(files.place, in); len(d.faults) > 0 {
 			_ = merge(&d.faults, beside) // which are faults, all of them
@@ -163,6 +171,7 @@ func merge(faults *Faults, err error) error {
 	if !errors.As(err, &more) {
 		return err
 	}
+
 	found := *faults
 	for _, fault := range more {
 		if !found.has(fault.Field) {
@@ -191,6 +200,7 @@ func setJSON(from, to reflect.Value) (any, error) {
 	if from.IsValid() && (from.Kind() != reflect.Map || !from.IsNil()) {
 		v = from.Interface()
 	}
+
 	target := reflect.New(to.Type())
 	field, ok := target.Interface().(jsonValue)
 	if !ok {

@@ -28,8 +28,8 @@ const (
 	stepField, stepPrefix = "step", "step:"
 	// thenField is the common field with the steps after a call.
 	thenField = "then"
-	// optionsField has signField, the input of signOperation as the last step, in operations that make PDFs. Their path is
-	// signPlace.
+	// optionsField has signField, the input of signOperation as the last step, in operations that make PDFs. Their path
+	// is signPlace.
 	optionsField, signField, signOperation = "options", "sign", "pdf.sign"
 	signPlace                              = optionsField + "." + signField
 	// maxThen is the maximum number of steps after a call.
@@ -116,8 +116,8 @@ type Step[Env any] struct {
 	*Call[Env]
 }
 
-// Calls returns the calls to run, in order: the call itself unless it is only a flow, and its steps. The Operation of the
-// call itself is nil.
+// Calls returns the calls to run, in order: the call itself unless it is only a flow, and its steps. The Operation of
+// the call itself is nil.
 func (c *Call[Env]) Calls() []Step[Env] {
 	if c.Flow {
 		return c.Steps
@@ -152,14 +152,15 @@ func (r *rule) refers() bool {
 	return r != nil && r.members[storedField] != nil && r.members[stepField] == nil
 }
 
-// reference makes a reference to an earlier step of the member that was read, and checks it. Outside of a step there are
-// none to refer to.
+// reference makes a reference to an earlier step of the member that was read, and checks it. Outside of a step there
+// are none to refer to.
 func (d *decoder) reference(object map[string]any, refers bool) {
 	id, ok := object[storedField].(string)
 	if refers && ok {
 		id = stepPrefix + id
 		object[storedField] = id
 	}
+
 	id, named := strings.CutPrefix(id, stepPrefix)
 	var ids []string
 	if d.keep.steps != nil {
@@ -168,6 +169,7 @@ func (d *decoder) reference(object map[string]any, refers bool) {
 	if !named || slices.Contains(ids, id) {
 		return
 	}
+
 	among := "there are none"
 	if len(ids) > 0 {
 		among = "valid: " + strings.Join(ids, ", ")
@@ -181,6 +183,7 @@ func (e *earlier) follow(r *rule, input any) {
 	if !ok || !e.then || !r.refers() {
 		return
 	}
+
 	for _, source := range []string{"url", "file", storedField, "html", "markdown", "templateId"} {
 		if _, given := object[source]; given {
 			return
@@ -190,7 +193,8 @@ func (e *earlier) follow(r *rule, input any) {
 }
 
 // notInSteps are the common fields that only the call as a whole has: all but the name of the result.
-var notInSteps = slices.DeleteFunc(jsonNames(reflect.TypeFor[Common]()), func(name string) bool { return name == "filename" })
+var notInSteps = slices.DeleteFunc(jsonNames(reflect.TypeFor[Common]()),
+	func(name string) bool { return name == "filename" })
 
 // refuseInSteps faults those fields in the input of a step.
 func refuseInSteps(faults *Faults, input any) {
@@ -200,28 +204,34 @@ func refuseInSteps(faults *Faults, input any) {
 			faults.Add(name, "is not allowed in a step")
 		}
 	}
+
 	options, _ := object[optionsField].(map[string]any)
 	if _, given := options[signField]; given {
 		faults.Add(signPlace, "is not allowed in a step. Send %s as a step instead", signOperation)
 	}
 }
 
-// bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those of
-// all steps.
-func (t *Table[Env]) bindSteps(ctx context.Context, first Info, in, decoded any, files Files) (steps []Step[Env], err error) {
+// bindSteps binds the inputs of an input's steps, and replaces their texts in the decoded input. Its Faults are those
+// of all steps.
+func (t *Table[Env]) bindSteps(
+	ctx context.Context, first Info, in, decoded any, files Files,
+) (steps []Step[Env], err error) {
 	flowing, ok := in.(interface{ Flow() Flow })
 	if !ok || files.steps != nil {
 		return nil, nil
 	}
+
 	flow := flowing.Flow()
 	root, _ := decoded.(map[string]any)
 	items, _ := root[flow.Field].([]any)
 	chain := flow.Field == thenField
+
 	var faults Faults
 	var ids []string
 	if chain {
 		ids = []string{previous}
 	}
+
 	for i, input := range flow.Steps[:min(len(flow.Steps), len(items))] {
 		place := fmt.Sprintf("%s[%d]", flow.Field, i)
 		item, _ := items[i].(map[string]any)
@@ -229,15 +239,19 @@ func (t *Table[Env]) bindSteps(ctx context.Context, first Info, in, decoded any,
 			place = signPlace
 			delete(item, signField)
 		}
+
 		operation := t.byName[input.Op]
 		switch {
 		case item["op"] != nil && (operation == nil || operation.Composite()):
 			faults.Add(place+".op", "must be the name of an operation that makes or reads a file%s", t.Near(input.Op))
 		case operation != nil && operation.Varies:
-			faults.Add(place+".op", "must be an operation with a fixed price; the price of %s depends on its result. Send it in a call of its own", input.Op)
+			faults.Add(place+".op",
+				"must be an operation with a fixed price; the price of %s depends on its result. Send it in a call of its own",
+				input.Op)
 		case operation != nil && item["input"] != nil:
 			files := files
-			files.steps, files.place = &earlier{ids: slices.Clone(ids), then: chain}, place
+			files.steps = &earlier{ids: slices.Clone(ids), then: chain}
+			files.place = place
 			call, err := operation.bind(ctx, input.Input.Open(), files)
 			_ = input.Input.Close() // the call has its own copy
 			if err := merge(&faults, At(place, err)); err != nil {
@@ -248,14 +262,18 @@ func (t *Table[Env]) bindSteps(ctx context.Context, first Info, in, decoded any,
 			}
 			steps = append(steps, Step[Env]{Place: place, ID: input.ID, Operation: operation, Call: call})
 			if chain && call.ContentType() == mediaJSON {
-				faults.Add(place+".op", "must be an operation that makes a file; %s returns JSON. Use POST /v1/pipelines for JSON results", input.Op)
+				faults.Add(place+".op",
+					"must be an operation that makes a file; %s returns JSON. Use POST /v1/pipelines for JSON results",
+					input.Op)
 			}
 			item["input"] = call.input
 		}
+
 		if input.ID != "" {
 			ids = append(ids, input.ID)
 		}
 	}
+
 	if len(faults) == 0 {
 		faults = append(unused(steps, flow.Outputs), breaking(first, steps)...)
 	}
@@ -268,9 +286,11 @@ func unused[Env any](steps []Step[Env], outputs []string) (faults Faults) {
 	for _, step := range steps {
 		uses := step.Uses()
 		if used = append(used, uses...); step.ID == "" && len(uses) == 0 {
-			faults.Add(step.Place+".input", `must use the previous result: send {"step":"previous"} as one of its sources`)
+			faults.Add(step.Place+".input",
+				`must use the previous result: send {"step":"previous"} as one of its sources`)
 		}
 	}
+
 	for _, step := range steps {
 		if step.ID != "" && !slices.Contains(used, step.ID) {
 			faults.Add(step.Place+".id", "is not used: no later step refers to it, and it is not in output")
@@ -285,12 +305,16 @@ func breaking[Env any](first Info, steps []Step[Env]) (faults Faults) {
 	if first.Signs {
 		signedBy[previous] = first.Name
 	}
+
 	for _, step := range steps {
 		for _, id := range step.Uses() {
 			if signer := signedBy[id]; signer != "" && !step.Operation.Signs && step.ContentType() == mediaPDF {
-				faults.Add(step.Place+".op", "must not be %s, because it would break the signature of %s. Move %s to the end", step.Operation.Name, signer, signer)
+				faults.Add(step.Place+".op",
+					"must not be %s, because it would break the signature of %s. Move %s to the end",
+					step.Operation.Name, signer, signer)
 			}
 		}
+
 		signedBy[cmp.Or(step.ID, previous)] = ""
 		if step.Operation.Signs {
 			signedBy[cmp.Or(step.ID, previous)] = step.Operation.Name
@@ -321,6 +345,7 @@ func closeSteps[Env any](steps []Step[Env]) error {
 func At(place string, err error) error {
 	var faults Faults
 	var size *SizeError
+
 	switch {
 	case place == "" || err == nil:
 		return err
@@ -356,6 +381,7 @@ func signLast(faults *Faults, tree any) {
 	if !given {
 		return
 	}
+
 	delete(options, signField)
 	steps, _ := root[thenField].([]any)
 	if len(steps) >= maxThen {
@@ -372,13 +398,18 @@ func (s *shape) signing() (*shape, error) {
 		Type: "object", Format: operationFormat, Extras: advanced,
 		Description: "Input of pdf.sign, without a source. It signs the PDF as the last step of the call, which costs the sum of the prices.",
 	})
+
 	options := s.rule.members[optionsField]
 	if options == nil && err == nil {
-		options, err = newRule(&jsonschema.Schema{Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema, Extras: advanced})
+		options, err = newRule(&jsonschema.Schema{
+			Type: "object", Description: "Options of the result.", AdditionalProperties: jsonschema.FalseSchema,
+			Extras: advanced,
+		})
 	}
 	if err != nil {
 		return nil, err
 	}
+
 	rule := s.rule.withMember(optionsField, options.withMember(signField, sign))
 	return &shape{Schema: rule.doc, rule: rule, input: s.input}, nil
 }
@@ -404,18 +435,21 @@ func (s *shape) with(name string, field *jsonschema.Schema) *shape {
 // withMember returns a copy of a rule with another rule of a member.
 func (r *rule) withMember(name string, member *rule) *rule {
 	changed := *r
-	changed.doc, changed.members = withMember(r.doc, name, member.doc), maps.Clone(r.members)
+	changed.doc = withMember(r.doc, name, member.doc)
+	changed.members = maps.Clone(r.members)
 	changed.members[name] = member
 	return &changed
 }
 
-// withMember returns a copy of a schema with another schema of a member, which is the last if it is new; nil leaves it out.
+// withMember returns a copy of a schema with another schema of a member, which is the last if it is new; nil leaves it
+// out.
 func withMember(of *jsonschema.Schema, name string, member *jsonschema.Schema) *jsonschema.Schema {
 	doc := *of
 	doc.Properties = jsonschema.NewProperties()
 	for other, described := range members(of) {
 		doc.Properties.Set(other, described)
 	}
+
 	if member == nil {
 		doc.Properties.Delete(name)
 	} else {
@@ -428,6 +462,7 @@ func withMember(of *jsonschema.Schema, name string, member *jsonschema.Schema) *
 func (s *shape) asJob() *shape {
 	field, _ := s.Schema.Properties.Get(responseField)
 	response := *field
-	response.Default, response.Description = Async, "Form of the response: async. The call is always a job to poll."
+	response.Default = Async
+	response.Description = "Form of the response: async. The call is always a job to poll."
 	return s.with(responseField, &response)
 }

@@ -32,6 +32,7 @@ func NewTable[Env any](rows []Row[Env]) (*Table[Env], error) {
 			faults = append(faults, err)
 			continue
 		}
+
 		if table.byName[operation.Name] != nil {
 			faults = append(faults, fmt.Errorf("operation %s stands twice in the table", operation.Name))
 		}
@@ -107,6 +108,7 @@ func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 			return s.Run(ctx, env, input)
 		}
 	}
+
 	return r.compile(table)
 }
 
@@ -121,6 +123,7 @@ func (r row[Env]) shape(varies bool) (*shape, error) {
 	case slices.Contains(r.Produces, mediaPDF) && !r.Signs:
 		s, err = s.signing()
 	}
+
 	if err == nil && r.Bulk {
 		s = s.asJob()
 	}
@@ -133,12 +136,15 @@ func (r row[Env]) compile(table *Table[Env]) (*Operation[Env], error) {
 	if err != nil {
 		return nil, fmt.Errorf("operation %s: %w", r.Name, err)
 	}
+
 	if r.Flow {
 		r.Produces = table.products()
 	}
+
 	operation := &Operation[Env]{
 		Info: r.Info, Schema: shape.Schema, Input: r.input, Example: r.example, Varies: varies || r.Bulk,
 	}
+
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {
 		var steps []Step[Env]
 		bound, err := shape.bind(ctx, body, files, func(in, tree any) (err error) {
@@ -174,6 +180,7 @@ func (r row[Env]) call(shape *shape, bound *bound, steps []Step[Env]) *Call[Env]
 			return nil
 		},
 	}
+
 	if in, ok := bound.in.(priced[Env]); ok {
 		call.price = in.Price
 	}
@@ -189,6 +196,7 @@ func pin[Env any](ctx context.Context, env Env, bound *bound) error {
 	if !ok {
 		return nil
 	}
+
 	input, err := tree(bound.tree)
 	if err != nil {
 		return err
@@ -196,6 +204,7 @@ func pin[Env any](ctx context.Context, env Env, bound *bound) error {
 	if changed, err := in.Pin(ctx, env, input); err != nil || !changed {
 		return err
 	}
+
 	place := reflect.ValueOf(bound.in).Elem()
 	fixed := reflect.New(place.Type())
 	var faults Faults
@@ -246,25 +255,30 @@ func (r row[Env]) check(operation *Operation[Env], table *Table[Env]) error {
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("operation "+r.Name+": "+format, args...))
 	}
+
 	if !wellFormed.MatchString(r.Name) {
 		fault("its name is not words joined by dots")
 	}
 	if r.Summary == "" || r.run == nil || len(r.Produces) == 0 && !r.Flow {
 		fault("it lacks a summary, a run or what it produces")
 	}
+
 	switch {
 	case r.Price < 0, r.Price == 0 && !r.Unbilled:
 		fault("it is free, and not marked as unbilled")
 	case r.Price > 0 && r.Unbilled:
 		fault("it is marked as unbilled, and has a price")
 	}
+
 	if _, ok := reflect.New(r.input).Interface().(commonFields); !ok {
 		fault("its input does not embed op.Common")
 		return errors.Join(faults...)
 	}
+
 	for _, path := range undocumented(operation.Schema, "") {
 		fault("field %s has no description", path)
 	}
+
 	example, err := json.Marshal(r.example)
 	if alone := r.Flow && len(table.rows) == 0; err == nil && !alone { // The steps of an example need their operations.
 		_, err = operation.Bind(context.Background(), bytes.NewReader(example), Files{})

@@ -10,7 +10,8 @@ import (
 
 // short reads a name, or a string that is part of the structure.
 func (d *decoder) short() (string, error) {
-	in, text := d.Text(), d.scratch[:0]
+	in := d.Text()
+	text := d.scratch[:0]
 	for {
 		if len(text) == cap(text) {
 			text = slices.Grow(text, len(text))
@@ -31,12 +32,14 @@ func (d *decoder) text(whole, r *rule, keep bool) (any, error) {
 	if err := d.Skip(1); err != nil {
 		return nil, err
 	}
+
 	if !keep {
 		return d.passed()
 	}
 	if r != nil && r.longest > 0 {
 		return d.long(whole, r)
 	}
+
 	v, err := d.short()
 	if err != nil {
 		return nil, err
@@ -49,7 +52,8 @@ func (d *decoder) text(whole, r *rule, keep bool) (any, error) {
 
 // fitsLength holds a string to the number of characters that the schema allows.
 func (r *rule) fitsLength(v string) bool {
-	least, most := r.doc.MinLength, r.doc.MaxLength
+	least := r.doc.MinLength
+	most := r.doc.MaxLength
 	if least == nil && most == nil {
 		return true
 	}
@@ -66,7 +70,9 @@ type passedString int64
 func (d *decoder) passed() (any, error) {
 	d.Free = true
 	defer func() { d.Free = false }()
-	in, size := d.Text(), 0
+
+	in := d.Text()
+	size := 0
 	var begin []byte
 	for {
 		n, err := in.Read(d.scratch)
@@ -74,6 +80,7 @@ func (d *decoder) passed() (any, error) {
 			begin = begin[:maxPreview+1]
 		}
 		size += n
+
 		switch {
 		case errors.Is(err, io.EOF) && size <= maxPreview:
 			return string(begin), nil
@@ -92,15 +99,20 @@ const chunk = 128 << 10
 func (d *decoder) long(whole, r *rule) (any, error) {
 	d.Free = true
 	defer func() { d.Free = false }()
+
 	in := d.Text()
 	var parts [][]byte
-	part, size := d.buffers.long[:0], int64(0)
+	part := d.buffers.long[:0]
+	size := int64(0)
 	for {
 		if len(part) == cap(part) {
-			parts, part = append(parts, part), make([]byte, 0, min(chunk, 2*cap(part)))
+			parts = append(parts, part)
+			part = make([]byte, 0, min(chunk, 2*cap(part)))
 		}
 		n, err := in.Read(part[len(part):cap(part)])
-		part, size = part[:len(part)+n], size+int64(n)
+		part = part[:len(part)+n]
+		size += int64(n)
+
 		if size > r.longest {
 			return nil, &SizeError{Field: d.field(), Limit: r.longest}
 		}
@@ -114,11 +126,13 @@ func (d *decoder) long(whole, r *rule) (any, error) {
 			return nil, err
 		}
 	}
+
 	var text strings.Builder
 	text.Grow(int(size))
 	for _, part := range append(parts, part) {
 		text.Write(part)
 	}
+
 	if v := text.String(); r.fitsLength(v) && r.fits(v) {
 		return v, nil
 	}
@@ -130,11 +144,13 @@ func (d *decoder) file() (any, error) {
 	if err := d.Skip(1); err != nil {
 		return nil, err
 	}
+
 	d.Free = true
 	defer func() { d.Free = false }()
 	in := d.Text()
 	file := &Inline{d.keep.Open()}
 	d.files = append(d.files, file)
+
 	// One byte over the limit is enough to know.
 	size, err := io.Copy(file.Sink, io.LimitReader(NewBase64Reader(in), d.keep.Limit+1))
 	switch {

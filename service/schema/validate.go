@@ -29,6 +29,7 @@ func below(doc *jsonschema.Schema, name string) *jsonschema.Schema {
 			return found
 		}
 	}
+
 	if doc.Type == "array" {
 		return doc.Items
 	}
@@ -50,21 +51,26 @@ func hint(doc *jsonschema.Schema, at []string, name string) string {
 	if len(name) > maxHinted {
 		return ""
 	}
+
 	for _, path := range fieldPaths(doc, "") {
 		if path == name || strings.HasSuffix(path, "."+name) {
 			return suggestion + path + "?"
 		}
 	}
-	best, distance := "", len(name)/2+1
+
+	best := ""
+	distance := len(name)/2 + 1
 	for _, member := range namesIn(schemaAt(doc, at)) {
 		if len(name) >= minEnding && strings.HasSuffix(strings.ToLower(member), strings.ToLower(name)) {
 			best = joinField(append(slices.Clone(at), member))
 			break
 		}
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(member)); d < distance {
-			best, distance = joinField(append(slices.Clone(at), member)), d
+			best = joinField(append(slices.Clone(at), member))
+			distance = d
 		}
 	}
+
 	if best == "" {
 		return ""
 	}
@@ -89,6 +95,7 @@ func namesIn(doc *jsonschema.Schema) (names []string) {
 	for name := range members(doc) {
 		names = append(names, name)
 	}
+
 	if doc != nil {
 		for _, alternative := range doc.OneOf {
 			names = append(names, namesIn(alternative)...)
@@ -106,6 +113,7 @@ func members(doc *jsonschema.Schema) func(func(string, *jsonschema.Schema) bool)
 		if doc == nil || doc.Properties == nil {
 			return
 		}
+
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 			if !yield(pair.Key, pair.Value) {
 				return
@@ -140,10 +148,12 @@ func expectation(doc *jsonschema.Schema) string {
 		}
 		return strings.Join(parts, ", or ")
 	}
+
 	limits := bounds(doc)
 	if strings.HasPrefix(limits, " at least") || strings.HasPrefix(limits, " at most") {
 		limits = "," + limits
 	}
+
 	return map[string]string{
 		"string": "a string", "boolean": "true or false", "object": "an object", "array": "an array",
 		"integer": "a whole number", "number": "a number", "null": "null", "": "another value",
@@ -167,6 +177,7 @@ func bounds(doc *jsonschema.Schema) string {
 		}
 		return strconv.FormatUint(*n, 10)
 	}
+
 	switch doc.Type {
 	case "integer", "number":
 		return between(number(doc.Minimum), number(doc.Maximum), "")
@@ -193,6 +204,7 @@ func bounds(doc *jsonschema.Schema) string {
 			return " with " + strings.Join(doc.Required, " and ")
 		}
 	}
+
 	return ""
 }
 

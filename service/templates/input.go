@@ -41,7 +41,9 @@ type Text struct{ value *string }
 
 // JSONSchema returns the schema: a string or null.
 func (Text) JSONSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string", MaxLength: new(uint64(1000))}, {Type: "null"}}}
+	return &jsonschema.Schema{
+		OneOf: []*jsonschema.Schema{{Type: "string", MaxLength: new(uint64(1000))}, {Type: "null"}},
+	}
 }
 
 // SetJSON accepts null as an empty text.
@@ -77,6 +79,7 @@ type New struct {
 // Validate checks the rules that the schema cannot express.
 func (in *New) Validate() error {
 	var faults schema.Faults
+
 	if in.FromGallery == "" {
 		if strings.TrimSpace(in.Name) == "" {
 			faults.Add("name", "is required")
@@ -85,8 +88,11 @@ func (in *New) Validate() error {
 			faults.Add("html", "is required")
 		}
 	}
+
 	checkSlug(&faults, in.Slug, in.Slug != "")
-	checkTexts(&faults, map[string]*string{"name": &in.Name, "html": in.HTML, "description": &in.Description, "category": &in.Category})
+	checkTexts(&faults, map[string]*string{
+		"name": &in.Name, "html": in.HTML, "description": &in.Description, "category": &in.Category,
+	})
 	checkData(&faults, "sampleData", in.SampleData)
 	return faults.OrNil()
 }
@@ -135,6 +141,7 @@ var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
 func slugOf(name string) string {
 	slug := strings.Trim(notSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	slug = strings.Trim(slug[:min(len(slug), maxSlug-8)], "-")
+
 	if slug == "" {
 		return "template"
 	}
@@ -156,6 +163,7 @@ func revisionOf(ifMatch string) (int64, error) {
 	if ifMatch == "" || ifMatch == "*" {
 		return 0, nil
 	}
+
 	tag := strings.TrimPrefix(strings.TrimSpace(ifMatch), "W/")
 	revision, err := strconv.ParseInt(strings.Trim(tag, `"`), 10, 64)
 	if err != nil || revision < 1 {
@@ -186,10 +194,14 @@ type Change struct {
 // Validate checks the rules that the schema cannot express.
 func (in *Change) Validate() error {
 	var faults schema.Faults
+
 	if in.Slug != nil {
 		checkSlug(&faults, *in.Slug, true)
 	}
-	checkTexts(&faults, map[string]*string{"name": in.Name, "html": in.HTML, "description": in.Description.value, "category": in.Category.value})
+
+	checkTexts(&faults, map[string]*string{
+		"name": in.Name, "html": in.HTML, "description": in.Description.value, "category": in.Category.value,
+	})
 	checkData(&faults, "sampleData", in.SampleData)
 	return faults.OrNil()
 }
@@ -251,10 +263,12 @@ func (s *Service) checkOptions(ctx context.Context, options json.RawMessage) err
 	if len(options) == 0 {
 		return nil
 	}
+
 	body, err := json.Marshal(map[string]any{"html": "x", "options": options})
 	if err != nil {
 		return err
 	}
+
 	row := s.Table.Lookup("pdf.create")
 	if row == nil {
 		return nil // a table for tests

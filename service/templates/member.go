@@ -23,6 +23,7 @@ func Check[In any](ctx context.Context, in In) (In, error) {
 	if err != nil {
 		return in, err
 	}
+
 	text, err := Encode(in)
 	if err != nil {
 		return in, err
@@ -48,10 +49,13 @@ func Submit[In, Out any](ctx context.Context, caller call.Caller, in In, method 
 
 // Receive calls a method as Submit does, with the JSON that the script of a page has sent and
 // with parameters that are not in the JSON.
-func Receive[In, Out any](ctx context.Context, caller call.Caller, params []schema.Value, body io.Reader, method Method[In, Out]) (out Out, err error) {
+func Receive[In, Out any](
+	ctx context.Context, caller call.Caller, params []schema.Value, body io.Reader, method Method[In, Out],
+) (out Out, err error) {
 	if err := active(caller); err != nil {
 		return out, err
 	}
+
 	request, err := schema.NewRequest[In]()
 	if err != nil {
 		return out, err
@@ -99,6 +103,7 @@ func (s *Service) Approve(ctx context.Context, caller call.Caller, in State, by 
 	if err != nil {
 		return err
 	}
+
 	found, err := s.Store.Template(ctx, caller.Account.ID, in.ID)
 	if err == nil {
 		err = s.Store.ApproveTemplate(ctx, caller.Account.ID, in.ID, expected, by)
@@ -122,14 +127,19 @@ func (s *Service) Approved(ctx context.Context, caller call.Caller, in Ref) (App
 	if err != nil {
 		return Approval{}, err
 	}
+
 	return Approval{
-		Template: wire.Template{HTML: &found.Content.HTML, SampleData: found.Content.SampleData, Options: found.Content.Options},
+		Template: wire.Template{
+			HTML: &found.Content.HTML, SampleData: found.Content.SampleData, Options: found.Content.Options,
+		},
 		Partials: found.Partials, By: found.By, At: found.At,
 	}, nil
 }
 
 // ComparePreviews renders two states of a template and compares their pages, at no charge.
-func (s *Service) ComparePreviews(ctx context.Context, old, latest call.PreviewRequest) (call.PreviewComparison, error) {
+func (s *Service) ComparePreviews(
+	ctx context.Context, old, latest call.PreviewRequest,
+) (call.PreviewComparison, error) {
 	if err := active(old.Caller); err != nil {
 		return call.PreviewComparison{}, err
 	}
@@ -150,6 +160,7 @@ func (s *Service) Run(ctx context.Context, name string, request call.Request, us
 	if err := active(request.Caller); err != nil {
 		return err
 	}
+
 	request.Operation = s.Table.Lookup(name)
 	outcome, _, err := s.Calls.Do(ctx, request)
 	if err != nil {

@@ -32,7 +32,9 @@ var partialName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
 func (in *NewPartial) Validate() error {
 	var faults schema.Faults
 	if !partialName.MatchString(in.Name) {
-		faults.Add("name", "must be at most 64 letters, digits, hyphens and underscores, and not begin with a hyphen; got %.70q", in.Name)
+		faults.Add("name",
+			"must be at most 64 letters, digits, hyphens and underscores, and not begin with a hyphen; got %.70q",
+			in.Name)
 	}
 	if strings.Contains(in.HTML, "\x00") {
 		faults.Add("html", "must not contain the character NUL")
@@ -76,15 +78,20 @@ func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPart
 	if err != nil {
 		return wire.Partial{}, failure(err)
 	}
+
 	action := "partial.made"
 	if _, known := all[in.Name]; known {
 		action = "partial.changed"
 	}
 	all[in.Name] = in.HTML
-	report, err := s.report(ctx, caller, template.Call{Template: template.Template{HTML: "{{> " + in.Name + "}}", Partials: all}})
+
+	report, err := s.report(ctx, caller, template.Call{
+		Template: template.Template{HTML: "{{> " + in.Name + "}}", Partials: all},
+	})
 	if err != nil {
 		return wire.Partial{}, failure(err)
 	}
+
 	e := &wire.Error{Code: wire.InvalidRequest}
 	for _, f := range report.Faults {
 		if f.Absent || f.Partial != in.Name && f.Ring == "" {
@@ -96,6 +103,7 @@ func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPart
 		e.Message = fmt.Sprintf("The partial is invalid: %s.", e.Details[0].Message)
 		return wire.Partial{}, e
 	}
+
 	put, err := s.Store.PutPartial(ctx, caller.Account.ID, in.Name, in.HTML)
 	if err == nil {
 		err = s.Store.Audit().AddOnce(ctx, caller.Author.Entry(action, in.Name, ""))

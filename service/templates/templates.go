@@ -61,9 +61,11 @@ func recordOf(t store.Template, err error) (Record, error) {
 func summaryOf(t store.Template) wire.Template {
 	shown := wire.Template{
 		ID: t.ID, Slug: t.Slug, Name: t.Name, Description: t.Description, Category: t.Category, Engine: "handlebars",
-		SampleData: t.Content.SampleData, Options: t.Content.Options, State: "draft", HasDraft: t.HasDraft, PublishedVersion: wire.OrNull(t.PublishedVersion),
-		CreatedAt: t.CreatedAt.Truncate(time.Millisecond), UpdatedAt: t.UpdatedAt.Truncate(time.Millisecond),
+		SampleData: t.Content.SampleData, Options: t.Content.Options, State: "draft", HasDraft: t.HasDraft,
+		PublishedVersion: wire.OrNull(t.PublishedVersion),
+		CreatedAt:        t.CreatedAt.Truncate(time.Millisecond), UpdatedAt: t.UpdatedAt.Truncate(time.Millisecond),
 	}
+
 	if t.PublishedAt != nil {
 		shown.PublishedAt = new(t.PublishedAt.UTC().Truncate(time.Millisecond))
 	}
@@ -78,9 +80,12 @@ func (s *Service) List(ctx context.Context, caller call.Caller, in Query) (wire.
 	if in.Limit == 0 {
 		in.Limit = store.MaxList
 	}
+
 	page, err := s.Store.Templates(ctx, store.TemplateFilter{
-		List: store.List{Limit: in.Limit, Cursor: in.Cursor}, AccountID: caller.Account.ID, Search: in.Search, Category: in.Category, State: in.State,
+		List: store.List{Limit: in.Limit, Cursor: in.Cursor}, AccountID: caller.Account.ID, Search: in.Search,
+		Category: in.Category, State: in.State,
 	})
+
 	list := wire.TemplateList{Templates: make([]wire.Template, len(page.Items)), NextCursor: wire.OrNull(page.Next)}
 	for i, item := range page.Items {
 		list.Templates[i] = summaryOf(item)
@@ -99,6 +104,7 @@ func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Recor
 		AccountID: caller.Account.ID, Slug: in.Slug, Name: in.Name, Description: in.Description, Category: in.Category,
 		Content: store.TemplateContent{SampleData: in.SampleData.RawMessage, Options: in.Options.RawMessage},
 	}
+
 	if in.HTML != nil {
 		n.Content.HTML = *in.HTML
 	}
@@ -107,9 +113,12 @@ func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Recor
 			return Record{}, failure(err)
 		}
 	}
+
 	if n.Slug == "" {
-		n.Slug, n.FreeSlug = slugOf(n.Name), true
+		n.Slug = slugOf(n.Name)
+		n.FreeSlug = true
 	}
+
 	if err := s.checkOptions(ctx, n.Content.Options); err != nil {
 		return Record{}, failure(err)
 	}
@@ -118,7 +127,9 @@ func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Recor
 }
 
 // changed returns a template after a change, which it records in the audit log.
-func (s *Service) changed(ctx context.Context, caller call.Caller, action string, t store.Template, err error) (Record, error) {
+func (s *Service) changed(
+	ctx context.Context, caller call.Caller, action string, t store.Template, err error,
+) (Record, error) {
 	if err == nil {
 		err = s.Store.Audit().Add(ctx, caller.Author.Entry(action, t.Name, t.Slug))
 	}
@@ -129,8 +140,11 @@ func (s *Service) changed(ctx context.Context, caller call.Caller, action string
 func (s *Service) startFrom(id string, in New, n *store.NewTemplate) error {
 	layout, ok := s.Gallery.Get(id)
 	if !ok {
-		return schema.Faults{{Field: "fromGallery", Message: "is not the ID of a layout. List the layouts with GET /v1/templates/gallery"}}
+		return schema.Faults{
+			{Field: "fromGallery", Message: "is not the ID of a layout. List the layouts with GET /v1/templates/gallery"},
+		}
 	}
+
 	if in.HTML == nil {
 		n.Content.HTML = layout.HTML
 	}
@@ -144,7 +158,8 @@ func (s *Service) startFrom(id string, in New, n *store.NewTemplate) error {
 		n.Name = layout.Name
 	}
 	if n.Slug == "" && n.Name == layout.Name {
-		n.Slug, n.FreeSlug = layout.ID, true // The request on the layout's page names it.
+		n.Slug = layout.ID
+		n.FreeSlug = true // The request on the layout's page names it.
 	}
 	if n.Description == "" {
 		n.Description = layout.Description
@@ -164,6 +179,7 @@ func (s *Service) Update(ctx context.Context, caller call.Caller, in Change) (Re
 	if err := s.checkOptions(ctx, in.Options.RawMessage); err != nil {
 		return Record{}, failure(err)
 	}
+
 	change := store.TemplateChange{
 		Slug: in.Slug, Name: in.Name, Description: in.Description.value, Category: in.Category.value, HTML: in.HTML,
 		SampleData: in.SampleData.RawMessage, Options: in.Options.RawMessage,
@@ -172,9 +188,11 @@ func (s *Service) Update(ctx context.Context, caller call.Caller, in Change) (Re
 	if in.Slug != nil {
 		slug = *in.Slug
 	}
+
 	changed, err := s.Store.UpdateTemplate(ctx, caller.Account.ID, in.ID, expected, change)
 	if err == nil {
-		err = s.Store.Audit().AddOnce(ctx, caller.Author.Entry("template.changed", changed.Name, changed.Slug)) // The editor saves at each pause in typing.
+		// The editor saves at each pause in typing.
+		err = s.Store.Audit().AddOnce(ctx, caller.Author.Entry("template.changed", changed.Name, changed.Slug))
 	}
 	return recordOf(changed, slugTaken(err, slug))
 }
@@ -223,15 +241,20 @@ func (s *Service) Duplicate(ctx context.Context, caller call.Caller, in Copy) (R
 	if err != nil {
 		return Record{}, failure(err)
 	}
+
 	n := store.NewTemplate{
-		AccountID: caller.Account.ID, Slug: in.Slug, Name: in.Name, Description: found.Description, Category: found.Category, Content: found.Content,
+		AccountID: caller.Account.ID, Slug: in.Slug, Name: in.Name, Description: found.Description,
+		Category: found.Category, Content: found.Content,
 	}
+
 	if n.Name == "" {
 		n.Name = strings.ToValidUTF8(found.Name[:min(len(found.Name), maxName-len(" (copy)"))], "") + " (copy)"
 	}
 	if n.Slug == "" {
-		n.Slug, n.FreeSlug = found.Slug[:min(len(found.Slug), maxSlug-len("-copy"))]+"-copy", true
+		n.Slug = found.Slug[:min(len(found.Slug), maxSlug-len("-copy"))] + "-copy"
+		n.FreeSlug = true
 	}
+
 	made, err := s.Store.CreateTemplate(ctx, n)
 	return s.changed(ctx, caller, "template.duplicated", made, slugTaken(err, in.Slug))
 }
@@ -247,14 +270,17 @@ func (s *Service) Versions(ctx context.Context, caller call.Caller, in Ref) (wir
 }
 
 func versionOf(v store.TemplateVersion) wire.TemplateVersion {
-	return wire.TemplateVersion{Version: v.Version, Comment: v.Comment, PublishedAt: v.PublishedAt.Truncate(time.Millisecond)}
+	return wire.TemplateVersion{
+		Version: v.Version, Comment: v.Comment, PublishedAt: v.PublishedAt.Truncate(time.Millisecond),
+	}
 }
 
 // Version returns a published version of a template.
 func (s *Service) Version(ctx context.Context, caller call.Caller, in VersionRef) (wire.TemplateVersionContent, error) {
 	_, v, err := s.Store.TemplateVersion(ctx, caller.Account.ID, in.ID, in.Version)
 	return wire.TemplateVersionContent{
-		TemplateVersion: versionOf(v), HTML: v.Content.HTML, SampleData: v.Content.SampleData, Options: v.Content.Options, Partials: v.Partials,
+		TemplateVersion: versionOf(v), HTML: v.Content.HTML, SampleData: v.Content.SampleData,
+		Options: v.Content.Options, Partials: v.Partials,
 	}, failure(err)
 }
 
@@ -268,11 +294,13 @@ func (s *Service) Publish(ctx context.Context, caller call.Caller, in Publicatio
 	if err != nil {
 		return Record{}, err
 	}
+
 	for range publishTries {
 		published, err := s.publish(ctx, caller, in, expected)
 		if expected != 0 || !errors.Is(err, store.ErrChanged) {
 			if err == nil {
-				err = s.Store.Audit().Add(ctx, caller.Author.Entry("template.published", published.Name, fmt.Sprintf("v%d", published.PublishedVersion)))
+				version := fmt.Sprintf("v%d", published.PublishedVersion)
+				err = s.Store.Audit().Add(ctx, caller.Author.Entry("template.published", published.Name, version))
 			}
 			return recordOf(published, err)
 		}
@@ -280,7 +308,9 @@ func (s *Service) Publish(ctx context.Context, caller call.Caller, in Publicatio
 	return Record{}, failure(store.ErrChanged)
 }
 
-func (s *Service) publish(ctx context.Context, caller call.Caller, in Publication, expected int64) (store.Template, error) {
+func (s *Service) publish(
+	ctx context.Context, caller call.Caller, in Publication, expected int64,
+) (store.Template, error) {
 	found, err := s.Store.Template(ctx, caller.Account.ID, in.ID)
 	switch {
 	case err != nil:
@@ -290,6 +320,7 @@ func (s *Service) publish(ctx context.Context, caller call.Caller, in Publicatio
 	case !found.HasDraft:
 		return found, store.ErrNoDraft
 	}
+
 	partials, err := s.usedPartials(ctx, caller, found.Content.HTML)
 	if err != nil {
 		return found, err
@@ -303,16 +334,19 @@ func (s *Service) usedPartials(ctx context.Context, caller call.Caller, html str
 	if err != nil {
 		return nil, err
 	}
+
 	report, err := s.report(ctx, caller, template.Call{Template: template.Template{HTML: html, Partials: all}})
 	if err != nil {
 		return nil, err
 	}
+
 	if len(report.Faults) > 0 {
 		return nil, &template.Error{Faults: report.Faults}
 	}
 	if report.Dynamic {
 		return all, nil
 	}
+
 	used := map[string]string{}
 	for _, name := range report.Partials {
 		used[name] = all[name]
@@ -322,8 +356,12 @@ func (s *Service) usedPartials(ctx context.Context, caller call.Caller, html str
 
 func (s *Service) report(ctx context.Context, caller call.Caller, source template.Call) (template.Report, error) {
 	if s.Render == nil {
-		return template.Report{}, &wire.Error{Code: wire.ConvertUnavailable, RetryAfter: call.WithoutRenderer, Message: "Template validation is unavailable on this server. Retry in 5 seconds."}
+		return template.Report{}, &wire.Error{
+			Code: wire.ConvertUnavailable, RetryAfter: call.WithoutRenderer,
+			Message: "Template validation is unavailable on this server. Retry in 5 seconds.",
+		}
 	}
+
 	renderer := s.Render.For(caller.Account.ID)
 	if caller.Kind == call.ByPerson { // The editor asks at each pause in typing.
 		renderer, _ = s.Render.Background(caller.Account.ID)
@@ -337,16 +375,22 @@ func (s *Service) Validate(ctx context.Context, caller call.Caller, in Source) (
 	if err != nil {
 		return wire.TemplateValidation{}, failure(err)
 	}
-	report, err := s.report(ctx, caller, template.Call{Template: template.Template{HTML: in.HTML, Partials: partials}, Data: in.SampleData.RawMessage})
+
+	report, err := s.report(ctx, caller, template.Call{
+		Template: template.Template{HTML: in.HTML, Partials: partials}, Data: in.SampleData.RawMessage,
+	})
 	if err != nil {
 		return wire.TemplateValidation{}, failure(err)
 	}
+
 	found := wire.TemplateValidation{
 		Valid: len(report.Faults) == 0 && (!in.Strict || len(report.Missing) == 0), Errors: []wire.TemplateFault{},
 		Variables: report.Variables, Missing: report.Missing,
 	}
 	for _, f := range report.Faults {
-		found.Errors = append(found.Errors, wire.TemplateFault{Message: f.Message, Line: wire.OrNull(f.Line), Column: wire.OrNull(f.Column), Partial: f.Partial})
+		found.Errors = append(found.Errors, wire.TemplateFault{
+			Message: f.Message, Line: wire.OrNull(f.Line), Column: wire.OrNull(f.Column), Partial: f.Partial,
+		})
 	}
 	return found, nil
 }
@@ -356,11 +400,15 @@ func failure(err error) error {
 	invalid := func(format string, args ...any) error {
 		return &wire.Error{Code: wire.InvalidRequest, Message: fmt.Sprintf(format, args...), Cause: err}
 	}
+
 	switch {
 	case err == nil, errors.Is(err, store.ErrNotFound):
 		return err
 	case errors.Is(err, store.ErrChanged):
-		return &wire.Error{Code: wire.PreconditionFailed, Message: "The template has changed since you read it. Read it again and send the new ETag.", Cause: err}
+		return &wire.Error{
+			Code:    wire.PreconditionFailed,
+			Message: "The template has changed since you read it. Read it again and send the new ETag.", Cause: err,
+		}
 	case errors.Is(err, store.ErrNoDraft):
 		return invalid("The template has no draft: it has not changed since it was published.")
 	case errors.Is(err, store.ErrNeverPublished):
@@ -371,6 +419,7 @@ func failure(err error) error {
 	case errors.Is(err, store.ErrBadList):
 		err = schema.Faults{{Field: "cursor", Message: "must be the nextCursor of an earlier page"}}
 	}
+
 	if known := call.Fault(err); known.Code != wire.InternalError {
 		return known
 	}

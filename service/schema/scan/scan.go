@@ -1,6 +1,6 @@
-// Package scan reads the tokens of a JSON text while it arrives. It returns strings in pieces, which Go's decoders do not
-// do, and counts what a text may cost. A fuzz test of package schema compares it with jsontext: the same texts, the same
-// values.
+// Package scan reads the tokens of a JSON text while it arrives. It returns strings in pieces, which Go's decoders do
+// not do, and counts what a text may cost. A fuzz test of package schema compares it with jsontext: the same texts, the
+// same values.
 package scan
 
 import (
@@ -104,6 +104,7 @@ func (s *Scanner) Skip(n int) error {
 			return ErrStructure
 		}
 	}
+
 	if s.tape != nil {
 		text, err := s.r.Peek(n)
 		if err != nil {
@@ -117,6 +118,7 @@ func (s *Scanner) Skip(n int) error {
 			return ErrTape
 		}
 	}
+
 	_, err := s.r.Discard(n)
 	return err
 }
@@ -128,6 +130,7 @@ func (s *Scanner) Peek() (byte, error) {
 		if err != nil {
 			return 0, err
 		}
+
 		rest := bytes.TrimLeft(text, " \t\r\n")
 		if space := text[:len(text)-len(rest)]; len(space) > 0 {
 			// No string holds a line break, so that lines end in white space only.
@@ -136,6 +139,7 @@ func (s *Scanner) Peek() (byte, error) {
 				s.lineStart = s.at + int64(last) + 1
 			}
 		}
+
 		if err := s.Skip(len(text) - len(rest)); err != nil {
 			return 0, err
 		}
@@ -187,7 +191,8 @@ func (s *Scanner) Literal(word string) error {
 
 // Number consumes a number and returns its text, which is valid until the next call.
 func (s *Scanner) Number(scratch []byte) ([]byte, error) {
-	start, text := s.at, scratch[:0]
+	start := s.at
+	text := scratch[:0]
 	for {
 		part, err := s.buffered()
 		if errors.Is(err, ErrCut) {
@@ -196,6 +201,7 @@ func (s *Scanner) Number(scratch []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		n := 0
 		for n < len(part) && isNumeric(part[n]) {
 			n++
@@ -209,6 +215,7 @@ func (s *Scanner) Number(scratch []byte) ([]byte, error) {
 			break
 		}
 	}
+
 	if !isNumber(text) {
 		if digitsLack(text) {
 			if _, err := s.buffered(); errors.Is(err, ErrCut) {
@@ -234,6 +241,7 @@ func isNumber(text []byte) bool {
 	if whole == 0 || whole > 1 && text[0] == '0' {
 		return false
 	}
+
 	text = text[whole:]
 	if len(text) > 0 && text[0] == '.' {
 		decimals := countDigits(text[1:])
@@ -242,6 +250,7 @@ func isNumber(text []byte) bool {
 		}
 		text = text[1+decimals:]
 	}
+
 	if len(text) > 0 && (text[0] == 'e' || text[0] == 'E') {
 		text = text[1:]
 		if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
@@ -283,13 +292,15 @@ func (t *StringReader) Read(p []byte) (int, error) {
 	for n < len(p) && !t.done && t.err == nil {
 		if len(t.spare) > 0 {
 			m := copy(p[n:], t.spare)
-			n, t.spare = n+m, t.spare[m:]
+			n += m
+			t.spare = t.spare[m:]
 			continue
 		}
 		var m int
 		m, t.err = t.piece(p[n:])
 		n += m
 	}
+
 	switch {
 	case n > 0:
 		return n, nil
@@ -307,9 +318,11 @@ func (t *StringReader) piece(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	if taken, n := unescape(p, text); taken > 0 {
 		return n, t.s.Skip(taken)
 	}
+
 	switch c := text[0]; {
 	case c == '"':
 		t.done = true
@@ -326,10 +339,12 @@ func (t *StringReader) piece(p []byte) (int, error) {
 	case c < ' ':
 		return 0, t.s.Invalid()
 	}
+
 	// A character that is cut by the buffer's end, or none at all.
 	if text, err = t.s.r.Peek(utf8.UTFMax); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
+
 	r, size := utf8.DecodeRune(text)
 	if r == utf8.RuneError && size <= 1 {
 		if !utf8.FullRune(text) {
@@ -353,7 +368,9 @@ func unescape(p, text []byte) (taken, n int) {
 	for taken < len(text) && n < len(p) {
 		m := plain(text[taken:min(len(text), taken+len(p)-n)])
 		copy(p[n:], text[taken:taken+m])
-		taken, n = taken+m, n+m
+		taken += m
+		n += m
+
 		if taken == len(text) || text[taken] != '\\' || len(p)-n < utf8.UTFMax {
 			break
 		}
@@ -361,7 +378,8 @@ func unescape(p, text []byte) (taken, n int) {
 		if size == 0 {
 			break
 		}
-		taken, n = taken+size, n+utf8.EncodeRune(p[n:], r)
+		taken += size
+		n += utf8.EncodeRune(p[n:], r)
 	}
 	return taken, n
 }
@@ -374,13 +392,15 @@ func plain(text []byte) int {
 			// A high bit marks a byte that is below a space, a quote, a backslash or not
 			// ASCII; above the lowest that is marked, others may be wrongly.
 			x := binary.LittleEndian.Uint64(text[n:])
-			quote, escape := x^(everyByte*'"'), x^(everyByte*'\\')
+			quote := x ^ (everyByte * '"')
+			escape := x ^ (everyByte * '\\')
 			if marked := ((x - everyByte*' ') | (quote - everyByte) | (escape - everyByte) | x) & highBits; marked != 0 {
 				n += bits.TrailingZeros64(marked) / 8
 				break
 			}
 			n += 8
 		}
+
 		if n == len(text) {
 			break
 		}
@@ -406,12 +426,14 @@ func undo(text []byte) (r rune, size int) {
 	if len(text) < 2 {
 		return 0, 0
 	}
+
 	if text[1] != 'u' {
 		if short := shortEscapes[text[1]]; short != 0 {
 			return rune(short), 2
 		}
 		return 0, 0
 	}
+
 	if len(text) < 6 {
 		return 0, 0
 	}
@@ -422,6 +444,7 @@ func undo(text []byte) (r rune, size int) {
 		}
 		r = r<<4 | rune(digit-1)
 	}
+
 	if utf16.IsSurrogate(r) {
 		return 0, 0
 	}
@@ -446,10 +469,12 @@ func (t *StringReader) escape() error {
 	if err := t.s.Skip(1); err != nil {
 		return err
 	}
+
 	c, err := t.s.next()
 	if err != nil {
 		return err
 	}
+
 	if c != 'u' {
 		short := shortEscapes[c]
 		if short == 0 {
@@ -458,10 +483,12 @@ func (t *StringReader) escape() error {
 		t.spare = append(t.held[:0], short)
 		return nil
 	}
+
 	r, err := t.hex(start)
 	if err != nil {
 		return err
 	}
+
 	if utf16.IsSurrogate(r) {
 		for _, want := range []byte(`\u`) {
 			if c, err = t.s.next(); err != nil {
@@ -479,6 +506,7 @@ func (t *StringReader) escape() error {
 			return &SyntaxError{at: start}
 		}
 	}
+
 	t.spare = utf8.AppendRune(t.held[:0], r)
 	return nil
 }
@@ -493,6 +521,7 @@ func (t *StringReader) hex(start int64) (rune, error) {
 		}
 		digits[i] = c
 	}
+
 	code, err := strconv.ParseUint(string(digits[:]), 16, 16)
 	if err != nil {
 		return 0, &SyntaxError{at: start}
