@@ -60,7 +60,7 @@ func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(
 	}
 }
 
-// begun notes whose a call is that this process runs.
+// begun records the account of a call that this process runs.
 func (a *accountSlots) begun(call, account string) { a.running.Store(call, account) }
 
 // ends returns the account of a call that ends here, and forgets it; "" if this process has not begun it.

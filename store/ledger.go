@@ -67,8 +67,7 @@ const referenceInsert = `INSERT INTO journal_references (account_id, kind, refer
 // errPosted means that the reference of a posting was posted before.
 var errPosted = fmt.Errorf("the reference was posted before: %w", ErrExists)
 
-// post writes one row of the journal, unless it moves nothing. It returns
-// errPosted for a reference of before.
+// post writes one row of the journal, unless it moves nothing. It returns errPosted if the reference was posted before.
 func (s *Store) post(ctx context.Context, tx txn, p *posting) error {
 	if p.books == (books{}) {
 		return nil

@@ -10,7 +10,7 @@ import (
 // quota of their account.
 const ResultLife = 24 * time.Hour
 
-// Link is what a call asked of the URL of its result.
+// Link holds the settings of a result's URL: its expiry and its maximum number of downloads.
 type Link struct {
 	FileID, AccountID    string
 	MaxDownloads         int64 // 0 is no maximum

@@ -174,7 +174,8 @@ type PaymentFilter struct {
 	List
 
 	AccountID string // needed
-	Told      bool   // without unpaid ones
+	// Told excludes expired checkouts, and open ones that auto-reload did not start.
+	Told bool
 }
 
 // Payments lists the payments of an account.

@@ -15,8 +15,7 @@ const holdAttempts = 3
 
 var errUnsteady = errors.New("the account keeps changing; try again")
 
-// holdRefusal returns why the account refuses a hold; errUnsteady when it does not any
-// more.
+// holdRefusal returns the reason why the account refuses a hold, or errUnsteady if the reason no longer applies.
 func holdRefusal(ctx context.Context, tx bun.IDB, c *callRow, today int64) error {
 	var a accountRow
 	if err := tx.NewSelect().Model(&a).Where("id = ?", c.AccountID).Scan(ctx); err != nil {
