@@ -22,8 +22,9 @@ const (
 	berNumber   = 0x1F // also the number of tags with more bytes
 )
 
-// fromBER returns the value at the start of raw with lengths and strings as DER has them, and the bytes after it. All else
-// remains as it is: the order of sets, and the bytes of numbers, times and truth values. A value in DER is not copied.
+// fromBER returns the value at the start of raw with lengths and strings as DER has them, and the bytes after it. All
+// else remains as it is: the order of sets, and the bytes of numbers, times and truth values. A value in DER is not
+// copied.
 func fromBER(raw []byte) (der, rest []byte, err error) {
 	der, n, err := convertBER(raw[:min(len(raw), maxCMS)], 0)
 	if err != nil {
@@ -60,10 +61,14 @@ func readHeader(raw []byte) (h header, err error) {
 	}
 
 	first := raw[h.tag]
-	h.size, h.length, h.minimal = h.tag+1, int(first), true
+	h.size = h.tag + 1
+	h.length = int(first)
+	h.minimal = true
+
 	switch {
 	case first == indefinite:
-		h.indefinite, h.length = true, 0
+		h.indefinite = true
+		h.length = 0
 		if raw[0]&berCompound == 0 {
 			return h, errBER
 		}
@@ -113,7 +118,8 @@ func convertBER(raw []byte, depth int) (der []byte, n int, err error) {
 	case err != nil && h.indefinite:
 		return nil, 0, errBER
 	case err != nil: // The reader of this value decides on it.
-		items, read = content, h.length
+		items = content
+		read = h.length
 	}
 
 	n = h.size + read
@@ -130,8 +136,8 @@ func convertBER(raw []byte, depth int) (der []byte, n int, err error) {
 	return encodeDER(raw[:h.tag], items), n, nil
 }
 
-// convertItems converts values up to the end of the content, or up to the mark that ends an indefinite length. It returns
-// the number of bytes that it has read.
+// convertItems converts values up to the end of the content, or up to the mark that ends an indefinite length. It
+// returns the number of bytes that it has read.
 func convertItems(content []byte, indefinite bool, depth int) (der []byte, n int, err error) {
 	const mark = 2 // bytes of zero
 	copied := false
@@ -149,13 +155,15 @@ func convertItems(content []byte, indefinite bool, depth int) (der []byte, n int
 			return nil, 0, err
 		}
 		n += read
+
 		switch {
 		case copied:
 			der = append(der, item...)
 		case len(item) == read && unchanged(item, rest):
 			der = content[:n:n]
 		default:
-			der, copied = append(slices.Clone(der), item...), true
+			der = append(slices.Clone(der), item...)
+			copied = true
 		}
 	}
 }
@@ -197,7 +205,8 @@ func joined(items []byte, tag byte) (content []byte, err error) {
 			if len(segment) == 0 {
 				return nil, errBER
 			}
-			unused, segment = segment[0], segment[1:]
+			unused = segment[0]
+			segment = segment[1:]
 		}
 		content = append(content, segment...)
 	}
@@ -231,6 +240,7 @@ func sentAttributes(cms []byte) []byte {
 	if len(message) <= content {
 		return nil
 	}
+
 	around := itemsOf(message[content])
 	if len(around) == 0 {
 		return nil
@@ -247,6 +257,7 @@ func sentAttributes(cms []byte) []byte {
 	if len(signer) <= attributes {
 		return nil
 	}
+
 	raw, _ := contentOf(signer[attributes])
 	return raw
 }
@@ -260,6 +271,7 @@ func contentOf(raw []byte) ([]byte, error) {
 	if !h.indefinite {
 		return raw[h.size : h.size+h.length], nil
 	}
+
 	const mark = 2
 	_, n, err := convertItems(raw[h.size:], true, 0)
 	if err != nil {

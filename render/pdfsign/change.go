@@ -35,7 +35,8 @@ const (
 // judgeChanges decides on changes under a permission. Without a certification, nobody knows whether the signer agrees
 // to changes of the form and annotations.
 func judgeChanges(changes []Change, allowed Permission) (Verdict, string) {
-	verdict, reason := Valid, ""
+	verdict := Valid
+	reason := ""
 	for _, c := range changes {
 		least := NoChanges
 		switch c.Kind {
@@ -48,15 +49,20 @@ func judgeChanges(changes []Change, allowed Permission) (Verdict, string) {
 		case ChangeAnnotation:
 			least = Annotations
 		}
+
 		switch {
 		case allowed != NotCertified && allowed < least:
 			return Invalid, "The document was changed after its certification, which forbids this: " + c.Text + "."
 		case c.Kind == ChangeCover && allowed != Annotations && verdict == Valid:
-			verdict, reason = Undecided, "A later signature covers what was signed: "+c.Text+"."
+			verdict = Undecided
+			reason = "A later signature covers what was signed: " + c.Text + "."
 		case allowed == NotCertified && (c.Kind == ChangeForm || c.Kind == ChangeAnnotation):
-			verdict, reason = Undecided, "The document was changed after the signature, which does not state whether this is allowed: "+c.Text+"."
+			verdict = Undecided
+			reason = "The document was changed after the signature, which does not state whether this is allowed: " +
+				c.Text + "."
 		}
 	}
+
 	return verdict, reason
 }
 
@@ -68,10 +74,17 @@ func (v *verifier) changes(s *examined) []Change {
 	if s.WholeDocument {
 		return nil
 	}
-	d := &differ{old: s.signed, new: v.File, end: s.end, memo: map[[2]string]bool{}, kept: map[string]keeping{}, elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature)}
-	now, then := d.new.Tables(), d.old.Tables()
+
+	d := &differ{
+		old: s.signed, new: v.File, end: s.end, memo: map[[2]string]bool{}, kept: map[string]keeping{},
+		elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature),
+	}
+	now := d.new.Tables()
+	then := d.old.Tables()
+
 	switch {
-	case len(now) <= len(then) || !slices.Equal(now[len(now)-len(then):], then) || slices.Min(now[:len(now)-len(then)]) < s.end,
+	case len(now) <= len(then) || !slices.Equal(now[len(now)-len(then):], then) ||
+		slices.Min(now[:len(now)-len(then)]) < s.end,
 		!fileEnd.Match(v.content[max(s.end, len(v.content)-pdffile.HeaderWithin):]), !d.new.UpdateOf(d.old):
 		d.other("bytes follow that are not an update of the document")
 	case d.old.Root() != d.new.Root():
@@ -79,6 +92,7 @@ func (v *verifier) changes(s *examined) []Change {
 	default:
 		d.document()
 	}
+
 	for _, ref := range slices.Sorted(maps.Keys(d.signed)) {
 		v.addedSignature(d, ref)
 	}
@@ -92,6 +106,7 @@ func (v *verifier) addedSignature(d *differ, ref string) {
 		d.addedField(ref)
 		return
 	}
+
 	switch s := v.signatures[i]; {
 	case !s.Intact:
 		d.other(fmt.Sprintf("the field %q was added without a valid signature", s.Field))
@@ -102,7 +117,8 @@ func (v *verifier) addedSignature(d *differ, ref string) {
 	default:
 		d.add(ChangeSignature, fmt.Sprintf("signature %q", s.Field))
 		for _, part := range v.covered(d, s) {
-			d.add(ChangeCover, fmt.Sprintf("the box of the signature %q by %q covers %s", s.Field, signerName(s.contents), part))
+			d.add(ChangeCover,
+				fmt.Sprintf("the box of the signature %q by %q covers %s", s.Field, signerName(s.contents), part))
 		}
 	}
 }
@@ -171,17 +187,22 @@ func (d *differ) other(text string) { d.add(ChangeOther, text) }
 
 // document compares the catalogs and all below them.
 func (d *differ) document() {
-	d.signed, d.fields = map[string]bool{}, map[string]string{}
-	was, is := d.old.Catalog(), d.new.Catalog()
+	d.signed = map[string]bool{}
+	d.fields = map[string]string{}
+	was := d.old.Catalog()
+	is := d.new.Catalog()
+
 	d.kept[d.old.Root()] = keptNode
 	d.keep(was["/Pages"], 0)
 	d.keepElements(was["/StructTreeRoot"], 0)
 	if form := pdffile.Reference(was["/AcroForm"]); form != "" {
 		d.kept[form] = keptNode
 	}
+
 	d.form(was["/AcroForm"], is["/AcroForm"])
 	d.pages(was["/Pages"], is["/Pages"], 0)
 	d.information()
+
 	for _, key := range keys(was, is) {
 		switch key {
 		case "/AcroForm", "/Pages", "/Extensions", "/Version":
@@ -225,10 +246,12 @@ func (d *differ) keep(v any, depth int) {
 		return
 	}
 	d.kept[ref] = keptNode
+
 	kids, _ := d.old.Target(node["/Kids"]).([]any)
 	for _, kid := range kids {
 		d.keep(kid, depth+1)
 	}
+
 	annotations, _ := d.old.Target(node["/Annots"]).([]any)
 	for _, item := range annotations {
 		if part := pdffile.Reference(item); d.plainDict(item) != nil && d.kept[part] == 0 {
@@ -258,16 +281,20 @@ func (d *differ) pages(a, b any, depth int) {
 		d.other("the pages of the document")
 		return
 	}
-	was, is := d.old.Entry(a), d.new.Entry(b)
+
+	was := d.old.Entry(a)
+	is := d.new.Entry(b)
 	before, ok1 := d.old.Target(was["/Kids"]).([]any)
 	after, ok2 := d.new.Target(is["/Kids"]).([]any)
 	if len(before) != len(after) || ok1 != (was["/Kids"] != nil) || ok2 != (is["/Kids"] != nil) {
 		d.other("the number of pages")
 		return
 	}
+
 	for i := range before {
 		d.pages(before[i], after[i], depth+1)
 	}
+
 	for _, key := range keys(was, is) {
 		switch key {
 		case "/Kids", "/LastModified", "/PieceInfo":
@@ -293,6 +320,7 @@ func (d *differ) annotations(a, b any) {
 		d.other("the annotations of a page")
 		return
 	}
+
 	for _, item := range before {
 		ref := pdffile.Reference(item)
 		kind := d.old.Target(d.old.Entry(item)["/Subtype"])
@@ -310,6 +338,7 @@ func (d *differ) annotations(a, b any) {
 			}
 		}
 	}
+
 	d.addedAnnotations(before, after)
 }
 
@@ -325,6 +354,7 @@ func (d *differ) addedAnnotations(before, after []any) {
 		if slices.Contains(before, item) {
 			continue
 		}
+
 		switch {
 		case d.signed[pdffile.Reference(item)]:
 		case d.new.Target(d.new.Entry(item)["/Subtype"]) == "/Widget":
@@ -337,11 +367,13 @@ func (d *differ) addedAnnotations(before, after []any) {
 
 // sameEntries reports whether an annotation is as before.
 func (d *differ) sameEntries(ref any) bool {
-	was, is := d.plainDict(ref), d.new.Entry(ref)
+	was := d.plainDict(ref)
+	is := d.new.Entry(ref)
 	if was == nil {
 		return d.same(ref, ref, "/Annots", 0)
 	}
-	return is != nil && !slices.ContainsFunc(keys(was, is), func(key string) bool { return !d.same(was[key], is[key], key, 0) })
+	return is != nil &&
+		!slices.ContainsFunc(keys(was, is), func(key string) bool { return !d.same(was[key], is[key], key, 0) })
 }
 
 // names notes the names of fields and their widgets.
@@ -352,6 +384,7 @@ func (d *differ) names(list []any, above string, depth int) {
 		if entries == nil || d.fields[ref] != "" || depth > pdffile.MaxDepth {
 			continue
 		}
+
 		name := above
 		if own := pdffile.Text(d.old.Target(entries["/T"])); own != "" {
 			if name != "" {
@@ -362,7 +395,9 @@ func (d *differ) names(list []any, above string, depth int) {
 		if name == "" {
 			name = "(no name)"
 		}
-		d.fields[ref], d.kept[ref] = name, keptPart
+
+		d.fields[ref] = name
+		d.kept[ref] = keptPart
 		kids, _ := d.old.Target(entries["/Kids"]).([]any)
 		d.names(kids, name, depth+1)
 	}
@@ -370,16 +405,19 @@ func (d *differ) names(list []any, above string, depth int) {
 
 // field compares a field and those below it. Filled means that the value of one above has changed.
 func (d *differ) field(ref string, filled bool, depth int) {
-	was, is := d.plainDict(ref), d.new.Dict(ref)
+	was := d.plainDict(ref)
+	is := d.new.Dict(ref)
 	if was == nil || is == nil || depth > pdffile.MaxDepth || d.once("field", ref) {
 		d.other("a field cannot be read")
 		return
 	}
+
 	name := d.fields[ref]
 	changed := func(key string) bool { return !d.same(was[key], is[key], key, 0) }
 	signature := d.inheritedType(ref) == "/Sig"
 	own := !signature && slices.ContainsFunc(valueKeys, changed)
 	filled = filled || own
+
 	var free []string // keys that may change
 	switch {
 	case signature && was["/V"] == nil && is["/V"] != nil && was["/T"] != nil:
@@ -388,12 +426,14 @@ func (d *differ) field(ref string, filled bool, depth int) {
 	case filled:
 		free = append([]string{"/AP", "/M"}, valueKeys...)
 	}
+
 	d.kids(was["/Kids"], is["/Kids"], filled, depth)
 	for _, key := range keys(was, is) {
 		if key != "/Kids" && !slices.Contains(free, key) && changed(key) {
 			d.other(fmt.Sprintf("the entry %s of the field %q", key[1:], name))
 		}
 	}
+
 	switch {
 	case own && d.locked(name):
 		d.other(fmt.Sprintf("the field %q, which the signature locks", name))
@@ -440,11 +480,12 @@ const inList = ""
 // items is the end of the key of the items of a list, after the key of the list.
 const items = "[]"
 
-// backward reports whether an entry or an item of a list refers to a dictionary with rules of its own and does not use its
-// content. Such dictionaries are compared by their rules, unless another entry uses them.
+// backward reports whether an entry or an item of a list refers to a dictionary with rules of its own and does not use
+// its content. Such dictionaries are compared by their rules, unless another entry uses them.
 func backward(kind keeping, key string) bool {
 	switch key {
-	case "/P", "/Parent", "/Popup", "/IRT", "/Obj", "/T", "/T" + items, "/Fields" + items, "/CO" + items, "/Kids" + items:
+	case "/P", "/Parent", "/Popup", "/IRT", "/Obj", "/T",
+		"/T" + items, "/Fields" + items, "/CO" + items, "/Kids" + items:
 		return true
 	case inList, "/Pg", "/SE", "/Dest", "/D", "/Data":
 		return kind == keptNode
@@ -457,17 +498,21 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 	if depth > maxDepth {
 		return false
 	}
-	from, to := pdffile.Reference(a), pdffile.Reference(b)
+
+	from := pdffile.Reference(a)
+	to := pdffile.Reference(b)
 	if from == "" && to == "" {
 		return d.sameValue(a, b, key, depth)
 	}
 	if kind := max(d.kept[from], d.kept[to]); kind != 0 && backward(kind, key) {
 		return from == to
 	}
+
 	pair := [2]string{from, to}
 	if from != "" && d.leads(from) {
 		pair[1] += key // which decides how the references in it are compared
 	}
+
 	since := len(d.trail)
 	if from != "" && to != "" {
 		if known, ok := d.memo[pair]; ok {
@@ -476,6 +521,7 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 		d.memo[pair] = true // until it is known, for loops
 		d.trail = append(d.trail, pair)
 	}
+
 	if d.sameTarget(a, b, key, depth+1) {
 		return true
 	}
@@ -510,6 +556,7 @@ func (d *differ) sameTarget(a, b any, key string, depth int) bool {
 	if !ok1 || !ok2 || isStream != isToo {
 		return false
 	}
+
 	switch {
 	case pdffile.Reference(was) != "" || pdffile.Reference(is) != "":
 		return d.same(was, is, key, depth) // some readers follow it
@@ -518,10 +565,12 @@ func (d *differ) sameTarget(a, b any, key string, depth int) bool {
 	case !isStream:
 		return d.sameValue(was, is, key, depth)
 	}
+
 	first, ok1 := d.old.Stream(pdffile.Reference(a))
 	second, ok2 := d.new.Stream(pdffile.Reference(b))
 	return ok1 && ok2 && bytes.Equal(first.Content, second.Content) &&
-		d.sameValue(pdffile.Without(first.Entries, "/Length"), pdffile.Without(second.Entries, "/Length"), inList, depth)
+		d.sameValue(pdffile.Without(first.Entries, "/Length"), pdffile.Without(second.Entries, "/Length"),
+			inList, depth)
 }
 
 func target(f *pdffile.File, v any) (value any, isStream, ok bool) {
@@ -538,7 +587,8 @@ func (d *differ) sameValue(a, b any, key string, depth int) bool {
 	switch was := a.(type) {
 	case pdffile.Dict:
 		is, ok := b.(pdffile.Dict)
-		return ok && !slices.ContainsFunc(keys(was, is), func(key string) bool { return !d.same(was[key], is[key], key, depth+1) })
+		differs := func(key string) bool { return !d.same(was[key], is[key], key, depth+1) }
+		return ok && !slices.ContainsFunc(keys(was, is), differs)
 	case []any:
 		is, ok := b.([]any)
 		if !ok || len(was) != len(is) {
@@ -551,6 +601,7 @@ func (d *differ) sameValue(a, b any, key string, depth int) bool {
 		}
 		return true
 	}
+
 	switch b.(type) {
 	case pdffile.Dict, []any:
 		return false

@@ -8,9 +8,11 @@ import (
 
 // form compares the forms.
 func (d *differ) form(a, b any) {
-	was, is := d.old.Entry(a), d.new.Entry(b)
+	was := d.old.Entry(a)
+	is := d.new.Entry(b)
 	before, _ := d.old.Target(was["/Fields"]).([]any)
 	after, _ := d.new.Target(is["/Fields"]).([]any)
+
 	d.names(before, "", 0)
 	for _, item := range before {
 		if !slices.Contains(after, item) {
@@ -19,6 +21,7 @@ func (d *differ) form(a, b any) {
 		}
 		d.field(pdffile.Reference(item), false, 0)
 	}
+
 	d.addedFields(before, after)
 	for _, key := range keys(was, is) {
 		if key != "/Fields" && key != "/SigFlags" {
@@ -27,14 +30,15 @@ func (d *differ) form(a, b any) {
 	}
 }
 
-// formEntry compares an entry of the form. Programs that sign add defaults for fields without own ones, which show nothing
-// unless viewers make the appearances of fields.
+// formEntry compares an entry of the form. Programs that sign add defaults for fields without own ones, which show
+// nothing unless viewers make the appearances of fields.
 func (d *differ) formEntry(key string, a, b any) {
 	switch key {
 	case "/DR":
 		d.open = true
 		grown := a == nil || d.grown(a, b, inList, 0)
 		d.open = false
+
 		switch {
 		case !grown:
 			d.other("the resources of the form")
@@ -94,14 +98,18 @@ func (d *differ) addedFields(before, after []any) {
 		if slices.Contains(before, item) {
 			continue
 		}
+
 		ref := pdffile.Reference(item)
-		if entries := d.new.Dict(ref); ref == "" || d.kept[ref] != 0 || d.new.Target(entries["/FT"]) != "/Sig" || entries["/Kids"] != nil {
+		entries := d.new.Dict(ref)
+		if ref == "" || d.kept[ref] != 0 || d.new.Target(entries["/FT"]) != "/Sig" || entries["/Kids"] != nil {
 			d.other("a field was added")
 			continue
-		} else if entries["/A"] != nil || entries["/AA"] != nil || entries["/Parent"] != nil {
+		}
+		if entries["/A"] != nil || entries["/AA"] != nil || entries["/Parent"] != nil {
 			d.other("a field with an action or a parent was added")
 			continue
 		}
+
 		if value, _, err := d.old.Object(ref); value != nil || err != nil {
 			d.other("a field replaces another object")
 			continue

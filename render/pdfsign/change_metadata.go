@@ -10,12 +10,14 @@ var dates = Change{ChangeMetadata, "the date and program of the last change"}
 
 // information compares the document information.
 func (d *differ) information() {
-	a, b := d.old.Trailer("/Info"), d.new.Trailer("/Info")
+	a := d.old.Trailer("/Info")
+	b := d.new.Trailer("/Info")
 	if d.same(a, b, "/Info", 0) {
 		return
 	}
 
-	was, is := d.old.Entry(a), d.new.Entry(b)
+	was := d.old.Entry(a)
+	is := d.new.Entry(b)
 	changed := dates
 	if was == nil && is == nil {
 		changed.Text = metadata
@@ -25,6 +27,7 @@ func (d *differ) information() {
 			changed.Text = metadata
 		}
 	}
+
 	d.add(changed.Kind, changed.Text)
 }
 
@@ -50,6 +53,7 @@ func (d *differ) xmp(a, b any) {
 	lasting := func(content []byte) []byte {
 		return bytes.TrimSpace(spaces.ReplaceAll(lastChange.ReplaceAll(content, nil), []byte(" ")))
 	}
+
 	if ok1 && ok2 && bytes.Equal(lasting(was), lasting(is)) {
 		d.add(dates.Kind, dates.Text)
 		return

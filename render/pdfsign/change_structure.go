@@ -16,11 +16,14 @@ func (d *differ) keepElements(v any, depth int) {
 		}
 		return
 	}
+
 	entries := d.plainDict(v)
 	if entries == nil || d.kept[ref] != 0 || depth > maxDepth || entries["/S"] == nil && depth > 0 {
 		return
 	}
-	d.kept[ref], d.elements[ref] = keptNode, true
+
+	d.kept[ref] = keptNode
+	d.elements[ref] = true
 	if entries["/K"] != nil {
 		d.keepElements(entries["/K"], depth+1)
 	}
@@ -42,18 +45,22 @@ func (d *differ) grown(a, b any, key string, depth int) bool {
 	if result, done := d.settled(a, b, key, depth); done {
 		return result
 	}
+
 	was, isStream, ok1 := target(d.old, a)
 	is, isToo, ok2 := target(d.new, b)
 	if !ok1 || !ok2 || isStream || isToo {
 		return false
 	}
+
 	entries, isDict := was.(pdffile.Dict)
 	now, nowDict := is.(pdffile.Dict)
 	if isDict && nowDict {
 		return !slices.ContainsFunc(keys(entries, now), func(key string) bool {
-			return entries[key] != nil && !d.grown(entries[key], now[key], key, depth+1) || entries[key] == nil && !d.mayAdd(key, now[key])
+			return entries[key] != nil && !d.grown(entries[key], now[key], key, depth+1) ||
+				entries[key] == nil && !d.mayAdd(key, now[key])
 		})
 	}
+
 	if _, isList := was.([]any); key == "/K" && was != nil && !isList {
 		was = []any{a} // the only child
 	}
@@ -84,13 +91,15 @@ func (d *differ) addedElement(item any) bool {
 			return false
 		}
 	}
-	return content["/Type"] == "/OBJR" && entries["/ActualText"] == nil && entries["/Alt"] == nil && entries["/E"] == nil
+	return content["/Type"] == "/OBJR" && entries["/ActualText"] == nil && entries["/Alt"] == nil &&
+		entries["/E"] == nil
 }
 
 // settled returns the result of grown if that needs no look at items.
 func (d *differ) settled(a, b any, key string, depth int) (result, done bool) {
 	ref := pdffile.Reference(a)
 	_, isList := d.old.Target(a).([]any)
+
 	switch {
 	case key == "/ParentTreeNextKey" || key == "/Limits":
 		return true, true
@@ -103,6 +112,7 @@ func (d *differ) settled(a, b any, key string, depth int) (result, done bool) {
 	case ref != "" && d.once("grown", fmt.Sprint(a, b, d.open)): // in a loop, or compared
 		return true, true
 	}
+
 	return false, false
 }
 
@@ -113,11 +123,13 @@ func (d *differ) grownList(a, b any, key string, depth int) bool {
 	if !ok1 || !ok2 || len(after) < len(before) {
 		return false
 	}
+
 	for i := range before {
 		if !d.grown(before[i], after[i], inList, depth+1) {
 			return false
 		}
 	}
+
 	switch added := after[len(before):]; {
 	case len(added) == 0, d.open, key == "/Nums", key == "/Kids":
 		return true

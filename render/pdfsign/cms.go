@@ -46,6 +46,7 @@ func algorithms() []algorithm {
 	nist := func(arcs ...int) asn1.ObjectIdentifier { return append([]int{2, 16, 840, 1, 101, 3, 4}, arcs...) }
 	pkcs1 := func(arc int) asn1.ObjectIdentifier { return []int{1, 2, 840, 113549, 1, 1, arc} }
 	ansi := func(arcs ...int) asn1.ObjectIdentifier { return append([]int{1, 2, 840, 10045, 4}, arcs...) }
+
 	return []algorithm{
 		{hash: crypto.SHA256, oid: nist(2, 1), rsa: pkcs1(11), ecdsa: ansi(3, 2)},
 		{hash: crypto.SHA384, oid: nist(2, 2), rsa: pkcs1(12), ecdsa: ansi(3, 3)},
@@ -175,13 +176,16 @@ func NewSigner(key crypto.Signer, chain []*x509.Certificate) (*Signer, error) {
 	if len(chain) == 0 {
 		return nil, fail(BadKey, "must have the certificate of the private key")
 	}
+
 	switch public := key.Public().(type) {
 	case *rsa.PublicKey:
 		if n := public.N.BitLen(); n < minRSA || n > maxRSA {
-			return nil, fail(BadKey, "must have an RSA key of %d to %d bits, or an ECDSA key; got RSA of %d bits", minRSA, maxRSA, n)
+			return nil, fail(BadKey, "must have an RSA key of %d to %d bits, or an ECDSA key; got RSA of %d bits",
+				minRSA, maxRSA, n)
 		}
 		if !public.Equal(chain[0].PublicKey) {
-			return nil, fail(BadKey, "must have the certificate of the private key; its certificate belongs to another key")
+			return nil, fail(BadKey,
+				"must have the certificate of the private key; its certificate belongs to another key")
 		}
 	case *ecdsa.PublicKey:
 		switch public.Curve.Params().Name {
@@ -189,17 +193,23 @@ func NewSigner(key crypto.Signer, chain []*x509.Certificate) (*Signer, error) {
 		case "P-384":
 			s.Hash = crypto.SHA384
 		default:
-			return nil, fail(BadKey, "must have an ECDSA key on P-256 or P-384, or an RSA key; got %s", public.Curve.Params().Name)
+			return nil, fail(BadKey, "must have an ECDSA key on P-256 or P-384, or an RSA key; got %s",
+				public.Curve.Params().Name)
 		}
 		if !public.Equal(chain[0].PublicKey) {
-			return nil, fail(BadKey, "must have the certificate of the private key; its certificate belongs to another key")
+			return nil, fail(BadKey,
+				"must have the certificate of the private key; its certificate belongs to another key")
 		}
 	default:
 		return nil, fail(BadKey, "must have an RSA or ECDSA key")
 	}
-	if usage := chain[0].KeyUsage; usage != 0 && usage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
-		return nil, fail(BadKey, "must have a certificate whose key usage allows signatures (digitalSignature or nonRepudiation)")
+
+	usage := chain[0].KeyUsage
+	if usage != 0 && usage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
+		return nil, fail(BadKey,
+			"must have a certificate whose key usage allows signatures (digitalSignature or nonRepudiation)")
 	}
+
 	return s, nil
 }
 
@@ -209,6 +219,7 @@ func (s *Signer) Sign(documentDigest []byte) ([]byte, error) {
 	if !ok || a.weak {
 		return nil, fail(BadKey, "must sign SHA-256 or a stronger hash")
 	}
+
 	attributes, err := s.attributes(a, documentDigest)
 	if err != nil {
 		return nil, err
@@ -217,6 +228,7 @@ func (s *Signer) Sign(documentDigest []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	signature, err := s.Key.Sign(rand.Reader, digest(s.Hash, signed), s.Hash)
 	if err != nil {
 		return nil, err
@@ -230,6 +242,7 @@ func (s *Signer) attributes(a algorithm, documentDigest []byte) (list [][]byte, 
 	if s.Hash != crypto.SHA256 { // the default
 		ess.Hash.Algorithm = a.oid
 	}
+
 	for _, item := range []struct {
 		oid   asn1.ObjectIdentifier
 		value any
@@ -248,6 +261,7 @@ func (s *Signer) attributes(a algorithm, documentDigest []byte) (list [][]byte, 
 		}
 		list = append(list, encoded)
 	}
+
 	return list, nil
 }
 
@@ -257,26 +271,32 @@ func (s *Signer) encode(a algorithm, attributes [][]byte, signature []byte) ([]b
 	if err != nil {
 		return nil, err
 	}
-	id, err := asn1.Marshal(issuerAndSerial{asn1.RawValue{FullBytes: certificate.RawIssuer}, asn1.RawValue{FullBytes: serial}})
+	id, err := asn1.Marshal(issuerAndSerial{
+		asn1.RawValue{FullBytes: certificate.RawIssuer}, asn1.RawValue{FullBytes: serial},
+	})
 	if err != nil {
 		return nil, err
 	}
+
 	kind := pkix.AlgorithmIdentifier{Algorithm: a.ecdsa}
 	if _, ok := s.Key.Public().(*rsa.PublicKey); ok {
 		kind = pkix.AlgorithmIdentifier{Algorithm: a.rsa, Parameters: asn1.NullRawValue}
 	}
+
 	var certificates [][]byte
 	for _, c := range s.Chain {
 		certificates = append(certificates, c.Raw)
 	}
 	hash := pkix.AlgorithmIdentifier{Algorithm: a.oid}
+
 	return wrap(signedData{
 		Version: 1, DigestAlgorithms: []pkix.AlgorithmIdentifier{hash},
 		Encapsulated: contentInfo{Type: oidData},
 		Certificates: set(asn1.ClassContextSpecific, 0, certificates...),
 		Signers: []signerInfo{{
-			Version: 1, ID: asn1.RawValue{FullBytes: id}, DigestAlgorithm: hash, SignatureAlgorithm: kind, Signature: signature,
-			Signed: set(asn1.ClassContextSpecific, 0, attributes...),
+			Version: 1, ID: asn1.RawValue{FullBytes: id}, DigestAlgorithm: hash, SignatureAlgorithm: kind,
+			Signature: signature,
+			Signed:    set(asn1.ClassContextSpecific, 0, attributes...),
 		}},
 	})
 }
@@ -286,7 +306,9 @@ func wrap(data signedData) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return asn1.Marshal(contentInfo{oidSignedData, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 0, IsCompound: true, Bytes: inner}})
+	return asn1.Marshal(contentInfo{
+		oidSignedData, asn1.RawValue{Class: asn1.ClassContextSpecific, Tag: 0, IsCompound: true, Bytes: inner},
+	})
 }
 
 // AddTimestamp returns a CMS with a timestamp of its signature.

@@ -19,7 +19,8 @@ var (
 	errSignature   = errors.New("the signature does not match the certificate of its signer")
 	errESS         = errors.New("the signature names another certificate than that of its signer")
 	errContentType = errors.New("the signature has a wrong content type")
-	errAttribute   = errors.New("the signature has an attribute with several values, of which readers use different ones")
+	errAttribute   = errors.New(
+		"the signature has an attribute with several values, of which readers use different ones")
 )
 
 // undecidedError is about a signature that may be right, but cannot be verified or relied on.
@@ -81,6 +82,7 @@ func unwrap(cms []byte) (data signedData, err error) {
 	if err != nil || !outer.Type.Equal(oidSignedData) || len(after) > 0 {
 		return data, errCMS
 	}
+
 	after, err = asn1.Unmarshal(outer.Content.Bytes, &data)
 	switch {
 	case err != nil || len(after) > 0 || len(data.Signers) == 0:
@@ -104,11 +106,13 @@ func readMessage(cms []byte, others ...*x509.Certificate) (*message, error) {
 	if around := data.Encapsulated.Content; len(around.FullBytes) > 0 {
 		var inner asn1.RawValue
 		rest, err := asn1.Unmarshal(around.Bytes, &inner)
-		if err != nil || len(rest) > 0 || inner.Class != asn1.ClassUniversal || inner.Tag != asn1.TagOctetString || inner.IsCompound {
+		if err != nil || len(rest) > 0 || inner.Class != asn1.ClassUniversal || inner.Tag != asn1.TagOctetString ||
+			inner.IsCompound {
 			return nil, errCMS
 		}
 		m.content = inner.Bytes
 	}
+
 	if m.signed, err = readAttributes(m.info.Signed.Bytes); err != nil {
 		return nil, err
 	}
@@ -131,7 +135,10 @@ func readMessage(cms []byte, others ...*x509.Certificate) (*message, error) {
 	return m, nil
 }
 
-func (m *message) choose(c candidate) { m.signer, m.defect = c.Certificate, c.defect }
+func (m *message) choose(c candidate) {
+	m.signer = c.Certificate
+	m.defect = c.defect
+}
 
 // readCertificates reads certificates one after the other, and ignores other kinds. Those that are not well-formed are
 // only candidates.
@@ -141,6 +148,7 @@ func readCertificates(raw []byte) (list []*x509.Certificate, unread []candidate,
 		if raw, err = asn1.Unmarshal(raw, &item); err != nil {
 			return nil, nil, errCMS
 		}
+
 		c, err := x509.ParseCertificate(item.FullBytes)
 		if err == nil {
 			list = append(list, c)
@@ -150,6 +158,7 @@ func readCertificates(raw []byte) (list []*x509.Certificate, unread []candidate,
 			unread = append(unread, candidate{c, err})
 		}
 	}
+
 	return list, unread, nil
 }
 
@@ -164,6 +173,7 @@ func readAttributes(raw []byte) (attributes, error) {
 		if raw, err = asn1.Unmarshal(raw, &item); err != nil {
 			return nil, errCMS
 		}
+
 		for values := item.Values.Bytes; len(values) > 0; {
 			var value asn1.RawValue
 			if values, err = asn1.Unmarshal(values, &value); err != nil {
@@ -172,6 +182,7 @@ func readAttributes(raw []byte) (attributes, error) {
 			found[item.Type.String()] = append(found[item.Type.String()], value)
 		}
 	}
+
 	return found, nil
 }
 
@@ -196,9 +207,11 @@ func (m *message) verify(of []byte) error {
 			return m.checkSignature(c, signedContent{hash: m.hash, digest: of})
 		})
 	}
+
 	if err := m.checkAttributes(of); err != nil {
 		return err
 	}
+
 	encodings := m.encodings()
 	return m.findSigner(func(c candidate) error {
 		var found error
@@ -207,6 +220,7 @@ func (m *message) verify(of []byte) error {
 				break
 			}
 		}
+
 		if found != nil && !errors.Is(found, errWeak) {
 			return found
 		}
@@ -251,11 +265,12 @@ func (m *message) checkAttributes(of []byte) error {
 	case !unmarshalled(value, &stated) || !bytes.Equal(stated, of):
 		return errDigest
 	}
+
 	return nil
 }
 
-// encodings returns the encodings of the signed attributes of which the signature can be: as the standard requires, in DER
-// and in order; as most programs do it, in the order of the message; and as they were sent.
+// encodings returns the encodings of the signed attributes of which the signature can be: as the standard requires, in
+// DER and in order; as most programs do it, in the order of the message; and as they were sent.
 func (m *message) encodings() (list [][]byte) {
 	add := func(content []byte) {
 		encoded := encodeDER([]byte{asn1.TagSet | berCompound}, content)
@@ -266,6 +281,7 @@ func (m *message) encodings() (list [][]byte) {
 
 	inOrder := m.info.Signed.Bytes
 	add(inOrder)
+
 	var members [][]byte
 	for rest := inOrder; len(rest) > 0; {
 		var item asn1.RawValue
@@ -295,11 +311,13 @@ func (m *message) checkESS(signer *x509.Certificate) error {
 	if err != nil {
 		return err
 	}
+
 	if len(value.FullBytes) > 0 {
 		var ess essCertificates
 		if !unmarshalled(value, &ess) || len(ess.Certificates) == 0 {
 			return errESS
 		}
+
 		hash := crypto.SHA256
 		if oid := ess.Certificates[0].Hash.Algorithm; len(oid) > 0 {
 			if hash = hashOf(oid); hash == 0 {
@@ -316,6 +334,7 @@ func (m *message) checkESS(signer *x509.Certificate) error {
 	if err != nil || len(value.FullBytes) == 0 {
 		return err
 	}
+
 	var ess struct {
 		Certificates []struct {
 			Digest []byte
@@ -323,7 +342,8 @@ func (m *message) checkESS(signer *x509.Certificate) error {
 		}
 		Policies asn1.RawValue `asn1:"optional"`
 	}
-	if !unmarshalled(value, &ess) || len(ess.Certificates) == 0 || !bytes.Equal(ess.Certificates[0].Digest, digest(crypto.SHA1, signer.Raw)) {
+	if !unmarshalled(value, &ess) || len(ess.Certificates) == 0 ||
+		!bytes.Equal(ess.Certificates[0].Digest, digest(crypto.SHA1, signer.Raw)) {
 		return errESS
 	}
 	return nil

@@ -39,8 +39,8 @@ const (
 // maxWordPages bounds the pages whose words are read.
 const maxWordPages = 50
 
-// covered names what the box of a signature hides of the earlier document. The box of a field that the earlier document has
-// was seen by its signers, except for how much of the page it fills.
+// covered names what the box of a signature hides of the earlier document. The box of a field that the earlier document
+// has was seen by its signers, except for how much of the page it fills.
 func (v *verifier) covered(d *differ, s *examined) (found []string) {
 	flags, _ := d.new.Target(s.field.entries["/F"]).(float64)
 	pages, err := d.new.Pages(maxPages)
@@ -54,6 +54,7 @@ func (v *verifier) covered(d *differ, s *examined) (found []string) {
 		if !ok || !slices.Contains(list, any(s.field.ref)) {
 			continue
 		}
+
 		box = box.common(whole)
 		number := i + 1
 		switch part := box.size() / whole.size(); {
@@ -64,6 +65,7 @@ func (v *verifier) covered(d *differ, s *examined) (found []string) {
 		case d.fields[s.field.ref] == "" && part > 0:
 			found = append(found, v.coveredWords(v.content[:d.end], number, box)...)
 		}
+
 		found = append(found, d.coveredFields(page, s.field.ref, box)...)
 	}
 	return found
@@ -80,6 +82,7 @@ func (d *differ) areas(page pdffile.Page, annotation pdffile.Dict) (whole, box a
 
 	turned, _ := d.new.Target(page.Entries["/Rotate"]).(float64)
 	width, height := right-left, top-bottom
+
 	switch (int(turned)/90%4 + 4) % 4 {
 	case 1:
 		return area{0, 0, height, width}, area{b - bottom, l - left, t - bottom, r - left}, true
@@ -97,7 +100,8 @@ func (d *differ) coveredFields(page pdffile.Page, own string, box area) (found [
 	for _, item := range list {
 		ref := pdffile.Reference(item)
 		_, other, ok := d.areas(page, d.old.Dict(ref))
-		if name := d.fields[ref]; name != "" && ref != own && ok && visible(d.old, d.old.Dict(ref)) && other.common(box).size() > coveredField*other.size() {
+		if name := d.fields[ref]; name != "" && ref != own && ok && visible(d.old, d.old.Dict(ref)) &&
+			other.common(box).size() > coveredField*other.size() {
 			found = append(found, fmt.Sprintf("the field %q", name))
 		}
 	}
@@ -109,11 +113,13 @@ func (v *verifier) coveredWords(version []byte, page int, box area) []string {
 	if v.readWords == nil {
 		return nil
 	}
+
 	words, known := v.words[page]
 	if !known && len(v.words) < maxWordPages {
 		var err error
 		if words, err = v.readWords(version, page); err == nil {
-			v.words[page], known = words, true
+			v.words[page] = words
+			known = true
 		}
 	}
 	if !known {
@@ -124,13 +130,15 @@ func (v *verifier) coveredWords(version []byte, page int, box area) []string {
 	var texts []string
 	for _, w := range words {
 		x, y := (w.left+w.right)/2, (w.top+w.bottom)/2
-		if x > box.left && x < box.right && y > box.top && y < box.bottom && strings.ContainsFunc(w.Text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		if x > box.left && x < box.right && y > box.top && y < box.bottom &&
+			strings.ContainsFunc(w.Text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 			texts = append(texts, w.Text)
 		}
 	}
 	if len(texts) == 0 {
 		return nil
 	}
+
 	text := []rune(strings.Join(texts, " "))
 	if len(text) > longest {
 		text = append(text[:longest], '…')

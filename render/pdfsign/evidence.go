@@ -62,19 +62,24 @@ func Gather(ctx context.Context, network Network, at time.Time, chains ...[]*x50
 	return e, err
 }
 
-func (e *Evidence) gather(ctx context.Context, network Network, at time.Time, chains [][]*x509.Certificate) (failed error) {
+func (e *Evidence) gather(
+	ctx context.Context, network Network, at time.Time, chains [][]*x509.Certificate,
+) (failed error) {
 	for _, chain := range chains {
 		for i, certificate := range chain {
 			e.addCertificate(certificate.Raw)
 			if isRoot(certificate) {
 				continue
 			}
+
 			err := error(nil)
 			if i+1 == len(chain) {
-				err = fail(NoState, "requires the certificate of the issuer of %q, which is unknown", certificate.Subject.CommonName)
+				err = fail(NoState, "requires the certificate of the issuer of %q, which is unknown",
+					certificate.Subject.CommonName)
 			} else if e.state(certificate, chain[i+1], at) != Good {
 				err = e.fetch(ctx, network, certificate, chain[i+1], at)
 			}
+
 			if err != nil && (failed == nil || errors.Is(err, ErrPending)) {
 				failed = err
 			}
@@ -92,7 +97,9 @@ func (e *Evidence) addCertificate(raw []byte) {
 }
 
 // fetch adds the state of a certificate.
-func (e *Evidence) fetch(ctx context.Context, network Network, certificate, issuer *x509.Certificate, at time.Time) error {
+func (e *Evidence) fetch(
+	ctx context.Context, network Network, certificate, issuer *x509.Certificate, at time.Time,
+) error {
 	var last error
 	for _, r := range Requests(certificate, issuer) {
 		body, err := network.Fetch(ctx, r)
@@ -103,12 +110,14 @@ func (e *Evidence) fetch(ctx context.Context, network Network, certificate, issu
 			last = err
 			continue
 		}
+
 		found := Evidence{}
 		if r.Body != nil {
 			found.OCSPs = [][]byte{body}
 		} else {
 			found.CRLs = [][]byte{body}
 		}
+
 		state := found.state(certificate, issuer, at)
 		if state != Unknown {
 			e.add(found)
@@ -120,10 +129,13 @@ func (e *Evidence) fetch(ctx context.Context, network Network, certificate, issu
 			return fail(BadKey, "must have no revoked certificate; %q is revoked", certificate.Subject.CommonName)
 		}
 	}
+
 	if last != nil {
-		return fail(NoState, "requires the revocation status of the certificate %q, which could not be fetched: %v", certificate.Subject.CommonName, last)
+		return fail(NoState, "requires the revocation status of the certificate %q, which could not be fetched: %v",
+			certificate.Subject.CommonName, last)
 	}
-	return fail(NoState, "requires the revocation status of the certificate %q, which no server of its issuer reports", certificate.Subject.CommonName)
+	return fail(NoState, "requires the revocation status of the certificate %q, which no server of its issuer reports",
+		certificate.Subject.CommonName)
 }
 
 // State is the state of a certificate at a time.
@@ -145,6 +157,7 @@ func (e *Evidence) state(certificate, issuer *x509.Certificate, at time.Time) St
 	covers := func(from, next time.Time) bool {
 		return from.After(at.Add(-clockSkew)) || next.After(at)
 	}
+
 	for _, raw := range e.OCSPs {
 		response, err := ocsp.ParseResponseForCert(raw, certificate, nil)
 		if err != nil || !trustedResponder(response, issuer) {
@@ -153,15 +166,18 @@ func (e *Evidence) state(certificate, issuer *x509.Certificate, at time.Time) St
 		switch {
 		case response.Status == ocsp.Revoked && !response.RevokedAt.After(at):
 			return Revoked
-		case response.Status == ocsp.Revoked, response.Status == ocsp.Good && covers(response.ThisUpdate, response.NextUpdate):
+		case response.Status == ocsp.Revoked,
+			response.Status == ocsp.Good && covers(response.ThisUpdate, response.NextUpdate):
 			best = Good
 		}
 	}
+
 	for _, raw := range e.CRLs {
 		list, err := x509.ParseRevocationList(raw)
 		if err != nil || list.CheckSignatureFrom(issuer) != nil {
 			continue
 		}
+
 		i := slices.IndexFunc(list.RevokedCertificateEntries, func(entry x509.RevocationListEntry) bool {
 			return entry.SerialNumber.Cmp(certificate.SerialNumber) == 0
 		})
@@ -172,11 +188,12 @@ func (e *Evidence) state(certificate, issuer *x509.Certificate, at time.Time) St
 			best = Good
 		}
 	}
+
 	return best
 }
 
-// complete reports whether a list has a certificate if that is revoked: it is neither a list of the latest changes only, nor
-// one about other certificates of the same issuer.
+// complete reports whether a list has a certificate if that is revoked: it is neither a list of the latest changes
+// only, nor one about other certificates of the same issuer.
 func complete(list *x509.RevocationList, certificate *x509.Certificate) bool {
 	for _, extension := range list.Extensions {
 		var scope struct {
@@ -189,21 +206,25 @@ func complete(list *x509.RevocationList, certificate *x509.Certificate) bool {
 			Indirect       bool           `asn1:"optional,tag:4"`
 			AttributesOnly bool           `asn1:"optional,tag:5"`
 		}
+
 		const uri = 6
 		named := func(name asn1.RawValue) bool {
 			return name.Tag == uri && slices.Contains(certificate.CRLDistributionPoints, string(name.Bytes))
 		}
+
 		switch {
 		case !extension.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 28}): // the issuing distribution point
 			if extension.Critical {
 				return false
 			}
 		case !unmarshalled(asn1.RawValue{FullBytes: extension.Value}, &scope),
-			scope.Reasons.BitLength > 0, scope.Indirect, scope.AttributesOnly, scope.UsersOnly && certificate.IsCA, scope.IssuersOnly && !certificate.IsCA,
+			scope.Reasons.BitLength > 0, scope.Indirect, scope.AttributesOnly,
+			scope.UsersOnly && certificate.IsCA, scope.IssuersOnly && !certificate.IsCA,
 			len(scope.Point.Names) > 0 && !slices.ContainsFunc(scope.Point.Names, named):
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -214,22 +235,25 @@ func trustedResponder(r *ocsp.Response, issuer *x509.Certificate) bool {
 	if c == nil || c.Equal(issuer) {
 		return r.CheckSignatureFrom(issuer) == nil
 	}
-	return slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageOCSPSigning) && c.CheckSignatureFrom(issuer) == nil && r.CheckSignatureFrom(c) == nil &&
+	return slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageOCSPSigning) && c.CheckSignatureFrom(issuer) == nil &&
+		r.CheckSignatureFrom(c) == nil &&
 		!r.ProducedAt.Before(c.NotBefore) && !r.ProducedAt.After(c.NotAfter)
 }
 
-// AppendEvidence returns a document with the evidence about a signature, as an incremental update. The contents are those
-// of the signature's place.
+// AppendEvidence returns a document with the evidence about a signature, as an incremental update. The contents are
+// those of the signature's place.
 func AppendEvidence(pdf PDF, contents []byte, e Evidence) ([]byte, error) {
 	d, err := open(pdf)
 	if err != nil {
 		return nil, err
 	}
+
 	catalog := d.catalog()
 	store := maps.Clone(d.Entry(catalog["/DSS"]))
 	if store == nil {
 		store = pdffile.Dict{"/Type": "/DSS"}
 	}
+
 	about := pdffile.Dict{"/Type": "/VRI"}
 	for _, kind := range []struct {
 		list, single string
@@ -240,6 +264,7 @@ func AppendEvidence(pdf PDF, contents []byte, e Evidence) ([]byte, error) {
 			about[kind.single] = refs
 		}
 	}
+
 	all := maps.Clone(d.Entry(store["/VRI"]))
 	if all == nil {
 		all = pdffile.Dict{}
@@ -247,6 +272,7 @@ func AppendEvidence(pdf PDF, contents []byte, e Evidence) ([]byte, error) {
 	sum := sha1.Sum(contents) //nolint:gosec // the standard's names of signatures
 	all["/"+strings.ToUpper(hex.EncodeToString(sum[:]))] = about
 	store["/VRI"] = all
+
 	ref := pdffile.Reference(catalog["/DSS"])
 	if ref == "" {
 		ref = d.Reserve()
@@ -266,6 +292,7 @@ func (d *document) addStreams(store pdffile.Dict, list string, items [][]byte) (
 			known[string(raw)] = ref
 		}
 	}
+
 	all := slices.Clone(old)
 	for _, item := range items {
 		ref, ok := known[string(item)]
@@ -273,10 +300,12 @@ func (d *document) addStreams(store pdffile.Dict, list string, items [][]byte) (
 			added := d.Reserve()
 			d.Set(added, pdffile.Deflated(pdffile.Dict{}, item))
 			ref = added
-			all, known[string(item)] = append(all, ref), ref
+			all = append(all, ref)
+			known[string(item)] = ref
 		}
 		refs = append(refs, ref)
 	}
+
 	if len(all) > 0 {
 		store[list] = all
 	}
@@ -301,7 +330,9 @@ const (
 
 // evidenceIn returns the evidence in a document.
 func evidenceIn(f *pdffile.File) (e Evidence) {
-	store, left := f.Entry(f.Catalog()["/DSS"]), maxEvidenceBytes
+	store := f.Entry(f.Catalog()["/DSS"])
+	left := maxEvidenceBytes
+
 	for key, into := range map[string]*[][]byte{"/Certs": &e.Certificates, "/OCSPs": &e.OCSPs, "/CRLs": &e.CRLs} {
 		refs, _ := f.Target(store[key]).([]any)
 		for _, ref := range refs[:min(len(refs), maxEvidence)] {
@@ -314,6 +345,7 @@ func evidenceIn(f *pdffile.File) (e Evidence) {
 			}
 		}
 	}
+
 	return e
 }
 

@@ -46,6 +46,7 @@ func (r *formReader) read(ref, above, kind string, depth int) {
 	}
 	r.seen[ref] = true
 	entries := r.Dict(ref)
+
 	name := above
 	if own := pdffile.Text(r.Target(entries["/T"])); own != "" {
 		name = strings.TrimPrefix(above+"."+own, ".")
@@ -53,12 +54,14 @@ func (r *formReader) read(ref, above, kind string, depth int) {
 	if own, ok := r.Target(entries["/FT"]).(string); ok {
 		kind = own
 	}
+
 	kids, _ := r.Target(entries["/Kids"]).([]any)
 	if kind == "/Sig" && (entries["/V"] != nil || len(kids) == 0) {
 		f := &field{ref: ref, name: name, entries: entries, value: pdffile.Reference(entries["/V"])}
 		f.signature = r.Entry(entries["/V"])
 		r.fields = append(r.fields, f)
 	}
+
 	for _, kid := range kids {
 		r.read(pdffile.Reference(kid), name, kind, depth+1)
 	}
@@ -73,6 +76,7 @@ func permission(f *pdffile.File, signature pdffile.Dict) Permission {
 		if f.Target(entry["/TransformMethod"]) != "/DocMDP" {
 			continue
 		}
+
 		parameters := f.Entry(entry["/TransformParams"])
 		p, ok := f.Target(parameters["/P"]).(float64)
 		switch {
@@ -83,6 +87,7 @@ func permission(f *pdffile.File, signature pdffile.Dict) Permission {
 		}
 		return NoChanges
 	}
+
 	return NotCertified
 }
 
@@ -96,6 +101,7 @@ func (d *document) useField(fields []*field, name, signature string, value pdffi
 	if f.entries["/V"] != nil {
 		return fail(BadField, "must be the name of an unsigned field; %q is signed already", name)
 	}
+
 	entries := maps.Clone(f.entries)
 	entries["/V"] = signature
 	if lock := d.Entry(entries["/Lock"]); lock != nil {
@@ -106,9 +112,11 @@ func (d *document) useField(fields []*field, name, signature string, value pdffi
 		references, _ := value["/Reference"].([]any)
 		value["/Reference"] = append(references, transform("/FieldMDP", parameters))
 	}
+
 	if entries["/Subtype"] == "/Widget" && d.Entry(entries["/AP"]) == nil {
 		entries["/AP"] = pdffile.Dict{"/N": d.emptyAppearance()}
 	}
+
 	d.Set(f.ref, entries)
 	return d.setForm(nil)
 }
@@ -116,7 +124,9 @@ func (d *document) useField(fields []*field, name, signature string, value pdffi
 // emptyAppearance adds an appearance that shows nothing.
 func (d *document) emptyAppearance() string {
 	ref := d.Reserve()
-	d.Set(ref, pdffile.Stream{Entries: pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": []any{0, 0, 0, 0}, "/Resources": pdffile.Dict{}}, Content: []byte{}})
+	d.Set(ref, pdffile.Stream{Entries: pdffile.Dict{
+		"/Type": "/XObject", "/Subtype": "/Form", "/BBox": []any{0, 0, 0, 0}, "/Resources": pdffile.Dict{},
+	}, Content: []byte{}})
 	return ref
 }
 
@@ -129,13 +139,16 @@ func (d *document) addField(signature string, o Options) error {
 	if err != nil {
 		return fail(Unreadable, "has pages that cannot be read")
 	}
-	number, box := 1, []any{0, 0, 0, 0}
+
+	number := 1
+	box := []any{0, 0, 0, 0}
 	if o.Visible != nil {
 		number = o.Visible.Page
 	}
 	if number < 1 || number > len(pages) {
 		return fail(BadPage, "must be on a page of the PDF, which has %d; got page %d", len(pages), number)
 	}
+
 	page := pages[number-1]
 	var appearance string
 	if o.Visible == nil {
@@ -143,15 +156,18 @@ func (d *document) addField(signature string, o Options) error {
 	} else if box, appearance, err = d.visible(page, o.Visible); err != nil {
 		return err
 	}
+
 	name := d.freeName()
 	ref := d.Reserve()
 	widget := pdffile.Dict{
-		"/Type": "/Annot", "/Subtype": "/Widget", "/FT": "/Sig", "/T": "u:" + name, "/TU": "u:" + name, "/V": signature, "/P": page.Ref,
+		"/Type": "/Annot", "/Subtype": "/Widget", "/FT": "/Sig", "/T": "u:" + name, "/TU": "u:" + name, "/V": signature,
+		"/P": page.Ref,
 		"/F": pdffile.FlagPrint | flagLocked, "/Rect": box, "/AP": pdffile.Dict{"/N": appearance},
 	}
 	if err := d.annotate(page.Ref, ref, widget); err != nil {
 		return err
 	}
+
 	d.Set(ref, widget)
 	return d.setForm(ref)
 }
@@ -177,12 +193,14 @@ func (d *document) annotate(page, ref string, widget pdffile.Dict) error {
 	if entries["/Annots"] != nil && !ok {
 		return fail(Unreadable, "has annotations that cannot be read")
 	}
+
 	list = append(slices.Clone(list), ref)
 	if shared := pdffile.Reference(entries["/Annots"]); shared != "" {
 		d.Set(shared, list)
 	} else {
 		entries["/Annots"] = list
 	}
+
 	if d.tag(page, ref, widget) && entries["/Tabs"] == nil {
 		entries["/Tabs"] = "/S"
 	}
@@ -197,11 +215,13 @@ func (d *document) setForm(added any) error {
 	if form == nil {
 		form = pdffile.Dict{}
 	}
+
 	if added != nil {
 		list, ok := d.Target(form["/Fields"]).([]any)
 		if form["/Fields"] != nil && !ok {
 			return fail(Unreadable, "has form fields that cannot be read")
 		}
+
 		list = append(slices.Clone(list), added)
 		if shared := pdffile.Reference(form["/Fields"]); shared != "" {
 			d.Set(shared, list)
@@ -209,6 +229,7 @@ func (d *document) setForm(added any) error {
 			form["/Fields"] = list
 		}
 	}
+
 	flags, _ := d.Target(form["/SigFlags"]).(float64)
 	form["/SigFlags"] = int(flags) | signaturesExist | appendOnly
 	if own := pdffile.Reference(catalog["/AcroForm"]); own != "" {
@@ -232,20 +253,26 @@ func (d *document) tag(page, ref string, widget pdffile.Dict) bool {
 	if parents == nil {
 		return true
 	}
+
 	key := 0
 	for number := range parents {
 		key = max(key, number+1)
 	}
 	next, _ := d.Target(tree["/ParentTreeNextKey"]).(float64)
 	key = max(key, int(next))
+
 	element := d.Reserve()
 	above, below := d.container(root, tree)
-	d.Set(element, pdffile.Dict{"/Type": "/StructElem", "/S": "/Form", "/P": above, "/Pg": page, "/K": pdffile.Dict{"/Type": "/OBJR", "/Obj": ref, "/Pg": page}})
+	d.Set(element, pdffile.Dict{
+		"/Type": "/StructElem", "/S": "/Form", "/P": above, "/Pg": page,
+		"/K": pdffile.Dict{"/Type": "/OBJR", "/Obj": ref, "/Pg": page},
+	})
 	below["/K"] = append(d.kids(below["/K"]), element)
 	d.Set(above, below)
 	if above != root {
 		d.Set(root, tree)
 	}
+
 	tree["/ParentTreeNextKey"] = key + 1
 	d.addParent(tree, key, element)
 	widget["/StructParent"] = key
@@ -300,6 +327,7 @@ func (d *document) addParent(tree pdffile.Dict, key int, element string) {
 		kids, _ := d.Target(parents["/Kids"]).([]any)
 		parents["/Kids"] = append(slices.Clone(kids), leaf)
 	}
+
 	if ref := pdffile.Reference(tree["/ParentTree"]); ref != "" {
 		d.Set(ref, parents)
 	} else {
@@ -315,6 +343,7 @@ func locks(f *pdffile.File, signature pdffile.Dict) func(name string) bool {
 		if f.Target(entry["/TransformMethod"]) != "/FieldMDP" {
 			continue
 		}
+
 		parameters := f.Entry(entry["/TransformParams"])
 		list, _ := f.Target(parameters["/Fields"]).([]any)
 		named := func(name string) bool {
@@ -323,6 +352,7 @@ func locks(f *pdffile.File, signature pdffile.Dict) func(name string) bool {
 				return name == text || len(name) > len(text) && name[:len(text)+1] == text+"."
 			})
 		}
+
 		switch f.Target(parameters["/Action"]) {
 		case "/Include":
 			return named
@@ -331,5 +361,6 @@ func locks(f *pdffile.File, signature pdffile.Dict) func(name string) bool {
 		}
 		return func(string) bool { return true }
 	}
+
 	return func(string) bool { return false }
 }

@@ -20,10 +20,12 @@ func ReadPKCS12(content []byte, password string) (*Signer, error) {
 	case err != nil:
 		return nil, fail(BadKey, "must be a PKCS#12 file (.p12, .pfx) with a private key and its certificate")
 	}
+
 	signer, ok := key.(crypto.Signer)
 	if !ok {
 		return nil, fail(BadKey, "must have an RSA or ECDSA key")
 	}
+
 	if now := time.Now(); now.Before(certificate.NotBefore) || now.After(certificate.NotAfter) {
 		return nil, fail(BadKey, "must have a certificate that is valid now; it is valid from %s to %s",
 			certificate.NotBefore.UTC().Format(time.RFC3339), certificate.NotAfter.UTC().Format(time.RFC3339))
@@ -48,5 +50,6 @@ func (s *Signer) Forget() {
 	case *ecdsa.PrivateKey:
 		clear(key.D.Bits()) //nolint:staticcheck // there is no other way to overwrite it
 	}
+
 	s.Key = nil
 }

@@ -67,12 +67,16 @@ func Prepare(pdf PDF, o Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	value := pdffile.Dict{"/Type": "/Sig", "/Filter": "/Adobe.PPKLite", "/SubFilter": subFilterPAdES}
-	for key, text := range map[string]string{"/Name": o.Name, "/Reason": o.Reason, "/Location": o.Location, "/ContactInfo": o.Contact} {
+	for key, text := range map[string]string{
+		"/Name": o.Name, "/Reason": o.Reason, "/Location": o.Location, "/ContactInfo": o.Contact,
+	} {
 		if text != "" {
 			value[key] = "u:" + text
 		}
 	}
+
 	if !o.Time.IsZero() {
 		value["/M"] = dateString(o.Time)
 	}
@@ -85,7 +89,9 @@ func PrepareTimestamp(pdf PDF) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.prepare(pdffile.Dict{"/Type": "/DocTimeStamp", "/Filter": "/Adobe.PPKLite", "/SubFilter": subFilterTimestamp}, Options{Size: Size(0, true)})
+	return d.prepare(pdffile.Dict{
+		"/Type": "/DocTimeStamp", "/Filter": "/Adobe.PPKLite", "/SubFilter": subFilterTimestamp,
+	}, Options{Size: Size(0, true)})
 }
 
 // The formats of signatures.
@@ -124,12 +130,14 @@ func (d *document) prepare(value pdffile.Dict, o Options) (*Prepared, error) {
 	if err := d.checkAllowed(earlier, value, o); err != nil {
 		return nil, err
 	}
+
 	ref := d.Reserve() // before all other new objects, so that the place is found
 	value["/ByteRange"] = []any{0, maxOffset, maxOffset, maxOffset}
 	value["/Contents"] = "b:" + strings.Repeat("00", o.Size)
 	if o.Certify != NotCertified {
 		value["/Reference"] = []any{transform("/DocMDP", pdffile.Dict{"/P": int(o.Certify)})}
 	}
+
 	var err error
 	if o.Field != "" {
 		err = d.useField(earlier, o.Field, ref, value)
@@ -139,6 +147,7 @@ func (d *document) prepare(value pdffile.Dict, o Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if o.Certify != NotCertified {
 		catalog := d.catalog()
 		permissions := maps.Clone(d.Entry(catalog["/Perms"]))
@@ -149,13 +158,15 @@ func (d *document) prepare(value pdffile.Dict, o Options) (*Prepared, error) {
 		catalog["/Perms"] = permissions
 		d.Set(d.Root(), catalog)
 	}
+
 	d.Set(ref, value)
 	return d.finish(ref)
 }
 
 // transform returns an entry of a signature's references.
 func transform(method string, parameters pdffile.Dict) pdffile.Dict {
-	parameters["/Type"], parameters["/V"] = "/TransformParams", "/1.2"
+	parameters["/Type"] = "/TransformParams"
+	parameters["/V"] = "/1.2"
 	return pdffile.Dict{"/Type": "/SigRef", "/TransformMethod": method, "/TransformParams": parameters}
 }
 
@@ -166,6 +177,7 @@ func (d *document) checkAllowed(earlier []*field, value pdffile.Dict, o Options)
 		if f.signature == nil {
 			continue
 		}
+
 		if o.Certify != NotCertified {
 			return fail(NotAllowed, "is signed already, and only the first signature of a PDF can certify it")
 		}
@@ -188,6 +200,7 @@ func (d *document) finish(ref string) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	at := len(d.content)
 	number, _, _ := strings.Cut(ref, " ")
 	object := at + bytes.Index(content[at:], []byte("\n"+number+" 0 obj\n"))
@@ -197,6 +210,7 @@ func (d *document) finish(ref string) (*Prepared, error) {
 	if rangeAt < object || start < object {
 		return nil, fail(Unreadable, "has a structure to which no signature can be added")
 	}
+
 	end := start + bytes.IndexByte(content[start:], '>') + 1
 	written := fmt.Sprintf("/ByteRange [0 %d %d %d]", start, end, len(content)-end)
 	copy(content[rangeAt:], written+strings.Repeat(" ", len(placeholder)-len(written)))
@@ -226,7 +240,8 @@ func (d *document) identify() error {
 		return fail(Unreadable, "has a damaged identifier")
 	}
 	const length = 16
-	d.SetID(first, "b:"+hex.EncodeToString(digest(crypto.SHA256, d.content, []byte(strconv.Itoa(len(d.content))))[:length]))
+	sum := digest(crypto.SHA256, d.content, []byte(strconv.Itoa(len(d.content))))
+	d.SetID(first, "b:"+hex.EncodeToString(sum[:length]))
 	return nil
 }
 
@@ -240,7 +255,9 @@ func (p *Prepared) Digest(hash crypto.Hash) []byte {
 func (p *Prepared) Complete(cms []byte) ([]byte, error) {
 	const brackets = 2
 	if 2*len(cms) > p.end-p.start-brackets {
-		return nil, fail(BadResponse, "returned a timestamp that is too large: the signature has %d bytes, more than %d", len(cms), (p.end-p.start-brackets)/2)
+		return nil, fail(BadResponse,
+			"returned a timestamp that is too large: the signature has %d bytes, more than %d",
+			len(cms), (p.end-p.start-brackets)/2)
 	}
 	hex.Encode(p.content[p.start+1:], cms)
 	return p.content, nil

@@ -39,6 +39,7 @@ func Sign(ctx context.Context, pdf PDF, job Job) ([]byte, error) {
 		job.At = time.Now()
 	}
 	job.Size = Size(length, job.Level != LevelB)
+
 	prepared, err := Prepare(pdf, job.Options)
 	if err != nil {
 		return nil, err
@@ -47,6 +48,7 @@ func Sign(ctx context.Context, pdf PDF, job Job) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var token []byte
 	if job.Level != LevelB {
 		signature, err := Signature(cms)
@@ -60,15 +62,18 @@ func Sign(ctx context.Context, pdf PDF, job Job) ([]byte, error) {
 			return nil, err
 		}
 	}
+
 	signed, err := prepared.Complete(cms)
 	if err != nil || job.Level == LevelB || job.Level == LevelT {
 		return signed, err
 	}
+
 	evidence, err := Gather(ctx, job.Network, job.At, completed(job.Chain, job.Trust), tokenChain(token, job.Trust))
 	if err != nil {
 		return nil, err
 	}
-	if signed, err = AppendEvidence(PDF{signed, pdf.Key}, prepared.Contents(), evidence); err != nil || job.Level == LevelLT {
+	signed, err = AppendEvidence(PDF{signed, pdf.Key}, prepared.Contents(), evidence)
+	if err != nil || job.Level == LevelLT {
 		return signed, err
 	}
 	return Timestamp(ctx, PDF{signed, pdf.Key}, job.Network)
@@ -95,6 +100,7 @@ func Seal(ctx context.Context, pdf PDF, at time.Time, trust []*x509.Certificate,
 	if err != nil {
 		return nil, err
 	}
+
 	latest, chains := d.unproven(trust)
 	if len(chains) > 0 {
 		evidence, err := Gather(ctx, network, at, chains...)
@@ -105,22 +111,27 @@ func Seal(ctx context.Context, pdf PDF, at time.Time, trust []*x509.Certificate,
 			return nil, err
 		}
 	}
+
 	return Timestamp(ctx, pdf, network)
 }
 
-// unproven returns the chains whose state a new timestamp is to prove, and the contents of the latest signature that they
-// belong to.
+// unproven returns the chains whose state a new timestamp is to prove, and the contents of the latest signature that
+// they belong to.
 func (d *document) unproven(trust []*x509.Certificate) (latest []byte, chains [][]*x509.Certificate) {
-	end, proven := -1, hasEvidence(d.File)
+	end := -1
+	proven := hasEvidence(d.File)
 	var timestamps [][]*x509.Certificate
+
 	for _, f := range signatureFields(d.File) {
 		place, err := d.placeOf(f)
 		if err != nil {
 			continue
 		}
+
 		isTimestamp := d.Target(f.signature["/SubFilter"]) == subFilterTimestamp
 		if place.end > end && (isTimestamp || !proven) {
-			latest, end = place.contents, place.end
+			latest = place.contents
+			end = place.end
 		}
 		switch {
 		case isTimestamp && place.end == end:
@@ -129,7 +140,9 @@ func (d *document) unproven(trust []*x509.Certificate) (latest []byte, chains []
 			chains = append(chains, signatureChains(place.contents, trust)...)
 		}
 	}
-	chains = slices.DeleteFunc(append(chains, timestamps...), func(chain []*x509.Certificate) bool { return len(chain) == 0 })
+
+	chains = slices.DeleteFunc(append(chains, timestamps...),
+		func(chain []*x509.Certificate) bool { return len(chain) == 0 })
 	return latest, chains
 }
 
@@ -176,6 +189,7 @@ func completed(chain, others []*x509.Certificate) []*x509.Certificate {
 	if len(chain) == 0 {
 		return nil
 	}
+
 	others = append(others, chain[1:]...)
 	list := chain[:1:1]
 	for len(list) < longest && !isRoot(list[len(list)-1]) {
@@ -185,6 +199,7 @@ func completed(chain, others []*x509.Certificate) []*x509.Certificate {
 		}
 		list = append(list, next)
 	}
+
 	return list
 }
 

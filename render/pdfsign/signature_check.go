@@ -47,6 +47,7 @@ func (m *message) checkSignature(c candidate, of signedContent) error {
 	if err != nil {
 		return err
 	}
+
 	switch key := key.(type) {
 	case *rsa.PublicKey:
 		return m.checkRSA(key, of)
@@ -63,6 +64,7 @@ func (m *message) checkSignature(c candidate, of signedContent) error {
 	case *dsa.PublicKey:
 		return unsupported("DSA")
 	}
+
 	return unsupported("the key of the signer")
 }
 
@@ -147,7 +149,10 @@ func pssOf(a pkix.AlgorithmIdentifier) (hash, mask crypto.Hash, err error) {
 		}
 	}
 
-	hash, mask = crypto.SHA1, crypto.SHA1 // the defaults
+	// The defaults.
+	hash = crypto.SHA1
+	mask = crypto.SHA1
+
 	if oid := parameters.Hash.Algorithm; len(oid) > 0 {
 		hash = hashOf(oid)
 	}
@@ -159,15 +164,16 @@ func pssOf(a pkix.AlgorithmIdentifier) (hash, mask crypto.Hash, err error) {
 			mask = 0
 		}
 	}
+
 	if hash == 0 || mask == 0 || parameters.Trailer > 1 {
 		return 0, 0, unsupported("RSASSA-PSS with unusual parameters")
 	}
 	return hash, mask, nil
 }
 
-// The package crypto/rsa refuses keys with an exponent above 31 bits, which some authorities issue, hashes without their
-// parameters, and masks with another hash than that of the content. These are verified here. Nothing in a verification
-// is secret.
+// The package crypto/rsa refuses keys with an exponent above 31 bits, which some authorities issue, hashes without
+// their parameters, and masks with another hash than that of the content. These are verified here. Nothing in a
+// verification is secret.
 
 // largestExponent is that of crypto/rsa.
 const largestExponent = 1<<31 - 1
@@ -201,6 +207,7 @@ func verifyPKCS1(key *rsa.PublicKey, hash crypto.Hash, sum, signature []byte) bo
 		if err != nil || padding < minPadding {
 			return false
 		}
+
 		if bytes.Equal(encoded, slices.Concat([]byte{0, 1}, bytes.Repeat([]byte{0xFF}, padding), []byte{0}, info)) {
 			return true
 		}
@@ -223,7 +230,8 @@ func verifyPSS(key *rsa.PublicKey, hash, mask crypto.Hash, sum, signature []byte
 		return false
 	}
 	encoded = encoded[len(encoded)-size:]
-	masked, h := encoded[:size-hash.Size()-1], encoded[size-hash.Size()-1:size-1]
+	masked := encoded[:size-hash.Size()-1]
+	h := encoded[size-hash.Size()-1 : size-1]
 	unused := bits*size - (key.N.BitLen() - 1) // bits of the first byte
 	if encoded[size-1] != trailer || masked[0]>>(bits-unused) != 0 {
 		return false
@@ -252,21 +260,30 @@ func verifyPSS(key *rsa.PublicKey, hash, mask crypto.Hash, sum, signature []byte
 func algorithmName(oid asn1.ObjectIdentifier) string {
 	brainpool := asn1.ObjectIdentifier{1, 3, 36, 3, 3, 2, 8, 1, 1}
 	if len(oid) == len(brainpool)+1 && slices.Equal(oid[:len(brainpool)], brainpool) {
-		names := []string{"P160r1", "P160t1", "P192r1", "P192t1", "P224r1", "P224t1", "P256r1", "P256t1", "P320r1", "P320t1", "P384r1", "P384t1", "P512r1", "P512t1"}
+		names := []string{
+			"P160r1", "P160t1", "P192r1", "P192t1", "P224r1", "P224t1", "P256r1", "P256t1", "P320r1", "P320t1",
+			"P384r1", "P384t1", "P512r1", "P512t1",
+		}
+
 		if n := oid[len(brainpool)]; n >= 1 && n <= len(names) {
 			return "ECDSA on brainpool" + names[n-1]
 		}
 	}
+
 	name, ok := map[string]string{
-		"1.2.840.113549.1.1.1": "RSA", "1.2.840.113549.1.1.10": "RSASSA-PSS", "1.2.840.10045.2.1": "ECDSA", "1.3.132.0.10": "ECDSA on secp256k1",
+		"1.2.840.113549.1.1.1": "RSA", "1.2.840.113549.1.1.10": "RSASSA-PSS", "1.2.840.10045.2.1": "ECDSA",
+		"1.3.132.0.10":      "ECDSA on secp256k1",
 		"1.2.840.10040.4.1": "DSA", "1.2.840.10040.4.3": "DSA with SHA-1", "2.16.840.1.101.3.4.3.2": "DSA with SHA-256",
-		"1.3.101.112": "Ed25519", "1.3.101.113": "Ed448", "2.16.840.1.101.3.4.2.11": "SHAKE128", "2.16.840.1.101.3.4.2.12": "SHAKE256", "1.3.36.3.2.1": "RIPEMD-160",
-		"1.2.840.113549.2.2": "MD2", "1.2.840.113549.1.1.2": "RSA with MD2", "1.2.643.7.1.1.1.1": "GOST R 34.10-2012", "1.2.643.2.2.19": "GOST R 34.10-2001",
+		"1.3.101.112": "Ed25519", "1.3.101.113": "Ed448", "2.16.840.1.101.3.4.2.11": "SHAKE128",
+		"2.16.840.1.101.3.4.2.12": "SHAKE256", "1.3.36.3.2.1": "RIPEMD-160",
+		"1.2.840.113549.2.2": "MD2", "1.2.840.113549.1.1.2": "RSA with MD2", "1.2.643.7.1.1.1.1": "GOST R 34.10-2012",
+		"1.2.643.2.2.19":      "GOST R 34.10-2001",
 		"1.2.156.10197.1.301": "SM2",
 	}[oid.String()]
 	if ok {
 		return name
 	}
+
 	if a, known := algorithmOf(hashOf(oid)); known {
 		if oid.Equal(a.rsa) {
 			return "RSA with " + a.hash.String()

@@ -16,8 +16,8 @@ type SignedField struct {
 	End int
 }
 
-// SignedFields lists the signatures of a document without their verification. The file must be that of the content, if ends
-// are to be found; signers are also found in a repaired or decrypted copy of it.
+// SignedFields lists the signatures of a document without their verification. The file must be that of the content, if
+// ends are to be found; signers are also found in a repaired or decrypted copy of it.
 func SignedFields(f *pdffile.File, content []byte) (list []SignedField) {
 	d := &document{File: f, content: content}
 	for _, field := range signedFields(f) {
@@ -59,6 +59,7 @@ func kindOf(f *pdffile.File, signature pdffile.Dict) SignatureKind {
 // signedFields returns the signed fields of a document, and a certification that is not in a field.
 func signedFields(f *pdffile.File) (list []*field) {
 	certification := f.Entry(f.Catalog()["/Perms"])["/DocMDP"]
+
 	for _, field := range signatureFields(f) {
 		if field.entries["/V"] != nil {
 			list = append(list, field)
@@ -69,7 +70,8 @@ func signedFields(f *pdffile.File) (list []*field) {
 	}
 
 	if certification != nil {
-		list = append(list, &field{name: "", value: pdffile.Reference(certification), signature: f.Entry(certification)})
+		list = append(list,
+			&field{name: "", value: pdffile.Reference(certification), signature: f.Entry(certification)})
 	}
 	return list
 }

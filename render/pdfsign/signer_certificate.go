@@ -17,15 +17,16 @@ import (
 type candidate struct {
 	*x509.Certificate
 
-	// defect is the error of a certificate that is not well-formed, of which only the names, the number and the key count.
+	// defect is the error of a certificate that is not well-formed, of which only the names, the number and the key
+	// count.
 	defect error
 }
 
 // maxCandidates bounds the certificates that have the name and number of a signer's.
 const maxCandidates = 8
 
-// candidates returns the certificates that the signer is identified by: by issuer and number, or by the identifier of the
-// key. Names may differ in their encoding.
+// candidates returns the certificates that the signer is identified by: by issuer and number, or by the identifier of
+// the key. Names may differ in their encoding.
 func (i signerInfo) candidates(read []*x509.Certificate, unread []candidate) (list []candidate) {
 	all := make([]candidate, 0, len(read)+len(unread))
 	for _, c := range read {
@@ -46,6 +47,7 @@ func (i signerInfo) candidates(read []*x509.Certificate, unread []candidate) (li
 			alike = append(alike, c)
 		}
 	}
+
 	list = append(list, alike...)
 	return list[:min(len(list), maxCandidates)]
 }
@@ -62,9 +64,11 @@ func (i signerInfo) names(c *x509.Certificate) (named, exact bool) {
 	}
 
 	var id issuerAndSerial
-	if _, err := asn1.Unmarshal(i.ID.FullBytes, &id); err != nil || signedInteger(id.Serial.Bytes).Cmp(c.SerialNumber) != 0 {
+	_, err := asn1.Unmarshal(i.ID.FullBytes, &id)
+	if err != nil || signedInteger(id.Serial.Bytes).Cmp(c.SerialNumber) != 0 {
 		return false, false
 	}
+
 	exact = bytes.Equal(id.Issuer.FullBytes, c.RawIssuer)
 	return exact || sameName(id.Issuer.FullBytes, c.RawIssuer), exact
 }
@@ -118,6 +122,7 @@ func canonicalName(raw []byte) (string, bool) {
 			text := strings.ToLower(strings.Join(strings.Fields(nameText(p.Value)), " "))
 			texts = append(texts, p.Type.String()+"="+text)
 		}
+
 		slices.Sort(texts)
 		b.WriteString(strings.Join(texts, "\x00+") + "\x00,")
 	}
@@ -128,6 +133,7 @@ func canonicalName(raw []byte) (string, bool) {
 func nameText(value asn1.RawValue) string {
 	const universal = 28 // UniversalString, of four bytes each
 	var text []rune
+
 	switch value.Tag {
 	case asn1.TagT61String:
 		for _, c := range value.Bytes {
@@ -141,11 +147,13 @@ func nameText(value asn1.RawValue) string {
 		text = utf16.Decode(units)
 	case universal:
 		for i := 0; i+3 < len(value.Bytes); i += 4 {
-			text = append(text, rune(value.Bytes[i])<<24|rune(value.Bytes[i+1])<<16|rune(value.Bytes[i+2])<<8|rune(value.Bytes[i+3]))
+			text = append(text,
+				rune(value.Bytes[i])<<24|rune(value.Bytes[i+1])<<16|rune(value.Bytes[i+2])<<8|rune(value.Bytes[i+3]))
 		}
 	default:
 		return string(value.Bytes)
 	}
+
 	return string(text)
 }
 
@@ -174,9 +182,11 @@ func looseCertificate(raw []byte) *x509.Certificate {
 
 	s := read.Signed
 	c := &x509.Certificate{
-		Raw: raw, RawIssuer: s.Issuer.FullBytes, RawSubject: s.Subject.FullBytes, RawSubjectPublicKeyInfo: s.Key.FullBytes,
-		SerialNumber: signedInteger(s.Serial.Bytes),
+		Raw: raw, RawIssuer: s.Issuer.FullBytes, RawSubject: s.Subject.FullBytes,
+		RawSubjectPublicKeyInfo: s.Key.FullBytes,
+		SerialNumber:            signedInteger(s.Serial.Bytes),
 	}
+
 	var name pkix.RDNSequence
 	if _, err := asn1.Unmarshal(c.RawIssuer, &name); err == nil {
 		c.Issuer.FillFromRDNSequence(&name)
@@ -185,10 +195,12 @@ func looseCertificate(raw []byte) *x509.Certificate {
 	if _, err := asn1.Unmarshal(c.RawSubject, &name); err == nil {
 		c.Subject.FillFromRDNSequence(&name)
 	}
+
 	var extensions []pkix.Extension
 	if _, err := asn1.Unmarshal(s.Extensions.Bytes, &extensions); err != nil {
 		return c
 	}
+
 	for _, extension := range extensions {
 		if extension.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 14}) { // the identifier of the subject's key
 			_ = unmarshalled(asn1.RawValue{FullBytes: extension.Value}, &c.SubjectKeyId)
@@ -210,6 +222,7 @@ func (c candidate) publicKey() (crypto.PublicKey, error) {
 	if _, err := asn1.Unmarshal(c.RawSubjectPublicKeyInfo, &read); err != nil {
 		return nil, undecided("the key of the signer's certificate cannot be read")
 	}
+
 	switch oid := read.Algorithm.Algorithm; {
 	case oid.Equal(oidPSS), oid.Equal(oidRSA): // without the parameters that Go requires
 		key, err := x509.ParsePKCS1PublicKey(read.Bits.Bytes)

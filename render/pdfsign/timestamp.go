@@ -65,7 +65,8 @@ const nonceBytes = 8
 func TimestampRequest(hash crypto.Hash, of, seed []byte) ([]byte, error) {
 	nonce := new(big.Int).SetBytes(digest(crypto.SHA256, seed, of)[:nonceBytes])
 	a, _ := algorithmOf(hash)
-	return asn1.Marshal(timestampRequest{1, imprint{pkix.AlgorithmIdentifier{Algorithm: a.oid, Parameters: asn1.NullRawValue}, of}, nonce.Add(nonce, big.NewInt(1)), true})
+	algorithm := pkix.AlgorithmIdentifier{Algorithm: a.oid, Parameters: asn1.NullRawValue}
+	return asn1.Marshal(timestampRequest{1, imprint{algorithm, of}, nonce.Add(nonce, big.NewInt(1)), true})
 }
 
 // TimestampToken returns the timestamp of a response to a request. The error is BadResponse if there is none, or it is
@@ -75,6 +76,7 @@ func TimestampToken(request, response []byte) ([]byte, error) {
 	if _, err := asn1.Unmarshal(request, &asked); err != nil {
 		return nil, err
 	}
+
 	var got timestampResponse
 	der, _, err := fromBER(response)
 	if err == nil {
@@ -83,10 +85,12 @@ func TimestampToken(request, response []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fail(BadResponse, "did not return a timestamp")
 	}
+
 	const granted, grantedWithChanges = 0, 1
 	if status := got.Status.Status; status != granted && status != grantedWithChanges {
 		return nil, fail(BadResponse, "refused the request (PKIStatus %d of RFC 3161)", status)
 	}
+
 	raw := got.Token.FullBytes
 	if sent := itemsOf(response); len(sent) > 1 {
 		raw = sent[1] // as the authority has signed it
@@ -98,6 +102,7 @@ func TimestampToken(request, response []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fail(BadResponse, "returned an invalid timestamp: %v", err)
 	}
+
 	if token.info.Nonce == nil || token.info.Nonce.Cmp(asked.Nonce) != 0 {
 		return nil, fail(BadResponse, "returned a timestamp for another request")
 	}
@@ -118,10 +123,12 @@ func readToken(raw []byte, others ...*x509.Certificate) (*token, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	t := &token{message: m}
 	if !m.contentType.Equal(oidTSTInfo) || m.content == nil {
 		return nil, errToken
 	}
+
 	der, _, err := fromBER(m.content)
 	if err == nil {
 		_, err = asn1.Unmarshal(der, &t.info)
@@ -132,12 +139,14 @@ func readToken(raw []byte, others ...*x509.Certificate) (*token, error) {
 	if err != nil || t.info.At.Tag != asn1.TagGeneralizedTime {
 		return nil, errToken
 	}
+
 	if err := m.verify(digest(m.hash, m.content)); err != nil {
 		return nil, err
 	}
 	if m.defect == nil && !slices.Contains(m.signer.ExtKeyUsage, x509.ExtKeyUsageTimeStamping) {
 		return nil, errTokenPurpose
 	}
+
 	return t, nil
 }
 

@@ -22,14 +22,18 @@ func (v *verifier) prove() {
 		if !s.Intact {
 			continue
 		}
+
 		s.moment = proof
 		if s.Kind == TimestampKind {
-			s.Time, s.TimeSource = s.token.at, FromTimestamp
-			if v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping); s.Trusted && s.Revocation != Revoked && !s.Time.After(proof.Add(clockSkew)) {
+			s.Time = s.token.at
+			s.TimeSource = FromTimestamp
+			v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping)
+			if s.Trusted && s.Revocation != Revoked && !s.Time.After(proof.Add(clockSkew)) {
 				proof = s.Time
 			}
 			continue
 		}
+
 		v.date(s, proof)
 		v.checkTrust(s, s.message, x509.ExtKeyUsageAny)
 	}
@@ -41,22 +45,31 @@ func (v *verifier) date(s *examined, proof time.Time) {
 		stamped := &examined{moment: proof}
 		v.checkTrust(stamped, t.message, x509.ExtKeyUsageTimeStamping)
 		if stamped.Trusted && stamped.Revocation != Revoked {
-			s.token, s.moment, s.doubt = t, t.at, ""
-			s.Time, s.TimeSource = t.at, FromTimestamp
+			s.token = t
+			s.moment = t.at
+			s.doubt = ""
+			s.Time = t.at
+			s.TimeSource = FromTimestamp
 			return
 		}
 		if i > 0 {
 			continue
 		}
-		s.token, s.Time, s.TimeSource = t, t.at, FromSigner
+
+		s.token = t
+		s.Time = t.at
+		s.TimeSource = FromSigner
 		if s.doubt = "its timestamp is not trusted: " + stamped.doubt; stamped.Trusted {
 			s.doubt = "its timestamp is not trusted: the certificate of its authority was revoked"
 		}
 	}
+
 	if s.token != nil {
 		return
 	}
-	s.Time, s.TimeSource = s.message.claimedTime(), FromSigner
+
+	s.Time = s.message.claimedTime()
+	s.TimeSource = FromSigner
 	if at, ok := parseDate(pdffile.Text(v.Target(s.field.signature["/M"]))); ok {
 		s.Time = at
 	}
@@ -82,6 +95,7 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 	for _, c := range v.trust.Roots {
 		roots.AddCert(c)
 	}
+
 	others := slices.Clone(m.certificates)
 	for _, other := range v.signatures { // a timestamp may lack the issuers that the signature has
 		if other.message != nil {
@@ -89,15 +103,18 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 		}
 	}
 	others = append(others, v.known...)
+
 	owner := "the signer"
 	if usage == x509.ExtKeyUsageTimeStamping {
 		owner = "the timestamp authority"
 	}
+
 	if m.defect != nil {
 		s.doubt = "the certificate of " + owner + " is not well-formed: " + m.defect.Error()
 		s.Chain = []*x509.Certificate{m.signer}
 		return
 	}
+
 	signer := *m.signer
 	signer.UnhandledCriticalExtensions = nil // such as those of qualified certificates, which change no signature
 	find := func() ([][]*x509.Certificate, error) {
@@ -105,8 +122,11 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 		for _, c := range others {
 			intermediates.AddCert(c)
 		}
-		return signer.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: s.moment, KeyUsages: []x509.ExtKeyUsage{usage}})
+		return signer.Verify(x509.VerifyOptions{
+			Roots: roots, Intermediates: intermediates, CurrentTime: s.moment, KeyUsages: []x509.ExtKeyUsage{usage},
+		})
 	}
+
 	chains, err := find()
 	var unknown x509.UnknownAuthorityError
 	if errors.As(err, &unknown) {
@@ -117,12 +137,15 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 		}
 		chains, err = find()
 	}
+
 	if err != nil {
 		s.doubt = distrust(err, owner, m.signer, s.moment)
 		s.Chain = completed([]*x509.Certificate{m.signer}, append(others, v.trust.Roots...))
 		return
 	}
-	if allowed := m.signer.KeyUsage; allowed != 0 && allowed&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
+
+	allowed := m.signer.KeyUsage
+	if allowed != 0 && allowed&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
 		s.doubt = "the certificate of " + owner + " is not for signatures"
 		return
 	}
@@ -130,7 +153,9 @@ func (v *verifier) checkTrust(s *examined, m *message, usage x509.ExtKeyUsage) {
 		s.doubt = "the certificate of the signer is for servers or software, and not for documents"
 		return
 	}
-	s.Trusted, s.Chain = true, chains[0]
+
+	s.Trusted = true
+	s.Chain = chains[0]
 	s.Revocation = v.evidence.chainState(s.Chain, s.moment)
 	if s.Revocation == Unknown {
 		v.unproven = append(v.unproven, s.Chain)
@@ -162,19 +187,25 @@ func (s subjects) renamed(c *x509.Certificate) *x509.Certificate {
 	return &copied
 }
 
-// forDocuments reports whether the purposes of a certificate allow signatures of documents. All owners of a domain have a
-// certificate for their server, which the roots of operating systems are for.
+// forDocuments reports whether the purposes of a certificate allow signatures of documents. All owners of a domain have
+// a certificate for their server, which the roots of operating systems are for.
 func forDocuments(c *x509.Certificate) bool {
-	documents := []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}, {1, 2, 840, 113583, 1, 1, 5}, {1, 3, 6, 1, 4, 1, 311, 10, 3, 12}}
-	if slices.ContainsFunc(c.UnknownExtKeyUsage, func(own asn1.ObjectIdentifier) bool { return slices.ContainsFunc(documents, own.Equal) }) {
+	documents := []asn1.ObjectIdentifier{
+		{1, 3, 6, 1, 5, 5, 7, 3, 36}, {1, 2, 840, 113583, 1, 1, 5}, {1, 3, 6, 1, 4, 1, 311, 10, 3, 12},
+	}
+
+	forThem := func(own asn1.ObjectIdentifier) bool { return slices.ContainsFunc(documents, own.Equal) }
+	if slices.ContainsFunc(c.UnknownExtKeyUsage, forThem) {
 		return true
 	}
+
 	other := false
 	for _, usage := range c.ExtKeyUsage {
 		switch usage {
 		case x509.ExtKeyUsageAny, x509.ExtKeyUsageEmailProtection:
 			return true
-		case x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageCodeSigning, x509.ExtKeyUsageTimeStamping, x509.ExtKeyUsageOCSPSigning:
+		case x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageCodeSigning,
+			x509.ExtKeyUsageTimeStamping, x509.ExtKeyUsageOCSPSigning:
 			other = true
 		}
 	}
@@ -199,21 +230,29 @@ func (e *Evidence) chainState(chain []*x509.Certificate, at time.Time) State {
 func distrust(err error, owner string, c *x509.Certificate, at time.Time) string {
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
+
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		if at.Before(c.NotBefore) {
 			return "the certificate of " + owner + " was not valid yet"
 		}
-		return fmt.Sprintf("the certificate of %s or one of its issuers was not valid at %s, and no trusted timestamp proves an earlier time", owner, at.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the certificate of %s or one of its issuers was not valid at "+
+			"%s, and no trusted timestamp proves an earlier time", owner, at.UTC().Format(time.RFC3339))
 	case errors.As(err, &unknown):
-		return "the certificate of " + owner + " does not lead to a trusted certificate. Send the root certificate of its issuer in trust"
+		return "the certificate of " + owner +
+			" does not lead to a trusted certificate. Send the root certificate of its issuer in trust"
 	}
+
 	return "the certificate of " + owner + " is not acceptable: " + err.Error()
 }
 
 // judge decides on a signature.
 func (v *verifier) judge(s *examined) {
-	decide := func(verdict Verdict, reason string) { s.Verdict, s.Reason = verdict, reason }
+	decide := func(verdict Verdict, reason string) {
+		s.Verdict = verdict
+		s.Reason = reason
+	}
+
 	switch {
 	case isUndecided(s.err):
 		decide(Undecided, sentence(s.err.Error()))
@@ -222,10 +261,12 @@ func (v *verifier) judge(s *examined) {
 		decide(Invalid, sentence(s.err.Error()))
 		return
 	}
+
 	s.Level = v.level(s)
 	s.Changes = v.changes(s)
 	allowed := v.allowed(s)
 	verdict, reason := judgeChanges(s.Changes, allowed)
+
 	switch {
 	case verdict == Invalid:
 		decide(Invalid, reason)
@@ -274,12 +315,14 @@ func (v *verifier) level(s *examined) Level {
 	if _, ok := s.message.signed[oidESSv2.String()]; !ok {
 		return ""
 	}
+
 	if s.token == nil {
 		return LevelB
 	}
 	if len(s.Chain) == 0 || s.Trusted && v.stored.chainState(s.Chain, s.moment) != Good || !hasEvidence(v.File) {
 		return LevelT
 	}
+
 	for _, other := range v.signatures {
 		if other.Kind == TimestampKind && other.Intact && other.end > s.end && hasEvidence(other.signed) {
 			return LevelLTA

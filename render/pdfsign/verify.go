@@ -97,11 +97,13 @@ func VerifyOnline(ctx context.Context, pdf PDF, trust Trust, network Network) ([
 	if err != nil {
 		return nil, err
 	}
+
 	found := Evidence{}
 	err = found.gather(ctx, network, v.trust.At, v.unproven)
 	if errors.Is(err, ErrPending) {
 		return nil, err
 	}
+
 	if len(v.unproven) == 0 {
 		return v.reports(), nil
 	}
@@ -118,10 +120,14 @@ func verify(pdf PDF, trust Trust) (*verifier, error) {
 	if trust.At.IsZero() {
 		trust.At = time.Now()
 	}
-	v := &verifier{document: d, trust: trust, stored: evidenceIn(d.File), readWords: trust.Words, words: map[int][]Word{}}
+
+	v := &verifier{
+		document: d, trust: trust, stored: evidenceIn(d.File), readWords: trust.Words, words: map[int][]Word{},
+	}
 	v.evidence.add(v.stored)
 	v.evidence.add(trust.Evidence)
 	v.known = parsed(v.evidence.Certificates)
+
 	fields := signedFields(v.File)
 	if len(fields) > maxSignatures {
 		return nil, fail(Unreadable, "has %d signatures, more than %d", len(fields), maxSignatures)
@@ -129,6 +135,7 @@ func verify(pdf PDF, trust Trust) (*verifier, error) {
 	for _, f := range fields {
 		v.signatures = append(v.signatures, v.examine(f))
 	}
+
 	slices.SortStableFunc(v.signatures, func(a, b *examined) int { return cmp.Compare(a.end, b.end) })
 	v.prove()
 	return v, nil
@@ -208,6 +215,7 @@ func (d *document) placeOf(f *field) (p place, err error) {
 	if p.contents, err = hex.DecodeString(digits); !ok || !isString || err != nil || len(p.contents) == 0 {
 		return p, errUnsigned
 	}
+
 	var numbers []int
 	for _, item := range list {
 		n, ok := item.(float64)
@@ -216,14 +224,19 @@ func (d *document) placeOf(f *field) (p place, err error) {
 		}
 		numbers = append(numbers, int(n))
 	}
+
 	const count = 4
 	if len(numbers) != count || numbers[0] != 0 || numbers[2] <= numbers[1] || numbers[2]+numbers[3] > len(d.content) {
 		return p, errRange
 	}
-	p.start, p.after, p.end = numbers[1], numbers[2], numbers[2]+numbers[3]
+
+	p.start = numbers[1]
+	p.after = numbers[2]
+	p.end = numbers[2] + numbers[3]
 	gap := d.content[p.start:p.after]
 	const brackets = 2
-	if len(gap) < brackets || gap[0] != '<' || gap[len(gap)-1] != '>' || !strings.EqualFold(string(gap[1:len(gap)-1]), digits) {
+	if len(gap) < brackets || gap[0] != '<' || gap[len(gap)-1] != '>' ||
+		!strings.EqualFold(string(gap[1:len(gap)-1]), digits) {
 		return p, errRange
 	}
 	return p, nil
@@ -232,14 +245,20 @@ func (d *document) placeOf(f *field) (p place, err error) {
 // examine reads a signature, and verifies that it is of the bytes that it covers.
 func (v *verifier) examine(f *field) *examined {
 	s := &examined{field: f}
-	s.Field, s.Kind, s.Revocation = f.name, kindOf(v.File, f.signature), Unknown
+	s.Field = f.name
+	s.Kind = kindOf(v.File, f.signature)
+	s.Revocation = Unknown
 	s.Certifies = permission(v.File, f.signature)
+
 	format, _ := v.Target(f.signature["/SubFilter"]).(string)
 	text := func(key string) string { return pdffile.Text(v.Target(f.signature[key])) }
-	s.Name, s.Why, s.Location = text("/Name"), text("/Reason"), text("/Location")
+	s.Name = text("/Name")
+	s.Why = text("/Reason")
+	s.Location = text("/Location")
 	if s.place, s.err = v.placeOf(f); s.err != nil {
 		return s
 	}
+
 	s.WholeDocument = len(bytes.TrimLeft(v.content[s.end:], "\r\n")) == 0
 	switch format {
 	case subFilterPAdES, subFilterTimestamp, subFilterPKCS7:
@@ -247,6 +266,7 @@ func (v *verifier) examine(f *field) *examined {
 		s.err = undecided("the signature has an unsupported format: %q", strings.TrimPrefix(format, "/"))
 		return s
 	}
+
 	if s.err = v.checkRevision(s); s.err != nil {
 		return s
 	}
@@ -261,6 +281,7 @@ func (v *verifier) checkRevision(s *examined) error {
 	if !bytes.HasSuffix(bytes.TrimRight(signed, "\r\n "), []byte("%%EOF")) {
 		return errRevision
 	}
+
 	d, err := open(PDF{signed, v.key})
 	if err == nil && !d.SameEncryption(v.File) {
 		return errEncryption
@@ -268,11 +289,14 @@ func (v *verifier) checkRevision(s *examined) error {
 	if err != nil {
 		return errRevision
 	}
+
 	s.signed = d.File
-	i := slices.IndexFunc(signatureFields(d.File), func(f *field) bool { return f.ref == s.field.ref && f.value == s.field.value && f.name == s.Field })
+	i := slices.IndexFunc(signatureFields(d.File),
+		func(f *field) bool { return f.ref == s.field.ref && f.value == s.field.value && f.name == s.Field })
 	if i < 0 {
 		return errOutside
 	}
+
 	object := s.field.value
 	if object == "" {
 		object = s.field.ref
@@ -281,6 +305,7 @@ func (v *verifier) checkRevision(s *examined) error {
 	if !ok || start >= s.start || end < s.after {
 		return errOutside
 	}
+
 	if nowStart, nowEnd, ok := v.Span(object); !ok || nowStart != start || nowEnd != end {
 		return errNotItself
 	}
@@ -289,7 +314,8 @@ func (v *verifier) checkRevision(s *examined) error {
 
 // checkMessage verifies the CMS or the token of a signature.
 func (v *verifier) checkMessage(s *examined, format string) (err error) {
-	before, after := v.content[:s.start], v.content[s.after:s.end]
+	before := v.content[:s.start]
+	after := v.content[s.after:s.end]
 	if format == subFilterTimestamp {
 		if s.token, err = readToken(s.contents, v.known...); err != nil {
 			return err
@@ -297,18 +323,21 @@ func (v *verifier) checkMessage(s *examined, format string) (err error) {
 		s.message = s.token.message
 		return s.token.ofBytes(before, after)
 	}
+
 	if s.message, err = readMessage(s.contents, v.known...); err != nil {
 		return err
 	}
 	if err := s.message.verify(digest(s.message.hash, before, after)); err != nil {
 		return err
 	}
+
 	switch {
 	case !s.message.contentType.Equal(oidData):
 		return errContentType
 	case s.message.content != nil:
 		return errContent
 	}
+
 	for _, raw := range s.message.tokens() {
 		t, err := readToken(raw, v.known...)
 		if err == nil {

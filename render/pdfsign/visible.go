@@ -7,7 +7,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// Visible is a box with text and an image, in points from the top left of a page as displayed, after rotation and cropping.
+// Visible is a box with text and an image, in points from the top left of a page as displayed, after rotation and
+// cropping.
 type Visible struct {
 	Page                int // from 1
 	X, Y, Width, Height float64
@@ -29,6 +30,7 @@ func (d *document) visible(page pdffile.Page, v *Visible) (box []any, appearance
 	if err != nil {
 		return nil, "", err
 	}
+
 	resources := pdffile.Dict{}
 	var content strings.Builder
 	left := 0.0
@@ -38,9 +40,11 @@ func (d *document) visible(page pdffile.Page, v *Visible) (box []any, appearance
 		}
 		ref := d.Reserve()
 		d.Set(ref, pdffile.Deflated(pdffile.Dict{
-			"/Type": "/XObject", "/Subtype": "/Image", "/Width": i.Width, "/Height": i.Height, "/ColorSpace": "/DeviceRGB", "/BitsPerComponent": 8,
+			"/Type": "/XObject", "/Subtype": "/Image", "/Width": i.Width, "/Height": i.Height,
+			"/ColorSpace": "/DeviceRGB", "/BitsPerComponent": 8,
 		}, i.RGB))
 		resources["/XObject"] = pdffile.Dict{"/Im": ref}
+
 		within := v.Width
 		if len(v.Lines) > 0 {
 			within /= 2
@@ -50,21 +54,29 @@ func (d *document) visible(page pdffile.Page, v *Visible) (box []any, appearance
 		fmt.Fprintf(&content, "q %.3f 0 0 %.3f 0 %.3f cm /Im Do Q\n", width, height, (v.Height-height)/2)
 		left = within
 	}
+
 	if len(v.Lines) > 0 {
 		if d.archival() {
-			return nil, "", fail(BadText, "cannot be shown, because the PDF claims PDF/A and the font of the text is not embedded. Send visible.image without visible.text")
+			return nil, "", fail(BadText,
+				"cannot be shown, because the PDF claims PDF/A and the font of the text is not embedded. "+
+					"Send visible.image without visible.text")
 		}
 		if err := v.write(&content, left); err != nil {
 			return nil, "", err
 		}
-		resources["/Font"] = pdffile.Dict{"/F": pdffile.Dict{"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica", "/Encoding": "/WinAnsiEncoding"}}
+		resources["/Font"] = pdffile.Dict{"/F": pdffile.Dict{
+			"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica", "/Encoding": "/WinAnsiEncoding",
+		}}
 	}
+
 	if v.Over != nil {
 		content.WriteString(overBox(v, box, matrix, v.Over(d.File, page)))
 	}
+
 	appearance = d.Reserve()
 	d.Set(appearance, pdffile.Stream{Entries: pdffile.Dict{
-		"/Type": "/XObject", "/Subtype": "/Form", "/BBox": []any{0, 0, v.Width, v.Height}, "/Matrix": matrix, "/Resources": resources,
+		"/Type": "/XObject", "/Subtype": "/Form", "/BBox": []any{0, 0, v.Width, v.Height}, "/Matrix": matrix,
+		"/Resources": resources,
 	}, Content: []byte(content.String())})
 	return box, appearance, nil
 }
@@ -76,7 +88,8 @@ func overBox(v *Visible, box, rotation []any, content string) string {
 	// The rotated box begins where its rectangle does.
 	x := at[0] - min(0, m[0]*v.Width) - min(0, m[2]*v.Height)
 	y := at[1] - min(0, m[1]*v.Width) - min(0, m[3]*v.Height)
-	return fmt.Sprintf("q %.3f %.3f %.3f %.3f %.3f %.3f cm\n%sQ\n", m[0], m[2], m[1], m[3], -m[0]*x-m[1]*y, -m[2]*x-m[3]*y, content)
+	return fmt.Sprintf("q %.3f %.3f %.3f %.3f %.3f %.3f cm\n%sQ\n", m[0], m[2], m[1], m[3], -m[0]*x-m[1]*y,
+		-m[2]*x-m[3]*y, content)
 }
 
 // floats returns a list of numbers of either kind.
@@ -99,21 +112,27 @@ func (d *document) boxOn(page pdffile.Page, v *Visible) (box, matrix []any, err 
 	if !ok {
 		return nil, nil, fail(BadPage, "must be on a page with a size; page %d has none", v.Page)
 	}
+
 	turned, _ := d.Target(page.Entries["/Rotate"]).(float64)
 	quarter := (int(turned)/90%4 + 4) % 4
 	width, height := right-left, top-bottom
 	if quarter%2 == 1 {
 		width, height = height, width
 	}
+
 	const rounding = 0.01
-	if v.Width <= 0 || v.Height <= 0 || v.X < 0 || v.Y < 0 || v.X+v.Width > width+rounding || v.Y+v.Height > height+rounding {
+	if v.Width <= 0 || v.Height <= 0 || v.X < 0 || v.Y < 0 || v.X+v.Width > width+rounding ||
+		v.Y+v.Height > height+rounding {
 		return nil, nil, fail(BadPage, "must be within page %d, which has %.0f × %.0f points", v.Page, width, height)
 	}
+
 	switch quarter {
 	case 1:
-		return []any{left + v.Y, bottom + v.X, left + v.Y + v.Height, bottom + v.X + v.Width}, []any{0, 1, -1, 0, 0, 0}, nil
+		return []any{left + v.Y, bottom + v.X, left + v.Y + v.Height, bottom + v.X + v.Width},
+			[]any{0, 1, -1, 0, 0, 0}, nil
 	case 2:
-		return []any{right - v.X - v.Width, bottom + v.Y, right - v.X, bottom + v.Y + v.Height}, []any{-1, 0, 0, -1, 0, 0}, nil
+		return []any{right - v.X - v.Width, bottom + v.Y, right - v.X, bottom + v.Y + v.Height},
+			[]any{-1, 0, 0, -1, 0, 0}, nil
 	case 3:
 		return []any{right - v.Y - v.Height, top - v.X - v.Width, right - v.Y, top - v.X}, []any{0, -1, 1, 0, 0, 0}, nil
 	}
@@ -147,23 +166,28 @@ func (d *document) rectangle(v any) (left, bottom, right, top float64, ok bool) 
 // write writes the lines as large as they fit.
 func (v *Visible) write(content *strings.Builder, left float64) error {
 	const most, average, leading = 12.0, 0.56, 1.2 // points, and parts of the size
-	size, longest := min(most, v.Height/(leading*float64(len(v.Lines)))), 1
+	size := min(most, v.Height/(leading*float64(len(v.Lines))))
+	longest := 1
+
 	for _, line := range v.Lines {
 		longest = max(longest, len([]rune(line)))
 	}
 	size = min(size, (v.Width-left)/(average*float64(longest)))
 	top := (v.Height+leading*size*float64(len(v.Lines)))/2 - size
 	fmt.Fprintf(content, "q BT 0 g /F %.3f Tf %.3f TL %.3f %.3f Td\n", size, leading*size, left, top)
+
 	for _, line := range v.Lines {
 		content.WriteString("<")
 		for _, r := range line {
 			if r < ' ' || r > '~' && r < 0xA0 || r > 0xFF {
-				return fail(BadText, "must have Western European characters only; got %q. Send an image instead", string(r))
+				return fail(BadText, "must have Western European characters only; got %q. Send an image instead",
+					string(r))
 			}
 			fmt.Fprintf(content, "%02x", r)
 		}
 		content.WriteString("> Tj T*\n")
 	}
+
 	content.WriteString("ET Q\n")
 	return nil
 }
