@@ -91,6 +91,7 @@ func (c *Client) Do(ctx context.Context, operation string, input any, options Ca
 	if err != nil {
 		return nil, err
 	}
+
 	header := http.Header{}
 	if options.IdempotencyKey != "" {
 		header.Set("Idempotency-Key", options.IdempotencyKey)
@@ -98,6 +99,7 @@ func (c *Client) Do(ctx context.Context, operation string, input any, options Ca
 	if options.MaxCharge != nil {
 		header.Set(wire.MaxChargeHeader, strconv.FormatInt(*options.MaxCharge, 10))
 	}
+
 	request := jsonRequest(http.MethodPost, wire.OperationPath(operation), body)
 	request.header = header
 	response, err := c.send(ctx, request) //nolint:bodyclose // the result's Body, which the caller closes
@@ -125,6 +127,7 @@ func newResult(response *http.Response) (*Result, error) {
 		ID: h.Get(wire.ResultIDHeader), ContentType: h.Get("Content-Type"), Size: response.ContentLength,
 		Replayed: h.Get("Idempotent-Replayed") == "true", RequestID: h.Get(wire.RequestIDHeader), Body: response.Body,
 	}
+
 	if charged, err := strconv.ParseInt(h.Get(wire.ChargedHeader), 10, 64); err == nil {
 		result.Charged = charged
 	}
@@ -135,17 +138,20 @@ func newResult(response *http.Response) (*Result, error) {
 		}
 		return result, nil
 	}
+
 	result.Body = nil
 	if response.StatusCode == http.StatusAccepted {
 		result.Job = &JobStatus{}
 		return result, readAnswer(response, result.Job)
 	}
+
 	// Only files have a disposition: this is the address of one.
 	result.File = &FileURL{}
 	if err := readAnswer(response, result.File); err != nil {
 		return nil, err
 	}
-	result.Filename, result.Size = result.File.Filename, result.File.SizeBytes
+	result.Filename = result.File.Filename
+	result.Size = result.File.SizeBytes
 	return result, nil
 }
 
@@ -223,12 +229,16 @@ func readAnswer(response *http.Response, v any) error {
 
 // Request sends a request for a path without a method here, and returns its response, whose Body the caller closes.
 // A body is JSON unless the header has another Content-Type.
-func (c *Client) Request(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+func (c *Client) Request(
+	ctx context.Context, method, path string, header http.Header, body []byte,
+) (*http.Response, error) {
 	media := header.Get("Content-Type")
 	if media == "" {
 		media = "application/json"
 	}
-	return c.send(ctx, message{method: method, path: path, header: header, body: bytes.NewReader(body), size: int64(len(body)), media: media})
+	return c.send(ctx, message{
+		method: method, path: path, header: header, body: bytes.NewReader(body), size: int64(len(body)), media: media,
+	})
 }
 
 // message is one request that can be sent again.
@@ -242,7 +252,9 @@ type message struct {
 
 // jsonRequest is a request with a JSON body.
 func jsonRequest(method, path string, body []byte) message {
-	return message{method: method, path: path, body: bytes.NewReader(body), size: int64(len(body)), media: "application/json"}
+	return message{
+		method: method, path: path, body: bytes.NewReader(body), size: int64(len(body)), media: "application/json",
+	}
 }
 
 // send sends a request, retries it if that is allowed, and returns the response if it is a success.
@@ -252,6 +264,7 @@ func (c *Client) send(ctx context.Context, request message) (*http.Response, err
 		if err == nil {
 			return response, nil
 		}
+
 		pause, again := request.retryAfter(err, attempt)
 		if !again || attempt >= c.Retries || ctx.Err() != nil {
 			return nil, err
@@ -274,7 +287,8 @@ func (r message) retryAfter(err error, attempt int) (time.Duration, bool) {
 		pause = time.Duration(e.RetryAfter) * time.Second
 	}
 	// Rate-limited requests did not run, so they can always be sent again.
-	return pause, pause <= maxRetryWait && (e.Code == RateLimited || safe && e.Status() >= http.StatusInternalServerError)
+	retryable := e.Code == RateLimited || safe && e.Status() >= http.StatusInternalServerError
+	return pause, pause <= maxRetryWait && retryable
 }
 
 // wait pauses, with Wait if it is set.
@@ -299,11 +313,14 @@ func (r message) build(ctx context.Context, base string) (*http.Request, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	if r.size > 0 {
-		request.ContentLength, request.GetBody = r.size, open
+		request.ContentLength = r.size
+		request.GetBody = open
 		request.Body, _ = open()
 		request.Header.Set("Content-Type", r.media)
 	}
+
 	for name, values := range r.header {
 		request.Header[name] = values
 	}
@@ -330,10 +347,12 @@ func (c *Client) sendOnce(ctx context.Context, request message) (*http.Response,
 	if c.Key != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Key)
 	}
+
 	response, err := c.do(r)
 	if err != nil {
 		return nil, err
 	}
+
 	if response.StatusCode >= http.StatusOK && response.StatusCode < http.StatusMultipleChoices {
 		return response, nil
 	}
@@ -347,11 +366,13 @@ func readError(response *http.Response) error {
 	if err != nil {
 		return fmt.Errorf("%s, and its text did not arrive: %w", response.Status, err)
 	}
+
 	var body wire.ErrorBody
 	if err := json.Unmarshal(text, &body); err != nil || body.Error.Code == "" {
 		body.Error.Code = codeOf(response.StatusCode)
 		body.Error.Message = "The server returned " + response.Status + " without an error message."
 	}
+
 	e := &Error{
 		Code: body.Error.Code, Message: body.Error.Message, Details: body.Error.Details,
 		RequestID: body.Error.RequestID, Docs: body.Error.Docs, Received: response.StatusCode,
@@ -359,6 +380,7 @@ func readError(response *http.Response) error {
 	if e.RequestID == "" {
 		e.RequestID = response.Header.Get(wire.RequestIDHeader)
 	}
+
 	e.RetryAfter = retryAfterOf(response)
 	return e
 }

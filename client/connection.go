@@ -47,11 +47,13 @@ func (c Connections) send(ctx context.Context, method, path string, input any) (
 
 // Test writes a small file to the bucket or server, and deletes it.
 func (c Connections) Test(ctx context.Context, id string) (ConnectionTest, error) {
-	return ask[ConnectionTest](ctx, c.client, message{method: http.MethodPost, path: "/v1/connections/" + url.PathEscape(id) + "/test"})
+	return ask[ConnectionTest](ctx, c.client,
+		message{method: http.MethodPost, path: "/v1/connections/" + url.PathEscape(id) + "/test"})
 }
 
 // Delete deletes a connection and its secret.
 func (c Connections) Delete(ctx context.Context, id string) error {
-	_, err := ask[Acknowledged](ctx, c.client, message{method: http.MethodDelete, path: "/v1/connections/" + url.PathEscape(id)})
+	_, err := ask[Acknowledged](ctx, c.client,
+		message{method: http.MethodDelete, path: "/v1/connections/" + url.PathEscape(id)})
 	return err
 }

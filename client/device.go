@@ -34,7 +34,8 @@ const devicePause = 5 * time.Second
 // BeginDevice asks for a code that a user types on the pages of the service, to give this machine a key. It needs
 // no key.
 func (c *Client) BeginDevice(ctx context.Context, m Machine) (code DeviceCode, err error) {
-	err = c.askDevice(ctx, wire.DeviceBeginPath, url.Values{"client_id": {wire.DeviceClient}, "machine": {m.Name}, "system": {m.System}}, &code)
+	err = c.askDevice(ctx, wire.DeviceBeginPath,
+		url.Values{"client_id": {wire.DeviceClient}, "machine": {m.Name}, "system": {m.System}}, &code)
 	var refusal *deviceRefusal
 	if errors.As(err, &refusal) {
 		err = refusal.fault()
@@ -53,7 +54,10 @@ func (c *Client) WaitDevice(ctx context.Context, code DeviceCode) (DeviceKey, er
 	if pause <= 0 {
 		pause = devicePause
 	}
-	form := url.Values{"client_id": {wire.DeviceClient}, "grant_type": {wire.DeviceGrant}, "device_code": {code.DeviceCode}}
+	form := url.Values{
+		"client_id": {wire.DeviceClient}, "grant_type": {wire.DeviceGrant}, "device_code": {code.DeviceCode},
+	}
+
 	for waited := time.Duration(0); ; {
 		if err := c.wait(ctx, pause); err != nil {
 			return DeviceKey{}, err
@@ -64,6 +68,7 @@ func (c *Client) WaitDevice(ctx context.Context, code DeviceCode) (DeviceKey, er
 		if err == nil {
 			return key, nil
 		}
+
 		over := waited > time.Duration(code.ExpiresIn)*time.Second+time.Minute
 		var refusal *deviceRefusal
 		switch {
@@ -96,31 +101,41 @@ func (e *deviceRefusal) Error() string { return e.Text }
 
 // fault returns the refusal as an *Error, as for the rest of the API.
 func (e *deviceRefusal) fault() error {
-	told := &Error{Code: codeOf(e.status), Message: e.Text, RequestID: e.requestID, RetryAfter: int(e.retryAfter / time.Second), Received: e.status}
+	told := &Error{
+		Code: codeOf(e.status), Message: e.Text, RequestID: e.requestID, RetryAfter: int(e.retryAfter / time.Second),
+		Received: e.status,
+	}
+
 	switch e.Code {
 	case wire.DeviceDenied:
-		told.Code, told.Message = Unauthorized, "The request for a key was denied."
+		told.Code = Unauthorized
+		told.Message = "The request for a key was denied."
 	case wire.DeviceExpired, wire.DevicePending, wire.DeviceSlow:
 		if e.status != http.StatusTooManyRequests {
-			told.Code, told.Message = Unauthorized, "Nobody has approved in time, and the code has expired. Begin again."
+			told.Code = Unauthorized
+			told.Message = "Nobody has approved in time, and the code has expired. Begin again."
 		}
 	}
+
 	return told
 }
 
 // askDevice sends a form and reads the response, or returns a *deviceRefusal. It sends no key, because its purpose
 // is to get one.
 func (c *Client) askDevice(ctx context.Context, path string, form url.Values, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.BaseURL, "/")+path, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.BaseURL, "/")+path,
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
 	}
+
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Accept", "application/json")
 	response, err := c.do(r)
 	if err != nil {
 		return err
 	}
+
 	if response.StatusCode == http.StatusOK {
 		return readAnswer(response, into)
 	}
@@ -129,7 +144,11 @@ func (c *Client) askDevice(ctx context.Context, path string, form url.Values, in
 	if err != nil {
 		return fmt.Errorf("%s, and its text did not arrive: %w", response.Status, err)
 	}
-	refusal := &deviceRefusal{status: response.StatusCode, retryAfter: time.Duration(retryAfterOf(response)) * time.Second, requestID: response.Header.Get(wire.RequestIDHeader)}
+
+	refusal := &deviceRefusal{
+		status: response.StatusCode, retryAfter: time.Duration(retryAfterOf(response)) * time.Second,
+		requestID: response.Header.Get(wire.RequestIDHeader),
+	}
 	if err := json.Unmarshal(text, &refusal.DeviceError); err != nil || refusal.Text == "" {
 		refusal.Text = "The server answered " + response.Status + ", without saying more."
 	}

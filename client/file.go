@@ -14,7 +14,8 @@ import (
 func (c *Client) Upload(ctx context.Context, filename string, content io.ReaderAt, size int64) (Upload, error) {
 	header := http.Header{wire.FilenameHeader: {url.PathEscape(filename)}}
 	return ask[Upload](ctx, c, message{
-		method: http.MethodPost, path: "/v1/files", header: header, body: content, size: size, media: "application/octet-stream",
+		method: http.MethodPost, path: "/v1/files", header: header, body: content, size: size,
+		media: "application/octet-stream",
 	})
 }
 

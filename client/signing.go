@@ -24,7 +24,9 @@ func (s SigningIdentities) List(ctx context.Context) ([]SigningIdentity, error) 
 }
 
 // Create stores the key in a PKCS#12 file, which its password opens.
-func (s SigningIdentities) Create(ctx context.Context, name string, pkcs12 []byte, password string) (SigningIdentity, error) {
+func (s SigningIdentities) Create(
+	ctx context.Context, name string, pkcs12 []byte, password string,
+) (SigningIdentity, error) {
 	body, err := inputJSON(map[string]any{"name": name, "pkcs12": pkcs12, "password": password})
 	if err != nil {
 		return SigningIdentity{}, err
@@ -34,6 +36,7 @@ func (s SigningIdentities) Create(ctx context.Context, name string, pkcs12 []byt
 
 // Delete deletes a signing identity and its key.
 func (s SigningIdentities) Delete(ctx context.Context, id string) error {
-	_, err := ask[Acknowledged](ctx, s.client, message{method: http.MethodDelete, path: "/v1/signing-identities/" + url.PathEscape(id)})
+	_, err := ask[Acknowledged](ctx, s.client,
+		message{method: http.MethodDelete, path: "/v1/signing-identities/" + url.PathEscape(id)})
 	return err
 }

@@ -79,7 +79,8 @@ func (t Templates) PutPartial(ctx context.Context, name, html string) (Partial, 
 	if err != nil {
 		return Partial{}, err
 	}
-	return ask[Partial](ctx, t.client, jsonRequest(http.MethodPut, "/v1/templates/partials/"+url.PathEscape(name), body))
+	return ask[Partial](ctx, t.client,
+		jsonRequest(http.MethodPut, "/v1/templates/partials/"+url.PathEscape(name), body))
 }
 
 func templatePath(id string) string { return "/v1/templates/" + url.PathEscape(id) }

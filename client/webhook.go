@@ -50,7 +50,8 @@ func (w Webhooks) Create(ctx context.Context, address string, events []string) (
 
 // Delete deletes an endpoint and its pending deliveries.
 func (w Webhooks) Delete(ctx context.Context, id string) error {
-	_, err := ask[Acknowledged](ctx, w.client, message{method: http.MethodDelete, path: "/v1/webhooks/" + url.PathEscape(id)})
+	_, err := ask[Acknowledged](ctx, w.client,
+		message{method: http.MethodDelete, path: "/v1/webhooks/" + url.PathEscape(id)})
 	return err
 }
 

@@ -45,11 +45,13 @@ const Tolerance = 300 * time.Second
 // Errors of Verify. Compare with errors.Is.
 var (
 	// ErrSecret means that the secret is not whsec_ and standard Base64.
-	ErrSecret = errors.New("the webhook secret must be whsec_ and standard Base64, as it was shown when the endpoint was made")
+	ErrSecret = errors.New(
+		"the webhook secret must be whsec_ and standard Base64, as it was shown when the endpoint was made")
 	// ErrUnsigned means that the signature is missing or cannot be read.
 	ErrUnsigned = errors.New("the request has no signature that can be read")
 	// ErrMismatch means that no signature matches the body and the secret: one of the three has been changed.
-	ErrMismatch = errors.New("no signature matches: compare the secret, and verify the body before anything parses or changes it")
+	ErrMismatch = errors.New(
+		"no signature matches: compare the secret, and verify the body before anything parses or changes it")
 	// ErrTime means that the signature is right, but too old or of the future.
 	ErrTime = errors.New("the signature's time is too far from now")
 )
@@ -79,20 +81,24 @@ func Verify(secret string, h http.Header, body []byte, o Options) error {
 	if err != nil {
 		return err
 	}
+
 	if o.Tolerance == 0 {
 		o.Tolerance = Tolerance
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+
 	plain := parseSignature(h.Get(SignatureHeader))
 	plain.expected = mac([]byte(secret), plain.stamp, ".", string(body))
 	standard := parseStandard(h)
 	standard.expected = mac(key, h.Get(IDHeader), ".", standard.stamp, ".", string(body))
+
 	err = plain.judge(o)
 	if err == nil {
 		return nil
 	}
+
 	other := standard.judge(o)
 	switch {
 	case other == nil:
@@ -117,6 +123,7 @@ func (s signature) judge(o Options) error {
 	if err != nil || len(s.values) == 0 {
 		return ErrUnsigned
 	}
+
 	right := false
 	for _, value := range s.values {
 		right = hmac.Equal(value, s.expected) || right
@@ -124,8 +131,10 @@ func (s signature) judge(o Options) error {
 	if !right {
 		return ErrMismatch
 	}
+
 	if age := o.Now().Sub(time.Unix(seconds, 0)); age > o.Tolerance || age < -o.Tolerance {
-		return fmt.Errorf("%w: it was signed %v ago, and %v is allowed; check this machine's clock", ErrTime, age.Round(time.Second), o.Tolerance)
+		return fmt.Errorf("%w: it was signed %v ago, and %v is allowed; check this machine's clock", ErrTime,
+			age.Round(time.Second), o.Tolerance)
 	}
 	return nil
 }
@@ -144,6 +153,7 @@ func parseSignature(header string) signature {
 			}
 		}
 	}
+
 	return s
 }
 

@@ -48,6 +48,7 @@ func (d *Document) Check() []Finding {
 	default:
 		c.facturx("cii", "facturx", "facturx-exact")
 	}
+
 	return c.findings
 }
 
@@ -86,20 +87,25 @@ func (c *checker) apply(among map[string]bool, names ...string) {
 		if len(c.findings) == maxFindings {
 			return
 		}
+
 		if errors.Is(b.err, xpath.ErrSteps) {
 			c.findings = append(c.findings, Finding{
-				Rule: Structure, Severity: Error, Message: "The invoice has too many lines and VAT breakdowns to check all rules.",
+				Rule: Structure, Severity: Error,
+				Message:  "The invoice has too many lines and VAT breakdowns to check all rules.",
 				JSONPath: "lines", XMLPath: nodePath(c.tree.Root.Children[0]),
 			})
 			return
 		}
+
 		severity := c.document.severity(b.rule)
 		if severity == "" {
 			continue
 		}
+
 		finding := c.finding(&b)
 		finding.Severity = severity
-		if finding.Rule == "CII-DT-097" && slices.ContainsFunc(c.document.Findings, func(f Finding) bool { return f.JSONPath == finding.JSONPath && f.JSONPath != "" }) {
+		same := func(f Finding) bool { return f.JSONPath == finding.JSONPath && f.JSONPath != "" }
+		if finding.Rule == "CII-DT-097" && slices.ContainsFunc(c.document.Findings, same) {
 			continue // The date is reported already.
 		}
 		c.findings = append(c.findings, finding)
@@ -138,6 +144,7 @@ func (c *checker) finding(b *broken) Finding {
 			f.XMLPath = path
 		}
 	}
+
 	f.Actual = shortened(f.Actual)
 	return f
 }
@@ -173,6 +180,7 @@ func (d *Document) placeOf(n *xpath.Node, attribute string) string {
 		}
 		attribute = ""
 	}
+
 	return ""
 }
 
@@ -191,10 +199,12 @@ func (d *Document) missing(parent *node, below ...string) string {
 		if !known && from > 0 {
 			continue
 		}
+
 		var names []string
 		for _, n := range route[from+1:] {
 			names = append(names, n.local())
 		}
+
 		if field := d.dialect.fieldAt(typeAt(place), append(names, below...)); field != "" {
 			return strings.TrimPrefix(place+"."+field, ".")
 		}
@@ -239,9 +249,11 @@ func (d dialect) fieldAt(t reflect.Type, names []string) string {
 					return b.json + "." + field
 				}
 			}
+
 			if len(p) == 0 || len(p) < len(names) && b.kind != list {
 				continue
 			}
+
 			same := true
 			for i, name := range names[:min(len(names), len(p))] {
 				local := p[i].name[strings.IndexByte(p[i].name, ':')+1:]
@@ -252,6 +264,7 @@ func (d dialect) fieldAt(t reflect.Type, names []string) string {
 			}
 		}
 	}
+
 	return ""
 }
 
@@ -264,7 +277,9 @@ func nodePath(n *xpath.Node) string {
 	if n.Parent == nil || n.Parent.Name == "" {
 		return "/" + at.name
 	}
-	same, number := 0, 0
+
+	same := 0
+	number := 0
 	for _, sibling := range n.Parent.Children {
 		if sibling.Name == n.Name {
 			same++
@@ -273,6 +288,7 @@ func nodePath(n *xpath.Node) string {
 			number = same
 		}
 	}
+
 	path := nodePath(n.Parent) + "/" + at.name
 	if same > 1 {
 		path += "[" + strconv.Itoa(number) + "]"
@@ -305,11 +321,13 @@ func (d *Document) severities() map[string]Severity {
 var xrechnungSeverities = map[string]map[string]Severity{
 	xrechnungSpecification: {"BR-CL-21": Warning, "BR-CL-23": Warning, "UBL-CR-646": Error, "CII-SR-452": Error, "CII-SR-453": Error, "CII-SR-454": Error},
 	xrechnungExtension: {
-		"BR-CL-10": "", "BR-CL-11": "", "BR-CL-21": "", "BR-CL-23": Warning, "BR-CL-24": "", "BR-CL-25": "", "BR-CL-26": "", "BR-CO-16": "",
+		"BR-CL-10": "", "BR-CL-11": "", "BR-CL-21": "", "BR-CL-23": Warning, "BR-CL-24": "", "BR-CL-25": "",
+		"BR-CL-26": "", "BR-CO-16": "",
 		"UBL-CR-646": "", "CII-SR-452": Error, "CII-SR-453": Error, "CII-SR-454": Error,
 	},
 	xrechnungCVD: {
-		"BR-CL-13": "", "BR-CL-21": Warning, "BR-CL-23": Warning, "UBL-CR-646": Error, "CII-SR-452": Error, "CII-SR-453": Error, "CII-SR-454": Error,
+		"BR-CL-13": "", "BR-CL-21": Warning, "BR-CL-23": Warning, "UBL-CR-646": Error, "CII-SR-452": Error,
+		"CII-SR-453": Error, "CII-SR-454": Error,
 	},
 }
 
@@ -335,16 +353,20 @@ var ruleTexts = sync.OnceValue(func() map[string]ruleText {
 func (d *Document) checkDates(v reflect.Value, at string) {
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		field, path := v.Field(i), strings.Trim(at+"."+name, ".")
+		field := v.Field(i)
+		path := strings.Trim(at+"."+name, ".")
 		if field.Kind() == reflect.Pointer && !field.IsNil() {
 			field = field.Elem()
 		}
+
 		switch {
 		case field.Type() == reflect.TypeFor[Decimal]():
 		case field.Type() == reflect.TypeFor[Date]():
 			if date := Date(field.String()); date != "" && !date.valid() {
-				d.Findings = append(d.Findings, Finding{Rule: Structure, Severity: Error, Message: "The date must be a day as YYYY-MM-DD.",
-					JSONPath: path, XMLPath: d.dialect.xmlPath(path), Actual: shortened(field.String())})
+				d.Findings = append(d.Findings, Finding{
+					Rule: Structure, Severity: Error, Message: "The date must be a day as YYYY-MM-DD.",
+					JSONPath: path, XMLPath: d.dialect.xmlPath(path), Actual: shortened(field.String()),
+				})
 			}
 		case field.Kind() == reflect.Struct:
 			d.checkDates(field, path)
@@ -361,12 +383,16 @@ func (d *Document) checkDates(v reflect.Value, at string) {
 func CheckAccounts(invoice *Invoice) (findings []Finding) {
 	for i, p := range invoice.Payments {
 		if p.Account.looksLikeIBAN() && !validIBAN(string(p.Account)) {
-			findings = append(findings, Finding{Rule: "ISO 13616", Severity: Error, Message: "The check digits of the IBAN are wrong.",
-				JSONPath: indexed("payments", i) + ".account", Actual: string(p.Account)})
+			findings = append(findings, Finding{
+				Rule: "ISO 13616", Severity: Error, Message: "The check digits of the IBAN are wrong.",
+				JSONPath: indexed("payments", i) + ".account", Actual: string(p.Account),
+			})
 		}
 		if p.BIC != "" && !bicPattern.MatchString(p.BIC) {
-			findings = append(findings, Finding{Rule: "ISO 9362", Severity: Error, Message: "The BIC must have 8 or 11 letters and digits.",
-				JSONPath: indexed("payments", i) + ".bic", Actual: p.BIC})
+			findings = append(findings, Finding{
+				Rule: "ISO 9362", Severity: Error, Message: "The BIC must have 8 or 11 letters and digits.",
+				JSONPath: indexed("payments", i) + ".bic", Actual: p.BIC,
+			})
 		}
 	}
 	return findings
@@ -383,10 +409,12 @@ func (c *checker) valueAt(jsonPath string) string {
 		if b == nil {
 			return ""
 		}
+
 		v = v.Field(b.index)
 		if b.kind == leaf {
 			return c.dialect.syntaxFree(v)
 		}
+
 		if number, err := strconv.Atoi(index); isItem && err == nil && number < v.Len() {
 			v = v.Index(number)
 		} else if b.kind == group && !v.IsNil() {

@@ -29,7 +29,8 @@ var codes = sync.OnceValue(func() map[string]map[string]bool {
 // attachmentTypes are the MIME types that attachments can have.
 var attachmentTypes = []string{
 	"application/pdf", "image/png", "image/jpeg", "text/csv",
-	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "application/vnd.oasis.opendocument.spreadsheet",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	"application/vnd.oasis.opendocument.spreadsheet",
 }
 
 // validIBAN reports whether an IBAN has the right form and check digits.
@@ -38,6 +39,7 @@ func validIBAN(account string) bool {
 	if !ibanPattern.MatchString(compact) {
 		return false
 	}
+
 	rest := 0
 	for _, c := range strings.ToUpper(compact[4:] + compact[:4]) {
 		if c >= 'A' {
@@ -46,5 +48,6 @@ func validIBAN(account string) bool {
 			rest = (rest*10 + int(c-'0')) % 97
 		}
 	}
+
 	return rest == 1
 }

@@ -35,12 +35,14 @@ func Compare(invoice *Invoice, pages []string) []Disagreement {
 			}
 		}
 	}
+
 	c.squeezed = squeeze(strings.Join(pages, "\n"))
 	c.number()
 	c.dates()
 	c.amounts()
 	c.accounts()
 	c.parties()
+
 	slices.SortStableFunc(c.found, func(a, b Disagreement) int { return cmp.Compare(order(a), order(b)) })
 	return c.found
 }
@@ -76,7 +78,9 @@ func newPrintedLine(text string, page int) printedLine {
 		}
 		return r
 	}, text)
-	return printedLine{text: text, lower: strings.ToLower(text), page: page, amounts: amountsIn(text), dates: datesIn(text)}
+	return printedLine{
+		text: text, lower: strings.ToLower(text), page: page, amounts: amountsIn(text), dates: datesIn(text),
+	}
 }
 
 // squeeze removes white space, and the characters that programs break lines with.
@@ -97,23 +101,43 @@ func (c *comparer) absent(field, expected string) {
 }
 
 func (c *comparer) contradicts(field, expected, printed string, page int) {
-	c.found = append(c.found, Disagreement{Field: field, Contradiction: true, Expected: expected, Printed: shortened(printed), Page: page})
+	c.found = append(c.found,
+		Disagreement{Field: field, Contradiction: true, Expected: expected, Printed: shortened(printed), Page: page})
 }
 
 // labels of values, in lower case. A label matches at the start of a word.
 var (
-	numberLabels = words(`rechnungsnummer|rechnungs-nr|rechnung nr|rechnungsnr|re-nr|gutschriftsnummer|gutschrift nr|invoice number|invoice no|invoice #|credit note number|credit note no|` +
-		`numéro de facture|n° de facture|facture n°|facture no|numero de factura|número de factura|factura n|numero fattura|fattura n|factuurnummer`)
-	issueLabels = words(`rechnungsdatum|ausstellungsdatum|invoice date|date of issue|issue date|issued|date de facture|date de facturation|date d'émission|date d’émission|fecha de factura|fecha de emisión|data fattura|factuurdatum`)
-	dueLabels   = words(`fällig am|fällig bis|fälligkeit|fälligkeitsdatum|zahlbar bis|zahlungsziel|due date|payment due|due by|payable by|due on|date d'échéance|date d’échéance|échéance|à payer avant|fecha de vencimiento|vencimiento|data di scadenza|scadenza|vervaldatum|te betalen voor`)
-	grossLabels = words(`gesamtbetrag|rechnungsbetrag|gesamtsumme|endbetrag|endsumme|bruttobetrag|summe brutto|gesamt brutto|gesamt (brutto)|total brutto|zu zahlender betrag|zahlbetrag|zahlungsbetrag|zu zahlen|fälliger betrag|offener betrag|` +
-		`grand total|total due|amount due|balance due|total incl|total including|invoice total|total with vat|total payable|total ttc|montant ttc|net à payer|montant dû|reste à payer|` +
-		`total a pagar|importe total|totale fattura|totale da pagare|totale documento|te betalen|totaalbedrag|totaal incl`)
-	netLabels = words(`nettobetrag|summe netto|gesamt netto|gesamt (netto)|total netto|zwischensumme|nettosumme|netto|subtotal|subtotaal|sub-total|total excl|total excluding|total without vat|net amount|net total|total ht|montant ht|sous-total|base imponible|imponibile|totaal excl`)
+	numberLabels = words(`rechnungsnummer|rechnungs-nr|rechnung nr|rechnungsnr|re-nr|gutschriftsnummer|` +
+		`gutschrift nr|invoice number|invoice no|invoice #|credit note number|credit note no|` +
+		`numéro de facture|n° de facture|facture n°|facture no|numero de factura|número de factura|factura n|` +
+		`numero fattura|fattura n|factuurnummer`)
+	issueLabels = words(
+		`rechnungsdatum|ausstellungsdatum|invoice date|date of issue|issue date|issued|date de facture|` +
+			`date de facturation|date d'émission|date d’émission|fecha de factura|fecha de emisión|data fattura|` +
+			`factuurdatum`)
+	dueLabels = words(
+		`fällig am|fällig bis|fälligkeit|fälligkeitsdatum|zahlbar bis|zahlungsziel|due date|payment due|due by|` +
+			`payable by|due on|date d'échéance|date d’échéance|échéance|à payer avant|fecha de vencimiento|` +
+			`vencimiento|data di scadenza|scadenza|vervaldatum|te betalen voor`)
+	grossLabels = words(`gesamtbetrag|rechnungsbetrag|gesamtsumme|endbetrag|endsumme|bruttobetrag|summe brutto|` +
+		`gesamt brutto|gesamt (brutto)|total brutto|zu zahlender betrag|zahlbetrag|zahlungsbetrag|zu zahlen|` +
+		`fälliger betrag|offener betrag|` +
+		`grand total|total due|amount due|balance due|total incl|total including|invoice total|total with vat|` +
+		`total payable|total ttc|montant ttc|net à payer|montant dû|reste à payer|` +
+		`total a pagar|importe total|totale fattura|totale da pagare|totale documento|te betalen|totaalbedrag|` +
+		`totaal incl`)
+	netLabels = words(
+		`nettobetrag|summe netto|gesamt netto|gesamt (netto)|total netto|zwischensumme|nettosumme|netto|subtotal|` +
+			`subtotaal|sub-total|total excl|total excluding|total without vat|net amount|net total|total ht|` +
+			`montant ht|sous-total|base imponible|imponibile|totaal excl`)
 	taxLabels = words(`mwst|ust|umsatzsteuer|mehrwertsteuer|vat|tva|iva|btw|sales tax|igic|ipsi`)
 	// conditional are words of lines whose amounts are due only in some cases.
-	conditional = words(`skonto|rabatt|discount|escompte|remise|descuento|sconto|korting|vorauszahlung|anzahlung|deposit|acompte|abschlag|bezahlt|paid|payé|rundung|rounding|arrondi`)
-	taxIDs      = words(`ust-id|ust.-id|ustid|umsatzsteuer-id|vat id|vat no|vat number|vat reg|n° tva|tva intra|numéro de tva|n.i.f|p. iva|partita iva|btw-nummer|btw nr|steuernummer|tax number`)
+	conditional = words(
+		`skonto|rabatt|discount|escompte|remise|descuento|sconto|korting|vorauszahlung|anzahlung|deposit|acompte|` +
+			`abschlag|bezahlt|paid|payé|rundung|rounding|arrondi`)
+	taxIDs = words(
+		`ust-id|ust.-id|ustid|umsatzsteuer-id|vat id|vat no|vat number|vat reg|n° tva|tva intra|numéro de tva|` +
+			`n.i.f|p. iva|partita iva|btw-nummer|btw nr|steuernummer|tax number`)
 )
 
 // words makes a pattern of labels.
@@ -141,12 +165,14 @@ func (c *comparer) number() {
 	if want == "" || c.shows(want) {
 		return
 	}
+
 	for i := range c.lines {
 		l := &c.lines[i]
 		value, ok := l.valueAfter(numberLabels)
 		if !ok {
 			continue
 		}
+
 		value = strings.TrimLeft(value, ".:#№° ")
 		if value == "" && i+1 < len(c.lines) {
 			value = c.lines[i+1].text
@@ -156,6 +182,7 @@ func (c *comparer) number() {
 			return
 		}
 	}
+
 	for _, l := range c.lines {
 		for word := range strings.FieldsSeq(l.text) {
 			if word = strings.Trim(word, ".,:;()#"); similar(word, want) && strings.ContainsAny(word, "0123456789") {
@@ -164,6 +191,7 @@ func (c *comparer) number() {
 			}
 		}
 	}
+
 	c.absent("number", want)
 }
 
@@ -180,6 +208,7 @@ func (c *comparer) dates() {
 		printed := false
 		var other *printedDate
 		page := 0
+
 		for i := range c.lines {
 			l := &c.lines[i]
 			printed = printed || slices.ContainsFunc(l.dates, func(p printedDate) bool { return p.is(d.want) })
@@ -187,14 +216,18 @@ func (c *comparer) dates() {
 			if at == nil || len(l.lower) != len(l.text) {
 				continue
 			}
+
 			date := firstAfter(l.dates, at[1])
-			if date == nil && i+1 < len(c.lines) && len(l.amounts) == 0 && len(c.lines[i+1].dates) > 0 && c.lines[i+1].dates[0].at == 0 {
+			if date == nil && i+1 < len(c.lines) && len(l.amounts) == 0 && len(c.lines[i+1].dates) > 0 &&
+				c.lines[i+1].dates[0].at == 0 {
 				date = &c.lines[i+1].dates[0]
 			}
 			if date != nil && !date.is(d.want) && other == nil {
-				other, page = date, l.page
+				other = date
+				page = l.page
 			}
 		}
+
 		switch {
 		case other != nil:
 			c.contradicts(d.field, string(d.want), other.text, page)
@@ -245,21 +278,26 @@ func (c *comparer) amounts() {
 	for i := range c.invoice.Taxes {
 		taxes = append(taxes, amountField{indexed("taxes", i) + ".amount", c.invoice.Taxes[i].Amount})
 	}
+
 	gross := newAmountClass(amountField{"totals.due", t.Due}, amountField{"totals.withTax", t.WithTax})
 	net := newAmountClass(amountField{"totals.withoutTax", t.WithoutTax})
 	tax := newAmountClass(taxes...)
-	known, printed := c.knownAmounts(), map[string]bool{}
+
+	classes := map[amountLabel]*amountClass{grossLabel: gross, netLabel: net, taxLabel: tax}
+	known := c.knownAmounts()
+	printed := map[string]bool{}
 	for i := range c.lines {
 		for _, a := range c.lines[i].amounts {
 			for _, reading := range a.readings {
 				printed[reading] = true
 			}
 		}
+
 		last := c.lastAmount(i)
 		if last == nil {
 			continue
 		}
-		class := map[amountLabel]*amountClass{grossLabel: gross, netLabel: net, taxLabel: tax}[labelOf(c.lines[i].lower)]
+		class := classes[labelOf(c.lines[i].lower)]
 		switch {
 		case class == nil:
 		case class.stranger == nil && !last.among(known):
@@ -268,6 +306,7 @@ func (c *comparer) amounts() {
 			class.other = last
 		}
 	}
+
 	for _, class := range []*amountClass{gross, net, tax} {
 		c.class(class, printed)
 	}
@@ -314,7 +353,8 @@ func labelOf(lower string) amountLabel {
 
 // knownAmounts are the sizes of all amounts of the invoice.
 func (c *comparer) knownAmounts() map[string]bool {
-	i, t := c.invoice, orNew(c.invoice.Totals)
+	i := c.invoice
+	t := orNew(c.invoice.Totals)
 	known := map[string]bool{}
 	add := func(amounts ...*Decimal) {
 		for _, d := range amounts {
@@ -323,6 +363,7 @@ func (c *comparer) knownAmounts() map[string]bool {
 			}
 		}
 	}
+
 	add(t.Lines, t.Allowances, t.Charges, t.WithoutTax, t.Tax, t.AccountedTax, t.WithTax, t.Paid, t.Rounding, t.Due)
 	for _, x := range i.Taxes {
 		add(x.Base, x.Amount)
@@ -335,6 +376,7 @@ func (c *comparer) knownAmounts() map[string]bool {
 	for _, l := range i.Lines {
 		add(l.NetAmount, l.Price, l.GrossPrice, l.Discount, l.Quantity)
 	}
+
 	return known
 }
 
@@ -342,7 +384,9 @@ func (c *comparer) knownAmounts() map[string]bool {
 // contradicts it. So does any other one if the right amount is nowhere. printed are all amounts of the pages.
 func (c *comparer) class(class *amountClass, printed map[string]bool) {
 	shown := func(f amountField) bool { return f.amount != nil && printed[f.amount.abs().plain()] }
-	anyShown, reported := slices.ContainsFunc(class.fields, shown), false
+	anyShown := slices.ContainsFunc(class.fields, shown)
+	reported := false
+
 	for _, f := range class.fields {
 		switch {
 		case f.amount == nil, shown(f):
@@ -356,6 +400,7 @@ func (c *comparer) class(class *amountClass, printed map[string]bool) {
 			c.absent(f.name, f.amount.String())
 		}
 	}
+
 	if first := class.fields[0]; class.stranger != nil && !reported && first.amount != nil {
 		c.contradicts(first.name, first.amount.String(), class.stranger.text, class.stranger.page)
 	}
@@ -380,18 +425,23 @@ func (c *comparer) accounts() {
 			accounts = append(accounts, account{indexed("payments", i) + ".account", p.Account.compact()})
 		}
 	}
-	printed, page := "", 0
+
+	printed := ""
+	page := 0
 	shown := false
 	for _, l := range c.lines {
 		for _, text := range printedIBAN.FindAllString(l.text, -1) {
 			iban := AccountID(text).compact()
 			right := slices.ContainsFunc(accounts, func(a account) bool { return strings.HasPrefix(iban, a.iban) })
 			shown = shown || right
-			if !right && printed == "" && (validIBAN(iban) || strings.Contains(l.lower, "iban")) && iban != AccountID(orNew(c.invoice.DirectDebit).DebitedAccount).compact() {
-				printed, page = text, l.page
+			if !right && printed == "" && (validIBAN(iban) || strings.Contains(l.lower, "iban")) &&
+				iban != AccountID(orNew(c.invoice.DirectDebit).DebitedAccount).compact() {
+				printed = text
+				page = l.page
 			}
 		}
 	}
+
 	for _, a := range accounts {
 		switch {
 		case c.shows(a.iban):
@@ -422,17 +472,20 @@ func (c *comparer) name(field string, party *Party) {
 	if want == "" || c.shows(want) || party.TradingName != "" && c.shows(party.TradingName) {
 		return
 	}
+
 	for _, l := range c.lines {
 		if similar(l.text, want) {
 			c.contradicts(field, want, l.text, l.page)
 			return
 		}
 	}
+
 	if a := party.Address; a != nil && a.Line1 != "" && a.City != "" {
 		for i, l := range c.lines {
 			if !strings.Contains(squeeze(l.text), squeeze(a.Line1)) || !c.showsBelow(i, a.City) {
 				continue
 			}
+
 			before, _, _ := strings.Cut(l.text, a.Line1)
 			if squeeze(before) == "" && i > 0 {
 				before = c.lines[i-1].text
@@ -446,11 +499,13 @@ func (c *comparer) name(field string, party *Party) {
 			}
 		}
 	}
+
 	c.absent(field, want)
 }
 
 // legalForm finds the forms of companies in their names.
-var legalForm = regexp.MustCompile(`(?i)(^|[ ,&])(gmbh|mbh|ag|kg|kgaa|se|ug|ohg|gbr|e\. ?k\.|e\. ?v\.|eg|sarl|s\.à ?r\.l\.|sas|sasu|eurl|sa|s\.a\.|sci|ltd|limited|plc|llp|llc|inc|corp|bv|b\.v\.|nv|n\.v\.|spa|s\.p\.a\.|srl|s\.r\.l\.|sl|s\.l\.|ab|oy|as|aps|sp\. z o\.o\.)(\W|$)`)
+var legalForm = regexp.MustCompile(
+	`(?i)(^|[ ,&])(gmbh|mbh|ag|kg|kgaa|se|ug|ohg|gbr|e\. ?k\.|e\. ?v\.|eg|sarl|s\.à ?r\.l\.|sas|sasu|eurl|sa|s\.a\.|sci|ltd|limited|plc|llp|llc|inc|corp|bv|b\.v\.|nv|n\.v\.|spa|s\.p\.a\.|srl|s\.r\.l\.|sl|s\.l\.|ab|oy|as|aps|sp\. z o\.o\.)(\W|$)`)
 
 // otherName reports whether a text at the address of a party is a name, and not that of the party or another one of the
 // invoice: a company, or a person if the party is one. Headings and logos stand at addresses too.
@@ -462,10 +517,11 @@ func (c *comparer) otherName(text, want string) bool {
 		return legalForm.MatchString(text)
 	}
 	words := strings.Fields(text)
-	return len(words) > 1 && len(words) == len(strings.Fields(want)) && !slices.ContainsFunc(words, func(word string) bool {
-		first, _ := utf8.DecodeRuneInString(word)
-		return !unicode.IsUpper(first)
-	})
+	return len(words) > 1 && len(words) == len(strings.Fields(want)) &&
+		!slices.ContainsFunc(words, func(word string) bool {
+			first, _ := utf8.DecodeRuneInString(word)
+			return !unicode.IsUpper(first)
+		})
 }
 
 // showsBelow reports whether a text is on a line or the two below.
@@ -480,8 +536,10 @@ func (c *comparer) showsBelow(line int, text string) bool {
 
 // vatID looks for another VAT identifier of the same country that nobody of the invoice has.
 func (c *comparer) vatID(field, want string) {
-	printed := regexp.MustCompile(`\b` + regexp.QuoteMeta(want[:min(2, len(want))]) + ` ?[0-9A-Z]{2,3} ?[0-9]{3} ?[0-9A-Z]{2,6}\b`)
+	printed := regexp.MustCompile(`\b` + regexp.QuoteMeta(want[:min(2, len(want))]) +
+		` ?[0-9A-Z]{2,3} ?[0-9]{3} ?[0-9A-Z]{2,6}\b`)
 	others := []string{c.invoice.seller().VATID, c.invoice.buyer().VATID, orNew(c.invoice.TaxRepresentative).VATID}
+
 	for _, l := range c.lines {
 		if !taxIDs.MatchString(l.lower) && !strings.Contains(l.lower, "vat") && !strings.Contains(l.lower, "tva") {
 			continue
@@ -493,13 +551,16 @@ func (c *comparer) vatID(field, want string) {
 			}
 		}
 	}
+
 	c.absent(field, want)
 }
 
 // similar reports whether two texts differ in a few letters: at most one in five, and at most three.
 func similar(a, b string) bool {
-	a, b = squeeze(a), squeeze(b)
-	x, y := utf8.RuneCountInString(a), utf8.RuneCountInString(b)
+	a = squeeze(a)
+	b = squeeze(b)
+	x := utf8.RuneCountInString(a)
+	y := utf8.RuneCountInString(b)
 	const longest = 100
 	most := min(3, max(x, y)/5)
 	return most > 0 && y <= longest && x-y <= most && y-x <= most && levenshtein.ComputeDistance(a, b) <= most

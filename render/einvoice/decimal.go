@@ -38,7 +38,9 @@ func ParseDecimal(text string) (Decimal, error) {
 // JSONSchema describes the JSON of a number.
 func (Decimal) JSONSchema() *jsonschema.Schema {
 	longest := uint64(maxDecimal)
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number"}, {Type: "string", MaxLength: &longest, Pattern: `^[+-]?[0-9.]+$`}}}
+	return &jsonschema.Schema{
+		OneOf: []*jsonschema.Schema{{Type: "number"}, {Type: "string", MaxLength: &longest, Pattern: `^[+-]?[0-9.]+$`}},
+	}
 }
 
 // String writes the number without exponent.

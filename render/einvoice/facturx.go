@@ -90,6 +90,7 @@ func newElementRule(words []string) *elementRule {
 	if conditional {
 		e.condition = compiled("self::node()[" + condition)
 	}
+
 	for _, word := range words[1:] {
 		head, number, _ := strings.Cut(word[1:], ":")
 		id := facturxID(number)
@@ -108,6 +109,7 @@ func newElementRule(words []string) *elementRule {
 			e.codes = append(e.codes, codeRule{attribute, list, facturxID(number)})
 		}
 	}
+
 	return e
 }
 
@@ -154,7 +156,10 @@ func (c *checker) element(n *xpath.Node, rule *elementRule) {
 		if len(c.findings) == maxFindings {
 			return
 		}
-		f := Finding{Rule: id, Severity: Error, Message: message, XMLPath: nodePath(at), JSONPath: c.document.placeOf(at, attribute)}
+		f := Finding{
+			Rule: id, Severity: Error, Message: message, XMLPath: nodePath(at),
+			JSONPath: c.document.placeOf(at, attribute),
+		}
 		if attribute != "" {
 			f.XMLPath += "/@" + attribute
 			f.Actual, _ = attributeOf(at, attribute)
@@ -175,13 +180,15 @@ func (c *checker) element(n *xpath.Node, rule *elementRule) {
 			report(a.id, n, a.name, "The profile "+profile+" does not use the attribute "+a.name+" here.")
 		}
 	}
+
 	for _, code := range rule.codes {
 		value := n.Text
 		if code.attribute != "" {
 			value, _ = attributeOf(n, code.attribute)
 		}
 		if value != "" && !facturxCodes()[code.list][value] {
-			report(code.id, n, code.attribute, "The value must be a code of the list that the profile "+profile+" uses here.")
+			report(code.id, n, code.attribute,
+				"The value must be a code of the list that the profile "+profile+" uses here.")
 		}
 	}
 
@@ -226,10 +233,14 @@ func (c *checker) count(n *xpath.Node, child *elementRule, rule countRule, count
 	default:
 		return
 	}
+
 	if len(c.findings) < maxFindings {
 		c.findings = append(c.findings, Finding{
-			Rule: rule.id, Severity: Error, Message: fmt.Sprintf("The element %s must occur %s%d times here; it occurs %d times.", child.label, message, rule.number, count),
-			XMLPath: nodePath(n) + "/" + child.label, JSONPath: c.document.missing(n.Origin.(*node), child.name), //nolint:errcheck // each node of the tree is one of ours
+			Rule: rule.id, Severity: Error,
+			Message: fmt.Sprintf("The element %s must occur %s%d times here; it occurs %d times.",
+				child.label, message, rule.number, count),
+			XMLPath:  nodePath(n) + "/" + child.label,
+			JSONPath: c.document.missing(n.Origin.(*node), child.name), //nolint:errcheck // each node is one of ours
 		})
 	}
 }

@@ -41,12 +41,14 @@ func indexed(list string, index int) string { return list + "[" + strconv.Itoa(i
 func (d dialect) xmlPath(jsonPath string) string {
 	at := d.rootPath()
 	t := reflect.TypeFor[Invoice]()
+
 	for part := range strings.SplitSeq(jsonPath, ".") {
 		name, index, isItem := strings.Cut(strings.TrimSuffix(part, "]"), "[")
 		b := d.field(t, name)
 		if b == nil || len(b.paths) == 0 {
 			return at
 		}
+
 		at += b.paths[0].String()
 		if number, err := strconv.Atoi(index); isItem && err == nil {
 			at += "[" + strconv.Itoa(number+1) + "]"
@@ -87,6 +89,7 @@ func (p path) String() string {
 			out.WriteByte('@')
 		}
 		out.WriteString(s.name)
+
 		for _, c := range s.conditions {
 			at := strings.TrimPrefix(c.path.String(), "/")
 			switch {
@@ -99,5 +102,6 @@ func (p path) String() string {
 			}
 		}
 	}
+
 	return out.String()
 }

@@ -12,9 +12,11 @@ var ErrNotInvoice = errors.New("not an e-invoice")
 // foreignRoots are documents that are sent as e-invoices but are none of EN 16931: the local name of their root, a part
 // of its namespace, and what they are.
 var foreignRoots = []struct{ name, space, kind string }{
-	{"CrossIndustryDocument", "urn:ferd:", "an invoice of ZUGFeRD 1, which EN 16931 has replaced. Send ZUGFeRD 2 or Factur-X"},
+	{"CrossIndustryDocument", "urn:ferd:", "an invoice of ZUGFeRD 1, which EN 16931 has replaced. " +
+		"Send ZUGFeRD 2 or Factur-X"},
 	{"CrossIndustryDocument", "", "a document of ZUGFeRD 1, which EN 16931 has replaced. Send ZUGFeRD 2 or Factur-X"},
-	{"CrossIndustryInvoice", "", "a Cross Industry Invoice of another version than D16B, whose namespace ends with CrossIndustryInvoice:100"},
+	{"CrossIndustryInvoice", "", "a Cross Industry Invoice of another version than D16B, whose " +
+		"namespace ends with CrossIndustryInvoice:100"},
 	{"SCRDMCCBDACIOMessageStructure", "", "an order of Order-X, not an invoice"},
 	{"CrossIndustryOrder", "", "a Cross Industry Order, not an invoice"},
 	{"CrossIndustryDespatchAdvice", "", "a Cross Industry Despatch Advice, not an invoice"},
@@ -41,9 +43,11 @@ func foreign(root *node) error {
 
 	switch {
 	case name == "Invoice" || name == "CreditNote":
-		return fmt.Errorf("%w: its root %s has the namespace %.80q instead of that of UBL 2, %s%s-2", ErrNotInvoice, name, root.space, ubl, name)
+		return fmt.Errorf("%w: its root %s has the namespace %.80q instead of that of UBL 2, %s%s-2", ErrNotInvoice,
+			name, root.space, ubl, name)
 	case strings.HasPrefix(root.space, ubl):
 		return fmt.Errorf("%w: it is the UBL document %.60s, not an Invoice or CreditNote", ErrNotInvoice, name)
 	}
-	return fmt.Errorf("%w: its root is %.60s instead of CrossIndustryInvoice, or Invoice or CreditNote of UBL 2", ErrNotInvoice, name)
+	return fmt.Errorf("%w: its root is %.60s instead of CrossIndustryInvoice, or Invoice or CreditNote of UBL 2",
+		ErrNotInvoice, name)
 }

@@ -13,13 +13,17 @@ const (
 func (Invoice) JSONSchemaExtend(doc *jsonschema.Schema) { bound(doc) }
 
 func bound(doc *jsonschema.Schema) {
-	items, text, content := uint64(maxItems), uint64(maxText), uint64(maxContent)
+	items := uint64(maxItems)
+	text := uint64(maxText)
+	content := uint64(maxContent)
+
 	switch {
 	case doc.Type == "array":
 		doc.MaxItems = &items
 		bound(doc.Items)
 	case doc.ContentEncoding != "":
-		doc.ContentEncoding, doc.MaxLength = "", &content
+		doc.ContentEncoding = ""
+		doc.MaxLength = &content
 	case doc.Type == "string":
 		doc.MaxLength = &text
 	case doc.Properties != nil:

@@ -88,11 +88,13 @@ func (d dialect) bind(t reflect.Type, into map[reflect.Type][]binding) {
 		return
 	}
 	into[t] = nil
+
 	var fields []binding
 	for i := range t.NumField() {
 		field := t.Field(i)
 		b := binding{index: i, kind: kindOf(field.Type)}
 		b.json, _, _ = strings.Cut(field.Tag.Get("json"), ",")
+
 		tag := field.Tag.Get(string(d.syntax()))
 		if d == ublCreditNote {
 			tag = creditNoteTag(tag)
@@ -102,6 +104,7 @@ func (d dialect) bind(t reflect.Type, into map[reflect.Type][]binding) {
 				b.paths = append(b.paths, d.parse(text, b.kind == leaf, field.Type == reflect.TypeFor[Date]()))
 			}
 		}
+
 		fields = append(fields, b)
 		if b.kind != leaf {
 			d.bind(field.Type.Elem(), into)
@@ -128,11 +131,15 @@ func creditNoteTag(tag string) string {
 	case "ProjectReference/ID":
 		return "AdditionalDocumentReference[DocumentTypeCode=50]/ID"
 	}
-	return strings.NewReplacer("InvoiceTypeCode", "CreditNoteTypeCode", "InvoiceLine", "CreditNoteLine", "InvoicedQuantity", "CreditedQuantity").Replace(tag)
+	return strings.NewReplacer("InvoiceTypeCode", "CreditNoteTypeCode", "InvoiceLine", "CreditNoteLine",
+		"InvoicedQuantity", "CreditedQuantity").Replace(tag)
 }
 
 // header are the three parts of a Cross Industry Invoice that most paths begin with.
-var header = map[string]string{"A": "ApplicableHeaderTradeAgreement", "D": "ApplicableHeaderTradeDelivery", "S": "ApplicableHeaderTradeSettlement"}
+var header = map[string]string{
+	"A": "ApplicableHeaderTradeAgreement", "D": "ApplicableHeaderTradeDelivery",
+	"S": "ApplicableHeaderTradeSettlement",
+}
 
 // parse reads a path of a tag. Names have the prefix ram in CII, cbc for the last element of a value in UBL, and cac
 // before it, unless they have their own.
@@ -144,16 +151,19 @@ func (d dialect) parse(text string, value, date bool) path {
 	if d == crossIndustry && date && !strings.Contains(text, ":Date") {
 		text += "/udt:DateTimeString[@format=102]"
 	}
+
 	parts := strings.Split(outside(text, '/'), "\x00")
 	last := len(parts) - 1
 	if strings.HasPrefix(parts[last], "@") {
 		last--
 	}
+
 	for i, part := range parts {
 		if full, ok := header[part]; ok && d == crossIndustry && i == 0 {
 			p = append(p, step{name: "rsm:SupplyChainTradeTransaction"}, step{name: "ram:" + full})
 			continue
 		}
+
 		name, rest, _ := strings.Cut(part, "[")
 		s := step{fresh: strings.HasSuffix(name, "+")}
 		name = strings.TrimSuffix(name, "+")
@@ -170,6 +180,7 @@ func (d dialect) parse(text string, value, date bool) path {
 		default:
 			s.name = "cac:" + name
 		}
+
 		for condition := range strings.SplitSeq(strings.TrimSuffix(rest, "]"), "][") {
 			if condition != "" {
 				s.conditions = append(s.conditions, d.condition(condition))
@@ -196,7 +207,9 @@ func (d dialect) condition(text string) condition {
 
 // outside marks a separator outside brackets with NUL.
 func outside(text string, separator byte) string {
-	depth, out := 0, []byte(text)
+	depth := 0
+	out := []byte(text)
+
 	for i, c := range out {
 		switch {
 		case c == '[':
@@ -207,5 +220,6 @@ func outside(text string, separator byte) string {
 			out[i] = 0
 		}
 	}
+
 	return string(out)
 }

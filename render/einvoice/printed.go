@@ -34,8 +34,11 @@ func amountsIn(text string) (amounts []printedAmount) {
 		if m[1] < len(text) && strings.ContainsAny(text[m[1]:m[1]+1], "0123456789/") || followed(text[m[1]:]) {
 			continue
 		}
-		whole, cents := text[m[2]:m[3]], text[m[4]:m[5]]
+
+		whole := text[m[2]:m[3]]
+		cents := text[m[4]:m[5]]
 		a := printedAmount{text: text[m[0]:m[1]]}
+
 		for {
 			digits := strings.Map(digit, whole)
 			if d, err := ParseDecimal(digits + "." + cents); err == nil {
@@ -47,6 +50,7 @@ func amountsIn(text string) (amounts []printedAmount) {
 			}
 			whole = rest
 		}
+
 		amounts = append(amounts, a)
 	}
 	return amounts
@@ -79,10 +83,14 @@ func (p *printedDate) is(d Date) bool { return slices.Contains(p.readings, d) }
 
 // monthNames are the names of the months in six languages, in full and shortened.
 var monthNames = [12]string{
-	"january januar janvier enero gennaio januari jan janv ene gen", "february februar février febrero febbraio februari feb févr fév",
-	"march märz mars marzo maart mar mär mrz mrt", "april avril abril aprile apr avr abr", "may mai mayo maggio mei mag", "june juni juin junio giugno jun giu",
-	"july juli juillet julio luglio jul juil lug", "august août agosto augustus aug ago", "september septembre septiembre settembre sep sept set",
-	"october oktober octobre octubre ottobre oct okt ott", "november novembre noviembre nov", "december dezember décembre diciembre dicembre dec dez déc dic",
+	"january januar janvier enero gennaio januari jan janv ene gen",
+	"february februar février febrero febbraio februari feb févr fév",
+	"march märz mars marzo maart mar mär mrz mrt", "april avril abril aprile apr avr abr",
+	"may mai mayo maggio mei mag", "june juni juin junio giugno jun giu",
+	"july juli juillet julio luglio jul juil lug", "august août agosto augustus aug ago",
+	"september septembre septiembre settembre sep sept set",
+	"october oktober octobre octubre ottobre oct okt ott", "november novembre noviembre nov",
+	"december dezember décembre diciembre dicembre dec dez déc dic",
 }
 
 // monthOf returns the number of a month; 0 if the word is none.
@@ -99,7 +107,8 @@ func monthOf(word string) int {
 var (
 	isoDatePattern  = regexp.MustCompile(`\b(\d{4})-(\d{1,2})-(\d{1,2})\b`)
 	numericPattern  = regexp.MustCompile(`\b(\d{1,2})([./-]) ?(\d{1,2})([./-]) ?(\d{4}|\d{2})\b`)
-	dayMonthPattern = regexp.MustCompile(`\b(\d{1,2})(?:\.|er|st|nd|rd|th)? (?:de )?(\p{L}{3,12}\.?),? (?:de )?(\d{4})\b`)
+	dayMonthPattern = regexp.MustCompile(
+		`\b(\d{1,2})(?:\.|er|st|nd|rd|th)? (?:de )?(\p{L}{3,12}\.?),? (?:de )?(\d{4})\b`)
 	monthDayPattern = regexp.MustCompile(`(\p{L}{3,12}\.?) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`)
 )
 
@@ -119,13 +128,16 @@ func datesIn(text string) (dates []printedDate) {
 			dates = append(dates, p)
 		}
 	}
+
 	part := func(m []int, n int) int {
 		number, _ := strconv.Atoi(text[m[2*n]:m[2*n+1]])
 		return number
 	}
+
 	for _, m := range isoDatePattern.FindAllStringSubmatchIndex(text, -1) {
 		add(m, [3]int{part(m, 1), part(m, 2), part(m, 3)})
 	}
+
 	for _, m := range numericPattern.FindAllStringSubmatchIndex(text, -1) {
 		year := part(m, 5)
 		if m[11]-m[10] < fourDigitsOfYear {
@@ -134,12 +146,14 @@ func datesIn(text string) (dates []printedDate) {
 		if text[m[4]:m[5]] != text[m[8]:m[9]] {
 			continue
 		}
+
 		readings := [][3]int{{year, part(m, 3), part(m, 1)}}
 		if text[m[4]:m[5]] == "/" {
 			readings = append(readings, [3]int{year, part(m, 1), part(m, 3)})
 		}
 		add(m, readings...)
 	}
+
 	for _, m := range dayMonthPattern.FindAllStringSubmatchIndex(text, -1) {
 		if month := monthOf(text[m[4]:m[5]]); month > 0 {
 			add(m, [3]int{part(m, 3), month, part(m, 1)})
@@ -150,6 +164,7 @@ func datesIn(text string) (dates []printedDate) {
 			add(m, [3]int{part(m, 3), month, part(m, 2)})
 		}
 	}
+
 	slices.SortStableFunc(dates, func(a, b printedDate) int { return a.at - b.at })
 	return dates
 }

@@ -31,6 +31,7 @@ func Read(document []byte) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r := reader{tree: tree{dialect: -1, variables: variables{}}, places: map[placeKey]string{}}
 	for d, name := range rootNames {
 		if root.name == name {
@@ -40,12 +41,17 @@ func Read(document []byte) (*Document, error) {
 	if r.dialect < 0 {
 		return nil, foreign(root)
 	}
+
 	invoice := new(Invoice)
 	// The currencies first, on which other places depend.
 	r.variables = currencies(r.text(root, "currency"), r.text(root, "taxCurrency"))
 	r.fields(root, reflect.ValueOf(invoice).Elem(), "")
+
 	profile := ProfileOf(invoice.Specification)
-	made := &Document{Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, root: root, dialect: r.dialect, places: r.places}
+	made := &Document{
+		Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, root: root, dialect: r.dialect,
+		places: r.places,
+	}
 	r.findings = append(r.findings, made.structure()...)
 	r.findings = append(r.findings, root.unread(r.dialect.rootPath(), r.dialect)...)
 	made.Findings = r.findings[:min(len(r.findings), maxFindings)]
@@ -57,15 +63,19 @@ func Read(document []byte) (*Document, error) {
 func (d *Document) structure() []Finding {
 	schema := schemaFor(d.Syntax, d.Profile)
 	findings := schema.structure(d.root, schema.roots[d.root.local()], d.dialect.rootPath())
+
 	if d.Profile == EN16931 {
-		findings = slices.DeleteFunc(findings, func(f Finding) bool { return f.at.local() == "InvoiceReferencedDocument" && f.Expected == "at most 1" })
+		findings = slices.DeleteFunc(findings,
+			func(f Finding) bool { return f.at.local() == "InvoiceReferencedDocument" && f.Expected == "at most 1" })
 	}
+
 	for i := range findings {
 		f := &findings[i]
 		if f.missing != "" {
 			f.JSONPath = d.missing(f.at, f.missing)
 			continue
 		}
+
 		route := d.root.route(f.at)
 		for n := len(route) - 1; n >= 0 && f.JSONPath == ""; n-- {
 			f.JSONPath = d.places[placeKey{route[n], ""}]
@@ -85,6 +95,7 @@ func ProfileOf(specification string) Profile {
 			return p
 		}
 	}
+
 	switch {
 	case strings.Contains(specification, "xrechnung"):
 		return XRechnung
@@ -97,6 +108,7 @@ func ProfileOf(specification string) Profile {
 	case strings.Contains(specification, "zugferd.de:2p0:basic"):
 		return Basic
 	}
+
 	return EN16931
 }
 
@@ -119,6 +131,7 @@ func (r *reader) fields(n *node, v reflect.Value, at string) {
 	for _, b := range r.dialect.bindings(v.Type()) {
 		field := v.Field(b.index)
 		name := strings.TrimPrefix(at+"."+b.json, ".")
+
 		for _, p := range b.paths {
 			switch b.kind {
 			case leaf:
@@ -135,9 +148,11 @@ func (r *reader) fields(n *node, v reflect.Value, at string) {
 			}
 		}
 	}
+
 	if note, ok := v.Addr().Interface().(*Note); ok && r.dialect != crossIndustry {
 		if parts := notePattern.FindStringSubmatch(note.Text); parts != nil {
-			note.SubjectCode, note.Text = parts[1], parts[2]
+			note.SubjectCode = parts[1]
+			note.Text = parts[2]
 		}
 	}
 }
@@ -160,21 +175,26 @@ func (r *reader) group(n *node, p path, field reflect.Value, name string) {
 func (r *reader) value(n *node, p path, field reflect.Value, name string) {
 	attribute := ""
 	if len(p) > 0 && p[len(p)-1].attribute {
-		attribute, p = p[len(p)-1].name, p[:len(p)-1]
+		attribute = p[len(p)-1].name
+		p = p[:len(p)-1]
 	}
+
 	for _, found := range r.find(n, p) {
-		text, there := found.text, strings.TrimSpace(found.text) != ""
+		text := found.text
+		there := strings.TrimSpace(text) != ""
 		read := &found.read
 		if attribute != "" {
 			text, there = found.attr(attribute)
 			read = found.attrRead(attribute)
 		}
+
 		if key := (placeKey{found, attribute}); r.places[key] == "" {
 			r.places[key] = name
 		}
 		if !there {
 			continue
 		}
+
 		if !field.IsZero() { // A second place that says the same is fine.
 			if r.dialect.format(field) == strings.TrimSpace(text) {
 				*read = true
@@ -184,7 +204,8 @@ func (r *reader) value(n *node, p path, field reflect.Value, name string) {
 		*read = true
 		if !r.dialect.assign(field, text) {
 			r.findings = append(r.findings, Finding{Rule: Structure, Severity: Error, JSONPath: name,
-				Message: "The value does not have the type of the field, such as a number, a date or a code.", Actual: shortened(text)})
+				Message: "The value does not have the type of the field, such as a number, a date or a code.",
+				Actual:  shortened(text)})
 		}
 	}
 }
@@ -216,10 +237,13 @@ func (t *tree) match(n *node, s step) (found []*node) {
 func (t *tree) meets(n *node, s step) bool {
 	var read []*bool
 	for _, c := range s.conditions {
-		at, attribute := c.path, ""
+		at := c.path
+		attribute := ""
 		if last := at[len(at)-1]; last.attribute {
-			at, attribute = at[:len(at)-1], last.name
+			at = at[:len(at)-1]
+			attribute = last.name
 		}
+
 		value, ok := t.variables.resolve(c.value)
 		met := c.kind != equal
 		for _, found := range t.find(n, at) {
@@ -229,6 +253,7 @@ func (t *tree) meets(n *node, s step) bool {
 				text, _ = found.attr(attribute)
 				flag = found.attrRead(attribute)
 			}
+
 			switch {
 			case c.kind == assigned:
 				read = append(read, flag)
@@ -243,10 +268,12 @@ func (t *tree) meets(n *node, s step) bool {
 				read = append(read, flag)
 			}
 		}
+
 		if !met {
 			return false
 		}
 	}
+
 	for _, flag := range read {
 		*flag = true
 	}

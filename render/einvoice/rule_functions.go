@@ -75,7 +75,8 @@ var ruleFunctions = map[string]xpath.Function{
 var (
 	digits          = regexp.MustCompile(`\d`)
 	emailPattern    = regexp.MustCompile(`^[^@\s]+@([^@.\s]+\.)+[^@.\s]+$`)
-	discountPattern = regexp.MustCompile(`^#SKONTO#TAGE=[0-9]+#PROZENT=[0-9]+\.[0-9]{2}(#BASISBETRAG=-?[0-9]+\.[0-9]{2})?#$`)
+	discountPattern = regexp.MustCompile(
+		`^#SKONTO#TAGE=[0-9]+#PROZENT=[0-9]+\.[0-9]{2}(#BASISBETRAG=-?[0-9]+\.[0-9]{2})?#$`)
 	betweenHashes   = regexp.MustCompile(`#.+#`)
 	lineBreak       = regexp.MustCompile(`^\s*\n`)
 	centsExpression = compiled("round($1 * 100) div 100")
@@ -122,6 +123,7 @@ func discounts(args [][]xpath.Item) ([]xpath.Item, error) {
 			}
 		}
 	}
+
 	parts := betweenHashes.Split(terms, -1)
 	return []xpath.Item{!stated || len(args[0]) == 1 && lineBreak.MatchString(parts[len(parts)-1])}, nil
 }
@@ -135,11 +137,17 @@ func groups(args [][]xpath.Item) ([]xpath.Item, error) {
 	}
 	var lines []line
 	sums := map[string]float64{}
+
 	for _, item := range args[0] {
 		n, _ := item.(*xpath.Node) // Lines are elements.
 		l := line{}
-		about, amount := n.Child("AssociatedDocumentLineDocument"), n.Child("SpecifiedLineTradeSettlement").Child("SpecifiedTradeSettlementLineMonetarySummation").Child("LineTotalAmount")
-		l.id, l.parent, l.kind = about.Child("LineID").Trimmed(), about.Child("ParentLineID").Trimmed(), about.Child("LineStatusReasonCode").Trimmed()
+		about := n.Child("AssociatedDocumentLineDocument")
+		settlement := n.Child("SpecifiedLineTradeSettlement")
+		amount := settlement.Child("SpecifiedTradeSettlementLineMonetarySummation").Child("LineTotalAmount")
+		l.id = about.Child("LineID").Trimmed()
+		l.parent = about.Child("ParentLineID").Trimmed()
+		l.kind = about.Child("LineStatusReasonCode").Trimmed()
+
 		var err error
 		l.amount, err = strconv.ParseFloat(amount.Trimmed(), 64)
 		l.given = amount.Trimmed() != ""
@@ -151,6 +159,7 @@ func groups(args [][]xpath.Item) ([]xpath.Item, error) {
 		}
 		lines = append(lines, l)
 	}
+
 	for _, l := range lines {
 		if l.kind == "GROUP" && l.given && l.amount != math.Floor(sums[l.id]*100+0.5)/100 {
 			return []xpath.Item{false}, nil

@@ -62,10 +62,12 @@ func ruleSetOf(names ...string) *ruleSet {
 	if set, ok := ruleSets.Load(key); ok {
 		return set.(*ruleSet) //nolint:errcheck // only sets are stored
 	}
+
 	set := &ruleSet{library: &xpath.Library{Functions: ruleFunctions, Variables: map[string]*xpath.Expression{}}}
 	for name, text := range ruleConstants {
 		set.library.Variables[name] = compiled(text)
 	}
+
 	for _, name := range names {
 		text, err := tables.ReadFile("rules/" + name + ".txt")
 		if err != nil {
@@ -73,6 +75,7 @@ func ruleSetOf(names ...string) *ruleSet {
 		}
 		set.read(string(text), name == names[0])
 	}
+
 	ruleSets.Store(key, set)
 	return set
 }
@@ -122,15 +125,20 @@ func newRule(id, text string) *treeRule {
 	if form == "max1" || form == "one" {
 		r.path = elementNames(path)
 	}
+
 	switch form {
 	case "max1":
-		text, r.message = "count("+path+") <= 1", "The document must have "+name+" at most once here."
+		text = "count(" + path + ") <= 1"
+		r.message = "The document must have " + name + " at most once here."
 	case "one":
-		text, r.message = "count("+path+") = 1", "The document must have "+name+" once here."
+		text = "count(" + path + ") = 1"
+		r.message = "The document must have " + name + " once here."
 	case "none":
 		paths := strings.Fields(path)
-		text, r.message = "not("+strings.Join(paths, ") and not(")+")", "The document must not have "+strings.Join(paths, " or ")+" here."
+		text = "not(" + strings.Join(paths, ") and not(") + ")"
+		r.message = "The document must not have " + strings.Join(paths, " or ") + " here."
 	}
+
 	r.test = compiled(text)
 	return r
 }
@@ -155,6 +163,7 @@ func expand(lines []string) (out []string) {
 		for name, text := range macros { // whose texts have no macros any more
 			line = strings.ReplaceAll(line, "{"+name+"}", text)
 		}
+
 		switch word, rest, _ := strings.Cut(line, " "); word {
 		case "", "#":
 		case "macro":
@@ -164,6 +173,7 @@ func expand(lines []string) (out []string) {
 			out = append(out, line)
 		}
 	}
+
 	return repeat(out)
 }
 
@@ -176,7 +186,8 @@ func repeat(lines []string) (out []string) {
 			continue
 		}
 
-		first, depth := i+1, 1
+		first := i + 1
+		depth := 1
 		for depth > 0 {
 			i++
 			if strings.HasPrefix(lines[i], "for ") {
@@ -186,6 +197,7 @@ func repeat(lines []string) (out []string) {
 				depth--
 			}
 		}
+
 		names, values, _ := strings.Cut(head, " in ")
 		for row := range strings.SplitSeq(values, ", ") {
 			var pairs []string
@@ -193,6 +205,7 @@ func repeat(lines []string) (out []string) {
 			for n, name := range strings.Fields(names) {
 				pairs = append(pairs, "{"+name+"}", strings.ReplaceAll(fields[n], "_", " "))
 			}
+
 			replacer := strings.NewReplacer(pairs...)
 			var body []string
 			for _, line := range lines[first:i] {
@@ -222,6 +235,7 @@ func (s *ruleSet) check(document *xpath.Document, among map[string]bool) (found 
 				found = append(found, broken{rule: c.rules[0], at: document.Root.Children[0], err: err})
 				continue
 			}
+
 			for _, n := range nodes {
 				if !c.shared && claimed[n] {
 					continue
@@ -231,6 +245,7 @@ func (s *ruleSet) check(document *xpath.Document, among map[string]bool) (found 
 					if among != nil && r.shared && !among[r.id] {
 						continue
 					}
+
 					holds, err := r.test.Bool(document, n)
 					if !holds || err != nil {
 						found = append(found, broken{rule: r, at: n, err: err})

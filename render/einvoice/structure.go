@@ -78,12 +78,16 @@ func newSchemaType(words []string) *schemaType {
 			t.form = word[1:]
 		case '@':
 			name, fixed, _ := strings.Cut(word[1:], "=")
-			t.attributes[strings.TrimSuffix(name, "!")] = schemaAttribute{strings.HasSuffix(name, "!"), strings.ReplaceAll(fixed, "_", " ")}
+			t.attributes[strings.TrimSuffix(name, "!")] = schemaAttribute{
+				strings.HasSuffix(name, "!"), strings.ReplaceAll(fixed, "_", " "),
+			}
 		default:
 			parts := strings.Split(word, ":")
-			t.elements = append(t.elements, element{parts[0], parts[1], occurrence(parts[2][0]), occurrence(parts[2][1])})
+			t.elements = append(t.elements,
+				element{parts[0], parts[1], occurrence(parts[2][0]), occurrence(parts[2][1])})
 		}
 	}
+
 	return t
 }
 
@@ -133,7 +137,8 @@ func (s *schema) arrange(n *node, kind string) {
 func (s *schema) structure(n *node, kind, at string) (findings []Finding) { //nolint:gocyclo // one rule of a schema after the other
 	about := n
 	report := func(path, message, expected string) {
-		findings = append(findings, Finding{Rule: Structure, Severity: Error, Message: message, XMLPath: path, Expected: expected, at: about})
+		findings = append(findings,
+			Finding{Rule: Structure, Severity: Error, Message: message, XMLPath: path, Expected: expected, at: about})
 	}
 	t := s.types[kind]
 	if t == nil { // a type that is not looked into
@@ -170,6 +175,7 @@ func (s *schema) structure(n *node, kind, at string) (findings []Finding) { //no
 	if strings.TrimSpace(n.text) != "" {
 		report(at, "The element "+n.name+" must have elements instead of text.", "")
 	}
+
 	for i, child := range n.children {
 		about = child
 		path := at + "/" + positions[i]
@@ -179,16 +185,19 @@ func (s *schema) structure(n *node, kind, at string) (findings []Finding) { //no
 			child.markRead()
 			continue
 		}
+
 		e := t.elements[place]
 		if place < reached {
 			report(path, "The element "+child.name+" is in the wrong place.", "before "+t.elements[reached].name)
 		}
 		reached = max(reached, place)
+
 		if counts[e.name]++; counts[e.name] == e.most+1 {
 			report(path, "The element "+child.name+" occurs too often.", "at most "+strconv.Itoa(e.most))
 		}
 		findings = append(findings, s.structure(child, e.kind, path)...)
 	}
+
 	about = n
 	for _, e := range t.elements {
 		if e.least > counts[e.name] {
@@ -210,29 +219,41 @@ func wrongForm(form string, n *node) string {
 	if len(n.children) > 0 {
 		return "The element " + n.name + " must have text instead of elements."
 	}
+
 	text := strings.TrimSpace(n.text)
 	form, values, enumerated := strings.Cut(form, "|")
 	day, rest, _ := strings.Cut(text, "T")
-	holds, what := true, ""
+	holds := true
+	what := ""
+
 	switch form {
 	case "-":
-		holds, what = text == "", "empty"
+		holds = text == ""
+		what = "empty"
 	case "d":
-		holds, what = decimalForm.MatchString(text), "a decimal number"
+		holds = decimalForm.MatchString(text)
+		what = "a decimal number"
 	case "b":
-		holds, what = slices.Contains([]string{"true", "false", "1", "0"}, text), "true or false"
+		holds = slices.Contains([]string{"true", "false", "1", "0"}, text)
+		what = "true or false"
 	case "D":
-		holds, what = dateForm.MatchString(text) && (text[4] != '-' || Date(text[:len(time.DateOnly)]).valid()), "a date, YYYY-MM-DD"
+		holds = dateForm.MatchString(text) && (text[4] != '-' || Date(text[:len(time.DateOnly)]).valid())
+		what = "a date, YYYY-MM-DD"
 	case "T":
-		holds, what = timeForm.MatchString(text), "a time"
+		holds = timeForm.MatchString(text)
+		what = "a time"
 	case "DT":
-		holds, what = dateForm.MatchString(day) && timeForm.MatchString(rest), "a date and time"
+		holds = dateForm.MatchString(day) && timeForm.MatchString(rest)
+		what = "a date and time"
 	case "64":
 		_, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
-		holds, what = err == nil, "Base64"
+		holds = err == nil
+		what = "Base64"
 	}
+
 	if holds && enumerated {
-		holds, what = slices.Contains(strings.Split(values, "|"), text), "one of "+strings.ReplaceAll(values, "|", ", ")
+		holds = slices.Contains(strings.Split(values, "|"), text)
+		what = "one of " + strings.ReplaceAll(values, "|", ", ")
 	}
 	if holds {
 		return ""
@@ -242,10 +263,12 @@ func wrongForm(form string, n *node) string {
 
 // positions are the names of the children, with their number where several have the name.
 func (n *node) positions() []string {
-	counts, numbers := map[string]int{}, map[string]int{}
+	counts := map[string]int{}
+	numbers := map[string]int{}
 	for _, child := range n.children {
 		counts[child.name]++
 	}
+
 	names := make([]string, len(n.children))
 	for i, child := range n.children {
 		names[i] = child.name
@@ -270,9 +293,13 @@ func (n *node) markRead() {
 // finding, with all that it holds.
 func (n *node) unread(at string, d dialect) (findings []Finding) {
 	report := func(path, actual string) {
-		findings = append(findings, Finding{Rule: Structure, Severity: Warning, XMLPath: path, Actual: shortened(actual), Unread: true,
-			Message: fmt.Sprintf("EN 16931 has no business term for this part of the %s, so it is not read.", strings.ToUpper(string(d.syntax())))})
+		findings = append(findings, Finding{
+			Rule: Structure, Severity: Warning, XMLPath: path, Actual: shortened(actual), Unread: true,
+			Message: fmt.Sprintf("EN 16931 has no business term for this part of the %s, so it is not read.",
+				strings.ToUpper(string(d.syntax()))),
+		})
 	}
+
 	switch {
 	case n.hasText() && !n.read:
 		report(at, n.text)
@@ -280,15 +307,18 @@ func (n *node) unread(at string, d dialect) (findings []Finding) {
 		report(at, "")
 		return findings
 	}
+
 	for _, a := range n.attrs {
 		if !a.read && !technical[a.name] {
 			report(at+"/@"+a.name, a.value)
 		}
 	}
+
 	positions := n.positions()
 	for i, child := range n.children {
 		findings = append(findings, child.unread(at+"/"+positions[i], d)...)
 	}
+
 	return findings
 }
 
@@ -305,7 +335,10 @@ func (n *node) isRead() bool {
 func (n *node) hasText() bool { return len(n.children) == 0 && strings.TrimSpace(n.text) != "" }
 
 // technical are attributes that say how a value is written.
-var technical = map[string]bool{"format": true, "currencyID": true, "languageID": true, "listAgencyID": true, "schemeAgencyID": true, "schemaLocation": true}
+var technical = map[string]bool{
+	"format": true, "currencyID": true, "languageID": true, "listAgencyID": true, "schemeAgencyID": true,
+	"schemaLocation": true,
+}
 
 // shortened returns the beginning of a value.
 func shortened(text string) string {

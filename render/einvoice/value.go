@@ -44,6 +44,7 @@ func (d dialect) format(v reflect.Value) string {
 			}
 		}
 	}
+
 	return v.String()
 }
 
@@ -78,6 +79,7 @@ func (d dialect) assign(v reflect.Value, text string) bool {
 			}
 		}
 	}
+
 	if v.Type() != reflect.TypeFor[FreeText]() {
 		text = strings.TrimSpace(text)
 	}
@@ -96,6 +98,7 @@ func (b *binding) place(v reflect.Value) path {
 	case AccountID:
 		second = !value.looksLikeIBAN()
 	}
+
 	if second && len(b.paths) > 1 {
 		return b.paths[1]
 	}

@@ -27,6 +27,7 @@ func New(invoice *Invoice, syntax Syntax, profile Profile) (*Document, error) {
 	if invoice == nil || profile.Specification() == "" {
 		return nil, fmt.Errorf("einvoice: no invoice, or no profile %q", profile)
 	}
+
 	copied := *invoice
 	if copied.Specification == "" || ProfileOf(copied.Specification) != profile {
 		copied.Specification = profile.Specification()
@@ -35,17 +36,22 @@ func New(invoice *Invoice, syntax Syntax, profile Profile) (*Document, error) {
 		tree:   tree{dialect: dialectFor(syntax, &copied), variables: currencies(copied.Currency, copied.TaxCurrency)},
 		places: map[placeKey]string{},
 	}
+
 	root := &node{name: rootNames[w.dialect]}
 	if w.dialect == crossIndustry {
 		for _, part := range header {
 			w.put(root, path{{name: "rsm:SupplyChainTradeTransaction"}, {name: "ram:" + part}})
 		}
 	}
+
 	w.fields(root, reflect.ValueOf(&copied).Elem(), "")
 	root.prune()
 	schema := schemaOf(syntax, profile)
 	schema.arrange(root, schema.roots[root.local()])
-	document := &Document{Invoice: &copied, Syntax: syntax, Profile: profile, root: root, dialect: w.dialect, places: w.places}
+
+	document := &Document{
+		Invoice: &copied, Syntax: syntax, Profile: profile, root: root, dialect: w.dialect, places: w.places,
+	}
 	if syntax == CII {
 		document.trim()
 	}
@@ -65,6 +71,7 @@ func (d *Document) trim() {
 	if profile == XRechnung {
 		profile = EN16931
 	}
+
 	rules := facturxProfiles()[profile]
 	tree := xpath.NewDocument(branch(d.root), nil)
 	unused := map[*node]bool{}
@@ -72,8 +79,10 @@ func (d *Document) trim() {
 	visit = func(n *xpath.Node, rule *elementRule) {
 		at, _ := n.Origin.(*node) // Each node of the tree is one of ours.
 		at.attrs = slices.DeleteFunc(at.attrs, func(a attr) bool {
-			return slices.ContainsFunc(rule.attributes, func(r attributeRule) bool { return r.name == a.name && !r.required })
+			return slices.ContainsFunc(rule.attributes,
+				func(r attributeRule) bool { return r.name == a.name && !r.required })
 		})
+
 		for _, child := range rule.children {
 			for _, m := range n.Children {
 				if !child.matches(tree, m) {
@@ -87,6 +96,7 @@ func (d *Document) trim() {
 			}
 		}
 	}
+
 	visit(tree.Root.Children[0], rules.root)
 	d.root.remove(unused)
 }
@@ -103,7 +113,8 @@ func (n *node) remove(unused map[*node]bool) {
 func (n *node) pruneEmpty() {
 	n.children = slices.DeleteFunc(n.children, func(child *node) bool {
 		child.pruneEmpty()
-		return child.text == "" && len(child.children) == 0 && !slices.Contains(slices.Collect(maps.Values(header)), child.local())
+		return child.text == "" && len(child.children) == 0 &&
+			!slices.Contains(slices.Collect(maps.Values(header)), child.local())
 	})
 }
 
@@ -141,6 +152,7 @@ func dropped(root *node, places map[placeKey]string) (lost []string) {
 			lost = append(lost, place)
 		}
 	}
+
 	slices.Sort(lost)
 	return lost
 }
@@ -153,7 +165,9 @@ func outer(place string) string {
 }
 
 //nolint:gosec // a credit note is not a credential
-var rootNames = map[dialect]string{crossIndustry: "rsm:CrossIndustryInvoice", ublInvoice: "ubl:Invoice", ublCreditNote: "cn:CreditNote"}
+var rootNames = map[dialect]string{
+	crossIndustry: "rsm:CrossIndustryInvoice", ublInvoice: "ubl:Invoice", ublCreditNote: "cn:CreditNote",
+}
 
 // creditNoteTypes are the types of documents that are a CreditNote in UBL.
 var creditNoteTypes = []string{"81", "83", "261", "262", "296", "308", "381", "396", "420", "458", "502", "503", "532"}
@@ -206,6 +220,7 @@ func (w *writer) fields(n *node, v reflect.Value, at string) {
 		if len(b.paths) == 0 || field.IsZero() {
 			continue
 		}
+
 		name := strings.TrimPrefix(at+"."+b.json, ".")
 		switch b.kind {
 		case leaf:
@@ -228,6 +243,7 @@ func (w *writer) fields(n *node, v reflect.Value, at string) {
 			}
 		}
 	}
+
 	if note, ok := v.Interface().(Note); ok && w.dialect != crossIndustry && note.SubjectCode != "" {
 		n.text = "#" + note.SubjectCode + "#" + n.text
 	}
@@ -251,11 +267,13 @@ func (w *writer) value(n *node, p path, text string) placeKey {
 		n.text = text
 		return placeKey{n, ""}
 	}
+
 	if last := p[len(p)-1]; last.attribute {
 		at := w.put(n, p[:len(p)-1])
 		at.setAttr(last.name, text)
 		return placeKey{at, last.name}
 	}
+
 	at := w.put(n, p)
 	if at.text != "" || len(at.children) > 0 {
 		at = w.add(n, p)
@@ -287,12 +305,15 @@ func (w *writer) step(n *node, s step, fresh bool) *node {
 			return found[0]
 		}
 	}
+
 	child := &node{name: s.name}
 	n.children = append(n.children, child)
+
 	for _, c := range s.conditions {
 		value, ok := w.variables.resolve(c.value)
 		if c.kind == unequal {
-			value, ok = c.otherwise, c.otherwise != ""
+			value = c.otherwise
+			ok = c.otherwise != ""
 		}
 		if ok {
 			w.value(child, c.path, value)

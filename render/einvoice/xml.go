@@ -62,12 +62,14 @@ func parseXML(document []byte) (*node, error) {
 	if encoding := Encoding(document); encoding != "" {
 		return nil, encodingError(encoding)
 	}
+
 	decoder := xml.NewDecoder(bytes.NewReader(document))
 	decoder.CharsetReader = charset
 	var stack []*node
 	var texts [maxDepth + 1][]byte // of the elements of the stack: a text comes in as many parts as comments divide it
 	var root *node
 	count := 0
+
 	for {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
@@ -79,11 +81,13 @@ func parseXML(document []byte) (*node, error) {
 		if err := refuse(token, len(stack) == 0); err != nil {
 			return nil, err
 		}
+
 		switch t := token.(type) {
 		case xml.StartElement:
 			n := &node{name: prefixed(t.Name)}
 			for _, a := range t.Attr {
-				if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" && a.Name.Space != "http://www.w3.org/2001/XMLSchema-instance" {
+				if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" &&
+					a.Name.Space != "http://www.w3.org/2001/XMLSchema-instance" {
 					n.attrs = append(n.attrs, attr{name: a.Name.Local, value: a.Value})
 				}
 			}
@@ -94,6 +98,7 @@ func parseXML(document []byte) (*node, error) {
 				root = n
 				root.space = t.Name.Space
 			}
+
 			texts[len(stack)] = texts[len(stack)][:0]
 			stack = append(stack, n)
 			if count++; len(stack) > maxDepth || count > maxNodes {
@@ -108,6 +113,7 @@ func parseXML(document []byte) (*node, error) {
 			}
 		}
 	}
+
 	if root == nil {
 		return nil, fmt.Errorf("%w: it is empty", ErrXML)
 	}
@@ -121,15 +127,16 @@ func prefixed(name xml.Name) string {
 	return name.Local
 }
 
-// refuse refuses a document type declaration, and what could hide one in another encoding. Nothing here loads what it names
-// or expands its entities, but the next reader of the document may. Every e-invoice is read with this check, whether it is
-// attached, read or checked.
+// refuse refuses a document type declaration, and what could hide one in another encoding. Nothing here loads what it
+// names or expands its entities, but the next reader of the document may. Every e-invoice is read with this check,
+// whether it is attached, read or checked.
 func refuse(token xml.Token, outside bool) error {
 	switch t := token.(type) {
 	case xml.Directive:
 		return fmt.Errorf("%w: it has a document type declaration (DOCTYPE), which e-invoices must not have", ErrXML)
 	case xml.ProcInst:
-		if spaced := spacedEncoding.FindSubmatch(t.Inst); t.Target == "xml" && spaced != nil && !strings.EqualFold(string(spaced[1]), "utf-8") {
+		spaced := spacedEncoding.FindSubmatch(t.Inst)
+		if t.Target == "xml" && spaced != nil && !strings.EqualFold(string(spaced[1]), "utf-8") {
 			return encodingError(spaced[1])
 		}
 	case xml.CharData:
@@ -137,6 +144,7 @@ func refuse(token xml.Token, outside bool) error {
 			return fmt.Errorf("%w: it has text outside of its root element", ErrXML)
 		}
 	}
+
 	return nil
 }
 
@@ -148,7 +156,8 @@ var spacedEncoding = regexp.MustCompile(`encoding(?:\s+=\s*|\s*=\s+)["']([^"']*)
 func Encoding(content []byte) string {
 	start := content[:min(len(content), 4)] //nolint:mnd // bytes that tell encodings apart
 	switch {
-	case bytes.HasPrefix(start, []byte("\xFE\xFF")), bytes.HasPrefix(start, []byte("\xFF\xFE")), bytes.ContainsRune(start, 0) && bytes.ContainsRune(start, '<'):
+	case bytes.HasPrefix(start, []byte("\xFE\xFF")), bytes.HasPrefix(start, []byte("\xFF\xFE")),
+		bytes.ContainsRune(start, 0) && bytes.ContainsRune(start, '<'):
 		return "UTF-16"
 	case string(start) == "\x4C\x6F\xA7\x94": // <?xm
 		return "EBCDIC"
@@ -168,6 +177,7 @@ func charset(name string, in io.Reader) (io.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		var text strings.Builder
 		for _, b := range raw {
 			text.WriteRune(rune(b))
@@ -204,6 +214,7 @@ func (n *node) local() string { return n.name[strings.IndexByte(n.name, ':')+1:]
 func (n *node) render() []byte {
 	var out bytes.Buffer
 	out.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
+
 	used := map[string]bool{}
 	n.prefixes(used)
 	root := strings.SplitN(n.name, ":", 2)[0]
@@ -212,6 +223,7 @@ func (n *node) render() []byte {
 			n.attrs = append(n.attrs, attr{name: "xmlns:" + prefix, value: namespaces[prefix]})
 		}
 	}
+
 	if root == "ubl" || root == "cn" { // which have their namespace by default, as everywhere
 		n.name = n.local()
 		for i := range n.attrs {
@@ -220,6 +232,7 @@ func (n *node) render() []byte {
 			}
 		}
 	}
+
 	n.write(&out, "")
 	return out.Bytes()
 }
@@ -238,6 +251,7 @@ func (n *node) write(out *bytes.Buffer, indent string) {
 	for _, a := range n.attrs {
 		out.WriteString(" " + a.name + `="` + escape(a.value) + `"`)
 	}
+
 	switch {
 	case len(n.children) > 0:
 		out.WriteString(">\n")

@@ -101,7 +101,8 @@ func positional(e expr) bool {
 		return false
 	case *callExpr:
 		switch v.name {
-		case "not", "exists", "empty", "boolean", "normalize-space", "upper-case", "contains", "starts-with", "ends-with", "matches", "string", "true", "false":
+		case "not", "exists", "empty", "boolean", "normalize-space", "upper-case", "contains", "starts-with",
+			"ends-with", "matches", "string", "true", "false":
 			for _, arg := range v.args {
 				if _, isPath := arg.(*pathExpr); !isPath && positional(arg) {
 					return true
@@ -140,7 +141,8 @@ func (e *andExpr) eval(c *context) []Item {
 }
 
 func (e *unionExpr) eval(c *context) []Item {
-	left, right := e.left.eval(c), e.right.eval(c)
+	left := e.left.eval(c)
+	right := e.right.eval(c)
 	both := make([]Item, 0, len(left)+len(right))
 	return inOrder(append(append(both, left...), right...))
 }
@@ -158,13 +160,15 @@ func (e *arithmeticExpr) eval(c *context) []Item {
 }
 
 func (e *compareExpr) eval(c *context) []Item {
-	left, right := e.left.eval(c), e.right.eval(c)
+	left := e.left.eval(c)
+	right := e.right.eval(c)
 	if e.single {
 		if len(left) == 0 || len(right) == 0 {
 			return nil
 		}
 		return boolean(compare(e.operator, text1(atom(one(left))), text1(atom(one(right)))))
 	}
+
 	for _, a := range left {
 		for _, b := range right {
 			c.visit(1)
@@ -203,6 +207,7 @@ func (e *loopExpr) from(c *context, variable int) (all []Item) {
 		}
 		return boolean(truth(value))
 	}
+
 	for _, item := range e.in[variable].eval(c) {
 		value := e.from(c.bind(e.names[variable], []Item{item}), variable+1)
 		switch holds := e.kind != "for" && truth(value); {
@@ -214,6 +219,7 @@ func (e *loopExpr) from(c *context, variable int) (all []Item) {
 			return boolean(false)
 		}
 	}
+
 	if e.kind == "for" {
 		return all
 	}
@@ -227,12 +233,14 @@ func (e *pathExpr) eval(c *context) []Item {
 	} else {
 		items = []Item{c.item}
 	}
+
 	for i := range e.steps {
 		s := &e.steps[i]
 		if i == 0 && e.start == startContext && s.axis == axisValue {
 			items = s.filtered(c, s.value.eval(c))
 			continue
 		}
+
 		var next []Item
 		for position, item := range items {
 			next = append(next, s.eval(c.at(item, position+1, len(items)))...)
@@ -256,16 +264,19 @@ func (s *step) eval(c *context) []Item {
 		}
 		return all
 	}
+
 	if a, ok := c.item.(Attribute); ok {
 		return s.fromAttribute(c, a)
 	}
 	if s.axis == axisSelf && s.name == "node()" {
 		return s.filtered(c, []Item{c.item})
 	}
+
 	n := c.node()
 	if !s.deep {
 		return s.filtered(c, s.select1(c, n))
 	}
+
 	// The index finds all nodes of a name; a position counts among siblings.
 	indexed := s.axis == axisChild && s.name != "text()" && s.name != "node()"
 	for _, p := range s.predicates {
@@ -274,6 +285,7 @@ func (s *step) eval(c *context) []Item {
 	if indexed {
 		return s.filtered(c, nodeItems(c, c.document.below(n, s.name)))
 	}
+
 	all := s.filtered(c, s.select1(c, n))
 	for _, m := range c.document.below(n, "*") {
 		all = append(all, s.filtered(c, s.select1(c, m))...)
@@ -318,6 +330,7 @@ func (s *step) select1(c *context, n *Node) (found []Item) { //nolint:gocyclo //
 			}
 		}
 	}
+
 	switch s.axis {
 	case axisChild:
 		if s.name == "text()" {
@@ -364,6 +377,7 @@ func (s *step) select1(c *context, n *Node) (found []Item) { //nolint:gocyclo //
 		}
 	case axisValue:
 	}
+
 	return found
 }
 
@@ -372,6 +386,7 @@ func siblings(n *Node, before bool) (found []*Node) {
 	if n.Parent == nil {
 		return nil
 	}
+
 	after := false
 	for _, m := range n.Parent.Children {
 		switch {
@@ -398,6 +413,7 @@ func (s *step) filtered(c *context, items []Item) []Item {
 		}
 		items = kept
 	}
+
 	return items
 }
 
@@ -406,6 +422,7 @@ func positionOf(value []Item) (int, bool) {
 	if len(value) != 1 {
 		return 0, false
 	}
+
 	switch v := value[0].(type) {
 	case *big.Rat:
 		if !v.IsInt() || !v.Num().IsInt64() {
@@ -415,5 +432,6 @@ func positionOf(value []Item) (int, bool) {
 	case float64:
 		return int(v), true
 	}
+
 	return 0, false
 }

@@ -17,10 +17,12 @@ func (e *callExpr) eval(c *context) []Item {
 	case "not":
 		return boolean(!truth(e.args[0].eval(c)))
 	}
+
 	args := make([][]Item, len(e.args))
 	for i, arg := range e.args {
 		args[i] = arg.eval(c)
 	}
+
 	if f := functions[e.name]; f.call != nil {
 		if len(args) == 0 && f.context {
 			args = [][]Item{{c.item}}
@@ -30,6 +32,7 @@ func (e *callExpr) eval(c *context) []Item {
 		}
 		return f.call(args)
 	}
+
 	if f := c.document.library.Functions[e.name]; f != nil {
 		value, err := f(args)
 		if err != nil {
@@ -37,6 +40,7 @@ func (e *callExpr) eval(c *context) []Item {
 		}
 		return value
 	}
+
 	if strings.HasPrefix(e.name, "xs:") && len(args) == 1 {
 		return cast(e.name, args[0])
 	}
@@ -73,16 +77,20 @@ var functions = map[string]function{
 	"round": {least: 1, call: onNumber(
 		func(v *big.Rat) *big.Rat { return floor(new(big.Rat).Add(v, half)) },
 		func(v float64) float64 { return math.Floor(v + 0.5) })},
-	"floor":   {least: 1, call: onNumber(floor, math.Floor)},
-	"ceiling": {least: 1, call: onNumber(func(v *big.Rat) *big.Rat { return new(big.Rat).Neg(floor(new(big.Rat).Neg(v))) }, math.Ceil)},
+	"floor": {least: 1, call: onNumber(floor, math.Floor)},
+	"ceiling": {least: 1, call: onNumber(func(v *big.Rat) *big.Rat {
+		return new(big.Rat).Neg(floor(new(big.Rat).Neg(v)))
+	}, math.Ceil)},
 	"number": {least: 1, context: true, call: func(a [][]Item) []Item {
 		if v, ok := doubleOf(textOf(a[0])); ok {
 			return []Item{v}
 		}
 		return []Item{math.NaN()}
 	}},
-	"string":          {least: 1, context: true, call: func(a [][]Item) []Item { return []Item{textOf(a[0])} }},
-	"string-length":   {least: 1, context: true, call: ofText(func(t ...string) Item { return new(big.Rat).SetInt64(int64(len([]rune(t[0])))) })},
+	"string": {least: 1, context: true, call: func(a [][]Item) []Item { return []Item{textOf(a[0])} }},
+	"string-length": {least: 1, context: true, call: ofText(func(t ...string) Item {
+		return new(big.Rat).SetInt64(int64(len([]rune(t[0]))))
+	})},
 	"normalize-space": {least: 1, context: true, call: ofText(func(t ...string) Item { return normalized(t[0]) })},
 	"upper-case":      {least: 1, call: ofText(func(t ...string) Item { return strings.ToUpper(t[0]) })},
 	"lower-case":      {least: 1, call: ofText(func(t ...string) Item { return strings.ToLower(t[0]) })},
@@ -125,7 +133,8 @@ var functions = map[string]function{
 
 // normalized returns a text with one space for each run of white space, and none at the ends.
 func normalized(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }), " ")
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' })
+	return strings.Join(words, " ")
 }
 
 func onNumber(decimal func(*big.Rat) *big.Rat, double func(float64) float64) func(args [][]Item) []Item {
@@ -168,6 +177,7 @@ func substring(a [][]Item) []Item {
 		length, _ := number(a[2])
 		end = min(end, start+int(double(length)))
 	}
+
 	start = max(0, start)
 	if start >= end {
 		return []Item{""}

@@ -22,6 +22,7 @@ func scan(text string) (tokens []token) { //nolint:gocyclo // a case for each ki
 		if text == "" {
 			return tokens
 		}
+
 		var t token
 		var size int
 		switch c := text[0]; {
@@ -51,6 +52,7 @@ func scan(text string) (tokens []token) { //nolint:gocyclo // a case for each ki
 			}
 			t = token{'s', text[:size]}
 		}
+
 		tokens = append(tokens, t)
 		text = text[size:]
 	}
@@ -69,6 +71,7 @@ func scanText(text string, quote byte) (t token, size int) {
 			out.WriteByte(text[i])
 			continue
 		}
+
 		if i+1 < len(text) && text[i+1] == quote {
 			out.WriteByte(quote)
 			i++
@@ -156,6 +159,7 @@ func (p *parser) loop() expr {
 	kind := p.peek().text
 	p.next++
 	loop := &loopExpr{kind: kind}
+
 	for {
 		p.expect("$")
 		loop.names = append(loop.names, p.name())
@@ -165,6 +169,7 @@ func (p *parser) loop() expr {
 			break
 		}
 	}
+
 	if kind == "for" {
 		p.expect("return")
 	} else {
@@ -201,7 +206,8 @@ func (p *parser) and() expr {
 
 // comparisons are the operators between values; those of letters compare single values.
 var comparisons = map[string]string{
-	"=": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+	"=": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "eq": "=", "ne": "!=", "lt": "<", "le": "<=",
+	"gt": ">", "ge": ">=",
 }
 
 func (p *parser) comparison() expr {
@@ -286,6 +292,7 @@ func (p *parser) path() expr {
 		}
 		path.steps = append(path.steps, first)
 	}
+
 	for {
 		switch {
 		case p.accept("//"):
@@ -315,27 +322,36 @@ func (p *parser) step(deep bool) step {
 	t := p.peek()
 	switch {
 	case p.accept("."):
-		s.axis, s.name = axisSelf, "node()"
+		s.axis = axisSelf
+		s.name = "node()"
 	case p.accept(".."):
-		s.axis, s.name = axisParent, "*"
+		s.axis = axisParent
+		s.name = "*"
 	case p.accept("@"):
-		s.axis, s.name = axisAttribute, p.nodeTest()
+		s.axis = axisAttribute
+		s.name = p.nodeTest()
 	case t.kind == 'n' && p.ahead(1).text == "::":
 		a, ok := axes[t.text]
 		if !ok {
 			panic(syntaxError("unknown axis " + t.text))
 		}
 		p.next += 2
-		s.axis, s.name = a, p.nodeTest()
-	case t.text == "*" && t.kind == 's', t.kind == 'n' && (p.ahead(1).text != "(" || t.text == "node" || t.text == "text"):
-		s.axis, s.name = axisChild, p.nodeTest()
+		s.axis = a
+		s.name = p.nodeTest()
+	case t.text == "*" && t.kind == 's',
+		t.kind == 'n' && (p.ahead(1).text != "(" || t.text == "node" || t.text == "text"):
+		s.axis = axisChild
+		s.name = p.nodeTest()
 	default:
-		s.axis, s.value = axisValue, p.primary()
+		s.axis = axisValue
+		s.value = p.primary()
 	}
+
 	for p.accept("[") {
 		s.predicates = append(s.predicates, predicate{of: p.sequence()})
 		p.expect("]")
 	}
+
 	for i := range s.predicates {
 		s.predicates[i].positional = positional(s.predicates[i].of)
 	}

@@ -18,6 +18,7 @@ func truth(items []Item) bool {
 	if len(items) == 0 {
 		return false
 	}
+
 	switch v := items[0].(type) {
 	case *Node, Attribute:
 		return true
@@ -73,6 +74,7 @@ func textOf(items []Item) string {
 	if len(items) == 0 {
 		return ""
 	}
+
 	switch v := atom(one(items)).(type) {
 	case Untyped:
 		return string(v)
@@ -127,7 +129,8 @@ func space(text string) string { return strings.Trim(text, " \t\r\n") }
 func decimalOf(text string) (*big.Rat, bool) {
 	text = space(text)
 	digits := strings.TrimLeft(text, "+-")
-	if len(text)-len(digits) > 1 || len(text) > maxNumber || strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 || strings.Trim(digits, ".") == "" {
+	if len(text)-len(digits) > 1 || len(text) > maxNumber || strings.Trim(digits, "0123456789.") != "" ||
+		strings.Count(digits, ".") > 1 || strings.Trim(digits, ".") == "" {
 		return nil, false
 	}
 	return new(big.Rat).SetString(strings.TrimPrefix(text, "+"))
@@ -144,6 +147,7 @@ func doubleOf(text string) (float64, bool) {
 	case "NaN":
 		return math.NaN(), true
 	}
+
 	if len(text) > maxNumber || text == "" || strings.Trim(text, "0123456789.+-eE") != "" {
 		return 0, false
 	}
@@ -168,6 +172,7 @@ func double(item Item) float64 {
 		}
 		return f
 	}
+
 	fail("%T is not a number", item)
 	return 0
 }
@@ -194,7 +199,9 @@ func calculate(operator string, a, b Item) Item {
 	if exact && both {
 		return calculateDecimals(operator, x, y)
 	}
-	l, r := double(a), double(b)
+
+	l := double(a)
+	r := double(b)
 	switch operator {
 	case "+":
 		return l + r
@@ -220,6 +227,7 @@ func calculateDecimals(operator string, x, y *big.Rat) Item {
 	case "*":
 		return out.Mul(x, y)
 	}
+
 	if y.Sign() == 0 {
 		fail("a division by 0")
 	}
@@ -227,6 +235,7 @@ func calculateDecimals(operator string, x, y *big.Rat) Item {
 	if operator == "div" {
 		return out
 	}
+
 	whole := new(big.Rat).SetInt(new(big.Int).Quo(out.Num(), out.Denom()))
 	if operator == "idiv" {
 		return whole
@@ -240,7 +249,8 @@ func compare(operator string, a, b Item) bool {
 	case isNumber(a) || isNumber(b):
 		return compareNumbers(operator, a, b)
 	case isBool(a) || isBool(b):
-		l, r := boolOf(a), boolOf(b)
+		l := boolOf(a)
+		r := boolOf(b)
 		order := 0
 		if l != r {
 			order = 1
@@ -252,6 +262,7 @@ func compare(operator string, a, b Item) bool {
 	case isDate(a) || isDate(b):
 		return decide(operator, strings.Compare(string(dateOf(a)), string(dateOf(b))))
 	}
+
 	return decide(operator, strings.Compare(plain(a), plain(b)))
 }
 
@@ -283,7 +294,9 @@ func compareNumbers(operator string, a, b Item) bool {
 	if exact && both {
 		return decide(operator, x.Cmp(y))
 	}
-	l, r := double(a), double(b)
+
+	l := double(a)
+	r := double(b)
 	switch {
 	case math.IsNaN(l) || math.IsNaN(r):
 		return operator == "!="
@@ -361,6 +374,7 @@ func cast(kind string, items []Item) []Item {
 	if len(items) == 0 {
 		return nil
 	}
+
 	value := atom(one(items))
 	text := textOf([]Item{value})
 	switch kind {
@@ -390,6 +404,7 @@ func cast(kind string, items []Item) []Item {
 	case "xs:date":
 		return []Item{dateText(text)}
 	}
+
 	fail("there is no type %s", kind)
 	return nil
 }
@@ -416,6 +431,7 @@ func castDecimal(kind string, value Item, text string) *big.Rat {
 			fail("%.40q is not a number", text)
 		}
 	}
+
 	if kind == "xs:integer" && !v.IsInt() {
 		v = new(big.Rat).SetInt(new(big.Int).Quo(v.Num(), v.Denom()))
 	}

@@ -1,6 +1,6 @@
 // Package xpath evaluates the part of XPath 2.0 that business rules about e-invoices are written in: paths with
-// predicates, for, some, every and if, comparisons, exact decimals, and the common functions. Names of elements match by
-// their local name; prefixes are ignored.
+// predicates, for, some, every and if, comparisons, exact decimals, and the common functions. Names of elements match
+// by their local name; prefixes are ignored.
 //
 //	expression, err := xpath.Compile("sum(//Line/xs:decimal(Amount)) = xs:decimal(/Invoice/Total)")
 //	holds, err := expression.Bool(xpath.NewDocument(root, nil), root)
@@ -86,7 +86,10 @@ func NewDocument(root *Node, library *Library) *Document {
 	if library == nil {
 		library = &Library{}
 	}
-	d := &Document{Root: &Node{Children: []*Node{root}}, library: library, names: map[string][]*Node{}, variables: map[string][]Item{}, steps: MaxSteps}
+	d := &Document{
+		Root: &Node{Children: []*Node{root}}, library: library, names: map[string][]*Node{},
+		variables: map[string][]Item{}, steps: MaxSteps,
+	}
 
 	var number func(n *Node)
 	number = func(n *Node) {
@@ -263,10 +266,12 @@ func (c *context) variable(name string) []Item {
 	if value, ok := c.document.variables[name]; ok {
 		return value
 	}
+
 	e := c.document.library.Variables[name]
 	if e == nil {
 		fail("there is no variable $%s", name)
 	}
+
 	value := e.root.eval(&context{document: c.document, item: c.document.Root, position: 1, size: 1})
 	c.document.variables[name] = value
 	return value
@@ -279,6 +284,7 @@ func inOrder(items []Item) []Item {
 		if _, ok := item.(Attribute); ok && i > 0 && items[i-1] == item {
 			sorted = false
 		}
+
 		n, ok := item.(*Node)
 		if !ok {
 			if _, isAttribute := item.(Attribute); isAttribute {
@@ -290,9 +296,11 @@ func inOrder(items []Item) []Item {
 			sorted = false
 		}
 	}
+
 	if sorted {
 		return items
 	}
+
 	items = slices.Clone(items)
 	slices.SortStableFunc(items, func(a, b Item) int {
 		an, ai := place(a)
@@ -355,5 +363,6 @@ func (e *Expression) Call(args [][]Item) (value []Item, err error) {
 
 // Use sets the library of the following evaluations.
 func (d *Document) Use(library *Library) {
-	d.library, d.variables = library, map[string][]Item{}
+	d.library = library
+	d.variables = map[string][]Item{}
 }
