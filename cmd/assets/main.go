@@ -91,22 +91,28 @@ var bundles = []bundle{
 	{out: dist + "playground.js", source: pages + "playground.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "palette.js", source: pages + "palette.js", format: api.FormatIIFE, target: api.ES2022},
 	{out: dist + "public.js", source: pages + "public.js", format: api.FormatIIFE, target: api.ES2022},
-	{out: dist + "format.js", source: pages + "format.js", format: api.FormatIIFE, target: api.ES2022, short: true, notice: []string{"js-beautify"}},
+	{out: dist + "format.js", source: pages + "format.js",
+		format: api.FormatIIFE, target: api.ES2022, short: true, notice: []string{"js-beautify"}},
 	{
 		// CodeMirror's packages have one author and one licence.
 		out: dist + "editor.js", source: pages + "editor.js", format: api.FormatIIFE, target: api.ES2022, short: true,
 		notice: codeMirror,
 	},
-	{out: dist + "fields.js", source: pages + "fields.js", format: api.FormatIIFE, target: api.ES2022, short: true, notice: codeMirror},
+	{out: dist + "fields.js", source: pages + "fields.js",
+		format: api.FormatIIFE, target: api.ES2022, short: true, notice: codeMirror},
 }
 
 // codeMirror are the packages of the editor of texts.
-var codeMirror = []string{"@codemirror/view", "@lezer/common", "style-mod", "w3c-keyname", "crelt", "@marijn/find-cluster-break"}
+var codeMirror = []string{
+	"@codemirror/view", "@lezer/common", "style-mod", "w3c-keyname", "crelt", "@marijn/find-cluster-break",
+}
 
 // copies are embedded unchanged.
 var copies = []copied{
-	{out: dist + "inter.woff2", from: folder + "/node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2"},
-	{out: dist + "jetbrains-mono.woff2", from: folder + "/node_modules/@fontsource/jetbrains-mono/files/jetbrains-mono-latin-400-normal.woff2"},
+	{out: dist + "inter.woff2",
+		from: folder + "/node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2"},
+	{out: dist + "jetbrains-mono.woff2",
+		from: folder + "/node_modules/@fontsource/jetbrains-mono/files/jetbrains-mono-latin-400-normal.woff2"},
 	{out: dist + "mark.svg", from: pages + "mark.svg"},
 	{out: markup + "katex.css", from: folder + "/node_modules/katex/dist/katex.min.css", notice: "katex"},
 }
@@ -134,19 +140,23 @@ func run() error {
 	if err := install(); err != nil {
 		return err
 	}
+
 	for _, b := range bundles {
 		if err := b.build(); err != nil {
 			return fmt.Errorf("%s: %w", b.out, err)
 		}
 	}
+
 	faces, err := filepath.Glob(mathFaces)
 	if err != nil {
 		return err
 	}
+
 	all := copies
 	for _, face := range faces {
 		all = append(all, copied{out: markup + filepath.Base(face), from: face})
 	}
+
 	for _, c := range all {
 		content, err := os.ReadFile(c.from)
 		if err == nil && c.notice != "" {
@@ -201,12 +211,14 @@ func newestOf(folder string) int64 {
 			}
 			return nil
 		}
+
 		info, err := entry.Info()
 		if err == nil {
 			newest = max(newest, info.ModTime().UnixNano())
 		}
 		return err
 	})
+
 	if err != nil {
 		return math.MaxInt64
 	}
@@ -216,8 +228,11 @@ func newestOf(folder string) int64 {
 // install fetches the packages that package-lock.json pins, and runs nothing of
 // theirs.
 func install() error {
-	npm := exec.CommandContext(context.Background(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=5")
-	npm.Dir, npm.Stdout, npm.Stderr = folder, os.Stderr, os.Stderr
+	npm := exec.CommandContext(context.Background(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund",
+		"--loglevel=error", "--fetch-retries=5")
+	npm.Dir = folder
+	npm.Stdout = os.Stderr
+	npm.Stderr = os.Stderr
 	if err := npm.Run(); err != nil {
 		return fmt.Errorf("npm ci in %s: %w; npm comes with Node.js, and the network has to be there", folder, err)
 	}
@@ -230,10 +245,12 @@ func (b bundle) build() error {
 	if err != nil {
 		return err
 	}
+
 	alias := map[string]string{}
 	for name, file := range b.stubs {
 		alias[name] = filepath.Join(here, file)
 	}
+
 	options := api.BuildOptions{
 		Bundle:            true,
 		External:          []string{"*.woff2"},
@@ -249,6 +266,7 @@ func (b bundle) build() error {
 		LogLevel:          api.LogLevelSilent,
 		Metafile:          b.whole,
 	}
+
 	var notices []string
 	for _, name := range b.notice {
 		notice, err := noticeOf(name)
@@ -260,11 +278,13 @@ func (b bundle) build() error {
 	if len(notices) > 0 {
 		options.Banner = map[string]string{"js": strings.Join(notices, "\n")}
 	}
+
 	if b.source != "" {
 		options.EntryPoints = []string{b.source}
 	} else {
 		options.Stdin = &api.StdinOptions{Contents: b.entry, ResolveDir: here, Sourcefile: "entry.js"}
 	}
+
 	result := api.Build(options)
 	var faults []error
 	for _, message := range result.Errors {
@@ -273,6 +293,7 @@ func (b bundle) build() error {
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
+
 	content := result.OutputFiles[0].Contents
 	if b.whole {
 		notices, err := noticesOf(result.Metafile)
@@ -290,6 +311,7 @@ func noticesOf(metafile string) (string, error) {
 	if err := json.Unmarshal([]byte(metafile), &made); err != nil {
 		return "", err
 	}
+
 	names := map[string]bool{}
 	for input := range made.Inputs {
 		_, path, found := strings.Cut(input, "node_modules/")
@@ -300,6 +322,7 @@ func noticesOf(metafile string) (string, error) {
 		if i := strings.LastIndex(path, "/node_modules/"); i >= 0 {
 			path = path[i+len("/node_modules/"):]
 		}
+
 		parts := strings.Split(path, "/")
 		name := parts[0]
 		if strings.HasPrefix(name, "@") {
@@ -307,6 +330,7 @@ func noticesOf(metafile string) (string, error) {
 		}
 		names[name] = true
 	}
+
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		notice, err := noticeOf(name)
@@ -325,14 +349,17 @@ func noticeOf(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	var pkg struct{ Version, License string }
 	if err := json.Unmarshal(about, &pkg); err != nil {
 		return "", fmt.Errorf("%s: package.json: %w", name, err)
 	}
+
 	text, err := licenceIn(dir)
 	if err != nil {
 		return "", err
 	}
+
 	if bytes.Contains(text, []byte("*/")) {
 		return "", fmt.Errorf("%s: its licence would end the comment that holds it", name)
 	}

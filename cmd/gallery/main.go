@@ -42,10 +42,12 @@ func serveOrDraw(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == "engine" {
 		return render.ServeEngine(os.Stdin, os.Stdout)
 	}
+
 	g, err := gallery.New()
 	if err != nil {
 		return err
 	}
+
 	dir, err := os.MkdirTemp("", "gallery-")
 	if err != nil {
 		return err
@@ -54,6 +56,7 @@ func serveOrDraw(ctx context.Context, args []string) error {
 	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the browser's own user passes through
 		return err
 	}
+
 	r, err := render.New(ctx, render.Config{Dir: dir})
 	if err != nil {
 		return err
@@ -80,9 +83,11 @@ func draw(ctx context.Context, r *render.Renderer, g *gallery.Gallery, dir strin
 			}
 			fmt.Printf("%s: %d bytes\n", l.ID, len(image))
 		}
+
 		fmt.Fprintf(&tiles, `<figure><img src="data:image/webp;base64,%s"><figcaption>%s<br>%s</figcaption></figure>`,
 			base64.StdEncoding.EncodeToString(image), html.EscapeString(l.Name), html.EscapeString(l.Category))
 	}
+
 	index, err := json.MarshalIndent(sources, "", "  ")
 	if err != nil {
 		return err
@@ -95,15 +100,20 @@ func draw(ctx context.Context, r *render.Renderer, g *gallery.Gallery, dir strin
 
 // thumbnail draws the first page of a layout with its sample.
 func thumbnail(ctx context.Context, r *render.Renderer, l gallery.Layout, dir string) ([]byte, error) {
-	document, err := r.For("gallery").FillTemplate(ctx, template.Call{Template: template.Template{HTML: l.HTML}, Data: l.Sample}, nil)
+	document, err := r.For("gallery").FillTemplate(ctx,
+		template.Call{Template: template.Template{HTML: l.HTML}, Data: l.Sample}, nil)
 	if err != nil {
 		return nil, err
 	}
+
 	var options struct{ Landscape bool }
 	if err := json.Unmarshal(l.Options, &options); err != nil {
 		return nil, err
 	}
-	opt := render.PDF{Width: 210 / 25.4, Height: 297 / 25.4, Landscape: options.Landscape, PrintBackground: true, PageRanges: "1"}
+
+	opt := render.PDF{
+		Width: 210 / 25.4, Height: 297 / 25.4, Landscape: options.Landscape, PrintBackground: true, PageRanges: "1",
+	}
 	doc, err := r.For("gallery").PDF(ctx, render.Source{HTML: document}, render.Page{}, opt)
 	if err != nil {
 		return nil, err
@@ -113,14 +123,18 @@ func thumbnail(ctx context.Context, r *render.Renderer, l gallery.Layout, dir st
 	if err != nil {
 		return nil, err
 	}
+
 	path := filepath.Join(dir, l.ID)
 	if err := os.WriteFile(path+".pdf", page, 0o600); err != nil {
 		return nil, err
 	}
 	// Twice as large as displayed, so that the browser makes smooth edges.
-	if err := exec.CommandContext(ctx, "pdftoppm", "-png", "-singlefile", "-scale-to-x", fmt.Sprint(2*wide), "-scale-to-y", "-1", path+".pdf", path).Run(); err != nil {
+	pdftoppm := exec.CommandContext(ctx, "pdftoppm", "-png", "-singlefile",
+		"-scale-to-x", fmt.Sprint(2*wide), "-scale-to-y", "-1", path+".pdf", path)
+	if err := pdftoppm.Run(); err != nil {
 		return nil, fmt.Errorf("pdftoppm: %w", err)
 	}
+
 	image, err := os.ReadFile(path + ".png")
 	if err != nil {
 		return nil, err
@@ -135,10 +149,13 @@ func small(ctx context.Context, r *render.Renderer, image []byte, landscape bool
 		if landscape {
 			height = width * 210 / 297
 		}
+
 		source := fmt.Sprintf(`<style>* { margin: 0 } img { display: block; width: %dpx; height: %dpx }</style><img src="data:image/png;base64,%s">`,
 			width, height, base64.StdEncoding.EncodeToString(image))
 		for quality := 80; quality >= 20; quality -= 10 {
-			out, err := shoot(ctx, r, source, chrome.Screenshot{Type: "webp", Quality: quality, Viewport: chrome.Viewport{Width: width, Height: height}})
+			out, err := shoot(ctx, r, source, chrome.Screenshot{
+				Type: "webp", Quality: quality, Viewport: chrome.Viewport{Width: width, Height: height},
+			})
 			if err != nil || len(out) <= most {
 				return out, err
 			}
@@ -160,11 +177,13 @@ func shoot(ctx context.Context, r *render.Renderer, source string, how chrome.Sc
 func contactSheet(ctx context.Context, r *render.Renderer, tiles string) error {
 	const style = `<!doctype html><meta charset="utf-8"><style>@page { margin: 10mm } body { margin: 0; display: grid; grid-template-columns: repeat(5, 1fr); gap: 6mm 5mm; align-items: end; font: 7.5pt/1.35 Lato, sans-serif }
 figure { margin: 0; break-inside: avoid } img { width: 100%; display: block; box-shadow: 0 0 0 .2mm #bbb; margin-bottom: 1.5mm }</style>`
-	doc, err := r.For("gallery").PDF(ctx, render.Source{HTML: style + tiles}, render.Page{}, render.PDF{Width: 297 / 25.4, Height: 420 / 25.4, PrintBackground: true})
+	doc, err := r.For("gallery").PDF(ctx, render.Source{HTML: style + tiles}, render.Page{},
+		render.PDF{Width: 297 / 25.4, Height: 420 / 25.4, PrintBackground: true})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = doc.Body.Close() }()
+
 	if err := os.MkdirAll(filepath.Dir(sheet), 0o750); err != nil {
 		return err
 	}
@@ -172,6 +191,7 @@ figure { margin: 0; break-inside: avoid } img { width: 100%; display: block; box
 	if err != nil {
 		return err
 	}
+
 	if _, err := io.Copy(file, doc.Body.Open()); err != nil {
 		return err
 	}

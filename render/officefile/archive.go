@@ -53,11 +53,13 @@ func (a *archive) read(name string) ([]byte, error) {
 	if part == nil || part.UncompressedSize64 > maxPart {
 		return nil, fmt.Errorf("%w: %.100q", errPart, name)
 	}
+
 	in, err := part.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+
 	content, err := io.ReadAll(io.LimitReader(in, maxPart+1))
 	if len(content) > maxPart {
 		err = fmt.Errorf("%w: %.100q", errPart, name)
@@ -90,11 +92,13 @@ func (a *archive) relations(part string) (map[string]relation, error) {
 	var list struct {
 		Relationships []relation `xml:"Relationship"`
 	}
+
 	folder, name := path.Split(part)
 	err := a.decode(folder+"_rels/"+name+".rels", &list)
 	if errors.Is(err, errPart) {
 		return nil, nil
 	}
+
 	byID := map[string]relation{}
 	for _, r := range list.Relationships {
 		if r.Mode != "External" {
@@ -105,6 +109,7 @@ func (a *archive) relations(part string) (map[string]relation, error) {
 		}
 		byID[r.ID] = r
 	}
+
 	return byID, err
 }
 
@@ -136,7 +141,8 @@ func (a *archive) rewrite(to string, changes map[string]change) (err error) {
 	}()
 
 	out := zip.NewWriter(file)
-	out.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+	out.RegisterCompressor(zip.Deflate,
+		func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
 	for _, f := range a.File {
 		how, changed := changes[partName(f.Name)]
 		switch {
@@ -149,6 +155,7 @@ func (a *archive) rewrite(to string, changes map[string]change) (err error) {
 			return fmt.Errorf("officefile: %.100q: %w", f.Name, err)
 		}
 	}
+
 	return out.Close()
 }
 

@@ -24,17 +24,20 @@ func openCompound(path string, flag int) (*compound, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	c := &compound{File: file, streams: map[string]*mscfb.File{}}
 	entries, err := mscfb.New(file)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+
 	for _, entry := range entries.File {
 		name := strings.Join(append(slices.Clone(entry.Path), entry.Name), "/")
 		if c.streams[name] == nil {
 			c.streams[name] = entry
 		}
 	}
+
 	return c, nil
 }
 
@@ -65,10 +68,12 @@ func changeCompound(from, to string) (*compound, error) {
 		return nil, err
 	}
 	defer in.Close()
+
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
+
 	_, err = io.Copy(out, in)
 	if err := errors.Join(err, out.Close()); err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ func Decrypt(path, password string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+
 	start := make([]byte, len(zipMagic))
 	_, err = io.ReadFull(file, start)
 	if err := errors.Join(err, file.Close()); err != nil {
@@ -57,6 +58,7 @@ func decryptCompound(path, password string) (opened bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
+
 	switch {
 	case c.streams[encryptedPackage] != nil:
 		return c.decryptOOXML(path, password)
@@ -65,6 +67,7 @@ func decryptCompound(path, password string) (opened bool, err error) {
 	case c.streams[docStream] != nil:
 		return c.decryptDOC(password)
 	}
+
 	return false, nil
 }
 
@@ -83,6 +86,7 @@ func (c *compound) decryptOOXML(path, password string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", errUnopened, err)
 	}
+
 	// The last block is filled up.
 	content = content[:min(uint64(len(content)), binary.LittleEndian.Uint64(size))]
 	if _, err := zip.NewReader(bytes.NewReader(content), int64(len(content))); err != nil {

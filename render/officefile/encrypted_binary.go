@@ -28,10 +28,12 @@ func (c *compound) decryptXLS(password string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+
 	at, info := filePass(stream)
 	if info == nil {
 		return false, nil
 	}
+
 	const kind, isRC4 = 2, 1
 	if len(info) < kind || binary.LittleEndian.Uint16(info) != isRC4 {
 		return false, fmt.Errorf("%w: obfuscated workbook", errUnopened)
@@ -48,6 +50,7 @@ func (c *compound) decryptXLS(password string) (bool, error) {
 	if err := c.write(xlsStream, stream); err != nil {
 		return false, err
 	}
+
 	for name := range c.streams {
 		if !strings.HasPrefix(name, xlsPivots) {
 			continue
@@ -83,7 +86,9 @@ func filePass(stream []byte) (at int, info []byte) {
 }
 
 // biffPlain lists the records that are not encrypted.
-var biffPlain = []int{biffBOF, biffFilePass, biffInterfaceHeader, biffUserExclusive, biffFileLock, biffRevisionInfo, biffRevisionHead}
+var biffPlain = []int{
+	biffBOF, biffFilePass, biffInterfaceHeader, biffUserExclusive, biffFileLock, biffRevisionInfo, biffRevisionHead,
+}
 
 const (
 	biffInterfaceHeader = 0x00E1
@@ -99,6 +104,7 @@ func (keys rc4Keys) openRecords(stream []byte) error {
 	if err != nil {
 		return err
 	}
+
 	k := xlsKeeper{stream: stream}
 	for at := 0; at < len(stream); {
 		id, content, next := k.record(at)
@@ -125,6 +131,7 @@ func (c *compound) decryptDOC(password string) (bool, error) {
 	if err != nil || len(document) < header {
 		return false, errors.Join(errUnopened, err)
 	}
+
 	flags := binary.LittleEndian.Uint16(document[docFlags:])
 	switch {
 	case flags&docEncrypted == 0:
@@ -132,6 +139,7 @@ func (c *compound) decryptDOC(password string) (bool, error) {
 	case flags&obfuscated != 0:
 		return false, fmt.Errorf("%w: obfuscated document", errUnopened)
 	}
+
 	tablesName := docTablesName(flags)
 	tables, err := c.read(tablesName)
 	if err != nil {
@@ -154,6 +162,7 @@ func (c *compound) decryptDOC(password string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+
 		if name == docStream {
 			copy(open, document[:header])
 			binary.LittleEndian.PutUint16(open[docFlags:], flags&^docEncrypted)
@@ -169,15 +178,17 @@ func (c *compound) decryptDOC(password string) (bool, error) {
 // rc4Keys returns the key of a block of a stream.
 type rc4Keys func(block uint32) []byte
 
-// newRC4Keys returns the keys of a document ([MS-OFFCRYPTO] 2.3.5 and 2.3.6). info is the description of its encryption,
-// which begins with the version.
+// newRC4Keys returns the keys of a document ([MS-OFFCRYPTO] 2.3.5 and 2.3.6). info is the description of its
+// encryption, which begins with the version.
 func newRC4Keys(info []byte, password string) (rc4Keys, error) {
 	const version, salt = 4, 16
 	if len(info) < version {
 		return nil, errUnopened
 	}
-	major, minor := binary.LittleEndian.Uint16(info), binary.LittleEndian.Uint16(info[2:])
+	major := binary.LittleEndian.Uint16(info)
+	minor := binary.LittleEndian.Uint16(info[2:])
 	info = info[version:]
+
 	var wide []byte
 	for _, unit := range utf16.Encode([]rune(password)) {
 		wide = binary.LittleEndian.AppendUint16(wide, unit)
@@ -222,11 +233,13 @@ func newSHA1Keys(password, info []byte) (rc4Keys, error) {
 	if len(info) < start {
 		return nil, errUnopened
 	}
+
 	size := int(binary.LittleEndian.Uint32(info[4:]))
 	info = info[start:]
 	if size < header || len(info) < size+4+salt || binary.LittleEndian.Uint32(info[algorithm:]) != isRC4 {
 		return nil, errUnopened
 	}
+
 	bits := binary.LittleEndian.Uint32(info[keyBits:])
 	if bits == 0 {
 		bits = shortest
@@ -245,6 +258,7 @@ func newSHA1Keys(password, info []byte) (rc4Keys, error) {
 		}
 		return key
 	})
+
 	verifier = verifier[salt:]
 	if len(verifier) < 20 {
 		return nil, errUnopened
@@ -263,6 +277,7 @@ func (keys rc4Keys) verify(sealed []byte, sum func([]byte) []byte) error {
 	if len(sealed) < size+want {
 		return errUnopened
 	}
+
 	open, err := keys.open(sealed[:size+want], size+want)
 	if err != nil {
 		return err

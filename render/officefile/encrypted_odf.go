@@ -62,8 +62,8 @@ type odfKey struct {
 
 // Limits of what a document may ask for.
 const (
-	// MaxKeyWork is the limit of the iterations of PBKDF2 for all keys together. A pass of Argon2 over 1 KiB counts as one. It
-	// is 20 s of work. LibreOffice needs 100,000 for each part, or 200,000 for all parts in one.
+	// MaxKeyWork is the limit of the iterations of PBKDF2 for all keys together. A pass of Argon2 over 1 KiB counts as
+	// one. It is 20 s of work. LibreOffice needs 100,000 for each part, or 200,000 for all parts in one.
 	MaxKeyWork   = 40_000_000
 	maxKeyMemory = 256 << 10 // KiB
 	maxEncrypted = 1000      // parts
@@ -74,13 +74,16 @@ func checkWork(parts []odfEntry) error {
 	if len(parts) > maxEncrypted {
 		return fmt.Errorf("%w: %d parts", errUnopened, len(parts))
 	}
-	work, known := 0, map[odfKeyID]bool{}
+
+	work := 0
+	known := map[odfKeyID]bool{}
 	for _, part := range parts {
 		id := part.Encryption.keyID()
 		if known[id] {
 			continue
 		}
 		known[id] = true
+
 		add := id.Iterations
 		if id.isArgon2() {
 			add = int(id.Passes) * int(id.Memory)
@@ -100,6 +103,7 @@ func decryptODF(path, password string) (opened bool, err error) {
 		return false, err
 	}
 	defer a.Close()
+
 	var manifest struct {
 		Entries []odfEntry `xml:"file-entry"`
 	}
@@ -142,6 +146,7 @@ func withoutEncryption(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	var writeErr error
 	err = eachToken(content, func(_ int, t token) {
 		encryption := t.tag() && string(t.name()) == "encryption-data"
@@ -152,6 +157,7 @@ func withoutEncryption(in io.Reader, out io.Writer) error {
 			inside = !t.ends()
 		}
 	})
+
 	return errors.Join(err, writeErr)
 }
 
@@ -206,6 +212,7 @@ func (k *odfKeys) open(a *archive, name string, e *odfEncryption) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+
 	content, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), maxPart+1))
 	if len(content) > maxPart {
 		return nil, fmt.Errorf("%w: %.100q", errPart, name)
@@ -225,10 +232,12 @@ func (k *odfKeys) key(e *odfEncryption) ([]byte, error) {
 	if key := k.known[id]; key != nil {
 		return key, nil
 	}
+
 	salt, err := base64.StdEncoding.DecodeString(e.Key.Salt)
 	if err != nil {
 		return nil, err
 	}
+
 	first := sha1.Sum([]byte(k.password)) //nolint:gosec // As above.
 	start := first[:]
 	if strings.HasSuffix(id.start, "sha256") {
@@ -245,6 +254,7 @@ func (k *odfKeys) key(e *odfEncryption) ([]byte, error) {
 	default:
 		err = fmt.Errorf("%w: %.200v", errUnopened, d)
 	}
+
 	if err == nil {
 		k.known[id] = key
 	}

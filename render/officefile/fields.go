@@ -22,10 +22,12 @@ const (
 // storedFields are the fields of Word whose stored results are shown. All others depend on the pages, such as PAGE, or
 // have results that are no text, such as TOC.
 var storedFields = []string{
-	"=", "ADDRESSBLOCK", "ASK", "AUTHOR", "AUTOTEXT", "AUTOTEXTLIST", "BIBLIOGRAPHY", "CITATION", "COMMENTS", "COMPARE", "CREATEDATE", "DATABASE",
-	"DATE", "DOCPROPERTY", "DOCVARIABLE", "EDITTIME", "FILENAME", "FILESIZE", "FILLIN", "FORMULA", "GREETINGLINE", "IF", "INCLUDETEXT", "INFO",
-	"KEYWORDS", "LASTSAVEDBY", "MERGEFIELD", "MERGEREC", "MERGESEQ", "NOTEREF", "NUMCHARS", "NUMWORDS", "PRINTDATE", "QUOTE", "REF", "REVNUM",
-	"SAVEDATE", "SECTION", "SECTIONPAGES", "SEQ", "STYLEREF", "SUBJECT", "TEMPLATE", "TIME", "TITLE", "USERADDRESS", "USERINITIALS", "USERNAME",
+	"=", "ADDRESSBLOCK", "ASK", "AUTHOR", "AUTOTEXT", "AUTOTEXTLIST", "BIBLIOGRAPHY", "CITATION", "COMMENTS",
+	"COMPARE", "CREATEDATE", "DATABASE", "DATE", "DOCPROPERTY", "DOCVARIABLE", "EDITTIME", "FILENAME", "FILESIZE",
+	"FILLIN", "FORMULA", "GREETINGLINE", "IF", "INCLUDETEXT", "INFO", "KEYWORDS", "LASTSAVEDBY", "MERGEFIELD",
+	"MERGEREC", "MERGESEQ", "NOTEREF", "NUMCHARS", "NUMWORDS", "PRINTDATE", "QUOTE", "REF", "REVNUM", "SAVEDATE",
+	"SECTION", "SECTIONPAGES", "SEQ", "STYLEREF", "SUBJECT", "TEMPLATE", "TIME", "TITLE", "USERADDRESS",
+	"USERINITIALS", "USERNAME",
 }
 
 // fieldCode is the text of a field of Word, such as: REF chapter1 \h.
@@ -39,10 +41,12 @@ func parseFieldCode(text string) (c fieldCode) {
 	if len(words) == 0 {
 		return c
 	}
+
 	c.name = strings.ToUpper(words[0])
 	if strings.HasPrefix(c.name, "=") {
 		c.name = "="
 	}
+
 	for _, word := range words[1:] {
 		switch {
 		case strings.EqualFold(word, `\h`):
@@ -86,6 +90,7 @@ func (c fieldCode) fate(marks bookmarks) fieldFate {
 		}
 		return fieldStored
 	}
+
 	switch {
 	case slices.Contains(storedFields, c.name):
 		return fieldStored
@@ -129,7 +134,10 @@ func KeepDOCX(from, to string) (written bool, err error) {
 	changes := map[string]change{}
 	for name, content := range parts {
 		_, file := path.Split(name)
-		r := wordReader{bookmarks: marks, edits: map[int]edit{}, repeated: strings.HasPrefix(file, "header") || strings.HasPrefix(file, "footer")}
+		r := wordReader{
+			bookmarks: marks, edits: map[int]edit{},
+			repeated: strings.HasPrefix(file, "header") || strings.HasPrefix(file, "footer"),
+		}
 		if err := eachToken(content, r.visit); err != nil {
 			return false, err
 		}
@@ -143,8 +151,8 @@ func KeepDOCX(from, to string) (written bool, err error) {
 	return true, a.rewrite(to, changes)
 }
 
-// fieldParts returns the parts of a document of Word that have fields, the bookmarks of all parts, and whether the document
-// wants its fields to be updated.
+// fieldParts returns the parts of a document of Word that have fields, the bookmarks of all parts, and whether the
+// document wants its fields to be updated.
 func (a *archive) fieldParts() (parts map[string][]byte, marks bookmarks, outdated bool, err error) {
 	parts = map[string][]byte{}
 	marks = bookmarks{}
@@ -157,6 +165,7 @@ func (a *archive) fieldParts() (parts map[string][]byte, marks bookmarks, outdat
 		if err != nil {
 			return nil, nil, false, err
 		}
+
 		fields := false
 		err = eachToken(content, func(_ int, t token) {
 			if !t.tag() || t.closes() {
@@ -172,6 +181,7 @@ func (a *archive) fieldParts() (parts map[string][]byte, marks bookmarks, outdat
 				outdated = outdated || value == "" || isOn(value)
 			}
 		})
+
 		if err != nil {
 			return nil, nil, false, err
 		}
@@ -187,7 +197,8 @@ func isOn(value string) bool { return isTrue(value) || value == "on" }
 
 // eachToken visits the tokens of a part with their positions.
 func eachToken(content []byte, visit func(at int, t token)) error {
-	source, at := newTokens(bytes.NewReader(content)), 0
+	source := newTokens(bytes.NewReader(content))
+	at := 0
 	for {
 		t, err := source.next()
 		if errors.Is(err, io.EOF) {
@@ -241,7 +252,8 @@ func (r *wordReader) visit(at int, t token) {
 		case "drawing", "pict", "object":
 			r.result()
 		case "t", "delText", "instrText", "delInstrText", "sym", "fldChar":
-			r.element, r.from = slices.Clone(t), at
+			r.element = slices.Clone(t)
+			r.from = at
 			if t.empty() {
 				r.read(at + len(t))
 			}
@@ -277,11 +289,14 @@ func (r *wordReader) result() {
 
 // read notes an element, which ends at a position.
 func (r *wordReader) read(end int) {
-	name, kind, f := string(r.element.name()), "", r.top()
+	name := string(r.element.name())
+	kind := ""
+	f := r.top()
 	place := edit{from: r.from, to: end}
 	if name == "fldChar" {
 		kind = r.element.attribute("fldCharType")
 	}
+
 	for _, o := range r.open {
 		if own := o == f && (kind == "separate" || kind == "end"); !o.inResult && !own {
 			o.code = append(o.code, place)
@@ -296,7 +311,8 @@ func (r *wordReader) read(end int) {
 	case kind == "begin":
 		r.open = append(r.open, &wordField{dirty: isOn(r.element.attribute("dirty")), marks: []edit{place}})
 	case f != nil && kind == "separate":
-		f.inResult, f.marks = true, append(f.marks, place)
+		f.inResult = true
+		f.marks = append(f.marks, place)
 	case f != nil && kind == "end":
 		f.marks = append(f.marks, place)
 		r.end(f)
@@ -326,11 +342,13 @@ func (r *wordReader) end(f *wordField) {
 	if !f.inResult || !f.hasResult || f.dirty {
 		return
 	}
+
 	code := parseFieldCode(f.text.String())
 	fate := code.fate(r.bookmarks)
 	if fate == fieldLives || r.repeated && code.name == "STYLEREF" {
 		return
 	}
+
 	bookmark := escape(r.bookmarks.find(code.argument))
 	switch {
 	case fate == fieldLinks && len(f.texts) == 0: // one element
@@ -339,6 +357,7 @@ func (r *wordReader) end(f *wordField) {
 	case fate == fieldLinks:
 		f.marks = nil
 	}
+
 	for _, e := range slices.Concat(f.marks, f.code) {
 		r.edits[e.from] = e
 	}

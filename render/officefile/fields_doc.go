@@ -31,8 +31,8 @@ var docTables = []int{0x11A, 0x122, 0x12A, 0x132, 0x21A, 0x25A, 0x272}
 
 // docStored are the numbers of the fields whose stored results are shown, as storedFields has their names.
 var docStored = []byte{
-	3, 5, 7, 12, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 28, 29, 30, 31, 32, 34, 35, 36, 38, 39, 44, 59, 60, 61, 62, 64, 65, 66, 68, 69, 72, 75,
-	79, 80, 85, 89, 93, 94,
+	3, 5, 7, 12, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 28, 29, 30, 31, 32, 34, 35, 36, 38, 39, 44, 59,
+	60, 61, 62, 64, 65, 66, 68, 69, 72, 75, 79, 80, 85, 89, 93, 94,
 }
 
 // KeepDOC writes a binary document of Word as LibreOffice is to read it: fields with stored results become those of an
@@ -47,6 +47,7 @@ func KeepDOC(from, to string) (written bool, err error) {
 			err = errors.Join(err, os.Remove(to))
 		}
 	}()
+
 	if c.streams[docStream] == nil {
 		return false, nil
 	}
@@ -54,10 +55,12 @@ func KeepDOC(from, to string) (written bool, err error) {
 	if err != nil || len(document) < docTables[0] || binary.LittleEndian.Uint16(document) != docMagic {
 		return false, err
 	}
+
 	flags := binary.LittleEndian.Uint16(document[docFlags:])
 	if flags&docEncrypted != 0 {
 		return false, errUnopened
 	}
+
 	name := docTablesName(flags)
 	tables, err := c.read(name)
 	if err != nil {
@@ -68,7 +71,8 @@ func KeepDOC(from, to string) (written bool, err error) {
 		if at+8 > len(document) {
 			break
 		}
-		start, size := int(binary.LittleEndian.Uint32(document[at:])), int(binary.LittleEndian.Uint32(document[at+4:]))
+		start := int(binary.LittleEndian.Uint32(document[at:]))
+		size := int(binary.LittleEndian.Uint32(document[at+4:]))
 		if size > 0 && start+size <= len(tables) && keepDocFields(tables[start:start+size]) {
 			written = true
 		}
@@ -115,5 +119,6 @@ func keepDocFields(list []byte) (changed bool) {
 			}
 		}
 	}
+
 	return changed
 }

@@ -10,13 +10,15 @@ import (
 
 // openFields are the fields of OpenDocument texts whose stored results are shown.
 var openFields = []string{
-	"author-initials", "author-name", "bibliography-mark", "character-count", "conditional-text", "creation-date", "creation-time", "creator", "database-display",
-	"database-name", "database-row-number", "date", "dde-connection", "description", "editing-cycles", "editing-duration", "expression", "file-name",
-	"image-count", "initial-creator", "keywords", "modification-date", "modification-time", "object-count", "paragraph-count", "print-date",
-	"print-time", "printed-by", "sender-city", "sender-company", "sender-country", "sender-email", "sender-fax", "sender-firstname",
-	"sender-initials", "sender-lastname", "sender-phone-private", "sender-phone-work", "sender-position", "sender-postal-code",
-	"sender-state-or-province", "sender-street", "sender-title", "subject", "table-count", "template-name", "time", "title", "user-defined",
-	"user-field-get", "user-field-input", "variable-get", "variable-input", "variable-set", "word-count",
+	"author-initials", "author-name", "bibliography-mark", "character-count", "conditional-text", "creation-date",
+	"creation-time", "creator", "database-display", "database-name", "database-row-number", "date", "dde-connection",
+	"description", "editing-cycles", "editing-duration", "expression", "file-name", "image-count", "initial-creator",
+	"keywords", "modification-date", "modification-time", "object-count", "paragraph-count", "print-date",
+	"print-time", "printed-by", "sender-city", "sender-company", "sender-country", "sender-email", "sender-fax",
+	"sender-firstname", "sender-initials", "sender-lastname", "sender-phone-private", "sender-phone-work",
+	"sender-position", "sender-postal-code", "sender-state-or-province", "sender-street", "sender-title", "subject",
+	"table-count", "template-name", "time", "title", "user-defined", "user-field-get", "user-field-input",
+	"variable-get", "variable-input", "variable-set", "word-count",
 }
 
 // openReferences are the fields that refer to another place, by the elements that mark such places.
@@ -57,7 +59,10 @@ func KeepODT(from, to string) (written bool, err error) {
 		if err != nil {
 			continue
 		}
-		r := openReader{places: map[openPlace]int{}, paged: map[openPlace]bool{}, edits: map[int]edit{}, linkable: linkable}
+
+		r := openReader{
+			places: map[openPlace]int{}, paged: map[openPlace]bool{}, edits: map[int]edit{}, linkable: linkable,
+		}
 		if err := errors.Join(eachToken(content, r.find), eachToken(content, r.visit)); err != nil {
 			return false, err
 		}
@@ -76,7 +81,9 @@ func KeepODT(from, to string) (written bool, err error) {
 
 // stylesPlace returns the edit of the styles that adds referenceStyle. False means that they have no place for it.
 func stylesPlace(styles []byte) (place edit, found bool, err error) {
-	const style = `<style:style xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" style:name="` + referenceStyle + `" style:family="text"/>`
+	const style = `<style:style xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" style:name="` +
+		referenceStyle + `" style:family="text"/>`
+
 	err = eachToken(styles, func(at int, t token) {
 		if found || !t.starts("styles") {
 			return
@@ -88,6 +95,7 @@ func stylesPlace(styles []byte) (place edit, found bool, err error) {
 			place = edit{from: at, to: end, text: string(t[:len(t)-2]) + ">" + style + closing(t)}
 		}
 	})
+
 	return place, found, err
 }
 
@@ -100,8 +108,8 @@ type openReader struct {
 	places map[openPlace]int
 	paged  map[openPlace]bool
 	edits  map[int]edit
-	// start is the start tag of the current field, as it will be, end what its end tag will be, and filled means that it
-	// has a text.
+	// start is the start tag of the current field, as it will be, end what its end tag will be, and filled means that
+	// it has a text.
 	start  *edit
 	end    string
 	filled bool
@@ -116,6 +124,7 @@ func (r *openReader) find(at int, t token) {
 	if !t.tag() || t.closes() {
 		return
 	}
+
 	name := string(t.name())
 	switch reference := openReferences[name]; {
 	case reference == "":
@@ -159,7 +168,8 @@ func (r *openReader) change(e edit) {
 // isOpenField reports whether a tag is of a field whose stored result may be shown.
 func isOpenField(t token) bool {
 	name := string(t.name())
-	return name == "sequence" || slices.Contains(openFields, name) || slices.Contains(slices.Collect(maps.Values(openReferences)), name)
+	return name == "sequence" || slices.Contains(openFields, name) ||
+		slices.Contains(slices.Collect(maps.Values(openReferences)), name)
 }
 
 // open reads the start tag of a field.
@@ -167,10 +177,14 @@ func (r *openReader) open(place edit, t token) {
 	if !isOpenField(t) {
 		return
 	}
-	r.start, r.end, r.filled = nil, "", false
+
+	r.start = nil
+	r.end = ""
+	r.filled = false
 	name := string(t.name())
 	target := openPlace{name, t.attribute("ref-name")}
 	position, exists := r.places[target]
+
 	switch {
 	case slices.Contains(openFields, name):
 		if t.attribute("display") == "none" {
@@ -183,8 +197,10 @@ func (r *openReader) open(place edit, t token) {
 	case exists && t.attribute("reference-format") == "page":
 		return // It depends on the pages.
 	case exists && r.links == 0 && r.linkable:
-		place.text, r.end = r.link(target, position), "</text:a>"
+		place.text = r.link(target, position)
+		r.end = "</text:a>"
 	}
+
 	r.start = &place
 }
 
@@ -195,7 +211,9 @@ func (r *openReader) link(target openPlace, position int) string {
 		name = "relay-" + target.reference + "-" + target.name
 		mark := `<text:bookmark text:name="` + escape(name) + `"/>`
 		if e := r.edits[position]; !strings.Contains(e.text, mark) {
-			e.from, e.to, e.text = position, max(position, e.to), mark+e.text
+			e.from = position
+			e.to = max(position, e.to)
+			e.text = mark + e.text
 			r.edits[position] = e
 		}
 	}

@@ -31,6 +31,7 @@ func KeepPPTX(from, to string) (written bool, err error) {
 			changes[name] = replaceBy(apply(content, edits))
 		}
 	}
+
 	if len(changes) == 0 {
 		return false, nil
 	}
@@ -40,24 +41,31 @@ func KeepPPTX(from, to string) (written bool, err error) {
 // slideEdits returns the edits that make text of the dates of a part: they become runs, which have no properties of
 // paragraphs.
 func slideEdits(content []byte) (map[int]edit, error) {
-	all, field := map[int]edit{}, map[int]edit{}
-	open, text, filled := false, false, false
+	all := map[int]edit{}
+	field := map[int]edit{}
+	open := false
+	text := false
+	filled := false
 	properties := -1 // where those of the paragraph begin
+
 	err := eachToken(content, func(at int, t token) {
 		if !t.tag() {
 			filled = filled || open && text
 			return
 		}
+
 		prefix, _, found := strings.Cut(strings.TrimPrefix(string(t[1:]), "/"), ":")
 		if !found {
 			prefix = ""
 		} else {
 			prefix += ":"
 		}
+
 		place := edit{from: at, to: at + len(t)}
 		switch name := string(t.name()); {
 		case name == "fld" && !t.closes():
-			open, filled = !t.empty() && strings.HasPrefix(t.attribute("type"), "datetime"), false
+			open = !t.empty() && strings.HasPrefix(t.attribute("type"), "datetime")
+			filled = false
 			place.text = "<" + prefix + "r>"
 			clear(field)
 			field[at] = place

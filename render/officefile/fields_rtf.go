@@ -14,6 +14,7 @@ func KeepRTF(from, to string) (written bool, err error) {
 	if err != nil {
 		return false, err
 	}
+
 	k := rtfKeeper{text: content, bookmarks: bookmarks{}}
 	for at := 0; ; {
 		next := bytes.Index(content[at:], []byte(`{\*\bkmkstart `))
@@ -48,14 +49,17 @@ func (k *rtfKeeper) step(at int) int {
 	if c := k.text[at] | 0x20; c < 'a' || c > 'z' {
 		return at + 1
 	}
+
 	word := at
 	for at < len(k.text) && k.text[at]|0x20 >= 'a' && k.text[at]|0x20 <= 'z' {
 		at++
 	}
-	name, digits := string(k.text[word:at]), at
+	name := string(k.text[word:at])
+	digits := at
 	for at < len(k.text) && (k.text[at] >= '0' && k.text[at] <= '9' || k.text[at] == '-' && at == digits) {
 		at++
 	}
+
 	if name != "bin" {
 		return at
 	}
@@ -114,10 +118,12 @@ func (k *rtfKeeper) field(from, to int) []byte {
 		next := k.step(at)
 		switch {
 		case k.has(at, code):
-			codeAt, next = at+len(code), k.group(at, to)
+			codeAt = at + len(code)
+			next = k.group(at, to)
 			codeEnd = next - 1
 		case k.has(at, stored):
-			resultAt, next = at+len(stored), k.group(at, to)
+			resultAt = at + len(stored)
+			next = k.group(at, to)
 			resultEnd = next - 1
 		case k.text[at] == '{':
 			next = k.group(at, to)
@@ -136,6 +142,7 @@ func (k *rtfKeeper) field(from, to int) []byte {
 	if lives || strings.TrimSpace(k.plain(resultAt, resultEnd)) == "" {
 		fate = fieldLives
 	}
+
 	var out []byte
 	switch fate {
 	case fieldLives:
@@ -147,6 +154,7 @@ func (k *rtfKeeper) field(from, to int) []byte {
 	default:
 		out = append(append(append(out, '{'), result...), '}')
 	}
+
 	k.changed = true
 	return out
 }
@@ -171,5 +179,6 @@ func (k *rtfKeeper) plain(from, to int) string {
 		}
 		at = next
 	}
+
 	return out.String()
 }

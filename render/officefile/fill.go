@@ -50,6 +50,7 @@ func FillXLSX(formulas, values, to string, which Fill) (err error) {
 				wanted[c.ref] = cellValue{}
 			}
 		})
+
 		if err == nil && len(wanted) > 0 {
 			err = source.values(sheet.name, wanted, which == FillAll)
 		}
@@ -60,6 +61,7 @@ func FillXLSX(formulas, values, to string, which Fill) (err error) {
 			changes[partName(sheet.part)] = fillSheet(wanted)
 		}
 	}
+
 	if err := target.plainParts(changes); err != nil {
 		return err
 	}
@@ -107,6 +109,7 @@ func (b *xlsxBook) values(sheet string, wanted map[string]cellValue, failed bool
 			if _, ok := wanted[c.ref]; !ok || c.value == nil || c.kind == "e" && !failed {
 				return
 			}
+
 			v := cellValue{c.kind, c.stored}
 			switch c.kind {
 			case "s":
@@ -134,9 +137,11 @@ func (b *xlsxBook) readStrings() error {
 		return err
 	}
 	defer in.Close()
+
 	source := newTokens(in)
 	var text strings.Builder
-	inText, inReading := false, false // the reading of a text is not part of it
+	inText := false
+	inReading := false // the reading of a text is not part of it
 	for {
 		t, err := source.next()
 		switch {
@@ -153,6 +158,7 @@ func (b *xlsxBook) readStrings() error {
 		case inText && !t.tag():
 			text.WriteString(t.text())
 		}
+
 		if t.ends() && string(t.name()) == "si" {
 			b.strings = append(b.strings, text.String())
 		}
@@ -187,7 +193,8 @@ func (b *xlsxBook) plainParts(changes map[string]change) error {
 	for name := range b.parts {
 		for _, prefix := range macroParts {
 			if strings.HasPrefix(name, prefix) {
-				changes[name], omitted[name] = nil, true
+				changes[name] = nil
+				omitted[name] = true
 			}
 		}
 	}
@@ -200,13 +207,15 @@ func (b *xlsxBook) plainParts(changes map[string]change) error {
 	types = withoutTags(types, "Override", func(t token) bool { return omitted[partName(t.attribute("PartName"))] })
 	changes[partName(contentTypes)] = replaceBy(types)
 
-	folder, name := b.main[:strings.LastIndex(b.main, "/")+1], b.main[strings.LastIndex(b.main, "/")+1:]
+	folder := b.main[:strings.LastIndex(b.main, "/")+1]
+	name := b.main[strings.LastIndex(b.main, "/")+1:]
 	relations := folder + "_rels/" + name + ".rels"
 	content, err := b.read(relations)
 	if err != nil {
 		return err
 	}
-	content = withoutTags(content, "Relationship", func(t token) bool { return relation{Type: t.attribute("Type")}.is("vbaProject") })
+	content = withoutTags(content, "Relationship",
+		func(t token) bool { return relation{Type: t.attribute("Type")}.is("vbaProject") })
 	changes[partName(relations)] = replaceBy(content)
 	return nil
 }

@@ -51,11 +51,13 @@ func (b *xlsxBook) readMain() error {
 	if err != nil {
 		return err
 	}
+
 	for _, r := range roots {
 		if r.is("officeDocument") {
 			b.main = r.Target
 		}
 	}
+
 	var types struct {
 		Overrides []struct {
 			Part string `xml:"PartName,attr"`
@@ -87,7 +89,8 @@ func (b *xlsxBook) readMain() error {
 	if err := b.decode(b.main, &book); err != nil {
 		return err
 	}
-	b.outdated = isTrue(book.Calculation.FullOnLoad) || book.Calculation.Completed != "" && !isTrue(book.Calculation.Completed)
+	b.outdated = isTrue(book.Calculation.FullOnLoad) ||
+		book.Calculation.Completed != "" && !isTrue(book.Calculation.Completed)
 	b.calculates = b.calculated()
 
 	parts, err := b.relations(b.main)
@@ -160,7 +163,8 @@ type cells struct {
 // apply is a change of the sheet's part.
 func (how sheetChange) apply(in io.Reader, out io.Writer) error {
 	s := cells{sheetChange: how, source: newTokens(in), out: bufio.NewWriterSize(out, 64<<10)}
-	data, header := false, false
+	data := false
+	header := false
 	for {
 		t, err := s.source.next()
 		if errors.Is(err, io.EOF) {
@@ -169,6 +173,7 @@ func (how sheetChange) apply(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+
 		switch {
 		case t.starts("sheetData"):
 			data = !t.empty()
@@ -190,12 +195,14 @@ func (how sheetChange) apply(in io.Reader, out io.Writer) error {
 				t = token(escape(s.text(text)))
 			}
 		}
+
 		_, _ = s.out.Write(t)
 	}
 }
 
 func (s *cells) startRow(t token) {
-	s.row, s.column = s.row+1, 0
+	s.row++
+	s.column = 0
 	if n, err := strconv.Atoi(t.attribute("r")); err == nil {
 		s.row = n
 	}
@@ -215,6 +222,7 @@ func (s *cells) readCell(open token) ([]byte, error) {
 			c.kind = a.value
 		}
 	}
+
 	if open.empty() {
 		return open, nil
 	}
@@ -223,6 +231,7 @@ func (s *cells) readCell(open token) ([]byte, error) {
 	if err != nil || c.value == nil && c.formula == nil {
 		return raw, err
 	}
+
 	if changed := s.cell(&c); changed != nil {
 		raw = changed
 	}
@@ -235,6 +244,7 @@ func (c *xlsxCell) read(source *tokens) (raw token, err error) {
 	var element token
 	var text strings.Builder
 	depth := 0
+
 	for {
 		t, err := source.next()
 		if err != nil {
@@ -269,9 +279,11 @@ func (c *xlsxCell) read(source *tokens) (raw token, err error) {
 func (c *xlsxCell) add(element token, text string) {
 	switch {
 	case element.starts("f"):
-		c.formula, c.text = element, text
+		c.formula = element
+		c.text = text
 	case element.starts("v"), element.starts("is"):
-		c.value, c.stored = element, text
+		c.value = element
+		c.stored = text
 	default:
 		c.rest = append(c.rest, element...)
 	}
@@ -284,6 +296,7 @@ func (b *xlsxBook) contains(sheet xlsxSheet, texts ...string) (bool, error) {
 		return false, err
 	}
 	defer in.Close()
+
 	const chunk, overlap = 256 << 10, 16
 	buffer := make([]byte, overlap, chunk+overlap)
 	for {
@@ -293,6 +306,7 @@ func (b *xlsxBook) contains(sheet xlsxSheet, texts ...string) (bool, error) {
 				return true, nil
 			}
 		}
+
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return false, nil

@@ -160,6 +160,7 @@ func (t token) attributes() []attribute {
 		if open >= len(t) {
 			return list
 		}
+
 		length := bytes.IndexByte(t[open+1:], t[open])
 		if length < 0 {
 			return list
@@ -172,11 +173,14 @@ func (t token) attributes() []attribute {
 		}
 		prefix, local, prefixed := bytes.Cut(name[from+1:], []byte(":"))
 		if !prefixed {
-			prefix, local = nil, prefix
+			local = prefix
+			prefix = nil
 		}
+
 		end := open + 1 + length + 1
 		list = append(list, attribute{
-			prefix: string(prefix), name: string(local), value: html.UnescapeString(string(t[open+1 : end-1])), from: at + from, to: end,
+			prefix: string(prefix), name: string(local), value: html.UnescapeString(string(t[open+1 : end-1])),
+			from: at + from, to: end,
 		})
 		at = end
 	}

@@ -76,11 +76,13 @@ func KeepXLSX(from, to, name string, which Recalculation) (f Formulas, err error
 	}
 	defer b.Close()
 
-	f.Recalculate, f.Binary = which == RecalculateAlways || b.outdated, b.binary
+	f.Recalculate = which == RecalculateAlways || b.outdated
+	f.Binary = b.binary
 	if b.binary {
 		err = b.keepBinary(&f, to)
 		return f, err
 	}
+
 	changes := map[string]change{}
 	for _, sheet := range b.sheets {
 		formulas, err := b.contains(sheet, append(utf16Marks, "<f", ":f")...)
@@ -91,12 +93,16 @@ func KeepXLSX(from, to, name string, which Recalculation) (f Formulas, err error
 		if !formulas && !paths {
 			continue
 		}
+
 		k := valueKeeper{Formulas: &f, book: b, sheet: sheet.name, file: name, groups: map[string]bool{}}
 		if err := b.scan(sheet, k.count); err != nil {
 			return f, err
 		}
-		changes[partName(sheet.part)] = sheetChange{cell: k.keep, text: func(header string) string { return fileHeader(header, name) }}.apply
+
+		text := func(header string) string { return fileHeader(header, name) }
+		changes[partName(sheet.part)] = sheetChange{cell: k.keep, text: text}.apply
 	}
+
 	if f.Written = len(changes) > 0; !f.Written {
 		return f, nil
 	}
@@ -149,16 +155,19 @@ func (k *valueKeeper) keep(c *xlsxCell) []byte {
 	if c.formula == nil {
 		return nil
 	}
+
 	if has := k.has(c); has && !k.Recalculate && !k.needed(c) {
 		return c.constant()
 	} else if has {
 		k.storeCell(c)
 	}
+
 	if text := withoutPath(c.text, k.file, k.sheet); text != c.text {
 		start, _, _ := bytes.Cut(c.formula, []byte(">"))
 		formula := string(start) + ">" + escape(text) + closing(c.formula)
 		return bytes.Replace(c.raw(), c.formula, []byte(formula), 1)
 	}
+
 	return nil
 }
 
@@ -177,7 +186,9 @@ func (k *valueKeeper) storeCell(c *xlsxCell) {
 }
 
 // errorValues are the errors that LibreOffice knows. Others become text.
-var errorValues = map[string]bool{"#NULL!": true, "#DIV/0!": true, "#VALUE!": true, "#REF!": true, "#NAME?": true, "#NUM!": true, "#N/A": true}
+var errorValues = map[string]bool{
+	"#NULL!": true, "#DIV/0!": true, "#VALUE!": true, "#REF!": true, "#NAME?": true, "#NUM!": true, "#N/A": true,
+}
 
 // constant returns the cell without its formula.
 func (c *xlsxCell) constant() []byte {
@@ -232,6 +243,7 @@ func fileHeader(header, name string) string {
 			out.WriteString(header[len(before):])
 			return out.String()
 		}
+
 		switch header = code[1:]; code[0] {
 		case 'Z', 'z':
 		case 'F', 'f':

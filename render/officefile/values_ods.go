@@ -24,6 +24,7 @@ func KeepODS(from, to, name string, which Recalculation) (f Formulas, err error)
 	if err != nil {
 		return f, err
 	}
+
 	keeper := func() *odsKeeper {
 		f = Formulas{Recalculate: which == RecalculateAlways}
 		return &odsKeeper{Formulas: &f, file: name}
@@ -32,6 +33,7 @@ func KeepODS(from, to, name string, which Recalculation) (f Formulas, err error)
 	if err != nil || f.Count == 0 {
 		return f, err
 	}
+
 	err = a.rewrite(to, map[string]change{odfContent: keeper().keep})
 	f.Written = err == nil
 	return f, err
@@ -48,7 +50,8 @@ type odsKeeper struct {
 
 // keep is a change of the content.
 func (k *odsKeeper) keep(in io.Reader, out io.Writer) error {
-	source, buffered := newTokens(in), bufio.NewWriterSize(out, 64<<10)
+	source := newTokens(in)
+	buffered := bufio.NewWriterSize(out, 64<<10)
 	for {
 		t, err := source.next()
 		if errors.Is(err, io.EOF) {
@@ -57,12 +60,16 @@ func (k *odsKeeper) keep(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+
 		if t.tag() && !t.closes() {
 			switch string(t.name()) {
 			case "table":
-				k.sheet, k.row, k.rows = t.attribute("name"), 0, 1
+				k.sheet = t.attribute("name")
+				k.row = 0
+				k.rows = 1
 			case "table-row":
-				k.row, k.column = k.row+k.rows, 1
+				k.row += k.rows
+				k.column = 1
 				k.rows = repeats(t, "number-rows-repeated")
 			case "table-cell", "covered-table-cell":
 				t = k.cell(t)
@@ -90,13 +97,16 @@ func (k *odsKeeper) cell(t token) token {
 	if at < 0 {
 		return t
 	}
+
 	k.Count++
-	formula, kind := attributes[at], ""
+	formula := attributes[at]
+	kind := ""
 	for _, a := range attributes {
 		if a.name == "value-type" && (kind == "" || a.value == "error") {
 			kind = a.value
 		}
 	}
+
 	ref := cellRef(column, k.row)
 	if kind == "" {
 		k.miss(k.sheet, ref)
@@ -110,7 +120,8 @@ func (k *odsKeeper) cell(t token) token {
 		return t.without(omitted...)
 	}
 	if v, ok := odsValue(attributes, kind); ok {
-		v.Sheet, v.Ref = k.sheet, ref
+		v.Sheet = k.sheet
+		v.Ref = ref
 		k.store(v)
 	}
 	if text := withoutPath(formula.value, k.file, k.sheet); text != formula.value {
@@ -125,16 +136,22 @@ func isLink(formula string) bool { return strings.Contains(strings.ToUpper(formu
 
 // odsValue returns the stored result of a formula, if it is not an error, a date or a time.
 func odsValue(attributes []attribute, kind string) (v StoredValue, ok bool) {
-	names := map[string]string{"float": "value", "percentage": "value", "currency": "value", "boolean": "boolean-value", "string": "string-value"}
+	names := map[string]string{
+		"float": "value", "percentage": "value", "currency": "value", "boolean": "boolean-value",
+		"string": "string-value",
+	}
 	for _, a := range attributes {
 		if a.name == names[kind] {
-			v.Value, ok = a.value, true
+			v.Value = a.value
+			ok = true
 		}
 	}
+
 	v.Kind = "n"
 	switch kind {
 	case "boolean":
-		v.Kind, v.Value = "b", map[bool]string{true: "1", false: "0"}[v.Value == "true"]
+		v.Kind = "b"
+		v.Value = map[bool]string{true: "1", false: "0"}[v.Value == "true"]
 	case "string":
 		v.Kind = "s"
 	}

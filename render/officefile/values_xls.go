@@ -52,6 +52,7 @@ func KeepXLS(from, to, _ string, which Recalculation) (f Formulas, err error) {
 			err = errors.Join(err, os.Remove(to))
 		}
 	}()
+
 	if c.streams[xlsStream] == nil && c.streams[xlsOldStream] == nil {
 		return f, nil
 	}
@@ -68,6 +69,7 @@ func KeepXLS(from, to, _ string, which Recalculation) (f Formulas, err error) {
 	k.eachFormula(k.count)
 	k.eachFormula(k.keep)
 	k.headers()
+
 	if f.Written {
 		err = c.write(xlsStream, stream)
 	}
@@ -110,7 +112,9 @@ func (k *xlsKeeper) open() bool {
 	if id != biffBOF || len(start) < 2 || binary.LittleEndian.Uint16(start) != version8 {
 		return false
 	}
-	k.sheets, k.shared = map[int]string{}, map[xlsCell]bool{}
+
+	k.sheets = map[int]string{}
+	k.shared = map[xlsCell]bool{}
 	for at := 0; at < len(k.stream); {
 		id, content, next := k.record(at)
 		switch id {
@@ -128,6 +132,7 @@ func (k *xlsKeeper) open() bool {
 		}
 		at = next
 	}
+
 	return true
 }
 
@@ -136,7 +141,9 @@ func xlsText(content []byte, n int) string {
 	if len(content) == 0 {
 		return ""
 	}
-	wide, rest := content[0]&1 != 0, content[1:]
+
+	wide := content[0]&1 != 0
+	rest := content[1:]
 	var units []uint16
 	for i := range n {
 		switch {
@@ -172,25 +179,30 @@ func (k *xlsKeeper) eachFormula(visit func(*xlsFormula)) {
 		if name, ok := k.sheets[at]; ok {
 			sheet = name
 		}
+
 		id, content, next := k.record(at)
 		if id != biffFormula || len(content) < tokens {
 			at = next
 			continue
 		}
+
 		f := &xlsFormula{
 			xlsCell: xlsCell{sheet, binary.LittleEndian.Uint16(content), binary.LittleEndian.Uint16(content[2:])},
 			content: content, result: content[6:14], tokens: content[tokens:],
 		}
+
 		id, content, after := k.record(next)
 		if id == biffSharedFmla || id == biffArray || id == biffTable {
 			next = after
 			id, content, after = k.record(next)
 		}
 		if id == biffString && f.isText() {
-			f.text, next = content, after
+			f.text = content
+			next = after
 			id, _, _ = k.record(next)
 			f.long = id == biffContinue
 		}
+
 		f.all = k.stream[at:next]
 		visit(f)
 		at = next
@@ -218,7 +230,8 @@ func (f *xlsFormula) isText() bool { return f.kind() == xlsResultText }
 // has reports whether the file has a result of the formula. Programs that do not calculate write a zero or an empty
 // text.
 func (k *xlsKeeper) has(f *xlsFormula) bool {
-	empty := f.kind() == xlsResultEmpty || f.isText() && f.text == nil || f.kind() < 0 && bytes.Equal(f.result, make([]byte, 8))
+	empty := f.kind() == xlsResultEmpty || f.isText() && f.text == nil ||
+		f.kind() < 0 && bytes.Equal(f.result, make([]byte, 8))
 	return k.calculates || !empty
 }
 
@@ -236,7 +249,8 @@ func (k *xlsKeeper) count(f *xlsFormula) {
 		return
 	}
 	if len(f.tokens) >= 5 && f.tokens[0] == xlsTokenShared {
-		k.shared[xlsCell{f.sheet, binary.LittleEndian.Uint16(f.tokens[1:]), binary.LittleEndian.Uint16(f.tokens[3:])}] = true
+		row, column := binary.LittleEndian.Uint16(f.tokens[1:]), binary.LittleEndian.Uint16(f.tokens[3:])
+		k.shared[xlsCell{f.sheet, row, column}] = true
 	}
 }
 
@@ -248,12 +262,14 @@ func (k *xlsKeeper) keep(f *xlsFormula) {
 	if !k.has(f) {
 		return
 	}
+
 	value := f.constant()
 	const header = 4
 	if k.Recalculate || f.links() || f.long || k.shared[f.xlsCell] || len(value)+header > len(f.all) {
 		k.storeCell(f)
 		return
 	}
+
 	rest := len(f.all) - len(value) - header
 	copy(f.all, value)
 	binary.LittleEndian.PutUint16(f.all[len(value):], biffNothing)
@@ -264,17 +280,23 @@ func (k *xlsKeeper) keep(f *xlsFormula) {
 
 // constant returns the record of the result. A text that is empty becomes a text of no characters.
 func (f *xlsFormula) constant() []byte {
-	id, value := biffNumber, f.result
+	id := biffNumber
+	value := f.result
 	switch f.kind() {
 	case xlsResultText:
-		id, value = biffLabel, f.text
+		id = biffLabel
+		value = f.text
 	case xlsResultEmpty:
-		id, value = biffLabel, make([]byte, 3)
+		id = biffLabel
+		value = make([]byte, 3)
 	case xlsResultBool:
-		id, value = biffBoolErr, []byte{f.result[2], 0}
+		id = biffBoolErr
+		value = []byte{f.result[2], 0}
 	case xlsResultError:
-		id, value = biffBoolErr, []byte{f.result[2], 1}
+		id = biffBoolErr
+		value = []byte{f.result[2], 1}
 	}
+
 	const cell = 6 // bytes of the row, the column and the format
 	record := binary.LittleEndian.AppendUint16(nil, uint16(id))
 	record = binary.LittleEndian.AppendUint16(record, uint16(cell+len(value)))
@@ -296,12 +318,14 @@ func (k *xlsKeeper) storeCell(f *xlsFormula) {
 		}
 		v.Value = xlsText(f.text[2:], int(binary.LittleEndian.Uint16(f.text)))
 	case xlsResultBool:
-		v.Kind, v.Value = "b", strconv.Itoa(int(f.result[2]))
+		v.Kind = "b"
+		v.Value = strconv.Itoa(int(f.result[2]))
 	case xlsResultError, xlsResultEmpty:
 		return
 	default:
 		v.Value = strconv.FormatFloat(math.Float64frombits(binary.LittleEndian.Uint64(f.result)), 'g', -1, 64)
 	}
+
 	k.store(v)
 }
 
@@ -313,11 +337,13 @@ func (k *xlsKeeper) headers() {
 		if id != biffHeader && id != biffFooter || len(content) < 3 {
 			continue
 		}
+
 		text := xlsText(content[2:], int(binary.LittleEndian.Uint16(content)))
 		without := strings.NewReplacer("&&", "&&", "&Z", "", "&z", "").Replace(text)
 		if without == text {
 			continue
 		}
+
 		units := utf16.Encode([]rune(without))
 		for i := range utf16.Encode([]rune(text)) {
 			unit := uint16(' ')
@@ -330,6 +356,7 @@ func (k *xlsKeeper) headers() {
 				content[3+i] = byte(unit)
 			}
 		}
+
 		k.Written = true
 	}
 }

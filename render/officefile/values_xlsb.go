@@ -32,7 +32,8 @@ const (
 
 // biff12Constants are the records of values by those of formulas with such results.
 var biff12Constants = map[int]int{
-	biff12FormulaText: biff12CellText, biff12FormulaNumber: biff12CellReal, biff12FormulaBool: biff12CellBool, biff12FormulaError: biff12CellError,
+	biff12FormulaText: biff12CellText, biff12FormulaNumber: biff12CellReal, biff12FormulaBool: biff12CellBool,
+	biff12FormulaError: biff12CellError,
 }
 
 // maxRecord is the maximum size of a record that is read, in bytes.
@@ -64,6 +65,7 @@ func readRecord(in *bufio.Reader) (r record, err error) {
 		}
 		return n, nil
 	}
+
 	if r.id, err = number(2); err != nil {
 		return r, err
 	}
@@ -101,10 +103,12 @@ func wideText(content []byte) (text string, size int) {
 	if len(content) < length {
 		return "", 0
 	}
+
 	n := uint64(binary.LittleEndian.Uint32(content))
 	if n > uint64(len(content)-length)/2 {
 		return "", 0
 	}
+
 	units := make([]uint16, n)
 	for i := range units {
 		units[i] = binary.LittleEndian.Uint16(content[length+2*i:])
@@ -124,7 +128,8 @@ func (b *xlsxBook) readBinary() error {
 	}
 	defer in.Close()
 
-	b.binary, b.calculates = true, true
+	b.binary = true
+	b.calculates = true
 	source := bufio.NewReader(in)
 	for {
 		r, err := readRecord(source)
@@ -134,6 +139,7 @@ func (b *xlsxBook) readBinary() error {
 		if err != nil {
 			return err
 		}
+
 		switch r.id {
 		case biff12Sheet:
 			const state = 8
@@ -160,6 +166,7 @@ func (b *xlsxBook) keepBinary(f *Formulas, to string) error {
 		if err != nil {
 			return err
 		}
+
 		keep := func(f *Formulas) change {
 			k := xlsbKeeper{Formulas: f, sheet: sheet.name}
 			return k.keep
@@ -172,6 +179,7 @@ func (b *xlsxBook) keepBinary(f *Formulas, to string) error {
 			changes[partName(sheet.part)] = keep(f)
 		}
 	}
+
 	if f.Written = len(changes) > 0; !f.Written {
 		return nil
 	}
@@ -188,7 +196,8 @@ type xlsbKeeper struct {
 
 // keep is a change of the sheet's part.
 func (k *xlsbKeeper) keep(in io.Reader, out io.Writer) error {
-	source, buffered := bufio.NewReader(in), bufio.NewWriterSize(out, 64<<10)
+	source := bufio.NewReader(in)
+	buffered := bufio.NewWriterSize(out, 64<<10)
 	constant := false // the last cell is one now
 	for {
 		r, err := readRecord(source)
@@ -198,6 +207,7 @@ func (k *xlsbKeeper) keep(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+
 		written := r.raw
 		switch r.id {
 		case biff12Row:
@@ -211,6 +221,7 @@ func (k *xlsbKeeper) keep(in io.Reader, out io.Writer) error {
 				written = nil // the formula of the cell before
 			}
 		}
+
 		_, _ = buffered.Write(written) // Flush returns the error.
 	}
 }
@@ -233,18 +244,23 @@ func (k *xlsbKeeper) cell(r record) (raw []byte, constant bool) {
 	if !k.Recalculate && !calls(formula, xlsHyperlink) {
 		return appendRecord(nil, biff12Constants[r.id], r.content[:head+size]), true
 	}
+
 	value := r.content[head:]
 	v := StoredValue{Sheet: k.sheet, Ref: cellRef(int(binary.LittleEndian.Uint32(r.content))+1, k.row+1)}
 	switch r.id {
 	case biff12FormulaText:
-		v.Kind, v.Value = "s", text
+		v.Kind = "s"
+		v.Value = text
 	case biff12FormulaBool:
-		v.Kind, v.Value = "b", strconv.Itoa(int(value[0]))
+		v.Kind = "b"
+		v.Value = strconv.Itoa(int(value[0]))
 	case biff12FormulaNumber:
-		v.Kind, v.Value = "n", strconv.FormatFloat(math.Float64frombits(binary.LittleEndian.Uint64(value)), 'g', -1, 64)
+		v.Kind = "n"
+		v.Value = strconv.FormatFloat(math.Float64frombits(binary.LittleEndian.Uint64(value)), 'g', -1, 64)
 	default:
 		return r.raw, false
 	}
+
 	k.store(v)
 	return r.raw, false
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // Syntax describes the grammar in a few words, for messages.
-const Syntax = "pages and ranges separated by commas, such as 1-3,5, 7- (to the end), -3 (the first three), even, odd or last"
+const Syntax = "pages and ranges separated by commas, such as 1-3,5, 7- (to the end), " +
+	"-3 (the first three), even, odd or last"
 
 // maxLength bounds an expression in bytes: two thousand page numbers, which a
 // request may list, fit in. Its schema allows less to a text, since each part of
@@ -52,6 +53,7 @@ func Parse(expr string) (Selection, error) {
 	if len(expr) > maxLength {
 		return nil, syntaxError("is longer than %d characters", maxLength)
 	}
+
 	var selection Selection
 	for part := range strings.SplitSeq(expr, ",") {
 		s, err := parsePart(strings.TrimSpace(part))
@@ -60,6 +62,7 @@ func Parse(expr string) (Selection, error) {
 		}
 		selection = append(selection, s)
 	}
+
 	return selection, nil
 }
 
@@ -74,6 +77,7 @@ func parsePart(part string) (span, error) {
 	case "last":
 		return span{0, 0, 1}, nil
 	}
+
 	low, high, isRange := strings.Cut(part, "-")
 	if !isRange {
 		page, err := parsePage(part)
@@ -88,11 +92,13 @@ func parseRange(low, high string) (span, error) {
 	if low == "" && high == "" {
 		return s, syntaxError(`has a "-" without a page`)
 	}
+
 	if low != "" {
 		if s.first, err = parsePage(low); err != nil {
 			return s, err
 		}
 	}
+
 	if high != "" {
 		if s.last, err = parsePage(high); err != nil {
 			return s, err
@@ -110,6 +116,7 @@ func parsePage(text string) (int, error) {
 			return 0, syntaxError("has a part that is not a page: %.20q", text)
 		}
 	}
+
 	page, err := strconv.Atoi(text)
 	switch {
 	case err != nil || page > maxPage:
@@ -142,6 +149,7 @@ func (s Selection) Resolve(pages int) ([]int, error) {
 		if last == 0 {
 			last = pages
 		}
+
 		// "even" of a one-page document starts beyond its end, which is allowed next to
 		// other parts; every other step is 1.
 		if last > pages || (first > pages && part.step == 1) || pages < 1 {
@@ -151,6 +159,7 @@ func (s Selection) Resolve(pages int) ([]int, error) {
 			numbers = append(numbers, page)
 		}
 	}
+
 	if len(numbers) == 0 {
 		return nil, &BeyondError{Pages: pages}
 	}

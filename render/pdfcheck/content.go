@@ -48,6 +48,7 @@ func (c *content) readAll(v any) {
 	if list == nil {
 		list = []any{v}
 	}
+
 	var all []byte
 	for _, item := range list {
 		s, _, ok := c.stream(item)
@@ -61,6 +62,7 @@ func (c *content) readAll(v any) {
 		}
 		all = append(append(all, text...), '\n')
 	}
+
 	c.operators(all)
 }
 
@@ -70,12 +72,14 @@ func (c *checker) plain(s pdffile.Stream) []byte {
 		c.unread = true
 		return nil
 	}
+
 	entries := pdffile.Dict{}
 	for _, key := range []string{"/Filter", "/DecodeParms"} {
 		if v := c.get(s.Entries, key); v != nil {
 			entries[key] = v
 		}
 	}
+
 	text, err := c.Plain(pdffile.Stream{Entries: entries, Content: s.Content})
 	if c.read += len(text); err != nil || c.read > maxContent {
 		c.unread = true
@@ -90,6 +94,7 @@ func (c *content) form(v any) {
 	if !ok {
 		return
 	}
+
 	key := "content "
 	if c.within {
 		key = "content within "
@@ -97,6 +102,7 @@ func (c *content) form(v any) {
 	if c.artifact {
 		key = "content of artifact "
 	}
+
 	if c.depth > maxForms {
 		c.unread = true
 		return
@@ -104,13 +110,18 @@ func (c *content) form(v any) {
 	if !c.first(key, ref) {
 		return
 	}
+
 	if c.first("form ", ref) {
 		c.visit(ofForm, object{Dict: s.Entries, ref: ref, page: c.page})
 		c.group(s.Entries["/Group"], c.page)
 	}
-	inner := &content{checker: c.checker, page: c.page, ref: ref, resources: c.Entry(s.Entries["/Resources"]), within: c.within, artifact: c.artifact, depth: c.depth + 1}
+	inner := &content{
+		checker: c.checker, page: c.page, ref: ref, resources: c.Entry(s.Entries["/Resources"]), within: c.within,
+		artifact: c.artifact, depth: c.depth + 1,
+	}
 	if inner.resources == nil {
-		inner.resources, inner.inherited = c.resources, true
+		inner.resources = c.resources
+		inner.inherited = true
 	}
 	inner.operators(c.plain(s))
 }
@@ -126,6 +137,7 @@ func (c *content) operators(text []byte) {
 		if op.Operator == "" {
 			return
 		}
+
 		o := object{ref: c.ref, page: c.page}
 		if !strings.Contains(known, " "+op.Operator+" ") {
 			c.visit(ofUnknownOperator, o)
@@ -134,6 +146,7 @@ func (c *content) operators(text []byte) {
 		if strings.Contains(painting, " "+op.Operator+" ") {
 			c.drawn()
 		}
+
 		var last any
 		if n := len(op.Operands); n > 0 {
 			last = op.Operands[n-1]
@@ -150,7 +163,8 @@ func (c *content) operator(op pdffile.Operation, last any, o object) {
 		}
 	case "Q":
 		if n := len(c.states); n > 0 {
-			c.state, c.states = c.states[n-1], c.states[:n-1]
+			c.state = c.states[n-1]
+			c.states = c.states[:n-1]
 		}
 	case "Tf":
 		if len(op.Operands) == 2 {
@@ -226,6 +240,7 @@ func (c *content) color(operator string, last any, o object) {
 	default:
 		return
 	}
+
 	c.space(last, o, 0)
 }
 
@@ -255,6 +270,7 @@ func (c *content) begin(op pdffile.Operation, o object) {
 	if len(op.Operands) > 0 {
 		m.artifact = op.Operands[0] == "/Artifact"
 	}
+
 	if len(op.Operands) > 1 {
 		properties, _ := op.Operands[1].(pdffile.Dict)
 		if _, named := op.Operands[1].(string); named {
@@ -263,6 +279,7 @@ func (c *content) begin(op pdffile.Operation, o object) {
 		m.tagged = properties["/MCID"] != nil && !m.artifact
 		c.tagged = c.tagged || properties["/Lang"] != nil
 	}
+
 	outer := c.mark()
 	switch {
 	case m.artifact && outer.tagged:
@@ -270,6 +287,7 @@ func (c *content) begin(op pdffile.Operation, o object) {
 	case m.tagged && outer.artifact:
 		c.visit(ofTagInArtifact, o)
 	}
+
 	c.marks = append(c.marks, mark{artifact: m.artifact || outer.artifact, tagged: m.tagged || outer.tagged})
 }
 
@@ -297,18 +315,22 @@ func (c *content) show(last any) {
 		text, ok := v.(string)
 		return ok && strings.TrimPrefix(text, "b:") != ""
 	}
+
 	if !filled(last) && !slices.ContainsFunc(c.items(last), filled) {
 		return
 	}
+
 	c.drawn()
 	c.text = true
-	ref, key := pdffile.Reference(c.state.font), "font "
+	ref := pdffile.Reference(c.state.font)
+	key := "font "
 	if c.state.invisible {
 		key = "hidden font "
 	}
 	if !c.first(key, ref) {
 		return
 	}
+
 	if entries := c.Entry(c.state.font); entries != nil {
 		c.font(object{Dict: entries, ref: ref, page: c.page, shown: !c.state.invisible})
 	}
@@ -323,6 +345,7 @@ func (c *content) font(o object) {
 	if !o.shown && c.seen["font "+o.ref] {
 		return
 	}
+
 	c.visit(ofFont, o)
 	switch c.name(o.Dict, "/Subtype") {
 	case "Type0":
@@ -332,7 +355,9 @@ func (c *content) font(o object) {
 			}
 		}
 	case "Type3":
-		glyphs := &content{checker: c.checker, page: c.page, ref: o.ref, resources: c.resources, within: true, depth: c.depth + 1}
+		glyphs := &content{
+			checker: c.checker, page: c.page, ref: o.ref, resources: c.resources, within: true, depth: c.depth + 1,
+		}
 		if own := c.Entry(o.Dict["/Resources"]); own != nil {
 			glyphs.resources = own
 		}
@@ -350,9 +375,11 @@ func (c *content) useState(v any) {
 	if entries == nil {
 		return
 	}
+
 	if font := c.list(entries["/Font"]); len(font) > 0 {
 		c.state.font = font[0]
 	}
+
 	ref := pdffile.Reference(v)
 	if !c.first("state ", ref) {
 		return
@@ -377,6 +404,7 @@ func (c *content) draw(v any) {
 	if !ok {
 		return
 	}
+
 	switch c.name(s.Entries, "/Subtype") {
 	case "Form":
 		c.inside(c.marked()).form(v)
@@ -405,7 +433,10 @@ func (c *content) pattern(name any) {
 		c.useState(entries["/ExtGState"])
 	}
 	if s, ref, ok := c.stream(v); ok && c.depth < maxForms && c.first("pattern ", ref) {
-		inner := &content{checker: c.checker, page: c.page, ref: ref, resources: c.Entry(s.Entries["/Resources"]), within: true, depth: c.depth + 1}
+		inner := &content{
+			checker: c.checker, page: c.page, ref: ref, resources: c.Entry(s.Entries["/Resources"]), within: true,
+			depth: c.depth + 1,
+		}
 		inner.operators(c.plain(s))
 	}
 }
@@ -417,6 +448,7 @@ func (c *content) inline(v any, o object) {
 	if filters == nil {
 		filters = c.items(entries["/Filter"])
 	}
+
 	for _, filter := range append(slices.Clone(filters), entries["/F"], entries["/Filter"]) {
 		name, _ := filter.(string)
 		switch name {
@@ -427,9 +459,11 @@ func (c *content) inline(v any, o object) {
 			c.visit(ofInlineFilter, o)
 		}
 	}
+
 	if entries["/I"] == true || entries["/Interpolate"] == true {
 		c.visit(ofInterpolated, o)
 	}
+
 	space, _ := entries["/CS"].(string)
 	if long, ok := entries["/ColorSpace"].(string); ok {
 		space = long

@@ -63,7 +63,8 @@ func (v *Violation) Add(page int, object string) {
 		p.Object = &object
 	}
 	v.Places = append(v.Places, p)
-	v.Page, v.Object = v.Places[0].Page, v.Places[0].Object
+	v.Page = v.Places[0].Page
+	v.Object = v.Places[0].Object
 }
 
 // Source is a file to check.
@@ -81,6 +82,7 @@ type Source struct {
 func Check(src Source, standards []pdffile.Standard) Report {
 	c := newChecker(src)
 	c.run()
+
 	report := Report{Engine: "relaypdf"}
 	for _, s := range standards {
 		result := Result{Standard: s, Violations: []Violation{}, Unchecked: c.unchecked(s)}
@@ -90,14 +92,19 @@ func Check(src Source, standards []pdffile.Standard) Report {
 			if !broken || clause == "" {
 				continue
 			}
-			v.Clause, v.Test, v.Message, v.Fix = clause, test, r.message, r.fix
+			v.Clause = clause
+			v.Test = test
+			v.Message = r.message
+			v.Fix = r.fix
 			result.Violations = append(result.Violations, v)
 		}
+
 		if len(result.Violations) > 0 {
 			result.Conforms = new(false)
 		}
 		report.Results = append(report.Results, result)
 	}
+
 	report.Sum()
 	return report
 }
@@ -116,6 +123,7 @@ func (r *Report) Sum() {
 			break
 		}
 	}
+
 	for _, result := range r.Results {
 		if result.Conforms != nil && !*result.Conforms {
 			r.Conforms = new(false)
@@ -140,7 +148,8 @@ func compareClauses(a, b string) int {
 	return slices.Compare(numbers(a), numbers(b))
 }
 
-// Describe returns a rule's message and remedy, by its clause and test; the message is empty if the rule is unknown here.
+// Describe returns a rule's message and remedy, by its clause and test; the message is empty if the rule is unknown
+// here.
 func Describe(s pdffile.Standard, clause string, test int) (message, fix string) {
 	for _, r := range allRules() {
 		if c, t := r.id(s); c == clause && t == test {
@@ -178,6 +187,7 @@ func (r *rule) id(s pdffile.Standard) (clause string, test int) {
 	case r.part != 0 && r.part != part, r.only != "" && strings.IndexByte(r.only, s[len(s)-1]) < 0:
 		text = ""
 	}
+
 	clause, number, _ := strings.Cut(text, "-")
 	test, err := strconv.Atoi(number)
 	if err != nil {
@@ -187,5 +197,6 @@ func (r *rule) id(s pdffile.Standard) (clause string, test int) {
 }
 
 func allRules() []*rule {
-	return slices.Concat(fileRules(), identityRules(), syntaxRules(), pageRules(), fontRules(), contentRules(), treeRules(), tableRules())
+	return slices.Concat(fileRules(), identityRules(), syntaxRules(), pageRules(), fontRules(), contentRules(),
+		treeRules(), tableRules())
 }

@@ -41,7 +41,9 @@ func (c *checker) readTree() {
 	if tree == nil {
 		return
 	}
-	r := &treeReader{checker: c, roles: c.Entry(tree["/RoleMap"]), known: map[string]standardRole{}, ids: map[string]int{}}
+	r := &treeReader{
+		checker: c, roles: c.Entry(tree["/RoleMap"]), known: map[string]standardRole{}, ids: map[string]int{},
+	}
 	c.root = &element{lang: c.catalog["/Lang"] != nil}
 	r.add(c.root, tree["/K"], 0, 0)
 	last := 0
@@ -57,7 +59,8 @@ func (c *checker) readTree() {
 		}
 	}
 	for _, e := range r.all {
-		e.Dict["both"], e.Dict["twice"] = r.h && r.hn, r.ids[pdffile.Text(c.get(e.Dict, "/ID"))] > 1
+		e.Dict["both"] = r.h && r.hn
+		e.Dict["twice"] = r.ids[pdffile.Text(c.get(e.Dict, "/ID"))] > 1
 		o := e.object
 		o.element = e
 		c.visit(ofElement, o)
@@ -110,7 +113,10 @@ func (r *treeReader) add(parent *element, v any, page, depth int) {
 		if v["/S"] == nil {
 			return
 		}
-		e := &element{object: object{Dict: v, ref: ref, page: r.numbers[pdffile.Reference(v["/Pg"])]}, parent: parent, own: r.name(v, "/S")}
+		e := &element{
+			object: object{Dict: v, ref: ref, page: r.numbers[pdffile.Reference(v["/Pg"])]}, parent: parent,
+			own: r.name(v, "/S"),
+		}
 		e.kind, e.mapped = r.standard(e.own)
 		e.lang = parent.lang || r.filled(v, "/Lang")
 		r.tagged = r.tagged || v["/Lang"] != nil

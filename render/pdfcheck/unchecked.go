@@ -7,12 +7,15 @@ func (c *checker) unchecked(s pdffile.Standard) []string {
 	list := []string{"Glyphs and character maps of fonts"}
 	switch part := s.Part(); part {
 	case 0:
-		list = append(list, "Regularity and headers of tables", "Prefixes of XMP properties", "Content of a form in several elements", "Media clips and XFA forms",
+		list = append(list, "Regularity and headers of tables", "Prefixes of XMP properties", "Content of a form "+
+			"in several elements", "Media clips and XFA forms",
 			"Meaning of tags and texts, and the order of reading")
 	default:
-		list = append(list, "Syntax of objects and cross-reference tables", "ICC-based, Separation and DeviceN color spaces", "XMP extension schemas and types of properties")
+		list = append(list, "Syntax of objects and cross-reference tables",
+			"ICC-based, Separation and DeviceN color spaces", "XMP extension schemas and types of properties")
 		if part > 1 {
-			list = append(list, "JPEG 2000 images", "Halftones", "Blending without an output intent", "Digital signatures", "Layers without an order", "Conformance and association of attachments")
+			list = append(list, "JPEG 2000 images", "Halftones", "Blending without an output intent",
+				"Digital signatures", "Layers without an order", "Conformance and association of attachments")
 		}
 	}
 	if c.unread {

@@ -86,7 +86,8 @@ type checker struct {
 
 func newChecker(src Source) *checker {
 	c := &checker{
-		File: src.File, src: src, rules: allRules(), byKind: map[kind][]*rule{}, found: map[*rule]Violation{}, catalog: src.File.Catalog(),
+		File: src.File, src: src, rules: allRules(), byKind: map[kind][]*rule{}, found: map[*rule]Violation{},
+		catalog: src.File.Catalog(),
 		numbers: map[string]int{}, owners: map[string]*element{}, seen: map[string]bool{},
 	}
 	for _, r := range c.rules {
@@ -237,7 +238,10 @@ func (c *checker) page(p object) {
 	c.visit(ofPage, p)
 	c.actions(p.Dict["/AA"], p.page)
 	c.group(p.Dict["/Group"], p.page)
-	content := &content{checker: c, page: p.page, resources: c.Entry(p.Dict["/Resources"]), inherited: p.Dict["inherited"] == true, ref: p.ref}
+	content := &content{
+		checker: c, page: p.page, resources: c.Entry(p.Dict["/Resources"]), inherited: p.Dict["inherited"] == true,
+		ref: p.ref,
+	}
 	content.readAll(p.Dict["/Contents"])
 	for _, item := range c.list(p.Dict["/Annots"]) {
 		ref := pdffile.Reference(item)

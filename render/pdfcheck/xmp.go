@@ -43,19 +43,23 @@ const maxXMP = 4 << 20
 // readXMP reads the metadata of the catalog.
 func (c *checker) readXMP() {
 	x := &c.xmp
-	x.values, x.items, x.languages = map[string]string{}, map[string]int{}, map[string]bool{}
+	x.values = map[string]string{}
+	x.items = map[string]int{}
+	x.languages = map[string]bool{}
 	s, _, ok := c.stream(c.catalog["/Metadata"])
 	if !ok {
 		return
 	}
-	x.there, x.filtered = true, s.Entries["/Filter"] != nil
+	x.there = true
+	x.filtered = s.Entries["/Filter"] != nil
 	before := c.unread
 	text := c.plain(s)
 	if x.readable = c.unread == before && len(text) <= maxXMP; !x.readable {
 		return
 	}
 	text = decodeXML(text)
-	if x.readable = utf8.Valid(text) && !bytes.Contains(text, []byte{0}); x.readable { // otherwise in UTF-32, or another encoding
+	if x.readable = utf8.Valid(text) &&
+		!bytes.Contains(text, []byte{0}); x.readable { // otherwise in UTF-32, or another encoding
 		x.parse(text)
 	}
 }
@@ -127,10 +131,12 @@ type xmpReader struct {
 }
 
 func (r *xmpReader) start(t xml.StartElement) {
-	description, item := xml.Name{Space: xmpRDF, Local: "Description"}, xml.Name{Space: xmpRDF, Local: "li"}
+	description := xml.Name{Space: xmpRDF, Local: "Description"}
+	item := xml.Name{Space: xmpRDF, Local: "li"}
 	switch {
 	case r.property == "" && len(r.path) > 0 && r.path[len(r.path)-1] == description:
-		r.property, r.depth = t.Name.Space+t.Name.Local, len(r.path)
+		r.property = t.Name.Space + t.Name.Local
+		r.depth = len(r.path)
 		r.values[r.property] += ""
 	case r.property == "" && t.Name == description:
 		for _, a := range t.Attr {
@@ -203,8 +209,10 @@ func (c *checker) wrongProfile(newest byte) bool {
 		if len(p) < iccHeader {
 			continue
 		}
-		class, space := string(p[12:16]), string(p[16:20])
-		if class != "prtr" && class != "mntr" || space != "RGB " && space != "CMYK" && space != "GRAY" || p[8] >= newest {
+		class := string(p[12:16])
+		space := string(p[16:20])
+		if class != "prtr" && class != "mntr" || space != "RGB " && space != "CMYK" && space != "GRAY" ||
+			p[8] >= newest {
 			return true
 		}
 	}
