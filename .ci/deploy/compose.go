@@ -15,7 +15,8 @@ import (
 
 // given holds the environment variables that the files require.
 var given = types.Mapping{
-	"RELAYPDF_SECRET_KEY": strings.Repeat("k", 44), "POSTGRES_PASSWORD": "p", "S3_ACCESS_KEY": "a", "S3_SECRET_KEY": "s",
+	"RELAYPDF_SECRET_KEY": strings.Repeat("k", 44), "POSTGRES_PASSWORD": "p", "S3_ACCESS_KEY": "a",
+	"S3_SECRET_KEY": "s",
 }
 
 // compose loads a compose file, which its schema has to allow, by Compose's own code.
@@ -26,18 +27,22 @@ func compose(path string) (all found, err error) {
 	if err != nil {
 		return all, err
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(project.Services)) {
 		service := project.Services[name]
 		if !ours(service.Image) || len(service.Entrypoint) > 0 {
 			continue // another program
 		}
-		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") || !slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
+		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") ||
+			!slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
 			err = errors.Join(err, fmt.Errorf("%s may write anywhere, keeps capabilities or gains privileges", name))
 		}
+
 		p := process{Where: path + " " + name, Args: service.Command, Env: map[string]string{}}
 		if len(p.Args) == 0 {
 			p.Args = []string{"serve"} // the image's own
 		}
+
 		for variable, value := range service.Environment {
 			if value == nil {
 				err = errors.Join(err, fmt.Errorf("%s: %s has no value", name, variable))
@@ -45,6 +50,7 @@ func compose(path string) (all found, err error) {
 			}
 			p.Env[variable] = *value
 		}
+
 		for _, port := range service.Ports {
 			p.Ports = append(p.Ports, int(port.Target))
 		}
@@ -58,6 +64,7 @@ func compose(path string) (all found, err error) {
 			target, _, _ := strings.Cut(mount, ":")
 			p.Writes = append(p.Writes, target)
 		}
+
 		all.Processes = append(all.Processes, p)
 	}
 	return all, err

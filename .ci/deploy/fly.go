@@ -66,6 +66,7 @@ func fly(path string) (all found, err error) {
 	if err != nil {
 		return all, err
 	}
+
 	var f flyFile
 	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&f); err != nil {
 		return all, err
@@ -74,6 +75,7 @@ func fly(path string) (all found, err error) {
 	if err != nil {
 		return all, err
 	}
+
 	groups := f.Processes
 	if len(groups) == 0 {
 		groups = map[string]string{"app": "serve"} // the image's own
@@ -83,6 +85,7 @@ func fly(path string) (all found, err error) {
 			Where: path + " " + group, Args: strings.Fields(groups[group]), Env: f.Env, Grace: grace.Seconds(),
 			Probes: []probe{{f.Metrics.Port, f.Metrics.Path}}, Writes: []string{"/"},
 		}
+
 		has := func(processes []string) bool { return len(processes) == 0 || slices.Contains(processes, group) }
 		if has(f.HTTPService.Processes) {
 			p.Ports = append(p.Ports, f.HTTPService.InternalPort)
@@ -97,6 +100,7 @@ func fly(path string) (all found, err error) {
 		}
 		all.Processes = append(all.Processes, p)
 	}
+
 	named := slices.Clone(f.HTTPService.Processes)
 	for _, check := range f.Checks {
 		named = append(named, check.Processes...)

@@ -50,6 +50,7 @@ func kubernetes(folder string) (all found, err error) {
 	if err != nil {
 		return all, err
 	}
+
 	c := cluster{configs: map[string]map[string]string{}}
 	for _, resource := range made.Resources() {
 		text, err := resource.AsYAML()
@@ -60,9 +61,11 @@ func kubernetes(folder string) (all found, err error) {
 			return all, fmt.Errorf("%s %s: %w", resource.GetKind(), resource.GetName(), err)
 		}
 	}
+
 	if err := c.check(); err != nil {
 		return all, err
 	}
+
 	for _, p := range c.pods {
 		for _, container := range p.Spec.Containers {
 			if !ours(container.Image) || len(container.Command) > 0 {
@@ -75,6 +78,7 @@ func kubernetes(folder string) (all found, err error) {
 			all.Processes = append(all.Processes, one)
 		}
 	}
+
 	for _, policy := range c.policies {
 		for _, rule := range policy.Spec.Egress {
 			for _, to := range rule.To {
@@ -112,13 +116,17 @@ func (c *cluster) add(folder, kind string, text []byte) error {
 		if err == nil {
 			update := d.Spec.Strategy.RollingUpdate
 			rolls := update != nil && update.MaxUnavailable != nil && update.MaxUnavailable.IntValue() == 0
-			c.pods = append(c.pods, pod{folder + " " + d.Name, "Deployment", d.Name, d.Spec.Replicas != nil, rolls, *d.Spec.Selector, d.Spec.Template})
+			c.pods = append(c.pods, pod{
+				folder + " " + d.Name, "Deployment", d.Name, d.Spec.Replicas != nil, rolls, *d.Spec.Selector,
+				d.Spec.Template,
+			})
 		}
 		return err
 	case "apps/v1 DaemonSet":
 		d, err := strict[apps.DaemonSet](text)
 		if err == nil {
-			c.pods = append(c.pods, pod{folder + " " + d.Name, "DaemonSet", d.Name, false, false, *d.Spec.Selector, d.Spec.Template})
+			c.pods = append(c.pods,
+				pod{folder + " " + d.Name, "DaemonSet", d.Name, false, false, *d.Spec.Selector, d.Spec.Template})
 		}
 		return err
 	case "v1 Service":
@@ -143,6 +151,7 @@ func (c *cluster) add(folder, kind string, text []byte) error {
 		_, err := strict[core.Namespace](text)
 		return err
 	}
+
 	return fmt.Errorf("the kind %s is not known here: teach .ci/deploy", kind)
 }
 
@@ -152,11 +161,13 @@ func (c *cluster) selected(selector *meta.LabelSelector) (list []pod, err error)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, p := range c.pods {
 		if matches.Matches(labels.Set(p.Labels)) {
 			list = append(list, p)
 		}
 	}
+
 	if len(list) == 0 {
 		err = fmt.Errorf("no pod has the labels %s", matches)
 	}
@@ -170,6 +181,7 @@ func (c *cluster) check() (err error) {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, one))
 		}
 	}
+
 	for _, p := range c.pods {
 		own, one := c.selected(&p.LabelSelector)
 		fault(p.where, one)
@@ -179,6 +191,7 @@ func (c *cluster) check() (err error) {
 		fault(p.where, c.checkVolumes(p))
 		fault(p.where, c.checkSpread(p))
 	}
+
 	for _, s := range c.services {
 		pods, one := c.selected(&meta.LabelSelector{MatchLabels: s.Spec.Selector})
 		fault(s.Name, one)
@@ -186,6 +199,7 @@ func (c *cluster) check() (err error) {
 			fault(s.Name, open(pods, port.TargetPort))
 		}
 	}
+
 	for _, n := range c.policies {
 		pods, one := c.selected(&n.Spec.PodSelector)
 		fault(n.Name, one)
@@ -195,6 +209,7 @@ func (c *cluster) check() (err error) {
 			}
 		}
 	}
+
 	for _, b := range c.budgets {
 		_, one := c.selected(b.Spec.Selector)
 		fault(b.Name, one)
@@ -202,12 +217,14 @@ func (c *cluster) check() (err error) {
 	for _, s := range c.scales {
 		fault(s.Name, c.checkScale(s))
 	}
+
 	for _, i := range c.ingress {
 		for _, rule := range i.Spec.Rules {
 			for _, path := range rule.HTTP.Paths {
 				to := path.Backend.Service
 				if !slices.ContainsFunc(c.services, func(s *core.Service) bool {
-					return s.Name == to.Name && slices.ContainsFunc(s.Spec.Ports, func(p core.ServicePort) bool { return p.Name == to.Port.Name })
+					return s.Name == to.Name && slices.ContainsFunc(s.Spec.Ports,
+						func(p core.ServicePort) bool { return p.Name == to.Port.Name })
 				}) {
 					fault(i.Name, fmt.Errorf("there is no service %s with the port %s", to.Name, to.Port.Name))
 				}
@@ -225,10 +242,12 @@ func (c *cluster) checkScale(s *scaling.HorizontalPodAutoscaler) error {
 	if i < 0 {
 		return fmt.Errorf("there is no %s %s to scale", to.Kind, to.Name)
 	}
+
 	p := c.pods[i]
 	if p.fixed {
 		return fmt.Errorf("%s says by itself how many pods there are", p.where)
 	}
+
 	for _, by := range s.Spec.Metrics {
 		for _, container := range p.Spec.Containers {
 			if by.Resource != nil && container.Resources.Requests.Name(by.Resource.Name, "").IsZero() {
@@ -236,8 +255,10 @@ func (c *cluster) checkScale(s *scaling.HorizontalPodAutoscaler) error {
 			}
 		}
 	}
+
 	for _, key := range []string{core.LabelHostname, core.LabelTopologyZone} {
-		if !slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(t core.TopologySpreadConstraint) bool { return t.TopologyKey == key }) {
+		if !slices.ContainsFunc(p.Spec.TopologySpreadConstraints,
+			func(t core.TopologySpreadConstraint) bool { return t.TopologyKey == key }) {
 			return fmt.Errorf("%s is not spread by %s", p.where, key)
 		}
 	}
@@ -252,7 +273,8 @@ func (c *cluster) checkSpread(p pod) error {
 			return err
 		}
 		if len(counted) != 1 || counted[0].where != p.where {
-			return fmt.Errorf("it is spread by %s among %d kinds of pods, and not its own alone", t.TopologyKey, len(counted))
+			return fmt.Errorf("it is spread by %s among %d kinds of pods, and not its own alone", t.TopologyKey,
+				len(counted))
 		}
 	}
 	return nil
@@ -268,6 +290,7 @@ func (c *cluster) inside(p pod) (ports []int, err error) {
 		if !matches.Matches(labels.Set(p.Labels)) {
 			continue
 		}
+
 		for _, rule := range n.Spec.Egress {
 			if slices.ContainsFunc(rule.To, func(to networking.NetworkPolicyPeer) bool { return to.IPBlock != nil }) {
 				for _, port := range rule.Ports {
@@ -310,13 +333,18 @@ func (c *cluster) checkVolumes(p pod) (err error) {
 			}
 		}
 	}
+
 	for _, volume := range p.Spec.Volumes {
 		kinds := 0
-		for _, there := range []bool{volume.EmptyDir != nil, volume.PersistentVolumeClaim != nil, volume.ConfigMap != nil, volume.HostPath != nil} {
+		for _, there := range []bool{
+			volume.EmptyDir != nil, volume.PersistentVolumeClaim != nil, volume.ConfigMap != nil,
+			volume.HostPath != nil,
+		} {
 			if there {
 				kinds++
 			}
 		}
+
 		if kinds != 1 {
 			err = errors.Join(err, fmt.Errorf("the volume %s is of %d kinds", volume.Name, kinds))
 		}
@@ -333,10 +361,13 @@ func (c *cluster) checkVolumes(p pod) (err error) {
 // process returns the process that a container starts. It must satisfy the restricted level of pod security with
 // our seccomp profile.
 func (c *cluster) process(p pod, container core.Container) (one process, err error) {
-	one = process{Where: p.where, Args: container.Args, Env: map[string]string{}, Rolls: p.rolls, Room: map[string]int64{}}
+	one = process{
+		Where: p.where, Args: container.Args, Env: map[string]string{}, Rolls: p.rolls, Room: map[string]int64{},
+	}
 	if one.Inside, err = c.inside(p); err != nil {
 		return one, err
 	}
+
 	for _, from := range container.EnvFrom {
 		if from.ConfigMapRef == nil || c.configs[from.ConfigMapRef.Name] == nil {
 			return one, errors.New("its settings are from a ConfigMap that is not there")
@@ -345,6 +376,7 @@ func (c *cluster) process(p pod, container core.Container) (one process, err err
 			one.Env[name] = value
 		}
 	}
+
 	for _, variable := range container.Env {
 		switch from := variable.ValueFrom; {
 		case from == nil:
@@ -355,9 +387,11 @@ func (c *cluster) process(p pod, container core.Container) (one process, err err
 			one.Secrets = append(one.Secrets, variable.Name)
 		}
 	}
+
 	for _, port := range container.Ports {
 		one.Ports = append(one.Ports, int(port.ContainerPort))
 	}
+
 	for _, asked := range []*core.Probe{container.StartupProbe, container.LivenessProbe, container.ReadinessProbe} {
 		if asked == nil || asked.HTTPGet == nil {
 			return one, errors.New("not all three probes are there, by HTTP")
@@ -368,6 +402,7 @@ func (c *cluster) process(p pod, container core.Container) (one process, err err
 		}
 		one.Probes = append(one.Probes, probe{port, asked.HTTPGet.Path})
 	}
+
 	for _, mount := range container.VolumeMounts {
 		one.Writes = append(one.Writes, mount.MountPath)
 		for _, volume := range p.Spec.Volumes {
@@ -376,6 +411,7 @@ func (c *cluster) process(p pod, container core.Container) (one process, err err
 			}
 		}
 	}
+
 	if seconds := p.Spec.TerminationGracePeriodSeconds; seconds != nil {
 		one.Grace = float64(*seconds)
 	}
@@ -384,14 +420,19 @@ func (c *cluster) process(p pod, container core.Container) (one process, err err
 
 // hardened returns an error if a container has permissions that it does not need.
 func hardened(p core.PodSpec, container core.Container) error {
-	all, own := p.SecurityContext, container.SecurityContext
+	all := p.SecurityContext
+	own := container.SecurityContext
 	is := func(value *bool, want bool) bool { return value != nil && *value == want }
+
 	for what, ok := range map[string]bool{
-		"it may run as root":              all != nil && is(all.RunAsNonRoot, true) && all.RunAsUser != nil && *all.RunAsUser > 0,
-		"it has no seccomp profile":       all != nil && all.SeccompProfile != nil && all.SeccompProfile.Type == core.SeccompProfileTypeLocalhost && all.SeccompProfile.LocalhostProfile != nil,
-		"it may gain privileges":          own != nil && is(own.AllowPrivilegeEscalation, false),
-		"it may write to the image":       own != nil && is(own.ReadOnlyRootFilesystem, true),
-		"it keeps capabilities":           own != nil && own.Capabilities != nil && slices.Contains(own.Capabilities.Drop, "ALL") && len(own.Capabilities.Add) == 0,
+		"it may run as root": all != nil && is(all.RunAsNonRoot, true) && all.RunAsUser != nil &&
+			*all.RunAsUser > 0,
+		"it has no seccomp profile": all != nil && all.SeccompProfile != nil &&
+			all.SeccompProfile.Type == core.SeccompProfileTypeLocalhost && all.SeccompProfile.LocalhostProfile != nil,
+		"it may gain privileges":    own != nil && is(own.AllowPrivilegeEscalation, false),
+		"it may write to the image": own != nil && is(own.ReadOnlyRootFilesystem, true),
+		"it keeps capabilities": own != nil && own.Capabilities != nil &&
+			slices.Contains(own.Capabilities.Drop, "ALL") && len(own.Capabilities.Add) == 0,
 		"it has a token of the cluster":   is(p.AutomountServiceAccountToken, false),
 		"it gets variables of services":   is(p.EnableServiceLinks, false),
 		"it shares the node's namespaces": !p.HostNetwork && !p.HostPID && !p.HostIPC,
@@ -428,6 +469,7 @@ func roomy(p core.PodSpec, container core.Container) error {
 		}
 		left -= volume.EmptyDir.SizeLimit.Value()
 	}
+
 	if left <= 0 {
 		return errors.New("its volumes may have more than the pod")
 	}

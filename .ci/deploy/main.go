@@ -65,9 +65,11 @@ func main() {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", path, err))
 			continue
 		}
+
 		all.Processes = append(all.Processes, one.Processes...)
 		all.Reach = append(all.Reach, one.Reach...)
 	}
+
 	if failed == nil {
 		failed = json.NewEncoder(os.Stdout).Encode(all)
 	}

@@ -18,7 +18,8 @@ var licenceWords = []struct{ name, words string }{
 	{"Apache-2.0", "apache license version 2.0"},
 	{"MPL-2.0", "mozilla public license version 2.0"},
 	{"MIT", "permission is hereby granted free of charge to any person obtaining a copy of"},
-	{"BSD-3-Clause", "to endorse or promote products derived from this software without specific prior written permission"},
+	{"BSD-3-Clause", "to endorse or promote products derived from this software without specific " +
+		"prior written permission"},
 	{"BSD-2-Clause", "redistribution and use in source and binary forms with or without modification are permitted"},
 	{"0BSD", "bsd zero clause license"},
 	{"ISC", "provided that the above copyright notice and this permission notice appear in all copies"},
@@ -59,9 +60,11 @@ func classify(text string) []string {
 	if name := chosen(text); name != "" {
 		return []string{name}
 	}
+
 	words := normalise(text)
 	found := map[string]bool{}
 	var names []string
+
 	for _, licence := range licenceWords {
 		if strings.Contains(words, licence.words) && !found[licence.name] && !implied(licence.name, found) {
 			found[licence.name] = true

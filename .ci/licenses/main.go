@@ -45,6 +45,7 @@ func run(ctx context.Context, check bool) error {
 	if err != nil {
 		return err
 	}
+
 	before, err := os.ReadFile(document)
 	if err != nil {
 		return err
@@ -53,6 +54,7 @@ func run(ctx context.Context, check bool) error {
 	if err != nil {
 		return err
 	}
+
 	switch {
 	case after == string(before):
 		return nil
@@ -79,6 +81,7 @@ func listModules(ctx context.Context) ([]module, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	maps.Copy(all, linked)
 	var list []module
 	for _, path := range slices.Sorted(maps.Keys(all)) {
@@ -98,6 +101,7 @@ func modulesOf(ctx context.Context, packages ...string) (map[string]string, erro
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
+
 	modules := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		if path, dir, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
@@ -113,12 +117,14 @@ func describe(modules []module) (string, error) {
 	var b strings.Builder
 	var errs []error
 	b.WriteString("| Module | Licence | Part of |\n|---|---|---|\n")
+
 	for _, m := range modules {
 		licences, err := licencesIn(m.dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", m.path, err))
 			continue
 		}
+
 		part := "tests"
 		if m.linked {
 			part = "program"
@@ -134,6 +140,7 @@ func licencesIn(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var found []string
 	for _, entry := range entries {
 		if entry.IsDir() || !isLicenceFile(entry.Name()) {
@@ -143,17 +150,22 @@ func licencesIn(dir string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		names := classify(string(text))
 		if len(names) == 0 {
-			return nil, fmt.Errorf("the licence in %s is not known: read it, then teach .ci/licenses its words or do without the module", entry.Name())
+			return nil, fmt.Errorf(
+				"the licence in %s is not known: read it, then teach .ci/licenses its words or do without the module",
+				entry.Name())
 		}
 		found = append(found, names...)
 	}
+
 	slices.Sort(found)
 	found = slices.Compact(found)
 	if len(found) == 0 {
 		return nil, errors.New("it has no licence file: do without the module")
 	}
+
 	for _, name := range found {
 		if !allowed[name] {
 			return nil, fmt.Errorf("%s is not allowed in an MIT program: do without the module", name)

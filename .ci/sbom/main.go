@@ -26,6 +26,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: sbom PROGRAM")
 		os.Exit(2)
 	}
+
 	bom, err := describe(os.Args[1])
 	if err == nil {
 		// Fewer programs read the newest version of the format.
@@ -54,9 +55,11 @@ func describe(program string) (*cdx.BOM, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	bom := cdx.NewBOM()
 	all := slices.Concat(modules, assets, fonts, debian)
-	bom.Metadata, bom.Components = &cdx.Metadata{Component: &self}, &all
+	bom.Metadata = &cdx.Metadata{Component: &self}
+	bom.Components = &all
 	return bom, nil
 }
 
@@ -77,11 +80,17 @@ func modules(program string) (list []cdx.Component, self cdx.Component, err erro
 	if err != nil {
 		return nil, self, err
 	}
-	self = cdx.Component{BOMRef: "relaypdf", Type: cdx.ComponentTypeApplication, Name: "relaypdf", Version: info.Main.Version, Licenses: named("MIT")}
+
+	self = cdx.Component{
+		BOMRef: "relaypdf", Type: cdx.ComponentTypeApplication, Name: "relaypdf", Version: info.Main.Version,
+		Licenses: named("MIT"),
+	}
 	list = append(list, part(cdx.Component{
-		Type: cdx.ComponentTypeLibrary, Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"), Licenses: named("BSD-3-Clause"),
+		Type: cdx.ComponentTypeLibrary, Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"),
+		Licenses:   named("BSD-3-Clause"),
 		PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go"),
 	}, "linked"))
+
 	for _, m := range info.Deps {
 		licence := licences[m.Path]
 		if m.Replace != nil {
@@ -92,6 +101,7 @@ func modules(program string) (list []cdx.Component, self cdx.Component, err erro
 			PackageURL: "pkg:golang/" + m.Path + "@" + url.QueryEscape(m.Version),
 		}, "linked"))
 	}
+
 	return list, self, nil
 }
 
@@ -127,6 +137,7 @@ func named(names ...string) *cdx.Licenses {
 			list = append(list, cdx.LicenseChoice{License: &cdx.License{ID: name}})
 		}
 	}
+
 	if list == nil {
 		return nil
 	}
@@ -139,6 +150,7 @@ func packages(file, where string) (list []cdx.Component, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var lock struct {
 		Packages map[string]struct {
 			Version, Integrity, License string
@@ -148,11 +160,13 @@ func packages(file, where string) (list []cdx.Component, err error) {
 	if err := json.Unmarshal(text, &lock); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+
 	for at, p := range lock.Packages {
 		i := strings.LastIndex(at, "node_modules/")
 		if i < 0 || p.Dev {
 			continue // ours, or no part of it
 		}
+
 		name := at[i+len("node_modules/"):]
 		sum, ok := strings.CutPrefix(p.Integrity, "sha512-")
 		hash, err := base64.StdEncoding.DecodeString(sum)
@@ -165,6 +179,7 @@ func packages(file, where string) (list []cdx.Component, err error) {
 			PackageURL: "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + url.QueryEscape(p.Version),
 		}, where))
 	}
+
 	slices.SortFunc(list, func(a, b cdx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
 	return slices.CompactFunc(list, func(a, b cdx.Component) bool { return a.BOMRef == b.BOMRef }), nil
 }
@@ -181,22 +196,28 @@ func debian(file string) (list []cdx.Component, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	stages := stage.FindAllStringSubmatchIndex(string(text), -1)
 	for i, at := range stages {
 		end := len(text)
 		if i+1 < len(stages) {
 			end = stages[i+1][0]
 		}
-		name, body := string(text[at[2]:at[3]]), string(text[at[1]:end])
+		name := string(text[at[2]:at[3]])
+		body := string(text[at[1]:end])
 		if name == "build" {
 			continue
 		}
+
 		for _, command := range installed.FindAllStringSubmatch(body, -1) {
 			for _, p := range strings.Fields(strings.ReplaceAll(command[1], "\\\n", " ")) {
-				list = append(list, part(cdx.Component{Type: cdx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p + "?distro=debian-12"}, "image "+name))
+				list = append(list, part(cdx.Component{
+					Type: cdx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p + "?distro=debian-12",
+				}, "image "+name))
 			}
 		}
 	}
+
 	if len(list) == 0 {
 		return nil, errors.New(file + " installs nothing")
 	}
