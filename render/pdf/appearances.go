@@ -137,7 +137,8 @@ type standIn struct {
 
 // standIn returns what pdftk is to draw for an annotation that shows text; false if there is nothing to draw.
 func (a *annotation) standIn() (stand standIn, ok bool) {
-	kind, anew := a.Target(a.entries["/Subtype"]), a.Target(a.form["/NeedAppearances"]) == true
+	kind := a.Target(a.entries["/Subtype"])
+	anew := a.Target(a.form["/NeedAppearances"]) == true
 	if a.entries == nil || kind != "/Widget" && kind != "/FreeText" || a.drawn() && !anew {
 		return stand, false
 	}
@@ -185,7 +186,8 @@ func (s *standIn) setText(text string) {
 		}
 		return r
 	}, text)
-	s.text.values, s.text.drawn = []string{text}, text
+	s.text.values = []string{text}
+	s.text.drawn = text
 	if longest, ok := s.found("/MaxLen").(float64); ok {
 		s.field["/MaxLen"] = int(longest)
 	}
@@ -246,7 +248,8 @@ var buttonMarks = map[string]string{"4": "✔", "l": "●", "8": "✘", "5": "�
 func (s *standIn) setButton(flags int) {
 	caption := s.fieldText(s.Entry(s.entries["/MK"])["/CA"])
 	if flags&flagPushButton == 0 {
-		mark, usual := buttonMarks[caption], "4"
+		mark := buttonMarks[caption]
+		usual := "4"
 		if flags&flagRadio != 0 {
 			usual = "l"
 		}
@@ -256,13 +259,15 @@ func (s *standIn) setButton(flags int) {
 		if mark == "" {
 			mark = caption
 		}
-		s.state, caption = "/Off", ""
+		s.state = "/Off"
+		caption = ""
 		state, _ := s.Target(s.entries["/AS"]).(string)
 		if state == "" && flags&flagRadio == 0 {
 			state, _ = s.found("/V").(string)
 		}
 		if strings.HasPrefix(state, "/") && state != "/Off" {
-			s.state, caption = state, mark
+			s.state = state
+			caption = mark
 		}
 	}
 	s.setText(caption)
@@ -282,7 +287,8 @@ func (s *standIn) setStyle(comment bool) {
 	}
 	s.field["/DA"] = defaultAppearance(size, colour)
 
-	look, of := pdffile.Dict{}, s.Entry(s.entries["/MK"])
+	look := pdffile.Dict{}
+	of := s.Entry(s.entries["/MK"])
 	for key, v := range map[string]any{"/BG": of["/BG"], "/BC": of["/BC"]} {
 		if parts, ok := s.plain(s.Target(v)).([]any); ok && len(parts) > 0 {
 			look[key] = parts
@@ -388,7 +394,8 @@ func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn
 // standInSheet writes a form of one page that has the stand-ins as its fields, named by their numbers.
 func standInSheet(stands []standIn) []byte {
 	u, root := pdffile.NewDocument()
-	tree, page := u.Reserve(), u.Reserve()
+	tree := u.Reserve()
+	page := u.Reserve()
 	fields := []any{}
 	for i, stand := range stands {
 		field := u.Reserve()

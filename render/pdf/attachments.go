@@ -112,7 +112,9 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 		shown := Attachment{Name: name, Filename: a.Name, Description: a.Description, content: pdffile.Reference(a.Content)}
 		for _, key := range []string{"/F", "/UF"} { // the latter is preferred
 			if s, ok := a.Streams[key]; ok {
-				shown.ContentType, shown.CreatedAt, shown.ModifiedAt = s.Type, s.Created.at, s.Modified.at
+				shown.ContentType = s.Type
+				shown.CreatedAt = s.Created.at
+				shown.ModifiedAt = s.Modified.at
 			}
 		}
 		list = append(list, shown)

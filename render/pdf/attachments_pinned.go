@@ -38,7 +38,9 @@ func (s *structure) annotations(page pageObject) []any {
 // pinned are the files that are pinned on pages and are none of the others, each once and
 // with a name that no other has.
 func (s *structure) pinned(others []Attachment) (list []Attachment) {
-	contents, names, numbers := map[string]bool{}, map[string]bool{}, map[string]int{}
+	contents := map[string]bool{}
+	names := map[string]bool{}
+	numbers := map[string]int{}
 	for _, a := range others {
 		contents[a.content], names[a.Name] = true, true
 	}

@@ -87,8 +87,10 @@ func (a PageArea) contains(x, y float64) bool {
 
 // join returns the smallest area around two.
 func (a PageArea) join(b PageArea) PageArea {
-	right, bottom := max(a.X+a.Width, b.X+b.Width), max(a.Y+a.Height, b.Y+b.Height)
-	x, y := min(a.X, b.X), min(a.Y, b.Y)
+	right := max(a.X+a.Width, b.X+b.Width)
+	bottom := max(a.Y+a.Height, b.Y+b.Height)
+	x := min(a.X, b.X)
+	y := min(a.Y, b.Y)
 	return PageArea{X: x, Y: y, Width: tenths(right - x), Height: tenths(bottom - y)}
 }
 
@@ -198,9 +200,11 @@ func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedP
 		var err error
 		switch {
 		case numbers.old == 0:
-			page.Status, page.ChangedPixels = addedPage, 1
+			page.Status = addedPage
+			page.ChangedPixels = 1
 		case numbers.new == 0:
-			page.Status, page.ChangedPixels = removedPage, 1
+			page.Status = removedPage
+			page.ChangedPixels = 1
 		case !c.sameImage(numbers):
 			if pair, err = c.load(ctx, numbers); err != nil {
 				return report, err

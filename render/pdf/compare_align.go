@@ -24,7 +24,8 @@ func alignPages(old, latest []fingerprint) (pairs []pagePair) {
 	matched = append(matched, pagePair{len(old) - end - start + 1, len(latest) - end - start + 1})
 	last := pagePair{}
 	for _, m := range matched {
-		i, j := last.old+1, last.new+1
+		i := last.old + 1
+		j := last.new + 1
 		for ; i < m.old && j < m.new; i, j = i+1, j+1 {
 			pairs = append(pairs, pagePair{start + i, start + j})
 		}
@@ -106,7 +107,8 @@ func (p *fingerprint) similarity(q *fingerprint) float32 {
 
 // commonWords returns the share of words that two sorted lists have in common.
 func commonWords(a, b []uint32) float32 {
-	common, all := 0, len(a)+len(b)
+	common := 0
+	all := len(a) + len(b)
 	for len(a) > 0 && len(b) > 0 {
 		switch {
 		case a[0] == b[0]:

@@ -204,7 +204,8 @@ func (p *fingerprint) set(image *pagePixels) {
 	p.image = hash.Sum64()
 	var dark, count [reducedSide * reducedSide]int
 	for y := range image.height {
-		row, cells := image.row(y), y*reducedSide/image.height*reducedSide
+		row := image.row(y)
+		cells := y * reducedSide / image.height * reducedSide
 		for x := range image.width {
 			cell := cells + x*reducedSide/image.width
 			dark[cell] += 3*math.MaxUint8 - int(row[3*x]) - int(row[3*x+1]) - int(row[3*x+2])

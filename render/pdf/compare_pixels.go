@@ -29,7 +29,8 @@ type pixelDifferences struct {
 // differences compares two images of one resolution. A pixel is changed if its colour differs by more than the
 // threshold, or if only one page has it.
 func (pair comparedPair) differences(threshold float64) *pixelDifferences {
-	old, latest := pair.images[0], pair.images[1]
+	old := pair.images[0]
+	latest := pair.images[1]
 	slack := max(1, pair.dpi*sizeSlack/pointsPerInch)
 	extent := func(a, b int) int {
 		if max(a, b)-min(a, b) <= slack {
@@ -47,7 +48,8 @@ func (pair comparedPair) differences(threshold float64) *pixelDifferences {
 	for y := range d.height {
 		from := 0
 		if y < old.height && y < latest.height {
-			a, b := old.row(y)[:3*both], latest.row(y)[:3*both]
+			a := old.row(y)[:3*both]
+			b := latest.row(y)[:3*both]
 			from = both
 			if !bytes.Equal(a, b) {
 				d.addRow(y, a, b, limit, ignored)
@@ -112,7 +114,9 @@ func (a *pixelArea) add(b pixelArea) {
 // colorDelta returns the perceived difference of two colours: the weighted square of their distance in the colour space
 // YIQ, as Kotsarenko and Ramos define it for image comparison.
 func colorDelta(a, b []byte) float64 {
-	red, green, blue := float64(a[0])-float64(b[0]), float64(a[1])-float64(b[1]), float64(a[2])-float64(b[2])
+	red := float64(a[0]) - float64(b[0])
+	green := float64(a[1]) - float64(b[1])
+	blue := float64(a[2]) - float64(b[2])
 	y := red*0.29889531 + green*0.58662247 + blue*0.11448223
 	i := red*0.59597799 - green*0.27417610 - blue*0.32180189
 	q := red*0.21147017 - green*0.52261711 + blue*0.31114694
@@ -165,7 +169,8 @@ func (d *pixelDifferences) connected() (areas []pixelArea) {
 			at := open[len(open)-1]
 			open = open[:len(open)-1]
 			area.add(d.cells[at])
-			x, y := at%d.across, at/d.across
+			x := at % d.across
+			y := at / d.across
 			for ny := max(0, y-1); ny <= min(down-1, y+1); ny++ {
 				for nx := max(0, x-1); nx <= min(d.across-1, x+1); nx++ {
 					if n := ny*d.across + nx; !seen[n] && d.cells[n].right > 0 {

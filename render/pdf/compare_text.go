@@ -144,7 +144,9 @@ func withMoves(changes []TextChange) []TextChange {
 		if before := removed[c.New]; c.Change == textAdded && len(before) > 0 {
 			from := before[0]
 			removed[c.New] = before[1:]
-			c.Change, c.Old, c.OldAreas = textMoved, changes[from].Old, changes[from].OldAreas
+			c.Change = textMoved
+			c.Old = changes[from].Old
+			c.OldAreas = changes[from].OldAreas
 			gone[from] = true
 		}
 	}

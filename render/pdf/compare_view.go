@@ -58,7 +58,9 @@ func newView(width, height, dpi int) *comparedView {
 	head := fmt.Sprintf("P6\n%d %d\n255\n", width, height)
 	v := &comparedView{ppm: make([]byte, len(head)+3*width*height), dpi: dpi}
 	copy(v.ppm, head)
-	v.width, v.height, v.rgb = width, height, v.ppm[len(head):]
+	v.width = width
+	v.height = height
+	v.rgb = v.ppm[len(head):]
 	v.fill(pixelArea{0, 0, width, height}, viewBench)
 	return v
 }
@@ -66,13 +68,15 @@ func newView(width, height, dpi int) *comparedView {
 // view draws the view of a page that differs.
 func (c *comparer) view(page ComparedPage, pair comparedPair) *comparedView {
 	px := func(points float64) int { return pixelsAt(points, pair.dpi) }
-	width, height := px(viewColumn), 0
+	width := px(viewColumn)
+	height := 0
 	for _, p := range pair.images {
 		if p != nil {
 			width, height = max(width, p.width), max(height, p.height)
 		}
 	}
-	margin, top := px(viewMargin), px(viewMargin+viewHead)
+	margin := px(viewMargin)
+	top := px(viewMargin + viewHead)
 	v := newView(2*width+3*margin, height+top+margin, pair.dpi)
 	for i, p := range pair.images {
 		left := margin + i*(width+margin)
@@ -125,7 +129,8 @@ func (v *comparedView) page(left, top, side int, page ComparedPage, pair compare
 		v.outline(frame, 2*line, 0, viewMarks[side])
 	}
 	for _, area := range page.Areas {
-		a, padding := on(area), v.px(viewPadding)
+		a := on(area)
+		padding := v.px(viewPadding)
 		if a.left < a.right && a.top < a.bottom {
 			v.outline(pixelArea{a.left - padding, a.top - padding, a.right + padding, a.bottom + padding}, line, 0, viewMarks[side])
 		}
@@ -221,7 +226,8 @@ func (p *pagePixels) Set(x, y int, c color.Color) {
 
 // each calls do with the bytes of each pixel of an area, as far as the view has it.
 func (v *comparedView) each(a pixelArea, do func(x, y int, pixel []byte)) {
-	left, right := max(0, a.left), min(v.width, a.right)
+	left := max(0, a.left)
+	right := min(v.width, a.right)
 	for y := max(0, a.top); y < min(v.height, a.bottom); y++ {
 		row := v.row(y)
 		for x := left; x < right; x++ {
@@ -246,7 +252,8 @@ func (v *comparedView) tint(a pixelArea, c color.RGBA) {
 
 // hatch marks an area that is not compared.
 func (v *comparedView) hatch(a pixelArea) {
-	step, line := v.px(viewHatch), max(1, v.px(viewLine)/2)
+	step := v.px(viewHatch)
+	line := max(1, v.px(viewLine)/2)
 	v.each(a, func(x, y int, pixel []byte) {
 		if (x+y)%step < line {
 			pixel[0], pixel[1], pixel[2] = viewIgnored.R, viewIgnored.G, viewIgnored.B

@@ -87,7 +87,8 @@ func (a ConvertImageArgs) mostSide() int {
 
 // size returns the size of the result.
 func (a ConvertImageArgs) size(width, height int) (int, int) {
-	across, down := float64(a.Width)/float64(width), float64(a.Height)/float64(height)
+	across := float64(a.Width) / float64(width)
+	down := float64(a.Height) / float64(height)
 	part := func(n int, share float64) int { return max(1, int(float64(n)*share+0.5)) }
 	switch {
 	case a.Width == 0 && a.Height == 0:
@@ -109,7 +110,8 @@ func (a ConvertImageArgs) size(width, height int) (int, int) {
 // middle is the largest part in the middle of an image that has the shape of a size.
 func middle(img *image.NRGBA, width, height int) *image.NRGBA {
 	b := img.Rect
-	across, down := b.Dx(), b.Dy()
+	across := b.Dx()
+	down := b.Dy()
 	if across*height > down*width {
 		across = max(1, down*width/height)
 	} else {

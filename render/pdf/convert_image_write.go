@@ -153,15 +153,20 @@ func meanColors(img *image.NRGBA, most int) color.Palette {
 	}
 	groups := [][]tone{bins}
 	for len(groups) < most {
-		widest, channel, width := 0, 0, 0
+		widest := 0
+		channel := 0
+		width := 0
 		for i, group := range groups {
 			for c := range 3 {
-				low, high := 255, 0
+				low := 255
+				high := 0
 				for _, t := range group {
 					low, high = min(low, t.mean(c)), max(high, t.mean(c))
 				}
 				if high-low > width {
-					widest, channel, width = i, c, high-low
+					widest = i
+					channel = c
+					width = high - low
 				}
 			}
 		}
@@ -191,7 +196,8 @@ func meanColors(img *image.NRGBA, most int) color.Palette {
 // half returns the index that divides a group of colours into two parts with about the same number of pixels and at
 // least one colour each.
 func half(group []tone) int {
-	total, so := 0, 0
+	total := 0
+	so := 0
 	for _, t := range group {
 		total += t.count
 	}

@@ -110,7 +110,8 @@ func (s *structure) plain(v any) any {
 // left returns the area of a page that a crop leaves; the second result is false if nothing is left.
 func (a CropArgs) left(p paper) (box, bool) {
 	// The sides that go, as the page is shown: top, right, bottom, left.
-	width, height := (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
+	width := (p.box[2] - p.box[0]) * p.unit
+	height := (p.box[3] - p.box[1]) * p.unit
 	if p.turn%180 != 0 {
 		width, height = height, width
 	}

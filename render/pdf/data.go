@@ -120,8 +120,14 @@ func (w *setWord) UnmarshalJSON(text []byte) error {
 	}
 	kind := int(n[6])
 	w.Box = pagetext.Box{Left: n[0], Top: n[1], Right: n[2], Bottom: n[3]}
-	w.Size, w.Base, w.Line, w.Turn = n[4], n[5], int(n[7]), int(n[8])
-	w.Bold, w.Italic, w.Mono, w.Joined = kind&boldKind != 0, kind&italicKind != 0, kind&monoKind != 0, kind&joinedKind != 0
+	w.Size = n[4]
+	w.Base = n[5]
+	w.Line = int(n[7])
+	w.Turn = int(n[8])
+	w.Bold = kind&boldKind != 0
+	w.Italic = kind&italicKind != 0
+	w.Mono = kind&monoKind != 0
+	w.Joined = kind&joinedKind != 0
 	if len(parts) > least && w.Turn == 0 {
 		w.Text = pagetext.Logical(w.Text, places)
 	}
@@ -217,12 +223,15 @@ func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pag
 // held returns a page in its stored form.
 func (s *setPage) held() *heldPage {
 	p := &heldPage{source: fromLayer}
-	left, top := s.Box[0], s.Box[1]
+	left := s.Box[0]
+	top := s.Box[1]
 	box := func(b [4]float64) pagetext.Box {
 		return pagetext.Box{Left: b[0] - left, Top: b[1] - top, Right: b[2] - left, Bottom: b[3] - top}
 	}
-	p.Width, p.Height = s.Box[2]-left, s.Box[3]-top
-	letters, unknown := 0, 0
+	p.Width = s.Box[2] - left
+	p.Height = s.Box[3] - top
+	letters := 0
+	unknown := 0
 	for _, w := range s.Words {
 		w.Left, w.Right, w.Top, w.Bottom = w.Left-left, w.Right-left, w.Top-top, w.Bottom-top
 		w.Base -= top
@@ -289,7 +298,8 @@ func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) er
 	if err := d.recognise(ctx, page, drawn); err != nil {
 		return err
 	}
-	letters, known := 0, 0
+	letters := 0
+	known := 0
 	for _, w := range page.words {
 		letters += utf8.RuneCountInString(w.text)
 	}
@@ -309,7 +319,9 @@ const guessed = 50
 func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 	var heights []float64
 	for from := 0; from < len(p.words); {
-		to, high, bottom := from, 0.0, 0.0
+		to := from
+		high := 0.0
+		bottom := 0.0
 		for ; to < len(p.words) && p.words[to].line == p.words[from].line; to++ {
 			high, bottom = max(high, p.words[to].height), max(bottom, p.words[to].top+p.words[to].height)
 		}
@@ -348,7 +360,8 @@ func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text Mar
 	set := make([]pagetext.Page, len(pages))
 	for i, p := range pages {
 		set[i] = p.Page
-		set[i].Number, set[i].Of = numbers[i], d.pages
+		set[i].Number = numbers[i]
+		set[i].Of = d.pages
 	}
 	parts := pagetext.Markdown(set)
 	text.Pages = []MarkdownPage{}

@@ -104,13 +104,15 @@ func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldI
 func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 	digits := max(3, len(strconv.Itoa(d.pages)))
 	return packStored(d.work, "images.zip", func(add func(file, name string) error) error {
-		done, onPage := 0, 0
+		done := 0
+		onPage := 0
 		for i, image := range wanted {
 			if image.page != done {
 				if err := d.writePage(ctx, image.page); err != nil {
 					return err
 				}
-				done, onPage = image.page, 0
+				done = image.page
+				onPage = 0
 			}
 			onPage++
 			before := slices.IndexFunc(list, func(other heldImage) bool { return other.page == image.page })

@@ -150,7 +150,8 @@ func (f *Field) setState(edit func(ref string, change func(pdffile.Dict)), state
 		own := off
 		for _, name := range w.states {
 			if state != off[1:] && nameText(name) == state {
-				own, value = name, name
+				own = name
+				value = name
 			}
 		}
 		if w.ref != "" {

@@ -53,7 +53,10 @@ func outline(segments sfnt.Segments) [][]point {
 func cubic(from fixed.Point26_6, to [3]fixed.Point26_6, add func(fixed.Point26_6, bool)) {
 	const parts = 4
 	at := func(t float64, pick func(fixed.Point26_6) fixed.Int26_6) (value, slope float64) {
-		p0, p1, p2, p3 := float64(pick(from)), float64(pick(to[0])), float64(pick(to[1])), float64(pick(to[2]))
+		p0 := float64(pick(from))
+		p1 := float64(pick(to[0]))
+		p2 := float64(pick(to[1]))
+		p3 := float64(pick(to[2]))
 		u := 1 - t
 		value = u*u*u*p0 + 3*u*u*t*p1 + 3*u*t*t*p2 + t*t*t*p3
 		slope = 3 * (u*u*(p1-p0) + 2*u*t*(p2-p1) + t*t*(p3-p2))
@@ -65,13 +68,15 @@ func cubic(from fixed.Point26_6, to [3]fixed.Point26_6, add func(fixed.Point26_6
 		v0, s0 := at(t0, pick)
 		v1, s1 := at(t1, pick)
 		third := (t1 - t0) / 3
-		c1, c2 := v0+s0*third, v1-s1*third
+		c1 := v0 + s0*third
+		c2 := v1 - s1*third
 		return fixed.Int26_6((3*(c1+c2) - v0 - v1) / 4), fixed.Int26_6(v1)
 	}
 	x := func(p fixed.Point26_6) fixed.Int26_6 { return p.X }
 	y := func(p fixed.Point26_6) fixed.Int26_6 { return p.Y }
 	for i := range parts {
-		t0, t1 := float64(i)/parts, float64(i+1)/parts
+		t0 := float64(i) / parts
+		t1 := float64(i+1) / parts
 		cx, ex := control(t0, t1, x)
 		cy, ey := control(t0, t1, y)
 		add(fixed.Point26_6{X: cx, Y: cy}, false)
@@ -157,7 +162,8 @@ func boundsOf(g glyph) [4]int {
 	for _, contour := range g.contours {
 		for _, p := range contour {
 			if first {
-				box, first = [4]int{p.x, p.y, p.x, p.y}, false
+				box = [4]int{p.x, p.y, p.x, p.y}
+				first = false
 			}
 			box = [4]int{min(box[0], p.x), min(box[1], p.y), max(box[2], p.x), max(box[3], p.y)}
 		}
@@ -225,7 +231,8 @@ func charTable(letters []rune) []byte {
 	}
 	starts, ends, deltas = append(starts, 0xffff), append(ends, 0xffff), append(deltas, 1)
 	n := len(starts)
-	power, log := 1, 0
+	power := 1
+	log := 0
 	for power*2 <= n {
 		power, log = power*2, log+1
 	}
@@ -265,7 +272,8 @@ func nameTable(name string) []byte {
 // fontTables writes a font of its tables.
 func fontTables(tables map[string][]byte) []byte {
 	names := slices.Sorted(maps.Keys(tables))
-	power, log := 1, 0
+	power := 1
+	log := 0
 	for power*2 <= len(names) {
 		power, log = power*2, log+1
 	}

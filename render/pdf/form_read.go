@@ -135,7 +135,8 @@ func (s *structure) inherit(lineage []pdffile.Dict, key string) any {
 // visit adds the widgets of a field and of those below it. above are the fields that it is in, the closest first, and r
 // is what they have in common.
 func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
-	ref, entries := pdffile.Reference(v), r.Entry(v)
+	ref := pdffile.Reference(v)
+	entries := r.Entry(v)
 	if len(above) > maxFieldDepth || len(r.widgets) >= maxWidgets || entries == nil || ref != "" && r.seen[ref] {
 		return
 	}
@@ -159,7 +160,9 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 	}
 	flags, _ := r.Target(find("/Ff")).(float64)
 	longest, _ := r.Target(find("/MaxLen")).(float64)
-	known.ref, known.flags, known.maxLength = ref, int(flags), int(longest)
+	known.ref = ref
+	known.flags = int(flags)
+	known.maxLength = int(longest)
 	known.values, known.defaults, known.options = r.fieldTexts(find("/V")), r.fieldTexts(find("/DV")), r.fieldOptions(find("/Opt"))
 	known.states = r.states(entries)
 	known.page, known.rect = r.pages[ref], floats(r.plain(r.Target(entries["/Rect"])))

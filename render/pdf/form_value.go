@@ -120,7 +120,8 @@ func (f *Field) option(text string) (value, label string, known bool) {
 	if i < 0 {
 		return "", "", false
 	}
-	value, label = f.Options[i], f.Options[i]
+	value = f.Options[i]
+	label = f.Options[i]
 	if i < len(f.Labels) {
 		label = f.Labels[i]
 	}

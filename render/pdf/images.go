@@ -150,7 +150,8 @@ func (w *writer) next() int {
 // stream writes an object with content, whose length is known only afterwards,
 // and returns its number.
 func (w *writer) stream(dictionary string, content func(io.Writer) error) (int, error) {
-	number, length := w.next(), w.next()
+	number := w.next()
+	length := w.next()
 	if err := w.begin(number); err != nil {
 		return 0, err
 	}
@@ -191,7 +192,8 @@ func (w *writer) imagePage(p *rasterImage, args FromImagesArgs) error {
 
 // image adds the objects of an image, of its mask and of its colour profile.
 func (w *writer) image(p *rasterImage) (int, error) {
-	colors, extra := p.colors, ""
+	colors := p.colors
+	extra := ""
 	if p.mask != nil {
 		mask, err := w.image(p.mask)
 		if err != nil {

@@ -16,7 +16,8 @@ const (
 
 // naturalSize is the size of an image, turned as it is shown, in points.
 func (p *rasterImage) naturalSize() (width, height float64) {
-	width, height = float64(p.width)*72/p.resolutionX, float64(p.height)*72/p.resolutionY
+	width = float64(p.width) * 72 / p.resolutionX
+	height = float64(p.height) * 72 / p.resolutionY
 	if p.orientation >= 5 {
 		width, height = height, width
 	}
@@ -28,16 +29,19 @@ func (p *rasterImage) naturalSize() (width, height float64) {
 func layout(p *rasterImage, args FromImagesArgs) (pageWidth, pageHeight float64, content string) {
 	width, height := p.naturalSize()
 	m := args.Margin
-	pageWidth, pageHeight = args.Width, args.Height
+	pageWidth = args.Width
+	pageHeight = args.Height
 	if pageWidth == 0 || pageHeight == 0 {
 		// The page has the image's size, up to the maximum page size.
 		shrink := min(1, (maxSide-m.Left-m.Right)/width, (maxSide-m.Top-m.Bottom)/height)
 		width, height = width*shrink, height*shrink
-		pageWidth, pageHeight = max(minSide, width+m.Left+m.Right), max(minSide, height+m.Top+m.Bottom)
+		pageWidth = max(minSide, width+m.Left+m.Right)
+		pageHeight = max(minSide, height+m.Top+m.Bottom)
 	}
 	room := size{width: pageWidth - m.Left - m.Right, height: pageHeight - m.Top - m.Bottom}
 	width, height = fit(args.Fit, width, height, room)
-	x, y := m.Left+(room.width-width)/2, m.Bottom+(room.height-height)/2
+	x := m.Left + (room.width-width)/2
+	y := m.Bottom + (room.height-height)/2
 	content = fmt.Sprintf("q\n%s %s %s %s re W n\n%s 0 0 %s %s %s cm\n%s cm\n/Im Do\nQ\n",
 		number3(m.Left), number3(m.Bottom), number3(room.width), number3(room.height),
 		number3(width), number3(height), number3(x), number3(y), orientations[p.orientation])
@@ -46,7 +50,8 @@ func layout(p *rasterImage, args FromImagesArgs) (pageWidth, pageHeight float64,
 
 // fit returns the size that an image gets in a room.
 func fit(how Fit, width, height float64, room size) (float64, float64) {
-	across, down := room.width/width, room.height/height
+	across := room.width / width
+	down := room.height / height
 	switch how {
 	case Fill:
 		return room.width, room.height

@@ -86,7 +86,8 @@ func (s *jpegScan) segment(marker byte, b []byte) {
 		s.adobe = true
 	case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc && len(b) >= 6:
 		s.height, s.width = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
-		s.bits, s.channels = int(b[0]), int(b[5])
+		s.bits = int(b[0])
+		s.channels = int(b[5])
 		s.plain = marker <= 0xc2 && s.bits == 8 // baseline, extended or progressive
 	}
 }
@@ -145,7 +146,8 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 		if _, err := in.ReadAt(head, at); err != nil {
 			return nil, fmt.Errorf("chunk: %w", err)
 		}
-		length, name := int64(binary.BigEndian.Uint32(head)), string(head[4:])
+		length := int64(binary.BigEndian.Uint32(head))
+		name := string(head[4:])
 		if name == "IEND" {
 			break
 		}
@@ -156,7 +158,9 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 		switch {
 		case name == "IHDR" && len(body) == 13:
 			c.width, c.height = int(binary.BigEndian.Uint32(body)), int(binary.BigEndian.Uint32(body[4:]))
-			c.depth, c.color, c.interlacing = body[8], body[9], body[12]
+			c.depth = body[8]
+			c.color = body[9]
+			c.interlacing = body[12]
 		case name == "PLTE":
 			c.palette = body
 		case name == "tRNS":
@@ -233,7 +237,8 @@ func (c *pngChunks) rasterImage(in io.ReaderAt) (*rasterImage, error) {
 	}
 	switch c.color {
 	case pngRGB:
-		p.colors, p.channels = "/DeviceRGB", 3
+		p.colors = "/DeviceRGB"
+		p.channels = 3
 	case pngPalette:
 		p.colors = fmt.Sprintf("[/Indexed /DeviceRGB %d <%x>]", len(c.palette)/3-1, c.palette)
 	}

@@ -23,13 +23,15 @@ func fromPixels(img image.Image) *rasterImage {
 		p.bits = 16
 	}
 	if m := img.ColorModel(); m == color.GrayModel || m == color.Gray16Model {
-		p.colors, p.channels = "/DeviceGray", 1
+		p.colors = "/DeviceGray"
+		p.channels = 1
 	}
 	rows := &pixelRows{img: img, wide: p.bits == 16, grey: p.channels == 1}
 	p.write = deflate(rows.writeColors)
 	if !opaque(img) {
 		mask := *p
-		mask.colors, mask.channels = "/DeviceGray", 1
+		mask.colors = "/DeviceGray"
+		mask.channels = 1
 		mask.write = deflate(rows.writeAlpha)
 		p.mask = &mask
 	}

@@ -258,7 +258,8 @@ const metre = 0.0254
 func (p *rasterImage) setResolution(x, y float64) {
 	const lowest, highest = 10, 10_000
 	if x >= lowest && x <= highest && y >= lowest && y <= highest {
-		p.resolutionX, p.resolutionY = x, y
+		p.resolutionX = x
+		p.resolutionY = y
 	}
 }
 

@@ -210,7 +210,9 @@ func date(s string) *time.Time {
 		}
 		zone = time.FixedZone("", offset*60)
 	}
-	month, day, hour := time.Month(number(2, 1)), number(3, 1), number(4, 0)
+	month := time.Month(number(2, 1))
+	day := number(3, 1)
+	hour := number(4, 0)
 	t := time.Date(number(1, 0), month, day, hour, number(5, 0), number(6, 0), 0, zone)
 	if t.Year() < 1 || t.Month() != month || t.Day() != day || t.Hour() != hour {
 		return nil // such as the thirtieth of February

@@ -46,7 +46,10 @@ func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport
 		return report, err
 	}
 	document.Embedded = report.Filename != ""
-	report.XML, report.Syntax, report.Profile, report.Invoice = string(xml), document.Syntax, document.Profile, document.Invoice
+	report.XML = string(xml)
+	report.Syntax = document.Syntax
+	report.Profile = document.Profile
+	report.Invoice = document.Invoice
 	report.Findings = findings(document)
 	return report, nil
 }
@@ -147,7 +150,8 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 		if err != nil {
 			return result, err
 		}
-		result.Changes, name = changed.Changes, output
+		result.Changes = changed.Changes
+		name = output
 	}
 	archived, err := os.ReadFile(w.Path(name))
 	if err != nil {

@@ -244,7 +244,8 @@ func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, n
 // outline, and then the marks of pages are replaced in place.
 func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m mark) error {
 	doc := &document{work: w, name: "joined.pdf", pages: total}
-	packed, carried := false, hasCarried(parts)
+	packed := false
+	carried := hasCarried(parts)
 	for _, p := range parts {
 		packed = packed || p.packed
 	}
@@ -328,7 +329,8 @@ func placeMarks(d *document, m mark) error {
 
 // joinedOutline returns the outline of the result; nil if no part has one or is the table of contents.
 func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
-	outlined, own := false, 0 // parts that are not documents
+	outlined := false
+	own := 0 // parts that are not documents
 	for i, p := range parts {
 		outlined = outlined || len(p.outline) > 0 || p.contents
 		if p.contents {

@@ -16,7 +16,8 @@ const carriedKey = "/RelaypdfCarried"
 
 // carriedOf returns the entries of a part's catalog to carry over; nil means none.
 func (s *structure) carriedOf() pdffile.Dict {
-	catalog, carried := s.Catalog(), pdffile.Dict{}
+	catalog := s.Catalog()
+	carried := pdffile.Dict{}
 	if layers := catalog["/OCProperties"]; layers != nil {
 		carried["/OCProperties"] = layers
 	}
@@ -44,7 +45,8 @@ func placeCarried(d *document, parts []part) error {
 	if err != nil || len(pages) != d.pages {
 		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
 	}
-	changes, catalog := f.NewUpdate(), f.Catalog()
+	changes := f.NewUpdate()
+	catalog := f.Catalog()
 	var layers []any
 	var files attachedFiles
 	for _, p := range parts {
@@ -80,11 +82,13 @@ func joinedLayers(f *pdffile.File, all []any) any {
 		items, _ := f.Target(v).([]any)
 		return items
 	}
-	groups, hidden := []any{}, []any{}
+	groups := []any{}
+	hidden := []any{}
 	shown := pdffile.Dict{}
 	for _, v := range all {
 		layers := f.Entry(v)
-		own, usual := list(layers["/OCGs"]), f.Entry(layers["/D"])
+		own := list(layers["/OCGs"])
+		usual := f.Entry(layers["/D"])
 		groups = append(groups, own...)
 		switch f.Target(usual["/BaseState"]) {
 		case "/OFF":
@@ -135,7 +139,8 @@ func (a *attachedFiles) add(f *pdffile.File, root any) {
 			return
 		}
 		name := pdffile.Text(f.Target(key))
-		stem, extension := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
+		stem := strings.TrimSuffix(name, path.Ext(name))
+		extension := path.Ext(name)
 		for n := 2; a.used[name]; n++ {
 			name = fmt.Sprintf("%s (%d)%s", stem, n, extension)
 		}

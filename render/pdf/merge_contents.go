@@ -67,7 +67,8 @@ func (s *structure) linkContents(u *pdffile.Update, parts []part, m mark) {
 	for _, page := range s.Pages {
 		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
 		for _, annotation := range list {
-			ref, entries := pdffile.Reference(annotation), s.Entry(annotation)
+			ref := pdffile.Reference(annotation)
+			entries := s.Entry(annotation)
 			number, found := strings.CutPrefix(pdffile.Text(s.Target(s.Entry(entries["/A"])["/URI"])), ContentsURL)
 			n, err := strconv.Atoi(number)
 			if !found || err != nil || n < 1 || n >= len(parts) || ref == "" {

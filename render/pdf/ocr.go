@@ -128,7 +128,8 @@ type readPage struct {
 
 // readAll reads pages side by side.
 func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error) {
-	first, last := numbers[0], numbers[0]
+	first := numbers[0]
+	last := numbers[0]
 	for _, n := range numbers {
 		first, last = min(first, n), max(last, n)
 	}
@@ -171,7 +172,8 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 	if !r.args.Text {
 		// Text of the page is not read again: it would be there twice.
 		for _, word := range layer.Words {
-			s, slack := drawn.perPoint, word.Height/8
+			s := drawn.perPoint
+			slack := word.Height / 8
 			drawn.whiten(int((word.X-slack)*s), int((word.Y-slack)*s), int(math.Ceil((word.X+word.Width+slack)*s)), int(math.Ceil((word.Y+word.Height+slack)*s)))
 		}
 	}

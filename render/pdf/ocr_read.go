@@ -60,9 +60,11 @@ func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 	}
 	page := &readPage{ReadPage: ReadPage{Page: number, Source: "text", Words: []ReadWord{}}}
 	size := r.sizes[number]
-	page.Width, page.Height = size.width, size.height
+	page.Width = size.width
+	page.Height = size.height
 	if size.turn%180 != 0 {
-		page.Width, page.Height = size.height, size.width
+		page.Width = size.height
+		page.Height = size.width
 	}
 	var lines []string
 	err = eachWord(out, func(word ReadWord, first bool) {
@@ -214,11 +216,16 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 		}
 		text.WriteString(w.text)
 	}
-	page.Text, page.file = text.String(), read.file
-	page.words, page.wide, page.high = read.words, float64(read.width), float64(read.height)
+	page.Text = text.String()
+	page.file = read.file
+	page.words = read.words
+	page.wide = float64(read.width)
+	page.high = float64(read.height)
 	// From the points of the words' page, whose y points up, to its pixels, to those of the displayed page, and to
 	// fractions of that.
-	perPoint, width, height := drawn.perPoint, float64(drawn.width), float64(drawn.height)
+	perPoint := drawn.perPoint
+	width := float64(drawn.width)
+	height := float64(drawn.height)
 	page.matrix = affine{perPoint, 0, 0, -perPoint, 0, float64(read.height)}.then(read.back).then(affine{1 / width, 0, 0, -1 / height, 0, 1})
 }
 
@@ -230,7 +237,8 @@ func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, deg
 		straight, back := upright.straighten(got.skew)
 		upright, got.back = straight, back.then(got.back)
 	}
-	got.width, got.height = upright.width, upright.height
+	got.width = upright.width
+	got.height = upright.height
 	name := fmt.Sprintf("words-%d-%d", number, degrees)
 	image := name + ".pgm"
 	if err := upright.write(r.work.Path(image)); err != nil {
@@ -245,7 +253,8 @@ func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, deg
 	if err != nil {
 		return got, r.fail(Damaged, fmt.Errorf("page %d was not read: %w", number, err))
 	}
-	got.words, got.file = readWords(table), name+".pdf"
+	got.words = readWords(table)
+	got.file = name + ".pdf"
 	return got, os.Remove(r.work.Path(image))
 }
 
@@ -271,7 +280,8 @@ func readWords(table []byte) (words []scanWord) {
 
 // confidence returns the average confidence of all letters; 0 if there are none.
 func (g reading) confidence() float64 {
-	sum, count := 0.0, 0.0
+	sum := 0.0
+	count := 0.0
 	for _, w := range g.words {
 		sum += w.confidence * float64(len(w.text))
 		count += float64(len(w.text))
@@ -281,7 +291,8 @@ func (g reading) confidence() float64 {
 
 // sideways reports whether most words are higher than wide.
 func (g reading) sideways() bool {
-	high, all := 0, 0
+	high := 0
+	all := 0
 	for _, w := range g.words {
 		if len(w.text) > 3 {
 			all++

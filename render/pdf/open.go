@@ -309,7 +309,8 @@ func (d *document) repair(ctx context.Context) error {
 	name := strconv.Itoa(d.number) + repaired
 	_, err := d.work.Exec(ctx, engine.Program{Name: "mutool", Args: []string{"clean", engine.PathArg(d.name), engine.PathArg(name)}})
 	if err == nil {
-		d.name, d.password = name, ""
+		d.name = name
+		d.password = ""
 		err = d.count(ctx)
 	}
 	var exit *engine.ExitError

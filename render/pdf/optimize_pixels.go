@@ -187,8 +187,10 @@ func (p *pixels) unfilter(data []byte, row int) bool {
 	above := make([]byte, row-1)
 	p.data = data[:0] // each row moves to the left
 	for y := range p.height {
-		kind, line := data[y*row], data[y*row+1:(y+1)*row]
-		first, rest := line[:n], line[n:] // the pixel without a left neighbour, and the others
+		kind := data[y*row]
+		line := data[y*row+1 : (y+1)*row]
+		first := line[:n]
+		rest := line[n:] // the pixel without a left neighbour, and the others
 		switch kind {
 		case none:
 		case sub:
@@ -224,7 +226,8 @@ func (p *pixels) unfilter(data []byte, row int) bool {
 
 // nearest is PNG's guess at a byte by those to its left, above it, and in the corner.
 func nearest(left, above, corner int) byte {
-	a, b := above-corner, left-corner
+	a := above - corner
+	b := left - corner
 	c := a + b
 	a, b, c = max(a, -a), max(b, -b), max(c, -c)
 	switch {
@@ -273,7 +276,8 @@ func (p pixels) encode(quality int, either bool) (content []byte, filter string)
 		if err := jpeg.Encode(&b, p.image(), &jpeg.Options{Quality: quality}); err != nil {
 			return nil, ""
 		}
-		content, filter = b.Bytes(), "/DCTDecode"
+		content = b.Bytes()
+		filter = "/DCTDecode"
 	}
 	if either && content != nil || p.planes != nil {
 		return content, filter

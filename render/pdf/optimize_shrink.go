@@ -13,7 +13,8 @@ func (p pixels) shrink(width, height int) pixels {
 		return out
 	}
 	out.planes = image.NewYCbCr(image.Rect(0, 0, width, height), p.planes.SubsampleRatio)
-	from, to := planesOf(p.planes), planesOf(out.planes)
+	from := planesOf(p.planes)
+	to := planesOf(out.planes)
 	for i := range from {
 		from[i].shrink(to[i])
 	}
@@ -29,7 +30,8 @@ type plane struct {
 // planesOf returns the planes of an image whose bounds begin at zero.
 func planesOf(img *image.YCbCr) [3]plane {
 	last := img.Rect.Max.Sub(image.Pt(1, 1))
-	width, height := img.COffset(last.X, 0)+1, img.COffset(0, last.Y)/img.CStride+1
+	width := img.COffset(last.X, 0) + 1
+	height := img.COffset(0, last.Y)/img.CStride + 1
 	return [3]plane{
 		{img.Y, last.X + 1, last.Y + 1, 1, img.YStride},
 		{img.Cb, width, height, 1, img.CStride},
@@ -39,7 +41,8 @@ func planesOf(img *image.YCbCr) [3]plane {
 
 // shrink fills a plane that is not larger with the means of this one.
 func (from plane) shrink(to plane) {
-	columns, rows := shares(from.width, to.width), shares(from.height, to.height)
+	columns := shares(from.width, to.width)
+	rows := shares(from.height, to.height)
 	sums := make([]uint32, from.width*from.channels)
 	for y, row := range rows {
 		clear(sums)
@@ -77,8 +80,11 @@ func shares(from, to int) []share {
 	weights := make([]uint32, 0, from+to)
 	for i := range all {
 		// In fractions of a pixel: each pixel has as many as there are target pixels.
-		left, right := i*from, (i+1)*from
-		first, begin, counted := left/to, len(weights), 0
+		left := i * from
+		right := (i + 1) * from
+		first := left / to
+		begin := len(weights)
+		counted := 0
 		for pixel := first; pixel*to < right; pixel++ {
 			upTo := (min(right, (pixel+1)*to) - left) * whole / from
 			weights = append(weights, uint32(upTo-counted))

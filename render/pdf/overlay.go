@@ -103,7 +103,8 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 	if input.Pages, err = args.pairs(doc, over); err != nil {
 		return Changed{}, err
 	}
-	original, made := *doc, Changed{Changes: []string{}}
+	original := *doc
+	made := Changed{Changes: []string{}}
 	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
 		return Changed{}, err
@@ -185,7 +186,8 @@ func (d *document) flatOverlay(ctx context.Context, input *overlayInput, made *C
 	if linked {
 		made.Changes = append(made.Changes, unlinkedChange)
 	}
-	input.Tagged, input.Overlay = s.Catalog()["/StructTreeRoot"] != nil, "overlay-flat.pdf"
+	input.Tagged = s.Catalog()["/StructTreeRoot"] != nil
+	input.Overlay = "overlay-flat.pdf"
 	poorer, err := flattenComments(ctx, d, input.Overlay, "screen")
 	if len(poorer) > 0 {
 		made.Changes = append(made.Changes, fmt.Sprintf(poorerText, shortList(poorer)))
@@ -212,7 +214,8 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 	if err != nil {
 		return err
 	}
-	catalog, changes := s.Catalog(), s.NewUpdate()
+	catalog := s.Catalog()
+	changes := s.NewUpdate()
 	if layers := catalog[carriedKey]; layers != nil {
 		all := []any{layers}
 		if own := catalog["/OCProperties"]; own != nil {
