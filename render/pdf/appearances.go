@@ -37,6 +37,7 @@ func (d *document) withAppearances(ctx context.Context) (drawn *document, poorer
 	copied := *d
 	drawn = &copied
 	drawn.name = strconv.Itoa(d.number) + "drawn-" + d.name
+
 	if comments {
 		if s, err = drawn.drawComments(ctx, d); err != nil {
 			return nil, nil, err
@@ -75,6 +76,7 @@ func (d *document) copyFrom(other *document) error {
 // undrawn reports whether visible comments have no appearance, and returns the stand-ins of what shows text.
 func (s *structure) undrawn() (comments bool, texts []standIn) {
 	form := s.Entry(s.Catalog()["/AcroForm"])
+
 	for _, page := range s.Pages {
 		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
 		for i, item := range list {
@@ -82,13 +84,16 @@ func (s *structure) undrawn() (comments bool, texts []standIn) {
 			if flags, _ := s.Target(a.entries["/F"]).(float64); int(flags)&pdffile.FlagHidden != 0 {
 				continue
 			}
+
 			if stand, ok := a.standIn(); ok {
 				texts = append(texts, stand)
 			}
+
 			kind := s.Target(a.entries["/Subtype"])
 			comments = comments || a.entries != nil && !a.drawn() && kind != "/Widget" && kind != "/Link" && kind != "/Popup"
 		}
 	}
+
 	return comments, texts
 }
 
@@ -142,10 +147,12 @@ func (a *annotation) standIn() (stand standIn, ok bool) {
 	if a.entries == nil || kind != "/Widget" && kind != "/FreeText" || a.drawn() && !anew {
 		return stand, false
 	}
+
 	rect, sized := a.box(a.entries["/Rect"])
 	if !sized {
 		return stand, false
 	}
+
 	flags, _ := a.found("/Ff").(float64)
 	stand = standIn{annotation: a, text: entry{name: a.fieldName()}}
 	stand.field = pdffile.Dict{"/FT": "/Tx", "/Ff": int(flags) & (flagMultiline | flagPassword | flagComb), "/Rect": []any{0, 0, rect[2] - rect[0], rect[3] - rect[1]}}
@@ -186,11 +193,13 @@ func (s *standIn) setText(text string) {
 		}
 		return r
 	}, text)
+
 	s.text.values = []string{text}
 	s.text.drawn = text
 	if longest, ok := s.found("/MaxLen").(float64); ok {
 		s.field["/MaxLen"] = int(longest)
 	}
+
 	s.field["/Q"] = s.found("/Q")
 	if s.field["/Q"] == nil {
 		s.field["/Q"] = s.Target(s.form["/Q"])
@@ -230,10 +239,12 @@ func (s *standIn) setChoice(flags int) {
 		s.setText(strings.Join(shown, ", "))
 		return
 	}
+
 	all := []any{}
 	for _, label := range labels {
 		all = append(all, "u:"+label)
 	}
+
 	s.field["/FT"], s.field["/Opt"], s.field["/Ff"] = "/Ch", all, flags&flagMultiSelect
 	if first, ok := s.found("/TI").(float64); ok {
 		s.field["/TI"] = int(first)
@@ -259,6 +270,7 @@ func (s *standIn) setButton(flags int) {
 		if mark == "" {
 			mark = caption
 		}
+
 		s.state = "/Off"
 		caption = ""
 		state, _ := s.Target(s.entries["/AS"]).(string)
@@ -270,6 +282,7 @@ func (s *standIn) setButton(flags int) {
 			caption = mark
 		}
 	}
+
 	s.setText(caption)
 	s.field["/Q"] = 1
 }
@@ -280,6 +293,7 @@ func (s *standIn) setStyle(comment bool) {
 	if style == "" {
 		style, _ = s.Target(s.form["/DA"]).(string)
 	}
+
 	size, colour := fontStyle(style)
 	if comment && size == 0 {
 		const usual = 12
@@ -294,6 +308,7 @@ func (s *standIn) setStyle(comment bool) {
 			look[key] = parts
 		}
 	}
+
 	if comment {
 		look["/BC"] = colour
 		if parts, ok := s.plain(s.Target(s.entries["/C"])).([]any); ok && len(parts) > 0 {
@@ -303,6 +318,7 @@ func (s *standIn) setStyle(comment bool) {
 	if turn, ok := s.Target(of["/R"]).(float64); ok {
 		look["/R"] = int(turn)
 	}
+
 	border := pdffile.Dict{}
 	for key, v := range s.Entry(s.entries["/BS"]) {
 		border[key] = s.Target(v)
@@ -310,6 +326,7 @@ func (s *standIn) setStyle(comment bool) {
 	if border["/W"] == 0.0 {
 		delete(look, "/BC")
 	}
+
 	if len(border) > 0 {
 		s.field["/BS"] = border
 	}
@@ -325,6 +342,7 @@ func fontStyle(appearance string) (size float64, colour []any) {
 	if err != nil {
 		return 0, colour
 	}
+
 	pdffile.ReadContent(raw, func(op pdffile.Operation) {
 		numbers := numbersOf(op.Operands)
 		switch {
@@ -337,6 +355,7 @@ func fontStyle(appearance string) (size float64, colour []any) {
 			}
 		}
 	})
+
 	return size, colour
 }
 
@@ -362,6 +381,7 @@ func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn
 	if len(stands) == 0 {
 		return nil, nil
 	}
+
 	entries := make([]entry, len(stands))
 	for i := range stands {
 		entries[i] = stands[i].text
@@ -371,6 +391,7 @@ func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range stands {
 		if _, lacks := missing[strconv.Itoa(i)]; lacks {
 			poorer = append(poorer, stands[i].text.name)
@@ -384,6 +405,7 @@ func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn
 	if sheet.name, err = fillFields(ctx, sheet, entries, false); err != nil {
 		return nil, err
 	}
+
 	f, err := sheet.soundFile(ctx)
 	if err != nil {
 		return nil, err
@@ -396,6 +418,7 @@ func standInSheet(stands []standIn) []byte {
 	u, root := pdffile.NewDocument()
 	tree := u.Reserve()
 	page := u.Reserve()
+
 	fields := []any{}
 	for i, stand := range stands {
 		field := u.Reserve()
@@ -404,11 +427,13 @@ func standInSheet(stands []standIn) []byte {
 		stand.field["/T"], stand.field["/P"] = "u:"+strconv.Itoa(i), page
 		u.Set(field, stand.field)
 	}
+
 	const side = 14400
 	u.Set(page, pdffile.Dict{"/Type": "/Page", "/Parent": tree, "/MediaBox": []any{0, 0, side, side}, "/Resources": pdffile.Dict{}, "/Annots": fields})
 	u.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": []any{page}, "/Count": 1})
 	font := pdffile.Dict{"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica", "/Encoding": "/WinAnsiEncoding"}
 	form := pdffile.Dict{"/Fields": fields, "/DA": defaultAppearance(0, []any{0.0}), "/DR": pdffile.Dict{"/Font": pdffile.Dict{"/Helv": font}}}
+
 	u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": tree, "/AcroForm": form})
 	return u.Document(root)
 }
@@ -429,6 +454,7 @@ func (s *structure) withDrawn(stands []standIn, sheet *pdffile.File) *pdffile.Up
 		if look == nil {
 			continue
 		}
+
 		entries := pdffile.Without(stand.entries)
 		if stand.state != "" {
 			entries["/AS"], look = stand.state, pdffile.Dict{stand.state: look}

@@ -91,6 +91,7 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var said struct {
 		Attachments map[string]struct {
 			Description string
@@ -106,10 +107,12 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 	if err := json.Unmarshal(out, &said); err != nil {
 		return nil, d.fail(Damaged, fmt.Errorf("attachments: %w", err))
 	}
+
 	list := []Attachment{}
 	for _, name := range slices.Sorted(maps.Keys(said.Attachments)) {
 		a := said.Attachments[name]
 		shown := Attachment{Name: name, Filename: a.Name, Description: a.Description, content: pdffile.Reference(a.Content)}
+
 		for _, key := range []string{"/F", "/UF"} { // the latter is preferred
 			if s, ok := a.Streams[key]; ok {
 				shown.ContentType = s.Type
@@ -117,8 +120,10 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 				shown.ModifiedAt = s.Modified.at
 			}
 		}
+
 		list = append(list, shown)
 	}
+
 	return list, nil
 }
 
@@ -145,10 +150,12 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 	case len(names) == 0:
 		return all, nil
 	}
+
 	byName := map[string]Attachment{}
 	for _, a := range all {
 		byName[a.Name] = a
 	}
+
 	var found []Attachment
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -156,11 +163,13 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 		if !ok {
 			return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("has %.100q, which is not attached. Attachments: %s", name, shortList(slices.Sorted(maps.Keys(byName))))}
 		}
+
 		if !seen[name] {
 			seen[name] = true
 			found = append(found, a)
 		}
 	}
+
 	return found, nil
 }
 
@@ -188,6 +197,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 	if err != nil {
 		return nil, err
 	}
+
 	found, err := findAttachments(ctx, doc, s, args.Names)
 	if err != nil {
 		return nil, err
@@ -195,6 +205,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 	if len(found) > maxAttachments {
 		return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("must select at most %d of the %d attachments", maxAttachments, len(found))}
 	}
+
 	var names []string
 	total := 0
 	for i, a := range found {
@@ -202,6 +213,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 		if a.Page != nil {
 			job = qpdfJob{"inputFile": doc.name, "password": doc.password, "showObject": strings.ReplaceAll(strings.TrimSuffix(a.content, " R"), " ", ","), "filteredStreamData": ""}
 		}
+
 		content, err := qpdf(ctx, w, job)
 		if err != nil {
 			return nil, doc.damaged(err)
@@ -209,6 +221,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 		if total += len(content); total > MaxBytes {
 			return nil, engine.ErrOutputTooLarge
 		}
+
 		name := "attachment" + strconv.Itoa(i)
 		if err := os.WriteFile(w.Path(name), content, 0o600); err != nil {
 			return nil, fmt.Errorf("attachment: %w", err)
@@ -216,6 +229,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 		w.Output(name)
 		names = append(names, a.Filename)
 	}
+
 	return names, nil
 }
 
@@ -228,9 +242,11 @@ func attach(ctx context.Context, w *engine.Work, args NewAttachments) error {
 	if err != nil {
 		return err
 	}
+
 	if err := checkPages(doc.pages); err != nil {
 		return err
 	}
+
 	var files []map[string]string
 	for _, file := range args.Files {
 		added := map[string]string{"file": file.File, "key": file.Filename, "filename": file.Filename, "replace": ""}
@@ -242,6 +258,7 @@ func attach(ctx context.Context, w *engine.Work, args NewAttachments) error {
 		}
 		files = append(files, added)
 	}
+
 	return doc.write(ctx, qpdfJob{"addAttachment": files})
 }
 
@@ -257,10 +274,12 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 	if err := checkPages(doc.pages); err != nil {
 		return err
 	}
+
 	found, err := findAttachments(ctx, doc, s, args.Names)
 	if err != nil {
 		return err
 	}
+
 	job := qpdfJob{}
 	var names []string
 	gone := map[string]bool{}
@@ -273,6 +292,7 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 	if len(names) > 0 {
 		job["removeAttachment"] = names
 	}
+
 	if err := doc.change(s.unpin(gone)); err != nil {
 		return err
 	}

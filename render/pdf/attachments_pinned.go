@@ -44,12 +44,14 @@ func (s *structure) pinned(others []Attachment) (list []Attachment) {
 	for _, a := range others {
 		contents[a.content], names[a.Name] = true, true
 	}
+
 	for i, page := range s.Pages {
 		for _, annotation := range s.annotations(page) {
 			p, ok := s.pin(i+1, annotation)
 			if !ok || contents[p.content] {
 				continue
 			}
+
 			a := s.describePin(p)
 			for names[a.Name] {
 				numbers[a.Filename]++
@@ -59,6 +61,7 @@ func (s *structure) pinned(others []Attachment) (list []Attachment) {
 			list = append(list, a)
 		}
 	}
+
 	return list
 }
 
@@ -93,13 +96,16 @@ func (s *structure) unpin(contents map[string]bool) *pdffile.Update {
 		if len(kept) == len(annotations) {
 			continue
 		}
+
 		kept = slices.DeleteFunc(kept, func(annotation any) bool {
 			ref := pdffile.Reference(annotation)
 			return ref != "" && gone[ref]
 		})
+
 		entries := pdffile.Without(s.Dict(page.Object))
 		entries["/Annots"] = kept
 		changes.Set(page.Object, entries)
 	}
+
 	return changes
 }

@@ -37,10 +37,12 @@ func addBookmarks(ctx context.Context, w *engine.Work, args Outline) error {
 	if err := checkBookmarks(doc, nil, args.Bookmarks); err != nil {
 		return err
 	}
+
 	nodes, catalog, err := readOutline(doc, s)
 	if err != nil {
 		return err
 	}
+
 	catalog["/PageMode"] = "/UseOutlines"
 	changes := s.NewUpdate()
 	setOutline(changes, s.Root(), catalog, append(nodes, bookmarkNodes(s, args.Bookmarks)...))

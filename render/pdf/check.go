@@ -26,6 +26,7 @@ func Checked(handlers engine.Handlers) engine.Handlers {
 			if err != nil {
 				return nil, fmt.Errorf("inputs: %w", err)
 			}
+
 			result, err := handler(ctx, w, args, body)
 			if err == nil {
 				err = toJob(checkResults(ctx, w, name, inputs, passwordsIn(args)))
@@ -33,6 +34,7 @@ func Checked(handlers engine.Handlers) engine.Handlers {
 			return result, err
 		}
 	}
+
 	return checked
 }
 
@@ -43,6 +45,7 @@ func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.D
 		if !strings.HasSuffix(name, ".pdf") || isSound(w, name) {
 			continue
 		}
+
 		found, err := check(ctx, w, name, passwords)
 		if err != nil {
 			return err
@@ -50,6 +53,7 @@ func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.D
 		if len(found) == 0 {
 			continue
 		}
+
 		same := found.inData()
 		if same {
 			if same, err = anyInData(ctx, w, inputs, passwords); err != nil {
@@ -64,6 +68,7 @@ func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.D
 			return &Error{Kind: Unsound, Text: text, cause: errors.New(found[0])}
 		}
 	}
+
 	return nil
 }
 
@@ -73,6 +78,7 @@ func anyInData(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwo
 		if pdf, err := contains(w.Path(input.Name()), "%PDF-"); err != nil || !pdf {
 			continue // it is not there any more, or of another kind
 		}
+
 		found, err := check(ctx, w, input.Name(), passwords)
 		if err != nil {
 			return false, err
@@ -81,6 +87,7 @@ func anyInData(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwo
 			return true, nil
 		}
 	}
+
 	return false, nil
 }
 
@@ -114,6 +121,7 @@ func check(ctx context.Context, w *engine.Work, name string, passwords []string)
 				found = append(found, strings.TrimSpace(line))
 			}
 		}
+
 		// qpdf 11 crashes on damaged images of encrypted files, after it has reported them.
 		if exit.Signal != 0 && !slices.ContainsFunc(found, dataError.MatchString) {
 			return nil, &Error{Kind: Exhausted, cause: err}
@@ -121,10 +129,12 @@ func check(ctx context.Context, w *engine.Work, name string, passwords []string)
 		if len(found) == 0 {
 			found = checkErrors{exit.Error()}
 		}
+
 		if !bytes.Contains(out, []byte("invalid password")) {
 			break
 		}
 	}
+
 	return found, nil
 }
 
@@ -147,6 +157,7 @@ func passwordsIn(args json.RawMessage) (found []string) {
 			}
 		}
 	}
+
 	var value any
 	if json.Unmarshal(args, &value) == nil {
 		walk("", value)

@@ -108,6 +108,7 @@ func compare(ctx context.Context, w *engine.Work, args CompareArgs) error {
 		}
 		c.sides[i] = side
 	}
+
 	group, groupCtx := guard.WithContext(ctx)
 	for _, side := range c.sides {
 		group.Go(func() error { return side.fingerprint(groupCtx, c) })
@@ -115,6 +116,7 @@ func compare(ctx context.Context, w *engine.Work, args CompareArgs) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+
 	c.pairs = alignPages(c.sides[0].prints, c.sides[1].prints)
 	switch args.Output {
 	case ComparedPDF:
@@ -123,6 +125,7 @@ func compare(ctx context.Context, w *engine.Work, args CompareArgs) error {
 		return c.writeImages(ctx)
 	case ComparedJSON:
 	}
+
 	report, err := c.report(ctx, nil)
 	if err != nil {
 		return err
@@ -188,6 +191,7 @@ func (c *comparer) sameImage(p pagePair) bool {
 func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedPair) error) (Comparison, error) {
 	report := Comparison{Equal: true, OldPageCount: c.sides[0].pages, NewPageCount: c.sides[1].pages, Pages: []ComparedPage{}}
 	drawn := 0
+
 	for _, numbers := range c.pairs {
 		page := ComparedPage{Status: equalPage, Areas: []PageArea{}, Text: []TextChange{}}
 		if numbers.old > 0 {
@@ -196,6 +200,7 @@ func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedP
 		if numbers.new > 0 {
 			page.NewPage = new(numbers.new)
 		}
+
 		var pair comparedPair
 		var err error
 		switch {
@@ -213,6 +218,7 @@ func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedP
 				return report, err
 			}
 		}
+
 		report.Pages = append(report.Pages, page)
 		if page.Status == equalPage {
 			continue
@@ -221,6 +227,7 @@ func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedP
 		if draw == nil || c.args.MaxViews > 0 && drawn == c.args.MaxViews {
 			continue
 		}
+
 		drawn++
 		if page.Status != changedPage {
 			if pair, err = c.load(ctx, numbers); err != nil {
@@ -231,6 +238,7 @@ func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedP
 			return report, err
 		}
 	}
+
 	return report, nil
 }
 
@@ -251,6 +259,7 @@ func (c *comparer) load(ctx context.Context, numbers pagePair) (comparedPair, er
 			pair.dpi = min(pair.dpi, c.sides[i].dpi(page))
 		}
 	}
+
 	group, groupCtx := guard.WithContext(ctx)
 	for i, page := range pages {
 		if page == 0 {
@@ -263,6 +272,7 @@ func (c *comparer) load(ctx context.Context, numbers pagePair) (comparedPair, er
 			})
 		})
 	}
+
 	return pair, group.Wait()
 }
 
@@ -275,8 +285,10 @@ func (c *comparer) compare(ctx context.Context, numbers pagePair, pair comparedP
 	} else {
 		return nil
 	}
+
 	page.Areas = found.areas(pair.dpi)
 	var words [2][]comparedWord
+
 	group, groupCtx := guard.WithContext(ctx)
 	for i, number := range []int{numbers.old, numbers.new} {
 		group.Go(func() (err error) {
@@ -287,6 +299,7 @@ func (c *comparer) compare(ctx context.Context, numbers pagePair, pair comparedP
 	if err := group.Wait(); err != nil {
 		return err
 	}
+
 	page.Text = textChanges(words[0], words[1])
 	return nil
 }
@@ -297,6 +310,7 @@ func (c *comparer) writePDF(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	add := func(v *comparedView) error {
 		const name = "view.png"
 		if err := v.write(c.work.Path(name)); err != nil {
@@ -305,6 +319,7 @@ func (c *comparer) writePDF(ctx context.Context) error {
 		err := eachImage(c.work.Path(name), func(p *rasterImage) error { return out.imagePage(p, FromImagesArgs{}) })
 		return errors.Join(err, os.Remove(c.work.Path(name)))
 	}
+
 	report, err := c.report(ctx, func(page ComparedPage, pair comparedPair) error { return add(c.view(page, pair)) })
 	if err == nil && report.Equal {
 		err = add(equalView())
@@ -312,6 +327,7 @@ func (c *comparer) writePDF(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, out.file.Close())
 	}
+
 	if err := out.finish(); err != nil {
 		return err
 	}
@@ -327,6 +343,7 @@ func (c *comparer) writeImages(ctx context.Context) error {
 			if c.args.TestMark {
 				v.mark()
 			}
+
 			const file = "view.png"
 			if err := v.write(c.work.Path(file)); err != nil {
 				return err
@@ -336,6 +353,7 @@ func (c *comparer) writeImages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		if err := saveJSON(c.work, comparisonFile, report); err != nil {
 			return err
 		}
@@ -357,5 +375,6 @@ func imageName(page ComparedPage) string {
 			name += fmt.Sprintf("%s-%03d", side.name, *side.page)
 		}
 	}
+
 	return name + ".png"
 }

@@ -16,12 +16,15 @@ func alignPages(old, latest []fingerprint) (pairs []pagePair) {
 		start++
 		pairs = append(pairs, pagePair{start, start})
 	}
+
 	end := 0
 	for end < min(len(old), len(latest))-start && old[len(old)-1-end].image == latest[len(latest)-1-end].image {
 		end++
 	}
+
 	matched := matchPages(old[start:len(old)-end], latest[start:len(latest)-end])
 	matched = append(matched, pagePair{len(old) - end - start + 1, len(latest) - end - start + 1})
+
 	last := pagePair{}
 	for _, m := range matched {
 		i := last.old + 1
@@ -35,11 +38,13 @@ func alignPages(old, latest []fingerprint) (pairs []pagePair) {
 		for ; j < m.new; j++ {
 			pairs = append(pairs, pagePair{new: start + j})
 		}
+
 		if m != matched[len(matched)-1] {
 			pairs = append(pairs, pagePair{start + m.old, start + m.new})
 		}
 		last = m
 	}
+
 	for i := range end {
 		pairs = append(pairs, pagePair{len(old) - end + 1 + i, len(latest) - end + 1 + i})
 	}
@@ -67,6 +72,7 @@ func align(old, latest int, gain func(i, j int) float32) (matches []pagePair) {
 			best[at] = max(best[at+width], best[at+1], gain(i, j)+best[at+width+1])
 		}
 	}
+
 	for i, j := 0, 0; i < old && j < latest; {
 		at := i*width + j
 		switch gained := gain(i, j); best[at] {
@@ -81,6 +87,7 @@ func align(old, latest int, gain func(i, j int) float32) (matches []pagePair) {
 			j++
 		}
 	}
+
 	return matches
 }
 
@@ -89,11 +96,13 @@ func (p *fingerprint) similarity(q *fingerprint) float32 {
 	if p.image == q.image {
 		return identicalPages
 	}
+
 	var less, more int
 	for i := range p.ink {
 		less += int(min(p.ink[i], q.ink[i]))
 		more += int(max(p.ink[i], q.ink[i]))
 	}
+
 	look := float32(1)
 	if more > 0 {
 		look = float32(less) / float32(more)
@@ -101,6 +110,7 @@ func (p *fingerprint) similarity(q *fingerprint) float32 {
 	if len(p.words) == 0 && len(q.words) == 0 {
 		return look
 	}
+
 	const ofWords = 0.6
 	return ofWords*commonWords(p.words, q.words) + (1-ofWords)*look
 }
@@ -109,6 +119,7 @@ func (p *fingerprint) similarity(q *fingerprint) float32 {
 func commonWords(a, b []uint32) float32 {
 	common := 0
 	all := len(a) + len(b)
+
 	for len(a) > 0 && len(b) > 0 {
 		switch {
 		case a[0] == b[0]:
@@ -120,5 +131,6 @@ func commonWords(a, b []uint32) float32 {
 			b = b[1:]
 		}
 	}
+
 	return 2 * float32(common) / float32(max(1, all))
 }

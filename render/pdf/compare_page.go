@@ -40,11 +40,13 @@ func readPixels(path string) (_ *pagePixels, err error) {
 	if err == nil && lines.width*lines.height > 2*comparePixels {
 		err = fmt.Errorf("%w: %d × %d pixels", errPPM, lines.width, lines.height)
 	}
+
 	var p *pagePixels
 	if err == nil {
 		p = &pagePixels{width: lines.width, height: lines.height, rgb: make([]byte, 3*lines.width*lines.height)}
 		_, err = io.ReadFull(lines.in, p.rgb)
 	}
+
 	_ = f.Close() // it was only read
 	if err != nil {
 		return nil, err
@@ -107,6 +109,7 @@ func (f *comparedFile) draw(ctx context.Context, first, last, dpi int, take func
 	if err != nil {
 		return f.damaged(err)
 	}
+
 	digits := len(strconv.Itoa(f.pages)) // as the program numbers its files
 	for page := first; page <= last; page++ {
 		image, err := readPixels(f.work.Path(fmt.Sprintf("%s-%0*d.ppm", prefix, digits, page)))
@@ -118,6 +121,7 @@ func (f *comparedFile) draw(ctx context.Context, first, last, dpi int, take func
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -145,9 +149,11 @@ func (f *comparedFile) fingerprint(ctx context.Context, c *comparer) error {
 	if err != nil {
 		return err
 	}
+
 	for i, text := range texts {
 		f.prints[i].words = wordHashes(text)
 	}
+
 	for first := 1; first <= f.pages; {
 		last, dpi := f.batch(first)
 		err := f.draw(ctx, first, last, dpi, func(page int, image *pagePixels) error {
@@ -164,6 +170,7 @@ func (f *comparedFile) fingerprint(ctx context.Context, c *comparer) error {
 		}
 		first = last + 1
 	}
+
 	return nil
 }
 
@@ -202,6 +209,7 @@ func (p *fingerprint) set(image *pagePixels) {
 	maphash.WriteComparable(&hash, [2]int{image.width, image.height})
 	_, _ = hash.Write(image.rgb) // never fails
 	p.image = hash.Sum64()
+
 	var dark, count [reducedSide * reducedSide]int
 	for y := range image.height {
 		row := image.row(y)
@@ -212,6 +220,7 @@ func (p *fingerprint) set(image *pagePixels) {
 			count[cell]++
 		}
 	}
+
 	for i := range p.ink {
 		p.ink[i] = uint8(dark[i] / max(1, 3*count[i])) // at most 255
 	}

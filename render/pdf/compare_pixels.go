@@ -32,19 +32,23 @@ func (pair comparedPair) differences(threshold float64) *pixelDifferences {
 	old := pair.images[0]
 	latest := pair.images[1]
 	slack := max(1, pair.dpi*sizeSlack/pointsPerInch)
+
 	extent := func(a, b int) int {
 		if max(a, b)-min(a, b) <= slack {
 			return min(a, b)
 		}
 		return max(a, b)
 	}
+
 	d := &pixelDifferences{width: extent(old.width, latest.width), height: extent(old.height, latest.height)}
 	d.cell = max(1, pair.dpi*cellPoints/pointsPerInch)
 	d.across = (d.width + d.cell - 1) / d.cell
 	d.cells = make([]pixelArea, d.across*((d.height+d.cell-1)/d.cell))
+
 	ignored := pair.mask(d.width, d.height)
 	limit := maxColorDelta * threshold * threshold
 	both := min(old.width, latest.width, d.width)
+
 	for y := range d.height {
 		from := 0
 		if y < old.height && y < latest.height {
@@ -59,6 +63,7 @@ func (pair comparedPair) differences(threshold float64) *pixelDifferences {
 			d.add(x, y, ignored)
 		}
 	}
+
 	return d
 }
 
@@ -67,6 +72,7 @@ func (pair comparedPair) mask(width, height int) []bool {
 	if len(pair.ignored) == 0 {
 		return nil
 	}
+
 	mask := make([]bool, width*height)
 	for _, area := range pair.ignored {
 		a := area.pixels(pair.dpi, width, height)
@@ -76,6 +82,7 @@ func (pair comparedPair) mask(width, height int) []bool {
 			}
 		}
 	}
+
 	return mask
 }
 
@@ -159,10 +166,12 @@ func (d *pixelDifferences) coarsen() {
 func (d *pixelDifferences) connected() (areas []pixelArea) {
 	seen := make([]bool, len(d.cells))
 	down := len(d.cells) / max(1, d.across)
+
 	for start, cell := range d.cells {
 		if cell.right == 0 || seen[start] {
 			continue
 		}
+
 		area := cell
 		seen[start] = true
 		for open := []int{start}; len(open) > 0; {
@@ -171,6 +180,7 @@ func (d *pixelDifferences) connected() (areas []pixelArea) {
 			area.add(d.cells[at])
 			x := at % d.across
 			y := at / d.across
+
 			for ny := max(0, y-1); ny <= min(down-1, y+1); ny++ {
 				for nx := max(0, x-1); nx <= min(d.across-1, x+1); nx++ {
 					if n := ny*d.across + nx; !seen[n] && d.cells[n].right > 0 {
@@ -180,6 +190,7 @@ func (d *pixelDifferences) connected() (areas []pixelArea) {
 				}
 			}
 		}
+
 		areas = append(areas, area)
 	}
 	return areas

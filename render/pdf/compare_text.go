@@ -41,6 +41,7 @@ func (f *comparedFile) words(ctx context.Context, page int, ignored []PageArea) 
 	if err != nil {
 		return nil, f.damaged(err)
 	}
+
 	line := 0
 	err = eachWord(out, func(w ReadWord, first bool) {
 		if first {
@@ -56,6 +57,7 @@ func (f *comparedFile) words(ctx context.Context, page int, ignored []PageArea) 
 	if err != nil {
 		return nil, f.fail(Damaged, err)
 	}
+
 	return words, nil
 }
 
@@ -68,11 +70,13 @@ func textChanges(old, latest []comparedWord) []TextChange {
 	for start < min(len(old), len(latest)) && old[start].text == latest[start].text {
 		start++
 	}
+
 	end := 0
 	for end < min(len(old), len(latest))-start && old[len(old)-1-end].text == latest[len(latest)-1-end].text {
 		end++
 	}
 	old, latest = old[start:len(old)-end], latest[start:len(latest)-end]
+
 	changes := []TextChange{}
 	from := pagePair{}
 	for _, same := range append(commonSequence(old, latest), pagePair{len(old), len(latest)}) {
@@ -81,6 +85,7 @@ func textChanges(old, latest []comparedWord) []TextChange {
 		}
 		from = pagePair{same.old + 1, same.new + 1}
 	}
+
 	return withMoves(changes)
 }
 
@@ -120,6 +125,7 @@ func joinWords(words []comparedWord) (string, []PageArea) {
 			text.WriteByte(' ')
 		}
 		text.WriteString(w.text)
+
 		if i > 0 && w.line == words[i-1].line {
 			last := &areas[len(areas)-1]
 			*last = last.join(w.area)
@@ -127,6 +133,7 @@ func joinWords(words []comparedWord) (string, []PageArea) {
 		}
 		areas = append(areas, w.area)
 	}
+
 	return text.String(), areas
 }
 
@@ -138,6 +145,7 @@ func withMoves(changes []TextChange) []TextChange {
 			removed[c.Old] = append(removed[c.Old], i)
 		}
 	}
+
 	gone := make([]bool, len(changes))
 	for i := range changes {
 		c := &changes[i]
@@ -150,11 +158,13 @@ func withMoves(changes []TextChange) []TextChange {
 			gone[from] = true
 		}
 	}
+
 	kept := changes[:0]
 	for i, c := range changes {
 		if !gone[i] {
 			kept = append(kept, c)
 		}
 	}
+
 	return kept
 }

@@ -70,14 +70,17 @@ func (c *comparer) view(page ComparedPage, pair comparedPair) *comparedView {
 	px := func(points float64) int { return pixelsAt(points, pair.dpi) }
 	width := px(viewColumn)
 	height := 0
+
 	for _, p := range pair.images {
 		if p != nil {
 			width, height = max(width, p.width), max(height, p.height)
 		}
 	}
+
 	margin := px(viewMargin)
 	top := px(viewMargin + viewHead)
 	v := newView(2*width+3*margin, height+top+margin, pair.dpi)
+
 	for i, p := range pair.images {
 		left := margin + i*(width+margin)
 		v.heading(left, i, page, c.sides[i].pages)
@@ -88,6 +91,7 @@ func (c *comparer) view(page ComparedPage, pair comparedPair) *comparedView {
 		}
 		v.page(left, top, i, page, pair)
 	}
+
 	v.status(page)
 	return v
 }
@@ -103,13 +107,16 @@ func (v *comparedView) px(points float64) int { return pixelsAt(points, v.dpi) }
 func (v *comparedView) page(left, top, side int, page ComparedPage, pair comparedPair) {
 	p := pair.images[side]
 	frame := pixelArea{left, top, left + p.width, top + p.height}
+
 	for y := range p.height {
 		copy(v.row(top + y)[3*left:], p.row(y))
 	}
+
 	on := func(area PageArea) pixelArea {
 		a := area.pixels(pair.dpi, p.width, p.height)
 		return pixelArea{left + a.left, top + a.top, left + a.right, top + a.bottom}
 	}
+
 	for _, area := range pair.ignored {
 		v.hatch(on(area))
 	}
@@ -123,11 +130,13 @@ func (v *comparedView) page(left, top, side int, page ComparedPage, pair compare
 			}
 		}
 	}
+
 	v.outline(frame, 1, 0, viewEdge)
 	line := v.px(viewLine)
 	if page.Status != changedPage {
 		v.outline(frame, 2*line, 0, viewMarks[side])
 	}
+
 	for _, area := range page.Areas {
 		a := on(area)
 		padding := v.px(viewPadding)

@@ -25,11 +25,13 @@ func compress(ctx context.Context, w *engine.Work, args Input) error {
 	if err != nil {
 		return err
 	}
+
 	before, errBefore := os.Stat(w.Path(args.Name))
 	after, errAfter := os.Stat(w.Path(output))
 	if err := errors.Join(errBefore, errAfter); err != nil {
 		return err
 	}
+
 	if before.Size()-after.Size() < leastGain {
 		return returnSource(ctx, w, args)
 	}

@@ -63,11 +63,13 @@ func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (C
 	if err != nil {
 		return ConvertedImage{}, blameImage(0, err)
 	}
+
 	width, height := args.size(img.Rect.Dx(), img.Rect.Dy())
 	if most := args.mostSide(); width > most || height > most || width*height > MaxPixels {
 		return ConvertedImage{}, blameImage(0, &imageError{kind: LargeImage, text: fmt.Sprintf(
 			"would have %d × %d pixels; the limit is %d per side and %d in total", width, height, most, MaxPixels)})
 	}
+
 	if args.Fit == Cover && args.Width > 0 && args.Height > 0 {
 		img = middle(img, args.Width, args.Height)
 	}
@@ -75,6 +77,7 @@ func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (C
 	if args.TestMark != "" {
 		img = markImage(img, args.TestMark)
 	}
+
 	return ConvertedImage{More: first.more}, args.write(ctx, w, img, first.profile)
 }
 
@@ -90,6 +93,7 @@ func (a ConvertImageArgs) size(width, height int) (int, int) {
 	across := float64(a.Width) / float64(width)
 	down := float64(a.Height) / float64(height)
 	part := func(n int, share float64) int { return max(1, int(float64(n)*share+0.5)) }
+
 	switch {
 	case a.Width == 0 && a.Height == 0:
 		return width, height
@@ -100,6 +104,7 @@ func (a ConvertImageArgs) size(width, height int) (int, int) {
 	case a.Fit == Cover || a.Fit == Fill:
 		return a.Width, a.Height
 	}
+
 	share := min(across, down)
 	if a.Within {
 		share = min(share, 1)
@@ -128,6 +133,7 @@ func scale(img *image.NRGBA, width, height int) *image.NRGBA {
 	if bounds.Dx() == width && bounds.Dy() == height {
 		return img
 	}
+
 	// Colours count by how opaque they are.
 	weighed := image.NewRGBA(bounds)
 	imagedraw.Draw(weighed, bounds, img, img.Rect.Min, imagedraw.Src)
@@ -135,11 +141,13 @@ func scale(img *image.NRGBA, width, height int) *image.NRGBA {
 		p := pixels{width: bounds.Dx(), height: bounds.Dy(), channels: 4, data: weighed.Pix}.shrink(width, height)
 		weighed = &image.RGBA{Pix: p.data, Stride: 4 * p.width, Rect: image.Rect(0, 0, p.width, p.height)}
 	}
+
 	if weighed.Rect.Dx() < width || weighed.Rect.Dy() < height {
 		large := image.NewRGBA(image.Rect(0, 0, width, height))
 		imagedraw.ApproxBiLinear.Scale(large, large.Rect, weighed, weighed.Rect, imagedraw.Src, nil)
 		weighed = large
 	}
+
 	out := image.NewNRGBA(weighed.Rect)
 	imagedraw.Draw(out, out.Rect, weighed, image.Point{}, imagedraw.Src)
 	return out
@@ -166,6 +174,7 @@ func (a ConvertImageArgs) write(ctx context.Context, w *engine.Work, img *image.
 	if a.To == "webp" {
 		return a.writeWebP(ctx, w, img, profile)
 	}
+
 	err := writeFile(w.Path(imageOutput), func(out io.Writer) error {
 		switch a.To {
 		case "jpeg":
@@ -180,6 +189,7 @@ func (a ConvertImageArgs) write(ctx context.Context, w *engine.Work, img *image.
 	if err != nil {
 		return err
 	}
+
 	w.Output(imageOutput)
 	return nil
 }
@@ -187,6 +197,7 @@ func (a ConvertImageArgs) write(ctx context.Context, w *engine.Work, img *image.
 // writeWebP has libwebp's own program write the image.
 func (a ConvertImageArgs) writeWebP(ctx context.Context, w *engine.Work, img *image.NRGBA, profile []byte) error {
 	const plain = "plain.png"
+
 	err := writeFile(w.Path(plain), func(out io.Writer) error {
 		encoder := png.Encoder{CompressionLevel: png.BestSpeed}
 		return encoder.Encode(&profiled{Writer: out, at: pngHeader, insert: pngProfile(profile)}, img)
@@ -194,12 +205,14 @@ func (a ConvertImageArgs) writeWebP(ctx context.Context, w *engine.Work, img *im
 	if err != nil {
 		return err
 	}
+
 	_, err = w.Exec(ctx, engine.Program{Name: "cwebp", Args: []string{
 		"-quiet", "-metadata", "icc", "-q", strconv.Itoa(a.Quality), engine.PathArg(plain), "-o", engine.PathArg(imageOutput),
 	}})
 	if err != nil {
 		return fmt.Errorf("webp: %w", err)
 	}
+
 	w.Output(imageOutput)
 	return nil
 }
@@ -227,6 +240,7 @@ func uprightImage(path string) (*image.NRGBA, *rasterImage, error) {
 	if err != nil && !errors.Is(err, stop) {
 		return nil, nil, err
 	}
+
 	img := first.img
 	if img == nil {
 		// Its bytes were to be taken as they are.
@@ -234,9 +248,11 @@ func uprightImage(path string) (*image.NRGBA, *rasterImage, error) {
 			return nil, nil, badImage(err)
 		}
 	}
+
 	if first.channels != rgb {
 		first.profile = nil
 	}
+
 	return orient(img, first.orientation), first, nil
 }
 
@@ -246,6 +262,7 @@ func (p *rasterImage) decodeFile(path string) (image.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}
+
 	in := bufio.NewReader(file)
 	start, err := in.Peek(1)
 	var img image.Image
@@ -256,6 +273,7 @@ func (p *rasterImage) decodeFile(path string) (image.Image, error) {
 	default:
 		img, err = png.Decode(in)
 	}
+
 	return img, errors.Join(err, file.Close())
 }
 
@@ -270,9 +288,11 @@ func (p *rasterImage) decodeJPEG(in io.Reader) (image.Image, error) {
 	if p.channels != inks || p.adobe {
 		return jpeg.Decode(in)
 	}
+
 	if _, err := io.CopyN(io.Discard, in, int64(len(start))); err != nil {
 		return nil, err
 	}
+
 	img, err := jpeg.Decode(io.MultiReader(strings.NewReader(start+adobeSegment), in))
 	if img, ok := img.(*image.CMYK); ok {
 		for i, v := range img.Pix {
@@ -286,6 +306,7 @@ func (p *rasterImage) decodeJPEG(in io.Reader) (image.Image, error) {
 func moves(in *io.SectionReader) bool {
 	r := bufio.NewReader(section(in))
 	var err error
+
 	take := func(n int) []byte {
 		b := make([]byte, n)
 		if err == nil {
@@ -298,6 +319,7 @@ func moves(in *io.SectionReader) bool {
 			take(3 << (flags&7 + 1))
 		}
 	}
+
 	takeColors(take(13)[10])
 	for pageImages := 0; err == nil; {
 		const extension, rasterImage = 0x21, 0x2c
@@ -313,6 +335,7 @@ func moves(in *io.SectionReader) bool {
 		default:
 			return false
 		}
+
 		for length := take(1)[0]; length > 0 && err == nil; length = take(1)[0] {
 			take(int(length))
 		}
@@ -328,8 +351,10 @@ func orient(img image.Image, orientation int) *image.NRGBA {
 	if orientation >= 5 {
 		outWidth, outHeight = height, width
 	}
+
 	out := image.NewNRGBA(image.Rect(0, 0, outWidth, outHeight))
 	at := (&pixelRows{img: img}).reader()
+
 	for y := range outHeight {
 		for x := range outWidth {
 			sourceX, sourceY := x, y
@@ -349,11 +374,13 @@ func orient(img image.Image, orientation int) *image.NRGBA {
 			case 8:
 				sourceX, sourceY = width-1-y, x
 			}
+
 			c := at(b.Min.X+sourceX, b.Min.Y+sourceY)
 			i := y*out.Stride + 4*x
 			out.Pix[i], out.Pix[i+1], out.Pix[i+2], out.Pix[i+3] = byte(c.R>>8), byte(c.G>>8), byte(c.B>>8), byte(c.A>>8)
 		}
 	}
+
 	return out
 }
 

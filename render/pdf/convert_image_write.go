@@ -56,6 +56,7 @@ func jpegProfile(profile []byte) (segments []byte) {
 	if count > 255 {
 		return nil
 	}
+
 	for number := 1; len(profile) > 0; number++ {
 		part := profile[:min(most, len(profile))]
 		profile = profile[len(part):]
@@ -64,6 +65,7 @@ func jpegProfile(profile []byte) (segments []byte) {
 		segments = append(append(segments, name...), byte(number), byte(count))
 		segments = append(segments, part...)
 	}
+
 	return segments
 }
 
@@ -74,6 +76,7 @@ const mostColors = 256
 // those are few enough, or else such as lie in the middle of those that are alike.
 func palettedImage(img *image.NRGBA) *image.Paletted {
 	bounds := image.Rect(0, 0, img.Rect.Dx(), img.Rect.Dy())
+
 	// GIF has no partial transparency: half-transparent pixels become opaque or fully
 	// transparent.
 	solid := image.NewNRGBA(bounds)
@@ -84,14 +87,17 @@ func palettedImage(img *image.NRGBA) *image.Paletted {
 			}
 		}
 	}
+
 	if own := ownColors(solid); own != nil {
 		out := image.NewPaletted(bounds, own)
 		imagedraw.Draw(out, bounds, solid, image.Point{}, imagedraw.Src)
 		return out
 	}
+
 	palette := append(meanColors(solid, mostColors-1), color.NRGBA{})
 	out := image.NewPaletted(bounds, palette)
 	imagedraw.FloydSteinberg.Draw(out, bounds, solid, image.Point{})
+
 	for y := range bounds.Dy() {
 		for x := range bounds.Dx() {
 			if solid.Pix[y*solid.Stride+4*x+3] == 0 {
@@ -99,12 +105,14 @@ func palettedImage(img *image.NRGBA) *image.Paletted {
 			}
 		}
 	}
+
 	return out
 }
 
 // ownColors returns the colours of an image, nil if there are too many.
 func ownColors(img *image.NRGBA) (palette color.Palette) {
 	seen := map[color.NRGBA]bool{}
+
 	for y := range img.Rect.Dy() {
 		for x := range img.Rect.Dx() {
 			c := img.NRGBAAt(x, y)
@@ -118,6 +126,7 @@ func ownColors(img *image.NRGBA) (palette color.Palette) {
 			palette = append(palette, c)
 		}
 	}
+
 	return palette
 }
 
@@ -147,10 +156,12 @@ func meanColors(img *image.NRGBA, most int) color.Palette {
 			}
 		}
 	}
+
 	bins = slices.DeleteFunc(bins, func(t tone) bool { return t.count == 0 })
 	if len(bins) == 0 {
 		return color.Palette{color.NRGBA{A: 255}}
 	}
+
 	groups := [][]tone{bins}
 	for len(groups) < most {
 		widest := 0
@@ -173,12 +184,14 @@ func meanColors(img *image.NRGBA, most int) color.Palette {
 		if width == 0 {
 			break
 		}
+
 		group := groups[widest]
 		slices.SortFunc(group, func(a, b tone) int { return cmp.Compare(a.mean(channel), b.mean(channel)) })
 		at := half(group)
 		groups[widest] = group[:at]
 		groups = append(groups, group[at:])
 	}
+
 	var palette color.Palette
 	for _, group := range groups {
 		var all tone
@@ -190,6 +203,7 @@ func meanColors(img *image.NRGBA, most int) color.Palette {
 		}
 		palette = append(palette, color.NRGBA{R: byte(all.mean(0)), G: byte(all.mean(1)), B: byte(all.mean(2)), A: 255})
 	}
+
 	return palette
 }
 

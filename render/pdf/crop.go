@@ -33,6 +33,7 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) error {
 	if err != nil {
 		return err
 	}
+
 	changes := s.NewUpdate()
 	for _, n := range numbers {
 		ref := s.Pages[n-1].Object
@@ -40,15 +41,18 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) error {
 		if page == nil {
 			return doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
 		}
+
 		left, ok := args.left(s.paper(page))
 		if !ok {
 			return &Error{Kind: OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
 		}
+
 		// All programs treat a page without these boxes alike.
 		page = pdffile.Without(page, "/TrimBox", "/BleedBox", "/ArtBox")
 		page["/MediaBox"], page["/CropBox"] = left.array(), left.array()
 		changes.Set(ref, page)
 	}
+
 	if err := doc.change(changes); err != nil {
 		return err
 	}
@@ -68,12 +72,14 @@ func (s *structure) paper(page pdffile.Dict) paper {
 	if !ok {
 		media = box{0, 0, 612, 792}
 	}
+
 	p := paper{box: media, unit: 1}
 	if shown, ok := s.box(s.inherited(page, "/CropBox")); ok {
 		if both, ok := shown.and(media); ok {
 			p.box = both
 		}
 	}
+
 	if turn, ok := s.inherited(page, "/Rotate").(float64); ok {
 		p.turn = (int(turn)%360 + 360) % 360
 	}
@@ -115,6 +121,7 @@ func (a CropArgs) left(p paper) (box, bool) {
 	if p.turn%180 != 0 {
 		width, height = height, width
 	}
+
 	cut := [4]float64{a.Margin.Top, a.Margin.Right, a.Margin.Bottom, a.Margin.Left}
 	if b := a.Box; b != nil {
 		cut = [4]float64{b.Y, width - b.X - b.Width, height - b.Y - b.Height, b.X}
@@ -122,6 +129,7 @@ func (a CropArgs) left(p paper) (box, bool) {
 	for i := range cut {
 		cut[i] = max(0, cut[i]) / p.unit
 	}
+
 	// A page that is turned by 90 degrees shows its left side at the top.
 	turned := p.turn / 90
 	side := func(shown int) float64 { return cut[(shown+turned)%len(cut)] }

@@ -112,12 +112,14 @@ func (w *setWord) UnmarshalJSON(text []byte) error {
 	}
 	least := len(parts)
 	parts = append(parts, &places)
+
 	if err := json.Unmarshal(text, &parts); err != nil {
 		return err
 	}
 	if len(parts) < least {
 		return errWord
 	}
+
 	kind := int(n[6])
 	w.Box = pagetext.Box{Left: n[0], Top: n[1], Right: n[2], Bottom: n[3]}
 	w.Size = n[4]
@@ -128,6 +130,7 @@ func (w *setWord) UnmarshalJSON(text []byte) error {
 	w.Italic = kind&italicKind != 0
 	w.Mono = kind&monoKind != 0
 	w.Joined = kind&joinedKind != 0
+
 	if len(parts) > least && w.Turn == 0 {
 		w.Text = pagetext.Logical(w.Text, places)
 	}
@@ -146,21 +149,25 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 	if err := checkPages(doc.pages); err != nil {
 		return about, err
 	}
+
 	numbers, err := doc.resolve(args.Pages)
 	if err != nil {
 		return about, err
 	}
+
 	numbers = withoutRepeats(numbers)
 	if _, err := decrypt(ctx, doc); err != nil {
 		return about, err
 	}
 	d := &describer{reader: reader{document: doc, args: OCRArgs{Languages: args.Languages, Text: true}}, linked: doc.name}
+
 	// Flattening makes fields and comments part of the pages, but removes links.
 	flat := *doc
 	flat.name = "flat.pdf"
 	if _, err := flattenComments(ctx, doc, flat.name, "screen"); err == nil {
 		d.document = &flat
 	}
+
 	pages, err := d.describe(ctx, numbers)
 	if err != nil {
 		return about, err
@@ -168,6 +175,7 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 	if err := d.readPictures(ctx, numbers, pages); err != nil {
 		return about, err
 	}
+
 	text, about := d.text(numbers, pages, args.Apart)
 	text.PageCount = doc.pages
 	return about, writeJSON(w, "markdown.json", text)
@@ -206,6 +214,7 @@ func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pag
 	if _, err := runScript[bool](ctx, d.document, fmt.Sprintf("describe-%d.js", run), dataReadScript, input); err != nil {
 		return err
 	}
+
 	words := 0
 	for i, n := range numbers {
 		said, err := takeJSON[setPage](d.document, prefix+strconv.Itoa(n)+".json")
@@ -217,6 +226,7 @@ func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pag
 		}
 		pages[i] = said.held()
 	}
+
 	return nil
 }
 
@@ -225,13 +235,16 @@ func (s *setPage) held() *heldPage {
 	p := &heldPage{source: fromLayer}
 	left := s.Box[0]
 	top := s.Box[1]
+
 	box := func(b [4]float64) pagetext.Box {
 		return pagetext.Box{Left: b[0] - left, Top: b[1] - top, Right: b[2] - left, Bottom: b[3] - top}
 	}
+
 	p.Width = s.Box[2] - left
 	p.Height = s.Box[3] - top
 	letters := 0
 	unknown := 0
+
 	for _, w := range s.Words {
 		w.Left, w.Right, w.Top, w.Bottom = w.Left-left, w.Right-left, w.Top-top, w.Bottom-top
 		w.Base -= top
@@ -242,6 +255,7 @@ func (s *setPage) held() *heldPage {
 		unknown += strings.Count(w.Text, "\ufffd")
 		p.Words = append(p.Words, w.Word)
 	}
+
 	for _, r := range s.Rules {
 		p.Rules = append(p.Rules, box(r))
 	}
@@ -251,6 +265,7 @@ func (s *setPage) held() *heldPage {
 	for _, l := range s.Links {
 		p.Links = append(p.Links, pagetext.Link{Box: box(l.Box), URL: l.URL})
 	}
+
 	if letters == 0 {
 		p.source = fromNothing
 	}
@@ -270,16 +285,19 @@ func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*he
 	if len(unread) == 0 || len(d.args.Languages) == 0 {
 		return nil
 	}
+
 	if len(unread) > MaxOCRPages {
 		return &Error{Kind: NoSelection, Text: fmt.Sprintf("include %d pages without text; the limit for OCR is %d. Select fewer pages", len(unread), MaxOCRPages)}
 	}
 	if err := checkLanguages(ctx, d.work, d.args.Languages); err != nil {
 		return err
 	}
+
 	var err error
 	if d.sizes, err = readPageSizes(ctx, d.document, slices.Min(numbers), slices.Max(numbers)); err != nil {
 		return err
 	}
+
 	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
 	for _, i := range unread {
@@ -294,10 +312,12 @@ func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) er
 	if err != nil {
 		return err
 	}
+
 	page := &readPage{ReadPage: ReadPage{Page: number}}
 	if err := d.recognise(ctx, page, drawn); err != nil {
 		return err
 	}
+
 	letters := 0
 	known := 0
 	for _, w := range page.words {
@@ -306,6 +326,7 @@ func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) er
 	for _, w := range p.Words {
 		known += utf8.RuneCountInString(strings.ReplaceAll(w.Text, "\ufffd", ""))
 	}
+
 	if letters > known {
 		p.source, p.Page = fromPicture, page.set(drawn.perPoint)
 	}
@@ -325,6 +346,7 @@ func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 		for ; to < len(p.words) && p.words[to].line == p.words[from].line; to++ {
 			high, bottom = max(high, p.words[to].height), max(bottom, p.words[to].top+p.words[to].height)
 		}
+
 		for _, w := range p.words[from:to] {
 			if w.confidence < guessed {
 				continue
@@ -336,13 +358,16 @@ func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 			set.Words = append(set.Words, word)
 			set.Width, set.Height = max(set.Width, word.Right), max(set.Height, word.Bottom)
 		}
+
 		heights = append(heights, high/perPoint)
 		from = to
 	}
+
 	set.Width, set.Height = max(set.Width, p.wide/perPoint), max(set.Height, p.high/perPoint)
 	if len(heights) == 0 {
 		return set
 	}
+
 	// The height of lines depends on letters with ascenders and descenders: lines nearly as high as most of them
 	// count as equally high.
 	slices.Sort(heights)
@@ -366,6 +391,7 @@ func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text Mar
 	parts := pagetext.Markdown(set)
 	text.Pages = []MarkdownPage{}
 	var whole strings.Builder
+
 	for i, n := range numbers {
 		page := MarkdownPage{Page: n, Source: pages[i].source}
 		switch {
@@ -378,6 +404,7 @@ func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text Mar
 		case page.Source == fromPicture:
 			about.Read = append(about.Read, n)
 		}
+
 		if apart {
 			page.Markdown = parts[i]
 		} else {
@@ -391,6 +418,7 @@ func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text Mar
 		}
 		text.Pages = append(text.Pages, page)
 	}
+
 	text.Markdown = whole.String()
 	return text, about
 }

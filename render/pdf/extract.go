@@ -42,10 +42,12 @@ func extract(ctx context.Context, w *engine.Work, args Selection) error {
 	if err != nil {
 		return err
 	}
+
 	numbers, err := doc.resolve(args.Pages)
 	if err != nil {
 		return err
 	}
+
 	if args.Once {
 		slices.Sort(numbers)
 		numbers = slices.Compact(numbers)
@@ -66,6 +68,7 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) error {
 	if err != nil {
 		return err
 	}
+
 	gone := map[int]bool{}
 	for _, n := range numbers {
 		gone[n] = true
@@ -76,6 +79,7 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) error {
 			rest = append(rest, n)
 		}
 	}
+
 	if len(rest) == 0 {
 		return &Error{Kind: AllPages, Pages: doc.pages}
 	}
@@ -99,16 +103,19 @@ func keepPages(ctx context.Context, d *document, s *structure, numbers []int) er
 	if d.pages > maxKeptFrom {
 		return &Error{Kind: TooManyPages, Pages: d.pages, Max: maxKeptFrom}
 	}
+
 	kept := map[int]bool{}
 	for _, n := range numbers {
 		kept[n] = true
 	}
+
 	changes := s.NewUpdate()
 	for i, page := range s.Pages {
 		if !kept[i+1] {
 			changes.Set(page.Object, pdffile.Dict{"/Type": "/Page", "/MediaBox": []any{0, 0, 1, 1}, "/Resources": pdffile.Dict{}})
 		}
 	}
+
 	if len(s.Outlines) > 0 {
 		nodes, catalog, err := readOutline(d, s)
 		if err != nil {
@@ -116,6 +123,7 @@ func keepPages(ctx context.Context, d *document, s *structure, numbers []int) er
 		}
 		setOutline(changes, s.Root(), catalog, keptOutline(s.Outlines, nodes, kept))
 	}
+
 	if err := d.change(changes); err != nil {
 		return err
 	}
