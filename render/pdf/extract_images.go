@@ -42,14 +42,17 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	if err != nil {
 		return err
 	}
+
 	if _, err := decrypt(ctx, doc); err != nil {
 		return err
 	}
+
 	images := imageTaker{doc}
 	list, err := images.list(ctx, slices.Min(pages), slices.Max(pages))
 	if err != nil {
 		return err
 	}
+
 	wanted := args.choose(list, pages)
 	switch {
 	case len(wanted) == 0:
@@ -71,6 +74,7 @@ func (d imageTaker) list(ctx context.Context, first, last int) ([]heldImage, err
 	if err != nil {
 		return nil, d.damaged(err)
 	}
+
 	var list []heldImage
 	for line := range bytes.Lines(out) {
 		var image heldImage
@@ -80,6 +84,7 @@ func (d imageTaker) list(ctx context.Context, first, last int) ([]heldImage, err
 			list = append(list, image)
 		}
 	}
+
 	return list, nil
 }
 
@@ -89,6 +94,7 @@ func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldI
 	for _, page := range pages {
 		on[page] = true
 	}
+
 	seen := map[string]bool{}
 	for _, image := range list {
 		known := image.object != "[inline]" && seen[image.object]
@@ -97,6 +103,7 @@ func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldI
 			wanted = append(wanted, image)
 		}
 	}
+
 	return wanted
 }
 
@@ -106,6 +113,7 @@ func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 	return packStored(d.work, "images.zip", func(add func(file, name string) error) error {
 		done := 0
 		onPage := 0
+
 		for i, image := range wanted {
 			if image.page != done {
 				if err := d.writePage(ctx, image.page); err != nil {
@@ -114,6 +122,7 @@ func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 				done = image.page
 				onPage = 0
 			}
+
 			onPage++
 			before := slices.IndexFunc(list, func(other heldImage) bool { return other.page == image.page })
 			file, err := d.file(image.page, image.number-list[before].number)
@@ -124,6 +133,7 @@ func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 				return err
 			}
 		}
+
 		return nil
 	})
 }

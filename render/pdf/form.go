@@ -95,6 +95,7 @@ func runScript[Result any](ctx context.Context, d *document, name string, script
 	if err != nil {
 		return result, err
 	}
+
 	argsFile := name + "on"
 	begin := fmt.Appendf(nil, "var args = JSON.parse(read(%q));\n", argsFile)
 	for file, content := range map[string][]byte{name: append(begin, script...), argsFile: text} {
@@ -102,6 +103,7 @@ func runScript[Result any](ctx context.Context, d *document, name string, script
 			return result, fmt.Errorf("script: %w", err)
 		}
 	}
+
 	out, err := d.drawPages(ctx, d.pages, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(name)}})
 	if errors.Is(err, engine.ErrNoProgram) {
 		return result, &Error{Kind: NoProgram, Text: "MuPDF", cause: err}
@@ -109,6 +111,7 @@ func runScript[Result any](ctx context.Context, d *document, name string, script
 	if err != nil {
 		return result, d.damaged(err)
 	}
+
 	if err := json.Unmarshal(out, &result); err != nil {
 		return result, d.fail(Damaged, fmt.Errorf("%s printed no result: %w", name, err))
 	}
@@ -122,9 +125,11 @@ func (r rawField) newField() Field {
 		Required: r.flags&flagRequired != 0, ReadOnly: r.flags&flagReadOnly != 0,
 		values: r.values, defaults: r.defaults, signed: r.signed, widgets: []rawField{r},
 	}
+
 	if r.page > 0 {
 		f.Page = &r.page
 	}
+
 	switch f.Type {
 	case TextField:
 		f.Multiline = r.flags&flagMultiline != 0
@@ -138,12 +143,14 @@ func (r rawField) newField() Field {
 	case CheckboxField, RadioField:
 		f.addStates(r)
 	}
+
 	if f.Type == ChoiceField || f.Type == ListField {
 		for _, option := range r.options {
 			f.Options = append(f.Options, option[0])
 			f.Labels = append(f.Labels, option[1])
 		}
 	}
+
 	return f
 }
 
@@ -187,6 +194,7 @@ func (f *Field) read(values []string) any {
 	if len(values) > 0 {
 		first = values[0]
 	}
+
 	switch f.Type {
 	case TextField:
 		return strings.ReplaceAll(strings.ReplaceAll(first, "\r\n", "\n"), "\r", "\n")
@@ -204,6 +212,7 @@ func (f *Field) read(values []string) any {
 			return first
 		}
 	}
+
 	return nil
 }
 

@@ -42,11 +42,13 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 	if err := checkPages(doc.pages); err != nil {
 		return nil, err
 	}
+
 	original := *doc
 	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
 		return nil, err
 	}
+
 	var poorer []string
 	if args.Flatten {
 		if doc, poorer, err = doc.withAppearances(ctx); err != nil {
@@ -64,6 +66,7 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 			faults[name] = "has characters that no font for form fields contains"
 		}
 	}
+
 	undrawable, err := makeFont(ctx, w, entries)
 	maps.Copy(faults, undrawable)
 	if err != nil || len(faults) > 0 {
@@ -105,6 +108,7 @@ func (s *structure) prepareForm(doc *document, fields []Field, entries []entry, 
 			if w.orphan && !slices.Contains(unlisted, top) {
 				unlisted = append(unlisted, top)
 			}
+
 			flags, _ := s.Target(s.Dict(w.ref)["/F"]).(float64)
 			if flatten && w.ref != "" && int(flags)&(pdffile.FlagHidden|pdffile.FlagNoView|pdffile.FlagPrint) == 0 {
 				edit(w.ref, func(widget pdffile.Dict) { widget["/F"] = int(flags) | pdffile.FlagPrint })
@@ -128,6 +132,7 @@ func (s *structure) prepareForm(doc *document, fields []Field, entries []entry, 
 			return nil, nil, FormFaults{e.name: fmt.Sprintf("has no state %s in its appearance", list(e.values))}, nil
 		}
 	}
+
 	if changes.Empty() {
 		return doc, texts, nil, nil
 	}
@@ -154,15 +159,18 @@ func (f *Field) setState(edit func(ref string, change func(pdffile.Dict)), state
 				value = name
 			}
 		}
+
 		if w.ref != "" {
 			edit(w.ref, func(widget pdffile.Dict) { widget["/AS"] = own })
 		}
 	}
+
 	for _, w := range f.widgets {
 		if w.field != "" {
 			edit(w.field, func(field pdffile.Dict) { field["/V"] = value })
 		}
 	}
+
 	return value != off || state == off[1:]
 }
 
@@ -175,11 +183,13 @@ func tidyFormCatalog(ctx context.Context, d *document, name string, flattened bo
 	if err != nil || !signed && !flattened {
 		return name, err
 	}
+
 	filled := &document{work: d.work, name: name}
 	f, err := filled.soundFile(ctx)
 	if err != nil {
 		return name, err
 	}
+
 	catalog := f.Catalog()
 	tidy := pdffile.Without(catalog)
 	if permissions := f.Entry(catalog["/Perms"]); permissions[rights] != nil {
@@ -188,12 +198,14 @@ func tidyFormCatalog(ctx context.Context, d *document, name string, flattened bo
 			tidy["/Perms"] = left
 		}
 	}
+
 	if fields, read := f.Target(f.Entry(catalog[form])["/Fields"]).([]any); flattened && read && len(fields) == 0 {
 		delete(tidy, form)
 	}
 	if reflect.DeepEqual(tidy, catalog) {
 		return filled.name, nil
 	}
+
 	changes := f.NewUpdate()
 	changes.Set(f.Root(), tidy)
 	return filled.name, filled.change(changes)
@@ -214,10 +226,12 @@ func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
 		faults[""] = "requires a PDF with a form; the PDF has none"
 		return nil, faults
 	}
+
 	byName := make(map[string]*Field, len(fields))
 	for i := range fields {
 		byName[fields[i].Name] = &fields[i]
 	}
+
 	var entries []entry
 	for name, value := range values {
 		field, known := byName[name]
@@ -225,6 +239,7 @@ func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
 			faults[name] = "is not a field of this form. Fields: " + list(fillable(fields))
 			continue
 		}
+
 		entry, fault := field.match(value)
 		if fault != "" {
 			faults[name] = fault
@@ -232,6 +247,7 @@ func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
 		}
 		entries = append(entries, entry)
 	}
+
 	// Sorted, so that the same request always gives the same result.
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return entries, faults
@@ -255,6 +271,7 @@ func list(names []string) string {
 	for _, name := range names[:min(len(names), most)] {
 		quoted = append(quoted, fmt.Sprintf("%.100q", name))
 	}
+
 	text := strings.Join(quoted, ", ")
 	switch {
 	case len(names) == 0:
@@ -262,6 +279,7 @@ func list(names []string) string {
 	case len(names) > most:
 		text += fmt.Sprintf(" and %d more", len(names)-most)
 	}
+
 	return text
 }
 
@@ -271,6 +289,7 @@ func fillFields(ctx context.Context, d *document, entries []entry, flatten bool)
 	if err := os.WriteFile(d.work.Path(values), xfdf(entries), 0o600); err != nil {
 		return "", fmt.Errorf("values: %w", err)
 	}
+
 	args := []string{
 		engine.PathArg(d.name), "fill_form", engine.PathArg(values), "output", engine.PathArg(filled),
 		// An XFA form alongside the fields would still show its old values.
@@ -279,12 +298,14 @@ func fillFields(ctx context.Context, d *document, entries []entry, flatten bool)
 	if flatten {
 		args = append(args, "flatten")
 	}
+
 	if _, err := d.work.Exec(ctx, engine.Program{Name: "pdftk", Args: args, Env: javaEnv()}); err != nil {
 		return "", d.damaged(err)
 	}
 	if _, err := os.Lstat(d.work.Path(filled)); err != nil {
 		return "", d.fail(Damaged, errors.Join(errors.New("pdftk wrote nothing"), err))
 	}
+
 	return filled, nil
 }
 

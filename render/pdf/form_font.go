@@ -41,10 +41,12 @@ func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults,
 			}
 		}
 	}
+
 	builder := newFontBuilder()
 	if err := builder.collect(ctx, w, wanted); err != nil {
 		return nil, err
 	}
+
 	faults := FormFaults{}
 	for _, e := range entries {
 		var missing []string
@@ -57,6 +59,7 @@ func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults,
 			faults[e.name] = "has characters that no font for form fields contains: " + list(missing)
 		}
 	}
+
 	if err := os.WriteFile(w.Path(textFont), builder.file(), 0o600); err != nil {
 		return nil, fmt.Errorf("font: %w", err)
 	}
@@ -116,6 +119,7 @@ func (b *fontBuilder) collect(ctx context.Context, w *engine.Work, wanted map[ru
 			left = append(left, r)
 		}
 	}
+
 	slices.Sort(left)
 	for len(left) > 0 {
 		file, err := findFont(ctx, w, left[0])
@@ -128,9 +132,11 @@ func (b *fontBuilder) collect(ctx context.Context, w *engine.Work, wanted map[ru
 				return err
 			}
 		}
+
 		// A font without the letter for which it is listed is skipped.
 		left = slices.DeleteFunc(left, func(r rune) bool { return r == first })
 	}
+
 	return nil
 }
 
@@ -157,6 +163,7 @@ func bestFont(listing []byte) fontFile {
 		fontFile
 		rank, weight int
 	}
+
 	var fonts []candidate
 	for line := range bytes.Lines(listing) {
 		part := strings.Split(strings.TrimSpace(string(line)), "|")
@@ -169,6 +176,7 @@ func bestFont(listing []byte) fontFile {
 		if weightErr != nil || indexErr != nil {
 			continue
 		}
+
 		rank := slices.Index(fontFamilies, part[0])
 		switch {
 		case rank < 0 && strings.HasPrefix(part[0], "Noto Sans"):
@@ -178,6 +186,7 @@ func bestFont(listing []byte) fontFile {
 		}
 		fonts = append(fonts, candidate{fontFile{part[2], index}, rank, max(weight-regular, regular-weight)})
 	}
+
 	if len(fonts) == 0 {
 		return fontFile{}
 	}
@@ -199,10 +208,12 @@ func (b *fontBuilder) take(file fontFile, letters []rune) (left []rune, err erro
 		return nil, fmt.Errorf("font: %w", err)
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+
 	f, err := openFont(in, file.index)
 	if err != nil {
 		return letters, nil // a kind that is not known is passed over
 	}
+
 	for _, r := range letters {
 		g, ok := b.load(f, r)
 		if !ok {
@@ -211,6 +222,7 @@ func (b *fontBuilder) take(file fontFile, letters []rune) (left []rune, err erro
 		}
 		b.glyphs[r] = g
 	}
+
 	return left, nil
 }
 
@@ -229,11 +241,13 @@ func (b *fontBuilder) load(f *sfnt.Font, r rune) (glyph, bool) {
 	if err != nil || index == 0 {
 		return glyph{}, false
 	}
+
 	size := fixed.I(unitsPerEm) // so that a pixel is a unit
 	advance, err := f.GlyphAdvance(&b.buffer, index, size, font.HintingNone)
 	if err != nil {
 		return glyph{}, false
 	}
+
 	segments, err := f.LoadGlyph(&b.buffer, index, size, nil)
 	if err != nil {
 		return glyph{}, false

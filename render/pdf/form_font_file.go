@@ -15,11 +15,13 @@ import (
 func outline(segments sfnt.Segments) [][]point {
 	var contours [][]point
 	var pen fixed.Point26_6
+
 	add := func(p fixed.Point26_6, on bool) {
 		last := len(contours) - 1
 		// The axis of the segments points down.
 		contours[last] = append(contours[last], point{x: p.X.Round(), y: -p.Y.Round(), on: on})
 	}
+
 	for _, s := range segments {
 		switch s.Op {
 		case sfnt.SegmentOpMoveTo:
@@ -37,15 +39,18 @@ func outline(segments sfnt.Segments) [][]point {
 			add(pen, true)
 			continue
 		}
+
 		cubic(pen, s.Args, add)
 		pen = s.Args[2]
 	}
+
 	for i, contour := range contours {
 		// The last point is the first one again.
 		if n := len(contour); n > 1 && contour[0] == contour[n-1] {
 			contours[i] = contour[:n-1]
 		}
 	}
+
 	return slices.DeleteFunc(contours, func(c []point) bool { return len(c) < 2 })
 }
 
@@ -62,6 +67,7 @@ func cubic(from fixed.Point26_6, to [3]fixed.Point26_6, add func(fixed.Point26_6
 		slope = 3 * (u*u*(p1-p0) + 2*u*t*(p2-p1) + t*t*(p3-p2))
 		return value, slope
 	}
+
 	// control returns the control point of the quadratic curve between two points of the cubic one that best
 	// matches its start and end directions.
 	control := func(t0, t1 float64, pick func(fixed.Point26_6) fixed.Int26_6) (control, end fixed.Int26_6) {
@@ -72,8 +78,10 @@ func cubic(from fixed.Point26_6, to [3]fixed.Point26_6, add func(fixed.Point26_6
 		c2 := v1 - s1*third
 		return fixed.Int26_6((3*(c1+c2) - v0 - v1) / 4), fixed.Int26_6(v1)
 	}
+
 	x := func(p fixed.Point26_6) fixed.Int26_6 { return p.X }
 	y := func(p fixed.Point26_6) fixed.Int26_6 { return p.Y }
+
 	for i := range parts {
 		t0 := float64(i) / parts
 		t1 := float64(i+1) / parts
@@ -99,12 +107,14 @@ func (b *fontBuilder) file() []byte {
 		glyphs = append(glyphs, b.glyphs[r])
 	}
 	outlines, places, bounds, points, contours := glyphTable(glyphs)
+
 	var metrics big
 	widest := 0
 	for _, g := range glyphs {
 		metrics.u16(g.advance, leftOf(g))
 		widest = max(widest, g.advance)
 	}
+
 	var head, hhea, maxp, os2, post big
 	head.u32(0x00010000, 0x00010000, 0, 0x5f0f3cf5)
 	head.u16(0, unitsPerEm)
@@ -114,6 +124,7 @@ func (b *fontBuilder) file() []byte {
 	hhea.u16(fontAscent, -fontDescent, 0, widest, 0, 0, bounds[2], 1, 0, 0, 0, 0, 0, 0, 0, len(glyphs))
 	maxp.u32(0x00010000)
 	maxp.u16(len(glyphs), points, contours, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0)
+
 	const regularWeight, mediumWidth = 400, 5
 	os2.u16(3, unitsPerEm/2, regularWeight, mediumWidth, 0)
 	os2.u16(make([]int, 10)...) // subscripts, superscripts and strike-through
@@ -124,9 +135,11 @@ func (b *fontBuilder) file() []byte {
 	os2.u16(0x40, int(letters[0]), int(letters[len(letters)-1]), fontAscent, -fontDescent, 0, fontAscent, fontDescent)
 	os2.u32(0, 0)
 	os2.u16(unitsPerEm/2, unitsPerEm*7/10, 0, ' ', 1)
+
 	post.u32(0x00030000, 0)
 	post.u16(-unitsPerEm/10, unitsPerEm/20)
 	post.u32(0, 0, 0, 0, 0)
+
 	return fontTables(map[string][]byte{
 		"head": head.Bytes(), "hhea": hhea.Bytes(), "maxp": maxp.Bytes(), "OS/2": os2.Bytes(), "post": post.Bytes(),
 		"hmtx": metrics.Bytes(), "cmap": charTable(letters), "name": nameTable("FormText"), "glyf": outlines, "loca": places,
@@ -175,17 +188,20 @@ func boundsOf(g glyph) [4]int {
 // all and the most points and contours that one has.
 func glyphTable(glyphs []glyph) (outlines, places []byte, bounds [4]int, points, contours int) {
 	var out, at big
+
 	for _, g := range glyphs {
 		at.u32(uint32(out.Len())) // some megabytes at most
 		if len(g.contours) == 0 {
 			continue
 		}
+
 		box := boundsOf(g)
 		bounds = [4]int{min(bounds[0], box[0]), min(bounds[1], box[1]), max(bounds[2], box[2]), max(bounds[3], box[3])}
 		n := writeGlyph(&out, g, box)
 		points, contours = max(points, n), max(contours, len(g.contours))
 		out.Write(make([]byte, -out.Len()&3))
 	}
+
 	at.u32(uint32(out.Len())) // some megabytes at most
 	return out.Bytes(), at.Bytes(), bounds, points, contours
 }
@@ -193,12 +209,14 @@ func glyphTable(glyphs []glyph) (outlines, places []byte, bounds [4]int, points,
 // writeGlyph writes an outline and returns how many points it has.
 func writeGlyph(out *big, g glyph, box [4]int) int {
 	out.u16(len(g.contours), box[0], box[1], box[2], box[3])
+
 	var all []point
 	for _, contour := range g.contours {
 		all = append(all, contour...)
 		out.u16(len(all) - 1)
 	}
 	out.u16(0) // no instructions
+
 	for _, p := range all {
 		if p.on {
 			out.WriteByte(1)
@@ -206,16 +224,19 @@ func writeGlyph(out *big, g glyph, box [4]int) int {
 			out.WriteByte(0)
 		}
 	}
+
 	before := point{}
 	for _, p := range all {
 		out.u16(p.x - before.x)
 		before = p
 	}
+
 	before = point{}
 	for _, p := range all {
 		out.u16(p.y - before.y)
 		before = p
 	}
+
 	return len(all)
 }
 
@@ -230,12 +251,14 @@ func charTable(letters []rune) []byte {
 		ends[len(ends)-1] = int(r)
 	}
 	starts, ends, deltas = append(starts, 0xffff), append(ends, 0xffff), append(deltas, 1)
+
 	n := len(starts)
 	power := 1
 	log := 0
 	for power*2 <= n {
 		power, log = power*2, log+1
 	}
+
 	const windows, unicodeBMP, segments = 3, 1, 4
 	var out big
 	out.u16(0, 1, windows, unicodeBMP)
@@ -246,6 +269,7 @@ func charTable(letters []rune) []byte {
 	out.u16(starts...)
 	out.u16(deltas...)
 	out.u16(make([]int, n)...)
+
 	return out.Bytes()
 }
 
@@ -253,6 +277,7 @@ func charTable(letters []rune) []byte {
 func nameTable(name string) []byte {
 	const windows, unicodeBMP, english = 3, 1, 0x409
 	ids := []int{1, 2, 3, 4, 6} // family, style, identifier, whole name, PostScript name
+
 	var text, out big
 	out.u16(0, len(ids), 6+12*len(ids))
 	for _, id := range ids {
@@ -260,12 +285,14 @@ func nameTable(name string) []byte {
 		if id == 2 {
 			value = "Regular"
 		}
+
 		start := text.Len()
 		for _, unit := range utf16.Encode([]rune(value)) {
 			text.u16(int(unit))
 		}
 		out.u16(windows, unicodeBMP, english, id, text.Len()-start, start)
 	}
+
 	return append(out.Bytes(), text.Bytes()...)
 }
 
@@ -277,9 +304,11 @@ func fontTables(tables map[string][]byte) []byte {
 	for power*2 <= len(names) {
 		power, log = power*2, log+1
 	}
+
 	var out, body big
 	out.u32(0x00010000)
 	out.u16(len(names), 16*power, log, 16*(len(names)-power))
+
 	start := 12 + 16*len(names)
 	for _, name := range names {
 		out.WriteString(name)
@@ -287,6 +316,7 @@ func fontTables(tables map[string][]byte) []byte {
 		body.Write(tables[name])
 		body.Write(make([]byte, -body.Len()&3))
 	}
+
 	return append(out.Bytes(), body.Bytes()...)
 }
 

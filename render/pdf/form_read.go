@@ -65,6 +65,7 @@ func askFields(ctx context.Context, d *document) (*structure, []Field, error) {
 		}
 		fields[i].join(r)
 	}
+
 	for i := range fields {
 		fields[i].settle()
 	}
@@ -140,12 +141,14 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 	if len(above) > maxFieldDepth || len(r.widgets) >= maxWidgets || entries == nil || ref != "" && r.seen[ref] {
 		return
 	}
+
 	r.seen[ref] = ref != ""
 	chain := slices.Concat([]pdffile.Dict{entries}, above)
 	if name := entries["/T"]; r.Target(name) != nil {
 		known.name = strings.TrimPrefix(known.name+"."+r.fieldText(name), ".")
 		known.field = ref
 	}
+
 	if kids, _ := r.Target(entries["/Kids"]).([]any); len(kids) > 0 {
 		for _, kid := range kids {
 			r.visit(kid, chain, known)
@@ -158,6 +161,7 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 	if known.orphan && (known.kind == "" || known.name == "") {
 		return
 	}
+
 	flags, _ := r.Target(find("/Ff")).(float64)
 	longest, _ := r.Target(find("/MaxLen")).(float64)
 	known.ref = ref
@@ -179,6 +183,7 @@ func (s *structure) fieldText(v any) string {
 		}
 		return pdffile.Text("b:" + hex.EncodeToString(plain))
 	}
+
 	switch v := s.Target(v).(type) {
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)

@@ -64,6 +64,7 @@ func (f *Field) matchText(value any) (entry, string) {
 	case strings.ContainsFunc(text, isControl):
 		return entry{}, "must not contain control characters"
 	}
+
 	return entry{name: f.Name, values: []string{text}, drawn: text}, ""
 }
 
@@ -78,6 +79,7 @@ func (f *Field) matchCheckbox(value any) (entry, string) {
 	if len(f.Options) > 0 {
 		on = f.Options[0]
 	}
+
 	e := entry{name: f.Name}
 	switch {
 	case value == true || text == "true" || (text != "" && text == on):
@@ -90,6 +92,7 @@ func (f *Field) matchCheckbox(value any) (entry, string) {
 	default:
 		return entry{}, fmt.Sprintf("must be true, false or %s; got %s", list(f.Options), got(value))
 	}
+
 	return e, ""
 }
 
@@ -99,6 +102,7 @@ func (f *Field) matchOption(value any, none string) (entry, string) {
 	if value == nil || (ok && text == none) {
 		return entry{name: f.Name, values: []string{none}}, ""
 	}
+
 	option, label, known := f.option(text)
 	switch {
 	case ok && known && f.Type == RadioField:
@@ -108,6 +112,7 @@ func (f *Field) matchOption(value any, none string) (entry, string) {
 	case ok && f.Editable && !strings.ContainsFunc(text, isControl) && !strings.Contains(text, "\n") && len(text) <= maxValue:
 		return entry{name: f.Name, values: []string{text}, drawn: text}, ""
 	}
+
 	return entry{}, fmt.Sprintf("must be one of %s; got %s", list(f.Options), got(value))
 }
 
@@ -120,11 +125,13 @@ func (f *Field) option(text string) (value, label string, known bool) {
 	if i < 0 {
 		return "", "", false
 	}
+
 	value = f.Options[i]
 	label = f.Options[i]
 	if i < len(f.Labels) {
 		label = f.Labels[i]
 	}
+
 	return value, label, true
 }
 
@@ -140,9 +147,11 @@ func (f *Field) matchList(value any) (entry, string) {
 	} else if value == nil || value == "" {
 		chosen = nil
 	}
+
 	if len(chosen) > 1 && !f.Multiple {
 		return entry{}, "must be exactly one of its options"
 	}
+
 	// All options are shown, whichever are chosen.
 	e := entry{name: f.Name, drawn: strings.Join(append(slices.Clone(f.Options), f.Labels...), " ")}
 	for _, v := range chosen {
@@ -153,6 +162,7 @@ func (f *Field) matchList(value any) (entry, string) {
 		}
 		e.values = append(e.values, option)
 	}
+
 	if len(e.values) == 0 {
 		e.values = []string{""}
 	}

@@ -62,6 +62,7 @@ func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made 
 	if err != nil {
 		return made, err
 	}
+
 	for i, input := range args.Inputs {
 		more := false
 		err := eachImage(w.Path(input.Name), func(p *rasterImage) error {
@@ -81,6 +82,7 @@ func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made 
 			made.Omitted = append(made.Omitted, i)
 		}
 	}
+
 	if err := out.finish(); err != nil {
 		return made, err
 	}
@@ -158,6 +160,7 @@ func (w *writer) stream(dictionary string, content func(io.Writer) error) (int, 
 	if err := w.print("<< %s /Length %d 0 R >>\nstream\n", dictionary, length); err != nil {
 		return 0, err
 	}
+
 	start := w.written
 	if err := content(w); err != nil {
 		return 0, err
@@ -166,6 +169,7 @@ func (w *writer) stream(dictionary string, content func(io.Writer) error) (int, 
 	if err := w.print("\nendstream\nendobj\n"); err != nil {
 		return 0, err
 	}
+
 	return number, errors.Join(w.begin(length), w.print("%d\nendobj\n", size))
 }
 
@@ -175,6 +179,7 @@ func (w *writer) imagePage(p *rasterImage, args FromImagesArgs) error {
 	if err != nil {
 		return err
 	}
+
 	width, height, content := layout(p, args)
 	contents, err := w.stream("", func(out io.Writer) error {
 		_, err := io.WriteString(out, content)
@@ -183,6 +188,7 @@ func (w *writer) imagePage(p *rasterImage, args FromImagesArgs) error {
 	if err != nil {
 		return err
 	}
+
 	page := w.next()
 	w.pages = append(w.pages, page)
 	return errors.Join(w.begin(page), w.print(
@@ -194,6 +200,7 @@ func (w *writer) imagePage(p *rasterImage, args FromImagesArgs) error {
 func (w *writer) image(p *rasterImage) (int, error) {
 	colors := p.colors
 	extra := ""
+
 	if p.mask != nil {
 		mask, err := w.image(p.mask)
 		if err != nil {
@@ -201,6 +208,7 @@ func (w *writer) image(p *rasterImage) (int, error) {
 		}
 		extra += fmt.Sprintf(" /SMask %d 0 R", mask)
 	}
+
 	if len(p.profile) > 0 {
 		profile, err := w.stream(fmt.Sprintf("/N %d /Alternate %s", p.channels, p.colors), func(out io.Writer) error {
 			_, err := out.Write(p.profile)
@@ -211,6 +219,7 @@ func (w *writer) image(p *rasterImage) (int, error) {
 		}
 		colors = fmt.Sprintf("[/ICCBased %d 0 R]", profile)
 	}
+
 	return w.stream(fmt.Sprintf("/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace %s /BitsPerComponent %d %s%s",
 		p.width, p.height, colors, p.bits, p.filter, extra), p.write)
 }
@@ -221,10 +230,12 @@ func (w *writer) finish() error {
 	for _, page := range w.pages {
 		fmt.Fprintf(&kids, "%d 0 R ", page)
 	}
+
 	err := errors.Join(
 		w.begin(catalogObject), w.print("<< /Type /Catalog /Pages %d 0 R >>\nendobj\n", pagesObject),
 		w.begin(pagesObject), w.print("<< /Type /Pages /Count %d /Kids [%s] >>\nendobj\n", len(w.pages), kids.String()),
 	)
+
 	start := w.written
 	err = errors.Join(err, w.print("xref\n0 %d\n0000000000 65535 f \n", len(w.offsets)+1))
 	for _, offset := range w.offsets {

@@ -31,6 +31,7 @@ func layout(p *rasterImage, args FromImagesArgs) (pageWidth, pageHeight float64,
 	m := args.Margin
 	pageWidth = args.Width
 	pageHeight = args.Height
+
 	if pageWidth == 0 || pageHeight == 0 {
 		// The page has the image's size, up to the maximum page size.
 		shrink := min(1, (maxSide-m.Left-m.Right)/width, (maxSide-m.Top-m.Bottom)/height)
@@ -38,10 +39,12 @@ func layout(p *rasterImage, args FromImagesArgs) (pageWidth, pageHeight float64,
 		pageWidth = max(minSide, width+m.Left+m.Right)
 		pageHeight = max(minSide, height+m.Top+m.Bottom)
 	}
+
 	room := size{width: pageWidth - m.Left - m.Right, height: pageHeight - m.Top - m.Bottom}
 	width, height = fit(args.Fit, width, height, room)
 	x := m.Left + (room.width-width)/2
 	y := m.Bottom + (room.height-height)/2
+
 	content = fmt.Sprintf("q\n%s %s %s %s re W n\n%s 0 0 %s %s %s cm\n%s cm\n/Im Do\nQ\n",
 		number3(m.Left), number3(m.Bottom), number3(room.width), number3(room.height),
 		number3(width), number3(height), number3(x), number3(y), orientations[p.orientation])

@@ -28,6 +28,7 @@ func (s *jpegScan) read(in *io.SectionReader) error {
 	if _, err := r.Discard(2); err != nil {
 		return err
 	}
+
 	for {
 		marker, err := nextMarker(r)
 		if err != nil {
@@ -40,16 +41,19 @@ func (s *jpegScan) read(in *io.SectionReader) error {
 		if marker >= 0xd0 && marker <= 0xd7 || marker == 0x01 {
 			continue // has no length
 		}
+
 		var length uint16
 		if err := binary.Read(r, binary.BigEndian, &length); err != nil || length < 2 {
 			return errors.Join(errors.New("a segment has no length"), err)
 		}
+
 		segment := make([]byte, length-2)
 		if _, err := io.ReadFull(r, segment); err != nil {
 			return err
 		}
 		s.segment(marker, segment)
 	}
+
 	if s.width == 0 {
 		return errors.New("no frame before the pixels")
 	}
@@ -73,6 +77,7 @@ func nextMarker(r *bufio.Reader) (byte, error) {
 func (s *jpegScan) segment(marker byte, b []byte) {
 	const app0, app1, app2, app14 = 0xe0, 0xe1, 0xe2, 0xee
 	const icc = "ICC_PROFILE\x00"
+
 	switch {
 	case marker == app0 && bytes.HasPrefix(b, []byte("JFIF\x00")) && len(b) >= 12:
 		s.hasJFIF = true
@@ -107,6 +112,7 @@ func (s *jpegScan) finish() {
 	default:
 		s.plain = false
 	}
+
 	var profile []byte
 	for number := range len(s.profiles) {
 		profile = append(profile, s.profiles[byte(number+1)]...)
@@ -146,6 +152,7 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 		if _, err := in.ReadAt(head, at); err != nil {
 			return nil, fmt.Errorf("chunk: %w", err)
 		}
+
 		length := int64(binary.BigEndian.Uint32(head))
 		name := string(head[4:])
 		if name == "IEND" {
@@ -154,6 +161,7 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 		if err := checkSum(in, at+4, length+4); err != nil {
 			return nil, fmt.Errorf("chunk %q: %w", name, err)
 		}
+
 		body := readAt(in, at+8, length)
 		switch {
 		case name == "IHDR" && len(body) == 13:
@@ -176,8 +184,10 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 		case name == "IDAT":
 			c.data = append(c.data, pngPart{at + 8, length})
 		}
+
 		at += 12 + length
 	}
+
 	if c.width == 0 || c.height == 0 {
 		return nil, errors.New("no header")
 	}
@@ -190,6 +200,7 @@ func (c *pngChunks) profile() []byte {
 	if !found || len(packed) == 0 || packed[0] != 0 { // deflated, the only way
 		return nil
 	}
+
 	z, err := zlib.NewReader(bytes.NewReader(packed[1:]))
 	if err != nil {
 		return nil
@@ -198,6 +209,7 @@ func (c *pngChunks) profile() []byte {
 	if err != nil || len(profile) > maxMetadata {
 		return nil
 	}
+
 	return profile
 }
 
@@ -231,10 +243,12 @@ func (c *pngChunks) rasterImage(in io.ReaderAt) (*rasterImage, error) {
 	if err := checkDimensions(c.width, c.height, 1); err != nil {
 		return nil, err
 	}
+
 	p := &rasterImage{
 		width: c.width, height: c.height, resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
 		colors: "/DeviceGray", channels: 1, bits: int(c.depth),
 	}
+
 	switch c.color {
 	case pngRGB:
 		p.colors = "/DeviceRGB"
@@ -242,16 +256,19 @@ func (c *pngChunks) rasterImage(in io.ReaderAt) (*rasterImage, error) {
 	case pngPalette:
 		p.colors = fmt.Sprintf("[/Indexed /DeviceRGB %d <%x>]", len(c.palette)/3-1, c.palette)
 	}
+
 	// Predictor 15 is PNG's own: each row names its filter.
 	p.filter = fmt.Sprintf("/Filter /FlateDecode /DecodeParms << /Predictor 15 /Colors %d /BitsPerComponent %d /Columns %d >>", p.channels, p.bits, p.width)
 	p.write = func(out io.Writer) error {
 		_, err := io.Copy(out, c.pixels(in))
 		return err
 	}
+
 	z, err := zlib.NewReader(bufio.NewReader(c.pixels(in)))
 	if err != nil {
 		return nil, badImage(err)
 	}
+
 	rows := int64(p.height) * (1 + (int64(p.width)*int64(p.channels)*int64(p.bits)+7)/8)
 	n, err := io.Copy(io.Discard, io.LimitReader(z, rows+1))
 	if err != nil || n != rows {

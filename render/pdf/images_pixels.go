@@ -19,6 +19,7 @@ func fromPixels(img image.Image) *rasterImage {
 		width: bounds.Dx(), height: bounds.Dy(), resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
 		colors: "/DeviceRGB", channels: 3, bits: 8, filter: "/Filter /FlateDecode", img: img,
 	}
+
 	if deep(img.ColorModel()) {
 		p.bits = 16
 	}
@@ -26,6 +27,7 @@ func fromPixels(img image.Image) *rasterImage {
 		p.colors = "/DeviceGray"
 		p.channels = 1
 	}
+
 	rows := &pixelRows{img: img, wide: p.bits == 16, grey: p.channels == 1}
 	p.write = deflate(rows.writeColors)
 	if !opaque(img) {
@@ -35,6 +37,7 @@ func fromPixels(img image.Image) *rasterImage {
 		mask.write = deflate(rows.writeAlpha)
 		p.mask = &mask
 	}
+
 	return p
 }
 
@@ -81,6 +84,7 @@ func (r *pixelRows) each(out io.Writer, add func([]byte, color.NRGBA64) []byte) 
 	at := r.reader()
 	bounds := r.img.Bounds()
 	var row []byte
+
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		row = row[:0]
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
@@ -90,12 +94,14 @@ func (r *pixelRows) each(out io.Writer, add func([]byte, color.NRGBA64) []byte) 
 			return err
 		}
 	}
+
 	return nil
 }
 
 // reader returns how a pixel is read: fast for the usual kinds of image.
 func (r *pixelRows) reader() func(x, y int) color.NRGBA64 {
 	const wide = 0x101 // makes sixteen bits of eight
+
 	switch img := r.img.(type) {
 	case *image.NRGBA:
 		return func(x, y int) color.NRGBA64 {
@@ -117,6 +123,7 @@ func (r *pixelRows) reader() func(x, y int) color.NRGBA64 {
 		}
 		return func(x, y int) color.NRGBA64 { return palette[img.ColorIndexAt(x, y)] }
 	}
+
 	return func(x, y int) color.NRGBA64 { return nrgba64(r.img.At(x, y)) }
 }
 

@@ -71,10 +71,12 @@ func eachImage(path string, take func(*rasterImage) error) error {
 		return fmt.Errorf("input: %w", err)
 	}
 	defer file.Close()
+
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("input: %w", err)
 	}
+
 	in := io.NewSectionReader(file, 0, info.Size())
 	start := make([]byte, 16)
 	n, err := in.ReadAt(start, 0)
@@ -82,6 +84,7 @@ func eachImage(path string, take func(*rasterImage) error) error {
 		return fmt.Errorf("input: %w", err)
 	}
 	start = start[:n]
+
 	var p *rasterImage
 	switch {
 	case bytes.HasPrefix(start, []byte("\xff\xd8\xff")):
@@ -99,6 +102,7 @@ func eachImage(path string, take func(*rasterImage) error) error {
 	default:
 		return &imageError{kind: NotImage}
 	}
+
 	if err != nil {
 		return err
 	}
@@ -124,6 +128,7 @@ func decode(in *io.SectionReader, config func(io.Reader) (image.Config, error), 
 	if err != nil {
 		return nil, badImage(err)
 	}
+
 	pixelBytes := 4
 	if deep(cfg.ColorModel) {
 		pixelBytes = 8
@@ -131,6 +136,7 @@ func decode(in *io.SectionReader, config func(io.Reader) (image.Config, error), 
 	if err := checkDimensions(cfg.Width, cfg.Height, pixelBytes); err != nil {
 		return nil, err
 	}
+
 	img, err := whole(bufio.NewReader(section(in)))
 	if err != nil {
 		return nil, badImage(err)
@@ -182,20 +188,24 @@ func eachTIFF(in *io.SectionReader, take func(*rasterImage) error) error {
 	if err != nil {
 		return badImage(err)
 	}
+
 	for seen := map[uint32]bool{}; at != 0; {
 		if seen[at] {
 			return badImage(errors.New("its pages follow one another in a circle"))
 		}
 		seen[at] = true
+
 		directory, next, err := readDirectory(in, at)
 		if err != nil {
 			return badImage(err)
 		}
+
 		view := io.NewSectionReader(&directoryFirst{in, directory.order, at}, 0, in.Size())
 		p, err := decode(view, tiff.DecodeConfig, tiff.Decode)
 		if err != nil {
 			return err
 		}
+
 		p.setDirectory(directory)
 		p.setProfile(readAt(in, directory.profileAt, directory.profileLength))
 		p.more = next != 0
@@ -204,6 +214,7 @@ func eachTIFF(in *io.SectionReader, take func(*rasterImage) error) error {
 		}
 		at = next
 	}
+
 	return nil
 }
 
@@ -214,6 +225,7 @@ func readJPEG(in *io.SectionReader) (*rasterImage, error) {
 		_, err := io.Copy(out, section(in))
 		return err
 	}
+
 	scan := &jpegScan{rasterImage: p}
 	if err := scan.read(in); err != nil {
 		return nil, badImage(err)
@@ -231,6 +243,7 @@ func readPNG(in *io.SectionReader) (*rasterImage, error) {
 	if err != nil {
 		return nil, badImage(err)
 	}
+
 	var p *rasterImage
 	if chunks.plain() {
 		p, err = chunks.rasterImage(in)
@@ -240,6 +253,7 @@ func readPNG(in *io.SectionReader) (*rasterImage, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if len(chunks.density) == 9 && chunks.density[8] == 1 {
 		p.setResolution(float64(binary.BigEndian.Uint32(chunks.density))*metre, float64(binary.BigEndian.Uint32(chunks.density[4:]))*metre)
 	}
@@ -247,6 +261,7 @@ func readPNG(in *io.SectionReader) (*rasterImage, error) {
 	if chunks.color != pngPalette || p.channels == rgb {
 		p.setProfile(chunks.profile())
 	}
+
 	p.more = chunks.frames > 1
 	return p, nil
 }

@@ -55,14 +55,17 @@ func readDirectory(in io.ReaderAt, at uint32) (directory, uint32, error) {
 	if err != nil {
 		return directory{}, 0, err
 	}
+
 	if at == 0 {
 		at = first
 	}
 	d := directory{order: order, orientation: 1, unit: 2}
+
 	var count [2]byte
 	if _, err := in.ReadAt(count[:], int64(at)); err != nil {
 		return d, 0, errors.Join(errTIFF, err)
 	}
+
 	const entrySize = 12
 	n := int64(order.Uint16(count[:]))
 	entries := make([]byte, n*entrySize)
@@ -72,6 +75,7 @@ func readDirectory(in io.ReaderAt, at uint32) (directory, uint32, error) {
 	for i := int64(0); i < n; i++ {
 		d.entry(in, entries[i*entrySize:(i+1)*entrySize])
 	}
+
 	var next [4]byte
 	if _, err := in.ReadAt(next[:], int64(at)+2+n*entrySize); err != nil {
 		return d, 0, nil //nolint:nilerr // EXIF may end here

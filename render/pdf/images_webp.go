@@ -34,6 +34,7 @@ type webPFile struct {
 // whole canvas.
 func readWebP(in *io.SectionReader) (*rasterImage, error) {
 	file := scanWebP(in)
+
 	var p *rasterImage
 	var err error
 	if file.frames > 0 {
@@ -44,6 +45,7 @@ func readWebP(in *io.SectionReader) (*rasterImage, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p.setExif(file.exif)
 	p.setProfile(file.profile)
 	p.more = file.frames > 1
@@ -57,8 +59,10 @@ func scanWebP(in *io.SectionReader) (f webPFile) {
 		if _, err := in.ReadAt(head, at); err != nil {
 			return f
 		}
+
 		length := int64(binary.LittleEndian.Uint32(head[4:]))
 		at += riffHead
+
 		switch string(head[:4]) {
 		case "VP8X":
 			if body := readAt(in, at, length); len(body) >= 10 {
@@ -89,10 +93,12 @@ func (f *webPFile) firstPicture(in *io.SectionReader) (*rasterImage, error) {
 	if !frame.place.In(f.ground) || frame.at+frame.length > in.Size() {
 		return nil, badImage(errors.New("its first picture is not within it"))
 	}
+
 	still, err := frame.still(in)
 	if err != nil {
 		return nil, badImage(err)
 	}
+
 	config := func(r io.Reader) (image.Config, error) {
 		cfg, err := webp.DecodeConfig(r)
 		if err == nil && image.Pt(cfg.Width, cfg.Height) != frame.place.Size() {
@@ -101,11 +107,13 @@ func (f *webPFile) firstPicture(in *io.SectionReader) (*rasterImage, error) {
 		cfg.Width, cfg.Height = f.ground.Dx(), f.ground.Dy()
 		return cfg, err
 	}
+
 	return decode(still, config, func(r io.Reader) (image.Image, error) {
 		img, err := webp.Decode(r)
 		if err != nil || frame.place == f.ground {
 			return img, err
 		}
+
 		whole := image.NewNRGBA(f.ground)
 		imagedraw.Draw(whole, frame.place, img, img.Bounds().Min, imagedraw.Src)
 		return whole, nil
@@ -118,6 +126,7 @@ func (f webPFrame) still(in *io.SectionReader) (*io.SectionReader, error) {
 	if _, err := in.ReadAt(chunks, f.at); err != nil {
 		return nil, err
 	}
+
 	var b bytes.Buffer
 	b.WriteString("RIFF\x00\x00\x00\x00WEBP")
 	if bytes.HasPrefix(chunks, []byte("ALPH")) {
@@ -127,6 +136,7 @@ func (f webPFrame) still(in *io.SectionReader) (*io.SectionReader, error) {
 		b.WriteString("VP8X\x0a\x00\x00\x00")
 		b.Write([]byte{seeThrough, 0, 0, 0, byte(across), byte(across >> 8), byte(across >> 16), byte(down), byte(down >> 8), byte(down >> 16)})
 	}
+
 	b.Write(chunks)
 	file := b.Bytes()
 	binary.LittleEndian.PutUint32(file[4:], uint32(len(file)-riffHead))

@@ -84,6 +84,7 @@ func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 	if err := doc.checkHeader(); err != nil {
 		return Info{}, err
 	}
+
 	result, file, err := readInfo(doc)
 	if err != nil {
 		result, file, err = askInfo(ctx, doc)
@@ -91,10 +92,12 @@ func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+
 	result.PageCount = len(result.Pages)
 	if err := describeCatalog(doc, file, &result); err != nil {
 		return Info{}, err
 	}
+
 	result.Linearized, result.SizeBytes, err = linearized(w.Path(args.Name))
 	return result, err
 }
@@ -105,6 +108,7 @@ func askInfo(ctx context.Context, d *document) (Info, *pdffile.File, error) {
 	if err != nil {
 		return Info{}, nil, err
 	}
+
 	result := f.info()
 	// pdfinfo takes passwords on its command line only.
 	if _, err := decrypt(ctx, d); err != nil {
@@ -113,6 +117,7 @@ func askInfo(ctx context.Context, d *document) (Info, *pdffile.File, error) {
 	if result.Pages, err = measurePages(ctx, d); err != nil {
 		return Info{}, nil, err
 	}
+
 	file, err := d.soundFile(ctx)
 	return result, file, err
 }
@@ -158,11 +163,13 @@ func (f *facts) info() Info {
 		},
 		HasForm: len(f.Form.Fields) > 0, AttachmentCount: len(f.Attachments), Keywords: []string{},
 	}
+
 	for _, field := range f.Form.Fields {
 		if field.Type == "/Sig" && field.Value != nil {
 			result.HasSignatures = true
 		}
 	}
+
 	return result
 }
 
@@ -172,18 +179,22 @@ func describeCatalog(d *document, f *pdffile.File, result *Info) error {
 	if catalog == nil {
 		return d.fail(Damaged, errNoCatalog)
 	}
+
 	result.HasOutline = f.Entry(catalog["/Outlines"])["/First"] != nil
 	result.Tagged = f.Entry(catalog["/MarkInfo"])["/Marked"] == true
 	result.PDFVersion = f.Version()
+
 	about := f.Entry(f.Trailer("/Info"))
 	text := func(key string) string { return pdffile.Text(f.Target(about[key])) }
 	result.Title, result.Author, result.Subject = text("/Title"), text("/Author"), text("/Subject")
 	result.Creator, result.Producer = text("/Creator"), text("/Producer")
+
 	for word := range strings.FieldsFuncSeq(text("/Keywords"), func(r rune) bool { return r == ',' || r == ';' }) {
 		if word = strings.TrimSpace(word); word != "" {
 			result.Keywords = append(result.Keywords, word)
 		}
 	}
+
 	result.CreatedAt, result.ModifiedAt = date(text("/CreationDate")), date(text("/ModDate"))
 	return nil
 }
@@ -196,6 +207,7 @@ func date(s string) *time.Time {
 	if part == nil {
 		return nil
 	}
+
 	number := func(i, otherwise int) int {
 		n, err := strconv.Atoi(part[i])
 		if err != nil {
@@ -203,6 +215,7 @@ func date(s string) *time.Time {
 		}
 		return n
 	}
+
 	zone := time.UTC
 	if offset := number(8, 0)*60 + number(9, 0); offset != 0 {
 		if part[7] == "-" {
@@ -210,6 +223,7 @@ func date(s string) *time.Time {
 		}
 		zone = time.FixedZone("", offset*60)
 	}
+
 	month := time.Month(number(2, 1))
 	day := number(3, 1)
 	hour := number(4, 0)
@@ -232,15 +246,18 @@ func linearized(path string) (bool, int64, error) {
 	if err != nil {
 		return false, 0, err
 	}
+
 	f, err := os.Open(path)
 	if err != nil {
 		return false, 0, err
 	}
+
 	start := make([]byte, pdffile.HeaderWithin)
 	n, err := f.Read(start)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return false, 0, err
 	}
+
 	length := lengthPattern.FindSubmatch(start[:n])
 	linear := linearizedPattern.Match(start[:n]) && length != nil && string(length[1]) == strconv.FormatInt(info.Size(), 10)
 	return linear, info.Size(), nil
@@ -258,10 +275,12 @@ func measurePages(ctx context.Context, d *document) ([]PageInfo, error) {
 	if err != nil {
 		return nil, d.damaged(err)
 	}
+
 	// The title, which is anybody's text, comes before the pages.
 	if i := bytes.LastIndex(out, []byte("\nPages: ")); i >= 0 {
 		out = out[i:]
 	}
+
 	count := countPattern.FindSubmatch(out)
 	if count == nil {
 		return nil, d.fail(Damaged, errors.New("poppler sees no pages"))
@@ -269,6 +288,7 @@ func measurePages(ctx context.Context, d *document) ([]PageInfo, error) {
 	if d.pages, err = strconv.Atoi(string(count[1])); err != nil || d.pages < 1 {
 		return nil, d.fail(Damaged, errors.New("no pages"))
 	}
+
 	if err := d.checkCount(); err != nil {
 		return nil, err
 	}
@@ -279,6 +299,7 @@ func measurePages(ctx context.Context, d *document) ([]PageInfo, error) {
 	if seen != d.pages {
 		return nil, d.fail(Damaged, fmt.Errorf("%d pages have a size, of %d", seen, d.pages))
 	}
+
 	return pages, nil
 }
 
@@ -290,6 +311,7 @@ func parsePages(out []byte, count int) (pages []PageInfo, seen int, err error) {
 		if err != nil || n < 1 || n > count {
 			continue
 		}
+
 		page := &pages[n-1]
 		page.Page = n
 		if m[4] != "" {
@@ -305,5 +327,6 @@ func parsePages(out []byte, count int) (pages []PageInfo, seen int, err error) {
 			return nil, 0, err
 		}
 	}
+
 	return pages, seen, nil
 }

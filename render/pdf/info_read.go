@@ -27,14 +27,17 @@ func infoOf(f *pdffile.File) (Info, error) {
 	if names := f.Entry(catalog["/Names"]); catalog["/AcroForm"] != nil || names["/EmbeddedFiles"] != nil || names == nil && catalog["/Names"] != nil {
 		return Info{}, pdffile.ErrUnread
 	}
+
 	pages, err := f.Pages(maxInputPages)
 	if err != nil {
 		return Info{}, err
 	}
+
 	// It is not encrypted, so everything is allowed.
 	var plain facts
 	plain.Encryption.Allow = allows{Extract: true, Annotate: true, Assemble: true, Fill: true, Modify: true, High: true, Low: true}
 	result := plain.info()
+
 	for i, page := range pages {
 		measured, err := measure(page.Entries)
 		if err != nil {
@@ -53,16 +56,19 @@ func measure(page pdffile.Dict) (PageInfo, error) {
 			return PageInfo{}, pdffile.ErrUnread // poppler gives such a page up
 		}
 	}
+
 	media, err := readBox(page["/MediaBox"])
 	if err != nil {
 		return PageInfo{}, err
 	}
+
 	visible := media
 	if page["/CropBox"] != nil {
 		if visible, err = readBox(page["/CropBox"]); err != nil || !visible.within(media) {
 			return PageInfo{}, pdffile.ErrUnread
 		}
 	}
+
 	turned := 0.0
 	if page["/Rotate"] != nil {
 		var ok bool
@@ -70,6 +76,7 @@ func measure(page pdffile.Dict) (PageInfo, error) {
 			return PageInfo{}, pdffile.ErrUnread
 		}
 	}
+
 	rotation := math.Mod(math.Mod(turned, 360)+360, 360)
 	return PageInfo{Width: rounded(visible[2] - visible[0]), Height: rounded(visible[3] - visible[1]), Rotation: int(rotation)}, nil
 }
@@ -82,12 +89,14 @@ func readBox(v any) (b box, err error) {
 	if len(sides) != len(b) {
 		return b, pdffile.ErrUnread
 	}
+
 	for i, side := range sides {
 		var ok bool
 		if b[i], ok = side.(float64); !ok {
 			return b, pdffile.ErrUnread
 		}
 	}
+
 	if b[0] >= b[2] || b[1] >= b[3] {
 		return b, pdffile.ErrUnread
 	}

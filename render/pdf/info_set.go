@@ -37,6 +37,7 @@ func setInfo(ctx context.Context, w *engine.Work, args Information) error {
 			entries[key] = "u:" + text
 		}
 	}
+
 	changes := s.NewUpdate()
 	changes.SetInfo(entries)
 	if catalog := s.Catalog(); catalog["/Metadata"] != nil {

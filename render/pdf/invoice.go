@@ -36,15 +36,18 @@ func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport
 	if err != nil {
 		return report, fmt.Errorf("input: %w", err)
 	}
+
 	if isXML := einvoice.Encoding(xml) != "" || bytes.HasPrefix(bytes.TrimLeft(xml, "\uFEFF \t\r\n"), []byte("<")); !isXML {
 		if xml, report.Filename, err = attachedInvoice(ctx, w, args); err != nil {
 			return report, err
 		}
 	}
+
 	document, err := readXML(xml)
 	if err != nil {
 		return report, err
 	}
+
 	document.Embedded = report.Filename != ""
 	report.XML = string(xml)
 	report.Syntax = document.Syntax
@@ -74,6 +77,7 @@ func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byt
 	if err != nil {
 		return nil, "", err
 	}
+
 	if _, err := decrypt(ctx, doc); err != nil {
 		return nil, "", err
 	}
@@ -81,6 +85,7 @@ func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byt
 	if err != nil {
 		return nil, "", err
 	}
+
 	xml, name, err = pdfinvoice.Find(file)
 	if errors.Is(err, pdfinvoice.ErrNoInvoice) {
 		return nil, "", &Error{Kind: Nothing, Text: "has no e-invoice: it has no file factur-x.xml, xrechnung.xml or zugferd-invoice.xml", cause: err}
@@ -88,6 +93,7 @@ func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byt
 	if errors.Is(err, pdffile.ErrUnread) {
 		return nil, "", &Error{Kind: Damaged, cause: err}
 	}
+
 	return xml, name, err
 }
 
@@ -123,10 +129,12 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 	if err != nil {
 		return result, fmt.Errorf("e-invoice: %w", err)
 	}
+
 	document, err := readXML(xml)
 	if err != nil {
 		return result, err
 	}
+
 	document.Embedded = true
 	for _, f := range findings(document) {
 		if f.Severity == einvoice.Error {
@@ -136,6 +144,7 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 	if len(result.Findings) > 0 {
 		return result, nil
 	}
+
 	if args.Compare {
 		if result.Disagreements, err = compareInvoice(ctx, w, args.Input, document.Invoice); err != nil {
 			return result, err
@@ -144,6 +153,7 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 			return result, nil
 		}
 	}
+
 	name := args.Input.Name
 	if !args.Archived {
 		changed, err := archive(ctx, w, ArchiveArgs{Input: args.Input, Level: Archive3B})
@@ -153,10 +163,12 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 		result.Changes = changed.Changes
 		name = output
 	}
+
 	archived, err := os.ReadFile(w.Path(name))
 	if err != nil {
 		return result, fmt.Errorf("archive: %w", err)
 	}
+
 	made, err := pdfinvoice.Embed(archived, pdfinvoice.Invoice{XML: xml, Profile: document.Profile, Modified: args.Modified})
 	if errors.Is(err, pdfinvoice.ErrHasInvoice) {
 		return result, &Error{Kind: NoArchive, Text: "has an e-invoice already. Remove it first with pdf.attachments", cause: err}
@@ -164,6 +176,7 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 	if err != nil {
 		return result, err
 	}
+
 	if err := os.WriteFile(w.Path(output), made, 0o600); err != nil { //nolint:gosec // the name is a constant
 		return result, fmt.Errorf("result: %w", err)
 	}
