@@ -20,6 +20,7 @@ func (s *structure) rewriteDests(u *pdffile.Update, leave []string, f func(dest 
 	for _, ref := range leave {
 		left[ref] = true
 	}
+
 	for _, ref := range s.Containing("/Dest", "/GoTo") {
 		if left[ref] {
 			continue
@@ -35,6 +36,7 @@ func rewriteDests(v any, depth int, f func(dest any) (any, bool)) (changed bool)
 	if depth > pdffile.MaxDepth {
 		return false
 	}
+
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
@@ -51,6 +53,7 @@ func rewriteDests(v any, depth int, f func(dest any) (any, bool)) (changed bool)
 			changed = rewriteDests(item, depth+1, f) || changed
 		}
 	}
+
 	return changed
 }
 
@@ -66,10 +69,12 @@ func (s *structure) dests() *dests {
 	for i, page := range s.Pages {
 		d.numbers[page.Object] = i
 	}
+
 	catalog := s.Catalog()
 	for name, dest := range d.Entry(catalog["/Dests"]) {
 		d.add(name, dest)
 	}
+
 	for key, dest := range d.TreeEntries(d.Entry(catalog["/Names"])["/Dests"], "/Names") {
 		if name, ok := key.(string); ok {
 			d.add(name, dest)
@@ -109,11 +114,13 @@ func (d *dests) number(first int, m mark) func(any) (any, bool) {
 		if len(view) == 0 {
 			return nil, false
 		}
+
 		page, ok := view[0].(string)
 		number, known := d.numbers[page]
 		if !ok || !known {
 			return nil, false
 		}
+
 		return append([]any{m.page(first + number)}, view[1:]...), true
 	}
 }
@@ -142,6 +149,7 @@ func (m mark) replace(content []byte, pages []string) {
 		if next < 0 || at+next+length > len(content) {
 			return
 		}
+
 		field := content[at+next : at+next+length]
 		at += next + length
 		text := "null"

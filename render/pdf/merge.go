@@ -62,6 +62,7 @@ func merge(ctx context.Context, w *engine.Work, args Merge) (Changed, error) {
 	if err != nil {
 		return Changed{}, err
 	}
+
 	if !rich {
 		if done, err := joinPages(ctx, w, parts); done || err != nil {
 			return lostClaims(parts), err
@@ -70,10 +71,12 @@ func merge(ctx context.Context, w *engine.Work, args Merge) (Changed, error) {
 	if err := openParts(ctx, parts); err != nil {
 		return Changed{}, err
 	}
+
 	m := newMark()
 	if err := each(ctx, parts, func(_ context.Context, i int) error { return parts[i].carry(parts, m) }); err != nil {
 		return Changed{}, err
 	}
+
 	last := parts[len(parts)-1]
 	return lostClaims(parts), joinRich(ctx, w, parts, last.first+last.pages, m)
 }
@@ -134,6 +137,7 @@ func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, er
 	if err := join(ctx, w, newFrame(nil, firstInfo(parts)), files(parts), output); err != nil {
 		return false, nil // it shows again, with the document
 	}
+
 	pages, err := pagesOf(w.Path(output))
 	if err != nil {
 		return false, nil
@@ -141,6 +145,7 @@ func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, er
 	if err := checkPages(len(pages)); err != nil {
 		return false, err
 	}
+
 	w.Output(output)
 	return true, nil
 }
@@ -152,6 +157,7 @@ func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 		if args.Contents {
 			p.number = max(0, i-1)
 		}
+
 		if err := p.checkHeader(); err != nil {
 			return nil, false, err
 		}
@@ -159,6 +165,7 @@ func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
+
 		p.packed = bytes.Contains(content, []byte("/ObjStm"))
 		p.rich = p.packed || p.contents || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles", "pdfaid:", "pdfuaid:"}, func(sign string) bool {
 			return bytes.Contains(content, []byte(sign))
@@ -188,6 +195,7 @@ func (p *part) open(ctx context.Context) error {
 		if err == nil {
 			p.claims = p.structure.claims()
 		}
+
 		if !errors.Is(err, engine.ErrOutputTooLarge) {
 			return err
 		}
@@ -202,19 +210,23 @@ func (p *part) carry(parts []part, m mark) error {
 	if s == nil {
 		return nil
 	}
+
 	number := s.dests().number(p.first, m)
 	p.outline = movedOutline(s.outlineNodes(s.Outlines), number)
 	changes := s.NewUpdate()
 	s.rewriteDests(changes, outlineObjects(s.Outlines), number)
+
 	if p.contents {
 		s.linkContents(changes, parts, m)
 	}
+
 	if carried := s.carriedOf(); carried != nil {
 		if page, ok := changes.Value(s.Pages[0].Object).(pdffile.Dict); ok {
 			page[carriedKey], p.carried = carried, true
 			changes.Set(s.Pages[0].Object, page)
 		}
 	}
+
 	if tail, err := changes.Replace("/StructTreeRoot", "/Outlines"); err == nil {
 		return p.append(tail)
 	}
@@ -252,6 +264,7 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	if !packed && !carried {
 		doc.name = output
 	}
+
 	frame := newFrame(joinedOutline(parts, m), firstInfo(parts))
 	if err := join(ctx, w, frame, files(parts), doc.name); err != nil {
 		return doc.damaged(err)
@@ -259,11 +272,13 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	if err := placeMarks(doc, m); err != nil {
 		return err
 	}
+
 	if carried {
 		if err := placeCarried(doc, parts); err != nil {
 			return err
 		}
 	}
+
 	if packed || carried {
 		doc.packed = packed
 		return doc.write(ctx, qpdfJob{})
@@ -315,10 +330,12 @@ func placeMarks(d *document, m mark) error {
 	if !bytes.Contains(content, []byte("/"+m)) {
 		return nil
 	}
+
 	pages, err := flatPages(content)
 	if err != nil || len(pages) != d.pages {
 		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
 	}
+
 	sound := isSound(d.work, d.name)
 	m.replace(content, pages)
 	if err := os.WriteFile(d.work.Path(d.name), content, 0o600); err != nil || !sound {
@@ -331,18 +348,22 @@ func placeMarks(d *document, m mark) error {
 func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
 	outlined := false
 	own := 0 // parts that are not documents
+
 	for i, p := range parts {
 		outlined = outlined || len(p.outline) > 0 || p.contents
 		if p.contents {
 			own = 1
 		}
+
 		title := p.title
 		if title == "" {
 			title = DefaultTitle(i - own)
 		}
+
 		top := []any{m.page(p.first), "/XYZ", nil, nil, nil}
 		nodes = append(nodes, outlineNode{entry: pdffile.Dict{"/Title": "u:" + title, "/Dest": top}, open: true, kids: p.outline})
 	}
+
 	if !outlined {
 		return nil
 	}
@@ -359,12 +380,14 @@ func movedOutline(nodes []outlineNode, move func(dest any) (any, bool)) (moved [
 				entry[key] = v
 			}
 		}
+
 		action, _ := node.entry["/A"].(pdffile.Dict)
 		if dest, ok := move(node.dest()); ok {
 			entry["/Dest"] = dest
 		} else if action["/S"] == "/URI" && pdffile.Reference(action["/URI"]) == "" {
 			entry["/A"] = pdffile.Dict{"/S": "/URI", "/URI": action["/URI"]}
 		}
+
 		moved = append(moved, outlineNode{entry: entry, open: node.open, kids: movedOutline(node.kids, move)})
 	}
 	return moved

@@ -45,6 +45,7 @@ func placeCarried(d *document, parts []part) error {
 	if err != nil || len(pages) != d.pages {
 		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
 	}
+
 	changes := f.NewUpdate()
 	catalog := f.Catalog()
 	var layers []any
@@ -53,6 +54,7 @@ func placeCarried(d *document, parts []part) error {
 		if !p.carried {
 			continue
 		}
+
 		page := f.Dict(pages[p.first])
 		carried := f.Entry(page[carriedKey])
 		delete(page, carriedKey)
@@ -62,12 +64,14 @@ func placeCarried(d *document, parts []part) error {
 		}
 		files.add(f, carried["/EmbeddedFiles"])
 	}
+
 	if len(layers) > 0 {
 		catalog["/OCProperties"] = joinedLayers(f, layers)
 	}
 	if len(files.list) > 0 {
 		catalog["/Names"] = pdffile.Dict{"/EmbeddedFiles": files.tree()}
 	}
+
 	changes.Set(f.Root(), catalog)
 	return d.change(changes)
 }
@@ -78,18 +82,22 @@ func joinedLayers(f *pdffile.File, all []any) any {
 	if len(all) == 1 {
 		return all[0]
 	}
+
 	list := func(v any) []any {
 		items, _ := f.Target(v).([]any)
 		return items
 	}
+
 	groups := []any{}
 	hidden := []any{}
 	shown := pdffile.Dict{}
+
 	for _, v := range all {
 		layers := f.Entry(v)
 		own := list(layers["/OCGs"])
 		usual := f.Entry(layers["/D"])
 		groups = append(groups, own...)
+
 		switch f.Target(usual["/BaseState"]) {
 		case "/OFF":
 			on := map[string]bool{}
@@ -104,6 +112,7 @@ func joinedLayers(f *pdffile.File, all []any) any {
 		default:
 			hidden = append(hidden, list(usual["/OFF"])...)
 		}
+
 		for _, key := range []string{"/Order", "/RBGroups", "/Locked", "/AS"} {
 			if items := list(usual[key]); len(items) > 0 {
 				before, _ := shown[key].([]any)
@@ -111,6 +120,7 @@ func joinedLayers(f *pdffile.File, all []any) any {
 			}
 		}
 	}
+
 	shown["/OFF"] = hidden
 	return pdffile.Dict{"/OCGs": groups, "/D": shown}
 }
@@ -134,16 +144,19 @@ func (a *attachedFiles) add(f *pdffile.File, root any) {
 	if a.used == nil {
 		a.used = map[string]bool{}
 	}
+
 	for key, spec := range f.TreeEntries(root, "/Names") {
 		if len(a.list) == maxJoinedFiles {
 			return
 		}
+
 		name := pdffile.Text(f.Target(key))
 		stem := strings.TrimSuffix(name, path.Ext(name))
 		extension := path.Ext(name)
 		for n := 2; a.used[name]; n++ {
 			name = fmt.Sprintf("%s (%d)%s", stem, n, extension)
 		}
+
 		a.used[name] = true
 		a.list = append(a.list, attachedFile{name, spec})
 	}

@@ -35,16 +35,19 @@ func measureParts(ctx context.Context, w *engine.Work, args Merge) (Measures, er
 	if err != nil {
 		return Measures{}, err
 	}
+
 	for i := range parts {
 		parts[i].rich = true // has a structure
 	}
 	if err := openParts(ctx, parts); err != nil {
 		return Measures{}, err
 	}
+
 	var m Measures
 	if s := parts[0].structure; s != nil {
 		m.Width, m.Height = s.paper(s.Dict(s.Pages[0].Object)).size()
 	}
+
 	for _, p := range parts {
 		title := ""
 		if p.structure != nil {
@@ -74,6 +77,7 @@ func (s *structure) linkContents(u *pdffile.Update, parts []part, m mark) {
 			if !found || err != nil || n < 1 || n >= len(parts) || ref == "" {
 				continue
 			}
+
 			entries = pdffile.Without(entries, "/A")
 			entries["/Dest"] = []any{m.page(parts[n].first), "/XYZ", nil, nil, nil}
 			u.Set(ref, entries)

@@ -58,12 +58,14 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 	if err != nil {
 		return Metadata{}, err
 	}
+
 	texts, differences := s.metadata()
 	m := Metadata{
 		Title: texts["/Title"], Author: texts["/Author"], Subject: texts["/Subject"], Keywords: texts["/Keywords"],
 		Creator: texts["/Creator"], Producer: texts["/Producer"], CreatedAt: isoTime(texts["/CreationDate"]), ModifiedAt: isoTime(texts["/ModDate"]),
 		Custom: map[string]string{}, Standards: []string{}, Differences: []string{},
 	}
+
 	names := map[string]string{"/CreationDate": "createdAt", "/ModDate": "modifiedAt"}
 	for _, key := range differences {
 		name := names[key]
@@ -72,11 +74,13 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 		}
 		m.Differences = append(m.Differences, name)
 	}
+
 	for key, value := range s.Entry(s.Trailer("/Info")) {
 		if text := pdffile.Text(s.Target(value)); text != "" && !slices.Contains(standardKeys(), key) {
 			m.Custom[strings.ToValidUTF8(key[1:], "\uFFFD")] = text
 		}
 	}
+
 	if xmp := s.readXMPOf(); len(xmp) > 0 {
 		text := string(xmp)
 		m.XMP = &text
@@ -84,6 +88,7 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 			m.Standards = append(m.Standards, string(standard))
 		}
 	}
+
 	return m, nil
 }
 
@@ -93,6 +98,7 @@ func (s *structure) metadata() (texts map[string]string, differences []string) {
 	texts = map[string]string{}
 	info := s.Entry(s.Trailer("/Info"))
 	values, _ := readXMP(s.readXMPOf())
+
 	for _, p := range xmpProperties() {
 		own := strings.TrimSpace(pdffile.Text(s.Target(info[p.key])))
 		other := values[p.name.Space+p.name.Local]
@@ -100,6 +106,7 @@ func (s *structure) metadata() (texts map[string]string, differences []string) {
 			own = formatTime(date(own))
 			other = formatTime(isoTime(other))
 		}
+
 		if texts[p.key] = own; own == "" {
 			texts[p.key] = other
 		} else if other != "" && clean(own) != clean(other) {
@@ -141,11 +148,13 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 	if err != nil {
 		return Changed{}, err
 	}
+
 	made := Changed{Changes: []string{}}
 	texts, _ := s.metadata()
 	info := s.newInfo(args, texts)
 	changes := s.NewUpdate()
 	changes.SetInfo(info)
+
 	var added strings.Builder
 	dropped := map[xml.Name]bool{}
 	for _, p := range xmpProperties() {
@@ -154,15 +163,18 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 			added.WriteString(p.text(texts[p.key]))
 		}
 	}
+
 	if args.removes("/Keywords") || args.Set["/Keywords"] != "" {
 		dropped[xml.Name{Space: xmpDC, Local: "subject"}] = true // keywords as a list
 	}
+
 	old := s.readXMPOf()
 	values, _ := readXMP(old)
 	if values[claimsUA.Space+claimsUA.Local] != "" && texts["/Title"] == "" {
 		dropped[claimsUA] = true
 		made.Changes = append(made.Changes, untitledChange)
 	}
+
 	all := args.RemoveAll
 	packet, err := editXMP(old, func(name xml.Name) bool { return dropped[name] || all && !stays(name) }, added.String())
 	if err != nil || len(old) == 0 {
@@ -176,6 +188,7 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 	if s.setXMP(changes, packet); added.Len() == 0 && len(old) == 0 {
 		s.setXMP(changes, nil)
 	}
+
 	if err := doc.change(changes); err != nil {
 		return Changed{}, err
 	}
@@ -204,6 +217,7 @@ func (s *structure) newInfo(args MetadataArgs, texts map[string]string) pdffile.
 			}
 		}
 	}
+
 	set := map[string]string{}
 	for key, text := range texts { // those that only XMP has are in the information as well
 		if args.removes(key) {
@@ -212,17 +226,20 @@ func (s *structure) newInfo(args MetadataArgs, texts map[string]string) pdffile.
 			set[key] = text
 		}
 	}
+
 	for key, text := range args.Set {
 		set[key] = clean(text)
 		if slices.ContainsFunc(xmpProperties(), func(p xmpProperty) bool { return p.key == key }) {
 			texts[key] = set[key]
 		}
 	}
+
 	for key, text := range set {
 		if at := isoTime(text); slices.Contains(dateKeys, key) && at != nil {
 			text = pdfDate(*at)
 		}
 		info[key] = "u:" + text
 	}
+
 	return info
 }

@@ -79,14 +79,17 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 	if err := checkPages(doc.pages); err != nil {
 		return err
 	}
+
 	numbers, err := doc.resolve(args.Pages)
 	if err != nil {
 		return err
 	}
 	numbers = withoutRepeats(numbers)
+
 	if len(numbers) > MaxOCRPages {
 		return &Error{Kind: NoSelection, Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), MaxOCRPages)}
 	}
+
 	original := *doc
 	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
@@ -95,11 +98,13 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 	if err := settle(ctx, doc); err != nil {
 		return err
 	}
+
 	r := &reader{document: doc, args: args}
 	pages, err := r.readAll(ctx, numbers)
 	if err != nil {
 		return err
 	}
+
 	if args.Text {
 		return writeJSON(w, textOutput, ReadText{PageCount: doc.pages, Pages: readPages(pages)})
 	}
@@ -133,10 +138,12 @@ func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error
 	for _, n := range numbers {
 		first, last = min(first, n), max(last, n)
 	}
+
 	var err error
 	if r.sizes, err = readPageSizes(ctx, r.document, first, last); err != nil {
 		return nil, err
 	}
+
 	pages := make([]*readPage, len(numbers))
 	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
@@ -164,10 +171,12 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 	if err != nil || len(layer.Words) > 0 && !r.args.Force {
 		return layer, err
 	}
+
 	drawn, err := r.drawScan(ctx, number)
 	if err != nil {
 		return nil, err
 	}
+
 	shown := layer.ReadPage
 	if !r.args.Text {
 		// Text of the page is not read again: it would be there twice.
@@ -177,6 +186,7 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 			drawn.whiten(int((word.X-slack)*s), int((word.Y-slack)*s), int(math.Ceil((word.X+word.Width+slack)*s)), int(math.Ceil((word.Y+word.Height+slack)*s)))
 		}
 	}
+
 	page := &readPage{ReadPage: ReadPage{Page: number, Source: "ocr", Width: shown.Width, Height: shown.Height, Words: []ReadWord{}}}
 	return page, r.recognise(ctx, page, drawn)
 }
@@ -225,11 +235,13 @@ type layPage struct {
 func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pages []*readPage) error {
 	input := layInput{Input: r.name, Output: "read.pdf", Pages: []layPage{}}
 	read := 0
+
 	for _, p := range pages {
 		if p.Source != "ocr" {
 			continue
 		}
 		read++
+
 		lay := layPage{Page: p.Page, Words: p.file, Matrix: p.matrix}
 		if r.args.Turn {
 			lay.Turn = p.Turned
@@ -241,9 +253,11 @@ func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pa
 			input.Pages = append(input.Pages, lay)
 		}
 	}
+
 	if read == 0 {
 		return &Error{Kind: Nothing, Text: "already has text on all of these pages. Send force: true to read them anyway"}
 	}
+
 	if _, err := runScript[bool](ctx, r.document, "ocr.js", []byte(drawScript+ocrScript), input); err != nil {
 		return err
 	}
@@ -262,14 +276,17 @@ func (r *reader) checkLaid(ctx context.Context, name string, pages []*readPage) 
 	if made.pages != r.pages {
 		return r.fail(Damaged, fmt.Errorf("%d of %d pages are left", made.pages, r.pages))
 	}
+
 	for _, p := range pages {
 		if p.file == "" {
 			continue
 		}
+
 		texts, err := extractTexts(ctx, made, p.Page, p.Page)
 		if err != nil {
 			return err
 		}
+
 		if found, want := letters(strings.Join(texts, " ")), letters(p.Text); found < want/2 {
 			return r.fail(Damaged, fmt.Errorf("page %d has %d of %d letters that were read", p.Page, found, want))
 		}

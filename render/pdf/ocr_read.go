@@ -33,6 +33,7 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 	if err != nil {
 		return err
 	}
+
 	var installed []string
 	for line := range bytes.Lines(out) {
 		// Its first line is a heading; osd detects scripts and is not a language.
@@ -40,6 +41,7 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 			installed = append(installed, name)
 		}
 	}
+
 	slices.Sort(installed)
 	for _, name := range wanted {
 		if !slices.Contains(installed, name) {
@@ -58,6 +60,7 @@ func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 	if err != nil {
 		return nil, r.damaged(err)
 	}
+
 	page := &readPage{ReadPage: ReadPage{Page: number, Source: "text", Words: []ReadWord{}}}
 	size := r.sizes[number]
 	page.Width = size.width
@@ -66,6 +69,7 @@ func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 		page.Width = size.height
 		page.Height = size.width
 	}
+
 	var lines []string
 	err = eachWord(out, func(word ReadWord, first bool) {
 		page.Words = append(page.Words, word)
@@ -78,6 +82,7 @@ func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 	if err != nil {
 		return nil, r.fail(Damaged, err)
 	}
+
 	page.Text = strings.Join(lines, "\n")
 	if len(page.Words) > 0 {
 		page.Confidence = certain
@@ -103,6 +108,7 @@ func eachWord(description []byte, do func(word ReadWord, first bool)) error {
 		if err != nil {
 			return err
 		}
+
 		start, ok := token.(xml.StartElement)
 		if !ok || start.Name.Local != "line" && start.Name.Local != "word" {
 			continue
@@ -111,11 +117,13 @@ func eachWord(description []byte, do func(word ReadWord, first bool)) error {
 			first = true
 			continue
 		}
+
 		word := ReadWord{Confidence: certain}
 		sides := map[string]float64{}
 		for _, a := range start.Attr {
 			sides[a.Name.Local], _ = strconv.ParseFloat(a.Value, 64)
 		}
+
 		if text, ok := nextText(decoder); ok {
 			word.Text, word.X, word.Y = text, tenths(sides["xMin"]), tenths(sides["yMin"])
 			word.Width, word.Height = tenths(sides["xMax"]-sides["xMin"]), tenths(sides["yMax"]-sides["yMin"])
@@ -170,6 +178,7 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 	if err != nil {
 		return err
 	}
+
 	if sideways := best.sideways(); sideways || best.confidence() < doubtful {
 		if turned := r.orientation(ctx, page.Page, drawn); turned != 0 {
 			other, err := r.readRotated(ctx, page.Page, drawn, turned)
@@ -183,11 +192,13 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 			}
 		}
 	}
+
 	best.words = slices.DeleteFunc(best.words, func(w scanWord) bool { return w.confidence < poor && best.confidence() < doubtful })
 	page.Confidence = tenths(best.confidence())
 	if len(best.words) == 0 {
 		return nil
 	}
+
 	page.Turned, page.Skew = best.turned, math.Round(best.skew*180/math.Pi*100)/100
 	r.fill(page, best, drawn)
 	return nil
@@ -196,6 +207,7 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 // fill adds the words of a reading and their positions to a page.
 func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 	var text strings.Builder
+
 	for i, w := range read.words {
 		box := read.back.around(w.left, w.top, w.left+w.width, w.top+w.height)
 		page.Words = append(page.Words, ReadWord{
@@ -203,6 +215,7 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 			X: tenths(box[0] / drawn.perPoint), Y: tenths(box[1] / drawn.perPoint),
 			Width: tenths((box[2] - box[0]) / drawn.perPoint), Height: tenths((box[3] - box[1]) / drawn.perPoint),
 		})
+
 		if i > 0 {
 			before := read.words[i-1].line
 			switch {
@@ -216,11 +229,13 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 		}
 		text.WriteString(w.text)
 	}
+
 	page.Text = text.String()
 	page.file = read.file
 	page.words = read.words
 	page.wide = float64(read.width)
 	page.high = float64(read.height)
+
 	// From the points of the words' page, whose y points up, to its pixels, to those of the displayed page, and to
 	// fractions of that.
 	perPoint := drawn.perPoint
@@ -239,6 +254,7 @@ func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, deg
 	}
 	got.width = upright.width
 	got.height = upright.height
+
 	name := fmt.Sprintf("words-%d-%d", number, degrees)
 	image := name + ".pgm"
 	if err := upright.write(r.work.Path(image)); err != nil {
@@ -249,10 +265,12 @@ func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, deg
 	if err != nil {
 		return got, r.damaged(err)
 	}
+
 	table, err := os.ReadFile(r.work.Path(name + ".tsv"))
 	if err != nil {
 		return got, r.fail(Damaged, fmt.Errorf("page %d was not read: %w", number, err))
 	}
+
 	got.words = readWords(table)
 	got.file = name + ".pdf"
 	return got, os.Remove(r.work.Path(image))
@@ -266,6 +284,7 @@ func readWords(table []byte) (words []scanWord) {
 		if len(cells) < columns || cells[0] != ofWords || strings.TrimSpace(cells[columns-1]) == "" {
 			continue
 		}
+
 		var n [columns - 1]float64
 		for i := range n {
 			n[i], _ = strconv.ParseFloat(cells[i], 64)
@@ -275,6 +294,7 @@ func readWords(table []byte) (words []scanWord) {
 			confidence: n[10], text: strings.TrimSpace(cells[columns-1]),
 		})
 	}
+
 	return words
 }
 
@@ -320,10 +340,12 @@ func (r *reader) orientation(ctx context.Context, number int, drawn drawing) int
 	if drawn.write(r.work.Path(image)) != nil {
 		return 0
 	}
+
 	out, err := tesseract(ctx, r.work, engine.PathArg(image), "-", "--psm", "0", "--dpi", strconv.Itoa(drawn.dpi))
 	if err = cmp.Or(err, os.Remove(r.work.Path(image))); err != nil {
 		return 0
 	}
+
 	for line := range bytes.Lines(out) {
 		degrees := 0
 		if n, _ := fmt.Sscanf(string(line), "Rotate: %d", &degrees); n == 1 && degrees%90 == 0 && degrees > 0 && degrees < 360 {

@@ -77,6 +77,7 @@ func (d *document) openStructure(ctx context.Context) (*structure, error) {
 	if errors.As(err, &failed) && failed.Kind == Exhausted || errors.Is(err, engine.ErrOutputTooLarge) {
 		return nil, err
 	}
+
 	if err != nil || len(s.Pages) == 0 {
 		if err := d.prepare(ctx); err != nil {
 			return nil, err
@@ -85,6 +86,7 @@ func (d *document) openStructure(ctx context.Context) (*structure, error) {
 			return nil, err
 		}
 	}
+
 	if len(s.Pages) == 0 {
 		return nil, d.fail(Damaged, errors.New("no pages"))
 	}
@@ -99,6 +101,7 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	if err := first.checkHeader(); err != nil {
 		return err
 	}
+
 	if n, err := first.declaredPages(); err != nil {
 		return err
 	} else if n > 0 && n <= MaxPages {
@@ -106,12 +109,14 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 			return nil
 		}
 	}
+
 	early, cancel := context.WithCancel(ctx)
 	defer cancel()
 	written := make(chan error, 1)
 	go func() {
 		written <- guard.Try(func() error { return first.writeTo(early, output, maps.Clone(job)) })
 	}()
+
 	doc, err := openOne(ctx, w, in)
 	if err == nil {
 		err = checkPages(doc.pages)
@@ -119,6 +124,7 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	if err != nil {
 		cancel()
 	}
+
 	writeErr := <-written
 	switch {
 	case err != nil:
@@ -126,6 +132,7 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 	case writeErr != nil || doc.name != in.Name:
 		return doc.write(ctx, job) // with the repaired file, or to report the reason
 	}
+
 	w.Output(output)
 	return nil
 }
@@ -163,6 +170,7 @@ func (d *document) checkHeader() error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("read input: %w", err)
 	}
+
 	if !bytes.Contains(start, []byte("%PDF-")) {
 		return d.fail(NotPDF, nil)
 	}
@@ -179,6 +187,7 @@ func (d *document) completeEncryption() error {
 	if found, err := contains(path, "/AESV2"); err != nil || !found {
 		return err
 	}
+
 	content, err := d.content()
 	if err != nil {
 		return err
@@ -207,10 +216,12 @@ func (d *document) addSize() error {
 	if found, err := contains(d.work.Path(d.name), "trailer"); err != nil || !found {
 		return err
 	}
+
 	content, err := d.content()
 	if err != nil {
 		return err
 	}
+
 	const most = 4 << 10 // bytes of a trailer that are searched
 	first := -1
 	for at := 0; ; at += len("trailer") {
@@ -218,6 +229,7 @@ func (d *document) addSize() error {
 		if next < 0 {
 			break
 		}
+
 		at += next
 		dictionary := content[at:min(len(content), at+most)]
 		if end := bytes.Index(dictionary, []byte("startxref")); end >= 0 {
@@ -230,9 +242,11 @@ func (d *document) addSize() error {
 			first = at + open + len("<<")
 		}
 	}
+
 	if first < 0 {
 		return nil
 	}
+
 	sized := strconv.Itoa(d.number) + "sized.pdf"
 	if err := os.WriteFile(d.work.Path(sized), slices.Concat(content[:first], []byte(" /Size 1 "), content[first:]), 0o600); err != nil {
 		return fmt.Errorf("input: %w", err)
@@ -263,6 +277,7 @@ func (d *document) count(ctx context.Context) error {
 			return d.checkCount()
 		}
 	}
+
 	out, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "showNpages": ""})
 	if err != nil {
 		return err
@@ -271,6 +286,7 @@ func (d *document) count(ctx context.Context) error {
 	if err != nil || n < 1 {
 		return d.fail(Damaged, errors.New("no pages"))
 	}
+
 	d.pages = n
 	return d.checkCount()
 }
@@ -313,6 +329,7 @@ func (d *document) repair(ctx context.Context) error {
 		d.password = ""
 		err = d.count(ctx)
 	}
+
 	var exit *engine.ExitError
 	var known *Error
 	switch {

@@ -55,6 +55,7 @@ func (o *optimizer) channels(space any) int {
 	if isList && len(list) > 0 {
 		space = list[0]
 	}
+
 	switch space {
 	case "/DeviceGray", "/CalGray":
 		return 1
@@ -85,11 +86,13 @@ func (o *optimizer) pixels(stream pdffile.Stream) (p pixels, ok bool) {
 	if width < 1 || height < 1 || width*height > maxOptimized || p.channels == 0 || keyed || o.Target(e["/ImageMask"]) == true || o.Target(e["/BitsPerComponent"]) != 8. {
 		return p, false
 	}
+
 	params := o.Target(e["/DecodeParms"])
 	if list, isList := params.([]any); isList && len(list) == 1 {
 		params = list[0]
 	}
 	param := o.Entry(params)
+
 	switch names := filters(e); {
 	case len(names) > 1:
 		return p, false
@@ -116,10 +119,12 @@ func (p *pixels) decodeJPEG(content []byte) bool {
 	if err != nil {
 		return false
 	}
+
 	if planes, ok := img.(*image.YCbCr); ok {
 		p.planes = planes
 		return p.channels == rgb
 	}
+
 	p.data = make([]byte, 0, p.size())
 	for y := range p.height {
 		switch img := img.(type) {
@@ -142,6 +147,7 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 	if !given {
 		predictor = 1
 	}
+
 	const tiffPredictor, firstPNG = 2, 10
 	row := p.width * p.channels
 	if predictor > 1 {
@@ -157,6 +163,7 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 	} else if predictor != 1 && predictor != tiffPredictor {
 		return false
 	}
+
 	z, err := zlib.NewReader(bytes.NewReader(content))
 	if err != nil {
 		return false
@@ -165,6 +172,7 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 	if _, err := io.ReadFull(z, data); err != nil {
 		return false
 	}
+
 	switch {
 	case predictor >= firstPNG:
 		return p.unfilter(data, row)
@@ -176,6 +184,7 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 			}
 		}
 	}
+
 	p.data = data
 	return true
 }
@@ -186,11 +195,13 @@ func (p *pixels) unfilter(data []byte, row int) bool {
 	n := p.channels
 	above := make([]byte, row-1)
 	p.data = data[:0] // each row moves to the left
+
 	for y := range p.height {
 		kind := data[y*row]
 		line := data[y*row+1 : (y+1)*row]
 		first := line[:n]
 		rest := line[n:] // the pixel without a left neighbour, and the others
+
 		switch kind {
 		case none:
 		case sub:
@@ -218,6 +229,7 @@ func (p *pixels) unfilter(data []byte, row int) bool {
 		default:
 			return false
 		}
+
 		p.data = append(p.data, line...)
 		above = p.data[len(p.data)-len(line):]
 	}
@@ -253,6 +265,7 @@ func (p pixels) gray() pixels {
 		}
 		return out
 	}
+
 	for i := range out.data {
 		c := p.data[i*p.channels : (i+1)*p.channels]
 		switch p.channels {
@@ -279,9 +292,11 @@ func (p pixels) encode(quality int, either bool) (content []byte, filter string)
 		content = b.Bytes()
 		filter = "/DCTDecode"
 	}
+
 	if either && content != nil || p.planes != nil {
 		return content, filter
 	}
+
 	var b bytes.Buffer
 	z := zlib.NewWriter(&b) // qpdf deflates harder, once it is decided
 	if _, err := z.Write(p.data[:p.size()]); err != nil || z.Close() != nil {
@@ -298,10 +313,12 @@ func (p pixels) image() image.Image {
 	if p.planes != nil {
 		return p.planes
 	}
+
 	bounds := image.Rect(0, 0, p.width, p.height)
 	if p.channels == 1 {
 		return &image.Gray{Pix: p.data, Stride: p.width, Rect: bounds}
 	}
+
 	img := image.NewRGBA(bounds)
 	for i := range p.width * p.height {
 		copy(img.Pix[4*i:], p.data[rgb*i:rgb*i+rgb])
@@ -318,10 +335,12 @@ func (o *optimizer) grayPalette(entries pdffile.Dict) (pdffile.Dict, bool) {
 	if !o.args.Gray || len(space) != parts || space[0] != "/Indexed" {
 		return nil, false
 	}
+
 	n := o.channels(space[1])
 	if n != rgb && n != cmyk {
 		return nil, false
 	}
+
 	var colors []byte
 	if stream, ok := o.Stream(pdffile.Reference(space[3])); ok {
 		p := pixels{width: len(stream.Content), height: 1, channels: 1}
@@ -347,6 +366,7 @@ func (o *optimizer) grayPalette(entries pdffile.Dict) (pdffile.Dict, bool) {
 		}
 		colors = raw
 	}
+
 	p := pixels{width: len(colors) / n, height: 1, channels: n, data: colors}
 	changed := pdffile.Without(entries)
 	changed["/ColorSpace"] = []any{"/Indexed", "/DeviceGray", space[2], "b:" + hex.EncodeToString(p.gray().data)}

@@ -12,6 +12,7 @@ func (p pixels) shrink(width, height int) pixels {
 		from.shrink(plane{out.data, width, height, p.channels, width * p.channels})
 		return out
 	}
+
 	out.planes = image.NewYCbCr(image.Rect(0, 0, width, height), p.planes.SubsampleRatio)
 	from := planesOf(p.planes)
 	to := planesOf(out.planes)
@@ -44,6 +45,7 @@ func (from plane) shrink(to plane) {
 	columns := shares(from.width, to.width)
 	rows := shares(from.height, to.height)
 	sums := make([]uint32, from.width*from.channels)
+
 	for y, row := range rows {
 		clear(sums)
 		for i, weight := range row.weights {
@@ -52,6 +54,7 @@ func (from plane) shrink(to plane) {
 				sums[x] += weight * uint32(v)
 			}
 		}
+
 		line := to.data[y*to.stride:][:0]
 		for _, column := range columns {
 			for c := range from.channels {
@@ -78,6 +81,7 @@ const whole = 1 << 16
 func shares(from, to int) []share {
 	all := make([]share, to)
 	weights := make([]uint32, 0, from+to)
+
 	for i := range all {
 		// In fractions of a pixel: each pixel has as many as there are target pixels.
 		left := i * from
@@ -85,6 +89,7 @@ func shares(from, to int) []share {
 		first := left / to
 		begin := len(weights)
 		counted := 0
+
 		for pixel := first; pixel*to < right; pixel++ {
 			upTo := (min(right, (pixel+1)*to) - left) * whole / from
 			weights = append(weights, uint32(upTo-counted))

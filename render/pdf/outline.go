@@ -46,6 +46,7 @@ func keptOutline(items []pdffile.OutlineItem, nodes []outlineNode, keep map[int]
 	for i, item := range items {
 		node := nodes[i]
 		node.kids = keptOutline(item.Kids, node.kids, keep)
+
 		gone := item.Page == nil || !keep[*item.Page]
 		if gone && leadsToPage(node.entry) {
 			node.entry = pdffile.Without(node.entry, "/Dest", "/A", "/SE")
@@ -97,6 +98,7 @@ func addOutline(u *pdffile.Update, parent string, nodes []outlineNode) (links pd
 	for i := range nodes {
 		references[i] = u.Reserve()
 	}
+
 	for i, node := range nodes {
 		entry := pdffile.Without(node.entry)
 		entry["/Parent"] = parent
@@ -106,6 +108,7 @@ func addOutline(u *pdffile.Update, parent string, nodes []outlineNode) (links pd
 		if i < len(nodes)-1 {
 			entry["/Next"] = references[i+1]
 		}
+
 		visible++
 		if len(node.kids) > 0 {
 			below, shown := addOutline(u, references[i], node.kids)
@@ -116,6 +119,7 @@ func addOutline(u *pdffile.Update, parent string, nodes []outlineNode) (links pd
 				visible += shown
 			}
 		}
+
 		u.Set(references[i], entry)
 	}
 	return pdffile.Dict{"/First": references[0], "/Last": references[len(references)-1]}, visible

@@ -93,16 +93,19 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 	if err != nil {
 		return Changed{}, err
 	}
+
 	for _, d := range []*document{doc, over} {
 		if err := checkPages(d.pages); err != nil {
 			return Changed{}, err
 		}
 	}
+
 	const overlaid = "overlaid.pdf"
 	input := overlayInput{Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Places: args.Places, Edge: placeEdge}
 	if input.Pages, err = args.pairs(doc, over); err != nil {
 		return Changed{}, err
 	}
+
 	original := *doc
 	made := Changed{Changes: []string{}}
 	encrypted, err := decrypt(ctx, doc)
@@ -112,6 +115,7 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 	if err := settle(ctx, doc); err != nil {
 		return Changed{}, err
 	}
+
 	claims, err := over.flatOverlay(ctx, &input, &made)
 	if err != nil {
 		return Changed{}, err
@@ -121,6 +125,7 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 	if err != nil {
 		return Changed{}, err
 	}
+
 	if len(covering) > 0 {
 		const most = 20
 		list, _, _ := strings.Cut(fmt.Sprint(covering[:min(most, len(covering))])[1:], "]")
@@ -129,6 +134,7 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 		}
 		made.Changes = append(made.Changes, fmt.Sprintf(coveringText, strings.ReplaceAll(list, " ", ", ")))
 	}
+
 	result := &document{work: w, name: overlaid}
 	if err := result.afterOverlay(ctx, claims, &made); err != nil {
 		return Changed{}, err
@@ -146,12 +152,14 @@ func (a OverlayArgs) pairs(doc, over *document) (pairs []overlayPage, err error)
 	if err != nil {
 		return nil, selectionOf(OverlayFrom, err)
 	}
+
 	var again []int
 	if a.Repeat != "" {
 		if again, err = over.resolve(a.Repeat); err != nil {
 			return nil, selectionOf(OverlayRepeat, err)
 		}
 	}
+
 	for i, page := range withoutRepeats(to) {
 		switch {
 		case i < len(from):
@@ -170,22 +178,27 @@ func (d *document) flatOverlay(ctx context.Context, input *overlayInput, made *C
 	if err != nil {
 		return nil, err
 	}
+
 	used := map[int]bool{}
 	for _, pair := range input.Pages {
 		used[pair.From] = true
 	}
+
 	linked := false
 	for i, page := range s.Pages {
 		if !used[i+1] {
 			continue
 		}
+
 		entries := s.Dict(page.Object)
 		list, _ := s.Target(entries["/Annots"]).([]any)
 		linked = linked || slices.ContainsFunc(list, func(v any) bool { return s.Target(s.Entry(v)["/Subtype"]) == "/Link" })
 	}
+
 	if linked {
 		made.Changes = append(made.Changes, unlinkedChange)
 	}
+
 	input.Tagged = s.Catalog()["/StructTreeRoot"] != nil
 	input.Overlay = "overlay-flat.pdf"
 	poorer, err := flattenComments(ctx, d, input.Overlay, "screen")
@@ -214,6 +227,7 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 	if err != nil {
 		return err
 	}
+
 	catalog := s.Catalog()
 	changes := s.NewUpdate()
 	if layers := catalog[carriedKey]; layers != nil {
@@ -221,6 +235,7 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 		if own := catalog["/OCProperties"]; own != nil {
 			all = []any{own, layers}
 		}
+
 		catalog = pdffile.Without(catalog, carriedKey)
 		catalog["/OCProperties"] = joinedLayers(s.File, all)
 		changes.Set(s.Root(), catalog)
@@ -232,14 +247,17 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 		}
 		changes = s.NewUpdate()
 	}
+
 	claims := s.claims()
 	if len(claims) == 0 {
 		return nil
 	}
+
 	content, err := d.content()
 	if err != nil {
 		return err
 	}
+
 	gone := map[string]bool{} // namespaces of claims
 	for i, result := range pdfcheck.Check(pdfcheck.Source{File: s.File, Original: content}, claims).Results {
 		if len(result.Violations) == 0 && holds(claims[i], overlaid) {
@@ -252,6 +270,7 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 		gone[space] = true
 		made.Changes = append(made.Changes, fmt.Sprintf(unclaimedText, claims[i].Family()))
 	}
+
 	if len(gone) == 0 {
 		return nil
 	}
