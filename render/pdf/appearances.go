@@ -54,7 +54,9 @@ func (d *document) withAppearances(ctx context.Context) (drawn *document, poorer
 // drawComments makes the document a copy of another one in which MuPDF has drawn the comments, and reads it.
 func (d *document) drawComments(ctx context.Context, other *document) (*structure, error) {
 	const script = "appearances.js"
-	_, err := runScript[bool](ctx, other, script, []byte(drawScript+appearancesScript), openInput{Input: other.name, Output: d.name})
+	_, err := runScript[bool](ctx, other, script, []byte(drawScript+appearancesScript), openInput{
+		Input: other.name, Output: d.name,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,8 @@ func (s *structure) undrawn() (comments bool, texts []standIn) {
 			}
 
 			kind := s.Target(a.entries["/Subtype"])
-			comments = comments || a.entries != nil && !a.drawn() && kind != "/Widget" && kind != "/Link" && kind != "/Popup"
+			isComment := a.entries != nil && kind != "/Widget" && kind != "/Link" && kind != "/Popup"
+			comments = comments || isComment && !a.drawn()
 		}
 	}
 
@@ -155,7 +158,10 @@ func (a *annotation) standIn() (stand standIn, ok bool) {
 
 	flags, _ := a.found("/Ff").(float64)
 	stand = standIn{annotation: a, text: entry{name: a.fieldName()}}
-	stand.field = pdffile.Dict{"/FT": "/Tx", "/Ff": int(flags) & (flagMultiline | flagPassword | flagComb), "/Rect": []any{0, 0, rect[2] - rect[0], rect[3] - rect[1]}}
+	stand.field = pdffile.Dict{
+		"/FT": "/Tx", "/Ff": int(flags) & (flagMultiline | flagPassword | flagComb),
+		"/Rect": []any{0, 0, rect[2] - rect[0], rect[3] - rect[1]},
+	}
 
 	switch field := a.found("/FT"); {
 	case kind == "/FreeText":
@@ -224,7 +230,8 @@ func (s *standIn) setComment() bool {
 func (s *standIn) setChoice(flags int) {
 	var values, labels []string
 	for _, option := range s.fieldOptions(s.entry("/Opt")) {
-		values, labels = append(values, option[0]), append(labels, option[1])
+		values = append(values, option[0])
+		labels = append(labels, option[1])
 	}
 
 	shown := []string{}
@@ -245,11 +252,14 @@ func (s *standIn) setChoice(flags int) {
 		all = append(all, "u:"+label)
 	}
 
-	s.field["/FT"], s.field["/Opt"], s.field["/Ff"] = "/Ch", all, flags&flagMultiSelect
+	s.field["/FT"] = "/Ch"
+	s.field["/Opt"] = all
+	s.field["/Ff"] = flags & flagMultiSelect
 	if first, ok := s.found("/TI").(float64); ok {
 		s.field["/TI"] = int(first)
 	}
-	s.text.values, s.text.drawn = shown, strings.Join(labels, " ")
+	s.text.values = shown
+	s.text.drawn = strings.Join(labels, " ")
 }
 
 // buttonMarks are the letters of ZapfDingbats that readers mark buttons with.
@@ -423,16 +433,27 @@ func standInSheet(stands []standIn) []byte {
 	for i, stand := range stands {
 		field := u.Reserve()
 		fields = append(fields, field)
-		stand.field["/Type"], stand.field["/Subtype"], stand.field["/F"] = "/Annot", "/Widget", pdffile.FlagPrint
-		stand.field["/T"], stand.field["/P"] = "u:"+strconv.Itoa(i), page
+		stand.field["/Type"] = "/Annot"
+		stand.field["/Subtype"] = "/Widget"
+		stand.field["/F"] = pdffile.FlagPrint
+		stand.field["/T"] = "u:" + strconv.Itoa(i)
+		stand.field["/P"] = page
 		u.Set(field, stand.field)
 	}
 
 	const side = 14400
-	u.Set(page, pdffile.Dict{"/Type": "/Page", "/Parent": tree, "/MediaBox": []any{0, 0, side, side}, "/Resources": pdffile.Dict{}, "/Annots": fields})
+	u.Set(page, pdffile.Dict{
+		"/Type": "/Page", "/Parent": tree, "/MediaBox": []any{0, 0, side, side},
+		"/Resources": pdffile.Dict{}, "/Annots": fields,
+	})
 	u.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": []any{page}, "/Count": 1})
-	font := pdffile.Dict{"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica", "/Encoding": "/WinAnsiEncoding"}
-	form := pdffile.Dict{"/Fields": fields, "/DA": defaultAppearance(0, []any{0.0}), "/DR": pdffile.Dict{"/Font": pdffile.Dict{"/Helv": font}}}
+	font := pdffile.Dict{
+		"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica", "/Encoding": "/WinAnsiEncoding",
+	}
+	form := pdffile.Dict{
+		"/Fields": fields, "/DA": defaultAppearance(0, []any{0.0}),
+		"/DR": pdffile.Dict{"/Font": pdffile.Dict{"/Helv": font}},
+	}
 
 	u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": tree, "/AcroForm": form})
 	return u.Document(root)
@@ -457,7 +478,8 @@ func (s *structure) withDrawn(stands []standIn, sheet *pdffile.File) *pdffile.Up
 
 		entries := pdffile.Without(stand.entries)
 		if stand.state != "" {
-			entries["/AS"], look = stand.state, pdffile.Dict{stand.state: look}
+			entries["/AS"] = stand.state
+			look = pdffile.Dict{stand.state: look}
 		}
 		entries["/AP"] = pdffile.Dict{"/N": look}
 		stand.set(changes, entries)

@@ -87,7 +87,9 @@ func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment
 
 // readAttachments returns the attachments of the document's name tree, by name.
 func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
-	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"attachments"}})
+	out, err := d.ask(ctx, qpdfJob{
+		"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"attachments"},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +113,9 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 	list := []Attachment{}
 	for _, name := range slices.Sorted(maps.Keys(said.Attachments)) {
 		a := said.Attachments[name]
-		shown := Attachment{Name: name, Filename: a.Name, Description: a.Description, content: pdffile.Reference(a.Content)}
+		shown := Attachment{
+			Name: name, Filename: a.Name, Description: a.Description, content: pdffile.Reference(a.Content),
+		}
 
 		for _, key := range []string{"/F", "/UF"} { // the latter is preferred
 			if s, ok := a.Streams[key]; ok {
@@ -161,7 +165,10 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 	for _, name := range names {
 		a, ok := byName[name]
 		if !ok {
-			return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("has %.100q, which is not attached. Attachments: %s", name, shortList(slices.Sorted(maps.Keys(byName))))}
+			return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf(
+				"has %.100q, which is not attached. Attachments: %s",
+				name, shortList(slices.Sorted(maps.Keys(byName))),
+			)}
 		}
 
 		if !seen[name] {
@@ -178,7 +185,8 @@ func shortList(names []string) string {
 	const most = 20
 	more := ""
 	if len(names) > most {
-		names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
 	}
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -203,7 +211,10 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 		return nil, err
 	}
 	if len(found) > maxAttachments {
-		return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf("must select at most %d of the %d attachments", maxAttachments, len(found))}
+		return nil, &Error{
+			Kind: NotAttached,
+			Text: fmt.Sprintf("must select at most %d of the %d attachments", maxAttachments, len(found)),
+		}
 	}
 
 	var names []string
@@ -211,7 +222,11 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 	for i, a := range found {
 		job := qpdfJob{"inputFile": doc.name, "password": doc.password, "showAttachment": a.Name}
 		if a.Page != nil {
-			job = qpdfJob{"inputFile": doc.name, "password": doc.password, "showObject": strings.ReplaceAll(strings.TrimSuffix(a.content, " R"), " ", ","), "filteredStreamData": ""}
+			job = qpdfJob{
+				"inputFile": doc.name, "password": doc.password,
+				"showObject":         strings.ReplaceAll(strings.TrimSuffix(a.content, " R"), " ", ","),
+				"filteredStreamData": "",
+			}
 		}
 
 		content, err := qpdf(ctx, w, job)

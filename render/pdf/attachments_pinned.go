@@ -42,7 +42,8 @@ func (s *structure) pinned(others []Attachment) (list []Attachment) {
 	names := map[string]bool{}
 	numbers := map[string]int{}
 	for _, a := range others {
-		contents[a.content], names[a.Name] = true, true
+		contents[a.content] = true
+		names[a.Name] = true
 	}
 
 	for i, page := range s.Pages {
@@ -57,7 +58,8 @@ func (s *structure) pinned(others []Attachment) (list []Attachment) {
 				numbers[a.Filename]++
 				a.Name = fmt.Sprintf("%s (%d)", a.Filename, 1+numbers[a.Filename])
 			}
-			contents[p.content], names[a.Name] = true, true
+			contents[p.content] = true
+			names[a.Name] = true
 			list = append(list, a)
 		}
 	}
@@ -74,8 +76,9 @@ func (s *structure) describePin(p pin) Attachment {
 	params := s.Entry(stream["/Params"])
 	return Attachment{
 		Name: name, Filename: name, Description: cmp.Or(said(p.file, "/Desc"), said(p.comment, "/Contents")),
-		ContentType: strings.TrimPrefix(kind, "/"), CreatedAt: date(said(params, "/CreationDate")), ModifiedAt: date(said(params, "/ModDate")),
-		Page: &p.page, content: p.content,
+		ContentType: strings.TrimPrefix(kind, "/"), CreatedAt: date(said(params, "/CreationDate")),
+		ModifiedAt: date(said(params, "/ModDate")),
+		Page:       &p.page, content: p.content,
 	}
 }
 

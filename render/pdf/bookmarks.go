@@ -69,7 +69,8 @@ func checkBookmarks(d *document, above []int, bookmarks []Bookmark) error {
 func bookmarkNodes(s *structure, bookmarks []Bookmark) (nodes []outlineNode) {
 	for _, b := range bookmarks {
 		nodes = append(nodes, outlineNode{
-			entry: pdffile.Dict{"/Title": "u:" + b.Title, "/Dest": s.topOf(b.Page)}, open: true, kids: bookmarkNodes(s, b.Children),
+			entry: pdffile.Dict{"/Title": "u:" + b.Title, "/Dest": s.topOf(b.Page)},
+			open:  true, kids: bookmarkNodes(s, b.Children),
 		})
 	}
 	return nodes

@@ -95,7 +95,12 @@ func anyInData(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwo
 type checkErrors []string
 
 // dataError matches qpdf's messages about a stream's data, but not about the structure.
-var dataError = regexp.MustCompile(`error decoding stream data for object|stream will be re-processed without filtering|input stream is complete but output may still be valid|^ERROR: page \d+: content stream |^WARNING: page object \d+ \d+ stream |^qpdf: (errors detected|operation succeeded with warnings)`)
+var dataError = regexp.MustCompile(
+	`error decoding stream data for object|stream will be re-processed without filtering|` +
+		`input stream is complete but output may still be valid|` +
+		`^ERROR: page \d+: content stream |^WARNING: page object \d+ \d+ stream |` +
+		`^qpdf: (errors detected|operation succeeded with warnings)`,
+)
 
 // inData reports whether all errors are in the data of streams.
 func (e checkErrors) inData() bool {
@@ -106,7 +111,9 @@ func (e checkErrors) inData() bool {
 // opens without a password, or with one of some.
 func check(ctx context.Context, w *engine.Work, name string, passwords []string) (found checkErrors, err error) {
 	for _, password := range append([]string{""}, passwords...) {
-		out, err := runQPDF(ctx, w, qpdfJob{"inputFile": name, "password": password, "check": ""}, engine.Program{Joined: true})
+		out, err := runQPDF(
+			ctx, w, qpdfJob{"inputFile": name, "password": password, "check": ""}, engine.Program{Joined: true},
+		)
 		var exit *engine.ExitError
 		switch {
 		case err == nil:
@@ -117,7 +124,8 @@ func check(ctx context.Context, w *engine.Work, name string, passwords []string)
 
 		found = nil
 		for line := range strings.Lines(string(out)) {
-			if strings.HasPrefix(line, "WARNING: ") || strings.HasPrefix(line, "ERROR: ") || strings.HasPrefix(line, "qpdf: ") {
+			if strings.HasPrefix(line, "WARNING: ") || strings.HasPrefix(line, "ERROR: ") ||
+				strings.HasPrefix(line, "qpdf: ") {
 				found = append(found, strings.TrimSpace(line))
 			}
 		}

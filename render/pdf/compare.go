@@ -159,7 +159,10 @@ func openCompared(ctx context.Context, w *engine.Work, number int, in Input) (*c
 		return nil, err
 	}
 	if doc.pages > MaxComparedPages {
-		return nil, &Error{Kind: OverLimit, Input: number, Text: fmt.Sprintf("has %d pages; the limit of a comparison is %d. Compare parts of it, such as those of pdf.extract", doc.pages, MaxComparedPages)}
+		return nil, &Error{Kind: OverLimit, Input: number, Text: fmt.Sprintf(
+			"has %d pages; the limit of a comparison is %d. Compare parts of it, such as those of pdf.extract",
+			doc.pages, MaxComparedPages,
+		)}
 	}
 	if _, err := decrypt(ctx, doc); err != nil {
 		return nil, err
@@ -189,7 +192,12 @@ func (c *comparer) sameImage(p pagePair) bool {
 
 // report compares the pages. With draw, it is called for each page that differs, as far as they are shown.
 func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedPair) error) (Comparison, error) {
-	report := Comparison{Equal: true, OldPageCount: c.sides[0].pages, NewPageCount: c.sides[1].pages, Pages: []ComparedPage{}}
+	report := Comparison{
+		Equal:        true,
+		OldPageCount: c.sides[0].pages,
+		NewPageCount: c.sides[1].pages,
+		Pages:        []ComparedPage{},
+	}
 	drawn := 0
 
 	for _, numbers := range c.pairs {
@@ -279,13 +287,14 @@ func (c *comparer) load(ctx context.Context, numbers pagePair) (comparedPair, er
 // compare finds the differences between two pages.
 func (c *comparer) compare(ctx context.Context, numbers pagePair, pair comparedPair, page *ComparedPage) error {
 	found := pair.differences(c.args.Threshold)
-	if share := found.share(); share > c.args.MaxRatio {
-		const millionth = 1e6
-		page.Status, page.ChangedPixels = changedPage, max(1, math.Round(share*millionth))/millionth
-	} else {
+	share := found.share()
+	if share <= c.args.MaxRatio {
 		return nil
 	}
 
+	const millionth = 1e6
+	page.Status = changedPage
+	page.ChangedPixels = max(1, math.Round(share*millionth)) / millionth
 	page.Areas = found.areas(pair.dpi)
 	var words [2][]comparedWord
 

@@ -53,7 +53,9 @@ func alignPages(old, latest []fingerprint) (pairs []pagePair) {
 
 // matchPages returns the best matches in order, with numbers from 1.
 func matchPages(old, latest []fingerprint) []pagePair {
-	matches := align(len(old), len(latest), func(i, j int) float32 { return old[i].similarity(&latest[j]) - leastSimilar })
+	matches := align(len(old), len(latest), func(i, j int) float32 {
+		return old[i].similarity(&latest[j]) - leastSimilar
+	})
 	for i := range matches {
 		matches[i].old++
 		matches[i].new++
@@ -61,8 +63,8 @@ func matchPages(old, latest []fingerprint) []pagePair {
 	return matches
 }
 
-// align returns the indices of the items of two lists that match in order with the highest sum of gains. Items without a
-// gain do not match.
+// align returns the indices of the items of two lists that match in order with the highest sum of gains. Items without
+// a gain do not match.
 func align(old, latest int, gain func(i, j int) float32) (matches []pagePair) {
 	width := latest + 1
 	best := make([]float32, (old+1)*width)

@@ -100,7 +100,9 @@ func (f *comparedFile) dpi(page int) int {
 }
 
 // draw renders pages that follow one another, and calls take for each.
-func (f *comparedFile) draw(ctx context.Context, first, last, dpi int, take func(page int, image *pagePixels) error) error {
+func (f *comparedFile) draw(
+	ctx context.Context, first, last, dpi int, take func(page int, image *pagePixels) error,
+) error {
 	prefix := fmt.Sprintf("compared-%d-%d", f.number, first)
 	_, err := f.drawPages(ctx, last-first+1, engine.Program{Name: "pdftoppm", Args: []string{
 		"-q", "-cropbox", "-r", strconv.Itoa(dpi), "-f", strconv.Itoa(first), "-l", strconv.Itoa(last),

@@ -159,7 +159,9 @@ func (d *pixelDifferences) coarsen() {
 			cells[i/d.across/2*across+i%d.across/2].add(cell)
 		}
 	}
-	d.cells, d.across, d.cell = cells, across, 2*d.cell
+	d.cells = cells
+	d.across = across
+	d.cell *= 2
 }
 
 // connected returns the areas around neighbouring cells with changed pixels.

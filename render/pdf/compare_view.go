@@ -141,7 +141,10 @@ func (v *comparedView) page(left, top, side int, page ComparedPage, pair compare
 		a := on(area)
 		padding := v.px(viewPadding)
 		if a.left < a.right && a.top < a.bottom {
-			v.outline(pixelArea{a.left - padding, a.top - padding, a.right + padding, a.bottom + padding}, line, 0, viewMarks[side])
+			v.outline(
+				pixelArea{a.left - padding, a.top - padding, a.right + padding, a.bottom + padding},
+				line, 0, viewMarks[side],
+			)
 		}
 	}
 }
@@ -174,7 +177,8 @@ func (v *comparedView) heading(left, side int, page ComparedPage, pages int) {
 func (v *comparedView) status(page ComparedPage) {
 	text := map[string]string{addedPage: "Added", removedPage: "Removed", changedPage: "Changed"}[page.Status]
 	face := v.face(medium)
-	v.text(face, v.width-v.px(viewMargin)-font.MeasureString(face, text).Round(), v.px(viewMargin+viewHead/2), text, viewInk)
+	left := v.width - v.px(viewMargin) - font.MeasureString(face, text).Round()
+	v.text(face, left, v.px(viewMargin+viewHead/2), text, viewInk)
 }
 
 // equalView is the view of documents without differences.
@@ -313,7 +317,11 @@ const (
 
 // face returns a font at the resolution of the view.
 func (v *comparedView) face(weight int) font.Face {
-	face, err := opentype.NewFace(viewFonts()[weight], &opentype.FaceOptions{Size: viewFont, DPI: float64(v.dpi), Hinting: font.HintingNone})
+	face, err := opentype.NewFace(viewFonts()[weight], &opentype.FaceOptions{
+		Size:    viewFont,
+		DPI:     float64(v.dpi),
+		Hinting: font.HintingNone,
+	})
 	if err != nil {
 		panic("pdf: an embedded font has no size: " + err.Error())
 	}

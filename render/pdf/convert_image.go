@@ -123,7 +123,8 @@ func middle(img *image.NRGBA, width, height int) *image.NRGBA {
 		down = max(1, across*height/width)
 	}
 	corner := b.Min.Add(image.Pt((b.Dx()-across)/2, (b.Dy()-down)/2))
-	part, _ := img.SubImage(image.Rectangle{Min: corner, Max: corner.Add(image.Pt(across, down))}).(*image.NRGBA) // the type of a SubImage
+	// The SubImage of an *image.NRGBA has the same type.
+	part, _ := img.SubImage(image.Rectangle{Min: corner, Max: corner.Add(image.Pt(across, down))}).(*image.NRGBA)
 	return part
 }
 
@@ -178,7 +179,10 @@ func (a ConvertImageArgs) write(ctx context.Context, w *engine.Work, img *image.
 	err := writeFile(w.Path(imageOutput), func(out io.Writer) error {
 		switch a.To {
 		case "jpeg":
-			return jpeg.Encode(&profiled{Writer: out, at: len("\xff\xd8"), insert: jpegProfile(profile)}, img, &jpeg.Options{Quality: a.Quality})
+			return jpeg.Encode(
+				&profiled{Writer: out, at: len("\xff\xd8"), insert: jpegProfile(profile)},
+				img, &jpeg.Options{Quality: a.Quality},
+			)
 		case "tiff":
 			return tiff.Encode(out, img, &tiff.Options{Compression: tiff.Deflate, Predictor: true})
 		case "gif":
@@ -207,7 +211,8 @@ func (a ConvertImageArgs) writeWebP(ctx context.Context, w *engine.Work, img *im
 	}
 
 	_, err = w.Exec(ctx, engine.Program{Name: "cwebp", Args: []string{
-		"-quiet", "-metadata", "icc", "-q", strconv.Itoa(a.Quality), engine.PathArg(plain), "-o", engine.PathArg(imageOutput),
+		"-quiet", "-metadata", "icc", "-q", strconv.Itoa(a.Quality),
+		engine.PathArg(plain), "-o", engine.PathArg(imageOutput),
 	}})
 	if err != nil {
 		return fmt.Errorf("webp: %w", err)
@@ -243,7 +248,7 @@ func uprightImage(path string) (*image.NRGBA, *rasterImage, error) {
 
 	img := first.img
 	if img == nil {
-		// Its bytes were to be taken as they are.
+		// JPEGs and some PNGs are embedded in PDFs without decoding.
 		if img, err = first.decodeFile(path); err != nil {
 			return nil, nil, badImage(err)
 		}
@@ -377,7 +382,10 @@ func orient(img image.Image, orientation int) *image.NRGBA {
 
 			c := at(b.Min.X+sourceX, b.Min.Y+sourceY)
 			i := y*out.Stride + 4*x
-			out.Pix[i], out.Pix[i+1], out.Pix[i+2], out.Pix[i+3] = byte(c.R>>8), byte(c.G>>8), byte(c.B>>8), byte(c.A>>8)
+			out.Pix[i] = byte(c.R >> 8)
+			out.Pix[i+1] = byte(c.G >> 8)
+			out.Pix[i+2] = byte(c.B >> 8)
+			out.Pix[i+3] = byte(c.A >> 8)
 		}
 	}
 

@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// profiled writes an image with something more behind its first bytes.
+// profiled is a writer that inserts bytes after the first `at` bytes of an image.
 type profiled struct {
 	io.Writer
 
@@ -172,7 +172,8 @@ func meanColors(img *image.NRGBA, most int) color.Palette {
 				low := 255
 				high := 0
 				for _, t := range group {
-					low, high = min(low, t.mean(c)), max(high, t.mean(c))
+					low = min(low, t.mean(c))
+					high = max(high, t.mean(c))
 				}
 				if high-low > width {
 					widest = i

@@ -47,9 +47,10 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) error {
 			return &Error{Kind: OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
 		}
 
-		// All programs treat a page without these boxes alike.
+		// All readers treat a page without these boxes alike.
 		page = pdffile.Without(page, "/TrimBox", "/BleedBox", "/ArtBox")
-		page["/MediaBox"], page["/CropBox"] = left.array(), left.array()
+		page["/MediaBox"] = left.array()
+		page["/CropBox"] = left.array()
 		changes.Set(ref, page)
 	}
 

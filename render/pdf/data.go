@@ -159,7 +159,10 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 	if _, err := decrypt(ctx, doc); err != nil {
 		return about, err
 	}
-	d := &describer{reader: reader{document: doc, args: OCRArgs{Languages: args.Languages, Text: true}}, linked: doc.name}
+	d := &describer{
+		reader: reader{document: doc, args: OCRArgs{Languages: args.Languages, Text: true}},
+		linked: doc.name,
+	}
 
 	// Flattening makes fields and comments part of the pages, but removes links.
 	flat := *doc
@@ -211,7 +214,8 @@ const mostWords = 3_000_000
 func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pages []*heldPage) error {
 	prefix := fmt.Sprintf("described-%d-", run)
 	input := readPagesInput{Input: d.name, Linked: d.linked, Output: prefix, Pages: numbers}
-	if _, err := runScript[bool](ctx, d.document, fmt.Sprintf("describe-%d.js", run), dataReadScript, input); err != nil {
+	script := fmt.Sprintf("describe-%d.js", run)
+	if _, err := runScript[bool](ctx, d.document, script, dataReadScript, input); err != nil {
 		return err
 	}
 
@@ -246,7 +250,10 @@ func (s *setPage) held() *heldPage {
 	unknown := 0
 
 	for _, w := range s.Words {
-		w.Left, w.Right, w.Top, w.Bottom = w.Left-left, w.Right-left, w.Top-top, w.Bottom-top
+		w.Left -= left
+		w.Right -= left
+		w.Top -= top
+		w.Bottom -= top
 		w.Base -= top
 		if w.Turn == 1 || w.Turn == 3 {
 			w.Base += top - left
@@ -287,7 +294,9 @@ func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*he
 	}
 
 	if len(unread) > MaxOCRPages {
-		return &Error{Kind: NoSelection, Text: fmt.Sprintf("include %d pages without text; the limit for OCR is %d. Select fewer pages", len(unread), MaxOCRPages)}
+		return &Error{Kind: NoSelection, Text: fmt.Sprintf(
+			"include %d pages without text; the limit for OCR is %d. Select fewer pages", len(unread), MaxOCRPages,
+		)}
 	}
 	if err := checkLanguages(ctx, d.work, d.args.Languages); err != nil {
 		return err
@@ -328,7 +337,8 @@ func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) er
 	}
 
 	if letters > known {
-		p.source, p.Page = fromPicture, page.set(drawn.perPoint)
+		p.source = fromPicture
+		p.Page = page.set(drawn.perPoint)
 	}
 	return nil
 }
@@ -344,7 +354,8 @@ func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 		high := 0.0
 		bottom := 0.0
 		for ; to < len(p.words) && p.words[to].line == p.words[from].line; to++ {
-			high, bottom = max(high, p.words[to].height), max(bottom, p.words[to].top+p.words[to].height)
+			high = max(high, p.words[to].height)
+			bottom = max(bottom, p.words[to].top+p.words[to].height)
 		}
 
 		for _, w := range p.words[from:to] {
@@ -353,7 +364,12 @@ func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 			}
 			word := pagetext.Word{
 				Text: w.text, Size: high / perPoint, Base: (bottom - high/5) / perPoint, Line: len(heights),
-				Box: pagetext.Box{Left: w.left / perPoint, Top: w.top / perPoint, Right: (w.left + w.width) / perPoint, Bottom: (w.top + w.height) / perPoint},
+				Box: pagetext.Box{
+					Left:   w.left / perPoint,
+					Top:    w.top / perPoint,
+					Right:  (w.left + w.width) / perPoint,
+					Bottom: (w.top + w.height) / perPoint,
+				},
 			}
 			set.Words = append(set.Words, word)
 			set.Width, set.Height = max(set.Width, word.Right), max(set.Height, word.Bottom)

@@ -55,7 +55,11 @@ func (d *document) countDrawn() error {
 
 	for i, page := range pages {
 		if f.Drawn(page) >= pdffile.MaxDrawn {
-			return &Error{Kind: OverLimit, Input: d.number, Text: fmt.Sprintf("draws more than %d million objects on page %d, because its forms contain each other. Flatten or simplify the page", pdffile.MaxDrawn/1_000_000, i+1)}
+			return &Error{Kind: OverLimit, Input: d.number, Text: fmt.Sprintf(
+				"draws more than %d million objects on page %d, because its forms contain each other. "+
+					"Flatten or simplify the page",
+				pdffile.MaxDrawn/1_000_000, i+1,
+			)}
 		}
 	}
 	return nil

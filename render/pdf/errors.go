@@ -23,11 +23,9 @@ const (
 	PasswordRequired Kind = "password_required"
 	// WrongPassword is an encrypted PDF that its password does not open.
 	WrongPassword Kind = "wrong_password"
-	// BeyondEnd is a selection of pages that the document does not have. Pages
-	// is how many it has.
+	// BeyondEnd is a selection of pages that the document does not have. Pages is the number of its pages.
 	BeyondEnd Kind = "beyond_end"
-	// AllPages is a selection that would leave no page. Pages is how many the
-	// document has.
+	// AllPages is a selection that would leave no page. Pages is the number of pages of the document.
 	AllPages Kind = "all_pages"
 	// TooManyPages is a result, or an input, over the limit Max.
 	TooManyPages Kind = "too_many_pages"
@@ -63,7 +61,8 @@ const (
 	Unsplit Kind = "unsplit"
 	// Unverified is a document whose signatures cannot be read. Text holds the reason.
 	Unverified Kind = "unverified"
-	// Unsigned is a document that cannot be signed as requested. About is the part of the request, and Text describes it.
+	// Unsigned is a document that cannot be signed as requested. About is the part of the request, and Text describes
+	// it.
 	Unsigned Kind = "unsigned"
 	// NoCertificate is a certificate that cannot be read. Pages is its number, from 0, and Text describes it.
 	NoCertificate Kind = "no_certificate"
@@ -133,6 +132,7 @@ func FromJob(err error) error {
 	if !errors.As(err, &wire) || wire.Code != jobCode {
 		return err
 	}
+
 	var failed Error
 	if json.Unmarshal([]byte(wire.Message), &failed) != nil {
 		return err

@@ -21,7 +21,9 @@ type Selection struct {
 
 // openSelection opens a document by its structure, and finds the pages that are
 // selected, each once.
-func openSelection(ctx context.Context, w *engine.Work, in Selection) (doc *document, s *structure, pages []int, err error) {
+func openSelection(
+	ctx context.Context, w *engine.Work, in Selection,
+) (doc *document, s *structure, pages []int, err error) {
 	if doc, s, err = openStructure(ctx, w, in.Input); err != nil {
 		return nil, nil, nil, err
 	}
@@ -112,7 +114,9 @@ func keepPages(ctx context.Context, d *document, s *structure, numbers []int) er
 	changes := s.NewUpdate()
 	for i, page := range s.Pages {
 		if !kept[i+1] {
-			changes.Set(page.Object, pdffile.Dict{"/Type": "/Page", "/MediaBox": []any{0, 0, 1, 1}, "/Resources": pdffile.Dict{}})
+			changes.Set(page.Object, pdffile.Dict{
+				"/Type": "/Page", "/MediaBox": []any{0, 0, 1, 1}, "/Resources": pdffile.Dict{},
+			})
 		}
 	}
 

@@ -58,7 +58,10 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	case len(wanted) == 0:
 		return &Error{Kind: Nothing, Text: "has no matching images on these pages"}
 	case len(wanted) > maxImages:
-		return &Error{Kind: NoSelection, Text: fmt.Sprintf("have %d images; the limit is %d. Select fewer pages, or a larger minWidth or minHeight", len(wanted), maxImages)}
+		return &Error{Kind: NoSelection, Text: fmt.Sprintf(
+			"have %d images; the limit is %d. Select fewer pages, or a larger minWidth or minHeight",
+			len(wanted), maxImages,
+		)}
 	}
 	return images.pack(ctx, list, wanted)
 }
@@ -69,7 +72,9 @@ type imageTaker struct{ *document }
 // list lists the images on a run of pages.
 func (d imageTaker) list(ctx context.Context, first, last int) ([]heldImage, error) {
 	out, err := d.work.Exec(ctx, engine.Program{
-		Name: "pdfimages", Args: []string{"-list", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name)}, MaxStdout: maxQPDFOutput,
+		Name:      "pdfimages",
+		Args:      []string{"-list", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name)},
+		MaxStdout: maxQPDFOutput,
 	})
 	if err != nil {
 		return nil, d.damaged(err)
@@ -79,7 +84,10 @@ func (d imageTaker) list(ctx context.Context, first, last int) ([]heldImage, err
 	for line := range bytes.Lines(out) {
 		var image heldImage
 		var color, components, bits, encoding, interpolated, generation string
-		n, err := fmt.Sscan(string(line), &image.page, &image.number, &image.kind, &image.width, &image.height, &color, &components, &bits, &encoding, &interpolated, &image.object, &generation)
+		n, err := fmt.Sscan(
+			string(line), &image.page, &image.number, &image.kind, &image.width, &image.height,
+			&color, &components, &bits, &encoding, &interpolated, &image.object, &generation,
+		)
 		if n > 4 && (err == nil || image.object == "[inline]") {
 			list = append(list, image)
 		}
@@ -98,7 +106,8 @@ func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldI
 	seen := map[string]bool{}
 	for _, image := range list {
 		known := image.object != "[inline]" && seen[image.object]
-		if on[image.page] && !known && (image.kind == "image" || image.kind == "stencil") && image.width >= a.MinWidth && image.height >= a.MinHeight {
+		if on[image.page] && !known && (image.kind == "image" || image.kind == "stencil") &&
+			image.width >= a.MinWidth && image.height >= a.MinHeight {
 			seen[image.object] = true
 			wanted = append(wanted, image)
 		}
@@ -129,7 +138,8 @@ func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 			if err != nil {
 				return d.fail(Damaged, fmt.Errorf("image %d of %d was not written: %w", i+1, len(wanted), err))
 			}
-			if err := add(file, fmt.Sprintf("page-%0*d-%d%s", digits, image.page, onPage, filepath.Ext(file))); err != nil {
+			name := fmt.Sprintf("page-%0*d-%d%s", digits, image.page, onPage, filepath.Ext(file))
+			if err := add(file, name); err != nil {
 				return err
 			}
 		}
@@ -141,7 +151,8 @@ func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 // writePage writes the images of a page to files.
 func (d imageTaker) writePage(ctx context.Context, page int) error {
 	_, err := d.work.Exec(ctx, engine.Program{Name: "pdfimages", Args: []string{
-		"-q", "-j", "-png", "-f", strconv.Itoa(page), "-l", strconv.Itoa(page), engine.PathArg(d.name), engine.PathArg("image" + strconv.Itoa(page)),
+		"-q", "-j", "-png", "-f", strconv.Itoa(page), "-l", strconv.Itoa(page),
+		engine.PathArg(d.name), engine.PathArg("image" + strconv.Itoa(page)),
 	}})
 	return d.damaged(err)
 }

@@ -30,7 +30,9 @@ func (d *document) readFile(ctx context.Context) (*pdffile.File, error) {
 
 // askFile asks qpdf for the positions of the objects in the document's file.
 func (d *document) askFile(ctx context.Context, content []byte) (*pdffile.File, error) {
-	out, err := d.ask(ctx, qpdfJob{"inputFile": d.name, "password": d.password, "showXref": "", "showObject": "trailer"})
+	out, err := d.ask(ctx, qpdfJob{
+		"inputFile": d.name, "password": d.password, "showXref": "", "showObject": "trailer",
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,9 @@ func (d *document) soundFile(ctx context.Context) (*pdffile.File, error) {
 }
 
 // readSound reads something of a document, which is rewritten first if it cannot be read unchanged.
-func readSound[T interface{ Sound() bool }](ctx context.Context, d *document, read func(context.Context) (T, error)) (T, error) {
+func readSound[T interface{ Sound() bool }](
+	ctx context.Context, d *document, read func(context.Context) (T, error),
+) (T, error) {
 	found, err := read(ctx)
 	if err != nil || found.Sound() {
 		return found, err

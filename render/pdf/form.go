@@ -90,7 +90,9 @@ const (
 
 // runScript runs a script of MuPDF in the job's folder, under a name that no other has at
 // the same time. The script finds its arguments in args and prints its result as JSON.
-func runScript[Result any](ctx context.Context, d *document, name string, script []byte, args any) (result Result, err error) {
+func runScript[Result any](
+	ctx context.Context, d *document, name string, script []byte, args any,
+) (result Result, err error) {
 	text, err := json.Marshal(args)
 	if err != nil {
 		return result, err
@@ -166,7 +168,8 @@ func (f *Field) addStates(r rawField) {
 		if i, err := strconv.Atoi(state); err == nil && i >= 0 && i < len(r.options) {
 			label = r.options[i][1]
 		}
-		f.Options, f.Labels = append(f.Options, state), append(f.Labels, label)
+		f.Options = append(f.Options, state)
+		f.Labels = append(f.Labels, label)
 	}
 }
 
@@ -223,7 +226,8 @@ func (f *Field) join(r rawField) {
 		f.addStates(r)
 	}
 	if f.Page == nil && r.page > 0 {
-		f.Page, f.Rect = &r.page, normalize(r.rect)
+		f.Page = &r.page
+		f.Rect = normalize(r.rect)
 	}
 	f.widgets = append(f.widgets, r)
 }
@@ -238,7 +242,8 @@ func (f *Field) settle() {
 		// can be cleared.
 		f.Type = RadioField
 	}
-	f.Value, f.DefaultValue = f.read(f.values), f.read(f.defaults)
+	f.Value = f.read(f.values)
+	f.DefaultValue = f.read(f.defaults)
 	if f.Type == SignatureField {
 		f.Value = f.signed
 	}

@@ -90,7 +90,9 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 // prepareForm does what pdftk cannot do: it lists the fields that are only on pages, sets buttons, whose states are
 // bytes, and, for a form that is to be flattened, marks all visible fields as printed, because pdftk drops others. It
 // returns the document for pdftk, and the entries that are left for it.
-func (s *structure) prepareForm(doc *document, fields []Field, entries []entry, flatten bool) (prepared *document, texts []entry, faults FormFaults, err error) {
+func (s *structure) prepareForm(
+	doc *document, fields []Field, entries []entry, flatten bool,
+) (prepared *document, texts []entry, faults FormFaults, err error) {
 	changes := s.NewUpdate()
 	edit := func(ref string, change func(pdffile.Dict)) {
 		value, _ := changes.Value(ref).(pdffile.Dict)

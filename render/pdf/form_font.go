@@ -89,8 +89,7 @@ type glyph struct {
 	contours [][]point
 }
 
-// point is one of an outline. A point that is not on the curve is the control
-// point of a quadratic one.
+// point is a point of a contour. If on is false, it is the control point of a quadratic curve.
 type point struct {
 	x, y int
 	on   bool
@@ -149,7 +148,10 @@ type fontFile struct {
 // findFont returns the best installed font with a letter.
 func findFont(ctx context.Context, w *engine.Work, r rune) (fontFile, error) {
 	pattern := ":charset=" + strconv.FormatInt(int64(r), 16) + ":outline=True:color=False:variable=False:slant=0"
-	out, err := w.Exec(ctx, engine.Program{Name: "fc-list", Args: []string{"-f", `%{family[0]}|%{weight}|%{file}|%{index}\n`, pattern}})
+	out, err := w.Exec(ctx, engine.Program{
+		Name: "fc-list",
+		Args: []string{"-f", `%{family[0]}|%{weight}|%{file}|%{index}\n`, pattern},
+	})
 	if err != nil {
 		return fontFile{}, fmt.Errorf("find a font: %w", err)
 	}
@@ -167,7 +169,9 @@ func bestFont(listing []byte) fontFile {
 	var fonts []candidate
 	for line := range bytes.Lines(listing) {
 		part := strings.Split(strings.TrimSpace(string(line)), "|")
-		if len(part) != 4 || !slices.ContainsFunc([]string{".ttf", ".otf", ".ttc"}, func(end string) bool { return strings.HasSuffix(part[2], end) }) {
+		if len(part) != 4 || !slices.ContainsFunc([]string{".ttf", ".otf", ".ttc"}, func(end string) bool {
+			return strings.HasSuffix(part[2], end)
+		}) {
 			continue
 		}
 		const regular = 80

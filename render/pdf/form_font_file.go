@@ -142,7 +142,8 @@ func (b *fontBuilder) file() []byte {
 
 	return fontTables(map[string][]byte{
 		"head": head.Bytes(), "hhea": hhea.Bytes(), "maxp": maxp.Bytes(), "OS/2": os2.Bytes(), "post": post.Bytes(),
-		"hmtx": metrics.Bytes(), "cmap": charTable(letters), "name": nameTable("FormText"), "glyf": outlines, "loca": places,
+		"hmtx": metrics.Bytes(), "cmap": charTable(letters),
+		"name": nameTable("FormText"), "glyf": outlines, "loca": places,
 	})
 }
 
@@ -198,7 +199,8 @@ func glyphTable(glyphs []glyph) (outlines, places []byte, bounds [4]int, points,
 		box := boundsOf(g)
 		bounds = [4]int{min(bounds[0], box[0]), min(bounds[1], box[1]), max(bounds[2], box[2]), max(bounds[3], box[3])}
 		n := writeGlyph(&out, g, box)
-		points, contours = max(points, n), max(contours, len(g.contours))
+		points = max(points, n)
+		contours = max(contours, len(g.contours))
 		out.Write(make([]byte, -out.Len()&3))
 	}
 
@@ -246,11 +248,15 @@ func charTable(letters []rune) []byte {
 	var starts, ends, deltas []int
 	for i, r := range letters {
 		if i == 0 || letters[i-1] != r-1 {
-			starts, ends, deltas = append(starts, int(r)), append(ends, int(r)), append(deltas, i+1-int(r))
+			starts = append(starts, int(r))
+			ends = append(ends, int(r))
+			deltas = append(deltas, i+1-int(r))
 		}
 		ends[len(ends)-1] = int(r)
 	}
-	starts, ends, deltas = append(starts, 0xffff), append(ends, 0xffff), append(deltas, 1)
+	starts = append(starts, 0xffff)
+	ends = append(ends, 0xffff)
+	deltas = append(deltas, 1)
 
 	n := len(starts)
 	power := 1

@@ -167,9 +167,12 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 	known.ref = ref
 	known.flags = int(flags)
 	known.maxLength = int(longest)
-	known.values, known.defaults, known.options = r.fieldTexts(find("/V")), r.fieldTexts(find("/DV")), r.fieldOptions(find("/Opt"))
+	known.values = r.fieldTexts(find("/V"))
+	known.defaults = r.fieldTexts(find("/DV"))
+	known.options = r.fieldOptions(find("/Opt"))
 	known.states = r.states(entries)
-	known.page, known.rect = r.pages[ref], floats(r.plain(r.Target(entries["/Rect"])))
+	known.page = r.pages[ref]
+	known.rect = floats(r.plain(r.Target(entries["/Rect"])))
 	known.signed = r.Entry(find("/V")) != nil
 	r.widgets = append(r.widgets, known)
 }

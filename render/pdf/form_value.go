@@ -109,7 +109,8 @@ func (f *Field) matchOption(value any, none string) (entry, string) {
 		return entry{name: f.Name, values: []string{option}}, ""
 	case ok && known:
 		return entry{name: f.Name, values: []string{option}, drawn: label}, ""
-	case ok && f.Editable && !strings.ContainsFunc(text, isControl) && !strings.Contains(text, "\n") && len(text) <= maxValue:
+	case ok && f.Editable && !strings.ContainsFunc(text, isControl) && !strings.Contains(text, "\n") &&
+		len(text) <= maxValue:
 		return entry{name: f.Name, values: []string{text}, drawn: text}, ""
 	}
 

@@ -192,7 +192,8 @@ func (w *writer) imagePage(p *rasterImage, args FromImagesArgs) error {
 	page := w.next()
 	w.pages = append(w.pages, page)
 	return errors.Join(w.begin(page), w.print(
-		"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 %s %s] /Contents %d 0 R /Resources << /XObject << /Im %d 0 R >> >> >>\nendobj\n",
+		"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 %s %s] /Contents %d 0 R "+
+			"/Resources << /XObject << /Im %d 0 R >> >> >>\nendobj\n",
 		pagesObject, number3(width), number3(height), contents, number))
 }
 
@@ -220,8 +221,11 @@ func (w *writer) image(p *rasterImage) (int, error) {
 		colors = fmt.Sprintf("[/ICCBased %d 0 R]", profile)
 	}
 
-	return w.stream(fmt.Sprintf("/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace %s /BitsPerComponent %d %s%s",
-		p.width, p.height, colors, p.bits, p.filter, extra), p.write)
+	dictionary := fmt.Sprintf(
+		"/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace %s /BitsPerComponent %d %s%s",
+		p.width, p.height, colors, p.bits, p.filter, extra,
+	)
+	return w.stream(dictionary, p.write)
 }
 
 // finish writes the end of the file and closes it.
@@ -241,6 +245,8 @@ func (w *writer) finish() error {
 	for _, offset := range w.offsets {
 		err = errors.Join(err, w.print("%010d 00000 n \n", offset))
 	}
-	err = errors.Join(err, w.print("trailer\n<< /Size %d /Root %d 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(w.offsets)+1, catalogObject, start))
+	err = errors.Join(err, w.print(
+		"trailer\n<< /Size %d /Root %d 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(w.offsets)+1, catalogObject, start,
+	))
 	return errors.Join(err, w.out.Flush(), w.file.Close())
 }

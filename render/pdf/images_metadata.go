@@ -82,7 +82,9 @@ func (s *jpegScan) segment(marker byte, b []byte) {
 	case marker == app0 && bytes.HasPrefix(b, []byte("JFIF\x00")) && len(b) >= 12:
 		s.hasJFIF = true
 		perUnit := map[byte]float64{1: 1, 2: 2.54}[b[7]]
-		s.setResolution(float64(binary.BigEndian.Uint16(b[8:]))*perUnit, float64(binary.BigEndian.Uint16(b[10:]))*perUnit)
+		x := float64(binary.BigEndian.Uint16(b[8:])) * perUnit
+		y := float64(binary.BigEndian.Uint16(b[10:])) * perUnit
+		s.setResolution(x, y)
 	case marker == app1 && bytes.HasPrefix(b, []byte("Exif\x00\x00")):
 		s.setExif(b)
 	case marker == app2 && bytes.HasPrefix(b, []byte(icc)) && len(b) > len(icc)+2:
@@ -90,7 +92,8 @@ func (s *jpegScan) segment(marker byte, b []byte) {
 	case marker == app14 && bytes.HasPrefix(b, []byte("Adobe")) && len(b) >= 12:
 		s.adobe = true
 	case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc && len(b) >= 6:
-		s.height, s.width = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
+		s.height = int(binary.BigEndian.Uint16(b[1:]))
+		s.width = int(binary.BigEndian.Uint16(b[3:]))
 		s.bits = int(b[0])
 		s.channels = int(b[5])
 		s.plain = marker <= 0xc2 && s.bits == 8 // baseline, extended or progressive
@@ -165,7 +168,8 @@ func readChunks(in *io.SectionReader) (*pngChunks, error) {
 		body := readAt(in, at+8, length)
 		switch {
 		case name == "IHDR" && len(body) == 13:
-			c.width, c.height = int(binary.BigEndian.Uint32(body)), int(binary.BigEndian.Uint32(body[4:]))
+			c.width = int(binary.BigEndian.Uint32(body))
+			c.height = int(binary.BigEndian.Uint32(body[4:]))
 			c.depth = body[8]
 			c.color = body[9]
 			c.interlacing = body[12]
@@ -234,7 +238,8 @@ const pngGrey, pngRGB, pngPalette = 0, 2, 3
 
 // plain reports whether the pixels are stored in the way that PDF stores them.
 func (c *pngChunks) plain() bool {
-	known := c.color == pngGrey || c.color == pngRGB || (c.color == pngPalette && len(c.palette) >= 3 && len(c.palette)%3 == 0 && len(c.palette) <= 768)
+	hasPalette := len(c.palette) >= 3 && len(c.palette)%3 == 0 && len(c.palette) <= 768
+	known := c.color == pngGrey || c.color == pngRGB || c.color == pngPalette && hasPalette
 	return known && !c.transparent && c.interlacing == 0 && slices.Contains([]byte{1, 2, 4, 8, 16}, c.depth)
 }
 
@@ -245,7 +250,8 @@ func (c *pngChunks) rasterImage(in io.ReaderAt) (*rasterImage, error) {
 	}
 
 	p := &rasterImage{
-		width: c.width, height: c.height, resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
+		width: c.width, height: c.height,
+		resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
 		colors: "/DeviceGray", channels: 1, bits: int(c.depth),
 	}
 
@@ -258,7 +264,10 @@ func (c *pngChunks) rasterImage(in io.ReaderAt) (*rasterImage, error) {
 	}
 
 	// Predictor 15 is PNG's own: each row names its filter.
-	p.filter = fmt.Sprintf("/Filter /FlateDecode /DecodeParms << /Predictor 15 /Colors %d /BitsPerComponent %d /Columns %d >>", p.channels, p.bits, p.width)
+	p.filter = fmt.Sprintf(
+		"/Filter /FlateDecode /DecodeParms << /Predictor 15 /Colors %d /BitsPerComponent %d /Columns %d >>",
+		p.channels, p.bits, p.width,
+	)
 	p.write = func(out io.Writer) error {
 		_, err := io.Copy(out, c.pixels(in))
 		return err

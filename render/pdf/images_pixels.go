@@ -16,7 +16,8 @@ func deep(m color.Model) bool {
 func fromPixels(img image.Image) *rasterImage {
 	bounds := img.Bounds()
 	p := &rasterImage{
-		width: bounds.Dx(), height: bounds.Dy(), resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
+		width: bounds.Dx(), height: bounds.Dy(),
+		resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1,
 		colors: "/DeviceRGB", channels: 3, bits: 8, filter: "/Filter /FlateDecode", img: img,
 	}
 
@@ -106,7 +107,12 @@ func (r *pixelRows) reader() func(x, y int) color.NRGBA64 {
 	case *image.NRGBA:
 		return func(x, y int) color.NRGBA64 {
 			c := img.NRGBAAt(x, y)
-			return color.NRGBA64{R: uint16(c.R) * wide, G: uint16(c.G) * wide, B: uint16(c.B) * wide, A: uint16(c.A) * wide}
+			return color.NRGBA64{
+				R: uint16(c.R) * wide,
+				G: uint16(c.G) * wide,
+				B: uint16(c.B) * wide,
+				A: uint16(c.A) * wide,
+			}
 		}
 	case *image.NRGBA64:
 		return img.NRGBA64At

@@ -116,14 +116,18 @@ func checkDimensions(width, height, pixelBytes int) error {
 	case width < 1 || height < 1:
 		return badImage(fmt.Errorf("%d × %d pixels", width, height))
 	case width*height > MaxPixels || width*height*pixelBytes > maxDecoded:
-		return &imageError{kind: LargeImage, text: fmt.Sprintf("has %d × %d pixels; the limit is %d in total, half of that with 16 bits per channel",
-			width, height, MaxPixels)}
+		return &imageError{kind: LargeImage, text: fmt.Sprintf(
+			"has %d × %d pixels; the limit is %d in total, half of that with 16 bits per channel",
+			width, height, MaxPixels,
+		)}
 	}
 	return nil
 }
 
 // decode reads an image through its pixels.
-func decode(in *io.SectionReader, config func(io.Reader) (image.Config, error), whole func(io.Reader) (image.Image, error)) (*rasterImage, error) {
+func decode(
+	in *io.SectionReader, config func(io.Reader) (image.Config, error), whole func(io.Reader) (image.Image, error),
+) (*rasterImage, error) {
 	cfg, err := config(bufio.NewReader(section(in)))
 	if err != nil {
 		return nil, badImage(err)
@@ -220,7 +224,12 @@ func eachTIFF(in *io.SectionReader, take func(*rasterImage) error) error {
 
 // readJPEG reads the segments before a JPEG's pixels. The pixels are copied without decoding.
 func readJPEG(in *io.SectionReader) (*rasterImage, error) {
-	p := &rasterImage{resolutionX: defaultResolution, resolutionY: defaultResolution, orientation: 1, filter: "/Filter /DCTDecode"}
+	p := &rasterImage{
+		resolutionX: defaultResolution,
+		resolutionY: defaultResolution,
+		orientation: 1,
+		filter:      "/Filter /DCTDecode",
+	}
 	p.write = func(out io.Writer) error {
 		_, err := io.Copy(out, section(in))
 		return err
@@ -255,7 +264,9 @@ func readPNG(in *io.SectionReader) (*rasterImage, error) {
 	}
 
 	if len(chunks.density) == 9 && chunks.density[8] == 1 {
-		p.setResolution(float64(binary.BigEndian.Uint32(chunks.density))*metre, float64(binary.BigEndian.Uint32(chunks.density[4:]))*metre)
+		x := float64(binary.BigEndian.Uint32(chunks.density)) * metre
+		y := float64(binary.BigEndian.Uint32(chunks.density[4:])) * metre
+		p.setResolution(x, y)
 	}
 	p.setExif(chunks.exif)
 	if chunks.color != pngPalette || p.channels == rgb {

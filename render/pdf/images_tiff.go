@@ -97,7 +97,8 @@ func (d *directory) entry(in io.ReaderAt, b []byte) {
 	case tagYResolution:
 		d.y = d.rational(in, d.order.Uint32(b[8:]))
 	case tagProfile:
-		d.profileLength, d.profileAt = int64(d.order.Uint32(b[4:])), int64(d.order.Uint32(b[8:]))
+		d.profileLength = int64(d.order.Uint32(b[4:]))
+		d.profileAt = int64(d.order.Uint32(b[8:]))
 	}
 }
 

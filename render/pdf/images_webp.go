@@ -134,7 +134,9 @@ func (f webPFrame) still(in *io.SectionReader) (*io.SectionReader, error) {
 		across := uint32(f.place.Dx() - 1)
 		down := uint32(f.place.Dy() - 1)
 		b.WriteString("VP8X\x0a\x00\x00\x00")
-		b.Write([]byte{seeThrough, 0, 0, 0, byte(across), byte(across >> 8), byte(across >> 16), byte(down), byte(down >> 8), byte(down >> 16)})
+		b.Write([]byte{seeThrough, 0, 0, 0})
+		b.Write([]byte{byte(across), byte(across >> 8), byte(across >> 16)})
+		b.Write([]byte{byte(down), byte(down >> 8), byte(down >> 16)})
 	}
 
 	b.Write(chunks)

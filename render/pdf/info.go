@@ -141,7 +141,8 @@ func openFacts(ctx context.Context, d *document) (*facts, error) {
 // readFacts reads qpdf's information.
 func readFacts(ctx context.Context, d *document, f *facts) error {
 	out, err := d.ask(ctx, qpdfJob{
-		"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"acroform", "attachments", "encrypt"},
+		"inputFile": d.name, "password": d.password, "json": "2",
+		"jsonKey": []string{"acroform", "attachments", "encrypt"},
 	})
 	if err != nil {
 		return err
@@ -186,8 +187,11 @@ func describeCatalog(d *document, f *pdffile.File, result *Info) error {
 
 	about := f.Entry(f.Trailer("/Info"))
 	text := func(key string) string { return pdffile.Text(f.Target(about[key])) }
-	result.Title, result.Author, result.Subject = text("/Title"), text("/Author"), text("/Subject")
-	result.Creator, result.Producer = text("/Creator"), text("/Producer")
+	result.Title = text("/Title")
+	result.Author = text("/Author")
+	result.Subject = text("/Subject")
+	result.Creator = text("/Creator")
+	result.Producer = text("/Producer")
 
 	for word := range strings.FieldsFuncSeq(text("/Keywords"), func(r rune) bool { return r == ',' || r == ';' }) {
 		if word = strings.TrimSpace(word); word != "" {
@@ -195,11 +199,14 @@ func describeCatalog(d *document, f *pdffile.File, result *Info) error {
 		}
 	}
 
-	result.CreatedAt, result.ModifiedAt = date(text("/CreationDate")), date(text("/ModDate"))
+	result.CreatedAt = date(text("/CreationDate"))
+	result.ModifiedAt = date(text("/ModDate"))
 	return nil
 }
 
-var datePattern = regexp.MustCompile(`^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:([+-])(\d{2})'?(\d{2})?'?|Z.*)?$`)
+var datePattern = regexp.MustCompile(
+	`^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:([+-])(\d{2})'?(\d{2})?'?|Z.*)?$`,
+)
 
 // date reads a PDF date; nil means that it is invalid.
 func date(s string) *time.Time {
@@ -239,8 +246,7 @@ var (
 	lengthPattern     = regexp.MustCompile(`/L\s+(\d+)`)
 )
 
-// linearized reports whether a file is linearized, and not changed since, and
-// its size.
+// linearized reports whether a file is linearized and unchanged since, and returns its size.
 func linearized(path string) (bool, int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -259,7 +265,8 @@ func linearized(path string) (bool, int64, error) {
 	}
 
 	length := lengthPattern.FindSubmatch(start[:n])
-	linear := linearizedPattern.Match(start[:n]) && length != nil && string(length[1]) == strconv.FormatInt(info.Size(), 10)
+	linear := linearizedPattern.Match(start[:n]) && length != nil &&
+		string(length[1]) == strconv.FormatInt(info.Size(), 10)
 	return linear, info.Size(), nil
 }
 
@@ -276,7 +283,7 @@ func measurePages(ctx context.Context, d *document) ([]PageInfo, error) {
 		return nil, d.damaged(err)
 	}
 
-	// The title, which is anybody's text, comes before the pages.
+	// The title, which may contain any text, comes before the pages.
 	if i := bytes.LastIndex(out, []byte("\nPages: ")); i >= 0 {
 		out = out[i:]
 	}

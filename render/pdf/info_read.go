@@ -24,7 +24,9 @@ func readInfo(d *document) (Info, *pdffile.File, error) {
 func infoOf(f *pdffile.File) (Info, error) {
 	catalog := f.Catalog()
 	// Fields and attached files are for qpdf to count.
-	if names := f.Entry(catalog["/Names"]); catalog["/AcroForm"] != nil || names["/EmbeddedFiles"] != nil || names == nil && catalog["/Names"] != nil {
+	names := f.Entry(catalog["/Names"])
+	unreadNames := names == nil && catalog["/Names"] != nil
+	if catalog["/AcroForm"] != nil || names["/EmbeddedFiles"] != nil || unreadNames {
 		return Info{}, pdffile.ErrUnread
 	}
 
@@ -35,7 +37,9 @@ func infoOf(f *pdffile.File) (Info, error) {
 
 	// It is not encrypted, so everything is allowed.
 	var plain facts
-	plain.Encryption.Allow = allows{Extract: true, Annotate: true, Assemble: true, Fill: true, Modify: true, High: true, Low: true}
+	plain.Encryption.Allow = allows{
+		Extract: true, Annotate: true, Assemble: true, Fill: true, Modify: true, High: true, Low: true,
+	}
 	result := plain.info()
 
 	for i, page := range pages {
@@ -53,7 +57,7 @@ func infoOf(f *pdffile.File) (Info, error) {
 func measure(page pdffile.Dict) (PageInfo, error) {
 	for _, key := range []string{"/Contents", "/Annots"} {
 		if _, isList := page[key].([]any); page[key] != nil && !isList && pdffile.Reference(page[key]) == "" {
-			return PageInfo{}, pdffile.ErrUnread // poppler gives such a page up
+			return PageInfo{}, pdffile.ErrUnread // poppler rejects such a page
 		}
 	}
 
@@ -78,7 +82,11 @@ func measure(page pdffile.Dict) (PageInfo, error) {
 	}
 
 	rotation := math.Mod(math.Mod(turned, 360)+360, 360)
-	return PageInfo{Width: rounded(visible[2] - visible[0]), Height: rounded(visible[3] - visible[1]), Rotation: int(rotation)}, nil
+	return PageInfo{
+		Width:    rounded(visible[2] - visible[0]),
+		Height:   rounded(visible[3] - visible[1]),
+		Rotation: int(rotation),
+	}, nil
 }
 
 // box is a rectangle: left, bottom, right, top.

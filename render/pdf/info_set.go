@@ -32,7 +32,10 @@ func setInfo(ctx context.Context, w *engine.Work, args Information) error {
 	}
 
 	entries := information(s.File)
-	for key, text := range map[string]string{"/Title": args.Title, "/Author": args.Author, "/Subject": args.Subject, "/Keywords": args.Keywords} {
+	texts := map[string]string{
+		"/Title": args.Title, "/Author": args.Author, "/Subject": args.Subject, "/Keywords": args.Keywords,
+	}
+	for key, text := range texts {
 		if text != "" {
 			entries[key] = "u:" + text
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdfinvoice"
 )
 
-// The names of the jobs on e-invoices.
 // InvoiceReport is an e-invoice and the rules that it breaks.
 type InvoiceReport struct {
 	// Filename is the name of the XML in the PDF; empty if the input is XML.
@@ -37,7 +36,9 @@ func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport
 		return report, fmt.Errorf("input: %w", err)
 	}
 
-	if isXML := einvoice.Encoding(xml) != "" || bytes.HasPrefix(bytes.TrimLeft(xml, "\uFEFF \t\r\n"), []byte("<")); !isXML {
+	start := bytes.TrimLeft(xml, "\uFEFF \t\r\n")
+	isXML := einvoice.Encoding(xml) != "" || bytes.HasPrefix(start, []byte("<"))
+	if !isXML {
 		if xml, report.Filename, err = attachedInvoice(ctx, w, args); err != nil {
 			return report, err
 		}
@@ -88,7 +89,11 @@ func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byt
 
 	xml, name, err = pdfinvoice.Find(file)
 	if errors.Is(err, pdfinvoice.ErrNoInvoice) {
-		return nil, "", &Error{Kind: Nothing, Text: "has no e-invoice: it has no file factur-x.xml, xrechnung.xml or zugferd-invoice.xml", cause: err}
+		return nil, "", &Error{
+			Kind:  Nothing,
+			Text:  "has no e-invoice: it has no file factur-x.xml, xrechnung.xml or zugferd-invoice.xml",
+			cause: err,
+		}
 	}
 	if errors.Is(err, pdffile.ErrUnread) {
 		return nil, "", &Error{Kind: Damaged, cause: err}
@@ -105,7 +110,7 @@ type InvoiceArgs struct {
 	// Compare looks for the values of the e-invoice on the pages. Strict means that there is no result if the pages
 	// contradict it.
 	Compare, Strict bool
-	// Archived means that the PDF is a PDF/A-2 or PDF/A-3 of ours. Others are converted.
+	// Archived is true if the PDF is a PDF/A-2 or PDF/A-3 that relaypdf wrote. Other PDFs are converted.
 	Archived bool
 	Modified time.Time
 }
@@ -169,9 +174,17 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 		return result, fmt.Errorf("archive: %w", err)
 	}
 
-	made, err := pdfinvoice.Embed(archived, pdfinvoice.Invoice{XML: xml, Profile: document.Profile, Modified: args.Modified})
+	made, err := pdfinvoice.Embed(archived, pdfinvoice.Invoice{
+		XML:      xml,
+		Profile:  document.Profile,
+		Modified: args.Modified,
+	})
 	if errors.Is(err, pdfinvoice.ErrHasInvoice) {
-		return result, &Error{Kind: NoArchive, Text: "has an e-invoice already. Remove it first with pdf.attachments", cause: err}
+		return result, &Error{
+			Kind:  NoArchive,
+			Text:  "has an e-invoice already. Remove it first with pdf.attachments",
+			cause: err,
+		}
 	}
 	if err != nil {
 		return result, err
@@ -187,7 +200,9 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 }
 
 // compareInvoice looks for the values of an invoice in the text of a PDF.
-func compareInvoice(ctx context.Context, w *engine.Work, in Input, invoice *einvoice.Invoice) ([]einvoice.Disagreement, error) {
+func compareInvoice(
+	ctx context.Context, w *engine.Work, in Input, invoice *einvoice.Invoice,
+) ([]einvoice.Disagreement, error) {
 	texts, err := inputTexts(ctx, w, in)
 	if err != nil {
 		return nil, err

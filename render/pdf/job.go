@@ -28,7 +28,9 @@ var handlers = engine.Handlers{}
 func Handlers() engine.Handlers { return maps.Clone(handlers) }
 
 // define declares a job whose result is a value. Errors of this package reach the other side, where FromJob reads them.
-func define[Args, Result any](name string, limit time.Duration, run func(context.Context, *engine.Work, Args) (Result, error)) Job[Args, Result] {
+func define[Args, Result any](
+	name string, limit time.Duration, run func(context.Context, *engine.Work, Args) (Result, error),
+) Job[Args, Result] {
 	handlers[name] = engine.Handle(func(ctx context.Context, w *engine.Work, args Args, _ []byte) ([]byte, error) {
 		result, err := run(ctx, w, args)
 		if err != nil {
@@ -41,7 +43,9 @@ func define[Args, Result any](name string, limit time.Duration, run func(context
 }
 
 // defineFile declares a job whose result is its output files.
-func defineFile[Args any](name string, limit time.Duration, run func(context.Context, *engine.Work, Args) error) Job[Args, None] {
+func defineFile[Args any](
+	name string, limit time.Duration, run func(context.Context, *engine.Work, Args) error,
+) Job[Args, None] {
 	return define(name, limit, func(ctx context.Context, w *engine.Work, args Args) (None, error) {
 		return None{}, run(ctx, w, args)
 	})

@@ -46,7 +46,8 @@ func rewriteDests(v any, depth int, f func(dest any) (any, bool)) (changed bool)
 		for key, item := range v {
 			if key == "/Dest" || key == "/D" && v["/S"] == "/GoTo" {
 				if dest, ok := f(item); ok {
-					v[key], changed = dest, true
+					v[key] = dest
+					changed = true
 				}
 				continue
 			}

@@ -153,7 +153,11 @@ func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, er
 // newParts reads the inputs, and reports whether one of them may have an outline or links.
 func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 	for i, in := range args.Inputs {
-		p := part{document: &document{work: w, name: in.Name, password: in.Password, number: i}, title: in.Title, contents: args.Contents && i == 0}
+		p := part{
+			document: &document{work: w, name: in.Name, password: in.Password, number: i},
+			title:    in.Title,
+			contents: args.Contents && i == 0,
+		}
 		if args.Contents {
 			p.number = max(0, i-1)
 		}
@@ -167,10 +171,14 @@ func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 		}
 
 		p.packed = bytes.Contains(content, []byte("/ObjStm"))
-		p.rich = p.packed || p.contents || slices.ContainsFunc([]string{"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles", "pdfaid:", "pdfuaid:"}, func(sign string) bool {
+		signs := []string{
+			"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles", "pdfaid:", "pdfuaid:",
+		}
+		p.rich = p.packed || p.contents || slices.ContainsFunc(signs, func(sign string) bool {
 			return bytes.Contains(content, []byte(sign))
 		})
-		parts, rich = append(parts, p), rich || p.rich
+		parts = append(parts, p)
+		rich = rich || p.rich
 	}
 	return parts, rich, nil
 }
@@ -222,7 +230,8 @@ func (p *part) carry(parts []part, m mark) error {
 
 	if carried := s.carriedOf(); carried != nil {
 		if page, ok := changes.Value(s.Pages[0].Object).(pdffile.Dict); ok {
-			page[carriedKey], p.carried = carried, true
+			page[carriedKey] = carried
+			p.carried = true
 			changes.Set(s.Pages[0].Object, page)
 		}
 	}
@@ -361,7 +370,11 @@ func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
 		}
 
 		top := []any{m.page(p.first), "/XYZ", nil, nil, nil}
-		nodes = append(nodes, outlineNode{entry: pdffile.Dict{"/Title": "u:" + title, "/Dest": top}, open: true, kids: p.outline})
+		nodes = append(nodes, outlineNode{
+			entry: pdffile.Dict{"/Title": "u:" + title, "/Dest": top},
+			open:  true,
+			kids:  p.outline,
+		})
 	}
 
 	if !outlined {

@@ -10,8 +10,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// Measures is the result of MeasureJob: the pages of the inputs of a merge, the titles in their metadata, and the size of
-// the first page in points, as displayed, or 0.
+// Measures is the result of MeasureJob: the pages of the inputs of a merge, the titles in their metadata, and the size
+// of the first page in points, as displayed, or 0.
 type Measures struct {
 	Pages         []int
 	Titles        []string
@@ -54,7 +54,8 @@ func measureParts(ctx context.Context, w *engine.Work, args Merge) (Measures, er
 			texts, _ := p.structure.metadata()
 			title = texts["/Title"]
 		}
-		m.Pages, m.Titles = append(m.Pages, p.pages), append(m.Titles, title)
+		m.Pages = append(m.Pages, p.pages)
+		m.Titles = append(m.Titles, title)
 	}
 	return m, nil
 }

@@ -62,7 +62,8 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 	texts, differences := s.metadata()
 	m := Metadata{
 		Title: texts["/Title"], Author: texts["/Author"], Subject: texts["/Subject"], Keywords: texts["/Keywords"],
-		Creator: texts["/Creator"], Producer: texts["/Producer"], CreatedAt: isoTime(texts["/CreationDate"]), ModifiedAt: isoTime(texts["/ModDate"]),
+		Creator: texts["/Creator"], Producer: texts["/Producer"],
+		CreatedAt: isoTime(texts["/CreationDate"]), ModifiedAt: isoTime(texts["/ModDate"]),
 		Custom: map[string]string{}, Standards: []string{}, Differences: []string{},
 	}
 
@@ -176,7 +177,8 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 	}
 
 	all := args.RemoveAll
-	packet, err := editXMP(old, func(name xml.Name) bool { return dropped[name] || all && !stays(name) }, added.String())
+	drops := func(name xml.Name) bool { return dropped[name] || all && !stays(name) }
+	packet, err := editXMP(old, drops, added.String())
 	if err != nil || len(old) == 0 {
 		if s.Catalog()["/Metadata"] != nil {
 			made.Changes = append(made.Changes, unreadableChange)
@@ -185,7 +187,8 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 			return Changed{}, err
 		}
 	}
-	if s.setXMP(changes, packet); added.Len() == 0 && len(old) == 0 {
+	s.setXMP(changes, packet)
+	if added.Len() == 0 && len(old) == 0 {
 		s.setXMP(changes, nil)
 	}
 

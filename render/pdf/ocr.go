@@ -87,7 +87,10 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 	numbers = withoutRepeats(numbers)
 
 	if len(numbers) > MaxOCRPages {
-		return &Error{Kind: NoSelection, Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), MaxOCRPages)}
+		return &Error{
+			Kind: NoSelection,
+			Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), MaxOCRPages),
+		}
 	}
 
 	original := *doc
@@ -136,7 +139,8 @@ func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error
 	first := numbers[0]
 	last := numbers[0]
 	for _, n := range numbers {
-		first, last = min(first, n), max(last, n)
+		first = min(first, n)
+		last = max(last, n)
 	}
 
 	var err error
@@ -183,11 +187,16 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 		for _, word := range layer.Words {
 			s := drawn.perPoint
 			slack := word.Height / 8
-			drawn.whiten(int((word.X-slack)*s), int((word.Y-slack)*s), int(math.Ceil((word.X+word.Width+slack)*s)), int(math.Ceil((word.Y+word.Height+slack)*s)))
+			drawn.whiten(
+				int((word.X-slack)*s), int((word.Y-slack)*s),
+				int(math.Ceil((word.X+word.Width+slack)*s)), int(math.Ceil((word.Y+word.Height+slack)*s)),
+			)
 		}
 	}
 
-	page := &readPage{ReadPage: ReadPage{Page: number, Source: "ocr", Width: shown.Width, Height: shown.Height, Words: []ReadWord{}}}
+	page := &readPage{ReadPage: ReadPage{
+		Page: number, Source: "ocr", Width: shown.Width, Height: shown.Height, Words: []ReadWord{},
+	}}
 	return page, r.recognise(ctx, page, drawn)
 }
 
@@ -255,7 +264,10 @@ func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pa
 	}
 
 	if read == 0 {
-		return &Error{Kind: Nothing, Text: "already has text on all of these pages. Send force: true to read them anyway"}
+		return &Error{
+			Kind: Nothing,
+			Text: "already has text on all of these pages. Send force: true to read them anyway",
+		}
 	}
 
 	if _, err := runScript[bool](ctx, r.document, "ocr.js", []byte(drawScript+ocrScript), input); err != nil {

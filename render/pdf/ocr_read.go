@@ -45,7 +45,9 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 	slices.Sort(installed)
 	for _, name := range wanted {
 		if !slices.Contains(installed, name) {
-			return &Error{Kind: NoLanguage, Text: fmt.Sprintf("has %q, which is not installed. Installed languages: %s", name, strings.Join(installed, ", "))}
+			return &Error{Kind: NoLanguage, Text: fmt.Sprintf(
+				"has %q, which is not installed. Installed languages: %s", name, strings.Join(installed, ", "),
+			)}
 		}
 	}
 	return nil
@@ -125,8 +127,11 @@ func eachWord(description []byte, do func(word ReadWord, first bool)) error {
 		}
 
 		if text, ok := nextText(decoder); ok {
-			word.Text, word.X, word.Y = text, tenths(sides["xMin"]), tenths(sides["yMin"])
-			word.Width, word.Height = tenths(sides["xMax"]-sides["xMin"]), tenths(sides["yMax"]-sides["yMin"])
+			word.Text = text
+			word.X = tenths(sides["xMin"])
+			word.Y = tenths(sides["yMin"])
+			word.Width = tenths(sides["xMax"] - sides["xMin"])
+			word.Height = tenths(sides["yMax"] - sides["yMin"])
 			do(word, first)
 			first = false
 		}
@@ -193,13 +198,16 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 		}
 	}
 
-	best.words = slices.DeleteFunc(best.words, func(w scanWord) bool { return w.confidence < poor && best.confidence() < doubtful })
+	best.words = slices.DeleteFunc(best.words, func(w scanWord) bool {
+		return w.confidence < poor && best.confidence() < doubtful
+	})
 	page.Confidence = tenths(best.confidence())
 	if len(best.words) == 0 {
 		return nil
 	}
 
-	page.Turned, page.Skew = best.turned, math.Round(best.skew*180/math.Pi*100)/100
+	page.Turned = best.turned
+	page.Skew = math.Round(best.skew*180/math.Pi*100) / 100
 	r.fill(page, best, drawn)
 	return nil
 }
@@ -241,7 +249,9 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 	perPoint := drawn.perPoint
 	width := float64(drawn.width)
 	height := float64(drawn.height)
-	page.matrix = affine{perPoint, 0, 0, -perPoint, 0, float64(read.height)}.then(read.back).then(affine{1 / width, 0, 0, -1 / height, 0, 1})
+	toPixels := affine{perPoint, 0, 0, -perPoint, 0, float64(read.height)}
+	toFractions := affine{1 / width, 0, 0, -1 / height, 0, 1}
+	page.matrix = toPixels.then(read.back).then(toFractions)
 }
 
 // readRotated reads a page that is turned clockwise, and straightened.
@@ -260,8 +270,9 @@ func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, deg
 	if err := upright.write(r.work.Path(image)); err != nil {
 		return got, err
 	}
-	_, err := tesseract(ctx, r.work, engine.PathArg(image), engine.PathArg(name), "-l", strings.Join(r.args.Languages, "+"),
-		"--dpi", strconv.Itoa(drawn.dpi), "--psm", "3", "-c", "textonly_pdf=1", "pdf", "tsv")
+	_, err := tesseract(ctx, r.work, engine.PathArg(image), engine.PathArg(name),
+		"-l", strings.Join(r.args.Languages, "+"), "--dpi", strconv.Itoa(drawn.dpi), "--psm", "3",
+		"-c", "textonly_pdf=1", "pdf", "tsv")
 	if err != nil {
 		return got, r.damaged(err)
 	}
@@ -348,7 +359,8 @@ func (r *reader) orientation(ctx context.Context, number int, drawn drawing) int
 
 	for line := range bytes.Lines(out) {
 		degrees := 0
-		if n, _ := fmt.Sscanf(string(line), "Rotate: %d", &degrees); n == 1 && degrees%90 == 0 && degrees > 0 && degrees < 360 {
+		n, _ := fmt.Sscanf(string(line), "Rotate: %d", &degrees)
+		if n == 1 && degrees%90 == 0 && degrees > 0 && degrees < 360 {
 			return degrees
 		}
 	}

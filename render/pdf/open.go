@@ -248,7 +248,8 @@ func (d *document) addSize() error {
 	}
 
 	sized := strconv.Itoa(d.number) + "sized.pdf"
-	if err := os.WriteFile(d.work.Path(sized), slices.Concat(content[:first], []byte(" /Size 1 "), content[first:]), 0o600); err != nil {
+	content = slices.Concat(content[:first], []byte(" /Size 1 "), content[first:])
+	if err := os.WriteFile(d.work.Path(sized), content, 0o600); err != nil {
 		return fmt.Errorf("input: %w", err)
 	}
 	d.name = sized
@@ -323,7 +324,10 @@ func (d *document) checkPassword(ctx context.Context) error {
 func (d *document) repair(ctx context.Context) error {
 	const repaired = "repaired.pdf"
 	name := strconv.Itoa(d.number) + repaired
-	_, err := d.work.Exec(ctx, engine.Program{Name: "mutool", Args: []string{"clean", engine.PathArg(d.name), engine.PathArg(name)}})
+	_, err := d.work.Exec(ctx, engine.Program{
+		Name: "mutool",
+		Args: []string{"clean", engine.PathArg(d.name), engine.PathArg(name)},
+	})
 	if err == nil {
 		d.name = name
 		d.password = ""

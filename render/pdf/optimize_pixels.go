@@ -83,7 +83,8 @@ func (o *optimizer) pixels(stream pdffile.Stream) (p pixels, ok bool) {
 	height, _ := o.Target(e["/Height"]).(float64)
 	_, keyed := o.Target(e["/Mask"]).([]any)
 	p = pixels{width: int(width), height: int(height), channels: o.channels(e["/ColorSpace"])}
-	if width < 1 || height < 1 || width*height > maxOptimized || p.channels == 0 || keyed || o.Target(e["/ImageMask"]) == true || o.Target(e["/BitsPerComponent"]) != 8. {
+	if width < 1 || height < 1 || width*height > maxOptimized || p.channels == 0 || keyed ||
+		o.Target(e["/ImageMask"]) == true || o.Target(e["/BitsPerComponent"]) != 8. {
 		return p, false
 	}
 
@@ -154,7 +155,8 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 		colors, isColors := param["/Colors"].(float64)
 		columns, isColumns := param["/Columns"].(float64)
 		bits, isBits := param["/BitsPerComponent"].(float64)
-		if (isColors || p.channels > 1) && int(colors) != p.channels || !isColumns || int(columns) != p.width || isBits && bits != 8 {
+		if (isColors || p.channels > 1) && int(colors) != p.channels ||
+			!isColumns || int(columns) != p.width || isBits && bits != 8 {
 			return false
 		}
 	}

@@ -82,7 +82,8 @@ func setOutline(u *pdffile.Update, root string, catalog pdffile.Dict, nodes []ou
 	if len(nodes) > 0 {
 		top := u.Reserve()
 		links, visible := addOutline(u, top, nodes)
-		links["/Type"], links["/Count"] = "/Outlines", visible
+		links["/Type"] = "/Outlines"
+		links["/Count"] = visible
 		u.Set(top, links)
 		catalog["/Outlines"] = top
 	} else if catalog["/PageMode"] == "/UseOutlines" {
@@ -112,7 +113,8 @@ func addOutline(u *pdffile.Update, parent string, nodes []outlineNode) (links pd
 		visible++
 		if len(node.kids) > 0 {
 			below, shown := addOutline(u, references[i], node.kids)
-			entry["/First"], entry["/Last"] = below["/First"], below["/Last"]
+			entry["/First"] = below["/First"]
+			entry["/Last"] = below["/Last"]
 			entry["/Count"] = -shown
 			if node.open {
 				entry["/Count"] = shown

@@ -101,7 +101,9 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 	}
 
 	const overlaid = "overlaid.pdf"
-	input := overlayInput{Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Places: args.Places, Edge: placeEdge}
+	input := overlayInput{
+		Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Places: args.Places, Edge: placeEdge,
+	}
 	if input.Pages, err = args.pairs(doc, over); err != nil {
 		return Changed{}, err
 	}
@@ -173,7 +175,9 @@ func (a OverlayArgs) pairs(doc, over *document) (pairs []overlayPage, err error)
 
 // flatOverlay prepares an overlay: not encrypted, with its comments and fields drawn on its pages. It returns the
 // standards that it claims, and adds what is lost.
-func (d *document) flatOverlay(ctx context.Context, input *overlayInput, made *Changed) (claims []pdffile.Standard, err error) {
+func (d *document) flatOverlay(
+	ctx context.Context, input *overlayInput, made *Changed,
+) (claims []pdffile.Standard, err error) {
 	s, err := d.readStructure(ctx)
 	if err != nil {
 		return nil, err
@@ -192,7 +196,9 @@ func (d *document) flatOverlay(ctx context.Context, input *overlayInput, made *C
 
 		entries := s.Dict(page.Object)
 		list, _ := s.Target(entries["/Annots"]).([]any)
-		linked = linked || slices.ContainsFunc(list, func(v any) bool { return s.Target(s.Entry(v)["/Subtype"]) == "/Link" })
+		linked = linked || slices.ContainsFunc(list, func(v any) bool {
+			return s.Target(s.Entry(v)["/Subtype"]) == "/Link"
+		})
 	}
 
 	if linked {
