@@ -501,7 +501,8 @@ func (a *annotation) set(changes *pdffile.Update, entries pdffile.Dict) {
 		changes.Set(ref, entries)
 		return
 	}
-	page, list = pdffile.Without(page), slices.Clone(list)
+	page = pdffile.Without(page)
+	list = slices.Clone(list)
 	list[a.index] = entries
 	page["/Annots"] = list
 	changes.Set(a.page, page)

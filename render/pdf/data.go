@@ -239,16 +239,15 @@ func (s *setPage) held() *heldPage {
 	p := &heldPage{source: fromLayer}
 	left := s.Box[0]
 	top := s.Box[1]
-
 	box := func(b [4]float64) pagetext.Box {
 		return pagetext.Box{Left: b[0] - left, Top: b[1] - top, Right: b[2] - left, Bottom: b[3] - top}
 	}
 
 	p.Width = s.Box[2] - left
 	p.Height = s.Box[3] - top
+
 	letters := 0
 	unknown := 0
-
 	for _, w := range s.Words {
 		w.Left -= left
 		w.Right -= left
