@@ -24,12 +24,12 @@ var appearancesScript string
 // withAppearances returns a document that opens without a password, with an appearance of each visible field and
 // comment, and the names of those with letters that no installed font has. If nothing lacks one, it is the document
 // itself.
-func (d *document) withAppearances(ctx context.Context) (drawn *document, poorer []string, err error) {
+func (d *document) withAppearances(ctx context.Context) (drawn *document, incomplete []string, err error) {
 	s, err := d.readStructure(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	comments, fields := s.undrawn()
+	comments, fields := s.missingAppearances()
 	if !comments && len(fields) == 0 {
 		return d, nil, nil
 	}
@@ -42,13 +42,13 @@ func (d *document) withAppearances(ctx context.Context) (drawn *document, poorer
 		if s, err = drawn.drawComments(ctx, d); err != nil {
 			return nil, nil, err
 		}
-		_, fields = s.undrawn()
+		_, fields = s.missingAppearances()
 	} else if err := drawn.copyFrom(d); err != nil {
 		return nil, nil, err
 	}
 
-	poorer, err = drawn.drawTexts(ctx, s, fields)
-	return drawn, poorer, err
+	incomplete, err = drawn.drawTexts(ctx, s, fields)
+	return drawn, incomplete, err
 }
 
 // drawComments makes the document a copy of another one in which MuPDF has drawn the comments, and reads it.
@@ -75,8 +75,8 @@ func (d *document) copyFrom(other *document) error {
 	return nil
 }
 
-// undrawn reports whether visible comments have no appearance, and returns the stand-ins of what shows text.
-func (s *structure) undrawn() (comments bool, texts []standIn) {
+// missingAppearances reports whether visible comments have no appearance, and returns the stand-ins of what shows text.
+func (s *structure) missingAppearances() (comments bool, texts []standIn) {
 	form := s.Entry(s.Catalog()["/AcroForm"])
 
 	for _, page := range s.Pages {
@@ -146,8 +146,8 @@ type standIn struct {
 // standIn returns what pdftk is to draw for an annotation that shows text; false if there is nothing to draw.
 func (a *annotation) standIn() (stand standIn, ok bool) {
 	kind := a.Target(a.entries["/Subtype"])
-	anew := a.Target(a.form["/NeedAppearances"]) == true
-	if a.entries == nil || kind != "/Widget" && kind != "/FreeText" || a.drawn() && !anew {
+	redraw := a.Target(a.form["/NeedAppearances"]) == true
+	if a.entries == nil || kind != "/Widget" && kind != "/FreeText" || a.drawn() && !redraw {
 		return stand, false
 	}
 
@@ -182,7 +182,7 @@ func (a *annotation) standIn() (stand standIn, ok bool) {
 
 	stand.setStyle(kind == "/FreeText")
 	framed := stand.field["/MK"] != nil
-	return stand, a.drawn() || framed || stand.text.drawn != ""
+	return stand, a.drawn() || framed || stand.text.appearanceText != ""
 }
 
 // Flags of text fields.
@@ -201,7 +201,7 @@ func (s *standIn) setText(text string) {
 	}, text)
 
 	s.text.values = []string{text}
-	s.text.drawn = text
+	s.text.appearanceText = text
 	if longest, ok := s.found("/MaxLen").(float64); ok {
 		s.field["/MaxLen"] = int(longest)
 	}
@@ -259,7 +259,7 @@ func (s *standIn) setChoice(flags int) {
 		s.field["/TI"] = int(first)
 	}
 	s.text.values = shown
-	s.text.drawn = strings.Join(labels, " ")
+	s.text.appearanceText = strings.Join(labels, " ")
 }
 
 // buttonMarks are the letters of ZapfDingbats that readers mark buttons with.
@@ -387,7 +387,7 @@ func defaultAppearance(size float64, colour []any) string {
 }
 
 // drawTexts has pdftk draw the stand-ins of what lacks an appearance, and gives their appearances to it.
-func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn) (poorer []string, err error) {
+func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn) (incomplete []string, err error) {
 	if len(stands) == 0 {
 		return nil, nil
 	}
@@ -404,7 +404,7 @@ func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn
 
 	for i := range stands {
 		if _, lacks := missing[strconv.Itoa(i)]; lacks {
-			poorer = append(poorer, stands[i].text.name)
+			incomplete = append(incomplete, stands[i].text.name)
 		}
 	}
 
@@ -420,7 +420,7 @@ func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn
 	if err != nil {
 		return nil, err
 	}
-	return poorer, d.change(s.withDrawn(stands, f))
+	return incomplete, d.change(s.withDrawn(stands, f))
 }
 
 // standInSheet writes a form of one page that has the stand-ins as its fields, named by their numbers.

@@ -76,7 +76,7 @@ func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment
 	if err != nil {
 		return nil, err
 	}
-	list = append(list, s.pinned(list)...)
+	list = append(list, s.pageAttachments(list)...)
 	for i := range list {
 		if size, ok := s.Target(s.Entry(s.Dict(list[i].content)["/Params"])["/Size"]).(float64); ok && size >= 0 {
 			list[i].SizeBytes = new(int64(size))
@@ -94,7 +94,7 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 		return nil, err
 	}
 
-	var said struct {
+	var output struct {
 		Attachments map[string]struct {
 			Description string
 			Name        string `json:"preferredname"`
@@ -106,26 +106,26 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 			}
 		}
 	}
-	if err := json.Unmarshal(out, &said); err != nil {
+	if err := json.Unmarshal(out, &output); err != nil {
 		return nil, d.fail(Damaged, fmt.Errorf("attachments: %w", err))
 	}
 
 	list := []Attachment{}
-	for _, name := range slices.Sorted(maps.Keys(said.Attachments)) {
-		a := said.Attachments[name]
-		shown := Attachment{
+	for _, name := range slices.Sorted(maps.Keys(output.Attachments)) {
+		a := output.Attachments[name]
+		attachment := Attachment{
 			Name: name, Filename: a.Name, Description: a.Description, content: pdffile.Reference(a.Content),
 		}
 
 		for _, key := range []string{"/F", "/UF"} { // the latter is preferred
 			if s, ok := a.Streams[key]; ok {
-				shown.ContentType = s.Type
-				shown.CreatedAt = s.Created.at
-				shown.ModifiedAt = s.Modified.at
+				attachment.ContentType = s.Type
+				attachment.CreatedAt = s.Created.at
+				attachment.ModifiedAt = s.Modified.at
 			}
 		}
 
-		list = append(list, shown)
+		list = append(list, attachment)
 	}
 
 	return list, nil
@@ -182,11 +182,11 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 
 // shortList writes names for a sentence.
 func shortList(names []string) string {
-	const most = 20
+	const maxListed = 20
 	more := ""
-	if len(names) > most {
-		more = fmt.Sprintf(" and %d more", len(names)-most)
-		names = names[:most]
+	if len(names) > maxListed {
+		more = fmt.Sprintf(" and %d more", len(names)-maxListed)
+		names = names[:maxListed]
 	}
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -297,9 +297,9 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 
 	job := qpdfJob{}
 	var names []string
-	gone := map[string]bool{}
+	contents := map[string]bool{}
 	for _, a := range found {
-		gone[a.content] = true
+		contents[a.content] = true
 		if a.Page == nil {
 			names = append(names, a.Name)
 		}
@@ -308,7 +308,7 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 		job["removeAttachment"] = names
 	}
 
-	if err := doc.change(s.unpin(gone)); err != nil {
+	if err := doc.change(s.removeFileAnnotations(contents)); err != nil {
 		return err
 	}
 	return doc.write(ctx, job)

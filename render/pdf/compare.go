@@ -198,7 +198,7 @@ func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedP
 		NewPageCount: c.sides[1].pages,
 		Pages:        []ComparedPage{},
 	}
-	drawn := 0
+	views := 0
 
 	for _, numbers := range c.pairs {
 		page := ComparedPage{Status: equalPage, Areas: []PageArea{}, Text: []TextChange{}}
@@ -232,11 +232,11 @@ func (c *comparer) report(ctx context.Context, draw func(ComparedPage, comparedP
 			continue
 		}
 		report.Equal = false
-		if draw == nil || c.args.MaxViews > 0 && drawn == c.args.MaxViews {
+		if draw == nil || c.args.MaxViews > 0 && views == c.args.MaxViews {
 			continue
 		}
 
-		drawn++
+		views++
 		if page.Status != changedPage {
 			if pair, err = c.load(ctx, numbers); err != nil {
 				return report, err

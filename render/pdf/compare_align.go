@@ -4,8 +4,8 @@ const (
 	// identicalPages is the similarity of pages with the same image: a match of them counts more than a few of similar
 	// pages.
 	identicalPages = 2
-	// leastSimilar is the similarity below which pages are not matched.
-	leastSimilar = 0.3
+	// minSimilarity is the similarity below which pages are not matched.
+	minSimilarity = 0.3
 )
 
 // alignPages matches the pages of two documents in order, so that the sum of similarities is the highest. Pages without
@@ -54,7 +54,7 @@ func alignPages(old, latest []fingerprint) (pairs []pagePair) {
 // matchPages returns the best matches in order, with numbers from 1.
 func matchPages(old, latest []fingerprint) []pagePair {
 	matches := align(len(old), len(latest), func(i, j int) float32 {
-		return old[i].similarity(&latest[j]) - leastSimilar
+		return old[i].similarity(&latest[j]) - minSimilarity
 	})
 	for i := range matches {
 		matches[i].old++

@@ -63,10 +63,10 @@ type pixelArea struct{ left, top, right, bottom int }
 // pixels returns the part of an image that shows an area.
 func (a PageArea) pixels(dpi, width, height int) pixelArea {
 	scale := float64(dpi) / pointsPerInch
-	limit := func(v float64, most int) int { return int(max(0, min(v, float64(most)))) }
+	clamp := func(v float64, upper int) int { return int(max(0, min(v, float64(upper)))) }
 	return pixelArea{
-		limit(math.Floor(a.X*scale), width), limit(math.Floor(a.Y*scale), height),
-		limit(math.Ceil((a.X+a.Width)*scale), width), limit(math.Ceil((a.Y+a.Height)*scale), height),
+		clamp(math.Floor(a.X*scale), width), clamp(math.Floor(a.Y*scale), height),
+		clamp(math.Ceil((a.X+a.Width)*scale), width), clamp(math.Ceil((a.Y+a.Height)*scale), height),
 	}
 }
 
@@ -95,8 +95,8 @@ func (p *pagePixels) whiten(areas []PageArea, dpi int) {
 // dpi returns the resolution at which a page is compared.
 func (f *comparedFile) dpi(page int) int {
 	s := f.sizes[page]
-	most := min(math.Sqrt(comparePixels/max(1, s.width*s.height)), compareSide/max(1, s.width, s.height))
-	return max(1, min(compareDPI, int(pointsPerInch*most)))
+	perPoint := min(math.Sqrt(comparePixels/max(1, s.width*s.height)), compareSide/max(1, s.width, s.height))
+	return max(1, min(compareDPI, int(pointsPerInch*perPoint)))
 }
 
 // draw renders pages that follow one another, and calls take for each.

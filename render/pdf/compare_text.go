@@ -146,7 +146,7 @@ func withMoves(changes []TextChange) []TextChange {
 		}
 	}
 
-	gone := make([]bool, len(changes))
+	moved := make([]bool, len(changes))
 	for i := range changes {
 		c := &changes[i]
 		if before := removed[c.New]; c.Change == textAdded && len(before) > 0 {
@@ -155,16 +155,16 @@ func withMoves(changes []TextChange) []TextChange {
 			c.Change = textMoved
 			c.Old = changes[from].Old
 			c.OldAreas = changes[from].OldAreas
-			gone[from] = true
+			moved[from] = true
 		}
 	}
 
-	kept := changes[:0]
+	remaining := changes[:0]
 	for i, c := range changes {
-		if !gone[i] {
-			kept = append(kept, c)
+		if !moved[i] {
+			remaining = append(remaining, c)
 		}
 	}
 
-	return kept
+	return remaining
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
-// leastGain is the minimum number of bytes by which a document must get smaller. The random half of its identifier,
+// minGain is the minimum number of bytes by which a document must get smaller. The random half of its identifier,
 // with more or fewer escapes, makes as much difference.
-const leastGain = 64
+const minGain = 64
 
 // CompressJob reduces the size of a PDF without loss. If this is not possible, the result is the original PDF.
 var CompressJob = defineFile("pdf.compress", engine.MakeTime, compress)
@@ -32,7 +32,7 @@ func compress(ctx context.Context, w *engine.Work, args Input) error {
 		return err
 	}
 
-	if before.Size()-after.Size() < leastGain {
+	if before.Size()-after.Size() < minGain {
 		return returnSource(ctx, w, args)
 	}
 	return nil

@@ -65,13 +65,13 @@ func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (C
 	}
 
 	width, height := args.size(img.Rect.Dx(), img.Rect.Dy())
-	if most := args.mostSide(); width > most || height > most || width*height > MaxPixels {
+	if maxSide := args.maxSide(); width > maxSide || height > maxSide || width*height > MaxPixels {
 		return ConvertedImage{}, blameImage(0, &imageError{kind: LargeImage, text: fmt.Sprintf(
-			"would have %d × %d pixels; the limit is %d per side and %d in total", width, height, most, MaxPixels)})
+			"would have %d × %d pixels; the limit is %d per side and %d in total", width, height, maxSide, MaxPixels)})
 	}
 
 	if args.Fit == Cover && args.Width > 0 && args.Height > 0 {
-		img = middle(img, args.Width, args.Height)
+		img = cropToShape(img, args.Width, args.Height)
 	}
 	img = args.paint(scale(img, width, height))
 	if args.TestMark != "" {
@@ -81,7 +81,7 @@ func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (C
 	return ConvertedImage{More: first.more}, args.write(ctx, w, img, first.profile)
 }
 
-func (a ConvertImageArgs) mostSide() int {
+func (a ConvertImageArgs) maxSide() int {
 	if a.To == "webp" {
 		return maxWebP
 	}
@@ -112,8 +112,8 @@ func (a ConvertImageArgs) size(width, height int) (int, int) {
 	return part(width, share), part(height, share)
 }
 
-// middle is the largest part in the middle of an image that has the shape of a size.
-func middle(img *image.NRGBA, width, height int) *image.NRGBA {
+// cropToShape returns the largest part in the middle of an image that has the shape of a size.
+func cropToShape(img *image.NRGBA, width, height int) *image.NRGBA {
 	b := img.Rect
 	across := b.Dx()
 	down := b.Dy()
@@ -307,8 +307,8 @@ func (p *rasterImage) decodeJPEG(in io.Reader) (image.Image, error) {
 	return img, err
 }
 
-// moves reports whether a GIF has more than one image.
-func moves(in *io.SectionReader) bool {
+// isAnimated reports whether a GIF has more than one image.
+func isAnimated(in *io.SectionReader) bool {
 	r := bufio.NewReader(section(in))
 	var err error
 

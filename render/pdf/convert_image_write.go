@@ -51,14 +51,14 @@ func pngProfile(profile []byte) []byte {
 
 // jpegProfile is a profile of colours as a JPEG has it: in numbered segments.
 func jpegProfile(profile []byte) (segments []byte) {
-	const name, most = "ICC_PROFILE\x00", 65_000
-	count := (len(profile) + most - 1) / most
+	const name, maxPart = "ICC_PROFILE\x00", 65_000
+	count := (len(profile) + maxPart - 1) / maxPart
 	if count > 255 {
 		return nil
 	}
 
 	for number := 1; len(profile) > 0; number++ {
-		part := profile[:min(most, len(profile))]
+		part := profile[:min(maxPart, len(profile))]
 		profile = profile[len(part):]
 		segments = append(segments, 0xff, 0xe2)
 		segments = binary.BigEndian.AppendUint16(segments, uint16(2+len(name)+2+len(part)))
@@ -69,8 +69,8 @@ func jpegProfile(profile []byte) (segments []byte) {
 	return segments
 }
 
-// mostColors is the maximum number of colours of a GIF.
-const mostColors = 256
+// maxColors is the maximum number of colours of a GIF.
+const maxColors = 256
 
 // palettedImage returns an image with the colours that a GIF may have: its own where
 // those are few enough, or else such as lie in the middle of those that are alike.
@@ -94,7 +94,7 @@ func palettedImage(img *image.NRGBA) *image.Paletted {
 		return out
 	}
 
-	palette := append(meanColors(solid, mostColors-1), color.NRGBA{})
+	palette := append(meanColors(solid, maxColors-1), color.NRGBA{})
 	out := image.NewPaletted(bounds, palette)
 	imagedraw.FloydSteinberg.Draw(out, bounds, solid, image.Point{})
 
@@ -119,7 +119,7 @@ func ownColors(img *image.NRGBA) (palette color.Palette) {
 			if seen[c] {
 				continue
 			}
-			if len(palette) == mostColors {
+			if len(palette) == maxColors {
 				return nil
 			}
 			seen[c] = true
@@ -140,7 +140,7 @@ func (t tone) mean(c int) int { return t.sum[c] / t.count }
 
 // meanColors returns a palette in which each colour of the image has a near match: the widest group of colours is
 // divided at its middle, again and again.
-func meanColors(img *image.NRGBA, most int) color.Palette {
+func meanColors(img *image.NRGBA, count int) color.Palette {
 	const bits = 5
 	bins := make([]tone, 1<<(3*bits))
 	for y := img.Rect.Min.Y; y < img.Rect.Max.Y; y++ {
@@ -163,7 +163,7 @@ func meanColors(img *image.NRGBA, most int) color.Palette {
 	}
 
 	groups := [][]tone{bins}
-	for len(groups) < most {
+	for len(groups) < count {
 		widest := 0
 		channel := 0
 		width := 0

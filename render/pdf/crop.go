@@ -42,15 +42,15 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) error {
 			return doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
 		}
 
-		left, ok := args.left(s.paper(page))
+		remaining, ok := args.remaining(s.paper(page))
 		if !ok {
 			return &Error{Kind: OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
 		}
 
 		// All readers treat a page without these boxes alike.
 		page = pdffile.Without(page, "/TrimBox", "/BleedBox", "/ArtBox")
-		page["/MediaBox"] = left.array()
-		page["/CropBox"] = left.array()
+		page["/MediaBox"] = remaining.array()
+		page["/CropBox"] = remaining.array()
 		changes.Set(ref, page)
 	}
 
@@ -75,8 +75,8 @@ func (s *structure) paper(page pdffile.Dict) paper {
 	}
 
 	p := paper{box: media, unit: 1}
-	if shown, ok := s.box(s.inherited(page, "/CropBox")); ok {
-		if both, ok := shown.and(media); ok {
+	if cropBox, ok := s.box(s.inherited(page, "/CropBox")); ok {
+		if both, ok := cropBox.and(media); ok {
 			p.box = both
 		}
 	}
@@ -114,8 +114,8 @@ func (s *structure) plain(v any) any {
 	return resolved
 }
 
-// left returns the area of a page that a crop leaves; the second result is false if nothing is left.
-func (a CropArgs) left(p paper) (box, bool) {
+// remaining returns the area of a page that a crop leaves; the second result is false if nothing is left.
+func (a CropArgs) remaining(p paper) (box, bool) {
 	// The sides that go, as the page is shown: top, right, bottom, left.
 	width := (p.box[2] - p.box[0]) * p.unit
 	height := (p.box[3] - p.box[1]) * p.unit
@@ -133,9 +133,9 @@ func (a CropArgs) left(p paper) (box, bool) {
 
 	// A page that is turned by 90 degrees shows its left side at the top.
 	turned := p.turn / 90
-	side := func(shown int) float64 { return cut[(shown+turned)%len(cut)] }
-	left := box{p.box[0] + side(3), p.box[1] + side(2), p.box[2] - side(1), p.box[3] - side(0)}
-	return left, left[2]-left[0] >= leastSide/p.unit && left[3]-left[1] >= leastSide/p.unit
+	side := func(i int) float64 { return cut[(i+turned)%len(cut)] }
+	remaining := box{p.box[0] + side(3), p.box[1] + side(2), p.box[2] - side(1), p.box[3] - side(0)}
+	return remaining, remaining[2]-remaining[0] >= leastSide/p.unit && remaining[3]-remaining[1] >= leastSide/p.unit
 }
 
 // and returns the intersection of two boxes; the second result is false if it is empty.

@@ -55,7 +55,7 @@ type MarkdownAbout struct {
 // The sources of a page's text.
 const (
 	fromLayer   = "text"
-	fromPicture = "ocr"
+	fromImage   = "ocr"
 	fromNothing = "none"
 )
 
@@ -71,10 +71,10 @@ type readPagesInput struct {
 	Pages  []int  `json:"pages"`
 }
 
-// setPage is a page as the script describes it.
-type setPage struct {
+// scriptPage is a page as the script describes it.
+type scriptPage struct {
 	Box   [4]float64   `json:"box"`
-	Words []setWord    `json:"words"`
+	Words []scriptWord `json:"words"`
 	Rules [][4]float64 `json:"rules"`
 	Dots  [][4]float64 `json:"dots"`
 	Links []struct {
@@ -88,9 +88,9 @@ type setPage struct {
 	Failed   string  `json:"failed"`
 }
 
-// setWord is a word as the script describes it: its text, left, top, right, bottom,
+// scriptWord is a word as the script describes it: its text, left, top, right, bottom,
 // size, base line, kind, line and turn, and the places of its letters.
-type setWord struct{ pagetext.Word }
+type scriptWord struct{ pagetext.Word }
 
 // The bits of a word's kind.
 const (
@@ -103,20 +103,20 @@ const (
 var errWord = errors.New("a word is not described as words are")
 
 // UnmarshalJSON reads a word.
-func (w *setWord) UnmarshalJSON(text []byte) error {
+func (w *scriptWord) UnmarshalJSON(text []byte) error {
 	var n [9]float64
 	var places []float64
 	parts := []any{&w.Text}
 	for i := range n {
 		parts = append(parts, &n[i])
 	}
-	least := len(parts)
+	minParts := len(parts)
 	parts = append(parts, &places)
 
 	if err := json.Unmarshal(text, &parts); err != nil {
 		return err
 	}
-	if len(parts) < least {
+	if len(parts) < minParts {
 		return errWord
 	}
 
@@ -131,7 +131,7 @@ func (w *setWord) UnmarshalJSON(text []byte) error {
 	w.Mono = kind&monoKind != 0
 	w.Joined = kind&joinedKind != 0
 
-	if len(parts) > least && w.Turn == 0 {
+	if len(parts) > minParts && w.Turn == 0 {
 		w.Text = pagetext.Logical(w.Text, places)
 	}
 	return nil
@@ -175,7 +175,7 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 	if err != nil {
 		return about, err
 	}
-	if err := d.readPictures(ctx, numbers, pages); err != nil {
+	if err := d.readImages(ctx, numbers, pages); err != nil {
 		return about, err
 	}
 
@@ -191,8 +191,8 @@ type describer struct {
 	linked string // the document with its links
 }
 
-// heldPage is a page that was read.
-type heldPage struct {
+// describedPage is a page whose text was read.
+type describedPage struct {
 	pagetext.Page
 
 	source string
@@ -200,18 +200,18 @@ type heldPage struct {
 }
 
 // describe reads the text of pages, side by side.
-func (d *describer) describe(ctx context.Context, numbers []int) ([]*heldPage, error) {
-	pages := make([]*heldPage, len(numbers))
+func (d *describer) describe(ctx context.Context, numbers []int) ([]*describedPage, error) {
+	pages := make([]*describedPage, len(numbers))
 	return pages, inRuns(ctx, len(numbers), func(ctx context.Context, run, from, to int) error {
 		return d.describeRun(ctx, run, numbers[from:to], pages[from:to])
 	})
 }
 
-// mostWords is the maximum number of words of a document, which are held in memory.
-const mostWords = 3_000_000
+// maxWords is the maximum number of words of a document, which are held in memory.
+const maxWords = 3_000_000
 
 // describeRun reads the text of some pages.
-func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pages []*heldPage) error {
+func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pages []*describedPage) error {
 	prefix := fmt.Sprintf("described-%d-", run)
 	input := readPagesInput{Input: d.name, Linked: d.linked, Output: prefix, Pages: numbers}
 	script := fmt.Sprintf("describe-%d.js", run)
@@ -221,22 +221,22 @@ func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pag
 
 	words := 0
 	for i, n := range numbers {
-		said, err := takeJSON[setPage](d.document, prefix+strconv.Itoa(n)+".json")
+		described, err := takeJSON[scriptPage](d.document, prefix+strconv.Itoa(n)+".json")
 		if err != nil {
 			return err
 		}
-		if words += len(said.Words); words > mostWords {
+		if words += len(described.Words); words > maxWords {
 			return fmt.Errorf("%d words: %w", words, engine.ErrOutputTooLarge)
 		}
-		pages[i] = said.held()
+		pages[i] = described.toPage()
 	}
 
 	return nil
 }
 
-// held returns a page in its stored form.
-func (s *setPage) held() *heldPage {
-	p := &heldPage{source: fromLayer}
+// toPage converts the page to coordinates from its own top left.
+func (s *scriptPage) toPage() *describedPage {
+	p := &describedPage{source: fromLayer}
 	left := s.Box[0]
 	top := s.Box[1]
 	box := func(b [4]float64) pagetext.Box {
@@ -280,8 +280,8 @@ func (s *setPage) held() *heldPage {
 	return p
 }
 
-// readPictures reads the pages without text from their images.
-func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*heldPage) error {
+// readImages reads the pages without text from their images.
+func (d *describer) readImages(ctx context.Context, numbers []int, pages []*describedPage) error {
 	var unread []int
 	for i, p := range pages {
 		if p.unread {
@@ -309,13 +309,13 @@ func (d *describer) readPictures(ctx context.Context, numbers []int, pages []*he
 	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())
 	for _, i := range unread {
-		group.Go(func() error { return d.readPicture(groupCtx, numbers[i], pages[i]) })
+		group.Go(func() error { return d.readImage(groupCtx, numbers[i], pages[i]) })
 	}
 	return group.Wait()
 }
 
-// readPicture reads a page by OCR, and uses the result if it has more than the page's text.
-func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) error {
+// readImage reads a page by OCR, and uses the result if it has more than the page's text.
+func (d *describer) readImage(ctx context.Context, number int, p *describedPage) error {
 	drawn, err := d.drawScan(ctx, number)
 	if err != nil {
 		return err
@@ -336,14 +336,14 @@ func (d *describer) readPicture(ctx context.Context, number int, p *heldPage) er
 	}
 
 	if letters > known {
-		p.source = fromPicture
+		p.source = fromImage
 		p.Page = page.set(drawn.perPoint)
 	}
 	return nil
 }
 
-// guessed is the confidence below which tesseract takes parts of an image for words.
-const guessed = 50
+// minConfidence is the confidence below which tesseract takes parts of an image for words.
+const minConfidence = 50
 
 // set returns a page that was read from its image in the form of a page with text.
 func (p *readPage) set(perPoint float64) (set pagetext.Page) {
@@ -358,7 +358,7 @@ func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 		}
 
 		for _, w := range p.words[from:to] {
-			if w.confidence < guessed {
+			if w.confidence < minConfidence {
 				continue
 			}
 			word := pagetext.Word{
@@ -396,7 +396,7 @@ func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 }
 
 // text puts the text of pages together.
-func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text MarkdownText, about MarkdownAbout) {
+func (d *describer) text(numbers []int, pages []*describedPage, apart bool) (text MarkdownText, about MarkdownAbout) {
 	set := make([]pagetext.Page, len(pages))
 	for i, p := range pages {
 		set[i] = p.Page
@@ -416,7 +416,7 @@ func (d *describer) text(numbers []int, pages []*heldPage, apart bool) (text Mar
 			if pages[i].unread {
 				about.Unread = append(about.Unread, n)
 			}
-		case page.Source == fromPicture:
+		case page.Source == fromImage:
 			about.Read = append(about.Read, n)
 		}
 

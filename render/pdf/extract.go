@@ -71,13 +71,13 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) error {
 		return err
 	}
 
-	gone := map[int]bool{}
+	deleted := map[int]bool{}
 	for _, n := range numbers {
-		gone[n] = true
+		deleted[n] = true
 	}
 	var rest []int
 	for n := 1; n <= doc.pages; n++ {
-		if !gone[n] {
+		if !deleted[n] {
 			rest = append(rest, n)
 		}
 	}
@@ -106,14 +106,14 @@ func keepPages(ctx context.Context, d *document, s *structure, numbers []int) er
 		return &Error{Kind: TooManyPages, Pages: d.pages, Max: maxKeptFrom}
 	}
 
-	kept := map[int]bool{}
+	selected := map[int]bool{}
 	for _, n := range numbers {
-		kept[n] = true
+		selected[n] = true
 	}
 
 	changes := s.NewUpdate()
 	for i, page := range s.Pages {
-		if !kept[i+1] {
+		if !selected[i+1] {
 			changes.Set(page.Object, pdffile.Dict{
 				"/Type": "/Page", "/MediaBox": []any{0, 0, 1, 1}, "/Resources": pdffile.Dict{},
 			})
@@ -125,7 +125,7 @@ func keepPages(ctx context.Context, d *document, s *structure, numbers []int) er
 		if err != nil {
 			return err
 		}
-		setOutline(changes, s.Root(), catalog, keptOutline(s.Outlines, nodes, kept))
+		setOutline(changes, s.Root(), catalog, keptOutline(s.Outlines, nodes, selected))
 	}
 
 	if err := d.change(changes); err != nil {

@@ -22,8 +22,8 @@ type ExtractImagesArgs struct {
 	MinWidth, MinHeight int
 }
 
-// heldImage is an image on a page of a document.
-type heldImage struct {
+// pageImage is an image on a page of a document.
+type pageImage struct {
 	page, number  int // its index among the listed pages
 	width, height int
 	kind, object  string
@@ -47,7 +47,7 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 		return err
 	}
 
-	images := imageTaker{doc}
+	images := imageExtractor{doc}
 	list, err := images.list(ctx, slices.Min(pages), slices.Max(pages))
 	if err != nil {
 		return err
@@ -66,11 +66,11 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	return images.pack(ctx, list, wanted)
 }
 
-// imageTaker takes images out of a document.
-type imageTaker struct{ *document }
+// imageExtractor takes images out of a document.
+type imageExtractor struct{ *document }
 
 // list lists the images on a run of pages.
-func (d imageTaker) list(ctx context.Context, first, last int) ([]heldImage, error) {
+func (d imageExtractor) list(ctx context.Context, first, last int) ([]pageImage, error) {
 	out, err := d.work.Exec(ctx, engine.Program{
 		Name:      "pdfimages",
 		Args:      []string{"-list", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name)},
@@ -80,9 +80,9 @@ func (d imageTaker) list(ctx context.Context, first, last int) ([]heldImage, err
 		return nil, d.damaged(err)
 	}
 
-	var list []heldImage
+	var list []pageImage
 	for line := range bytes.Lines(out) {
-		var image heldImage
+		var image pageImage
 		var color, components, bits, encoding, interpolated, generation string
 		n, err := fmt.Sscan(
 			string(line), &image.page, &image.number, &image.kind, &image.width, &image.height,
@@ -97,7 +97,7 @@ func (d imageTaker) list(ctx context.Context, first, last int) ([]heldImage, err
 }
 
 // choose returns the images that are wanted, each once. Masks belong to another.
-func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldImage) {
+func (a ExtractImagesArgs) choose(list []pageImage, pages []int) (wanted []pageImage) {
 	on := map[int]bool{}
 	for _, page := range pages {
 		on[page] = true
@@ -117,7 +117,7 @@ func (a ExtractImagesArgs) choose(list []heldImage, pages []int) (wanted []heldI
 }
 
 // pack takes images out, and makes an archive of them the job's output.
-func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
+func (d imageExtractor) pack(ctx context.Context, list, wanted []pageImage) error {
 	digits := max(3, len(strconv.Itoa(d.pages)))
 	return packStored(d.work, "images.zip", func(add func(file, name string) error) error {
 		done := 0
@@ -133,7 +133,7 @@ func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 			}
 
 			onPage++
-			before := slices.IndexFunc(list, func(other heldImage) bool { return other.page == image.page })
+			before := slices.IndexFunc(list, func(other pageImage) bool { return other.page == image.page })
 			file, err := d.file(image.page, image.number-list[before].number)
 			if err != nil {
 				return d.fail(Damaged, fmt.Errorf("image %d of %d was not written: %w", i+1, len(wanted), err))
@@ -149,7 +149,7 @@ func (d imageTaker) pack(ctx context.Context, list, wanted []heldImage) error {
 }
 
 // writePage writes the images of a page to files.
-func (d imageTaker) writePage(ctx context.Context, page int) error {
+func (d imageExtractor) writePage(ctx context.Context, page int) error {
 	_, err := d.work.Exec(ctx, engine.Program{Name: "pdfimages", Args: []string{
 		"-q", "-j", "-png", "-f", strconv.Itoa(page), "-l", strconv.Itoa(page),
 		engine.PathArg(d.name), engine.PathArg("image" + strconv.Itoa(page)),
@@ -158,7 +158,7 @@ func (d imageTaker) writePage(ctx context.Context, page int) error {
 }
 
 // file is the name of the file that an image of a page was written to.
-func (d imageTaker) file(page, number int) (name string, err error) {
+func (d imageExtractor) file(page, number int) (name string, err error) {
 	for _, extension := range []string{".jpg", ".png"} {
 		name = fmt.Sprintf("image%d-%03d%s", page, number, extension)
 		if _, err = os.Lstat(d.work.Path(name)); err == nil {

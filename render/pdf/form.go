@@ -232,8 +232,8 @@ func (f *Field) join(r rawField) {
 	f.widgets = append(f.widgets, r)
 }
 
-// settle finishes a field whose widgets have all been read.
-func (f *Field) settle() {
+// finish finishes a field whose widgets have all been read.
+func (f *Field) finish() {
 	if slices.Equal(f.Labels, f.Options) {
 		f.Labels = nil
 	}

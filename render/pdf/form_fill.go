@@ -49,9 +49,9 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 		return nil, err
 	}
 
-	var poorer []string
+	var incomplete []string
 	if args.Flatten {
-		if doc, poorer, err = doc.withAppearances(ctx); err != nil {
+		if doc, incomplete, err = doc.withAppearances(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +61,7 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 		return nil, err
 	}
 	entries, faults := matchValues(fields, args.Values)
-	for _, name := range poorer {
+	for _, name := range incomplete {
 		if _, given := args.Values[name]; !given {
 			faults[name] = "has characters that no font for form fields contains"
 		}
@@ -217,8 +217,8 @@ func tidyFormCatalog(ctx context.Context, d *document, name string, flattened bo
 type entry struct {
 	name   string
 	values []string // several for a list
-	// drawn is all text that the field's appearance then shows; empty for buttons, which have their own.
-	drawn string
+	// appearanceText is all text that the field's appearance then shows; empty for buttons, which have their own.
+	appearanceText string
 }
 
 // matchValues converts values to the types of their fields, and reports those that do not fit.
@@ -268,9 +268,9 @@ func fillable(fields []Field) []string {
 
 // list formats names or values for a message, only the first if there are many.
 func list(names []string) string {
-	const most = 50
+	const maxListed = 50
 	var quoted []string
-	for _, name := range names[:min(len(names), most)] {
+	for _, name := range names[:min(len(names), maxListed)] {
 		quoted = append(quoted, fmt.Sprintf("%.100q", name))
 	}
 
@@ -278,8 +278,8 @@ func list(names []string) string {
 	switch {
 	case len(names) == 0:
 		return "none"
-	case len(names) > most:
-		text += fmt.Sprintf(" and %d more", len(names)-most)
+	case len(names) > maxListed:
+		text += fmt.Sprintf(" and %d more", len(names)-maxListed)
 	}
 
 	return text

@@ -34,7 +34,7 @@ const textFont = "text.ttf"
 func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults, error) {
 	wanted := make(map[rune]bool)
 	for _, e := range entries {
-		for _, r := range e.drawn {
+		for _, r := range e.appearanceText {
 			wanted[r] = true
 			for _, form := range joinedForms(r) {
 				wanted[form] = true
@@ -50,7 +50,7 @@ func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults,
 	faults := FormFaults{}
 	for _, e := range entries {
 		var missing []string
-		for _, r := range e.drawn {
+		for _, r := range e.appearanceText {
 			if _, has := builder.glyphs[r]; !has && r > ' ' && !slices.Contains(missing, string(r)) {
 				missing = append(missing, string(r))
 			}

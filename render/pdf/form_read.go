@@ -67,7 +67,7 @@ func askFields(ctx context.Context, d *document) (*structure, []Field, error) {
 	}
 
 	for i := range fields {
-		fields[i].settle()
+		fields[i].finish()
 	}
 	return s, fields, nil
 }

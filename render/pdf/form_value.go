@@ -65,7 +65,7 @@ func (f *Field) matchText(value any) (entry, string) {
 		return entry{}, "must not contain control characters"
 	}
 
-	return entry{name: f.Name, values: []string{text}, drawn: text}, ""
+	return entry{name: f.Name, values: []string{text}, appearanceText: text}, ""
 }
 
 // isControl reports whether XML cannot contain a character.
@@ -108,10 +108,10 @@ func (f *Field) matchOption(value any, none string) (entry, string) {
 	case ok && known && f.Type == RadioField:
 		return entry{name: f.Name, values: []string{option}}, ""
 	case ok && known:
-		return entry{name: f.Name, values: []string{option}, drawn: label}, ""
+		return entry{name: f.Name, values: []string{option}, appearanceText: label}, ""
 	case ok && f.Editable && !strings.ContainsFunc(text, isControl) && !strings.Contains(text, "\n") &&
 		len(text) <= maxValue:
-		return entry{name: f.Name, values: []string{text}, drawn: text}, ""
+		return entry{name: f.Name, values: []string{text}, appearanceText: text}, ""
 	}
 
 	return entry{}, fmt.Sprintf("must be one of %s; got %s", list(f.Options), got(value))
@@ -154,7 +154,7 @@ func (f *Field) matchList(value any) (entry, string) {
 	}
 
 	// All options are shown, whichever are chosen.
-	e := entry{name: f.Name, drawn: strings.Join(append(slices.Clone(f.Options), f.Labels...), " ")}
+	e := entry{name: f.Name, appearanceText: strings.Join(append(slices.Clone(f.Options), f.Labels...), " ")}
 	for _, v := range chosen {
 		text, ok := plainText(v)
 		option, _, known := f.option(text)

@@ -40,24 +40,24 @@ func layout(p *rasterImage, args FromImagesArgs) (pageWidth, pageHeight float64,
 		pageHeight = max(minSide, height+m.Top+m.Bottom)
 	}
 
-	room := size{width: pageWidth - m.Left - m.Right, height: pageHeight - m.Top - m.Bottom}
-	width, height = fit(args.Fit, width, height, room)
-	x := m.Left + (room.width-width)/2
-	y := m.Bottom + (room.height-height)/2
+	area := size{width: pageWidth - m.Left - m.Right, height: pageHeight - m.Top - m.Bottom}
+	width, height = fit(args.Fit, width, height, area)
+	x := m.Left + (area.width-width)/2
+	y := m.Bottom + (area.height-height)/2
 
 	content = fmt.Sprintf("q\n%s %s %s %s re W n\n%s 0 0 %s %s %s cm\n%s cm\n/Im Do\nQ\n",
-		number3(m.Left), number3(m.Bottom), number3(room.width), number3(room.height),
+		number3(m.Left), number3(m.Bottom), number3(area.width), number3(area.height),
 		number3(width), number3(height), number3(x), number3(y), orientations[p.orientation])
 	return pageWidth, pageHeight, content
 }
 
 // fit returns the size that an image gets in a room.
-func fit(how Fit, width, height float64, room size) (float64, float64) {
-	across := room.width / width
-	down := room.height / height
+func fit(how Fit, width, height float64, area size) (float64, float64) {
+	across := area.width / width
+	down := area.height / height
 	switch how {
 	case Fill:
-		return room.width, room.height
+		return area.width, area.height
 	case Cover:
 		return width * max(across, down), height * max(across, down)
 	case Natural:

@@ -93,7 +93,7 @@ func eachImage(path string, take func(*rasterImage) error) error {
 		p, err = readPNG(in)
 	case bytes.HasPrefix(start, []byte("GIF8")):
 		if p, err = decode(in, gif.DecodeConfig, wholeGIF); err == nil {
-			p.more = moves(in)
+			p.more = isAnimated(in)
 		}
 	case len(start) >= 12 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP":
 		p, err = readWebP(in)

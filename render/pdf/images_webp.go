@@ -24,7 +24,7 @@ type webPFrame struct {
 
 // webPFile holds the information in the chunks of a WebP besides its pixels.
 type webPFile struct {
-	ground        image.Rectangle // of one that moves
+	canvas        image.Rectangle // of an animated file
 	profile, exif []byte
 	frames        int
 	first         webPFrame
@@ -38,7 +38,7 @@ func readWebP(in *io.SectionReader) (*rasterImage, error) {
 	var p *rasterImage
 	var err error
 	if file.frames > 0 {
-		p, err = file.firstPicture(in)
+		p, err = file.firstImage(in)
 	} else {
 		p, err = decode(in, webp.DecodeConfig, webp.Decode)
 	}
@@ -66,18 +66,19 @@ func scanWebP(in *io.SectionReader) (f webPFile) {
 		switch string(head[:4]) {
 		case "VP8X":
 			if body := readAt(in, at, length); len(body) >= 10 {
-				f.ground = image.Rect(0, 0, uint24(body[4:])+1, uint24(body[7:])+1)
+				f.canvas = image.Rect(0, 0, uint24(body[4:])+1, uint24(body[7:])+1)
 			}
 		case "ICCP":
 			f.profile = readAt(in, at, length)
 		case "EXIF":
 			f.exif = readAt(in, at, length)
 		case "ANMF":
-			const most = 16
-			if body := readAt(in, at, most); f.frames == 0 && length > most && body != nil {
+			const frameHeader = 16
+			if body := readAt(in, at, frameHeader); f.frames == 0 && length > frameHeader && body != nil {
 				corner := image.Pt(2*uint24(body), 2*uint24(body[3:]))
 				size := image.Pt(uint24(body[6:])+1, uint24(body[9:])+1)
-				f.first = webPFrame{image.Rectangle{Min: corner, Max: corner.Add(size)}, at + most, length - most}
+				place := image.Rectangle{Min: corner, Max: corner.Add(size)}
+				f.first = webPFrame{place, at + frameHeader, length - frameHeader}
 			}
 			f.frames++
 		}
@@ -87,10 +88,10 @@ func scanWebP(in *io.SectionReader) (f webPFile) {
 
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// firstPicture reads the first image of an animated file.
-func (f *webPFile) firstPicture(in *io.SectionReader) (*rasterImage, error) {
+// firstImage reads the first image of an animated file.
+func (f *webPFile) firstImage(in *io.SectionReader) (*rasterImage, error) {
 	frame := f.first
-	if !frame.place.In(f.ground) || frame.at+frame.length > in.Size() {
+	if !frame.place.In(f.canvas) || frame.at+frame.length > in.Size() {
 		return nil, badImage(errors.New("its first picture is not within it"))
 	}
 
@@ -104,17 +105,17 @@ func (f *webPFile) firstPicture(in *io.SectionReader) (*rasterImage, error) {
 		if err == nil && image.Pt(cfg.Width, cfg.Height) != frame.place.Size() {
 			err = fmt.Errorf("its first picture has %d × %d pixels, and says otherwise", cfg.Width, cfg.Height)
 		}
-		cfg.Width, cfg.Height = f.ground.Dx(), f.ground.Dy()
+		cfg.Width, cfg.Height = f.canvas.Dx(), f.canvas.Dy()
 		return cfg, err
 	}
 
 	return decode(still, config, func(r io.Reader) (image.Image, error) {
 		img, err := webp.Decode(r)
-		if err != nil || frame.place == f.ground {
+		if err != nil || frame.place == f.canvas {
 			return img, err
 		}
 
-		whole := image.NewNRGBA(f.ground)
+		whole := image.NewNRGBA(f.canvas)
 		imagedraw.Draw(whole, frame.place, img, img.Bounds().Min, imagedraw.Src)
 		return whole, nil
 	})

@@ -16,13 +16,13 @@ import (
 // rewriteDests passes every destination of the document's objects, except those to leave out, through f, which
 // returns another one or false. It adds the changes to an update.
 func (s *structure) rewriteDests(u *pdffile.Update, leave []string, f func(dest any) (any, bool)) {
-	left := map[string]bool{}
+	skipped := map[string]bool{}
 	for _, ref := range leave {
-		left[ref] = true
+		skipped[ref] = true
 	}
 
 	for _, ref := range s.Containing("/Dest", "/GoTo") {
-		if left[ref] {
+		if skipped[ref] {
 			continue
 		}
 		value, body, err := s.Object(ref)
@@ -106,7 +106,7 @@ func (d *dests) array(v any) []any {
 
 // number writes a destination with the mark of its page, whose number counts on
 // from first.
-func (d *dests) number(first int, m mark) func(any) (any, bool) {
+func (d *dests) number(first int, m pageMarker) func(any) (any, bool) {
 	return func(dest any) (any, bool) {
 		view := d.array(dest)
 		if name, ok := dest.(string); ok && view == nil {
@@ -126,25 +126,25 @@ func (d *dests) number(first int, m mark) func(any) (any, bool) {
 	}
 }
 
-// mark is a placeholder for pages until they have their position in the result. Its name is one that no input can
+// pageMarker is a placeholder for pages until they have their position in the result. Its name is one that no input can
 // contain.
-type mark string
+type pageMarker string
 
 const (
-	markChars = 16
-	// markDigits is more than the number of a page has.
-	markDigits = 7
+	markerChars = 16
+	// markerDigits is more than the number of a page has.
+	markerDigits = 7
 )
 
-func newMark() mark { return mark(rand.Text()[:markChars]) }
+func newPageMarker() pageMarker { return pageMarker(rand.Text()[:markerChars]) }
 
 // page returns the mark of a page, counted from 0, as a value.
-func (m mark) page(n int) string { return fmt.Sprintf("/%s%0*d", m, markDigits, n) }
+func (m pageMarker) page(n int) string { return fmt.Sprintf("/%s%0*d", m, markerDigits, n) }
 
 // replace puts references of pages instead of their marks, which are longer, in a file that
 // qpdf has written and that is not compressed.
-func (m mark) replace(content []byte, pages []string) {
-	length := 1 + markChars + markDigits
+func (m pageMarker) replace(content []byte, pages []string) {
+	length := 1 + markerChars + markerDigits
 	for at := 0; ; {
 		next := bytes.Index(content[at:], []byte("/"+m))
 		if next < 0 || at+next+length > len(content) {
@@ -154,7 +154,7 @@ func (m mark) replace(content []byte, pages []string) {
 		field := content[at+next : at+next+length]
 		at += next + length
 		text := "null"
-		if n, err := strconv.Atoi(string(field[length-markDigits:])); err == nil && n >= 0 && n < len(pages) {
+		if n, err := strconv.Atoi(string(field[length-markerDigits:])); err == nil && n >= 0 && n < len(pages) {
 			text = pages[n]
 		}
 		copy(field, fmt.Sprintf("%-*s", length, text))

@@ -7,8 +7,8 @@ import (
 )
 
 func TestMarks(t *testing.T) {
-	m := newMark()
-	if m == newMark() {
+	m := newPageMarker()
+	if m == newPageMarker() {
 		t.Error("two marks are the same")
 	}
 	text := fmt.Sprintf("[ %s /Fit ] [ %s /XYZ ] %s", m.page(0), m.page(1), m.page(2))

@@ -72,7 +72,7 @@ func merge(ctx context.Context, w *engine.Work, args Merge) (Changed, error) {
 		return Changed{}, err
 	}
 
-	m := newMark()
+	m := newPageMarker()
 	if err := each(ctx, parts, func(_ context.Context, i int) error { return parts[i].carry(parts, m) }); err != nil {
 		return Changed{}, err
 	}
@@ -125,14 +125,14 @@ func openParts(ctx context.Context, parts []part) error {
 	return checkPages(total)
 }
 
-// joinPatience is the time limit for joining documents that were not checked before: far longer than valid ones
+// joinTimeout is the time limit for joining documents that were not checked before: far longer than valid ones
 // take.
-const joinPatience = 3 * time.Second
+const joinTimeout = 3 * time.Second
 
 // joinPages joins documents of which only the pages matter. It returns false if they have to be opened one by one:
 // to be repaired, or to find the faulty one.
 func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	if err := join(ctx, w, newFrame(nil, firstInfo(parts)), files(parts), output); err != nil {
 		return false, nil // it shows again, with the document
@@ -213,7 +213,7 @@ func (p *part) open(ctx context.Context) error {
 }
 
 // carry prepares a part's outline and its links for the result.
-func (p *part) carry(parts []part, m mark) error {
+func (p *part) carry(parts []part, m pageMarker) error {
 	s := p.structure
 	if s == nil {
 		return nil
@@ -263,7 +263,7 @@ func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, n
 
 // joinRich joins the parts, and gives the result their outlines and links: the pages are put into a frame with the
 // outline, and then the marks of pages are replaced in place.
-func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m mark) error {
+func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m pageMarker) error {
 	doc := &document{work: w, name: "joined.pdf", pages: total}
 	packed := false
 	carried := hasCarried(parts)
@@ -278,7 +278,7 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m ma
 	if err := join(ctx, w, frame, files(parts), doc.name); err != nil {
 		return doc.damaged(err)
 	}
-	if err := placeMarks(doc, m); err != nil {
+	if err := replaceMarkers(doc, m); err != nil {
 		return err
 	}
 
@@ -330,8 +330,8 @@ func flatPages(content []byte) ([]string, error) {
 	return f.FlatPages()
 }
 
-// placeMarks replaces marks with pages.
-func placeMarks(d *document, m mark) error {
+// replaceMarkers replaces the page markers of a joined document with its pages.
+func replaceMarkers(d *document, m pageMarker) error {
 	content, err := d.content()
 	if err != nil {
 		return err
@@ -354,7 +354,7 @@ func placeMarks(d *document, m mark) error {
 }
 
 // joinedOutline returns the outline of the result; nil if no part has one or is the table of contents.
-func joinedOutline(parts []part, m mark) (nodes []outlineNode) {
+func joinedOutline(parts []part, m pageMarker) (nodes []outlineNode) {
 	outlined := false
 	own := 0 // parts that are not documents
 

@@ -90,18 +90,18 @@ func joinedLayers(f *pdffile.File, all []any) any {
 
 	groups := []any{}
 	hidden := []any{}
-	shown := pdffile.Dict{}
+	config := pdffile.Dict{}
 
 	for _, v := range all {
 		layers := f.Entry(v)
 		own := list(layers["/OCGs"])
-		usual := f.Entry(layers["/D"])
+		defaults := f.Entry(layers["/D"])
 		groups = append(groups, own...)
 
-		switch f.Target(usual["/BaseState"]) {
+		switch f.Target(defaults["/BaseState"]) {
 		case "/OFF":
 			on := map[string]bool{}
-			for _, group := range list(usual["/ON"]) {
+			for _, group := range list(defaults["/ON"]) {
 				on[pdffile.Reference(group)] = true
 			}
 			for _, group := range own {
@@ -110,19 +110,19 @@ func joinedLayers(f *pdffile.File, all []any) any {
 				}
 			}
 		default:
-			hidden = append(hidden, list(usual["/OFF"])...)
+			hidden = append(hidden, list(defaults["/OFF"])...)
 		}
 
 		for _, key := range []string{"/Order", "/RBGroups", "/Locked", "/AS"} {
-			if items := list(usual[key]); len(items) > 0 {
-				before, _ := shown[key].([]any)
-				shown[key] = slices.Concat(before, items)
+			if items := list(defaults[key]); len(items) > 0 {
+				before, _ := config[key].([]any)
+				config[key] = slices.Concat(before, items)
 			}
 		}
 	}
 
-	shown["/OFF"] = hidden
-	return pdffile.Dict{"/OCGs": groups, "/D": shown}
+	config["/OFF"] = hidden
+	return pdffile.Dict{"/OCGs": groups, "/D": config}
 }
 
 // attachedFiles are the files of several documents, with names of their own.

@@ -150,7 +150,7 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 		return Changed{}, err
 	}
 
-	made := Changed{Changes: []string{}}
+	changed := Changed{Changes: []string{}}
 	texts, _ := s.metadata()
 	info := s.newInfo(args, texts)
 	changes := s.NewUpdate()
@@ -173,7 +173,7 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 	values, _ := readXMP(old)
 	if values[claimsUA.Space+claimsUA.Local] != "" && texts["/Title"] == "" {
 		dropped[claimsUA] = true
-		made.Changes = append(made.Changes, untitledChange)
+		changed.Changes = append(changed.Changes, untitledChange)
 	}
 
 	all := args.RemoveAll
@@ -181,7 +181,7 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 	packet, err := editXMP(old, drops, added.String())
 	if err != nil || len(old) == 0 {
 		if s.Catalog()["/Metadata"] != nil {
-			made.Changes = append(made.Changes, unreadableChange)
+			changed.Changes = append(changed.Changes, unreadableChange)
 		}
 		if packet, err = editXMP([]byte(emptyXMP), func(xml.Name) bool { return false }, added.String()); err != nil {
 			return Changed{}, err
@@ -195,7 +195,7 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 	if err := doc.change(changes); err != nil {
 		return Changed{}, err
 	}
-	return made, doc.write(ctx, qpdfJob{})
+	return changed, doc.write(ctx, qpdfJob{})
 }
 
 // stays reports whether a property of XMP describes the file rather than its origin: the claims of standards.

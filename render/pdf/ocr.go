@@ -111,7 +111,7 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 	if args.Text {
 		return writeJSON(w, textOutput, ReadText{PageCount: doc.pages, Pages: readPages(pages)})
 	}
-	return r.lay(ctx, &original, encrypted, pages)
+	return r.addWords(ctx, &original, encrypted, pages)
 }
 
 // reader reads the pages of one document.
@@ -181,7 +181,7 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 		return nil, err
 	}
 
-	shown := layer.ReadPage
+	layerPage := layer.ReadPage
 	if !r.args.Text {
 		// Text of the page is not read again: it would be there twice.
 		for _, word := range layer.Words {
@@ -195,7 +195,7 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 	}
 
 	page := &readPage{ReadPage: ReadPage{
-		Page: number, Source: "ocr", Width: shown.Width, Height: shown.Height, Words: []ReadWord{},
+		Page: number, Source: "ocr", Width: layerPage.Width, Height: layerPage.Height, Words: []ReadWord{},
 	}}
 	return page, r.recognise(ctx, page, drawn)
 }
@@ -240,8 +240,8 @@ type layPage struct {
 	Skew   float64 `json:"skew"`
 }
 
-// lay makes the document with the words that were read the job's result.
-func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pages []*readPage) error {
+// addWords makes the document with the words that were read the job's result.
+func (r *reader) addWords(ctx context.Context, original *document, encrypted bool, pages []*readPage) error {
 	input := layInput{Input: r.name, Output: "read.pdf", Pages: []layPage{}}
 	read := 0
 
@@ -251,15 +251,15 @@ func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pa
 		}
 		read++
 
-		lay := layPage{Page: p.Page, Words: p.file, Matrix: p.matrix}
+		page := layPage{Page: p.Page, Words: p.file, Matrix: p.matrix}
 		if r.args.Turn {
-			lay.Turn = p.Turned
+			page.Turn = p.Turned
 		}
 		if r.args.Straighten {
-			lay.Skew = p.Skew
+			page.Skew = p.Skew
 		}
-		if lay.Words != "" || lay.Turn != 0 || lay.Skew != 0 {
-			input.Pages = append(input.Pages, lay)
+		if page.Words != "" || page.Turn != 0 || page.Skew != 0 {
+			input.Pages = append(input.Pages, page)
 		}
 	}
 
@@ -273,20 +273,20 @@ func (r *reader) lay(ctx context.Context, original *document, encrypted bool, pa
 	if _, err := runScript[bool](ctx, r.document, "ocr.js", []byte(drawScript+ocrScript), input); err != nil {
 		return err
 	}
-	if err := r.checkLaid(ctx, input.Output, pages); err != nil {
+	if err := r.checkWords(ctx, input.Output, pages); err != nil {
 		return err
 	}
 	return finish(ctx, original, encrypted, input.Output)
 }
 
-// checkLaid returns an error unless another program finds the recognised text in the document.
-func (r *reader) checkLaid(ctx context.Context, name string, pages []*readPage) error {
-	made := &document{work: r.work, name: name}
-	if err := made.count(ctx); err != nil {
+// checkWords returns an error unless another program finds the recognised text in the document.
+func (r *reader) checkWords(ctx context.Context, name string, pages []*readPage) error {
+	written := &document{work: r.work, name: name}
+	if err := written.count(ctx); err != nil {
 		return r.damaged(err)
 	}
-	if made.pages != r.pages {
-		return r.fail(Damaged, fmt.Errorf("%d of %d pages are left", made.pages, r.pages))
+	if written.pages != r.pages {
+		return r.fail(Damaged, fmt.Errorf("%d of %d pages are left", written.pages, r.pages))
 	}
 
 	for _, p := range pages {
@@ -294,7 +294,7 @@ func (r *reader) checkLaid(ctx context.Context, name string, pages []*readPage) 
 			continue
 		}
 
-		texts, err := extractTexts(ctx, made, p.Page, p.Page)
+		texts, err := extractTexts(ctx, written, p.Page, p.Page)
 		if err != nil {
 			return err
 		}

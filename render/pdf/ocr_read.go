@@ -87,13 +87,13 @@ func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 
 	page.Text = strings.Join(lines, "\n")
 	if len(page.Words) > 0 {
-		page.Confidence = certain
+		page.Confidence = fullConfidence
 	}
 	return page, nil
 }
 
-// certain is the confidence of existing text.
-const certain = 100
+// fullConfidence is the confidence of existing text.
+const fullConfidence = 100
 
 // eachWord calls do with the words of poppler's description of a page, and whether
 // one is the first of its line.
@@ -120,7 +120,7 @@ func eachWord(description []byte, do func(word ReadWord, first bool)) error {
 			continue
 		}
 
-		word := ReadWord{Confidence: certain}
+		word := ReadWord{Confidence: fullConfidence}
 		sides := map[string]float64{}
 		for _, a := range start.Attr {
 			sides[a.Name.Local], _ = strconv.ParseFloat(a.Value, 64)
@@ -149,11 +149,11 @@ func nextText(decoder *xml.Decoder) (string, bool) {
 // tenths rounds to tenths of a point.
 func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
-// Bounds of confidence: below doubtful, the page may lie on its side or have no text; below
+// Bounds of confidence: below minPageConfidence, the page may lie on its side or have no text; below
 // poor, the words that were read are not text.
 const (
-	doubtful = 75.0
-	poor     = 25.0
+	minPageConfidence = 75.0
+	minWordConfidence = 25.0
 )
 
 // reading is the text that was read of a scan.
@@ -184,7 +184,7 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 		return err
 	}
 
-	if sideways := best.sideways(); sideways || best.confidence() < doubtful {
+	if sideways := best.sideways(); sideways || best.confidence() < minPageConfidence {
 		if turned := r.orientation(ctx, page.Page, drawn); turned != 0 {
 			other, err := r.readRotated(ctx, page.Page, drawn, turned)
 			if err != nil {
@@ -199,7 +199,7 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 	}
 
 	best.words = slices.DeleteFunc(best.words, func(w scanWord) bool {
-		return w.confidence < poor && best.confidence() < doubtful
+		return w.confidence < minWordConfidence && best.confidence() < minPageConfidence
 	})
 	page.Confidence = tenths(best.confidence())
 	if len(best.words) == 0 {
@@ -257,34 +257,34 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 // readRotated reads a page that is turned clockwise, and straightened.
 func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, degrees int) (reading, error) {
 	upright := drawn.rotated(degrees)
-	got := reading{turned: degrees, back: drawn.rotatedBack(degrees)}
-	if got.skew = upright.skew(); got.skew != 0 {
-		straight, back := upright.straighten(got.skew)
-		upright, got.back = straight, back.then(got.back)
+	result := reading{turned: degrees, back: drawn.rotatedBack(degrees)}
+	if result.skew = upright.skew(); result.skew != 0 {
+		straight, back := upright.straighten(result.skew)
+		upright, result.back = straight, back.then(result.back)
 	}
-	got.width = upright.width
-	got.height = upright.height
+	result.width = upright.width
+	result.height = upright.height
 
 	name := fmt.Sprintf("words-%d-%d", number, degrees)
 	image := name + ".pgm"
 	if err := upright.write(r.work.Path(image)); err != nil {
-		return got, err
+		return result, err
 	}
 	_, err := tesseract(ctx, r.work, engine.PathArg(image), engine.PathArg(name),
 		"-l", strings.Join(r.args.Languages, "+"), "--dpi", strconv.Itoa(drawn.dpi), "--psm", "3",
 		"-c", "textonly_pdf=1", "pdf", "tsv")
 	if err != nil {
-		return got, r.damaged(err)
+		return result, r.damaged(err)
 	}
 
 	table, err := os.ReadFile(r.work.Path(name + ".tsv"))
 	if err != nil {
-		return got, r.fail(Damaged, fmt.Errorf("page %d was not read: %w", number, err))
+		return result, r.fail(Damaged, fmt.Errorf("page %d was not read: %w", number, err))
 	}
 
-	got.words = readWords(table)
-	got.file = name + ".pdf"
-	return got, os.Remove(r.work.Path(image))
+	result.words = readWords(table)
+	result.file = name + ".pdf"
+	return result, os.Remove(r.work.Path(image))
 }
 
 // readWords reads the words of tesseract's table.
@@ -338,7 +338,7 @@ func (g reading) sideways() bool {
 // worth rates a reading, to compare two readings of one page.
 func (g reading) worth() (sum float64) {
 	for _, w := range g.words {
-		if w.confidence >= doubtful {
+		if w.confidence >= minPageConfidence {
 			sum += float64(len(w.text))
 		}
 	}

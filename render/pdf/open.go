@@ -222,7 +222,7 @@ func (d *document) addSize() error {
 		return err
 	}
 
-	const most = 4 << 10 // bytes of a trailer that are searched
+	const maxTrailer = 4 << 10 // bytes of a trailer that are searched
 	first := -1
 	for at := 0; ; at += len("trailer") {
 		next := bytes.Index(content[at:], []byte("trailer"))
@@ -231,7 +231,7 @@ func (d *document) addSize() error {
 		}
 
 		at += next
-		dictionary := content[at:min(len(content), at+most)]
+		dictionary := content[at:min(len(content), at+maxTrailer)]
 		if end := bytes.Index(dictionary, []byte("startxref")); end >= 0 {
 			dictionary = dictionary[:end]
 		}

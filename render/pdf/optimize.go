@@ -198,11 +198,11 @@ func (o *optimizer) findMask(ref string) {
 const (
 	// someQuality is the default quality of JPEGs whose number of pixels was reduced.
 	someQuality = 80
-	// coarser is the minimum factor by which the resolution of an image must exceed the requested one. Below it,
+	// minReduction is the minimum factor by which the resolution of an image must exceed the requested one. Below it,
 	// the loss of quality exceeds the gain.
-	coarser = 1.15
-	// enough is the share of an image's bytes that must be left at most.
-	enough = 0.95
+	minReduction = 1.15
+	// maxSizeRatio is the share of an image's bytes that must be left at most.
+	maxSizeRatio = 0.95
 )
 
 // smaller returns a replacement for an image, and whether it has become grey.
@@ -236,7 +236,7 @@ func (o *optimizer) smaller(ref string) (result pdffile.Stream, gray, ok bool) {
 
 	jpeg := filters(stream.Entries)[0] == "/DCTDecode"
 	encoded, filter := pixels.encode(o.quality(mask, jpeg), jpeg || mask)
-	if encoded == nil || !gray && float64(len(encoded)) > enough*float64(len(stream.Content)) {
+	if encoded == nil || !gray && float64(len(encoded)) > maxSizeRatio*float64(len(stream.Content)) {
 		return result, false, false
 	}
 
@@ -275,9 +275,9 @@ func (o *optimizer) size(ref string, entries pdffile.Dict) (width, height int, f
 	across, _ := o.Target(entries["/Width"]).(float64)
 	down, _ := o.Target(entries["/Height"]).(float64)
 	ppi, known := o.ppi[ref]
-	most := float64(o.args.MaxDPI)
-	if !known || most == 0 || ppi < most*coarser {
+	maxDPI := float64(o.args.MaxDPI)
+	if !known || maxDPI == 0 || ppi < maxDPI*minReduction {
 		return int(across), int(down), false
 	}
-	return max(1, int(across*most/ppi+0.5)), max(1, int(down*most/ppi+0.5)), true
+	return max(1, int(across*maxDPI/ppi+0.5)), max(1, int(down*maxDPI/ppi+0.5)), true
 }

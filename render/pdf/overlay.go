@@ -129,9 +129,9 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 	}
 
 	if len(covering) > 0 {
-		const most = 20
-		list, _, _ := strings.Cut(fmt.Sprint(covering[:min(most, len(covering))])[1:], "]")
-		if len(covering) > most {
+		const maxListed = 20
+		list, _, _ := strings.Cut(fmt.Sprint(covering[:min(maxListed, len(covering))])[1:], "]")
+		if len(covering) > maxListed {
 			list += " …"
 		}
 		made.Changes = append(made.Changes, fmt.Sprintf(coveringText, strings.ReplaceAll(list, " ", ", ")))
@@ -207,9 +207,9 @@ func (d *document) flatOverlay(
 
 	input.Tagged = s.Catalog()["/StructTreeRoot"] != nil
 	input.Overlay = "overlay-flat.pdf"
-	poorer, err := flattenComments(ctx, d, input.Overlay, "screen")
-	if len(poorer) > 0 {
-		made.Changes = append(made.Changes, fmt.Sprintf(poorerText, shortList(poorer)))
+	incomplete, err := flattenComments(ctx, d, input.Overlay, "screen")
+	if len(incomplete) > 0 {
+		made.Changes = append(made.Changes, fmt.Sprintf(poorerText, shortList(incomplete)))
 	}
 	return s.claims(), err
 }
