@@ -34,8 +34,7 @@ type Attachment struct {
 	content string // the reference of its stream
 }
 
-// NamedAttachments are the arguments of jobs on some of a document's attachments;
-// none are all.
+// NamedAttachments are the arguments of jobs on some of a document's attachments. No names mean all attachments.
 type NamedAttachments struct {
 	Input
 	Names []string
@@ -47,13 +46,13 @@ type NewAttachments struct {
 	Files []NewAttachment
 }
 
-// NewAttachment is a file to attach. File is its name in the job's folder; one of
-// the same Filename that is attached already is replaced.
+// NewAttachment is a file to attach. File is its name in the job's folder. An attachment with the same Filename is
+// replaced.
 type NewAttachment struct {
 	File, Filename, ContentType, Description string
 }
 
-// maxAttachments bounds the attachments that one job takes out of a document.
+// maxAttachments is the maximum number of attachments that one job extracts from a document.
 const maxAttachments = 500
 
 // AttachmentsJob lists the files in a PDF.
@@ -143,7 +142,8 @@ func (t *attachTime) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// findAttachments returns the attachments of some names, each once, or all. Every name is that of one.
+// findAttachments returns the attachments with the given names, each once, or all. A name without an attachment is an
+// error.
 func findAttachments(ctx context.Context, d *document, s *structure, names []string) ([]Attachment, error) {
 	all, err := attachmentsOf(ctx, d, s)
 	switch {
@@ -198,8 +198,7 @@ func shortList(names []string) string {
 // DetachJob extracts files from a PDF: the outputs are their contents, and the result is their file names.
 var DetachJob = define("pdf.attachments.extract", engine.ChangeTime, detach)
 
-// detach takes attachments out: its outputs are their contents, and its result is
-// their file names.
+// detach extracts attachments. The outputs are their contents, the result is their file names.
 func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]string, error) {
 	doc, s, err := openStructure(ctx, w, args.Input)
 	if err != nil {

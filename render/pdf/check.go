@@ -107,8 +107,8 @@ func (e checkErrors) inData() bool {
 	return !slices.ContainsFunc(e, func(line string) bool { return !dataError.MatchString(line) })
 }
 
-// check has qpdf read all of a file, and returns the errors that it reports. The file
-// opens without a password, or with one of some.
+// check returns the errors that qpdf reports after it has read the whole file. The file opens without a password, or
+// with one of the given ones.
 func check(ctx context.Context, w *engine.Work, name string, passwords []string) (found checkErrors, err error) {
 	for _, password := range append([]string{""}, passwords...) {
 		out, err := runQPDF(

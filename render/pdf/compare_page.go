@@ -130,7 +130,7 @@ func (f *comparedFile) draw(
 // The size of the reduced image by which similar pages are recognised.
 const reducedSide = 16
 
-// fingerprint is what pages are matched by.
+// fingerprint holds the properties by which pages are matched.
 type fingerprint struct {
 	image uint64 // hash of all pixels
 	// ink is the darkness of the page's parts, from 0 to 255.

@@ -57,7 +57,7 @@ const maxWebP = 16_383
 // ConvertImageJob makes an image of another, upright and without its metadata.
 var ConvertImageJob = define("images.convert", engine.MakeTime, convertImage)
 
-// convertImage makes an image of another, upright and without metadata except its colour profile.
+// convertImage converts an image to another format, upright and without metadata except its colour profile.
 func convertImage(ctx context.Context, w *engine.Work, args ConvertImageArgs) (ConvertedImage, error) {
 	img, first, err := uprightImage(w.Path(args.Input.Name))
 	if err != nil {
@@ -285,9 +285,8 @@ func (p *rasterImage) decodeFile(path string) (image.Image, error) {
 // adobeSegment marks a JPEG whose inks are not inverted.
 const adobeSegment = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 
-// decodeJPEG reads the pixels of a JPEG. Of such in four inks, Go's decoder knows only
-// those with Adobe's segment, which have them inverted: the others are read as if they
-// were such, and turned back.
+// decodeJPEG reads the pixels of a JPEG. Of JPEGs with four inks, Go's decoder supports only those with Adobe's segment,
+// whose inks are inverted. The others are read as if they had the segment, and inverted again.
 func (p *rasterImage) decodeJPEG(in io.Reader) (image.Image, error) {
 	const start, inks = "\xff\xd8", 4
 	if p.channels != inks || p.adobe {

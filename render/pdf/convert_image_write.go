@@ -35,7 +35,7 @@ func (p *profiled) Write(b []byte) (int, error) {
 // pngHeader is the length of a PNG's signature and header.
 const pngHeader = 8 + 25
 
-// pngProfile is a profile of colours as a PNG has it.
+// pngProfile returns a colour profile in the form of a PNG chunk.
 func pngProfile(profile []byte) []byte {
 	if len(profile) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func pngProfile(profile []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(chunk, body...), crc32.ChecksumIEEE(body))
 }
 
-// jpegProfile is a profile of colours as a JPEG has it: in numbered segments.
+// jpegProfile returns a colour profile in the form of numbered JPEG segments.
 func jpegProfile(profile []byte) (segments []byte) {
 	const name, maxPart = "ICC_PROFILE\x00", 65_000
 	count := (len(profile) + maxPart - 1) / maxPart
@@ -72,8 +72,8 @@ func jpegProfile(profile []byte) (segments []byte) {
 // maxColors is the maximum number of colours of a GIF.
 const maxColors = 256
 
-// palettedImage returns an image with the colours that a GIF may have: its own where
-// those are few enough, or else such as lie in the middle of those that are alike.
+// palettedImage returns an image with the colours that a GIF may have: its own if they are few enough, or else the
+// mean colours of similar ones.
 func palettedImage(img *image.NRGBA) *image.Paletted {
 	bounds := image.Rect(0, 0, img.Rect.Dx(), img.Rect.Dy())
 
@@ -130,7 +130,7 @@ func ownColors(img *image.NRGBA) (palette color.Palette) {
 	return palette
 }
 
-// tone is a group of colours that are alike, and how many pixels have one.
+// tone is a group of similar colours, and the number of their pixels.
 type tone struct {
 	sum   [3]int
 	count int

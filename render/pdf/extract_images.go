@@ -12,7 +12,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
-// maxImages bounds the images that are taken out of a document.
+// maxImages is the maximum number of images that are extracted from a document.
 const maxImages = 1000
 
 // ExtractImagesArgs are the arguments of ExtractImagesJob. MinWidth and MinHeight are
@@ -66,7 +66,7 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	return images.pack(ctx, list, wanted)
 }
 
-// imageExtractor takes images out of a document.
+// imageExtractor extracts images from a document.
 type imageExtractor struct{ *document }
 
 // list lists the images on a run of pages.
@@ -96,7 +96,7 @@ func (d imageExtractor) list(ctx context.Context, first, last int) ([]pageImage,
 	return list, nil
 }
 
-// choose returns the images that are wanted, each once. Masks belong to another.
+// choose returns the requested images, each once. Masks are parts of other images.
 func (a ExtractImagesArgs) choose(list []pageImage, pages []int) (wanted []pageImage) {
 	on := map[int]bool{}
 	for _, page := range pages {
@@ -116,7 +116,7 @@ func (a ExtractImagesArgs) choose(list []pageImage, pages []int) (wanted []pageI
 	return wanted
 }
 
-// pack takes images out, and makes an archive of them the job's output.
+// pack extracts images, and makes an archive of them the job's output.
 func (d imageExtractor) pack(ctx context.Context, list, wanted []pageImage) error {
 	digits := max(3, len(strconv.Itoa(d.pages)))
 	return packStored(d.work, "images.zip", func(add func(file, name string) error) error {

@@ -24,9 +24,8 @@ type FormFillArgs struct {
 	Flatten bool
 }
 
-// FormFaults is the result of a FormFillJob: why values do not fit, by the
-// names of their fields and in words that go on from them. An empty name is a
-// fault of the whole.
+// FormFaults is the result of a FormFillJob: the errors of values by the names of their fields. Each continues a
+// sentence that begins with the name. An empty name is an error of the whole form.
 type FormFaults map[string]string
 
 // FormFillJob fills the form of a PDF. There is no output if values do not fit.

@@ -80,10 +80,10 @@ func joinedForms(r rune) []rune {
 	return forms
 }
 
-// unitsPerEm is the grid of the font that is made.
+// unitsPerEm is the grid of the generated font.
 const unitsPerEm = 2048
 
-// glyph is a letter's outline and how far it moves on, in the font's units.
+// glyph is a letter's outline and its advance, in the font's units.
 type glyph struct {
 	advance  int
 	contours [][]point
@@ -110,7 +110,7 @@ func newFontBuilder() *fontBuilder {
 // pdftk supports no other plane.
 const lastPlane = 0xffff
 
-// collect takes all letters that installed fonts have.
+// collect loads the wanted letters from the installed fonts.
 func (b *fontBuilder) collect(ctx context.Context, w *engine.Work, wanted map[rune]bool) error {
 	var left []rune
 	for r := range wanted {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// outline makes contours of the segments of a letter.
+// outline converts the segments of a letter to contours.
 func outline(segments sfnt.Segments) [][]point {
 	var contours [][]point
 	var pen fixed.Point26_6
@@ -45,7 +45,7 @@ func outline(segments sfnt.Segments) [][]point {
 	}
 
 	for i, contour := range contours {
-		// The last point is the first one again.
+		// The last point repeats the first one.
 		if n := len(contour); n > 1 && contour[0] == contour[n-1] {
 			contours[i] = contour[:n-1]
 		}
@@ -185,8 +185,8 @@ func boundsOf(g glyph) [4]int {
 	return box
 }
 
-// glyphTable writes the outlines and where each is, and returns the bounds of
-// all and the most points and contours that one has.
+// glyphTable returns the outlines, the offset of each, the bounds of all, and the maximum number of points and of
+// contours of a glyph.
 func glyphTable(glyphs []glyph) (outlines, places []byte, bounds [4]int, points, contours int) {
 	var out, at big
 
@@ -208,7 +208,7 @@ func glyphTable(glyphs []glyph) (outlines, places []byte, bounds [4]int, points,
 	return out.Bytes(), at.Bytes(), bounds, points, contours
 }
 
-// writeGlyph writes an outline and returns how many points it has.
+// writeGlyph writes an outline and returns the number of its points.
 func writeGlyph(out *big, g glyph, box [4]int) int {
 	out.u16(len(g.contours), box[0], box[1], box[2], box[3])
 
@@ -279,7 +279,7 @@ func charTable(letters []rune) []byte {
 	return out.Bytes()
 }
 
-// nameTable names the font.
+// nameTable returns the table of the font's names.
 func nameTable(name string) []byte {
 	const windows, unicodeBMP, english = 3, 1, 0x409
 	ids := []int{1, 2, 3, 4, 6} // family, style, identifier, whole name, PostScript name

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxValue bounds a value in bytes.
+// maxValue is the maximum size of a value in bytes.
 const maxValue = 64 << 10
 
 // match converts a value to the field's type, or returns the reason why this is impossible.

@@ -51,7 +51,7 @@ func layout(p *rasterImage, args FromImagesArgs) (pageWidth, pageHeight float64,
 	return pageWidth, pageHeight, content
 }
 
-// fit returns the size that an image gets in a room.
+// fit returns the size of an image in an area.
 func fit(how Fit, width, height float64, area size) (float64, float64) {
 	across := area.width / width
 	down := area.height / height

@@ -56,8 +56,7 @@ type pixelRows struct {
 	wide, grey bool
 }
 
-// writeColors writes the colours, as they are before they are made
-// transparent.
+// writeColors writes the colours without their transparency.
 func (r *pixelRows) writeColors(out io.Writer) error {
 	return r.each(out, func(row []byte, c color.NRGBA64) []byte {
 		row = r.channel(row, c.R)
@@ -68,7 +67,7 @@ func (r *pixelRows) writeColors(out io.Writer) error {
 	})
 }
 
-// writeAlpha writes how opaque each pixel is.
+// writeAlpha writes the opacity of each pixel.
 func (r *pixelRows) writeAlpha(out io.Writer) error {
 	return r.each(out, func(row []byte, c color.NRGBA64) []byte { return r.channel(row, c.A) })
 }

@@ -47,7 +47,7 @@ type rasterImage struct {
 	write func(io.Writer) error
 }
 
-// imageError is an image that cannot be taken.
+// imageError is the reason why an image cannot be used.
 type imageError struct {
 	kind  Kind
 	text  string
@@ -57,10 +57,10 @@ type imageError struct {
 func (e *imageError) Error() string { return "image " + e.text }
 func (e *imageError) Unwrap() error { return e.cause }
 
-// badImage blames an image's bytes.
+// badImage returns the error of an image that cannot be decoded.
 func badImage(cause error) error { return &imageError{kind: DamagedImage, cause: cause} }
 
-// maxDecoded bounds the memory of a decoded image in bytes.
+// maxDecoded is the maximum memory of a decoded image in bytes.
 const maxDecoded = 4 * MaxPixels
 
 // eachImage calls take with each image of a file: one, or the pages of a TIFF. The kind
@@ -182,8 +182,8 @@ func (p *rasterImage) setExif(exif []byte) {
 	}
 }
 
-// eachTIFF calls take with each page of a TIFF. The decoder only knows the
-// first, so it is shown the file as if each were that.
+// eachTIFF calls take with each page of a TIFF. The decoder reads only the first page, so it gets the file with each
+// page in the position of the first.
 func eachTIFF(in *io.SectionReader, take func(*rasterImage) error) error {
 	at, err := firstDirectory(in)
 	if err == nil && at == 0 {

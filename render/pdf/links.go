@@ -11,7 +11,7 @@ import (
 
 // qpdf drops the links between pages that move to another document: when it
 // copies a page, those that it refers to are not there yet. So links are written
-// with marks of their pages before a merge, and get the pages back after.
+// with markers of their pages before a merge, and get the pages back after.
 
 // rewriteDests passes every destination of the document's objects, except those to leave out, through f, which
 // returns another one or false. It adds the changes to an update.
@@ -104,7 +104,7 @@ func (d *dests) array(v any) []any {
 	return view
 }
 
-// number writes a destination with the mark of its page, whose number counts on
+// number writes a destination with the marker of its page, whose number counts on
 // from first.
 func (d *dests) number(first int, m pageMarker) func(any) (any, bool) {
 	return func(dest any) (any, bool) {
@@ -132,16 +132,16 @@ type pageMarker string
 
 const (
 	markerChars = 16
-	// markerDigits is more than the number of a page has.
+	// markerDigits is larger than the number of digits of any page number.
 	markerDigits = 7
 )
 
 func newPageMarker() pageMarker { return pageMarker(rand.Text()[:markerChars]) }
 
-// page returns the mark of a page, counted from 0, as a value.
+// page returns the marker of a page, counted from 0, as a value.
 func (m pageMarker) page(n int) string { return fmt.Sprintf("/%s%0*d", m, markerDigits, n) }
 
-// replace puts references of pages instead of their marks, which are longer, in a file that
+// replace puts references of pages instead of their markers, which are longer, in a file that
 // qpdf has written and that is not compressed.
 func (m pageMarker) replace(content []byte, pages []string) {
 	length := 1 + markerChars + markerDigits

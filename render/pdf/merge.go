@@ -46,7 +46,7 @@ type part struct {
 	structure *structure
 	// claims are the standards that it claims.
 	claims []pdffile.Standard
-	// outline is its own, with the marks of pages in the result.
+	// outline is its own, with the markers of pages in the result.
 	outline []outlineNode
 	// carried is true if its first page holds entries for the catalog.
 	carried bool
@@ -262,7 +262,7 @@ func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, n
 }
 
 // joinRich joins the parts, and gives the result their outlines and links: the pages are put into a frame with the
-// outline, and then the marks of pages are replaced in place.
+// outline, and then the markers of pages are replaced in place.
 func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m pageMarker) error {
 	doc := &document{work: w, name: "joined.pdf", pages: total}
 	packed := false

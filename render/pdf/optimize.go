@@ -201,7 +201,7 @@ const (
 	// minReduction is the minimum factor by which the resolution of an image must exceed the requested one. Below it,
 	// the loss of quality exceeds the gain.
 	minReduction = 1.15
-	// maxSizeRatio is the share of an image's bytes that must be left at most.
+	// maxSizeRatio is the share of an image's bytes that may be left at most.
 	maxSizeRatio = 0.95
 )
 
