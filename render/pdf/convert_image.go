@@ -285,8 +285,8 @@ func (p *rasterImage) decodeFile(path string) (image.Image, error) {
 // adobeSegment marks a JPEG whose inks are not inverted.
 const adobeSegment = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 
-// decodeJPEG reads the pixels of a JPEG. Of JPEGs with four inks, Go's decoder supports only those with Adobe's segment,
-// whose inks are inverted. The others are read as if they had the segment, and inverted again.
+// decodeJPEG reads the pixels of a JPEG. Of JPEGs with four inks, Go's decoder supports only those with Adobe's
+// segment, whose inks are inverted. The others are read as if they had the segment, and inverted again.
 func (p *rasterImage) decodeJPEG(in io.Reader) (image.Image, error) {
 	const start, inks = "\xff\xd8", 4
 	if p.channels != inks || p.adobe {

@@ -68,8 +68,8 @@ func (from plane) shrink(to plane) {
 	}
 }
 
-// share is which of a row of pixels one of fewer takes the place of, and how much each
-// of them counts: whole in all.
+// share holds the source pixels that one target pixel averages: the index of the first, and their weights, whose sum is
+// whole.
 type share struct {
 	first   int
 	weights []uint32
