@@ -22,7 +22,8 @@ func decrypt(ctx context.Context, d *document) (encrypted bool, err error) {
 	if _, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "decrypt": "", "outputFile": name}); err != nil {
 		return false, d.damaged(err)
 	}
-	d.name, d.password = name, ""
+	d.name = name
+	d.password = ""
 	return true, nil
 }
 
@@ -55,7 +56,8 @@ func (d *document) writeFlat(ctx context.Context, to, which string) error {
 
 // flattened describes the fields and comments of a document that become part of its pages.
 func (s *structure) flattened() (changes []string) {
-	fields, comments := 0, 0
+	fields := 0
+	comments := 0
 	for _, page := range s.Pages {
 		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
 		for _, item := range list {

@@ -137,7 +137,8 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 	if err := doc.writeTo(ctx, first, qpdfJob{"decrypt": "", "objectStreams": "disable"}); err != nil {
 		return Changed{}, err
 	}
-	doc.name, doc.password = first, ""
+	doc.name = first
+	doc.password = ""
 	// A document may have said that it has fewer pages.
 	if err := doc.count(ctx); err != nil {
 		return Changed{}, doc.damaged(err)
@@ -285,7 +286,8 @@ func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
 	if a.args.Level != Archive1B {
 		return nil
 	}
-	source, made := &document{work: a.work, name: before}, &document{work: a.work, name: drawn}
+	source := &document{work: a.work, name: before}
+	made := &document{work: a.work, name: drawn}
 	f, err := made.readSelf()
 	if err != nil {
 		return a.fail(Damaged, err)
@@ -312,7 +314,9 @@ func joined(text []byte) string {
 
 // verify returns an error unless the result is PDF/A by our rules, with the same text as the source.
 func (a *archiver) verify(ctx context.Context, before, meant, name string) error {
-	source, made, told := &document{work: a.work, name: before}, &document{work: a.work, name: name}, &document{work: a.work, name: meant}
+	source := &document{work: a.work, name: before}
+	made := &document{work: a.work, name: name}
+	told := &document{work: a.work, name: meant}
 	for _, d := range []*document{source, made, told} {
 		if err := d.count(ctx); err != nil {
 			return a.damaged(err)
@@ -415,7 +419,8 @@ func (a *archiver) sameText(ctx context.Context, source, told, made *document) e
 	for i := range before {
 		var unread []rune // by poppler
 		if same {
-			read, left := characters{}, characters{}
+			read := characters{}
+			left := characters{}
 			read.add(texts[i])
 			left.add(now[i])
 			unread, _ = read.without(before[i].beside).lost(left, nil)

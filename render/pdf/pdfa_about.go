@@ -114,7 +114,8 @@ type xmpReader struct {
 func (x *xmpReader) start(element xml.StartElement) {
 	described := len(x.path) > 0 && x.path[len(x.path)-1] == xml.Name{Space: xmpRDF, Local: "Description"}
 	if described && x.property.Local == "" {
-		x.property, x.depth = element.Name, len(x.path)
+		x.property = element.Name
+		x.depth = len(x.path)
 		x.more = x.more || !known(element.Name)
 	}
 	x.path = append(x.path, element.Name)

@@ -137,7 +137,8 @@ func (c *archiveCheck) describes() {
 		c.unless(strings.Join(strings.Fields(said), " ") == strings.Join(strings.Fields(x[name]), " "), "has %s in its information and not the same in XMP", key)
 	}
 	for key, name := range map[string]string{"/CreationDate": xmpBasic + "CreateDate", "/ModDate": xmpBasic + "ModifyDate"} {
-		at, same := date(pdffile.Text(c.Target(info[key]))), x[name] == ""
+		at := date(pdffile.Text(c.Target(info[key])))
+		same := x[name] == ""
 		if at != nil {
 			same = at.Format("2006-01-02T15:04:05Z07:00") == x[name]
 		}

@@ -115,18 +115,23 @@ func advances(program []byte) []float64 {
 	const head, row, tag = 12, 16, 4
 	tables := map[string][]byte{}
 	for at := head; at+row <= len(program) && len(tables) < int(binary.BigEndian.Uint16(program[4:])); at += row {
-		start, length := int(binary.BigEndian.Uint32(program[at+8:])), int(binary.BigEndian.Uint32(program[at+12:]))
+		start := int(binary.BigEndian.Uint32(program[at+8:]))
+		length := int(binary.BigEndian.Uint32(program[at+12:]))
 		if start > len(program) || length > len(program)-start {
 			return nil
 		}
 		tables[string(program[at:at+tag])] = program[start : start+length]
 	}
-	about, lines, most, metrics := tables["head"], tables["hhea"], tables["maxp"], tables["hmtx"]
+	about := tables["head"]
+	lines := tables["hhea"]
+	most := tables["maxp"]
+	metrics := tables["hmtx"]
 	if len(about) < 20 || len(lines) < 36 || len(most) < 6 || tables["glyf"] == nil || tables["loca"] == nil {
 		return nil
 	}
 	unit := float64(binary.BigEndian.Uint16(about[18:]))
-	listed, glyphs := int(binary.BigEndian.Uint16(lines[34:])), int(binary.BigEndian.Uint16(most[4:]))
+	listed := int(binary.BigEndian.Uint16(lines[34:]))
+	glyphs := int(binary.BigEndian.Uint16(most[4:]))
 	if unit == 0 || listed == 0 || len(metrics) < 4*listed {
 		return nil
 	}
@@ -139,7 +144,8 @@ func advances(program []byte) []float64 {
 
 // drawnFont reads a font whose glyphs are content.
 func (c *keepCheck) drawnFont(entries pdffile.Dict) *keptFont {
-	procedures, encoding := c.Entry(entries["/CharProcs"]), c.Entry(entries["/Encoding"])
+	procedures := c.Entry(entries["/CharProcs"])
+	encoding := c.Entry(entries["/Encoding"])
 	widths, _ := c.Target(entries["/Widths"]).([]any)
 	first, _ := c.Target(entries["/FirstChar"]).(float64)
 	differences, _ := c.Target(encoding["/Differences"]).([]any)

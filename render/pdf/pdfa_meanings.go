@@ -163,7 +163,8 @@ func (m *fontMeanings) ask(ctx context.Context, d *document) (named map[string]m
 	}
 
 	update := m.NewUpdate()
-	tree, kids := update.Reserve(), []any{}
+	tree := update.Reserve()
+	kids := []any{}
 	for _, ref := range fonts {
 		codes := slices.Sorted(maps.Keys(m.codes[ref]))
 		height := probeLine * (len(codes) + 1)
@@ -173,7 +174,8 @@ func (m *fontMeanings) ask(ctx context.Context, d *document) (named map[string]m
 			fmt.Fprintf(&content, "1 0 0 1 50 %d Tm <%x> Tj\n", height-probeLine*(i+1), code)
 		}
 		content.WriteString("ET")
-		body, page := update.Reserve(), update.Reserve()
+		body := update.Reserve()
+		page := update.Reserve()
 		update.Set(body, pdffile.Stream{Entries: pdffile.Dict{}, Content: content.Bytes()})
 		update.Set(page, pdffile.Dict{
 			"/Type": "/Page", "/Parent": tree, "/MediaBox": []any{0, 0, 200, height}, "/Contents": body, "/Resources": pdffile.Dict{"/Font": pdffile.Dict{"/F": ref}},
@@ -197,8 +199,11 @@ func (m *fontMeanings) ask(ctx context.Context, d *document) (named map[string]m
 func readLines(out []byte, fonts []string, codes map[string]map[string]string) map[string]map[string]string {
 	named := map[string]map[string]string{}
 	decoder := xml.NewDecoder(bytes.NewReader(out))
-	decoder.Strict, decoder.AutoClose, decoder.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
-	page, sorted := -1, []string(nil)
+	decoder.Strict = false
+	decoder.AutoClose = xml.HTMLAutoClose
+	decoder.Entity = xml.HTMLEntity
+	page := -1
+	var sorted []string
 	for {
 		token, err := decoder.Token()
 		if err != nil {
@@ -278,9 +283,11 @@ func (m *fontMeanings) choose(entries pdffile.Dict, code, text, name string) str
 	if list, ok := encoding.(pdffile.Dict); ok && list["/BaseEncoding"] == nil {
 		isNamed = m.differs(list, code)
 	}
-	first, second := text, name
+	first := text
+	second := name
 	if isNamed {
-		first, second = name, text
+		first = name
+		second = text
 	}
 	for _, means := range []string{first, second} {
 		if isText(means) {

@@ -45,7 +45,10 @@ func limitedContent(content []byte) (limited []byte, changed bool) {
 	pdffile.ReadContent(content, func(op pdffile.Operation) {
 		v := numbersOf(op.Operands)
 		if op.Operator == "re" && len(v) == 4 && len(op.Operands) == 4 {
-			left, bottom, right, top := v[0], v[1], v[0]+v[2], v[1]+v[3]
+			left := v[0]
+			bottom := v[1]
+			right := v[0] + v[2]
+			top := v[1] + v[3]
 			if max(math.Abs(left), math.Abs(bottom), math.Abs(right), math.Abs(top), math.Abs(v[2]), math.Abs(v[3])) > maxReal {
 				const most = maxReal / 2. // so that widths are within the limit, too
 				clamp := func(n float64) float64 { return max(-most, min(most, n)) }

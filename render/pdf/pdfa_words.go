@@ -61,7 +61,8 @@ func layWords(ctx context.Context, source, made *document, pageImages []int) err
 func (a *archiveWords) page(ref string, words ReadPage) {
 	page := a.Dict(ref)
 	const name = "/Words"
-	resources, fonts := pdffile.Dict{}, pdffile.Dict{}
+	resources := pdffile.Dict{}
+	fonts := pdffile.Dict{}
 	maps.Copy(resources, a.Entry(a.inherited(page, "/Resources")))
 	maps.Copy(fonts, a.Entry(resources["/Font"]))
 	fonts[name], resources["/Font"] = a.font, fonts
@@ -83,7 +84,8 @@ func (a *archiveWords) page(ref string, words ReadPage) {
 // square maps fractions of a page as displayed, from its bottom left, to the page's own units.
 func (p paper) square() affine {
 	b := p.box
-	w, h := b[2]-b[0], b[3]-b[1]
+	w := b[2] - b[0]
+	h := b[3] - b[1]
 	switch p.turn {
 	case 90:
 		return affine{0, h, -w, 0, b[2], b[1]}
@@ -101,7 +103,9 @@ const noGlyph = unitsPerEm * 278 / 1000
 // sideways returns the direction of a page's words if most are higher than wide: 1 means down and -1 up, judged by
 // the next words of their lines. 0 means to the right.
 func sideways(words []ReadWord) int {
-	turned, high, all := 0, 0, 0
+	turned := 0
+	high := 0
+	all := 0
 	for i, w := range words {
 		letters := utf8.RuneCountInString(w.Text)
 		if all += letters; w.Height > w.Width {
@@ -121,7 +125,8 @@ func sideways(words []ReadWord) int {
 // returned its letters in the order from left to right.
 func (a *archiveWords) word(b *bytes.Buffer, font string, w ReadWord, height float64, turned int) {
 	const below = float64(fontDescent) / (fontAscent + fontDescent) // the line, of the height of letters
-	tall, long := w.Height, w.Width
+	tall := w.Height
+	long := w.Width
 	along := affine{1, 0, 0, 1, w.X, height - w.Y - w.Height*(1-below)}
 	if turned != 0 {
 		tall, long = long, tall

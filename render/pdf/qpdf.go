@@ -55,7 +55,9 @@ func runQPDF(ctx context.Context, w *engine.Work, job qpdfJob, program engine.Pr
 	if err != nil {
 		return nil, fmt.Errorf("qpdf: %w", err)
 	}
-	program.Name, program.Args, program.MaxStdout = "qpdf", []string{"--job-json-file=" + file}, maxQPDFOutput
+	program.Name = "qpdf"
+	program.Args = []string{"--job-json-file=" + file}
+	program.MaxStdout = maxQPDFOutput
 	out, err := w.Exec(ctx, program)
 	return out, errors.Join(err, os.Remove(file))
 }

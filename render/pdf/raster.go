@@ -178,7 +178,8 @@ func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
 	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(workers)
 	for len(pages) > 0 {
-		n, pixels := 0, 0.0
+		n := 0
+		pixels := 0.0
 		for n < min(len(pages), longest) && (n == 0 || pages[n] == pages[n-1]+1) {
 			s := r.sizes[pages[n]]
 			pixels += r.pixels(s.width) * r.pixels(s.height)
@@ -199,7 +200,8 @@ const jpegOptions = "quality=85"
 
 // draw draws pages that follow one another.
 func (r *rasterizer) draw(ctx context.Context, pages []int) error {
-	first, last := strconv.Itoa(pages[0]), strconv.Itoa(pages[len(pages)-1])
+	first := strconv.Itoa(pages[0])
+	last := strconv.Itoa(pages[len(pages)-1])
 	prefix := "raw" + first
 	args := []string{"-q", "-cropbox", "-r", strconv.Itoa(r.args.DPI), "-f", first, "-l", last}
 	if r.args.JPEG {

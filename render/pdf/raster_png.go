@@ -185,13 +185,15 @@ func (f *pngFilter) filter() []byte {
 		copy(f.none[1:], f.line)
 		return f.none
 	}
-	subSum, upSum := 0, 0
+	subSum := 0
+	upSum := 0
 	for i, v := range f.line {
 		before := byte(0)
 		if i >= f.pixel {
 			before = f.line[i-f.pixel]
 		}
-		s, u := v-before, v-f.above[i]
+		s := v - before
+		u := v - f.above[i]
 		f.sub[1+i], f.up[1+i] = s, u
 		subSum += magnitude(s)
 		upSum += magnitude(u)

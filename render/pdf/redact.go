@@ -61,6 +61,7 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 	if err != nil {
 		return Changed{}, err
 	}
+
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
 		return Changed{}, err
@@ -73,6 +74,7 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 			return Changed{}, &Error{Kind: OffPage, Page: a.Page, Text: fmt.Sprintf("must be on pages of the document, which has %[2]d; got page %[1]d", a.Page, doc.pages)}
 		}
 	}
+
 	original := *doc
 	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
@@ -83,14 +85,19 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 			return Changed{}, err
 		}
 	}
+
 	r := &redaction{document: doc, args: args, secrets: secrets}
 	if err := r.run(ctx); err != nil {
 		return Changed{}, err
 	}
+
 	told := Changed{Changes: r.flattened}
 	if len(r.pageImages) > 0 {
-		told.Changes = append(told.Changes, "Pages with content other than text and images in a redacted area were converted to images without text: "+rangeText(r.pageImages)+".")
+		told.Changes = append(told.Changes,
+			"Pages with content other than text and images in a redacted area were converted to images without text: "+
+				rangeText(r.pageImages)+".")
 	}
+
 	// Its objects are not packed into streams again: nothing may be rewritten after the
 	// check.
 	if !encrypted {
@@ -110,6 +117,7 @@ func checkID(ctx context.Context, d *document, s secrets) error {
 	if err != nil {
 		return d.damaged(err)
 	}
+
 	hit := false
 	pdffile.ReadContent(append(said, " end"...), func(op pdffile.Operation) {
 		for _, v := range op.Operands {
@@ -122,6 +130,7 @@ func checkID(ctx context.Context, d *document, s secrets) error {
 			}
 		}
 	})
+
 	if hit {
 		return &Error{Kind: Remains, Text: "cannot be redacted: the file ID, which the encryption uses, contains redacted text. Unlock the file first with pdf.unlock"}
 	}
@@ -152,10 +161,12 @@ func (r *redaction) run(ctx context.Context) error {
 	if err := r.readPapers(flat); err != nil {
 		return err
 	}
+
 	found, err := r.look(ctx, flat, open, true)
 	if err != nil {
 		return err
 	}
+
 	input := applyInput{Input: erased, Output: applied, Color: r.args.Color, Texts: found.texts, Pages: r.marks(found)}
 	if len(input.Pages) == 0 && len(found.texts) == 0 && !found.beside {
 		return &Error{Kind: Nothing, Text: "has no match. For scanned pages call pdf.ocr first"}
@@ -173,6 +184,7 @@ func (r *redaction) run(ctx context.Context) error {
 	if _, err := runScript[bool](ctx, r.document, "redact.js", []byte(drawScript+redactApplyScript), input); err != nil {
 		return err
 	}
+
 	r.name = applied
 	if _, err := r.scrub(r.name, false); err != nil {
 		return err
@@ -186,6 +198,7 @@ func (r *redaction) run(ctx context.Context) error {
 	if err := left.inPlace(found); err != nil {
 		return err
 	}
+
 	if err := r.flatten(ctx, bare); err != nil {
 		return err
 	}
@@ -197,6 +210,7 @@ func (r *redaction) run(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return r.verify(ctx, left, check)
 }
 
@@ -213,6 +227,7 @@ func (r *redaction) flattenPages(ctx context.Context, to string) error {
 		return err
 	}
 	r.flattened = s.flattened()
+
 	from := r.document
 	linked, err := contains(r.work.Path(r.name), "/Link")
 	if err == nil && !linked {
@@ -221,12 +236,15 @@ func (r *redaction) flattenPages(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
+
 	if linked {
-		if _, err := runScript[bool](ctx, r.document, "aside.js", []byte(drawScript+redactAsideScript), openInput{Input: r.name, Output: aside}); err != nil {
+		input := openInput{Input: r.name, Output: aside}
+		if _, err := runScript[bool](ctx, r.document, "aside.js", []byte(drawScript+redactAsideScript), input); err != nil {
 			return err
 		}
 		from = &document{work: r.work, name: aside}
 	}
+
 	poorer, err := flattenComments(ctx, from, to, "all")
 	if len(poorer) > 0 {
 		r.flattened = append(r.flattened, fmt.Sprintf(poorerText, shortList(poorer)))
@@ -323,14 +341,18 @@ func (r *redaction) inspect(name string, source bool) (where string, err error) 
 // first removes content that no page shows, and finds what is in the areas.
 func (r *redaction) look(ctx context.Context, name, open string, source bool) (looked, error) {
 	found := looked{
-		pages: map[int]foundPage{}, kept: make([]pageLetters, r.pages), codes: make([]*pageCodes, r.pages), gone: make([]map[int]bool, r.pages), texts: map[string]string{},
+		pages: map[int]foundPage{}, kept: make([]pageLetters, r.pages), codes: make([]*pageCodes, r.pages),
+		gone: make([]map[int]bool, r.pages), texts: map[string]string{},
 	}
+
 	const metadata = "metadata.xml"
 	var err error
-	found.beside, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), openInput{name, open, redactRoom, metadata})
+	input := openInput{name, open, redactRoom, metadata}
+	found.beside, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), input)
 	if err != nil {
 		return found, err
 	}
+
 	if source {
 		hidden, err := r.scrub(open, true)
 		if err != nil {
@@ -342,6 +364,7 @@ func (r *redaction) look(ctx context.Context, name, open string, source bool) (l
 		}
 		found.beside = found.beside || hidden || where != ""
 	}
+
 	said, err := os.ReadFile(r.work.Path(metadata))
 	if err != nil {
 		return found, r.fail(Damaged, err)
@@ -375,6 +398,7 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 	if err != nil {
 		return err
 	}
+
 	update, numbers, err := withMarks(f)
 	if err != nil {
 		return r.fail(Damaged, err)
@@ -388,7 +412,8 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 	for _, a := range r.args.Areas {
 		room := floats(f.Target(pages[a.Page-1].Entries["/MediaBox"]))
 		if source && len(room) == 4 {
-			b, key := r.areaBox(a, 0), strconv.Itoa(a.Page-1)
+			b := r.areaBox(a, 0)
+			key := strconv.Itoa(a.Page - 1)
 			areas[key] = append(areas[key], box{b[0] - room[0], room[3] - b[3], b[2] - room[0], room[3] - b[1]})
 		}
 	}
@@ -404,8 +429,10 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 			}
 		}
 	}
+
 	marks := make([]foundPage, r.pages)
 	var reading sync.Mutex // of f
+
 	take := func(n int, codes pageCodes) error {
 		var said map[int]bool
 		if says {
@@ -417,7 +444,8 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 			}
 		}
 
-		letters, here := codes.letters(), areas[strconv.Itoa(n)]
+		letters := codes.letters()
+		here := areas[strconv.Itoa(n)]
 		secret := letters.secret(r.secrets, said)
 		gone := letters.codes(secret)
 		for _, area := range here {
@@ -433,8 +461,12 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 		}
 		return nil
 	}
+
 	err = inRuns(ctx, r.pages, func(ctx context.Context, run, from, to int) error {
-		input := readInput{Input: probe, Output: "glyphs-", Texts: textsFile, First: from, End: to, Areas: areas, Em: sheetEm, MarkGray: markGray, MarkY: markY}
+		input := readInput{
+			Input: probe, Output: "glyphs-", Texts: textsFile, First: from, End: to, Areas: areas,
+			Em: sheetEm, MarkGray: markGray, MarkY: markY,
+		}
 		return r.readRun(ctx, run, input, take)
 	})
 	if err != nil {
@@ -474,10 +506,12 @@ func (r *redaction) marks(found looked) []applyPage {
 				page.Areas = append(page.Areas, [4]float64{a.X, a.Y, a.Width, a.Height})
 			}
 		}
+
 		if len(page.Covers)+len(page.Areas) > 0 {
 			pages = append(pages, page)
 		}
 	}
+
 	return pages
 }
 
@@ -517,6 +551,7 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 	if err != nil {
 		return err
 	}
+
 	unsure := slices.Concat(outlined, images)
 	for _, page := range unique(append(r.emptied(), images...)) {
 		if !slices.Contains(unsure, page) {
@@ -528,6 +563,7 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 				continue
 			}
 		}
+
 		name := fmt.Sprintf("picture-%d", page)
 		if err := drawPage(ctx, r.document, r.name, name, page, r.papers[page].resolution(pictureDPI, MaxPixels), "-png"); err != nil {
 			return err
@@ -535,9 +571,11 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 		pages = append(pages, picturePage{page, name + ".png"})
 		r.pageImages = append(r.pageImages, page)
 	}
+
 	if len(pages) == 0 {
 		return nil
 	}
+
 	input := pictureInput{Input: r.name, Output: "pictures.pdf", Pages: pages}
 	if _, err := runScript[bool](ctx, r.document, "picture.js", []byte(drawScript+redactPictureScript), input); err != nil {
 		return err
@@ -579,14 +617,17 @@ func (r *redaction) blank(ctx context.Context, name string, page int) (bool, err
 	if err != nil {
 		return false, err
 	}
+
 	scale := float64(dpi) / pointsPerInch / p.unit
 	for _, a := range r.args.Areas {
 		if a.Page != page {
 			continue
 		}
 		// Its edge may share a pixel with its surroundings.
-		left, top := max(0, int(math.Ceil(a.X*scale))+1), max(0, int(math.Ceil(a.Y*scale))+1)
-		right, bottom := min(s.width, int((a.X+a.Width)*scale)-1), min(s.height, int((a.Y+a.Height)*scale)-1)
+		left := max(0, int(math.Ceil(a.X*scale))+1)
+		top := max(0, int(math.Ceil(a.Y*scale))+1)
+		right := min(s.width, int((a.X+a.Width)*scale)-1)
+		bottom := min(s.height, int((a.Y+a.Height)*scale)-1)
 		for y := top; y < bottom; y++ {
 			for x := left; x < right; x++ {
 				if s.pixels[y*s.width+x] != s.pixels[top*s.width+left] {
@@ -595,6 +636,7 @@ func (r *redaction) blank(ctx context.Context, name string, page int) (bool, err
 			}
 		}
 	}
+
 	return true, nil
 }
 
@@ -626,6 +668,7 @@ func (r *redaction) verify(ctx context.Context, found looked, open string) error
 	if len(found.pages) > 0 || len(found.texts) > 0 || found.beside {
 		return r.left("MuPDF")
 	}
+
 	made := &document{work: r.work, name: open, pages: r.pages}
 	texts, err := allTexts(ctx, made)
 	if err != nil {
@@ -636,11 +679,13 @@ func (r *redaction) verify(ctx context.Context, found looked, open string) error
 			return r.left("poppler")
 		}
 	}
+
 	for _, page := range r.emptied() {
 		if blank, err := r.blank(ctx, r.name, page); err != nil || !blank {
 			return errors.Join(err, r.left("an area"))
 		}
 	}
+
 	for _, a := range r.args.Areas {
 		if err := r.verifyArea(ctx, a); err != nil {
 			return err
@@ -651,14 +696,17 @@ func (r *redaction) verify(ctx context.Context, found looked, open string) error
 
 // verifyArea fails where poppler reads something in an area.
 func (r *redaction) verifyArea(ctx context.Context, a RedactArea) error {
-	n, dots := strconv.Itoa(a.Page), strconv.FormatFloat(pointsPerInch*r.papers[a.Page].unit, 'f', -1, 64)
+	n := strconv.Itoa(a.Page)
+	dots := strconv.FormatFloat(pointsPerInch*r.papers[a.Page].unit, 'f', -1, 64)
 	out, err := r.drawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
-		"-q", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, "-r", dots, "-x", strconv.Itoa(int(math.Ceil(a.X)) + 1), "-y", strconv.Itoa(int(math.Ceil(a.Y)) + 1),
+		"-q", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, "-r", dots,
+		"-x", strconv.Itoa(int(math.Ceil(a.X)) + 1), "-y", strconv.Itoa(int(math.Ceil(a.Y)) + 1),
 		"-W", strconv.Itoa(max(1, int(a.Width)-3)), "-H", strconv.Itoa(max(1, int(a.Height)-3)), engine.PathArg(r.name), "-",
 	}})
 	if err != nil {
 		return r.damaged(err)
 	}
+
 	if strings.TrimSpace(string(out)) != "" {
 		return r.left("an area")
 	}

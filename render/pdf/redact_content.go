@@ -112,7 +112,8 @@ func (r *rewriting) missing(op pdffile.Operation) bool {
 // operand returns an operand of a kind, or the null value of that kind.
 func (r *rewriting) operand(operator string, kind rune, v any) any {
 	text, _ := v.(string)
-	isName, isString := strings.HasPrefix(text, "/"), strings.HasPrefix(text, "b:")
+	isName := strings.HasPrefix(text, "/")
+	isString := strings.HasPrefix(text, "b:")
 	switch kind {
 	case '/':
 		if isName {

@@ -130,7 +130,8 @@ func (s *scrubber) stream(ref, made string, inherited pdffile.Dict) error {
 		from.Entries = pdffile.Without(from.Entries, "/F") // in another file
 		from.Content = nil
 	}
-	entries, content := pdffile.Without(from.Entries, "/Resources"), from.Content
+	entries := pdffile.Without(from.Entries, "/Resources")
+	content := from.Content
 	plain, rest, err := plainStream(s.File, from)
 	switch {
 	case isContent(from.Entries):
@@ -304,7 +305,8 @@ func tableRegions(plain []byte, t tables, number func(at, size int) int) (region
 func compactRegions(plain []byte, number func(at, size int) int) (regions [][2]int) {
 	at := int(plain[2])
 	for index := range 3 { // names, dictionaries, strings
-		count, size := number(at, 2), number(at+2, 1)
+		count := number(at, 2)
+		size := number(at+2, 1)
 		if count == 0 {
 			at += 2
 			continue

@@ -57,13 +57,20 @@ func (r *redaction) erase(open, to string, found looked) ([]erasedImage, error) 
 	if err != nil {
 		return nil, err
 	}
-	update, images := f.NewUpdate(), []erasedImage(nil)
+
+	update := f.NewUpdate()
+	var images []erasedImage
 	for number, page := range pages {
-		codes, pixels := found.codes[number], r.gone[number+1]
+		codes := found.codes[number]
+		pixels := r.gone[number+1]
 		if codes == nil {
 			continue
 		}
-		e := &eraser{File: f, update: update, numbers: found.numbers, page: *codes, gone: found.gone[number], pixels: pixels, images: images}
+
+		e := &eraser{
+			File: f, update: update, numbers: found.numbers, page: *codes, gone: found.gone[number],
+			pixels: pixels, images: images,
+		}
 		if err := e.erasePage(page); err != nil {
 			return nil, &Error{Kind: Remains, Text: "cannot be redacted: it has " + err.Error(), Page: number + 1, cause: err}
 		}
@@ -91,13 +98,16 @@ func (d *document) writeUpdated(from, to string, update *pdffile.Update) error {
 
 // erasePage rewrites a page if it loses something.
 func (e *eraser) erasePage(page pdffile.Page) error {
-	entries, ref := pdffile.Without(page.Entries), page.Ref
+	entries := pdffile.Without(page.Entries)
+	ref := page.Ref
 	links := e.links(entries["/Annots"])
 	stream := &erasing{eraser: e, matrix: affine{1, 0, 0, 1, 0, 0}}
+
 	content, resources, changed := stream.erase(contentRefs(e.File, page), e.Entry(entries["/Resources"]))
 	if e.err != nil {
 		return e.err
 	}
+
 	if changed {
 		body := e.update.Reserve()
 		e.update.Set(body, pdffile.Deflated(pdffile.Dict{}, content))
@@ -106,6 +116,7 @@ func (e *eraser) erasePage(page pdffile.Page) error {
 	if links != nil {
 		entries["/Annots"] = links
 	}
+
 	e.update.Set(ref, entries)
 	return nil
 }
@@ -117,11 +128,15 @@ func (e *eraser) links(v any) (left []any) {
 		corners := floats(e.Target(e.Entry(item)["/Rect"]))
 		over := false
 		if len(corners) == 4 {
-			rect := box{min(corners[0], corners[2]), min(corners[1], corners[3]), max(corners[0], corners[2]), max(corners[1], corners[3])}
+			rect := box{
+				min(corners[0], corners[2]), min(corners[1], corners[3]),
+				max(corners[0], corners[2]), max(corners[1], corners[3]),
+			}
 			for _, place := range e.pixels {
 				over = over || rect.touches(place)
 			}
 		}
+
 		if !over {
 			left = append(left, item)
 		}
@@ -154,6 +169,7 @@ type erasing struct {
 func (s *erasing) erase(refs []string, resources pdffile.Dict) (content []byte, own pdffile.Dict, changed bool) {
 	s.resources, s.fonts = resources, s.Entry(resources["/Font"])
 	s.objects = pdffile.Without(s.Entry(resources["/XObject"]))
+
 	for _, ref := range refs {
 		stream, ok := s.Stream(ref)
 		plain, rest, err := plainStream(s.File, stream)
@@ -189,7 +205,8 @@ func (s *erasing) operate(op pdffile.Operation) {
 	if s.err != nil {
 		return
 	}
-	last, _ := any(nil), 0
+
+	var last any
 	if n := len(op.Operands); n > 0 {
 		last = op.Operands[n-1]
 	}
@@ -231,6 +248,7 @@ func (s *erasing) operate(op pdffile.Operation) {
 			op = pdffile.Operation{Operator: "Do", Operands: []any{name}}
 		}
 	}
+
 	s.out = pdffile.AppendOperation(s.out, op)
 }
 
@@ -249,6 +267,7 @@ func (s *erasing) touched() (places [][4]float64) {
 func (s *erasing) draw(name string) string {
 	ref := pdffile.Reference(s.objects[name])
 	entries := s.Entry(s.objects[name])
+
 	switch {
 	case ref == "" || entries == nil || s.depth > pdffile.MaxDepth:
 		return name
@@ -267,10 +286,12 @@ func (s *erasing) draw(name string) string {
 	if resources == nil {
 		resources = s.resources
 	}
+
 	content, own, changed := below.erase([]string{ref}, resources)
 	if !changed {
 		return name
 	}
+
 	entries = pdffile.Without(entries, "/Length", "/Filter", "/DecodeParms")
 	entries["/Resources"] = own
 	form := s.update.Reserve()
@@ -321,6 +342,7 @@ func (s *erasing) inline(op pdffile.Operation) string {
 	if len(places) == 0 {
 		return ""
 	}
+
 	short, _ := op.Operands[0].(pdffile.Dict)
 	entries := pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Image"}
 	spaces := s.Entry(s.resources["/ColorSpace"])
@@ -333,6 +355,7 @@ func (s *erasing) inline(op pdffile.Operation) string {
 		}
 		entries[key] = longValue(v)
 	}
+
 	ref := s.update.Reserve()
 	s.update.Set(ref, pdffile.Stream{Entries: entries, Content: op.Image})
 	return s.blank(ref, places)
@@ -384,6 +407,7 @@ func (e *eraser) run(operation int) (first, end int) {
 func (s *erasing) show(op pdffile.Operation) {
 	first, end := s.run(s.operation)
 	s.operation++
+
 	items := []any{}
 	if n := len(op.Operands); n > 0 {
 		if list, ok := op.Operands[n-1].([]any); ok {
@@ -392,6 +416,7 @@ func (s *erasing) show(op pdffile.Operation) {
 			items = op.Operands[n-1:]
 		}
 	}
+
 	if s.reader != nil {
 		sizes, err := s.sizes(items, end-first)
 		if err != nil {
@@ -421,6 +446,7 @@ func (s *erasing) show(op pdffile.Operation) {
 	if op.Operator == "'" || op.Operator == `"` {
 		s.out = pdffile.AppendOperation(s.out, pdffile.Operation{Operator: "T*"})
 	}
+
 	left, err := s.without(items, first, end)
 	if err != nil {
 		s.fail(err)
@@ -437,6 +463,7 @@ func (s *erasing) without(items []any, first, end int) (left []any, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	next := first
 	for _, item := range items {
 		if n, ok := item.(pdffile.Number); ok {
@@ -453,6 +480,7 @@ func (s *erasing) without(items []any, first, end int) (left []any, err error) {
 			}
 			kept = nil
 		}
+
 		for len(raw) > 0 {
 			size := sizes[0]
 			sizes = sizes[1:]
@@ -479,14 +507,17 @@ func (s *erasing) without(items []any, first, end int) (left []any, err error) {
 		}
 		flush()
 	}
+
 	return left, nil
 }
 
 // distance returns the number of a TJ that moves from the place of an earlier code to that of this one.
 func (c shownCode) distance(from shownCode) (thousandths float64, ok bool) {
-	x, y := c.matrix[0], c.matrix[1]
+	x := c.matrix[0]
+	y := c.matrix[1]
 	if c.vertical {
-		x, y = c.matrix[2], c.matrix[3]
+		x = c.matrix[2]
+		y = c.matrix[3]
 	}
 	square := x*x + y*y
 	if square < 1e-12 {
@@ -521,6 +552,7 @@ func (s *erasing) sizes(items []any, glyphs int) (sizes []int, err error) {
 			sizes, raw = append(sizes, size), raw[size:]
 		}
 	}
+
 	if len(sizes) != glyphs {
 		return nil, errPlace
 	}
@@ -530,18 +562,22 @@ func (s *erasing) sizes(items []any, glyphs int) (sizes []int, err error) {
 // codeSize returns the size of the next code of a font whose codes have several sizes, by the name of its encoding.
 func codeSize(font pdffile.Dict, raw []byte) int {
 	name, _ := font["/Encoding"].(string)
-	first, second := raw[0], byte(0)
+	first := raw[0]
+	second := byte(0)
 	if len(raw) > 1 {
 		second = raw[1]
 	}
+
 	switch {
 	case strings.Contains(name, "UTF16") && first&0xfc == 0xd8:
 		return 4
 	case strings.Contains(name, "UTF16") || strings.Contains(name, "UCS2"):
 		return 2
-	case strings.Contains(name, "GBK2K") && first > 0x80 && second >= 0x30 && second <= 0x39, strings.Contains(name, "CNS-EUC") && first == 0x8e:
+	case strings.Contains(name, "GBK2K") && first > 0x80 && second >= 0x30 && second <= 0x39,
+		strings.Contains(name, "CNS-EUC") && first == 0x8e:
 		return 4
-	case strings.Contains(name, "RKSJ") && (first <= 0x80 || first >= 0xa0 && first <= 0xdf || first >= 0xfd), first <= 0x80:
+	case strings.Contains(name, "RKSJ") && (first <= 0x80 || first >= 0xa0 && first <= 0xdf || first >= 0xfd),
+		first <= 0x80:
 		return 1
 	}
 	return 2

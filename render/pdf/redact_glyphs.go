@@ -34,7 +34,8 @@ var showingOperations = map[string]bool{"Tj": true, "TJ": true, "'": true, `"`: 
 // withMarks returns the update of a document that marks its operations, and the number of the first operation of each of its streams.
 func withMarks(f *pdffile.File) (update *pdffile.Update, numbers map[string]int, err error) {
 	numbers = map[string]int{}
-	update, next := f.NewUpdate(), 0
+	update = f.NewUpdate()
+	next := 0
 	mark := func(ref string) error {
 		stream, ok := f.Stream(ref)
 		if _, known := numbers[ref]; known || !ok {
@@ -274,7 +275,8 @@ func (p pageCodes) readInk(path string) error {
 
 // inkOf returns where a cell is not white, around its glyph's origin; nil if it is all white.
 func inkOf(sheet image.Image, cell int) *box {
-	left, top := cell%sheetColumns*sheetCell, cell/sheetColumns*sheetCell
+	left := cell % sheetColumns * sheetCell
+	top := cell / sheetColumns * sheetCell
 	found := image.Rectangle{}
 	for y := top; y < top+sheetCell; y++ {
 		for x := left; x < left+sheetCell; x++ {
@@ -357,9 +359,15 @@ type lineReader struct {
 func (l *lineReader) code(number int, c shownCode) { //nolint:gocyclo // MuPDF's rules, in its order
 	const smallGap, largeGap, lineHeight = 0.15, 0.8, 0.8 // of a letter's size
 	q := c.quad()
-	startX, startY, endX, endY := c.x, c.y, c.x+c.advance*c.matrix[0], c.y+c.advance*c.matrix[1]
+	startX := c.x
+	startY := c.y
+	endX := c.x + c.advance*c.matrix[0]
+	endY := c.y + c.advance*c.matrix[1]
 	if c.vertical {
-		startX, startY, endX, endY = q[4], q[5], q[6], q[7]
+		startX = q[4]
+		startY = q[5]
+		endX = q[6]
+		endY = q[7]
 	}
 	direction := [2]float64{endX - startX, endY - startY}
 	if direction == [2]float64{} {
@@ -389,8 +397,10 @@ func (l *lineReader) code(number int, c shownCode) { //nolint:gocyclo // MuPDF's
 			l.Codes[len(l.Codes)-1] = append(l.Codes[len(l.Codes)-1], number) // drawn twice, to be bold
 			return
 		}
-		dx, dy := startX-l.penX, startY-l.penY
-		gap, off := direction[0]*dx+direction[1]*dy, direction[0]*dy-direction[1]*dx
+		dx := startX - l.penX
+		dy := startY - l.penY
+		gap := direction[0]*dx + direction[1]*dy
+		off := direction[0]*dy - direction[1]*dx
 		switch {
 		case math.Abs(off) >= size*lineHeight:
 			same = false

@@ -208,8 +208,10 @@ func (in *inspector) other(plain []byte) string {
 // shows reports whether content shows a secret: line by line, or also as one text.
 func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) bool {
 	fonts := in.Entry(resources["/Font"])
-	all, line := newShownText(), newShownText()
-	found, font := false, &fontMeaning{}
+	all := newShownText()
+	line := newShownText()
+	found := false
+	font := &fontMeaning{}
 	flush := func() {
 		if !found {
 			found = line.have(in.secrets)

@@ -159,7 +159,8 @@ func (p pageLetters) codes(numbers []int) map[int]bool {
 
 // found returns the corners of letters.
 func (p pageLetters) found(numbers []int) (f foundPage) {
-	before, inWord := math.MinInt, false
+	before := math.MinInt
+	inWord := false
 	for _, n := range numbers {
 		quad := p.quad(n)
 		next := (n == before+1 || n == before+2 && p.between(before+1)) && follows(f.covers[len(f.covers)-1], quad)
@@ -169,7 +170,8 @@ func (p pageLetters) found(numbers []int) (f foundPage) {
 			inWord = inWord && next && straight(quad)
 			f.letters = addQuad(f.letters, quad, inWord)
 		}
-		before, inWord = n, !space
+		before = n
+		inWord = !space
 	}
 	return f
 }
@@ -240,7 +242,8 @@ func (p pageLetters) allIn(others pageLetters) bool {
 	}
 
 	for n := range p.Text {
-		here, near := at(p, n), false
+		here := at(p, n)
+		near := false
 		for dx := -1; dx <= 1; dx++ {
 			for dy := -1; dy <= 1; dy++ {
 				near = near || known[place{here.text, here.x + dx, here.y + dy}]

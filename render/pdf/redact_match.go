@@ -49,7 +49,8 @@ func fold(letters []string, joinLines bool) folded {
 	var text strings.Builder
 	var from []int
 	for i := 0; i < len(letters); i++ {
-		letter, first := letters[i], i
+		letter := letters[i]
+		first := i
 		if joinLines && isHyphen(letter) && i+1 < len(letters) && letters[i+1] == "\n" {
 			continue
 		}
@@ -130,7 +131,8 @@ func (s secrets) findPatterns(letters []string, lineEnd string, hit []bool) {
 	var text strings.Builder
 	var from []int
 	for i := 0; i < len(letters); i++ {
-		letter, first := letters[i], i
+		letter := letters[i]
+		first := i
 		for i+1 < len(letters) && isMark(letters[i+1]) && letters[first] != "\n" {
 			i++
 			letter += letters[i]

@@ -86,7 +86,8 @@ func (n *pen) to(x, y float64) {
 
 // content walks over content.
 func (p *places) content(content []byte, resources pdffile.Dict, matrix affine, depth int) (err error) {
-	n, saved := pen{matrix: matrix, upright: true, clip: everywhere}, []pen{}
+	n := pen{matrix: matrix, upright: true, clip: everywhere}
+	saved := []pen{}
 	objects := p.Entry(resources["/XObject"])
 	pdffile.ReadContent(content, func(op pdffile.Operation) {
 		if p.steps++; p.steps > maxSteps && err == nil {
@@ -161,7 +162,8 @@ func (p *places) at(own box) box {
 
 // pattern walks over a pattern that an outline is painted with.
 func (p *places) pattern(v any, around box, resources pdffile.Dict, matrix affine, depth int) error {
-	ref, entries := pdffile.Reference(v), p.Entry(v)
+	ref := pdffile.Reference(v)
+	entries := p.Entry(v)
 	const tiling = 1
 	switch {
 	case entries == nil:
@@ -230,7 +232,9 @@ func (p *places) outline(n *pen, operator string, v []float64, resources pdffile
 		if n.clips && n.points > 0 {
 			n.clip, _ = n.clip.and(n.around)
 		}
-		n.points, n.upright, n.clips = 0, true, false
+		n.points = 0
+		n.upright = true
+		n.clips = false
 	}
 	return err
 }
@@ -368,7 +372,8 @@ func (r *redaction) areasOf(number int) (boxes []box) {
 // areaBox returns an area in the coordinates of its page, reduced by an edge in points.
 func (r *redaction) areaBox(a RedactArea, edge float64) box {
 	p := r.papers[a.Page]
-	w, h := (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
+	w := (p.box[2] - p.box[0]) * p.unit
+	h := (p.box[3] - p.box[1]) * p.unit
 	if p.turn%180 != 0 {
 		w, h = h, w
 	}
@@ -397,7 +402,8 @@ func (r *redaction) touchedImages(open string, found looked) (touched map[string
 	if err != nil {
 		return nil, nil, err
 	}
-	gone, touched = r.places(f, pages, found), map[string]bool{}
+	gone = r.places(f, pages, found)
+	touched = map[string]bool{}
 	p := &places{File: f}
 	for number, boxes := range gone {
 		areas := r.areasOf(number)
@@ -468,7 +474,8 @@ func (r *redaction) outlined(bare string) (left []int, err error) {
 	const edge, mostPlain = 1, 16
 	p := &places{File: f}
 	for _, number := range numbers {
-		drawn, plain := 0, 0
+		drawn := 0
+		plain := 0
 		p.path = func(at box, isPlain bool) {
 			for _, a := range r.args.Areas {
 				if a.Page != number || a.Width <= 2*edge || a.Height <= 2*edge {

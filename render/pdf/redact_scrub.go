@@ -48,7 +48,8 @@ func scrub(content []byte, s secrets, meanings bool) (out []byte, found bool, er
 	}
 	u, root := pdffile.NewDocument()
 	sc := &scrubber{File: f, update: u, secrets: s, refs: map[string]string{f.Root(): root}, names: map[string]string{}, meanings: meanings}
-	tree, kids := u.Reserve(), []any{}
+	tree := u.Reserve()
+	kids := []any{}
 	for _, page := range pages {
 		sc.refs[page.Ref] = u.Reserve()
 		kids = append(kids, sc.refs[page.Ref])
@@ -175,7 +176,8 @@ func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.
 	r := s.rewrite(content, resources)
 	kept := pdffile.Dict{}
 	for _, category := range []string{"/XObject", "/Font", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties"} {
-		entries, part := s.Entry(resources[category]), pdffile.Dict{}
+		entries := s.Entry(resources[category])
+		part := pdffile.Dict{}
 		for name, v := range entries {
 			if !r.used[category][name] && (category != "/ColorSpace" || !strings.HasPrefix(name, "/Default")) {
 				continue
@@ -250,7 +252,8 @@ func (s *scrubber) glyphs(g *glyphs) error {
 		resources = g.inherited
 	}
 	entries := s.dict(pdffile.Without(g.entries, "/Resources", "/CharProcs"))
-	procs, all := pdffile.Dict{}, pdffile.Dict{}
+	procs := pdffile.Dict{}
+	all := pdffile.Dict{}
 	for name, v := range s.Entry(g.entries["/CharProcs"]) {
 		if !shown[name] && differences != nil {
 			continue

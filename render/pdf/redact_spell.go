@@ -226,15 +226,18 @@ func (s secrets) cleanString(v string) (string, bool) {
 	}
 	better, hit := s.blacken(text)
 	if address, coded := s.inAddress(better); coded {
-		better, hit = address, true
+		better = address
+		hit = true
 	}
 	if !hit && utf8.Valid(raw) {
 		if best, unmarked := s.blacken(string(raw)); unmarked { // UTF-8 without its mark, as in many addresses
-			better, hit = best, true
+			better = best
+			hit = true
 		}
 	}
 	if !hit && s.inOddWritings(raw) {
-		better, hit = "█", true
+		better = "█"
+		hit = true
 	}
 	if !hit {
 		return v, false

@@ -99,7 +99,8 @@ func (r *spokenReader) find(letters pageLetters) error {
 	var codes [][]int
 	last := -1
 	for n, letter := range letters.Text {
-		number, ok := -1, false
+		number := -1
+		ok := false
 		if len(letters.Codes[n]) > 0 {
 			number, ok = spanOf[letters.Codes[n][0]]
 		}

@@ -17,7 +17,8 @@ var errFilter = errors.New("a filter that is not read here")
 // plainStream undoes the general filters of a stream. rest is the filter that is left,
 // which is one of images; qpdf has removed the others.
 func plainStream(f *pdffile.File, s pdffile.Stream) (plain []byte, rest string, err error) {
-	filters, parameters := f.Target(s.Entries["/Filter"]), f.Target(s.Entries["/DecodeParms"])
+	filters := f.Target(s.Entries["/Filter"])
+	parameters := f.Target(s.Entries["/DecodeParms"])
 	list, ok := filters.([]any)
 	if !ok && filters != nil {
 		list, parameters = []any{filters}, []any{parameters}
@@ -106,14 +107,18 @@ func unpredicted(raw []byte, how pdffile.Dict) ([]byte, error) {
 		}
 		return otherwise
 	}
-	predictor, bits, colors, columns := number("/Predictor", 1), number("/BitsPerComponent", 8), number("/Colors", 1), number("/Columns", 1)
+	predictor := number("/Predictor", 1)
+	bits := number("/BitsPerComponent", 8)
+	colors := number("/Colors", 1)
+	columns := number("/Columns", 1)
 	if predictor == 1 {
 		return raw, nil
 	}
 	if bits < 1 || bits > 16 || colors < 1 || colors > 32 || columns < 1 || columns > 1<<20 || predictor < 10 && (predictor != 2 || bits != 8) {
 		return nil, errFilter
 	}
-	back, width := max(1, bits*colors/8), (bits*colors*columns+7)/8
+	back := max(1, bits*colors/8)
+	width := (bits*colors*columns + 7) / 8
 	if predictor == 2 {
 		plain := bytes.Clone(raw)
 		for row := 0; row+width <= len(plain); row += width {
@@ -140,7 +145,8 @@ func filterRow(kind byte, line, above []byte, back int) {
 	for i := range line {
 		var left, corner int
 		if i >= back {
-			left, corner = int(line[i-back]), int(above[i-back])
+			left = int(line[i-back])
+			corner = int(above[i-back])
 		}
 		up := int(above[i])
 		switch kind {
@@ -151,7 +157,9 @@ func filterRow(kind byte, line, above []byte, back int) {
 		case 3:
 			line[i] += byte((left + up) / 2)
 		case 4:
-			a, b, c := abs(up-corner), abs(left-corner), abs(left+up-2*corner)
+			a := abs(up - corner)
+			b := abs(left - corner)
+			c := abs(left + up - 2*corner)
 			switch {
 			case a <= b && a <= c:
 				line[i] += byte(left)
@@ -179,7 +187,8 @@ func bareJPEG(photo []byte) []byte {
 	}
 	out := append([]byte{}, photo[:2]...)
 	for at := 2; at+header <= len(photo); {
-		marker, length := photo[at+1], int(photo[at+2])<<8|int(photo[at+3])
+		marker := photo[at+1]
+		length := int(photo[at+2])<<8 | int(photo[at+3])
 		const startOfScan, comment, firstApp, profile, adobe, lastApp = 0xda, 0xfe, 0xe0, 0xe2, 0xee, 0xef
 		if photo[at] != 0xff || marker == 0xff || length < 2 || at+2+length > len(photo) {
 			return photo // it is read unchanged, and refused if it contains a secret

@@ -69,11 +69,13 @@ func (m move) after(matrix [6]float64) []any {
 // move returns the move of a page's visible content to a paper of the requested size, and that paper, which is
 // turned like the page.
 func (a ResizeArgs) move(p paper) (move, box) {
-	width, height := a.Width, a.Height
+	width := a.Width
+	height := a.Height
 	if p.turn%180 != 0 {
 		width, height = height, width
 	}
-	across, down := width/(p.box[2]-p.box[0]), height/(p.box[3]-p.box[1])
+	across := width / (p.box[2] - p.box[0])
+	down := height / (p.box[3] - p.box[1])
 	if a.Fit != Fill {
 		across = min(across, down)
 		down = across

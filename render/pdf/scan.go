@@ -53,7 +53,9 @@ func readScan(path string) (_ *scan, err error) {
 		return nil, fmt.Errorf("scan: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	in, s, most := bufio.NewReader(f), new(scan), 0
+	in := bufio.NewReader(f)
+	s := new(scan)
+	most := 0
 	if _, err := fmt.Fscanf(in, "P5\n%d %d\n%d\n", &s.width, &s.height, &most); err != nil {
 		return nil, fmt.Errorf("scan: %w: %w", errScan, err)
 	}
@@ -120,7 +122,8 @@ func (s *scan) rotated(degrees int) *scan {
 
 // rotatedBack returns the matrix from the pixels of rotated's result to those of the scan.
 func (s *scan) rotatedBack(degrees int) affine {
-	w, h := float64(s.width), float64(s.height)
+	w := float64(s.width)
+	h := float64(s.height)
 	switch degrees {
 	case 90:
 		return affine{0, -1, 1, 0, 0, h}
@@ -136,13 +139,16 @@ func (s *scan) rotatedBack(degrees int) affine {
 // the new scan, and the matrix from its pixels to those of the original.
 func (s *scan) straighten(angle float64) (*scan, affine) {
 	sin, cos := math.Sincos(angle)
-	w, h := float64(s.width), float64(s.height)
-	wide, high := w*cos+h*math.Abs(sin), h*cos+w*math.Abs(sin)
+	w := float64(s.width)
+	h := float64(s.height)
+	wide := w*cos + h*math.Abs(sin)
+	high := h*cos + w*math.Abs(sin)
 	straight := &scan{width: int(math.Ceil(wide)), height: int(math.Ceil(high))}
 	straight.pixels = make([]byte, straight.width*straight.height)
 	// Around the middle: a level line becomes one that rises by the angle, with y pointing down.
 	back := affine{cos, -sin, sin, cos, 0, 0}
-	cx, cy := float64(straight.width)/2, float64(straight.height)/2
+	cx := float64(straight.width) / 2
+	cy := float64(straight.height) / 2
 	x, y := back.at(cx, cy)
 	back[4], back[5] = w/2-x, h/2-y
 	for row := range straight.height {
@@ -156,12 +162,15 @@ func (s *scan) straighten(angle float64) (*scan, affine) {
 
 // sample is the gray at a place between pixels; outside the page it is white.
 func (s *scan) sample(x, y float64) byte {
-	left, top := int(math.Floor(x)), int(math.Floor(y))
+	left := int(math.Floor(x))
+	top := int(math.Floor(y))
 	if left < 0 || top < 0 || left+1 >= s.width || top+1 >= s.height {
 		return math.MaxUint8
 	}
-	fx, fy := x-float64(left), y-float64(top)
-	above, below := s.pixels[top*s.width+left:], s.pixels[(top+1)*s.width+left:]
+	fx := x - float64(left)
+	fy := y - float64(top)
+	above := s.pixels[top*s.width+left:]
+	below := s.pixels[(top+1)*s.width+left:]
 	upper := float64(above[0])*(1-fx) + float64(above[1])*fx
 	lower := float64(below[0])*(1-fx) + float64(below[1])*fx
 	return byte(upper*(1-fy) + lower*fy + 0.5)
@@ -185,11 +194,13 @@ func (s *scan) skew() float64 {
 	if len(dark) < fewest {
 		return 0
 	}
-	best, most := 0.0, -1.0
+	best := 0.0
+	most := -1.0
 	try := func(low, high, step float64, contrast func(float64) float64) {
 		for degrees := low; degrees <= high+step/2; degrees += step {
 			if c := contrast(degrees * math.Pi / 180); c > most {
-				best, most = degrees, c
+				best = degrees
+				most = c
 			}
 		}
 	}
@@ -222,7 +233,8 @@ func rowContrast(dark [][2]int32, rows []int32, wide int, slope float64) (sum fl
 // darkPoints returns the positions of dark pixels on a grid with a step.
 func (s *scan) darkPoints(step int) (dark [][2]int32, wide, high int) {
 	limit := s.threshold()
-	wide, high = s.width/step, s.height/step
+	wide = s.width / step
+	high = s.height / step
 	for y := range high {
 		for x := range wide {
 			if s.pixels[y*step*s.width+x*step] < limit {
@@ -237,14 +249,18 @@ func (s *scan) darkPoints(step int) (dark [][2]int32, wide, high int) {
 // Otsu's method.
 func (s *scan) threshold() byte {
 	var counts [math.MaxUint8 + 1]float64
-	total, sum := 0.0, 0.0
+	total := 0.0
+	sum := 0.0
 	const step = 7 // enough of them
 	for i := 0; i < len(s.pixels); i += step {
 		counts[s.pixels[i]]++
 		total++
 		sum += float64(s.pixels[i])
 	}
-	best, most, below, weight := 0, -1.0, 0.0, 0.0
+	best := 0
+	most := -1.0
+	below := 0.0
+	weight := 0.0
 	for gray, count := range &counts {
 		weight += count
 		below += float64(gray) * count
@@ -253,7 +269,8 @@ func (s *scan) threshold() byte {
 		}
 		difference := below/weight - (sum-below)/(total-weight)
 		if between := weight * (total - weight) * difference * difference; between > most {
-			best, most = gray+1, between
+			best = gray + 1
+			most = between
 		}
 	}
 	return byte(min(best, math.MaxUint8))

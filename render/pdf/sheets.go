@@ -288,7 +288,8 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 
 // size returns the size of a page as it is shown, in points.
 func (p paper) size() (width, height float64) {
-	width, height = (p.box[2]-p.box[0])*p.unit, (p.box[3]-p.box[1])*p.unit
+	width = (p.box[2] - p.box[0]) * p.unit
+	height = (p.box[3] - p.box[1]) * p.unit
 	if p.turn%180 != 0 {
 		return height, width
 	}
@@ -297,7 +298,8 @@ func (p paper) size() (width, height float64) {
 
 // upright returns the matrix from a page's own units to points from its bottom left, as displayed.
 func (p paper) upright() affine {
-	b, u := p.box, p.unit
+	b := p.box
+	u := p.unit
 	switch p.turn {
 	case 90:
 		return affine{0, -u, u, 0, -b[1] * u, b[2] * u}
@@ -358,9 +360,11 @@ func (l sheetLayout) drawGuides() (content string) {
 		if g.cut {
 			dashes = "[]"
 		}
-		from, to := [2]float64{0, l.height / 2}, [2]float64{l.width, l.height / 2}
+		from := [2]float64{0, l.height / 2}
+		to := [2]float64{l.width, l.height / 2}
 		if g.upright {
-			from, to = [2]float64{l.width / 2, 0}, [2]float64{l.width / 2, l.height}
+			from = [2]float64{l.width / 2, 0}
+			to = [2]float64{l.width / 2, l.height}
 		}
 		content += fmt.Sprintf("q 0.5 G 0.5 w %s 0 d %.2f %.2f m %.2f %.2f l S Q\n", dashes, from[0], from[1], to[0], to[1])
 	}

@@ -51,7 +51,8 @@ func (a NUpArgs) layout(width, height float64) sheetLayout {
 	if a.Landscape != nil {
 		return a.oriented(*a.Landscape)
 	}
-	portrait, landscape := a.oriented(false), a.oriented(true)
+	portrait := a.oriented(false)
+	landscape := a.oriented(true)
 	if landscape.shrink(width, height) > portrait.shrink(width, height) {
 		return landscape
 	}
@@ -67,10 +68,13 @@ func (a BookletArgs) layout(width, height float64) sheetLayout {
 	l := sheetLayout{width: a.Width, height: a.Height, columns: 1, rows: 2, down: !side}
 	lying := side
 	if side {
-		l.columns, l.rows = 2, 1
+		l.columns = 2
+		l.rows = 1
 	}
 	if a.PerSheet == 4 {
-		l.columns, l.rows, lying = 2, 2, landscape
+		l.columns = 2
+		l.rows = 2
+		lying = landscape
 	}
 	if lying {
 		l.width, l.height = l.height, l.width
@@ -94,7 +98,8 @@ func bookletOrder(n, perSide int) (order []int) {
 	for first := 1; first <= whole/2; first += perSide {
 		for _, back := range []int{0, 1} {
 			for pair := first + back; pair < first+perSide; pair += 2 {
-				left, right := whole+1-pair, pair
+				left := whole + 1 - pair
+				right := pair
 				if back == 1 {
 					left, right = right, left
 				}

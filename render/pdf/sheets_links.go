@@ -179,7 +179,8 @@ func (c *sheetLinks) view(dest any) []any {
 	}
 
 	shown := c.source.paper(c.source.Dict(c.source.Pages[number].Object))
-	left, top := shown.box[0], shown.box[3]
+	left := shown.box[0]
+	top := shown.box[3]
 	numbers := floats(c.source.plain(view[1:]))
 	switch kind, _ := c.source.Target(view[1%len(view)]).(string); {
 	case kind == "/XYZ" && len(numbers) > 2:
@@ -194,7 +195,8 @@ func (c *sheetLinks) view(dest any) []any {
 			top = n
 		}
 	case kind == "/FitR" && len(numbers) > 4:
-		left, top = numbers[1], numbers[4]
+		left = numbers[1]
+		top = numbers[4]
 	}
 	place := c.places[number][0]
 	x, y := shown.upright().then(place.move).at(left, top)
@@ -224,7 +226,8 @@ func (c *sheetLinks) outline(nodes []outlineNode) (carried []outlineNode) {
 
 // addNames gives a catalog the named destinations: strings in a tree, and names in a dictionary.
 func (c *sheetLinks) addNames(catalog pdffile.Dict) {
-	names, tree := pdffile.Dict{}, []any{}
+	names := pdffile.Dict{}
+	tree := []any{}
 	for _, name := range slices.Sorted(maps.Keys(c.dests.byName)) {
 		view := c.view(c.dests.byName[name])
 		switch {

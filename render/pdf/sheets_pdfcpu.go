@@ -21,8 +21,11 @@ func imposeSheets(in io.ReadSeeker, out io.Writer, how sheetLayout) error {
 		conf.Offline = true
 		// The document's contents stay as they are: pdfcpu removes resources that seem
 		// unused to it.
-		conf.Optimize, conf.OptimizeBeforeWriting, conf.OptimizeResourceDicts = false, false, false
-		conf.WriteObjectStream, conf.WriteXRefStream = false, false
+		conf.Optimize = false
+		conf.OptimizeBeforeWriting = false
+		conf.OptimizeResourceDicts = false
+		conf.WriteObjectStream = false
+		conf.WriteXRefStream = false
 		sheet := &model.NUp{
 			PageDim: &types.Dim{Width: how.width, Height: how.height}, UserDim: true,
 			Grid:   &types.Dim{Width: float64(how.columns), Height: float64(how.rows)},

@@ -267,7 +267,8 @@ func (a SignArgs) fillBox(w *engine.Work, signer *x509.Certificate, box *pdfsign
 		return blameImage(1, err)
 	}
 	const most, opaque = 1200, 255 // pixels, 300 for each inch of a box of 288 points
-	width, height := decoded.Rect.Dx(), decoded.Rect.Dy()
+	width := decoded.Rect.Dx()
+	height := decoded.Rect.Dy()
 	if longest := max(width, height); longest > most {
 		width, height = max(1, width*most/longest), max(1, height*most/longest)
 		decoded = scale(decoded, width, height)

@@ -129,7 +129,8 @@ func readSignatures(ctx context.Context, doc *document, content []byte) (fields 
 	if copied.writeTo(ctx, repaired, qpdfJob{"decrypt": "", "objectStreams": "disable"}) != nil {
 		return nil, valid
 	}
-	copied.name, copied.password = repaired, ""
+	copied.name = repaired
+	copied.password = ""
 	defer func() { _ = os.Remove(doc.work.Path(repaired)) }()
 	if f, err = copied.readSelf(); err != nil {
 		return nil, valid

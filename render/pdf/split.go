@@ -141,14 +141,16 @@ func headings(nodes []pageNode, level int, titles map[int]string, pages []int) [
 // fill returns the part from a page with as many pages as fit into a number of bytes.
 func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
 	var best []byte
-	fits, beyond := 0, min(s.pages-from+1, MaxPages)+1 // numbers of pages that fit, and that do not
+	fits := 0                                   // a number of pages that fits
+	beyond := min(s.pages-from+1, MaxPages) + 1 // one that does not
 	for n := min(max(1, s.filled), beyond-1); fits+1 < beyond; {
 		content, err := s.write(piece{first: from, last: from + n - 1})
 		switch {
 		case err != nil:
 			return piece{}, nil, err
 		case int64(len(content)) <= most:
-			best, fits = content, n
+			best = content
+			fits = n
 		case n == 1:
 			return piece{}, nil, &Error{Kind: Unsplit, Text: fmt.Sprintf("must be larger: page %d alone has %d bytes", from, len(content))}
 		default:

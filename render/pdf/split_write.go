@@ -44,7 +44,8 @@ type pageNode struct {
 
 // span sets the pages of a node.
 func (n *pageNode) span() {
-	n.first, n.last = n.page, n.page
+	n.first = n.page
+	n.last = n.page
 	for _, kid := range n.kids {
 		if kid.first > 0 && (n.first == 0 || kid.first < n.first) {
 			n.first = kid.first
@@ -129,7 +130,8 @@ func (d *document) makeExplicit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, changes := s.dests(), s.NewUpdate()
+	all := s.dests()
+	changes := s.NewUpdate()
 	s.rewriteDests(changes, nil, func(dest any) (any, bool) {
 		name, ok := dest.(string)
 		view := all.array(dest)
@@ -238,7 +240,8 @@ func (s *splitter) write(p piece) ([]byte, error) {
 	name := sha256.Sum256(fmt.Appendf(s.digest[:], "%d-%d", p.first, p.last))
 	id := "b:" + hex.EncodeToString(name[:16])
 	u.SetID(id, id)
-	catalog, old := pdffile.Dict{"/Type": "/Catalog"}, s.Catalog()
+	catalog := pdffile.Dict{"/Type": "/Catalog"}
+	old := s.Catalog()
 	for _, key := range copiedToParts {
 		if v := old[key]; v != nil {
 			catalog[key] = v

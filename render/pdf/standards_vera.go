@@ -106,7 +106,8 @@ func readVeraPDF(text []byte, s pdffile.Standard) (pdfcheck.Result, bool) {
 			violation.Message = strings.Join(strings.Fields(rule.Description), " ")
 		}
 		for _, check := range rule.Checks {
-			page, object := 0, ""
+			page := 0
+			object := ""
 			if m := veraPage.FindStringSubmatch(check.Context); m != nil {
 				n, err := strconv.Atoi(m[1])
 				if page = n + 1; err != nil {

@@ -75,7 +75,8 @@ func (d *document) describeAsIs(ctx context.Context) (*structure, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	s.File, d.pages = f, len(s.Pages)
+	s.File = f
+	d.pages = len(s.Pages)
 	return s, nil
 }
 

@@ -157,7 +157,8 @@ var markOutline = sync.OnceValue(func() markWord {
 	}
 	var buffer sfnt.Buffer
 	var word markWord
-	size, x := fixed.I(markSize*markUnits), fixed.I(markPadding*markUnits)
+	size := fixed.I(markSize * markUnits)
+	x := fixed.I(markPadding * markUnits)
 	for _, letter := range "Test" {
 		glyph, glyphErr := face.GlyphIndex(&buffer, letter)
 		segments, segmentsErr := face.LoadGlyph(&buffer, glyph, size, nil)
@@ -228,7 +229,8 @@ const (
 
 // markImage returns an image with the test mark.
 func markImage(img *image.NRGBA, place string) *image.NRGBA {
-	width, height := img.Rect.Dx(), img.Rect.Dy()
+	width := img.Rect.Dx()
+	height := img.Rect.Dy()
 	band := max(1, int(markHeight(float64(width), float64(height), minMarkPixels, maxMarkPixels)))
 	bounds := image.Rect(0, 0, width, height)
 	if place == MarkBelow {

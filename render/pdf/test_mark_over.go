@@ -385,7 +385,8 @@ func (m *marker) fitted(look pdffile.Dict, rect box) affine {
 	}
 
 	drawn := matrix.around(from[0], from[1], from[2], from[3])
-	across, up := 1.0, 1.0
+	across := 1.0
+	up := 1.0
 	if drawn[2] > drawn[0] {
 		across = (rect[2] - rect[0]) / (drawn[2] - drawn[0])
 	}

@@ -91,7 +91,8 @@ func inputTexts(ctx context.Context, w *engine.Work, in Input) ([]string, error)
 
 // allTexts returns the text of each page.
 func allTexts(ctx context.Context, d *document) ([]string, error) {
-	texts, size := make([]string, d.pages), 0
+	texts := make([]string, d.pages)
+	size := 0
 	err := inRuns(ctx, d.pages, func(ctx context.Context, _, from, to int) error {
 		run, err := textsOfRun(ctx, d, from+1, to)
 		copy(texts[from:to], run)

@@ -51,7 +51,8 @@ func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) 
 	var out []byte
 	var path []xml.Name
 	prefixes := map[string]string{}
-	done, added := 0, false
+	done := 0
+	added := false
 	for {
 		start := int(decoder.InputOffset())
 		token, err := decoder.Token()
@@ -78,13 +79,16 @@ func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) 
 			path = append(path, token.Name)
 			if token.Name == description {
 				end := int(decoder.InputOffset())
-				out, done = append(out, text[done:start]...), end
+				out = append(out, text[done:start]...)
+				done = end
 				out = append(out, withoutAttributes(text[start:end], token.Attr, prefixes, drop)...)
 			}
 		case xml.EndElement:
 			path = path[:max(0, len(path)-1)]
 			if token.Name == (xml.Name{Space: xmpRDF, Local: "RDF"}) && !added && add != "" {
-				out, done, added = append(out, text[done:start]...), start, true
+				out = append(out, text[done:start]...)
+				done = start
+				added = true
 				out = append(out, "<rdf:Description rdf:about=\"\""+xmpPrefixes+">\n"+add+"</rdf:Description>\n"...)
 			}
 		}

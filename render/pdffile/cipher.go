@@ -41,7 +41,8 @@ func NewCipher(content, key []byte) (*Cipher, error) {
 // that read such a file right write it with a key of that other length.
 func (f *File) CompleteEncryption() ([]byte, error) {
 	const bits = 128
-	entries, isAES := f.Entry(f.trailer["/Encrypt"]), false
+	entries := f.Entry(f.trailer["/Encrypt"])
+	isAES := false
 	for _, filter := range f.Entry(entries["/CF"]) {
 		isAES = isAES || f.Target(f.Entry(filter)["/CFM"]) == "/AESV2"
 	}
@@ -225,6 +226,7 @@ func (f *File) decrypted(number int, at place, v any) any {
 
 // SameEncryption reports whether two files are encrypted alike: with the same dictionary.
 func (f *File) SameEncryption(other *File) bool {
-	a, b := f.cipher, other.cipher
+	a := f.cipher
+	b := other.cipher
 	return a == nil && b == nil || a != nil && b != nil && a.number == b.number && a.first == b.first && reflect.DeepEqual(a.entries, b.entries)
 }

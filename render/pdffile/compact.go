@@ -310,7 +310,8 @@ func (w *compactor) stream(number int, s Stream) {
 
 // table writes the table.
 func (w *compactor) table(trailer Dict) {
-	start, number := len(w.out), len(w.rows)
+	start := len(w.out)
+	number := len(w.rows)
 	w.rows = append(w.rows, tableRow{rowPlain, start, 0})
 	w.rows[0] = tableRow{rowFree, 0, 0}
 	var data []byte

@@ -222,7 +222,8 @@ func plainLength(entries Dict) int {
 		}
 		bits = 1
 	}
-	width, height := number("/W", "/Width"), number("/H", "/Height")
+	width := number("/W", "/Width")
+	height := number("/H", "/Height")
 	if width == 0 || height == 0 || bits == 0 || width > maxUnpacked/height {
 		return 0
 	}

@@ -58,7 +58,8 @@ func (r *outlineReader) items(first any, depth int) (items []OutlineItem, err er
 		if item.Kids, err = r.items(entry["/First"], depth+1); err != nil {
 			return nil, err
 		}
-		items, next = append(items, item), entry["/Next"]
+		items = append(items, item)
+		next = entry["/Next"]
 	}
 	return items, nil
 }

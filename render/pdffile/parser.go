@@ -289,7 +289,8 @@ func (p *parser) escape(text []byte) []byte {
 	c := p.data[p.at]
 	switch {
 	case c >= '0' && c <= '7':
-		code, last := 0, min(p.at+3, len(p.data))
+		code := 0
+		last := min(p.at+3, len(p.data))
 		for ; p.at < last && p.data[p.at] >= '0' && p.data[p.at] <= '7'; p.at++ {
 			code = code*8 + int(p.data[p.at]-'0')
 		}

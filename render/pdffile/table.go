@@ -47,7 +47,8 @@ func ReadTable(content []byte) (*File, error) {
 	other, otherErr := readTables(content, 0, start)
 	better := otherErr == nil && (err != nil || len(other.misplaced()) < len(f.misplaced()))
 	if better {
-		f, err = other, nil
+		f = other
+		err = nil
 	}
 	return f, err
 }
@@ -204,7 +205,8 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 	if raw, err = unpredict(raw, trailer["/DecodeParms"]); err != nil {
 		return nil, err
 	}
-	widths, index := integers(trailer["/W"]), integers(trailer["/Index"])
+	widths := integers(trailer["/W"])
+	index := integers(trailer["/Index"])
 	if index == nil {
 		size, _ := trailer["/Size"].(float64)
 		index = []int{0, int(size)}
@@ -251,7 +253,9 @@ func (r *tableReader) rows(raw []byte, widths, index []int) error {
 			if len(raw) < widths[0]+widths[1]+widths[2] {
 				return ErrUnread
 			}
-			kind, second, third := next(widths[0], rowPlain), next(widths[1], 0), next(widths[2], 0)
+			kind := next(widths[0], rowPlain)
+			second := next(widths[1], 0)
+			third := next(widths[2], 0)
 			switch {
 			case kind == rowFree:
 				r.add(number, place{}, false)
@@ -313,7 +317,8 @@ func unpredict(raw []byte, parameters any) ([]byte, error) {
 	}
 
 	const byteBits = 8
-	colors, bits := number("/Colors", 1), number("/BitsPerComponent", byteBits)
+	colors := number("/Colors", 1)
+	bits := number("/BitsPerComponent", byteBits)
 	columns := number("/Columns", 1)
 	if colors < 1 || colors > maxRow || bits != byteBits || columns < 1 || columns > maxRow/colors {
 		return nil, ErrUnread
@@ -350,7 +355,8 @@ func unpredictPNG(raw []byte, row, pixel int) ([]byte, error) {
 		for i, c := range raw[1 : 1+row] {
 			var left, corner byte
 			if i >= pixel {
-				left, corner = plain[start+i-pixel], above[i-pixel]
+				left = plain[start+i-pixel]
+				corner = above[i-pixel]
 			}
 			switch raw[0] {
 			case fromLeft:
@@ -378,7 +384,9 @@ func nearest(left, above, corner byte) byte {
 		return int(a - b)
 	}
 	sum := int(left) + int(above) - 2*int(corner)
-	toLeft, toAbove, toCorner := distance(above, corner), distance(left, corner), max(sum, -sum)
+	toLeft := distance(above, corner)
+	toAbove := distance(left, corner)
+	toCorner := max(sum, -sum)
 	switch {
 	case toLeft <= toAbove && toLeft <= toCorner:
 		return left

@@ -177,7 +177,8 @@ func (u *Update) Document(root string) []byte {
 
 // section writes the objects of the update, their table and the trailer, for an offset of the file.
 func (u *Update) section(offset int, trailer Dict) []byte {
-	out, table := []byte("\n"), []byte("xref\n")
+	out := []byte("\n")
+	table := []byte("xref\n")
 	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
 		number, generation, _ := splitReference(ref)
 		table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, offset+len(out), generation)

@@ -62,7 +62,8 @@ func (r *updateReader) update() bool {
 	r.objects = map[int]place{}
 	for {
 		r.comments()
-		start, known := r.parser.at, len(r.objects)
+		start := r.parser.at
+		known := len(r.objects)
 		if table := tablePattern.FindIndex(r.content[start:]); table != nil {
 			r.parser.at += table[1]
 			trailer, err := r.parser.value(0)

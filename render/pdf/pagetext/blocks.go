@@ -144,7 +144,8 @@ func (d *document) columnBlocks(p part) (blocks []block) {
 
 // settle decides how a block is read, and makes all its lines lines if most are.
 func (b *block) settle() {
-	right, left := 0, 0
+	right := 0
+	left := 0
 	for _, l := range b.lines {
 		for _, w := range l.words {
 			r, l := directions(w.Text)
@@ -191,7 +192,8 @@ func usualStep(lines []line) float64 {
 
 // goesOn reports whether line i belongs to the block before.
 func (d *document) goesOn(b block, lines []line, i, level int, step float64, column Box) bool {
-	l, before := lines[i], lines[i-1]
+	l := lines[i]
+	before := lines[i-1]
 	if !near(before, l, step) || (b.kind == headingBlock) != (level > 0) {
 		return false
 	}
@@ -219,7 +221,8 @@ func near(before, l line, step float64) bool {
 
 // begins reports whether line i begins a paragraph although it follows closely.
 func begins(lines []line, i int, column Box) bool {
-	l, before := lines[i], lines[i-1]
+	l := lines[i]
+	before := lines[i-1]
 	if !endsSentence(before) {
 		return false
 	}
@@ -275,7 +278,8 @@ func (d *document) listMark(l line) (mark string, rest line) {
 		return "", l
 	}
 	rest = l
-	rest.words, rest.gaps = l.words[n:], map[int]bool{}
+	rest.words = l.words[n:]
+	rest.gaps = map[int]bool{}
 	rest.Left = rest.words[0].Left
 	for at := range l.gaps {
 		if at > n {
@@ -323,7 +327,8 @@ func (d *document) alone(lines []line, i int, text string, column Box) bool {
 
 // follows reports whether a bold line is too close below another for a heading.
 func follows(before, l line) bool {
-	bold, down := before.all(isBold), l.base-before.base
+	bold := before.all(isBold)
+	down := l.base - before.base
 	return down < 1.25*l.size && (!bold || before.size <= l.size*1.05) || bold && math.Abs(before.size-l.size) < 0.5 && down < 1.8*l.size
 }
 
@@ -360,7 +365,8 @@ func joinColumns(blocks []block) []block {
 	for _, b := range blocks {
 		if n := len(joined); n > 0 && b.kind == paragraph && joined[n-1].kind == paragraph {
 			before := &joined[n-1]
-			last, first := before.lines[len(before.lines)-1], b.lines[0]
+			last := before.lines[len(before.lines)-1]
+			first := b.lines[0]
 			letter := firstRune(first.text())
 			if first.Top < last.Top && math.Abs(first.size-last.size) < 0.5 && !endsSentence(last) && unicode.IsLower(letter) && len(before.lines) > 1 {
 				if b.broken != nil {
@@ -386,7 +392,8 @@ func joinCode(blocks []block) []block {
 	for _, b := range blocks {
 		if n := len(joined); n > 0 && b.kind == codeBlock && joined[n-1].kind == codeBlock {
 			before := &joined[n-1]
-			last, first := before.lines[len(before.lines)-1], b.lines[0]
+			last := before.lines[len(before.lines)-1]
+			first := b.lines[0]
 			if down := first.base - last.base; down > 0 && down < 3.5*last.size && math.Abs(first.size-last.size) < 0.5 {
 				if down > 1.6*last.size {
 					before.lines = append(before.lines, line{size: last.size})

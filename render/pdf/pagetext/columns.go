@@ -82,25 +82,29 @@ func zonesOf(items []item) (zones [][]item) {
 
 // joinZones joins zones that follow one another and have columns in the same places.
 func joinZones(zones [][]item) (joined [][]item) {
-	gutter, ok := 0.0, false
+	gutter := 0.0
+	ok := false
 	for _, zone := range zones {
 		x, found := findGutter(zone)
 		if n := len(joined); n > 0 && (ok && parted(zone, gutter) || found && parted(joined[n-1], x)) {
 			joined[n-1] = append(joined[n-1], zone...)
 			if !ok {
-				gutter, ok = x, found
+				gutter = x
+				ok = found
 			}
 			continue
 		}
 		joined = append(joined, zone)
-		gutter, ok = x, found
+		gutter = x
+		ok = found
 	}
 	return joined
 }
 
 // parted reports whether there are items on both sides of a gutter, and none across.
 func parted(items []item, gutter float64) bool {
-	left, right := false, false
+	left := false
+	right := false
 	for _, it := range items {
 		if it.Left < gutter-1 && it.Right > gutter+1 {
 			return false
@@ -172,10 +176,12 @@ func findGutter(items []item) (x float64, ok bool) {
 		before = row
 	}
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.open, a.open)) })
-	count, most := 0, 0
+	count := 0
+	most := 0
 	for i, e := range edges {
 		if count += e.open; count > most && i+1 < len(edges) && edges[i+1].at > e.at {
-			most, x = count, (e.at+edges[i+1].at)/2
+			most = count
+			x = (e.at + edges[i+1].at) / 2
 		}
 	}
 	return x, most >= fewestBeside || most > 0 && len(items) >= 2*fewestBeside && parted(items, x)
@@ -274,7 +280,8 @@ func heading(r *run, sorted []item, i int) bool {
 
 // ends reports whether the first of the items below continues a paragraph above.
 func ends(above, items []item) bool {
-	first, last := items[0], above[len(above)-1]
+	first := items[0]
+	last := above[len(above)-1]
 	if first.run == nil || last.run == nil || len(items) > 1 && items[1].sideBySide(first.Box) {
 		return false
 	}
@@ -284,8 +291,10 @@ func ends(above, items []item) bool {
 
 // bothSides reports whether items are next to each other, with a gutter between them.
 func bothSides(items []item, gutter float64) bool {
-	left, right := Box{Top: math.Inf(1), Bottom: math.Inf(-1)}, Box{Top: math.Inf(1), Bottom: math.Inf(-1)}
-	leftCount, rightCount := 0, 0
+	left := Box{Top: math.Inf(1), Bottom: math.Inf(-1)}
+	right := Box{Top: math.Inf(1), Bottom: math.Inf(-1)}
+	leftCount := 0
+	rightCount := 0
 	for _, it := range items {
 		if it.middleX() < gutter {
 			left.Top, left.Bottom = min(left.Top, it.Top), max(left.Bottom, it.Bottom)
@@ -390,7 +399,9 @@ func around(items []item) Box {
 
 // prose reports whether a column is running text.
 func prose(column []item) bool {
-	box, letters, width := around(column), 0, 0.0
+	box := around(column)
+	letters := 0
+	width := 0.0
 	for _, it := range column {
 		if it.run == nil {
 			return true // a ruled table cannot be a cell
@@ -449,7 +460,8 @@ func aligned(rows [][]item, columns [][]item, ruled bool) bool {
 
 // loose reports whether the distance of rows is larger than that of lines of text.
 func loose(rows [][]item) bool {
-	first, last := rows[0][0].run, rows[len(rows)-1][0].run
+	first := rows[0][0].run
+	last := rows[len(rows)-1][0].run
 	return len(rows) > 1 && (last.base-first.base)/first.size > 1.7*float64(len(rows)-1)
 }
 

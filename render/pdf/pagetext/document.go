@@ -10,7 +10,9 @@ import (
 // learn finds the size of the text, the sizes of headings, and the words of the document.
 func (d *document) learn() {
 	sizes := map[float64]int{}
-	all, bold, mono := 0, 0, 0
+	all := 0
+	bold := 0
+	mono := 0
 	each := func(r *run) {
 		for i, w := range r.words {
 			n := len(w.Text)
@@ -54,7 +56,11 @@ func usualSize(sizes map[float64]int) float64 {
 		sorted = append(sorted, size)
 	}
 	slices.Sort(sorted)
-	usual, most, from, to, sum := 0.0, 0, 0, 0, 0
+	usual := 0.0
+	most := 0
+	from := 0
+	to := 0
+	sum := 0
 	const near = 1.15 // the largest of them to the smallest
 	for ; to < len(sorted); to++ {
 		sum += sizes[sorted[to]]
@@ -63,7 +69,8 @@ func usualSize(sizes map[float64]int) float64 {
 			from++
 		}
 		if sum > most {
-			most, usual = sum, sorted[from]
+			most = sum
+			usual = sorted[from]
 			for _, size := range sorted[from : to+1] {
 				if sizes[size] > sizes[usual] {
 					usual = size

@@ -134,7 +134,8 @@ func newPage(in *Page) *page {
 	in.link()
 	p := &page{width: in.Width, height: in.Height}
 	level := in.Words[:0:0]
-	right, all := 0, 0
+	right := 0
+	all := 0
 	for _, w := range in.Words {
 		w.Text = plain(w.Text)
 		if w.Text == "" || w.Size <= 0 {
@@ -247,8 +248,11 @@ func (w Word) part(right float64) (head, tail Word) {
 		return w, tail
 	}
 	tail = w
-	tail.Text, tail.Left, tail.Joined = w.Text[len(text):], right, true
-	w.Text, w.Right = text, right
+	tail.Text = w.Text[len(text):]
+	tail.Left = right
+	tail.Joined = true
+	w.Text = text
+	w.Right = right
 	return w, tail
 }
 
@@ -302,14 +306,17 @@ func newRun(words []Word) *run {
 
 // measure finds the box, the size and the base line of a run, by most of its letters.
 func (r *run) measure() {
-	letters, best := map[[2]float64]int{}, 0
+	letters := map[[2]float64]int{}
+	best := 0
 	r.Box = r.words[0].Box
 	for _, w := range r.words {
 		r.Box = r.and(w.Box)
 		key := [2]float64{w.Size, w.Base}
 		letters[key] += len(w.Text)
 		if letters[key] > best {
-			best, r.size, r.base = letters[key], w.Size, w.Base
+			best = letters[key]
+			r.size = w.Size
+			r.base = w.Base
 		}
 	}
 	for i := range r.words {
@@ -335,7 +342,8 @@ func rowsOf[T any](items []T, box func(T) Box) [][]T {
 			rows[n-1] = append(rows[n-1], item)
 			continue
 		}
-		rows, first = append(rows, []T{item}), b
+		rows = append(rows, []T{item})
+		first = b
 	}
 	for _, row := range rows {
 		slices.SortStableFunc(row, func(a, b T) int { return cmp.Compare(box(a).Left, box(b).Left) })

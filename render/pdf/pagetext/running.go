@@ -63,7 +63,8 @@ func (p *page) findNumber(r *run, alone bool) (found pageNumber, ok bool) {
 		return found, alone
 	}
 	if m := innerNumber.FindStringSubmatchIndex(text); m != nil {
-		n, of := ordinal(text[m[2]:m[3]]), ordinal(text[m[4]:m[5]])
+		n := ordinal(text[m[2]:m[3]])
+		of := ordinal(text[m[4]:m[5]])
 		return pageNumber{run: r, n: n, form: text[:m[2]] + "#" + text[m[3]:]}, n > 0 && n <= of
 	}
 	return found, false
@@ -79,7 +80,8 @@ func ordinal(text string) int {
 		return n
 	}
 	text = strings.ToLower(text)
-	n, rest := 0, text
+	n := 0
+	rest := text
 	for _, digit := range romans {
 		for strings.HasPrefix(rest, digit.text) {
 			n, rest = n+digit.n, rest[len(digit.text):]
@@ -166,7 +168,8 @@ type running struct {
 // dropRunning takes out lines that run through the document: all but the first of
 // those that are equal, and the numbers of pages.
 func (d *document) dropRunning() {
-	edges, count := make([][]*edgeRow, len(d.pages)), counting{}
+	edges := make([][]*edgeRow, len(d.pages))
+	count := counting{}
 	for i, p := range d.pages {
 		edges[i] = p.edgeRows()
 		for _, row := range edges[i] {

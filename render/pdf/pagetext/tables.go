@@ -192,8 +192,10 @@ func newGrid(rules []Box) *grid {
 
 // span finds the fields that no line parts from the one to their left or above.
 func (g *grid) span(rules []Box) {
-	columns, rows := len(g.xs)-1, len(g.ys)-1
-	upright, level := map[[2]int]bool{}, map[[2]int]bool{} // lines left of, and above, a field
+	columns := len(g.xs) - 1
+	rows := len(g.ys) - 1
+	upright := map[[2]int]bool{} // lines left of a field
+	level := map[[2]int]bool{}   // lines above a field
 	for _, r := range rules {
 		if r.width() >= r.height() {
 			y := nearest(g.ys, r.Top)
@@ -235,7 +237,8 @@ func nearest(values []float64, v float64) int {
 
 // put puts a word into its cell, if it is inside the grid.
 func (g *grid) put(w Word) bool {
-	x, y := w.middleX(), w.middleY()
+	x := w.middleX()
+	y := w.middleY()
 	if !g.holds(x, y) {
 		return false
 	}
@@ -259,7 +262,8 @@ func (g *grid) words() (all []Word) {
 // table makes a table of a grid, unless it frames something else.
 func (g *grid) table() *table {
 	t := &table{Box: g.Box}
-	filled, columns := 0, map[int]bool{}
+	filled := 0
+	columns := map[int]bool{}
 	used := map[int]bool{}
 	for at := range g.cells {
 		used[at[0]] = true

@@ -61,7 +61,8 @@ func (d *document) codeText(b block) string {
 		width := 1.0
 		for i, w := range l.words {
 			if i == 0 {
-				width, column = max(1, w.width()/float64(max(1, len([]rune(w.Text))))), left
+				width = max(1, w.width()/float64(max(1, len([]rune(w.Text)))))
+				column = left
 			}
 			spaces := int((w.Left-column)/width + 0.5)
 			if i > 0 && !w.Joined {
@@ -110,7 +111,8 @@ var (
 // joinLines returns a line of a paragraph in front of the next: with a space, or without its hyphen if a word is
 // divided between them, unless the document has the word with its hyphen elsewhere.
 func (d *document) joinLines(line, next string) string {
-	last, first := lastRune(line), firstRune(next)
+	last := lastRune(line)
+	first := firstRune(next)
 	if strings.ContainsRune(hyphens, last) {
 		head := strings.TrimRight(line, hyphens)
 		tail := firstPart.FindString(next[:min(len(next), 100)])
