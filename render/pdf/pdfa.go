@@ -123,16 +123,19 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 	if err := doc.checkDrawn(); err != nil {
 		return Changed{}, err
 	}
+
 	encrypted, err := contains(w.Path(doc.name), "/Encrypt")
 	if err != nil {
 		return Changed{}, err
 	}
+
 	a := &archiver{document: doc, args: args, replaced: characters{}}
 	if !encrypted {
 		if done, err := a.direct(); done || err != nil {
 			return Changed{Changes: a.changes(false)}, err
 		}
 	}
+
 	const first = "first.pdf"
 	if err := doc.writeTo(ctx, first, qpdfJob{"decrypt": "", "objectStreams": "disable"}); err != nil {
 		return Changed{}, err
@@ -146,6 +149,7 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 	if err := checkPages(doc.pages); err != nil {
 		return Changed{}, err
 	}
+
 	if a.document, a.missing, err = doc.withAppearances(ctx); err != nil {
 		return Changed{}, err
 	}
@@ -172,12 +176,14 @@ type archiver struct {
 
 func (a *archiver) run(ctx context.Context) error {
 	const open, flat, told, meant, metadata, drawn, made = "open.pdf", "flat.pdf", "told.pdf", "meant.pdf", "metadata.xml", "drawn.pdf", "archive.pdf"
+
 	var err error
 	script := []byte(drawScript + archiveLayersScript + archiveOpenScript)
 	a.found, err = runScript[archiveFound](ctx, a.document, "open.js", script, archiveInput{Input: a.name, Output: open, Level: a.args.Level, Metadata: metadata})
 	if err != nil {
 		return err
 	}
+
 	said, err := os.ReadFile(a.work.Path(metadata))
 	if err != nil {
 		return a.fail(Damaged, err)
@@ -185,6 +191,7 @@ func (a *archiver) run(ctx context.Context) error {
 	a.about, a.lost = readAbout(a.found.Info, said)
 	a.about.override(a.args)
 	a.about.accessible = false // Ghostscript removes the structure
+
 	// Ghostscript mixes up the appearances of several comments, so they become part of pages here.
 	if err := (&document{work: a.work, name: open}).writeFlat(ctx, flat, "all"); err != nil {
 		return err
@@ -192,6 +199,7 @@ func (a *archiver) run(ctx context.Context) error {
 	if _, err := runScript[bool](ctx, a.document, "texts.js", []byte(drawScript+archiveFontsScript+archiveTextsScript), archiveInput{Input: flat, Output: told}); err != nil {
 		return err
 	}
+
 	if err := a.tellMeanings(ctx, told, meant); err != nil {
 		return err
 	}
@@ -204,6 +212,7 @@ func (a *archiver) run(ctx context.Context) error {
 	if err := a.limitNumbers(drawn); err != nil {
 		return err
 	}
+
 	now := time.Now().UTC()
 	input := archiveInput{
 		Input: drawn, Output: made, Level: a.args.Level, First: a.name, Before: open,
@@ -213,9 +222,11 @@ func (a *archiver) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if err := a.verify(ctx, told, meant, made); err != nil {
 		return err
 	}
+
 	if err := os.Rename(a.work.Path(made), a.work.Path(output)); err != nil {
 		return fmt.Errorf("result: %w", err)
 	}
@@ -231,12 +242,14 @@ func (a *archiver) drawCoded(ctx context.Context, name, drawn string) error {
 	if err != nil {
 		return err
 	}
+
 	if len(meanings) == 0 {
 		return a.draw(ctx, coded, drawn)
 	}
 	if err := a.draw(ctx, coded, raw); err != nil {
 		return err
 	}
+
 	input := archiveInput{Input: raw, Output: drawn, Meanings: meanings}
 	_, err = runScript[bool](ctx, a.document, "decode.js", []byte(drawScript+archiveFontsScript+archiveDecodeScript), input)
 	return err
@@ -250,6 +263,7 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	if err := os.WriteFile(a.work.Path(setup), archiveSetup, 0o600); err != nil {
 		return fmt.Errorf("setup: %w", err)
 	}
+
 	args := []string{
 		"-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", fmt.Sprintf("-dPDFA=%d", a.args.Level.Part()), "-dPDFACompatibilityPolicy=2",
 		// The colours stay unchanged, each with its profile; JPEGs stay as they are, and other images lose nothing.
@@ -264,6 +278,7 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 		// Pages with transparency become images of this resolution in dpi.
 		args = append(args, "-r300")
 	}
+
 	said, err := a.work.Exec(ctx, engine.Program{Name: "gs", Args: append(args, "-o", drawn, setup, name), MaxStdout: maxSaid, Joined: true})
 	if errors.Is(err, engine.ErrNoProgram) {
 		return &Error{Kind: NoProgram, Text: "Ghostscript", cause: err}
@@ -271,6 +286,7 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	if err := a.damaged(err); err != nil {
 		return err
 	}
+
 	if found := refusal.FindSubmatch(said); found != nil {
 		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: " + joined(found[1])}
 	}
@@ -286,12 +302,14 @@ func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
 	if a.args.Level != Archive1B {
 		return nil
 	}
+
 	source := &document{work: a.work, name: before}
 	made := &document{work: a.work, name: drawn}
 	f, err := made.readSelf()
 	if err != nil {
 		return a.fail(Damaged, err)
 	}
+
 	if a.pageImages = picturePages(f); len(a.pageImages) == 0 {
 		return nil
 	}
@@ -317,11 +335,13 @@ func (a *archiver) verify(ctx context.Context, before, meant, name string) error
 	source := &document{work: a.work, name: before}
 	made := &document{work: a.work, name: name}
 	told := &document{work: a.work, name: meant}
+
 	for _, d := range []*document{source, made, told} {
 		if err := d.count(ctx); err != nil {
 			return a.damaged(err)
 		}
 	}
+
 	if made.pages != source.pages {
 		return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: only %d of %d pages can be rendered", made.pages, source.pages)}
 	}
@@ -355,6 +375,7 @@ func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
 	if err != nil {
 		return a.fail(Damaged, err)
 	}
+
 	units := &structure{File: tree}
 	for n := 1; n <= source.pages; n += 1 + source.pages/lookedAt {
 		// Ghostscript draws a page as large as its unit makes it, poppler does not.
@@ -367,10 +388,12 @@ func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
 		if err != nil {
 			return err
 		}
+
 		if !before.like(after) {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d would look different", n)}
 		}
 	}
+
 	return nil
 }
 
@@ -380,8 +403,10 @@ func (s *scan) like(other *scan) bool {
 	if w, h := s.width-other.width, s.height-other.height; max(w, -w, h, -h) > 1 {
 		return false
 	}
+
 	different := 0
 	width, height := min(s.width, other.width), min(s.height, other.height)
+
 	for y := range height {
 		for x := range width {
 			if d := int(s.pixels[y*s.width+x]) - int(other.pixels[y*other.width+x]); max(d, -d) >= otherDot {
@@ -389,6 +414,7 @@ func (s *scan) like(other *scan) bool {
 			}
 		}
 	}
+
 	return float64(different) <= otherLook*float64(width*height)
 }
 
@@ -435,10 +461,12 @@ func (a *archiver) sameText(ctx context.Context, source, told, made *document) e
 		if hasFigure(unread) {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: digits on page %d could no longer be copied, because their font has no character codes", i+1)}
 		}
+
 		left := maps.Clone(after[i].shown)
 		for r, n := range after[i].beside {
 			left[r] += n
 		}
+
 		missing, times := before[i].shown.lost(left, a.replaced)
 		if all := before[i].shown.count(); times > few+all/2 {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text, of which %d could no longer be copied", i+1, all, times)}
@@ -449,13 +477,16 @@ func (a *archiver) sameText(ctx context.Context, source, told, made *document) e
 				return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text and would have %d", i+1, letters(texts[i]), letters(now[i]))}
 			}
 		}
+
 		if missing = append(missing, unread...); len(missing) > 0 {
 			a.garbled.add(i+1, missing)
 		}
 	}
+
 	if len(a.garbled.pages) == 0 {
 		return nil
 	}
+
 	f, err := source.readSelf()
 	if err != nil {
 		return a.fail(Damaged, err)
@@ -509,6 +540,7 @@ func (a *archiver) changes(encrypted bool) []string {
 			said = append(said, fmt.Sprintf(format, args...))
 		}
 	}
+
 	say(encrypted, "The document is no longer encrypted: anyone can open it.")
 	say(f.Fields > 0, "Form fields (%d) were flattened into their pages, with their values.", f.Fields)
 	say(f.Actions > 0, "Scripts and actions (%d) were removed.", f.Actions)
@@ -517,10 +549,12 @@ func (a *archiver) changes(encrypted bool) []string {
 	} else {
 		say(len(f.Files) > 0, "Attached files were removed: %s. Level 3b preserves them.", shortList(f.Files))
 	}
+
 	say(f.Hidden > 0, "Hidden comments and fields (%d) were removed.", f.Hidden)
 	say(f.Comments > 0, "Comments and drawings (%d) were flattened into their pages; their text remains as notes.", f.Comments)
 	say(len(a.missing) > 0, poorerText, shortList(a.missing))
 	say(f.Undrawn > 0, "Comments (%d) without an appearance are no longer visible.", f.Undrawn)
+
 	repairs := slices.Contains(f.Kinds, repaired)
 	kinds := slices.DeleteFunc(slices.Clone(f.Kinds), func(kind string) bool { return kind == repaired })
 	say(len(kinds) > 0, "Annotations that PDF/A does not allow were removed: %s.", shortList(kinds))
@@ -533,5 +567,6 @@ func (a *archiver) changes(encrypted bool) []string {
 	say(len(a.garbled.pages) > 0, "Characters on some pages can no longer be copied or searched: %s on %s, in the fonts: %s.", a.garbled.describe(), rangeText(a.garbled.pages), shortList(fontNames(a.garbled.fonts)))
 	say(a.lost, "Metadata other than title, author, subject, keywords, program and dates was removed.")
 	say(repairs, "The document has errors in its pages; unreadable content may be missing.")
+
 	return said
 }

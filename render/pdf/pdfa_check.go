@@ -71,6 +71,7 @@ func mustBeArchive(ctx context.Context, d *document, level ArchiveLevel) error {
 		return d.fail(Damaged, err)
 	}
 	faults := checkArchive(f, level)
+
 	if level != Archive1B { // which has no such rule
 		pages, err := runScript[[]int](ctx, d, "glyphs.js", []byte(archiveGlyphsScript), archiveInput{Input: d.name})
 		// Without MuPDF, as in the core image, only LibreOffice makes PDF/A.
@@ -81,6 +82,7 @@ func mustBeArchive(ctx context.Context, d *document, level ArchiveLevel) error {
 			faults = slices.Insert(faults, 0, "has text without a glyph in its font (.notdef) on page "+rangeText(pages))
 		}
 	}
+
 	if len(faults) > 0 {
 		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A-" + string(level) + ": the result " + shortFaults(faults)}
 	}
@@ -125,9 +127,11 @@ func (c *archiveCheck) describes() {
 		return
 	}
 	c.unless(stream.Entries["/Filter"] == nil, "has XMP that is filtered")
+
 	x, _ := readXMP(stream.Content)
 	conforms := x[xmpPDFA+"conformance"] // A asks for all that B does.
 	c.unless(x[xmpPDFA+"part"] == strconv.Itoa(c.level.Part()) && (conforms == "B" || conforms == "A"), "has XMP that does not name the level")
+
 	info := c.Entry(c.Trailer("/Info"))
 	for key, name := range map[string]string{
 		"/Title": xmpDC + "title", "/Author": xmpDC + "creator", "/Subject": xmpDC + "description", "/Keywords": xmpPDF + "Keywords",
@@ -136,6 +140,7 @@ func (c *archiveCheck) describes() {
 		said := pdffile.Text(c.Target(info[key]))
 		c.unless(strings.Join(strings.Fields(said), " ") == strings.Join(strings.Fields(x[name]), " "), "has %s in its information and not the same in XMP", key)
 	}
+
 	for key, name := range map[string]string{"/CreationDate": xmpBasic + "CreateDate", "/ModDate": xmpBasic + "ModifyDate"} {
 		at := date(pdffile.Text(c.Target(info[key])))
 		same := x[name] == ""
@@ -154,12 +159,14 @@ func (c *archiveCheck) intent() {
 		if entries["/S"] != "/GTS_PDFA1" {
 			continue
 		}
+
 		stream, ok := c.Stream(pdffile.Reference(entries["/DestOutputProfile"]))
 		content, err := c.plain(stream)
 		const signature, space = 36, 16
 		if !ok || err != nil || len(content) < 128 || string(content[signature:signature+4]) != "acsp" || int(binary.BigEndian.Uint32(content)) > len(content) {
 			break
 		}
+
 		c.unless(string(content[space:space+4]) == "RGB " && c.Target(stream.Entries["/N"]) == 3., "has a profile of colours that is not RGB")
 		c.unless(entries["/OutputConditionIdentifier"] != nil, "has an output intent without a name")
 		return
@@ -190,16 +197,19 @@ func (c *archiveCheck) annotation(a pdffile.Dict, page int) {
 	kind, _ := c.Target(a["/Subtype"]).(string)
 	known := annotationKinds.MatchString(kind) || c.level != Archive1B && newerKinds.MatchString(kind)
 	c.unless(known, "has an annotation of the kind %.40q on page %d", kind, page)
+
 	flags, _ := c.Target(a["/F"]).(float64)
 	hides := int(flags)&(pdffile.FlagInvisible|pdffile.FlagHidden|pdffile.FlagNoView|pdffile.FlagToggleNoView) != 0
 	if kind != "/Popup" {
 		c.unless(!hides && int(flags)&pdffile.FlagPrint != 0, "has an annotation on page %d that is hidden, or not printed", page)
 	}
+
 	if kind != "/Popup" && kind != "/Link" {
 		look := c.Entry(a["/AP"])
 		c.unless(look["/N"] != nil, "has an annotation without an appearance on page %d", page)
 		c.unless(look["/D"] == nil && look["/R"] == nil, "has an annotation with several appearances on page %d", page)
 	}
+
 	opaque, given := c.Target(a["/CA"]).(float64)
 	c.unless(c.level != Archive1B || !given || opaque == 1, "has an annotation that is transparent on page %d", page)
 	c.unless(a["/AA"] == nil, "has actions that its events start")
@@ -229,6 +239,7 @@ func (c *archiveCheck) walk(ref string, v any, depth int) {
 		c.unless(false, "is nested too deep")
 		return
 	}
+
 	if ref != "" {
 		if c.seen[ref] {
 			return
@@ -244,6 +255,7 @@ func (c *archiveCheck) walk(ref string, v any, depth int) {
 		}
 		v = value
 	}
+
 	switch v := v.(type) {
 	case string:
 		if next := pdffile.Reference(v); next != "" {
@@ -270,6 +282,7 @@ func (c *archiveCheck) stream(ref string, entries pdffile.Dict) {
 		c.unless(c.level != Archive1B || name != "/JPXDecode", "has images in JPEG 2000")
 	}
 	c.unless(entries["/F"] == nil && entries["/FFilter"] == nil && entries["/FDecodeParms"] == nil, "has streams in other files")
+
 	kind := c.Target(entries["/Subtype"])
 	switch {
 	case kind == "/Image":
@@ -312,12 +325,14 @@ func (c *archiveCheck) dict(entries pdffile.Dict) {
 		c.unless(entries["/AFRelationship"] != nil && entries["/F"] != nil && entries["/UF"] != nil, "has attached files that do not say what they are to it")
 		c.unless(c.Entry(c.Entry(entries["/EF"])["/F"])["/Subtype"] != nil, "has attached files of no kind")
 	}
+
 	switch c.Target(entries["/Type"]) {
 	case "/Font":
 		c.font(entries)
 	case "/ExtGState":
 		c.state(entries)
 	}
+
 	if entries["/Title"] != nil && entries["/Parent"] != nil {
 		c.action(entries["/A"])
 	}
@@ -327,6 +342,7 @@ func (c *archiveCheck) dict(entries pdffile.Dict) {
 
 func (c *archiveCheck) font(entries pdffile.Dict) {
 	name, _ := c.Target(entries["/BaseFont"]).(string)
+
 	switch kind := c.Target(entries["/Subtype"]); kind {
 	case "/Type0":
 		list, _ := c.Target(entries["/DescendantFonts"]).([]any)
@@ -356,6 +372,7 @@ func (c *archiveCheck) state(entries pdffile.Dict) {
 	c.unless(entries["/HTP"] == nil, "has origins of halftones")
 	mode, _ := c.Target(entries["/OPM"]).(float64)
 	c.unless(mode == 0, "has overprinting of the second kind")
+
 	blend := c.Target(entries["/BM"])
 	if list, is := blend.([]any); is && len(list) > 0 {
 		blend = list[0]
@@ -363,9 +380,11 @@ func (c *archiveCheck) state(entries pdffile.Dict) {
 	if name, is := blend.(string); is {
 		c.unless(blendings.MatchString(name), "mixes colours in a way that is not known")
 	}
+
 	if c.level != Archive1B {
 		return
 	}
+
 	mask := c.Target(entries["/SMask"])
 	c.unless(mask == nil || mask == "/None", "has transparency")
 	c.unless(blend == nil || blend == "/Normal" || blend == "/Compatible", "has transparency")
@@ -386,6 +405,7 @@ func (c *archiveCheck) content(v any) {
 				return
 			}
 			c.seen["content "+ref] = true
+
 			text, err := c.plain(stream)
 			if c.read += len(text); err != nil || c.read > maxChecked {
 				c.unless(false, "has pages whose content cannot be read")
@@ -396,6 +416,7 @@ func (c *archiveCheck) content(v any) {
 		}
 		v = c.Target(v)
 	}
+
 	if list, ok := v.([]any); ok {
 		for _, item := range list {
 			if pdffile.Reference(item) != "" {
@@ -411,6 +432,7 @@ func (c *archiveCheck) plain(stream pdffile.Stream) ([]byte, error) {
 	if len(names) != 1 || stream.Entries["/DecodeParms"] != nil {
 		return nil, pdffile.ErrUnread
 	}
+
 	switch names[0] {
 	case "":
 		return stream.Content, nil
@@ -496,6 +518,7 @@ func contentWord(text []byte, at int) (string, int) {
 	if at >= len(text) {
 		return "", at
 	}
+
 	switch ch := text[at]; {
 	case ch == '(':
 		return "", afterLiteral(text, at)
@@ -512,6 +535,7 @@ func contentWord(text []byte, at int) (string, int) {
 	case ch != '/' && endsWord(ch):
 		return "", at + 1
 	}
+
 	end := at + 1
 	for end < len(text) && !endsWord(text[end]) {
 		end++

@@ -31,11 +31,13 @@ func inspect(content []byte, s secrets, source bool) (where string, err error) {
 	if err != nil {
 		return "", err
 	}
+
 	in := &inspector{File: f, secrets: s, seen: map[string]bool{}, known: map[string]bool{}, fonts: map[string]*fontMeaning{}, page: map[string]int{}}
 	pages, err := f.Pages(MaxPages)
 	if err != nil {
 		return "", err
 	}
+
 	if id := in.value(f.Trailer("/ID"), "/ID"); id != "" && source {
 		return id, nil
 	}
@@ -44,6 +46,7 @@ func inspect(content []byte, s secrets, source bool) (where string, err error) {
 			return where, nil
 		}
 	}
+
 	for _, ref := range f.References() {
 		value, body, err := f.Object(ref)
 		if err != nil {
@@ -58,6 +61,7 @@ func inspect(content []byte, s secrets, source bool) (where string, err error) {
 		if body == 0 {
 			continue
 		}
+
 		stream, ok := f.Stream(ref)
 		if !ok {
 			return "", fmt.Errorf("stream %s: %w", ref, pdffile.ErrUnread)
@@ -66,6 +70,7 @@ func inspect(content []byte, s secrets, source bool) (where string, err error) {
 			return what, nil
 		}
 	}
+
 	return "", nil
 }
 
@@ -76,6 +81,7 @@ func (in *inspector) pageContent(number int, page pdffile.Page) string {
 		node = in.Entry(node["/Parent"])
 	}
 	resources := in.Entry(node["/Resources"])
+
 	content, err := (&scrubber{File: in.File}).content(page.Entries["/Contents"])
 	list, ok := in.Target(page.Entries["/Contents"]).([]any)
 	if !ok {
@@ -84,12 +90,14 @@ func (in *inspector) pageContent(number int, page pdffile.Page) string {
 	for _, v := range list {
 		in.seen[pdffile.Reference(v)] = true
 	}
+
 	if err != nil {
 		return fmt.Sprintf("page %d: its content cannot be read", number)
 	}
 	if in.shows(content, resources, false) {
 		return fmt.Sprintf("page %d: text that cannot be seen, or that readers take for another", number)
 	}
+
 	in.draws(number, resources, 0)
 	return ""
 }
@@ -143,6 +151,7 @@ func (in *inspector) value(v any, key string) string {
 			}
 		}
 	}
+
 	return ""
 }
 
@@ -159,6 +168,7 @@ func (in *inspector) stream(ref string, s pdffile.Stream) string {
 	if in.seen[ref] && !isContent(s.Entries) {
 		return "" // a page's, which was looked at
 	}
+
 	plain, rest, err := plainStream(in.File, s)
 	image := s.Entries["/Subtype"] == "/Image"
 	switch {
@@ -191,6 +201,7 @@ func (in *inspector) stream(ref string, s pdffile.Stream) string {
 		}
 		return ""
 	}
+
 	return in.other(plain)
 }
 
@@ -212,6 +223,7 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 	line := newShownText()
 	found := false
 	font := &fontMeaning{}
+
 	flush := func() {
 		if !found {
 			found = line.have(in.secrets)
@@ -219,6 +231,7 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 		all.add(line)
 		line = newShownText()
 	}
+
 	pdffile.ReadContent(content, func(op pdffile.Operation) {
 		switch op.Operator {
 		case "Tf":
@@ -240,6 +253,7 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 			found = true
 		}
 	})
+
 	flush()
 	return found || whole && all.have(in.secrets)
 }
@@ -273,6 +287,7 @@ func (r *shownText) show(v any, font *fontMeaning) {
 	if !ok {
 		list = []any{v}
 	}
+
 	for _, item := range list {
 		if n, ok := item.(pdffile.Number); ok {
 			var apart float64
@@ -318,9 +333,11 @@ func (in *inspector) meaning(v any) *fontMeaning {
 	if known := in.fonts[ref]; known != nil && ref != "" {
 		return known
 	}
+
 	entries := in.Entry(v)
 	m := &fontMeaning{unicode: map[string]string{}, wide: entries["/Subtype"] == "/Type0", names: map[byte]string{}}
 	in.fonts[ref] = m
+
 	differences, _ := in.Target(in.Entry(entries["/Encoding"])["/Differences"]).([]any)
 	code := 0
 	for _, item := range differences {
@@ -334,6 +351,7 @@ func (in *inspector) meaning(v any) *fontMeaning {
 			code++
 		}
 	}
+
 	stream, ok := in.Stream(pdffile.Reference(entries["/ToUnicode"]))
 	if !ok {
 		return m
@@ -342,9 +360,11 @@ func (in *inspector) meaning(v any) *fontMeaning {
 	if err != nil {
 		return m
 	}
+
 	for _, section := range mapSections.FindAllSubmatch(plain, -1) {
 		m.section(string(section[1]), section[2])
 	}
+
 	return m
 }
 
@@ -355,6 +375,7 @@ func (m *fontMeaning) section(kind string, text []byte) {
 		if kind == "bfrange" {
 			step = 3
 		}
+
 		for i := 0; i+step <= len(op.Operands); i += step {
 			first, _ := rawBytes(op.Operands[i])
 			if step == 2 {
@@ -378,9 +399,11 @@ func (m *fontMeaning) span(first, last []byte, to any) {
 		}
 		return n
 	}
+
 	list, isList := to.([]any)
 	letters, _ := rawBytes(to)
 	from := number(first)
+
 	for n := from; n <= number(last); n++ {
 		code := []byte{byte(n)}
 		if len(first) == 2 {
@@ -401,6 +424,7 @@ func (m *fontMeaning) meant(raw []byte) string {
 	if len(m.unicode) == 0 {
 		return m.encoded(raw)
 	}
+
 	var out strings.Builder
 	for len(raw) > 0 {
 		n := 1
@@ -414,6 +438,7 @@ func (m *fontMeaning) meant(raw []byte) string {
 		out.WriteString(letters)
 		raw = raw[n:]
 	}
+
 	return out.String()
 }
 

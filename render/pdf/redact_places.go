@@ -89,6 +89,7 @@ func (p *places) content(content []byte, resources pdffile.Dict, matrix affine, 
 	n := pen{matrix: matrix, upright: true, clip: everywhere}
 	saved := []pen{}
 	objects := p.Entry(resources["/XObject"])
+
 	pdffile.ReadContent(content, func(op pdffile.Operation) {
 		if p.steps++; p.steps > maxSteps && err == nil {
 			err = fmt.Errorf("more than %d operations", maxSteps)
@@ -129,6 +130,7 @@ func (p *places) content(content []byte, resources pdffile.Dict, matrix affine, 
 			err = p.outline(&n, op.Operator, v, resources, matrix, depth)
 		}
 	})
+
 	return err
 }
 
@@ -165,6 +167,7 @@ func (p *places) pattern(v any, around box, resources pdffile.Dict, matrix affin
 	ref := pdffile.Reference(v)
 	entries := p.Entry(v)
 	const tiling = 1
+
 	switch {
 	case entries == nil:
 		return nil
@@ -172,6 +175,7 @@ func (p *places) pattern(v any, around box, resources pdffile.Dict, matrix affin
 		p.shade(p.Entry(entries["/Shading"]), around)
 		return nil
 	}
+
 	if p.path != nil {
 		p.path(p.at(around), false)
 	}
@@ -188,6 +192,7 @@ func (p *places) pattern(v any, around box, resources pdffile.Dict, matrix affin
 	if how == drawn {
 		p.how = patterned
 	}
+
 	err := p.object(ref, resources, matrix, depth+1)
 	if p.images == images && err == nil {
 		if p.bare == nil {
@@ -236,6 +241,7 @@ func (p *places) outline(n *pen, operator string, v []float64, resources pdffile
 		n.upright = true
 		n.clips = false
 	}
+
 	return err
 }
 
@@ -257,6 +263,7 @@ func (p *places) object(v any, above pdffile.Dict, matrix affine, depth int) err
 		p.draw(p.imageHashes(ref), matrix)
 		return nil
 	}
+
 	content, err := (&scrubber{File: p.File}).content(ref)
 	if err != nil {
 		return err
@@ -264,6 +271,7 @@ func (p *places) object(v any, above pdffile.Dict, matrix affine, depth int) err
 	if m := floats(p.Target(entries["/Matrix"])); len(m) == 6 {
 		matrix = affine(m).then(matrix)
 	}
+
 	resources := p.Entry(entries["/Resources"])
 	if resources == nil {
 		resources = above
@@ -276,6 +284,7 @@ func (p *places) imageHashes(ref string) []string {
 	if known, ok := p.hashes[ref]; ok {
 		return known
 	}
+
 	var all []string
 	if stream, ok := p.Stream(ref); ok {
 		plain, _, err := plainStream(p.File, stream)
@@ -293,6 +302,7 @@ func (p *places) imageHashes(ref string) []string {
 			}
 		}
 	}
+
 	if p.hashes == nil {
 		p.hashes = map[string][]string{}
 	}
@@ -353,9 +363,11 @@ func (r *redaction) places(f *pdffile.File, pages []pdffile.Page, found looked) 
 			all[number] = append(all[number], box{b[0] + room[0], room[3] - b[3], b[2] + room[0], room[3] - b[1]})
 		}
 	}
+
 	for _, number := range r.emptied() {
 		all[number] = append(all[number], r.areasOf(number)...)
 	}
+
 	return all
 }
 
@@ -402,9 +414,11 @@ func (r *redaction) touchedImages(open string, found looked) (touched map[string
 	if err != nil {
 		return nil, nil, err
 	}
+
 	gone = r.places(f, pages, found)
 	touched = map[string]bool{}
 	p := &places{File: f}
+
 	for number, boxes := range gone {
 		areas := r.areasOf(number)
 		p.image = func(hashes []string, at box, how sight) {
@@ -420,10 +434,12 @@ func (r *redaction) touchedImages(open string, found looked) (touched map[string
 				}
 			}
 		}
+
 		if err := p.page(pages[number-1]); err != nil {
 			return nil, nil, r.fail(Damaged, err)
 		}
 	}
+
 	return touched, gone, nil
 }
 
@@ -432,18 +448,22 @@ func (r *redaction) leftImages() (left []int, err error) {
 	if len(r.touched) == 0 {
 		return nil, nil
 	}
+
 	f, pages, err := r.readPages(r.name)
 	if err != nil {
 		return nil, err
 	}
+
 	s := &structure{File: f}
 	p := &places{File: f}
+
 	for i, page := range pages {
 		shown := s.paper(page.Entries).box
 		p.image = func(hashes []string, at box, how sight) {
 			const least = 2 // points
 			seen, ok := shown.and(at)
 			ok = ok && seen[2]-seen[0] > least && seen[3]-seen[1] > least
+
 			for _, b := range r.gone[i+1] {
 				ok = ok && (!b.touches(at) || how == masking && len(r.areasOf(i+1)) == 0)
 			}
@@ -453,10 +473,12 @@ func (r *redaction) leftImages() (left []int, err error) {
 				}
 			}
 		}
+
 		if err := p.page(page); err != nil {
 			return nil, r.fail(Damaged, err)
 		}
 	}
+
 	return unique(left), nil
 }
 
@@ -467,12 +489,15 @@ func (r *redaction) outlined(bare string) (left []int, err error) {
 	if len(numbers) == 0 {
 		return nil, nil
 	}
+
 	f, pages, err := r.readPages(bare)
 	if err != nil {
 		return nil, err
 	}
+
 	const edge, mostPlain = 1, 16
 	p := &places{File: f}
+
 	for _, number := range numbers {
 		drawn := 0
 		plain := 0
@@ -492,6 +517,7 @@ func (r *redaction) outlined(bare string) (left []int, err error) {
 				}
 			}
 		}
+
 		if err := p.page(pages[number-1]); err != nil {
 			return nil, r.fail(Damaged, err)
 		}
@@ -499,6 +525,7 @@ func (r *redaction) outlined(bare string) (left []int, err error) {
 			left = append(left, number)
 		}
 	}
+
 	return left, nil
 }
 

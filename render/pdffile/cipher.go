@@ -43,6 +43,7 @@ func (f *File) CompleteEncryption() ([]byte, error) {
 	const bits = 128
 	entries := f.Entry(f.trailer["/Encrypt"])
 	isAES := false
+
 	for _, filter := range f.Entry(entries["/CF"]) {
 		isAES = isAES || f.Target(f.Entry(filter)["/CFM"]) == "/AESV2"
 	}
@@ -52,6 +53,7 @@ func (f *File) CompleteEncryption() ([]byte, error) {
 
 	completed := Without(entries)
 	completed["/Length"] = bits
+
 	u := f.NewUpdate()
 	ref := Reference(f.trailer["/Encrypt"])
 	if ref == "" {
@@ -66,22 +68,26 @@ func (f *File) newCipher(key []byte) (*Cipher, error) {
 	c := &Cipher{key: key, entries: f.Entry(f.trailer["/Encrypt"])}
 	version, _ := c.entries["/V"].(float64)
 	filters := f.Entry(c.entries["/CF"])
+
 	if version == 1 || version == 2 {
 		c.method = "/V2"
 	} else if name, ok := c.entries["/StmF"].(string); ok && c.entries["/StrF"] == name {
 		c.method, _ = f.Entry(filters[name])["/CFM"].(string)
 	}
+
 	if names, _ := f.trailer["/ID"].([]any); len(names) > 0 {
 		c.first = names[0]
 	}
 	c.bare = c.entries["/EncryptMetadata"] == false
 	c.number, _, _ = splitReference(Reference(f.trailer["/Encrypt"]))
+
 	if !slices.Contains([]string{"/V2", "/AESV2", "/AESV3"}, c.method) || c.first == nil || len(key) == 0 || refers(c.entries) {
 		return nil, ErrUnread
 	}
 	if _, err := aes.NewCipher(c.objectKey(1, 0)); c.method != "/V2" && err != nil {
 		return nil, ErrUnread // The key is too short.
 	}
+
 	return c, nil
 }
 
@@ -99,6 +105,7 @@ func refers(v any) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -125,12 +132,14 @@ func (c *Cipher) seal(key, plain []byte) []byte {
 	if c.method == "/V2" {
 		return c.stream(key, plain)
 	}
+
 	padding := aes.BlockSize - len(plain)%aes.BlockSize
 	out := make([]byte, aes.BlockSize, 2*aes.BlockSize+len(plain))
 	vector := hmac.New(sha256.New, key)
 	vector.Write(plain)
 	copy(out, vector.Sum(nil))
 	out = append(append(out, plain...), bytes.Repeat([]byte{byte(padding)}, padding)...)
+
 	block, _ := aes.NewCipher(key) // newCipher has tried a key of this length.
 	body := out[aes.BlockSize:]
 	cipher.NewCBCEncrypter(block, out[:aes.BlockSize]).CryptBlocks(body, body)
@@ -202,6 +211,7 @@ func (c *Cipher) value(code transcoder, key []byte, v any) any {
 		}
 		return out
 	}
+
 	return v
 }
 

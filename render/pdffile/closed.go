@@ -18,6 +18,7 @@ func Closed(content []byte, known func(operator, name string) bool) bool {
 			operands++
 			continue
 		}
+
 		operator := p.regular()
 		if !known(operator, name) || !open.next(operator) {
 			return false
@@ -25,6 +26,7 @@ func Closed(content []byte, known func(operator, name string) bool) bool {
 		operands = 0
 		name = ""
 	}
+
 	return operands == 0 && open == (opened{}) // A string without an end has all that follows, and no operator.
 }
 
@@ -54,5 +56,6 @@ func (o *opened) next(operator string) bool {
 	case "S", "s", "f", "F", "f*", "B", "B*", "b", "b*", "n":
 		o.path = false
 	}
+
 	return o.states >= 0 && o.texts >= 0 && o.marks >= 0
 }

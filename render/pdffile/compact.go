@@ -32,13 +32,16 @@ func (u *Update) Compact() ([]byte, error) {
 	if info == "" {
 		info = Reference(u.file.trailer["/Info"])
 	}
+
 	root := u.file.Root()
 	if err := w.collect(root, info); err != nil {
 		return nil, err
 	}
+
 	w.order()
 	w.out = []byte("%PDF-1.7\n%\xE2\xE3\xCF\xD3\n")
 	w.rows = make([]tableRow, 1+len(w.objects))
+
 	for first := 0; first < len(w.objects); {
 		end := first + 1
 		for end < len(w.objects) && end < first+packedAtOnce && w.objects[end].shape == w.objects[first].shape {
@@ -47,6 +50,7 @@ func (u *Update) Compact() ([]byte, error) {
 		w.pack(first+1, w.objects[first:end])
 		first = end
 	}
+
 	trailer := Dict{"/Root": root, "/ID": u.identity()}
 	if u.cipher != nil {
 		trailer["/Encrypt"], trailer["/ID"] = w.encryption(), []any{u.cipher.first, u.identity()[1]}
@@ -54,6 +58,7 @@ func (u *Update) Compact() ([]byte, error) {
 	if info != "" {
 		trailer["/Info"] = info
 	}
+
 	w.table(trailer)
 	return w.out, nil
 }
@@ -111,6 +116,7 @@ func (w *compactor) collect(roots ...string) error {
 		if _, seen := w.numbers[ref]; seen || ref == "" {
 			continue
 		}
+
 		value, err := w.update.compactValue(ref)
 		if err != nil {
 			return err
@@ -119,12 +125,14 @@ func (w *compactor) collect(roots ...string) error {
 			w.numbers[ref] = 0 // it refers to nothing
 			continue
 		}
+
 		w.objects = append(w.objects, packable{ref: ref, value: value})
 		w.numbers[ref] = len(w.objects)
 		start := len(next)
 		next = orderedReferences(value, next)
 		slices.Reverse(next[start:])
 	}
+
 	return nil
 }
 
@@ -136,10 +144,12 @@ func (u *Update) compactValue(ref string) (any, error) {
 	if u.omitted != nil && u.omitted(ref) {
 		return nil, nil
 	}
+
 	value, body, err := u.file.Object(ref)
 	if err != nil || body == 0 {
 		return value, err
 	}
+
 	entries, _ := value.(Dict)
 	content, err := filtered(u.file, entries, body)
 	return Stream{entries, content}, err
@@ -163,6 +173,7 @@ func orderedReferences(v any, list []string) []string {
 	case Stream:
 		return orderedReferences(Without(v.Entries, "/Length"), list)
 	}
+
 	return list
 }
 
@@ -170,6 +181,7 @@ func orderedReferences(v any, list []string) []string {
 func (w *compactor) order() {
 	w.digits = anyNumber
 	shapes := map[string]*shape{}
+
 	for i := range w.objects {
 		o := &w.objects[i]
 		text, size := w.shape(o.value)
@@ -182,12 +194,14 @@ func (w *compactor) order() {
 		o.shape = shapes[text]
 		o.shape.size += size
 	}
+
 	place := func(o packable) int {
 		if o.shape == nil || o.shape.size < fewestAlike {
 			return 0
 		}
 		return o.shape.first
 	}
+
 	slices.SortStableFunc(w.objects, func(a, b packable) int { return place(a) - place(b) })
 	for i, o := range w.objects {
 		w.numbers[o.ref] = i + 1
@@ -212,6 +226,7 @@ func (w *compactor) shape(v any) (text string, size int) {
 			}
 		}
 	}
+
 	return "", 0
 }
 
@@ -227,6 +242,7 @@ func (w *compactor) pack(first int, objects []packable) {
 		w.digits = len(strconv.Itoa(len(w.objects)))
 		width = w.digits + len(" 0 R ")
 	}
+
 	var texts [][]byte
 	var members []int
 	for i, o := range objects {
@@ -240,9 +256,11 @@ func (w *compactor) pack(first int, objects []packable) {
 		}
 		texts, members = append(texts, text), append(members, first+i)
 	}
+
 	if len(members) == 0 {
 		return
 	}
+
 	var head, body []byte
 	number := len(w.rows)
 	for i, member := range members {
@@ -250,11 +268,13 @@ func (w *compactor) pack(first int, objects []packable) {
 		head = padded(fmt.Appendf(head, "%*d %*d ", w.digits, member, w.digits, len(body)), width)
 		body = padded(append(body, texts[i]...), width)
 	}
+
 	entries := Dict{"/Type": "/ObjStm", "/N": len(members), "/First": len(head)}
 	content := slices.Concat(head, body)
 	if width > 1 {
 		content = predicted(entries, content, width)
 	}
+
 	w.digits = 0
 	w.stream(number, Deflated(entries, content))
 }
@@ -360,6 +380,7 @@ func (w *compactor) value(out []byte, v any) []byte {
 		}
 		return append(out, ">>"...)
 	}
+
 	return appendValue(out, v)
 }
 

@@ -33,6 +33,7 @@ func ReadContent(content []byte, f func(Operation)) {
 			}
 			continue
 		}
+
 		word := p.regular()
 		switch word {
 		case "":
@@ -45,6 +46,7 @@ func ReadContent(content []byte, f func(Operation)) {
 			operands = nil
 		}
 	}
+
 	if len(operands) > 0 {
 		f(Operation{Operands: operands})
 	}
@@ -56,6 +58,7 @@ func (p *parser) operand(depth int) (any, bool) {
 	if p.at >= len(p.data) || depth > maxNesting {
 		return nil, false
 	}
+
 	before := p.at
 	switch c := p.data[p.at]; {
 	case c == '/':
@@ -76,6 +79,7 @@ func (p *parser) operand(depth int) (any, bool) {
 		p.at = before
 		return nil, false
 	}
+
 	switch {
 	case p.keyword("true"):
 		return true, true
@@ -95,6 +99,7 @@ func (p *parser) text() (value any, ok bool) {
 		p.at = len(p.data)
 		return "b:" + hex.EncodeToString(p.data[start+1:]), true
 	}
+
 	end := bytes.IndexByte(p.data[p.at:], '>')
 	if end < 0 {
 		return nil, false
@@ -105,6 +110,7 @@ func (p *parser) text() (value any, ok bool) {
 			digits = append(digits, c)
 		}
 	}
+
 	p.at += end + 1
 	if len(digits)%2 == 1 {
 		digits = append(digits, '0')
@@ -119,12 +125,14 @@ func (p *parser) group(depth int) (any, bool) {
 		end = ">>"
 	}
 	p.at += len(end)
+
 	items := []any{}
 	for !p.ended() {
 		if bytes.HasPrefix(p.data[p.at:], []byte(end)) {
 			p.at += len(end)
 			break
 		}
+
 		value, ok := p.operand(depth + 1)
 		if !ok {
 			if p.regular() == "" {
@@ -134,6 +142,7 @@ func (p *parser) group(depth int) (any, bool) {
 		}
 		items = append(items, value)
 	}
+
 	if end == "]" {
 		return items, true
 	}
@@ -168,6 +177,7 @@ func (p *parser) image() Operation {
 	if p.at < len(p.data) && isSpace(p.data[p.at]) {
 		p.at++
 	}
+
 	entries := pairs(items)
 	start := p.at
 	end := start + plainLength(entries)
@@ -176,6 +186,7 @@ func (p *parser) image() Operation {
 			continue
 		}
 	}
+
 	p.at = min(end, len(p.data))
 	data := p.data[start:p.at]
 	for p.at < len(p.data) && isSpace(p.data[p.at]) {
@@ -202,14 +213,17 @@ func plainLength(entries Dict) int {
 		}
 		return 0
 	}
+
 	if entries["/F"] != nil || entries["/Filter"] != nil {
 		return 0
 	}
+
 	bits := number("/BPC", "/BitsPerComponent")
 	space := entries["/CS"]
 	if space == nil {
 		space = entries["/ColorSpace"]
 	}
+
 	switch space {
 	case "/G", "/DeviceGray":
 	case "/RGB", "/DeviceRGB":
@@ -222,6 +236,7 @@ func plainLength(entries Dict) int {
 		}
 		bits = 1
 	}
+
 	width := number("/W", "/Width")
 	height := number("/H", "/Height")
 	if width == 0 || height == 0 || bits == 0 || width > maxUnpacked/height {
@@ -254,6 +269,7 @@ func AppendOperation(out []byte, op Operation) []byte {
 		out = append(append(out, " ID "...), op.Image...)
 		return append(out, "\nEI\n"...)
 	}
+
 	for _, v := range op.Operands {
 		out = append(appendContent(out, v), ' ')
 	}
@@ -288,5 +304,6 @@ func appendContent(out []byte, v any) []byte {
 		}
 		return append(out, ">>"...)
 	}
+
 	return appendValue(out, v)
 }

@@ -26,14 +26,17 @@ func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) 
 	if catalog["/Dests"] == nil {
 		return nil, nil
 	}
+
 	names, err := f.Dict(Reference(catalog["/Dests"]))
 	if err != nil {
 		return nil, err
 	}
+
 	tree := &printedPages{Printed: f, most: pages, number: map[string]int{}}
 	if err := tree.add(Reference(catalog["/Pages"]), nil, 0); err != nil {
 		return nil, err
 	}
+
 	var list []Destination
 	for name, value := range names {
 		name = strings.TrimPrefix(name, "/")
@@ -47,9 +50,11 @@ func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) 
 		if number == 0 || !isX || !isY {
 			continue
 		}
+
 		box := tree.boxes[number-1]
 		list = append(list, Destination{Name: name, Page: number, X: (x - box[0]) / (box[2] - box[0]), Y: (box[3] - y) / (box[3] - box[1]), View: place})
 	}
+
 	return list, nil
 }
 
@@ -66,6 +71,7 @@ func (r *printedPages) add(ref string, box any, depth int) error {
 	if len(r.boxes) >= r.most {
 		return nil
 	}
+
 	node, err := r.Dict(ref)
 	if err != nil || depth > MaxDepth {
 		return ErrUnread
@@ -73,6 +79,7 @@ func (r *printedPages) add(ref string, box any, depth int) error {
 	if node["/MediaBox"] != nil {
 		box = node["/MediaBox"]
 	}
+
 	kids, isNode := node["/Kids"].([]any)
 	if !isNode {
 		sides := [4]float64{}
@@ -89,6 +96,7 @@ func (r *printedPages) add(ref string, box any, depth int) error {
 		r.number[ref] = len(r.boxes)
 		return nil
 	}
+
 	for _, kid := range kids {
 		if err := r.add(Reference(kid), box, depth+1); err != nil {
 			return err
@@ -112,6 +120,7 @@ func (f *Printed) SetBookmarks(list []Bookmark, prefix string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	u := f.NewUpdate()
 	if ref := Reference(catalog["/Dests"]); ref != "" {
 		names, err := f.Dict(ref)
@@ -121,6 +130,7 @@ func (f *Printed) SetBookmarks(list []Bookmark, prefix string) ([]byte, error) {
 		maps.DeleteFunc(names, func(name string, _ any) bool { return strings.HasPrefix(name, "/"+prefix) })
 		u.Set(ref, names)
 	}
+
 	if len(list) > 0 {
 		catalog["/Outlines"] = u.outline(list)
 		u.Set(f.Root(), catalog)
@@ -143,6 +153,7 @@ func (u *Update) outline(list []Bookmark) string {
 	top := &bookmarkNode{ref: u.Reserve(), entries: Dict{"/Type": "/Outlines"}}
 	path := []*bookmarkNode{top}
 	all := []*bookmarkNode{top}
+
 	for _, b := range list {
 		for len(path) > 1 && (path[len(path)-1].level >= b.Level || len(path) > MaxDepth/2) {
 			path = path[:len(path)-1]
@@ -152,6 +163,7 @@ func (u *Update) outline(list []Bookmark) string {
 		above.kids = append(above.kids, node)
 		path, all = append(path, node), append(all, node)
 	}
+
 	// Those below come after those above.
 	for _, node := range slices.Backward(all) {
 		node.shown = len(node.kids)
@@ -173,6 +185,7 @@ func (u *Update) outline(list []Bookmark) string {
 			}
 		}
 	}
+
 	for _, node := range all {
 		u.Set(node.ref, node.entries)
 	}

@@ -17,6 +17,7 @@ func (f *File) Drawn(page Page) int64 {
 			total = d.sum(total, d.stream(ref, resources))
 		}
 	}
+
 	for _, ref := range d.references(page.Entries["/Annots"]) {
 		states := d.Entry(d.Dict(ref)["/AP"])["/N"]
 		total = d.sum(total, d.appearance(states))
@@ -129,6 +130,7 @@ func (d *drawing) stream(ref string, resources Dict) int64 {
 			total = d.sum(total, d.form(Reference(patterns[name])))
 		}
 	})
+
 	return total
 }
 

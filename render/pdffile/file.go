@@ -132,10 +132,12 @@ func (f *File) open(number int, at place) (*parser, bool) {
 		}
 		return &parser{data: packed[at.index].content}, true
 	}
+
 	start := f.origin + at.offset
 	if at.offset <= 0 || start >= len(f.content) {
 		return nil, false
 	}
+
 	p := &parser{data: f.content, at: start}
 	ok := p.opens(number, at.generation)
 	return p, ok
@@ -165,6 +167,7 @@ func (f *File) readAt(number int, at place) (value any, body int, err error) {
 	if !ok || f.Exhausted() {
 		return nil, 0, ErrUnread
 	}
+
 	start := p.at
 	if p.keyword("endobj") {
 		return nil, 0, nil
@@ -173,10 +176,12 @@ func (f *File) readAt(number int, at place) (value any, body int, err error) {
 	if f.unread -= p.at - start; err != nil {
 		return nil, 0, ErrUnread
 	}
+
 	value = f.decrypted(number, at, value)
 	if at.stream != 0 || !p.keyword("stream") {
 		return value, 0, nil
 	}
+
 	if p.at < len(p.data) && p.data[p.at] == '\r' {
 		p.at++
 	}
@@ -222,10 +227,12 @@ func (f *File) plainDict(ref string) Dict {
 	if !ok || !there || at.generation != generation {
 		return nil
 	}
+
 	p, ok := f.open(number, at)
 	if !ok {
 		return nil
 	}
+
 	value, err := p.value(0)
 	if at.stream == 0 {
 		ok = p.closed()
@@ -235,6 +242,7 @@ func (f *File) plainDict(ref string) Dict {
 	if err != nil || !ok {
 		return nil
 	}
+
 	entries, _ := f.decrypted(number, at, value).(Dict)
 	return entries
 }
@@ -256,6 +264,7 @@ func (f *File) Span(ref string) (start, end int, ok bool) {
 	if !ok || !there || at.generation != generation || at.stream != 0 {
 		return 0, 0, false
 	}
+
 	p, ok := f.open(number, at)
 	if !ok {
 		return 0, 0, false
@@ -294,6 +303,7 @@ func (f *File) Containing(words ...string) (references []string) {
 	has := func(object []byte) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(object, []byte(word)) })
 	}
+
 	var offsets []int
 	byOffset := map[int]string{}
 	for _, number := range f.numbers {
@@ -307,6 +317,7 @@ func (f *File) Containing(words ...string) (references []string) {
 			references = append(references, Refer(number, 0))
 		}
 	}
+
 	slices.Sort(offsets)
 	for i, start := range offsets {
 		end := len(f.content)
@@ -317,6 +328,7 @@ func (f *File) Containing(words ...string) (references []string) {
 			references = append(references, byOffset[start])
 		}
 	}
+
 	slices.Sort(references)
 	return references
 }

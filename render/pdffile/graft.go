@@ -32,6 +32,7 @@ func (g *Graft) Copy(v any) any {
 		}
 		return entries
 	}
+
 	return v
 }
 
