@@ -109,9 +109,9 @@ type archiveFound struct {
 // ArchiveJob converts a PDF to PDF/A and validates the result.
 var ArchiveJob = define("pdf.pdfa", engine.MakeTime, archive)
 
-// archive makes a document PDF/A. If its pages are known to be PDF/A, they stay as they are. Otherwise Ghostscript draws
-// its pages again, as text, lines and images. Parts that Ghostscript would leave out silently are removed before and reported,
-// or put back afterwards. The result is checked by our own rules.
+// archive makes a document PDF/A. If its pages are known to be PDF/A, they stay as they are. Otherwise Ghostscript
+// draws its pages again, as text, lines and images. Parts that Ghostscript would leave out silently are removed
+// before and reported, or put back afterwards. The result is checked by our own rules.
 func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, error) {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {

@@ -31,7 +31,8 @@ const (
 // showingOperations are the operators that show text.
 var showingOperations = map[string]bool{"Tj": true, "TJ": true, "'": true, `"`: true}
 
-// withMarks returns the update of a document that marks its operations, and the number of the first operation of each of its streams.
+// withMarks returns the update of a document that marks its operations, and the number of the first operation of each
+// of its streams.
 func withMarks(f *pdffile.File) (update *pdffile.Update, numbers map[string]int, err error) {
 	numbers = map[string]int{}
 	update = f.NewUpdate()

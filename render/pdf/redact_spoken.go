@@ -139,8 +139,8 @@ func (s *erasing) replacement(op pdffile.Operation) (text string, ok bool) {
 	return pdffile.Text(value), ok
 }
 
-// sayings reports whether fonts say secrets of their glyphs, or content replaces text. Properties outside of content are
-// not searched.
+// sayings reports whether fonts say secrets of their glyphs, or content replaces text. Properties outside of content
+// are not searched.
 func sayings(f *pdffile.File, s secrets) (bool, error) {
 	refs, err := contentStreams(f)
 	if err != nil {

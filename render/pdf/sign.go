@@ -17,8 +17,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
 
-// KeyArgs are the arguments of SignKeyJob, whose result is a Key, and of SignDigestJob, whose result is a CMS. They never
-// become a file.
+// KeyArgs are the arguments of SignKeyJob, whose result is a Key, and of SignDigestJob, whose result is a CMS. They
+// never become a file.
 type KeyArgs struct {
 	PKCS12   []byte
 	Password string

@@ -81,8 +81,8 @@ func inputsIn(args json.RawMessage) (found []Input) {
 	return found
 }
 
-// signaturesOf returns the signatures of an input. Only a file with the entry of their byte ranges has any; it is never in
-// an object stream or encrypted, because the range is of the file's own bytes.
+// signaturesOf returns the signatures of an input. Only a file with the entry of their byte ranges has any; it is
+// never in an object stream or encrypted, because the range is of the file's own bytes.
 func signaturesOf(ctx context.Context, w *engine.Work, in Input) ([]sourceSignature, error) {
 	const mark = "/ByteRange"
 	if about, err := os.Lstat(w.Path(in.Name)); err != nil || !about.Mode().IsRegular() {
@@ -108,8 +108,8 @@ func signaturesOf(ctx context.Context, w *engine.Work, in Input) ([]sourceSignat
 	return list, ctx.Err()
 }
 
-// readSignatures reads the signatures of a document, from a repaired copy if necessary. A document that cannot be read has
-// none: its job fails. valid holds the names of the fields whose signatures are not invalid.
+// readSignatures reads the signatures of a document, from a repaired copy if necessary. A document that cannot be
+// read has none: its job fails. valid holds the names of the fields whose signatures are not invalid.
 func readSignatures(ctx context.Context, doc *document, content []byte) (fields []pdfsign.SignedField, valid map[string]bool) {
 	valid = map[string]bool{}
 	pdf, err := readPDF(ctx, doc.work, Input{Name: doc.name, Password: doc.password})
@@ -138,8 +138,8 @@ func readSignatures(ctx context.Context, doc *document, content []byte) (fields 
 	return pdfsign.SignedFields(f, content), valid
 }
 
-// brokenSignatures returns the signatures of inputs that no PDF of the result has, or that are invalid in it. Results that
-// are not versions of their source have none to lose.
+// brokenSignatures returns the signatures of inputs that no PDF of the result has, or that are invalid in it. Results
+// that are not versions of their source have none to lose.
 func brokenSignatures(ctx context.Context, w *engine.Work, job string, inputs []Input, signatures []sourceSignature) (broken []sourceSignature, err error) {
 	if job == CompareJob.Name {
 		return nil, nil

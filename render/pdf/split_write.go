@@ -123,8 +123,8 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 	return s, nil
 }
 
-// makeExplicit makes the destinations of a document explicit, because its parts do not have their names. Parts do not claim
-// PDF/UA: their headings may begin below the first level.
+// makeExplicit makes the destinations of a document explicit, because its parts do not have their names. Parts do not
+// claim PDF/UA: their headings may begin below the first level.
 func (d *document) makeExplicit(ctx context.Context) error {
 	s, err := d.readStructure(ctx)
 	if err != nil {

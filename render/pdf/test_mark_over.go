@@ -11,9 +11,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// marker draws the test mark on pages so that nothing hides it. Content that a page does not close becomes a form, which
-// readers carry out by itself, before the mark. Annotations are drawn above the content, in an order that differs between
-// readers, so each one where the mark is has the mark in its appearance as well.
+// marker draws the test mark on pages so that nothing hides it. Content that a page does not close becomes a form,
+// which readers carry out by itself, before the mark. Annotations are drawn above the content, in an order that
+// differs between readers, so each one where the mark is has the mark in its appearance as well.
 type marker struct {
 	*structure
 
@@ -127,8 +127,8 @@ func (m *marker) joined(streams []any) (content []byte, ok bool) {
 	return bytes.TrimSuffix(content, []byte("\n")), true
 }
 
-// knownOn returns whether an operator is one of a page's content, and uses a name that the page's resources have. Images
-// in content and compatibility sections are none: readers may skip what is in them.
+// knownOn returns whether an operator is one of a page's content, and uses a name that the page's resources have.
+// Images in content and compatibility sections are none: readers may skip what is in them.
 func (m *marker) knownOn(page pdffile.Dict) func(operator, name string) bool {
 	resources, _ := m.inherited(page, "/Resources").(pdffile.Dict)
 	names := map[string]pdffile.Dict{}
@@ -151,8 +151,8 @@ func (m *marker) knownOn(page pdffile.Dict) func(operator, name string) bool {
 // unmarkedName is the resource that is what a page or an annotation shows without the mark.
 const unmarkedName = "/Unmarked"
 
-// asForm makes streams a form of a page, and returns the content that draws it. Streams that cannot be read stay, if they
-// are several.
+// asForm makes streams a form of a page, and returns the content that draws it. Streams that cannot be read stay, if
+// they are several.
 func (m *marker) asForm(ref string, page pdffile.Dict, streams []any) []any {
 	body := pdffile.Stream{Entries: pdffile.Dict{}}
 	if content, ok := m.joined(streams); ok {
@@ -347,8 +347,8 @@ func (m *marker) markAnnotation(a *annotation, mark string) {
 	a.set(m.changes, entries)
 }
 
-// marked returns an appearance that draws another one, which may be none, in a rectangle of the page, and the mark above
-// it.
+// marked returns an appearance that draws another one, which may be none, in a rectangle of the page, and the mark
+// above it.
 func (m *marker) marked(look any, rect box, mark string) string {
 	entries := pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": rect.array(), "/Resources": pdffile.Dict{}}
 	content := mark

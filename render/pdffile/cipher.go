@@ -36,9 +36,9 @@ func NewCipher(content, key []byte) (*Cipher, error) {
 	return f.newCipher(key)
 }
 
-// CompleteEncryption returns the bytes to append to a file that is encrypted with AESV2, if its encryption dictionary has
-// no length of the key, or one other than 128 bits, the only one of this method; nil if nothing is to be done. Programs
-// that read such a file right write it with a key of that other length.
+// CompleteEncryption returns the bytes to append to a file that is encrypted with AESV2, if its encryption dictionary
+// has no length of the key, or one other than 128 bits, the only one of this method; nil if nothing is to be done.
+// Programs that read such a file right write it with a key of that other length.
 func (f *File) CompleteEncryption() ([]byte, error) {
 	const bits = 128
 	entries := f.Entry(f.trailer["/Encrypt"])
@@ -127,7 +127,8 @@ func (c *Cipher) objectKey(number, generation int) []byte {
 // transcoder encrypts or decrypts a string or the content of a stream.
 type transcoder func(key, content []byte) []byte
 
-// seal encrypts. The vector depends on the key and on the content alone, so that a document of the same content is the same.
+// seal encrypts. The vector depends on the key and on the content alone, so that a document of the same content is
+// the same.
 func (c *Cipher) seal(key, plain []byte) []byte {
 	if c.method == "/V2" {
 		return c.stream(key, plain)

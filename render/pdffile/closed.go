@@ -1,9 +1,9 @@
 package pdffile
 
-// Closed reports whether readers end content where it ends, in the state in which it began: no string, text, path, marked
-// content or saved state is open, and none was closed that the content had not opened. Readers disagree on the end of
-// images in content, and stop after some number of unknown operators and names: content with these is not closed. Known
-// reports whether readers know an operator and the name that it uses.
+// Closed reports whether readers end content where it ends, in the state in which it began: no string, text, path,
+// marked content or saved state is open, and none was closed that the content had not opened. Readers disagree on the
+// end of images in content, and stop after some number of unknown operators and names: content with these is not
+// closed. Known reports whether readers know an operator and the name that it uses.
 func Closed(content []byte, known func(operator, name string) bool) bool {
 	p := &parser{data: content}
 	var open opened

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// File holds the objects of a file. Strings and streams of encrypted files are as in the file before Decrypt. The tables of the file hold their positions; an object is
-// read on demand.
+// File holds the objects of a file. Strings and streams of encrypted files are as in the file before Decrypt. The
+// tables of the file hold their positions; an object is read on demand.
 type File struct {
 	content []byte
 	origin  int // offset of the file's header, from which offsets count
@@ -57,8 +57,8 @@ type place struct {
 // maxObjects is more than any document has.
 const maxObjects = 1 << 30
 
-// Sound reports whether the objects can be read: they are at the positions in the table, and not encrypted, unless Decrypt
-// has been called.
+// Sound reports whether the objects can be read: they are at the positions in the table, and not encrypted, unless
+// Decrypt has been called.
 func (f *File) Sound() bool {
 	f.checked = f.checked || f.check()
 	return f.checked
@@ -86,8 +86,8 @@ func (f *File) misplaced() (numbers []int) {
 	return numbers
 }
 
-// forget removes objects that are not at their positions, and reports whether nothing refers to them. Other readers do not
-// see them either.
+// forget removes objects that are not at their positions, and reports whether nothing refers to them. Other readers
+// do not see them either.
 func (f *File) forget(numbers []int) bool {
 	wrong := map[int]bool{}
 	for _, number := range numbers {

@@ -179,8 +179,8 @@ func (f *Printed) NewUpdate() *Update {
 // Root returns the reference of the catalog.
 func (f *Printed) Root() string { return Reference(f.trailer["/Root"]) }
 
-// Append returns the bytes to append to the file for an update. The whole table is among them, so that the file is again
-// as Chromium prints them.
+// Append returns the bytes to append to the file for an update. The whole table is among them, so that the file is
+// again as Chromium prints them.
 func (f *Printed) Append(u *Update) ([]byte, error) {
 	table, err := f.read(f.rows, f.objects*rowSize)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 var startPattern = regexp.MustCompile(`startxref[\s\x00]*(\d+)`)
 
-// startOf returns the offset of the latest table, as the end of a file names it. White space and zeros may follow the end.
+// startOf returns the offset of the latest table, as the end of a file names it. White space and zeros may follow the
+// end.
 func startOf(content []byte) (start int, ok bool) {
 	content = bytes.TrimRightFunc(content, func(r rune) bool { return r < utf8.RuneSelf && isSpace(byte(r)) })
 	all := startPattern.FindAllSubmatch(content[max(0, len(content)-HeaderWithin):], -1)
@@ -30,8 +31,8 @@ func headerOf(content []byte) int {
 // table, which leads to the one before.
 const maxTables = 256
 
-// ReadTable reads the tables of a file, in either of their forms: as text, or as a stream. Sound checks the positions of
-// the objects. The number of objects in the trailer does not count: many programs write a wrong one.
+// ReadTable reads the tables of a file, in either of their forms: as text, or as a stream. Sound checks the positions
+// of the objects. The number of objects in the trailer does not count: many programs write a wrong one.
 func ReadTable(content []byte) (*File, error) {
 	start, ok := startOf(content)
 	if !ok {
@@ -174,8 +175,8 @@ func (r *tableReader) section(p *parser) (freed []int, err error) {
 	return freed, nil
 }
 
-// hybrid reads the table of a hybrid file that is a stream. It has objects that the other table declares free, for readers
-// older than PDF 1.5.
+// hybrid reads the table of a hybrid file that is a stream. It has objects that the other table declares free, for
+// readers older than PDF 1.5.
 func (r *tableReader) hybrid(at any) error {
 	start, ok := at.(float64)
 	if !ok || start < 0 || start >= float64(len(r.content)-r.origin) {
@@ -375,7 +376,8 @@ func unpredictPNG(raw []byte, row, pixel int) ([]byte, error) {
 	return plain, nil
 }
 
-// nearest returns the neighbour that is nearest to the sum of the left and the one above without the corner between them.
+// nearest returns the neighbour that is nearest to the sum of the left and the one above without the corner between
+// them.
 func nearest(left, above, corner byte) byte {
 	distance := func(a, b byte) int {
 		if a < b {

@@ -93,8 +93,8 @@ func (f *File) FlatPages() ([]string, error) {
 	return pages, nil
 }
 
-// TreeEntries returns the keys and values of a tree of names ("/Names") or numbers ("/Nums"), in the order of its nodes.
-// A node that is there twice is read once.
+// TreeEntries returns the keys and values of a tree of names ("/Names") or numbers ("/Nums"), in the order of its
+// nodes. A node that is there twice is read once.
 func (f *File) TreeEntries(root any, list string) iter.Seq2[any, any] {
 	return func(yield func(any, any) bool) {
 		(&treeReader{f, list, map[string]bool{}, yield}).read(root, 0)

@@ -6,9 +6,9 @@ import (
 	"regexp"
 )
 
-// UpdateOf reports whether all that follows an earlier state of the file is incremental updates that readers of all kinds
-// read in the same way. It is stricter than ReadTable: some readers search a file for objects if they do not like its
-// tables, or decide otherwise on what is there twice.
+// UpdateOf reports whether all that follows an earlier state of the file is incremental updates that readers of all
+// kinds read in the same way. It is stricter than ReadTable: some readers search a file for objects if they do not
+// like its tables, or decide otherwise on what is there twice.
 func (f *File) UpdateOf(earlier *File) bool {
 	if f.origin != earlier.origin || !f.enough() {
 		return false
