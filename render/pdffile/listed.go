@@ -20,6 +20,7 @@ func ReadListed(said, content []byte) (*File, error) {
 		f.add(number, at)
 		said = said[len(line):]
 	}
+
 	trailer, err := (&parser{data: said}).value(0)
 	if err != nil {
 		return nil, fmt.Errorf("trailer: %w", err)
@@ -28,6 +29,7 @@ func ReadListed(said, content []byte) (*File, error) {
 	if size, ok := f.trailer["/Size"].(float64); ok {
 		f.highest = max(f.highest, int(min(size, maxObjects))-1)
 	}
+
 	f.origin = headerOf(content)
 	return f, nil
 }
@@ -44,10 +46,12 @@ func parsePlace(line string) (number int, p place, ok bool) {
 	if p.generation, err = strconv.Atoi(second); err != nil {
 		return 0, p, false
 	}
+
 	if offset, found := strings.CutPrefix(where, "uncompressed; offset = "); found {
 		p.offset, err = strconv.Atoi(offset)
 		return number, p, err == nil
 	}
+
 	stream, index, _ := strings.Cut(strings.TrimPrefix(where, "compressed; stream = "), ", index = ")
 	if p.stream, err = strconv.Atoi(stream); err != nil {
 		return 0, p, false

@@ -18,14 +18,17 @@ func (f *File) Outline(pages []Page) ([]OutlineItem, error) {
 	if top == nil {
 		return nil, nil
 	}
+
 	entries := f.plainDict(Reference(top))
 	if entries == nil {
 		return nil, ErrUnread
 	}
+
 	numbers := make(map[string]int, len(pages))
 	for i, page := range pages {
 		numbers[page.Ref] = i + 1
 	}
+
 	r := &outlineReader{File: f, numbers: numbers, seen: map[string]bool{}}
 	return r.items(entries["/First"], 1)
 }
@@ -48,6 +51,7 @@ func (r *outlineReader) items(first any, depth int) (items []OutlineItem, err er
 			return nil, ErrUnread
 		}
 		r.seen[ref] = true
+
 		item := OutlineItem{Object: ref}
 		if item.Open, err = isOpen(entry["/Count"]); err != nil {
 			return nil, err
@@ -58,6 +62,7 @@ func (r *outlineReader) items(first any, depth int) (items []OutlineItem, err er
 		if item.Kids, err = r.items(entry["/First"], depth+1); err != nil {
 			return nil, err
 		}
+
 		items = append(items, item)
 		next = entry["/Next"]
 	}
@@ -85,6 +90,7 @@ func (r *outlineReader) dest(entry Dict) (dest any, page *int, err error) {
 			dest = action["/D"]
 		}
 	}
+
 	if ref := Reference(dest); ref != "" {
 		if dest, _, err = r.Object(ref); err != nil {
 			return nil, nil, err
@@ -93,6 +99,7 @@ func (r *outlineReader) dest(entry Dict) (dest any, page *int, err error) {
 	if dest == nil {
 		return nil, nil, nil
 	}
+
 	view, ok := dest.([]any)
 	if !ok {
 		return nil, nil, ErrUnread
@@ -102,5 +109,6 @@ func (r *outlineReader) dest(entry Dict) (dest any, page *int, err error) {
 			page = &number
 		}
 	}
+
 	return view, page, nil
 }

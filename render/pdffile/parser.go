@@ -28,6 +28,7 @@ func (p *parser) value(depth int) (any, error) {
 	if depth > maxNesting || p.at >= len(p.data) {
 		return nil, errSyntax
 	}
+
 	switch c := p.data[p.at]; {
 	case c == '/':
 		return p.name(), nil
@@ -44,6 +45,7 @@ func (p *parser) value(depth int) (any, error) {
 	case c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.':
 		return p.number()
 	}
+
 	switch {
 	case p.keyword("true"):
 		return true, nil
@@ -137,6 +139,7 @@ func (p *parser) name() string {
 	if !strings.Contains(text, "#") {
 		return "/" + text
 	}
+
 	name := []byte{'/'}
 	for i := 0; i < len(text); i++ {
 		if text[i] == '#' && i+2 < len(text) {
@@ -160,6 +163,7 @@ func (p *parser) number() (any, error) {
 	if p.strict && !numberPattern.MatchString(text) {
 		return nil, errSyntax
 	}
+
 	if id, err := strconv.Atoi(text); err == nil && id > 0 {
 		after := *p
 		after.space()
@@ -173,6 +177,7 @@ func (p *parser) number() (any, error) {
 			return Refer(id, generation), nil
 		}
 	}
+
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return nil, errSyntax
@@ -215,6 +220,7 @@ func (p *parser) dict(depth int) (any, error) {
 	if p.strict {
 		keys = map[string]bool{}
 	}
+
 	for {
 		p.space()
 		if bytes.HasPrefix(p.data[p.at:], []byte(">>")) {
@@ -224,6 +230,7 @@ func (p *parser) dict(depth int) (any, error) {
 		if p.at >= len(p.data) || p.data[p.at] != '/' {
 			return nil, errSyntax
 		}
+
 		key := p.name()
 		value, err := p.value(depth + 1)
 		if err != nil || keys[key] {
@@ -243,6 +250,7 @@ func (p *parser) hex() (any, error) {
 	if end < 0 {
 		return nil, errSyntax
 	}
+
 	digits := slices.DeleteFunc(bytes.Clone(p.data[p.at+1:p.at+end]), isSpace)
 	p.at += end + 1
 	if len(digits)%2 == 1 {
@@ -286,6 +294,7 @@ func (p *parser) escape(text []byte) []byte {
 	if p.at >= len(p.data) {
 		return text
 	}
+
 	c := p.data[p.at]
 	switch {
 	case c >= '0' && c <= '7':
@@ -302,6 +311,7 @@ func (p *parser) escape(text []byte) []byte {
 	case c == '\n' || c == '\r':
 		return text
 	}
+
 	if special, ok := escapes[c]; ok {
 		c = special
 	}

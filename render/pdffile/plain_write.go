@@ -13,6 +13,7 @@ func (u *Update) Plain() ([]byte, error) {
 	if info == "" {
 		info = Reference(u.file.trailer["/Info"])
 	}
+
 	root := u.file.Root()
 	var values []any
 	for next := []string{root, info}; len(next) > 0; {
@@ -31,6 +32,7 @@ func (u *Update) Plain() ([]byte, error) {
 			next = orderedReferences(value, next)
 		}
 	}
+
 	out := []byte("%PDF-1.4\n%\xE2\xE3\xCF\xD3\n")
 	table := fmt.Appendf(nil, "xref\n0 %d\n0000000000 65535 f \n", len(values)+1)
 	for i, value := range values {
@@ -45,10 +47,12 @@ func (u *Update) Plain() ([]byte, error) {
 		}
 		out = append(w.value(out, value), "\nendobj\n"...)
 	}
+
 	trailer := Dict{"/Root": root, "/ID": u.identity(), "/Size": len(values) + 1}
 	if info != "" {
 		trailer["/Info"] = info
 	}
+
 	start := len(out)
 	out = append(append(out, table...), "trailer\n"...)
 	return fmt.Appendf(w.value(out, trailer), "\nstartxref\n%d\n%%%%EOF\n", start), nil

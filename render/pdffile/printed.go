@@ -45,11 +45,13 @@ func ReadPrinted(r io.ReadSeeker, size int64) (*Printed, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	end := endPattern.FindSubmatchIndex(tail)
 	begin := bytes.LastIndex(tail, []byte("trailer"))
 	if end == nil || begin < 0 || begin > end[0] {
 		return nil, ErrUnread
 	}
+
 	p := &parser{data: tail[:end[0]], at: begin}
 	p.keyword("trailer")
 	value, err := p.value(0)
@@ -57,6 +59,7 @@ func ReadPrinted(r io.ReadSeeker, size int64) (*Printed, error) {
 	if err != nil || f.trailer == nil || !p.ended() || f.trailer["/Encrypt"] != nil {
 		return nil, ErrUnread
 	}
+
 	err = f.readHead(string(tail[end[2]:end[3]]))
 	return f, err
 }
@@ -67,10 +70,12 @@ func (f *Printed) readHead(start string) (err error) {
 	if f.start, err = strconv.ParseInt(start, 10, 64); err != nil {
 		return ErrUnread
 	}
+
 	head, err := f.read(f.start, longest)
 	if err != nil {
 		return err
 	}
+
 	found := headPattern.FindSubmatch(head)
 	if found == nil {
 		return ErrUnread
@@ -78,6 +83,7 @@ func (f *Printed) readHead(start string) (err error) {
 	if f.objects, err = strconv.ParseInt(string(found[1]), 10, 64); err != nil || f.trailer["/Size"] != float64(f.objects) {
 		return ErrUnread
 	}
+
 	f.rows = f.start + int64(len(found[0]))
 	return nil
 }
@@ -88,16 +94,19 @@ func (f *Printed) Dict(ref string) (Dict, error) {
 	if !ok || int64(number) >= f.objects {
 		return nil, ErrUnread
 	}
+
 	row, err := f.read(f.rows+int64(number)*rowSize, rowSize)
 	if err != nil {
 		return nil, err
 	}
+
 	p := &parser{data: row}
 	offset, err1 := p.integer()
 	used, err2 := p.integer()
 	if err1 != nil || err2 != nil || used != generation || !p.keyword("n") {
 		return nil, ErrUnread
 	}
+
 	for window := int64(objectSize); ; window *= 4 {
 		text, err := f.read(int64(offset), min(window, maxObjectSize))
 		if err != nil {
@@ -107,6 +116,7 @@ func (f *Printed) Dict(ref string) (Dict, error) {
 		if !p.opens(number, generation) {
 			return nil, ErrUnread
 		}
+
 		value, err := p.value(0)
 		entries, ok := value.(Dict)
 		switch {
@@ -124,10 +134,12 @@ func (f *Printed) Pages() (int, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	tree, err := f.Dict(Reference(catalog["/Pages"]))
 	if err != nil {
 		return 0, err
 	}
+
 	count, ok := tree["/Count"].(float64)
 	if !ok || count < 1 || count > maxObjects || count != float64(int(count)) {
 		return 0, ErrUnread
@@ -189,6 +201,7 @@ func (f *Printed) Append(u *Update) ([]byte, error) {
 	if int64(len(table)) != f.objects*rowSize {
 		return nil, ErrUnread
 	}
+
 	table = append(table, make([]byte, (u.next-int(f.objects))*rowSize)...)
 	out := []byte("\n")
 	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
@@ -200,6 +213,7 @@ func (f *Printed) Append(u *Update) ([]byte, error) {
 		out = fmt.Appendf(out, "%d %d obj\n", number, generation)
 		out = append(appendValue(out, u.changed[ref]), "\nendobj\n"...)
 	}
+
 	trailer := maps.Clone(f.trailer)
 	trailer["/Size"] = u.next
 	start := f.size + int64(len(out))

@@ -9,10 +9,12 @@ import (
 func (u *Update) reachable(but ...string) (kept map[int]place, err error) {
 	f := u.file
 	kept = map[int]place{}
+
 	catalog := f.plainDict(f.Root())
 	if catalog == nil {
 		return nil, ErrUnread
 	}
+
 	number, _, _ := splitReference(f.Root())
 	kept[number] = f.places[number]
 	next := references(Without(catalog, but...), nil)
@@ -24,6 +26,7 @@ func (u *Update) reachable(but ...string) (kept map[int]place, err error) {
 		if _, seen := kept[number]; seen || !there || at.generation != generation {
 			continue
 		}
+
 		value, changed := u.changed[ref]
 		if !changed {
 			if at.stream != 0 {
@@ -36,6 +39,7 @@ func (u *Update) reachable(but ...string) (kept map[int]place, err error) {
 		kept[number] = at
 		next = references(value, next)
 	}
+
 	return kept, nil
 }
 

@@ -29,11 +29,13 @@ func (f *File) unpack(number int) ([]packedObject, error) {
 	if !there || at.stream != 0 {
 		return nil, ErrUnread
 	}
+
 	value, body, err := f.readAt(number, at)
 	entries, _ := value.(Dict)
 	if err != nil || body == 0 || entries["/Type"] != "/ObjStm" {
 		return nil, errors.Join(ErrUnread, err)
 	}
+
 	raw, err := f.inflate(number, at, entries, body)
 	if err == nil {
 		raw, err = unpredict(raw, entries["/DecodeParms"])
@@ -41,14 +43,17 @@ func (f *File) unpack(number int) ([]packedObject, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if f.unpacked += len(raw); f.unpacked > maxUnpackedAll {
 		return nil, ErrUnread
 	}
+
 	count, _ := entries["/N"].(float64)
 	first, _ := entries["/First"].(float64)
 	if count < 0 || first < 0 || first > float64(len(raw)) || count > float64(len(raw)) {
 		return nil, ErrUnread
 	}
+
 	packed, err := unpackObjects(raw, int(first), int(count))
 	if err != nil {
 		return nil, err
@@ -62,6 +67,7 @@ func (f *File) unpack(number int) ([]packedObject, error) {
 func unpackObjects(raw []byte, first, count int) ([]packedObject, error) {
 	header := &parser{data: raw[:first]}
 	packed := make([]packedObject, 0, count)
+
 	for range count {
 		number, err1 := header.integer()
 		offset, err2 := header.integer()
@@ -70,11 +76,13 @@ func unpackObjects(raw []byte, first, count int) ([]packedObject, error) {
 		}
 		packed = append(packed, packedObject{number, raw[first+offset:]})
 	}
+
 	for i := range len(packed) - 1 {
 		if n := len(packed[i].content) - len(packed[i+1].content); n >= 0 {
 			packed[i].content = packed[i].content[:n]
 		}
 	}
+
 	return packed, nil
 }
 
@@ -103,6 +111,7 @@ func (f *File) Stream(ref string) (Stream, bool) {
 // filtered returns the content of a stream that begins at body, as the file has it.
 func filtered(f *File, entries Dict, body int) ([]byte, error) {
 	length, ok := entries["/Length"].(float64)
+
 	// An object stream whose length were within one would have no end.
 	if number, _, isRef := splitReference(Reference(entries["/Length"])); isRef && f.places[number].stream == 0 {
 		value, _, err := f.readAt(number, f.places[number])
@@ -111,6 +120,7 @@ func filtered(f *File, entries Dict, body int) ([]byte, error) {
 		}
 		length, ok = value.(float64)
 	}
+
 	if !ok || length < 0 || length > float64(len(f.content)-body) {
 		return nil, ErrUnread
 	}
@@ -151,6 +161,7 @@ func inflated(entries Dict, raw []byte) ([]byte, error) {
 	if list, ok := filter.([]any); ok && len(list) == 1 {
 		filter = list[0]
 	}
+
 	switch filter {
 	case nil:
 		return raw, nil
@@ -158,6 +169,7 @@ func inflated(entries Dict, raw []byte) ([]byte, error) {
 	default:
 		return nil, ErrUnread
 	}
+
 	z, err := zlib.NewReader(bytes.NewReader(raw))
 	if err != nil {
 		return nil, ErrUnread

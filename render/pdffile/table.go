@@ -45,6 +45,7 @@ func ReadTable(content []byte) (*File, error) {
 	if origin == 0 || err == nil && len(f.misplaced()) == 0 {
 		return f, err
 	}
+
 	other, otherErr := readTables(content, 0, start)
 	better := otherErr == nil && (err != nil || len(other.misplaced()) < len(f.misplaced()))
 	if better {
@@ -65,6 +66,7 @@ func readTables(content []byte, origin, start int) (*File, error) {
 		if r.tables = append(r.tables, origin+start); r.trailer == nil {
 			r.trailer = trailer
 		}
+
 		before, _ := trailer["/Prev"].(float64)
 		if before == 0 { // The header is there.
 			return r.File, nil
@@ -194,11 +196,13 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 	if err1 != nil || err2 != nil {
 		return nil, ErrUnread
 	}
+
 	value, body, err := r.readAt(number, place{offset: start, generation: generation})
 	trailer, _ := value.(Dict)
 	if err != nil || body == 0 || trailer["/Type"] != "/XRef" {
 		return nil, ErrUnread
 	}
+
 	raw, err := r.inflate(number, place{}, trailer, body)
 	if err != nil {
 		return nil, err
@@ -206,12 +210,14 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 	if raw, err = unpredict(raw, trailer["/DecodeParms"]); err != nil {
 		return nil, err
 	}
+
 	widths := integers(trailer["/W"])
 	index := integers(trailer["/Index"])
 	if index == nil {
 		size, _ := trailer["/Size"].(float64)
 		index = []int{0, int(size)}
 	}
+
 	return trailer, r.rows(raw, widths, index)
 }
 
@@ -301,6 +307,7 @@ func unpredict(raw []byte, parameters any) ([]byte, error) {
 	if list, ok := parameters.([]any); ok && len(list) == 1 {
 		parameters = list[0]
 	}
+
 	p, known := parameters.(Dict)
 	number := func(key string, otherwise int) int {
 		if n, ok := p[key].(float64); ok {
@@ -308,6 +315,7 @@ func unpredict(raw []byte, parameters any) ([]byte, error) {
 		}
 		return otherwise
 	}
+
 	const none, tiff, png = 1, 2, 10 // the least of its kind
 	predictor := number("/Predictor", none)
 	switch {

@@ -90,11 +90,13 @@ func (d *document) blocks(p *page) (blocks []block) {
 		}
 		blocks = append(blocks, d.columnBlocks(part)...)
 	}
+
 	blocks = joinCode(joinColumns(blocks))
 	nest(blocks)
 	if len(p.askew) > 0 {
 		blocks = append(blocks, block{lines: []line{{words: p.askew, gaps: map[int]bool{}}}})
 	}
+
 	return blocks
 }
 
@@ -104,6 +106,7 @@ func (d *document) columnBlocks(p part) (blocks []block) {
 	for _, row := range p.rows {
 		lines = append(lines, newLine(row))
 	}
+
 	step := usualStep(lines)
 	for i := range lines {
 		l := lines[i]
@@ -112,10 +115,12 @@ func (d *document) columnBlocks(p part) (blocks []block) {
 		last := len(blocks) - 1
 		goesOn := last >= 0 && i > 0 && d.goesOn(blocks[last], lines, i, level, step, p.Box)
 		within := goesOn && blocks[last].kind == paragraph && !l.bullet && mark != "-" && !indented(l, blocks[last].lines[0])
+
 		if mark != "" && level == 0 && !within {
 			blocks = append(blocks, block{kind: listItem, mark: mark, lines: []line{rest}})
 			continue
 		}
+
 		if goesOn {
 			b := &blocks[last]
 			if b.kind != headingBlock && endsEarly(lines[i-1], l, p.Box) {
@@ -127,6 +132,7 @@ func (d *document) columnBlocks(p part) (blocks []block) {
 			b.lines = append(b.lines, l)
 			continue
 		}
+
 		b := block{lines: []line{l}, level: level}
 		switch {
 		case level > 0:
@@ -136,6 +142,7 @@ func (d *document) columnBlocks(p part) (blocks []block) {
 		}
 		blocks = append(blocks, b)
 	}
+
 	for i := range blocks {
 		blocks[i].settle()
 	}
@@ -153,6 +160,7 @@ func (b *block) settle() {
 		}
 	}
 	b.rtl = right > left
+
 	const short = 24 // letters a line, of addresses
 	if len(b.lines) > 1 && (len(b.broken)*2 >= len(b.lines) || b.kind == paragraph && right+left < short*len(b.lines) && !b.wraps()) {
 		if b.broken == nil {
@@ -197,6 +205,7 @@ func (d *document) goesOn(b block, lines []line, i, level int, step float64, col
 	if !near(before, l, step) || (b.kind == headingBlock) != (level > 0) {
 		return false
 	}
+
 	switch {
 	case b.kind == headingBlock:
 		return level == b.level && l.all(isBold) == before.all(isBold)
@@ -210,6 +219,7 @@ func (d *document) goesOn(b block, lines []line, i, level int, step float64, col
 	case begins(lines, i, column) && len(b.lines) > 1:
 		return false
 	}
+
 	return l.all(isBold) == before.all(isBold) || !before.all(isBold) || len(b.lines) > 1
 }
 
@@ -244,6 +254,7 @@ func endsEarly(l, next line, column Box) bool {
 	if len(next.words) == 0 || len(l.words) == 0 || strings.ContainsRune(hyphens, lastRune(l.words[len(l.words)-1].Text)) {
 		return false
 	}
+
 	width := next.words[0].width()
 	for _, w := range next.words[1:] {
 		if !w.Joined {
@@ -254,6 +265,7 @@ func endsEarly(l, next line, column Box) bool {
 	if unspaced(firstRune(next.words[0].Text)) {
 		width = next.size
 	}
+
 	return l.Right+width+0.6*l.size < column.Right && l.Left-0.6*l.size-width > column.Left-width-0.6*l.size-1
 }
 
@@ -265,6 +277,7 @@ func (d *document) listMark(l line) (mark string, rest line) {
 	if len(l.words) < 2 {
 		return "", l
 	}
+
 	n := 1
 	first := l.words[0].Text
 	for n < len(l.words)-1 && l.words[n].Joined && len(first) < 8 {
@@ -277,6 +290,7 @@ func (d *document) listMark(l line) (mark string, rest line) {
 	if mark = marker(first); mark == "" {
 		return "", l
 	}
+
 	rest = l
 	rest.words = l.words[n:]
 	rest.gaps = map[int]bool{}
@@ -302,6 +316,7 @@ func (d *document) headingLevel(lines []line, i int, column Box) int {
 	if len([]rune(text)) > longestHeading || !strings.ContainsFunc(text, unicode.IsLetter) && !strings.ContainsFunc(text, unicode.IsDigit) || len(l.gaps) > 0 {
 		return 0
 	}
+
 	if l.size >= d.body*larger && !d.within(lines, i, column) {
 		for n, size := range d.headings {
 			if l.size >= size-0.6 {
@@ -310,6 +325,7 @@ func (d *document) headingLevel(lines []line, i int, column Box) int {
 		}
 		return min(len(d.headings)+1, deepestHeading)
 	}
+
 	if !d.alone(lines, i, text, column) {
 		return 0
 	}
@@ -346,6 +362,7 @@ func (d *document) within(lines []line, i int, column Box) bool {
 	if i+1 == len(lines) || l.width() < 0.8*column.width() {
 		return false
 	}
+
 	next := lines[i+1]
 	return next.base-l.base < 1.5*l.size && l.size < 1.3*next.size && l.size != next.size
 }
@@ -383,6 +400,7 @@ func joinColumns(blocks []block) []block {
 		}
 		joined = append(joined, b)
 	}
+
 	return joined
 }
 
@@ -404,6 +422,7 @@ func joinCode(blocks []block) []block {
 		}
 		joined = append(joined, b)
 	}
+
 	return joined
 }
 
@@ -416,6 +435,7 @@ func nest(blocks []block) {
 			lefts = nil
 			continue
 		}
+
 		at := b.lines[0].Left
 		for len(lefts) > 0 && lefts[len(lefts)-1] > at+0.5*b.lines[0].size {
 			lefts = lefts[:len(lefts)-1]
@@ -423,6 +443,7 @@ func nest(blocks []block) {
 		if len(lefts) == 0 || at > lefts[len(lefts)-1]+0.5*b.lines[0].size {
 			lefts = append(lefts, at)
 		}
+
 		b.level = len(lefts) - 1
 	}
 }

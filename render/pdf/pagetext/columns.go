@@ -58,6 +58,7 @@ func (p *page) split(items []item, depth int) (parts []part) {
 func zonesOf(items []item) (zones [][]item) {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b item) int { return cmp.Compare(a.Top, b.Top) })
+
 	var heights []float64
 	for _, it := range items {
 		if it.run != nil {
@@ -65,10 +66,12 @@ func zonesOf(items []item) (zones [][]item) {
 		}
 	}
 	slices.Sort(heights)
+
 	least := 8.0
 	if len(heights) > 0 {
 		least = 0.8 * heights[len(heights)/2]
 	}
+
 	lowest := math.Inf(-1)
 	for _, it := range sorted {
 		if len(zones) == 0 || it.Top-lowest > least {
@@ -84,6 +87,7 @@ func zonesOf(items []item) (zones [][]item) {
 func joinZones(zones [][]item) (joined [][]item) {
 	gutter := 0.0
 	ok := false
+
 	for _, zone := range zones {
 		x, found := findGutter(zone)
 		if n := len(joined); n > 0 && (ok && parted(zone, gutter) || found && parted(joined[n-1], x)) {
@@ -98,6 +102,7 @@ func joinZones(zones [][]item) (joined [][]item) {
 		gutter = x
 		ok = found
 	}
+
 	return joined
 }
 
@@ -122,10 +127,12 @@ func (p *page) splitZone(items []item, depth int) []part {
 	if len(items) < 2*fewestBeside || depth > deepest {
 		return p.column(items)
 	}
+
 	gutter, ok := findGutter(items)
 	if !ok {
 		return p.column(items)
 	}
+
 	var parts []part
 	divided := 0
 	bands := p.bands(items, gutter)
@@ -137,6 +144,7 @@ func (p *page) splitZone(items []item, depth int) []part {
 	if divided == 0 {
 		return p.column(items)
 	}
+
 	for _, b := range bands {
 		switch {
 		case b.sideBySide:
@@ -156,12 +164,14 @@ func findGutter(items []item) (x float64, ok bool) {
 		at   float64
 		open int
 	}
+
 	var edges []edge
 	gap := func(a, b item) {
 		if b.Left-a.Right > gutterOf(a, b) && a.sideBySide(b.Box) {
 			edges = append(edges, edge{a.Right, 1}, edge{b.Left, -1})
 		}
 	}
+
 	var before []item
 	for _, row := range rowsOf(items, itemBox) {
 		for i := 1; i < len(row); i++ {
@@ -175,6 +185,7 @@ func findGutter(items []item) (x float64, ok bool) {
 		}
 		before = row
 	}
+
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.open, a.open)) })
 	count := 0
 	most := 0
@@ -184,6 +195,7 @@ func findGutter(items []item) (x float64, ok bool) {
 			x = (e.at + edges[i+1].at) / 2
 		}
 	}
+
 	return x, most >= fewestBeside || most > 0 && len(items) >= 2*fewestBeside && parted(items, x)
 }
 
@@ -219,6 +231,7 @@ type band struct {
 func (p *page) bands(items []item, gutter float64) []band {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b item) int { return cmp.Compare(a.middleY(), b.middleY()) })
+
 	across := make([]bool, len(sorted))
 	lowest := math.Inf(-1) // of all before
 	for i, it := range sorted {
@@ -228,6 +241,7 @@ func (p *page) bands(items []item, gutter float64) []band {
 		}
 		lowest = max(lowest, it.Bottom)
 	}
+
 	var bands []band
 	for i, it := range sorted {
 		if n := len(bands); n > 0 && bands[n-1].sideBySide == !across[i] {
@@ -236,6 +250,7 @@ func (p *page) bands(items []item, gutter float64) []band {
 		}
 		bands = append(bands, band{[]item{it}, !across[i]})
 	}
+
 	return joinBands(bands, gutter)
 }
 
@@ -252,6 +267,7 @@ func joinBands(bands []band, gutter float64) (joined []band) {
 		if len(b.items) == 0 {
 			continue
 		}
+
 		b.sideBySide = b.sideBySide && bothSides(b.items, gutter)
 		if n > 0 && !b.sideBySide && !joined[n-1].sideBySide {
 			joined[n-1].items = append(joined[n-1].items, b.items...)
@@ -259,6 +275,7 @@ func joinBands(bands []band, gutter float64) (joined []band) {
 		}
 		joined = append(joined, b)
 	}
+
 	return joined
 }
 
@@ -295,6 +312,7 @@ func bothSides(items []item, gutter float64) bool {
 	right := Box{Top: math.Inf(1), Bottom: math.Inf(-1)}
 	leftCount := 0
 	rightCount := 0
+
 	for _, it := range items {
 		if it.middleX() < gutter {
 			left.Top, left.Bottom = min(left.Top, it.Top), max(left.Bottom, it.Bottom)
@@ -304,6 +322,7 @@ func bothSides(items []item, gutter float64) bool {
 			rightCount++
 		}
 	}
+
 	return leftCount > 0 && rightCount > 0 && left.Top < right.Bottom && right.Top < left.Bottom && max(leftCount, rightCount) >= fewestBeside
 }
 
@@ -313,6 +332,7 @@ func (p *page) sideBySide(items []item, depth int) []part {
 	if len(columns) < 2 {
 		return p.column(items)
 	}
+
 	if groups := apart(items); len(groups) > 1 {
 		// A table ends where much is left free below it.
 		var parts []part
@@ -331,6 +351,7 @@ func (p *page) sideBySide(items []item, depth int) []part {
 	} else if t := p.openTable(items, columns); t != nil {
 		return []part{{Box: t.Box, table: t}}
 	}
+
 	if p.rtl {
 		slices.Reverse(columns)
 	}
@@ -361,6 +382,7 @@ func apart(items []item) (groups [][]item) {
 	if len(gaps) == 0 {
 		return [][]item{items}
 	}
+
 	sorted := slices.Sorted(slices.Values(gaps))
 	usual := sorted[len(sorted)/2]
 	for i, row := range rows {
@@ -435,9 +457,11 @@ func (p *page) openTable(items []item, columns [][]item) *table {
 			running++
 		}
 	}
+
 	rows := rowsOf(items, itemBox)
 	box := around(items)
 	lines := p.between(box)
+
 	if running > 1 && len(lines) < 3 || running == len(columns) || !aligned(rows, columns, len(lines) > 0) {
 		return nil
 	}
@@ -507,10 +531,12 @@ func (p *page) fill(box Box, rows [][]item, columns [][]item, lines []float64) *
 			column[it.run] = i
 		}
 	}
+
 	ruled := len(lines) >= 2 && len(lines)*3 >= len(rows)
 	t := &table{Box: box}
 	tight := closest(rows)
 	at := -1
+
 	for i, row := range rows {
 		band := nearestBelow(lines, row[0].middleY())
 		goesOn := ruled && band == at
@@ -520,6 +546,7 @@ func (p *page) fill(box Box, rows [][]item, columns [][]item, lines []float64) *
 			goesOn = len(row) < len(rows[i-1]) && len(row) < len(columns) && step < 0.85*tight && step < 1.5*first.size ||
 				len(columns) > 2 && column[first] > 0 && step < 1.4*first.size
 		}
+
 		at = band
 		if !goesOn || len(t.rows) == 0 {
 			t.rows = append(t.rows, make([]cell, len(columns)))
@@ -529,6 +556,7 @@ func (p *page) fill(box Box, rows [][]item, columns [][]item, lines []float64) *
 			last[column[it.run]] = append(last[column[it.run]], it.run)
 		}
 	}
+
 	if len(t.rows) < 2 {
 		return nil
 	}
@@ -568,6 +596,7 @@ func (p *page) column(items []item) (parts []part) {
 		parts = append(parts, part{Box: box, rows: rows})
 		rows = nil
 	}
+
 	for _, row := range rowsOf(items, itemBox) {
 		var runs []*run
 		for _, it := range row {
@@ -586,6 +615,7 @@ func (p *page) column(items []item) (parts []part) {
 			rows = append(rows, runs)
 		}
 	}
+
 	flush()
 	return parts
 }

@@ -13,6 +13,7 @@ func (d *document) learn() {
 	all := 0
 	bold := 0
 	mono := 0
+
 	each := func(r *run) {
 		for i, w := range r.words {
 			n := len(w.Text)
@@ -29,6 +30,7 @@ func (d *document) learn() {
 			}
 		}
 	}
+
 	for _, p := range d.pages {
 		for _, r := range p.runs {
 			each(r)
@@ -43,6 +45,7 @@ func (d *document) learn() {
 			}
 		}
 	}
+
 	d.body = usualSize(sizes)
 	d.bold, d.mono = bold*2 > all, mono*5 > all*2
 	d.learnHeadings()
@@ -56,12 +59,14 @@ func usualSize(sizes map[float64]int) float64 {
 		sorted = append(sorted, size)
 	}
 	slices.Sort(sorted)
+
 	usual := 0.0
 	most := 0
 	from := 0
 	to := 0
 	sum := 0
 	const near = 1.15 // the largest of them to the smallest
+
 	for ; to < len(sorted); to++ {
 		sum += sizes[sorted[to]]
 		for sorted[to] > sorted[from]*near {
@@ -78,6 +83,7 @@ func usualSize(sizes map[float64]int) float64 {
 			}
 		}
 	}
+
 	return usual
 }
 
@@ -95,6 +101,7 @@ func (d *document) learnHeadings() {
 			}
 		}
 	}
+
 	var sorted []float64
 	for size := range sizes {
 		sorted = append(sorted, size)

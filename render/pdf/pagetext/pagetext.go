@@ -83,8 +83,10 @@ func Markdown(pages []Page) []string {
 		d.pages[i] = newPage(&pages[i])
 		d.pages[i].number, d.pages[i].of = cmp.Or(pages[i].Number, i+1), cmp.Or(pages[i].Of, len(pages))
 	}
+
 	d.learn()
 	d.dropRunning()
+
 	texts := make([]string, len(pages))
 	for i, p := range d.pages {
 		blocks := d.blocks(p)
@@ -133,9 +135,11 @@ func newPage(in *Page) *page {
 	in.upright()
 	in.link()
 	p := &page{width: in.Width, height: in.Height}
+
 	level := in.Words[:0:0]
 	right := 0
 	all := 0
+
 	for _, w := range in.Words {
 		w.Text = plain(w.Text)
 		if w.Text == "" || w.Size <= 0 {
@@ -151,6 +155,7 @@ func newPage(in *Page) *page {
 		}
 		level = append(level, w)
 	}
+
 	p.rtl = right*2 > all
 	p.rules = joinRules(in.Rules)
 	p.tables, level = ruledTables(p, level)
@@ -166,12 +171,14 @@ func (in *Page) upright() {
 		in.Words[i].Turn = min(max(in.Words[i].Turn, 0), Askew)
 		letters[in.Words[i].Turn] += len(in.Words[i].Text)
 	}
+
 	most := 0
 	for turn := 1; turn < Askew; turn++ {
 		if letters[turn] > letters[most] {
 			most = turn
 		}
 	}
+
 	for ; most > 0 && most < Askew; most-- {
 		in.rotateBack()
 	}
@@ -181,6 +188,7 @@ func (in *Page) upright() {
 func (in *Page) rotateBack() {
 	width := in.Width
 	rotate := func(b Box) Box { return Box{b.Top, width - b.Right, b.Bottom, width - b.Left} }
+
 	for i := range in.Words {
 		w := &in.Words[i]
 		w.Box = rotate(w.Box)
@@ -191,6 +199,7 @@ func (in *Page) rotateBack() {
 			w.Turn = (w.Turn + 3) % 4
 		}
 	}
+
 	for _, boxes := range [][]Box{in.Rules, in.Dots} {
 		for i := range boxes {
 			boxes[i] = rotate(boxes[i])
@@ -199,6 +208,7 @@ func (in *Page) rotateBack() {
 	for i := range in.Links {
 		in.Links[i].Box = rotate(in.Links[i].Box)
 	}
+
 	in.Width, in.Height = in.Height, in.Width
 }
 
@@ -217,9 +227,11 @@ func (in *Page) link() {
 			bands[band] = append(bands[band], l)
 		}
 	}
+
 	if len(bands) == 0 {
 		return
 	}
+
 	words := make([]Word, 0, len(in.Words))
 	for _, w := range in.Words {
 		for _, l := range bands[int(w.middleY()/linkBand)] {
@@ -238,6 +250,7 @@ func (in *Page) link() {
 			words = append(words, w)
 		}
 	}
+
 	in.Words = words
 }
 
@@ -319,10 +332,12 @@ func (r *run) measure() {
 			r.base = w.Base
 		}
 	}
+
 	for i := range r.words {
 		w := &r.words[i]
 		w.raised = w.Size < 0.85*r.size && w.Base < r.base-0.15*r.size && w.Base > r.base-r.size
 	}
+
 	// Superscripts do not make a line higher.
 	r.Top, r.Bottom = max(r.Top, r.base-1.5*r.size), min(r.Bottom, r.base+0.6*r.size)
 	if r.Bottom <= r.Top {
@@ -334,6 +349,7 @@ func (r *run) measure() {
 func rowsOf[T any](items []T, box func(T) Box) [][]T {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b T) int { return cmp.Compare(box(a).middleY(), box(b).middleY()) })
+
 	var rows [][]T
 	var first Box
 	for _, item := range sorted {
@@ -345,6 +361,7 @@ func rowsOf[T any](items []T, box func(T) Box) [][]T {
 		rows = append(rows, []T{item})
 		first = b
 	}
+
 	for _, row := range rows {
 		slices.SortStableFunc(row, func(a, b T) int { return cmp.Compare(box(a).Left, box(b).Left) })
 	}
@@ -371,6 +388,7 @@ func mergeRuns(runs []*run) (merged []*run) {
 		}
 		merged = append(merged, last)
 	}
+
 	return merged
 }
 
@@ -393,6 +411,7 @@ func addBullets(runs []*run, dots []Box) {
 	for _, r := range runs {
 		bands[int(r.middleY()/band)] = append(bands[int(r.middleY()/band)], r)
 	}
+
 	for _, d := range dots {
 		var nearest *run
 		at := int(d.middleY() / band)
@@ -403,6 +422,7 @@ func addBullets(runs []*run, dots []Box) {
 				}
 			}
 		}
+
 		if nearest != nil && nearest.Left-d.Right < 2.5*nearest.size && d.height() < 0.7*nearest.size {
 			nearest.bullet = true
 		}

@@ -62,6 +62,7 @@ func (p *page) findNumber(r *run, alone bool) (found pageNumber, ok bool) {
 		}
 		return found, alone
 	}
+
 	if m := innerNumber.FindStringSubmatchIndex(text); m != nil {
 		n := ordinal(text[m[2]:m[3]])
 		of := ordinal(text[m[4]:m[5]])
@@ -79,6 +80,7 @@ func ordinal(text string) int {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
 	}
+
 	text = strings.ToLower(text)
 	n := 0
 	rest := text
@@ -87,6 +89,7 @@ func ordinal(text string) int {
 			n, rest = n+digit.n, rest[len(digit.text):]
 		}
 	}
+
 	if rest != "" || roman(n) != text {
 		return 0
 	}
