@@ -46,7 +46,7 @@ type outward struct {
 
 	Next   string    `json:"next"`
 	Person string    `json:"person"` // the user to link the identity with; empty logs in
-	Sure   bool      `json:"sure"`   // nothing is linked: the user confirms that it is them
+	Sure   bool      `json:"sure"`   // true if the login only confirms the user's identity and links nothing
 	At     time.Time `json:"at"`
 }
 

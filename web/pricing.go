@@ -16,7 +16,7 @@ const (
 
 	pricingDescription = "The price of each operation, and a cost calculator."
 	statusDescription  = "Current health checks and load of the service."
-	// calculatorMost is the most of one operation that is counted with.
+	// maxCount is the maximum number of calls of one operation that the calculator accepts.
 	calculatorMost = 1_000_000_000
 )
 
