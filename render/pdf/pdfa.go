@@ -459,7 +459,8 @@ func (a *archiver) sameText(ctx context.Context, source, told, made *document) e
 		}
 
 		if hasFigure(unread) {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: digits on page %d could no longer be copied, because their font has no character codes", i+1)}
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: "+
+				"digits on page %d could no longer be copied, because their font has no character codes", i+1)}
 		}
 
 		left := maps.Clone(after[i].shown)
@@ -469,12 +470,18 @@ func (a *archiver) sameText(ctx context.Context, source, told, made *document) e
 
 		missing, times := before[i].shown.lost(left, a.replaced)
 		if all := before[i].shown.count(); times > few+all/2 {
-			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text, of which %d could no longer be copied", i+1, all, times)}
+			return &Error{Kind: NoArchive, Text: fmt.Sprintf(
+				"cannot be converted to PDF/A: page %d has %d letters of text, of which %d could no longer be copied",
+				i+1, all, times,
+			)}
 		}
 		if same {
 			beside := before[i].beside.count()
 			if difference := letters(now[i]) - letters(texts[i]); max(difference, -difference) > few+beside+letters(texts[i])/2 {
-				return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d has %d letters of text and would have %d", i+1, letters(texts[i]), letters(now[i]))}
+				return &Error{Kind: NoArchive, Text: fmt.Sprintf(
+					"cannot be converted to PDF/A: page %d has %d letters of text and would have %d",
+					i+1, letters(texts[i]), letters(now[i]),
+				)}
 			}
 		}
 
@@ -564,7 +571,8 @@ func (a *archiver) changes(encrypted bool) []string {
 	say(len(f.Fonts) > 0, "Missing fonts were embedded or replaced: %s.", shortList(fontNames(f.Fonts)))
 	say(len(a.pageImages) > 0, "Pages with transparency were converted to images with an invisible text layer: %s. Levels 2b and 3b preserve them.", rangeText(a.pageImages))
 	say(len(a.poorer) > 0, "Some text of such pages was lost: %s.", rangeText(a.poorer))
-	say(len(a.garbled.pages) > 0, "Characters on some pages can no longer be copied or searched: %s on %s, in the fonts: %s.", a.garbled.describe(), rangeText(a.garbled.pages), shortList(fontNames(a.garbled.fonts)))
+	say(len(a.garbled.pages) > 0, "Characters on some pages can no longer be copied or searched: %s on %s, in the fonts: %s.",
+		a.garbled.describe(), rangeText(a.garbled.pages), shortList(fontNames(a.garbled.fonts)))
 	say(a.lost, "Metadata other than title, author, subject, keywords, program and dates was removed.")
 	say(repairs, "The document has errors in its pages; unreadable content may be missing.")
 

@@ -26,10 +26,12 @@ func resize(ctx context.Context, w *engine.Work, args ResizeArgs) error {
 	if err != nil {
 		return err
 	}
+
 	r := &resizer{
 		structure: s, args: args, changes: s.NewUpdate(), changed: map[string]any{},
 		moves: map[string]move{}, done: map[string]bool{}, made: map[string]string{},
 	}
+
 	for _, n := range numbers {
 		ref := s.Pages[n-1].Object
 		if _, again := r.moves[ref]; again {
@@ -41,6 +43,7 @@ func resize(ctx context.Context, w *engine.Work, args ResizeArgs) error {
 		}
 		r.page(ref, page)
 	}
+
 	r.destinations()
 	if err := doc.change(r.changes); err != nil {
 		return err
@@ -74,12 +77,14 @@ func (a ResizeArgs) move(p paper) (move, box) {
 	if p.turn%180 != 0 {
 		width, height = height, width
 	}
+
 	across := width / (p.box[2] - p.box[0])
 	down := height / (p.box[3] - p.box[1])
 	if a.Fit != Fill {
 		across = min(across, down)
 		down = across
 	}
+
 	return move{
 		across, down,
 		width/2 - across*(p.box[0]+p.box[2])/2, height/2 - down*(p.box[1]+p.box[3])/2,
@@ -123,6 +128,7 @@ func (r *resizer) page(ref string, page pdffile.Dict) {
 	p := r.paper(page)
 	m, sheet := r.args.move(p)
 	r.moves[ref] = m
+
 	for _, key := range []string{"/BleedBox", "/TrimBox", "/ArtBox"} {
 		if part, ok := r.box(page[key]); ok {
 			delete(page, key)
@@ -131,12 +137,14 @@ func (r *resizer) page(ref string, page pdffile.Dict) {
 			}
 		}
 	}
+
 	page["/MediaBox"], page["/CropBox"] = sheet.array(), sheet.array()
 	delete(page, "/UserUnit")
 	delete(page, "/Thumb") // which shows the page as it was
 	r.content(page, m, p.box)
 	r.patterns(page, m)
 	r.annotations(page, m, p.box)
+
 	beads, _ := r.Target(page["/B"]).([]any)
 	for _, bead := range beads {
 		r.each(bead, func(entries pdffile.Dict) { r.rectangle(entries, "/R", m) })
@@ -145,6 +153,7 @@ func (r *resizer) page(ref string, page pdffile.Dict) {
 	for _, view := range views {
 		r.each(view, func(entries pdffile.Dict) { r.rectangle(entries, "/BBox", m) })
 	}
+
 	r.set(ref, page)
 }
 
@@ -176,6 +185,7 @@ func (r *resizer) patterns(page pdffile.Dict, m move) {
 	if len(patterns) == 0 {
 		return
 	}
+
 	moved := pdffile.Dict{}
 	for name, value := range patterns {
 		moved[name] = value
@@ -184,6 +194,7 @@ func (r *resizer) patterns(page pdffile.Dict, m move) {
 		if entries == nil {
 			continue
 		}
+
 		entries["/Matrix"] = m.after(r.matrix(entries["/Matrix"]))
 		var pattern any = entries
 		if stream, ok := r.Stream(ref); ok {
@@ -194,6 +205,7 @@ func (r *resizer) patterns(page pdffile.Dict, m move) {
 			moved[name] = r.make(fmt.Sprint(ref, m), pattern)
 		}
 	}
+
 	own := pdffile.Without(resources)
 	own["/Pattern"] = moved
 	page["/Resources"] = own
@@ -246,6 +258,7 @@ func (r *resizer) each(v any, change func(pdffile.Dict)) {
 	if entries == nil || r.done[ref] {
 		return
 	}
+
 	change(entries)
 	if ref != "" {
 		r.done[ref] = true
@@ -274,6 +287,7 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 			entries["/F"] = float64(int(flags) | hidden) // it was off the page
 		}
 	}
+
 	if list, ok := r.numbers(entries["/Rect"]); ok {
 		entries["/Rect"] = m.points(list)
 	}
@@ -282,6 +296,7 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 			entries[key] = m.points(list)
 		}
 	}
+
 	for _, key := range []string{"/InkList", "/Path"} {
 		lines, _ := r.Target(entries[key]).([]any)
 		for i, line := range lines {
@@ -293,6 +308,7 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 			entries[key] = lines
 		}
 	}
+
 	if list, ok := r.numbers(entries["/RD"]); ok {
 		entries["/RD"] = move{scaleX: m.scaleX, scaleY: m.scaleY}.points(list)
 	}
@@ -304,6 +320,7 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 		}
 		entries["/Border"] = border
 	}
+
 	style := r.Entry(entries["/BS"])
 	if width, ok := r.Target(style["/W"]).(float64); ok {
 		style = pdffile.Without(style)
@@ -350,6 +367,7 @@ func (r *resizer) destinations() {
 				continue
 			}
 		}
+
 		if r.destinationsIn(value, 0) {
 			r.set(ref, value)
 		}
@@ -360,6 +378,7 @@ func (r *resizer) destinationsIn(v any, depth int) (moved bool) {
 	if depth > pdffile.MaxDepth {
 		return false
 	}
+
 	switch v := v.(type) {
 	case []any:
 		if r.destination(v) {
@@ -373,6 +392,7 @@ func (r *resizer) destinationsIn(v any, depth int) (moved bool) {
 			moved = r.destinationsIn(item, depth+1) || moved
 		}
 	}
+
 	return moved
 }
 
@@ -382,12 +402,14 @@ func (r *resizer) destination(list []any) bool {
 	if len(list) <= first {
 		return false
 	}
+
 	m, on := r.moves[pdffile.Reference(list[0])]
 	name, _ := list[1].(string)
 	axes := map[string]string{"/XYZ": "xy", "/FitH": "y", "/FitBH": "y", "/FitV": "x", "/FitBV": "x", "/FitR": "xyxy"}[name]
 	if !on || axes == "" {
 		return false
 	}
+
 	for i, axis := range axes {
 		if first+i >= len(list) {
 			break
@@ -401,5 +423,6 @@ func (r *resizer) destination(list []any) bool {
 			list[first+i] = m.up(at)
 		}
 	}
+
 	return true
 }

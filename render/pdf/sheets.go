@@ -69,7 +69,10 @@ const (
 // compose makes the sheets of a job. pdfcpu arranges pages that qpdf has simplified: not encrypted, with their
 // annotations and fields drawn on them, each of them one object. The result is refused if qpdf finds errors in it,
 // or if letters of the pages are missing on the sheets.
-func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(width, height float64) sheetLayout, order func(n int) []int) (made Changed, err error) {
+func compose(
+	ctx context.Context, w *engine.Work, in Selection,
+	arrange func(width, height float64) sheetLayout, order func(n int) []int,
+) (made Changed, err error) {
 	doc, err := openOne(ctx, w, in.Input)
 	if err != nil {
 		return made, err
@@ -85,6 +88,7 @@ func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(wid
 	if len(poorer) > 0 {
 		return made, &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("fields without a font: %q", poorer)}
 	}
+
 	info, err := selected.trim(ctx)
 	if err != nil {
 		return made, err
@@ -102,6 +106,7 @@ func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(wid
 	if err != nil {
 		return made, err
 	}
+
 	first := s.paper(s.Dict(s.Pages[0].Object))
 	how := arrange(first.size())
 	places := order(len(numbers))
@@ -111,6 +116,7 @@ func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(wid
 	if err := plain.stand(s, places); err != nil {
 		return made, err
 	}
+
 	sheets := &document{work: w, name: "sheets.pdf", packed: doc.packed, sealed: doc.sealed}
 	if err := impose(w.Path(plain.name), w.Path(sheets.name), how); err != nil {
 		return made, &Error{Kind: NoSheets, Text: refusedText, cause: err}
@@ -127,6 +133,7 @@ func compose(ctx context.Context, w *engine.Work, in Selection, arrange func(wid
 	if lost := missingLetters(text, after); lost > 0 {
 		return made, &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("%d letters are missing", lost)}
 	}
+
 	made.Changes = source.flattened()
 	if unplaced > 0 {
 		made.Changes = append(made.Changes, fmt.Sprintf(lostLinksText, unplaced))
@@ -143,6 +150,7 @@ func selectPages(ctx context.Context, doc *document, pages string) (selected *do
 	if numbers, err = doc.resolve(pages); err != nil {
 		return nil, nil, err
 	}
+
 	path := doc.work.Path(doc.name)
 	encrypted, err := contains(path, "/Encrypt")
 	if err != nil {
@@ -155,6 +163,7 @@ func selectPages(ctx context.Context, doc *document, pages string) (selected *do
 	if encrypted {
 		doc.sealed = &original
 	}
+
 	job := qpdfJob{"decrypt": "", "objectStreams": "disable"}
 	if pages != "" {
 		if doc.pages > maxKeptFrom {
@@ -162,6 +171,7 @@ func selectPages(ctx context.Context, doc *document, pages string) (selected *do
 		}
 		job["pages"] = []qpdfJob{{"file": ".", "password": doc.password, "range": rangeText(numbers)}}
 	}
+
 	selected = &document{work: doc.work, name: "selected.pdf"}
 	if err := doc.writeTo(ctx, selected.name, job); err != nil {
 		return nil, nil, err
@@ -172,6 +182,7 @@ func selectPages(ctx context.Context, doc *document, pages string) (selected *do
 	if selected.pages != len(numbers) {
 		return nil, nil, doc.fail(Damaged, fmt.Errorf("%d pages, want %d", selected.pages, len(numbers)))
 	}
+
 	return selected, numbers, nil
 }
 
@@ -182,6 +193,7 @@ func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	changes := s.NewUpdate()
 	for i, page := range s.Pages {
 		entries := s.Dict(page.Object)
@@ -192,6 +204,7 @@ func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
 		entries["/MediaBox"], entries["/CropBox"] = shown.array(), shown.array()
 		changes.Set(page.Object, entries)
 	}
+
 	return information(s.File), d.change(changes)
 }
 
@@ -220,7 +233,10 @@ func (d *document) stand(s *structure, places []int) error {
 	for _, n := range places {
 		ref := changes.Reserve()
 		kids = append(kids, ref)
-		page := pdffile.Dict{"/Type": "/Page", "/Parent": tree, "/MediaBox": []any{0, 0, leastSide, leastSide}, "/Resources": pdffile.Dict{}}
+		page := pdffile.Dict{
+			"/Type": "/Page", "/Parent": tree,
+			"/MediaBox": []any{0, 0, leastSide, leastSide}, "/Resources": pdffile.Dict{},
+		}
 		if n > 0 {
 			if err := s.draw(changes, page, s.Pages[n-1].Object); err != nil {
 				return d.fail(Damaged, fmt.Errorf("page %d: %w", n, err))
@@ -228,6 +244,7 @@ func (d *document) stand(s *structure, places []int) error {
 		}
 		changes.Set(ref, page)
 	}
+
 	changes.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": kids, "/Count": len(kids)})
 	catalog := pdffile.Dict{"/Type": "/Catalog", "/Pages": tree}
 	for _, key := range []string{"/OCProperties", "/OutputIntents", "/Lang"} {
@@ -236,6 +253,7 @@ func (d *document) stand(s *structure, places []int) error {
 		}
 	}
 	changes.Set(s.Root(), catalog)
+
 	tail, err := changes.Replace()
 	if err != nil {
 		return d.fail(Damaged, err)
@@ -251,6 +269,7 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 	if source == nil {
 		return errContent
 	}
+
 	var stream pdffile.Stream
 	if content := source["/Contents"]; s.Target(content) != nil || pdffile.Reference(content) != "" {
 		var ok bool
@@ -258,8 +277,12 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 			return errContent
 		}
 	}
+
 	shown := s.paper(source)
-	entries := pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": shown.box.array(), "/Matrix": shown.upright().array(), "/Resources": pdffile.Dict{}}
+	entries := pdffile.Dict{
+		"/Type": "/XObject", "/Subtype": "/Form", "/BBox": shown.box.array(),
+		"/Matrix": shown.upright().array(), "/Resources": pdffile.Dict{},
+	}
 	for _, key := range []string{"/Filter", "/DecodeParms"} {
 		if v := stream.Entries[key]; v != nil {
 			entries[key] = v
@@ -273,11 +296,13 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 		group["/I"] = true // like the group of a page
 		entries["/Group"] = group
 	}
+
 	form := changes.Reserve()
 	changes.Set(form, pdffile.Stream{Entries: entries, Content: stream.Content})
 	width, height := shown.size()
 	page["/MediaBox"] = []any{0, 0, width, height}
 	page["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{"/P": form}}
+
 	// pdfcpu leaves the line width of its borders set for the next content.
 	const draws = "1 w /P Do\n"
 	content := changes.Reserve()
@@ -313,7 +338,9 @@ func (p paper) upright() affine {
 
 // finishSheets gives sheets their guides, and the links and the information of the document. It returns the number of
 // links that are lost, and refuses sheets that are not as many as they have to be, or that qpdf finds fault with.
-func (d *document) finishSheets(ctx context.Context, how sheetLayout, places []int, info pdffile.Dict, source *structure) (unplaced int, err error) {
+func (d *document) finishSheets(
+	ctx context.Context, how sheetLayout, places []int, info pdffile.Dict, source *structure,
+) (unplaced int, err error) {
 	f, err := d.readSelf()
 	if err != nil {
 		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
@@ -325,10 +352,12 @@ func (d *document) finishSheets(ctx context.Context, how sheetLayout, places []i
 	if err != nil {
 		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	}
+
 	changes := f.NewUpdate()
 	if unplaced, err = source.carryLinks(f, pages, changes, places); err != nil {
 		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	}
+
 	if drawn := how.drawGuides(); drawn != "" {
 		guides := changes.Reserve()
 		changes.Set(guides, pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(drawn)})
@@ -339,16 +368,19 @@ func (d *document) finishSheets(ctx context.Context, how sheetLayout, places []i
 			changes.Set(page.Ref, entries)
 		}
 	}
+
 	changes.SetInfo(info) // replaces pdfcpu's own information
 	if err := d.change(changes); err != nil {
 		return 0, err
 	}
+
 	var exit *engine.ExitError
 	if _, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "check": ""}); errors.As(err, &exit) {
 		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	} else if err != nil {
 		return 0, err
 	}
+
 	d.pages = len(pages)
 	return unplaced, nil
 }
@@ -360,6 +392,7 @@ func (l sheetLayout) drawGuides() (content string) {
 		if g.cut {
 			dashes = "[]"
 		}
+
 		from := [2]float64{0, l.height / 2}
 		to := [2]float64{l.width, l.height / 2}
 		if g.upright {
@@ -384,6 +417,7 @@ func missingLetters(texts, others []string) (missing int) {
 			}
 		}
 	}
+
 	for _, n := range counts {
 		missing += max(0, n)
 	}

@@ -52,7 +52,10 @@ func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) 
 		}
 
 		box := tree.boxes[number-1]
-		list = append(list, Destination{Name: name, Page: number, X: (x - box[0]) / (box[2] - box[0]), Y: (box[3] - y) / (box[3] - box[1]), View: place})
+		list = append(list, Destination{
+			Name: name, Page: number, View: place,
+			X: (x - box[0]) / (box[2] - box[0]), Y: (box[3] - y) / (box[3] - box[1]),
+		})
 	}
 
 	return list, nil

@@ -66,11 +66,13 @@ func Embed(archival []byte, invoice Invoice) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pdfinvoice: %w", err)
 	}
+
 	catalog := pdffile.Without(f.Catalog())
 	metadata, err := metadataOf(f, catalog)
 	if err != nil {
 		return nil, err
 	}
+
 	if _, _, err := Find(f); !errors.Is(err, ErrNoInvoice) || strings.Contains(metadata, namespace) {
 		return nil, ErrHasInvoice
 	}
@@ -78,27 +80,32 @@ func Embed(archival []byte, invoice Invoice) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	update := f.NewUpdate()
 	add := func(value any) string {
 		reference := update.Reserve()
 		update.Set(reference, value)
 		return reference
 	}
+
 	// Without a filter, so that programs that do not read PDFs find the claims.
 	catalog["/Metadata"] = add(pdffile.Stream{Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte(metadata)})
 	file := add(pdffile.Deflated(pdffile.Dict{
 		"/Type": "/EmbeddedFile", "/Subtype": "/text/xml",
 		"/Params": pdffile.Dict{"/ModDate": "u:" + date(invoice.Modified), "/Size": len(invoice.XML)},
 	}, invoice.XML))
+
 	name := Filename(invoice.Profile)
 	spec := add(pdffile.Dict{
 		"/Type": "/Filespec", "/F": "u:" + name, "/UF": "u:" + name, "/Desc": "u:Invoice data, " + levels[invoice.Profile],
 		"/AFRelationship": relationship(invoice.Profile), "/EF": pdffile.Dict{"/F": file, "/UF": file},
 	})
+
 	associated, _ := f.Target(catalog["/AF"]).([]any)
 	catalog["/AF"] = append(slices.Clone(associated), spec)
 	catalog["/Names"] = withFile(f, catalog["/Names"], name, spec)
 	update.Set(f.Root(), catalog)
+
 	out, err := update.Compact()
 	if err != nil {
 		return nil, fmt.Errorf("pdfinvoice: %w", err)
@@ -117,13 +124,16 @@ func withFile(f *pdffile.File, names any, name, spec string) pdffile.Dict {
 		spec any
 	}
 	files := []entry{{name, "u:" + name, spec}}
+
 	all := pdffile.Without(f.Entry(names))
 	if all == nil {
 		all = pdffile.Dict{}
 	}
+
 	for key, value := range f.TreeEntries(all["/EmbeddedFiles"], "/Names") {
 		files = append(files, entry{pdffile.Text(key), key, value})
 	}
+
 	slices.SortStableFunc(files, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	list := make([]any, 0, 2*len(files))
 	for _, e := range files {
@@ -143,6 +153,7 @@ func Find(f *pdffile.File) (content []byte, name string, err error) {
 	for _, spec := range f.TreeEntries(f.Entry(f.Catalog()["/Names"])["/EmbeddedFiles"], "/Names") {
 		specs = append(specs, spec)
 	}
+
 	for _, v := range specs {
 		spec := f.Entry(v)
 		name := strings.ToLower(pdffile.Text(f.Target(spec["/UF"])))
@@ -152,6 +163,7 @@ func Find(f *pdffile.File) (content []byte, name string, err error) {
 		if !slices.Contains(names, name) {
 			continue
 		}
+
 		stream, ok := f.Stream(pdffile.Reference(f.Entry(spec["/EF"])["/F"]))
 		if !ok {
 			continue
@@ -162,6 +174,7 @@ func Find(f *pdffile.File) (content []byte, name string, err error) {
 		}
 		return content, name, nil
 	}
+
 	return nil, "", ErrNoInvoice
 }
 
@@ -193,22 +206,26 @@ func describe(metadata string, profile einvoice.Profile) (string, error) {
 	if !partPattern.MatchString(metadata) || strings.Count(metadata, allEnd) != 1 {
 		return "", ErrNotArchival
 	}
+
 	metadata = partPattern.ReplaceAllString(metadata, "<pdfaid:part>3</pdfaid:part>")
 	version := "1.0"
 	if profile == einvoice.XRechnung {
 		version = "3.0"
 	}
+
 	properties := `<rdf:Description rdf:about="" xmlns:fx="` + namespace + `">`
 	for _, p := range [][2]string{{"DocumentType", "INVOICE"}, {"DocumentFileName", Filename(profile)}, {"Version", version}, {"ConformanceLevel", levels[profile]}} {
 		properties += "<fx:" + p[0] + ">" + p[1] + "</fx:" + p[0] + ">"
 	}
 	properties += "</rdf:Description>"
+
 	if strings.Contains(metadata, schemasEnd) {
 		metadata = strings.Replace(metadata, schemasEnd, schema()+schemasEnd, 1)
 	} else {
 		properties += `<rdf:Description rdf:about="" xmlns:pdfaExtension="http://www.aiim.org/pdfa/ns/extension/" xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#"` +
 			` xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#"><pdfaExtension:schemas><rdf:Bag>` + schema() + schemasEnd + "</rdf:Description>"
 	}
+
 	return strings.Replace(metadata, allEnd, properties+allEnd, 1), nil
 }
 

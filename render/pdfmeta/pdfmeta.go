@@ -34,6 +34,7 @@ func Set(doc *spool.File, info Info) error {
 	if info == (Info{}) {
 		return nil
 	}
+
 	f, err := pdffile.ReadPrinted(doc.Open(), doc.Size())
 	if err != nil {
 		return unsupported(err)
@@ -42,6 +43,7 @@ func Set(doc *spool.File, info Info) error {
 	if err != nil {
 		return unsupported(err)
 	}
+
 	for key, text := range map[string]string{
 		"/Title": info.Title, "/Author": info.Author, "/Subject": info.Subject, "/Keywords": info.Keywords,
 	} {
@@ -49,6 +51,7 @@ func Set(doc *spool.File, info Info) error {
 			entries[key] = "u:" + text
 		}
 	}
+
 	_, err = doc.Write(f.SetInfo(entries))
 	return err
 }
