@@ -90,6 +90,7 @@ func finish(ctx context.Context, original *document, encrypted bool, name string
 	if err != nil {
 		return err
 	}
+
 	if !encrypted && !packed {
 		if err := os.Rename(original.work.Path(name), original.work.Path(output)); err != nil {
 			return fmt.Errorf("result: %w", err)
@@ -97,6 +98,7 @@ func finish(ctx context.Context, original *document, encrypted bool, name string
 		original.work.Output(output)
 		return nil
 	}
+
 	job := qpdfJob{"inputFile": name, "outputFile": output}
 	if encrypted {
 		job["copyEncryption"], job["encryptionFilePassword"] = original.name, original.password
@@ -104,6 +106,7 @@ func finish(ctx context.Context, original *document, encrypted bool, name string
 	if packed {
 		job["objectStreams"] = "generate"
 	}
+
 	if _, err := qpdf(ctx, original.work, job); err != nil {
 		return original.damaged(err)
 	}
@@ -118,6 +121,7 @@ func contains(path, text string) (_ bool, err error) {
 		return false, fmt.Errorf("input: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	mark := []byte(text)
 	buffer := make([]byte, 256<<10)
 	for kept := 0; ; {
@@ -132,6 +136,7 @@ func contains(path, text string) (_ bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("input: %w", err)
 		}
+
 		// The text may go on in the next part.
 		kept = copy(buffer, buffer[max(0, end-len(mark)):end])
 	}

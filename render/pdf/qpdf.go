@@ -31,10 +31,12 @@ func qpdfWithin(ctx context.Context, w *engine.Work, job qpdfJob, memory int64) 
 	var exit *engine.ExitError
 	_, asked := job["requiresPassword"]
 	_, checked := job["check"]
+
 	// The exit code of these two is the answer.
 	if !asked && !checked && errors.As(err, &exit) && exit.Code == qpdfWarnings {
 		return out, nil
 	}
+
 	if name, ok := job["outputFile"].(string); ok && err == nil {
 		// qpdf does not decode what it encrypts, and so does not find that it has used a wrong key.
 		encrypted, readErr := contains(w.Path(name), "/Encrypt")
@@ -55,6 +57,7 @@ func runQPDF(ctx context.Context, w *engine.Work, job qpdfJob, program engine.Pr
 	if err != nil {
 		return nil, fmt.Errorf("qpdf: %w", err)
 	}
+
 	program.Name = "qpdf"
 	program.Args = []string{"--job-json-file=" + file}
 	program.MaxStdout = maxQPDFOutput
@@ -128,6 +131,7 @@ func rangeText(numbers []int) string {
 		for n < len(numbers) && numbers[n] == numbers[n-1]+1 {
 			n++
 		}
+
 		part := strconv.Itoa(numbers[0])
 		if n > 1 {
 			part += "-" + strconv.Itoa(numbers[n-1])

@@ -46,12 +46,14 @@ func split(ctx context.Context, w *engine.Work, args SplitArgs) error {
 	if err != nil {
 		return err
 	}
+
 	if doc.pages > maxKeptFrom {
 		return &Error{Kind: TooManyPages, Pages: doc.pages, Max: maxKeptFrom}
 	}
 	if args.Every > 0 && doc.pages > args.Every*maxParts {
 		return tooManyParts((doc.pages-1)/args.Every + 1)
 	}
+
 	s, err := newSplitter(ctx, doc, args.TestMark)
 	if err != nil {
 		return err
@@ -59,6 +61,7 @@ func split(ctx context.Context, w *engine.Work, args SplitArgs) error {
 	if args.MaxBytes > 0 {
 		return s.pack(ctx, func(from int) (piece, []byte, error) { return s.fill(from, args.MaxBytes) })
 	}
+
 	pieces, err := args.pieces(ctx, s)
 	if err != nil {
 		return err
@@ -66,11 +69,13 @@ func split(ctx context.Context, w *engine.Work, args SplitArgs) error {
 	if len(pieces) > maxParts {
 		return tooManyParts(len(pieces))
 	}
+
 	for _, p := range pieces {
 		if err := checkPages(p.last - p.first + 1); err != nil {
 			return err
 		}
 	}
+
 	return s.pack(ctx, func(from int) (piece, []byte, error) {
 		next := slices.IndexFunc(pieces, func(p piece) bool { return p.first == from })
 		content, err := s.write(pieces[next])
@@ -85,6 +90,7 @@ func tooManyParts(n int) error {
 // pieces returns the parts of a document by pages, bookmarks or text.
 func (a SplitArgs) pieces(ctx context.Context, s *splitter) ([]piece, error) {
 	titles := map[int]string{} // of parts, by their first page
+
 	var starts []int
 	switch {
 	case a.Every > 0:
@@ -101,6 +107,7 @@ func (a SplitArgs) pieces(ctx context.Context, s *splitter) ([]piece, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		wanted := fold([]string{a.Text}, false).text
 		for i, text := range texts {
 			if strings.Contains(fold(strings.Split(text, ""), true).text, wanted) {
@@ -111,6 +118,7 @@ func (a SplitArgs) pieces(ctx context.Context, s *splitter) ([]piece, error) {
 			return nil, &Error{Kind: Unsplit, Text: "was not found on any page"}
 		}
 	}
+
 	starts = unique(append(starts, 1))
 	pieces := make([]piece, len(starts))
 	for i, first := range starts {
@@ -119,6 +127,7 @@ func (a SplitArgs) pieces(ctx context.Context, s *splitter) ([]piece, error) {
 			pieces[i-1].last = first - 1
 		}
 	}
+
 	return pieces, nil
 }
 
@@ -143,6 +152,7 @@ func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
 	var best []byte
 	fits := 0                                   // a number of pages that fits
 	beyond := min(s.pages-from+1, MaxPages) + 1 // one that does not
+
 	for n := min(max(1, s.filled), beyond-1); fits+1 < beyond; {
 		content, err := s.write(piece{first: from, last: from + n - 1})
 		switch {
@@ -160,6 +170,7 @@ func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
 			n = min(2*fits, beyond-1)
 		}
 	}
+
 	s.filled = fits
 	return piece{first: from, last: from + fits - 1}, best, nil
 }
@@ -168,6 +179,7 @@ func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
 func (s *splitter) pack(ctx context.Context, next func(from int) (piece, []byte, error)) error {
 	digits := max(3, len(strconv.Itoa(s.pages)))
 	const part = "part.pdf"
+
 	return packStored(s.work, "parts.zip", func(add func(file, name string) error) error {
 		for from, n := 1, 1; from <= s.pages; n++ {
 			if n > maxParts {
@@ -180,6 +192,7 @@ func (s *splitter) pack(ctx context.Context, next func(from int) (piece, []byte,
 			if err := os.WriteFile(s.work.Path(part), content, 0o600); err != nil {
 				return fmt.Errorf("part: %w", err)
 			}
+
 			name := fmt.Sprintf("%0*d", digits, n)
 			if title := fileTitle(made.title); title != "" {
 				name += "-" + title

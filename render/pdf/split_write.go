@@ -63,6 +63,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 	if err != nil {
 		return nil, err
 	}
+
 	plain := &document{work: doc.work, name: "plain.pdf", number: doc.number}
 	if err := doc.writeTo(ctx, plain.name, qpdfJob{
 		"decrypt": "", "objectStreams": "disable", "removeUnreferencedResources": "yes",
@@ -70,9 +71,11 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 	}); err != nil {
 		return nil, err
 	}
+
 	if err := plain.makeExplicit(ctx); err != nil {
 		return nil, err
 	}
+
 	found, err := plain.readStructure(ctx)
 	if err != nil {
 		return nil, err
@@ -85,19 +88,23 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 			return nil, err
 		}
 	}
+
 	if len(found.Pages) != doc.pages {
 		return nil, doc.fail(Damaged, fmt.Errorf("%d pages, want %d", len(found.Pages), doc.pages))
 	}
+
 	content, err := plain.content()
 	if err != nil {
 		return nil, err
 	}
+
 	s := &splitter{document: plain, File: found.File, numbers: map[string]int{}, digest: sha256.Sum256(content)}
 	if encrypted {
 		if s.cipher, err = doc.cipher(ctx); err != nil {
 			return nil, err
 		}
 	}
+
 	for i, page := range found.Pages {
 		if s.Dict(page.Object) == nil {
 			return nil, doc.fail(Damaged, fmt.Errorf("page %d is not a dictionary", i+1))
@@ -105,6 +112,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 		s.refs = append(s.refs, page.Object)
 		s.numbers[page.Object] = i + 1
 	}
+
 	for i, ref := range s.refs {
 		list, _ := s.Target(s.Dict(ref)["/Annots"]).([]any)
 		for _, annotation := range list {
@@ -113,6 +121,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 			}
 		}
 	}
+
 	s.outline = s.outlineOf(found.Outlines)
 	seen := map[string]bool{}
 	s.fields = s.fieldsOf(s.Entry(s.Catalog()["/AcroForm"])["/Fields"], seen, 0)
@@ -120,6 +129,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 	values, _ := readXMP(found.readXMPOf())
 	s.archival = values[xmpPDFA+"part"] == "1"
 	s.tags = newTags(s)
+
 	return s, nil
 }
 
@@ -130,6 +140,7 @@ func (d *document) makeExplicit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	all := s.dests()
 	changes := s.NewUpdate()
 	s.rewriteDests(changes, nil, func(dest any) (any, bool) {
@@ -140,11 +151,13 @@ func (d *document) makeExplicit(ctx context.Context) error {
 		}
 		return view, ok && view != nil
 	})
+
 	if xmp := s.readXMPOf(); bytes.Contains(xmp, []byte(xmpUA)) {
 		if edited, err := editXMP(xmp, func(name xml.Name) bool { return name == claimsUA }, ""); err == nil {
 			s.setXMP(changes, edited)
 		}
 	}
+
 	return d.change(changes)
 }
 
@@ -154,6 +167,7 @@ func (s *splitter) outlineOf(items []pdffile.OutlineItem) (nodes []pageNode) {
 		if entry == nil {
 			continue
 		}
+
 		node := pageNode{open: item.Open, kids: s.outlineOf(item.Kids), entry: pdffile.Dict{"/Title": s.Target(entry["/Title"])}}
 		for _, key := range []string{"/C", "/F"} {
 			if v := s.Target(entry[key]); v != nil {
@@ -163,6 +177,7 @@ func (s *splitter) outlineOf(items []pdffile.OutlineItem) (nodes []pageNode) {
 		if dest, ok := s.Target(item.Dest).([]any); ok && item.Page != nil && *item.Page <= len(s.refs) {
 			node.page, node.entry["/Dest"] = *item.Page, dest
 		}
+
 		node.span()
 		nodes = append(nodes, node)
 	}
@@ -179,6 +194,7 @@ func (s *splitter) fieldsOf(list any, seen map[string]bool, depth int) (nodes []
 			continue
 		}
 		seen[ref] = true
+
 		node := pageNode{ref: ref, entry: entry, page: s.numbers[ref], kids: s.fieldsOf(entry["/Kids"], seen, depth+1)}
 		node.span()
 		nodes = append(nodes, node)
@@ -211,6 +227,7 @@ func (s *splitter) labelsOf(p piece) pdffile.Dict {
 		if label.from > p.last {
 			continue
 		}
+
 		style := pdffile.Without(label.style)
 		at := max(0, label.from-p.first)
 		if skipped := p.first - label.from; skipped > 0 {
@@ -223,6 +240,7 @@ func (s *splitter) labelsOf(p piece) pdffile.Dict {
 		}
 		list = append(list, at, style)
 	}
+
 	if len(list) == 0 {
 		return nil
 	}
@@ -240,6 +258,7 @@ func (s *splitter) write(p piece) ([]byte, error) {
 	name := sha256.Sum256(fmt.Appendf(s.digest[:], "%d-%d", p.first, p.last))
 	id := "b:" + hex.EncodeToString(name[:16])
 	u.SetID(id, id)
+
 	catalog := pdffile.Dict{"/Type": "/Catalog"}
 	old := s.Catalog()
 	for _, key := range copiedToParts {
@@ -247,9 +266,11 @@ func (s *splitter) write(p piece) ([]byte, error) {
 			catalog[key] = v
 		}
 	}
+
 	if version := s.Version(); version > "1.7" {
 		catalog["/Version"] = "/" + version
 	}
+
 	tree := u.Reserve()
 	var kids []any
 	for n := p.first; n <= p.last; n++ {
@@ -259,6 +280,7 @@ func (s *splitter) write(p piece) ([]byte, error) {
 	}
 	u.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": kids, "/Count": len(kids)})
 	catalog["/Pages"] = tree
+
 	if form := s.Entry(old["/AcroForm"]); form != nil {
 		if fields := fieldsIn(u, s.fields, p); len(fields) > 0 {
 			form = pdffile.Without(form, "/XFA", "/CO", "/SigFlags")
@@ -269,16 +291,19 @@ func (s *splitter) write(p piece) ([]byte, error) {
 	if labels := s.labelsOf(p); labels != nil {
 		catalog["/PageLabels"] = labels
 	}
+
 	s.tags.write(u, catalog, p)
 	u.Omit(func(ref string) bool {
 		n := s.numbers[ref]
 		return n > 0 && (n < p.first || n > p.last)
 	})
+
 	nodes := outlineIn(s.outline, p)
 	if len(nodes) > 0 && old["/PageMode"] == "/UseOutlines" {
 		catalog["/PageMode"] = "/UseOutlines"
 	}
 	setOutline(u, s.Root(), catalog, nodes)
+
 	u.Encrypt(s.cipher)
 	content, err := s.finish(u)
 	if err != nil {
@@ -303,14 +328,17 @@ func (d *document) cipher(ctx context.Context) (*pdffile.Cipher, error) {
 	if err != nil {
 		return nil, d.damaged(err)
 	}
+
 	key, err := (&document{work: d.work, name: sample, password: d.password, number: d.number}).encryptionKey(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	content, err := os.ReadFile(d.work.Path(sample))
 	if err != nil {
 		return nil, fmt.Errorf("encryption: %w", err)
 	}
+
 	cipher, err := pdffile.NewCipher(content, key)
 	if err != nil {
 		return nil, d.fail(Damaged, err)
@@ -338,6 +366,7 @@ func (d *document) encryptionKey(ctx context.Context) ([]byte, error) {
 func (s *splitter) page(u *pdffile.Update, entries pdffile.Dict, tree string, p piece) pdffile.Dict {
 	entries = pdffile.Without(entries, "/B")
 	entries["/Parent"] = tree
+
 	list, _ := s.Target(entries["/Annots"]).([]any)
 	annotations := []any{}
 	for _, annotation := range list {
@@ -355,9 +384,11 @@ func (s *splitter) page(u *pdffile.Update, entries pdffile.Dict, tree string, p 
 		}
 		annotations = append(annotations, annotation)
 	}
+
 	if delete(entries, "/Annots"); len(annotations) > 0 {
 		entries["/Annots"] = annotations
 	}
+
 	return entries
 }
 
@@ -394,6 +425,7 @@ func fieldsIn(u *pdffile.Update, nodes []pageNode, p piece) (kept []any) {
 		if !node.on(p) {
 			continue
 		}
+
 		kept = append(kept, node.ref)
 		if len(node.kids) == 0 {
 			continue
@@ -402,6 +434,7 @@ func fieldsIn(u *pdffile.Update, nodes []pageNode, p piece) (kept []any) {
 		if !slices.ContainsFunc(node.kids, func(kid pageNode) bool { return !kid.on(p) }) {
 			continue
 		}
+
 		entry := pdffile.Without(node.entry)
 		entry["/Kids"] = kids
 		u.Set(node.ref, entry)
