@@ -70,6 +70,7 @@ func withMarks(f *pdffile.File) (update *pdffile.Update, numbers map[string]int,
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for _, ref := range refs {
 		if err := mark(ref); err != nil {
 			return nil, nil, err
@@ -177,6 +178,7 @@ func readCodes(text string) (p pageCodes, err error) {
 		if len(words) == 0 {
 			continue
 		}
+
 		numbers := make([]float64, len(words))
 		for i, word := range words {
 			if i == 0 && (word == "M" || word == "R" || word == "B") {
@@ -220,12 +222,14 @@ func (d *document) readRun(ctx context.Context, run int, input readInput, f func
 	if pages != d.pages {
 		return d.fail(Damaged, fmt.Errorf("%d of %d pages can be read", pages, d.pages))
 	}
+
 	for n := input.First; n < input.End; n++ {
 		name := fmt.Sprintf("%s%d", input.Output, n)
 		text, err := takeJSON[string](d, name+".json")
 		if err != nil {
 			return err
 		}
+
 		codes, err := readCodes(text)
 		if err == nil {
 			err = codes.readInk(d.work.Path(name + ".png"))
@@ -261,6 +265,7 @@ func (p pageCodes) readInk(path string) error {
 	if err != nil {
 		return err
 	}
+
 	known := map[int32]*box{}
 	for i, c := range p.codes {
 		if c.cell < 0 {
@@ -279,6 +284,7 @@ func inkOf(sheet image.Image, cell int) *box {
 	left := cell % sheetColumns * sheetCell
 	top := cell / sheetColumns * sheetCell
 	found := image.Rectangle{}
+
 	for y := top; y < top+sheetCell; y++ {
 		for x := left; x < left+sheetCell; x++ {
 			const dark = 0xc0
@@ -287,6 +293,7 @@ func inkOf(sheet image.Image, cell int) *box {
 			}
 		}
 	}
+
 	if found.Empty() {
 		return nil
 	}
@@ -370,6 +377,7 @@ func (l *lineReader) code(number int, c shownCode) { //nolint:gocyclo // MuPDF's
 		endX = q[6]
 		endY = q[7]
 	}
+
 	direction := [2]float64{endX - startX, endY - startY}
 	if direction == [2]float64{} {
 		direction = [2]float64{c.matrix[0], c.matrix[1]}
@@ -377,6 +385,7 @@ func (l *lineReader) code(number int, c shownCode) { //nolint:gocyclo // MuPDF's
 	if length := math.Hypot(direction[0], direction[1]); length > 0 {
 		direction = [2]float64{direction[0] / length, direction[1] / length}
 	}
+
 	size := math.Sqrt(math.Abs(c.matrix[0]*c.matrix[3] - c.matrix[1]*c.matrix[2]))
 	first, length := utf8.DecodeRuneInString(c.text)
 	text := c.text[:length]

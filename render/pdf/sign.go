@@ -222,6 +222,7 @@ func sign(ctx context.Context, w *engine.Work, args SignArgs) (Wanted, error) {
 	if err != nil {
 		return Wanted{}, err
 	}
+
 	r := &replayer{Replay: args.Replay, w: w}
 	job := pdfsign.Job{Options: args.Options, Level: args.Level, Key: r, Hash: args.Key.Hash, Trust: trust, Network: r.network(), At: args.At}
 	for _, raw := range args.Key.Chain {
@@ -231,9 +232,11 @@ func sign(ctx context.Context, w *engine.Work, args SignArgs) (Wanted, error) {
 		}
 		job.Chain = append(job.Chain, c)
 	}
+
 	if len(job.Chain) == 0 || !job.Hash.Available() {
 		return Wanted{}, errors.New("the key has no certificate, or an unknown hash")
 	}
+
 	if job.Visible != nil {
 		if err := args.fillBox(w, job.Chain[0], job.Visible); err != nil {
 			return Wanted{}, err
@@ -242,6 +245,7 @@ func sign(ctx context.Context, w *engine.Work, args SignArgs) (Wanted, error) {
 			job.Visible.Over = markOfPage
 		}
 	}
+
 	return r.finish(pdfsign.Sign(ctx, content, job))
 }
 
@@ -262,6 +266,7 @@ func (a SignArgs) fillBox(w *engine.Work, signer *x509.Certificate, box *pdfsign
 		}
 		return nil
 	}
+
 	decoded, _, err := uprightImage(w.Path(a.Image))
 	if err != nil {
 		return blameImage(1, err)
@@ -273,6 +278,7 @@ func (a SignArgs) fillBox(w *engine.Work, signer *x509.Certificate, box *pdfsign
 		width, height = max(1, width*most/longest), max(1, height*most/longest)
 		decoded = scale(decoded, width, height)
 	}
+
 	box.Image = &pdfsign.Image{Width: width, Height: height, RGB: make([]byte, 0, 3*width*height)} // bytes of a pixel
 	for y := range height {
 		for x := range width {

@@ -57,6 +57,7 @@ func (d *document) drawMarks(ctx context.Context, s *structure) error {
 		if page == nil {
 			return d.fail(Damaged, fmt.Errorf("page %d cannot be read", i+1))
 		}
+
 		mark, place := pageMark(s.paper(page))
 		m.markContent(at.Object, mark)
 		m.markAnnotations(at.Object, mark, place)
@@ -96,6 +97,7 @@ func (m *marker) unmarked(contents any) []any {
 	if !isList && pdffile.Reference(contents) != "" {
 		streams = []any{contents}
 	}
+
 	for len(streams) > 1 {
 		last := len(streams) - 1
 		first, _ := m.joined(streams[:1])
@@ -135,6 +137,7 @@ func (m *marker) knownOn(page pdffile.Dict) func(operator, name string) bool {
 	for _, operator := range []string{"Do", "gs", "Tf", "sh"} {
 		names[operator] = m.Entry(resources[categories[operator]])
 	}
+
 	return func(operator, name string) bool {
 		switch operator {
 		case "BX", "EX", "d0", "d1":
@@ -171,6 +174,7 @@ func (m *marker) asForm(ref string, page pdffile.Dict, streams []any) []any {
 	if resources == nil {
 		resources = pdffile.Dict{}
 	}
+
 	form := m.changes.Reserve()
 	body.Entries["/Type"], body.Entries["/Subtype"] = "/XObject", "/Form"
 	body.Entries["/BBox"], body.Entries["/Resources"] = media.array(), resources
@@ -179,6 +183,7 @@ func (m *marker) asForm(ref string, page pdffile.Dict, streams []any) []any {
 		delete(page, "/StructParents")
 		m.moveTags(m.Target(key), ref, form)
 	}
+
 	m.changes.Set(form, body)
 	page["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{unmarkedName: form}}
 
@@ -193,6 +198,7 @@ func (m *marker) openMarks(s pdffile.Stream) (open int) {
 	if err != nil {
 		return 0
 	}
+
 	pdffile.ReadContent(content, func(op pdffile.Operation) {
 		switch op.Operator {
 		case "BMC", "BDC":
@@ -229,6 +235,7 @@ func (m *marker) moveTagsOf(ref, page, form string) {
 	if value["/K"] == nil {
 		return
 	}
+
 	element := pdffile.Without(value)
 	kids, isList := m.Target(element["/K"]).([]any)
 	if !isList {
@@ -247,6 +254,7 @@ func (m *marker) moveTagsOf(ref, page, form string) {
 		case entries["/MCID"] == nil || entries["/Stm"] != nil:
 			continue
 		}
+
 		if on == nil {
 			on = element["/Pg"]
 		}
@@ -264,6 +272,7 @@ func (m *marker) moveTagsOf(ref, page, form string) {
 func (s *structure) undrawnAtMark() bool {
 	form := s.Entry(s.Catalog()["/AcroForm"])
 	anew := s.Target(form["/NeedAppearances"]) == true
+
 	for _, at := range s.Pages {
 		page := s.Dict(at.Object)
 		list, _ := s.Target(page["/Annots"]).([]any)
@@ -271,6 +280,7 @@ func (s *structure) undrawnAtMark() bool {
 			continue
 		}
 		_, place := pageMark(s.paper(page))
+
 		for _, item := range list {
 			a := annotation{structure: s, entries: s.Entry(item)}
 			kind := s.Target(a.entries["/Subtype"])
@@ -290,6 +300,7 @@ func (m *marker) markAnnotations(ref, mark string, place box) {
 		if !a.at(place) {
 			continue
 		}
+
 		switch kind := m.Target(a.entries["/Subtype"]); {
 		case a.drawn() || kind == "/Widget":
 			m.markAnnotation(a, mark)
@@ -343,6 +354,7 @@ func (m *marker) markAnnotation(a *annotation, mark string) {
 		}
 		looks["/N"] = all
 	}
+
 	entries["/AP"] = looks
 	a.set(m.changes, entries)
 }
@@ -359,6 +371,7 @@ func (m *marker) marked(look any, rect box, mark string) string {
 		ref = before
 		stream, ok = m.Stream(ref) // It has a mark already.
 	}
+
 	if ok {
 		if stream.Entries["/Subtype"] != "/Form" {
 			stream.Entries = pdffile.Without(stream.Entries)
@@ -368,6 +381,7 @@ func (m *marker) marked(look any, rect box, mark string) string {
 		entries["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{unmarkedName: ref}}
 		content = "q " + numbers5(m.fitted(stream.Entries, rect)) + " cm " + unmarkedName + " Do Q\n" + mark
 	}
+
 	made := m.changes.Reserve()
 	m.changes.Set(made, pdffile.Stream{Entries: entries, Content: []byte(content)})
 	return made
