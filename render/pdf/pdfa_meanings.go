@@ -43,6 +43,7 @@ func (a *archiver) tellMeanings(ctx context.Context, from, to string) error {
 	if err != nil {
 		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: its page list is inconsistent", cause: err}
 	}
+
 	m := &fontMeanings{File: f, meanings: &inspector{File: f, fonts: map[string]*fontMeaning{}}, codes: map[string]map[string]string{}, replaced: a.replaced}
 	update := f.NewUpdate()
 	if len(pages) == a.pages && m.lacking() {
@@ -55,6 +56,7 @@ func (a *archiver) tellMeanings(ctx context.Context, from, to string) error {
 		}
 		m.tell(update, named)
 	}
+
 	return d.writeUpdated(from, to, update)
 }
 
@@ -74,6 +76,7 @@ func (m *fontMeanings) lacks(ref string) bool {
 	default:
 		return false
 	}
+
 	widths, _ := m.Target(entries["/Widths"]).([]any)
 	used := 0
 	for _, width := range widths {
@@ -81,6 +84,7 @@ func (m *fontMeanings) lacks(ref string) bool {
 			used++
 		}
 	}
+
 	said := m.meanings.meaning(ref).unicode
 	return len(said) == 0 || len(said) < used
 }
@@ -129,9 +133,11 @@ func (m *fontMeanings) show(items []any, first, _ int, sizes []int, font any) {
 	if sizes == nil || ref == "" || !m.lacks(ref) {
 		return
 	}
+
 	if m.codes[ref] == nil {
 		m.codes[ref] = map[string]string{}
 	}
+
 	said := m.meanings.meaning(ref).unicode
 	for _, item := range items {
 		raw, _ := rawBytes(item)
@@ -174,6 +180,7 @@ func (m *fontMeanings) ask(ctx context.Context, d *document) (named map[string]m
 			fmt.Fprintf(&content, "1 0 0 1 50 %d Tm <%x> Tj\n", height-probeLine*(i+1), code)
 		}
 		content.WriteString("ET")
+
 		body := update.Reserve()
 		page := update.Reserve()
 		update.Set(body, pdffile.Stream{Entries: pdffile.Dict{}, Content: content.Bytes()})
@@ -204,6 +211,7 @@ func readLines(out []byte, fonts []string, codes map[string]map[string]string) m
 	decoder.Entity = xml.HTMLEntity
 	page := -1
 	var sorted []string
+
 	for {
 		token, err := decoder.Token()
 		if err != nil {
@@ -217,6 +225,7 @@ func readLines(out []byte, fonts []string, codes map[string]map[string]string) m
 			}
 			sorted = slices.Sorted(maps.Keys(codes[fonts[page]]))
 			named[fonts[page]] = map[string]string{}
+
 		case ok && element.Name.Local == "word" && page >= 0:
 			var top, bottom float64
 			for _, attribute := range element.Attr {
@@ -227,6 +236,7 @@ func readLines(out []byte, fonts []string, codes map[string]map[string]string) m
 					_, _ = fmt.Sscan(attribute.Value, &bottom)
 				}
 			}
+
 			var text strings.Builder
 			for {
 				token, err := decoder.Token()
@@ -237,6 +247,7 @@ func readLines(out []byte, fonts []string, codes map[string]map[string]string) m
 					break
 				}
 			}
+
 			const middle = 3.5 // above the line
 			if line := int(math.Round(((top+bottom)/2+middle)/probeLine)) - 1; line >= 0 && line < len(sorted) {
 				named[fonts[page]][sorted[line]] += text.String()
@@ -251,6 +262,7 @@ func (m *fontMeanings) tell(update *pdffile.Update, named map[string]map[string]
 		entries := m.Entry(ref)
 		meanings := maps.Clone(m.meanings.meaning(ref).unicode)
 		sizes := map[int]bool{}
+
 		for code, text := range m.codes[ref] {
 			name := named[ref][code]
 			means := m.choose(entries, code, text, name)
@@ -264,9 +276,11 @@ func (m *fontMeanings) tell(update *pdffile.Update, named map[string]map[string]
 				}
 			}
 		}
+
 		if len(sizes) != 1 {
 			continue // there is nothing to tell, or codes of several sizes, for which readers have no common table
 		}
+
 		table := update.Reserve()
 		update.Set(table, pdffile.Deflated(pdffile.Dict{}, meaningTable(meanings)))
 		entries = pdffile.Without(entries)
@@ -283,12 +297,14 @@ func (m *fontMeanings) choose(entries pdffile.Dict, code, text, name string) str
 	if list, ok := encoding.(pdffile.Dict); ok && list["/BaseEncoding"] == nil {
 		isNamed = m.differs(list, code)
 	}
+
 	first := text
 	second := name
 	if isNamed {
 		first = name
 		second = text
 	}
+
 	for _, means := range []string{first, second} {
 		if isText(means) {
 			return means
@@ -301,6 +317,7 @@ func (m *fontMeanings) choose(entries pdffile.Dict, code, text, name string) str
 func (m *fontMeanings) differs(encoding pdffile.Dict, code string) bool {
 	list, _ := m.Target(encoding["/Differences"]).([]any)
 	at := 0
+
 	for _, item := range list {
 		switch item := m.Target(item).(type) {
 		case float64:

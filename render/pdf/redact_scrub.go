@@ -46,6 +46,7 @@ func scrub(content []byte, s secrets, meanings bool) (out []byte, found bool, er
 	if err != nil {
 		return nil, false, err
 	}
+
 	u, root := pdffile.NewDocument()
 	sc := &scrubber{File: f, update: u, secrets: s, refs: map[string]string{f.Root(): root}, names: map[string]string{}, meanings: meanings}
 	tree := u.Reserve()
@@ -55,11 +56,13 @@ func scrub(content []byte, s secrets, meanings bool) (out []byte, found bool, er
 		kids = append(kids, sc.refs[page.Ref])
 	}
 	u.Set(tree, pdffile.Dict{"/Type": "/Pages", "/Kids": kids, "/Count": len(kids)})
+
 	for _, page := range pages {
 		if err := sc.page(page, tree); err != nil {
 			return nil, false, err
 		}
 	}
+
 	catalog := sc.picked(f.Catalog(), "/Type /Outlines /PageMode /PageLayout /PageLabels /Dests /ViewerPreferences /OCProperties /KeptOCProperties /Lang /MarkInfo /StructTreeRoot /OutputIntents")
 	if names := sc.picked(f.Entry(f.Catalog()["/Names"]), "/Dests"); len(names) > 0 {
 		catalog["/Names"] = names
@@ -69,9 +72,11 @@ func scrub(content []byte, s secrets, meanings bool) (out []byte, found bool, er
 	if info := sc.dict(f.Entry(f.Trailer("/Info"))); len(info) > 0 {
 		u.SetInfo(info)
 	}
+
 	if err := sc.work(); err != nil {
 		return nil, false, err
 	}
+
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	name := "b:" + hex.EncodeToString(id)
@@ -89,12 +94,14 @@ func (s *scrubber) work() error {
 				return err
 			}
 		}
+
 		font := (*glyphs)(nil)
 		for _, g := range s.type3 {
 			if !g.done {
 				font = g
 			}
 		}
+
 		if font == nil {
 			return nil
 		}
@@ -128,15 +135,18 @@ func (s *scrubber) page(page pdffile.Page, tree string) error {
 	if len(links) > 0 {
 		entries["/Annots"] = links
 	}
+
 	content, err := s.content(page.Entries["/Contents"])
 	if err != nil {
 		return err
 	}
+
 	node := page.Entries
 	for depth := 0; node["/Resources"] == nil && node["/Parent"] != nil && depth < pdffile.MaxDepth; depth++ {
 		node = s.Entry(node["/Parent"])
 	}
 	content, resources := s.own(content, s.Entry(node["/Resources"]))
+
 	body := s.update.Reserve()
 	s.update.Set(body, pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/FlateDecode"}, Content: packed(content)})
 	entries["/Contents"], entries["/Resources"], entries["/Parent"] = body, resources, tree
@@ -150,6 +160,7 @@ func (s *scrubber) content(v any) (all []byte, err error) {
 	if !ok {
 		list = []any{v}
 	}
+
 	for _, item := range list {
 		ref := pdffile.Reference(item)
 		if ref == "" {
@@ -175,6 +186,7 @@ func (s *scrubber) content(v any) (all []byte, err error) {
 func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.Dict) {
 	r := s.rewrite(content, resources)
 	kept := pdffile.Dict{}
+
 	for _, category := range []string{"/XObject", "/Font", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties"} {
 		entries := s.Entry(resources[category])
 		part := pdffile.Dict{}
@@ -182,6 +194,7 @@ func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.
 			if !r.used[category][name] && (category != "/ColorSpace" || !strings.HasPrefix(name, "/Default")) {
 				continue
 			}
+
 			var better any
 			switch category {
 			case "/Font":
@@ -195,6 +208,7 @@ func (s *scrubber) own(content []byte, resources pdffile.Dict) ([]byte, pdffile.
 				part[s.name(name)] = better
 			}
 		}
+
 		if len(part) > 0 {
 			kept[category] = part
 		}
@@ -208,6 +222,7 @@ func (s *scrubber) font(v any, codes map[byte]bool, inherited pdffile.Dict) any 
 	if entries["/Subtype"] != "/Type3" {
 		return s.value(v)
 	}
+
 	ref := pdffile.Reference(v)
 	if ref == "" || s.refs[ref] == "" {
 		made := s.update.Reserve()
@@ -217,6 +232,7 @@ func (s *scrubber) font(v any, codes map[byte]bool, inherited pdffile.Dict) any 
 		}
 		s.refs[ref] = made
 	}
+
 	for _, g := range s.type3 {
 		if g.ref == s.refs[ref] {
 			for c := range codes {
@@ -236,6 +252,7 @@ func (s *scrubber) glyphs(g *glyphs) error {
 	shown := map[string]bool{}
 	differences, _ := s.Target(s.Entry(g.entries["/Encoding"])["/Differences"]).([]any)
 	code := 0
+
 	for _, v := range differences {
 		switch v := v.(type) {
 		case float64:
@@ -247,6 +264,7 @@ func (s *scrubber) glyphs(g *glyphs) error {
 			code++
 		}
 	}
+
 	resources := s.Entry(g.entries["/Resources"])
 	if resources == nil {
 		resources = g.inherited
@@ -254,6 +272,7 @@ func (s *scrubber) glyphs(g *glyphs) error {
 	entries := s.dict(pdffile.Without(g.entries, "/Resources", "/CharProcs"))
 	procs := pdffile.Dict{}
 	all := pdffile.Dict{}
+
 	for name, v := range s.Entry(g.entries["/CharProcs"]) {
 		if !shown[name] && differences != nil {
 			continue
@@ -262,6 +281,7 @@ func (s *scrubber) glyphs(g *glyphs) error {
 		if err != nil {
 			return err
 		}
+
 		content, used := s.own(content, resources)
 		for category, part := range used {
 			if all[category] == nil {
@@ -277,6 +297,7 @@ func (s *scrubber) glyphs(g *glyphs) error {
 		s.update.Set(body, pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/FlateDecode"}, Content: packed(content)})
 		procs[s.name(name)] = body
 	}
+
 	entries["/CharProcs"], entries["/Resources"] = procs, all
 	s.update.Set(g.ref, entries)
 	return nil

@@ -53,6 +53,7 @@ func readScan(path string) (_ *scan, err error) {
 		return nil, fmt.Errorf("scan: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	in := bufio.NewReader(f)
 	s := new(scan)
 	most := 0
@@ -62,6 +63,7 @@ func readScan(path string) (_ *scan, err error) {
 	if s.width < 1 || s.height < 1 || s.width > 2*scanPixels || s.height > 2*scanPixels/s.width || most != math.MaxUint8 {
 		return nil, fmt.Errorf("scan: %w: %d × %d", errScan, s.width, s.height)
 	}
+
 	s.pixels = make([]byte, s.width*s.height)
 	if _, err := io.ReadFull(in, s.pixels); err != nil {
 		return nil, fmt.Errorf("scan: %w", err)
@@ -103,6 +105,7 @@ func (s *scan) rotated(degrees int) *scan {
 	if degrees == 180 {
 		turned.width, turned.height = s.width, s.height
 	}
+
 	for y := range s.height {
 		for x := range s.width {
 			to := 0
@@ -117,6 +120,7 @@ func (s *scan) rotated(degrees int) *scan {
 			turned.pixels[to] = s.pixels[y*s.width+x]
 		}
 	}
+
 	return turned
 }
 
@@ -145,12 +149,14 @@ func (s *scan) straighten(angle float64) (*scan, affine) {
 	high := h*cos + w*math.Abs(sin)
 	straight := &scan{width: int(math.Ceil(wide)), height: int(math.Ceil(high))}
 	straight.pixels = make([]byte, straight.width*straight.height)
+
 	// Around the middle: a level line becomes one that rises by the angle, with y pointing down.
 	back := affine{cos, -sin, sin, cos, 0, 0}
 	cx := float64(straight.width) / 2
 	cy := float64(straight.height) / 2
 	x, y := back.at(cx, cy)
 	back[4], back[5] = w/2-x, h/2-y
+
 	for row := range straight.height {
 		for column := range straight.width {
 			x, y := back.at(float64(column)+0.5, float64(row)+0.5)
@@ -190,10 +196,12 @@ const (
 func (s *scan) skew() float64 {
 	const across = 1000
 	dark, wide, high := s.darkPoints(max(1, s.width/across))
+
 	const fewest = 200
 	if len(dark) < fewest {
 		return 0
 	}
+
 	best := 0.0
 	most := -1.0
 	try := func(low, high, step float64, contrast func(float64) float64) {
@@ -204,10 +212,12 @@ func (s *scan) skew() float64 {
 			}
 		}
 	}
+
 	rows := make([]int32, high+2*wide)
 	contrast := func(angle float64) float64 { return rowContrast(dark, rows, wide, math.Tan(angle)) }
 	try(-mostSkew, mostSkew, coarseSkew, contrast)
 	try(best-coarseSkew, best+coarseSkew, fineSkew, contrast)
+
 	if math.Abs(best) < leastSkew || math.Abs(best) > mostSkew-coarseSkew {
 		return 0
 	}
@@ -257,10 +267,12 @@ func (s *scan) threshold() byte {
 		total++
 		sum += float64(s.pixels[i])
 	}
+
 	best := 0
 	most := -1.0
 	below := 0.0
 	weight := 0.0
+
 	for gray, count := range &counts {
 		weight += count
 		below += float64(gray) * count
