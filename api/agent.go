@@ -137,7 +137,7 @@ func toolsOf(a *API) []Tool {
 			Body:   r.body,
 			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil,
 			Full: r.access == withFullKey, Scope: scopeOf(r.pattern),
-			Toolset: r.tag(), Default: used.listed == byDefault, Always: used.listed == always,
+			Toolset: r.tag(), Default: used.visibility == byDefault, Always: used.visibility == always,
 		})
 	}
 
@@ -197,13 +197,13 @@ func (a *API) ForAgents(options AgentOptions) *MCPBackend {
 			continue
 		case r.access == public:
 		case r.method == http.MethodPost:
-			handle = a.limited(handle)
+			handle = a.rateLimit(handle)
 		default:
-			handle = a.limitedReads(handle)
+			handle = a.rateLimitReads(handle)
 		}
 
 		if r.access == withFullKey {
-			handle = unrestricted(handle)
+			handle = requireFullKey(handle)
 		}
 		d.handlers[name] = a.serve(handle)
 	}
@@ -280,7 +280,7 @@ func (d *MCPBackend) Body(w http.ResponseWriter, r *http.Request, most int64) io
 
 // CountRead counts a request that is not a tool call.
 func (d *MCPBackend) CountRead(w http.ResponseWriter, r *http.Request, caller call.Caller) error {
-	count := d.limitedReads(func(http.ResponseWriter, *http.Request) error { return nil })
+	count := d.rateLimitReads(func(http.ResponseWriter, *http.Request) error { return nil })
 	return count(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 }
 

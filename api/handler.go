@@ -262,16 +262,16 @@ func (a *API) router(routes []route) *chi.Mux {
 
 		handle := route.handle
 		if route.access == withFullKey {
-			handle = unrestricted(handle)
+			handle = requireFullKey(handle)
 		}
 
 		if route.access != public && route.operation == nil {
 			if route.method == http.MethodPost {
-				handle = a.limited(handle)
+				handle = a.rateLimit(handle)
 			} else {
-				handle = a.limitedReads(handle)
+				handle = a.rateLimitReads(handle)
 			}
-			handle = a.authenticated(handle)
+			handle = a.requireAuth(handle)
 		}
 
 		if route.perAddress {

@@ -48,7 +48,7 @@ func (a *API) sessionRouter() http.Handler {
 		}
 	}
 
-	r.Method(http.MethodGet, lookPath, a.serve(a.showLook))
+	r.Method(http.MethodGet, lookPath, a.serve(a.getPreview))
 	r.NotFound(a.serveNotFound(wire.NotFound))
 	r.MethodNotAllowed(a.serveNotFound(wire.MethodNotAllowed))
 	return r
@@ -57,8 +57,8 @@ func (a *API) sessionRouter() http.Handler {
 // known returns the caller that the website has authenticated.
 func known(r *http.Request) (call.Caller, error) { return callerFrom(r.Context()), nil }
 
-// showLook responds with a preview of a result of the account.
-func (a *API) showLook(w http.ResponseWriter, r *http.Request) error {
+// getPreview responds with a preview of a result of the account.
+func (a *API) getPreview(w http.ResponseWriter, r *http.Request) error {
 	look, err := a.Calls.Look(r.Context(), callerFrom(r.Context()).Account, chi.URLParam(r, "id"))
 	if err != nil {
 		return routeSpec{pattern: lookPath}.wrapNotFound(err)

@@ -13,8 +13,8 @@ import (
 
 type callerKey struct{}
 
-// authenticated lets only requests with a valid key through to a handler.
-func (a *API) authenticated(
+// requireAuth lets only requests with a valid key through to a handler.
+func (a *API) requireAuth(
 	handle func(http.ResponseWriter, *http.Request) error,
 ) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -26,8 +26,8 @@ func (a *API) authenticated(
 	}
 }
 
-// unrestricted refuses keys that may not use all operations.
-func unrestricted(
+// requireFullKey refuses keys that may not use all operations.
+func requireFullKey(
 	handle func(http.ResponseWriter, *http.Request) error,
 ) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -42,9 +42,9 @@ func unrestricted(
 	}
 }
 
-// limited counts requests in the windows of the caller's key, as operations do
+// rateLimit counts requests in the windows of the caller's key, as operations do
 // themselves.
-func (a *API) limited(
+func (a *API) rateLimit(
 	handle func(http.ResponseWriter, *http.Request) error,
 ) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -57,9 +57,9 @@ func (a *API) limited(
 	}
 }
 
-// limitedReads counts requests other than POST separately from POST requests, and limits how many of one caller run
+// rateLimitReads counts requests other than POST separately from POST requests, and limits how many of one caller run
 // at once.
-func (a *API) limitedReads(
+func (a *API) rateLimitReads(
 	handle func(http.ResponseWriter, *http.Request) error,
 ) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {

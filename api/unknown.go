@@ -51,7 +51,7 @@ func (a *API) unknown(code wire.Code) func(http.ResponseWriter, *http.Request) e
 		return &wire.Error{Code: code, Message: a.unknownText(code, r.Method, shortPath(r.URL.Path))}
 	}
 
-	withKey := a.authenticated(a.limited(refuse))
+	withKey := a.requireAuth(a.rateLimit(refuse))
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method == http.MethodPost && middleware.Versioned(r.URL.Path) {
 			return withKey(w, r)

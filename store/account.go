@@ -150,7 +150,7 @@ func (s *Store) CreateAccount(ctx context.Context, email string, trial credit.Am
 		if trial == 0 {
 			return nil
 		}
-		return s.post(ctx, tx, &posting{
+		return s.post(ctx, tx, &journalPosting{
 			accountID: row.ID,
 			kind:      KindTrial,
 			reference: "signup",

@@ -112,7 +112,7 @@ func (s *Store) endAccount(ctx context.Context, tx txn, id string) error {
 	}
 
 	for _, person := range people {
-		if err := s.forget(ctx, tx, person); err != nil {
+		if err := s.deleteUnusedUser(ctx, tx, person); err != nil {
 			return err
 		}
 	}
@@ -126,12 +126,12 @@ func (s *Store) endAccount(ctx context.Context, tx txn, id string) error {
 	return nil
 }
 
-// forget removes a user who is a member of no account any more, operators not.
-func (s *Store) forget(ctx context.Context, tx txn, id string) error {
-	stays, err := tx.NewSelect().Table("people").
+// deleteUnusedUser removes a user who is a member of no account any more, operators not.
+func (s *Store) deleteUnusedUser(ctx context.Context, tx txn, id string) error {
+	inUse, err := tx.NewSelect().Table("people").
 		Where("id = ? AND (operator OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.id))", id).
 		Exists(ctx)
-	if err != nil || stays {
+	if err != nil || inUse {
 		return err
 	}
 

@@ -10,7 +10,7 @@ import (
 // calls run one after another anyway, because of the lock of the account's row: if it is locked, they would wait
 // for it on every available connection.
 type accountSlots struct {
-	most int
+	maxPerAccount int
 
 	mu    sync.Mutex
 	slots map[string]*slots // of the accounts that have a call at the database
@@ -24,47 +24,47 @@ type slots struct {
 }
 
 func newAccountSlots(conns int) *accountSlots {
-	return &accountSlots{most: max(1, conns/4), slots: map[string]*slots{}}
+	return &accountSlots{maxPerAccount: max(1, conns/4), slots: map[string]*slots{}}
 }
 
 // take waits for one of the account's slots, and returns the function that releases it. An unknown account has no
 // limit.
-func (a *accountSlots) take(ctx context.Context, account string) (giveBack func(), err error) {
+func (a *accountSlots) take(ctx context.Context, account string) (release func(), err error) {
 	if account == "" {
 		return func() {}, nil
 	}
 
 	a.mu.Lock()
-	mine := a.slots[account]
-	if mine == nil {
-		mine = &slots{free: make(chan struct{}, a.most)}
-		a.slots[account] = mine
+	own := a.slots[account]
+	if own == nil {
+		own = &slots{free: make(chan struct{}, a.maxPerAccount)}
+		a.slots[account] = own
 	}
-	mine.users++
+	own.users++
 	a.mu.Unlock()
 
 	leave := func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if mine.users--; mine.users == 0 {
+		if own.users--; own.users == 0 {
 			delete(a.slots, account)
 		}
 	}
 
 	select {
-	case mine.free <- struct{}{}:
-		return func() { <-mine.free; leave() }, nil
+	case own.free <- struct{}{}:
+		return func() { <-own.free; leave() }, nil
 	case <-ctx.Done():
 		leave()
 		return nil, fmt.Errorf("%w: waited for other calls of the account: %w", ErrUnavailable, ctx.Err())
 	}
 }
 
-// begun records the account of a call that this process runs.
-func (a *accountSlots) begun(call, account string) { a.running.Store(call, account) }
+// trackCall records the account of a call that this process runs.
+func (a *accountSlots) trackCall(call, account string) { a.running.Store(call, account) }
 
-// ends returns the account of a call that ends here, and forgets it; "" if this process has not begun it.
-func (a *accountSlots) ends(call string) string {
+// untrackCall returns the account of a call that ends here, and forgets it; "" if this process has not begun it.
+func (a *accountSlots) untrackCall(call string) string {
 	account, _ := a.running.LoadAndDelete(call)
 	id, _ := account.(string)
 	return id

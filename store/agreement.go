@@ -34,8 +34,8 @@ func (s *Store) ReplaceAgreement(ctx context.Context, name, value string) error 
 // filesAgreement is the name of the mark of the folder that holds the files.
 const filesAgreement = "files"
 
-// markPatience is the time for which a process waits for another to mark their common folder.
-const markPatience = 5 * time.Second
+// markTimeout is the time for which a process waits for another to mark their common folder.
+const markTimeout = 5 * time.Second
 
 // FolderError means that the files of the database are in another folder than this process's.
 type FolderError struct {
@@ -80,7 +80,7 @@ func (s *Store) CheckFolder(ctx context.Context) error {
 	}
 
 	// Another process that shares the folder may be about to mark it.
-	deadline := time.Now().Add(markPatience)
+	deadline := time.Now().Add(markTimeout)
 	for mark == "" && time.Now().Before(deadline) {
 		if mark, err = folder.Mark(); err != nil {
 			return err

@@ -117,8 +117,8 @@ func (a alertState) value() (value int64, beyond bool) {
 // day, until the next day; and at most once an hour.
 func (a alertState) due(now time.Time) bool {
 	sent := fromMicros(a.SentAt)
-	again := a.Armed || a.Kind != AlertLowBalance && dayOf(sent) != dayOf(now)
-	return again && now.Sub(sent) >= alertPause
+	repeatable := a.Armed || a.Kind != AlertLowBalance && dayOf(sent) != dayOf(now)
+	return repeatable && now.Sub(sent) >= alertPause
 }
 
 // alertsSelect reads the alerts after the one of the account ?0 and the kind ?1. ?2 is today, ?3 the limit.
@@ -135,7 +135,7 @@ const alertsSelect = `SELECT al.account_id, al.kind, al.threshold, al.armed, al.
 
 // CheckAlerts sends the alerts that are due: as events to the endpoints of their accounts, and as the emails that tell
 // writes to the owners; nil sends none. It returns how many were sent.
-func (s *Store) CheckAlerts(ctx context.Context, tell AlertMail) (sent int, err error) {
+func (s *Store) CheckAlerts(ctx context.Context, buildMail AlertMail) (sent int, err error) {
 	var last alertState
 
 	for {
@@ -146,7 +146,7 @@ func (s *Store) CheckAlerts(ctx context.Context, tell AlertMail) (sent int, err 
 		}
 
 		for _, a := range batch {
-			done, err := s.checkAlert(ctx, a, tell)
+			done, err := s.checkAlert(ctx, a, buildMail)
 			if err != nil {
 				return sent, fmt.Errorf("send alert: %w", err)
 			}
@@ -163,7 +163,7 @@ func (s *Store) CheckAlerts(ctx context.Context, tell AlertMail) (sent int, err 
 }
 
 // checkAlert sends an alert that is due, and lets one be sent again whose value is within the threshold.
-func (s *Store) checkAlert(ctx context.Context, a alertState, tell AlertMail) (sent bool, err error) {
+func (s *Store) checkAlert(ctx context.Context, a alertState, buildMail AlertMail) (sent bool, err error) {
 	now := s.now()
 	value, beyond := a.value()
 	if beyond && !a.due(now) || !beyond && a.Armed {
@@ -192,7 +192,7 @@ func (s *Store) checkAlert(ctx context.Context, a alertState, tell AlertMail) (s
 			return err
 		}
 
-		if tell == nil {
+		if buildMail == nil {
 			return nil
 		}
 		to, err := emailsOf(ctx, tx, a.AccountID, RoleOwner)
@@ -200,11 +200,11 @@ func (s *Store) checkAlert(ctx context.Context, a alertState, tell AlertMail) (s
 			return err
 		}
 
-		letters, err := tell(news, to)
-		if err != nil || len(letters) == 0 {
+		emails, err := buildMail(news, to)
+		if err != nil || len(emails) == 0 {
 			return err
 		}
-		return keepLetters(ctx, tx, letters, now)
+		return enqueueEmails(ctx, tx, emails, now)
 	})
 
 	return sent && err == nil, err

@@ -115,14 +115,14 @@ func (s *Store) snapshot(ctx context.Context, path string) ([]string, error) {
 		return nil, err
 	}
 
-	taken, err := openSQLite(path, "_pragma=query_only(1)")
+	snapshotDB, err := openSQLite(path, "_pragma=query_only(1)")
 	if err != nil {
 		return nil, err
 	}
-	defer taken.Close()
+	defer snapshotDB.Close()
 
 	var keys []string
-	err = taken.NewRaw(`SELECT blob_key FROM files UNION SELECT input_key FROM jobs WHERE input_key <> '' ORDER BY 1`).
+	err = snapshotDB.NewRaw(`SELECT blob_key FROM files UNION SELECT input_key FROM jobs WHERE input_key <> '' ORDER BY 1`).
 		Scan(ctx, &keys)
 	return keys, err
 }

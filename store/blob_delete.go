@@ -20,8 +20,8 @@ const (
 	retryPauses = 60
 )
 
-// discardLast limits the write of a batch's result.
-const discardLast = writeTimeout
+// deleteRecordTimeout limits the write of a batch's result.
+const deleteRecordTimeout = writeTimeout
 
 // notPostponed is the condition of blobs, by a column with their keys, whose deletion is
 // not postponed; ?0 is now.
@@ -29,12 +29,12 @@ func notPostponed(column string) string {
 	return "NOT EXISTS (SELECT 1 FROM undeleted_blobs AS u WHERE u.blob_key = " + column + " AND u.retry_at > ?0)"
 }
 
-// discard deletes blobs. forget removes the rows of the deleted blobs, in one transaction with the notes about them;
+// deleteBlobs deletes blobs. forget removes the rows of the deleted blobs, in one transaction with the notes about them;
 // failures are postponed and logged. The error means that the database failed, that ctx ended, or that none of the
 // blobs could be deleted.
-func (s *Store) discard(
-	ctx context.Context, keys []string, forget func(ctx context.Context, tx txn, gone []string) error,
-) (gone []string, err error) {
+func (s *Store) deleteBlobs(
+	ctx context.Context, keys []string, record func(ctx context.Context, tx txn, deleted []string) error,
+) (deleted []string, err error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -42,21 +42,21 @@ func (s *Store) discard(
 	tried, failed := blob.DeleteAll(ctx, s.blobs, keys)
 	for _, key := range keys[:tried] {
 		if failed[key] == nil {
-			gone = append(gone, key)
+			deleted = append(deleted, key)
 		}
 	}
 
-	late := ctx.Err()
+	ctxErr := ctx.Err()
 	// Deletions are recorded even if ctx ends.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLast)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteRecordTimeout)
 	defer cancel()
 
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		if len(gone) > 0 {
-			if err := forget(ctx, tx, gone); err != nil {
+		if len(deleted) > 0 {
+			if err := record(ctx, tx, deleted); err != nil {
 				return err
 			}
-			_, err := tx.NewRaw("DELETE FROM undeleted_blobs WHERE blob_key IN (?)", bun.List(gone)).Exec(ctx)
+			_, err := tx.NewRaw("DELETE FROM undeleted_blobs WHERE blob_key IN (?)", bun.List(deleted)).Exec(ctx)
 			if err != nil {
 				return err
 			}
@@ -72,14 +72,14 @@ func (s *Store) discard(
 	}
 	if cause != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "delete blobs failed; they are tried again later",
-			slog.Int("blobs", len(failed)), slog.Int("deleted", len(gone)),
+			slog.Int("blobs", len(failed)), slog.Int("deleted", len(deleted)),
 			slog.String("example", example), slog.Any("error", cause))
 	}
 
-	if len(gone) > 0 {
+	if len(deleted) > 0 {
 		cause = nil // It is those blobs, and not their place.
 	}
-	return gone, errors.Join(err, cause, late)
+	return deleted, errors.Join(err, cause, ctxErr)
 }
 
 // postpone notes blobs that could not be deleted.

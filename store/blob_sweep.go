@@ -60,42 +60,42 @@ func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
 }
 
 // sweepBlobs reads that many blobs. At the end it starts again from the beginning, unless it began there.
-func (s *Store) sweepBlobs(ctx context.Context, most, limit int) (int, error) {
-	swept := s.blobs.Sweep(ctx)
-	w := &sweep{Store: s, left: most, limit: limit}
+func (s *Store) sweepBlobs(ctx context.Context, maxListed, limit int) (int, error) {
+	sweepErr := s.blobs.Sweep(ctx)
+	w := &sweep{Store: s, left: maxListed, limit: limit}
 
-	begun, err := w.sweptTo(ctx)
+	start, err := w.sweptTo(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("delete orphan blobs: %w", errors.Join(swept, err))
+		return 0, fmt.Errorf("delete orphan blobs: %w", errors.Join(sweepErr, err))
 	}
 
-	w.place = begun
-	listed := w.goOn(ctx)
-	if listed == nil && begun != "" && w.place == "" {
-		listed = w.goOn(ctx)
+	w.cursor = start
+	listErr := w.continueSweep(ctx)
+	if listErr == nil && start != "" && w.cursor == "" {
+		listErr = w.continueSweep(ctx)
 	}
 
-	noted := w.noteSwept(context.WithoutCancel(ctx), w.place)
-	if err := errors.Join(swept, listed, noted); err != nil {
+	noteErr := w.noteSwept(context.WithoutCancel(ctx), w.cursor)
+	if err := errors.Join(sweepErr, listErr, noteErr); err != nil {
 		return w.removed, fmt.Errorf("delete orphan blobs: %w", err)
 	}
 	return w.removed, nil
 }
 
 // sweptTo returns how far the blobs were looked at; "" is their beginning.
-func (w *sweep) sweptTo(ctx context.Context) (place string, err error) {
-	err = w.read.NewRaw("SELECT place FROM sweeps WHERE name = 'blobs'").Scan(ctx, &place)
+func (w *sweep) sweptTo(ctx context.Context) (cursor string, err error) {
+	err = w.read.NewRaw("SELECT place FROM sweeps WHERE name = 'blobs'").Scan(ctx, &cursor)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
-	return place, err
+	return cursor, err
 }
 
-func (w *sweep) noteSwept(ctx context.Context, place string) error {
+func (w *sweep) noteSwept(ctx context.Context, cursor string) error {
 	return w.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(`INSERT INTO sweeps (name, place) VALUES ('blobs', ?)
 			ON CONFLICT (name) DO UPDATE SET place = EXCLUDED.place`,
-			place).Exec(ctx)
+			cursor).Exec(ctx)
 		return err
 	})
 }
@@ -107,23 +107,23 @@ type sweep struct {
 	left    int // that may be looked at yet
 	limit   int // that may be removed
 	removed int
-	place   string // how far it has come; "" at the end
+	cursor  string // how far it has come; "" at the end
 	batch   []blob.Entry
 	batches int
 }
 
-// goOn checks the blobs after the current position, up to the maximum of a run.
-func (w *sweep) goOn(ctx context.Context) error {
-	err := w.blobs.List(ctx, w.place, func(b blob.Entry) error {
+// continueSweep checks the blobs after the current position, up to the maximum of a run.
+func (w *sweep) continueSweep(ctx context.Context) error {
+	err := w.blobs.List(ctx, w.cursor, func(b blob.Entry) error {
 		w.left--
 		w.batch = append(w.batch, b)
 		if len(w.batch) < blobBatch && w.left > 0 {
 			return nil
 		}
-		return w.look(ctx)
+		return w.removeOrphans(ctx)
 	})
 	if err == nil {
-		err = w.look(ctx)
+		err = w.removeOrphans(ctx)
 	}
 	if errors.Is(err, errEnough) {
 		return nil
@@ -132,12 +132,12 @@ func (w *sweep) goOn(ctx context.Context) error {
 		return err
 	}
 
-	w.place = ""
+	w.cursor = ""
 	return nil
 }
 
-// look removes the orphans of a batch.
-func (w *sweep) look(ctx context.Context) error {
+// removeOrphans removes the orphans of a batch.
+func (w *sweep) removeOrphans(ctx context.Context) error {
 	if len(w.batch) == 0 {
 		return nil
 	}
@@ -148,11 +148,11 @@ func (w *sweep) look(ctx context.Context) error {
 	}
 
 	var orphans []string
-	place := w.place
-	enough := false
+	cursor := w.cursor
+	limitReached := false
 	for _, b := range w.batch {
-		enough = w.removed+len(orphans) == w.limit
-		if enough {
+		limitReached = w.removed+len(orphans) == w.limit
+		if limitReached {
 			break
 		}
 
@@ -162,7 +162,7 @@ func (w *sweep) look(ctx context.Context) error {
 				return err
 			}
 		}
-		place = b.Place
+		cursor = b.Place
 		if orphan {
 			orphans = append(orphans, b.Key)
 		}
@@ -172,14 +172,14 @@ func (w *sweep) look(ctx context.Context) error {
 		return err
 	}
 
-	w.place = place
+	w.cursor = cursor
 	w.batch = w.batch[:0]
 	w.batches++
-	if enough || w.left <= 0 {
+	if limitReached || w.left <= 0 {
 		return errEnough
 	}
 	if w.batches%sweepNote == 0 {
-		return w.noteSwept(ctx, w.place)
+		return w.noteSwept(ctx, w.cursor)
 	}
 
 	return nil
@@ -216,17 +216,17 @@ func (s *Store) isOrphan(ctx context.Context, b blob.Entry) (bool, error) {
 
 // writerGone reports whether the writer of a blob cannot refer to it any more.
 func (s *Store) writerGone(ctx context.Context, b blob.Entry) (bool, error) {
-	if rest, ok := strings.CutPrefix(b.Key, leasedPrefix); ok {
-		lease, _, _ := strings.Cut(rest, "-")
+	if name, ok := strings.CutPrefix(b.Key, leasedPrefix); ok {
+		lease, _, _ := strings.Cut(name, "-")
 		return s.leaseGone(ctx, lease)
 	}
 
-	rest, ok := strings.CutPrefix(b.Key, resultPrefix)
+	name, ok := strings.CutPrefix(b.Key, resultPrefix)
 	if !ok {
 		return time.Since(b.ModTime) >= orphanAge, nil
 	}
 
-	id, _, _ := strings.Cut(rest, "-")
+	id, _, _ := strings.Cut(name, "-")
 	call, err := s.Call(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound):

@@ -97,7 +97,7 @@ func (s *Store) SettleChunk(ctx context.Context, job Job, c Chunk) (canceled boo
 
 	if s.dialect == Postgres {
 		now := s.now()
-		verdict, err := s.callFunction(ctx, job.Call.AccountID, chunkFunction, chunkParams{
+		outcome, err := s.callFunction(ctx, job.Call.AccountID, chunkFunction, chunkParams{
 			ID:        job.Call.ID,
 			Lease:     job.lease,
 			Tries:     job.Tries,
@@ -109,10 +109,10 @@ func (s *Store) SettleChunk(ctx context.Context, job Job, c Chunk) (canceled boo
 			PostingID: s.postings.next(s.region, now),
 			Now:       toMicros(now),
 		})
-		if err == nil && verdict == "refused" {
+		if err == nil && outcome == "refused" {
 			err = ErrCallEnded
 		}
-		return verdict == "canceled", wrapped("settle chunk", err)
+		return outcome == "canceled", wrapped("settle chunk", err)
 	}
 
 	err = s.inCertainTx(ctx, func(ctx context.Context, tx txn) (err error) {
@@ -141,7 +141,7 @@ func (s *Store) settleChunk(ctx context.Context, tx txn, job Job, c Chunk) (canc
 }
 
 func (s *Store) chargeChunk(ctx context.Context, tx txn, job Job, c Chunk) error {
-	part := posting{kind: KindSettle, cause: job.Call.ID, reason: chunkReason, at: s.now()}
+	part := journalPosting{kind: KindSettle, cause: job.Call.ID, reason: chunkReason, at: s.now()}
 	var metered bool
 	err := s.queryRow(ctx, tx, chunkCharge, int64(c.Charge), job.Call.ID, job.lease, job.Tries, c.First, c.Records).
 		Scan(&part.accountID, &metered)
@@ -214,15 +214,15 @@ func (s *Store) Chunks(ctx context.Context, callID string) (list []Chunk, err er
 // for them; any other job fails at once and is free, with the failure and its notifications. A job that has ended is
 // left alone.
 func (s *Store) CancelJob(ctx context.Context, call Call, f Failure, n *Outbox) error {
-	kept := false
+	marked := false
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-		kept, err = changed(tx.NewRaw(`UPDATE bulks SET canceled_at = COALESCE(canceled_at, ?)
+		marked, err = changed(tx.NewRaw(`UPDATE bulks SET canceled_at = COALESCE(canceled_at, ?)
 			WHERE call_id = ? AND processed > failed
 			AND EXISTS (SELECT 1 FROM calls WHERE calls.id = bulks.call_id AND status = 'running')`,
 			toMicros(s.now()), call.ID).Exec(ctx))
 		return err
 	})
-	if err == nil && !kept {
+	if err == nil && !marked {
 		_, err = s.releaseCall(ctx, ending{callID: call.ID, accountID: call.AccountID, failure: f, outbox: n})
 	}
 

@@ -114,14 +114,14 @@ func (s *Store) beginPostgres(ctx context.Context, c NewCall) error {
 			}
 		}
 
-		verdict, err := s.callFunction(ctx, c.AccountID, beginFunction, params)
+		outcome, err := s.callFunction(ctx, c.AccountID, beginFunction, params)
 		switch {
 		case err != nil:
 			err = s.beginRefusal(ctx, &row, now, err)
-		case verdict == "claimed":
+		case outcome == "claimed":
 			err = s.claimedBy(ctx, s.write, c)
 		case c.Job == nil:
-			s.accountSlots.begun(c.ID, c.AccountID)
+			s.accountSlots.trackCall(c.ID, c.AccountID)
 		}
 
 		if !errors.Is(err, errUnsteady) {
@@ -255,8 +255,8 @@ func (s *Store) settlePostgres(ctx context.Context, end Settlement) error {
 		account = end.Job.Call.AccountID
 	}
 
-	verdict, err := s.endFunction(ctx, end.CallID, account, settleFunction, params)
-	if err == nil && verdict == "refused" {
+	outcome, err := s.endFunction(ctx, end.CallID, account, settleFunction, params)
+	if err == nil && outcome == "refused" {
 		return settleRefusal(ctx, s.write, end)
 	}
 	return err
@@ -282,7 +282,7 @@ func (s *Store) releasePostgres(ctx context.Context, end ending) (released bool,
 		return false, err
 	}
 
-	verdict, err := s.endFunction(ctx, end.callID, end.accountID, releaseFunction, releaseParams{
+	outcome, err := s.endFunction(ctx, end.callID, end.accountID, releaseFunction, releaseParams{
 		ID:        end.callID,
 		Code:      clean(end.failure.Code, 100),
 		Message:   clean(end.failure.Message, 2000),
@@ -292,11 +292,11 @@ func (s *Store) releasePostgres(ctx context.Context, end ending) (released bool,
 		PostingID: s.postings.next(s.region, now),
 		Now:       toMicros(now),
 	})
-	if err == nil && verdict == "unknown" {
+	if err == nil && outcome == "unknown" {
 		err = ErrNotFound
 	}
 
-	return verdict == "released" || verdict == "notified", err
+	return outcome == "released" || outcome == "notified", err
 }
 
 // outboxParams holds the possible recipients of a call's end, with the IDs of their deliveries. The database knows
@@ -337,21 +337,21 @@ func (s *Store) outboxParams(outbox *Outbox, now time.Time) (*outboxParams, erro
 }
 
 // endFunction runs a function that ends a call. The account is empty if it is not known whose the call is.
-func (s *Store) endFunction(ctx context.Context, call, account, text string, params any) (verdict string, err error) {
-	if mine := s.accountSlots.ends(call); mine != "" {
+func (s *Store) endFunction(ctx context.Context, call, account, text string, params any) (outcome string, err error) {
+	if mine := s.accountSlots.untrackCall(call); mine != "" {
 		account = mine
 	}
-	verdict, err = s.callFunction(ctx, account, text, params)
-	if verdict == "notified" {
+	outcome, err = s.callFunction(ctx, account, text, params)
+	if outcome == "notified" {
 		s.dueNow()
 	}
-	return verdict, err
+	return outcome, err
 }
 
 // callFunction runs a function that is its own transaction and detects whether it has run before: it runs again if
 // PostgreSQL asks for it, and if the response is lost. It waits for the account's other calls before it takes a
 // connection.
-func (s *Store) callFunction(ctx context.Context, account, text string, params any) (verdict string, err error) {
+func (s *Store) callFunction(ctx context.Context, account, text string, params any) (outcome string, err error) {
 	object, err := json.Marshal(params)
 	if err != nil {
 		return "", fmt.Errorf("encode call: %w", err)
@@ -360,19 +360,19 @@ func (s *Store) callFunction(ctx context.Context, account, text string, params a
 	ctx, cancel := withDeadline(ctx, writeTimeout)
 	defer cancel()
 
-	giveBack, err := s.accountSlots.take(ctx, account)
+	release, err := s.accountSlots.take(ctx, account)
 	if err != nil {
 		return "", err
 	}
-	defer giveBack()
+	defer release()
 
 	sent := false // an attempt whose response is lost
 	call := func() error {
-		err := s.queryAlone(ctx, text, string(object)).Scan(&verdict)
+		err := s.queryAlone(ctx, text, string(object)).Scan(&outcome)
 		if err == nil || !lost(err) && ctx.Err() == nil {
 			return err
 		}
-		if errors.Is(err, errAway) && !sent {
+		if errors.Is(err, errUnreachable) && !sent {
 			return err
 		}
 		sent = true
@@ -380,7 +380,7 @@ func (s *Store) callFunction(ctx context.Context, account, text string, params a
 	}
 
 	// A call that ends has to wait for the database. One that has not begun is refused at once.
-	waits := func(err error) bool { return text != beginFunction || sent || !errors.Is(err, errAway) }
+	waits := func(err error) bool { return text != beginFunction || sent || !errors.Is(err, errUnreachable) }
 	err = untilKnown(ctx, call, waits)
-	return verdict, err
+	return outcome, err
 }

@@ -21,8 +21,8 @@ func (s *Store) beginSQLite(ctx context.Context, c NewCall) error {
 
 	return s.inCertainTx(ctx, func(ctx context.Context, tx txn) error {
 		// The response to an earlier attempt may have been lost.
-		begun, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)
-		if err != nil || begun {
+		known, err := tx.NewSelect().Model((*callRow)(nil)).Where("id = ?", c.ID).Exists(ctx)
+		if err != nil || known {
 			return err
 		}
 		return s.beginCall(ctx, tx, c)
@@ -53,7 +53,7 @@ func (s *Store) beginCall(ctx context.Context, tx txn, c NewCall) error {
 	}
 
 	held := row.held()
-	hold := posting{
+	hold := journalPosting{
 		accountID: c.AccountID,
 		kind:      KindHold,
 		cause:     c.ID,
@@ -139,7 +139,7 @@ func (s *Store) settleSQLite(ctx context.Context, end Settlement) error {
 		var row callRow
 		lease, try := end.by()
 		err := notFound(s.queryRow(ctx, tx, endUpdate, int64(end.Charge), toMicros(now), end.Duration.Microseconds(),
-			string(end.Steps), end.CallID, lease, try).Scan(callsTable.places(&row)...))
+			string(end.Steps), end.CallID, lease, try).Scan(callsTable.pointers(&row)...))
 		if errors.Is(err, ErrNotFound) {
 			return settleRefusal(ctx, tx, end)
 		}
@@ -248,7 +248,7 @@ func (s *Store) endHold(ctx context.Context, tx txn, row *callRow, now time.Time
 		paid -= before
 	}
 
-	end := posting{
+	end := journalPosting{
 		accountID: row.AccountID, kind: KindSettle, cause: row.ID, reason: row.ErrorCode, at: now,
 		books: books{held: -held, revenue: paid, wallet: held - paid},
 	}

@@ -60,7 +60,7 @@ func (w *groupCommitter) checkpoint(ctx context.Context) error {
 
 // copyLog copies the log up to the oldest state that a reader still uses.
 func (w *groupCommitter) copyLog(ctx context.Context) error {
-	if _, err := w.beside.DB.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+	if _, err := w.checkpointDB.DB.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
 		return fmt.Errorf("copy the log into the database: %w", err)
 	}
 	return nil

@@ -31,12 +31,12 @@ type ClockError struct {
 }
 
 func (e *ClockError) Error() string {
-	way := "ahead of"
+	direction := "ahead of"
 	if e.Off < 0 {
-		way = "behind"
+		direction = "behind"
 	}
 	return fmt.Sprintf("the clock of this machine is %v %s the database's, and %v are allowed; set it, and keep it right by NTP",
-		e.Off.Abs().Round(time.Millisecond), way, MaxClockError)
+		e.Off.Abs().Round(time.Millisecond), direction, MaxClockError)
 }
 
 // clock derives the database's time from the machine's.
@@ -155,9 +155,9 @@ func (s *Store) ClockOff() time.Duration {
 	return s.clock.last.off()
 }
 
-// keepTime compares the clocks again and again until ctx ends, and logs when the machine's clock becomes wrong and
+// watchClock compares the clocks again and again until ctx ends, and logs when the machine's clock becomes wrong and
 // when it is right again.
-func (s *Store) keepTime(ctx context.Context) {
+func (s *Store) watchClock(ctx context.Context) {
 	wrong := false
 
 	for ctx.Err() == nil {

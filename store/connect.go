@@ -178,19 +178,19 @@ func openSQLite(path string, params ...string) (*bun.DB, error) {
 
 func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	s.dialect = Postgres
-	way, err := parseRoute(c.URL)
+	primary, err := parseRoute(c.URL)
 	if err != nil {
 		return err
 	}
 
-	conns := poolSize(way.ConnConfig, cmp.Or(c.Conns, DefaultConns))
+	conns := poolSize(primary.ConnConfig, cmp.Or(c.Conns, DefaultConns))
 	s.accountSlots = newAccountSlots(conns)
 
 	// A connection pooler may not know prepared statements: there is a second URL then, or the URL has
 	// default_query_exec_mode=exec.
-	prepare := way.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && c.SessionURL == ""
+	prepare := primary.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && c.SessionURL == ""
 
-	session := way
+	session := primary
 	if c.SessionURL != "" {
 		if session, err = parseRoute(c.SessionURL); err != nil {
 			return fmt.Errorf("the session URL: %w", err)
@@ -198,24 +198,24 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 		poolSize(session.ConnConfig, 0)
 	}
 
-	way = way.writable()
+	primary = primary.writable()
 	session = session.writable()
-	if way, err = way.reach(ctx, s.log); err != nil {
+	if primary, err = primary.reach(ctx, s.log); err != nil {
 		return err
 	}
 	if c.SessionURL == "" {
-		session = way
+		session = primary
 	} else if session, err = session.reach(ctx, s.log); err != nil {
 		return fmt.Errorf("the session URL: %w", err)
 	}
 
 	s.session = session.config(migrationBounds)
-	s.outage = newOutage(way.probe)
+	s.outage = newOutage(primary.probe)
 
-	s.write = bun.NewDB(way.open(workBounds, conns, s.outage), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})
+	s.write = bun.NewDB(primary.open(workBounds, conns, s.outage), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})
 	s.read = s.write
-	s.reports = bun.NewDB(way.open(reportBounds, reportConns, s.outage), pgdialect.New())
-	s.pages = bun.NewDB(way.open(workBounds, pageConns, s.outage), pgdialect.New()).
+	s.reports = bun.NewDB(primary.open(reportBounds, reportConns, s.outage), pgdialect.New())
+	s.pages = bun.NewDB(primary.open(workBounds, pageConns, s.outage), pgdialect.New()).
 		WithQueryHook(deadlines{pageTimeout})
 
 	if s.clock != nil {

@@ -75,11 +75,11 @@ func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 		if err != nil {
 			return err
 		}
-		letters, err := c.Tell(before.person(), undo)
-		if err != nil || len(letters) == 0 {
+		emails, err := c.Tell(before.person(), undo)
+		if err != nil || len(emails) == 0 {
 			return err
 		}
-		return keepLetters(ctx, tx, letters, s.now())
+		return enqueueEmails(ctx, tx, emails, s.now())
 	})
 }
 

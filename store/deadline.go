@@ -58,15 +58,15 @@ func (c statementContext) Err() error {
 
 // deadlines is a hook that bounds every statement on a pool whose context has no
 // earlier deadline.
-type deadlines struct{ most time.Duration }
+type deadlines struct{ limit time.Duration }
 
 // BeforeQuery implements bun.QueryHook.
 func (d deadlines) BeforeQuery(ctx context.Context, event *bun.QueryEvent) context.Context {
 	// A transaction would end with the context in which it began. inTx bounds it.
-	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d.most || event.Query == "BEGIN" {
+	if at, ok := ctx.Deadline(); ok && time.Until(at) <= d.limit || event.Query == "BEGIN" {
 		return ctx
 	}
-	ctx, cancel := withDeadline(ctx, d.most)
+	ctx, cancel := withDeadline(ctx, d.limit)
 	event.Stash = map[any]any{d: cancel}
 	return ctx
 }

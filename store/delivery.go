@@ -158,13 +158,13 @@ func (s *Store) ReplayDelivery(ctx context.Context, accountID, id string) (Deliv
 			return ErrWebhookOff
 		}
 
-		again, err := changed(tx.NewRaw(`UPDATE deliveries
+		updated, err := changed(tx.NewRaw(`UPDATE deliveries
 			SET status = ?, attempts = 0, url = ?, next_attempt_at = ?, ready = TRUE WHERE id = ? AND status = ?`,
 			DeliveryPending, endpoint.URL, toMicros(s.now()), id, DeliveryFailed).Exec(ctx))
 		if err != nil {
 			return err
 		}
-		if !again {
+		if !updated {
 			return ErrNotFailed
 		}
 
@@ -202,11 +202,11 @@ func (s *Store) EventBody(ctx context.Context, accountID, id string) (body []byt
 
 // FailedDeliveries counts the account's deliveries that were made from since on
 // and have failed, up to most.
-func (s *Store) FailedDeliveries(ctx context.Context, accountID string, since time.Time, most int) (n int, err error) {
+func (s *Store) FailedDeliveries(ctx context.Context, accountID string, since time.Time, limit int) (n int, err error) {
 	err = s.inReport(ctx, func(ctx context.Context, tx txn) error {
 		some := tx.NewSelect().TableExpr("deliveries").ColumnExpr("1").
 			Where("account_id = ? AND status = ? AND id >= ?", accountID, DeliveryFailed, "dlv_"+idTime(since)).
-			Limit(int64(most))
+			Limit(int64(limit))
 		return tx.NewSelect().TableExpr("(?) AS failed", some).ColumnExpr("COUNT(*)").Scan(ctx, &n)
 	})
 	return n, wrapped("count failed deliveries", err)

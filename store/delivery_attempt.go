@@ -103,13 +103,13 @@ WHERE status = 'pending' AND ready AND id `
 // which the running one counts as lost. ?0 now.
 const waitIsOver = "status = 'pending' AND NOT ready AND next_attempt_at <= ?0"
 
-// keepAttempt moves the last attempt of deliveries, if any, to the table of earlier attempts: the next replaces it.
-const keepAttempt = `INSERT INTO delivery_attempts (delivery_id, at, status_code, error, body, duration)
+// archiveAttempt moves the last attempt of deliveries, if any, to the table of earlier attempts: the next replaces it.
+const archiveAttempt = `INSERT INTO delivery_attempts (delivery_id, at, status_code, error, body, duration)
 	SELECT id, last_attempt_at, last_status_code, last_error, last_body, last_duration FROM deliveries
 	WHERE last_attempt_at IS NOT NULL AND `
 
-// keepLost is keepAttempt for a lost attempt, before endWait. ?1 IDs.
-const keepLost = keepAttempt + `id IN (?1) AND leased_until IS NOT NULL AND ` + waitIsOver +
+// archiveLost is keepAttempt for a lost attempt, before endWait. ?1 IDs.
+const archiveLost = archiveAttempt + `id IN (?1) AND leased_until IS NOT NULL AND ` + waitIsOver +
 	` ON CONFLICT (delivery_id, at) DO NOTHING`
 
 // endWait makes deliveries ready. An attempt that was under way is lost with its process and counts: it may have
@@ -139,7 +139,7 @@ WITH over AS MATERIALIZED (
 		(SELECT account_id FROM who)
 		OR NOT EXISTS (SELECT 1 FROM senders WHERE senders.account_id = over.account_id)) AND ` +
 	waitIsOver + passLocked + `
-), kept AS (` + strings.Replace(keepLost, "?1", "SELECT id FROM mine", 1) + `)` +
+), kept AS (` + strings.Replace(archiveLost, "?1", "SELECT id FROM mine", 1) + `)` +
 	strings.Replace(endWait, "?1", "SELECT id FROM mine", 1)
 
 // lostAttempt is the error of an attempt whose outcome is unknown.
@@ -148,9 +148,9 @@ const lostAttempt = "The server stopped during the attempt; whether the event ar
 // wakeBatch bounds the deliveries whose wait is ended at once.
 const wakeBatch = 500
 
-// lookAgain bounds how often ClaimDeliveries looks again, after claimPause, because
+// claimRetries bounds how often ClaimDeliveries looks again, after claimPause, because
 // another was at all that has room.
-const lookAgain = 5
+const claimRetries = 5
 
 // ClaimDeliveries claims due attempts, at most limit and at most one for each receiver, so that calling it until it
 // returns none serves all in turns. It returns none if nothing is due or no receiver has capacity.
@@ -163,11 +163,11 @@ func (s *Store) ClaimDeliveries(ctx context.Context, limit int) ([]DueDelivery, 
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
 
-	for range lookAgain {
+	for range claimRetries {
 		// If nothing can be claimed, nothing is written.
-		some, err := s.read.NewSelect().Table("senders").Where("open > 0 AND under_way < ?", accountAttempts).
+		due, err := s.read.NewSelect().Table("senders").Where("open > 0 AND under_way < ?", accountAttempts).
 			Exists(ctx)
-		if err != nil || !some {
+		if err != nil || !due {
 			return nil, wrapped("claim deliveries", err)
 		}
 
@@ -230,8 +230,8 @@ func (s *Store) endWaits(ctx context.Context) error {
 	now := toMicros(s.now())
 
 	if s.dialect == Postgres {
-		some, err := s.read.NewSelect().TableExpr("deliveries").Where(waitIsOver, now).Exists(ctx)
-		if err == nil && some {
+		due, err := s.read.NewSelect().TableExpr("deliveries").Where(waitIsOver, now).Exists(ctx)
+		if err == nil && due {
 			_, err = s.write.NewRaw(endWaitsPostgres, now, wakeBatch, MaxAttempts, lostAttempt,
 				AttemptLease.Microseconds()).Exec(ctx)
 		}
@@ -246,7 +246,7 @@ func (s *Store) endWaits(ctx context.Context) error {
 	}
 
 	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
-		if _, err := tx.NewRaw(keepLost, now, bun.List(ids)).Exec(ctx); err != nil {
+		if _, err := tx.NewRaw(archiveLost, now, bun.List(ids)).Exec(ctx); err != nil {
 			return err
 		}
 
@@ -376,14 +376,14 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// The endpoint is locked first, as in its other changes, so that neither waits for the other.
 		now := s.now()
-		reason, err := judgeWebhook(ctx, tx, d.Webhook, a, now)
+		reason, err := recordEndpointFailure(ctx, tx, d.Webhook, a, now)
 		if err != nil {
 			return err
 		}
 
 		if d.LastAttemptAt != nil {
-			keep := keepAttempt + "id = ? AND lease = ? AND status = 'pending' ON CONFLICT (delivery_id, at) DO NOTHING"
-			if _, err := tx.NewRaw(keep, d.ID, d.lease).Exec(ctx); err != nil {
+			archive := archiveAttempt + "id = ? AND lease = ? AND status = 'pending' ON CONFLICT (delivery_id, at) DO NOTHING"
+			if _, err := tx.NewRaw(archive, d.ID, d.lease).Exec(ctx); err != nil {
 				return err
 			}
 		}
@@ -395,12 +395,12 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 			Set("last_status_code = NULLIF(?, 0)", a.StatusCode).Set("last_duration = ?", durationMicros(a.Duration)).
 			Set("last_attempt_at = ?", toMicros(now)).
 			Where("id = ? AND lease = ? AND status = 'pending'", d.ID, d.lease).Returning("*")
-		a.ends(query, d.Attempts+1, now)
+		a.setOutcome(query, d.Attempts+1, now)
 		if err := notFound(query.Scan(ctx)); err != nil {
 			return err
 		}
 
-		if err := keepHeaders(ctx, tx, d.ID, a.Headers, now); err != nil || reason == "" {
+		if err := insertHeaders(ctx, tx, d.ID, a.Headers, now); err != nil || reason == "" {
 			return err
 		}
 		return disableWebhook(ctx, tx, d.Webhook.ID, reason)
@@ -412,7 +412,7 @@ func (s *Store) FinishAttempt(ctx context.Context, d DueDelivery, a Attempt) (De
 	return row.delivery(), nil
 }
 
-func keepHeaders(ctx context.Context, tx txn, deliveryID string, h AttemptHeaders, at time.Time) error {
+func insertHeaders(ctx context.Context, tx txn, deliveryID string, h AttemptHeaders, at time.Time) error {
 	if h.Request == "" {
 		return nil
 	}
@@ -431,7 +431,7 @@ func (s *Store) AttemptHeaders(ctx context.Context, d Delivery) (map[time.Time]A
 	}
 	err := s.read.NewRaw(`SELECT at, request, response FROM delivery_headers WHERE delivery_id = ?
 		ORDER BY at DESC LIMIT ?`,
-		d.ID, mostPast+1).Scan(ctx, &rows)
+		d.ID, maxAttemptsShown+1).Scan(ctx, &rows)
 
 	headers := make(map[time.Time]AttemptHeaders, len(rows))
 	for _, row := range rows {
@@ -440,8 +440,8 @@ func (s *Store) AttemptHeaders(ctx context.Context, d Delivery) (map[time.Time]A
 	return headers, wrapped("read headers of attempts", err)
 }
 
-// ends sets the state of the delivery after the attempt with the given number.
-func (a Attempt) ends(query *bun.UpdateQuery, number int, now time.Time) {
+// setOutcome sets the state of the delivery after the attempt with the given number.
+func (a Attempt) setOutcome(query *bun.UpdateQuery, number int, now time.Time) {
 	switch {
 	case a.Delivered:
 		query.Set("status = ?", DeliveryDelivered).Set("delivered_at = ?", toMicros(now)).Set("next_attempt_at = NULL")
@@ -461,9 +461,9 @@ type PastAttempt struct {
 	Duration   *time.Duration
 }
 
-// mostPast bounds the attempts of a delivery that are shown: every replay adds as
+// maxAttemptsShown bounds the attempts of a delivery that are shown: every replay adds as
 // many as the schedule has.
-const mostPast = 5 * MaxAttempts
+const maxAttemptsShown = 5 * MaxAttempts
 
 // EarlierAttempts returns the attempts of a delivery before its last one, the
 // latest first.
@@ -478,7 +478,7 @@ func (s *Store) EarlierAttempts(ctx context.Context, d Delivery) ([]PastAttempt,
 
 	err := s.read.NewRaw(`SELECT at, status_code, error, body, duration FROM delivery_attempts WHERE delivery_id = ?
 		ORDER BY at DESC LIMIT ?`,
-		d.ID, mostPast).Scan(ctx, &rows)
+		d.ID, maxAttemptsShown).Scan(ctx, &rows)
 
 	past := make([]PastAttempt, len(rows))
 	for i, row := range rows {
@@ -512,9 +512,9 @@ func durationMicros(d *time.Duration) *int64 {
 	return &us
 }
 
-// judgeWebhook keeps the record of an endpoint's failures. It returns why the
+// recordEndpointFailure keeps the record of an endpoint's failures. It returns why the
 // endpoint is to be disabled, or "".
-func judgeWebhook(ctx context.Context, tx txn, endpoint *Webhook, a Attempt, now time.Time) (string, error) {
+func recordEndpointFailure(ctx context.Context, tx txn, endpoint *Webhook, a Attempt, now time.Time) (string, error) {
 	if endpoint == nil {
 		return "", nil
 	}

@@ -136,17 +136,17 @@ func newTypedCode() string {
 
 // ShownCode returns a code as it is displayed, however the user typed it.
 func ShownCode(typed string) string {
-	letters := strings.Map(func(r rune) rune {
+	emails := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(codeLetters, r) {
 			return r
 		}
 		return -1
 	}, strings.ToUpper(typed))
 
-	if len(letters) != codeLength {
+	if len(emails) != codeLength {
 		return ""
 	}
-	return letters[:codeLength/2] + "-" + letters[codeLength/2:]
+	return emails[:codeLength/2] + "-" + emails[codeLength/2:]
 }
 
 // Begin keeps that a machine asks for a key, and returns its codes.
@@ -246,12 +246,12 @@ func (d *Devices) decide(ctx context.Context, doing, id, personID string, set fu
 // account's owners and to the user who approved it. It returns ErrWaiting, ErrTooEarly, ErrDenied, ErrExpired,
 // ErrUsed for a secret that a key was made for, or ErrNotFound. A secret that comes again has two owners: its key is
 // revoked.
-func (d *Devices) Collect(ctx context.Context, secret string, tell KeyMailBuilder) (CollectedKey, error) {
+func (d *Devices) Collect(ctx context.Context, secret string, buildMail KeyMailBuilder) (CollectedKey, error) {
 	var collected CollectedKey
-	var verdict error
+	var denial error
 	err := d.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		collected = CollectedKey{}
-		verdict = nil
+		denial = nil
 
 		var row deviceRow
 		// The change of nothing lets no other question of the same device in before the end.
@@ -262,30 +262,30 @@ func (d *Devices) Collect(ctx context.Context, secret string, tell KeyMailBuilde
 		}
 
 		now := d.store.now()
-		if verdict = row.verdict(now); verdict != nil {
-			return d.refuse(ctx, tx, &row, now, verdict)
+		if denial = row.denial(now); denial != nil {
+			return d.refuse(ctx, tx, &row, now, denial)
 		}
 
-		if verdict, err = refusal(ctx, tx, *row.AccountID, *row.PersonID); err != nil {
+		if denial, err = refusal(ctx, tx, *row.AccountID, *row.PersonID); err != nil {
 			return err
 		}
-		if verdict != nil {
+		if denial != nil {
 			_, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?", deviceDenied).Where("id = ?", row.ID).
 				Exec(ctx)
 			return err
 		}
 
-		collected, err = d.mint(ctx, tx, &row, tell)
+		collected, err = d.mint(ctx, tx, &row, buildMail)
 		return err
 	})
 	if err == nil {
-		err = verdict
+		err = denial
 	}
 	return collected, wrapped("collect key", err)
 }
 
-// verdict returns the reason why a device gets no key at a time, or nil.
-func (r *deviceRow) verdict(now time.Time) error {
+// denial returns the reason why a device gets no key at a time, or nil.
+func (r *deviceRow) denial(now time.Time) error {
 	switch {
 	case r.State == deviceUsed:
 		return ErrUsed
@@ -303,16 +303,16 @@ func (r *deviceRow) verdict(now time.Time) error {
 }
 
 // refuse records a request that got no key.
-func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.Time, verdict error) error {
+func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.Time, denial error) error {
 	query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ?", row.ID).Set("polled_at = ?", toMicros(now))
 	switch {
-	case errors.Is(verdict, ErrUsed) && row.KeyID != nil && row.ExpiresAt > toMicros(now):
+	case errors.Is(denial, ErrUsed) && row.KeyID != nil && row.ExpiresAt > toMicros(now):
 		_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(now)).
 			Where("id = ?", *row.KeyID).Exec(ctx)
 		return err
-	case errors.Is(verdict, ErrTooEarly):
+	case errors.Is(denial, ErrTooEarly):
 		query.Set("pause = pause + ?", DevicePause.Microseconds())
-	case !errors.Is(verdict, ErrWaiting):
+	case !errors.Is(denial, ErrWaiting):
 		return nil
 	}
 
@@ -321,8 +321,8 @@ func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.T
 }
 
 // mint makes the key of a device.
-func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell KeyMailBuilder) (CollectedKey, error) {
-	made, secret := d.store.newRow(NewKey{
+func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, buildMail KeyMailBuilder) (CollectedKey, error) {
+	created, secret := d.store.newRow(NewKey{
 		AccountID:  *row.AccountID,
 		Name:       row.KeyName,
 		Test:       row.KeyTest,
@@ -330,16 +330,16 @@ func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell KeyMail
 		SpendLimit: row.KeyLimit,
 	})
 
-	if _, err := tx.NewInsert().Model(made).Exec(ctx); err != nil {
+	if _, err := tx.NewInsert().Model(created).Exec(ctx); err != nil {
 		return CollectedKey{}, err
 	}
-	_, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?, key_id = ?", deviceUsed, made.ID).
+	_, err := tx.NewUpdate().Model((*deviceRow)(nil)).Set("state = ?, key_id = ?", deviceUsed, created.ID).
 		Where("id = ?", row.ID).Exec(ctx)
 	if err != nil {
 		return CollectedKey{}, err
 	}
 
-	key := made.key()
+	key := created.key()
 	var who, account string
 	err = tx.NewSelect().TableExpr("people AS p, accounts AS a").
 		ColumnExpr("p.email, COALESCE(NULLIF(a.name, ''), a.email)").
@@ -356,12 +356,12 @@ func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, tell KeyMail
 		return CollectedKey{}, err
 	}
 
-	return CollectedKey{key, secret, account}, d.tellOwners(ctx, tx, row, key, tell)
+	return CollectedKey{key, secret, account}, d.notifyOwners(ctx, tx, row, key, buildMail)
 }
 
-// tellOwners queues the emails about a device's key.
-func (d *Devices) tellOwners(ctx context.Context, tx txn, row *deviceRow, key Key, tell KeyMailBuilder) error {
-	if tell == nil {
+// notifyOwners queues the emails about a device's key.
+func (d *Devices) notifyOwners(ctx context.Context, tx txn, row *deviceRow, key Key, buildMail KeyMailBuilder) error {
+	if buildMail == nil {
 		return nil
 	}
 
@@ -370,12 +370,12 @@ func (d *Devices) tellOwners(ctx context.Context, tx txn, row *deviceRow, key Ke
 		return err
 	}
 
-	letters, err := tell(key, row.device(), to)
-	if err != nil || len(letters) == 0 {
+	emails, err := buildMail(key, row.device(), to)
+	if err != nil || len(emails) == 0 {
 		return err
 	}
 
-	return keepLetters(ctx, tx, letters, d.store.now())
+	return enqueueEmails(ctx, tx, emails, d.store.now())
 }
 
 // ownersAnd returns the addresses of an account's owners and of a member.

@@ -36,11 +36,11 @@ const disputeUpsert = `INSERT INTO stripe_disputes AS d (id, intent, state, amou
 
 // writeDispute notes a dispute.
 func (a *paymentUpdate) writeDispute(ctx context.Context) error {
-	d := a.notice.Dispute
+	d := a.report.Dispute
 	if d == nil {
 		return nil
 	}
-	if a.notice.Intent == "" || d.ID == "" || len(d.ID) > 255 || !storable(d.ID) || d.Amount < 0 ||
+	if a.report.Intent == "" || d.ID == "" || len(d.ID) > 255 || !storable(d.ID) || d.Amount < 0 ||
 		d.Amount > maxAmount {
 		return errors.New("a dispute needs an id, a payment and an amount")
 	}
@@ -56,7 +56,7 @@ func (a *paymentUpdate) writeDispute(ctx context.Context) error {
 	}
 
 	a.change.Disputed = !known && d.State != DisputeWon
-	_, err = a.tx.NewRaw(disputeUpsert, d.ID, a.notice.Intent, d.State, int64(d.Amount), toMicros(a.now), at).Exec(ctx)
+	_, err = a.tx.NewRaw(disputeUpsert, d.ID, a.report.Intent, d.State, int64(d.Amount), toMicros(a.now), at).Exec(ctx)
 	return err
 }
 

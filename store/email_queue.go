@@ -14,7 +14,7 @@ type Letter struct {
 	Attempts int // this one included
 }
 
-type letterRow struct {
+type queuedEmailRow struct {
 	bun.BaseModel `bun:"table:letters,alias:l"`
 
 	ID        string `bun:",pk"`
@@ -24,19 +24,19 @@ type letterRow struct {
 	CreatedAt int64
 }
 
-// letterTerm is the time for which one process has the exclusive right to send an email.
-const letterTerm = 2 * time.Minute
+// emailLeaseTerm is the time for which one process has the exclusive right to send an email.
+const emailLeaseTerm = 2 * time.Minute
 
-// letterPauses are the times between attempts; after the last the email is given up.
-var letterPauses = []time.Duration{
+// emailRetryPauses are the times between attempts; after the last the email is given up.
+var emailRetryPauses = []time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 8 * time.Hour, 24 * time.Hour,
 }
 
 // AddLetter puts a sealed email into the queue under an ID that NewID made.
 func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
 	now := toMicros(s.now())
-	row := letterRow{ID: id, Sealed: sealed, DueAt: now, CreatedAt: now}
-	return s.updateLetters(ctx, "keep letter", func(ctx context.Context, tx txn) error {
+	row := queuedEmailRow{ID: id, Sealed: sealed, DueAt: now, CreatedAt: now}
+	return s.updateEmails(ctx, "keep letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -46,12 +46,12 @@ func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
 // change's transaction, which may run again.
 type MailBuilder func(change PaymentChange, to []string) ([]Letter, error)
 
-// tellPayers queues the emails about a change of an account's payments for the users who pay, in the transaction of
+// notifyPayers queues the emails about a change of an account's payments for the users who pay, in the transaction of
 // the change.
-func tellPayers(
-	ctx context.Context, tx txn, at time.Time, accountID string, change PaymentChange, tell MailBuilder,
+func notifyPayers(
+	ctx context.Context, tx txn, at time.Time, accountID string, change PaymentChange, buildMail MailBuilder,
 ) error {
-	if tell == nil {
+	if buildMail == nil {
 		return nil
 	}
 
@@ -60,12 +60,12 @@ func tellPayers(
 		return err
 	}
 
-	letters, err := tell(change, to)
-	if err != nil || len(letters) == 0 {
+	emails, err := buildMail(change, to)
+	if err != nil || len(emails) == 0 {
 		return err
 	}
 
-	return keepLetters(ctx, tx, letters, at)
+	return enqueueEmails(ctx, tx, emails, at)
 }
 
 // emailsOf returns the addresses of an account's members with one of the roles.
@@ -75,11 +75,11 @@ func emailsOf(ctx context.Context, tx txn, accountID string, roles ...string) (t
 	return to, err
 }
 
-// keepLetters puts emails into the queue, in the transaction of the change that they report.
-func keepLetters(ctx context.Context, tx txn, letters []Letter, at time.Time) error {
-	rows := make([]letterRow, len(letters))
-	for i, l := range letters {
-		rows[i] = letterRow{ID: l.ID, Sealed: l.Sealed, DueAt: toMicros(at), CreatedAt: toMicros(at)}
+// enqueueEmails puts emails into the queue, in the transaction of the change that they report.
+func enqueueEmails(ctx context.Context, tx txn, emails []Letter, at time.Time) error {
+	rows := make([]queuedEmailRow, len(emails))
+	for i, l := range emails {
+		rows[i] = queuedEmailRow{ID: l.ID, Sealed: l.Sealed, DueAt: toMicros(at), CreatedAt: toMicros(at)}
 	}
 	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
 	return err
@@ -88,27 +88,27 @@ func keepLetters(ctx context.Context, tx txn, letters []Letter, at time.Time) er
 // ClaimLetters claims due emails, at most limit. Each belongs to this process alone for two minutes, and is due again
 // after that unless it is removed.
 func (s *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
-	var rows []letterRow
-	err := s.updateLetters(ctx, "claim letters", func(ctx context.Context, tx txn) error {
+	var rows []queuedEmailRow
+	err := s.updateEmails(ctx, "claim letters", func(ctx context.Context, tx txn) error {
 		rows = nil
 		now := s.now()
-		due := tx.NewSelect().Model((*letterRow)(nil)).Column("id").Where("due_at <= ?", toMicros(now)).Order("due_at").
+		due := tx.NewSelect().Model((*queuedEmailRow)(nil)).Column("id").Where("due_at <= ?", toMicros(now)).Order("due_at").
 			Limit(int64(limit))
 		if s.dialect == Postgres {
 			due.For("UPDATE SKIP LOCKED")
 		}
 
 		return tx.NewRaw("UPDATE letters SET attempts = attempts + 1, due_at = ? WHERE id IN (?) RETURNING *",
-			toMicros(now.Add(letterTerm)), due).Scan(ctx, &rows)
+			toMicros(now.Add(emailLeaseTerm)), due).Scan(ctx, &rows)
 	})
 
-	return converted(rows, func(r *letterRow) Letter { return Letter{r.ID, r.Sealed, r.Attempts} }), err
+	return converted(rows, func(r *queuedEmailRow) Letter { return Letter{r.ID, r.Sealed, r.Attempts} }), err
 }
 
 // RemoveLetter removes a sent email.
 func (s *Store) RemoveLetter(ctx context.Context, id string) error {
-	return s.updateLetters(ctx, "remove letter", func(ctx context.Context, tx txn) error {
-		_, err := tx.NewDelete().Model((*letterRow)(nil)).Where("id = ?", id).Exec(ctx)
+	return s.updateEmails(ctx, "remove letter", func(ctx context.Context, tx txn) error {
+		_, err := tx.NewDelete().Model((*queuedEmailRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
 	})
 }
@@ -116,17 +116,17 @@ func (s *Store) RemoveLetter(ctx context.Context, id string) error {
 // FailLetter postpones an email that could not be sent, or ends it after its last attempt, and reports whether it did
 // that.
 func (s *Store) FailLetter(ctx context.Context, letter Letter) (ended bool, err error) {
-	if letter.Attempts > len(letterPauses) {
+	if letter.Attempts > len(emailRetryPauses) {
 		return true, s.RemoveLetter(ctx, letter.ID)
 	}
-	due := s.now().Add(letterPauses[letter.Attempts-1])
-	return false, s.updateLetters(ctx, "put off letter", func(ctx context.Context, tx txn) error {
-		_, err := tx.NewUpdate().Model((*letterRow)(nil)).Set("due_at = ?", toMicros(due)).Where("id = ?", letter.ID).
+	due := s.now().Add(emailRetryPauses[letter.Attempts-1])
+	return false, s.updateEmails(ctx, "put off letter", func(ctx context.Context, tx txn) error {
+		_, err := tx.NewUpdate().Model((*queuedEmailRow)(nil)).Set("due_at = ?", toMicros(due)).Where("id = ?", letter.ID).
 			Exec(ctx)
 		return err
 	})
 }
 
-func (s *Store) updateLetters(ctx context.Context, doing string, fn transaction) error {
+func (s *Store) updateEmails(ctx context.Context, doing string, fn transaction) error {
 	return wrapped(doing, s.inTx(ctx, fn))
 }

@@ -34,17 +34,17 @@ type expiryStep func(ctx context.Context, limit int) (int, error)
 func rounds(ctx context.Context, limit int, steps ...expiryStep) error {
 	var faults []error
 	for len(steps) > 0 {
-		var again []expiryStep
+		var unfinished []expiryStep
 		for _, step := range steps {
 			n, err := step(ctx, limit)
 			if err != nil {
 				faults = append(faults, err)
 			} else if n == limit {
-				again = append(again, step)
+				unfinished = append(unfinished, step)
 			}
 		}
 
-		steps = again
+		steps = unfinished
 		if err := ctx.Err(); err != nil && len(steps) > 0 {
 			return errors.Join(append(faults, err)...)
 		}

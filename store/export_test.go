@@ -56,13 +56,13 @@ func (s *Store) Waiting() int {
 func Prepares(s *Store) bool { return len(s.writing) > 0 }
 
 // SpoilCommits replaces the answers to SQLite's commits.
-func (s *Store) SpoilCommits(spoil func(error) error) { s.writer.spoil = spoil }
+func (s *Store) SpoilCommits(spoil func(error) error) { s.writer.commitHook = spoil }
 
 // Synchronous returns how SQLite's writer has brought its last commit to the disk.
 func (s *Store) Synchronous(ctx context.Context) (mode int, err error) {
 	s.writer.turn <- struct{}{}
 	defer func() { <-s.writer.turn }()
-	err = s.writer.line.QueryRowContext(ctx, "PRAGMA synchronous").Scan(&mode)
+	err = s.writer.writeConn.QueryRowContext(ctx, "PRAGMA synchronous").Scan(&mode)
 	return mode, err
 }
 
@@ -71,7 +71,7 @@ func (s *Store) OnLine(ctx context.Context, statements ...string) error {
 	s.writer.turn <- struct{}{}
 	defer func() { <-s.writer.turn }()
 	for _, statement := range statements {
-		if _, err := s.writer.line.ExecContext(ctx, statement); err != nil {
+		if _, err := s.writer.writeConn.ExecContext(ctx, statement); err != nil {
 			return err
 		}
 	}

@@ -175,15 +175,15 @@ func (s *Store) liveFile(ctx context.Context, id, where string, args ...any) (Fi
 	}
 
 	var row fileRow
-	var most, taken int64
+	var maxDownloads, downloads int64
 	err := s.read.NewRaw(liveQuery+where, append([]any{id, toMicros(s.now())}, args...)...).
-		Scan(ctx, append(filesTable.places(&row), &most, &taken)...)
+		Scan(ctx, append(filesTable.pointers(&row), &maxDownloads, &downloads)...)
 	if err != nil {
 		return File{}, fmt.Errorf("read file: %w", notFound(err))
 	}
 
 	file := row.file()
-	file.MaxDownloads = most
-	file.LinkDownloads = taken
+	file.MaxDownloads = maxDownloads
+	file.LinkDownloads = downloads
 	return file, nil
 }

@@ -95,8 +95,8 @@ func (s *Store) deleteExpired(ctx context.Context, limit int) (found int, keys [
 // blob. It returns how many files it found, and the keys of the deleted blobs.
 func (s *Store) removeFiles(
 	ctx context.Context, limit int, where string, args ...any,
-) (found int, gone []string, err error) {
-	rows, err := s.condemn(ctx, limit, where, args...)
+) (found int, deleted []string, err error) {
+	rows, err := s.markDeleted(ctx, limit, where, args...)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -108,9 +108,9 @@ func (s *Store) removeFiles(
 		ids[row.BlobKey] = row.ID
 	}
 
-	gone, err = s.discard(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
-		removed := make([]string, len(gone))
-		for i, key := range gone {
+	deleted, err = s.deleteBlobs(ctx, keys, func(ctx context.Context, tx txn, deleted []string) error {
+		removed := make([]string, len(deleted))
+		for i, key := range deleted {
 			removed[i] = ids[key]
 		}
 
@@ -118,12 +118,12 @@ func (s *Store) removeFiles(
 		return err
 	})
 
-	return len(rows), gone, err
+	return len(rows), deleted, err
 }
 
-// condemn marks expired files, and returns those whose bytes are not in use: once a file is marked, no job can pin it
+// markDeleted marks expired files, and returns those whose bytes are not in use: once a file is marked, no job can pin it
 // any more.
-func (s *Store) condemn(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
+func (s *Store) markDeleted(ctx context.Context, limit int, where string, args ...any) (rows []fileRow, err error) {
 	const unpinned = "NOT EXISTS (SELECT 1 FROM pins WHERE pins.file_id = f.id)"
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		rows = nil
@@ -142,8 +142,8 @@ func (s *Store) condemn(ctx context.Context, limit int, where string, args ...an
 		}
 
 		// A job may have pinned one of them while the mark waited for its row.
-		kept, err := pinned(ctx, tx, ids)
-		rows = slices.DeleteFunc(rows, func(r fileRow) bool { return slices.Contains(kept, r.ID) })
+		pinnedIDs, err := pinned(ctx, tx, ids)
+		rows = slices.DeleteFunc(rows, func(r fileRow) bool { return slices.Contains(pinnedIDs, r.ID) })
 		return err
 	})
 

@@ -184,12 +184,12 @@ func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) 
 // if the request does not match the code or the user may not allow it any more. It returns ErrUsed for a code that
 // was used before: the code has two owners, so its grant is revoked. A code that was presented with any error is no
 // longer valid.
-func (g *Grants) Redeem(ctx context.Context, r Redemption, tell GrantMailBuilder) (GrantTokens, error) {
+func (g *Grants) Redeem(ctx context.Context, r Redemption, buildMail GrantMailBuilder) (GrantTokens, error) {
 	var got GrantTokens
-	var verdict error
+	var denial error
 	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		got = GrantTokens{}
-		verdict = nil
+		denial = nil
 
 		var row codeRow
 		// The empty update locks the row: no one else can use the code before the end.
@@ -200,7 +200,7 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, tell GrantMailBuilder
 		}
 
 		if row.Used {
-			verdict = ErrUsed
+			denial = ErrUsed
 			if row.KeyID == nil {
 				return nil
 			}
@@ -212,29 +212,29 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, tell GrantMailBuilder
 			return err
 		}
 
-		if verdict = row.verdict(r, g.store.now()); verdict == nil {
-			verdict, err = refusal(ctx, tx, row.AccountID, row.PersonID)
+		if denial = row.denial(r, g.store.now()); denial == nil {
+			denial, err = refusal(ctx, tx, row.AccountID, row.PersonID)
 		}
-		if err != nil || verdict != nil {
+		if err != nil || denial != nil {
 			return err
 		}
 
-		got, err = g.make(ctx, tx, &row, tell)
+		got, err = g.createGrant(ctx, tx, &row, buildMail)
 		return err
 	})
 	if err == nil {
-		err = verdict
+		err = denial
 	}
 	return got, wrapped("redeem code", err)
 }
 
-// verdict returns the reason why a code gives no tokens, or nil.
-func (r *codeRow) verdict(shown Redemption, now time.Time) error {
+// denial returns the reason why a code gives no tokens, or nil.
+func (r *codeRow) denial(request Redemption, now time.Time) error {
 	switch {
 	case r.ExpiresAt <= toMicros(now), r.EndsAt <= toMicros(now):
 		return ErrExpired
-	case r.ClientID != shown.ClientID, r.Redirect != shown.Redirect,
-		!sameText(r.Challenge, shown.Challenge), shown.Resource != "" && shown.Resource != r.Resource:
+	case r.ClientID != request.ClientID, r.Redirect != request.Redirect,
+		!sameText(r.Challenge, request.Challenge), request.Resource != "" && request.Resource != r.Resource:
 		return ErrDenied
 	}
 	return nil
@@ -242,20 +242,20 @@ func (r *codeRow) verdict(shown Redemption, now time.Time) error {
 
 // refusal is ErrDenied if a user may not let clients act for an account: the user may have left it, it may be
 // closing, or the operator has suspended it.
-func refusal(ctx context.Context, tx txn, accountID, personID string) (verdict, err error) {
-	may, err := tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").
+func refusal(ctx context.Context, tx txn, accountID, personID string) (denial, err error) {
+	allowed, err := tx.NewSelect().TableExpr("members AS m").Join("JOIN accounts AS a ON a.id = m.account_id").
 		ColumnExpr("1").
 		Where("m.account_id = ? AND m.person_id = ? AND m.role IN (?, ?) AND a.closes_at IS NULL AND NOT a.suspended",
 			accountID, personID, RoleOwner, RoleDeveloper).Exists(ctx)
-	if err == nil && !may {
-		verdict = ErrDenied
+	if err == nil && !allowed {
+		denial = ErrDenied
 	}
-	return verdict, err
+	return denial, err
 }
 
-// make writes the grant of a code, and tokens for it.
-func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell GrantMailBuilder) (GrantTokens, error) {
-	key, err := g.keep(ctx, tx, code, tell)
+// createGrant writes the grant of a code, and tokens for it.
+func (g *Grants) createGrant(ctx context.Context, tx txn, code *codeRow, buildMail GrantMailBuilder) (GrantTokens, error) {
+	key, err := g.insertGrant(ctx, tx, code, buildMail)
 	if err != nil {
 		return GrantTokens{}, err
 	}
@@ -266,8 +266,8 @@ func (g *Grants) make(ctx context.Context, tx txn, code *codeRow, tell GrantMail
 	return g.issue(ctx, tx, key, code.Scopes, code.Scopes)
 }
 
-// keep writes a grant, with its entry in the audit log and the emails of tell.
-func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell GrantMailBuilder) (*keyRow, error) {
+// insertGrant writes a grant, with its entry in the audit log and the emails of tell.
+func (g *Grants) insertGrant(ctx context.Context, tx txn, code *codeRow, buildMail GrantMailBuilder) (*keyRow, error) {
 	now := toMicros(g.store.now())
 	key := keyRow{
 		ID:         g.store.NewID("grant"),
@@ -297,11 +297,11 @@ func (g *Grants) keep(ctx context.Context, tx txn, code *codeRow, tell GrantMail
 		return nil, err
 	}
 
-	return &key, g.tell(ctx, tx, &key, &row, tell)
+	return &key, g.buildMail(ctx, tx, &key, &row, buildMail)
 }
 
-// tell writes a new grant to the audit log and emails the account's owners and the user who has allowed it.
-func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, tell GrantMailBuilder) error {
+// buildMail writes a new grant to the audit log and emails the account's owners and the user who has allowed it.
+func (g *Grants) buildMail(ctx context.Context, tx txn, key *keyRow, row *grantRow, buildMail GrantMailBuilder) error {
 	var who string
 	if err := tx.NewSelect().Table("people").Column("email").Where("id = ?", row.PersonID).Scan(ctx, &who); err != nil {
 		return err
@@ -315,7 +315,7 @@ func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, t
 		Object:    key.Name,
 		Note:      row.Scopes,
 	})
-	if _, err := tx.NewInsert().Model(&entry).Exec(ctx); err != nil || tell == nil {
+	if _, err := tx.NewInsert().Model(&entry).Exec(ctx); err != nil || buildMail == nil {
 		return err
 	}
 
@@ -324,19 +324,19 @@ func (g *Grants) tell(ctx context.Context, tx txn, key *keyRow, row *grantRow, t
 		return err
 	}
 
-	made := grantOf(key, row)
-	made.Email = who
-	letters, err := tell(made, to)
-	if err != nil || len(letters) == 0 {
+	grant := grantOf(key, row)
+	grant.Email = who
+	emails, err := buildMail(grant, to)
+	if err != nil || len(emails) == 0 {
 		return err
 	}
 
-	return keepLetters(ctx, tx, letters, g.store.now())
+	return enqueueEmails(ctx, tx, emails, g.store.now())
 }
 
 // issue makes tokens of a grant: one that opens for some of its scopes, and one that is changed for the next, for
 // all that the client was given.
-func (g *Grants) issue(ctx context.Context, tx txn, key *keyRow, opens, scopes string) (GrantTokens, error) {
+func (g *Grants) issue(ctx context.Context, tx txn, key *keyRow, accessScopes, scopes string) (GrantTokens, error) {
 	now := g.store.now()
 	access := toMicros(now.Add(AccessLife))
 	refresh := toMicros(now.Add(RefreshLife))
@@ -349,13 +349,13 @@ func (g *Grants) issue(ctx context.Context, tx txn, key *keyRow, opens, scopes s
 		Access:     newSecret(AccessPrefix),
 		Refresh:    newSecret(refreshPrefix),
 		AccessEnds: fromMicros(access),
-		Scopes:     strings.Fields(opens),
+		Scopes:     strings.Fields(accessScopes),
 	}
 	rows := []grantTokenRow{
 		{
 			Hash:      hashSecret(got.Access),
 			KeyID:     key.ID,
-			Scopes:    opens,
+			Scopes:    accessScopes,
 			CreatedAt: toMicros(now),
 			ExpiresAt: access,
 		},

@@ -32,7 +32,7 @@ var externalQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + accoun
 // old one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
 // applications, and ErrDenied if users have revoked the application's grant: further tokens from the issuer do not
 // undo that.
-func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell GrantMailBuilder) (GrantAccess, error) {
+func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, buildMail GrantMailBuilder) (GrantAccess, error) {
 	var err error
 	if o.Email, err = MailAddress(o.Email); err != nil {
 		return GrantAccess{}, ErrNotFound
@@ -45,7 +45,7 @@ func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell Gran
 	})
 	if errors.Is(err, ErrNotFound) || err == nil && found.key.over(now) {
 		err = g.store.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-			found, err = g.createExternalGrant(ctx, tx, o, args, tell)
+			found, err = g.createExternalGrant(ctx, tx, o, args, buildMail)
 			return err
 		})
 	}
@@ -54,7 +54,7 @@ func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell Gran
 		return GrantAccess{}, ErrDenied
 	}
 	if err == nil {
-		err = g.widen(ctx, found, o.Scopes)
+		err = g.addScopes(ctx, found, o.Scopes)
 	}
 	if err != nil {
 		return GrantAccess{}, wrapped("read grant of an external issuer", err)
@@ -64,8 +64,8 @@ func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, tell Gran
 	return GrantAccess{found.key.key(), found.account.account(g.store.now()), o.Scopes}, nil
 }
 
-// widen records additional scopes that the issuer has granted, for users to see.
-func (g *Grants) widen(ctx context.Context, found externalRow, scopes []string) error {
+// addScopes records additional scopes that the issuer has granted, for users to see.
+func (g *Grants) addScopes(ctx context.Context, found externalRow, scopes []string) error {
 	all := strings.Fields(found.scopes)
 	for _, scope := range scopes {
 		if !slices.Contains(all, scope) {
@@ -97,14 +97,14 @@ type externalRow struct {
 }
 
 func scanExternal(scan func(places ...any) error) (found externalRow, err error) {
-	places := append(append([]any{&found.scopes}, keysTable.places(&found.key)...),
-		accountsTable.places(&found.account)...)
+	places := append(append([]any{&found.scopes}, keysTable.pointers(&found.key)...),
+		accountsTable.pointers(&found.account)...)
 	return found, notFound(scan(places...))
 }
 
 // createExternalGrant makes the grant of an application, unless another request has made it.
 func (g *Grants) createExternalGrant(
-	ctx context.Context, tx txn, o ExternalClient, args []any, tell GrantMailBuilder,
+	ctx context.Context, tx txn, o ExternalClient, args []any, buildMail GrantMailBuilder,
 ) (externalRow, error) {
 	var person personRow
 	// The empty update locks the row: no one else can make the same grant before the end.
@@ -138,7 +138,7 @@ func (g *Grants) createExternalGrant(
 		return externalRow{}, err
 	}
 
-	_, err = g.keep(ctx, tx, &codeRow{
+	_, err = g.insertGrant(ctx, tx, &codeRow{
 		ClientID:   o.ClientID,
 		ClientName: clean(o.Name, 100),
 		Redirect:   o.Home,
@@ -148,7 +148,7 @@ func (g *Grants) createExternalGrant(
 		PersonID:   person.ID,
 		SpendLimit: limit,
 		EndsAt:     ends,
-	}, tell)
+	}, buildMail)
 	if err != nil {
 		return externalRow{}, err
 	}

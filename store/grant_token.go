@@ -29,10 +29,10 @@ var ErrScope = errors.New("more scopes than were allowed")
 // is revoked.
 func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 	var got GrantTokens
-	var verdict error
+	var denial error
 	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		got = GrantTokens{}
-		verdict = nil
+		denial = nil
 
 		var token grantTokenRow
 		// The empty update locks the row: no one else can use the token before the end.
@@ -51,14 +51,14 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 			return err
 		}
 
-		verdict = token.verdict(r, &key, &grant, g.store.now())
+		denial = token.denial(r, &key, &grant, g.store.now())
 		switch {
-		case errors.Is(verdict, ErrUsed):
+		case errors.Is(denial, ErrUsed):
 			return g.end(ctx, tx, key.ID)
-		case verdict == nil:
-			verdict, err = refusal(ctx, tx, grant.AccountID, grant.PersonID)
+		case denial == nil:
+			denial, err = refusal(ctx, tx, grant.AccountID, grant.PersonID)
 		}
-		if err != nil || verdict != nil {
+		if err != nil || denial != nil {
 			return err
 		}
 
@@ -67,21 +67,21 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 			return err
 		}
 
-		opens := token.Scopes
+		accessScopes := token.Scopes
 		if len(r.Scopes) > 0 {
-			opens = strings.Join(r.Scopes, " ")
+			accessScopes = strings.Join(r.Scopes, " ")
 		}
-		got, err = g.issue(ctx, tx, &key, opens, token.Scopes)
+		got, err = g.issue(ctx, tx, &key, accessScopes, token.Scopes)
 		return err
 	})
 	if err == nil {
-		err = verdict
+		err = denial
 	}
 	return got, wrapped("renew tokens", err)
 }
 
-// verdict returns the reason why a refresh token gives no tokens, or nil.
-func (t *grantTokenRow) verdict(r Renewal, key *keyRow, grant *grantRow, now time.Time) error {
+// denial returns the reason why a refresh token gives no tokens, or nil.
+func (t *grantTokenRow) denial(r Renewal, key *keyRow, grant *grantRow, now time.Time) error {
 	given := strings.Fields(t.Scopes)
 
 	switch {
@@ -136,7 +136,7 @@ func (g *Grants) Access(ctx context.Context, secret, resource string) (GrantAcce
 	var scopes string
 
 	now := g.store.now()
-	found := append(append([]any{&scopes}, keysTable.places(&key)...), accountsTable.places(&account)...)
+	found := append(append([]any{&scopes}, keysTable.pointers(&key)...), accountsTable.pointers(&account)...)
 	err := g.store.readRow(ctx, found, accessQuery, hashSecret(secret), resource, toMicros(now), RoleOwner,
 		RoleDeveloper)
 	if err != nil {

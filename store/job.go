@@ -164,10 +164,10 @@ func (s *Store) OrphanedCalls(ctx context.Context, limit int) ([]Orphan, error) 
 const anyTime = math.MaxInt64
 
 // orphanedCalls returns the running calls of a holder that began no later than begun, in microseconds.
-func (s *Store) orphanedCalls(ctx context.Context, h holder, begun int64, limit int) ([]Orphan, error) {
+func (s *Store) orphanedCalls(ctx context.Context, h holder, startedBefore int64, limit int) ([]Orphan, error) {
 	var rows []callRow
 	condition, args := h.condition(toMicros(s.now()))
-	err := s.write.NewSelect().Model(&rows).Where("status = ? AND created_at <= ?", CallRunning, begun).
+	err := s.write.NewSelect().Model(&rows).Where("status = ? AND created_at <= ?", CallRunning, startedBefore).
 		Where(condition, args...).
 		Order("id").Limit(int64(limit)).Scan(ctx)
 	return converted(rows, func(r *callRow) Orphan { return Orphan{Call: r.call(), holder: h} }), err
@@ -188,11 +188,11 @@ func (s *Store) OverdueJobs(ctx context.Context, limit int) ([]Orphan, error) {
 }
 
 // orphanedJobs returns the jobs of a holder that have not begun or began no later than begun, in microseconds.
-func (s *Store) orphanedJobs(ctx context.Context, h holder, begun int64, limit int) ([]Orphan, error) {
+func (s *Store) orphanedJobs(ctx context.Context, h holder, startedBefore int64, limit int) ([]Orphan, error) {
 	var rows []jobRow
 	condition, args := h.jobCondition(toMicros(s.now()))
 	err := s.write.NewSelect().Model(&rows).ColumnExpr("?TableColumns").ColumnExpr(lastChunk+" AS chunk_tries").
-		Where(condition, args...).Where("COALESCE(started_at, 0) <= ?", begun).
+		Where(condition, args...).Where("COALESCE(started_at, 0) <= ?", startedBefore).
 		Order("created_at", "seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, err
@@ -214,9 +214,9 @@ func (s *Store) orphanedJobs(ctx context.Context, h holder, begun int64, limit i
 // LeasedCalls returns the running calls and jobs with a living process's lease that began no later than begun, at
 // most limit of either. If the process does not run them, they are orphaned: the database failed when they were
 // started or when their end was to be written.
-func (s *Store) LeasedCalls(ctx context.Context, lease string, begun time.Time, limit int) ([]Orphan, error) {
-	calls, err := s.orphanedCalls(ctx, holder{Kind: holderProcess, Lease: lease}, toMicros(begun), limit)
-	jobs, jobsErr := s.orphanedJobs(ctx, holder{Kind: holderWorker, Lease: lease}, toMicros(begun), limit)
+func (s *Store) LeasedCalls(ctx context.Context, lease string, startedBefore time.Time, limit int) ([]Orphan, error) {
+	calls, err := s.orphanedCalls(ctx, holder{Kind: holderProcess, Lease: lease}, toMicros(startedBefore), limit)
+	jobs, jobsErr := s.orphanedJobs(ctx, holder{Kind: holderWorker, Lease: lease}, toMicros(startedBefore), limit)
 	return append(jobs, calls...), wrapped("read leased calls", errors.Join(err, jobsErr))
 }
 
@@ -305,7 +305,7 @@ func (s *Store) DropInput(ctx context.Context, key string) error {
 // dropInputs deletes the blobs of ended jobs' inputs: first the bytes, then the keys,
 // so that a crash in between is made good by the next call.
 func (s *Store) dropInputs(ctx context.Context, keys []string) error {
-	_, err := s.discard(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
+	_, err := s.deleteBlobs(ctx, keys, func(ctx context.Context, tx txn, gone []string) error {
 		_, err := tx.NewRaw("UPDATE jobs SET input_key = '' WHERE input_key IN (?) AND input_key <> '' AND state = ?",
 			bun.List(gone), jobEnded).Exec(ctx)
 		return err

@@ -116,7 +116,7 @@ func (s *Store) claimJob(ctx context.Context, lease string, known []string) (Job
 
 	job := Job{lease: lease}
 	var call callRow
-	found := append([]any{&job.Tries, &job.InputKey, &job.Input}, callsTable.places(&call)...)
+	found := append([]any{&job.Tries, &job.InputKey, &job.Input}, callsTable.pointers(&call)...)
 
 	if s.dialect == Postgres {
 		ctx, cancel := withDeadline(ctx, writeTimeout)

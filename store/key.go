@@ -256,7 +256,7 @@ func (s *Store) KeyByID(ctx context.Context, accountID, keyID string) (Key, Acco
 func (s *Store) keyAndAccount(ctx context.Context, query string, args ...any) (Key, Account, error) {
 	var row keyRow
 	var account accountRow
-	found := append(keysTable.places(&row), accountsTable.places(&account)...)
+	found := append(keysTable.pointers(&row), accountsTable.pointers(&account)...)
 	if err := s.readRow(ctx, found, query, args...); err != nil {
 		return Key{}, Account{}, fmt.Errorf("read key: %w", notFound(err))
 	}

@@ -47,9 +47,9 @@ type Lease struct {
 	done  chan struct{}
 	close sync.Once
 	err   error
-	// before is the lease that the lock file named, where its process may live.
-	before string
-	seen   int64 // when that lease would have expired
+	// previous is the lease that the lock file named, where its process may live.
+	previous string
+	seen     int64 // when that lease would have expired
 }
 
 type leaseRow struct {
@@ -83,7 +83,7 @@ func (s *Store) Acquire(ctx context.Context, dir string) (*Lease, error) {
 	every := s.renewEvery
 	go func() {
 		defer close(l.done)
-		guard.Loop(ctx, s.log, "lease", func(ctx context.Context) { l.keep(ctx, every) })
+		guard.Loop(ctx, s.log, "lease", func(ctx context.Context) { l.renewLoop(ctx, every) })
 	}()
 
 	return l, nil
@@ -170,20 +170,20 @@ func (l *Lease) succeed(ctx context.Context, id string, here bool) error {
 		return l.store.endLease(ctx, id)
 	}
 
-	l.before = id
+	l.previous = id
 	l.seen = expires
 	return nil
 }
 
 // watched ends the earlier process's lease if it has not been renewed meanwhile.
 func (l *Lease) watched(ctx context.Context) error {
-	expires, err := l.store.leaseExpiry(ctx, l.before)
+	expires, err := l.store.leaseExpiry(ctx, l.previous)
 	if err == nil && expires != l.seen {
 		l.store.log.Warn("the data folder is a copy of one that is in use; whose lease it named goes on",
-			"lease", l.before)
+			"lease", l.previous)
 		return nil
 	}
-	return errors.Join(err, l.store.endLease(ctx, l.before))
+	return errors.Join(err, l.store.endLease(ctx, l.previous))
 }
 
 // leaseExpiry returns when a lease expires; 0 if there is none.
@@ -211,8 +211,8 @@ func (l *Lease) Close() error {
 	return l.err
 }
 
-// keep renews the lease, each time after every, until ctx ends.
-func (l *Lease) keep(ctx context.Context, every time.Duration) {
+// renewLoop renews the lease, each time after every, until ctx ends.
+func (l *Lease) renewLoop(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	watch := time.NewTimer(leaseWatch)
@@ -223,13 +223,13 @@ func (l *Lease) keep(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-watch.C:
-			if l.before == "" {
+			if l.previous == "" {
 				continue
 			}
 
 			if err := l.watched(ctx); err != nil && ctx.Err() == nil {
 				l.store.log.Error("end lease of earlier process failed; it ends by itself",
-					"lease", l.before, "error", err)
+					"lease", l.previous, "error", err)
 			}
 
 		case <-tick.C:

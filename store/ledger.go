@@ -39,8 +39,8 @@ func (b *books) list() []*credit.Amount {
 	return []*credit.Amount{&b.promotion, &b.payment, &b.adjustment, &b.held, &b.revenue, &b.debt, &b.wallet}
 }
 
-// posting is one row of the journal.
-type posting struct {
+// journalPosting is one row of the journal.
+type journalPosting struct {
 	accountID string
 	kind      string
 	cause     string // id of the call; empty if there is none
@@ -68,7 +68,7 @@ const referenceInsert = `INSERT INTO journal_references (account_id, kind, refer
 var errPosted = fmt.Errorf("the reference was posted before: %w", ErrExists)
 
 // post writes one row of the journal, unless it moves nothing. It returns errPosted if the reference was posted before.
-func (s *Store) post(ctx context.Context, tx txn, p *posting) error {
+func (s *Store) post(ctx context.Context, tx txn, p *journalPosting) error {
 	if p.books == (books{}) {
 		return nil
 	}
@@ -103,4 +103,4 @@ func (s *Store) post(ctx context.Context, tx txn, p *posting) error {
 }
 
 // worth returns the change of the customer's total.
-func (p *posting) worth() credit.Amount { return p.books.wallet + p.books.held + p.books.debt }
+func (p *journalPosting) worth() credit.Amount { return p.books.wallet + p.books.held + p.books.debt }

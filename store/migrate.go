@@ -163,11 +163,11 @@ func untilUnlocked(ctx context.Context, log *slog.Logger, step func() error) err
 // changed ("relaypdf" in ASCII).
 const migrationLock = 0x72656c6179706466
 
-// lockPause is the least and lockPauseMost the longest time between two attempts
+// lockPause is the least and maxLockPause the longest time between two attempts
 // to get the migration lock.
 const (
-	lockPause     = 20 * time.Millisecond
-	lockPauseMost = time.Second
+	lockPause    = 20 * time.Millisecond
+	maxLockPause = time.Second
 )
 
 // withAdvisoryLock runs fn while this process alone holds the migration lock of the PostgreSQL database. The lock
@@ -175,12 +175,12 @@ const (
 // polls, for as long as it takes: a waiting transaction would occupy a pooled connection, and a concurrent index
 // build would wait for the transaction.
 func withAdvisoryLock(ctx context.Context, db *bun.DB, fn func() error) error {
-	for rest := lockPause; ; rest = min(2*rest, lockPauseMost) {
+	for pause := lockPause; ; pause = min(2*pause, maxLockPause) {
 		mine, err := tryAdvisoryLock(ctx, db, migrationLock, fn)
 		if err != nil || mine {
 			return err
 		}
-		if guard.Pause(ctx, rest); ctx.Err() != nil {
+		if guard.Pause(ctx, pause); ctx.Err() != nil {
 			return fmt.Errorf("wait for another process that is opening the same database: %w", ctx.Err())
 		}
 	}

@@ -23,8 +23,8 @@ import (
 // ErrUnavailable means that the database did not respond in time, or is known not to respond.
 var ErrUnavailable = errors.New("the database does not respond")
 
-// errAway is ErrUnavailable for a statement that was not sent, because an outage is known.
-var errAway = fmt.Errorf("%w: it is probed until it does", ErrUnavailable)
+// errUnreachable is ErrUnavailable for a statement that was not sent, because an outage is known.
+var errUnreachable = fmt.Errorf("%w: it is probed until it does", ErrUnavailable)
 
 // Unavailable reports whether an error means that the database cannot work now, and that nothing has happened: it is
 // away, overloaded, out of disk space or read-only. The same request may succeed later.
@@ -91,7 +91,7 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 		}
 
 		for ctx.Err() == nil {
-			err := o.ask(ctx)
+			err := o.check(ctx)
 			if err == nil || overloaded(err) {
 				if o.known.Swap(false) {
 					log.LogAttrs(ctx, slog.LevelInfo, "the database responds again")
@@ -108,9 +108,9 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// ask probes the database. A probe that loses its connection is repeated once: that one connection was lost says
+// check probes the database. A probe that loses its connection is repeated once: that one connection was lost says
 // nothing of others.
-func (o *outage) ask(ctx context.Context) error {
+func (o *outage) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, outageProbeTimeout)
 	defer cancel()
 
@@ -150,7 +150,7 @@ type connector struct {
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if c.outage.known.Load() {
-		return nil, errAway
+		return nil, errUnreachable
 	}
 
 	conn, err := c.Connector.Connect(ctx)
@@ -203,7 +203,7 @@ type session struct {
 // check refuses a statement while an outage is known. An open transaction may still end.
 func (s *session) check() error {
 	if s.pool.outage.known.Load() && !s.inTx {
-		return errAway
+		return errUnreachable
 	}
 	return nil
 }

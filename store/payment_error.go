@@ -98,25 +98,25 @@ var ErrNoOrigin = errors.New("the payment has no row, and its account is unknown
 // rebuild makes the row of a payment that was paid and is missing, as after a backup
 // was restored. The payment's own name keeps it from being made twice.
 func (a *paymentUpdate) rebuild(ctx context.Context) error {
-	o := a.notice.Origin
+	o := a.report.Origin
 	known, err := a.tx.NewSelect().Model((*accountRow)(nil)).Where("id = ?", o.AccountID).Exists(ctx)
 	if err == nil && !known {
-		err = fmt.Errorf("payment %s of account %q: %w", a.notice.PaymentID, o.AccountID, ErrNoOrigin)
+		err = fmt.Errorf("payment %s of account %q: %w", a.report.PaymentID, o.AccountID, ErrNoOrigin)
 	}
 	if err != nil {
 		return err
 	}
 
-	if err := checkPayment(a.notice.Amount); err != nil {
-		return fmt.Errorf("payment %s: %w: %w", a.notice.PaymentID, err, ErrOtherPayment)
+	if err := checkPayment(a.report.Amount); err != nil {
+		return fmt.Errorf("payment %s: %w: %w", a.report.PaymentID, err, ErrOtherPayment)
 	}
 
 	row := paymentRow{
-		ID:        a.notice.PaymentID,
+		ID:        a.report.PaymentID,
 		AccountID: o.AccountID,
 		Kind:      PaymentTopUp,
 		State:     PaymentOpen,
-		Amount:    a.notice.Amount,
+		Amount:    a.report.Amount,
 		Customer:  clean(o.Customer, 255),
 		CreatedAt: toMicros(a.now),
 	}

@@ -90,7 +90,7 @@ func (s *Store) ApplyPayment(ctx context.Context, n PaymentNotice) (change Payme
 			}
 		}
 
-		a := paymentUpdate{Store: s, tx: tx, notice: n, change: &change, now: s.now()}
+		a := paymentUpdate{Store: s, tx: tx, report: n, change: &change, now: s.now()}
 		return a.do(ctx)
 	})
 	return change, wrapped("apply payment", err)
@@ -101,14 +101,14 @@ func (s *Store) ApplyPayment(ctx context.Context, n PaymentNotice) (change Payme
 type paymentUpdate struct {
 	*Store
 	tx     txn
-	notice PaymentNotice
+	report PaymentNotice
 	row    paymentRow
 	change *PaymentChange
 	now    time.Time
 }
 
 func (a *paymentUpdate) do(ctx context.Context) error {
-	refunded, err := a.meetIntent(ctx)
+	refunded, err := a.lockIntent(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 	}
 
 	err = a.findPayment(ctx)
-	if errors.Is(err, ErrNotFound) && a.notice.State == PaymentPaid && a.notice.PaymentID != "" {
+	if errors.Is(err, ErrNotFound) && a.report.State == PaymentPaid && a.report.PaymentID != "" {
 		if err = a.rebuild(ctx); err == nil {
 			err = a.findPayment(ctx)
 		}
@@ -146,7 +146,7 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 		}
 	}
 
-	d := a.notice.Details
+	d := a.report.Details
 	a.row.Card = cmp.Or(clean(d.Card, 100), a.row.Card)
 	a.row.ReceiptURL = cmp.Or(clean(d.ReceiptURL, 2000), a.row.ReceiptURL)
 	_, err = a.tx.NewUpdate().Model(&a.row).WherePK().Exec(ctx)
@@ -164,12 +164,12 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 	if !a.change.notifiable() {
 		return nil
 	}
-	return tellPayers(ctx, a.tx, a.now, a.row.AccountID, *a.change, a.notice.Tell)
+	return notifyPayers(ctx, a.tx, a.now, a.row.AccountID, *a.change, a.report.Tell)
 }
 
-// meetIntent locks the record of the intent, adds the notice to it, and returns the amount refunded so far.
-func (a *paymentUpdate) meetIntent(ctx context.Context) (refunded credit.Amount, err error) {
-	if a.notice.Intent == "" {
+// lockIntent locks the record of the intent, adds the notice to it, and returns the amount refunded so far.
+func (a *paymentUpdate) lockIntent(ctx context.Context) (refunded credit.Amount, err error) {
+	if a.report.Intent == "" {
 		return 0, nil
 	}
 
@@ -178,15 +178,15 @@ func (a *paymentUpdate) meetIntent(ctx context.Context) (refunded credit.Amount,
 			THEN EXCLUDED.payment_id ELSE i.payment_id END,
 			refunded = CASE WHEN EXCLUDED.refunded > i.refunded THEN EXCLUDED.refunded ELSE i.refunded END
 		RETURNING payment_id, refunded`,
-		a.notice.Intent, a.notice.PaymentID, int64(a.notice.Refunded), toMicros(a.now)).
-		Scan(ctx, &a.notice.PaymentID, &refunded)
+		a.report.Intent, a.report.PaymentID, int64(a.report.Refunded), toMicros(a.now)).
+		Scan(ctx, &a.report.PaymentID, &refunded)
 	return refunded, err
 }
 
 // writeRefunds notes refunds. One that has failed stays so.
 func (a *paymentUpdate) writeRefunds(ctx context.Context) error {
-	for _, r := range a.notice.Refunds {
-		if a.notice.Intent == "" || r.ID == "" || len(r.ID) > 255 || !storable(r.ID) || r.Amount < 0 ||
+	for _, r := range a.report.Refunds {
+		if a.report.Intent == "" || r.ID == "" || len(r.ID) > 255 || !storable(r.ID) || r.Amount < 0 ||
 			r.Amount > maxAmount {
 			return errors.New("a refund needs an id, a payment and an amount")
 		}
@@ -194,7 +194,7 @@ func (a *paymentUpdate) writeRefunds(ctx context.Context) error {
 		_, err := a.tx.NewRaw(`INSERT INTO stripe_refunds AS r (id, intent, amount, failed, created_at)
 			VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET failed = EXCLUDED.failed WHERE NOT r.failed AND EXCLUDED.failed`,
-			r.ID, a.notice.Intent, int64(r.Amount), r.Failed, toMicros(a.now)).Exec(ctx)
+			r.ID, a.report.Intent, int64(r.Amount), r.Failed, toMicros(a.now)).Exec(ctx)
 		if err != nil {
 			return err
 		}
@@ -205,10 +205,10 @@ func (a *paymentUpdate) writeRefunds(ctx context.Context) error {
 // findPayment locks the payment of the notice, and adds its IDs.
 func (a *paymentUpdate) findPayment(ctx context.Context) error {
 	where := "id = ?"
-	name := a.notice.PaymentID
+	name := a.report.PaymentID
 	if name == "" {
 		where = "session = ?"
-		name = a.notice.Session
+		name = a.report.Session
 	}
 	if name == "" {
 		return ErrNotFound
@@ -220,7 +220,7 @@ func (a *paymentUpdate) findPayment(ctx context.Context) error {
 		return err
 	}
 
-	n := a.notice
+	n := a.report
 	if n.Intent != "" && a.row.Intent != "" && a.row.Intent != n.Intent ||
 		n.Session != "" && a.row.Session != "" && a.row.Session != n.Session {
 		return fmt.Errorf("payment %s is %s %s, not %s %s: %w",
@@ -240,20 +240,20 @@ func (a *paymentUpdate) findPayment(ctx context.Context) error {
 func (a *paymentUpdate) move(ctx context.Context) error {
 	waits := a.row.State == PaymentOpen || a.row.State == PaymentAction
 
-	switch state := a.notice.State; {
+	switch state := a.report.State; {
 	case state == PaymentPaid && a.row.State != PaymentPaid:
 		return a.pay(ctx)
 	case !waits || state == "" || state == PaymentOpen || state == PaymentPaid:
 		return nil
 	case state == PaymentDeclined && a.row.Kind == PaymentTopUp:
-		a.row.Reason = clean(a.notice.Reason, 500)
+		a.row.Reason = clean(a.report.Reason, 500)
 		return nil
 	case state == PaymentAction && (a.row.State == PaymentAction || a.row.Kind == PaymentTopUp):
 		return nil // the payer of a top-up is on the provider's page
 	case state == PaymentAction:
 		a.row.State = PaymentAction
-		a.row.ActionURL = clean(a.notice.ActionURL, 2000)
-		a.row.Reason = clean(a.notice.Reason, 500)
+		a.row.ActionURL = clean(a.report.ActionURL, 2000)
+		a.row.Reason = clean(a.report.Reason, 500)
 		a.change.Action = true
 		return a.await(ctx, a.tx, &a.row, a.now)
 	case state == PaymentDeclined:
@@ -261,7 +261,7 @@ func (a *paymentUpdate) move(ctx context.Context) error {
 		fallthrough
 	default:
 		a.row.State = state
-		a.row.Reason = clean(a.notice.Reason, 500)
+		a.row.Reason = clean(a.report.Reason, 500)
 		a.row.ActionURL = ""
 		a.row.EndedAt = toMicrosPtr(&a.now)
 		if a.row.Kind == PaymentTopUp {
@@ -270,16 +270,16 @@ func (a *paymentUpdate) move(ctx context.Context) error {
 
 		a.change.Failed = true
 		var err error
-		a.change.SwitchOff, err = a.fail(ctx, a.tx, &a.row, a.now)
+		a.change.SwitchOff, err = a.recordFailure(ctx, a.tx, &a.row, a.now)
 		return err
 	}
 }
 
 // pay credits the payment.
 func (a *paymentUpdate) pay(ctx context.Context) error {
-	if a.notice.Amount != a.row.Amount {
+	if a.report.Amount != a.row.Amount {
 		return fmt.Errorf("payment %s is of %s, and %s came: %w",
-			a.row.ID, a.row.Amount, a.notice.Amount, ErrOtherPayment)
+			a.row.ID, a.row.Amount, a.report.Amount, ErrOtherPayment)
 	}
 
 	event := EventWalletTopUp

@@ -139,7 +139,7 @@ func (s *Store) credit(ctx context.Context, tx txn, p Posting, event string) err
 		return fmt.Errorf("the balance would exceed %s: %w", maxAmount, credit.ErrOverflow)
 	}
 
-	entry := posting{
+	entry := journalPosting{
 		accountID: p.AccountID,
 		kind:      p.Kind,
 		reference: p.Reference,

@@ -164,7 +164,7 @@ func (s *Store) ReloadDue(ctx context.Context, accountID string) (bool, error) {
 // ClaimReload claims the refilling of an account's wallet: a new payment, whose row exists from then on, or the one
 // of a dead process. It returns ErrNotFound if there is nothing to do, or if another process does it. It returns
 // ErrMonthlyCap, once a month, if the owner's cap allows no more: the users who pay are notified.
-func (s *Store) ClaimReload(ctx context.Context, accountID string, tell MailBuilder) (Reload, error) {
+func (s *Store) ClaimReload(ctx context.Context, accountID string, publishFailure MailBuilder) (Reload, error) {
 	var claimed Reload
 	capped := false
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
@@ -201,7 +201,7 @@ func (s *Store) ClaimReload(ctx context.Context, accountID string, tell MailBuil
 			return err
 		}
 		if capped {
-			return tellPayers(ctx, tx, now, accountID, PaymentChange{Capped: true}, tell)
+			return notifyPayers(ctx, tx, now, accountID, PaymentChange{Capped: true}, publishFailure)
 		}
 
 		p, err := s.beginReload(ctx, tx, &row, now)
@@ -232,7 +232,7 @@ func (s *Store) capped(ctx context.Context, tx txn, row *reloadRow, now time.Tim
 		return false, err
 	}
 
-	return true, s.tell(ctx, tx, row.AccountID, row.Amount,
+	return true, s.publishFailure(ctx, tx, row.AccountID, row.Amount,
 		fmt.Sprintf("Auto-reload has taken %s this month, of at most %s.", taken, row.Monthly), now)
 }
 
@@ -280,12 +280,12 @@ func (s *Store) await(ctx context.Context, tx txn, p *paymentRow, now time.Time)
 	if err != nil {
 		return err
 	}
-	return s.tell(ctx, tx, p.AccountID, p.Amount, p.Reason, now)
+	return s.publishFailure(ctx, tx, p.AccountID, p.Amount, p.Reason, now)
 }
 
-// fail ends a refused attempt and blocks further attempts for a while, or for good after the last one; then it
+// recordFailure ends a refused attempt and blocks further attempts for a while, or for good after the last one; then it
 // returns the reason.
-func (s *Store) fail(ctx context.Context, tx txn, p *paymentRow, now time.Time) (off string, err error) {
+func (s *Store) recordFailure(ctx context.Context, tx txn, p *paymentRow, now time.Time) (off string, err error) {
 	var row reloadRow
 	err = notFound(tx.NewRaw(`UPDATE reloads SET attempt = '', leased_until = 0, failures = failures + 1
 		WHERE account_id = ? AND attempt = ? RETURNING *`,
@@ -297,7 +297,7 @@ func (s *Store) fail(ctx context.Context, tx txn, p *paymentRow, now time.Time) 
 		return "", err
 	}
 
-	if err := s.tell(ctx, tx, p.AccountID, p.Amount, p.Reason, now); err != nil {
+	if err := s.publishFailure(ctx, tx, p.AccountID, p.Amount, p.Reason, now); err != nil {
 		return "", err
 	}
 
@@ -325,11 +325,11 @@ func (s *Store) switchOff(ctx context.Context, tx txn, p *paymentRow, why string
 		return "", err
 	}
 
-	return why, s.tell(ctx, tx, p.AccountID, p.Amount, "Auto-reload is off. "+why, now)
+	return why, s.publishFailure(ctx, tx, p.AccountID, p.Amount, "Auto-reload is off. "+why, now)
 }
 
-// tell notifies the account's endpoints that its wallet was not refilled.
-func (s *Store) tell(
+// publishFailure notifies the account's endpoints that its wallet was not refilled.
+func (s *Store) publishFailure(
 	ctx context.Context, tx txn, accountID string, amount credit.Amount, reason string, now time.Time,
 ) error {
 	var balance credit.Amount

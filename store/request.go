@@ -153,11 +153,11 @@ func (l *requestLog) push(rows ...requestRow) {
 }
 
 // take returns the oldest rows, which are the caller's to write from now on.
-func (l *requestLog) take(most int) []requestRow {
+func (l *requestLog) take(limit int) []requestRow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	taken := l.rows[:min(most, len(l.rows))]
+	taken := l.rows[:min(limit, len(l.rows))]
 	l.rows = l.rows[len(taken):]
 	if len(l.rows) == 0 {
 		l.rows = nil

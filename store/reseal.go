@@ -48,9 +48,9 @@ func (s *Store) resealColumn(
 		}
 
 		for _, row := range rows {
-			again, err := reseal(row.ID, row.Sealed)
-			if err == nil && again != nil {
-				err = s.replaceSealed(ctx, table, column, row.ID, row.Sealed, again)
+			resealed, err := reseal(row.ID, row.Sealed)
+			if err == nil && resealed != nil {
+				err = s.replaceSealed(ctx, table, column, row.ID, row.Sealed, resealed)
 				written++
 			}
 			if err != nil {

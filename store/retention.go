@@ -82,14 +82,14 @@ func (s *Store) OldMonths(ctx context.Context) ([]OldMonth, error) {
 		return nil, wrapped("list old months", err)
 	}
 
-	days, err := noticed(ctx, s.read)
+	days, err := noticeDays(ctx, s.read)
 	if err != nil {
 		return nil, wrapped("list old months", err)
 	}
 
 	list := make([]OldMonth, len(old))
 	for i, m := range old {
-		open, err := s.openIn(ctx, m)
+		open, err := s.openReasons(ctx, m)
 		if err != nil {
 			return nil, wrapped("list old months", err)
 		}
@@ -139,8 +139,8 @@ func (s *Store) monthsOf(ctx context.Context, table, kind string, before month) 
 	return months, err
 }
 
-// noticed returns on how many days months were found old.
-func noticed(ctx context.Context, db bun.IDB) (map[month]int, error) {
+// noticeDays returns on how many days months were found old.
+func noticeDays(ctx context.Context, db bun.IDB) (map[month]int, error) {
 	var rows []struct {
 		Month month
 		Days  int
@@ -154,10 +154,10 @@ func noticed(ctx context.Context, db bun.IDB) (map[month]int, error) {
 	return days, err
 }
 
-// notice counts a day for each of the old months, once a day, and forgets the others: a
+// countNotice counts a day for each of the old months, once a day, and forgets the others: a
 // clock that was ahead may be right again. It returns the months that it has counted a
 // day for, and all counts. A count of long ago, or of the future, begins again.
-func (s *Store) notice(ctx context.Context, old []month) (today map[month]bool, days map[month]int, err error) {
+func (s *Store) countNotice(ctx context.Context, old []month) (today map[month]bool, days map[month]int, err error) {
 	day := dayOf(s.now())
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		today = map[month]bool{}
@@ -175,7 +175,7 @@ func (s *Store) notice(ctx context.Context, old []month) (today map[month]bool, 
 			}
 		}
 
-		days, err = noticed(ctx, tx)
+		days, err = noticeDays(ctx, tx)
 		return err
 	})
 	return today, days, err
@@ -198,7 +198,7 @@ func (s *Store) removeOldMonths(ctx context.Context) error {
 	if err != nil {
 		return wrapped("remove old months", err)
 	}
-	today, days, err := s.notice(ctx, old)
+	today, days, err := s.countNotice(ctx, old)
 	if err != nil {
 		return wrapped("remove old months", err)
 	}
@@ -224,7 +224,7 @@ func (s *Store) removeIfDue(ctx context.Context, m month, days int, today bool) 
 		return nil
 	}
 
-	open, err := s.openIn(ctx, m)
+	open, err := s.openReasons(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -247,8 +247,8 @@ func (s *Store) removeIfDue(ctx context.Context, m month, days int, today bool) 
 	return err
 }
 
-// openIn describes the unfinished rows of a month; empty if there are none.
-func (s *Store) openIn(ctx context.Context, m month) (string, error) {
+// openReasons describes the unfinished rows of a month; empty if there are none.
+func (s *Store) openReasons(ctx context.Context, m month) (string, error) {
 	closed, err := lastClosed(ctx, s.read, m)
 	if err != nil {
 		return "", err
@@ -294,9 +294,9 @@ func (s *Store) removeMonth(ctx context.Context, m month) error {
 // removeWait at most, for the change of the catalogue.
 func (s *Store) dropPartition(ctx context.Context, p partition, open string) error {
 	return transactOnce(ctx, poolTx(s.write), func(ctx context.Context, tx txn) error {
-		alone := fmt.Sprintf("SET LOCAL lock_timeout = %d; SELECT pg_advisory_xact_lock(%d)",
+		lockStatement := fmt.Sprintf("SET LOCAL lock_timeout = %d; SELECT pg_advisory_xact_lock(%d)",
 			removeWait.Milliseconds(), int64(partitionLock))
-		if _, err := tx.direct.ExecContext(ctx, alone); err != nil {
+		if _, err := tx.direct.ExecContext(ctx, lockStatement); err != nil {
 			return err
 		}
 

@@ -45,8 +45,8 @@ const (
 	writeAttempts = 4
 	// lostPause is the least and lostPauseMost the longest time between two
 	// attempts of a transaction whose connection was lost.
-	lostPause     = 10 * time.Millisecond
-	lostPauseMost = time.Second
+	lostPause    = 10 * time.Millisecond
+	maxLostPause = time.Second
 )
 
 // Config configures the store. The zero value of every field but DataDir has a meaning.
@@ -187,7 +187,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.work(work, "outages", func(ctx context.Context) { s.outage.watch(ctx, s.log) })
 	}
 	if s.clock != nil {
-		s.work(work, "clock", s.keepTime)
+		s.work(work, "clock", s.watchClock)
 	}
 
 	return s, nil

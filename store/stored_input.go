@@ -43,9 +43,9 @@ func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed
 	}
 	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// The account's row is locked, so that a concurrent change of the setting takes effect.
-		wanted, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").
+		enabled, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").
 			Where("id = ? AND keep_inputs", accountID).Exec(ctx))
-		if err != nil || !wanted {
+		if err != nil || !enabled {
 			return err
 		}
 

@@ -44,13 +44,13 @@ func (t table[Row]) columns(alias string) string {
 // insert is the statement that adds a row. Its parameters are the row's values.
 func (t table[Row]) insert() string {
 	names := make([]string, len(t.fields))
-	places := make([]string, len(t.fields))
+	placeholders := make([]string, len(t.fields))
 	for i, f := range t.fields {
 		names[i] = f.Name
-		places[i] = "$" + strconv.Itoa(i+1)
+		placeholders[i] = "$" + strconv.Itoa(i+1)
 	}
 	return "INSERT INTO " + t.name + " AS added (" + strings.Join(names, ", ") + ") VALUES (" +
-		strings.Join(places, ", ") + ")"
+		strings.Join(placeholders, ", ") + ")"
 }
 
 // values returns the values of a row in the order of the columns.
@@ -63,12 +63,12 @@ func (t table[Row]) values(row *Row) []any {
 	return values
 }
 
-// places returns pointers to the values of a row, in the order of the columns.
-func (t table[Row]) places(row *Row) []any {
+// pointers returns pointers to the values of a row, in the order of the columns.
+func (t table[Row]) pointers(row *Row) []any {
 	to := reflect.ValueOf(row).Elem()
-	places := make([]any, len(t.fields))
+	pointers := make([]any, len(t.fields))
 	for i, f := range t.fields {
-		places[i] = f.Value(to).Addr().Interface()
+		pointers[i] = f.Value(to).Addr().Interface()
 	}
-	return places
+	return pointers
 }

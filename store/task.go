@@ -25,9 +25,9 @@ const (
 	taskTerm = 5 * time.Minute
 	// taskMargin is that little.
 	taskMargin = 30 * time.Second
-	// taskLook is the interval at which a process looks for due tasks. Each process has its own phase, so that they
+	// taskPollInterval is the interval at which a process looks for due tasks. Each process has its own phase, so that they
 	// do not look at once.
-	taskLook = 5 * time.Second
+	taskPollInterval = 5 * time.Second
 )
 
 // RunTasks runs the tasks when they are due, each on its own schedule, until ctx ends. Any number of processes may
@@ -43,8 +43,8 @@ func (s *Store) RunTasks(ctx context.Context, tasks []Task) {
 						slog.Any("error", err))
 				}
 
-				look := min(task.Every, taskLook)
-				guard.Pause(ctx, look/2+rand.N(look)) //nolint:gosec // nothing secret depends on it
+				interval := min(task.Every, taskPollInterval)
+				guard.Pause(ctx, interval/2+rand.N(interval)) //nolint:gosec // nothing secret depends on it
 			}
 		})
 	}
@@ -75,10 +75,10 @@ func (s *Store) RunTask(ctx context.Context, task Task) (done bool, err error) {
 // claimTask claims a due task for its term. The first process to look creates its row.
 func (s *Store) claimTask(ctx context.Context, name, lease string) (mine bool, err error) {
 	now := s.now()
-	var rests bool
+	var notDue bool
 	err = s.read.NewRaw("SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ?0 AND (due_at > ?1 OR leased_until > ?1))",
-		name, toMicros(now)).Scan(ctx, &rests)
-	if err != nil || rests {
+		name, toMicros(now)).Scan(ctx, &notDue)
+	if err != nil || notDue {
 		return false, err
 	}
 

@@ -180,12 +180,12 @@ func (s *Store) CreateTemplate(ctx context.Context, n NewTemplate) (Template, er
 			return err
 		}
 
-		has, err := tx.NewSelect().Model((*templateRow)(nil)).
+		count, err := tx.NewSelect().Model((*templateRow)(nil)).
 			Where("account_id = ? AND deleted_at IS NULL", n.AccountID).Count(ctx)
 		if err != nil {
 			return err
 		}
-		if has >= MaxTemplates {
+		if count >= MaxTemplates {
 			return ErrTooMany
 		}
 

@@ -117,12 +117,12 @@ func dropDraft(ctx context.Context, tx txn, row *templateRow) error {
 func (s *Store) PublishTemplate(
 	ctx context.Context, accountID, ref string, expected int64, comment string, partials map[string]string,
 ) (Template, error) {
-	kept, err := json.Marshal(partials)
+	partialsJSON, err := json.Marshal(partials)
 	if err != nil {
 		return Template{}, err
 	}
 	if partials == nil {
-		kept = []byte("{}")
+		partialsJSON = []byte("{}")
 	}
 
 	publish := func(ctx context.Context, tx txn, row *templateRow) error {
@@ -150,7 +150,7 @@ func (s *Store) PublishTemplate(
 			HTML:        content.HTML,
 			SampleData:  object(content.SampleData),
 			Options:     object(content.Options),
-			Partials:    string(kept),
+			Partials:    string(partialsJSON),
 			Comment:     comment,
 			PublishedAt: now,
 		}).Exec(ctx)
@@ -245,12 +245,12 @@ func (s *Store) UndeleteTemplate(ctx context.Context, accountID, id string) (Tem
 			return notFound(err)
 		}
 
-		has, err := tx.NewSelect().Model((*templateRow)(nil)).Where("account_id = ? AND deleted_at IS NULL", accountID).
+		count, err := tx.NewSelect().Model((*templateRow)(nil)).Where("account_id = ? AND deleted_at IS NULL", accountID).
 			Count(ctx)
 		if err != nil {
 			return err
 		}
-		if has >= MaxTemplates {
+		if count >= MaxTemplates {
 			return ErrTooMany
 		}
 
@@ -330,7 +330,7 @@ func (s *Store) version(
 	ctx context.Context, query, ref, accountID string, version int,
 ) (id string, found TemplateVersion, err error) {
 	var row templateVersionRow
-	if err := s.readRow(ctx, versionsTable.places(&row), query, ref, accountID, version); err != nil {
+	if err := s.readRow(ctx, versionsTable.pointers(&row), query, ref, accountID, version); err != nil {
 		return "", found, fmt.Errorf("read version: %w", notFound(err))
 	}
 

@@ -67,7 +67,7 @@ func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error
 // the address is known: tell gets no address then, and its email goes nowhere. Earlier links still work, so requests
 // of others do not end a user's link.
 func (s *Store) RequestReset(
-	ctx context.Context, email string, until time.Time, tell func(to, secret string) ([]Letter, error),
+	ctx context.Context, email string, until time.Time, buildMail func(to, secret string) ([]Letter, error),
 ) error {
 	return s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
 		secret := rand.Text()
@@ -84,11 +84,11 @@ func (s *Store) RequestReset(
 			to = NormalAddress(email)
 		}
 
-		letters, err := tell(to, secret)
-		if err != nil || len(letters) == 0 {
+		emails, err := buildMail(to, secret)
+		if err != nil || len(emails) == 0 {
 			return err
 		}
-		return keepLetters(ctx, tx, letters, now)
+		return enqueueEmails(ctx, tx, emails, now)
 	})
 }
 

@@ -43,10 +43,10 @@ func (s *Store) inTx(ctx context.Context, fn transaction) error {
 // even when the response to its commit is lost. SQLite is in this process, so a commit that keeps failing has a
 // cause.
 func (s *Store) inCertainTx(ctx context.Context, fn transaction) error {
-	asked := 0
+	attempts := 0
 	return s.transact(ctx, fn, func(error) bool {
-		asked++
-		return asked < writeAttempts
+		attempts++
+		return attempts < writeAttempts
 	})
 }
 
@@ -56,7 +56,7 @@ func (s *Store) inCertainTx(ctx context.Context, fn transaction) error {
 type deferSync struct{}
 
 // transact runs a transaction, again after an error that may is true of.
-func (s *Store) transact(ctx context.Context, fn transaction, may func(error) bool) (err error) {
+func (s *Store) transact(ctx context.Context, fn transaction, mayRetry func(error) bool) (err error) {
 	ctx, cancel := withDeadline(ctx, writeTimeout)
 	defer cancel()
 	fn, committed := s.announcing(fn)
@@ -67,30 +67,30 @@ func (s *Store) transact(ctx context.Context, fn transaction, may func(error) bo
 			return s.writer.run(ctx, fn)
 		}
 		return transactOnce(ctx, poolTx(s.write), fn)
-	}, may)
+	}, mayRetry)
 }
 
 // untilKnown calls do until it succeeds or fails permanently: again at once if PostgreSQL asks for it or a lock was
 // not free in time, and after a pause if the connection is lost.
-func untilKnown(ctx context.Context, do func() error, may func(error) bool) (err error) {
-	rest := lostPause
+func untilKnown(ctx context.Context, do func() error, mayRetry func(error) bool) (err error) {
+	pause := lostPause
 	var unknown *UnknownError
 
-	for asked := 1; ; {
-		if err = do(); err == nil || !may(err) {
+	for attempts := 1; ; {
+		if err = do(); err == nil || !mayRetry(err) {
 			return err
 		}
 
-		again := retryable(err)
+		repeatable := retryable(err)
 		switch {
-		case again && asked < writeAttempts:
-			asked++
+		case repeatable && attempts < writeAttempts:
+			attempts++
 		case locked(err) && ctx.Err() == nil: // It has waited already.
-		case !again && (lost(err) || errors.As(err, &unknown)) && ctx.Err() == nil:
-			if guard.Pause(ctx, rest); ctx.Err() != nil {
+		case !repeatable && (lost(err) || errors.As(err, &unknown)) && ctx.Err() == nil:
+			if guard.Pause(ctx, pause); ctx.Err() != nil {
 				return err
 			}
-			rest = min(2*rest, lostPauseMost)
+			pause = min(2*pause, maxLostPause)
 		default:
 			return err
 		}
@@ -217,7 +217,7 @@ func lost(err error) bool {
 
 	var network net.Error
 	var connecting *pgconn.ConnectError
-	return errors.Is(err, errAway) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) ||
+	return errors.Is(err, errUnreachable) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed) || errors.As(err, &connecting) ||
 		errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||

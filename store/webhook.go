@@ -118,12 +118,12 @@ func (s *Store) CreateWebhook(ctx context.Context, n NewWebhook) (Webhook, error
 			return err
 		}
 
-		has, err := tx.NewSelect().Model((*webhookRow)(nil)).
+		count, err := tx.NewSelect().Model((*webhookRow)(nil)).
 			Where("account_id = ? AND deleted_at IS NULL", n.AccountID).Count(ctx)
 		if err != nil {
 			return err
 		}
-		if has >= MaxWebhooks {
+		if count >= MaxWebhooks {
 			return ErrTooManyWebhooks
 		}
 

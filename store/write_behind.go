@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// behindEvery is the interval at which this process writes what nobody waits for.
-	behindEvery = time.Second
-	// behindLast bounds the last writing, when the store is closed.
-	behindLast = 5 * time.Second
+	// writeBehindInterval is the interval at which this process writes what nobody waits for.
+	writeBehindInterval = time.Second
+	// writeBehindTimeout bounds the last writing, when the store is closed.
+	writeBehindTimeout = 5 * time.Second
 	// tallyBatch bounds the sums that one statement writes.
 	tallyBatch = 500
 	// tallyMost bounds the sums in memory while the database does not respond. Others are not counted then.
@@ -24,12 +24,12 @@ const (
 func (s *Store) writeBehind(ctx context.Context, write func(context.Context) error) {
 	failed := false
 	for last := false; !last; {
-		guard.Pause(ctx, behindEvery)
+		guard.Pause(ctx, writeBehindInterval)
 
 		writing := context.WithoutCancel(ctx)
 		cancel := func() {}
 		if last = ctx.Err() != nil; last {
-			writing, cancel = context.WithTimeout(writing, behindLast)
+			writing, cancel = context.WithTimeout(writing, writeBehindTimeout)
 		}
 
 		err := write(writing)
@@ -63,15 +63,15 @@ func (t *tally[Key, Sum]) take() map[Key]Sum {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 
-	taken := make(map[Key]Sum, min(tallyBatch, len(t.sums)))
+	batch := make(map[Key]Sum, min(tallyBatch, len(t.sums)))
 	for of, sum := range t.sums {
-		if len(taken) == tallyBatch {
+		if len(batch) == tallyBatch {
 			break
 		}
-		taken[of] = sum
+		batch[of] = sum
 		delete(t.sums, of)
 	}
-	return taken
+	return batch
 }
 
 // write saves all sums. Those that fail are saved again later.

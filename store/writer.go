@@ -25,17 +25,17 @@ type transaction func(context.Context, txn) error
 // expensive part of a short transaction. A caller gets success only after the commit, and a failed transaction undoes
 // only its own work.
 type groupCommitter struct {
-	db      *bun.DB
-	line    *line         // the writing connection; nil before it is needed; used by the holder of the turn
-	beside  *bun.DB       // copies the log; does not wait for the line
-	turn    chan struct{} // holds one token while a batch is carried out
-	due     chan struct{} // holds one token while the log is to be copied
-	lazy    bool          // the connection does not sync commits; read by the holder of the turn
-	commits int           // since the log was last due for copying; counted by the holder of the turn
-	mu      sync.Mutex
-	queue   []*write
+	db           *bun.DB
+	writeConn    *writeConn    // the writing connection; nil before it is needed; used by the holder of the turn
+	checkpointDB *bun.DB       // copies the log; does not wait for the line
+	turn         chan struct{} // holds one token while a batch is carried out
+	due          chan struct{} // holds one token while the log is to be copied
+	lazy         bool          // the connection does not sync commits; read by the holder of the turn
+	commits      int           // since the log was last due for copying; counted by the holder of the turn
+	mu           sync.Mutex
+	queue        []*write
 
-	spoil func(error) error // in tests: replaces the answer to a commit
+	commitHook func(error) error // in tests: replaces the answer to a commit
 }
 
 // write is a transaction in the queue.
@@ -46,14 +46,14 @@ type write struct {
 	done chan struct{}
 }
 
-func newGroupCommitter(db, beside *bun.DB) *groupCommitter {
-	return &groupCommitter{db: db, beside: beside, turn: make(chan struct{}, 1), due: make(chan struct{}, 1)}
+func newGroupCommitter(db, checkpointDB *bun.DB) *groupCommitter {
+	return &groupCommitter{db: db, checkpointDB: checkpointDB, turn: make(chan struct{}, 1), due: make(chan struct{}, 1)}
 }
 
-// line is the connection of a writer, with its prepared statements. Its transactions begin and end with statements:
+// writeConn is the connection of a writer, with its prepared statements. Its transactions begin and end with statements:
 // database/sql has a goroutine that waits for each of its own transactions, and another for each row that is read in
 // it, and waking another processor for them takes longer than the statements do.
-type line struct {
+type writeConn struct {
 	bun.Conn
 
 	ready compiled
@@ -62,14 +62,14 @@ type line struct {
 // The statements that begin and end transactions on a connection. A writer takes the lock at once, so that it does
 // not fail in the middle because another process has it.
 const (
-	lineBegin    = "BEGIN IMMEDIATE"
-	lineCommit   = "COMMIT"
-	lineRollback = "ROLLBACK"
+	beginStatement    = "BEGIN IMMEDIATE"
+	commitStatement   = "COMMIT"
+	rollbackStatement = "ROLLBACK"
 )
 
 // connect opens the line, if it is not open. The caller has the turn.
 func (w *groupCommitter) connect(ctx context.Context) error {
-	if w.line != nil {
+	if w.writeConn != nil {
 		return nil
 	}
 
@@ -78,41 +78,41 @@ func (w *groupCommitter) connect(ctx context.Context) error {
 		return err
 	}
 
-	ready, err := compile(ctx, conn.Conn, append([]string{lineBegin, lineCommit, lineRollback}, sqliteTexts...)...)
+	ready, err := compile(ctx, conn.Conn, append([]string{beginStatement, commitStatement, rollbackStatement}, sqliteTexts...)...)
 	if err == nil {
 		// Others may have had the connection before.
 		_, err = conn.Conn.ExecContext(ctx, "PRAGMA synchronous = FULL")
 	}
 
-	w.line = &line{Conn: conn, ready: ready}
+	w.writeConn = &writeConn{Conn: conn, ready: ready}
 	w.lazy = false
 	if err != nil {
-		w.hangUp()
+		w.disconnect()
 	}
 	return err
 }
 
-// hangUp gives the line up, with whatever is under way on it.
-func (w *groupCommitter) hangUp() {
-	if w.line == nil {
+// disconnect gives the line up, with whatever is under way on it.
+func (w *groupCommitter) disconnect() {
+	if w.writeConn == nil {
 		return
 	}
 
 	// SQLite keeps a connection on which a statement is prepared, with its lock.
-	for _, stmt := range w.line.ready {
+	for _, stmt := range w.writeConn.ready {
 		_ = stmt.Close()
 	}
 
 	// The pool must not reuse it.
-	_ = w.line.Raw(func(any) error { return driver.ErrBadConn })
-	_ = w.line.Close() // It fails if the pool has closed it.
-	w.line = nil
+	_ = w.writeConn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = w.writeConn.Close() // It fails if the pool has closed it.
+	w.writeConn = nil
 }
 
 // close closes the line when no one has the turn. A later transaction opens another, if the pool allows it.
 func (w *groupCommitter) close() {
 	w.turn <- struct{}{}
-	w.hangUp()
+	w.disconnect()
 	<-w.turn
 }
 
@@ -121,16 +121,16 @@ func (w *groupCommitter) begin(ctx context.Context) (txn, error) {
 	if err := w.connect(ctx); err != nil {
 		return txn{}, err
 	}
-	if _, err := w.line.ready[lineBegin].ExecContext(ctx); err != nil {
-		w.hangUp()
+	if _, err := w.writeConn.ready[beginStatement].ExecContext(ctx); err != nil {
+		w.disconnect()
 		return txn{}, err
 	}
-	return txn{IDB: w.line.Conn, direct: w.line.Conn.Conn, ready: w.line.ready, end: w.line}, nil
+	return txn{IDB: w.writeConn.Conn, direct: w.writeConn.Conn.Conn, ready: w.writeConn.ready, end: w.writeConn}, nil
 }
 
 // Commit ends a transaction. One that the database refuses is undone.
-func (l *line) Commit() error {
-	_, err := l.ready[lineCommit].ExecContext(context.Background())
+func (l *writeConn) Commit() error {
+	_, err := l.ready[commitStatement].ExecContext(context.Background())
 	if err != nil {
 		_ = l.Rollback() // It fails if the database was first.
 	}
@@ -138,8 +138,8 @@ func (l *line) Commit() error {
 }
 
 // Rollback undoes a transaction.
-func (l *line) Rollback() error {
-	_, err := l.ready[lineRollback].ExecContext(context.Background())
+func (l *writeConn) Rollback() error {
+	_, err := l.ready[rollbackStatement].ExecContext(context.Background())
 	return err
 }
 
@@ -161,7 +161,7 @@ func (w *groupCommitter) run(ctx context.Context, do transaction) error {
 	case w.turn <- struct{}{}:
 		// The holder of the turn works for all that wait, until its own transaction is done.
 		for !mine.ended() {
-			w.carryOut(context.WithoutCancel(ctx), w.take())
+			w.runBatch(context.WithoutCancel(ctx), w.take())
 		}
 		<-w.turn
 	case <-ctx.Done():
@@ -222,19 +222,19 @@ func (w *groupCommitter) sync(ctx context.Context, lazy bool) error {
 		mode = "NORMAL"
 	}
 
-	_, err := w.line.Conn.Conn.ExecContext(ctx, "PRAGMA synchronous = "+mode)
+	_, err := w.writeConn.Conn.Conn.ExecContext(ctx, "PRAGMA synchronous = "+mode)
 	if err == nil {
 		w.lazy = lazy
 	}
 	return err
 }
 
-// carryOut brings every write of a batch to its end.
-func (w *groupCommitter) carryOut(ctx context.Context, batch []*write) {
+// runBatch brings every write of a batch to its end.
+func (w *groupCommitter) runBatch(ctx context.Context, batch []*write) {
 	lazy := !slices.ContainsFunc(batch, func(one *write) bool { return !one.lazy })
 	if err := w.sync(ctx, lazy); err != nil {
 		fail(batch, err)
-	} else if len(batch) == 1 || !w.together(ctx, batch) {
+	} else if len(batch) == 1 || !w.runTogether(ctx, batch) {
 		for _, one := range batch {
 			one.err = w.after(transactOnce(ctx, w.begin, one.guarded))
 		}
@@ -246,9 +246,9 @@ func (w *groupCommitter) carryOut(ctx context.Context, batch []*write) {
 	w.maybeCheckpoint()
 }
 
-// together carries a batch out in one transaction. It returns false, and has changed nothing, if a savepoint cannot
+// runTogether carries a batch out in one transaction. It returns false, and has changed nothing, if a savepoint cannot
 // be restored: the database has rolled everything back.
-func (w *groupCommitter) together(ctx context.Context, batch []*write) bool {
+func (w *groupCommitter) runTogether(ctx context.Context, batch []*write) bool {
 	tx, err := w.begin(ctx)
 	if err != nil {
 		fail(batch, err)
@@ -270,10 +270,10 @@ func (w *groupCommitter) together(ctx context.Context, batch []*write) bool {
 
 // after lets tests observe the end of each transaction, and make it fail.
 func (w *groupCommitter) after(err error) error {
-	if w.spoil == nil {
+	if w.commitHook == nil {
 		return err
 	}
-	return w.spoil(err)
+	return w.commitHook(err)
 }
 
 // fail gives the common error to each write that has none of its own.

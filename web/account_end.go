@@ -25,7 +25,7 @@ func (w *Web) endAccount(v *pageRequest) error {
 	deletion := "All data except the ledger and call records is deleted on " + day + "."
 	err = errors.Join(
 		v.record("account.ending", v.account.Name, "on "+day),
-		w.tellOwners(v, "Your account will be deleted", []string{
+		w.notifyOwners(v, "Your account will be deleted", []string{
 			v.person.Email + " requested the deletion of " + v.account.Name + ". Its API keys are revoked. " + deletion,
 			"Until then, an owner can cancel the deletion under Settings.",
 		}),
@@ -37,15 +37,15 @@ func (w *Web) endAccount(v *pageRequest) error {
 	return v.redirectWith(dataPath, "API keys revoked. "+deletion)
 }
 
-// keepAccount undoes the deletion.
-func (w *Web) keepAccount(v *pageRequest) error {
+// cancelDeletion undoes the deletion.
+func (w *Web) cancelDeletion(v *pageRequest) error {
 	if err := w.store.KeepAccount(v.ctx(), v.account.ID); err != nil {
 		return err
 	}
 
 	err := errors.Join(
 		v.record("account.kept", v.account.Name, ""),
-		w.tellOwners(v, "Account deletion was cancelled", []string{
+		w.notifyOwners(v, "Account deletion was cancelled", []string{
 			v.person.Email + " cancelled the deletion of " + v.account.Name +
 				". Its API keys stay revoked. Create new ones.",
 		}),
@@ -57,7 +57,7 @@ func (w *Web) keepAccount(v *pageRequest) error {
 	return v.redirectWith(dataPath, "Deletion cancelled. The API keys stay revoked. Create new ones.")
 }
 
-func (w *Web) tellOwners(v *pageRequest, subject string, lines []string) error {
+func (w *Web) notifyOwners(v *pageRequest, subject string, lines []string) error {
 	members, err := w.store.AccountMembers(v.ctx(), v.account.ID)
 
 	for _, m := range members {

@@ -130,8 +130,8 @@ func (w *Web) backToAccount(v *pageRequest, account store.Account, sentence stri
 	return v.redirectWith(adminPath+"/accounts/"+url.PathEscape(account.ID), sentence)
 }
 
-// standing suspends an account, or lifts that; either needs a reason.
-func (w *Web) standing(suspend bool) func(*pageRequest) error {
+// setSuspended suspends an account, or lifts that; either needs a reason.
+func (w *Web) setSuspended(suspend bool) func(*pageRequest) error {
 	return func(v *pageRequest) error {
 		account, err := w.accountNamed(v)
 		if err != nil {
@@ -146,11 +146,11 @@ func (w *Web) standing(suspend bool) func(*pageRequest) error {
 		}
 
 		action := "account.suspended"
-		told := "Account " + account.Name + " suspended. Its API keys are rejected and its files are hidden."
+		notice := "Account " + account.Name + " suspended. Its API keys are rejected and its files are hidden."
 		change := func() error { return w.store.Suspend(v.ctx(), account.ID, reason) }
 		if !suspend {
 			action = "account.resumed"
-			told = "Account " + account.Name + " reactivated."
+			notice = "Account " + account.Name + " reactivated."
 			change = func() error { return w.store.Resume(v.ctx(), account.ID) }
 		}
 
@@ -160,7 +160,7 @@ func (w *Web) standing(suspend bool) func(*pageRequest) error {
 		if err := w.recordFor(v, account, action, account.Email, reason); err != nil {
 			return err
 		}
-		return w.backToAccount(v, account, told)
+		return w.backToAccount(v, account, notice)
 	}
 }
 
@@ -188,13 +188,13 @@ func (w *Web) postMoney(v *pageRequest) error {
 	}
 
 	action := "account.credited"
-	told := "credited to "
+	notice := "credited to "
 	p.Amount = amount
 	if p.Kind == debit {
 		p.Kind = store.KindAdjustment
 		p.Amount = -amount
 		action = "account.debited"
-		told = "debited from "
+		notice = "debited from "
 	}
 
 	posted, err := w.store.Post(v.ctx(), p)
@@ -211,7 +211,7 @@ func (w *Web) postMoney(v *pageRequest) error {
 	if err := w.recordFor(v, account, action, sum, p.Reason); err != nil {
 		return err
 	}
-	return w.backToAccount(v, account, sum+" "+told+account.Name+".")
+	return w.backToAccount(v, account, sum+" "+notice+account.Name+".")
 }
 
 // moneyForm reads the amount, and returns the errors of the form by field.

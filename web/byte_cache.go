@@ -22,7 +22,7 @@ func (c *byteCache[Value]) find(name string) (Value, bool) {
 	return value, ok
 }
 
-func (c *byteCache[Value]) keep(name string, value Value, size int) {
+func (c *byteCache[Value]) store(name string, value Value, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.size+size > c.most {

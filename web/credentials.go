@@ -139,26 +139,26 @@ func (w *Web) prove(v *pageRequest, field string) (wrong string, ok bool, err er
 
 // askFactor shows the page that asks for a credential before a change.
 func (w *Web) askFactor(m views.Sure) func(*pageRequest) error {
-	return func(v *pageRequest) error { return w.askSure(v, m, "") }
+	return func(v *pageRequest) error { return w.showProofPage(v, m, "") }
 }
 
-// sure makes a change once the visitor has shown that it is them. The form that the
+// requireProof makes a change once the visitor has shown that it is them. The form that the
 // visitor sent is sent again with the proof.
-func (w *Web) sure(m views.Sure, do func(*pageRequest) error) func(*pageRequest) error {
+func (w *Web) requireProof(m views.Sure, do func(*pageRequest) error) func(*pageRequest) error {
 	return func(v *pageRequest) error {
 		wrong, ok, err := w.prove(v, "password")
 		switch {
 		case err != nil:
 			return err
 		case !ok:
-			return w.askSure(v, m, wrong)
+			return w.showProofPage(v, m, wrong)
 		}
 
 		return do(v)
 	}
 }
 
-func (w *Web) askSure(v *pageRequest, m views.Sure, wrong string) error {
+func (w *Web) showProofPage(v *pageRequest, m views.Sure, wrong string) error {
 	m.Proof = w.proofOf(v)
 	if m.Proof == views.ProofElsewhere {
 		return w.confirmPage(v, http.StatusOK, views.Confirmation{Form: views.Form{Errors: map[string]string{}}})
@@ -317,5 +317,5 @@ func (w *Web) undo(v *pageRequest) error {
 	if err := v.record("person.undone", person.Email, ""); err != nil {
 		return err
 	}
-	return w.passed(v, person, securityPath, false)
+	return w.proveFactor(v, person, securityPath, false)
 }

@@ -204,7 +204,7 @@ func attemptOf(a store.PastAttempt, h store.AttemptHeaders, number int) views.At
 
 func (w *Web) replayDelivery(v *pageRequest) error {
 	id := chi.URLParam(v.r, "id")
-	if _, err := w.hooks.Replay(v.ctx(), v.author(), id); err != nil {
+	if _, err := w.webhookEndpoints.Replay(v.ctx(), v.author(), id); err != nil {
 		return err
 	}
 	return v.redirectWith(deliveriesPath+"?delivery="+url.QueryEscape(id), "Delivery queued for replay.")

@@ -41,23 +41,23 @@ func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 		request.SetIdempotencyKey("editor " + order.QuoteID)
 	}
 
-	told := tell(v)
+	stream := newTextStream(v)
 	var written json.RawMessage
-	ctx := llm.Listen(v.ctx(), told.hear)
+	ctx := llm.Listen(v.ctx(), stream.add)
 	err = w.templates.Run(ctx, "templates.generate", request, func(made *call.Outcome) error {
 		return json.NewDecoder(made.Body.Open()).Decode(&written)
 	})
-	begun, broken := told.end()
+	started, broken := stream.end()
 	if err == nil && order.QuoteID != "" {
 		err = v.record("template.described", found.Name, found.Slug)
 	}
-	if !begun {
+	if !started {
 		return v.answerScript(written, errors.Join(err, broken))
 	}
 
 	// No page can be shown in the editor any more: it sees the response break off.
 	if broken == nil {
-		broken = told.finish(v.scriptAnswer(written, err))
+		broken = stream.finish(v.scriptAnswer(written, err))
 	}
 	if broken != nil && v.ctx().Err() == nil {
 		w.log.LogAttrs(v.ctx(), slog.LevelWarn, "description not delivered", slog.Any("error", broken))
@@ -65,17 +65,17 @@ func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 	return nil
 }
 
-// telling streams a model's text to the editor while the model writes it: lines of JSON, each with the text since
+// textStream streams a model's text to the editor while the model writes it: lines of JSON, each with the text since
 // the previous one. The response follows the line with its status. Without any text, nothing is sent.
-type telling struct {
+type textStream struct {
 	v *pageRequest
 
-	mu    sync.Mutex
-	parts part
-	ended bool
-	more  chan struct{}
-	work  *guard.Group
-	begun bool // something was sent
+	mu      sync.Mutex
+	parts   part
+	ended   bool
+	more    chan struct{}
+	work    *guard.Group
+	started bool // something was sent
 }
 
 // part is one line of a model's text.
@@ -87,14 +87,14 @@ type part struct {
 // writtenType is the media type of the progress stream.
 const writtenType = "application/x-ndjson"
 
-func tell(v *pageRequest) *telling {
-	t := &telling{v: v, more: make(chan struct{}, 1), work: guard.NewGroup()}
+func newTextStream(v *pageRequest) *textStream {
+	t := &textStream{v: v, more: make(chan struct{}, 1), work: guard.NewGroup()}
 	t.work.Go(t.run)
 	return t
 }
 
-// hear takes new text of the model without making it wait for the editor.
-func (t *telling) hear(text string, first bool) {
+// add takes new text of the model without making it wait for the editor.
+func (t *textStream) add(text string, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
@@ -112,7 +112,7 @@ func (t *telling) hear(text string, first bool) {
 	}
 }
 
-func (t *telling) take() part {
+func (t *textStream) take() part {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	taken := t.parts
@@ -121,15 +121,15 @@ func (t *telling) take() part {
 }
 
 // run forwards the text until end, or until the editor has left.
-func (t *telling) run() error {
+func (t *textStream) run() error {
 	for range t.more {
 		line, err := json.Marshal(t.take())
 		if err != nil {
 			return err
 		}
 
-		if !t.begun {
-			t.begun = true
+		if !t.started {
+			t.started = true
 			t.v.w.Header().Set("Content-Type", writtenType)
 			t.v.w.Header().Set("X-Accel-Buffering", "no") // Proxies pass it on as it comes.
 			t.v.w.WriteHeader(http.StatusOK)
@@ -147,17 +147,17 @@ func (t *telling) run() error {
 }
 
 // end stops it, and returns whether anything was sent, and the error.
-func (t *telling) end() (begun bool, err error) {
+func (t *textStream) end() (started bool, err error) {
 	t.mu.Lock()
 	t.ended = true
 	close(t.more)
 	t.mu.Unlock()
 	err = t.work.Wait()
-	return t.begun, err
+	return t.started, err
 }
 
 // finish sends the response after the progress stream.
-func (t *telling) finish(status int, answer []byte) error {
+func (t *textStream) finish(status int, answer []byte) error {
 	_, err := fmt.Fprintf(t.v.w, `{"status":%d}`+"\n%s", status, answer)
 	return err
 }

@@ -329,7 +329,7 @@ func (w *Web) showDocument(v *pageRequest) error {
 	if call.Status == store.CallFailed {
 		m.Error = &views.DocumentError{Code: call.Failure.Code, Message: call.Failure.Message}
 	}
-	if err := w.keptInput(v, &m); err != nil {
+	if err := w.addStoredInput(v, &m); err != nil {
 		return err
 	}
 
@@ -348,7 +348,7 @@ func (w *Web) showDocument(v *pageRequest) error {
 			m.Link = w.cfg.BaseURL + "/v1/files/" + url.PathEscape(file.ID)
 		}
 
-		if err := v.addLook(&m); err != nil {
+		if err := v.addPreview(&m); err != nil {
 			return err
 		}
 	}
@@ -423,17 +423,17 @@ func (w *Web) cancelJob(v *pageRequest) error {
 	return v.redirect(documentsPath + "/" + call.ID)
 }
 
-// addLook adds the preview of the result, or, until it exists, the URL of the page with it: the page itself does not
+// addPreview adds the preview of the result, or, until it exists, the URL of the page with it: the page itself does not
 // wait for the preview.
-func (v *pageRequest) addLook(m *views.DocumentDetail) error {
-	look, made := v.web.looks.find(m.ResultID)
+func (v *pageRequest) addPreview(m *views.DocumentDetail) error {
+	look, made := v.web.previews.find(m.ResultID)
 	switch {
 	case !made && v.value("preview") == "":
 		m.LookURL = documentsPath + "/" + m.ID + "?preview=1"
 		return nil
 	case !made:
 		var err error
-		if look, err = v.lookAt(m.ResultID); err != nil {
+		if look, err = v.filePreview(m.ResultID); err != nil {
 			return err
 		}
 	}
@@ -450,8 +450,8 @@ func (v *pageRequest) addLook(m *views.DocumentDetail) error {
 // shownText is the maximum length that is shown of a text within an input.
 const shownText = 4000
 
-// keptInput fills in the input of the call, if it was stored.
-func (w *Web) keptInput(v *pageRequest, m *views.DocumentDetail) error {
+// addStoredInput fills in the input of the call, if it was stored.
+func (w *Web) addStoredInput(v *pageRequest, m *views.DocumentDetail) error {
 	text, err := w.cfg.Calls.Input(v.ctx(), w.store, v.account.ID, m.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil

@@ -80,7 +80,7 @@ func (w *Web) storePages(v *pageRequest, source []byte, scale float64, made call
 	if err == nil {
 		key := imageKey(pagesKind, v.account.ID, t, partials)
 		_, err = w.store.Blobs().Put(ctx, key, bytes.NewReader(body))
-		if before := w.typed.swap(v.account.ID+"/"+v.ref().ID, key); before != "" && before != key {
+		if before := w.previewPages.swap(v.account.ID+"/"+v.ref().ID, key); before != "" && before != key {
 			err = errors.Join(err, w.store.Blobs().Delete(ctx, before))
 		}
 	}

@@ -136,8 +136,8 @@ func mayChange(v *pageRequest, field string) error {
 	return nil
 }
 
-// whole adds the stored values of fields that were not sent.
-func (w *Web) whole(v *pageRequest, in map[string]any) error {
+// addStoredFields adds the stored values of fields that were not sent.
+func (w *Web) addStoredFields(v *pageRequest, in map[string]any) error {
 	found, err := v.template()
 	if err != nil {
 		return err
@@ -151,9 +151,9 @@ func (w *Web) whole(v *pageRequest, in map[string]any) error {
 	return nil
 }
 
-// wholeOf passes on the sent fields together with the stored values of the others, except for one field, if the
+// withStoredFields passes on the sent fields together with the stored values of the others, except for one field, if the
 // link permits only some fields.
-func (w *Web) wholeOf(
+func (w *Web) withStoredFields(
 	v *pageRequest, body []byte, except string, handle func(*pageRequest, []byte) error, may ...embedding.Capability,
 ) error {
 	if !v.embedded.May(may...) {
@@ -162,7 +162,7 @@ func (w *Web) wholeOf(
 
 	in, err := given(v, body)
 	if err == nil {
-		err = w.whole(v, in)
+		err = w.addStoredFields(v, in)
 	}
 	if err != nil {
 		return err
@@ -189,13 +189,13 @@ func (w *Web) saveEmbed(v *pageRequest, body []byte) error {
 
 // checkEmbed checks the changes and the views that the link permits.
 func (w *Web) checkEmbed(v *pageRequest, body []byte) error {
-	return w.wholeOf(v, body, "options", w.check, embedding.Edit, embedding.Data, embedding.Preview)
+	return w.withStoredFields(v, body, "options", w.check, embedding.Edit, embedding.Data, embedding.Preview)
 }
 
 // drawEmbed renders the pages, which counts as one of the account's previews. A field that the user may not change
 // keeps its stored value.
 func (w *Web) drawEmbed(v *pageRequest, body []byte) error {
-	return w.wholeOf(v, body, "", w.draw, embedding.Preview)
+	return w.withStoredFields(v, body, "", w.draw, embedding.Preview)
 }
 
 // showFilledEmbed responds with the HTML that is shown without page breaks.
@@ -219,7 +219,7 @@ func (w *Web) showFilledEmbed(v *pageRequest) error {
 		}
 	}
 
-	if err := w.whole(v, in); err != nil {
+	if err := w.addStoredFields(v, in); err != nil {
 		return err
 	}
 

@@ -165,8 +165,8 @@ const exportsPerHour = 10
 
 // jsonList writes an array of JSON, one entry a line.
 type jsonList struct {
-	w     io.Writer
-	begun bool
+	w       io.Writer
+	started bool
 }
 
 func (l *jsonList) add(entry any) error {
@@ -176,9 +176,9 @@ func (l *jsonList) add(entry any) error {
 	}
 
 	before := ",\n"
-	if !l.begun {
+	if !l.started {
 		before = "[\n"
-		l.begun = true
+		l.started = true
 	}
 
 	_, err = l.w.Write(append([]byte(before), text...))
@@ -187,7 +187,7 @@ func (l *jsonList) add(entry any) error {
 
 func (l *jsonList) end() error {
 	text := "\n]\n"
-	if !l.begun {
+	if !l.started {
 		text = "[]\n"
 	}
 	_, err := io.WriteString(l.w, text)

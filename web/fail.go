@@ -23,8 +23,8 @@ var (
 	errTooMany     = errors.New("too many attempts")
 )
 
-// troubles map each error to the text for the visitor.
-var troubles = []struct {
+// errorPages map each error to the text for the visitor.
+var errorPages = []struct {
 	err    error
 	status int
 	title  string
@@ -70,11 +70,11 @@ func (w *Web) fail(v *pageRequest, err error) {
 	}
 
 	known := false
-	for _, trouble := range troubles {
-		if errors.Is(err, trouble.err) {
-			t.Status = trouble.status
-			t.Title = trouble.title
-			t.Text = trouble.text
+	for _, entry := range errorPages {
+		if errors.Is(err, entry.err) {
+			t.Status = entry.status
+			t.Title = entry.title
+			t.Text = entry.text
 			known = true
 			break
 		}

@@ -170,13 +170,13 @@ func (w *Web) showLayout(v *pageRequest) error {
 		return err
 	}
 	for i, d := range documents {
-		m.PDFs = append(m.PDFs, views.Link{URL: drawnPath + d.nameOf("layout_"+l.ID), Text: l.Formats[i]})
+		m.PDFs = append(m.PDFs, views.Link{URL: publicImagePath + d.nameOf("layout_"+l.ID), Text: l.Formats[i]})
 	}
 
 	for i, d := range pages {
 		shown := views.LayoutPage{
 			Number: i + 1,
-			Large:  drawnPath + d.nameOf(fmt.Sprintf("layout_%s-%d", l.ID, i+1)),
+			Large:  publicImagePath + d.nameOf(fmt.Sprintf("layout_%s-%d", l.ID, i+1)),
 			Width:  width,
 			Height: height,
 		}

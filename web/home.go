@@ -27,16 +27,16 @@ const (
 // Limits of visitors without an account: the length of the HTML, and the number of pages made for one IP address and
 // in total.
 const (
-	liveMost = 64 << 10
+	maxLiveHTML = 64 << 10
 	// maxLiveForm limits the form with it: some characters are encoded as three.
-	maxLiveForm = 4 * liveMost
+	maxLiveForm = 4 * maxLiveHTML
 	livePerHour = 20
 	liveAll     = 600
 	liveWindow  = time.Hour
 	// liveDPI renders a page twice as wide as displayed.
 	liveDPI = 80
-	// liveLargest is the largest document that is put into the response.
-	liveLargest = 4 << 20
+	// maxLivePage is the largest document that is put into the response.
+	maxLivePage = 4 << 20
 )
 
 var livePapers = []string{"A4", "Letter", "A5"}
@@ -64,7 +64,7 @@ func (w *Web) home() views.Home {
 			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers,
 			Limit: fmt.Sprintf("%d pages per hour", livePerHour),
 			Page: views.LivePage{
-				Image:  drawnPath + d.nameOf("example"),
+				Image:  publicImagePath + d.nameOf("example"),
 				Width:  595,
 				Height: 842,
 				Facts:  "A4 · rendered from this HTML",
@@ -146,10 +146,10 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	}
 
 	switch {
-	case len(m.HTML) > liveMost:
+	case len(m.HTML) > maxLiveHTML:
 		return refuse(
 			http.StatusRequestEntityTooLarge, "The HTML is %s; the limit is %d KiB here, and 10 MiB with an API key.",
-			views.Bytes(int64(len(m.HTML))), liveMost>>10,
+			views.Bytes(int64(len(m.HTML))), maxLiveHTML>>10,
 		)
 	case strings.TrimSpace(m.HTML) == "":
 		return refuse(
@@ -195,10 +195,10 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	}
 
 	took := w.now().Sub(start)
-	if len(made.PDF) > liveLargest || len(made.Picture) > liveLargest {
+	if len(made.PDF) > maxLivePage || len(made.Picture) > maxLivePage {
 		return refuse(
 			http.StatusUnprocessableEntity, "The page is %s; the limit here is %s.",
-			views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(liveLargest),
+			views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(maxLivePage),
 		)
 	}
 	size, err := png.DecodeConfig(bytes.NewReader(made.Picture))

@@ -41,17 +41,17 @@ func (w *Web) consentModel(v *pageRequest, q oauth.Request) views.Consent {
 		m.Hidden = append(m.Hidden, views.Choice{Value: p[1], Text: p[0]})
 	}
 
-	least := credit.Amount(0)
+	minPrice := credit.Amount(0)
 	for _, price := range w.cfg.Prices {
-		if price > 0 && (least == 0 || price < least) {
-			least = price
+		if price > 0 && (minPrice == 0 || price < minPrice) {
+			minPrice = price
 		}
 	}
 
 	for _, scope := range q.Scopes {
 		words := scopeWords[scope]
-		if scope == wire.ScopeDocuments && least > 0 {
-			words.note += " From " + views.Dollars(least) + " per call."
+		if scope == wire.ScopeDocuments && minPrice > 0 {
+			words.note += " From " + views.Dollars(minPrice) + " per call."
 		}
 		m.Scopes = append(m.Scopes, views.ScopeChoice{
 			Value:   scope,

@@ -40,8 +40,8 @@ var errIdentity = errors.New("the provider did not say who it is")
 // errNoProvider means that the provider cannot be reached.
 var errNoProvider = errors.New("the provider of identities does not answer")
 
-// outward is the state in the sealed cookie of a user who logs in at the provider.
-type outward struct {
+// loginState is the state in the sealed cookie of a user who logs in at the provider.
+type loginState struct {
 	identity.Flow
 
 	Next   string    `json:"next"`
@@ -71,7 +71,7 @@ func (w *Web) setCookie(v *pageRequest, text string) {
 
 // leaveForProvider sends the user to the provider. It is a page with a link that opens by itself: browsers apply the
 // form-action policy to the redirects of a form, and the provider may redirect to unknown hosts.
-func (w *Web) leaveForProvider(v *pageRequest, out outward) error {
+func (w *Web) leaveForProvider(v *pageRequest, out loginState) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
@@ -105,7 +105,7 @@ func (w *Web) leaveForProvider(v *pageRequest, out outward) error {
 }
 
 func (w *Web) signInWithProvider(v *pageRequest) error {
-	return w.leaveForProvider(v, outward{Next: ownPath(v.value("next"))})
+	return w.leaveForProvider(v, loginState{Next: ownPath(v.value("next"))})
 }
 
 // link begins to link an identity, once the member has shown that it is them.
@@ -114,27 +114,27 @@ func (w *Web) link(v *pageRequest) error {
 		return errNotFound
 	}
 
-	return w.sure(views.Sure{
+	return w.requireProof(views.Sure{
 		Title:  "Link " + w.cfg.IdentityName + "?",
 		Text:   "You can then log in here with your " + w.cfg.IdentityName + " account.",
 		Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: securityPath,
 		Crumb: "Log in with " + w.cfg.IdentityName,
 	}, func(v *pageRequest) error {
-		return w.leaveForProvider(v, outward{Next: securityPath, Person: v.person.ID})
+		return w.leaveForProvider(v, loginState{Next: securityPath, Person: v.person.ID})
 	})(v)
 }
 
 // confirmWithProvider sends a member to the provider to confirm that it is them.
 func (w *Web) confirmWithProvider(v *pageRequest) error {
-	return w.leaveForProvider(v, outward{Next: securityPath, Person: v.person.ID, Sure: true})
+	return w.leaveForProvider(v, loginState{Next: securityPath, Person: v.person.ID, Sure: true})
 }
 
-// comeBack continues after the provider.
-func (w *Web) comeBack(v *pageRequest) error {
+// providerCallback continues after the provider.
+func (w *Web) providerCallback(v *pageRequest) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
-	out, ok := w.taken(v)
+	out, ok := w.takeLoginState(v)
 	if !ok {
 		return errIdentity
 	}
@@ -160,17 +160,17 @@ func (w *Web) comeBack(v *pageRequest) error {
 
 	person, err := w.store.PersonByIdentity(v.ctx(), claims.Identity)
 	if errors.Is(err, store.ErrNotFound) {
-		return w.stranger(v, out, claims)
+		return w.createUser(v, out, claims)
 	}
 	if err != nil {
 		return err
 	}
 
-	return w.passed(v, person, out.Next, false)
+	return w.proveFactor(v, person, out.Next, false)
 }
 
-// taken returns the state in the visitor's cookie, and deletes it: it works once.
-func (w *Web) taken(v *pageRequest) (out outward, ok bool) {
+// takeLoginState returns the state in the visitor's cookie, and deletes it: it works once.
+func (w *Web) takeLoginState(v *pageRequest) (out loginState, ok bool) {
 	cookie, err := v.r.Cookie(w.cookieName())
 	if err != nil {
 		return out, false
@@ -190,7 +190,7 @@ func (w *Web) taken(v *pageRequest) (out outward, ok bool) {
 }
 
 // linkTo links an identity with the user who has asked for it, and who must still be logged in.
-func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error {
+func (w *Web) linkTo(v *pageRequest, out loginState, claims identity.Claims) error {
 	if v.person == nil || v.person.ID != out.Person {
 		return errIdentity
 	}
@@ -213,10 +213,10 @@ func (w *Web) linkTo(v *pageRequest, out outward, claims identity.Claims) error 
 	return v.redirectWith(securityPath, w.cfg.IdentityName+" linked. You can now log in with it.")
 }
 
-// stranger makes an account for a user whose identity is not linked, if sign-up is open and the email address is new.
+// createUser makes an account for a user whose identity is not linked, if sign-up is open and the email address is new.
 // A known address stays with its user, who logs in as before and links the identity then. A known but unverified
 // address becomes the new user's.
-func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) error {
+func (w *Web) createUser(v *pageRequest, out loginState, claims identity.Claims) error {
 	m := views.Stranger{Provider: w.cfg.IdentityName, Email: claims.Email}
 	email, err := store.MailAddress(claims.Email)
 	if err != nil || !claims.Verified {
@@ -274,7 +274,7 @@ func (w *Web) stranger(v *pageRequest, out outward, claims identity.Claims) erro
 	if err := v.record("identity.linked", w.cfg.IdentityName, claims.Email); err != nil {
 		return err
 	}
-	return w.passed(v, person, out.Next, false)
+	return w.proveFactor(v, person, out.Next, false)
 }
 
 // unlink ends the link with an identity, unless it is the only way in.
@@ -283,7 +283,7 @@ func (w *Web) unlink(v *pageRequest) error {
 		return v.redirectWith(securityPath, "Set a password first. Without one you could no longer log in.")
 	}
 	name := cmp.Or(w.cfg.IdentityName, "another service")
-	return w.sure(views.Sure{
+	return w.requireProof(views.Sure{
 		Title: "Unlink " + name + "?", Text: "You then log in with your password only.", Action: identityPath + "/end",
 		Button: "Unlink " + name, Back: securityPath, Crumb: "Log in with " + name, Danger: true,
 	}, func(v *pageRequest) error { return w.unlinkNow(v, name) })(v)

@@ -20,11 +20,11 @@ import (
 	"github.com/relaypdf/relaypdf/views"
 )
 
-// maxForm is the maximum size of a form in bytes. maxStranger is the maximum that is read of visitors who are not
+// maxForm is the maximum size of a form in bytes. maxVisitorForm is the maximum that is read of visitors who are not
 // logged in.
 const (
-	maxForm     = 1 << 20
-	maxStranger = 64 << 10
+	maxForm        = 1 << 20
+	maxVisitorForm = 64 << 10
 )
 
 // maxDraft limits the form of a template with its data, in bytes: some characters are encoded as three or six.
@@ -53,9 +53,9 @@ var largeForms = map[string]int64{
 	partialsPath + "/{name}":             maxPartial,
 }
 
-// mostOf returns the maximum size of a form, in bytes, and how much of it is in memory. Forms of the playground with
+// maxFormBytes returns the maximum size of a form, in bytes, and how much of it is in memory. Forms of the playground with
 // files may be as large as a request of the API: their files are streamed.
-func mostOf(cfg Config, pattern string, files bool) (length, inMemory int64) {
+func maxFormBytes(cfg Config, pattern string, files bool) (length, inMemory int64) {
 	length = max(maxForm, largeForms[pattern])
 	if !strings.HasPrefix(pattern, playgroundPath+"/") {
 		return length, length
@@ -163,8 +163,8 @@ func (v *pageRequest) page(title, open string) views.Page {
 	return p
 }
 
-// mostNoise limits the random padding that hides the length of a compressed page.
-const mostNoise = 200
+// maxNoise limits the random padding that hides the length of a compressed page.
+const maxNoise = 200
 
 // show responds with a page.
 func (v *pageRequest) show(status int, component templ.Component) error {
@@ -182,7 +182,7 @@ func (v *pageRequest) show(status int, component templ.Component) error {
 	}
 
 	h.Add("Vary", "Accept-Encoding")
-	noise := strings.Repeat(" ", rand.IntN(mostNoise)) //nolint:gosec // it only has to differ
+	noise := strings.Repeat(" ", rand.IntN(maxNoise)) //nolint:gosec // it only has to differ
 	return sendZipped(v.w, v.r, status, page.Bytes(), noise)
 }
 
@@ -297,8 +297,8 @@ func (w *Web) admit(v *pageRequest, p page) error {
 
 	switch {
 	case v.may(p.need):
-		if v.person != nil && v.r.Method == http.MethodPost && w.scs.Exists(v.ctx(), keptKey) {
-			w.scs.Remove(v.ctx(), keptKey) // It is sent now, or was left.
+		if v.person != nil && v.r.Method == http.MethodPost && w.scs.Exists(v.ctx(), savedFormKey) {
+			w.scs.Remove(v.ctx(), savedFormKey) // It is sent now, or was left.
 		}
 		return p.handle(v)
 	case v.person == nil:
@@ -314,14 +314,14 @@ func (w *Web) admit(v *pageRequest, p page) error {
 // receive reads the form of a visitor who may send it. For others, it reads only as much as may be resumed after
 // the login.
 func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
-	length := int64(maxStranger)
-	inMemory := int64(maxStranger)
+	length := int64(maxVisitorForm)
+	inMemory := int64(maxVisitorForm)
 	known := v.person != nil || v.embedded != nil
 	parts := strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/")
 	read := v.r.ParseForm
 
 	if known && v.may(p.need) {
-		length, inMemory = mostOf(w.cfg, p.pattern, parts)
+		length, inMemory = maxFormBytes(w.cfg, p.pattern, parts)
 		if parts && !strings.HasPrefix(p.pattern, playgroundPath+"/") { // which streams the files
 			read = func() error { return v.r.ParseMultipartForm(length) }
 		}
@@ -331,7 +331,7 @@ func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
 		inMemory = min(inMemory, sent)
 	}
 	leave = func() {}
-	if inMemory > maxStranger {
+	if inMemory > maxVisitorForm {
 		if leave, err = w.forms.enter(v.ctx(), actorOf(v), inMemory); err != nil {
 			return nil, err
 		}
@@ -356,7 +356,7 @@ func (v *pageRequest) askToSignIn() error {
 
 	next := v.r.URL.RequestURI()
 	if v.r.Method == http.MethodPost {
-		kept, err := v.keep()
+		kept, err := v.saveForm()
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 // maxFound is the maximum number of results of each kind in the palette.
 const maxFound = 5
 
-// place is somewhere that the palette leads to.
-type place struct {
+// paletteEntry is somewhere that the palette leads to.
+type paletteEntry struct {
 	Group string `json:"group"`
 	Title string `json:"title"`
 	Note  string `json:"note,omitempty"`
@@ -22,10 +22,10 @@ type place struct {
 	URL   string `json:"url"`
 }
 
-// find responds with the places of the palette. Without a text these are the pages and the documentation, in which the
+// searchPalette responds with the places of the palette. Without a text these are the pages and the documentation, in which the
 // browser searches. With a text they are the account's templates, documents and keys that match it.
-func (w *Web) find(v *pageRequest) error {
-	list := w.places(v)
+func (w *Web) searchPalette(v *pageRequest) error {
+	list := w.paletteEntries(v)
 	if text := v.value("q"); text != "" {
 		var err error
 		if list, err = w.findOwn(v, text); err != nil {
@@ -40,12 +40,12 @@ func (w *Web) find(v *pageRequest) error {
 // pageWords are other words for pages.
 var pageWords = map[string]string{requestsPath: "log, request log, errors, 401"}
 
-// places are the pages that the user may open, the guides and the operations.
-func (w *Web) places(v *pageRequest) []place {
-	var list []place
+// paletteEntries are the pages that the user may open, the guides and the operations.
+func (w *Web) paletteEntries(v *pageRequest) []paletteEntry {
+	var list []paletteEntry
 	person := views.Person{Role: v.member.Role, Operator: v.person.Operator, Manages: v.may(manages)}
 	for _, page := range person.Pages() {
-		list = append(list, place{
+		list = append(list, paletteEntry{
 			Group: "Pages",
 			Title: page.Text,
 			Note:  page.Note,
@@ -58,7 +58,7 @@ func (w *Web) places(v *pageRequest) []place {
 		if g.Internal && !person.Operator {
 			continue
 		}
-		list = append(list, place{
+		list = append(list, paletteEntry{
 			Group: "Guides",
 			Title: g.Title,
 			Note:  g.Group,
@@ -68,7 +68,7 @@ func (w *Web) places(v *pageRequest) []place {
 	}
 
 	for _, o := range w.docs.Operations() {
-		list = append(list, place{
+		list = append(list, paletteEntry{
 			Group: "API reference",
 			Title: o.Summary,
 			Note:  o.Method + " " + o.Path,
@@ -82,8 +82,8 @@ func (w *Web) places(v *pageRequest) []place {
 
 // findOwn returns what the account has, at most maxFound of each kind. It costs the same for every account: documents
 // are found by a whole ID, or by a name among the latest files.
-func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
-	list := []place{}
+func (w *Web) findOwn(v *pageRequest, text string) ([]paletteEntry, error) {
+	list := []paletteEntry{}
 	templates, err := w.store.Templates(v.ctx(), store.TemplateFilter{
 		AccountID: v.account.ID,
 		Search:    text,
@@ -94,7 +94,7 @@ func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
 		return nil, err
 	}
 	for _, t := range templates.Items {
-		list = append(list, place{Group: "Templates", Title: t.Name, Note: t.Slug, URL: pageOf(t.ID, "")})
+		list = append(list, paletteEntry{Group: "Templates", Title: t.Name, Note: t.Slug, URL: pageOf(t.ID, "")})
 	}
 
 	documents, err := w.findDocuments(v, text)
@@ -111,7 +111,7 @@ func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
 	for _, k := range slices.Backward(keys) {
 		if found < maxFound && !k.Grant && contains(keyName(k)+" "+k.Prefix, text) {
 			link := keyLink(k)
-			list = append(list, place{Group: "Keys", Title: link.Text, Note: k.Prefix + "…", URL: link.URL})
+			list = append(list, paletteEntry{Group: "Keys", Title: link.Text, Note: k.Prefix + "…", URL: link.URL})
 			found++
 		}
 	}
@@ -119,7 +119,7 @@ func (w *Web) findOwn(v *pageRequest, text string) ([]place, error) {
 	return list, nil
 }
 
-func (w *Web) findDocuments(v *pageRequest, text string) (list []place, err error) {
+func (w *Web) findDocuments(v *pageRequest, text string) (list []paletteEntry, err error) {
 	if slices.ContainsFunc([]string{"call", "file", "req"}, func(kind string) bool { return store.IsID(kind, text) }) {
 		calls, err := w.store.Calls(v.ctx(), store.CallFilter{
 			AccountID: v.account.ID,
@@ -149,8 +149,8 @@ func (w *Web) findDocuments(v *pageRequest, text string) (list []place, err erro
 	return list, err
 }
 
-func documentPlace(id, title string, at time.Time) place {
-	return place{
+func documentPlace(id, title string, at time.Time) paletteEntry {
+	return paletteEntry{
 		Group: "Documents",
 		Title: title,
 		Note:  at.UTC().Format("Jan 2, 15:04 UTC"),

@@ -416,8 +416,8 @@ func (w *Web) runPlayground(v *pageRequest) error {
 // call returns the body of the call. The result is always stored, whatever the form contains, so it can be shown.
 func (p *playground) call() []byte {
 	mode := p.input.values["response"]
-	kept := p.input.values["store"]
-	defer func() { p.input.values["response"], p.input.values["store"] = mode, kept }()
+	store := p.input.values["store"]
+	defer func() { p.input.values["response"], p.input.values["store"] = mode, store }()
 
 	p.input.values["store"] = ""
 	if mode == "" || mode == answerBytes {
@@ -447,7 +447,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	var file wire.FileURL
 	err = answer.read(&file)
 	if r := refused(err); r != nil {
-		p.tellFaults(m, r)
+		p.showFieldErrors(m, r)
 		return m, r.Status(), nil
 	}
 	if err != nil {
@@ -482,7 +482,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	m.Download = downloadOf(store.CallID(file.ID))
 	m.Link = file.URL
 
-	look, err := p.lookAt(file.ID)
+	look, err := p.filePreview(file.ID)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -504,8 +504,8 @@ func (p *playground) price() credit.Amount {
 	return sum
 }
 
-// tellFaults shows the API's errors at their fields, and the other errors above the fields.
-func (p *playground) tellFaults(m *views.PlayResult, r *wire.Error) {
+// showFieldErrors shows the API's errors at their fields, and the other errors above the fields.
+func (p *playground) showFieldErrors(m *views.PlayResult, r *wire.Error) {
 	m.Code = string(r.Code)
 	m.Message = r.Error()
 

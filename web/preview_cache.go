@@ -19,21 +19,21 @@ import (
 // maxLooks is the maximum number of bytes of previews in memory.
 const maxLooks = 32 << 20
 
-// looks holds previews of stored results, which never change, by the results' IDs. Each is made once at a time.
-type looks struct {
+// previewCache holds previews of stored results, which never change, by the results' IDs. Each is made once at a time.
+type previewCache struct {
 	*byteCache[wire.Look]
 
 	mu     sync.Mutex
 	making map[string]chan struct{}
 }
 
-func newLooks() *looks {
-	return &looks{byteCache: newByteCache[wire.Look](maxLooks), making: map[string]chan struct{}{}}
+func newPreviewCache() *previewCache {
+	return &previewCache{byteCache: newByteCache[wire.Look](maxLooks), making: map[string]chan struct{}{}}
 }
 
 // get returns a preview, which it makes unless it is in memory, or another request makes it meanwhile. A preview that
 // says why it is incomplete may be complete the next time, and is not stored.
-func (l *looks) get(ctx context.Context, id string, create func() (wire.Look, error)) (wire.Look, error) {
+func (l *previewCache) get(ctx context.Context, id string, create func() (wire.Look, error)) (wire.Look, error) {
 	for {
 		l.mu.Lock()
 		look, ok := l.find(id)
@@ -70,15 +70,15 @@ func (l *looks) get(ctx context.Context, id string, create func() (wire.Look, er
 		for _, image := range look.Images {
 			size += len(image.Data)
 		}
-		l.keep(id, look, size)
+		l.store(id, look, size)
 	}
 	return look, err
 }
 
-// lookAt returns the preview of a stored result of the account. Its pages cost nothing, and count as one of the
+// filePreview returns the preview of a stored result of the account. Its pages cost nothing, and count as one of the
 // account's previews of a day.
-func (v *pageRequest) lookAt(resultID string) (wire.Look, error) {
-	return v.web.looks.get(v.ctx(), resultID, func() (look wire.Look, err error) {
+func (v *pageRequest) filePreview(resultID string) (wire.Look, error) {
+	return v.web.previews.get(v.ctx(), resultID, func() (look wire.Look, err error) {
 		answer, err := v.send(
 			nil, http.MethodGet, "/v1/files/"+url.PathEscape(resultID)+"/look", http.NoBody, http.Header{},
 		)
@@ -143,7 +143,7 @@ func (w *Web) showImage(v *pageRequest) error {
 		return err // It has expired or was deleted.
 	}
 
-	look, err := v.lookAt(document.ResultID)
+	look, err := v.filePreview(document.ResultID)
 	if err != nil {
 		return err
 	}

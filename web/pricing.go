@@ -17,7 +17,7 @@ const (
 	pricingDescription = "The price of each operation, and a cost calculator."
 	statusDescription  = "Current health checks and load of the service."
 	// maxCount is the maximum number of calls of one operation that the calculator accepts.
-	calculatorMost = 1_000_000_000
+	maxCount = 1_000_000_000
 )
 
 // Operation is an operation as the pages show it.
@@ -89,7 +89,7 @@ func wholeNumber(text string) (int64, error) {
 	}
 
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err == nil && (n < 0 || n > calculatorMost) {
+	if err == nil && (n < 0 || n > maxCount) {
 		err = strconv.ErrRange
 	}
 

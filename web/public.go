@@ -118,7 +118,7 @@ func (w *Web) publicPage(title, description, open, path string) views.Page {
 		Public: &views.Public{
 			Description: description,
 			URL:         w.cfg.BaseURL + path,
-			Image:       w.cfg.BaseURL + drawnPath + w.card(path),
+			Image:       w.cfg.BaseURL + publicImagePath + w.card(path),
 			SignUp:      w.signUpOpen(),
 			Links:       w.customLinks(),
 		},

@@ -17,27 +17,27 @@ import (
 	"github.com/relaypdf/relaypdf/views"
 )
 
-// drawnPath is the path of images of our own documents, which are rendered on first request. Their names contain the
+// publicImagePath is the path of images of our own documents, which are rendered on first request. Their names contain the
 // hash of their source.
-const drawnPath = "/drawn/"
+const publicImagePath = "/drawn/"
 
 const (
 	// drawnKept is the maximum number of bytes of them in memory.
 	drawnKept = 32 << 20
-	// drawnPatience limits the wait for an image. Clients retry after a timeout.
-	drawnPatience = 30 * time.Second
+	// renderTimeout limits the wait for an image. Clients retry after a timeout.
+	renderTimeout = 30 * time.Second
 )
 
-// drawnImages holds rendered images by name. One is rendered at a time, so visitors who try the service find the other
+// publicImageCache holds rendered images by name. One is rendered at a time, so visitors who try the service find the other
 // slots free.
-type drawnImages struct {
+type publicImageCache struct {
 	*byteCache[[]byte]
 
 	turn chan struct{}
 }
 
-func newDrawnImages() *drawnImages {
-	return &drawnImages{newByteCache[[]byte](drawnKept), make(chan struct{}, 1)}
+func newPublicImageCache() *publicImageCache {
+	return &publicImageCache{newByteCache[[]byte](drawnKept), make(chan struct{}, 1)}
 }
 
 // drawing is something that can be rendered under a name.
@@ -85,17 +85,17 @@ func (w *Web) drawingOf(name string) (drawing, bool) {
 	return drawing{}, false
 }
 
-// showDrawn sends a drawing, which is rendered on the first request.
-func (w *Web) showDrawn(v *pageRequest) error {
+// showPublicImage sends a drawing, which is rendered on the first request.
+func (w *Web) showPublicImage(v *pageRequest) error {
 	name := chi.URLParam(v.r, "name")
-	content, ok := w.drawnImages.find(name)
+	content, ok := w.publicImages.find(name)
 	if !ok {
 		d, known := w.drawingOf(name)
 		if !known {
 			return errNotFound
 		}
 		var err error
-		content, err = w.makeDrawn(v.ctx(), name, d)
+		content, err = w.renderPublicImage(v.ctx(), name, d)
 		if errors.Is(err, ErrBusy) {
 			return v.busy()
 		}
@@ -116,18 +116,18 @@ func (w *Web) showDrawn(v *pageRequest) error {
 	return err
 }
 
-// makeDrawn renders in its turn, unless another visitor's request has rendered it meanwhile.
-func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, drawnPatience, ErrBusy)
+// renderPublicImage renders in its turn, unless another visitor's request has rendered it meanwhile.
+func (w *Web) renderPublicImage(ctx context.Context, name string, d drawing) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, renderTimeout, ErrBusy)
 	defer cancel()
 
 	select {
-	case w.drawnImages.turn <- struct{}{}:
-		defer func() { <-w.drawnImages.turn }()
+	case w.publicImages.turn <- struct{}{}:
+		defer func() { <-w.publicImages.turn }()
 	case <-ctx.Done():
 		return nil, ErrBusy
 	}
-	if content, ok := w.drawnImages.find(name); ok {
+	if content, ok := w.publicImages.find(name); ok {
 		return content, nil
 	}
 
@@ -140,7 +140,7 @@ func (w *Web) makeDrawn(ctx context.Context, name string, d drawing) ([]byte, er
 	if d.pdf {
 		content = made.PDF
 	}
-	w.drawnImages.keep(name, content, len(content))
+	w.publicImages.store(name, content, len(content))
 	return content, nil
 }
 

@@ -185,5 +185,5 @@ func (w *Web) enterByLink(v *pageRequest, personID string) error {
 	if err != nil {
 		return err
 	}
-	return w.passed(v, person, "/dashboard", false)
+	return w.proveFactor(v, person, "/dashboard", false)
 }

@@ -13,26 +13,26 @@ import (
 // A form submitted after its session has ended is stored, sealed, in the new session. The user who logs in there
 // sees it again, and may send it.
 const (
-	resumePath  = "/dashboard/resume"
-	keptKey     = "kept"
-	keptPurpose = "kept form"
-	// keptLife bounds for how long, maxKept how many bytes, keptPerAddress how
+	resumePath       = "/dashboard/resume"
+	savedFormKey     = "kept"
+	savedFormPurpose = "kept form"
+	// savedFormLife bounds for how long, maxKept how many bytes, keptPerAddress how
 	// many in triesWindow.
-	keptLife       = time.Hour
-	maxKept        = 64 << 10
-	keptPerAddress = 20
+	savedFormLife        = time.Hour
+	maxSavedForm         = 64 << 10
+	savedFormsPerAddress = 20
 )
 
-// keptForm is a form as it was sent.
-type keptForm struct {
+// savedForm is a form as it was sent.
+type savedForm struct {
 	Action string     `json:"action"`
 	From   string     `json:"from"` // the page with the form
 	Values url.Values `json:"values"`
 	At     time.Time  `json:"at"`
 }
 
-// unkept are fields that no session stores: without them their forms cannot be sent again.
-var unkept = []string{"password", "current", "code", "s3.secretAccessKey", "sftp.password", "sftp.privateKey"}
+// secretFields are fields that no session stores: without them their forms cannot be sent again.
+var secretFields = []string{"password", "current", "code", "s3.secretAccessKey", "sftp.password", "sftp.privateKey"}
 
 // cameFrom returns our page that a form was on.
 func (v *pageRequest) cameFrom() string {
@@ -43,37 +43,37 @@ func (v *pageRequest) cameFrom() string {
 	return ownPath(from.RequestURI())
 }
 
-// keep keeps a form for after the login, and reports whether it did.
-func (v *pageRequest) keep() (bool, error) {
+// saveForm keeps a form for after the login, and reports whether it did.
+func (v *pageRequest) saveForm() (bool, error) {
 	w := v.web
 	size := 0
 	for name, values := range v.r.Form {
 		for _, value := range values {
 			size += len(name) + len(value)
 		}
-		if slices.Contains(unkept, name) {
+		if slices.Contains(secretFields, name) {
 			return false, nil
 		}
 	}
 
-	if size == 0 || size > maxKept {
+	if size == 0 || size > maxSavedForm {
 		return false, nil
 	}
-	if _, ok := w.allow(v.ctx(), "kept:address:"+w.cfg.ClientIP(v.r), keptPerAddress, triesWindow); !ok {
+	if _, ok := w.allow(v.ctx(), "kept:address:"+w.cfg.ClientIP(v.r), savedFormsPerAddress, triesWindow); !ok {
 		return false, nil
 	}
 
-	form := keptForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.Form, At: w.now()}
-	if err := v.putSealed(keptKey, keptPurpose, form); err != nil {
+	form := savedForm{Action: v.r.URL.Path, From: v.cameFrom(), Values: v.r.Form, At: w.now()}
+	if err := v.putSealed(savedFormKey, savedFormPurpose, form); err != nil {
 		return false, err
 	}
 	v.flash("Your session has ended. Log in to send the form that you filled in.")
 	return true, nil
 }
 
-// kept returns the form that waits in the session, if there is one.
-func (w *Web) kept(v *pageRequest) (form keptForm, ok bool) {
-	return form, v.openSealed(keptKey, keptPurpose, &form) && w.now().Sub(form.At) <= keptLife
+// takeSavedForm returns the form that waits in the session, if there is one.
+func (w *Web) takeSavedForm(v *pageRequest) (form savedForm, ok bool) {
+	return form, v.openSealed(savedFormKey, savedFormPurpose, &form) && w.now().Sub(form.At) <= savedFormLife
 }
 
 // fieldWords are the labels of fields that differ from their names.
@@ -99,15 +99,15 @@ func fieldWord(name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// showKept shows the form that was sent when the session had ended.
-func (w *Web) showKept(v *pageRequest) error {
+// showSavedForm shows the form that was sent when the session had ended.
+func (w *Web) showSavedForm(v *pageRequest) error {
 	if v.person == nil {
 		return v.askToSignIn()
 	}
 
-	form, ok := w.kept(v)
+	form, ok := w.takeSavedForm(v)
 	if !ok {
-		w.scs.Remove(v.ctx(), keptKey)
+		w.scs.Remove(v.ctx(), savedFormKey)
 		return v.redirect("/dashboard")
 	}
 

@@ -43,10 +43,10 @@ func (w *Web) settingsPages() []page {
 		{"POST", membersPath + "/{id}/role", owns, w.changeRole},
 		{"POST", membersPath + "/{id}/remove", owns, w.removeMember},
 		{"GET", dataPath, signedIn, w.showData},
-		{"POST", settingsPath + "/kept", manages, w.saveKept},
+		{"POST", settingsPath + "/kept", manages, w.saveStoredInputs},
 		{"GET", settingsPath + "/export", owns, w.exportAccount},
 		{"POST", settingsPath + "/delete", owns, w.endAccount},
-		{"POST", settingsPath + "/delete/undo", owns, w.keepAccount},
+		{"POST", settingsPath + "/delete/undo", owns, w.cancelDeletion},
 		{"GET", auditPath, signedIn, w.showAuditLog},
 		{"GET", settingsPath + "/audit.csv", signedIn, w.exportAudit},
 	}
@@ -306,7 +306,7 @@ func (w *Web) saveProfile(v *pageRequest) error {
 			return err
 		}
 		if !ok {
-			return w.askSure(v, sureEmail, wrong)
+			return w.showProofPage(v, sureEmail, wrong)
 		}
 	}
 
@@ -375,23 +375,23 @@ func (w *Web) askNewAddress(v *pageRequest, email string) error {
 	)
 }
 
-func (w *Web) saveKept(v *pageRequest) error {
+func (w *Web) saveStoredInputs(v *pageRequest) error {
 	keep := v.value("inputs") != ""
 	if err := w.store.StoredInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
 		return err
 	}
 
 	action := "inputs.kept"
-	told := "Setting saved. Inputs of calls are now stored for 7 days."
+	notice := "Setting saved. Inputs of calls are now stored for 7 days."
 	if !keep {
 		action = "inputs.not_kept"
-		told = "Setting saved. Stored inputs were deleted; inputs of calls are no longer stored."
+		notice = "Setting saved. Stored inputs were deleted; inputs of calls are no longer stored."
 	}
 
 	if err := v.record(action, "", ""); err != nil {
 		return err
 	}
-	return v.redirectWith(dataPath, told)
+	return v.redirectWith(dataPath, notice)
 }
 
 func (w *Web) savePassword(v *pageRequest) error {

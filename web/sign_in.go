@@ -76,11 +76,11 @@ func (w *Web) signIn(v *pageRequest) error {
 	if !ok {
 		return refuse(http.StatusUnprocessableEntity, wrongPassword)
 	}
-	return w.passed(v, person, m.Next, m.Checked("remember"))
+	return w.proveFactor(v, person, m.Next, m.Checked("remember"))
 }
 
-// passed continues after the password: with the second factor, if there is one.
-func (w *Web) passed(v *pageRequest, person store.Person, next string, remember bool) error {
+// proveFactor continues after the password: with the second factor, if there is one.
+func (w *Web) proveFactor(v *pageRequest, person store.Person, next string, remember bool) error {
 	if len(person.Factor) == 0 {
 		return w.enter(v, person, next, remember)
 	}

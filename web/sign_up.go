@@ -232,7 +232,7 @@ func (w *Web) openSignUp(v *pageRequest, personID string) error {
 		return err
 	}
 	w.scs.Remove(v.ctx(), joinedKey)
-	return w.passed(v, person, "/dashboard", false)
+	return w.proveFactor(v, person, "/dashboard", false)
 }
 
 // claimable reports whether the verified owner of an address may take over the user created with it: the address was

@@ -61,7 +61,7 @@ func (w *Web) publicPages() []page {
 		{"GET", referencePath + "/{operation}", everyone, w.showOperation},
 		{"GET", "/llms.txt", everyone, w.showLLMs},
 		{"GET", "/llms-full.txt", everyone, w.showLLMsFull},
-		{"GET", drawnPath + "{name}", everyone, w.showDrawn},
+		{"GET", publicImagePath + "{name}", everyone, w.showPublicImage},
 		{"GET", "/robots.txt", everyone, w.showRobots},
 		{"GET", "/sitemap.xml", everyone, w.showSitemap},
 	}, w.customPages()...)
@@ -72,8 +72,8 @@ func (w *Web) operatorPages() []page {
 	return []page{
 		{"GET", "/admin", operates, w.showAccounts},
 		{"GET", "/admin/accounts/{id}", operates, w.showAccount},
-		{"POST", "/admin/accounts/{id}/suspend", operates, w.standing(true)},
-		{"POST", "/admin/accounts/{id}/resume", operates, w.standing(false)},
+		{"POST", "/admin/accounts/{id}/suspend", operates, w.setSuspended(true)},
+		{"POST", "/admin/accounts/{id}/resume", operates, w.setSuspended(false)},
 		{"POST", "/admin/accounts/{id}/money", operates, w.postMoney},
 		{"GET", "/admin/engine", operates, w.showEngine},
 		{"GET", "/admin/jobs", operates, w.showJobs},
@@ -88,7 +88,7 @@ func (w *Web) operatorPages() []page {
 func (w *Web) providerPages() []page {
 	return []page{
 		{"POST", "/login/oidc", anybody, w.signInWithProvider},
-		{"GET", OIDCPath, anybody, w.comeBack},
+		{"GET", OIDCPath, anybody, w.providerCallback},
 		{"POST", identityPath, signedIn, w.link},
 		{"POST", identityPath + "/end", signedIn, w.unlink},
 		{"POST", confirmPath + "/provider", signedIn, w.confirmWithProvider},
@@ -159,11 +159,11 @@ func (w *Web) memberPages() []page {
 		{"GET", "/invite/{token}", anybody, w.showInvite},
 		{"POST", "/invite/{token}", anybody, w.acceptInvite},
 
-		{"GET", resumePath, anybody, w.showKept},
+		{"GET", resumePath, anybody, w.showSavedForm},
 
 		{"GET", "/dashboard", signedIn, w.showOverview},
 		{"GET", "/dashboard/first", signedIn, w.awaitFirst},
-		{"GET", "/dashboard/find", signedIn, w.find},
+		{"GET", "/dashboard/find", signedIn, w.searchPalette},
 
 		{"GET", "/dashboard/documents", signedIn, w.showDocuments},
 		{"GET", "/dashboard/documents.csv", signedIn, w.exportDocuments},
@@ -236,9 +236,9 @@ func (w *Web) factorPages() []page {
 		{"POST", "/dashboard/settings/factor", signedIn, w.startFactor},
 		{"GET", codesPath, signedIn, w.showCodes},
 		{"GET", "/dashboard/settings/factor/off", signedIn, w.askFactor(sureOff)},
-		{"POST", "/dashboard/settings/factor/off", signedIn, w.sure(sureOff, w.stopFactor)},
+		{"POST", "/dashboard/settings/factor/off", signedIn, w.requireProof(sureOff, w.stopFactor)},
 		{"GET", "/dashboard/settings/factor/recovery", signedIn, w.askFactor(sureCodes)},
-		{"POST", "/dashboard/settings/factor/recovery", signedIn, w.sure(sureCodes, w.renewCodes)},
+		{"POST", "/dashboard/settings/factor/recovery", signedIn, w.requireProof(sureCodes, w.renewCodes)},
 	}
 }
 

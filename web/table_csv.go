@@ -32,7 +32,7 @@ func (v *pageRequest) sendTable(name string, columns []string, each func(add fun
 	switch {
 	case err == nil:
 		return nil
-	case !body.begun:
+	case !body.started:
 		h.Del("Content-Disposition")
 		return err
 	}
@@ -42,12 +42,12 @@ func (v *pageRequest) sendTable(name string, columns []string, each func(add fun
 
 // tableBody is the body of a CSV file. Begun is set once a part of it was sent.
 type tableBody struct {
-	to    io.Writer
-	begun bool
+	to      io.Writer
+	started bool
 }
 
 func (b *tableBody) Write(p []byte) (int, error) {
-	b.begun = true
+	b.started = true
 	return b.to.Write(p)
 }
 

@@ -117,14 +117,14 @@ func (w *Web) importTemplate(v *pageRequest) error {
 		return w.importPage(v, http.StatusUnprocessableEntity, err.Error())
 	}
 
-	kept, err := w.importPartials(v, files)
+	skipped, err := w.importPartials(v, files)
 	if err == nil {
 		var made templates.Record
 		if made, err = submit(v, in, w.templates.Create); err == nil {
-			if len(kept) > 0 {
+			if len(skipped) > 0 {
 				v.flash(
 					"Template imported. Not imported: partials that exist here with other content (" +
-						strings.Join(kept, ", ") + ").",
+						strings.Join(skipped, ", ") + ").",
 				)
 			}
 			return v.redirect(pageOf(made.ID, ""))
@@ -159,18 +159,18 @@ func zippedFiles(v *pageRequest) (map[string]string, error) {
 			continue
 		}
 
-		most := int64(maxZipped)
+		maxBytes := int64(maxZipped)
 		if partial {
-			most = store.MaxPartialBytes
+			maxBytes = store.MaxPartialBytes
 		}
-		if left < most && int64(min(f.UncompressedSize64, maxZipped)) > left {
+		if left < maxBytes && int64(min(f.UncompressedSize64, maxZipped)) > left {
 			return nil, sentence(fmt.Sprintf("The unpacked files exceed %d MiB in total.", maxUnpacked>>20))
 		}
 
-		text, err := unzipped(f, min(most, left))
+		text, err := unzipped(f, min(maxBytes, left))
 		if err != nil {
 			return nil, sentence(fmt.Sprintf(
-				"The file %s in the archive is damaged or larger than %s.", zippedName(f.Name), views.Bytes(most),
+				"The file %s in the archive is damaged or larger than %s.", zippedName(f.Name), views.Bytes(maxBytes),
 			))
 		}
 		left -= int64(len(text))
@@ -190,8 +190,8 @@ func zippedName(name string) string {
 }
 
 // unzipped unpacks a file of at most most bytes.
-func unzipped(f *zip.File, most int64) (string, error) {
-	if f.UncompressedSize64 > uint64(most) {
+func unzipped(f *zip.File, maxBytes int64) (string, error) {
+	if f.UncompressedSize64 > uint64(maxBytes) {
 		return "", errTooLarge
 	}
 	content, err := f.Open()
@@ -201,9 +201,9 @@ func unzipped(f *zip.File, most int64) (string, error) {
 
 	var text strings.Builder
 	text.Grow(int(f.UncompressedSize64))
-	n, err := io.Copy(&text, io.LimitReader(content, most+1))
+	n, err := io.Copy(&text, io.LimitReader(content, maxBytes+1))
 	err = errors.Join(err, content.Close())
-	if err == nil && n > most {
+	if err == nil && n > maxBytes {
 		err = errTooLarge
 	}
 	return text.String(), err
@@ -245,7 +245,7 @@ func templateOf(files map[string]string) (templates.New, error) {
 
 // importPartials makes the partials that the account lacks, and returns the names
 // of those that it has with another source.
-func (w *Web) importPartials(v *pageRequest, files map[string]string) (kept []string, err error) {
+func (w *Web) importPartials(v *pageRequest, files map[string]string) (skipped []string, err error) {
 	have, err := w.templates.Partials(v.ctx(), v.caller(), struct{}{})
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (w *Web) importPartials(v *pageRequest, files map[string]string) (kept []st
 
 		if at := slices.IndexFunc(have.Partials, func(p wire.Partial) bool { return p.Name == name }); at >= 0 {
 			if have.Partials[at].HTML != text {
-				kept = append(kept, name)
+				skipped = append(skipped, name)
 			}
 			continue
 		}
@@ -269,6 +269,6 @@ func (w *Web) importPartials(v *pageRequest, files map[string]string) (kept []st
 		}
 	}
 
-	slices.Sort(kept)
-	return kept, nil
+	slices.Sort(skipped)
+	return skipped, nil
 }

@@ -19,8 +19,8 @@ const (
 	shownPayments = 5
 	// topUpsAnHour bounds the pages that an account may begin.
 	topUpsAnHour = 30
-	leastTopUp   = 5 * credit.Dollar
-	mostTopUp    = 1000 * credit.Dollar
+	minTopUp     = 5 * credit.Dollar
+	maxTopUp     = 1000 * credit.Dollar
 )
 
 // fillPayments adds the payments to the wallet's page.
@@ -64,9 +64,9 @@ func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) e
 }
 
 func (w *Web) fillReload(v *pageRequest, m *views.Wallet, form *views.Form) error {
-	kept, err := w.store.AutoReload(v.ctx(), v.account.ID)
+	stored, err := w.store.AutoReload(v.ctx(), v.account.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		kept = store.AutoReload{
+		stored = store.AutoReload{
 			Threshold: 5 * credit.Dollar,
 			Amount:    20 * credit.Dollar,
 			Monthly:   store.DefaultMonthlyReload,
@@ -83,15 +83,15 @@ func (w *Web) fillReload(v *pageRequest, m *views.Wallet, form *views.Form) erro
 	}
 
 	m.Reload = &views.Reload{
-		Card: buyer.Card, On: kept.On, Month: kept.Taken,
+		Card: buyer.Card, On: stored.On, Month: stored.Taken,
 		Form: views.Form{Values: map[string]string{
-			"threshold": plainDollars(kept.Threshold),
-			"reload":    plainDollars(kept.Amount),
-			"cap":       plainDollars(kept.Monthly),
+			"threshold": plainDollars(stored.Threshold),
+			"reload":    plainDollars(stored.Amount),
+			"cap":       plainDollars(stored.Monthly),
 		}},
 	}
-	if !kept.On && kept.OffReason != "" {
-		m.Reload.Why = "Auto-reload is off. " + kept.OffReason
+	if !stored.On && stored.OffReason != "" {
+		m.Reload.Why = "Auto-reload is off. " + stored.OffReason
 	}
 	if form != nil {
 		m.Reload.Form = *form
@@ -232,7 +232,7 @@ func (w *Web) topUp(v *pageRequest) error {
 	switch {
 	case wrong != "":
 		form.Errors["other"] = wrong
-	case amount == nil || *amount < leastTopUp || *amount > mostTopUp:
+	case amount == nil || *amount < minTopUp || *amount > maxTopUp:
 		form.Errors["other"] = "Amount must be between $5 and $1,000."
 	case *amount%(credit.Dollar/100) != 0:
 		form.Errors["other"] = "Amount must be in whole cents, such as 7.50."
@@ -329,9 +329,9 @@ func (w *Web) saveReload(v *pageRequest) error {
 		switch {
 		case settings.Threshold <= 0:
 			form.Errors["threshold"] = "Amount must be greater than $0."
-		case settings.Amount < max(settings.Threshold, leastTopUp) || settings.Amount > mostTopUp:
+		case settings.Amount < max(settings.Threshold, minTopUp) || settings.Amount > maxTopUp:
 			form.Errors["reload"] = "Amount must be between " +
-				views.Dollars(max(settings.Threshold, leastTopUp)) + " and $1,000."
+				views.Dollars(max(settings.Threshold, minTopUp)) + " and $1,000."
 		case settings.Amount%(credit.Dollar/100) != 0:
 			form.Errors["reload"] = "Amount must be in whole cents, such as 7.50."
 		case settings.Monthly < settings.Amount:

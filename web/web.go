@@ -175,32 +175,32 @@ type Mailer interface {
 
 // Web serves the pages. Its methods are safe for concurrent use.
 type Web struct {
-	store       *store.Store
-	sessions    *store.Sessions
-	audit       *store.Audit
-	box         *seal.Box
-	mail        Mailer
-	hooks       delivery.Endpoints
-	templates   *templates.Service
-	limiter     ratelimit.Limiter
-	waiting     waitingRoom
-	typed       storedPages
-	forms       *formBudget
-	assets      *static.Files
-	gallery     *gallery.Gallery
-	drawnImages *drawnImages
-	looks       *looks
-	listed      func() []publicPage // the public pages except those of the operations, listed once
-	operations  func() []publicPage // those of the operations, listed once
-	oauth       *oauth.Server
-	docs        *docs.Book
-	scs         *scs.SessionManager
-	cfg         Config
-	log         *slog.Logger
-	now         func() time.Time
-	secure      bool     // the base URL is https
-	paths       []string // that a visitor may have meant
-	started     time.Time
+	store            *store.Store
+	sessions         *store.Sessions
+	audit            *store.Audit
+	box              *seal.Box
+	mail             Mailer
+	webhookEndpoints delivery.Endpoints
+	templates        *templates.Service
+	limiter          ratelimit.Limiter
+	waiting          waitingRoom
+	previewPages     storedPages
+	forms            *formBudget
+	assets           *static.Files
+	gallery          *gallery.Gallery
+	publicImages     *publicImageCache
+	previews         *previewCache
+	listed           func() []publicPage // the public pages except those of the operations, listed once
+	operations       func() []publicPage // those of the operations, listed once
+	oauth            *oauth.Server
+	docs             *docs.Book
+	scs              *scs.SessionManager
+	cfg              Config
+	log              *slog.Logger
+	now              func() time.Time
+	secure           bool     // the base URL is https
+	paths            []string // that a visitor may have meant
+	started          time.Time
 }
 
 // New returns the pages. The error is static.ErrMissing in a program that was
@@ -244,7 +244,7 @@ func New(cfg Config) (*Web, error) {
 
 	stored := cfg.Store.ForPages()
 	w := &Web{
-		gallery: layouts, drawnImages: newDrawnImages(), looks: newLooks(), templates: cfg.Templates,
+		gallery: layouts, publicImages: newPublicImageCache(), previews: newPreviewCache(), templates: cfg.Templates,
 		store: stored, sessions: stored.Sessions(), audit: stored.Audit(),
 		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
 		forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
@@ -252,7 +252,7 @@ func New(cfg Config) (*Web, error) {
 		paths: cfg.Host.Paths(),
 	}
 
-	w.hooks = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: operation.EndpointCheck(cfg.Connections.CheckURL)}
+	w.webhookEndpoints = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: operation.EndpointCheck(cfg.Connections.CheckURL)}
 	w.oauth = newAuthServer(w)
 	w.scs = newSessions(w.sessions, w.secure)
 	w.scs.ErrorFunc = w.sessionFailed

@@ -143,7 +143,7 @@ func (w *Web) makeWebhook(v *pageRequest) error {
 		return err
 	}
 
-	made, secret, err := w.hooks.Create(v.ctx(), v.author(), v.value("url"), events)
+	made, secret, err := w.webhookEndpoints.Create(v.ctx(), v.author(), v.value("url"), events)
 	switch wrong := wrongAddress(err); {
 	case wrong != "":
 		return w.wrongEndpoint(v, "url", wrong)
@@ -210,7 +210,7 @@ func (w *Web) changeWebhook(v *pageRequest) error {
 	}
 
 	address := v.value("url")
-	_, err = w.hooks.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{
+	_, err = w.webhookEndpoints.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{
 		URL:    &address,
 		Events: &events,
 	})
@@ -230,7 +230,7 @@ func (w *Web) webhookChanged(v *pageRequest, err error, done string) error {
 }
 
 func (w *Web) testWebhook(v *pageRequest) error {
-	if _, err := w.hooks.Test(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
+	if _, err := w.webhookEndpoints.Test(v.ctx(), v.account.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
 	return v.redirectWith(
@@ -244,13 +244,13 @@ func (w *Web) switchWebhook(on bool) func(*pageRequest) error {
 		done = "Endpoint resumed."
 	}
 	return func(v *pageRequest) error {
-		_, err := w.hooks.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{Enabled: &on})
+		_, err := w.webhookEndpoints.Change(v.ctx(), v.author(), chi.URLParam(v.r, "id"), store.WebhookChange{Enabled: &on})
 		return w.webhookChanged(v, err, done)
 	}
 }
 
 func (w *Web) rollWebhook(v *pageRequest) error {
-	rolled, secret, err := w.hooks.Roll(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
+	rolled, secret, err := w.webhookEndpoints.Roll(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (w *Web) rollWebhook(v *pageRequest) error {
 }
 
 func (w *Web) activateWebhook(v *pageRequest) error {
-	_, err := w.hooks.Activate(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
+	_, err := w.webhookEndpoints.Activate(v.ctx(), v.author(), chi.URLParam(v.r, "id"))
 	return w.webhookChanged(v, err, "New secret activated.")
 }
 
@@ -273,7 +273,7 @@ func (w *Web) deleteWebhook(v *pageRequest) error {
 	}
 
 	if err == nil {
-		_, err = w.hooks.Delete(v.ctx(), v.author(), e.ID)
+		_, err = w.webhookEndpoints.Delete(v.ctx(), v.author(), e.ID)
 	}
 	if err != nil {
 		return err

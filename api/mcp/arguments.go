@@ -94,7 +94,7 @@ func (t *tool) request(ctx context.Context, arguments json.RawMessage) (*http.Re
 		return uploadRequest(ctx, t, given)
 	}
 
-	q := asked{tool: t, path: t.Pattern, values: map[string]string{}, query: url.Values{}, header: http.Header{}}
+	q := toolRequest{tool: t, path: t.Pattern, values: map[string]string{}, query: url.Values{}, header: http.Header{}}
 	if t.Operation != nil {
 		given, err = withMode(given, q.mode())
 	}
@@ -136,8 +136,8 @@ func withMode(given []member, mode string) ([]member, error) {
 	return append(kept, member{"response", json.RawMessage(`"` + mode + `"`)}), nil
 }
 
-// asked is a request in the making.
-type asked struct {
+// toolRequest is a request in the making.
+type toolRequest struct {
 	*tool
 
 	path   string
@@ -149,7 +149,7 @@ type asked struct {
 
 // take assigns members to the parameters of the route. Unknown members become part of the body or, in a route without
 // one, of the query.
-func (q *asked) take(given []member) error {
+func (q *toolRequest) take(given []member) error {
 	var faults schema.Faults
 	for _, m := range given {
 		p, ok := q.param(m.name)
@@ -207,7 +207,7 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
-func (q *asked) build(ctx context.Context) (*http.Request, error) {
+func (q *toolRequest) build(ctx context.Context) (*http.Request, error) {
 	path := q.path
 	if len(q.query) > 0 {
 		path += "?" + q.query.Encode()

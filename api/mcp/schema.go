@@ -142,8 +142,8 @@ const longRest = 50
 // maxObvious is the maximum number of spaces in a description that says no more than its field's name.
 const maxObvious = 9
 
-// onceOnly records the descriptions of members, so later tools need not repeat them.
-type onceOnly struct {
+// descriptionIndex records the descriptions of members, so later tools need not repeat them.
+type descriptionIndex struct {
 	members    map[string]string // the first tool that has one, by its name and JSON
 	said       map[string]bool   // descriptions, with the member's name before them, and parts of them
 	beginnings map[string]bool
@@ -151,7 +151,7 @@ type onceOnly struct {
 
 // refer replaces members that an earlier tool has too by a reference to that tool, and shortens repeated
 // descriptions.
-func (o onceOnly) refer(tool string, doc *jsonschema.Schema) error {
+func (o descriptionIndex) refer(tool string, doc *jsonschema.Schema) error {
 	if doc.Properties == nil {
 		return nil
 	}
@@ -235,7 +235,7 @@ func likeOwn(list *jsonschema.Schema, own map[string]string) error {
 
 // once shortens a description that begins like an earlier one to that beginning. It leaves out a description that a
 // member of the same name already has, and repeated text after a colon.
-func (o onceOnly) once(name, said string) string {
+func (o descriptionIndex) once(name, said string) string {
 	if o.said[name+": "+said] || obvious(name, said) {
 		return ""
 	}

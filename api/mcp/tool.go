@@ -37,7 +37,7 @@ const (
 // describeTools makes tools of the routes. Those that are not selected have an empty description.
 func describeTools(selected Selection) ([]*tool, error) {
 	var tools []*tool
-	seen := onceOnly{map[string]string{}, map[string]bool{}, map[string]bool{}}
+	seen := descriptionIndex{map[string]string{}, map[string]bool{}, map[string]bool{}}
 	for _, route := range selected.listed {
 		t := &tool{Tool: route}
 		t.Use = selected.use(route)

@@ -19,7 +19,7 @@ const (
 	// maxWait is the maximum time for which a tool waits for a job.
 	maxWait = 50 * time.Second
 	// A job is looked at often at first, then every other second.
-	firstLook, slowestLook = 250 * time.Millisecond, 2 * time.Second
+	minPollPause, maxPollPause = 250 * time.Millisecond, 2 * time.Second
 )
 
 // waiting is a tool that asks another for a job until it is done.
@@ -41,7 +41,7 @@ func waiting(get *tool) *tool {
 	}
 
 	t.run = func(ctx context.Context, s *service, arguments json.RawMessage) (*sdk.CallToolResult, error) {
-		patience, rest, err := patienceOf(arguments)
+		timeout, rest, err := timeoutOf(arguments)
 		if err != nil {
 			return refused(err)
 		}
@@ -49,19 +49,19 @@ func waiting(get *tool) *tool {
 		if err != nil {
 			return refused(err)
 		}
-		return get.wait(ctx, s, patience, rest, preview)
+		return get.wait(ctx, s, timeout, rest, preview)
 	}
 	return t
 }
 
-// patienceOf removes the time from the arguments and returns it.
-func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.RawMessage, err error) {
+// timeoutOf removes the time from the arguments and returns it.
+func timeoutOf(arguments json.RawMessage) (timeout time.Duration, rest json.RawMessage, err error) {
 	given, err := membersOf(arguments)
 	if err != nil {
 		return 0, nil, err
 	}
 
-	patience = maxWait
+	timeout = maxWait
 	kept := given[:0:0]
 	for _, m := range given {
 		if m.name != "seconds" {
@@ -72,19 +72,19 @@ func patienceOf(arguments json.RawMessage) (patience time.Duration, rest json.Ra
 		if err != nil || seconds < 1 || seconds > int(maxWait.Seconds()) {
 			return 0, nil, schema.Faults{{Field: "seconds", Message: "must be a whole number from 1 to 50"}}
 		}
-		patience = time.Duration(seconds) * time.Second
+		timeout = time.Duration(seconds) * time.Second
 	}
 
 	rest, err = objectOf(kept)
-	return patience, rest, err
+	return timeout, rest, err
 }
 
 // wait asks for a job until it is done, or the time is over.
 func (t *tool) wait(
-	ctx context.Context, s *service, patience time.Duration, arguments json.RawMessage, preview bool,
+	ctx context.Context, s *service, timeout time.Duration, arguments json.RawMessage, preview bool,
 ) (*sdk.CallToolResult, error) {
-	end := time.Now().Add(patience)
-	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
+	end := time.Now().Add(timeout)
+	for pause := minPollPause; ; pause = min(2*pause, maxPollPause) {
 		answer, err := t.ask(ctx, s, arguments)
 		if err != nil {
 			return refused(err)

@@ -77,34 +77,34 @@ func Keepable(r *http.Request) (CacheRule, bool) {
 func Keep(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", nobody)
-		next.ServeHTTP(&keeper{ResponseWriter: w, r: r}, r)
+		next.ServeHTTP(&cacheControlWriter{ResponseWriter: w, r: r}, r)
 	})
 }
 
-// keeper sets the headers for caches when the status is known. Responses sent without it are no-store.
-type keeper struct {
+// cacheControlWriter sets the headers for caches when the status is known. Responses sent without it are no-store.
+type cacheControlWriter struct {
 	http.ResponseWriter
 	r    *http.Request
 	done bool
 }
 
 // Unwrap gives http.ResponseController and the log access to the wrapped writer.
-func (k *keeper) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+func (k *cacheControlWriter) Unwrap() http.ResponseWriter { return k.ResponseWriter }
 
-func (k *keeper) Write(p []byte) (int, error) {
+func (k *cacheControlWriter) Write(p []byte) (int, error) {
 	k.decide(http.StatusOK)
 	return k.ResponseWriter.Write(p)
 }
 
 // WriteHeader sends the status.
-func (k *keeper) WriteHeader(status int) {
+func (k *cacheControlWriter) WriteHeader(status int) {
 	if status >= http.StatusOK {
 		k.decide(status)
 	}
 	k.ResponseWriter.WriteHeader(status)
 }
 
-func (k *keeper) decide(status int) {
+func (k *cacheControlWriter) decide(status int) {
 	if k.done {
 		return
 	}

@@ -17,16 +17,16 @@ const (
 // Listen returns a listener that keeps at most most connections at once, and closes those that do not read their
 // responses. Further ones wait to be accepted.
 func Listen(l net.Listener, most int) net.Listener {
-	return &listener{Listener: l, places: make(chan struct{}, most), done: make(chan struct{}), patience: writePatience}
+	return &listener{Listener: l, places: make(chan struct{}, most), done: make(chan struct{}), writeTimeout: writePatience}
 }
 
 type listener struct {
 	net.Listener
 
-	places   chan struct{}
-	done     chan struct{}
-	once     sync.Once
-	patience time.Duration
+	places       chan struct{}
+	done         chan struct{}
+	once         sync.Once
+	writeTimeout time.Duration
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -41,7 +41,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		<-l.places
 		return nil, err
 	}
-	return &conn{Conn: inner, patience: l.patience, leave: sync.OnceFunc(func() { <-l.places })}, nil
+	return &conn{Conn: inner, writeTimeout: l.writeTimeout, leave: sync.OnceFunc(func() { <-l.places })}, nil
 }
 
 func (l *listener) Close() error {
@@ -56,15 +56,15 @@ type conn struct {
 	mu   sync.Mutex // of head: net/http waits for the client to leave while a handler runs
 	head head
 
-	patience time.Duration
-	leave    func()
+	writeTimeout time.Duration
+	leave        func()
 }
 
 func (c *conn) Write(p []byte) (int, error) {
 	written := 0
 	for {
 		part := p[written:min(len(p), written+writePart)]
-		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+		if err := c.SetWriteDeadline(time.Now().Add(c.writeTimeout)); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(part)

@@ -19,7 +19,7 @@ func serveOn(t *testing.T, most int, patience time.Duration, ended chan<- error)
 		t.Fatal(err)
 	}
 	l := Listen(inner, most).(*listener)
-	l.patience = patience
+	l.writeTimeout = patience
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, err := io.Copy(w, strings.NewReader(strings.Repeat("x", 16<<20)))
 		if ended != nil {

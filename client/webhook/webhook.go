@@ -94,12 +94,12 @@ func Verify(secret string, h http.Header, body []byte, o Options) error {
 	standard := parseStandard(h)
 	standard.expected = mac(key, h.Get(IDHeader), ".", standard.stamp, ".", string(body))
 
-	err = plain.judge(o)
+	err = plain.check(o)
 	if err == nil {
 		return nil
 	}
 
-	other := standard.judge(o)
+	other := standard.check(o)
 	switch {
 	case other == nil:
 		return nil
@@ -116,9 +116,9 @@ type signature struct {
 	expected []byte
 }
 
-// judge compares in constant time, and looks at the clock only afterwards: the
+// check compares in constant time, and looks at the clock only afterwards: the
 // time of a signature that is not ours means nothing.
-func (s signature) judge(o Options) error {
+func (s signature) check(o Options) error {
 	seconds, err := strconv.ParseInt(s.stamp, 10, 64)
 	if err != nil || len(s.values) == 0 {
 		return ErrUnsigned

@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/views"
 )
 
-// poolDoes describes the purpose of a pool.
-var poolDoes = map[string]string{
+// poolPurposes describes the purpose of a pool.
+var poolPurposes = map[string]string{
 	"browser": "pages to PDFs and images", "files": "PDF editing and reading",
 	"texts": "Markdown and templates", "office": "office documents",
 }
@@ -26,7 +26,7 @@ func (a *App) engines(started time.Time) views.Engines {
 
 	for _, p := range stats.Pools {
 		shown.Pools = append(shown.Pools, views.EnginePool{
-			Name: p.Name, Does: poolDoes[p.Name], Slots: p.Slots, Busy: p.Busy,
+			Name: p.Name, Does: poolPurposes[p.Name], Slots: p.Slots, Busy: p.Busy,
 			Waiting: p.Waiting, Limit: p.Limit, Refused: p.Refused,
 		})
 	}

@@ -88,8 +88,8 @@ const (
 	maxHeaderBytes    = 64 << 10
 	// maxConnections bounds the connections of clients; further ones wait.
 	maxConnections = 4096
-	// releaseTime is the time that cancelled calls have to release their holds.
-	releaseTime = 5 * time.Second
+	// releaseTimeout is the time that cancelled calls have to release their holds.
+	releaseTimeout = 5 * time.Second
 )
 
 // New opens the data, starts the engines and binds the addresses. If a later part fails, the earlier ones are
@@ -456,7 +456,7 @@ func (a *App) stop(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		a.log.Warn("work was cut off", "after", a.Config.ShutdownTimeout)
 		err = a.public.Close()
-		ctx, cancel := context.WithTimeout(ctx, releaseTime)
+		ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 		defer cancel()
 		a.Services.Calls.Wait(ctx)
 	}
@@ -486,7 +486,7 @@ func (a *App) Close() error {
 	closeIf(a.lease, a.lease != nil)
 	closeIf(a.Store, a.Store != nil)
 
-	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	if err := a.tracer.Close(ctx); err != nil { // The collector is not ours to answer for.
 		a.log.Warn("send traces failed", "error", err)

@@ -144,7 +144,7 @@ func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 			err = row.apply(&c, value.text)
 		}
 		if err != nil {
-			errs = append(errs, row.complain(value, err))
+			errs = append(errs, row.describeError(value, err))
 		}
 		c.values = append(c.values, value)
 	}
@@ -153,7 +153,7 @@ func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 		errs = c.check()
 	}
 	c.Warnings = append(c.Warnings, unknownVariables(host.env, file)...)
-	c.Warnings = append(c.Warnings, c.doubts()...)
+	c.Warnings = append(c.Warnings, c.findWarnings()...)
 
 	return c, errors.Join(errs...)
 }
@@ -185,10 +185,10 @@ func (s *Setting) find(flags *pflag.FlagSet, host machine, file configFile) sett
 	return settingValue{row: s, origin: OriginDefault}
 }
 
-// complain joins a parser's remark, which completes a sentence that begins with
+// describeError joins a parser's remark, which completes a sentence that begins with
 // the value, to the names under which the user knows the setting. The value of
 // a secret stays out of it, and so does an address that holds one.
-func (s *Setting) complain(value settingValue, err error) error {
+func (s *Setting) describeError(value settingValue, err error) error {
 	subject := fmt.Sprintf("%q", value.text)
 	switch {
 	case value.text == "":
@@ -277,24 +277,24 @@ func (c *Config) checkAI() (faults []error) {
 	return faults
 }
 
-// doubts are settings that are valid and yet probably a mistake.
-func (c *Config) doubts() []string {
-	var doubts []string
+// findWarnings are settings that are valid and yet probably a mistake.
+func (c *Config) findWarnings() []string {
+	var findWarnings []string
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !isLoopback(host) && c.isDefault("base-url") {
-		doubts = append(doubts, "RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: "+
+		findWarnings = append(findWarnings, "RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: "+
 			"links will say "+c.BaseURL+", and test keys are accepted")
 	}
 
 	if slices.Equal(c.Roles, []string{RoleWorker}) && c.isDefault("base-url") {
-		doubts = append(doubts, "RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs "+
+		findWarnings = append(findWarnings, "RELAYPDF_BASE_URL is not set: links in events and callbacks of this worker's jobs "+
 			"will say "+c.BaseURL+"; give all processes the same address")
 	}
 
 	if strings.HasPrefix(c.BaseURL, "https:") && c.TrustedIPHeader == "" {
-		doubts = append(doubts, "RELAYPDF_BASE_URL is https and RELAYPDF_TRUSTED_IP_HEADER is not set: "+
+		findWarnings = append(findWarnings, "RELAYPDF_BASE_URL is https and RELAYPDF_TRUSTED_IP_HEADER is not set: "+
 			"behind a proxy all clients have its address, and share one limit; name the header in which it puts theirs")
 	}
-	return doubts
+	return findWarnings
 }
 
 func (c *Config) isDefault(name string) bool { return c.Origin(name) == OriginDefault }

@@ -33,7 +33,7 @@ func openConfigFile(flags *pflag.FlagSet, host machine) (configFile, []error) {
 
 	content, err := os.ReadFile(value.text)
 	if err != nil {
-		return configFile{}, []error{row.complain(value, fmt.Errorf(
+		return configFile{}, []error{row.describeError(value, fmt.Errorf(
 			"cannot be read (%w); name a file that exists, or leave it out", err,
 		))}
 	}
@@ -88,8 +88,8 @@ func Unquote(text string) string {
 // testPrefix begins the variables that the tests' own helpers read.
 const testPrefix = VariablePrefix + "TEST_"
 
-// dropped holds the variables of former settings, with the replacement for each.
-var dropped = map[string]string{ //nolint:gosec // names of settings, no credentials
+// removedSettings holds the variables of former settings, with the replacement for each.
+var removedSettings = map[string]string{ //nolint:gosec // names of settings, no credentials
 	"RELAYPDF_AI_MAX_TOKENS":          "an answer of the model has at most 12000 tokens",
 	"RELAYPDF_AI_TIMEOUT":             "the model has at most 2 minutes",
 	"RELAYPDF_BLOBS_CACHE":            "files are read from the bucket each time; delete blobs-cache in the data folder",
@@ -118,7 +118,7 @@ func unknownVariables(env map[string]string, file configFile) []string {
 	var warnings []string
 	warn := func(name, where string) {
 		warning := fmt.Sprintf("%s%s is not a setting and is ignored", where, name)
-		if remedy, ok := dropped[name]; ok {
+		if remedy, ok := removedSettings[name]; ok {
 			warning = fmt.Sprintf("%s%s is no longer a setting and is ignored; remove it: %s", where, name, remedy)
 		} else if near := nearest(name, slices.Sorted(maps.Keys(known))); near != "" {
 			warning += "; did you mean " + near + "?"
@@ -145,11 +145,11 @@ func unknownVariables(env map[string]string, file configFile) []string {
 // suggestion is worse than none.
 func nearest(name string, candidates []string) string {
 	best := ""
-	fewest := len(name)/3 + 1
+	minEdits := len(name)/3 + 1
 	for _, candidate := range candidates {
-		if n := levenshtein.ComputeDistance(name, candidate); n < fewest {
+		if n := levenshtein.ComputeDistance(name, candidate); n < minEdits {
 			best = candidate
-			fewest = n
+			minEdits = n
 		}
 	}
 	return best

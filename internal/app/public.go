@@ -18,8 +18,8 @@ import (
 	"github.com/relaypdf/relaypdf/web"
 )
 
-// guestTime is the timeout of a visitor's document.
-const guestTime = 10 * time.Second
+// guestTimeout is the timeout of a visitor's document.
+const guestTimeout = 10 * time.Second
 
 // papers are the sizes of sheets in inches.
 var papers = map[string]struct{ width, height float64 }{
@@ -45,7 +45,7 @@ func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, err
 
 func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
 	guests := a.render.Guests()
-	page := render.Page{Timeout: guestTime, Offline: true}
+	page := render.Page{Timeout: guestTimeout, Offline: true}
 	html := sheet.HTML
 	if html == "" {
 		var err error

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// statusLasts is the cache lifetime of the status, so that more visitors do not cause more queries to the
+	// statusTTL is the cache lifetime of the status, so that more visitors do not cause more queries to the
 	// database and the browser.
-	statusLasts = 2 * time.Second
-	// statusTime is the timeout of a status check.
-	statusTime = 5 * time.Second
+	statusTTL = 2 * time.Second
+	// statusTimeout is the timeout of a status check.
+	statusTimeout = 5 * time.Second
 )
 
 // statusCache is the service status for visitors. It is safe for concurrent use.
@@ -37,9 +37,9 @@ type statusCache struct {
 func (b *statusCache) read(ctx context.Context) views.ServiceStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.at.IsZero() || b.now().Sub(b.at).Abs() >= statusLasts {
+	if b.at.IsZero() || b.now().Sub(b.at).Abs() >= statusTTL {
 		// The caller may leave; others wait for the response.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
 		defer cancel()
 		b.last = b.ask(ctx)
 		b.at = b.now()
@@ -76,7 +76,7 @@ func (a *App) measureStatus(ctx context.Context) views.ServiceStatus {
 
 	for _, pool := range a.render.Stats().Pools {
 		shown.Queues = append(shown.Queues, views.StatusQueue{
-			Name: capital(poolDoes[pool.Name]), Busy: pool.Busy,
+			Name: capital(poolPurposes[pool.Name]), Busy: pool.Busy,
 			Slots: pool.Slots, Waiting: pool.Waiting, Places: pool.Limit,
 		})
 	}
@@ -143,8 +143,8 @@ const (
 	uptimePause = 15 * time.Second
 	// uptimePhase is the part of a minute in which processes begin to check, each at its own time.
 	uptimePhase = 15 * time.Second
-	// recordTime bounds the writing of minutes.
-	recordTime = 20 * time.Second
+	// recordTimeout bounds the writing of minutes.
+	recordTimeout = 20 * time.Second
 	// maxUnwritten bounds the minutes that wait for a database that is away.
 	maxUnwritten = 24 * 60
 )
@@ -207,7 +207,7 @@ func (a *App) recordUptime(ctx context.Context) {
 			return components(a.Services.Readiness(ctx))
 		},
 		record: func(ctx context.Context, minutes ...store.MeasuredMinute) error {
-			ctx, cancel := context.WithTimeout(ctx, recordTime)
+			ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 			defer cancel()
 			return a.Store.RecordUptime(ctx, minutes...)
 		},

@@ -44,7 +44,7 @@ func TestStatusIsAskedOnceForAll(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		want  int64
-	}{{statusLasts - 1, 1}, {1, 2}, {0, 2}, {-time.Hour, 3}} { // The last is a clock that was set back.
+	}{{statusTTL - 1, 1}, {1, 2}, {0, 2}, {-time.Hour, 3}} { // The last is a clock that was set back.
 		now = now.Add(step.after)
 		if got := b.read(t.Context()); got.Processes != step.want {
 			t.Errorf("%s later answer %d is told, want %d", step.after, got.Processes, step.want)

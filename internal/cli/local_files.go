@@ -442,14 +442,14 @@ func (l *localFiles) read(name string) ([]byte, error) {
 		return nil, errors.New("it is not a regular file")
 	}
 
-	most := int64(maxLocalFile)
+	maxSize := int64(maxLocalFile)
 	if l.asAssets {
-		most = maxLocalBytes
+		maxSize = maxLocalBytes
 	}
 
-	content, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(content)) > most {
-		err = fmt.Errorf("it is larger than %d MiB", most>>20)
+	content, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && int64(len(content)) > maxSize {
+		err = fmt.Errorf("it is larger than %d MiB", maxSize>>20)
 	}
 	return content, err
 }

@@ -101,7 +101,7 @@ func TestOperationMistakesWithLocalFiles(t *testing.T) {
 	b := newBench(t, nil)
 	dir := sharedtest.PageFolder(t)
 	r := b.run("", "doc", "print", filepath.Join(dir, "page.html"), "-o", filepath.Join(dir, "page.pdf"), "--json-output")
-	if got := decodeJSON[made](t, r.out); r.code != 0 || r.err != "relaypdf: img/none.png was not uploaded: the file does not exist\n" || len(got.LocalFiles) != 3 {
+	if got := decodeJSON[callOutput](t, r.out); r.code != 0 || r.err != "relaypdf: img/none.png was not uploaded: the file does not exist\n" || len(got.LocalFiles) != 3 {
 		t.Errorf("got %+v", r)
 	}
 	r = b.run("", "doc", "create", filepath.Join(dir, "page.html"), "--no-local-files")

@@ -10,8 +10,8 @@ import (
 // user.
 const actAsProgram = "TEST_RELAYPDF_PROGRAM"
 
-// patience is the time limit of a test's waits, on a machine that is busy with other work.
-const patience = 5 * time.Minute
+// testTimeout is the time limit of a test's waits, on a machine that is busy with other work.
+const testTimeout = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsProgram) != "" || len(os.Args) > 1 && os.Args[1] == "engine" {

@@ -414,8 +414,8 @@ func unreached(baseURL string, err error) error {
 		baseURL, network.Err)}
 }
 
-// made is the outcome of a call, as --json-output prints it for a result without a URL.
-type made struct {
+// callOutput is the outcome of a call, as --json-output prints it for a result without a URL.
+type callOutput struct {
 	ID                  string        `json:"id"`
 	Filename            string        `json:"filename"`
 	Path                string        `json:"path"` // empty: standard output
@@ -429,8 +429,8 @@ type made struct {
 }
 
 // receive prints the address of a result, or writes its bytes.
-func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made, error) {
-	m := made{
+func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (callOutput, error) {
+	m := callOutput{
 		ID: result.ID, Filename: result.Filename, ContentType: result.ContentType, SizeBytes: result.Size,
 		ChargedMicrodollars: credit.Amount(result.Charged), Replayed: result.Replayed, RequestID: result.RequestID,
 		LocalFiles: c.takes.local.sent,
@@ -463,7 +463,7 @@ func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (made
 }
 
 // summary is the line that ends a call.
-func (m made) summary(took time.Duration) string {
+func (m callOutput) summary(took time.Duration) string {
 	name := m.Filename
 	price := m.ChargedMicrodollars.String()
 	if m.Path != "" {

@@ -417,11 +417,11 @@ func TestOutputFiles(t *testing.T) {
 	} {
 		content := "content of " + strings.Join(tt.args, " ")
 		r := b.run(content, append([]string{"doc", "print", "-", "--json-output"}, tt.args...)...)
-		got := decodeJSON[made](t, r.out)
+		got := decodeJSON[callOutput](t, r.out)
 		if tt.path == "" {
 			tt.path = filepath.Join(tt.args[1], "printed.pdf")
 		}
-		want := made{
+		want := callOutput{
 			ID: got.ID, Filename: got.Filename, Path: tt.path, ContentType: "application/pdf", SizeBytes: int64(len(content)) + 5,
 			ChargedMicrodollars: 2000, RequestID: got.RequestID,
 		}
@@ -512,7 +512,7 @@ func TestOutputIsNamedAfterTheInput(t *testing.T) {
 			t.Errorf("%v: got %+v", tt.args, r)
 			continue
 		}
-		got := decodeJSON[made](t, r.out)
+		got := decodeJSON[callOutput](t, r.out)
 		content, err := os.ReadFile(tt.path)
 		if got.Path != tt.path || err != nil {
 			t.Errorf("%v: got %q and %v, want %s", tt.args, got.Path, err, tt.path)
@@ -570,7 +570,7 @@ func TestTerminal(t *testing.T) {
 	b := newBench(t, func() {
 		select {
 		case <-release:
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 		}
 	})
 	screen, terminal := openTerminal(t)
@@ -684,7 +684,7 @@ func TestInterrupted(t *testing.T) {
 		close(working)
 		select {
 		case <-release:
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 		}
 	})
 	defer close(release)

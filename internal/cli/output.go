@@ -134,7 +134,7 @@ func (d *destination) write(stdout io.Writer, result *client.Result) (path strin
 		return d.name, size, nil
 	}
 
-	path, err = d.keep(result)
+	path, err = d.storeFile(result)
 	return path, size, err
 }
 
@@ -159,9 +159,9 @@ func (p *prettyJSON) flush() error {
 	return err
 }
 
-// keep gives the complete file its name: the requested one, or the result's own, with a number if that file exists.
+// storeFile gives the complete file its name: the requested one, or the result's own, with a number if that file exists.
 // A wrong extension is corrected, such as for an archive with one image per page.
-func (d *destination) keep(result *client.Result) (string, error) {
+func (d *destination) storeFile(result *client.Result) (string, error) {
 	path := d.name
 	if path == "" {
 		path = filepath.Join(d.folder, localName(result.Filename))

@@ -133,12 +133,12 @@ curl %[1]s/v1/pdf -H "Authorization: Bearer %[4]s" -H "Content-Type: application
 // works again after a restart.
 func devKey(ctx context.Context, a *app.App, account store.Account) (string, error) {
 	path := filepath.Join(a.Config.DataDir, "dev.key")
-	kept, err := os.ReadFile(path)
+	stored, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 
-	secret := strings.TrimSpace(string(kept))
+	secret := strings.TrimSpace(string(stored))
 	if key, _, err := a.Store.KeyBySecret(ctx, secret); err == nil && key.AccountID == account.ID {
 		return secret, nil
 	}

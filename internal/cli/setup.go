@@ -113,7 +113,7 @@ func (s *setup) run(cmd *cobra.Command) error {
 		return unreached(config.APIURL, err)
 	}
 
-	written, err := s.keep(key)
+	written, err := s.saveKey(key)
 	if err != nil {
 		return fmt.Errorf("the key %s was created but not saved: %w; revoke it at %s/dashboard/keys", key.Key.Prefix,
 			err, strings.TrimSuffix(config.APIURL, "/"))
@@ -126,7 +126,7 @@ func (s *setup) run(cmd *cobra.Command) error {
 			s.file, s.file)
 	}
 
-	return s.tell(cmd, written)
+	return s.printResult(cmd, written)
 }
 
 // tracked reports whether git tracks a file, which it then commits although the file is in .gitignore. Without git
@@ -241,8 +241,8 @@ func openAddress(ctx context.Context, address string) {
 	}
 }
 
-// keep writes the key to the current state of the file.
-func (s *setup) keep(key client.DeviceKey) (writtenKey, error) {
+// saveKey writes the key to the current state of the file.
+func (s *setup) saveKey(key client.DeviceKey) (writtenKey, error) {
 	written := writtenKey{File: s.file, Variable: keyVariable, Account: key.Account, Key: key.Key}
 	if !keyText.MatchString(key.AccessToken) {
 		return written, errors.New("the server did not send an API key")
@@ -284,8 +284,8 @@ func (s *setup) ignore() (string, error) {
 	return changed, err
 }
 
-// tell reports the written file, without the key.
-func (s *setup) tell(cmd *cobra.Command, w writtenKey) error {
+// printResult reports the written file, without the key.
+func (s *setup) printResult(cmd *cobra.Command, w writtenKey) error {
 	if s.asJSON {
 		return printJSONLine(cmd, w)
 	}

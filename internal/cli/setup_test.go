@@ -165,7 +165,7 @@ func TestSetupOpensTheAddress(t *testing.T) {
 	}
 	t.Setenv("BROWSER", script)
 	openAddress(t.Context(), "https://pdf.example/device")
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(testTimeout); ; {
 		if text, err := os.ReadFile(noted); err == nil {
 			if string(text) != "https://pdf.example/device" {
 				t.Errorf("opened %q", text)

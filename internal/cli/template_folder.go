@@ -242,13 +242,13 @@ func fetchTemplate(ctx context.Context, c *client.Client, id string) (client.Tem
 	if t.HTML != nil {
 		content.html = *t.HTML
 	}
-	content.partials = shown(content.html, stored)
+	content.partials = usedPartials(content.html, stored)
 	return t, content, nil
 }
 
-// shown returns the partials that a source includes, directly or through others; all of them if the data chooses
+// usedPartials returns the partials that a source includes, directly or through others; all of them if the data chooses
 // one.
-func shown(html string, stored map[string]string) map[string]string {
+func usedPartials(html string, stored map[string]string) map[string]string {
 	used := map[string]string{}
 	open := []string{html}
 	for len(open) > 0 {

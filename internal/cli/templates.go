@@ -510,7 +510,7 @@ func (r *templateRender) once(cmd *cobra.Command, folder *templateFolder) (err e
 			return networkError{err}
 		}
 
-		return say(cmd, "%s", made{
+		return say(cmd, "%s", callOutput{
 			Filename: result.Filename, Path: path, SizeBytes: size, ChargedMicrodollars: credit.Amount(result.Charged),
 		}.summary(time.Since(begin)))
 	})

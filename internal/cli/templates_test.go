@@ -99,7 +99,7 @@ func TestParsePartials(t *testing.T) {
 	} {
 		var names []string
 		for _, name := range []string{"foot", "head", "logo", "unused"} {
-			if _, ok := shown(source, stored)[name]; ok {
+			if _, ok := usedPartials(source, stored)[name]; ok {
 				names = append(names, name)
 			}
 		}
@@ -168,7 +168,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	}
 	open := func() *rod.Page {
 		t.Helper()
-		page, err := browser.Timeout(patience).Page(proto.TargetCreateTarget{URL: server.URL})
+		page, err := browser.Timeout(testTimeout).Page(proto.TargetCreateTarget{URL: server.URL})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestLivePageInABrowser(t *testing.T) {
 			const frame = document.querySelector("iframe"), idle = document.getElementById("idle"), told = document.getElementById("wrong")
 			return told && idle && told.textContent === wrong && (frame ? new URL(frame.src).search : "") === there && idle.hidden === (there !== "")
 		}`, wrong, document)
-		if err := page.Timeout(patience).Wait(shows); err != nil {
+		if err := page.Timeout(testTimeout).Wait(shows); err != nil {
 			t.Fatalf("%v: it does not show %q above %q", err, wrong, document)
 		}
 	}

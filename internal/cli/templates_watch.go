@@ -61,7 +61,7 @@ func (r *templateRender) follow(cmd *cobra.Command, folder *templateFolder) erro
 		openAddress(cmd.Context(), address)
 	}
 
-	r.look(cmd, service, folder, page)
+	r.watchFiles(cmd, service, folder, page)
 	err = server.Close()
 	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
@@ -69,8 +69,8 @@ func (r *templateRender) follow(cmd *cobra.Command, folder *templateFolder) erro
 	return err
 }
 
-// look makes the document, and again when a file has changed.
-func (r *templateRender) look(cmd *cobra.Command, service *client.Client, folder *templateFolder, page *livePage) {
+// watchFiles makes the document, and again when a file has changed.
+func (r *templateRender) watchFiles(cmd *cobra.Command, service *client.Client, folder *templateFolder, page *livePage) {
 	var seen map[string]string
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

@@ -113,7 +113,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 	}
 
 	// Earlier deliveries are skipped by listing them, because the service's clock may differ.
-	if err := l.look(cmd.Context(), service, func(client.Delivery) error { return nil }); err != nil {
+	if err := l.poll(cmd.Context(), service, func(client.Delivery) error { return nil }); err != nil {
 		return unreached(service.BaseURL, err)
 	}
 
@@ -131,7 +131,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 		case <-tick.C:
 		}
 
-		err := l.look(cmd.Context(), service, func(d client.Delivery) error { return l.forward(cmd, service, d) })
+		err := l.poll(cmd.Context(), service, func(d client.Delivery) error { return l.forward(cmd, service, d) })
 		var refused *client.Error
 		switch {
 		case err == nil, cmd.Context().Err() != nil:
@@ -144,8 +144,8 @@ func (l *listener) run(cmd *cobra.Command) error {
 	}
 }
 
-// look passes on the deliveries that are new, the oldest first.
-func (l *listener) look(ctx context.Context, service *client.Client, do func(client.Delivery) error) error {
+// poll passes on the deliveries that are new, the oldest first.
+func (l *listener) poll(ctx context.Context, service *client.Client, do func(client.Delivery) error) error {
 	var found []client.Delivery
 	page := client.Page{Limit: maxPage}
 	for {

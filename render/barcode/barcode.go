@@ -172,6 +172,6 @@ func (s *symbol) print(req Request, modulePixels int) error {
 		}
 	}
 
-	s.makeRoom()
+	s.addMargins()
 	return nil
 }

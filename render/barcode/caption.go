@@ -19,9 +19,9 @@ const (
 	captionRise = 0.8
 	captionLine = 1.25
 	captionTail = 0.5
-	// captionLeast is the shortest line that is broken, in sizes: short symbols
+	// minCaption is the shortest line that is broken, in sizes: short symbols
 	// get a wider image rather than a column of letters.
-	captionLeast = 9.6
+	minCaption = 9.6
 	// captionMost is longer than any line that can be.
 	captionMost = maxCaption
 	// captionShare is the maximum height of the text next to the symbol, as a share. Longer texts get longer lines
@@ -47,11 +47,11 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 
 	size := float64(captionPixels) / float64(modulePixels)
 	advance := textFaces().advance
-	room := max(captionLeast, float64(s.width())/size)
-	lines := wrap(text, room, advance)
-	for room < captionMost && size*captionHeight(lines) > captionShare*float64(s.height()) {
-		room *= 1.25
-		lines = wrap(text, room, advance)
+	lineWidth := max(minCaption, float64(s.width())/size)
+	lines := wrap(text, lineWidth, advance)
+	for lineWidth < captionMost && size*captionHeight(lines) > captionShare*float64(s.height()) {
+		lineWidth *= 1.25
+		lines = wrap(text, lineWidth, advance)
 	}
 
 	below := float64(s.height()) // leaves the quiet zone alone
@@ -93,12 +93,12 @@ func printableScripts() string {
 }
 
 // wrap breaks text into lines of at most the width room, at spaces if possible.
-func wrap(text string, room float64, advance func(rune) float64) []string {
+func wrap(text string, lineWidth float64, advance func(rune) float64) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		rest := []rune(strings.TrimSpace(oneLine(paragraph)))
 		for {
-			fits := fitting(rest, room, advance)
+			fits := fitting(rest, lineWidth, advance)
 			if fits == len(rest) {
 				break
 			}
@@ -120,9 +120,9 @@ func wrap(text string, room float64, advance func(rune) float64) []string {
 }
 
 // fitting returns how many characters there is room for, at least one.
-func fitting(runes []rune, room float64, advance func(rune) float64) int {
+func fitting(runes []rune, lineWidth float64, advance func(rune) float64) int {
 	for i, r := range runes {
-		if room -= advance(r); room < 0 {
+		if lineWidth -= advance(r); lineWidth < 0 {
 			return max(1, i)
 		}
 	}

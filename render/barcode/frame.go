@@ -77,8 +77,8 @@ func (s *symbol) setQuiet(width int) {
 	s.quiet = margins{width, width, width, width}
 }
 
-// makeRoom widens the image by the overhang of the labels.
-func (s *symbol) makeRoom() {
+// addMargins widens the image by the overhang of the labels.
+func (s *symbol) addMargins() {
 	beyond := 0.0
 	for _, l := range s.labels {
 		half := l.width() / 2

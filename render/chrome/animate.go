@@ -79,7 +79,7 @@ const finishScript = `async wait => {
 }`
 
 // mayAnimate reports whether the job's document can be under way when it has loaded.
-func (r *running) mayAnimate() bool {
+func (r *jobRun) mayAnimate() bool {
 	switch {
 	case r.job.Animate:
 		return false

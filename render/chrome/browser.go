@@ -30,7 +30,7 @@ type browser struct {
 	tasks sync.WaitGroup // removals under way
 
 	warmPages int          // number of retained pages
-	looking   atomic.Bool  // a probe is under way
+	probing   atomic.Bool  // a probe is under way
 	overfull  atomic.Int64 // when a process was last ended for its memory
 	shared    atomic.Int64 // when that was a process that serves all pages
 
@@ -38,17 +38,17 @@ type browser struct {
 	accounts map[string]*account
 
 	// The fleet's lock guards the rest.
-	visits     map[*visit]bool // jobs under way
-	guests     map[string]int  // running jobs by account ID
-	docs       int             // jobs since the start
-	used       time.Time       // when the last job came
-	quarantine bool            // the last job was of a suspect account
-	tired      bool            // a job went wrong
-	slowed     bool            // its processes have permanently low priority
-	resting    bool            // gets no jobs until it answers quickly
-	recycling  bool            // the next one is being started
-	retired    bool            // gets no new jobs
-	drained    chan struct{}   // closed when a retired browser has no jobs left
+	leases        map[*browserLease]bool // jobs under way
+	jobsByAccount map[string]int         // running jobs by account ID
+	docs          int                    // jobs since the start
+	used          time.Time              // when the last job came
+	quarantine    bool                   // the last job was of a suspect account
+	jobFailed     bool                   // a job went wrong
+	slowed        bool                   // its processes have permanently low priority
+	resting       bool                   // gets no jobs until it answers quickly
+	recycling     bool                   // the next one is being started
+	retired       bool                   // gets no new jobs
+	drained       chan struct{}          // closed when a retired browser has no jobs left
 }
 
 // account is one account's browser context. It is closed some time after its last use.
@@ -72,14 +72,14 @@ func startBrowser(ctx context.Context, cfg Config, h home, name string, limit ti
 	}
 
 	b := &browser{
-		proc:      proc,
-		root:      proc.conn.session(""),
-		warmPages: max(1, cfg.WarmPages/cfg.Browsers),
-		accounts:  map[string]*account{},
-		visits:    map[*visit]bool{},
-		guests:    map[string]int{},
-		used:      time.Now(),
-		drained:   make(chan struct{}),
+		proc:          proc,
+		root:          proc.conn.session(""),
+		warmPages:     max(1, cfg.WarmPages/cfg.Browsers),
+		accounts:      map[string]*account{},
+		leases:        map[*browserLease]bool{},
+		jobsByAccount: map[string]int{},
+		used:          time.Now(),
+		drained:       make(chan struct{}),
 	}
 
 	if err := b.warm(ctx); err != nil {
@@ -188,9 +188,9 @@ func (b *browser) newContext(ctx context.Context, proxy string) (proto.BrowserBr
 		req.ProxyServer = proxy
 		req.ProxyBypassList = "<-loopback>"
 	}
-	var made proto.TargetCreateBrowserContextResult
-	err := b.root.call(ctx, req, &made)
-	return made.BrowserContextID, err
+	var created proto.TargetCreateBrowserContextResult
+	err := b.root.call(ctx, req, &created)
+	return created.BrowserContextID, err
 }
 
 func (b *browser) enter(name string) *account {

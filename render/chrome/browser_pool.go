@@ -32,7 +32,7 @@ type browserPool struct {
 	starting *start        // a start under way
 	changed  chan struct{} // closed and replaced when a browser came or got free
 	suspects map[string]time.Time
-	made     int // browsers started so far, for names
+	launches int // browsers started so far, for names
 
 	over map[int]time.Time // since when processes hold more than their limit; the guard's alone
 }
@@ -43,8 +43,8 @@ type start struct {
 	err  error
 }
 
-// visit is the use of a browser by one job.
-type visit struct {
+// browserLease is the use of a browser by one job.
+type browserLease struct {
 	*browser
 	account string
 	gentle  bool
@@ -77,8 +77,8 @@ func newBrowserPool(ctx context.Context, tasks *sync.WaitGroup, cfg Config, h ho
 	}
 }
 
-// visit finds a browser for a job, to be given back with leave. It starts one, or waits for one, if there is none.
-func (f *browserPool) visit(ctx context.Context, account string, gentle bool) (*visit, error) {
+// acquire finds a browser for a job, to be given back with leave. It starts one, or waits for one, if there is none.
+func (f *browserPool) acquire(ctx context.Context, account string, gentle bool) (*browserLease, error) {
 	for {
 		f.mu.Lock()
 		v := f.admitLocked(account, gentle)
@@ -118,7 +118,7 @@ func (f *browserPool) await(ctx context.Context, s *start, changed <-chan struct
 }
 
 // admitLocked takes the best browser for a job, or returns nil.
-func (f *browserPool) admitLocked(account string, gentle bool) *visit {
+func (f *browserPool) admitLocked(account string, gentle bool) *browserLease {
 	until, suspect := f.suspects[account]
 	if suspect && time.Now().After(until) {
 		delete(f.suspects, account)
@@ -127,36 +127,36 @@ func (f *browserPool) admitLocked(account string, gentle bool) *visit {
 	gentle = gentle && !suspect
 
 	var best *browser
-	most := 0
+	bestFitness := 0
 	for _, b := range f.browsers {
-		if n := b.fitness(account, gentle, suspect); n > most {
+		if n := b.fitness(account, gentle, suspect); n > bestFitness {
 			best = b
-			most = n
+			bestFitness = n
 		}
 	}
 	if best == nil {
 		return nil
 	}
 
-	v := &visit{
+	v := &browserLease{
 		browser: best,
 		account: account,
 		gentle:  gentle,
-		first:   best.docs == 0 && len(best.visits) == 0,
+		first:   best.docs == 0 && len(best.leases) == 0,
 		began:   time.Now(),
 	}
-	best.visits[v] = true
-	best.guests[account]++
+	best.leases[v] = true
+	best.jobsByAccount[account]++
 	best.used = v.began
 	best.quarantine = suspect
-	shareLocked(f)
+	setPrioritiesLocked(f)
 	return v
 }
 
 // oldest returns when the first of the jobs under way began, or now: of all, or
 // of those only that may stall the browser.
 func (b *browser) oldest(now time.Time, rough bool) time.Time {
-	for v := range b.visits {
+	for v := range b.leases {
 		if (!rough || !v.gentle) && v.began.Before(now) {
 			now = v.began
 		}
@@ -166,7 +166,7 @@ func (b *browser) oldest(now time.Time, rough bool) time.Time {
 
 // hasUntrusted reports that a job under way may stall the browser.
 func (b *browser) hasUntrusted() bool {
-	for v := range b.visits {
+	for v := range b.leases {
 		if !v.gentle {
 			return true
 		}
@@ -180,8 +180,8 @@ func (b *browser) fitness(account string, gentle, suspect bool) int {
 		return 0
 	}
 
-	own := b.guests[account]
-	others := len(b.guests) > 0 && (len(b.guests) > 1 || own == 0)
+	own := b.jobsByAccount[account]
+	others := len(b.jobsByAccount) > 0 && (len(b.jobsByAccount) > 1 || own == 0)
 	if others && (!gentle || b.hasUntrusted()) {
 		return 0
 	}
@@ -208,24 +208,24 @@ func (b *browser) fitness(account string, gentle, suspect bool) int {
 
 // vacant reports that a browser could serve a newcomer at once.
 func (b *browser) vacant() bool {
-	return len(b.visits) == 0 && !b.retired && !b.resting && b.alive()
+	return len(b.leases) == 0 && !b.retired && !b.resting && b.alive()
 }
 
 // leave gives a browser back. A job that went wrong makes the browser rest when
 // it is free, and its account suspect.
-func (f *browserPool) leave(v *visit, docs int, err error) {
+func (f *browserPool) leave(v *browserLease, docs int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
 	b := v.browser
-	delete(b.visits, v)
+	delete(b.leases, v)
 	b.docs += docs
-	if b.guests[v.account]--; b.guests[v.account] == 0 {
-		delete(b.guests, v.account)
+	if b.jobsByAccount[v.account]--; b.jobsByAccount[v.account] == 0 {
+		delete(b.jobsByAccount, v.account)
 	}
 
-	if wrong(err) {
-		b.tired = true
+	if mayStayBusy(err) {
+		b.jobFailed = true
 		if v.account != "" && !errors.Is(err, context.Canceled) {
 			f.suspects[v.account] = time.Now().Add(suspicion)
 		}
@@ -233,16 +233,16 @@ func (f *browserPool) leave(v *visit, docs int, err error) {
 
 	switch {
 	case b.retired:
-		if len(b.visits) == 0 {
+		if len(b.leases) == 0 {
 			close(b.drained)
 		}
 	case b.docs >= f.cfg.RecycleDocs:
 		f.recycleLocked(b, "documents")
-	case b.tired && len(b.visits) == 0:
-		b.tired = false
+	case b.jobFailed && len(b.leases) == 0:
+		b.jobFailed = false
 		b.resting = true
 		f.tasks.Go(func() { f.rest(b) })
-	case b.slowed && len(b.visits) == 0:
+	case b.slowed && len(b.leases) == 0:
 		f.recycleLocked(b, "priority")
 	}
 
@@ -286,7 +286,7 @@ func (f *browserPool) remove(b *browser) {
 	f.growLocked()
 	f.mu.Unlock()
 	b.proc.kill()
-	f.bury(b)
+	f.removeFiles(b)
 }
 
 // dropLocked takes a browser off the list, and reports whether it was on it.
@@ -347,10 +347,10 @@ func (f *browserPool) ready() {
 // launch starts a browser and watches for its end.
 func (f *browserPool) launch() (*browser, error) {
 	f.mu.Lock()
-	f.made++
-	name := fmt.Sprintf("profile-%d", f.made)
+	f.launches++
+	name := fmt.Sprintf("profile-%d", f.launches)
 	limit := f.cfg.Times.Start
-	if f.made == 1 {
+	if f.launches == 1 {
 		limit = max(limit, firstStart)
 	}
 	f.mu.Unlock()
@@ -393,11 +393,11 @@ func (f *browserPool) watch(b *browser) {
 
 	f.count.crashes.Add(1)
 	f.cfg.Logger.Error("browser died, starting another", "stderr", b.proc.log.String())
-	f.bury(b)
+	f.removeFiles(b)
 }
 
-// bury removes the files of a dead browser.
-func (f *browserPool) bury(b *browser) {
+// removeFiles removes the files of a dead browser.
+func (f *browserPool) removeFiles(b *browser) {
 	if err := b.stop(); err != nil {
 		f.cfg.Logger.Warn("remove folder of dead browser failed", "error", err)
 	}

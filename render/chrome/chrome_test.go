@@ -188,7 +188,7 @@ func renderers(t testing.TB, browserPID int) []int {
 // current returns the browser that serves who comes first: the oldest one.
 func (p *Pool) current() *browser {
 	for {
-		if all := p.fleet.all(); len(all) > 0 {
+		if all := p.browserPool.all(); len(all) > 0 {
 			return all[0]
 		}
 	}

@@ -286,11 +286,11 @@ type clipArgs struct {
 
 // clipped warns of content that is cut off. In print, right-to-left content that is wider than the page is moved and
 // shrunk, as the browser does it with other content.
-func (r *running) clipped(ctx context.Context, p *page) error {
+func (r *jobRun) clipped(ctx context.Context, p *page) error {
 	args := clipArgs{Scale: 1, Within: r.task.selector}
 	if r.task.paper != nil {
 		o := r.task.paper
-		args.Limit = mostShrunk
+		args.Limit = maxShrink
 		args.Scale = o.Scale
 		for i, inches := range [4]float64{o.MarginTop, o.MarginRight, o.MarginBottom, o.MarginLeft} {
 			args.Margins[i] = inches * cssPerInch
@@ -330,9 +330,9 @@ func (r *running) clipped(ctx context.Context, p *page) error {
 }
 
 // warnClipped adds the warnings about clipped content.
-func (r *running) warnClipped(p *page, seen clipped) {
+func (r *jobRun) warnClipped(p *page, seen clipped) {
 	room := p.emulated.viewport.withDefaults().Width
-	limit := int(float64(room) * mostShrunk)
+	limit := int(float64(room) * maxShrink)
 	const remedy = "Let it wrap, or use a larger format, landscape or a smaller scale"
 
 	if e := seen.Right; e != nil {
@@ -407,7 +407,7 @@ func (p *page) shrink(ctx context.Context, seen clipped) error {
 	width := float64(p.emulated.viewport.withDefaults().Width)
 	factor := 1.
 	if seen.Shift != nil {
-		factor = min((width-float64(seen.Shift.At))/width, mostShrunk)
+		factor = min((width-float64(seen.Shift.At))/width, maxShrink)
 	}
 
 	args := shiftArgs{By: math.Floor(width * (factor - 1)), Turned: seen.Turned}
@@ -433,7 +433,7 @@ func (o PDF) fitted(p *page) PDF {
 }
 
 // clippedFrames warns of frames that are smaller than their documents.
-func (r *running) clippedFrames(ctx context.Context, p *page) error {
+func (r *jobRun) clippedFrames(ctx context.Context, p *page) error {
 	return eachFrame(ctx, p, clipScript, clipArgs{Scale: 1, Frame: true}, func(name func() string, seen clipped) {
 		for i := range seen.Cut {
 			if seen.Cut[i].Kind == "frame" {

@@ -44,7 +44,7 @@ func command(cfg Config, h home, profile string) (*exec.Cmd, error) {
 	user := h.cred
 
 	if cfg.Confine != nil {
-		lock, err := cfg.Confine(h.cred, cfg.mostMemory(), h.user, profile)
+		lock, err := cfg.Confine(h.cred, cfg.maxMemory(), h.user, profile)
 		if err != nil {
 			return nil, fmt.Errorf("chrome: confine the browser: %w", err)
 		}
@@ -53,7 +53,7 @@ func command(cfg Config, h home, profile string) (*exec.Cmd, error) {
 	}
 
 	words = append(words, commandLine(cfg, profile)...)
-	if limit, err := cfg.bound(); err == nil { // See Bounded.
+	if limit, err := cfg.limitCommand(); err == nil { // See Bounded.
 		words = append(limit, words...)
 	}
 

@@ -163,7 +163,7 @@ func (c *conn) shut() {
 // readLoop dispatches messages until the browser is gone. A message that is broken, or on which its handler panics,
 // fails only the command or session to which it belongs.
 func (c *conn) readLoop() {
-	defer c.tellLost()
+	defer c.notifyLost()
 	defer close(c.done)
 	defer c.shut()
 
@@ -222,7 +222,7 @@ func (c *conn) deliver(session, event string, params json.RawMessage) {
 	}
 }
 
-func (c *conn) tellLost() {
+func (c *conn) notifyLost() {
 	c.mu.Lock()
 	sessions := slices.Collect(maps.Keys(c.handlers))
 	c.mu.Unlock()

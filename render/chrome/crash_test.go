@@ -93,7 +93,7 @@ func printLater(ctx context.Context, p *Pool, job Job) <-chan result {
 func (g *gate) crash(t *testing.T, p *Pool) {
 	t.Helper()
 	eventually(t, "a target shows "+g.url, func() bool {
-		return slices.ContainsFunc(p.fleet.all(), func(b *browser) bool { return g.crashIn(t, b.root) })
+		return slices.ContainsFunc(p.browserPool.all(), func(b *browser) bool { return g.crashIn(t, b.root) })
 	})
 }
 
@@ -185,7 +185,7 @@ func TestSecondCrashFailsTheJobAndNobodyElse(t *testing.T) {
 func idlePage(t *testing.T, p *Pool, name string, k kind) (pg *page) {
 	t.Helper()
 	eventually(t, "a page is idle", func() bool {
-		for _, b := range p.fleet.all() {
+		for _, b := range p.browserPool.all() {
 			b.mu.Lock()
 			if a := b.accounts[name]; a != nil && len(a.idle[k]) > 0 {
 				pg = a.idle[k][0]
@@ -223,7 +223,7 @@ func TestClosedWindowEndsItsJob(t *testing.T) {
 	job := printLater(t.Context(), p, Job{Account: "a", URL: g.url})
 	g.await(t, job)
 	eventually(t, "a target shows "+g.url, func() bool {
-		return slices.ContainsFunc(p.fleet.all(), func(b *browser) bool {
+		return slices.ContainsFunc(p.browserPool.all(), func(b *browser) bool {
 			target := g.targetIn(t, b.root)
 			if target != "" {
 				b.root.post(proto.TargetCloseTarget{TargetID: target})

@@ -92,8 +92,8 @@ const (
 	maxStatuses = 1000
 )
 
-// troubles are the faults of the document being loaded.
-type troubles struct {
+// warningLog are the faults of the document being loaded.
+type warningLog struct {
 	list    []Warning
 	more    int      // beyond MaxWarnings
 	console int      // messages so far
@@ -107,7 +107,7 @@ type answer struct {
 }
 
 // add keeps a warning, once.
-func (t *troubles) add(w Warning) {
+func (t *warningLog) add(w Warning) {
 	w = w.Bounded()
 	if slices.Contains(t.list, w) {
 		return
@@ -121,7 +121,7 @@ func (t *troubles) add(w Warning) {
 }
 
 // all returns the warnings, with how many more there were as the last one.
-func (t *troubles) all() []Warning {
+func (t *warningLog) all() []Warning {
 	list := slices.Clone(t.list)
 	if t.more > 0 {
 		list[len(list)-1] = Warning{Code: list[len(list)-1].Code, Message: fmt.Sprintf("and %d more faults", t.more+1)}
@@ -130,7 +130,7 @@ func (t *troubles) all() []Warning {
 }
 
 // answered takes in the status of something that the document loads.
-func (t *troubles) answered(f flight, status int) {
+func (t *warningLog) answered(f networkRequest, status int) {
 	if len(t.answers) < maxStatuses {
 		t.answers = append(t.answers, answer{status, f.url})
 	}
@@ -140,22 +140,22 @@ func (t *troubles) answered(f flight, status int) {
 }
 
 // failed takes in that something could not be loaded.
-func (t *troubles) failed(f flight, reason string) {
+func (t *warningLog) failed(f networkRequest, reason string) {
 	t.add(failedToLoad(f, reason))
 }
 
-func failedToLoad(f flight, reason string) Warning {
+func failedToLoad(f networkRequest, reason string) Warning {
 	return Warning{Code: ResourceFailed, Message: "could not be loaded: " + ReasonText(reason), URL: f.url}.Bounded()
 }
 
-// unsay takes back that something could not be loaded, where more is known of it now.
-func (t *troubles) unsay(f flight, reason string) {
-	said := failedToLoad(f, reason)
-	t.list = slices.DeleteFunc(t.list, func(w Warning) bool { return w == said })
+// retract takes back that something could not be loaded, where more is known of it now.
+func (t *warningLog) retract(f networkRequest, reason string) {
+	failure := failedToLoad(f, reason)
+	t.list = slices.DeleteFunc(t.list, func(w Warning) bool { return w == failure })
 }
 
 // unfinished records the requests that are still open when the output is made.
-func (t *troubles) unfinished(open map[string]flight) {
+func (t *warningLog) unfinished(open map[string]networkRequest) {
 	for _, f := range open {
 		switch f.kind {
 		case "Image", "Stylesheet", "Font", "Script", "Media", "Document":
@@ -167,7 +167,7 @@ func (t *troubles) unfinished(open map[string]flight) {
 }
 
 // strict returns the faults that fail a job.
-func (t *troubles) strict(rule FailOn) (faults []Warning) {
+func (t *warningLog) strict(rule FailOn) (faults []Warning) {
 	for _, w := range t.all() {
 		if rule.Resources && w.Code == ResourceFailed || rule.Console && w.Code == ScriptError {
 			faults = append(faults, w)
@@ -220,7 +220,7 @@ func (r remote) String() string {
 }
 
 // reported records an exception or a console message of a script.
-func (t *troubles) reported(method string, params json.RawMessage) {
+func (t *warningLog) reported(method string, params json.RawMessage) {
 	var e consoleEvent
 	if json.Unmarshal(params, &e) != nil {
 		return
@@ -261,7 +261,7 @@ func httpOnly(url string) string {
 }
 
 // cut returns the beginning of a text, without characters that are not text.
-func cut(text string, most int) string {
+func cut(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -270,13 +270,13 @@ func cut(text string, most int) string {
 		return r
 	}, text)
 
-	if len(text) <= most {
+	if len(text) <= limit {
 		return text
 	}
 
-	most -= len("…")
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	limit -= len("…")
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	return text[:most] + "…"
+	return text[:limit] + "…"
 }

@@ -187,7 +187,7 @@ func TestStatusOfWithheldResponses(t *testing.T) {
 	asked := loadEvent{RequestID: "1", LoaderID: "l", FrameID: "main", Type: "Image"}
 	asked.Request.URL = address
 	told := loadEvent{RequestID: "1", StatusCode: http.StatusGone}
-	failed := loadEvent{RequestID: "1", ErrorText: withheld}
+	failed := loadEvent{RequestID: "1", ErrorText: blockedByORB}
 	for name, events := range map[string][2]loadEvent{"before": {told, failed}, "after": {failed, told}} {
 		s := newLoadState()
 		s.apply("Network.requestWillBeSent", asked, "main")

@@ -16,13 +16,13 @@ type FontSet interface {
 	Draws(r rune) bool
 }
 
-// mostShrunk is the maximum factor by which the browser shrinks content that is wider than its page. Wider content
+// maxShrink is the maximum factor by which the browser shrinks content that is wider than its page. Wider content
 // is cut.
-const mostShrunk = 1.5
+const maxShrink = 1.5
 
-// lookScript returns the parts of a document's preview that are only known once it is rendered: the font lists of its
+// fontScript returns the parts of a document's preview that are only known once it is rendered: the font lists of its
 // text, its unusual characters, and relative links without a base URL. It samples a thousand texts.
-const lookScript = `({loose}) => {
+const fontScript = `({loose}) => {
   const out = {lists: [], characters: '', links: [], broken: []};
   if (!document.body) return out;
   if (loose && document.baseURI.startsWith('about:')) {
@@ -93,8 +93,8 @@ const drawScript = `({lists = [], characters, apart}) => {
   return {lists: missing, characters: [...characters].filter(ch => picture(ch) === nothing).join('')};
 }`
 
-// looked is the result of lookScript.
-type looked struct {
+// documentReport is the result of lookScript.
+type documentReport struct {
 	Lists      []string `json:"lists"`
 	Characters string   `json:"characters"`
 	Links      []string `json:"links"`
@@ -103,10 +103,10 @@ type looked struct {
 
 // clips reports whether the document may cut off content that the output should show. An image of the window shows a
 // part of the document by design.
-func (r *running) clips() bool {
+func (r *jobRun) clips() bool {
 	switch {
 	case r.task.paper != nil:
-		limit := int(float64(r.task.emulated.viewport.Width) * mostShrunk)
+		limit := int(float64(r.task.emulated.viewport.Width) * maxShrink)
 		return r.job.Lane == Once || mayClip(r.job.HTML) || mayOverflow(r.job.HTML, limit)
 	case r.task.whole || r.task.selector != "":
 		return r.job.Lane == Once || mayClip(r.job.HTML)
@@ -114,17 +114,17 @@ func (r *running) clips() bool {
 	return false
 }
 
-// lookAround warns of fonts and characters that are missing, and of content that the page
+// checkDocument warns of fonts and characters that are missing, and of content that the page
 // cuts. Documents whose text rules all of these out are not queried. Warnings that were
 // known before come first.
-func (r *running) lookAround(ctx context.Context, p *page) error {
+func (r *jobRun) checkDocument(ctx context.Context, p *page) error {
 	for _, w := range r.job.Faults {
 		warn(p, w)
 	}
 
 	faces := r.pool.cfg.FontSet
 	if r.job.Lane == Once || mayLack(r.job.HTML, faces) || containsFold(r.job.HTML, "data:image") {
-		if err := r.lookAt(ctx, p); err != nil {
+		if err := r.checkFonts(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 		return nil
 	}
 	for _, part := range [...]struct{ name, template string }{{"header", r.task.header}, {"footer", r.task.footer}} {
-		if err := lacks(ctx, p, wantedBy(part.template, faces), "the "+part.name+": "); err != nil {
+		if err := warnMissing(ctx, p, missingFontsIn(part.template, faces), "the "+part.name+": "); err != nil {
 			return ignoreStale(ctx, err)
 		}
 	}
@@ -150,13 +150,13 @@ func (r *running) lookAround(ctx context.Context, p *page) error {
 const LooseLink = "could not be loaded: HTML sent as text has no base URL. " +
 	"Send the file in assets, or use an absolute URL"
 
-// lookAt adds warnings about the rendered document.
-func (r *running) lookAt(ctx context.Context, p *page) error {
-	var seen looked
+// checkFonts adds warnings about the rendered document.
+func (r *jobRun) checkFonts(ctx context.Context, p *page) error {
+	var seen documentReport
 	args := struct {
 		Loose bool `json:"loose"`
 	}{r.job.URL == "" && len(r.job.Assets) == 0 && !r.job.Offline}
-	if err := p.eval(ctx, lookScript, args, &seen); err != nil {
+	if err := p.eval(ctx, fontScript, args, &seen); err != nil {
 		return ignoreStale(ctx, err)
 	}
 
@@ -172,13 +172,13 @@ func (r *running) lookAt(ctx context.Context, p *page) error {
 		return nil
 	}
 
-	want := wanted{Characters: undrawn(seen.Characters, faces)}
+	want := missingFonts{Characters: missingGlyphs(seen.Characters, faces)}
 	for _, list := range seen.Lists {
-		if names := lacking(families(list), faces); len(names) > 0 {
+		if names := missingFamilies(families(list), faces); len(names) > 0 {
 			want.Lists = append(want.Lists, names)
 		}
 	}
-	return ignoreStale(ctx, lacks(ctx, p, want, ""))
+	return ignoreStale(ctx, warnMissing(ctx, p, want, ""))
 }
 
 // warnBroken warns of an image that the browser cannot draw, unless its request has failed, of which there is a
@@ -195,8 +195,8 @@ func warnBroken(p *page, url string) {
 	}
 }
 
-// undrawn returns the characters of a text that no font has, each once.
-func undrawn(text string, faces FontSet) string {
+// missingGlyphs returns the characters of a text that no font has, each once.
+func missingGlyphs(text string, faces FontSet) string {
 	var found []rune
 	seen := map[rune]bool{}
 
@@ -209,8 +209,8 @@ func undrawn(text string, faces FontSet) string {
 	return string(found)
 }
 
-// wanted holds fonts and characters that the list of available ones lacks.
-type wanted struct {
+// missingFonts holds fonts and characters that the list of available ones lacks.
+type missingFonts struct {
 	// Lists are lists of alternative font names.
 	Lists      [][]string `json:"lists,omitempty"`
 	Characters string     `json:"characters"`
@@ -218,9 +218,9 @@ type wanted struct {
 	Apart bool `json:"apart"`
 }
 
-// lacks adds warnings about fonts and characters that the browser does not find either; the document may have
+// warnMissing adds warnings about fonts and characters that the browser does not find either; the document may have
 // brought them. where is the beginning of the warnings.
-func lacks(ctx context.Context, p *page, want wanted, where string) error {
+func warnMissing(ctx context.Context, p *page, want missingFonts, where string) error {
 	if len(want.Lists) == 0 && want.Characters == "" {
 		return nil
 	}
@@ -302,8 +302,8 @@ var generic = []string{
 	"inherit", "initial", "unset", "revert", "revert-layer",
 }
 
-// lacking returns the names of a list if none of them is there.
-func lacking(names []string, faces FontSet) (list []string) {
+// missingFamilies returns the names of a list if none of them is there.
+func missingFamilies(names []string, faces FontSet) (list []string) {
 	for _, name := range names {
 		lower := strings.ToLower(name)
 		switch {

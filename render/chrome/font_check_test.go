@@ -236,7 +236,7 @@ func TestListsOfFontsAreReadInLinearTime(t *testing.T) {
 		asked := 0
 		faces := countedFaces{fewFaces{"Arial", "serif"}, &asked}
 		mayLack(text, faces)
-		wantedBy(text, faces)
+		missingFontsIn(text, faces)
 		if asked > repeats {
 			t.Errorf("%s: %d names are looked up in %d bytes", name, asked, len(text))
 		}

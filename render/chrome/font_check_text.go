@@ -58,7 +58,7 @@ func reference(text string) rune {
 func asksForFace(html string, faces FontSet) bool {
 	faces = describe(faces, html)
 	for list, readable := range faceLists(html) {
-		if !readable || len(lacking(list, faces)) > 0 {
+		if !readable || len(missingFamilies(list, faces)) > 0 {
 			return true
 		}
 	}
@@ -149,7 +149,7 @@ func (d described) Named(family string) bool {
 func (d described) find(family string) bool {
 	if name, ok := strings.CutPrefix(family, "var("); ok {
 		_, value, found := strings.Cut(d.html, strings.TrimRight(name, ")")+":")
-		return !found || len(lacking(families(value[:min(len(value), maxList)]), d.FontSet)) == 0
+		return !found || len(missingFamilies(families(value[:min(len(value), maxList)]), d.FontSet)) == 0
 	}
 	return d.FontSet.Named(family) || d.rules && brings(d.html, family)
 }
@@ -310,7 +310,7 @@ func wideLength(style string, limit int) bool {
 				continue
 			}
 			n, err := strconv.ParseFloat(style[start:i], 64)
-			if err == nil && (unit.pixels == 0 && n > 100*mostShrunk || n*unit.pixels > float64(limit)) {
+			if err == nil && (unit.pixels == 0 && n > 100*maxShrink || n*unit.pixels > float64(limit)) {
 				return true
 			}
 		}

@@ -151,27 +151,27 @@ func unescaped(escape string) string {
 	return string(rune(code))
 }
 
-// wantedBy returns the fonts and characters that a header or footer names and faces lacks.
+// missingFontsIn returns the fonts and characters that a header or footer names and faces lacks.
 // It does not check which styles are used: there are few. Of the template's own fonts, only
 // local ones count: Chromium does not wait for others, not even in data: URIs, and draws
 // without them.
-func wantedBy(template string, faces FontSet) wanted {
-	want := wanted{Apart: true}
-	said := template
+func missingFontsIn(template string, faces FontSet) missingFonts {
+	want := missingFonts{Apart: true}
+	styles := template
 	if !strings.Contains(template, "local(") {
-		said = strings.ReplaceAll(template, "@font-face", "")
+		styles = strings.ReplaceAll(template, "@font-face", "")
 	}
 
-	own := describe(faces, said)
+	own := describe(faces, styles)
 	for list, readable := range faceLists(template) {
-		names := lacking(list, own)
+		names := missingFamilies(list, own)
 		known := slices.ContainsFunc(want.Lists, func(other []string) bool { return slices.Equal(other, names) })
 		if readable && len(names) > 0 && !known && len(want.Lists) < maxLists {
 			want.Lists = append(want.Lists, names)
 		}
 	}
 
-	var shown strings.Builder
+	var visible strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(template))
 	hidden := false // between the tags of a hidden element
 	for kind := tokens.Next(); kind != html.ErrorToken; kind = tokens.Next() {
@@ -181,13 +181,13 @@ func wantedBy(template string, faces FontSet) wanted {
 			hidden = slices.Contains([]string{"style", "script", "title"}, string(name))
 		case html.TextToken:
 			if !hidden {
-				shown.Write(tokens.Text())
+				visible.Write(tokens.Text())
 			}
 		case html.EndTagToken:
 			hidden = false
 		}
 	}
 
-	want.Characters = undrawn(shown.String(), faces)
+	want.Characters = missingGlyphs(visible.String(), faces)
 	return want
 }

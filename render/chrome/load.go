@@ -27,15 +27,15 @@ type loadState struct {
 	loader    string // of the main frame's document
 	inits     map[string]bool
 	dom, done bool
-	inFlight  map[string]flight // by request
-	withheld  map[string]flight // whose status was not reported yet, by request
-	status    map[string]int    // HTTP status by loader
-	kind      map[string]string // content type by loader
-	location  map[string]string // where the last response redirects to, by loader
-	awaited   map[string]int    // requests of the main document whose headers were not reported yet, by loader
-	address   map[string]string // URL of the main document by loader, after its redirects
-	broken    string            // the URL in whose place Chromium shows its own error page
-	emptied   bool              // the document left itself for about:blank
+	inFlight  map[string]networkRequest // by request
+	blocked   map[string]networkRequest // whose status was not reported yet, by request
+	status    map[string]int            // HTTP status by loader
+	kind      map[string]string         // content type by loader
+	location  map[string]string         // where the last response redirects to, by loader
+	awaited   map[string]int            // requests of the main document whose headers were not reported yet, by loader
+	address   map[string]string         // URL of the main document by loader, after its redirects
+	broken    string                    // the URL in whose place Chromium shows its own error page
+	emptied   bool                      // the document left itself for about:blank
 	reason    map[string]string
 	moves     int            // documents that the main frame has requested, without redirects of servers
 	linked    []string       // requests of style sheets
@@ -43,11 +43,11 @@ type loadState struct {
 	asked     map[string]int // requests since the load event by URL without query
 	polled    string         // the URL of a request that the document repeats
 	shrunk    float64        // by what the document has to be shrunk to fit on its pages; 0 is not at all
-	troubles  troubles
+	troubles  warningLog
 }
 
-// flight is the origin and the purpose of an open request.
-type flight struct {
+// networkRequest is the origin and the purpose of an open request.
+type networkRequest struct {
 	loader, frame, kind, url string
 	// status is the status of its response, 0 before the response arrives.
 	status int
@@ -56,8 +56,8 @@ type flight struct {
 func newLoadState() loadState {
 	return loadState{
 		inits:    map[string]bool{},
-		inFlight: map[string]flight{},
-		withheld: map[string]flight{},
+		inFlight: map[string]networkRequest{},
+		blocked:  map[string]networkRequest{},
 		status:   map[string]int{},
 		kind:     map[string]string{},
 		location: map[string]string{},
@@ -118,8 +118,8 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 			s.linked = append(s.linked, e.RequestID)
 		}
 
-		if counts(e) {
-			s.inFlight[e.RequestID] = flight{loader: e.LoaderID, frame: e.FrameID, kind: e.Type, url: e.Request.URL}
+		if delaysLoad(e) {
+			s.inFlight[e.RequestID] = networkRequest{loader: e.LoaderID, frame: e.FrameID, kind: e.Type, url: e.Request.URL}
 			s.repeated(e.Request.URL)
 		}
 
@@ -131,11 +131,11 @@ func (s *loadState) apply(method string, e loadEvent, main string) {
 			s.troubles.answered(f, e.Response.Status)
 		}
 	case "Network.responseReceivedExtraInfo":
-		s.extra(e)
+		s.onResponseExtraInfo(e)
 	case "Page.frameDetached":
 		// The frame was removed, or moved to another process, whose events do
 		// not come here.
-		s.drop(func(f flight) bool { return f.frame == e.FrameID })
+		s.drop(func(f networkRequest) bool { return f.frame == e.FrameID })
 	case "Network.loadingFinished", "Network.loadingFailed":
 		s.ended(e, main)
 	}
@@ -172,31 +172,31 @@ func (s *loadState) ended(e loadEvent, main string) {
 	switch {
 	case f.status != 0:
 		s.troubles.answered(f, f.status)
-	case e.ErrorText == withheld:
-		s.withheld[e.RequestID] = f
+	case e.ErrorText == blockedByORB:
+		s.blocked[e.RequestID] = f
 	}
 	if f.status < http.StatusBadRequest {
 		s.troubles.failed(f, e.ErrorText)
 	}
 }
 
-// withheld is the error of a response that the browser keeps from the page, such as another
+// blockedByORB is the error of a response that the browser keeps from the page, such as another
 // site's 404 page instead of an image.
-const withheld = "net::ERR_BLOCKED_BY_ORB"
+const blockedByORB = "net::ERR_BLOCKED_BY_ORB"
 
-// extra handles the status of a response. Chromium reports the status of withheld responses
+// onResponseExtraInfo handles the status of a response. Chromium reports the status of withheld responses
 // too, before or after they have failed.
-func (s *loadState) extra(e loadEvent) {
+func (s *loadState) onResponseExtraInfo(e loadEvent) {
 	if f, known := s.inFlight[e.RequestID]; known {
 		if f.kind == "Document" {
 			s.headers(f.loader, e)
 		}
 		f.status = e.StatusCode
 		s.inFlight[e.RequestID] = f
-	} else if f, known := s.withheld[e.RequestID]; known {
-		delete(s.withheld, e.RequestID)
+	} else if f, known := s.blocked[e.RequestID]; known {
+		delete(s.blocked, e.RequestID)
 		if e.StatusCode >= http.StatusBadRequest {
-			s.troubles.unsay(f, withheld)
+			s.troubles.retract(f, blockedByORB)
 		}
 		s.troubles.answered(f, e.StatusCode)
 	} else if s.awaited[e.RequestID] > 0 { // the request of the main document, which has the ID of its loader
@@ -219,9 +219,9 @@ func (s *loadState) headers(loader string, e loadEvent) {
 	}
 }
 
-// counts reports whether the document waits for a request, and Chromium will report its
+// delaysLoad reports whether the document waits for a request, and Chromium will report its
 // end. A worker's script has no loader: its end is reported to the worker alone.
-func counts(e loadEvent) bool {
+func delaysLoad(e loadEvent) bool {
 	switch e.Type {
 	case "EventSource", "Ping", "Prefetch":
 		return false
@@ -230,7 +230,7 @@ func counts(e loadEvent) bool {
 }
 
 // drop forgets requests under way.
-func (s *loadState) drop(gone func(flight) bool) {
+func (s *loadState) drop(gone func(networkRequest) bool) {
 	for id, f := range s.inFlight {
 		if gone(f) {
 			delete(s.inFlight, id)
@@ -247,13 +247,13 @@ func (s *loadState) lifecycle(e loadEvent) {
 		s.inits[e.LoaderID] = true
 
 		// The warnings were about the previous document.
-		s.troubles = troubles{}
+		s.troubles = warningLog{}
 		s.linked = nil
-		clear(s.withheld)
+		clear(s.blocked)
 
 		// Requests of the previous documents ended with them, and Chromium does not always
 		// report it.
-		s.drop(func(f flight) bool { return f.loader != e.LoaderID })
+		s.drop(func(f networkRequest) bool { return f.loader != e.LoaderID })
 	case "DOMContentLoaded":
 		s.dom = true
 	case "load":
@@ -270,8 +270,8 @@ func (p *page) open(ctx context.Context, job Job) error {
 	}
 
 	err = p.await(ctx, func(s *loadState) bool {
-		begun := len(s.inits) > 0 && (loader == "" || s.inits[loader])
-		return begun && (s.done || s.dom && job.WaitUntil != WaitLoad)
+		started := len(s.inits) > 0 && (loader == "" || s.inits[loader])
+		return started && (s.done || s.dom && job.WaitUntil != WaitLoad)
 	})
 	if err != nil {
 		return err
@@ -345,10 +345,10 @@ func (p *page) awaitRealm(ctx context.Context) error {
 }
 
 const (
-	// pollPatience is the time for which a document that polls is awaited, and quietShare the share of the time that
+	// pollTimeout is the time for which a document that polls is awaited, and quietShare the share of the time that
 	// is left for which other documents are.
-	pollPatience = 10 * time.Second
-	quietShare   = 0.75
+	pollTimeout = 10 * time.Second
+	quietShare  = 0.75
 )
 
 // awaitQuiet waits until at most limit requests were under way for a while. A document that has loaded and never gets
@@ -380,7 +380,7 @@ func (p *page) awaitQuiet(ctx context.Context, limit int) error {
 		}
 
 		waited := time.Since(began)
-		tooLong := float64(waited) > float64(whole)*quietShare || polled != "" && waited > min(pollPatience, whole/2)
+		tooLong := float64(waited) > float64(whole)*quietShare || polled != "" && waited > min(pollTimeout, whole/2)
 		if loaded && tooLong {
 			p.warnBusy(polled, waited)
 			return nil

@@ -22,8 +22,8 @@ const (
 	slowAfter = 2 * time.Second
 	// overGrace is the time for which a process may hold more memory than its limit, up to overMost of it: the moment
 	// at which a process is measured does not decide about a document that is near the limit.
-	overGrace = 2 * time.Second
-	overMost  = 1.25
+	overGrace    = 2 * time.Second
+	maxOvershoot = 1.25
 	// killScore is added to a browser's chance to be the one that the kernel
 	// ends when memory runs out, so that it is not the server or a database.
 	killScore = 500
@@ -36,7 +36,7 @@ func (p *Pool) guard() {
 	for {
 		select {
 		case <-ticker.C:
-			p.fleet.guard()
+			p.browserPool.guard()
 		case <-p.ctx.Done():
 			return
 		}
@@ -61,7 +61,7 @@ func (f *browserPool) guard() {
 			b.slowed = true
 		}
 	}
-	shareLocked(f)
+	setPrioritiesLocked(f)
 	f.mu.Unlock()
 
 	if len(watched) == 0 {
@@ -85,7 +85,7 @@ func (f *browserPool) guard() {
 				}
 			}
 
-			farOver := held > int64(float64(f.cfg.RendererBytes)*overMost)
+			farOver := held > int64(float64(f.cfg.RendererBytes)*maxOvershoot)
 			longOver := held > f.cfg.RendererBytes && now.Sub(over[pid]) >= overGrace
 			if farOver || longOver {
 				f.overfull(b, pid)
@@ -104,8 +104,8 @@ func (f *browserPool) rivalledLocked(b *browser) bool {
 		if other == b {
 			continue
 		}
-		for account := range other.guests {
-			if b.guests[account] == 0 {
+		for account := range other.jobsByAccount {
+			if b.jobsByAccount[account] == 0 {
 				return true
 			}
 		}
@@ -132,11 +132,13 @@ func (f *browserPool) overfull(b *browser, pid int) {
 
 // overfilled reports that a process of the browser held too much memory during
 // a visit.
-func (v *visit) overfilled() bool { return v.overfull.Load() > v.began.UnixNano() }
+func (v *browserLease) overfilled() bool { return v.overfull.Load() > v.began.UnixNano() }
 
 // sharedOverfilled reports that it was a process that serves all pages of the browser, such as its main process, and
 // that other jobs have used it too.
-func (v *visit) sharedOverfilled() bool { return v.shared.Load() > v.began.UnixNano() && !v.first }
+func (v *browserLease) sharedOverfilled() bool {
+	return v.shared.Load() > v.began.UnixNano() && !v.first
+}
 
 // heavy reports that a renderer of the browser holds more than half of what it may. Its documents are gone, but it
 // gives little of their memory back.

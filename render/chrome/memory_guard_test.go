@@ -51,11 +51,11 @@ func TestLongJobsStepBack(t *testing.T) {
 
 // longest returns the age of the oldest job under way.
 func (p *Pool) longest() time.Duration {
-	p.fleet.mu.Lock()
-	defer p.fleet.mu.Unlock()
+	p.browserPool.mu.Lock()
+	defer p.browserPool.mu.Unlock()
 	now := time.Now()
 	oldest := now
-	for _, b := range p.fleet.browsers {
+	for _, b := range p.browserPool.browsers {
 		if at := b.oldest(now, false); at.Before(oldest) {
 			oldest = at
 		}
@@ -66,7 +66,7 @@ func (p *Pool) longest() time.Duration {
 // stepsBack reports that a renderer of a browser in service has stepped back.
 func stepsBack(t *testing.T, p *Pool) bool {
 	t.Helper()
-	return slices.ContainsFunc(p.fleet.all(), func(b *browser) bool {
+	return slices.ContainsFunc(p.browserPool.all(), func(b *browser) bool {
 		return slices.ContainsFunc(renderers(t, b.proc.cmd.Process.Pid), func(pid int) bool {
 			const ordinary = 20 // The system call returns 20 minus the nice value.
 			got, err := syscall.Getpriority(syscall.PRIO_PROCESS, pid)
@@ -92,19 +92,19 @@ func stoodBack(t *testing.T, pid, want int) bool {
 func TestCrowdsStepBack(t *testing.T) {
 	t.Parallel()
 	p := startPool(t, func(c *Config) { c.Browsers, c.unguarded = 3, true })
-	admit := func(account string) *visit {
-		v, err := p.fleet.visit(t.Context(), account, false)
+	admit := func(account string) *browserLease {
+		v, err := p.browserPool.acquire(t.Context(), account, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return v
 	}
-	stand := func(what string, want map[*visit]int) {
+	stand := func(what string, want map[*browserLease]int) {
 		t.Helper()
 		eventually(t, what, func() bool {
-			p.fleet.mu.Lock() // The kernel takes one change a tenth of a second of who is not root.
-			shareLocked(p.fleet)
-			p.fleet.mu.Unlock()
+			p.browserPool.mu.Lock() // The kernel takes one change a tenth of a second of who is not root.
+			setPrioritiesLocked(p.browserPool)
+			p.browserPool.mu.Unlock()
 			for v, nice := range want {
 				if !stoodBack(t, v.proc.cmd.Process.Pid, nice) {
 					return false
@@ -114,24 +114,24 @@ func TestCrowdsStepBack(t *testing.T) {
 		})
 	}
 	heavy, second := admit("heavy"), admit("heavy")
-	stand("an account that is alone has all", map[*visit]int{heavy: priority.Work, second: priority.Work})
+	stand("an account that is alone has all", map[*browserLease]int{heavy: priority.Work, second: priority.Work})
 	guest := admit(queue.Guests)
-	stand("guests stand back", map[*visit]int{heavy: priority.Work, second: priority.Work, guest: priority.Behind})
+	stand("guests stand back", map[*browserLease]int{heavy: priority.Work, second: priority.Work, guest: priority.Behind})
 	newcomer := admit("newcomer")
 	if heavy.browser != second.browser || newcomer.browser == heavy.browser {
 		t.Fatal("an account has not the one browser that it should")
 	}
-	p.fleet.leave(guest, 0, nil)
-	stand("who has more stands back", map[*visit]int{heavy: priority.Behind, newcomer: priority.Work})
-	p.fleet.leave(newcomer, 0, nil)
-	stand("who is alone again has all", map[*visit]int{heavy: priority.Work})
+	p.browserPool.leave(guest, 0, nil)
+	stand("who has more stands back", map[*browserLease]int{heavy: priority.Behind, newcomer: priority.Work})
+	p.browserPool.leave(newcomer, 0, nil)
+	stand("who is alone again has all", map[*browserLease]int{heavy: priority.Work})
 
-	p.fleet.mu.Lock()
-	p.fleet.dropLocked(heavy.browser)
-	p.fleet.mu.Unlock()
-	p.fleet.tasks.Go(func() { p.fleet.retire(heavy.browser) })
+	p.browserPool.mu.Lock()
+	p.browserPool.dropLocked(heavy.browser)
+	p.browserPool.mu.Unlock()
+	p.browserPool.tasks.Go(func() { p.browserPool.retire(heavy.browser) })
 	newcomer = admit("newcomer")
-	stand("who has more stands back while its browser is replaced", map[*visit]int{heavy: priority.Behind, newcomer: priority.Work})
+	stand("who has more stands back while its browser is replaced", map[*browserLease]int{heavy: priority.Behind, newcomer: priority.Work})
 }
 
 // TestGuardWatchesRetiringBrowsers has a browser be replaced during its document's run, which fills memory afterwards:
@@ -204,14 +204,14 @@ func TestMemoryOfEarlierDocuments(t *testing.T) {
 			done := printLater(t.Context(), p, Job{Account: "a", Lane: Realm, WaitForSelector: "#late", HTML: "<p>heavy<script>setTimeout(() => document.body.id = 'late', " + late + ")</script>"})
 			for range c.kills {
 				<-loaded
-				p.fleet.mu.Lock()
-				busy := slices.DeleteFunc(slices.Clone(p.fleet.browsers), func(b *browser) bool { return len(b.visits) == 0 })
-				p.fleet.mu.Unlock()
+				p.browserPool.mu.Lock()
+				busy := slices.DeleteFunc(slices.Clone(p.browserPool.browsers), func(b *browser) bool { return len(b.leases) == 0 })
+				p.browserPool.mu.Unlock()
 				if len(busy) == 0 {
 					t.Fatal("no browser has the document")
 				}
 				for _, pid := range renderers(t, busy[0].proc.cmd.Process.Pid) {
-					p.fleet.overfull(busy[0], pid)
+					p.browserPool.overfull(busy[0], pid)
 				}
 			}
 			r := <-done
@@ -237,9 +237,9 @@ func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents 
 	if err := p.Bounded(); err != nil {
 		t.Fatal(err)
 	}
-	bound := p.cfg.mostMemory()
+	bound := p.cfg.maxMemory()
 	want := strconv.FormatInt(bound, 10)
-	for _, b := range p.fleet.all() {
+	for _, b := range p.browserPool.all() {
 		for _, pid := range tree(b.proc.cmd.Process.Pid) {
 			limits := procFile(t, pid, "limits")
 			if limits == "" {
@@ -269,7 +269,7 @@ func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents 
 			}()
 			var peak int64
 			for {
-				for _, b := range p.fleet.all() {
+				for _, b := range p.browserPool.all() {
 					for _, pid := range tree(b.proc.cmd.Process.Pid) {
 						private, _ := residentBytes(pid)
 						peak = max(peak, private)

@@ -5,30 +5,30 @@ import (
 	"github.com/relaypdf/relaypdf/render/queue"
 )
 
-// shareLocked has the browsers of accounts with more jobs under way than another
+// setPrioritiesLocked has the browsers of accounts with more jobs under way than another
 // step back behind the other's, whose single document takes its own time then;
 // guests are behind everybody. It works between sessions, see package priority.
-func shareLocked(f *browserPool) {
+func setPrioritiesLocked(f *browserPool) {
 	jobs := map[string]int{}
-	fewest := 0
+	minJobs := 0
 	working := f.workingLocked()
 
 	for _, b := range working {
-		for account, n := range b.guests {
+		for account, n := range b.jobsByAccount {
 			jobs[account] += n
 		}
 	}
 
 	for account, n := range jobs {
-		if !modest(account) && (fewest == 0 || n < fewest) {
-			fewest = n
+		if !modest(account) && (minJobs == 0 || n < minJobs) {
+			minJobs = n
 		}
 	}
 
 	for _, b := range working {
 		nice := priority.Behind // Background browsers always stay there.
 		if !f.cfg.Background {
-			nice = b.wantedNice(jobs, fewest)
+			nice = b.wantedNice(jobs, minJobs)
 		}
 		b.proc.share.Set(b.proc.cmd.Process.Pid, nice)
 	}
@@ -39,16 +39,16 @@ func modest(account string) bool { return account == "" || account == queue.Gues
 
 // wantedNice returns the nice value for a browser's session, by the numbers of the accounts' running jobs and the
 // lowest of them.
-func (b *browser) wantedNice(jobs map[string]int, fewest int) int {
+func (b *browser) wantedNice(jobs map[string]int, minJobs int) int {
 	switch {
 	case b.slowed:
 		return priority.Behind
-	case len(b.guests) == 0 || fewest == 0:
+	case len(b.jobsByAccount) == 0 || minJobs == 0:
 		return priority.Work
 	}
 
-	for account := range b.guests {
-		if !modest(account) && jobs[account] <= fewest {
+	for account := range b.jobsByAccount {
+		if !modest(account) && jobs[account] <= minJobs {
 			return priority.Work
 		}
 	}

@@ -42,16 +42,16 @@ type page struct {
 	dirty            bool         // holds the last document still
 	blank            *pendingCall // the navigation to a new realm under way
 
-	mu      sync.Mutex
-	cancel  context.CancelCauseFunc // ends the job under way
-	spoiled error                   // why the page may not be used again
-	deaf    bool                    // its scripts reported so much that further reports are ignored
-	load    loadState
-	changed chan struct{} // holds a value when load changed
-	headers *headerRule
-	sheets  []sheet        // of the document, while the CSS domain is enabled
-	assets  *Job           // whose assets are served
-	serving sync.WaitGroup // goroutines that read them
+	mu          sync.Mutex
+	cancel      context.CancelCauseFunc // ends the job under way
+	brokenBy    error                   // why the page may not be used again
+	eventsMuted bool                    // its scripts reported so much that further reports are ignored
+	load        loadState
+	changed     chan struct{} // holds a value when load changed
+	headers     *headerRule
+	sheets      []sheet        // of the document, while the CSS domain is enabled
+	assets      *Job           // whose assets are served
+	serving     sync.WaitGroup // goroutines that read them
 }
 
 // emulation holds the settings of a job that must not apply to the next one. The zero value is the state of a new
@@ -72,14 +72,14 @@ func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID
 		return nil, err
 	}
 
-	made := target.TargetID
+	created := target.TargetID
 	var attached proto.TargetAttachToTargetResult
-	if err := root.call(ctx, proto.TargetAttachToTarget{TargetID: made, Flatten: true}, &attached); err != nil {
-		root.post(proto.TargetCloseTarget{TargetID: made})
+	if err := root.call(ctx, proto.TargetAttachToTarget{TargetID: created, Flatten: true}, &attached); err != nil {
+		root.post(proto.TargetCloseTarget{TargetID: created})
 		return nil, err
 	}
 
-	p := preparePage(root.conn.session(string(attached.SessionID)), k, made, id)
+	p := preparePage(root.conn.session(string(attached.SessionID)), k, created, id)
 	err := p.prepare(ctx)
 	if err != nil {
 		p.close(root)
@@ -106,8 +106,8 @@ func (p *page) tie(ctx context.Context) (context.Context, context.CancelCauseFun
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cancel = cancel
-	if p.spoiled != nil {
-		cancel(p.spoiled)
+	if p.brokenBy != nil {
+		cancel(p.brokenBy)
 	}
 	return ctx, cancel
 }
@@ -146,12 +146,12 @@ func (p *page) setup() []request {
 	case Realm:
 		// Reports workers, whose traffic this session would not see, and exceptions of scripts.
 		attach := proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}
-		reqs = append(reqs, attach, proto.RuntimeEnable{}, early(stayScript))
+		reqs = append(reqs, attach, proto.RuntimeEnable{}, onNewDocument(stayScript))
 		if !p.still {
-			reqs = append(reqs, early(watchScript))
+			reqs = append(reqs, onNewDocument(watchScript))
 		}
 	case Once:
-		reqs = append(reqs, proto.RuntimeEnable{}, early(stayScript), early(watchScript))
+		reqs = append(reqs, proto.RuntimeEnable{}, onNewDocument(stayScript), onNewDocument(watchScript))
 	}
 
 	return reqs
@@ -162,8 +162,8 @@ func (p *page) setup() []request {
 const stayScript = `Object.defineProperty(window, 'close',
   {value: function close() {}, writable: true, enumerable: true, configurable: true})`
 
-// early runs a script before the scripts of each document.
-func early(script string) request {
+// onNewDocument runs a script before the scripts of each document.
+func onNewDocument(script string) request {
 	return proto.PageAddScriptToEvaluateOnNewDocument{Source: script, RunImmediately: true}
 }
 
@@ -178,7 +178,7 @@ func (p *page) close(root session) {
 func (p *page) spent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.spoiled != nil || p.deaf || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
+	return p.brokenBy != nil || p.eventsMuted || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
 }
 
 // begin ties the page to a job: the returned context ends with ctx, and with
@@ -277,7 +277,7 @@ func background(transparent bool) request {
 
 // markBroken ends the job under way with a cause, and the use of the page.
 func (p *page) markBroken(cause error) {
-	p.spoiled = cause
+	p.brokenBy = cause
 	if p.cancel != nil {
 		p.cancel(cause)
 	}
@@ -293,7 +293,7 @@ func (p *page) event(method string, params json.RawMessage) {
 		switch {
 		case strings.HasPrefix(name, "Network."):
 		case strings.HasPrefix(name, "Runtime."):
-			heard(p, name, nil)
+			countEvent(p, name, nil)
 		default:
 			p.markBroken(errOversize)
 		}
@@ -317,7 +317,7 @@ func (p *page) event(method string, params json.RawMessage) {
 		// A dialog stops the page until it is closed.
 		p.post(proto.PageHandleJavaScriptDialog{Accept: true})
 	case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
-		heard(p, method, params)
+		countEvent(p, method, params)
 	case "CSS.styleSheetAdded":
 		p.styleSheetAdded(params)
 	case "Fetch.requestPaused":
@@ -329,28 +329,28 @@ func (p *page) event(method string, params json.RawMessage) {
 	}
 }
 
-// heard records a script's report, until the page has reported too much.
-func heard(p *page, method string, params json.RawMessage) {
-	if p.deaf {
+// countEvent records a script's report, until the page has reported too much.
+func countEvent(p *page, method string, params json.RawMessage) {
+	if p.eventsMuted {
 		return
 	}
 	p.load.troubles.reported(method, params)
 	if p.load.troubles.console++; p.load.troubles.console >= maxConsole {
-		p.deaf = true
+		p.eventsMuted = true
 		p.post(proto.RuntimeDisable{})
 	}
 }
 
-// faultsOf returns the document's problems so far.
-func faultsOf(p *page) []Warning {
+// warningsOf returns the document's problems so far.
+func warningsOf(p *page) []Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.load.troubles.all()
 }
 
-// forbidden returns the faults that fail the job, now that the document is as it
+// strictWarnings returns the faults that fail the job, now that the document is as it
 // will be shown.
-func forbidden(p *page, rule FailOn) []Warning {
+func strictWarnings(p *page, rule FailOn) []Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.load.troubles.unfinished(p.load.inFlight)

@@ -139,11 +139,11 @@ func (c Config) withMemory() Config {
 
 // Pool renders documents. Its methods are safe for concurrent use.
 type Pool struct {
-	cfg   Config
-	home  home
-	queue *queue.Queue
-	fleet *browserPool
-	count *counters
+	cfg         Config
+	home        home
+	queue       *queue.Queue
+	browserPool *browserPool
+	count       *counters
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -169,13 +169,13 @@ func Start(ctx context.Context, cfg Config) (*Pool, error) {
 		Slots: cfg.Slots, Extra: extraSlots, Limit: cfg.Queue, Now: cfg.Now,
 	})}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
-	p.fleet = newBrowserPool(p.ctx, &p.tasks, cfg, h, p.count)
+	p.browserPool = newBrowserPool(p.ctx, &p.tasks, cfg, h, p.count)
 
-	v, err := p.fleet.visit(ctx, "", true)
+	v, err := p.browserPool.acquire(ctx, "", true)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	p.fleet.leave(v, 0, nil)
+	p.browserPool.leave(v, 0, nil)
 
 	if err := p.Bounded(); err != nil {
 		cfg.Logger.Warn("only the guard bounds the memory of browsers", "error", err)
@@ -200,12 +200,12 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 
 	p.queue.Close()
-	p.fleet.close()
+	p.browserPool.close()
 	p.cancel(ErrClosed)
 	p.tasks.Wait()
 
 	var faults []error
-	for _, b := range p.fleet.all() { // No job is left.
+	for _, b := range p.browserPool.all() { // No job is left.
 		faults = append(faults, b.stop())
 	}
 	return errors.Join(append(faults, p.home.remove())...)
@@ -221,11 +221,11 @@ func (p *Pool) Healthy(ctx context.Context) error {
 	}
 	defer p.tasks.Done()
 
-	v, err := p.fleet.visit(ctx, "", true)
+	v, err := p.browserPool.acquire(ctx, "", true)
 	if err != nil {
 		return err
 	}
-	defer p.fleet.leave(v, 0, nil)
+	defer p.browserPool.leave(v, 0, nil)
 	return v.probe(ctx)
 }
 

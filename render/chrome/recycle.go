@@ -51,7 +51,7 @@ func (f *browserPool) retire(b *browser) {
 	f.mu.Lock()
 	b.retired = true
 	f.retiring = append(f.retiring, b)
-	if len(b.visits) == 0 {
+	if len(b.leases) == 0 {
 		close(b.drained)
 	}
 	f.mu.Unlock()
@@ -67,7 +67,7 @@ func (f *browserPool) retire(b *browser) {
 	f.mu.Lock()
 	f.retiring = slices.DeleteFunc(f.retiring, func(other *browser) bool { return other == b })
 	f.mu.Unlock()
-	f.bury(b)
+	f.removeFiles(b)
 }
 
 // tend looks after the browsers until the Pool is closed.
@@ -77,7 +77,7 @@ func (p *Pool) tend() {
 	for round := 0; ; round++ {
 		select {
 		case <-ticker.C:
-			p.fleet.tend(round)
+			p.browserPool.tend(round)
 		case <-p.ctx.Done():
 			return
 		}
@@ -98,7 +98,7 @@ func (f *browserPool) tend(round int) {
 		b.emptyIdle(now.Add(-tendEvery))
 		if round%memoryEvery == 0 {
 			total += f.measure(b)
-			f.tasks.Go(func() { f.look(b) })
+			f.tasks.Go(func() { f.checkResponsive(b) })
 		}
 	}
 
@@ -138,13 +138,13 @@ func (f *browserPool) measure(b *browser) int64 {
 	return memory
 }
 
-// look probes a browser, and kills one that hangs: it does not answer, and
+// checkResponsive probes a browser, and kills one that hangs: it does not answer, and
 // nothing of any job arrives either.
-func (f *browserPool) look(b *browser) {
-	if !b.looking.CompareAndSwap(false, true) {
+func (f *browserPool) checkResponsive(b *browser) {
+	if !b.probing.CompareAndSwap(false, true) {
 		return
 	}
-	defer b.looking.Store(false)
+	defer b.probing.Store(false)
 
 	for range 2 { // A machine that is very busy deserves a second look.
 		seen := b.proc.conn.received()

@@ -61,8 +61,8 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, er
 	defer stop(nil)
 	defer context.AfterFunc(p.ctx, func() { stop(ErrClosed) })() // The Pool's end ends its jobs too.
 
-	r := &running{pool: p, job: job, task: t, also: also, began: time.Now()}
-	if err := r.carryOut(ctx); err != nil {
+	r := &jobRun{pool: p, job: job, task: t, also: also, began: time.Now()}
+	if err := r.execute(ctx); err != nil {
 		return nil, r.explain(ctx, err)
 	}
 
@@ -70,8 +70,8 @@ func (p *Pool) run(ctx context.Context, job Job, t task) (warnings []Warning, er
 	return r.warnings, nil
 }
 
-// running is a job under way.
-type running struct {
+// jobRun is a job under way.
+type jobRun struct {
 	also func(Step, time.Duration) // see Observed
 	pool *Pool
 	job  Job
@@ -85,9 +85,9 @@ type running struct {
 	open     []string // requests that were under way when an attempt failed
 }
 
-// carryOut tries the job, a second time when the renderer or the browser died or held the memory of earlier documents
+// execute tries the job, a second time when the renderer or the browser died or held the memory of earlier documents
 // too, and again with a network when it turned out to need one.
-func (r *running) carryOut(ctx context.Context) error {
+func (r *jobRun) execute(ctx context.Context) error {
 	retried := false
 
 	for {
@@ -116,11 +116,11 @@ func (r *running) carryOut(ctx context.Context) error {
 }
 
 // attempt renders the document on one page.
-func (r *running) attempt(ctx context.Context) (err error) {
-	var v *visit
+func (r *jobRun) attempt(ctx context.Context) (err error) {
+	var v *browserLease
 	var pg *page
 	err = r.do(StepPage, func() (err error) {
-		if v, err = r.pool.fleet.visit(ctx, r.job.Account, r.gentle()); err != nil {
+		if v, err = r.pool.browserPool.acquire(ctx, r.job.Account, r.gentle()); err != nil {
 			return err
 		}
 		offline := r.job.Offline && r.job.Lane == Once
@@ -130,7 +130,7 @@ func (r *running) attempt(ctx context.Context) (err error) {
 	})
 
 	if v != nil {
-		defer func() { r.pool.fleet.leave(v, 1, err) }()
+		defer func() { r.pool.browserPool.leave(v, 1, err) }()
 	}
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (r *running) attempt(ctx context.Context) (err error) {
 
 	err = r.render(pageCtx, pg)
 	closeAssets(pg)
-	r.warnings = faultsOf(pg)
+	r.warnings = warningsOf(pg)
 	r.open = openRequests(pg)
 	if r.step == StepPrint && pg.numbering() {
 		r.step = StepNumber
@@ -169,7 +169,7 @@ func (r *running) attempt(ctx context.Context) (err error) {
 
 // overfilled returns the error of an attempt whose process was ended for its memory. Used means that the process had
 // served other documents before.
-func (r *running) overfilled(err error, v *visit, used bool) error {
+func (r *jobRun) overfilled(err error, v *browserLease, used bool) error {
 	if !v.overfilled() || !errors.Is(err, errTargetCrashed) && !errors.Is(err, errConnClosed) {
 		return err
 	}
@@ -186,13 +186,13 @@ const gentleHTML = 1 << 20
 
 // gentle reports that the job cannot stall its browser: it runs no script, and
 // neither the document nor a photograph of it is large.
-func (r *running) gentle() bool {
+func (r *jobRun) gentle() bool {
 	return r.job.Lane == Inline && r.task.step == StepPrint && len(r.job.HTML) <= gentleHTML
 }
 
-// wrong reports whether an attempt ended in a way that may have left its browser busy. The account is then not
+// mayStayBusy reports whether an attempt ended in a way that may have left its browser busy. The account is then not
 // trusted for a while.
-func wrong(err error) bool {
+func mayStayBusy(err error) bool {
 	var refused *protocolError
 	var load *LoadError
 	var faults *FaultError
@@ -225,7 +225,7 @@ func outputFailure(err error) error {
 }
 
 // render takes the document through its steps.
-func (r *running) render(ctx context.Context, pg *page) error {
+func (r *jobRun) render(ctx context.Context, pg *page) error {
 	steps := []struct {
 		step Step
 		do   func() error
@@ -255,7 +255,7 @@ func (r *running) render(ctx context.Context, pg *page) error {
 			if err := pg.loadError(r.job.URL); err != nil {
 				return err
 			}
-			if faults := forbidden(pg, r.job.Strict); len(faults) > 0 {
+			if faults := strictWarnings(pg, r.job.Strict); len(faults) > 0 {
 				return &FaultError{Faults: faults}
 			}
 			return r.task.work(ctx, pg)
@@ -271,7 +271,7 @@ func (r *running) render(ctx context.Context, pg *page) error {
 }
 
 // load prepares the page and opens the document.
-func (r *running) load(ctx context.Context, pg *page) error {
+func (r *jobRun) load(ctx context.Context, pg *page) error {
 	if err := pg.emulate(ctx, r.task.emulated); err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (r *running) load(ctx context.Context, pg *page) error {
 }
 
 // settle waits for the conditions beyond the load event.
-func (r *running) settle(ctx context.Context, pg *page) error {
+func (r *jobRun) settle(ctx context.Context, pg *page) error {
 	if opt, needed := r.settling(); needed {
 		if err := pg.settle(ctx, opt, r.pool.cfg.Times.Settle); err != nil {
 			return err
@@ -293,12 +293,12 @@ func (r *running) settle(ctx context.Context, pg *page) error {
 			return err
 		}
 	}
-	return r.lookAround(ctx, pg)
+	return r.checkDocument(ctx, pg)
 }
 
 // settling returns the conditions to wait for, and whether there are any. The text of a document without network
 // can show that there are none.
-func (r *running) settling() (opt settleOptions, needed bool) {
+func (r *jobRun) settling() (opt settleOptions, needed bool) {
 	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy, Patient: r.job.WaitUntil != WaitDOMContentLoaded}
 
 	switch r.job.Lane {
@@ -317,7 +317,7 @@ func (r *running) settling() (opt settleOptions, needed bool) {
 
 // still reports that the job needs no frames: it prints a document that is
 // complete and at rest when it has loaded.
-func (r *running) still() bool {
+func (r *jobRun) still() bool {
 	if r.task.step != StepPrint || r.job.Lane == Once || r.job.WaitForTimeout > 0 || r.job.WaitForFunction != "" {
 		return false
 	}
@@ -327,7 +327,7 @@ func (r *running) still() bool {
 }
 
 // do carries out a step and measures it.
-func (r *running) do(s Step, fn func() error) error {
+func (r *jobRun) do(s Step, fn func() error) error {
 	r.step = s
 	start := time.Now()
 	err := fn()
@@ -339,24 +339,24 @@ func (r *running) do(s Step, fn func() error) error {
 
 // explain turns the reason why the job's context ended into the error that the
 // caller sees.
-func (r *running) explain(ctx context.Context, err error) error {
+func (r *jobRun) explain(ctx context.Context, err error) error {
 	if errors.Is(err, errDeadline) {
-		return r.late(errors.Is(err, errStill))
+		return r.timeoutError(errors.Is(err, errStill))
 	}
 	if ctx.Err() == nil {
 		return err
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errDeadline), errors.Is(cause, context.DeadlineExceeded):
-		return r.late(false)
+		return r.timeoutError(false)
 	default:
 		return cause
 	}
 }
 
-// late returns the error of a job at its deadline or its caller's, with the step that it was in. still means that the
+// timeoutError returns the error of a job at its deadline or its caller's, with the step that it was in. still means that the
 // result could not have changed.
-func (r *running) late(still bool) error {
+func (r *jobRun) timeoutError(still bool) error {
 	e := &TimeoutError{
 		Step:      r.step,
 		After:     min(time.Since(r.began), r.job.Timeout),

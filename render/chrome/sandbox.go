@@ -18,8 +18,8 @@ func CheckSandbox(ctx context.Context, user string) error {
 		return err
 	}
 
-	const patience = 10 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	const checkTimeout = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 
 	// With a user namespace only, the kernel may still give it no rights in there. The

@@ -101,7 +101,7 @@ func TestStillPagesAreForJobsWithoutFrames(t *testing.T) {
 		{"network", Job{HTML: "<p>text", Lane: Once}, prints, false},
 	}
 	for _, tt := range tests {
-		r := &running{job: tt.job, task: tt.task}
+		r := &jobRun{job: tt.job, task: tt.task}
 		if got := r.still(); got != tt.want {
 			t.Errorf("%s: still %t, want %t", tt.name, got, tt.want)
 		}

@@ -93,38 +93,38 @@ func newAddrTable() addrTable {
 	return t
 }
 
-// verdict is the reason why an address is refused; the zero value means that it is public.
-type verdict struct {
+// decision is the reason why an address is refused; the zero value means that it is public.
+type decision struct {
 	reason Reason
 	detail string
 }
 
-// judge classifies addr regardless of the addresses that the operator allowed. A translated IPv6 address is also
+// decide classifies addr regardless of the addresses that the operator allowed. A translated IPv6 address is also
 // judged by the IPv4 address inside it.
-func (t *addrTable) judge(addr netip.Addr) verdict {
+func (t *addrTable) decide(addr netip.Addr) decision {
 	if !addr.IsValid() || addr.Zone() != "" {
-		return verdict{ReasonAddress, "invalid or with a zone"}
+		return decision{ReasonAddress, "invalid or with a zone"}
 	}
 
 	addr = addr.Unmap()
 	inner, translated := embedded4(addr)
 	if t.metadata[addr] || translated && t.metadata[inner] {
-		return verdict{ReasonMetadata, "metadata address"}
+		return decision{ReasonMetadata, "metadata address"}
 	}
 
 	for _, row := range t.refused {
 		if row.prefix.Contains(addr) {
-			return verdict{ReasonAddress, row.what}
+			return decision{ReasonAddress, row.what}
 		}
 	}
 	if addr.Is6() && !t.global6.Contains(addr) && !t.nat64.Contains(addr) {
-		return verdict{ReasonAddress, "not global unicast"}
+		return decision{ReasonAddress, "not global unicast"}
 	}
 
 	if translated {
-		return t.judge(inner)
+		return t.decide(inner)
 	}
-	return verdict{}
+	return decision{}
 }
 
 // embedded4 returns the IPv4 address that a translated or tunnelled IPv6

@@ -97,15 +97,15 @@ func (l *allowList) isOwn(addr netip.Addr) bool {
 // checkName makes the checks of t that do not need its addresses.
 func (l *allowList) checkName(t target) error {
 	if t.port != 0 && blockedPort(t.port) && (!t.ssh || t.port != sshPort) && !l.opensPort(t) {
-		return t.refuse(verdict{ReasonPort, "blocked port"})
+		return t.refuse(decision{ReasonPort, "blocked port"})
 	}
 	if t.addr.IsValid() {
 		return l.checkAddr(t.addr, t)
 	}
 
-	v := judgeName(t.host)
+	v := decideName(t.host)
 	if v.reason == "" && slices.Contains(l.ownNames, t.host) {
-		v = verdict{ReasonName, "this service"}
+		v = decision{ReasonName, "this service"}
 	}
 	if v.reason != "" && !l.opensName(t) {
 		return t.refuse(v)
@@ -115,9 +115,9 @@ func (l *allowList) checkName(t target) error {
 
 // checkAddr judges one address of t.
 func (l *allowList) checkAddr(addr netip.Addr, t target) error {
-	v := l.table.judge(addr)
+	v := l.table.decide(addr)
 	if v.reason == "" && l.isOwn(addr) {
-		v = verdict{ReasonAddress, "this machine's own"}
+		v = decision{ReasonAddress, "this machine's own"}
 	}
 
 	switch {
@@ -173,6 +173,6 @@ func (l *allowList) opensPort(t target) bool {
 	return false
 }
 
-func (t target) refuse(v verdict) error {
+func (t target) refuse(v decision) error {
 	return &RefusedError{Host: t.host, Reason: v.reason, Detail: v.detail}
 }

@@ -165,7 +165,7 @@ func (p *Policy) control(t target) func(network, address string, _ syscall.RawCo
 		}
 		addr, err := netip.ParseAddr(host)
 		if err != nil || port != strconv.Itoa(int(t.port)) {
-			return t.refuse(verdict{ReasonAddress, "dialled " + address})
+			return t.refuse(decision{ReasonAddress, "dialled " + address})
 		}
 		return p.allow.checkAddr(addr, t)
 	}

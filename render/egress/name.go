@@ -19,20 +19,20 @@ func metadataNames() []string {
 	}
 }
 
-// judgeName refuses the names that mean this machine or a metadata service
+// decideName refuses the names that mean this machine or a metadata service
 // before anything is asked of the DNS. Other inward names (.local, .internal,
 // plain ones) are judged by the address they resolve to.
-func judgeName(name string) verdict {
+func decideName(name string) decision {
 	if isOrUnder(name, "localhost") {
-		return verdict{ReasonName, "localhost"}
+		return decision{ReasonName, "localhost"}
 	}
 
 	for _, m := range metadataNames() {
 		if isOrUnder(name, m) {
-			return verdict{ReasonMetadata, "metadata name"}
+			return decision{ReasonMetadata, "metadata name"}
 		}
 	}
-	return verdict{}
+	return decision{}
 }
 
 // isOrUnder reports whether name is parent or a name below it.

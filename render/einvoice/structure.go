@@ -36,8 +36,8 @@ type schemaAttribute struct {
 
 // element is a child of a type.
 type element struct {
-	name, kind  string
-	least, most int
+	name, kind           string
+	minOccurs, maxOccurs int
 }
 
 const unbounded = 1 << 30
@@ -192,15 +192,15 @@ func (s *schema) structure(n *node, kind, at string) (findings []Finding) { //no
 		}
 		reached = max(reached, place)
 
-		if counts[e.name]++; counts[e.name] == e.most+1 {
-			report(path, "The element "+child.name+" occurs too often.", "at most "+strconv.Itoa(e.most))
+		if counts[e.name]++; counts[e.name] == e.maxOccurs+1 {
+			report(path, "The element "+child.name+" occurs too often.", "at most "+strconv.Itoa(e.maxOccurs))
 		}
 		findings = append(findings, s.structure(child, e.kind, path)...)
 	}
 
 	about = n
 	for _, e := range t.elements {
-		if e.least > counts[e.name] {
+		if e.minOccurs > counts[e.name] {
 			report(at, "The element "+e.name+" is missing.", "")
 			findings[len(findings)-1].missing = e.name
 		}
@@ -342,10 +342,10 @@ var technical = map[string]bool{
 
 // shortened returns the beginning of a value.
 func shortened(text string) string {
-	const most = 80
+	const maxOccurs = 80
 	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
+	if runes := []rune(text); len(runes) > maxOccurs {
+		return string(runes[:maxOccurs]) + "…"
 	}
 	return text
 }

@@ -121,15 +121,15 @@ func (n *node) pruneEmpty() {
 // dropped returns the places in the JSON whose elements a document does not have: a place instead of those below it,
 // and a list instead of its items.
 func dropped(root *node, places map[placeKey]string) (lost []string) {
-	kept := map[string]bool{}
+	written := map[string]bool{}
 	var visit func(n *node)
 	visit = func(n *node) {
 		for place := places[placeKey{n, ""}]; place != ""; place = outer(place) {
-			kept[place] = true
+			written[place] = true
 		}
 		for _, a := range n.attrs {
 			for place := places[placeKey{n, a.name}]; place != ""; place = outer(place) {
-				kept[place] = true
+				written[place] = true
 			}
 		}
 		for _, child := range n.children {
@@ -140,10 +140,10 @@ func dropped(root *node, places map[placeKey]string) (lost []string) {
 
 	seen := map[string]bool{}
 	for _, place := range places {
-		if kept[place] {
+		if written[place] {
 			continue
 		}
-		for above := outer(place); above != "" && !kept[above]; above = outer(place) {
+		for above := outer(place); above != "" && !written[above]; above = outer(place) {
 			place = above
 		}
 		place = listIndex.ReplaceAllString(place, "")

@@ -195,7 +195,7 @@ func leaveOut(node *html.Node) {
 		style += "width:" + strconv.Itoa(width) + "px;"
 	}
 	if height > 0 && name == "" {
-		style += "height:" + strconv.Itoa(min(height, mostBox)) + "px;"
+		style += "height:" + strconv.Itoa(min(height, maxBox)) + "px;"
 	}
 
 	if name = oneLine(name); name == "" {
@@ -205,8 +205,8 @@ func leaveOut(node *html.Node) {
 	node.AppendChild(&html.Node{Type: html.TextNode, Data: name})
 }
 
-// mostBox is the maximum height of a missing image's box, in pixels.
-const mostBox = 120
+// maxBox is the maximum height of a missing image's box, in pixels.
+const maxBox = 120
 
 // pixels reads a length of an attribute, or returns -1.
 func pixels(text string) int {

@@ -149,10 +149,10 @@ func readHeader(in *bufio.Reader) ([]byte, error) {
 }
 
 // readLine reads the next line of a header of at most most bytes.
-func readLine(in *bufio.Reader, most int) (line []byte, err error) {
+func readLine(in *bufio.Reader, limit int) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
-		if len(line)+len(part) > most {
+		if len(line)+len(part) > limit {
 			return nil, &Error{fmt.Sprintf("has a header of more than %d bytes", maxHeader)}
 		}
 		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
@@ -298,7 +298,7 @@ func (m *Message) piece(
 		if len(content) > maxText {
 			return nil, &Error{fmt.Sprintf("has a text of more than %d bytes", maxText)}
 		}
-		return m.said(kind, params, content), nil
+		return m.textBlocks(kind, params, content), nil
 	case kind == "application/pkcs7-mime" || kind == "application/x-pkcs7-mime":
 		return m.sealed(file, params["smime-type"])
 	case kind == "application/ms-tnef" || kind == "application/vnd.ms-tnef" ||
@@ -343,11 +343,11 @@ func (m *Message) several(body io.Reader, kind string, params map[string]string,
 			break
 		}
 
-		said, err := m.part(message.Header{Header: part.Header}, part, place{depth + 1, kind})
+		blocks, err := m.part(message.Header{Header: part.Header}, part, place{depth + 1, kind})
 		if err != nil {
 			return nil, err
 		}
-		pieces = append(pieces, said)
+		pieces = append(pieces, blocks)
 	}
 
 	switch kind {
@@ -406,8 +406,8 @@ func (m *Message) note(text string) {
 	}
 }
 
-// said makes a block of a text.
-func (m *Message) said(kind string, params map[string]string, content []byte) []block {
+// textBlocks makes a block of a text.
+func (m *Message) textBlocks(kind string, params map[string]string, content []byte) []block {
 	text := decode(m.named(params["charset"], content), kind)
 	if strings.TrimSpace(text) == "" {
 		return nil

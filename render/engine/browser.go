@@ -125,10 +125,10 @@ func (b Browser) landlock(program string) error {
 		return err
 	}
 
-	shown, err := visible(paths)
+	readRules, err := visible(paths)
 	if err != nil {
 		return err
 	}
-	rules = append(append(rules, shown...), landlock.ConnectTCP(b.Port))
+	rules = append(append(rules, readRules...), landlock.ConnectTCP(b.Port))
 	return landlock.V11.BestEffort().Restrict(rules...)
 }

@@ -70,7 +70,7 @@ func (c *child) ready(ctx context.Context, p *Pool) error {
 
 	stop := context.AfterFunc(greeting, c.kill)
 	hung := c.watchStopped()
-	err := c.greet(p)
+	err := c.handshake(p)
 	if stopped := hung(); stopped != nil {
 		err = stopped
 	}
@@ -123,8 +123,8 @@ func (c *child) launch(p *Pool) error {
 	}
 	defer childOut.Close()
 
-	enlarge(in)
-	enlarge(out)
+	growPipe(in)
+	growPipe(out)
 	c.in = in
 	c.out = out
 	c.reader = bufio.NewReaderSize(out, 64<<10)
@@ -144,13 +144,13 @@ func (c *child) launch(p *Pool) error {
 		return errors.Join(err, in.Close(), out.Close())
 	}
 
-	c.stand(p.cfg)
+	c.setPriority(p.cfg)
 	go c.reap()
 	return nil
 }
 
-// stand sets the share of the processors for the child's session, which may need a second try.
-func (c *child) stand(cfg Config) {
+// setPriority sets the share of the processors for the child's session, which may need a second try.
+func (c *child) setPriority(cfg Config) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.reaped {
@@ -158,16 +158,16 @@ func (c *child) stand(cfg Config) {
 	}
 }
 
-// enlarge makes a pipe hold more, which is faster; as it was, it works too.
+// growPipe makes a pipe hold more, which is faster; as it was, it works too.
 // Fd would make the file one whose reads have no deadline.
-func enlarge(f *os.File) {
+func growPipe(f *os.File) {
 	if raw, err := f.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
 	}
 }
 
-// greet sends the settings and waits for the child's report that it is ready.
-func (c *child) greet(p *Pool) error {
+// handshake sends the settings and waits for the child's report that it is ready.
+func (c *child) handshake(p *Pool) error {
 	s := setup{
 		Identity: p.id, Memory: p.cfg.Memory, MaxMemory: p.cfg.MaxMemory, Disk: p.cfg.Disk,
 		CPU: max(1, int64(p.cfg.CPU.Seconds())), Namespaces: c.isolation.flags, Lost: c.isolation.lost,

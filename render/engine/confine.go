@@ -48,8 +48,8 @@ type confinement struct {
 	exposed bool
 	listing sync.Mutex // one reads the list
 	// others are the list's processes that are not of the family, as of sifted.
-	others map[int]bool
-	sifted time.Time
+	others   map[int]bool
+	lastScan time.Time
 	// mapped is the memory that the fresh process has, in bytes.
 	mapped int64
 	// thread starts and ends all programs.

@@ -71,11 +71,11 @@ func (c *confinement) landlock() error {
 		rules = append(rules, landlock.PathAccess(ll.AccessFSReadFile, proc).IgnoreIfMissing())
 	}
 
-	shown, err := visible(paths)
+	readRules, err := visible(paths)
 	if err != nil {
 		return err
 	}
-	return landlock.V11.BestEffort().Restrict(append(rules, shown...)...)
+	return landlock.V11.BestEffort().Restrict(append(rules, readRules...)...)
 }
 
 // CheckLandlock returns an error that explains why Landlock is unavailable, or nil.

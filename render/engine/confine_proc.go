@@ -81,32 +81,32 @@ type entry struct {
 	relative
 }
 
-// siftPeriod is the interval at which checks of the memory read the entries of all the system's processes. In between
+// scanPeriod is the interval at which checks of the memory read the entries of all the system's processes. In between
 // they read those of the family, and of processes that are new to the list: where it is the system's, it is long.
-const siftPeriod = time.Second
+const scanPeriod = time.Second
 
 // family returns this process and all its descendants. None of them can leave:
 // who loses its parent becomes a child of this process.
 func (c *confinement) family() ([]relative, error) {
 	c.listing.Lock()
 	defer c.listing.Unlock()
-	return c.sift(nil)
+	return c.scanProcesses(nil)
 }
 
 // recentFamily is family, but that a process whose number belonged to another one within siftPeriod may be missing.
 func (c *confinement) recentFamily() ([]relative, error) {
 	c.listing.Lock()
 	defer c.listing.Unlock()
-	if time.Since(c.sifted) > siftPeriod {
+	if time.Since(c.lastScan) > scanPeriod {
 		c.others = nil
-		c.sifted = time.Now()
+		c.lastScan = time.Now()
 	}
-	return c.sift(c.others)
+	return c.scanProcesses(c.others)
 }
 
-// sift returns the family, and notes who else is on the list. It does not read the entries of those who are known not
+// scanProcesses returns the family, and notes who else is on the list. It does not read the entries of those who are known not
 // to be of the family.
-func (c *confinement) sift(known map[int]bool) ([]relative, error) {
+func (c *confinement) scanProcesses(known map[int]bool) ([]relative, error) {
 	if _, err := c.list.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -231,18 +231,18 @@ func (c *confinement) checkMemory(limit int64) error {
 	return nil
 }
 
-// strangers returns the living processes of the family, except this one and those in the sessions of daemons. It
+// strayProcesses returns the living processes of the family, except this one and those in the sessions of daemons. It
 // removes ended processes from the process table.
-func (c *innerChild) strangers() (pids []int, err error) {
+func (c *innerChild) strayProcesses() (pids []int, err error) {
 	family, err := c.family()
 	for _, r := range family {
 		switch {
 		case r.pid == os.Getpid():
 		case r.code == 'Z':
-			if r.orphan && !slices.Contains(c.kept, r.pid) {
+			if r.orphan && !slices.Contains(c.daemons, r.pid) {
 				_, _ = unix.Wait4(r.pid, nil, unix.WNOHANG, nil)
 			}
-		case !slices.Contains(c.kept, r.session):
+		case !slices.Contains(c.daemons, r.session):
 			pids = append(pids, r.pid)
 		}
 	}

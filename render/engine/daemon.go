@@ -91,7 +91,7 @@ func (w *Work) StartDaemon(p Program) (*Daemon, error) {
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
 
-	w.child.kept = append(w.child.kept, cmd.Process.Pid)
+	w.child.daemons = append(w.child.daemons, cmd.Process.Pid)
 	go func() {
 		defer close(k.ended)
 		_ = cmd.Wait() // how it ended does not matter, only that it did

@@ -120,8 +120,8 @@ type Pool struct {
 	firstReport sync.Once
 	// failures gets the first failed starts of children.
 	failures chan error
-	// begun is set when the first start of a child has ended, its Prepare included.
-	begun atomic.Bool
+	// began is set when the first start of a child has ended, its Prepare included.
+	began atomic.Bool
 }
 
 // request is a job on its way to a worker, which always answers it.
@@ -131,7 +131,7 @@ type request struct {
 	job    Job
 	header jobHeader
 	reply  chan outcome
-	begun  time.Time
+	began  time.Time
 	fresh  bool // it is for a child that has done nothing before
 }
 
@@ -191,7 +191,7 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 		job.Time = p.cfg.MaxTime
 	}
 
-	begun := time.Now()
+	began := time.Now()
 	slot, err := p.queue.Acquire(ctx, job.Account)
 	switch {
 	case errors.Is(err, queue.ErrClosed):
@@ -203,7 +203,7 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	}
 
 	start := time.Now()
-	job.observe(StepQueue, start.Sub(begun))
+	job.observe(StepQueue, start.Sub(began))
 	result, err := p.try(ctx, job, false)
 	crashed := job.Retry && errors.Is(err, ErrCrashed) && !errors.Is(err, ErrOutOfMemory)
 	if (crashed || errors.Is(err, ErrHung)) && ctx.Err() == nil {
@@ -235,7 +235,7 @@ func (p *Pool) try(ctx context.Context, job Job, fresh bool) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Time+p.cfg.startTime(), errNotReady)
 	defer cancel()
 	r.ctx = ctx
-	r.begun = time.Now()
+	r.began = time.Now()
 	r.fresh = fresh
 
 	p.firstJob.Do(func() { close(p.used) })

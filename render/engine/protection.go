@@ -65,7 +65,7 @@ func (p *Pool) Ready(ctx context.Context) error {
 
 // Starting reports whether the first child is still being started: no job could run at once. A first start that failed
 // has ended too, so that one kind of engine cannot keep a service from being ready.
-func (p *Pool) Starting() bool { return !p.begun.Load() }
+func (p *Pool) Starting() bool { return !p.began.Load() }
 
 // noteFailure keeps why a child could not start.
 func (p *Pool) noteFailure(err error) {

@@ -87,7 +87,7 @@ type innerChild struct {
 	handlers Handlers
 	// keeping means that a handler asked for the folder that lasts, and kept holds the programs in it, by number.
 	keeping bool
-	kept    []int
+	daemons []int
 }
 
 func (c *innerChild) jobDir() string  { return filepath.Join(c.base, "job") }

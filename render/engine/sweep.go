@@ -13,13 +13,13 @@ var errStrays = errors.New("engine: a job left programs running")
 // see no later job. An error ends the child.
 func (c *innerChild) sweep() error {
 	switch {
-	case c.has(unix.CLONE_NEWPID) && c.kept == nil:
+	case c.has(unix.CLONE_NEWPID) && c.daemons == nil:
 		// The first process of a namespace reaches all others, and not itself.
 		_ = c.thread.kill(-1) // usually no process is left
 		return reapAll(0)
 	case c.has(unix.CLONE_NEWPID):
 		return c.sweepSessions()
-	case c.kept != nil:
+	case c.daemons != nil:
 		return nil // reported as missing: own processes
 	}
 	return reapAll(unix.WNOHANG)
@@ -49,7 +49,7 @@ func (c *innerChild) sweepSessions() error {
 	const attempts = 20
 
 	for range attempts {
-		pids, err := c.strangers()
+		pids, err := c.strayProcesses()
 		if err != nil || len(pids) == 0 {
 			return err
 		}

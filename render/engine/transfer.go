@@ -20,7 +20,7 @@ func (c *child) do(r *request, cfg Config) (Result, error) {
 	overgrown := sync.OnceValue(c.watchFolder(cfg.Disk))
 	defer func() { _ = overgrown() }() // a panic below must not leave the watch running
 	c.jobs++
-	c.stand(cfg)
+	c.setPriority(cfg)
 
 	hung := sync.OnceValue(c.watchStopped())
 	defer func() { _ = hung() }()
@@ -133,11 +133,11 @@ func (c *child) send(r *request) error {
 	return nil
 }
 
-func maxSize(files []fileHeader) (most int64) {
+func maxSize(files []fileHeader) (largest int64) {
 	for _, f := range files {
-		most = max(most, f.Size)
+		largest = max(largest, f.Size)
 	}
-	return most
+	return largest
 }
 
 // input marks errors of reading the input, to distinguish them from errors of the pipe.

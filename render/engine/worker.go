@@ -103,7 +103,7 @@ func (w *worker) begin() {
 // has.
 func (w *worker) adopt(s started) error {
 	w.next = nil
-	w.pool.begun.Store(true)
+	w.pool.began.Store(true)
 	if s.err != nil {
 		if w.pool.ctx.Err() == nil {
 			w.pool.cfg.Logger.Error("start engine failed", "error", s.err)
@@ -165,7 +165,7 @@ func (w *worker) serve(r *request) {
 
 	r.ctx, stop = context.WithTimeoutCause(ctx, r.job.Time, r.late)
 	defer stop()
-	r.job.observe(StepStart, time.Since(r.begun))
+	r.job.observe(StepStart, time.Since(r.began))
 	result, err := w.child.do(r, w.pool.cfg)
 	if errors.Is(err, ErrCrashed) {
 		err = w.child.postMortem(err)

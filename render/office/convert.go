@@ -92,11 +92,11 @@ const (
 const inputName = "input"
 
 // convert has LibreOffice convert the input.
-func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs) ([]byte, error) {
+func (r *instance) convert(ctx context.Context, w *engine.Work, args convertArgs) ([]byte, error) {
 	if r.office == nil {
 		return nil, errors.New("no office was started")
 	}
-	defer r.keepApart(w)
+	defer r.endAfterEmbeddedFonts(w)
 
 	source, sealed, err := decrypt(w, args)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 			err = agreeOnDates(w.Path(output))
 		}
 	case ToHTML:
-		err = makeWhole(w, output)
+		err = embedImages(w, output)
 	}
 	if err != nil {
 		return nil, err
@@ -156,10 +156,10 @@ func (r *running) convert(ctx context.Context, w *engine.Work, args convertArgs)
 	return json.Marshal(result)
 }
 
-// order returns the order for LibreOffice to write an output; none means that it only opens the document.
-func (d *document) order(input, output string) order {
+// request returns the order for LibreOffice to write an output; none means that it only opens the document.
+func (d *document) request(input, output string) workerRequest {
 	args := d.args
-	o := order{
+	o := workerRequest{
 		Input:         input,
 		Password:      args.Password,
 		ImportFilter:  importFilters[args.Source.Format],

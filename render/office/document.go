@@ -19,9 +19,9 @@ import (
 
 // document is the input of a conversion, as LibreOffice reads it.
 type document struct {
-	running *running
-	work    *engine.Work
-	args    convertArgs
+	instance *instance
+	work     *engine.Work
+	args     convertArgs
 	// source is the path of the document as it came, and input that of the document as LibreOffice reads it.
 	source, input string
 	text          textImport
@@ -39,11 +39,11 @@ const (
 )
 
 // prepare names the input, and rewrites it as LibreOffice is to read it. unread is that of document.
-func (r *running) prepare(w *engine.Work, args convertArgs, unread bool) (*document, error) {
+func (r *instance) prepare(w *engine.Work, args convertArgs, unread bool) (*document, error) {
 	name := documentName(args.Name, args.Source.Format)
 	// LibreOffice prints these characters of a file name in the form of URLs.
 	onDisk := strings.NewReplacer("%", "_", "#", "_").Replace(name)
-	d := &document{running: r, work: w, args: args, source: filepath.Join(w.Path(sourceDir), onDisk), unread: unread}
+	d := &document{instance: r, work: w, args: args, source: filepath.Join(w.Path(sourceDir), onDisk), unread: unread}
 	d.input = d.source
 
 	err := errors.Join(
@@ -167,8 +167,8 @@ func (d *document) make(ctx context.Context, output string) (Made, error) {
 }
 
 // convert has LibreOffice convert one form of the document.
-func (d *document) convert(ctx context.Context, input, output string) (made Made, err error) {
-	o := d.order(input, output)
+func (d *document) convert(ctx context.Context, input, output string) (report Made, err error) {
+	o := d.request(input, output)
 
 	if o.Recalculate = d.formulas.Recalculate; d.formulas.Count > 0 && input == d.input {
 		o.Formulas = d.work.Path("formulas.json")
@@ -177,7 +177,7 @@ func (d *document) convert(ctx context.Context, input, output string) (made Made
 			err = os.WriteFile(o.Formulas, list, 0o600)
 		}
 		if err != nil {
-			return made, err
+			return report, err
 		}
 	}
 
@@ -186,64 +186,64 @@ func (d *document) convert(ctx context.Context, input, output string) (made Made
 	o.Fallbacks = d.fallbacks
 	if d.args.To == ToPDF && slices.Contains(namesFonts, d.args.Source.Format) {
 		o.FontNames = true
-		o.AvailableFonts = d.running.availableFonts()
+		o.AvailableFonts = d.instance.availableFonts()
 	}
 
-	defer d.work.Watch(d.running.office, d.running.worker)()
-	a, err := d.running.ask(ctx, o)
+	defer d.work.Watch(d.instance.office, d.instance.worker)()
+	a, err := d.instance.ask(ctx, o)
 	if err != nil {
-		return made, err
+		return report, err
 	}
 	if err := a.failure(d.args.To); err != nil {
-		return made, err
+		return report, err
 	}
 
-	made = Made{Kind: a.Kind, Warnings: a.warnings()}
-	fonts, err := d.running.unavailable(ctx, d.work, a.MissingFonts)
+	report = Made{Kind: a.Kind, Warnings: a.warnings()}
+	fonts, err := d.instance.unavailable(ctx, d.work, a.MissingFonts)
 	for _, name := range fonts {
-		made.Warnings = append(made.Warnings, Warning{FontMissing, fmt.Sprintf(
+		report.Warnings = append(report.Warnings, Warning{FontMissing, fmt.Sprintf(
 			"font %s is not available, so text uses another font. "+
 				"GET /v1/fonts lists the fonts; fonts that the document embeds are available too", name)})
 	}
 
 	if err == nil { // The next document may have text in these.
-		_, err = d.running.unavailable(ctx, d.work, a.StyleFonts)
+		_, err = d.instance.unavailable(ctx, d.work, a.StyleFonts)
 	}
-	return made, err
+	return report, err
 }
 
 // makeWorkbook makes an XLSX file with the formulas of the document and their stored results. A document that is an
 // XLSX file keeps everything else that it has.
-func (d *document) makeWorkbook(ctx context.Context, output string) (made Made, err error) {
+func (d *document) makeWorkbook(ctx context.Context, output string) (report Made, err error) {
 	const values = "values.xlsx"
 	to := d.work.Path(output)
 
 	if d.args.Source.Format != FormatOOXML || d.formulas.Binary {
 		const formulas = "formulas.xlsx"
 		if _, err := d.convert(ctx, d.source, formulas); err != nil {
-			return made, err
+			return report, err
 		}
-		if made, err = d.convert(ctx, d.input, values); err != nil {
-			return made, err
+		if report, err = d.convert(ctx, d.input, values); err != nil {
+			return report, err
 		}
-		return made, officefile.FillXLSX(d.work.Path(formulas), d.work.Path(values), to, officefile.FillAll)
+		return report, officefile.FillXLSX(d.work.Path(formulas), d.work.Path(values), to, officefile.FillAll)
 	}
 
 	if d.formulas.Missing == 0 && !d.formulas.Recalculate {
-		if made, err = d.convert(ctx, d.input, ""); err != nil { // only to find out whether it can be opened
-			return made, err
+		if report, err = d.convert(ctx, d.input, ""); err != nil { // only to find out whether it can be opened
+			return report, err
 		}
-		return made, officefile.CopyXLSX(d.source, to)
+		return report, officefile.CopyXLSX(d.source, to)
 	}
 
-	if made, err = d.convert(ctx, d.input, values); err != nil {
-		return made, err
+	if report, err = d.convert(ctx, d.input, values); err != nil {
+		return report, err
 	}
 	which := officefile.FillMissing
 	if d.formulas.Recalculate {
 		which = officefile.FillCalculated
 	}
-	return made, officefile.FillXLSX(d.source, d.work.Path(values), to, which)
+	return report, officefile.FillXLSX(d.source, d.work.Path(values), to, which)
 }
 
 // warnings returns what became of formulas, fields and letters.

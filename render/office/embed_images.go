@@ -17,9 +17,9 @@ import (
 // embedded matches references of LibreOffice's HTML to other files.
 var embedded = regexp.MustCompile(`(?i)\b(src|background)="([^"]*)"`)
 
-// makeWhole makes an HTML document of the job's folder one file: it embeds images that
+// embedImages makes an HTML document of the job's folder one file: it embeds images that
 // LibreOffice has written next to it, and removes links to files elsewhere.
-func makeWhole(w *engine.Work, name string) error {
+func embedImages(w *engine.Work, name string) error {
 	content, err := os.ReadFile(w.Path(name))
 	if err != nil {
 		return err

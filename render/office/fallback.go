@@ -72,7 +72,7 @@ func within(spans []span, c rune) bool {
 type fallbackFonts map[rune]string
 
 // fallbacksFor returns the fonts for characters of a document, or none if LibreOffice needs no help with them.
-func (r *running) fallbacksFor(
+func (r *instance) fallbacksFor(
 	ctx context.Context, w *engine.Work, input string, format Format,
 ) (list []fallback, err error) {
 	letters, known := lettersOf(input, format)

@@ -14,7 +14,7 @@ var namesFonts = []Format{FormatOOXML, FormatODF, FormatCompound, FormatRTF}
 
 // unavailable returns the lists of font names, with ; between the names, of which none is available. As for the
 // browser, a substitute is: a font that has the widths of the other one, or that the configuration puts in its place.
-func (r *running) unavailable(ctx context.Context, w *engine.Work, lists []string) (missing []string, err error) {
+func (r *instance) unavailable(ctx context.Context, w *engine.Work, lists []string) (missing []string, err error) {
 	for _, list := range lists {
 		found := false
 		for name := range strings.SplitSeq(list, ";") {
@@ -33,7 +33,7 @@ func (r *running) unavailable(ctx context.Context, w *engine.Work, lists []strin
 }
 
 // availableFonts returns the names that are known to be available.
-func (r *running) availableFonts() (names []string) {
+func (r *instance) availableFonts() (names []string) {
 	for name, has := range r.available {
 		if has {
 			names = append(names, name)
@@ -46,7 +46,7 @@ func (r *running) availableFonts() (names []string) {
 const maxKnownFonts = 1000
 
 // isAvailable reports whether there is a font of a name, or a substitute.
-func (r *running) isAvailable(ctx context.Context, w *engine.Work, name string) (bool, error) {
+func (r *instance) isAvailable(ctx context.Context, w *engine.Work, name string) (bool, error) {
 	if has, known := r.available[name]; known {
 		return has, nil
 	}
@@ -63,13 +63,13 @@ func (r *running) isAvailable(ctx context.Context, w *engine.Work, name string) 
 	if err != nil {
 		return false, err
 	}
-	wanted, err := ask("fc-pattern", "--config")
+	pattern, err := ask("fc-pattern", "--config")
 	if err != nil {
 		return false, err
 	}
 
 	// Names that are not bound strongly are those of any font.
-	has := slices.ContainsFunc(strongName.FindAllStringSubmatch(wanted, -1), func(match []string) bool {
+	has := slices.ContainsFunc(strongName.FindAllStringSubmatch(pattern, -1), func(match []string) bool {
 		return slices.ContainsFunc(strings.Split(found, ","), func(family string) bool {
 			return strings.EqualFold(family, match[1])
 		})

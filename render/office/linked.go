@@ -133,11 +133,11 @@ func (l *linkedImages) embed(address string) string {
 		return ""
 	}
 
-	wanted := Reference{Address: parsed.String()}
-	file, asked := l.fetched[wanted.Address]
+	request := Reference{Address: parsed.String()}
+	file, asked := l.fetched[request.Address]
 	switch {
-	case !asked && !slices.Contains(l.missing, wanted):
-		l.missing = append(l.missing, wanted)
+	case !asked && !slices.Contains(l.missing, request):
+		l.missing = append(l.missing, request)
 		return ""
 	case file == "":
 		return ""
@@ -182,8 +182,8 @@ func (l *linkedImages) declare(archive *zip.Reader) error {
 
 // write writes the document again, and replaces the input.
 func (l *linkedImages) write(archive *zip.Reader, input string) (err error) {
-	const made = "embedded.docx"
-	file, err := os.OpenFile(l.work.Path(made), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	const embeddedName = "embedded.docx"
+	file, err := os.OpenFile(l.work.Path(embeddedName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (l *linkedImages) write(archive *zip.Reader, input string) (err error) {
 	if err := errors.Join(err, out.Close(), file.Close()); err != nil {
 		return fmt.Errorf("embed images: %w", err)
 	}
-	return os.Rename(l.work.Path(made), l.work.Path(input))
+	return os.Rename(l.work.Path(embeddedName), l.work.Path(input))
 }
 
 // readPart reads a part of a document, up to a bound.

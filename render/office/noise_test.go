@@ -98,20 +98,20 @@ func TestWorkerMayNotAnswerAnythingElse(t *testing.T) {
 		lines = append(lines, string(noise), good[:random.IntN(len(good))])
 	}
 	for _, line := range lines {
-		if _, err := hearing(line).ask(t.Context(), order{}); !errors.Is(err, engine.ErrCrashed) {
+		if _, err := hearing(line).ask(t.Context(), workerRequest{}); !errors.Is(err, engine.ErrCrashed) {
 			t.Errorf("%.100q: got %v, want %v", line, err, engine.ErrCrashed)
 		}
 	}
 	for _, line := range []string{good + "\n", `{"id":1,"error":"damaged","text":"x"}` + "\n"} {
-		if a, err := hearing(line).ask(t.Context(), order{}); err != nil || a.ID != 1 {
+		if a, err := hearing(line).ask(t.Context(), workerRequest{}); err != nil || a.ID != 1 {
 			t.Errorf("%s: got %v and %v, want the answer", line, a, err)
 		}
 	}
 }
 
 // hearing is a LibreOffice process whose worker says what it is given.
-func hearing(lines string) *running {
-	r := &running{worker: &engine.Daemon{Stdin: discard{io.Discard}}, answers: bufio.NewScanner(strings.NewReader(lines))}
+func hearing(lines string) *instance {
+	r := &instance{worker: &engine.Daemon{Stdin: discard{io.Discard}}, answers: bufio.NewScanner(strings.NewReader(lines))}
 	r.answers.Buffer(nil, maxAnswer)
 	return r
 }

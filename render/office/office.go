@@ -22,7 +22,7 @@ const (
 // Handlers are the jobs of this package that a child of render/engine can do.
 func Handlers() engine.Handlers {
 	// The LibreOffice process of this child, once it was started.
-	o := new(running)
+	o := new(instance)
 	return engine.Handlers{
 		startJob: handle(func(ctx context.Context, w *engine.Work, _ struct{}) ([]byte, error) {
 			return nil, o.start(ctx, w)

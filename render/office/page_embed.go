@@ -35,8 +35,8 @@ type EmbedResult struct {
 // maxEmbedded is the maximum growth of a document. It may contain a reference many times.
 const maxEmbedded = 100 << 20
 
-// whole is a document that becomes one file.
-type whole struct {
+// embedder is a document that becomes one file.
+type embedder struct {
 	office   bool
 	host     string // of PageArgs.Address, unless that is public
 	embedded int64
@@ -59,9 +59,9 @@ func embedWhole(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error
 		return nil, err
 	}
 
-	p.whole = &whole{office: args.Office, data: map[dataKey]string{}}
+	p.embedder = &embedder{office: args.Office, data: map[dataKey]string{}}
 	if p.base != nil && !args.Public {
-		p.whole.host = p.base.Host
+		p.embedder.host = p.base.Host
 	}
 
 	result := EmbedResult{}
@@ -89,7 +89,7 @@ func embedWhole(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error
 
 	w.Output(output)
 	result.Nowhere = p.nowhere
-	result.Omitted = p.whole.omitted
+	result.Omitted = p.embedder.omitted
 	return json.Marshal(result)
 }
 
@@ -115,7 +115,7 @@ func (p *page) completeLink(n *html.Node) {
 			continue
 		}
 
-		if resolved := p.resolve(a.Val, p.base); resolved != nil && resolved.Host != p.whole.host {
+		if resolved := p.resolve(a.Val, p.base); resolved != nil && resolved.Host != p.embedder.host {
 			if parsed, err := url.Parse(strings.TrimSpace(a.Val)); err == nil {
 				resolved.Fragment = parsed.Fragment
 			}
@@ -126,7 +126,7 @@ func (p *page) completeLink(n *html.Node) {
 		lower := strings.ToLower(strings.TrimSpace(a.Val))
 		local := strings.HasPrefix(lower, "file:") || strings.HasPrefix(lower, "/") ||
 			strings.HasPrefix(lower, "../../..")
-		if p.whole.office && local {
+		if p.embedder.office && local {
 			n.Attr = slices.Delete(n.Attr, i, i+1)
 			return
 		}
@@ -154,7 +154,7 @@ func (p *page) inlineSheet(n *html.Node) {
 
 // dataAddress returns a fetched file as a data: URL. address is its original URL.
 func (p *page) dataAddress(address, name string) string {
-	w := p.whole
+	w := p.embedder
 	key := dataKey{name, w.depth}
 	data, known := w.data[key]
 
@@ -188,11 +188,11 @@ const maxImports = 4
 // wholeSheet returns a style sheet with its references embedded.
 func (p *page) wholeSheet(content []byte, address string) []byte {
 	base, err := url.Parse(address)
-	if err != nil || p.whole.depth >= maxImports {
+	if err != nil || p.embedder.depth >= maxImports {
 		return nil
 	}
-	p.whole.depth++
-	defer func() { p.whole.depth-- }()
+	p.embedder.depth++
+	defer func() { p.embedder.depth-- }()
 	return []byte(p.embedStyle(string(toUTF8(content, "")), base))
 }
 

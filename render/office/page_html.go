@@ -28,8 +28,8 @@ type page struct {
 	nowhere  []string // of PageResult
 	scripts  bool
 	headings []markedHeading
-	// whole is set if the document becomes one file.
-	whole *whole
+	// embedder is set if the document becomes one file.
+	embedder *embedder
 }
 
 // markedHeading is a heading and the mark in it.
@@ -129,7 +129,7 @@ func (p *page) embed() error {
 			p.scripts = true
 			p.embedAttribute(n, "src")
 		case atom.A, atom.Area:
-			if p.whole != nil {
+			if p.embedder != nil {
 				p.completeLink(n)
 			}
 			return // else mark sees to links
@@ -137,8 +137,8 @@ func (p *page) embed() error {
 		p.embedElement(n)
 	})
 
-	if p.whole != nil {
-		return p.whole.failed
+	if p.embedder != nil {
+		return p.embedder.failed
 	}
 	return p.embedSheets()
 }
@@ -186,7 +186,7 @@ func (p *page) embedLink(n *html.Node) {
 		n.Parent.RemoveChild(n)
 		return
 	}
-	if p.whole != nil {
+	if p.embedder != nil {
 		p.inlineSheet(n)
 		return
 	}
@@ -242,15 +242,15 @@ func (p *page) embedAddress(reference string, base *url.URL, style bool) string 
 		switch {
 		case name == "":
 			return nothing
-		case p.whole != nil:
+		case p.embedder != nil:
 			return p.dataAddress(address, name)
 		}
 		return name
 	}
 
-	wanted := Reference{Address: address, Style: style}
-	if !slices.Contains(p.missing, wanted) {
-		p.missing = append(p.missing, wanted)
+	found := Reference{Address: address, Style: style}
+	if !slices.Contains(p.missing, found) {
+		p.missing = append(p.missing, found)
 	}
 	return nothing
 }

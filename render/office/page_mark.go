@@ -32,24 +32,24 @@ const (
 // to. Links to files of the job's folder go.
 func (p *page) mark(headings bool) {
 	// The document's own links first, which may not have our addresses.
-	wanted := map[string]string{}
+	targets := map[string]string{}
 	p.each(func(n *html.Node) {
 		if n.DataAtom == atom.A || n.DataAtom == atom.Area {
-			p.rewriteLink(n, wanted)
+			p.rewriteLink(n, targets)
 		}
 	})
 
 	if headings {
 		p.each(p.markHeading)
 	}
-	if len(wanted) == 0 {
+	if len(targets) == 0 {
 		return
 	}
 
 	p.each(func(n *html.Node) {
 		for _, name := range []string{attribute(n, "id"), nameOf(n)} {
-			if mark, ok := wanted[name]; ok && name != "" {
-				delete(wanted, name)
+			if mark, ok := targets[name]; ok && name != "" {
+				delete(targets, name)
 				insertMark(n, mark)
 			}
 		}
@@ -104,12 +104,12 @@ func titleOf(n *html.Node) string {
 
 // rewriteLink makes a link one that the result can have: to a place in the
 // document, whose mark it adds to wanted, or to an address of the outside.
-func (p *page) rewriteLink(n *html.Node, wanted map[string]string) {
+func (p *page) rewriteLink(n *html.Node, targets map[string]string) {
 	for i, a := range n.Attr {
 		if a.Key != "href" {
 			continue
 		}
-		address := p.linkAddress(strings.TrimSpace(a.Val), wanted)
+		address := p.linkAddress(strings.TrimSpace(a.Val), targets)
 		if address == "" {
 			n.Attr = append(n.Attr[:i:i], n.Attr[i+1:]...)
 		} else {
@@ -119,7 +119,7 @@ func (p *page) rewriteLink(n *html.Node, wanted map[string]string) {
 	}
 }
 
-func (p *page) linkAddress(href string, wanted map[string]string) string {
+func (p *page) linkAddress(href string, targets map[string]string) string {
 	if fragment, ok := strings.CutPrefix(href, "#"); ok {
 		if decoded, err := url.PathUnescape(fragment); err == nil {
 			fragment = decoded
@@ -127,10 +127,10 @@ func (p *page) linkAddress(href string, wanted map[string]string) string {
 		if fragment == "" {
 			return ""
 		}
-		if wanted[fragment] == "" {
-			wanted[fragment] = "f" + strconv.Itoa(len(wanted))
+		if targets[fragment] == "" {
+			targets[fragment] = "f" + strconv.Itoa(len(targets))
 		}
-		return gotoScheme + wanted[fragment]
+		return gotoScheme + targets[fragment]
 	}
 
 	parsed, err := url.Parse(href)

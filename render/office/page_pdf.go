@@ -138,7 +138,7 @@ func (f *pdfFile) link(ctx context.Context, output string) error {
 	changes := map[string]pdfObject{}
 
 	for i, page := range f.Pages {
-		kept := []string{}
+		remaining := []string{}
 		found := f.links(i)
 		for _, l := range found {
 			if strings.HasPrefix(l.address, markScheme) || strings.HasPrefix(l.address, "file:") {
@@ -154,12 +154,12 @@ func (f *pdfFile) link(ctx context.Context, output string) error {
 				l.dict["/Dest"] = []any{f.Pages[at.page].Object, "/XYZ", nil, at.top + above, nil}
 				changes["obj:"+l.reference] = pdfObject{l.dict}
 			}
-			kept = append(kept, l.reference)
+			remaining = append(remaining, l.reference)
 		}
 
-		if len(kept) < len(found) {
+		if len(remaining) < len(found) {
 			dict, _ := f.follow(page.Object).(map[string]any)
-			dict["/Annots"] = kept
+			dict["/Annots"] = remaining
 			changes["obj:"+page.Object] = pdfObject{dict}
 		}
 	}

@@ -212,17 +212,17 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 		return nil, Made{}, convertError(ctx, err)
 	}
 
-	var made Made
-	err = json.Unmarshal(result.Body, &made)
-	if err == nil && len(made.Missing) > 0 && c.Linked == nil {
-		return nil, made, result.Close()
+	var report Made
+	err = json.Unmarshal(result.Body, &report)
+	if err == nil && len(report.Missing) > 0 && c.Linked == nil {
+		return nil, report, result.Close()
 	}
 	if err != nil || len(result.Files) != 1 {
 		crashed := fmt.Errorf("%w: it answered %.100q and %d files", engine.ErrCrashed, result.Body, len(result.Files))
 		return nil, Made{}, convertError(ctx, errors.Join(crashed, err, result.Close()))
 	}
 
-	return result.Output(0), made, nil
+	return result.Output(0), report, nil
 }
 
 // convertError turns the errors of an engine into those of Convert.

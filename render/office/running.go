@@ -56,12 +56,12 @@ const (
 	maxAnswer = 64 << 10
 )
 
-// running is a LibreOffice process and its worker, in a child.
-type running struct {
-	office  *engine.Daemon
-	worker  *engine.Daemon
-	answers *bufio.Scanner
-	orders  int // how many the worker got
+// instance is a LibreOffice process and its worker, in a child.
+type instance struct {
+	office   *engine.Daemon
+	worker   *engine.Daemon
+	answers  *bufio.Scanner
+	requests int // how many the worker got
 
 	// ownFonts is the folder in which LibreOffice stores the fonts that documents embed.
 	ownFonts   string
@@ -71,8 +71,8 @@ type running struct {
 	available  map[string]bool // names of fonts, and whether a font or a substitute has them
 }
 
-// order is a job as the worker takes it.
-type order struct {
+// workerRequest is a job as the worker takes it.
+type workerRequest struct {
 	// ID is the number of the response.
 	ID            int    `json:"id"`
 	Input         string `json:"input"`
@@ -161,7 +161,7 @@ type cellList struct {
 
 // start starts LibreOffice and the worker, and returns when they can execute orders. The child ends as soon as one
 // of them does: it is useless then, and its pool starts another.
-func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
+func (r *instance) start(ctx context.Context, w *engine.Work) (err error) {
 	if r.office != nil {
 		return nil
 	}
@@ -234,7 +234,7 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 
 	// Until LibreOffice is ready, the worker asks again and again.
 	defer w.Watch(r.office)()
-	ready, err := r.hear(ctx)
+	ready, err := r.readAnswer(ctx)
 	if err == nil && !ready.Ready {
 		err = fmt.Errorf("%w: the worker wrote %.100q", engine.ErrCrashed, r.answers.Text())
 	}
@@ -246,7 +246,7 @@ func (r *running) start(ctx context.Context, w *engine.Work) (err error) {
 }
 
 // writeFonts writes LibreOffice's font configuration, and makes its emoji font, without which emoji are black.
-func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) error {
+func (r *instance) writeFonts(ctx context.Context, w *engine.Work, dir string) error {
 	own := filepath.Join(dir, "fonts")
 	if err := os.Mkdir(own, 0o700); err != nil {
 		return err
@@ -271,16 +271,16 @@ func (r *running) writeFonts(ctx context.Context, w *engine.Work, dir string) er
 	return os.WriteFile(r.fontConfig, []byte(config), 0o600)
 }
 
-// keepApart ends this process after a document that has embedded fonts: LibreOffice would offer them to later
+// endAfterEmbeddedFonts ends this process after a document that has embedded fonts: LibreOffice would offer them to later
 // documents, which may be those of other accounts.
-func (r *running) keepApart(w *engine.Work) {
+func (r *instance) endAfterEmbeddedFonts(w *engine.Work) {
 	if fonts, err := filepath.Glob(filepath.Join(r.ownFonts, "*", "*")); err != nil || len(fonts) > 0 {
 		w.Last()
 	}
 }
 
 // endTogether ends this process when one of the programs has ended.
-func (r *running) endTogether() {
+func (r *instance) endTogether() {
 	select {
 	case <-r.office.Ended():
 		fmt.Fprintln(os.Stderr, "office has ended:", r.office.Stderr())
@@ -290,8 +290,8 @@ func (r *running) endTogether() {
 	os.Exit(1)
 }
 
-// hear reads the worker's next answer. Without one the child is of no use.
-func (r *running) hear(ctx context.Context) (answer, error) {
+// readAnswer reads the worker's next answer. Without one the child is of no use.
+func (r *instance) readAnswer(ctx context.Context) (answer, error) {
 	var a answer
 	scanned := make(chan bool, 1)
 	go func() { scanned <- r.answers.Scan() }()
@@ -313,20 +313,20 @@ func (r *running) hear(ctx context.Context) (answer, error) {
 
 // ask sends an order to the worker and waits until it is done, or ctx ends. A worker that does not answer this very
 // order is useless: its next answers would be those of earlier orders.
-func (r *running) ask(ctx context.Context, o order) (answer, error) {
-	r.orders++
-	o.ID = r.orders
+func (r *instance) ask(ctx context.Context, o workerRequest) (answer, error) {
+	r.requests++
+	o.ID = r.requests
 	text, err := json.Marshal(o) //nolint:gosec // the password goes through a pipe to our own worker
 	if err != nil {
 		return answer{}, err
 	}
 
 	go func() { _, _ = r.worker.Stdin.Write(append(text, '\n')) }() // it fails if the worker ends, and then hear does
-	made, err := r.hear(ctx)
-	if err == nil && (made.ID != o.ID || made.Kind == "" && made.Error == "") {
+	response, err := r.readAnswer(ctx)
+	if err == nil && (response.ID != o.ID || response.Kind == "" && response.Error == "") {
 		err = fmt.Errorf("%w: the worker said %.100q to order %d", engine.ErrCrashed, r.answers.Text(), o.ID)
 	}
-	return made, err
+	return response, err
 }
 
 // annotationDir is the folder of an installation, below its share folder, with the description of the comment box.

@@ -236,11 +236,11 @@ func formOf(field string) (f form) {
 	whole := field
 	switch f.commas = commaDecimal.MatchString(field); {
 	case f.commas || pointDecimal.MatchString(field):
-		const shown = 9 // decimals without a format
+		const maxDecimals = 9 // decimals without a format
 		at := strings.LastIndexAny(field, ".,")
 		whole = field[:at]
 		f.decimals = len(field) - 1 - at
-		f.plain = f.decimals <= shown && !strings.HasSuffix(field, "0")
+		f.plain = f.decimals <= maxDecimals && !strings.HasSuffix(field, "0")
 	case groupedInteger.MatchString(field):
 		f.commas = strings.Contains(field, ".")
 	case integer.MatchString(field):

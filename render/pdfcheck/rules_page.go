@@ -91,11 +91,11 @@ func pageRules() []*rule {
 		{a2: "6.1.13-11", of: ofPage,
 			message: "A page is smaller than 3, or larger than 14,400 points.", fix: "Resize the page with pdf.resize.",
 			broken: func(c *checker, o object) bool {
-				const least, most = 3, 14400
+				const minSize, maxSize = 3, 14400
 				boxes := []string{"/MediaBox", "/CropBox", "/BleedBox", "/TrimBox", "/ArtBox"}
 				return slices.ContainsFunc(boxes, func(key string) bool {
 					r := c.rectangle(o.Dict[key])
-					return len(r) == 4 && (min(r[2]-r[0], r[3]-r[1]) < least || max(r[2]-r[0], r[3]-r[1]) > most)
+					return len(r) == 4 && (min(r[2]-r[0], r[3]-r[1]) < minSize || max(r[2]-r[0], r[3]-r[1]) > maxSize)
 				})
 			}},
 		{ua: "7.18.3-1", of: ofPage,

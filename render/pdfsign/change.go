@@ -38,20 +38,20 @@ func judgeChanges(changes []Change, allowed Permission) (Verdict, string) {
 	verdict := Valid
 	reason := ""
 	for _, c := range changes {
-		least := NoChanges
+		minPermission := NoChanges
 		switch c.Kind {
 		case ChangeOther:
 			return Invalid, "The document was changed after the signature: " + c.Text + "."
 		case ChangeForm, ChangeSignature, ChangeMetadata:
 			if c != dates {
-				least = FormFilling
+				minPermission = FormFilling
 			}
 		case ChangeAnnotation:
-			least = Annotations
+			minPermission = Annotations
 		}
 
 		switch {
-		case allowed != NotCertified && allowed < least:
+		case allowed != NotCertified && allowed < minPermission:
 			return Invalid, "The document was changed after its certification, which forbids this: " + c.Text + "."
 		case c.Kind == ChangeCover && allowed != Annotations && verdict == Valid:
 			verdict = Undecided
@@ -76,7 +76,7 @@ func (v *verifier) changes(s *examined) []Change {
 	}
 
 	d := &differ{
-		old: s.signed, new: v.File, end: s.end, memo: map[[2]string]bool{}, kept: map[string]keeping{},
+		old: s.signed, new: v.File, end: s.end, memo: map[[2]string]bool{}, roles: map[string]keeping{},
 		elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature),
 	}
 	now := d.new.Tables()
@@ -166,7 +166,7 @@ type differ struct {
 	end      int                // of the earlier document
 	memo     map[[2]string]bool // results of same, by references
 	trail    [][2]string        // of memo, that are true
-	kept     map[string]keeping // dictionaries with rules of their own
+	roles    map[string]keeping // dictionaries with rules of their own
 	elements map[string]bool    // of the structure
 	fields   map[string]string  // names of the fields of the earlier document, by reference
 	signed   map[string]bool    // fields that have been signed since
@@ -192,11 +192,11 @@ func (d *differ) document() {
 	was := d.old.Catalog()
 	is := d.new.Catalog()
 
-	d.kept[d.old.Root()] = keptNode
-	d.keep(was["/Pages"], 0)
-	d.keepElements(was["/StructTreeRoot"], 0)
+	d.roles[d.old.Root()] = keptNode
+	d.assignRoles(was["/Pages"], 0)
+	d.assignElementRoles(was["/StructTreeRoot"], 0)
 	if form := pdffile.Reference(was["/AcroForm"]); form != "" {
-		d.kept[form] = keptNode
+		d.roles[form] = keptNode
 	}
 
 	d.form(was["/AcroForm"], is["/AcroForm"])
@@ -238,24 +238,24 @@ func keys(a, b pdffile.Dict) []string {
 	return list
 }
 
-// keep notes the objects of the tree of pages, and the annotations of pages, which are compared by their own rules.
-func (d *differ) keep(v any, depth int) {
+// assignRoles notes the objects of the tree of pages, and the annotations of pages, which are compared by their own rules.
+func (d *differ) assignRoles(v any, depth int) {
 	ref := pdffile.Reference(v)
 	node := d.plainDict(v)
-	if node == nil || d.kept[ref] == keptNode || depth > pdffile.MaxDepth {
+	if node == nil || d.roles[ref] == keptNode || depth > pdffile.MaxDepth {
 		return
 	}
-	d.kept[ref] = keptNode
+	d.roles[ref] = keptNode
 
 	kids, _ := d.old.Target(node["/Kids"]).([]any)
 	for _, kid := range kids {
-		d.keep(kid, depth+1)
+		d.assignRoles(kid, depth+1)
 	}
 
 	annotations, _ := d.old.Target(node["/Annots"]).([]any)
 	for _, item := range annotations {
-		if part := pdffile.Reference(item); d.plainDict(item) != nil && d.kept[part] == 0 {
-			d.kept[part] = keptPart
+		if part := pdffile.Reference(item); d.plainDict(item) != nil && d.roles[part] == 0 {
+			d.roles[part] = keptPart
 		}
 	}
 }
@@ -397,7 +397,7 @@ func (d *differ) names(list []any, above string, depth int) {
 		}
 
 		d.fields[ref] = name
-		d.kept[ref] = keptPart
+		d.roles[ref] = keptPart
 		kids, _ := d.old.Target(entries["/Kids"]).([]any)
 		d.names(kids, name, depth+1)
 	}
@@ -504,7 +504,7 @@ func (d *differ) same(a, b any, key string, depth int) bool {
 	if from == "" && to == "" {
 		return d.sameValue(a, b, key, depth)
 	}
-	if kind := max(d.kept[from], d.kept[to]); kind != 0 && backward(kind, key) {
+	if kind := max(d.roles[from], d.roles[to]); kind != 0 && backward(kind, key) {
 		return from == to
 	}
 

@@ -101,7 +101,7 @@ func (d *differ) addedFields(before, after []any) {
 
 		ref := pdffile.Reference(item)
 		entries := d.new.Dict(ref)
-		if ref == "" || d.kept[ref] != 0 || d.new.Target(entries["/FT"]) != "/Sig" || entries["/Kids"] != nil {
+		if ref == "" || d.roles[ref] != 0 || d.new.Target(entries["/FT"]) != "/Sig" || entries["/Kids"] != nil {
 			d.other("a field was added")
 			continue
 		}

@@ -7,25 +7,25 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// keepElements notes the elements of the structure, which may get more children.
-func (d *differ) keepElements(v any, depth int) {
+// assignElementRoles notes the elements of the structure, which may get more children.
+func (d *differ) assignElementRoles(v any, depth int) {
 	ref := pdffile.Reference(v)
 	if list, ok := d.old.Target(v).([]any); ok && depth <= maxDepth && !d.once("list", ref) {
 		for _, item := range list {
-			d.keepElements(item, depth+1)
+			d.assignElementRoles(item, depth+1)
 		}
 		return
 	}
 
 	entries := d.plainDict(v)
-	if entries == nil || d.kept[ref] != 0 || depth > maxDepth || entries["/S"] == nil && depth > 0 {
+	if entries == nil || d.roles[ref] != 0 || depth > maxDepth || entries["/S"] == nil && depth > 0 {
 		return
 	}
 
-	d.kept[ref] = keptNode
+	d.roles[ref] = keptNode
 	d.elements[ref] = true
 	if entries["/K"] != nil {
-		d.keepElements(entries["/K"], depth+1)
+		d.assignElementRoles(entries["/K"], depth+1)
 	}
 }
 

@@ -246,8 +246,8 @@ func distrust(err error, owner string, c *x509.Certificate, at time.Time) string
 	return "the certificate of " + owner + " is not acceptable: " + err.Error()
 }
 
-// judge decides on a signature.
-func (v *verifier) judge(s *examined) {
+// decide decides on a signature.
+func (v *verifier) decide(s *examined) {
 	decide := func(verdict Verdict, reason string) {
 		s.Verdict = verdict
 		s.Reason = reason

@@ -145,7 +145,7 @@ func verify(pdf PDF, trust Trust) (*verifier, error) {
 func (v *verifier) reports() []Report {
 	reports := make([]Report, len(v.signatures))
 	for i, s := range v.signatures {
-		v.judge(s)
+		v.decide(s)
 		reports[i] = s.Report
 	}
 	return reports

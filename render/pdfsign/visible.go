@@ -108,7 +108,7 @@ func floats(list []any) []float64 {
 
 // boxOn returns the rectangle of a box on a page as stored, and the rotation of its content.
 func (d *document) boxOn(page pdffile.Page, v *Visible) (box, matrix []any, err error) {
-	left, bottom, right, top, ok := d.shown(page)
+	left, bottom, right, top, ok := d.cropBox(page)
 	if !ok {
 		return nil, nil, fail(BadPage, "must be on a page with a size; page %d has none", v.Page)
 	}
@@ -139,8 +139,8 @@ func (d *document) boxOn(page pdffile.Page, v *Visible) (box, matrix []any, err 
 	return []any{left + v.X, top - v.Y - v.Height, left + v.X + v.Width, top - v.Y}, []any{1, 0, 0, 1, 0, 0}, nil
 }
 
-// shown returns the part of a page that is displayed.
-func (d *document) shown(page pdffile.Page) (left, bottom, right, top float64, ok bool) {
+// cropBox returns the part of a page that is displayed.
+func (d *document) cropBox(page pdffile.Page) (left, bottom, right, top float64, ok bool) {
 	left, bottom, right, top, ok = d.rectangle(page.Entries["/MediaBox"])
 	if l, b, r, t, cropped := d.rectangle(page.Entries["/CropBox"]); ok && cropped {
 		left, bottom, right, top = max(left, l), max(bottom, b), min(right, r), min(top, t)

@@ -85,7 +85,7 @@ func (d *document) linkNotes() {
 			if len(e.kids) > 0 && e.kids[0].is("/P") {
 				e = e.kids[0].element
 			}
-			e.kids = slices.Concat([]*kid{newElement("/Link", []*kid{{note: a}})}, e.kids)
+			e.kids = slices.Concat([]*kid{newElement("/Link", []*kid{{annot: a}})}, e.kids)
 			a.owner = e.kids[0].element
 		}
 	}
@@ -93,7 +93,7 @@ func (d *document) linkNotes() {
 
 // addLink adds an element for a link that has none, at the end.
 func (d *document) addLink(a *annotation) {
-	link := newElement("/Link", []*kid{{note: a}})
+	link := newElement("/Link", []*kid{{annot: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
 	d.fault(Fault{
 		Rule: LinkOutside, Problem: "A link is not in tagged text, so screen readers read it last.",

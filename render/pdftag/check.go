@@ -78,8 +78,8 @@ func (d *document) pageOf(k *kid) int {
 	switch {
 	case k.stream != nil:
 		return k.stream.page + 1
-	case k.note != nil:
-		return k.note.page + 1
+	case k.annot != nil:
+		return k.annot.page + 1
 	}
 	for _, inner := range k.element.kids {
 		if page := d.pageOf(inner); page > 0 {
@@ -158,7 +158,7 @@ func (d *document) textOutside() []string {
 	pages := make([]strings.Builder, len(d.pages))
 	for _, s := range d.order {
 		for _, e := range s.events {
-			if m := s.marks[e.number]; e.kind == drawing && e.form == nil && (m == nil || m.owner == nil) {
+			if m := s.marks[e.mcid]; e.kind == drawing && e.form == nil && (m == nil || m.owner == nil) {
 				shown := readText{most: maxText}
 				d.appendShown(&shown, s, s.plain[e.start:e.end])
 				pages[s.page].WriteString(unspaced(shown.String()))

@@ -58,7 +58,7 @@ type mark struct {
 type event struct {
 	kind       eventKind
 	start, end int
-	number     int     // of the mark around drawing
+	mcid       int     // of the mark around drawing
 	form       *stream // that is drawn
 	loose      bool    // text that is in no mark, not even in one of an artifact
 }
@@ -207,13 +207,13 @@ type scanner struct {
 // textObject is a text object without marks inside.
 type textObject struct {
 	start, end int
-	number     int    // of the mark around it
+	mcid       int    // of the mark around it
 	origin     []byte // the operators that place its first text
 }
 
 // openSpan is marked content that is not yet closed.
 type openSpan struct {
-	number     int  // of the innermost mark that has one
+	mcid       int  // of the innermost mark that has one
 	keeps      bool // it has a text of its own, which stays
 	artifact   bool // it is an artifact, or in one
 	start, end int  // of its operator
@@ -294,40 +294,40 @@ func (sc *scanner) operator(word string, begin int) {
 	}
 }
 
-// number is the one of the innermost mark that has one.
-func (sc *scanner) number() int {
+// mcid is the one of the innermost mark that has one.
+func (sc *scanner) mcid() int {
 	if len(sc.stack) == 0 {
 		return unmarked
 	}
-	return sc.stack[len(sc.stack)-1].number
+	return sc.stack[len(sc.stack)-1].mcid
 }
 
 // draw adds drawing from an offset to here.
 func (sc *scanner) draw(start int, form *stream, text bool) {
-	number := sc.number()
+	mcid := sc.mcid()
 	sc.text = sc.text || text
 
-	if number != unmarked {
-		m := sc.marks[number]
+	if mcid != unmarked {
+		m := sc.marks[mcid]
 		if m == nil {
 			m = &mark{}
-			sc.marks[number] = m
+			sc.marks[mcid] = m
 		}
 		m.text = m.text || text
 	}
 
-	loose := text && number == unmarked && !sc.artifact()
+	loose := text && mcid == unmarked && !sc.artifact()
 	if n := len(sc.events) - 1; n >= 0 && form == nil && sc.object < 0 {
 		// Outside text objects, drawing that follows other drawing of the same mark is one with it.
 		last := &sc.events[n]
-		if last.kind == drawing && last.form == nil && last.number == number && last.loose == loose &&
+		if last.kind == drawing && last.form == nil && last.mcid == mcid && last.loose == loose &&
 			last.end <= start {
 			last.end = sc.at
 			return
 		}
 	}
 
-	sc.insert(event{kind: drawing, start: start, end: sc.at, number: number, form: form, loose: loose})
+	sc.insert(event{kind: drawing, start: start, end: sc.at, mcid: mcid, form: form, loose: loose})
 }
 
 // artifact reports whether the content is in an artifact.
@@ -358,7 +358,7 @@ func (sc *scanner) endText(begin int) {
 
 	if len(sc.events) > sc.first {
 		sc.events = sc.events[:sc.first]
-		sc.leaveOutRepeated(textObject{start: start, end: sc.at, number: sc.number(), origin: sc.origin})
+		sc.leaveOutRepeated(textObject{start: start, end: sc.at, mcid: sc.mcid(), origin: sc.origin})
 		sc.draw(start, nil, true)
 	}
 }
@@ -367,10 +367,10 @@ func (sc *scanner) endText(begin int) {
 // same place: the first is a shadow, or the second an outline.
 func (sc *scanner) leaveOutRepeated(object textObject) {
 	const most = 64 // of the fonts of a text and its shadows
-	if n := len(sc.recent); n > 0 && sc.recent[n-1].number != object.number || n >= most {
+	if n := len(sc.recent); n > 0 && sc.recent[n-1].mcid != object.mcid || n >= most {
 		sc.recent = sc.recent[:0]
 	}
-	if object.number == unmarked || object.origin == nil {
+	if object.mcid == unmarked || object.origin == nil {
 		return
 	}
 
@@ -402,7 +402,7 @@ func (sc *scanner) leaveOut(object textObject) {
 			return
 		}
 
-		parts := []event{{kind: drawing, start: object.start, end: object.end, number: unmarked}}
+		parts := []event{{kind: drawing, start: object.start, end: object.end, mcid: unmarked}}
 		if before := whole; whole.start < object.start {
 			before.end = object.start
 			parts = slices.Insert(parts, 0, before)
@@ -426,15 +426,15 @@ func (sc *scanner) marked(word string, begin int) {
 
 	properties := sc.data[begin:sc.at]
 	span := openSpan{
-		number: unmarked, start: begin, end: sc.at, first: len(sc.events),
+		mcid: unmarked, start: begin, end: sc.at, first: len(sc.events),
 		artifact: sc.artifact() || bytes.HasPrefix(properties, []byte("/Artifact")),
 	}
 	if word == "BDC" {
-		span.number = markNumber(properties)
-		span.keeps = span.number == unmarked && bytes.Contains(properties, []byte("/ActualText"))
+		span.mcid = markNumber(properties)
+		span.keeps = span.mcid == unmarked && bytes.Contains(properties, []byte("/ActualText"))
 	}
-	if span.number == unmarked {
-		span.number = sc.number()
+	if span.mcid == unmarked {
+		span.mcid = sc.mcid()
 	}
 
 	sc.stack = append(sc.stack, span)

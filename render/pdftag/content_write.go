@@ -90,7 +90,7 @@ func (w *contentWriter) enter(e event) {
 		return
 	}
 
-	m := w.marks[e.number]
+	m := w.marks[e.mcid]
 	if m == nil || m.owner == nil {
 		if !w.open.is || w.open.kid != nil {
 			w.close()
@@ -108,10 +108,10 @@ func (w *contentWriter) enter(e event) {
 
 	w.close()
 	w.newLine()
-	number := len(w.parents)
-	w.out = fmt.Appendf(w.out, "%s<</MCID %d>>BDC\n", m.owner.kind, number)
+	mcid := len(w.parents)
+	w.out = fmt.Appendf(w.out, "%s<</MCID %d>>BDC\n", m.owner.kind, mcid)
 	w.parents = append(w.parents, m.owner)
-	m.kid.numbers = append(m.kid.numbers, number)
+	m.kid.newMCIDs = append(m.kid.newMCIDs, mcid)
 	w.open = openMark{is: true, kid: m.kid}
 }
 

@@ -37,13 +37,13 @@ type element struct {
 
 // kid is a part of an element: another element, content, or an annotation.
 type kid struct {
-	element *element
-	stream  *stream
-	number  int // of the content's mark, as it was
-	note    *annotation
-	owner   *element
-	place   int   // in its owner
-	numbers []int // of the content's marks, as they are; none if another mark includes it
+	element  *element
+	stream   *stream
+	mcid     int // of the content's mark, as it was
+	annot    *annotation
+	owner    *element
+	place    int   // in its owner
+	newMCIDs []int // of the content's marks, as they are; none if another mark includes it
 }
 
 // is reports whether a kid is an element of one of some types.
@@ -123,12 +123,12 @@ func (r *treeReader) readKid(e *element, v any, page string, depth int) {
 func (r *treeReader) addKid(e *element, entries pdffile.Dict, page string, depth int) {
 	switch entries["/Type"] {
 	case "/MCR":
-		number, _ := entries["/MCID"].(float64)
-		r.addContent(e, page, pdffile.Reference(entries["/Stm"]), int(number))
+		mcid, _ := entries["/MCID"].(float64)
+		r.addContent(e, page, pdffile.Reference(entries["/Stm"]), int(mcid))
 	case "/OBJR":
-		if note := r.annots[pdffile.Reference(entries["/Obj"])]; note != nil && note.owner == nil {
-			note.owner = e
-			e.kids = append(e.kids, &kid{note: note})
+		if annot := r.annots[pdffile.Reference(entries["/Obj"])]; annot != nil && annot.owner == nil {
+			annot.owner = e
+			e.kids = append(e.kids, &kid{annot: annot})
 		}
 	default:
 		if entries["/S"] == nil {
@@ -145,7 +145,7 @@ func (r *treeReader) addKid(e *element, entries pdffile.Dict, page string, depth
 }
 
 // addContent adds the content of a mark, if it is drawn once, and nothing else has it.
-func (r *treeReader) addContent(e *element, page, form string, number int) {
+func (r *treeReader) addContent(e *element, page, form string, mcid int) {
 	var s *stream
 	if form != "" {
 		s = r.streams[form]
@@ -156,7 +156,7 @@ func (r *treeReader) addContent(e *element, page, form string, number int) {
 		return
 	}
 
-	m := s.marks[number]
+	m := s.marks[mcid]
 	if m == nil || m.owner != nil || s.drawn == 0 {
 		return
 	}
@@ -167,7 +167,7 @@ func (r *treeReader) addContent(e *element, page, form string, number int) {
 	}
 
 	m.owner = e
-	m.kid = &kid{stream: s, number: number}
+	m.kid = &kid{stream: s, mcid: mcid}
 	e.kids = append(e.kids, m.kid)
 }
 
@@ -178,10 +178,10 @@ func (r *treeReader) addRepeated(e *element, form *stream) {
 
 	s := form.last.stream
 	event := &s.events[form.last.event]
-	if event.number >= firstNew && s.marks[event.number].owner == e {
+	if event.mcid >= firstNew && s.marks[event.mcid].owner == e {
 		return
 	}
-	if s.drawn != 1 || event.number >= firstNew {
+	if s.drawn != 1 || event.mcid >= firstNew {
 		r.fault(Fault{
 			Rule:    RepeatedForm,
 			Problem: "Content with a filter or a mask is rendered more than once, so screen readers cannot read it.",
@@ -190,9 +190,9 @@ func (r *treeReader) addRepeated(e *element, form *stream) {
 		return
 	}
 
-	event.number = firstNew + len(s.marks)
-	k := &kid{stream: s, number: event.number}
-	s.marks[event.number] = &mark{text: form.text, owner: e, kid: k}
+	event.mcid = firstNew + len(s.marks)
+	k := &kid{stream: s, mcid: event.mcid}
+	s.marks[event.mcid] = &mark{text: form.text, owner: e, kid: k}
 	e.kids = append(e.kids, k)
 }
 

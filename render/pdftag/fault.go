@@ -77,10 +77,10 @@ func (d *document) fault(f Fault) {
 		key = string(f.Rule)
 	}
 
-	if d.told[key] {
+	if d.reported[key] {
 		return
 	}
-	d.told[key] = true
+	d.reported[key] = true
 
 	for _, s := range d.opt.Standards {
 		if f.Rule.breaks(s) {

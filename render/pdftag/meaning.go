@@ -327,5 +327,5 @@ func (u use) mark() *mark {
 	if i == len(u.stream.events) || u.stream.events[i].start > u.at {
 		return nil
 	}
-	return u.stream.marks[u.stream.events[i].number]
+	return u.stream.marks[u.stream.events[i].mcid]
 }

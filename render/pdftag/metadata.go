@@ -22,14 +22,14 @@ func (d *document) writeCatalog() error {
 	about := pdffile.Stream{
 		Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte(d.xmp(info)),
 	}
-	oldest := archival(d.claimed) == pdffile.A1B
-	if !oldest { // which excludes filters
+	isA1B := archival(d.claimed) == pdffile.A1B
+	if !isA1B { // which excludes filters
 		about = pdffile.Deflated(about.Entries, about.Content)
 	}
 	c["/Metadata"] = d.newObject(about)
 
 	if archival(d.claimed) != "" {
-		profile := d.newObject(pdffile.Deflated(pdffile.Dict{"/N": 3}, profile(oldest)))
+		profile := d.newObject(pdffile.Deflated(pdffile.Dict{"/N": 3}, profile(isA1B)))
 		c["/OutputIntents"] = []any{pdffile.Dict{
 			"/Type": "/OutputIntent", "/S": "/GTS_PDFA1", "/OutputConditionIdentifier": "u:sRGB", "/Info": "u:sRGB",
 			"/DestOutputProfile": profile,

@@ -75,7 +75,7 @@ type document struct {
 	links    []*annotation // in the order of the pages
 	root     *element
 	faults   []Fault
-	told     map[string]bool
+	reported map[string]bool
 	claimed  []pdffile.Standard
 	tree     treeWriter
 	// firstHeading is the text of the first heading.
@@ -100,7 +100,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 	d := &document{
 		file: f, update: f.NewUpdate(), opt: opt, catalog: f.Catalog(), budget: maxContent,
 		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{},
-		told: map[string]bool{}, unmarked: map[string]bool{},
+		reported: map[string]bool{}, unmarked: map[string]bool{},
 	}
 
 	for _, step := range []func() error{
@@ -155,11 +155,11 @@ func (d *document) writePages() error {
 
 // claim returns the standards that the document keeps, of those that are wanted. A file can only claim one part of
 // PDF/A, and that is the first.
-func (d *document) claim() (kept []pdffile.Standard) {
+func (d *document) claim() (claimed []pdffile.Standard) {
 	part := byte(0)
 	for _, s := range d.opt.Standards {
 		if slices.ContainsFunc(d.faults, func(f Fault) bool { return slices.Contains(f.Breaks, s) }) ||
-			slices.Contains(kept, s) {
+			slices.Contains(claimed, s) {
 			continue
 		}
 
@@ -171,10 +171,10 @@ func (d *document) claim() (kept []pdffile.Standard) {
 				continue
 			}
 		}
-		kept = append(kept, s)
+		claimed = append(claimed, s)
 	}
 
-	return kept
+	return claimed
 }
 
 // archival returns the standard of PDF/A to claim, the highest level of all; empty is none.

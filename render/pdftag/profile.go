@@ -10,13 +10,13 @@ func Profile() []byte { return profile(false) }
 
 // profile returns sRGB as an ICC profile of version 4, with its exact curve, or of version 2, with a table of the
 // curve, as PDF/A-1 demands. The values are those of IEC 61966-2-1, adapted to D50.
-func profile(oldest bool) []byte {
+func profile(version2 bool) []byte {
 	name := unicodeTag("sRGB")
 	right := unicodeTag("CC0")
 	version := byte(4)
 	curve := append([]byte("para\x00\x00\x00\x00\x00\x03\x00\x00"),
 		fixed(2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045)...)
-	if oldest {
+	if version2 {
 		name = describedTag("sRGB")
 		right = []byte("text\x00\x00\x00\x00CC0\x00")
 		curve = curveTag()

@@ -98,10 +98,10 @@ func (d *document) settle() {
 			switch {
 			case k.element != nil:
 				k.element.parent = e
-			case k.note != nil:
-				k.note.owner = e
+			case k.annot != nil:
+				k.annot.owner = e
 			default:
-				k.stream.marks[k.number].owner = e
+				k.stream.marks[k.mcid].owner = e
 			}
 		}
 	})
@@ -124,8 +124,8 @@ func (s *shaper) kids(e *element, lang string, pictured bool) []*kid {
 		switch {
 		case k.element != nil:
 			out = append(out, s.element(k.element, lang, pictured)...)
-		case k.stream != nil && !pictured && !k.stream.marks[k.number].text:
-			k.stream.marks[k.number].owner = nil
+		case k.stream != nil && !pictured && !k.stream.marks[k.mcid].text:
+			k.stream.marks[k.mcid].owner = nil
 		default:
 			out = append(out, k)
 		}
@@ -368,7 +368,7 @@ func linked(e *element, kids []*kid) []*kid {
 	return kids
 }
 
-func isNote(k *kid) bool { return k.note != nil }
+func isNote(k *kid) bool { return k.annot != nil }
 
 // link is a link, if it has an annotation, which is not in a paragraph of the link.
 func (s *shaper) link(e *element, kids []*kid) []*kid {
@@ -416,7 +416,7 @@ func (s *shaper) figure(e *element, kids []*kid) []*kid {
 // onlyText reports whether kids have text, and no drawing beside it.
 func onlyText(kids []*kid) bool {
 	return !slices.ContainsFunc(kids, func(k *kid) bool {
-		return k.stream != nil && !k.stream.marks[k.number].text || k.element != nil && !onlyText(k.element.kids)
+		return k.stream != nil && !k.stream.marks[k.mcid].text || k.element != nil && !onlyText(k.element.kids)
 	})
 }
 

@@ -75,7 +75,7 @@ func (d *document) appendContents(out *readText, e *element) {
 		if k.element != nil {
 			d.appendContents(out, k.element)
 		} else if k.stream != nil {
-			d.appendContent(out, k.stream, k.number)
+			d.appendContent(out, k.stream, k.mcid)
 		}
 	}
 }

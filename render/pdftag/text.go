@@ -65,7 +65,7 @@ func (d *document) appendText(out *readText, e *element) {
 			}
 			d.appendText(out, k.element)
 		case k.stream != nil:
-			d.appendContent(out, k.stream, k.number)
+			d.appendContent(out, k.stream, k.mcid)
 		}
 	}
 }
@@ -104,8 +104,8 @@ func (s *stream) drawings(number int) []event {
 	if s.byNumber == nil {
 		s.byNumber = map[int][]event{}
 		for _, e := range s.events {
-			if e.kind == drawing && e.number != unmarked {
-				s.byNumber[e.number] = append(s.byNumber[e.number], e)
+			if e.kind == drawing && e.mcid != unmarked {
+				s.byNumber[e.mcid] = append(s.byNumber[e.mcid], e)
 			}
 		}
 	}
@@ -216,14 +216,14 @@ func (f *font) inspect(raw []byte) (lacks, odd bool) {
 		return false, false
 	}
 
-	look := func(code uint16) {
+	visit := func(code uint16) {
 		lacks = lacks || f.wide && code == 0
 		odd = odd || f.mapped && f.odd(code)
 	}
 
 	const digits = 4 // of a wide code
 	if !f.wide || raw[0] != '<' {
-		f.split(unquote(raw), look)
+		f.split(unquote(raw), visit)
 		return lacks, odd
 	}
 
@@ -232,7 +232,7 @@ func (f *font) inspect(raw []byte) (lacks, odd bool) {
 		for _, c := range raw[:digits] {
 			code = code<<4 | uint16(c&0xF+9*(c>>6)) // the value of a digit
 		}
-		look(code)
+		visit(code)
 	}
 	return lacks, odd
 }

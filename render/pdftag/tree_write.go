@@ -126,20 +126,20 @@ func (d *document) kidValues(e *element) (values []any, page string) {
 		switch {
 		case k.element != nil:
 			values = append(values, k.element.ref)
-		case k.note != nil:
-			values = append(values, pdffile.Dict{"/Type": "/OBJR", "/Obj": k.note.ref, "/Pg": d.pages[k.note.page].ref})
+		case k.annot != nil:
+			values = append(values, pdffile.Dict{"/Type": "/OBJR", "/Obj": k.annot.ref, "/Pg": d.pages[k.annot.page].ref})
 		default:
 			on := d.pages[k.stream.page].ref
 			if page == "" && !k.stream.form {
 				page = on
 			}
 
-			for _, number := range k.numbers {
+			for _, mcid := range k.newMCIDs {
 				if on == page && !k.stream.form {
-					values = append(values, number)
+					values = append(values, mcid)
 					continue
 				}
-				reference := pdffile.Dict{"/Type": "/MCR", "/Pg": on, "/MCID": number}
+				reference := pdffile.Dict{"/Type": "/MCR", "/Pg": on, "/MCID": mcid}
 				if k.stream.form {
 					reference["/Stm"] = k.stream.ref
 				}

@@ -51,7 +51,7 @@ func machineMemory(file string) int64 {
 
 // groupLimit returns the least limit of the control groups that the process is in, which are nested; 0 if there is
 // none. The limit has one name in the unified hierarchy, and another one below a controller.
-func groupLimit(root, controller, unified, other string) (least int64) {
+func groupLimit(root, controller, unified, other string) (lowest int64) {
 	file, err := os.Open(filepath.Join(root, "proc", "self", "cgroup"))
 	if err != nil {
 		return 0
@@ -77,15 +77,15 @@ func groupLimit(root, controller, unified, other string) (least int64) {
 
 		// In a container the path may be the host's, and the limit is at the visible root.
 		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
-			if limit := readLimit(filepath.Join(root, mount, group, name)); limit > 0 && (least == 0 || limit < least) {
-				least = limit
+			if limit := readLimit(filepath.Join(root, mount, group, name)); limit > 0 && (lowest == 0 || limit < lowest) {
+				lowest = limit
 			}
 			if group == "/" {
 				break
 			}
 		}
 	}
-	return least
+	return lowest
 }
 
 // readLimit reads a limit; 0 means none, which the kernel writes as "max", or a missing file.

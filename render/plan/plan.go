@@ -98,4 +98,4 @@ func (p Plan) MaxCells() int {
 }
 
 // clamp returns n, at least least and at most most; the lower bound wins.
-func clamp[N int | int64](n, least, most N) N { return max(least, min(n, most)) }
+func clamp[N int | int64](n, low, high N) N { return max(low, min(n, high)) }

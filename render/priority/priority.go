@@ -62,12 +62,12 @@ func Threads(pid int) { each(pid, lower) }
 // processors: other sessions have the remaining ones to themselves, at once and with warm
 // caches.
 func Aside(pid int) {
-	few := some()
+	few := reservedCores()
 	each(pid, func(tid int) { aside(tid, few) })
 }
 
 // AsideHere is Aside for the calling thread, which has to be locked to its goroutine, and for its children.
-func AsideHere() { aside(0, some()) }
+func AsideHere() { aside(0, reservedCores()) }
 
 // each calls f with the threads of a process.
 func each(pid int, f func(tid int)) {
@@ -93,9 +93,9 @@ func aside(tid int, few *unix.CPUSet) {
 	lower(tid)
 }
 
-// some returns the last quarter of the processors that this process may use, at least one. It is nil if there is
+// reservedCores returns the last quarter of the processors that this process may use, at least one. It is nil if there is
 // only one.
-func some() *unix.CPUSet {
+func reservedCores() *unix.CPUSet {
 	var all, few unix.CPUSet
 	// All threads of the process: any of them may have low priority already, including the first one.
 	each(os.Getpid(), func(tid int) {

@@ -26,8 +26,8 @@ const (
 	// sharedPerSlot is the maximum number of waiting jobs per slot when several accounts wait. Each may have its
 	// share of them. Longer queues would mean longer waits for all accounts, without a higher throughput.
 	sharedPerSlot = 12
-	// leastLine is the share of an account among very many.
-	leastLine = 2
+	// minLine is the share of an account among very many.
+	minLine = 2
 	// guestLine is the maximum number of waiting jobs of guests.
 	guestLine = 8
 )
@@ -100,16 +100,16 @@ func (c Config) withDefaults() Config {
 type Queue struct {
 	cfg Config
 
-	mu      sync.Mutex
-	busy    int
-	waiting int
-	refused int64
-	closed  bool
-	lines   map[string]*line
-	turn    []*line // accounts with waiting jobs, the next one first
-	guests  *line   // anonymous users; neither in turn nor by account ID
-	trials  line    // what accounts that have never paid have together: running jobs and late ones
-	mean    time.Duration
+	mu       sync.Mutex
+	busy     int
+	waiting  int
+	refused  int64
+	closed   bool
+	accounts map[string]*accountQueue
+	turn     []*accountQueue // accounts with waiting jobs, the next one first
+	guests   *accountQueue   // anonymous users; neither in turn nor by account ID
+	trials   accountQueue    // what accounts that have never paid have together: running jobs and late ones
+	mean     time.Duration
 }
 
 // ticket is one waiting job. done is closed when it got a slot (err nil) or
@@ -121,21 +121,21 @@ type ticket struct {
 
 // New returns a Queue whose slots are free.
 func New(cfg Config) *Queue {
-	return &Queue{cfg: cfg.withDefaults(), lines: map[string]*line{}, guests: &line{}}
+	return &Queue{cfg: cfg.withDefaults(), accounts: map[string]*accountQueue{}, guests: &accountQueue{}}
 }
 
 // Slot is the right to run one job.
 type Slot struct {
-	queue *Queue
-	line  *line
-	start time.Time
-	once  sync.Once
+	queue   *Queue
+	account *accountQueue
+	start   time.Time
+	once    sync.Once
 }
 
 // Release returns the slot. late means that the job ran into its deadline, or was cancelled after it had used up
 // most of it. Further calls do nothing.
 func (s *Slot) Release(late bool) {
-	s.once.Do(func() { s.queue.release(s.line, s.start, late) })
+	s.once.Do(func() { s.queue.release(s.account, s.start, late) })
 }
 
 // Acquire waits for a slot for a job of an account. Its errors are a *BusyError when the
@@ -153,19 +153,19 @@ func (q *Queue) Acquire(ctx context.Context, account string) (*Slot, error) {
 	if err := q.wait(ctx, l, t); err != nil {
 		return nil, err
 	}
-	return &Slot{queue: q, line: l, start: q.cfg.Now()}, nil
+	return &Slot{queue: q, account: l, start: q.cfg.Now()}, nil
 }
 
 // wait returns when the ticket is served, or the error with which it is not.
-func (q *Queue) wait(ctx context.Context, l *line, t *ticket) error {
+func (q *Queue) wait(ctx context.Context, l *accountQueue, t *ticket) error {
 	select {
 	case <-t.done:
 		return t.err
 	default:
 	}
 
-	patience := time.NewTimer(q.cfg.Patience)
-	defer patience.Stop()
+	timer := time.NewTimer(q.cfg.Patience)
+	defer timer.Stop()
 	select {
 	case <-t.done:
 		return t.err
@@ -173,9 +173,9 @@ func (q *Queue) wait(ctx context.Context, l *line, t *ticket) error {
 		if q.leave(l, t) {
 			return ctx.Err()
 		}
-	case <-patience.C:
+	case <-timer.C:
 		if q.leave(l, t) {
-			return q.turnAway(l)
+			return q.reject(l)
 		}
 	}
 
@@ -183,14 +183,14 @@ func (q *Queue) wait(ctx context.Context, l *line, t *ticket) error {
 	return t.err
 }
 
-// turnAway counts and returns the error of a job whose wait was too long.
-func (q *Queue) turnAway(l *line) error {
+// reject counts and returns the error of a job whose wait was too long.
+func (q *Queue) reject(l *accountQueue) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.busyError(l)
 }
 
-func (q *Queue) enter(account string) (*line, *ticket, error) {
+func (q *Queue) enter(account string) (*accountQueue, *ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -200,17 +200,17 @@ func (q *Queue) enter(account string) (*line, *ticket, error) {
 		return q.enterGuest()
 	}
 
-	l := q.lines[account]
+	l := q.accounts[account]
 	if l == nil {
-		l = newLine(account)
-		q.lines[account] = l
+		l = newAccountQueue(account)
+		q.accounts[account] = l
 	}
 
 	if q.refuses(l) {
 		return nil, nil, q.busyError(l)
 	}
 	if q.waiting >= q.cfg.Limit && !q.startsAtOnce(l) {
-		q.makeRoom()
+		q.dropNewest()
 	}
 
 	t := &ticket{done: make(chan struct{})}
@@ -224,7 +224,7 @@ func (q *Queue) enter(account string) (*line, *ticket, error) {
 }
 
 // enterGuest puts a job at the end of the guests' line.
-func (q *Queue) enterGuest() (*line, *ticket, error) {
+func (q *Queue) enterGuest() (*accountQueue, *ticket, error) {
 	if len(q.guests.tickets) >= guestLine {
 		return nil, nil, q.busyError(q.guests)
 	}
@@ -252,9 +252,9 @@ func (q *Queue) Admit(account string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
-	l := q.lines[account]
+	l := q.accounts[account]
 	if l == nil {
-		l = newLine(account)
+		l = newAccountQueue(account)
 	}
 
 	switch {
@@ -271,7 +271,7 @@ func (q *Queue) Admit(account string) error {
 }
 
 // mayStart reports whether an account may have another slot now.
-func (q *Queue) mayStart(l *line) bool {
+func (q *Queue) mayStart(l *accountQueue) bool {
 	now := q.cfg.Now()
 	half := max(1, q.cfg.Slots/2)
 	if l.trial && q.trials.slowed(now) > 0 && q.trials.busy >= half {
@@ -289,10 +289,10 @@ func (q *Queue) mayStart(l *line) bool {
 }
 
 // startsAtOnce reports that a new job of an account would not wait.
-func (q *Queue) startsAtOnce(l *line) bool { return len(l.tickets) == 0 && q.mayStart(l) }
+func (q *Queue) startsAtOnce(l *accountQueue) bool { return len(l.tickets) == 0 && q.mayStart(l) }
 
 // refuses reports whether the queue is full for another job of an account.
-func (q *Queue) refuses(l *line) bool {
+func (q *Queue) refuses(l *accountQueue) bool {
 	if q.startsAtOnce(l) {
 		return false
 	}
@@ -308,22 +308,24 @@ func (q *Queue) refuses(l *line) bool {
 }
 
 // longestCrowded returns how long an account's line may get while others wait.
-func (q *Queue) longestCrowded(l *line) int {
+func (q *Queue) longestCrowded(l *accountQueue) int {
 	lines := len(q.turn)
 	if len(l.tickets) == 0 {
 		lines++ // It is about to have one.
 	}
-	share := max(leastLine, sharedPerSlot*q.cfg.Slots/lines)
+	share := max(minLine, sharedPerSlot*q.cfg.Slots/lines)
 	return min(share, crowdedPerSlot*q.cfg.Slots)
 }
 
 // othersHaveJobs reports whether accounts other than l have jobs running or
 // waiting.
-func (q *Queue) othersHaveJobs(l *line) bool { return q.busy > l.busy || q.waiting > len(l.tickets) }
+func (q *Queue) othersHaveJobs(l *accountQueue) bool {
+	return q.busy > l.busy || q.waiting > len(l.tickets)
+}
 
 // longest returns the longest line, or nil if no job waits.
-func (q *Queue) longest() *line {
-	var longest *line
+func (q *Queue) longest() *accountQueue {
+	var longest *accountQueue
 	for _, l := range q.turn {
 		if longest == nil || len(l.tickets) > len(longest.tickets) {
 			longest = l
@@ -332,8 +334,8 @@ func (q *Queue) longest() *line {
 	return longest
 }
 
-// makeRoom turns away the newest job of the longest line.
-func (q *Queue) makeRoom() {
+// dropNewest turns away the newest job of the longest line.
+func (q *Queue) dropNewest() {
 	l := q.longest()
 	last := len(l.tickets) - 1
 	t := l.tickets[last]
@@ -347,7 +349,7 @@ func (q *Queue) makeRoom() {
 
 // busyError counts a refusal and estimates the wait: the queue's length times
 // the mean duration of recent jobs, over the slots.
-func (q *Queue) busyError(l *line) error {
+func (q *Queue) busyError(l *accountQueue) error {
 	q.refused++
 	wait := time.Duration(q.waiting+1) * q.mean / time.Duration(q.cfg.Slots)
 	seconds := math.Ceil(min(wait, maxRetryAfter).Seconds())
@@ -376,7 +378,7 @@ func (q *Queue) dispatch() {
 
 // next removes from the turn the account that gets the next slot: of those that
 // may have one, the first that holds the fewest.
-func (q *Queue) next() *line {
+func (q *Queue) next() *accountQueue {
 	best := -1
 	for i, l := range q.turn {
 		if q.mayStart(l) && (best < 0 || l.busy < q.turn[best].busy) {
@@ -394,7 +396,7 @@ func (q *Queue) next() *line {
 
 // leave takes a waiting ticket out of its line, and reports whether it was
 // still there.
-func (q *Queue) leave(l *line, t *ticket) bool {
+func (q *Queue) leave(l *accountQueue, t *ticket) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
@@ -421,7 +423,7 @@ func (q *Queue) tidyTurn() {
 	q.turn = kept
 }
 
-func (q *Queue) release(l *line, start time.Time, late bool) {
+func (q *Queue) release(l *accountQueue, start time.Time, late bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
@@ -438,10 +440,10 @@ func (q *Queue) release(l *line, start time.Time, late bool) {
 	}
 
 	if late {
-		l.punish(now)
+		l.penalize(now)
 	}
 	if late && l.trial {
-		q.trials.punish(now)
+		q.trials.penalize(now)
 	}
 
 	took := now.Sub(start)
@@ -451,8 +453,8 @@ func (q *Queue) release(l *line, start time.Time, late bool) {
 	q.mean += (took - q.mean) / 8 // Moves with the load, but not with one outlier.
 
 	q.dispatch()
-	if q.busy == 0 || len(q.lines) > q.cfg.Limit {
-		maps.DeleteFunc(q.lines, func(_ string, l *line) bool { return l.forgettable(now) })
+	if q.busy == 0 || len(q.accounts) > q.cfg.Limit {
+		maps.DeleteFunc(q.accounts, func(_ string, l *accountQueue) bool { return l.forgettable(now) })
 	}
 }
 
@@ -461,7 +463,7 @@ func (q *Queue) release(l *line, start time.Time, late bool) {
 func (q *Queue) Slowed(account string) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if l := q.lines[account]; l != nil {
+	if l := q.accounts[account]; l != nil {
 		return l.slowed(q.cfg.Now())
 	}
 	return 0

@@ -177,8 +177,8 @@ func TestAccountThatKeepsRunningIntoDeadlinesIsSlowed(t *testing.T) {
 			t.Errorf("after two late jobs: slowed for %s, want not at all", got)
 		}
 		lateJob()
-		if got := q.Slowed("late"); got != lateCost {
-			t.Errorf("after three late jobs: slowed for %s, want %s", got, lateCost)
+		if got := q.Slowed("late"); got != penalty {
+			t.Errorf("after three late jobs: slowed for %s, want %s", got, penalty)
 		}
 		release := make(chan struct{})
 		waits := []<-chan error{hold(q, "late", release), hold(q, "late", release)}
@@ -189,7 +189,7 @@ func TestAccountThatKeepsRunningIntoDeadlinesIsSlowed(t *testing.T) {
 			t.Error("a slowed account does not hold half of the slots")
 		}
 		var busy *BusyError
-		if err := q.Admit("late"); !errors.As(err, &busy) || busy.Slowed != lateCost {
+		if err := q.Admit("late"); !errors.As(err, &busy) || busy.Slowed != penalty {
 			t.Errorf("one more job: %v; want ErrBusy that says it is slowed", err)
 		}
 		for range 4 { // The two free slots are others', and so is the extra one.
@@ -203,10 +203,10 @@ func TestAccountThatKeepsRunningIntoDeadlinesIsSlowed(t *testing.T) {
 		for range 20 {
 			lateJob()
 		}
-		if got := q.Slowed("late"); got != lateMost-lateTolerance {
-			t.Errorf("after many late jobs: slowed for %s, want %s at most", got, lateMost-lateTolerance)
+		if got := q.Slowed("late"); got != maxPenalty-toleratedPenalty {
+			t.Errorf("after many late jobs: slowed for %s, want %s at most", got, maxPenalty-toleratedPenalty)
 		}
-		time.Sleep(lateMost - lateTolerance) //nolint:forbidigo // The bubble's own clock.
+		time.Sleep(maxPenalty - toleratedPenalty) //nolint:forbidigo // The bubble's own clock.
 		if got := q.Slowed("late"); got != 0 {
 			t.Errorf("slowed for %s after it has stopped", got)
 		}
@@ -243,7 +243,7 @@ func TestOneAccountsLineIsShortWhileOthersHaveJobs(t *testing.T) {
 }
 
 func TestAccountsShareTheWait(t *testing.T) {
-	for accounts, want := range map[int]int{2: crowdedPerSlot, 3: 4, 6: leastLine, 20: leastLine} {
+	for accounts, want := range map[int]int{2: crowdedPerSlot, 3: 4, 6: minLine, 20: minLine} {
 		synctest.Test(t, func(t *testing.T) {
 			q := New(Config{Slots: 1, Limit: 1000, Patience: time.Hour})
 			release := make(chan struct{})
@@ -339,7 +339,7 @@ func TestRetryAfterFollowsTheLoad(t *testing.T) {
 		q := New(Config{Slots: 2, Limit: 5, Patience: time.Hour})
 		retry := func() time.Duration {
 			var busy *BusyError
-			if err := q.busyError(&line{}); !errors.As(err, &busy) {
+			if err := q.busyError(&accountQueue{}); !errors.As(err, &busy) {
 				t.Fatal(err)
 			}
 			return busy.RetryAfter
@@ -580,7 +580,7 @@ func TestTrialsAreSlowedTogether(t *testing.T) {
 			t.Errorf("accounts that have paid hold %d of 4 slots", got)
 		}
 
-		<-time.After(lateMost)
+		<-time.After(maxPenalty)
 		if got := held(trials); got != 4 {
 			t.Errorf("later they hold %d of 4 slots, want all", got)
 		}

@@ -26,7 +26,7 @@ type simulated struct {
 	account string
 	takes   time.Duration
 	came    time.Time
-	line    *line
+	line    *accountQueue
 	ticket  *ticket
 	start   time.Time
 	then    func()
@@ -118,7 +118,7 @@ func (s *simulation) keep(account string, n int, takes func() time.Duration) {
 func check(t *testing.T, q *Queue) {
 	t.Helper()
 	busy, waiting := 0, 0
-	for _, l := range q.lines {
+	for _, l := range q.accounts {
 		busy += l.busy
 		waiting += len(l.tickets)
 		if len(l.tickets) > 0 && q.mayStart(l) {

@@ -40,7 +40,7 @@ func BenchmarkRealm(b *testing.B) {
 	b.ReportAllocs()
 	began := processorTime()
 	for b.Loop() {
-		if _, err := newRenders(quickHelpers); err != nil {
+		if _, err := newRenders(nativeHelpers); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -49,7 +49,7 @@ type cached struct {
 }
 
 func newCache() *cache {
-	return &cache{realms: realms{quick: quickHelpers}, items: map[digest]*list.Element{}}
+	return &cache{realms: realms{native: nativeHelpers}, items: map[digest]*list.Element{}}
 }
 
 func (c *cache) get(key digest) *goja.Program {
@@ -64,8 +64,8 @@ func (c *cache) get(key digest) *goja.Program {
 }
 
 func (c *cache) put(key digest, size int, program *goja.Program) {
-	const least = 16 << 10 // size of the smallest program, in the same measure
-	size = max(size, least)
+	const minSize = 16 << 10 // size of the smallest program, in the same measure
+	size = max(size, minSize)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -130,21 +130,21 @@ func (f formatter) number(v goja.Value, rest []goja.Value, hash map[string]goja.
 		return "", fmt.Errorf("style must be decimal or percent; got %s", describe(style))
 	}
 
-	most := 3
+	maxFraction := 3
 	if percent {
-		most = 0
+		maxFraction = 0
 		d = scaled(d, 2)
 	}
-	n, fixed, err := digits(rest, hash, most)
+	n, fixed, err := digits(rest, hash, maxFraction)
 	if err != nil {
 		return "", err
 	}
 
-	least := 0
+	minFraction := 0
 	if fixed {
-		least = n
+		minFraction = n
 	}
-	text, negative, err := f.locale.write(d, least, n)
+	text, negative, err := f.locale.write(d, minFraction, n)
 	if err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ type locale struct {
 	tag                string
 	group, point       string
 	first, next        int // digits of the group before the point, and of those before it
-	least              int // digits before a group for there to be one
+	minGroupingDigits  int // digits before a group for there to be one
 	minus              string
 	before, after      string // the symbol's place in a sum of money: one of them holds it
 	percentB, percentA string
@@ -98,8 +98,8 @@ func latinAmerica(base, region string) string {
 	return ""
 }
 
-// leastGrouped are the locales that write 1234 without a separator.
-var leastGrouped = map[string]bool{
+// twoGroupingDigits are the locales that write 1234 without a separator.
+var twoGroupingDigits = map[string]bool{
 	"es": true, "es-AR": false, "pt-PT": true, "pl": true, "bg": true,
 	"ka": true, "et": true, "lv": true, "hu": true, "it": false,
 }
@@ -111,7 +111,7 @@ func loadLocale(tag string, translator func() locales.Translator) *locale {
 		return found
 	}
 
-	l := &locale{Translator: translator(), tag: tag, group: ",", point: ".", first: 3, next: 3, least: 1, minus: "-"}
+	l := &locale{Translator: translator(), tag: tag, group: ",", point: ".", first: 3, next: 3, minGroupingDigits: 1, minus: "-"}
 	// The library has no way to ask for the signs, but writes them.
 	if parts := splitDigits(l.FmtNumber(1234567.5, 1)); len(parts) >= 3 {
 		l.point = parts[len(parts)-1].sign
@@ -123,8 +123,8 @@ func loadLocale(tag string, translator func() locales.Translator) *locale {
 	if ok && sign != "" && sign[0] < 0x80 || strings.HasPrefix(sign, "−") {
 		l.minus = sign
 	}
-	if leastGrouped[tag] {
-		l.least = 2
+	if twoGroupingDigits[tag] {
+		l.minGroupingDigits = 2
 	}
 
 	l.before, l.after = around(strings.ReplaceAll(l.FmtCurrency(1, 2, currency.EUR), "EUR", "€"), "1"+l.point+"00")
@@ -163,15 +163,15 @@ func splitDigits(s string) []run {
 }
 
 // write formats a number with a minimum and a maximum number of decimals.
-func (l *locale) write(d *apd.Decimal, least, most int) (text string, negative bool, err error) {
-	rounded, err := roundTo(d, most)
+func (l *locale) write(d *apd.Decimal, minFraction, maxFraction int) (text string, negative bool, err error) {
+	rounded, err := roundTo(d, maxFraction)
 	if err != nil {
 		return "", false, fmt.Errorf("the number has too many digits")
 	}
 
 	whole, fraction, _ := strings.Cut(rounded.Text('f'), ".")
 	whole, negative = strings.CutPrefix(whole, "-")
-	for len(fraction) > least && fraction[len(fraction)-1] == '0' {
+	for len(fraction) > minFraction && fraction[len(fraction)-1] == '0' {
 		fraction = fraction[:len(fraction)-1]
 	}
 	if strings.Trim(whole+fraction, "0") == "" {
@@ -186,7 +186,7 @@ func (l *locale) write(d *apd.Decimal, least, most int) (text string, negative b
 }
 
 func (l *locale) grouped(digits string) string {
-	if len(digits) < l.first+l.least {
+	if len(digits) < l.first+l.minGroupingDigits {
 		return digits
 	}
 

@@ -8,14 +8,14 @@ import (
 // case. All other cases, and all errors, fall back to the JavaScript helper of the same
 // name, which also reports the error and its place.
 
-// quickHelper is a helper in Go: (arguments, at least one, and hash) → value.
-type quickHelper func(r *renders, args []goja.Value, hash map[string]goja.Value) (goja.Value, error)
+// nativeHelper is a helper in Go: (arguments, at least one, and hash) → value.
+type nativeHelper func(r *renders, args []goja.Value, hash map[string]goja.Value) (goja.Value, error)
 
-// quickHelpers are helpers by their names.
-var quickHelpers = makeQuickHelpers()
+// nativeHelpers are helpers by their names.
+var nativeHelpers = makeNativeHelpers()
 
-func makeQuickHelpers() map[string]quickHelper {
-	helpers := map[string]quickHelper{
+func makeNativeHelpers() map[string]nativeHelper {
+	helpers := map[string]nativeHelper{
 		"eq": func(r *renders, args []goja.Value, _ map[string]goja.Value) (goja.Value, error) {
 			return r.vm.ToValue(equal(args[0], second(args))), nil
 		},
@@ -47,21 +47,21 @@ func second(args []goja.Value) goja.Value {
 
 // helper is (name, the helper in JavaScript) → the helper that a template calls.
 func (r *renders) helper(call goja.FunctionCall) goja.Value {
-	quick := r.quick[call.Argument(0).String()]
+	native := r.native[call.Argument(0).String()]
 	slow, ok := goja.AssertFunction(call.Argument(1))
-	if quick == nil || !ok {
+	if native == nil || !ok {
 		return call.Argument(1)
 	}
 
 	return r.vm.ToValue(func(call goja.FunctionCall) goja.Value {
 		if last := len(call.Arguments) - 1; last > 0 {
 			if options, ok := call.Arguments[last].(*goja.Object); ok && missing(options.Get("fn")) {
-				if v, err := quick(r, call.Arguments[:last], r.fields(options.Get("hash"))); err == nil {
+				if v, err := native(r, call.Arguments[:last], r.fields(options.Get("hash"))); err == nil {
 					return v
 				}
 			}
 		}
-		return r.instead(slow, call)
+		return r.callJS(slow, call)
 	})
 }
 
@@ -83,7 +83,7 @@ func (r *renders) reader(call goja.FunctionCall) goja.Value {
 		parent, isObject := call.Argument(0).(*goja.Object)
 		key, isText := call.Argument(1).(goja.String)
 		if !isObject || !isText {
-			return r.instead(slow, call)
+			return r.callJS(slow, call)
 		}
 
 		name := key.String()
@@ -96,7 +96,7 @@ func (r *renders) reader(call goja.FunctionCall) goja.Value {
 			}
 			return goja.Undefined()
 		}
-		return r.instead(slow, call)
+		return r.callJS(slow, call)
 	})
 }
 
@@ -114,12 +114,12 @@ func (r *renders) escaper(call goja.FunctionCall) goja.Value {
 		if text, ok := isNumeral(call.Argument(0)); ok {
 			return r.vm.ToValue(text)
 		}
-		return r.instead(slow, call)
+		return r.callJS(slow, call)
 	})
 }
 
-// instead calls a function of JavaScript as it would have been called.
-func (r *renders) instead(slow goja.Callable, call goja.FunctionCall) goja.Value {
+// callJS calls a function of JavaScript as it would have been called.
+func (r *renders) callJS(slow goja.Callable, call goja.FunctionCall) goja.Value {
 	v, err := slow(call.This, call.Arguments...)
 	if err != nil {
 		panic(err)

@@ -25,8 +25,8 @@ type realm struct {
 // the returned function is called. It counts processor time, because a busy machine must not fail a template that
 // an idle one renders; patience limits the rest.
 func (r *realm) guard(ctx context.Context, within time.Duration, what string) (stop func()) {
-	const patience = 5
-	ctx, cancel := context.WithTimeout(ctx, patience*within)
+	const timeoutFactor = 5
+	ctx, cancel := context.WithTimeout(ctx, timeoutFactor*within)
 	done := make(chan struct{})
 	began := processorTime()
 

@@ -8,7 +8,7 @@ const maxRenders = 1000
 // realms holds realms for reuse. A realm that rendered a document without a fault renders the next document of the
 // same account; accounts never share a realm. New realms are created in advance.
 type realms struct {
-	quick map[string]quickHelper // helpers of each
+	native map[string]nativeHelper // helpers of each
 
 	mu   sync.Mutex
 	used *renders // that the account of its last document may use again
@@ -32,7 +32,7 @@ func (r *realms) take(account string) (*renders, error) {
 	case next != nil:
 		return next()
 	}
-	return newRenders(r.quick)
+	return newRenders(r.native)
 }
 
 // keep has the account's next document rendered in a realm in which nothing failed.
@@ -54,7 +54,7 @@ func (r *realms) makeNext() {
 		return
 	}
 
-	next := sync.OnceValues(func() (*renders, error) { return newRenders(r.quick) })
+	next := sync.OnceValues(func() (*renders, error) { return newRenders(r.native) })
 	r.next = next
 	go next() //nolint:errcheck // take gets the error
 }

@@ -61,10 +61,10 @@ func TestQuickHelpersAreTheSame(t *testing.T) {
 	slow.Test(t)
 	arguments := []string{"", "0", "1", "-2", "1.005", "1e3", `"7.10"`, `"x"`, `"EUR"`, `"2026-11-21"`, "null", "undefined", "true", "o", "l", "n", `n "EUR"`, `n "DKK" 1`, "n 0", "n n",
 		`"2026-11-21" "long"`, "1 2", "1 0", `1 "1"`, "o o", `n decimals=1`, `n locale="de"`, `n locale="xx-nonsense"`, `1 "row"`, `2 "row" "rows"`}
-	names := slices.Sorted(maps.Keys(quickHelpers))
-	renderAll := func(helpers map[string]quickHelper) map[string]string {
+	names := slices.Sorted(maps.Keys(nativeHelpers))
+	renderAll := func(helpers map[string]nativeHelper) map[string]string {
 		out, c := map[string]string{}, newCache()
-		c.realms.quick = helpers
+		c.realms.native = helpers
 		for _, name := range names {
 			for _, args := range arguments {
 				for _, html := range []string{"{{%s %s}}", "{{#%s %s}}y{{else}}n{{/%[1]s}}"} {
@@ -77,7 +77,7 @@ func TestQuickHelpersAreTheSame(t *testing.T) {
 		}
 		return out
 	}
-	quick := renderAll(quickHelpers)
+	quick := renderAll(nativeHelpers)
 	for html, want := range renderAll(nil) {
 		if quick[html] != want {
 			t.Errorf("%s: got %q, want %q", html, quick[html], want)

@@ -25,7 +25,7 @@ type renders struct {
 	// fill is the realm's function (program's value, data, names of partials, strict) → document. empty
 	// is the function that drops the state of the latest document.
 	fill, empty goja.Callable
-	quick       map[string]quickHelper
+	native      map[string]nativeHelper
 	numerals    map[string]goja.Value // of the document, by their texts
 	count       int                   // of documents
 
@@ -42,7 +42,7 @@ type renders struct {
 
 // newRenders makes a realm that is ready to render, which takes as long as a small
 // document does.
-func newRenders(quick map[string]quickHelper) (*renders, error) {
+func newRenders(native map[string]nativeHelper) (*renders, error) {
 	p, err := loadPrograms()
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func newRenders(quick map[string]quickHelper) (*renders, error) {
 
 	r := &renders{
 		realm:    realm{vm: goja.New()},
-		quick:    quick,
+		native:   native,
 		seen:     map[Missing]bool{},
 		numerals: map[string]goja.Value{},
 	}

@@ -124,7 +124,7 @@ func validate(ctx context.Context, call *Call) (Report, error) {
 
 	v := &validator{compiler: c, call: call, trees: map[string]goja.Value{}}
 	v.report = Report{Faults: []Fault{}, Variables: []string{}, Missing: []string{}, Partials: []string{}}
-	tree, err := v.look(call.HTML, "")
+	tree, err := v.validateSource(call.HTML, "")
 	if err != nil {
 		return Report{}, err
 	}
@@ -139,9 +139,9 @@ func validate(ctx context.Context, call *Call) (Report, error) {
 	return v.report, nil
 }
 
-// look parses one source, notes its faults, and continues with the partials that it names.
+// validateSource parses one source, notes its faults, and continues with the partials that it names.
 // It returns nil if the source cannot be parsed.
-func (v *validator) look(source, partial string) (goja.Value, error) {
+func (v *validator) validateSource(source, partial string) (goja.Value, error) {
 	tree, fault, err := v.parse(source)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (v *validator) follow(name string, dynamic, block bool, at Fault) error {
 
 	v.report.Partials = append(v.report.Partials, name)
 	v.path = append(v.path, name)
-	tree, err := v.look(source, name)
+	tree, err := v.validateSource(source, name)
 	v.path = v.path[:len(v.path)-1]
 	v.trees[name] = tree
 	return err

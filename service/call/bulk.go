@@ -95,7 +95,7 @@ func (c *paidCall) runBulk(ctx context.Context) (err error) {
 		return err
 	}
 
-	if err := c.whenFree(ctx, func() (err error) {
+	if err := c.doWhileBusy(ctx, func() (err error) {
 		b.records, err = in.Read(ctx, c.env())
 		return err
 	}); err != nil {
@@ -257,7 +257,7 @@ func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
 
 	var name string
 	if err == nil {
-		err = b.whenFree(ctx, func() (err error) {
+		err = b.doWhileBusy(ctx, func() (err error) {
 			name, err = b.in.Name(ctx, b.env(), b.records[index], index, len(b.records), result.Extension)
 			return err
 		})
@@ -323,11 +323,11 @@ func (b *bulk) document(ctx context.Context, index int) (schema.Result, error) {
 
 	deps := b.env()
 	deps.Held = b.unit
-	result, err := operation.Run(ctx, deps, call, b.patiently)
+	result, err := operation.Run(ctx, deps, call, b.retryWhileBusy)
 	if err != nil {
 		return schema.Result{}, err
 	}
-	err = giveBody(&result)
+	err = setJSONBody(&result)
 	return result, err
 }
 
@@ -347,7 +347,7 @@ func (b *bulk) keep(ctx context.Context, first int, results []recordResult) erro
 	}
 
 	if b.in.Output == operation.BulkMerged {
-		return b.keepMerged(ctx, first, results)
+		return b.storeMerged(ctx, first, results)
 	}
 
 	var readers []io.Reader
@@ -363,8 +363,8 @@ func (b *bulk) keep(ctx context.Context, first int, results []recordResult) erro
 	return b.put(ctx, first, io.MultiReader(readers...))
 }
 
-// keepMerged stores the documents of a chunk as one PDF. Warnings of the merge are those of its last record.
-func (b *bulk) keepMerged(ctx context.Context, first int, results []recordResult) error {
+// storeMerged stores the documents of a chunk as one PDF. Warnings of the merge are those of its last record.
+func (b *bulk) storeMerged(ctx context.Context, first int, results []recordResult) error {
 	var parts []render.ZipEntry
 	var last *recordResult
 	for i := range results {
@@ -394,7 +394,7 @@ func (b *bulk) keepMerged(ctx context.Context, first int, results []recordResult
 func (b *bulk) join(
 	ctx context.Context, parts []render.ZipEntry, failed []wire.RecordError,
 ) (result schema.Result, err error) {
-	err = b.whenFree(ctx, func() (err error) {
+	err = b.doWhileBusy(ctx, func() (err error) {
 		result, err = operation.JoinBulk(ctx, b.env(), b.in.Output, parts, failed)
 		return err
 	})

@@ -99,7 +99,7 @@ type Pipeline struct {
 	connections  delivery.Connections
 	signing      SigningIdentities
 	box          *seal.Box
-	wallets      *wallets
+	wallets      *reloader
 	limiter      ratelimit.Limiter
 	table        *schema.Table[*operation.Deps]
 	prices       map[string]credit.Amount
@@ -138,7 +138,7 @@ func New(cfg Config) *Pipeline {
 	p.inputs = schema.NewBudget(inputBudget)
 	p.files = schema.Files{Limit: cfg.MaxFile, Open: func() schema.Sink { return render.NewFile() }}
 	p.Files = Files{store: cfg.Store, blobs: cfg.Store.Blobs(), log: cfg.Logger, now: cfg.Now}
-	p.wallets = &wallets{payments: cfg.Payments, log: cfg.Logger, running: &p.running}
+	p.wallets = &reloader{payments: cfg.Payments, log: cfg.Logger, running: &p.running}
 	p.previews = newPreviewLine(p.render, p.RenderStats)
 	p.metrics = newMetrics(cfg.Registry, p.RenderStats)
 

@@ -86,7 +86,7 @@ func (p *Pipeline) runGuarded(ctx context.Context, job store.Job) {
 
 	p.log.LogAttrs(ctx, slog.LevelError, "run job panicked", slog.String("call", job.Call.ID), slog.Any("error", err))
 	c := &paidCall{Pipeline: p, job: &job, id: job.Call.ID, result: job.Call.ResultID}
-	if err := guard.Do(func() { c.giveUp(ctx, err) }); err != nil {
+	if err := guard.Do(func() { c.abort(ctx, err) }); err != nil {
 		p.log.LogAttrs(ctx, slog.LevelError, "release of job panicked", slog.String("call", job.Call.ID),
 			slog.Any("error", err))
 	}
@@ -114,7 +114,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 
 	outcome := "ok"
 	charged := credit.Amount(0)
-	err := c.carryOut(ctx, jobSteps)
+	err := c.execute(ctx, jobSteps)
 	if err != nil && c.unstored {
 		err = &UnstoredError{err}
 	}
@@ -290,11 +290,11 @@ func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
 	}
 }
 
-// patiently does work of a run. That of a job waits where everything is busy.
-func (c *paidCall) patiently(
+// retryWhileBusy does work of a run. That of a job waits where everything is busy.
+func (c *paidCall) retryWhileBusy(
 	ctx context.Context, work func() (schema.Result, error),
 ) (result schema.Result, err error) {
-	err = c.whenFree(ctx, func() (err error) {
+	err = c.doWhileBusy(ctx, func() (err error) {
 		if result, err = work(); err == nil {
 			c.reached("worked")
 		}
@@ -304,8 +304,8 @@ func (c *paidCall) patiently(
 	return result, err
 }
 
-// whenFree does a part of a call. That of a job waits where everything is busy.
-func (c *paidCall) whenFree(ctx context.Context, do func() error) error {
+// doWhileBusy does a part of a call. That of a job waits where everything is busy.
+func (c *paidCall) doWhileBusy(ctx context.Context, do func() error) error {
 	if c.job == nil {
 		return do()
 	}
@@ -314,8 +314,8 @@ func (c *paidCall) whenFree(ctx context.Context, do func() error) error {
 
 // The retry schedule of a job whose files cannot be read or written.
 const (
-	storagePause = 100 * time.Millisecond
-	longestPause = 5 * time.Second
+	storagePause    = 100 * time.Millisecond
+	maxStoragePause = 5 * time.Second
 )
 
 // notStored reports whether the file storage or the database has failed. The end of a job whose commit is not known
@@ -330,10 +330,10 @@ func notStored(err error) bool {
 func doWhenStored(ctx context.Context, c *paidCall, s step) error {
 	c.log.LogAttrs(ctx, slog.LevelWarn, "job waits for the storage", slog.String("call", c.id),
 		slog.String("step", s.name))
-	patience := time.NewTimer(c.storageTime)
-	defer patience.Stop()
+	timeout := time.NewTimer(c.storageTime)
+	defer timeout.Stop()
 
-	for pause := storagePause; ; pause = min(2*pause, longestPause) {
+	for pause := storagePause; ; pause = min(2*pause, maxStoragePause) {
 		again := time.NewTimer(pause)
 		select {
 		case <-again.C:
@@ -347,7 +347,7 @@ func doWhenStored(ctx context.Context, c *paidCall, s step) error {
 			return err
 		}
 		select {
-		case <-patience.C:
+		case <-timeout.C:
 			return err
 		default:
 		}

@@ -29,8 +29,8 @@ const (
 	maxLookNames = 100
 )
 
-// lookable are the images that browsers show without running anything in them.
-var lookable = []string{"image/png", "image/jpeg", "image/webp"}
+// previewableTypes are the images that browsers show without running anything in them.
+var previewableTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
 // Look returns a preview of a stored file of an account, within limits. The pages of a PDF are rendered as
 // previews: they cost nothing, and the account's daily limit of previews applies. It returns store.ErrNotFound if
@@ -56,11 +56,11 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 
 	switch kind := look.ContentType; {
 	case kind == pdfType:
-		err = p.lookAtPages(ctx, account, body, &look)
-	case slices.Contains(lookable, kind):
+		err = p.addPages(ctx, account, body, &look)
+	case slices.Contains(previewableTypes, kind):
 		err = look.addImage(kind, body.Open(), body.Size())
 	case kind == "application/zip" && body.Size() <= maxLookArchive:
-		err = look.lookInto(body)
+		err = look.addArchive(body)
 	case kind == "application/json", kind == "image/svg+xml", strings.HasPrefix(kind, "text/"):
 		var text []byte
 		text, err = io.ReadAll(io.LimitReader(body.Open(), maxLookText))
@@ -71,22 +71,22 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 	return look.Look, err
 }
 
-// lookAtPages renders the first pages of a PDF, or records why they cannot be rendered.
-func (p *Pipeline) lookAtPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
-	err := p.drawLook(ctx, account, body, look)
+// addPages renders the first pages of a PDF, or records why they cannot be rendered.
+func (p *Pipeline) addPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
+	err := p.renderPages(ctx, account, body, look)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	look.Note, err = undrawnWhy(err)
+	look.Note, err = previewError(err)
 	return err
 }
 
-// undrawnWhy returns the reason why a document has no preview. It returns our own errors unchanged.
-func undrawnWhy(err error) (string, error) {
+// previewError returns the reason why a document has no preview. It returns our own errors unchanged.
+func previewError(err error) (string, error) {
 	var failed *pdf.Error
 	switch failure := Fault(err); {
 	case errors.As(err, &failed):
-		return undrawn(failed), nil
+		return pageError(failed), nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return "The preview timed out. The file itself is not affected.", nil
 	case failure.Code == wire.InternalError:
@@ -96,8 +96,8 @@ func undrawnWhy(err error) (string, error) {
 	}
 }
 
-// undrawn returns the reason why the pages of a PDF are not shown.
-func undrawn(failed *pdf.Error) string {
+// pageError returns the reason why the pages of a PDF are not shown.
+func pageError(failed *pdf.Error) string {
 	switch failed.Kind {
 	case pdf.PasswordRequired:
 		return "The PDF is encrypted and has no preview."
@@ -107,9 +107,9 @@ func undrawn(failed *pdf.Error) string {
 	return "The preview could not be rendered. The file itself is not affected."
 }
 
-// drawer returns a renderer for an account without charge, within the daily limit of previews. The caller must call
+// previewRenderer returns a renderer for an account without charge, within the daily limit of previews. The caller must call
 // leave.
-func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
+func (p *Pipeline) previewRenderer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
 	if p.render == nil {
 		return nil, nil, &wire.Error{
 			Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer,
@@ -131,11 +131,11 @@ func (p *Pipeline) drawer(ctx context.Context, account store.Account) (_ *render
 	return p.previews.enter(ctx, account.ID)
 }
 
-func (p *Pipeline) drawLook(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
+func (p *Pipeline) renderPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
 	bounded, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
 
-	renderer, leave, err := p.drawer(bounded, account)
+	renderer, leave, err := p.previewRenderer(bounded, account)
 	if err != nil {
 		return err
 	}
@@ -177,8 +177,8 @@ func (l *filePreview) addImage(kind string, content io.Reader, size int64) error
 	return err
 }
 
-// lookInto lists the content of an archive, and shows its first images.
-func (l *filePreview) lookInto(body *Blob) error {
+// addArchive lists the content of an archive, and shows its first images.
+func (l *filePreview) addArchive(body *Blob) error {
 	archive, err := zip.NewReader(body.Content, body.Size())
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (l *filePreview) addEntry(entry *zip.File) (err error) {
 	}
 
 	kind := http.DetectContentType(head[:n])
-	if !slices.Contains(lookable, kind) {
+	if !slices.Contains(previewableTypes, kind) {
 		return nil
 	}
 	// The size that the archive declares may be wrong.

@@ -20,16 +20,16 @@ type Payments interface {
 // refillTimeout bounds refilling one wallet.
 const refillTimeout = time.Minute
 
-// wallets are refilled while calls go on.
-type wallets struct {
+// reloader are refilled while calls go on.
+type reloader struct {
 	payments Payments
 	log      *slog.Logger
 	running  *sync.WaitGroup
 }
 
-// reloadAsync refills a caller's wallet while the call continues. A background task finds wallets that were missed
+// startReload refills a caller's wallet while the call continues. A background task finds wallets that were missed
 // here.
-func (w *wallets) reloadAsync(ctx context.Context, account store.Account) {
+func (w *reloader) startReload(ctx context.Context, account store.Account) {
 	if w.payments == nil || !account.AutoReload {
 		return
 	}

@@ -128,16 +128,16 @@ type paidCall struct {
 	// unstored means that no copy of the input and of the result is to be kept. It is set even if the input has errors.
 	unstored bool
 	// unread means that the input was not read to its end, so it is unknown whether a copy is wanted.
-	unread  bool
-	quote   credit.Amount
-	quoteID string // of the promised price, if there is one
-	records int    // of a bulk call
-	bulk    *bulk  // a bulk job that runs
-	held    bool
-	begun   bool // its hold was written, or a job's
-	started time.Time
-	outcome *Outcome
-	times   times
+	unread      bool
+	quote       credit.Amount
+	quoteID     string // of the promised price, if there is one
+	records     int    // of a bulk call
+	bulk        *bulk  // a bulk job that runs
+	held        bool
+	holdWritten bool // its hold was written, or a job's
+	started     time.Time
+	outcome     *Outcome
+	times       times
 	// templates are the account's, once the call asks for them.
 	templates *storedTemplates
 	trace     string // the trace that workers and deliveries of the call continue
@@ -150,10 +150,10 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 	defer p.running.Done()
 
 	c := &paidCall{Pipeline: p, Request: request, trace: p.tracer.Parent(ctx)}
-	err := c.carryOut(ctx, steps)
+	err := c.execute(ctx, steps)
 
 	var failed *Outcome
-	if c.begun {
+	if c.holdWritten {
 		failed = &Outcome{CallID: c.id}
 	}
 	if err != nil && c.unstored {
@@ -181,13 +181,13 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 	return c.outcome, c.verdict, nil
 }
 
-func (c *paidCall) carryOut(ctx context.Context, steps []step) (err error) {
+func (c *paidCall) execute(ctx context.Context, steps []step) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in %s: %v\n%s", operationName(c), p, debug.Stack())
 		}
 		if err != nil && c.held {
-			c.giveUp(ctx, err)
+			c.abort(ctx, err)
 		}
 
 		// A worker may have taken the call on already: as the job of this request, or as a job that was given up.
@@ -504,8 +504,8 @@ func (c *paidCall) begin(ctx context.Context, call store.NewCall) (held bool, er
 
 		switch {
 		case err == nil:
-			c.wallets.reloadAsync(ctx, c.Caller.Account)
-			c.begun = true
+			c.wallets.startReload(ctx, c.Caller.Account)
+			c.holdWritten = true
 			return true, nil
 		case errors.As(err, &missing):
 			return false, c.unpinned(missing)
@@ -542,7 +542,7 @@ func (c *paidCall) refusedFunds(ctx context.Context, err error) {
 	if !errors.As(err, &funds) {
 		return
 	}
-	c.wallets.reloadAsync(ctx, c.Caller.Account)
+	c.wallets.startReload(ctx, c.Caller.Account)
 	if err := c.store.AlertEmptyWallet(context.WithoutCancel(ctx), c.Caller.Account.ID, funds.Quote); err != nil {
 		c.log.LogAttrs(ctx, slog.LevelError, "tell of empty wallet failed", slog.Any("error", err))
 	}
@@ -564,7 +564,7 @@ func (c *paidCall) run(ctx context.Context) error {
 func (c *paidCall) runOnce(ctx context.Context) error {
 	result, err := runTimed(ctx, c)
 	if err == nil {
-		err = giveBody(&result)
+		err = setJSONBody(&result)
 	}
 	if err != nil {
 		return err
@@ -587,8 +587,8 @@ func (c *paidCall) runOnce(ctx context.Context) error {
 	return nil
 }
 
-// giveBody makes the body of a result that is JSON.
-func giveBody(result *schema.Result) error {
+// setJSONBody makes the body of a result that is JSON.
+func setJSONBody(result *schema.Result) error {
 	if result.Body != nil {
 		return nil
 	}
@@ -757,9 +757,9 @@ func leftBy(err error) error {
 	return &left
 }
 
-// giveUp ends a held call that failed. A job goes back into the queue if it was interrupted because its process
+// abort ends a held call that failed. A job goes back into the queue if it was interrupted because its process
 // stops, and for another try if that may help.
-func (c *paidCall) giveUp(ctx context.Context, cause error) {
+func (c *paidCall) abort(ctx context.Context, cause error) {
 	stopped := ctx.Err() != nil
 	left := c.left(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwardsTimeout)

@@ -140,14 +140,14 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 		made.Warnings = append([]wire.Warning{}, result.Warnings...)
 	}
 
-	most := request.Pages
-	if most <= 0 || most > MaxPreviewPages {
-		most = MaxPreviewPages
+	maxPages := request.Pages
+	if maxPages <= 0 || maxPages > MaxPreviewPages {
+		maxPages = MaxPreviewPages
 	}
 	if request.View == operation.Placed {
-		made.Places, err = render.Places(result.Body, most)
+		made.Places, err = render.Places(result.Body, maxPages)
 	} else {
-		made.Images, err = drawPages(ctx, env.Render, result, min(most, made.Pages), request.Scale)
+		made.Images, err = drawPages(ctx, env.Render, result, min(maxPages, made.Pages), request.Scale)
 	}
 
 	made.Took = time.Since(began)

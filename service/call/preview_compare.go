@@ -140,7 +140,7 @@ func readComparison(archive io.ReaderAt, size int64) (made PreviewComparison, er
 		return made, err
 	}
 
-	room := maxComparedBytes
+	remaining := maxComparedBytes
 	for _, found := range report.Pages {
 		page := PreviewPage{Status: found.Status}
 		if found.OldPage != nil {
@@ -151,12 +151,12 @@ func readComparison(archive io.ReaderAt, size int64) (made PreviewComparison, er
 		}
 
 		if found.Status != "equal" && len(images) > 0 {
-			if images[0].UncompressedSize64 <= uint64(room) {
+			if images[0].UncompressedSize64 <= uint64(remaining) {
 				page.Drawn = true
 				if page.Image, err = readZipped(images[0]); err != nil {
 					return made, err
 				}
-				room -= len(page.Image)
+				remaining -= len(page.Image)
 			}
 			images = images[1:]
 		}

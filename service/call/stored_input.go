@@ -20,7 +20,7 @@ func keptPurpose(callID string) string { return "kept input " + callID }
 // keepInput stores the input of the call, for an account that has enabled this. A failure costs the copy and does
 // not fail the call.
 func keepInput(ctx context.Context, c *paidCall) {
-	if !c.begun || c.unstored || !c.Caller.Account.KeepInputs || c.holdsKey() {
+	if !c.holdWritten || c.unstored || !c.Caller.Account.KeepInputs || c.holdsKey() {
 		return
 	}
 

@@ -51,7 +51,7 @@ func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id stri
 		return picture, ""
 	}
 
-	why, err = undrawnWhy(errors.Join(err, bounded.Err()))
+	why, err = previewError(errors.Join(err, bounded.Err()))
 	if err != nil {
 		why = "The preview could not be rendered."
 		if ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id stri
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 
-	renderer, leave, err := p.drawer(ctx, account)
+	renderer, leave, err := p.previewRenderer(ctx, account)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func runTimed(ctx context.Context, c *paidCall) (schema.Result, error) {
 		c.times.inner += took
 	})
 
-	result, err := operation.Run(observed, c.env(), c.call, c.patiently)
+	result, err := operation.Run(observed, c.env(), c.call, c.retryWhileBusy)
 	c.times.mu.Lock()
 	rest := time.Since(begin) - c.times.inner
 	c.times.mu.Unlock()

@@ -23,8 +23,8 @@ const (
 	// attemptTimeout bounds an attempt, from the look-up of the name to the end
 	// of the answer.
 	attemptTimeout = 15 * time.Second
-	// keptResponse is the maximum number of bytes of a response that are stored for the owner.
-	keptResponse = 1 << 10
+	// maxStoredResponse is the maximum number of bytes of a response that are stored for the owner.
+	maxStoredResponse = 1 << 10
 )
 
 // sendPanicked is the error of an attempt that failed in the server, as its owner sees it.
@@ -57,7 +57,7 @@ func (d *Dispatcher) send(ctx context.Context, due store.DueDelivery) store.Atte
 
 	defer response.Body.Close()
 	// An answer that breaks off after its status is still an answer.
-	body, _ := io.ReadAll(io.LimitReader(response.Body, keptResponse))
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxStoredResponse))
 	took = time.Since(begun)
 
 	attempt := store.Attempt{

@@ -118,12 +118,12 @@ func (d *Dispatcher) Run(ctx context.Context, grace time.Duration) {
 // dispatch begins all attempts that are due and have room.
 func (r *round) dispatch(ctx context.Context) {
 	for ctx.Err() == nil {
-		room := min(claimBatch, cap(r.slots)-len(r.slots))
-		if room == 0 {
+		free := min(claimBatch, cap(r.slots)-len(r.slots))
+		if free == 0 {
 			return
 		}
 
-		due, err := r.store.ClaimDeliveries(ctx, room)
+		due, err := r.store.ClaimDeliveries(ctx, free)
 		if err != nil {
 			if ctx.Err() == nil {
 				r.log.LogAttrs(ctx, slog.LevelError, "claim deliveries failed", slog.Any("error", err))
@@ -152,7 +152,7 @@ func (r *round) dispatch(ctx context.Context) {
 
 // attempt makes one attempt and records its result. A panic is a failure.
 func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
-	ctx, span := d.goOn(ctx, due)
+	ctx, span := d.continueTrace(ctx, due)
 	defer span.End()
 
 	outcome := store.Attempt{Error: sendPanicked}
@@ -195,8 +195,8 @@ func (d *Dispatcher) attempt(ctx context.Context, due store.DueDelivery) {
 	}
 }
 
-// goOn continues the trace of the call that the event is about.
-func (d *Dispatcher) goOn(ctx context.Context, due store.DueDelivery) (context.Context, *telemetry.Span) {
+// continueTrace continues the trace of the call that the event is about.
+func (d *Dispatcher) continueTrace(ctx context.Context, due store.DueDelivery) (context.Context, *telemetry.Span) {
 	if d.tracer == nil {
 		return ctx, nil
 	}

@@ -114,7 +114,7 @@ func (p Put) send(ctx context.Context, content Content) (Receipt, *Failure) {
 		return Receipt{}, &Failure{Reason: sendFailure(err, "destination", timeOf(ctx, begun)), passing: true}
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, keptResponse) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, response.Body, maxStoredResponse) // so that the connection can be used again
 
 	status := response.StatusCode
 	if status >= 200 && status < 300 {

@@ -36,9 +36,9 @@ type IssuerConfig struct {
 }
 
 const (
-	// patience is the default of IssuerConfig.Patience, maxAnswer limits a response of the provider in bytes.
-	patience  = 5 * time.Second
-	maxAnswer = 1 << 20
+	// issuerTimeout is the default of IssuerConfig.Patience, maxAnswer limits a response of the provider in bytes.
+	issuerTimeout = 5 * time.Second
+	maxAnswer     = 1 << 20
 	// pause is the interval before the provider is asked the same again: anyone can send tokens that name unknown
 	// keys.
 	pause = 10 * time.Second
@@ -98,7 +98,7 @@ func NewIssuer(cfg IssuerConfig) *Issuer {
 		cfg.Now = time.Now
 	}
 	if cfg.Patience == 0 {
-		cfg.Patience = patience
+		cfg.Patience = issuerTimeout
 	}
 
 	transport := &http.Transport{
@@ -109,7 +109,7 @@ func NewIssuer(cfg IssuerConfig) *Issuer {
 	return &Issuer{
 		cfg: cfg,
 		client: &http.Client{
-			Transport: &seldom{now: cfg.Now, asked: map[string]*asking{}, next: transport}, Timeout: cfg.Patience,
+			Transport: &throttledTransport{now: cfg.Now, asked: map[string]*lastFetch{}, next: transport}, Timeout: cfg.Patience,
 		},
 	}
 }
@@ -311,23 +311,23 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 // errSoon means that the provider has answered the same a moment ago.
 var errSoon = errors.New("it was queried a moment ago")
 
-// seldom fetches a URL at intervals, and limits the size of each response.
-type seldom struct {
+// throttledTransport fetches a URL at intervals, and limits the size of each response.
+type throttledTransport struct {
 	next http.RoundTripper
 	now  func() time.Time
 
 	mu    sync.Mutex
-	asked map[string]*asking // by URL: of the provider's metadata, and of its keys
+	asked map[string]*lastFetch // by URL: of the provider's metadata, and of its keys
 }
 
-// asking is the last time that an address was asked for.
-type asking struct {
+// lastFetch is the last time that an address was asked for.
+type lastFetch struct {
 	at  time.Time
 	err error // result
 }
 
 // RoundTrip implements http.RoundTripper.
-func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *throttledTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	address := r.URL.String()
 	now := s.now()
 
@@ -337,7 +337,7 @@ func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer s.mu.Unlock()
 		return nil, last.err
 	}
-	asked := &asking{now, errSoon}
+	asked := &lastFetch{now, errSoon}
 	s.asked[address] = asked
 	s.mu.Unlock()
 

@@ -13,10 +13,10 @@ const maxKeys = 100_000
 
 // memory keeps the time of every counted event of this process.
 type memory struct {
-	now  func() time.Time
-	most int
-	mu   sync.Mutex
-	keys map[string]*list.Element
+	now     func() time.Time
+	maxKeys int
+	mu      sync.Mutex
+	keys    map[string]*list.Element
 	// recent has the logs, the one that was counted last in front.
 	recent *list.List
 	added  uint64 // how many events there have been
@@ -39,19 +39,19 @@ type events struct {
 // NewMemory returns a Limiter for one process. now may be nil.
 func NewMemory(now func() time.Time) Limiter { return newMemory(now, maxKeys) }
 
-func newMemory(now func() time.Time, most int) *memory {
+func newMemory(now func() time.Time, maxKeys int) *memory {
 	if now == nil {
 		now = time.Now
 	}
-	return &memory{now: now, most: most, keys: map[string]*list.Element{}, recent: list.New()}
+	return &memory{now: now, maxKeys: maxKeys, keys: map[string]*list.Element{}, recent: list.New()}
 }
 
 func (m *memory) Take(_ context.Context, key string, windows ...Window) (Verdict, error) {
-	return m.judge(key, windows, count, 0), nil
+	return m.evaluate(key, windows, count, 0), nil
 }
 
 func (m *memory) Peek(_ context.Context, key string, windows ...Window) (Verdict, error) {
-	return m.judge(key, windows, look, 0), nil
+	return m.evaluate(key, windows, look, 0), nil
 }
 
 // Actions of judge on the event.
@@ -61,7 +61,7 @@ const (
 	record        // counts it in any case: it was allowed elsewhere
 )
 
-func (m *memory) judge(key string, windows []Window, do int, name uint64) Verdict {
+func (m *memory) evaluate(key string, windows []Window, do int, name uint64) Verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
@@ -99,7 +99,7 @@ func (m *memory) judge(key string, windows []Window, do int, name uint64) Verdic
 func (m *memory) add(key string, e event, length time.Duration) []event {
 	found := m.keys[key]
 	if found == nil {
-		if len(m.keys) >= m.most {
+		if len(m.keys) >= m.maxKeys {
 			m.drop(m.recent.Back())
 		}
 		found = m.recent.PushFront(&events{key: key})

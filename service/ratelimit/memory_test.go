@@ -12,20 +12,20 @@ func TestMemoryIsBounded(t *testing.T) {
 	window := Window{"minute", 2, time.Minute}
 	for i := range 1000 {
 		clock = clock.Add(time.Millisecond)
-		m.judge(strconv.Itoa(i), []Window{window}, count, 0)
-		m.judge("busy", []Window{window}, count, 0) // is refused from the third on, and so ages
+		m.evaluate(strconv.Itoa(i), []Window{window}, count, 0)
+		m.evaluate("busy", []Window{window}, count, 0) // is refused from the third on, and so ages
 	}
 	if len(m.keys) > 100 || m.recent.Len() != len(m.keys) {
 		t.Errorf("%d keys are remembered, want 100 at most", len(m.keys))
 	}
 	clock = clock.Add(time.Hour)
-	m.judge("new", []Window{window}, count, 0)
+	m.evaluate("new", []Window{window}, count, 0)
 	if len(m.keys) != 1 {
 		t.Errorf("%d keys are remembered after an hour, want 1", len(m.keys))
 	}
 	for range 1000 {
 		clock = clock.Add(40 * time.Second)
-		m.judge("new", []Window{window}, count, 0)
+		m.evaluate("new", []Window{window}, count, 0)
 	}
 	log := m.keys["new"].Value.(*events)
 	if len(log.at) > 2 || cap(log.at) > 8 {
@@ -38,10 +38,10 @@ func TestAShortWindowForgetsNothing(t *testing.T) {
 	clock := time.Unix(1e9, 0)
 	m := newMemory(func() time.Time { return clock }, 100)
 	short, long := Window{"burst", 9, time.Second}, Window{"minute", 2, time.Minute}
-	m.judge("a", []Window{long}, count, 0)
+	m.evaluate("a", []Window{long}, count, 0)
 	clock = clock.Add(30 * time.Second)
-	m.judge("a", []Window{short}, count, 0)
-	if verdict := m.judge("a", []Window{short, long}, count, 0); verdict.Allowed || verdict.Refused != "minute" || verdict.RetryAfter != 30*time.Second {
+	m.evaluate("a", []Window{short}, count, 0)
+	if verdict := m.evaluate("a", []Window{short, long}, count, 0); verdict.Allowed || verdict.Refused != "minute" || verdict.RetryAfter != 30*time.Second {
 		t.Errorf("got %+v, want a refusal by the minute for 30 s", verdict)
 	}
 }

@@ -58,9 +58,9 @@ type Redis struct {
 	names   atomic.Uint64
 	// start and patience are when counting began, and how long a check may take. pause comes before each
 	// attempt to return.
-	start    time.Time
-	patience time.Duration
-	pause    time.Duration
+	start   time.Time
+	timeout time.Duration
+	pause   time.Duration
 	// ahead is the offset of Redis's clock at the start, in microseconds, by the last of its responses; zero if there
 	// was none.
 	ahead atomic.Int64
@@ -75,10 +75,10 @@ type Redis struct {
 	// were refused then.
 	unsure []unsure
 
-	alone     atomic.Int64
-	work      context.Context // of work without a request
-	stop      context.CancelFunc
-	returning sync.WaitGroup
+	localEvents atomic.Int64
+	work        context.Context // of work without a request
+	stop        context.CancelFunc
+	returning   sync.WaitGroup
 }
 
 type unsure struct {
@@ -96,7 +96,7 @@ func NewRedis(address string, log *slog.Logger) (*Redis, error) {
 
 	r := &Redis{
 		dial: dial, server: server, script: redis.NewScript(1, script), memory: newMemory(nil, maxKeys), log: log,
-		process: rand.Text(), start: time.Now(), patience: redisTimeout, pause: redisPause,
+		process: rand.Text(), start: time.Now(), timeout: redisTimeout, pause: redisPause,
 	}
 	r.run.Store("")
 	r.pool = r.newPool()
@@ -112,7 +112,7 @@ func (r *Redis) newPool() *redis.Pool {
 		MaxActive: conns, MaxIdle: conns, Wait: true,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			c, err := redis.DialURLContext(ctx, r.server, redis.DialContextFunc(r.dial),
-				redis.DialWriteTimeout(r.patience))
+				redis.DialWriteTimeout(r.timeout))
 			if err != nil {
 				return nil, err
 			}
@@ -192,21 +192,21 @@ func (r *Redis) Shared() bool {
 }
 
 // Alone returns how many checks were made without Redis.
-func (r *Redis) Alone() int64 { return r.alone.Load() }
+func (r *Redis) Alone() int64 { return r.localEvents.Load() }
 
 // Take counts one event for key, or refuses it.
 func (r *Redis) Take(ctx context.Context, key string, windows ...Window) (Verdict, error) {
-	return r.judge(ctx, key, windows, count)
+	return r.evaluate(ctx, key, windows, count)
 }
 
 // Peek returns what Take would return, without counting.
 func (r *Redis) Peek(ctx context.Context, key string, windows ...Window) (Verdict, error) {
-	return r.judge(ctx, key, windows, look)
+	return r.evaluate(ctx, key, windows, look)
 }
 
-func (r *Redis) judge(ctx context.Context, key string, windows []Window, do int) (Verdict, error) {
+func (r *Redis) evaluate(ctx context.Context, key string, windows []Window, do int) (Verdict, error) {
 	name := r.names.Add(1)
-	verdict, err := r.together(ctx, key, windows, do, name)
+	verdict, err := r.takeShared(ctx, key, windows, do, name)
 	switch {
 	case err == nil:
 		return verdict, nil
@@ -217,26 +217,26 @@ func (r *Redis) judge(ctx context.Context, key string, windows []Window, do int)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed(ctx, err)
-	r.alone.Add(1)
-	verdict = r.memory.judge(key, windows, do, name)
+	r.localEvents.Add(1)
+	verdict = r.memory.evaluate(key, windows, do, name)
 	if do == count && !verdict.Allowed {
 		r.unsure = append(r.unsure, unsure{key, name})
 	}
 	return verdict, nil
 }
 
-// together counts in Redis, or in memory while Redis is not to be asked.
-func (r *Redis) together(ctx context.Context, key string, windows []Window, do int, name uint64) (Verdict, error) {
+// takeShared counts in Redis, or in memory while Redis is not to be asked.
+func (r *Redis) takeShared(ctx context.Context, key string, windows []Window, do int, name uint64) (Verdict, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.down {
-		r.alone.Add(1)
-		return r.memory.judge(key, windows, do, name), nil
+		r.localEvents.Add(1)
+		return r.memory.evaluate(key, windows, do, name), nil
 	}
 
 	verdict, _, err := r.ask(ctx, key, windows, do, name)
 	if err == nil && do == count && verdict.Allowed {
-		r.memory.judge(key, windows, record, name)
+		r.memory.evaluate(key, windows, record, name)
 	}
 	return verdict, err
 }
@@ -287,7 +287,7 @@ func (r *Redis) awaitReturn() {
 		case <-time.After(r.pause):
 		}
 
-		if added, err := r.comeBack(); err == nil {
+		if added, err := r.resync(); err == nil {
 			r.log.LogAttrs(r.work, slog.LevelInfo, "Redis answers again: rate limits are shared",
 				slog.Int("added", added))
 			return
@@ -295,17 +295,17 @@ func (r *Redis) awaitReturn() {
 	}
 }
 
-// comeBack adds the events that this process remembers to Redis, and then counts there. Events counted in the
+// resync adds the events that this process remembers to Redis, and then counts there. Events counted in the
 // meantime follow at the end, under the lock.
-func (r *Redis) comeBack() (added int, err error) {
-	patience := max(redisReturn, r.patience)
-	if err := r.sync(patience); err != nil {
+func (r *Redis) resync() (added int, err error) {
+	timeout := max(redisReturn, r.timeout)
+	if err := r.sync(timeout); err != nil {
 		return 0, err
 	}
 
 	var last uint64
 	for range 2 {
-		n, newest, err := r.add(last, nil, patience)
+		n, newest, err := r.add(last, nil, timeout)
 		if err != nil {
 			return added, err
 		}
@@ -315,7 +315,7 @@ func (r *Redis) comeBack() (added int, err error) {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n, _, err := r.add(last, r.unsure, r.patience)
+	n, _, err := r.add(last, r.unsure, r.timeout)
 	if err != nil {
 		return added, err
 	}
@@ -326,7 +326,7 @@ func (r *Redis) comeBack() (added int, err error) {
 }
 
 // add adds to Redis the events after the given order, removes the refused ones, and returns the order of the last.
-func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (added int, last uint64, err error) {
+func (r *Redis) add(order uint64, refused []unsure, timeout time.Duration) (added int, last uint64, err error) {
 	logs, last, now := r.memory.after(order)
 
 	type addition struct {
@@ -347,8 +347,8 @@ func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (add
 	}
 
 	for chunk := range slices.Chunk(additions, addKeys) {
-		answers, err := r.pipe(patience, len(chunk), func(c redis.Conn, i int) error {
-			return r.script.SendHash(c, append([]any{chunk[i].key, 2, r.deadline(patience)}, chunk[i].arguments...)...)
+		answers, err := r.pipe(timeout, len(chunk), func(c redis.Conn, i int) error {
+			return r.script.SendHash(c, append([]any{chunk[i].key, 2, r.deadline(timeout)}, chunk[i].arguments...)...)
 		})
 		if err != nil {
 			return added, last, err
@@ -363,8 +363,8 @@ func (r *Redis) add(order uint64, refused []unsure, patience time.Duration) (add
 }
 
 // pipe sends n commands at once, and returns their answers.
-func (r *Redis) pipe(patience time.Duration, n int, send func(c redis.Conn, i int) error) ([]any, error) {
-	ctx, cancel := context.WithTimeout(r.work, patience)
+func (r *Redis) pipe(timeout time.Duration, n int, send func(c redis.Conn, i int) error) ([]any, error) {
+	ctx, cancel := context.WithTimeout(r.work, timeout)
 	defer cancel()
 	c, err := r.pool.GetContext(ctx)
 	if err != nil {
@@ -384,11 +384,11 @@ func (r *Redis) pipe(patience time.Duration, n int, send func(c redis.Conn, i in
 }
 
 // sync loads the script into Redis, and asks for the time and for the start of Redis.
-func (r *Redis) sync(patience time.Duration) error {
+func (r *Redis) sync(timeout time.Duration) error {
 	r.run.Store("") // Nothing is counted there before all is added.
 	asked := time.Since(r.start)
 	commands := [][]any{{"SCRIPT", "LOAD", script}, {"TIME"}, {"INFO", "server"}}
-	answers, err := r.pipe(patience, len(commands), func(c redis.Conn, i int) error {
+	answers, err := r.pipe(timeout, len(commands), func(c redis.Conn, i int) error {
 		name, _ := commands[i][0].(string)
 		return c.Send(name, commands[i][1:]...)
 	})
@@ -408,12 +408,12 @@ func (r *Redis) sync(patience time.Duration) error {
 }
 
 // deadline returns the time, by Redis's clock, until which Redis may execute a request that is sent now.
-func (r *Redis) deadline(patience time.Duration) int64 {
+func (r *Redis) deadline(timeout time.Duration) int64 {
 	ahead := r.ahead.Load()
 	if ahead == 0 {
 		return 0
 	}
-	return ahead + (time.Since(r.start) + patience).Microseconds()
+	return ahead + (time.Since(r.start) + timeout).Microseconds()
 }
 
 func (r *Redis) nameOf(event uint64) string { return r.process + strconv.FormatUint(event, 36) }
@@ -430,7 +430,7 @@ func (r *Redis) ask(
 	}
 
 	// A client that leaves costs no connection.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
 	defer cancel()
 	c, err := r.pool.GetContext(ctx)
 	if err != nil {
@@ -447,7 +447,7 @@ func (r *Redis) ask(
 	// Redis's clock may be unknown, or have been set: its answer shows it.
 	for range 2 {
 		asked := time.Since(r.start)
-		arguments[2] = r.deadline(r.patience)
+		arguments[2] = r.deadline(r.timeout)
 		answer, err = redis.Int64s(r.script.DoContext(ctx, c, arguments...))
 		if err != nil {
 			return verdict, 0, err

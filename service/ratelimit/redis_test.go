@@ -97,7 +97,7 @@ const patience = 2 * time.Minute
 func newRedis(t *testing.T, socket string, to *storetest.Log) *Redis {
 	t.Helper()
 	r := newHasty(t, socket, to)
-	r.patience = patience
+	r.timeout = patience
 	return r
 }
 
@@ -273,7 +273,7 @@ func TestRedisAnswersLikeMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		clock = time.UnixMicro(at)
-		want := own.judge("rl:fra:a", w, do, 0)
+		want := own.evaluate("rl:fra:a", w, do, 0)
 		if got.Allowed != want.Allowed || got.Refused != want.Refused || got.RetryAfter != want.RetryAfter || !slices.Equal(got.States, want.States) {
 			t.Errorf("step %d: Redis answers %+v, memory %+v", i, got, want)
 		}
@@ -505,7 +505,7 @@ func TestRestartWithIdleConnections(t *testing.T) {
 	r.stop() // the goroutine that would return later
 	r.returning.Wait()
 	r.work = t.Context()
-	if added, err := r.comeBack(); err != nil || added != 1 || !r.Shared() {
+	if added, err := r.resync(); err != nil || added != 1 || !r.Shared() {
 		t.Errorf("added %d, %v, shared %v; want the one event in Redis", added, err, r.Shared())
 	}
 }
@@ -592,7 +592,7 @@ func TestRedisURL(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		r.patience = patience
+		r.timeout = patience
 		if verdict, err = r.Take(t.Context(), "rl:fra:key", window); err != nil {
 			t.Fatal(err)
 		}

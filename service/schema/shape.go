@@ -158,7 +158,7 @@ func fill(faults *Faults, in, tree any) error {
 	if err := assign(tree, in); err != nil && len(*faults) == 0 {
 		return err
 	}
-	if in, ok := in.(checked); ok {
+	if in, ok := in.(validator); ok {
 		return merge(faults, in.Validate())
 	}
 	return nil

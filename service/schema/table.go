@@ -58,16 +58,16 @@ func (t *Table[Env]) Lookup(name string) *Operation[Env] { return t.byName[name]
 // commonFields is implemented by inputs that embed Common.
 type commonFields interface{ common() *Common }
 
-// checked is an input with rules that a schema can't state, such as fields
+// validator is an input with rules that a schema can't state, such as fields
 // that exclude each other. Validate returns Faults or a *SizeError.
-type checked interface{ Validate() error }
+type validator interface{ Validate() error }
 
-// admitted is an input whose run needs something that can be fully taken. Its
+// admitter is an input whose run needs something that can be fully taken. Its
 // method returns the error with which the run would fail for that at once.
-type admitted[Env any] interface{ Admit(Env) error }
+type admitter[Env any] interface{ Admit(Env) error }
 
-// priced is an input whose price depends on its fields.
-type priced[Env any] interface {
+// pricer is an input whose price depends on its fields.
+type pricer[Env any] interface {
 	Price(ctx context.Context, env Env) (Price, error)
 }
 
@@ -131,7 +131,7 @@ func (r row[Env]) shape(varies bool) (*shape, error) {
 }
 
 func (r row[Env]) compile(table *Table[Env]) (*Operation[Env], error) {
-	_, varies := reflect.New(r.input).Interface().(priced[Env])
+	_, varies := reflect.New(r.input).Interface().(pricer[Env])
 	shape, err := r.shape(varies)
 	if err != nil {
 		return nil, fmt.Errorf("operation %s: %w", r.Name, err)
@@ -174,14 +174,14 @@ func (r row[Env]) call(shape *shape, bound *bound, steps []Step[Env]) *Call[Env]
 		run:    func(ctx context.Context, env Env) (Result, error) { return r.run(ctx, env, bound.in) },
 		pin:    func(ctx context.Context, env Env) error { return pin(ctx, env, bound) },
 		admit: func(env Env) error {
-			if in, ok := bound.in.(admitted[Env]); ok {
+			if in, ok := bound.in.(admitter[Env]); ok {
 				return in.Admit(env)
 			}
 			return nil
 		},
 	}
 
-	if in, ok := bound.in.(priced[Env]); ok {
+	if in, ok := bound.in.(pricer[Env]); ok {
 		call.price = in.Price
 	}
 	if in, ok := bound.in.(producer); ok {

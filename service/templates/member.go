@@ -30,7 +30,7 @@ func Check[In any](ctx context.Context, in In) (In, error) {
 	}
 	bound, err := shape.Bind(ctx, bytes.NewReader(text))
 	if err != nil {
-		return in, failure(err)
+		return in, apiError(err)
 	}
 	return *bound, nil
 }
@@ -62,7 +62,7 @@ func Receive[In, Out any](
 	}
 	in, err := request.Bind(ctx, params, body)
 	if err != nil {
-		return out, failure(err)
+		return out, apiError(err)
 	}
 	return method(ctx, caller, *in)
 }
@@ -91,7 +91,7 @@ func (s *Service) Preview(ctx context.Context, request call.PreviewRequest) (cal
 		return call.Preview{}, err
 	}
 	made, err := s.Calls.Preview(ctx, request)
-	return made, failure(err)
+	return made, apiError(err)
 }
 
 // Approve records that a user has approved the pages of a draft. Errors are as those of Publish.
@@ -144,7 +144,7 @@ func (s *Service) ComparePreviews(
 		return call.PreviewComparison{}, err
 	}
 	made, err := s.Calls.ComparePreviews(ctx, old, latest)
-	return made, failure(err)
+	return made, apiError(err)
 }
 
 // Fill returns the HTML of a template that is being written, without anything that may send requests to other
@@ -164,7 +164,7 @@ func (s *Service) Run(ctx context.Context, name string, request call.Request, us
 	request.Operation = s.Table.Lookup(name)
 	outcome, _, err := s.Calls.Do(ctx, request)
 	if err != nil {
-		return failure(err)
+		return apiError(err)
 	}
 	return s.Calls.Deliver(ctx, outcome, use)
 }

@@ -43,7 +43,7 @@ func (in *NewPartial) Validate() error {
 }
 
 func partialOf(p store.Partial, err error) (wire.Partial, error) {
-	return wire.Partial{Name: p.Name, HTML: p.HTML, UpdatedAt: p.UpdatedAt.Truncate(time.Millisecond)}, failure(err)
+	return wire.Partial{Name: p.Name, HTML: p.HTML, UpdatedAt: p.UpdatedAt.Truncate(time.Millisecond)}, apiError(err)
 }
 
 // partials returns the account's partials by name.
@@ -63,7 +63,7 @@ func (s *Service) Partials(ctx context.Context, caller call.Caller, _ struct{}) 
 	for i, p := range list {
 		shown.Partials[i], _ = partialOf(p, nil)
 	}
-	return shown, failure(err)
+	return shown, apiError(err)
 }
 
 // Partial returns a partial.
@@ -76,7 +76,7 @@ func (s *Service) Partial(ctx context.Context, caller call.Caller, in PartialRef
 func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPartial) (wire.Partial, error) {
 	all, err := s.partials(ctx, caller)
 	if err != nil {
-		return wire.Partial{}, failure(err)
+		return wire.Partial{}, apiError(err)
 	}
 
 	action := "partial.made"
@@ -89,7 +89,7 @@ func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPart
 		Template: template.Template{HTML: "{{> " + in.Name + "}}", Partials: all},
 	})
 	if err != nil {
-		return wire.Partial{}, failure(err)
+		return wire.Partial{}, apiError(err)
 	}
 
 	e := &wire.Error{Code: wire.InvalidRequest}
@@ -117,5 +117,5 @@ func (s *Service) DeletePartial(ctx context.Context, caller call.Caller, in Part
 	if err == nil {
 		err = s.Store.Audit().Add(ctx, caller.Author.Entry("partial.deleted", in.Name, ""))
 	}
-	return wire.Acknowledged{OK: true}, failure(err)
+	return wire.Acknowledged{OK: true}, apiError(err)
 }

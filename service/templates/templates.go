@@ -50,7 +50,7 @@ func (r Record) ETag() string { return `"` + strconv.FormatInt(r.revision, 10) +
 
 func recordOf(t store.Template, err error) (Record, error) {
 	if err != nil {
-		return Record{}, failure(err)
+		return Record{}, apiError(err)
 	}
 	shown := summaryOf(t)
 	shown.HTML = &t.Content.HTML
@@ -90,7 +90,7 @@ func (s *Service) List(ctx context.Context, caller call.Caller, in Query) (wire.
 	for i, item := range page.Items {
 		list.Templates[i] = summaryOf(item)
 	}
-	return list, failure(err)
+	return list, apiError(err)
 }
 
 // Get returns a template.
@@ -110,7 +110,7 @@ func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Recor
 	}
 	if in.FromGallery != "" {
 		if err := s.startFrom(in.FromGallery, in, &n); err != nil {
-			return Record{}, failure(err)
+			return Record{}, apiError(err)
 		}
 	}
 
@@ -120,7 +120,7 @@ func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Recor
 	}
 
 	if err := s.checkOptions(ctx, n.Content.Options); err != nil {
-		return Record{}, failure(err)
+		return Record{}, apiError(err)
 	}
 	made, err := s.Store.CreateTemplate(ctx, n)
 	return s.changed(ctx, caller, "template.made", made, slugTaken(err, in.Slug))
@@ -177,7 +177,7 @@ func (s *Service) Update(ctx context.Context, caller call.Caller, in Change) (Re
 		return Record{}, err
 	}
 	if err := s.checkOptions(ctx, in.Options.RawMessage); err != nil {
-		return Record{}, failure(err)
+		return Record{}, apiError(err)
 	}
 
 	change := store.TemplateChange{
@@ -239,7 +239,7 @@ func (s *Service) Restore(ctx context.Context, caller call.Caller, in Restoratio
 func (s *Service) Duplicate(ctx context.Context, caller call.Caller, in Copy) (Record, error) {
 	found, err := s.Store.Template(ctx, caller.Account.ID, in.ID)
 	if err != nil {
-		return Record{}, failure(err)
+		return Record{}, apiError(err)
 	}
 
 	n := store.NewTemplate{
@@ -266,7 +266,7 @@ func (s *Service) Versions(ctx context.Context, caller call.Caller, in Ref) (wir
 	for i, v := range list {
 		shown.Versions[i] = versionOf(v)
 	}
-	return shown, failure(err)
+	return shown, apiError(err)
 }
 
 func versionOf(v store.TemplateVersion) wire.TemplateVersion {
@@ -281,7 +281,7 @@ func (s *Service) Version(ctx context.Context, caller call.Caller, in VersionRef
 	return wire.TemplateVersionContent{
 		TemplateVersion: versionOf(v), HTML: v.Content.HTML, SampleData: v.Content.SampleData,
 		Options: v.Content.Options, Partials: v.Partials,
-	}, failure(err)
+	}, apiError(err)
 }
 
 // publishTries is the maximum number of attempts to publish a draft that changes during its validation.
@@ -305,7 +305,7 @@ func (s *Service) Publish(ctx context.Context, caller call.Caller, in Publicatio
 			return recordOf(published, err)
 		}
 	}
-	return Record{}, failure(store.ErrChanged)
+	return Record{}, apiError(store.ErrChanged)
 }
 
 func (s *Service) publish(
@@ -373,14 +373,14 @@ func (s *Service) report(ctx context.Context, caller call.Caller, source templat
 func (s *Service) Validate(ctx context.Context, caller call.Caller, in Source) (wire.TemplateValidation, error) {
 	partials, err := s.partials(ctx, caller)
 	if err != nil {
-		return wire.TemplateValidation{}, failure(err)
+		return wire.TemplateValidation{}, apiError(err)
 	}
 
 	report, err := s.report(ctx, caller, template.Call{
 		Template: template.Template{HTML: in.HTML, Partials: partials}, Data: in.SampleData.RawMessage,
 	})
 	if err != nil {
-		return wire.TemplateValidation{}, failure(err)
+		return wire.TemplateValidation{}, apiError(err)
 	}
 
 	found := wire.TemplateValidation{
@@ -395,8 +395,8 @@ func (s *Service) Validate(ctx context.Context, caller call.Caller, in Source) (
 	return found, nil
 }
 
-// failure returns the API error for an error of the store or the schema. Other errors stay as they are.
-func failure(err error) error {
+// apiError returns the API error for an error of the store or the schema. Other errors stay as they are.
+func apiError(err error) error {
 	invalid := func(format string, args ...any) error {
 		return &wire.Error{Code: wire.InvalidRequest, Message: fmt.Sprintf(format, args...), Cause: err}
 	}

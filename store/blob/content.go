@@ -20,15 +20,15 @@ type content struct {
 	sums   Sums
 	source Chunks
 
-	mu    sync.Mutex
-	at    int64 // position of the next Read
-	chunk []byte
-	held  int64 // number of the chunk in memory, or -1
+	mu     sync.Mutex
+	at     int64 // position of the next Read
+	chunk  []byte
+	loaded int64 // number of the chunk in memory, or -1
 }
 
 // NewContent returns the bytes of a blob whose chunks match its sums.
 func NewContent(sums Sums, source Chunks) Content {
-	return &content{sums: sums, source: source, held: -1}
+	return &content{sums: sums, source: source, loaded: -1}
 }
 
 func (c *content) Read(p []byte) (int, error) {
@@ -85,27 +85,27 @@ func (c *content) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.chunk = nil
-	c.held = -1
+	c.loaded = -1
 	return c.source.Close()
 }
 
 // copyAt copies the available bytes of one chunk. The position is inside the blob.
 func (c *content) copyAt(p []byte, off int64) (int, error) {
 	i := off / c.sums.Chunk
-	if err := c.hold(i); err != nil {
+	if err := c.loadChunk(i); err != nil {
 		return 0, err
 	}
 	return copy(p, c.chunk[off-i*c.sums.Chunk:]), nil
 }
 
-// hold gets a chunk into memory. One that is damaged is asked for once more: it
+// loadChunk gets a chunk into memory. One that is damaged is asked for once more: it
 // may be the way that has damaged it.
-func (c *content) hold(i int64) error {
-	if c.held == i {
+func (c *content) loadChunk(i int64) error {
+	if c.loaded == i {
 		return nil
 	}
 
-	c.held = -1
+	c.loaded = -1
 	length := c.sums.Length(i)
 	if int64(cap(c.chunk)) < length {
 		c.chunk = make([]byte, length)
@@ -117,7 +117,7 @@ func (c *content) hold(i int64) error {
 			return err
 		}
 		if c.sums.match(i, c.chunk) {
-			c.held = i
+			c.loaded = i
 			return nil
 		}
 	}

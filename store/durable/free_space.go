@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastRoom is the free space in bytes below which a disk counts as full: a document of a few pages.
-const leastRoom = 1 << 20
+// minFreeSpace is the free space in bytes below which a disk counts as full: a document of a few pages.
+const minFreeSpace = 1 << 20
 
 // ErrFull means that the disk of a folder is full or gone.
 var ErrFull = errors.New("no room on the disk")
@@ -21,7 +21,7 @@ func CheckRoom(dirs ...string) error {
 			return fmt.Errorf("%w: look at the folder %s: %w", ErrFull, dir, err)
 		}
 
-		if free := int64(disk.Bavail) * disk.Bsize; free < leastRoom {
+		if free := int64(disk.Bavail) * disk.Bsize; free < minFreeSpace {
 			return fmt.Errorf("%w: the disk of %s has %d bytes left: make room", ErrFull, dir, free)
 		}
 	}

@@ -111,8 +111,8 @@ func (b *Box) sealing() (secret, header []byte) {
 	return b.ring[b.newest], append([]byte{version}, b.newest[:]...)
 }
 
-// opening returns the secret for data with the header.
-func (b *Box) opening(header []byte) ([]byte, error) {
+// secretOf returns the secret for data with the header.
+func (b *Box) secretOf(header []byte) ([]byte, error) {
 	if len(header) < headerSize || header[0] != version {
 		return nil, fmt.Errorf("%w: they are of another form", ErrSealed)
 	}
@@ -154,7 +154,7 @@ func (b *Box) Seal(purpose string, plain []byte) ([]byte, error) {
 
 // Open returns the input of Seal with the same purpose, or ErrSealed.
 func (b *Box) Open(purpose string, sealed []byte) ([]byte, error) {
-	secret, err := b.opening(sealed)
+	secret, err := b.secretOf(sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (b *Box) Reader(purpose string, r io.Reader) (io.Reader, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSealed, err)
 	}
 
-	secret, err := b.opening(header)
+	secret, err := b.secretOf(header)
 	if err != nil {
 		return nil, err
 	}

@@ -112,8 +112,8 @@ func (l *Link) Close() error {
 	return err
 }
 
-// keep records a connection, unless the link is cut.
-func (l *Link) keep(conn net.Conn) bool {
+// track records a connection, unless the link is cut.
+func (l *Link) track(conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cut {
@@ -126,7 +126,7 @@ func (l *Link) keep(conn net.Conn) bool {
 
 // carry connects near with the server until either side closes.
 func (l *Link) carry(ctx context.Context, near net.Conn) {
-	if !l.keep(near) {
+	if !l.track(near) {
 		return
 	}
 
@@ -144,13 +144,13 @@ func (l *Link) carry(ctx context.Context, near net.Conn) {
 	}
 
 	var both sync.WaitGroup
-	both.Go(func() { l.late(there, near, near) })
-	both.Go(func() { l.late(near, there, near) })
+	both.Go(func() { l.relay(there, near, near) })
+	both.Go(func() { l.relay(near, there, near) })
 	both.Wait()
 }
 
-// late copies with the delay, and ends both sides at the end of the input, unless the connection of near is lost.
-func (l *Link) late(to, from, near net.Conn) {
+// relay copies with the delay, and ends both sides at the end of the input, unless the connection of near is lost.
+func (l *Link) relay(to, from, near net.Conn) {
 	type part struct {
 		data []byte
 		due  time.Time

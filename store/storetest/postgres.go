@@ -362,13 +362,13 @@ func startAndWait(cmd *exec.Cmd) (io.WriteCloser, error) {
 		return nil, err
 	}
 
-	var said []string
+	var output []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if lines.Text() == "ready" {
 			return alive, nil
 		}
-		said = append(said, lines.Text())
+		output = append(output, lines.Text())
 	}
 
-	return nil, errors.New(strings.Join(said, "\n"))
+	return nil, errors.New(strings.Join(output, "\n"))
 }

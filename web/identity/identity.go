@@ -58,8 +58,8 @@ type Claims struct {
 // ErrDenied means that the provider or the user has refused, or that the response belongs to another request.
 var ErrDenied = errors.New("the provider did not say who it is")
 
-// patience is the timeout of a request to the provider.
-const patience = 15 * time.Second
+// requestTimeout is the timeout of a request to the provider.
+const requestTimeout = 15 * time.Second
 
 // New returns a provider. It sends no request yet.
 func New(cfg Config) *Provider {
@@ -67,7 +67,7 @@ func New(cfg Config) *Provider {
 		Proxy:           http.ProxyFromEnvironment,
 		TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 	}
-	return &Provider{cfg: cfg, client: &http.Client{Transport: transport, Timeout: patience}}
+	return &Provider{cfg: cfg, client: &http.Client{Transport: transport, Timeout: requestTimeout}}
 }
 
 // discover reads the provider's metadata once. If the provider did not respond, the next call tries again.

@@ -51,7 +51,7 @@ type Config struct {
 // Queue sends emails. Its methods are safe for concurrent use.
 type Queue struct {
 	cfg     Config
-	letters *store.Store
+	queue   *store.Store
 	host    string
 	options []gomail.Option
 	wake    chan struct{}
@@ -60,8 +60,8 @@ type Queue struct {
 const (
 	// sendTimeout is the timeout of one email.
 	sendTimeout = time.Minute
-	// look is the interval of the search for emails that other processes have written, or that were postponed.
-	look = 5 * time.Second
+	// pollInterval is the interval of the search for emails that other processes have written, or that were postponed.
+	pollInterval = 5 * time.Second
 	// batch is the number of emails that are claimed at once.
 	batch = 10
 )
@@ -75,7 +75,7 @@ func New(cfg Config) (*Queue, error) {
 		)
 	}
 
-	p := &Queue{cfg: cfg, letters: cfg.Store, host: server.Hostname(), wake: make(chan struct{}, 1)}
+	p := &Queue{cfg: cfg, queue: cfg.Store, host: server.Hostname(), wake: make(chan struct{}, 1)}
 	if err := gomail.NewMsg().From(cfg.From); err != nil {
 		return nil, fmt.Errorf(
 			"the sender of emails must be an address such as relaypdf <noreply@example.com>: %w", err,
@@ -112,11 +112,11 @@ func purpose(id string) string { return "letter " + id }
 
 // Enqueue stores an email until it is sent, even if the process ends.
 func (p *Queue) Enqueue(ctx context.Context, letter Message) error {
-	kept, err := p.Seal(letter)
+	queued, err := p.Seal(letter)
 	if err != nil {
 		return err
 	}
-	if err := p.letters.AddLetter(ctx, kept.ID, kept.Sealed); err != nil {
+	if err := p.queue.AddLetter(ctx, queued.ID, queued.Sealed); err != nil {
 		return err
 	}
 	p.Wake()
@@ -160,7 +160,7 @@ func (p *Queue) Wake() {
 
 // Run sends due emails until ctx ends.
 func (p *Queue) Run(ctx context.Context) {
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 
 	for {
@@ -179,12 +179,12 @@ func (p *Queue) Run(ctx context.Context) {
 
 func (p *Queue) sendDue(ctx context.Context) error {
 	for ctx.Err() == nil {
-		due, err := p.letters.ClaimLetters(ctx, batch)
+		due, err := p.queue.ClaimLetters(ctx, batch)
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		for _, kept := range due {
-			if err := p.deliver(ctx, kept); err != nil {
+		for _, queued := range due {
+			if err := p.deliver(ctx, queued); err != nil {
 				return err
 			}
 		}
@@ -193,8 +193,8 @@ func (p *Queue) sendDue(ctx context.Context) error {
 }
 
 // deliver sends one email, or postpones it.
-func (p *Queue) deliver(ctx context.Context, kept store.Letter) error {
-	text, err := p.cfg.Box.Open(purpose(kept.ID), kept.Sealed)
+func (p *Queue) deliver(ctx context.Context, queued store.Letter) error {
+	text, err := p.cfg.Box.Open(purpose(queued.ID), queued.Sealed)
 	var letter Message
 	if err == nil {
 		err = json.Unmarshal(text, &letter)
@@ -203,14 +203,14 @@ func (p *Queue) deliver(ctx context.Context, kept store.Letter) error {
 		err = p.send(ctx, letter)
 	}
 	if err == nil {
-		return p.letters.RemoveLetter(ctx, kept.ID)
+		return p.queue.RemoveLetter(ctx, queued.ID)
 	}
 
-	ended, failed := p.letters.FailLetter(ctx, kept)
+	ended, failed := p.queue.FailLetter(ctx, queued)
 	// The address stays out of the log.
 	p.cfg.Logger.LogAttrs(
-		ctx, slog.LevelWarn, "send letter failed", slog.String("letter", kept.ID),
-		slog.Int("attempt", kept.Attempts), slog.Bool("givenUp", ended), slog.Any("error", err),
+		ctx, slog.LevelWarn, "send letter failed", slog.String("letter", queued.ID),
+		slog.Int("attempt", queued.Attempts), slog.Bool("givenUp", ended), slog.Any("error", err),
 	)
 
 	return failed

@@ -148,7 +148,7 @@ func (p *Payments) applyIntent(ctx context.Context, i *stripe.PaymentIntent) (st
 
 // apply applies a notice, and writes emails to the users concerned in the same transaction.
 func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.PaymentChange, error) {
-	n.Tell = p.telling()
+	n.Tell = p.buildEmails()
 	change, err := p.store.ApplyPayment(ctx, n)
 	if err != nil {
 		return change, err

@@ -5,19 +5,19 @@ import (
 	"github.com/relaypdf/relaypdf/web/mail"
 )
 
-// telling notifies the users who pay for an account about the outcome of an auto-reload, or of a dispute. It is nil
+// buildEmails notifies the users who pay for an account about the outcome of an auto-reload, or of a dispute. It is nil
 // without email.
-func (p *Payments) telling() store.MailBuilder {
+func (p *Payments) buildEmails() store.MailBuilder {
 	if p.cfg.Mail == nil {
 		return nil
 	}
 
 	return func(change store.PaymentChange, to []string) ([]store.Letter, error) {
-		letter, ok := p.letter(change)
+		email, ok := p.email(change)
 		if !ok {
 			return nil, nil
 		}
-		return mail.SealAll(p.cfg.Mail, to, letter)
+		return mail.SealAll(p.cfg.Mail, to, email)
 	}
 }
 
@@ -28,8 +28,8 @@ func (p *Payments) wake() {
 	}
 }
 
-// letter returns the email about a change, if there is one.
-func (p *Payments) letter(change store.PaymentChange) (mail.Message, bool) {
+// email returns the email about a change, if there is one.
+func (p *Payments) email(change store.PaymentChange) (mail.Message, bool) {
 	payment := change.Payment
 	wallet := mail.Link{Text: "Open wallet", URL: p.cfg.BaseURL + walletPath}
 	switch {

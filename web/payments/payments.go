@@ -170,7 +170,7 @@ func (p *Payments) TopUp(ctx context.Context, account store.Account, amount cred
 	params.AddExtra("adaptive_pricing[enabled]", "false")
 	params.SetIdempotencyKey(payment.ID)
 
-	session, err := again(ctx, func() (*stripe.CheckoutSession, error) { return p.sessions.New(params) })
+	session, err := withRetries(ctx, func() (*stripe.CheckoutSession, error) { return p.sessions.New(params) })
 	if err != nil {
 		return "", fmt.Errorf("make a page of Stripe's: %w", err)
 	}
@@ -185,9 +185,9 @@ func metadataOf(p store.Payment) map[string]string {
 	return map[string]string{metadataPayment: p.ID, metadataAccount: p.AccountID, metadataKind: p.Kind}
 }
 
-// again retries once if the response was lost or Stripe failed. Each request carries a key, so Stripe executes it
+// withRetries retries once if the response was lost or Stripe failed. Each request carries a key, so Stripe executes it
 // once.
-func again[T any](ctx context.Context, ask func() (*T, error)) (*T, error) {
+func withRetries[T any](ctx context.Context, ask func() (*T, error)) (*T, error) {
 	answer, err := ask()
 	if err != nil && uncertain(err) && ctx.Err() == nil {
 		answer, err = ask()
@@ -223,7 +223,7 @@ func (p *Payments) customer(ctx context.Context, account store.Account) (store.C
 	params.Context = ctx
 	params.SetIdempotencyKey("customer " + account.ID)
 
-	made, err := again(ctx, func() (*stripe.Customer, error) { return p.buyers.New(params) })
+	made, err := withRetries(ctx, func() (*stripe.Customer, error) { return p.buyers.New(params) })
 	if err != nil {
 		return store.Customer{}, fmt.Errorf("make a customer of Stripe's: %w", err)
 	}

@@ -17,32 +17,32 @@ const (
 	// clockSkew is the maximum difference between Stripe's clock and ours, and the part of its lists that is read
 	// twice.
 	clockSkew = time.Hour
-	// firstLook is the period for which the lists are read the first time.
-	firstLook = 30 * 24 * time.Hour
+	// firstSpan is the period for which the lists are read the first time.
+	firstSpan = 30 * 24 * time.Hour
 	// sessionTerm is the age at which a checkout page of Stripe has certainly expired.
 	sessionTerm = 25 * time.Hour
 	// disputeTerm is the period for which disputes are read, including decided ones.
 	disputeTerm = 120 * 24 * time.Hour
 	// eventTerm is the period for which events are remembered: longer than Stripe sends them.
 	eventTerm = 60 * 24 * time.Hour
-	// lookBatch is the maximum number of objects that one round requests by name.
-	lookBatch = 100
+	// batchSize is the maximum number of objects that one round requests by name.
+	batchSize = 100
 	markName  = "reconciled"
 )
 
 // Tasks are the tasks that one process at a time does for all.
 func (p *Payments) Tasks() []store.Task {
 	return []store.Task{
-		{Name: "refill wallets", Every: time.Minute, Do: p.refillDue},
+		{Name: "refill wallets", Every: time.Minute, Do: p.reloadDue},
 		{Name: "reconcile with Stripe", Every: time.Hour, Do: p.Reconcile},
 	}
 }
 
 // Reconcile compares Stripe's lists with ours, and applies changes that no event has reported: payments, refunds,
 // disputes, and unpaid pages.
-func (p *Payments) Reconcile(ctx context.Context) error { return p.all(ctx) }
+func (p *Payments) Reconcile(ctx context.Context) error { return p.reconcileAll(ctx) }
 
-func (p *Payments) all(ctx context.Context) error {
+func (p *Payments) reconcileAll(ctx context.Context) error {
 	began := p.now()
 	mark, err := p.store.Mark(ctx, markName)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *Payments) all(ctx context.Context) error {
 	// A restored backup has an old mark: newer entries are read again.
 	since := mark.Add(-clockSkew)
 	if mark.IsZero() {
-		since = began.Add(-firstLook)
+		since = began.Add(-firstSpan)
 	}
 
 	err = errors.Join(p.reconcileIntents(ctx, since), p.reconcileRefunds(ctx, since), p.reconcileDisputes(ctx, since))
@@ -90,7 +90,7 @@ func (p *Payments) reconcileIntents(ctx context.Context, since time.Time) error 
 // not stop the others.
 func (p *Payments) reconcileIntent(ctx context.Context, i *stripe.PaymentIntent) error {
 	change, err := p.applyIntent(ctx, i)
-	if lasting(err) {
+	if isPermanent(err) {
 		_, err = p.reportIntent(ctx, i, err)
 		return err
 	}
@@ -132,7 +132,7 @@ func (p *Payments) describePaid(ctx context.Context, payment store.Payment) erro
 
 // reconcileRefunds checks new refunds, and those that have failed: the bank may take weeks to report that.
 func (p *Payments) reconcileRefunds(ctx context.Context, since time.Time) error {
-	params := &stripe.RefundListParams{ListParams: list(ctx), CreatedRange: from(p.now().Add(-firstLook))}
+	params := &stripe.RefundListParams{ListParams: list(ctx), CreatedRange: from(p.now().Add(-firstSpan))}
 	var failures []error
 	seen := map[string]bool{}
 	refunds := p.refunds.List(params)
@@ -159,11 +159,11 @@ func (p *Payments) reconcileRefund(ctx context.Context, i *stripe.PaymentIntent)
 		return nil
 	}
 
-	all, err := p.refundsOf(ctx, i.ID)
+	reconcileAll, err := p.refundsOf(ctx, i.ID)
 	if err == nil {
-		_, err = p.apply(ctx, store.PaymentNotice{Intent: i.ID, Refunds: all})
+		_, err = p.apply(ctx, store.PaymentNotice{Intent: i.ID, Refunds: reconcileAll})
 	}
-	if lasting(err) {
+	if isPermanent(err) {
 		_, err = p.reportMove(ctx, store.PaymentNotice{Intent: i.ID}, err)
 	}
 	return err
@@ -184,7 +184,7 @@ func (p *Payments) reconcileDisputes(ctx context.Context, since time.Time) error
 	failures = append(failures, disputes.Err())
 
 	// Older disputes may have been decided since.
-	open, err := p.store.OpenDisputes(ctx, lookBatch)
+	open, err := p.store.OpenDisputes(ctx, batchSize)
 	failures = append(failures, err)
 	one := &stripe.DisputeParams{Params: stripe.Params{Context: ctx}}
 	for _, id := range open {
@@ -208,7 +208,7 @@ func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) erro
 	if err == nil {
 		_, err = p.apply(ctx, n)
 	}
-	if lasting(err) {
+	if isPermanent(err) {
 		_, err = p.reportMove(ctx, n, err)
 	}
 	return err
@@ -216,7 +216,7 @@ func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) erro
 
 // reconcileWaiting checks Stripe's payment pages that may have been paid long after they were made.
 func (p *Payments) reconcileWaiting(ctx context.Context) error {
-	waiting, err := p.store.WaitingPayments(ctx, p.now().Add(-clockSkew/2), lookBatch)
+	waiting, err := p.store.WaitingPayments(ctx, p.now().Add(-clockSkew/2), batchSize)
 	failures := []error{err}
 	for _, payment := range waiting {
 		if payment.Kind == store.PaymentTopUp {

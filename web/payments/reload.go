@@ -21,8 +21,8 @@ const (
 	keyTerm = 20 * time.Hour
 	// reloadText is the description of an attempt at Stripe.
 	reloadText = "Auto-reload"
-	// afterwards limits the write of a result after the request that caused it has ended.
-	afterwards = 15 * time.Second
+	// recordTimeout limits the write of a result after the request that caused it has ended.
+	recordTimeout = 15 * time.Second
 )
 
 // Refill refills a wallet if its owner wants that, it is low, and no other process does it.
@@ -30,12 +30,12 @@ func (p *Payments) Refill(ctx context.Context, accountID string) error {
 	if due, err := p.store.ReloadDue(ctx, accountID); err != nil || !due {
 		return err
 	}
-	_, err := p.refill(ctx, accountID)
+	_, err := p.reload(ctx, accountID)
 	return err
 }
 
-// refillDue refills low wallets, until Stripe fails to respond: then the others would wait without success.
-func (p *Payments) refillDue(ctx context.Context) error {
+// reloadDue refills low wallets, until Stripe fails to respond: then the others would wait without success.
+func (p *Payments) reloadDue(ctx context.Context) error {
 	ids, err := p.store.DueReloads(ctx, reloadRound)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (p *Payments) refillDue(ctx context.Context) error {
 
 	var failures []error
 	for _, id := range ids {
-		answered, err := p.refill(ctx, id)
+		answered, err := p.reload(ctx, id)
 		failures = append(failures, err)
 		if !answered {
 			break
@@ -52,9 +52,9 @@ func (p *Payments) refillDue(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// refill makes one attempt, or finds the result of one, and reports whether Stripe responded.
-func (p *Payments) refill(ctx context.Context, accountID string) (answered bool, err error) {
-	attempt, err := p.store.ClaimReload(ctx, accountID, p.telling())
+// reload makes one attempt, or finds the result of one, and reports whether Stripe responded.
+func (p *Payments) reload(ctx context.Context, accountID string) (answered bool, err error) {
+	attempt, err := p.store.ClaimReload(ctx, accountID, p.buildEmails())
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return true, nil
@@ -72,7 +72,7 @@ func (p *Payments) refill(ctx context.Context, accountID string) (answered bool,
 		return false, nil // this process stops; another continues when the lease has ended
 	}
 
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), afterwards)
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	if err != nil {
 		return false, errors.Join(err, p.store.PutOffReload(ctx, attempt, unknownPause))
@@ -94,7 +94,7 @@ func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNo
 		return p.charge(ctx, r)
 	}
 
-	i, err := p.lookUp(ctx, r.Payment)
+	i, err := p.findIntent(ctx, r.Payment)
 	switch {
 	case err != nil:
 		return store.PaymentNotice{}, err
@@ -158,30 +158,30 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 	if uncertain(err) {
 		return store.PaymentNotice{}, err
 	}
-	var told *stripe.Error
-	if !errors.As(err, &told) {
+	var stripeErr *stripe.Error
+	if !errors.As(err, &stripeErr) {
 		return store.PaymentNotice{}, err
 	}
 
-	n := store.PaymentNotice{PaymentID: r.ID, State: store.PaymentDeclined, Reason: refusal(told)}
-	if told.PaymentIntent != nil {
-		n.Intent = told.PaymentIntent.ID
-		if told.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresAction {
-			waits := noticeOf(told.PaymentIntent)
+	n := store.PaymentNotice{PaymentID: r.ID, State: store.PaymentDeclined, Reason: refusal(stripeErr)}
+	if stripeErr.PaymentIntent != nil {
+		n.Intent = stripeErr.PaymentIntent.ID
+		if stripeErr.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresAction {
+			waits := noticeOf(stripeErr.PaymentIntent)
 			waits.PaymentID = r.ID
 			return waits, nil
 		}
 	}
 
-	if told.HTTPStatusCode != http.StatusPaymentRequired {
+	if stripeErr.HTTPStatusCode != http.StatusPaymentRequired {
 		p.log.LogAttrs(ctx, slog.LevelError, "charge card failed", slog.String("payment", r.ID), slog.Any("error", err))
 		n.Reason = "Stripe no longer accepts the saved card."
 	}
 	return n, nil
 }
 
-// lookUp finds Stripe's intent for a payment; nil means none.
-func (p *Payments) lookUp(ctx context.Context, payment store.Payment) (*stripe.PaymentIntent, error) {
+// findIntent finds Stripe's intent for a payment; nil means none.
+func (p *Payments) findIntent(ctx context.Context, payment store.Payment) (*stripe.PaymentIntent, error) {
 	if payment.Intent != "" {
 		return p.intent(ctx, payment.Intent)
 	}

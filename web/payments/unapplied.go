@@ -13,9 +13,9 @@ import (
 	"github.com/relaypdf/relaypdf/store"
 )
 
-// lasting reports whether an error is one payment's own and stays: no other attempt
+// isPermanent reports whether an error is one payment's own and stays: no other attempt
 // ends otherwise, until an operator has done something.
-func lasting(err error) bool {
+func isPermanent(err error) bool {
 	return errors.Is(err, errForeign) || errors.Is(err, store.ErrOtherPayment) || errors.Is(err, store.ErrNoOrigin)
 }
 

@@ -100,7 +100,7 @@ func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
 	if err == nil {
 		n.Event = event.ID
 		n.EventType = string(event.Type)
-		err = p.carryOut(ctx, n)
+		err = p.applyReport(ctx, n)
 	}
 
 	if event.Type == "charge.refunded" && event.Data.Object["refunded"] == true {
@@ -108,14 +108,14 @@ func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
 		err = errors.Join(err, p.store.ResolvePaymentError(ctx, n.Intent))
 	}
 
-	if lasting(err) {
+	if isPermanent(err) {
 		return p.refuse(ctx, n, err)
 	}
 	return err
 }
 
-// carryOut applies an event.
-func (p *Payments) carryOut(ctx context.Context, n store.PaymentNotice) error {
+// applyReport applies an event.
+func (p *Payments) applyReport(ctx context.Context, n store.PaymentNotice) error {
 	if n.Refunded > 0 || len(n.Refunds) > 0 {
 		asking, cancel := context.WithTimeout(ctx, describeTimeout)
 		all, err := p.refundsOf(asking, n.Intent)

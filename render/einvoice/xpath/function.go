@@ -27,8 +27,8 @@ func (e *callExpr) eval(c *context) []Item {
 		if len(args) == 0 && f.context {
 			args = [][]Item{{c.item}}
 		}
-		if len(args) < f.least {
-			fail("%s needs %d arguments", e.name, f.least)
+		if len(args) < f.minArgs {
+			fail("%s needs %d arguments", e.name, f.minArgs)
 		}
 		return f.call(args)
 	}
@@ -50,7 +50,7 @@ func (e *callExpr) eval(c *context) []Item {
 
 // function is a standard function. Context means that it takes the item of the context without arguments.
 type function struct {
-	least   int
+	minArgs int
 	context bool
 	call    func(args [][]Item) []Item
 }
@@ -68,67 +68,67 @@ func ofText(f func(texts ...string) Item) func(args [][]Item) []Item {
 var functions = map[string]function{
 	"true":    {call: func([][]Item) []Item { return boolean(true) }},
 	"false":   {call: func([][]Item) []Item { return boolean(false) }},
-	"boolean": {least: 1, call: func(a [][]Item) []Item { return boolean(truth(a[0])) }},
-	"exists":  {least: 1, call: func(a [][]Item) []Item { return boolean(len(a[0]) > 0) }},
-	"empty":   {least: 1, call: func(a [][]Item) []Item { return boolean(len(a[0]) == 0) }},
-	"count":   {least: 1, call: func(a [][]Item) []Item { return []Item{new(big.Rat).SetInt64(int64(len(a[0])))} }},
-	"sum":     {least: 1, call: func(a [][]Item) []Item { return []Item{sum(a[0])} }},
-	"abs":     {least: 1, call: onNumber(func(v *big.Rat) *big.Rat { return new(big.Rat).Abs(v) }, math.Abs)},
-	"round": {least: 1, call: onNumber(
+	"boolean": {minArgs: 1, call: func(a [][]Item) []Item { return boolean(truth(a[0])) }},
+	"exists":  {minArgs: 1, call: func(a [][]Item) []Item { return boolean(len(a[0]) > 0) }},
+	"empty":   {minArgs: 1, call: func(a [][]Item) []Item { return boolean(len(a[0]) == 0) }},
+	"count":   {minArgs: 1, call: func(a [][]Item) []Item { return []Item{new(big.Rat).SetInt64(int64(len(a[0])))} }},
+	"sum":     {minArgs: 1, call: func(a [][]Item) []Item { return []Item{sum(a[0])} }},
+	"abs":     {minArgs: 1, call: onNumber(func(v *big.Rat) *big.Rat { return new(big.Rat).Abs(v) }, math.Abs)},
+	"round": {minArgs: 1, call: onNumber(
 		func(v *big.Rat) *big.Rat { return floor(new(big.Rat).Add(v, half)) },
 		func(v float64) float64 { return math.Floor(v + 0.5) })},
-	"floor": {least: 1, call: onNumber(floor, math.Floor)},
-	"ceiling": {least: 1, call: onNumber(func(v *big.Rat) *big.Rat {
+	"floor": {minArgs: 1, call: onNumber(floor, math.Floor)},
+	"ceiling": {minArgs: 1, call: onNumber(func(v *big.Rat) *big.Rat {
 		return new(big.Rat).Neg(floor(new(big.Rat).Neg(v)))
 	}, math.Ceil)},
-	"number": {least: 1, context: true, call: func(a [][]Item) []Item {
+	"number": {minArgs: 1, context: true, call: func(a [][]Item) []Item {
 		if v, ok := doubleOf(textOf(a[0])); ok {
 			return []Item{v}
 		}
 		return []Item{math.NaN()}
 	}},
-	"string": {least: 1, context: true, call: func(a [][]Item) []Item { return []Item{textOf(a[0])} }},
-	"string-length": {least: 1, context: true, call: ofText(func(t ...string) Item {
+	"string": {minArgs: 1, context: true, call: func(a [][]Item) []Item { return []Item{textOf(a[0])} }},
+	"string-length": {minArgs: 1, context: true, call: ofText(func(t ...string) Item {
 		return new(big.Rat).SetInt64(int64(len([]rune(t[0]))))
 	})},
-	"normalize-space": {least: 1, context: true, call: ofText(func(t ...string) Item { return normalized(t[0]) })},
-	"upper-case":      {least: 1, call: ofText(func(t ...string) Item { return strings.ToUpper(t[0]) })},
-	"lower-case":      {least: 1, call: ofText(func(t ...string) Item { return strings.ToLower(t[0]) })},
-	"concat": {least: 2, call: func(a [][]Item) []Item {
+	"normalize-space": {minArgs: 1, context: true, call: ofText(func(t ...string) Item { return normalized(t[0]) })},
+	"upper-case":      {minArgs: 1, call: ofText(func(t ...string) Item { return strings.ToUpper(t[0]) })},
+	"lower-case":      {minArgs: 1, call: ofText(func(t ...string) Item { return strings.ToLower(t[0]) })},
+	"concat": {minArgs: 2, call: func(a [][]Item) []Item {
 		out := ""
 		for _, part := range a {
 			out += textOf(part)
 		}
 		return []Item{out}
 	}},
-	"contains":    {least: 2, call: ofText(func(t ...string) Item { return strings.Contains(t[0], t[1]) })},
-	"starts-with": {least: 2, call: ofText(func(t ...string) Item { return strings.HasPrefix(t[0], t[1]) })},
-	"ends-with":   {least: 2, call: ofText(func(t ...string) Item { return strings.HasSuffix(t[0], t[1]) })},
-	"substring-after": {least: 2, call: ofText(func(t ...string) Item {
+	"contains":    {minArgs: 2, call: ofText(func(t ...string) Item { return strings.Contains(t[0], t[1]) })},
+	"starts-with": {minArgs: 2, call: ofText(func(t ...string) Item { return strings.HasPrefix(t[0], t[1]) })},
+	"ends-with":   {minArgs: 2, call: ofText(func(t ...string) Item { return strings.HasSuffix(t[0], t[1]) })},
+	"substring-after": {minArgs: 2, call: ofText(func(t ...string) Item {
 		_, after, _ := strings.Cut(t[0], t[1])
 		return after
 	})},
-	"substring-before": {least: 2, call: ofText(func(t ...string) Item {
+	"substring-before": {minArgs: 2, call: ofText(func(t ...string) Item {
 		before, _, found := strings.Cut(t[0], t[1])
 		if !found {
 			return ""
 		}
 		return before
 	})},
-	"substring": {least: 2, call: substring},
-	"matches":   {least: 2, call: ofText(func(t ...string) Item { return pattern(t[1]).MatchString(t[0]) })},
-	"replace":   {least: 3, call: ofText(func(t ...string) Item { return pattern(t[1]).ReplaceAllString(t[0], t[2]) })},
-	"tokenize":  {least: 2, call: tokenize},
-	"string-join": {least: 2, call: func(a [][]Item) []Item {
+	"substring": {minArgs: 2, call: substring},
+	"matches":   {minArgs: 2, call: ofText(func(t ...string) Item { return pattern(t[1]).MatchString(t[0]) })},
+	"replace":   {minArgs: 3, call: ofText(func(t ...string) Item { return pattern(t[1]).ReplaceAllString(t[0], t[2]) })},
+	"tokenize":  {minArgs: 2, call: tokenize},
+	"string-join": {minArgs: 2, call: func(a [][]Item) []Item {
 		parts := make([]string, len(a[0]))
 		for i, item := range a[0] {
 			parts[i] = textOf([]Item{item})
 		}
 		return []Item{strings.Join(parts, stringArg(a[1]))}
 	}},
-	"distinct-values": {least: 1, call: distinct},
-	"name":            {least: 1, context: true, call: nameOf},
-	"local-name":      {least: 1, context: true, call: nameOf},
+	"distinct-values": {minArgs: 1, call: distinct},
+	"name":            {minArgs: 1, context: true, call: nameOf},
+	"local-name":      {minArgs: 1, context: true, call: nameOf},
 }
 
 // normalized returns a text with one space for each run of white space, and none at the ends.

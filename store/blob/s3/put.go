@@ -41,7 +41,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader) (int64, error)
 		return 0, err
 	}
 
-	body, err := s.whole(ctx, r)
+	body, err := s.openBody(ctx, r)
 	if err != nil {
 		return 0, fmt.Errorf("put blob: %w", err)
 	}
@@ -67,8 +67,8 @@ func (b body) close() error {
 	return b.file.Close()
 }
 
-// whole returns all that r yields.
-func (s *Store) whole(ctx context.Context, r io.Reader) (body, error) {
+// openBody returns all that r yields.
+func (s *Store) openBody(ctx context.Context, r io.Reader) (body, error) {
 	if r, ok := r.(interface {
 		io.ReaderAt
 		io.Seeker
@@ -154,13 +154,13 @@ func (s *Store) sendParts(
 	ctx context.Context, object, upload string, body *io.SectionReader,
 ) ([]minio.CompletePart, error) {
 	parts := make([]minio.CompletePart, (body.Size()+partSize-1)/partSize)
-	group, going := guard.WithContext(ctx)
+	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(partsAtOnce)
 
 	for i := range parts {
 		group.Go(func() error {
-			if going.Err() != nil {
-				return context.Cause(going)
+			if groupCtx.Err() != nil {
+				return context.Cause(groupCtx)
 			}
 
 			at := int64(i) * partSize
@@ -234,15 +234,15 @@ func Passing(err error) bool {
 		return false
 	}
 
-	var told minio.ErrorResponse
-	if !errors.As(err, &told) {
+	var response minio.ErrorResponse
+	if !errors.As(err, &response) {
 		return true // the network's
 	}
 
-	switch told.Code {
+	switch response.Code {
 	case "RequestTimeout", "SlowDown", "XAmzContentSHA256Mismatch":
 		return true
 	}
 
-	return told.StatusCode >= http.StatusInternalServerError || told.StatusCode == http.StatusTooManyRequests
+	return response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests
 }

@@ -252,12 +252,12 @@ func (s *Store) Link(ctx context.Context, key string, lifetime time.Duration, he
 		return "", fmt.Errorf("link blob: %w", missing(err))
 	}
 
-	asked := url.Values{}
+	params := url.Values{}
 	for name, values := range header {
-		asked.Set("response-"+strings.ToLower(name), values[0])
+		params.Set("response-"+strings.ToLower(name), values[0])
 	}
 
-	u, err := s.public.PresignedGetObject(ctx, s.bucket, object, lifetime, asked)
+	u, err := s.public.PresignedGetObject(ctx, s.bucket, object, lifetime, params)
 	if err != nil {
 		return "", fmt.Errorf("link blob: %w", err)
 	}
