@@ -225,7 +225,7 @@ func (d *MCPBackend) Local() bool { return Loopback(d.BaseURL) }
 func (d *MCPBackend) Caller(w http.ResponseWriter, r *http.Request) (call.Caller, error) {
 	secret := bearer(r.Header)
 	caller, err := d.authenticate(r.Context(), secret, middleware.ClientIP(r.Context()), d.agentOf)
-	if err != nil && call.Fault(err).Code == wire.Unauthorized {
+	if err != nil && call.APIError(err).Code == wire.Unauthorized {
 		challenge := d.challenge(r)
 		if secret != "" {
 			challenge += `, error="invalid_token"`

@@ -36,7 +36,7 @@ func (a *API) authenticate(
 ) (call.Caller, error) {
 	caller, err := find(ctx, secret)
 	caller.Author.Address = ip
-	if err == nil || a.NoRateLimits || call.Fault(err).Code != wire.Unauthorized {
+	if err == nil || a.NoRateLimits || call.APIError(err).Code != wire.Unauthorized {
 		return caller, err
 	}
 
@@ -87,7 +87,7 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	switch {
 	case strings.HasPrefix(secret, store.AccessPrefix):
 		access, err = d.Store.Grants().Access(ctx, secret, d.BaseURL+AgentPath)
-	case d.options.Issuer != nil && oauth.Looks(secret):
+	case d.options.Issuer != nil && oauth.LooksLikeJWT(secret):
 		access, err = d.externalAccess(ctx, secret)
 	default:
 		return d.callerOf(ctx, secret)
@@ -130,7 +130,7 @@ func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.Gr
 	}
 
 	switch {
-	case errors.Is(err, oauth.ErrAway):
+	case errors.Is(err, oauth.ErrUnavailable):
 		d.Logger.LogAttrs(ctx, slog.LevelWarn, "the token issuer does not answer", slog.Any("error", err))
 		return store.GrantAccess{}, &wire.Error{
 			Code: wire.RateLimited, RetryAfter: 10,

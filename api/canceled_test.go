@@ -35,7 +35,7 @@ func TestCallsOfClientsThatLeave(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}})
 		slow := `{"text":"slow"}`
 		for i, c := range []struct {
 			name, method, path, body string

@@ -153,7 +153,7 @@ func TestFullDiskBelowSQLite(t *testing.T) {
 	s := apitest.New(t, apitest.Options{
 		DB: &storetest.DB{URL: "sqlite://" + path, DataDir: dir}, Blobs: blobs, Change: quiet,
 		// The disk is full when the document "late" is made.
-		Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(ctx context.Context, in *apitest.EchoInput) error {
+		Operations: []schema.Definition[*operation.Deps]{apitest.Echo(func(ctx context.Context, in *apitest.EchoInput) error {
 			if in.Text != "late" {
 				return nil
 			}

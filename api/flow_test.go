@@ -530,7 +530,7 @@ func TestPipelineIsCancelled(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		begun := make(chan struct{})
-		wait := schema.Spec[*operation.Deps, waitInput]{
+		wait := schema.TypedDefinition[*operation.Deps, waitInput]{
 			Info:    schema.Info{Name: "test.wait", Summary: "Wait", Price: 7, Produces: []string{"application/pdf"}},
 			Example: waitInput{FileSource: operation.FileSource{File: schema.NewFile([]byte("x"))}},
 			Run: func(ctx context.Context, _ *operation.Deps, _ *waitInput) (schema.Result, error) {

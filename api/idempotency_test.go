@@ -172,7 +172,7 @@ func TestConcurrentDuplicatesRunOnce(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
 			cfg.NoRateLimits = true
 			cfg.AfterStep = func(step string) {
 				if step == "quote" && arrived.Add(1) == clients {
@@ -221,7 +221,7 @@ func TestDuplicateOfAFailingCallRuns(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
 			cfg.AfterStep = func(step string) {
 				if step == "quote" && arrived.Add(1) == 2 {
 					close(second)

@@ -200,7 +200,7 @@ func TestUnstartedJobIsTriedAgain(t *testing.T) {
 			}
 			return nil
 		}
-		s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(hang)}, Change: quiet})
+		s := apitest.New(t, apitest.Options{Operations: []schema.Definition[*operation.Deps]{apitest.Echo(hang)}, Change: quiet})
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
 		got := s.Await(t, job.ID)
@@ -308,7 +308,7 @@ func TestLongCallsAreNotLost(t *testing.T) {
 			s.API.Calls.Reaper().Once(ctx)
 			return nil
 		}
-		s = apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(long)}, Change: quiet})
+		s = apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(long)}, Change: quiet})
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 		s.Work(t)
@@ -333,7 +333,7 @@ func TestJobsThatBeginBeforeTheirResponseAreNotLost(t *testing.T) {
 		s.API.Calls.Reaper().Once(ctx)
 		return nil
 	}
-	s = apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(long)}, Change: func(cfg *apitest.Settings) {
+	s = apitest.New(t, apitest.Options{Operations: []schema.Definition[*operation.Deps]{apitest.Echo(long)}, Change: func(cfg *apitest.Settings) {
 		quiet(cfg)
 		cfg.AfterStep = func(step string) {
 			if step == "hold" {
@@ -366,7 +366,7 @@ func TestStoppedJobIsReturned(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(block)}, Change: quiet})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Definition[*operation.Deps]{apitest.Echo(block)}, Change: quiet})
 	job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

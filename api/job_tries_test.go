@@ -44,8 +44,8 @@ func TestJobsHaveThreeTries(t *testing.T) {
 		final bool // another try does not help
 		twice bool // each try repeats its step once
 	}{
-		"page needs too much memory":   {cause: &chrome.HarmError{Memory: true, What: "needed more than 512 MiB of memory"}, code: wire.RenderFailed},
-		"step needs too much memory":   {cause: named(&chrome.HarmError{Memory: true, What: "needed more than 512 MiB of memory"}), code: wire.RenderFailed},
+		"page needs too much memory":   {cause: &chrome.DocumentCrashError{Memory: true, What: "needed more than 512 MiB of memory"}, code: wire.RenderFailed},
+		"step needs too much memory":   {cause: named(&chrome.DocumentCrashError{Memory: true, What: "needed more than 512 MiB of memory"}), code: wire.RenderFailed},
 		"lost browser":                 {cause: chrome.ErrCrashed, code: wire.RenderFailed},
 		"no browser in time":           {cause: &chrome.TimeoutError{Step: chrome.StepPage, After: time.Second, Unstarted: true}, code: wire.RenderFailed},
 		"Markdown's engine is killed":  {cause: fmt.Errorf("convert Markdown: %w: %w", chrome.ErrCrashed, engine.ErrCrashed), code: wire.RenderFailed},
@@ -56,7 +56,7 @@ func TestJobsHaveThreeTries(t *testing.T) {
 		"LibreOffice does not start":   {cause: fmt.Errorf("%w: %w", office.ErrUnavailable, engine.ErrUnavailable), code: wire.ConvertUnavailable},
 		"storage is away":              {cause: &wire.Error{Code: wire.StorageUnavailable}, code: wire.StorageUnavailable, twice: true},
 		"database is away":             {cause: fmt.Errorf("read template: %w", store.ErrUnavailable), code: wire.StorageUnavailable, twice: true},
-		"page closes its window":       {cause: &chrome.HarmError{What: "closed its window"}, code: wire.RenderFailed, final: true},
+		"page closes its window":       {cause: &chrome.DocumentCrashError{What: "closed its window"}, code: wire.RenderFailed, final: true},
 		"page takes too long":          {cause: &chrome.TimeoutError{Step: chrome.StepLoad, After: time.Second}, code: wire.RenderFailed, final: true},
 		"damaged PDF":                  {cause: processing(&pdf.Error{Kind: pdf.Damaged}), code: wire.ProcessingFailed, final: true},
 		"damaged office document":      {cause: processing(&office.Error{Reason: office.Damaged}), code: wire.ProcessingFailed, final: true},
@@ -91,7 +91,7 @@ func TestJobsHaveThreeTries(t *testing.T) {
 						}
 						return nil
 					}
-					s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
+					s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
 						quiet(cfg)
 						cfg.StorageTime = time.Nanosecond
 					}})

@@ -49,7 +49,7 @@ func (event) JSONSchema() *jsonschema.Schema {
 
 // Validate checks that the parameters are times, and that there are times between them.
 func (q deliveryQuery) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	checkTime(&faults, "before", q.Before)
 	checkTime(&faults, "after", q.After)
 
@@ -76,7 +76,7 @@ func (q deliveryQuery) filter(accountID string) store.DeliveryFilter {
 }
 
 // checkTime adds an error for a parameter that is given and is not a time.
-func checkTime(faults *schema.Faults, name, text string) {
+func checkTime(faults *schema.FieldErrors, name, text string) {
 	if _, ok := parseTime(text); text != "" && !ok {
 		faults.Add(name, "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z, from 1970 to 9999")
 	}

@@ -74,7 +74,7 @@ func TestOpenAPIGolden(t *testing.T) {
 
 func TestOpenAPIIsValid(t *testing.T) {
 	t.Parallel()
-	for name, operations := range map[string][]schema.Row[*operation.Deps]{
+	for name, operations := range map[string][]schema.Definition[*operation.Deps]{
 		"product": operation.Rows, "test": {apitest.Echo(nil), apitest.JSON()},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestDatabaseIsAway(t *testing.T) {
 			doubt, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			_, _ = s.Store.Account(doubt, s.Account.ID)
-			eventually(t, "the outage is known", s.Store.Away)
+			eventually(t, "the outage is known", s.Store.Unreachable)
 			for _, request := range []apitest.Request{
 				{Path: echo, Body: `{"text":"b"}`},
 				{Path: echo, Body: `{"text":"b","response":"url"}`},
@@ -63,7 +63,7 @@ func TestDatabaseIsAway(t *testing.T) {
 			}
 
 			fault(link, false)
-			eventually(t, "the outage ends", func() bool { return !s.Store.Away() })
+			eventually(t, "the outage ends", func() bool { return !s.Store.Unreachable() })
 			s.Send(t, apitest.Request{Path: echo, Body: `{"text":"c"}`}).OK(t)
 			if balance, held := s.Balance(t); balance != int64(apitest.Trial-2*apitest.EchoPrice) || held != 0 {
 				t.Errorf("balance %d, held %d; want the price of two calls spent", balance, held)
@@ -135,7 +135,7 @@ func TestJobIsTriedThreeTimes(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		var tries atomic.Int64
 		away := &wire.Error{Code: wire.StorageUnavailable}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(context.Context, *apitest.EchoInput) error {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(func(context.Context, *apitest.EchoInput) error {
 			tries.Add(1)
 			return away
 		})}, Change: func(c *apitest.Settings) {

@@ -26,7 +26,7 @@ type refiller struct {
 }
 
 // Refill notes who it was asked for.
-func (r *refiller) Refill(ctx context.Context, accountID string) error {
+func (r *refiller) Reload(ctx context.Context, accountID string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, accountID)

@@ -14,10 +14,10 @@ import (
 // lookPath is the path that shows the preview of a stored result to a member of the account.
 const lookPath = wire.FilePattern + "/look"
 
-// ForPerson serves the operations, uploads and downloads to a member of an account, who needs no key, or uses one of
+// MemberHandler serves the operations, uploads and downloads to a member of an account, who needs no key, or uses one of
 // the account's: the caller has authenticated the member, checks the member's role and the state of the key, and counts
 // the requests. Operations are charged to the account, and limited, as ever.
-func (a *API) ForPerson(account store.Account, key *store.Key) http.Handler {
+func (a *API) MemberHandler(account store.Account, key *store.Key) http.Handler {
 	caller := call.Caller{Account: account, Kind: call.ByPerson}
 	if key != nil {
 		caller = call.OfKey(account, *key)
@@ -59,7 +59,7 @@ func known(r *http.Request) (call.Caller, error) { return callerFrom(r.Context()
 
 // getPreview responds with a preview of a result of the account.
 func (a *API) getPreview(w http.ResponseWriter, r *http.Request) error {
-	look, err := a.Calls.Look(r.Context(), callerFrom(r.Context()).Account, chi.URLParam(r, "id"))
+	look, err := a.Calls.FilePreview(r.Context(), callerFrom(r.Context()).Account, chi.URLParam(r, "id"))
 	if err != nil {
 		return routeSpec{pattern: lookPath}.wrapNotFound(err)
 	}

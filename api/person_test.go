@@ -21,7 +21,7 @@ func TestMembersHaveOperationsAndUploads(t *testing.T) {
 		answer := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
-		s.API.ForPerson(s.Account, nil).ServeHTTP(answer, r)
+		s.API.MemberHandler(s.Account, nil).ServeHTTP(answer, r)
 		return answer
 	}
 	for range 10 { // more than a key may in so short a time
@@ -37,7 +37,7 @@ func TestMembersHaveOperationsAndUploads(t *testing.T) {
 	suspended := s.Account
 	suspended.Suspended = true
 	answer := httptest.NewRecorder()
-	s.API.ForPerson(suspended, nil).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/files", strings.NewReader(`{}`)))
+	s.API.MemberHandler(suspended, nil).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/files", strings.NewReader(`{}`)))
 	if answer.Code != http.StatusForbidden {
 		t.Errorf("a suspended account: got %d %s", answer.Code, answer.Body)
 	}
@@ -55,7 +55,7 @@ func TestPreviewsHaveTheirOwnLimit(t *testing.T) {
 		if i == call.MaxPreviews {
 			want = "rate_limited"
 		}
-		failure = call.Fault(err)
+		failure = call.APIError(err)
 		if code := string(failure.Code); code != want {
 			t.Fatalf("preview %d: got %s (%v), want %s", i+1, code, err, want)
 		}

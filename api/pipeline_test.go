@@ -69,7 +69,7 @@ func failing(t *testing.T, db storetest.DB) (s *apitest.Server, fail *atomic.Poi
 	t.Helper()
 	fail = new(atomic.Pointer[error])
 	run := func(context.Context, *apitest.EchoInput) error { return *fail.Load() }
-	return apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: quiet}), fail
+	return apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}, Change: quiet}), fail
 }
 
 // TestFailedRunsAreReleased: whatever a run fails with, the call is held and
@@ -83,7 +83,7 @@ func TestFailedRunsAreReleased(t *testing.T) {
 			want wire.Code
 		}
 		failures := []failure{
-			{schema.Faults{{Field: "options.pageRanges", Message: "goes beyond the end"}}, wire.InvalidRequest},
+			{schema.FieldErrors{{Field: "options.pageRanges", Message: "goes beyond the end"}}, wire.InvalidRequest},
 			{&schema.SizeError{Field: "html", Limit: 10 << 20}, wire.PayloadTooLarge},
 			{operation.RefuseURL("url", operation.NotAllowed, egress.ErrRefused), wire.URLNotAllowed},
 			{&chrome.BusyError{RetryAfter: 3 * time.Second}, wire.RateLimited},
@@ -91,7 +91,7 @@ func TestFailedRunsAreReleased(t *testing.T) {
 			{&chrome.LoadError{URL: "https://example.org/secret", Status: 404}, wire.RenderFailed},
 			{&chrome.LoadError{URL: "https://example.org/secret", Reason: "net::ERR_NAME_NOT_RESOLVED"}, wire.RenderFailed},
 			{fmt.Errorf("print: %w", chrome.ErrCrashed), wire.RenderFailed},
-			{&chrome.HarmError{What: "needed more than 512 MiB of memory"}, wire.RenderFailed},
+			{&chrome.DocumentCrashError{What: "needed more than 512 MiB of memory"}, wire.RenderFailed},
 			{&chrome.LimitError{What: "pages", Max: 2000}, wire.ProcessingFailed},
 			{&chrome.SizeError{Width: 1, Height: 99999, MaxSide: 16384, MaxPixels: 1e8}, wire.ProcessingFailed},
 			{store.ErrNotFound, wire.NotFound},
@@ -140,13 +140,13 @@ func (*fullInput) Admit(*operation.Deps) error { return &chrome.BusyError{RetryA
 // no place, so it continues and finds its first response.
 func TestFullEngineLeavesNothing(t *testing.T) {
 	t.Parallel()
-	full := schema.Spec[*operation.Deps, fullInput]{
+	full := schema.TypedDefinition[*operation.Deps, fullInput]{
 		Info: schema.Info{Name: "test.full", Summary: "Have no place", Price: 2000, Produces: []string{"text/plain"}},
 		Run: func(context.Context, *operation.Deps, *fullInput) (schema.Result, error) {
 			return schema.Result{JSON: map[string]any{"ok": true}}, nil
 		},
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{full}})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Definition[*operation.Deps]{full}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/full", Body: `{}`})
 	got.Refused(t, wire.RateLimited)
 	if wait := got.Header.Get("Retry-After"); wait != "3" {
@@ -163,7 +163,7 @@ func TestPanicIsReleased(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		run := func(context.Context, *apitest.EchoInput) error { panic("secret") }
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}})
 		got := s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).Refused(t, wire.InternalError)
 		if strings.Contains(got.Message, "secret") {
 			t.Errorf("the client reads %q", got.Message)
@@ -442,7 +442,7 @@ func TestClientThatLeavesIsLogged(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: quiet})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}, Change: quiet})
 	receiver := apitest.NewReceiver(t, nil)
 	s.Deliver(t)
 	_, err := s.Client().Do(ctx, "test.echo", map[string]any{"text": "a", "callbackUrl": receiver.URL}, client.CallOptions{})
@@ -466,7 +466,7 @@ func TestClientThatLeavesWhileItRuns(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}})
 		_, err := s.Client().Do(ctx, "test.echo", apitest.EchoInput{Text: "a"}, client.CallOptions{})
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, want that the context was cancelled", err)
@@ -500,7 +500,7 @@ func TestClientThatLeavesBeforeTheHold(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}, Change: func(cfg *apitest.Settings) {
 			cfg.AfterStep = func(step string) {
 				if step == "quote" {
 					leave()
@@ -596,7 +596,7 @@ func TestReadDeadlineEndsWithTheBody(t *testing.T) {
 		during = line.last
 		return nil
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, echo, io.NopCloser(strings.NewReader(`{"text":"a"}`)))
 	if err != nil {
 		t.Fatal(err)

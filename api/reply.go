@@ -61,9 +61,9 @@ func undelivered(err error) error {
 
 // Fail responds with an error. It is the only place that writes one.
 func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
-	w := middleware.AnswerOf(out)
+	w := middleware.ResponseRecordOf(out)
 	var gone *errUndelivered
-	e := call.Fault(err)
+	e := call.APIError(err)
 	switch {
 	// A client that has only closed its sending side may still read the error of its request.
 	case errors.As(err, &gone) || r.Context().Err() != nil && e.Code != wire.InvalidRequest:
@@ -99,7 +99,7 @@ func (a *API) Fail(out http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="relaypdf"`)
 	}
 
-	kept := call.Kept(err, e)
+	kept := call.StorableError(err, e)
 	body, err := a.errorBody(r.Context(), e)
 	keptBody := body
 	if err == nil && kept != e {

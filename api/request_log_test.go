@@ -41,7 +41,7 @@ func logged(t *testing.T, s *apitest.Server, count int) []store.Request {
 func TestRequestsOfAnAccountAreLogged(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet, Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
 			if in.Label == "b" {
 				return errors.New("broken")
 			}

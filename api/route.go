@@ -187,7 +187,7 @@ func bindRequest[In any](
 	}
 
 	in, err := request.Bind(r.Context(), values, body)
-	var found schema.Faults
+	var found schema.FieldErrors
 	if len(faults) > 0 && (err == nil || errors.As(err, &found)) {
 		err = slices.Concat(faults, found)
 	}
@@ -203,7 +203,7 @@ func bindRequest[In any](
 
 // paramsOf returns a request's parameters and adds errors for unknown ones. Public URLs collect foreign parameters
 // when they are shared: open ignores those.
-func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schema.Value, faults schema.Faults) {
+func paramsOf(r *http.Request, params []schema.Param, open bool) (values []schema.Value, faults schema.FieldErrors) {
 	for _, p := range params {
 		switch p.In {
 		case "path":

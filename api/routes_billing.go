@@ -29,7 +29,7 @@ type usageQuery struct {
 
 // Validate checks that the parameters are times.
 func (q usageQuery) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	checkTime(&faults, "from", q.From)
 	checkTime(&faults, "to", q.To)
 	return faults.OrNil()

@@ -126,7 +126,7 @@ func (a *API) own(ctx context.Context, caller call.Caller, in downloadInput) (st
 	if caller.Account.ID == "" {
 		var err error
 		caller, err = a.authenticate(ctx, in.key, in.ip, a.callerOf)
-		if err != nil && slices.Contains([]wire.Code{wire.Unauthorized, wire.AccountSuspended}, call.Fault(err).Code) {
+		if err != nil && slices.Contains([]wire.Code{wire.Unauthorized, wire.AccountSuspended}, call.APIError(err).Code) {
 			err = store.ErrNotFound
 		}
 		if err != nil {
@@ -182,7 +182,7 @@ func (d download) send(w http.ResponseWriter, r *http.Request) error {
 
 	h.Set("ETag", `"`+d.file.ID+`"`)
 	http.ServeContent(w, r, "", d.file.CreatedAt, d.body.Content)
-	status := middleware.AnswerOf(w).Status
+	status := middleware.ResponseRecordOf(w).Status
 	if r.Method == http.MethodGet && (status == http.StatusOK || status == http.StatusPartialContent) {
 		d.Store.CountDownload(d.file.ID)
 	}

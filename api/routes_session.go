@@ -96,7 +96,7 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 
 // originsOf returns the origin of a link, to which its way back must lead too.
 func (a *API) originsOf(in newSession) (string, error) {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	insecure := strings.HasPrefix(a.BaseURL, "http:")
 	origin, err := embedding.OriginOf(in.Origin, insecure)
 	switch {

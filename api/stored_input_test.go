@@ -34,7 +34,7 @@ func TestStoredInputsCanBeRunAgain(t *testing.T) {
 		if _, err := s.API.Calls.Input(t.Context(), s.Store, s.Account.ID, before.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an input was kept that nobody asked for: %v", err)
 		}
-		if err := s.Store.StoredInputs().Want(t.Context(), s.Account.ID, true); err != nil {
+		if err := s.Store.StoredInputs().Enable(t.Context(), s.Account.ID, true); err != nil {
 			t.Fatal(err)
 		}
 		first := send(`{"text":"again, please"}`)
@@ -50,7 +50,7 @@ func TestStoredInputsCanBeRunAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := s.Work(t)
-		id, err := s.API.Calls.Again(t.Context(), account, first.ID, "req_again")
+		id, err := s.API.Calls.Repeat(t.Context(), account, first.ID, "req_again")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +73,14 @@ func TestStoredInputsCanBeRunAgain(t *testing.T) {
 // expectRefusals: running again is refused as a call would be.
 func expectRefusals(t *testing.T, s *apitest.Server, account store.Account, id string) {
 	t.Helper()
-	if _, err := s.API.Calls.Again(t.Context(), account, "call_unknown", "r"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.API.Calls.Repeat(t.Context(), account, "call_unknown", "r"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an unknown call: %v", err)
 	}
 	none := credit.Amount(0)
 	if err := s.Store.SetLimits(t.Context(), store.Author{AccountID: account.ID}, store.Limits{MaxJob: &none}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.API.Calls.Again(t.Context(), account, id, "r"); err == nil || call.Fault(err).Code != wire.PaymentRequired {
+	if _, err := s.API.Calls.Repeat(t.Context(), account, id, "r"); err == nil || call.APIError(err).Code != wire.PaymentRequired {
 		t.Errorf("above the limit of one call: %v", err)
 	}
 }

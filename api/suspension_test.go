@@ -81,7 +81,7 @@ func TestJobsAreCheckedWhenClaimed(t *testing.T) {
 				return ctx.Err()
 			}
 		}
-		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}, Change: quiet})
+		s := apitest.New(t, apitest.Options{DB: &db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}, Change: quiet})
 		revoked, secret := s.NewKey(t, store.NewKey{AccountID: s.Account.ID, Name: "revoked"})
 		running := s.Enqueue(t, apitest.Request{Path: echo, Body: async}).ID
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -228,7 +228,7 @@ func TestConvertUnavailable(t *testing.T) {
 	run := func(context.Context, *apitest.EchoInput) error {
 		return fmt.Errorf("secret: %w", office.ErrUnavailable)
 	}
-	s := apitest.New(t, apitest.Options{Operations: []schema.Row[*operation.Deps]{apitest.Echo(run)}})
+	s := apitest.New(t, apitest.Options{Operations: []schema.Definition[*operation.Deps]{apitest.Echo(run)}})
 	got := s.Send(t, apitest.Request{Path: "/v1/test/echo", Body: `{"text":"a"}`})
 	if failure := got.Refused(t, wire.ConvertUnavailable); strings.Contains(failure.Message, "secret") {
 		t.Errorf("the client reads %q", failure.Message)

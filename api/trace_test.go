@@ -34,7 +34,7 @@ func TestTraces(t *testing.T) {
 		tracer, flush := collector.Tracer(t)
 		s := apitest.New(t, apitest.Options{
 			DB: &db,
-			Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
+			Operations: []schema.Definition[*operation.Deps]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
 				if in.Label == "b" {
 					return errors.New("words-of-the-document cannot be shown")
 				}

@@ -23,7 +23,7 @@ func TestStoreFalse(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
-		if err := s.Store.StoredInputs().Want(t.Context(), s.Account.ID, true); err != nil {
+		if err := s.Store.StoredInputs().Enable(t.Context(), s.Account.ID, true); err != nil {
 			t.Fatal(err)
 		}
 		receiver := apitest.NewReceiver(t, nil)
@@ -90,7 +90,7 @@ func TestStoreFalseIsValidated(t *testing.T) {
 // TestStoreFalseErrors: the client gets the whole error of its call; the account's log and its job have the code.
 func TestStoreFalseErrors(t *testing.T) {
 	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: quiet, Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
+	s := apitest.New(t, apitest.Options{Change: quiet, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(func(_ context.Context, in *apitest.EchoInput) error {
 		return &wire.Error{Code: wire.ProcessingFailed, Message: "The text " + in.Text + " is wrong."}
 	})}})
 	s.Work(t)

@@ -40,18 +40,18 @@ const copying = "/v1/test/copy"
 func copies(t *testing.T, db *storetest.DB) *apitest.Server {
 	t.Helper()
 	file := "file_x"
-	row := schema.Spec[*operation.Deps, copyInput]{
+	row := schema.TypedDefinition[*operation.Deps, copyInput]{
 		Info:    schema.Info{Name: "test.copy", Summary: "Answer with a file", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
 		Example: copyInput{FileSource: operation.FileSource{FileID: &file}},
 		Run: func(ctx context.Context, deps *operation.Deps, in *copyInput) (schema.Result, error) {
 			body, err := deps.Stored(ctx, *in.FileID)
 			if errors.Is(err, store.ErrNotFound) {
-				return schema.Result{}, schema.Faults{{Field: "fileId", Message: "is gone"}}
+				return schema.Result{}, schema.FieldErrors{{Field: "fileId", Message: "is gone"}}
 			}
 			return schema.Result{Stem: "copy", Extension: ".txt", ContentType: "text/plain", Body: body}, err
 		},
 	}
-	return apitest.New(t, apitest.Options{DB: db, Operations: []schema.Row[*operation.Deps]{apitest.Echo(nil), row}, Change: quiet})
+	return apitest.New(t, apitest.Options{DB: db, Operations: []schema.Definition[*operation.Deps]{apitest.Echo(nil), row}, Change: quiet})
 }
 
 // uploaded reads the response to an upload.

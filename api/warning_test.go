@@ -17,8 +17,8 @@ import (
 
 // faulty is an operation whose results have warnings, one for each letter of its
 // text.
-func faulty() schema.Row[*operation.Deps] {
-	return schema.Spec[*operation.Deps, apitest.EchoInput]{
+func faulty() schema.Definition[*operation.Deps] {
+	return schema.TypedDefinition[*operation.Deps, apitest.EchoInput]{
 		Info:    schema.Info{Name: "test.faulty", Summary: "Answer with warnings", Price: apitest.EchoPrice, Produces: []string{"text/plain"}},
 		Example: apitest.EchoInput{Text: "hello"},
 		Run: func(_ context.Context, _ *operation.Deps, in *apitest.EchoInput) (schema.Result, error) {
@@ -37,7 +37,7 @@ var twoFaults = []wire.Warning{
 func TestWarningsGoWithTheResult(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
-		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet, Operations: []schema.Row[*operation.Deps]{faulty()}})
+		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet, Operations: []schema.Definition[*operation.Deps]{faulty()}})
 		receiver := apitest.NewReceiver(t, nil)
 		s.Deliver(t)
 		told := func(what, body string, want []wire.Warning) {

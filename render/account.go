@@ -31,7 +31,7 @@ func (r *Renderer) ForTrial(account string) *Account { return r.For(queue.Trial(
 
 // Guests returns the Renderer for users without an account, such as visitors of the public pages. It renders one
 // document at a time, and only when no account waits for a slot.
-func (r *Renderer) Guests() *Account { return r.For(queue.Guests) }
+func (r *Renderer) Guests() *Account { return r.For(queue.Anonymous) }
 
 // Admit returns the *chrome.BusyError that PDF and Screenshot would return now because the queue is full, or nil.
 func (a *Account) Admit() error { return a.render.browser.Admit(a.id) }

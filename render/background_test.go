@@ -51,7 +51,7 @@ func niceness(t *testing.T) map[int]int {
 			counted[nice]++
 			// "/autogroup-123 nice 15", where the kernel divides among sessions first.
 			session, err := os.ReadFile(fmt.Sprintf("/proc/%d/autogroup", pid))
-			if nice == priority.Low && err == nil && !strings.HasSuffix(strings.TrimSpace(string(session)), " nice "+strconv.Itoa(priority.Behind)) {
+			if nice == priority.Low && err == nil && !strings.HasSuffix(strings.TrimSpace(string(session)), " nice "+strconv.Itoa(priority.Background)) {
 				t.Errorf("process %d has stepped back, its session has not: %s", pid, session)
 			}
 			want := max(1, processors(t, os.Getpid())/4)

@@ -512,7 +512,7 @@ func convertError(err error) error {
 		return &chrome.LimitError{What: "pages", Max: int64(failed.Max)}
 	case errors.As(err, &tool) && tool.Kind == pdf.Exhausted:
 		return &office.Error{Reason: office.Exhausted, Detail: err.Error()}
-	case errors.As(err, &tool) && tool.Kind == pdf.Unsound:
+	case errors.As(err, &tool) && tool.Kind == pdf.BrokenStructure:
 		return &office.Error{Reason: office.Unsound, Detail: err.Error()}
 	}
 	return err

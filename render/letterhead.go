@@ -179,7 +179,7 @@ func letterheads(ctx context.Context, a *Account, src Source, page Page, opt *PD
 		return nil, ctx.Err()
 	}
 	if page.Strict.Resources && len(l.found) > 0 {
-		return nil, &chrome.FaultError{Faults: l.found}
+		return nil, &chrome.WarningsError{Faults: l.found}
 	}
 	return l.found, nil
 }

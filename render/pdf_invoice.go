@@ -12,7 +12,7 @@ import (
 )
 
 // MismatchError means that the pages of a PDF contradict the e-invoice that was to be attached.
-type MismatchError struct{ Disagreements []einvoice.Disagreement }
+type MismatchError struct{ Disagreements []einvoice.Mismatch }
 
 func (e *MismatchError) Error() string { return "render: the pages contradict the e-invoice" }
 

@@ -271,7 +271,7 @@ func (a *Account) printMerge(ctx context.Context, page string, how chrome.PDF) (
 	how.MaxPages = MaxPages
 	how.MaxBytes = MaxBytes
 	return a.render.browser.PDF(
-		ctx, chrome.Job{Account: a.id, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load"},
+		ctx, chrome.Job{Account: a.id, RenderMode: chrome.ModeRealm, HTML: page, Timeout: stampTimeout, WaitUntil: "load"},
 		how,
 	)
 }

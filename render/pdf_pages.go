@@ -134,7 +134,7 @@ func (a *Account) printStamp(ctx context.Context, s Stamp) (*spool.File, error) 
 	}
 	page := fmt.Sprintf(stampPage, weight, stampPixels, html.EscapeString(s.Color), html.EscapeString(s.Text))
 	doc, err := a.render.browser.PDF(ctx, chrome.Job{
-		Account: a.id, Lane: chrome.Realm, HTML: page, Timeout: stampTimeout, WaitUntil: "load",
+		Account: a.id, RenderMode: chrome.ModeRealm, HTML: page, Timeout: stampTimeout, WaitUntil: "load",
 	}, chrome.PDF{PreferCSSPageSize: true, Scale: 1, MaxPages: MaxPages, MaxBytes: MaxBytes})
 	if err != nil {
 		return nil, fmt.Errorf("print the stamp: %w", err)

@@ -36,7 +36,7 @@ func (a *Account) prepare(
 	}
 
 	job := chrome.Job{
-		Lane: chrome.Once, HTML: src.HTML, Timeout: page.Timeout,
+		RenderMode: chrome.ModeOnce, HTML: src.HTML, Timeout: page.Timeout,
 		WaitUntil: page.WaitUntil, WaitForSelector: page.WaitForSelector, WaitForTimeout: page.WaitForTimeout,
 		Headers: page.Headers, Cookies: page.Cookies, Media: page.Media, ColorScheme: page.ColorScheme,
 		Offline: page.Offline, WaitForFunction: page.WaitForFunction, Strict: page.Strict, Animate: page.Animate,
@@ -54,7 +54,7 @@ func (a *Account) prepare(
 		style.Formulas = src.Formulas
 		about, err = a.convert(ctx, src.Markdown, style, page.Timeout)
 		job.HTML = string(about.HTML)
-		job.Faults = faultsOf(about)
+		job.Warnings = faultsOf(about)
 		job.Generated = true
 	}
 
@@ -62,12 +62,12 @@ func (a *Account) prepare(
 		return chrome.Job{}, err
 	}
 	if job.URL == "" && !page.Offline && len(job.Assets) == 0 {
-		job.Lane = lane(job.HTML)
+		job.RenderMode = lane(job.HTML)
 	}
 
 	if about.Diagrams {
 		// Trusted scripts of relaypdf draw them, and they send no requests.
-		job.Lane = max(job.Lane, chrome.Realm)
+		job.RenderMode = max(job.RenderMode, chrome.ModeRealm)
 		if job.HTML, err = markup.WithDiagrams(job.HTML); err != nil {
 			return chrome.Job{}, err
 		}
@@ -101,15 +101,15 @@ const HTMLFiltered = "html_filtered"
 
 // lane returns the fastest render mode that a document may use. Chromium does not have to trust this choice,
 // because it really disables scripts and the network in that mode.
-func lane(html string) chrome.Lane {
+func lane(html string) chrome.RenderMode {
 	traits := markup.Inspect(html)
 	switch {
 	case traits.Network:
-		return chrome.Once
+		return chrome.ModeOnce
 	case traits.Script, markup.PersistsState(html):
-		return chrome.Realm
+		return chrome.ModeRealm
 	default:
-		return chrome.Inline
+		return chrome.ModeInline
 	}
 }
 
@@ -220,5 +220,5 @@ func ServeEngine(in io.Reader, out io.Writer) error {
 		about, err := json.Marshal(doc)
 		return slices.Concat(about, []byte("\n"), doc.HTML), err
 	})
-	return engine.Serve(in, out, pdf.Checked(handlers))
+	return engine.Serve(in, out, pdf.CheckResults(handlers))
 }

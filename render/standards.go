@@ -74,7 +74,7 @@ func (a *Account) conformPDF(
 }
 
 // standardFaults returns the faults as warnings, those that break a standard first.
-func standardFaults(faults []pdftag.Fault) []chrome.Warning {
+func standardFaults(faults []pdftag.Violation) []chrome.Warning {
 	var broken, other []chrome.Warning
 	for _, f := range faults {
 		parts := &chrome.Parts{Page: f.Page, Element: f.Element, Text: f.Text, Problem: f.Problem, Remedy: f.Remedy}
@@ -94,7 +94,7 @@ func standardFaults(faults []pdftag.Fault) []chrome.Warning {
 }
 
 // standardText describes a fault: its page and element, what is wrong, and which standards it breaks.
-func standardText(f pdftag.Fault) string {
+func standardText(f pdftag.Violation) string {
 	var where []string
 	if f.Page > 0 {
 		where = append(where, fmt.Sprintf("page %d", f.Page))

@@ -3,4 +3,4 @@ package render
 import "github.com/relaypdf/relaypdf/render/markup"
 
 // Still removes everything from a document that may send a request to another server.
-func Still(html string) string { return markup.Still(html) }
+func Still(html string) string { return markup.RemoveRequests(html) }

@@ -40,7 +40,7 @@ type Config struct {
 	// Payments refills wallets; nil means that only the operator credits accounts.
 	Payments call.Payments
 	// Operations is the product; nil means operation.Rows.
-	Operations []schema.Row[*operation.Deps]
+	Operations []schema.Definition[*operation.Deps]
 	// Without are the engines, of operation.Engines, that this process runs without.
 	Without []string
 	// Prices override the table's, by operation. In Services they are complete.
@@ -100,7 +100,7 @@ type Services struct {
 	// Gallery holds the layouts that templates start from.
 	Gallery *gallery.Gallery
 	// Calls runs paid calls and jobs.
-	Calls *call.Pipeline
+	Calls *call.Runner
 	// Deliveries sends the events that calls cause.
 	Deliveries *delivery.Dispatcher
 	// Connections are the buckets and servers to which results are sent.

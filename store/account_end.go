@@ -10,9 +10,9 @@ import (
 // AccountGrace is the period in which an account's owner can undo its deletion.
 const AccountGrace = 14 * 24 * time.Hour
 
-// EndAccount revokes the account's keys at once, and schedules the deletion of everything else after AccountGrace,
+// ScheduleDeletion revokes the account's keys at once, and schedules the deletion of everything else after AccountGrace,
 // unless KeepAccount comes first. It returns the time of the deletion, or ErrNotFound for an unknown account.
-func (s *Store) EndAccount(ctx context.Context, id string) (time.Time, error) {
+func (s *Store) ScheduleDeletion(ctx context.Context, id string) (time.Time, error) {
 	now := s.now()
 	at := now.Add(AccountGrace)
 
@@ -33,8 +33,8 @@ func (s *Store) EndAccount(ctx context.Context, id string) (time.Time, error) {
 	return at, wrapped("end account", err)
 }
 
-// KeepAccount undoes EndAccount; the account's keys stay revoked. It returns ErrNotFound for an unknown account.
-func (s *Store) KeepAccount(ctx context.Context, id string) error {
+// CancelDeletion undoes EndAccount; the account's keys stay revoked. It returns ErrNotFound for an unknown account.
+func (s *Store) CancelDeletion(ctx context.Context, id string) error {
 	return s.updateAccount(ctx, "keep account", id, "closes_at = NULL")
 }
 

@@ -12,11 +12,11 @@ func TestAccountsEndAfterTheirGrace(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		call := f.begin(t, f.newCall(2000))
 		f.settle(t, call.ID, 1500)
-		owner, err := f.CreatePerson(t.Context(), store.NewPerson{Email: "owner@example.com", Verified: true})
+		owner, err := f.CreateUser(t.Context(), store.NewUser{Email: "owner@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		guest, err := f.CreatePerson(t.Context(), store.NewPerson{Email: "guest@example.com", Verified: true})
+		guest, err := f.CreateUser(t.Context(), store.NewUser{Email: "guest@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestAccountsEndAfterTheirGrace(t *testing.T) {
 		}
 		end := func() {
 			t.Helper()
-			if at, err := f.EndAccount(t.Context(), f.acc.ID); err != nil || !at.Equal(f.clock.Now().Add(store.AccountGrace)) {
+			if at, err := f.ScheduleDeletion(t.Context(), f.acc.ID); err != nil || !at.Equal(f.clock.Now().Add(store.AccountGrace)) {
 				t.Fatalf("it ends %v, %v", at, err)
 			}
 		}
@@ -45,7 +45,7 @@ func TestAccountsEndAfterTheirGrace(t *testing.T) {
 		if key, err := f.Keys(t.Context(), f.acc.ID); err != nil || len(key) != 1 || key[0].RevokedAt == nil {
 			t.Errorf("the key is %+v, %v", key, err)
 		}
-		if err := f.KeepAccount(t.Context(), f.acc.ID); err != nil {
+		if err := f.CancelDeletion(t.Context(), f.acc.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.Advance(store.AccountGrace + time.Hour)
@@ -64,7 +64,7 @@ func TestAccountsEndAfterTheirGrace(t *testing.T) {
 		if err != nil || !a.Suspended || a.Email == f.acc.Email || a.ClosesAt != nil {
 			t.Errorf("afterwards the account is %+v, %v", a, err)
 		}
-		if _, err := f.Person(t.Context(), owner.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.User(t.Context(), owner.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("its owner is still there: %v", err)
 		}
 		if m, err := f.Memberships(t.Context(), guest.ID); err != nil || len(m) != 1 || m[0].AccountID != other.ID {

@@ -33,7 +33,7 @@ type AlertNews struct {
 
 // AlertMail writes the sealed emails that notify the users with these addresses of an alert. It is called within a
 // transaction, which may run again.
-type AlertMail func(news AlertNews, to []string) ([]Letter, error)
+type AlertMail func(news AlertNews, to []string) ([]QueuedEmail, error)
 
 // Alerts returns the thresholds of the alerts that an account has switched on, by kind.
 func (s *Store) Alerts(ctx context.Context, accountID string) (map[string]int64, error) {

@@ -33,12 +33,12 @@ type alerts struct {
 func (a *alerts) sends(t *testing.T, when string, want ...store.AlertNews) {
 	t.Helper()
 	a.told = nil
-	sent, err := a.CheckAlerts(t.Context(), func(news store.AlertNews, to []string) ([]store.Letter, error) {
+	sent, err := a.CheckAlerts(t.Context(), func(news store.AlertNews, to []string) ([]store.QueuedEmail, error) {
 		if !reflect.DeepEqual(to, []string{"olga@example.com"}) {
 			t.Errorf("%s: the alert goes to %v", when, to)
 		}
 		a.told = append(a.told, news)
-		return []store.Letter{{ID: store.NewID("let"), Sealed: []byte("sealed")}}, nil
+		return []store.QueuedEmail{{ID: store.NewID("let"), Sealed: []byte("sealed")}}, nil
 	})
 	if err != nil || sent != len(want) || !reflect.DeepEqual(a.told, want) {
 		t.Errorf("%s: got %d alerts, %+v, %v; want %+v", when, sent, a.told, err, want)
@@ -58,7 +58,7 @@ func (a *alerts) spend(t *testing.T, amount credit.Amount) {
 
 func (a *alerts) topUp(t *testing.T, amount credit.Amount) {
 	t.Helper()
-	_, err := a.Post(t.Context(), store.Posting{AccountID: a.acc.ID, Kind: store.KindGrant, Amount: amount, Reference: store.NewID("ref"), Reason: "test"})
+	_, err := a.Post(t.Context(), store.NewPosting{AccountID: a.acc.ID, Kind: store.KindGrant, Amount: amount, Reference: store.NewID("ref"), Reason: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestAlertsAreSentOnce(t *testing.T) {
 				t.Errorf("no event of %+v", news)
 			}
 		}
-		if letters, err := f.ClaimLetters(t.Context(), 100); err != nil || len(letters) != len(a.all) {
+		if letters, err := f.ClaimEmails(t.Context(), 100); err != nil || len(letters) != len(a.all) {
 			t.Errorf("%d emails wait, %v; want %d", len(letters), err, len(a.all))
 		}
 	})

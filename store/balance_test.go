@@ -48,8 +48,8 @@ func TestPostingsNoteTheBalance(t *testing.T) {
 		paid := f.topUp(t)
 		f.apply(t, paid)
 		step()
-		f.apply(t, store.PaymentNotice{Intent: paid.Intent, Refunded: 4 * credit.Dollar})
-		for i, p := range []store.Posting{{Kind: store.KindGrant, Amount: credit.Dollar}, {Kind: store.KindAdjustment, Amount: -credit.Dollar}, {Kind: store.KindAI, Amount: 40 * credit.Dollar}, {Kind: store.KindGrant, Amount: 50 * credit.Dollar}} {
+		f.apply(t, store.PaymentReport{Intent: paid.Intent, Refunded: 4 * credit.Dollar})
+		for i, p := range []store.NewPosting{{Kind: store.KindGrant, Amount: credit.Dollar}, {Kind: store.KindAdjustment, Amount: -credit.Dollar}, {Kind: store.KindAI, Amount: 40 * credit.Dollar}, {Kind: store.KindGrant, Amount: 50 * credit.Dollar}} {
 			step()
 			p.AccountID, p.Reference = f.acc.ID, fmt.Sprint(i)
 			if _, err := f.Post(t.Context(), p); err != nil {

@@ -60,7 +60,7 @@ func (f *fixture) blobCount(t testing.TB) (n int) {
 func (f *fixture) runDue(ctx context.Context, t testing.TB, prefix string) error {
 	t.Helper()
 	var faults []error
-	for _, task := range f.Upkeep() {
+	for _, task := range f.MaintenanceTasks() {
 		if strings.HasPrefix(task.Name, prefix) {
 			_, err := f.RunTask(ctx, task)
 			faults = append(faults, err)
@@ -142,7 +142,7 @@ func TestStorageThatHangsStopsNoOtherTask(t *testing.T) {
 	eachStuck(t, func(t *testing.T, f *fixture, place *stuckBlobs) {
 		f.keep(t, "a")
 		other := f.newAccount(t, "bob@example.com", trial)
-		if _, err := f.EndAccount(t.Context(), other.ID); err != nil {
+		if _, err := f.ScheduleDeletion(t.Context(), other.ID); err != nil {
 			t.Fatal(err)
 		}
 		orphan := f.newCall(2000)

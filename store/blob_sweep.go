@@ -162,7 +162,7 @@ func (w *sweep) removeOrphans(ctx context.Context) error {
 				return err
 			}
 		}
-		cursor = b.Place
+		cursor = b.Cursor
 		if orphan {
 			orphans = append(orphans, b.Key)
 		}

@@ -78,8 +78,8 @@ func TestChangedHistoryIsToldInTheLog(t *testing.T) {
 		}
 		check := func() {
 			t.Helper()
-			at := slices.IndexFunc(f.Upkeep(), func(task store.Task) bool { return task.Name == "check a closed month" })
-			if err := f.Upkeep()[at].Do(t.Context()); err != nil {
+			at := slices.IndexFunc(f.MaintenanceTasks(), func(task store.Task) bool { return task.Name == "check a closed month" })
+			if err := f.MaintenanceTasks()[at].Do(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}

@@ -22,9 +22,9 @@ type CredentialChange struct {
 	Factor   *Factor
 	// KeepSession is the stored token of the one session that continues; empty is none.
 	KeepSession string
-	// Tell writes the encrypted emails about the change. Undo is the secret of the link that undoes it. Tell runs
+	// BuildMail writes the encrypted emails about the change. Undo is the secret of the link that undoes it. Tell runs
 	// within the transaction, which may run again.
-	Tell func(before Person, undo string) ([]Letter, error)
+	BuildMail func(before User, undo string) ([]QueuedEmail, error)
 }
 
 // Factor is a second factor: the encrypted secret of an authenticator and its recovery codes. The zero value means
@@ -67,7 +67,7 @@ func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 			return err
 		}
 
-		if c.Tell == nil {
+		if c.BuildMail == nil {
 			return nil
 		}
 
@@ -75,7 +75,7 @@ func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 		if err != nil {
 			return err
 		}
-		emails, err := c.Tell(before.person(), undo)
+		emails, err := c.BuildMail(before.person(), undo)
 		if err != nil || len(emails) == 0 {
 			return err
 		}
@@ -296,10 +296,10 @@ func (s *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error
 	return nil
 }
 
-// ClaimPerson gives a user with an unverified email address to the owner who has now verified it. It removes
+// ClaimUser gives a user with an unverified email address to the owner who has now verified it. It removes
 // everything set up before: password, identity, second factor, sessions and links. It returns ErrExists if the
 // address was already verified, or if the identity is another user's.
-func (s *Store) ClaimPerson(ctx context.Context, id string, n NewPerson) error {
+func (s *Store) ClaimUser(ctx context.Context, id string, n NewUser) error {
 	return s.updatePerson(ctx, "claim person", func(ctx context.Context, tx txn) error {
 		now := toMicros(s.now())
 		first, err := changed(tx.NewUpdate().Table("people").Set("verified_at = ?, password = ?", now, n.Password).

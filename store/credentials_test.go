@@ -12,7 +12,7 @@ import (
 func (f *fixture) undoable(t *testing.T, id string, c store.CredentialChange) string {
 	t.Helper()
 	var secret string
-	c.Tell = func(_ store.Person, undo string) ([]store.Letter, error) {
+	c.BuildMail = func(_ store.User, undo string) ([]store.QueuedEmail, error) {
 		secret = undo
 		return nil, nil
 	}
@@ -64,7 +64,7 @@ func TestUndoRestoresCredentials(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
-		if _, err := people.VerifyPerson(ctx, p.ID, ""); err != nil {
+		if _, err := people.VerifyUser(ctx, p.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		owner := f.undoable(t, p.ID, store.CredentialChange{Factor: &store.Factor{Sealed: []byte("hers"), Codes: []string{"AAAA"}}})
@@ -73,7 +73,7 @@ func TestUndoRestoresCredentials(t *testing.T) {
 		f.clock.Advance(time.Minute)
 		second := f.undoable(t, p.ID, store.CredentialChange{Factor: &store.Factor{Sealed: []byte("his"), Codes: []string{"BBBB"}}, Identity: new("https://id.example 1")})
 		// He signs up with the address that he has taken, to keep it from coming back.
-		if _, err := people.CreatePerson(ctx, store.NewPerson{Email: "eve@example.com", Password: "his"}); err != nil {
+		if _, err := people.CreateUser(ctx, store.NewUser{Email: "eve@example.com", Password: "his"}); err != nil {
 			t.Fatal(err)
 		}
 		f.signIn(t, "his", p.ID)
@@ -83,7 +83,7 @@ func TestUndoRestoresCredentials(t *testing.T) {
 		if id, err := people.UndoCredentials(ctx, first, "new hash"); err != nil || id != p.ID {
 			t.Fatalf("got %q, %v", id, err)
 		}
-		got, err := people.PersonByEmail(ctx, "eve@example.com")
+		got, err := people.UserByEmail(ctx, "eve@example.com")
 		if err != nil || got.ID != p.ID || got.Password != "new hash" || string(got.Factor) != "hers" || got.Identity != "" {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -117,7 +117,7 @@ func TestUndoLeavesVerifiedUsersAlone(t *testing.T) {
 		ctx, people := t.Context(), f
 		p := f.newPerson(t, "eve@example.com")
 		undo := f.undoable(t, p.ID, store.CredentialChange{Email: new("new@example.com")})
-		if _, err := people.CreatePerson(ctx, store.NewPerson{Email: "eve@example.com", Verified: true}); err != nil {
+		if _, err := people.CreateUser(ctx, store.NewUser{Email: "eve@example.com", Verified: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := people.UndoCredentials(ctx, undo, "hash"); !errors.Is(err, store.ErrExists) {
@@ -134,10 +134,10 @@ func TestClaimEndsSetupOfOthers(t *testing.T) {
 		p := f.newPerson(t, "eve@example.com")
 		f.signIn(t, "his", p.ID)
 		undo := f.undoable(t, p.ID, store.CredentialChange{Identity: new("https://id.example 1"), Factor: &store.Factor{Sealed: []byte("his")}, KeepSession: "his"})
-		if err := people.ClaimPerson(ctx, p.ID, store.NewPerson{Password: "hers", Name: "Eve"}); err != nil {
+		if err := people.ClaimUser(ctx, p.ID, store.NewUser{Password: "hers", Name: "Eve"}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := people.Person(ctx, p.ID)
+		got, err := people.User(ctx, p.ID)
 		if err != nil || got.Password != "hers" || got.Name != "Eve" || got.VerifiedAt == nil || got.Identity != "" || len(got.Factor) != 0 {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -147,7 +147,7 @@ func TestClaimEndsSetupOfOthers(t *testing.T) {
 		if _, err := people.UndoCredentials(ctx, undo, "his"); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("his link: got %v, want ErrUsed", err)
 		}
-		if err := people.ClaimPerson(ctx, p.ID, store.NewPerson{Password: "his"}); !errors.Is(err, store.ErrExists) {
+		if err := people.ClaimUser(ctx, p.ID, store.NewUser{Password: "his"}); !errors.Is(err, store.ErrExists) {
 			t.Errorf("once more: got %v, want ErrExists", err)
 		}
 	})
@@ -158,7 +158,7 @@ func TestAddressesHaveOneSpelling(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		p := f.newPerson(t, "zoë@example.com")
 		for _, spelling := range []string{"ZOË@example.com", " zoë@EXAMPLE.com\t", "zoe\u0308@example.com", "ｚoë@example.com"} {
-			if got, err := f.PersonByEmail(t.Context(), spelling); err != nil || got.ID != p.ID {
+			if got, err := f.UserByEmail(t.Context(), spelling); err != nil || got.ID != p.ID {
 				t.Errorf("%q: got %+v, %v", spelling, got, err)
 			}
 		}
@@ -174,9 +174,9 @@ func TestResetRequestsDoNotEndEarlierLinks(t *testing.T) {
 		var told []string
 		var secrets []string
 		for _, email := range []string{"Eve@example.com ", "eve@example.com", "nobody@example.com"} {
-			err := people.RequestReset(ctx, email, f.clock.Now().Add(time.Hour), func(to, secret string) ([]store.Letter, error) {
+			err := people.RequestReset(ctx, email, f.clock.Now().Add(time.Hour), func(to, secret string) ([]store.QueuedEmail, error) {
 				told, secrets = append(told, to), append(secrets, secret)
-				return []store.Letter{{ID: f.NewID("let"), Sealed: []byte("sealed")}}, nil
+				return []store.QueuedEmail{{ID: f.NewID("let"), Sealed: []byte("sealed")}}, nil
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -191,7 +191,7 @@ func TestResetRequestsDoNotEndEarlierLinks(t *testing.T) {
 		if _, err := people.Token(ctx, store.TokenReset, secrets[2]); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("nobody's link: got %v, want ErrUsed", err)
 		}
-		if letters, err := f.ClaimLetters(ctx, 10); err != nil || len(letters) != 3 {
+		if letters, err := f.ClaimEmails(ctx, 10); err != nil || len(letters) != 3 {
 			t.Errorf("%d emails are stored, %v", len(letters), err)
 		}
 	})

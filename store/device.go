@@ -74,7 +74,7 @@ type CollectedKey struct {
 
 // KeyMailBuilder writes the sealed emails that notify the users with these addresses of a key made for a device. It is
 // called within the key's transaction, which may run again.
-type KeyMailBuilder func(key Key, device Device, to []string) ([]Letter, error)
+type KeyMailBuilder func(key Key, device Device, to []string) ([]QueuedEmail, error)
 
 type deviceRow struct {
 	bun.BaseModel `bun:"table:device_codes,alias:d"`

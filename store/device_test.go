@@ -23,7 +23,7 @@ func (f *fixture) askedFor(t *testing.T) store.DeviceCodes {
 }
 
 // typed lets a user type the code of a machine.
-func (f *fixture) typed(t *testing.T, codes store.DeviceCodes, person store.Person) {
+func (f *fixture) typed(t *testing.T, codes store.DeviceCodes, person store.User) {
 	t.Helper()
 	if _, err := f.Devices().Typed(t.Context(), codes.Typed, person.ID); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func (f *fixture) typed(t *testing.T, codes store.DeviceCodes, person store.Pers
 }
 
 // member makes a user who has a role in the fixture's account.
-func (f *fixture) member(t *testing.T, email, role string) store.Person {
+func (f *fixture) member(t *testing.T, email, role string) store.User {
 	t.Helper()
 	p := f.newPerson(t, email)
 	if err := f.AddMember(t.Context(), f.acc.ID, p.ID, role); err != nil {
@@ -75,9 +75,9 @@ func TestDeviceGetsAKey(t *testing.T) {
 		}
 		f.clock.Advance(store.DevicePause)
 		var told []string
-		got, err := devices.Collect(ctx, codes.Secret, func(key store.Key, device store.Device, to []string) ([]store.Letter, error) {
+		got, err := devices.Collect(ctx, codes.Secret, func(key store.Key, device store.Device, to []string) ([]store.QueuedEmail, error) {
 			told = append([]string{key.Name, device.Machine}, to...)
-			return []store.Letter{{ID: f.NewID("let"), Sealed: []byte("sealed")}}, nil
+			return []store.QueuedEmail{{ID: f.NewID("let"), Sealed: []byte("sealed")}}, nil
 		})
 		if err != nil || got.Account != "ada@example.com" {
 			t.Fatalf("got %+v, %v", got.Key, err)
@@ -85,7 +85,7 @@ func TestDeviceGetsAKey(t *testing.T) {
 		if want := []string{"cli lantern-ci-02", "lantern-ci-02", "dev@example.com", "owner@example.com"}; !slices.Equal(told, want) {
 			t.Errorf("told %v, want %v", told, want)
 		}
-		if letters, err := f.ClaimLetters(ctx, 5); err != nil || len(letters) != 1 {
+		if letters, err := f.ClaimEmails(ctx, 5); err != nil || len(letters) != 1 {
 			t.Errorf("%d letters wait, %v; want 1", len(letters), err)
 		}
 		key, account, err := f.KeyBySecret(ctx, got.Secret)
@@ -258,7 +258,7 @@ func TestUserWhoLeavesMakesNoKey(t *testing.T) {
 			return f.SetMemberRole(t.Context(), f.acc.ID, person, store.RoleViewer)
 		},
 		"ending": func(t *testing.T, f *fixture, _ string) error {
-			_, err := f.EndAccount(t.Context(), f.acc.ID)
+			_, err := f.ScheduleDeletion(t.Context(), f.acc.ID)
 			return err
 		},
 		"suspended": func(t *testing.T, f *fixture, _ string) error {

@@ -94,7 +94,7 @@ func (a *paymentUpdate) takeDisputes(ctx context.Context) error {
 			return err
 		}
 
-		p := Posting{
+		p := NewPosting{
 			AccountID: a.row.AccountID,
 			Kind:      KindChargeback,
 			Amount:    more,
@@ -112,7 +112,7 @@ func (a *paymentUpdate) takeDisputes(ctx context.Context) error {
 		a.row.Disputed += more
 		a.change.Taken += more
 		if more > 0 {
-			a.change.SwitchOff, err = a.switchOff(ctx, a.tx, &a.row, "A payment is disputed at the bank.", a.now)
+			a.change.OffReason, err = a.switchOff(ctx, a.tx, &a.row, "A payment is disputed at the bank.", a.now)
 			if err != nil {
 				return err
 			}

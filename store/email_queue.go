@@ -7,8 +7,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Letter is an email that waits to be sent. The store cannot read it.
-type Letter struct {
+// QueuedEmail is an email that waits to be sent. The store cannot read it.
+type QueuedEmail struct {
 	ID       string
 	Sealed   []byte
 	Attempts int // this one included
@@ -32,8 +32,8 @@ var emailRetryPauses = []time.Duration{
 	time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 8 * time.Hour, 24 * time.Hour,
 }
 
-// AddLetter puts a sealed email into the queue under an ID that NewID made.
-func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
+// AddEmail puts a sealed email into the queue under an ID that NewID made.
+func (s *Store) AddEmail(ctx context.Context, id string, sealed []byte) error {
 	now := toMicros(s.now())
 	row := queuedEmailRow{ID: id, Sealed: sealed, DueAt: now, CreatedAt: now}
 	return s.updateEmails(ctx, "keep letter", func(ctx context.Context, tx txn) error {
@@ -44,7 +44,7 @@ func (s *Store) AddLetter(ctx context.Context, id string, sealed []byte) error {
 
 // MailBuilder writes the sealed emails that notify the users with these addresses of a change. It is called within the
 // change's transaction, which may run again.
-type MailBuilder func(change PaymentChange, to []string) ([]Letter, error)
+type MailBuilder func(change PaymentChange, to []string) ([]QueuedEmail, error)
 
 // notifyPayers queues the emails about a change of an account's payments for the users who pay, in the transaction of
 // the change.
@@ -76,7 +76,7 @@ func emailsOf(ctx context.Context, tx txn, accountID string, roles ...string) (t
 }
 
 // enqueueEmails puts emails into the queue, in the transaction of the change that they report.
-func enqueueEmails(ctx context.Context, tx txn, emails []Letter, at time.Time) error {
+func enqueueEmails(ctx context.Context, tx txn, emails []QueuedEmail, at time.Time) error {
 	rows := make([]queuedEmailRow, len(emails))
 	for i, l := range emails {
 		rows[i] = queuedEmailRow{ID: l.ID, Sealed: l.Sealed, DueAt: toMicros(at), CreatedAt: toMicros(at)}
@@ -85,9 +85,9 @@ func enqueueEmails(ctx context.Context, tx txn, emails []Letter, at time.Time) e
 	return err
 }
 
-// ClaimLetters claims due emails, at most limit. Each belongs to this process alone for two minutes, and is due again
+// ClaimEmails claims due emails, at most limit. Each belongs to this process alone for two minutes, and is due again
 // after that unless it is removed.
-func (s *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
+func (s *Store) ClaimEmails(ctx context.Context, limit int) ([]QueuedEmail, error) {
 	var rows []queuedEmailRow
 	err := s.updateEmails(ctx, "claim letters", func(ctx context.Context, tx txn) error {
 		rows = nil
@@ -102,22 +102,22 @@ func (s *Store) ClaimLetters(ctx context.Context, limit int) ([]Letter, error) {
 			toMicros(now.Add(emailLeaseTerm)), due).Scan(ctx, &rows)
 	})
 
-	return converted(rows, func(r *queuedEmailRow) Letter { return Letter{r.ID, r.Sealed, r.Attempts} }), err
+	return converted(rows, func(r *queuedEmailRow) QueuedEmail { return QueuedEmail{r.ID, r.Sealed, r.Attempts} }), err
 }
 
-// RemoveLetter removes a sent email.
-func (s *Store) RemoveLetter(ctx context.Context, id string) error {
+// RemoveEmail removes a sent email.
+func (s *Store) RemoveEmail(ctx context.Context, id string) error {
 	return s.updateEmails(ctx, "remove letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*queuedEmailRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
 	})
 }
 
-// FailLetter postpones an email that could not be sent, or ends it after its last attempt, and reports whether it did
+// FailEmail postpones an email that could not be sent, or ends it after its last attempt, and reports whether it did
 // that.
-func (s *Store) FailLetter(ctx context.Context, letter Letter) (ended bool, err error) {
+func (s *Store) FailEmail(ctx context.Context, letter QueuedEmail) (ended bool, err error) {
 	if letter.Attempts > len(emailRetryPauses) {
-		return true, s.RemoveLetter(ctx, letter.ID)
+		return true, s.RemoveEmail(ctx, letter.ID)
 	}
 	due := s.now().Add(emailRetryPauses[letter.Attempts-1])
 	return false, s.updateEmails(ctx, "put off letter", func(ctx context.Context, tx txn) error {

@@ -94,7 +94,7 @@ type GrantAccess struct {
 
 // GrantMailBuilder writes the sealed emails that notify the users with these addresses of a new application. It is
 // called within the grant's transaction, which may run again.
-type GrantMailBuilder func(grant Grant, to []string) ([]Letter, error)
+type GrantMailBuilder func(grant Grant, to []string) ([]QueuedEmail, error)
 
 type grantRow struct {
 	bun.BaseModel `bun:"table:oauth_grants,alias:g"`
@@ -141,8 +141,8 @@ type grantTokenRow struct {
 	ExpiresAt int64
 }
 
-// Allow keeps a user's consent and returns the code that the client changes for tokens. The grant is made then.
-func (g *Grants) Allow(ctx context.Context, c Consent) (code string, err error) {
+// Authorize keeps a user's consent and returns the code that the client changes for tokens. The grant is made then.
+func (g *Grants) Authorize(ctx context.Context, c Consent) (code string, err error) {
 	switch {
 	case c.Limit < 0 || c.Limit > maxAmount:
 		return "", fmt.Errorf("allow program: the spending limit must be between 0 and %s; got %s", maxAmount, c.Limit)

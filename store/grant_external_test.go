@@ -14,7 +14,7 @@ import (
 func TestExternalClientsHaveOneGrantEach(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, grants := t.Context(), f.Grants()
-		dev, err := f.CreatePerson(ctx, store.NewPerson{Email: "dev@example.com", Verified: true})
+		dev, err := f.CreateUser(ctx, store.NewUser{Email: "dev@example.com", Verified: true})
 		if err == nil {
 			err = f.AddMember(ctx, f.acc.ID, dev.ID, store.RoleDeveloper)
 		}

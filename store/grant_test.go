@@ -15,7 +15,7 @@ import (
 const agents = "https://pdf.example/mcp"
 
 // consent is a user's, to a client that has registered itself.
-func (f *fixture) consent(t *testing.T, person store.Person) store.Consent {
+func (f *fixture) consent(t *testing.T, person store.User) store.Consent {
 	t.Helper()
 	client, err := f.Grants().Register(t.Context(), store.OAuthClient{Name: "Draftsman", Redirects: []string{"https://draftsman.example/callback"}}, "203.0.113.40")
 	if err != nil {
@@ -30,7 +30,7 @@ func (f *fixture) consent(t *testing.T, person store.Person) store.Consent {
 // allowed returns the redemption of a client after a user has authorized it.
 func (f *fixture) allowed(t *testing.T, c store.Consent) store.Redemption {
 	t.Helper()
-	code, err := f.Grants().Allow(t.Context(), c)
+	code, err := f.Grants().Authorize(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +70,9 @@ func TestGrant(t *testing.T) {
 			t.Errorf("there are %d grants before the program has come back, %v", len(list), err)
 		}
 		var told []string
-		got, err := grants.Redeem(ctx, shown, func(g store.Grant, to []string) ([]store.Letter, error) {
+		got, err := grants.Redeem(ctx, shown, func(g store.Grant, to []string) ([]store.QueuedEmail, error) {
 			told = append([]string{g.Name, g.Email}, to...)
-			return []store.Letter{{ID: f.NewID("let"), Sealed: []byte("sealed")}}, nil
+			return []store.QueuedEmail{{ID: f.NewID("let"), Sealed: []byte("sealed")}}, nil
 		})
 		if err != nil || !strings.HasPrefix(got.Access, store.AccessPrefix) || len(got.Refresh) < 48 || !got.AccessEnds.Equal(f.clock.Now().Add(store.AccessLife)) {
 			t.Fatalf("got %+v, %v", got, err)
@@ -293,10 +293,10 @@ func TestGrantsEndWithTheirUser(t *testing.T) {
 			return f.SetMemberRole(t.Context(), f.acc.ID, person, store.RoleViewer)
 		}},
 		"removed": {change: func(t *testing.T, f *fixture, person string) error {
-			return f.RemovePerson(t.Context(), person)
+			return f.RemoveUser(t.Context(), person)
 		}},
 		"ending": {change: func(t *testing.T, f *fixture, _ string) error {
-			_, err := f.EndAccount(t.Context(), f.acc.ID)
+			_, err := f.ScheduleDeletion(t.Context(), f.acc.ID)
 			return err
 		}},
 		"suspended": {func(t *testing.T, f *fixture, _ string) error {
@@ -336,12 +336,12 @@ func TestGrantTokensAreDropped(t *testing.T) {
 		c := f.consent(t, f.member(t, "dev@example.com", store.RoleDeveloper))
 		tokens := f.letIn(t, c)
 		for _, token := range []string{tokens.Access, tokens.Refresh} {
-			if err := grants.Drop(ctx, token, "client_mallory"); !errors.Is(err, store.ErrNotFound) {
+			if err := grants.RevokeToken(ctx, token, "client_mallory"); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("dropped by another program: %v", err)
 			}
 		}
 		f.opens(t, tokens.Access, true)
-		if err := grants.Drop(ctx, tokens.Access, c.Client.ID); err != nil {
+		if err := grants.RevokeToken(ctx, tokens.Access, c.Client.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.opens(t, tokens.Access, false)
@@ -349,7 +349,7 @@ func TestGrantTokensAreDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := grants.Drop(ctx, next.Refresh, c.Client.ID); err != nil {
+		if err := grants.RevokeToken(ctx, next.Refresh, c.Client.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.opens(t, next.Access, false)

@@ -100,9 +100,9 @@ func (t *grantTokenRow) denial(r Renewal, key *keyRow, grant *grantRow, now time
 	return nil
 }
 
-// Drop ends a token of a client (RFC 7009): an access token alone, a refresh token with its whole grant. It returns
+// RevokeToken ends a token of a client (RFC 7009): an access token alone, a refresh token with its whole grant. It returns
 // ErrNotFound for one that the client does not have.
-func (g *Grants) Drop(ctx context.Context, secret, clientID string) error {
+func (g *Grants) RevokeToken(ctx context.Context, secret, clientID string) error {
 	return g.update(ctx, "drop token", func(ctx context.Context, tx txn) error {
 		var token grantTokenRow
 		err := notFound(tx.NewSelect().Model(&token).Join("JOIN oauth_grants AS g ON g.key_id = t.key_id").

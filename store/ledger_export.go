@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
-// LedgerLine is one entry of an account's ledger.
-type LedgerLine struct {
+// LedgerEntry is one entry of an account's ledger.
+type LedgerEntry struct {
 	JournalID string // of the posting, whose entries sum to zero
 	At        time.Time
 	Kind      string // one of the Kind constants
@@ -74,12 +74,12 @@ const ledgerBefore = `SELECT CAST(
 
 // Ledger calls yield for each entry of an account's ledger, the oldest first, in one snapshot of the database,
 // until yield returns an error. Only the current posting is in memory.
-func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerLine) error) error {
+func (s *Store) Ledger(ctx context.Context, q LedgerQuery, yield func(LedgerEntry) error) error {
 	err := s.inSnapshot(ctx, func(ctx context.Context, tx txn) error { return readLedger(ctx, tx, q, yield) })
 	return wrapped("read ledger", err)
 }
 
-func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLine) error) (err error) {
+func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerEntry) error) (err error) {
 	first, last := q.ids()
 	from, to := q.times()
 	balance, err := walletBefore(ctx, tx, q)
@@ -95,7 +95,7 @@ func readLedger(ctx context.Context, tx txn, q LedgerQuery, yield func(LedgerLin
 
 	names := strings.Split(bookNames, ", ")
 	for rows.Next() {
-		var line LedgerLine
+		var line LedgerEntry
 		var moved books
 		var at int64
 

@@ -16,7 +16,7 @@ func (f *fixture) export(t testing.TB, q store.LedgerQuery) []string {
 	t.Helper()
 	q.AccountID = f.acc.ID
 	var lines []string
-	err := f.Ledger(t.Context(), q, func(l store.LedgerLine) error {
+	err := f.Ledger(t.Context(), q, func(l store.LedgerEntry) error {
 		lines = append(lines, fmt.Sprintf("%s %s %s %d %s %q = %d", l.At.Sub(noon), l.Kind, l.Book, l.Amount, l.Operation, l.Reason, l.Balance))
 		return nil
 	})
@@ -74,7 +74,7 @@ func TestLedgerExport(t *testing.T) {
 		f.wallet(t, 998007, 0, 2000)
 		full := errors.New("disk full")
 		count := 0
-		err = f.Ledger(t.Context(), store.LedgerQuery{AccountID: f.acc.ID}, func(store.LedgerLine) error {
+		err = f.Ledger(t.Context(), store.LedgerQuery{AccountID: f.acc.ID}, func(store.LedgerEntry) error {
 			count++
 			return full
 		})

@@ -11,8 +11,8 @@ import (
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
-// Posted is a row of the journal, as its account sees it.
-type Posted struct {
+// JournalEntry is a row of the journal, as its account sees it.
+type JournalEntry struct {
 	ID        string
 	AccountID string
 	Kind      string // one of the Kind constants
@@ -65,8 +65,8 @@ type journalRow struct {
 
 func (r *journalRow) key() string { return r.ID }
 
-func (r *journalRow) item(time.Time) Posted {
-	return Posted{
+func (r *journalRow) item(time.Time) JournalEntry {
+	return JournalEntry{
 		ID:        r.ID,
 		AccountID: r.AccountID,
 		Kind:      r.Kind,
@@ -86,8 +86,8 @@ func (r *journalRow) item(time.Time) Posted {
 const outsideCalls = "kind NOT IN ('hold', 'settle', 'release')"
 
 // Postings lists the journal of an account.
-func (s *Store) Postings(ctx context.Context, f PostingFilter) (Page[Posted], error) {
-	page, err := readPage[Posted, journalRow](ctx, s, "jrn", f.List, func(q *bun.SelectQuery) {
+func (s *Store) Postings(ctx context.Context, f PostingFilter) (Page[JournalEntry], error) {
+	page, err := readPage[JournalEntry, journalRow](ctx, s, "jrn", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ?", f.AccountID)
 		if len(f.Kinds) > 0 {
 			q.Where("kind IN (?)", bun.List(f.Kinds))

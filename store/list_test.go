@@ -88,9 +88,9 @@ func TestListsOfCalls(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", name, got, test.want)
 			}
 		}
-		postings := pages(t, store.List{}, func(l store.List) (store.Page[store.Posted], error) {
+		postings := pages(t, store.List{}, func(l store.List) (store.Page[store.JournalEntry], error) {
 			return f.Postings(t.Context(), store.PostingFilter{List: l, AccountID: f.acc.ID})
-		}, func(p store.Posted) string { return p.ID })
+		}, func(p store.JournalEntry) string { return p.ID })
 		if len(postings) != 1+12+10 || !slices.IsSortedFunc(postings, func(a, b string) int { return strings.Compare(b, a) }) {
 			t.Errorf("the journal lists %d postings, want 23, the newest first", len(postings))
 		}

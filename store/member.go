@@ -28,7 +28,7 @@ var ErrLastOwner = errors.New("an account needs at least one owner")
 // Membership is a user's role in an account.
 type Membership struct {
 	AccountID, AccountName string
-	Person                 Person
+	Person                 User
 	Role                   string
 	JoinedAt               time.Time
 }

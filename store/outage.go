@@ -136,8 +136,8 @@ func (r route) probe(ctx context.Context) error {
 	return errors.Join(conn.Ping(ctx), conn.Close(ctx))
 }
 
-// Away reports whether the database is known not to respond, so that a call can be refused before it waits.
-func (s *Store) Away() bool { return s.outage != nil && s.outage.known.Load() }
+// Unreachable reports whether the database is known not to respond, so that a call can be refused before it waits.
+func (s *Store) Unreachable() bool { return s.outage != nil && s.outage.known.Load() }
 
 // connector opens the connections of a pool. While an outage is known, it and its connections refuse at once.
 type connector struct {

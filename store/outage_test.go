@@ -154,7 +154,7 @@ func TestKnownOutage(t *testing.T) {
 			if _, err := f.Account(ctx, f.acc.ID); !store.Unavailable(err) {
 				t.Errorf("the first read of the outage: %v", err)
 			}
-			until(t, "the outage is known", f.Away)
+			until(t, "the outage is known", f.Unreachable)
 
 			if _, err := f.Account(t.Context(), f.acc.ID); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("a read: %v", err)
@@ -164,7 +164,7 @@ func TestKnownOutage(t *testing.T) {
 			}
 
 			fault(link, false)
-			until(t, "the outage ends", func() bool { return !f.Away() })
+			until(t, "the outage ends", func() bool { return !f.Unreachable() })
 			f.begin(t, f.newCall(100))
 		})
 	}
@@ -175,7 +175,7 @@ func TestFullServerIsNoOutage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storetest.Postgres(t))
 	f.ProbeOnce(func() error { return &pgconn.PgError{Code: "53300"} })
-	if f.Away() {
+	if f.Unreachable() {
 		t.Error("a full server counts as an outage")
 	}
 	f.begin(t, f.newCall(100))

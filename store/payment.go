@@ -174,15 +174,15 @@ type PaymentFilter struct {
 	List
 
 	AccountID string // needed
-	// Told excludes expired checkouts, and open ones that auto-reload did not start.
-	Told bool
+	// ExcludeUnpaidCheckouts excludes expired checkouts, and open ones that auto-reload did not start.
+	ExcludeUnpaidCheckouts bool
 }
 
 // Payments lists the payments of an account.
 func (s *Store) Payments(ctx context.Context, f PaymentFilter) (Page[Payment], error) {
 	page, err := readPage[Payment, paymentRow](ctx, s, "pay", f.List, func(q *bun.SelectQuery) {
 		q.Where("account_id = ?", f.AccountID)
-		if f.Told {
+		if f.ExcludeUnpaidCheckouts {
 			q.Where("state <> ? AND (state <> ? OR kind = ?)", PaymentExpired, PaymentOpen, PaymentAutoReload)
 		}
 	})

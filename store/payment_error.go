@@ -18,9 +18,9 @@ type PaymentError struct {
 	FirstAt, LastAt      time.Time
 }
 
-// NotePaymentError records an error for operators, once for each subject, and
+// RecordPaymentError records an error for operators, once for each subject, and
 // reports whether it is new. The metric counts the new ones.
-func (s *Store) NotePaymentError(ctx context.Context, e PaymentError) (fresh bool, err error) {
+func (s *Store) RecordPaymentError(ctx context.Context, e PaymentError) (fresh bool, err error) {
 	now := toMicros(s.now())
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := tx.NewSelect().TableExpr("payment_errors").Where("subject = ?", clean(e.Subject, 255)).Exists(ctx)

@@ -14,9 +14,9 @@ import (
 // that was taken without its owner, who may otherwise try another card.
 const PaymentDeclined = "declined"
 
-// PaymentNotice is a report of the provider about a payment, in an event or in response to a query. Notices may come
+// PaymentReport is a report of the provider about a payment, in an event or in response to a query. Notices may come
 // twice, late, and in any order.
-type PaymentNotice struct {
+type PaymentReport struct {
 	// Event and EventType are the ID and the type of an event; it is carried out once.
 	Event, EventType string
 	// IDs of the payment, our own and the provider's, as far as the notice has them.
@@ -33,8 +33,8 @@ type PaymentNotice struct {
 	// Origin comes from the provider's metadata of the payment, with PaymentPaid: a payment whose row is missing is
 	// rebuilt from it.
 	Origin Origin
-	// Tell emails the changes to the users who pay; nil sends nothing.
-	Tell MailBuilder
+	// BuildMail emails the changes to the users who pay; nil sends nothing.
+	BuildMail MailBuilder
 }
 
 // Refund is a refunded part of a payment. A refund that fails at the bank, even days after it was reported, has moved
@@ -55,13 +55,13 @@ type PaymentChange struct {
 	Failed    bool          // an auto-reload
 	Action    bool          // an auto-reload needs its owner
 	Disputed  bool          // by a dispute that is new
-	SwitchOff string        // why the account's auto-reload was switched off
+	OffReason string        // why the account's auto-reload was switched off
 	Capped    bool          // auto-reload has reached its monthly cap
 }
 
 // notifiable reports whether users may want an email about a change.
 func (c *PaymentChange) notifiable() bool {
-	return c.Credited || c.Failed || c.Action || c.Disputed || c.SwitchOff != ""
+	return c.Credited || c.Failed || c.Action || c.Disputed || c.OffReason != ""
 }
 
 // ErrOtherPayment means that a notice contradicts the recorded payment.
@@ -71,7 +71,7 @@ var ErrOtherPayment = errors.New("the notice contradicts the payment")
 // payments. A notice for an unknown payment is stored until the payment is known; a paid payment without a row is
 // rebuilt from its Origin. It returns ErrOtherPayment if the amount is not the payment's, and ErrNoOrigin for a paid
 // payment that cannot be rebuilt.
-func (s *Store) ApplyPayment(ctx context.Context, n PaymentNotice) (change PaymentChange, err error) {
+func (s *Store) ApplyPayment(ctx context.Context, n PaymentReport) (change PaymentChange, err error) {
 	for _, name := range []string{n.Event, n.PaymentID, n.Session, n.Intent} {
 		if len(name) > 255 || !storable(name) {
 			return PaymentChange{}, errors.New("apply payment: a name has more than 255 bytes, or no text")
@@ -101,7 +101,7 @@ func (s *Store) ApplyPayment(ctx context.Context, n PaymentNotice) (change Payme
 type paymentUpdate struct {
 	*Store
 	tx     txn
-	report PaymentNotice
+	report PaymentReport
 	row    paymentRow
 	change *PaymentChange
 	now    time.Time
@@ -164,7 +164,7 @@ func (a *paymentUpdate) do(ctx context.Context) error {
 	if !a.change.notifiable() {
 		return nil
 	}
-	return notifyPayers(ctx, a.tx, a.now, a.row.AccountID, *a.change, a.report.Tell)
+	return notifyPayers(ctx, a.tx, a.now, a.row.AccountID, *a.change, a.report.BuildMail)
 }
 
 // lockIntent locks the record of the intent, adds the notice to it, and returns the amount refunded so far.
@@ -270,7 +270,7 @@ func (a *paymentUpdate) move(ctx context.Context) error {
 
 		a.change.Failed = true
 		var err error
-		a.change.SwitchOff, err = a.recordFailure(ctx, a.tx, &a.row, a.now)
+		a.change.OffReason, err = a.recordFailure(ctx, a.tx, &a.row, a.now)
 		return err
 	}
 }
@@ -289,7 +289,7 @@ func (a *paymentUpdate) pay(ctx context.Context) error {
 		reason = "Auto-reload"
 	}
 
-	p := Posting{
+	p := NewPosting{
 		AccountID: a.row.AccountID,
 		Kind:      KindPayment,
 		Amount:    a.row.Amount,
@@ -353,7 +353,7 @@ func (a *paymentUpdate) takeRefund(ctx context.Context, refunded credit.Amount) 
 
 	a.row.Refunded = due
 	a.change.Taken += more
-	return a.credit(ctx, a.tx, Posting{
+	return a.credit(ctx, a.tx, NewPosting{
 		AccountID: a.row.AccountID,
 		Kind:      KindRefund,
 		Amount:    more,
@@ -362,9 +362,9 @@ func (a *paymentUpdate) takeRefund(ctx context.Context, refunded credit.Amount) 
 	}, "")
 }
 
-// ForgetPaymentEvents deletes records of events and errors from before a time, which will not come again, and of
+// DeletePaymentEvents deletes records of events and errors from before a time, which will not come again, and of
 // intents that belong to no account.
-func (s *Store) ForgetPaymentEvents(ctx context.Context, before time.Time) error {
+func (s *Store) DeletePaymentEvents(ctx context.Context, before time.Time) error {
 	return wrapped("forget events", s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		for _, statement := range []string{
 			"DELETE FROM stripe_events WHERE created_at < ?",

@@ -68,7 +68,7 @@ func (f *fixture) events(t testing.TB, want ...told) {
 func (f *fixture) ledgerOf(t testing.TB, kind string) []string {
 	t.Helper()
 	var lines []string
-	err := f.Ledger(t.Context(), store.LedgerQuery{AccountID: f.acc.ID}, func(l store.LedgerLine) error {
+	err := f.Ledger(t.Context(), store.LedgerQuery{AccountID: f.acc.ID}, func(l store.LedgerEntry) error {
 		if l.Kind == kind {
 			lines = append(lines, fmt.Sprintf("%s %d %s", l.Book, l.Amount, l.Reason))
 		}
@@ -81,16 +81,16 @@ func (f *fixture) ledgerOf(t testing.TB, kind string) []string {
 }
 
 // topUp opens a payment of ten dollars and returns the notice that it was paid.
-func (f *fixture) topUp(t testing.TB) store.PaymentNotice {
+func (f *fixture) topUp(t testing.TB) store.PaymentReport {
 	t.Helper()
 	p, err := f.OpenTopUp(t.Context(), f.acc.ID, "cus_1", 10*credit.Dollar)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.PaymentNotice{PaymentID: p.ID, Intent: "pi_" + p.ID, State: store.PaymentPaid, Amount: p.Amount}
+	return store.PaymentReport{PaymentID: p.ID, Intent: "pi_" + p.ID, State: store.PaymentPaid, Amount: p.Amount}
 }
 
-func (f *fixture) apply(t testing.TB, n store.PaymentNotice) store.PaymentChange {
+func (f *fixture) apply(t testing.TB, n store.PaymentReport) store.PaymentChange {
 	t.Helper()
 	change, err := f.ApplyPayment(t.Context(), n)
 	if err != nil {
@@ -152,9 +152,9 @@ func TestTopUpRefusals(t *testing.T) {
 			t.Error("a payment of an unknown account was opened")
 		}
 		paid := f.topUp(t)
-		for name, spoil := range map[string]func(*store.PaymentNotice){
-			"another amount": func(n *store.PaymentNotice) { n.Amount++ },
-			"a NUL":          func(n *store.PaymentNotice) { n.Intent = "a\x00" },
+		for name, spoil := range map[string]func(*store.PaymentReport){
+			"another amount": func(n *store.PaymentReport) { n.Amount++ },
+			"a NUL":          func(n *store.PaymentReport) { n.Intent = "a\x00" },
 		} {
 			n := paid
 			spoil(&n)
@@ -186,13 +186,13 @@ func TestTopUpRefusals(t *testing.T) {
 func TestMoneyIsReturned(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		paid := f.topUp(t)
-		refund := func(n credit.Amount) store.PaymentNotice {
-			return store.PaymentNotice{Intent: paid.Intent, Refunded: n * credit.Dollar}
+		refund := func(n credit.Amount) store.PaymentReport {
+			return store.PaymentReport{Intent: paid.Intent, Refunded: n * credit.Dollar}
 		}
-		dispute := func(state string) store.PaymentNotice {
-			return store.PaymentNotice{Intent: paid.Intent, Dispute: &store.Dispute{ID: "du_1", State: state, Amount: 6 * credit.Dollar}}
+		dispute := func(state string) store.PaymentReport {
+			return store.PaymentReport{Intent: paid.Intent, Dispute: &store.Dispute{ID: "du_1", State: state, Amount: 6 * credit.Dollar}}
 		}
-		for _, n := range []store.PaymentNotice{refund(3), dispute(store.DisputeOpen), refund(1)} {
+		for _, n := range []store.PaymentReport{refund(3), dispute(store.DisputeOpen), refund(1)} {
 			if f.apply(t, n).Known {
 				t.Errorf("%+v is known before the payment is", n)
 			}
@@ -357,8 +357,8 @@ func (f *fixture) claimReload(t testing.TB) store.Reload {
 	return r
 }
 
-func paidReload(r store.Reload) store.PaymentNotice {
-	return store.PaymentNotice{PaymentID: r.ID, Intent: "pi_" + r.ID, State: store.PaymentPaid, Amount: r.Amount}
+func paidReload(r store.Reload) store.PaymentReport {
+	return store.PaymentReport{PaymentID: r.ID, Intent: "pi_" + r.ID, State: store.PaymentPaid, Amount: r.Amount}
 }
 
 // TestReloadOnce claims from many goroutines: one attempt is made, one payment credited, one event sent; and no more
@@ -379,7 +379,7 @@ func TestReloadOnce(t *testing.T) {
 						return
 					}
 					attempts.Add(1)
-					if err != nil || r.AccountID != f.acc.ID || r.Amount != 20*credit.Dollar || r.Method != "card_1" || r.Customer != "cus_1" || r.Again {
+					if err != nil || r.AccountID != f.acc.ID || r.Amount != 20*credit.Dollar || r.Method != "card_1" || r.Customer != "cus_1" || r.Repeated {
 						t.Errorf("ClaimReload: got %+v, %v", r, err)
 						return
 					}
@@ -418,7 +418,7 @@ func TestReloadFails(t *testing.T) {
 			t.Helper()
 			r := f.claimReload(t)
 			f.due(t, false)
-			declined := store.PaymentNotice{PaymentID: r.ID, State: store.PaymentDeclined, Reason: "Declined."}
+			declined := store.PaymentReport{PaymentID: r.ID, State: store.PaymentDeclined, Reason: "Declined."}
 			change := f.apply(t, declined)
 			if again := f.apply(t, declined); again.Failed || !change.Failed {
 				t.Errorf("a failure told twice: %+v, %+v", change, again)
@@ -427,8 +427,8 @@ func TestReloadFails(t *testing.T) {
 		}
 		var all []told
 		for _, pause := range []time.Duration{time.Hour, 24 * time.Hour} {
-			if change := decline(); change.SwitchOff != "" {
-				t.Errorf("switched off: %q", change.SwitchOff)
+			if change := decline(); change.OffReason != "" {
+				t.Errorf("switched off: %q", change.OffReason)
 			}
 			f.clock.Advance(pause - time.Microsecond)
 			f.due(t, false)
@@ -438,14 +438,14 @@ func TestReloadFails(t *testing.T) {
 		}
 		change := decline()
 		off := news
-		off.Data.Reason = "Auto-reload is off. " + change.SwitchOff
-		if change.SwitchOff == "" {
+		off.Data.Reason = "Auto-reload is off. " + change.OffReason
+		if change.OffReason == "" {
 			t.Error("the third failure did not switch auto-reload off")
 		}
 		f.clock.Advance(100 * 24 * time.Hour)
 		f.due(t, false)
 		got, err := f.AutoReload(t.Context(), f.acc.ID)
-		if err != nil || got.On || got.OffReason != change.SwitchOff {
+		if err != nil || got.On || got.OffReason != change.OffReason {
 			t.Errorf("AutoReload: got %+v, %v; want it off with a reason", got, err)
 		}
 		f.clock.Advance(time.Second)
@@ -457,7 +457,7 @@ func TestReloadFails(t *testing.T) {
 		f.due(t, true)
 		// The money of a declined attempt came after all.
 		first := f.claimReload(t)
-		f.apply(t, store.PaymentNotice{PaymentID: first.ID, State: store.PaymentDeclined, Reason: "Declined."})
+		f.apply(t, store.PaymentReport{PaymentID: first.ID, State: store.PaymentDeclined, Reason: "Declined."})
 		if !f.apply(t, paidReload(first)).Credited {
 			t.Error("money that came late was not credited")
 		}
@@ -475,7 +475,7 @@ func TestReloadOutlivesItsProcess(t *testing.T) {
 		f.clock.Advance(2 * time.Minute)
 		f.due(t, true)
 		second := f.claimReload(t)
-		if second.Payment != first.Payment || !second.Again {
+		if second.Payment != first.Payment || !second.Repeated {
 			t.Errorf("the attempt goes on as %+v, want %+v", second, first)
 		}
 		if err := f.PutOffReload(t.Context(), second, time.Minute); err != nil {
@@ -499,7 +499,7 @@ func TestReloadWaitsForItsOwner(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.low(t)
 		r := f.claimReload(t)
-		wait := store.PaymentNotice{PaymentID: r.ID, Intent: "pi_1", State: store.PaymentAction, ActionURL: "https://bank.example/", Reason: "Confirm it."}
+		wait := store.PaymentReport{PaymentID: r.ID, Intent: "pi_1", State: store.PaymentAction, ActionURL: "https://bank.example/", Reason: "Confirm it."}
 		if change := f.apply(t, wait); !change.Action || change.Payment.ActionURL != wait.ActionURL {
 			t.Errorf("the change is %+v, want an action", change)
 		}
@@ -507,7 +507,7 @@ func TestReloadWaitsForItsOwner(t *testing.T) {
 		f.due(t, false)
 		f.clock.Advance(time.Microsecond)
 		f.due(t, true)
-		if again := f.claimReload(t); again.ID != r.ID || !again.Again || again.Intent != "pi_1" {
+		if again := f.claimReload(t); again.ID != r.ID || !again.Repeated || again.Intent != "pi_1" {
 			t.Errorf("claimed %+v, want the same payment again", again)
 		}
 	})
@@ -553,9 +553,9 @@ func TestDisputeAndRefund(t *testing.T) {
 		dispute := func(state string) {
 			t.Helper()
 			at = at.Add(time.Minute)
-			f.apply(t, store.PaymentNotice{Intent: paid.Intent, Dispute: &store.Dispute{ID: "du_1", State: state, Amount: 6 * credit.Dollar, At: at}})
+			f.apply(t, store.PaymentReport{Intent: paid.Intent, Dispute: &store.Dispute{ID: "du_1", State: state, Amount: 6 * credit.Dollar, At: at}})
 		}
-		f.apply(t, store.PaymentNotice{Intent: paid.Intent, Refunded: 4 * credit.Dollar})
+		f.apply(t, store.PaymentReport{Intent: paid.Intent, Refunded: 4 * credit.Dollar})
 		for _, step := range []struct {
 			state   string
 			balance credit.Amount

@@ -95,7 +95,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 		t.Error("Begin: no error while the database is read-only")
 	}
 	execute(t, raw, "SET default_transaction_read_only = off", "ALTER DATABASE "+name+" RESET default_transaction_read_only")
-	until(t, "the outage ends", func() bool { return !f.Away() })
+	until(t, "the outage ends", func() bool { return !f.Unreachable() })
 	if err := f.Ping(t.Context()); err != nil {
 		t.Errorf("Ping, writes being accepted again: %v", err)
 	}

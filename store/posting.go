@@ -8,8 +8,8 @@ import (
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
-// Posting is money that enters a wallet or leaves it for a reason other than a call.
-type Posting struct {
+// NewPosting is money that enters a wallet or leaves it for a reason other than a call.
+type NewPosting struct {
 	AccountID string
 	// Kind determines the direction of the money: a payment, trial, grant or promotion adds to the wallet; a refund,
 	// chargeback or ai takes from it; an adjustment adds, or takes if its amount is below zero.
@@ -50,7 +50,7 @@ func PostingKinds() []string {
 	}
 }
 
-func (p Posting) check() error {
+func (p NewPosting) check() error {
 	amount := p.Amount
 	if p.Kind == KindAdjustment {
 		amount = max(amount, -amount)
@@ -72,7 +72,7 @@ func (p Posting) check() error {
 // incoming money repays it first. A payment marks the account as funded and paying, and notifies its endpoints. Post
 // reports whether it did anything: not for a reference that was posted before. It returns ErrNotFound for an unknown
 // account, and ErrExists if the reference was posted with another amount.
-func (s *Store) Post(ctx context.Context, p Posting) (posted bool, err error) {
+func (s *Store) Post(ctx context.Context, p NewPosting) (posted bool, err error) {
 	if err := p.check(); err != nil {
 		return false, fmt.Errorf("post: %w", err)
 	}
@@ -93,7 +93,7 @@ func (s *Store) Post(ctx context.Context, p Posting) (posted bool, err error) {
 
 // Credit posts a payment.
 func (s *Store) Credit(ctx context.Context, accountID string, amount credit.Amount, reference string) error {
-	_, err := s.Post(ctx, Posting{
+	_, err := s.Post(ctx, NewPosting{
 		AccountID: accountID,
 		Kind:      KindPayment,
 		Amount:    amount,
@@ -104,7 +104,7 @@ func (s *Store) Credit(ctx context.Context, accountID string, amount credit.Amou
 }
 
 // samePosting returns nil when the posting of that reference is the given one.
-func (s *Store) samePosting(ctx context.Context, p Posting) error {
+func (s *Store) samePosting(ctx context.Context, p NewPosting) error {
 	var worth credit.Amount
 	err := s.write.NewRaw("SELECT amount FROM journal_references WHERE account_id = ? AND kind = ? AND reference = ?",
 		p.AccountID, p.Kind, p.Reference).Scan(ctx, &worth)
@@ -115,7 +115,7 @@ func (s *Store) samePosting(ctx context.Context, p Posting) error {
 }
 
 // worth returns the customer's gain.
-func (p Posting) worth() credit.Amount {
+func (p NewPosting) worth() credit.Amount {
 	if adds[p.Kind] == nil {
 		return -p.Amount
 	}
@@ -126,7 +126,7 @@ func (p Posting) worth() credit.Amount {
 const fundsLock = `UPDATE accounts SET balance = balance WHERE id = ? RETURNING balance, held, owed`
 
 // credit is Post within a transaction. event is the event for the endpoints about a payment.
-func (s *Store) credit(ctx context.Context, tx txn, p Posting, event string) error {
+func (s *Store) credit(ctx context.Context, tx txn, p NewPosting, event string) error {
 	var a accountRow
 	if err := tx.NewRaw(fundsLock, p.AccountID).Scan(ctx, &a); err != nil {
 		return notFound(err)

@@ -16,7 +16,7 @@ import (
 // post makes a posting that must be accepted, and reports whether it was new.
 func (f *fixture) post(t testing.TB, kind string, amount credit.Amount, reference string) bool {
 	t.Helper()
-	posted, err := f.Post(t.Context(), store.Posting{AccountID: f.acc.ID, Kind: kind, Amount: amount, Reference: reference})
+	posted, err := f.Post(t.Context(), store.NewPosting{AccountID: f.acc.ID, Kind: kind, Amount: amount, Reference: reference})
 	if err != nil {
 		t.Fatalf("post %s %s: %v", kind, reference, err)
 	}
@@ -83,7 +83,7 @@ func TestPostingsByKind(t *testing.T) {
 			f.clock.Advance(time.Second)
 			f.post(t, p.kind, p.amount, fmt.Sprint("r", i))
 			var got []string
-			err := f.Ledger(t.Context(), store.LedgerQuery{AccountID: f.acc.ID, From: f.clock.Now()}, func(l store.LedgerLine) error {
+			err := f.Ledger(t.Context(), store.LedgerQuery{AccountID: f.acc.ID, From: f.clock.Now()}, func(l store.LedgerEntry) error {
 				got = append(got, fmt.Sprintf("%s %d", l.Book, l.Amount))
 				if l.Kind != p.kind || l.Reference != fmt.Sprint("r", i) {
 					t.Errorf("%s: got kind %s and reference %s", p.kind, l.Kind, l.Reference)
@@ -95,7 +95,7 @@ func TestPostingsByKind(t *testing.T) {
 			}
 			f.sound(t)
 		}
-		for _, p := range []store.Posting{
+		for _, p := range []store.NewPosting{
 			{Kind: "bribe", Amount: 1, Reference: "x"}, {Kind: store.KindHold, Amount: 1, Reference: "x"},
 			{Kind: store.KindRefund, Amount: -1, Reference: "x"}, {Kind: store.KindPayment, Amount: 1}, {Kind: store.KindAdjustment, Reference: "x"},
 		} {
@@ -125,7 +125,7 @@ func TestPostOnce(t *testing.T) {
 		}
 		f.post(t, store.KindPayment, 100, "ticket") // another kind
 		f.wallet(t, trial+200, 0, 0)
-		_, err := f.Post(t.Context(), store.Posting{AccountID: f.acc.ID, Kind: store.KindGrant, Amount: 101, Reference: "ticket"})
+		_, err := f.Post(t.Context(), store.NewPosting{AccountID: f.acc.ID, Kind: store.KindGrant, Amount: 101, Reference: "ticket"})
 		if !errors.Is(err, store.ErrExists) {
 			t.Errorf("another amount: got %v, want ErrExists", err)
 		}

@@ -39,8 +39,8 @@ type AutoReload struct {
 type Reload struct {
 	Payment
 
-	// Again means that a process has tried before, and the outcome is unknown.
-	Again bool
+	// Repeated means that a process has tried before, and the outcome is unknown.
+	Repeated bool
 }
 
 type reloadRow struct {
@@ -193,7 +193,7 @@ func (s *Store) ClaimReload(ctx context.Context, accountID string, publishFailur
 		if row.Attempt != "" {
 			var p paymentRow
 			err := tx.NewSelect().Model(&p).Where("id = ?", row.Attempt).Scan(ctx)
-			claimed = Reload{Payment: p.payment(), Again: true}
+			claimed = Reload{Payment: p.payment(), Repeated: true}
 			return err
 		}
 

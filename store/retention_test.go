@@ -97,7 +97,7 @@ func (h *history) countAll(t testing.TB) map[string]int {
 // retentionTask is the task that removes old months.
 func retentionTask(t testing.TB, s *store.Store) store.Task {
 	t.Helper()
-	tasks := s.Upkeep()
+	tasks := s.MaintenanceTasks()
 	i := slices.IndexFunc(tasks, func(task store.Task) bool { return task.Name == "remove old months" })
 	if i < 0 {
 		t.Fatal("no task removes old months")
@@ -264,7 +264,7 @@ func (h *history) statements(t testing.TB, before []string) {
 	if err != nil || page.Items[0].Balance != acc.Balance {
 		t.Errorf("the statement ends with %s, %v; want %s", page.Items[0].Balance, err, acc.Balance)
 	}
-	again, err := h.Post(t.Context(), store.Posting{AccountID: h.acc.ID, Kind: store.KindPayment, Amount: credit.Dollar, Reference: "pay_" + h.failedCall(t)})
+	again, err := h.Post(t.Context(), store.NewPosting{AccountID: h.acc.ID, Kind: store.KindPayment, Amount: credit.Dollar, Reference: "pay_" + h.failedCall(t)})
 	if err != nil || again {
 		t.Errorf("a payment of November was posted again: %v, %v", again, err)
 	}
@@ -285,7 +285,7 @@ func TestNoRetentionRemovesNothing(t *testing.T) {
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		f := newFixture(t, db)
 		f.clock.Advance(10 * 365 * 24 * time.Hour)
-		if slices.ContainsFunc(f.Upkeep(), func(task store.Task) bool { return task.Name == "remove old months" }) {
+		if slices.ContainsFunc(f.MaintenanceTasks(), func(task store.Task) bool { return task.Name == "remove old months" }) {
 			t.Error("a task removes old months")
 		}
 		if old, err := f.OldMonths(t.Context()); err != nil || len(old) != 0 || f.Removed(f.key.ID) {

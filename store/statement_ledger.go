@@ -7,19 +7,19 @@ import (
 )
 
 // Statement lists the journal of an account as Postings does, with the details of calls.
-func (s *Store) Statement(ctx context.Context, f PostingFilter) (Page[Posted], error) {
+func (s *Store) Statement(ctx context.Context, f PostingFilter) (Page[JournalEntry], error) {
 	page, err := s.Postings(ctx, f)
 	if err == nil {
 		err = wrapped("list postings", s.nameCalls(ctx, page.Items))
 	}
 	if err != nil {
-		return Page[Posted]{}, err
+		return Page[JournalEntry]{}, err
 	}
 	return page, nil
 }
 
 // nameCalls fills in the operations and the keys of postings.
-func (s *Store) nameCalls(ctx context.Context, items []Posted) error {
+func (s *Store) nameCalls(ctx context.Context, items []JournalEntry) error {
 	var ids []string
 	for _, p := range items {
 		if p.CallID != "" {

@@ -270,7 +270,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return s.checkPostgres(ctx)
 	}
 
-	if err := durable.CheckRoom(filepath.Dir(s.path)); err != nil {
+	if err := durable.CheckFreeSpace(filepath.Dir(s.path)); err != nil {
 		return err
 	}
 
@@ -291,7 +291,7 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // CheckDisks returns an error if the disk of the data folder or of temporary files is full or gone.
-func (s *Store) CheckDisks() error { return durable.CheckRoom(s.dataDir, os.TempDir()) }
+func (s *Store) CheckDisks() error { return durable.CheckFreeSpace(s.dataDir, os.TempDir()) }
 
 // NoRoom reports whether an error means that a disk of this machine is full or gone.
 func NoRoom(err error) bool { return errors.Is(err, durable.ErrFull) }

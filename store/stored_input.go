@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// KeptInputLife is the retention of a call's input, for an account that asks for it.
-	KeptInputLife = 7 * 24 * time.Hour
+	// StoredInputLife is the retention of a call's input, for an account that asks for it.
+	StoredInputLife = 7 * 24 * time.Hour
 	// MaxStoredInput is the maximum size of a stored input, encrypted, in bytes.
 	MaxStoredInput = 256 << 10
 )
@@ -39,7 +39,7 @@ func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed
 		CallID:    callID,
 		AccountID: accountID,
 		Sealed:    sealed,
-		ExpiresAt: toMicros(k.store.now().Add(KeptInputLife)),
+		ExpiresAt: toMicros(k.store.now().Add(StoredInputLife)),
 	}
 	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		// The account's row is locked, so that a concurrent change of the setting takes effect.
@@ -65,9 +65,9 @@ func (k *StoredInputs) Of(ctx context.Context, accountID, callID string) ([]byte
 	return row.Sealed, wrapped("read kept input", notFound(err))
 }
 
-// Want sets whether an account's inputs are stored from now on. Stored inputs are deleted when storing is switched
+// Enable sets whether an account's inputs are stored from now on. Stored inputs are deleted when storing is switched
 // off.
-func (k *StoredInputs) Want(ctx context.Context, accountID string, want bool) error {
+func (k *StoredInputs) Enable(ctx context.Context, accountID string, want bool) error {
 	return wrapped("set what is kept", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).
 			Exec(ctx))

@@ -26,7 +26,7 @@ func TestInputsAreStoredOnlyIfEnabled(t *testing.T) {
 		}
 		choose := func(keep bool) {
 			t.Helper()
-			if err := kept.Want(t.Context(), f.acc.ID, keep); err != nil {
+			if err := kept.Enable(t.Context(), f.acc.ID, keep); err != nil {
 				t.Fatal(err)
 			}
 			if account, err := f.Account(t.Context(), f.acc.ID); err != nil || account.KeepInputs != keep {
@@ -50,7 +50,7 @@ func TestInputsAreStoredOnlyIfEnabled(t *testing.T) {
 		}
 		want("") // too long
 		add()
-		f.clock.Advance(store.KeptInputLife)
+		f.clock.Advance(store.StoredInputLife)
 		want("")
 		if err := f.DeleteExpired(t.Context(), 10); err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestInputsAreStoredOnlyIfEnabled(t *testing.T) {
 		if left, err := f.DB().NewSelect().Table("kept_inputs").Count(t.Context()); err != nil || left != 0 {
 			t.Errorf("%d inputs are left, %v", left, err)
 		}
-		if err := kept.Want(t.Context(), "acc_unknown", true); !errors.Is(err, store.ErrNotFound) {
+		if err := kept.Enable(t.Context(), "acc_unknown", true); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an unknown account: %v", err)
 		}
 	})

@@ -111,9 +111,9 @@ func (s *Store) endTask(ctx context.Context, task Task, lease string, fault erro
 	})
 }
 
-// Upkeep returns the store's own tasks: closing months and checking a closed one, making partitions, removing months
+// MaintenanceTasks returns the store's own tasks: closing months and checking a closed one, making partitions, removing months
 // after their retention, and deleting expired data. Failed checks are logged.
-func (s *Store) Upkeep() []Task {
+func (s *Store) MaintenanceTasks() []Task {
 	const batch = 500
 	sweep := func(ctx context.Context) error {
 		_, err := s.DeleteOrphanBlobs(ctx, batch)

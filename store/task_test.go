@@ -63,7 +63,7 @@ func TestUpkeepWorks(t *testing.T) {
 		f.settle(t, f.begin(t, f.newCall(10)).ID, 10)
 		f.clock.Advance(40 * 24 * time.Hour)
 		for range 2 {
-			for _, task := range f.Upkeep() {
+			for _, task := range f.MaintenanceTasks() {
 				if did, err := f.RunTask(t.Context(), task); !did || err != nil {
 					t.Errorf("%s: got %v, %v", task.Name, did, err)
 				}

@@ -313,11 +313,11 @@ func (s *Store) Template(ctx context.Context, accountID, ref string) (Template, 
 type TemplateFilter struct {
 	List
 
-	AccountID string // needed
-	Search    string // words of the name, the slug or the description
-	Category  string
-	State     string // draft or published
-	Bare      bool   // without sample data and options
+	AccountID      string // needed
+	Search         string // words of the name, the slug or the description
+	Category       string
+	State          string // draft or published
+	WithoutContent bool   // without sample data and options
 }
 
 func (r *templateRow) key() string             { return r.ID }
@@ -349,7 +349,7 @@ func (s *Store) Templates(ctx context.Context, f TemplateFilter) (Page[Template]
 		return page, fmt.Errorf("list templates: %w", err)
 	}
 
-	if f.Bare {
+	if f.WithoutContent {
 		return page, nil
 	}
 	if err := s.fillListed(ctx, &page); err != nil {

@@ -67,7 +67,7 @@ func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error
 // the address is known: tell gets no address then, and its email goes nowhere. Earlier links still work, so requests
 // of others do not end a user's link.
 func (s *Store) RequestReset(
-	ctx context.Context, email string, until time.Time, buildMail func(to, secret string) ([]Letter, error),
+	ctx context.Context, email string, until time.Time, buildMail func(to, secret string) ([]QueuedEmail, error),
 ) error {
 	return s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
 		secret := rand.Text()

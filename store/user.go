@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Person is a user who can log in. The user's permissions depend on the role in each account.
-type Person struct {
+// User is a user who can log in. The user's permissions depend on the role in each account.
+type User struct {
 	ID            string
 	Email         string // unique, as NormalAddress returns it
 	Name          string
@@ -27,8 +27,8 @@ type Person struct {
 	CreatedAt     time.Time
 }
 
-// NewPerson describes a user to be made.
-type NewPerson struct {
+// NewUser describes a user to be made.
+type NewUser struct {
 	Email, Name, Password string
 	Verified              bool
 	Identity              string // at an outside provider; empty is none
@@ -50,8 +50,8 @@ type personRow struct {
 	CreatedAt     int64
 }
 
-func (r *personRow) person() Person {
-	p := Person{
+func (r *personRow) person() User {
+	p := User{
 		ID:            r.ID,
 		Email:         r.Email,
 		Name:          r.Name,
@@ -91,9 +91,9 @@ func MailAddress(text string) (string, error) {
 	return address, nil
 }
 
-// CreatePerson adds a user. It returns ErrExists when the address has one, or the outside identity.
-func (s *Store) CreatePerson(ctx context.Context, n NewPerson) (Person, error) {
-	var made Person
+// CreateUser adds a user. It returns ErrExists when the address has one, or the outside identity.
+func (s *Store) CreateUser(ctx context.Context, n NewUser) (User, error) {
+	var made User
 	err := s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
 		made, err = s.createPerson(ctx, tx, n)
 		return err
@@ -101,10 +101,10 @@ func (s *Store) CreatePerson(ctx context.Context, n NewPerson) (Person, error) {
 	return made, wrapped("create person", err)
 }
 
-func (s *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, error) {
+func (s *Store) createPerson(ctx context.Context, tx txn, n NewUser) (User, error) {
 	email, err := MailAddress(n.Email)
 	if err != nil {
-		return Person{}, err
+		return User{}, err
 	}
 
 	now := toMicros(s.now())
@@ -126,48 +126,48 @@ func (s *Store) createPerson(ctx context.Context, tx txn, n NewPerson) (Person, 
 	return row.person(), err
 }
 
-// Person returns a user, or ErrNotFound.
-func (s *Store) Person(ctx context.Context, id string) (Person, error) {
+// User returns a user, or ErrNotFound.
+func (s *Store) User(ctx context.Context, id string) (User, error) {
 	return s.personWhere(ctx, "id = ?", id)
 }
 
-// PersonByEmail returns the user with an address in any spelling, or ErrNotFound.
-func (s *Store) PersonByEmail(ctx context.Context, email string) (Person, error) {
+// UserByEmail returns the user with an address in any spelling, or ErrNotFound.
+func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	return s.personWhere(ctx, "email = ?", NormalAddress(email))
 }
 
-// PersonByIdentity returns the user linked to an outside identity, or ErrNotFound.
-func (s *Store) PersonByIdentity(ctx context.Context, identity string) (Person, error) {
+// UserByIdentity returns the user linked to an outside identity, or ErrNotFound.
+func (s *Store) UserByIdentity(ctx context.Context, identity string) (User, error) {
 	return s.personWhere(ctx, "identity = ?", identity)
 }
 
-func (s *Store) personWhere(ctx context.Context, where, arg string) (Person, error) {
+func (s *Store) personWhere(ctx context.Context, where, arg string) (User, error) {
 	var row personRow
 	if !storable(arg) || arg == "" {
-		return Person{}, fmt.Errorf("read person: %w", ErrNotFound)
+		return User{}, fmt.Errorf("read person: %w", ErrNotFound)
 	}
 	if err := s.read.NewSelect().Model(&row).Where(where, arg).Scan(ctx); err != nil {
-		return Person{}, fmt.Errorf("read person: %w", notFound(err))
+		return User{}, fmt.Errorf("read person: %w", notFound(err))
 	}
 	return row.person(), nil
 }
 
-// People returns all users.
-func (s *Store) People(ctx context.Context) ([]Person, error) {
+// Users returns all users.
+func (s *Store) Users(ctx context.Context) ([]User, error) {
 	var rows []personRow
 	err := s.read.NewSelect().Model(&rows).Order("email").Scan(ctx)
 	return converted(rows, (*personRow).person), wrapped("read people", err)
 }
 
-// SetPersonName changes a user's name.
-func (s *Store) SetPersonName(ctx context.Context, id, name string) error {
+// SetUserName changes a user's name.
+func (s *Store) SetUserName(ctx context.Context, id, name string) error {
 	return s.changePerson(ctx, "set name", id, "name = ?", clean(name, 100))
 }
 
-// VerifyPerson records that a user's email address is verified, and reports whether it was not verified before. If
+// VerifyUser records that a user's email address is verified, and reports whether it was not verified before. If
 // so, every other session of the user ends, and every link. It is for a user who has signed up in the same browser or
 // is identified by other means: Claim is for all others.
-func (s *Store) VerifyPerson(ctx context.Context, id, keepSession string) (first bool, err error) {
+func (s *Store) VerifyUser(ctx context.Context, id, keepSession string) (first bool, err error) {
 	err = s.updatePerson(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
 		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(s.now())).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
@@ -216,9 +216,9 @@ func (s *Store) RecoveryCodes(ctx context.Context, id string) (int, error) {
 	return int(n), wrapped("count recovery codes", err)
 }
 
-// RemovePerson deletes a user with all data that belongs to the user alone: memberships, sessions, links and second
+// RemoveUser deletes a user with all data that belongs to the user alone: memberships, sessions, links and second
 // factor. It returns ErrNotFound for an unknown user.
-func (s *Store) RemovePerson(ctx context.Context, id string) error {
+func (s *Store) RemoveUser(ctx context.Context, id string) error {
 	return s.updatePerson(ctx, "remove person", func(ctx context.Context, tx txn) error {
 		return s.removePerson(ctx, tx, id)
 	})

@@ -11,9 +11,9 @@ import (
 	"github.com/relaypdf/relaypdf/store"
 )
 
-func (f *fixture) newPerson(t *testing.T, email string) store.Person {
+func (f *fixture) newPerson(t *testing.T, email string) store.User {
 	t.Helper()
-	p, err := f.CreatePerson(t.Context(), store.NewPerson{Email: email, Name: "Ada", Password: "hash"})
+	p, err := f.CreateUser(t.Context(), store.NewUser{Email: email, Name: "Ada", Password: "hash"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,20 +24,20 @@ func TestPeople(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, people := t.Context(), f
 		made := f.newPerson(t, " Eve@Example.com ")
-		got, err := people.PersonByEmail(ctx, "EVE@example.com")
+		got, err := people.UserByEmail(ctx, "EVE@example.com")
 		if err != nil || got.ID != made.ID || got.Email != "eve@example.com" || got.Password != "hash" || got.VerifiedAt != nil || got.PasswordSetAt == nil {
 			t.Errorf("by email: got %+v, %v", got, err)
 		}
-		if _, err := people.CreatePerson(ctx, store.NewPerson{Email: "eve@example.COM"}); !errors.Is(err, store.ErrExists) {
+		if _, err := people.CreateUser(ctx, store.NewUser{Email: "eve@example.COM"}); !errors.Is(err, store.ErrExists) {
 			t.Errorf("the same address again: got %v, want ErrExists", err)
 		}
 		for _, email := range []string{"", "eve", "@example.com", "eve@", "e ve@example.com", "eve@example.com\nbcc: x", "\xff@example.com", "<eve@example.com>"} {
-			if _, err := people.CreatePerson(ctx, store.NewPerson{Email: email}); err == nil {
+			if _, err := people.CreateUser(ctx, store.NewUser{Email: email}); err == nil {
 				t.Errorf("the address %q was accepted", email)
 			}
 		}
 		for _, want := range []bool{true, false} {
-			if first, err := people.VerifyPerson(ctx, made.ID, ""); err != nil || first != want {
+			if first, err := people.VerifyUser(ctx, made.ID, ""); err != nil || first != want {
 				t.Errorf("verify: got %v, %v; want %v", first, err, want)
 			}
 		}
@@ -48,17 +48,17 @@ func TestPeople(t *testing.T) {
 		if err := people.ChangeCredentials(ctx, made.ID, store.CredentialChange{Identity: new("https://id.example 1")}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := people.PersonByIdentity(ctx, "https://id.example 1"); err != nil || got.ID != made.ID {
+		if got, err := people.UserByIdentity(ctx, "https://id.example 1"); err != nil || got.ID != made.ID {
 			t.Errorf("by identity: got %+v, %v", got, err)
 		}
-		mallory, err := people.PersonByEmail(ctx, "mallory@example.com")
+		mallory, err := people.UserByEmail(ctx, "mallory@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := people.ChangeCredentials(ctx, mallory.ID, store.CredentialChange{Identity: new("https://id.example 1")}); !errors.Is(err, store.ErrExists) {
 			t.Errorf("another's identity: got %v, want ErrExists", err)
 		}
-		if _, err := people.Person(ctx, "per_unknown"); !errors.Is(err, store.ErrNotFound) {
+		if _, err := people.User(ctx, "per_unknown"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an unknown id: got %v, want ErrNotFound", err)
 		}
 	})
@@ -125,7 +125,7 @@ func TestSecondFactor(t *testing.T) {
 		if err := people.ChangeCredentials(ctx, p.ID, store.CredentialChange{Factor: &store.Factor{}}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := people.Person(ctx, p.ID); err != nil || len(got.Factor) != 0 {
+		if got, err := people.User(ctx, p.ID); err != nil || len(got.Factor) != 0 {
 			t.Errorf("turned off: got %+v, %v", got, err)
 		}
 	})
@@ -269,7 +269,7 @@ func TestOwnersCannotRemoveEachOther(t *testing.T) {
 		ctx, members := t.Context(), f
 		for round := range 10 {
 			acc := f.newAccount(t, fmt.Sprintf("acc%d@example.com", round), 0)
-			var owners []store.Person
+			var owners []store.User
 			for i := range 2 {
 				p := f.newPerson(t, fmt.Sprintf("owner%d-%d@example.com", round, i))
 				if err := members.AddMember(ctx, acc.ID, p.ID, store.RoleOwner); err != nil {

@@ -16,7 +16,7 @@ func (w *Web) endAccount(v *pageRequest) error {
 		})
 	}
 
-	at, err := w.store.EndAccount(v.ctx(), v.account.ID)
+	at, err := w.store.ScheduleDeletion(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (w *Web) endAccount(v *pageRequest) error {
 
 // cancelDeletion undoes the deletion.
 func (w *Web) cancelDeletion(v *pageRequest) error {
-	if err := w.store.KeepAccount(v.ctx(), v.account.ID); err != nil {
+	if err := w.store.CancelDeletion(v.ctx(), v.account.ID); err != nil {
 		return err
 	}
 

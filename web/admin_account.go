@@ -171,7 +171,7 @@ func (w *Web) postMoney(v *pageRequest) error {
 		return err
 	}
 
-	p := store.Posting{
+	p := store.NewPosting{
 		AccountID: account.ID,
 		Kind:      v.value("kind"),
 		Reference: v.value("reference"),

@@ -19,7 +19,7 @@ import (
 // operator logs in an operator of the installation, who owns an account too.
 func (h *house) operator(t *testing.T) *visitor {
 	t.Helper()
-	person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "lena@ops.example", Verified: true})
+	person, err := h.CreateUser(t.Context(), store.NewUser{Email: "lena@ops.example", Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (h *house) operator(t *testing.T) *visitor {
 }
 
 // signedIn signs a user in by a link.
-func (h *house) signedIn(t *testing.T, person store.Person) *visitor {
+func (h *house) signedIn(t *testing.T, person store.User) *visitor {
 	t.Helper()
 	secret, err := h.NewToken(t.Context(), store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: h.clock.Now().Add(time.Minute)})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestOperatorsSeePaymentErrors(t *testing.T) {
 		}
 		h.join(t, "maya@example.com")
 		for range 2 {
-			if _, err := h.NotePaymentError(t.Context(), store.PaymentError{Subject: "pi_1", AccountID: h.mayas(t).ID, Text: "its currency is eur"}); err != nil {
+			if _, err := h.RecordPaymentError(t.Context(), store.PaymentError{Subject: "pi_1", AccountID: h.mayas(t).ID, Text: "its currency is eur"}); err != nil {
 				t.Fatal(err)
 			}
 		}

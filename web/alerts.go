@@ -19,7 +19,7 @@ func AlertTask(s *store.Store, mailer Mailer, baseURL string) store.Task {
 			return err
 		}
 
-		sent, err := s.CheckAlerts(ctx, func(news store.AlertNews, to []string) ([]store.Letter, error) {
+		sent, err := s.CheckAlerts(ctx, func(news store.AlertNews, to []string) ([]store.QueuedEmail, error) {
 			return mail.SealAll(mailer, to, alertLetter(news, baseURL))
 		})
 		if sent > 0 {

@@ -183,7 +183,7 @@ func (w *Web) changeConnection(v *pageRequest) error {
 // wrongConnection shows the form of a connection with its errors.
 func (w *Web) wrongConnection(v *pageRequest, err error) error {
 	m := connectionForm(v)
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	var address *delivery.AddressError
 
 	switch {

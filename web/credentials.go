@@ -58,7 +58,7 @@ func (w *Web) changeCredentials(
 		return w.store.ChangeCredentials(v.ctx(), id, c)
 	}
 
-	c.Tell = func(before store.Person, undo string) ([]store.Letter, error) {
+	c.BuildMail = func(before store.User, undo string) ([]store.QueuedEmail, error) {
 		return mail.SealAll(w.mail, []string{before.Email}, mail.Message{
 			Subject: subject,
 			Lines: []string{
@@ -305,7 +305,7 @@ func (w *Web) undo(v *pageRequest) error {
 		return err
 	}
 
-	person, err := w.store.Person(v.ctx(), id)
+	person, err := w.store.User(v.ctx(), id)
 	if err != nil {
 		return err
 	}

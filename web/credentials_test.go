@@ -40,7 +40,7 @@ func (l *letters) count(to string) (n int) {
 func TestASessionAloneChangesNoCredential(t *testing.T) {
 	d := newDesk(t, nil)
 	thief := d.join(t, "maya@example.com") // her session, without her password
-	before, err := d.PersonByEmail(t.Context(), "maya@example.com")
+	before, err := d.UserByEmail(t.Context(), "maya@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestASessionAloneChangesNoCredential(t *testing.T) {
 			}
 		}
 	}
-	after, err := d.PersonByEmail(t.Context(), "maya@example.com")
+	after, err := d.UserByEmail(t.Context(), "maya@example.com")
 	if err != nil || after.Password != before.Password || len(after.Factor) != 0 || after.Identity != "" {
 		t.Errorf("the member is %+v, %v", after, err)
 	}
@@ -90,7 +90,7 @@ func TestPendingChangeOfEmailEndsWithThePassword(t *testing.T) {
 		}
 		v.post("/dashboard/settings/password", http.StatusSeeOther, url.Values{"current": {password}, "password": {"a new password"}})
 		v.post(pending, http.StatusGone, url.Values{})
-		if _, err := h.PersonByEmail(t.Context(), "maya@example.com"); err != nil {
+		if _, err := h.UserByEmail(t.Context(), "maya@example.com"); err != nil {
 			t.Errorf("the address was changed: %v", err)
 		}
 	})
@@ -196,7 +196,7 @@ func TestAnAddressThatAnotherRegisteredGetsANewPassword(t *testing.T) {
 		h.wantOut(t, thief, "nina@example.com")
 
 		thief = h.preHijack(t, "ada@example.com")
-		person, err := h.PersonByEmail(t.Context(), "ada@example.com")
+		person, err := h.UserByEmail(t.Context(), "ada@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}

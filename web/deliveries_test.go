@@ -186,7 +186,7 @@ func TestFormsAboutPastStatesNameTheReason(t *testing.T) {
 		t.Errorf("for the second time: %s", textOf(a.body))
 	}
 
-	person, err := h.PersonByEmail(t.Context(), "maya@example.com")
+	person, err := h.UserByEmail(t.Context(), "maya@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ const (
 )
 
 // deviceKeyEmails writes to people of a key that was made for a device.
-func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) ([]store.Letter, error) {
+func (w *Web) deviceKeyEmails(key store.Key, device store.Device, to []string) ([]store.QueuedEmail, error) {
 	return mail.SealAll(w.mail, to, mail.Message{
 		Subject: "API key created for the command line on " + device.Machine,
 		Lines: []string{

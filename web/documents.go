@@ -243,7 +243,7 @@ func (w *Web) downloadResult(v *pageRequest) error {
 	r.URL.RawPath = ""
 	r.URL.RawQuery = ""
 
-	w.cfg.Host.ForPerson(*v.account, nil).ServeHTTP(v.w, r)
+	w.cfg.Host.MemberHandler(*v.account, nil).ServeHTTP(v.w, r)
 	return nil
 }
 
@@ -505,12 +505,12 @@ func (w *Web) runAgain(v *pageRequest) error {
 		return err
 	}
 
-	again, err := w.cfg.Calls.Again(v.ctx(), *v.account, document.ID, w.cfg.RequestID(v.ctx()))
+	again, err := w.cfg.Calls.Repeat(v.ctx(), *v.account, document.ID, w.cfg.RequestID(v.ctx()))
 	if err == nil {
 		return v.redirect(documentsPath + "/" + again)
 	}
 
-	refused := call.Fault(err)
+	refused := call.APIError(err)
 	if errors.Is(err, store.ErrNotFound) || refused.Code == wire.InternalError {
 		return err
 	}

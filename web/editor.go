@@ -242,7 +242,7 @@ func typed(v *pageRequest, field string) string {
 }
 
 // draft reads the fields of the editor's form, and returns their errors.
-func (v *pageRequest) draft() (in templates.Change, wrong string) {
+func (v *pageRequest) draft() (in templates.UpdateInput, wrong string) {
 	in.HTML = new(typed(v, "html"))
 	in.SampleData = objectOf(typed(v, "sampleData"))
 	in.Options = objectOf(typed(v, "options"))

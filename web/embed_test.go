@@ -274,11 +274,11 @@ func TestLinksEnd(t *testing.T) {
 		if got := l.frame.get(path); got.status != http.StatusOK {
 			t.Fatalf("before the account ends: got status %d", got.status)
 		}
-		if _, err := h.EndAccount(t.Context(), l.account.ID); err != nil {
+		if _, err := h.ScheduleDeletion(t.Context(), l.account.ID); err != nil {
 			t.Fatal(err)
 		}
 		is("an account that ends", path, http.StatusGone)
-		if err := h.KeepAccount(t.Context(), l.account.ID); err != nil {
+		if err := h.CancelDeletion(t.Context(), l.account.ID); err != nil {
 			t.Fatal(err)
 		}
 		is("an account that was kept", path, http.StatusGone)

@@ -287,9 +287,9 @@ func (w *Web) exportRequests(v *pageRequest, out *jsonList) error {
 }
 
 func (w *Web) exportPostings(v *pageRequest, out *jsonList) error {
-	return eachPage(func(l store.List) (store.Page[store.Posted], error) {
+	return eachPage(func(l store.List) (store.Page[store.JournalEntry], error) {
 		return w.store.Postings(v.ctx(), store.PostingFilter{AccountID: v.account.ID, List: l})
-	}, func(p store.Posted) error {
+	}, func(p store.JournalEntry) error {
 		return out.add(exportedPosting{p.ID, p.Kind, p.Wallet, p.Held, p.CallID, p.Reference, p.Reason, p.CreatedAt})
 	})
 }

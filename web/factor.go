@@ -28,12 +28,12 @@ const (
 )
 
 // pending returns the user who has given the password and owes the code.
-func (w *Web) pending(v *pageRequest) (store.Person, error) {
+func (w *Web) pending(v *pageRequest) (store.User, error) {
 	at, err := time.Parse(time.RFC3339, w.scs.GetString(v.ctx(), pendingAtKey))
 	if err != nil || w.now().Sub(at) > codeLife {
-		return store.Person{}, store.ErrNotFound
+		return store.User{}, store.ErrNotFound
 	}
-	return w.store.Person(v.ctx(), w.scs.GetString(v.ctx(), pendingKey))
+	return w.store.User(v.ctx(), w.scs.GetString(v.ctx(), pendingKey))
 }
 
 func (w *Web) showFactorCode(v *pageRequest) error {
@@ -79,7 +79,7 @@ func (w *Web) checkCode(v *pageRequest) error {
 
 // useCode uses up a code of a user's authenticator, or one of their recovery codes, or returns store.ErrUsed.
 // Either works once.
-func (w *Web) useCode(v *pageRequest, person store.Person, code string) error {
+func (w *Web) useCode(v *pageRequest, person store.User, code string) error {
 	code = plainCode(code)
 	secret, err := w.box.Open(factorPurpose+person.ID, person.Factor)
 	if err != nil {

@@ -57,7 +57,7 @@ var errorPages = []struct {
 // fail responds with an error page. Errors not in troubles are logged and not shown.
 func (w *Web) fail(v *pageRequest, err error) {
 	if v.ctx().Err() != nil {
-		middleware.Left(v.w)
+		middleware.ClientClosed(v.w)
 		return
 	}
 

@@ -58,7 +58,7 @@ var shownLayouts = []string{"invoice-atelier", "report-signal", "certificate-lau
 func (w *Web) home() views.Home {
 	d := exampleDrawing()
 	m := views.Home{
-		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.Described), PDF: w.cfg.Prices["pdf.create"],
+		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.OperationDocs), PDF: w.cfg.Prices["pdf.create"],
 		LayoutsAll: fmt.Sprintf("%d templates in %d groups", len(w.gallery.List("", "")), len(gallery.Groups())),
 		Live: views.Live{
 			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers,
@@ -195,19 +195,19 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 	}
 
 	took := w.now().Sub(start)
-	if len(made.PDF) > maxLivePage || len(made.Picture) > maxLivePage {
+	if len(made.PDF) > maxLivePage || len(made.Image) > maxLivePage {
 		return refuse(
 			http.StatusUnprocessableEntity, "The page is %s; the limit here is %s.",
-			views.Bytes(int64(max(len(made.PDF), len(made.Picture)))), views.Bytes(maxLivePage),
+			views.Bytes(int64(max(len(made.PDF), len(made.Image)))), views.Bytes(maxLivePage),
 		)
 	}
-	size, err := png.DecodeConfig(bytes.NewReader(made.Picture))
+	size, err := png.DecodeConfig(bytes.NewReader(made.Image))
 	if err != nil {
 		return views.LivePage{}, 0, fmt.Errorf("the image of a page: %w", err)
 	}
 
 	return views.LivePage{
-		Image: "data:image/png;base64," + base64.StdEncoding.EncodeToString(made.Picture),
+		Image: "data:image/png;base64," + base64.StdEncoding.EncodeToString(made.Image),
 		Width: size.Width, Height: size.Height,
 		PDF:   "data:application/pdf;base64," + base64.StdEncoding.EncodeToString(made.PDF),
 		Facts: fmt.Sprintf("1 page · %s · %s · %s", m.Paper, views.Bytes(int64(len(made.PDF))), views.Duration(took)),

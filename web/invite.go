@@ -12,19 +12,19 @@ import (
 )
 
 // invitation returns the invitation of a link, the user with its email address, if any, and the content of its page.
-func (w *Web) invitation(v *pageRequest) (store.Invite, store.Person, views.Invitation, error) {
+func (w *Web) invitation(v *pageRequest) (store.Invite, store.User, views.Invitation, error) {
 	secret := chi.URLParam(v.r, "token")
 	invite, err := w.store.Invite(v.ctx(), secret)
 	if err != nil {
-		return invite, store.Person{}, views.Invitation{}, err
+		return invite, store.User{}, views.Invitation{}, err
 	}
 
-	inviter, err := w.store.Person(v.ctx(), invite.InviterID)
+	inviter, err := w.store.User(v.ctx(), invite.InviterID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return invite, store.Person{}, views.Invitation{}, err
+		return invite, store.User{}, views.Invitation{}, err
 	}
 
-	person, err := w.store.PersonByEmail(v.ctx(), invite.Email)
+	person, err := w.store.UserByEmail(v.ctx(), invite.Email)
 	known := err == nil
 	if known && w.mail != nil { // Without email the inviter has the link, which shows nothing of the address.
 		claimable, err := w.claimable(v.ctx(), person)
@@ -34,7 +34,7 @@ func (w *Web) invitation(v *pageRequest) (store.Invite, store.Person, views.Invi
 		known = !claimable
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return invite, store.Person{}, views.Invitation{}, err
+		return invite, store.User{}, views.Invitation{}, err
 	}
 
 	path := "/invite/" + url.PathEscape(secret)
@@ -77,7 +77,7 @@ func (w *Web) acceptInvite(v *pageRequest) error {
 			return v.show(http.StatusUnprocessableEntity, views.InvitationPage(v.page("Join "+m.Account, ""), m))
 		}
 
-		person, err := w.join(v.ctx(), known, store.NewPerson{
+		person, err := w.join(v.ctx(), known, store.NewUser{
 			Email:    invite.Email,
 			Name:     v.value("name"),
 			Password: hashPassword(password),

@@ -195,7 +195,7 @@ func isTool(o Operation) bool { return strings.HasPrefix(o.Name, "pdf.") && o.Na
 func (w *Web) keyOperations(m views.NewKey, listed []string) (names []string, wrong string) {
 	scope := m.Value("scope")
 	if i := slices.IndexFunc(keyScopes, func(s keyScope) bool { return s.Value == scope }); i >= 0 {
-		for _, o := range w.cfg.Described {
+		for _, o := range w.cfg.OperationDocs {
 			if keyScopes[i].has(o) {
 				names = append(names, o.Name)
 			}

@@ -12,21 +12,21 @@ func newAuthServer(w *Web) *oauth.Server {
 	cfg := oauth.ServerConfig{
 		Store: w.store, Limiter: w.limiter, BaseURL: w.cfg.BaseURL,
 		DocsURL: w.cfg.BaseURL + docsPath + "/agents", DeviceURL: w.cfg.BaseURL + devicePath,
-		OutsideIssuer: w.cfg.TokenIssuer, Documents: w.cfg.Outward,
+		OutsideIssuer: w.cfg.TokenIssuer, Documents: w.cfg.HTTPClient,
 		ClientIP: w.cfg.ClientIP, RequestID: w.cfg.RequestID, Logger: w.log, Now: w.now,
 	}
 
 	if w.mail != nil {
-		cfg.GrantEmails = TellGrants(w.mail, w.cfg.BaseURL)
+		cfg.GrantEmails = GrantEmails(w.mail, w.cfg.BaseURL)
 		cfg.KeyEmails = w.deviceKeyEmails
 		cfg.SendEmails = w.mail.Wake
 	}
 	return oauth.NewServer(cfg)
 }
 
-// TellGrants returns a function that builds the emails about an authorized app.
-func TellGrants(mailer Mailer, base string) store.GrantMailBuilder {
-	return func(grant store.Grant, to []string) ([]store.Letter, error) {
+// GrantEmails returns a function that builds the emails about an authorized app.
+func GrantEmails(mailer Mailer, base string) store.GrantMailBuilder {
+	return func(grant store.Grant, to []string) ([]store.QueuedEmail, error) {
 		return mail.SealAll(mailer, to, mail.Message{
 			Subject: grant.Name + " can now use relaypdf",
 			Lines: []string{

@@ -451,8 +451,8 @@ func TestAgentsThatAreDescribedElsewhere(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Outward = site.Client()
-		c.Outward.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		c.HTTPClient = site.Client()
+		c.HTTPClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	})
 	maya := h.join(t, "maya@example.com")
 	a := &agent{h.visitor(t), site.URL + "/client.json"}
@@ -494,7 +494,7 @@ func TestRolesThatMayAuthorizeAgents(t *testing.T) {
 		t.Errorf("nobody got status %d, %q", got.status, got.header.Get("Location"))
 	}
 	for role, want := range map[string]int{store.RoleDeveloper: http.StatusOK, store.RoleBilling: http.StatusForbidden, store.RoleViewer: http.StatusForbidden} {
-		person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
+		person, err := h.CreateUser(t.Context(), store.NewUser{Email: role + "@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}

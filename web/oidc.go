@@ -158,7 +158,7 @@ func (w *Web) providerCallback(v *pageRequest) error {
 		return w.linkTo(v, out, claims)
 	}
 
-	person, err := w.store.PersonByIdentity(v.ctx(), claims.Identity)
+	person, err := w.store.UserByIdentity(v.ctx(), claims.Identity)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.createUser(v, out, claims)
 	}
@@ -230,7 +230,7 @@ func (w *Web) createUser(v *pageRequest, out loginState, claims identity.Claims)
 		return v.show(status, views.StrangerPage(v.page("Account not linked", ""), m))
 	}
 
-	known, err := w.store.PersonByEmail(v.ctx(), email)
+	known, err := w.store.UserByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -251,7 +251,7 @@ func (w *Web) createUser(v *pageRequest, out loginState, claims identity.Claims)
 		return errTooMany
 	}
 
-	person, err := w.join(v.ctx(), known, store.NewPerson{
+	person, err := w.join(v.ctx(), known, store.NewUser{
 		Email:    email,
 		Name:     claims.Name,
 		Verified: true,

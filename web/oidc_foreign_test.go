@@ -44,7 +44,7 @@ func TestForeignProvider(t *testing.T) {
 		}
 		v.sees("/dashboard/settings", "maya@example.com")
 	}
-	person, err := h.PersonByEmail(t.Context(), "maya@example.com")
+	person, err := h.UserByEmail(t.Context(), "maya@example.com")
 	if err != nil || person.VerifiedAt == nil || !strings.HasSuffix(person.Identity, " maya") {
 		t.Errorf("got %+v, %v", person, err)
 	}

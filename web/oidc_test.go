@@ -116,7 +116,7 @@ func TestConfirmedAddressesGetAnAccount(t *testing.T) {
 			t.Fatalf("got status %d, %q: %s", a.status, a.header.Get("Location"), textOf(a.body))
 		}
 		v.sees("/dashboard", "$5.00")
-		person, err := d.PersonByEmail(t.Context(), email)
+		person, err := d.UserByEmail(t.Context(), email)
 		if err != nil || person.VerifiedAt == nil || person.Password != "" || !strings.HasPrefix(person.Identity, d.provider.URL+" 100") {
 			t.Errorf("got %+v, %v", person, err)
 		}
@@ -148,7 +148,7 @@ func TestAccountsCannotBeTakenOver(t *testing.T) {
 	v := d.visitor(t)
 	wantNobody(t, v, "a known address", d.comes(v, "maya"), "maya@example.com already has an account here. Log in")
 	// An address that the operator has made a member of an account.
-	made, err := d.CreatePerson(t.Context(), store.NewPerson{Email: "tom@example.com"})
+	made, err := d.CreateUser(t.Context(), store.NewUser{Email: "tom@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestAccountsCannotBeTakenOver(t *testing.T) {
 		d.provider.People["x"] = person
 		wantNobody(t, v, name, d.comes(v, "x"), "has not verified your email address")
 	}
-	if people, err := d.People(t.Context()); err != nil || len(people) != 2 {
+	if people, err := d.Users(t.Context()); err != nil || len(people) != 2 {
 		t.Errorf("there are %d people, %v", len(people), err)
 	}
 }
@@ -249,7 +249,7 @@ func TestALinkIsNotForOthers(t *testing.T) {
 	if a := v.get(back); a.status != http.StatusForbidden {
 		t.Errorf("after logging out: got status %d", a.status)
 	}
-	if _, err := d.PersonByIdentity(t.Context(), d.provider.URL+" "+tom.Subject); err == nil {
+	if _, err := d.UserByIdentity(t.Context(), d.provider.URL+" "+tom.Subject); err == nil {
 		t.Error("the identity was linked")
 	}
 }

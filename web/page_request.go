@@ -71,7 +71,7 @@ type pageRequest struct {
 	web    *Web
 	w      http.ResponseWriter
 	r      *http.Request
-	person *store.Person // nil if not logged in
+	person *store.User // nil if not logged in
 	member *store.Membership
 	// account is the member's, or that of a link to the editor; nil without a login, or if the user is a member of
 	// none.
@@ -263,7 +263,7 @@ func (w *Web) serve(p page) http.Handler {
 // answer answers a visit, also where its page panics before it has begun to.
 func (w *Web) answer(v *pageRequest, p page) {
 	middleware.Recover(func(rw http.ResponseWriter, r *http.Request, err error) {
-		if middleware.AnswerOf(rw).Status != 0 {
+		if middleware.ResponseRecordOf(rw).Status != 0 {
 			panic(err) // The edge ends the connection: the visitor sees that it is not whole.
 		}
 		w.fail(v, err)
@@ -376,7 +376,7 @@ func (w *Web) identify(v *pageRequest) error {
 		return nil
 	}
 
-	person, err := w.store.Person(v.ctx(), id)
+	person, err := w.store.User(v.ctx(), id)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.scs.Destroy(v.ctx())
 	}

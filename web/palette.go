@@ -85,10 +85,10 @@ func (w *Web) paletteEntries(v *pageRequest) []paletteEntry {
 func (w *Web) findOwn(v *pageRequest, text string) ([]paletteEntry, error) {
 	list := []paletteEntry{}
 	templates, err := w.store.Templates(v.ctx(), store.TemplateFilter{
-		AccountID: v.account.ID,
-		Search:    text,
-		Bare:      true,
-		List:      store.List{Limit: maxFound},
+		AccountID:      v.account.ID,
+		Search:         text,
+		WithoutContent: true,
+		List:           store.List{Limit: maxFound},
 	})
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func TestPaletteFindsPlaces(t *testing.T) {
 		if slices.Contains(pages, "Guides: Runbook /docs/runbook") {
 			t.Error("a page for operators is listed for others")
 		}
-		person, err := h.PersonByEmail(t.Context(), "maya@example.com")
+		person, err := h.UserByEmail(t.Context(), "maya@example.com")
 		if err == nil {
 			err = h.SetOperator(t.Context(), person.ID, true)
 		}

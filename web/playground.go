@@ -86,13 +86,13 @@ func (w *Web) playgroundOf(v *pageRequest, id string) (*playground, error) {
 // rowOf returns the operation's name in the playground, or nothing if the playground does not offer it.
 func (w *Web) rowOf(o views.Operation) string {
 	i := slices.IndexFunc(
-		w.cfg.Described,
+		w.cfg.OperationDocs,
 		func(row Operation) bool { return o.Method == http.MethodPost && wire.OperationPath(row.Name) == o.Path },
 	)
 	if i < 0 {
 		return ""
 	}
-	return w.cfg.Described[i].Name
+	return w.cfg.OperationDocs[i].Name
 }
 
 // showPlaygrounds shows the first operation, or redirects to the chosen one.
@@ -292,7 +292,7 @@ func (v *pageRequest) send(key *store.Key, method, path string, body io.Reader, 
 	}
 	r.Header = header
 	got := &response{request: method + " " + path}
-	v.web.cfg.Host.ForPerson(*v.account, key).ServeHTTP(got, r)
+	v.web.cfg.Host.MemberHandler(*v.account, key).ServeHTTP(got, r)
 	return got, v.ctx().Err()
 }
 
@@ -524,11 +524,11 @@ func (p *playground) free() bool { return p.key != nil && p.key.Test && !p.cfg.D
 
 // row describes the operation's row.
 func (p *playground) row() Operation {
-	i := slices.IndexFunc(p.cfg.Described, func(o Operation) bool { return o.Name == p.name })
+	i := slices.IndexFunc(p.cfg.OperationDocs, func(o Operation) bool { return o.Name == p.name })
 	if i < 0 {
 		return Operation{}
 	}
-	return p.cfg.Described[i]
+	return p.cfg.OperationDocs[i]
 }
 
 // page shows the form, its request, and the result if there is one.

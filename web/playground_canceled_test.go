@@ -36,7 +36,7 @@ func TestPlaygroundRunsOfClientsThatLeave(t *testing.T) {
 			t.Cleanup(func() { _ = lease.Close() })
 			services = newServices(t, service.Config{
 				Lease: lease.ID(), Store: s, Box: c.Box, BaseURL: c.BaseURL, Region: "test", Logger: c.Logger, Now: clock.Now,
-				Operations: []schema.Row[*operation.Deps]{apitest.Echo(func(ctx context.Context, _ *apitest.EchoInput) error {
+				Operations: []schema.Definition[*operation.Deps]{apitest.Echo(func(ctx context.Context, _ *apitest.EchoInput) error {
 					begun <- struct{}{}
 					<-ctx.Done()
 					return ctx.Err()
@@ -44,7 +44,7 @@ func TestPlaygroundRunsOfClientsThatLeave(t *testing.T) {
 			})
 			api := newAPI(services)
 			c.Host = &host{API: api, describe: api.Description}
-			c.Operations, c.Prices, c.Described = []string{"test.echo"}, map[string]credit.Amount{"test.echo": apitest.EchoPrice}, []web.Operation{{Name: "test.echo"}}
+			c.Operations, c.Prices, c.OperationDocs = []string{"test.echo"}, map[string]credit.Amount{"test.echo": apitest.EchoPrice}, []web.Operation{{Name: "test.echo"}}
 		})
 		v := h.join(t, "maya@example.com")
 		before := h.mayas(t)

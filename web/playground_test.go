@@ -38,7 +38,7 @@ func playHouse(t *testing.T) *house {
 		for _, row := range table.All() {
 			c.Operations = append(c.Operations, row.Name)
 			c.Prices[row.Name] = row.Price
-			c.Described = append(c.Described, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Job: row.Bulk})
+			c.OperationDocs = append(c.OperationDocs, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Job: row.Bulk})
 		}
 	})
 }
@@ -46,7 +46,7 @@ func playHouse(t *testing.T) *house {
 // TestPlaygroundListsOfferedOperations and no operation whose engine does not run.
 func TestPlaygroundListsOfferedOperations(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Described = []web.Operation{{Name: "pdf.create"}, {Name: "pdf.merge"}}
+		c.OperationDocs = []web.Operation{{Name: "pdf.create"}, {Name: "pdf.merge"}}
 	})
 	v := h.join(t, "maya@example.com")
 	list := v.get("/dashboard/playground")
@@ -176,7 +176,7 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 	v := h.join(t, "maya@example.com")
 	list := v.sees("/dashboard/playground", "POST /v1/pdf", "Create a PDF from HTML")
 	for _, row := range operation.Rows {
-		table, err := schema.NewTable([]schema.Row[*operation.Deps]{row})
+		table, err := schema.NewTable([]schema.Definition[*operation.Deps]{row})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +325,7 @@ func TestTestKeyIsFree(t *testing.T) {
 		t.Run("dev "+strconv.FormatBool(dev), func(t *testing.T) {
 			h := sqliteHouse(t, func(c *web.Config) {
 				c.Dev, c.Prices = dev, map[string]credit.Amount{"zip.create": 200}
-				c.Described = []web.Operation{{Name: "zip.create"}}
+				c.OperationDocs = []web.Operation{{Name: "zip.create"}}
 			})
 			v := h.join(t, "maya@example.com")
 			key, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: h.mayas(t).ID, Name: "ci", Test: true})
@@ -457,7 +457,7 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 		}
 	}
 	for _, row := range operation.Rows {
-		table, err := schema.NewTable([]schema.Row[*operation.Deps]{row})
+		table, err := schema.NewTable([]schema.Definition[*operation.Deps]{row})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -481,7 +481,7 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 func TestPlaygroundIsForRoles(t *testing.T) {
 	h := playHouse(t)
 	h.join(t, "maya@example.com")
-	person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "vic@example.com", Verified: true})
+	person, err := h.CreateUser(t.Context(), store.NewUser{Email: "vic@example.com", Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}

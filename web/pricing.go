@@ -31,7 +31,7 @@ type Operation struct {
 // priceLines is the price list in the order of the table.
 func (w *Web) priceLines() []views.PriceLine {
 	var lines []views.PriceLine
-	for _, o := range w.cfg.Described {
+	for _, o := range w.cfg.OperationDocs {
 		lines = append(lines, views.PriceLine{
 			Does: o.Summary, Name: o.Name, Note: o.Note, Price: w.cfg.Prices[o.Name],
 			URL: operationPath(strings.NewReplacer(".", "_", "-", "_").Replace(o.Name)),

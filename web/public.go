@@ -156,9 +156,9 @@ type RenderRequest struct {
 	Width, Height int
 }
 
-// Drawn is the output for a Sheet.
-type Drawn struct {
-	PDF, Picture []byte // the image is a PNG
+// RenderedSheet is the output for a Sheet.
+type RenderedSheet struct {
+	PDF, Image []byte // the image is a PNG
 }
 
 // public yields the public pages, as the sitemap has them. Those of the operations are last: the first request for them

@@ -136,7 +136,7 @@ func (w *Web) renderPublicImage(ctx context.Context, name string, d drawing) ([]
 		return nil, errors.Join(err, context.Cause(ctx))
 	}
 
-	content := made.Picture
+	content := made.Image
 	if d.pdf {
 		content = made.PDF
 	}

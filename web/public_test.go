@@ -32,16 +32,16 @@ type drawer struct {
 	err    error
 }
 
-func (d *drawer) draw(_ context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+func (d *drawer) draw(_ context.Context, sheet web.RenderRequest) (web.RenderedSheet, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sheets = append(d.sheets, sheet)
 	if d.err != nil {
-		return web.Drawn{}, d.err
+		return web.RenderedSheet{}, d.err
 	}
 	var picture bytes.Buffer
 	err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 60, 85)))
-	return web.Drawn{PDF: []byte("%PDF-1.7 of " + sheet.HTML), Picture: picture.Bytes()}, err
+	return web.RenderedSheet{PDF: []byte("%PDF-1.7 of " + sheet.HTML), Image: picture.Bytes()}, err
 }
 
 func (d *drawer) count() int {
@@ -55,7 +55,7 @@ func openHouse(t *testing.T, d *drawer) *house {
 	t.Helper()
 	return sqliteHouse(t, func(c *web.Config) {
 		hostOf(c).draw = d.draw
-		c.Described = []web.Operation{{Name: "pdf.create", Summary: "Make a PDF"}, {Name: "zip.create", Summary: "Make an archive"}}
+		c.OperationDocs = []web.Operation{{Name: "pdf.create", Summary: "Make a PDF"}, {Name: "zip.create", Summary: "Make an archive"}}
 		c.Prices = map[string]credit.Amount{"pdf.create": 2000, "zip.create": 200}
 	})
 }

@@ -100,7 +100,7 @@ func TestPagesRunFewStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		h := newHouse(t, s, clock, func(c *web.Config) { c.Described = []web.Operation{{Name: "zip.create"}} })
+		h := newHouse(t, s, clock, func(c *web.Config) { c.OperationDocs = []web.Operation{{Name: "zip.create"}} })
 		v := h.join(t, "maya@example.com")
 		lease := acquire(t, h)
 		handler := h.web.Handler()

@@ -36,7 +36,7 @@ func (w *Web) requestReset(v *pageRequest) error {
 		return v.show(http.StatusUnprocessableEntity, views.ResetRequestPage(v.page("Reset your password", ""), m))
 	}
 
-	person, err := w.store.PersonByEmail(v.ctx(), email)
+	person, err := w.store.UserByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -70,7 +70,7 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 	}
 
 	expiresAt := w.now().Add(resetLife)
-	err := w.store.RequestReset(v.ctx(), email, expiresAt, func(to, secret string) ([]store.Letter, error) {
+	err := w.store.RequestReset(v.ctx(), email, expiresAt, func(to, secret string) ([]store.QueuedEmail, error) {
 		return mail.SealAll(w.mail, []string{to}, mail.Message{
 			Subject: "Set a new password",
 			Lines: []string{
@@ -89,7 +89,7 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 }
 
 func (w *Web) newPasswordModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
-	person, err := w.store.Person(v.ctx(), token.PersonID)
+	person, err := w.store.User(v.ctx(), token.PersonID)
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Set a new password",
 		Email: person.Email, Action: "/password/new?token=" + v.value("token"),
@@ -130,7 +130,7 @@ func (w *Web) setNewPassword(v *pageRequest) error {
 		return err
 	}
 	hash := hashPassword(password)
-	err = w.store.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hash})
+	err = w.store.ClaimUser(v.ctx(), token.PersonID, store.NewUser{Password: hash})
 	if errors.Is(err, store.ErrExists) { // The address was verified before.
 		err = w.changeCredentials(
 			v, token.PersonID, store.CredentialChange{Password: &hash}, false, passwordSubject, passwordLine,
@@ -175,7 +175,7 @@ func (w *Web) useLink(v *pageRequest) error {
 func (w *Web) enterByLink(v *pageRequest, personID string) error {
 	if w.scs.GetString(v.ctx(), joinedKey) != personID {
 		// Someone else may have signed up with the address and set a password.
-		err := w.store.ClaimPerson(v.ctx(), personID, store.NewPerson{})
+		err := w.store.ClaimUser(v.ctx(), personID, store.NewUser{})
 		if err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}

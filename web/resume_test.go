@@ -15,7 +15,7 @@ import (
 // endSessions ends all sessions of a user, as time or another window does.
 func (h *house) endSessions(t *testing.T, email string) {
 	t.Helper()
-	person, err := h.PersonByEmail(t.Context(), email)
+	person, err := h.UserByEmail(t.Context(), email)
 	if err != nil {
 		t.Fatal(err)
 	}

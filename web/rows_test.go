@@ -86,7 +86,7 @@ func TestPagesReadFewRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	h := newHouse(t, s, clock, func(c *web.Config) { c.Described = []web.Operation{{Name: "zip.create"}} })
+	h := newHouse(t, s, clock, func(c *web.Config) { c.OperationDocs = []web.Operation{{Name: "zip.create"}} })
 	v, op := h.join(t, "maya@example.com"), h.operator(t)
 	raw, err := sql.Open("pgx", db.URL)
 	if err != nil {

@@ -49,7 +49,7 @@ func bindForm[In any](v *pageRequest, fields any) (*In, error) {
 }
 
 // faultTexts returns the errors of a request by the fields of its form.
-func faultTexts(faults schema.Faults) map[string]string {
+func faultTexts(faults schema.FieldErrors) map[string]string {
 	texts := map[string]string{}
 	for _, fault := range faults {
 		texts[fault.Field] = "It " + fault.Message + "."
@@ -104,7 +104,7 @@ func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 
 // fault gives an error its code, and logs one that the operator has to know of.
 func (v *pageRequest) fault(err error) *wire.Error {
-	e := call.Fault(err)
+	e := call.APIError(err)
 	if e.Code == wire.InternalError || e.Code == wire.StorageUnavailable {
 		v.web.log.LogAttrs(
 			v.ctx(), slog.LevelError, "editor request failed",

@@ -60,7 +60,7 @@ func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
 // outdated pages, it is not an error of the server.
 func (w *Web) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		middleware.Left(rw)
+		middleware.ClientClosed(rw)
 		return
 	}
 	w.log.LogAttrs(

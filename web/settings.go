@@ -311,7 +311,7 @@ func (w *Web) saveProfile(v *pageRequest) error {
 	}
 
 	if name := v.value("name"); name != v.person.Name {
-		if err := w.store.SetPersonName(v.ctx(), v.person.ID, name); err != nil {
+		if err := w.store.SetUserName(v.ctx(), v.person.ID, name); err != nil {
 			return err
 		}
 	}
@@ -377,7 +377,7 @@ func (w *Web) askNewAddress(v *pageRequest, email string) error {
 
 func (w *Web) saveStoredInputs(v *pageRequest) error {
 	keep := v.value("inputs") != ""
-	if err := w.store.StoredInputs().Want(v.ctx(), v.account.ID, keep); err != nil {
+	if err := w.store.StoredInputs().Enable(v.ctx(), v.account.ID, keep); err != nil {
 		return err
 	}
 

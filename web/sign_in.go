@@ -52,7 +52,7 @@ func (w *Web) signIn(v *pageRequest) error {
 	}
 
 	email := v.value("email")
-	person, err := w.store.PersonByEmail(v.ctx(), email)
+	person, err := w.store.UserByEmail(v.ctx(), email)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -80,7 +80,7 @@ func (w *Web) signIn(v *pageRequest) error {
 }
 
 // proveFactor continues after the password: with the second factor, if there is one.
-func (w *Web) proveFactor(v *pageRequest, person store.Person, next string, remember bool) error {
+func (w *Web) proveFactor(v *pageRequest, person store.User, next string, remember bool) error {
 	if len(person.Factor) == 0 {
 		return w.enter(v, person, next, remember)
 	}
@@ -96,7 +96,7 @@ func (w *Web) proveFactor(v *pageRequest, person store.Person, next string, reme
 }
 
 // enter signs a user in under a new token, so a session that someone else started does not become the user's.
-func (w *Web) enter(v *pageRequest, person store.Person, next string, remember bool) error {
+func (w *Web) enter(v *pageRequest, person store.User, next string, remember bool) error {
 	if err := w.scs.RenewToken(v.ctx()); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ const alertSpan = 90 * 24 * time.Hour
 
 // alert emails a user about a login with a kind of device that the user has not used lately. The first login of
 // all causes no email.
-func (w *Web) alert(v *pageRequest, person store.Person) error {
+func (w *Web) alert(v *pageRequest, person store.User) error {
 	if v.account == nil {
 		return nil
 	}

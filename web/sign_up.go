@@ -79,7 +79,7 @@ func (w *Web) signUp(v *pageRequest) error {
 	}
 
 	hash := hashPassword(password)
-	person, err := w.store.CreatePerson(v.ctx(), store.NewPerson{Email: email, Name: v.value("name"), Password: hash})
+	person, err := w.store.CreateUser(v.ctx(), store.NewUser{Email: email, Name: v.value("name"), Password: hash})
 	switch {
 	case errors.Is(err, store.ErrExists):
 		err = w.remindOfAccount(v.ctx(), email)
@@ -108,7 +108,7 @@ func (w *Web) showUnconfirmed(v *pageRequest, status int, email string) error {
 // remindOfAccount emails the owner of an address about a sign-up attempt with it; the response does not reveal that
 // the address is known. An unverified address gets a link that verifies it.
 func (w *Web) remindOfAccount(ctx context.Context, email string) error {
-	person, err := w.store.PersonByEmail(ctx, email)
+	person, err := w.store.UserByEmail(ctx, email)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (w *Web) remindOfAccount(ctx context.Context, email string) error {
 	})
 }
 
-func (w *Web) sendVerification(ctx context.Context, person store.Person) error {
+func (w *Web) sendVerification(ctx context.Context, person store.User) error {
 	secret, err := w.store.NewToken(ctx, store.Token{
 		Purpose:   store.TokenVerify,
 		PersonID:  person.ID,
@@ -190,7 +190,7 @@ func (w *Web) showVerify(v *pageRequest) error {
 // claimModel asks for a password if the link of a sign-up is opened in another browser: someone else may have signed
 // up with the address.
 func (w *Web) claimModel(v *pageRequest, token store.Token) (views.NewPassword, error) {
-	person, err := w.store.Person(v.ctx(), token.PersonID)
+	person, err := w.store.User(v.ctx(), token.PersonID)
 	return views.NewPassword{
 		Form: views.Form{Errors: map[string]string{}}, Title: "Confirm your email address",
 		Email: person.Email, Action: "/verify?token=" + v.value("token"),
@@ -215,7 +215,7 @@ func (w *Web) claimAddress(v *pageRequest, token store.Token) error {
 	if _, err := w.store.UseToken(v.ctx(), store.TokenVerify, v.value("token")); err != nil {
 		return err
 	}
-	err = w.store.ClaimPerson(v.ctx(), token.PersonID, store.NewPerson{Password: hashPassword(password)})
+	err = w.store.ClaimUser(v.ctx(), token.PersonID, store.NewUser{Password: hashPassword(password)})
 	if errors.Is(err, store.ErrExists) {
 		return store.ErrUsed
 	}
@@ -237,7 +237,7 @@ func (w *Web) openSignUp(v *pageRequest, personID string) error {
 
 // claimable reports whether the verified owner of an address may take over the user created with it: the address was
 // not verified before, and there is nothing to take over.
-func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) {
+func (w *Web) claimable(ctx context.Context, person store.User) (bool, error) {
 	if person.VerifiedAt != nil || person.Operator {
 		return false, nil
 	}
@@ -247,14 +247,14 @@ func (w *Web) claimable(ctx context.Context, person store.Person) (bool, error) 
 
 // join makes a user with a verified address. If known is not empty, the new user replaces it: someone else may have
 // signed up with the address.
-func (w *Web) join(ctx context.Context, known store.Person, n store.NewPerson) (store.Person, error) {
+func (w *Web) join(ctx context.Context, known store.User, n store.NewUser) (store.User, error) {
 	if known.ID == "" {
-		return w.store.CreatePerson(ctx, n)
+		return w.store.CreateUser(ctx, n)
 	}
-	if err := w.store.ClaimPerson(ctx, known.ID, n); err != nil {
-		return store.Person{}, err
+	if err := w.store.ClaimUser(ctx, known.ID, n); err != nil {
+		return store.User{}, err
 	}
-	return w.store.Person(ctx, known.ID)
+	return w.store.User(ctx, known.ID)
 }
 
 // verifyToken finds the link of an email that verifies its address.
@@ -315,13 +315,13 @@ func (w *Web) changeEmail(v *pageRequest, token store.Token) error {
 }
 
 // welcome records that a user's address is verified. A user without an account then gets one, with the trial credit.
-func (w *Web) welcome(ctx context.Context, personID string) (store.Person, error) {
-	if _, err := w.store.VerifyPerson(ctx, personID, ""); err != nil {
-		return store.Person{}, err
+func (w *Web) welcome(ctx context.Context, personID string) (store.User, error) {
+	if _, err := w.store.VerifyUser(ctx, personID, ""); err != nil {
+		return store.User{}, err
 	}
-	person, err := w.store.Person(ctx, personID)
+	person, err := w.store.User(ctx, personID)
 	if err != nil {
-		return store.Person{}, err
+		return store.User{}, err
 	}
 
 	memberships, err := w.store.Memberships(ctx, personID)

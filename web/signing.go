@@ -83,7 +83,7 @@ func (w *Web) makeSigning(v *pageRequest) error {
 // wrongSigning shows the form of a signing identity with its errors.
 func (w *Web) wrongSigning(v *pageRequest, err error) error {
 	m := views.Form{Values: map[string]string{"name": v.value("name")}, Errors: map[string]string{}}
-	var faults schema.Faults
+	var faults schema.FieldErrors
 
 	switch {
 	case errors.As(err, &faults):
@@ -95,7 +95,7 @@ func (w *Web) wrongSigning(v *pageRequest, err error) error {
 		m.Errors[""] = "Signing identity limit reached: " +
 			limit + " of " + limit + ". Delete a signing identity first."
 	default:
-		e := call.Fault(err)
+		e := call.APIError(err)
 		if e.Code == wire.InternalError {
 			return err
 		}

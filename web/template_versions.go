@@ -105,7 +105,7 @@ func (w *Web) publishing(v *pageRequest, wrong string) (views.Publish, error) {
 
 func (w *Web) publishDraft(v *pageRequest) error {
 	made, err := submit(
-		v, templates.Publication{State: v.state(v.value("etag")), Comment: v.value("comment")}, w.templates.Publish,
+		v, templates.PublishInput{State: v.state(v.value("etag")), Comment: v.value("comment")}, w.templates.Publish,
 	)
 
 	switch r := refused(err); {
@@ -136,7 +136,7 @@ func (w *Web) restoreVersion(v *pageRequest) error {
 	}
 
 	made, err := submit(
-		v, templates.Restoration{State: v.state(v.value("etag")), Version: version}, w.templates.Restore,
+		v, templates.RestoreInput{State: v.state(v.value("etag")), Version: version}, w.templates.Restore,
 	)
 	return w.changed(v, made, err, fmt.Sprintf(
 		"Version %d restored as the draft. Publish the draft to use it in API calls.", version,

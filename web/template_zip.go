@@ -210,9 +210,9 @@ func unzipped(f *zip.File, maxBytes int64) (string, error) {
 }
 
 // templateOf returns a template made from the files of its zip.
-func templateOf(files map[string]string) (templates.New, error) {
+func templateOf(files map[string]string) (templates.CreateInput, error) {
 	html, ok := files[zippedHTML]
-	in := templates.New{HTML: &html}
+	in := templates.CreateInput{HTML: &html}
 	if !ok {
 		return in, sentence("The archive has no template.html at its top level.")
 	}

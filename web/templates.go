@@ -110,8 +110,8 @@ func (w *Web) showTemplates(v *pageRequest) error {
 const undoKey = "undo template"
 
 // blankTemplate returns the content of a new template without a layout.
-func blankTemplate() templates.New {
-	return templates.New{
+func blankTemplate() templates.CreateInput {
+	return templates.CreateInput{
 		HTML: new(`<style>
   body { font: 11pt/1.5 Inter, sans-serif; color: #1b1f27 }
   h1 { font-size: 24pt; letter-spacing: -.02em }
@@ -158,7 +158,7 @@ func (w *Web) newTemplatePage(v *pageRequest, status int, wrong map[string]strin
 
 // makeTemplate makes a template of nothing, or of a layout.
 func (w *Web) makeTemplate(v *pageRequest) error {
-	in := templates.New{FromGallery: v.value("layout")}
+	in := templates.CreateInput{FromGallery: v.value("layout")}
 	if in.FromGallery == "" {
 		in = blankTemplate()
 	}
@@ -217,7 +217,7 @@ func (w *Web) showLayouts(v *pageRequest) error {
 }
 
 func (w *Web) duplicateTemplate(v *pageRequest) error {
-	made, err := submit(v, templates.Copy{Ref: v.ref()}, w.templates.Duplicate)
+	made, err := submit(v, templates.DuplicateInput{Ref: v.ref()}, w.templates.Duplicate)
 	if r := refused(err); r != nil {
 		return v.redirectWith(templatesPath, r.Error())
 	}

@@ -443,7 +443,7 @@ func TestViewersSaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, role := range []string{store.RoleViewer, store.RoleBilling} {
-		person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
+		person, err := h.CreateUser(t.Context(), store.NewUser{Email: role + "@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}

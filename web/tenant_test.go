@@ -23,7 +23,7 @@ type tenants struct {
 	db            storetest.DB
 	maya, mallory *visitor
 	account       store.Account // Maya's
-	person        store.Person  // Maya
+	person        store.User    // Maya
 	lease         string
 	count         int
 }
@@ -148,7 +148,7 @@ func (o *tenants) newIdentity(string) string {
 
 func (o *tenants) newApp(string) string {
 	ctx, grants := o.t.Context(), o.Grants()
-	code, err := grants.Allow(ctx, store.Consent{
+	code, err := grants.Authorize(ctx, store.Consent{
 		Client: store.OAuthClient{ID: "app", Name: "App"}, Redirect: callback, Challenge: challengeOf(verifier), Resource: o.url + "/mcp",
 		Scopes: []string{"documents"}, AccountID: o.account.ID, PersonID: o.person.ID, Limit: 1, ExpiresAt: o.clock.Now().Add(time.Hour),
 	})
@@ -181,7 +181,7 @@ func (o *tenants) newInvitation(string) string {
 }
 
 func (o *tenants) newMember(string) string {
-	person, err := o.CreatePerson(o.t.Context(), store.NewPerson{Email: o.name("member") + "@example.com", Verified: true})
+	person, err := o.CreateUser(o.t.Context(), store.NewUser{Email: o.name("member") + "@example.com", Verified: true})
 	o.check(err)
 	o.check(o.AddMember(o.t.Context(), o.account.ID, person.ID, store.RoleDeveloper))
 	return person.ID
@@ -312,12 +312,12 @@ func TestNothingOfAnotherAccountOnPages(t *testing.T) {
 	clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))
 	h := newHouse(t, db.Open(t, clock), clock, func(c *web.Config) {
 		c.Calls = &fakeCalls{Calls: c.Calls, again: func(callID string) (string, error) { return callID, nil }}
-		c.Described = []web.Operation{{Name: "pdf.create"}}
+		c.OperationDocs = []web.Operation{{Name: "pdf.create"}}
 	})
 	o := &tenants{house: h, t: t, db: db, maya: h.join(t, "maya@example.com"), mallory: h.join(t, "mallory@example.com"), lease: acquire(t, h)}
 	o.account = h.mayas(t)
 	var err error
-	o.person, err = h.PersonByEmail(t.Context(), "maya@example.com")
+	o.person, err = h.UserByEmail(t.Context(), "maya@example.com")
 	o.check(err)
 
 	tried, deleted := map[string]bool{}, map[string]bool{}

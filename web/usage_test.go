@@ -114,7 +114,7 @@ func TestAlertsOnThePages(t *testing.T) {
 		}
 		v.sees("/dashboard/deliveries", "account.alert")
 
-		person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "bill@example.com", Verified: true})
+		person, err := h.CreateUser(t.Context(), store.NewUser{Email: "bill@example.com", Verified: true})
 		if err == nil {
 			err = h.AddMember(t.Context(), account.ID, person.ID, store.RoleBilling)
 		}

@@ -218,13 +218,13 @@ func (w *Web) saveLimits(v *pageRequest) error {
 }
 
 func (w *Web) exportLedger(v *pageRequest) error {
-	read := func(l store.List) (store.Page[store.Posted], error) {
+	read := func(l store.List) (store.Page[store.JournalEntry], error) {
 		return w.store.Postings(v.ctx(), store.PostingFilter{AccountID: v.account.ID, List: l})
 	}
 
 	columns := []string{"id", "at", "kind", "amount_usd", "held_usd", "reference", "reason", "call"}
 
-	return v.sendTable("ledger.csv", columns, exported(read, func(p store.Posted) []string {
+	return v.sendTable("ledger.csv", columns, exported(read, func(p store.JournalEntry) []string {
 		return []string{
 			p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.Kind,
 			decimal(p.Wallet), decimal(p.Held), p.Reference, p.Reason, p.CallID,

@@ -26,9 +26,9 @@ const (
 // fillPayments adds the payments to the wallet's page.
 func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) error {
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{
-		AccountID: v.account.ID,
-		Told:      true,
-		List:      store.List{Limit: shownPayments},
+		AccountID:              v.account.ID,
+		ExcludeUnpaidCheckouts: true,
+		List:                   store.List{Limit: shownPayments},
 	})
 	if err != nil {
 		return err
@@ -175,9 +175,9 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 		return nil, nil
 	}
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{
-		AccountID: v.account.ID,
-		Told:      true,
-		List:      store.List{Limit: 1},
+		AccountID:              v.account.ID,
+		ExcludeUnpaidCheckouts: true,
+		List:                   store.List{Limit: 1},
 	})
 	if err != nil || len(page.Items) == 0 || page.Items[0].State != store.PaymentAction {
 		return nil, err
@@ -365,9 +365,9 @@ func (w *Web) saveReload(v *pageRequest) error {
 
 func (w *Web) showReceipts(v *pageRequest) error {
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{
-		AccountID: v.account.ID,
-		Told:      true,
-		List:      store.List{Cursor: v.value("cursor")},
+		AccountID:              v.account.ID,
+		ExcludeUnpaidCheckouts: true,
+		List:                   store.List{Cursor: v.value("cursor")},
 	})
 	if err != nil {
 		return err

@@ -172,7 +172,7 @@ func TestAutoReloadOnThePages(t *testing.T) {
 		if err := h.spend(t, credit.Dollar); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.pay.Refill(t.Context(), account.ID); err != nil {
+		if err := h.pay.Reload(t.Context(), account.ID); err != nil {
 			t.Fatal(err)
 		}
 		page := v.sees("/dashboard/wallet", "Confirm the payment of $40.00.", "Visa ending 3184", "Auto-reload", "$40.00 charged this month")

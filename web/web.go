@@ -99,11 +99,11 @@ type Config struct {
 	Region string
 	// Settings are those of this process, with secrets masked.
 	Settings []views.Setting
-	// Described are the available operations, as in the price list.
-	Described []Operation
-	// Outward reads applications' metadata at their URLs: https at public addresses, without redirects. Nil reads
+	// OperationDocs are the available operations, as in the price list.
+	OperationDocs []Operation
+	// HTTPClient reads applications' metadata at their URLs: https at public addresses, without redirects. Nil reads
 	// nothing.
-	Outward *http.Client
+	HTTPClient *http.Client
 }
 
 // Default size limits of requests and files, in bytes.
@@ -124,14 +124,14 @@ func SignUps() []string { return []string{SignUpOpen, SignUpInvite, SignUpClosed
 
 // Host is the process that serves the pages: its API, its renderer and its state.
 type Host interface {
-	// ForPerson executes the API requests of an account's member, as with a key, or with the given key of the account.
-	ForPerson(account store.Account, key *store.Key) http.Handler
+	// MemberHandler executes the API requests of an account's member, as with a key, or with the given key of the account.
+	MemberHandler(account store.Account, key *store.Key) http.Handler
 	// Description returns the OpenAPI document, in JSON. It is called when a page first needs it.
 	Description() ([]byte, error)
 	// Paths are the addresses of the API, which a visitor may have meant.
 	Paths() []string
-	// Draw renders for visitors. Its errors are ErrBusy, *DocumentError, those of the context, and internal errors.
-	Draw(ctx context.Context, sheet RenderRequest) (Drawn, error)
+	// Render renders for visitors. Its errors are ErrBusy, *DocumentError, those of the context, and internal errors.
+	Draw(ctx context.Context, sheet RenderRequest) (RenderedSheet, error)
 	// Ready returns the status of the service.
 	Ready(ctx context.Context) views.ServiceStatus
 	// Engines returns the state of the render engines, Counters the counts of responses of this process.
@@ -143,8 +143,8 @@ type Host interface {
 type Calls interface {
 	// Input returns the stored input of a call as JSON, or store.ErrNotFound. It reads from the given store.
 	Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error)
-	// Again repeats a call from its stored input, and returns the ID of the new call.
-	Again(ctx context.Context, account store.Account, callID, requestID string) (id string, err error)
+	// Repeat repeats a call from its stored input, and returns the ID of the new call.
+	Repeat(ctx context.Context, account store.Account, callID, requestID string) (id string, err error)
 	// AddProgress adds the progress of a bulk job to the status of a call. It reads from the given store.
 	AddProgress(ctx context.Context, from *store.Store, of store.Call, status *wire.JobStatus) error
 	// Cancel cancels a job.
@@ -169,7 +169,7 @@ type Mailer interface {
 	Enqueue(ctx context.Context, letter mail.Message) error
 	// Seal converts an email to a row of the store, for a transaction that writes more than emails. Wake signals that
 	// it has been committed.
-	Seal(letter mail.Message) (store.Letter, error)
+	Seal(letter mail.Message) (store.QueuedEmail, error)
 	Wake()
 }
 

@@ -52,8 +52,8 @@ func (l *letters) Enqueue(_ context.Context, letter mail.Message) error {
 }
 
 // Seal stores an email whose transaction has not been committed yet.
-func (l *letters) Seal(letter mail.Message) (store.Letter, error) {
-	return store.Letter{ID: store.NewID("let"), Sealed: []byte(letter.Subject)}, l.Enqueue(context.Background(), letter)
+func (l *letters) Seal(letter mail.Message) (store.QueuedEmail, error) {
+	return store.QueuedEmail{ID: store.NewID("let"), Sealed: []byte(letter.Subject)}, l.Enqueue(context.Background(), letter)
 }
 
 // Wake is of no use: nothing is sent.
@@ -118,7 +118,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	if h.web, err = web.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler = middleware.Keep(h.web.Handler())
+	server.Config.Handler = middleware.CacheControl(h.web.Handler())
 	server.Start()
 	t.Cleanup(server.Close)
 	return h
@@ -144,8 +144,8 @@ func newAPI(services *service.Services) *api.API {
 type host struct {
 	*api.API
 
-	describe func() ([]byte, error)                                      // nil returns the description in the repository
-	draw     func(context.Context, web.RenderRequest) (web.Drawn, error) // nil draws nothing
+	describe func() ([]byte, error)                                              // nil returns the description in the repository
+	draw     func(context.Context, web.RenderRequest) (web.RenderedSheet, error) // nil draws nothing
 	engines  views.Engines
 	counters []views.Counter
 }
@@ -157,9 +157,9 @@ func (h *host) Description() ([]byte, error) {
 	return os.ReadFile(filepath.Join("..", "api", "testdata", "openapi.golden.json"))
 }
 
-func (h *host) Draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+func (h *host) Draw(ctx context.Context, sheet web.RenderRequest) (web.RenderedSheet, error) {
 	if h.draw == nil {
-		return web.Drawn{}, web.ErrBusy
+		return web.RenderedSheet{}, web.ErrBusy
 	}
 	return h.draw(ctx, sheet)
 }
@@ -190,7 +190,7 @@ func (f *fakeCalls) Input(ctx context.Context, from *store.Store, accountID, cal
 
 func (f *fakeCalls) Again(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
 	if f.again == nil {
-		return f.Calls.Again(ctx, account, callID, requestID)
+		return f.Calls.Repeat(ctx, account, callID, requestID)
 	}
 	return f.again(callID)
 }
@@ -687,7 +687,7 @@ func TestSecondFactor(t *testing.T) {
 // and other pages leave them.
 func TestSecretsWaitSealed(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) { c.Mail = nil })
-	maya, err := h.CreatePerson(t.Context(), store.NewPerson{Email: "maya@example.com", Verified: true})
+	maya, err := h.CreateUser(t.Context(), store.NewUser{Email: "maya@example.com", Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1006,7 +1006,7 @@ func TestRemovedCalls(t *testing.T) {
 		if err := h.CloseMonths(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, task := range h.Upkeep() {
+		for _, task := range h.MaintenanceTasks() {
 			if task.Name == "remove old months" {
 				if err := task.Do(t.Context()); err != nil {
 					t.Fatal(err)
@@ -1128,7 +1128,7 @@ func TestMembersAndRoles(t *testing.T) {
 		if a := tom.do(http.MethodPost, "/dashboard/keys", url.Values{"name": {"x"}}); a.status != http.StatusForbidden {
 			t.Errorf("a viewer makes a key: got status %d", a.status)
 		}
-		person, err := h.PersonByEmail(t.Context(), "tom@example.com")
+		person, err := h.UserByEmail(t.Context(), "tom@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1147,7 +1147,7 @@ func TestMembersAndRoles(t *testing.T) {
 		if a := tom.get("/dashboard/keys"); a.status != http.StatusForbidden {
 			t.Errorf("a removed member: got status %d", a.status)
 		}
-		self, err := h.PersonByEmail(t.Context(), "maya@example.com")
+		self, err := h.UserByEmail(t.Context(), "maya@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1209,9 +1209,9 @@ func TestEveryPageChecksItsRole(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	h.join(t, "maya@example.com")
 	account := h.mayas(t)
-	people := map[string]store.Person{}
+	people := map[string]store.User{}
 	for _, role := range store.Roles() {
-		person, err := h.CreatePerson(t.Context(), store.NewPerson{Email: role + "@example.com", Verified: true})
+		person, err := h.CreateUser(t.Context(), store.NewUser{Email: role + "@example.com", Verified: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1447,9 +1447,9 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 func TestKeyScopes(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
 		c.Operations = []string{"pdf.create", "images.create", "convert.create", "pdf.merge", "pdf.text"}
-		c.Described = nil
+		c.OperationDocs = nil
 		for _, name := range c.Operations {
-			c.Described = append(c.Described, web.Operation{Name: name, Reads: name == "pdf.text"})
+			c.OperationDocs = append(c.OperationDocs, web.Operation{Name: name, Reads: name == "pdf.text"})
 		}
 	})
 	v := h.join(t, "maya@example.com")

@@ -125,9 +125,9 @@ func withMode(given []member, mode string) ([]member, error) {
 		case m.name == asyncMember && (text == "false" || text == "null"):
 		case m.name == "response" && (text == `"url"` || text == `"binary"` || text == "null"):
 		case m.name == asyncMember:
-			return nil, schema.Faults{{Field: asyncMember, Message: "must be true or false"}}
+			return nil, schema.FieldErrors{{Field: asyncMember, Message: "must be true or false"}}
 		case m.name == "response":
-			return nil, schema.Faults{{Field: "response", Message: "must be url or async"}}
+			return nil, schema.FieldErrors{{Field: "response", Message: "must be url or async"}}
 		default:
 			kept = append(kept, m)
 		}
@@ -150,7 +150,7 @@ type toolRequest struct {
 // take assigns members to the parameters of the route. Unknown members become part of the body or, in a route without
 // one, of the query.
 func (q *toolRequest) take(given []member) error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	for _, m := range given {
 		p, ok := q.param(m.name)
 		switch {
@@ -250,7 +250,7 @@ func uploadInput() *jsonschema.Schema {
 // uploadRequest sends a file as the request body.
 func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request, error) {
 	var in struct{ File, Text, Filename *string }
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	for _, m := range given {
 		to := map[string]**string{"file": &in.File, "text": &in.Text, "filename": &in.Filename}[m.name]
 		switch {
@@ -270,13 +270,13 @@ func uploadRequest(ctx context.Context, t *tool, given []member) (*http.Request,
 	var content []byte
 	switch {
 	case (in.File == nil) == (in.Text == nil):
-		return nil, schema.Faults{{Field: "file", Message: "is required without text. Send exactly one of file, text"}}
+		return nil, schema.FieldErrors{{Field: "file", Message: "is required without text. Send exactly one of file, text"}}
 	case in.Text != nil:
 		content = []byte(*in.Text)
 	default:
 		var err error
 		if content, err = io.ReadAll(schema.NewBase64Reader(strings.NewReader(*in.File))); err != nil {
-			return nil, schema.Faults{{Field: "file", Message: "must be Base64, optionally with a data URI prefix"}}
+			return nil, schema.FieldErrors{{Field: "file", Message: "must be Base64, optionally with a data URI prefix"}}
 		}
 	}
 

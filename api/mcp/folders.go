@@ -221,7 +221,7 @@ func (f *folders) prepare(
 	for _, m := range given {
 		if saves && m.name == saveMember {
 			if err := json.Unmarshal(m.value, &save); err != nil || save == "" {
-				return nil, "", schema.Faults{{Field: saveMember, Message: "must be a path"}}
+				return nil, "", schema.FieldErrors{{Field: saveMember, Message: "must be a path"}}
 			}
 			continue
 		}
@@ -230,10 +230,10 @@ func (f *folders) prepare(
 
 	async := func(m member) bool { return m.name == asyncMember && string(m.value) == "true" }
 	if save != "" && slices.ContainsFunc(kept, async) {
-		return nil, "", schema.Faults{{Field: saveMember, Message: "is mutually exclusive with async"}}
+		return nil, "", schema.FieldErrors{{Field: saveMember, Message: "is mutually exclusive with async"}}
 	}
 
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	prepared, err = f.inline(input, kept, "", &faults)
 	if err == nil {
 		err = faults.OrNil()
@@ -243,7 +243,7 @@ func (f *folders) prepare(
 
 // inline replaces the paths in an object by the contents of their files.
 func (f *folders) inline(
-	doc *jsonschema.Schema, members []member, place string, faults *schema.Faults,
+	doc *jsonschema.Schema, members []member, place string, faults *schema.FieldErrors,
 ) (json.RawMessage, error) {
 	for i, m := range members {
 		shape, ok := doc.Properties.Get(m.name)
@@ -267,7 +267,7 @@ func (f *folders) inline(
 	return objectOf(members)
 }
 
-func (f *folders) inlineFile(m *member, place string, faults *schema.Faults) error {
+func (f *folders) inlineFile(m *member, place string, faults *schema.FieldErrors) error {
 	var path string
 	if err := json.Unmarshal(m.value, &path); err != nil {
 		faults.Add(place+pathMember, "must be a path")
@@ -287,7 +287,7 @@ func (f *folders) inlineFile(m *member, place string, faults *schema.Faults) err
 
 // inlineObject leaves a value that is not an object unchanged, for the service to refuse.
 func (f *folders) inlineObject(
-	doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults,
+	doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.FieldErrors,
 ) (json.RawMessage, error) {
 	members, err := membersOf(value)
 	if err != nil || members == nil {
@@ -297,7 +297,7 @@ func (f *folders) inlineObject(
 }
 
 func (f *folders) inlineItems(
-	doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.Faults,
+	doc *jsonschema.Schema, value json.RawMessage, place string, faults *schema.FieldErrors,
 ) (json.RawMessage, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(value, &items); err != nil {
@@ -320,7 +320,7 @@ func (f *folders) saved(
 ) (_ *sdk.CallToolResult, err error) {
 	root, file, name, err := f.create(path)
 	if err != nil {
-		return refused(schema.Faults{{Field: saveMember, Message: err.Error()}})
+		return refused(schema.FieldErrors{{Field: saveMember, Message: err.Error()}})
 	}
 
 	written := false

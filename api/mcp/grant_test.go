@@ -18,16 +18,16 @@ import (
 func grantOf(t *testing.T, s *apitest.Server, limit credit.Amount, scopes ...string) string {
 	t.Helper()
 	ctx := t.Context()
-	person, err := s.Store.PersonByEmail(ctx, "dev@example.com")
+	person, err := s.Store.UserByEmail(ctx, "dev@example.com")
 	if err != nil {
-		if person, err = s.Store.CreatePerson(ctx, store.NewPerson{Email: "dev@example.com", Verified: true}); err != nil {
+		if person, err = s.Store.CreateUser(ctx, store.NewUser{Email: "dev@example.com", Verified: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Store.AddMember(ctx, s.Account.ID, person.ID, store.RoleDeveloper); err != nil {
 			t.Fatal(err)
 		}
 	}
-	code, err := s.Store.Grants().Allow(ctx, store.Consent{
+	code, err := s.Store.Grants().Authorize(ctx, store.Consent{
 		Client: store.OAuthClient{ID: "client_x", Name: "Draftsman"}, Redirect: "https://draftsman.example/", Challenge: "c", Resource: s.URL + api.AgentPath,
 		Scopes: scopes, AccountID: s.Account.ID, PersonID: person.ID, Limit: limit, ExpiresAt: s.Clock.Now().Add(24 * time.Hour),
 	})

@@ -272,7 +272,7 @@ func (d *Handler) count(w http.ResponseWriter, r *http.Request, caller call.Call
 }
 
 // one answers one message.
-func (d *Handler) one(ctx context.Context, r *http.Request, m message) Answer {
+func (d *Handler) one(ctx context.Context, r *http.Request, m message) Response {
 	if answer, ok := m.refused(); ok {
 		return answer
 	}
@@ -307,10 +307,10 @@ func (d *Handler) one(ctx context.Context, r *http.Request, m message) Answer {
 }
 
 // carry answers a tool's request with the API's own route.
-func (d *Handler) carry(ctx context.Context, pattern string, q *http.Request) (Answer, error) {
+func (d *Handler) carry(ctx context.Context, pattern string, q *http.Request) (Response, error) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
-		return Answer{}, errors.New("a tool was called outside of a request")
+		return Response{}, errors.New("a tool was called outside of a request")
 	}
 
 	for name, values := range x.header {
@@ -322,7 +322,7 @@ func (d *Handler) carry(ctx context.Context, pattern string, q *http.Request) (A
 	w := &middleware.Recorder{}
 	d.api.Serve(w, q.WithContext(x.ctx), pattern, x.caller)
 	if err := x.ctx.Err(); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	return answerOf(w), nil
 }
@@ -351,7 +351,7 @@ func reply(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 }
 
 // answerOf returns the response of a handler.
-func answerOf(w *middleware.Recorder) Answer {
+func answerOf(w *middleware.Recorder) Response {
 	w.WriteHeader(http.StatusOK)
-	return Answer{w.Status, w.Header(), w.Body.Bytes()}
+	return Response{w.Status, w.Header(), w.Body.Bytes()}
 }

@@ -29,7 +29,7 @@ type outsider struct {
 	*apitest.Server
 
 	provider *fakeoidc.Provider
-	maya     store.Person
+	maya     store.User
 }
 
 func newOutsider(t *testing.T) *outsider {
@@ -44,16 +44,16 @@ func newOutsider(t *testing.T) *outsider {
 	o.provider = fakeoidc.New(t, now)
 	o.Server = newServer(t, func(cfg *apitest.Settings) {
 		open(cfg)
-		cfg.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Patience: patience, Now: now})
+		cfg.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: o.provider.URL, Audience: cfg.BaseURL + api.AgentPath, Timeout: patience, Now: now})
 	})
 	o.maya = o.person(t, "maya@example.com", true, store.RoleDeveloper)
 	return o
 }
 
 // person is a member of the server's account.
-func (o *outsider) person(t *testing.T, email string, verified bool, role string) store.Person {
+func (o *outsider) person(t *testing.T, email string, verified bool, role string) store.User {
 	t.Helper()
-	person, err := o.Store.CreatePerson(t.Context(), store.NewPerson{Email: email, Verified: verified})
+	person, err := o.Store.CreateUser(t.Context(), store.NewUser{Email: email, Verified: verified})
 	if err == nil {
 		err = o.Store.AddMember(t.Context(), o.Account.ID, person.ID, role)
 	}
@@ -333,7 +333,7 @@ func TestForeignIssuer(t *testing.T) {
 		open(cfg)
 		redirect = cfg.BaseURL + "/back"
 		address = fakeoidc.StartForeign(t, "../..", redirect, "secret")
-		cfg.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Patience: patience})
+		cfg.Issuer = oauth.NewIssuer(oauth.IssuerConfig{Issuer: address, Audience: cfg.BaseURL + api.AgentPath, Timeout: patience})
 	})
 	o := &outsider{Server: s}
 	o.person(t, "maya@example.com", true, store.RoleOwner)

@@ -28,7 +28,7 @@ func open(cfg *apitest.Settings) {
 }
 
 // newServer starts a server with an agent endpoint.
-func newServer(t *testing.T, change func(*apitest.Settings), rows ...schema.Row[*operation.Deps]) *apitest.Server {
+func newServer(t *testing.T, change func(*apitest.Settings), rows ...schema.Definition[*operation.Deps]) *apitest.Server {
 	t.Helper()
 	return apitest.New(t, apitest.Options{Operations: rows, Change: change})
 }

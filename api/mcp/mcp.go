@@ -15,12 +15,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Carrier sends a request for the route with the given pattern to the service. An error means that there was no
+// SendFunc sends a request for the route with the given pattern to the service. An error means that there was no
 // response.
-type Carrier func(ctx context.Context, pattern string, r *http.Request) (Answer, error)
+type SendFunc func(ctx context.Context, pattern string, r *http.Request) (Response, error)
 
-// Answer is the response of the service.
-type Answer struct {
+// Response is the response of the service.
+type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -33,13 +33,13 @@ type Config struct {
 	// Choose describes how a client selects toolsets.
 	Choose func(names string) string
 	// Carry passes the requests of the tools to the API.
-	Carry Carrier
+	Carry SendFunc
 	// Documents are the readable documents.
 	Documents []Document
 	// Folders are the folders of this machine that tools may use; nil means none, for remote agents.
 	Folders *folders
 	// Draw renders previews of results.
-	Draw Drawer
+	Draw ThumbnailFunc
 	// Progress notifies clients that their calls are still running, on transports that can send messages before a
 	// response.
 	Progress bool
@@ -53,8 +53,8 @@ type Document struct{ Name, Title, Description, Text string }
 
 // service answers agents, whatever they come over.
 type service struct {
-	carry Carrier
-	draw  Drawer
+	carry SendFunc
+	draw  ThumbnailFunc
 	log   *slog.Logger
 }
 

@@ -117,7 +117,7 @@ var needParams = []string{
 }
 
 // refused answers a message that cannot be understood.
-func (m message) refused() (Answer, bool) {
+func (m message) refused() (Response, bool) {
 	status := http.StatusBadRequest
 	code := codeInvalidRequest
 	var text string
@@ -126,7 +126,7 @@ func (m message) refused() (Answer, bool) {
 	case m.JSONRPC != "2.0":
 		text = "jsonrpc must be 2.0"
 	case m.Method == "" && (m.Result != nil || m.Error != nil):
-		return Answer{Status: http.StatusAccepted}, true // nothing was asked of the client
+		return Response{Status: http.StatusAccepted}, true // nothing was asked of the client
 	case m.Method == "":
 		text = "method is required"
 	case m.Params != nil && m.Params[0] != '{':
@@ -135,7 +135,7 @@ func (m message) refused() (Answer, bool) {
 		text = "params must be an object"
 	case m.ID == nil:
 		// A notification never gets a response, not even an unknown one.
-		return Answer{Status: http.StatusAccepted}, !notice || !slices.Contains(notices, m.Method)
+		return Response{Status: http.StatusAccepted}, !notice || !slices.Contains(notices, m.Method)
 	case notice:
 		text = m.Method + " is a notification and must not have an id"
 	case !slices.Contains(methods, m.Method) && m.version < ownRefusals:
@@ -147,10 +147,10 @@ func (m message) refused() (Answer, bool) {
 		code = codeInvalidParams
 		text = "params are required for " + m.Method
 	default:
-		return Answer{}, false
+		return Response{}, false
 	}
 
-	return Answer{Status: status, Body: problem(m.ID, code, text)}, true
+	return Response{Status: status, Body: problem(m.ID, code, text)}, true
 }
 
 // scope returns the scope that a grant needs to send the message, if the server refuses the whole message without it:

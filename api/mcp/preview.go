@@ -21,8 +21,8 @@ const previewMember = "preview"
 
 const pictureType = "image/png"
 
-// Drawer renders page 1 of a result of the caller as a small PNG, or returns the reason why there is none.
-type Drawer func(ctx context.Context, id string) (picture []byte, why string)
+// ThumbnailFunc renders page 1 of a result of the caller as a small PNG, or returns the reason why there is none.
+type ThumbnailFunc func(ctx context.Context, id string) (picture []byte, why string)
 
 // draws reports whether results of the tool can be rendered.
 func (t *tool) draws() bool {
@@ -55,7 +55,7 @@ func takePreview(arguments json.RawMessage) (wanted bool, rest json.RawMessage, 
 			wanted = true
 		case "false", "null":
 		default:
-			return false, nil, schema.Faults{{Field: previewMember, Message: "must be true or false"}}
+			return false, nil, schema.FieldErrors{{Field: previewMember, Message: "must be true or false"}}
 		}
 	}
 

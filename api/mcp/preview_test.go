@@ -20,8 +20,8 @@ type paperInput struct {
 }
 
 // paper is an operation whose results have the type of PDFs, on a server that renders nothing.
-func paper() schema.Row[*operation.Deps] {
-	return schema.Spec[*operation.Deps, paperInput]{
+func paper() schema.Definition[*operation.Deps] {
+	return schema.TypedDefinition[*operation.Deps, paperInput]{
 		Info:    schema.Info{Name: "test.paper", Summary: "Answer with a paper", Price: apitest.EchoPrice, Produces: []string{"application/pdf", "text/plain"}},
 		Example: paperInput{},
 		Run: func(_ context.Context, _ *operation.Deps, in *paperInput) (schema.Result, error) {

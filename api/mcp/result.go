@@ -41,17 +41,17 @@ func (t *tool) call(ctx context.Context, s *service, arguments json.RawMessage) 
 }
 
 // ask sends the request of the arguments to the service.
-func (t *tool) ask(ctx context.Context, s *service, arguments json.RawMessage) (Answer, error) {
+func (t *tool) ask(ctx context.Context, s *service, arguments json.RawMessage) (Response, error) {
 	q, err := t.request(ctx, arguments)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	return s.carry(ctx, t.Pattern, q)
 }
 
 // show converts a response to a result: its JSON and a link to the file that it names, with an image of the file if
 // one was requested.
-func (t *tool) show(ctx context.Context, s *service, answer Answer, preview bool) (*sdk.CallToolResult, error) {
+func (t *tool) show(ctx context.Context, s *service, answer Response, preview bool) (*sdk.CallToolResult, error) {
 	members, err := membersOf(answer.Body)
 	if err != nil {
 		return nil, fmt.Errorf("the response to %s is not a JSON object", t.Name)
@@ -117,11 +117,11 @@ var mediaTypes = map[string]string{
 }
 
 // open fetches a result.
-func (s *service) open(ctx context.Context, id string) (Answer, error) {
+func (s *service) open(ctx context.Context, id string) (Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.Replace(wire.FilePattern, "{id}", id, 1),
 		http.NoBody)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	r.SetPathValue("id", id)
 	return s.carry(ctx, wire.FilePattern, r)
@@ -138,7 +138,7 @@ type failure struct {
 }
 
 // failed shows a response that is an error.
-func failed(answer Answer) (*sdk.CallToolResult, error) {
+func failed(answer Response) (*sdk.CallToolResult, error) {
 	var body wire.ErrorBody
 	if err := json.Unmarshal(answer.Body, &body); err != nil || body.Error.Code == "" {
 		return nil, fmt.Errorf("the service returned status %d", answer.Status)
@@ -159,7 +159,7 @@ func refused(err error) (*sdk.CallToolResult, error) {
 	if errors.Is(err, errNoObject) {
 		return failure{Code: wire.InvalidRequest, Message: "The arguments must be one JSON object."}.result()
 	}
-	e := call.Fault(err)
+	e := call.APIError(err)
 	if e.Code == wire.InternalError {
 		return nil, err
 	}

@@ -60,13 +60,13 @@ func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 }
 
 // remote carries requests over HTTP. It returns a refusal of the service like any other response.
-func remote(service *client.Client) Carrier {
-	return func(ctx context.Context, _ string, r *http.Request) (Answer, error) {
+func remote(service *client.Client) SendFunc {
+	return func(ctx context.Context, _ string, r *http.Request) (Response, error) {
 		var body []byte
 		if r.Body != nil {
 			var err error
 			if body, err = io.ReadAll(r.Body); err != nil {
-				return Answer{}, err
+				return Response{}, err
 			}
 		}
 
@@ -76,7 +76,7 @@ func remote(service *client.Client) Carrier {
 			return refusal(refused)
 		}
 		if err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 
 		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
@@ -84,12 +84,12 @@ func remote(service *client.Client) Carrier {
 		if len(text) > maxAnswer {
 			err = errors.Join(err, errors.New("the response is too long"))
 		}
-		return Answer{response.StatusCode, response.Header, text}, err
+		return Response{response.StatusCode, response.Header, text}, err
 	}
 }
 
 // drawRemote lets the service render results; their images are read from its agent endpoint.
-func drawRemote(carry Carrier) Drawer {
+func drawRemote(carry SendFunc) ThumbnailFunc {
 	return func(ctx context.Context, id string) (picture []byte, why string) {
 		message, err := json.Marshal(map[string]any{
 			"jsonrpc": "2.0", "id": 1, "method": methodRead, "params": map[string]string{"uri": pictureOf(id)},
@@ -125,7 +125,7 @@ func drawRemote(carry Carrier) Drawer {
 }
 
 // refusal is a refusal as the service sent it.
-func refusal(e *client.Error) (Answer, error) {
+func refusal(e *client.Error) (Response, error) {
 	var body wire.ErrorBody
 	body.Error.Code = e.Code
 	body.Error.Message = e.Error()
@@ -133,7 +133,7 @@ func refusal(e *client.Error) (Answer, error) {
 	body.Error.RequestID = e.RequestID
 	body.Error.Docs = e.Docs
 	text, err := json.Marshal(body)
-	answer := Answer{e.Status(), http.Header{}, text}
+	answer := Response{e.Status(), http.Header{}, text}
 	if e.RetryAfter > 0 {
 		answer.Header.Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}

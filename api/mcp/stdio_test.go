@@ -55,13 +55,13 @@ type line struct {
 
 // startLocal starts a server on standard input and output, as it were, whose work is
 // done by a service.
-func startLocal(t *testing.T, roots []string, rows ...schema.Row[*operation.Deps]) (*line, *apitest.Server) {
+func startLocal(t *testing.T, roots []string, rows ...schema.Definition[*operation.Deps]) (*line, *apitest.Server) {
 	t.Helper()
 	return startSelected(t, "all", roots, rows...)
 }
 
 // startSelected is startLocal with the given toolsets.
-func startSelected(t *testing.T, toolsets string, roots []string, rows ...schema.Row[*operation.Deps]) (*line, *apitest.Server) {
+func startSelected(t *testing.T, toolsets string, roots []string, rows ...schema.Definition[*operation.Deps]) (*line, *apitest.Server) {
 	t.Helper()
 	var tools mcp.Selection
 	s := newServer(t, func(cfg *apitest.Settings) {

@@ -70,7 +70,7 @@ func timeoutOf(arguments json.RawMessage) (timeout time.Duration, rest json.RawM
 		}
 		seconds, err := strconv.Atoi(string(m.value))
 		if err != nil || seconds < 1 || seconds > int(maxWait.Seconds()) {
-			return 0, nil, schema.Faults{{Field: "seconds", Message: "must be a whole number from 1 to 50"}}
+			return 0, nil, schema.FieldErrors{{Field: "seconds", Message: "must be a whole number from 1 to 50"}}
 		}
 		timeout = time.Duration(seconds) * time.Second
 	}
@@ -111,7 +111,7 @@ func (t *tool) wait(
 }
 
 // seen shows a response and reports whether it is the last.
-func (t *tool) seen(ctx context.Context, s *service, answer Answer, preview bool) (bool, *sdk.CallToolResult, error) {
+func (t *tool) seen(ctx context.Context, s *service, answer Response, preview bool) (bool, *sdk.CallToolResult, error) {
 	if answer.Status >= http.StatusBadRequest {
 		result, err := failed(answer)
 		return true, result, err

@@ -72,9 +72,9 @@ func Keepable(r *http.Request) (CacheRule, bool) {
 	return CacheRule{}, false
 }
 
-// Keep sets Cache-Control on each response. A handler cannot allow more than Public does; a response that the handler
+// CacheControl sets Cache-Control on each response. A handler cannot allow more than Public does; a response that the handler
 // marks private stays private.
-func Keep(next http.Handler) http.Handler {
+func CacheControl(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", nobody)
 		next.ServeHTTP(&cacheControlWriter{ResponseWriter: w, r: r}, r)

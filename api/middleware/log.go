@@ -17,8 +17,8 @@ import (
 // StatusClientClosed is the status in the log for a client that left before its response; it is never sent.
 const StatusClientClosed = 499
 
-// Answer records a handler's response for the log.
-type Answer struct {
+// ResponseRecord records a handler's response for the log.
+type ResponseRecord struct {
 	http.ResponseWriter
 	// Status is 0 until it has been sent.
 	Status int
@@ -33,7 +33,7 @@ const retryAfter = "5"
 
 // WriteHeader sends the status, and remembers it. Each 429 and 503 has a Retry-After in
 // whole seconds, whichever handler wrote it.
-func (a *Answer) WriteHeader(status int) {
+func (a *ResponseRecord) WriteHeader(status int) {
 	if a.Status == 0 {
 		a.Status = status
 		busy := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
@@ -44,7 +44,7 @@ func (a *Answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-func (a *Answer) Write(p []byte) (int, error) {
+func (a *ResponseRecord) Write(p []byte) (int, error) {
 	if a.Status == 0 {
 		a.Status = http.StatusOK
 	}
@@ -54,17 +54,17 @@ func (a *Answer) Write(p []byte) (int, error) {
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (a *Answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *ResponseRecord) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// AnswerOf returns the Answer that Log put around w, or wraps w in a new one.
-func AnswerOf(w http.ResponseWriter) *Answer {
+// ResponseRecordOf returns the Answer that Log put around w, or wraps w in a new one.
+func ResponseRecordOf(w http.ResponseWriter) *ResponseRecord {
 	for inner := w; ; {
-		if a, ok := inner.(*Answer); ok {
+		if a, ok := inner.(*ResponseRecord); ok {
 			return a
 		}
 		wrapper, ok := inner.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {
-			return &Answer{ResponseWriter: w}
+			return &ResponseRecord{ResponseWriter: w}
 		}
 		inner = wrapper.Unwrap()
 	}
@@ -72,20 +72,20 @@ func AnswerOf(w http.ResponseWriter) *Answer {
 
 // Note adds a field to the request's log line.
 func Note(w http.ResponseWriter, field slog.Attr) {
-	a := AnswerOf(w)
+	a := ResponseRecordOf(w)
 	a.fields = append(a.fields, field)
 }
 
-// Left sets the status for a client that left before its response, so the log does not show 200. The client receives
+// ClientClosed sets the status for a client that left before its response, so the log does not show 200. The client receives
 // nothing.
-func Left(w http.ResponseWriter) {
-	if AnswerOf(w).Status == 0 {
+func ClientClosed(w http.ResponseWriter) {
+	if ResponseRecordOf(w).Status == 0 {
 		w.WriteHeader(StatusClientClosed)
 	}
 }
 
 // SetRoute names the route that a request took, for the log and the metrics.
-func SetRoute(w http.ResponseWriter, pattern string) { AnswerOf(w).route = pattern }
+func SetRoute(w http.ResponseWriter, pattern string) { ResponseRecordOf(w).route = pattern }
 
 // latencyBuckets reach from the paid path (below a millisecond) to the longest
 // render, in seconds.
@@ -108,7 +108,7 @@ func Log(
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begin := time.Now()
-			seen := &Answer{ResponseWriter: w, route: "unmatched"}
+			seen := &ResponseRecord{ResponseWriter: w, route: "unmatched"}
 			var span *telemetry.Span
 			// asked for all the time
 			if !strings.HasPrefix(r.URL.Path, "/health") && !strings.HasPrefix(r.URL.Path, "/static/") {
@@ -135,7 +135,7 @@ func Log(
 }
 
 // endSpan sets the attributes of a request's span to those of its log line.
-func endSpan(span *telemetry.Span, r *http.Request, seen *Answer) {
+func endSpan(span *telemetry.Span, r *http.Request, seen *ResponseRecord) {
 	if span == nil {
 		return
 	}

@@ -51,7 +51,7 @@ func New(c Config) http.Handler {
 
 	trusted, _ := ParseAddressHeader(c.TrustedIPHeader)
 	return chi.Chain(nextHead, discardRest(c.MaxDiscard, discardTime), Identify(trusted),
-		noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer, c.LogRequest), Keep, Recover(c.Fail),
+		noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer, c.LogRequest), CacheControl, Recover(c.Fail),
 		refuseTwoLengths(c.Fail), Guard(c.Fail)).Handler(sides)
 }
 

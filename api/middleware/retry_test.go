@@ -19,7 +19,7 @@ func TestBusyResponsesHaveRetryAfter(t *testing.T) {
 		{http.StatusBadGateway, "", false}, {http.StatusOK, "", false},
 	} {
 		recorder := httptest.NewRecorder()
-		answer := &Answer{ResponseWriter: recorder}
+		answer := &ResponseRecord{ResponseWriter: recorder}
 		if test.set != "" {
 			answer.Header().Set("Retry-After", test.set)
 		}

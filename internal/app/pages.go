@@ -76,7 +76,7 @@ func (a *App) agentOptions() (options api.AgentOptions, err error) {
 	})
 
 	if a.post != nil {
-		options.TellGrant = web.TellGrants(a.post, a.Config.BaseURL)
+		options.TellGrant = web.GrantEmails(a.post, a.Config.BaseURL)
 	}
 	return options, nil
 }
@@ -90,7 +90,7 @@ type host struct {
 	started time.Time
 }
 
-func (h *host) Draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+func (h *host) Draw(ctx context.Context, sheet web.RenderRequest) (web.RenderedSheet, error) {
 	return h.app.draw(ctx, sheet)
 }
 
@@ -120,7 +120,7 @@ func (a *App) openPages() (http.Handler, error) {
 		SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody, MaxFile: a.Config.MaxFile,
 		Model: a.Config.AI.Provider != "", Helpers: render.TemplateHelpers(),
 		IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
-		Outward: a.render.Webhooks(), Settings: a.settings(), Logger: a.log,
+		HTTPClient: a.render.Webhooks(), Settings: a.settings(), Logger: a.log,
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
 		RequestID: middleware.RequestID,
 	}
@@ -132,7 +132,7 @@ func (a *App) openPages() (http.Handler, error) {
 		config.Operations = append(config.Operations, row.Name)
 		if !row.Off {
 			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
-			config.Described = append(config.Described, web.Operation{
+			config.OperationDocs = append(config.OperationDocs, web.Operation{
 				Name: row.Name, Summary: row.Summary, Note: row.PriceNote,
 				Varies: row.Varies, Reads: reads, Job: row.Bulk,
 			})

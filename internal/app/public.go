@@ -28,22 +28,22 @@ var papers = map[string]struct{ width, height float64 }{
 
 // draw renders a document and an image for visitors of the pages, who have no account: without network, and only if
 // no API call needs the slot.
-func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.RenderedSheet, error) {
 	drawn, err := a.drawSheet(ctx, sheet)
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return drawn, err
 	case errors.Is(err, chrome.ErrBusy), operation.Unstarted(err):
-		return web.Drawn{}, web.ErrBusy
+		return web.RenderedSheet{}, web.ErrBusy
 	}
 
-	if failure := call.Fault(err); failure.Code != wire.InternalError {
-		return web.Drawn{}, &web.DocumentError{Text: failure.Error()}
+	if failure := call.APIError(err); failure.Code != wire.InternalError {
+		return web.RenderedSheet{}, &web.DocumentError{Text: failure.Error()}
 	}
-	return web.Drawn{}, err
+	return web.RenderedSheet{}, err
 }
 
-func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn, error) {
+func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.RenderedSheet, error) {
 	guests := a.render.Guests()
 	page := render.Page{Timeout: guestTimeout, Offline: true}
 	html := sheet.HTML
@@ -53,7 +53,7 @@ func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn
 			ctx, template.Call{Template: template.Template{HTML: sheet.Template}, Data: sheet.Data}, nil,
 		)
 		if err != nil {
-			return web.Drawn{}, err
+			return web.RenderedSheet{}, err
 		}
 	}
 
@@ -62,15 +62,15 @@ func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn
 			Viewport: chrome.Viewport{Width: sheet.Width, Height: sheet.Height},
 		})
 		if err != nil {
-			return web.Drawn{}, err
+			return web.RenderedSheet{}, err
 		}
 		picture, err := whole(image.Body)
-		return web.Drawn{Picture: picture}, err
+		return web.RenderedSheet{Image: picture}, err
 	}
 
 	paper, ok := papers[sheet.Format]
 	if !ok {
-		return web.Drawn{}, fmt.Errorf("no paper is called %q", sheet.Format)
+		return web.RenderedSheet{}, fmt.Errorf("no paper is called %q", sheet.Format)
 	}
 	options := render.PDF{Width: paper.width, Height: paper.height, Landscape: sheet.Landscape, PrintBackground: true}
 	if sheet.Only {
@@ -79,11 +79,11 @@ func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn
 
 	doc, err := guests.PDF(ctx, render.Source{HTML: html}, page, options)
 	if err != nil {
-		return web.Drawn{}, err
+		return web.RenderedSheet{}, err
 	}
 	defer func() { _ = doc.Body.Close() }()
 
-	var made web.Drawn
+	var made web.RenderedSheet
 	made.PDF, err = io.ReadAll(doc.Body.Open())
 	if err != nil || sheet.Page == 0 {
 		return made, err
@@ -98,9 +98,9 @@ func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.Drawn
 		DPI:   sheet.DPI,
 	})
 	if err != nil {
-		return web.Drawn{}, err
+		return web.RenderedSheet{}, err
 	}
-	made.Picture, err = whole(image)
+	made.Image, err = whole(image)
 	return made, err
 }
 

@@ -123,7 +123,7 @@ func newAccountsCredit() *cobra.Command {
 			return usagef("%q is not an amount in dollars above 0; write it like 25 or 0.50", args[0])
 		}
 
-		posting := store.Posting{
+		posting := store.NewPosting{
 			AccountID: account.ID, Kind: *kind, Amount: amount, Reference: *reference, Reason: *reason,
 		}
 		if !slices.Contains(store.PostingKinds(), *kind) {

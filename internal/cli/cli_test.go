@@ -40,7 +40,7 @@ func relaypdf(t testing.TB, args ...string) ran {
 }
 
 // runRows runs a command line of a program that is a client for the rows.
-func runRows(t testing.TB, rows []schema.Row[*operation.Deps], stdin string, args ...string) ran {
+func runRows(t testing.TB, rows []schema.Definition[*operation.Deps], stdin string, args ...string) ran {
 	t.Helper()
 	root, err := newRootCommand(rows)
 	if err != nil {

@@ -76,7 +76,7 @@ func exportLedger(ctx context.Context, w io.Writer, s *store.Store, query store.
 		return err
 	}
 
-	err := s.Ledger(ctx, query, func(l store.LedgerLine) error {
+	err := s.Ledger(ctx, query, func(l store.LedgerEntry) error {
 		return out.Write([]string{
 			l.At.Format(time.RFC3339Nano), l.Kind, l.Book,
 			strconv.FormatInt(int64(l.Amount), 10), l.CallID, l.Operation,

@@ -32,7 +32,7 @@ func Main() int {
 
 // Run runs one command line, whose client commands are those of the operations in rows, and returns its exit code.
 func Run(
-	ctx context.Context, rows []schema.Row[*operation.Deps], args []string, in io.Reader, out, errOut io.Writer,
+	ctx context.Context, rows []schema.Definition[*operation.Deps], args []string, in io.Reader, out, errOut io.Writer,
 ) int {
 	root, err := newRootCommand(rows)
 	if err != nil {

@@ -127,13 +127,13 @@ func docInfo(name string, produces ...string) schema.Info {
 }
 
 // docRows returns the rows; wait, if not nil, is called by each doc.print.
-func docRows(wait func()) []schema.Row[*operation.Deps] {
+func docRows(wait func()) []schema.Definition[*operation.Deps] {
 	text := "x"
-	return []schema.Row[*operation.Deps]{
-		schema.Spec[*operation.Deps, docInput]{Info: docInfo("doc.create", "application/json"), Example: docInput{HTML: &text}, Run: reflectInput[docInput]},
-		schema.Spec[*operation.Deps, readInput]{Info: docInfo("doc.read", "application/json"), Example: readInput{File: &text}, Run: reflectInput[readInput]},
-		schema.Spec[*operation.Deps, mergeInput]{Info: docInfo("doc.merge", "application/json"), Example: mergeInput{Files: []docFile{{File: "eA=="}}}, Run: reflectInput[mergeInput]},
-		schema.Spec[*operation.Deps, printInput]{
+	return []schema.Definition[*operation.Deps]{
+		schema.TypedDefinition[*operation.Deps, docInput]{Info: docInfo("doc.create", "application/json"), Example: docInput{HTML: &text}, Run: reflectInput[docInput]},
+		schema.TypedDefinition[*operation.Deps, readInput]{Info: docInfo("doc.read", "application/json"), Example: readInput{File: &text}, Run: reflectInput[readInput]},
+		schema.TypedDefinition[*operation.Deps, mergeInput]{Info: docInfo("doc.merge", "application/json"), Example: mergeInput{Files: []docFile{{File: "eA=="}}}, Run: reflectInput[mergeInput]},
+		schema.TypedDefinition[*operation.Deps, printInput]{
 			Info: docInfo("doc.print", "application/pdf"), Example: printInput{HTML: "x"},
 			Run: func(_ context.Context, _ *operation.Deps, in *printInput) (schema.Result, error) {
 				if wait != nil {
@@ -149,7 +149,7 @@ func docRows(wait func()) []schema.Row[*operation.Deps] {
 				}, nil
 			},
 		},
-		schema.Spec[*operation.Deps, drawInput]{
+		schema.TypedDefinition[*operation.Deps, drawInput]{
 			Info: docInfo("doc.draw", "image/png", "image/jpeg", "application/zip"), Example: drawInput{HTML: "x"},
 			Run: func(_ context.Context, _ *operation.Deps, in *drawInput) (schema.Result, error) {
 				if in.HTML == "many" {
@@ -166,7 +166,7 @@ func docRows(wait func()) []schema.Row[*operation.Deps] {
 type bench struct {
 	*apitest.Server
 	t    testing.TB
-	rows []schema.Row[*operation.Deps]
+	rows []schema.Definition[*operation.Deps]
 }
 
 func newBench(t testing.TB, wait func()) *bench {
@@ -526,7 +526,7 @@ func TestOutputIsNamedAfterTheInput(t *testing.T) {
 // TestEveryFormatHasAnExtension keeps the table of formats complete.
 func TestEveryFormatHasAnExtension(t *testing.T) {
 	for _, row := range operation.Rows {
-		table, err := schema.NewTable([]schema.Row[*operation.Deps]{row})
+		table, err := schema.NewTable([]schema.Definition[*operation.Deps]{row})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,8 +22,8 @@ func newPeopleCommand() *cobra.Command {
 }
 
 // personByEmail finds the user that a command is about.
-func personByEmail(ctx context.Context, s *store.Store, email string) (store.Person, error) {
-	person, err := s.PersonByEmail(ctx, email)
+func personByEmail(ctx context.Context, s *store.Store, email string) (store.User, error) {
+	person, err := s.UserByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
 		return person, usagef("no user with the email %s; run relaypdf people list", email)
 	}
@@ -33,12 +33,12 @@ func personByEmail(ctx context.Context, s *store.Store, email string) (store.Per
 func newPeopleList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List users", Args: cobra.NoArgs}
 	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, _ []string) error {
-		people, err := s.People(ctx)
+		people, err := s.Users(ctx)
 		if err != nil {
 			return err
 		}
 		return printTable(cmd.OutOrStdout(), "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE", people,
-			func(p store.Person) []any {
+			func(p store.User) []any {
 				return []any{
 					p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator,
 					p.CreatedAt.Format(time.DateOnly),
@@ -75,7 +75,7 @@ func newPeopleLink() *cobra.Command {
 }
 
 // signInLink makes a link that signs a user in once.
-func signInLink(ctx context.Context, s *store.Store, baseURL string, person store.Person) (string, error) {
+func signInLink(ctx context.Context, s *store.Store, baseURL string, person store.User) (string, error) {
 	secret, err := s.NewToken(ctx,
 		store.Token{Purpose: store.TokenSignIn, PersonID: person.ID, ExpiresAt: s.Now().Add(signInLife)})
 	if err != nil {
@@ -137,16 +137,16 @@ func newPeopleRemove() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	return onPerson(cmd, func(ctx context.Context, s *store.Store, personID string) (action, state string, err error) {
-		return "person.removed", "is removed", s.RemovePerson(ctx, personID)
+		return "person.removed", "is removed", s.RemoveUser(ctx, personID)
 	})
 }
 
 // ensureOwner makes sure that an account has an owner who can log in: the user with its email address, for whom
 // the operator vouches.
-func ensureOwner(ctx context.Context, s *store.Store, account store.Account) (store.Person, error) {
-	person, err := s.CreatePerson(ctx, store.NewPerson{Email: account.Email, Verified: true})
+func ensureOwner(ctx context.Context, s *store.Store, account store.Account) (store.User, error) {
+	person, err := s.CreateUser(ctx, store.NewUser{Email: account.Email, Verified: true})
 	if errors.Is(err, store.ErrExists) {
-		person, err = s.PersonByEmail(ctx, account.Email)
+		person, err = s.UserByEmail(ctx, account.Email)
 	}
 	if err != nil {
 		return person, err

@@ -78,7 +78,7 @@ func exitCode(ctx context.Context, err error) int {
 	var refused *wire.Error
 	var usage usageError
 	var network networkError
-	var input schema.Faults
+	var input schema.FieldErrors
 
 	switch {
 	case err == nil:
@@ -103,7 +103,7 @@ func exitCode(ctx context.Context, err error) int {
 
 // newRootCommand returns the program with all its commands; rows are the
 // operations it is a client for.
-func newRootCommand(rows []schema.Row[*operation.Deps]) (*cobra.Command, error) {
+func newRootCommand(rows []schema.Definition[*operation.Deps]) (*cobra.Command, error) {
 	table, err := schema.NewTable(rows)
 	if err != nil {
 		return nil, err

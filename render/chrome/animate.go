@@ -87,11 +87,11 @@ func (r *jobRun) mayAnimate() bool {
 		return true
 	case containsFold(r.job.HTML, "anim") || containsFold(r.job.HTML, "transition"):
 		return true
-	case r.job.Lane == Once:
+	case r.job.RenderMode == ModeOnce:
 		return containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "stylesheet") ||
 			containsFold(r.job.HTML, "@import")
 	}
-	return r.job.Lane == Realm && draws(r.job.HTML)
+	return r.job.RenderMode == ModeRealm && draws(r.job.HTML)
 }
 
 // finish brings a document to where its animations and its drawing scripts lead,
@@ -107,7 +107,7 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 	for bounded.Err() == nil {
 		// Count the scripts' pending work first: animations that start until it is done are
 		// ended below, and later ones are waited for again.
-		if p.lane != Inline {
+		if p.lane != ModeInline {
 			var out struct{ Result struct{ Value float64 } }
 			pending := proto.RuntimeEvaluate{Expression: pendingScript, ReturnByValue: true, Silent: true}
 			err := p.call(bounded, pending, &out)
@@ -120,10 +120,10 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 		}
 
 		ended := 0
-		if err := ignoreStale(ctx, p.eval(bounded, finishScript, p.lane != Inline, &ended)); err != nil {
+		if err := ignoreStale(ctx, p.eval(bounded, finishScript, p.lane != ModeInline, &ended)); err != nil {
 			return err
 		}
-		if p.lane == Inline || left == 0 && ended == 0 {
+		if p.lane == ModeInline || left == 0 && ended == 0 {
 			return nil // There is nothing that could start another.
 		}
 

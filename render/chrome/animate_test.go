@@ -43,21 +43,21 @@ func TestAnimationsAreFinished(t *testing.T) {
 		@keyframes grow{from{width:10px}to{width:200px}} @keyframes more{to{width:300px}}`
 	ends := map[string]struct {
 		html string
-		lane Lane
+		lane RenderMode
 	}{
-		"style sheet":            {bar + `#x{animation:grow 60s 30s both}</style><div id=x></div>`, Inline},
-		"style sheet and script": {bar + `#x{animation:grow 60s forwards}</style><div id=x></div><script>1</script>`, Realm},
-		"transition":             {bar + `#x{transition:width 60s}</style><div id=x></div><script>setTimeout(() => { x.style.width = '200px' }, 100)</script>`, Realm},
-		"Web Animations":         {bar + `</style><div id=x></div><script>x.animate({width: ['10px', '200px']}, {duration: 60000, fill: 'forwards'})</script>`, Realm},
-		"one after the other":    {bar + `#x{animation:grow 60s forwards}</style><div id=x></div><script>x.onanimationend = e => { if (e.animationName === 'grow') x.style.animation = 'more 60s forwards' }</script>`, Realm},
-		"frame by frame":         {bar + `</style><div id=x></div><script>let w = 10; const f = () => { x.style.width = ++w + 'px'; if (w < 200) requestAnimationFrame(f) }; requestAnimationFrame(f)</script>`, Realm},
-		"by timers":              {bar + `</style><div id=x></div><script>setTimeout(() => setTimeout(w => { x.style.width = w }, 700, '200px'), 400)</script>`, Realm},
-		"with a network":         {bar + `</style><div id=x></div><script>setTimeout('x.style.width = "20px"', 0); setTimeout(() => { x.style.width = '200px' }, 600)</script>`, Once},
-		"SVG":                    {`<style>body{margin:0}</style><svg width=300 height=50><rect height=50 width=10 fill=red><animate attributeName=width from=10 to=200 dur=30s fill=freeze /></rect></svg>`, Inline},
-		"without end":            {bar + `@keyframes fade{from{width:200px}to{width:10px}} #x{animation:fade 3s infinite}</style><div id=x></div>`, Inline},
+		"style sheet":            {bar + `#x{animation:grow 60s 30s both}</style><div id=x></div>`, ModeInline},
+		"style sheet and script": {bar + `#x{animation:grow 60s forwards}</style><div id=x></div><script>1</script>`, ModeRealm},
+		"transition":             {bar + `#x{transition:width 60s}</style><div id=x></div><script>setTimeout(() => { x.style.width = '200px' }, 100)</script>`, ModeRealm},
+		"Web Animations":         {bar + `</style><div id=x></div><script>x.animate({width: ['10px', '200px']}, {duration: 60000, fill: 'forwards'})</script>`, ModeRealm},
+		"one after the other":    {bar + `#x{animation:grow 60s forwards}</style><div id=x></div><script>x.onanimationend = e => { if (e.animationName === 'grow') x.style.animation = 'more 60s forwards' }</script>`, ModeRealm},
+		"frame by frame":         {bar + `</style><div id=x></div><script>let w = 10; const f = () => { x.style.width = ++w + 'px'; if (w < 200) requestAnimationFrame(f) }; requestAnimationFrame(f)</script>`, ModeRealm},
+		"by timers":              {bar + `</style><div id=x></div><script>setTimeout(() => setTimeout(w => { x.style.width = w }, 700, '200px'), 400)</script>`, ModeRealm},
+		"with a network":         {bar + `</style><div id=x></div><script>setTimeout('x.style.width = "20px"', 0); setTimeout(() => { x.style.width = '200px' }, 600)</script>`, ModeOnce},
+		"SVG":                    {`<style>body{margin:0}</style><svg width=300 height=50><rect height=50 width=10 fill=red><animate attributeName=width from=10 to=200 dur=30s fill=freeze /></rect></svg>`, ModeInline},
+		"without end":            {bar + `@keyframes fade{from{width:200px}to{width:10px}} #x{animation:fade 3s infinite}</style><div id=x></div>`, ModeInline},
 	}
 	for name, tt := range ends {
-		img, warnings := shot(t, p, Job{HTML: tt.html, Lane: tt.lane})
+		img, warnings := shot(t, p, Job{HTML: tt.html, RenderMode: tt.lane})
 		if got := colorAt(img, 190, 25); got != redPixel {
 			t.Errorf("%s: the end shows %s, want red", name, got)
 		}
@@ -65,7 +65,7 @@ func TestAnimationsAreFinished(t *testing.T) {
 			t.Errorf("%s: %v", name, warnings)
 		}
 		if name == "style sheet" || name == "transition" || name == "SVG" {
-			img, _ = shot(t, p, Job{HTML: tt.html, Lane: tt.lane, Animate: true})
+			img, _ = shot(t, p, Job{HTML: tt.html, RenderMode: tt.lane, Animate: true})
 			if got := colorAt(img, 190, 25); got != whitePixel {
 				t.Errorf("%s: allowed to move, it shows %s, want white", name, got)
 			}
@@ -82,7 +82,7 @@ func TestAnimationsAreFinished(t *testing.T) {
 func TestEndlessDrawingIsWarnedOf(t *testing.T) {
 	slow.Test(t)
 	p := startPool(t, nil)
-	endless := Job{HTML: `<p>text<script>const f = () => requestAnimationFrame(f); f()</script>`, Lane: Realm}
+	endless := Job{HTML: `<p>text<script>const f = () => requestAnimationFrame(f); f()</script>`, RenderMode: ModeRealm}
 	_, warnings := shot(t, p, endless)
 	warned(t, warnings, AnimationUnfinished, "still drawing")
 	endless.Animate = true
@@ -95,8 +95,8 @@ func TestEndlessDrawingIsWarnedOf(t *testing.T) {
 func TestAnimationWatchIsUnseen(t *testing.T) {
 	slow.Test(t)
 	p := startPool(t, nil)
-	for _, lane := range []Lane{Realm, Once} {
-		_, text := printedWith(t, p, Job{Lane: lane, WaitForFunction: "window.said && said.length === 6", HTML: `<pre id=x></pre><script>
+	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
+		_, text := printedWith(t, p, Job{RenderMode: lane, WaitForFunction: "window.said && said.length === 6", HTML: `<pre id=x></pre><script>
 			window.said = [];
 			const say = s => { said.push(s); x.textContent = said.join(' ') + ' keys ' + Object.keys(window).filter(k => k.includes('relaypdf')).length };
 			try { requestAnimationFrame(5) } catch (e) { say(e.name) }
@@ -162,7 +162,7 @@ func TestAnimatedChartsShowTheirValues(t *testing.T) {
 				t.Fatalf("%v; npm ci in .ci/node installs it", err)
 			}
 		}
-		job := Job{Lane: Realm, HTML: `<!doctype html><body style="margin:20px"><div id=c style="width:400px;height:280px"></div>
+		job := Job{RenderMode: ModeRealm, HTML: `<!doctype html><body style="margin:20px"><div id=c style="width:400px;height:280px"></div>
 			<script>` + strings.ReplaceAll(string(library), "</script", `<\/script`) + `</script><script>` + chart.script + `</script>`}
 		img, warnings := shot(t, p, job)
 		if len(warnings) > 0 {

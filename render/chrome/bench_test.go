@@ -41,16 +41,16 @@ func Benchmark(b *testing.B) {
 	p := startPool(b, nil)
 	cases := []struct {
 		name string
-		lane Lane
+		lane RenderMode
 		html string
 		c    int
 	}{
-		{"invoice/c=1", Inline, invoice(), 1},
-		{"invoice/c=2", Inline, invoice(), 2},
-		{"invoice/c=4", Inline, invoice(), 4},
-		{"scripted/c=1", Realm, scripted(), 1},
-		{"scripted/c=2", Realm, scripted(), 2},
-		{"once/c=1", Once, scripted(), 1},
+		{"invoice/c=1", ModeInline, invoice(), 1},
+		{"invoice/c=2", ModeInline, invoice(), 2},
+		{"invoice/c=4", ModeInline, invoice(), 4},
+		{"scripted/c=1", ModeRealm, scripted(), 1},
+		{"scripted/c=2", ModeRealm, scripted(), 2},
+		{"once/c=1", ModeOnce, scripted(), 1},
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
@@ -59,7 +59,7 @@ func Benchmark(b *testing.B) {
 				raw.pages = append(raw.pages, newRawPage(b, raw.root))
 			}
 			pooled := func(int) {
-				doc, err := p.PDF(b.Context(), Job{Account: "bench", Lane: c.lane, HTML: c.html}, PDF{PrintBackground: true})
+				doc, err := p.PDF(b.Context(), Job{Account: "bench", RenderMode: c.lane, HTML: c.html}, PDF{PrintBackground: true})
 				if err != nil {
 					b.Error(err)
 					return
@@ -119,17 +119,17 @@ type rawPages struct {
 	b     *testing.B
 	root  session
 	html  string
-	lane  Lane
+	lane  RenderMode
 	pages []*rawPage
 }
 
 func (r *rawPages) print(worker int) {
 	page := r.pages[worker]
-	if r.lane == Once {
+	if r.lane == ModeOnce {
 		page = newRawPage(r.b, r.root)
 		defer r.root.post(proto.TargetDisposeBrowserContext{BrowserContextID: page.context})
 	}
-	if err := page.print(r.b.Context(), r.html, r.lane == Realm); err != nil {
+	if err := page.print(r.b.Context(), r.html, r.lane == ModeRealm); err != nil {
 		r.b.Error(err)
 	}
 }

@@ -145,7 +145,7 @@ func TestEncodingsOfPages(t *testing.T) {
 			t.Errorf("%s: %q, %v", path, got, warnings)
 		}
 	}
-	for name, job := range map[string]Job{"html": {HTML: "\ufeff" + page}, "script": {HTML: "\ufeff<script></script>" + page, Lane: Realm}, "assets": {HTML: "\ufeff" + page, Assets: []Asset{}, Lane: Once}} {
+	for name, job := range map[string]Job{"html": {HTML: "\ufeff" + page}, "script": {HTML: "\ufeff<script></script>" + page, RenderMode: ModeRealm}, "assets": {HTML: "\ufeff" + page, Assets: []Asset{}, RenderMode: ModeOnce}} {
 		if _, got := printedWith(t, p, job); strings.TrimSpace(got) != text {
 			t.Errorf("%s: %q", name, got)
 		}

@@ -248,7 +248,7 @@ func timesOut(t testing.TB, p *Pool, job Job, step Step) {
 }
 
 // lanes are all lanes, for tests that go through each.
-var lanes = [...]Lane{Inline, Realm, Once}
+var lanes = [...]RenderMode{ModeInline, ModeRealm, ModeOnce}
 
 // firstWord returns where the first word of a document stands, in points.
 func firstWord(t testing.TB, doc Document) (left, top, bottom float64) {

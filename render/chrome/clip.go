@@ -323,7 +323,7 @@ func (r *jobRun) clipped(ctx context.Context, p *page) error {
 	}
 	r.warnClipped(p, seen)
 
-	if r.job.Lane == Inline || r.task.selector != "" {
+	if r.job.RenderMode == ModeInline || r.task.selector != "" {
 		return nil // A document of this render mode has no frames.
 	}
 	return r.clippedFrames(ctx, p)

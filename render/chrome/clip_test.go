@@ -50,8 +50,8 @@ func TestClippedContentIsWarnedOf(t *testing.T) {
 		"a text area that fits":   {`<textarea rows=9>line</textarea><input value=short><select><option>1<option>2</select>`, ""},
 		"content that leaves it":  {`<div style="height:50px;overflow:hidden">text<div style="position:absolute;top:300px">elsewhere</div></div>`, ""},
 	} {
-		for _, lane := range []Lane{Inline, Realm} {
-			warnings, _ := printedWith(t, p, Job{HTML: "<!doctype html>" + c.html, Lane: lane})
+		for _, lane := range []RenderMode{ModeInline, ModeRealm} {
+			warnings, _ := printedWith(t, p, Job{HTML: "<!doctype html>" + c.html, RenderMode: lane})
 			switch {
 			case c.want == "" && len(warnings) > 0:
 				t.Errorf("%s, %v: %v", name, lane, warnings)
@@ -77,7 +77,7 @@ func TestClippedFramesAreWarnedOf(t *testing.T) {
 	if len(warnings) != 2 {
 		t.Errorf("got %v", warnings)
 	}
-	warnings, _ = printedWith(t, p, Job{Lane: Realm, HTML: `<iframe id=own srcdoc="<p style='margin-bottom:900px'>text<p>LAST"></iframe><object data="data:text/html,<p style='margin-bottom:900px'>text<p>LAST"></object>`})
+	warnings, _ = printedWith(t, p, Job{RenderMode: ModeRealm, HTML: `<iframe id=own srcdoc="<p style='margin-bottom:900px'>text<p>LAST"></iframe><object data="data:text/html,<p style='margin-bottom:900px'>text<p>LAST"></object>`})
 	warned(t, warnings, ContentClipped, "iframe#own shows 150 of ")
 	warned(t, warnings, ContentClipped, "object shows 150 of ")
 }
@@ -115,12 +115,12 @@ func TestRightToLeftPagesShrink(t *testing.T) {
 		"grid":        `<div style="direction:rtl;display:grid;grid-template-columns:repeat(11,90px)">` + boxes(11) + `</div>`,
 		"text":        `<html dir=rtl><div style="display:inline-block;white-space:nowrap">` + strings.Repeat("words and ", 14) + `C0. C1. C10. end</div>`,
 	} {
-		for _, lane := range []Lane{Inline, Realm} {
+		for _, lane := range []RenderMode{ModeInline, ModeRealm} {
 			full := html
 			if strings.Contains(html, "%s") {
 				full = fmt.Sprintf(html, row(11))
 			}
-			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: "<!doctype html>" + full, Lane: lane}, PDF{})
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: "<!doctype html>" + full, RenderMode: lane}, PDF{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestRightToLeftPagesShrink(t *testing.T) {
 			if !strings.Contains(html, "%s") {
 				continue
 			}
-			warnings, _ := printedWith(t, p, Job{HTML: "<!doctype html>" + fmt.Sprintf(html, row(20)), Lane: lane})
+			warnings, _ := printedWith(t, p, Job{HTML: "<!doctype html>" + fmt.Sprintf(html, row(20)), RenderMode: lane})
 			warned(t, warnings, ContentClipped, "is cut off at the ")
 		}
 	}

@@ -48,17 +48,17 @@ var (
 // BusyError is ErrBusy with an estimate of when to come back.
 type BusyError = queue.BusyError
 
-// HarmError is ErrCrashed with the action of the document.
-type HarmError struct {
+// DocumentCrashError is ErrCrashed with the action of the document.
+type DocumentCrashError struct {
 	What string // continues "the document"
 	// Memory is true if the document's process was ended for the memory that it held.
 	Memory bool
 }
 
-func (e *HarmError) Error() string { return "chrome: the document " + e.What }
+func (e *DocumentCrashError) Error() string { return "chrome: the document " + e.What }
 
 // Is reports that the error is an ErrCrashed.
-func (e *HarmError) Is(target error) bool { return target == ErrCrashed }
+func (e *DocumentCrashError) Is(target error) bool { return target == ErrCrashed }
 
 // TimeoutError is ErrTimeout with the step of the job.
 type TimeoutError struct {
@@ -95,11 +95,11 @@ func (e *FunctionError) Error() string { return "chrome: the function to wait fo
 // Is reports that the error is an ErrFunction.
 func (e *FunctionError) Is(target error) bool { return target == ErrFunction }
 
-// FaultError means that the document has warnings that Job.Strict forbids. There is
+// WarningsError means that the document has warnings that Job.Strict forbids. There is
 // at least one.
-type FaultError struct{ Faults []Warning }
+type WarningsError struct{ Faults []Warning }
 
-func (e *FaultError) Error() string {
+func (e *WarningsError) Error() string {
 	return fmt.Sprintf("chrome: the document has %d faults, the first: %s", len(e.Faults), e.Faults[0])
 }
 

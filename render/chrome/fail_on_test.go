@@ -48,10 +48,10 @@ func TestWaitForFunction(t *testing.T) {
 	p := startWithSite(t, s)
 	const later = `<p id=x>early</p><script>setTimeout(() => { x.textContent = 'late'; window.state = {ready: true} }, 300)</script>`
 	for _, job := range []Job{
-		{HTML: later, Lane: Realm, WaitForFunction: "window.state"},
-		{HTML: later, Lane: Realm, WaitForFunction: "state.ready === true // once it is there\n;"},
-		{HTML: later, Lane: Realm, WaitForFunction: "() => window.state && window.state.ready"},
-		{HTML: later, Lane: Realm, WaitForFunction: "new Promise(done => setTimeout(() => done(window.state), 10))"},
+		{HTML: later, RenderMode: ModeRealm, WaitForFunction: "window.state"},
+		{HTML: later, RenderMode: ModeRealm, WaitForFunction: "state.ready === true // once it is there\n;"},
+		{HTML: later, RenderMode: ModeRealm, WaitForFunction: "() => window.state && window.state.ready"},
+		{HTML: later, RenderMode: ModeRealm, WaitForFunction: "new Promise(done => setTimeout(() => done(window.state), 10))"},
 		{URL: "http://site.test/", WaitForFunction: "document.body.innerText.includes('late')"},
 		{URL: "http://site.test/on", WaitForFunction: "window.state && x"},
 	} {
@@ -93,7 +93,7 @@ func TestTimeoutsNameTheMissingCondition(t *testing.T) {
 		job        Job
 		want, open string
 	}{
-		{Job{HTML: "<p>x", Lane: Realm, WaitForSelector: "#never"}, "#never", ""},
+		{Job{HTML: "<p>x", RenderMode: ModeRealm, WaitForSelector: "#never"}, "#never", ""},
 		{Job{HTML: "<p>x", WaitForFunction: "window.never"}, "window.never", ""},
 		{Job{URL: "http://site.test/"}, "", "http://site.test/hangs.svg"},
 	} {
@@ -172,9 +172,9 @@ func TestFaultsOfADocument(t *testing.T) {
 
 	// A document of one lane leaves nothing to be said of the next one.
 	for range 3 {
-		warnings, _ := printedWith(t, p, Job{HTML: `<p>a<script>throw new Error('own')</script>`, Lane: Realm})
+		warnings, _ := printedWith(t, p, Job{HTML: `<p>a<script>throw new Error('own')</script>`, RenderMode: ModeRealm})
 		warned(t, warnings, ScriptError, "own")
-		if warnings, _ := printedWith(t, p, Job{HTML: `<p>b<script>1</script>`, Lane: Realm}); len(warnings) > 0 {
+		if warnings, _ := printedWith(t, p, Job{HTML: `<p>b<script>1</script>`, RenderMode: ModeRealm}); len(warnings) > 0 {
 			t.Errorf("the next document has %v", warnings)
 		}
 	}
@@ -211,7 +211,7 @@ func failsWith(t *testing.T, p *Pool, job Job, strict FailOn, code string) {
 	t.Helper()
 	job.Account, job.Strict = "a", strict
 	_, err := p.PDF(t.Context(), job, PDF{})
-	var faults *FaultError
+	var faults *WarningsError
 	if !errors.As(err, &faults) || faults.Faults[0].Code != code {
 		t.Errorf("%s under %+v: %v, want a %s", job.URL, strict, err, code)
 	}
@@ -253,9 +253,9 @@ func TestFloodOfFaults(t *testing.T) {
 	}
 	// Nobody listens to the page after that, and it is not used again.
 	talks := `<p>text<script>for (let i = 0; i < 1000; i++) console.error(i)</script>`
-	if warnings, _ := printedWith(t, p, Job{HTML: talks, Lane: Realm}); len(warnings) != MaxWarnings {
+	if warnings, _ := printedWith(t, p, Job{HTML: talks, RenderMode: ModeRealm}); len(warnings) != MaxWarnings {
 		t.Errorf("%d warnings of a document without network", len(warnings))
 	}
-	warnings, _ := printedWith(t, p, Job{HTML: `<p>text<script>throw new Error('heard')</script>`, Lane: Realm})
+	warnings, _ := printedWith(t, p, Job{HTML: `<p>text<script>throw new Error('heard')</script>`, RenderMode: ModeRealm})
 	warned(t, warnings, ScriptError, "heard")
 }

@@ -107,9 +107,9 @@ func (r *jobRun) clips() bool {
 	switch {
 	case r.task.paper != nil:
 		limit := int(float64(r.task.emulated.viewport.Width) * maxShrink)
-		return r.job.Lane == Once || mayClip(r.job.HTML) || mayOverflow(r.job.HTML, limit)
+		return r.job.RenderMode == ModeOnce || mayClip(r.job.HTML) || mayOverflow(r.job.HTML, limit)
 	case r.task.whole || r.task.selector != "":
-		return r.job.Lane == Once || mayClip(r.job.HTML)
+		return r.job.RenderMode == ModeOnce || mayClip(r.job.HTML)
 	}
 	return false
 }
@@ -118,12 +118,12 @@ func (r *jobRun) clips() bool {
 // cuts. Documents whose text rules all of these out are not queried. Warnings that were
 // known before come first.
 func (r *jobRun) checkDocument(ctx context.Context, p *page) error {
-	for _, w := range r.job.Faults {
+	for _, w := range r.job.Warnings {
 		warn(p, w)
 	}
 
 	faces := r.pool.cfg.FontSet
-	if r.job.Lane == Once || mayLack(r.job.HTML, faces) || containsFold(r.job.HTML, "data:image") {
+	if r.job.RenderMode == ModeOnce || mayLack(r.job.HTML, faces) || containsFold(r.job.HTML, "data:image") {
 		if err := r.checkFonts(ctx, p); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func face(t *testing.T, family string) string {
 func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 	slow.Test(t)
 	p := startWithFaces(t)
-	for _, lane := range []Lane{Inline, Realm, Once} {
+	for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
 		for html, want := range map[string]string{
 			`<p style="font-family:'No Such Grotesk', sans-serif">text`:                         "No Such Grotesk",
 			`<style>p { font: italic 12px/1.5 Nowhere Slab, "Gone Too", serif }</style><p>text`: "Nowhere Slab or Gone Too",
@@ -53,7 +53,7 @@ func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 			`<p style="font:12px Arial" class="x">Grüße, 中文, עברית &amp; 😀&#128512; &hearts;`: "",
 			`<p style="font-family:DejaVu Sans">text &#`:                                      "",
 		} {
-			warnings, _ := printedWith(t, p, Job{HTML: html, Lane: lane})
+			warnings, _ := printedWith(t, p, Job{HTML: html, RenderMode: lane})
 			if want != "" {
 				warned(t, warnings, FontMissing, want)
 			}
@@ -87,7 +87,7 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 	p := startWithFaces(t)
 	mono := face(t, "Liberation Mono")
 	brings := `<style>@font-face { font-family: Mine; src: url(` + mono + `) }</style>`
-	for _, lane := range []Lane{Inline, Realm, Once} {
+	for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
 		for template, want := range map[string]string{
 			`<b style="font-family:'No Such Grotesk', sans-serif">text</b>`:                                                       "the header: font No Such Grotesk is not available, so text uses another font",
 			`<style>b { font: 12px/1.5 "Gone Too", serif }</style><b>text</b>`:                                                    "the header: font Gone Too is not available, so text uses another font",
@@ -98,7 +98,7 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 			brings + `<b style="font-family: 'Mine'">not even its own</b>`:                                                        "font Mine is not available, so text uses another font. GET /v1/fonts lists the fonts; in headers and footers @font-face does not add others",
 			`<style>@font-face { font-family: Here; src: local("Liberation Mono") }</style><b style="font-family: Here">text</b>`: "",
 		} {
-			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: brings + `<p style="font-family: Mine">text`, Lane: lane}, PDF{MarginTop: 1, Header: template})
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: brings + `<p style="font-family: Mine">text`, RenderMode: lane}, PDF{MarginTop: 1, Header: template})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestCutContentIsWarnedOf(t *testing.T) {
 	slow.Test(t)
 	p := startWithFaces(t)
 	columns := "<table class='wide items'><tr>" + strings.Repeat("<td>1234567890123</td>", 20) + "</table>"
-	for _, lane := range []Lane{Inline, Realm, Once} {
+	for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
 		for html, want := range map[string]string{
 			`<div id=box style="width:1300px">text</div>`:              "div#box",
 			`<style>div{width:40cm}</style><div class=plan>text</div>`: "div.plan",
@@ -147,7 +147,7 @@ func TestCutContentIsWarnedOf(t *testing.T) {
 			`<style>@page{size:60cm 20cm}</style><div style="width:1900px">text</div>`: "",
 			`<p style="width:100%">` + strings.Repeat("words and ", 100):               "",
 		} {
-			warnings, _ := printedWith(t, p, Job{HTML: html, Lane: lane})
+			warnings, _ := printedWith(t, p, Job{HTML: html, RenderMode: lane})
 			switch {
 			case want == "" && len(warnings) > 0:
 				t.Errorf("%v %.80s: %v", lane, html, warnings)
@@ -192,7 +192,7 @@ func TestLinksThatLeadNowhereAreWarnedOf(t *testing.T) {
 	const html = `<link rel=stylesheet href=css/site.css><style>/* url(comment.png) */ p { background: url( 'img/back ground.png' ) } @import "more.css";</style>
 		<p style="background: url(/inline.png)">text <a href="other.html">not loaded</a><img src="logo.png" srcset="small.png 1x, large.png 2x">
 		<script src="./app.js"></script><img src="//cdn.test/a.png"><img src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"><svg><use href="#own"/><use href="icons.svg#a"/></svg>`
-	warnings, _ := printedWith(t, p, Job{HTML: html, Lane: Once})
+	warnings, _ := printedWith(t, p, Job{HTML: html, RenderMode: ModeOnce})
 	for _, link := range []string{"css/site.css", "img/back ground.png", "more.css", "/inline.png", "logo.png", "small.png", "large.png", "./app.js", "//cdn.test/a.png", "icons.svg#a"} {
 		warned(t, warnings, ResourceFailed, link+" could not be loaded", "assets")
 	}
@@ -201,10 +201,10 @@ func TestLinksThatLeadNowhereAreWarnedOf(t *testing.T) {
 			t.Errorf("warned of %v", w)
 		}
 	}
-	failsWith(t, p, Job{HTML: html, Lane: Once}, FailOn{Resources: true}, ResourceFailed)
+	failsWith(t, p, Job{HTML: html, RenderMode: ModeOnce}, FailOn{Resources: true}, ResourceFailed)
 	for name, job := range map[string]Job{
-		"with a base": {HTML: `<base href="https://site.test/"><p>text<a href=x>y</a>`, Lane: Once},
-		"offline":     {HTML: `<p>text<img src=logo.png>`, Lane: Once, Offline: true},
+		"with a base": {HTML: `<base href="https://site.test/"><p>text<a href=x>y</a>`, RenderMode: ModeOnce},
+		"offline":     {HTML: `<p>text<img src=logo.png>`, RenderMode: ModeOnce, Offline: true},
 	} {
 		if warnings, _ := printedWith(t, p, job); len(warnings) > 0 {
 			t.Errorf("%s: %v", name, warnings)

@@ -79,8 +79,8 @@ func (tr trace) document(script string) string {
 	})()</script>`, script, tr.read)
 }
 
-func (tr trace) job(lane Lane, account, url, script string) Job {
-	j := Job{Account: account, Lane: lane, WaitForSelector: ".done"}
+func (tr trace) job(lane RenderMode, account, url, script string) Job {
+	j := Job{Account: account, RenderMode: lane, WaitForSelector: ".done"}
 	if url != "" {
 		j.URL = url
 	} else {
@@ -122,11 +122,11 @@ func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
 		// Localhost counts as secure, so all of the storage works there.
 		leave := fmt.Sprintf("http://localhost/leave/%d", i)
 		find := fmt.Sprintf("http://localhost/find/%d", i)
-		if !left(t, textOf(t, p, tr.job(Once, "a", leave, ""))) {
+		if !left(t, textOf(t, p, tr.job(ModeOnce, "a", leave, ""))) {
 			t.Errorf("%s: the document does not find its own trace, so this proves nothing", tr.name)
 		}
 		for _, account := range []string{"a", "b"} {
-			if text := textOf(t, p, tr.job(Once, account, find, "")); left(t, text) {
+			if text := textOf(t, p, tr.job(ModeOnce, account, find, "")); left(t, text) {
 				t.Errorf("%s reached the next document of account %s: %s", tr.name, account, text)
 			}
 		}
@@ -138,7 +138,7 @@ func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	p := startPool(t, nil)
-	for _, lane := range []Lane{Realm, Once} {
+	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
 		for _, tr := range realmTraces {
 			if !left(t, textOf(t, p, tr.job(lane, "a", "", tr.write))) {
 				t.Errorf("%s lane, %s: the document does not find its own trace, so this proves nothing", lane, tr.name)
@@ -157,7 +157,7 @@ func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
 func TestInlineDocumentsHaveNoStorage(t *testing.T) {
 	slow.Test(t)
 	p := startPool(t, nil)
-	for _, lane := range []Lane{Realm, Once} {
+	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
 		for _, tr := range storageTraces {
 			if tr.name == "broadcast" {
 				continue // Needs no origin; see realmTraces.
@@ -183,20 +183,20 @@ func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
 		io.WriteString(w, "p::after{content:'styled'}")
 	})
 	ways := map[string]struct {
-		lane Lane
+		lane RenderMode
 		html string
 	}{
-		"link":       {Inline, `<link rel=stylesheet href="http://site.test/style.css"><p>x`},
-		"import":     {Inline, `<style>@import "http://site.test/style.css"</style><p>x`},
-		"realm link": {Realm, `<link rel=stylesheet href="http://site.test/style.css"><p>x`},
-		"built by script": {Realm, `<p>x<script>const l = document.createElement('link'); l.rel = 'stylesheet';
+		"link":       {ModeInline, `<link rel=stylesheet href="http://site.test/style.css"><p>x`},
+		"import":     {ModeInline, `<style>@import "http://site.test/style.css"</style><p>x`},
+		"realm link": {ModeRealm, `<link rel=stylesheet href="http://site.test/style.css"><p>x`},
+		"built by script": {ModeRealm, `<p>x<script>const l = document.createElement('link'); l.rel = 'stylesheet';
 			l.href = ['http:', '', 'site.test', 'style.css'].join('/'); document.head.append(l)</script>`},
 	}
 	p := startWithSite(t, s)
 	rounds := 0
 	for name, way := range ways {
 		for range 2 {
-			contains(t, textOf(t, p, Job{Account: "a", Lane: way.lane, HTML: way.html}), "styled")
+			contains(t, textOf(t, p, Job{Account: "a", RenderMode: way.lane, HTML: way.html}), "styled")
 			rounds++
 			got := s.requests("/style.css")
 			if len(got) != rounds {
@@ -238,7 +238,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 	}
 	for _, way := range ways {
 		// Below the Pool, so that nothing is started over with a network.
-		pg, err := b.acquirePage(t.Context(), "a", kind{lane: Realm}, false)
+		pg, err := b.acquirePage(t.Context(), "a", kind{lane: ModeRealm}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 		}
 	}
 	// The control: the same script with a network gets there.
-	textOf(t, p, Job{Account: "a", Lane: Once, HTML: "<script>" + ways[0] + "</script>", WaitUntil: WaitNetworkIdle0})
+	textOf(t, p, Job{Account: "a", RenderMode: ModeOnce, HTML: "<script>" + ways[0] + "</script>", WaitUntil: WaitNetworkIdle0})
 	if len(s.requests("/hit")) == 0 {
 		t.Error("the control did not reach the network either")
 	}
@@ -285,8 +285,8 @@ func TestTemplateScriptReachesNothing(t *testing.T) {
 	const script = `fetch('http://site.test/hit'); new Image().src = 'http://site.test/hit';
 		this.parentNode.append('T:' + [document.body.innerText.includes('SECRET'), parent === self, opener, frames.length, origin].join())`
 	opt := PDF{MarginTop: 1, Header: `<b>head</b><img src="data:," onerror="` + script + `"><script>` + script + `</script>`}
-	for _, lane := range []Lane{Inline, Realm} {
-		doc, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: "SECRET"}, opt)
+	for _, lane := range []RenderMode{ModeInline, ModeRealm} {
+		doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: "SECRET"}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,30 +9,30 @@ import (
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
-// Lane is the render mode: it limits the state that a document shares with earlier ones.
-type Lane int
+// RenderMode is the render mode: it limits the state that a document shares with earlier ones.
+type RenderMode int
 
 const (
-	// Inline is for documents without script and without any reference to the
+	// ModeInline is for documents without script and without any reference to the
 	// network. They are set on the account's warm page, on which script
 	// execution is disabled and no network exists.
-	Inline Lane = iota
-	// Realm is for documents with script that do not use the network. Each
+	ModeInline RenderMode = iota
+	// ModeRealm is for documents with script that do not use the network. Each
 	// gets a new JavaScript realm on one of the account's pages, which has no
 	// network either.
-	Realm
-	// Once is for everything else: URLs, cookies, headers, documents with
+	ModeRealm
+	// ModeOnce is for everything else: URLs, cookies, headers, documents with
 	// network references. They get a browser context that is disposed
 	// afterwards.
-	Once
+	ModeOnce
 )
 
 // String returns the name of the render mode, as used in metrics.
-func (l Lane) String() string {
+func (l RenderMode) String() string {
 	switch l {
-	case Inline:
+	case ModeInline:
 		return "inline"
-	case Realm:
+	case ModeRealm:
 		return "realm"
 	default:
 		return "once"
@@ -45,10 +45,10 @@ func (l Lane) String() string {
 // touches the network after all is stopped and started again in the mode Once. Jobs with a URL, assets, cookies or
 // headers always use Once.
 type Job struct {
-	Account string // warm pages are shared within it only
-	Lane    Lane
-	HTML    string // exactly one of HTML and URL
-	URL     string // http or https
+	Account    string // warm pages are shared within it only
+	RenderMode RenderMode
+	HTML       string // exactly one of HTML and URL
+	URL        string // http or https
 	// Assets are the files that the HTML refers to by relative links. The HTML is one of them itself, with the name
 	// Index, which may be empty.
 	Assets []Asset
@@ -80,8 +80,8 @@ type Job struct {
 
 	// Strict selects the problems inside the document that fail the job.
 	Strict FailOn
-	// Faults are the problems of the document that are known before it is loaded.
-	Faults []Warning
+	// Warnings are the problems of the document that are known before it is loaded.
+	Warnings []Warning
 
 	// Headers go to the page's own origin when URL is set, and to all https
 	// sub-resources when HTML is set.
@@ -151,10 +151,10 @@ func (j Job) normalized(times Times) (Job, error) {
 	}
 
 	if j.URL != "" || len(j.Assets) > 0 || len(j.Cookies) > 0 || len(j.Headers) > 0 {
-		j.Lane = Once
+		j.RenderMode = ModeOnce
 	}
-	if j.WaitForFunction != "" && j.Lane == Inline {
-		j.Lane = Realm // if there are scripts
+	if j.WaitForFunction != "" && j.RenderMode == ModeInline {
+		j.RenderMode = ModeRealm // if there are scripts
 	}
 	if j.Timeout <= 0 {
 		j.Timeout = times.Job

@@ -503,7 +503,7 @@ func (p *page) loadError(url string) error {
 		return &LoadError{URL: p.load.addressOf(p.load.loader, url), Status: status}
 	}
 	if p.load.emptied {
-		return &HarmError{What: "reloads itself, or navigates to " + blankURL + ", and is empty"}
+		return &DocumentCrashError{What: "reloads itself, or navigates to " + blankURL + ", and is empty"}
 	}
 
 	return nil

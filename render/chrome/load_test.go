@@ -21,7 +21,7 @@ func TestURL(t *testing.T) {
 	s.page("other.test/there", "arrived")
 	p := startWithSite(t, s)
 	contains(t, textOf(t, p, Job{Account: "a", URL: "http://site.test/"}), "front page")
-	contains(t, textOf(t, p, Job{Account: "a", URL: "http://site.test/moved", Lane: Realm}), "arrived")
+	contains(t, textOf(t, p, Job{Account: "a", URL: "http://site.test/moved", RenderMode: ModeRealm}), "arrived")
 	if got := len(s.requests("/picture.svg")); got != 1 {
 		t.Errorf("the picture was asked for %d times, want once", got)
 	}
@@ -102,7 +102,7 @@ func TestDocumentThatLeadsItselfAway(t *testing.T) {
 		{HTML: `<p>before<script>location = 'https://refused.test/'</script>`, WaitForTimeout: time.Second},
 		{URL: "http://site.test/away", WaitForTimeout: time.Second},
 	} {
-		job.Account, job.Lane = "a", Once
+		job.Account, job.RenderMode = "a", ModeOnce
 		doc, err := p.PDF(t.Context(), job, PDF{})
 		for err == nil && job.WaitForTimeout < 10*time.Second { // It was printed before it went.
 			doc.Body.Close()
@@ -124,10 +124,10 @@ func TestDocumentThatReloadsItself(t *testing.T) {
 	s.page("site.test/away", `<p>before<script>location = 'about:blank'</script>`)
 	p := startWithSite(t, s)
 	for _, job := range []Job{
-		{HTML: `<p>before<script>onload = () => location.reload()</script>`, Lane: Once},
-		{HTML: `<p>before<script>onload = () => location.reload()</script>`, Lane: Realm},
-		{HTML: `<meta http-equiv="refresh" content="0"><p>before`, Lane: Once},
-		{URL: "http://site.test/away", Lane: Once},
+		{HTML: `<p>before<script>onload = () => location.reload()</script>`, RenderMode: ModeOnce},
+		{HTML: `<p>before<script>onload = () => location.reload()</script>`, RenderMode: ModeRealm},
+		{HTML: `<meta http-equiv="refresh" content="0"><p>before`, RenderMode: ModeOnce},
+		{URL: "http://site.test/away", RenderMode: ModeOnce},
 	} {
 		job.Account, job.WaitForTimeout = "a", time.Second
 		doc, err := p.PDF(t.Context(), job, PDF{})
@@ -137,7 +137,7 @@ func TestDocumentThatReloadsItself(t *testing.T) {
 			doc, err = p.PDF(t.Context(), job, PDF{})
 		}
 		if !errors.Is(err, ErrCrashed) {
-			t.Errorf("%s, %s%s: %v, want a *HarmError", job.Lane, job.HTML, job.URL, err)
+			t.Errorf("%s, %s%s: %v, want a *HarmError", job.RenderMode, job.HTML, job.URL, err)
 		}
 	}
 }
@@ -199,17 +199,17 @@ func TestWaitForSelector(t *testing.T) {
 	p := startPool(t, nil)
 	for _, lane := range lanes {
 		html := `<p class=ready>there`
-		if lane != Inline {
+		if lane != ModeInline {
 			html = `<script>setTimeout(() => document.body.innerHTML = '<p class=ready>there', 300)</script>`
 		}
-		text := textOf(t, p, Job{Account: "a", Lane: lane, HTML: html, WaitForSelector: "p.ready"})
+		text := textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html, WaitForSelector: "p.ready"})
 		contains(t, text, "there")
 
-		_, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: html, WaitForSelector: "p..["}, PDF{})
+		_, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: html, WaitForSelector: "p..["}, PDF{})
 		if !errors.Is(err, ErrSelector) {
 			t.Errorf("%s lane, invalid selector: %v, want ErrSelector", lane, err)
 		}
-		timesOut(t, p, Job{Account: "a", Lane: lane, HTML: html, WaitForSelector: "#never", Timeout: time.Second}, StepSelector)
+		timesOut(t, p, Job{Account: "a", RenderMode: lane, HTML: html, WaitForSelector: "#never", Timeout: time.Second}, StepSelector)
 	}
 }
 
@@ -227,9 +227,9 @@ func TestWaitForTimeout(t *testing.T) {
 	html := func(ms int) string {
 		return fmt.Sprintf(`<p id=x>early<script>setTimeout(() => x.textContent = 'late', %d)</script>`, ms)
 	}
-	contains(t, textOf(t, p, Job{Account: "a", Lane: Realm, HTML: html(60_000)}), "early")
+	contains(t, textOf(t, p, Job{Account: "a", RenderMode: ModeRealm, HTML: html(60_000)}), "early")
 	// In a machine that stalls the page's clock may come later than ours.
-	job := Job{Account: "a", Lane: Realm, HTML: html(200), WaitForTimeout: 2 * time.Second}
+	job := Job{Account: "a", RenderMode: ModeRealm, HTML: html(200), WaitForTimeout: 2 * time.Second}
 	text := textOf(t, p, job)
 	for ; !strings.Contains(text, "late") && job.WaitForTimeout < 10*time.Second; text = textOf(t, p, job) {
 		job.WaitForTimeout *= 3
@@ -239,10 +239,10 @@ func TestWaitForTimeout(t *testing.T) {
 
 func TestDialogsDoNotStopAPage(t *testing.T) {
 	p := startPool(t, nil)
-	for _, lane := range []Lane{Realm, Once} {
+	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
 		html := `<p id=x></p><script>alert(1); confirm(2); prompt(3); print(); onbeforeunload = e => e.preventDefault(); x.textContent = 'went on'</script>`
 		for range 2 {
-			contains(t, textOf(t, p, Job{Account: "a", Lane: lane, HTML: html}), "went on")
+			contains(t, textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html}), "went on")
 		}
 	}
 }

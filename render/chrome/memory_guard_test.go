@@ -31,7 +31,7 @@ func TestLongJobsStepBack(t *testing.T) {
 	defer cancel()
 	wait := func(account string) {
 		jobs.Go(func() {
-			job := Job{Account: account, Lane: Realm, HTML: "<script></script>", WaitForSelector: "#never", Timeout: 2 * patience}
+			job := Job{Account: account, RenderMode: ModeRealm, HTML: "<script></script>", WaitForSelector: "#never", Timeout: 2 * patience}
 			if _, err := p.PDF(ctx, job, PDF{}); !errors.Is(err, context.Canceled) {
 				t.Errorf("account %s: %v, want that it was canceled", account, err)
 			}
@@ -70,7 +70,7 @@ func stepsBack(t *testing.T, p *Pool) bool {
 		return slices.ContainsFunc(renderers(t, b.proc.cmd.Process.Pid), func(pid int) bool {
 			const ordinary = 20 // The system call returns 20 minus the nice value.
 			got, err := syscall.Getpriority(syscall.PRIO_PROCESS, pid)
-			return err == nil && ordinary-got == priority.Low && stoodBack(t, pid, priority.Behind)
+			return err == nil && ordinary-got == priority.Low && stoodBack(t, pid, priority.Background)
 		})
 	})
 }
@@ -115,14 +115,14 @@ func TestCrowdsStepBack(t *testing.T) {
 	}
 	heavy, second := admit("heavy"), admit("heavy")
 	stand("an account that is alone has all", map[*browserLease]int{heavy: priority.Work, second: priority.Work})
-	guest := admit(queue.Guests)
-	stand("guests stand back", map[*browserLease]int{heavy: priority.Work, second: priority.Work, guest: priority.Behind})
+	guest := admit(queue.Anonymous)
+	stand("guests stand back", map[*browserLease]int{heavy: priority.Work, second: priority.Work, guest: priority.Background})
 	newcomer := admit("newcomer")
 	if heavy.browser != second.browser || newcomer.browser == heavy.browser {
 		t.Fatal("an account has not the one browser that it should")
 	}
 	p.browserPool.leave(guest, 0, nil)
-	stand("who has more stands back", map[*browserLease]int{heavy: priority.Behind, newcomer: priority.Work})
+	stand("who has more stands back", map[*browserLease]int{heavy: priority.Background, newcomer: priority.Work})
 	p.browserPool.leave(newcomer, 0, nil)
 	stand("who is alone again has all", map[*browserLease]int{heavy: priority.Work})
 
@@ -131,7 +131,7 @@ func TestCrowdsStepBack(t *testing.T) {
 	p.browserPool.mu.Unlock()
 	p.browserPool.tasks.Go(func() { p.browserPool.retire(heavy.browser) })
 	newcomer = admit("newcomer")
-	stand("who has more stands back while its browser is replaced", map[*browserLease]int{heavy: priority.Behind, newcomer: priority.Work})
+	stand("who has more stands back while its browser is replaced", map[*browserLease]int{heavy: priority.Background, newcomer: priority.Work})
 }
 
 // TestGuardWatchesRetiringBrowsers has a browser be replaced during its document's run, which fills memory afterwards:
@@ -147,7 +147,7 @@ func TestGuardWatchesRetiringBrowsers(t *testing.T) {
 	eventually(t, "the document has loaded", func() bool { return len(s.requests("/go")) > 0 })
 	eventually(t, "its browser is out of service", func() bool { return p.longest() == 0 })
 	close(retired)
-	var harm *HarmError
+	var harm *DocumentCrashError
 	if err := (<-job).err; !errors.As(err, &harm) || !strings.Contains(err.Error(), "memory") {
 		t.Errorf("got %v, want a *HarmError about memory", err)
 	}
@@ -194,14 +194,14 @@ func TestMemoryOfEarlierDocuments(t *testing.T) {
 				}
 			})
 			if c.before {
-				textOf(t, p, Job{Account: "a", Lane: Realm, HTML: "<script>setTimeout(() => {})</script><p>before"})
+				textOf(t, p, Job{Account: "a", RenderMode: ModeRealm, HTML: "<script>setTimeout(() => {})</script><p>before"})
 				<-loaded
 			}
 			late := "10000"
 			if c.fails {
 				late = "60000" // Its last attempt is ended before.
 			}
-			done := printLater(t.Context(), p, Job{Account: "a", Lane: Realm, WaitForSelector: "#late", HTML: "<p>heavy<script>setTimeout(() => document.body.id = 'late', " + late + ")</script>"})
+			done := printLater(t.Context(), p, Job{Account: "a", RenderMode: ModeRealm, WaitForSelector: "#late", HTML: "<p>heavy<script>setTimeout(() => document.body.id = 'late', " + late + ")</script>"})
 			for range c.kills {
 				<-loaded
 				p.browserPool.mu.Lock()
@@ -215,7 +215,7 @@ func TestMemoryOfEarlierDocuments(t *testing.T) {
 				}
 			}
 			r := <-done
-			var harm *HarmError
+			var harm *DocumentCrashError
 			if c.fails != errors.As(r.err, &harm) || !c.fails && r.err != nil {
 				t.Fatalf("got %v", r.err)
 			}
@@ -261,7 +261,7 @@ func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents 
 		t.Run(a.Name, func(t *testing.T) {
 			done := make(chan error, 1)
 			go func() {
-				doc, err := p.PDF(t.Context(), Job{Account: "attacker", Lane: Once, HTML: a.HTML, Timeout: 10 * time.Second}, PDF{MaxPages: 10})
+				doc, err := p.PDF(t.Context(), Job{Account: "attacker", RenderMode: ModeOnce, HTML: a.HTML, Timeout: 10 * time.Second}, PDF{MaxPages: 10})
 				if err == nil {
 					err = doc.Body.Close()
 				}

@@ -53,18 +53,18 @@ func TestAttacksHurtNobodyElse(t *testing.T) {
 
 // attackLanes returns the lanes that a document is sent to: those that it can be
 // in, or one of them.
-func attackLanes(a hostile.Attack, i int) []Lane {
-	lanes := []Lane{Realm, Once}
+func attackLanes(a hostile.Attack, i int) []RenderMode {
+	lanes := []RenderMode{ModeRealm, ModeOnce}
 	switch {
 	case !strings.Contains(a.HTML, "<script"):
-		return []Lane{Inline}
+		return []RenderMode{ModeInline}
 	case *attackTime > usualAttack:
 		return lanes
 	}
 	return lanes[i%2 : i%2+1]
 }
 
-func attack(t *testing.T, p *Pool, a hostile.Attack, lane Lane) {
+func attack(t *testing.T, p *Pool, a hostile.Attack, lane RenderMode) {
 	t.Helper()
 	alone := neighbour(t, p)
 	before := peakMemory(t)
@@ -107,8 +107,8 @@ func neighbour(t *testing.T, p *Pool) time.Duration {
 }
 
 // strike does what the attacker's call does, within a deadline.
-func strike(ctx context.Context, p *Pool, a hostile.Attack, lane Lane, deadline time.Duration) error {
-	job := Job{Account: "attacker", Lane: lane, HTML: a.HTML, Timeout: deadline}
+func strike(ctx context.Context, p *Pool, a hostile.Attack, lane RenderMode, deadline time.Duration) error {
+	job := Job{Account: "attacker", RenderMode: lane, HTML: a.HTML, Timeout: deadline}
 	if a.Screenshot {
 		img, err := p.Screenshot(ctx, job, Screenshot{FullPage: true, MaxBytes: 200 << 20})
 		if err == nil {
@@ -162,9 +162,9 @@ func TestHostileHTML(t *testing.T) {
 	p := startPool(t, nil)
 	for n, end := 0, time.Now().Add(*hostileTime); time.Now().Before(end); n++ {
 		a := hostile.Attack{HTML: hostile.Generate(random), Screenshot: random.IntN(4) == 0}
-		lane := Inline // It is not trusted: without a script there is nothing to hinder.
+		lane := ModeInline // It is not trusted: without a script there is nothing to hinder.
 		if strings.Contains(a.HTML, "<script") {
-			lane = Lane(1 + random.IntN(2))
+			lane = RenderMode(1 + random.IntN(2))
 		}
 		err := strike(t.Context(), p, a, lane, usualAttack)
 		if took := neighbour(t, p); (err != nil && !ownFault(err)) || took > neighbourWait {

@@ -26,7 +26,7 @@ func setPrioritiesLocked(f *browserPool) {
 	}
 
 	for _, b := range working {
-		nice := priority.Behind // Background browsers always stay there.
+		nice := priority.Background // Background browsers always stay there.
 		if !f.cfg.Background {
 			nice = b.wantedNice(jobs, minJobs)
 		}
@@ -35,14 +35,14 @@ func setPrioritiesLocked(f *browserPool) {
 }
 
 // modest reports whether an account has no priority over others: that of probes, or of guests.
-func modest(account string) bool { return account == "" || account == queue.Guests }
+func modest(account string) bool { return account == "" || account == queue.Anonymous }
 
 // wantedNice returns the nice value for a browser's session, by the numbers of the accounts' running jobs and the
 // lowest of them.
 func (b *browser) wantedNice(jobs map[string]int, minJobs int) int {
 	switch {
 	case b.slowed:
-		return priority.Behind
+		return priority.Background
 	case len(b.jobsByAccount) == 0 || minJobs == 0:
 		return priority.Work
 	}
@@ -52,5 +52,5 @@ func (b *browser) wantedNice(jobs map[string]int, minJobs int) int {
 			return priority.Work
 		}
 	}
-	return priority.Behind
+	return priority.Background
 }

@@ -20,7 +20,7 @@ const (
 
 // kind is the purpose of a page.
 type kind struct {
-	lane Lane
+	lane RenderMode
 	// A still page draws no frames: it can be printed but not captured, and code that waits for a frame never runs.
 	// Without drawing, a document takes a fifth less processor time.
 	still bool
@@ -94,7 +94,7 @@ func (p *page) prepare(ctx context.Context) error {
 	ctx, cancel := p.tie(ctx)
 	defer cancel(nil)
 	err := p.batch(ctx, p.setup()...)
-	if err == nil && p.lane == Realm {
+	if err == nil && p.lane == ModeRealm {
 		err = p.call(ctx, proto.BrowserGetWindowForTarget{}, &p.window)
 	}
 	return err
@@ -141,16 +141,16 @@ func (p *page) setup() []request {
 	}
 
 	switch p.lane {
-	case Inline:
+	case ModeInline:
 		reqs = append(reqs, proto.EmulationSetScriptExecutionDisabled{Value: true})
-	case Realm:
+	case ModeRealm:
 		// Reports workers, whose traffic this session would not see, and exceptions of scripts.
 		attach := proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}
 		reqs = append(reqs, attach, proto.RuntimeEnable{}, onNewDocument(stayScript))
 		if !p.still {
 			reqs = append(reqs, onNewDocument(watchScript))
 		}
-	case Once:
+	case ModeOnce:
 		reqs = append(reqs, proto.RuntimeEnable{}, onNewDocument(stayScript), onNewDocument(watchScript))
 	}
 
@@ -202,7 +202,7 @@ func (p *page) end() {
 	p.mu.Lock()
 	p.cancel = nil
 	p.mu.Unlock()
-	if p.lane == Realm {
+	if p.lane == ModeRealm {
 		p.renew()
 	}
 }
@@ -310,7 +310,7 @@ func (p *page) event(method string, params json.RawMessage) {
 	case eventEnded:
 		p.markBroken(errWindowClosed)
 	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":
-		if p.lane != Once {
+		if p.lane != ModeOnce {
 			p.markBroken(errNeedsNetwork)
 		}
 	case "Page.javascriptDialogOpening":
@@ -379,9 +379,9 @@ func (p *page) loadEvent(method string, params json.RawMessage) {
 	}
 
 	switch {
-	case method == "Network.requestWillBeSent" && p.lane != Once && !local(e.Request.URL):
+	case method == "Network.requestWillBeSent" && p.lane != ModeOnce && !local(e.Request.URL):
 		p.markBroken(errNeedsNetwork)
-	case method == "Page.frameNavigated" && p.lane == Inline && e.Frame.ID == string(p.frame):
+	case method == "Page.frameNavigated" && p.lane == ModeInline && e.Frame.ID == string(p.frame):
 		// A refresh led away, perhaps after its job was done: the next document
 		// would be set on whatever is there now.
 		p.markBroken(errNeedsNetwork)

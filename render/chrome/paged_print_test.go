@@ -427,10 +427,10 @@ func TestPagedCSSOfEverySource(t *testing.T) {
 	p := startWithSite(t, s)
 	for name, job := range map[string]Job{
 		"inline":   {HTML: "<style>" + one + "</style><style>" + two + "</style>" + body},
-		"realm":    {Lane: Realm, HTML: body + `<script>document.head.append(Object.assign(document.createElement('style'), {textContent: '` + one + two + `'}))</script>`},
+		"realm":    {RenderMode: ModeRealm, HTML: body + `<script>document.head.append(Object.assign(document.createElement('style'), {textContent: '` + one + two + `'}))</script>`},
 		"linked":   {URL: "http://linked.test/"},
 		"base":     {URL: "http://base.test/"},
-		"data URL": {Lane: Once, HTML: `<link rel=stylesheet href="data:text/css,` + url.PathEscape(one+two) + `">` + body},
+		"data URL": {RenderMode: ModeOnce, HTML: `<link rel=stylesheet href="data:text/css,` + url.PathEscape(one+two) + `">` + body},
 		"assets":   {HTML: `<link rel=stylesheet href=a.css>` + body, Assets: []Asset{{Name: "a.css", Content: spool.FromBytes([]byte(one + two))}}},
 		"attribute": {HTML: "<style>" + one + two + `h1 { string-set: s "wrong" }</style>` +
 			strings.NewReplacer("<h1 id=a>", `<h1 id=a style="color: red; string-set: s 'Alpha'">`, "<h1 id=b>", `<h1 id=b style="string-set: s content()">`).Replace(body)},
@@ -458,9 +458,9 @@ func TestHostilePagedCSS(t *testing.T) {
 	p := startPool(t, nil)
 	const style = `<style>h1 { break-before: page; string-set: s content(); bookmark-level: 1 } a::after { content: "@" target-counter(attr(href), page) } @page { @top-left { content: string(s) } }</style>`
 	for name, job := range map[string]Job{
-		"removes what is added": {Lane: Realm, HTML: style + `<h1>A</h1><a href="#b">to</a><h1 id=b>B</h1><script>
+		"removes what is added": {RenderMode: ModeRealm, HTML: style + `<h1>A</h1><a href="#b">to</a><h1 id=b>B</h1><script>
 			new MutationObserver(() => { document.querySelectorAll('a').forEach(a => a.remove()); document.adoptedStyleSheets = [] }).observe(document, {subtree: true, childList: true, attributes: true})</script>`},
-		"fakes values": {Lane: Realm, HTML: style + `<h1 id=b style='--relay-string-set: 99; --relay-page: -1; --relay-bookmark-level: 999'>` + "\U0010fe01t99\U0010fe02" + `</h1><a href="#b" style='--relay-t0: "x"'>to</a>
+		"fakes values": {RenderMode: ModeRealm, HTML: style + `<h1 id=b style='--relay-string-set: 99; --relay-page: -1; --relay-bookmark-level: 999'>` + "\U0010fe01t99\U0010fe02" + `</h1><a href="#b" style='--relay-t0: "x"'>to</a>
 			<style>p::after { content: "` + "\U0010fe01l5\U0010fe02\U0010fe01x7\U0010fe02" + `" }</style><p>x<script>globalThis.relay = {refs: 1}; Array.prototype.map = () => { throw 1 }; CSS.registerProperty = null; document.getElementById = () => null</script>`},
 		"escapes":             {HTML: style + `<h1>"}@page{margin:0} \ </h1><a href="#">to</a><h1 id='"]}'>` + "\x01\u2028" + `</h1><a href='#"]}'>to</a>`},
 		"duplicate names":     {HTML: style + strings.Repeat(`<h1 id=b>B</h1><a href="#b">to</a>`, 20)},

@@ -28,11 +28,11 @@ func TestUnsupportedCSSIsReported(t *testing.T) {
 	}{
 		{"inline", Job{HTML: head + "<style>p{}</style>\n<style>p { color: red;\nfloat: footnote }</style><p style='string-set: \"x\"'>x"}, []string{"float: footnote has no effect (line 4)"}},
 		{"generated", Job{HTML: "<style>p { float: footnote }</style><p>x", Generated: true}, []string{"float: footnote has no effect"}},
-		{"script", Job{Lane: Realm, HTML: `<p>x<script>document.head.append(Object.assign(document.createElement('style'), {textContent: 'p { bookmark-state: open; float: footnote }'}))</script>`}, []string{"float: footnote"}},
+		{"script", Job{RenderMode: ModeRealm, HTML: `<p>x<script>document.head.append(Object.assign(document.createElement('style'), {textContent: 'p { bookmark-state: open; float: footnote }'}))</script>`}, []string{"float: footnote"}},
 		{"page", Job{URL: "http://inline.test/"}, []string{"float: footnote has no effect (line 3)"}},
 		{"linked", Job{URL: "http://linked.test/"}, []string{"http://other.test/b.css position: running() has no effect (line 3)"}},
 		{"attribute", Job{HTML: `<p style="float: footnote">x`}, []string{"float: footnote in a style attribute"}},
-		{"data URL", Job{Lane: Once, HTML: `<link rel=stylesheet href="data:text/css,p%7Bfloat%3Afootnote%7D"><p>x`}, []string{"float: footnote"}},
+		{"data URL", Job{RenderMode: ModeOnce, HTML: `<link rel=stylesheet href="data:text/css,p%7Bfloat%3Afootnote%7D"><p>x`}, []string{"float: footnote"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.job.Account = "a"

@@ -114,7 +114,7 @@ func (o PDF) window(job Job) Viewport {
 		Height: pixels(height - o.MarginTop - o.MarginBottom),
 		Scale:  1,
 	}
-	if job.Lane == Inline && !mayClip(job.HTML) && !mayOverflow(job.HTML, int(float64(window.Width)*maxShrink)) {
+	if job.RenderMode == ModeInline && !mayClip(job.HTML) && !mayOverflow(job.HTML, int(float64(window.Width)*maxShrink)) {
 		return Viewport{}
 	}
 	return window

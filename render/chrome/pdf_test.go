@@ -25,12 +25,12 @@ func TestPDFFromEveryLane(t *testing.T) {
 		t.Run(lane.String(), func(t *testing.T) {
 			for i := range 3 { // On a warm page the second time.
 				html := fmt.Sprintf(`<title>T</title><h1>Grüße №%d</h1>`, i)
-				if lane != Inline {
+				if lane != ModeInline {
 					html += `<p id=x></p><script>x.textContent = 'script ran ' + document.title</script>`
 				}
-				text := textOf(t, p, Job{Account: "a", Lane: lane, HTML: html})
+				text := textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html})
 				contains(t, text, fmt.Sprintf("Grüße №%d", i))
-				if lane != Inline {
+				if lane != ModeInline {
 					contains(t, text, "script ran T")
 				}
 				if i > 0 && strings.Contains(text, fmt.Sprintf("№%d", i-1)) {
@@ -147,7 +147,7 @@ func TestPDFLimits(t *testing.T) {
 	p := startPool(t, nil)
 	for what, opt := range map[string]PDF{"pages": {MaxPages: 6}, "bytes": {MaxBytes: 1000}} {
 		for _, lane := range lanes {
-			_, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: pagesOf(7)}, opt)
+			_, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: pagesOf(7)}, opt)
 			var limit *LimitError
 			if !errors.As(err, &limit) || limit.What != what || !errors.Is(err, ErrTooLarge) {
 				t.Errorf("%s, %s lane: %v, want a LimitError", what, lane, err)
@@ -232,7 +232,7 @@ func TestLargePDFIsStreamed(t *testing.T) {
 		const g = c.getContext('2d'), d = g.createImageData(1400, 1400);
 		for (let i = 0; i < d.data.length; i++) d.data[i] = i % 4 == 3 ? 255 : 256 * Math.random();
 		g.putImageData(d, 0, 0)</script>`
-	doc, err := p.PDF(t.Context(), Job{Account: "a", Lane: Realm, HTML: html}, PDF{})
+	doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: ModeRealm, HTML: html}, PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +269,8 @@ func TestScriptsSeeTheRoomOnThePaper(t *testing.T) {
 		"window 480 x 192":  {Width: 6, Height: 3, MarginLeft: .5, MarginRight: .5, MarginTop: .5, MarginBottom: .5},
 		"window 408 x 528":  {Scale: 2},
 	} {
-		for _, lane := range []Lane{Realm, Once} {
-			doc, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: html}, opt)
+		for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
+			doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: html}, opt)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -64,7 +64,7 @@ func (p *process) start(cfg Config, h home) error {
 
 	yieldMemory(p.cmd.Process.Pid)
 	if cfg.Background {
-		priority.Aside(p.cmd.Process.Pid)
+		priority.MoveToBackground(p.cmd.Process.Pid)
 	}
 	p.share.Set(p.cmd.Process.Pid, priority.Of(cfg.Background))
 

@@ -172,7 +172,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	slow.Test(t)
 	p := startPool(t, nil)
 	for _, lane := range lanes {
-		textOf(t, p, Job{Account: "a", Lane: lane, HTML: "x"})
+		textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: "x"})
 	}
 	pids := tree(p.browserPID())
 	if len(pids) < 4 {

@@ -33,8 +33,8 @@ func TestFilteredTextIsText(t *testing.T) {
 		"a reflection":   {`<div style="-webkit-box-reflect:below">LOST</div><p>WORD`, "div: its reflection"},
 		"a pattern":      {`<svg width=90 height=90><pattern id=p width=80 height=80 patternUnits=userSpaceOnUse><text y=20>LOST</text></pattern><rect width=80 height=80 fill="url(#p)"/></svg><p>WORD`, "pattern#p: the SVG pattern"},
 	} {
-		for _, lane := range []Lane{Inline, Once} {
-			warnings, text := printedWith(t, p, Job{HTML: "<!doctype html>" + c.html, Lane: lane})
+		for _, lane := range []RenderMode{ModeInline, ModeOnce} {
+			warnings, text := printedWith(t, p, Job{HTML: "<!doctype html>" + c.html, RenderMode: lane})
 			if strings.Count(text, "WORD") != 1 || strings.Contains(text, "LOST") {
 				t.Errorf("%s, %v: the text is %q", name, lane, text)
 			}
@@ -70,13 +70,13 @@ func TestFilteredTextInFramesIsText(t *testing.T) {
 		job  Job
 		want string
 	}{
-		"a shadow in srcdoc":       {Job{Lane: Realm, HTML: `<iframe srcdoc="` + shadow + `"></iframe>`}, ""},
-		"a shadow in data":         {Job{Lane: Realm, HTML: `<iframe src="` + encoded(shadow) + `"></iframe>`}, ""},
-		"a blur in srcdoc":         {Job{Lane: Realm, HTML: `<p>WORD<iframe id=it srcdoc="` + blur + `"></iframe>`}, warning},
-		"a blur in data":           {Job{Lane: Realm, HTML: `<p>WORD<iframe id=it src="` + encoded(blur) + `"></iframe>`}, warning},
-		"a blur in an object":      {Job{Lane: Realm, HTML: `<p>WORD<object id=it data="` + encoded(blur) + `"></object>`}, "p.card in object#it: its filter blur(3px)"},
-		"a hidden frame":           {Job{Lane: Realm, HTML: `<p>WORD<iframe hidden srcdoc="` + blur + `"></iframe>`}, ""},
-		"an invisible frame":       {Job{Lane: Realm, HTML: `<p>WORD<iframe style="visibility:hidden" srcdoc="` + blur + `"></iframe>`}, ""},
+		"a shadow in srcdoc":       {Job{RenderMode: ModeRealm, HTML: `<iframe srcdoc="` + shadow + `"></iframe>`}, ""},
+		"a shadow in data":         {Job{RenderMode: ModeRealm, HTML: `<iframe src="` + encoded(shadow) + `"></iframe>`}, ""},
+		"a blur in srcdoc":         {Job{RenderMode: ModeRealm, HTML: `<p>WORD<iframe id=it srcdoc="` + blur + `"></iframe>`}, warning},
+		"a blur in data":           {Job{RenderMode: ModeRealm, HTML: `<p>WORD<iframe id=it src="` + encoded(blur) + `"></iframe>`}, warning},
+		"a blur in an object":      {Job{RenderMode: ModeRealm, HTML: `<p>WORD<object id=it data="` + encoded(blur) + `"></object>`}, "p.card in object#it: its filter blur(3px)"},
+		"a hidden frame":           {Job{RenderMode: ModeRealm, HTML: `<p>WORD<iframe hidden srcdoc="` + blur + `"></iframe>`}, ""},
+		"an invisible frame":       {Job{RenderMode: ModeRealm, HTML: `<p>WORD<iframe style="visibility:hidden" srcdoc="` + blur + `"></iframe>`}, ""},
 		"a shadow on a page":       {Job{URL: "http://site.test/own-shadow"}, ""},
 		"a blur on a page":         {Job{URL: "http://site.test/own-blur"}, warning},
 		"a blur in a nested frame": {Job{URL: "http://site.test/nested"}, warning},

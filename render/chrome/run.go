@@ -97,14 +97,14 @@ func (r *jobRun) execute(ctx context.Context) error {
 			return err
 		case errors.Is(err, errNeedsNetwork):
 			r.pool.count.escalated.Add(1)
-			r.job.Lane = Once
+			r.job.RenderMode = ModeOnce
 		case errors.Is(err, errWorn) && !retried:
 			retried = true
 			r.fresh = true
 		case errors.Is(err, errOversize):
-			return &HarmError{What: fmt.Sprintf("produced a browser message of over %d MiB", maxMessage>>20)}
+			return &DocumentCrashError{What: fmt.Sprintf("produced a browser message of over %d MiB", maxMessage>>20)}
 		case errors.Is(err, errWindowClosed):
-			return &HarmError{What: "closed its window"}
+			return &DocumentCrashError{What: "closed its window"}
 		case !errors.Is(err, errTargetCrashed) && !errors.Is(err, errConnClosed):
 			return err
 		case retried:
@@ -123,8 +123,8 @@ func (r *jobRun) attempt(ctx context.Context) (err error) {
 		if v, err = r.pool.browserPool.acquire(ctx, r.job.Account, r.gentle()); err != nil {
 			return err
 		}
-		offline := r.job.Offline && r.job.Lane == Once
-		pageKind := kind{lane: r.job.Lane, still: r.still(), offline: offline}
+		offline := r.job.Offline && r.job.RenderMode == ModeOnce
+		pageKind := kind{lane: r.job.RenderMode, still: r.still(), offline: offline}
 		pg, err = v.acquirePage(ctx, r.job.Account, pageKind, r.fresh)
 		return err
 	})
@@ -159,7 +159,7 @@ func (r *jobRun) attempt(ctx context.Context) (err error) {
 
 	// Renderers that had to step back stay slow, and those that hold much would end the next document.
 	age := time.Since(v.began)
-	heavy := pg.lane != Once && age > guardAfter && v.heavy(r.pool.cfg.RendererBytes)
+	heavy := pg.lane != ModeOnce && age > guardAfter && v.heavy(r.pool.cfg.RendererBytes)
 	v.release(ctx, r.job.Account, pg, err == nil && age < slowAfter && !heavy)
 	if heavy {
 		v.closeIdle(r.job.Account)
@@ -173,7 +173,7 @@ func (r *jobRun) overfilled(err error, v *browserLease, used bool) error {
 	if !v.overfilled() || !errors.Is(err, errTargetCrashed) && !errors.Is(err, errConnClosed) {
 		return err
 	}
-	err = &HarmError{Memory: true, What: fmt.Sprintf("needed more than %d MiB of memory", r.pool.cfg.RendererBytes>>20)}
+	err = &DocumentCrashError{Memory: true, What: fmt.Sprintf("needed more than %d MiB of memory", r.pool.cfg.RendererBytes>>20)}
 	if used || v.sharedOverfilled() {
 		return errors.Join(errWorn, err)
 	}
@@ -187,7 +187,7 @@ const gentleHTML = 1 << 20
 // gentle reports that the job cannot stall its browser: it runs no script, and
 // neither the document nor a photograph of it is large.
 func (r *jobRun) gentle() bool {
-	return r.job.Lane == Inline && r.task.step == StepPrint && len(r.job.HTML) <= gentleHTML
+	return r.job.RenderMode == ModeInline && r.task.step == StepPrint && len(r.job.HTML) <= gentleHTML
 }
 
 // mayStayBusy reports whether an attempt ended in a way that may have left its browser busy. The account is then not
@@ -195,7 +195,7 @@ func (r *jobRun) gentle() bool {
 func mayStayBusy(err error) bool {
 	var refused *protocolError
 	var load *LoadError
-	var faults *FaultError
+	var faults *WarningsError
 	switch {
 	case err == nil:
 		return false
@@ -256,7 +256,7 @@ func (r *jobRun) render(ctx context.Context, pg *page) error {
 				return err
 			}
 			if faults := strictWarnings(pg, r.job.Strict); len(faults) > 0 {
-				return &FaultError{Faults: faults}
+				return &WarningsError{Faults: faults}
 			}
 			return r.task.work(ctx, pg)
 		}},
@@ -301,12 +301,12 @@ func (r *jobRun) settle(ctx context.Context, pg *page) error {
 func (r *jobRun) settling() (opt settleOptions, needed bool) {
 	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy, Patient: r.job.WaitUntil != WaitDOMContentLoaded}
 
-	switch r.job.Lane {
-	case Inline:
+	switch r.job.RenderMode {
+	case ModeInline:
 		opt.Draw = false
-	case Realm:
+	case ModeRealm:
 		opt.Draw = opt.Draw && (draws(r.job.HTML) || r.job.WaitForFunction != "")
-	case Once:
+	case ModeOnce:
 		// The content of other files is unknown here.
 		opt.Draw = opt.Draw &&
 			(r.job.URL != "" || containsFold(r.job.HTML, "script") || containsFold(r.job.HTML, "frame"))
@@ -318,12 +318,12 @@ func (r *jobRun) settling() (opt settleOptions, needed bool) {
 // still reports that the job needs no frames: it prints a document that is
 // complete and at rest when it has loaded.
 func (r *jobRun) still() bool {
-	if r.task.step != StepPrint || r.job.Lane == Once || r.job.WaitForTimeout > 0 || r.job.WaitForFunction != "" {
+	if r.task.step != StepPrint || r.job.RenderMode == ModeOnce || r.job.WaitForTimeout > 0 || r.job.WaitForFunction != "" {
 		return false
 	}
 	_, waits := r.settling()
 	return !waits && !containsFold(r.job.HTML, "anim") &&
-		(r.job.Lane != Realm || !containsFold(r.job.HTML, "transition"))
+		(r.job.RenderMode != ModeRealm || !containsFold(r.job.HTML, "transition"))
 }
 
 // do carries out a step and measures it.

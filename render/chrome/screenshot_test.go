@@ -16,7 +16,7 @@ func TestScreenshotTypes(t *testing.T) {
 	magic := map[string]string{"png": "\x89PNG", "jpeg": "\xff\xd8\xff", "webp": "RIFF", "": "\x89PNG"}
 	for _, lane := range lanes {
 		for kind, want := range magic {
-			img, err := p.Screenshot(t.Context(), Job{Account: "a", Lane: lane, HTML: "<h1>x"}, Screenshot{Type: kind, Quality: 50})
+			img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: lane, HTML: "<h1>x"}, Screenshot{Type: kind, Quality: 50})
 			if err != nil {
 				t.Fatal(lane, kind, err)
 			}
@@ -149,9 +149,9 @@ func TestPNGsFitTheMemory(t *testing.T) {
 func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 	p := startPool(t, nil)
 	const html = `<style>body{background:#0f0} @media print{body{background:#f00}} @media (max-width:500px){body{background:#00f}}</style>`
-	shoot := func(lane Lane, html, media string, opt Screenshot) []byte {
+	shoot := func(lane RenderMode, html, media string, opt Screenshot) []byte {
 		t.Helper()
-		img, err := p.Screenshot(t.Context(), Job{Account: "a", Lane: lane, HTML: html, Media: media}, opt)
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: lane, HTML: html, Media: media}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 		}
 		return data
 	}
-	for _, lane := range []Lane{Inline, Realm} {
+	for _, lane := range []RenderMode{ModeInline, ModeRealm} {
 		clean := shoot(lane, html, "", Screenshot{})
 		changed := map[string]func() []byte{
 			"media": func() []byte { return shoot(lane, html, "print", Screenshot{}) },
@@ -175,7 +175,7 @@ func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 				return shoot(lane, `<body style="height:3000px"><p autofocus tabindex=1 style="margin-top:2500px">`, "", Screenshot{})
 			},
 			"a pdf": func() []byte {
-				return []byte(textOf(t, p, Job{Account: "a", Lane: lane, HTML: html, Media: "screen"}))
+				return []byte(textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html, Media: "screen"}))
 			},
 		}
 		for what, do := range changed {

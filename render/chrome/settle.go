@@ -134,7 +134,7 @@ func (p *page) awaitSelector(ctx context.Context, selector string) error {
 	args := struct {
 		Selector string `json:"selector"`
 		Wait     bool   `json:"wait"`
-	}{selector, p.lane != Inline}
+	}{selector, p.lane != ModeInline}
 
 	for {
 		var answer string

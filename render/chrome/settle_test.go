@@ -22,9 +22,9 @@ func TestLateDrawingIsCaptured(t *testing.T) {
 		"promise": `<p id=x>no<script>Promise.resolve().then(() => x.textContent = 'drawn')</script>`,
 	}
 	for name, html := range cases {
-		for _, lane := range []Lane{Realm, Once} {
+		for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
 			t.Run(name+"/"+lane.String(), func(t *testing.T) {
-				contains(t, textOf(t, p, Job{Account: "a", Lane: lane, HTML: html}), "drawn")
+				contains(t, textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html}), "drawn")
 			})
 		}
 	}
@@ -45,8 +45,8 @@ func TestWebFontsAreAwaited(t *testing.T) {
 	p := startWithSite(t, s)
 	face := `<style>@font-face{font-family:F;src:url(%s)} p{font-family:F}</style><p>text in F`
 	inline := "data:font/ttf;base64," + base64.StdEncoding.EncodeToString(font)
-	for lane, src := range map[Lane]string{Inline: inline, Realm: inline, Once: "http://site.test/font.ttf"} {
-		doc, err := p.PDF(t.Context(), Job{Account: "a", Lane: lane, HTML: fmt.Sprintf(face, src)}, PDF{})
+	for lane, src := range map[RenderMode]string{ModeInline: inline, ModeRealm: inline, ModeOnce: "http://site.test/font.ttf"} {
+		doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: fmt.Sprintf(face, src)}, PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestStalledFontDoesNotStopTheDocument(t *testing.T) {
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/font.ttf", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := startPool(t, func(c *Config) { c.Proxy, c.Times.Settle = s.proxy.URL, 2*time.Second })
-	text := textOf(t, p, Job{Account: "a", Lane: Once, WaitUntil: WaitDOMContentLoaded,
+	text := textOf(t, p, Job{Account: "a", RenderMode: ModeOnce, WaitUntil: WaitDOMContentLoaded,
 		HTML: `<style>@font-face{font-family:F;src:url(http://site.test/font.ttf)} p{font-family:F, sans-serif}</style><p>still here`})
 	contains(t, text, "still here")
 }
@@ -84,7 +84,7 @@ func TestStalledImageDoesNotStopTheDocument(t *testing.T) {
 	s.mux.HandleFunc("site.test/never.png", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := startPool(t, func(c *Config) { c.Proxy, c.Times.Settle = s.proxy.URL, 2*time.Second })
 	html := `<p>still here<div style="height:9000px"></div><img loading="lazy" src="http://site.test/never.png">`
-	contains(t, textOf(t, p, Job{Account: "a", Lane: Once, HTML: html}), "still here")
+	contains(t, textOf(t, p, Job{Account: "a", RenderMode: ModeOnce, HTML: html}), "still here")
 }
 
 func TestLazyImagesAreLoaded(t *testing.T) {
@@ -96,9 +96,9 @@ func TestLazyImagesAreLoaded(t *testing.T) {
 	})
 	p := startWithSite(t, s)
 	inline := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(svg))
-	for lane, src := range map[Lane]string{Inline: inline, Realm: inline, Once: "http://site.test/box.svg"} {
+	for lane, src := range map[RenderMode]string{ModeInline: inline, ModeRealm: inline, ModeOnce: "http://site.test/box.svg"} {
 		html := `<body style="margin:0"><div style="height:9000px"></div><img loading="lazy" width=40 height=40 src="` + src + `">`
-		img, err := p.Screenshot(t.Context(), Job{Account: "a", Lane: lane, HTML: html}, Screenshot{FullPage: true})
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: lane, HTML: html}, Screenshot{FullPage: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestDOMContentLoadedDoesNotWaitForTheLoadEvent(t *testing.T) {
 	defer time.AfterFunc(patience/4, cancel).Stop()
 	for _, job := range []Job{
 		{URL: "http://site.test/"},
-		{HTML: `<p>there<img src="http://site.test/never">`, Lane: Once},
+		{HTML: `<p>there<img src="http://site.test/never">`, RenderMode: ModeOnce},
 	} {
 		job.Account, job.WaitUntil, job.Timeout = "a", WaitDOMContentLoaded, patience
 		doc, err := p.PDF(ctx, job, PDF{})

@@ -42,7 +42,7 @@ func TestStillPagesPrintTheSame(t *testing.T) {
 	for name, html := range documents {
 		job := Job{Account: "a", HTML: html}
 		if strings.Contains(html, "<script") {
-			job.Lane = Realm
+			job.RenderMode = ModeRealm
 		}
 		paused := job
 		paused.WaitForTimeout = 100 * time.Millisecond // Time may pass only where it shows.
@@ -92,13 +92,13 @@ func TestStillPagesAreForJobsWithoutFrames(t *testing.T) {
 	}{
 		{"text", Job{HTML: "<p>text"}, prints, true},
 		{"image of text", Job{HTML: "<p>text"}, photographs, false},
-		{"script", Job{HTML: "<script>x.textContent = 1</script>", Lane: Realm}, prints, true},
-		{"script that draws later", Job{HTML: "<script>requestAnimationFrame(f)</script>", Lane: Realm}, prints, false},
+		{"script", Job{HTML: "<script>x.textContent = 1</script>", RenderMode: ModeRealm}, prints, true},
+		{"script that draws later", Job{HTML: "<script>requestAnimationFrame(f)</script>", RenderMode: ModeRealm}, prints, false},
 		{"web font", Job{HTML: "<style>@FONT-FACE{}</style>"}, prints, false},
 		{"lazy image", Job{HTML: "<img loading=LAZY>"}, prints, false},
 		{"animation", Job{HTML: "<style>p{Animation:x 1s}</style>"}, prints, false},
 		{"pause", Job{HTML: "<p>text", WaitForTimeout: time.Millisecond}, prints, false},
-		{"network", Job{HTML: "<p>text", Lane: Once}, prints, false},
+		{"network", Job{HTML: "<p>text", RenderMode: ModeOnce}, prints, false},
 	}
 	for _, tt := range tests {
 		r := &jobRun{job: tt.job, task: tt.task}

@@ -11,8 +11,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Disagreement is a value of an invoice that its pages do not show.
-type Disagreement struct {
+// Mismatch is a value of an invoice that its pages do not show.
+type Mismatch struct {
 	// Field is the place of the value in the JSON of Invoice.
 	Field string
 	// Contradiction means that the pages show another value. Otherwise the value is absent.
@@ -26,7 +26,7 @@ type Disagreement struct {
 // Compare looks for the values of an invoice in the text of its pages: number, dates, totals, VAT, accounts and
 // parties, in the formats of European languages. It returns those that are absent, and those that a label, an address
 // or a similar text shows to be different.
-func Compare(invoice *Invoice, pages []string) []Disagreement {
+func Compare(invoice *Invoice, pages []string) []Mismatch {
 	c := &comparer{invoice: invoice}
 	for i, page := range pages {
 		for line := range strings.Lines(page) {
@@ -43,12 +43,12 @@ func Compare(invoice *Invoice, pages []string) []Disagreement {
 	c.accounts()
 	c.parties()
 
-	slices.SortStableFunc(c.found, func(a, b Disagreement) int { return cmp.Compare(order(a), order(b)) })
+	slices.SortStableFunc(c.found, func(a, b Mismatch) int { return cmp.Compare(order(a), order(b)) })
 	return c.found
 }
 
 // order puts contradictions first.
-func order(d Disagreement) int {
+func order(d Mismatch) int {
 	if d.Contradiction {
 		return 0
 	}
@@ -60,7 +60,7 @@ type comparer struct {
 	lines   []printedLine
 	// squeezed is the text without spaces and in lower case.
 	squeezed string
-	found    []Disagreement
+	found    []Mismatch
 }
 
 // printedLine is a line of a page.
@@ -97,12 +97,12 @@ func squeeze(text string) string {
 func (c *comparer) shows(text string) bool { return strings.Contains(c.squeezed, squeeze(text)) }
 
 func (c *comparer) absent(field, expected string) {
-	c.found = append(c.found, Disagreement{Field: field, Expected: expected})
+	c.found = append(c.found, Mismatch{Field: field, Expected: expected})
 }
 
 func (c *comparer) contradicts(field, expected, printed string, page int) {
 	c.found = append(c.found,
-		Disagreement{Field: field, Contradiction: true, Expected: expected, Printed: shortened(printed), Page: page})
+		Mismatch{Field: field, Contradiction: true, Expected: expected, Printed: shortened(printed), Page: page})
 }
 
 // labels of values, in lower case. A label matches at the start of a word.

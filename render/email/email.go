@@ -48,7 +48,7 @@ type File struct {
 
 // Message is a parsed email.
 type Message struct {
-	From, ReplyTo, To, CC, BCC People
+	From, ReplyTo, To, CC, BCC Mailboxes
 	Date, Subject              string
 	// Language is the language of the text, as far as its letters show it.
 	Language string
@@ -201,14 +201,14 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Person is a sender or a recipient of a message. Either field may be empty.
-type Person struct{ Name, Address string }
+// Mailbox is a sender or a recipient of a message. Either field may be empty.
+type Mailbox struct{ Name, Address string }
 
-// People is a list of mailboxes, such as the recipients.
-type People []Person
+// Mailboxes is a list of mailboxes, such as the recipients.
+type Mailboxes []Mailbox
 
 // String writes them as programs of email do.
-func (p People) String() string {
+func (p Mailboxes) String() string {
 	var written []string
 	for _, person := range p {
 		text := person.Address
@@ -226,17 +226,17 @@ func (p People) String() string {
 }
 
 // people reads a list of email addresses. An invalid entry stays as it is.
-func people(header mail.Header, key string) (list People) {
+func people(header mail.Header, key string) (list Mailboxes) {
 	addresses, err := header.AddressList(key)
 	if err != nil {
 		if written := text(header, key); written != "" {
-			return People{{Name: written}}
+			return Mailboxes{{Name: written}}
 		}
 		return nil
 	}
 
 	for _, a := range addresses {
-		person := Person{oneLine(a.Name), oneLine(a.Address)}
+		person := Mailbox{oneLine(a.Name), oneLine(a.Address)}
 		if person.Name == person.Address {
 			person.Name = ""
 		}

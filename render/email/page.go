@@ -25,7 +25,7 @@ type pageModel struct {
 
 type pageRow struct {
 	Name   string
-	People People
+	People Mailboxes
 }
 
 type pageFile struct{ Name, Size string }

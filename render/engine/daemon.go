@@ -42,9 +42,9 @@ func (k *Daemon) Stop() {
 	<-k.ended
 }
 
-// KeepDir returns a folder that is emptied only when the child ends, for files of daemons: their HOME and working
+// PersistentDir returns a folder that is emptied only when the child ends, for files of daemons: their HOME and working
 // directory. The next job sees the files that one job leaves in it; the handler decides whether that is acceptable.
-func (w *Work) KeepDir() (string, error) {
+func (w *Work) PersistentDir() (string, error) {
 	if err := os.MkdirAll(w.child.keepDir(), 0o700); err != nil {
 		return "", err
 	}
@@ -55,7 +55,7 @@ func (w *Work) KeepDir() (string, error) {
 // StartDaemon starts a program that continues after the job. Everything else that a job leaves running is killed
 // after it. MaxStdout and OK have no effect here, and Stdin of p is ignored.
 func (w *Work) StartDaemon(p Program) (*Daemon, error) {
-	dir, err := w.KeepDir()
+	dir, err := w.PersistentDir()
 	if err != nil {
 		return nil, err
 	}

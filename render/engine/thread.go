@@ -64,7 +64,7 @@ func (c Config) settle() error {
 		return fmt.Errorf("engine: give up new privileges: %w", err)
 	}
 	if c.Background {
-		priority.AsideHere()
+		priority.MoveThreadToBackground()
 	}
 	return nil
 }

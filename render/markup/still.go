@@ -6,10 +6,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Still removes the parts of a document that may send a request to another server, or run
+// RemoveRequests removes the parts of a document that may send a request to another server, or run
 // scripts, and do not affect its appearance. A policy forbids most of them to a browser,
 // too, but not all.
-func Still(doc string) string {
+func RemoveRequests(doc string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(doc))
 	left := false

@@ -65,8 +65,8 @@ func (p Print) filterData() map[string]any {
 	return data
 }
 
-// Made describes the result of a conversion, besides the document.
-type Made struct {
+// ConvertReport describes the result of a conversion, besides the document.
+type ConvertReport struct {
 	// Kind is the kind of the source, as LibreOffice detected it.
 	Kind Kind
 	// Pages is the number of pages of a PDF; 0 for other results.
@@ -110,7 +110,7 @@ func (r *instance) convert(ctx context.Context, w *engine.Work, args convertArgs
 			return nil, err
 		}
 		if len(linked.missing) > 0 {
-			return json.Marshal(Made{Missing: linked.missing})
+			return json.Marshal(ConvertReport{Missing: linked.missing})
 		}
 	}
 

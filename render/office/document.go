@@ -159,7 +159,7 @@ func (d *document) keepFields() {
 }
 
 // make has LibreOffice write the output.
-func (d *document) make(ctx context.Context, output string) (Made, error) {
+func (d *document) make(ctx context.Context, output string) (ConvertReport, error) {
 	if d.args.To == ToXLSX && d.formulas.Count > 0 {
 		return d.makeWorkbook(ctx, output)
 	}
@@ -167,7 +167,7 @@ func (d *document) make(ctx context.Context, output string) (Made, error) {
 }
 
 // convert has LibreOffice convert one form of the document.
-func (d *document) convert(ctx context.Context, input, output string) (report Made, err error) {
+func (d *document) convert(ctx context.Context, input, output string) (report ConvertReport, err error) {
 	o := d.request(input, output)
 
 	if o.Recalculate = d.formulas.Recalculate; d.formulas.Count > 0 && input == d.input {
@@ -198,7 +198,7 @@ func (d *document) convert(ctx context.Context, input, output string) (report Ma
 		return report, err
 	}
 
-	report = Made{Kind: a.Kind, Warnings: a.warnings()}
+	report = ConvertReport{Kind: a.Kind, Warnings: a.warnings()}
 	fonts, err := d.instance.unavailable(ctx, d.work, a.MissingFonts)
 	for _, name := range fonts {
 		report.Warnings = append(report.Warnings, Warning{FontMissing, fmt.Sprintf(
@@ -214,7 +214,7 @@ func (d *document) convert(ctx context.Context, input, output string) (report Ma
 
 // makeWorkbook makes an XLSX file with the formulas of the document and their stored results. A document that is an
 // XLSX file keeps everything else that it has.
-func (d *document) makeWorkbook(ctx context.Context, output string) (report Made, err error) {
+func (d *document) makeWorkbook(ctx context.Context, output string) (report ConvertReport, err error) {
 	const values = "values.xlsx"
 	to := d.work.Path(output)
 

@@ -177,14 +177,14 @@ type Conversion struct {
 // another cause than the document is tried again, once. If Made.Missing is not empty, the file is nil. Errors are
 // *Error, *PairError, *queue.BusyError, *engine.TimeoutError, ErrUnavailable, ErrClosed, engine.ErrOutputTooLarge
 // and the error of ctx.
-func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, error) {
+func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, ConvertReport, error) {
 	if err := c.Source.Check(c.To); err != nil {
-		return nil, Made{}, err
+		return nil, ConvertReport{}, err
 	}
 
 	engines, err := p.start()
 	if err != nil {
-		return nil, Made{}, err
+		return nil, ConvertReport{}, err
 	}
 
 	job := engine.Job{
@@ -209,17 +209,17 @@ func (p *Pool) Convert(ctx context.Context, c Conversion) (*spool.File, Made, er
 	}
 	result, err := engines.Run(ctx, job)
 	if err != nil {
-		return nil, Made{}, convertError(ctx, err)
+		return nil, ConvertReport{}, convertError(ctx, err)
 	}
 
-	var report Made
+	var report ConvertReport
 	err = json.Unmarshal(result.Body, &report)
 	if err == nil && len(report.Missing) > 0 && c.Linked == nil {
 		return nil, report, result.Close()
 	}
 	if err != nil || len(result.Files) != 1 {
 		crashed := fmt.Errorf("%w: it answered %.100q and %d files", engine.ErrCrashed, result.Body, len(result.Files))
-		return nil, Made{}, convertError(ctx, errors.Join(crashed, err, result.Close()))
+		return nil, ConvertReport{}, convertError(ctx, errors.Join(crashed, err, result.Close()))
 	}
 
 	return result.Output(0), report, nil

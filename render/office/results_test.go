@@ -66,13 +66,13 @@ func partOf(t testing.TB, content []byte, name string) string {
 }
 
 // convertWith converts a document with some of Conversion's settings.
-func convertWith(t testing.TB, content []byte, c Conversion) ([]byte, Made) {
+func convertWith(t testing.TB, content []byte, c Conversion) ([]byte, ConvertReport) {
 	t.Helper()
 	return convertIn(t, pool, content, c)
 }
 
 // convertIn is convertWith in a pool.
-func convertIn(t testing.TB, p *Pool, content []byte, c Conversion) ([]byte, Made) {
+func convertIn(t testing.TB, p *Pool, content []byte, c Conversion) ([]byte, ConvertReport) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts an office")
@@ -177,7 +177,7 @@ func TestStoredResultsOfFormulas(t *testing.T) {
 }
 
 // warningText returns the warnings of a conversion.
-func warningText(made Made) string {
+func warningText(made ConvertReport) string {
 	var texts []string
 	for _, w := range made.Warnings {
 		texts = append(texts, w.Message)

@@ -165,7 +165,7 @@ func (r *instance) start(ctx context.Context, w *engine.Work) (err error) {
 	if r.office != nil {
 		return nil
 	}
-	dir, err := w.KeepDir()
+	dir, err := w.PersistentDir()
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 	case err != nil:
 		return nil, err
 	case len(all) == 0:
-		return nil, &Error{Kind: Nothing, Text: "has no attachments"}
+		return nil, &Error{Kind: NoMatch, Text: "has no attachments"}
 	case len(names) == 0:
 		return all, nil
 	}

@@ -66,7 +66,7 @@ func TestAttachments(t *testing.T) {
 }
 
 func TestAttachmentsThatAreNotThere(t *testing.T) {
-	fails(t, Nothing, DetachJob.Name, NamedAttachments{Input: input("")}, three().Write())
+	fails(t, NoMatch, DetachJob.Name, NamedAttachments{Input: input("")}, three().Write())
 	document := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
 	for _, job := range []string{DetachJob.Name, RemoveAttachmentsJob.Name} {
 		failed := fails(t, NotAttached, job, NamedAttachments{Input: input(""), Names: []string{"b.txt"}}, document)
@@ -206,8 +206,8 @@ func TestExtractImages(t *testing.T) {
 		t.Errorf("the wide one of the last pages: %q", names)
 	}
 	some.MinWidth = 51
-	fails(t, Nothing, ExtractImagesJob.Name, some, document)
-	fails(t, BeyondEnd, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
+	fails(t, NoMatch, ExtractImagesJob.Name, some, document)
+	fails(t, PageOutOfRange, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
 }
 
 // TestExtractImagesOnce has one image on two pages, and several on one.

@@ -57,7 +57,7 @@ func checkBookmarks(d *document, above []int, bookmarks []Bookmark) error {
 	for i, b := range bookmarks {
 		way := append(slices.Clone(above), i)
 		if b.Page > d.pages {
-			return &Error{Kind: BeyondEnd, Input: d.number, Pages: d.pages, Bookmark: way}
+			return &Error{Kind: PageOutOfRange, Input: d.number, Pages: d.pages, Bookmark: way}
 		}
 		if err := checkBookmarks(d, way, b.Children); err != nil {
 			return err

@@ -43,8 +43,8 @@ func TestProtectEncryptsWithRevision6(t *testing.T) {
 	}
 	fails(t, PasswordRequired, UnlockJob.Name, input(""), got)
 	fails(t, WrongPassword, UnlockJob.Name, input("guess"), got)
-	fails(t, Nothing, UnlockJob.Name, input(""), three().Write())
-	fails(t, Nothing, UnlockJob.Name, input("guess"), pdftest.Transform(t, three().Write(), "--object-streams=generate"))
+	fails(t, NoMatch, UnlockJob.Name, input(""), three().Write())
+	fails(t, NoMatch, UnlockJob.Name, input("guess"), pdftest.Transform(t, three().Write(), "--object-streams=generate"))
 	fails(t, Damaged, UnlockJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
 	for _, password := range []string{passwords.UserPassword, passwords.OwnerPassword} {
 		plain := make1(t, UnlockJob.Name, input(password), got)
@@ -183,7 +183,7 @@ func TestBookmarks(t *testing.T) {
 	if !bytes.Contains(after, []byte("/ObjStm")) {
 		t.Error("the objects are not in streams any more")
 	}
-	failed := fails(t, BeyondEnd, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{
+	failed := fails(t, PageOutOfRange, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{
 		{Title: "x", Page: 1, Children: []Bookmark{{Title: "y", Page: 1}, {Title: "z", Page: 4}}},
 	}}, three().Write())
 	if want := []int{0, 1}; !slices.Equal(failed.Bookmark, want) || failed.Pages != 3 {

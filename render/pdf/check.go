@@ -15,9 +15,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
-// Checked returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with Unsound. These results
+// CheckResults returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with Unsound. These results
 // are named *.pdf; unchanged files, such as attachments, have other names. Broken signatures are reported.
-func Checked(handlers engine.Handlers) engine.Handlers {
+func CheckResults(handlers engine.Handlers) engine.Handlers {
 	checked := make(engine.Handlers, len(handlers))
 	for name, handler := range handlers {
 		handler = reportBroken(name, handler)
@@ -65,7 +65,7 @@ func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.D
 			if job != RepairJob.Name {
 				text += ". Repair the source first with pdf.repair"
 			}
-			return &Error{Kind: Unsound, Text: text, cause: errors.New(found[0])}
+			return &Error{Kind: BrokenStructure, Text: text, cause: errors.New(found[0])}
 		}
 	}
 

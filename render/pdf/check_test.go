@@ -41,7 +41,7 @@ func testHandlers() engine.Handlers {
 			return result, nil
 		}
 	}
-	return Checked(handlers)
+	return CheckResults(handlers)
 }
 
 // writingJobs are all jobs whose result is a PDF, with arguments and files.
@@ -121,7 +121,7 @@ func TestResultsPassCheck(t *testing.T) {
 			if out := pdftest.Tool(t, "qpdf", "--check", "--password="+password, pdftest.Save(t, read(t, result))); strings.Contains(out, "WARNING") {
 				t.Error(out)
 			}
-			if failed := fails(t, Unsound, brokenPrefix+name, args, files...); !strings.Contains(failed.Text, "damaged PDF") {
+			if failed := fails(t, BrokenStructure, brokenPrefix+name, args, files...); !strings.Contains(failed.Text, "damaged PDF") {
 				t.Errorf("the error is %q", failed.Text)
 			}
 		})

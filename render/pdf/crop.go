@@ -20,9 +20,9 @@ type CropArgs struct {
 // CropBox is a part of a page, in points from its top left.
 type CropBox struct{ X, Y, Width, Height float64 }
 
-// leastSide is the shortest side of a page that is left, in points: less could
+// minCropSide is the shortest side of a page that is left, in points: less could
 // hardly be seen, and readers refuse it.
-const leastSide = 3
+const minCropSide = 3
 
 // CropJob hides the content outside of a box of pages, or in their margins.
 var CropJob = defineFile("pdf.crop", engine.ChangeTime, crop)
@@ -135,7 +135,7 @@ func (a CropArgs) remaining(p paper) (box, bool) {
 	turned := p.turn / 90
 	side := func(i int) float64 { return cut[(i+turned)%len(cut)] }
 	remaining := box{p.box[0] + side(3), p.box[1] + side(2), p.box[2] - side(1), p.box[3] - side(0)}
-	return remaining, remaining[2]-remaining[0] >= leastSide/p.unit && remaining[3]-remaining[1] >= leastSide/p.unit
+	return remaining, remaining[2]-remaining[0] >= minCropSide/p.unit && remaining[3]-remaining[1] >= minCropSide/p.unit
 }
 
 // and returns the intersection of two boxes; the second result is false if it is empty.

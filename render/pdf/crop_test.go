@@ -68,7 +68,7 @@ func TestCropRefusesEmptyResults(t *testing.T) {
 		}
 	}
 	beyond := CropArgs{Selection: Selection{Input: input(""), Pages: "4"}, Box: &CropBox{Width: 10, Height: 10}}
-	fails(t, BeyondEnd, CropJob.Name, beyond, three().Write())
+	fails(t, PageOutOfRange, CropJob.Name, beyond, three().Write())
 }
 
 // TestCropCountsInUnits crops a page whose unit is not a point.

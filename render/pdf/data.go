@@ -43,8 +43,8 @@ type MarkdownPage struct {
 	Markdown string `json:"markdown,omitempty" jsonschema:"-"`
 }
 
-// MarkdownAbout describes how pages were read.
-type MarkdownAbout struct {
+// MarkdownReport describes how pages were read.
+type MarkdownReport struct {
 	// Read lists the pages whose image was read, Empty the pages without readable content, and Unread the pages of
 	// Empty that show something all the same.
 	Read   []int
@@ -141,7 +141,7 @@ func (w *scriptWord) UnmarshalJSON(text []byte) error {
 var MarkdownJob = define("pdf.markdown", engine.OCRTime, markdown)
 
 // markdown reads pages as Markdown, from their text or else from their image.
-func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about MarkdownAbout, err error) {
+func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about MarkdownReport, err error) {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
 		return about, err
@@ -396,7 +396,7 @@ func (p *readPage) set(perPoint float64) (set pagetext.Page) {
 }
 
 // text puts the text of pages together.
-func (d *describer) text(numbers []int, pages []*describedPage, apart bool) (text MarkdownText, about MarkdownAbout) {
+func (d *describer) text(numbers []int, pages []*describedPage, apart bool) (text MarkdownText, about MarkdownReport) {
 	set := make([]pagetext.Page, len(pages))
 	for i, p := range pages {
 		set[i] = p.Page

@@ -14,14 +14,14 @@ import (
 )
 
 // markdownOf reads a document as Markdown.
-func markdownOf(t *testing.T, args MarkdownArgs, document []byte) (MarkdownText, MarkdownAbout) {
+func markdownOf(t *testing.T, args MarkdownArgs, document []byte) (MarkdownText, MarkdownReport) {
 	t.Helper()
 	result, err := do(t, MarkdownJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text MarkdownText
-	var about MarkdownAbout
+	var about MarkdownReport
 	if err := errors.Join(json.Unmarshal(read(t, result), &text), json.Unmarshal(result.Body, &about)); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestMarkdownReal(t *testing.T) {
 		content := pdftest.Load(t, paths[i])
 		result, err := do(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input(""), Pages: "1-20"}, Apart: true}, content)
 		var failed *Error
-		if errors.As(err, &failed) && failed.Kind == BeyondEnd {
+		if errors.As(err, &failed) && failed.Kind == PageOutOfRange {
 			result, err = do(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Apart: true}, content)
 		}
 		if errors.As(err, &failed) && failed.Kind != Exhausted {

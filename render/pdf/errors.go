@@ -23,8 +23,8 @@ const (
 	PasswordRequired Kind = "password_required"
 	// WrongPassword is an encrypted PDF that its password does not open.
 	WrongPassword Kind = "wrong_password"
-	// BeyondEnd is a selection of pages that the document does not have. Pages is the number of its pages.
-	BeyondEnd Kind = "beyond_end"
+	// PageOutOfRange is a selection of pages that the document does not have. Pages is the number of its pages.
+	PageOutOfRange Kind = "beyond_end"
 	// AllPages is a selection that would leave no page. Pages is the number of pages of the document.
 	AllPages Kind = "all_pages"
 	// TooManyPages is a result, or an input, over the limit Max.
@@ -43,16 +43,16 @@ const (
 	OffPage Kind = "off_page"
 	// NotAttached means that attachments with some names do not exist. Text lists the names.
 	NotAttached Kind = "not_attached"
-	// Nothing is a document without the requested content. Text describes it.
-	Nothing Kind = "nothing"
+	// NoMatch is a document without the requested content. Text describes it.
+	NoMatch Kind = "nothing"
 	// NoLanguage is a language that is not installed. Text lists the installed ones.
 	NoLanguage Kind = "no_language"
 	// NoProgram is a program that the job needs and that is not installed. Text holds its purpose.
 	NoProgram Kind = "no_program"
-	// Remains is a document from which some content could not be removed. Text describes it.
-	Remains Kind = "remains"
-	// Unsound is a document whose result would have structural errors. Text describes them.
-	Unsound Kind = "unsound"
+	// RedactionIncomplete is a document from which some content could not be removed. Text describes it.
+	RedactionIncomplete Kind = "remains"
+	// BrokenStructure is a document whose result would have structural errors. Text describes them.
+	BrokenStructure Kind = "unsound"
 	// NoArchive is a document that cannot be converted to PDF/A. Text holds the reason.
 	NoArchive Kind = "no_archive"
 	// NoSheets is a document whose pages cannot be put on sheets without a loss. Text holds the reason.
@@ -144,7 +144,7 @@ func FromJob(err error) error {
 func beyond(input int, err error) error {
 	var b *pagerange.BeyondError
 	if errors.As(err, &b) {
-		return &Error{Kind: BeyondEnd, Input: input, Pages: b.Pages}
+		return &Error{Kind: PageOutOfRange, Input: input, Pages: b.Pages}
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	wanted := args.choose(list, pages)
 	switch {
 	case len(wanted) == 0:
-		return &Error{Kind: Nothing, Text: "has no matching images on these pages"}
+		return &Error{Kind: NoMatch, Text: "has no matching images on these pages"}
 	case len(wanted) > maxImages:
 		return &Error{Kind: NoSelection, Text: fmt.Sprintf(
 			"have %d images; the limit is %d. Select fewer pages, or a larger minWidth or minHeight",

@@ -75,12 +75,12 @@ func TestExtractLeavesNothingBehind(t *testing.T) {
 func TestSelectionsAreRefused(t *testing.T) {
 	doc := three().Write()
 	for _, job := range []string{ExtractJob.Name, DeletePagesJob.Name} {
-		failed := fails(t, BeyondEnd, job, Selection{Input: input(""), Pages: "2-4"}, doc)
+		failed := fails(t, PageOutOfRange, job, Selection{Input: input(""), Pages: "2-4"}, doc)
 		if failed.Pages != 3 {
 			t.Errorf("%s: the document has %d pages, want 3", job, failed.Pages)
 		}
 	}
-	fails(t, BeyondEnd, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "9"}, 90}, doc)
+	fails(t, PageOutOfRange, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "9"}, 90}, doc)
 	if failed := fails(t, AllPages, DeletePagesJob.Name, Selection{Input: input(""), Pages: "1-"}, doc); failed.Pages != 3 {
 		t.Errorf("the document has %d pages, want 3", failed.Pages)
 	}

@@ -24,16 +24,16 @@ type FormFillArgs struct {
 	Flatten bool
 }
 
-// FormFaults is the result of a FormFillJob: the errors of values by the names of their fields. Each continues a
+// FormErrors is the result of a FormFillJob: the errors of values by the names of their fields. Each continues a
 // sentence that begins with the name. An empty name is an error of the whole form.
-type FormFaults map[string]string
+type FormErrors map[string]string
 
 // FormFillJob fills the form of a PDF. There is no output if values do not fit.
 var FormFillJob = define("pdf.form.fill", engine.ChangeTime, formFill)
 
 // formFill fills a form. Only pdftk draws accents, other scripts, texts of
 // several lines and choices right.
-func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFaults, error) {
+func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormErrors, error) {
 	doc, err := openOne(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormFault
 // returns the document for pdftk, and the entries that are left for it.
 func (s *structure) prepareForm(
 	doc *document, fields []Field, entries []entry, flatten bool,
-) (prepared *document, texts []entry, faults FormFaults, err error) {
+) (prepared *document, texts []entry, faults FormErrors, err error) {
 	changes := s.NewUpdate()
 	edit := func(ref string, change func(pdffile.Dict)) {
 		value, _ := changes.Value(ref).(pdffile.Dict)
@@ -130,7 +130,7 @@ func (s *structure) prepareForm(
 			continue
 		}
 		if !field.setState(edit, e.values[0]) {
-			return nil, nil, FormFaults{e.name: fmt.Sprintf("has no state %s in its appearance", list(e.values))}, nil
+			return nil, nil, FormErrors{e.name: fmt.Sprintf("has no state %s in its appearance", list(e.values))}, nil
 		}
 	}
 
@@ -221,8 +221,8 @@ type entry struct {
 }
 
 // matchValues converts values to the types of their fields, and reports those that do not fit.
-func matchValues(fields []Field, values map[string]any) ([]entry, FormFaults) {
-	faults := FormFaults{}
+func matchValues(fields []Field, values map[string]any) ([]entry, FormErrors) {
+	faults := FormErrors{}
 	if len(fields) == 0 {
 		faults[""] = "requires a PDF with a form; the PDF has none"
 		return nil, faults

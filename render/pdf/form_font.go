@@ -31,7 +31,7 @@ const textFont = "text.ttf"
 // A form's own fonts usually have only the letters of some Western languages. pdftk uses one font for all fields
 // and embeds only TrueType outlines, while fonts with Chinese letters have PostScript outlines. So the font is
 // assembled from several fonts.
-func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults, error) {
+func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormErrors, error) {
 	wanted := make(map[rune]bool)
 	for _, e := range entries {
 		for _, r := range e.appearanceText {
@@ -47,7 +47,7 @@ func makeFont(ctx context.Context, w *engine.Work, entries []entry) (FormFaults,
 		return nil, err
 	}
 
-	faults := FormFaults{}
+	faults := FormErrors{}
 	for _, e := range entries {
 		var missing []string
 		for _, r := range e.appearanceText {

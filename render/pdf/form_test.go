@@ -94,7 +94,7 @@ func fillForm(t testing.TB, args FormFillArgs, document []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if faults := unmarshal[FormFaults](t, result.Body); len(faults) > 0 {
+	if faults := unmarshal[FormErrors](t, result.Body); len(faults) > 0 {
 		t.Fatalf("faults: %v", faults)
 	}
 	return content(t, result)
@@ -182,7 +182,7 @@ func TestFormFlattenKeepsOtherValues(t *testing.T) {
 func TestFormFillFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		values map[string]any
-		want   FormFaults
+		want   FormErrors
 	}{
 		"every fault at once": {
 			map[string]any{
@@ -190,7 +190,7 @@ func TestFormFillFaults(t *testing.T) {
 				"size": []string{"S", "M"}, "languages": []string{"English", "Latin"}, "send": "x", "signature": "x",
 				"notes": "a\x01b", "city": "x\U000f0000", "address.street": []string{"x"},
 			},
-			FormFaults{
+			FormErrors{
 				"fullname": `is not a field of this form. Fields: "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
 					`"colour", "country", "size", "languages", "number", "city"`,
 				"code": "must be at most 5 characters; got 6", "name": "must be a single line", "agree": `must be true, false or "Yes"; got "Perhaps"`,
@@ -207,7 +207,7 @@ func TestFormFillFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := unmarshal[FormFaults](t, result.Body); !reflect.DeepEqual(got, test.want) {
+		if got := unmarshal[FormErrors](t, result.Body); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, test.want)
 		}
 	}
@@ -215,7 +215,7 @@ func TestFormFillFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := unmarshal[FormFaults](t, result.Body), (FormFaults{"": "requires a PDF with a form; the PDF has none"}); !reflect.DeepEqual(got, want) {
+	if got, want := unmarshal[FormErrors](t, result.Body), (FormErrors{"": "requires a PDF with a form; the PDF has none"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

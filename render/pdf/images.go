@@ -39,8 +39,8 @@ type FromImagesArgs struct {
 	Fit           Fit
 }
 
-// MadeOfImages is the result of a FromImagesJob.
-type MadeOfImages struct {
+// FromImagesResult is the result of a FromImagesJob.
+type FromImagesResult struct {
 	// Omitted are the inputs, from 0, that have more images than pages: of an animation,
 	// only the first image is used.
 	Omitted []int
@@ -57,7 +57,7 @@ var FromImagesJob = define("pdf.from-images", engine.MakeTime, fromImages)
 // The PDF is written here and not by a program: a page needs only a dozen objects, and JPEGs and most PNGs are
 // embedded unchanged. This keeps their quality and takes no time. pdfcpu would decode them and ignore the
 // orientation of the camera.
-func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made MadeOfImages, err error) {
+func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made FromImagesResult, err error) {
 	out, err := newWriter(w.Path(output))
 	if err != nil {
 		return made, err

@@ -90,7 +90,7 @@ func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byt
 	xml, name, err = pdfinvoice.Find(file)
 	if errors.Is(err, pdfinvoice.ErrNoInvoice) {
 		return nil, "", &Error{
-			Kind:  Nothing,
+			Kind:  NoMatch,
 			Text:  "has no e-invoice: it has no file factur-x.xml, xrechnung.xml or zugferd-invoice.xml",
 			cause: err,
 		}
@@ -119,7 +119,7 @@ type InvoiceArgs struct {
 // and Disagreements has a contradiction.
 type InvoiceAttached struct {
 	Findings      []einvoice.Finding
-	Disagreements []einvoice.Disagreement
+	Disagreements []einvoice.Mismatch
 	// Changes describe what the conversion to PDF/A has changed.
 	Changes []string
 }
@@ -202,7 +202,7 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 // compareInvoice looks for the values of an invoice in the text of a PDF.
 func compareInvoice(
 	ctx context.Context, w *engine.Work, in Input, invoice *einvoice.Invoice,
-) ([]einvoice.Disagreement, error) {
+) ([]einvoice.Mismatch, error) {
 	texts, err := inputTexts(ctx, w, in)
 	if err != nil {
 		return nil, err

@@ -123,5 +123,5 @@ func TestBrokenInvoicesAreRefused(t *testing.T) {
 	fails(t, NotInvoice, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte("<html/>"))
 	fails(t, NotInvoice, InvoiceReadJob.Name, input(""), []byte("<html/>"))
 	fails(t, NotPDF, InvoiceReadJob.Name, input(""), []byte("text"))
-	fails(t, Nothing, InvoiceReadJob.Name, input(""), invoicePage())
+	fails(t, NoMatch, InvoiceReadJob.Name, input(""), invoicePage())
 }

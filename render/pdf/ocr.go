@@ -265,7 +265,7 @@ func (r *reader) addWords(ctx context.Context, original *document, encrypted boo
 
 	if read == 0 {
 		return &Error{
-			Kind: Nothing,
+			Kind: NoMatch,
 			Text: "already has text on all of these pages. Send force: true to read them anyway",
 		}
 	}

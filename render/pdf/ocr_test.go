@@ -224,7 +224,7 @@ func TestOCRKeepsText(t *testing.T) {
 		t.Errorf("pages %q, want %q", got, want)
 	}
 	args.Pages = "1"
-	if failed := fails(t, Nothing, OCRJob.Name, args, both); !strings.Contains(failed.Text, "force: true") {
+	if failed := fails(t, NoMatch, OCRJob.Name, args, both); !strings.Contains(failed.Text, "force: true") {
 		t.Errorf("%q says nothing of force", failed.Text)
 	}
 	// An image with words on a page that has others.

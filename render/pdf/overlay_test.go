@@ -71,9 +71,9 @@ func TestOverlayIsRefused(t *testing.T) {
 		input int
 		text  string
 	}{
-		{OverlayArgs{Pages: "4"}, doc, BeyondEnd, 0, ""},
-		{OverlayArgs{From: "4"}, doc, BeyondEnd, 1, OverlayFrom},
-		{OverlayArgs{Repeat: "4"}, doc, BeyondEnd, 1, OverlayRepeat},
+		{OverlayArgs{Pages: "4"}, doc, PageOutOfRange, 0, ""},
+		{OverlayArgs{From: "4"}, doc, PageOutOfRange, 1, OverlayFrom},
+		{OverlayArgs{Repeat: "4"}, doc, PageOutOfRange, 1, OverlayRepeat},
 		{OverlayArgs{}, locked, PasswordRequired, 1, ""},
 		{OverlayArgs{}, []byte("GIF89a"), NotPDF, 1, ""},
 		{OverlayArgs{}, source{Pages: make([]string, MaxPages+1)}.Write(), TooManyPages, 0, ""},

@@ -139,7 +139,7 @@ func TestRasterPasswords(t *testing.T) {
 }
 
 func TestRasterRefuses(t *testing.T) {
-	if got := fails(t, BeyondEnd, RasterJob.Name, RasterArgs{Input: input(""), Pages: "4", DPI: 36}, three().Write()); got.Pages != 3 {
+	if got := fails(t, PageOutOfRange, RasterJob.Name, RasterArgs{Input: input(""), Pages: "4", DPI: 36}, three().Write()); got.Pages != 3 {
 		t.Errorf("%d pages, want 3", got.Pages)
 	}
 	fails(t, NotPDF, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, []byte("GIF89a"))

@@ -121,7 +121,7 @@ func redactThe(t *testing.T, content []byte, pages int) {
 	t.Helper()
 	result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"the"}}, content)
 	var failed *Error
-	if errors.As(err, &failed) && failed.Kind == Nothing {
+	if errors.As(err, &failed) && failed.Kind == NoMatch {
 		return
 	}
 	if err != nil {

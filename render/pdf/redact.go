@@ -132,7 +132,7 @@ func checkID(ctx context.Context, d *document, s secrets) error {
 	})
 
 	if hit {
-		return &Error{Kind: Remains, Text: "cannot be redacted: the file ID, which the encryption uses, contains redacted text. Unlock the file first with pdf.unlock"}
+		return &Error{Kind: RedactionIncomplete, Text: "cannot be redacted: the file ID, which the encryption uses, contains redacted text. Unlock the file first with pdf.unlock"}
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (r *redaction) run(ctx context.Context) error {
 
 	input := applyInput{Input: erased, Output: applied, Color: r.args.Color, Texts: found.texts, Pages: r.marks(found)}
 	if len(input.Pages) == 0 && len(found.texts) == 0 && !found.beside {
-		return &Error{Kind: Nothing, Text: "has no match. For scanned pages call pdf.ocr first"}
+		return &Error{Kind: NoMatch, Text: "has no match. For scanned pages call pdf.ocr first"}
 	}
 
 	if r.touched, r.gone, err = r.touchedImages(open, found); err != nil {
@@ -440,7 +440,7 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 			defer reading.Unlock()
 			var err error
 			if said, err = spoken(f, pages[n], codes, numbers, r.secrets); err != nil {
-				return &Error{Kind: Remains, Text: "cannot be redacted: it has " + err.Error(), Page: n + 1, cause: err}
+				return &Error{Kind: RedactionIncomplete, Text: "cannot be redacted: it has " + err.Error(), Page: n + 1, cause: err}
 			}
 		}
 
@@ -647,10 +647,10 @@ var errLeft = errors.New("is left in the result")
 func (l looked) inPlace(before looked) error {
 	for i, page := range l.kept {
 		if !page.allIn(before.kept[i]) {
-			return &Error{Kind: Remains, Text: "cannot be redacted: other text would move", Page: i + 1}
+			return &Error{Kind: RedactionIncomplete, Text: "cannot be redacted: other text would move", Page: i + 1}
 		}
 		if !before.kept[i].allIn(page) {
-			return &Error{Kind: Remains, Text: "cannot be redacted: other text would be lost", Page: i + 1}
+			return &Error{Kind: RedactionIncomplete, Text: "cannot be redacted: other text would be lost", Page: i + 1}
 		}
 	}
 	return nil
@@ -715,5 +715,5 @@ func (r *redaction) verifyArea(ctx context.Context, a RedactArea) error {
 
 // left returns the error of a result that still contains redacted content.
 func (r *redaction) left(where string) error {
-	return &Error{Kind: Remains, Text: "cannot be redacted: redacted content remains: " + where, cause: fmt.Errorf("%s: %w", where, errLeft)}
+	return &Error{Kind: RedactionIncomplete, Text: "cannot be redacted: redacted content remains: " + where, cause: fmt.Errorf("%s: %w", where, errLeft)}
 }

@@ -72,7 +72,7 @@ func (r *redaction) erase(open, to string, found looked) ([]erasedImage, error) 
 			pixels: pixels, images: images,
 		}
 		if err := e.erasePage(page); err != nil {
-			return nil, &Error{Kind: Remains, Text: "cannot be redacted: it has " + err.Error(), Page: number + 1, cause: err}
+			return nil, &Error{Kind: RedactionIncomplete, Text: "cannot be redacted: it has " + err.Error(), Page: number + 1, cause: err}
 		}
 		images = e.images
 	}

@@ -465,7 +465,7 @@ func TestRedactHidden(t *testing.T) {
 			args.Input.Name = inputName(0)
 			result, err := do(t, RedactJob.Name, args, h.content)
 			var failed *Error
-			if errors.As(err, &failed) && failed.Kind == Remains {
+			if errors.As(err, &failed) && failed.Kind == RedactionIncomplete {
 				if !h.refused {
 					t.Errorf("refused: %v", failed)
 				}

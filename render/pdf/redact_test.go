@@ -161,7 +161,7 @@ func TestRedact(t *testing.T) {
 			result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
 			if name == "an earlier version" {
 				// Its last version does not have the word: there is nothing to redact.
-				fails(t, Nothing, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
+				fails(t, NoMatch, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
 				result, err = do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"harmless"}}, document)
 			}
 			if err != nil {
@@ -195,7 +195,7 @@ func TestRedactLeavesTheRest(t *testing.T) {
 	if strings.Join(strings.Fields(got), "") != strings.Join(want, "") {
 		t.Errorf("got\n%s\nwant %q", got, want)
 	}
-	failed := fails(t, Nothing, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Falkenberg"}}, document)
+	failed := fails(t, NoMatch, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Falkenberg"}}, document)
 	if !strings.Contains(failed.Text, "has no match") {
 		t.Errorf("got %q", failed.Text)
 	}

@@ -158,7 +158,7 @@ func TestResizeLeavesOtherPages(t *testing.T) {
 	if text := strings.Join(strings.Fields(pdftest.Tool(t, "qpdf", "--qdf", pdftest.Save(t, got), "-")), " "); !strings.Contains(text, "/XYZ 0 600 null") {
 		t.Error("the bookmark to a place on the page did not move")
 	}
-	fails(t, BeyondEnd, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input(""), Pages: "4"}, Width: 100, Height: 100}, document.Write())
+	fails(t, PageOutOfRange, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input(""), Pages: "4"}, Width: 100, Height: 100}, document.Write())
 }
 
 // TestResizeCountsInUnits resizes a page whose unit is not a point, and one that is

@@ -235,7 +235,7 @@ func (d *document) stand(s *structure, places []int) error {
 		kids = append(kids, ref)
 		page := pdffile.Dict{
 			"/Type": "/Page", "/Parent": tree,
-			"/MediaBox": []any{0, 0, leastSide, leastSide}, "/Resources": pdffile.Dict{},
+			"/MediaBox": []any{0, 0, minCropSide, minCropSide}, "/Resources": pdffile.Dict{},
 		}
 		if n > 0 {
 			if err := s.draw(changes, page, s.Pages[n-1].Object); err != nil {

@@ -308,7 +308,7 @@ func TestSheetsRefuse(t *testing.T) {
 	}
 	beyond := a4(2)
 	beyond.Pages = "2-9"
-	if failed := fails(t, BeyondEnd, NUpJob.Name, beyond, numbered(3)); failed.Pages != 3 {
+	if failed := fails(t, PageOutOfRange, NUpJob.Name, beyond, numbered(3)); failed.Pages != 3 {
 		t.Errorf("%+v", failed)
 	}
 }

@@ -111,7 +111,7 @@ func TestStampPages(t *testing.T) {
 			t.Errorf("page %d is stamped: %v, want %v", page, got, want)
 		}
 	}
-	fails(t, BeyondEnd, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
+	fails(t, PageOutOfRange, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
 }
 
 // TestStampOfPDF stamps a page of a PDF, twice, and finds all texts.

@@ -23,7 +23,7 @@ type StandardsArgs struct {
 // Standards is what a document claims, and what prevents it from claiming the others.
 type Standards struct {
 	Claimed []pdffile.Standard
-	Faults  []pdftag.Fault
+	Faults  []pdftag.Violation
 }
 
 // StandardsJob makes a tagged PDF of Chromium conform to standards.

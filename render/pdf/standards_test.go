@@ -37,7 +37,7 @@ func TestStandards(t *testing.T) {
 		t.Fatal(err)
 	}
 	about = unmarshal[Standards](t, got.Body)
-	if slices.Contains(about.Claimed, pdffile.UA1) || !slices.ContainsFunc(about.Faults, func(f pdftag.Fault) bool { return f.Rule == pdftag.UntaggedText }) {
+	if slices.Contains(about.Claimed, pdffile.UA1) || !slices.ContainsFunc(about.Faults, func(f pdftag.Violation) bool { return f.Rule == pdftag.UntaggedText }) {
 		t.Errorf("a document without structure: %+v", about)
 	}
 }

@@ -23,7 +23,7 @@ func unlock(ctx context.Context, w *engine.Work, args UnlockArgs) error {
 	encrypted, err := contains(w.Path(args.Name), "/Encrypt")
 	if err == nil && !encrypted && !args.PlainToo {
 		if _, err = openOne(ctx, w, args.Input); err == nil {
-			err = &Error{Kind: Nothing, Text: "is not encrypted"}
+			err = &Error{Kind: NoMatch, Text: "is not encrypted"}
 		}
 	}
 	if err != nil {

@@ -537,7 +537,7 @@ func TestPartialLists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Evidence{CRLs: [][]byte{raw}}
+		e := ValidationData{CRLs: [][]byte{raw}}
 		if got := e.state(id.Certificate, a.Issuer.Certificate, time.Now()); got != want.state {
 			t.Errorf("%s: %s, want %s", name, got, want.state)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// Evidence is certificates and what is known about their revocation, in DER.
-type Evidence struct {
+// ValidationData is certificates and what is known about their revocation, in DER.
+type ValidationData struct {
 	Certificates, OCSPs, CRLs [][]byte
 }
 
@@ -57,12 +57,12 @@ func Requests(certificate, issuer *x509.Certificate) (list []Request) {
 
 // Gather fetches the state of the certificates of chains, except that of roots. The error is NoState if the state of a
 // certificate is not to be had, and BadKey if it is revoked. All requests are made before ErrPending is returned.
-func Gather(ctx context.Context, network Network, at time.Time, chains ...[]*x509.Certificate) (e Evidence, err error) {
+func Gather(ctx context.Context, network Network, at time.Time, chains ...[]*x509.Certificate) (e ValidationData, err error) {
 	err = e.gather(ctx, network, at, chains)
 	return e, err
 }
 
-func (e *Evidence) gather(
+func (e *ValidationData) gather(
 	ctx context.Context, network Network, at time.Time, chains [][]*x509.Certificate,
 ) (failed error) {
 	for _, chain := range chains {
@@ -90,14 +90,14 @@ func (e *Evidence) gather(
 
 func isRoot(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, c.RawSubject) }
 
-func (e *Evidence) addCertificate(raw []byte) {
+func (e *ValidationData) addCertificate(raw []byte) {
 	if !slices.ContainsFunc(e.Certificates, func(old []byte) bool { return bytes.Equal(old, raw) }) {
 		e.Certificates = append(e.Certificates, raw)
 	}
 }
 
 // fetch adds the state of a certificate.
-func (e *Evidence) fetch(
+func (e *ValidationData) fetch(
 	ctx context.Context, network Network, certificate, issuer *x509.Certificate, at time.Time,
 ) error {
 	var last error
@@ -111,7 +111,7 @@ func (e *Evidence) fetch(
 			continue
 		}
 
-		found := Evidence{}
+		found := ValidationData{}
 		if r.Body != nil {
 			found.OCSPs = [][]byte{body}
 		} else {
@@ -152,7 +152,7 @@ const (
 const clockSkew = 5 * time.Minute
 
 // state returns the state of a certificate at a time. Evidence from before that time counts until its next update.
-func (e *Evidence) state(certificate, issuer *x509.Certificate, at time.Time) State {
+func (e *ValidationData) state(certificate, issuer *x509.Certificate, at time.Time) State {
 	best := Unknown
 	covers := func(from, next time.Time) bool {
 		return from.After(at.Add(-clockSkew)) || next.After(at)
@@ -240,9 +240,9 @@ func trustedResponder(r *ocsp.Response, issuer *x509.Certificate) bool {
 		!r.ProducedAt.Before(c.NotBefore) && !r.ProducedAt.After(c.NotAfter)
 }
 
-// AppendEvidence returns a document with the evidence about a signature, as an incremental update. The contents are
+// AppendValidationData returns a document with the evidence about a signature, as an incremental update. The contents are
 // those of the signature's place.
-func AppendEvidence(pdf PDF, contents []byte, e Evidence) ([]byte, error) {
+func AppendValidationData(pdf PDF, contents []byte, e ValidationData) ([]byte, error) {
 	d, err := open(pdf)
 	if err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ const (
 )
 
 // evidenceIn returns the evidence in a document.
-func evidenceIn(f *pdffile.File) (e Evidence) {
+func evidenceIn(f *pdffile.File) (e ValidationData) {
 	store := f.Entry(f.Catalog()["/DSS"])
 	left := maxEvidenceBytes
 

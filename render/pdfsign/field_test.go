@@ -172,7 +172,7 @@ func TestRevoked(t *testing.T) {
 		{"revoked after the timestamp", time.Hour, stamped, Valid},
 	} {
 		a.Revoke(s.Chain[0], time.Now().Add(test.revoked))
-		var found Evidence
+		var found ValidationData
 		for _, r := range Requests(s.Chain[0], s.Chain[1]) {
 			body, err := a.network().Fetch(t.Context(), r)
 			if err != nil {

@@ -72,7 +72,7 @@ func Sign(ctx context.Context, pdf PDF, job Job) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	signed, err = AppendEvidence(PDF{signed, pdf.Key}, prepared.Contents(), evidence)
+	signed, err = AppendValidationData(PDF{signed, pdf.Key}, prepared.Contents(), evidence)
 	if err != nil || job.Level == LevelLT {
 		return signed, err
 	}
@@ -107,7 +107,7 @@ func Seal(ctx context.Context, pdf PDF, at time.Time, trust []*x509.Certificate,
 		if err != nil {
 			return nil, err
 		}
-		if pdf.Content, err = AppendEvidence(pdf, latest, evidence); err != nil {
+		if pdf.Content, err = AppendValidationData(pdf, latest, evidence); err != nil {
 			return nil, err
 		}
 	}

@@ -213,7 +213,7 @@ func forDocuments(c *x509.Certificate) bool {
 }
 
 // chainState returns the state of the certificates of a chain without its root.
-func (e *Evidence) chainState(chain []*x509.Certificate, at time.Time) State {
+func (e *ValidationData) chainState(chain []*x509.Certificate, at time.Time) State {
 	state := Good
 	for i := range len(chain) - 1 {
 		switch e.state(chain[i], chain[i+1], at) {

@@ -75,7 +75,7 @@ type Trust struct {
 	// At is the time of the verification; zero is now.
 	At time.Time
 	// Evidence is in addition to that in the document.
-	Evidence Evidence
+	Evidence ValidationData
 	// Words returns the words of a page, from 1, of a version of the document; nil if they do not count.
 	Words func(version []byte, page int) ([]Word, error)
 }
@@ -98,7 +98,7 @@ func VerifyOnline(ctx context.Context, pdf PDF, trust Trust, network Network) ([
 		return nil, err
 	}
 
-	found := Evidence{}
+	found := ValidationData{}
 	err = found.gather(ctx, network, v.trust.At, v.unproven)
 	if errors.Is(err, ErrPending) {
 		return nil, err
@@ -151,7 +151,7 @@ func (v *verifier) reports() []Report {
 	return reports
 }
 
-func (e *Evidence) add(more Evidence) {
+func (e *ValidationData) add(more ValidationData) {
 	e.Certificates = append(e.Certificates, more.Certificates...)
 	e.OCSPs = append(e.OCSPs, more.OCSPs...)
 	e.CRLs = append(e.CRLs, more.CRLs...)
@@ -165,8 +165,8 @@ type verifier struct {
 	*document
 
 	trust      Trust
-	stored     Evidence            // in the document
-	evidence   Evidence            // with that of the trust
+	stored     ValidationData      // in the document
+	evidence   ValidationData      // with that of the trust
 	known      []*x509.Certificate // of the evidence
 	signatures []*examined
 	unproven   [][]*x509.Certificate // trusted chains whose state is unknown

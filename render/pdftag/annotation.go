@@ -23,7 +23,7 @@ func (d *document) readAnnotation(ref string, page int) {
 
 	entries := d.file.Dict(ref)
 	if entries["/Subtype"] != "/Link" {
-		d.fault(Fault{
+		d.fault(Violation{
 			Rule: Annotation, Problem: "An annotation that is not a link has no description for screen readers.",
 			Remedy: "Remove the annotation.", Page: page + 1,
 		})
@@ -95,7 +95,7 @@ func (d *document) linkNotes() {
 func (d *document) addLink(a *annotation) {
 	link := newElement("/Link", []*kid{{annot: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
-	d.fault(Fault{
+	d.fault(Violation{
 		Rule: LinkOutside, Problem: "A link is not in tagged text, so screen readers read it last.",
 		Remedy: d.remedy("Move the link out of its frame or drawing.", ""), Element: "Link", Page: a.page + 1,
 	})

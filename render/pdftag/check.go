@@ -41,7 +41,7 @@ func (d *document) checkElements() error {
 		if e.alt+e.actual == "" {
 			switch e.kind {
 			case "/Figure":
-				f := Fault{
+				f := Violation{
 					Rule: FigureAlt, Problem: "An image has no alternative text.", Page: d.pageOf(&kid{element: e}),
 				}
 				f.Remedy = d.remedy(`Set alt (aria-label for SVG), or alt="" for decoration.`,
@@ -100,7 +100,7 @@ func (d *document) checkUntagged() error {
 
 	outside := d.textOutside()
 	for _, u := range d.opt.Untagged {
-		f := Fault{
+		f := Violation{
 			Rule: UntaggedText, Element: u.Element, Text: beginning(u.Text),
 			Problem: "Screen readers cannot read text that CSS generates.",
 			Remedy:  "Write the text in the HTML, or mark decoration with content: \"…\" / \"\".",
@@ -142,7 +142,7 @@ func (d *document) checkLoose() {
 			shown := readText{most: maxText}
 			d.appendEvent(&shown, p.content, e)
 			if text := strings.TrimSpace(shown.String()); text != "" {
-				d.fault(Fault{
+				d.fault(Violation{
 					Rule: UntaggedText, Element: "Text", Text: beginning(text), Page: i + 1,
 					Problem: "The text is outside of the structure, as in cells of spreadsheets.",
 					Remedy:  "Convert the document to HTML, and create the PDF from that.",

@@ -156,7 +156,7 @@ func (d *document) scan(s *stream, depth int) error {
 	sc := scanner{lexer: lexer{data: s.plain}, stream: s, document: d, path: -1, object: -1}
 	sc.run()
 	if sc.missing {
-		d.fault(Fault{
+		d.fault(Violation{
 			Rule: MissingGlyph, Problem: "A character has no glyph in its fonts, so the page shows a box.",
 			Remedy: "Use a font with this character, or remove the character.", Page: s.page + 1,
 		})

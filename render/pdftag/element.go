@@ -60,7 +60,7 @@ func (k *kid) continues(next *kid) bool {
 func (d *document) readTree() error {
 	tree := d.file.Entry(d.catalog["/StructTreeRoot"])
 	if tree == nil && !d.opt.Office && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
-		d.fault(Fault{
+		d.fault(Violation{
 			Rule: UntaggedText, Element: "Text",
 			Problem: "The browser wrote no structure, so screen readers cannot read the text.",
 			Remedy:  "Write the text in the HTML.",
@@ -182,7 +182,7 @@ func (r *treeReader) addRepeated(e *element, form *stream) {
 		return
 	}
 	if s.drawn != 1 || event.mcid >= firstNew {
-		r.fault(Fault{
+		r.fault(Violation{
 			Rule:    RepeatedForm,
 			Problem: "Content with a filter or a mask is rendered more than once, so screen readers cannot read it.",
 			Remedy:  "Remove the filter or mask.", Page: form.page + 1,

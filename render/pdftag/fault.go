@@ -6,8 +6,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// Fault is a fault of the document that cannot be repaired here.
-type Fault struct {
+// Violation is a fault of the document that cannot be repaired here.
+type Violation struct {
 	Rule    Rule
 	Problem string             // a sentence
 	Remedy  string             // a sentence; empty is none
@@ -70,10 +70,10 @@ func (r Rule) breaks(s pdffile.Standard) bool {
 const maxFaults = 1000
 
 // fault adds a fault once, with the standards that it breaks of those that are wanted.
-func (d *document) fault(f Fault) {
+func (d *document) fault(f Violation) {
 	key := fmt.Sprint(f.Rule, f.Element, f.Text, f.Page, f.Problem, f.Remedy)
 	if len(d.faults) >= maxFaults {
-		f = Fault{Rule: f.Rule, Problem: "The document has more errors of this kind."}
+		f = Violation{Rule: f.Rule, Problem: "The document has more errors of this kind."}
 		key = string(f.Rule)
 	}
 
@@ -92,7 +92,7 @@ func (d *document) fault(f Fault) {
 
 // faultAt adds a fault of an element.
 func (d *document) faultAt(rule Rule, e *element, problem, remedy string) {
-	f := Fault{Rule: rule, Problem: problem, Remedy: remedy, Page: d.pageOf(&kid{element: e})}
+	f := Violation{Rule: rule, Problem: problem, Remedy: remedy, Page: d.pageOf(&kid{element: e})}
 	f.Element, f.Text = d.describe(e)
 	d.fault(f)
 }

@@ -182,7 +182,7 @@ func (d *document) nameCodes() error {
 
 		for code := range f.invalid {
 			if f.uses[code] == nil { // used where no content is read, such as in patterns
-				d.fault(Fault{
+				d.fault(Violation{
 					Rule: FontUnicode, Problem: unknownText, Remedy: otherFont, Element: f.name, Page: f.page + 1,
 				})
 			}
@@ -291,13 +291,13 @@ func (d *document) reportUses() error {
 		f := d.fonts[ref]
 
 		for _, code := range slices.Sorted(maps.Keys(f.uses)) {
-			fault := Fault{
+			fault := Violation{
 				Rule: FontUnicode, Remedy: otherFont,
 				Problem: fmt.Sprintf("Characters of the font %s have no Unicode value, shown here as %q.",
 					strings.TrimPrefix(f.name, "/"), "\uFFFD"),
 			}
 			if f.private[code] {
-				fault = Fault{
+				fault = Violation{
 					Rule: PrivateText, Problem: "A character is private to its font, so it has no meaning elsewhere.",
 					Remedy: "Use a character of Unicode, or an image with alt.",
 				}

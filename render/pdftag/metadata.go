@@ -67,7 +67,7 @@ func (d *document) setTitle(info pdffile.Dict) {
 	}
 
 	if title == "" {
-		d.fault(Fault{
+		d.fault(Violation{
 			Rule: DocumentTitle, Problem: "The document has no title.",
 			Remedy: d.remedy("Write a title element, or set options.metadata.title.", "Set metadata.title."),
 		})

@@ -160,7 +160,7 @@ func (w *oldestWalk) entries(v pdffile.Dict) {
 }
 
 func (w *oldestWalk) excluded(what string) {
-	w.fault(Fault{
+	w.fault(Violation{
 		Rule: Newer, Problem: "PDF/A-1 excludes " + what + ".", Remedy: "Use a-2b, or remove it.", Page: w.number,
 	})
 }
@@ -182,7 +182,7 @@ func (d *document) checkNumbers(s *stream) {
 			l.image()
 		case kind == numberToken && l.at-start > len("32767"):
 			if n, err := strconv.ParseFloat(string(l.data[start:l.at]), 64); err == nil && (n > most || n < -most) {
-				d.fault(Fault{
+				d.fault(Violation{
 					Rule: Newer, Problem: "PDF/A-1 excludes coordinates beyond 32,767 points.",
 					Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1,
 				})

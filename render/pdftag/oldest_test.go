@@ -57,7 +57,9 @@ func TestOldest(t *testing.T) {
 		if test.want == "" {
 			continue
 		}
-		if !slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Rule == Newer && strings.Contains(f.Problem, test.want) && f.Page == 1 }) {
+		if !slices.ContainsFunc(r.Faults, func(f Violation) bool {
+			return f.Rule == Newer && strings.Contains(f.Problem, test.want) && f.Page == 1
+		}) {
 			t.Errorf("%s: faults %v, want %q", name, r.Faults, test.want)
 		}
 	}

@@ -52,7 +52,7 @@ type Result struct {
 	PDF []byte
 	// Claimed are the standards that the file claims: the requested ones without those that a fault breaks.
 	Claimed []pdffile.Standard
-	Faults  []Fault
+	Faults  []Violation
 }
 
 // maxPages is the maximum number of pages of a document.
@@ -74,7 +74,7 @@ type document struct {
 	annots   map[string]*annotation
 	links    []*annotation // in the order of the pages
 	root     *element
-	faults   []Fault
+	faults   []Violation
 	reported map[string]bool
 	claimed  []pdffile.Standard
 	tree     treeWriter
@@ -158,7 +158,7 @@ func (d *document) writePages() error {
 func (d *document) claim() (claimed []pdffile.Standard) {
 	part := byte(0)
 	for _, s := range d.opt.Standards {
-		if slices.ContainsFunc(d.faults, func(f Fault) bool { return slices.Contains(f.Breaks, s) }) ||
+		if slices.ContainsFunc(d.faults, func(f Violation) bool { return slices.Contains(f.Breaks, s) }) ||
 			slices.Contains(claimed, s) {
 			continue
 		}

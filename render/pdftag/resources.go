@@ -96,7 +96,7 @@ func (d *document) readHidden(s *stream, depth int) error {
 func (d *document) checkImage(entries pdffile.Dict, page int) {
 	const cmyk = "/DeviceCMYK"
 	if entries["/ColorSpace"] == cmyk || entries["/Interpolate"] == true {
-		d.fault(Fault{
+		d.fault(Violation{
 			Rule: ImageColor, Problem: "An image has CMYK colours without a profile, or is interpolated.",
 			Remedy: "Convert the image to RGB.", Page: page + 1,
 		})
@@ -124,7 +124,7 @@ func (d *document) checkFont(ref string, page int) {
 	}
 	embedded := descriptor["/FontFile"] != nil || descriptor["/FontFile2"] != nil || descriptor["/FontFile3"] != nil
 	if !embedded && entries["/Subtype"] != "/Type3" {
-		d.fault(Fault{
+		d.fault(Violation{
 			Rule: FontFile, Problem: "A font is not embedded.", Remedy: otherFont, Element: name, Page: page + 1,
 		})
 	}
@@ -137,6 +137,6 @@ func (d *document) checkFont(ref string, page int) {
 
 	f.mapped = !f.unknown && len(f.means) > 0
 	if !f.mapped {
-		d.fault(Fault{Rule: FontUnicode, Problem: unknownText, Remedy: otherFont, Element: name, Page: page + 1})
+		d.fault(Violation{Rule: FontUnicode, Problem: unknownText, Remedy: otherFont, Element: name, Page: page + 1})
 	}
 }

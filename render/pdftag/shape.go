@@ -66,7 +66,7 @@ func (d *document) setLanguage() {
 		}
 	}
 
-	d.fault(Fault{
+	d.fault(Violation{
 		Rule: DocumentLanguage, Problem: "The document does not name its language.",
 		Remedy: d.remedy("Set lang on the html element.", "Set it in the document."),
 	})
@@ -173,7 +173,7 @@ func (s *shaper) element(e *element, lang string, pictured bool) []*kid {
 func (s *shaper) language(e *element, around string) string {
 	tag := language(e.lang)
 	if tag == "" && e.lang != "" {
-		s.fault(Fault{
+		s.fault(Violation{
 			Rule: ElementLanguage, Problem: "A language is not a tag of BCP 47.",
 			Remedy: "Set lang to a tag such as en or pt-BR.", Element: e.lang,
 		})

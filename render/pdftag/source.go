@@ -52,7 +52,7 @@ func (d *document) checkTexts() error {
 		}
 		delete(visible, key)
 
-		f := Fault{Rule: UntaggedText, Element: t.Element, Text: beginning(strings.Join(strings.Fields(t.Text), " "))}
+		f := Violation{Rule: UntaggedText, Element: t.Element, Text: beginning(strings.Join(strings.Fields(t.Text), " "))}
 		switch {
 		case len(structure.Lookup([]byte(key), wanted)) < wanted:
 			f.Problem = "The structure lacks the text, so screen readers cannot read it."

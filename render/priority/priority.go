@@ -26,14 +26,14 @@ const (
 	// accepted during two renders would wait for its turn at the processors after each wait
 	// for a disk.
 	Work = 5
-	// Behind is the nice value of sessions of low priority.
-	Behind = Work + Low
+	// Background is the nice value of sessions of low priority.
+	Background = Work + Low
 )
 
 // Of returns the nice value of a working session, in the background or not.
 func Of(background bool) int {
 	if background {
-		return Behind
+		return Background
 	}
 	return Work
 }
@@ -58,16 +58,16 @@ func (s *Share) Set(member, nice int) {
 // Threads lowers the threads of a process. Threads that they start are as low.
 func Threads(pid int) { each(pid, lower) }
 
-// Aside lowers the threads of a process as Threads does, and keeps them to a few of the
+// MoveToBackground lowers the threads of a process as Threads does, and keeps them to a few of the
 // processors: other sessions have the remaining ones to themselves, at once and with warm
 // caches.
-func Aside(pid int) {
+func MoveToBackground(pid int) {
 	few := reservedCores()
 	each(pid, func(tid int) { aside(tid, few) })
 }
 
-// AsideHere is Aside for the calling thread, which has to be locked to its goroutine, and for its children.
-func AsideHere() { aside(0, reservedCores()) }
+// MoveThreadToBackground is Aside for the calling thread, which has to be locked to its goroutine, and for its children.
+func MoveThreadToBackground() { aside(0, reservedCores()) }
 
 // each calls f with the threads of a process.
 func each(pid int, f func(tid int)) {

@@ -31,7 +31,7 @@ func TestAsideOfMainThread(t *testing.T) {
 	go func() {
 		runtime.LockOSThread() // It ends with the thread.
 		var set unix.CPUSet
-		AsideHere()
+		MoveThreadToBackground()
 		if err := unix.SchedGetaffinity(0, &set); err != nil {
 			t.Error(err)
 		}

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// DefaultPatience is the maximum time that a job waits before it is refused with a time to retry. Clients and
+	// DefaultMaxWait is the maximum time that a job waits before it is refused with a time to retry. Clients and
 	// proxies in between give up soon after.
-	DefaultPatience = 30 * time.Second
+	DefaultMaxWait = 30 * time.Second
 	// perSlot is the default of Config.Limit for each slot.
 	perSlot = 32
 	// maxRetryAfter bounds the estimate: after a minute the queue looks
@@ -32,10 +32,10 @@ const (
 	guestLine = 8
 )
 
-// Guests is the account of users without an account, such as visitors of the pages. One of their jobs runs at a
+// Anonymous is the account of users without an account, such as visitors of the pages. One of their jobs runs at a
 // time, and it begins only when a free slot has no waiting job. Guests do not count among the jobs of accounts,
 // which find every slot and every place in the queue as if there were no guests.
-const Guests = "guests"
+const Anonymous = "guests"
 
 // trialPrefix begins the names of accounts that have never paid.
 const trialPrefix = "trial "
@@ -58,8 +58,8 @@ type Config struct {
 	Extra int
 	// Limit is the maximum number of waiting jobs; zero means 32 for each slot.
 	Limit int
-	// Patience bounds the wait of each; zero means DefaultPatience.
-	Patience time.Duration
+	// MaxWait bounds the wait of each; zero means DefaultPatience.
+	MaxWait time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -71,8 +71,8 @@ func (c Config) withDefaults() Config {
 	if c.Limit <= 0 {
 		c.Limit = perSlot * c.Slots
 	}
-	if c.Patience <= 0 {
-		c.Patience = DefaultPatience
+	if c.MaxWait <= 0 {
+		c.MaxWait = DefaultMaxWait
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -164,7 +164,7 @@ func (q *Queue) wait(ctx context.Context, l *accountQueue, t *ticket) error {
 	default:
 	}
 
-	timer := time.NewTimer(q.cfg.Patience)
+	timer := time.NewTimer(q.cfg.MaxWait)
 	defer timer.Stop()
 	select {
 	case <-t.done:
@@ -196,7 +196,7 @@ func (q *Queue) enter(account string) (*accountQueue, *ticket, error) {
 	if q.closed {
 		return nil, nil, ErrClosed
 	}
-	if account == Guests {
+	if account == Anonymous {
 		return q.enterGuest()
 	}
 
@@ -260,9 +260,9 @@ func (q *Queue) Admit(account string) error {
 	switch {
 	case q.closed:
 		return ErrClosed
-	case account == Guests && len(q.guests.tickets) < guestLine:
+	case account == Anonymous && len(q.guests.tickets) < guestLine:
 		return nil
-	case account == Guests:
+	case account == Anonymous:
 		return q.busyError(q.guests)
 	case q.refuses(l):
 		return q.busyError(l)

@@ -27,7 +27,7 @@ func hold(q *Queue, account string, release <-chan struct{}) <-chan error {
 
 func TestQueueServesAccountsInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Config{Slots: 1, Limit: 100, Patience: time.Hour})
+		q := New(Config{Slots: 1, Limit: 100, MaxWait: time.Hour})
 		first, err := q.Acquire(t.Context(), "heavy")
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestFreeSlotGoesToAccountWithFewestSlots(t *testing.T) {
 
 func TestWaitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Config{Slots: 1, Patience: 30 * time.Second})
+		q := New(Config{Slots: 1, MaxWait: 30 * time.Second})
 		release := make(chan struct{})
 		defer func() { close(release); synctest.Wait() }()
 		hold(q, "a", release)
@@ -215,7 +215,7 @@ func TestAccountThatKeepsRunningIntoDeadlinesIsSlowed(t *testing.T) {
 
 func TestOneAccountsLineIsShortWhileOthersHaveJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Config{Slots: 1, Limit: 100, Patience: time.Hour})
+		q := New(Config{Slots: 1, Limit: 100, MaxWait: time.Hour})
 		release := make(chan struct{})
 		defer func() { close(release); synctest.Wait() }()
 		light := hold(q, "light", release)
@@ -245,7 +245,7 @@ func TestOneAccountsLineIsShortWhileOthersHaveJobs(t *testing.T) {
 func TestAccountsShareTheWait(t *testing.T) {
 	for accounts, want := range map[int]int{2: crowdedPerSlot, 3: 4, 6: minLine, 20: minLine} {
 		synctest.Test(t, func(t *testing.T) {
-			q := New(Config{Slots: 1, Limit: 1000, Patience: time.Hour})
+			q := New(Config{Slots: 1, Limit: 1000, MaxWait: time.Hour})
 			release := make(chan struct{})
 			defer func() { close(release); synctest.Wait() }()
 			hold(q, "running", release)
@@ -276,7 +276,7 @@ func TestAccountsShareTheWait(t *testing.T) {
 func TestOneAccountAloneFillsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 4 * crowdedPerSlot
-		q := New(Config{Slots: 1, Limit: limit, Patience: time.Hour})
+		q := New(Config{Slots: 1, Limit: limit, MaxWait: time.Hour})
 		release := make(chan struct{})
 		defer func() { close(release); synctest.Wait() }()
 		hold(q, "heavy", release)
@@ -302,7 +302,7 @@ func TestOneAccountAloneFillsTheQueue(t *testing.T) {
 
 func TestFullQueueTurnsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Config{Slots: 1, Limit: 2, Patience: time.Hour})
+		q := New(Config{Slots: 1, Limit: 2, MaxWait: time.Hour})
 		release := make(chan struct{})
 		first := hold(q, "heavy", release)
 		synctest.Wait()
@@ -336,7 +336,7 @@ func TestFullQueueTurnsAway(t *testing.T) {
 
 func TestRetryAfterFollowsTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Config{Slots: 2, Limit: 5, Patience: time.Hour})
+		q := New(Config{Slots: 2, Limit: 5, MaxWait: time.Hour})
 		retry := func() time.Duration {
 			var busy *BusyError
 			if err := q.busyError(&accountQueue{}); !errors.As(err, &busy) {
@@ -361,7 +361,7 @@ func TestRetryAfterFollowsTheLoad(t *testing.T) {
 
 func TestLeavingTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Config{Slots: 1, Limit: 5, Patience: time.Hour})
+		q := New(Config{Slots: 1, Limit: 5, MaxWait: time.Hour})
 		done, err := q.Acquire(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
@@ -397,7 +397,7 @@ func TestLeavingTheQueue(t *testing.T) {
 // there were none of them.
 func TestGuestsDoNotDelayAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Config{Slots: 1, Limit: 1, Patience: time.Hour})
+		q := New(Config{Slots: 1, Limit: 1, MaxWait: time.Hour})
 		release := map[string]chan struct{}{}
 		enter := func(name, account string) <-chan error {
 			release[name] = make(chan struct{})
@@ -412,9 +412,9 @@ func TestGuestsDoNotDelayAccounts(t *testing.T) {
 				t.Errorf("%s runs: %v, want %v", name, !want, want)
 			}
 		}
-		first := enter("guest 1", Guests)
+		first := enter("guest 1", Anonymous)
 		running("the first guest", first, true)
-		second := enter("guest 2", Guests)
+		second := enter("guest 2", Anonymous)
 		running("the second guest, beside the first", second, false)
 		account := enter("account", "account")
 		running("an account, beside a guest", account, true)
@@ -433,12 +433,12 @@ func TestGuestsDoNotDelayAccounts(t *testing.T) {
 		close(release["other"])
 		running("the second guest, at last", second, true)
 		for range guestLine {
-			enter("waiting", Guests)
+			enter("waiting", Anonymous)
 		}
-		if err := q.Admit(Guests); !errors.Is(err, ErrBusy) {
+		if err := q.Admit(Anonymous); !errors.Is(err, ErrBusy) {
 			t.Errorf("a full line of guests admits one more: %v", err)
 		}
-		if _, err := q.Acquire(t.Context(), Guests); !errors.Is(err, ErrBusy) {
+		if _, err := q.Acquire(t.Context(), Anonymous); !errors.Is(err, ErrBusy) {
 			t.Errorf("a full line of guests takes one more: %v", err)
 		}
 		if err := q.Admit("account"); err != nil {

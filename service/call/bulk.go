@@ -285,7 +285,7 @@ func (b *bulk) record(ctx context.Context, index int) (recordResult, error) {
 		return recordResult{}, err
 	}
 
-	failure := Fault(err)
+	failure := APIError(err)
 	if failure.Code == wire.InternalError {
 		b.log.LogAttrs(ctx, slog.LevelError, "record of bulk job failed", slog.String("call", b.id),
 			slog.Int("index", index), slog.Any("error", err))
@@ -613,7 +613,7 @@ func (b *bulk) dropSpentChunks(ctx context.Context) {
 
 // AddProgress adds the progress of a bulk job to the status of a call. It reads from the given store: pages have their
 // own connections.
-func (p *Pipeline) AddProgress(ctx context.Context, from *store.Store, of store.Call, status *wire.JobStatus) error {
+func (p *Runner) AddProgress(ctx context.Context, from *store.Store, of store.Call, status *wire.JobStatus) error {
 	row := p.table.Lookup(of.Operation)
 	if row == nil || !row.Bulk {
 		return nil
@@ -660,6 +660,6 @@ func (p *Pipeline) AddProgress(ctx context.Context, from *store.Store, of store.
 var canceled = store.Failure{Code: string(wire.Canceled), Message: wire.Canceled.Text()}
 
 // Cancel cancels a job: see store.CancelJob.
-func (p *Pipeline) Cancel(ctx context.Context, job store.Call) error {
+func (p *Runner) Cancel(ctx context.Context, job store.Call) error {
 	return p.store.CancelJob(ctx, job, canceled, outbox(job, p.Links.Failed(job, canceled)))
 }

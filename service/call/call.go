@@ -87,8 +87,8 @@ type Callbacks interface {
 	CheckURL(address string) error
 }
 
-// Pipeline carries calls out. Its methods are safe for concurrent use.
-type Pipeline struct {
+// Runner carries calls out. Its methods are safe for concurrent use.
+type Runner struct {
 	Links Links
 	Files Files
 
@@ -125,8 +125,8 @@ type Pipeline struct {
 }
 
 // New returns a Pipeline.
-func New(cfg Config) *Pipeline {
-	p := &Pipeline{
+func New(cfg Config) *Runner {
+	p := &Runner{
 		store: cfg.Store, render: cfg.Render, callbacks: cfg.Callbacks, destinations: cfg.Destinations,
 		connections: cfg.Connections, signing: cfg.Signing, box: cfg.Box, limiter: cfg.Limiter,
 		table: cfg.Table, prices: cfg.Prices, ai: cfg.AI, tracer: cfg.Tracer, log: cfg.Logger, now: cfg.Now,
@@ -146,7 +146,7 @@ func New(cfg Config) *Pipeline {
 }
 
 // RenderStats returns how busy the renderer is; one that is not there is idle.
-func (p *Pipeline) RenderStats() render.Stats {
+func (p *Runner) RenderStats() render.Stats {
 	if p.render == nil {
 		return render.Stats{}
 	}
@@ -157,7 +157,7 @@ func (p *Pipeline) RenderStats() render.Stats {
 const WithoutRenderer = 5
 
 // Wait returns when no paid call is running, or when ctx ends. Cancelled calls still have to release their holds.
-func (p *Pipeline) Wait(ctx context.Context) {
+func (p *Runner) Wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
 		p.running.Wait()
@@ -171,7 +171,7 @@ func (p *Pipeline) Wait(ctx context.Context) {
 }
 
 // Free closes a resource that a call no longer needs. A failure costs disk space and does not fail the call.
-func (p *Pipeline) Free(ctx context.Context, c io.Closer) {
+func (p *Runner) Free(ctx context.Context, c io.Closer) {
 	if err := c.Close(); err != nil {
 		p.log.LogAttrs(ctx, slog.LevelWarn, "free file of call failed", slog.Any("error", err))
 	}
@@ -179,13 +179,13 @@ func (p *Pipeline) Free(ctx context.Context, c io.Closer) {
 
 // Deliver hands an outcome to send, and frees it. A binary result that was not sent is
 // stored for a day, because it has been paid for, unless its call asked for no copy.
-func (p *Pipeline) Deliver(ctx context.Context, outcome *Outcome, send func(*Outcome) error) error {
+func (p *Runner) Deliver(ctx context.Context, outcome *Outcome, send func(*Outcome) error) error {
 	if outcome.Body != nil {
 		defer p.Free(ctx, outcome.Body)
 	}
 	err := send(outcome)
 	if err != nil && !outcome.Unstored {
-		p.Files.Keep(ctx, outcome)
+		p.Files.StoreUndelivered(ctx, outcome)
 	}
 	return err
 }

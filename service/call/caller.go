@@ -118,7 +118,7 @@ var (
 )
 
 // Limit counts a POST in its caller's windows.
-func (p *Pipeline) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict, error) {
+func (p *Runner) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict, error) {
 	if !p.rateLimits {
 		return ratelimit.Verdict{Allowed: true}, nil
 	}
@@ -135,7 +135,7 @@ func (p *Pipeline) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict,
 }
 
 // LimitKey returns the name of a counter; counters are separate per region.
-func (p *Pipeline) LimitKey(scope ...string) string {
+func (p *Runner) LimitKey(scope ...string) string {
 	return "rl:" + p.region + ":" + strings.Join(scope, ":")
 }
 

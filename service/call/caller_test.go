@@ -18,8 +18,8 @@ import (
 )
 
 // row returns an operation whose result asks for a charge.
-func row(name string, price credit.Amount, unbilled bool, charge *credit.Amount) schema.Row[*operation.Deps] {
-	return schema.Spec[*operation.Deps, apitest.JSONInput]{
+func row(name string, price credit.Amount, unbilled bool, charge *credit.Amount) schema.Definition[*operation.Deps] {
+	return schema.TypedDefinition[*operation.Deps, apitest.JSONInput]{
 		Info: schema.Info{Name: name, Summary: "Ask for a charge", Price: price, Unbilled: unbilled, Produces: []string{"text/plain"}},
 		Run: func(context.Context, *operation.Deps, *apitest.JSONInput) (schema.Result, error) {
 			return schema.Result{Stem: "a", Extension: ".txt", ContentType: "text/plain", Body: spool.FromBytes([]byte("a")), Charge: charge}, nil
@@ -65,7 +65,7 @@ func TestResultHasItsPrice(t *testing.T) {
 			{"test.above", 2000, false, new(credit.Amount(2001)), 0, true},
 			{"test.below", 2000, false, new(credit.Amount(-1)), 0, true},
 		}
-		var rows []schema.Row[*operation.Deps]
+		var rows []schema.Definition[*operation.Deps]
 		for _, q := range cases {
 			rows = append(rows, row(q.name, q.price, q.unbilled, q.charge))
 		}

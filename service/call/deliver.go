@@ -102,12 +102,12 @@ func (c *paidCall) send(ctx context.Context) (*wire.Delivered, error) {
 }
 
 // named is the result for the variables in keys and paths. It stays the same when a job is tried again.
-func (c *paidCall) named() schema.Named {
+func (c *paidCall) named() schema.PatternValues {
 	at := c.now()
 	if c.job != nil {
 		at = c.job.Call.CreatedAt
 	}
-	return schema.Named{At: at, ID: c.result, Operation: operationName(c), Filename: c.outcome.Filename}
+	return schema.PatternValues{At: at, ID: c.result, Operation: operationName(c), Filename: c.outcome.Filename}
 }
 
 // deliveryFailure returns the error of a call whose result could not be delivered.
@@ -164,7 +164,7 @@ func (c *paidCall) keepDelivered(ctx context.Context) error {
 }
 
 // Delivered returns the delivery of a result, or nil if its call named no destination.
-func (p *Pipeline) Delivered(ctx context.Context, resultID string) (*wire.Delivered, error) {
+func (p *Runner) Delivered(ctx context.Context, resultID string) (*wire.Delivered, error) {
 	d, err := p.store.Delivered(ctx, resultID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil

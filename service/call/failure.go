@@ -13,9 +13,9 @@ import (
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
-// Fault gives any error its code. This is the only place that does, so the
+// APIError gives any error its code. This is the only place that does, so the
 // packages below speak of causes and never of codes.
-func Fault(err error) *wire.Error {
+func APIError(err error) *wire.Error {
 	var known *wire.Error
 	if errors.As(err, &known) {
 		return known

@@ -78,7 +78,7 @@ func (c *paidCall) checkLink(ctx context.Context) error {
 	case c.lifetime() <= FileLifetime:
 		return nil
 	case c.test():
-		return schema.Faults{{Field: field, Message: fmt.Sprintf("must be at most %d with a test key", limit)}}
+		return schema.FieldErrors{{Field: field, Message: fmt.Sprintf("must be at most %d with a test key", limit)}}
 	case c.billing && c.Caller.Account.Plan != store.PlanPaid:
 		return &wire.Error{
 			Code:    wire.PaymentRequired,
@@ -116,9 +116,9 @@ func warningsOf(file *store.File) (warnings []wire.Warning) {
 	return warnings
 }
 
-// Keep stores the result of a settled call whose client could not be reached:
+// StoreUndelivered stores the result of a settled call whose client could not be reached:
 // it was paid for, and waits a day for its owner.
-func (f Files) Keep(ctx context.Context, outcome *Outcome) {
+func (f Files) StoreUndelivered(ctx context.Context, outcome *Outcome) {
 	if outcome.File != nil {
 		return
 	}
@@ -167,7 +167,7 @@ func (c *paidCall) stored(ctx context.Context, id string) (schema.Body, error) {
 
 // unpinned names the fields of a job's request whose files cannot be read.
 func (c *paidCall) unpinned(missing *store.PinError) error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	for _, file := range c.call.StoredFiles() {
 		if slices.Contains(missing.FileIDs, file.ID) {
 			faults.Add(file.Field, operation.Unreadable)

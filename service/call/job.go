@@ -22,7 +22,7 @@ import (
 
 // Work runs jobs until ctx ends, at most workers at once; 0 means 2 per core. Running jobs then have the grace
 // period to finish; jobs that do not finish are put back into the queue.
-func (p *Pipeline) Work(ctx context.Context, workers int, grace time.Duration) error {
+func (p *Runner) Work(ctx context.Context, workers int, grace time.Duration) error {
 	return jobs.Run(ctx, jobs.Config{
 		Store: p.store, Lease: p.lease, Kinds: p.kinds(), Workers: workers, Handle: p.runGuarded, Grace: grace,
 		Logger: p.log,
@@ -51,7 +51,7 @@ var jobFeatures = []struct {
 }
 
 // kinds returns the kinds of jobs that this process can run.
-func (p *Pipeline) kinds() (known []string) {
+func (p *Runner) kinds() (known []string) {
 	for _, operation := range p.table.All() {
 		kind := JobKind(operation.Name)
 		known = append(known, kind)
@@ -75,7 +75,7 @@ func (c *paidCall) jobKind() string {
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
-func (p *Pipeline) runGuarded(ctx context.Context, job store.Job) {
+func (p *Runner) runGuarded(ctx context.Context, job store.Job) {
 	err := guard.Do(func() {
 		p.reached("claimed")
 		p.runJob(ctx, job)
@@ -85,7 +85,7 @@ func (p *Pipeline) runGuarded(ctx context.Context, job store.Job) {
 	}
 
 	p.log.LogAttrs(ctx, slog.LevelError, "run job panicked", slog.String("call", job.Call.ID), slog.Any("error", err))
-	c := &paidCall{Pipeline: p, job: &job, id: job.Call.ID, result: job.Call.ResultID}
+	c := &paidCall{Runner: p, job: &job, id: job.Call.ID, result: job.Call.ResultID}
 	if err := guard.Do(func() { c.abort(ctx, err) }); err != nil {
 		p.log.LogAttrs(ctx, slog.LevelError, "release of job panicked", slog.String("call", job.Call.ID),
 			slog.Any("error", err))
@@ -95,13 +95,13 @@ func (p *Pipeline) runGuarded(ctx context.Context, job store.Job) {
 }
 
 // runJob carries a job out, from the step at which its request left off.
-func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
+func (p *Runner) runJob(ctx context.Context, job store.Job) {
 	p.running.Add(1)
 	defer p.running.Done()
 
 	call := job.Call
 	c := &paidCall{
-		Pipeline: p, job: &job, id: call.ID, result: call.ResultID, quote: call.Quote, held: true, started: time.Now(),
+		Runner: p, job: &job, id: call.ID, result: call.ResultID, quote: call.Quote, held: true, started: time.Now(),
 		Request: Request{Caller: Caller{Account: store.Account{ID: call.AccountID}, Kind: ByKey, ID: call.KeyID}},
 	}
 	p.underWay.Store(call.ID, c)
@@ -123,7 +123,7 @@ func (p *Pipeline) runJob(ctx context.Context, job store.Job) {
 	if err == nil {
 		charged = c.outcome.Charged
 	} else {
-		failure := Fault(err)
+		failure := APIError(err)
 		outcome = string(failure.Code)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errTurn):
@@ -263,7 +263,7 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 }
 
 // dropInput deletes an input that no job will read.
-func (p *Pipeline) dropInput(ctx context.Context, job *store.NewJob) {
+func (p *Runner) dropInput(ctx context.Context, job *store.NewJob) {
 	if job.InputKey == "" {
 		return
 	}
@@ -273,7 +273,7 @@ func (p *Pipeline) dropInput(ctx context.Context, job *store.NewJob) {
 }
 
 // dropSpent deletes the input of a job that has ended. The reaper handles any failure.
-func (p *Pipeline) dropSpent(ctx context.Context, job store.Job) {
+func (p *Runner) dropSpent(ctx context.Context, job store.Job) {
 	if job.InputKey == "" {
 		return
 	}
@@ -322,7 +322,7 @@ const (
 // to have happened is among that: settling again is harmless.
 func notStored(err error) bool {
 	var unknown *store.UnknownError
-	return err != nil && (errors.As(err, &unknown) || Fault(err).Code == wire.StorageUnavailable)
+	return err != nil && (errors.As(err, &unknown) || APIError(err).Code == wire.StorageUnavailable)
 }
 
 // doWhenStored repeats a step of a job while the file storage or the database is unavailable: the job was accepted,

@@ -32,10 +32,10 @@ const (
 // previewableTypes are the images that browsers show without running anything in them.
 var previewableTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
-// Look returns a preview of a stored file of an account, within limits. The pages of a PDF are rendered as
+// FilePreview returns a preview of a stored file of an account, within limits. The pages of a PDF are rendered as
 // previews: they cost nothing, and the account's daily limit of previews applies. It returns store.ErrNotFound if
 // the account has no such file.
-func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (_ wire.Look, err error) {
+func (p *Runner) FilePreview(ctx context.Context, account store.Account, id string) (_ wire.Look, err error) {
 	var look filePreview
 	p.running.Add(1)
 	defer p.running.Done()
@@ -72,7 +72,7 @@ func (p *Pipeline) Look(ctx context.Context, account store.Account, id string) (
 }
 
 // addPages renders the first pages of a PDF, or records why they cannot be rendered.
-func (p *Pipeline) addPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
+func (p *Runner) addPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
 	err := p.renderPages(ctx, account, body, look)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *Pipeline) addPages(ctx context.Context, account store.Account, body sch
 // previewError returns the reason why a document has no preview. It returns our own errors unchanged.
 func previewError(err error) (string, error) {
 	var failed *pdf.Error
-	switch failure := Fault(err); {
+	switch failure := APIError(err); {
 	case errors.As(err, &failed):
 		return pageError(failed), nil
 	case errors.Is(err, context.DeadlineExceeded):
@@ -109,7 +109,7 @@ func pageError(failed *pdf.Error) string {
 
 // previewRenderer returns a renderer for an account without charge, within the daily limit of previews. The caller must call
 // leave.
-func (p *Pipeline) previewRenderer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
+func (p *Runner) previewRenderer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
 	if p.render == nil {
 		return nil, nil, &wire.Error{
 			Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer,
@@ -131,7 +131,7 @@ func (p *Pipeline) previewRenderer(ctx context.Context, account store.Account) (
 	return p.previews.enter(ctx, account.ID)
 }
 
-func (p *Pipeline) renderPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
+func (p *Runner) renderPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
 	bounded, cancel := context.WithTimeout(ctx, p.drawTime)
 	defer cancel()
 

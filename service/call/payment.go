@@ -13,8 +13,8 @@ import (
 // Payments refills wallets. Its methods are safe for concurrent use and return
 // when ctx ends.
 type Payments interface {
-	// Refill refills an account's wallet if its owner wants that and the wallet is low.
-	Refill(ctx context.Context, accountID string) error
+	// Reload refills an account's wallet if its owner wants that and the wallet is low.
+	Reload(ctx context.Context, accountID string) error
 }
 
 // refillTimeout bounds refilling one wallet.
@@ -38,7 +38,7 @@ func (w *reloader) startReload(ctx context.Context, account store.Account) {
 	w.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, refillTimeout)
 		defer cancel()
-		if err := guard.Try(func() error { return w.payments.Refill(ctx, account.ID) }); err != nil {
+		if err := guard.Try(func() error { return w.payments.Reload(ctx, account.ID) }); err != nil {
 			w.log.LogAttrs(ctx, slog.LevelError, "refill wallet failed", slog.String("account", account.ID),
 				slog.Any("error", err))
 		}

@@ -36,7 +36,7 @@ type Request struct {
 	RequestID string
 	// Faults are the validation errors of the request outside its body. They are reported together with those of the
 	// body, to a caller who has shown a key.
-	Faults schema.Faults
+	Faults schema.FieldErrors
 }
 
 var idempotencyKey = regexp.MustCompile(`^[\x20-\x7e]{1,255}$`)
@@ -115,7 +115,7 @@ const afterwardsTimeout = 20 * time.Second
 
 // paidCall is one request on its way through the steps. Each step sets the fields that the next ones need.
 type paidCall struct {
-	*Pipeline
+	*Runner
 	Request
 	// job is set in a worker, which continues a call that was held before.
 	job *store.Job
@@ -145,11 +145,11 @@ type paidCall struct {
 
 // Do carries a request out. The caller closes the outcome's Body. With an error, the outcome has only the ID of the
 // call, or is nil if none was begun. The decision of the rate limits is returned in any case.
-func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit.Verdict, error) {
+func (p *Runner) Do(ctx context.Context, request Request) (*Outcome, ratelimit.Verdict, error) {
 	p.running.Add(1)
 	defer p.running.Done()
 
-	c := &paidCall{Pipeline: p, Request: request, trace: p.tracer.Parent(ctx)}
+	c := &paidCall{Runner: p, Request: request, trace: p.tracer.Parent(ctx)}
 	err := c.execute(ctx, steps)
 
 	var failed *Outcome
@@ -172,7 +172,7 @@ func (p *Pipeline) Do(ctx context.Context, request Request) (*Outcome, ratelimit
 		p.metrics.call(request.Operation.Name, string(wire.Canceled), 0)
 		return failed, c.verdict, leftBy(err)
 	case err != nil:
-		p.metrics.call(request.Operation.Name, string(Fault(err).Code), 0)
+		p.metrics.call(request.Operation.Name, string(APIError(err).Code), 0)
 		return failed, c.verdict, err
 	default:
 		p.metrics.call(request.Operation.Name, "ok", c.outcome.Charged)
@@ -243,13 +243,13 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 	files := c.files
 	files.Share = c.inputs.Share(c.Caller.Account.ID)
 
-	var refused schema.Faults
+	var refused schema.FieldErrors
 	c.unread = true
-	files.Check = func(place string, input any) schema.Faults {
+	files.Check = func(place string, input any) schema.FieldErrors {
 		c.noteUnstored(input)
 		c.unread = c.unread && place != ""
 		own := c.refusedAddresses(input)
-		var faults schema.Faults
+		var faults schema.FieldErrors
 		if errors.As(schema.At(place, own.OrNil()), &faults) {
 			refused.AddAll(faults...)
 		}
@@ -266,7 +266,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 		c.call, err = c.Operation.Bind(ctx, c.Body, files)
 	}
 
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	switch {
 	case len(c.Faults) > 0 && err == nil:
 		return slices.Concat(c.Faults, refused)
@@ -295,7 +295,7 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 
 // refusedAddresses lists the addresses of an input that could not be sent to or loaded as a page. The addresses
 // behind their names are checked on connection.
-func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
+func (p *Runner) refusedAddresses(input any) (refused schema.FieldErrors) {
 	check := func(by Callbacks, field, address string, use operation.URLUse) {
 		if address != "" && by.CheckURL(address) != nil {
 			refused.Add(field, "%s", operation.RefusedText(address, use))
@@ -316,7 +316,7 @@ func (p *Pipeline) refusedAddresses(input any) (refused schema.Faults) {
 }
 
 // notAllowed refuses URLs if the input has no other error.
-func notAllowed(refused schema.Faults) error {
+func notAllowed(refused schema.FieldErrors) error {
 	return &operation.URLError{Refused: refused, Cause: errors.New("refused before the call")}
 }
 
@@ -739,17 +739,17 @@ var (
 )
 
 // Stop notes that the process stops, so that it, and not their clients, ends the calls that it cuts off.
-func (p *Pipeline) Stop() { p.stopping.Store(true) }
+func (p *Runner) Stop() { p.stopping.Store(true) }
 
 // left reports whether the client of a request has left.
-func (p *Pipeline) left(ctx context.Context) bool {
+func (p *Runner) left(ctx context.Context) bool {
 	return errors.Is(ctx.Err(), context.Canceled) && !p.stopping.Load()
 }
 
 // leftBy returns the error of a call whose client has left. An error of its request remains: a client that has only
 // closed its sending side may still read it.
 func leftBy(err error) error {
-	if Fault(err).Code == wire.InvalidRequest {
+	if APIError(err).Code == wire.InvalidRequest {
 		return err
 	}
 	left := *clientLeft
@@ -773,7 +773,7 @@ func (c *paidCall) abort(ctx context.Context, cause error) {
 	case errors.Is(cause, errTurn):
 		c.requeue(ctx, c.store.PostponeJob)
 	case !stopped:
-		c.release(ctx, Fault(cause))
+		c.release(ctx, APIError(cause))
 	case left:
 		c.release(ctx, clientLeft)
 	default:

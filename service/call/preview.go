@@ -64,16 +64,16 @@ type Preview struct {
 	HTML   string
 	Places []render.Place
 	// Warnings name what prevents PDF/UA-1, for operation.Accessible only.
-	Warnings []wire.Warning
-	Pages    int      // that the document has
-	Images   [][]byte // the first of them, as PNG
-	Took     time.Duration
-	Left     int // previews that the account may have today
+	Warnings  []wire.Warning
+	Pages     int      // that the document has
+	Images    [][]byte // the first of them, as PNG
+	Took      time.Duration
+	Remaining int // previews that the account may have today
 }
 
 // Preview fills and prints a template as templates.preview does, and draws its
 // pages. Nothing is held, charged or written down.
-func (p *Pipeline) Preview(ctx context.Context, request PreviewRequest) (Preview, error) {
+func (p *Runner) Preview(ctx context.Context, request PreviewRequest) (Preview, error) {
 	p.running.Add(1)
 	defer p.running.Done()
 
@@ -90,7 +90,7 @@ func (p *Pipeline) Preview(ctx context.Context, request PreviewRequest) (Preview
 	defer cancel()
 	made, err := p.preview(ctx, request)
 	for _, state := range verdict.States {
-		made.Left = state.Remaining
+		made.Remaining = state.Remaining
 	}
 	return made, err
 }
@@ -106,7 +106,7 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 	}
 }
 
-func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Preview, err error) {
+func (p *Runner) preview(ctx context.Context, request PreviewRequest) (made Preview, err error) {
 	bound, env, err := p.bindPreview(ctx, request)
 	if err != nil {
 		return made, err
@@ -155,7 +155,7 @@ func (p *Pipeline) preview(ctx context.Context, request PreviewRequest) (made Pr
 }
 
 // bindPreview binds the input of a preview, and returns what it runs with.
-func (p *Pipeline) bindPreview(ctx context.Context, request PreviewRequest) (*operation.Call, *operation.Deps, error) {
+func (p *Runner) bindPreview(ctx context.Context, request PreviewRequest) (*operation.Call, *operation.Deps, error) {
 	row := p.table.Lookup(previewRow)
 	if row == nil || p.render == nil {
 		return nil, nil, &wire.Error{
@@ -171,7 +171,7 @@ func (p *Pipeline) bindPreview(ctx context.Context, request PreviewRequest) (*op
 		return nil, nil, err
 	}
 
-	c := &paidCall{Pipeline: p, Request: Request{Operation: row, Caller: request.Caller}}
+	c := &paidCall{Runner: p, Request: Request{Operation: row, Caller: request.Caller}}
 	env := c.env()
 	if env.View = request.View; request.Partials != nil {
 		env.Templates = ownPartials{env.Templates, request.Partials}
@@ -225,11 +225,11 @@ func readZipped(f *zip.File) ([]byte, error) {
 // MarshalJSON writes the fields that the editor reads: places, or images as Base64 with the warnings.
 func (p Preview) MarshalJSON() ([]byte, error) {
 	if p.Images == nil {
-		return json.Marshal(map[string]any{"places": append([]render.Place{}, p.Places...), "left": p.Left})
+		return json.Marshal(map[string]any{"places": append([]render.Place{}, p.Places...), "left": p.Remaining})
 	}
 
 	fields := map[string]any{
-		"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Left,
+		"pages": p.Pages, "images": p.Images, "milliseconds": p.Took.Milliseconds(), "left": p.Remaining,
 	}
 	if p.Warnings != nil {
 		fields["warnings"] = p.Warnings

@@ -37,7 +37,7 @@ type PreviewPage struct {
 }
 
 // ComparePreviews renders two states of a template and compares their pages, at no charge. It counts as two previews.
-func (p *Pipeline) ComparePreviews(
+func (p *Runner) ComparePreviews(
 	ctx context.Context, old, latest PreviewRequest,
 ) (made PreviewComparison, err error) {
 	p.running.Add(1)
@@ -94,7 +94,7 @@ func (p *Pipeline) ComparePreviews(
 }
 
 // notCompared returns the error of a comparison that the document caused.
-func (p *Pipeline) notCompared(err error) error {
+func (p *Runner) notCompared(err error) error {
 	var failed *pdf.Error
 	switch {
 	case errors.As(err, &failed) && failed.Kind == pdf.OverLimit:

@@ -54,7 +54,7 @@ func TestComparisonsFitInMemory(t *testing.T) {
 // TestComparisonsThatFail names what the author of a template can change.
 func TestComparisonsThatFail(t *testing.T) {
 	t.Parallel()
-	p := &Pipeline{drawTime: 30 * time.Second}
+	p := &Runner{drawTime: 30 * time.Second}
 	for cause, want := range map[error]string{
 		&pdf.Error{Kind: pdf.OverLimit}: "a version has more than 500 pages",
 		context.DeadlineExceeded:        "took longer than 30s",

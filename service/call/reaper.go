@@ -25,10 +25,10 @@ const (
 )
 
 // Reaper cleans up after dead processes.
-type Reaper struct{ *Pipeline }
+type Reaper struct{ *Runner }
 
 // Reaper returns the reaper of the pipeline's calls.
-func (p *Pipeline) Reaper() Reaper { return Reaper{p} }
+func (p *Runner) Reaper() Reaper { return Reaper{p} }
 
 // Run releases the holds of dead processes, queues their jobs again, and deletes expired data, until ctx ends. It
 // does all of this at once, and then each task on its own schedule. Any number of processes may run it. They share
@@ -59,7 +59,7 @@ func (r Reaper) Run(ctx context.Context) {
 
 // tasks are the tasks that one process at a time does for all.
 func (r Reaper) tasks() []store.Task {
-	return append(r.store.Upkeep(),
+	return append(r.store.MaintenanceTasks(),
 		store.Task{Name: "reap", Every: reapEvery, Do: r.reap},
 	)
 }

@@ -37,7 +37,7 @@ type NewSigningIdentity struct {
 
 // Validate returns the errors of the fields, without the key.
 func (n *NewSigningIdentity) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	if strings.TrimSpace(n.Name) != n.Name || strings.ContainsFunc(n.Name, unicode.IsControl) {
 		faults.Add("name", "must not start or end with a space, and must not contain control characters")
 	}
@@ -72,7 +72,7 @@ func (s SigningIdentities) Create(
 		if failed.About == pdfsign.BadPassword {
 			field = "password"
 		}
-		err = schema.Faults{{Field: field, Message: failed.Text}}
+		err = schema.FieldErrors{{Field: field, Message: failed.Text}}
 	}
 	if err != nil {
 		return wire.SigningIdentity{}, err

@@ -80,7 +80,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // Input returns the JSON of an account's call as it was stored. It returns store.ErrNotFound if it was not stored. It
 // reads from the given store: pages have their own connections.
-func (p *Pipeline) Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error) {
+func (p *Runner) Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error) {
 	sealed, err := from.StoredInputs().Of(ctx, accountID, callID)
 	if err != nil {
 		return nil, err
@@ -88,9 +88,9 @@ func (p *Pipeline) Input(ctx context.Context, from *store.Store, accountID, call
 	return p.box.Open(keptPurpose(callID), sealed)
 }
 
-// Again repeats a call from its stored input, as a job of the account without a key, and returns the ID of the new
+// Repeat repeats a call from its stored input, as a job of the account without a key, and returns the ID of the new
 // call. Only the account's endpoints are notified of its end.
-func (p *Pipeline) Again(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
+func (p *Runner) Repeat(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
 	text, err := p.Input(ctx, p.store, account.ID, callID)
 	if err != nil {
 		return "", err

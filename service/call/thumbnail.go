@@ -40,7 +40,7 @@ func HasThumbnail(contentType string) bool {
 
 // Thumbnail renders page 1 of an account's result that is a PDF, or an image, as a small PNG, or returns the reason
 // why there is none. Nothing is charged: it counts as one of the account's previews of a day.
-func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
+func (p *Runner) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
 	p.running.Add(1)
 	defer p.running.Done()
 
@@ -63,7 +63,7 @@ func (p *Pipeline) Thumbnail(ctx context.Context, account store.Account, id stri
 	return nil, why
 }
 
-func (p *Pipeline) thumbnail(ctx context.Context, account store.Account, id string) (_ []byte, err error) {
+func (p *Runner) thumbnail(ctx context.Context, account store.Account, id string) (_ []byte, err error) {
 	file, err := p.store.AccountFile(ctx, account.ID, id)
 	if err != nil {
 		return nil, err

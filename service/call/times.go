@@ -46,7 +46,7 @@ func endSpan(span *telemetry.Span, err error) {
 		return
 	}
 	if err != nil && !errors.Is(err, errEnqueued) && !errors.Is(err, errReplayed) {
-		span.Fail(string(Fault(err).Code))
+		span.Fail(string(APIError(err).Code))
 	}
 	span.End()
 }

@@ -21,11 +21,11 @@ func Loggable(err error) error {
 	if errors.As(err, &unstored) {
 		return errors.New("not logged, because store is false")
 	}
-	return cmp.Or(Fault(err).Cause, err)
+	return cmp.Or(APIError(err).Cause, err)
 }
 
-// Kept returns an error, whose Fault is failure, as the log of its account keeps it.
-func Kept(err error, failure *wire.Error) *wire.Error {
+// StorableError returns an error, whose Fault is failure, as the log of its account keeps it.
+func StorableError(err error, failure *wire.Error) *wire.Error {
 	var unstored *UnstoredError
 	var unread *unreadError
 

@@ -98,7 +98,7 @@ type secret struct {
 
 // Validate returns the errors of the fields, without their secrets.
 func (n *NewConnection) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	if strings.TrimSpace(n.Name) != n.Name || strings.ContainsFunc(n.Name, unicode.IsControl) {
 		faults.Add("name", "must not start or end with a space, and must not contain control characters")
 	}
@@ -115,7 +115,7 @@ func (n *NewConnection) Validate() error {
 	return faults.OrNil()
 }
 
-func (n *NewS3) validate(faults *schema.Faults) {
+func (n *NewS3) validate(faults *schema.FieldErrors) {
 	if n.SecretAccessKey == "" {
 		faults.Add("s3.secretAccessKey", "is required")
 	}
@@ -144,7 +144,7 @@ func (n *NewS3) validate(faults *schema.Faults) {
 	schema.CheckPath(faults, "s3.prefix", n.Prefix)
 }
 
-func (n *NewSFTP) validate(faults *schema.Faults) {
+func (n *NewSFTP) validate(faults *schema.FieldErrors) {
 	if strings.ContainsAny(n.Host, "/?#@\\[]% \t\r\n") || strings.Contains(n.Host, ":") && net.ParseIP(n.Host) == nil {
 		faults.Add("sftp.host", "must be a host name or an IP address, without a port")
 	}
@@ -260,7 +260,7 @@ func (c Connections) update(
 		n.Name = *change.Name
 	}
 
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	switch {
 	case change.S3 != nil && n.S3 == nil, change.SFTP != nil && n.SFTP == nil:
 		other := map[string]string{schema.KindS3: schema.KindSFTP, schema.KindSFTP: schema.KindS3}[row.Kind]

@@ -83,13 +83,13 @@ func newAnthropic(c Config) *claude {
 	}
 }
 
-// Answer asks for one message.
-func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
+// Respond asks for one message.
+func (m *claude) Respond(ctx context.Context, c Conversation) (Response, error) {
 	request := messageRequest{Model: m.model, MaxTokens: c.MaxTokens, System: c.System}
 	for i, text := range c.Turns {
 		blocks := []messageBlock{{Type: "text", Text: text}}
 		if i == 0 {
-			for _, picture := range c.Pictures {
+			for _, picture := range c.Images {
 				data := base64.StdEncoding.EncodeToString(picture.JPEG)
 				blocks = append(blocks, messageBlock{
 					Type: "image", Source: &messageSource{Type: "base64", MediaType: "image/jpeg", Data: data},
@@ -111,12 +111,12 @@ func (m *claude) Answer(ctx context.Context, c Conversation) (Answer, error) {
 		err = errors.New("it is not a message")
 	}
 	if err != nil {
-		return Answer{}, unavailable(ctx, err)
+		return Response{}, unavailable(ctx, err)
 	}
 	return response.answer(), nil
 }
 
-func (m message) answer() Answer {
+func (m message) answer() Response {
 	var text strings.Builder
 	for _, block := range m.Content {
 		if block.Type == "text" {
@@ -125,8 +125,8 @@ func (m message) answer() Answer {
 	}
 
 	used := m.Usage
-	return Answer{
-		Text: text.String(), Cut: m.StopReason == "max_tokens",
+	return Response{
+		Text: text.String(), Truncated: m.StopReason == "max_tokens",
 		Usage: usageOf(used.InputTokens+used.CacheCreationInputTokens+used.CacheReadInputTokens, used.OutputTokens),
 	}
 }

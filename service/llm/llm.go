@@ -22,7 +22,7 @@ const (
 // Model continues conversations. Its method is safe for concurrent use and returns when ctx ends. Without a response,
 // the error is an *UnavailableError.
 type Model interface {
-	Answer(ctx context.Context, c Conversation) (Answer, error)
+	Respond(ctx context.Context, c Conversation) (Response, error)
 }
 
 // Conversation is the input of a model.
@@ -31,18 +31,18 @@ type Conversation struct {
 	// Turns are messages of the user and of the model, alternately. The first and the last are the
 	// user's.
 	Turns []string
-	// Pictures are the images of the first turn.
-	Pictures []Image
+	// Images are the images of the first turn.
+	Images []Image
 	// MaxTokens is the maximum number of tokens of the response.
 	MaxTokens int
 }
 
-// Answer is a model's response, with its usage.
-type Answer struct {
+// Response is a model's response, with its usage.
+type Response struct {
 	Text string
-	// Cut means that the response reached MaxTokens before its end.
-	Cut   bool
-	Usage Usage
+	// Truncated means that the response reached MaxTokens before its end.
+	Truncated bool
+	Usage     Usage
 }
 
 // Usage counts tokens, as the provider counts them.
@@ -93,8 +93,8 @@ var errBroken = errors.New("the response is incomplete")
 // UnavailableError means that the provider gave no response.
 type UnavailableError struct {
 	Cause error
-	// Late means that it was asked, and was still at it when the time was up.
-	Late bool
+	// TimedOut means that it was asked, and was still at it when the time was up.
+	TimedOut bool
 }
 
 func (e *UnavailableError) Error() string {
@@ -176,5 +176,5 @@ func unavailable(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return &UnavailableError{Cause: err, Late: errors.Is(cmp.Or(ctx.Err(), err), context.DeadlineExceeded)}
+	return &UnavailableError{Cause: err, TimedOut: errors.Is(cmp.Or(ctx.Err(), err), context.DeadlineExceeded)}
 }

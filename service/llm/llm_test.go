@@ -30,8 +30,8 @@ func each(t *testing.T, test func(t *testing.T, m llm.Model, p *fakellm.Provider
 
 func TestAnswer(t *testing.T) {
 	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
-		got, err := m.Answer(t.Context(), llm.Conversation{System: "rules", Turns: []string{"one", "two", "three"}, MaxTokens: 900})
-		if want := (llm.Answer{Text: "hello", Usage: llm.Usage{Input: 7, Output: 5}}); err != nil || got != want {
+		got, err := m.Respond(t.Context(), llm.Conversation{System: "rules", Turns: []string{"one", "two", "three"}, MaxTokens: 900})
+		if want := (llm.Response{Text: "hello", Usage: llm.Usage{Input: 7, Output: 5}}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		asked := p.Asked()
@@ -42,7 +42,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("sent the key %q", asked[0].Key)
 		}
 		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "he", Cut: true} })
-		if got, err := m.Answer(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || !got.Cut {
+		if got, err := m.Respond(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || !got.Truncated {
 			t.Errorf("what was cut off is %+v, %v", got, err)
 		}
 	})
@@ -65,8 +65,8 @@ func TestListen(t *testing.T) {
 			return fakellm.Reply{Text: "hello, world", Input: 7, Output: 5, Rest: rest}
 		})
 		conversation := llm.Conversation{System: "rules", Turns: []string{"one"}, MaxTokens: 900}
-		got, err := m.Answer(ctx, conversation)
-		if want := (llm.Answer{Text: "hello, world", Usage: llm.Usage{Input: 7, Output: 5}}); err != nil || got != want {
+		got, err := m.Respond(ctx, conversation)
+		if want := (llm.Response{Text: "hello, world", Usage: llm.Usage{Input: 7, Output: 5}}); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		if len(parts) != 2 || strings.Join(parts, "") != "hello, world" || firsts != 1 {
@@ -77,13 +77,13 @@ func TestListen(t *testing.T) {
 		}
 		heard := llm.Listen(t.Context(), func(string, bool) {})
 		p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Text: "he", Cut: true} })
-		if got, err := m.Answer(heard, conversation); err != nil || !got.Cut || got.Text != "he" {
+		if got, err := m.Respond(heard, conversation); err != nil || !got.Truncated || got.Text != "he" {
 			t.Errorf("what was cut off is %+v, %v", got, err)
 		}
 		for _, reply := range []fakellm.Reply{{Text: "broken", Broken: true}, {Status: http.StatusUnauthorized}, {Raw: "<html>"}, {Raw: "{}"}, {Raw: "data: " + strings.Repeat("x", 5<<20) + "\n\n"}} {
 			p.Say(func(fakellm.Asked) fakellm.Reply { return reply })
 			var unavailable *llm.UnavailableError
-			if got, err := m.Answer(heard, conversation); !errors.As(err, &unavailable) || unavailable.Late {
+			if got, err := m.Respond(heard, conversation); !errors.As(err, &unavailable) || unavailable.TimedOut {
 				t.Errorf("%.40v: got %+v, %v", reply, got, err)
 			}
 		}
@@ -91,7 +91,7 @@ func TestListen(t *testing.T) {
 		late, cancel := context.WithTimeout(heard, 200*time.Millisecond)
 		defer cancel()
 		var unavailable *llm.UnavailableError
-		if _, err := m.Answer(late, conversation); !errors.As(err, &unavailable) || !unavailable.Late {
+		if _, err := m.Respond(late, conversation); !errors.As(err, &unavailable) || !unavailable.TimedOut {
 			t.Errorf("a provider that stops in the middle: got %v", err)
 		}
 	})
@@ -100,7 +100,7 @@ func TestListen(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	each(t, func(t *testing.T, m llm.Model, p *fakellm.Provider) {
 		ask := func(ctx context.Context) error {
-			_, err := m.Answer(ctx, llm.Conversation{Turns: []string{"one"}, MaxTokens: 900})
+			_, err := m.Respond(ctx, llm.Conversation{Turns: []string{"one"}, MaxTokens: 900})
 			return err
 		}
 		for _, reply := range []fakellm.Reply{
@@ -109,7 +109,7 @@ func TestUnavailable(t *testing.T) {
 		} {
 			p.Say(func(fakellm.Asked) fakellm.Reply { return reply })
 			var unavailable *llm.UnavailableError
-			if err := ask(t.Context()); !errors.As(err, &unavailable) || unavailable.Late || strings.Contains(err.Error(), "the-key") {
+			if err := ask(t.Context()); !errors.As(err, &unavailable) || unavailable.TimedOut || strings.Contains(err.Error(), "the-key") {
 				t.Errorf("%.40v: got %v", reply, err)
 			}
 		}
@@ -117,7 +117,7 @@ func TestUnavailable(t *testing.T) {
 		late, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		var unavailable *llm.UnavailableError
-		if err := ask(late); !errors.As(err, &unavailable) || !unavailable.Late {
+		if err := ask(late); !errors.As(err, &unavailable) || !unavailable.TimedOut {
 			t.Errorf("a provider that hangs: got %v", err)
 		}
 		left, leave := context.WithCancel(t.Context())
@@ -135,7 +135,7 @@ func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
 		for status, want := range map[int]int{http.StatusTooManyRequests: 2, http.StatusBadGateway: 2, http.StatusBadRequest: 1} {
 			before := len(p.Asked())
 			p.Say(func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Status: status} })
-			if _, err := m.Answer(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "refused by the fake provider") {
+			if _, err := m.Respond(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "refused by the fake provider") {
 				t.Errorf("%d: got %v", status, err)
 			}
 			if got := len(p.Asked()) - before; got != want {
@@ -150,7 +150,7 @@ func TestRefusalThatPassesIsRetriedOnce(t *testing.T) {
 			}
 			return fakellm.Reply{Text: "hello"}
 		})
-		if got, err := m.Answer(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || got.Text != "hello" {
+		if got, err := m.Respond(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err != nil || got.Text != "hello" {
 			t.Errorf("a provider that was busy: got %+v, %v", got, err)
 		}
 	})
@@ -163,7 +163,7 @@ func TestErrorWithinAStream(t *testing.T) {
 			return fakellm.Reply{Raw: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"}
 		})
 		ctx := llm.Listen(t.Context(), func(string, bool) {})
-		if got, err := m.Answer(ctx, llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "Overloaded") {
+		if got, err := m.Respond(ctx, llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil || !strings.Contains(err.Error(), "Overloaded") {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
@@ -178,7 +178,7 @@ func TestNoKeyTravels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Answer(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil {
+		if _, err := m.Respond(t.Context(), llm.Conversation{Turns: []string{"one"}, MaxTokens: 900}); err == nil {
 			t.Errorf("%s: a redirect is an answer", kind)
 		}
 		first.Close()
@@ -202,7 +202,7 @@ func TestRead(t *testing.T) {
 		`{"html":7}`:                     "not valid JSON",
 		strings.Repeat(`{"html":`, 9999): "no JSON object",
 	} {
-		d, fault := llm.Answer{Text: text}.Read()
+		d, fault := llm.Response{Text: text}.Read()
 		if want == "" && (fault != "" || d.HTML == "" || len(d.Options) < 2 || len(d.SampleData) < 2) || !strings.Contains(fault, want) {
 			t.Errorf("%.60q: got %+v and %q, want %q", text, d, fault, want)
 		}
@@ -211,7 +211,7 @@ func TestRead(t *testing.T) {
 
 // TestUsageBounds: the expected usage of a conversation is within its maximum, and a repair is within that too.
 func TestUsageBounds(t *testing.T) {
-	c := llm.Begin(llm.Order{Prompt: strings.Repeat("é", 5000), Sample: []byte(`{"a":1}`), Helpers: []string{"qr"}, OptionNames: []string{"format"}})
+	c := llm.Begin(llm.TemplateRequest{Prompt: strings.Repeat("é", 5000), Sample: []byte(`{"a":1}`), Helpers: []string{"qr"}, OptionNames: []string{"format"}})
 	c.MaxTokens = 1000
 	most, usual := c.MostUsage(), c.ExpectedUsage(12<<10)
 	if usual.Input >= most.Input || usual.Output > most.Output || usual.Output != 1000 {

@@ -81,13 +81,13 @@ func newOpenAI(c Config) *openAI {
 	}
 }
 
-// Answer asks for one completion.
-func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
+// Respond asks for one completion.
+func (m *openAI) Respond(ctx context.Context, c Conversation) (Response, error) {
 	request := completionRequest{Model: m.model, Messages: []completionMessage{{Role: "system", Content: c.System}}}
 	for i, text := range c.Turns {
 		message := completionMessage{Role: roleOf(i), Content: text}
-		if i == 0 && len(c.Pictures) > 0 {
-			message.Content = withPictures(text, c.Pictures)
+		if i == 0 && len(c.Images) > 0 {
+			message.Content = withPictures(text, c.Images)
 		}
 		request.Messages = append(request.Messages, message)
 	}
@@ -104,15 +104,15 @@ func (m *openAI) Answer(ctx context.Context, c Conversation) (Answer, error) {
 	}
 	var response completion
 	if err := m.ask(ctx, request, &response); err != nil {
-		return Answer{}, unavailable(ctx, err)
+		return Response{}, unavailable(ctx, err)
 	}
 	if len(response.Choices) == 0 {
-		return Answer{}, unavailable(ctx, errors.New("it contains no choice"))
+		return Response{}, unavailable(ctx, errors.New("it contains no choice"))
 	}
 
 	choice := response.Choices[0]
-	return Answer{
-		Text: choice.Message.Content, Cut: choice.FinishReason == "length", Usage: response.Usage.usage(),
+	return Response{
+		Text: choice.Message.Content, Truncated: choice.FinishReason == "length", Usage: response.Usage.usage(),
 	}, nil
 }
 
@@ -137,7 +137,7 @@ func withPictures(text string, pictures []Image) []completionPart {
 func (u completionUsage) usage() Usage { return usageOf(u.PromptTokens, u.CompletionTokens) }
 
 // hear asks for one completion, and hears it while it is written.
-func (m *openAI) hear(ctx context.Context, request completionRequest, hear Listener) (Answer, error) {
+func (m *openAI) hear(ctx context.Context, request completionRequest, hear Listener) (Response, error) {
 	request.Stream = true
 	request.StreamOptions = &streamOptions{IncludeUsage: true}
 	var text strings.Builder
@@ -163,7 +163,7 @@ func (m *openAI) hear(ctx context.Context, request completionRequest, hear Liste
 		err = errBroken
 	}
 	if !errors.Is(err, io.EOF) {
-		return Answer{}, unavailable(ctx, err)
+		return Response{}, unavailable(ctx, err)
 	}
-	return Answer{Text: text.String(), Cut: reason == "length", Usage: used.usage()}, nil
+	return Response{Text: text.String(), Truncated: reason == "length", Usage: used.usage()}, nil
 }

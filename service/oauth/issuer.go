@@ -29,8 +29,8 @@ type IssuerConfig struct {
 	// Roots are the certificate authorities that the provider's is checked with;
 	// nil means the system's.
 	Roots *x509.CertPool
-	// Patience bounds a question to the provider; 0 means 5 seconds.
-	Patience time.Duration
+	// Timeout bounds a question to the provider; 0 means 5 seconds.
+	Timeout time.Duration
 	// Now is the clock; nil means the machine's.
 	Now func() time.Time
 }
@@ -67,8 +67,8 @@ var (
 	ErrToken = errors.New("the token is not a valid token of the issuer for this service")
 	// ErrMail means that a token does not identify its user: it has no email address that the provider has confirmed.
 	ErrMail = errors.New("the token has no verified email address")
-	// ErrAway means that the provider's keys cannot be had now.
-	ErrAway = errors.New("the token issuer does not answer")
+	// ErrUnavailable means that the provider's keys cannot be had now.
+	ErrUnavailable = errors.New("the token issuer does not answer")
 )
 
 // Holder is the holder of a verified token.
@@ -97,8 +97,8 @@ func NewIssuer(cfg IssuerConfig) *Issuer {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Patience == 0 {
-		cfg.Patience = issuerTimeout
+	if cfg.Timeout == 0 {
+		cfg.Timeout = issuerTimeout
 	}
 
 	transport := &http.Transport{
@@ -109,7 +109,7 @@ func NewIssuer(cfg IssuerConfig) *Issuer {
 	return &Issuer{
 		cfg: cfg,
 		client: &http.Client{
-			Transport: &throttledTransport{now: cfg.Now, asked: map[string]*lastFetch{}, next: transport}, Timeout: cfg.Patience,
+			Transport: &throttledTransport{now: cfg.Now, asked: map[string]*lastFetch{}, next: transport}, Timeout: cfg.Timeout,
 		},
 	}
 }
@@ -117,8 +117,8 @@ func NewIssuer(cfg IssuerConfig) *Issuer {
 // Name is the provider's address.
 func (i *Issuer) Name() string { return i.cfg.Issuer }
 
-// Looks reports whether a secret may be a token of a provider: it has the three parts of a signed token.
-func Looks(secret string) bool {
+// LooksLikeJWT reports whether a secret may be a token of a provider: it has the three parts of a signed token.
+func LooksLikeJWT(secret string) bool {
 	return strings.HasPrefix(secret, "eyJ") && strings.Count(secret, ".") == 2
 }
 
@@ -224,10 +224,10 @@ func (i *Issuer) current(ctx context.Context) (*keySet, error) {
 
 	select {
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", ErrAway, ctx.Err())
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	case got := <-answer:
 		if got.Err != nil && keys == nil {
-			return nil, fmt.Errorf("%w: %w", ErrAway, got.Err)
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, got.Err)
 		}
 	}
 
@@ -293,7 +293,7 @@ const nobodys = "eyJhbGciOiJSUzI1NiJ9.e30.AA"
 
 // get asks for the keys: they are there once something was looked at with them.
 func (k *keySet) get(ctx context.Context) error {
-	if _, err := k.RemoteKeySet.VerifySignature(ctx, nobodys); errors.Is(err, ErrAway) || errors.Is(err, errSoon) {
+	if _, err := k.RemoteKeySet.VerifySignature(ctx, nobodys); errors.Is(err, ErrUnavailable) || errors.Is(err, errSoon) {
 		return err
 	}
 	return nil
@@ -302,7 +302,7 @@ func (k *keySet) get(ctx context.Context) error {
 // VerifySignature implements oidc.KeySet.
 func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	payload, err := k.RemoteKeySet.VerifySignature(ctx, token)
-	if away, ok := ctx.Value(awayKey{}).(*error); ok && errors.Is(err, ErrAway) {
+	if away, ok := ctx.Value(awayKey{}).(*error); ok && errors.Is(err, ErrUnavailable) {
 		*away = err
 	}
 	return payload, err
@@ -346,7 +346,7 @@ func (s *throttledTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 		err = errors.Join(fmt.Errorf("it returned status %d", answer.StatusCode), answer.Body.Close())
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrAway, err)
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 		s.mu.Lock()
 		asked.err = err
 		s.mu.Unlock()

@@ -40,7 +40,7 @@ type fixture struct {
 	router  chi.Router
 	clock   *storetest.Clock
 	account store.Account
-	user    store.Person
+	user    store.User
 	sent    int // times that emails were sent
 }
 
@@ -59,7 +59,7 @@ func newFixture(t *testing.T) *fixture {
 	if f.account, err = f.CreateAccount(t.Context(), "maya@example.com", 5*credit.Dollar); err != nil {
 		t.Fatal(err)
 	}
-	if f.user, err = f.CreatePerson(t.Context(), store.NewPerson{Email: "maya@example.com", Verified: true}); err != nil {
+	if f.user, err = f.CreateUser(t.Context(), store.NewUser{Email: "maya@example.com", Verified: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.AddMember(t.Context(), f.account.ID, f.user.ID, store.RoleOwner); err != nil {

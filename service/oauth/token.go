@@ -158,7 +158,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	if err := s.store.Grants().Drop(r.Context(), q["token"], q["client_id"]); err != nil &&
+	if err := s.store.Grants().RevokeToken(r.Context(), q["token"], q["client_id"]); err != nil &&
 		!errors.Is(err, store.ErrNotFound) {
 		return err
 	}

@@ -108,7 +108,7 @@ func aiFailure(err error) *wire.Error {
 			Code:    wire.AIUnavailable,
 			Message: "AI features are disabled on this server: no AI provider is configured.",
 		}
-	case errors.As(err, &unavailable) && unavailable.Late:
+	case errors.As(err, &unavailable) && unavailable.TimedOut:
 		return &wire.Error{
 			Code:       wire.AIUnavailable,
 			Message:    "The AI provider timed out. Retry, or send a shorter description or fewer pages.",
@@ -132,7 +132,7 @@ type QuoteFields struct {
 	QuoteID string `json:"quoteId,omitempty" jsonschema:"maxLength=100" jsonschema_description:"ID of the quote to use; the call costs exactly its amount. Without a quote, the price depends on the tokens that the model uses."`
 }
 
-func (q QuoteFields) check(faults *schema.Faults) {
+func (q QuoteFields) check(faults *schema.FieldErrors) {
 	if q.Quote && q.QuoteID != "" {
 		faults.Add("quoteId", "is mutually exclusive with quote, which requests a new one")
 	}
@@ -169,7 +169,7 @@ const (
 )
 
 // judge checks a response, and returns its errors. Its own error has another cause than the response.
-type judge func(ctx context.Context, answer llm.Answer) (faults []string, err error)
+type judge func(ctx context.Context, answer llm.Response) (faults []string, err error)
 
 // ask has the model answer until its answer is usable, and returns the used tokens. An account whose answers fail
 // too often has to wait until tomorrow.
@@ -183,7 +183,7 @@ func (e *Deps) ask(ctx context.Context, c llm.Conversation, look judge) (used ll
 	defer cancel()
 	used, err = e.converse(bounded, c, look)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = &llm.UnavailableError{Cause: err, Late: true}
+		err = &llm.UnavailableError{Cause: err, TimedOut: true}
 	}
 
 	if !blamed(ctx, err) {
@@ -198,7 +198,7 @@ func (e *Deps) ask(ctx context.Context, c llm.Conversation, look judge) (used ll
 func (e *Deps) converse(ctx context.Context, c llm.Conversation, look judge) (used llm.Usage, err error) {
 	var faults []string
 	for range aiTries {
-		answer, err := e.AI.Model.Answer(ctx, c)
+		answer, err := e.AI.Model.Respond(ctx, c)
 		if err != nil {
 			return used, err
 		}
@@ -218,7 +218,7 @@ func (e *Deps) converse(ctx context.Context, c llm.Conversation, look judge) (us
 func blamed(ctx context.Context, err error) bool {
 	var unavailable *llm.UnavailableError
 	var unusable *unusableError
-	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.Late ||
+	return errors.As(err, &unusable) || errors.As(err, &unavailable) && unavailable.TimedOut ||
 		err != nil && ctx.Err() != nil
 }
 

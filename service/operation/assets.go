@@ -41,7 +41,7 @@ func (in *SiteInput) sources() []source {
 }
 
 // validate adds errors for invalid assets, also if the source, whose name is the last argument, cannot have any.
-func (in *AssetInput) validate(faults *schema.Faults, beside string) {
+func (in *AssetInput) validate(faults *schema.FieldErrors, beside string) {
 	if beside != "" && len(in.Assets) > 0 {
 		faults.Add("assets", "cannot be combined with %s", beside)
 	}
@@ -67,7 +67,7 @@ func (in *AssetInput) validate(faults *schema.Faults, beside string) {
 }
 
 // validate faults a site or assets that cannot be.
-func (in *SiteInput) validate(faults *schema.Faults, hasURL bool) {
+func (in *SiteInput) validate(faults *schema.FieldErrors, hasURL bool) {
 	checkContent(faults, "file", in.File)
 	beside := ""
 	switch {
@@ -123,7 +123,7 @@ func withSite[T any](
 		site, err := render.OpenSite(ctx, files[0])
 		var wrong *render.SiteError
 		if errors.As(err, &wrong) {
-			return result, schema.Faults{{Field: files[0].field, Message: wrong.Text}}
+			return result, schema.FieldErrors{{Field: files[0].field, Message: wrong.Text}}
 		}
 		if err != nil {
 			return result, err

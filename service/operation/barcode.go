@@ -37,7 +37,7 @@ type BarcodeInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *BarcodeInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	checkColor(&faults, "color", in.Color)
 	checkColor(&faults, "background", in.Background)
 	return failures(faults)
@@ -59,9 +59,9 @@ func runBarcode(_ context.Context, _ *Deps, in *BarcodeInput) (schema.Result, er
 	var unfit *barcode.ContentError
 	switch {
 	case errors.As(err, &unfit):
-		return schema.Result{}, schema.Faults{{Field: cmp.Or(unfit.Field, "text"), Message: unfit.Message}}
+		return schema.Result{}, schema.FieldErrors{{Field: cmp.Or(unfit.Field, "text"), Message: unfit.Message}}
 	case errors.Is(err, barcode.ErrContrast):
-		return schema.Result{}, schema.Faults{
+		return schema.Result{}, schema.FieldErrors{
 			{Field: "color", Message: "must have more contrast with background, so scanners can read the code"},
 		}
 	case err != nil:

@@ -11,7 +11,7 @@ import (
 )
 
 // checkColor adds an error for a text that is given and is not a CSS colour, in hexadecimal or by name.
-func checkColor(faults *schema.Faults, field, text string) {
+func checkColor(faults *schema.FieldErrors, field, text string) {
 	if text != "" && parseColor(text) == nil {
 		faults.Add(field, "must be a CSS colour such as #c00, #cc0000 or crimson; got %.30q", text)
 	}

@@ -116,7 +116,7 @@ func (o ConvertOptions) printing() render.ConvertPrint {
 }
 
 // validate faults options that cannot be.
-func (o ConvertOptions) validate(faults *schema.Faults, engine string, to office.Target) {
+func (o ConvertOptions) validate(faults *schema.FieldErrors, engine string, to office.Target) {
 	if engine == engineWebKit && o.Recalculate != "" {
 		faults.Add("options.recalculate", "requires engine libreoffice")
 	}
@@ -180,7 +180,7 @@ const engineWebKit = "wkhtmltopdf"
 
 // Validate checks the rules that the schema cannot express.
 func (in *ConvertInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	checkContent(&faults, "file", in.File)
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"file", nil}, {"fileId", in.FileID}}
 	if !in.File.IsZero() {
@@ -341,7 +341,7 @@ func fetchedName(given, address string, body schema.Body) string {
 // warnings for options that have no effect on the target.
 func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.Warning, err error) {
 	about, unread := render.FrontMatterOf(c.Content, c.Name)
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	if invalidFrontMatter(&faults, in.field(""), unread) {
 		return nil, faults
 	}
@@ -423,22 +423,22 @@ func (in *ConvertInput) fault(err error) error {
 		for _, target := range pair.Possible {
 			possible = append(possible, string(target))
 		}
-		return schema.Faults{{Field: "to", Message: fmt.Sprintf("must be one of %s for this source type (%s); got %s",
+		return schema.FieldErrors{{Field: "to", Message: fmt.Sprintf("must be one of %s for this source type (%s); got %s",
 			strings.Join(possible, ", "), pair.Kind, pair.To)}}
 	case errors.As(err, &failed) && failed.Reason == office.NoSuchSheet:
-		return schema.Faults{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
+		return schema.FieldErrors{{Field: "options.sheets", Message: sheetsText(failed.Detail)}}
 	case errors.As(err, &failed) && failed.Reason == office.NotOffice:
-		return schema.Faults{{
+		return schema.FieldErrors{{
 			Field:   "options.pdfa",
 			Message: "applies to office documents and text only. For other sources convert to PDF, then call pdf.pdfa",
 		}}
 	case errors.As(err, &failed) && failed.Reason == office.Unstructured:
-		return schema.Faults{{
+		return schema.FieldErrors{{
 			Field:   "options.standards",
 			Message: "requires a document with structure; the source is an image. Send HTML with the image and its alternative text",
 		}}
 	case errors.As(err, &failed) && failed.Reason == office.NotPage:
-		return schema.Faults{{Field: "assets", Message: "require an HTML or Markdown source"}}
+		return schema.FieldErrors{{Field: "assets", Message: "require an HTML or Markdown source"}}
 	case errors.As(err, &failed):
 		field := in.field("")
 		if in.HTML != nil {

@@ -304,7 +304,7 @@ type foundData struct {
 
 // readData checks a model's response, or returns its errors. texts are the texts of the pages that the model got, by
 // page number.
-func readData(answer llm.Answer, schema *jsonschema.Schema, texts map[int]string) (made foundData, faults []string) {
+func readData(answer llm.Response, schema *jsonschema.Schema, texts map[int]string) (made foundData, faults []string) {
 	draft, fault := answer.ReadData()
 	if fault != "" {
 		return made, []string{fault}

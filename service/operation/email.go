@@ -20,14 +20,14 @@ type EmailInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *EmailInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.check(&faults, "")
 	in.paper(&faults)
 	return failures(faults)
 }
 
 // paper returns the paper of the email, and adds an error for an invalid one.
-func (in *EmailInput) paper(faults *schema.Faults) paper {
+func (in *EmailInput) paper(faults *schema.FieldErrors) paper {
 	return sheet(faults, "", cmp.Or(in.Format, "Letter"), Length{}, Length{})
 }
 
@@ -35,7 +35,7 @@ func (in *EmailInput) paper(faults *schema.Faults) paper {
 func (in *EmailInput) Admit(deps *Deps) error { return deps.admit() }
 
 func runEmail(ctx context.Context, deps *Deps, in *EmailInput) (schema.Result, error) {
-	var checked schema.Faults // by Validate, which found none
+	var checked schema.FieldErrors // by Validate, which found none
 	size := in.paper(&checked)
 	how := render.Email{
 		Width:  size.width,

@@ -28,7 +28,7 @@ func Failure(err error) *wire.Error {
 }
 
 func inputError(err error) *wire.Error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	var size *schema.SizeError
 	var body *http.MaxBytesError
 	var address *URLError
@@ -42,7 +42,7 @@ func inputError(err error) *wire.Error {
 		return e
 	case errors.As(err, &size):
 		text := "must be at most " + megabytes(size.Limit)
-		if size.Beside {
+		if size.ExcludesFiles {
 			text += ", not counting long texts and files"
 		}
 		return &wire.Error{
@@ -93,7 +93,7 @@ func Unstarted(err error) bool {
 // Passing reports whether another try in new processes may succeed: a browser or an engine was not ready, did not
 // start, hung, crashed, or was ended for its memory. The document may still be the cause.
 func Passing(err error) bool {
-	var harm *chrome.HarmError
+	var harm *chrome.DocumentCrashError
 	var file *pdf.Error
 	var document *office.Error
 	switch {
@@ -114,8 +114,8 @@ func renderError(err error) *wire.Error {
 	var limit *chrome.LimitError
 	var size *chrome.SizeError
 	var timeout *chrome.TimeoutError
-	var harm *chrome.HarmError
-	var faults *chrome.FaultError
+	var harm *chrome.DocumentCrashError
+	var faults *chrome.WarningsError
 	switch {
 	case errors.As(err, &busy):
 		return &wire.Error{

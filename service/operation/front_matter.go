@@ -20,7 +20,7 @@ var optionsRequest = sync.OnceValues(schema.NewRequest[PDFOptions])
 // takeFrontMatter applies the page options in the front matter of Markdown, unless the request has its own. about
 // and unread are the result of reading the front matter. Errors name the field of the Markdown.
 func (o *PDFOptions) takeFrontMatter(
-	faults *schema.Faults, field string, about markup.FrontMatter, unread error,
+	faults *schema.FieldErrors, field string, about markup.FrontMatter, unread error,
 ) error {
 	if invalidFrontMatter(faults, field, unread) {
 		return nil
@@ -41,7 +41,7 @@ func (o *PDFOptions) takeFrontMatter(
 	}
 
 	own, err := request.Bind(context.Background(), nil, bytes.NewReader(text))
-	var wrong schema.Faults
+	var wrong schema.FieldErrors
 	if errors.As(err, &wrong) {
 		for _, fault := range wrong {
 			faults.Add(field, "has invalid front matter options: %s %s", fault.Field, fault.Message)
@@ -73,7 +73,7 @@ func (o *PDFOptions) takeFrontMatter(
 }
 
 // invalidFrontMatter adds the error of front matter that is not valid, and reports whether it is one.
-func invalidFrontMatter(faults *schema.Faults, field string, unread error) bool {
+func invalidFrontMatter(faults *schema.FieldErrors, field string, unread error) bool {
 	var line *markup.FrontMatterError
 	if !errors.As(unread, &line) {
 		return false
@@ -86,7 +86,7 @@ func invalidFrontMatter(faults *schema.Faults, field string, unread error) bool 
 // name the field of the Markdown.
 func markdownPrint(field string, about markup.FrontMatter, unread error) (*render.MarkdownPrint, error) {
 	var o PDFOptions
-	var faults, wrong schema.Faults
+	var faults, wrong schema.FieldErrors
 	if err := o.takeFrontMatter(&faults, field, about, unread); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ type Clip struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *ImageInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"templateId", in.TemplateID}}
 	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (o *ImageOptions) viewport() Viewport {
 
 // checkImage faults an area, in CSS pixels, whose image would be too large for its type at the viewport's scale. One
 // outside the schema's own limits has its fault.
-func (o *ImageOptions) checkImage(faults *schema.Faults, field string, width, height float64) {
+func (o *ImageOptions) checkImage(faults *schema.FieldErrors, field string, width, height float64) {
 	scale := o.viewport().DeviceScaleFactor
 	side := maxSide
 	of := ""
@@ -204,9 +204,9 @@ func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, e
 
 	switch {
 	case errors.Is(err, chrome.ErrNoElement):
-		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "matches no visible element"}}
+		return schema.Result{}, schema.FieldErrors{{Field: "options.selector", Message: "matches no visible element"}}
 	case errors.Is(err, chrome.ErrSelector) && in.Options.WaitForSelector == "":
-		return schema.Result{}, schema.Faults{{Field: "options.selector", Message: "is not a valid CSS selector"}}
+		return schema.Result{}, schema.FieldErrors{{Field: "options.selector", Message: "is not a valid CSS selector"}}
 	case err != nil:
 		return schema.Result{}, fieldError(err)
 	}

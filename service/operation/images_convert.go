@@ -25,7 +25,7 @@ type ConvertImageInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *ConvertImageInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.check(&faults, "")
 	checkColor(&faults, "background", in.Background)
 	return failures(faults)

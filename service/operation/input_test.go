@@ -35,7 +35,7 @@ func newTable(t *testing.T) *schema.Table[*Deps] {
 func bind(t *testing.T, name, body string) []string {
 	t.Helper()
 	_, err := newTable(t).Lookup(name).Bind(t.Context(), strings.NewReader(body), schema.Files{})
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	if err != nil && !errors.As(err, &faults) {
 		t.Fatalf("%.80s: error %v, want faults", body, err)
 	}
@@ -372,7 +372,7 @@ func TestFieldErrors(t *testing.T) {
 		"options.pageRanges": &chrome.PageRangeError{Pages: 3}, "options.waitForSelector": chrome.ErrSelector,
 		"options.margin": chrome.ErrNoContentArea, "options.footerTemplate": &chrome.HeaderError{Name: "footer"},
 	} {
-		var faults schema.Faults
+		var faults schema.FieldErrors
 		if !errors.As(fieldError(err), &faults) || len(faults) != 1 || faults[0].Field != field {
 			t.Errorf("%v: %v, want one fault on %s", err, faults, field)
 		}
@@ -386,13 +386,13 @@ func TestFieldErrors(t *testing.T) {
 func TestToolFaults(t *testing.T) {
 	files, sources := []openFile{{field: "file"}}, []stagedFile{{}}
 	for want, failed := range map[string]*pdf.Error{
-		"pages must select pages of the document, which has 3":                                     {Kind: pdf.BeyondEnd, Pages: 3},
-		"bookmarks[0].page must select pages of the document, which has 3":                         {Kind: pdf.BeyondEnd, Pages: 3, Bookmark: []int{0}},
-		"bookmarks[4].children[0].children[2].page must select pages of the document, which has 1": {Kind: pdf.BeyondEnd, Pages: 1, Bookmark: []int{4, 0, 2}},
+		"pages must select pages of the document, which has 3":                                     {Kind: pdf.PageOutOfRange, Pages: 3},
+		"bookmarks[0].page must select pages of the document, which has 3":                         {Kind: pdf.PageOutOfRange, Pages: 3, Bookmark: []int{0}},
+		"bookmarks[4].children[0].children[2].page must select pages of the document, which has 1": {Kind: pdf.PageOutOfRange, Pages: 1, Bookmark: []int{4, 0, 2}},
 		"pages is empty": {Kind: pdf.NoSelection, Text: "is empty"},
 		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limit is 16384 per side and 100000000 in total": {Kind: pdf.TooFine, Page: 2, Width: 49999.6, Height: 4.5001},
 	} {
-		var faults schema.Faults
+		var faults schema.FieldErrors
 		if err := toolFault(failed, files, sources); !errors.As(err, &faults) || len(faults) != 1 || faults[0].Field+" "+faults[0].Message != want {
 			t.Errorf("%+v: %v, want %s", failed, err, want)
 		}

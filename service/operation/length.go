@@ -75,7 +75,7 @@ func (l Length) inches() (float64, error) {
 // check adds a validation error unless the length is absent or between low and high inches. It returns the length
 // in inches, or otherwise if it is absent or wrong, so that rules about several lengths do not repeat the errors of
 // one.
-func (l Length) check(faults *schema.Faults, field string, within bounds, otherwise float64) float64 {
+func (l Length) check(faults *schema.FieldErrors, field string, within bounds, otherwise float64) float64 {
 	if l.IsZero() {
 		return otherwise
 	}

@@ -58,7 +58,7 @@ func TestAssetsInHeaders(t *testing.T) {
 		}
 	}
 	_, err = a.PDF(t.Context(), src, render.Page{Strict: chrome.FailOn{Resources: true}}, settings)
-	var faults *chrome.FaultError
+	var faults *chrome.WarningsError
 	if !errors.As(err, &faults) || len(faults.Faults) != 6 {
 		t.Errorf("under failOnResourceError: %v", err)
 	}

@@ -13,9 +13,9 @@ func TestNothingToDoIsNotRepeated(t *testing.T) {
 		cause pdf.Error
 		want  wire.Code
 	}{
-		{pdf.Error{Kind: pdf.Nothing, Text: "already has text on all of these pages"}, wire.InvalidRequest},
-		{pdf.Error{Kind: pdf.Remains, Text: "cannot be redacted"}, wire.ProcessingFailed},
-		{pdf.Error{Kind: pdf.Unsound, Text: "produces a damaged PDF"}, wire.ProcessingFailed},
+		{pdf.Error{Kind: pdf.NoMatch, Text: "already has text on all of these pages"}, wire.InvalidRequest},
+		{pdf.Error{Kind: pdf.RedactionIncomplete, Text: "cannot be redacted"}, wire.ProcessingFailed},
+		{pdf.Error{Kind: pdf.BrokenStructure, Text: "produces a damaged PDF"}, wire.ProcessingFailed},
 	} {
 		got := Failure(&documentError{field: "file", cause: &test.cause})
 		if got == nil || got.Code != test.want || len(got.Details) != 1 || got.Details[0].Field != "file" {

@@ -98,7 +98,7 @@ type Cookie struct {
 }
 
 // validate adds the errors in the options of a request that renders a URL or an inline document.
-func (o *LoadOptions) validate(faults *schema.Faults, hasURL bool) {
+func (o *LoadOptions) validate(faults *schema.FieldErrors, hasURL bool) {
 	if o.Timeout > 0 && o.WaitForTimeout >= o.Timeout {
 		faults.Add(
 			"options.waitForTimeout", "must be shorter than options.timeout (%d ms); got %d",
@@ -148,7 +148,7 @@ func (o *LoadOptions) page(hasURL bool) render.Page {
 
 func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-func (c *Cookie) validate(faults *schema.Faults, field string, hasURL bool) {
+func (c *Cookie) validate(faults *schema.FieldErrors, field string, hasURL bool) {
 	switch {
 	case !httpguts.ValidHeaderFieldName(c.Name):
 		faults.Add(field+".name", "must be one or more letters, digits and !#$%%&'*+-.^_`|~")
@@ -192,14 +192,14 @@ type source struct {
 }
 
 // addExclusive adds the error of two fields of which a request must have one. all lists the fields to choose from.
-func addExclusive(faults *schema.Faults, first, second, all string) {
+func addExclusive(faults *schema.FieldErrors, first, second, all string) {
 	faults.AddSentence(fmt.Sprintf("%s and %s are mutually exclusive. Send exactly one of %s", first, second, all),
 		second, fmt.Sprintf("is mutually exclusive with %s. Send exactly one of %s", first, all))
 }
 
 // checkSources faults a request that does not have exactly one source with
 // something in it. Its error is an *op.SizeError for a text over maxText.
-func checkSources(faults *schema.Faults, sources ...source) error {
+func checkSources(faults *schema.FieldErrors, sources ...source) error {
 	var names, given []string
 	for _, s := range sources {
 		names = append(names, s.field)
@@ -230,7 +230,7 @@ func checkSources(faults *schema.Faults, sources ...source) error {
 }
 
 // failures returns the faults as an error, or nil if there is none.
-func failures(faults schema.Faults) error {
+func failures(faults schema.FieldErrors) error {
 	if len(faults) == 0 {
 		return nil
 	}

@@ -92,7 +92,7 @@ func (p Pages) IsZero() bool { return p.expr == nil }
 func (p Pages) text() string { return text(p.expr) }
 
 // check adds a validation error if p is not a selection of pages.
-func (p Pages) check(faults *schema.Faults, field string) {
+func (p Pages) check(faults *schema.FieldErrors, field string) {
 	if p.expr == nil {
 		return
 	}

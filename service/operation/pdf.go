@@ -116,7 +116,7 @@ var formats = map[string]paper{
 var paperBounds = bounds{low: 0.1, high: 200}
 
 // refuseMarkdown refuses the options that only Markdown has.
-func (o *PDFOptions) refuseMarkdown(faults *schema.Faults) {
+func (o *PDFOptions) refuseMarkdown(faults *schema.FieldErrors) {
 	if o.HTML != "" {
 		faults.Add("options.html", "requires markdown")
 	}
@@ -133,7 +133,7 @@ var defaultPaper = formats["letter"]
 
 // Validate checks the rules that the schema cannot express.
 func (in *PDFInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"markdown", in.Markdown}, {"templateId", in.TemplateID}}
 	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (in *PDFInput) Validate() error {
 }
 
 // check faults options that cannot be.
-func (o *PDFOptions) check(faults *schema.Faults, hasURL bool) {
+func (o *PDFOptions) check(faults *schema.FieldErrors, hasURL bool) {
 	o.layout(faults)
 	if o.PageRanges != "" {
 		if err := render.CheckPageRanges(o.PageRanges); err != nil {
@@ -175,7 +175,7 @@ func (o *PDFOptions) check(faults *schema.Faults, hasURL bool) {
 }
 
 // layout returns the paper and its margins in inches, and adds a validation error if nothing can be printed on it.
-func (o *PDFOptions) layout(faults *schema.Faults) (paper, render.Margin) {
+func (o *PDFOptions) layout(faults *schema.FieldErrors) (paper, render.Margin) {
 	size := paper{
 		width:  o.Width.check(faults, "options.width", paperBounds, defaultPaper.width),
 		height: o.Height.check(faults, "options.height", paperBounds, defaultPaper.height),
@@ -199,7 +199,7 @@ func (o *PDFOptions) layout(faults *schema.Faults) (paper, render.Margin) {
 
 // fit returns the margins in inches, and faults those that leave no room on a
 // paper of that size.
-func (m *Margin) fit(faults *schema.Faults, size paper, landscape bool) render.Margin {
+func (m *Margin) fit(faults *schema.FieldErrors, size paper, landscape bool) render.Margin {
 	if landscape {
 		size.width, size.height = size.height, size.width
 	}
@@ -243,7 +243,7 @@ func (m *Margin) fit(faults *schema.Faults, size paper, landscape bool) render.M
 
 // settings returns the options in the renderer's type.
 func (o *PDFOptions) settings() render.PDF {
-	var checked schema.Faults // by Validate, which found none
+	var checked schema.FieldErrors // by Validate, which found none
 	size, margin := o.layout(&checked)
 	return render.PDF{
 		Width: size.width, Height: size.height, Margin: margin, Landscape: o.Landscape,

@@ -67,7 +67,7 @@ var contentTypePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0
 
 // Validate checks the rules that the schema cannot express.
 func (in *AttachmentsInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	action := cmp.Or(in.Action, listAttachments)
 
@@ -95,7 +95,7 @@ func (in *AttachmentsInput) Validate() error {
 	return failures(faults)
 }
 
-func (f *AttachedFile) validate(faults *schema.Faults, at string, names map[string]bool) {
+func (f *AttachedFile) validate(faults *schema.FieldErrors, at string, names map[string]bool) {
 	f.check(faults, at)
 	switch {
 	case strings.ContainsFunc(f.Filename, func(r rune) bool { return r < ' ' || r == '/' || r == '\\' }):

@@ -95,7 +95,7 @@ func (b Bookmarks) render() (bookmarks []pdf.Bookmark) {
 
 // Validate checks the rules that the schema cannot express.
 func (in *BookmarksInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	return failures(faults)
 }

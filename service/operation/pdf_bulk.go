@@ -60,7 +60,7 @@ const (
 
 // Validate checks the rules that the schema cannot express, and makes the call a job unless it asks for its price.
 func (in *BulkInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	switch {
 	case in.TemplateID == nil && in.Form == nil:
 		faults.Add("templateId", "is required unless form is given")
@@ -150,7 +150,7 @@ func (in *BulkInput) Read(ctx context.Context, deps *Deps) ([]json.RawMessage, e
 	list, err = deps.Render.ReadRecords(ctx, file, in.Form != nil)
 	var refused *render.RecordsError
 	if errors.As(err, &refused) {
-		err = schema.Faults{{Field: "fileId", Message: refused.Text}}
+		err = schema.FieldErrors{{Field: "fileId", Message: refused.Text}}
 	}
 	return list, errors.Join(err, file.Close())
 }

@@ -18,7 +18,7 @@ type CheckInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *CheckInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	for i, s := range in.Standards {
 		if slices.Contains(in.Standards[:i], s) {

@@ -46,7 +46,7 @@ const CompareThreshold = 0.02
 
 // Validate checks the rules that the schema cannot express.
 func (in *CompareInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	for i := range in.Files {
 		at := fileAt(i)
 		in.Files[i].check(&faults, at)

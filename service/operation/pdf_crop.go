@@ -29,7 +29,7 @@ type CropBox struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *CropInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 
@@ -51,7 +51,7 @@ func (in *CropInput) Validate() error {
 }
 
 // margin returns the margin to cut off, in points, and adds errors for invalid lengths.
-func (in *CropInput) margin(faults *schema.Faults) pdf.Margin {
+func (in *CropInput) margin(faults *schema.FieldErrors) pdf.Margin {
 	side := func(name string, l Length) float64 {
 		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch
 	}
@@ -67,7 +67,7 @@ func (in *CropInput) margin(faults *schema.Faults) pdf.Margin {
 func runCrop(ctx context.Context, deps *Deps, in *CropInput) (schema.Result, error) {
 	var margin pdf.Margin
 	if in.Margins != nil {
-		var checked schema.Faults // by Validate, which found none
+		var checked schema.FieldErrors // by Validate, which found none
 		margin = in.margin(&checked)
 	}
 

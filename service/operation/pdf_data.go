@@ -47,7 +47,7 @@ type FoundValue struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *DataInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 
@@ -137,7 +137,7 @@ func runData(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, err
 }
 
 // dataWarnings returns warnings about pages whose text is not their own.
-func dataWarnings(about pdf.MarkdownAbout) (told []schema.Warning) {
+func dataWarnings(about pdf.MarkdownReport) (told []schema.Warning) {
 	if len(about.Read) > 0 {
 		told = append(
 			told,

@@ -59,7 +59,7 @@ func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, e
 		return schema.Result{}, err
 	}
 
-	c := llm.BeginReading(llm.Reading{Schema: in.Schema.RawMessage, Text: said.whole, Pictures: said.pictures})
+	c := llm.BeginExtraction(llm.ExtractionRequest{Schema: in.Schema.RawMessage, Text: said.whole, Images: said.pictures})
 	c.MaxTokens = deps.AI.MaxTokens
 	length := len(said.whole) + said.assumed
 	expected := c.ExpectedUsage(min(expectedAnswer, aroundData+length)).Add(llm.TextUsage(said.assumed))
@@ -85,7 +85,7 @@ func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, e
 	}
 
 	var made foundData
-	used, err := deps.ask(ctx, c, func(_ context.Context, answer llm.Answer) (faults []string, err error) {
+	used, err := deps.ask(ctx, c, func(_ context.Context, answer llm.Response) (faults []string, err error) {
 		made, faults = readData(answer, wanted, said.texts)
 		return faults, nil
 	})
@@ -110,7 +110,7 @@ func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, e
 type saidDocument struct {
 	pdf.MarkdownText // without the text of the pages
 
-	about    pdf.MarkdownAbout
+	about    pdf.MarkdownReport
 	whole    string
 	texts    map[int]string // of the pages that are shown, by their numbers
 	pictures []llm.Image
@@ -195,12 +195,12 @@ func (s *saidDocument) take(body schema.Body) error {
 
 // look renders the pages of a document without text.
 func (s *saidDocument) look(ctx context.Context, deps *Deps, file render.PDFFile) error {
-	if len(s.about.Unread) > llm.MostPictures {
+	if len(s.about.Unread) > llm.MaxImages {
 		return wire.Invalid(
 			"pages",
 			fmt.Sprintf(
 				"include %d pages without readable text; the limit is %d. Select fewer pages",
-				len(s.about.Unread), llm.MostPictures,
+				len(s.about.Unread), llm.MaxImages,
 			),
 		)
 	}

@@ -93,7 +93,7 @@ func (in *MetadataInput) Produces() string {
 
 // Validate checks the rules that the schema cannot express.
 func (in *MetadataInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	for _, field := range []struct{ name, value string }{{"createdAt", in.Metadata.CreatedAt}, {"modifiedAt", in.Metadata.ModifiedAt}} {
 		if at, err := time.Parse(time.RFC3339, field.value); field.value != "" && (err != nil || at.Year() < 1) {

@@ -72,7 +72,7 @@ var invoiceShape = sync.OnceValue(func() *schema.Shape[einvoice.Invoice] {
 
 // check faults an e-invoice that is not exactly one, or breaks the rules of its profile. at is the path before its
 // fields, such as "options.facturx.". The rules of an XML are checked by readXML.
-func (f *FacturxOptions) check(faults *schema.Faults, at string) {
+func (f *FacturxOptions) check(faults *schema.FieldErrors, at string) {
 	const names = "invoice, xml"
 	given := !f.Invoice.IsZero()
 
@@ -92,7 +92,7 @@ func (f *FacturxOptions) check(faults *schema.Faults, at string) {
 }
 
 // checkInvoice faults the rules that the invoice breaks, and writes it as XML.
-func (f *FacturxOptions) checkInvoice(faults *schema.Faults, field string) {
+func (f *FacturxOptions) checkInvoice(faults *schema.FieldErrors, field string) {
 	if wrong := errorsBelow(field, invoiceShape().Check(f.Invoice.RawMessage)); len(wrong) > 0 {
 		faults.AddAll(wrong...)
 		return
@@ -142,10 +142,10 @@ func withoutRepetition(findings []einvoice.Finding) []einvoice.Finding {
 }
 
 // errorsBelow returns an error of a JSON text as faults of the field that holds it.
-func errorsBelow(field string, err error) (below schema.Faults) {
-	var faults schema.Faults
+func errorsBelow(field string, err error) (below schema.FieldErrors) {
+	var faults schema.FieldErrors
 	if err != nil && !errors.As(err, &faults) {
-		return schema.Faults{{Field: field, Message: "is too large: " + err.Error()}}
+		return schema.FieldErrors{{Field: field, Message: "is too large: " + err.Error()}}
 	}
 	for _, fault := range faults {
 		below = append(below, fault.Inside(field+"."))
@@ -155,7 +155,7 @@ func errorsBelow(field string, err error) (below schema.Faults) {
 
 // brokenRules returns the errors among findings as faults. Field is the place of the invoice; an empty path is that of
 // its XML.
-func brokenRules(findings []einvoice.Finding, field string) (faults schema.Faults) {
+func brokenRules(findings []einvoice.Finding, field string) (faults schema.FieldErrors) {
 	for _, f := range findings {
 		if f.Severity != einvoice.Error {
 			continue
@@ -196,17 +196,17 @@ func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (st
 
 	switch {
 	case errors.As(err, &failed) && (failed.Kind == pdf.NotInvoice || failed.Kind == pdf.NotPDF):
-		return "", schema.Faults{{Field: field, Message: cmp.Or(failed.Text, "is not XML")}}
+		return "", schema.FieldErrors{{Field: field, Message: cmp.Or(failed.Text, "is not XML")}}
 	case err != nil:
 		return "", err
 	case report.Filename != "":
-		return "", schema.Faults{{Field: field, Message: "must be XML; got a PDF"}}
+		return "", schema.FieldErrors{{Field: field, Message: "must be XML; got a PDF"}}
 	case report.Syntax != einvoice.CII:
-		return "", schema.Faults{
+		return "", schema.FieldErrors{
 			{Field: field, Message: "must be a Cross Industry Invoice; got UBL, which cannot be attached to a PDF"},
 		}
 	case f.Profile != "" && f.Profile != string(report.Profile):
-		return "", schema.Faults{{
+		return "", schema.FieldErrors{{
 			Field:   at + "profile",
 			Message: fmt.Sprintf("must be %s, the profile of xml; got %s", report.Profile, f.Profile),
 		}}
@@ -215,7 +215,7 @@ func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (st
 }
 
 // brokenXML is brokenRules for findings in XML.
-func brokenXML(findings []einvoice.Finding, field string) schema.Faults {
+func brokenXML(findings []einvoice.Finding, field string) schema.FieldErrors {
 	for i := range findings {
 		if at := findings[i].XMLPath; at != "" {
 			findings[i].Message = strings.TrimSuffix(findings[i].Message, ".") + " (" + at + ")"
@@ -272,7 +272,7 @@ func (f *FacturxOptions) attach(
 const mismatchCode = "document_mismatch"
 
 // mismatchText describes a disagreement.
-func mismatchText(d einvoice.Disagreement) string {
+func mismatchText(d einvoice.Mismatch) string {
 	if d.Contradiction {
 		return fmt.Sprintf("%s is %s in the invoice, but page %d shows %s.", d.Field, d.Expected, d.Page, d.Printed)
 	}
@@ -306,7 +306,7 @@ type FacturxInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *FacturxInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.check(&faults, "")
 	return failures(faults)

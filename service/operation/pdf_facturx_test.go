@@ -46,7 +46,7 @@ func TestInvoicesOfAllProfiles(t *testing.T) {
 		for _, specification := range []string{"", einvoice.EN16931.Specification(), einvoice.Extended.Specification()} {
 			invoice := bytes.Replace(invoiceJSON, []byte("{"), []byte(`{"specification":"`+specification+`",`), 1)
 			options := FacturxOptions{Profile: string(profile), Invoice: Invoice{Object: schema.Object{RawMessage: invoice}}}
-			var faults schema.Faults
+			var faults schema.FieldErrors
 			options.check(&faults, "")
 			if len(faults) > 0 {
 				t.Errorf("%s: %v", profile, faults)
@@ -74,9 +74,9 @@ func TestBrokenInvoicesNameTheField(t *testing.T) {
 			t.Fatal(err)
 		}
 		options := FacturxOptions{Invoice: Invoice{Object: schema.Object{RawMessage: bytes.Replace(compact.Bytes(), []byte(`"lines":[{`), []byte(change), 1)}}}
-		var faults schema.Faults
+		var faults schema.FieldErrors
 		options.check(&faults, "")
-		if !slices.ContainsFunc(faults, func(f schema.Fault) bool { return strings.HasPrefix(f.Field, field) }) {
+		if !slices.ContainsFunc(faults, func(f schema.FieldError) bool { return strings.HasPrefix(f.Field, field) }) {
 			t.Errorf("%s: got %v", change, faults)
 		}
 	}

@@ -17,7 +17,7 @@ type PDFFileInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *PDFFileInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	return failures(faults)
 }

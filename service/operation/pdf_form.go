@@ -40,7 +40,7 @@ func (FormValues) JSONSchema() *jsonschema.Schema {
 // Validate checks the rules that the schema cannot express. The names and types of form fields are known only after
 // the PDF has been read.
 func (in *FormFillInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	if len(in.Fields) == 0 && !in.Flatten && in.Metadata == (Metadata{}) {
 		const send = "Send at least one value in fields, or flatten: true"
@@ -96,13 +96,13 @@ func formFault(err error) error {
 		return err
 	}
 
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	for _, name := range slices.Sorted(maps.Keys(form.Faults)) {
 		field := "fields"
 		if name != "" {
 			field += "." + name
 		}
-		faults = append(faults, schema.Fault{Field: field, Message: form.Faults[name]})
+		faults = append(faults, schema.FieldError{Field: field, Message: form.Faults[name]})
 	}
 
 	return faults

@@ -32,7 +32,7 @@ type FromImagesPage struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *FromImagesInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	for i := range in.Files {
 		in.Files[i].check(&faults, fileAt(i))
 	}
@@ -44,7 +44,7 @@ func (in *FromImagesInput) Validate() error {
 const pointsPerInch = 72
 
 // layout returns the pages in the renderer's type, and adds a validation error for impossible sizes.
-func (o *FromImagesPage) layout(faults *schema.Faults) pdf.FromImagesArgs {
+func (o *FromImagesPage) layout(faults *schema.FieldErrors) pdf.FromImagesArgs {
 	paperSize := sheet(faults, "options.", o.Format, o.Width, o.Height)
 	room := paperSize
 	if room.width == 0 || room.height == 0 {
@@ -70,7 +70,7 @@ func (o *FromImagesPage) layout(faults *schema.Faults) pdf.FromImagesArgs {
 
 // sheet is the paper that a format names, or else a width and a height; nothing
 // where neither is given.
-func sheet(faults *schema.Faults, at, format string, width, height Length) (size paper) {
+func sheet(faults *schema.FieldErrors, at, format string, width, height Length) (size paper) {
 	switch {
 	case format != "":
 		named, ok := formats[strings.ToLower(format)]
@@ -98,7 +98,7 @@ func sheet(faults *schema.Faults, at, format string, width, height Length) (size
 
 func runFromImages(ctx context.Context, deps *Deps, in *FromImagesInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
-	var checked schema.Faults // by Validate, which found none
+	var checked schema.FieldErrors // by Validate, which found none
 	pages := in.Options.layout(&checked)
 
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {

@@ -35,7 +35,7 @@ type MergeFile struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *MergeInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	for i := range in.Files {
 		at := fileAt(i)
 		in.Files[i].check(&faults, at)

@@ -55,7 +55,7 @@ const textOutput = "text"
 
 // Validate checks the rules that the schema cannot express.
 func (in *OCRInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	if in.Metadata != (Metadata{}) && in.Output == textOutput {

@@ -35,7 +35,7 @@ const overlayAt = "overlay."
 
 // Validate checks the rules that the schema cannot express.
 func (in *OverlayInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Overlay.check(&faults, overlayAt)
 	checkPassword(&faults, overlayAt+"password", in.Overlay.Password)
@@ -59,8 +59,8 @@ func runOverlay(ctx context.Context, deps *Deps, in *OverlayInput) (schema.Resul
 		made, changed, err := deps.Render.OverlayPDF(ctx, file, overlay, args)
 
 		var failed *pdf.Error
-		if errors.As(err, &failed) && failed.Kind == pdf.BeyondEnd && failed.Input == 1 {
-			err = schema.Faults{{
+		if errors.As(err, &failed) && failed.Kind == pdf.PageOutOfRange && failed.Input == 1 {
+			err = schema.FieldErrors{{
 				Field:   failed.Text,
 				Message: fmt.Sprintf("must select pages of the overlay, which has %d", failed.Pages),
 			}}

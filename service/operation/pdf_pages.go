@@ -47,7 +47,7 @@ func (in *DeletePagesInput) Validate() error { return validatePages(&in.PDFSourc
 
 // validatePages checks the fields that operations on pages share.
 func validatePages(source *PDFSource, pages Pages) error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	source.validate(&faults)
 	pages.check(&faults, "pages")
 	return failures(faults)

@@ -49,7 +49,7 @@ const maxPassword = 127
 
 // Validate checks the rules that the schema cannot express.
 func (in *ProtectInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	for _, p := range []struct{ field, value string }{{"userPassword", in.UserPassword}, {"ownerPassword", in.OwnerPassword}} {
 		checkPassword(&faults, p.field, p.value)
@@ -93,7 +93,7 @@ type UnlockInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *UnlockInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.check(&faults, "")
 	checkPassword(&faults, "password", in.Password)
 	return failures(faults)

@@ -61,7 +61,7 @@ type RedactArea struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *RedactInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	if len(in.Terms)+len(in.Patterns)+len(in.Areas) == 0 {
 		faults.AddSentence(

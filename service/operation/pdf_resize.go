@@ -25,7 +25,7 @@ type ResizeInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *ResizeInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	in.sheet(&faults)
@@ -33,7 +33,7 @@ func (in *ResizeInput) Validate() error {
 }
 
 // sheet returns the size of the pages, and adds a validation error for an invalid one.
-func (in *ResizeInput) sheet(faults *schema.Faults) paper {
+func (in *ResizeInput) sheet(faults *schema.FieldErrors) paper {
 	if in.Format != "" && (!in.Width.IsZero() || !in.Height.IsZero()) {
 		faults.Add("format", "is mutually exclusive with width and height")
 	}
@@ -51,7 +51,7 @@ func (in *ResizeInput) sheet(faults *schema.Faults) paper {
 }
 
 func runResize(ctx context.Context, deps *Deps, in *ResizeInput) (schema.Result, error) {
-	var checked schema.Faults // by Validate, which found none
+	var checked schema.FieldErrors // by Validate, which found none
 	size := in.sheet(&checked)
 	args := pdf.ResizeArgs{
 		Width:  size.width * pointsPerInch,

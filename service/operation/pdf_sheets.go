@@ -26,7 +26,7 @@ type NUpInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *NUpInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
 	in.sheets(&faults)
@@ -37,7 +37,7 @@ func (in *NUpInput) Validate() error {
 const leastPage = 0.1
 
 // sheets returns the layout of pages on sheets, and adds errors for an invalid one.
-func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
+func (in *NUpInput) sheets(faults *schema.FieldErrors) pdf.NUpArgs {
 	size := sheetPaper(faults, in.Format)
 	margin := in.Margin.check(faults, "margin", bounds{0, paperBounds.high}, 0) * pointsPerInch
 	room := paper{paperBounds.high, paperBounds.high}
@@ -63,13 +63,13 @@ func (in *NUpInput) sheets(faults *schema.Faults) pdf.NUpArgs {
 }
 
 // sheetPaper returns the paper of a format in points, and adds a validation error for an unknown one.
-func sheetPaper(faults *schema.Faults, format string) paper {
+func sheetPaper(faults *schema.FieldErrors, format string) paper {
 	size := sheet(faults, "", cmp.Or(format, "Letter"), Length{}, Length{})
 	return paper{size.width * pointsPerInch, size.height * pointsPerInch}
 }
 
 func runNUp(ctx context.Context, deps *Deps, in *NUpInput) (schema.Result, error) {
-	var checked schema.Faults // by Validate, which found none
+	var checked schema.FieldErrors // by Validate, which found none
 	args := in.sheets(&checked)
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args.Selection = selection(file, in.Pages)
@@ -91,14 +91,14 @@ type BookletInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *BookletInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	sheetPaper(&faults, in.Format)
 	return failures(faults)
 }
 
 func runBooklet(ctx context.Context, deps *Deps, in *BookletInput) (schema.Result, error) {
-	var checked schema.Faults // by Validate, which found none
+	var checked schema.FieldErrors // by Validate, which found none
 	size := sheetPaper(&checked, in.Format)
 	args := pdf.BookletArgs{
 		PerSheet: cmp.Or(in.PerSheet, 2),

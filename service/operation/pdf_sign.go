@@ -83,7 +83,7 @@ func (in *SignInput) SigningIdentity() string { return in.Key.ID }
 
 // Validate checks the rules that the schema cannot express.
 func (in *SignInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 
 	file := FileSource{File: in.Key.PKCS12.File, FileID: in.Key.PKCS12.FileID}
@@ -179,7 +179,7 @@ func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, err
 			s.PKCS12 = spool.FromBytes(stored.PKCS12)
 			s.Password = stored.Password
 		} else if s.PKCS12 = files[1]; files[1].Size() > maxKeyFile {
-			return schema.Result{}, schema.Faults{{Field: files[1].field, Message: fmt.Sprintf("must be at most %d KiB", maxKeyFile>>10)}}
+			return schema.Result{}, schema.FieldErrors{{Field: files[1].field, Message: fmt.Sprintf("must be at most %d KiB", maxKeyFile>>10)}}
 		}
 
 		if in.Level == "" {
@@ -239,7 +239,7 @@ func signed(
 // identityFailure is the error of a signing identity that was deleted after the call was accepted.
 func identityFailure(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return schema.Faults{{
+		return schema.FieldErrors{{
 			Field:   "key.id",
 			Message: "must be the ID of a signing identity of this account. It was deleted meanwhile",
 		}}
@@ -271,7 +271,7 @@ func signFailure(err error, done, key, authority string) error {
 	field := map[pdfsign.Kind]string{
 		pdfsign.BadField: "field", pdfsign.BadPage: "visible", pdfsign.BadText: "visible.text", pdfsign.BadKey: key, pdfsign.BadPassword: "key.password",
 	}[failed.About]
-	return schema.Faults{{Field: field, Message: failed.Text}}
+	return schema.FieldErrors{{Field: field, Message: failed.Text}}
 }
 
 // remoteFailure is the error of a call for which another server did not do its part. The same call may succeed later.
@@ -291,7 +291,7 @@ type SealInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *SealInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	return failures(faults)
 }

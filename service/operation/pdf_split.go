@@ -36,7 +36,7 @@ func (in *SplitInput) ways() (given []string) {
 
 // Validate checks the rules that the schema cannot express.
 func (in *SplitInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	ways := in.ways()
 
@@ -75,7 +75,7 @@ func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, e
 
 		var failed *pdf.Error
 		if errors.As(err, &failed) && failed.Kind == pdf.Unsplit {
-			err = schema.Faults{{Field: in.ways()[0], Message: failed.Text}}
+			err = schema.FieldErrors{{Field: in.ways()[0], Message: failed.Text}}
 		}
 		if err != nil {
 			return schema.Result{}, err

@@ -102,7 +102,7 @@ const (
 
 // Validate checks the rules that the schema cannot express.
 func (in *StampInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	switch {
 	case len(in.Stamps) == 0:
@@ -123,7 +123,7 @@ func stampAt(i int) string { return fmt.Sprintf("stamps[%d].", i) }
 func (in *StampMark) given() bool { return !reflect.ValueOf(*in).IsZero() }
 
 // check adds validation errors. at is the prefix of the stamp's fields: empty, or with a dot at its end.
-func (in *StampMark) check(faults *schema.Faults, at string) {
+func (in *StampMark) check(faults *schema.FieldErrors, at string) {
 	in.Pages.check(faults, at+"pages")
 	image := in.Image.URL != nil || in.Image.File.Inline != nil || in.Image.FileID != nil
 	hasText := strings.TrimSpace(in.Text) != ""

@@ -30,7 +30,7 @@ type StandardsOptions struct {
 }
 
 // checkStandards faults standards that no file can claim together.
-func (o *StandardsOptions) checkStandards(faults *schema.Faults, hasInvoice bool) {
+func (o *StandardsOptions) checkStandards(faults *schema.FieldErrors, hasInvoice bool) {
 	if o.StandardsStrict && len(o.Standards) == 0 {
 		faults.Add("options.standardsStrict", "requires options.standards")
 	}

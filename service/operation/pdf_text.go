@@ -18,7 +18,7 @@ type TextInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *TextInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	return failures(faults)
 }

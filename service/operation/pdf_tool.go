@@ -52,13 +52,13 @@ func signs(info schema.Info) schema.Info {
 }
 
 // validate adds errors unless there is exactly one source, and for a password that cannot be passed to the tools.
-func (s *PDFSource) validate(faults *schema.Faults) {
+func (s *PDFSource) validate(faults *schema.FieldErrors) {
 	s.check(faults, "")
 	checkPassword(faults, "password", s.Password)
 }
 
 // checkPassword faults a password with line breaks or a NUL, which neither users nor other programs could type.
-func checkPassword(faults *schema.Faults, field, password string) {
+func checkPassword(faults *schema.FieldErrors, field, password string) {
 	if strings.ContainsAny(password, "\r\n\x00") {
 		faults.Add(field, "must not contain line breaks or NUL characters")
 	}
@@ -99,7 +99,7 @@ func zipResult(stem string, archive *spool.File) schema.Result {
 func offPage(err error, field string) error {
 	var failed *pdf.Error
 	if errors.As(err, &failed) && failed.Kind == pdf.OffPage {
-		return schema.Faults{{Field: field, Message: failed.Text}}
+		return schema.FieldErrors{{Field: field, Message: failed.Text}}
 	}
 	return err
 }
@@ -155,28 +155,28 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 	source := sources[failed.Input]
 
 	switch failed.Kind {
-	case pdf.BeyondEnd:
-		return schema.Faults{{
+	case pdf.PageOutOfRange:
+		return schema.FieldErrors{{
 			Field:   cmp.Or(bookmarkField(failed.Bookmark), "pages"),
 			Message: fmt.Sprintf("must select pages of the document, which has %d", failed.Pages),
 		}}
 	case pdf.AllPages:
-		return schema.Faults{{
+		return schema.FieldErrors{{
 			Field:   "pages",
 			Message: fmt.Sprintf("must leave at least one page of the document, which has %d", failed.Pages),
 		}}
 	case pdf.NotAttached:
-		return schema.Faults{{Field: "names", Message: failed.Text}}
+		return schema.FieldErrors{{Field: "names", Message: failed.Text}}
 	case pdf.NoLanguage:
-		return schema.Faults{{Field: "languages", Message: failed.Text}}
+		return schema.FieldErrors{{Field: "languages", Message: failed.Text}}
 	case pdf.NoCertificate:
-		return schema.Faults{{Field: fmt.Sprintf("trust[%d]", failed.Pages), Message: failed.Text}}
+		return schema.FieldErrors{{Field: fmt.Sprintf("trust[%d]", failed.Pages), Message: failed.Text}}
 	case pdf.OverLimit:
-		return schema.Faults{{Field: files[failed.Input].field, Message: failed.Text}}
+		return schema.FieldErrors{{Field: files[failed.Input].field, Message: failed.Text}}
 	case pdf.NoSelection:
-		return schema.Faults{{Field: "pages", Message: failed.Text}}
+		return schema.FieldErrors{{Field: "pages", Message: failed.Text}}
 	case pdf.TooFine:
-		return schema.Faults{{Field: "dpi", Message: fmt.Sprintf(
+		return schema.FieldErrors{{Field: "dpi", Message: fmt.Sprintf(
 			"is too high for page %d: its image would have %.0f × %.0f pixels; the limit is %d per side and %d in total",
 			failed.Page,
 			failed.Width,
@@ -230,9 +230,9 @@ func (e *documentError) detail() wire.Detail {
 		return wire.Detail{Field: e.password, Message: "is required: the PDF is encrypted"}
 	case pdf.WrongPassword:
 		return wire.Detail{Field: e.password, Message: "is incorrect: it does not open the PDF"}
-	case pdf.Nothing,
-		pdf.Remains,
-		pdf.Unsound,
+	case pdf.NoMatch,
+		pdf.RedactionIncomplete,
+		pdf.BrokenStructure,
 		pdf.NoArchive,
 		pdf.NotEmail,
 		pdf.NotInvoice,
@@ -256,7 +256,7 @@ func toolError(err error) *wire.Error {
 			Code:    wire.ConvertUnavailable,
 			Message: document.cause.Text + " is not installed on this server. Ask the operator to run relaypdf doctor.",
 		}
-	case errors.As(err, &document) && document.cause.Kind == pdf.Nothing:
+	case errors.As(err, &document) && document.cause.Kind == pdf.NoMatch:
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()
 		return &wire.Error{

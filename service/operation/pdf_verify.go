@@ -22,7 +22,7 @@ type VerifyInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *VerifyInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	in.validate(&faults)
 	for i, text := range in.Trust {
 		block, rest := pem.Decode([]byte(text))

@@ -81,7 +81,7 @@ func (s StepIDs) MarshalJSON() ([]byte, error) {
 
 // Validate checks the rules that the schema cannot express.
 func (in *PipelineInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	var ids []string
 
 	for i, step := range in.Steps {

@@ -63,13 +63,13 @@ func hasCredentials(address string) bool {
 // URLError refuses URLs.
 type URLError struct {
 	// Refused are the fields with the URLs, and what is wrong with each.
-	Refused schema.Faults
+	Refused schema.FieldErrors
 	Cause   error
 }
 
 // RefuseURL returns the error of the URL in a field. Text is that of RefusedText.
 func RefuseURL(field, text string, cause error) *URLError {
-	return &URLError{Refused: schema.Faults{{Field: field, Message: text}}, Cause: cause}
+	return &URLError{Refused: schema.FieldErrors{{Field: field, Message: text}}, Cause: cause}
 }
 
 func (e *URLError) Error() string { return e.Refused[0].Field + ": " + e.Cause.Error() }

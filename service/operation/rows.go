@@ -84,11 +84,11 @@ func (e *Deps) admit() error {
 	return e.Render.Admit()
 }
 
-type row[In any] = schema.Spec[*Deps, In]
+type row[In any] = schema.TypedDefinition[*Deps, In]
 
 // Rows is the product on one screen: paths, tools, commands, prices,
 // documentation and forms all derive from these rows.
-var Rows = []schema.Row[*Deps]{
+var Rows = []schema.Definition[*Deps]{
 	row[PDFInput]{
 		Info: schema.Info{
 			Name: "pdf.create", Summary: "Create a PDF from HTML, URL or Markdown", Toolset: "create", Default: true,
@@ -522,18 +522,18 @@ func fieldError(err error) error {
 	var function *chrome.FunctionError
 	switch {
 	case errors.As(err, &header):
-		return schema.Faults{{Field: "options." + header.Name + "Template", Message: "must not load resources with escaped @import or url()"}}
+		return schema.FieldErrors{{Field: "options." + header.Name + "Template", Message: "must not load resources with escaped @import or url()"}}
 	case errors.Is(err, egress.ErrRefused):
 		return RefuseURL("url", NotAllowed, err)
 	case errors.As(err, &beyond):
-		return schema.Faults{{Field: "options.pageRanges", Message: fmt.Sprintf("must select pages of the document, which has %d", beyond.Pages)}}
+		return schema.FieldErrors{{Field: "options.pageRanges", Message: fmt.Sprintf("must select pages of the document, which has %d", beyond.Pages)}}
 	case errors.Is(err, chrome.ErrNoContentArea):
 		// The size in the page's own @page rule, which only Chromium knows.
-		return schema.Faults{{Field: "options.margin", Message: "is too large: it leaves no space for content on the page"}}
+		return schema.FieldErrors{{Field: "options.margin", Message: "is too large: it leaves no space for content on the page"}}
 	case errors.Is(err, chrome.ErrSelector):
-		return schema.Faults{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
+		return schema.FieldErrors{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
 	case errors.As(err, &function):
-		return schema.Faults{{Field: "options.waitForFunction", Message: "is not a JavaScript expression: " + function.Text}}
+		return schema.FieldErrors{{Field: "options.waitForFunction", Message: "is not a JavaScript expression: " + function.Text}}
 	}
 	return err
 }

@@ -106,7 +106,7 @@ func TestRunsNameTheField(t *testing.T) {
 		`"waitForSelector":"p[[["`: "options.waitForSelector is not a valid CSS selector",
 	} {
 		_, err := run(t, deps, "pdf.create", with(options))
-		var faults schema.Faults
+		var faults schema.FieldErrors
 		if !errors.As(err, &faults) || faults.Error() != want+"." {
 			t.Errorf("%s: error %v, want %q", options, err, want)
 		}
@@ -175,7 +175,7 @@ func TestAssetsAndSites(t *testing.T) {
 		`{"file":"` + zipOf(t, "index.html", " ") + `"}`:                                      "empty index.html",
 	} {
 		_, err := run(t, deps, "pdf.create", body)
-		var faults schema.Faults
+		var faults schema.FieldErrors
 		if !errors.As(err, &faults) || faults[0].Field != "file" || !strings.Contains(faults[0].Message, want) {
 			t.Errorf("%.60s: %v, want a fault of file: %s", body, err, want)
 		}

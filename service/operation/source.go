@@ -50,20 +50,20 @@ type PDFSource struct {
 
 // check faults a source that is not exactly one, or a file without content. at is the
 // path before its fields: empty, or such as "files[2].".
-func (s *FileSource) check(faults *schema.Faults, at string) {
+func (s *FileSource) check(faults *schema.FieldErrors, at string) {
 	s.checkOne(faults, at)
 	checkContent(faults, at+"file", s.File)
 }
 
 // checkContent faults a file without content.
-func checkContent(faults *schema.Faults, field string, file schema.File) {
+func checkContent(faults *schema.FieldErrors, field string, file schema.File) {
 	if file.Inline != nil && file.Size() == 0 {
 		faults.Add(field, "must not be empty")
 	}
 }
 
 // checkOne faults a source that is not exactly one.
-func (s *FileSource) checkOne(faults *schema.Faults, at string) {
+func (s *FileSource) checkOne(faults *schema.FieldErrors, at string) {
 	const names = "url, file, fileId"
 	var given []string
 
@@ -156,7 +156,7 @@ func (deps *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []op
 				files[i] = openFile{Body: body, field: source.field(source.at)}
 				return err
 			})
-			if failures[i] = err; err != nil && !errors.As(err, new(schema.Faults)) {
+			if failures[i] = err; err != nil && !errors.As(err, new(schema.FieldErrors)) {
 				cancel()
 			}
 		})
@@ -180,7 +180,7 @@ func (deps *Deps) openSources(ctx context.Context, sources []stagedFile) (_ []op
 // worst returns all validation errors of the sources if there are some, and otherwise the first failure that was
 // not caused by another.
 func worst(failures []error) error {
-	var faults, more schema.Faults
+	var faults, more schema.FieldErrors
 	var first error
 
 	for _, err := range failures {
@@ -240,7 +240,7 @@ func (deps *Deps) fetch(ctx context.Context, field, address string) (schema.Body
 	var failed *render.FetchError
 	switch {
 	case err == nil && file.Size() == 0 && !deps.takesEmpty:
-		return nil, errors.Join(schema.Faults{{Field: field, Message: "returned an empty file"}}, file.Close())
+		return nil, errors.Join(schema.FieldErrors{{Field: field, Message: "returned an empty file"}}, file.Close())
 	case err == nil:
 		return file, nil
 	case errors.Is(err, egress.ErrRefused):
@@ -263,11 +263,11 @@ func (deps *Deps) openStored(ctx context.Context, field, id string) (schema.Body
 		if result, ok := deps.Results[step]; ok {
 			return borrowedBody{result.Body}, nil // The flow owns it.
 		}
-		return nil, schema.Faults{{Field: field, Message: Unreadable}}
+		return nil, schema.FieldErrors{{Field: field, Message: Unreadable}}
 	}
 	body, err := deps.Stored(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, schema.Faults{{Field: field, Message: Unreadable}}
+		return nil, schema.FieldErrors{{Field: field, Message: Unreadable}}
 	}
 	return body, err
 }

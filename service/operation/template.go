@@ -51,7 +51,7 @@ type TemplateInput struct {
 }
 
 // validate adds errors for fields that need a template.
-func (t *TemplateInput) validate(faults *schema.Faults) {
+func (t *TemplateInput) validate(faults *schema.FieldErrors) {
 	if t.TemplateID != nil {
 		return
 	}
@@ -71,7 +71,7 @@ type TemplateOptions struct {
 	TimeZone string `json:"timeZone,omitempty" jsonschema:"maxLength=64,default=UTC" jsonschema_description:"Time zone of dates in a template's helpers, such as Europe/Berlin."`
 }
 
-func (o *TemplateOptions) validate(faults *schema.Faults) {
+func (o *TemplateOptions) validate(faults *schema.FieldErrors) {
 	if o.Locale != "" {
 		if err := render.CheckLocale(o.Locale); err != nil {
 			faults.Add("options.locale", "%s", err)

@@ -38,7 +38,7 @@ const (
 
 // Validate checks the rules that the schema cannot express.
 func (in *GenerateInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	if strings.TrimSpace(in.Prompt) == "" {
 		faults.Add("prompt", "must describe the document to create a template for")
 	}
@@ -90,7 +90,7 @@ func (in *GenerateInput) conversation(a *AI) (llm.Conversation, error) {
 		return llm.Conversation{}, err
 	}
 	settled, err := json.Marshal(in.Options)
-	c := llm.Begin(llm.Order{
+	c := llm.Begin(llm.TemplateRequest{
 		Prompt: in.Prompt, Sample: sample, Options: settled, Helpers: render.TemplateHelpers(), OptionNames: modelOptions,
 	})
 	c.MaxTokens = a.MaxTokens
@@ -184,7 +184,7 @@ type generator struct {
 
 // judge tries a model's template, and returns its errors. The template runs only in the sandbox of customers'
 // templates.
-func (g *generator) judge(ctx context.Context, answer llm.Answer) (faults []string, err error) {
+func (g *generator) judge(ctx context.Context, answer llm.Response) (faults []string, err error) {
 	draft, fault := answer.Read()
 	if fault != "" {
 		return []string{fault}, nil
@@ -215,7 +215,7 @@ type draftOptions struct {
 
 // Validate checks the rules that the schema cannot express.
 func (o *draftOptions) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	o.Options.check(&faults, false)
 	return failures(faults)
 }
@@ -234,7 +234,7 @@ func (g *generator) options(ctx context.Context, draft llm.Draft, made *Generate
 
 	input := map[string]any{"options": given}
 	if err := defaultOptions(input, draft.Options, modelOption); err != nil {
-		return PDFOptions{}, schema.Faults{{Field: "options", Message: "must be a plain JSON object"}}
+		return PDFOptions{}, schema.FieldErrors{{Field: "options", Message: "must be a plain JSON object"}}
 	}
 
 	text, err := json.Marshal(input)
@@ -258,7 +258,7 @@ func (g *generator) options(ctx context.Context, draft llm.Draft, made *Generate
 
 // errNotAlone refuses a model's template that makes requests: an author of instructions hidden in the data must not
 // learn the content of later documents.
-var errNotAlone = schema.Faults{{
+var errNotAlone = schema.FieldErrors{{
 	Field:   "html",
 	Message: "must be self-contained: no scripts, event handlers, frames, forms or resources loaded from a URL",
 }}

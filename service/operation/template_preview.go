@@ -32,7 +32,7 @@ type PreviewInput struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *PreviewInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	if err := checkSources(&faults, source{"html", in.HTML}, source{"templateId", in.TemplateID}); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type NamedFile struct {
 
 // Validate checks the rules that the schema cannot express.
 func (in *ZipInput) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	for i := range in.Files {
 		in.Files[i].checkOne(&faults, fileAt(i))
 	}

@@ -44,7 +44,7 @@ type decoder struct {
 
 	keep   Files
 	files  []*Inline
-	faults Faults
+	faults FieldErrors
 	path   []string
 	depth  int
 	weight int64
@@ -106,7 +106,7 @@ func (d *decoder) read() (any, error) {
 	v, err := d.value(d.root, true)
 	if err == nil {
 		if _, err = d.Peek(); err == nil {
-			err = Faults{{Message: "must be exactly one JSON object; remove the text after it"}}
+			err = FieldErrors{{Message: "must be exactly one JSON object; remove the text after it"}}
 		} else if errors.Is(err, scan.ErrCut) {
 			err = nil
 		}
@@ -118,12 +118,12 @@ func (d *decoder) read() (any, error) {
 		d.faults.atLeast()
 		return nil, nil
 	case errors.Is(err, scan.ErrCut):
-		return nil, Faults{{Message: err.Error()}}
+		return nil, FieldErrors{{Message: err.Error()}}
 	case errors.Is(err, scan.ErrStructure):
-		return nil, &SizeError{Field: "request", Limit: maxStructure, Beside: true}
+		return nil, &SizeError{Field: "request", Limit: maxStructure, ExcludesFiles: true}
 	case errors.As(err, &syntax):
 		d.Locate(syntax)
-		return nil, Faults{{Field: d.field(), Message: err.Error()}}
+		return nil, FieldErrors{{Field: d.field(), Message: err.Error()}}
 	}
 
 	return v, err
@@ -251,7 +251,7 @@ func (d *decoder) scalar(r *rule, kind, c byte) (any, error) {
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, Faults{{Field: d.field(), Message: "must be a number within the range of a 64-bit float"}}
+		return nil, FieldErrors{{Field: d.field(), Message: "must be a number within the range of a 64-bit float"}}
 	}
 
 	if r == nil {
@@ -263,7 +263,7 @@ func (d *decoder) scalar(r *rule, kind, c byte) (any, error) {
 // open consumes the first byte of an object or array.
 func (d *decoder) open() error {
 	if d.depth++; d.depth > maxDepth {
-		return Faults{{Message: fmt.Sprintf("is nested too deeply: at most %d levels", maxDepth)}}
+		return FieldErrors{{Message: fmt.Sprintf("is nested too deeply: at most %d levels", maxDepth)}}
 	}
 	return d.Skip(1)
 }
@@ -336,7 +336,7 @@ func (d *decoder) readMember(r *rule, object map[string]any, names *names) error
 	}
 
 	if !names.add(name) {
-		return Faults{{Field: d.field(), Message: "is given more than once"}}
+		return FieldErrors{{Field: d.field(), Message: "is given more than once"}}
 	}
 	if err := d.Expect(':'); err != nil {
 		return err

@@ -80,7 +80,7 @@ func (d *Destination) Pattern() (pattern, field string) {
 
 // validate checks that there is exactly one destination, its headers and its pattern. A call without a destination has
 // none.
-func (d *Destination) validate(faults *Faults) {
+func (d *Destination) validate(faults *FieldErrors) {
 	if d == nil {
 		return
 	}
@@ -116,8 +116,8 @@ func (c *Common) DestinationURL() string {
 // maxPath is the maximum length of a key, a path, a prefix or a folder, in bytes: that of S3.
 const maxPath = 1024
 
-// Named is a result whose key or path has variables.
-type Named struct {
+// PatternValues is a result whose key or path has variables.
+type PatternValues struct {
 	At            time.Time
 	ID, Operation string
 	// Filename has the extension.
@@ -127,20 +127,20 @@ type Named struct {
 // patternVariables are the variables of patterns.
 var patternVariables = []struct {
 	name  string
-	value func(Named) string
+	value func(PatternValues) string
 }{
-	{"date", func(n Named) string { return n.At.UTC().Format(time.DateOnly) }},
-	{"time", func(n Named) string { return n.At.UTC().Format("150405") }},
-	{"id", func(n Named) string { return n.ID }},
-	{"operation", func(n Named) string { return n.Operation }},
-	{"filename", func(n Named) string { return strings.TrimSuffix(n.Filename, path.Ext(n.Filename)) }},
-	{"extension", func(n Named) string { return strings.TrimPrefix(path.Ext(n.Filename), ".") }},
+	{"date", func(n PatternValues) string { return n.At.UTC().Format(time.DateOnly) }},
+	{"time", func(n PatternValues) string { return n.At.UTC().Format("150405") }},
+	{"id", func(n PatternValues) string { return n.ID }},
+	{"operation", func(n PatternValues) string { return n.Operation }},
+	{"filename", func(n PatternValues) string { return strings.TrimSuffix(n.Filename, path.Ext(n.Filename)) }},
+	{"extension", func(n PatternValues) string { return strings.TrimPrefix(path.Ext(n.Filename), ".") }},
 }
 
 var patternVariable = regexp.MustCompile(`\{\{(.*?)\}\}`)
 
 // CheckPattern adds the errors of a key or path with variables.
-func CheckPattern(faults *Faults, field, pattern string) {
+func CheckPattern(faults *FieldErrors, field, pattern string) {
 	var names []string
 	for _, variable := range patternVariables {
 		names = append(names, variable.name)
@@ -167,7 +167,7 @@ func CheckPattern(faults *Faults, field, pattern string) {
 }
 
 // CheckPath adds the error of a path: parts that lead upwards, control characters, or a length over 1,024 bytes.
-func CheckPath(faults *Faults, field, path string) {
+func CheckPath(faults *FieldErrors, field, path string) {
 	if why := pathFault(path); why != "" {
 		faults.Add(field, "%s", why)
 	}
@@ -191,7 +191,7 @@ func pathFault(path string) string {
 var ErrPath = errors.New("the path")
 
 // ExpandPattern returns a valid pattern with the values of its variables. Its error is ErrPath with the reason.
-func ExpandPattern(pattern string, result Named) (string, error) {
+func ExpandPattern(pattern string, result PatternValues) (string, error) {
 	expanded := patternVariable.ReplaceAllStringFunc(pattern, func(text string) string {
 		name := strings.TrimSpace(text[2 : len(text)-2])
 		for _, variable := range patternVariables {

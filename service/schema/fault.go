@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fault is one validation error of one field of an input.
-type Fault struct {
+// FieldError is one validation error of one field of an input.
+type FieldError struct {
 	// Field is the path from the input's root: "options.scale",
 	// "files[2].url"; empty for the input as a whole.
 	Field string `json:"field"`
@@ -24,14 +24,14 @@ type Fault struct {
 }
 
 // Inside returns the error of a field that is a part of another one. The path of that one ends with a point.
-func (f Fault) Inside(path string) Fault {
+func (f FieldError) Inside(path string) FieldError {
 	f.Field = strings.TrimSuffix(path+f.Field, ".")
 	f.Message = strings.Replace(f.Message, suggestion, suggestion+path, 1)
 	return f
 }
 
-// Faults is the error of an invalid input: its validation errors, up to 100. One more has the number of the others.
-type Faults []Fault
+// FieldErrors is the error of an invalid input: its validation errors, up to 100. One more has the number of the others.
+type FieldErrors []FieldError
 
 const (
 	// maxFaults bounds the list, and so the work and the response that an input can cause by being wrong.
@@ -41,24 +41,24 @@ const (
 )
 
 // Add appends a validation error, or only counts it if the list is full.
-func (f *Faults) Add(field, format string, args ...any) {
-	f.add(Fault{Field: field, Message: fmt.Sprintf(format, args...)})
+func (f *FieldErrors) Add(field, format string, args ...any) {
+	f.add(FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
 // AddSentence is Add for an error about more than one field. The text of the error has the sentence, which has no full
 // stop, instead of the field and the message.
-func (f *Faults) AddSentence(sentence, field, message string) {
-	f.add(Fault{Field: field, Message: message, sentence: sentence})
+func (f *FieldErrors) AddSentence(sentence, field, message string) {
+	f.add(FieldError{Field: field, Message: message, sentence: sentence})
 }
 
 // AddAll appends validation errors.
-func (f *Faults) AddAll(more ...Fault) {
+func (f *FieldErrors) AddAll(more ...FieldError) {
 	for _, fault := range more {
 		f.add(fault)
 	}
 }
 
-func (f *Faults) add(fault Fault) {
+func (f *FieldErrors) add(fault FieldError) {
 	if !f.full() {
 		fault.Field = shorten(fault.Field, maxField)
 		fault.Message = shorten(fault.Message, maxMessage)
@@ -68,7 +68,7 @@ func (f *Faults) add(fault Fault) {
 	}
 
 	if len(*f) == maxFaults {
-		*f = append(*f, Fault{})
+		*f = append(*f, FieldError{})
 	}
 	rest := &(*f)[len(*f)-1]
 	rest.more++
@@ -77,16 +77,16 @@ func (f *Faults) add(fault Fault) {
 }
 
 // atLeast notes that the reading ended before all faults were counted.
-func (f *Faults) atLeast() {
+func (f *FieldErrors) atLeast() {
 	last := &(*f)[len(*f)-1]
 	last.Message = strings.Replace(last.Message, "has ", "has at least ", min(last.more, 1))
 }
 
 // full reports whether further faults are counted only.
-func (f *Faults) full() bool { return len(*f) >= maxFaults }
+func (f *FieldErrors) full() bool { return len(*f) >= maxFaults }
 
 // OrNil returns the validation errors as an error, or nil if there are none.
-func (f Faults) OrNil() error {
+func (f FieldErrors) OrNil() error {
 	if len(f) == 0 {
 		return nil
 	}
@@ -105,12 +105,12 @@ func shorten(text string, most int) string {
 }
 
 // sort orders the faults by their fields.
-func (f Faults) sort() {
-	slices.SortStableFunc(f[:min(len(f), maxFaults)], func(a, b Fault) int { return strings.Compare(a.Field, b.Field) })
+func (f FieldErrors) sort() {
+	slices.SortStableFunc(f[:min(len(f), maxFaults)], func(a, b FieldError) int { return strings.Compare(a.Field, b.Field) })
 }
 
 // has reports whether the field, a part of it or the field around it already has an error.
-func (f Faults) has(field string) bool {
+func (f FieldErrors) has(field string) bool {
 	for _, fault := range f {
 		if fault.Field == field || within(fault.Field, field) || within(field, fault.Field) {
 			return true
@@ -128,7 +128,7 @@ func within(inner, outer string) bool {
 const shown = 3
 
 // rest counts the faults that Error does not spell out.
-func (f Faults) rest() int {
+func (f FieldErrors) rest() int {
 	rest := len(f) - shown
 	if last := f[len(f)-1]; last.more > 0 {
 		rest += last.more - 1
@@ -137,7 +137,7 @@ func (f Faults) rest() int {
 }
 
 // Error joins the first faults into sentences.
-func (f Faults) Error() string {
+func (f FieldErrors) Error() string {
 	var b strings.Builder
 	for i, fault := range f {
 		if i == shown {

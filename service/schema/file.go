@@ -24,7 +24,7 @@ type Files struct {
 	// Check returns the errors of an input outside its shape, or nil if the caller may not see any. They are listed
 	// with those of the shape; otherwise the caller reports them. The inputs of steps come before the input with the
 	// steps, whose place is empty, and whose errors are all of them.
-	Check func(place string, input any) Faults
+	Check func(place string, input any) FieldErrors
 
 	// steps are the results that the input of a step can refer to; nil outside a step.
 	steps *earlier

@@ -30,7 +30,7 @@ type fileInput struct {
 func bindFiles(t *testing.T, body io.Reader, files Files) ([]string, error) {
 	t.Helper()
 	var contents []string
-	spec := Spec[struct{}, fileInput]{
+	spec := TypedDefinition[struct{}, fileInput]{
 		Info: Info{Name: "file.read", Summary: "Read files", Price: 1, Produces: []string{"text/plain"}},
 		Run: func(_ context.Context, _ struct{}, in *fileInput) (Result, error) {
 			all := []File{in.File, in.Image.File}
@@ -109,7 +109,7 @@ func TestBindRefusesBadFiles(t *testing.T) {
 		`{"file":"aQ=\q"}`:                         "file is not valid JSON in UTF-8 (at byte 12).",
 	} {
 		_, err := bindFiles(t, strings.NewReader(body), Files{})
-		var faults Faults
+		var faults FieldErrors
 		if !errors.As(err, &faults) || faults.Error() != want {
 			t.Errorf("%s: %v, want %s", body, err, want)
 		}

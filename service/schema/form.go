@@ -99,13 +99,13 @@ func (f *form) read(body io.Reader, boundary string) error {
 			return nil
 		}
 		if err == nil && count >= maxFormParts {
-			return Faults{{Message: "must have at most " + strconv.Itoa(maxFormParts) + " form parts"}}
+			return FieldErrors{{Message: "must have at most " + strconv.Itoa(maxFormParts) + " form parts"}}
 		}
 		if err == nil {
 			err = f.part(part)
 		}
 
-		var faults Faults
+		var faults FieldErrors
 		var size *SizeError
 		var busy *BusyError
 		var unkept *sinkError
@@ -118,7 +118,7 @@ func (f *form) read(body io.Reader, boundary string) error {
 		case errors.As(err, &unkept):
 			return unkept.cause
 		default:
-			return Faults{{Message: "is not a complete multipart/form-data body: " + err.Error()}}
+			return FieldErrors{{Message: "is not a complete multipart/form-data body: " + err.Error()}}
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (f *form) part(part *multipart.Part) error {
 	var parent *jsonschema.Schema
 	var owner *formNode
 	if name == "" || len(name) > maxFormName {
-		return Faults{
+		return FieldErrors{
 			{Message: "has a form part without a name, or with one longer than " + strconv.Itoa(maxFormName) + " bytes"},
 		}
 	}
@@ -160,7 +160,7 @@ func (f *form) part(part *multipart.Part) error {
 	for rest := name; rest != ""; {
 		step := formName.FindStringSubmatch(rest)
 		if step == nil {
-			return Faults{
+			return FieldErrors{
 				{Field: name, Message: "is not a valid field name. Use names such as options.margin.top or files[0].password"},
 			}
 		}
@@ -178,14 +178,14 @@ func (f *form) part(part *multipart.Part) error {
 			n, _ = strconv.Atoi(step[3])
 		}
 		if n > len(at.items) {
-			return Faults{{Field: name, Message: "has a gap before this index. Number the items from 0 without gaps"}}
+			return FieldErrors{{Field: name, Message: "has a gap before this index. Number the items from 0 without gaps"}}
 		}
 		at = at.item(n)
 		doc = itemSchema(doc)
 	}
 
 	if at.text != nil || at.file != nil || at.members != nil {
-		return Faults{{Field: name, Message: "is given more than once"}}
+		return FieldErrors{{Field: name, Message: "is given more than once"}}
 	}
 
 	if part.FileName() == "" || !takesFile(doc) && doc != nil {
@@ -314,7 +314,7 @@ func (f *form) textPart(part *multipart.Part, at *formNode, doc *jsonschema.Sche
 
 	if doc != nil && doc.Type == "array" && !isJSONOf(text, '[') {
 		if len(at.items) >= maxFormParts {
-			return Faults{{Field: field, Message: "has too many items"}}
+			return FieldErrors{{Field: field, Message: "has too many items"}}
 		}
 		at = at.item(len(at.items))
 		doc = doc.Items

@@ -56,7 +56,7 @@ func (p *formPages) SetJSON(v any) error { p.v = v; return nil }
 
 func formOperation(t *testing.T) *Operation[struct{}] {
 	t.Helper()
-	table, err := NewTable([]Row[struct{}]{Spec[struct{}, formInput]{
+	table, err := NewTable([]Definition[struct{}]{TypedDefinition[struct{}, formInput]{
 		Info: Info{Name: "form.read", Summary: "Read a form", Price: 1, Produces: []string{"text/plain"}},
 		Run:  func(context.Context, struct{}, *formInput) (Result, error) { return Result{}, nil },
 	}})
@@ -159,7 +159,7 @@ func TestFormFaults(t *testing.T) {
 	} {
 		body, boundary := formBody(t, tt.fields...)
 		_, err := operation.BindForm(t.Context(), strings.NewReader(body), boundary, Files{})
-		var faults Faults
+		var faults FieldErrors
 		if !errors.As(err, &faults) {
 			t.Errorf("%.100v: %v, want faults", tt.fields, err)
 			continue
@@ -174,7 +174,7 @@ func TestFormFaults(t *testing.T) {
 	}
 	body, boundary := formBody(t, field{"html", "", "whole"})
 	for _, cut := range []int{0, 10, len(body) / 2, len(body) - 6} {
-		var faults Faults
+		var faults FieldErrors
 		if _, err := operation.BindForm(t.Context(), strings.NewReader(body[:cut]), boundary, Files{}); !errors.As(err, &faults) {
 			t.Errorf("cut after %d bytes: %v, want a fault", cut, err)
 		}

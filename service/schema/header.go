@@ -32,7 +32,7 @@ var ownedHeaders = []string{
 }
 
 // Check adds the errors in the headers of a field, and never their values. client is the sender of the request.
-func (h Headers) Check(faults *Faults, field, client string) {
+func (h Headers) Check(faults *FieldErrors, field, client string) {
 	total := 0
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(h)) {

@@ -56,7 +56,7 @@ func TestFaultsAreBounded(t *testing.T) {
 		begin := time.Now()
 		_, err := hostileShape(t).Bind(t.Context(), strings.NewReader(body))
 		took := time.Since(begin)
-		var faults Faults
+		var faults FieldErrors
 		if !errors.As(err, &faults) || len(faults) > 101 {
 			t.Errorf("%s: %d faults of %T, want a list of 101 at most", name, len(faults), err)
 			continue
@@ -94,7 +94,7 @@ func TestStructureIsBounded(t *testing.T) {
 			body := io.MultiReader(strings.NewReader(c.begin), repeated(c.part, 31<<20), strings.NewReader(c.end))
 			_, err := hostileShape(t).Bind(t.Context(), body)
 			var size *SizeError
-			if !errors.As(err, &size) || size.Field != "request" || !size.Beside {
+			if !errors.As(err, &size) || size.Field != "request" || !size.ExcludesFiles {
 				t.Errorf("%s: %v, want a SizeError", name, err)
 			}
 		})
@@ -108,7 +108,7 @@ func TestALongUnknownFieldIsNamed(t *testing.T) {
 	peak := watchHeap(t, func() {
 		body := io.MultiReader(strings.NewReader(`{"fiel":"`), repeated("QUJD", 31<<20), strings.NewReader(`"}`))
 		_, err := hostileShape(t).Bind(t.Context(), body)
-		var faults Faults
+		var faults FieldErrors
 		if !errors.As(err, &faults) || faults.Error() != "fiel is not a known field; did you mean file?" {
 			t.Errorf("error %v, want a fault of the field", err)
 		}

@@ -81,16 +81,16 @@ func (i Info) Tool() string { return strings.NewReplacer(".", "_", "-", "_").Rep
 // Words returns the operation's words on the command line: "pdf", "merge".
 func (i Info) Words() []string { return strings.Split(i.Name, ".") }
 
-// Spec is one row: the facts, a valid example and the code. Env is the environment of a run; In is the input struct,
+// TypedDefinition is one row: the facts, a valid example and the code. Env is the environment of a run; In is the input struct,
 // which embeds Common and whose tags are the input's documentation and its rules.
-type Spec[Env, In any] struct {
+type TypedDefinition[Env, In any] struct {
 	Info    Info // not embedded: its methods would be compiled once for each In
 	Example In
 	Run     func(context.Context, Env, *In) (Result, error)
 }
 
-// Row is a Spec whose input type is erased, so that one slice holds them all.
-type Row[Env any] interface {
+// Definition is a Spec whose input type is erased, so that one slice holds them all.
+type Definition[Env any] interface {
 	compile(*Table[Env]) (*Operation[Env], error)
 }
 
@@ -172,7 +172,7 @@ func (c *Call[Env]) Digest() ([]byte, error) { return digest(c.name, c.input) }
 
 // Pin fixes the meaning of names in the input that may change later, such as the latest version of a template.
 func (c *Call[Env]) Pin(ctx context.Context, env Env) error {
-	var faults Faults
+	var faults FieldErrors
 	for _, call := range c.Calls() {
 		if err := merge(&faults, At(call.Place, call.pin(ctx, env))); err != nil {
 			return err
@@ -234,7 +234,7 @@ func (c *Common) Unstored() bool { return c.Store != nil && !*c.Store }
 // validate checks that only responses with a URL limit it, that a result without a copy reaches someone, and the
 // destination.
 func (c *Common) validate() error {
-	var faults Faults
+	var faults FieldErrors
 	for _, limit := range []struct {
 		name  string
 		given int

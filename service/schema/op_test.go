@@ -46,7 +46,7 @@ type sampleInput struct {
 
 func (in *sampleInput) Validate() error {
 	if in.HTML != nil && in.URL != nil {
-		return Faults{{Field: "url", Message: "cannot be combined with html"}}
+		return FieldErrors{{Field: "url", Message: "cannot be combined with html"}}
 	}
 	if in.HTML != nil && len(*in.HTML) > 1000 {
 		return &SizeError{Field: "html", Limit: 1000}
@@ -56,9 +56,9 @@ func (in *sampleInput) Validate() error {
 
 var got sampleInput
 
-func sampleSpec() Spec[struct{}, sampleInput] {
+func sampleSpec() TypedDefinition[struct{}, sampleInput] {
 	html := "<p>Hello</p>"
-	return Spec[struct{}, sampleInput]{
+	return TypedDefinition[struct{}, sampleInput]{
 		Info:    Info{Name: "sample.create", Summary: "Make a sample", Price: 5, Produces: []string{"text/plain"}},
 		Example: sampleInput{HTML: &html},
 		Run: func(_ context.Context, _ struct{}, in *sampleInput) (Result, error) {
@@ -70,7 +70,7 @@ func sampleSpec() Spec[struct{}, sampleInput] {
 
 func sampleOperation(t *testing.T) *Operation[struct{}] {
 	t.Helper()
-	table, err := NewTable([]Row[struct{}]{sampleSpec()})
+	table, err := NewTable([]Definition[struct{}]{sampleSpec()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestBindListsEveryFault(t *testing.T) {
 		`{"data":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`: {" is nested too deeply: at most 64 levels"},
 	} {
 		_, err := operation.Bind(t.Context(), strings.NewReader(body), Files{})
-		var faults Faults
+		var faults FieldErrors
 		if !errors.As(err, &faults) {
 			t.Errorf("%s: error %v, want faults", body, err)
 			continue
@@ -210,29 +210,29 @@ func TestNamesDerive(t *testing.T) {
 }
 
 func TestTableRefusesBadRows(t *testing.T) {
-	for want, change := range map[string]func(*Spec[struct{}, sampleInput]){
-		"is free":                func(s *Spec[struct{}, sampleInput]) { s.Info.Price = 0 },
-		"not words":              func(s *Spec[struct{}, sampleInput]) { s.Info.Name = "Sample" },
-		"lacks a summary":        func(s *Spec[struct{}, sampleInput]) { s.Info.Summary = "" },
-		"its example is invalid": func(s *Spec[struct{}, sampleInput]) { s.Example.URL = s.Example.HTML },
+	for want, change := range map[string]func(*TypedDefinition[struct{}, sampleInput]){
+		"is free":                func(s *TypedDefinition[struct{}, sampleInput]) { s.Info.Price = 0 },
+		"not words":              func(s *TypedDefinition[struct{}, sampleInput]) { s.Info.Name = "Sample" },
+		"lacks a summary":        func(s *TypedDefinition[struct{}, sampleInput]) { s.Info.Summary = "" },
+		"its example is invalid": func(s *TypedDefinition[struct{}, sampleInput]) { s.Example.URL = s.Example.HTML },
 	} {
 		spec := sampleSpec()
 		change(&spec)
-		if _, err := NewTable([]Row[struct{}]{spec}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewTable([]Definition[struct{}]{spec}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}
-	if _, err := NewTable([]Row[struct{}]{sampleSpec(), sampleSpec()}); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := NewTable([]Definition[struct{}]{sampleSpec(), sampleSpec()}); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("two rows of one name: %v", err)
 	}
 	type bare struct {
 		Common
 		Field string `json:"field,omitempty"`
 	}
-	undescribed := Spec[struct{}, bare]{
+	undescribed := TypedDefinition[struct{}, bare]{
 		Info: sampleSpec().Info, Run: func(context.Context, struct{}, *bare) (Result, error) { return Result{}, nil },
 	}
-	if _, err := NewTable([]Row[struct{}]{undescribed}); err == nil || !strings.Contains(err.Error(), "field field has no description") {
+	if _, err := NewTable([]Definition[struct{}]{undescribed}); err == nil || !strings.Contains(err.Error(), "field field has no description") {
 		t.Errorf("a field without a description: %v", err)
 	}
 }
@@ -247,7 +247,7 @@ func FuzzBind(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		_, err := operation.Bind(t.Context(), strings.NewReader(body), Files{})
-		var faults Faults
+		var faults FieldErrors
 		var size *SizeError
 		if err != nil && !errors.As(err, &faults) && !errors.As(err, &size) {
 			t.Errorf("%q: %v is neither faults nor a size", body, err)

@@ -33,7 +33,7 @@ func decode(r io.Reader) (any, error) {
 			return v, nil
 		}
 		if err == nil {
-			err = Faults{{Message: "must be exactly one JSON object; remove the text after it"}}
+			err = FieldErrors{{Message: "must be exactly one JSON object; remove the text after it"}}
 		}
 	}
 	return nil, syntaxFault(err)
@@ -64,7 +64,7 @@ func checkDepth(dec *jsontext.Decoder) error {
 	if dec.StackDepth() <= maxDepth {
 		return nil
 	}
-	return Faults{{Message: fmt.Sprintf("is nested too deeply: at most %d levels", maxDepth)}}
+	return FieldErrors{{Message: fmt.Sprintf("is nested too deeply: at most %d levels", maxDepth)}}
 }
 
 func readObject(dec *jsontext.Decoder) (any, error) {
@@ -108,7 +108,7 @@ func readNumber(dec *jsontext.Decoder, text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, Faults{{Field: fieldOf(string(dec.StackPointer())), Message: "must be a number within the range of a 64-bit float"}}
+		return nil, FieldErrors{{Field: fieldOf(string(dec.StackPointer())), Message: "must be a number within the range of a 64-bit float"}}
 	}
 	return f, nil
 }
@@ -119,13 +119,13 @@ func syntaxFault(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return Faults{{Message: "is incomplete: the JSON is cut off"}}
+		return FieldErrors{{Message: "is incomplete: the JSON is cut off"}}
 	case !errors.As(err, &syntax):
 		return err
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return Faults{{Field: fieldOf(string(syntax.JSONPointer)), Message: "is given more than once"}}
+		return FieldErrors{{Field: fieldOf(string(syntax.JSONPointer)), Message: "is given more than once"}}
 	}
-	return Faults{{
+	return FieldErrors{{
 		Field:   fieldOf(string(syntax.JSONPointer)),
 		Message: fmt.Sprintf("is not valid JSON in UTF-8 (at byte %d)", syntax.ByteOffset),
 	}}
@@ -299,7 +299,7 @@ func compareWithReference(t *testing.T, shape *Shape[everyKind], compiled *valid
 	t.Helper()
 	want, taken := reference(t, shape.Schema, compiled, body)
 	got, err := shape.bind(t.Context(), from, Files{}, nil)
-	var faults Faults
+	var faults FieldErrors
 	switch {
 	case taken && err != nil:
 		t.Errorf("%q is refused with %v, and the reference takes it", body, err)

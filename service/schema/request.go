@@ -177,7 +177,7 @@ func (r *request) bind(ctx context.Context, params []Value, body io.Reader) (any
 
 // readable returns the parameters with errors for those that are no text, which databases refuse. In a path such a
 // value names nothing that exists.
-func (r *request) readable(params []Value) (readable []Value, faults Faults) {
+func (r *request) readable(params []Value) (readable []Value, faults FieldErrors) {
 	for _, given := range params {
 		i := slices.IndexFunc(r.Params, func(p Param) bool { return p.Name == given.Name })
 		switch {
@@ -196,10 +196,10 @@ func (r *request) readable(params []Value) (readable []Value, faults Faults) {
 }
 
 // readPart reads one JSON object into the tree.
-func readPart(ctx context.Context, text io.Reader, rule *rule, tree map[string]any, faults *Faults) error {
+func readPart(ctx context.Context, text io.Reader, rule *rule, tree map[string]any, faults *FieldErrors) error {
 	d := newDecoder(ctx, text, rule, Files{})
 	v, err := d.read()
-	var broken Faults
+	var broken FieldErrors
 	if err != nil && !errors.As(err, &broken) {
 		return err
 	}

@@ -154,11 +154,11 @@ func (s *shape) bind(
 }
 
 // fill sets the fields of the struct that in points to from a decoded input, and adds the faults of its own rules.
-func fill(faults *Faults, in, tree any) error {
+func fill(faults *FieldErrors, in, tree any) error {
 	if err := assign(tree, in); err != nil && len(*faults) == 0 {
 		return err
 	}
-	if in, ok := in.(validator); ok {
+	if in, ok := in.(checker); ok {
 		return merge(faults, in.Validate())
 	}
 	return nil
@@ -166,8 +166,8 @@ func fill(faults *Faults, in, tree any) error {
 
 // merge adds the faults that the input's own rules found, except in fields
 // whose shape is wrong anyway. Any other error is returned.
-func merge(faults *Faults, err error) error {
-	var more Faults
+func merge(faults *FieldErrors, err error) error {
+	var more FieldErrors
 	if !errors.As(err, &more) {
 		return err
 	}

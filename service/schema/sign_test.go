@@ -19,13 +19,13 @@ type signInput struct {
 func TestSignIsTheLastStep(t *testing.T) {
 	t.Parallel()
 	source := "file_1"
-	row := func(name string, signs bool, input signInput) Row[struct{}] {
-		return Spec[struct{}, signInput]{
+	row := func(name string, signs bool, input signInput) Definition[struct{}] {
+		return TypedDefinition[struct{}, signInput]{
 			Info:    Info{Name: name, Summary: "Change a PDF", Price: 5, Produces: []string{mediaPDF}, Signs: signs},
 			Example: input, Run: func(context.Context, struct{}, *signInput) (Result, error) { return Result{}, nil },
 		}
 	}
-	table, err := NewTable([]Row[struct{}]{row("pdf.turn", false, signInput{FileID: &source, Name: "a"}), row(signOperation, true, signInput{FileID: &source, Name: "a"})})
+	table, err := NewTable([]Definition[struct{}]{row("pdf.turn", false, signInput{FileID: &source, Name: "a"}), row(signOperation, true, signInput{FileID: &source, Name: "a"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestSignIsTheLastStep(t *testing.T) {
 		{signOperation, `{"fileId":"a","name":"a","options":{"sign":{"name":"c"}}}`, "options"},
 	} {
 		call, err := table.Lookup(test.operation).Bind(t.Context(), strings.NewReader(test.body), Files{})
-		var faults Faults
+		var faults FieldErrors
 		switch {
 		case test.field == "" && err != nil:
 			t.Errorf("%s: %v", test.body, err)

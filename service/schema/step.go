@@ -197,7 +197,7 @@ var notInSteps = slices.DeleteFunc(jsonNames(reflect.TypeFor[Common]()),
 	func(name string) bool { return name == "filename" })
 
 // refuseInSteps faults those fields in the input of a step.
-func refuseInSteps(faults *Faults, input any) {
+func refuseInSteps(faults *FieldErrors, input any) {
 	object, _ := input.(map[string]any)
 	for _, name := range notInSteps {
 		if _, given := object[name]; given && !faults.has(name) {
@@ -226,7 +226,7 @@ func (t *Table[Env]) bindSteps(
 	items, _ := root[flow.Field].([]any)
 	chain := flow.Field == thenField
 
-	var faults Faults
+	var faults FieldErrors
 	var ids []string
 	if chain {
 		ids = []string{previous}
@@ -281,7 +281,7 @@ func (t *Table[Env]) bindSteps(
 }
 
 // unused faults steps whose result nobody gets, but everybody would pay for.
-func unused[Env any](steps []Step[Env], outputs []string) (faults Faults) {
+func unused[Env any](steps []Step[Env], outputs []string) (faults FieldErrors) {
 	used := slices.Clone(outputs)
 	for _, step := range steps {
 		uses := step.Uses()
@@ -300,7 +300,7 @@ func unused[Env any](steps []Step[Env], outputs []string) (faults Faults) {
 }
 
 // breaking faults steps that make another PDF of a signed one, which breaks its signature.
-func breaking[Env any](first Info, steps []Step[Env]) (faults Faults) {
+func breaking[Env any](first Info, steps []Step[Env]) (faults FieldErrors) {
 	signedBy := map[string]string{}
 	if first.Signs {
 		signedBy[previous] = first.Name
@@ -343,14 +343,14 @@ func closeSteps[Env any](steps []Step[Env]) error {
 
 // At returns an error of the input of a step with the path of its fields in the input as a whole.
 func At(place string, err error) error {
-	var faults Faults
+	var faults FieldErrors
 	var size *SizeError
 
 	switch {
 	case place == "" || err == nil:
 		return err
 	case errors.As(err, &faults):
-		var moved Faults
+		var moved FieldErrors
 		for _, fault := range faults {
 			fault = fault.Inside(InputPath(place))
 			if fault.sentence != "" {
@@ -360,7 +360,7 @@ func At(place string, err error) error {
 		}
 		return moved
 	case errors.As(err, &size):
-		return &SizeError{Field: InputPath(place) + size.Field, Limit: size.Limit, Beside: size.Beside}
+		return &SizeError{Field: InputPath(place) + size.Field, Limit: size.Limit, ExcludesFiles: size.ExcludesFiles}
 	}
 	return err
 }
@@ -374,7 +374,7 @@ func InputPath(place string) string {
 }
 
 // signLast makes the last step of options.sign in a decoded input.
-func signLast(faults *Faults, tree any) {
+func signLast(faults *FieldErrors, tree any) {
 	root, _ := tree.(map[string]any)
 	options, _ := root[optionsField].(map[string]any)
 	input, given := options[signField].(*Inline)

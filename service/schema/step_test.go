@@ -19,7 +19,7 @@ type turnInput struct {
 
 func turnOperation(t *testing.T) *Operation[struct{}] {
 	t.Helper()
-	table, err := NewTable([]Row[struct{}]{Spec[struct{}, turnInput]{
+	table, err := NewTable([]Definition[struct{}]{TypedDefinition[struct{}, turnInput]{
 		Info:    Info{Name: "file.turn", Summary: "Turn a file", Price: 5, Produces: []string{"text/plain"}},
 		Example: turnInput{File: NewFile([]byte("x"))},
 		Run:     func(context.Context, struct{}, *turnInput) (Result, error) { return Result{}, nil },
@@ -37,7 +37,7 @@ func TestStepsAreBound(t *testing.T) {
 	content := strings.Repeat("QUJD", maxStructure/2) // a file that is longer than the structure may be
 	call, err := operation.Bind(t.Context(), strings.NewReader(
 		`{"file":"QUJD","then":[{"input":{"tags":[1]},"op":"file.turn"},{"op":"file.turn","input":{"file":"`+content+`","tags":[2]}},{"op":"file.turn","input":[]}]}`), Files{})
-	var faults Faults
+	var faults FieldErrors
 	if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Field != "then[1].input" {
 		t.Fatalf("got %v, %v, want an error at then[1].input, which does not use the result before it", call, err)
 	}
@@ -71,7 +71,7 @@ func TestStepsAreBounded(t *testing.T) {
 	step := `{"op":"file.turn","input":{"tags":[` + strings.Repeat("1,", maxStructure/4) + `1]}}`
 	_, err := turnOperation(t).Bind(t.Context(), strings.NewReader(`{"file":"QUJD","then":[`+step+`,`+step+`]}`), Files{})
 	var size *SizeError
-	if !errors.As(err, &size) || !size.Beside {
+	if !errors.As(err, &size) || !size.ExcludesFiles {
 		t.Errorf("got %v, want a SizeError", err)
 	}
 }

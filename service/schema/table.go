@@ -23,7 +23,7 @@ type Table[Env any] struct {
 
 // NewTable compiles and checks rows: names are well-formed and unique, every
 // field is documented, every example is valid and nothing is free.
-func NewTable[Env any](rows []Row[Env]) (*Table[Env], error) {
+func NewTable[Env any](rows []Definition[Env]) (*Table[Env], error) {
 	table := &Table[Env]{byName: map[string]*Operation[Env]{}}
 	var faults []error
 	for _, row := range rows {
@@ -58,9 +58,9 @@ func (t *Table[Env]) Lookup(name string) *Operation[Env] { return t.byName[name]
 // commonFields is implemented by inputs that embed Common.
 type commonFields interface{ common() *Common }
 
-// validator is an input with rules that a schema can't state, such as fields
+// checker is an input with rules that a schema can't state, such as fields
 // that exclude each other. Validate returns Faults or a *SizeError.
-type validator interface{ Validate() error }
+type checker interface{ Validate() error }
 
 // admitter is an input whose run needs something that can be fully taken. Its
 // method returns the error with which the run would fail for that at once.
@@ -80,12 +80,12 @@ type SizeError struct {
 	Field string
 	Limit int64 // in bytes
 	// The limit is for the input without its long texts and files.
-	Beside bool
+	ExcludesFiles bool
 }
 
 func (e *SizeError) Error() string {
 	beside := ""
-	if e.Beside {
+	if e.ExcludesFiles {
 		beside = ", not counting long texts and files"
 	}
 	return fmt.Sprintf("%s is larger than %d bytes%s.", e.Field, e.Limit, beside)
@@ -100,7 +100,7 @@ type row[Env any] struct {
 	run     func(context.Context, Env, any) (Result, error)
 }
 
-func (s Spec[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
+func (s TypedDefinition[Env, In]) compile(table *Table[Env]) (*Operation[Env], error) {
 	r := row[Env]{Info: s.Info, example: s.Example, input: reflect.TypeFor[In]()}
 	if s.Run != nil {
 		r.run = func(ctx context.Context, env Env, in any) (Result, error) {
@@ -207,7 +207,7 @@ func pin[Env any](ctx context.Context, env Env, bound *bound) error {
 
 	place := reflect.ValueOf(bound.in).Elem()
 	fixed := reflect.New(place.Type())
-	var faults Faults
+	var faults FieldErrors
 	if err := fill(&faults, fixed.Interface(), input); err != nil {
 		return err
 	}

@@ -63,8 +63,8 @@ type readOnly struct {
 	PublishedAt      any `json:"publishedAt,omitempty" jsonschema_description:"Ignored."`
 }
 
-// New asks for a template.
-type New struct {
+// CreateInput asks for a template.
+type CreateInput struct {
 	Name        string        `json:"name,omitempty" jsonschema:"maxLength=200" jsonschema_description:"Name of the template. Required without fromGallery."`
 	HTML        *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"HTML source with Handlebars, at most 10 MiB. Required without fromGallery."`
 	Slug        string        `json:"slug,omitempty" jsonschema:"maxLength=64" jsonschema_description:"Name for URLs: lower-case letters, digits and hyphens. Default: derived from the name."`
@@ -77,8 +77,8 @@ type New struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *New) Validate() error {
-	var faults schema.Faults
+func (in *CreateInput) Validate() error {
+	var faults schema.FieldErrors
 
 	if in.FromGallery == "" {
 		if strings.TrimSpace(in.Name) == "" {
@@ -98,7 +98,7 @@ func (in *New) Validate() error {
 }
 
 // checkTexts refuses texts that PostgreSQL cannot store, and an empty source.
-func checkTexts(faults *schema.Faults, texts map[string]*string) {
+func checkTexts(faults *schema.FieldErrors, texts map[string]*string) {
 	for name, text := range texts {
 		if text == nil {
 			continue
@@ -112,7 +112,7 @@ func checkTexts(faults *schema.Faults, texts map[string]*string) {
 	}
 }
 
-func checkData(faults *schema.Faults, name string, data schema.Object) {
+func checkData(faults *schema.FieldErrors, name string, data schema.Object) {
 	if bytes.Contains(data.RawMessage, []byte(`\u0000`)) {
 		faults.Add(name, "must not contain the character NUL")
 	}
@@ -123,7 +123,7 @@ var slugPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // reservedSlugs are words of the API's own paths.
 var reservedSlugs = []string{"gallery", "generate", "validate", "preview", "partials"}
 
-func checkSlug(faults *schema.Faults, slug string, given bool) {
+func checkSlug(faults *schema.FieldErrors, slug string, given bool) {
 	switch {
 	case !given:
 	case !slugPattern.MatchString(slug):
@@ -173,8 +173,8 @@ func revisionOf(ifMatch string) (int64, error) {
 	return revision, nil
 }
 
-// Change changes a template. Absent members stay unchanged.
-type Change struct {
+// UpdateInput changes a template. Absent members stay unchanged.
+type UpdateInput struct {
 	schema.Patch
 	readOnly
 
@@ -192,8 +192,8 @@ type Change struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *Change) Validate() error {
-	var faults schema.Faults
+func (in *UpdateInput) Validate() error {
+	var faults schema.FieldErrors
 
 	if in.Slug != nil {
 		checkSlug(&faults, *in.Slug, true)
@@ -206,16 +206,16 @@ func (in *Change) Validate() error {
 	return faults.OrNil()
 }
 
-// Publication asks for the draft to be published.
-type Publication struct {
+// PublishInput asks for the draft to be published.
+type PublishInput struct {
 	State
 
 	Comment string `json:"comment,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Comment on the changes."`
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *Publication) Validate() error {
-	var faults schema.Faults
+func (in *PublishInput) Validate() error {
+	var faults schema.FieldErrors
 	checkTexts(&faults, map[string]*string{"comment": &in.Comment})
 	return faults.OrNil()
 }
@@ -228,15 +228,15 @@ type Source struct {
 	Strict     bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"If true, a missing path makes the template invalid."`
 }
 
-// Restoration asks for a version to become the draft.
-type Restoration struct {
+// RestoreInput asks for a version to become the draft.
+type RestoreInput struct {
 	State
 
 	Version int `json:"version" jsonschema:"required,minimum=1,maximum=1000000" jsonschema_description:"Version to copy into the draft."`
 }
 
-// Copy asks for a copy of a template.
-type Copy struct {
+// DuplicateInput asks for a copy of a template.
+type DuplicateInput struct {
 	Ref
 
 	Name string `json:"name,omitempty" jsonschema:"maxLength=200" jsonschema_description:"Name of the copy."`
@@ -244,8 +244,8 @@ type Copy struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *Copy) Validate() error {
-	var faults schema.Faults
+func (in *DuplicateInput) Validate() error {
+	var faults schema.FieldErrors
 	checkSlug(&faults, in.Slug, in.Slug != "")
 	checkTexts(&faults, map[string]*string{"name": &in.Name})
 	return faults.OrNil()

@@ -30,7 +30,7 @@ var partialName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
 
 // Validate checks the rules that the schema cannot express.
 func (in *NewPartial) Validate() error {
-	var faults schema.Faults
+	var faults schema.FieldErrors
 	if !partialName.MatchString(in.Name) {
 		faults.Add("name",
 			"must be at most 64 letters, digits, hyphens and underscores, and not begin with a hyphen; got %.70q",

@@ -33,7 +33,7 @@ type Service struct {
 	// Table has the operations whose options and inputs templates have.
 	Table *schema.Table[*operation.Deps]
 	// Calls makes previews and paid calls.
-	Calls *call.Pipeline
+	Calls *call.Runner
 	// Render looks into templates. It is nil in a process that makes no documents.
 	Render *render.Renderer
 }
@@ -99,7 +99,7 @@ func (s *Service) Get(ctx context.Context, caller call.Caller, in Ref) (Record, 
 }
 
 // Create creates a template, from a layout of the gallery if one is named.
-func (s *Service) Create(ctx context.Context, caller call.Caller, in New) (Record, error) {
+func (s *Service) Create(ctx context.Context, caller call.Caller, in CreateInput) (Record, error) {
 	n := store.NewTemplate{
 		AccountID: caller.Account.ID, Slug: in.Slug, Name: in.Name, Description: in.Description, Category: in.Category,
 		Content: store.TemplateContent{SampleData: in.SampleData.RawMessage, Options: in.Options.RawMessage},
@@ -137,10 +137,10 @@ func (s *Service) changed(
 }
 
 // startFrom fills the fields that a request leaves empty from a layout of the gallery.
-func (s *Service) startFrom(id string, in New, n *store.NewTemplate) error {
+func (s *Service) startFrom(id string, in CreateInput, n *store.NewTemplate) error {
 	layout, ok := s.Gallery.Get(id)
 	if !ok {
-		return schema.Faults{
+		return schema.FieldErrors{
 			{Field: "fromGallery", Message: "is not the ID of a layout. List the layouts with GET /v1/templates/gallery"},
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Service) startFrom(id string, in New, n *store.NewTemplate) error {
 }
 
 // Update changes the draft of a template.
-func (s *Service) Update(ctx context.Context, caller call.Caller, in Change) (Record, error) {
+func (s *Service) Update(ctx context.Context, caller call.Caller, in UpdateInput) (Record, error) {
 	expected, err := revisionOf(in.IfMatch)
 	if err != nil {
 		return Record{}, err
@@ -200,7 +200,7 @@ func (s *Service) Update(ctx context.Context, caller call.Caller, in Change) (Re
 // slugTaken returns the error for a slug that another template has.
 func slugTaken(err error, slug string) error {
 	if errors.Is(err, store.ErrExists) {
-		return schema.Faults{{Field: "slug", Message: "is already used by another template; got " + slug}}
+		return schema.FieldErrors{{Field: "slug", Message: "is already used by another template; got " + slug}}
 	}
 	return err
 }
@@ -226,7 +226,7 @@ func (s *Service) Discard(ctx context.Context, caller call.Caller, in State) (Re
 }
 
 // Restore copies a version of a template into its draft.
-func (s *Service) Restore(ctx context.Context, caller call.Caller, in Restoration) (Record, error) {
+func (s *Service) Restore(ctx context.Context, caller call.Caller, in RestoreInput) (Record, error) {
 	expected, err := revisionOf(in.IfMatch)
 	if err != nil {
 		return Record{}, err
@@ -236,7 +236,7 @@ func (s *Service) Restore(ctx context.Context, caller call.Caller, in Restoratio
 }
 
 // Duplicate makes a copy of a template.
-func (s *Service) Duplicate(ctx context.Context, caller call.Caller, in Copy) (Record, error) {
+func (s *Service) Duplicate(ctx context.Context, caller call.Caller, in DuplicateInput) (Record, error) {
 	found, err := s.Store.Template(ctx, caller.Account.ID, in.ID)
 	if err != nil {
 		return Record{}, apiError(err)
@@ -289,7 +289,7 @@ const publishTries = 5
 
 // Publish makes the draft the next version, with the current state of the partials that it uses. A template that
 // cannot be filled is refused.
-func (s *Service) Publish(ctx context.Context, caller call.Caller, in Publication) (Record, error) {
+func (s *Service) Publish(ctx context.Context, caller call.Caller, in PublishInput) (Record, error) {
 	expected, err := revisionOf(in.IfMatch)
 	if err != nil {
 		return Record{}, err
@@ -309,7 +309,7 @@ func (s *Service) Publish(ctx context.Context, caller call.Caller, in Publicatio
 }
 
 func (s *Service) publish(
-	ctx context.Context, caller call.Caller, in Publication, expected int64,
+	ctx context.Context, caller call.Caller, in PublishInput, expected int64,
 ) (store.Template, error) {
 	found, err := s.Store.Template(ctx, caller.Account.ID, in.ID)
 	switch {
@@ -417,10 +417,10 @@ func apiError(err error) error {
 		return invalid("Template limit reached: at most %d templates with %d versions each, and %d partials with %d MiB in total. Delete some first.",
 			store.MaxTemplates, store.MaxVersions, store.MaxPartials, store.MaxPartialBytes>>20)
 	case errors.Is(err, store.ErrBadList):
-		err = schema.Faults{{Field: "cursor", Message: "must be the nextCursor of an earlier page"}}
+		err = schema.FieldErrors{{Field: "cursor", Message: "must be the nextCursor of an earlier page"}}
 	}
 
-	if known := call.Fault(err); known.Code != wire.InternalError {
+	if known := call.APIError(err); known.Code != wire.InternalError {
 		return known
 	}
 	return err

@@ -33,7 +33,9 @@ func newLab(t *testing.T) lab {
 	return lab{s.API.Templates, s, call.Caller{Account: s.Account, Kind: call.ByPerson}}
 }
 
-func letter(html string) templates.New { return templates.New{Name: "Letter", HTML: &html} }
+func letter(html string) templates.CreateInput {
+	return templates.CreateInput{Name: "Letter", HTML: &html}
+}
 
 func (l lab) make(t *testing.T) templates.Record {
 	t.Helper()
@@ -69,19 +71,19 @@ func TestSubmitHoldsPagesToTheRulesOfTheAPI(t *testing.T) {
 	null := letter("x")
 	null.SampleData = schema.Object{RawMessage: json.RawMessage(`{"a":"\u0000"}`)}
 	for name, test := range map[string]struct {
-		in     templates.New
+		in     templates.CreateInput
 		fields []string
 	}{
-		"nothing":           {templates.New{}, []string{"name", "html"}},
+		"nothing":           {templates.CreateInput{}, []string{"name", "html"}},
 		"a long name":       {long, []string{"name", "slug"}},
 		"an unknown option": {wrong, []string{"options.formt"}},
 		"NUL in the data":   {null, []string{"sampleData"}},
-		"no such layout":    {templates.New{FromGallery: "none"}, []string{"fromGallery"}},
+		"no such layout":    {templates.CreateInput{FromGallery: "none"}, []string{"fromGallery"}},
 	} {
 		_, err := templates.Submit(t.Context(), l.member, test.in, l.Create)
 		refusedFor(t, name, err, test.fields...)
 	}
-	_, err := templates.Submit(t.Context(), l.member, templates.Restoration{State: templates.State{Ref: templates.Ref{ID: "letter"}}}, l.Restore)
+	_, err := templates.Submit(t.Context(), l.member, templates.RestoreInput{State: templates.State{Ref: templates.Ref{ID: "letter"}}}, l.Restore)
 	refusedFor(t, "version 0", err, "version")
 	_, err = templates.Check(t.Context(), templates.Query{State: "other"})
 	refusedFor(t, "an unknown state", err, "state")
@@ -115,7 +117,7 @@ func TestReceiveReadsJSONAsTheAPIDoes(t *testing.T) {
 	if err != nil || cleared.Category != "" || *cleared.HTML != "<p>new</p>" {
 		t.Errorf("cleared %+v, %v", cleared, err)
 	}
-	named, err := templates.Submit(t.Context(), l.member, templates.Change{ID: made.ID, Name: new("Bill")}, l.Update)
+	named, err := templates.Submit(t.Context(), l.member, templates.UpdateInput{ID: made.ID, Name: new("Bill")}, l.Update)
 	if err != nil || named.Name != "Bill" || *named.HTML != "<p>new</p>" {
 		t.Errorf("named %+v, %v", named, err)
 	}
@@ -174,11 +176,11 @@ func TestAccountsDoNotSeeEachOther(t *testing.T) {
 		"get":            second(l.Get(t.Context(), mallory, ref)),
 		"versions":       second(l.Versions(t.Context(), mallory, ref)),
 		"version":        second(l.Version(t.Context(), mallory, templates.VersionRef{Ref: ref, Version: 1})),
-		"update":         second(l.Update(t.Context(), mallory, templates.Change{ID: made.ID, HTML: new("x")})),
+		"update":         second(l.Update(t.Context(), mallory, templates.UpdateInput{ID: made.ID, HTML: new("x")})),
 		"discard":        second(l.Discard(t.Context(), mallory, state)),
-		"restore":        second(l.Restore(t.Context(), mallory, templates.Restoration{State: state, Version: 1})),
-		"duplicate":      second(l.Duplicate(t.Context(), mallory, templates.Copy{Ref: ref})),
-		"publish":        second(l.Publish(t.Context(), mallory, templates.Publication{State: state})),
+		"restore":        second(l.Restore(t.Context(), mallory, templates.RestoreInput{State: state, Version: 1})),
+		"duplicate":      second(l.Duplicate(t.Context(), mallory, templates.DuplicateInput{Ref: ref})),
+		"publish":        second(l.Publish(t.Context(), mallory, templates.PublishInput{State: state})),
 		"delete":         second(l.Delete(t.Context(), mallory, ref)),
 		"partial":        second(l.Partial(t.Context(), mallory, templates.PartialRef{Name: "head"})),
 		"delete partial": second(l.DeletePartial(t.Context(), mallory, templates.PartialRef{Name: "head"})),

@@ -43,8 +43,8 @@ type Entry struct {
 	Key     string
 	Size    int64 // bytes
 	ModTime time.Time
-	// Place is the position at which the next List continues.
-	Place string
+	// Cursor is the position at which the next List continues.
+	Cursor string
 }
 
 const maxKey = 200

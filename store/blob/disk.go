@@ -140,13 +140,13 @@ func (b *disk) List(ctx context.Context, after string, yield func(Entry) error) 
 			return err
 		}
 
-		return yield(Entry{Key: d.Name(), Size: info.Size(), ModTime: info.ModTime(), Place: d.Name()})
+		return yield(Entry{Key: d.Name(), Size: info.Size(), ModTime: info.ModTime(), Cursor: d.Name()})
 	})
 }
 
 // Check returns an error if the disk is full or gone.
 func (b *disk) Check(context.Context) error {
-	return durable.CheckRoom(b.dir)
+	return durable.CheckFreeSpace(b.dir)
 }
 
 // Sweep removes the remains of interrupted Puts.

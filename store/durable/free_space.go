@@ -13,8 +13,8 @@ const minFreeSpace = 1 << 20
 // ErrFull means that the disk of a folder is full or gone.
 var ErrFull = errors.New("no room on the disk")
 
-// CheckRoom returns an error if the disk of one of the folders is full or gone. It matches ErrFull.
-func CheckRoom(dirs ...string) error {
+// CheckFreeSpace returns an error if the disk of one of the folders is full or gone. It matches ErrFull.
+func CheckFreeSpace(dirs ...string) error {
 	for _, dir := range dirs {
 		var disk unix.Statfs_t
 		if err := unix.Statfs(dir, &disk); err != nil {

@@ -116,7 +116,7 @@ func (p *Queue) Enqueue(ctx context.Context, letter Message) error {
 	if err != nil {
 		return err
 	}
-	if err := p.queue.AddLetter(ctx, queued.ID, queued.Sealed); err != nil {
+	if err := p.queue.AddEmail(ctx, queued.ID, queued.Sealed); err != nil {
 		return err
 	}
 	p.Wake()
@@ -125,21 +125,21 @@ func (p *Queue) Enqueue(ctx context.Context, letter Message) error {
 
 // Seal converts an email to a row of the store, for a transaction that writes more than emails. Call Wake after its
 // commit.
-func (p *Queue) Seal(letter Message) (store.Letter, error) {
+func (p *Queue) Seal(letter Message) (store.QueuedEmail, error) {
 	text, err := json.Marshal(letter)
 	if err != nil {
-		return store.Letter{}, err
+		return store.QueuedEmail{}, err
 	}
 	id := p.cfg.Store.NewID("let")
 	sealed, err := p.cfg.Box.Seal(purpose(id), text)
-	return store.Letter{ID: id, Sealed: sealed}, err
+	return store.QueuedEmail{ID: id, Sealed: sealed}, err
 }
 
 // SealAll seals the same email for each of these addresses.
 func SealAll(sealer interface {
-	Seal(letter Message) (store.Letter, error)
+	Seal(letter Message) (store.QueuedEmail, error)
 }, to []string, letter Message,
-) (sealed []store.Letter, err error) {
+) (sealed []store.QueuedEmail, err error) {
 	for _, letter.To = range to {
 		one, err := sealer.Seal(letter)
 		if err != nil {
@@ -179,7 +179,7 @@ func (p *Queue) Run(ctx context.Context) {
 
 func (p *Queue) sendDue(ctx context.Context) error {
 	for ctx.Err() == nil {
-		due, err := p.queue.ClaimLetters(ctx, batch)
+		due, err := p.queue.ClaimEmails(ctx, batch)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -193,7 +193,7 @@ func (p *Queue) sendDue(ctx context.Context) error {
 }
 
 // deliver sends one email, or postpones it.
-func (p *Queue) deliver(ctx context.Context, queued store.Letter) error {
+func (p *Queue) deliver(ctx context.Context, queued store.QueuedEmail) error {
 	text, err := p.cfg.Box.Open(purpose(queued.ID), queued.Sealed)
 	var letter Message
 	if err == nil {
@@ -203,10 +203,10 @@ func (p *Queue) deliver(ctx context.Context, queued store.Letter) error {
 		err = p.send(ctx, letter)
 	}
 	if err == nil {
-		return p.queue.RemoveLetter(ctx, queued.ID)
+		return p.queue.RemoveEmail(ctx, queued.ID)
 	}
 
-	ended, failed := p.queue.FailLetter(ctx, queued)
+	ended, failed := p.queue.FailEmail(ctx, queued)
 	// The address stays out of the log.
 	p.cfg.Logger.LogAttrs(
 		ctx, slog.LevelWarn, "send letter failed", slog.String("letter", queued.ID),

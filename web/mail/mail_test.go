@@ -178,7 +178,7 @@ func TestEmailsAreSentAsTextAndHTML(t *testing.T) {
 				t.Errorf("the letter lacks %q:\n%s", want, plain)
 			}
 		}
-		waitFor(t, "the end of the queue", func() bool { due, err := s.ClaimLetters(t.Context(), 10); return err == nil && len(due) == 0 })
+		waitFor(t, "the end of the queue", func() bool { due, err := s.ClaimEmails(t.Context(), 10); return err == nil && len(due) == 0 })
 	})
 }
 
@@ -209,7 +209,7 @@ func TestEmailsAreStoredEncrypted(t *testing.T) {
 	if err := newPost(t, s, "127.0.0.1:1").Enqueue(t.Context(), letter); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := s.ClaimLetters(t.Context(), 10)
+	kept, err := s.ClaimEmails(t.Context(), 10)
 	if err != nil || len(kept) != 1 || strings.Contains(string(kept[0].Sealed), "token") || len(kept[0].Sealed) == 0 {
 		t.Errorf("got %+v, %v", kept, err)
 	}

@@ -54,8 +54,8 @@ func originOf(metadata map[string]string, customer string, created int64) store.
 }
 
 // noticeOf returns the notice of a PaymentIntent about a payment.
-func noticeOf(i *stripe.PaymentIntent) store.PaymentNotice {
-	n := store.PaymentNotice{PaymentID: paymentOf(i.Metadata), Intent: i.ID}
+func noticeOf(i *stripe.PaymentIntent) store.PaymentReport {
+	n := store.PaymentReport{PaymentID: paymentOf(i.Metadata), Intent: i.ID}
 	switch i.Status {
 	case stripe.PaymentIntentStatusSucceeded:
 		n.State = store.PaymentPaid
@@ -147,8 +147,8 @@ func (p *Payments) applyIntent(ctx context.Context, i *stripe.PaymentIntent) (st
 }
 
 // apply applies a notice, and writes emails to the users concerned in the same transaction.
-func (p *Payments) apply(ctx context.Context, n store.PaymentNotice) (store.PaymentChange, error) {
-	n.Tell = p.buildEmails()
+func (p *Payments) apply(ctx context.Context, n store.PaymentReport) (store.PaymentChange, error) {
+	n.BuildMail = p.buildEmails()
 	change, err := p.store.ApplyPayment(ctx, n)
 	if err != nil {
 		return change, err

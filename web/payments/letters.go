@@ -12,7 +12,7 @@ func (p *Payments) buildEmails() store.MailBuilder {
 		return nil
 	}
 
-	return func(change store.PaymentChange, to []string) ([]store.Letter, error) {
+	return func(change store.PaymentChange, to []string) ([]store.QueuedEmail, error) {
 		email, ok := p.email(change)
 		if !ok {
 			return nil, nil
@@ -42,11 +42,11 @@ func (p *Payments) email(change store.PaymentChange) (mail.Message, bool) {
 			},
 		}, true
 
-	case change.SwitchOff != "":
+	case change.OffReason != "":
 		return mail.Message{
 			Subject: "Auto-reload was turned off", Link: wallet,
 			Lines: []string{
-				change.SwitchOff,
+				change.OffReason,
 				"The wallet is no longer topped up automatically. " +
 					"Top it up, or check the saved card and turn auto-reload on again.",
 			},

@@ -28,8 +28,8 @@ import (
 
 // Bounds of a top-up.
 const (
-	LeastTopUp = 5 * credit.Dollar
-	MostTopUp  = 1000 * credit.Dollar
+	MinTopUp = 5 * credit.Dollar
+	MaxTopUp = 1000 * credit.Dollar
 )
 
 const (
@@ -64,7 +64,7 @@ type Config struct {
 // Mailer sends emails in the background.
 type Mailer interface {
 	// Seal converts an email to a row of the store.
-	Seal(letter mail.Message) (store.Letter, error)
+	Seal(letter mail.Message) (store.QueuedEmail, error)
 	// Wake triggers the sending of new emails.
 	Wake()
 }
@@ -129,8 +129,8 @@ func fromCents(n int64) credit.Amount { return credit.Amount(n) * cent }
 // TopUp returns the address of Stripe's page on which an account's owner pays.
 // The payment's row is there first, and names it at Stripe.
 func (p *Payments) TopUp(ctx context.Context, account store.Account, amount credit.Amount) (address string, err error) {
-	if amount < LeastTopUp || amount > MostTopUp {
-		return "", fmt.Errorf("a top-up is of %s to %s; got %s", LeastTopUp, MostTopUp, amount)
+	if amount < MinTopUp || amount > MaxTopUp {
+		return "", fmt.Errorf("a top-up is of %s to %s; got %s", MinTopUp, MaxTopUp, amount)
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -42,8 +42,8 @@ type shop struct {
 }
 
 // Seal stores only the subject of an email, readable.
-func (s *shop) Seal(letter mail.Message) (store.Letter, error) {
-	return store.Letter{ID: s.NewID("let"), Sealed: []byte(letter.Subject)}, nil
+func (s *shop) Seal(letter mail.Message) (store.QueuedEmail, error) {
+	return store.QueuedEmail{ID: s.NewID("let"), Sealed: []byte(letter.Subject)}, nil
 }
 
 // Wake is of no use: nothing is sent.
@@ -91,7 +91,7 @@ func (s *shop) newAccount(t *testing.T, email string) store.Account {
 	if err != nil {
 		t.Fatal(err)
 	}
-	person, err := s.CreatePerson(t.Context(), store.NewPerson{Email: email, Name: "Maya"})
+	person, err := s.CreateUser(t.Context(), store.NewUser{Email: email, Name: "Maya"})
 	if err == nil {
 		err = s.AddMember(t.Context(), account.ID, person.ID, store.RoleOwner)
 	}
@@ -193,7 +193,7 @@ func (s *shop) wantTold(t *testing.T, want map[string]int) {
 // wrote checks the subjects of the queued emails, in any order.
 func (s *shop) wrote(t *testing.T, want ...string) {
 	t.Helper()
-	kept, err := s.ClaimLetters(t.Context(), 100)
+	kept, err := s.ClaimEmails(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func (p *Payments) reconcileAll(ctx context.Context) error {
 	if err == nil {
 		err = p.store.SetMark(ctx, markName, began)
 	}
-	return errors.Join(err, p.reconcileWaiting(ctx), p.store.ForgetPaymentEvents(ctx, began.Add(-eventTerm)))
+	return errors.Join(err, p.reconcileWaiting(ctx), p.store.DeletePaymentEvents(ctx, began.Add(-eventTerm)))
 }
 
 func from(since time.Time) *stripe.RangeQueryParams {
@@ -161,10 +161,10 @@ func (p *Payments) reconcileRefund(ctx context.Context, i *stripe.PaymentIntent)
 
 	reconcileAll, err := p.refundsOf(ctx, i.ID)
 	if err == nil {
-		_, err = p.apply(ctx, store.PaymentNotice{Intent: i.ID, Refunds: reconcileAll})
+		_, err = p.apply(ctx, store.PaymentReport{Intent: i.ID, Refunds: reconcileAll})
 	}
 	if isPermanent(err) {
-		_, err = p.reportMove(ctx, store.PaymentNotice{Intent: i.ID}, err)
+		_, err = p.reportMove(ctx, store.PaymentReport{Intent: i.ID}, err)
 	}
 	return err
 }
@@ -203,7 +203,7 @@ func (p *Payments) reconcileDispute(ctx context.Context, d *stripe.Dispute) erro
 		return nil // It is not about money that came to us.
 	}
 
-	n := store.PaymentNotice{Intent: d.PaymentIntent.ID, Dispute: told}
+	n := store.PaymentReport{Intent: d.PaymentIntent.ID, Dispute: told}
 	err := p.foreign(d.Livemode, string(d.Currency))
 	if err == nil {
 		_, err = p.apply(ctx, n)
@@ -233,7 +233,7 @@ func gone(err error) bool {
 }
 
 func (p *Payments) reconcilePage(ctx context.Context, payment store.Payment) error {
-	expired := store.PaymentNotice{PaymentID: payment.ID, State: store.PaymentExpired}
+	expired := store.PaymentReport{PaymentID: payment.ID, State: store.PaymentExpired}
 	if payment.Session == "" {
 		// No one has seen the page, if there was one.
 		if p.now().Sub(payment.CreatedAt) < sessionTerm {

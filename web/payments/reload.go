@@ -25,8 +25,8 @@ const (
 	recordTimeout = 15 * time.Second
 )
 
-// Refill refills a wallet if its owner wants that, it is low, and no other process does it.
-func (p *Payments) Refill(ctx context.Context, accountID string) error {
+// Reload refills a wallet if its owner wants that, it is low, and no other process does it.
+func (p *Payments) Reload(ctx context.Context, accountID string) error {
 	if due, err := p.store.ReloadDue(ctx, accountID); err != nil || !due {
 		return err
 	}
@@ -89,19 +89,19 @@ func (p *Payments) reload(ctx context.Context, accountID string) (answered bool,
 
 // attempt requests the money of an attempt from Stripe and returns the outcome; an error leaves that open. It looks
 // up an earlier request first.
-func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
-	if !r.Again {
+func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentReport, error) {
+	if !r.Repeated {
 		return p.charge(ctx, r)
 	}
 
 	i, err := p.findIntent(ctx, r.Payment)
 	switch {
 	case err != nil:
-		return store.PaymentNotice{}, err
+		return store.PaymentReport{}, err
 	case i == nil && p.now().Sub(r.CreatedAt) < keyTerm:
 		return p.charge(ctx, r)
 	case i == nil:
-		return store.PaymentNotice{
+		return store.PaymentReport{
 			PaymentID: r.ID,
 			State:     store.PaymentFailed,
 			Reason:    "Stripe was unreachable for 24 hours.",
@@ -109,7 +109,7 @@ func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNo
 	}
 
 	if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
-		return store.PaymentNotice{}, err
+		return store.PaymentReport{}, err
 	}
 	if i.Status == stripe.PaymentIntentStatusRequiresAction && p.now().Sub(r.CreatedAt) >= store.ReloadActionTime {
 		return p.cancel(ctx, i)
@@ -118,12 +118,12 @@ func (p *Payments) attempt(ctx context.Context, r store.Reload) (store.PaymentNo
 }
 
 // cancel ends a payment that its owner has not confirmed in time.
-func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentNotice, error) {
+func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.PaymentReport, error) {
 	params := &stripe.PaymentIntentCancelParams{CancellationReason: stripe.String("abandoned")}
 	params.Context = ctx
 	i, err := p.intents.Cancel(i.ID, params)
 	if err != nil {
-		return store.PaymentNotice{}, err
+		return store.PaymentReport{}, err
 	}
 
 	n := noticeOf(i)
@@ -134,7 +134,7 @@ func (p *Payments) cancel(ctx context.Context, i *stripe.PaymentIntent) (store.P
 }
 
 // charge charges the saved card for an attempt. Stripe does it once for the attempt's ID.
-func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNotice, error) {
+func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentReport, error) {
 	params := &stripe.PaymentIntentParams{
 		Amount: cents(r.Amount), Currency: stripe.String("usd"), Customer: &r.Customer, PaymentMethod: &r.Method,
 		Confirm: stripe.Bool(true), OffSession: stripe.Bool(true), ReturnURL: stripe.String(p.cfg.BaseURL + walletPath),
@@ -148,7 +148,7 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 	i, err := p.intents.New(params)
 	if err == nil {
 		if err := p.foreign(i.Livemode, string(i.Currency)); err != nil {
-			return store.PaymentNotice{}, err
+			return store.PaymentReport{}, err
 		}
 		n := noticeOf(i)
 		n.PaymentID = r.ID
@@ -156,14 +156,14 @@ func (p *Payments) charge(ctx context.Context, r store.Reload) (store.PaymentNot
 	}
 
 	if uncertain(err) {
-		return store.PaymentNotice{}, err
+		return store.PaymentReport{}, err
 	}
 	var stripeErr *stripe.Error
 	if !errors.As(err, &stripeErr) {
-		return store.PaymentNotice{}, err
+		return store.PaymentReport{}, err
 	}
 
-	n := store.PaymentNotice{PaymentID: r.ID, State: store.PaymentDeclined, Reason: refusal(stripeErr)}
+	n := store.PaymentReport{PaymentID: r.ID, State: store.PaymentDeclined, Reason: refusal(stripeErr)}
 	if stripeErr.PaymentIntent != nil {
 		n.Intent = stripeErr.PaymentIntent.ID
 		if stripeErr.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresAction {

@@ -66,7 +66,7 @@ func TestAutoReload(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 6 {
 				wg.Go(func() {
-					if err := s.pay.Refill(t.Context(), s.account.ID); err != nil {
+					if err := s.pay.Reload(t.Context(), s.account.ID); err != nil {
 						t.Error(err)
 					}
 				})

@@ -180,7 +180,7 @@ func TestStripeKnowsEveryRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if err := pay.Refill(t.Context(), s.account.ID); err != nil {
+			if err := pay.Reload(t.Context(), s.account.ID); err != nil {
 				t.Error(err)
 			}
 			s.clock.Advance(25 * time.Hour)
@@ -200,7 +200,7 @@ func TestStripeKnowsEveryRequest(t *testing.T) {
 			t.Error(err)
 		}
 		for range 2 {
-			if err := pay.Refill(t.Context(), s.account.ID); err != nil {
+			if err := pay.Reload(t.Context(), s.account.ID); err != nil {
 				t.Log(err)
 			}
 			s.clock.Advance(time.Hour)

@@ -23,7 +23,7 @@ func isPermanent(err error) bool {
 // and in the metric.
 func (p *Payments) report(ctx context.Context, e store.PaymentError, cause error) error {
 	e.Text = cause.Error()
-	_, err := p.store.NotePaymentError(ctx, e)
+	_, err := p.store.RecordPaymentError(ctx, e)
 	p.log.LogAttrs(
 		ctx, slog.LevelError, "payment at Stripe cannot be applied",
 		slog.String("subject", e.Subject), slog.String("payment", e.PaymentID),
@@ -55,7 +55,7 @@ func (p *Payments) reportIntent(ctx context.Context, i *stripe.PaymentIntent, ca
 
 // refuse decides on an event that cannot be applied. It returns errIgnored for an event that moves none of our money,
 // and a badEvent otherwise, so Stripe shows it.
-func (p *Payments) refuse(ctx context.Context, n store.PaymentNotice, cause error) error {
+func (p *Payments) refuse(ctx context.Context, n store.PaymentReport, cause error) error {
 	if n.State != store.PaymentPaid {
 		ours, err := p.reportMove(ctx, n, cause)
 		if err == nil && !ours {
@@ -83,7 +83,7 @@ func (p *Payments) refuse(ctx context.Context, n store.PaymentNotice, cause erro
 
 // reportMove is report for a refund or a dispute, and returns whether it is ours: if its payment was never credited
 // there is nothing to take.
-func (p *Payments) reportMove(ctx context.Context, n store.PaymentNotice, cause error) (ours bool, err error) {
+func (p *Payments) reportMove(ctx context.Context, n store.PaymentReport, cause error) (ours bool, err error) {
 	payment, err := p.store.PaymentByIntent(ctx, n.Intent)
 	if errors.Is(err, store.ErrNotFound) || err == nil && payment.State != store.PaymentPaid {
 		return false, nil

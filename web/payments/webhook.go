@@ -115,7 +115,7 @@ func (p *Payments) handle(ctx context.Context, event stripe.Event) error {
 }
 
 // applyReport applies an event.
-func (p *Payments) applyReport(ctx context.Context, n store.PaymentNotice) error {
+func (p *Payments) applyReport(ctx context.Context, n store.PaymentReport) error {
 	if n.Refunded > 0 || len(n.Refunds) > 0 {
 		asking, cancel := context.WithTimeout(ctx, describeTimeout)
 		all, err := p.refundsOf(asking, n.Intent)
@@ -182,17 +182,17 @@ type object struct {
 }
 
 // read makes a notice of an event. The error is errIgnored for an event that does not concern any of our payments.
-func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
+func (p *Payments) read(event stripe.Event) (store.PaymentReport, error) {
 	var o object
 	if err := json.Unmarshal(event.Data.Raw, &o); err != nil {
-		return store.PaymentNotice{}, &badEvent{fmt.Errorf("read the event: %w", err)}
+		return store.PaymentReport{}, &badEvent{fmt.Errorf("read the event: %w", err)}
 	}
 
 	live := event.Livemode
 	if o.Livemode != nil {
 		live = *o.Livemode
 	}
-	n := store.PaymentNotice{PaymentID: paymentOf(o.Metadata), Intent: string(o.PaymentIntent)}
+	n := store.PaymentReport{PaymentID: paymentOf(o.Metadata), Intent: string(o.PaymentIntent)}
 	if err := p.foreign(live, ""); err != nil {
 		return n, &badEvent{err}
 	}
@@ -206,7 +206,7 @@ func (p *Payments) read(event stripe.Event) (store.PaymentNotice, error) {
 }
 
 // readObject makes a notice of the object that an event is about, begun with n.
-func readObject(event stripe.Event, o object, n store.PaymentNotice) (store.PaymentNotice, error) {
+func readObject(event stripe.Event, o object, n store.PaymentReport) (store.PaymentReport, error) {
 	switch event.Type {
 	case "checkout.session.completed", "checkout.session.async_payment_succeeded",
 		"checkout.session.async_payment_failed", "checkout.session.expired":
@@ -251,7 +251,7 @@ func refundOf(id, status string, amount int64) store.Refund {
 }
 
 // readSession makes a notice of the status of a checkout page of Stripe.
-func readSession(kind string, o object, n store.PaymentNotice) (store.PaymentNotice, error) {
+func readSession(kind string, o object, n store.PaymentReport) (store.PaymentReport, error) {
 	if n.PaymentID == "" {
 		n.PaymentID = o.ClientReferenceID
 	}

@@ -42,7 +42,7 @@ type Options struct {
 	// DB is the database; nil means a new SQLite database.
 	DB *storetest.DB
 	// Operations are the product; nil is Echo and JSON.
-	Operations []schema.Row[*operation.Deps]
+	Operations []schema.Definition[*operation.Deps]
 	// Blobs stores the bytes of files; nil means a folder.
 	Blobs blob.Store
 	// Change, if set, changes the settings before the services and the API are made.
@@ -76,7 +76,7 @@ type Server struct {
 	Secret string
 	Log    *Log
 	// Operations are the product.
-	Operations []schema.Row[*operation.Deps]
+	Operations []schema.Definition[*operation.Deps]
 	// HTTP carries requests to the server; it keeps no connection beyond the test.
 	HTTP *http.Client
 
@@ -91,7 +91,7 @@ func New(t testing.TB, o Options) *Server {
 		o.DB = &db
 	}
 	if o.Operations == nil {
-		o.Operations = []schema.Row[*operation.Deps]{Echo(nil), JSON()}
+		o.Operations = []schema.Definition[*operation.Deps]{Echo(nil), JSON()}
 	}
 	s := &Server{Clock: storetest.NewClock(Start()), Log: &Log{}, Operations: o.Operations, Registry: prometheus.NewRegistry(), db: *o.DB}
 	s.Store = o.DB.OpenAs(t, store.Config{Now: s.Clock.Now, Blobs: o.Blobs})

@@ -33,8 +33,8 @@ type JSONInput struct {
 
 // Echo returns the operation test.echo, which responds with its text, or with whatever run does with it where run
 // is not nil.
-func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Row[*operation.Deps] {
-	return schema.Spec[*operation.Deps, EchoInput]{
+func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Definition[*operation.Deps] {
+	return schema.TypedDefinition[*operation.Deps, EchoInput]{
 		Info: schema.Info{
 			Name: "test.echo", Default: true, Summary: "Answer with a text", Price: EchoPrice, Produces: []string{"text/plain"},
 		},
@@ -54,8 +54,8 @@ func Echo(run func(ctx context.Context, in *EchoInput) error) schema.Row[*operat
 }
 
 // JSON returns the operation test.json, whose result is a JSON object.
-func JSON() schema.Row[*operation.Deps] {
-	return schema.Spec[*operation.Deps, JSONInput]{
+func JSON() schema.Definition[*operation.Deps] {
+	return schema.TypedDefinition[*operation.Deps, JSONInput]{
 		Info: schema.Info{
 			Name: "test.json", Summary: "Answer with an object", Price: JSONPrice, Produces: []string{"application/json"},
 		},

@@ -88,7 +88,7 @@ func (d database) signIn(ctx context.Context, url string, i int) (*client, error
 	if err != nil {
 		return nil, err
 	}
-	person, err := d.store.CreatePerson(ctx, store.NewPerson{Email: fmt.Sprintf("owner-%d@example.com", i), Verified: true})
+	person, err := d.store.CreateUser(ctx, store.NewUser{Email: fmt.Sprintf("owner-%d@example.com", i), Verified: true})
 	if err != nil {
 		return nil, err
 	}

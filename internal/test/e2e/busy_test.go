@@ -75,7 +75,7 @@ func newBusy(t *testing.T, config app.Config) *busy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	person, err := b.past.CreatePerson(t.Context(), store.NewPerson{Email: busyOwner, Name: "Maya Lind", Verified: true})
+	person, err := b.past.CreateUser(t.Context(), store.NewUser{Email: busyOwner, Name: "Maya Lind", Verified: true})
 	if err == nil {
 		err = b.past.AddMember(t.Context(), b.account.ID, person.ID, store.RoleOwner)
 	}

@@ -88,7 +88,7 @@ func (c *chaos) newPayer(email string) *chaosPayer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	person, err := c.store.CreatePerson(ctx, store.NewPerson{Email: email, Verified: true})
+	person, err := c.store.CreateUser(ctx, store.NewUser{Email: email, Verified: true})
 	if err == nil {
 		err = c.store.AddMember(ctx, account.ID, person.ID, store.RoleOwner)
 	}
@@ -382,7 +382,7 @@ func (c *chaos) settleUp() {
 			c.t.Fatal(err)
 		}
 		for _, p := range c.till.payers {
-			if err := pay.Refill(c.t.Context(), p.account.ID); err != nil {
+			if err := pay.Reload(c.t.Context(), p.account.ID); err != nil {
 				c.t.Log(err)
 			}
 		}

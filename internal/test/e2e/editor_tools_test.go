@@ -154,7 +154,7 @@ func TestEditorKeepsTypedText(t *testing.T) {
 		}
 	}
 
-	person, err := app.Store.PersonByEmail(t.Context(), "maya@example.com")
+	person, err := app.Store.UserByEmail(t.Context(), "maya@example.com")
 	if err == nil {
 		err = app.Store.Sessions().EndOthers(t.Context(), person.ID, "")
 	}

@@ -336,7 +336,7 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 	maya.open("/dashboard/keys/new")
 	maya.fill("name", "website of the shop")
 	maya.fill("limit", "12.50")
-	person, err := app.Store.PersonByEmail(t.Context(), "maya@example.com")
+	person, err := app.Store.UserByEmail(t.Context(), "maya@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestFiltersLeaveThePageStanding(t *testing.T) {
 		t.Errorf("on the way back the window is %s", got)
 	}
 	// One whose session has ended is asked to log in, as after any link.
-	person, err := app.Store.PersonByEmail(t.Context(), "maya@example.com")
+	person, err := app.Store.UserByEmail(t.Context(), "maya@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -339,7 +339,7 @@ func TestFromSignUpToTheFirstDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lena, err := app.Store.CreatePerson(t.Context(), store.NewPerson{Email: "lena@ops.example", Verified: true})
+	lena, err := app.Store.CreateUser(t.Context(), store.NewUser{Email: "lena@ops.example", Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,11 +429,11 @@ func lookAtPages(t *testing.T, app *app.App, browser *rod.Browser, accountID str
 func lookAtTheDoor(t *testing.T, app *app.App, s *screen) {
 	t.Helper()
 	people := app.Store
-	tom, err := people.CreatePerson(t.Context(), store.NewPerson{Email: "tom@example.com", Verified: true})
+	tom, err := people.CreateUser(t.Context(), store.NewUser{Email: "tom@example.com", Verified: true})
 	undo := ""
 	if err == nil {
 		err = people.ChangeCredentials(t.Context(), tom.ID, store.CredentialChange{
-			Factor: &store.Factor{Sealed: []byte("sealed")}, Tell: func(_ store.Person, secret string) ([]store.Letter, error) { undo = secret; return nil, nil },
+			Factor: &store.Factor{Sealed: []byte("sealed")}, BuildMail: func(_ store.User, secret string) ([]store.QueuedEmail, error) { undo = secret; return nil, nil },
 		})
 	}
 	if err != nil {

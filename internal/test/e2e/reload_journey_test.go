@@ -161,7 +161,7 @@ func TestAutoReload(t *testing.T) {
 			t.Fatal("auto-reload is off before the third failure")
 		}
 		ahead += 25 * time.Hour
-		if err := pay.Refill(t.Context(), account.ID); err != nil {
+		if err := pay.Reload(t.Context(), account.ID); err != nil {
 			t.Fatal(err)
 		}
 	}

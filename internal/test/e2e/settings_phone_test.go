@@ -11,7 +11,7 @@ func TestEffectiveSettingsOnAPhone(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	app, operator := startWide(t)
-	person, err := app.Store.PersonByEmail(t.Context(), "maya@example.com")
+	person, err := app.Store.UserByEmail(t.Context(), "maya@example.com")
 	if err == nil {
 		err = app.Store.SetOperator(t.Context(), person.ID, true)
 	}

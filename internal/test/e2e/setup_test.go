@@ -30,7 +30,7 @@ import (
 func pagesAs(t *testing.T, app *app.App, email string) func(path string, form url.Values) string {
 	t.Helper()
 	ctx, people := t.Context(), app.Store
-	person, err := people.CreatePerson(ctx, store.NewPerson{Email: email, Verified: true})
+	person, err := people.CreateUser(ctx, store.NewUser{Email: email, Verified: true})
 	if err != nil {
 		t.Fatal(err)
 	}

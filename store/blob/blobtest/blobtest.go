@@ -80,7 +80,7 @@ func places(t *testing.T, b blob.Store) {
 		}
 
 		var rest []string
-		err := b.List(t.Context(), entry.Place, func(e blob.Entry) error { rest = append(rest, e.Key); return nil })
+		err := b.List(t.Context(), entry.Cursor, func(e blob.Entry) error { rest = append(rest, e.Key); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

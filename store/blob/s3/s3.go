@@ -182,7 +182,7 @@ func (s *Store) List(ctx context.Context, after string, yield func(blob.Entry) e
 		if !blob.ValidKey(key) {
 			continue
 		}
-		if err := yield(blob.Entry{Key: key, Size: object.Size, ModTime: object.LastModified, Place: key}); err != nil {
+		if err := yield(blob.Entry{Key: key, Size: object.Size, ModTime: object.LastModified, Cursor: key}); err != nil {
 			return err
 		}
 	}
