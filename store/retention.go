@@ -161,7 +161,7 @@ func (s *Store) countNotice(ctx context.Context, old []month) (today map[month]b
 	day := dayOf(s.now())
 	err = s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		today = map[month]bool{}
-		if err = forgetMonths(ctx, tx, old); err != nil {
+		if err := forgetMonths(ctx, tx, old); err != nil {
 			return err
 		}
 

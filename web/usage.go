@@ -82,8 +82,8 @@ func (w *Web) usagePage(v *pageRequest, status int, alerts *views.Form) error {
 		d := at[day.Unix()/86400]
 		m.Series = append(m.Series, views.Day{At: day, Calls: d.Calls + d.Failures, Fails: d.Failures, Spent: d.Amount})
 		m.Calls = m.Calls + d.Calls + d.Failures
-		m.Failures = m.Failures + d.Failures
-		m.Spent = m.Spent + d.Amount
+		m.Failures += d.Failures
+		m.Spent += d.Amount
 	}
 
 	if err := w.fillAlerts(v, &m, alerts); err != nil {

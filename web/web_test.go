@@ -190,7 +190,7 @@ func (f *fakeCalls) Input(ctx context.Context, from *store.Store, accountID, cal
 
 func (f *fakeCalls) Again(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
 	if f.again == nil {
-		return f.Calls.Repeat(ctx, account, callID, requestID)
+		return f.Repeat(ctx, account, callID, requestID)
 	}
 	return f.again(callID)
 }
