@@ -139,7 +139,7 @@ type Host interface {
 	Counters() []views.Counter
 }
 
-// Calls are the calls of all accounts: *call.Pipeline.
+// Calls are the calls of all accounts: *call.Runner.
 type Calls interface {
 	// Input returns the stored input of a call as JSON, or store.ErrNotFound. It reads from the given store.
 	Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error)

@@ -188,9 +188,9 @@ func (f *fakeCalls) Input(ctx context.Context, from *store.Store, accountID, cal
 	return f.input, nil
 }
 
-func (f *fakeCalls) Again(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
+func (f *fakeCalls) Repeat(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
 	if f.again == nil {
-		return f.Repeat(ctx, account, callID, requestID)
+		return f.Calls.Repeat(ctx, account, callID, requestID)
 	}
 	return f.again(callID)
 }
