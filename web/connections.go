@@ -124,7 +124,7 @@ func (w *Web) showConnection(v *pageRequest) error {
 	return showConnectionForm(v, http.StatusOK, m)
 }
 
-// readConnection reads the form of a connection into a request of the API. The error is schema.Faults.
+// readConnection reads the form of a connection into a request of the API. The error is schema.FieldErrors.
 func readConnection[In any](v *pageRequest) (*In, error) {
 	kind := connectionKind(v)
 	settings := map[string]any{}

@@ -35,7 +35,7 @@ func receive[In, Out any](
 	return templates.Receive(v.ctx(), v.caller(), params, bytes.NewReader(body), method)
 }
 
-// bindForm binds the fields of a form as a request of the API is bound. The error is schema.Faults.
+// bindForm binds the fields of a form as a request of the API is bound. The error is schema.FieldErrors.
 func bindForm[In any](v *pageRequest, fields any) (*In, error) {
 	body, err := json.Marshal(fields)
 	if err != nil {

@@ -46,7 +46,7 @@ func (w *Web) newSigningPage(v *pageRequest, status int, m views.Form) error {
 	return v.show(status, views.NewSigningPage(v.page("Add signing identity", signingPath), m))
 }
 
-// newSigning reads the form of a signing identity. The error is schema.Faults.
+// newSigning reads the form of a signing identity. The error is schema.FieldErrors.
 func newSigning(v *pageRequest) (*call.NewSigningIdentity, error) {
 	// Spaces are a part of it.
 	fields := map[string]string{"name": v.value("name"), "password": v.r.FormValue("password")}

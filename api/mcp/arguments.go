@@ -83,7 +83,7 @@ func objectOf(members []member) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// request makes the request that arguments ask for. Its error is op.Faults, or
+// request makes the request that arguments ask for. Its error is schema.FieldErrors, or
 // errNoObject.
 func (t *tool) request(ctx context.Context, arguments json.RawMessage) (*http.Request, error) {
 	given, err := membersOf(arguments)

@@ -233,7 +233,7 @@ func TestClosedWindowEndsItsJob(t *testing.T) {
 	})
 	var harm *DocumentCrashError
 	if err := (<-job).err; !errors.As(err, &harm) || harm.What != "closed its window" {
-		t.Errorf("the job: %v, want a *HarmError that says so", err)
+		t.Errorf("the job: %v, want a *DocumentCrashError that says so", err)
 	}
 	if got := textOf(t, p, Job{Account: "a", HTML: "<p>next"}); !strings.Contains(got, "next") {
 		t.Errorf("the next document: %q", got)

@@ -16,7 +16,7 @@ var (
 	// *TimeoutError.
 	ErrTimeout = errors.New("chrome: the deadline passed")
 	// ErrCrashed means that the renderer or the browser crashed twice on the job, or that the document did
-	// something forbidden; then the error is a *HarmError.
+	// something forbidden; then the error is a *DocumentCrashError.
 	ErrCrashed = errors.New("chrome: the browser crashed on this document")
 	// ErrTooLarge means that the result is over one of its limits. The error
 	// is a *LimitError.

@@ -137,7 +137,7 @@ func TestDocumentThatReloadsItself(t *testing.T) {
 			doc, err = p.PDF(t.Context(), job, PDF{})
 		}
 		if !errors.Is(err, ErrCrashed) {
-			t.Errorf("%s, %s%s: %v, want a *HarmError", job.RenderMode, job.HTML, job.URL, err)
+			t.Errorf("%s, %s%s: %v, want a *DocumentCrashError", job.RenderMode, job.HTML, job.URL, err)
 		}
 	}
 }

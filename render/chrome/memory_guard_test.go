@@ -149,7 +149,7 @@ func TestGuardWatchesRetiringBrowsers(t *testing.T) {
 	close(retired)
 	var harm *DocumentCrashError
 	if err := (<-job).err; !errors.As(err, &harm) || !strings.Contains(err.Error(), "memory") {
-		t.Errorf("got %v, want a *HarmError about memory", err)
+		t.Errorf("got %v, want a *DocumentCrashError about memory", err)
 	}
 }
 

@@ -47,7 +47,7 @@ func (n *NewSigningIdentity) Validate() error {
 	return faults.OrNil()
 }
 
-// Create stores an identity, which is valid. The error is schema.Faults for a key that cannot be used,
+// Create stores an identity, which is valid. The error is schema.FieldErrors for a key that cannot be used,
 // store.ErrTooManyIdentities, or store.ErrExists for a name that is taken.
 func (s SigningIdentities) Create(
 	ctx context.Context, by store.Author, n NewSigningIdentity,

@@ -230,7 +230,7 @@ func (c Connections) Get(ctx context.Context, accountID, id string) (wire.Connec
 // updateAttempts is the maximum number of attempts to update a connection that others change meanwhile.
 const updateAttempts = 3
 
-// Update changes a connection. The error is schema.Faults, an *AddressError, store.ErrNotFound, or store.ErrExists for
+// Update changes a connection. The error is schema.FieldErrors, an *AddressError, store.ErrNotFound, or store.ErrExists for
 // a name that is taken. A secret is sent only to the server that it was stored for: a new server needs it again.
 func (c Connections) Update(
 	ctx context.Context, by store.Author, id string, change ConnectionChange,

@@ -36,7 +36,7 @@ type IssuerConfig struct {
 }
 
 const (
-	// issuerTimeout is the default of IssuerConfig.Patience, maxAnswer limits a response of the provider in bytes.
+	// issuerTimeout is the default of IssuerConfig.Timeout, maxAnswer limits a response of the provider in bytes.
 	issuerTimeout = 5 * time.Second
 	maxAnswer     = 1 << 20
 	// pause is the interval before the provider is asked the same again: anyone can send tokens that name unknown

@@ -1,7 +1,7 @@
 // Package templates creates, changes, publishes and previews the templates and partials of accounts. The API and
 // the pages both call its Service:
 //
-//	made, err := service.Create(ctx, caller, templates.New{Name: "Letter", HTML: &html})
+//	made, err := service.Create(ctx, caller, templates.CreateInput{Name: "Letter", HTML: &html})
 //
 // The API binds the inputs of its requests. Pages pass theirs with Submit and Receive, which apply the same rules.
 // Errors are store.ErrNotFound, an *wire.Error for a refusal, or internal errors.

@@ -75,7 +75,8 @@ func (g *Gallery) stamp() error {
 		if err != nil {
 			return fmt.Errorf("gallery: the thumbnail of %s: %w", l.ID, err)
 		}
-		l.width, l.height = size.Width, size.Height
+		l.width = size.Width
+		l.height = size.Height
 		sum := sha256.Sum256(image)
 		l.thumbnail = l.ID + "." + hex.EncodeToString(sum[:8]) + ".webp"
 	}

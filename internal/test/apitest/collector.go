@@ -47,7 +47,8 @@ func NewCollector(t testing.TB) *Collector {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.raw, c.header = append(c.raw, body...), r.Header
+		c.raw = append(c.raw, body...)
+		c.header = r.Header
 		for _, resource := range got.GetResourceSpans() {
 			for _, scope := range resource.GetScopeSpans() {
 				c.spans = append(c.spans, scope.GetSpans()...)

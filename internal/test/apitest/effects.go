@@ -32,9 +32,11 @@ var effectQueries = [...]string{
 // entries, idempotency keys, files, blobs. A test compares all of them, and so detects any other effect.
 func (s *Server) Effects(t testing.TB) []string {
 	t.Helper()
-	driver, source := "pgx", s.db.URL
+	driver := "pgx"
+	source := s.db.URL
 	if path, ok := strings.CutPrefix(s.db.URL, "sqlite://"); ok {
-		driver, source = "sqlite", "file:"+path
+		driver = "sqlite"
+		source = "file:" + path
 	}
 	db, err := sql.Open(driver, source)
 	if err != nil {

@@ -39,9 +39,11 @@ func Golden(t testing.TB, name string, got []byte) {
 // firstDifference returns the first line, counted from 1, in which two texts
 // differ.
 func firstDifference(got, want []byte) (line int, gotLine, wantLine []byte) {
-	gotLines, wantLines := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	gotLines := bytes.Split(got, []byte("\n"))
+	wantLines := bytes.Split(want, []byte("\n"))
 	for i := range max(len(gotLines), len(wantLines)) {
-		gotLine, wantLine = nil, nil
+		gotLine = nil
+		wantLine = nil
 		if i < len(gotLines) {
 			gotLine = gotLines[i]
 		}

@@ -37,7 +37,8 @@ func bulkRecords(n int) (records []json.RawMessage) {
 // bulk compares bulk jobs, whose results are archives and one PDF, with single calls of the same documents.
 func (l *lab) bulk(ctx context.Context) ([]Row, error) {
 	n := choose(l, 100, 4)
-	slug, records := fmt.Sprintf("bulk-%d", time.Now().UnixNano()), bulkRecords(n)
+	slug := fmt.Sprintf("bulk-%d", time.Now().UnixNano())
+	records := bulkRecords(n)
 	if err := l.publish(ctx, slug, bulkHTML); err != nil {
 		return nil, err
 	}
@@ -53,7 +54,8 @@ func (l *lab) bulk(ctx context.Context) ([]Row, error) {
 		call := newRequest("/v1/pdf/bulk", map[string]any{"templateId": slug, "records": records, "output": output}, nil)
 		return &side{size: n, root: l.server.pid, do: func(ctx context.Context, _ int) error { return l.await(ctx, call) }}
 	}
-	archived, merged := job("zip"), job("merged")
+	archived := job("zip")
+	merged := job("merged")
 	if err := interleave(ctx, choose(l, 5, 1), 1, 1, time.Nanosecond, single, archived, merged); err != nil {
 		return nil, err
 	}

@@ -107,8 +107,10 @@ func (l *lab) jobs(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, s.stop()) }()
-		c, n := newClient(s.url), choose(l, 300, 10)
-		hot, commits := &side{do: c.call(d.keys[0], codeRequest())}, &side{do: d.commit}
+		c := newClient(s.url)
+		n := choose(l, 300, 10)
+		hot := &side{do: c.call(d.keys[0], codeRequest())}
+		commits := &side{do: d.commit}
 		if err := l.compare(ctx, 8, commits, hot); err != nil {
 			return nil, err
 		}
@@ -208,7 +210,8 @@ func (l *lab) claims(ctx context.Context) ([]Row, error) {
 				return err
 			}},
 		} {
-			floor, ours := &side{do: d.commit}, &side{do: claim.do}
+			floor := &side{do: d.commit}
+			ours := &side{do: claim.do}
 			if err := interleave(ctx, choose(l, 200, 5), 1, choose(l, 20, 1), time.Nanosecond, floor, ours); err != nil {
 				return rows, err
 			}

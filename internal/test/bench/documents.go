@@ -15,8 +15,10 @@ import (
 // parts lists the measurements in order. Documents of one account come first, because the service keeps a slot free
 // for others for a minute after they were active.
 func (l *lab) parts() []part {
-	plain, script := invoice(), scripted()
-	report, book := document("Report", choose(l, 2000, 100)), chapters(choose(l, 50, 4)) // 50 pages of Letter paper, without script
+	plain := invoice()
+	script := scripted()
+	report := document("Report", choose(l, 2000, 100))
+	book := chapters(choose(l, 50, 4)) // 50 pages of Letter paper, without script
 	return append([]part{
 		{"invoice/1", l.document("invoice, 1 at once", plain, 1, Goal{Times: 0.7}, false)},
 		{"invoice/2", l.document("invoice, 2 at once", plain, 2, Goal{Times: 0.8}, false)},
@@ -55,7 +57,8 @@ func (l *lab) document(name, html string, atOnce int, goal Goal, renew bool) fun
 		if err != nil {
 			return nil, err
 		}
-		floor, ours := &side{do: printing, root: l.floor.cmd.Process.Pid}, &side{do: l.own(pdfRequest(html)), root: l.server.pid}
+		floor := &side{do: printing, root: l.floor.cmd.Process.Pid}
+		ours := &side{do: l.own(pdfRequest(html)), root: l.server.pid}
 		if err := l.compare(ctx, atOnce, floor, ours); err != nil {
 			return nil, err
 		}
@@ -72,7 +75,8 @@ func (l *lab) document(name, html string, atOnce int, goal Goal, renew bool) fun
 func (l *lab) accessible(name, html string) func(context.Context) ([]Row, error) {
 	return func(ctx context.Context) ([]Row, error) {
 		options := []map[string]any{{}, {"standards": []string{"ua-1", "a-2a"}}, {"tagged": true}}
-		sides, sizes := make([]*side, len(options)), make([]float64, len(options))
+		sides := make([]*side, len(options))
+		sizes := make([]float64, len(options))
 		for i, o := range options {
 			sides[i] = &side{do: func(ctx context.Context, _ int) error {
 				made, err := l.client.do(ctx, l.keys[0], newRequest("/v1/pdf", map[string]any{"html": html, "options": o}, pdfMagic))
@@ -95,7 +99,8 @@ func (l *lab) contents(ctx context.Context) ([]Row, error) {
 	n := choose(l, 50, 4)
 	plain := withContents(chapters(n), n)
 	numbered := strings.Replace(plain, "<style>", `<style>.toc a::after{content:leader(". ") target-counter(attr(href),page)}`, 1)
-	floor, ours := &side{do: l.own(pdfRequest(plain))}, &side{do: l.own(pdfRequest(numbered))}
+	floor := &side{do: l.own(pdfRequest(plain))}
+	ours := &side{do: l.own(pdfRequest(numbered))}
 	err := l.compare(ctx, 1, floor, ours)
 	return []Row{timeRow("table of contents of 50 chapters", "the same without page numbers", Goal{Times: 3}, floor, ours)}, err
 }
@@ -117,11 +122,13 @@ func (l *lab) accounts(ctx context.Context) ([]Row, error) {
 // alongside, with pauses. The baseline is the slot time of a document, for both accounts together.
 func (l *lab) newAccount(ctx context.Context) ([]Row, error) {
 	const waiting = 4 // for each slot
-	heavy, few := &side{do: l.client.call(l.keys[1], pdfRequest(invoice()))}, l.client.call(l.keys[2], pdfRequest(invoice()))
+	heavy := &side{do: l.client.call(l.keys[1], pdfRequest(invoice()))}
+	few := l.client.call(l.keys[2], pdfRequest(invoice()))
 	if err := errors.Join(heavy.do(ctx, 0), few(ctx, 0)); err != nil { // Their pages are warm then.
 		return nil, err
 	}
-	span, ended := choose(l, 10*time.Second, 300*time.Millisecond), make(chan error, 1)
+	span := choose(l, 10*time.Second, 300*time.Millisecond)
+	ended := make(chan error, 1)
 	begin := time.Now()
 	go func() { ended <- heavy.round(ctx, waiting*l.slots, span) }()
 	var took []time.Duration
@@ -169,7 +176,8 @@ func (l *lab) templates(ctx context.Context) ([]Row, error) {
 // start compares the time from starting the program to the end of its first PDF with the time of the bare browser.
 func (l *lab) start(ctx context.Context) ([]Row, error) {
 	return l.onDatabase(ctx, store.SQLite, func(d database) ([]Row, error) {
-		floor, ours := &side{}, &side{}
+		floor := &side{}
+		ours := &side{}
 		for range choose(l, 5, 1) {
 			begin := time.Now()
 			f, err := startFloor(ctx)

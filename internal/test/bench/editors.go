@@ -37,7 +37,9 @@ func (l *lab) editors(ctx context.Context) ([]Row, error) {
 		return nil, err
 	}
 	// In turn, so that a drift of the machine meets both.
-	without, alongside, previews := &side{do: l.own(pdfRequest(invoice()))}, &side{do: l.own(pdfRequest(invoice()))}, &side{do: typeAndPause(users)}
+	without := &side{do: l.own(pdfRequest(invoice()))}
+	alongside := &side{do: l.own(pdfRequest(invoice()))}
+	previews := &side{do: typeAndPause(users)}
 	span := choose(l, 10*time.Second, 500*time.Millisecond)
 	for range choose(l, 3, 1) {
 		if err := without.round(ctx, 1, span); err != nil {

@@ -94,7 +94,8 @@ func (f *floor) start() error {
 	}
 	// Alongside other work on the machine both sides have the same share of it (ADR 39).
 	new(priority.Share).Set(f.cmd.Process.Pid, priority.Work)
-	f.in, f.out = ourIn, ourOut
+	f.in = ourIn
+	f.out = ourOut
 	f.Start(pipe{bufio.NewReaderSize(ourIn, 1<<20), ourOut})
 	return nil
 }

@@ -52,7 +52,8 @@ func (l *lab) pages(ctx context.Context) ([]Row, error) {
 		var slowest Row
 		for _, path := range paths {
 			page := request{method: http.MethodGet, path: "/dashboard" + path}
-			floor, ours := &side{do: users[0].call("", page)}, &side{do: users[1].call("", page)}
+			floor := &side{do: users[0].call("", page)}
+			ours := &side{do: users[1].call("", page)}
 			if err := interleave(ctx, choose(l, 60, 3), 1, choose(l, 5, 1), time.Nanosecond, floor, ours); err != nil {
 				return nil, err
 			}
@@ -119,7 +120,9 @@ func idAt(at time.Time) string {
 // fillDay makes n calls of a day, and their postings. One call in 50 has failed.
 func (d database) fillDay(ctx context.Context, account, key string, at time.Time, n int) error {
 	const tail = `SUBSTR('00000000000000000000000000' || n, 1 + LENGTH(CAST(n AS TEXT)))` // of an ID, 26 characters
-	prefix, day, micros := idAt(at), at.Unix()/(24*60*60), at.UnixMicro()
+	prefix := idAt(at)
+	day := at.Unix() / (24 * 60 * 60)
+	micros := at.UnixMicro()
 	_, err := d.ExecContext(ctx, numbers+`INSERT INTO calls (id, result_id, account_id, key_id, operation, mode, request_id, lease, metered, quote, charge, status, day, created_at, ended_at, duration, error_code, error_message)
 		SELECT 'call_' || CAST($3 AS TEXT) || `+tail+`, 'file_' || CAST($3 AS TEXT) || `+tail+`, CAST($2 AS TEXT), CAST($4 AS TEXT),
 		CASE n % 3 WHEN 0 THEN 'pdf.create' WHEN 1 THEN 'pdf.merge' ELSE 'images.create' END, 'binary', 'req', '', TRUE, 2000,

@@ -59,7 +59,8 @@ func startDurable(dir string) (url string, stop func(), err error) {
 		return "", nil, err
 	}
 	var mu sync.Mutex
-	at, pages := int64(0), make([]byte, paidBytes)
+	at := int64(0)
+	pages := make([]byte, paidBytes)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, read := io.Copy(io.Discard, q.Body)
 		image, err := barcode.Make(barcode.Request{Type: barcode.QR, Text: codeText, Format: barcode.PNG, Scale: 3})

@@ -29,7 +29,8 @@ func (l *lab) toolParts() (parts []part) {
 					return nil, err
 				}
 			}
-			floor, ours := &side{do: l.tools.shell(t.hand)}, &side{do: l.own(t.call(l.tools))}
+			floor := &side{do: l.tools.shell(t.hand)}
+			ours := &side{do: l.own(t.call(l.tools))}
 			err = interleave(ctx, choose(l, 5, 1), 1, choose(l, 1, 0), time.Nanosecond, floor, ours)
 			goal := Goal{Times: 1.15, Plus: 15}
 			if strings.HasPrefix(t.hand, "mutool") { // It neither looks elsewhere than in the text nor at the result.
@@ -45,7 +46,8 @@ func (l *lab) toolParts() (parts []part) {
 
 func (l *lab) toolList() []tool {
 	pages := choose(l, 400, 8)
-	half, drawn := fmt.Sprintf("%d-%d", pages/4+1, pages*3/4), fmt.Sprint(min(20, pages))
+	half := fmt.Sprintf("%d-%d", pages/4+1, pages*3/4)
+	drawn := fmt.Sprint(min(20, pages))
 	call := func(path, name string, magic []byte, more ...any) func(*fixtures) request {
 		return func(f *fixtures) request { return newRequest("/v1/"+path, with(f.file(name), more...), magic) }
 	}
@@ -58,7 +60,8 @@ func (l *lab) toolList() []tool {
 			return newRequest("/v1/"+path, map[string]any{"files": all}, magic)
 		}
 	}
-	text, archive := []byte("{"), []byte("PK")
+	text := []byte("{")
+	archive := []byte("PK")
 	const gs = "gs -q -dSAFER -dBATCH -dNOPAUSE -sDEVICE=pdfwrite -o out.pdf "
 	return []tool{
 		{"merge", files("pdf/merge", pdfMagic, "outlined.pdf", "outlined2.pdf"), "qpdf --empty --pages outlined.pdf 1-z outlined2.pdf 1-z -- out.pdf"},
@@ -117,8 +120,10 @@ func newFixtures(ctx context.Context, l *lab) (_ *fixtures, err error) {
 	if f.dir, err = os.MkdirTemp(l.dir, "tools-"); err != nil {
 		return nil, err
 	}
-	pages, strip := choose(l, 400, 8), choose(l, "", "-x 0 -y 0 -W 1700 -H 200 ") // reading the text of a whole page is slow
-	first, outlined := chapters(pages), map[string]any{"outline": true}
+	pages := choose(l, 400, 8)
+	strip := choose(l, "", "-x 0 -y 0 -W 1700 -H 200 ") // reading the text of a whole page is slow
+	first := chapters(pages)
+	outlined := map[string]any{"outline": true}
 	for name, input := range map[string]map[string]any{
 		"plain.pdf":     {"html": first},
 		"outlined.pdf":  {"html": first, "options": outlined},

@@ -100,7 +100,8 @@ func Agrees(t *testing.T, address, who, house string) (back string) {
 		if action == nil {
 			t.Fatalf("the provider shows status %d and no form: %s", answer.StatusCode, page)
 		}
-		address, form = html.UnescapeString(action[1]), url.Values{"prompt": {"consent"}}
+		address = html.UnescapeString(action[1])
+		form = url.Values{"prompt": {"consent"}}
 		if strings.Contains(string(page), `name="login"`) {
 			form = url.Values{"prompt": {"login"}, "login": {who}, "password": {"any"}}
 		}

@@ -88,7 +88,8 @@ func New(t *testing.T, now func() time.Time) *Provider {
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.visits[r.URL.Path]++
-		away, hangs := p.away, p.hangs
+		away := p.away
+		hangs := p.hangs
 		p.mu.Unlock()
 		if hangs != nil {
 			<-hangs
@@ -176,7 +177,8 @@ func (p *Provider) signed(header, claims map[string]any) (string, error) {
 		return "", err
 	}
 	text := encoded(head) + "." + encoded(payload)
-	key, sum := p.key, sha256.Sum256([]byte(text))
+	key := p.key
+	sum := sha256.Sum256([]byte(text))
 	if p.Strange {
 		key = p.other
 	}

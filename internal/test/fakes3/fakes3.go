@@ -76,7 +76,9 @@ func Start(t testing.TB) *Server {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			// The address that was asked for is part of the signature.
-			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", r.In.Host, r.In.Host
+			r.Out.URL.Scheme = "http"
+			r.Out.URL.Host = r.In.Host
+			r.Out.Host = r.In.Host
 		},
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -164,7 +166,9 @@ func (s *Server) TLS(t testing.TB) string {
 		t.Fatal(err)
 	}
 	front := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, r.In.Host // which is signed
+		r.Out.URL.Scheme = to.Scheme
+		r.Out.URL.Host = to.Host
+		r.Out.Host = r.In.Host // which is signed
 	}})
 	t.Cleanup(front.Close)
 	return front.URL

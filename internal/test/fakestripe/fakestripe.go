@@ -101,7 +101,8 @@ type api struct{ *Server }
 
 // API serves Stripe's API.
 func (s *Server) API() http.Handler {
-	mux, a := http.NewServeMux(), api{s}
+	mux := http.NewServeMux()
+	a := api{s}
 	for pattern, do := range map[string]func(r *http.Request) (Object, error){
 		"POST /v1/customers":                     a.newCustomer,
 		"GET /v1/customers/{id}":                 a.getCustomer,
@@ -146,7 +147,8 @@ func (s api) serve(w http.ResponseWriter, r *http.Request, do func(r *http.Reque
 func (s api) once(r *http.Request, do func(r *http.Request) (Object, error)) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key, request := r.Header.Get("Idempotency-Key"), r.Method+" "+r.URL.Path+"?"+r.Form.Encode()
+	key := r.Header.Get("Idempotency-Key")
+	request := r.Method + " " + r.URL.Path + "?" + r.Form.Encode()
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	if before, known := s.answered[key]; known && key != "" && r.Method == http.MethodPost {
 		if before.request != request {
@@ -258,7 +260,8 @@ func (s api) list(kind string) func(r *http.Request) (Object, error) {
 		if limit == 0 {
 			limit = 10
 		}
-		found, more := []Object{}, false
+		found := []Object{}
+		more := false
 		started := r.Form.Get("starting_after") == ""
 		for _, id := range slices.Backward(s.order) {
 			o := s.objects[id]

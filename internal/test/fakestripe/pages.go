@@ -50,7 +50,8 @@ type pages struct{ *Server }
 
 // Pages serves the pages that Stripe would show, below prefix.
 func (s *Server) Pages(prefix string) http.Handler {
-	mux, p := http.NewServeMux(), pages{s}
+	mux := http.NewServeMux()
+	p := pages{s}
 	mux.HandleFunc("GET "+prefix+"/pay/{id}", p.showPay)
 	mux.HandleFunc("POST "+prefix+"/pay/{id}", p.doPay)
 	mux.HandleFunc("GET "+prefix+"/card/{id}", p.showCard)

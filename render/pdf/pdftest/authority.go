@@ -62,7 +62,9 @@ func NewAuthority(t testing.TB, url string) *Authority {
 		a.URL = server.URL
 	}
 	ca := func(c *x509.Certificate) {
-		c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign|x509.KeyUsageCRLSign|x509.KeyUsageDigitalSignature
+		c.IsCA = true
+		c.BasicConstraintsValid = true
+		c.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature
 	}
 	a.Root = a.Identity("Root", NewKey(t, "P-256"), nil, 30*Years, ca)
 	a.Issuer = a.Identity("Issuer", NewKey(t, "P-256"), &a.Root, 25*Years, ca, a.Listed)
@@ -126,9 +128,11 @@ func (a *Authority) Identity(name string, key crypto.Signer, by *Identity, life 
 		SerialNumber: big.NewInt(number), Subject: pkix.Name{CommonName: name, Organization: []string{"relaypdf"}},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(life), KeyUsage: x509.KeyUsageContentCommitment,
 	}
-	parent, signer := c, key
+	parent := c
+	signer := key
 	if by != nil {
-		parent, signer = by.Certificate, by.Key
+		parent = by.Certificate
+		signer = by.Key
 		c.Issuer = parent.Subject
 	}
 	for _, option := range options {
@@ -213,7 +217,8 @@ func (a *Authority) index() []byte {
 	var out bytes.Buffer
 	for _, c := range a.issued {
 		serial := fmt.Sprintf("%04X", c.SerialNumber)
-		state, revoked := "V", ""
+		state := "V"
+		revoked := ""
 		if at, ok := a.revoked[serial]; ok {
 			state, revoked = "R", at.UTC().Format(layout)
 		}

@@ -49,7 +49,8 @@ func (s Source) Write() []byte {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%%PDF-%s\n%%\xe2\xe3\xcf\xd3\n", version)
-	highest, offsets := 0, map[int]int{}
+	highest := 0
+	offsets := map[int]int{}
 	for n := range objects {
 		highest = max(highest, n)
 	}

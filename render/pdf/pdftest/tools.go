@@ -41,7 +41,8 @@ func Load(t testing.TB, path string) []byte {
 // Transform runs qpdf: options are between the input and the output.
 func Transform(t testing.TB, content []byte, options ...string) []byte {
 	t.Helper()
-	in, out := Save(t, content), filepath.Join(t.TempDir(), "out.pdf")
+	in := Save(t, content)
+	out := filepath.Join(t.TempDir(), "out.pdf")
 	Tool(t, "qpdf", append(append([]string{in}, options...), out)...)
 	return Load(t, out)
 }
