@@ -39,11 +39,13 @@ func readAbout(info map[string]string, xmp []byte) (a said, lost bool) {
 	pick := func(key string, values ...string) string {
 		return clean(cmp.Or(append([]string{strings.TrimSpace(info[key])}, values...)...))
 	}
+
 	a = said{
 		title: pick("Title", x[xmpDC+"title"]), author: pick("Author", x[xmpDC+"creator"]), subject: pick("Subject", x[xmpDC+"description"]),
 		keywords: pick("Keywords", x[xmpPDF+"Keywords"], x[xmpDC+"subject"]), creator: pick("Creator", x[xmpBasic+"CreatorTool"]),
 		producer: pick("Producer", x[xmpPDF+"Producer"]), created: date(info["CreationDate"]), accessible: x[xmpUA+"part"] == "1",
 	}
+
 	if at, err := time.Parse(time.RFC3339, x[xmpBasic+"CreateDate"]); a.created == nil && err == nil {
 		a.created = &at
 	}
@@ -81,11 +83,13 @@ const maxXMP = 4 << 20
 func readXMP(text []byte) (values map[string]string, more bool) {
 	x := &xmpReader{values: map[string]string{}}
 	decoder := xml.NewDecoder(io.LimitReader(bytes.NewReader(text), maxXMP))
+
 	for {
 		token, err := decoder.Token()
 		if err != nil {
 			return x.values, x.more || len(text) > 0 && !errors.Is(err, io.EOF)
 		}
+
 		switch token := token.(type) {
 		case xml.StartElement:
 			x.start(token)
@@ -118,10 +122,12 @@ func (x *xmpReader) start(element xml.StartElement) {
 		x.depth = len(x.path)
 		x.more = x.more || !known(element.Name)
 	}
+
 	x.path = append(x.path, element.Name)
 	if x.property.Local != "" || element.Name != (xml.Name{Space: xmpRDF, Local: "Description"}) {
 		return
 	}
+
 	for _, attribute := range element.Attr {
 		if space := attribute.Name.Space; space != "xmlns" && space != xmpRDF && space != "" {
 			x.add(attribute.Name, attribute.Value)
@@ -161,6 +167,7 @@ func (a said) xmp(level ArchiveLevel, now time.Time) string {
 		"<rdf:Description rdf:about=\"\" xmlns:dc=\"" + xmpDC + "\" xmlns:xmp=\"" + xmpBasic + "\" xmlns:pdf=\"" + xmpPDF + "\" xmlns:pdfaid=\"" + xmpPDFA + "\" xmlns:pdfuaid=\"" + xmpUA + "\" xmlns:pdfaExtension=\"" + xmpTerms +
 		"\" xmlns:pdfaSchema=\"http://www.aiim.org/pdfa/ns/schema#\" xmlns:pdfaProperty=\"http://www.aiim.org/pdfa/ns/property#\">\n")
 	fmt.Fprintf(&b, "<pdfaid:part>%d</pdfaid:part>\n<pdfaid:conformance>B</pdfaid:conformance>\n<dc:format>application/pdf</dc:format>\n", level.Part())
+
 	write := func(open, text, end string) {
 		if text != "" {
 			b.WriteString(open)
@@ -168,6 +175,7 @@ func (a said) xmp(level ArchiveLevel, now time.Time) string {
 			b.WriteString(end + "\n")
 		}
 	}
+
 	const first = `<rdf:Alt><rdf:li xml:lang="x-default">`
 	write("<dc:title>"+first, a.title, "</rdf:li></rdf:Alt></dc:title>")
 	write("<dc:creator><rdf:Seq><rdf:li>", a.author, "</rdf:li></rdf:Seq></dc:creator>")
@@ -183,6 +191,7 @@ func (a said) xmp(level ArchiveLevel, now time.Time) string {
 	if a.accessible {
 		b.WriteString(pdftag.Accessible)
 	}
+
 	b.WriteString("</rdf:Description>\n</rdf:RDF>\n</x:xmpmeta>\n<?xpacket end=\"w\"?>")
 	return b.String()
 }

@@ -75,9 +75,11 @@ func readCharacters(ctx context.Context, d *document) ([]pageCharacters, error) 
 					pages[n].shown.add(c.text)
 				}
 			}
+
 			return nil
 		})
 	})
+
 	return pages, err
 }
 
@@ -114,17 +116,20 @@ func (g *garbledText) describe() string {
 func (g *garbledText) findFonts(f *pdffile.File) {
 	in := &inspector{File: f, fonts: map[string]*fontMeaning{}}
 	var saying, silent []string
+
 	for _, ref := range f.References() {
 		entries := f.Entry(ref)
 		name, isFont := entries["/BaseFont"].(string)
 		if _, isBelow := entries["/CIDSystemInfo"]; !isFont || isBelow {
 			continue
 		}
+
 		name = subsetTag.ReplaceAllString(strings.TrimPrefix(name, "/"), "")
 		meanings := in.meaning(ref).unicode
 		says := slices.ContainsFunc(slices.Collect(maps.Values(meanings)), func(text string) bool {
 			return strings.ContainsFunc(norm.NFKC.String(text), func(r rune) bool { return slices.Contains(g.characters, r) })
 		})
+
 		switch {
 		case says:
 			saying = append(saying, name)
@@ -132,6 +137,7 @@ func (g *garbledText) findFonts(f *pdffile.File) {
 			silent = append(silent, name)
 		}
 	}
+
 	if len(saying) == 0 {
 		saying = silent
 	}

@@ -20,6 +20,7 @@ func (a *archiver) direct() (bool, error) {
 	if err != nil || !f.Sound() || a.args.Level == Archive1B {
 		return false, nil //nolint:nilerr // Ghostscript reads more
 	}
+
 	made, ok := a.describe(f)
 	if !ok {
 		return false, nil
@@ -27,6 +28,7 @@ func (a *archiver) direct() (bool, error) {
 	if f, err = pdffile.Read(made); err != nil || len(checkArchive(f, a.args.Level)) > 0 {
 		return false, nil //nolint:nilerr // as above
 	}
+
 	if err := os.WriteFile(a.work.Path(output), made, 0o600); err != nil {
 		return false, fmt.Errorf("result: %w", err)
 	}
@@ -42,6 +44,7 @@ func (a *archiver) describe(f *pdffile.File) ([]byte, bool) {
 	for key, v := range f.Entry(f.Trailer("/Info")) {
 		source[strings.TrimPrefix(key, "/")] = pdffile.Text(f.Target(v))
 	}
+
 	var said []byte
 	if ref := pdffile.Reference(catalog["/Metadata"]); ref != "" {
 		stream, _ := f.Stream(ref)
@@ -49,17 +52,20 @@ func (a *archiver) describe(f *pdffile.File) ([]byte, bool) {
 	}
 	a.about, a.lost = readAbout(source, said)
 	a.about.override(a.args)
+
 	now := time.Now().UTC()
 	u := f.NewUpdate()
 	c := &keepCheck{File: f, update: u, level: a.args.Level, tagged: catalog["/StructTreeRoot"] != nil, seen: map[string]bool{}, fonts: map[string]*keptFont{}}
 	if !c.document() {
 		return nil, false
 	}
+
 	add := func(v any) string {
 		ref := u.Reserve()
 		u.Set(ref, v)
 		return ref
 	}
+
 	xmp := pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}
 	catalog = pdffile.Without(catalog, "/Version", "/Extensions")
 	catalog["/Metadata"] = add(pdffile.Stream{Entries: xmp, Content: []byte(a.about.xmp(a.args.Level, now))})
@@ -70,6 +76,7 @@ func (a *archiver) describe(f *pdffile.File) ([]byte, bool) {
 		}}
 	}
 	u.Set(f.Root(), catalog)
+
 	info := pdffile.Dict{}
 	for key, text := range a.about.info(now) {
 		if text != "" {
@@ -77,6 +84,7 @@ func (a *archiver) describe(f *pdffile.File) ([]byte, bool) {
 		}
 	}
 	u.SetInfo(info)
+
 	made, err := u.Compact()
 	return made, err == nil
 }
@@ -105,15 +113,18 @@ func (c *keepCheck) document() bool {
 	if err != nil {
 		return false
 	}
+
 	c.seen[c.Root()] = true
 	c.walk("", pdffile.Without(c.Catalog(), "/Metadata"), 0)
 	for _, page := range pages {
 		resources := c.Entry(page.Entries["/Resources"])
 		c.must(resources != nil && c.sized(page.Entries))
+
 		notes, _ := c.Target(page.Entries["/Annots"]).([]any)
 		for _, note := range notes {
 			c.link(pdffile.Reference(note))
 		}
+
 		var text []byte
 		for _, part := range parts(page.Entries["/Contents"], c.Target(page.Entries["/Contents"])) {
 			text = append(append(text, c.plain(part)...), '\n')
@@ -123,10 +134,12 @@ func (c *keepCheck) document() bool {
 			c.seen["resources "+ref] = true
 			c.resources(resources, 0)
 		}
+
 		if c.bad {
 			return false
 		}
 	}
+
 	related := map[string]bool{}
 	list, _ := c.Target(c.Catalog()["/AF"]).([]any)
 	for _, file := range list {
@@ -154,6 +167,7 @@ func (c *keepCheck) must(is bool) { c.bad = c.bad || !is }
 // sized reports whether the boxes of a page are within the limits.
 func (c *keepCheck) sized(page pdffile.Dict) bool {
 	const least, most = 3, 14400
+
 	for _, key := range []string{"/MediaBox", "/CropBox", "/TrimBox", "/ArtBox", "/BleedBox"} {
 		corners, _ := c.Target(page[key]).([]any)
 		if len(corners) != 4 {
@@ -162,6 +176,7 @@ func (c *keepCheck) sized(page pdffile.Dict) bool {
 			}
 			continue
 		}
+
 		for i := range 2 {
 			low, _ := corners[i].(float64)
 			high, _ := corners[i+2].(float64)
@@ -207,11 +222,13 @@ func (c *keepCheck) walk(ref string, v any, depth int) {
 	if c.must(depth < deepest); c.bad {
 		return
 	}
+
 	if ref != "" {
 		if c.seen[ref] {
 			return
 		}
 		c.seen[ref] = true
+
 		value, body, err := c.Object(ref)
 		c.must(err == nil)
 		if entries, ok := value.(pdffile.Dict); ok && body > 0 {
@@ -219,6 +236,7 @@ func (c *keepCheck) walk(ref string, v any, depth int) {
 		}
 		v = value
 	}
+
 	switch v := v.(type) {
 	case string:
 		c.must(mayStay(v))
@@ -246,10 +264,12 @@ func (c *keepCheck) dict(ref string, v pdffile.Dict) {
 		c.must(v[key] == nil)
 	}
 	c.must(v["/TR"] == nil || v["/G"] != nil) // soft masks may have one
+
 	if v["/Type"] == "/Action" || v["/URI"] != nil || v["/JS"] != nil || v["/D"] != nil && v["/S"] != nil {
 		kind, _ := c.Target(v["/S"]).(string)
 		c.must(slices.Contains(actions, kind) && v["/Next"] == nil)
 	}
+
 	if v["/EF"] != nil {
 		content := c.Entry(c.Entry(v["/EF"])["/F"])
 		kind, _ := c.Target(content["/Subtype"]).(string)
@@ -303,11 +323,13 @@ func (c *keepCheck) resources(v pdffile.Dict, depth int) {
 	if c.must(depth < deepest); c.bad {
 		return
 	}
+
 	for _, key := range []string{"/XObject", "/Pattern"} {
 		for _, item := range c.Entry(v[key]) {
 			c.form(item, depth)
 		}
 	}
+
 	for _, state := range c.Entry(v["/ExtGState"]) {
 		entries := c.Entry(state)
 		c.must(entries["/Font"] == nil)
@@ -315,6 +337,7 @@ func (c *keepCheck) resources(v pdffile.Dict, depth int) {
 			c.form(mask["/G"], depth)
 		}
 	}
+
 	for _, font := range c.Entry(v["/Font"]) {
 		if known := c.font(font); known != nil && known.glyphs != nil && !c.seen["glyphs "+known.name] {
 			c.seen["glyphs "+known.name] = true
@@ -333,10 +356,12 @@ func (c *keepCheck) form(v any, depth int) {
 		return
 	}
 	c.seen["content "+ref] = true
+
 	entries := c.Entry(v)
 	if entries["/Subtype"] == "/Image" || entries["/PatternType"] == 2. {
 		return
 	}
+
 	resources := c.Entry(entries["/Resources"])
 	c.must(ref != "" && resources != nil)
 	c.content(c.plain(v), resources)
@@ -349,6 +374,7 @@ func (c *keepCheck) content(text []byte, resources pdffile.Dict) {
 	fonts := c.Entry(resources["/Font"])
 	depth := 0
 	var font *keptFont
+
 	pdffile.ReadContent(text, func(op pdffile.Operation) {
 		switch op.Operator {
 		case "q":
@@ -375,6 +401,7 @@ func (c *keepCheck) content(text []byte, resources pdffile.Dict) {
 			c.shown(font, op.Operands)
 		}
 	})
+
 	c.must(depth == 0)
 }
 

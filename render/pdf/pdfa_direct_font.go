@@ -29,6 +29,7 @@ func (c *keepCheck) font(v any) *keptFont {
 	if known, ok := c.fonts[ref]; ok {
 		return known
 	}
+
 	entries := c.Entry(v)
 	var font *keptFont
 	switch {
@@ -38,6 +39,7 @@ func (c *keepCheck) font(v any) *keptFont {
 	case entries["/Subtype"] == "/Type3":
 		font = c.drawnFont(entries)
 	}
+
 	if font != nil {
 		font.name = ref
 	}
@@ -52,6 +54,7 @@ func (c *keepCheck) wideFont(entries pdffile.Dict) *keptFont {
 	if len(list) != 1 || entries["/Encoding"] != "/Identity-H" {
 		return nil
 	}
+
 	below := c.Entry(list[0])
 	name, _ := entries["/BaseFont"].(string)
 	system := c.Entry(below["/CIDSystemInfo"])
@@ -59,6 +62,7 @@ func (c *keepCheck) wideFont(entries pdffile.Dict) *keptFont {
 		pdffile.Text(system["/Ordering"]) != "Identity" || below["/W2"] != nil {
 		return nil
 	}
+
 	descriptor := c.Entry(below["/FontDescriptor"])
 	program := c.plain(descriptor["/FontFile2"])
 	font := &keptFont{widths: map[int]float64{}, usual: 1000}
@@ -67,6 +71,7 @@ func (c *keepCheck) wideFont(entries pdffile.Dict) *keptFont {
 	}
 	font.advances = advances(program)
 	font.wide = len(font.advances)
+
 	widths, _ := c.Target(below["/W"]).([]any)
 	if c.bad || font.wide == 0 || !font.readWidths(c, widths) {
 		return nil
@@ -78,11 +83,13 @@ func (c *keepCheck) wideFont(entries pdffile.Dict) *keptFont {
 func (f *keptFont) readWidths(c *keepCheck, list []any) bool {
 	const most, mostListed = 1 << 16, 1 << 20
 	listed := 0 // widths, as ranges can overlap
+
 	for len(list) > 1 && listed < mostListed {
 		first, ok := list[0].(float64)
 		if !ok || first < 0 || first > most {
 			return false
 		}
+
 		switch second := c.Target(list[1]).(type) {
 		case []any:
 			for i, v := range second {
@@ -107,6 +114,7 @@ func (f *keptFont) readWidths(c *keepCheck, list []any) bool {
 			return false
 		}
 	}
+
 	return len(list) == 0
 }
 
@@ -114,6 +122,7 @@ func (f *keptFont) readWidths(c *keepCheck, list []any) bool {
 func advances(program []byte) []float64 {
 	const head, row, tag = 12, 16, 4
 	tables := map[string][]byte{}
+
 	for at := head; at+row <= len(program) && len(tables) < int(binary.BigEndian.Uint16(program[4:])); at += row {
 		start := int(binary.BigEndian.Uint32(program[at+8:]))
 		length := int(binary.BigEndian.Uint32(program[at+12:]))
@@ -122,6 +131,7 @@ func advances(program []byte) []float64 {
 		}
 		tables[string(program[at:at+tag])] = program[start : start+length]
 	}
+
 	about := tables["head"]
 	lines := tables["hhea"]
 	most := tables["maxp"]
@@ -129,12 +139,14 @@ func advances(program []byte) []float64 {
 	if len(about) < 20 || len(lines) < 36 || len(most) < 6 || tables["glyf"] == nil || tables["loca"] == nil {
 		return nil
 	}
+
 	unit := float64(binary.BigEndian.Uint16(about[18:]))
 	listed := int(binary.BigEndian.Uint16(lines[34:]))
 	glyphs := int(binary.BigEndian.Uint16(most[4:]))
 	if unit == 0 || listed == 0 || len(metrics) < 4*listed {
 		return nil
 	}
+
 	widths := make([]float64, glyphs)
 	for i := range widths {
 		widths[i] = 1000 * float64(binary.BigEndian.Uint16(metrics[4*min(i, listed-1):])) / unit
@@ -149,10 +161,12 @@ func (c *keepCheck) drawnFont(entries pdffile.Dict) *keptFont {
 	widths, _ := c.Target(entries["/Widths"]).([]any)
 	first, _ := c.Target(entries["/FirstChar"]).(float64)
 	differences, _ := c.Target(encoding["/Differences"]).([]any)
+
 	font := &keptFont{codes: map[int]bool{}, resources: c.Entry(entries["/Resources"])}
 	if font.resources == nil {
 		font.resources = pdffile.Dict{}
 	}
+
 	declared := map[string]float64{} // by the glyphs
 	for name, glyph := range procedures {
 		words := strings.Fields(string(c.plain(glyph)))
@@ -166,12 +180,14 @@ func (c *keepCheck) drawnFont(entries pdffile.Dict) *keptFont {
 		declared[name] = width
 		font.glyphs = append(font.glyphs, glyph)
 	}
+
 	code := -1
 	for _, v := range differences {
 		if start, ok := v.(float64); ok {
 			code = int(start)
 			continue
 		}
+
 		name, _ := v.(string)
 		width, known := declared[name]
 		if i := code - int(first); known && i >= 0 && i < len(widths) {
@@ -180,6 +196,7 @@ func (c *keepCheck) drawnFont(entries pdffile.Dict) *keptFont {
 		}
 		code++
 	}
+
 	if len(font.glyphs) == 0 {
 		return nil
 	}
@@ -195,18 +212,21 @@ func (f *keptFont) shows(digits string) bool {
 	if len(digits)%size != 0 {
 		return false
 	}
+
 	for part := range slices.Chunk([]byte(digits), size) {
 		n, err := strconv.ParseUint(string(part), 16, 16)
 		code := int(n)
 		if err != nil || f.wide == 0 && !f.codes[code] {
 			return false
 		}
+
 		if f.wide == 0 {
 			continue
 		}
 		if code == 0 || code >= f.wide {
 			return false
 		}
+
 		width, ok := f.widths[code]
 		if !ok {
 			width = f.usual
@@ -215,5 +235,6 @@ func (f *keptFont) shows(digits string) bool {
 			return false
 		}
 	}
+
 	return true
 }

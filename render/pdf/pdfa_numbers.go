@@ -16,6 +16,7 @@ func (a *archiver) limitNumbers(name string) error {
 	if a.args.Level != Archive1B {
 		return nil
 	}
+
 	d := &document{work: a.work, name: name}
 	f, err := d.readSelf()
 	if err != nil {
@@ -37,6 +38,7 @@ func (a *archiver) limitNumbers(name string) error {
 			update.Set(ref, pdffile.Deflated(pdffile.Without(stream.Entries, "/Filter", "/DecodeParms", "/Length"), limited))
 		}
 	}
+
 	return d.change(update)
 }
 
@@ -49,6 +51,7 @@ func limitedContent(content []byte) (limited []byte, changed bool) {
 			bottom := v[1]
 			right := v[0] + v[2]
 			top := v[1] + v[3]
+
 			if max(math.Abs(left), math.Abs(bottom), math.Abs(right), math.Abs(top), math.Abs(v[2]), math.Abs(v[3])) > maxReal {
 				const most = maxReal / 2. // so that widths are within the limit, too
 				clamp := func(n float64) float64 { return max(-most, min(most, n)) }
@@ -59,6 +62,7 @@ func limitedContent(content []byte) (limited []byte, changed bool) {
 				changed = true
 			}
 		}
+
 		limited = pdffile.AppendOperation(limited, op)
 	})
 	return limited, changed

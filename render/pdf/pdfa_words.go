@@ -35,10 +35,12 @@ func layWords(ctx context.Context, source, made *document, pageImages []int) err
 	if err != nil {
 		return made.fail(Damaged, err)
 	}
+
 	from := &reader{document: source}
 	if from.sizes, err = readPageSizes(ctx, source, pageImages[0], pageImages[len(pageImages)-1]); err != nil {
 		return err
 	}
+
 	a := &archiveWords{structure: s, changes: s.NewUpdate(), codes: map[rune]int{}}
 	a.font = a.changes.Reserve()
 	for _, n := range pageImages {
@@ -50,6 +52,7 @@ func layWords(ctx context.Context, source, made *document, pageImages []int) err
 			a.page(s.Pages[n-1].Object, layer.ReadPage)
 		}
 	}
+
 	if len(a.letters) == 0 {
 		return nil
 	}
@@ -66,16 +69,19 @@ func (a *archiveWords) page(ref string, words ReadPage) {
 	maps.Copy(resources, a.Entry(a.inherited(page, "/Resources")))
 	maps.Copy(fonts, a.Entry(resources["/Font"]))
 	fonts[name], resources["/Font"] = a.font, fonts
+
 	content := a.changes.Reserve()
 	var b bytes.Buffer
 	toPage := affine{1 / words.Width, 0, 0, 1 / words.Height, 0, 0}.then(a.paper(page).square())
 	fmt.Fprintf(&b, "q %.5f %.5f %.5f %.5f %.5f %.5f cm BT 3 Tr\n", toPage[0], toPage[1], toPage[2], toPage[3], toPage[4], toPage[5])
+
 	turned := sideways(words.Words)
 	for _, w := range words.Words {
 		a.word(&b, name, w, words.Height, turned)
 	}
 	b.WriteString("ET Q\n")
 	a.changes.Set(content, pdffile.Stream{Entries: pdffile.Dict{}, Content: b.Bytes()})
+
 	page = pdffile.Without(page)
 	page["/Resources"], page["/Contents"] = resources, []any{page["/Contents"], content}
 	a.changes.Set(ref, page)
@@ -106,6 +112,7 @@ func sideways(words []ReadWord) int {
 	turned := 0
 	high := 0
 	all := 0
+
 	for i, w := range words {
 		letters := utf8.RuneCountInString(w.Text)
 		if all += letters; w.Height > w.Width {
@@ -115,6 +122,7 @@ func sideways(words []ReadWord) int {
 			turned += cmp.Compare(w.Y, words[i-1].Y)
 		}
 	}
+
 	if 2*high < all {
 		return 0
 	}
@@ -128,6 +136,7 @@ func (a *archiveWords) word(b *bytes.Buffer, font string, w ReadWord, height flo
 	tall := w.Height
 	long := w.Width
 	along := affine{1, 0, 0, 1, w.X, height - w.Y - w.Height*(1-below)}
+
 	if turned != 0 {
 		tall, long = long, tall
 		along = affine{0, -1, 1, 0, w.X + w.Width*below, height - w.Y}
@@ -138,9 +147,11 @@ func (a *archiveWords) word(b *bytes.Buffer, font string, w ReadWord, height flo
 	if tall <= 0 || long <= 0 {
 		return
 	}
+
 	size := tall * unitsPerEm / (fontAscent + fontDescent)
 	stretch := 100 * long * unitsPerEm / (float64(utf8.RuneCountInString(w.Text)) * noGlyph * size)
 	fmt.Fprintf(b, "%s %.3f Tf %.3f Tz %.0f %.0f %.0f %.0f %.3f %.3f Tm <", font, size, stretch, along[0], along[1], along[2], along[3], along[4], along[5])
+
 	for _, r := range w.Text + " " {
 		fmt.Fprintf(b, "%04x", a.code(r))
 	}
@@ -169,22 +180,26 @@ func (a *archiveWords) makeFont() {
 		return object(pdffile.Stream{Entries: entries, Content: content})
 	}
 	thousandths := func(n int) float64 { return float64(n) * 1000 / unitsPerEm }
+
 	const name, first = "/RelaypdfWords", "\x00\x01"
 	// Letters are boxes: MuPDF does not see a line of such as have no outline.
 	outline := []point{{0, -fontDescent, true}, {0, fontAscent, true}, {noGlyph, fontAscent, true}, {noGlyph, -fontDescent, true}}
 	file := (&fontBuilder{glyphs: map[rune]glyph{' ': {advance: noGlyph, contours: [][]point{outline}}}}).file()
+
 	descriptor := object(pdffile.Dict{
 		"/Type": "/FontDescriptor", "/FontName": name, "/Flags": 4., "/ItalicAngle": 0., "/StemV": 80.,
 		"/FontBBox": []any{0., thousandths(-fontDescent), thousandths(noGlyph), thousandths(fontAscent)},
 		"/Ascent":   thousandths(fontAscent), "/Descent": thousandths(-fontDescent), "/CapHeight": thousandths(fontAscent),
 		"/FontFile2": stream(file, pdffile.Dict{"/Length1": float64(len(file))}),
 	})
+
 	letters := object(pdffile.Dict{
 		"/Type": "/Font", "/Subtype": "/CIDFontType2", "/BaseFont": name, "/FontDescriptor": descriptor,
 		"/CIDSystemInfo": pdffile.Dict{"/Registry": "b:41646f6265", "/Ordering": "b:4964656e74697479", "/Supplement": 0.},
 		"/DW":            math.Round(thousandths(noGlyph)), // poppler reads whole numbers only
 		"/CIDToGIDMap":   stream(append([]byte{0, 0}, bytes.Repeat([]byte(first), len(a.letters))...), pdffile.Dict{}),
 	})
+
 	a.changes.Set(a.font, pdffile.Dict{
 		"/Type": "/Font", "/Subtype": "/Type0", "/BaseFont": name, "/Encoding": "/Identity-H",
 		"/DescendantFonts": []any{letters}, "/ToUnicode": stream(a.meanings(), pdffile.Dict{}),

@@ -53,6 +53,7 @@ func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult,
 	if err != nil {
 		return RasterResult{}, err
 	}
+
 	pages, err := doc.resolve(args.Pages)
 	if err != nil {
 		return RasterResult{}, err
@@ -61,6 +62,7 @@ func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult,
 	if err := checkPages(len(pages)); err != nil {
 		return RasterResult{}, err
 	}
+
 	if _, err := decrypt(ctx, doc); err != nil {
 		return RasterResult{}, err
 	}
@@ -69,6 +71,7 @@ func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult,
 			return RasterResult{}, err
 		}
 	}
+
 	r := &rasterizer{document: doc, args: args, digits: max(3, len(strconv.Itoa(doc.pages)))}
 	if err := r.checkSizes(ctx, pages); err != nil {
 		return RasterResult{}, err
@@ -76,6 +79,7 @@ func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult,
 	if err := r.drawAll(ctx, pages); err != nil {
 		return RasterResult{}, err
 	}
+
 	if len(pages) == 1 {
 		w.Output(r.file(pages[0]))
 		return RasterResult{Images: 1}, nil
@@ -119,11 +123,13 @@ func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
 	if r.sizes, err = readPageSizes(ctx, r.document, slices.Min(pages), slices.Max(pages)); err != nil {
 		return err
 	}
+
 	for _, page := range pages {
 		size, ok := r.sizes[page]
 		if !ok {
 			return r.fail(Damaged, fmt.Errorf("page %d has no size", page))
 		}
+
 		width, height := r.pixels(size.width), r.pixels(size.height)
 		if width > MaxSide || height > MaxSide || width*height > MaxPixels {
 			return &Error{Kind: TooFine, Page: page, Width: width, Height: height}
@@ -151,6 +157,7 @@ func readPageSizes(ctx context.Context, d *document, first, last int) (map[int]s
 	if err != nil {
 		return nil, d.damaged(err)
 	}
+
 	sizes := make(map[int]size, last-first+1)
 	for line := range bytes.Lines(out) {
 		var page int
@@ -164,6 +171,7 @@ func readPageSizes(ctx context.Context, d *document, first, last int) (map[int]s
 			sizes[page] = turned
 		}
 	}
+
 	return sizes, nil
 }
 
@@ -177,6 +185,7 @@ func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
 	longest := (len(pages) + workers - 1) / workers
 	group, groupCtx := guard.WithContext(ctx)
 	group.SetLimit(workers)
+
 	for len(pages) > 0 {
 		n := 0
 		pixels := 0.0
@@ -188,10 +197,12 @@ func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
 			}
 			n++
 		}
+
 		batch := pages[:n]
 		pages = pages[n:]
 		group.Go(func() error { return r.draw(groupCtx, batch) })
 	}
+
 	return group.Wait()
 }
 
@@ -203,6 +214,7 @@ func (r *rasterizer) draw(ctx context.Context, pages []int) error {
 	first := strconv.Itoa(pages[0])
 	last := strconv.Itoa(pages[len(pages)-1])
 	prefix := "raw" + first
+
 	args := []string{"-q", "-cropbox", "-r", strconv.Itoa(r.args.DPI), "-f", first, "-l", last}
 	if r.args.JPEG {
 		args = append(args, "-jpeg", "-jpegopt", jpegOptions)
@@ -211,6 +223,7 @@ func (r *rasterizer) draw(ctx context.Context, pages []int) error {
 	if _, err := r.drawPages(ctx, len(pages), engine.Program{Name: "pdftoppm", Args: args}); err != nil {
 		return r.damaged(err)
 	}
+
 	for _, page := range pages {
 		if err := r.take(prefix, page); err != nil {
 			return err
@@ -225,12 +238,14 @@ func (r *rasterizer) take(prefix string, page int) error {
 	if r.args.JPEG {
 		extension = ".jpg"
 	}
+
 	digits := len(strconv.Itoa(r.pages)) // as the program numbers its files
 	drawn := r.work.Path(fmt.Sprintf("%s-%0*d%s", prefix, digits, page, extension))
 	if _, err := os.Lstat(drawn); err != nil {
 		// pdftoppm does not report pages that it could not render.
 		return r.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
 	}
+
 	image := r.work.Path(r.file(page))
 	if r.args.JPEG {
 		return os.Rename(drawn, image)
@@ -248,11 +263,13 @@ func convertPPM(from, to string, dpi int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+
 	buffered := bufio.NewWriterSize(out, 64<<10)
 	if err := encodePNG(buffered, in, dpi); err != nil {
 		return err
@@ -280,6 +297,7 @@ func packStored(w *engine.Work, archive string, fill func(add func(file, name st
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+
 	z := zip.NewWriter(out)
 	written := int64(0)
 	err = fill(func(file, name string) error {
@@ -292,6 +310,7 @@ func packStored(w *engine.Work, archive string, fill func(add func(file, name st
 	if err != nil {
 		return err
 	}
+
 	w.Output(archive)
 	return z.Close()
 }

@@ -79,6 +79,7 @@ func (r *rewriting) operation(op pdffile.Operation) {
 	if !known || r.missing(op) {
 		return
 	}
+
 	operands := op.Operands
 	if kinds == "*" {
 		kinds = strings.Repeat("n", len(operands))
@@ -88,10 +89,12 @@ func (r *rewriting) operation(op pdffile.Operation) {
 			}
 		}
 	}
+
 	if len(operands) > len(kinds) {
 		operands = operands[len(operands)-len(kinds):]
 	}
 	kinds = kinds[len(kinds)-len(operands):]
+
 	clean := make([]any, len(operands))
 	for i, v := range operands {
 		clean[i] = r.operand(op.Operator, rune(kinds[i]), v)
@@ -114,6 +117,7 @@ func (r *rewriting) operand(operator string, kind rune, v any) any {
 	text, _ := v.(string)
 	isName := strings.HasPrefix(text, "/")
 	isString := strings.HasPrefix(text, "b:")
+
 	switch kind {
 	case '/':
 		if isName {
@@ -134,6 +138,7 @@ func (r *rewriting) operand(operator string, kind rune, v any) any {
 				kept = append(kept, item)
 			}
 		}
+
 		return kept
 	case 'p':
 		if isName {
@@ -142,6 +147,7 @@ func (r *rewriting) operand(operator string, kind rune, v any) any {
 		entries, _ := v.(pdffile.Dict)
 		return r.properties(entries)
 	}
+
 	if number, ok := v.(pdffile.Number); ok {
 		return number
 	}
@@ -160,6 +166,7 @@ func (r *rewriting) name(operator, name string) string {
 // redact.
 func (r *rewriting) properties(entries pdffile.Dict) pdffile.Dict {
 	kept := pdffile.Dict{}
+
 	for key, v := range entries {
 		switch key {
 		case "/MCID":
@@ -174,6 +181,7 @@ func (r *rewriting) properties(entries pdffile.Dict) pdffile.Dict {
 			text, _ := v.(string)
 			_, hit := r.s.secrets.cleanString(text)
 			r.s.found = r.s.found || hit
+
 			if strings.HasPrefix(text, "b:") && (!hit || r.s.meanings) && !r.noSaid {
 				kept[key] = v
 				if key != "/Lang" {
@@ -182,12 +190,14 @@ func (r *rewriting) properties(entries pdffile.Dict) pdffile.Dict {
 			}
 		}
 	}
+
 	return kept
 }
 
 // font records the glyphs that are shown of each font.
 func (r *rewriting) font(operator string, operands []any) {
 	top := len(r.fonts) - 1
+
 	switch operator {
 	case "q":
 		r.fonts = append(r.fonts, r.fonts[top])
@@ -204,6 +214,7 @@ func (r *rewriting) font(operator string, operands []any) {
 		if r.codes[font] == nil {
 			r.codes[font] = map[byte]bool{}
 		}
+
 		for _, v := range operands {
 			list, ok := v.([]any)
 			if !ok {
@@ -229,10 +240,12 @@ var imageKeys = map[string]bool{
 func (r *rewriting) image(op pdffile.Operation) {
 	entries, _ := op.Operands[0].(pdffile.Dict)
 	kept := pdffile.Dict{}
+
 	for key, v := range entries {
 		if !imageKeys[key] {
 			continue
 		}
+
 		if name, ok := v.(string); ok && strings.HasPrefix(name, "/") {
 			if key == "/CS" || key == "/ColorSpace" {
 				r.use("/ColorSpace", name)
@@ -241,5 +254,6 @@ func (r *rewriting) image(op pdffile.Operation) {
 		}
 		kept[key] = v
 	}
+
 	r.out = pdffile.AppendOperation(r.out, pdffile.Operation{Operator: "BI", Operands: []any{kept}, Image: op.Image})
 }

@@ -41,6 +41,7 @@ func (s *scrubber) value(v any) any {
 		case strings.HasPrefix(v, "/"):
 			return s.name(v)
 		}
+
 		better, hit := s.secrets.cleanString(v)
 		s.found = s.found || hit
 		return better
@@ -57,6 +58,7 @@ func (s *scrubber) value(v any) any {
 	case pdffile.Dict:
 		return s.dict(v)
 	}
+
 	return v
 }
 
@@ -67,6 +69,7 @@ func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
 		if dropped[key] {
 			continue
 		}
+
 		if key == "/CIDSystemInfo" && pdffile.Reference(v) == "" {
 			kept[key] = s.dict(s.Entry(v))
 			continue
@@ -76,10 +79,12 @@ func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
 			s.found, kept[key] = s.found || hit, v
 			continue
 		}
+
 		if better := s.value(v); better != nil {
 			kept[s.name(key)] = better
 		}
 	}
+
 	return kept
 }
 
@@ -93,6 +98,7 @@ func (s *scrubber) object(v any, inherited pdffile.Dict) any {
 	if made := s.refs[ref]; made != "" {
 		return made
 	}
+
 	value, body, err := s.Object(ref)
 	if err != nil || value == nil {
 		return nil
@@ -101,10 +107,12 @@ func (s *scrubber) object(v any, inherited pdffile.Dict) any {
 	if kind, _ := entries["/Subtype"].(string); entries["/Rect"] != nil && kind != "" && kind != "/Link" || entries["/Type"] == "/Page" || entries["/Type"] == "/Pages" {
 		return nil // a comment that was on a page, or a page that is in none
 	}
+
 	if entries["/Subtype"] == "/Type3" && entries["/CharProcs"] != nil {
 		var codes map[byte]bool
 		return s.font(v, codes, inherited)
 	}
+
 	made := s.update.Reserve()
 	s.refs[ref] = made
 	s.todo = append(s.todo, func() error {
@@ -117,6 +125,7 @@ func (s *scrubber) object(v any, inherited pdffile.Dict) any {
 		s.update.Set(made, s.value(value))
 		return nil
 	})
+
 	return made
 }
 
@@ -126,18 +135,22 @@ func (s *scrubber) stream(ref, made string, inherited pdffile.Dict) error {
 	if !ok {
 		return fmt.Errorf("stream %s: %w", ref, pdffile.ErrUnread)
 	}
+
 	if from.Entries["/F"] != nil {
 		from.Entries = pdffile.Without(from.Entries, "/F") // in another file
 		from.Content = nil
 	}
+
 	entries := pdffile.Without(from.Entries, "/Resources")
 	content := from.Content
 	plain, rest, err := plainStream(s.File, from)
+
 	switch {
 	case isContent(from.Entries):
 		if err != nil || rest != "" {
 			return fmt.Errorf("content %s: %w", ref, errFilter)
 		}
+
 		resources := s.Entry(from.Entries["/Resources"])
 		if resources == nil {
 			resources = inherited
@@ -159,12 +172,14 @@ func (s *scrubber) stream(ref, made string, inherited pdffile.Dict) error {
 			content = s.plain(entries, better)
 		}
 	}
+
 	resources := entries["/Resources"]
 	delete(entries, "/Resources")
 	entries = s.dict(entries)
 	if resources != nil {
 		entries["/Resources"] = resources
 	}
+
 	s.update.Set(made, pdffile.Stream{Entries: entries, Content: content})
 	return nil
 }
@@ -200,18 +215,21 @@ func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
 			return text
 		})
 	}
+
 	var spans [][2]int
 	for _, region := range saidRegions(plain, entries) {
 		for _, span := range s.secrets.binary(plain[region[0]:region[1]], fewestRegion) {
 			spans = append(spans, [2]int{region[0] + span[0], region[0] + span[1]})
 		}
 	}
+
 	if isProfile(plain, entries) {
 		spans = append(spans, s.secrets.binary(plain, fewestBinary)...) // its numbers are no words
 	}
 	if len(spans) == 0 {
 		return plain
 	}
+
 	plain = bytes.Clone(plain)
 	for _, span := range spans {
 		for i := span[0]; i < span[1]; i++ {
@@ -220,6 +238,7 @@ func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
 			}
 		}
 	}
+
 	return plain
 }
 
@@ -249,11 +268,13 @@ func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
 		if at < 0 || at+size > len(plain) {
 			return 0
 		}
+
 		for _, c := range plain[at : at+size] {
 			n = n<<8 | int(c)
 		}
 		return n
 	}
+
 	switch {
 	case len(plain) < 12:
 	case bytes.HasPrefix(plain, []byte("%!")): // a font of Type 1: up to the encrypted part
@@ -269,6 +290,7 @@ func saidRegions(plain []byte, entries pdffile.Dict) (regions [][2]int) {
 	case isProfile(plain, entries):
 		regions = tableRegions(plain, tables{first: profileHeader + 4, size: 12, count: number(profileHeader, 4), offset: 4, length: 8, tags: "desc cprt dmnd dmdd vued"}, number)
 	}
+
 	return regions
 }
 
@@ -304,6 +326,7 @@ func tableRegions(plain []byte, t tables, number func(at, size int) int) (region
 // compactRegions are the name and the strings of a font in CFF.
 func compactRegions(plain []byte, number func(at, size int) int) (regions [][2]int) {
 	at := int(plain[2])
+
 	for index := range 3 { // names, dictionaries, strings
 		count := number(at, 2)
 		size := number(at+2, 1)
@@ -311,11 +334,13 @@ func compactRegions(plain []byte, number func(at, size int) int) (regions [][2]i
 			at += 2
 			continue
 		}
+
 		data := at + 3 + (count+1)*size - 1
 		end := data + number(at+3+count*size, size)
 		if size < 1 || size > 4 || end > len(plain) || data > end || data < 0 {
 			return regions
 		}
+
 		if index != 1 {
 			regions = append(regions, [2]int{data + 1, max(end, data+1)})
 		}

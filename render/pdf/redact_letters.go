@@ -45,14 +45,17 @@ func (p pageLetters) standing() (letters []string, numbers []int) {
 			level = append(level, n)
 		}
 	}
+
 	bottom := func(n int) float64 { return p.quad(n)[5] }
 	height := func(n int) float64 { return p.quad(n)[5] - p.quad(n)[1] }
 	slices.SortStableFunc(level, func(a, b int) int { return cmp.Compare(bottom(a), bottom(b)) })
+
 	for len(level) > 0 {
 		end := 1
 		for end < len(level) && bottom(level[end])-bottom(level[0]) < slack*height(level[0]) {
 			end++
 		}
+
 		row := level[:end]
 		level = level[end:]
 		slices.SortStableFunc(row, func(a, b int) int { return cmp.Compare(p.quad(a)[0], p.quad(b)[0]) })
@@ -64,12 +67,14 @@ func (p pageLetters) standing() (letters []string, numbers []int) {
 			case p.quad(n)[0]-p.quad(row[i-1])[2] > space*height(n):
 				between = " "
 			}
+
 			if between != "" {
 				letters, numbers = append(letters, between), append(numbers, -1)
 			}
 			letters, numbers = append(letters, p.Text[n]), append(numbers, n)
 		}
 	}
+
 	return letters, numbers
 }
 
@@ -82,6 +87,7 @@ func (p pageLetters) secret(s secrets, said map[int]bool) []int {
 			gone = append(gone, n)
 		}
 	}
+
 	letters, numbers := p.standing()
 	gone = append(gone, chosen(s.find(letters), numbers)...)
 	if slices.ContainsFunc(p.Text, isRightToLeft) {
@@ -161,10 +167,12 @@ func (p pageLetters) codes(numbers []int) map[int]bool {
 func (p pageLetters) found(numbers []int) (f foundPage) {
 	before := math.MinInt
 	inWord := false
+
 	for _, n := range numbers {
 		quad := p.quad(n)
 		next := (n == before+1 || n == before+2 && p.between(before+1)) && follows(f.covers[len(f.covers)-1], quad)
 		f.covers = addQuad(f.covers, quad, next)
+
 		space := p.Text[n] == " "
 		if !space {
 			inWord = inWord && next && straight(quad)
@@ -173,6 +181,7 @@ func (p pageLetters) found(numbers []int) (f foundPage) {
 		before = n
 		inWord = !space
 	}
+
 	return f
 }
 
@@ -205,11 +214,13 @@ func follows(row, letter []float64) bool {
 		return false
 	}
 	x, y = x/length, y/length
+
 	// Its end is further along the row, and its corners are on the row's edges.
 	ahead := (letter[2]-row[2])*x + (letter[3]-row[3])*y
 	const slack = 1
 	top := math.Abs((letter[2]-row[0])*y - (letter[3]-row[1])*x)
 	bottom := math.Abs((letter[6]-row[4])*y - (letter[7]-row[5])*x)
+
 	return ahead > 0 && top < slack && bottom < slack
 }
 
@@ -232,10 +243,12 @@ func (p pageLetters) allIn(others pageLetters) bool {
 		text string
 		x, y int
 	}
+
 	at := func(l pageLetters, n int) place {
 		q := l.quad(n)
 		return place{l.Text[n], int(math.Round((q[0] + q[6]) / 2)), int(math.Round((q[1] + q[7]) / 2))}
 	}
+
 	known := map[place]bool{}
 	for n := range others.Text {
 		known[at(others, n)] = true

@@ -27,6 +27,7 @@ func newSecrets(terms, patterns []string) (s secrets, err error) {
 			}
 		}
 	}
+
 	for _, pattern := range patterns {
 		p, err := regexp.Compile(pattern)
 		if err != nil {
@@ -34,6 +35,7 @@ func newSecrets(terms, patterns []string) (s secrets, err error) {
 		}
 		s.patterns = append(s.patterns, p)
 	}
+
 	return s, nil
 }
 
@@ -48,16 +50,19 @@ type folded struct {
 func fold(letters []string, joinLines bool) folded {
 	var text strings.Builder
 	var from []int
+
 	for i := 0; i < len(letters); i++ {
 		letter := letters[i]
 		first := i
 		if joinLines && isHyphen(letter) && i+1 < len(letters) && letters[i+1] == "\n" {
 			continue
 		}
+
 		for i+1 < len(letters) && isMark(letters[i+1]) && letters[first] != "\n" {
 			i++
 			letter += letters[i]
 		}
+
 		for _, r := range norm.NFKC.String(letter) {
 			const softHyphen = '\u00ad'
 			if unicode.IsSpace(r) || r == softHyphen || unicode.Is(unicode.Cf, r) {
@@ -68,6 +73,7 @@ func fold(letters []string, joinLines bool) folded {
 			for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
 				least = min(least, next)
 			}
+
 			before := text.Len()
 			text.WriteRune(least)
 			for range text.Len() - before {
@@ -75,6 +81,7 @@ func fold(letters []string, joinLines bool) folded {
 			}
 		}
 	}
+
 	return folded{text.String(), from}
 }
 
@@ -94,6 +101,7 @@ func isHyphen(letter string) bool {
 // ends with "\n".
 func (s secrets) find(letters []string) []int {
 	hit := make([]bool, len(letters))
+
 	for _, joinLines := range []bool{false, true} {
 		f := fold(letters, joinLines)
 		for _, term := range s.terms {
@@ -109,9 +117,11 @@ func (s secrets) find(letters []string) []int {
 			}
 		}
 	}
+
 	for _, lineEnd := range []string{"\n", " ", ""} {
 		s.findPatterns(letters, lineEnd, hit)
 	}
+
 	var found []int
 	for i := range letters {
 		// A mark goes with its letter.
@@ -120,6 +130,7 @@ func (s secrets) find(letters []string) []int {
 			found = append(found, i)
 		}
 	}
+
 	return found
 }
 
@@ -128,6 +139,7 @@ func (s secrets) findPatterns(letters []string, lineEnd string, hit []bool) {
 	if len(s.patterns) == 0 {
 		return
 	}
+
 	var text strings.Builder
 	var from []int
 	for i := 0; i < len(letters); i++ {
@@ -137,16 +149,19 @@ func (s secrets) findPatterns(letters []string, lineEnd string, hit []bool) {
 			i++
 			letter += letters[i]
 		}
+
 		if letter == "\n" {
 			letter = lineEnd
 		} else {
 			letter = norm.NFKC.String(letter)
 		}
+
 		text.WriteString(letter)
 		for range len(letter) {
 			from = append(from, first)
 		}
 	}
+
 	for _, p := range s.patterns {
 		for _, match := range p.FindAllStringIndex(text.String(), -1) {
 			for i := match[0]; i < match[1]; i++ {

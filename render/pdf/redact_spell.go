@@ -61,6 +61,7 @@ func (s secrets) in(text string) bool {
 // foldPlain is a fast fold for most texts: ASCII without a hyphen at the end of a line.
 func foldPlain(text string) (folded string, plain bool) {
 	out := make([]byte, 0, len(text))
+
 	for i := range len(text) {
 		c := text[i]
 		switch {
@@ -73,6 +74,7 @@ func foldPlain(text string) (folded string, plain bool) {
 			out = append(out, c)
 		}
 	}
+
 	return string(out), true
 }
 
@@ -87,6 +89,7 @@ func unpercentBytes(text string) []byte {
 		if !strings.Contains(text, "%") {
 			break
 		}
+
 		var out []byte
 		for i := 0; i < len(text); i++ {
 			if text[i] == '%' && i+2 < len(text) {
@@ -97,6 +100,7 @@ func unpercentBytes(text string) []byte {
 			}
 			out = append(out, text[i])
 		}
+
 		text = string(out)
 	}
 	return []byte(text)
@@ -114,6 +118,7 @@ func addresses(text string) (all []string) {
 		}
 		return nil
 	}
+
 	raw := unpercentBytes(text)
 	spellings := []string{string(raw)}
 	if !utf8.Valid(raw) {
@@ -121,6 +126,7 @@ func addresses(text string) (all []string) {
 	} else if latin := rawText([]byte(text)); latin != text {
 		spellings = append(spellings, latin)
 	}
+
 	for _, spelling := range spellings {
 		spelling = punycode.ReplaceAllStringFunc(spelling, func(host string) string {
 			if plain, err := idna.Punycode.ToUnicode(strings.ToLower(host)); err == nil {
@@ -128,6 +134,7 @@ func addresses(text string) (all []string) {
 			}
 			return host
 		})
+
 		if spelling != text {
 			all = append(all, spelling)
 		}
@@ -151,10 +158,12 @@ func (s secrets) inAddress(text string) (better string, hit bool) {
 			text = clean
 			break
 		}
+
 		if text == before {
 			break
 		}
 	}
+
 	return text, hit
 }
 
@@ -224,11 +233,13 @@ func (s secrets) cleanString(v string) (string, bool) {
 	if !ok || plainStrings[text] {
 		return v, false
 	}
+
 	better, hit := s.blacken(text)
 	if address, coded := s.inAddress(better); coded {
 		better = address
 		hit = true
 	}
+
 	if !hit && utf8.Valid(raw) {
 		if best, unmarked := s.blacken(string(raw)); unmarked { // UTF-8 without its mark, as in many addresses
 			better = best
@@ -239,6 +250,7 @@ func (s secrets) cleanString(v string) (string, bool) {
 		better = "█"
 		hit = true
 	}
+
 	if !hit {
 		return v, false
 	}
@@ -268,11 +280,13 @@ func (s secrets) binary(content []byte, fewest int) (spans [][2]int) {
 		if upper == nil {
 			upper = asciiUpper(content)
 		}
+
 		wide := []byte{}
 		for _, unit := range utf16.Encode([]rune(term)) {
 			wide = append(wide, byte(unit>>8), byte(unit))
 		}
 		little := append(bytes.Clone(wide[1:]), 0)
+
 		for _, writing := range [][]byte{[]byte(term), wide, little} {
 			for at := 0; ; {
 				next := bytes.Index(upper[at:], writing)
@@ -284,6 +298,7 @@ func (s secrets) binary(content []byte, fewest int) (spans [][2]int) {
 			}
 		}
 	}
+
 	return spans
 }
 

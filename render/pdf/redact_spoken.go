@@ -64,6 +64,7 @@ func (r *spokenReader) show(items []any, first, end int, sizes []int, font any) 
 		if number < 0 {
 			continue
 		}
+
 		span := &r.spans[number] // the outermost one with a text
 		span.unsure = span.unsure || sizes == nil
 		for code := first; code < end; code++ {
@@ -76,6 +77,7 @@ func (r *spokenReader) show(items []any, first, end int, sizes []int, font any) 
 	if sizes == nil || len(meaning.unicode) == 0 {
 		return
 	}
+
 	for _, item := range items {
 		raw, _ := rawBytes(item)
 		for len(raw) > 0 {
@@ -95,6 +97,7 @@ func (r *spokenReader) find(letters pageLetters) error {
 			spanOf[code] = number
 		}
 	}
+
 	var text []string
 	var codes [][]int
 	last := -1
@@ -104,6 +107,7 @@ func (r *spokenReader) find(letters pageLetters) error {
 		if len(letters.Codes[n]) > 0 {
 			number, ok = spanOf[letters.Codes[n][0]]
 		}
+
 		switch {
 		case !ok:
 			text, codes, last = append(text, letter), append(codes, letters.Codes[n]), -1
@@ -146,6 +150,7 @@ func sayings(f *pdffile.File, s secrets) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+
 	for _, ref := range f.References() {
 		value, body, err := f.Object(ref)
 		if err != nil {
@@ -155,11 +160,13 @@ func sayings(f *pdffile.File, s secrets) (bool, error) {
 		if body == 0 || entries["/Subtype"] != nil || entries["/Length1"] != nil || isContent(entries) {
 			continue
 		}
+
 		stream, _ := f.Stream(ref)
 		plain, _, err := plainStream(f, stream)
 		if err != nil || !isMap(plain, entries) {
 			continue // readers do not read it either
 		}
+
 		for _, text := range mapStrings.FindAll(plain, -1) {
 			if _, wide := mapString(text); s.in(wide) {
 				return true, nil

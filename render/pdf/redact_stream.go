@@ -25,11 +25,13 @@ func plainStream(f *pdffile.File, s pdffile.Stream) (plain []byte, rest string, 
 	}
 	parms, _ := parameters.([]any)
 	plain = s.Content
+
 	for i, filter := range list {
 		var how pdffile.Dict
 		if i < len(parms) {
 			how = f.Entry(parms[i])
 		}
+
 		name, _ := f.Target(filter).(string)
 		switch name {
 		case "/FlateDecode", "/Fl":
@@ -50,6 +52,7 @@ func plainStream(f *pdffile.File, s pdffile.Stream) (plain []byte, rest string, 
 			return nil, "", err
 		}
 	}
+
 	return plain, "", nil
 }
 
@@ -58,10 +61,12 @@ func inflate(packed []byte) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, nil
 	}
+
 	z, err := zlib.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}
+
 	plain, err := io.ReadAll(io.LimitReader(z, maxPlain+1))
 	if len(plain) > maxPlain {
 		return nil, errFilter
@@ -82,6 +87,7 @@ func packed(plain []byte) []byte {
 
 func unrun(packed []byte) (plain []byte, err error) {
 	const end = 128
+
 	for len(packed) > 0 && packed[0] != end {
 		n := int(packed[0])
 		switch {
@@ -92,6 +98,7 @@ func unrun(packed []byte) (plain []byte, err error) {
 		default:
 			return plain, nil // cut off
 		}
+
 		if len(plain) > maxPlain {
 			return nil, errFilter
 		}
@@ -107,6 +114,7 @@ func unpredicted(raw []byte, how pdffile.Dict) ([]byte, error) {
 		}
 		return otherwise
 	}
+
 	predictor := number("/Predictor", 1)
 	bits := number("/BitsPerComponent", 8)
 	colors := number("/Colors", 1)
@@ -117,6 +125,7 @@ func unpredicted(raw []byte, how pdffile.Dict) ([]byte, error) {
 	if bits < 1 || bits > 16 || colors < 1 || colors > 32 || columns < 1 || columns > 1<<20 || predictor < 10 && (predictor != 2 || bits != 8) {
 		return nil, errFilter
 	}
+
 	back := max(1, bits*colors/8)
 	width := (bits*colors*columns + 7) / 8
 	if predictor == 2 {
@@ -128,6 +137,7 @@ func unpredicted(raw []byte, how pdffile.Dict) ([]byte, error) {
 		}
 		return plain, nil
 	}
+
 	plain := make([]byte, 0, len(raw))
 	above := make([]byte, width)
 	for len(raw) > 1 {
@@ -137,6 +147,7 @@ func unpredicted(raw []byte, how pdffile.Dict) ([]byte, error) {
 		plain = append(plain, line...)
 		copy(above, line)
 	}
+
 	return plain, nil
 }
 
@@ -149,6 +160,7 @@ func filterRow(kind byte, line, above []byte, back int) {
 			corner = int(above[i-back])
 		}
 		up := int(above[i])
+
 		switch kind {
 		case 1:
 			line[i] += byte(left)
@@ -160,6 +172,7 @@ func filterRow(kind byte, line, above []byte, back int) {
 			a := abs(up - corner)
 			b := abs(left - corner)
 			c := abs(left + up - 2*corner)
+
 			switch {
 			case a <= b && a <= c:
 				line[i] += byte(left)
@@ -185,6 +198,7 @@ func bareJPEG(photo []byte) []byte {
 	if len(photo) < header || photo[0] != 0xff || photo[1] != 0xd8 {
 		return photo
 	}
+
 	out := append([]byte{}, photo[:2]...)
 	for at := 2; at+header <= len(photo); {
 		marker := photo[at+1]
@@ -193,6 +207,7 @@ func bareJPEG(photo []byte) []byte {
 		if photo[at] != 0xff || marker == 0xff || length < 2 || at+2+length > len(photo) {
 			return photo // it is read unchanged, and refused if it contains a secret
 		}
+
 		if marker == startOfScan {
 			return append(out, photo[at:]...)
 		}
@@ -201,5 +216,6 @@ func bareJPEG(photo []byte) []byte {
 		}
 		at += 2 + length
 	}
+
 	return photo
 }

@@ -71,6 +71,7 @@ func (a BookletArgs) layout(width, height float64) sheetLayout {
 		l.columns = 2
 		l.rows = 1
 	}
+
 	if a.PerSheet == 4 {
 		l.columns = 2
 		l.rows = 2
@@ -79,12 +80,14 @@ func (a BookletArgs) layout(width, height float64) sheetLayout {
 	if lying {
 		l.width, l.height = l.height, l.width
 	}
+
 	if a.Guides {
 		l.guides = []guide{{upright: side}}
 		if a.PerSheet == 4 {
 			l.guides = append(l.guides, guide{upright: !side, cut: true})
 		}
 	}
+
 	return l
 }
 
@@ -95,6 +98,7 @@ func (a BookletArgs) layout(width, height float64) sheetLayout {
 func bookletOrder(n, perSide int) (order []int) {
 	onSheet := 2 * perSide
 	whole := (n + onSheet - 1) / onSheet * onSheet
+
 	for first := 1; first <= whole/2; first += perSide {
 		for _, back := range []int{0, 1} {
 			for pair := first + back; pair < first+perSide; pair += 2 {
@@ -107,10 +111,12 @@ func bookletOrder(n, perSide int) (order []int) {
 			}
 		}
 	}
+
 	for i, page := range order {
 		if page > n {
 			order[i] = 0
 		}
 	}
+
 	return order
 }

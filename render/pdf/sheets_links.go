@@ -23,6 +23,7 @@ func placements(f *pdffile.File, sheets []pdffile.Page) (placed []placement, err
 		if err != nil {
 			return nil, err
 		}
+
 		state := affine{1, 0, 0, 1, 0, 0}
 		var saved []affine
 		pdffile.ReadContent(content, func(op pdffile.Operation) {
@@ -38,6 +39,7 @@ func placements(f *pdffile.File, sheets []pdffile.Page) (placed []placement, err
 			}
 		})
 	}
+
 	return placed, nil
 }
 
@@ -47,6 +49,7 @@ func sheetContent(f *pdffile.File, v any) (content []byte, err error) {
 	if !several {
 		list = []any{v}
 	}
+
 	for _, item := range list {
 		stream, ok := f.Stream(pdffile.Reference(item))
 		if !ok {
@@ -58,6 +61,7 @@ func sheetContent(f *pdffile.File, v any) (content []byte, err error) {
 		}
 		content = append(append(content, plain...), '\n')
 	}
+
 	return content, nil
 }
 
@@ -80,12 +84,14 @@ func (s *structure) carryLinks(f *pdffile.File, sheets []pdffile.Page, changes *
 	if err != nil {
 		return 0, err
 	}
+
 	if len(placed) < len(places) { // Empty pages are not drawn.
 		places = slices.DeleteFunc(slices.Clone(places), func(n int) bool { return n == 0 })
 	}
 	if len(placed) != len(places) {
 		return 0, fmt.Errorf("%d pages on sheets, want %d", len(placed), len(places))
 	}
+
 	c := &sheetLinks{source: s, dests: s.dests(), changes: changes, graft: changes.NewGraft(s.File), places: map[int][]placement{}}
 	for i, n := range places {
 		if n > 0 {
@@ -116,6 +122,7 @@ func (c *sheetLinks) addLinks(page int, added map[string][]any) {
 	entries := c.source.Dict(c.source.Pages[page].Object)
 	shown := c.source.paper(entries)
 	list, _ := c.source.Target(entries["/Annots"]).([]any)
+
 	for _, item := range list {
 		link := c.source.Entry(item)
 		rect, ok := c.source.box(link["/Rect"])
@@ -123,11 +130,13 @@ func (c *sheetLinks) addLinks(page int, added map[string][]any) {
 		if _, seen := rect.and(shown.box); c.source.Target(link["/Subtype"]) != "/Link" || !ok || !seen || int(flags)&pdffile.FlagHidden != 0 {
 			continue
 		}
+
 		target := c.target(link)
 		if target == nil {
 			c.lost++
 			continue
 		}
+
 		for _, key := range []string{"/C", "/BS", "/Border", "/H", "/Contents"} {
 			if v := link[key]; v != nil {
 				target[key] = c.graft.Copy(v)
@@ -136,6 +145,7 @@ func (c *sheetLinks) addLinks(page int, added map[string][]any) {
 		if target["/Border"] == nil && target["/BS"] == nil {
 			target["/Border"] = []any{0, 0, 0}
 		}
+
 		for _, place := range c.places[page] {
 			moved := pdffile.Without(target)
 			at := box(shown.upright().then(place.move).around(rect[0], rect[1], rect[2], rect[3]))
@@ -158,6 +168,7 @@ func (c *sheetLinks) target(entries pdffile.Dict) pdffile.Dict {
 			return pdffile.Dict{"/A": c.graft.Copy(pdffile.Without(action, "/Next"))}
 		}
 	}
+
 	if view := c.view(dest); view != nil {
 		return pdffile.Dict{"/Dest": view}
 	}
@@ -173,6 +184,7 @@ func (c *sheetLinks) view(dest any) []any {
 	if len(view) == 0 {
 		return nil
 	}
+
 	number, known := c.dests.numbers[pdffile.Reference(view[0])]
 	if !known || len(c.places[number]) == 0 {
 		return nil
@@ -182,6 +194,7 @@ func (c *sheetLinks) view(dest any) []any {
 	left := shown.box[0]
 	top := shown.box[3]
 	numbers := floats(c.source.plain(view[1:]))
+
 	switch kind, _ := c.source.Target(view[1%len(view)]).(string); {
 	case kind == "/XYZ" && len(numbers) > 2:
 		if n, ok := c.source.Target(view[2]).(float64); ok {
@@ -198,6 +211,7 @@ func (c *sheetLinks) view(dest any) []any {
 		left = numbers[1]
 		top = numbers[4]
 	}
+
 	place := c.places[number][0]
 	x, y := shown.upright().then(place.move).at(left, top)
 	return []any{place.sheet, "/XYZ", x, y, nil}
@@ -214,11 +228,13 @@ func (c *sheetLinks) outline(nodes []outlineNode) (carried []outlineNode) {
 		if entry == nil {
 			entry = pdffile.Dict{}
 		}
+
 		for _, key := range []string{"/Title", "/C", "/F"} {
 			if v := node.entry[key]; v != nil {
 				entry[key] = c.graft.Copy(v)
 			}
 		}
+
 		carried = append(carried, outlineNode{entry: entry, open: node.open, kids: kids})
 	}
 	return carried
@@ -228,6 +244,7 @@ func (c *sheetLinks) outline(nodes []outlineNode) (carried []outlineNode) {
 func (c *sheetLinks) addNames(catalog pdffile.Dict) {
 	names := pdffile.Dict{}
 	tree := []any{}
+
 	for _, name := range slices.Sorted(maps.Keys(c.dests.byName)) {
 		view := c.view(c.dests.byName[name])
 		switch {
@@ -238,6 +255,7 @@ func (c *sheetLinks) addNames(catalog pdffile.Dict) {
 			tree = append(tree, name, view)
 		}
 	}
+
 	if len(names) > 0 {
 		catalog["/Dests"] = names
 	}

@@ -26,6 +26,7 @@ func imposeSheets(in io.ReadSeeker, out io.Writer, how sheetLayout) error {
 		conf.OptimizeResourceDicts = false
 		conf.WriteObjectStream = false
 		conf.WriteXRefStream = false
+
 		sheet := &model.NUp{
 			PageDim: &types.Dim{Width: how.width, Height: how.height}, UserDim: true,
 			Grid:   &types.Dim{Width: float64(how.columns), Height: float64(how.rows)},
@@ -34,6 +35,7 @@ func imposeSheets(in io.ReadSeeker, out io.Writer, how sheetLayout) error {
 		if how.down {
 			sheet.Orient = model.DownRight
 		}
+
 		doc, err := api.ReadContext(in, conf)
 		if err != nil {
 			return err
@@ -41,6 +43,7 @@ func imposeSheets(in io.ReadSeeker, out io.Writer, how sheetLayout) error {
 		if err := doc.EnsurePageCount(); err != nil {
 			return err
 		}
+
 		all := types.IntSet{}
 		for n := range doc.PageCount {
 			all[n+1] = true
@@ -48,6 +51,7 @@ func imposeSheets(in io.ReadSeeker, out io.Writer, how sheetLayout) error {
 		if err := pdfcpu.NUpFromPDF(doc, all, sheet); err != nil {
 			return err
 		}
+
 		return api.WriteContext(doc, out)
 	})
 }

@@ -85,10 +85,12 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 	if err != nil {
 		return Verified{}, err
 	}
+
 	trust := pdfsign.Trust{At: args.At, Words: versionWords(ctx, w, args.Input.Password)}
 	if trust.Roots, err = roots(w, args.Roots, args.Trust); err != nil {
 		return Verified{}, err
 	}
+
 	r := &replayer{Replay: args.Replay, w: w}
 	var reports []pdfsign.Report
 	if args.Online {
@@ -102,6 +104,7 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 	case err != nil:
 		return Verified{}, signatureError(err)
 	}
+
 	v := Verification{Verdict: "unsigned", Signatures: make([]Signature, len(reports))}
 	severity := []string{"unsigned", string(pdfsign.Valid), string(pdfsign.Undecided), string(pdfsign.Invalid)}
 	worst := 0
@@ -113,6 +116,7 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 			}
 		}
 	}
+
 	v.Verdict = severity[worst]
 	return Verified{Verification: v}, nil
 }
@@ -127,6 +131,7 @@ func versionWords(ctx context.Context, w *engine.Work, password string) func(ver
 			if err := os.WriteFile(w.Path(name), version, 0o600); err != nil {
 				return nil, fmt.Errorf("version: %w", err)
 			}
+
 			doc, err := open(ctx, w, 0, Input{Name: name, Password: password})
 			if err != nil {
 				return nil, err
@@ -134,6 +139,7 @@ func versionWords(ctx context.Context, w *engine.Work, password string) func(ver
 			if _, err := decrypt(ctx, doc); err != nil {
 				return nil, err
 			}
+
 			f = &comparedFile{document: doc}
 			versions[len(version)] = f
 		}
@@ -155,10 +161,12 @@ func readPDF(ctx context.Context, w *engine.Work, in Input) (read pdfsign.PDF, e
 	if !bytes.Contains(read.Content[:min(len(read.Content), pdffile.HeaderWithin)], []byte("%PDF-")) {
 		return read, d.fail(NotPDF, nil)
 	}
+
 	f, err := pdffile.ReadTable(read.Content)
 	if err != nil || f.Trailer("/Encrypt") == nil {
 		return read, nil //nolint:nilerr // pdfsign has more to say about the structure
 	}
+
 	if err := d.checkPassword(ctx); err != nil {
 		return read, err
 	}
@@ -175,6 +183,7 @@ func roots(w *engine.Work, file string, texts []string) (list []*x509.Certificat
 		}
 		list = certificates(raw)
 	}
+
 	for i, text := range texts {
 		found := certificates([]byte(text))
 		if len(found) == 0 {
@@ -224,12 +233,14 @@ func signature(r pdfsign.Report) Signature {
 	}
 	names := map[pdfsign.Permission]string{pdfsign.NoChanges: "no-changes", pdfsign.FormFilling: "form-filling", pdfsign.Annotations: "annotations"}
 	s.Allows = optional(names[r.Certifies])
+
 	for _, c := range r.Changes {
 		s.Changes = append(s.Changes, SignatureChange{string(c.Kind), c.Text})
 	}
 	for _, c := range r.Chain {
 		s.Chain = append(s.Chain, certificateOf(c))
 	}
+
 	if len(r.Chain) > 0 {
 		s.Signer = &s.Chain[0].Subject
 	}

@@ -45,11 +45,13 @@ func (t *tags) load(ref string) *tag {
 	if found, ok := t.loaded[ref]; ok {
 		return found
 	}
+
 	entries := t.Dict(ref)
 	if entries == nil || ref != t.root && entries["/S"] == nil {
 		t.loaded[ref] = nil
 		return nil
 	}
+
 	found := &tag{entries: entries, parent: pdffile.Reference(entries["/P"]), order: map[string]int{}}
 	for i, kid := range t.kids(entries) {
 		if of := pdffile.Reference(kid); of != "" {
@@ -84,6 +86,7 @@ func (t *tags) write(u *pdffile.Update, catalog pdffile.Dict, p piece) {
 	if t == nil {
 		return
 	}
+
 	part := &partTags{in: map[string]bool{}, filled: map[string]bool{}, kids: map[string][]string{}}
 	numbers := []any{}
 	for _, key := range t.keys(p) {
@@ -93,9 +96,11 @@ func (t *tags) write(u *pdffile.Update, catalog pdffile.Dict, p piece) {
 		delete(catalog, "/MarkInfo")
 		return
 	}
+
 	for ref := range part.in {
 		u.Set(ref, t.element(ref, part, p))
 	}
+
 	root := pdffile.Without(t.load(t.root).entries, "/IDTree", "/AF")
 	root["/K"], root["/ParentTree"] = t.ordered(t.root, part), pdffile.Dict{"/Nums": numbers}
 	u.Set(t.root, root)
@@ -109,6 +114,7 @@ func (t *tags) keys(p piece) (keys []int) {
 			keys = append(keys, int(n))
 		}
 	}
+
 	for _, ref := range t.refs[p.first-1 : p.last] {
 		page := t.Dict(ref)
 		add(page["/StructParents"])
@@ -117,6 +123,7 @@ func (t *tags) keys(p piece) (keys []int) {
 			add(t.Entry(annotation)["/StructParent"])
 		}
 	}
+
 	return unique(keys)
 }
 
@@ -131,10 +138,12 @@ func (t *tags) keep(part *partTags, value any) any {
 		}
 		return added
 	}
+
 	ref := pdffile.Reference(value)
 	if ref == t.root || t.load(ref) == nil {
 		return nil
 	}
+
 	part.filled[ref] = true
 	for at := ref; at != t.root && !part.in[at]; {
 		part.in[at] = true
@@ -148,6 +157,7 @@ func (t *tags) keep(part *partTags, value any) any {
 		}
 		at = above
 	}
+
 	return ref
 }
 
@@ -161,16 +171,19 @@ func (t *tags) element(ref string, part *partTags, p piece) pdffile.Dict {
 	if t.load(pdffile.Reference(entries["/P"])) == nil {
 		delete(entries, "/P")
 	}
+
 	if !part.filled[ref] && entries["/S"] != "/TR" {
 		entries["/K"] = t.ordered(ref, part)
 		return entries
 	}
+
 	list := []any{}
 	for _, kid := range t.kids(t.load(ref).entries) {
 		if t.has(kid, page, part, p) {
 			list = append(list, kid)
 		}
 	}
+
 	entries["/K"] = list
 	return entries
 }
@@ -181,6 +194,7 @@ func (t *tags) has(kid any, page int, part *partTags, p piece) bool {
 	if _, isMark := kid.(float64); isMark {
 		return page >= p.first && page <= p.last
 	}
+
 	ref := pdffile.Reference(kid)
 	entries := t.Entry(kid)
 	switch entries["/Type"] {
@@ -193,6 +207,7 @@ func (t *tags) has(kid any, page int, part *partTags, p piece) bool {
 		page = t.numbers[pdffile.Reference(entries["/Obj"])]
 		return page >= p.first && page <= p.last
 	}
+
 	return part.in[ref] || isCell(entries) && len(t.kids(entries)) == 0
 }
 

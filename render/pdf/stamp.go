@@ -87,6 +87,7 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) error {
 	if err := checkPages(doc.pages); err != nil {
 		return err
 	}
+
 	const stamped = "stamped.pdf"
 	input := stampInput{Output: stamped, Edge: stampEdge}
 	images := 0
@@ -95,6 +96,7 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) error {
 		if err != nil {
 			return err
 		}
+
 		name := mark.Stamp.Name
 		if mark.Image {
 			images++
@@ -102,11 +104,13 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) error {
 				return blameImage(images, err)
 			}
 		}
+
 		input.Stamps = append(input.Stamps, stampStamp{
 			Stamp: name, Pages: withoutRepeats(pages), Position: mark.Position, X: mark.X, Y: mark.Y,
 			Opacity: mark.Opacity, Rotate: mark.Rotate, Scale: mark.Scale, Shrink: mark.Image, Below: mark.Below, Tiled: mark.Tiled,
 		})
 	}
+
 	original := *doc
 	encrypted, err := decrypt(ctx, doc)
 	if err != nil {
@@ -115,6 +119,7 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) error {
 	if err := settle(ctx, doc); err != nil {
 		return err
 	}
+
 	input.Input = doc.name
 	if _, err = runScript[bool](ctx, doc, "stamp.js", []byte(drawScript+stampScript), input); err != nil {
 		return err
@@ -129,6 +134,7 @@ func imageStamp(w *engine.Work, image string, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	err = eachImage(w.Path(image), func(p *rasterImage) error {
 		if len(out.pages) > 0 {
 			return nil

@@ -26,6 +26,7 @@ func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfche
 	if err != nil {
 		return pdfcheck.Report{}, err
 	}
+
 	original := *d
 	original.name = args.Name
 	var src pdfcheck.Source
@@ -35,6 +36,7 @@ func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfche
 	if src.File, err = d.readFile(ctx); err != nil {
 		return pdfcheck.Report{}, err
 	}
+
 	if encrypted := src.File.Trailer("/Encrypt"); encrypted != nil {
 		if src.Encrypt = src.File.Entry(encrypted); src.Encrypt == nil {
 			src.Encrypt = pdffile.Dict{}
@@ -45,12 +47,14 @@ func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfche
 			return pdfcheck.Report{}, err
 		}
 	}
+
 	if args.VeraPDF {
 		// It cannot open encrypted documents, whose own results have all violations that matter.
 		if report, ok, err := askVeraPDF(ctx, w, args.Name, args.Standards); err != nil || ok {
 			return report, err
 		}
 	}
+
 	src.Copied = d.name != args.Name
 	return pdfcheck.Check(src, args.Standards), nil
 }

@@ -28,6 +28,7 @@ func askVeraPDF(ctx context.Context, w *engine.Work, name string, standards []pd
 	report := pdfcheck.Report{Engine: "verapdf"}
 	bounded, cancel := context.WithTimeout(ctx, veraTime)
 	defer cancel()
+
 	for _, s := range standards {
 		out, err := w.Exec(bounded, engine.Program{
 			Name: "verapdf",
@@ -46,12 +47,14 @@ func askVeraPDF(ctx context.Context, w *engine.Work, name string, standards []pd
 		case err != nil:
 			return report, false, err
 		}
+
 		result, ok := readVeraPDF(out, s)
 		if !ok {
 			return report, false, nil
 		}
 		report.Results = append(report.Results, result)
 	}
+
 	report.Sum()
 	return report, true, nil
 }
@@ -91,20 +94,24 @@ func readVeraPDF(text []byte, s pdffile.Standard) (pdfcheck.Result, bool) {
 	if xml.Unmarshal(text, &report) != nil || len(report.Validation) != 1 {
 		return result, false
 	}
+
 	v := report.Validation[0]
 	if v.Compliant == nil || v.Status != "" && v.Status != "normal" {
 		return result, false
 	}
 	result.Conforms = v.Compliant
+
 	for _, rule := range v.Rules {
 		if rule.Status != "failed" {
 			continue
 		}
+
 		violation := pdfcheck.Violation{Clause: rule.Clause, Test: rule.Test, Places: []pdfcheck.Place{}}
 		violation.Message, violation.Fix = pdfcheck.Describe(s, rule.Clause, rule.Test)
 		if violation.Message == "" {
 			violation.Message = strings.Join(strings.Fields(rule.Description), " ")
 		}
+
 		for _, check := range rule.Checks {
 			page := 0
 			object := ""
@@ -119,6 +126,7 @@ func readVeraPDF(text []byte, s pdffile.Standard) (pdfcheck.Result, bool) {
 			}
 			violation.Add(page, object)
 		}
+
 		violation.Count = max(violation.Count, rule.Failed)
 		result.Violations = append(result.Violations, violation)
 	}

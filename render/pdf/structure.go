@@ -53,6 +53,7 @@ func (d *document) describeAsIs(ctx context.Context) (*structure, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	f, err := pdffile.Read(content)
 	if err == nil {
 		if s, err := selfDescribed(f); err == nil {
@@ -60,6 +61,7 @@ func (d *document) describeAsIs(ctx context.Context) (*structure, error) {
 			return s, nil
 		}
 	}
+
 	var s *structure
 	group, groupCtx := guard.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -75,6 +77,7 @@ func (d *document) describeAsIs(ctx context.Context) (*structure, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+
 	s.File = f
 	d.pages = len(s.Pages)
 	return s, nil
@@ -92,10 +95,12 @@ func (d *document) rewrite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	name := strconv.Itoa(d.number) + "rewritten.pdf"
 	if err := d.writeTo(ctx, name, qpdfJob{"decrypt": "", "objectStreams": "disable", "streamData": "preserve"}); err != nil {
 		return err
 	}
+
 	d.name, d.password, d.packed = name, "", packed
 	if encrypted {
 		d.sealed = &original

@@ -33,12 +33,14 @@ func testMark(ctx context.Context, w *engine.Work, in Input) error {
 	if err != nil {
 		return err
 	}
+
 	if err := doc.checkHeader(); err != nil {
 		return err
 	}
 	if err := doc.markPages(ctx); err != nil {
 		return err
 	}
+
 	job := qpdfJob{"newlineBeforeEndstream": ""} // as PDF/A requires
 	if linear {
 		job["linearize"] = ""
@@ -68,6 +70,7 @@ func markHeight(width, height, least, most float64) float64 {
 func pageMark(p paper) (content string, at box) {
 	width, height := p.size()
 	u := 1 / p.unit
+
 	matrix := affine{u, 0, 0, u, p.box[0], p.box[1]}
 	switch p.turn {
 	case 90:
@@ -77,6 +80,7 @@ func pageMark(p paper) (content string, at box) {
 	case 270:
 		matrix = affine{0, -u, u, 0, p.box[0], p.box[3]}
 	}
+
 	band := markHeight(width, height, minMarkPoints, maxMarkPoints)
 	label := markOutline()
 
@@ -186,6 +190,7 @@ func (w markWord) trace(pen outlinePen) {
 	at := func(p fixed.Point26_6) (x, y float32) {
 		return float32(p.X) / (64 * markUnits), float32(p.Y) / (64 * markUnits)
 	}
+
 	open := false
 	for _, segment := range w.segments {
 		x, y := at(segment.Args[0])
@@ -203,6 +208,7 @@ func (w markWord) trace(pen outlinePen) {
 			pen.QuadTo(x, y, toX, toY)
 		}
 	}
+
 	pen.ClosePath()
 }
 
@@ -232,10 +238,12 @@ func markImage(img *image.NRGBA, place string) *image.NRGBA {
 	width := img.Rect.Dx()
 	height := img.Rect.Dy()
 	band := max(1, int(markHeight(float64(width), float64(height), minMarkPixels, maxMarkPixels)))
+
 	bounds := image.Rect(0, 0, width, height)
 	if place == MarkBelow {
 		bounds.Max.Y += band
 	}
+
 	out := image.NewNRGBA(bounds)
 	if place == MarkBelow {
 		imagedraw.Draw(out, bounds, image.NewUniform(img.NRGBAAt(img.Rect.Max.X-1, img.Rect.Max.Y-1)), image.Point{}, imagedraw.Src)

@@ -49,10 +49,12 @@ func extractText(ctx context.Context, w *engine.Work, args TextArgs) error {
 	if err != nil {
 		return err
 	}
+
 	if args.Merge {
 		// Form feeds separate pages, so the text of a page must not contain any.
 		return writeJSON(w, textOutput, Text{PageCount: len(texts), Text: new(strings.Join(texts, "\f"))})
 	}
+
 	pages := make([]PageText, len(texts))
 	for i, text := range texts {
 		pages[i] = PageText{Page: i + 1, Text: text}
@@ -101,12 +103,14 @@ func allTexts(ctx context.Context, d *document) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, text := range texts {
 		size += len(text)
 	}
 	if size > maxTextBytes {
 		return nil, fmt.Errorf("text of %d bytes: %w", size, engine.ErrOutputTooLarge)
 	}
+
 	return texts, nil
 }
 
@@ -116,6 +120,7 @@ func textsOfRun(ctx context.Context, d *document, first, last int) ([]string, er
 	if err != nil || len(texts) == last-first+1 {
 		return texts, err
 	}
+
 	// Some font calls a form feed a letter: only page by page is it plain
 	// which one ends a page.
 	texts = texts[:0]
@@ -126,6 +131,7 @@ func textsOfRun(ctx context.Context, d *document, first, last int) ([]string, er
 		}
 		texts = append(texts, strings.Join(parts, " "))
 	}
+
 	return texts, nil
 }
 

@@ -48,11 +48,13 @@ func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) 
 	description := xml.Name{Space: xmpRDF, Local: "Description"}
 	decoder := xml.NewDecoder(bytes.NewReader(text))
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+
 	var out []byte
 	var path []xml.Name
 	prefixes := map[string]string{}
 	done := 0
 	added := false
+
 	for {
 		start := int(decoder.InputOffset())
 		token, err := decoder.Token()
@@ -62,6 +64,7 @@ func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) 
 		if err != nil {
 			return nil, err
 		}
+
 		switch token := token.(type) {
 		case xml.StartElement:
 			for _, a := range token.Attr {
@@ -69,6 +72,7 @@ func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) 
 					prefixes[a.Name.Local] = a.Value
 				}
 			}
+
 			if len(path) > 0 && path[len(path)-1] == description && drop(token.Name) {
 				if err := decoder.Skip(); err != nil {
 					return nil, err
@@ -76,6 +80,7 @@ func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) 
 				out, done = append(out, text[done:start]...), int(decoder.InputOffset())
 				continue
 			}
+
 			path = append(path, token.Name)
 			if token.Name == description {
 				end := int(decoder.InputOffset())
@@ -93,6 +98,7 @@ func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) 
 			}
 		}
 	}
+
 	if add != "" && !added {
 		return nil, errNoRDF
 	}

@@ -21,12 +21,14 @@ func (f *File) Pages(most int) ([]Page, error) {
 	if top["/Parent"] != nil || top["/Kids"] == nil {
 		return nil, ErrUnread
 	}
+
 	if err := r.add(root, Dict{}, 0); err != nil {
 		return nil, err
 	}
 	if count, _ := top["/Count"].(float64); int(count) != len(r.pages) || len(r.pages) == 0 {
 		return nil, ErrUnread
 	}
+
 	return r.pages, nil
 }
 
@@ -43,12 +45,14 @@ func (r *pageReader) add(ref string, above Dict, depth int) error {
 	if node == nil || r.seen[ref] || depth > MaxDepth || len(r.pages) > r.most {
 		return ErrUnread
 	}
+
 	r.seen[ref] = true
 	for _, key := range inherited() {
 		if node[key] == nil && above[key] != nil {
 			node[key] = above[key]
 		}
 	}
+
 	if node["/Kids"] == nil {
 		if node["/Type"] != "/Page" {
 			return ErrUnread
@@ -56,6 +60,7 @@ func (r *pageReader) add(ref string, above Dict, depth int) error {
 		r.pages = append(r.pages, Page{ref, node})
 		return nil
 	}
+
 	kids, ok := node["/Kids"].([]any)
 	if !ok || node["/Type"] != "/Pages" {
 		return ErrUnread
@@ -116,6 +121,7 @@ func (r *treeReader) read(node any, depth int) bool {
 		return true
 	}
 	r.seen[ref] = ref != ""
+
 	entries := r.Entry(node)
 	pairs, _ := r.Target(entries[r.list]).([]any)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -123,6 +129,7 @@ func (r *treeReader) read(node any, depth int) bool {
 			return false
 		}
 	}
+
 	kids, _ := r.Target(entries["/Kids"]).([]any)
 	for _, kid := range kids {
 		if !r.read(kid, depth+1) {

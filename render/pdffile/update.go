@@ -80,9 +80,11 @@ func (u *Update) Append() ([]byte, error) {
 			trailer[key] = v
 		}
 	}
+
 	if before, ok := startOf(f.content); ok {
 		trailer["/Prev"] = before
 	}
+
 	if f.trailer["/Type"] == "/XRef" {
 		return u.streamSection(len(f.content)-f.origin, trailer), nil
 	}
@@ -96,16 +98,19 @@ func (u *Update) streamSection(offset int, trailer Dict) []byte {
 	table := u.Reserve()
 	var index []any
 	var rows []byte
+
 	row := func(number, generation int) {
 		at := offset + len(out)
 		index = append(index, number, 1)
 		rows = append(rows, rowPlain, byte(at>>24), byte(at>>16), byte(at>>8), byte(at), byte(generation>>8), byte(generation))
 	}
+
 	for _, ref := range slices.SortedFunc(maps.Keys(u.changed), compareReferences) {
 		number, generation, _ := splitReference(ref)
 		row(number, generation)
 		out = appendObject(out, ref, u.encrypted(ref))
 	}
+
 	u.finish(trailer)
 	number, _, _ := splitReference(table)
 	start := offset + len(out)
@@ -149,6 +154,7 @@ func (u *Update) Replace(but ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	u.next = 0
 	for number := range kept {
 		u.next = max(u.next, number+1)
@@ -157,6 +163,7 @@ func (u *Update) Replace(but ...string) ([]byte, error) {
 		number, _, _ := splitReference(ref)
 		u.next = max(u.next, number+1)
 	}
+
 	u.kept = kept
 	return u.section(len(u.file.content)-u.file.origin, Dict{"/Root": u.file.trailer["/Root"]}), nil
 }
@@ -184,12 +191,14 @@ func (u *Update) section(offset int, trailer Dict) []byte {
 		table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, offset+len(out), generation)
 		out = appendObject(out, ref, u.encrypted(ref))
 	}
+
 	for _, number := range slices.Sorted(maps.Keys(u.kept)) {
 		at := u.kept[number]
 		if u.changed[Refer(number, at.generation)] == nil {
 			table = fmt.Appendf(table, "%d 1\n%010d %05d n \n", number, at.offset, at.generation)
 		}
 	}
+
 	u.finish(trailer)
 	start := offset + len(out)
 	out = append(append(out, table...), "trailer "...)

@@ -13,6 +13,7 @@ func (f *File) UpdateOf(earlier *File) bool {
 	if f.origin != earlier.origin || !f.enough() {
 		return false
 	}
+
 	r := &updateReader{File: f, earlier: earlier, since: map[int]place{}, parser: &parser{data: f.content, at: len(earlier.content), strict: true}}
 	for {
 		if r.comments(); r.parser.refused {
@@ -64,12 +65,14 @@ func (r *updateReader) update() bool {
 		r.comments()
 		start := r.parser.at
 		known := len(r.objects)
+
 		if table := tablePattern.FindIndex(r.content[start:]); table != nil {
 			r.parser.at += table[1]
 			trailer, err := r.parser.value(0)
 			_, isDict := trailer.(Dict)
 			return err == nil && isDict && r.end(start)
 		}
+
 		if !r.object() || len(r.objects) == known {
 			return false
 		}
@@ -89,10 +92,12 @@ func (r *updateReader) object() bool {
 	if err1 != nil || err2 != nil || !p.keyword("obj") {
 		return false
 	}
+
 	r.objects[number] = place{offset: start - r.origin, generation: generation}
 	if p.keyword("endobj") {
 		return !p.refused
 	}
+
 	value, err := p.value(0)
 	if err != nil {
 		return false
@@ -105,11 +110,13 @@ func (r *updateReader) object() bool {
 		} else if !bytes.HasPrefix(p.data[p.at:], []byte("\n")) {
 			return false
 		}
+
 		content, err := filtered(r.File, entries, body)
 		if p.at = body + len(content); err != nil || !p.keyword("endstream") {
 			return false
 		}
 	}
+
 	return p.keyword("endobj") && !p.refused
 }
 
@@ -120,6 +127,7 @@ func (r *updateReader) end(table int) bool {
 	if !p.keyword("startxref") {
 		return false
 	}
+
 	start, err := p.integer()
 	for p.at < len(p.data) && isSpace(p.data[p.at]) {
 		p.at++
@@ -130,6 +138,7 @@ func (r *updateReader) end(table int) bool {
 	if between := p.data[r.origin+start : table]; len(between) > len("\r\n") || len(bytes.Trim(between, "\r\n")) > 0 { // It may point to the end of the line before.
 		return false
 	}
+
 	p.at += len("%%EOF")
 	if !r.listed(table) {
 		return false
@@ -145,12 +154,14 @@ func (r *updateReader) listed(table int) bool {
 	if err != nil || t.irregular || trailer["/XRefStm"] != nil {
 		return false
 	}
+
 	for number, at := range r.objects {
 		_, before := r.earlier.places[number]
 		if listed, known := t.places[number]; known && listed != at || !known && (before || at.offset != table-r.origin) {
 			return false
 		}
 	}
+
 	for number, at := range t.places {
 		holder := number
 		if at.stream != 0 {
@@ -160,6 +171,7 @@ func (r *updateReader) listed(table int) bool {
 			return false
 		}
 	}
+
 	maps.Copy(r.since, t.places)
 	return true
 }

@@ -39,6 +39,7 @@ func appendValue(out []byte, v any) []byte {
 		out = append(appendValue(out, entries), "\nstream\n"...)
 		return append(append(out, v.Content...), "\nendstream"...)
 	}
+
 	return append(out, "null"...)
 }
 
@@ -46,6 +47,7 @@ func appendValue(out []byte, v any) []byte {
 func appendText(out []byte, text string) []byte {
 	unicode, isText := strings.CutPrefix(text, "u:")
 	digits, isBytes := strings.CutPrefix(text, "b:")
+
 	switch {
 	case strings.HasPrefix(text, "/"):
 		return appendName(out, text)
@@ -58,6 +60,7 @@ func appendText(out []byte, text string) []byte {
 	case isBytes:
 		return append(append(append(out, '<'), digits...), '>')
 	}
+
 	return append(out, text...)
 }
 

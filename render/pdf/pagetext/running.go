@@ -52,6 +52,7 @@ func (p *page) findNumber(r *run, alone bool) (found pageNumber, ok bool) {
 		found = pageNumber{run: r, form: strings.ToLower(m[1]) + "#", bare: m[1] == "", alone: true}
 		found.n = ordinal(m[2])
 		of := ordinal(m[3])
+
 		switch {
 		case found.n == 0, m[3] != "" && found.n > of:
 			return found, false // such as a date
@@ -68,6 +69,7 @@ func (p *page) findNumber(r *run, alone bool) (found pageNumber, ok bool) {
 		of := ordinal(text[m[4]:m[5]])
 		return pageNumber{run: r, n: n, form: text[:m[2]] + "#" + text[m[3]:]}, n > 0 && n <= of
 	}
+
 	return found, false
 }
 
@@ -119,6 +121,7 @@ func (p *page) edgeRows() (rows []*edgeRow) {
 			outer = append(outer, r)
 		}
 	}
+
 	for _, runs := range rowsOf(outer, runBox) {
 		row := &edgeRow{runs: runs}
 		y := runs[0].base
@@ -126,6 +129,7 @@ func (p *page) edgeRows() (rows []*edgeRow) {
 			y -= p.height // from the bottom
 		}
 		row.y = int(math.Round(y / 4))
+
 		for _, r := range runs {
 			if number, ok := p.findNumber(r, len(runs) == 1); ok {
 				row.numbers = append(row.numbers, number)
@@ -133,6 +137,7 @@ func (p *page) edgeRows() (rows []*edgeRow) {
 		}
 		rows = append(rows, row)
 	}
+
 	return rows
 }
 
@@ -151,6 +156,7 @@ func (c counting) isPage(number pageNumber, p *page, pages int) bool {
 		furthest = 99 // a number alone may be an amount or a year
 		often    = 3
 	)
+
 	offset := number.n - p.number
 	pagesAlike := c[counted{number.form, offset}]
 	switch {
@@ -181,6 +187,7 @@ func (d *document) dropRunning() {
 			}
 		}
 	}
+
 	seen := map[running]int{}
 	for i, p := range d.pages {
 		for _, row := range edges[i] {
@@ -188,6 +195,7 @@ func (d *document) dropRunning() {
 			seen[running{row.text, row.y}]++
 		}
 	}
+
 	known := map[string]bool{}
 	for i, p := range d.pages {
 		drop := map[*run]bool{}
@@ -196,6 +204,7 @@ func (d *document) dropRunning() {
 			through := n > 1 && n >= min(3, len(d.pages)) && n*4 >= len(d.pages)
 			row.drop(drop, through, known)
 		}
+
 		if len(drop) == len(p.runs) && len(p.tables) == 0 && len(p.askew) == 0 {
 			continue // It would have no meaning.
 		}

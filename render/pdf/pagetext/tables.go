@@ -40,12 +40,14 @@ func joinRules(boxes []Box) (joined []Box) {
 			rules = append(rules, rule{b.middleX(), b.Top, b.Bottom, false})
 		}
 	}
+
 	slices.SortFunc(rules, func(a, b rule) int {
 		if a.level != b.level {
 			return cmp.Compare(level(a), level(b))
 		}
 		return cmp.Or(cmp.Compare(math.Round(a.at), math.Round(b.at)), cmp.Compare(a.from, b.from))
 	})
+
 	var last *rule
 	var kept []rule
 	for _, r := range rules {
@@ -56,6 +58,7 @@ func joinRules(boxes []Box) (joined []Box) {
 		kept = append(kept, r)
 		last = &kept[len(kept)-1]
 	}
+
 	for _, r := range kept {
 		if r.level {
 			joined = append(joined, Box{r.from, r.at, r.to, r.at})
@@ -63,6 +66,7 @@ func joinRules(boxes []Box) (joined []Box) {
 			joined = append(joined, Box{r.at, r.from, r.at, r.to})
 		}
 	}
+
 	return joined
 }
 
@@ -78,6 +82,7 @@ func ruledTables(p *page, words []Word) (tables []*table, left []Word) {
 	if len(p.rules) < 4 || len(p.rules) > mostRules {
 		return nil, words
 	}
+
 	var grids []*grid
 	for _, group := range touching(p.rules) {
 		if g := newGrid(group); g != nil {
@@ -87,6 +92,7 @@ func ruledTables(p *page, words []Word) (tables []*table, left []Word) {
 	if len(grids) == 0 {
 		return nil, words
 	}
+
 	slices.SortFunc(grids, func(a, b *grid) int { return cmp.Compare(a.width()*a.height(), b.width()*b.height()) })
 	const most = 200 // of them are searched one by one
 	grids = grids[:min(len(grids), most)]
@@ -99,6 +105,7 @@ words:
 		}
 		left = append(left, w)
 	}
+
 	for _, g := range grids {
 		if t := g.table(); t != nil {
 			tables = append(tables, t)
@@ -106,6 +113,7 @@ words:
 		}
 		left = append(left, g.words()...)
 	}
+
 	return tables, left
 }
 
@@ -115,6 +123,7 @@ func touching(rules []Box) [][]Box {
 	for i := range of {
 		of[i] = i
 	}
+
 	root := func(i int) int {
 		for of[i] != i {
 			of[i] = of[of[i]]
@@ -122,6 +131,7 @@ func touching(rules []Box) [][]Box {
 		}
 		return i
 	}
+
 	for i, a := range rules {
 		for j, b := range rules[:i] {
 			if a.Left <= b.Right+ruleSlack && b.Left <= a.Right+ruleSlack && a.Top <= b.Bottom+ruleSlack && b.Top <= a.Bottom+ruleSlack {
@@ -129,10 +139,12 @@ func touching(rules []Box) [][]Box {
 			}
 		}
 	}
+
 	groups := map[int][]Box{}
 	for i, r := range rules {
 		groups[root(i)] = append(groups[root(i)], r)
 	}
+
 	var all [][]Box
 	for i := range rules {
 		if group := groups[i]; len(group) > 0 {
@@ -168,6 +180,7 @@ func newGrid(rules []Box) *grid {
 	var xs, ys []float64
 	g := &grid{Box: rules[0], first: map[[2]int][2]int{}, cells: map[[2]int][]Word{}}
 	levels := 0
+
 	for _, r := range rules {
 		g.Box = g.and(r)
 		if r.width() >= r.height() {
@@ -180,12 +193,14 @@ func newGrid(rules []Box) *grid {
 	if levels < 2 || len(xs) == 0 {
 		return nil
 	}
+
 	// The outermost lines may be left out.
 	g.xs, g.ys = places(append(xs, g.Left, g.Right)), places(append(ys, g.Top, g.Bottom))
 	const most = 20_000 // fields: more are a drawing
 	if len(g.xs) < 3 || len(g.ys) < 3 || len(g.xs)*len(g.ys) > most {
 		return nil
 	}
+
 	g.span(rules)
 	return g
 }
@@ -196,6 +211,7 @@ func (g *grid) span(rules []Box) {
 	rows := len(g.ys) - 1
 	upright := map[[2]int]bool{} // lines left of a field
 	level := map[[2]int]bool{}   // lines above a field
+
 	for _, r := range rules {
 		if r.width() >= r.height() {
 			y := nearest(g.ys, r.Top)
@@ -206,6 +222,7 @@ func (g *grid) span(rules []Box) {
 			}
 			continue
 		}
+
 		x := nearest(g.xs, r.Left)
 		for y := range rows {
 			if middle := (g.ys[y] + g.ys[y+1]) / 2; r.Top <= middle && middle <= r.Bottom {
@@ -213,6 +230,7 @@ func (g *grid) span(rules []Box) {
 			}
 		}
 	}
+
 	for y := range rows {
 		for x := range columns {
 			at := [2]int{x, y}
@@ -268,6 +286,7 @@ func (g *grid) table() *table {
 	for at := range g.cells {
 		used[at[0]] = true
 	}
+
 	for y := range len(g.ys) - 1 {
 		var row []cell
 		some := false
@@ -277,6 +296,7 @@ func (g *grid) table() *table {
 			if len(words) == 0 && !used[x] && g.xs[x+1]-g.xs[x] < 12 {
 				continue
 			}
+
 			row = append(row, makeRuns(slices.Clone(words)))
 			if len(words) > 0 {
 				some = true
@@ -284,10 +304,12 @@ func (g *grid) table() *table {
 				columns[x] = true
 			}
 		}
+
 		if some {
 			t.rows = append(t.rows, row)
 		}
 	}
+
 	if len(columns) < 2 || len(t.rows) < 2 || filled < 3 {
 		return nil
 	}
@@ -306,6 +328,7 @@ func (t *table) dropEmpty() {
 			used[x] = used[x] || len(c) > 0
 		}
 	}
+
 	for i, row := range t.rows {
 		var kept []cell
 		for x, c := range row {

@@ -53,6 +53,7 @@ func Logical(text string, places []float64) string {
 	if right, _ := directions(text); right == 0 || len(places) != len(letters) {
 		return text
 	}
+
 	order := make([]int, len(letters))
 	for i := range order {
 		order[i] = i
@@ -66,16 +67,19 @@ func Logical(text string, places []float64) string {
 		}
 		return 0
 	})
+
 	read := make([]rune, len(letters))
 	for i, from := range order {
 		read[i] = letters[from]
 	}
+
 	// Numbers and words of other scripts are read from left to right.
 	for from := 0; from < len(read); {
 		if !leftToRight(read[from]) {
 			from++
 			continue
 		}
+
 		to := from
 		for i := from; i < len(read) && (leftToRight(read[i]) || strings.ContainsRune(".,:/-", read[i])); i++ {
 			if leftToRight(read[i]) {
@@ -85,6 +89,7 @@ func Logical(text string, places []float64) string {
 		slices.Reverse(read[from:to])
 		from = to
 	}
+
 	return string(read)
 }
 
@@ -96,10 +101,12 @@ func leftToRight(r rune) bool {
 func rightward(words []Word) []Word {
 	ordered := slices.Clone(words)
 	slices.Reverse(ordered)
+
 	left := func(w Word) bool {
 		right, left := directions(w.Text)
 		return right == 0 && (left > 0 || strings.ContainsFunc(w.Text, unicode.IsDigit))
 	}
+
 	for from := 0; from < len(ordered); from++ {
 		to := from
 		for to < len(ordered) && left(ordered[to]) {
@@ -108,6 +115,7 @@ func rightward(words []Word) []Word {
 		slices.Reverse(ordered[from:to])
 		from = max(from, to-1)
 	}
+
 	// A word joined to its left neighbour is joined to the one that is read before it.
 	for i := range ordered {
 		ordered[i].Joined = i > 0 && (ordered[i-1].Joined && ordered[i-1].Left > ordered[i].Left && ordered[i-1].Left-ordered[i].Right < 0.1*ordered[i].Size)
@@ -140,11 +148,13 @@ func marker(text string) string {
 	if utf8.RuneCountInString(text) == 1 && strings.ContainsAny(text, bullets) {
 		return "-"
 	}
+
 	number := strings.TrimPrefix(text, "(")
 	digits := strings.TrimRight(number, ".)")
 	if digits == number || len(number)-len(digits) > 1 || len(digits) == 0 || len(digits) > 3 {
 		return ""
 	}
+
 	for _, r := range digits {
 		if r < '0' || r > '9' {
 			return ""

@@ -14,6 +14,7 @@ func write(d *document, blocks []block) string {
 		if text == "" {
 			continue
 		}
+
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 			if block.kind != listItem || blocks[i-1].kind != listItem {
@@ -22,6 +23,7 @@ func write(d *document, blocks []block) string {
 		}
 		b.WriteString(text)
 	}
+
 	return b.String()
 }
 
@@ -43,6 +45,7 @@ func (d *document) blockText(b block) string {
 		return d.codeText(b)
 	case paragraph:
 	}
+
 	return guardLines(d.linesText(b, true))
 }
 
@@ -54,16 +57,19 @@ func (d *document) codeText(b block) string {
 			left = min(left, l.Left)
 		}
 	}
+
 	var text strings.Builder
 	fence := "```"
 	for _, l := range b.lines {
 		column := 0.0 // expected position of the next letter
 		width := 1.0
+
 		for i, w := range l.words {
 			if i == 0 {
 				width = max(1, w.width()/float64(max(1, len([]rune(w.Text)))))
 				column = left
 			}
+
 			spaces := int((w.Left-column)/width + 0.5)
 			if i > 0 && !w.Joined {
 				spaces = max(1, spaces)
@@ -73,6 +79,7 @@ func (d *document) codeText(b block) string {
 		}
 		text.WriteByte('\n')
 	}
+
 	for strings.Contains(text.String(), fence) {
 		fence += "`"
 	}
@@ -83,11 +90,13 @@ func (d *document) codeText(b block) string {
 func (d *document) linesText(b block, marked bool) string {
 	var text strings.Builder
 	last := "" // the line that the next may join
+
 	for i, l := range b.lines {
 		words := l.words
 		if b.rtl {
 			words = rightward(words)
 		}
+
 		part := d.wordsText(words, l.gaps, marked && !d.bold)
 		switch {
 		case part == "":
@@ -100,6 +109,7 @@ func (d *document) linesText(b block, marked bool) string {
 		}
 		last = part
 	}
+
 	return strings.TrimSuffix(strings.TrimSpace(text.String()+last), string(softHyphen))
 }
 
@@ -113,10 +123,12 @@ var (
 func (d *document) joinLines(line, next string) string {
 	last := lastRune(line)
 	first := firstRune(next)
+
 	if strings.ContainsRune(hyphens, last) {
 		head := strings.TrimRight(line, hyphens)
 		tail := firstPart.FindString(next[:min(len(next), 100)])
 		start := lastPart.FindString(head[max(0, len(head)-100):])
+
 		switch {
 		case last == softHyphen:
 			return head
@@ -131,6 +143,7 @@ func (d *document) joinLines(line, next string) string {
 		}
 		return head
 	}
+
 	if unspaced(last) && unspaced(first) {
 		return line
 	}
@@ -153,11 +166,13 @@ func (d *document) wordsText(words []Word, gaps map[int]bool, marked bool) strin
 		for to < len(words) && lookOf(words[to], marked) == l && !gaps[to] {
 			to++
 		}
+
 		if from > 0 {
 			if gaps[from] || !words[from].Joined {
 				b.WriteByte(' ')
 			}
 		}
+
 		whole := (from == 0 || !words[from].Joined) && (to == len(words) || !words[to].Joined)
 		b.WriteString(dress(wordsOf(words[from:to]), l, whole))
 		from = to
@@ -190,6 +205,7 @@ func dress(text string, l look, whole bool) string {
 	if l.raised && len(text) < 8 {
 		return "<sup>" + text + "</sup>"
 	}
+
 	if whole {
 		sign := ""
 		if l.italic {
@@ -201,6 +217,7 @@ func dress(text string, l look, whole bool) string {
 		// Next to letters, Markdown has no emphasis that ends with punctuation.
 		text = sign + text + sign
 	}
+
 	if l.url != "" {
 		return "[" + text + "](<" + strings.NewReplacer("<", "%3C", ">", "%3E", "\n", "", "\\", "%5C").Replace(l.url) + ">)"
 	}
@@ -215,6 +232,7 @@ func escape(text string) string {
 	if strings.Contains(text, "_") {
 		var b strings.Builder
 		letters := []rune(text)
+
 		for i, r := range letters {
 			within := i > 0 && i+1 < len(letters) && wordRune(letters[i-1]) && wordRune(letters[i+1])
 			if r == '_' && !within {
@@ -224,6 +242,7 @@ func escape(text string) string {
 		}
 		text = b.String()
 	}
+
 	if strings.Contains(text, "&") {
 		text = entity.ReplaceAllString(text, `\$0`)
 	}
@@ -267,10 +286,12 @@ func (d *document) tableText(b block) string {
 			text.WriteString(" " + d.cellText(c) + " |")
 		}
 		text.WriteByte('\n')
+
 		if i == 0 {
 			text.WriteString("|" + strings.Repeat(" --- |", len(row)) + "\n")
 		}
 	}
+
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
