@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"strings"
 	"time"
 
@@ -30,6 +31,12 @@ func (l *Lease) Abandon() error {
 
 // EndLease ends the lease of a process, as its successor does.
 func (s *Store) EndLease(ctx context.Context, id string) error { return s.endLease(ctx, id) }
+
+// Connect opens a connection of a pool whose connections come from the given connector.
+func Connect(ctx context.Context, from driver.Connector) error {
+	_, err := connector{Connector: from, outage: &outage{}}.Connect(ctx)
+	return err
+}
 
 // Tx is the argument of a transaction's body.
 type Tx = txn

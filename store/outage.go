@@ -154,10 +154,27 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 
 	conn, err := c.Connector.Connect(ctx)
+	for range endedSessions {
+		if !sessionEnded(err) {
+			break
+		}
+		conn, err = c.Connector.Connect(ctx)
+	}
 	if err != nil {
 		return nil, c.failure(ctx, err)
 	}
+
 	return &session{pgxConn: conn.(*stdlib.Conn), pool: c}, nil //nolint:errcheck // pgx has no other
+}
+
+// endedSessions is the maximum number of ended sessions that a pooler may hand out before a connection fails.
+const endedSessions = 5
+
+// sessionEnded reports whether the server ended the session of a new connection: a pooler hands out sessions that it
+// does not know to be ended yet, and drops each with this error.
+func sessionEnded(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "57P01"
 }
 
 // failure marks an error that may be an outage, and has the database probed: the connection was lost, or the deadline

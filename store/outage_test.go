@@ -6,10 +6,12 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -65,9 +67,10 @@ func TestReadsOutliveTheirConnections(t *testing.T) {
 				"clock":       f.CheckClock,
 				"ping":        f.Ping,
 			}
-			// A session that pgbouncer is still opening is left alone: it would take its server for down.
+			// A session that pgbouncer is still opening has no query yet, and is left alone: pgbouncer would take its server
+			// for down.
 			const endAll = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-				WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle'`
+				WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle' AND query <> ''`
 			kill := operator(t, storetest.DB{URL: cmp.Or(db.SessionURL, db.URL)})
 			for what, read := range reads {
 				warm(t, f.Pools())
@@ -77,6 +80,33 @@ func TestReadsOutliveTheirConnections(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// endedSessions is a pooler that hands out so many sessions that the server has ended.
+type endedSessions struct {
+	driver.Connector
+
+	left int
+}
+
+func (p *endedSessions) Connect(context.Context) (driver.Conn, error) {
+	if p.left--; p.left >= 0 {
+		return nil, fmt.Errorf("validate the connection: %w", &pgconn.PgError{Code: "57P01"})
+	}
+	return &stdlib.Conn{}, nil
+}
+
+// TestConnectionsOutliveEndedSessions: a pooler that does not know yet which of its sessions have ended hands them out.
+func TestConnectionsOutliveEndedSessions(t *testing.T) {
+	for _, n := range []int{0, 1, 5} {
+		if err := store.Connect(t.Context(), &endedSessions{left: n}); err != nil {
+			t.Errorf("%d sessions had ended: %v", n, err)
+		}
+	}
+
+	if err := store.Connect(t.Context(), &endedSessions{left: 100}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("all sessions had ended: %v", err)
 	}
 }
 

@@ -33,6 +33,7 @@ func inputError(err error) *wire.Error {
 	var body *http.MaxBytesError
 	var address *URLError
 	var full *schema.BusyError
+
 	switch {
 	case errors.As(err, &faults):
 		e := &wire.Error{Code: wire.InvalidRequest, Message: faults.Error()}
@@ -64,6 +65,7 @@ func inputError(err error) *wire.Error {
 	case errors.As(err, &address):
 		return address.failure()
 	}
+
 	return nil
 }
 
@@ -116,6 +118,7 @@ func renderError(err error) *wire.Error {
 	var timeout *chrome.TimeoutError
 	var harm *chrome.DocumentCrashError
 	var faults *chrome.WarningsError
+
 	switch {
 	case errors.As(err, &busy):
 		return &wire.Error{
@@ -190,6 +193,7 @@ func renderError(err error) *wire.Error {
 			Message: "The result exceeds its size limit. Send a smaller document.",
 		}
 	}
+
 	return nil
 }
 
@@ -224,9 +228,11 @@ func faultsError(faults []chrome.Warning) *wire.Error {
 			len(faults), faults[0],
 		)
 	}
+
 	for _, found := range faults {
 		e.Details = append(e.Details, wire.Detail{Field: found.Code, Message: found.String()})
 	}
+
 	return e
 }
 

@@ -132,10 +132,12 @@ func withFiles[T any](
 ) (result T, err error) {
 	bounded, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
+
 	files, err := deps.openSources(bounded, sources)
 	if err != nil && ctx.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
 		return result, errFetchTimeout
 	}
+
 	if err == nil {
 		defer closeFiles(files)
 		result, err = do(ctx, files)
@@ -152,6 +154,7 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 	if !errors.As(err, &failed) || failed.Input >= len(files) {
 		return err
 	}
+
 	source := sources[failed.Input]
 
 	switch failed.Kind {
@@ -185,6 +188,7 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 			pdf.MaxPixels,
 		)}}
 	}
+
 	return &documentError{field: files[failed.Input].field, password: source.at + "password", cause: failed}
 }
 
@@ -243,6 +247,7 @@ func (e *documentError) detail() wire.Detail {
 	case pdf.Exhausted:
 		return wire.Detail{Field: e.field, Message: "exceeds the time, memory or disk limit of one document"}
 	}
+
 	return wire.Detail{Field: e.field, Message: "is damaged and could not be repaired"}
 }
 
@@ -250,6 +255,7 @@ func (e *documentError) detail() wire.Detail {
 func toolError(err error) *wire.Error {
 	var document *documentError
 	var late *engine.TimeoutError
+
 	switch {
 	case errors.As(err, &document) && document.cause.Kind == pdf.NoProgram:
 		return &wire.Error{
@@ -286,5 +292,6 @@ func toolError(err error) *wire.Error {
 			late.After,
 		) + slowedText(late.Slowed)}
 	}
+
 	return nil
 }

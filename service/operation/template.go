@@ -222,6 +222,7 @@ func templateError(err error) *wire.Error {
 	var faults *template.Error
 	var missing *template.MissingError
 	var limit *template.LimitError
+
 	switch {
 	case errors.As(err, &faults):
 		e := &wire.Error{
@@ -247,6 +248,7 @@ func templateError(err error) *wire.Error {
 	case errors.As(err, &limit):
 		return &wire.Error{Code: wire.ProcessingFailed, Message: limit.Message}
 	}
+
 	return nil
 }
 
@@ -255,6 +257,7 @@ func missingText(missing *template.MissingError) string {
 	const shown = 5
 	text := ""
 	seen := map[string]bool{}
+
 	for _, path := range missing.Paths {
 		if seen[path.Path] {
 			continue
@@ -267,5 +270,6 @@ func missingText(missing *template.MissingError) string {
 		}
 		text += path.Path
 	}
+
 	return text
 }
