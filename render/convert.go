@@ -294,8 +294,10 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 	if c.Print.PageRanges != "" {
 		how.PageRanges = "" // pages are selected from the whole document
 	}
-	if how.Standards, how.StandardsStrict = c.Print.Standards, c.Print.StandardsStrict; len(how.Standards) > 0 &&
-		c.Print.PageRanges != "" {
+
+	how.Standards = c.Print.Standards
+	how.StandardsStrict = c.Print.StandardsStrict
+	if len(how.Standards) > 0 && c.Print.PageRanges != "" {
 		how.PageRanges = c.Print.PageRanges // a selection afterwards would break what the file claims
 	}
 

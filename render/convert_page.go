@@ -254,9 +254,10 @@ func (p *pageFetch) fetchPage(ctx context.Context, address string) error {
 	if _, err := io.Copy(file, response.Body); err != nil {
 		return pageError(ctx, u.String(), err)
 	}
-	p.content, p.args.Address, p.args.ContentType = file, response.Request.URL.String(), response.Header.Get(
-		"Content-Type",
-	)
+
+	p.content = file
+	p.args.Address = response.Request.URL.String()
+	p.args.ContentType = response.Header.Get("Content-Type")
 	return nil
 }
 

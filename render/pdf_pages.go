@@ -76,9 +76,8 @@ func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_
 
 	for i, s := range stamps {
 		mark := pdf.Mark{
-			Stamp: pdf.Input{
-				Name: fmt.Sprintf("stamp%d", i),
-			}, Image: s.Image != nil, Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
+			Stamp: pdf.Input{Name: fmt.Sprintf("stamp%d", i)}, Image: s.Image != nil,
+			Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
 			Opacity: s.Opacity, Rotate: s.Rotate, Scale: s.Scale, Below: s.Below, Tiled: s.Tiled,
 		}
 

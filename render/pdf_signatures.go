@@ -53,7 +53,7 @@ func (t *Tools) VerifyPDF(ctx context.Context, file PDFFile, trust []string, onl
 	d := &dialogue{tools: t}
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay = replay
-		return engine.Job{Name: pdf.VerifyJob.Name, Time: pdf.VerifyJob.Time, Args: args, Files: files}
+		return pdf.VerifyJob.With(args, files)
 	})
 
 	if err == nil {
@@ -118,7 +118,7 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay = replay
 		args.Options.Time = replay.At
-		return engine.Job{Name: pdf.SignJob.Name, Time: pdf.SignJob.Time, Args: args, Files: files}
+		return pdf.SignJob.With(args, files)
 	})
 
 	if err != nil {
@@ -157,7 +157,7 @@ func (t *Tools) SealPDF(ctx context.Context, file PDFFile, timestampURL string) 
 	d := &dialogue{tools: t, timestampURL: timestampURL}
 	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
 		args.Replay = replay
-		return engine.Job{Name: pdf.SealJob.Name, Time: pdf.SealJob.Time, Args: args, Files: files}
+		return pdf.SealJob.With(args, files)
 	})
 	if err != nil {
 		return nil, err

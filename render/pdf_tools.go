@@ -75,7 +75,7 @@ func run[Args, Result any](
 	ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files []engine.File,
 ) (engine.Result, Result, error) {
 	var value Result
-	result, err := t.runTool(ctx, engine.Job{Name: job.Name, Time: job.Time, Args: args, Files: files})
+	result, err := t.runTool(ctx, job.With(args, files))
 	if err != nil {
 		return engine.Result{}, value, err
 	}

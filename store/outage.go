@@ -154,10 +154,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 
 	conn, err := c.Connector.Connect(ctx)
-	for range endedSessions {
-		if !sessionEnded(err) {
-			break
-		}
+	for n := 0; n < endedSessions && sessionEnded(err); n++ {
 		conn, err = c.Connector.Connect(ctx)
 	}
 	if err != nil {

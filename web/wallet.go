@@ -160,9 +160,7 @@ func (w *Web) ledgerLines(v *pageRequest, m *views.Wallet) error {
 				line.Note = callNotes[p.Kind] + " · " + w.removed()
 			} else {
 				line.URL = documentsPath + "/" + p.CallID
-				line.Note = callNotes[p.Kind] + " · " + cmp.Or(
-					keys.name(p.KeyID), "dashboard",
-				)
+				line.Note = callNotes[p.Kind] + " · " + cmp.Or(keys.name(p.KeyID), "dashboard")
 				line.What = p.Operation
 			}
 		}

@@ -18,6 +18,11 @@ type Job[Args, Result any] struct {
 	Time time.Duration
 }
 
+// With returns the job with its arguments and files, for a child of render/engine.
+func (j Job[Args, Result]) With(args Args, files []engine.File) engine.Job {
+	return engine.Job{Name: j.Name, Time: j.Time, Args: args, Files: files}
+}
+
 // None is the result of a job that returns only output files.
 type None struct{}
 

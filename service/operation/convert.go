@@ -71,14 +71,12 @@ type Sheet struct{ value any }
 
 // JSONSchema returns the schema of a Sheet: a string or a number.
 func (Sheet) JSONSchema() *jsonschema.Schema {
-	least := uint64(1)
-	most := uint64(maxSheetName)
+	minLength := uint64(1)
+	maxLength := uint64(maxSheetName)
+
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
-		{
-			Type:      "string",
-			MinLength: &least,
-			MaxLength: &most,
-		}, {Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(maxSheets))},
+		{Type: "string", MinLength: &minLength, MaxLength: &maxLength},
+		{Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(maxSheets))},
 	}}
 }
 

@@ -224,10 +224,10 @@ func (in *BulkInput) Name(
 	if in.FilenamePattern == "" {
 		return Filename("", stem, extension), nil
 	}
+
 	text, err := deps.Render.FillTemplate(ctx, template.Call{
-		Template: template.Template{
-			HTML: in.FilenamePattern,
-		}, Data: record, Locale: in.Options.Locale, Zone: in.Options.TimeZone,
+		Template: template.Template{HTML: in.FilenamePattern}, Data: record,
+		Locale: in.Options.Locale, Zone: in.Options.TimeZone,
 	}, nil)
 	var wrong *template.Error
 	if errors.As(err, &wrong) {

@@ -387,9 +387,8 @@ func unread(findings []einvoice.Finding) []schema.Warning {
 	}
 
 	const most = 5
-	message := "EN 16931 has no business term for parts of the XML, which invoice leaves out: " + strings.Join(
-		places[:min(most, len(places))], ", ",
-	)
+	listed := strings.Join(places[:min(most, len(places))], ", ")
+	message := "EN 16931 has no business term for parts of the XML, which invoice leaves out: " + listed
 	if len(places) > most {
 		message += fmt.Sprintf(" and %d more", len(places)-most)
 	}

@@ -182,11 +182,11 @@ func (t *TemplateInput) fill(ctx context.Context, deps *Deps, o TemplateOptions,
 		return "", templateNotFound(err, *t.TemplateID, t.TemplateVersion)
 	}
 	return deps.fill(ctx, template.Call{
-		Template: template.Template{
-			HTML:     found.HTML,
-			Partials: found.Partials,
-		}, Data: t.TemplateData.RawMessage, Strict: t.Strict,
-		Locale: o.Locale, Zone: o.TimeZone,
+		Template: template.Template{HTML: found.HTML, Partials: found.Partials},
+		Data:     t.TemplateData.RawMessage,
+		Strict:   t.Strict,
+		Locale:   o.Locale,
+		Zone:     o.TimeZone,
 	}, page)
 }
 

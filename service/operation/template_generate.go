@@ -275,9 +275,8 @@ func alone(texts ...string) error {
 // try validates a template, fills it and prints it.
 func (g *generator) try(ctx context.Context, made GeneratedTemplate, options PDFOptions) error {
 	call := template.Call{
-		Template: template.Template{
-			HTML: made.HTML,
-		}, Data: made.SampleData, Locale: options.Locale, Zone: options.TimeZone,
+		Template: template.Template{HTML: made.HTML}, Data: made.SampleData,
+		Locale: options.Locale, Zone: options.TimeZone,
 	}
 
 	report, err := g.deps.Render.ValidateTemplate(ctx, call)
