@@ -304,6 +304,9 @@ func TestConvertWithoutOffice(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(programs), 0o755); err != nil { // the browser's user looks there
 		t.Fatal(err)
 	}
+	if _, err := Engine(); err != nil { // built while Go can be found
+		t.Fatal(err)
+	}
 	t.Setenv("PATH", programs)
 	r := start(t, Config{})
 	_, _, err := convertBytes(t, r, "a.txt", []byte("x"), office.ToPDF)
