@@ -101,23 +101,23 @@ func (e *deviceRefusal) Error() string { return e.Text }
 
 // fault returns the refusal as an *Error, as for the rest of the API.
 func (e *deviceRefusal) fault() error {
-	told := &Error{
+	apiError := &Error{
 		Code: codeOf(e.status), Message: e.Text, RequestID: e.requestID, RetryAfter: int(e.retryAfter / time.Second),
 		Received: e.status,
 	}
 
 	switch e.Code {
 	case wire.DeviceDenied:
-		told.Code = Unauthorized
-		told.Message = "The request for a key was denied."
+		apiError.Code = Unauthorized
+		apiError.Message = "The request for a key was denied."
 	case wire.DeviceExpired, wire.DevicePending, wire.DeviceSlow:
 		if e.status != http.StatusTooManyRequests {
-			told.Code = Unauthorized
-			told.Message = "Nobody has approved in time, and the code has expired. Begin again."
+			apiError.Code = Unauthorized
+			apiError.Message = "Nobody has approved in time, and the code has expired. Begin again."
 		}
 	}
 
-	return told
+	return apiError
 }
 
 // askDevice sends a form and reads the response, or returns a *deviceRefusal. It sends no key, because its purpose

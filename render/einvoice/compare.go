@@ -251,9 +251,9 @@ type amountClass struct {
 	fields []amountField
 	// own are the sizes of its amounts, as plain texts.
 	own map[string]bool
-	// stranger is the first amount with a label of the kind that is none of the invoice, and other the first other one
+	// unmatched is the first amount with a label of the kind that is none of the invoice, and other the first other one
 	// that is none of the kind.
-	stranger, other *printedAmount
+	unmatched, other *printedAmount
 }
 
 type amountField struct {
@@ -300,8 +300,8 @@ func (c *comparer) amounts() {
 		class := classes[labelOf(c.lines[i].lower)]
 		switch {
 		case class == nil:
-		case class.stranger == nil && !last.among(known):
-			class.stranger = last
+		case class.unmatched == nil && !last.among(known):
+			class.unmatched = last
 		case class.other == nil && !last.among(class.own):
 			class.other = last
 		}
@@ -390,8 +390,8 @@ func (c *comparer) class(class *amountClass, printed map[string]bool) {
 	for _, f := range class.fields {
 		switch {
 		case f.amount == nil, shown(f):
-		case class.stranger != nil:
-			c.contradicts(f.name, f.amount.String(), class.stranger.text, class.stranger.page)
+		case class.unmatched != nil:
+			c.contradicts(f.name, f.amount.String(), class.unmatched.text, class.unmatched.page)
 			reported = true
 		case class.other != nil && !anyShown:
 			c.contradicts(f.name, f.amount.String(), class.other.text, class.other.page)
@@ -401,8 +401,8 @@ func (c *comparer) class(class *amountClass, printed map[string]bool) {
 		}
 	}
 
-	if first := class.fields[0]; class.stranger != nil && !reported && first.amount != nil {
-		c.contradicts(first.name, first.amount.String(), class.stranger.text, class.stranger.page)
+	if first := class.fields[0]; class.unmatched != nil && !reported && first.amount != nil {
+		c.contradicts(first.name, first.amount.String(), class.unmatched.text, class.unmatched.page)
 	}
 }
 

@@ -24,7 +24,7 @@ type content struct {
 	state     state
 }
 
-// mark is what a part of content is, itself or because of the parts around it.
+// mark reports whether content is tagged or an artifact, by its own marked content or an enclosing one.
 type mark struct{ artifact, tagged bool }
 
 // state is the part of the graphics state that matters.

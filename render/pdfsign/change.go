@@ -76,7 +76,7 @@ func (v *verifier) changes(s *examined) []Change {
 	}
 
 	d := &differ{
-		old: s.signed, new: v.File, end: s.end, memo: map[[2]string]bool{}, roles: map[string]keeping{},
+		old: s.signed, new: v.File, end: s.end, memo: map[[2]string]bool{}, roles: map[string]dictRole{},
 		elements: map[string]bool{}, seen: map[Change]bool{}, locked: locks(s.signed, s.field.signature),
 	}
 	now := d.new.Tables()
@@ -151,26 +151,26 @@ func visible(f *pdffile.File, entries pdffile.Dict) bool {
 	return entries["/AP"] != nil && !same(box[0], box[2]) && !same(box[1], box[3])
 }
 
-// keeping is a kind of dictionaries with rules of their own.
-type keeping int
+// dictRole is a kind of dictionaries with rules of their own.
+type dictRole int
 
 const (
-	keptNode keeping = iota + 1 // the catalog, the form, pages and elements of the structure
-	keptPart                    // fields and annotations, whose entries may change
+	structureRole dictRole = iota + 1 // the catalog, the form, pages and elements of the structure
+	fieldRole                         // fields and annotations, whose entries may change
 )
 
 // differ compares a document with itself at an earlier time. All that is reachable from the catalog must be the same,
 // except for what the changes of forms and annotations explain.
 type differ struct {
 	old, new *pdffile.File
-	end      int                // of the earlier document
-	memo     map[[2]string]bool // results of same, by references
-	trail    [][2]string        // of memo, that are true
-	roles    map[string]keeping // dictionaries with rules of their own
-	elements map[string]bool    // of the structure
-	fields   map[string]string  // names of the fields of the earlier document, by reference
-	signed   map[string]bool    // fields that have been signed since
-	open     bool               // grown accepts all further entries and items
+	end      int                 // of the earlier document
+	memo     map[[2]string]bool  // results of same, by references
+	trail    [][2]string         // of memo, that are true
+	roles    map[string]dictRole // dictionaries with rules of their own
+	elements map[string]bool     // of the structure
+	fields   map[string]string   // names of the fields of the earlier document, by reference
+	signed   map[string]bool     // fields that have been signed since
+	open     bool                // grown accepts all further entries and items
 	locked   func(name string) bool
 	found    []Change
 	seen     map[Change]bool
@@ -192,11 +192,11 @@ func (d *differ) document() {
 	was := d.old.Catalog()
 	is := d.new.Catalog()
 
-	d.roles[d.old.Root()] = keptNode
+	d.roles[d.old.Root()] = structureRole
 	d.assignRoles(was["/Pages"], 0)
 	d.assignElementRoles(was["/StructTreeRoot"], 0)
 	if form := pdffile.Reference(was["/AcroForm"]); form != "" {
-		d.roles[form] = keptNode
+		d.roles[form] = structureRole
 	}
 
 	d.form(was["/AcroForm"], is["/AcroForm"])
@@ -242,10 +242,10 @@ func keys(a, b pdffile.Dict) []string {
 func (d *differ) assignRoles(v any, depth int) {
 	ref := pdffile.Reference(v)
 	node := d.plainDict(v)
-	if node == nil || d.roles[ref] == keptNode || depth > pdffile.MaxDepth {
+	if node == nil || d.roles[ref] == structureRole || depth > pdffile.MaxDepth {
 		return
 	}
-	d.roles[ref] = keptNode
+	d.roles[ref] = structureRole
 
 	kids, _ := d.old.Target(node["/Kids"]).([]any)
 	for _, kid := range kids {
@@ -255,7 +255,7 @@ func (d *differ) assignRoles(v any, depth int) {
 	annotations, _ := d.old.Target(node["/Annots"]).([]any)
 	for _, item := range annotations {
 		if part := pdffile.Reference(item); d.plainDict(item) != nil && d.roles[part] == 0 {
-			d.roles[part] = keptPart
+			d.roles[part] = fieldRole
 		}
 	}
 }
@@ -397,7 +397,7 @@ func (d *differ) names(list []any, above string, depth int) {
 		}
 
 		d.fields[ref] = name
-		d.roles[ref] = keptPart
+		d.roles[ref] = fieldRole
 		kids, _ := d.old.Target(entries["/Kids"]).([]any)
 		d.names(kids, name, depth+1)
 	}
@@ -482,15 +482,15 @@ const items = "[]"
 
 // backward reports whether an entry or an item of a list refers to a dictionary with rules of its own and does not use
 // its content. Such dictionaries are compared by their rules, unless another entry uses them.
-func backward(kind keeping, key string) bool {
+func backward(kind dictRole, key string) bool {
 	switch key {
 	case "/P", "/Parent", "/Popup", "/IRT", "/Obj", "/T",
 		"/T" + items, "/Fields" + items, "/CO" + items, "/Kids" + items:
 		return true
 	case inList, "/Pg", "/SE", "/Dest", "/D", "/Data":
-		return kind == keptNode
+		return kind == structureRole
 	}
-	return kind == keptNode && strings.HasSuffix(key, items)
+	return kind == structureRole && strings.HasSuffix(key, items)
 }
 
 // same reports whether two values of an entry are the same, with all that they refer to.

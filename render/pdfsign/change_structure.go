@@ -22,7 +22,7 @@ func (d *differ) assignElementRoles(v any, depth int) {
 		return
 	}
 
-	d.roles[ref] = keptNode
+	d.roles[ref] = structureRole
 	d.elements[ref] = true
 	if entries["/K"] != nil {
 		d.assignElementRoles(entries["/K"], depth+1)
@@ -107,7 +107,7 @@ func (d *differ) settled(a, b any, key string, depth int) (result, done bool) {
 		return false, true
 	case !d.elements[ref] && (key != "/K" || !isList) && d.same(a, b, key, 0):
 		return true, true
-	case d.elements[ref] && backward(keptNode, key) && (key != inList || a != b):
+	case d.elements[ref] && backward(structureRole, key) && (key != inList || a != b):
 		return a == b, true
 	case ref != "" && d.once("grown", fmt.Sprint(a, b, d.open)): // in a loop, or compared
 		return true, true

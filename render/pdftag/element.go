@@ -39,7 +39,7 @@ type element struct {
 type kid struct {
 	element  *element
 	stream   *stream
-	mcid     int // of the content's mark, as it was
+	mcid     int // MCID in the source file
 	annot    *annotation
 	owner    *element
 	place    int   // in its owner

@@ -105,7 +105,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 
 	for _, step := range []func() error{
 		d.readPages, d.readStreams, d.nameCodes, d.readTree, d.shape, d.nameBullets, d.checkElements, d.checkUntagged,
-		d.checkTexts, d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.keepOldest,
+		d.checkTexts, d.linkAnnotations, d.reportUses, d.writeContents, d.writeTree, d.writePages, d.checkPDFA1,
 		d.writeCatalog,
 	} {
 		if err := step(); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// TestOldest makes a document of PDF/A-1, or names what that excludes.
-func TestOldest(t *testing.T) {
+// TestPDFA1 makes a document of PDF/A-1, or names what that excludes.
+func TestPDFA1(t *testing.T) {
 	t.Parallel()
 	const content = "/P <</MCID 0>> BDC 0 0 9 9 re f EMC /X Do"
 	form := func(resources pdffile.Dict) pdffile.Stream {

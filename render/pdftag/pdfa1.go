@@ -14,13 +14,13 @@ import (
 // PDF/A-1 is based on PDF 1.4 without transparency. A document that has none apart from groups, which then have no
 // effect, becomes one of it.
 
-// keepOldest reports what PDF/A-1 excludes, and otherwise changes the document so that it is of that part.
-func (d *document) keepOldest() error {
+// checkPDFA1 reports what PDF/A-1 excludes, and otherwise changes the document so that it is of that part.
+func (d *document) checkPDFA1() error {
 	if !slices.Contains(d.opt.Standards, pdffile.A1B) {
 		return nil
 	}
 
-	w := oldestWalk{document: d, seen: map[string]bool{d.file.Root(): true}}
+	w := pdfa1Walk{document: d, seen: map[string]bool{d.file.Root(): true}}
 	for _, p := range d.pages {
 		w.seen[p.ref] = true
 	}
@@ -31,7 +31,7 @@ func (d *document) keepOldest() error {
 		w.visitAll()
 	}
 	w.number = 0
-	w.look(d.catalog)
+	w.inspect(d.catalog)
 	w.visitAll()
 
 	if !slices.Contains(d.claim(), pdffile.A1B) {
@@ -48,8 +48,8 @@ func (d *document) keepOldest() error {
 	return nil
 }
 
-// oldestWalk looks at all objects of a document.
-type oldestWalk struct {
+// pdfa1Walk looks at all objects of a document.
+type pdfa1Walk struct {
 	*document
 
 	seen   map[string]bool
@@ -60,7 +60,7 @@ type oldestWalk struct {
 }
 
 // visitAll looks at the objects that others refer to.
-func (w *oldestWalk) visitAll() {
+func (w *pdfa1Walk) visitAll() {
 	for len(w.next) > 0 {
 		ref := w.next[len(w.next)-1]
 		w.next = w.next[:len(w.next)-1]
@@ -72,12 +72,12 @@ func (w *oldestWalk) visitAll() {
 }
 
 // visit looks at an object and all below it.
-func (w *oldestWalk) visit(ref string) {
+func (w *pdfa1Walk) visit(ref string) {
 	entries := w.update.Entries(ref)
 	if entries == nil {
-		w.look(w.update.Value(ref))
+		w.inspect(w.update.Value(ref))
 	} else {
-		w.look(entries)
+		w.inspect(entries)
 	}
 	if group, _ := w.target(entries["/Group"]).(pdffile.Dict); group["/S"] == "/Transparency" {
 		w.groups = append(w.groups, ref)
@@ -88,7 +88,7 @@ func (w *oldestWalk) visit(ref string) {
 }
 
 // target returns a value, or the object that it refers to.
-func (w *oldestWalk) target(v any) any {
+func (w *pdfa1Walk) target(v any) any {
 	ref := pdffile.Reference(v)
 	if ref == "" {
 		return v
@@ -99,8 +99,8 @@ func (w *oldestWalk) target(v any) any {
 	return w.update.Value(ref)
 }
 
-// look checks a value with the limits of PDF/A-1.
-func (w *oldestWalk) look(v any) {
+// inspect checks a value with the limits of PDF/A-1.
+func (w *pdfa1Walk) inspect(v any) {
 	const items, letters = 8191, 30_000
 
 	switch v := v.(type) {
@@ -116,20 +116,20 @@ func (w *oldestWalk) look(v any) {
 			w.excluded("a list of more than 8,191 parts")
 		}
 		for _, item := range v {
-			w.look(item)
+			w.inspect(item)
 		}
 	case pdffile.Dict:
 		w.entries(v)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if key != "/Parent" && key != "/P" && key != "/Pg" {
-				w.look(v[key])
+				w.inspect(v[key])
 			}
 		}
 	}
 }
 
 // entries checks a dictionary, whatever it belongs to.
-func (w *oldestWalk) entries(v pdffile.Dict) {
+func (w *pdfa1Walk) entries(v pdffile.Dict) {
 	const image = "/Image"
 	if mask := w.target(v["/SMask"]); mask != nil && mask != "/None" {
 		if v["/Subtype"] == image {
@@ -159,7 +159,7 @@ func (w *oldestWalk) entries(v pdffile.Dict) {
 	}
 }
 
-func (w *oldestWalk) excluded(what string) {
+func (w *pdfa1Walk) excluded(what string) {
 	w.fault(Violation{
 		Rule: Newer, Problem: "PDF/A-1 excludes " + what + ".", Remedy: "Use a-2b, or remove it.", Page: w.number,
 	})
