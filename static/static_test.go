@@ -7,6 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -86,5 +89,42 @@ func TestEditorIsSmall(t *testing.T) {
 	editor := files.byName["editor.js"]
 	if editor == nil || len(editor.zipped()) == 0 || len(editor.zipped()) > most {
 		t.Fatalf("the editor is missing, or has more than %d bytes gzipped", most)
+	}
+}
+
+// TestEditorModulesImportTheCore checks that the panes of the editor import its core and packages, and not each other.
+func TestEditorModulesImportTheCore(t *testing.T) {
+	const maxLines = 300
+	imported := regexp.MustCompile(`(?m)^(?:import|\}|export) .*from "(\.[^"]*)";$`)
+
+	imports := 0
+	for folder, allowed := range map[string]*regexp.Regexp{
+		"src/editor":      regexp.MustCompile(`^\./core/|^\.\./code\.js$`),
+		"src/editor/core": regexp.MustCompile(`^\./|^\.\./\.\./code\.js$`),
+	} {
+		modules, err := filepath.Glob(folder + "/*.js")
+		if err != nil || len(modules) == 0 {
+			t.Fatalf("%s: %d modules, %v", folder, len(modules), err)
+		}
+
+		for _, module := range modules {
+			source, err := os.ReadFile(module)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines := bytes.Count(source, []byte("\n")); lines > maxLines {
+				t.Errorf("%s has %d lines, more than %d", module, lines, maxLines)
+			}
+
+			for _, found := range imported.FindAllSubmatch(source, -1) {
+				imports++
+				if !allowed.Match(found[1]) {
+					t.Errorf("%s imports %s", module, found[1])
+				}
+			}
+		}
+	}
+	if imports < 40 {
+		t.Errorf("only %d imports were found", imports)
 	}
 }

@@ -2,14 +2,17 @@
 
 const offsets = (source, pattern) => [...source.matchAll(pattern)].map(({ index }) => index);
 const escaped = (text) => text.replace(/[$()*+.?[\\\]^{|}/]/g, "\\$&");
+const expression = "\u0001"; // instead of an expression of the template
 const spaced = (text) => text.replace(/\s+/g, " ").trim();
 
 // writes reports whether markup can become a text, which may be cut. An expression of the template can become anything.
 const writes = (markup, content) => {
-  const { textContent } = new DOMParser().parseFromString(markup.replace(/\{\{\{?[^{}]*\}?\}\}/g, "\u0001"), "text/html").body;
-  const cut = content.endsWith("…");
-  const pattern = spaced(textContent).split("\u0001").map(escaped).join(".*");
-  return new RegExp(`^${pattern}$`, "su").test(content) || (cut && spaced(textContent).startsWith(content.slice(0, -1)));
+  const withMarks = markup.replace(/\{\{\{?[^{}]*\}?\}\}/g, expression);
+  const written = spaced(new DOMParser().parseFromString(withMarks, "text/html").body.textContent);
+  const pattern = written.split(expression).map(escaped).join(".*");
+  if (new RegExp(`^${pattern}$`, "su").test(content)) return true;
+
+  return content.endsWith("…") && written.startsWith(content.slice(0, -1));
 };
 
 const tags = { Figure: "img|svg|canvas|object", Formula: "math", Link: "a", Table: "table", P: "p", LI: "li" };
@@ -24,15 +27,24 @@ export const sourcesOf = ({ page, element = "", text: content, problem }, source
     }
     return [0];
   }
-  const type = element.replace(/ .*/, ""), level = /^H([1-6])$/.exec(type)?.[1];
+
+  const type = element.replace(/ .*/, "");
+  const level = /^H([1-6])$/.exec(type)?.[1];
   if (type === "Figure") {
-    const found = offsets(source, /<(?:img\b(?![^>]*\balt\s*=)|(?:svg|canvas|object|\w+)\b(?=[^>]*\brole\s*=\s*["']?img)(?![^>]*\baria-label))/gi);
+    const found = offsets(
+      source,
+      /<(?:img\b(?![^>]*\balt\s*=)|(?:svg|canvas|object|\w+)\b(?=[^>]*\brole\s*=\s*["']?img)(?![^>]*\baria-label))/gi,
+    );
     if (found.length) return found;
   }
-  const name = level ? `h${level}` : tags[type], selected = /^[a-z][\w-]*/.exec(element)?.[0];
+
+  const name = level ? `h${level}` : tags[type];
   const elements = name ? [...source.matchAll(new RegExp(`<(${name})\\b[^>]*>(?:(.*?)</\\1\\s*>)?`, "gis"))] : [];
   const same = content ? elements.filter(([, , inner]) => inner !== undefined && writes(inner, content)) : elements;
   if (same.length) return same.map(({ index }) => index);
+
   const at = content ? source.indexOf(content.replace(/…$/, "")) : -1;
-  return at >= 0 ? [at] : selected ? offsets(source, new RegExp(`<${selected}\\b`, "gi")) : [];
+  if (at >= 0) return [at];
+  const selected = /^[a-z][\w-]*/.exec(element)?.[0];
+  return selected ? offsets(source, new RegExp(`<${selected}\\b`, "gi")) : [];
 };

@@ -1,0 +1,44 @@
+// Formatting of the HTML. A source whose output would change is left as it was.
+
+import { isolateHistory } from "@codemirror/commands";
+import { cursorLine, fixed, text, views } from "./core/fields.js";
+import { element, main, nonce, timing } from "./core/page.js";
+
+let formatter = null; // loaded on first use
+
+const loadFormatter = () =>
+  (formatter ??= new Promise((resolve, reject) => {
+    const script = element("script", { src: main.dataset.format, nonce });
+    script.addEventListener("load", () => resolve(globalThis.formatTemplate));
+    script.addEventListener("error", () => {
+      formatter = null;
+      reject(new Error("The formatter could not be loaded"));
+    });
+    document.head.append(script);
+  }));
+
+export const format = async () => {
+  if (fixed.html) return;
+  try {
+    const formatTemplate = await loadFormatter();
+    const made = formatTemplate(text("html"));
+    if (made === null) timing.textContent = "Not formatted: formatting would change the output";
+    else if (made !== text("html")) replaceHTML(made);
+  } catch (error) {
+    timing.textContent = error.message;
+  }
+};
+
+// replaceHTML is one step of the history. The cursor stays on its line.
+const replaceHTML = (made) => {
+  const view = views.html;
+  const line = cursorLine();
+  view.dispatch({
+    changes: { from: 0, to: view.state.doc.length, insert: made },
+    annotations: isolateHistory.of("full"),
+  });
+
+  const { doc } = view.state;
+  const { from } = doc.line(Math.min(line, doc.lines));
+  view.dispatch({ selection: { anchor: from }, scrollIntoView: true });
+};
