@@ -1,5 +1,5 @@
-// The texts of the playground's form become editors. What is typed in them goes into their fields, so that all else
-// sees no difference. It is fetched where there is room to write.
+// The texts of the playground's form become editors. What is typed in them is copied to their fields, so other scripts
+// work as without editors. It is loaded on screens that are wide enough.
 
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
@@ -12,7 +12,7 @@ const nonce = document.currentScript?.nonce ?? "";
 const parse = jsonParseLinter();
 const languages = {
   html: [html({ autoCloseTags: true }), mustaches],
-  json: [json(), linter((view) => view.state.doc.length ? parse(view) : [])],
+  json: [json(), linter((view) => (view.state.doc.length ? parse(view) : []))],
   text: [EditorView.lineWrapping],
 };
 const frame = EditorView.theme({
@@ -28,10 +28,15 @@ const editors = new Map();
 const editorOf = (area) => {
   const made = { area };
   const attributes = () => {
-    const given = { tabindex: "0", "aria-label": made.area.name, "aria-describedby": made.area.getAttribute("aria-describedby") };
+    const given = {
+      tabindex: "0",
+      "aria-label": made.area.name,
+      "aria-describedby": made.area.getAttribute("aria-describedby"),
+    };
     if (made.area.ariaInvalid) given["aria-invalid"] = made.area.ariaInvalid;
     return given;
   };
+
   // The page runs the call.
   const keys = [{ key: "Mod-Enter", run: () => true }];
   const typed = EditorView.updateListener.of((change) => {
@@ -39,8 +44,15 @@ const editorOf = (area) => {
     made.area.value = change.state.doc.toString();
     made.area.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  made.view = new EditorView({ state: EditorState.create({ doc: area.value, extensions: [codeField({ nonce, attributes, keys }), languages[area.dataset.code], frame, typed] }) });
+
+  made.view = new EditorView({
+    state: EditorState.create({
+      doc: area.value,
+      extensions: [codeField({ nonce, attributes, keys }), languages[area.dataset.code], frame, typed],
+    }),
+  });
   made.view.dom.dataset.field = area.name;
+
   return made;
 };
 
@@ -48,9 +60,11 @@ const edits = (area) => {
   let made = editors.get(area.name);
   if (made?.view.state.doc.toString() !== area.value) made = editorOf(area);
   editors.set(area.name, made);
+
   made.area = area;
   made.view.dispatch({});
   made.view.dom.classList.toggle("wrong", area.ariaInvalid === "true");
+
   area.hidden = true;
   area.after(made.view.dom);
   area.focus = () => made.view.focus();
