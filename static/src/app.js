@@ -6,14 +6,14 @@ root.classList.add("js");
 // A cookie without a secret tells public pages, which are the same for all visitors, who is logged in.
 root.classList.toggle("member", /(^|; )relaypdf_member=1/.test(document.cookie));
 
-const remembered = () => {
+const loadTheme = () => {
   try {
     return localStorage.getItem("theme");
   } catch {
     return null;
   }
 };
-const remember = (theme) => {
+const saveTheme = (theme) => {
   try {
     localStorage.setItem("theme", theme);
   } catch {
@@ -21,24 +21,24 @@ const remember = (theme) => {
   }
 };
 
-const showTheme = (theme) => {
+const applyTheme = (theme) => {
   if (theme === "light" || theme === "dark") root.dataset.theme = theme;
   else delete root.dataset.theme;
 };
-showTheme(remembered());
+applyTheme(loadTheme());
 
-const switchThemes = (field) => {
+const initThemeSwitch = (field) => {
   field.hidden = false;
   for (const radio of field.querySelectorAll("input")) {
     radio.checked = radio.value === (root.dataset.theme ?? "auto");
     radio.addEventListener("change", () => {
-      remember(radio.value);
-      showTheme(radio.value);
+      saveTheme(radio.value);
+      applyTheme(radio.value);
     });
   }
 };
 
-const announce = (text) => {
+const showToast = (text) => {
   let box = document.querySelector(".toasts");
   if (!box) {
     box = document.createElement("div");
@@ -54,25 +54,25 @@ const announce = (text) => {
   setTimeout(() => toast.remove(), 2500);
 };
 
-const copies = (button) => {
+const initCopyButton = (button) => {
   if (!navigator.clipboard) return;
   button.hidden = false;
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(button.dataset.copy);
-      announce("Copied");
+      showToast("Copied");
     } catch {
-      announce("Not copied: the browser blocked clipboard access");
+      showToast("Not copied: the browser blocked clipboard access");
     }
   });
 };
 
 // A password is shown on request, and hidden again before its form is sent.
-const reveals = (button) => {
+const initPasswordToggle = (button) => {
   const field = button.parentElement.querySelector("input");
-  const show = (shown) => {
-    field.type = shown ? "text" : "password";
-    button.firstChild.data = shown ? "Hide" : "Show";
+  const show = (isVisible) => {
+    field.type = isVisible ? "text" : "password";
+    button.firstChild.data = isVisible ? "Hide" : "Show";
   };
 
   button.hidden = false;
@@ -81,7 +81,7 @@ const reveals = (button) => {
 };
 
 // A link to a form's own page opens it as a dialog of this one.
-const opensDialog = (link) =>
+const initDialogLink = (link) =>
   link.addEventListener("click", (event) => {
     const dialog = document.getElementById(link.dataset.dialog);
     if (!dialog?.showModal || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -89,7 +89,7 @@ const opensDialog = (link) =>
     dialog.showModal();
   });
 
-const closesDialog = (link) =>
+const initCloseLink = (link) =>
   link.addEventListener("click", (event) => {
     const dialog = link.closest("dialog");
     if (!dialog) return;
@@ -98,7 +98,7 @@ const closesDialog = (link) =>
   });
 
 // A field for another amount is shown when "Other" is chosen.
-const showsOther = (field) => {
+const initOtherField = (field) => {
   const form = field.closest("form");
   const show = () => {
     const other = new FormData(form).get(field.dataset.other) === "other";
@@ -108,8 +108,8 @@ const showsOther = (field) => {
   show();
 };
 
-// The button that pays says how much.
-const saysAmount = (label) => {
+// The button that pays shows the amount.
+const initPayLabel = (label) => {
   const form = label.closest("form");
   const show = () => {
     const data = new FormData(form);
@@ -122,22 +122,22 @@ const saysAmount = (label) => {
   show();
 };
 
-// fresh returns a page, or null if its main part cannot replace that of this page.
-const fresh = async (address) => {
+// fetchPage returns a page, or null if its main part cannot replace that of this page.
+const fetchPage = async (url) => {
   try {
-    const answer = await fetch(address, { headers: { "X-Refresh": "1" } });
-    const isHTML = answer.headers.get("Content-Type")?.startsWith("text/html");
-    if (!answer.ok || answer.redirected || !isHTML) return null;
+    const response = await fetch(url, { headers: { "X-Refresh": "1" } });
+    const isHTML = response.headers.get("Content-Type")?.startsWith("text/html");
+    if (!response.ok || response.redirected || !isHTML) return null;
 
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
     return page.querySelector("#main") ? page : null;
   } catch {
     return null;
   }
 };
 
-// put takes over the main part of a page, and the balance. What had the focus has it again.
-const put = (page) => {
+// replaceMain shows the main part of a page, and its balance. The focused field keeps the focus.
+const replaceMain = (page) => {
   const active = document.activeElement;
   const name = active?.closest("#main") ? active.name : "";
 
@@ -146,104 +146,105 @@ const put = (page) => {
   document.querySelector(".side .chip")?.replaceWith(page.querySelector(".side .chip") ?? "");
   document.title = page.title;
 
-  prepare(main);
+  initControls(main);
   if (name) main.querySelector(`[name="${CSS.escape(name)}"]`)?.focus();
 };
 
 // Filters and the pages of a list come without the rest of their page. A page that cannot be fetched so is opened as a
 // link is.
-const here = () => location.pathname + location.search;
-let shown = here();
-let turn = 0;
+const currentURL = () => location.pathname + location.search;
+let shownURL = currentURL();
+let lastNavigation = 0;
 
-const go = async (address, remembered) => {
-  const mine = ++turn;
+const navigate = async (url, isRestored) => {
+  const navigation = ++lastNavigation;
   document.querySelector("#main").setAttribute("aria-busy", "true");
-  const page = await fresh(address);
-  if (mine !== turn) return; // something else was asked for since
+  const page = await fetchPage(url);
+  if (navigation !== lastNavigation) return; // the user has continued elsewhere
 
-  if (!page) return location.assign(address);
-  if (!remembered) history.pushState(null, "", address);
-  shown = here();
-  put(page);
+  if (!page) return location.assign(url);
+  if (!isRestored) history.pushState(null, "", url);
+  shownURL = currentURL();
+  replaceMain(page);
 };
 
-const leafs = (link) =>
+const initPageLink = (link) =>
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || !link.href) return;
     event.preventDefault();
-    go(link.href).then(() => document.querySelector("#main h1")?.scrollIntoView({ block: "nearest" }));
+    navigate(link.href).then(() => document.querySelector("#main h1")?.scrollIntoView({ block: "nearest" }));
   });
 
-const narrows = (form) =>
+const initFilterForm = (form) =>
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const fields = new FormData(form);
-    const chosen = new URLSearchParams([...fields].filter(([, value]) => value !== ""));
-    go(form.action.split("?")[0] + (chosen.size ? "?" + chosen : ""));
+    const query = new URLSearchParams([...fields].filter(([, value]) => value !== ""));
+    navigate(form.action.split("?")[0] + (query.size ? "?" + query : ""));
   });
 
 // A page that waits for a result is fetched again until it has come, but not while a form is filled in. A part with a
 // version stays as it is until that changes. A part with a URL of its own is on the page there.
-const typing = "#main form[method=post] :is(input, select, textarea), #main input[type=search]";
-const refreshes = (part) => {
-  const { refresh, version, from } = part.dataset;
-  const pause = 1000 * Number(refresh || 2);
+const formInputs = "#main form[method=post] :is(input, select, textarea), #main input[type=search]";
+const initRefresh = (part) => {
+  const { refresh: seconds, version, from: sourceURL } = part.dataset;
+  const delay = 1000 * Number(seconds || 2);
 
-  const again = async () => {
-    if (document.hidden || document.activeElement?.matches(typing)) return setTimeout(again, 1000);
+  const refresh = async () => {
+    if (document.hidden || document.activeElement?.matches(formInputs)) return setTimeout(refresh, 1000);
     if (!part.isConnected) return;
 
-    const before = turn;
-    const page = await fresh(from ?? location.href);
-    const same = version && page?.querySelector("[data-version]")?.dataset.version === version;
-    if (page && !same && part.isConnected && before === turn) return put(page);
-    setTimeout(again, same ? pause : 5000);
+    const navigation = lastNavigation;
+    const page = await fetchPage(sourceURL ?? location.href);
+    const isUnchanged = version && page?.querySelector("[data-version]")?.dataset.version === version;
+    if (page && !isUnchanged && part.isConnected && navigation === lastNavigation) return replaceMain(page);
+    setTimeout(refresh, isUnchanged ? delay : 5000);
   };
 
-  setTimeout(again, pause);
+  setTimeout(refresh, delay);
 };
 
 // The page of the first run is loaded again when another call has ended.
-const awaitsFirst = (part) => {
-  const look = async () => {
+const initFirstDocument = (part) => {
+  const poll = async () => {
     if (!part.isConnected) return;
     try {
-      const answer = await fetch("/dashboard/first", { headers: { Accept: "application/json" } });
-      if (answer.ok && (await answer.json()).id !== part.dataset.firstDocument) return location.assign("/dashboard");
+      const response = await fetch("/dashboard/first", { headers: { Accept: "application/json" } });
+      const isNew = response.ok && (await response.json()).id !== part.dataset.firstDocument;
+      if (isNew) return location.assign("/dashboard");
     } catch {
       /* tried again below */
     }
-    setTimeout(look, document.hidden ? 5000 : 1000);
+    setTimeout(poll, document.hidden ? 5000 : 1000);
   };
 
-  look();
+  poll();
 };
 
 const nonce = document.currentScript?.nonce;
-const load = (address) => {
+const loadScript = (url) => {
   const script = document.createElement("script");
-  script.src = address;
+  script.src = url;
   script.nonce = nonce;
   document.head.append(script);
   return script;
 };
 
-// The palette goes to any page by a part of its name. Its script is loaded on the first use, and opens it.
-const onMac = /Mac|iP/.test(navigator.platform);
-let palette;
+// The palette finds any page by a part of its name. Its script is loaded on first use, and opens it.
+const isMac = /Mac|iP/.test(navigator.platform);
+let paletteScript;
 
-const goTo = (button) => {
-  if (palette) document.dispatchEvent(new Event("palette"));
-  else palette = load(button.dataset.palette);
+const openPalette = (button) => {
+  if (paletteScript) document.dispatchEvent(new Event("palette"));
+  else paletteScript = loadScript(button.dataset.palette);
 };
-const opensPalette = (button) => {
-  button.querySelector("kbd").textContent = onMac ? "⌘K" : "Ctrl K";
-  button.addEventListener("click", () => goTo(button));
+const initPaletteButton = (button) => {
+  button.querySelector("kbd").textContent = isMac ? "⌘K" : "Ctrl K";
+  button.addEventListener("click", () => openPalette(button));
 };
 
-// The editor is large, and only where there is room to write.
-const loadsEditor = (part) => {
+// The editor is large, and only for screens that are wide enough.
+const initEditor = (part) => {
   if (!matchMedia("(min-width: 48rem)").matches) {
     each(part, "textarea", (field) => {
       field.readOnly = true;
@@ -252,46 +253,46 @@ const loadsEditor = (part) => {
     return;
   }
 
-  load(part.dataset.editor).dataset.editorScript = "";
+  loadScript(part.dataset.editor).dataset.editorScript = "";
   each(part, "[data-blank], [data-printing]", (mark) => {
     mark.hidden = false;
   });
 };
 
 // An image that is not loaded yet has the size of a sheet.
-const awaitsPicture = (picture) => {
-  if (picture.complete) return;
-  picture.classList.add("waits");
-  for (const end of ["load", "error"]) {
-    picture.addEventListener(end, () => picture.classList.remove("waits"), { once: true });
+const initImage = (image) => {
+  if (image.complete) return;
+  image.classList.add("waits");
+  for (const eventName of ["load", "error"]) {
+    image.addEventListener(eventName, () => image.classList.remove("waits"), { once: true });
   }
 };
 
-// The tab of a page is in sight, also where the strip of them scrolls.
-const showsTab = (tab) => {
+// The tab of the page is visible, also if its strip scrolls.
+const scrollToTab = (tab) => {
   const strip = tab.parentElement;
   strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
 };
 
-const each = (scope, selector, does) => scope.querySelectorAll(selector).forEach(does);
+const each = (scope, selector, action) => scope.querySelectorAll(selector).forEach(action);
 
-const prepare = (scope) => {
-  each(scope, "[data-theme-switch]", switchThemes);
-  each(scope, "[data-copy]", copies);
-  each(scope, "[data-reveal]", reveals);
-  each(scope, "[data-palette]", opensPalette);
-  each(scope, "[data-dialog]", opensDialog);
-  each(scope, "[data-close]", closesDialog);
+const initControls = (scope) => {
+  each(scope, "[data-theme-switch]", initThemeSwitch);
+  each(scope, "[data-copy]", initCopyButton);
+  each(scope, "[data-reveal]", initPasswordToggle);
+  each(scope, "[data-palette]", initPaletteButton);
+  each(scope, "[data-dialog]", initDialogLink);
+  each(scope, "[data-close]", initCloseLink);
   each(scope, "[data-submit]", (control) => control.addEventListener("change", () => control.form.requestSubmit()));
-  each(scope, "[data-other]", showsOther);
-  each(scope, "[data-pay]", saysAmount);
-  each(scope, "[data-refresh]", refreshes);
-  each(scope, "[data-first-document]", awaitsFirst);
-  each(scope, "[data-editor]", loadsEditor);
-  each(scope, ".mat img", awaitsPicture);
-  each(scope, ".tabs [aria-current]", showsTab);
-  each(scope, ".pages a[href]", leafs);
-  each(scope, "form.filters[method=get]", narrows);
+  each(scope, "[data-other]", initOtherField);
+  each(scope, "[data-pay]", initPayLabel);
+  each(scope, "[data-refresh]", initRefresh);
+  each(scope, "[data-first-document]", initFirstDocument);
+  each(scope, "[data-editor]", initEditor);
+  each(scope, ".mat img", initImage);
+  each(scope, ".tabs [aria-current]", scrollToTab);
+  each(scope, ".pages a[href]", initPageLink);
+  each(scope, "form.filters[method=get]", initFilterForm);
 };
 
 // Keys: Ctrl-K opens the palette, / searches, g and a letter goes to a section.
@@ -305,11 +306,11 @@ const sections = {
   m: "/dashboard/wallet",
   s: "/dashboard/settings",
 };
-const fields = "input, textarea, select, [contenteditable]";
-let going = 0;
+const textInputs = "input, textarea, select, [contenteditable]";
+let goKeyTime = 0;
 
 const isPaletteKey = (event) => {
-  const modifier = onMac ? event.metaKey : event.ctrlKey;
+  const modifier = isMac ? event.metaKey : event.ctrlKey;
   return event.key.toLowerCase() === "k" && modifier && !event.altKey && !event.shiftKey;
 };
 
@@ -317,9 +318,9 @@ addEventListener("keydown", (event) => {
   const button = document.querySelector("[data-palette]");
   if (button && isPaletteKey(event)) {
     event.preventDefault();
-    return goTo(button);
+    return openPalette(button);
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(fields)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(textInputs)) return;
 
   if (event.key === "/") {
     const search = document.querySelector('input[type="search"]');
@@ -328,9 +329,9 @@ addEventListener("keydown", (event) => {
       search.focus();
     }
   } else if (event.key === "g") {
-    going = event.timeStamp;
-  } else if (event.timeStamp - going < 1500 && document.querySelector(".nav") && sections[event.key]) {
-    going = 0;
+    goKeyTime = event.timeStamp;
+  } else if (event.timeStamp - goKeyTime < 1500 && document.querySelector(".nav") && sections[event.key]) {
+    goKeyTime = 0;
     location.assign(sections[event.key]);
   }
 });
@@ -343,8 +344,8 @@ addEventListener("submit", (event) => {
   });
 });
 addEventListener("popstate", () => {
-  if (here() !== shown) go(location.href, true);
+  if (currentURL() !== shownURL) navigate(location.href, true);
 });
 addEventListener("pageshow", () => each(document, "[aria-busy=true]", (button) => button.removeAttribute("aria-busy")));
-document.addEventListener("put", (event) => prepare(event.target));
-addEventListener("DOMContentLoaded", () => prepare(document));
+document.addEventListener("replaced", (event) => initControls(event.target));
+addEventListener("DOMContentLoaded", () => initControls(document));

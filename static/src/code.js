@@ -1,4 +1,4 @@
-// How texts are written in the template editor and in the playground.
+// The text editors of the template editor and of the playground.
 
 import { EditorState } from "@codemirror/state";
 import {
@@ -19,7 +19,7 @@ import { search, searchKeymap } from "@codemirror/search";
 import { lintKeymap } from "@codemirror/lint";
 import { tagHighlighter, tags } from "@lezer/highlight";
 
-const classes = tagHighlighter([
+const highlighter = tagHighlighter([
   { tag: [tags.tagName, tags.angleBracket, tags.propertyName], class: "x-tag" },
   { tag: tags.attributeName, class: "x-attr" },
   { tag: [tags.attributeValue, tags.string], class: "x-str" },
@@ -27,7 +27,7 @@ const classes = tagHighlighter([
   { tag: [tags.comment, tags.meta], class: "x-com" },
   { tag: [tags.keyword, tags.className], class: "x-attr" },
 ]);
-const look = EditorView.theme({
+const theme = EditorView.theme({
   "&": { fontSize: ".8125rem", background: "var(--sheet)", color: "var(--ink)" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.62", fontVariantLigatures: "none" },
@@ -107,14 +107,14 @@ const look = EditorView.theme({
   "&.cm-focused .cm-matchingBracket, &.cm-focused .cm-nonmatchingBracket": { background: "var(--press)" },
 });
 
-const mustache = Decoration.mark({ class: "x-var" });
-export const mustaches = (() => {
-  const finds = new MatchDecorator({ regexp: /\{\{\{?[^{}]*\}?\}\}/g, decoration: mustache });
+const expressionMark = Decoration.mark({ class: "x-var" });
+export const expressionMarks = (() => {
+  const matcher = new MatchDecorator({ regexp: /\{\{\{?[^{}]*\}?\}\}/g, decoration: expressionMark });
   return ViewPlugin.define(
     (view) => ({
-      marks: finds.createDeco(view),
+      marks: matcher.createDeco(view),
       update(change) {
-        this.marks = finds.updateDeco(change, this.marks);
+        this.marks = matcher.updateDeco(change, this.marks);
       },
     }),
     { decorations: (plugin) => plugin.marks },
@@ -132,8 +132,8 @@ export const codeField = ({ nonce, attributes, keys }) => [
   bracketMatching(),
   closeBrackets(),
   search({ top: true }),
-  syntaxHighlighting(classes),
-  look,
+  syntaxHighlighting(highlighter),
+  theme,
   EditorView.cspNonce.of(nonce),
   EditorState.tabSize.of(2),
   EditorView.contentAttributes.of(attributes),

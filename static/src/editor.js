@@ -1,22 +1,22 @@
 // The template editor. The page works without it: three fields and buttons. With it the fields become editors, the
 // draft is saved and rendered while it is typed, by the engine that calls use.
 //
-// The modules in editor/ are one a pane, and import only those in editor/core/. This one connects them.
+// The modules in editor/ are one a pane, and import only those in editor/core/. This module connects them.
 
-import { awaitAccessibility, isAccessibilityOpen, showAccessibility } from "./editor/accessibility.js";
-import { check, showRefusal } from "./editor/check.js";
+import { isAccessibilityOpen, isAccessibilityOutdated, showAccessibility } from "./editor/accessibility.js";
+import { checkTemplate, showRefusal } from "./editor/check.js";
 import { completion } from "./editor/completion.js";
 import { showConflict, startConflict } from "./editor/conflict.js";
-import { dirty, noteChange, restoreCopy, save, startDraft } from "./editor/core/draft.js";
-import { fields, openFields, revision, text } from "./editor/core/fields.js";
-import { $, sees } from "./editor/core/page.js";
+import { hasChanges, markChanged, restoreCopy, save, startDraft } from "./editor/core/draft.js";
+import { fieldNames, getText, openFields, revision } from "./editor/core/fields.js";
+import { $, canPreview } from "./editor/core/page.js";
 import { readPaths } from "./editor/core/paths.js";
 import { startDescribe } from "./editor/describe.js";
-import { format } from "./editor/formatting.js";
+import { formatHTML } from "./editor/formatting.js";
 import { startLayout } from "./editor/layout.js";
-import { findOnPage, startLocate } from "./editor/locate.js";
-import { setMargin, showOptions, showPaper, startOptions } from "./editor/options.js";
-import { endWork, render, startPreview, updateFrame } from "./editor/preview.js";
+import { showOnPage, startLocate } from "./editor/locate.js";
+import { applyMarginTemplate, showOptions, showPaper, startOptions } from "./editor/options.js";
+import { hideProgress, render, startPreview, updateHTML } from "./editor/preview.js";
 import { startPublish } from "./editor/publish.js";
 import { checkJSON } from "./editor/validity.js";
 import { showVariables } from "./editor/variables.js";
@@ -27,32 +27,32 @@ let previewTimer = 0;
 const preview = () => {
   clearTimeout(previewTimer);
   showPaper();
-  if (!checkJSON() || !text("html")) {
+  if (!checkJSON() || !getText("html")) {
     showAccessibility(null, revision);
-    endWork();
+    hideProgress();
     return;
   }
 
-  check(text("html"), showVariables);
-  if (!sees) return;
+  checkTemplate(getText("html"), showVariables);
+  if (!canPreview) return;
   render({
     accessible: isAccessibilityOpen(),
     onWarnings: showAccessibility,
-    onRefusal: (error, of) => {
-      showAccessibility(null, of);
+    onRefusal: (error, renderRevision) => {
+      showAccessibility(null, renderRevision);
       showRefusal(error);
     },
   });
 };
 
-// changed follows what is typed. The header and the footer are options.
-const changed = (name) => {
-  if (!fields.includes(name)) return setMargin(name);
+// onChange saves and renders what is typed. The header and the footer are options.
+const onChange = (name) => {
+  if (!fieldNames.includes(name)) return applyMarginTemplate(name);
   if (name === "sampleData") readPaths();
   if (name === "options") showOptions();
 
-  noteChange();
-  updateFrame();
+  markChanged();
+  updateHTML();
   clearTimeout(previewTimer);
   previewTimer = setTimeout(preview, previewPause);
 };
@@ -69,8 +69,8 @@ const command = (key, action) => ({
 const keys = [
   command("Mod-s", save),
   command("Mod-Enter", preview),
-  command("Alt-Enter", findOnPage),
-  command("Shift-Alt-f", format),
+  command("Alt-Enter", showOnPage),
+  command("Shift-Alt-f", formatHTML),
 ];
 
 const startKeys = () => {
@@ -86,28 +86,28 @@ const startKeys = () => {
 const startPDF = () => {
   $("[data-pdf]")?.addEventListener("submit", async (event) => {
     const form = event.currentTarget;
-    if (!dirty) return;
+    if (!hasChanges) return;
     event.preventDefault();
     if (await save()) form.submit();
   });
 };
 
 const start = () => {
-  openFields({ keys, source: completion, changed });
+  openFields({ keys, htmlExtension: completion, onChange });
   startDraft({ isValid: checkJSON, onConflict: showConflict });
   startConflict(preview);
   startDescribe();
   startKeys();
   startLayout((pane) => {
-    if (pane === "accessible" && awaitAccessibility()) preview();
+    if (pane === "accessible" && isAccessibilityOutdated()) preview();
   });
   startLocate();
   startOptions();
   startPDF();
   startPreview();
   startPublish();
-  $("[data-find]")?.addEventListener("click", findOnPage);
-  $("[data-formats]")?.addEventListener("click", format);
+  $("[data-find]")?.addEventListener("click", showOnPage);
+  $("[data-formats]")?.addEventListener("click", formatHTML);
 
   readPaths();
   restoreCopy();

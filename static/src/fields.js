@@ -6,16 +6,16 @@ import { EditorView } from "@codemirror/view";
 import { html } from "@codemirror/lang-html";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { linter } from "@codemirror/lint";
-import { codeField, mustaches } from "./code.js";
+import { codeField, expressionMarks } from "./code.js";
 
 const nonce = document.currentScript?.nonce ?? "";
-const parse = jsonParseLinter();
+const lintJSON = jsonParseLinter();
 const languages = {
-  html: [html({ autoCloseTags: true }), mustaches],
-  json: [json(), linter((view) => (view.state.doc.length ? parse(view) : []))],
+  html: [html({ autoCloseTags: true }), expressionMarks],
+  json: [json(), linter((view) => (view.state.doc.length ? lintJSON(view) : []))],
   text: [EditorView.lineWrapping],
 };
-const frame = EditorView.theme({
+const frameTheme = EditorView.theme({
   "&": { border: "1px solid var(--edge)", borderRadius: "var(--r2)", maxHeight: "19rem", overflow: "hidden" },
   "&.cm-focused": { outline: "2px solid var(--blue)", outlineOffset: "-1px" },
   "&.wrong": { borderColor: "var(--bad)", boxShadow: "inset 0 0 0 1px var(--bad)" },
@@ -25,52 +25,52 @@ const frame = EditorView.theme({
 // One editor for each field, by its name: it stays, with its history, when its page comes again with the same text.
 const editors = new Map();
 
-const editorOf = (area) => {
-  const made = { area };
+const createEditor = (textarea) => {
+  const editor = { textarea };
   const attributes = () => {
-    const given = {
+    const values = {
       tabindex: "0",
-      "aria-label": made.area.name,
-      "aria-describedby": made.area.getAttribute("aria-describedby"),
+      "aria-label": editor.textarea.name,
+      "aria-describedby": editor.textarea.getAttribute("aria-describedby"),
     };
-    if (made.area.ariaInvalid) given["aria-invalid"] = made.area.ariaInvalid;
-    return given;
+    if (editor.textarea.ariaInvalid) values["aria-invalid"] = editor.textarea.ariaInvalid;
+    return values;
   };
 
   // The page runs the call.
   const keys = [{ key: "Mod-Enter", run: () => true }];
-  const typed = EditorView.updateListener.of((change) => {
+  const inputListener = EditorView.updateListener.of((change) => {
     if (!change.docChanged) return;
-    made.area.value = change.state.doc.toString();
-    made.area.dispatchEvent(new Event("input", { bubbles: true }));
+    editor.textarea.value = change.state.doc.toString();
+    editor.textarea.dispatchEvent(new Event("input", { bubbles: true }));
   });
 
-  made.view = new EditorView({
+  editor.view = new EditorView({
     state: EditorState.create({
-      doc: area.value,
-      extensions: [codeField({ nonce, attributes, keys }), languages[area.dataset.code], frame, typed],
+      doc: textarea.value,
+      extensions: [codeField({ nonce, attributes, keys }), languages[textarea.dataset.code], frameTheme, inputListener],
     }),
   });
-  made.view.dom.dataset.field = area.name;
+  editor.view.dom.dataset.field = textarea.name;
 
-  return made;
+  return editor;
 };
 
-const edits = (area) => {
-  let made = editors.get(area.name);
-  if (made?.view.state.doc.toString() !== area.value) made = editorOf(area);
-  editors.set(area.name, made);
+const showEditor = (textarea) => {
+  let editor = editors.get(textarea.name);
+  if (editor?.view.state.doc.toString() !== textarea.value) editor = createEditor(textarea);
+  editors.set(textarea.name, editor);
 
-  made.area = area;
-  made.view.dispatch({});
-  made.view.dom.classList.toggle("wrong", area.ariaInvalid === "true");
+  editor.textarea = textarea;
+  editor.view.dispatch({});
+  editor.view.dom.classList.toggle("wrong", textarea.ariaInvalid === "true");
 
-  area.hidden = true;
-  area.after(made.view.dom);
-  area.focus = () => made.view.focus();
-  area.labels.forEach((label) => label.addEventListener("click", area.focus));
+  textarea.hidden = true;
+  textarea.after(editor.view.dom);
+  textarea.focus = () => editor.view.focus();
+  textarea.labels.forEach((label) => label.addEventListener("click", textarea.focus));
 };
 
-const dress = (scope) => scope.querySelectorAll("[data-play] textarea[data-code]").forEach(edits);
-document.addEventListener("put", (event) => dress(event.target));
-dress(document);
+const showEditors = (scope) => scope.querySelectorAll("[data-play] textarea[data-code]").forEach(showEditor);
+document.addEventListener("replaced", (event) => showEditors(event.target));
+showEditors(document);

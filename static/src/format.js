@@ -3,9 +3,9 @@
 
 import beautify from "js-beautify/js/src/html/index.js";
 
-const mustaches = (text) =>
+const expressions = (text) =>
   text.match(/\{\{\{\{[\s\S]*?\}\}\}\}|\{\{~?!--[\s\S]*?--~?\}\}|\{\{\{[\s\S]*?\}\}\}|\{\{[\s\S]*?\}\}/g) ?? [];
-const bare = (text) => text.replace(/\s+/g, "");
+const withoutSpace = (text) => text.replace(/\s+/g, "");
 
 // Space in these elements is content.
 const verbatim = /<(pre|textarea|script|style)\b[\s\S]*?<\/\1\s*>|<!--[\s\S]*?-->/gi;
@@ -18,34 +18,34 @@ const alternative = /^\{\{~?(else\b[^{}]*|\^)~?\}\}$/;
 // verbatimLines returns the numbers of the lines that begin in verbatim elements.
 const verbatimLines = (text) => {
   const numbers = new Set();
-  for (const found of text.matchAll(verbatim)) {
-    const first = text.slice(0, found.index).split("\n").length;
-    const end = first + found[0].split("\n").length;
+  for (const match of text.matchAll(verbatim)) {
+    const first = text.slice(0, match.index).split("\n").length;
+    const end = first + match[0].split("\n").length;
     for (let line = first + 1; line < end; line++) numbers.add(line);
   }
   return numbers;
 };
 
-// blocks indents the lines in Handlebars' blocks, if the block's ends have lines of their own.
-const blocks = (text) => {
-  const inside = verbatimLines(text);
-  const open = [];
+// indentBlocks indents the lines in Handlebars' blocks, if the block's ends have lines of their own.
+const indentBlocks = (text) => {
+  const skippedLines = verbatimLines(text);
+  const openBlocks = [];
   const indent = (line, i) => {
-    if (inside.has(i + 1)) return line;
+    if (skippedLines.has(i + 1)) return line;
 
-    const only = line.trim();
-    if (closing.exec(only)?.[1] === open.at(-1)) open.pop();
-    const deep = open.length - (alternative.test(only) ? 1 : 0);
-    const opened = opening.exec(only)?.[1];
-    if (opened) open.push(opened);
-    return only ? "  ".repeat(Math.max(0, deep)) + line : "";
+    const trimmed = line.trim();
+    if (closing.exec(trimmed)?.[1] === openBlocks.at(-1)) openBlocks.pop();
+    const depth = openBlocks.length - (alternative.test(trimmed) ? 1 : 0);
+    const blockName = opening.exec(trimmed)?.[1];
+    if (blockName) openBlocks.push(blockName);
+    return trimmed ? "  ".repeat(Math.max(0, depth)) + line : "";
   };
   return text.split("\n").map(indent).join("\n");
 };
 
 // formatTemplate returns the formatted source, or null if its output would differ.
 globalThis.formatTemplate = (source) => {
-  const plain = beautify(source, {
+  const beautified = beautify(source, {
     indent_size: 2,
     wrap_line_length: 0,
     preserve_newlines: true,
@@ -60,10 +60,10 @@ globalThis.formatTemplate = (source) => {
     content_unformatted: ["pre", "textarea", "script", "style"],
     wrap_attributes: "auto",
   });
-  const made = blocks(plain);
+  const formatted = indentBlocks(beautified);
 
-  const before = mustaches(source);
-  const after = mustaches(made);
-  const same = before.length === after.length && before.every((tag, i) => tag === after[i]);
-  return same && bare(made) === bare(source) ? made : null;
+  const before = expressions(source);
+  const after = expressions(formatted);
+  const isSame = before.length === after.length && before.every((tag, i) => tag === after[i]);
+  return isSame && withoutSpace(formatted) === withoutSpace(source) ? formatted : null;
 };

@@ -13,53 +13,53 @@ dialog.innerHTML = `
 document.body.append(dialog);
 const [field, list, status] = dialog.children;
 
-const path = "/dashboard/find";
+const listURL = "/dashboard/find";
 const groups = ["Pages", "Templates", "Documents", "Keys", "Guides", "API reference", "Search"];
-const mostOfAGroup = 6;
-let places = []; // the pages and the documentation
-let loaded = false;
-let own = []; // what the account has for a text
-let ownText = "";
+const maxPerGroup = 6;
+let entries = []; // the pages and the documentation
+let isLoaded = false;
+let accountEntries = []; // results of the account for accountQuery
+let accountQuery = "";
 let options = [];
-let chosen = 0;
-let asked = 0;
+let selectedIndex = 0;
+let lastSearch = 0;
 
-const get = async (address) => {
+const fetchList = async (url) => {
   try {
-    const answer = await fetch(address, { headers: { Accept: "application/json" } });
-    return answer.ok && !answer.redirected ? await answer.json() : [];
+    const response = await fetch(url, { headers: { Accept: "application/json" } });
+    return response.ok && !response.redirected ? await response.json() : [];
   } catch {
     return [];
   }
 };
 
-// rank is how well a place fits the words: by its title, by other words for it, or not at all.
-const rank = ({ title, note = "", words = "" }, wanted) =>
-  wanted.reduce((sum, word) => {
-    const at = title.toLowerCase().indexOf(word);
-    if (at >= 0) return sum + (at === 0 || /\W/.test(title[at - 1]) ? 100 : 50);
+// rank is how well an entry fits the terms: by its title, by other words for it, or not at all.
+const rank = ({ title, note = "", words = "" }, terms) =>
+  terms.reduce((sum, word) => {
+    const position = title.toLowerCase().indexOf(word);
+    if (position >= 0) return sum + (position === 0 || /\W/.test(title[position - 1]) ? 100 : 50);
     return (note + " " + words).toLowerCase().includes(word) ? sum + 10 : -Infinity;
   }, 0);
 
-const matches = (text) => {
-  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!wanted.length) return places.filter(({ group }) => group === "Pages");
+const findMatches = (text) => {
+  const terms = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!terms.length) return entries.filter(({ group }) => group === "Pages");
 
-  const fit = places.map((place) => ({ place, points: rank(place, wanted) })).filter(({ points }) => points > 0);
+  const ranked = entries.map((entry) => ({ entry, points: rank(entry, terms) })).filter(({ points }) => points > 0);
   const query = "?q=" + encodeURIComponent(text);
   return [
-    ...fit.sort((a, b) => b.points - a.points).map(({ place }) => place),
-    ...own.filter((place) => text === ownText || rank(place, wanted) > 0),
+    ...ranked.sort((a, b) => b.points - a.points).map(({ entry }) => entry),
+    ...accountEntries.filter((entry) => text === accountQuery || rank(entry, terms) > 0),
     { group: "Search", title: `Search documents for “${text}”`, url: "/dashboard/documents" + query },
     { group: "Search", title: `Search requests for “${text}”`, url: "/dashboard/requests" + query },
   ];
 };
 
-const choose = (index) => {
-  options[chosen]?.setAttribute("aria-selected", "false");
-  chosen = options.length ? (index + options.length) % options.length : 0;
+const selectOption = (index) => {
+  options[selectedIndex]?.setAttribute("aria-selected", "false");
+  selectedIndex = options.length ? (index + options.length) % options.length : 0;
 
-  const option = options[chosen];
+  const option = options[selectedIndex];
   option?.setAttribute("aria-selected", "true");
   option?.scrollIntoView({ block: "nearest" });
   if (option) field.setAttribute("aria-activedescendant", option.id);
@@ -67,13 +67,13 @@ const choose = (index) => {
 };
 
 const element = (name, text, attributes = {}) => {
-  const made = document.createElement(name);
-  made.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
+  const node = document.createElement(name);
+  node.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
 };
 
-const optionOf = ({ title, note, url }) => {
+const createOption = ({ title, note, url }) => {
   const id = "palette-" + options.length;
   const option = element("a", "", { role: "option", href: url, tabindex: "-1", id, "aria-selected": "false" });
   option.append(element("span", title));
@@ -82,63 +82,63 @@ const optionOf = ({ title, note, url }) => {
   return option;
 };
 
-const groupOf = (name, members) => {
-  const part = element("div", "", { role: "group", "aria-label": name });
-  part.append(element("p", name, { "aria-hidden": "true" }), ...members.map(optionOf));
-  return part;
+const createGroup = (name, members) => {
+  const section = element("div", "", { role: "group", "aria-label": name });
+  section.append(element("p", name, { "aria-hidden": "true" }), ...members.map(createOption));
+  return section;
 };
 
-const show = () => {
+const showResults = () => {
   const text = field.value.trim();
-  const found = matches(text);
+  const found = findMatches(text);
 
-  const parts = [];
+  const sections = [];
   options = [];
   for (const name of groups) {
-    const members = found.filter(({ group }) => group === name).slice(0, text ? mostOfAGroup : undefined);
-    if (members.length) parts.push(groupOf(name, members));
+    const members = found.filter(({ group }) => group === name).slice(0, text ? maxPerGroup : undefined);
+    if (members.length) sections.push(createGroup(name, members));
   }
-  list.replaceChildren(...parts);
-  choose(0);
+  list.replaceChildren(...sections);
+  selectOption(0);
 
   const isSearch = (option) => option.parentElement.getAttribute("aria-label") === "Search";
   status.textContent = countText(options.filter((option) => !isSearch(option)).length);
 };
 
 const countText = (count) => {
-  if (!loaded) return "Loading";
-  if (!places.length) return "Could not load the list. Reload the page.";
+  if (!isLoaded) return "Loading";
+  if (!entries.length) return "Could not load the list. Reload the page.";
   return count === 1 ? "1 result" : `${count || "No"} results`;
 };
 
 // The account's documents, templates and keys are fetched when the typing pauses.
-const ask = () => {
-  const mine = ++asked;
+const search = () => {
+  const searchID = ++lastSearch;
   const text = field.value.trim();
-  if (text.length < 2) own = [];
-  show();
+  if (text.length < 2) accountEntries = [];
+  showResults();
   if (text.length < 2) return;
 
   setTimeout(async () => {
-    if (mine !== asked) return;
-    const found = await get(path + "?q=" + encodeURIComponent(text));
-    if (mine !== asked) return;
-    own = found;
-    ownText = text;
-    show();
+    if (searchID !== lastSearch) return;
+    const found = await fetchList(listURL + "?q=" + encodeURIComponent(text));
+    if (searchID !== lastSearch) return;
+    accountEntries = found;
+    accountQuery = text;
+    showResults();
   }, 120);
 };
 
-const moves = { ArrowDown: 1, ArrowUp: -1 };
-field.addEventListener("input", ask);
+const steps = { ArrowDown: 1, ArrowUp: -1 };
+field.addEventListener("input", search);
 field.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
-  if (moves[event.key]) {
+  if (steps[event.key]) {
     event.preventDefault();
-    choose(chosen + moves[event.key]);
-  } else if (event.key === "Enter" && options[chosen]) {
+    selectOption(selectedIndex + steps[event.key]);
+  } else if (event.key === "Enter" && options[selectedIndex]) {
     event.preventDefault();
-    options[chosen].dispatchEvent(
+    options[selectedIndex].dispatchEvent(
       new MouseEvent("click", { bubbles: true, cancelable: true, ctrlKey: event.ctrlKey, metaKey: event.metaKey }),
     );
   }
@@ -150,20 +150,20 @@ dialog.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();
 });
 
-const open = async () => {
+const openPalette = async () => {
   if (dialog.open) return dialog.close();
   if (document.querySelector("dialog:modal")) return;
 
   field.value = "";
-  own = [];
+  accountEntries = [];
   document.querySelector(".nav:popover-open")?.hidePopover();
   dialog.showModal();
-  show();
+  showResults();
 
-  if (places.length) return;
-  places = await get(path);
-  loaded = true;
-  show();
+  if (entries.length) return;
+  entries = await fetchList(listURL);
+  isLoaded = true;
+  showResults();
 };
-document.addEventListener("palette", open);
-open();
+document.addEventListener("palette", openPalette);
+openPalette();

@@ -1,122 +1,122 @@
 // The playground without loading its page again. All of it works without this file: the server renders the form and its
 // result in both cases.
 
-const one = (selector, scope = document) => scope.querySelector(selector);
-const all = (selector, scope = document) => [...scope.querySelectorAll(selector)];
+const find = (selector, scope = document) => scope.querySelector(selector);
+const findAll = (selector, scope = document) => [...scope.querySelectorAll(selector)];
 
 // Texts longer than this are not sent while they are typed.
-const mostTyped = 256 << 10;
-const pause = 350;
-const prefix = "#input=";
+const maxTypedLength = 256 << 10;
+const updateDelay = 350;
+const fragmentPrefix = "#input=";
 
-const say = (text) => {
-  const form = one("[data-play]");
-  let note = one("[data-said]", form);
-  if (!note && !text) return;
-  if (!note) {
-    note = document.createElement("p");
-    note.className = "error-sum";
-    note.dataset.said = "";
-    note.setAttribute("role", "alert");
-    form.prepend(note);
+const showError = (text) => {
+  const form = find("[data-play]");
+  let errorLine = find("[data-said]", form);
+  if (!errorLine && !text) return;
+  if (!errorLine) {
+    errorLine = document.createElement("p");
+    errorLine.className = "error-sum";
+    errorLine.dataset.said = "";
+    errorLine.setAttribute("role", "alert");
+    form.prepend(errorLine);
   }
 
-  note.textContent = text;
-  note.hidden = !text;
+  errorLine.textContent = text;
+  errorLine.hidden = !text;
 };
 
-// What the user has opened and chosen stays so on the page that comes.
-const kept = () => ({
-  open: all("details[data-keep][open]").map((part) => part.dataset.keep),
-  chosen: all("input[type=radio]:not([name=source]):checked").map((radio) => radio.id),
+// Parts that are open and choices of the user stay on the page that comes.
+const getChoices = () => ({
+  open: findAll("details[data-keep][open]").map((part) => part.dataset.keep),
+  chosen: findAll("input[type=radio]:not([name=source]):checked").map((radio) => radio.id),
 });
-const keep = ({ open, chosen }, scope) => {
-  for (const part of all("details[data-keep]", scope)) part.open ||= open.includes(part.dataset.keep);
+const restoreChoices = ({ open, chosen }, scope) => {
+  for (const part of findAll("details[data-keep]", scope)) part.open ||= open.includes(part.dataset.keep);
   for (const id of chosen) {
     const radio = id && scope.querySelector(`#${CSS.escape(id)}`);
     if (radio) radio.checked = true;
   }
 };
 
-const dressed = (scope) => {
-  for (const part of all("[data-needs-script]", scope)) part.hidden = false;
-  for (const button of all("[data-link]", scope)) button.hidden = !navigator.clipboard;
+const showScriptControls = (scope) => {
+  for (const part of findAll("[data-needs-script]", scope)) part.hidden = false;
+  for (const button of findAll("[data-link]", scope)) button.hidden = !navigator.clipboard;
 };
 
-// put shows the main part of another page, as app.js does.
-const put = (page) => {
-  const state = kept();
-  const at = document.activeElement;
-  const name = at?.name ?? at?.closest("[data-field]")?.dataset.field;
+// replaceMain shows the main part of another page, as app.js does.
+const replaceMain = (page) => {
+  const choices = getChoices();
+  const active = document.activeElement;
+  const name = active?.name ?? active?.closest("[data-field]")?.dataset.field;
 
-  const main = one("#main", page);
-  one("#main").replaceWith(main);
-  keep(state, main);
-  dressed(main);
-  main.dispatchEvent(new CustomEvent("put", { bubbles: true }));
+  const main = find("#main", page);
+  find("#main").replaceWith(main);
+  restoreChoices(choices, main);
+  showScriptControls(main);
+  main.dispatchEvent(new CustomEvent("replaced", { bubbles: true }));
 
-  if (name) one(`[name="${CSS.escape(name)}"]`, main)?.focus({ preventScroll: true });
+  if (name) find(`[name="${CSS.escape(name)}"]`, main)?.focus({ preventScroll: true });
 };
 
-// replace takes over a part of another page.
-const replace = (selector, page) => {
-  const state = kept();
-  const part = one(selector, page);
-  one(selector).replaceWith(part);
-  keep(state, part);
-  dressed(part);
-  part.dispatchEvent(new CustomEvent("put", { bubbles: true }));
+// replacePart shows a part of another page.
+const replacePart = (selector, page) => {
+  const choices = getChoices();
+  const part = find(selector, page);
+  find(selector).replaceWith(part);
+  restoreChoices(choices, part);
+  showScriptControls(part);
+  part.dispatchEvent(new CustomEvent("replaced", { bubbles: true }));
 };
 
-const ask = async (address, body, signal) => {
-  const answer = await fetch(address, { method: "POST", body, signal });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (answer.redirected) {
+const fetchPage = async (url, body, signal) => {
+  const response = await fetch(url, { method: "POST", body, signal });
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  if (response.redirected) {
     throw new Error("You are logged out. Open another tab, log in there, then try again. Your input is not lost.");
   }
-  if (!one("[data-play]", page)) {
-    throw new Error(one("main h1", page)?.textContent ?? `The server returned status ${answer.status}.`);
+  if (!find("[data-play]", page)) {
+    throw new Error(find("main h1", page)?.textContent ?? `The server returned status ${response.status}.`);
   }
   return page;
 };
 
-let asked = 0;
-let waiting;
-let under;
+let lastRequest = 0;
+let updateTimer;
+let pendingUpdate;
 
-const typed = (form) => JSON.stringify([...new FormData(form)].filter(([, value]) => !(value instanceof File)));
+const typedValues = (form) => JSON.stringify([...new FormData(form)].filter(([, value]) => !(value instanceof File)));
 
 // send sends the form, or other data, and shows the page that comes. The form is inert meanwhile, except while a call
 // runs, which has a signal to cancel it: what is typed then stays, and only the result is replaced.
-const send = async (address, body, button, signal) => {
-  const mine = ++asked;
-  const form = one("[data-play]");
-  const before = typed(form);
-  clearTimeout(waiting);
-  under?.abort();
+const send = async (url, body, button, signal) => {
+  const requestID = ++lastRequest;
+  const form = find("[data-play]");
+  const typedBefore = typedValues(form);
+  clearTimeout(updateTimer);
+  pendingUpdate?.abort();
 
   button?.setAttribute("aria-busy", "true");
   form.setAttribute("aria-busy", "true");
   form.inert = !signal;
-  say("");
+  showError("");
 
   try {
-    const page = await ask(address, body, signal);
-    if (mine !== asked) return false;
-    if (typed(form) === before) {
-      put(page);
+    const page = await fetchPage(url, body, signal);
+    if (requestID !== lastRequest) return false;
+    if (typedValues(form) === typedBefore) {
+      replaceMain(page);
     } else {
-      for (const part of ["[data-result]", "[data-history]", "[data-balance]"]) replace(part, page);
+      for (const part of ["[data-result]", "[data-history]", "[data-balance]"]) replacePart(part, page);
     }
     return true;
   } catch (error) {
-    if (mine === asked && error.name !== "AbortError") say(error.message);
+    if (requestID === lastRequest && error.name !== "AbortError") showError(error.message);
     return false;
   } finally {
     button?.removeAttribute("aria-busy");
     form.removeAttribute("aria-busy");
     form.inert = false;
-    if (form.isConnected && mine === asked) follow(form);
+    if (form.isConnected && requestID === lastRequest) scheduleUpdate(form);
   }
 };
 
@@ -128,31 +128,31 @@ const withoutFiles = (form, button) => {
   return data;
 };
 
-// The call next to the form follows what is typed.
-const follow = (form) => {
-  clearTimeout(waiting);
-  if (form.ariaBusy === "true") return; // It follows when the response is there.
-  waiting = setTimeout(() => updateCall(form), pause);
+// The call next to the form is updated while the user types.
+const scheduleUpdate = (form) => {
+  clearTimeout(updateTimer);
+  if (form.ariaBusy === "true") return; // updated when the response is there
+  updateTimer = setTimeout(() => updateCall(form), updateDelay);
 };
 
 const updateCall = async (form) => {
-  const mine = ++asked;
+  const requestID = ++lastRequest;
   const data = new FormData(form);
   let size = 0;
   for (const [name, value] of [...data]) {
     if (value instanceof File) data.delete(name);
     else size += value.length;
   }
-  if (size > mostTyped) return;
+  if (size > maxTypedLength) return;
 
   data.set("do", "show");
-  under?.abort();
-  under = new AbortController();
+  pendingUpdate?.abort();
+  pendingUpdate = new AbortController();
   try {
-    const page = await ask(form.getAttribute("action"), data, under.signal);
-    if (mine !== asked) return;
+    const page = await fetchPage(form.getAttribute("action"), data, pendingUpdate.signal);
+    if (requestID !== lastRequest) return;
     for (const part of ["[data-call]", "[data-price]"]) {
-      if (one(part)) replace(part, page);
+      if (find(part)) replacePart(part, page);
     }
   } catch {
     /* the next change sends it again */
@@ -160,54 +160,54 @@ const updateCall = async (form) => {
 };
 
 // While a call runs, its time is shown instead of the result, and it can be cancelled.
-const moment = 250; // milliseconds, after which a call is a long one
-const watch = () => {
-  const began = performance.now();
+const progressDelay = 250; // milliseconds, after which a call is a long one
+const showRunning = () => {
+  const startTime = performance.now();
   const cancel = new AbortController();
-  const before = [...one("[data-result]").childNodes];
-  const seconds = () => `${((performance.now() - began) / 1000).toFixed(1)} s`;
+  const previousResult = [...find("[data-result]").childNodes];
+  const seconds = () => `${((performance.now() - startTime) / 1000).toFixed(1)} s`;
 
-  let ticks;
-  const show = setTimeout(() => {
-    one("[data-result]").replaceChildren(document.importNode(one("#running").content, true));
-    const elapsed = one("[data-elapsed]");
+  let ticker;
+  const progressTimer = setTimeout(() => {
+    find("[data-result]").replaceChildren(document.importNode(find("#running").content, true));
+    const elapsed = find("[data-elapsed]");
     const tick = () => {
       elapsed.textContent = seconds();
     };
     tick();
-    ticks = setInterval(tick, 100);
-    one("[data-cancel]").addEventListener("click", () => cancel.abort());
-  }, moment);
+    ticker = setInterval(tick, 100);
+    find("[data-cancel]").addEventListener("click", () => cancel.abort());
+  }, progressDelay);
 
-  const ends = (done) => {
-    clearTimeout(show);
-    clearInterval(ticks);
-    if (done) return;
-    if (!cancel.signal.aborted) return one("[data-result]").replaceChildren(...before);
+  const finish = (isDone) => {
+    clearTimeout(progressTimer);
+    clearInterval(ticker);
+    if (isDone) return;
+    if (!cancel.signal.aborted) return find("[data-result]").replaceChildren(...previousResult);
 
     const note = document.createElement("p");
     const charge = "If the call had already finished, it is charged and listed under Documents.";
     note.className = "play-empty";
     note.role = "status";
     note.textContent = `Cancelled after ${seconds()}. ${charge}`;
-    one("[data-result]").replaceChildren(note);
+    find("[data-result]").replaceChildren(note);
   };
 
-  return { signal: cancel.signal, ends };
+  return { signal: cancel.signal, ends: finish };
 };
 
-const run = async (form, button) => {
-  const watched = watch();
-  const done = await send(button.getAttribute("formaction"), withoutFiles(form, button), button, watched.signal);
-  watched.ends(done);
-  if (!done) return;
+const runCall = async (form, button) => {
+  const progress = showRunning();
+  const isDone = await send(button.getAttribute("formaction"), withoutFiles(form, button), button, progress.signal);
+  progress.ends(isDone);
+  if (!isDone) return;
 
-  const wrong = one("[data-play] [aria-invalid=true]");
-  if (wrong) return wrong.focus();
+  const invalidField = find("[data-play] [aria-invalid=true]");
+  if (invalidField) return invalidField.focus();
 
   // A user who has run the call from a field continues to write there.
-  const result = one("[data-result]");
-  if (!one("[data-play]").contains(document.activeElement)) result.focus({ preventScroll: true });
+  const result = find("[data-result]");
+  if (!find("[data-play]").contains(document.activeElement)) result.focus({ preventScroll: true });
   result.scrollIntoView({ block: "nearest" });
 };
 
@@ -221,26 +221,26 @@ document.addEventListener("submit", (event) => {
     send(form.getAttribute("action"), data, button);
   } else if (form.matches("[data-play]") && button) {
     event.preventDefault();
-    if (button.hasAttribute("formaction")) run(form, button);
+    if (button.hasAttribute("formaction")) runCall(form, button);
     else send(form.getAttribute("action"), withoutFiles(form, button), button);
   }
 });
 
 document.addEventListener("input", (event) => {
   const form = event.target.closest("[data-play]");
-  if (form && event.target.type !== "file") follow(form);
+  if (form && event.target.type !== "file") scheduleUpdate(form);
 });
 
 // A file is uploaded when it is chosen.
-const tooLarge = (form, files) => files.find((file) => file.size > Number(form.dataset.most));
-const uploads = (field) => {
+const findTooLarge = (form, files) => files.find((file) => file.size > Number(form.dataset.most));
+const uploadFiles = (field) => {
   const form = field.closest("[data-play]");
-  const large = tooLarge(form, [...field.files]);
-  if (large) {
-    const size = (large.size / 1e6).toFixed(1);
+  const tooLarge = findTooLarge(form, [...field.files]);
+  if (tooLarge) {
+    const size = (tooLarge.size / 1e6).toFixed(1);
     const limit = form.dataset.most / 2 ** 20;
     field.value = "";
-    return say(`${large.name} is too large: ${size} MB. The maximum is ${limit} MiB.`);
+    return showError(`${tooLarge.name} is too large: ${size} MB. The maximum is ${limit} MiB.`);
   }
   if (!field.files.length) return;
 
@@ -250,36 +250,36 @@ const uploads = (field) => {
   send(form.getAttribute("action"), data);
 };
 document.addEventListener("change", (event) => {
-  if (event.target.matches("[data-play] input[type=file]")) uploads(event.target);
+  if (event.target.matches("[data-play] input[type=file]")) uploadFiles(event.target);
   else if (event.target.matches("[data-template]")) fillSample(event.target);
 });
 
 // The data of a template that is chosen is its sample data, unless other data was typed.
-let sample = "";
+let sampleText = "";
 
 const fillSample = async ({ form }) => {
-  const button = one("[data-sample]", form);
+  const button = find("[data-sample]", form);
   const data = () => document.getElementById(button.dataset.sample).value;
-  if (!button || (data().trim() && data() !== sample)) return;
-  if (await send(form.getAttribute("action"), withoutFiles(form, button), button)) sample = data();
+  if (!button || (data().trim() && data() !== sampleText)) return;
+  if (await send(form.getAttribute("action"), withoutFiles(form, button), button)) sampleText = data();
 };
 
 for (const kind of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(kind, (event) => {
-    // A page with one place for files takes them anywhere.
-    const places = all("[data-play] [data-drop]").filter((place) => place.offsetParent);
-    const box = event.target.closest?.("[data-drop]") ?? (places.length === 1 ? places[0] : null);
-    if (!box || !event.dataTransfer?.types.includes("Files")) return;
+    // A page with one drop zone accepts files anywhere.
+    const dropZones = findAll("[data-play] [data-drop]").filter((zone) => zone.offsetParent);
+    const dropZone = event.target.closest?.("[data-drop]") ?? (dropZones.length === 1 ? dropZones[0] : null);
+    if (!dropZone || !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    box.classList.toggle("over", kind === "dragover");
+    dropZone.classList.toggle("over", kind === "dragover");
     if (kind !== "drop") return;
 
-    const field = one("input[type=file]", box);
+    const field = find("input[type=file]", dropZone);
     const dropped = [...event.dataTransfer.files];
     const transfer = new DataTransfer();
     for (const file of field.multiple ? dropped : dropped.slice(0, 1)) transfer.items.add(file);
     field.files = transfer.files;
-    uploads(field);
+    uploadFiles(field);
   });
 }
 
@@ -287,7 +287,7 @@ document.addEventListener("keydown", (event) => {
   const form = event.target.closest?.("[data-play]");
   if (form && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
-    const button = one("[formaction]", form);
+    const button = find("[formaction]", form);
     if (button && form.getAttribute("aria-busy") !== "true") form.requestSubmit(button);
   }
 });
@@ -297,28 +297,28 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest?.("[data-link]");
   if (!button) return;
 
-  const words = button.lastChild;
-  const before = words.textContent;
+  const label = button.lastChild;
+  const labelText = label.textContent;
   try {
-    const fragment = prefix + encodeURIComponent(button.dataset.link);
+    const fragment = fragmentPrefix + encodeURIComponent(button.dataset.link);
     await navigator.clipboard.writeText(location.origin + location.pathname + fragment);
-    words.textContent = "Copied";
+    label.textContent = "Copied";
   } catch {
-    words.textContent = "Not copied: the browser blocked clipboard access";
+    label.textContent = "Not copied: the browser blocked clipboard access";
   }
   setTimeout(() => {
-    words.textContent = before;
+    label.textContent = labelText;
   }, 2500);
 });
 
 const fillFromLink = () => {
-  const form = one("[data-play]");
-  if (!form || !location.hash.startsWith(prefix)) return;
+  const form = find("[data-play]");
+  if (!form || !location.hash.startsWith(fragmentPrefix)) return;
   let input;
   try {
-    input = decodeURIComponent(location.hash.slice(prefix.length));
+    input = decodeURIComponent(location.hash.slice(fragmentPrefix.length));
   } catch {
-    return say("The link is damaged: it contains invalid characters.");
+    return showError("The link is damaged: it contains invalid characters.");
   }
 
   const data = new FormData();
@@ -328,13 +328,13 @@ const fillFromLink = () => {
 };
 addEventListener("hashchange", fillFromLink);
 
-// The editors of texts are large, and only where there is room to write.
+// The editors of texts are large, and only for screens that are wide enough.
 const { nonce } = document.currentScript;
-if (matchMedia("(min-width: 48rem)").matches && one("[data-code]")) {
+if (matchMedia("(min-width: 48rem)").matches && find("[data-code]")) {
   const script = document.createElement("script");
-  Object.assign(script, { src: one("[data-fields-script]").dataset.fieldsScript, nonce });
+  Object.assign(script, { src: find("[data-fields-script]").dataset.fieldsScript, nonce });
   document.head.append(script);
 }
 
-dressed(document);
+showScriptControls(document);
 fillFromLink();

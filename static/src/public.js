@@ -1,33 +1,33 @@
 // What public pages do beyond links and forms.
 
-const one = (selector, scope = document) => scope.querySelector(selector);
+const find = (selector, scope = document) => scope.querySelector(selector);
 
 // The box on the first page renders without loading its page again.
-const live = (box) => {
-  const form = one("form", box);
-  const button = one("button[type=submit]", form);
-  let asked = 0;
+const initLiveForm = (box) => {
+  const form = find("form", box);
+  const button = find("button[type=submit]", form);
+  let lastRequest = 0;
 
   const render = async (event) => {
     event.preventDefault();
-    const mine = ++asked;
+    const requestID = ++lastRequest;
     button.setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-      const made = one(".live .result", new DOMParser().parseFromString(await answer.text(), "text/html"));
-      if (mine !== asked) return;
-      if (!made) throw new Error(answer.statusText);
+      const response = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      const result = find(".live .result", new DOMParser().parseFromString(await response.text(), "text/html"));
+      if (requestID !== lastRequest) return;
+      if (!result) throw new Error(response.statusText);
 
       // The last result stays while there is an error.
-      const problem = one(".banner", made);
-      const shown = one(".result", box);
-      one(".banner", shown)?.remove();
-      if (problem) shown.prepend(document.adoptNode(problem));
-      else shown.replaceWith(document.adoptNode(made));
+      const banner = find(".banner", result);
+      const shownResult = find(".result", box);
+      find(".banner", shownResult)?.remove();
+      if (banner) shownResult.prepend(document.adoptNode(banner));
+      else shownResult.replaceWith(document.adoptNode(result));
     } catch {
       HTMLFormElement.prototype.submit.call(form); // without script, then
     } finally {
-      if (mine === asked) button.removeAttribute("aria-busy");
+      if (requestID === lastRequest) button.removeAttribute("aria-busy");
     }
   };
 
@@ -47,71 +47,71 @@ const dollars = (micros) => {
 };
 
 // The calculator computes in microdollars, as the service does.
-const calculates = (form) => {
-  const reckon = () => {
+const initCalculator = (form) => {
+  const showPrices = () => {
     let sum = 0n;
     for (const field of form.querySelectorAll("[data-price]")) {
       const text = field.value.replace(/[,. ]/g, "");
-      const wrong = !/^\d{0,10}$/.test(text);
-      field.toggleAttribute("aria-invalid", wrong);
-      if (wrong) field.setAttribute("aria-invalid", "true");
+      const isInvalid = !/^\d{0,10}$/.test(text);
+      field.toggleAttribute("aria-invalid", isInvalid);
+      if (isInvalid) field.setAttribute("aria-invalid", "true");
 
-      const comes = wrong || text === "" ? 0n : BigInt(text) * BigInt(field.dataset.price);
-      one(`output[for="${field.id}"]`, form).textContent = dollars(comes);
-      sum += comes;
+      const price = isInvalid || text === "" ? 0n : BigInt(text) * BigInt(field.dataset.price);
+      find(`output[for="${field.id}"]`, form).textContent = dollars(price);
+      sum += price;
     }
-    one("[data-sum]", form).textContent = dollars(sum);
+    find("[data-sum]", form).textContent = dollars(sum);
   };
 
-  form.addEventListener("input", reckon);
+  form.addEventListener("input", showPrices);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    reckon();
+    showPrices();
   });
 };
 
 // rank is how well an entry of the index fits the words. A word in the title counts most, then one of the words that
 // customers use for the page.
-const rank = ({ page, title, words: others = "", text }, words) =>
+const rank = ({ page, title, words: synonyms = "", text }, words) =>
   words.reduce((sum, word) => {
-    const place = [title, others, page, text].findIndex((part) => part.toLowerCase().includes(word));
-    return place < 0 ? -Infinity : sum + [100, 30, 10, 1][place];
+    const partIndex = [title, synonyms, page, text].findIndex((part) => part.toLowerCase().includes(word));
+    return partIndex < 0 ? -Infinity : sum + [100, 30, 10, 1][partIndex];
   }, 0);
 
-const resultOf = ({ url, title, page }) => {
+const createResult = ({ url, title, page }) => {
   const link = document.createElement("a");
   link.href = url;
   link.textContent = title;
 
-  const where = document.createElement("span");
-  where.textContent = page;
+  const pageName = document.createElement("span");
+  pageName.textContent = page;
 
   const item = document.createElement("li");
-  item.append(link, where);
+  item.append(link, pageName);
   return item;
 };
 
 // The search over the docs uses an index that is fetched once.
-const searchesDocs = (form) => {
-  const field = one("input", form);
-  const list = one("[data-found]", form.parentElement);
+const initSearch = (form) => {
+  const field = find("input", form);
+  const list = find("[data-found]", form.parentElement);
   let index;
-  const load = () => (index ??= fetch(form.dataset.search).then((answer) => answer.json()));
+  const loadIndex = () => (index ??= fetch(form.dataset.search).then((response) => response.json()));
 
-  const says = (text) => {
+  const showMessage = (text) => {
     const item = document.createElement("li");
     item.textContent = text;
     list.replaceChildren(item);
     list.hidden = false;
   };
 
-  const show = async () => {
+  const showResults = async () => {
     let entries;
     try {
-      entries = await load();
+      entries = await loadIndex();
     } catch {
       index = undefined; // the next input loads it again
-      return says("Search is unavailable. Try again.");
+      return showMessage("Search is unavailable. Try again.");
     }
 
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -121,46 +121,46 @@ const searchesDocs = (form) => {
       .sort((a, b) => b.points - a.points)
       .slice(0, 12);
 
-    list.replaceChildren(...found.map(({ entry }) => resultOf(entry)));
+    list.replaceChildren(...found.map(({ entry }) => createResult(entry)));
     list.hidden = !words.length;
-    if (words.length && !found.length) says("No results contain all of these words.");
+    if (words.length && !found.length) showMessage("No results contain all of these words.");
   };
 
-  field.addEventListener("focus", show);
-  field.addEventListener("input", show);
+  field.addEventListener("focus", showResults);
+  field.addEventListener("input", showResults);
   form.parentElement.addEventListener("focusout", (event) => {
     if (!form.parentElement.contains(event.relatedTarget)) list.hidden = true;
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    show().then(() => one("a", list)?.focus());
+    showResults().then(() => find("a", list)?.focus());
   });
 };
 
 // A link to a field unfolds the objects that it is in. Not all browsers do so themselves.
-const unfolds = () => {
-  const meant = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  let fold = meant?.parentElement.closest("details:not([open])");
+const unfoldTarget = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let fold = target?.parentElement.closest("details:not([open])");
   if (!fold) return;
   for (; fold; fold = fold.parentElement.closest("details:not([open])")) fold.open = true;
-  meant.scrollIntoView();
+  target.scrollIntoView();
 };
-if (one(".folded")) {
-  unfolds();
-  addEventListener("hashchange", unfolds);
+if (find(".folded")) {
+  unfoldTarget();
+  addEventListener("hashchange", unfoldTarget);
 }
 
 // The open page is in sight in a table of contents that scrolls by itself.
-const contents = one(".docs-nav");
-const open = contents && one("[aria-current]", contents);
-if (open && contents.scrollHeight > contents.clientHeight) {
-  contents.scrollTop = open.offsetTop - contents.clientHeight / 2;
+const docsNav = find(".docs-nav");
+const currentLink = docsNav && find("[aria-current]", docsNav);
+if (currentLink && docsNav.scrollHeight > docsNav.clientHeight) {
+  docsNav.scrollTop = currentLink.offsetTop - docsNav.clientHeight / 2;
 }
 
-for (const [selector, does] of [
-  ["[data-live]", live],
-  ["[data-calculator]", calculates],
-  ["[data-search]", searchesDocs],
+for (const [selector, init] of [
+  ["[data-live]", initLiveForm],
+  ["[data-calculator]", initCalculator],
+  ["[data-search]", initSearch],
 ]) {
-  document.querySelectorAll(selector).forEach(does);
+  document.querySelectorAll(selector).forEach(init);
 }

@@ -1,89 +1,90 @@
 // The check of the template: marks in the HTML, and the list of problems below it.
 
 import { setDiagnostics } from "@codemirror/lint";
-import { bodyOf, goTo, lineOf, sent, text, views } from "./core/fields.js";
-import { code } from "./core/page.js";
-import { nearest, usesOf } from "./core/paths.js";
+import { bodyWith, getText, lineOf, requestFields, showSource, views } from "./core/fields.js";
+import { codeElement } from "./core/page.js";
+import { suggestPath, usesOf } from "./core/paths.js";
 import { showProblems } from "./core/problems.js";
-import { ask } from "./core/server.js";
+import { request } from "./core/server.js";
 
-let checked = 0;
-let faults = 0;
+let lastCheck = 0;
+let errorCount = 0;
 
 // check asks the server about the HTML, and shows its errors and the paths that the data lacks. onChecked gets the
 // result, and the line of the first problem.
-export const check = async (source, onChecked) => {
-  const turn = ++checked;
+export const checkTemplate = async (source, onChecked) => {
+  const checkID = ++lastCheck;
   try {
-    const answer = await ask("/check", { body: bodyOf(sent.filter((name) => name !== "options")) });
-    if (answer.ok && turn === checked) {
-      const result = await answer.json();
-      onChecked(result, showChecked(result, source));
+    const response = await request("/check", { body: bodyWith(requestFields.filter((name) => name !== "options")) });
+    if (response.ok && checkID === lastCheck) {
+      const result = await response.json();
+      onChecked(result, showResult(result, source));
     }
   } catch {
     /* the preview reports errors of the connection */
   }
 };
 
-const showChecked = ({ errors, missing }, source) => {
-  const found = [...(errors ?? []).map(faultIn), ...(missing ?? []).map((path) => missingIn(path, source))];
-  const list = found.map(({ item }) => item);
-  faults = errors?.length ?? 0;
+const showResult = ({ errors, missing }, source) => {
+  const entries = [...(errors ?? []).map(errorEntry), ...(missing ?? []).map((path) => missingEntry(path, source))];
+  const items = entries.map(({ item }) => item);
+  errorCount = errors?.length ?? 0;
 
   const { state } = views.html;
-  if (text("html") === source) {
-    const marks = found.flatMap((one) => one.marks).filter(({ to }) => to <= state.doc.length);
-    views.html.dispatch(
-      setDiagnostics(
-        state,
-        marks.sort((a, b) => a.from - b.from),
-      ),
-    );
+  if (getText("html") === source) {
+    const marks = entries.flatMap((entry) => entry.marks).filter(({ to }) => to <= state.doc.length);
+    marks.sort((a, b) => a.from - b.from);
+    views.html.dispatch(setDiagnostics(state, marks));
   }
 
-  showProblems(list);
-  return list[0]?.line;
+  showProblems(items);
+  return items[0]?.line;
 };
 
-// faultIn is an error with its mark in the HTML.
-const faultIn = (fault) => {
+// errorEntry is an error with its mark in the HTML.
+const errorEntry = (error) => {
   const { doc } = views.html.state;
-  const at = doc.line(Math.min(Math.max(fault.line ?? 1, 1), doc.lines));
-  const from = Math.min(at.from + Math.max((fault.column ?? 1) - 1, 0), at.to);
-  const to = Math.max(from, Math.min(at.to, from + 1));
+  const line = doc.line(Math.min(Math.max(error.line ?? 1, 1), doc.lines));
+  const from = Math.min(line.from + Math.max((error.column ?? 1) - 1, 0), line.to);
+  const to = Math.max(from, Math.min(line.to, from + 1));
 
-  const message = fault.message + (fault.partial ? ` (in the partial ${fault.partial})` : "");
-  const go = fault.line && !fault.partial ? () => goTo(from) : null;
+  const message = error.message + (error.partial ? ` (in the partial ${error.partial})` : "");
+  const action = error.line && !error.partial ? () => showSource(from) : null;
   return {
     marks: [{ from, to, severity: "error", message }],
-    item: { kind: "e", parts: [message], line: at.number, go },
+    item: { kind: "error", parts: [message], line: line.number, action },
   };
 };
 
-// missingIn is the warning about a path that the data lacks, with its marks in the HTML.
-const missingIn = (path, source) => {
-  const near = nearest(path);
-  const fault = near === path ? " is not in all of the data." : " is not in the data.";
-  const parts = [code(path), fault];
-  let message = path + fault;
-  if (near && near !== path) {
+// missingEntry is the warning about a path that the data lacks, with its marks in the HTML.
+const missingEntry = (path, source) => {
+  const suggestion = suggestPath(path);
+  const reason = suggestion === path ? " is not in all of the data." : " is not in the data.";
+  const parts = [codeElement(path), reason];
+  let message = path + reason;
+  if (suggestion && suggestion !== path) {
     parts[1] += " Did you mean ";
-    parts.push(code(near), "?");
-    message += ` Did you mean ${near}?`;
+    parts.push(codeElement(suggestion), "?");
+    message += ` Did you mean ${suggestion}?`;
   }
 
   const uses = usesOf(path, source);
   const first = uses[0];
   return {
     marks: uses.map((use) => ({ ...use, severity: "warning", message })),
-    item: { kind: "w", parts, line: first ? lineOf(first.from) : 0, go: first ? () => goTo(first.from) : null },
+    item: {
+      kind: "warning",
+      parts,
+      line: first ? lineOf(first.from) : 0,
+      action: first ? () => showSource(first.from) : null,
+    },
   };
 };
 
 // showRefusal lists why the pages could not be rendered, unless the check has listed errors.
 export const showRefusal = ({ message, details }) => {
-  if (faults) return;
-  const list = details?.length ? details : [{ message }];
+  if (errorCount) return;
+  const items = details?.length ? details : [{ message }];
   const textOf = (detail) => (detail.field ? `${detail.field} ${detail.message}` : detail.message);
-  showProblems(list.map((detail) => ({ kind: "e", parts: [textOf(detail)] })));
+  showProblems(items.map((detail) => ({ kind: "error", parts: [textOf(detail)] })));
 };

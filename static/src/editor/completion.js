@@ -2,7 +2,7 @@
 
 import { autocompletion } from "@codemirror/autocomplete";
 import { htmlCompletionSource } from "@codemirror/lang-html";
-import { main, words } from "./core/page.js";
+import { main, splitWords } from "./core/page.js";
 import { paths } from "./core/paths.js";
 
 const maxLookBehind = 200;
@@ -16,21 +16,21 @@ const pathOption = ({ path, type }) => {
   };
 };
 
-const completeMustache = (context) => {
-  const before = context.state.sliceDoc(Math.max(0, context.pos - maxLookBehind), context.pos);
-  const open = before.lastIndexOf("{{");
-  if (open < 0 || before.indexOf("}}", open) >= 0) return null;
+const completeExpression = (context) => {
+  const preceding = context.state.sliceDoc(Math.max(0, context.pos - maxLookBehind), context.pos);
+  const start = preceding.lastIndexOf("{{");
+  if (start < 0 || preceding.indexOf("}}", start) >= 0) return null;
 
-  const inside = before.slice(open);
-  const word = /[\w.@/[\]-]*$/.exec(inside)[0];
-  if (!word && !context.explicit && !/[{#/^>(]$|\s$/.test(inside)) return null;
+  const expression = preceding.slice(start);
+  const prefix = /[\w.@/[\]-]*$/.exec(expression)[0];
+  if (!prefix && !context.explicit && !/[{#/^>(]$|\s$/.test(expression)) return null;
 
-  const from = context.pos - word.length;
-  if (/\{\{\s*>\s*[\w-]*$/.test(inside)) {
-    return { from, options: words(main.dataset.partials).map((label) => ({ label, detail: "partial" })) };
+  const from = context.pos - prefix.length;
+  if (/\{\{\s*>\s*[\w-]*$/.test(expression)) {
+    return { from, options: splitWords(main.dataset.partials).map((label) => ({ label, detail: "partial" })) };
   }
 
-  const helpers = words(main.dataset.helpers).map((label) => ({ label, detail: "helper", boost: -1 }));
+  const helpers = splitWords(main.dataset.helpers).map((label) => ({ label, detail: "helper", boost: -1 }));
   const options = new Map();
   for (const option of [...paths.map(pathOption), ...helpers]) {
     if (!options.has(option.label)) options.set(option.label, option);
@@ -38,4 +38,4 @@ const completeMustache = (context) => {
   return { from, options: [...options.values()], validFor: /^[\w.@/[\]-]*$/ };
 };
 
-export const completion = autocompletion({ override: [completeMustache, htmlCompletionSource], icons: false });
+export const completion = autocompletion({ override: [completeExpression, htmlCompletionSource], icons: false });

@@ -1,17 +1,17 @@
-// "Generate with AI": a model writes the template. The price is shown before anything is asked of the model, and what
-// comes is one step that can be taken back.
+// "Generate with AI": a model writes the template. The price is shown before the model is called, and the
+// result is one step that can be undone.
 
-import { signedOut } from "./core/draft.js";
-import { put, showFile, text, undoHTML, views } from "./core/fields.js";
+import { handleSessionEnd } from "./core/draft.js";
+import { getText, replaceFields, showFile, undoHTML, views } from "./core/fields.js";
 import { indent, members } from "./core/json.js";
 import { $, element } from "./core/page.js";
-import { SignedOut, ask, messageOf } from "./core/server.js";
-import { answerOf } from "./core/written.js";
+import { SessionEndedError, errorOf, request } from "./core/server.js";
+import { finalResponse } from "./core/stream.js";
 
-const mostRead = 20_000; // characters that the model is shown of a description
+const maxPromptLength = 20_000; // characters
 
-// Options that say how the page looks. Others, such as cookies, are no model's matter.
-const ofPage = [
+// Options of the appearance of pages. The model does not get others, such as cookies.
+const pageOptions = [
   "format",
   "width",
   "height",
@@ -28,83 +28,83 @@ const ofPage = [
 
 const dialog = $("#describe");
 const form = dialog && $("form", dialog);
-const part = (name) => dialog && $(`[data-describe-${name}]`, dialog);
-const go = part("go");
-const stop = part("stop");
-const price = part("price");
-const wrong = part("error");
-const progress = part("progress");
-const said = part("said");
-const written = part("written");
+const dialogPart = (name) => dialog && $(`[data-describe-${name}]`, dialog);
+const submitButton = dialogPart("go");
+const stopButton = dialogPart("stop");
+const priceLine = dialogPart("price");
+const errorLine = dialogPart("error");
+const progress = dialogPart("progress");
+const progressText = dialogPart("said");
+const output = dialogPart("written");
 
 let quote = null; // the request with its price, once that is shown
-let running = null;
-let ticking = 0;
+let controller = null;
+let ticker = 0;
 
 // startDescribe makes the dialog work, where there is one.
 export const startDescribe = () => {
   if (!dialog) return;
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (!running) (quote ? write : showPrice)();
+    if (!controller) (quote ? generate : showPrice)();
   });
-  form.addEventListener("input", unpriced);
-  stop.addEventListener("click", () => (running ? running.abort() : dialog.close()));
+  form.addEventListener("input", clearQuote);
+  stopButton.addEventListener("click", () => (controller ? controller.abort() : dialog.close()));
   dialog.addEventListener("cancel", (event) => {
-    if (running) event.preventDefault();
+    if (controller) event.preventDefault();
   });
 
-  // What is described or changed in the meantime has another price.
-  dialog.addEventListener("close", unpriced);
+  // Another description has another price.
+  dialog.addEventListener("close", clearQuote);
   addEventListener("beforeunload", (event) => {
-    if (running && quote) event.preventDefault();
+    if (controller && quote) event.preventDefault();
   });
 };
 
 // ——— The state of the dialog.
 
-// busy shows that a request runs, with words for its seconds; null ends that.
-const busy = (words) => {
-  clearInterval(ticking);
-  progress.hidden = !words;
-  written.hidden = true;
-  written.textContent = "";
-  stop.textContent = words ? "Stop" : "Cancel";
-  go.disabled = Boolean(words);
-  for (const field of form.querySelectorAll("textarea, input")) field.disabled = Boolean(words);
-  if (!words) {
-    running = null;
+// setProgress shows that a request runs, with a message for its seconds; null shows that it has ended.
+const setProgress = (progressMessage) => {
+  clearInterval(ticker);
+  progress.hidden = !progressMessage;
+  output.hidden = true;
+  output.textContent = "";
+  stopButton.textContent = progressMessage ? "Stop" : "Cancel";
+  submitButton.disabled = Boolean(progressMessage);
+  for (const field of form.querySelectorAll("textarea, input")) field.disabled = Boolean(progressMessage);
+  if (!progressMessage) {
+    controller = null;
     return;
   }
 
-  wrong.hidden = true;
-  running = new AbortController();
-  const began = Date.now();
+  errorLine.hidden = true;
+  controller = new AbortController();
+  const startTime = Date.now();
   const tick = () => {
-    said.textContent = words(secondsSince(began));
+    progressText.textContent = progressMessage(secondsSince(startTime));
   };
   tick();
-  ticking = setInterval(tick, 1000);
+  ticker = setInterval(tick, 1000);
 };
 const secondsSince = (time) => Math.round((Date.now() - time) / 1000);
 
-// What is written is seen as it comes, and followed unless somebody reads further up.
-const shows = (html) => {
-  const follows = written.hidden || written.scrollTop + written.clientHeight > written.scrollHeight - 24;
-  written.hidden = !html;
-  written.textContent = html;
-  if (follows) written.scrollTop = written.scrollHeight;
+// showOutput shows the HTML while it is written, and scrolls to its end unless the user has scrolled up.
+const showOutput = (html) => {
+  const isAtEnd = output.hidden || output.scrollTop + output.clientHeight > output.scrollHeight - 24;
+  output.hidden = !html;
+  output.textContent = html;
+  if (isAtEnd) output.scrollTop = output.scrollHeight;
 };
 
-const fails = (words) => {
-  wrong.textContent = words;
-  wrong.hidden = false;
+const showError = (message) => {
+  errorLine.textContent = message;
+  errorLine.hidden = false;
 };
 
-const unpriced = () => {
+const clearQuote = () => {
   quote = null;
-  price.hidden = true;
-  go.textContent = "Show price";
+  priceLine.hidden = true;
+  submitButton.textContent = "Show price";
 };
 
 const dollars = (micro) => `$${(micro / 1e6).toFixed(6).replace(/0{1,4}$/, "")}`;
@@ -116,131 +116,131 @@ const objectText = (texts) => {
   return `{${Object.entries(texts).map(member).join(",")}}`;
 };
 
-// order is what the model is asked, as it is promised a price for and paid.
-const order = () => {
-  const { prompt, what, keep } = Object.fromEntries(new FormData(form));
+// getOrder returns the request as it is priced and paid, or null after an error, which is shown.
+const getOrder = () => {
+  const { prompt, what, keep: keepData } = Object.fromEntries(new FormData(form));
   const isChange = what === "change";
-  let asked = prompt.trim();
+  let fullPrompt = prompt.trim();
   if (isChange) {
-    const rule = "This is a change of the template below: keep what the change does not concern as it is.";
-    asked += `\n\n${rule}\n\n${text("html")}`;
+    const instruction = "This is a change of the template below: keep what the change does not concern as it is.";
+    fullPrompt += `\n\n${instruction}\n\n${getText("html")}`;
   }
-  if (asked.length > mostRead) {
-    const length = asked.length.toLocaleString("en-US");
-    const limit = mostRead.toLocaleString("en-US");
-    fails(
+  if (fullPrompt.length > maxPromptLength) {
+    const length = fullPrompt.length.toLocaleString("en-US");
+    const limit = maxPromptLength.toLocaleString("en-US");
+    showError(
       `The template is too long for a change: ${length} characters with the description, limit ${limit}. ` +
         "Replace the template instead.",
     );
     return null;
   }
 
-  const parts = [`"prompt":${JSON.stringify(asked)}`];
+  const bodyParts = [`"prompt":${JSON.stringify(fullPrompt)}`];
   try {
-    JSON.parse(text("options"));
-    if (keep && JSON.parse(text("sampleData"))) parts.push(`"sampleData":${text("sampleData")}`);
+    JSON.parse(getText("options"));
+    if (keepData && JSON.parse(getText("sampleData"))) bodyParts.push(`"sampleData":${getText("sampleData")}`);
   } catch {
-    fails("The sample data and the options must be valid JSON. Fix them first.");
+    showError("The sample data and the options must be valid JSON. Fix them first.");
     return null;
   }
 
-  const own = isChange ? members(text("options")) : {};
-  const shown = Object.entries(own).filter(([name]) => ofPage.includes(name));
-  parts.push(`"options":${objectText(Object.fromEntries(shown))}`);
-  return { parts, own, keep: Boolean(keep) };
+  const ownOptions = isChange ? members(getText("options")) : {};
+  const sentOptions = Object.entries(ownOptions).filter(([name]) => pageOptions.includes(name));
+  bodyParts.push(`"options":${objectText(Object.fromEntries(sentOptions))}`);
+  return { bodyParts, ownOptions, keepData: Boolean(keepData) };
 };
 
 // send returns the text of the response, or null after an error, which is shown.
-const send = async (parts, words) => {
-  busy(words);
+const send = async (bodyParts, progressMessage) => {
+  setProgress(progressMessage);
   try {
-    const body = `{${parts.join(",")}}`;
-    const answer = await answerOf(await ask("/describe", { body, signal: running.signal }), shows);
-    if (answer.ok) return await answer.text();
+    const body = `{${bodyParts.join(",")}}`;
+    const response = await finalResponse(await request("/describe", { body, signal: controller.signal }), showOutput);
+    if (response.ok) return await response.text();
 
-    const error = await messageOf(answer);
-    if (error.details?.some(({ field }) => field === "quoteId")) unpriced();
-    fails(error.message);
+    const error = await errorOf(response);
+    if (error.details?.some(({ field }) => field === "quoteId")) clearQuote();
+    showError(error.message);
   } catch (error) {
-    if (error instanceof SignedOut) {
-      signedOut();
-      fails("You are logged out. Nothing was charged, and your text is stored in this browser.");
+    if (error instanceof SessionEndedError) {
+      handleSessionEnd();
+      showError("You are logged out. Nothing was charged, and your text is stored in this browser.");
     } else if (error.name !== "AbortError") {
-      fails(
+      showError(
         quote
           ? "Connection lost. Try again to get the result; you are charged only once."
           : "The server cannot be reached. Check your connection and try again.",
       );
     }
   } finally {
-    busy(null);
+    setProgress(null);
   }
   return null;
 };
 
 const showPrice = async () => {
-  const asked = order();
-  const answer = asked && (await send([...asked.parts, '"quote":true'], () => "Calculating the price…"));
-  if (!answer) return;
+  const order = getOrder();
+  const priceText = order && (await send([...order.bodyParts, '"quote":true'], () => "Calculating the price…"));
+  if (!priceText) return;
 
-  const { quoteId, amountMicrodollars: amount, expiresAt } = JSON.parse(answer);
-  quote = { ...asked, quoteId, amount };
+  const { quoteId, amountMicrodollars: amount, expiresAt } = JSON.parse(priceText);
+  quote = { ...order, quoteId, amount };
 
   const exact = element("b", { textContent: dollars(amount), title: `${amount.toLocaleString("en-US")} microdollars` });
   const until = new Date(expiresAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  price.replaceChildren("Price: ", exact, `, not charged on failure. Valid until ${until}.`);
-  price.hidden = false;
-  go.textContent = `Generate for ${dollars(amount)}`;
-  go.focus();
+  priceLine.replaceChildren("Price: ", exact, `, not charged on failure. Valid until ${until}.`);
+  priceLine.hidden = false;
+  submitButton.textContent = `Generate for ${dollars(amount)}`;
+  submitButton.focus();
 };
 
-const write = async () => {
-  const { parts, own, keep, quoteId, amount } = quote;
-  const began = Date.now();
-  const words = (seconds) =>
+const generate = async () => {
+  const { bodyParts, ownOptions, keepData, quoteId, amount } = quote;
+  const startTime = Date.now();
+  const progressMessage = (seconds) =>
     `Writing and rendering the template: ${seconds} s. If you stop or leave this page, nothing is charged.`;
-  const answer = await send([...parts, `"quoteId":${JSON.stringify(quoteId)}`], words);
-  if (!answer) return;
+  const template = await send([...bodyParts, `"quoteId":${JSON.stringify(quoteId)}`], progressMessage);
+  if (!template) return;
 
-  const made = members(answer);
-  const options = objectText({ ...own, ...members(made.options ?? "{}") });
-  const fields = { html: JSON.parse(made.html), options: indent(options) };
-  if (!keep && made.sampleData) fields.sampleData = indent(made.sampleData);
+  const result = members(template);
+  const options = objectText({ ...ownOptions, ...members(result.options ?? "{}") });
+  const fields = { html: JSON.parse(result.html), options: indent(options) };
+  if (!keepData && result.sampleData) fields.sampleData = indent(result.sampleData);
 
   dialog.close();
-  replaceFields(fields, `Template generated in ${secondsSince(began)} s for ${dollars(amount)}.`);
+  applyResult(fields, `Template generated in ${secondsSince(startTime)} s for ${dollars(amount)}.`);
 };
 
 // ——— The result.
 
-const replaceFields = (fields, words) => {
-  const before = Object.fromEntries(Object.keys(fields).map((name) => [name, text(name)]));
-  put(fields);
+const applyResult = (fields, message) => {
+  const before = Object.fromEntries(Object.keys(fields).map((name) => [name, getText(name)]));
+  replaceFields(fields);
   showFile("html");
-  offerUndo(words, before, fields.html);
+  offerUndo(message, before, fields.html);
 };
 
-// offerUndo says what has replaced the fields, and takes it back on request.
-const offerUndo = (words, before, after) => {
+// offerUndo reports what has replaced the fields, and undoes it on request.
+const offerUndo = (message, before, after) => {
   $("[data-undo]")?.remove();
 
-  const back = element("button", { className: "btn small", type: "button", textContent: "Undo" });
-  const stay = element("button", { className: "btn small", type: "button", textContent: "Keep" });
-  const toast = element("div", { className: "toast", role: "status" }, words, back, stay);
+  const undoButton = element("button", { className: "btn small", type: "button", textContent: "Undo" });
+  const keepButton = element("button", { className: "btn small", type: "button", textContent: "Keep" });
+  const toast = element("div", { className: "toast", role: "status" }, message, undoButton, keepButton);
   const box = element("div", { className: "toasts" }, toast);
   box.dataset.undo = "";
 
-  back.addEventListener("click", () => {
+  undoButton.addEventListener("click", () => {
     box.remove();
-    if (text("html") === after) undoHTML();
-    else put(before);
+    if (getText("html") === after) undoHTML();
+    else replaceFields(before);
     views.html.focus();
   });
-  stay.addEventListener("click", () => {
+  keepButton.addEventListener("click", () => {
     box.remove();
     views.html.focus();
   });
 
   document.body.append(box);
-  back.focus();
+  undoButton.focus();
 };

@@ -1,8 +1,8 @@
 // Formatting of the HTML. A source whose output would change is left as it was.
 
 import { isolateHistory } from "@codemirror/commands";
-import { cursorLine, fixed, text, views } from "./core/fields.js";
-import { element, main, nonce, timing } from "./core/page.js";
+import { cursorLine, getText, readOnlyFields, views } from "./core/fields.js";
+import { element, main, nonce, previewStatus } from "./core/page.js";
 
 let formatter = null; // loaded on first use
 
@@ -17,24 +17,24 @@ const loadFormatter = () =>
     document.head.append(script);
   }));
 
-export const format = async () => {
-  if (fixed.html) return;
+export const formatHTML = async () => {
+  if (readOnlyFields.html) return;
   try {
     const formatTemplate = await loadFormatter();
-    const made = formatTemplate(text("html"));
-    if (made === null) timing.textContent = "Not formatted: formatting would change the output";
-    else if (made !== text("html")) replaceHTML(made);
+    const formatted = formatTemplate(getText("html"));
+    if (formatted === null) previewStatus.textContent = "Not formatted: formatting would change the output";
+    else if (formatted !== getText("html")) replaceHTML(formatted);
   } catch (error) {
-    timing.textContent = error.message;
+    previewStatus.textContent = error.message;
   }
 };
 
 // replaceHTML is one step of the history. The cursor stays on its line.
-const replaceHTML = (made) => {
+const replaceHTML = (formatted) => {
   const view = views.html;
   const line = cursorLine();
   view.dispatch({
-    changes: { from: 0, to: view.state.doc.length, insert: made },
+    changes: { from: 0, to: view.state.doc.length, insert: formatted },
     annotations: isolateHistory.of("full"),
   });
 

@@ -1,16 +1,16 @@
 // The tabs of the files and of the side pane, and the grips that resize the panes.
 
 import { showFile, views } from "./core/fields.js";
-import { $, $$, keep, kept, main, markTab, sees } from "./core/page.js";
+import { $, $$, canPreview, loadSetting, main, saveSetting, selectTab } from "./core/page.js";
 
 const sidePanes = ["data", "options", "paths", "accessible"];
 const minWidth = 15; // percent of the page, as are all widths here
-const layout = kept("editor-panes") ?? { code: 42, prev: 33 };
+const paneWidths = loadSetting("editor-panes") ?? { code: 42, prev: 33 };
 
 // startLayout shows the controls that need this script. onSide gets the name of a side pane that is opened.
 export const startLayout = (onSide) => {
   for (const part of $$("[data-script], [data-fields], [data-zoom], [data-keys]")) part.hidden = false;
-  if (!sees) $("[data-zoom]").hidden = true;
+  if (!canPreview) $("[data-zoom]").hidden = true;
 
   showFile("html");
   showSide("data");
@@ -30,38 +30,38 @@ export const startLayout = (onSide) => {
   }
 
   $$("[data-grip]").forEach(startGrip);
-  addEventListener("resize", arrange);
-  arrange();
+  addEventListener("resize", applyWidths);
+  applyWidths();
 };
 
 const showSide = (name) => {
-  markTab("side", name);
+  selectTab("side", name);
   for (const pane of sidePanes) {
     const part = $(`[data-pane="${pane}"]`);
     if (part) part.hidden = pane !== name;
   }
 };
 
-const arrange = () => {
+const applyWidths = () => {
   if (matchMedia("(max-width: 75rem)").matches) {
     main.style.gridTemplateColumns = "";
     return;
   }
-  const widths = [layout.code, 100 - layout.code - layout.prev, layout.prev];
+  const widths = [paneWidths.code, 100 - paneWidths.code - paneWidths.prev, paneWidths.prev];
   main.style.gridTemplateColumns = widths.map((width) => `minmax(0, ${width}fr)`).join(" ");
-  $('[data-grip="code"]').setAttribute("aria-valuenow", Math.round(layout.code));
-  $('[data-grip="prev"]').setAttribute("aria-valuenow", Math.round(100 - layout.prev));
+  $('[data-grip="code"]').setAttribute("aria-valuenow", Math.round(paneWidths.code));
+  $('[data-grip="prev"]').setAttribute("aria-valuenow", Math.round(100 - paneWidths.prev));
 };
 
-// move places a grip at a percentage of the page's width.
-const move = (grip, percent) => {
+// moveGrip moves a grip to a percentage of the page's width.
+const moveGrip = (grip, percent) => {
   if (grip.dataset.grip === "code") {
-    layout.code = Math.min(100 - minWidth - layout.prev, Math.max(minWidth, percent));
+    paneWidths.code = Math.min(100 - minWidth - paneWidths.prev, Math.max(minWidth, percent));
   } else {
-    layout.prev = Math.min(100 - minWidth - layout.code, Math.max(minWidth, 100 - percent));
+    paneWidths.prev = Math.min(100 - minWidth - paneWidths.code, Math.max(minWidth, 100 - percent));
   }
-  arrange();
-  keep("editor-panes", layout);
+  applyWidths();
+  saveSetting("editor-panes", paneWidths);
 };
 
 const startGrip = (grip) => {
@@ -71,16 +71,16 @@ const startGrip = (grip) => {
     grip.setPointerCapture(event.pointerId);
     const drag = ({ clientX }) => {
       const box = main.getBoundingClientRect();
-      move(grip, ((clientX - box.left) / box.width) * 100);
+      moveGrip(grip, ((clientX - box.left) / box.width) * 100);
     };
     grip.addEventListener("pointermove", drag);
     grip.addEventListener("pointerup", () => grip.removeEventListener("pointermove", drag), { once: true });
   });
 
   grip.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -2, ArrowRight: 2 }[event.key];
-    if (!by) return;
+    const step = { ArrowLeft: -2, ArrowRight: 2 }[event.key];
+    if (!step) return;
     event.preventDefault();
-    move(grip, (grip.dataset.grip === "code" ? layout.code : 100 - layout.prev) + by);
+    moveGrip(grip, (grip.dataset.grip === "code" ? paneWidths.code : 100 - paneWidths.prev) + step);
   });
 };

@@ -1,6 +1,6 @@
 // The options: a form of the common ones, their JSON, and the header and the footer.
 
-import { fixed, readJSON, setText, text, views } from "./core/fields.js";
+import { getText, readObject, readOnlyFields, setText, views } from "./core/fields.js";
 import { $, $$ } from "./core/page.js";
 import { paperText } from "./core/paper.js";
 
@@ -9,59 +9,59 @@ const controls = $$("[data-option]");
 export const startOptions = () => {
   for (const control of controls) {
     const event = control.matches("input[type=text]") ? "input" : "change";
-    control.disabled = fixed.options;
-    control.addEventListener(event, () => optionTyped(control));
+    control.disabled = readOnlyFields.options;
+    control.addEventListener(event, () => applyControl(control));
   }
 };
 
-const valueAt = (object, name) => name.split(".").reduce((inner, part) => inner?.[part], object);
+const optionValue = (object, name) => name.split(".").reduce((inner, part) => inner?.[part], object);
 
 // withValue returns an object with another value of an option. Without a value, the option and empty parents go.
 const withValue = (object, name, value) => {
   const [first, ...rest] = name.split(".");
-  const made = { ...object };
+  const copy = { ...object };
   if (rest.length) {
-    made[first] = withValue(made[first] ?? {}, rest.join("."), value);
-    if (!Object.keys(made[first]).length) delete made[first];
+    copy[first] = withValue(copy[first] ?? {}, rest.join("."), value);
+    if (!Object.keys(copy[first]).length) delete copy[first];
   } else if (value === undefined) {
-    delete made[first];
+    delete copy[first];
   } else {
-    made[first] = value;
+    copy[first] = value;
   }
-  return made;
+  return copy;
 };
 
 const setOption = (name, value) => {
-  const options = readJSON("options");
+  const options = readObject("options");
   if (options) setText("options", JSON.stringify(withValue(options, name, value), null, 2));
 };
 
-const optionTyped = (control) => {
+const applyControl = (control) => {
   const { option, kind } = control.dataset;
   if (control.type === "checkbox") {
     const isDefault = control.checked === (control.dataset.default === "true");
     return setOption(option, isDefault ? undefined : control.checked);
   }
 
-  const typed = control.value.trim();
-  const isNumber = (kind === "number" || kind === "length") && !Number.isNaN(Number(typed));
-  if (!typed) setOption(option, undefined);
-  else setOption(option, isNumber ? Number(typed) : typed);
+  const value = control.value.trim();
+  const isNumber = (kind === "number" || kind === "length") && !Number.isNaN(Number(value));
+  if (!value) setOption(option, undefined);
+  else setOption(option, isNumber ? Number(value) : value);
 };
 
-// setMargin sets the option of the header or the footer to its typed text.
-export const setMargin = (name) => {
-  if (views[name].hasFocus) setOption(name, text(name) || undefined);
+// applyMarginTemplate sets the option of the header or the footer to its typed text.
+export const applyMarginTemplate = (name) => {
+  if (views[name].hasFocus) setOption(name, getText(name) || undefined);
 };
 
 // showOptions shows the JSON in the form and in the editors of the header and the footer, except where the user types.
 export const showOptions = () => {
-  const options = readJSON("options");
+  const options = readObject("options");
   if (!options) return;
 
   for (const control of controls) {
     if (control === document.activeElement) continue;
-    const value = valueAt(options, control.dataset.option);
+    const value = optionValue(options, control.dataset.option);
     if (control.type === "checkbox") control.checked = value ?? control.dataset.default === "true";
     else control.value = value ?? "";
   }
@@ -72,6 +72,6 @@ export const showOptions = () => {
 };
 
 export const showPaper = () => {
-  const options = readJSON("options");
-  if (options) $("[data-paper]").textContent = paperText(options, text("html"));
+  const options = readObject("options");
+  if (options) $("[data-paper]").textContent = paperText(options, getText("html"));
 };

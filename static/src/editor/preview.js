@@ -1,30 +1,30 @@
-// The rendered pages. What is shown has the revision of the fields that it is of, and is never replaced by that of an
-// earlier one; the last good one stays while the source has a mistake.
+// The rendered pages. Pages of an earlier revision of the fields never replace later ones, and the last valid ones stay
+// while the source has an error.
 
-import { framesIn } from "./core/frame.js";
-import { draft, readJSON, revision, sent, text } from "./core/fields.js";
-import { $, $$, element, embedded, keep, kept, path, stage, timing } from "./core/page.js";
+import { createHTMLFrame } from "./core/frame.js";
+import { draftBody, getText, readObject, requestFields, revision } from "./core/fields.js";
+import { $, $$, element, embedded, loadSetting, pagePath, previewStatus, saveSetting, stage } from "./core/page.js";
 import { paperOf } from "./core/paper.js";
-import { SignedOut, ask, messageOf } from "./core/server.js";
-import { signedOut } from "./core/draft.js";
+import { SessionEndedError, errorOf, request } from "./core/server.js";
+import { handleSessionEnd } from "./core/draft.js";
 
-const slow = 500; // milliseconds, after which the mark of progress appears
-const framePause = 120;
+const progressDelay = 500; // milliseconds, after which the mark of progress appears
+const frameDelay = 120;
 const stagePadding = 56;
 const minFit = 0.25;
 const maxZoom = 3;
 
 const strip = $("[data-strip]");
-const printing = $("[data-printing]");
-const frames = framesIn(stage, `${path}/filled`, sent);
+const progressBar = $("[data-printing]");
+const htmlFrame = createHTMLFrame(stage, `${pagePath}/filled`, requestFields);
 
-let shown = 0; // the revision of what is shown
-let last = null; // the latest pages that came
-let asked = 0;
-let running = null;
-let zoom = kept("editor-zoom"); // null fits the width
-let framesOnly = false;
-let filling = 0; // the revision of the HTML in the frame
+let shownRevision = 0;
+let lastPages = null; // the latest result
+let lastRender = 0;
+let pendingRender = null;
+let zoom = loadSetting("editor-zoom"); // null fits the width
+let showsHTML = false;
+let frameRevision = 0;
 let frameTimer = 0;
 
 export const startPreview = () => {
@@ -33,80 +33,81 @@ export const startPreview = () => {
 
   const blank = $("[data-blank] .paper", stage);
   if (blank) {
-    const { width, height } = paper();
+    const { width, height } = currentPaper();
     blank.style.aspectRatio = `${width} / ${height}`;
   }
 
   for (const button of $$("[data-zoom-by]")) {
-    button.addEventListener("click", () => resize(Number(button.dataset.zoomBy)));
+    button.addEventListener("click", () => zoomBy(Number(button.dataset.zoomBy)));
   }
   $("[data-zoom-fit]").addEventListener("click", () => setZoom(null));
-  $("[data-frames]")?.addEventListener("click", (event) => switchFrames(event.currentTarget));
+  $("[data-frames]")?.addEventListener("click", (event) => toggleHTML(event.currentTarget));
   new ResizeObserver(() => {
     if (zoom === null) rescale();
   }).observe(stage);
 };
 
-const paper = () => paperOf(readJSON("options") ?? {}, text("html"));
+const currentPaper = () => paperOf(readObject("options") ?? {}, getText("html"));
 
 // ——— Zoom.
 
-const density = () => Math.min(window.devicePixelRatio || 1, 2);
+const pixelDensity = () => Math.min(window.devicePixelRatio || 1, 2);
 
 // widthOf is the width of a page's image in CSS pixels.
-const widthOf = (picture) => {
-  const pixels = picture.naturalWidth || Number(picture.getAttribute("width"));
-  return pixels / (Number(picture.dataset.scale) || density());
+const widthOf = (image) => {
+  const pixels = image.naturalWidth || Number(image.getAttribute("width"));
+  return pixels / (Number(image.dataset.scale) || pixelDensity());
 };
-const fit = (width) => Math.min(1, Math.max(minFit, (stage.clientWidth - stagePadding) / width));
+const fitScale = (width) => Math.min(1, Math.max(minFit, (stage.clientWidth - stagePadding) / width));
 
-const scale = (picture) => {
-  const width = widthOf(picture);
+const scaleImage = (image) => {
+  const width = widthOf(image);
   if (!width) return;
-  const by = zoom ?? fit(width);
-  picture.style.width = `${Math.floor(width * by)}px`;
-  $("[data-zoom-shown]").textContent = `${Math.round(by * 100)}%`;
+  const factor = zoom ?? fitScale(width);
+  image.style.width = `${Math.floor(width * factor)}px`;
+  $("[data-zoom-shown]").textContent = `${Math.round(factor * 100)}%`;
 };
-const scaleAll = () => $$(".paper img", stage).forEach(scale);
+const scaleAll = () => $$(".paper img", stage).forEach(scaleImage);
 
 const rescale = () => {
   scaleAll();
-  if (framesOnly) showFrame();
+  if (showsHTML) showHTML();
 };
 const setZoom = (value) => {
   zoom = value;
-  keep("editor-zoom", zoom);
+  saveSetting("editor-zoom", zoom);
   rescale();
 };
-const resize = (by) => {
+const zoomBy = (steps) => {
   const first = $(".paper img", stage);
-  const now = zoom ?? (first?.naturalWidth ? fit(widthOf(first)) : 1);
-  setZoom(Math.min(maxZoom, Math.max(minFit, Math.round((now + by * 0.1) * 10) / 10)));
+  const now = zoom ?? (first?.naturalWidth ? fitScale(widthOf(first)) : 1);
+  setZoom(Math.min(maxZoom, Math.max(minFit, Math.round((now + steps * 0.1) * 10) / 10)));
 };
 
 // ——— Pages.
 
-const draw = (made) => {
-  last = made;
-  if (framesOnly || made.revision < shown) return;
-  shown = made.revision;
+const showPages = (result) => {
+  lastPages = result;
+  if (showsHTML || result.revision < shownRevision) return;
+  shownRevision = result.revision;
 
-  const sheets = made.images.map(sheetOf);
-  const rest = made.pages - sheets.length;
+  const sheets = result.images.map(createSheet);
+  const rest = result.pages - sheets.length;
   const note = element("p", { className: "faint", textContent: `${rest} more pages are not shown.` });
 
   const { scrollTop, scrollLeft } = stage;
-  frames.remove();
+  htmlFrame.remove();
   stage.replaceChildren(...sheets, ...(rest > 0 ? [note] : []));
   stage.scrollTo(scrollLeft, scrollTop);
   stage.dataset.preview = "";
 
   strip.hidden = sheets.length < 2;
-  strip.replaceChildren(...(strip.hidden ? [] : sheets.map(thumbnailOf)));
+  strip.replaceChildren(...(strip.hidden ? [] : sheets.map(createThumbnail)));
 
-  timing.textContent = `${made.pages} ${made.pages === 1 ? "page" : "pages"} · ${durationOf(made.milliseconds)}`;
+  const count = `${result.pages} ${result.pages === 1 ? "page" : "pages"}`;
+  previewStatus.textContent = `${count} · ${durationOf(result.milliseconds)}`;
   if (!embedded) {
-    const left = made.left.toLocaleString("en-US");
+    const left = result.left.toLocaleString("en-US");
     $("[data-left]").textContent = `Previews are free, ${left} left today`;
   }
 };
@@ -114,100 +115,100 @@ const draw = (made) => {
 const durationOf = (milliseconds) =>
   milliseconds < 1000 ? `${milliseconds} ms` : `${(milliseconds / 1000).toFixed(2)} s`;
 
-const sheetOf = (image, i) => {
-  const picture = element("img", { src: `data:image/png;base64,${image}`, alt: `Page ${i + 1} of the draft` });
-  picture.dataset.scale = density();
-  picture.addEventListener("load", () => scale(picture), { once: true });
-  return element("div", { className: "crop" }, element("div", { className: "paper" }, picture));
+const createSheet = (png, i) => {
+  const image = element("img", { src: `data:image/png;base64,${png}`, alt: `Page ${i + 1} of the draft` });
+  image.dataset.scale = pixelDensity();
+  image.addEventListener("load", () => scaleImage(image), { once: true });
+  return element("div", { className: "crop" }, element("div", { className: "paper" }, image));
 };
 
-const thumbnailOf = (sheet, i) => {
-  const picture = element("img", { src: $("img", sheet).src, alt: `Page ${i + 1}` });
-  const button = element("button", { type: "button", title: `Page ${i + 1}` }, picture);
+const createThumbnail = (sheet, i) => {
+  const image = element("img", { src: $("img", sheet).src, alt: `Page ${i + 1}` });
+  const button = element("button", { type: "button", title: `Page ${i + 1}` }, image);
   button.addEventListener("click", () => sheet.scrollIntoView({ block: "start" }));
   return button;
 };
 
 // ——— The HTML without pages, for the user who switches to it.
 
-const showFrame = () => {
-  filling = revision;
-  const size = paper();
-  const texts = Object.fromEntries(sent.map((name) => [name, text(name)]));
-  frames.fill(texts, size, zoom ?? fit(size.width), (sheet) => {
-    shown = filling;
+const showHTML = () => {
+  frameRevision = revision;
+  const size = currentPaper();
+  const texts = Object.fromEntries(requestFields.map((name) => [name, getText(name)]));
+  htmlFrame.fill(texts, size, zoom ?? fitScale(size.width), (sheet) => {
+    shownRevision = frameRevision;
     sheet.hidden = false;
     for (const other of [...stage.children]) {
       if (other !== sheet) other.remove();
     }
     strip.hidden = true;
-    timing.textContent = "HTML, without page breaks";
+    previewStatus.textContent = "HTML, without page breaks";
   });
 };
 
-const switchFrames = (button) => {
-  framesOnly = !framesOnly;
-  button.setAttribute("aria-pressed", String(framesOnly));
-  if (framesOnly) showFrame();
-  else if (last) draw(last);
+const toggleHTML = (button) => {
+  showsHTML = !showsHTML;
+  button.setAttribute("aria-pressed", String(showsHTML));
+  if (showsHTML) showHTML();
+  else if (lastPages) showPages(lastPages);
 };
 
-// updateFrame follows what is typed, if the HTML is shown without pages.
-export const updateFrame = () => {
+// updateHTML shows the HTML again, if it is shown without pages.
+export const updateHTML = () => {
   clearTimeout(frameTimer);
-  if (framesOnly) frameTimer = setTimeout(showFrame, framePause);
+  if (showsHTML) frameTimer = setTimeout(showHTML, frameDelay);
 };
 
 // ——— Rendering. The last pages stay until there are new ones, with a mark of progress where these take long.
 
-const showWork = () => {
-  printing.hidden = false;
-  timing.textContent = "Rendering…";
+const showProgress = () => {
+  progressBar.hidden = false;
+  previewStatus.textContent = "Rendering…";
 };
-export const endWork = () => {
+export const hideProgress = () => {
   stage.removeAttribute("aria-busy");
-  if (printing) printing.hidden = true;
-  $("[data-blank] .paper", stage)?.replaceChildren(); // nothing is on its way
+  if (progressBar) progressBar.hidden = true;
+  $("[data-blank] .paper", stage)?.replaceChildren(); // no page is being rendered
 };
 
 // render renders the fields as they are. onWarnings gets the result's warnings, if accessible requests them, and
 // onRefusal the error of the server; both get the revision of the fields.
 export const render = async ({ accessible, onWarnings, onRefusal }) => {
-  const turn = ++asked;
-  const of = revision;
-  if (!shown) showWork();
-  const late = setTimeout(() => {
-    if (turn === asked && !framesOnly) showWork();
-  }, slow);
+  const renderID = ++lastRender;
+  const renderRevision = revision;
+  if (!shownRevision) showProgress();
+  const progressTimer = setTimeout(() => {
+    if (renderID === lastRender && !showsHTML) showProgress();
+  }, progressDelay);
 
-  running?.abort();
-  const own = (running = new AbortController());
+  pendingRender?.abort();
+  const controller = (pendingRender = new AbortController());
   stage.setAttribute("aria-busy", "true");
   try {
-    const query = `?scale=${density()}${accessible ? "&accessible=1" : ""}`;
-    const answer = await ask(`/pages${query}`, { body: draft(), signal: own.signal });
-    if (!answer.ok) {
-      const error = await messageOf(answer);
-      if (turn !== asked) return;
-      timing.textContent = staleLabel();
-      onRefusal(error, of);
+    const query = `?scale=${pixelDensity()}${accessible ? "&accessible=1" : ""}`;
+    const response = await request(`/pages${query}`, { body: draftBody(), signal: controller.signal });
+    if (!response.ok) {
+      const error = await errorOf(response);
+      if (renderID !== lastRender) return;
+      previewStatus.textContent = staleLabel();
+      onRefusal(error, renderRevision);
       return;
     }
 
-    const made = await answer.json();
-    if (of >= (last?.revision ?? 0)) draw({ ...made, revision: of });
-    if (made.warnings) onWarnings(made.warnings, of);
+    const result = await response.json();
+    if (renderRevision >= (lastPages?.revision ?? 0)) showPages({ ...result, revision: renderRevision });
+    if (result.warnings) onWarnings(result.warnings, renderRevision);
   } catch (error) {
-    if (error instanceof SignedOut) signedOut();
-    else if (error.name !== "AbortError" && turn === asked) timing.textContent = "No connection";
+    if (error instanceof SessionEndedError) handleSessionEnd();
+    else if (error.name !== "AbortError" && renderID === lastRender) previewStatus.textContent = "No connection";
   } finally {
-    clearTimeout(late);
-    if (turn === asked) endWork();
+    clearTimeout(progressTimer);
+    if (renderID === lastRender) hideProgress();
   }
 };
 
 // staleLabel describes what is shown while there are no pages of the fields.
 const staleLabel = () => {
-  if (frames.shown) return "HTML, without page breaks";
+  if (htmlFrame.shown) return "HTML, without page breaks";
   return $(".paper img", stage) ? "Last valid pages" : "";
 };

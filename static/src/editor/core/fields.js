@@ -8,56 +8,56 @@ import { foldGutter, foldKeymap } from "@codemirror/language";
 import { lintGutter } from "@codemirror/lint";
 import { html } from "@codemirror/lang-html";
 import { json } from "@codemirror/lang-json";
-import { codeField, mustaches } from "../../code.js";
-import { $, embedded, markTab, nonce } from "./page.js";
+import { codeField, expressionMarks } from "../../code.js";
+import { $, embedded, nonce, selectTab } from "./page.js";
 
-const field = (name) => $(`textarea[name="${name}"]`);
+const textareaOf = (name) => $(`textarea[name="${name}"]`);
 
-export const fields = ["html", "sampleData", "options"];
-export const fixed = Object.fromEntries(fields.map((name) => [name, field(name).readOnly]));
+export const fieldNames = ["html", "sampleData", "options"];
+export const readOnlyFields = Object.fromEntries(fieldNames.map((name) => [name, textareaOf(name).readOnly]));
 
-// What is sent: all, or in a frame what may be changed there.
-export const sent = fields.filter((name) => !embedded || !fixed[name]);
+// requestFields are sent to the server: all, or in a frame those that may be changed there.
+export const requestFields = fieldNames.filter((name) => !embedded || !readOnlyFields[name]);
 
 // revision of the fields: one more with each change.
 export let revision = 1;
 
 export const views = {};
-export const text = (name) => views[name].state.doc.toString();
+export const getText = (name) => views[name].state.doc.toString();
 export const setText = (name, value) => {
-  if (text(name) === value) return;
+  if (getText(name) === value) return;
   views[name].dispatch({ changes: { from: 0, to: views[name].state.doc.length, insert: value } });
 };
 
-// readJSON returns the object in a field, or null if the field holds another value.
-export const readJSON = (name) => {
+// readObject returns the object in a field, or null if the field holds another value.
+export const readObject = (name) => {
   try {
-    const value = JSON.parse(text(name));
+    const value = JSON.parse(getText(name));
     return typeof value === "object" && !Array.isArray(value) ? value : null;
   } catch {
     return null;
   }
 };
 
-// bodyOf returns fields as the body of a request. JSON is sent as it was typed: numbers keep every digit.
-export const bodyOf = (names) => {
-  const member = (name) => `"${name}":${name === "html" ? JSON.stringify(text(name)) : text(name)}`;
+// bodyWith returns fields as the body of a request. JSON is sent as it was typed: numbers keep every digit.
+export const bodyWith = (names) => {
+  const member = (name) => `"${name}":${name === "html" ? JSON.stringify(getText(name)) : getText(name)}`;
   return `{${names.map(member).join(",")}}`;
 };
-export const draft = () => bodyOf(sent);
+export const draftBody = () => bodyWith(requestFields);
 
 // A change that replaces several fields is one step of the HTML's history, which undoes and redoes the others, too.
-const swapped = StateEffect.define();
-const together = [
-  invertedEffects.of((step) => {
-    const effects = step.effects.filter((effect) => effect.is(swapped));
-    return effects.map(({ value }) => swapped.of({ from: value.to, to: value.from }));
+const replacedTexts = StateEffect.define();
+const sharedHistory = [
+  invertedEffects.of((transaction) => {
+    const effects = transaction.effects.filter((effect) => effect.is(replacedTexts));
+    return effects.map(({ value }) => replacedTexts.of({ from: value.to, to: value.from }));
   }),
   EditorView.updateListener.of(({ transactions }) => {
-    for (const step of transactions) {
-      if (!step.isUserEvent("undo") && !step.isUserEvent("redo")) continue;
-      for (const effect of step.effects) {
-        if (effect.is(swapped)) setTexts(effect.value.to);
+    for (const transaction of transactions) {
+      if (!transaction.isUserEvent("undo") && !transaction.isUserEvent("redo")) continue;
+      for (const effect of transaction.effects) {
+        if (effect.is(replacedTexts)) setTexts(effect.value.to);
       }
     }
   }),
@@ -66,12 +66,12 @@ const setTexts = (texts) => {
   for (const [name, value] of Object.entries(texts)) setText(name, value);
 };
 
-// put replaces the HTML and other fields as one step.
-export const put = ({ html: source, ...to }) => {
-  const from = Object.fromEntries(Object.keys(to).map((name) => [name, text(name)]));
+// replaceFields replaces the HTML and other fields as one step.
+export const replaceFields = ({ html: source, ...to }) => {
+  const from = Object.fromEntries(Object.keys(to).map((name) => [name, getText(name)]));
   views.html.dispatch({
     changes: { from: 0, to: views.html.state.doc.length, insert: source },
-    effects: swapped.of({ from, to }),
+    effects: replacedTexts.of({ from, to }),
     selection: { anchor: 0 },
     annotations: isolateHistory.of("full"),
   });
@@ -81,12 +81,12 @@ export const undoHTML = () => undo(views.html);
 
 // showFile shows the HTML, the header or the footer.
 export const showFile = (name) => {
-  markTab("file", name);
+  selectTab("file", name);
   for (const key of ["html", "headerTemplate", "footerTemplate"]) views[key].dom.hidden = key !== name;
 };
 
-// goTo places the cursor at an offset in the HTML.
-export const goTo = (from) => {
+// showSource moves the cursor to an offset in the HTML.
+export const showSource = (from) => {
   showFile("html");
   views.html.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
   views.html.focus();
@@ -96,45 +96,51 @@ export const goTo = (from) => {
 export const lineOf = (from) => views.html.state.doc.lineAt(from).number;
 export const cursorLine = () => lineOf(views.html.state.selection.main.head);
 
-const full = EditorView.theme({ "&": { height: "100%" } });
+const fullHeight = EditorView.theme({ "&": { height: "100%" } });
 
-// openFields makes the editors. keys are bindings of all of them, source extends that of the HTML, and changed gets the
-// name of a field whose text has changed.
-export const openFields = ({ keys, source, changed }) => {
-  const common = (name, label, isFixed) => [
+// openFields makes the editors. keys are bindings of all of them, htmlExtension extends that of the HTML, and onChange
+// gets the name of a field whose text has changed.
+export const openFields = ({ keys, htmlExtension, onChange }) => {
+  const commonExtensions = (name, label, isReadOnly) => [
     codeField({ nonce, attributes: () => ({ "aria-label": label, tabindex: "0" }), keys }),
-    full,
+    fullHeight,
     foldGutter({ openText: "▾", closedText: "▸" }),
     lintGutter(),
-    EditorState.readOnly.of(isFixed),
-    keymap.of([...foldKeymap, { key: "Escape", run: leave }, indentWithTab]),
+    EditorState.readOnly.of(isReadOnly),
+    keymap.of([...foldKeymap, { key: "Escape", run: blurEditor }, indentWithTab]),
     EditorView.updateListener.of((change) => {
       if (!change.docChanged) return;
-      if (fields.includes(name)) revision++;
-      changed(name);
+      if (fieldNames.includes(name)) revision++;
+      onChange(name);
     }),
   ];
 
-  const replaceField = (name, extensions) => {
-    const area = field(name);
-    const label = area.getAttribute("aria-label");
-    const state = EditorState.create({ doc: area.value, extensions: [common(name, label, fixed[name]), extensions] });
-    views[name] = new EditorView({ parent: area.parentElement, state });
-    area.hidden = true;
+  const replaceTextarea = (name, extensions) => {
+    const textarea = textareaOf(name);
+    const label = textarea.getAttribute("aria-label");
+    const state = EditorState.create({
+      doc: textarea.value,
+      extensions: [commonExtensions(name, label, readOnlyFields[name]), extensions],
+    });
+    views[name] = new EditorView({ parent: textarea.parentElement, state });
+    textarea.hidden = true;
   };
-  const addField = (name, label) => {
-    const state = EditorState.create({ doc: "", extensions: [common(name, label, fixed.options), html()] });
-    views[name] = new EditorView({ parent: field("html").parentElement, state });
+  const addEditor = (name, label) => {
+    const state = EditorState.create({
+      doc: "",
+      extensions: [commonExtensions(name, label, readOnlyFields.options), html()],
+    });
+    views[name] = new EditorView({ parent: textareaOf("html").parentElement, state });
   };
 
-  replaceField("html", [html({ autoCloseTags: true }), mustaches, together, source]);
-  addField("headerTemplate", "Header, HTML");
-  addField("footerTemplate", "Footer, HTML");
-  replaceField("sampleData", json());
-  replaceField("options", json());
+  replaceTextarea("html", [html({ autoCloseTags: true }), expressionMarks, sharedHistory, htmlExtension]);
+  addEditor("headerTemplate", "Header, HTML");
+  addEditor("footerTemplate", "Footer, HTML");
+  replaceTextarea("sampleData", json());
+  replaceTextarea("options", json());
 };
 
-const leave = (view) => {
+const blurEditor = (view) => {
   view.contentDOM.blur();
   return true;
 };

@@ -2,8 +2,8 @@
 
 import { element } from "./page.js";
 
-// framesIn makes frames in the stage. action takes the form with the named fields.
-export const framesIn = (stage, action, names) => {
+// createHTMLFrame makes frames in the stage. action takes the form with the named fields.
+export const createHTMLFrame = (stage, action, names) => {
   let sheet = null;
   const form = element("form", {
     method: "post",
@@ -15,7 +15,7 @@ export const framesIn = (stage, action, names) => {
   for (const name of names) form.append(element("textarea", { name }));
   document.body.append(form);
 
-  const make = (shows) => {
+  const createSheet = (onLoad) => {
     const frame = element("iframe", { name: "filled", title: "HTML preview without page breaks", tabIndex: -1 });
     frame.setAttribute("sandbox", "");
 
@@ -27,28 +27,28 @@ export const framesIn = (stage, action, names) => {
     frame.addEventListener("load", () => {
       if (!sheet?.contains(frame) || !sheet.sent) return; // the empty page that every frame begins with
       sheet.loaded = true;
-      shows(sheet);
+      onLoad(sheet);
     });
   };
 
-  const layOut = ({ width, height, margin }, by) => {
+  const layOut = ({ width, height, margin }, scale) => {
     const paper = sheet.firstChild;
     const frame = paper.firstChild;
-    Object.assign(paper.style, { width: `${width * by}px`, height: `${height * by}px` });
+    Object.assign(paper.style, { width: `${width * scale}px`, height: `${height * scale}px` });
     Object.assign(frame.style, {
-      left: `${margin.left * by}px`,
-      top: `${margin.top * by}px`,
+      left: `${margin.left * scale}px`,
+      top: `${margin.top * scale}px`,
       width: `${width - margin.left - margin.right}px`,
       height: `${height - margin.top - margin.bottom}px`,
-      transform: `scale(${by})`,
+      transform: `scale(${scale})`,
     });
   };
 
   return {
     // fill shows the fields' HTML on a paper as soon as it is there.
-    fill(fields, paper, by, shows) {
-      if (!sheet?.isConnected) make(shows);
-      layOut(paper, by);
+    fill(fields, paper, scale, onLoad) {
+      if (!sheet?.isConnected) createSheet(onLoad);
+      layOut(paper, scale);
 
       for (const [name, value] of Object.entries(fields)) form.elements[name].value = value;
       sheet.sent = true;

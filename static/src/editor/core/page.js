@@ -4,37 +4,37 @@ export const $ = (selector, scope = document) => scope.querySelector(selector);
 export const $$ = (selector, scope = document) => [...scope.querySelectorAll(selector)];
 
 export const main = $("[data-editor]");
-export const { path } = main.dataset;
+export const { path: pagePath } = main.dataset;
 export const nonce = $("script[data-editor-script]")?.nonce ?? "";
 export const readOnly = main.hasAttribute("data-readonly");
 
 // In a frame of another site there is no session and no cookie: the path identifies the link and its capabilities.
 export const embedded = "embedded" in main.dataset;
-export const sees = !("unseen" in main.dataset);
+export const canPreview = !("unseen" in main.dataset);
 
-// stage holds the pages, timing describes them.
+// stage holds the pages, previewStatus describes them.
 export const stage = $("[data-stage]");
-export const timing = $("[data-timing]");
+export const previewStatus = $("[data-timing]");
 
-export const words = (text) => (text ?? "").split(" ").filter(Boolean);
+export const splitWords = (text) => (text ?? "").split(" ").filter(Boolean);
 
 export const element = (name, attributes = {}, ...children) => {
-  const made = Object.assign(document.createElement(name), attributes);
-  made.append(...children);
-  return made;
+  const node = Object.assign(document.createElement(name), attributes);
+  node.append(...children);
+  return node;
 };
 
-export const code = (value) => element("code", { textContent: value });
+export const codeElement = (value) => element("code", { textContent: value });
 
-// markTab marks the current one of the tabs of a kind.
-export const markTab = (kind, name) => {
+// selectTab makes a tab the current one of its kind.
+export const selectTab = (kind, name) => {
   for (const tab of $$(`[data-${kind}]`)) {
     if (tab.dataset[kind] === name) tab.setAttribute("aria-current", "true");
     else tab.removeAttribute("aria-current");
   }
 };
 
-export const kept = (key) => {
+export const loadSetting = (key) => {
   try {
     return JSON.parse(localStorage.getItem(key));
   } catch {
@@ -42,7 +42,7 @@ export const kept = (key) => {
   }
 };
 
-export const keep = (key, value) => {
+export const saveSetting = (key, value) => {
   try {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(value));
@@ -51,9 +51,9 @@ export const keep = (key, value) => {
   }
 };
 
-// tell sends an event to the page around the frame, and to no other.
-export const tell = (type, more = {}) => {
+// postToHost sends an event to the page around the frame, and to no other.
+export const postToHost = (type, details = {}) => {
   if (!embedded || parent === window) return;
-  const event = { source: "relaypdf", type, templateId: main.dataset.template, ...more };
+  const event = { source: "relaypdf", type, templateId: main.dataset.template, ...details };
   parent.postMessage(event, main.dataset.origin);
 };

@@ -1,6 +1,6 @@
 // The paths of the sample data, which complete expressions in the HTML and correct misspelled ones.
 
-import { readJSON } from "./fields.js";
+import { readObject } from "./fields.js";
 
 const maxPaths = 2000;
 
@@ -9,8 +9,8 @@ export let paths = [];
 
 // readPaths collects the paths again, unless the data is not an object.
 export const readPaths = () => {
-  const data = readJSON("sampleData");
-  if (data) paths = collect(data, "", []);
+  const data = readObject("sampleData");
+  if (data) paths = collectPaths(data, "", []);
 };
 
 const typeOf = (value) => {
@@ -18,21 +18,22 @@ const typeOf = (value) => {
   return value === null ? "null" : typeof value;
 };
 
-const collect = (value, prefix, out) => {
-  for (const [name, inner] of Object.entries(value)) {
-    const at = prefix ? `${prefix}.${name}` : name;
-    out.push({ path: at, type: typeOf(inner) });
-    if (out.length > maxPaths) return out;
+const collectPaths = (value, prefix, result) => {
+  for (const [name, member] of Object.entries(value)) {
+    const path = prefix ? `${prefix}.${name}` : name;
+    result.push({ path, type: typeOf(member) });
+    if (result.length > maxPaths) return result;
 
-    const isList = Array.isArray(inner);
-    const first = isList ? inner[0] : inner;
-    if (first && typeof first === "object" && !Array.isArray(first)) collect(first, isList ? `${at}[]` : at, out);
+    const isList = Array.isArray(member);
+    const first = isList ? member[0] : member;
+    const isObject = first && typeof first === "object" && !Array.isArray(first);
+    if (isObject) collectPaths(first, isList ? `${path}[]` : path, result);
   }
-  return out;
+  return result;
 };
 
-// distance is the number of edits between two texts, after Levenshtein.
-const distance = (a, b) => {
+// editDistance is the number of edits between two texts, after Levenshtein.
+const editDistance = (a, b) => {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
@@ -45,24 +46,24 @@ const distance = (a, b) => {
   return row[b.length];
 };
 
-// nearest returns the path that a missing one is a misspelling of, or null.
-export const nearest = (missing) => {
-  let best = null;
-  let least = 4;
-  for (const { path: at } of paths) {
-    const d = distance(missing, at);
-    if (d < least && d < missing.length / 2) {
-      best = at;
-      least = d;
+// suggestPath returns the path that a missing one is a misspelling of, or null.
+export const suggestPath = (missing) => {
+  let nearest = null;
+  let minEdits = 4;
+  for (const { path } of paths) {
+    const edits = editDistance(missing, path);
+    if (edits < minEdits && edits < missing.length / 2) {
+      nearest = path;
+      minEdits = edits;
     }
   }
-  return best;
+  return nearest;
 };
 
 // usesOf returns where a missing path is written in the HTML: whole, or by its last part inside a block over a list.
 export const usesOf = (missing, source) => {
-  const tail = missing.replace(/^.*\[\]\.?/, "");
-  const names = [...new Set([missing, tail])].filter((name) => name && !name.includes("["));
+  const lastPart = missing.replace(/^.*\[\]\.?/, "");
+  const names = [...new Set([missing, lastPart])].filter((name) => name && !name.includes("["));
 
   const found = new Map();
   for (const tag of source.matchAll(/\{\{\{?[^{}]*\}?\}\}/g)) {

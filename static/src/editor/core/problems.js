@@ -5,43 +5,43 @@ import { views } from "./fields.js";
 import { $, element } from "./page.js";
 
 const maxShown = 6;
-const problems = $("[data-problems]");
+const problemList = $("[data-problems]");
 
-// problem is an item of a list: an error ("e") or a warning ("w"). go, if any, is the action of its link.
-export const problem = ({ kind, parts, line, where = `Line ${line}`, go }) => {
-  const name = element("span", { className: "vh", textContent: kind === "w" ? "Warning" : "Error" });
-  const sign = element("span", { className: "status" }, name);
-  sign.dataset.is = kind === "w" ? "warn" : "bad";
-  const item = element("li", {}, sign, element("span", {}, ...parts));
+// problem is an item of a list: an "error" or a "warning". action, if any, is the action of its link.
+export const problemItem = ({ kind, parts, line, linkText = `Line ${line}`, action }) => {
+  const name = element("span", { className: "vh", textContent: kind === "warning" ? "Warning" : "Error" });
+  const mark = element("span", { className: "status" }, name);
+  mark.dataset.is = kind === "warning" ? "warn" : "bad";
+  const item = element("li", {}, mark, element("span", {}, ...parts));
 
-  if (go) {
-    const link = element("a", { href: "#html", textContent: where });
+  if (action) {
+    const link = element("a", { href: "#html", textContent: linkText });
     link.addEventListener("click", (event) => {
       event.preventDefault();
-      go();
+      action();
     });
     item.append(link);
   }
   return item;
 };
 
-const cursorShows = (view) => {
-  const at = view.coordsAtPos(view.state.selection.main.head);
-  const seen = view.scrollDOM.getBoundingClientRect();
-  return at && at.top >= seen.top && at.bottom <= seen.bottom;
+const isCursorVisible = (view) => {
+  const cursor = view.coordsAtPos(view.state.selection.main.head);
+  const viewport = view.scrollDOM.getBoundingClientRect();
+  return cursor && cursor.top >= viewport.top && cursor.bottom <= viewport.bottom;
 };
 
 // showProblems fills the list below the code. It takes its room from the text: the cursor stays in sight.
 export const showProblems = (list) => {
-  const written = Object.values(views).find((view) => view.hasFocus && cursorShows(view));
+  const activeView = Object.values(views).find((view) => view.hasFocus && isCursorVisible(view));
 
-  problems.replaceChildren(...list.slice(0, maxShown).map(problem));
+  problemList.replaceChildren(...list.slice(0, maxShown).map(problemItem));
   if (list.length > maxShown) {
-    const rest = `and ${list.length - maxShown} more`;
-    problems.append(element("li", { className: "faint", textContent: rest }));
+    const more = `and ${list.length - maxShown} more`;
+    problemList.append(element("li", { className: "faint", textContent: more }));
   }
 
-  if (written && !cursorShows(written)) {
-    written.dispatch({ effects: EditorView.scrollIntoView(written.state.selection.main.head) });
+  if (activeView && !isCursorVisible(activeView)) {
+    activeView.dispatch({ effects: EditorView.scrollIntoView(activeView.state.selection.main.head) });
   }
 };

@@ -1,23 +1,23 @@
 // Requests to the server, below the path of the page.
 
-import { embedded, path } from "./page.js";
+import { embedded, pagePath } from "./page.js";
 
 // SignedOut means that the session of the user, or the editor link, has ended.
-export class SignedOut extends Error {}
+export class SessionEndedError extends Error {}
 
-export const ask = async (below, { method = "POST", body, headers = {}, signal } = {}) => {
+export const request = async (subpath, { method = "POST", body, headers = {}, signal } = {}) => {
   const type = body ? { "Content-Type": "application/json" } : {};
-  const answer = await fetch(path + below, { method, body, headers: { ...type, ...headers }, signal });
+  const response = await fetch(pagePath + subpath, { method, body, headers: { ...type, ...headers }, signal });
 
-  const ended = embedded && [404, 410].includes(answer.status);
-  if (answer.redirected || answer.status === 401 || ended) throw new SignedOut("signed out");
-  return answer;
+  const linkEnded = embedded && [404, 410].includes(response.status);
+  if (response.redirected || response.status === 401 || linkEnded) throw new SessionEndedError("signed out");
+  return response;
 };
 
-export const messageOf = async (answer) => {
+export const errorOf = async (response) => {
   try {
-    return (await answer.json()).error;
+    return (await response.json()).error;
   } catch {
-    return { message: `The server returned status ${answer.status}.`, details: [] };
+    return { message: `The server returned status ${response.status}.`, details: [] };
   }
 };
