@@ -10,7 +10,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
-	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/editorlink"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/service/templates"
 	"github.com/relaypdf/relaypdf/store"
@@ -184,7 +184,7 @@ func (a *API) exampleValues() []any {
 			Valid: true, Errors: []wire.TemplateFault{}, Variables: []string{"number"}, Missing: []string{},
 		},
 		wire.TemplateSession{
-			URL: a.BaseURL + embedding.Path + exampleHash, TemplateID: exampleTemplate,
+			URL: a.BaseURL + editorlink.Path + exampleHash, TemplateID: exampleTemplate,
 			Capabilities: []string{"edit", "preview"}, Origin: exampleSite, ExpiresAt: exampleTime.Add(time.Hour),
 		},
 		wire.TemplateVersionList{Versions: []wire.TemplateVersion{version}},

@@ -10,17 +10,17 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
-	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/editorlink"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // capabilities are the permissions of a link.
-type capabilities []embedding.Capability
+type capabilities []editorlink.Capability
 
 // JSONSchema names them.
 func (capabilities) JSONSchema() *jsonschema.Schema {
 	names := &jsonschema.Schema{Type: "string"}
-	for _, c := range embedding.Capabilities() {
+	for _, c := range editorlink.Capabilities() {
 		names.Enum = append(names.Enum, string(c))
 	}
 	return &jsonschema.Schema{Type: "array", Items: names, MaxItems: new(uint64(len(names.Enum)))}
@@ -30,8 +30,8 @@ func (capabilities) JSONSchema() *jsonschema.Schema {
 func (c *capabilities) SetJSON(v any) error {
 	list, _ := v.([]any)
 	for _, entry := range list {
-		if name, ok := entry.(string); ok && !slices.Contains(*c, embedding.Capability(name)) {
-			*c = append(*c, embedding.Capability(name))
+		if name, ok := entry.(string); ok && !slices.Contains(*c, editorlink.Capability(name)) {
+			*c = append(*c, editorlink.Capability(name))
 		}
 	}
 	return nil
@@ -69,8 +69,8 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 	if in.ExpiresIn == 0 {
 		in.ExpiresIn = defaultSession
 	}
-	made := embedding.Session{
-		ID: embedding.NewID(), AccountID: caller.Account.ID, KeyID: caller.ID, TemplateID: found.ID,
+	made := editorlink.Session{
+		ID: editorlink.NewID(), AccountID: caller.Account.ID, KeyID: caller.ID, TemplateID: found.ID,
 		Capabilities: in.Capabilities,
 		Origin:       origin, ReturnURL: in.ReturnURL,
 		ExpiresAt: a.Now().Add(time.Duration(in.ExpiresIn) * time.Second).UTC().Truncate(time.Second),
@@ -78,7 +78,7 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 
 	token, err := made.Token(a.Box)
 	answer := wire.TemplateSession{
-		URL: a.BaseURL + embedding.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin,
+		URL: a.BaseURL + editorlink.Path + token, TemplateID: found.ID, Capabilities: []string{}, Origin: origin,
 		ReturnURL: wire.OrNull(in.ReturnURL), ExpiresAt: made.ExpiresAt,
 	}
 	for _, c := range in.Capabilities {
@@ -98,16 +98,16 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 func (a *API) originsOf(in newSession) (string, error) {
 	var faults schema.FieldErrors
 	insecure := strings.HasPrefix(a.BaseURL, "http:")
-	origin, err := embedding.OriginOf(in.Origin, insecure)
+	origin, err := editorlink.OriginOf(in.Origin, insecure)
 	switch {
 	case err != nil:
 		faults.Add("origin", "%s", err.Error())
-	case !embedding.BareOrigin(in.Origin):
+	case !editorlink.BareOrigin(in.Origin):
 		faults.Add("origin", "must be an origin without a path, such as %s", origin)
 	}
 
 	if in.ReturnURL != "" {
-		back, err := embedding.OriginOf(in.ReturnURL, insecure)
+		back, err := editorlink.OriginOf(in.ReturnURL, insecure)
 		switch {
 		case err != nil:
 			faults.Add("returnUrl", "must be a URL of the origin")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/editorlink"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/seal"
 )
@@ -39,9 +39,9 @@ func TestTemplateSessions(t *testing.T) {
 		!slices.Equal(answer.Capabilities, []string{"edit", "preview"}) || !answer.ExpiresAt.Equal(s.Clock.Now().Add(10*time.Minute)) {
 		t.Errorf("got %+v", answer)
 	}
-	opened, err := embedding.Open(box, token)
+	opened, err := editorlink.Open(box, token)
 	if err != nil || opened.AccountID != s.Account.ID || opened.KeyID != s.Key.ID || opened.TemplateID != id || opened.Origin != answer.Origin || opened.ReturnURL != *answer.ReturnURL ||
-		!opened.May(embedding.Edit) || opened.May(embedding.Publish, embedding.Data, embedding.Options) || !opened.ExpiresAt.Equal(answer.ExpiresAt) {
+		!opened.May(editorlink.Edit) || opened.May(editorlink.Publish, editorlink.Data, editorlink.Options) || !opened.ExpiresAt.Equal(answer.ExpiresAt) {
 		t.Errorf("the token says %+v, %v", opened, err)
 	}
 	if log := s.Log.String(); strings.Contains(log, token) {

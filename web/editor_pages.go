@@ -15,7 +15,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
-	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/editorlink"
 	"github.com/relaypdf/relaypdf/store/blob"
 	"github.com/relaypdf/relaypdf/views"
 )
@@ -144,7 +144,7 @@ func (w *Web) lastPagesIn(v *pageRequest, t wire.Template, path string) (shown [
 
 // showLastPage responds with the image of a stored page.
 func (w *Web) showLastPage(v *pageRequest) error {
-	if v.embedded != nil && !v.embedded.May(embedding.Preview) {
+	if v.embedded != nil && !v.embedded.May(editorlink.Preview) {
 		return errLinkDenies
 	}
 

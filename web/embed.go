@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/editorlink"
 	"github.com/relaypdf/relaypdf/service/templates"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
@@ -17,7 +17,7 @@ import (
 
 // embedPath is the path of the editor in a frame of another site. The token is the only credential, because third
 // parties' frames have no cookies.
-const embedPath = embedding.Path + "{token}"
+const embedPath = editorlink.Path + "{token}"
 
 // Reasons to refuse a link to the editor.
 var (
@@ -33,7 +33,7 @@ const linkPerMinute = 600
 // identifyEmbed finds the permissions of a request's link, while its key is valid, its account is not suspended,
 // and it has not expired. Only pages of its origin may frame the response, including refusals.
 func (w *Web) identifyEmbed(v *pageRequest) error {
-	session, err := embedding.Open(w.box, chi.URLParam(v.r, "token"))
+	session, err := editorlink.Open(w.box, chi.URLParam(v.r, "token"))
 	if err != nil {
 		return errNotFound
 	}
@@ -86,25 +86,25 @@ func (w *Web) showEmbed(v *pageRequest) error {
 	s := v.embedded
 	m.Path = v.r.URL.EscapedPath()
 	m.Fixed = views.FixedFields{
-		HTML:    !s.May(embedding.Edit),
-		Sample:  !s.May(embedding.Data),
-		Options: !s.May(embedding.Options),
+		HTML:    !s.May(editorlink.Edit),
+		Sample:  !s.May(editorlink.Data),
+		Options: !s.May(editorlink.Options),
 	}
 	m.ReadOnly = m.Fixed.HTML && m.Fixed.Sample && m.Fixed.Options
 	m.Embedded = &views.Embedded{
 		ID:        s.ID,
 		Origin:    s.Origin,
 		ReturnURL: s.ReturnURL,
-		Previews:  s.May(embedding.Preview),
-		Publishes: s.May(embedding.Publish),
+		Previews:  s.May(editorlink.Preview),
+		Publishes: s.May(editorlink.Publish),
 	}
 
 	return w.openEditor(v, found.Template, m)
 }
 
 // fieldOf maps each field of a draft to the capability that lets a link change it.
-var fieldOf = map[string]embedding.Capability{
-	"html": embedding.Edit, "sampleData": embedding.Data, "options": embedding.Options,
+var fieldOf = map[string]editorlink.Capability{
+	"html": editorlink.Edit, "sampleData": editorlink.Data, "options": editorlink.Options,
 }
 
 // given returns the fields of a draft that were sent. One that the link does not
@@ -154,7 +154,7 @@ func (w *Web) addStoredFields(v *pageRequest, in map[string]any) error {
 // withStoredFields passes on the sent fields together with the stored values of the others, except for one field, if the
 // link permits only some fields.
 func (w *Web) withStoredFields(
-	v *pageRequest, body []byte, except string, handle func(*pageRequest, []byte) error, may ...embedding.Capability,
+	v *pageRequest, body []byte, except string, handle func(*pageRequest, []byte) error, may ...editorlink.Capability,
 ) error {
 	if !v.embedded.May(may...) {
 		return errLinkDenies
@@ -189,18 +189,18 @@ func (w *Web) saveEmbed(v *pageRequest, body []byte) error {
 
 // checkEmbed checks the changes and the views that the link permits.
 func (w *Web) checkEmbed(v *pageRequest, body []byte) error {
-	return w.withStoredFields(v, body, "options", w.check, embedding.Edit, embedding.Data, embedding.Preview)
+	return w.withStoredFields(v, body, "options", w.check, editorlink.Edit, editorlink.Data, editorlink.Preview)
 }
 
 // drawEmbed renders the pages, which counts as one of the account's previews. A field that the user may not change
 // keeps its stored value.
 func (w *Web) drawEmbed(v *pageRequest, body []byte) error {
-	return w.withStoredFields(v, body, "", w.draw, embedding.Preview)
+	return w.withStoredFields(v, body, "", w.draw, editorlink.Preview)
 }
 
 // showFilledEmbed responds with the HTML that is shown without page breaks.
 func (w *Web) showFilledEmbed(v *pageRequest) error {
-	if !v.embedded.May(embedding.Preview) {
+	if !v.embedded.May(editorlink.Preview) {
 		return errLinkDenies
 	}
 
@@ -229,7 +229,7 @@ func (w *Web) showFilledEmbed(v *pageRequest) error {
 
 // compareEmbed shows the submitted text next to the version that another user has stored.
 func (w *Web) compareEmbed(v *pageRequest, body []byte) error {
-	if !v.embedded.May(embedding.Edit, embedding.Data, embedding.Options) {
+	if !v.embedded.May(editorlink.Edit, editorlink.Data, editorlink.Options) {
 		return errLinkDenies
 	}
 	return w.compareDraft(v, body)
@@ -237,7 +237,7 @@ func (w *Web) compareEmbed(v *pageRequest, body []byte) error {
 
 // showPublishEmbed asks before the draft is published.
 func (w *Web) showPublishEmbed(v *pageRequest) error {
-	if !v.embedded.May(embedding.Publish) {
+	if !v.embedded.May(editorlink.Publish) {
 		return errLinkDenies
 	}
 	m, err := w.publishing(v, "")
@@ -250,7 +250,7 @@ func (w *Web) showPublishEmbed(v *pageRequest) error {
 
 // publishEmbed publishes the draft, and responds as the API does.
 func (w *Web) publishEmbed(v *pageRequest, body []byte) error {
-	if !v.embedded.May(embedding.Publish) {
+	if !v.embedded.May(editorlink.Publish) {
 		return errLinkDenies
 	}
 	made, err := receive(v, body, w.templates.Publish, v.stateParams()...)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/editorlink"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/seal"
 )
@@ -61,10 +61,10 @@ func (l *linkLab) newTemplate(account store.Account, slug string) store.Template
 }
 
 // link returns the path of the editor with capabilities, after a change.
-func (l *linkLab) link(may []embedding.Capability, change func(*embedding.Session)) string {
+func (l *linkLab) link(may []editorlink.Capability, change func(*editorlink.Session)) string {
 	l.t.Helper()
-	s := embedding.Session{
-		ID: embedding.NewID(), AccountID: l.account.ID, KeyID: l.key.ID, TemplateID: l.template.ID, Capabilities: may,
+	s := editorlink.Session{
+		ID: editorlink.NewID(), AccountID: l.account.ID, KeyID: l.key.ID, TemplateID: l.template.ID, Capabilities: may,
 		Origin: hostOrigin, ExpiresAt: l.clock.Now().Add(time.Hour),
 	}
 	if change != nil {
@@ -74,7 +74,7 @@ func (l *linkLab) link(may []embedding.Capability, change func(*embedding.Sessio
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return embedding.Path + token
+	return editorlink.Path + token
 }
 
 // fields sends the fields of the frame of HTML.
@@ -96,7 +96,7 @@ func (l *linkLab) fields(path string, fields map[string]string) answer {
 // linkRequest is one thing that is asked through a link.
 type linkRequest struct {
 	name  string
-	needs []embedding.Capability // all of them
+	needs []editorlink.Capability // all of them
 	send  func(l *linkLab, path string) answer
 }
 
@@ -105,26 +105,26 @@ func sends(below, body string) func(*linkLab, string) answer {
 }
 
 var linkRequests = []linkRequest{
-	{"change the HTML", []embedding.Capability{embedding.Edit}, sends("/draft", `{"html":"<b>new</b>"}`)},
-	{"change the data", []embedding.Capability{embedding.Data}, sends("/draft", `{"sampleData":{"a":2}}`)},
-	{"change the options", []embedding.Capability{embedding.Options}, sends("/draft", `{"options":{"format":"A4"}}`)},
-	{"change all", []embedding.Capability{embedding.Edit, embedding.Data, embedding.Options}, sends("/draft", `{"html":"<b>all</b>","sampleData":{"a":3},"options":{}}`)},
-	{"see the stored pages", []embedding.Capability{embedding.Preview}, sends("/pages", `{}`)},
-	{"see pages of other HTML", []embedding.Capability{embedding.Preview, embedding.Edit}, sends("/pages", `{"html":"x"}`)},
-	{"see pages of other data", []embedding.Capability{embedding.Preview, embedding.Data}, sends("/pages", `{"sampleData":{}}`)},
-	{"see pages of other options", []embedding.Capability{embedding.Preview, embedding.Options}, sends("/pages", `{"options":{}}`)},
-	{"see places", []embedding.Capability{embedding.Preview}, sends("/pages?places=1", `{}`)},
-	{"see the stored HTML in a frame", []embedding.Capability{embedding.Preview}, func(l *linkLab, path string) answer { return l.fields(path+"/filled", nil) }},
-	{"see other HTML in a frame", []embedding.Capability{embedding.Preview, embedding.Edit}, func(l *linkLab, path string) answer {
+	{"change the HTML", []editorlink.Capability{editorlink.Edit}, sends("/draft", `{"html":"<b>new</b>"}`)},
+	{"change the data", []editorlink.Capability{editorlink.Data}, sends("/draft", `{"sampleData":{"a":2}}`)},
+	{"change the options", []editorlink.Capability{editorlink.Options}, sends("/draft", `{"options":{"format":"A4"}}`)},
+	{"change all", []editorlink.Capability{editorlink.Edit, editorlink.Data, editorlink.Options}, sends("/draft", `{"html":"<b>all</b>","sampleData":{"a":3},"options":{}}`)},
+	{"see the stored pages", []editorlink.Capability{editorlink.Preview}, sends("/pages", `{}`)},
+	{"see pages of other HTML", []editorlink.Capability{editorlink.Preview, editorlink.Edit}, sends("/pages", `{"html":"x"}`)},
+	{"see pages of other data", []editorlink.Capability{editorlink.Preview, editorlink.Data}, sends("/pages", `{"sampleData":{}}`)},
+	{"see pages of other options", []editorlink.Capability{editorlink.Preview, editorlink.Options}, sends("/pages", `{"options":{}}`)},
+	{"see places", []editorlink.Capability{editorlink.Preview}, sends("/pages?places=1", `{}`)},
+	{"see the stored HTML in a frame", []editorlink.Capability{editorlink.Preview}, func(l *linkLab, path string) answer { return l.fields(path+"/filled", nil) }},
+	{"see other HTML in a frame", []editorlink.Capability{editorlink.Preview, editorlink.Edit}, func(l *linkLab, path string) answer {
 		return l.fields(path+"/filled", map[string]string{"html": "x"})
 	}},
-	{"see other data in a frame", []embedding.Capability{embedding.Preview, embedding.Data}, func(l *linkLab, path string) answer {
+	{"see other data in a frame", []editorlink.Capability{editorlink.Preview, editorlink.Data}, func(l *linkLab, path string) answer {
 		return l.fields(path+"/filled", map[string]string{"sampleData": "{}"})
 	}},
-	{"check other HTML", []embedding.Capability{embedding.Edit}, sends("/check", `{"html":"x"}`)},
-	{"check other data", []embedding.Capability{embedding.Data}, sends("/check", `{"sampleData":{}}`)},
-	{"ask to publish", []embedding.Capability{embedding.Publish}, func(l *linkLab, path string) answer { return l.frame.get(path + "/publish") }},
-	{"publish", []embedding.Capability{embedding.Publish}, sends("/publish", `{"comment":"mine"}`)},
+	{"check other HTML", []editorlink.Capability{editorlink.Edit}, sends("/check", `{"html":"x"}`)},
+	{"check other data", []editorlink.Capability{editorlink.Data}, sends("/check", `{"sampleData":{}}`)},
+	{"ask to publish", []editorlink.Capability{editorlink.Publish}, func(l *linkLab, path string) answer { return l.frame.get(path + "/publish") }},
+	{"publish", []editorlink.Capability{editorlink.Publish}, sends("/publish", `{"comment":"mine"}`)},
 }
 
 // TestLinksPermitOnlyTheirCapabilities tries every request with every set of capabilities: requests without the
@@ -132,7 +132,7 @@ var linkRequests = []linkRequest{
 func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	l := newLinkLab(t, h)
-	all := embedding.Capabilities()
+	all := editorlink.Capabilities()
 	stored := func() store.Template {
 		t.Helper()
 		found, err := h.Template(t.Context(), l.account.ID, l.template.ID)
@@ -142,7 +142,7 @@ func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 		return found
 	}
 	for set := range 1 << len(all) {
-		var may []embedding.Capability
+		var may []editorlink.Capability
 		for i, c := range all {
 			if set&(1<<i) != 0 {
 				may = append(may, c)
@@ -150,7 +150,7 @@ func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 		}
 		path := l.link(may, nil)
 		for _, q := range linkRequests {
-			permitted := !slices.ContainsFunc(q.needs, func(c embedding.Capability) bool { return !slices.Contains(may, c) })
+			permitted := !slices.ContainsFunc(q.needs, func(c editorlink.Capability) bool { return !slices.Contains(may, c) })
 			before := stored()
 			got := q.send(l, path)
 			// The server has no renderer: permitted requests that need one fail.
@@ -166,7 +166,7 @@ func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 		}
 		// No pages are stored yet.
 		want := http.StatusForbidden
-		if slices.Contains(may, embedding.Preview) {
+		if slices.Contains(may, editorlink.Preview) {
 			want = http.StatusNotFound
 		}
 		if got := l.frame.get(path + "/pages/1"); got.status != want {
@@ -195,7 +195,7 @@ func TestLinksPermitOnlyTheirCapabilities(t *testing.T) {
 func TestLinksEnd(t *testing.T) {
 	eachHouse(t, func(t *testing.T, h *house) {
 		l := newLinkLab(t, h)
-		all := embedding.Capabilities()
+		all := editorlink.Capabilities()
 		good := l.link(all, nil)
 		is := func(what, path string, status int) {
 			t.Helper()
@@ -210,11 +210,11 @@ func TestLinksEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		theirs := l.newTemplate(other, "theirs")
-		is("another account's template", l.link(all, func(s *embedding.Session) { s.TemplateID = theirs.ID }), http.StatusNotFound)
-		is("another account's key", l.link(all, func(s *embedding.Session) { s.AccountID, s.TemplateID = other.ID, theirs.ID }), http.StatusGone)
-		is("no template", l.link(all, func(s *embedding.Session) { s.TemplateID = "nothing" }), http.StatusNotFound)
-		is("expired", l.link(all, func(s *embedding.Session) { s.ExpiresAt = l.clock.Now() }), http.StatusGone)
-		for i := len(embedding.Path); i < len(good); i += 1 + len(good)/20 {
+		is("another account's template", l.link(all, func(s *editorlink.Session) { s.TemplateID = theirs.ID }), http.StatusNotFound)
+		is("another account's key", l.link(all, func(s *editorlink.Session) { s.AccountID, s.TemplateID = other.ID, theirs.ID }), http.StatusGone)
+		is("no template", l.link(all, func(s *editorlink.Session) { s.TemplateID = "nothing" }), http.StatusNotFound)
+		is("expired", l.link(all, func(s *editorlink.Session) { s.ExpiresAt = l.clock.Now() }), http.StatusGone)
+		for i := len(editorlink.Path); i < len(good); i += 1 + len(good)/20 {
 			letter := byte('A')
 			if good[i] == letter {
 				letter = 'B'
@@ -222,12 +222,12 @@ func TestLinksEnd(t *testing.T) {
 			is("tampered", good[:i]+string(letter)+good[i+1:], http.StatusNotFound)
 		}
 		is("cut off", good[:len(good)-2], http.StatusNotFound)
-		is("made up", embedding.Path+"eyJpZCI6ImVtYl8xIn0", http.StatusNotFound)
+		is("made up", editorlink.Path+"eyJpZCI6ImVtYl8xIn0", http.StatusNotFound)
 		sealed, err := l.box.Seal("webhook we_1", []byte(`{}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		is("sealed for something else", embedding.Path+url.PathEscape(string(sealed)), http.StatusNotFound)
+		is("sealed for something else", editorlink.Path+url.PathEscape(string(sealed)), http.StatusNotFound)
 
 		if got := l.frame.get(good); got.status != http.StatusOK {
 			t.Fatalf("the good link: got status %d", got.status)
@@ -262,7 +262,7 @@ func TestLinksEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.clock.Advance(2 * time.Minute)
-			is(what, l.link(all, func(s *embedding.Session) { s.KeyID = key.ID }), http.StatusGone)
+			is(what, l.link(all, func(s *editorlink.Session) { s.KeyID = key.ID }), http.StatusGone)
 		}
 		// The links of a deleted account do not work, nor when its owner restores it.
 		last, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: l.account.ID, Name: "last"})
@@ -270,7 +270,7 @@ func TestLinksEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := l.newTemplate(l.account, "again")
-		path := l.link(all, func(s *embedding.Session) { s.KeyID, s.TemplateID = last.ID, again.ID })
+		path := l.link(all, func(s *editorlink.Session) { s.KeyID, s.TemplateID = last.ID, again.ID })
 		if got := l.frame.get(path); got.status != http.StatusOK {
 			t.Fatalf("before the account ends: got status %d", got.status)
 		}
@@ -289,7 +289,7 @@ func TestLinksEnd(t *testing.T) {
 func TestLinksAreFramedByTheirOriginOnly(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	l := newLinkLab(t, h)
-	good := l.link(embedding.Capabilities(), nil)
+	good := l.link(editorlink.Capabilities(), nil)
 	ancestors := regexp.MustCompile(`frame-ancestors ([^;]*)`)
 	framed := func(what string, a answer, want string) {
 		t.Helper()
@@ -314,9 +314,9 @@ func TestLinksAreFramedByTheirOriginOnly(t *testing.T) {
 	if found := regexp.MustCompile(`(?:href|action)="/(?:dashboard|login|admin)[^"]*"|host@example\.com`).FindString(page.body); found != "" {
 		t.Errorf("the editor leads to %s", found)
 	}
-	framed("an expired link", l.frame.get(l.link(nil, func(s *embedding.Session) { s.ExpiresAt = l.clock.Now() })), hostOrigin)
+	framed("an expired link", l.frame.get(l.link(nil, func(s *editorlink.Session) { s.ExpiresAt = l.clock.Now() })), hostOrigin)
 	framed("a refusal", l.frame.send(l.link(nil, nil)+"/draft", `{"html":"x"}`), hostOrigin)
-	framed("no link", l.frame.get(embedding.Path+"nothing"), "'none'")
+	framed("no link", l.frame.get(editorlink.Path+"nothing"), "'none'")
 	l.frame.header.Set("Sec-Fetch-Dest", "document")
 	if got := l.frame.get(good); got.status != http.StatusForbidden || !strings.Contains(got.body, "opens inside another page") {
 		t.Errorf("a tab of its own: got status %d", got.status)
@@ -334,7 +334,7 @@ func TestLinksAreFramedByTheirOriginOnly(t *testing.T) {
 		t.Errorf("the dashboard's policy is %q", policy)
 	}
 
-	if a := l.frame.get(l.link([]embedding.Capability{embedding.Data}, nil)); strings.Contains(a.body, "data-publish ") || !strings.Contains(a.body, "data-unseen") ||
+	if a := l.frame.get(l.link([]editorlink.Capability{editorlink.Data}, nil)); strings.Contains(a.body, "data-publish ") || !strings.Contains(a.body, "data-unseen") ||
 		!regexp.MustCompile(`name="html"[^>]* readonly`).MatchString(a.body) || regexp.MustCompile(`name="sampleData"[^>]* readonly`).MatchString(a.body) {
 		t.Error("a link for the data shows more than that")
 	}
@@ -344,7 +344,7 @@ func TestLinksAreFramedByTheirOriginOnly(t *testing.T) {
 func TestLinksAreCounted(t *testing.T) {
 	h := sqliteHouse(t, nil)
 	l := newLinkLab(t, h)
-	path := l.link([]embedding.Capability{embedding.Edit}, nil)
+	path := l.link([]editorlink.Capability{editorlink.Edit}, nil)
 	if got := l.frame.send(path+"/draft", `{"html":"<p>{{b}}</p>"}`); got.status != http.StatusOK || got.header.Get("ETag") == "" {
 		t.Fatalf("the draft: %d %s", got.status, got.body)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/relaypdf/relaypdf/api/middleware"
-	"github.com/relaypdf/relaypdf/service/embedding"
+	"github.com/relaypdf/relaypdf/service/editorlink"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
 )
@@ -80,7 +80,7 @@ type pageRequest struct {
 	public bool
 	// need is the page's. embedded has the permissions of a link to the editor; nil if no link was opened.
 	need     access
-	embedded *embedding.Session
+	embedded *editorlink.Session
 }
 
 func (v *pageRequest) ctx() context.Context { return v.r.Context() }

@@ -1,6 +1,6 @@
-// Package embedding defines the permissions of a link to the template editor: its users are an account's own
+// Package editorlink defines the permissions of a link to the template editor: its users are an account's own
 // customers, in a frame of one site.
-package embedding
+package editorlink
 
 import (
 	"crypto/rand"
