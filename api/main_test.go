@@ -192,7 +192,7 @@ func ownRenderer(t *testing.T) (own *render.Renderer, dir string) {
 	lab.once.Do(lab.start)
 	err := lab.err
 	if err == nil {
-		dir, err = os.MkdirTemp(lab.dir, "own-") //nolint:usetesting // The engines' own user passes through the lab's folder only.
+		dir, err = os.MkdirTemp(lab.dir, "own-")
 	}
 	if err == nil {
 		err = os.Chmod(dir, 0o711)

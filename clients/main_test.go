@@ -46,7 +46,7 @@ type workroom struct {
 func (w *workroom) renderer(t *testing.T) *render.Renderer {
 	t.Helper()
 	w.once.Do(func() {
-		if w.dir, w.err = os.MkdirTemp("", "clients-test-"); w.err != nil { //nolint:usetesting // It outlasts the test that makes it.
+		if w.dir, w.err = os.MkdirTemp("", "clients-test-"); w.err != nil {
 			return
 		}
 		// The engines' own user passes through it.

@@ -42,7 +42,7 @@ func launch(t *testing.T, cfg render.Config) *render.Renderer {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	dir, err := os.MkdirTemp("", "render-test-") //nolint:usetesting // The browser's own user cannot pass through testing's folder.
+	dir, err := os.MkdirTemp("", "render-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func (a address) embedded(f *field, secret, path string) string {
 // read, with the marker that is in it.
 func secretFile(t *testing.T) (path, marker string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "render-secret-") //nolint:usetesting // Others cannot pass through testing's folder.
+	dir, err := os.MkdirTemp("", "render-secret-")
 	if err != nil {
 		t.Fatal(err)
 	}

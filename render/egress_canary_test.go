@@ -208,7 +208,7 @@ func TestBareBrowserReachesTheCanary(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	profile, err := os.MkdirTemp("", "render-bare-") //nolint:usetesting // What was killed may still write a file for a moment.
+	profile, err := os.MkdirTemp("", "render-bare-")
 	if err != nil {
 		t.Fatal(err)
 	}

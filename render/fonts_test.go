@@ -24,7 +24,7 @@ import (
 // which another font would stand in.
 func ownFonts(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "own-fonts-") //nolint:usetesting // The engines' own user cannot pass through testing's folder.
+	dir, err := os.MkdirTemp("", "own-fonts-")
 	if err != nil {
 		t.Fatal(err)
 	}

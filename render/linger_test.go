@@ -36,7 +36,7 @@ var nextDocuments = []string{
 func TestNothingLingers(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "linger-") //nolint:usetesting // The browser's user must pass through.
+	dir, err := os.MkdirTemp("", "linger-")
 	if err == nil {
 		err = os.Chmod(dir, 0o711)
 	}

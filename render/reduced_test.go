@@ -35,7 +35,7 @@ func TestIsolationWithoutNamespaces(t *testing.T) {
 		t.Skip("it is running already")
 	}
 	// A folder where an ordinary user may read the executable.
-	dir, err := os.MkdirTemp("", "render-reduced-") //nolint:usetesting // for the reason above
+	dir, err := os.MkdirTemp("", "render-reduced-")
 	if err != nil {
 		t.Fatal(err)
 	}

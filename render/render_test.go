@@ -105,7 +105,7 @@ func start(t *testing.T, cfg Config) *Renderer {
 // which testing's cannot be.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "render-test-") //nolint:usetesting // for the reason above
+	dir, err := os.MkdirTemp("", "render-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

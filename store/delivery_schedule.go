@@ -28,7 +28,7 @@ var attemptWaits = [MaxAttempts]time.Duration{
 // deliveries that failed together are not retried together; a receiver may ask for more time, up to a day.
 func nextWait(attempts int, retryAfter time.Duration) time.Duration {
 	planned := attemptWaits[attempts]
-	share := rand.Float64()*0.2 - 0.1 //nolint:gosec // nothing secret depends on it
+	share := rand.Float64()*0.2 - 0.1
 	spread := time.Duration(share * float64(planned))
 	return max(planned+spread, min(retryAfter, maxRetryAfter))
 }

@@ -44,7 +44,7 @@ func (s *Store) RunTasks(ctx context.Context, tasks []Task) {
 				}
 
 				interval := min(task.Every, taskPollInterval)
-				guard.Pause(ctx, interval/2+rand.N(interval)) //nolint:gosec // nothing secret depends on it
+				guard.Pause(ctx, interval/2+rand.N(interval))
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -97,7 +98,7 @@ func (s *Store) Token(ctx context.Context, purpose, secret string) (Token, error
 	var row tokenRow
 	err := s.read.NewSelect().Model(&row).
 		Where("hash = ? AND purpose = ? AND expires_at > ?", tokenHash(secret), purpose, toMicros(s.now())).Scan(ctx)
-	if err = notFound(err); err == ErrNotFound { //nolint:errorlint // made just now
+	if err = notFound(err); errors.Is(err, ErrNotFound) {
 		err = ErrUsed
 	}
 	if err != nil {

@@ -79,7 +79,7 @@ func (w *Web) rememberDevice(v *pageRequest, personID string) error {
 		return err
 	}
 
-	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // It is secure where the service is.
+	http.SetCookie(v.w, &http.Cookie{
 		Name: w.deviceCookieName(), Value: base64.RawURLEncoding.EncodeToString(sealed),
 		Path: "/", MaxAge: int(deviceLife.Seconds()),
 		Secure: w.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,

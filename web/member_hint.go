@@ -16,7 +16,7 @@ func (w *Web) hint(v *pageRequest) {
 		return
 	}
 
-	cookie := &http.Cookie{ //nolint:gosec // A script reads it.
+	cookie := &http.Cookie{
 		Name: hintCookie, Value: "1", Path: "/", Secure: w.secure, SameSite: http.SameSiteLaxMode,
 	}
 	switch {

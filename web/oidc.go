@@ -63,7 +63,7 @@ func (w *Web) setCookie(v *pageRequest, text string) {
 	if text == "" {
 		age = -1
 	}
-	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // It is secure where the service is.
+	http.SetCookie(v.w, &http.Cookie{
 		Name: w.cookieName(), Value: text, Path: "/", MaxAge: age, Secure: w.secure, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, // The way back begins on the provider's page.
 	})

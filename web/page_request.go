@@ -182,7 +182,7 @@ func (v *pageRequest) show(status int, component templ.Component) error {
 	}
 
 	h.Add("Vary", "Accept-Encoding")
-	noise := strings.Repeat(" ", rand.IntN(maxNoise)) //nolint:gosec // it only has to differ
+	noise := strings.Repeat(" ", rand.IntN(maxNoise))
 	return sendZipped(v.w, v.r, status, page.Bytes(), noise)
 }
 

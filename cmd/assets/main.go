@@ -383,11 +383,11 @@ func licenceIn(dir string) ([]byte, error) {
 
 // replace writes a file, whole or not at all.
 func replace(name string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // holds nothing secret
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
 	part := name + ".part"
-	if err := os.WriteFile(part, content, 0o644); err != nil { //nolint:gosec // holds nothing secret
+	if err := os.WriteFile(part, content, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(part, name)

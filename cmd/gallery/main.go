@@ -53,7 +53,7 @@ func serveOrDraw(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the browser's own user passes through
+	if err := os.Chmod(dir, 0o711); err != nil {
 		return err
 	}
 
@@ -78,7 +78,7 @@ func draw(ctx context.Context, r *render.Renderer, g *gallery.Gallery, dir strin
 			if image, err = thumbnail(ctx, r, l, dir); err != nil {
 				return fmt.Errorf("%s: %w", l.ID, err)
 			}
-			if err := os.WriteFile(filepath.Join(folder, l.ID+".webp"), image, 0o644); err != nil { //nolint:gosec // it is committed and public
+			if err := os.WriteFile(filepath.Join(folder, l.ID+".webp"), image, 0o644); err != nil {
 				return err
 			}
 			fmt.Printf("%s: %d bytes\n", l.ID, len(image))
@@ -92,7 +92,7 @@ func draw(ctx context.Context, r *render.Renderer, g *gallery.Gallery, dir strin
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "sources.json"), append(index, '\n'), 0o644); err != nil { //nolint:gosec // it is committed and public
+	if err := os.WriteFile(filepath.Join(folder, "sources.json"), append(index, '\n'), 0o644); err != nil {
 		return err
 	}
 	return contactSheet(ctx, r, tiles.String())

@@ -160,7 +160,7 @@ func (f *envFile) ignoreInGit() (changed string, err error) {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		line = "\n" + line
 	}
-	out, err := os.OpenFile(changed, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides.
+	out, err := os.OpenFile(changed, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return "", err
 	}

@@ -20,7 +20,7 @@ func newManCommand() *cobra.Command {
 		Long: "Write a manual page for each command to a folder. The folder is created if it is missing.\n\n" +
 			"    relaypdf man ~/.local/share/man/man1 && man relaypdf-pdf-merge",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Manuals are public.
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return usageError{err}
 			}
 			return errors.Join(writeManual(cmd.Root(), args[0])...)
@@ -34,7 +34,7 @@ func writeManual(cmd *cobra.Command, folder string) []error {
 		return nil
 	}
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-	errs := []error{os.WriteFile(filepath.Join(folder, name), []byte(manPage(cmd)), 0o644)} //nolint:gosec // public
+	errs := []error{os.WriteFile(filepath.Join(folder, name), []byte(manPage(cmd)), 0o644)}
 	for _, sub := range cmd.Commands() {
 		errs = append(errs, writeManual(sub, folder)...)
 	}

@@ -84,7 +84,7 @@ func (d *destination) open(stdout io.Writer, produces []string) error {
 	}
 
 	part := filepath.Join(d.folder, ".relaypdf-"+rand.Text()+".part")
-	d.part, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) //nolint:gosec // The user's umask decides.
+	d.part, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return usageError{err}
 	}

@@ -185,7 +185,7 @@ func (f *templateFolder) changed(now templateContent) []string {
 
 // write puts a content into the folder.
 func (f *templateFolder) write(c templateContent) error {
-	if err := os.MkdirAll(filepath.Join(f.path, templatePartials), 0o755); err != nil { //nolint:gosec // The user's umask decides.
+	if err := os.MkdirAll(filepath.Join(f.path, templatePartials), 0o755); err != nil {
 		return usageError{err}
 	}
 	for name, text := range c.files() {

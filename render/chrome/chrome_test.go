@@ -56,7 +56,7 @@ func startPool(t testing.TB, change func(*Config)) *Pool {
 // tempDir is t.TempDir that the browser's user can pass through.
 func tempDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chrome-test-") //nolint:usetesting // t.TempDir's parent has mode 0700.
+	dir, err := os.MkdirTemp("", "chrome-test-")
 	if err == nil {
 		err = os.Chmod(dir, 0o711)
 	}

@@ -51,7 +51,7 @@ func start(t testing.TB, cfg engine.Config) *engine.Pool {
 // sharedDir returns a folder that the engines' user can reach.
 func sharedDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "engine-test-") //nolint:usetesting // others may not enter the folder of t.TempDir
+	dir, err := os.MkdirTemp("", "engine-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func decrypt(w *engine.Work, args convertArgs) (source Source, sealed bool, err 
 	if err != nil {
 		return source, false, err
 	}
-	defer file.Close() //nolint:errcheck // It was read only.
+	defer file.Close()
 	if source, err = Sniff(file, args.Name); err != nil {
 		return args.Source, true, nil // LibreOffice reports what is wrong.
 	}

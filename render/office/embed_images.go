@@ -48,7 +48,7 @@ func embedImages(w *engine.Work, name string) error {
 	if failed != nil {
 		return failed
 	}
-	return os.WriteFile(w.Path(name), whole, 0o600) //nolint:gosec // the name is ours
+	return os.WriteFile(w.Path(name), whole, 0o600)
 }
 
 // fileOf returns the name of the file in the job's folder to which a reference of LibreOffice leads, or one that

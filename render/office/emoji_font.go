@@ -46,7 +46,7 @@ func (s emojiFont) make(path string) error {
 	if err != nil {
 		return err
 	}
-	defer source.Close() //nolint:errcheck // It was read only.
+	defer source.Close()
 
 	loader, err := opentype.NewLoader(source)
 	if err != nil {

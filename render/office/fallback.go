@@ -240,7 +240,7 @@ func lettersOf(input string, format Format) (letters map[rune]bool, known bool) 
 		if err != nil {
 			return nil, false
 		}
-		defer file.Close() //nolint:errcheck // It was read only.
+		defer file.Close()
 		return letters, addLetters(letters, file) == nil
 	case FormatOOXML, FormatODF:
 	default:
@@ -251,7 +251,7 @@ func lettersOf(input string, format Format) (letters map[rune]bool, known bool) 
 	if err != nil {
 		return nil, false
 	}
-	defer archive.Close() //nolint:errcheck // It was read only.
+	defer archive.Close()
 
 	for _, f := range archive.File {
 		if path.Ext(f.Name) != ".xml" {

@@ -291,7 +291,7 @@ func (p *page) embedSheets() error {
 		}
 
 		text := p.embedStyle(string(toUTF8(content, "")), base)
-		if err := os.WriteFile(p.work.Path(name), []byte(text), 0o600); err != nil { //nolint:gosec // the name is the server's
+		if err := os.WriteFile(p.work.Path(name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("style sheet: %w", err)
 		}
 	}

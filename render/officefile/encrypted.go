@@ -92,5 +92,5 @@ func (c *compound) decryptOOXML(path, password string) (bool, error) {
 	if _, err := zip.NewReader(bytes.NewReader(content), int64(len(content))); err != nil {
 		return false, fmt.Errorf("%w: another password", errUnopened)
 	}
-	return true, os.WriteFile(path, content, 0o600) //nolint:gosec // The path is that of the job's own file.
+	return true, os.WriteFile(path, content, 0o600)
 }

@@ -2,9 +2,9 @@ package officefile
 
 import (
 	"bytes"
-	"crypto/md5"  //nolint:gosec // The format has it.
-	"crypto/rc4"  //nolint:gosec // As above.
-	"crypto/sha1" //nolint:gosec // As above.
+	"crypto/md5"
+	"crypto/rc4"
+	"crypto/sha1"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -198,7 +198,7 @@ func newRC4Keys(info []byte, password string) (rc4Keys, error) {
 	case major == 1 && minor == 1 && len(info) >= salt:
 		keys := md5Keys(wide, info[:salt])
 		return keys, keys.verify(info[salt:], func(b []byte) []byte {
-			sum := md5.Sum(b) //nolint:gosec // As above.
+			sum := md5.Sum(b)
 			return sum[:]
 		})
 	case major >= 2 && major <= 4 && minor == 2:
@@ -210,10 +210,10 @@ func newRC4Keys(info []byte, password string) (rc4Keys, error) {
 // md5Keys are keys of 128 bits, of which 40 are secret.
 func md5Keys(password, salt []byte) rc4Keys {
 	const secret, times = 5, 16
-	first := md5.Sum(password)                                                  //nolint:gosec // As above.
-	second := md5.Sum(bytes.Repeat(slices.Concat(first[:secret], salt), times)) //nolint:gosec // As above.
+	first := md5.Sum(password)
+	second := md5.Sum(bytes.Repeat(slices.Concat(first[:secret], salt), times))
 	return func(block uint32) []byte {
-		key := md5.Sum(binary.LittleEndian.AppendUint32(bytes.Clone(second[:secret]), block)) //nolint:gosec // As above.
+		key := md5.Sum(binary.LittleEndian.AppendUint32(bytes.Clone(second[:secret]), block))
 		return key[:]
 	}
 }
@@ -249,9 +249,9 @@ func newSHA1Keys(password, info []byte) (rc4Keys, error) {
 	}
 
 	verifier := info[size+4:]
-	first := sha1.Sum(slices.Concat(verifier[:salt], password)) //nolint:gosec // As above.
+	first := sha1.Sum(slices.Concat(verifier[:salt], password))
 	keys := rc4Keys(func(block uint32) []byte {
-		sum := sha1.Sum(binary.LittleEndian.AppendUint32(bytes.Clone(first[:]), block)) //nolint:gosec // As above.
+		sum := sha1.Sum(binary.LittleEndian.AppendUint32(bytes.Clone(first[:]), block))
 		key := bytes.Clone(sum[:bits/8])
 		if bits == shortest {
 			key = append(key, make([]byte, (longest-shortest)/8)...)
@@ -265,7 +265,7 @@ func newSHA1Keys(password, info []byte) (rc4Keys, error) {
 	}
 	// The size of the sum is between the two.
 	return keys, keys.verify(slices.Concat(verifier[:16], verifier[20:]), func(b []byte) []byte {
-		sum := sha1.Sum(b) //nolint:gosec // As above.
+		sum := sha1.Sum(b)
 		return sum[:]
 	})
 }
@@ -292,7 +292,7 @@ func (keys rc4Keys) verify(sealed []byte, sum func([]byte) []byte) error {
 func (keys rc4Keys) open(sealed []byte, size int) ([]byte, error) {
 	open := make([]byte, len(sealed))
 	for at, block := 0, uint32(0); at < len(sealed); at, block = at+size, block+1 {
-		stream, err := rc4.NewCipher(keys(block)) //nolint:gosec // As above.
+		stream, err := rc4.NewCipher(keys(block))
 		if err != nil {
 			return nil, err
 		}

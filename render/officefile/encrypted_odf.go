@@ -6,7 +6,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/pbkdf2"
-	"crypto/sha1" //nolint:gosec // The format has it.
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -238,7 +238,7 @@ func (k *odfKeys) key(e *odfEncryption) ([]byte, error) {
 		return nil, err
 	}
 
-	first := sha1.Sum([]byte(k.password)) //nolint:gosec // As above.
+	first := sha1.Sum([]byte(k.password))
 	start := first[:]
 	if strings.HasSuffix(id.start, "sha256") {
 		longer := sha256.Sum256([]byte(k.password))
@@ -337,7 +337,7 @@ func (k *odfKeys) openBlowfish(sealed []byte, e *odfEncryption) ([]byte, error) 
 func (e *odfEncryption) verify(packed []byte) error {
 	const summed = 1024
 	start := packed[:min(len(packed), summed)]
-	short := sha1.Sum(start) //nolint:gosec // As above.
+	short := sha1.Sum(start)
 	sum := short[:]
 	if strings.HasSuffix(e.ChecksumType, "sha256-1k") {
 		long := sha256.Sum256(start)

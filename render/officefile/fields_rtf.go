@@ -30,7 +30,7 @@ func KeepRTF(from, to string) (written bool, err error) {
 	if !k.changed {
 		return false, nil
 	}
-	return true, os.WriteFile(to, made, 0o600) //nolint:gosec // The path is one of a job's folder.
+	return true, os.WriteFile(to, made, 0o600)
 }
 
 // rtfKeeper rewrites the fields of a document in RTF.

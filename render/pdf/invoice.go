@@ -190,7 +190,7 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 		return result, err
 	}
 
-	if err := os.WriteFile(w.Path(output), embedded, 0o600); err != nil { //nolint:gosec // the name is a constant
+	if err := os.WriteFile(w.Path(output), embedded, 0o600); err != nil {
 		return result, fmt.Errorf("result: %w", err)
 	}
 	if args.Archived {

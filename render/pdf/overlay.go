@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -298,7 +299,8 @@ func holds(claim pdffile.Standard, overlaid []pdffile.Standard) bool {
 
 // selectionOf names the selection in an error about it.
 func selectionOf(name string, err error) error {
-	if failed, ok := err.(*Error); ok { //nolint:errorlint // resolve returns it as it is
+	var failed *Error
+	if errors.As(err, &failed) {
 		failed.Text = name
 	}
 	return err

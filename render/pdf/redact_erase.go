@@ -90,7 +90,7 @@ func (d *document) writeUpdated(from, to string, update *pdffile.Update) error {
 	if err != nil {
 		return d.fail(Damaged, err)
 	}
-	if err := os.WriteFile(d.work.Path(to), append(content, tail...), 0o600); err != nil { //nolint:gosec // The name is ours.
+	if err := os.WriteFile(d.work.Path(to), append(content, tail...), 0o600); err != nil {
 		return fmt.Errorf("update: %w", err)
 	}
 	return nil

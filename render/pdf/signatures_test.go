@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	integers "math/big"
 	"strings"
 	"testing"
@@ -203,7 +204,8 @@ func TestHostileSignatures(t *testing.T) {
 	t.Parallel()
 	for name, content := range hostile() {
 		result, err := pool.Run(t.Context(), engine.Job{Name: VerifyJob.Name, Args: VerifyArgs{Input: input("")}, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}}})
-		if failed, ok := FromJob(err).(*Error); err != nil && (!ok || failed.Kind != Unverified && failed.Kind != NotPDF) { //nolint:errorlint // the error itself
+		var failed *Error
+		if err != nil && (!errors.As(FromJob(err), &failed) || failed.Kind != Unverified && failed.Kind != NotPDF) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = result.Close()

@@ -5,8 +5,8 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
-	"crypto/md5" //nolint:gosec // the format derives keys with it
-	"crypto/rc4" //nolint:gosec // the format's older encryption, for files that have it already
+	"crypto/md5"
+	"crypto/rc4"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -120,7 +120,7 @@ func (c *Cipher) objectKey(number, generation int) []byte {
 	if c.method == "/AESV2" {
 		ofObject = append(ofObject, "sAlT"...)
 	}
-	sum := md5.Sum(ofObject) //nolint:gosec // as the format says
+	sum := md5.Sum(ofObject)
 	return sum[:min(len(c.key)+5, len(sum))]
 }
 
@@ -164,7 +164,7 @@ func (c *Cipher) open(key, sealed []byte) []byte {
 // stream encrypts or decrypts with RC4.
 func (c *Cipher) stream(key, content []byte) []byte {
 	out := make([]byte, len(content))
-	stream, _ := rc4.NewCipher(key) //nolint:gosec // as the format says; the key is not empty
+	stream, _ := rc4.NewCipher(key)
 	stream.XORKeyStream(out, content)
 	return out
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ecdsa"
-	_ "crypto/md5" //nolint:gosec // to name weak signatures
+	_ "crypto/md5" // to name weak signatures
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha1" //nolint:gosec // to name weak signatures, and for old timestamps
+	_ "crypto/sha1" // to name weak signatures, and for old timestamps
 	_ "crypto/sha256"
 	_ "crypto/sha3"
 	_ "crypto/sha512"

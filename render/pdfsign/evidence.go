@@ -3,7 +3,7 @@ package pdfsign
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // the standard's names of signatures
+	"crypto/sha1"
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/hex"
@@ -269,7 +269,7 @@ func AppendValidationData(pdf PDF, contents []byte, e ValidationData) ([]byte, e
 	if all == nil {
 		all = pdffile.Dict{}
 	}
-	sum := sha1.Sum(contents) //nolint:gosec // the standard's names of signatures
+	sum := sha1.Sum(contents)
 	all["/"+strings.ToUpper(hex.EncodeToString(sum[:]))] = about
 	store["/VRI"] = all
 

@@ -3,7 +3,7 @@ package pdfsign
 import (
 	"bytes"
 	"crypto"
-	"crypto/sha1" //nolint:gosec // the standard's names of keys
+	"crypto/sha1"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -82,7 +82,7 @@ func keyIdentifier(c *x509.Certificate) []byte {
 	if _, err := asn1.Unmarshal(c.RawSubjectPublicKeyInfo, &key); err != nil {
 		return nil
 	}
-	sum := sha1.Sum(key.Bits.Bytes) //nolint:gosec // the standard's names of keys
+	sum := sha1.Sum(key.Bits.Bytes)
 	return sum[:]
 }
 

@@ -76,7 +76,7 @@ func limitsBelow(root string) (limits Limits) {
 	if err != nil {
 		return limits
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if fields := strings.Fields(lines.Text()); len(fields) == 3 {

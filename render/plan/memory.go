@@ -56,7 +56,7 @@ func groupLimit(root, controller, unified, other string) (lowest int64) {
 	if err != nil {
 		return 0
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		parts := strings.SplitN(lines.Text(), ":", 3)

@@ -206,7 +206,7 @@ func TestAccountThatKeepsRunningIntoDeadlinesIsSlowed(t *testing.T) {
 		if got := q.Slowed("late"); got != maxPenalty-toleratedPenalty {
 			t.Errorf("after many late jobs: slowed for %s, want %s at most", got, maxPenalty-toleratedPenalty)
 		}
-		time.Sleep(maxPenalty - toleratedPenalty) //nolint:forbidigo // The bubble's own clock.
+		time.Sleep(maxPenalty - toleratedPenalty)
 		if got := q.Slowed("late"); got != 0 {
 			t.Errorf("slowed for %s after it has stopped", got)
 		}
@@ -306,7 +306,7 @@ func TestFullQueueTurnsAway(t *testing.T) {
 		release := make(chan struct{})
 		first := hold(q, "heavy", release)
 		synctest.Wait()
-		time.Sleep(10 * time.Second) //nolint:forbidigo // The bubble's own clock.
+		time.Sleep(10 * time.Second)
 		var heavy []<-chan error
 		for range 2 {
 			heavy = append(heavy, hold(q, "heavy", release))
@@ -351,7 +351,7 @@ func TestRetryAfterFollowsTheLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(7 * time.Second) //nolint:forbidigo // The bubble's own clock.
+		time.Sleep(7 * time.Second)
 		done.Release(false)
 		if got := retry(); got != 4*time.Second {
 			t.Errorf("one job of 7 s on two slots: %s, want 4s", got)

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // newPool starts one engine's process: of this program, or of a command.
 func newPool(t *testing.T, command ...string) *engine.Pool {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "template-test-") //nolint:usetesting // the engines' user may not enter the folder of t.TempDir
+	dir, err := os.MkdirTemp("", "template-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (l *loop) poll(ctx context.Context) {
 		if waiting || err != nil {
 			l.pool.wake()
 		}
-		guard.Pause(ctx, every*3/4+rand.N(every/2)) //nolint:gosec // nothing secret depends on it
+		guard.Pause(ctx, every*3/4+rand.N(every/2))
 	}
 }
 
@@ -62,7 +62,7 @@ func (l *loop) follow(ctx context.Context) {
 			delay = 0
 		}
 		if delay > 0 {
-			guard.Pause(ctx, rand.N(delay)) //nolint:gosec // nothing secret depends on it
+			guard.Pause(ctx, rand.N(delay))
 		}
 
 		l.pool.wake()

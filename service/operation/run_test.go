@@ -21,7 +21,7 @@ import (
 func newDeps(t *testing.T, hosts ...string) *Deps {
 	t.Helper()
 	// Not t.TempDir, which is in a folder that the browser's user cannot enter.
-	dir, err := os.MkdirTemp("", "operation-test-") //nolint:usetesting // for the reason above
+	dir, err := os.MkdirTemp("", "operation-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (s *server) stop() {
 
 func socketPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "relaypdf-redis-") //nolint:usetesting // A socket has a path of 107 bytes at most.
+	dir, err := os.MkdirTemp("", "relaypdf-redis-")
 	if err != nil {
 		t.Fatal(err)
 	}

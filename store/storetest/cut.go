@@ -46,7 +46,7 @@ func BehindCutter(t testing.TB, db DB) (DB, *Cutter) {
 		c.server = filepath.Join(cfg.Host, ".s.PGSQL."+port)
 	}
 
-	dir, err := os.MkdirTemp("", "relaypdf-cut-") //nolint:usetesting // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "relaypdf-cut-")
 	if err != nil {
 		t.Fatal(err)
 	}

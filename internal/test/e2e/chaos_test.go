@@ -152,7 +152,7 @@ func newChaos(t *testing.T, db storetest.DB, processes int) *chaos {
 // chaosFolder is a folder that the engines' user may pass through.
 func chaosFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "chaos-") //nolint:usetesting // t.TempDir's parent has mode 0700.
+	dir, err := os.MkdirTemp("", "chaos-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -168,8 +169,8 @@ func (s api) once(r *http.Request, do func(r *http.Request) (Object, error)) ans
 func encode(object Object, err error) answer {
 	status := http.StatusOK
 	if err != nil {
-		f, ok := err.(*fault) //nolint:errorlint // made here, and wrapped nowhere
-		if !ok {
+		var f *fault
+		if !errors.As(err, &f) {
 			f = &fault{status: http.StatusInternalServerError, kind: "api_error", text: err.Error()}
 		}
 		status = f.status

@@ -71,7 +71,7 @@ func ForeignFolder(t testing.TB) string {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder to another user")
 	}
-	dir, err := os.MkdirTemp("", "relaypdf-owner-") //nolint:usetesting // nobody could not pass through the parents of t.TempDir.
+	dir, err := os.MkdirTemp("", "relaypdf-owner-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func (s *Store) send(ctx context.Context, content *io.SectionReader, request fun
 		select {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
-		case <-time.After(rand.N(pause)): //nolint:gosec // it only has to differ
+		case <-time.After(rand.N(pause)):
 			pause *= 3
 		}
 	}
