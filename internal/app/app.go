@@ -107,14 +107,8 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	}
 
 	if config.OTLPURL != "" {
-		a.tracer, err = telemetry.New(ctx, telemetry.Config{
-			URL:     config.OTLPURL,
-			Headers: config.OTLPHeaders,
-			Version: Version,
-			Region:  config.Region,
-			Logger:  log,
-		})
-		if err != nil {
+		traces := telemetry.Config{URL: config.OTLPURL, Version: Version, Region: config.Region, Logger: log}
+		if a.tracer, err = telemetry.New(ctx, traces); err != nil {
 			return nil, fmt.Errorf("start traces: %w", err)
 		}
 		log = a.tracer.Logger(log)

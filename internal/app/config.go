@@ -2,7 +2,6 @@
 package app
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -69,18 +68,16 @@ type Config struct {
 	AIInput                              credit.Amount            // for a million tokens that the model reads
 	AIOutput                             credit.Amount            // for a million tokens that it writes
 	LogLevel                             slog.Level
-	OTLPURL                              string // of a collector of traces; empty: none are made
-	// name=value,name=value for the collector, from OpenTelemetry's variable
-	OTLPHeaders     string
-	DrainDelay      time.Duration // between failing /health/ready and closing the listener
-	ShutdownTimeout time.Duration
-	SecretKey       string   // of the secrets at rest; empty: in a file next to SQLite
-	Roles           []string // roles of the process: api, web, worker
-	Workers         int      // jobs run at once; 0: two per core
-	Region          string
-	APIKey          string // client commands only
-	APIURL          string // client commands only
-	Profile         string // client commands only
+	OTLPURL                              string        // of a collector of traces; empty: none are made
+	DrainDelay                           time.Duration // between failing /health/ready and closing the listener
+	ShutdownTimeout                      time.Duration
+	SecretKey                            string   // of the secrets at rest; empty: in a file next to SQLite
+	Roles                                []string // roles of the process: api, web, worker
+	Workers                              int      // jobs run at once; 0: two per core
+	Region                               string
+	APIKey                               string // client commands only
+	APIURL                               string // client commands only
+	Profile                              string // client commands only
 
 	// Warnings are remarks about settings that are valid but probably wrong, such as an unknown RELAYPDF_*
 	// variable.
@@ -128,11 +125,7 @@ func parseEnviron(environ []string) map[string]string {
 
 func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 	file, errs := openConfigFile(flags, host)
-	c := Config{
-		Container:   host.container,
-		OTLPHeaders: cmp.Or(host.env["OTEL_EXPORTER_OTLP_TRACES_HEADERS"], host.env["OTEL_EXPORTER_OTLP_HEADERS"]),
-	}
-
+	c := Config{Container: host.container}
 	for i := range settings {
 		row := &settings[i]
 		value := row.find(flags, host, file)

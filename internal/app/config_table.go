@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -406,10 +407,12 @@ var settings = []Setting{
 	},
 	{
 		name: "otlp-url", Kind: "url", topic: topicLog, group: GroupServer,
-		derivation: "`$OTEL_EXPORTER_OTLP_ENDPOINT`",
-		derive:     func(_ *Config, host machine) (string, error) { return host.env["OTEL_EXPORTER_OTLP_ENDPOINT"], nil },
-		doc:        "URL of an OpenTelemetry collector for traces, over HTTP. For example `http://127.0.0.1:4318`. Empty: no traces. Set headers, sampling and attributes with OpenTelemetry's own variables: `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_RESOURCE_ATTRIBUTES`.",
-		apply:      into(func(c *Config) *string { return &c.OTLPURL }, parseBaseURL),
+		derivation: "`$OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `$OTEL_EXPORTER_OTLP_ENDPOINT`",
+		derive: func(_ *Config, host machine) (string, error) {
+			return cmp.Or(host.env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"], host.env["OTEL_EXPORTER_OTLP_ENDPOINT"]), nil
+		},
+		doc:   "URL of an OpenTelemetry collector for traces, over HTTP. For example `http://127.0.0.1:4318`. Empty: no traces. Set headers, compression, certificates, sampling and attributes with OpenTelemetry's own variables, such as `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` and `OTEL_RESOURCE_ATTRIBUTES`.",
+		apply: into(func(c *Config) *string { return &c.OTLPURL }, parseBaseURL),
 	},
 	{
 		name: "api-key", topic: topicClient, group: GroupClient, secret: true,

@@ -1,97 +1,77 @@
 package telemetry
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
-	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"golang.org/x/net/http/httpguts"
-	"google.golang.org/protobuf/proto"
 )
 
 const (
-	// exportTimeout is the default of OpenTelemetry's specification for one request.
-	exportTimeout = 10 * time.Second
-	// quotedResponse limits the part of a response that an error quotes, in bytes.
-	quotedResponse = 200
+	// firstRetry is the mean wait before spans are sent again: a process that stops waits 5 s for the collector.
+	firstRetry = time.Second
+	// maxRetryWait and maxRetryTime are the defaults of the exporter.
+	maxRetryWait = 30 * time.Second
+	maxRetryTime = time.Minute
 )
 
-// collector sends spans as Protobuf over HTTP. OpenTelemetry's own exporter needs a hundred more packages, most of them
-// gRPC's, for the same POST.
-type collector struct {
-	url     string
-	headers http.Header
-	client  *http.Client
-}
-
-// newCollector returns the collector at a URL. The headers are a list as in OTEL_EXPORTER_OTLP_HEADERS:
-// "api-key=secret,team=a%20b".
-func newCollector(target, headers string) (*collector, error) {
-	c := &collector{
-		url:     target,
-		headers: http.Header{},
-		client:  &http.Client{Timeout: exportTimeout, CheckRedirect: stay},
-	}
-
-	for pair := range strings.SplitSeq(headers, ",") {
-		name, value, named := strings.Cut(pair, "=")
-		text, err := url.PathUnescape(strings.TrimSpace(value))
-		name = strings.TrimSpace(name)
-		switch {
-		case strings.TrimSpace(pair) == "":
-		case err != nil || !named || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text):
-			return nil, errors.New(
-				"the headers for the collector (OTEL_EXPORTER_OTLP_HEADERS or OTEL_EXPORTER_OTLP_TRACES_HEADERS) " +
-					"must be a list like name=value,name=value, with values escaped as in URLs",
-			)
-		default:
-			c.headers.Set(name, text)
+// exporterOptions returns what differs from the exporter's defaults and its variables. The exporter logs invalid
+// headers, which may be secrets, and continues without them. They are an error here.
+func exporterOptions(target string) ([]otlptracehttp.Option, error) {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		if !validHeaders(os.Getenv(name)) {
+			return nil, fmt.Errorf("%s must be a list like name=value,name=value, with values escaped as in URLs", name)
 		}
 	}
 
-	c.headers.Set("Content-Type", "application/x-protobuf")
-	return c, nil
+	options := []otlptracehttp.Option{
+		otlptracehttp.WithProxy(proxy),
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+			Enabled:         true,
+			InitialInterval: firstRetry,
+			MaxInterval:     maxRetryWait,
+			MaxElapsedTime:  maxRetryTime,
+		}),
+	}
+
+	// A URL of this variable is complete, and the exporter reads it.
+	if target != strings.TrimRight(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), "/") {
+		options = append(options, otlptracehttp.WithEndpointURL(target+"/v1/traces"))
+	}
+
+	return options, nil
 }
 
-// stay refuses redirects: they would send the headers and the spans to another server.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// validHeaders reports whether a text is a list like "api-key=secret,team=a%20b". Empty pairs are
+// left out.
+func validHeaders(headers string) bool {
+	for pair := range strings.SplitSeq(headers, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
 
-// Start is a part of otlptrace.Client.
-func (c *collector) Start(context.Context) error { return nil }
-
-// Stop is a part of otlptrace.Client.
-func (c *collector) Stop(context.Context) error { return nil }
-
-// UploadTraces makes one request.
-func (c *collector) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
-	// An ExportTraceServiceRequest, whose package needs gRPC, has the same bytes.
-	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})
-	if err != nil {
-		return err
+		name, value, named := strings.Cut(pair, "=")
+		text, err := url.PathUnescape(strings.TrimSpace(value))
+		valid := httpguts.ValidHeaderFieldName(strings.TrimSpace(name)) && httpguts.ValidHeaderFieldValue(text)
+		if err != nil || !named || !valid {
+			return false
+		}
 	}
 
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
+	return true
+}
 
-	r.Header = c.headers.Clone()
-	response, err := c.client.Do(r)
-	if err != nil {
-		return err
+// proxy returns the proxy of the environment. It refuses redirects, which would send the headers and the spans to
+// another server: the exporter has no other option for that.
+func proxy(r *http.Request) (*url.URL, error) {
+	if r.Response != nil {
+		return nil, errors.New("the collector redirects to " + r.URL.Redacted() + ", and redirects are not followed")
 	}
-	defer response.Body.Close()
-
-	text, err := io.ReadAll(io.LimitReader(response.Body, quotedResponse))
-	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("the collector answered %s: %q", response.Status, text)
-	}
-	return err
+	return http.ProxyFromEnvironment(r)
 }

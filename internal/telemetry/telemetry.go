@@ -9,10 +9,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -32,37 +33,43 @@ type Tracer struct {
 // Config sets the collector of spans, and the service's name.
 type Config struct {
 	// URL is the collector's, as OTEL_EXPORTER_OTLP_ENDPOINT names it: spans go to
-	// /v1/traces below it.
-	URL string
-	// Headers are sent with each request, in the format of OTEL_EXPORTER_OTLP_HEADERS: name=value,name=value.
-	Headers         string
+	// /v1/traces below it. It may be the value of OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, to which nothing is added.
+	URL             string
 	Version, Region string
 	Logger          *slog.Logger
 }
 
+// maxError is the length of an error that is logged: the exporter quotes what the collector responds.
+const maxError = 500
+
 // New returns a Tracer. It does not contact the collector: while the collector does not respond, spans are dropped
-// and an error is logged. The SDK reads other OTEL_ variables itself, such as those for sampling and batches.
+// and an error is logged. The SDK and its exporter read other OTEL_ variables themselves, such as those for sampling,
+// batches, headers, compression and certificates.
 func New(ctx context.Context, c Config) (*Tracer, error) {
-	collector, err := newCollector(c.URL+"/v1/traces", c.Headers)
+	options, err := exporterOptions(c.URL)
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := otlptrace.New(ctx, collector)
+
+	otel.SetLogger(logr.FromSlogHandler(c.Logger.Handler()))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		c.Logger.Warn("send traces failed", "error", fmt.Sprintf("%.*s", maxError, err))
+	}))
+
+	exporter, err := otlptracehttp.New(ctx, options...)
 	if err != nil {
 		return nil, err
 	}
 
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		attribute.String("service.name", "relaypdf"),
-		attribute.String("service.version", c.Version), attribute.String("cloud.region", c.Region),
+		attribute.String("service.version", c.Version),
+		attribute.String("cloud.region", c.Region),
 	), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("read OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		c.Logger.Warn("send traces failed", "error", err)
-	}))
 	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(exporter))
 	return &Tracer{provider, provider.Tracer("relaypdf")}, nil
 }
