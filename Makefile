@@ -67,7 +67,7 @@ GOTESTSUM := $(GO) tool -modfile=.ci/tools.mod gotestsum --format pkgname-and-te
 # wait longer than they may.
 PACKAGES := $(shell nproc)
 
-# Whether `make test` runs what internal/test/slow marks, as .ci/nightly does.
+# Whether `make test` runs what sharedtest.Slow marks, as .ci/nightly does.
 SLOW     ?= off
 
 # TestChaos and TestFleet have targets of their own.

@@ -11,10 +11,10 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakes3"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/blob"
-	"github.com/relaypdf/relaypdf/store/blob/blobtest"
+
 	"github.com/relaypdf/relaypdf/store/blob/s3"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -67,12 +67,12 @@ func TestFilesInABucket(t *testing.T) {
 	}
 
 	// An upload is used and deleted.
-	id := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: string(blobtest.Content(300 << 10)), Header: http.Header{"Content-Type": {"application/pdf"}}})).ID
-	if blobs := blobtest.List(t, bucket); len(blobs) != 2 {
+	id := uploaded(t, s.Send(t, apitest.Request{Path: "/v1/files", Body: string(storetest.Content(300 << 10)), Header: http.Header{"Content-Type": {"application/pdf"}}})).ID
+	if blobs := storetest.List(t, bucket); len(blobs) != 2 {
 		t.Errorf("got %v, want the result and the upload", blobs)
 	}
 	s.Send(t, apitest.Request{Method: http.MethodDelete, Path: "/v1/files/" + id}).OK(t)
-	if blobs := blobtest.List(t, bucket); len(blobs) != 1 {
+	if blobs := storetest.List(t, bucket); len(blobs) != 1 {
 		t.Errorf("after the upload was deleted: got %v, want the result", blobs)
 	}
 
@@ -89,7 +89,7 @@ func TestFilesInABucket(t *testing.T) {
 		t.Errorf("expired: got %d", got.Status)
 	}
 	s.API.Calls.Reaper().Once(t.Context())
-	if blobs := blobtest.List(t, bucket); len(blobs) != 0 {
+	if blobs := storetest.List(t, bucket); len(blobs) != 0 {
 		t.Errorf("after all has expired: %v", blobs)
 	}
 	server.Break(fakes3.Down)
@@ -162,7 +162,7 @@ func TestDownloadsFromTheBucket(t *testing.T) {
 	server.Break(fakes3.Busy)
 	s.Send(t, apitest.Request{Method: http.MethodGet, Path: strings.TrimPrefix(path, s.URL), Header: without()}).Refused(t, wire.StorageUnavailable)
 	server.Break(nil)
-	for _, entry := range blobtest.List(t, bucket) {
+	for _, entry := range storetest.List(t, bucket) {
 		if err := bucket.Delete(t.Context(), entry.Key); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestDownloadsFromTheBucket(t *testing.T) {
 // TestBucketFails: a bucket that does not respond, is overloaded or breaks off is reported like a full disk: nothing
 // is charged, and operations that need no file continue.
 func TestBucketFails(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s, server, bucket := newBucket(t, nil)
 	id := stored(t, s, `{"text":"a","response":"url"}`)
@@ -203,10 +203,10 @@ func TestBucketFails(t *testing.T) {
 	if spent := s.Account.Balance - account.Balance; spent != 3*2000 {
 		t.Errorf("spent %d, want the price of the three calls that went well", spent)
 	}
-	if blobs := blobtest.List(t, bucket); len(blobs) != 1 {
+	if blobs := storetest.List(t, bucket); len(blobs) != 1 {
 		t.Errorf("got %v, want the one file", blobs)
 	}
-	if err := bucket.Delete(t.Context(), blobtest.List(t, bucket)[0].Key); err != nil {
+	if err := bucket.Delete(t.Context(), storetest.List(t, bucket)[0].Key); err != nil {
 		t.Fatal(err)
 	}
 	s.Send(t, apitest.Request{Method: "GET", Path: "/v1/files/" + id}).Refused(t, wire.StorageUnavailable)

@@ -28,7 +28,7 @@ import (
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakes3"
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+
 	"github.com/relaypdf/relaypdf/render/egress"
 	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -170,7 +170,7 @@ func TestDeliverAgainToBucket(t *testing.T) {
 
 // TestBucketTestNamesTheStep that fails, and repeats no text of the server.
 func TestBucketTestNamesTheStep(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	files := fakes3.Start(t)
 	endpoint := files.TLS(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/blob"
-	"github.com/relaypdf/relaypdf/store/blob/blobtest"
+
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
@@ -121,7 +121,7 @@ func TestFullDisk(t *testing.T) {
 	stored(t, s, `{"text":"d","response":"url"}`)
 	becomes(t, ready, `"files":"ok"`)
 	parts, err := filepath.Glob(dir + "/*/.part-*")
-	if blobs := blobtest.List(t, disk); err != nil || len(parts) > 0 || len(blobs) != 2 {
+	if blobs := storetest.List(t, disk); err != nil || len(parts) > 0 || len(blobs) != 2 {
 		t.Errorf("got blobs %v and parts %q, %v; want the two files", blobs, parts, err)
 	}
 	account, err := s.Store.Account(t.Context(), s.Account.ID)

@@ -13,7 +13,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/store"
@@ -283,7 +283,7 @@ func TestGenerateQuoteOnce(t *testing.T) {
 
 // TestGenerateRepair sends the errors to the model, once, and charges both answers.
 func TestGenerateRepair(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	eachGenerateLab(t, func(l generateLab) {
 		broken := says("<p>\n{{#each items}}{{formatDat when}}</p>", object{}, object{}, 100, 10)

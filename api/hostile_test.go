@@ -19,7 +19,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -37,7 +37,7 @@ const hostileShare = 3
 // only results are billed. Meanwhile the calls of another account succeed as always, and nothing connects to the
 // outside.
 func TestHostileFiles(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	var heard atomic.Int64
 	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	defer canary.Close()
@@ -261,7 +261,7 @@ func watchBystander(t *testing.T, s *apitest.Server) (stop func()) {
 
 // TestHostileJSON sends JSON that is hard to parse to every operation.
 func TestHostileJSON(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	before, _ := s.Balance(t)
@@ -323,7 +323,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestZeros gives each operation a file of the largest size that holds nothing.
 func TestZeros(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := toolServer(t)
 	content := base64.StdEncoding.EncodeToString(make([]byte, labMaxFile))
 	for path, bodies := range fileBodies(t, s) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
@@ -92,7 +92,7 @@ func (h *hostile) target(path string) string {
 // TestNoValueIsAServerError sends such values in every parameter and field of the routes that are not operations. Whatever
 // the databases cannot store is refused before it reaches them.
 func TestNoValueIsAServerError(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	_, doc := productDocument(t)
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
@@ -214,7 +214,7 @@ var operationValues = []string{
 
 // TestNoValueFailsAnOperation sends such values in every field of every operation.
 func TestNoValueFailsAnOperation(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	db := storetest.Postgres(t) // It refuses more than SQLite.
 	s := toolServerOn(t, &db)

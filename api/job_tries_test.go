@@ -18,7 +18,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/office"
@@ -123,7 +123,7 @@ func TestJobsHaveThreeTries(t *testing.T) {
 // TestJobsOutliveTheirEngines ends the browser, or the engines, under a job as often as it is tried once. The next try
 // makes the document. A document that always needs too much memory fails at its third try.
 func TestJobsOutliveTheirEngines(t *testing.T) { //nolint:tparallel // its jobs run in sequence: one ends the browser of all
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	own, dir := ownRenderer(t)
 	begun := make(chan struct{})

@@ -23,10 +23,10 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
-	"github.com/relaypdf/relaypdf/render/rendertest"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -88,7 +88,7 @@ func (l *toolLab) start() {
 		return
 	}
 	var engine []string
-	if engine, l.err = rendertest.Engine(l.dir); l.err != nil {
+	if engine, l.err = sharedtest.Engine(l.dir); l.err != nil {
 		return
 	}
 	l.render, l.err = render.New(context.Background(), render.Config{

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -38,7 +38,7 @@ var (
 // TestMutatedFiles sends mutated PDFs and images to every operation that accepts files, for the configured time. No
 // response is an internal error, everything billed is named in a response, and nothing is left running.
 func TestMutatedFiles(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	seed := *mutationSeed
 	if seed == 0 {
 		seed = rand.Uint64()

@@ -12,7 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/blob"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -100,7 +100,7 @@ func TestOneProcessListsTheFiles(t *testing.T) {
 // TestFailedReapIsRepeated: a process starts while another keeps the write lock of SQLite, and so cannot queue the job
 // of a dead process. It does so when the lock is free, although the dead process also had the periodic task.
 func TestFailedReapIsRepeated(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	db := storetest.SQLite(t)
 	s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -130,7 +130,7 @@ func TestLimitedRequestsAreLogged(t *testing.T) {
 
 // TestCallsDoNotWaitForTheLog locks the table of the log while calls go on.
 func TestCallsDoNotWaitForTheLog(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
 	}

@@ -27,7 +27,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -117,7 +117,7 @@ func newTester(t *testing.T, s *apitest.Server) string {
 // TestTestKeysMarkEveryResult sends every example of the API's description with a test key. Results have the test mark
 // or are data, and the others are refused before they cost anything.
 func TestTestKeysMarkEveryResult(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	secret := newTester(t, s)
@@ -153,7 +153,7 @@ func TestTestKeysMarkEveryResult(t *testing.T) {
 // TestTestKeysMarkOtherForms sends what the examples do not: other formats, documents with a password, archives and
 // choices of an operation that a test key does not have.
 func TestTestKeysMarkOtherForms(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	secret := newTester(t, s)

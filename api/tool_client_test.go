@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // asDouble writes a whole number as Java writes it for a field of type double.
@@ -65,7 +65,7 @@ func (d described) withNulls(as describedType, value any) any {
 // escapes slashes, also in data URIs, and writes an empty map as an empty array. Java writes every field without a
 // value as null, also in nested objects, and whole numbers with a fraction.
 func TestRowsOfPublishedClients(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	var interfaces described

@@ -13,7 +13,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -68,7 +68,7 @@ func TestConvert(t *testing.T) {
 // TestConvertTakesAssets: a page finds the files sent with it, and missing ones cause warnings, in every operation
 // that prints it.
 func TestConvertTakesAssets(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	convert := func(body, warnings string) apitest.Response {
@@ -185,7 +185,7 @@ func withoutSheetName(words []string) (left []string) {
 }
 
 func TestConvertRefuses(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	csv := `"file":` + inline([]byte("a,b")) + `,"sourceFilename":"a.csv"`

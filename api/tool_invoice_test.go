@@ -10,7 +10,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/einvoice"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -59,7 +59,7 @@ func pdfWithInvoice(xml string) string {
 
 // TestLargeInvoicesAreIssued attaches the XML of a large supporting document, as JSON and as XML.
 func TestLargeInvoicesAreIssued(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	content := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("%PDF"), 500_000))
@@ -86,7 +86,7 @@ func asText(t *testing.T, text string) string {
 // TestInvoicesAreIssued makes an e-invoice of a page and of a PDF, reads and checks both, and refuses pages that
 // contradict it.
 func TestInvoicesAreIssued(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	invoice := exampleInvoice(t)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // information returns the output of pdfinfo for a PDF.
@@ -29,7 +29,7 @@ func information(t *testing.T, document, password string) string {
 // TestMetadataOfEveryPDF gives the example of every operation that makes a PDF
 // a title, an author and keywords.
 func TestMetadataOfEveryPDF(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	metadata := map[string]any{"title": "Rechnung für 株式会社", "author": "Ana", "keywords": []string{"a", "b"}}

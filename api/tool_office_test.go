@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestRowsOnOfficeDocuments runs the newest operations on PDFs that an office suite made of a text with a table, a
 // link and an image, and of a spreadsheet: the PDFs keep their text.
 func TestRowsOnOfficeDocuments(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	send := func(path, body string) apitest.Response {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // dot is a red PNG.
@@ -291,7 +291,7 @@ func formSource(t *testing.T) string {
 // TestRedactedImagesAreReported expects a warning about pages that became images, also with a title, which is set
 // later.
 func TestRedactedImagesAreReported(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	document := s.Send(t, apitest.Request{Path: "/v1/pdf", Body: `{"html":"<div style='width:90px;height:90px;border-radius:50%;border:3px solid'></div><p>words</p>"}`}).OK(t).Body

@@ -16,7 +16,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/store"
@@ -98,7 +98,7 @@ func TestSign(t *testing.T) {
 
 // TestSignEncrypted: encrypted documents are signed at each level, and stay encrypted as they are.
 func TestSignEncrypted(t *testing.T) { //nolint:tparallel // The authority makes one signer at a time.
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	a := newAuthority(t)
@@ -106,7 +106,7 @@ func TestSignEncrypted(t *testing.T) { //nolint:tparallel // The authority makes
 		for _, objects := range []string{"disable", "generate"} {
 			t.Run(how+" "+objects, func(t *testing.T) {
 				if how != "256" || objects != "generate" {
-					slow.Test(t)
+					sharedtest.Slow(t)
 				}
 				arguments := slices.Concat([]string{"--allow-weak-crypto", "--object-streams=" + objects, "--encrypt", "u", "o"}, strings.Fields(how), []string{"--"})
 				content := string(pdftest.Transform(t, pdftest.Three().Write(), arguments...))
@@ -169,7 +169,7 @@ func TestSignEncrypted(t *testing.T) { //nolint:tparallel // The authority makes
 
 // TestSignRefusals: each error names its field, and costs nothing.
 func TestSignRefusals(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	a := newAuthority(t)

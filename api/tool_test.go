@@ -17,7 +17,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf"
 )
 
@@ -58,7 +58,7 @@ func TestExamplesRun(t *testing.T) {
 
 // TestExamplesRunOnUploads sends the examples with uploads instead of their files.
 func TestExamplesRunOnUploads(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := toolServer(t)
 	uploads := 0

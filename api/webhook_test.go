@@ -20,7 +20,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client/webhook"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/egress"
 	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/store"
@@ -194,7 +194,7 @@ func value[T any](p *T) T {
 // TestRetriesCarryTheSameEvent: eight attempts with one ID and one body, each with a new signature; then the delivery
 // has failed, and a replay starts again.
 func TestRetriesCarryTheSameEvent(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
 	receiver := apitest.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
@@ -463,7 +463,7 @@ func TestDeliveriesOfOthersAreFound(t *testing.T) {
 // TestDeliveriesAtADistance has a database that is 80 ms away: everything is
 // claimed, sent once, and recorded.
 func TestDeliveriesAtADistance(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const calls, jobs = 24, 6
 	db := storetest.FarPostgres(t, 80*time.Millisecond)
@@ -501,7 +501,7 @@ func TestDeliveriesAtADistance(t *testing.T) {
 // none is closed. New ones work: jobs of another process are found and run, and deliveries are sent, without a
 // restart.
 func TestWorkContinuesAfterItsConnectionsDied(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	near := storetest.Postgres(t)
 	link, err := storetest.NewFar(context.WithoutCancel(t.Context()), near.URL, 0)

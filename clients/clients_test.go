@@ -18,7 +18,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/client/webhook"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/operation"
 )
 
@@ -188,7 +188,7 @@ const strict = `{"compilerOptions":{"strict":true,"target":"ES2022","module":"ES
 // TestGeneratedTypeScript generates clients with two programs, compiles them, and
 // calls every operation. Nothing that has a default has to be given.
 func TestGeneratedTypeScript(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	for name, generated := range map[string]struct {
 		command []string

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestGeneratedGo generates a client with oapi-codegen, compiles it and calls every operation with it. The versions
 // of the generator and its runtime are pinned in a separate module, testdata/go.
 func TestGeneratedGo(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s, calls := serveEverything(t)
 	dir := t.TempDir()

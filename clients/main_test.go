@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
-	"github.com/relaypdf/relaypdf/render/rendertest"
 )
 
 // TestMain makes this test binary the engine of the renderer that its tests share.
@@ -54,7 +54,7 @@ func (w *workroom) renderer(t *testing.T) *render.Renderer {
 			return
 		}
 		var engine []string
-		if engine, w.err = rendertest.Engine(w.dir); w.err != nil {
+		if engine, w.err = sharedtest.Engine(w.dir); w.err != nil {
 			return
 		}
 		w.render, w.err = render.New(context.Background(), render.Config{Dir: w.dir, Engine: engine, Resolver: noNames{}, Times: chrome.Times{Job: 2 * time.Minute}})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf"
 )
 
@@ -15,7 +15,7 @@ import (
 // PDF stores the text of these figures apart from their glyphs: the text can be copied from the archive as from the
 // invoice.
 func TestArchiveOfFigures(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	r := start(t, Config{})
 	for name, source := range map[string]Source{

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/priority"
 	"github.com/relaypdf/relaypdf/render/template"
@@ -77,7 +77,7 @@ func processors(t *testing.T, pid int) int {
 // when it is wanted, with all that it starts at a low priority, gives the same pages,
 // and ends with the Renderer.
 func TestBackground(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestBackgroundNeedsMemory(t *testing.T) {
 
 // TestBackgroundLeavesEarly closes a Renderer while its background starts.
 func TestBackgroundLeavesEarly(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	r := start(t, Config{Memory: 4 << 30})
 	if _, apart := r.Background("acc_a"); apart {
 		t.Error("it has started at once")

@@ -19,7 +19,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+
 	"github.com/relaypdf/relaypdf/render/pdftag"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -62,7 +62,7 @@ type ConvertPrint struct {
 	PageRanges string
 	// Password is required to open the PDF; empty means no password.
 	Password string
-	Metadata pdfmeta.Info
+	Metadata pdffile.Info
 	// Standards and StandardsStrict are those of PDF. A document whose own front matter has standards conforms to
 	// those if there are none here.
 	Standards       []pdffile.Standard
@@ -180,7 +180,7 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 		err = errors.Join(err, whole.Close())
 	}
 
-	if err == nil && !page && how.Metadata != (pdfmeta.Info{}) {
+	if err == nil && !page && how.Metadata != (pdffile.Info{}) {
 		made.Body, err = a.SetPDFInfo(ctx, made.Body, "", how.Metadata)
 	}
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -66,7 +66,7 @@ func unpacked(t *testing.T, content []byte) (text string, images int) {
 // TestConvertEmbeds checks that documents made of HTML and Markdown contain their images, both from assets and from
 // public URLs. Missing images are reported as for PDFs, and the result contains no path of the server.
 func TestConvertEmbeds(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	red, blue, green := dot(t, color.RGBA{255, 0, 0, 255}), dot(t, color.RGBA{0, 0, 255, 255}), dot(t, color.RGBA{0, 255, 0, 255})
 	site := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -171,7 +171,7 @@ func linkedWord(t *testing.T, addresses ...string) []byte {
 // TestConvertEmbedsLinked checks that the result contains images that a Word document links to, and files that a
 // fetched page refers to by relative links. Missing files are reported.
 func TestConvertEmbedsLinked(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	red := dot(t, color.RGBA{255, 0, 0, 255})
 	site := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

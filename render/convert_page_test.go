@@ -23,7 +23,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/egress"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -271,7 +271,7 @@ func TestPageGetsWhatItRefersTo(t *testing.T) {
 // TestPageReachesNothing prints a document that refers to this machine in every way that HTML has, with scripts
 // that navigate by themselves.
 func TestPageReachesNothing(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	var hits atomic.Int64
 	outside := httptest.NewUnstartedServer(http.NotFoundHandler())

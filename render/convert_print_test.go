@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -87,7 +87,7 @@ func noise(t *testing.T) string {
 
 // TestConvertPrint converts documents to PDFs in every way that there is.
 func TestConvertPrint(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	r := start(t, Config{OfficeSlots: 1})
 	account := r.For("acct_1")

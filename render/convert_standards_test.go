@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
@@ -19,7 +19,7 @@ import (
 // TestConvertStandards converts documents to PDFs that conform to PDF/UA-1 and PDF/A-2a, as veraPDF sees it, and names
 // what prevents the others.
 func TestConvertStandards(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	account := start(t, Config{OfficeSlots: 1}).For("standards")
 	dir := t.TempDir()

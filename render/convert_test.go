@@ -23,7 +23,7 @@ import (
 
 	"golang.org/x/image/tiff"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -138,7 +138,7 @@ func convertBytes(t *testing.T, r *Renderer, name string, content []byte, to off
 // TestConvertPairs converts a document of every kind to every target. If a pair is not supported, the error lists
 // the supported targets.
 func TestConvertPairs(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	r := start(t, Config{})
 	documents := sources(t)

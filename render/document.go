@@ -9,7 +9,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/markup"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -79,7 +79,7 @@ type PDF struct {
 	// PageRanges selects pages, in the grammar of CheckPageRanges; empty means all.
 	PageRanges      string
 	Tagged, Outline bool
-	Metadata        pdfmeta.Info
+	Metadata        pdffile.Info
 	// Standards are the ones that the document is to conform to, which makes it tagged. Without StandardsStrict, it
 	// claims those that it can, and warnings name the faults; with it, PDF returns a *StandardError.
 	Standards       []pdffile.Standard
@@ -123,7 +123,7 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 	}
 
 	doc.Warnings = append(lacking, doc.Warnings...)
-	if err := pdfmeta.Set(doc.Body, opt.Metadata); err != nil {
+	if err := pdffile.DescribePrinted(doc.Body, opt.Metadata); err != nil {
 		return chrome.Document{}, errors.Join(tooLarge(err), doc.Body.Close())
 	}
 

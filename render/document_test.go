@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/egress"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 const account = "acct_1"
@@ -50,12 +50,12 @@ func TestPDFOfInlineSources(t *testing.T) {
 func TestPDFMetadata(t *testing.T) {
 	r := start(t, Config{})
 	for name, test := range map[string]struct {
-		metadata pdfmeta.Info
+		metadata pdffile.Info
 		want     []string
 	}{
-		"none":  {pdfmeta.Info{}, []string{"Title: From the page", "Creator: Chromium"}},
-		"some":  {pdfmeta.Info{Author: "Ana"}, []string{"Title: From the page", "Author: Ana", "Creator: Chromium"}},
-		"every": {pdfmeta.Info{Title: "Faktúra 株", Author: "Ana", Subject: "S", Keywords: "a, b"}, []string{"Title: Faktúra 株", "Author: Ana", "Subject: S", "Keywords: a, b"}},
+		"none":  {pdffile.Info{}, []string{"Title: From the page", "Creator: Chromium"}},
+		"some":  {pdffile.Info{Author: "Ana"}, []string{"Title: From the page", "Author: Ana", "Creator: Chromium"}},
+		"every": {pdffile.Info{Title: "Faktúra 株", Author: "Ana", Subject: "S", Keywords: "a, b"}, []string{"Title: Faktúra 株", "Author: Ana", "Subject: S", "Keywords: a, b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := letter
@@ -110,7 +110,7 @@ func TestPDFPageRanges(t *testing.T) {
 }
 
 func TestPDFMarkdownMargins(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	r := start(t, Config{})
 	inch := func(n float64) *float64 { return &n }
 	for name, test := range map[string]struct {
@@ -150,7 +150,7 @@ func TestScreenshot(t *testing.T) {
 }
 
 func TestURLBehindAnExtraCA(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	headers := make(chan http.Header, 10)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -193,7 +193,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 }
 
 func TestURLsThatLeadInwards(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	canary := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "secret") }), "inward.test", "redirect.test")
 	plain := newSite(t, http.NotFoundHandler(), "plain.test")
 	redirect := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -260,7 +260,7 @@ func TestURLOfAnUnknownName(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	r := start(t, Config{})
 	for name, source := range map[string]Source{
 		"endless script": {HTML: "<script>while (true) {}</script>"},

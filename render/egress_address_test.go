@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/egress"
@@ -133,7 +133,7 @@ func secretFile(t *testing.T) (path, marker string) {
 // No spelling of an inward address is opened as a page, as what a page
 // redirects to, or inside a document.
 func TestAddressesAreRefused(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	f := newField(t)
 	secret, marker := secretFile(t)
@@ -194,7 +194,7 @@ func embed(address string) string {
 
 // The same spellings lead to the canary where the operator opened them.
 func TestAddressesAreReachedWhereOpen(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	f := newField(t)
 	f.names["localhost"], f.names["x.localhost"] = always("127.0.0.1"), always("127.0.0.1")
@@ -220,7 +220,7 @@ func TestAddressesAreReachedWhereOpen(t *testing.T) {
 
 // A name is judged by its addresses, all of them, each time it is dialled.
 func TestNamesThatResolveInwards(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	f := newField(t)
 	inward := map[string][]string{
@@ -266,7 +266,7 @@ func TestNamesThatResolveInwards(t *testing.T) {
 // A name that changes between the check and the dial, and between one request
 // and the next, is refused when it points inwards.
 func TestNamesThatChange(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	ca := newAuthority(t)
 	site, tripwire := siteAndTripwire(t, ca, "changes.test", "moves.test")
@@ -338,7 +338,7 @@ func strangers(t *testing.T, listener net.Listener) int {
 
 // A page behind a private authority renders with everything that belongs to it.
 func TestPageEndToEnd(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	ca := newAuthority(t)
 	site := newWebsite(t, ca, "site.test", "cdn.test")

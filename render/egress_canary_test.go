@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/egress"
@@ -112,7 +112,7 @@ func (r *refusals) has(host string) bool {
 // No way in which a document can load something reaches the inner network, and
 // each is seen to be refused.
 func TestNothingReachesTheCanary(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	f := newField(t)
 	var refused refusals
@@ -142,7 +142,7 @@ func TestNothingReachesTheCanary(t *testing.T) {
 // The same documents do reach the canary where the operator opened it: the
 // silence above is not the silence of documents that never try.
 func TestCanaryIsReachedWhereOpen(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	f := newField(t)
 	open := append(ownAddresses(t), f.siteHost(), "127.0.0.1", "::1")
@@ -166,7 +166,7 @@ func TestCanaryIsReachedWhereOpen(t *testing.T) {
 
 // Offline documents reach nothing, even if the operator has allowed every address.
 func TestOfflineDocumentsReachNothing(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	f := newField(t)
 	open := append(ownAddresses(t), f.siteHost(), "127.0.0.1", "::1")

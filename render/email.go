@@ -14,7 +14,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/pdf"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -93,7 +93,7 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 	}
 
 	doc, err := p.PDF(ctx, Source{HTML: string(page)}, Page{Offline: true}, PDF{
-		Width: p.how.Width, Height: p.how.Height, PrintBackground: true, Metadata: pdfmeta.Info{Author: about.From},
+		Width: p.how.Width, Height: p.how.Height, PrintBackground: true, Metadata: pdffile.Info{Author: about.From},
 	})
 	if err != nil {
 		return chrome.Document{}, err

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
@@ -114,7 +114,7 @@ func printEmail(t *testing.T, a *Account, content string, how Email) (file, text
 }
 
 func TestEmails(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	a := start(t, Config{Slots: 1}).For("a")
 	for name, want := range map[string]struct{ says, lacks, warns string }{
@@ -174,7 +174,7 @@ for word in text.split():
 // TestEmailsOfOthers makes PDFs of emails from the wild, and has them say what
 // another reader finds in them.
 func TestEmailsOfOthers(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	a := start(t, Config{Slots: 1}).For("a")
 	same := 0

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/image/font/gofont/gomono"
 	"golang.org/x/image/font/gofont/gosmallcaps"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/font"
 	"github.com/relaypdf/relaypdf/render/office"
@@ -60,7 +60,7 @@ func houseGeorgia() []byte {
 // TestOwnFonts checks that the browser and the engines find the fonts of the operator's folder at each level of the
 // sandbox (see TestIsolationWithoutNamespaces). They cannot see these fonts otherwise.
 func TestOwnFonts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	r := launch(t, render.Config{Fonts: ownFonts(t), OfficeSlots: 1})
 	account := r.For("acct_fonts")

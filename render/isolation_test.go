@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/markup"
@@ -68,7 +68,7 @@ func relations() map[string][2]string {
 }
 
 func TestPagesLeaveNothing(t *testing.T) { //nolint:tparallel // The subtests follow each other on the same warm pages.
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 
@@ -116,7 +116,7 @@ func TestPagesLeaveNothing(t *testing.T) { //nolint:tparallel // The subtests fo
 // Two documents of one origin that are open at the same time do not hear each
 // other, though two frames of one document do.
 func TestPagesDoNotHearEachOther(t *testing.T) { //nolint:tparallel // The subtests follow each other on the same warm pages.
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 	together := m.pdf(t, "acct_control", render.Source{URL: m.site.origin("site.test") + m.site.publish(
@@ -199,7 +199,7 @@ setTimeout(() => {
 // Inline documents with script get nothing from those before them, and give
 // nothing to those without.
 func TestInlineDocumentsLeaveNothing(t *testing.T) { //nolint:tparallel // The subtests follow each other on the same warm pages.
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 	for name, text := range map[string]string{"plant": plantHere, "read": readHere} {
@@ -237,7 +237,7 @@ func TestInlineDocumentsLeaveNothing(t *testing.T) { //nolint:tparallel // The s
 
 // Timers of a document never write into later ones, however many there are.
 func TestTimersEnd(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 	var group errgroup.Group
@@ -269,7 +269,7 @@ func TestTimersEnd(t *testing.T) {
 
 // Cookies and headers that a request brought reach its own page and no other.
 func TestCredentialsEnd(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 	got := make(chan http.Header, 10)
@@ -300,7 +300,7 @@ func TestCredentialsEnd(t *testing.T) {
 
 // TestCachesEnd checks that a resource that one document loaded is loaded again for the next one.
 func TestCachesEnd(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 	m.site.HandleFunc("/style.css", func(w http.ResponseWriter, _ *http.Request) {
@@ -328,7 +328,7 @@ func TestCachesEnd(t *testing.T) {
 // A site's wish for TLS holds for the document that heard it, and not for the
 // plain requests of later ones.
 func TestTransportSecurityEnds(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 	m.site.HandleFunc("/strict", func(w http.ResponseWriter, _ *http.Request) {
@@ -355,7 +355,7 @@ func TestTransportSecurityEnds(t *testing.T) {
 // Media, window and background that one document asked for are not those of
 // the next one, in any lane.
 func TestEmulationEnds(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 	const shown = `<style>@media print { p::after { content: "print" } } @media screen { p::after { content: "screen" } }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
 )
 
@@ -34,7 +34,7 @@ var nextDocuments = []string{
 // HTML standard, and after each another of the same account: not a byte of that
 // may differ from what it is alone.
 func TestNothingLingers(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "linger-")
 	if err == nil {

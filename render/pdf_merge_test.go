@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -142,10 +142,10 @@ func screenshots(t *testing.T, path, name string) {
 
 // TestMergeTitlesOfMetadata prefers the title in the metadata to a weak one.
 func TestMergeTitlesOfMetadata(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	account := start(t, Config{}).For("merge")
-	titled, err := account.SetPDFInfo(t.Context(), partOf("", 1).Content.(*spool.File), "", pdfmeta.Info{Title: "Tïtle 🎉 of\tmetadata"})
+	titled, err := account.SetPDFInfo(t.Context(), partOf("", 1).Content.(*spool.File), "", pdffile.Info{Title: "Tïtle 🎉 of\tmetadata"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestMergePageNumbersAvoidText(t *testing.T) {
 
 // TestMergePageNumbers numbers documents without a table of contents, of which the third cannot be opened.
 func TestMergePageNumbers(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	path, _ := mergedWith(t, []MergeInput{partOf("", 1), partOf("", 2)}, MergeAdditions{PageNumbers: []pdf.Place{pdf.Bottom}})
 	for i, text := range pagesText(t, path) {

@@ -12,7 +12,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -168,7 +168,7 @@ func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, args pdf.C
 // SetPDFInfo sets the fields of info that are not empty, and leaves the others as they are. It closes the given
 // PDF.
 func (t *Tools) SetPDFInfo(
-	ctx context.Context, content *spool.File, password string, info pdfmeta.Info,
+	ctx context.Context, content *spool.File, password string, info pdffile.Info,
 ) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, content.Close()) }()
 

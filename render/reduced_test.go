@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
-	"github.com/relaypdf/relaypdf/render/hostile"
 )
 
 // withoutNamespaces is set where the kernel refuses them, and browsers and engines
@@ -29,7 +28,7 @@ const atLevel = "^(TestPagesLeaveNothing|TestPagesDoNotHearEachOther|TestInlineD
 // TestIsolationWithoutNamespaces runs the tests of isolation again as an ordinary
 // user who may make no namespaces, as in many containers.
 func TestIsolationWithoutNamespaces(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	if os.Getenv(withoutNamespaces) != "" {
 		t.Skip("it is running already")
@@ -83,7 +82,7 @@ func TestAttacksWithoutNamespaces(t *testing.T) {
 		t.Skip("it is for TestIsolationWithoutNamespaces")
 	}
 	r := launch(t, render.Config{Slots: 2})
-	for _, a := range hostile.Attacks() {
+	for _, a := range sharedtest.Attacks() {
 		t.Run(a.Name, func(t *testing.T) {
 			struck := make(chan error, 1)
 			go func() { struck <- strike(t.Context(), r.For("acct_attacker"), a) }()
@@ -114,7 +113,7 @@ func TestAttacksWithoutNamespaces(t *testing.T) {
 }
 
 // strike makes a hostile document.
-func strike(ctx context.Context, of *render.Account, a hostile.Attack) error {
+func strike(ctx context.Context, of *render.Account, a sharedtest.Attack) error {
 	page := render.Page{Timeout: 3 * time.Second}
 	if a.Screenshot {
 		img, err := of.Screenshot(ctx, render.Source{HTML: a.HTML}, page, chrome.Screenshot{FullPage: true})

@@ -31,8 +31,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
-	"github.com/relaypdf/relaypdf/render/rendertest"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -68,7 +68,7 @@ var Engine = sync.OnceValues(func() (command []string, err error) {
 	if err = os.Chmod(engineDir, 0o711); err != nil { // The engines' own user passes through it.
 		return nil, err
 	}
-	return rendertest.Engine(engineDir)
+	return sharedtest.Engine(engineDir)
 })
 
 // patience bounds what takes a moment, on machines that are busy as well.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/render/pdffile"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+
 	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
@@ -16,7 +16,7 @@ func TestStandards(t *testing.T) {
 	a := start(t, Config{}).For("standards")
 	all := []pdffile.Standard{pdffile.UA1, pdffile.A2A}
 	const good = "<!doctype html><html lang=en><title>A</title><h1>A</h1><p>Text</p>"
-	doc, err := a.PDF(t.Context(), Source{HTML: good}, Page{}, PDF{Standards: all, StandardsStrict: true, Metadata: pdfmeta.Info{Title: "Named"}})
+	doc, err := a.PDF(t.Context(), Source{HTML: good}, Page{}, PDF{Standards: all, StandardsStrict: true, Metadata: pdffile.Info{Title: "Named"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -13,7 +13,7 @@ import (
 // TestStartThroughPooler starts more processes at once than the pooler has
 // connections, with a way for sessions and without one, and leaves no lock.
 func TestStartThroughPooler(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	db := storetest.Bounced(t)
 	alone := store.Config{URL: db.URL + "&default_query_exec_mode=exec", DataDir: db.DataDir}

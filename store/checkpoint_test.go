@@ -9,14 +9,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestLogIsReset has writers that never pause: SQLite's log is copied while they write, and is reset all the same.
 func TestLogIsReset(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	db := storetest.SQLite(t)
 	s := db.Open(t, nil)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
@@ -25,7 +25,7 @@ func lossy(t *testing.T, near storetest.DB) (storetest.DB, *storetest.Link) {
 // TestDeadConnectionsFailNoPage: all connections of a pool die silently. After the first that does not answer, the
 // others are not tried: probing two takes longer than a page may.
 func TestDeadConnectionsFailNoPage(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	through, link := lossy(t, storetest.Postgres(t))
 	f := newFixture(t, through)
@@ -48,7 +48,7 @@ func TestDeadConnectionsFailNoPage(t *testing.T) {
 // TestListeningContinuesAfterItsConnectionDied: the connection on which a process listens drops its data and is not
 // closed. The process finds that out, and listens on another.
 func TestListeningContinuesAfterItsConnectionDied(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	near := storetest.Postgres(t)
 	through, link := lossy(t, near)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -113,7 +113,7 @@ func TestReapReleasesExpiredHolds(t *testing.T) {
 // TestStartWaitsForTheWriteLock has another process keep the write lock of a SQLite
 // database for longer than a write waits for it, as a stopped process does.
 func TestStartWaitsForTheWriteLock(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		path, ok := strings.CutPrefix(db.URL, "sqlite://")
 		if !ok {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -29,7 +29,7 @@ func TestMigrationLockEndsWithItsTransaction(t *testing.T) {
 // TestMigrationLetsReadersPass: a migration that waits for a long reader of a table
 // keeps no other reader waiting, and succeeds when the long one ends.
 func TestMigrationLetsReadersPass(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	db := storetest.Postgres(t)
 	raw := operator(t, db)

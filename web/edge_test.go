@@ -26,7 +26,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/static"
 	"github.com/relaypdf/relaypdf/store"
@@ -348,7 +348,7 @@ func (o *origin) upload(t *testing.T) string {
 // deploy/edge: each twice, without credentials, by a logged-in user, and with a key. Public pages are requested from
 // the service once, and nothing else is ever cached.
 func TestCachesInFront(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	o := newOrigin(t)
 	upload := o.upload(t)
 	routes := o.walk(t, upload)

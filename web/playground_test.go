@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -171,7 +171,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 // TestPlaygroundFormsShowTheirInput opens the form of every operation, sends it back as a browser would, and finds
 // the operation's example in the resulting request.
 func TestPlaygroundFormsShowTheirInput(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
 	list := v.sees("/dashboard/playground", "POST /v1/pdf", "Create a PDF from HTML")
@@ -443,7 +443,7 @@ func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 // TestPlaygroundShowsTextsAsTexts puts markup into every field of every form, and runs the operations that need no
 // renderer.
 func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	h := playHouse(t)
 	v := h.join(t, "maya@example.com")
 	const attack = `"></textarea><script>alert(1)</script><img src=x onerror=alert(1)>'`

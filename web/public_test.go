@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/api/wire"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/web"
 )
@@ -82,7 +82,7 @@ func (v *visitor) sitemap() []string {
 // TestPublicPagesAreTheSameForAll looks at every page of the sitemap: caches may keep it, it sets no cookie, is
 // small, and a user who is logged in gets no other.
 func TestPublicPagesAreTheSameForAll(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	h := openHouse(t, &drawer{})
 	member, nobody := h.join(t, "maya@example.com"), h.visitor(t)
 	titles := map[string]string{}
@@ -209,7 +209,7 @@ func TestLiveBox(t *testing.T) {
 
 // TestLiveBoxIsLimitedForAll has many addresses try.
 func TestLiveBoxIsLimitedForAll(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	var at atomic.Int64
 	d := &drawer{}
 	h := sqliteHouse(t, func(c *web.Config) {

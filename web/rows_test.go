@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 	"github.com/relaypdf/relaypdf/web"
@@ -75,7 +75,7 @@ func (p plan) read() (rows float64) {
 // TestPagesReadFewRows: no page reads more of the database because its account has
 // more calls, nor because others have.
 func TestPagesReadFewRows(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	db := storetest.Postgres(t)
 	// In the first days of a month its partitions are so small that PostgreSQL reads them whole.

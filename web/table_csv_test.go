@@ -13,7 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -54,7 +54,7 @@ func fillTable(t *testing.T, db storetest.DB, h *house, path string, count strin
 
 // TestCSVFilesHaveAllRows: no number of rows ends a file early, on either database.
 func TestCSVFilesHaveAllRows(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/api"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/operation"
 )
 
@@ -172,7 +172,7 @@ func failedOf(checks []check) []check {
 // TestInspector runs the inspector of the protocol's authors the way a developer of agents uses it, in the protocol's
 // two eras, and over standard input and output.
 func TestInspector(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := newServer(t, open)
 	program := filepath.Join(modules(t), "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")

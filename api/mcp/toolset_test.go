@@ -14,7 +14,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/mcp"
 	"github.com/relaypdf/relaypdf/docs"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // Limits of the lists, with which every conversation of an agent begins. About 12 more tools are planned, for which all
@@ -147,7 +147,7 @@ func TestEveryToolIsCalled(t *testing.T) {
 
 // TestManySelections: the selections that are described in memory are limited.
 func TestManySelections(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := product(t)
 	tools, err := api.Tools()

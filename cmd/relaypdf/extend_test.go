@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // edit is one change of the source: a new file, or text put before a place in
@@ -48,7 +48,7 @@ var additions = map[string][]edit{
 // TestAdditionsTakeAFewEdits adds one of each to a copy of the source, and
 // builds that: nothing else has to change.
 func TestAdditionsTakeAFewEdits(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	dir := copySource(t)
 	for what, edits := range additions {

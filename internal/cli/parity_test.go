@@ -12,7 +12,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/mcp"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -96,7 +96,7 @@ func (d doors) byCommand(q question) ran {
 // TestTransportsAnswerAlike makes the same calls through all three: they accept and refuse the same inputs, with
 // the same codes, fields and messages.
 func TestTransportsAnswerAlike(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	d := openDoors(t)
 	table, err := schema.NewTable(operation.Rows)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestFilesOfTemplates syncs a folder to the service and back, without losing changes.
@@ -155,7 +154,7 @@ func TestOutputLive(t *testing.T) {
 // TestLivePageInABrowser follows a document: an error is shown above the last successful version, also on pages
 // that are opened later.
 func TestLivePageInABrowser(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
 	live := newLivePage("bill", server.Listener.Addr().String())

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // sheet is a page full of SVG images, which Chromium draws at once.
@@ -37,7 +37,7 @@ const (
 // TestChromiumDrawsSVG draws each type × scale in Chromium. ZXing reads what
 // comes out, and without text it is the PNG, pixel by pixel.
 func TestChromiumDrawsSVG(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	samples := slices.DeleteFunc(everyVariant(SVG), func(s sample) bool {

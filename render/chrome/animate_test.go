@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // shot photographs a job's document.
@@ -37,7 +37,7 @@ func startUnhurried(t *testing.T) *Pool {
 
 // A document is shown as it is when its animations have ended.
 func TestAnimationsAreFinished(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startUnhurried(t)
 	const bar = `<style>body{margin:0}#x{height:50px;width:10px;background:red}
 		@keyframes grow{from{width:10px}to{width:200px}} @keyframes more{to{width:300px}}`
@@ -80,7 +80,7 @@ func TestAnimationsAreFinished(t *testing.T) {
 
 // A document that never comes to rest is shown as it is after a while, with a warning.
 func TestEndlessDrawingIsWarnedOf(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	endless := Job{HTML: `<p>text<script>const f = () => requestAnimationFrame(f); f()</script>`, RenderMode: ModeRealm}
 	_, warnings := shot(t, p, endless)
@@ -93,7 +93,7 @@ func TestEndlessDrawingIsWarnedOf(t *testing.T) {
 
 // Counting what scripts wait for changes nothing of what they see.
 func TestAnimationWatchIsUnseen(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
 		_, text := printedWith(t, p, Job{RenderMode: lane, WaitForFunction: "window.said && said.length === 6", HTML: `<pre id=x></pre><script>
@@ -129,7 +129,7 @@ const standstill = `<script>(ask => {
 // the last one moves as its columns and their labels do. Its own (13.1, November 2026)
 // is what it is after 8 seconds, too.
 func TestAnimatedChartsShowTheirValues(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startUnhurried(t)
 	charts := map[string]struct{ file, script string }{
 		"Chart.js": {"chart.js/dist/chart.umd.min.js", `new Chart(document.querySelector('#c').appendChild(document.createElement('canvas')),

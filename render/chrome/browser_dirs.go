@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/relaypdf/relaypdf/render/scratch"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // binaries are tried in this order if Config.Binary is empty. The headless shell comes first: it prints three times
@@ -44,7 +44,7 @@ func FindBinary(configured string) (string, error) {
 
 // home holds everything the browsers of one Pool have on disk.
 type home struct {
-	folder *scratch.Folder
+	folder *spool.Folder
 	root   string // of the folder; the browser's user must pass through
 	user   string // HOME of the browser, with its certificate database
 	spool  string // results on their way out; only ours
@@ -64,7 +64,7 @@ func newHome(ctx context.Context, cfg Config) (h home, err error) {
 		}
 	}
 
-	if h.folder, err = scratch.Open(cfg.Dir, "relaypdf-chrome-"); err != nil {
+	if h.folder, err = spool.OpenFolder(cfg.Dir, "relaypdf-chrome-"); err != nil {
 		return home{}, fmt.Errorf("chrome: %w", err)
 	}
 	h.root = h.folder.Path

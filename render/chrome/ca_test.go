@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // tunnel is a proxy that leads every CONNECT to one server.
@@ -52,7 +52,7 @@ func tunnel(t *testing.T, target string) string {
 
 // The certificate of httptest's own server is for example.com, and its own CA.
 func TestExtraCAOpensAnHTTPSSite(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		io.WriteString(w, "<p>private site "+r.Header.Get("X-Team")+" "+r.Header.Get("Cookie"))

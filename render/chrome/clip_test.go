@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestClippedContentIsWarnedOf has elements cut off their content: the warning names each, and none names what its
@@ -178,7 +178,7 @@ func TestRightToLeftPagesShrink(t *testing.T) {
 
 // TestElementsInScrollersAreWhole photographs elements of which a scroller around them shows a part, or nothing.
 func TestElementsInScrollersAreWhole(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, nil)
 	const element = `<div id=it style="width:200px;height:%dpx;background:linear-gradient(#f00 50%%,#00f 50%%)"></div><p style="margin-top:900px">end`
@@ -222,7 +222,7 @@ func TestElementsInScrollersAreWhole(t *testing.T) {
 
 // TestImagesOfPartsAreWarnedOf: a scroller in an image of the whole page, and a clip outside of it.
 func TestImagesOfPartsAreWarnedOf(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, nil)
 	const scroller = `<div id=box style="height:100px;overflow:auto"><p>text<p style="margin-top:200px">LAST</div>`

@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // logs collects what several goroutines write.
@@ -130,7 +130,7 @@ func (g *gate) targetIn(t *testing.T, root session) proto.TargetTargetID {
 }
 
 func TestCrashedRendererIsRetriedOnce(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := newSite(t)
 	g := newGate(s, "once")
 	p := startWithSite(t, s)
@@ -154,7 +154,7 @@ func TestCrashedRendererIsRetriedOnce(t *testing.T) {
 }
 
 func TestSecondCrashFailsTheJobAndNobodyElse(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := newSite(t)
 	bad, good := newGate(s, "bad"), newGate(s, "good")
 	p := startWithSite(t, s)
@@ -268,7 +268,7 @@ func TestWarmPageIsReplacedAfterACrash(t *testing.T) {
 }
 
 func TestKilledBrowserIsReplacedAndTheJobSucceeds(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := newSite(t)
 	g := newGate(s, "kill")
 	var log logs
@@ -289,7 +289,7 @@ func TestKilledBrowserIsReplacedAndTheJobSucceeds(t *testing.T) {
 }
 
 func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	pid := p.browserPID()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -303,7 +303,7 @@ func TestIdleBrowserIsReplacedWhenItDies(t *testing.T) {
 }
 
 func TestEndlessScripts(t *testing.T) { //nolint:tparallel // its documents run in sequence: the pool has 3 slots
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, func(c *Config) { c.Slots = 3 })
 	cases := map[string]struct {
@@ -408,7 +408,7 @@ func TestFullPoolIsBusy(t *testing.T) {
 }
 
 func TestRecyclingLosesNoJob(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, func(c *Config) { c.RecycleDocs = 12 })
 	var wg sync.WaitGroup
@@ -476,7 +476,7 @@ func TestWarmPagesAreBounded(t *testing.T) {
 }
 
 func TestHangingBrowserIsReplaced(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	var log logs
 	p := startPool(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -500,7 +500,7 @@ func TestHangingBrowserIsReplaced(t *testing.T) {
 // TestHangingBrowserLeavesDocumentsUnstarted: where no page is ready in time the error tells
 // that nothing of the document was loaded.
 func TestHangingBrowserLeavesDocumentsUnstarted(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, func(c *Config) { c.Browsers, c.Slots = 1, 1 })
 	if err := syscall.Kill(p.browserPID(), syscall.SIGSTOP); err != nil {

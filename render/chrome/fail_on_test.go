@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // printedWith prints a job and returns what was said of it, and its text.
@@ -71,7 +71,7 @@ func TestWaitForFunction(t *testing.T) {
 
 // The error of a job that timed out names the resources that the job waited for.
 func TestTimeoutsNameTheMissingCondition(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/hangs.svg", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s.page("site.test/", `<p>text<img src="/hangs.svg">`)
@@ -138,7 +138,7 @@ func faultySite(t *testing.T) *site {
 }
 
 func TestFaultsOfADocument(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startWithSite(t, faultySite(t))
 	faults := map[string]struct {
 		code  string
@@ -225,7 +225,7 @@ func printedUnder(t *testing.T, p *Pool, job Job, strict FailOn) {
 
 // A document cannot flood who listens to its faults.
 func TestFloodOfFaults(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := newSite(t)
 	var images strings.Builder
 	for i := range 200 {

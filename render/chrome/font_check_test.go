@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // fewFaces are the fonts of a machine that has no others.
@@ -39,7 +39,7 @@ func face(t *testing.T, family string) string {
 }
 
 func TestMissingTypefacesAreWarnedOf(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startWithFaces(t)
 	for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
 		for html, want := range map[string]string{
@@ -83,7 +83,7 @@ func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 
 // Headers and footers are drawn apart: what a document brings is not theirs.
 func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startWithFaces(t)
 	mono := face(t, "Liberation Mono")
 	brings := `<style>@font-face { font-family: Mine; src: url(` + mono + `) }</style>`
@@ -127,7 +127,7 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 }
 
 func TestCutContentIsWarnedOf(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startWithFaces(t)
 	columns := "<table class='wide items'><tr>" + strings.Repeat("<td>1234567890123</td>", 20) + "</table>"
 	for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // A trace is something that one document could leave for the next: write
@@ -102,7 +102,7 @@ func left(t *testing.T, text string) bool {
 // account or another. That a document finds its own trace shows that the test
 // would notice.
 func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := newSite(t)
 	for i, tr := range storageTraces {
@@ -135,7 +135,7 @@ func TestStorageDoesNotReachTheNextDocument(t *testing.T) {
 
 // An inline document's changes to its realm never reach the next one.
 func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, nil)
 	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
@@ -155,7 +155,7 @@ func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
 // An inline document has no origin, so every kind of storage refuses it; that
 // must not depend on the lane or on the document before.
 func TestInlineDocumentsHaveNoStorage(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
 		for _, tr := range storageTraces {
@@ -174,7 +174,7 @@ func TestInlineDocumentsHaveNoStorage(t *testing.T) {
 // A document that was taken for one without network, and uses it, is started
 // over where it has one, and leaves neither cookies nor cache entries.
 func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css")
@@ -215,7 +215,7 @@ func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
 // Every other way to the network that script has is noticed, or leads nowhere,
 // in the lane without network.
 func TestRealmHasNoNetwork(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := newSite(t)
 	s.page("site.test/", "")
 	p := startWithSite(t, s)
@@ -260,7 +260,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 // A refresh in a document without script leads away from the warm page, at once
 // or after its job; the next document is not set on what is there then.
 func TestRefreshDoesNotSpoilTheNextDocument(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, nil)
 	for _, target := range []string{"about:blank", "http://site.test/", "about:srcdoc"} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 func TestURL(t *testing.T) {
@@ -118,7 +118,7 @@ func TestDocumentThatLeadsItselfAway(t *testing.T) {
 
 // HTML that is loaded again is gone: it has no address that it could come from.
 func TestDocumentThatReloadsItself(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := newSite(t)
 	s.page("site.test/away", `<p>before<script>location = 'about:blank'</script>`)
@@ -144,7 +144,7 @@ func TestDocumentThatReloadsItself(t *testing.T) {
 
 // Documents whose server withholds a part until the test says so.
 func TestWaitUntil(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	s := newSite(t)
 	release := make(chan struct{})

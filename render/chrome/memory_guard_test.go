@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
-	"github.com/relaypdf/relaypdf/render/hostile"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+
 	"github.com/relaypdf/relaypdf/render/priority"
 	"github.com/relaypdf/relaypdf/render/queue"
 )
@@ -22,7 +22,7 @@ import (
 // TestLongJobsStepBack has a document take long. Alone it keeps its priority. Next to
 // another account's it loses it, and later jobs have it again.
 func TestLongJobsStepBack(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -156,7 +156,7 @@ func TestGuardWatchesRetiringBrowsers(t *testing.T) {
 // TestLargeDocumentsPrintTheSame prints a document again and again that needs nearly all memory of a process: it does
 // not fail because of what its account's page printed before.
 func TestLargeDocumentsPrintTheSame(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, func(c *Config) { c.RendererBytes = 300 << 20 })
 	html := "<table>" + strings.Repeat("<tr>"+strings.Repeat("<td>cell 12345</td>", 8)+"</tr>", 1900) + "</table>"
@@ -230,7 +230,7 @@ func TestMemoryOfEarlierDocuments(t *testing.T) {
 // gives none of their processes more than its bound, and others are served. All
 // processes of a browser have the bound.
 func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents run in sequence
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const most = 512 << 20
 	p := startPool(t, func(c *Config) { c.RendererBytes, c.unguarded = most, true })
@@ -254,7 +254,7 @@ func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents 
 	if t.Failed() {
 		return // Without the bound, what follows would take all memory there is.
 	}
-	for _, a := range hostile.Attacks() {
+	for _, a := range sharedtest.Attacks() {
 		if !strings.Contains(a.Name, "memory") {
 			continue
 		}

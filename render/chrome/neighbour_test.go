@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
-	"github.com/relaypdf/relaypdf/render/hostile"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // attackTime is the minimum duration of the hostile jobs. With a longer one, every attack runs in every render
@@ -42,9 +41,9 @@ const (
 // TestAttacksHurtNobodyElse prints one account's small documents during another account's
 // attack of each kind.
 func TestAttacksHurtNobodyElse(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
-	for i, a := range hostile.Attacks() {
+	for i, a := range sharedtest.Attacks() {
 		for _, lane := range attackLanes(a, i) {
 			t.Run(a.Name+"/"+lane.String(), func(t *testing.T) { attack(t, p, a, lane) })
 		}
@@ -53,7 +52,7 @@ func TestAttacksHurtNobodyElse(t *testing.T) {
 
 // attackLanes returns the lanes that a document is sent to: those that it can be
 // in, or one of them.
-func attackLanes(a hostile.Attack, i int) []RenderMode {
+func attackLanes(a sharedtest.Attack, i int) []RenderMode {
 	lanes := []RenderMode{ModeRealm, ModeOnce}
 	switch {
 	case !strings.Contains(a.HTML, "<script"):
@@ -64,7 +63,7 @@ func attackLanes(a hostile.Attack, i int) []RenderMode {
 	return lanes[i%2 : i%2+1]
 }
 
-func attack(t *testing.T, p *Pool, a hostile.Attack, lane RenderMode) {
+func attack(t *testing.T, p *Pool, a sharedtest.Attack, lane RenderMode) {
 	t.Helper()
 	alone := neighbour(t, p)
 	before := peakMemory(t)
@@ -107,7 +106,7 @@ func neighbour(t *testing.T, p *Pool) time.Duration {
 }
 
 // strike does what the attacker's call does, within a deadline.
-func strike(ctx context.Context, p *Pool, a hostile.Attack, lane RenderMode, deadline time.Duration) error {
+func strike(ctx context.Context, p *Pool, a sharedtest.Attack, lane RenderMode, deadline time.Duration) error {
 	job := Job{Account: "attacker", RenderMode: lane, HTML: a.HTML, Timeout: deadline}
 	if a.Screenshot {
 		img, err := p.Screenshot(ctx, job, Screenshot{FullPage: true, MaxBytes: 200 << 20})
@@ -151,7 +150,7 @@ func peakMemory(t *testing.T) int64 {
 // TestHostileHTML renders generated documents, and after each that the browsers
 // still serve another account.
 func TestHostileHTML(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	seed := *hostileSeed
 	if seed == 0 {
@@ -161,7 +160,7 @@ func TestHostileHTML(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, seed))
 	p := startPool(t, nil)
 	for n, end := 0, time.Now().Add(*hostileTime); time.Now().Before(end); n++ {
-		a := hostile.Attack{HTML: hostile.Generate(random), Screenshot: random.IntN(4) == 0}
+		a := sharedtest.Attack{HTML: sharedtest.Generate(random), Screenshot: random.IntN(4) == 0}
 		lane := ModeInline // It is not trusted: without a script there is nothing to hinder.
 		if strings.Contains(a.HTML, "<script") {
 			lane = RenderMode(1 + random.IntN(2))

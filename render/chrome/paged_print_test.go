@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pagedcss"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -290,7 +290,7 @@ func TestReferencesAreRight(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.sections > 100 {
-				slow.Test(t)
+				sharedtest.Slow(t)
 			}
 			start := time.Now()
 			path, doc := written(t, p, Job{Account: "a", HTML: referenced(c.sections, c.references, c.style), Timeout: patience}, PDF{PreferCSSPageSize: true})
@@ -392,7 +392,7 @@ func TestRunningHeadings(t *testing.T) {
 // TestOscillatingNumberIsFrozen prints a reference whose number is wider on the page before: with viii the target moves
 // to page ix, and with ix back to page viii.
 func TestOscillatingNumberIsFrozen(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	html := `<!doctype html><style>@page { size: 4in 4in; margin: 0 } body { margin: 0; font: 16px/20px "Liberation Serif" } p { margin: 0; height: 384px } p + p { break-before: page }
 		div { width: 18px; overflow-wrap: anywhere; break-before: page } a { display: block } a::after { content: target-counter(attr(href), page, lower-roman) }
@@ -454,7 +454,7 @@ func TestPagedCSSOfEverySource(t *testing.T) {
 
 // TestHostilePagedCSS prints documents that fight the rewriting. Only their own text may suffer.
 func TestHostilePagedCSS(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	const style = `<style>h1 { break-before: page; string-set: s content(); bookmark-level: 1 } a::after { content: "@" target-counter(attr(href), page) } @page { @top-left { content: string(s) } }</style>`
 	for name, job := range map[string]Job{
@@ -513,7 +513,7 @@ func TestUnstableLayoutIsReported(t *testing.T) {
 // TestLimitsOfPagedCSSAreReported prints documents that are beyond the limits of paged media. Each takes bounded time,
 // and the warning or error names the cause.
 func TestLimitsOfPagedCSSAreReported(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	const style = `<!doctype html><style>h1 { string-set: s content() } a::after { content: "@" target-counter(attr(href), page) } @page { @top-left { content: string(s) } }</style>`
 	many := func(n int, format string) string {

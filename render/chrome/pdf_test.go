@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // pagesOf returns a document of n pages that say which they are.
@@ -225,7 +225,7 @@ func TestPDFTaggedAndOutlineOnlyWhenAsked(t *testing.T) {
 }
 
 func TestLargePDFIsStreamed(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	// Noise does not compress: about 6 MB in the file.
 	html := `<canvas id=c width=1400 height=1400></canvas><script>
@@ -243,7 +243,7 @@ func TestLargePDFIsStreamed(t *testing.T) {
 }
 
 func TestPageCountAgreesWithPoppler(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	for _, n := range []int{1, 2, 8, 9, 65, 600} { // Skia's page tree gets deeper at 8, 64 and 512.
 		for _, tagged := range []bool{false, true} {
@@ -260,7 +260,7 @@ func TestPageCountAgreesWithPoppler(t *testing.T) {
 }
 
 func TestScriptsSeeTheRoomOnThePaper(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	const html = `<body style="margin:0"><p id=x></p><script>x.textContent = 'window ' + innerWidth + ' x ' + innerHeight</script>`
 	for want, opt := range map[string]PDF{

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // tree returns the pids of the browser and its helpers.
@@ -104,7 +104,7 @@ func TestProcessesAreFoundInTheirSessions(t *testing.T) {
 // TestBrowserHasASessionOfItsOwn holds because the kernel divides processors
 // among sessions.
 func TestBrowserHasASessionOfItsOwn(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	main := p.browserPID()
 	for _, pid := range tree(main) {
@@ -169,7 +169,7 @@ func TestBrowserSeesNoneOfOurEnvironment(t *testing.T) {
 }
 
 func TestCloseLeavesNoProcess(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	for _, lane := range lanes {
 		textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: "x"})

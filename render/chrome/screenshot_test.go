@@ -7,11 +7,11 @@ import (
 	"io"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 func TestScreenshotTypes(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	magic := map[string]string{"png": "\x89PNG", "jpeg": "\xff\xd8\xff", "webp": "RIFF", "": "\x89PNG"}
 	for _, lane := range lanes {
@@ -33,7 +33,7 @@ func TestScreenshotTypes(t *testing.T) {
 }
 
 func TestScreenshotSizes(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	const html = `<body style="margin:0;height:2000px;width:1000px;background:linear-gradient(#f00 500px,#00f 500px)">`
 	cases := map[string]struct {
@@ -68,7 +68,7 @@ func TestScreenshotSizes(t *testing.T) {
 }
 
 func TestScreenshotClipBelowTheViewport(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	opt := Screenshot{CaptureBeyondViewport: true, Clip: &Rect{Y: 1500, Width: 20, Height: 20}}
 	img, err := p.Screenshot(t.Context(), Job{Account: "a", HTML: `<body style="margin:0;height:2000px;background:#0f0">`}, opt)

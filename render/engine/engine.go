@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/queue"
-	"github.com/relaypdf/relaypdf/render/scratch"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // Config holds the settings of a Pool. The zero value is usable in the relaypdf executable itself.
@@ -99,7 +99,7 @@ type Pool struct {
 	id  identity
 	// spawner starts every child and lives as long as the pool.
 	spawner *thread
-	folder  *scratch.Folder
+	folder  *spool.Folder
 	queue   *queue.Queue
 	jobs    chan *request
 	// used is closed by the first job, even while no child is ready.
@@ -149,7 +149,7 @@ func Start(cfg Config) (*Pool, error) {
 		return nil, err
 	}
 
-	dir, err := scratch.Open(cfg.Dir, folderPrefix)
+	dir, err := spool.OpenFolder(cfg.Dir, folderPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("engine: folder for jobs: %w", err)
 	}

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
 // TestHungProgram has programs that use no processor time. Each is ended and started again in a new child.
 func TestHungProgram(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	for name, script := range map[string]string{
 		"stopped":           "kill -STOP $$",
@@ -43,7 +43,7 @@ func TestHungProgram(t *testing.T) {
 
 // TestSlowProgram uses little processor time, but some.
 func TestSlowProgram(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const script = "i=0; while [ $i -lt 12 ]; do sleep 1; j=0; while [ $j -lt 30000 ]; do j=$((j+1)); done; i=$((i+1)); done; echo done"
 	pool := start(t, engine.Config{Size: 1})
@@ -54,7 +54,7 @@ func TestSlowProgram(t *testing.T) {
 
 // TestStoppedChild stops the engine itself. The job is done by a new one. It runs alone: other tests have engines too.
 func TestStoppedChild(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	pool := start(t, engine.Config{Size: 1})
 	first := describe(t, pool)
 	running := engines(t, os.Getpid())

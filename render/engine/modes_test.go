@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // withoutNamespaces is set where the kernel refuses namespaces.
@@ -22,7 +22,7 @@ const again = "ENGINE_TEST_AGAIN"
 // TestModes runs the tests of this package again: as an ordinary user, and as
 // one who may not make namespaces, as in many containers.
 func TestModes(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	if os.Getenv(again) != "" {
 		t.Skip("it is running already")

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/queue"
 )
@@ -78,7 +78,7 @@ func TestSpareChildHelpsWhileTheFirstHangs(t *testing.T) {
 
 // TestWaitingIsNotTheJobsOwnTime lets a job wait longer than it may take.
 func TestWaitingIsNotTheJobsOwnTime(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	const limit = 5 * time.Second
 	pool := start(t, engine.Config{Size: 1})
 	first := make(chan error, 1)

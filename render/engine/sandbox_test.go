@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
@@ -369,7 +369,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestCPUTimeIsBounded(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	pool := start(t, engine.Config{CPU: time.Second})
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -385,7 +385,7 @@ func TestCPUTimeIsBounded(t *testing.T) {
 
 // TestExecCPU gives one program less processor time than the job has.
 func TestExecCPU(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	pool := start(t, engine.Config{})
 	_, err := pool.Do(t.Context(), engine.Job{Name: "exec", Args: program{Name: "sh", Args: []string{"-c", "while :; do :; done"}, CPU: time.Second}})
 	var failed *engine.JobError

@@ -20,7 +20,7 @@ import (
 	"unicode"
 
 	"github.com/relaypdf/relaypdf/render/engine"
-	"github.com/relaypdf/relaypdf/render/scratch"
+	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // Family is a name under which documents find a font.
@@ -64,7 +64,7 @@ type Fonts struct {
 	families []Family
 	names    map[string]bool // in lower case; nil means unknown
 	drawn    func() []uint64 // see Draws
-	scratch  *scratch.Folder
+	scratch  *spool.Folder
 }
 
 // Open reads which fonts are available. dir is the parent of a temporary folder, and folder
@@ -72,7 +72,7 @@ type Fonts struct {
 func Open(ctx context.Context, dir, folder string) (_ *Fonts, err error) {
 	f := &Fonts{Folder: folder}
 	f.drawn = sync.OnceValue(f.characters)
-	if f.scratch, err = scratch.Open(dir, "relaypdf-fonts-"); err != nil {
+	if f.scratch, err = spool.OpenFolder(dir, "relaypdf-fonts-"); err != nil {
 		return nil, fmt.Errorf("font: %w", err)
 	}
 

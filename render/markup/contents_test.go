@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 func TestWithContents(t *testing.T) {
@@ -33,7 +33,7 @@ func TestWithContents(t *testing.T) {
 }
 
 func TestHostileContents(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	start := time.Now()
 	for _, doc := range []string{
 		ContentsMark(3) + "<h1>" + strings.Repeat("x<b>", 1<<18), strings.Repeat(ContentsMark(3), 1<<14) + strings.Repeat("<h2>x</h2>", 1<<14),

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 func TestFormulas(t *testing.T) {
@@ -51,7 +51,7 @@ func TestFormulas(t *testing.T) {
 // Text is looked through for the ends of formulas once, and not from each beginning:
 // 100 kB took more than a minute, with the race detector.
 func TestFormulasWithoutEndsAreReadInLinearTime(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	const bytes = 1 << 20
 	for _, src := range []string{
 		strings.Repeat("$` $`", bytes/5), strings.Repeat("$` `` ", bytes/6), strings.Repeat("$a ", bytes/3), strings.Repeat("$a `$` ", bytes/7), strings.Repeat(`\(`, bytes/2), strings.Repeat(`]\(`, bytes/3) + `\)`, strings.Repeat(`\*`, bytes/2),

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -75,7 +75,7 @@ func convert(t testing.TB, p *Pool, content []byte, name, password string, to Ta
 }
 
 func TestPasswords(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	maker := startRaw(t, "")
 	sealed := map[string]any{"OOXPassword": "geheim", "CryptoType": "Standard"}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-text/typesetting/font"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
@@ -69,7 +69,7 @@ func where(page image.Image, channel int) (found image.Rectangle) {
 
 // TestEmojiAreInColour has sequences of many kinds, and squares in red and blue.
 func TestEmojiAreInColour(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const text = "party 🎉 family 👩‍🚀 flag 🇯🇵 tone 👍🏽 key 1️⃣ face 🥹 日本語 "
 	squares := []string{"🟥", "🟦"}

@@ -23,7 +23,7 @@ import (
 	"github.com/xuri/excelize/v2"
 	"golang.org/x/crypto/argon2"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/officefile"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -179,7 +179,7 @@ func TestStoredResultsOfProtectedWorkbooks(t *testing.T) {
 
 // TestStoredResultsOfDocumentsEncryptedByLibreOffice has LibreOffice encrypt documents as older programs do.
 func TestStoredResultsOfDocumentsEncryptedByLibreOffice(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	// This profile writes OpenDocument 1.1, and keeps results of formulas.
 	maker := startRaw(t, strings.Replace(string(settings), `</oor:items>`, `<item oor:path="/org.openoffice.Office.Common/Save/ODF"><prop oor:name="DefaultVersion" oor:op="fuse"><value>2</value></prop></item></oor:items>`, 1))

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/officefile"
 )
 
@@ -97,7 +97,7 @@ func TestStoredResultsInOtherFormats(t *testing.T) {
 
 // TestStoredResultsInDOC has a file name in the file that is not the source's.
 func TestStoredResultsInDOC(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	body := labelled("file", wordField("FILENAME", "x")) + labelled("pages", wordField("NUMPAGES", "1"))
 	content := startRaw(t, "").make(t, docx(t, body, ""), "stored.docx", rawJob{Store: map[string]any{"FilterName": "MS Word 97"}})
@@ -146,7 +146,7 @@ func TestReferencesOfODT(t *testing.T) {
 
 // TestStoredResultsOfSlides has dates of presentations.
 func TestStoredResultsOfSlides(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	slide := func(text string) string {
 		return `<office:body><office:presentation><draw:page draw:name="one"><draw:frame svg:x="1cm" svg:y="1cm" svg:width="20cm" svg:height="2cm"><draw:text-box><text:p>` + text +

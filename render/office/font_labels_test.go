@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // listed is a docx with a list for each level, which is its only one, and a paragraph in each list.
@@ -148,7 +148,7 @@ func TestMissingFontsOfCharts(t *testing.T) {
 
 // TestMissingFontsOfLabelsInOtherFormats has LibreOffice write the same in other formats.
 func TestMissingFontsOfLabelsInOtherFormats(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	chart := chartXML("Nowhere Label", "Nowhere Axis", false)
 	slides, list := bulletsODF(t, "presentation", "•", "Nowhere Bullet"), listed(t, "", level("bullet", "-", "Nowhere Bullet"))

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
@@ -133,7 +133,7 @@ func TestMissingFontsAreWarnedOf(t *testing.T) {
 
 // TestMissingFontsOfOtherFormats has LibreOffice write documents of Microsoft Office.
 func TestMissingFontsOfOtherFormats(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	slides := openedWith(t, "presentation", `<office:body><office:presentation><draw:page draw:name="one"><draw:frame svg:x="1cm" svg:y="1cm" svg:width="9cm" svg:height="2cm"><draw:text-box><text:p><text:span text:style-name="T0">text</text:span></text:p></draw:text-box></draw:frame></draw:page></office:presentation></office:body>`, "Nowhere Slab")
 	text := docx(t, wordParagraph("Nowhere Slab", "text"), "")

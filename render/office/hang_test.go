@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
 // TestStoppedOffice stops the LibreOffice process before and in the middle of a job, which a new one does.
 func TestStoppedOffice(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	for name, content := range map[string][]byte{"idle.txt": []byte("second"), "long.html": long()} {
 		t.Run(name, func(t *testing.T) {
 			p, pid := only(t)
@@ -39,7 +39,7 @@ func TestStoppedOffice(t *testing.T) {
 
 // TestOfficeThatStops stops every LibreOffice process as soon as it starts, until the job has failed.
 func TestOfficeThatStops(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	before := offices(t)
 	p := New(Config{Engine: engine.Config{Size: 1}, Queue: 3})
 	t.Cleanup(func() { _ = p.Close() })

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -139,7 +139,7 @@ func TestMacrosMayNotRun(t *testing.T) {
 // TestBombsEnd converts small documents that would take for ever, while another one is
 // converted at the same time.
 func TestBombsEnd(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p := New(Config{Engine: engine.Config{Size: 2}})
 	t.Cleanup(func() { _ = p.Close() })

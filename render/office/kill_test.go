@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/queue"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -35,7 +35,7 @@ func only(t *testing.T) (*Pool, int) {
 
 // TestKilledOfficeIsReplaced kills the LibreOffice process during a job, which is then done by another one.
 func TestKilledOfficeIsReplaced(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p, pid := only(t)
 	type result struct {
 		made []byte
@@ -57,7 +57,7 @@ func TestKilledOfficeIsReplaced(t *testing.T) {
 
 // TestIdleOfficeIsReplaced kills a LibreOffice process that has nothing to do.
 func TestIdleOfficeIsReplaced(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p, pid := only(t)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestIdleOfficeIsReplaced(t *testing.T) {
 
 // TestDeadlineEndsOffice ends a job in the middle, with the LibreOffice process that runs it.
 func TestDeadlineEndsOffice(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	p, pid := only(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

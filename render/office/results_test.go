@@ -12,7 +12,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/officefile"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -327,7 +327,7 @@ func TestStoredArraysOfOpenDocument(t *testing.T) {
 
 // TestStoredResultsOfBinaryWorkbooks changes the results in a binary workbook, whose records LibreOffice has written.
 func TestStoredResultsOfBinaryWorkbooks(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	book := startRaw(t, "").make(t, xlsx(t, `<row r="1"><c r="A1"><v>40</v></c>`+formula("B1", "", "A1+2", "")+formula("C1", "", "&quot;Total &quot;&amp;A1", "")+
 		formula("D1", "", "A1&gt;1", "")+formula("E1", "", "NA()", "")+formula("F1", "", "TODAY()*0+5", "")+formula("G1", "", "HYPERLINK(&quot;https://a.example&quot;,&quot;old&quot;)", "")+

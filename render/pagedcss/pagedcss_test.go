@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 func TestSheet(t *testing.T) {
@@ -105,7 +105,7 @@ func TestMentions(t *testing.T) {
 
 // TestHostileSheets reads hostile sheets of 1 MiB, which would take hours if that were not linear.
 func TestHostileSheets(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	for _, part := range []string{"{", "(", "a{", "a{b:", "@page{", "string-set:", "a{content:target-counter(", "\\", "[", "}", "/*", `"`, "-", "a:", "@media{a{content:leader("} {
 		text := strings.Repeat(part, 1<<20/len(part))
 		var doc Document
@@ -117,7 +117,7 @@ func TestHostileSheets(t *testing.T) {
 
 // TestListsAreBounded checks that a sheet with more different constructs than a list takes names the others.
 func TestListsAreBounded(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	for _, c := range []string{
 		`a::after { content: target-counter("#x%d", page) }`, `a::after { content: target-text("#x%d") }`, `a::after { content: leader("%d") }`,
 		`@page { @top-left { content: string(s%d) } }`, `a { string-set: s%d content() }`, `a { bookmark-label: "%d" }`,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // brokenPrefix stands before the names of jobs whose last step breaks the result.
@@ -64,7 +64,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 		return input("u"), [][]byte{pdftest.Transform(t, document, "--encrypt", "u", "o", "256", "--")}
 	}
 	jobs[SetInfoJob.Name] = func() (any, [][]byte) {
-		return Information{Input: input(""), Info: pdfmeta.Info{Title: "a title"}}, [][]byte{document}
+		return Information{Input: input(""), Info: pdffile.Info{Title: "a title"}}, [][]byte{document}
 	}
 	for _, name := range []string{NUpJob.Name, BookletJob.Name} { // which refuse fields without an appearance
 		args := jobsOnOne()[name]

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -72,7 +72,7 @@ func letterPages(letters string) []byte {
 }
 
 func TestCompareMatchesPages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	for _, test := range []struct{ old, latest, want string }{
 		{"abc", "abc", "=1:1 =2:2 =3:3"},
 		{"abc", "axbc", "=1:1 +:2 =2:3 =3:4"},
@@ -203,7 +203,7 @@ func TestCompareTolerance(t *testing.T) {
 }
 
 func TestCompareIgnoresAreas(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	old := craft(say("alpha"), say("beta"), say("gamma")).write()
 	latest := craft(say("alphA"), say("betA"), say("gammA")).write()
 	band := func(page int) IgnoredArea { return IgnoredArea{Page: page, X: 30, Y: 70, Width: 250, Height: 50} }
@@ -259,7 +259,7 @@ func TestCompareOpensEncryptedFiles(t *testing.T) {
 
 // TestComparePageSizes compares pages of other sizes, turned pages, and pages of the largest size.
 func TestComparePageSizes(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	sized := func(box, entries string) []byte {
 		c := craft()
 		c.pages = []craftedPage{{content: say("alpha"), entries: "/MediaBox [0 0 " + box + "] " + entries}}
@@ -317,7 +317,7 @@ func TestCompareJoinsManyAreas(t *testing.T) {
 // TestCompareDrawsViews checks the number, names and sizes of views, that they show the marks, and that they are the
 // same each time.
 func TestCompareDrawsViews(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	old, latest := craft(say("alpha"), say("beta"), say("gamma")).write(), craft(say("alpha"), say("betA"), say("delta"), say("gamma")).write()
 	document := func() []byte { return make1(t, CompareJob.Name, compareArgs(ComparedPDF), old, latest) }
 	first := document()

@@ -19,7 +19,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -408,7 +408,7 @@ func TestConvertInks(t *testing.T) {
 // TestConvertRealImages makes smaller PNGs of images that others have made: in all, they
 // have the colours that they had.
 func TestConvertRealImages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	const fewest, large, width = 20, 200_000, 100
 	done := 0
 	for _, path := range realImages(t, large) {

@@ -7,7 +7,7 @@ import (
 	stddraw "image/draw"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -21,7 +21,7 @@ func cut(img image.Image, part image.Rectangle) image.Image {
 // TestCropKeepsVisibleContent crops pages that are turned, and begin elsewhere than at
 // the corner of their paper: three programs show the part of them that was asked for.
 func TestCropKeepsVisibleContent(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	for _, rotate := range []int{0, 90, 180, 270, -90, 450} {
 		corner := stampArgs(func(a *Mark) { *a.Position = "top-left" })
 		document := make1(t, StampJob.Name, corner, colored(rotate), plate(t, green, 40, 20))
@@ -44,7 +44,7 @@ func TestCropKeepsVisibleContent(t *testing.T) {
 }
 
 func TestCropLeavesOtherPages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	got := make1(t, CropJob.Name, CropArgs{Selection: Selection{Input: input(""), Pages: "2"}, Box: &CropBox{X: 1, Y: 2, Width: 9000, Height: 30}}, linked().Write())
 	sound(t, got, "", 3)
 	about := unmarshal[Info](t, result(t, InfoJob.Name, input(""), got))

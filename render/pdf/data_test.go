@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -31,7 +31,7 @@ func markdownOf(t *testing.T, args MarkdownArgs, document []byte) (MarkdownText,
 // TestMarkdownMixed reads a document whose first page has text, whose second is a
 // crooked scan, and whose third is empty.
 func TestMarkdownMixed(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	english := letterIn["eng"]
 	scan := scanOf(t, 90, 1.5, english)
 	empty := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1"}, []byte(blankPDF))
@@ -95,7 +95,7 @@ const blankPDF = "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n
 // TestMarkdownReal holds the words that are read of documents that others have made to
 // those that poppler finds in them.
 func TestMarkdownReal(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	paths := realDocuments(t)
 	const every = 12

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -143,7 +143,7 @@ func shows(t testing.TB, document []byte) {
 }
 
 func TestFormFlatten(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	filled := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue()}, formPDF(t))
 	flat := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue(), Flatten: true}, formPDF(t))
 	keep(t, "flat.pdf", flat)

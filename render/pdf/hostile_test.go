@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdftag"
@@ -105,7 +105,7 @@ func attempt(t *testing.T, job string, args any, content []byte) (engine.Result,
 // TestHostileDocuments gives them to every job. Each ends in time, with a
 // result or in words, and leaves the engines in order.
 func TestHostileDocuments(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Run("jobs", func(t *testing.T) {
 		for name, content := range hostile() {
 			t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestHostileDocuments(t *testing.T) {
 // the jobs that read outlines. Several of them at a time must not fill that of
 // the child.
 func TestOutlineLoop(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}

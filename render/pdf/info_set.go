@@ -6,14 +6,13 @@ import (
 
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 // Information is the arguments of SetInfoJob: the metadata for a document. Empty fields
 // leave the document's own as they are.
 type Information struct {
 	Input
-	pdfmeta.Info
+	pdffile.Info
 }
 
 // SetInfoJob sets the fields of the document information that are not empty, and leaves the others as they are.

@@ -11,7 +11,6 @@ import (
 	"github.com/relaypdf/relaypdf/render/einvoice"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-	"github.com/relaypdf/relaypdf/render/pdfinvoice"
 )
 
 // InvoiceReport is an e-invoice and the rules that it breaks.
@@ -87,8 +86,8 @@ func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byt
 		return nil, "", err
 	}
 
-	xml, name, err = pdfinvoice.Find(file)
-	if errors.Is(err, pdfinvoice.ErrNoInvoice) {
+	xml, name, err = findInvoice(file)
+	if errors.Is(err, errNoInvoice) {
 		return nil, "", &Error{
 			Kind:  NoMatch,
 			Text:  "has no e-invoice: it has no file factur-x.xml, xrechnung.xml or zugferd-invoice.xml",
@@ -174,12 +173,12 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 		return result, fmt.Errorf("archive: %w", err)
 	}
 
-	embedded, err := pdfinvoice.Embed(archived, pdfinvoice.Invoice{
+	embedded, err := embedInvoice(archived, embeddedInvoice{
 		XML:      xml,
 		Profile:  document.Profile,
 		Modified: args.Modified,
 	})
-	if errors.Is(err, pdfinvoice.ErrHasInvoice) {
+	if errors.Is(err, errHasInvoice) {
 		return result, &Error{
 			Kind:  NoArchive,
 			Text:  "has an e-invoice already. Remove it first with pdf.attachments",

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestVariants does everything to the same document in the ways in which it can
 // be written: the results have its pages and its text.
 func TestVariants(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	plain := linked().Write()
 	encrypt := func(options ...string) []string {
@@ -115,7 +115,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 // TestOfficeForm fills a form that LibreOffice has made of text fields, a
 // checkbox and a list, and does everything to it.
 func TestOfficeForm(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	if testing.Short() {
 		t.Skip("starts an office")
 	}

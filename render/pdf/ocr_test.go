@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -115,7 +115,7 @@ const fewestRight = 0.97
 // TestOCR reads scans in three languages that stand upright, lie on their side and are
 // skewed. The words can be found where they are seen, and the images are unchanged.
 func TestOCR(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	for _, test := range []struct {
 		language string
 		turned   int
@@ -216,7 +216,7 @@ func wordsAreSeen(t *testing.T, document []byte, page ReadPage) {
 // TestOCRKeepsText leaves pages alone that have text, and reads with Force what is
 // not in that.
 func TestOCRKeepsText(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	scan := scanOf(t, 0, 0, "A scanned sentence with several words.")
 	both := make1(t, MergeJob.Name, Merge{Inputs: []MergeInput{{Input: input("")}, {Input: Input{Name: inputName(1)}}}}, typed(t, "A typed sentence."), scan)
 	args := OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}}
@@ -241,7 +241,7 @@ func TestOCRKeepsText(t *testing.T) {
 
 // TestOCRStraightens removes the skew of a page without drawing it again.
 func TestOCRStraightens(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	document := scanOf(t, 0, 3, letterIn["eng"])
 	got := make1(t, OCRJob.Name, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Straighten: true}, document)
 	base := filepath.Join(t.TempDir(), "page")
@@ -260,7 +260,7 @@ func TestOCRStraightens(t *testing.T) {
 
 // TestOCROfPicture reads a page that has an image and no words.
 func TestOCROfPicture(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	rasterImage := make1(t, FromImagesJob.Name, FromImagesArgs{Inputs: []Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
 	got := make1(t, OCRJob.Name, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Turn: true, Straighten: true}, rasterImage)
 	sound(t, got, "", 1)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // photograph is an image that neither filter makes small: slopes, and noise that is
@@ -162,7 +162,7 @@ func TestOptimizeLinearizes(t *testing.T) {
 			if test.small && len(got) > len(test.source) {
 				t.Errorf("%d bytes became %d", len(test.source), len(got))
 			}
-			described := make1(t, SetInfoJob.Name, Information{Input: input(test.password), Info: pdfmeta.Info{Title: "x"}}, got)
+			described := make1(t, SetInfoJob.Name, Information{Input: input(test.password), Info: pdffile.Info{Title: "x"}}, got)
 			for _, content := range [][]byte{got, described} {
 				about := unmarshal[Info](t, result(t, InfoJob.Name, input(test.password), content))
 				if !about.Linearized || about.PageCount < 3 || about.Encrypted != (test.password != "") {

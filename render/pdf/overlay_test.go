@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -160,7 +160,7 @@ func TestOverlayLayers(t *testing.T) {
 
 // TestOverlayClaims draws on PDF/A and PDF/UA: a claim stays if it is true.
 func TestOverlayClaims(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	archive := func(level ArchiveLevel) []byte {
 		result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, three().Write())
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // ArchiveArgs are the arguments of an ArchiveJob. The output is the PDF, and the
@@ -24,7 +24,7 @@ type ArchiveArgs struct {
 	Input Input
 	Level ArchiveLevel
 	// Empty fields keep the document's own values.
-	pdfmeta.Info
+	pdffile.Info
 }
 
 // ArchiveLevel is one of PDF/A.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdftag"
@@ -17,7 +17,7 @@ import (
 
 // TestArchiveKeepsPrints makes PDF/A of what Chromium prints: the structure stays, and the pages are the same.
 func TestArchiveKeepsPrints(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	sources, err := filepath.Glob("../pdftag/testdata/*.html")
 	if err != nil || len(sources) == 0 {

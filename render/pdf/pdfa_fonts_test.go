@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -51,7 +51,7 @@ func lettered(t *testing.T, glyphs, meanings string) []byte {
 // TestArchiveKeepsMeaningOfGlyphs: text of an archive is copied and searched as it was,
 // which Ghostscript alone garbles beyond Latin.
 func TestArchiveKeepsMeaningOfGlyphs(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	for name, test := range map[string]struct{ glyphs, meanings, want string }{
 		"emoji":        {"002400250026", "2 beginbfchar <0024> <D83CDF34> <0025> <D83DDC10> endbfchar 1 beginbfrange <0026> <0027> <D83DDE00> endbfrange", "🌴🐐😀"},

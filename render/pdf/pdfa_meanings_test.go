@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/image/font/sfnt"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -181,7 +181,7 @@ func (p *fontPages) check(t testing.TB, name string, document []byte, gone strin
 
 // TestArchiveKeepsTextOfFonts: both readers find in an archive what its source says.
 func TestArchiveKeepsTextOfFonts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p, document := fontDocument(t)
 	for _, level := range []ArchiveLevel{Archive1B, Archive2B} {
@@ -198,7 +198,7 @@ func TestArchiveKeepsTextOfFonts(t *testing.T) {
 
 // TestOperationsKeepTextOfFonts: so do they in the result of every operation that writes pages again.
 func TestOperationsKeepTextOfFonts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	p, document := fontDocument(t)
 	// Neither a name of a ligature nor tables of symbols are read in the same way by all: only an archive mends them.

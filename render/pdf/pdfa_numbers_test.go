@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -25,7 +25,7 @@ func TestLimitedContent(t *testing.T) {
 
 // TestArchiveLimitsNumbers: a document with rectangles that reach far beyond its pages becomes PDF/A-1b.
 func TestArchiveLimitsNumbers(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	document := pdftest.Load(t, filepath.Join(pdftest.Corpus(t), "pkg", "samples", "grid", "GridFromPDF.pdf"))
 	made, _ := madeArchive(t, Archive1B, document)

@@ -15,10 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
 )
 
 // madeArchive makes PDF/A of a document, and returns what was changed.
@@ -54,7 +53,7 @@ func TestArchivedIsChecked(t *testing.T) {
 // as they did, and readers find the characters that they found, or the document is refused in words. The flag
 // -documents=0 takes all documents.
 func TestArchiveRealDocuments(t *testing.T) { //nolint:tparallel // It waits for its documents.
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	var made sync.Map // levels, by path
 	dir := t.TempDir()
@@ -121,7 +120,7 @@ func archiveReal(t *testing.T, dir, path string, level ArchiveLevel, made *sync.
 // TestArchivePassesVeraPDF: colours of several inks, dates of odd time zones, forms, layers and
 // attachments are PDF/A by another validator's rules.
 func TestArchivePassesVeraPDF(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	inks := source{
 		Pages: []string{"inks"},
@@ -212,7 +211,7 @@ func archivistPDF(t testing.TB) []byte {
 
 // TestArchiveKeeps looks what becomes of everything that a document may have.
 func TestArchiveKeeps(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	document := archivistPDF(t)
 	for _, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
 		t.Run(string(level), func(t *testing.T) {
@@ -277,7 +276,7 @@ func TestArchiveKeeps(t *testing.T) {
 // TestArchiveTransparency keeps transparency where it is allowed. Elsewhere pages become
 // images, whose words stay where they were for two readers.
 func TestArchiveTransparency(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := three()
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
@@ -302,7 +301,7 @@ func TestArchiveTransparency(t *testing.T) {
 // TestArchiveWords reads words of pages that have become images where they were, on turned
 // pages too.
 func TestArchiveWords(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := three()
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
@@ -395,7 +394,7 @@ func TestArchiveSealed(t *testing.T) {
 	locked := pdftest.Transform(t, signed.Write(), "--encrypt", "u", "o", "256", "--")
 	fails(t, PasswordRequired, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive2B}, locked)
 	fails(t, WrongPassword, ArchiveJob.Name, ArchiveArgs{Input: input("x"), Level: Archive2B}, locked)
-	result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input("u"), Level: Archive2B, Info: pdfmeta.Info{Title: "Ours", Keywords: "a, b"}}, locked)
+	result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input("u"), Level: Archive2B, Info: pdffile.Info{Title: "Ours", Keywords: "a, b"}}, locked)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestRealPages looks at the pages of documents from the wild, stamps them and
 // fills their forms. Of those with forms it takes more.
 func TestRealPages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	paths := realDocuments(t)
 	done := 0

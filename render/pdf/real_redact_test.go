@@ -10,14 +10,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestRedactRealDocuments takes a long word out of documents that others have made:
 // neither poppler nor MuPDF reads it in what comes out, which is as sound as it was.
 func TestRedactRealDocuments(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const fewest = 20
 	var done atomic.Int32

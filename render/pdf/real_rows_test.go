@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -52,7 +52,7 @@ func rowsOnReal() []rowOnReal {
 // TestRowsOnRealDocuments does each row to at least twenty documents that others have made, signed ones, forms and
 // such of PDF 2.0 among them, and to a form made by LibreOffice.
 func TestRowsOnRealDocuments(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	chosen := someDocuments(t, realDocuments(t), *realRows)
 	const fewest = 20

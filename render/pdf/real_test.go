@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -42,7 +42,7 @@ func realDocuments(t *testing.T) (paths []string) {
 // is sound and has the right pages, and what cannot be done is refused in
 // words.
 func TestRealDocuments(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	paths := realDocuments(t)
 	done := 0

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -440,7 +440,7 @@ func jbig2(fax []byte) string {
 // TestRedactHidden removes secrets from documents that hide them, or refuses: it names the
 // content that cannot be removed for certain, and returns no result.
 func TestRedactHidden(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	all := hideouts(t)
 	const fewest = 60

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestScrubLooksTheSame writes documents again that others have made, without what no page
 // shows: their pages look as before, and qpdf finds nothing wrong.
 func TestScrubLooksTheSame(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	for _, path := range someDocuments(t, realDocuments(t), *realRows) {
 		t.Run(filepath.Base(path), func(t *testing.T) {

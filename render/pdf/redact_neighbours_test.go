@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/image/font/sfnt"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -163,7 +163,7 @@ func TestRedactLeavesNeighbours(t *testing.T) {
 // TestRedactLeavesScripts takes words from texts in several scripts, as LibreOffice writes them: all that does not go
 // stays, character by character.
 func TestRedactLeavesScripts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	var body strings.Builder
 	for _, line := range [][2]string{

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -155,7 +155,7 @@ func traces(t *testing.T, content []byte, word string) (found []string) {
 
 // TestRedact takes a word out of every place that it can be hidden in.
 func TestRedact(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	for name, document := range hides(t) {
 		t.Run(name, func(t *testing.T) {
 			result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
@@ -403,7 +403,7 @@ func TestRedactAreas(t *testing.T) {
 // TestRedactAreasOfUnits empties parts of pages whose units are not points: areas are in
 // points as the page is shown, and poppler takes no notice of the unit.
 func TestRedactAreasOfUnits(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := source{Pages: []string{"signed) Tj ET 50 100 m 60 180 90 20 120 150 c S BT ("}}
 	for _, unit := range []float64{0.5, 4} {
 		document := bytes.Replace(s.Write(), []byte("/MediaBox [0 0 300 400]"), fmt.Appendf(nil, "/MediaBox [0 0 300 400] /UserUnit %g", unit), 1)

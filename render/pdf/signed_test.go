@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
@@ -27,7 +27,7 @@ func brokenIn(result engine.Result) (texts []string) {
 // TestBrokenSignaturesAreReported does every job on a signed document: a PDF without the signature has a warning that names
 // the signer, and no other result has one.
 func TestBrokenSignaturesAreReported(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	document, _ := signed(t, linked().Write())
 	form, _ := signed(t, pdftest.Load(t, "testdata/form.pdf"))

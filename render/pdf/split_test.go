@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -204,7 +204,7 @@ func TestSplitIsRefused(t *testing.T) {
 
 // TestSplitManyPages makes single pages of a large document.
 func TestSplitManyPages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	s := source{Pages: make([]string, maxParts)}
 	parts := splitParts(t, SplitArgs{Input: input(""), Every: 1}, s.Write())
 	if len(parts) != maxParts || parts[maxParts-1].name != "5000.pdf" {
@@ -283,7 +283,7 @@ func TestSplitTagged(t *testing.T) {
 // TestSplitRealDocuments splits documents from the wild into single pages: poppler draws them as before, and qpdf finds
 // no more errors than in the document.
 func TestSplitRealDocuments(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	done := 0
 	for _, path := range someDocuments(t, realDocuments(t), *realRows) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
@@ -142,7 +142,7 @@ func TestCheckStandards(t *testing.T) {
 // TestCheckAgreesWithVeraPDF checks that what is found is right, as veraPDF sees it, and that a file without violations
 // has none.
 func TestCheckAgreesWithVeraPDF(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	good := conforming(t)
 	var files []string
 	for _, q := range broken {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
@@ -113,7 +113,7 @@ func TestReadersAgree(t *testing.T) {
 // TestReadersAgreeOnRealDocuments compares them on documents from the wild, most
 // of which need nobody else.
 func TestReadersAgreeOnRealDocuments(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	paths := realDocuments(t)
 	var read atomic.Int32

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -88,7 +88,7 @@ func TestMarkKeepsLinearization(t *testing.T) {
 
 // TestMarkKeepsPDFA marks archives of each level, which remain archives.
 func TestMarkKeepsPDFA(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	for level, standard := range map[ArchiveLevel]string{Archive1B: "1b", Archive2B: "2b", Archive3B: "3b"} {
 		archive, _ := madeArchive(t, level, three().Write())

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -229,7 +229,7 @@ func TestFlips(t *testing.T) {
 
 // TestManyFlips changes 10,000 bytes of 20 documents.
 func TestManyFlips(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	documents := sources(t)
 	for path, content := range realDocuments(t) {

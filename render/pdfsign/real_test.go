@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -55,7 +55,7 @@ func kinds(content []byte) (found []string) {
 // TestRealDocumentsAtAllLevels signs 40 documents from the wild, among them some of each kind, at each level. Poppler and
 // ourselves accept all signatures.
 func TestRealDocumentsAtAllLevels(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const documents, ofKind = 40, 4
 	a := newAuthority(t)
@@ -114,7 +114,7 @@ func TestRealDocumentsAtAllLevels(t *testing.T) {
 
 // TestRealDocuments signs documents from the wild, at one level each. Poppler and qpdf read the results.
 func TestRealDocuments(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	a := newAuthority(t)
 	s := a.signer("Signer", "P-256")

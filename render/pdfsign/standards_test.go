@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdftag"
@@ -14,7 +14,7 @@ import (
 
 // TestStandardsStay signs documents that conform to PDF/A and PDF/UA. veraPDF and Preflight find nothing in the results.
 func TestStandardsStay(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	source, printed := filepath.Join(dir, "a.html"), filepath.Join(dir, "a.pdf")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -28,7 +28,7 @@ var officeSources = []struct {
 // TestOfficePrintsConform converts office documents with LibreOffice. The claims of the PDFs are true, as veraPDF sees
 // it; each other standard has a fault; and their pages look the same as without tags.
 func TestOfficePrintsConform(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	dir := t.TempDir()
 	office := func(folder, filter string, sources ...string) {
 		pdftest.Tool(t, "soffice", append([]string{"-env:UserInstallation=file://" + dir + "/profile", "--headless", "--convert-to", filter, "--outdir", filepath.Join(dir, folder)}, sources...)...)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -35,7 +35,7 @@ var others = []pdffile.Standard{pdffile.A1B, pdffile.A2U, pdffile.A3A, pdffile.A
 // TestPrintsConform prints documents with Chromium. What they claim is true, as veraPDF sees it; what they do not
 // claim has a fault; and their pages look the same as before.
 func TestPrintsConform(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	dir := t.TempDir()
 	sources, err := filepath.Glob("testdata/*.html")
 	if err != nil || len(sources) == 0 {

@@ -1,5 +1,6 @@
 // Package spool stores one result while it is made and sent: small ones in memory, large ones in a temporary file,
-// so that a hundred large documents in progress do not fill the server's heap.
+// so that a hundred large documents in progress do not fill the server's heap. It also makes the temporary folders of
+// long-lived parts of the program, and removes those that a killed program has left behind.
 package spool
 
 import (

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestHostileTemplates fills what would take for ever, or all of the memory.
 func TestHostileTemplates(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	many := `{"a":[` + strings.Repeat("1,", 999) + `1]}`
 	for _, test := range []struct {
 		name, source, data string
@@ -49,7 +49,7 @@ func TestHostileTemplates(t *testing.T) {
 // TestPatternsOfText fills with texts on which regular expressions explode. The
 // bound is for the race detector, under which all of this takes ten times longer.
 func TestPatternsOfText(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	spaces := strings.Repeat(" ", 200_000)
 	for _, source := range []string{
 		"a" + spaces + "b", "{{#if a}}" + spaces + "\n" + spaces + "{{/if}}" + spaces, "{{name}}" + strings.Repeat("\n", 100_000) + "{{~name~}}",

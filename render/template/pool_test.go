@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
-	"github.com/relaypdf/relaypdf/render/rendertest"
+
 	"github.com/relaypdf/relaypdf/render/spool"
 	"github.com/relaypdf/relaypdf/render/template"
 )
@@ -93,8 +93,8 @@ func TestEngineFills(t *testing.T) {
 // TestEngineKeepsItsMemory fills hundreds of different templates in one process,
 // which another would take over from after a thousand.
 func TestEngineKeepsItsMemory(t *testing.T) {
-	slow.Test(t)
-	command, err := rendertest.Engine(t.TempDir()) // without the race detector, whose own memory grows
+	sharedtest.Slow(t)
+	command, err := sharedtest.Engine(t.TempDir()) // without the race detector, whose own memory grows
 	if err != nil {
 		t.Fatal(err)
 	}

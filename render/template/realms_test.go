@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestRealmsAreOneAccounts: an account's next document may use its realm again,
@@ -58,7 +58,7 @@ func TestRealmsAreOneAccounts(t *testing.T) {
 // TestQuickHelpersAreTheSame compares the helpers in Go with those they stand for,
 // on all kinds of arguments.
 func TestQuickHelpersAreTheSame(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	arguments := []string{"", "0", "1", "-2", "1.005", "1e3", `"7.10"`, `"x"`, `"EUR"`, `"2026-11-21"`, "null", "undefined", "true", "o", "l", "n", `n "EUR"`, `n "DKK" 1`, "n 0", "n n",
 		`"2026-11-21" "long"`, "1 2", "1 0", `1 "1"`, "o o", `n decimals=1`, `n locale="de"`, `n locale="xx-nonsense"`, `1 "row"`, `2 "row" "rows"`}
 	names := slices.Sorted(maps.Keys(nativeHelpers))

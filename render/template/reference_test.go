@@ -11,7 +11,7 @@ import (
 
 	"github.com/dop251/goja"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // reference is one template for the npm package.
@@ -121,7 +121,7 @@ func TestHandlebarsStrict(t *testing.T) {
 // TestLexerAgainstHandlebars compares trees, with their places, of templates that
 // are made at random of everything that a lexer looks at.
 func TestLexerAgainstHandlebars(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	parts := []string{
 		"{{", "}}", "{{{", "}}}", "{{{{", "}}}}", "{{{{/", "{{#", "{{/", "{{^", "{{~", "~}}", "{{!", "{{!--", "--}}", "{{>", "{{#>", "{{#*", "{{*", "{{&", "else", "{{else}}", "{{^}}", "{{~^~}}",
 		"a", "b.c", "../d", "./e", "this", ".", "..", "/", "@index", "@", "[x y]", "[a\\]b]", "\"s\"", "'q'", `"a\"b"`, "\"", "'", "1", "-2.5", "3.", "true", "false", "null", "undefined", "truey",

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // specCase is a case of Handlebars' own specification, as the npm package
@@ -164,7 +164,7 @@ func (w *randomTemplate) part(depth int) {
 
 // TestRandomTemplates fills templates that are made at random, here and in node.
 func TestRandomTemplates(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	random := rand.New(rand.NewPCG(11, 2026))
 	var items []reference
 	for range 600 {

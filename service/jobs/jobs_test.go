@@ -11,7 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/jobs"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
@@ -268,7 +268,7 @@ func (q *fleet) stop() int64 {
 // TestIdleProcessesLetOthersGoFirst: all idle processes are notified of a job. Claims that
 // find nothing are bounded in time, however many jobs come one after another.
 func TestIdleProcessesLetOthersGoFirst(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const processes, count = 8, 200
 	f := newFixture(t, storetest.Postgres(t))

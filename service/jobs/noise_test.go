@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -45,7 +45,7 @@ func listenNoise(seed uint64) (noise []byte) {
 // TestListeningSurvivesNoise sends anything to the connection on which a process listens:
 // it listens again, and jobs are found.
 func TestListeningSurvivesNoise(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	db, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
 	f := newFixture(t, db)

@@ -23,7 +23,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/officefile"
 	"github.com/relaypdf/relaypdf/render/pagerange"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -233,11 +233,11 @@ func (in *ConvertInput) opens() string { return in.Options.Password }
 
 // describes returns the metadata that is set after the conversion. LibreOffice and browsers set it before, because it
 // is a part of what a file claims to conform to.
-func (in *ConvertInput) describes() pdfmeta.Info {
+func (in *ConvertInput) describes() pdffile.Info {
 	if in.Engine == engineWebKit {
 		return in.Described.describes()
 	}
-	return pdfmeta.Info{}
+	return pdffile.Info{}
 }
 
 func (in *ConvertInput) target() office.Target {

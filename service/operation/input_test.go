@@ -13,7 +13,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/egress"
 	"github.com/relaypdf/relaypdf/render/pagerange"
 	"github.com/relaypdf/relaypdf/render/pdf"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -306,7 +306,7 @@ func TestPDFOptionsPrint(t *testing.T) {
 				Width: 17, Height: 11, Landscape: true, Scale: 0.5, PreferCSSPageSize: true,
 				Margin:     render.Margin{Top: inch(1), Left: inch(0)},
 				PageRanges: "1", Header: "h", Footer: "f", Tagged: true, Outline: true,
-				Metadata: pdfmeta.Info{Title: "t", Author: "a", Subject: "s", Keywords: "k"},
+				Metadata: pdffile.Info{Title: "t", Author: "a", Subject: "s", Keywords: "k"},
 			},
 		},
 		"format before width": {

@@ -3,7 +3,7 @@ package operation
 import (
 	"context"
 
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
@@ -13,17 +13,17 @@ type Described struct {
 	Metadata Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the result. Each field that is set replaces that of the source."`
 }
 
-func (d *Described) describes() pdfmeta.Info { return d.Metadata.info() }
+func (d *Described) describes() pdffile.Info { return d.Metadata.info() }
 
 // info returns the metadata in the renderer's type.
-func (m *Metadata) info() pdfmeta.Info {
-	return pdfmeta.Info{Title: m.Title, Author: m.Author, Subject: m.Subject, Keywords: m.Keywords.text}
+func (m *Metadata) info() pdffile.Info {
+	return pdffile.Info{Title: m.Title, Author: m.Author, Subject: m.Subject, Keywords: m.Keywords.text}
 }
 
 // describer is an input with a Described.
 type describer[In any] interface {
 	*In
-	describes() pdfmeta.Info
+	describes() pdffile.Info
 }
 
 // described runs an operation, and gives the PDF that it makes the information
@@ -34,7 +34,7 @@ func described[In any, P describer[In]](
 	return func(ctx context.Context, deps *Deps, in *In) (schema.Result, error) {
 		result, err := run(ctx, deps, in)
 		info := P(in).describes()
-		if err != nil || info == (pdfmeta.Info{}) {
+		if err != nil || info == (pdffile.Info{}) {
 			return result, err
 		}
 

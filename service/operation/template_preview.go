@@ -10,7 +10,7 @@ import (
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-	"github.com/relaypdf/relaypdf/render/pdfmeta"
+
 	"github.com/relaypdf/relaypdf/render/template"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -96,7 +96,7 @@ func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Resul
 		}
 	case Placed:
 		source = render.LineTemplate(source)
-		settings.Metadata = pdfmeta.Info{} // which is written after the browser's own metadata
+		settings.Metadata = pdffile.Info{} // which is written after the browser's own metadata
 	}
 
 	html, err := deps.fill(ctx, template.Call{

@@ -21,7 +21,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
@@ -347,7 +347,7 @@ func TestRedisGone(t *testing.T) {
 // and is available again later. No check fails. When Redis is back, it holds all events that the two have allowed,
 // each once, and nothing else, and applies them.
 func TestRedisComesBack(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	socket := socketPath(t)
 	current := startRedis(t, socket)
 	lines := new(storetest.Log)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 type hostileInput struct {
@@ -158,7 +158,7 @@ func watchHeap(t *testing.T, work func()) int64 {
 }
 
 func TestMemoryOfInputs(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	// Maximum memory of one and of eight requests at once, in MiB. Files stream: whatever their size, they use almost
 	// no memory.
 	bodies := map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -133,7 +133,7 @@ func statuses(c pdf.Comparison) string {
 // TestCompareLayouts prints every layout twice, and with a planted change. The second print is equal to the first,
 // also if a link leads elsewhere, and the comparison finds the change.
 func TestCompareLayouts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	layouts := load(t).List("", "")
 	planted := make([]bool, len(layouts))
 	t.Run("layouts", func(t *testing.T) {
@@ -206,7 +206,7 @@ func compareLayout(t *testing.T, l Layout, number int) bool {
 // TestComparePagesOfLayouts compares a document of several layouts with the same document after its pages were
 // inserted, removed, swapped and replaced.
 func TestComparePagesOfLayouts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	r, err := renderer()
 	if err != nil {
 		t.Fatal(err)

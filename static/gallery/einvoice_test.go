@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/einvoice"
 )
 
 // TestInvoiceLayoutsAreInvoices holds the samples of the layouts for e-invoices to the rules, and their pages to the data.
 func TestInvoiceLayoutsAreInvoices(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	g := load(t)
 	for id, profile := range map[string]einvoice.Profile{"invoice-concord": einvoice.EN16931, "invoice-kontor": einvoice.XRechnung, "invoice-quai": einvoice.EN16931} {

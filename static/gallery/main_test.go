@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/rendertest"
 	"github.com/relaypdf/relaypdf/render/template"
 )
 
@@ -37,7 +37,7 @@ var renderer = sync.OnceValues(func() (*render.Renderer, error) {
 	if err := os.Chmod(dir, 0o711); err != nil { // the browser's own user passes through
 		return nil, err
 	}
-	engine, err := rendertest.Engine(dir)
+	engine, err := sharedtest.Engine(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/markup"
 )
 
@@ -19,7 +19,7 @@ import (
 // rows, and on its own paper with every other variant of its data, and as the
 // editor formats it, and compares the numbers of pages with a golden file.
 func TestLayoutsPrint(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	layouts := load(t).List("", "")
 	counts := make([]string, len(layouts))
 	t.Run("layouts", func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdftag"
@@ -16,7 +16,7 @@ import (
 // TestLayoutsConform prints every layout with tags, and holds it to PDF/UA-1 and PDF/A-2a, as veraPDF reads them. The
 // pages look the same as before, and the files are about as large as those without tags.
 func TestLayoutsConform(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	dir := t.TempDir()
 	t.Run("layouts", func(t *testing.T) {
 		for _, l := range load(t).List("", "") {

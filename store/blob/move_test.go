@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/store/blob"
-	"github.com/relaypdf/relaypdf/store/blob/blobtest"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 func newDisk(t *testing.T) blob.Store {
@@ -36,7 +36,7 @@ func TestContract(t *testing.T) {
 	disk := newDisk(t)
 	t.Run("disk", func(t *testing.T) {
 		t.Parallel()
-		blobtest.Run(t, disk)
+		storetest.Blobs(t, disk)
 	})
 }
 
@@ -66,7 +66,7 @@ func TestMove(t *testing.T) {
 	if _, err := blob.Move(t.Context(), from, liar{to}); err == nil {
 		t.Error("a copy that differs: got no error")
 	}
-	left := blobtest.List(t, from)
+	left := storetest.List(t, from)
 	if len(left) != 2 {
 		t.Fatalf("after a bad copy: got %v in the former place, want what could not be moved", left)
 	}
@@ -80,7 +80,7 @@ func TestMove(t *testing.T) {
 		t.Errorf("got %+v, %v", done, err)
 	}
 	for key, want := range map[string]string{"a": "content of a", "b": "content of b", "c": "content of c", "later": "new"} {
-		if got := blobtest.Read(t, to, key); string(got) != want {
+		if got := storetest.Read(t, to, key); string(got) != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestMove(t *testing.T) {
 func TestSums(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, 256 << 10, 256<<10 + 1, 40 << 20} {
-		content := blobtest.Content(size)
+		content := storetest.Content(size)
 		summer := blob.NewSummer(int64(size))
 		if _, err := io.Copy(summer, bytes.NewReader(content)); err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/seal"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -183,7 +183,7 @@ func TestEmailsAreSentAsTextAndHTML(t *testing.T) {
 }
 
 func TestEmailsAreRetried(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	clock := storetest.NewClock(time.Now())
 	s, smtp := storetest.SQLite(t).Open(t, clock), newServer(t)
 	smtp.refusing(true)

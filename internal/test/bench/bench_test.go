@@ -15,13 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
-	"github.com/relaypdf/relaypdf/render/rendertest"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 func TestShortRun(t *testing.T) {
-	slow.Test(t)
-	binary, err := rendertest.Program(t.TempDir())
+	sharedtest.Slow(t)
+	binary, err := sharedtest.Program(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -160,7 +160,7 @@ func (got agentAnswer) colorAt(y float64) string {
 
 // TestAgentsSeeResults requests images of results, as agents with vision do. They cost nothing.
 func TestAgentsSeeResults(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startOpen(t)
 	account, err := app.Store.CreateAccount(t.Context(), "agent@example.com", 100*credit.Dollar)

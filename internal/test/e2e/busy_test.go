@@ -13,7 +13,7 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -207,7 +207,7 @@ func (b *busy) deliver() {
 // TestPagesOfABusyAccount checks the pages of an account after a busy month: full lists, long names and every state.
 // `make screenshots` sets the folder for the images of the README.
 func TestPagesOfABusyAccount(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	var b *busy
 	app, browser := startPages(t, func(c *app.Config) { c.Dev, b = true, newBusy(t, *c) }), openBrowser(t)

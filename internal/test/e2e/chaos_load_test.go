@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/render/hostile"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // chaosServer is a server process that is killed and started again.
@@ -201,7 +201,7 @@ func (s *chaosServer) freeze(span time.Duration) {
 // attack sends hostile documents, one after the other. Their results do not matter; their costs, and the calls of all
 // others, are checked.
 func (c *chaosClient) attack(ctx context.Context) {
-	attacks := hostile.Attacks()
+	attacks := sharedtest.Attacks()
 	for ctx.Err() == nil {
 		body := map[string]any{
 			"html": attacks[c.random.IntN(len(attacks))].HTML, "response": "binary", "options": map[string]any{"timeout": 2000},

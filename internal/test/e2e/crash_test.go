@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -23,7 +23,7 @@ import (
 // TestKilledServerLosesNoMoney kills a real server with SIGKILL after each
 // step of a paid call, restarts it and repeats the calls with their keys.
 func TestKilledServerLosesNoMoney(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
@@ -34,7 +34,7 @@ func TestKilledServerLosesNoMoney(t *testing.T) {
 // TestKilledWorkerLosesNoJob does the same to jobs: whatever step their process
 // dies at, they are completed once, and charged once.
 func TestKilledWorkerLosesNoJob(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)
@@ -45,7 +45,7 @@ func TestKilledWorkerLosesNoJob(t *testing.T) {
 
 // TestKilledPipelineIsRunOnce kills the worker of jobs with two steps, between the steps, too.
 func TestKilledPipelineIsRunOnce(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/blob"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -17,7 +17,7 @@ import (
 // TestKilledServerLeavesNoUpload kills a real server that has written the bytes
 // of an upload and not yet its row: the next start removes them.
 func TestKilledServerLeavesNoUpload(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		c := newCrashBench(t, db)

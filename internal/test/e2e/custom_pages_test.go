@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestCustomPages reads the terms and the privacy policy of the operator, from the footer and from the sign-up form.
 func TestCustomPages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{

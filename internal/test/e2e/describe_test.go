@@ -10,7 +10,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/store"
 )
@@ -40,7 +40,7 @@ func (s *screen) inEditor(label, text string) {
 // TestTemplateFromADescription: the editor shows a price, and charges exactly that for a template of a model, which
 // one step undoes and redoes. Errors are shown, and cost nothing.
 func TestTemplateFromADescription(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	provider := fakellm.New(t, func(fakellm.Asked) fakellm.Reply { return fakellm.Reply{Status: http.StatusBadRequest} })
 	app := startPages(t, func(c *app.Config) {
@@ -113,7 +113,7 @@ func TestTemplateFromADescription(t *testing.T) {
 
 // TestTemplatesWithoutAModel: without a provider the box shows that, and sends no request.
 func TestTemplatesWithoutAModel(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	_, maya := startWide(t)
 	maya.blankTemplate("Letter")

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestEarlyAnswersReachTheirClients sends 30 MB to a route that refuses it before it has read that much, by clients
 // of four languages that read no response before they have sent everything.
 func TestEarlyAnswersReachTheirClients(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const size = 30_000_000
 	_, data := dataDir(t)

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestDocumentsOnTheirPages follows an account from a refused first request: the page of the first run shows the refusal
 // and then the document. The page of a document shows its pages, its image or its text, and the list follows a job.
 func TestDocumentsOnTheirPages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t, func(c *app.Config) { c.RateLimits = false }), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -90,7 +90,7 @@ func TestDocumentsOnTheirPages(t *testing.T) {
 
 // TestBulkJobOnItsPage watches a bulk job on its page, and cancels it.
 func TestBulkJobOnItsPage(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

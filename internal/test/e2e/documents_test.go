@@ -12,13 +12,12 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // TestDocumentsFromARealService makes a PDF and an image with the product's
 // own commands, a whole App and a real browser.
 func TestDocumentsFromARealService(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	dir, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", data))
 	config := loadConfig(t, []string{data, "--listen=127.0.0.1:0", "--render-slots=1"}, "RELAYPDF_METRICS_LISTEN=", "RELAYPDF_RATE_LIMITS=off")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-rod/rod/lib/input"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // inaccessibleHTML lacks a language, a level of headings and alternative texts.
@@ -20,7 +20,7 @@ const inaccessibleHTML = `<style>body { margin: 0 } img { display: block }</styl
 // TestEditorListsWhatPreventsAccessibility: the list has the API's warnings while a user types, leads to their lines,
 // and costs previews nothing while it is closed.
 func TestEditorListsWhatPreventsAccessibility(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, maya := startWide(t)
 	editorOf(t, app, maya, inaccessibleHTML)

@@ -15,7 +15,7 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"github.com/relaypdf/relaypdf/internal/test/fakes3"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -47,7 +47,7 @@ func (s *screen) holdsPages() (release func()) {
 // TestEditorOpensOnItsLastPages opens a template before its first preview, and again: an empty sheet or the pages of
 // the last preview are there with a mark of progress, and never HTML without pages.
 func TestEditorOpensOnItsLastPages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, maya := startWide(t)
 	account, err := app.Store.AccountByEmail(t.Context(), "maya@example.com")
@@ -111,7 +111,7 @@ func TestEditorOpensOnItsLastPages(t *testing.T) {
 // TestEditorShowsErrorsWhileTyping: an expression that is not closed is named at its line, in the list and in the gutter,
 // and the variables stay as they were without it.
 func TestEditorShowsErrorsWhileTyping(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, maya := startWide(t)
 	editorOf(t, app, maya, "<p>{{customer.name}} {{#each items}}{{this}}{{/each}}</p>")
@@ -145,7 +145,7 @@ func TestEditorShowsErrorsWhileTyping(t *testing.T) {
 
 // TestEditorShowsMarginsInForce compares the footer of the editor with the place of a box on the page.
 func TestEditorShowsMarginsInForce(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, maya := startWide(t)
 	editorOf(t, app, maya, placedHTML)
@@ -234,7 +234,7 @@ func (s *screen) walks(want ...string) (passed []string) {
 
 // TestPreviewDoesNotWaitForItsStorage: the bucket hangs when the pages of a preview are stored for the next visit.
 func TestPreviewDoesNotWaitForItsStorage(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	bucket := fakes3.Start(t)
 	app := startShared(t, loadConfig(t, []string{"--data-dir=" + t.TempDir(), "--listen=127.0.0.1:0", "--render-slots=1"}, "RELAYPDF_METRICS_LISTEN=",
@@ -272,7 +272,7 @@ func TestPreviewDoesNotWaitForItsStorage(t *testing.T) {
 
 // TestEditorByKeyboard walks through the editor and writes in it without a mouse.
 func TestEditorByKeyboard(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, maya := startWide(t)
 	template, _ := editorOf(t, app, maya, "<p>one</p>")

@@ -15,7 +15,7 @@ import (
 	"github.com/go-rod/rod/lib/proto"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -65,7 +65,7 @@ func (s *screen) firstPage() string {
 // TestTemplateFromTheGalleryToTheAPI takes a layout of the gallery, changes it, makes a mistake and fixes it,
 // publishes it, and gets a PDF from the API with the change. A second tab sees the text saved in the first.
 func TestTemplateFromTheGalleryToTheAPI(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -56,7 +56,7 @@ func (s *screen) clickPage(page int, x, y float64) {
 // TestEditorFindsPlaces goes from places on pages to their lines and back, shows the HTML without pages in a frame
 // without permissions, formats, and shows the members that only some items of a list have.
 func TestEditorFindsPlaces(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, maya := startWide(t)
 	_, path := editorOf(t, app, maya, placedHTML)
@@ -122,7 +122,7 @@ func TestEditorFindsPlaces(t *testing.T) {
 // TestEditorKeepsTypedText: a session that ends while a user writes loses nothing; the options have a form next to
 // their JSON; the PDF is a paid call; and a phone can read.
 func TestEditorKeepsTypedText(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, maya := startWide(t)
 	template, path := editorOf(t, app, maya, placedHTML)

@@ -10,7 +10,7 @@ import (
 	"github.com/go-rod/rod/lib/input"
 	"github.com/go-rod/rod/lib/proto"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // previewsSeen records every preview that the editor shows: how much was typed when it was requested, according to
@@ -177,7 +177,7 @@ func (w *typist) seen() []seenPreview {
 // TestTypingNeverShowsAnOlderPreview types ten characters a second into the editor, and watches every preview: none is
 // older than the one before, although responses come late and in another order. Meanwhile the last pages stay.
 func TestTypingNeverShowsAnOlderPreview(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	_, maya := startWide(t)
 	w := newTypist(t, maya)

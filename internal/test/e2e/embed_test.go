@@ -19,7 +19,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -129,7 +129,7 @@ func (s *screen) complains(words string) {
 // another site, whose frames have no cookies, and leaves it. Neither a third site
 // nor a tab of its own shows the editor, and it closes with its key.
 func TestEditorInAFrameOfAnotherSite(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startPages(t)
 	account, err := app.Store.CreateAccount(t.Context(), "host@example.com", 5*credit.Dollar)

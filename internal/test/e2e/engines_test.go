@@ -7,13 +7,13 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestEnginesThatAreLeftOut starts the program with one heavy engine of three.
 func TestEnginesThatAreLeftOut(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	c := newCrashBench(t, storetest.SQLite(t))
 	c.env = append(c.env, "RELAYPDF_ENGINES=ghostscript")

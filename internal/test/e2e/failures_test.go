@@ -19,7 +19,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
@@ -63,7 +63,7 @@ func startFailing(t *testing.T, data string, settings ...string) (*app.App, *api
 
 // TestDatabaseGone cuts every connection to the database for a time.
 func TestDatabaseGone(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	through, cutter := storetest.BehindCutter(t, storetest.Postgres(t))
 	_, data := dataDir(t)
@@ -79,7 +79,7 @@ func TestDatabaseGone(t *testing.T) {
 // TestLostSecretKey runs a job and notifies an endpoint on a server without the key that sealed the job's input and
 // the endpoint's secret.
 func TestLostSecretKey(t *testing.T) { //nolint:tparallel // the server that accepts the job has ended when the other one starts
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	_, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", data))
@@ -108,7 +108,7 @@ func TestLostSecretKey(t *testing.T) { //nolint:tparallel // the server that acc
 // TestBrowsersCannotStart kills the browser of a server when no other can be started, and
 // lets one start again.
 func TestBrowsersCannotStart(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	browser, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
@@ -154,7 +154,7 @@ func TestBrowsersCannotStart(t *testing.T) {
 // TestQueueIsFull requests more documents at all times than there are places; the first waits for an image that never
 // comes.
 func TestQueueIsFull(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	_, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", data))

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // beginnings maps an extension to the first bytes of the files that commands make.
@@ -61,7 +61,7 @@ func (c commands) run(name, script string) string {
 
 // TestFirstDay runs the commands of docs/start/first-day.md unchanged, one task after another in one folder.
 func TestFirstDay(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "start", "first-day.md"))
 	if err != nil {
@@ -104,7 +104,7 @@ func authorityOf(t *testing.T, server *httptest.Server) (path string) {
 // TestCommandsOfTheReadme runs the commands of README.md and docs/start/install.md that call a server or work on its
 // data, those for containers on this machine.
 func TestCommandsOfTheReadme(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	dir := t.TempDir()
 	site := httptest.NewTLSServer(http.FileServer(http.Dir(dir)))

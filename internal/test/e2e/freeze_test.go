@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -18,7 +18,7 @@ import (
 // It needs PostgreSQL: a process that is frozen while it writes to SQLite holds the file's lock, and no other process
 // can start a job.
 func TestFrozenWorkerHurtsNoOtherJob(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	c := newCrashBench(t, storetest.Postgres(t))
 	c.async = true

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -31,7 +31,7 @@ const (
 // that succeed and calls that fail at both: calls of another account to the healthy process stay quick, and the
 // ledger is consistent afterwards.
 func TestFrozenProcessHoldsUpNoOtherAccount(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	c := newCrashBench(t, storetest.Postgres(t))
 	other, err := c.store.CreateAccount(t.Context(), "other@example.com", 5*credit.Dollar)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-rod/rod/lib/proto"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/static/gallery"
 )
 
@@ -34,7 +34,7 @@ func (s *screen) copies(selector string) string {
 // TestFromTheGalleryToACall finds a layout by a synonym, takes it, changes its text, publishes it, copies the call that
 // the editor shows, runs it with a new key, and finds the document on its page.
 func TestFromTheGalleryToACall(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

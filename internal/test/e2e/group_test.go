@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
-	"github.com/relaypdf/relaypdf/render/hostile"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
@@ -27,7 +27,7 @@ const smallMachine = 2 << 30
 // control group where the test may make one. The server survives, and makes all
 // of another account's documents.
 func TestAttacksOnASmallMachine(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	c := newChaos(t, storetest.SQLite(t), 1)
 	server := c.servers[0]
@@ -47,7 +47,7 @@ func TestAttacksOnASmallMachine(t *testing.T) {
 	}
 	defer server.end(syscall.SIGTERM)
 	neighbour := c.customers[0]
-	for _, a := range hostile.Attacks() {
+	for _, a := range sharedtest.Attacks() {
 		if !fillsMemory(a) {
 			continue
 		}
@@ -76,7 +76,7 @@ func TestAttacksOnASmallMachine(t *testing.T) {
 }
 
 // fillsMemory picks the attacks that a small machine has to fear.
-func fillsMemory(a hostile.Attack) bool {
+func fillsMemory(a sharedtest.Attack) bool {
 	return strings.Contains(a.Name, "memory") || a.Screenshot || slices.Contains([]string{
 		"fetch of a long data URL", "long thrown error", "pages of noise", "frame flood", "long title",
 	}, a.Name)

@@ -20,7 +20,7 @@ import (
 	"github.com/relaypdf/relaypdf/client/webhook"
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/fakeoidc"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/web"
@@ -172,7 +172,7 @@ func failAll(t *testing.T, a *app.App, accountID string) {
 // TestFailedDeliveriesAreReplayed adds an endpoint whose program is down, sends events there until they have
 // failed, and replays first one and then the rest.
 func TestFailedDeliveriesAreReplayed(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const events = 3
 	program := newProgram(t)
@@ -230,7 +230,7 @@ func TestFailedDeliveriesAreReplayed(t *testing.T) {
 // TestLogInWithAProvider logs in with an outside identity, from the button to a
 // page that was asked for, and links one under Settings.
 func TestLogInWithAProvider(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	provider := fakeoidc.New(t, time.Now)
 	provider.People = map[string]fakeoidc.Person{
@@ -296,7 +296,7 @@ func (s *screen) follow(words string) {
 // TestTopUpOnTheTestPage pays on the page that stands in for Stripe's: first with a card that is declined. The signed
 // event fills the wallet, and is forwarded.
 func TestTopUpOnTheTestPage(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	program, _, maya := startWithReceiver(t)
 	maya.open("/dashboard/wallet")
@@ -328,7 +328,7 @@ func TestTopUpOnTheTestPage(t *testing.T) {
 // TestSessionThatEndsInAFormLosesNothing lets the session end between the typing
 // and the sending.
 func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t, func(c *app.Config) { c.AllowHosts = []string{"hooks.example"} }), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -364,7 +364,7 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 // TestFiltersLeaveThePageStanding: with a script, a filter fetches only the list, its URL can be bookmarked, and
 // the back button works.
 func TestFiltersLeaveThePageStanding(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -408,7 +408,7 @@ func TestFiltersLeaveThePageStanding(t *testing.T) {
 
 // TestMemberJoinsAndLeaves invites a user, who joins, gets another role, and is removed: each as both see it.
 func TestMemberJoinsAndLeaves(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya, tom := openScreen(t, browser, app), openScreen(t, browser, app)
@@ -490,7 +490,7 @@ func (s *screen) withoutScript() {
 // TestEverythingWorksWithoutScript logs in, makes and revokes a key, adds an
 // endpoint, filters its deliveries, and pays, with scripts turned off.
 func TestEverythingWorksWithoutScript(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	program := newProgram(t)
 	program.comeUp()
@@ -614,7 +614,7 @@ func (s *screen) types(text string) {
 
 // TestFromLogInToAKeyByKeyboard uses only the Tab key, characters and Enter.
 func TestFromLogInToAKeyByKeyboard(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

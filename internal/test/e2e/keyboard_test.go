@@ -7,14 +7,14 @@ import (
 	"github.com/go-rod/rod/lib/input"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // TestPlaygroundByKeyboard makes a document without a mouse: it types HTML, leaves the text with Tab, opens the folded
 // options, and runs.
 func TestPlaygroundByKeyboard(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	maya := openWide(t, startPlayground(t))
 	maya.open("/dashboard/playground")
@@ -36,7 +36,7 @@ func TestPlaygroundByKeyboard(t *testing.T) {
 
 // TestWalletByKeyboard tops up without a mouse, and filters the ledger.
 func TestWalletByKeyboard(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	maya := openWide(t, startPages(t, func(c *app.Config) { c.Dev = true }))
 	before := maya.account().Balance

@@ -16,7 +16,7 @@ import (
 	"github.com/benbjohnson/litestream"
 	"github.com/benbjohnson/litestream/file"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -26,7 +26,7 @@ import (
 // killed and its folder lost. Restores have the state of each moment: wallets, ledger and files; and a server runs on
 // them.
 func TestLitestreamRestoresAnyMoment(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	c := newCrashBench(t, storetest.SQLite(t))
 	server := c.start("none")

@@ -15,14 +15,14 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 // TestLargeFilesAreStreamed sends files of the largest size, as Base64, to a real server: its memory must not grow by
 // more than one and a half of them. It does not store unexpected parts.
 func TestLargeFilesAreStreamed(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const (
 		size    = 50 << 20

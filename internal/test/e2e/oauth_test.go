@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
@@ -51,7 +51,7 @@ type agentResult struct {
 // TestAgentSignsIn has an agent that knows only the address go the whole way, with the protocol's own client and a
 // user in a browser; each page is looked at.
 func TestAgentSignsIn(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startPages(t)
 	modules, err := filepath.Abs("../../../.ci/node/node_modules")

@@ -24,7 +24,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/store"
 )
@@ -302,7 +302,7 @@ func shell(t *testing.T, line string) string {
 // page shows, and sees the document appear; then an operator suspends the
 // account, and the same line is refused.
 func TestFromSignUpToTheFirstDocument(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -5,13 +5,13 @@ import (
 
 	"github.com/go-rod/rod/lib/input"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestPaletteGoesAnywhere opens the palette by its keys and by its button, and goes to a page, a key and a guide with the
 // keyboard alone.
 func TestPaletteGoesAnywhere(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -77,7 +77,7 @@ func (s *screen) clearsField() {
 
 // TestPasswordIsShownOnRequest shows a password, and sends it hidden.
 func TestPasswordIsShownOnRequest(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -100,7 +100,7 @@ func TestPasswordIsShownOnRequest(t *testing.T) {
 
 // TestPublicPagesLeadMembersBack: public pages offer a login to guests, and the dashboard to those who are logged in.
 func TestPublicPagesLeadMembersBack(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

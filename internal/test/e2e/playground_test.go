@@ -14,7 +14,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -56,7 +56,7 @@ func (s *screen) result() string {
 // TestPlaygroundRunsEveryExample opens the page of each operation, runs its example, and checks how its result is
 // shown. Each is a call like any other.
 func TestPlaygroundRunsEveryExample(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser, authority := startPlayground(t), openBrowser(t), pdftest.NewAuthority(t, "")
 	maya := openScreen(t, browser, app)
@@ -131,7 +131,7 @@ func TestPlaygroundRunsEveryExample(t *testing.T) {
 // TestPlaygroundIsPlayed types, uploads, makes mistakes, follows a link, and does
 // without script.
 func TestPlaygroundIsPlayed(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -227,7 +227,7 @@ func TestPlaygroundIsPlayed(t *testing.T) {
 // TestPlaygroundMergesOnOneScreen merges two files: on a screen of 1440 by 900 pixels, the files, the button and the
 // result are visible together. A file that is wrong is named in the error.
 func TestPlaygroundMergesOnOneScreen(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -262,7 +262,7 @@ func TestPlaygroundMergesOnOneScreen(t *testing.T) {
 
 // TestPlaygroundCancelsARun shows the time of a long call and cancels it: it is not charged.
 func TestPlaygroundCancelsARun(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)
@@ -298,7 +298,7 @@ func TestPlaygroundCancelsARun(t *testing.T) {
 
 // TestPlaygroundHasTabsKeysAndTemplates opens the tabs of the sources, and calls with a template and a key.
 func TestPlaygroundHasTabsKeysAndTemplates(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPlayground(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

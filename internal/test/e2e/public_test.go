@@ -28,7 +28,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/fakellm"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/static/gallery"
@@ -88,7 +88,7 @@ func try(t *testing.T, app *app.App, source string) (status int, body string) {
 // TestVisitorsDocumentsReachNothing: the text of visitors without an account becomes a real page of a real
 // document, and loads nothing, even if the operator has allowed the address.
 func TestVisitorsDocumentsReachNothing(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	var reached atomic.Int64
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
@@ -182,7 +182,7 @@ func runs(t *testing.T, key, dir string, command ...string) (string, error) {
 
 // TestExamplesOfTheGuidesRun runs every command line of the guides unchanged.
 func TestExamplesOfTheGuidesRun(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startOpen(t)
 	key := keyOf(t, app)
@@ -242,7 +242,7 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 // TestExamplesOfTheClientsRun runs the first call of each library of the guide to the clients, unchanged, with the
 // library of the repository.
 func TestExamplesOfTheClientsRun(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startOpen(t)
 	key := keyOf(t, app)
@@ -312,7 +312,7 @@ var everywhere = []string{"pdf_create", "templates_update", "files_upload"}
 // TestSamplesOfTheReferenceRun runs the curl sample of every operation, and some in
 // every language. Where readers put an id of their own is one of the account.
 func TestSamplesOfTheReferenceRun(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	gone := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	defer gone.Close()
@@ -390,7 +390,7 @@ func runSample(t *testing.T, key, dir, language, text, makes string) {
 // TestCallsOfTheGalleryRun copies every layout of the gallery to an account, publishes it, and runs the call that the
 // editor shows: with curl, and for one layout in every language. The page of the layout shows the same calls.
 func TestCallsOfTheGalleryRun(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startOpen(t)
 	post := pagesAs(t, app, "maya@example.com")
@@ -536,7 +536,7 @@ func links(t *testing.T, page string) (addresses []string, ids map[string]bool) 
 // TestEveryLinkLeadsSomewhere follows links from page to page, and to the parts of pages. Of images rendered on
 // request it fetches one of each kind.
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startOpen(t)
 	base := app.BaseURL()
@@ -722,7 +722,7 @@ func (s *screen) paintsSoon(path string) {
 // TestNoPageOfTheDocsScrollsSideways opens every page of the documentation: long names
 // break where a line ends, at three widths.
 func TestNoPageOfTheDocsScrollsSideways(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	visitor := openScreen(t, browser, app)
@@ -772,7 +772,7 @@ func drawImages(t *testing.T, app *app.App) {
 // TestPublicPagesInABrowser looks at the public pages: axe, both themes, three
 // widths, nothing on the console, nothing that moves, and little to load.
 func TestPublicPagesInABrowser(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	axe, err := os.ReadFile(filepath.Join("..", "..", "..", ".ci", "node", "node_modules", "axe-core", "axe.min.js"))
@@ -840,7 +840,7 @@ func TestPublicPagesInABrowser(t *testing.T) {
 // TestReferenceUnfoldsToAField follows links to fields inside of folded objects, and looks at the three widths of the
 // reference.
 func TestReferenceUnfoldsToAField(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	visitor := openScreen(t, browser, app)
@@ -877,7 +877,7 @@ func TestReferenceUnfoldsToAField(t *testing.T) {
 
 // TestStatusCoversAllProcesses reads the page.
 func TestStatusCoversAllProcesses(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startPages(t)
 	client := &http.Client{Timeout: pagePatience}

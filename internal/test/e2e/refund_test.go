@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // TestRefundInTheWallet pays, and has the operator refund a part of the payment at Stripe.
 func TestRefundInTheWallet(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	program := startPages(t, func(c *app.Config) { c.Dev = true })
 	maya := openScreen(t, openBrowser(t), program)
@@ -79,7 +79,7 @@ func mustSend(t *testing.T, method, url, key, body string, want int) []byte {
 // TestRevokedKeyInABrowser creates a key, calls with it, and revokes it: the next call is refused, and the log has its
 // cause.
 func TestRevokedKeyInABrowser(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	program := startPages(t)
 	maya := openScreen(t, openBrowser(t), program)

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -87,7 +87,7 @@ func previousProgram(t *testing.T) string {
 // the previous release; then either release runs jobs that the other one completes, knows the other's keys,
 // idempotency keys and files, and can be restarted. Each call is charged once.
 func TestReleasesSideBySide(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	previous, current := previousProgram(t), plainProgram(t)
 	storetest.EachBareDB(t, func(t *testing.T, db storetest.DB) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/web/payments"
@@ -73,7 +73,7 @@ func (s *screen) changesCard(words, shown string) {
 // TestAutoReload refills a wallet from its saved card: that works, then the card is
 // declined until it is switched off, then the bank asks the owner.
 func TestAutoReload(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	_, app, maya := startWithReceiver(t)
 	account := maya.account()

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
 )
 
 // withoutCalls makes this program refuse system calls when it acts as the server: those that Docker's default
@@ -92,7 +91,7 @@ func refuseCalls(what string) error {
 // TestSandboxLevels examines the machine with doctor, which renders documents with every engine, with fewer and
 // fewer permissions. The browser is hostile: before it starts, it reads the service's files.
 func TestSandboxLevels(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	program := plainProgram(t)
 	for _, tt := range []struct {

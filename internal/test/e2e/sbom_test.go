@@ -12,14 +12,14 @@ import (
 
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestSBOMHasAllThatIsLinked makes the list that `make sbom` makes, of the program, validates it against the
 // schema of CycloneDX, and looks for each module that the go command lists as linked, and for some of the embedded
 // and installed components.
 func TestSBOMHasAllThatIsLinked(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	if testing.Short() {
 		t.Skip("builds the program")
 	}

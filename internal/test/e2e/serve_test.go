@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // devServer is `relaypdf serve --dev` as its own process.
@@ -110,7 +110,7 @@ func TestDevServerPrintsARequestThatWorks(t *testing.T) {
 // TestEachSideSpeaksItsLanguage requests missing resources of the whole service: the API responds with JSON, the
 // rest with pages, and both suggest a correction.
 func TestEachSideSpeaksItsLanguage(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	server := startDev(t)
 	for _, q := range []struct {
@@ -152,7 +152,7 @@ func TestEachSideSpeaksItsLanguage(t *testing.T) {
 // more, then the render is done, then the process ends. The delay is long enough to be observed on a machine that
 // stalls, and the render continues after it.
 func TestServerStopsInOrder(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	server := startDev(t, "RELAYPDF_DRAIN_DELAY=20s")
 	server.awaitStatus(t, http.StatusOK) // The browser may take longer at first than a check waits.
@@ -245,7 +245,7 @@ func (s *devServer) await(t *testing.T, done func(readyAnswer, int) bool) {
 // TestServerStartsWithAnyMemory starts a server with each amount of memory, renders and ends it. The amount decides
 // how many browsers start in parallel.
 func TestServerStartsWithAnyMemory(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	for _, memory := range []string{"1GB", "2GB", "4GB", "8GB"} {
 		t.Run(memory, func(t *testing.T) {
 			server := startDev(t, "RELAYPDF_MEMORY="+memory)

@@ -3,12 +3,12 @@ package e2e
 import (
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestEffectiveSettingsOnAPhone: names of settings are whole on narrow screens, above their values.
 func TestEffectiveSettingsOnAPhone(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, operator := startWide(t)
 	person, err := app.Store.UserByEmail(t.Context(), "maya@example.com")

@@ -21,7 +21,7 @@ import (
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/cli"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -105,7 +105,7 @@ func setsUp(t *testing.T, post func(string, url.Values) string, decision, stdin 
 
 // TestSetup gets a key from a running service, by a user on its pages.
 func TestSetup(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startPages(t)
 	post := pagesAs(t, app, "maya@example.com")
@@ -168,7 +168,7 @@ func TestSetup(t *testing.T) {
 
 // TestDevicePages uses the pages of the device flow in a browser, and checks each.
 func TestDevicePages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app := startPages(t)
 	maya := openScreen(t, openBrowser(t), app)

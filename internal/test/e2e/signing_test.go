@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // TestSigningIdentityIsAdded adds a key in the dashboard, with its file and a wrong password first, and deletes it.
 func TestSigningIdentityIsAdded(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser, authority := startPlayground(t), openBrowser(t), pdftest.NewAuthority(t, "")
 	signer := authority.Identity("Ada", pdftest.NewKey(t, "P-256"), &authority.Issuer, pdftest.Years)

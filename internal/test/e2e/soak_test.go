@@ -16,7 +16,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
@@ -26,7 +26,7 @@ var soakDocuments = flag.Int("soak", 200, "how many documents TestSoak renders")
 // server have at most 1.2 times the memory that they had after a tenth of the documents. With fewer than 10,000
 // documents the limit is 2, because browsers still fill their caches.
 func TestSoak(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	const accounts, atOnce, steps = 4, 4, 10 // more at once than slots, so that the queue is in use too
 	db := storetest.SQLite(t)

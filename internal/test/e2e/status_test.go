@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestStatusHistory shows days with and without downtime, and days that were not measured.
 func TestStatusHistory(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	visitor := openScreen(t, browser, app)

@@ -8,12 +8,12 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestTestKeyFromTheDashboard creates a test key as a member does, calls with it, and finds the call, which is free.
 func TestTestKeyFromTheDashboard(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -13,13 +13,13 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/telemetry"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // TestTracesOfTheProgram requests a page, a document of a file and a LibreOffice conversion, and finds the waits
 // and the steps of each in the collector.
 func TestTracesOfTheProgram(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	collector := apitest.NewCollector(t)
 	server := startDev(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key=a%20b")
@@ -69,7 +69,7 @@ func TestTracesOfTheProgram(t *testing.T) {
 // TestCollectorHangs: a collector that accepts traces and never responds costs the traces, and delays neither a
 // request nor the end of the program.
 func TestCollectorHangs(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	asked, release := make(chan struct{}, 1), make(chan struct{})
 	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

@@ -30,7 +30,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/fakes3"
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/storetest"
@@ -72,7 +72,7 @@ func unstoredCalls(to unstoredTo) []unstoredCall {
 // TestStoreFalseLeavesNothing kills a server at a few points of calls with store false, and finds nothing of them.
 // TestStoreFalseLeavesNothingAnywhere does so at 50 points, with 500 canaries.
 func TestStoreFalseLeavesNothing(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	h := newCanaryHunt(t, storetest.SQLite(t))
 	calls := unstoredCalls(h.to)
@@ -81,7 +81,7 @@ func TestStoreFalseLeavesNothing(t *testing.T) {
 }
 
 func TestStoreFalseLeavesNothingAnywhere(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		h := newCanaryHunt(t, db)

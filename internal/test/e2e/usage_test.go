@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestUsageAndAlerts makes calls with two keys and a template, finds them under Usage, and switches alerts on.
 func TestUsageAndAlerts(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t), openBrowser(t)
 	maya := openScreen(t, browser, app)

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 )
 
 // TestVersionPages compares the pages of a published version with those of the draft, with and without scripts.
 func TestVersionPages(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	app, browser := startPages(t, func(c *app.Config) { c.RateLimits = false }), openBrowser(t)
 	maya := openScreen(t, browser, app)

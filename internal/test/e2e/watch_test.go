@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // elsewhere are metrics of other programs, which the rules ask for as well.
@@ -25,7 +25,7 @@ var elsewhere = []string{"probe_ssl_earliest_cert_expiry"}
 // that a service whose Redis and bucket do not respond exports each metric and label that they name. It runs a
 // call, a job and a delivery before.
 func TestDashboardAndRulesNameWhatIsThere(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	_, data := dataDir(t)
 	key := strings.TrimSpace(mustRun(t, "keys", "create", "--account", "ada@example.com", data))

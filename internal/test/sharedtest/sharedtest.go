@@ -1,5 +1,5 @@
-// Package sharedtest holds resources that tests of several packages share: a browser, which takes long to start,
-// and folders with files.
+// Package sharedtest holds what tests of several packages share: a browser and the linked program, which take long to
+// make, folders with files, documents that attack the renderer, and the mark of slow tests (ADR 36).
 package sharedtest
 
 import (

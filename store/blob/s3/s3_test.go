@@ -17,10 +17,10 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/relaypdf/relaypdf/internal/test/fakes3"
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/blob"
-	"github.com/relaypdf/relaypdf/store/blob/blobtest"
 	"github.com/relaypdf/relaypdf/store/blob/s3"
+	"github.com/relaypdf/relaypdf/store/storetest"
 )
 
 func open(t *testing.T, cfg s3.Config) *s3.Store {
@@ -42,18 +42,18 @@ func put(t *testing.T, b blob.Store, key string, content []byte) {
 
 // TestStore: a bucket keeps the contract of blobs, with a prefix and without.
 func TestStore(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	server := fakes3.Start(t)
 	cfg := server.Config()
 	plain := open(t, cfg)
 	cfg.Prefix = "a/b"
 	prefixed := open(t, cfg)
-	blobtest.Run(t, prefixed)
-	blobtest.Run(t, plain)
+	storetest.Blobs(t, prefixed)
+	storetest.Blobs(t, plain)
 
 	put(t, prefixed, "mine", []byte("x"))
-	if seen := blobtest.List(t, plain); len(seen) != 0 {
+	if seen := storetest.List(t, plain); len(seen) != 0 {
 		t.Errorf("what is below another prefix is listed: %v", seen)
 	}
 	if files, err := os.ReadDir(server.File("a/b")); err != nil || len(files) != 1 || files[0].Name() != "mine" {
@@ -64,11 +64,11 @@ func TestStore(t *testing.T) {
 // TestFaults: temporary errors are retried; others are returned and leave nothing, whichever part of the work they
 // hit.
 func TestFaults(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	server := fakes3.Start(t)
 	b := open(t, server.Config())
-	small, large := blobtest.Content(1000), blobtest.Content(40<<20)
+	small, large := storetest.Content(1000), storetest.Content(40<<20)
 
 	for name, fault := range map[string]fakes3.Fault{"down": fakes3.Down, "busy": fakes3.Busy} {
 		server.Break(fault)
@@ -111,10 +111,10 @@ func TestFaults(t *testing.T) {
 		})
 		put(t, b, name, small)
 		put(t, b, name+"-large", large)
-		if got := blobtest.Read(t, b, name); !bytes.Equal(got, small) {
+		if got := storetest.Read(t, b, name); !bytes.Equal(got, small) {
 			t.Errorf("%s: got %d other bytes", name, len(got))
 		}
-		if got := blobtest.Read(t, b, name+"-large"); !bytes.Equal(got, large) {
+		if got := storetest.Read(t, b, name+"-large"); !bytes.Equal(got, large) {
 			t.Errorf("%s: got %d other bytes", name, len(got))
 		}
 		server.Break(nil)
@@ -177,7 +177,7 @@ func TestCutReading(t *testing.T) {
 	t.Parallel()
 	server := fakes3.Start(t)
 	b := open(t, server.Config())
-	content := blobtest.Content(5 << 20)
+	content := storetest.Content(5 << 20)
 	put(t, b, "long", content)
 	r, _, err := b.Open(t.Context(), "long")
 	if err != nil {
@@ -206,7 +206,7 @@ func TestDamage(t *testing.T) {
 	t.Parallel()
 	server := fakes3.Start(t)
 	b := open(t, server.Config())
-	content := blobtest.Content(1 << 20)
+	content := storetest.Content(1 << 20)
 	for name, damage := range map[string]func([]byte) []byte{
 		"changed": func(c []byte) []byte { c[600_000] ^= 1; return c },
 		"cut":     func(c []byte) []byte { return c[:len(c)-1] },
@@ -240,7 +240,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	put(t, b, "replaced", blobtest.Content(1<<20+1))
+	put(t, b, "replaced", storetest.Content(1<<20+1))
 	if got, err := io.ReadAll(r); err == nil || !bytes.HasPrefix(content, got) {
 		t.Errorf("replaced: got %d bytes, %v; want an error", len(got), err)
 	}
@@ -252,14 +252,14 @@ func TestReadingTakesFewRequests(t *testing.T) {
 	t.Parallel()
 	server := fakes3.Start(t)
 	b := open(t, server.Config())
-	put(t, b, "small", blobtest.Content(200_000))
-	put(t, b, "large", blobtest.Content(10<<20))
+	put(t, b, "small", storetest.Content(200_000))
+	put(t, b, "large", storetest.Content(10<<20))
 	for _, tt := range []struct {
 		key  string
 		want int64
 	}{{"small", 1}, {"large", 2}} {
 		before := server.Requests()
-		blobtest.Read(t, b, tt.key)
+		storetest.Read(t, b, tt.key)
 		if got := server.Requests() - before; got != tt.want {
 			t.Errorf("%s: %d requests, want %d", tt.key, got, tt.want)
 		}
@@ -272,7 +272,7 @@ func TestEndedContext(t *testing.T) {
 	t.Parallel()
 	server := fakes3.Start(t)
 	b := open(t, server.Config())
-	content := blobtest.Content(3 << 20)
+	content := storetest.Content(3 << 20)
 	put(t, b, "a", content)
 	ctx, cancel := context.WithCancel(t.Context())
 	r, _, err := b.Open(ctx, "a")
@@ -364,7 +364,7 @@ var _ blob.Store = (*s3.Store)(nil)
 // stops no other. A server that knows no such request is asked one by one, and one that
 // does not answer has deleted nothing.
 func TestManyAreDeletedByOneRequest(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	t.Parallel()
 	server := fakes3.Start(t)
 	cfg := server.Config()
@@ -379,7 +379,7 @@ func TestManyAreDeletedByOneRequest(t *testing.T) {
 			put(t, b, keys[n], []byte("x"))
 		}
 	}
-	left := func() int { return len(blobtest.List(t, b)) }
+	left := func() int { return len(storetest.List(t, b)) }
 
 	fill()
 	before := server.Requests()

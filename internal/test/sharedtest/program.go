@@ -1,5 +1,4 @@
-// Package rendertest holds helpers for tests of render and of packages above it.
-package rendertest
+package sharedtest
 
 import (
 	"fmt"

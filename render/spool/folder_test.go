@@ -1,4 +1,4 @@
-package scratch
+package spool
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 func open(t *testing.T, dir string) *Folder {
 	t.Helper()
-	f, err := Open(dir, "part-")
+	f, err := OpenFolder(dir, "part-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,4 @@
-// Package scratch makes the temporary folders of long-lived parts of the
-// program, and removes those that a killed program has left behind.
-package scratch
+package spool
 
 import (
 	"errors"
@@ -18,9 +16,9 @@ type Folder struct {
 	lock *os.File
 }
 
-// Open removes abandoned folders with this prefix in dir, and makes a new one.
+// OpenFolder removes abandoned folders with this prefix in dir, and makes a new one.
 // An empty dir is the system's temporary folder.
-func Open(dir, prefix string) (*Folder, error) {
+func OpenFolder(dir, prefix string) (*Folder, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}

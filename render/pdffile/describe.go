@@ -1,13 +1,9 @@
-// Package pdfmeta sets the document information (title, author, subject,
-// keywords) of a PDF that Chromium printed. It appends an incremental update,
-// so that a large document is neither read nor written again.
-package pdfmeta
+package pdffile
 
 import (
 	"cmp"
 	"errors"
 
-	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -24,24 +20,24 @@ func (i Info) Or(other Info) Info {
 	}
 }
 
-// ErrUnsupported means that the document is not built the way Chromium builds
+// ErrNotPrinted means that the document is not built the way Chromium builds
 // them: one classic cross-reference table at the end, unencrypted.
-var ErrUnsupported = errors.New("pdfmeta: not a document as Chromium prints them")
+var ErrNotPrinted = errors.New("pdffile: not a document as Chromium prints them")
 
-// Set appends an update of the information dictionary to a complete document. Entries that it does not set, such as
-// Creator and CreationDate, stay. The error is ErrUnsupported, or the spool's (spool.ErrTooLarge above its limit).
-func Set(doc *spool.File, info Info) error {
+// DescribePrinted appends an update of the information dictionary to a complete document. Entries that it does not set, such as
+// Creator and CreationDate, stay. The error is ErrNotPrinted, or the spool's (spool.ErrTooLarge above its limit).
+func DescribePrinted(doc *spool.File, info Info) error {
 	if info == (Info{}) {
 		return nil
 	}
 
-	f, err := pdffile.ReadPrinted(doc.Open(), doc.Size())
+	f, err := ReadPrinted(doc.Open(), doc.Size())
 	if err != nil {
-		return unsupported(err)
+		return notPrinted(err)
 	}
 	entries, err := f.Info()
 	if err != nil {
-		return unsupported(err)
+		return notPrinted(err)
 	}
 
 	for key, text := range map[string]string{
@@ -57,9 +53,9 @@ func Set(doc *spool.File, info Info) error {
 }
 
 // unsupported returns the error for a caller that sets information, for a reader's error.
-func unsupported(err error) error {
-	if errors.Is(err, pdffile.ErrUnread) {
-		return ErrUnsupported
+func notPrinted(err error) error {
+	if errors.Is(err, ErrUnread) {
+		return ErrNotPrinted
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package pdfinvoice
+package pdf
 
 import (
 	"bytes"
@@ -10,20 +10,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/test/slow"
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/einvoice"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
-const page = `<!doctype html><html lang="de"><meta charset="utf-8"><title>Rechnung R-1</title><h1>Rechnung R-1</h1><p>Summe 11,90 €</p>`
+const printedPage = `<!doctype html><html lang="de"><meta charset="utf-8"><title>Rechnung R-1</title><h1>Rechnung R-1</h1><p>Summe 11,90 €</p>`
 
-// printed returns a page as a PDF that claims standards.
-func printed(t *testing.T, standards ...pdffile.Standard) []byte {
+// printedInvoice returns a page as a PDF that claims standards.
+func printedInvoice(t *testing.T, standards ...pdffile.Standard) []byte {
 	t.Helper()
 	source, out := filepath.Join(t.TempDir(), "page.html"), filepath.Join(t.TempDir(), "page.pdf")
-	if err := os.WriteFile(source, []byte(page), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(printedPage), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	pdftest.Tool(t, "chromium-headless-shell", "--no-sandbox", "--no-pdf-header-footer", "--print-to-pdf="+out, source)
@@ -34,12 +34,12 @@ func printed(t *testing.T, standards ...pdffile.Standard) []byte {
 	return r.PDF
 }
 
-var document = []byte(`<?xml version="1.0" encoding="UTF-8"?><rsm:CrossIndustryInvoice xmlns:rsm="urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100"/>`)
+var minimalInvoice = []byte(`<?xml version="1.0" encoding="UTF-8"?><rsm:CrossIndustryInvoice xmlns:rsm="urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100"/>`)
 
 // TestEmbeddedInvoicesConform attaches an e-invoice in all profiles to prints that claim PDF/A and PDF/UA. The result
 // claims PDF/A-3, keeps it as veraPDF sees it, and has the e-invoice.
 func TestEmbeddedInvoicesConform(t *testing.T) {
-	slow.Test(t)
+	sharedtest.Slow(t)
 	dir := t.TempDir()
 	files := map[string][]string{}
 	for _, test := range []struct {
@@ -50,9 +50,9 @@ func TestEmbeddedInvoicesConform(t *testing.T) {
 		{"3a", []pdffile.Standard{pdffile.A3A}},
 		{"3b", []pdffile.Standard{pdffile.A2B}},
 	} {
-		archival := printed(t, test.claims...)
+		archival := printedInvoice(t, test.claims...)
 		for _, profile := range einvoice.Profiles() {
-			made, err := Embed(archival, Invoice{XML: document, Profile: profile, Modified: time.Date(2026, 11, 28, 6, 0, 0, 0, time.UTC)})
+			made, err := embedInvoice(archival, embeddedInvoice{XML: minimalInvoice, Profile: profile, Modified: time.Date(2026, 11, 28, 6, 0, 0, 0, time.UTC)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,14 +69,14 @@ func TestEmbeddedInvoicesConform(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			content, name, err := Find(f)
-			if err != nil || !bytes.Equal(content, document) || name != Filename(profile) {
+			content, name, err := findInvoice(f)
+			if err != nil || !bytes.Equal(content, minimalInvoice) || name != invoiceFilename(profile) {
 				t.Fatalf("%s: found %q %.60q, %v", profile, name, content, err)
 			}
 			if listed := pdftest.Tool(t, "pdfdetach", "-list", file); !strings.Contains(listed, name) {
 				t.Errorf("pdfdetach: %s", listed)
 			}
-			if _, err := Embed(made, Invoice{XML: document, Profile: profile}); !errors.Is(err, ErrHasInvoice) {
+			if _, err := embedInvoice(made, embeddedInvoice{XML: minimalInvoice, Profile: profile}); !errors.Is(err, errHasInvoice) {
 				t.Errorf("a second e-invoice: %v", err)
 			}
 		}
@@ -95,14 +95,14 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	plain.Set(pages, pdffile.Dict{"/Type": "/Pages", "/Kids": []any{}, "/Count": 0})
 	plain.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": pages})
 	file := plain.Document(root)
-	if _, err := Embed(file, Invoice{XML: document, Profile: einvoice.EN16931}); !errors.Is(err, ErrNotArchival) {
+	if _, err := embedInvoice(file, embeddedInvoice{XML: minimalInvoice, Profile: einvoice.EN16931}); !errors.Is(err, errNotArchival) {
 		t.Errorf("Embed: %v", err)
 	}
 	f, err := pdffile.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Find(f); !errors.Is(err, ErrNoInvoice) {
+	if _, _, err := findInvoice(f); !errors.Is(err, errNoInvoice) {
 		t.Errorf("Find: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package pdfmeta
+package pdffile
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
-// document builds a one-page PDF in the form in which Chromium writes them,
+// printedDocument builds a one-page PDF in the form in which Chromium writes them,
 // with padding bytes of comments to make it large.
-func document(info string, padding int) []byte {
+func printedDocument(info string, padding int) []byte {
 	objects := []string{
 		"<<" + info + ">>",
 		"<</Type /Catalog\n/Pages 3 0 R>>",
@@ -82,11 +82,11 @@ func TestSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc := spool.New(t.TempDir(), 0)
 			defer doc.Close()
-			if _, err := doc.Write(document(chromiumInfo, padding)); err != nil {
+			if _, err := doc.Write(printedDocument(chromiumInfo, padding)); err != nil {
 				t.Fatal(err)
 			}
 			info := Info{Title: "Rechnung für 株式会社 😀", Author: "Ana (Ltd) \\ <x>", Subject: "Sub", Keywords: "a, b"}
-			if err := Set(doc, info); err != nil {
+			if err := DescribePrinted(doc, info); err != nil {
 				t.Fatal(err)
 			}
 			wantLines(t, inspect(t, doc), "Title: Rechnung für 株式会社 😀", `Author: Ana (Ltd) \ <x>`, "Subject: Sub",
@@ -96,8 +96,8 @@ func TestSet(t *testing.T) {
 }
 
 func TestSetKeepsOtherEntries(t *testing.T) {
-	doc := spool.FromBytes(document(chromiumInfo, 0))
-	if err := Set(doc, Info{Author: "Ana"}); err != nil {
+	doc := spool.FromBytes(printedDocument(chromiumInfo, 0))
+	if err := DescribePrinted(doc, Info{Author: "Ana"}); err != nil {
 		t.Fatal(err)
 	}
 	got := inspect(t, doc)
@@ -108,15 +108,15 @@ func TestSetKeepsOtherEntries(t *testing.T) {
 }
 
 func TestSetNothingChangesNothing(t *testing.T) {
-	content := document(chromiumInfo, 0)
+	content := printedDocument(chromiumInfo, 0)
 	doc := spool.FromBytes(bytes.Clone(content))
-	if err := Set(doc, Info{}); err != nil || doc.Size() != int64(len(content)) {
+	if err := DescribePrinted(doc, Info{}); err != nil || doc.Size() != int64(len(content)) {
 		t.Errorf("error %v, size %d; want none and %d", err, doc.Size(), len(content))
 	}
 }
 
 func TestSetRefusesOtherDocuments(t *testing.T) {
-	good := string(document(chromiumInfo, 0))
+	good := string(printedDocument(chromiumInfo, 0))
 	for name, content := range map[string]string{
 		"empty":                  "",
 		"no trailer":             strings.ReplaceAll(good, "trailer", "trayler"),
@@ -126,15 +126,15 @@ func TestSetRefusesOtherDocuments(t *testing.T) {
 		"another kind of table":  strings.Replace(good, "xref\n0 5\n", "xref\n1 5\n", 1),
 		"object elsewhere":       strings.Replace(good, "1 0 obj\n<<", "1 0 obj\n <", 1),
 		"object beyond the end":  strings.Replace(good, "/Info 1 0 R", "/Info 900 0 R", 1),
-		"value that is a name":   string(document("/Title /None", 0)),
-		"value that is a dict":   string(document("/Title <</A (b)>>", 0)),
-		"string without an end":  string(document("/Title (abc", 0)),
-		"key without a value":    string(document("/Title", 0)),
-		"not a key":              string(document("(Title) (x)", 0)),
+		"value that is a name":   string(printedDocument("/Title /None", 0)),
+		"value that is a dict":   string(printedDocument("/Title <</A (b)>>", 0)),
+		"string without an end":  string(printedDocument("/Title (abc", 0)),
+		"key without a value":    string(printedDocument("/Title", 0)),
+		"not a key":              string(printedDocument("(Title) (x)", 0)),
 		"already updated by Set": updated(good),
 	} {
 		doc := spool.FromBytes([]byte(content))
-		if err := Set(doc, Info{Title: "x"}); !errors.Is(err, ErrUnsupported) {
+		if err := DescribePrinted(doc, Info{Title: "x"}); !errors.Is(err, ErrNotPrinted) {
 			t.Errorf("%s: error %v, want ErrUnsupported", name, err)
 		}
 		if doc.Size() != int64(len(content)) {
@@ -145,7 +145,7 @@ func TestSetRefusesOtherDocuments(t *testing.T) {
 
 func updated(content string) string {
 	doc := spool.FromBytes([]byte(content))
-	if err := Set(doc, Info{Title: "first"}); err != nil {
+	if err := DescribePrinted(doc, Info{Title: "first"}); err != nil {
 		return ""
 	}
 	out, _ := io.ReadAll(doc.Open())
@@ -153,13 +153,13 @@ func updated(content string) string {
 }
 
 func TestSetHonoursTheSpoolsLimit(t *testing.T) {
-	content := document(chromiumInfo, 0)
+	content := printedDocument(chromiumInfo, 0)
 	doc := spool.New(t.TempDir(), int64(len(content))+10)
 	defer doc.Close()
 	if _, err := doc.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	if err := Set(doc, Info{Title: "x"}); !errors.Is(err, spool.ErrTooLarge) {
+	if err := DescribePrinted(doc, Info{Title: "x"}); !errors.Is(err, spool.ErrTooLarge) {
 		t.Errorf("error %v, want spool.ErrTooLarge", err)
 	}
 }

@@ -1,5 +1,4 @@
-// Package blobtest holds every place of blobs to one contract.
-package blobtest
+package storetest
 
 import (
 	"bytes"
@@ -20,8 +19,8 @@ import (
 	"github.com/relaypdf/relaypdf/store/blob"
 )
 
-// Run tests an empty store, and leaves it empty.
-func Run(t *testing.T, b blob.Store) {
+// Blobs tests that an empty blob store fulfils the contract of all, and leaves it empty.
+func Blobs(t *testing.T, b blob.Store) {
 	t.Helper()
 	for _, test := range []struct {
 		name string

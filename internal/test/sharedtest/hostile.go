@@ -1,6 +1,4 @@
-// Package hostile holds documents that attack the renderer, for tests: attacks that were seen to stall, crash or
-// bloat a browser, and a generator that mixes their parts at random.
-package hostile
+package sharedtest
 
 import (
 	"fmt"
