@@ -130,7 +130,7 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 		}
 	case about.Images > 0:
 		p.lacking = []chrome.Warning{{
-			Code: PicturesOmitted,
+			Code: picturesOmitted,
 			Message: fmt.Sprintf(
 				"%d images were omitted: spreadsheets made from HTML or Markdown contain text and tables only",
 				about.Images,

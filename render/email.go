@@ -38,10 +38,10 @@ type Email struct {
 
 // The codes of an email's warnings.
 const (
-	// EmailUnread means that a part of the email could not be read.
-	EmailUnread = "content_unread"
-	// EmailEmbedded means that an attachment was not appended as pages.
-	EmailEmbedded = "attachment_embedded"
+	// emailUnread means that a part of the email could not be read.
+	emailUnread = "content_unread"
+	// emailEmbedded means that an attachment was not appended as pages.
+	emailEmbedded = "attachment_embedded"
 )
 
 const (
@@ -133,7 +133,7 @@ func emailWarnings(about email.Result) (told []chrome.Warning) {
 		)}.Bounded())
 	}
 	for _, note := range about.Notes {
-		told = append(told, chrome.Warning{Code: EmailUnread, Message: note})
+		told = append(told, chrome.Warning{Code: emailUnread, Message: note})
 	}
 	return told
 }
@@ -164,7 +164,7 @@ func (p *emailPrint) appendTo(
 			doc.Warnings = append(
 				doc.Warnings,
 				chrome.Warning{
-					Code: EmailEmbedded,
+					Code: emailEmbedded,
 					Message: fmt.Sprintf(
 						"%.100q was not converted to pages and is attached to the PDF as a file: %s",
 						f.Filename, whyNot(err),

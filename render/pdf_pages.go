@@ -13,13 +13,13 @@ import (
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
-// PicturesOmitted is the code of the warning that the result lacks some images of a file.
-const PicturesOmitted = "pictures_omitted"
+// picturesOmitted is the code of the warning that the result lacks some images of a file.
+const picturesOmitted = "pictures_omitted"
 
 // OmittedPictures returns the warning that the result contains only the first image of a file.
 func OmittedPictures(file string) chrome.Warning {
 	return chrome.Warning{
-		Code:    PicturesOmitted,
+		Code:    picturesOmitted,
 		Message: file + " contains several images, such as animation frames or pages; the result has only the first",
 	}
 }

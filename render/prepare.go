@@ -88,7 +88,7 @@ func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
 		faults = append(
 			faults,
 			chrome.Warning{
-				Code:    HTMLFiltered,
+				Code:    htmlFiltered,
 				Message: fmt.Sprintf(`line %d: %s; set options.html to "allow" to render them as HTML`, f.Line, f.Text),
 			},
 		)
@@ -96,8 +96,8 @@ func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
 	return faults
 }
 
-// HTMLFiltered is the code of the warning that tags in Markdown became text.
-const HTMLFiltered = "html_filtered"
+// htmlFiltered is the code of the warning that tags in Markdown became text.
+const htmlFiltered = "html_filtered"
 
 // lane returns the fastest render mode that a document may use. Chromium does not have to trust this choice,
 // because it really disables scripts and the network in that mode.

@@ -20,10 +20,10 @@ import (
 
 // The limits of the files that come with a page.
 const (
-	MaxAssets     = 100
+	maxAssets     = 100
 	MaxAssetBytes = 50 << 20 // together
-	// MaxSiteFiles is the maximum number of files in an archive.
-	MaxSiteFiles = 1000
+	// maxSiteFiles is the maximum number of files in an archive.
+	maxSiteFiles = 1000
 	// maxIndex is the maximum size of a page.
 	maxIndex = 10 << 20
 )
@@ -92,8 +92,8 @@ func OpenSite(ctx context.Context, archive engine.Content) (_ *Site, err error) 
 
 // choose checks the names of an archive and finds its page.
 func (s *Site) choose(files []*zip.File) error {
-	if len(files) > MaxSiteFiles {
-		return siteError("has %d files; the limit is %d", len(files), MaxSiteFiles)
+	if len(files) > maxSiteFiles {
+		return siteError("has %d files; the limit is %d", len(files), maxSiteFiles)
 	}
 
 	found := false

@@ -15,9 +15,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
-// StandardUnmet is the code of the warning that a document does not conform to a standard, or that a part of it was
+// standardUnmet is the code of the warning that a document does not conform to a standard, or that a part of it was
 // left out of its structure.
-const StandardUnmet = "standard_unmet"
+const standardUnmet = "standard_unmet"
 
 // StandardError means that a document has faults because of which it cannot claim all standards of PDF.Standards.
 type StandardError struct{ Faults []chrome.Warning }
@@ -81,7 +81,7 @@ func standardFaults(faults []pdftag.Violation) []chrome.Warning {
 		for _, s := range f.Breaks {
 			parts.Standards = append(parts.Standards, string(s))
 		}
-		w := chrome.Warning{Code: StandardUnmet, Message: standardText(f), Parts: parts}.Bounded()
+		w := chrome.Warning{Code: standardUnmet, Message: standardText(f), Parts: parts}.Bounded()
 		if len(f.Breaks) > 0 {
 			broken = append(broken, w)
 		} else {

@@ -35,7 +35,7 @@ func TestStandards(t *testing.T) {
 	if err := doc.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	if len(doc.Warnings) != 2 || doc.Warnings[0].Code != StandardUnmet || !strings.Contains(doc.Warnings[1].Message, `page 1, H3 "B": A heading of level 3`) {
+	if len(doc.Warnings) != 2 || doc.Warnings[0].Code != standardUnmet || !strings.Contains(doc.Warnings[1].Message, `page 1, H3 "B": A heading of level 3`) {
 		t.Errorf("warnings %v", doc.Warnings)
 	}
 	_, err = a.PDF(t.Context(), Source{HTML: bad}, Page{}, PDF{Standards: all, StandardsStrict: true})
@@ -59,11 +59,11 @@ func TestStandardsWithoutStructure(t *testing.T) {
 
 	var unmet int
 	for _, w := range doc.Warnings {
-		if w.Code == StandardUnmet {
+		if w.Code == standardUnmet {
 			unmet++
 		}
 	}
 	if unmet != 2 {
-		t.Errorf("warnings %v, want two of %s", doc.Warnings, StandardUnmet)
+		t.Errorf("warnings %v, want two of %s", doc.Warnings, standardUnmet)
 	}
 }

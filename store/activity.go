@@ -45,7 +45,7 @@ func (s *Store) Activity(ctx context.Context, accountID string, from, to time.Ti
 		var failed []struct{ Day, Count int64 }
 		err = tx.NewSelect().TableExpr("calls").ColumnExpr("day, COUNT(*) AS count").
 			Where("account_id = ? AND status = 'failed' AND id >= ? AND error_code <> ?",
-				accountID, "call_"+idTime(a.From), CodeCanceled).
+				accountID, "call_"+idTime(a.From), codeCanceled).
 			Where("day BETWEEN ? AND ?", dayOf(from), dayOf(to)).Group("day").Scan(ctx, &failed)
 		if err != nil {
 			return err

@@ -19,11 +19,11 @@ const (
 	CallFailed  = "failed"
 )
 
-// CodeCanceled is the code of the failure of a call that its caller ended, which does not count as a failure.
-const CodeCanceled = "canceled"
+// codeCanceled is the code of the failure of a call that its caller ended, which does not count as a failure.
+const codeCanceled = "canceled"
 
 // Canceled reports whether the caller of a call ended it.
-func (c Call) Canceled() bool { return c.Status == CallFailed && c.Failure.Code == CodeCanceled }
+func (c Call) Canceled() bool { return c.Status == CallFailed && c.Failure.Code == codeCanceled }
 
 // Call is one paid request, from its hold to its end.
 type Call struct {

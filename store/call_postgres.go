@@ -96,7 +96,7 @@ func (s *Store) beginPostgres(ctx context.Context, c NewCall) error {
 			QuoteID:        c.QuoteID,
 			IdempotencyKey: c.IdempotencyKey,
 			BodyHash:       c.BodyHash,
-			ClaimedUntil:   toMicros(now.Add(IdempotencyWindow)),
+			ClaimedUntil:   toMicros(now.Add(idempotencyWindow)),
 			CallbackURL:    c.CallbackURL,
 			Receiver:       callbackReceiver(c.AccountID, c.CallbackURL),
 			Trace:          c.Trace,

@@ -8,8 +8,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// IdempotencyWindow is the period for which an idempotency key belongs to its call.
-const IdempotencyWindow = 24 * time.Hour
+// idempotencyWindow is the period for which an idempotency key belongs to its call.
+const idempotencyWindow = 24 * time.Hour
 
 // States of a Claim.
 const (
@@ -74,7 +74,7 @@ func (s *Store) claimKey(ctx context.Context, tx txn, c NewCall, now time.Time) 
 
 	took, err := changed(s.exec(ctx, tx, claimInsert, claimsTable.values(&claimRow{
 		AccountID: c.AccountID, IdemKey: c.IdempotencyKey, CallID: c.ID, BodyHash: c.BodyHash, State: ClaimRunning,
-		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(IdempotencyWindow)),
+		CreatedAt: toMicros(now), ExpiresAt: toMicros(now.Add(idempotencyWindow)),
 	})...))
 	if err != nil || took {
 		return err

@@ -124,7 +124,7 @@ func (s *Store) Calls(ctx context.Context, f CallFilter) (Page[Call], error) {
 			q.Where("status <> 'done'") // SQLite looks for the words of its index.
 		}
 		if f.Canceled != nil {
-			q.Where("(error_code = ?) = ?", CodeCanceled, *f.Canceled)
+			q.Where("(error_code = ?) = ?", codeCanceled, *f.Canceled)
 		}
 		if text := clean(f.Text, maxSearch); text != "" {
 			s.searchCalls(q, f.AccountID, text)

@@ -142,7 +142,7 @@ func (s *Store) CallsByRegion(ctx context.Context, since time.Time) ([]RegionCal
 			ColumnExpr("SUBSTR(id, ?, ?) AS region", len("call_")+timeChars+1, regionChars).
 			ColumnExpr("SUM(CASE status WHEN 'done' THEN 1 ELSE 0 END) AS done").
 			ColumnExpr("SUM(CASE WHEN status = 'failed' AND error_code <> ? THEN 1 ELSE 0 END) AS failed",
-				CodeCanceled).
+				codeCanceled).
 			ColumnExpr("SUM(CASE status WHEN 'running' THEN 1 ELSE 0 END) AS running").
 			Where("id >= ?", "call_"+idTime(since)).GroupExpr("1").OrderExpr("1").Scan(ctx, &list)
 	})

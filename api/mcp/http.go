@@ -94,7 +94,7 @@ func (d *Handler) serverFor(selected Selection) (*sdk.Server, error) {
 		return server, nil
 	}
 
-	server, err := newServer(Config{
+	server, err := newServer(config{
 		Tools: selected, Choose: func(names string) string {
 			return d.api.BaseURL + api.AgentPath + "?" + api.ToolsetsParam + "=" + names
 		},

@@ -15,9 +15,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// SendFunc sends a request for the route with the given pattern to the service. An error means that there was no
+// sendFunc sends a request for the route with the given pattern to the service. An error means that there was no
 // response.
-type SendFunc func(ctx context.Context, pattern string, r *http.Request) (Response, error)
+type sendFunc func(ctx context.Context, pattern string, r *http.Request) (Response, error)
 
 // Response is the response of the service.
 type Response struct {
@@ -26,20 +26,20 @@ type Response struct {
 	Body   []byte
 }
 
-// Config holds the dependencies and settings of a service for agents.
-type Config struct {
+// config holds the dependencies and settings of a service for agents.
+type config struct {
 	// Tools are the routes that the agent may use.
 	Tools Selection
 	// Choose describes how a client selects toolsets.
 	Choose func(names string) string
 	// Carry passes the requests of the tools to the API.
-	Carry SendFunc
+	Carry sendFunc
 	// Documents are the readable documents.
 	Documents []Document
 	// Folders are the folders of this machine that tools may use; nil means none, for remote agents.
 	Folders *folders
 	// Draw renders previews of results.
-	Draw ThumbnailFunc
+	Draw thumbnailFunc
 	// Progress notifies clients that their calls are still running, on transports that can send messages before a
 	// response.
 	Progress bool
@@ -53,8 +53,8 @@ type Document struct{ Name, Title, Description, Text string }
 
 // service answers agents, whatever they come over.
 type service struct {
-	carry SendFunc
-	draw  ThumbnailFunc
+	carry sendFunc
+	draw  thumbnailFunc
 	log   *slog.Logger
 }
 
@@ -66,7 +66,7 @@ Each paid call costs the price in the tool's description, from a prepaid wallet;
 Tools are in toolsets: %s. This list has the tools of %s. The others can be called too; to list them, ask the user to connect with %s.`
 
 // newServer creates the server of the protocol.
-func newServer(c Config) (*sdk.Server, error) {
+func newServer(c config) (*sdk.Server, error) {
 	s := &service{carry: c.Carry, draw: c.Draw, log: c.Logger}
 	server := sdk.NewServer(
 		&sdk.Implementation{Name: "relaypdf", Title: "relaypdf", Version: c.Version},

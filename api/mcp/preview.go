@@ -21,8 +21,8 @@ const previewMember = "preview"
 
 const pictureType = "image/png"
 
-// ThumbnailFunc renders page 1 of a result of the caller as a small PNG, or returns the reason why there is none.
-type ThumbnailFunc func(ctx context.Context, id string) (picture []byte, why string)
+// thumbnailFunc renders page 1 of a result of the caller as a small PNG, or returns the reason why there is none.
+type thumbnailFunc func(ctx context.Context, id string) (picture []byte, why string)
 
 // draws reports whether results of the tool can be rendered.
 func (t *tool) draws() bool {

@@ -42,7 +42,7 @@ func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	defer func() { err = errors.Join(err, files.close()) }()
 
 	carry := remote(l.Service)
-	server, err := newServer(Config{
+	server, err := newServer(config{
 		Tools: l.Tools, Carry: carry, Draw: drawRemote(carry), Documents: l.Documents, Version: l.Version,
 		Logger:  slog.New(slog.DiscardHandler),
 		Choose:  func(names string) string { return "--toolsets " + names },
@@ -60,7 +60,7 @@ func (l Local) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 }
 
 // remote carries requests over HTTP. It returns a refusal of the service like any other response.
-func remote(service *client.Client) SendFunc {
+func remote(service *client.Client) sendFunc {
 	return func(ctx context.Context, _ string, r *http.Request) (Response, error) {
 		var body []byte
 		if r.Body != nil {
@@ -89,7 +89,7 @@ func remote(service *client.Client) SendFunc {
 }
 
 // drawRemote lets the service render results; their images are read from its agent endpoint.
-func drawRemote(carry SendFunc) ThumbnailFunc {
+func drawRemote(carry sendFunc) thumbnailFunc {
 	return func(ctx context.Context, id string) (picture []byte, why string) {
 		message, err := json.Marshal(map[string]any{
 			"jsonrpc": "2.0", "id": 1, "method": methodRead, "params": map[string]string{"uri": pictureOf(id)},

@@ -33,9 +33,9 @@ type CacheRule struct {
 	bare bool
 }
 
-// Public is everything that caches may store: responses to GET and HEAD that are the same for all users, and set no
+// public is everything that caches may store: responses to GET and HEAD that are the same for all users, and set no
 // cookie. All else is no-store.
-var Public = []CacheRule{
+var public = []CacheRule{
 	{Pattern: "/static/*", Control: forever, Keys: "assets"},
 	{Pattern: "/gallery/*", Control: forever, Keys: "assets"},
 	{Pattern: "/drawn/*", Control: forever, Keys: "assets"},
@@ -63,7 +63,7 @@ func Keepable(r *http.Request) (CacheRule, bool) {
 		return CacheRule{}, false
 	}
 
-	for _, k := range Public {
+	for _, k := range public {
 		folder, below := strings.CutSuffix(k.Pattern, "*")
 		if k.Pattern == r.URL.Path || below && len(r.URL.Path) > len(folder) && strings.HasPrefix(r.URL.Path, folder) {
 			return k, !k.bare || r.URL.RawQuery == "" && !r.URL.ForceQuery

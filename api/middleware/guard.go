@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/store"
 )
 
-// Guard refuses keys in URLs of the API and sets the security headers of every response.
-func Guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
+// guard refuses keys in URLs of the API and sets the security headers of every response.
+func guard(fail func(http.ResponseWriter, *http.Request, error)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Content-Type-Options", "nosniff")

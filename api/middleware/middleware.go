@@ -50,9 +50,9 @@ func New(c Config) http.Handler {
 	}
 
 	trusted, _ := ParseAddressHeader(c.TrustedIPHeader)
-	return chi.Chain(nextHead, discardRest(c.MaxDiscard, discardTime), Identify(trusted),
+	return chi.Chain(nextHead, discardRest(c.MaxDiscard, discardTime), identify(trusted),
 		noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer, c.LogRequest), CacheControl, Recover(c.Fail),
-		refuseTwoLengths(c.Fail), Guard(c.Fail)).Handler(sides)
+		refuseTwoLengths(c.Fail), guard(c.Fail)).Handler(sides)
 }
 
 // Methods returns the methods that a route may accept.

@@ -81,7 +81,7 @@ func (a *App) counters() []views.Counter {
 // settings returns the settings in force, for operators.
 func (a *App) settings() []views.Setting {
 	var list []views.Setting
-	for _, s := range a.Config.Settings() {
+	for _, s := range a.Config.settings() {
 		list = append(list, views.Setting{Name: s.Name, Value: s.Value, From: s.From, Doc: s.Doc})
 	}
 	return list

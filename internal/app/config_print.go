@@ -80,8 +80,8 @@ func (c *Config) MemoryPlan() (plan.Plan, string) {
 	return plan.For(plan.Machine{Memory: memory}), source
 }
 
-// ShownSetting is one setting in force, as the output of `relaypdf config --json` shows it.
-type ShownSetting struct {
+// shownSetting is one setting in force, as the output of `relaypdf config --json` shows it.
+type shownSetting struct {
 	Name   string `json:"name"` // of its variable
 	Topic  string `json:"topic"`
 	Flag   string `json:"flag"`
@@ -91,11 +91,11 @@ type ShownSetting struct {
 	Doc    string `json:"doc"`
 }
 
-// Settings returns all settings in the table's order, secrets masked.
-func (c *Config) Settings() []ShownSetting {
-	var list []ShownSetting
+// settings returns all settings in the table's order, secrets masked.
+func (c *Config) settings() []shownSetting {
+	var list []shownSetting
 	for _, v := range c.values {
-		list = append(list, ShownSetting{
+		list = append(list, shownSetting{
 			Name: v.row.variable(), Topic: string(v.row.topic), Flag: "--" + v.row.name, Value: v.shown(),
 			From: v.origin, Secret: v.row.secret, Doc: v.row.doc,
 		})
@@ -106,7 +106,7 @@ func (c *Config) Settings() []ShownSetting {
 // WriteJSON prints the same as WriteTable, and the warnings, as one object.
 func (c *Config) WriteJSON(w io.Writer) error {
 	var out struct {
-		Settings []ShownSetting    `json:"settings"`
+		Settings []shownSetting    `json:"settings"`
 		Plan     map[string]string `json:"plan"`
 		Warnings []string          `json:"warnings"`
 	}
@@ -116,7 +116,7 @@ func (c *Config) WriteJSON(w io.Writer) error {
 		out.Plan[v.name] = v.text
 	}
 	out.Warnings = append([]string{}, c.Warnings...) // [] and not null
-	out.Settings = c.Settings()
+	out.Settings = c.settings()
 
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -405,7 +405,7 @@ func TestWriteJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct {
-		Settings []ShownSetting
+		Settings []shownSetting
 		Warnings []string
 	}
 	if err := json.Unmarshal(buf.Bytes(), &got); err != nil {
@@ -414,8 +414,8 @@ func TestWriteJSON(t *testing.T) {
 	if len(got.Settings) != len(settings) || got.Warnings == nil {
 		t.Fatalf("got %d settings and warnings %v, want %d and an array", len(got.Settings), got.Warnings, len(settings))
 	}
-	i := slices.IndexFunc(got.Settings, func(s ShownSetting) bool { return s.Name == "RELAYPDF_MAX_BODY" })
-	want := ShownSetting{Name: "RELAYPDF_MAX_BODY", Topic: string(topicRequests), Flag: "--max-body", Value: "2MiB", From: "environment", Doc: "Maximum size of a request body."}
+	i := slices.IndexFunc(got.Settings, func(s shownSetting) bool { return s.Name == "RELAYPDF_MAX_BODY" })
+	want := shownSetting{Name: "RELAYPDF_MAX_BODY", Topic: string(topicRequests), Flag: "--max-body", Value: "2MiB", From: "environment", Doc: "Maximum size of a request body."}
 	if i < 0 || got.Settings[i] != want {
 		t.Errorf("got %+v, want %+v", got.Settings, want)
 	}

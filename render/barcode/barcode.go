@@ -89,8 +89,8 @@ type ContentError struct {
 // Error implements error.
 func (e *ContentError) Error() string { return "barcode: text " + e.Message }
 
-// TypeInfo describes a symbology.
-type TypeInfo struct {
+// typeInfo describes a symbology.
+type typeInfo struct {
 	Type    Type
 	Title   string // the symbology's own name
 	Summary string // use of the type
@@ -101,9 +101,9 @@ type TypeInfo struct {
 	modulePixels int
 }
 
-// Types describes all symbologies, in the order of the public interface.
-func Types() []TypeInfo {
-	return []TypeInfo{
+// types describes all symbologies, in the order of the public interface.
+func types() []typeInfo {
+	return []typeInfo{
 		{QR, "QR Code", "links and any text, for phones",
 			"any UTF-8 text: up to 7,089 digits, 4,296 characters of 0-9 A-Z space $ % * + - . / : or 2,953 bytes",
 			encodeQR, 2},

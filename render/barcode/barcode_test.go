@@ -253,7 +253,7 @@ func toOrigin(img *image.Gray, part image.Rectangle) *image.Gray {
 // TestTypesAreDescribed holds the table that the public schema is made from.
 func TestTypesAreDescribed(t *testing.T) {
 	want := []Type{QR, Code128, Code39, EAN13, UPCA, PDF417, DataMatrix}
-	got := Types()
+	got := types()
 	if len(got) != len(want) {
 		t.Fatalf("got %d types, want %d", len(got), len(want))
 	}

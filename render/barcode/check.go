@@ -7,15 +7,15 @@ import (
 )
 
 // check finds the type and checks the fields that do not depend on it.
-func (req *Request) check() (TypeInfo, error) {
+func (req *Request) check() (typeInfo, error) {
 	if req.Format != PNG && req.Format != SVG {
-		return TypeInfo{}, fmt.Errorf("%w: %q", ErrFormat, req.Format)
+		return typeInfo{}, fmt.Errorf("%w: %q", ErrFormat, req.Format)
 	}
 	if req.Scale < MinScale || req.Scale > MaxScale {
-		return TypeInfo{}, fmt.Errorf("%w: %d is not between %d and %d", ErrScale, req.Scale, MinScale, MaxScale)
+		return typeInfo{}, fmt.Errorf("%w: %d is not between %d and %d", ErrScale, req.Scale, MinScale, MaxScale)
 	}
 
-	for _, info := range Types() {
+	for _, info := range types() {
 		if info.Type != req.Type {
 			continue
 		}
@@ -32,7 +32,7 @@ func (req *Request) check() (TypeInfo, error) {
 		return info, req.checkOptions()
 	}
 
-	return TypeInfo{}, fmt.Errorf("%w: %q", ErrType, req.Type)
+	return typeInfo{}, fmt.Errorf("%w: %q", ErrType, req.Type)
 }
 
 // checkOptions returns an error for options that the type does not support.

@@ -14,13 +14,13 @@ import (
 // refused with a ContentError, and what is accepted is well-formed SVG and a
 // PNG that ZXing reads.
 func FuzzMake(f *testing.F) {
-	for i := range Types() {
+	for i := range types() {
 		for _, text := range []string{"", "A", "0", "4006381333931", "036000291452", "12345678901", "a1;\x00ü日😀", "+49 170", "PDF417 code, 12345678901234"} {
 			f.Add(uint8(i), text, true)
 		}
 	}
 	f.Fuzz(func(t *testing.T, index uint8, text string, label bool) {
-		infos := Types()
+		infos := types()
 		typ := infos[int(index)%len(infos)].Type
 		req := Request{Type: typ, Text: text, Format: SVG, Scale: 1, IncludeText: label}
 		svg, err := Make(req)

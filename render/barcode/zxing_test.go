@@ -129,7 +129,7 @@ func everyVariant(format Format) []sample {
 		EAN13: "4006381333931", UPCA: "036000291452", PDF417: "PDF417: Hello, 12345!", DataMatrix: "Data Matrix 123456",
 	}
 	var samples []sample
-	for _, info := range Types() {
+	for _, info := range types() {
 		for scale := MinScale; scale <= MaxScale; scale++ {
 			for _, label := range []bool{false, true} {
 				samples = append(samples, sample{

@@ -99,7 +99,7 @@ func (b *browser) warm(ctx context.Context) error {
 	ctx, cancel := p.begin(ctx)
 	defer cancel(nil)
 
-	job := Job{HTML: "<p>warm", WaitUntil: WaitLoad}
+	job := Job{HTML: "<p>warm", WaitUntil: waitLoad}
 	if err := p.open(ctx, job); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestPagesThatPollAreRendered(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			warnings, text := printedWith(t, p, Job{URL: "http://site.test/" + path, WaitUntil: WaitNetworkIdle0, Timeout: 30 * time.Second})
+			warnings, text := printedWith(t, p, Job{URL: "http://site.test/" + path, WaitUntil: waitNetworkIdle0, Timeout: 30 * time.Second})
 			warned(t, warnings, NetworkBusy, want, "never became idle")
 			if !strings.Contains(text, strings.ToUpper(path)) {
 				t.Errorf("%q", text)

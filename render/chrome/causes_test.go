@@ -86,7 +86,7 @@ func TestPagesThatAreNotLoadedHaveTheirCause(t *testing.T) {
 			var took time.Duration
 			for ; tries > 0 && err == nil; tries-- {
 				began := time.Now()
-				err = render(Job{Account: "a", URL: "http://site.test/" + path, Timeout: job, WaitUntil: WaitNetworkIdle0})
+				err = render(Job{Account: "a", URL: "http://site.test/" + path, Timeout: job, WaitUntil: waitNetworkIdle0})
 				took = time.Since(began)
 			}
 

@@ -153,7 +153,7 @@ func TestFaultsOfADocument(t *testing.T) {
 		"/console": {ScriptError, []string{"console.error: bad 7 Object"}},
 	}
 	for path, want := range faults {
-		job := Job{URL: "http://site.test" + path, WaitUntil: WaitNetworkIdle0}
+		job := Job{URL: "http://site.test" + path, WaitUntil: waitNetworkIdle0}
 		warnings, text := printedWith(t, p, job)
 		warned(t, warnings, want.code, want.words...)
 		if !strings.Contains(text, "text") {
@@ -166,7 +166,7 @@ func TestFaultsOfADocument(t *testing.T) {
 	if warnings, _ := printedWith(t, p, Job{URL: "http://site.test/fine"}); len(warnings) > 0 {
 		t.Errorf("a page without faults: %v", warnings)
 	}
-	failsWith(t, p, Job{URL: "http://site.test/fetch", WaitUntil: WaitNetworkIdle0}, FailOn{Statuses: []StatusRange{{200, 299}}}, ResourceFailed)
+	failsWith(t, p, Job{URL: "http://site.test/fetch", WaitUntil: waitNetworkIdle0}, FailOn{Statuses: []StatusRange{{200, 299}}}, ResourceFailed)
 	failsWith(t, p, Job{URL: "http://site.test/status"}, FailOn{Statuses: []StatusRange{{404, 404}}}, ResourceFailed)
 	printedUnder(t, p, Job{URL: "http://site.test/status"}, FailOn{Statuses: []StatusRange{{500, 599}, {403, 403}}})
 

@@ -243,7 +243,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := pg.begin(t.Context())
-		err = pg.open(ctx, Job{HTML: "<body><script>try{" + way + "}catch{}</script>", WaitUntil: WaitNetworkIdle0})
+		err = pg.open(ctx, Job{HTML: "<body><script>try{" + way + "}catch{}</script>", WaitUntil: waitNetworkIdle0})
 		cancel(nil)
 		b.release(t.Context(), "a", pg, err == nil)
 		if got := len(s.requests("/hit")); got != 0 {
@@ -251,7 +251,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 		}
 	}
 	// The control: the same script with a network gets there.
-	textOf(t, p, Job{Account: "a", RenderMode: ModeOnce, HTML: "<script>" + ways[0] + "</script>", WaitUntil: WaitNetworkIdle0})
+	textOf(t, p, Job{Account: "a", RenderMode: ModeOnce, HTML: "<script>" + ways[0] + "</script>", WaitUntil: waitNetworkIdle0})
 	if len(s.requests("/hit")) == 0 {
 		t.Error("the control did not reach the network either")
 	}

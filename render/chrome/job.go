@@ -100,10 +100,10 @@ type Cookie struct{ Name, Value, Domain, Path string }
 
 // Wait conditions for Job.WaitUntil.
 const (
-	WaitLoad             = "load"
-	WaitDOMContentLoaded = "domcontentloaded"
-	WaitNetworkIdle0     = "networkidle0"
-	WaitNetworkIdle2     = "networkidle2"
+	waitLoad             = "load"
+	waitDOMContentLoaded = "domcontentloaded"
+	waitNetworkIdle0     = "networkidle0"
+	waitNetworkIdle2     = "networkidle2"
 )
 
 // Times holds the time limits of a browser and its documents. Zero means the default for an ordinary machine.
@@ -162,8 +162,8 @@ func (j Job) normalized(times Times) (Job, error) {
 
 	switch j.WaitUntil {
 	case "":
-		j.WaitUntil = WaitLoad
-	case WaitLoad, WaitDOMContentLoaded, WaitNetworkIdle0, WaitNetworkIdle2:
+		j.WaitUntil = waitLoad
+	case waitLoad, waitDOMContentLoaded, waitNetworkIdle0, waitNetworkIdle2:
 	default:
 		return j, errors.New("chrome: unknown wait condition " + j.WaitUntil)
 	}

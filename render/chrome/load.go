@@ -271,16 +271,16 @@ func (p *page) open(ctx context.Context, job Job) error {
 
 	err = p.await(ctx, func(s *loadState) bool {
 		started := len(s.inits) > 0 && (loader == "" || s.inits[loader])
-		return started && (s.done || s.dom && job.WaitUntil != WaitLoad)
+		return started && (s.done || s.dom && job.WaitUntil != waitLoad)
 	})
 	if err != nil {
 		return err
 	}
 
 	switch job.WaitUntil {
-	case WaitNetworkIdle0:
+	case waitNetworkIdle0:
 		err = p.awaitQuiet(ctx, 0)
-	case WaitNetworkIdle2:
+	case waitNetworkIdle2:
 		err = p.awaitQuiet(ctx, 2)
 	}
 

@@ -171,25 +171,25 @@ func TestWaitUntil(t *testing.T) {
 		}
 		return pdfText(t, doc), nil
 	}
-	for _, until := range []string{WaitLoad, WaitNetworkIdle0} {
+	for _, until := range []string{waitLoad, waitNetworkIdle0} {
 		timesOut(t, p, Job{Account: "a", URL: "http://site.test/slow", WaitUntil: until, Timeout: 2 * time.Second}, StepLoad)
 	}
-	if got, err := text("/long", WaitNetworkIdle2); err != nil || !strings.Contains(got, "two open") {
+	if got, err := text("/long", waitNetworkIdle2); err != nil || !strings.Contains(got, "two open") {
 		t.Errorf("networkidle2 with two requests open: %q, %v", got, err)
 	}
 	// A machine that stalls may not get to the next of a chain of requests in time.
-	got, err := text("/chain", WaitNetworkIdle0)
+	got, err := text("/chain", waitNetworkIdle0)
 	for tries := 1; tries < 10 && err == nil && !strings.Contains(got, "fetched"); tries++ {
-		got, err = text("/chain", WaitNetworkIdle0)
+		got, err = text("/chain", waitNetworkIdle0)
 	}
 	if err != nil || !strings.Contains(got, "fetched") {
 		t.Errorf("networkidle0 before the last of a chain of requests: %q, %v", got, err)
 	}
-	if got, err := text("/late", WaitLoad); err != nil || !strings.Contains(got, "early") {
+	if got, err := text("/late", waitLoad); err != nil || !strings.Contains(got, "early") {
 		t.Errorf("load waits for more than the load event: %q, %v", got, err)
 	}
 	close(release)
-	if got, err := text("/slow", WaitLoad); err != nil || !strings.Contains(got, "early") {
+	if got, err := text("/slow", waitLoad); err != nil || !strings.Contains(got, "early") {
 		t.Errorf("load: %q, %v", got, err)
 	}
 }
@@ -258,7 +258,7 @@ func TestHeadersGoOnlyWhereTheyBelong(t *testing.T) {
 	s.page("site.test/own", "")
 	p := startWithSite(t, s)
 	headers := map[string]string{"Authorization": "Bearer secret", "X-Team": "blue"}
-	textOf(t, p, Job{Account: "a", URL: "http://site.test/page", Headers: headers, WaitUntil: WaitNetworkIdle0})
+	textOf(t, p, Job{Account: "a", URL: "http://site.test/page", Headers: headers, WaitUntil: waitNetworkIdle0})
 	want := map[string]bool{"/page": true, "/own": true, "/away": true, "/port": false, "/foreign": false, "/redirected": false, "/fetched": false}
 	for path, belongs := range want {
 		got := s.requests(path)

@@ -2,8 +2,8 @@ package chrome
 
 import "context"
 
-// TextRasterized is the code of the warning that a PDF shows text as an image.
-const TextRasterized = "text_rasterized"
+// textRasterized is the code of the warning that a PDF shows text as an image.
+const textRasterized = "text_rasterized"
 
 // rasterScript returns the elements whose text the browser would print as an image. Before, it prints filters that are
 // decoration by other means: it removes those without effect, and makes shadows of boxes and text of those that draw a
@@ -166,7 +166,7 @@ func (p *page) rasterized(ctx context.Context, job Job) (lost []Untagged, err er
 
 	for _, f := range found[:min(len(found), maxUntagged)] {
 		problem := "The browser turns the text into an image because of " + f.Cause + "."
-		warn(p, Warning{Code: TextRasterized, Message: cut(f.Element, maxFamily) + ": " + cut(f.Cause, maxFamily) +
+		warn(p, Warning{Code: textRasterized, Message: cut(f.Element, maxFamily) + ": " + cut(f.Cause, maxFamily) +
 			" turns its text into an image, which cannot be searched, copied or redacted. " + f.Remedy})
 		lost = append(lost, Untagged{Element: f.Element, Text: f.Text, Problem: problem, Remedy: f.Remedy + "."})
 	}

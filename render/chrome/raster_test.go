@@ -42,7 +42,7 @@ func TestFilteredTextIsText(t *testing.T) {
 			case c.want == "" && len(warnings) > 0:
 				t.Errorf("%s, %v: %v", name, lane, warnings)
 			case c.want != "":
-				warned(t, warnings, TextRasterized, c.want, "turns its text into an image")
+				warned(t, warnings, textRasterized, c.want, "turns its text into an image")
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func TestFilteredTextInFramesIsText(t *testing.T) {
 		case c.want == "" && len(warnings) > 0:
 			t.Errorf("%s: %v", name, warnings)
 		case c.want != "":
-			warned(t, warnings, TextRasterized, c.want, "turns its text into an image")
+			warned(t, warnings, textRasterized, c.want, "turns its text into an image")
 		}
 	}
 }

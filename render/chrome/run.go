@@ -299,7 +299,7 @@ func (r *jobRun) settle(ctx context.Context, pg *page) error {
 // settling returns the conditions to wait for, and whether there are any. The text of a document without network
 // can show that there are none.
 func (r *jobRun) settling() (opt settleOptions, needed bool) {
-	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy, Patient: r.job.WaitUntil != WaitDOMContentLoaded}
+	opt = settleOptions{Lazy: r.task.lazy, Draw: r.task.lazy, Patient: r.job.WaitUntil != waitDOMContentLoaded}
 
 	switch r.job.RenderMode {
 	case ModeInline:

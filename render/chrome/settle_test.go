@@ -73,7 +73,7 @@ func TestStalledFontDoesNotStopTheDocument(t *testing.T) {
 	s := newSite(t)
 	s.mux.HandleFunc("site.test/font.ttf", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	p := startPool(t, func(c *Config) { c.Proxy, c.Times.Settle = s.proxy.URL, 2*time.Second })
-	text := textOf(t, p, Job{Account: "a", RenderMode: ModeOnce, WaitUntil: WaitDOMContentLoaded,
+	text := textOf(t, p, Job{Account: "a", RenderMode: ModeOnce, WaitUntil: waitDOMContentLoaded,
 		HTML: `<style>@font-face{font-family:F;src:url(http://site.test/font.ttf)} p{font-family:F, sans-serif}</style><p>still here`})
 	contains(t, text, "still here")
 }
@@ -125,7 +125,7 @@ func TestDOMContentLoadedDoesNotWaitForTheLoadEvent(t *testing.T) {
 		{URL: "http://site.test/"},
 		{HTML: `<p>there<img src="http://site.test/never">`, RenderMode: ModeOnce},
 	} {
-		job.Account, job.WaitUntil, job.Timeout = "a", WaitDOMContentLoaded, patience
+		job.Account, job.WaitUntil, job.Timeout = "a", waitDOMContentLoaded, patience
 		doc, err := p.PDF(ctx, job, PDF{})
 		if err != nil {
 			t.Fatalf("%s%s: %v", job.URL, job.HTML, err)

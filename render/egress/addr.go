@@ -103,22 +103,22 @@ type decision struct {
 // judged by the IPv4 address inside it.
 func (t *addrTable) decide(addr netip.Addr) decision {
 	if !addr.IsValid() || addr.Zone() != "" {
-		return decision{ReasonAddress, "invalid or with a zone"}
+		return decision{reasonAddress, "invalid or with a zone"}
 	}
 
 	addr = addr.Unmap()
 	inner, translated := embedded4(addr)
 	if t.metadata[addr] || translated && t.metadata[inner] {
-		return decision{ReasonMetadata, "metadata address"}
+		return decision{reasonMetadata, "metadata address"}
 	}
 
 	for _, row := range t.refused {
 		if row.prefix.Contains(addr) {
-			return decision{ReasonAddress, row.what}
+			return decision{reasonAddress, row.what}
 		}
 	}
 	if addr.Is6() && !t.global6.Contains(addr) && !t.nat64.Contains(addr) {
-		return decision{ReasonAddress, "not global unicast"}
+		return decision{reasonAddress, "not global unicast"}
 	}
 
 	if translated {

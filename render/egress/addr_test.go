@@ -16,35 +16,35 @@ func TestCheckAddr(t *testing.T) {
 		{"198.17.255.255", ""}, {"198.20.0.0", ""}, {"169.253.255.255", ""}, {"192.167.255.255", ""},
 		{"2606:4700:4700::1111", ""}, {"2a00:1450:4001::1", ""}, {"2001:4860:4860::8888", ""}, {"2003::1", ""},
 
-		{"0.0.0.0", ReasonAddress}, {"0.1.2.3", ReasonAddress},
-		{"10.0.0.0", ReasonAddress}, {"10.255.255.255", ReasonAddress},
-		{"100.64.0.0", ReasonAddress}, {"100.127.255.255", ReasonAddress},
-		{"127.0.0.1", ReasonAddress}, {"127.255.255.254", ReasonAddress},
-		{"169.254.0.1", ReasonAddress}, {"172.16.0.0", ReasonAddress}, {"172.31.255.255", ReasonAddress},
-		{"192.0.0.1", ReasonAddress}, {"192.0.2.1", ReasonAddress}, {"192.88.99.1", ReasonAddress},
-		{"192.168.0.1", ReasonAddress}, {"198.18.0.1", ReasonAddress}, {"198.19.255.255", ReasonAddress},
-		{"198.51.100.7", ReasonAddress}, {"203.0.113.7", ReasonAddress}, {"224.0.0.1", ReasonAddress},
-		{"239.255.255.255", ReasonAddress}, {"240.0.0.1", ReasonAddress}, {"255.255.255.255", ReasonAddress},
+		{"0.0.0.0", reasonAddress}, {"0.1.2.3", reasonAddress},
+		{"10.0.0.0", reasonAddress}, {"10.255.255.255", reasonAddress},
+		{"100.64.0.0", reasonAddress}, {"100.127.255.255", reasonAddress},
+		{"127.0.0.1", reasonAddress}, {"127.255.255.254", reasonAddress},
+		{"169.254.0.1", reasonAddress}, {"172.16.0.0", reasonAddress}, {"172.31.255.255", reasonAddress},
+		{"192.0.0.1", reasonAddress}, {"192.0.2.1", reasonAddress}, {"192.88.99.1", reasonAddress},
+		{"192.168.0.1", reasonAddress}, {"198.18.0.1", reasonAddress}, {"198.19.255.255", reasonAddress},
+		{"198.51.100.7", reasonAddress}, {"203.0.113.7", reasonAddress}, {"224.0.0.1", reasonAddress},
+		{"239.255.255.255", reasonAddress}, {"240.0.0.1", reasonAddress}, {"255.255.255.255", reasonAddress},
 
-		{"::", ReasonAddress}, {"::1", ReasonAddress}, {"::2", ReasonAddress},
-		{"::127.0.0.1", ReasonAddress}, {"::1.1.1.1", ReasonAddress}, // compatible: refused whole
-		{"::ffff:127.0.0.1", ReasonAddress}, {"::ffff:10.0.0.1", ReasonAddress}, {"::ffff:1.1.1.1", ""},
-		{"::ffff:0:127.0.0.1", ReasonAddress}, {"::ffff:0:1.1.1.1", ReasonAddress},
-		{"64:ff9b::127.0.0.1", ReasonAddress}, {"64:ff9b::10.0.0.1", ReasonAddress}, {"64:ff9b::1.1.1.1", ""},
-		{"64:ff9b:1::1.1.1.1", ReasonAddress}, {"64:ff9b::1:7f00:1", ReasonAddress},
-		{"2002:7f00:1::", ReasonAddress}, {"2002:101:101::1", ReasonAddress},
-		{"2001::1", ReasonAddress}, {"2001:0:4136:e378:8000:63bf:80ff:fffe", ReasonAddress},
-		{"2001:db8::1", ReasonAddress}, {"3fff::1", ReasonAddress}, {"100::1", ReasonAddress}, {"5f00::1", ReasonAddress},
-		{"fc00::1", ReasonAddress}, {"fdff::1", ReasonAddress}, {"fe80::1", ReasonAddress}, {"fe80::1%eth0", ReasonAddress},
-		{"febf::1", ReasonAddress}, {"fec0::1", ReasonAddress}, {"feff::1", ReasonAddress}, {"ff02::1", ReasonAddress},
-		{"2606:4700::1%eth0", ReasonAddress}, {"4000::1", ReasonAddress}, {"1fff::1", ReasonAddress},
-		{"2606:4700::5efe:10.0.0.1", ReasonAddress}, {"2606:4700::200:5efe:127.0.0.1", ReasonAddress}, {"2606:4700::5efe:1.1.1.1", ""},
+		{"::", reasonAddress}, {"::1", reasonAddress}, {"::2", reasonAddress},
+		{"::127.0.0.1", reasonAddress}, {"::1.1.1.1", reasonAddress}, // compatible: refused whole
+		{"::ffff:127.0.0.1", reasonAddress}, {"::ffff:10.0.0.1", reasonAddress}, {"::ffff:1.1.1.1", ""},
+		{"::ffff:0:127.0.0.1", reasonAddress}, {"::ffff:0:1.1.1.1", reasonAddress},
+		{"64:ff9b::127.0.0.1", reasonAddress}, {"64:ff9b::10.0.0.1", reasonAddress}, {"64:ff9b::1.1.1.1", ""},
+		{"64:ff9b:1::1.1.1.1", reasonAddress}, {"64:ff9b::1:7f00:1", reasonAddress},
+		{"2002:7f00:1::", reasonAddress}, {"2002:101:101::1", reasonAddress},
+		{"2001::1", reasonAddress}, {"2001:0:4136:e378:8000:63bf:80ff:fffe", reasonAddress},
+		{"2001:db8::1", reasonAddress}, {"3fff::1", reasonAddress}, {"100::1", reasonAddress}, {"5f00::1", reasonAddress},
+		{"fc00::1", reasonAddress}, {"fdff::1", reasonAddress}, {"fe80::1", reasonAddress}, {"fe80::1%eth0", reasonAddress},
+		{"febf::1", reasonAddress}, {"fec0::1", reasonAddress}, {"feff::1", reasonAddress}, {"ff02::1", reasonAddress},
+		{"2606:4700::1%eth0", reasonAddress}, {"4000::1", reasonAddress}, {"1fff::1", reasonAddress},
+		{"2606:4700::5efe:10.0.0.1", reasonAddress}, {"2606:4700::200:5efe:127.0.0.1", reasonAddress}, {"2606:4700::5efe:1.1.1.1", ""},
 
-		{"169.254.169.254", ReasonMetadata}, {"169.254.170.2", ReasonMetadata}, {"100.100.100.200", ReasonMetadata},
-		{"168.63.129.16", ReasonMetadata}, {"192.0.0.192", ReasonMetadata}, {"fd00:ec2::254", ReasonMetadata},
-		{"fd20:ce::254", ReasonMetadata}, {"::ffff:169.254.169.254", ReasonMetadata}, {"64:ff9b::169.254.169.254", ReasonMetadata},
-		{"2002:a9fe:a9fe::", ReasonMetadata}, {"::169.254.169.254", ReasonMetadata}, {"64:ff9b::168.63.129.16", ReasonMetadata},
-		{"2001:0:0:0:0:0:5601:5601", ReasonMetadata}, // Teredo, inverted 169.254.169.254
+		{"169.254.169.254", reasonMetadata}, {"169.254.170.2", reasonMetadata}, {"100.100.100.200", reasonMetadata},
+		{"168.63.129.16", reasonMetadata}, {"192.0.0.192", reasonMetadata}, {"fd00:ec2::254", reasonMetadata},
+		{"fd20:ce::254", reasonMetadata}, {"::ffff:169.254.169.254", reasonMetadata}, {"64:ff9b::169.254.169.254", reasonMetadata},
+		{"2002:a9fe:a9fe::", reasonMetadata}, {"::169.254.169.254", reasonMetadata}, {"64:ff9b::168.63.129.16", reasonMetadata},
+		{"2001:0:0:0:0:0:5601:5601", reasonMetadata}, // Teredo, inverted 169.254.169.254
 	}
 	for _, c := range cases {
 		t.Run(c.addr, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestCheckAddr(t *testing.T) {
 }
 
 func TestCheckAddrRefusesTheZeroAddr(t *testing.T) {
-	wantRefused(t, newPolicy(t, Config{}).CheckAddr(netip.Addr{}, ""), ReasonAddress)
+	wantRefused(t, newPolicy(t, Config{}).CheckAddr(netip.Addr{}, ""), reasonAddress)
 }
 
 // Every table row must be reachable: a row that an earlier one covers, or a

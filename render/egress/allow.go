@@ -97,7 +97,7 @@ func (l *allowList) isOwn(addr netip.Addr) bool {
 // checkName makes the checks of t that do not need its addresses.
 func (l *allowList) checkName(t target) error {
 	if t.port != 0 && blockedPort(t.port) && (!t.ssh || t.port != sshPort) && !l.opensPort(t) {
-		return t.refuse(decision{ReasonPort, "blocked port"})
+		return t.refuse(decision{reasonPort, "blocked port"})
 	}
 	if t.addr.IsValid() {
 		return l.checkAddr(t.addr, t)
@@ -105,7 +105,7 @@ func (l *allowList) checkName(t target) error {
 
 	v := decideName(t.host)
 	if v.reason == "" && slices.Contains(l.ownNames, t.host) {
-		v = decision{ReasonName, "this service"}
+		v = decision{reasonName, "this service"}
 	}
 	if v.reason != "" && !l.opensName(t) {
 		return t.refuse(v)
@@ -117,13 +117,13 @@ func (l *allowList) checkName(t target) error {
 func (l *allowList) checkAddr(addr netip.Addr, t target) error {
 	v := l.table.decide(addr)
 	if v.reason == "" && l.isOwn(addr) {
-		v = decision{ReasonAddress, "this machine's own"}
+		v = decision{reasonAddress, "this machine's own"}
 	}
 
 	switch {
 	case v.reason == "":
 		return nil
-	case v.reason == ReasonMetadata:
+	case v.reason == reasonMetadata:
 		if l.opensAddr(addr, t.port, true) {
 			return nil
 		}

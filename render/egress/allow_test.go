@@ -68,10 +68,10 @@ func TestCheckAddrKnowsTheNameItWasFoundUnder(t *testing.T) {
 	if err := p.CheckAddr(inner, "intranet.example:8443"); err != nil {
 		t.Errorf("the opened name and port: %v", err)
 	}
-	wantRefused(t, p.CheckAddr(inner, "intranet.example"), ReasonAddress)
-	wantRefused(t, p.CheckAddr(inner, "other.example:8443"), ReasonAddress)
-	wantRefused(t, p.CheckAddr(inner, ""), ReasonAddress)
-	wantRefused(t, p.CheckAddr(inner, "not a host"), ReasonSyntax)
+	wantRefused(t, p.CheckAddr(inner, "intranet.example"), reasonAddress)
+	wantRefused(t, p.CheckAddr(inner, "other.example:8443"), reasonAddress)
+	wantRefused(t, p.CheckAddr(inner, ""), reasonAddress)
+	wantRefused(t, p.CheckAddr(inner, "not a host"), reasonSyntax)
 	// An opened name whose DNS turns to the metadata service stays closed.
-	wantRefused(t, p.CheckAddr(metadata, "intranet.example:8443"), ReasonMetadata)
+	wantRefused(t, p.CheckAddr(metadata, "intranet.example:8443"), reasonMetadata)
 }

@@ -32,21 +32,21 @@ var loopbackSpellings = []struct {
 	host, allow string
 	want        Reason
 }{
-	{"127.0.0.1", "127.0.0.1", ReasonAddress},
-	{"127.0.0.1.", "127.0.0.1", ReasonAddress},
-	{"127.1", "127.0.0.1", ReasonAddress},
-	{"2130706433", "127.0.0.1", ReasonAddress},
-	{"0x7f000001", "127.0.0.1", ReasonAddress},
-	{"017700000001", "127.0.0.1", ReasonAddress},
-	{"[::ffff:127.0.0.1]", "127.0.0.1", ReasonAddress},
-	{"127\u30020\uff0e0\uff611", "127.0.0.1", ReasonAddress},
-	{"\uff11\uff12\uff17.0.0.1", "127.0.0.1", ReasonAddress},
-	{"localhost", "localhost", ReasonName},
-	{"localhost.", "localhost", ReasonName},
-	{"x.localhost", "x.localhost", ReasonName},
-	{"inward.example", "inward.example", ReasonAddress},
-	{"inward.example", "127.0.0.0/8", ReasonAddress},
-	{"mapped.example", "mapped.example", ReasonAddress},
+	{"127.0.0.1", "127.0.0.1", reasonAddress},
+	{"127.0.0.1.", "127.0.0.1", reasonAddress},
+	{"127.1", "127.0.0.1", reasonAddress},
+	{"2130706433", "127.0.0.1", reasonAddress},
+	{"0x7f000001", "127.0.0.1", reasonAddress},
+	{"017700000001", "127.0.0.1", reasonAddress},
+	{"[::ffff:127.0.0.1]", "127.0.0.1", reasonAddress},
+	{"127\u30020\uff0e0\uff611", "127.0.0.1", reasonAddress},
+	{"\uff11\uff12\uff17.0.0.1", "127.0.0.1", reasonAddress},
+	{"localhost", "localhost", reasonName},
+	{"localhost.", "localhost", reasonName},
+	{"x.localhost", "x.localhost", reasonName},
+	{"inward.example", "inward.example", reasonAddress},
+	{"inward.example", "127.0.0.0/8", reasonAddress},
+	{"mapped.example", "mapped.example", reasonAddress},
 }
 
 func loopbackDNS() *dns {
@@ -97,13 +97,13 @@ func TestClientChecksRedirects(t *testing.T) {
 		to   string
 		want Reason
 	}{
-		{inward, ReasonAddress},
-		{"http://localhost:" + canary.port() + "/", ReasonName},
-		{"http://inward.example:" + canary.port() + "/", ReasonAddress},
-		{"http://169.254.169.254/latest/", ReasonMetadata},
-		{"file:///etc/passwd", ReasonScheme},
-		{"ftp://front.example/x", ReasonScheme},
-		{"http://user:pw@front.example:" + front.port() + "/", ReasonUserinfo},
+		{inward, reasonAddress},
+		{"http://localhost:" + canary.port() + "/", reasonName},
+		{"http://inward.example:" + canary.port() + "/", reasonAddress},
+		{"http://169.254.169.254/latest/", reasonMetadata},
+		{"file:///etc/passwd", reasonScheme},
+		{"ftp://front.example/x", reasonScheme},
+		{"http://user:pw@front.example:" + front.port() + "/", reasonUserinfo},
 	}
 	for _, c := range cases {
 		t.Run(c.to, func(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 func (p *Policy) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	t, err := parseTarget(host)
 	if err != nil {
-		return nil, p.observe(ctx, &RefusedError{Reason: ReasonSyntax, Detail: "not a valid host"})
+		return nil, p.observe(ctx, &RefusedError{Reason: reasonSyntax, Detail: "not a valid host"})
 	}
 	addrs, err := p.resolve(ctx, t)
 	return addrs, p.observe(ctx, err)
@@ -88,7 +88,7 @@ const sshPort = 22
 func (p *Policy) CheckSSH(host string, port int) error {
 	t, err := parseTarget(net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil || t.port == 0 {
-		return &RefusedError{Reason: ReasonSyntax, Detail: "not a valid host and port"}
+		return &RefusedError{Reason: reasonSyntax, Detail: "not a valid host and port"}
 	}
 	t.ssh = true
 	return p.allow.checkName(t)
@@ -111,7 +111,7 @@ func (p *Policy) dial(ctx context.Context, network, address string, ssh bool) (n
 
 	t, err := parseTarget(address)
 	if err != nil || t.port == 0 {
-		return nil, &RefusedError{Reason: ReasonSyntax, Detail: "not a valid host and port"}
+		return nil, &RefusedError{Reason: reasonSyntax, Detail: "not a valid host and port"}
 	}
 	t.ssh = ssh
 
@@ -165,7 +165,7 @@ func (p *Policy) control(t target) func(network, address string, _ syscall.RawCo
 		}
 		addr, err := netip.ParseAddr(host)
 		if err != nil || port != strconv.Itoa(int(t.port)) {
-			return t.refuse(decision{ReasonAddress, "dialled " + address})
+			return t.refuse(decision{reasonAddress, "dialled " + address})
 		}
 		return p.allow.checkAddr(addr, t)
 	}

@@ -55,10 +55,10 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	bad := map[string]Reason{
-		"inward.example": ReasonAddress, "mixed.example": ReasonAddress, "mixed6.example": ReasonAddress, "zone.example": ReasonAddress,
-		"nat64.example": ReasonAddress, "creds.example": ReasonMetadata, "half-cidr.example": ReasonAddress, "printer.local": ReasonAddress,
-		"db.internal": ReasonAddress, "localhost": ReasonName, "metadata.goog": ReasonMetadata, "localhost.localdomain": ReasonAddress,
-		"127.0.0.1": ReasonAddress, "0x7f.1": ReasonAddress, "a b": ReasonSyntax, "public.example:25": ReasonPort,
+		"inward.example": reasonAddress, "mixed.example": reasonAddress, "mixed6.example": reasonAddress, "zone.example": reasonAddress,
+		"nat64.example": reasonAddress, "creds.example": reasonMetadata, "half-cidr.example": reasonAddress, "printer.local": reasonAddress,
+		"db.internal": reasonAddress, "localhost": reasonName, "metadata.goog": reasonMetadata, "localhost.localdomain": reasonAddress,
+		"127.0.0.1": reasonAddress, "0x7f.1": reasonAddress, "a b": reasonSyntax, "public.example:25": reasonPort,
 	}
 	for host, reason := range bad {
 		t.Run(host, func(t *testing.T) {
@@ -93,9 +93,9 @@ func TestCheckTargetUsesTheSchemesPort(t *testing.T) {
 	if err := check("https://intranet.example/"); err != nil {
 		t.Errorf("https://intranet.example/: %v", err)
 	}
-	wantRefused(t, check("http://intranet.example/"), ReasonAddress)
-	wantRefused(t, check("https://inward.example/"), ReasonAddress)
-	wantRefused(t, p.CheckTarget(t.Context(), &url.URL{Host: "a b"}), ReasonSyntax)
+	wantRefused(t, check("http://intranet.example/"), reasonAddress)
+	wantRefused(t, check("https://inward.example/"), reasonAddress)
+	wantRefused(t, p.CheckTarget(t.Context(), &url.URL{Host: "a b"}), reasonSyntax)
 }
 
 // greeter accepts connections on loopback and sends each a greeting.
@@ -164,7 +164,7 @@ func TestDialContextLeavesNoGapForRebinding(t *testing.T) {
 		t.Errorf("the name was resolved %d times in one dial, want 1", got)
 	}
 	_, err = p.DialContext(t.Context(), "tcp", "rebind.example:"+port)
-	wantRefused(t, err, ReasonAddress)
+	wantRefused(t, err, reasonAddress)
 }
 
 // CheckURL and Resolve may have seen a harmless answer: the dial checks again.
@@ -176,7 +176,7 @@ func TestDialContextChecksAfterAnEarlierCheck(t *testing.T) {
 		t.Fatalf("the first answer is public: %v", err)
 	}
 	_, err := p.DialContext(t.Context(), "tcp", "rebind.example:"+c.port())
-	wantRefused(t, err, ReasonAddress)
+	wantRefused(t, err, reasonAddress)
 	if got := c.hits.Load(); got != 0 {
 		t.Errorf("the canary was reached %d times", got)
 	}
@@ -189,18 +189,18 @@ func TestControlRefusesBlockedAddresses(t *testing.T) {
 		t.Errorf("a public address: %v", err)
 	}
 	for _, address := range []string{"127.0.0.1:443", "[::1]:443", "93.184.216.34:444", "name.example:443"} {
-		wantRefused(t, check("tcp", address, nil), ReasonAddress)
+		wantRefused(t, check("tcp", address, nil), reasonAddress)
 	}
-	wantRefused(t, check("tcp4", "169.254.169.254:443", nil), ReasonMetadata)
+	wantRefused(t, check("tcp4", "169.254.169.254:443", nil), reasonMetadata)
 }
 
 // TestDialSSH: only connections that speak SSH reach its port, and only at public addresses.
 func TestDialSSH(t *testing.T) {
 	p := newPolicy(t, Config{Resolver: oneAnswer(map[string][]string{"inside.example": {"10.0.0.1"}})})
 	_, err := p.DialContext(t.Context(), "tcp", "93.184.216.34:22")
-	wantRefused(t, err, ReasonPort)
+	wantRefused(t, err, reasonPort)
 	_, err = p.DialSSH(t.Context(), "93.184.216.34:25")
-	wantRefused(t, err, ReasonPort)
+	wantRefused(t, err, reasonPort)
 	for _, address := range []string{"127.0.0.1:22", "inside.example:22", "169.254.169.254:22", "[::1]:22"} {
 		if _, err := p.DialSSH(t.Context(), address); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: got %v, want a refusal", address, err)
@@ -217,7 +217,7 @@ func TestDialContextRejects(t *testing.T) {
 	p := newPolicy(t, Config{Resolver: oneAnswer(map[string][]string{"four.example": {"93.184.216.34"}})})
 	for _, address := range []string{"public.example", "public.example:0", "public.example:", "a b:80", "[fe80::1%lo]:80", "", ":80"} {
 		_, err := p.DialContext(t.Context(), "tcp", address)
-		wantRefused(t, err, ReasonSyntax)
+		wantRefused(t, err, reasonSyntax)
 	}
 	for _, network := range []string{"udp", "unix", "ip", ""} {
 		_, err := p.DialContext(t.Context(), network, "93.184.216.34:80")

@@ -27,13 +27,13 @@ type Reason string
 
 // The reasons of a RefusedError.
 const (
-	ReasonSyntax   Reason = "syntax"   // not an absolute URL, or a host no browser would accept
-	ReasonScheme   Reason = "scheme"   // a scheme that was not asked for
-	ReasonUserinfo Reason = "userinfo" // user or password before the host
-	ReasonName     Reason = "name"     // a name that means this machine, such as localhost
-	ReasonAddress  Reason = "address"  // an address outside the public internet
-	ReasonMetadata Reason = "metadata" // a cloud's metadata service, by name or address
-	ReasonPort     Reason = "port"     // a port of a protocol that is not the web's
+	reasonSyntax   Reason = "syntax"   // not an absolute URL, or a host no browser would accept
+	reasonScheme   Reason = "scheme"   // a scheme that was not asked for
+	reasonUserinfo Reason = "userinfo" // user or password before the host
+	reasonName     Reason = "name"     // a name that means this machine, such as localhost
+	reasonAddress  Reason = "address"  // an address outside the public internet
+	reasonMetadata Reason = "metadata" // a cloud's metadata service, by name or address
+	reasonPort     Reason = "port"     // a port of a protocol that is not the web's
 )
 
 // RefusedError means that an address may not be reached. Its text is meant for the user and does not name the rule,

@@ -24,12 +24,12 @@ func metadataNames() []string {
 // plain ones) are judged by the address they resolve to.
 func decideName(name string) decision {
 	if isOrUnder(name, "localhost") {
-		return decision{ReasonName, "localhost"}
+		return decision{reasonName, "localhost"}
 	}
 
 	for _, m := range metadataNames() {
 		if isOrUnder(name, m) {
-			return decision{ReasonMetadata, "metadata name"}
+			return decision{reasonMetadata, "metadata name"}
 		}
 	}
 	return decision{}

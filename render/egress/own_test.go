@@ -57,9 +57,9 @@ func TestOwnPublicAddressesAreRefused(t *testing.T) {
 	}
 	for _, name := range []string{"here.test", "six.test"} {
 		_, err := p.Resolve(t.Context(), name)
-		wantRefused(t, err, ReasonAddress)
+		wantRefused(t, err, reasonAddress)
 		_, err = p.DialContext(t.Context(), "tcp", name+":8788")
-		wantRefused(t, err, ReasonAddress)
+		wantRefused(t, err, reasonAddress)
 	}
 	if err := p.CheckAddr(netip.MustParseAddr("8.8.4.4"), ""); !errors.Is(err, ErrRefused) {
 		t.Errorf("CheckAddr: %v", err)
@@ -82,7 +82,7 @@ func TestOwnAddressIsRefusedWhenDialled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err = p.dialFirst(ctx, target, []netip.Addr{netip.MustParseAddr("8.8.4.4")})
-	wantRefused(t, err, ReasonAddress)
+	wantRefused(t, err, reasonAddress)
 }
 
 func TestOwnAddressesFollowTheMachine(t *testing.T) {
@@ -119,7 +119,7 @@ func TestOperatorOpensOwnAddress(t *testing.T) {
 		t.Errorf("the port that is open: %v", err)
 	}
 	_, err := p.CheckURL("https://8.8.4.4:8788/")
-	wantRefused(t, err, ReasonAddress)
+	wantRefused(t, err, reasonAddress)
 }
 
 func TestOwnNameIsRefused(t *testing.T) {
@@ -127,12 +127,12 @@ func TestOwnNameIsRefused(t *testing.T) {
 	p := newPolicy(t, Config{Resolver: dns, OwnHosts: []string{"Docs.Example", "1.1.1.1"}, Interfaces: machine().list})
 	for _, address := range []string{"https://docs.example/v1/files/1", "https://DOCS.example./", "https://docs.example:8443/"} {
 		_, err := p.CheckURL(address)
-		wantRefused(t, err, ReasonName)
+		wantRefused(t, err, reasonName)
 	}
 	_, err := p.CheckURL("https://1.1.1.1/")
-	wantRefused(t, err, ReasonAddress)
+	wantRefused(t, err, reasonAddress)
 	_, err = p.DialContext(t.Context(), "tcp", "docs.example:443")
-	wantRefused(t, err, ReasonName)
+	wantRefused(t, err, reasonName)
 	if _, err := p.Resolve(t.Context(), "other.docs.example"); err != nil {
 		t.Errorf("another name: %v", err)
 	}
@@ -162,11 +162,11 @@ func TestAddressBehindNATIsRefused(t *testing.T) {
 		"https://[2620:fe::9]/", "https://0x9.9.9.9/",
 	} {
 		_, err := p.CheckURL(address)
-		wantRefused(t, err, ReasonAddress)
+		wantRefused(t, err, reasonAddress)
 	}
 	for _, name := range []string{"docs.example", "pool.example"} {
 		_, err := p.DialContext(t.Context(), "tcp", name+":443")
-		wantRefused(t, err, ReasonAddress)
+		wantRefused(t, err, reasonAddress)
 	}
 	if _, err := p.Resolve(t.Context(), "near.example"); err != nil {
 		t.Errorf("the address beside it: %v", err)

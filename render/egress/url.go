@@ -50,14 +50,14 @@ func parseURL(raw string, schemes []string) (*url.URL, target, error) {
 
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok || strings.ContainsFunc(raw, isMended) || !utf8.ValidString(raw) {
-		return refuse(ReasonSyntax, "not an absolute URL")
+		return refuse(reasonSyntax, "not an absolute URL")
 	}
 	if !slices.ContainsFunc(schemes, func(s string) bool { return strings.EqualFold(s, scheme) && isASCII(scheme) }) {
-		return refuse(ReasonScheme, "scheme not asked for")
+		return refuse(reasonScheme, "scheme not asked for")
 	}
 	rest, ok = strings.CutPrefix(rest, "//")
 	if !ok {
-		return refuse(ReasonSyntax, "no // after the scheme")
+		return refuse(reasonSyntax, "no // after the scheme")
 	}
 
 	authority := rest
@@ -65,17 +65,17 @@ func parseURL(raw string, schemes []string) (*url.URL, target, error) {
 		authority = rest[:i]
 	}
 	if strings.Contains(authority, "@") {
-		return refuse(ReasonUserinfo, "user or password in the URL")
+		return refuse(reasonUserinfo, "user or password in the URL")
 	}
 
 	t, err := parseTarget(authority)
 	if err != nil || !bracketsMatch(authority, t) {
-		return refuse(ReasonSyntax, "not a valid host")
+		return refuse(reasonSyntax, "not a valid host")
 	}
 
 	u, err := url.Parse(strings.ToLower(scheme) + "://" + t.String() + rest[len(authority):])
 	if err != nil {
-		return refuse(ReasonSyntax, "not a valid URL")
+		return refuse(reasonSyntax, "not a valid URL")
 	}
 	return u, t, nil
 }
@@ -112,7 +112,7 @@ func (t target) withDefaultPort(scheme string) target {
 func (p *Policy) CheckTarget(ctx context.Context, u *url.URL) error {
 	t, err := parseTarget(u.Host)
 	if err != nil {
-		return p.observe(ctx, &RefusedError{Reason: ReasonSyntax, Detail: "not a valid host"})
+		return p.observe(ctx, &RefusedError{Reason: reasonSyntax, Detail: "not a valid host"})
 	}
 	_, err = p.resolve(ctx, t.withDefaultPort(u.Scheme))
 	return p.observe(ctx, err)
@@ -126,7 +126,7 @@ func (p *Policy) CheckAddr(addr netip.Addr, host string) error {
 	if host != "" {
 		var err error
 		if t, err = parseTarget(host); err != nil {
-			return p.observe(context.Background(), &RefusedError{Reason: ReasonSyntax, Detail: "not a valid host"})
+			return p.observe(context.Background(), &RefusedError{Reason: reasonSyntax, Detail: "not a valid host"})
 		}
 	}
 	return p.observe(context.Background(), p.allow.checkAddr(addr, t))

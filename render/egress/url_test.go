@@ -53,68 +53,68 @@ func TestCheckURLRefuses(t *testing.T) {
 		want Reason
 	}{
 		// Schemes, in any case and behind others.
-		{"http://example.com/", ReasonScheme}, {"file:///etc/passwd", ReasonScheme}, {"FILE:///etc/passwd", ReasonScheme},
-		{"fIlE://localhost/etc/passwd", ReasonScheme}, {"file:/etc/passwd", ReasonScheme}, {"file:etc/passwd", ReasonScheme},
-		{"view-source:https://example.com/", ReasonScheme}, {"view-source:file:///etc/passwd", ReasonScheme},
-		{"ftp://example.com/", ReasonScheme}, {"gopher://example.com/", ReasonScheme}, {"data:text/html,x", ReasonScheme},
-		{"blob:https://example.com/1", ReasonScheme}, {"chrome://version", ReasonScheme}, {"javascript:alert(1)", ReasonScheme},
-		{"filesystem:https://example.com/t/x", ReasonScheme}, {"about:blank", ReasonScheme}, {"ws://example.com/", ReasonScheme},
-		{"jar:https://example.com!/", ReasonScheme}, {"C:/Windows/win.ini", ReasonScheme}, {"http\u017f://example.com/", ReasonScheme},
-		{"http\u017f://1.1.1.1/", ReasonScheme}, {"://example.com", ReasonScheme},
+		{"http://example.com/", reasonScheme}, {"file:///etc/passwd", reasonScheme}, {"FILE:///etc/passwd", reasonScheme},
+		{"fIlE://localhost/etc/passwd", reasonScheme}, {"file:/etc/passwd", reasonScheme}, {"file:etc/passwd", reasonScheme},
+		{"view-source:https://example.com/", reasonScheme}, {"view-source:file:///etc/passwd", reasonScheme},
+		{"ftp://example.com/", reasonScheme}, {"gopher://example.com/", reasonScheme}, {"data:text/html,x", reasonScheme},
+		{"blob:https://example.com/1", reasonScheme}, {"chrome://version", reasonScheme}, {"javascript:alert(1)", reasonScheme},
+		{"filesystem:https://example.com/t/x", reasonScheme}, {"about:blank", reasonScheme}, {"ws://example.com/", reasonScheme},
+		{"jar:https://example.com!/", reasonScheme}, {"C:/Windows/win.ini", reasonScheme}, {"http\u017f://example.com/", reasonScheme},
+		{"http\u017f://1.1.1.1/", reasonScheme}, {"://example.com", reasonScheme},
 
 		// Text that browsers repair.
-		{"", ReasonSyntax}, {"example.com", ReasonSyntax}, {"/etc/passwd", ReasonSyntax}, {"//example.com/", ReasonSyntax},
-		{" https://example.com/", ReasonSyntax}, {"https://example.com/ ", ReasonSyntax}, {"ht\ttps://example.com/", ReasonSyntax},
-		{"https://exam\nple.com/", ReasonSyntax}, {"https://example.com/\r\nHost: x", ReasonSyntax}, {"https://example.com/\x00", ReasonSyntax},
-		{" file:///etc/passwd", ReasonSyntax}, {"\tfile:///etc/passwd", ReasonSyntax}, {"fi\nle:///etc/passwd", ReasonSyntax},
-		{`\\localhost\share`, ReasonSyntax}, {`https:\\example.com\`, ReasonSyntax}, {`https://example.com\@127.0.0.1/`, ReasonSyntax},
-		{`file:\\localhost\c$`, ReasonSyntax}, {"https:example.com", ReasonSyntax}, {"https:/example.com", ReasonSyntax},
-		{"https:///example.com", ReasonSyntax}, {"https://", ReasonSyntax}, {"https:////example.com", ReasonSyntax},
-		{"https://?x", ReasonSyntax}, {"https://#x", ReasonSyntax}, {"https://:443/", ReasonSyntax},
-		{"https://example.com:99999/", ReasonSyntax}, {"https://example.com:0/", ReasonSyntax}, {"https://example.com:-1/", ReasonSyntax},
-		{"https://example.com:4a3/", ReasonSyntax}, {"https://a..example/", ReasonSyntax}, {"https://example.com../", ReasonSyntax},
-		{"https://./", ReasonSyntax}, {"https://%6cocalhost/", ReasonSyntax}, {"https://example.com%2f@x/", ReasonUserinfo},
-		{"https://example%2ecom/", ReasonSyntax}, {"https://exa\uff0fmple.com/", ReasonSyntax}, {"https://a\u3000b.example/", ReasonSyntax},
-		{"https://\xff.example/", ReasonSyntax}, {"https://::1/", ReasonSyntax}, {"https://2606:4700::1111/", ReasonSyntax},
-		{"https://[::1", ReasonSyntax}, {"https://[fe80::1%25eth0]/", ReasonSyntax}, {"https://[fe80::1%eth0]/", ReasonSyntax},
-		{"https://[127.0.0.1]/", ReasonSyntax}, {"https://[::1]x/", ReasonSyntax}, {"https://[example.com]/", ReasonSyntax},
-		{"https://256.1.1.1/", ReasonSyntax}, {"https://1.2.3.4.5/", ReasonSyntax}, {"https://09.1.1.1/", ReasonSyntax},
-		{"https://0x1ffffffff/", ReasonSyntax}, {"https://4294967296/", ReasonSyntax},
-		{"https://example.1/", ReasonSyntax}, {"https://" + strings.Repeat("a", 64) + ".example/", ReasonSyntax},
-		{"https://" + strings.Repeat("a.", 130) + "example/", ReasonSyntax}, {"https://example.com/%zz", ReasonSyntax},
+		{"", reasonSyntax}, {"example.com", reasonSyntax}, {"/etc/passwd", reasonSyntax}, {"//example.com/", reasonSyntax},
+		{" https://example.com/", reasonSyntax}, {"https://example.com/ ", reasonSyntax}, {"ht\ttps://example.com/", reasonSyntax},
+		{"https://exam\nple.com/", reasonSyntax}, {"https://example.com/\r\nHost: x", reasonSyntax}, {"https://example.com/\x00", reasonSyntax},
+		{" file:///etc/passwd", reasonSyntax}, {"\tfile:///etc/passwd", reasonSyntax}, {"fi\nle:///etc/passwd", reasonSyntax},
+		{`\\localhost\share`, reasonSyntax}, {`https:\\example.com\`, reasonSyntax}, {`https://example.com\@127.0.0.1/`, reasonSyntax},
+		{`file:\\localhost\c$`, reasonSyntax}, {"https:example.com", reasonSyntax}, {"https:/example.com", reasonSyntax},
+		{"https:///example.com", reasonSyntax}, {"https://", reasonSyntax}, {"https:////example.com", reasonSyntax},
+		{"https://?x", reasonSyntax}, {"https://#x", reasonSyntax}, {"https://:443/", reasonSyntax},
+		{"https://example.com:99999/", reasonSyntax}, {"https://example.com:0/", reasonSyntax}, {"https://example.com:-1/", reasonSyntax},
+		{"https://example.com:4a3/", reasonSyntax}, {"https://a..example/", reasonSyntax}, {"https://example.com../", reasonSyntax},
+		{"https://./", reasonSyntax}, {"https://%6cocalhost/", reasonSyntax}, {"https://example.com%2f@x/", reasonUserinfo},
+		{"https://example%2ecom/", reasonSyntax}, {"https://exa\uff0fmple.com/", reasonSyntax}, {"https://a\u3000b.example/", reasonSyntax},
+		{"https://\xff.example/", reasonSyntax}, {"https://::1/", reasonSyntax}, {"https://2606:4700::1111/", reasonSyntax},
+		{"https://[::1", reasonSyntax}, {"https://[fe80::1%25eth0]/", reasonSyntax}, {"https://[fe80::1%eth0]/", reasonSyntax},
+		{"https://[127.0.0.1]/", reasonSyntax}, {"https://[::1]x/", reasonSyntax}, {"https://[example.com]/", reasonSyntax},
+		{"https://256.1.1.1/", reasonSyntax}, {"https://1.2.3.4.5/", reasonSyntax}, {"https://09.1.1.1/", reasonSyntax},
+		{"https://0x1ffffffff/", reasonSyntax}, {"https://4294967296/", reasonSyntax},
+		{"https://example.1/", reasonSyntax}, {"https://" + strings.Repeat("a", 64) + ".example/", reasonSyntax},
+		{"https://" + strings.Repeat("a.", 130) + "example/", reasonSyntax}, {"https://example.com/%zz", reasonSyntax},
 
 		// User and password.
-		{"https://user@example.com/", ReasonUserinfo}, {"https://user:pw@example.com/", ReasonUserinfo}, {"https://@example.com/", ReasonUserinfo},
-		{"https://example.com@127.0.0.1/", ReasonUserinfo}, {"https://127.0.0.1:80@example.com/", ReasonUserinfo},
+		{"https://user@example.com/", reasonUserinfo}, {"https://user:pw@example.com/", reasonUserinfo}, {"https://@example.com/", reasonUserinfo},
+		{"https://example.com@127.0.0.1/", reasonUserinfo}, {"https://127.0.0.1:80@example.com/", reasonUserinfo},
 
 		// Addresses in every spelling.
-		{"https://127.0.0.1/", ReasonAddress}, {"https://127.0.0.1./", ReasonAddress}, {"https://127.1/", ReasonAddress},
-		{"https://127.0.1/", ReasonAddress}, {"https://2130706433/", ReasonAddress}, {"https://0x7f000001/", ReasonAddress},
-		{"https://0X7F.1/", ReasonAddress}, {"https://017700000001/", ReasonAddress}, {"https://0177.0.0.1/", ReasonAddress},
-		{"https://0x7f.0.0.0x1/", ReasonAddress}, {"https://127.0.0.0x1/", ReasonAddress}, {"https://0/", ReasonAddress},
-		{"https://0x/", ReasonAddress}, {"https://0.0.0.0/", ReasonAddress}, {"https://0000.0/", ReasonAddress},
-		{"https://127.0.0.1:8443/", ReasonAddress}, {"https://10.1/", ReasonAddress}, {"https://167772161/", ReasonAddress},
-		{"https://192.168.1.1/", ReasonAddress}, {"https://100.64.0.1/", ReasonAddress},
-		{"https://\uff11\uff12\uff17.\uff10.\uff10.\uff11/", ReasonAddress}, {"https://127\u30020\uff0e0\uff611/", ReasonAddress},
-		{"https://\u2460\u2461\u2466.0.0.1/", ReasonAddress}, {"https://0\u00ad.0.0.0/", ReasonAddress},
-		{"https://[::1]/", ReasonAddress}, {"https://[::]/", ReasonAddress}, {"https://[::ffff:127.0.0.1]/", ReasonAddress},
-		{"https://[::ffff:7f00:1]/", ReasonAddress}, {"https://[0:0:0:0:0:FFFF:7F00:0001]/", ReasonAddress}, {"https://[::127.0.0.1]/", ReasonAddress},
-		{"https://[2002:7f00:1::]/", ReasonAddress}, {"https://[64:ff9b::7f00:1]/", ReasonAddress}, {"https://[2001::1]/", ReasonAddress},
-		{"https://[fec0::1]/", ReasonAddress}, {"https://[fd00::1]/", ReasonAddress}, {"https://[fe80::1]/", ReasonAddress},
+		{"https://127.0.0.1/", reasonAddress}, {"https://127.0.0.1./", reasonAddress}, {"https://127.1/", reasonAddress},
+		{"https://127.0.1/", reasonAddress}, {"https://2130706433/", reasonAddress}, {"https://0x7f000001/", reasonAddress},
+		{"https://0X7F.1/", reasonAddress}, {"https://017700000001/", reasonAddress}, {"https://0177.0.0.1/", reasonAddress},
+		{"https://0x7f.0.0.0x1/", reasonAddress}, {"https://127.0.0.0x1/", reasonAddress}, {"https://0/", reasonAddress},
+		{"https://0x/", reasonAddress}, {"https://0.0.0.0/", reasonAddress}, {"https://0000.0/", reasonAddress},
+		{"https://127.0.0.1:8443/", reasonAddress}, {"https://10.1/", reasonAddress}, {"https://167772161/", reasonAddress},
+		{"https://192.168.1.1/", reasonAddress}, {"https://100.64.0.1/", reasonAddress},
+		{"https://\uff11\uff12\uff17.\uff10.\uff10.\uff11/", reasonAddress}, {"https://127\u30020\uff0e0\uff611/", reasonAddress},
+		{"https://\u2460\u2461\u2466.0.0.1/", reasonAddress}, {"https://0\u00ad.0.0.0/", reasonAddress},
+		{"https://[::1]/", reasonAddress}, {"https://[::]/", reasonAddress}, {"https://[::ffff:127.0.0.1]/", reasonAddress},
+		{"https://[::ffff:7f00:1]/", reasonAddress}, {"https://[0:0:0:0:0:FFFF:7F00:0001]/", reasonAddress}, {"https://[::127.0.0.1]/", reasonAddress},
+		{"https://[2002:7f00:1::]/", reasonAddress}, {"https://[64:ff9b::7f00:1]/", reasonAddress}, {"https://[2001::1]/", reasonAddress},
+		{"https://[fec0::1]/", reasonAddress}, {"https://[fd00::1]/", reasonAddress}, {"https://[fe80::1]/", reasonAddress},
 
 		// Names.
-		{"https://localhost/", ReasonName}, {"https://LOCALHOST/", ReasonName}, {"https://localhost./", ReasonName},
-		{"https://x.localhost/", ReasonName}, {"https://a.b.localhost./", ReasonName}, {"https://localhost:8443/", ReasonName},
-		{"https://\uff4c\uff4fcalhost/", ReasonName}, {"https://local\u00adhost/", ReasonName}, {"https://x\u3002localhost/", ReasonName},
-		{"https://\u24db\u24de\u24d2alhost/", ReasonName},
-		{"https://metadata.google.internal/", ReasonMetadata}, {"https://METADATA.google.internal./", ReasonMetadata},
-		{"https://metadata/", ReasonMetadata}, {"https://metadata.goog/", ReasonMetadata}, {"https://instance-data/", ReasonMetadata},
-		{"https://instance-data.ec2.internal/", ReasonMetadata}, {"https://x.metadata.google.internal/", ReasonMetadata},
-		{"https://169.254.169.254/latest/meta-data/", ReasonMetadata}, {"https://0xa9fea9fe/", ReasonMetadata}, {"https://2852039166/", ReasonMetadata},
-		{"https://[fd00:ec2::254]/", ReasonMetadata}, {"https://[::ffff:169.254.169.254]/", ReasonMetadata}, {"https://168.63.129.16/", ReasonMetadata},
+		{"https://localhost/", reasonName}, {"https://LOCALHOST/", reasonName}, {"https://localhost./", reasonName},
+		{"https://x.localhost/", reasonName}, {"https://a.b.localhost./", reasonName}, {"https://localhost:8443/", reasonName},
+		{"https://\uff4c\uff4fcalhost/", reasonName}, {"https://local\u00adhost/", reasonName}, {"https://x\u3002localhost/", reasonName},
+		{"https://\u24db\u24de\u24d2alhost/", reasonName},
+		{"https://metadata.google.internal/", reasonMetadata}, {"https://METADATA.google.internal./", reasonMetadata},
+		{"https://metadata/", reasonMetadata}, {"https://metadata.goog/", reasonMetadata}, {"https://instance-data/", reasonMetadata},
+		{"https://instance-data.ec2.internal/", reasonMetadata}, {"https://x.metadata.google.internal/", reasonMetadata},
+		{"https://169.254.169.254/latest/meta-data/", reasonMetadata}, {"https://0xa9fea9fe/", reasonMetadata}, {"https://2852039166/", reasonMetadata},
+		{"https://[fd00:ec2::254]/", reasonMetadata}, {"https://[::ffff:169.254.169.254]/", reasonMetadata}, {"https://168.63.129.16/", reasonMetadata},
 
 		// Ports of other protocols.
-		{"https://example.com:25/", ReasonPort}, {"https://example.com:22/", ReasonPort}, {"https://example.com:6667/", ReasonPort},
+		{"https://example.com:25/", reasonPort}, {"https://example.com:22/", reasonPort}, {"https://example.com:6667/", reasonPort},
 	}
 	for _, c := range cases {
 		t.Run(c.raw, func(t *testing.T) {
@@ -136,9 +136,9 @@ func TestCheckURLSchemes(t *testing.T) {
 		t.Errorf("https with no scheme given: %v", err)
 	}
 	_, err := p.CheckURL("http://example.com/")
-	wantRefused(t, err, ReasonScheme)
+	wantRefused(t, err, reasonScheme)
 	_, err = p.CheckURL("file:///etc/passwd", "http", "https")
-	wantRefused(t, err, ReasonScheme)
+	wantRefused(t, err, reasonScheme)
 }
 
 // The customer's message names the rule of the product and nothing of the network.

@@ -14,23 +14,23 @@ import (
 // that is one.
 type Decimal struct{ value apd.Decimal }
 
-// ErrDecimal means that a text is not a decimal number without exponent and with at most 18 digits on each side of
+// errDecimal means that a text is not a decimal number without exponent and with at most 18 digits on each side of
 // the point.
-var ErrDecimal = errors.New("not a decimal number")
+var errDecimal = errors.New("not a decimal number")
 
 // maxDecimal is the maximum length of a number: its digits, sign and point.
 const maxDecimal = 38
 
 var decimalPattern = regexp.MustCompile(`^[+-]?(\d{1,18}(\.\d{0,18})?|\.\d{1,18})$`)
 
-// ParseDecimal reads a number such as -12.50. It returns ErrDecimal for anything else.
-func ParseDecimal(text string) (Decimal, error) {
+// parseDecimal reads a number such as -12.50. It returns errDecimal for anything else.
+func parseDecimal(text string) (Decimal, error) {
 	var d Decimal
 	if !decimalPattern.MatchString(text) {
-		return d, fmt.Errorf("%w: %.40q", ErrDecimal, text)
+		return d, fmt.Errorf("%w: %.40q", errDecimal, text)
 	}
 	if _, _, err := d.value.SetString(text); err != nil {
-		return d, fmt.Errorf("%w: %.40q", ErrDecimal, text)
+		return d, fmt.Errorf("%w: %.40q", errDecimal, text)
 	}
 	return d, nil
 }
@@ -51,7 +51,7 @@ func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil 
 
 // UnmarshalJSON reads a number or a string that is one.
 func (d *Decimal) UnmarshalJSON(text []byte) error {
-	parsed, err := ParseDecimal(strings.Trim(string(text), `"`))
+	parsed, err := parseDecimal(strings.Trim(string(text), `"`))
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (d *Decimal) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// arithmetic holds sums and products of numbers that ParseDecimal accepts without loss. Halves are rounded up in
+// arithmetic holds sums and products of numbers that parseDecimal accepts without loss. Halves are rounded up in
 // size, as on invoices.
 var arithmetic = apd.Context{Precision: 100, MaxExponent: 1000, MinExponent: -1000, Rounding: apd.RoundHalfUp}
 

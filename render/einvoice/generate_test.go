@@ -27,7 +27,7 @@ func generate(seed uint64) *Invoice {
 }
 
 func number(text string) *Decimal {
-	d, err := ParseDecimal(text)
+	d, err := parseDecimal(text)
 	if err != nil {
 		panic(err)
 	}

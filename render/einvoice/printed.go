@@ -41,7 +41,7 @@ func amountsIn(text string) (amounts []printedAmount) {
 
 		for {
 			digits := strings.Map(digit, whole)
-			if d, err := ParseDecimal(digits + "." + cents); err == nil {
+			if d, err := parseDecimal(digits + "." + cents); err == nil {
 				a.readings = append(a.readings, d.plain())
 			}
 			_, rest, ok := strings.Cut(whole, " ")

@@ -52,7 +52,7 @@ func (d dialect) format(v reflect.Value) string {
 func (d dialect) assign(v reflect.Value, text string) bool {
 	switch v.Interface().(type) {
 	case *Decimal:
-		number, err := ParseDecimal(strings.TrimSpace(text))
+		number, err := parseDecimal(strings.TrimSpace(text))
 		if err != nil {
 			return false
 		}

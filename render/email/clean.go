@@ -258,7 +258,7 @@ func (c *cleaner) inlineImage(address string) string {
 		if err != nil {
 			id = address[len("cid:"):]
 		}
-		return c.own(func(f *File) bool { return f.id != "" && strings.EqualFold(f.id, id) })
+		return c.own(func(f *file) bool { return f.id != "" && strings.EqualFold(f.id, id) })
 	case address == "":
 		return ""
 	case strings.Contains(lower, "://") || strings.HasPrefix(lower, "//"):
@@ -268,7 +268,7 @@ func (c *cleaner) inlineImage(address string) string {
 		}
 		return ""
 	}
-	return c.own(func(f *File) bool { return f.Name == address })
+	return c.own(func(f *file) bool { return f.Name == address })
 }
 
 // afford takes the bytes of an image from the budget, or notes that it is left out.
@@ -282,7 +282,7 @@ func (c *cleaner) afford(bytes int) bool {
 }
 
 // own is a file of the message as an address.
-func (c *cleaner) own(is func(*File) bool) string {
+func (c *cleaner) own(is func(*file) bool) string {
 	for _, f := range c.message.Files {
 		if is(f) && shows(f.Type) && c.afford(len(f.Content)) {
 			f.shown = true

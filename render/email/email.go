@@ -37,8 +37,8 @@ type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
 
-// File is an attachment of a message.
-type File struct {
+// file is an attachment of a message.
+type file struct {
 	Name, Type string
 	Content    []byte
 
@@ -48,11 +48,11 @@ type File struct {
 
 // Message is a parsed email.
 type Message struct {
-	From, ReplyTo, To, CC, BCC Mailboxes
+	From, ReplyTo, To, CC, BCC mailboxes
 	Date, Subject              string
 	// Language is the language of the text, as far as its letters show it.
 	Language string
-	Files    []*File
+	Files    []*file
 	// Notes describe the parts that could not be read and that the page does not show.
 	Notes []string
 
@@ -65,7 +65,7 @@ type block struct {
 	kind blockKind
 	text string
 	flow flow
-	file *File
+	file *file
 }
 
 type blockKind int
@@ -201,14 +201,14 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Mailbox is a sender or a recipient of a message. Either field may be empty.
-type Mailbox struct{ Name, Address string }
+// mailbox is a sender or a recipient of a message. Either field may be empty.
+type mailbox struct{ Name, Address string }
 
-// Mailboxes is a list of mailboxes, such as the recipients.
-type Mailboxes []Mailbox
+// mailboxes is a list of mailboxes, such as the recipients.
+type mailboxes []mailbox
 
 // String writes them as programs of email do.
-func (p Mailboxes) String() string {
+func (p mailboxes) String() string {
 	var written []string
 	for _, person := range p {
 		text := person.Address
@@ -226,17 +226,17 @@ func (p Mailboxes) String() string {
 }
 
 // people reads a list of email addresses. An invalid entry stays as it is.
-func people(header mail.Header, key string) (list Mailboxes) {
+func people(header mail.Header, key string) (list mailboxes) {
 	addresses, err := header.AddressList(key)
 	if err != nil {
 		if written := text(header, key); written != "" {
-			return Mailboxes{{Name: written}}
+			return mailboxes{{Name: written}}
 		}
 		return nil
 	}
 
 	for _, a := range addresses {
-		person := Mailbox{oneLine(a.Name), oneLine(a.Address)}
+		person := mailbox{oneLine(a.Name), oneLine(a.Address)}
 		if person.Name == person.Address {
 			person.Name = ""
 		}
@@ -384,7 +384,7 @@ func protocol(kind string) string {
 }
 
 // sealed keeps a message that is a file of cryptography.
-func (m *Message) sealed(file *File, how string) ([]block, error) {
+func (m *Message) sealed(file *file, how string) ([]block, error) {
 	file.Name = cmp.Or(file.Name, "smime.p7m")
 	text := "The text of this message is encrypted (S/MIME): only its recipients can read it."
 	if how == "signed-data" || how == "clear-signed" {
@@ -481,13 +481,13 @@ func shows(kind string) bool {
 }
 
 // newFile returns a part as an attachment.
-func newFile(header message.Header, kind string, content []byte) *File {
+func newFile(header message.Header, kind string, content []byte) *file {
 	named := mail.AttachmentHeader{Header: header}
 	name, err := named.Filename()
 	if err != nil {
 		name = ""
 	}
-	return &File{
+	return &file{
 		Name: fileName(name), Type: cleanType(kind), Content: content,
 		id: strings.Trim(strings.TrimSpace(header.Get("Content-Id")), "<>"),
 	}
@@ -511,7 +511,7 @@ func cleanType(kind string) string {
 }
 
 // attach keeps a file.
-func (m *Message) attach(f *File) error {
+func (m *Message) attach(f *file) error {
 	if len(m.Files) >= maxFiles {
 		return &Error{fmt.Sprintf("has more than %d attachments", maxFiles)}
 	}
@@ -535,7 +535,7 @@ func (m *Message) attach(f *File) error {
 func (m *Message) ownName(name string) string {
 	end := path.Ext(name)
 	stem := strings.TrimSuffix(name, end)
-	for i := 2; slices.ContainsFunc(m.Files, func(f *File) bool { return f.Name == name }); i++ {
+	for i := 2; slices.ContainsFunc(m.Files, func(f *file) bool { return f.Name == name }); i++ {
 		name = fmt.Sprintf("%s (%d)%s", stem, i, end)
 	}
 	return name

@@ -134,7 +134,7 @@ func TestParts(t *testing.T) {
 				t.Errorf("want %q and no %q:\n%s", tt.says, tt.lacks, body)
 			}
 			var names []string
-			for _, f := range m.Attached() {
+			for _, f := range m.attached() {
 				names = append(names, f.Name)
 			}
 			if strings.Join(names, "|") != strings.Join(tt.files, "|") {
@@ -227,7 +227,7 @@ func TestFilesAreAsTheyWereSent(t *testing.T) {
 	if _, body, _ := strings.Cut(html, "</header>"); !strings.Contains(body, "grüße") {
 		t.Errorf("the text is\n%s", body)
 	}
-	files := m.Attached()
+	files := m.attached()
 	for _, f := range files {
 		if string(f.Content) != letter {
 			t.Errorf("attached is %q", f.Content)
@@ -255,7 +255,7 @@ func TestPicturesAreBounded(t *testing.T) {
 	if strings.Count(body, "data:image/png") != 1 || !strings.Contains(body, ">second</span>") {
 		t.Errorf("got %d pictures, and a page of %d bytes", strings.Count(body, "data:image/png"), len(html))
 	}
-	if left := m.Attached(); len(left) != 1 || left[0].Name != "two.png" || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "more than 20 MB of images") {
+	if left := m.attached(); len(left) != 1 || left[0].Name != "two.png" || len(m.Notes) != 1 || !strings.Contains(m.Notes[0], "more than 20 MB of images") {
 		t.Errorf("attached are %d, notes: %q", len(left), m.Notes)
 	}
 }

@@ -76,7 +76,7 @@ func printed(w *engine.Work, name string) (result Result, err error) {
 
 	result = Result{From: m.From.String(), Subject: m.Subject, Notes: m.Notes, Remote: remote}
 	outputs := [][]byte{[]byte(page)}
-	for _, f := range m.Attached() {
+	for _, f := range m.attached() {
 		result.Files = append(result.Files, Named{f.Name, f.Type})
 		outputs = append(outputs, f.Content)
 	}

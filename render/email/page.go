@@ -25,7 +25,7 @@ type pageModel struct {
 
 type pageRow struct {
 	Name   string
-	People Mailboxes
+	People mailboxes
 }
 
 type pageFile struct{ Name, Size string }
@@ -59,7 +59,7 @@ func (m *Message) Page() (page string, remote []string, err error) {
 		}
 	}
 
-	for _, f := range m.Attached() {
+	for _, f := range m.attached() {
 		model.Attachments = append(model.Attachments, pageFile{f.Name, size(len(f.Content))})
 	}
 
@@ -82,7 +82,7 @@ func (c *cleaner) tree(source string) string {
 
 // show returns the HTML of an image that the text does not refer to, for the end of the
 // text.
-func (c *cleaner) show(f *File) string {
+func (c *cleaner) show(f *file) string {
 	if f.shown || !c.afford(len(f.Content)) {
 		return ""
 	}
@@ -91,9 +91,9 @@ func (c *cleaner) show(f *File) string {
 		`" src="data:` + f.Type + ";base64," + data + `">`
 }
 
-// Attached returns the files that no text shows inline. Call it after Page, which determines them.
-func (m *Message) Attached() []*File {
-	return slices.DeleteFunc(slices.Clone(m.Files), func(f *File) bool { return f.shown })
+// attached returns the files that no text shows inline. Call it after Page, which determines them.
+func (m *Message) attached() []*file {
+	return slices.DeleteFunc(slices.Clone(m.Files), func(f *file) bool { return f.shown })
 }
 
 func size(bytes int) string {

@@ -203,7 +203,7 @@ func (p *Pool) Run(ctx context.Context, job Job) (Result, error) {
 	}
 
 	start := time.Now()
-	job.observe(StepQueue, start.Sub(began))
+	job.observe(stepQueue, start.Sub(began))
 	result, err := p.try(ctx, job, false)
 	crashed := job.Retry && errors.Is(err, ErrCrashed) && !errors.Is(err, ErrOutOfMemory)
 	if (crashed || errors.Is(err, ErrHung)) && ctx.Err() == nil {

@@ -158,14 +158,14 @@ type Job struct {
 	// Memory replaces Config.Memory for this job, up to Config.MaxMemory.
 	Memory int64
 	// Observe, if set, is called with the times that the job waited before its work began:
-	// StepQueue for a slot, StepStart for a child that is ready.
+	// stepQueue for a slot, stepStart for a child that is ready.
 	Observe func(step string, took time.Duration)
 }
 
 // The steps that Job.Observe reports.
 const (
-	StepQueue = "queue"
-	StepStart = "start"
+	stepQueue = "queue"
+	stepStart = "start"
 )
 
 func (j *Job) observe(step string, took time.Duration) {

@@ -165,7 +165,7 @@ func (w *worker) serve(r *request) {
 
 	r.ctx, stop = context.WithTimeoutCause(ctx, r.job.Time, r.late)
 	defer stop()
-	r.job.observe(StepStart, time.Since(r.began))
+	r.job.observe(stepStart, time.Since(r.began))
 	result, err := w.child.do(r, w.pool.cfg)
 	if errors.Is(err, ErrCrashed) {
 		err = w.child.postMortem(err)

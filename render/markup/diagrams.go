@@ -90,7 +90,7 @@ func (d *diagrams) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 func WithDiagrams(doc string) (string, error) {
 	mermaid, err := assets.ReadFile("assets/mermaid.js")
 	if err != nil {
-		return "", ErrAssets
+		return "", errAssets
 	}
 
 	var out strings.Builder

@@ -29,15 +29,15 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// ErrAssets means that the program was built without KaTeX and mermaid.
-var ErrAssets = errors.New("this program was built without KaTeX and mermaid: " +
+// errAssets means that the program was built without KaTeX and mermaid.
+var errAssets = errors.New("this program was built without KaTeX and mermaid: " +
 	"run `make assets` in its source (it needs npm and the network), then build it again")
 
-// Check returns ErrAssets if this executable contains no KaTeX and no mermaid.
+// Check returns errAssets if this executable contains no KaTeX and no mermaid.
 func Check() error {
 	for _, name := range []string{"katex.js", "katex.css", "mermaid.js"} {
 		if _, err := assets.ReadFile("assets/" + name); err != nil {
-			return ErrAssets
+			return errAssets
 		}
 	}
 	return nil
@@ -389,7 +389,7 @@ func (m *math) write(w util.BufWriter, f *formula) {
 var katex = sync.OnceValues(func() (*goja.Program, error) {
 	source, err := assets.ReadFile("assets/katex.js")
 	if err != nil {
-		return nil, ErrAssets
+		return nil, errAssets
 	}
 	return goja.Compile("katex.js", string(source), false)
 })
@@ -459,7 +459,7 @@ func (m *math) style() (string, error) {
 
 	css, err := assets.ReadFile("assets/katex.css")
 	if err != nil {
-		return "", ErrAssets
+		return "", errAssets
 	}
 
 	used := map[string]bool{}
@@ -477,7 +477,7 @@ func (m *math) style() (string, error) {
 		}
 		face, err := assets.ReadFile("assets/KaTeX_" + name + ".woff2")
 		if err != nil {
-			missing = ErrAssets
+			missing = errAssets
 		}
 		before, _, _ := strings.Cut(rule, "src:")
 		data := base64.StdEncoding.EncodeToString(face)

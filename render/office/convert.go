@@ -85,8 +85,8 @@ type Warning struct{ Code, Message string }
 
 // The codes of warnings: about results of formulas, and about letters that may be missing.
 const (
-	ValueRecalculated = "value_recalculated"
-	FontMissing       = "font_missing"
+	valueRecalculated = "value_recalculated"
+	fontMissing       = "font_missing"
 )
 
 const inputName = "input"

@@ -201,7 +201,7 @@ func (d *document) convert(ctx context.Context, input, output string) (report Co
 	report = ConvertReport{Kind: a.Kind, Warnings: a.warnings()}
 	fonts, err := d.instance.unavailable(ctx, d.work, a.MissingFonts)
 	for _, name := range fonts {
-		report.Warnings = append(report.Warnings, Warning{FontMissing, fmt.Sprintf(
+		report.Warnings = append(report.Warnings, Warning{fontMissing, fmt.Sprintf(
 			"font %s is not available, so text uses another font. "+
 				"GET /v1/fonts lists the fonts; fonts that the document embeds are available too", name)})
 	}
@@ -257,17 +257,17 @@ func (a answer) warnings() (list []Warning) {
 		{a.Cells.Changed, "formulas show other results than the stored ones"},
 	} {
 		if c.cells.Count > 0 {
-			list = append(list, Warning{ValueRecalculated, c.text + ": " + c.cells.String()})
+			list = append(list, Warning{valueRecalculated, c.text + ": " + c.cells.String()})
 		}
 	}
 
 	if a.Unread > 0 {
-		list = append(list, Warning{ValueRecalculated, fmt.Sprintf("the stored results of the document could not be read; "+
+		list = append(list, Warning{valueRecalculated, fmt.Sprintf("the stored results of the document could not be read; "+
 			"formulas and fields that may show others: %d", a.Unread)})
 	}
 	if a.Unplaced {
 		const lacking = "lines with letters of several scripts or emoji may lack some of these"
-		list = append(list, Warning{FontMissing, lacking})
+		list = append(list, Warning{fontMissing, lacking})
 	}
 
 	return list

@@ -20,7 +20,7 @@ func fontsMissing(t testing.TB, p *Pool, content []byte, c Conversion) (names []
 	_, made := convertIn(t, p, content, c)
 	for _, w := range made.Warnings {
 		name, rest, found := strings.Cut(strings.TrimPrefix(w.Message, "font "), " is not available, so text uses another font. ")
-		if w.Code != FontMissing || !found || !strings.HasPrefix(rest, "GET /v1/fonts lists the fonts") {
+		if w.Code != fontMissing || !found || !strings.HasPrefix(rest, "GET /v1/fonts lists the fonts") {
 			t.Errorf("%s: %s: %s", c.Name, w.Code, w.Message)
 		}
 		names = append(names, name)

@@ -71,8 +71,8 @@ func New(cfg Config) *Pool {
 	return &Pool{cfg: cfg}
 }
 
-// Installed returns ErrUnavailable if the programs are missing.
-func Installed() error {
+// installed returns ErrUnavailable if the programs are missing.
+func installed() error {
 	for _, name := range []string{officeProgram, workerProgram} {
 		if _, err := exec.LookPath(name); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -98,7 +98,7 @@ func (p *Pool) start() (*engine.Pool, error) {
 		return p.engines, nil
 	}
 
-	if err := Installed(); err != nil {
+	if err := installed(); err != nil {
 		return nil, err
 	}
 	engines, err := engine.Start(p.cfg.Engine)

@@ -22,9 +22,9 @@ const maxLength = 16_000
 // arithmetic far from overflow.
 const maxPage = 1_000_000
 
-// ErrSyntax is the error of every expression that Parse refuses. The error that wraps it
+// errSyntax is the error of every expression that Parse refuses. The error that wraps it
 // gives the reason, in words fit for the expression's author.
-var ErrSyntax = errors.New("not a page selection")
+var errSyntax = errors.New("not a page selection")
 
 // BeyondError means that a selection names pages that the document lacks, or
 // selects none of those it has.
@@ -131,11 +131,11 @@ func syntaxError(format string, args ...any) error {
 	return &invalid{fmt.Sprintf(format, args...)}
 }
 
-// invalid is an ErrSyntax whose text continues the field's name.
+// invalid is an errSyntax whose text continues the field's name.
 type invalid struct{ text string }
 
 func (e *invalid) Error() string        { return e.text }
-func (e *invalid) Is(target error) bool { return target == ErrSyntax }
+func (e *invalid) Is(target error) bool { return target == errSyntax }
 
 // Resolve returns the selected page numbers, from 1, in a document with a number of pages: in the order written,
 // with duplicates. The error is a *BeyondError if the document is too short.

@@ -77,7 +77,7 @@ func TestParseRefuses(t *testing.T) {
 		strings.Repeat("1,", 8001): "longer than",
 	} {
 		selection, err := Parse(expr)
-		if !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, errSyntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v; want %q", expr, selection, err, want)
 		}
 	}

@@ -232,7 +232,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 		if err != nil {
 			return nil, doc.damaged(err)
 		}
-		if total += len(content); total > MaxBytes {
+		if total += len(content); total > maxBytes {
 			return nil, engine.ErrOutputTooLarge
 		}
 

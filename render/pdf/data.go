@@ -292,9 +292,9 @@ func (d *describer) readImages(ctx context.Context, numbers []int, pages []*desc
 		return nil
 	}
 
-	if len(unread) > MaxOCRPages {
+	if len(unread) > maxOCRPages {
 		return &Error{Kind: NoSelection, Text: fmt.Sprintf(
-			"include %d pages without text; the limit for OCR is %d. Select fewer pages", len(unread), MaxOCRPages,
+			"include %d pages without text; the limit for OCR is %d. Select fewer pages", len(unread), maxOCRPages,
 		)}
 	}
 	if err := checkLanguages(ctx, d.work, d.args.Languages); err != nil {

@@ -86,8 +86,8 @@ func TestSelectionsAreRefused(t *testing.T) {
 	}
 	many := strings.TrimSuffix(strings.Repeat("1-30,", 67), ",")
 	if failed := fails(t, TooManyPages, ExtractJob.Name, Selection{Input: input(""), Pages: many},
-		source{Pages: make([]string, 30)}.Write()); failed.Max != MaxPages {
-		t.Errorf("the limit is %d pages, want %d", failed.Max, MaxPages)
+		source{Pages: make([]string, 30)}.Write()); failed.Max != maxPages {
+		t.Errorf("the limit is %d pages, want %d", failed.Max, maxPages)
 	}
 }
 

@@ -18,13 +18,13 @@ type FieldType string
 
 // The types of fields.
 const (
-	TextField      FieldType = "text"
-	CheckboxField  FieldType = "checkbox"
-	RadioField     FieldType = "radio"
-	ChoiceField    FieldType = "choice" // one of a list that opens
-	ListField      FieldType = "list"   // a list that is always open
-	ButtonField    FieldType = "button"
-	SignatureField FieldType = "signature"
+	textField      FieldType = "text"
+	checkboxField  FieldType = "checkbox"
+	radioField     FieldType = "radio"
+	choiceField    FieldType = "choice" // one of a list that opens
+	listField      FieldType = "list"   // a list that is always open
+	buttonField    FieldType = "button"
+	signatureField FieldType = "signature"
 )
 
 // Field is one field of a form.
@@ -133,20 +133,20 @@ func (r rawField) newField() Field {
 	}
 
 	switch f.Type {
-	case TextField:
+	case textField:
 		f.Multiline = r.flags&flagMultiline != 0
 		if r.maxLength > 0 {
 			f.MaxLength = &r.maxLength
 		}
-	case ChoiceField:
+	case choiceField:
 		f.Editable = r.flags&flagEdit != 0
-	case ListField:
+	case listField:
 		f.Multiple = r.flags&flagMultiSelect != 0
-	case CheckboxField, RadioField:
+	case checkboxField, radioField:
 		f.addStates(r)
 	}
 
-	if f.Type == ChoiceField || f.Type == ListField {
+	if f.Type == choiceField || f.Type == listField {
 		for _, option := range r.options {
 			f.Options = append(f.Options, option[0])
 			f.Labels = append(f.Labels, option[1])
@@ -176,19 +176,19 @@ func (f *Field) addStates(r rawField) {
 func (r rawField) fieldType() FieldType {
 	switch {
 	case r.kind == "/Sig":
-		return SignatureField
+		return signatureField
 	case r.kind == "/Ch" && r.flags&flagCombo != 0:
-		return ChoiceField
+		return choiceField
 	case r.kind == "/Ch":
-		return ListField
+		return listField
 	case r.kind == "/Btn" && r.flags&flagPushButton != 0:
-		return ButtonField
+		return buttonField
 	case r.kind == "/Btn" && r.flags&flagRadio != 0:
-		return RadioField
+		return radioField
 	case r.kind == "/Btn":
-		return CheckboxField
+		return checkboxField
 	}
-	return TextField
+	return textField
 }
 
 // read returns the value that a field has, or has by default.
@@ -199,15 +199,15 @@ func (f *Field) read(values []string) any {
 	}
 
 	switch f.Type {
-	case TextField:
+	case textField:
 		return strings.ReplaceAll(strings.ReplaceAll(first, "\r\n", "\n"), "\r", "\n")
-	case CheckboxField:
+	case checkboxField:
 		return first != "" && first != "Off"
-	case RadioField, ChoiceField:
+	case radioField, choiceField:
 		if first != "" && first != "Off" {
 			return first
 		}
-	case ListField:
+	case listField:
 		if f.Multiple {
 			return append([]string{}, values...)
 		}
@@ -222,7 +222,7 @@ func (f *Field) read(values []string) any {
 // join adds another widget of the same name: a radio button's next one, or the
 // same field in another place.
 func (f *Field) join(r rawField) {
-	if f.Type == RadioField || f.Type == CheckboxField {
+	if f.Type == radioField || f.Type == checkboxField {
 		f.addStates(r)
 	}
 	if f.Page == nil && r.page > 0 {
@@ -237,14 +237,14 @@ func (f *Field) finish() {
 	if slices.Equal(f.Labels, f.Options) {
 		f.Labels = nil
 	}
-	if f.Type == CheckboxField && len(f.Options) > 1 {
+	if f.Type == checkboxField && len(f.Options) > 1 {
 		// Boxes of one name that show different values are radio buttons that
 		// can be cleared.
-		f.Type = RadioField
+		f.Type = radioField
 	}
 	f.Value = f.read(f.values)
 	f.DefaultValue = f.read(f.defaults)
-	if f.Type == SignatureField {
+	if f.Type == signatureField {
 		f.Value = f.signed
 	}
 }

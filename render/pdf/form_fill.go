@@ -125,7 +125,7 @@ func (s *structure) prepareForm(
 
 	for _, e := range entries {
 		field := byName[e.name]
-		if field.Type != CheckboxField && field.Type != RadioField {
+		if field.Type != checkboxField && field.Type != radioField {
 			texts = append(texts, e)
 			continue
 		}
@@ -258,7 +258,7 @@ func matchValues(fields []Field, values map[string]any) ([]entry, FormErrors) {
 func fillable(fields []Field) []string {
 	var names []string
 	for _, f := range fields {
-		if f.Type != ButtonField && f.Type != SignatureField {
+		if f.Type != buttonField && f.Type != signatureField {
 			names = append(names, f.Name)
 		}
 	}

@@ -40,21 +40,21 @@ func TestFormFields(t *testing.T) {
 	}
 	none := []string{}
 	want := []Field{
-		{Name: "name", Type: TextField, Value: "Ada", DefaultValue: "Ada", Options: none, Required: true, Page: new(1), Rect: []float64{150, 735, 400, 755}},
-		{Name: "address.street", Type: TextField, Value: "", DefaultValue: "", Options: none, Page: new(1), Rect: []float64{150, 695, 400, 715}},
-		{Name: "address.second", Type: TextField, Value: "", DefaultValue: "", Options: none, Page: new(2), Rect: []float64{50, 500, 300, 520}},
-		{Name: "notes", Type: TextField, Value: "", DefaultValue: "", Options: none, Multiline: true, Page: new(1), Rect: []float64{150, 610, 400, 680}},
-		{Name: "code", Type: TextField, Value: "", DefaultValue: "", Options: none, MaxLength: new(5), Page: new(1), Rect: []float64{150, 575, 400, 595}},
-		{Name: "agree", Type: CheckboxField, Value: false, DefaultValue: false, Options: []string{"Yes"}, Page: new(1), Rect: []float64{150, 538, 166, 554}},
-		{Name: "news", Type: CheckboxField, Value: true, DefaultValue: true, Options: []string{"On"}, Page: new(1), Rect: []float64{150, 508, 166, 524}},
-		{Name: "colour", Type: RadioField, Options: []string{"red", "green", "blue"}, Page: new(1), Rect: []float64{150, 468, 166, 484}},
-		{Name: "country", Type: ChoiceField, Value: "fr", Options: []string{"de", "fr", "jp"}, Labels: []string{"Germany", "France", "Japan"}, Page: new(1), Rect: []float64{150, 415, 400, 435}},
-		{Name: "size", Type: ListField, Options: []string{"S", "M", "L"}, Page: new(1), Rect: []float64{150, 345, 400, 405}},
-		{Name: "languages", Type: ListField, Value: []any{}, DefaultValue: []any{}, Options: []string{"English", "German", "French"}, Multiple: true, Page: new(1), Rect: []float64{150, 270, 400, 330}},
-		{Name: "send", Type: ButtonField, Options: none, Page: new(1), Rect: []float64{150, 230, 230, 255}},
-		{Name: "signature", Type: SignatureField, Value: false, Options: none, Page: new(2), Rect: []float64{50, 600, 300, 660}},
-		{Name: "number", Type: TextField, Value: "A-17", DefaultValue: "", Options: none, ReadOnly: true, Page: new(2), Rect: []float64{50, 700, 200, 720}},
-		{Name: "city", Type: ChoiceField, Options: []string{"Paris", "Rome"}, Editable: true, Page: new(2), Rect: []float64{50, 550, 300, 570}},
+		{Name: "name", Type: textField, Value: "Ada", DefaultValue: "Ada", Options: none, Required: true, Page: new(1), Rect: []float64{150, 735, 400, 755}},
+		{Name: "address.street", Type: textField, Value: "", DefaultValue: "", Options: none, Page: new(1), Rect: []float64{150, 695, 400, 715}},
+		{Name: "address.second", Type: textField, Value: "", DefaultValue: "", Options: none, Page: new(2), Rect: []float64{50, 500, 300, 520}},
+		{Name: "notes", Type: textField, Value: "", DefaultValue: "", Options: none, Multiline: true, Page: new(1), Rect: []float64{150, 610, 400, 680}},
+		{Name: "code", Type: textField, Value: "", DefaultValue: "", Options: none, MaxLength: new(5), Page: new(1), Rect: []float64{150, 575, 400, 595}},
+		{Name: "agree", Type: checkboxField, Value: false, DefaultValue: false, Options: []string{"Yes"}, Page: new(1), Rect: []float64{150, 538, 166, 554}},
+		{Name: "news", Type: checkboxField, Value: true, DefaultValue: true, Options: []string{"On"}, Page: new(1), Rect: []float64{150, 508, 166, 524}},
+		{Name: "colour", Type: radioField, Options: []string{"red", "green", "blue"}, Page: new(1), Rect: []float64{150, 468, 166, 484}},
+		{Name: "country", Type: choiceField, Value: "fr", Options: []string{"de", "fr", "jp"}, Labels: []string{"Germany", "France", "Japan"}, Page: new(1), Rect: []float64{150, 415, 400, 435}},
+		{Name: "size", Type: listField, Options: []string{"S", "M", "L"}, Page: new(1), Rect: []float64{150, 345, 400, 405}},
+		{Name: "languages", Type: listField, Value: []any{}, DefaultValue: []any{}, Options: []string{"English", "German", "French"}, Multiple: true, Page: new(1), Rect: []float64{150, 270, 400, 330}},
+		{Name: "send", Type: buttonField, Options: none, Page: new(1), Rect: []float64{150, 230, 230, 255}},
+		{Name: "signature", Type: signatureField, Value: false, Options: none, Page: new(2), Rect: []float64{50, 600, 300, 660}},
+		{Name: "number", Type: textField, Value: "A-17", DefaultValue: "", Options: none, ReadOnly: true, Page: new(2), Rect: []float64{50, 700, 200, 720}},
+		{Name: "city", Type: choiceField, Options: []string{"Paris", "Rome"}, Editable: true, Page: new(2), Rect: []float64{50, 550, 300, 570}},
 	}
 	got := unmarshal[Form](t, result.Body).Fields
 	for i := range max(len(got), len(want)) {
@@ -303,7 +303,7 @@ func TestFormOfNumberedStates(t *testing.T) {
 	}.Write()
 	field := readFields(t, document, "")["colour"]
 	want := Field{
-		Name: "colour", Type: RadioField, Options: []string{"0", "1"}, Labels: []string{"Grün", "Rot"}, Page: new(1), Rect: []float64{10, 10.125, 578.872, 30},
+		Name: "colour", Type: radioField, Options: []string{"0", "1"}, Labels: []string{"Grün", "Rot"}, Page: new(1), Rect: []float64{10, 10.125, 578.872, 30},
 	}
 	if !reflect.DeepEqual(field, want) {
 		t.Errorf("got %+v, want %+v", field, want)

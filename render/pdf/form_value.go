@@ -17,17 +17,17 @@ const maxValue = 64 << 10
 // match converts a value to the field's type, or returns the reason why this is impossible.
 func (f *Field) match(value any) (entry, string) {
 	switch f.Type {
-	case TextField:
+	case textField:
 		return f.matchText(value)
-	case CheckboxField:
+	case checkboxField:
 		return f.matchCheckbox(value)
-	case RadioField:
+	case radioField:
 		return f.matchOption(value, "Off")
-	case ChoiceField:
+	case choiceField:
 		return f.matchOption(value, "")
-	case ListField:
+	case listField:
 		return f.matchList(value)
-	case SignatureField:
+	case signatureField:
 		return entry{}, "is a signature, which cannot be filled"
 	}
 	return entry{}, "is a button, which has no value"
@@ -105,7 +105,7 @@ func (f *Field) matchOption(value any, none string) (entry, string) {
 
 	option, label, known := f.option(text)
 	switch {
-	case ok && known && f.Type == RadioField:
+	case ok && known && f.Type == radioField:
 		return entry{name: f.Name, values: []string{option}}, ""
 	case ok && known:
 		return entry{name: f.Name, values: []string{option}, appearanceText: label}, ""

@@ -70,8 +70,8 @@ func fromImages(ctx context.Context, w *engine.Work, args FromImagesArgs) (made 
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if len(out.pages) >= MaxPages {
-				return checkPages(MaxPages + 1)
+			if len(out.pages) >= maxPages {
+				return checkPages(maxPages + 1)
 			}
 			return out.imagePage(p, args)
 		})
@@ -124,7 +124,7 @@ func newWriter(path string) (*writer, error) {
 
 // Write adds to the file.
 func (w *writer) Write(p []byte) (int, error) {
-	if w.written+int64(len(p)) > MaxBytes {
+	if w.written+int64(len(p)) > maxBytes {
 		return 0, engine.ErrOutputTooLarge
 	}
 	n, err := w.out.Write(p)

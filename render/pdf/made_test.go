@@ -124,7 +124,7 @@ func TestOfficeForm(t *testing.T) {
 	for name, field := range readFields(t, form, "") {
 		types[name] = field.Type
 	}
-	want := map[string]FieldType{"name": TextField, "notes": TextField, "agree": CheckboxField, "country": ChoiceField}
+	want := map[string]FieldType{"name": textField, "notes": textField, "agree": checkboxField, "country": choiceField}
 	if !reflect.DeepEqual(types, want) {
 		t.Fatalf("fields %v, want %v", types, want)
 	}

@@ -44,7 +44,7 @@ func testMain(m *testing.M) int {
 // do runs a job on files and returns what it made.
 func do(t testing.TB, name string, args any, files ...[]byte) (engine.Result, error) {
 	t.Helper()
-	job := engine.Job{Name: name, Args: args, MaxOutput: MaxBytes}
+	job := engine.Job{Name: name, Args: args, MaxOutput: maxBytes}
 	for i, content := range files {
 		job.Files = append(job.Files, engine.File{Name: inputName(i), Content: spool.FromBytes(content)})
 	}

@@ -123,7 +123,7 @@ func TestMergeNamesTheInputAtFault(t *testing.T) {
 		}
 	}
 	long := source{Pages: make([]string, 1001)}.Write()
-	if failed := fails(t, TooManyPages, MergeJob.Name, mergeOf([]string{"", ""}, []string{"", ""}), long, long); failed.Max != MaxPages {
-		t.Errorf("the limit is %d pages, want %d", failed.Max, MaxPages)
+	if failed := fails(t, TooManyPages, MergeJob.Name, mergeOf([]string{"", ""}, []string{"", ""}), long, long); failed.Max != maxPages {
+		t.Errorf("the limit is %d pages, want %d", failed.Max, maxPages)
 	}
 }

@@ -56,8 +56,8 @@ type ReadWord struct {
 }
 
 const (
-	// MaxOCRPages is the maximum number of pages of one OCR job.
-	MaxOCRPages = 50
+	// maxOCRPages is the maximum number of pages of one OCR job.
+	maxOCRPages = 50
 	// scanDPI is the best resolution for reading letters, and scanPixels the maximum number of pixels of a page:
 	// larger pages have a lower resolution.
 	scanDPI    = 300
@@ -86,10 +86,10 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 	}
 	numbers = withoutRepeats(numbers)
 
-	if len(numbers) > MaxOCRPages {
+	if len(numbers) > maxOCRPages {
 		return &Error{
 			Kind: NoSelection,
-			Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), MaxOCRPages),
+			Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), maxOCRPages),
 		}
 	}
 

@@ -272,7 +272,7 @@ func TestOCRRefuses(t *testing.T) {
 	if want := `has "tlh", which is not installed. Installed languages: deu, eng, fra`; failed.Text != want {
 		t.Errorf("got %q, want %q", failed.Text, want)
 	}
-	many := source{Pages: make([]string, MaxOCRPages+1)}
+	many := source{Pages: make([]string, maxOCRPages+1)}
 	args.Languages = []string{"eng"}
 	if failed := fails(t, NoSelection, OCRJob.Name, args, many.Write()); !strings.Contains(failed.Text, "select 51 pages; the limit is 50") {
 		t.Errorf("got %q", failed.Text)

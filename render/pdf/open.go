@@ -104,7 +104,7 @@ func writeWhole(ctx context.Context, w *engine.Work, in Input, job qpdfJob) erro
 
 	if n, err := first.declaredPages(); err != nil {
 		return err
-	} else if n > 0 && n <= MaxPages {
+	} else if n > 0 && n <= maxPages {
 		if err := first.write(ctx, maps.Clone(job)); err == nil {
 			return nil
 		}
@@ -361,8 +361,8 @@ func (d *document) resolve(selection string) ([]int, error) {
 
 // checkPages refuses a result of more pages than the limit.
 func checkPages(n int) error {
-	if n > MaxPages {
-		return &Error{Kind: TooManyPages, Pages: n, Max: MaxPages}
+	if n > maxPages {
+		return &Error{Kind: TooManyPages, Pages: n, Max: maxPages}
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestOverlayIsRefused(t *testing.T) {
 		{OverlayArgs{Repeat: "4"}, doc, PageOutOfRange, 1, OverlayRepeat},
 		{OverlayArgs{}, locked, PasswordRequired, 1, ""},
 		{OverlayArgs{}, []byte("GIF89a"), NotPDF, 1, ""},
-		{OverlayArgs{}, source{Pages: make([]string, MaxPages+1)}.Write(), TooManyPages, 0, ""},
+		{OverlayArgs{}, source{Pages: make([]string, maxPages+1)}.Write(), TooManyPages, 0, ""},
 	} {
 		test.args.Input, test.args.Overlay = input(""), second
 		if failed := fails(t, test.kind, OverlayJob.Name, test.args, doc, test.over); failed.Input != test.input || failed.Text != test.text {

@@ -9,8 +9,8 @@ package pdf
 // The limits of a result. A document above them could hardly be opened by its
 // reader.
 const (
-	MaxBytes = 200 << 20
-	MaxPages = 2000
+	maxBytes = 200 << 20
+	maxPages = 2000
 )
 
 // Input is one file of a job and the password that opens it; empty is none.

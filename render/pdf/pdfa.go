@@ -37,8 +37,8 @@ const (
 	Archive3B ArchiveLevel = "3b"
 )
 
-// Part returns the part of the standard.
-func (l ArchiveLevel) Part() int { return int(l[0] - '0') }
+// part returns the part of the standard.
+func (l ArchiveLevel) part() int { return int(l[0] - '0') }
 
 //go:embed pdfa_layers.js
 var archiveLayersScript string
@@ -265,7 +265,7 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 	}
 
 	args := []string{
-		"-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", fmt.Sprintf("-dPDFA=%d", a.args.Level.Part()), "-dPDFACompatibilityPolicy=2",
+		"-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=pdfwrite", fmt.Sprintf("-dPDFA=%d", a.args.Level.part()), "-dPDFACompatibilityPolicy=2",
 		// The colours stay unchanged, each with its profile; JPEGs stay as they are, and other images lose nothing.
 		"-sColorConversionStrategy=UseDeviceIndependentColor",
 		"-dDownsampleColorImages=false", "-dDownsampleGrayImages=false", "-dDownsampleMonoImages=false",
@@ -371,7 +371,7 @@ func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
 	if err != nil {
 		return a.fail(Damaged, err)
 	}
-	pages, err := tree.Pages(MaxPages)
+	pages, err := tree.Pages(maxPages)
 	if err != nil {
 		return a.fail(Damaged, err)
 	}

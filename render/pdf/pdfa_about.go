@@ -166,7 +166,7 @@ func (a said) xmp(level ArchiveLevel, now time.Time) string {
 	b.WriteString("<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\n<rdf:RDF xmlns:rdf=\"" + xmpRDF + "\">\n" +
 		"<rdf:Description rdf:about=\"\" xmlns:dc=\"" + xmpDC + "\" xmlns:xmp=\"" + xmpBasic + "\" xmlns:pdf=\"" + xmpPDF + "\" xmlns:pdfaid=\"" + xmpPDFA + "\" xmlns:pdfuaid=\"" + xmpUA + "\" xmlns:pdfaExtension=\"" + xmpTerms +
 		"\" xmlns:pdfaSchema=\"http://www.aiim.org/pdfa/ns/schema#\" xmlns:pdfaProperty=\"http://www.aiim.org/pdfa/ns/property#\">\n")
-	fmt.Fprintf(&b, "<pdfaid:part>%d</pdfaid:part>\n<pdfaid:conformance>B</pdfaid:conformance>\n<dc:format>application/pdf</dc:format>\n", level.Part())
+	fmt.Fprintf(&b, "<pdfaid:part>%d</pdfaid:part>\n<pdfaid:conformance>B</pdfaid:conformance>\n<dc:format>application/pdf</dc:format>\n", level.part())
 
 	write := func(open, text, end string) {
 		if text != "" {

@@ -130,7 +130,7 @@ func (c *archiveCheck) describes() {
 
 	x, _ := readXMP(stream.Content)
 	conforms := x[xmpPDFA+"conformance"] // A asks for all that B does.
-	c.unless(x[xmpPDFA+"part"] == strconv.Itoa(c.level.Part()) && (conforms == "B" || conforms == "A"), "has XMP that does not name the level")
+	c.unless(x[xmpPDFA+"part"] == strconv.Itoa(c.level.part()) && (conforms == "B" || conforms == "A"), "has XMP that does not name the level")
 
 	info := c.Entry(c.Trailer("/Info"))
 	for key, name := range map[string]string{

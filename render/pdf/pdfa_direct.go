@@ -109,7 +109,7 @@ const maxKeptRead = 1 << 30
 
 func (c *keepCheck) document() bool {
 	c.Bound(maxKeptRead)
-	pages, err := c.Pages(MaxPages)
+	pages, err := c.Pages(maxPages)
 	if err != nil {
 		return false
 	}

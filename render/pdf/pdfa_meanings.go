@@ -39,7 +39,7 @@ func (a *archiver) tellMeanings(ctx context.Context, from, to string) error {
 	if err != nil {
 		return a.fail(Damaged, err)
 	}
-	pages, err := f.Pages(MaxPages)
+	pages, err := f.Pages(maxPages)
 	if err != nil {
 		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: its page list is inconsistent", cause: err}
 	}

@@ -302,7 +302,7 @@ func packStored(w *engine.Work, archive string, fill func(add func(file, name st
 	written := int64(0)
 	err = fill(func(file, name string) error {
 		n, err := addStored(z, w.Path(file), name)
-		if written += n; err == nil && written > MaxBytes {
+		if written += n; err == nil && written > maxBytes {
 			err = engine.ErrOutputTooLarge
 		}
 		return err

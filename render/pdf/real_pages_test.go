@@ -79,7 +79,7 @@ func lookAtPages(t *testing.T, content []byte, pages int) {
 func fillAny(t *testing.T, content []byte, pages int) bool {
 	t.Helper()
 	for name, field := range readFields(t, content, "") {
-		if field.Type != TextField || name == "" || (field.MaxLength != nil && *field.MaxLength < 2) {
+		if field.Type != textField || name == "" || (field.MaxLength != nil && *field.MaxLength < 2) {
 			continue
 		}
 		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{name: "Žš"}}, content)

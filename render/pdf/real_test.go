@@ -103,7 +103,7 @@ func doEverything(t *testing.T, content []byte, about Info) {
 		checkLike(t, test.job, content, path)
 	}
 	redactThe(t, content, n)
-	if about.Encrypted || n > MaxPages/2 {
+	if about.Encrypted || n > maxPages/2 {
 		return
 	}
 	result, err := do(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"a", "b"}), content, content)

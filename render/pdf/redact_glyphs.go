@@ -81,7 +81,7 @@ func withMarks(f *pdffile.File) (update *pdffile.Update, numbers map[string]int,
 
 // contentStreams returns the streams with operations: those of pages, forms, patterns and glyphs.
 func contentStreams(f *pdffile.File) (refs []string, err error) {
-	pages, err := f.Pages(MaxPages)
+	pages, err := f.Pages(maxPages)
 	if err != nil {
 		return nil, err
 	}

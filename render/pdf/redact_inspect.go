@@ -33,7 +33,7 @@ func inspect(content []byte, s secrets, source bool) (where string, err error) {
 	}
 
 	in := &inspector{File: f, secrets: s, seen: map[string]bool{}, known: map[string]bool{}, fonts: map[string]*fontMeaning{}, page: map[string]int{}}
-	pages, err := f.Pages(MaxPages)
+	pages, err := f.Pages(maxPages)
 	if err != nil {
 		return "", err
 	}

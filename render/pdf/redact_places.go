@@ -398,7 +398,7 @@ func (r *redaction) readPages(name string) (*pdffile.File, []pdffile.Page, error
 	if err != nil {
 		return nil, nil, r.fail(Damaged, err)
 	}
-	pages, err := f.Pages(MaxPages)
+	pages, err := f.Pages(maxPages)
 	if err == nil && len(pages) != r.pages {
 		err = fmt.Errorf("%d of %d pages can be read", len(pages), r.pages)
 	}

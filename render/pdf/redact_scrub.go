@@ -42,7 +42,7 @@ func scrub(content []byte, s secrets, meanings bool) (out []byte, found bool, er
 	if err != nil {
 		return nil, false, err
 	}
-	pages, err := f.Pages(MaxPages)
+	pages, err := f.Pages(maxPages)
 	if err != nil {
 		return nil, false, err
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
 
-// SignatureBroken is the code of the warning about signatures of a source that its result does not have, or that are
+// signatureBroken is the code of the warning about signatures of a source that its result does not have, or that are
 // invalid in it.
-const SignatureBroken = "signature_broken"
+const signatureBroken = "signature_broken"
 
 // sourceSignature is a signature of an input of a job.
 type sourceSignature struct {
@@ -47,7 +47,7 @@ func reportBroken(job string, handler engine.Handler) engine.Handler {
 
 		broken, err := brokenSignatures(ctx, w, job, inputs, signatures)
 		if len(broken) > 0 {
-			w.Warn(SignatureBroken, "Signatures of the source are missing or invalid in the result: "+signerList(broken)+". Sign after all other changes.")
+			w.Warn(signatureBroken, "Signatures of the source are missing or invalid in the result: "+signerList(broken)+". Sign after all other changes.")
 		}
 		return result, err
 	}

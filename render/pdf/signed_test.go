@@ -17,7 +17,7 @@ import (
 // brokenIn returns the warnings of a result about broken signatures.
 func brokenIn(result engine.Result) (texts []string) {
 	for _, w := range result.Warnings {
-		if w.Code == SignatureBroken {
+		if w.Code == signatureBroken {
 			texts = append(texts, w.Message)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSignersOfAllSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := Merge{Inputs: []MergeInput{{Input: Input{Name: inputName(0)}}, {Input: Input{Name: inputName(1), Password: test.password}}}}
-			job := engine.Job{Name: MergeJob.Name, Args: args, MaxOutput: MaxBytes, Files: []engine.File{
+			job := engine.Job{Name: MergeJob.Name, Args: args, MaxOutput: maxBytes, Files: []engine.File{
 				{Name: inputName(0), Content: spool.FromBytes(three().Write())}, {Name: inputName(1), Content: spool.FromBytes(test.content)},
 			}}
 			result, err := pool.Run(t.Context(), job)

@@ -151,7 +151,7 @@ func headings(nodes []pageNode, level int, titles map[int]string, pages []int) [
 func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
 	var best []byte
 	fits := 0                                   // a number of pages that fits
-	beyond := min(s.pages-from+1, MaxPages) + 1 // one that does not
+	beyond := min(s.pages-from+1, maxPages) + 1 // one that does not
 
 	for n := min(max(1, s.filled), beyond-1); fits+1 < beyond; {
 		content, err := s.write(piece{first: from, last: from + n - 1})
@@ -166,7 +166,7 @@ func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
 		default:
 			beyond = n
 		}
-		if n = (fits + beyond) / 2; beyond > min(s.pages-from+1, MaxPages) {
+		if n = (fits + beyond) / 2; beyond > min(s.pages-from+1, maxPages) {
 			n = min(2*fits, beyond-1)
 		}
 	}

@@ -198,8 +198,8 @@ func TestSplitIsRefused(t *testing.T) {
 		args.Input = input("")
 		fails(t, Unsplit, SplitJob.Name, args, doc)
 	}
-	many := source{Pages: make([]string, MaxPages+1)}.Write()
-	fails(t, TooManyPages, SplitJob.Name, SplitArgs{Input: input(""), Every: MaxPages + 1}, many)
+	many := source{Pages: make([]string, maxPages+1)}.Write()
+	fails(t, TooManyPages, SplitJob.Name, SplitArgs{Input: input(""), Every: maxPages + 1}, many)
 }
 
 // TestSplitManyPages makes single pages of a large document.

@@ -20,12 +20,12 @@ func (i Info) Or(other Info) Info {
 	}
 }
 
-// ErrNotPrinted means that the document is not built the way Chromium builds
+// errNotPrinted means that the document is not built the way Chromium builds
 // them: one classic cross-reference table at the end, unencrypted.
-var ErrNotPrinted = errors.New("pdffile: not a document as Chromium prints them")
+var errNotPrinted = errors.New("pdffile: not a document as Chromium prints them")
 
 // DescribePrinted appends an update of the information dictionary to a complete document. Entries that it does not set, such as
-// Creator and CreationDate, stay. The error is ErrNotPrinted, or the spool's (spool.ErrTooLarge above its limit).
+// Creator and CreationDate, stay. The error is errNotPrinted, or the spool's (spool.ErrTooLarge above its limit).
 func DescribePrinted(doc *spool.File, info Info) error {
 	if info == (Info{}) {
 		return nil
@@ -48,14 +48,14 @@ func DescribePrinted(doc *spool.File, info Info) error {
 		}
 	}
 
-	_, err = doc.Write(f.SetInfo(entries))
+	_, err = doc.Write(f.setInfo(entries))
 	return err
 }
 
 // unsupported returns the error for a caller that sets information, for a reader's error.
 func notPrinted(err error) error {
 	if errors.Is(err, ErrUnread) {
-		return ErrNotPrinted
+		return errNotPrinted
 	}
 	return err
 }

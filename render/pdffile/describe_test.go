@@ -134,7 +134,7 @@ func TestSetRefusesOtherDocuments(t *testing.T) {
 		"already updated by Set": updated(good),
 	} {
 		doc := spool.FromBytes([]byte(content))
-		if err := DescribePrinted(doc, Info{Title: "x"}); !errors.Is(err, ErrNotPrinted) {
+		if err := DescribePrinted(doc, Info{Title: "x"}); !errors.Is(err, errNotPrinted) {
 			t.Errorf("%s: error %v, want ErrUnsupported", name, err)
 		}
 		if doc.Size() != int64(len(content)) {

@@ -19,7 +19,7 @@ type Destination struct {
 // Destinations returns the destinations on the first pages whose names have the prefix.
 // Others, and invalid ones, are left out.
 func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) {
-	catalog, err := f.Dict(Reference(f.trailer["/Root"]))
+	catalog, err := f.dict(Reference(f.trailer["/Root"]))
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) 
 		return nil, nil
 	}
 
-	names, err := f.Dict(Reference(catalog["/Dests"]))
+	names, err := f.dict(Reference(catalog["/Dests"]))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (r *printedPages) add(ref string, box any, depth int) error {
 		return nil
 	}
 
-	node, err := r.Dict(ref)
+	node, err := r.dict(ref)
 	if err != nil || depth > MaxDepth {
 		return ErrUnread
 	}
@@ -119,14 +119,14 @@ type Bookmark struct {
 // SetBookmarks gives the document an outline instead of the one that it has, and removes the names of destinations with
 // the prefix. It returns the bytes to append to the file.
 func (f *Printed) SetBookmarks(list []Bookmark, prefix string) ([]byte, error) {
-	catalog, err := f.Dict(f.Root())
+	catalog, err := f.dict(f.root())
 	if err != nil {
 		return nil, err
 	}
 
 	u := f.NewUpdate()
 	if ref := Reference(catalog["/Dests"]); ref != "" {
-		names, err := f.Dict(ref)
+		names, err := f.dict(ref)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (f *Printed) SetBookmarks(list []Bookmark, prefix string) ([]byte, error) {
 
 	if len(list) > 0 {
 		catalog["/Outlines"] = u.outline(list)
-		u.Set(f.Root(), catalog)
+		u.Set(f.root(), catalog)
 	}
 	return f.Append(u)
 }

@@ -88,8 +88,8 @@ func (f *Printed) readHead(start string) (err error) {
 	return nil
 }
 
-// Dict reads an object that is a dictionary.
-func (f *Printed) Dict(ref string) (Dict, error) {
+// dict reads an object that is a dictionary.
+func (f *Printed) dict(ref string) (Dict, error) {
 	number, generation, ok := splitReference(ref)
 	if !ok || int64(number) >= f.objects {
 		return nil, ErrUnread
@@ -130,12 +130,12 @@ func (f *Printed) Dict(ref string) (Dict, error) {
 
 // Pages returns the number of pages of the document.
 func (f *Printed) Pages() (int, error) {
-	catalog, err := f.Dict(Reference(f.trailer["/Root"]))
+	catalog, err := f.dict(Reference(f.trailer["/Root"]))
 	if err != nil {
 		return 0, err
 	}
 
-	tree, err := f.Dict(Reference(catalog["/Pages"]))
+	tree, err := f.dict(Reference(catalog["/Pages"]))
 	if err != nil {
 		return 0, err
 	}
@@ -149,7 +149,7 @@ func (f *Printed) Pages() (int, error) {
 
 // Info reads the document information, which has nothing but strings in it.
 func (f *Printed) Info() (Dict, error) {
-	entries, err := f.Dict(Reference(f.trailer["/Info"]))
+	entries, err := f.dict(Reference(f.trailer["/Info"]))
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +161,8 @@ func (f *Printed) Info() (Dict, error) {
 	return entries, nil
 }
 
-// SetInfo returns the bytes to append to the file so that it has this information.
-func (f *Printed) SetInfo(entries Dict) []byte {
+// setInfo returns the bytes to append to the file so that it has this information.
+func (f *Printed) setInfo(entries Dict) []byte {
 	info := Reference(f.trailer["/Info"])
 	u := &Update{changed: map[string]any{info: entries}, next: int(f.objects)}
 	return u.section(int(f.size), Dict{"/Root": f.trailer["/Root"], "/Info": info, "/Prev": int(f.start)})
@@ -188,8 +188,8 @@ func (f *Printed) NewUpdate() *Update {
 	return &Update{changed: map[string]any{}, next: int(f.objects)}
 }
 
-// Root returns the reference of the catalog.
-func (f *Printed) Root() string { return Reference(f.trailer["/Root"]) }
+// root returns the reference of the catalog.
+func (f *Printed) root() string { return Reference(f.trailer["/Root"]) }
 
 // Append returns the bytes to append to the file for an update. The whole table is among them, so that the file is
 // again as Chromium prints them.

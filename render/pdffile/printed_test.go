@@ -123,7 +123,7 @@ func FuzzPrinted(f *testing.F) {
 			return
 		}
 		entries["/Title"] = "u:new"
-		changed := append(bytes.Clone(content), p.SetInfo(entries)...)
+		changed := append(bytes.Clone(content), p.setInfo(entries)...)
 		o, err := Read(changed)
 		if err != nil {
 			return // the file had faults elsewhere

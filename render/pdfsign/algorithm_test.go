@@ -183,7 +183,7 @@ func TestAlgorithms(t *testing.T) {
 		if r := mustVerify(t, content, Trust{Roots: roots})[0]; r.Verdict == Valid || r.Intact {
 			t.Errorf("%s of other bytes: %s %s", name, r.Verdict, r.Reason)
 		}
-		signature := must(Signature(cms))
+		signature := must(signature(cms))
 		other := bytes.Clone(cms)
 		other[bytes.Index(other, signature[len(signature)-9:])+8] ^= 1
 		if r := mustVerify(t, p.with(t, other), Trust{Roots: roots})[0]; r.Verdict == Valid || r.Intact || want == Valid && r.Verdict != Invalid {
@@ -213,7 +213,7 @@ func (v variant) make(t testing.TB, p emptyPlace) []byte {
 	of := *s
 	of.Hash = v.hash
 	a, _ := algorithmOf(v.hash)
-	list, err := of.attributes(a, p.Digest(v.hash))
+	list, err := of.attributes(a, p.digest(v.hash))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestEd25519(t *testing.T) {
 	if r := mustVerify(t, p.with(t, cms), a.trust())[0]; r.Verdict != Valid {
 		t.Errorf("%s %s", r.Verdict, r.Reason)
 	}
-	if r := mustVerify(t, p.with(t, bytes.Replace(cms, must(Signature(cms))[:8], make([]byte, 8), 1)), a.trust())[0]; r.Verdict != Invalid {
+	if r := mustVerify(t, p.with(t, bytes.Replace(cms, must(signature(cms))[:8], make([]byte, 8), 1)), a.trust())[0]; r.Verdict != Invalid {
 		t.Errorf("another signature: %s %s", r.Verdict, r.Reason)
 	}
 }
@@ -447,7 +447,7 @@ func TestNamesOfSigners(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := &Signer{Key: s.Key, Chain: []*x509.Certificate{renamed, a.Issuer.Certificate}, Hash: s.Hash}
-	if r := mustVerify(t, p.with(t, must(other.Sign(p.Digest(s.Hash)))), a.trust())[0]; r.Verdict != Valid || len(r.Chain) != 3 {
+	if r := mustVerify(t, p.with(t, must(other.Sign(p.digest(s.Hash)))), a.trust())[0]; r.Verdict != Valid || len(r.Chain) != 3 {
 		t.Errorf("an issuer in another encoding: %s %s", r.Verdict, r.Reason)
 	}
 
@@ -508,7 +508,7 @@ func TestKeysWithoutParameters(t *testing.T) {
 		t.Fatal("Go reads the certificate")
 	}
 
-	cms := must((&Signer{Key: s.Key, Chain: []*x509.Certificate{&changed}, Hash: s.Hash}).Sign(p.Digest(s.Hash)))
+	cms := must((&Signer{Key: s.Key, Chain: []*x509.Certificate{&changed}, Hash: s.Hash}).Sign(p.digest(s.Hash)))
 	if r := mustVerify(t, p.with(t, cms), a.trust())[0]; r.Verdict != Undecided || !r.Intact || !strings.Contains(r.Reason, "not well-formed") {
 		t.Errorf("%s %s", r.Verdict, r.Reason)
 	}
@@ -523,8 +523,8 @@ func TestSeveralTimestamps(t *testing.T) {
 	a, stranger := newAuthority(t), newAuthority(t)
 	s := a.signer("Signer", "P-256")
 	p := preparePlace(t)
-	cms := must(s.Sign(p.Digest(s.Hash)))
-	of := digest(crypto.SHA256, must(Signature(cms)))
+	cms := must(s.Sign(p.digest(s.Hash)))
+	of := digest(crypto.SHA256, must(signature(cms)))
 	token := func(by authority, of []byte) []byte { return must(stamp(t.Context(), by.network(), of)) }
 	ours, others, wrong := token(a, of), token(stranger, of), token(a, digest(crypto.SHA256, []byte("other")))
 	for name, test := range map[string]struct {
@@ -532,11 +532,11 @@ func TestSeveralTimestamps(t *testing.T) {
 		source     TimeSource
 		reason     string
 	}{
-		"one":                     {[][][]byte{{ours}}, FromTimestamp, ""},
-		"two attributes":          {[][][]byte{{others}, {ours}}, FromTimestamp, ""},
-		"two values":              {[][][]byte{{others, ours}}, FromTimestamp, ""},
-		"a wrong one":             {[][][]byte{{wrong, ours}}, FromTimestamp, ""},
-		"a stranger's":            {[][][]byte{{others}}, FromSigner, "not trusted"},
+		"one":                     {[][][]byte{{ours}}, fromTimestamp, ""},
+		"two attributes":          {[][][]byte{{others}, {ours}}, fromTimestamp, ""},
+		"two values":              {[][][]byte{{others, ours}}, fromTimestamp, ""},
+		"a wrong one":             {[][][]byte{{wrong, ours}}, fromTimestamp, ""},
+		"a stranger's":            {[][][]byte{{others}}, fromSigner, "not trusted"},
 		"only a wrong one":        {[][][]byte{{wrong}}, "", "invalid"},
 		"none that can be read":   {[][][]byte{{{5, 0}}}, "", "invalid"},
 		"a hundred, ours last":    {[][][]byte{append(slices.Repeat([][]byte{{5, 0}}, 100), ours)}, "", "invalid"},

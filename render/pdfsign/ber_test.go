@@ -79,7 +79,7 @@ type emptyPlace struct{ *Prepared }
 // preparePlace returns a document with a place for the CMS of others.
 func preparePlace(t testing.TB) emptyPlace {
 	t.Helper()
-	p, err := Prepare(PDF{Content: pdftest.Three().Write()}, Options{Size: 20_000})
+	p, err := prepare(PDF{Content: pdftest.Three().Write()}, Options{Size: 20_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func preparePlace(t testing.TB) emptyPlace {
 // with returns the document with a CMS.
 func (p emptyPlace) with(t testing.TB, cms []byte) []byte {
 	t.Helper()
-	content, err := (&Prepared{bytes.Clone(p.content), p.start, p.end}).Complete(cms)
+	content, err := (&Prepared{bytes.Clone(p.content), p.start, p.end}).complete(cms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +127,11 @@ func TestBER(t *testing.T) {
 	a := newAuthority(t)
 	s := a.signer("Signer", "RSA")
 	p := preparePlace(t)
-	cms, err := s.Sign(p.Digest(s.Hash))
+	cms, err := s.Sign(p.digest(s.Hash))
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature, err := Signature(cms)
+	signature, err := signature(cms)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestBER(t *testing.T) {
 	}
 	loose := func(value []byte, l looseBER) []byte { return l.encode(value, 0) }
 	const all = 99
-	stamped := func(token []byte) []byte { return must(AddTimestamp(cms, token)) }
+	stamped := func(token []byte) []byte { return must(addTimestamp(cms, token)) }
 
 	for name, test := range map[string]struct {
 		cms     []byte
@@ -166,7 +166,7 @@ func TestBER(t *testing.T) {
 		if r.Verdict != Valid || !r.Intact || strings.Contains(r.Reason, "timestamp") {
 			t.Errorf("%s: %s %s", name, r.Verdict, r.Reason)
 		}
-		if isStamped := strings.Contains(name, "timestamp"); isStamped != (r.TimeSource == FromTimestamp) {
+		if isStamped := strings.Contains(name, "timestamp"); isStamped != (r.TimeSource == fromTimestamp) {
 			t.Errorf("%s: time from %q", name, r.TimeSource)
 		}
 		if strings.Contains(test.foreign, "openssl") && !opensslAccepts(t, test.cms, p.signed()) {
@@ -200,7 +200,7 @@ func TestBEROfTimestamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range []looseBER{{indefinite: true, spare: 1}, {indefinite: true, spare: 4}, {long: true, spare: 4}} {
-		token, err := TimestampToken(request, l.encode(response, 0))
+		token, err := timestampToken(request, l.encode(response, 0))
 		if err != nil {
 			t.Errorf("%+v: %v", l, err)
 			continue

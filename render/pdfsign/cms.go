@@ -311,8 +311,8 @@ func wrap(data signedData) ([]byte, error) {
 	})
 }
 
-// AddTimestamp returns a CMS with a timestamp of its signature.
-func AddTimestamp(cms, token []byte) ([]byte, error) {
+// addTimestamp returns a CMS with a timestamp of its signature.
+func addTimestamp(cms, token []byte) ([]byte, error) {
 	data, err := unwrap(cms)
 	if err != nil {
 		return nil, err

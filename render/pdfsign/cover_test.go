@@ -114,7 +114,7 @@ func boxed(t testing.TB, content []byte, s *Signer, field string, box Visible, c
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Size: Size(0, true), Field: field}
+	o := Options{Size: size(0, true), Field: field}
 	if field == "" {
 		box.Lines = []string{"Second"}
 		o.Visible = &box
@@ -141,11 +141,11 @@ func boxed(t testing.TB, content []byte, s *Signer, field string, box Visible, c
 	if err != nil {
 		t.Fatal(err)
 	}
-	cms, err := s.Sign(prepared.Digest(s.Hash))
+	cms, err := s.Sign(prepared.digest(s.Hash))
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := prepared.Complete(cms)
+	signed, err := prepared.complete(cms)
 	if err != nil {
 		t.Fatal(err)
 	}

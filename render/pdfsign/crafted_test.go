@@ -133,7 +133,7 @@ func TestAddedTimestamps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		value := pdffile.Dict{"/Type": "/DocTimeStamp", "/Filter": "/Adobe.PPKLite", "/SubFilter": subFilterTimestamp, "/ByteRange": []any{0, maxOffset, maxOffset, maxOffset}, "/Contents": "b:" + strings.Repeat("00", Size(0, true))}
+		value := pdffile.Dict{"/Type": "/DocTimeStamp", "/Filter": "/Adobe.PPKLite", "/SubFilter": subFilterTimestamp, "/ByteRange": []any{0, maxOffset, maxOffset, maxOffset}, "/Contents": "b:" + strings.Repeat("00", size(0, true))}
 		ref := d.Reserve()
 		if err := d.addField(ref, Options{}); err != nil {
 			t.Fatal(err)
@@ -151,11 +151,11 @@ func TestAddedTimestamps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := stamp(t.Context(), a.network(), p.Digest(crypto.SHA256))
+		token, err := stamp(t.Context(), a.network(), p.digest(crypto.SHA256))
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := p.Complete(token)
+		content, err := p.complete(token)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(reason)
 	}
 	attacker := newAuthority(t).signer("Signer", "P-256")
-	attackerCMS, err := attacker.Sign((&Prepared{signed, p.start, p.after}).Digest(attacker.Hash))
+	attackerCMS, err := attacker.Sign((&Prepared{signed, p.start, p.after}).digest(attacker.Hash))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestTimestampOfRevokedAuthority(t *testing.T) {
 	for _, level := range []Level{LevelB, LevelT} {
 		signed := mustSign(t, pdftest.Three().Write(), a.job(s, level))
 		if level == LevelB {
-			if signed, err = Timestamp(t.Context(), PDF{Content: signed}, a.network()); err != nil {
+			if signed, err = timestamp(t.Context(), PDF{Content: signed}, a.network()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -40,8 +40,8 @@ type Network struct {
 	Seed []byte
 }
 
-// Requests returns the requests for a certificate, in order of preference.
-func Requests(certificate, issuer *x509.Certificate) (list []Request) {
+// requests returns the requests for a certificate, in order of preference.
+func requests(certificate, issuer *x509.Certificate) (list []Request) {
 	for _, url := range certificate.OCSPServer {
 		if body, err := ocsp.CreateRequest(certificate, issuer, nil); err == nil {
 			list = append(list, Request{url, body})
@@ -55,9 +55,9 @@ func Requests(certificate, issuer *x509.Certificate) (list []Request) {
 	return list
 }
 
-// Gather fetches the state of the certificates of chains, except that of roots. The error is NoState if the state of a
+// gather fetches the state of the certificates of chains, except that of roots. The error is NoState if the state of a
 // certificate is not to be had, and BadKey if it is revoked. All requests are made before ErrPending is returned.
-func Gather(ctx context.Context, network Network, at time.Time, chains ...[]*x509.Certificate) (e ValidationData, err error) {
+func gather(ctx context.Context, network Network, at time.Time, chains ...[]*x509.Certificate) (e ValidationData, err error) {
 	err = e.gather(ctx, network, at, chains)
 	return e, err
 }
@@ -101,7 +101,7 @@ func (e *ValidationData) fetch(
 	ctx context.Context, network Network, certificate, issuer *x509.Certificate, at time.Time,
 ) error {
 	var last error
-	for _, r := range Requests(certificate, issuer) {
+	for _, r := range requests(certificate, issuer) {
 		body, err := network.Fetch(ctx, r)
 		if errors.Is(err, ErrPending) {
 			return err
@@ -240,9 +240,9 @@ func trustedResponder(r *ocsp.Response, issuer *x509.Certificate) bool {
 		!r.ProducedAt.Before(c.NotBefore) && !r.ProducedAt.After(c.NotAfter)
 }
 
-// AppendValidationData returns a document with the evidence about a signature, as an incremental update. The contents are
+// appendValidationData returns a document with the evidence about a signature, as an incremental update. The contents are
 // those of the signature's place.
-func AppendValidationData(pdf PDF, contents []byte, e ValidationData) ([]byte, error) {
+func appendValidationData(pdf PDF, contents []byte, e ValidationData) ([]byte, error) {
 	d, err := open(pdf)
 	if err != nil {
 		return nil, err

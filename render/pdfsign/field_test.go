@@ -131,7 +131,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := Sign(t.Context(), PDF{Content: certified}, job); !Is(err, NotAllowed) {
 		t.Errorf("a signature after a certification: %v", err)
 	}
-	sealed, err := Timestamp(t.Context(), PDF{Content: certified}, a.network())
+	sealed, err := timestamp(t.Context(), PDF{Content: certified}, a.network())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestRevoked(t *testing.T) {
 	} {
 		a.Revoke(s.Chain[0], time.Now().Add(test.revoked))
 		var found ValidationData
-		for _, r := range Requests(s.Chain[0], s.Chain[1]) {
+		for _, r := range requests(s.Chain[0], s.Chain[1]) {
 			body, err := a.network().Fetch(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
@@ -247,7 +247,7 @@ func TestTimestampResponses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := TimestampToken(mine, response); err != nil {
+	if _, err := timestampToken(mine, response); err != nil {
 		t.Error(err)
 	}
 	damaged := slices.Clone(response)
@@ -256,7 +256,7 @@ func TestTimestampResponses(t *testing.T) {
 		"another digest": {request("b"), response}, "another number": {request("a"), response}, "damaged": {mine, damaged},
 		"nothing": {mine, nil}, "text": {mine, []byte("<html>")},
 	} {
-		if _, err := TimestampToken(pair[0], pair[1]); !Is(err, BadResponse) {
+		if _, err := timestampToken(pair[0], pair[1]); !Is(err, BadResponse) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

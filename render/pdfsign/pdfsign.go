@@ -3,9 +3,9 @@
 // Signing has steps that exchange small values, so that the process that has the key reads no PDF and has no network,
 // and the process with the network sees neither:
 //
-//	prepared, err := pdfsign.Prepare(content, options)    // reads the PDF
-//	cms, err := signer.Sign(prepared.Digest(signer.Hash)) // has the key
-//	signed, err := prepared.Complete(cms)
+//	prepared, err := prepare(content, options)    // reads the PDF
+//	cms, err := signer.Sign(prepared.digest(signer.Hash)) // has the key
+//	signed, err := prepared.complete(cms)
 //
 // Sign does all steps for a level. Its Network is the only part that may wait.
 package pdfsign
@@ -26,8 +26,8 @@ const (
 	LevelLTA Level = "B-LTA" // with a timestamp of the whole document
 )
 
-// Levels returns all of them, in order.
-func Levels() []Level { return []Level{LevelB, LevelT, LevelLT, LevelLTA} }
+// levels returns all of them, in order.
+func levels() []Level { return []Level{LevelB, LevelT, LevelLT, LevelLTA} }
 
 // Permission is what may change after a certification.
 type Permission int

@@ -28,9 +28,9 @@ type Options struct {
 	Size int
 }
 
-// Size returns enough bytes for the CMS of a signer with a chain of certificates, and a timestamp if there is to be
+// size returns enough bytes for the CMS of a signer with a chain of certificates, and a timestamp if there is to be
 // one.
-func Size(chain int, timestamp bool) int {
+func size(chain int, timestamp bool) int {
 	const rest, token = 3 << 10, 16 << 10
 	if timestamp {
 		return chain + rest + token
@@ -61,8 +61,8 @@ type PDF struct {
 	Key []byte
 }
 
-// Prepare appends the signature without its CMS to a document, as an incremental update.
-func Prepare(pdf PDF, o Options) (*Prepared, error) {
+// prepare appends the signature without its CMS to a document, as an incremental update.
+func prepare(pdf PDF, o Options) (*Prepared, error) {
 	d, err := open(pdf)
 	if err != nil {
 		return nil, err
@@ -83,15 +83,15 @@ func Prepare(pdf PDF, o Options) (*Prepared, error) {
 	return d.prepare(value, o)
 }
 
-// PrepareTimestamp appends a timestamp of the whole document without its token.
-func PrepareTimestamp(pdf PDF) (*Prepared, error) {
+// prepareTimestamp appends a timestamp of the whole document without its token.
+func prepareTimestamp(pdf PDF) (*Prepared, error) {
 	d, err := open(pdf)
 	if err != nil {
 		return nil, err
 	}
 	return d.prepare(pdffile.Dict{
 		"/Type": "/DocTimeStamp", "/Filter": "/Adobe.PPKLite", "/SubFilter": subFilterTimestamp,
-	}, Options{Size: Size(0, true)})
+	}, Options{Size: size(0, true)})
 }
 
 // The formats of signatures.
@@ -245,14 +245,14 @@ func (d *document) identify() error {
 	return nil
 }
 
-// Digest returns the digest of all bytes outside of the place of the signature.
-func (p *Prepared) Digest(hash crypto.Hash) []byte {
+// digest returns the digest of all bytes outside of the place of the signature.
+func (p *Prepared) digest(hash crypto.Hash) []byte {
 	return digest(hash, p.content[:p.start], p.content[p.end:])
 }
 
-// Complete returns the document with the signature, in the bytes of p. The error is BadResponse if it does not fit,
+// complete returns the document with the signature, in the bytes of p. The error is BadResponse if it does not fit,
 // which is due to a large timestamp.
-func (p *Prepared) Complete(cms []byte) ([]byte, error) {
+func (p *Prepared) complete(cms []byte) ([]byte, error) {
 	const brackets = 2
 	if 2*len(cms) > p.end-p.start-brackets {
 		return nil, fail(BadResponse,
@@ -263,8 +263,8 @@ func (p *Prepared) Complete(cms []byte) ([]byte, error) {
 	return p.content, nil
 }
 
-// Signature returns the signature of a CMS, which a timestamp is of.
-func Signature(cms []byte) ([]byte, error) {
+// signature returns the signature of a CMS, which a timestamp is of.
+func signature(cms []byte) ([]byte, error) {
 	data, err := unwrap(cms)
 	if err != nil {
 		return nil, err
@@ -272,8 +272,8 @@ func Signature(cms []byte) ([]byte, error) {
 	return data.Signers[0].Signature, nil
 }
 
-// Contents returns the bytes of the signature's place, as the PDF has them.
-func (p *Prepared) Contents() []byte {
+// contents returns the bytes of the signature's place, as the PDF has them.
+func (p *Prepared) contents() []byte {
 	raw := make([]byte, (p.end-p.start)/2-1)
 	_, _ = hex.Decode(raw, p.content[p.start+1:p.end-1]) // These are our own digits.
 	return raw

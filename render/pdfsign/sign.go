@@ -38,58 +38,58 @@ func Sign(ctx context.Context, pdf PDF, job Job) ([]byte, error) {
 	if job.At.IsZero() {
 		job.At = time.Now()
 	}
-	job.Size = Size(length, job.Level != LevelB)
+	job.Size = size(length, job.Level != LevelB)
 
-	prepared, err := Prepare(pdf, job.Options)
+	prepared, err := prepare(pdf, job.Options)
 	if err != nil {
 		return nil, err
 	}
-	cms, err := job.Key.Sign(prepared.Digest(job.Hash))
+	cms, err := job.Key.Sign(prepared.digest(job.Hash))
 	if err != nil {
 		return nil, err
 	}
 
 	var token []byte
 	if job.Level != LevelB {
-		signature, err := Signature(cms)
+		signature, err := signature(cms)
 		if err != nil {
 			return nil, err
 		}
 		if token, err = stamp(ctx, job.Network, digest(crypto.SHA256, signature)); err != nil {
 			return nil, err
 		}
-		if cms, err = AddTimestamp(cms, token); err != nil {
+		if cms, err = addTimestamp(cms, token); err != nil {
 			return nil, err
 		}
 	}
 
-	signed, err := prepared.Complete(cms)
+	signed, err := prepared.complete(cms)
 	if err != nil || job.Level == LevelB || job.Level == LevelT {
 		return signed, err
 	}
 
-	evidence, err := Gather(ctx, job.Network, job.At, completed(job.Chain, job.Trust), tokenChain(token, job.Trust))
+	evidence, err := gather(ctx, job.Network, job.At, completed(job.Chain, job.Trust), tokenChain(token, job.Trust))
 	if err != nil {
 		return nil, err
 	}
-	signed, err = AppendValidationData(PDF{signed, pdf.Key}, prepared.Contents(), evidence)
+	signed, err = appendValidationData(PDF{signed, pdf.Key}, prepared.contents(), evidence)
 	if err != nil || job.Level == LevelLT {
 		return signed, err
 	}
-	return Timestamp(ctx, PDF{signed, pdf.Key}, job.Network)
+	return timestamp(ctx, PDF{signed, pdf.Key}, job.Network)
 }
 
-// Timestamp adds a timestamp of the whole document.
-func Timestamp(ctx context.Context, pdf PDF, network Network) ([]byte, error) {
-	prepared, err := PrepareTimestamp(pdf)
+// timestamp adds a timestamp of the whole document.
+func timestamp(ctx context.Context, pdf PDF, network Network) ([]byte, error) {
+	prepared, err := prepareTimestamp(pdf)
 	if err != nil {
 		return nil, err
 	}
-	token, err := stamp(ctx, network, prepared.Digest(crypto.SHA256))
+	token, err := stamp(ctx, network, prepared.digest(crypto.SHA256))
 	if err != nil {
 		return nil, err
 	}
-	return prepared.Complete(token)
+	return prepared.complete(token)
 }
 
 // Seal adds evidence about the certificates of a document at a time, and a timestamp of all of it. The document then
@@ -103,16 +103,16 @@ func Seal(ctx context.Context, pdf PDF, at time.Time, trust []*x509.Certificate,
 
 	latest, chains := d.unproven(trust)
 	if len(chains) > 0 {
-		evidence, err := Gather(ctx, network, at, chains...)
+		evidence, err := gather(ctx, network, at, chains...)
 		if err != nil {
 			return nil, err
 		}
-		if pdf.Content, err = AppendValidationData(pdf, latest, evidence); err != nil {
+		if pdf.Content, err = appendValidationData(pdf, latest, evidence); err != nil {
 			return nil, err
 		}
 	}
 
-	return Timestamp(ctx, pdf, network)
+	return timestamp(ctx, pdf, network)
 }
 
 // unproven returns the chains whose state a new timestamp is to prove, and the contents of the latest signature that
@@ -171,7 +171,7 @@ func stamp(ctx context.Context, network Network, of []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fail(BadResponse, "cannot be reached: %v", err)
 	}
-	return TimestampToken(request, response)
+	return timestampToken(request, response)
 }
 
 // tokenChain returns the chain of a timestamp's certificate.

@@ -41,7 +41,7 @@ func TestLevels(t *testing.T) {
 	a := newAuthority(t)
 	for _, kind := range []string{"P-256", "P-384", "RSA"} {
 		s := a.signer("Signer "+kind, kind)
-		for _, level := range Levels() {
+		for _, level := range levels() {
 			signed := mustSign(t, pdftest.Three().Write(), a.job(s, level))
 			if out := pdfsig(t, signed); strings.Count(out, "Signature is Valid") != 1 || strings.Contains(out, "Invalid") {
 				t.Errorf("%s %s: %s", kind, level, out)
@@ -52,7 +52,7 @@ func TestLevels(t *testing.T) {
 			if got.Verdict != Valid || got.Level != level || !got.Intact || !got.Trusted {
 				t.Errorf("%s %s: %+v", kind, level, got)
 			}
-			if timed := got.TimeSource == FromTimestamp; timed != (level != LevelB) {
+			if timed := got.TimeSource == fromTimestamp; timed != (level != LevelB) {
 				t.Errorf("%s %s: time from %s", kind, level, got.TimeSource)
 			}
 			checkWithOpenSSL(t, a, signed)

@@ -69,9 +69,9 @@ func TimestampRequest(hash crypto.Hash, of, seed []byte) ([]byte, error) {
 	return asn1.Marshal(timestampRequest{1, imprint{algorithm, of}, nonce.Add(nonce, big.NewInt(1)), true})
 }
 
-// TimestampToken returns the timestamp of a response to a request. The error is BadResponse if there is none, or it is
+// timestampToken returns the timestamp of a response to a request. The error is BadResponse if there is none, or it is
 // for another request, or its signature is wrong. Trust in its authority is not checked.
-func TimestampToken(request, response []byte) ([]byte, error) {
+func timestampToken(request, response []byte) ([]byte, error) {
 	var asked timestampRequest
 	if _, err := asn1.Unmarshal(request, &asked); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (v *verifier) prove() {
 		s.moment = proof
 		if s.Kind == TimestampKind {
 			s.Time = s.token.at
-			s.TimeSource = FromTimestamp
+			s.TimeSource = fromTimestamp
 			v.checkTrust(s, s.message, x509.ExtKeyUsageTimeStamping)
 			if s.Trusted && s.Revocation != Revoked && !s.Time.After(proof.Add(clockSkew)) {
 				proof = s.Time
@@ -49,7 +49,7 @@ func (v *verifier) date(s *examined, proof time.Time) {
 			s.moment = t.at
 			s.doubt = ""
 			s.Time = t.at
-			s.TimeSource = FromTimestamp
+			s.TimeSource = fromTimestamp
 			return
 		}
 		if i > 0 {
@@ -58,7 +58,7 @@ func (v *verifier) date(s *examined, proof time.Time) {
 
 		s.token = t
 		s.Time = t.at
-		s.TimeSource = FromSigner
+		s.TimeSource = fromSigner
 		if s.doubt = "its timestamp is not trusted: " + stamped.doubt; stamped.Trusted {
 			s.doubt = "its timestamp is not trusted: the certificate of its authority was revoked"
 		}
@@ -69,7 +69,7 @@ func (v *verifier) date(s *examined, proof time.Time) {
 	}
 
 	s.Time = s.message.claimedTime()
-	s.TimeSource = FromSigner
+	s.TimeSource = fromSigner
 	if at, ok := parseDate(pdffile.Text(v.Target(s.field.signature["/M"]))); ok {
 		s.Time = at
 	}

@@ -65,8 +65,8 @@ type TimeSource string
 
 // The sources of times.
 const (
-	FromTimestamp TimeSource = "timestamp"
-	FromSigner    TimeSource = "signer" // unproven
+	fromTimestamp TimeSource = "timestamp"
+	fromSigner    TimeSource = "signer" // unproven
 )
 
 // Trust is what verification relies on.

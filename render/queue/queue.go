@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// DefaultMaxWait is the maximum time that a job waits before it is refused with a time to retry. Clients and
+	// defaultMaxWait is the maximum time that a job waits before it is refused with a time to retry. Clients and
 	// proxies in between give up soon after.
-	DefaultMaxWait = 30 * time.Second
+	defaultMaxWait = 30 * time.Second
 	// perSlot is the default of Config.Limit for each slot.
 	perSlot = 32
 	// maxRetryAfter bounds the estimate: after a minute the queue looks
@@ -72,7 +72,7 @@ func (c Config) withDefaults() Config {
 		c.Limit = perSlot * c.Slots
 	}
 	if c.MaxWait <= 0 {
-		c.MaxWait = DefaultMaxWait
+		c.MaxWait = defaultMaxWait
 	}
 	if c.Now == nil {
 		c.Now = time.Now

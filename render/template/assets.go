@@ -18,8 +18,8 @@ var assets embed.FS
 //go:embed js
 var sources embed.FS
 
-// ErrAssets means that the program was built without Handlebars.js.
-var ErrAssets = errors.New("this program was built without Handlebars.js: " +
+// errAssets means that the program was built without Handlebars.js.
+var errAssets = errors.New("this program was built without Handlebars.js: " +
 	"run `make assets` in its source (it needs npm and the network), then build it again")
 
 // programs is the JavaScript that every realm begins with, compiled once.
@@ -41,7 +41,7 @@ var loadPrograms = sync.OnceValues(func() (*programs, error) {
 	} {
 		text, err := part.fs.ReadFile(part.file)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrAssets, err)
+			return nil, fmt.Errorf("%w: %w", errAssets, err)
 		}
 		// Modules are strict, which decides the value of `this` in a helper.
 		if *part.into, err = goja.Compile(part.file, string(text), true); err != nil {
@@ -51,7 +51,7 @@ var loadPrograms = sync.OnceValues(func() (*programs, error) {
 	return p, nil
 })
 
-// Check returns ErrAssets if this executable contains no Handlebars.js.
+// Check returns errAssets if this executable contains no Handlebars.js.
 func Check() error {
 	_, err := assets.ReadFile("assets/compiler.js")
 	if err == nil {
@@ -59,7 +59,7 @@ func Check() error {
 	}
 
 	if err != nil {
-		return ErrAssets
+		return errAssets
 	}
 	return nil
 }

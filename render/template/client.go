@@ -78,9 +78,9 @@ func openImage(ctx context.Context, open Images, id string) (engine.Content, str
 		return nil, "", unknown
 	case err != nil:
 		return nil, "", err
-	case content.Size() > MaxOutput:
+	case content.Size() > maxOutput:
 		return nil, "", &LimitError{
-			Message: fmt.Sprintf("The image %.80q exceeds the limit of %d bytes.", id, MaxOutput),
+			Message: fmt.Sprintf("The image %.80q exceeds the limit of %d bytes.", id, maxOutput),
 		}
 	}
 

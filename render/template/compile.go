@@ -140,7 +140,7 @@ func compileSource(ctx context.Context, source, partial string, strict bool) (*g
 		return nil, err
 	}
 
-	defer c.guard(ctx, MaxCompile, "Compiling the template")()
+	defer c.guard(ctx, maxCompile, "Compiling the template")()
 	code, err := c.code(source, partial, strict)
 	if err != nil {
 		return nil, err

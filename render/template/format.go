@@ -24,10 +24,10 @@ type formatter struct {
 // newFormatter returns the formatter of a call.
 func newFormatter(locale, zone string) (formatter, error) {
 	if locale == "" {
-		locale = DefaultLocale
+		locale = defaultLocale
 	}
 	if zone == "" {
-		zone = DefaultZone
+		zone = defaultZone
 	}
 
 	l, err := findLocale(locale)

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/text/language"
 )
 
-// DefaultLocale and DefaultZone apply to a call that names none.
+// defaultLocale and defaultZone apply to a call that names none.
 const (
-	DefaultLocale = "en-US"
-	DefaultZone   = "UTC"
+	defaultLocale = "en-US"
+	defaultZone   = "UTC"
 )
 
 // locale holds a locale's formats of numbers, money and dates.

@@ -122,7 +122,7 @@ func TestDataIsPlain(t *testing.T) {
 func TestNumbersFitInMemory(t *testing.T) {
 	var data strings.Builder
 	data.WriteString(`{"list":[0.10`)
-	for i := 0; data.Len() < MaxData-20; i++ {
+	for i := 0; data.Len() < maxData-20; i++ {
 		fmt.Fprintf(&data, ",%d.0", i)
 	}
 	data.WriteString("]}")

@@ -65,7 +65,7 @@ func newRenders(native map[string]nativeHelper) (*renders, error) {
 	}
 
 	limits := r.vm.NewObject()
-	err = errors.Join(limits.Set("items", MaxItems), limits.Set("depth", MaxDepth), limits.Set("text", 2*MaxOutput))
+	err = errors.Join(limits.Set("items", maxItems), limits.Set("depth", maxDepth), limits.Set("text", 2*maxOutput))
 	if err != nil {
 		return nil, err
 	}
@@ -132,9 +132,9 @@ func (c *cache) render(
 		return "", nil, &MissingError{Paths: r.missing}
 	case len(r.wanted) > 0:
 		return "", r.wanted, nil
-	case len(html) > MaxOutput:
+	case len(html) > maxOutput:
 		return "", nil, &LimitError{
-			Message: fmt.Sprintf("The filled template must be at most %d bytes. Send less data.", MaxOutput),
+			Message: fmt.Sprintf("The filled template must be at most %d bytes. Send less data.", maxOutput),
 		}
 	}
 
@@ -150,12 +150,12 @@ func (c *Call) check() error {
 	}
 
 	switch {
-	case size > MaxSource:
+	case size > maxSource:
 		return &LimitError{
-			Message: fmt.Sprintf("The template and its partials must be at most %d bytes in total.", MaxSource),
+			Message: fmt.Sprintf("The template and its partials must be at most %d bytes in total.", maxSource),
 		}
-	case len(c.Data) > MaxData:
-		return &LimitError{Message: fmt.Sprintf("templateData must be at most %d bytes.", MaxData)}
+	case len(c.Data) > maxData:
+		return &LimitError{Message: fmt.Sprintf("templateData must be at most %d bytes.", maxData)}
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (r *renders) run(main *goja.Program) (string, error) {
 		partials = append(partials, name)
 	}
 
-	defer r.guard(r.ctx, MaxTime, "Rendering the template")()
+	defer r.guard(r.ctx, maxTime, "Rendering the template")()
 	out, err := r.try(func() (goja.Value, error) {
 		spec, err := r.vm.RunProgram(main)
 		if err != nil {
@@ -441,7 +441,7 @@ func (r *renders) locate(err error) error {
 	if failed != nil {
 		return err
 	}
-	defer c.guard(r.ctx, MaxCompile, "Looking for the partial")()
+	defer c.guard(r.ctx, maxCompile, "Looking for the partial")()
 
 	for partial, source := range r.sources() {
 		tree, fault, failed := c.parse(source)

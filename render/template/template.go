@@ -15,17 +15,17 @@ import (
 
 // The limits of one render.
 const (
-	MaxSource = 10 << 20 // of a template, and of all its partials together, in bytes
-	MaxData   = 5 << 20  // of the data as JSON, in bytes
-	MaxOutput = 10 << 20 // of the document, in bytes
-	// MaxTime is the time limit of a render, without its compilation.
-	MaxTime = 2 * time.Second
-	// MaxCompile is the time limit of the compilation of a template and its partials.
-	MaxCompile = 10 * time.Second
-	// MaxDepth is the maximum nesting depth of partials.
-	MaxDepth = 100
-	// MaxItems is the maximum number of items of range and times.
-	MaxItems = 10_000
+	maxSource = 10 << 20 // of a template, and of all its partials together, in bytes
+	maxData   = 5 << 20  // of the data as JSON, in bytes
+	maxOutput = 10 << 20 // of the document, in bytes
+	// maxTime is the time limit of a render, without its compilation.
+	maxTime = 2 * time.Second
+	// maxCompile is the time limit of the compilation of a template and its partials.
+	maxCompile = 10 * time.Second
+	// maxDepth is the maximum nesting depth of partials.
+	maxDepth = 100
+	// maxItems is the maximum number of items of range and times.
+	maxItems = 10_000
 	// maxCalls is the maximum depth of JavaScript calls.
 	maxCalls = 2000
 	// maxHeap is the maximum memory of a process while it renders, in bytes.

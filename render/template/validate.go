@@ -120,7 +120,7 @@ func validate(ctx context.Context, call *Call) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer c.guard(ctx, MaxCompile, "Validating the template")()
+	defer c.guard(ctx, maxCompile, "Validating the template")()
 
 	v := &validator{compiler: c, call: call, trees: map[string]goja.Value{}}
 	v.report = Report{Faults: []Fault{}, Variables: []string{}, Missing: []string{}, Partials: []string{}}

@@ -185,7 +185,7 @@ func (p *Runner) Deliver(ctx context.Context, outcome *Outcome, send func(*Outco
 	}
 	err := send(outcome)
 	if err != nil && !outcome.Unstored {
-		p.Files.StoreUndelivered(ctx, outcome)
+		p.Files.storeUndelivered(ctx, outcome)
 	}
 	return err
 }

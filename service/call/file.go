@@ -116,9 +116,9 @@ func warningsOf(file *store.File) (warnings []wire.Warning) {
 	return warnings
 }
 
-// StoreUndelivered stores the result of a settled call whose client could not be reached:
+// storeUndelivered stores the result of a settled call whose client could not be reached:
 // it was paid for, and waits a day for its owner.
-func (f Files) StoreUndelivered(ctx context.Context, outcome *Outcome) {
+func (f Files) storeUndelivered(ctx context.Context, outcome *Outcome) {
 	if outcome.File != nil {
 		return
 	}

@@ -116,7 +116,7 @@ func (p *Runner) runJob(ctx context.Context, job store.Job) {
 	charged := credit.Amount(0)
 	err := c.execute(ctx, jobSteps)
 	if err != nil && c.unstored {
-		err = &UnstoredError{err}
+		err = &unstoredError{err}
 	}
 	endSpan(span, err)
 

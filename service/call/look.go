@@ -147,7 +147,7 @@ func (p *Runner) renderPages(ctx context.Context, account store.Account, body sc
 	}
 	look.Pages = info.PageCount
 
-	pages, err := drawPages(bounded, renderer, schema.Result{Body: body}, min(MaxPreviewPages, info.PageCount), 1)
+	pages, err := drawPages(bounded, renderer, schema.Result{Body: body}, min(maxPreviewPages, info.PageCount), 1)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (l *filePreview) addArchive(body *Blob) error {
 			break
 		}
 		fmt.Fprintf(&names, "%s: %d bytes\n", entry.Name, entry.UncompressedSize64)
-		if len(l.Images) == MaxPreviewPages || entry.UncompressedSize64 > maxLookBytes {
+		if len(l.Images) == maxPreviewPages || entry.UncompressedSize64 > maxLookBytes {
 			continue
 		}
 		if err := l.addEntry(entry); err != nil {

@@ -157,7 +157,7 @@ func (p *Runner) Do(ctx context.Context, request Request) (*Outcome, ratelimit.V
 		failed = &Outcome{CallID: c.id}
 	}
 	if err != nil && c.unstored {
-		err = &UnstoredError{err}
+		err = &unstoredError{err}
 	}
 	if err != nil && c.unread {
 		err = &unreadError{err}

@@ -20,8 +20,8 @@ import (
 
 // Previews of a template while a user writes it are free, so they have their own limits.
 const (
-	// MaxPreviewPages is the number of pages rendered for a preview; the others are only counted.
-	MaxPreviewPages = 10
+	// maxPreviewPages is the number of pages rendered for a preview; the others are only counted.
+	maxPreviewPages = 10
 	// previewYield is the maximum time for which a preview waits to let calls go first.
 	previewYield = 2 * time.Second
 	// cssDPI is the number of CSS pixels per inch.
@@ -141,8 +141,8 @@ func (p *Runner) preview(ctx context.Context, request PreviewRequest) (made Prev
 	}
 
 	maxPages := request.Pages
-	if maxPages <= 0 || maxPages > MaxPreviewPages {
-		maxPages = MaxPreviewPages
+	if maxPages <= 0 || maxPages > maxPreviewPages {
+		maxPages = maxPreviewPages
 	}
 	if request.View == operation.Placed {
 		made.Places, err = render.Places(result.Body, maxPages)

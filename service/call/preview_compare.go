@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// MaxComparedImages is the number of pages whose differences are drawn.
-	MaxComparedImages = 50
+	// maxComparedImages is the number of pages whose differences are drawn.
+	maxComparedImages = 50
 	// maxComparedBytes bounds these images together.
 	maxComparedBytes = 32 << 20
 )
@@ -84,7 +84,7 @@ func (p *Runner) ComparePreviews(
 	defer p.Free(ctx, after.Body)
 
 	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, pdf.CompareArgs{
-		Threshold: operation.CompareThreshold, Output: pdf.ComparedImages, MaxViews: MaxComparedImages,
+		Threshold: operation.CompareThreshold, Output: pdf.ComparedImages, MaxViews: maxComparedImages,
 	})
 	if err != nil {
 		return made, p.notCompared(err)

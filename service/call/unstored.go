@@ -7,17 +7,17 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 )
 
-// UnstoredError is the error of a call with store false. Its text may repeat a part of the input, so it is sent to the
+// unstoredError is the error of a call with store false. Its text may repeat a part of the input, so it is sent to the
 // client and written nowhere.
-type UnstoredError struct{ cause error }
+type unstoredError struct{ cause error }
 
-func (e *UnstoredError) Error() string { return e.cause.Error() }
-func (e *UnstoredError) Unwrap() error { return e.cause }
+func (e *unstoredError) Error() string { return e.cause.Error() }
+func (e *unstoredError) Unwrap() error { return e.cause }
 
 // Loggable returns the cause of an error as the server's log may show it: not if it may repeat the input of a call with
 // store false.
 func Loggable(err error) error {
-	var unstored *UnstoredError
+	var unstored *unstoredError
 	if errors.As(err, &unstored) {
 		return errors.New("not logged, because store is false")
 	}
@@ -26,7 +26,7 @@ func Loggable(err error) error {
 
 // StorableError returns an error, whose Fault is failure, as the log of its account keeps it.
 func StorableError(err error, failure *wire.Error) *wire.Error {
-	var unstored *UnstoredError
+	var unstored *unstoredError
 	var unread *unreadError
 
 	switch {

@@ -57,8 +57,8 @@ func (s Session) May(one ...Capability) bool {
 	return slices.ContainsFunc(one, func(c Capability) bool { return slices.Contains(s.Capabilities, c) })
 }
 
-// ErrToken means that a text is not the token of a link: it was changed or invented.
-var ErrToken = errors.New("no token of an editor link")
+// errToken means that a text is not the token of a link: it was changed or invented.
+var errToken = errors.New("no token of an editor link")
 
 // purpose keeps tokens apart from all else that is sealed.
 const purpose = "editor link"
@@ -78,11 +78,11 @@ func (s Session) Token(box *seal.Box) (string, error) {
 func Open(box *seal.Box, token string) (Session, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil {
-		return Session{}, ErrToken
+		return Session{}, errToken
 	}
 	plain, err := box.Open(purpose, sealed)
 	if err != nil {
-		return Session{}, fmt.Errorf("%w: %w", ErrToken, err)
+		return Session{}, fmt.Errorf("%w: %w", errToken, err)
 	}
 
 	var s Session

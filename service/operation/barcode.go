@@ -17,8 +17,8 @@ const barcodePrice = 100 * credit.Microdollar
 // defaultScale is the scale of a barcode that names none.
 const defaultScale = 3
 
-// BarcodeInput is the input of barcodes.create.
-type BarcodeInput struct {
+// barcodeInput is the input of barcodes.create.
+type barcodeInput struct {
 	schema.Common
 
 	Type        string `json:"type" jsonschema:"required,enum=qr,enum=code128,enum=code39,enum=ean13,enum=upca,enum=pdf417,enum=datamatrix" jsonschema_description:"Kind of barcode."`
@@ -36,7 +36,7 @@ type BarcodeInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *BarcodeInput) Validate() error {
+func (in *barcodeInput) Validate() error {
 	var faults schema.FieldErrors
 	checkColor(&faults, "color", in.Color)
 	checkColor(&faults, "background", in.Background)
@@ -44,7 +44,7 @@ func (in *BarcodeInput) Validate() error {
 }
 
 // barcode returns the barcode in the renderer's type.
-func (in *BarcodeInput) barcode() barcode.Request {
+func (in *barcodeInput) barcode() barcode.Request {
 	return barcode.Request{
 		Type: barcode.Type(in.Type), Text: in.Text, Format: cmp.Or(barcode.Format(in.Format), barcode.PNG),
 		Scale: cmp.Or(in.Scale, defaultScale), Width: in.Width, Height: in.Height, QuietZone: in.QuietZone,
@@ -53,7 +53,7 @@ func (in *BarcodeInput) barcode() barcode.Request {
 }
 
 // runBarcode draws the barcode.
-func runBarcode(_ context.Context, _ *Deps, in *BarcodeInput) (schema.Result, error) {
+func runBarcode(_ context.Context, _ *Deps, in *barcodeInput) (schema.Result, error) {
 	code := in.barcode()
 	image, err := render.DrawBarcode(code)
 	var unfit *barcode.ContentError

@@ -31,8 +31,8 @@ import (
 // convertPrice is the price of convert.create.
 const convertPrice = 3000 * credit.Microdollar
 
-// ConvertInput is the input of convert.create.
-type ConvertInput struct {
+// convertInput is the input of convert.create.
+type convertInput struct {
 	schema.Common
 	Described
 	FileSource
@@ -177,7 +177,7 @@ func (o ConvertOptions) validate(faults *schema.FieldErrors, engine string, to o
 const engineWebKit = "wkhtmltopdf"
 
 // Validate checks the rules that the schema cannot express.
-func (in *ConvertInput) Validate() error {
+func (in *convertInput) Validate() error {
 	var faults schema.FieldErrors
 	checkContent(&faults, "file", in.File)
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"file", nil}, {"fileId", in.FileID}}
@@ -221,7 +221,7 @@ func (in *ConvertInput) Validate() error {
 }
 
 // noAssets returns the reason why assets have no effect, or an empty text.
-func (in *ConvertInput) noAssets() string {
+func (in *convertInput) noAssets() string {
 	if in.Engine == engineWebKit {
 		return "engine " + engineWebKit + ", which loads public URLs only"
 	}
@@ -229,23 +229,23 @@ func (in *ConvertInput) noAssets() string {
 }
 
 // opens is the password of the result.
-func (in *ConvertInput) opens() string { return in.Options.Password }
+func (in *convertInput) opens() string { return in.Options.Password }
 
 // describes returns the metadata that is set after the conversion. LibreOffice and browsers set it before, because it
 // is a part of what a file claims to conform to.
-func (in *ConvertInput) describes() pdffile.Info {
+func (in *convertInput) describes() pdffile.Info {
 	if in.Engine == engineWebKit {
 		return in.Described.describes()
 	}
 	return pdffile.Info{}
 }
 
-func (in *ConvertInput) target() office.Target {
+func (in *convertInput) target() office.Target {
 	return office.Target(cmp.Or(in.To, string(office.ToPDF)))
 }
 
 // Admit returns an error if the queue of the engine is full.
-func (in *ConvertInput) Admit(deps *Deps) error {
+func (in *convertInput) Admit(deps *Deps) error {
 	switch {
 	case deps.Render == nil:
 		return nil
@@ -256,7 +256,7 @@ func (in *ConvertInput) Admit(deps *Deps) error {
 }
 
 // runConvert converts the source.
-func runConvert(ctx context.Context, deps *Deps, in *ConvertInput) (schema.Result, error) {
+func runConvert(ctx context.Context, deps *Deps, in *convertInput) (schema.Result, error) {
 	conversion := render.Conversion{
 		Name:      in.SourceFilename,
 		Password:  in.Password,
@@ -337,7 +337,7 @@ func fetchedName(given, address string, body schema.Body) string {
 
 // takeFrontMatter applies the options in the front matter of Markdown, which are those of pdf.create, and returns
 // warnings for options that have no effect on the target.
-func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.Warning, err error) {
+func (in *convertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.Warning, err error) {
 	about, unread := render.FrontMatterOf(c.Content, c.Name)
 	var faults schema.FieldErrors
 	if invalidFrontMatter(&faults, in.field(""), unread) {
@@ -366,7 +366,7 @@ func (in *ConvertInput) takeFrontMatter(c *render.Conversion) (unused []chrome.W
 const optionUnused = "option_unused"
 
 // runPage converts HTML, or the page of an address, with wkhtmltopdf.
-func (in *ConvertInput) runPage(ctx context.Context, deps *Deps) (result schema.Result, err error) {
+func (in *convertInput) runPage(ctx context.Context, deps *Deps) (result schema.Result, err error) {
 	if in.URL == nil {
 		result, err = withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 			made, err := deps.Render.ConvertPage(ctx, render.PageConversion{Content: files[0], TOC: in.Options.TOC})
@@ -398,7 +398,7 @@ var convertTypes = map[office.Target]string{
 }
 
 // convertResult names the result after its source.
-func convertResult(in *ConvertInput, made render.Converted) schema.Result {
+func convertResult(in *convertInput, made render.Converted) schema.Result {
 	stem := strings.TrimSuffix(in.SourceFilename, path.Ext(in.SourceFilename))
 	result := schema.Result{
 		Stem: cmp.Or(Filename(stem, "document", ""), "document"), Extension: "." + string(in.target()),
@@ -412,7 +412,7 @@ func convertResult(in *ConvertInput, made render.Converted) schema.Result {
 }
 
 // fault returns an error of the renderer with the field that caused it, if any.
-func (in *ConvertInput) fault(err error) error {
+func (in *convertInput) fault(err error) error {
 	var pair *office.PairError
 	var failed *office.Error
 	switch {

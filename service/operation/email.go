@@ -8,8 +8,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// EmailInput is the input of email.create.
-type EmailInput struct {
+// emailInput is the input of email.create.
+type emailInput struct {
 	schema.Common
 	Described
 	FileSource
@@ -19,7 +19,7 @@ type EmailInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *EmailInput) Validate() error {
+func (in *emailInput) Validate() error {
 	var faults schema.FieldErrors
 	in.check(&faults, "")
 	in.paper(&faults)
@@ -27,14 +27,14 @@ func (in *EmailInput) Validate() error {
 }
 
 // paper returns the paper of the email, and adds an error for an invalid one.
-func (in *EmailInput) paper(faults *schema.FieldErrors) paper {
+func (in *emailInput) paper(faults *schema.FieldErrors) paper {
 	return sheet(faults, "", cmp.Or(in.Format, "Letter"), Length{}, Length{})
 }
 
 // Admit asks the browser's queue.
-func (in *EmailInput) Admit(deps *Deps) error { return deps.admit() }
+func (in *emailInput) Admit(deps *Deps) error { return deps.admit() }
 
-func runEmail(ctx context.Context, deps *Deps, in *EmailInput) (schema.Result, error) {
+func runEmail(ctx context.Context, deps *Deps, in *emailInput) (schema.Result, error) {
 	var checked schema.FieldErrors // by Validate, which found none
 	size := in.paper(&checked)
 	how := render.Email{

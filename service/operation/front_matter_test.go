@@ -11,7 +11,7 @@ import (
 // of the request come first.
 func TestFrontMatterOptions(t *testing.T) {
 	t.Parallel()
-	request, err := schema.NewRequest[PDFInput]()
+	request, err := schema.NewRequest[pdfInput]()
 	if err != nil {
 		t.Fatal(err)
 	}

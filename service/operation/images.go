@@ -21,8 +21,8 @@ const (
 	defaultQuality                              = 80
 )
 
-// ImageInput is the input of images.create.
-type ImageInput struct {
+// imageInput is the input of images.create.
+type imageInput struct {
 	schema.Common
 
 	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, file, fileId and templateId."`
@@ -66,7 +66,7 @@ type Clip struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *ImageInput) Validate() error {
+func (in *imageInput) Validate() error {
 	var faults schema.FieldErrors
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"templateId", in.TemplateID}}
 	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
@@ -173,15 +173,15 @@ func (o *ImageOptions) capture() chrome.Screenshot {
 }
 
 // Admit asks the browser's queue.
-func (in *ImageInput) Admit(deps *Deps) error { return deps.admit() }
+func (in *imageInput) Admit(deps *Deps) error { return deps.admit() }
 
 // Pin fixes the template's version.
-func (in *ImageInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
+func (in *imageInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
 	return in.pin(ctx, deps, input, pageOption)
 }
 
 // runImage captures the source.
-func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, error) {
+func runImage(ctx context.Context, deps *Deps, in *imageInput) (schema.Result, error) {
 	src := render.Source{HTML: text(in.HTML), URL: text(in.URL)}
 	page := in.Options.page(in.URL != nil)
 
@@ -221,7 +221,7 @@ func runImage(ctx context.Context, deps *Deps, in *ImageInput) (schema.Result, e
 }
 
 // PageURL is the address of the page, empty if there is none.
-func (in *ImageInput) PageURL() string {
+func (in *imageInput) PageURL() string {
 	if in.URL == nil {
 		return ""
 	}

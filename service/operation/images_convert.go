@@ -10,8 +10,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// ConvertImageInput is the input of images.convert.
-type ConvertImageInput struct {
+// convertImageInput is the input of images.convert.
+type convertImageInput struct {
 	schema.Common
 	FileSource
 
@@ -24,7 +24,7 @@ type ConvertImageInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *ConvertImageInput) Validate() error {
+func (in *convertImageInput) Validate() error {
 	var faults schema.FieldErrors
 	in.check(&faults, "")
 	checkColor(&faults, "background", in.Background)
@@ -32,9 +32,9 @@ func (in *ConvertImageInput) Validate() error {
 }
 
 // Admit returns an error if the queue of the file tools is full.
-func (in *ConvertImageInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
+func (in *convertImageInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 
-func runConvertImage(ctx context.Context, deps *Deps, in *ConvertImageInput) (schema.Result, error) {
+func runConvertImage(ctx context.Context, deps *Deps, in *convertImageInput) (schema.Result, error) {
 	how := pdf.ConvertImageArgs{
 		To:      in.To,
 		Quality: cmp.Or(in.Quality, defaultQuality),

@@ -20,8 +20,8 @@ type Pages struct{ expr *string }
 // maxPageItems is the maximum number of page numbers in an array, which is the maximum number of pages of a result.
 const maxPageItems = render.MaxPages
 
-// SelectPages returns the Pages of an expression.
-func SelectPages(expr string) Pages { return Pages{&expr} }
+// selectPages returns the Pages of an expression.
+func selectPages(expr string) Pages { return Pages{&expr} }
 
 // JSONSchema returns the schema of Pages: a string or an array of page numbers.
 func (Pages) JSONSchema() *jsonschema.Schema {

@@ -12,8 +12,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// PDFInput is the input of pdf.create.
-type PDFInput struct {
+// pdfInput is the input of pdf.create.
+type pdfInput struct {
 	schema.Common
 
 	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, markdown, file, fileId and templateId."`
@@ -132,7 +132,7 @@ const allowHTML = "allow"
 var defaultPaper = formats["letter"]
 
 // Validate checks the rules that the schema cannot express.
-func (in *PDFInput) Validate() error {
+func (in *pdfInput) Validate() error {
 	var faults schema.FieldErrors
 	sources := []source{{"html", in.HTML}, {"url", in.URL}, {"markdown", in.Markdown}, {"templateId", in.TemplateID}}
 	if err := checkSources(&faults, append(sources, in.sources()...)...); err != nil {
@@ -257,15 +257,15 @@ func (o *PDFOptions) settings() render.PDF {
 }
 
 // Admit asks the browser's queue.
-func (in *PDFInput) Admit(deps *Deps) error { return deps.admit() }
+func (in *pdfInput) Admit(deps *Deps) error { return deps.admit() }
 
 // Pin fixes the template's version.
-func (in *PDFInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
+func (in *pdfInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
 	return in.pin(ctx, deps, input, anyOption)
 }
 
 // runPDF prints the source.
-func runPDF(ctx context.Context, deps *Deps, in *PDFInput) (schema.Result, error) {
+func runPDF(ctx context.Context, deps *Deps, in *pdfInput) (schema.Result, error) {
 	page := in.Options.page(in.URL != nil)
 	page.Media = in.Options.MediaType
 	settings := in.Options.settings()
@@ -331,7 +331,7 @@ func warnings(found []chrome.Warning) []schema.Warning {
 }
 
 // PageURL is the address of the page, empty if there is none.
-func (in *PDFInput) PageURL() string {
+func (in *pdfInput) PageURL() string {
 	if in.URL == nil {
 		return ""
 	}

@@ -13,32 +13,32 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// AttachmentsInput is the input of pdf.attachments.
-type AttachmentsInput struct {
+// attachmentsInput is the input of pdf.attachments.
+type attachmentsInput struct {
 	schema.Common
 	Described
 	PDFSource
 
 	Action string           `json:"action,omitempty" jsonschema:"enum=list,enum=extract,enum=add,enum=remove,default=list" jsonschema_description:"Action. list: describe the attached files as JSON. extract: return them as a ZIP archive. add: attach files. remove: remove files."`
-	Names  []AttachmentName `json:"names,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Names of the attachments to extract (default: all) or to remove, as list returns them."`
+	Names  []attachmentName `json:"names,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Names of the attachments to extract (default: all) or to remove, as list returns them."`
 	Files  []AttachedFile   `json:"files,omitempty" jsonschema:"minItems=1,maxItems=30" jsonschema_description:"Files to add, 1 to 30 of them, with the PDF at most 200 MiB together. A file replaces an attachment of the same name."`
 }
 
-// AttachmentName is the name of a file in a PDF.
-type AttachmentName string
+// attachmentName is the name of a file in a PDF.
+type attachmentName string
 
 // maxAttachmentName is more than a name needs, in characters.
 const maxAttachmentName = 1000
 
 // JSONSchema bounds a name.
-func (AttachmentName) JSONSchema() *jsonschema.Schema {
+func (attachmentName) JSONSchema() *jsonschema.Schema {
 	least := uint64(1)
 	most := uint64(maxAttachmentName)
 	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most}
 }
 
 // names returns the names in the renderer's type.
-func (in *AttachmentsInput) names() []string {
+func (in *attachmentsInput) names() []string {
 	var names []string
 	for _, name := range in.Names {
 		names = append(names, string(name))
@@ -66,7 +66,7 @@ const (
 var contentTypePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$`)
 
 // Validate checks the rules that the schema cannot express.
-func (in *AttachmentsInput) Validate() error {
+func (in *attachmentsInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	action := cmp.Or(in.Action, listAttachments)
@@ -109,7 +109,7 @@ func (f *AttachedFile) validate(faults *schema.FieldErrors, at string, names map
 	}
 }
 
-func runAttachments(ctx context.Context, deps *Deps, in *AttachmentsInput) (schema.Result, error) {
+func runAttachments(ctx context.Context, deps *Deps, in *attachmentsInput) (schema.Result, error) {
 	if in.Action == addAttachments {
 		return addFiles(ctx, deps, in)
 	}
@@ -133,7 +133,7 @@ func runAttachments(ctx context.Context, deps *Deps, in *AttachmentsInput) (sche
 }
 
 // addFiles adds files to the PDF, which is fetched at the same time.
-func addFiles(ctx context.Context, deps *Deps, in *AttachmentsInput) (schema.Result, error) {
+func addFiles(ctx context.Context, deps *Deps, in *attachmentsInput) (schema.Result, error) {
 	sources := append(
 		[]stagedFile{{&in.FileSource, ""}},
 		placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })...)

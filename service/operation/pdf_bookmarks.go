@@ -11,8 +11,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// BookmarksInput is the input of pdf.bookmarks.
-type BookmarksInput struct {
+// bookmarksInput is the input of pdf.bookmarks.
+type bookmarksInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -94,13 +94,13 @@ func (b Bookmarks) render() (bookmarks []pdf.Bookmark) {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *BookmarksInput) Validate() error {
+func (in *bookmarksInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	return failures(faults)
 }
 
-func runBookmarks(ctx context.Context, deps *Deps, in *BookmarksInput) (schema.Result, error) {
+func runBookmarks(ctx context.Context, deps *Deps, in *bookmarksInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		outline := pdf.Outline{Input: file.Input(), Bookmarks: in.Bookmarks.render()}
 		return pdfResult("document")(render.RunFile(ctx, deps.Render, pdf.BookmarksJob, outline, file.File()))

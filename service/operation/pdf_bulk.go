@@ -21,9 +21,9 @@ import (
 // MaxTestRecords is the maximum number of records of a bulk job with a test key.
 const MaxTestRecords = 50
 
-// MaxFailRecords is the maximum number of records of a bulk job with onError fail, which is free if its last record
+// maxFailRecords is the maximum number of records of a bulk job with onError fail, which is free if its last record
 // fails.
-const MaxFailRecords = 1000
+const maxFailRecords = 1000
 
 // BulkInput is the input of pdf.bulk: one document for each record. Each is a call of pdf.create or of pdf.form.fill.
 type BulkInput struct {
@@ -189,10 +189,10 @@ func (in *BulkInput) bulkPrice(ctx context.Context, deps *Deps, call *Call) (eac
 		return each, 0, err
 	}
 
-	if in.OnError == BulkFail && len(list) > MaxFailRecords {
+	if in.OnError == BulkFail && len(list) > maxFailRecords {
 		return 0, 0, wire.Invalid(
 			"onError",
-			fmt.Sprintf("must be continue for more than %d records; got %d records", MaxFailRecords, len(list)),
+			fmt.Sprintf("must be continue for more than %d records; got %d records", maxFailRecords, len(list)),
 		)
 	}
 

@@ -8,8 +8,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// CheckInput is the input of pdf.check.
-type CheckInput struct {
+// checkInput is the input of pdf.check.
+type checkInput struct {
 	schema.Common
 	PDFSource
 
@@ -17,7 +17,7 @@ type CheckInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *CheckInput) Validate() error {
+func (in *checkInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	for i, s := range in.Standards {
@@ -28,7 +28,7 @@ func (in *CheckInput) Validate() error {
 	return failures(faults)
 }
 
-func runCheck(ctx context.Context, deps *Deps, in *CheckInput) (schema.Result, error) {
+func runCheck(ctx context.Context, deps *Deps, in *checkInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		report, err := deps.Render.CheckPDF(ctx, file, wanted(in.Standards))
 		return schema.Result{Stem: "check", JSON: report}, err

@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// CompareInput is the input of pdf.compare.
-type CompareInput struct {
+// compareInput is the input of pdf.compare.
+type compareInput struct {
 	schema.Common
 
 	Files     []ComparedFile   `json:"files" jsonschema:"required,minItems=2,maxItems=2" jsonschema_description:"The old PDF and the new PDF, at most 500 pages each."`
@@ -45,7 +45,7 @@ type CompareTolerance struct {
 const CompareThreshold = 0.02
 
 // Validate checks the rules that the schema cannot express.
-func (in *CompareInput) Validate() error {
+func (in *compareInput) Validate() error {
 	var faults schema.FieldErrors
 	for i := range in.Files {
 		at := fileAt(i)
@@ -56,12 +56,12 @@ func (in *CompareInput) Validate() error {
 }
 
 // output returns the form of the result.
-func (in *CompareInput) output() pdf.ComparedAs {
+func (in *compareInput) output() pdf.ComparedAs {
 	return pdf.ComparedAs(cmp.Or(in.Output, string(pdf.ComparedJSON)))
 }
 
 // Produces returns the content type of the output, or of the images in an archive.
-func (in *CompareInput) Produces() string {
+func (in *compareInput) Produces() string {
 	switch in.output() {
 	case pdf.ComparedPDF:
 		return "application/pdf"
@@ -73,9 +73,9 @@ func (in *CompareInput) Produces() string {
 }
 
 // Admit returns an error if the queue of the file tools is full.
-func (in *CompareInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
+func (in *compareInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 
-func runCompare(ctx context.Context, deps *Deps, in *CompareInput) (schema.Result, error) {
+func runCompare(ctx context.Context, deps *Deps, in *compareInput) (schema.Result, error) {
 	args := pdf.CompareArgs{
 		Threshold: CompareThreshold, MaxRatio: in.Tolerance.MaxDiffPixelRatio, Output: in.output(), TestMark: deps.Test && !deps.Inner,
 	}

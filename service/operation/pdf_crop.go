@@ -8,8 +8,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// CropInput is the input of pdf.crop.
-type CropInput struct {
+// cropInput is the input of pdf.crop.
+type cropInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -28,7 +28,7 @@ type CropBox struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *CropInput) Validate() error {
+func (in *cropInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
@@ -51,7 +51,7 @@ func (in *CropInput) Validate() error {
 }
 
 // margin returns the margin to cut off, in points, and adds errors for invalid lengths.
-func (in *CropInput) margin(faults *schema.FieldErrors) pdf.Margin {
+func (in *cropInput) margin(faults *schema.FieldErrors) pdf.Margin {
 	side := func(name string, l Length) float64 {
 		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch
 	}
@@ -64,7 +64,7 @@ func (in *CropInput) margin(faults *schema.FieldErrors) pdf.Margin {
 	}
 }
 
-func runCrop(ctx context.Context, deps *Deps, in *CropInput) (schema.Result, error) {
+func runCrop(ctx context.Context, deps *Deps, in *cropInput) (schema.Result, error) {
 	var margin pdf.Margin
 	if in.Margins != nil {
 		var checked schema.FieldErrors // by Validate, which found none
@@ -83,20 +83,20 @@ func runCrop(ctx context.Context, deps *Deps, in *CropInput) (schema.Result, err
 	})
 }
 
-// RepairInput is the input of pdf.repair.
-type RepairInput struct {
+// repairInput is the input of pdf.repair.
+type repairInput struct {
 	Described
 	PDFFileInput
 }
 
-func runRepair(ctx context.Context, deps *Deps, in *RepairInput) (schema.Result, error) {
+func runRepair(ctx context.Context, deps *Deps, in *repairInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("repaired")(render.RunFile(ctx, deps.Render, pdf.RepairJob, file.Input(), file.File()))
 	})
 }
 
-// ExtractImagesInput is the input of pdf.extract-images.
-type ExtractImagesInput struct {
+// extractImagesInput is the input of pdf.extract-images.
+type extractImagesInput struct {
 	schema.Common
 	PDFSource
 
@@ -106,9 +106,9 @@ type ExtractImagesInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *ExtractImagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+func (in *extractImagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
-func runExtractImages(ctx context.Context, deps *Deps, in *ExtractImagesInput) (schema.Result, error) {
+func runExtractImages(ctx context.Context, deps *Deps, in *extractImagesInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args := pdf.ExtractImagesArgs{
 			Selection: selection(file, in.Pages),

@@ -17,8 +17,8 @@ import (
 // dataPrice is the price of pdf.data if the pages have text.
 const dataPrice = 2000 * credit.Microdollar
 
-// DataInput is the input of pdf.data.
-type DataInput struct {
+// dataInput is the input of pdf.data.
+type dataInput struct {
 	schema.Common
 	PDFSource
 
@@ -26,7 +26,7 @@ type DataInput struct {
 	Output    string        `json:"output,omitempty" jsonschema:"enum=markdown,default=markdown" jsonschema_description:"Form of the result. Cannot be combined with schema. Text columns are read one after the other; a line that repeats on every page appears once."`
 	Pages     Pages         `json:"pages,omitzero" jsonschema_description:"Pages to read: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
 	OCR       *bool         `json:"ocr,omitempty" jsonschema:"default=true" jsonschema_description:"If true, read pages without text by OCR, 50 at most. If a page needs OCR, the call also costs the price of pdf.ocr, which is held until the call ends."`
-	Languages []Language    `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages for OCR: eng (default), deu, fra, or any other installed language."`
+	Languages []ocrLanguage `json:"languages,omitempty" jsonschema:"minItems=1,maxItems=5" jsonschema_description:"Languages for OCR: eng (default), deu, fra, or any other installed language."`
 	QuoteFields
 }
 
@@ -46,7 +46,7 @@ type FoundValue struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *DataInput) Validate() error {
+func (in *dataInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
@@ -73,11 +73,11 @@ func (in *DataInput) Validate() error {
 }
 
 // reads reports whether OCR reads pages without text.
-func (in *DataInput) reads() bool { return in.OCR == nil || *in.OCR }
+func (in *dataInput) reads() bool { return in.OCR == nil || *in.OCR }
 
 // Price returns the amount of the hold: with the price of OCR, if pages may need it, and the price of the longest
 // responses of a model, if one is used.
-func (in *DataInput) Price(ctx context.Context, deps *Deps) (schema.Price, error) {
+func (in *dataInput) Price(ctx context.Context, deps *Deps) (schema.Price, error) {
 	switch {
 	case in.Schema.IsZero():
 		return schema.Price{Amount: in.most(deps)}, nil
@@ -98,7 +98,7 @@ func (in *DataInput) Price(ctx context.Context, deps *Deps) (schema.Price, error
 }
 
 // most is the most that a call costs but for a model.
-func (in *DataInput) most(deps *Deps) credit.Amount {
+func (in *dataInput) most(deps *Deps) credit.Amount {
 	if in.reads() && !deps.NoOCR {
 		return deps.Prices["pdf.data"] + deps.Prices["pdf.ocr"]
 	}
@@ -106,14 +106,14 @@ func (in *DataInput) most(deps *Deps) credit.Amount {
 }
 
 // ocrLanguages returns the languages of OCR for pages without text, or nil if such pages are not read.
-func (in *DataInput) ocrLanguages(deps *Deps) []string {
+func (in *dataInput) ocrLanguages(deps *Deps) []string {
 	if !in.reads() || deps.NoOCR {
 		return nil
 	}
 	return languages(in.Languages)
 }
 
-func runData(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, error) {
+func runData(ctx context.Context, deps *Deps, in *dataInput) (schema.Result, error) {
 	if !in.Schema.IsZero() {
 		return runSchema(ctx, deps, in)
 	}

@@ -33,7 +33,7 @@ const (
 
 // digest returns the digest that a quote is bound to. Of the document it covers the length of its text: see
 // runSchema.
-func (in *DataInput) digest() ([]byte, error) {
+func (in *dataInput) digest() ([]byte, error) {
 	var wanted bytes.Buffer
 	if err := json.Compact(&wanted, in.Schema.RawMessage); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (in *DataInput) digest() ([]byte, error) {
 }
 
 // runSchema promises a price, or has the model fill the schema.
-func runSchema(ctx context.Context, deps *Deps, in *DataInput) (schema.Result, error) {
+func runSchema(ctx context.Context, deps *Deps, in *dataInput) (schema.Result, error) {
 	if deps.AI == nil {
 		return schema.Result{}, errNoAI
 	}
@@ -129,7 +129,7 @@ func (s *saidDocument) price(deps *Deps, used llm.Usage) credit.Amount {
 
 // read returns the text of the pages: their own, or else the text that OCR finds in their images. For a document
 // without text the model gets images. A quote reads no image.
-func (in *DataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error) {
+func (in *dataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (*saidDocument, error) {
 		args := pdf.MarkdownArgs{Selection: selection(file, in.Pages), Apart: true}
 		if !in.Quote {

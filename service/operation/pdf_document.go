@@ -16,13 +16,13 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// MetadataInput is the input of pdf.metadata.
-type MetadataInput struct {
+// metadataInput is the input of pdf.metadata.
+type metadataInput struct {
 	schema.Common
 	PDFSource
 
 	Metadata DocumentMetadata `json:"metadata,omitzero" jsonschema_extras:"x-common=true" jsonschema_description:"Values to write. The response is the PDF."`
-	Remove   []MetadataName   `json:"remove,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_extras:"x-common=true" jsonschema_description:"Names of values to remove: fields of metadata, such as author, or custom entries. * removes all values that metadata does not set. The response is the PDF."`
+	Remove   []metadataName   `json:"remove,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_extras:"x-common=true" jsonschema_description:"Names of values to remove: fields of metadata, such as author, or custom entries. * removes all values that metadata does not set. The response is the PDF."`
 }
 
 // DocumentMetadata are the values of a document's information.
@@ -33,17 +33,17 @@ type DocumentMetadata struct {
 	Producer   string         `json:"producer,omitempty" jsonschema:"maxLength=1000" jsonschema_description:"Application that created the PDF."`
 	CreatedAt  string         `json:"createdAt,omitempty" jsonschema:"maxLength=40" jsonschema_description:"Creation time in RFC 3339, such as 2026-11-27T09:30:00Z."`
 	ModifiedAt string         `json:"modifiedAt,omitempty" jsonschema:"maxLength=40" jsonschema_description:"Time of the last change, in the same form."`
-	Custom     CustomMetadata `json:"custom,omitempty" jsonschema_description:"Entries with other names, as strings. They are written only to the document information, not to XMP."`
+	Custom     customMetadata `json:"custom,omitempty" jsonschema_description:"Entries with other names, as strings. They are written only to the document information, not to XMP."`
 }
 
-// CustomMetadata are values by names of the user's own.
-type CustomMetadata map[string]string
+// customMetadata are values by names of the user's own.
+type customMetadata map[string]string
 
 // maxCustom is the maximum number of custom entries of one request.
 const maxCustom = 100
 
 // JSONSchema bounds the entries.
-func (CustomMetadata) JSONSchema() *jsonschema.Schema {
+func (customMetadata) JSONSchema() *jsonschema.Schema {
 	most := uint64(maxCustom)
 	longest := uint64(1000)
 	return &jsonschema.Schema{
@@ -53,11 +53,11 @@ func (CustomMetadata) JSONSchema() *jsonschema.Schema {
 	}
 }
 
-// MetadataName is the name of a value.
-type MetadataName string
+// metadataName is the name of a value.
+type metadataName string
 
 // JSONSchema bounds a name.
-func (MetadataName) JSONSchema() *jsonschema.Schema { return shortText(maxTerm) }
+func (metadataName) JSONSchema() *jsonschema.Schema { return shortText(maxTerm) }
 
 // metadataKeys are the keys of the document information, by the names of their fields.
 var metadataKeys = map[string]string{
@@ -81,10 +81,10 @@ func (m *DocumentMetadata) values() map[string]string {
 }
 
 // writes reports whether the input changes the document.
-func (in *MetadataInput) writes() bool { return len(in.Metadata.values())+len(in.Remove) > 0 }
+func (in *metadataInput) writes() bool { return len(in.Metadata.values())+len(in.Remove) > 0 }
 
 // Produces returns the content type of the result.
-func (in *MetadataInput) Produces() string {
+func (in *metadataInput) Produces() string {
 	if in.writes() {
 		return "application/pdf"
 	}
@@ -92,7 +92,7 @@ func (in *MetadataInput) Produces() string {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *MetadataInput) Validate() error {
+func (in *metadataInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	for _, field := range []struct{ name, value string }{{"createdAt", in.Metadata.CreatedAt}, {"modifiedAt", in.Metadata.ModifiedAt}} {
@@ -135,7 +135,7 @@ func metadataKey(name string) string {
 	return "/" + strings.TrimPrefix(name, "/")
 }
 
-func runMetadata(ctx context.Context, deps *Deps, in *MetadataInput) (schema.Result, error) {
+func runMetadata(ctx context.Context, deps *Deps, in *metadataInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		if !in.writes() {
 			metadata, err := render.RunValue(ctx, deps.Render, pdf.MetadataJob, file.Input(), file.File())

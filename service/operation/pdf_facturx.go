@@ -297,22 +297,22 @@ func invoiceFailure(err error) *wire.Error {
 	return e
 }
 
-// FacturxInput is the input of pdf.facturx.
-type FacturxInput struct {
+// facturxInput is the input of pdf.facturx.
+type facturxInput struct {
 	schema.Common
 	PDFSource
 	FacturxOptions
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *FacturxInput) Validate() error {
+func (in *facturxInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.check(&faults, "")
 	return failures(faults)
 }
 
-func runFacturx(ctx context.Context, deps *Deps, in *FacturxInput) (schema.Result, error) {
+func runFacturx(ctx context.Context, deps *Deps, in *facturxInput) (schema.Result, error) {
 	xml, err := in.readXML(ctx, deps, "")
 	if err != nil {
 		return schema.Result{}, err

@@ -22,13 +22,13 @@ func (in *PDFFileInput) Validate() error {
 	return failures(faults)
 }
 
-// CompressInput is the input of pdf.compress.
-type CompressInput struct {
+// compressInput is the input of pdf.compress.
+type compressInput struct {
 	PDFFileInput
 	Described
 }
 
-func runCompress(ctx context.Context, deps *Deps, in *CompressInput) (schema.Result, error) {
+func runCompress(ctx context.Context, deps *Deps, in *compressInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("compressed")(render.RunFile(ctx, deps.Render, pdf.CompressJob, file.Input(), file.File()))
 	})

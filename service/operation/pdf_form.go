@@ -15,31 +15,31 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// FormFillInput is the input of pdf.form.fill.
-type FormFillInput struct {
+// formFillInput is the input of pdf.form.fill.
+type formFillInput struct {
 	schema.Common
 	Described
 	PDFSource
 
-	Fields  FormValues `json:"fields" jsonschema:"required" jsonschema_description:"Values by field name, as POST /v1/pdf/form/fields lists them. Text: a string or number. Checkbox: true or false. Radio button, choice or list: an option. List with multiple selection: an array. null clears a field."`
+	Fields  formValues `json:"fields" jsonschema:"required" jsonschema_description:"Values by field name, as POST /v1/pdf/form/fields lists them. Text: a string or number. Checkbox: true or false. Radio button, choice or list: an option. List with multiple selection: an array. null clears a field."`
 	Flatten bool       `json:"flatten,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw the values on the pages and remove the form. If false, the fields stay editable."`
 }
 
 // maxFields bounds the values of one request.
 const maxFields = 5000
 
-// FormValues are the values of a form by the names of its fields.
-type FormValues map[string]any
+// formValues are the values of a form by the names of its fields.
+type formValues map[string]any
 
 // JSONSchema limits the number of values. Each field has its own rules for its value.
-func (FormValues) JSONSchema() *jsonschema.Schema {
+func (formValues) JSONSchema() *jsonschema.Schema {
 	most := uint64(maxFields)
 	return &jsonschema.Schema{Type: "object", MaxProperties: &most}
 }
 
 // Validate checks the rules that the schema cannot express. The names and types of form fields are known only after
 // the PDF has been read.
-func (in *FormFillInput) Validate() error {
+func (in *formFillInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	if len(in.Fields) == 0 && !in.Flatten && in.Metadata == (Metadata{}) {
@@ -61,7 +61,7 @@ func runFormFields(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Re
 	})
 }
 
-func runFormFill(ctx context.Context, deps *Deps, in *FormFillInput) (schema.Result, error) {
+func runFormFill(ctx context.Context, deps *Deps, in *formFillInput) (schema.Result, error) {
 	values := make(map[string]any, len(in.Fields))
 	for name, value := range in.Fields {
 		values[name] = withDigits(value)

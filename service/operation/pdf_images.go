@@ -11,17 +11,17 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// FromImagesInput is the input of pdf.from-images.
-type FromImagesInput struct {
+// fromImagesInput is the input of pdf.from-images.
+type fromImagesInput struct {
 	schema.Common
 	Described
 
 	Files   []FileItem     `json:"files" jsonschema:"required,minItems=1,maxItems=100" jsonschema_description:"Images in order, 1 to 100 of them, at most 200 MiB together: PNG, JPEG, TIFF (one page for each of its pages), WebP or GIF (its first frame)."`
-	Options FromImagesPage `json:"options,omitzero" jsonschema_description:"Page layout."`
+	Options fromImagesPage `json:"options,omitzero" jsonschema_description:"Page layout."`
 }
 
-// FromImagesPage are the options of pdf.from-images.
-type FromImagesPage struct {
+// fromImagesPage are the options of pdf.from-images.
+type fromImagesPage struct {
 	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. It overrides width and height. Default: each page has the size of its image."`
 	Width     Length `json:"width,omitzero" jsonschema_description:"Page width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
 	Height    Length `json:"height,omitzero" jsonschema_description:"Page height, in the same form as width. Requires width."`
@@ -31,7 +31,7 @@ type FromImagesPage struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *FromImagesInput) Validate() error {
+func (in *fromImagesInput) Validate() error {
 	var faults schema.FieldErrors
 	for i := range in.Files {
 		in.Files[i].check(&faults, fileAt(i))
@@ -44,7 +44,7 @@ func (in *FromImagesInput) Validate() error {
 const pointsPerInch = 72
 
 // layout returns the pages in the renderer's type, and adds a validation error for impossible sizes.
-func (o *FromImagesPage) layout(faults *schema.FieldErrors) pdf.FromImagesArgs {
+func (o *fromImagesPage) layout(faults *schema.FieldErrors) pdf.FromImagesArgs {
 	paperSize := sheet(faults, "options.", o.Format, o.Width, o.Height)
 	room := paperSize
 	if room.width == 0 || room.height == 0 {
@@ -96,7 +96,7 @@ func sheet(faults *schema.FieldErrors, at, format string, width, height Length) 
 	return size
 }
 
-func runFromImages(ctx context.Context, deps *Deps, in *FromImagesInput) (schema.Result, error) {
+func runFromImages(ctx context.Context, deps *Deps, in *fromImagesInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	var checked schema.FieldErrors // by Validate, which found none
 	pages := in.Options.layout(&checked)

@@ -12,8 +12,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// MergeInput is the input of pdf.merge.
-type MergeInput struct {
+// mergeInput is the input of pdf.merge.
+type mergeInput struct {
 	schema.Common
 	Described
 
@@ -34,7 +34,7 @@ type MergeFile struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *MergeInput) Validate() error {
+func (in *mergeInput) Validate() error {
 	var faults schema.FieldErrors
 	for i := range in.Files {
 		at := fileAt(i)
@@ -55,7 +55,7 @@ func (in *MergeInput) Validate() error {
 var numberPlaces = []pdf.Place{pdf.Bottom, pdf.BottomRight, pdf.BottomLeft, pdf.Top, pdf.TopRight, pdf.TopLeft}
 
 // additions returns what the result has more than the files.
-func (in *MergeInput) additions() render.MergeAdditions {
+func (in *mergeInput) additions() render.MergeAdditions {
 	add := render.MergeAdditions{Contents: in.TableOfContents}
 	if in.PageNumbers {
 		add.PageNumbers = numberPlaces
@@ -80,7 +80,7 @@ func (f *MergeFile) title() string {
 }
 
 // runMerge joins the files.
-func runMerge(ctx context.Context, deps *Deps, in *MergeInput) (schema.Result, error) {
+func runMerge(ctx context.Context, deps *Deps, in *mergeInput) (schema.Result, error) {
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		var inputs []render.MergeInput

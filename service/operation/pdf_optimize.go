@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// OptimizeInput is the input of pdf.optimize.
-type OptimizeInput struct {
+// optimizeInput is the input of pdf.optimize.
+type optimizeInput struct {
 	PDFFileInput
 	Described
 
@@ -20,7 +20,7 @@ type OptimizeInput struct {
 	Grayscale    bool  `json:"grayscale,omitempty" jsonschema:"default=false" jsonschema_description:"If true, convert images to grey; text and drawings keep their colours. The result can be larger than the source."`
 }
 
-func (in *OptimizeInput) optimization() pdf.OptimizeArgs {
+func (in *optimizeInput) optimization() pdf.OptimizeArgs {
 	return pdf.OptimizeArgs{
 		AlwaysLinearize: either(
 			in.Linearize, true,
@@ -28,7 +28,7 @@ func (in *OptimizeInput) optimization() pdf.OptimizeArgs {
 	}
 }
 
-func runOptimize(ctx context.Context, deps *Deps, in *OptimizeInput) (schema.Result, error) {
+func runOptimize(ctx context.Context, deps *Deps, in *optimizeInput) (schema.Result, error) {
 	return optimize(ctx, deps, &in.PDFSource, in.optimization(), "optimized")
 }
 
@@ -41,8 +41,8 @@ func optimize(
 	})
 }
 
-// CompressAdvancedInput is the input of pdf.compress-advanced.
-type CompressAdvancedInput struct {
+// compressAdvancedInput is the input of pdf.compress-advanced.
+type compressAdvancedInput struct {
 	PDFFileInput
 	Described
 
@@ -57,7 +57,7 @@ var compressions = map[string]pdf.OptimizeArgs{
 	"high":   {Linearize: true, Quality: 50, MaxDPI: 96},
 }
 
-func runCompressAdvanced(ctx context.Context, deps *Deps, in *CompressAdvancedInput) (schema.Result, error) {
+func runCompressAdvanced(ctx context.Context, deps *Deps, in *compressAdvancedInput) (schema.Result, error) {
 	how := compressions[cmp.Or(in.Level, "medium")]
 	how.Gray = in.Grayscale
 	return optimize(ctx, deps, &in.PDFSource, how, "compressed")

@@ -10,8 +10,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// OverlayInput is the input of pdf.overlay.
-type OverlayInput struct {
+// overlayInput is the input of pdf.overlay.
+type overlayInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -34,7 +34,7 @@ type OverlayFile struct {
 const overlayAt = "overlay."
 
 // Validate checks the rules that the schema cannot express.
-func (in *OverlayInput) Validate() error {
+func (in *overlayInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Overlay.check(&faults, overlayAt)
@@ -45,7 +45,7 @@ func (in *OverlayInput) Validate() error {
 	return failures(faults)
 }
 
-func runOverlay(ctx context.Context, deps *Deps, in *OverlayInput) (schema.Result, error) {
+func runOverlay(ctx context.Context, deps *Deps, in *overlayInput) (schema.Result, error) {
 	sources := []stagedFile{{&in.FileSource, ""}, {&in.Overlay.FileSource, overlayAt}}
 	return withFiles(ctx, deps, sources, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		args := pdf.OverlayArgs{

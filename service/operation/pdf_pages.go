@@ -8,8 +8,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// ExtractInput is the input of pdf.extract.
-type ExtractInput struct {
+// extractInput is the input of pdf.extract.
+type extractInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -18,10 +18,10 @@ type ExtractInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *ExtractInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+func (in *extractInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
-// RotateInput is the input of pdf.rotate.
-type RotateInput struct {
+// rotateInput is the input of pdf.rotate.
+type rotateInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -31,10 +31,10 @@ type RotateInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *RotateInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+func (in *rotateInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
-// DeletePagesInput is the input of pdf.delete-pages.
-type DeletePagesInput struct {
+// deletePagesInput is the input of pdf.delete-pages.
+type deletePagesInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -43,7 +43,7 @@ type DeletePagesInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *DeletePagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+func (in *deletePagesInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
 // validatePages checks the fields that operations on pages share.
 func validatePages(source *PDFSource, pages Pages) error {
@@ -53,7 +53,7 @@ func validatePages(source *PDFSource, pages Pages) error {
 	return failures(faults)
 }
 
-func runExtract(ctx context.Context, deps *Deps, in *ExtractInput) (schema.Result, error) {
+func runExtract(ctx context.Context, deps *Deps, in *extractInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("pages")(
 			render.RunFile(ctx, deps.Render, pdf.ExtractJob, selection(file, in.Pages), file.File()),
@@ -61,14 +61,14 @@ func runExtract(ctx context.Context, deps *Deps, in *ExtractInput) (schema.Resul
 	})
 }
 
-func runRotate(ctx context.Context, deps *Deps, in *RotateInput) (schema.Result, error) {
+func runRotate(ctx context.Context, deps *Deps, in *rotateInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args := pdf.Rotation{Selection: selection(file, in.Pages), Degrees: in.Degrees}
 		return pdfResult("rotated")(render.RunFile(ctx, deps.Render, pdf.RotateJob, args, file.File()))
 	})
 }
 
-func runDeletePages(ctx context.Context, deps *Deps, in *DeletePagesInput) (schema.Result, error) {
+func runDeletePages(ctx context.Context, deps *Deps, in *deletePagesInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("pages")(
 			render.RunFile(ctx, deps.Render, pdf.DeletePagesJob, selection(file, in.Pages), file.File()),

@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// ArchiveInput is the input of pdf.pdfa.
-type ArchiveInput struct {
+// archiveInput is the input of pdf.pdfa.
+type archiveInput struct {
 	PDFFileInput
 	Described
 
@@ -18,7 +18,7 @@ type ArchiveInput struct {
 }
 
 // runArchive makes PDF/A and returns its differences from the source as warnings.
-func runArchive(ctx context.Context, deps *Deps, in *ArchiveInput) (schema.Result, error) {
+func runArchive(ctx context.Context, deps *Deps, in *archiveInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args := pdf.ArchiveArgs{
 			Input: file.Input(),

@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// ProtectInput is the input of pdf.protect.
-type ProtectInput struct {
+// protectInput is the input of pdf.protect.
+type protectInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -42,13 +42,13 @@ func (p Permissions) allow() pdf.Permissions {
 }
 
 // opens is the password of the result.
-func (in *ProtectInput) opens() string { return in.UserPassword }
+func (in *protectInput) opens() string { return in.UserPassword }
 
 // maxPassword is the number of bytes of a password that the encryption uses.
 const maxPassword = 127
 
 // Validate checks the rules that the schema cannot express.
-func (in *ProtectInput) Validate() error {
+func (in *protectInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	for _, p := range []struct{ field, value string }{{"userPassword", in.UserPassword}, {"ownerPassword", in.OwnerPassword}} {
@@ -67,7 +67,7 @@ func (in *ProtectInput) Validate() error {
 	return failures(faults)
 }
 
-func runProtect(ctx context.Context, deps *Deps, in *ProtectInput) (schema.Result, error) {
+func runProtect(ctx context.Context, deps *Deps, in *protectInput) (schema.Result, error) {
 	args := pdf.Protection{
 		UserPassword:  in.UserPassword,
 		OwnerPassword: in.OwnerPassword,
@@ -82,8 +82,8 @@ func runProtect(ctx context.Context, deps *Deps, in *ProtectInput) (schema.Resul
 	})
 }
 
-// UnlockInput is the input of pdf.unlock.
-type UnlockInput struct {
+// unlockInput is the input of pdf.unlock.
+type unlockInput struct {
 	schema.Common
 	Described
 	FileSource
@@ -92,14 +92,14 @@ type UnlockInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *UnlockInput) Validate() error {
+func (in *unlockInput) Validate() error {
 	var faults schema.FieldErrors
 	in.check(&faults, "")
 	checkPassword(&faults, "password", in.Password)
 	return failures(faults)
 }
 
-func runUnlock(ctx context.Context, deps *Deps, in *UnlockInput) (schema.Result, error) {
+func runUnlock(ctx context.Context, deps *Deps, in *unlockInput) (schema.Result, error) {
 	source := PDFSource{FileSource: in.FileSource, Password: in.Password}
 	return withPDF(ctx, deps, &source, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		return pdfResult("unlocked")(

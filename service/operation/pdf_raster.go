@@ -13,8 +13,8 @@ import (
 // rasterPrice is the price of pdf.raster, however many pages it renders.
 const rasterPrice = 1000 * credit.Microdollar
 
-// RasterInput is the input of pdf.raster.
-type RasterInput struct {
+// rasterInput is the input of pdf.raster.
+type rasterInput struct {
 	schema.Common
 	PDFSource
 
@@ -29,9 +29,9 @@ const (
 )
 
 // Validate checks the rules that the schema cannot express.
-func (in *RasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
+func (in *rasterInput) Validate() error { return validatePages(&in.PDFSource, in.Pages) }
 
-func runRaster(ctx context.Context, deps *Deps, in *RasterInput) (schema.Result, error) {
+func runRaster(ctx context.Context, deps *Deps, in *rasterInput) (schema.Result, error) {
 	how := pdf.RasterArgs{
 		Pages:    cmp.Or(in.Pages.text(), firstPage),
 		JPEG:     in.Type == "jpeg",

@@ -14,23 +14,23 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// RedactInput is the input of pdf.redact.
-type RedactInput struct {
+// redactInput is the input of pdf.redact.
+type redactInput struct {
 	schema.Common
 	Described
 	PDFSource
 
-	Terms    []RedactTerm    `json:"terms,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Words and phrases to remove everywhere; case, spaces and hyphens at line ends are ignored. Covers text, links, bookmarks, layers, tags, names and document information. Comments, metadata, attachments, scripts and invisible content are removed completely. If removal is uncertain, such as in a pattern, a soft mask or a glyph, the call fails with processing_failed."`
-	Patterns []RedactPattern `json:"patterns,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Regular expressions (RE2) to remove."`
+	Terms    []redactTerm    `json:"terms,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Words and phrases to remove everywhere; case, spaces and hyphens at line ends are ignored. Covers text, links, bookmarks, layers, tags, names and document information. Comments, metadata, attachments, scripts and invisible content are removed completely. If removal is uncertain, such as in a pattern, a soft mask or a glyph, the call fails with processing_failed."`
+	Patterns []redactPattern `json:"patterns,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Regular expressions (RE2) to remove."`
 	Areas    []RedactArea    `json:"areas,omitempty" jsonschema:"minItems=1,maxItems=200" jsonschema_description:"Parts of pages to empty, measured on the page as displayed, after rotation and cropping. A page becomes an image if an area contains lines, or an image that cannot be redacted alone."`
 	Color    string          `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Fill colour of the redacted places: a CSS colour such as #c00, #cc0000 or crimson. The content beneath is removed whatever the colour."`
 }
 
-// RedactTerm is a word or a phrase.
-type RedactTerm string
+// redactTerm is a word or a phrase.
+type redactTerm string
 
-// RedactPattern is a regular expression.
-type RedactPattern string
+// redactPattern is a regular expression.
+type redactPattern string
 
 // The most characters of a term and of a pattern.
 const (
@@ -39,10 +39,10 @@ const (
 )
 
 // JSONSchema bounds a term.
-func (RedactTerm) JSONSchema() *jsonschema.Schema { return shortText(maxTerm) }
+func (redactTerm) JSONSchema() *jsonschema.Schema { return shortText(maxTerm) }
 
 // JSONSchema bounds a pattern.
-func (RedactPattern) JSONSchema() *jsonschema.Schema { return shortText(maxPattern) }
+func (redactPattern) JSONSchema() *jsonschema.Schema { return shortText(maxPattern) }
 
 // shortText is a text of one character at least.
 func shortText(most uint64) *jsonschema.Schema {
@@ -60,7 +60,7 @@ type RedactArea struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *RedactInput) Validate() error {
+func (in *redactInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	if len(in.Terms)+len(in.Patterns)+len(in.Areas) == 0 {
@@ -93,7 +93,7 @@ func (in *RedactInput) Validate() error {
 	return failures(faults)
 }
 
-func runRedact(ctx context.Context, deps *Deps, in *RedactInput) (schema.Result, error) {
+func runRedact(ctx context.Context, deps *Deps, in *redactInput) (schema.Result, error) {
 	color := parseColor(cmp.Or(in.Color, defaultColor))
 	const full = 255.0
 	args := pdf.RedactArgs{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}

@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// ResizeInput is the input of pdf.resize.
-type ResizeInput struct {
+// resizeInput is the input of pdf.resize.
+type resizeInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -24,7 +24,7 @@ type ResizeInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *ResizeInput) Validate() error {
+func (in *resizeInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
@@ -33,7 +33,7 @@ func (in *ResizeInput) Validate() error {
 }
 
 // sheet returns the size of the pages, and adds a validation error for an invalid one.
-func (in *ResizeInput) sheet(faults *schema.FieldErrors) paper {
+func (in *resizeInput) sheet(faults *schema.FieldErrors) paper {
 	if in.Format != "" && (!in.Width.IsZero() || !in.Height.IsZero()) {
 		faults.Add("format", "is mutually exclusive with width and height")
 	}
@@ -50,7 +50,7 @@ func (in *ResizeInput) sheet(faults *schema.FieldErrors) paper {
 	return size
 }
 
-func runResize(ctx context.Context, deps *Deps, in *ResizeInput) (schema.Result, error) {
+func runResize(ctx context.Context, deps *Deps, in *resizeInput) (schema.Result, error) {
 	var checked schema.FieldErrors // by Validate, which found none
 	size := in.sheet(&checked)
 	args := pdf.ResizeArgs{

@@ -9,8 +9,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// NUpInput is the input of pdf.nup.
-type NUpInput struct {
+// nUpInput is the input of pdf.nup.
+type nUpInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -25,7 +25,7 @@ type NUpInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *NUpInput) Validate() error {
+func (in *nUpInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	in.Pages.check(&faults, "pages")
@@ -37,7 +37,7 @@ func (in *NUpInput) Validate() error {
 const leastPage = 0.1
 
 // sheets returns the layout of pages on sheets, and adds errors for an invalid one.
-func (in *NUpInput) sheets(faults *schema.FieldErrors) pdf.NUpArgs {
+func (in *nUpInput) sheets(faults *schema.FieldErrors) pdf.NUpArgs {
 	size := sheetPaper(faults, in.Format)
 	margin := in.Margin.check(faults, "margin", bounds{0, paperBounds.high}, 0) * pointsPerInch
 	room := paper{paperBounds.high, paperBounds.high}
@@ -68,7 +68,7 @@ func sheetPaper(faults *schema.FieldErrors, format string) paper {
 	return paper{size.width * pointsPerInch, size.height * pointsPerInch}
 }
 
-func runNUp(ctx context.Context, deps *Deps, in *NUpInput) (schema.Result, error) {
+func runNUp(ctx context.Context, deps *Deps, in *nUpInput) (schema.Result, error) {
 	var checked schema.FieldErrors // by Validate, which found none
 	args := in.sheets(&checked)
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
@@ -77,8 +77,8 @@ func runNUp(ctx context.Context, deps *Deps, in *NUpInput) (schema.Result, error
 	})
 }
 
-// BookletInput is the input of pdf.booklet.
-type BookletInput struct {
+// bookletInput is the input of pdf.booklet.
+type bookletInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -90,14 +90,14 @@ type BookletInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *BookletInput) Validate() error {
+func (in *bookletInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	sheetPaper(&faults, in.Format)
 	return failures(faults)
 }
 
-func runBooklet(ctx context.Context, deps *Deps, in *BookletInput) (schema.Result, error) {
+func runBooklet(ctx context.Context, deps *Deps, in *bookletInput) (schema.Result, error) {
 	var checked schema.FieldErrors // by Validate, which found none
 	size := sheetPaper(&checked, in.Format)
 	args := pdf.BookletArgs{

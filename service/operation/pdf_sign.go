@@ -16,8 +16,8 @@ import (
 	"github.com/relaypdf/relaypdf/store"
 )
 
-// SignInput is the input of pdf.sign.
-type SignInput struct {
+// signInput is the input of pdf.sign.
+type signInput struct {
 	schema.Common
 	PDFSource
 
@@ -76,13 +76,13 @@ const (
 )
 
 // HoldsKey reports that the input has a secret of which no copy may be kept.
-func (in *SignInput) HoldsKey() bool { return in.Key.ID == "" }
+func (in *signInput) HoldsKey() bool { return in.Key.ID == "" }
 
 // SigningIdentity returns the ID of the stored identity that signs, or an empty string.
-func (in *SignInput) SigningIdentity() string { return in.Key.ID }
+func (in *signInput) SigningIdentity() string { return in.Key.ID }
 
 // Validate checks the rules that the schema cannot express.
-func (in *SignInput) Validate() error {
+func (in *signInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 
@@ -151,7 +151,7 @@ var permissions = map[string]pdfsign.Permission{
 	"no-changes": pdfsign.NoChanges, "form-filling": pdfsign.FormFilling, "annotations": pdfsign.Annotations,
 }
 
-func runSign(ctx context.Context, deps *Deps, in *SignInput) (schema.Result, error) {
+func runSign(ctx context.Context, deps *Deps, in *signInput) (schema.Result, error) {
 	key := FileSource{File: in.Key.PKCS12.File, FileID: in.Key.PKCS12.FileID}
 	sources := []stagedFile{{&in.FileSource, ""}}
 	if in.Key.ID == "" {
@@ -281,8 +281,8 @@ func remoteFailure(done, field, text string) error {
 	}
 }
 
-// SealInput is the input of pdf.seal.
-type SealInput struct {
+// sealInput is the input of pdf.seal.
+type sealInput struct {
 	schema.Common
 	PDFSource
 
@@ -290,13 +290,13 @@ type SealInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *SealInput) Validate() error {
+func (in *sealInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	return failures(faults)
 }
 
-func runSeal(ctx context.Context, deps *Deps, in *SealInput) (schema.Result, error) {
+func runSeal(ctx context.Context, deps *Deps, in *sealInput) (schema.Result, error) {
 	return withFiles(ctx, deps, []stagedFile{{&in.FileSource, ""}}, func(ctx context.Context, files []openFile) (schema.Result, error) {
 		file := render.PDFFile{Content: files[0], Password: in.Password}
 		result, err := signed(ctx, deps, "sealed", file, func(file render.PDFFile) (*spool.File, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// SplitInput is the input of pdf.split.
-type SplitInput struct {
+// splitInput is the input of pdf.split.
+type splitInput struct {
 	schema.Common
 	PDFSource
 
@@ -25,7 +25,7 @@ type SplitInput struct {
 const splitWays = "everyPages, bookmarkLevel, text, maxBytes"
 
 // ways returns the given fields.
-func (in *SplitInput) ways() (given []string) {
+func (in *splitInput) ways() (given []string) {
 	for i, there := range []bool{in.EveryPages > 0, in.BookmarkLevel > 0, in.Text != "", in.MaxBytes > 0} {
 		if there {
 			given = append(given, strings.Split(splitWays, ", ")[i])
@@ -35,7 +35,7 @@ func (in *SplitInput) ways() (given []string) {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *SplitInput) Validate() error {
+func (in *splitInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	ways := in.ways()
@@ -59,9 +59,9 @@ func (in *SplitInput) Validate() error {
 }
 
 // Produces returns the content type of the files in the archive.
-func (in *SplitInput) Produces() string { return "application/pdf" }
+func (in *splitInput) Produces() string { return "application/pdf" }
 
-func runSplit(ctx context.Context, deps *Deps, in *SplitInput) (schema.Result, error) {
+func runSplit(ctx context.Context, deps *Deps, in *splitInput) (schema.Result, error) {
 	args := pdf.SplitArgs{
 		Every:    in.EveryPages,
 		Level:    in.BookmarkLevel,

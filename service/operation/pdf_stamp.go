@@ -14,8 +14,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// StampInput is the input of pdf.stamp.
-type StampInput struct {
+// stampInput is the input of pdf.stamp.
+type stampInput struct {
 	schema.Common
 	Described
 	PDFSource
@@ -101,7 +101,7 @@ const (
 )
 
 // Validate checks the rules that the schema cannot express.
-func (in *StampInput) Validate() error {
+func (in *stampInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	switch {
@@ -148,7 +148,7 @@ func (in *StampMark) check(faults *schema.FieldErrors, at string) {
 	checkColor(faults, at+"color", in.Color)
 }
 
-func runStamp(ctx context.Context, deps *Deps, in *StampInput) (schema.Result, error) {
+func runStamp(ctx context.Context, deps *Deps, in *stampInput) (schema.Result, error) {
 	sources := []stagedFile{{&in.FileSource, ""}}
 	marks := in.Stamps
 	at := stampAt

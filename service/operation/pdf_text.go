@@ -8,8 +8,8 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// TextInput is the input of pdf.text.
-type TextInput struct {
+// textInput is the input of pdf.text.
+type textInput struct {
 	schema.Common
 	PDFSource
 
@@ -17,13 +17,13 @@ type TextInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *TextInput) Validate() error {
+func (in *textInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	return failures(faults)
 }
 
-func runText(ctx context.Context, deps *Deps, in *TextInput) (schema.Result, error) {
+func runText(ctx context.Context, deps *Deps, in *textInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args := pdf.TextArgs{Input: file.Input(), Merge: in.MergePages}
 		text, err := render.RunFile(ctx, deps.Render, pdf.TextJob, args, file.File())

@@ -11,8 +11,8 @@ import (
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
-// VerifyInput is the input of pdf.verify.
-type VerifyInput struct {
+// verifyInput is the input of pdf.verify.
+type verifyInput struct {
 	schema.Common
 	PDFSource
 
@@ -21,7 +21,7 @@ type VerifyInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *VerifyInput) Validate() error {
+func (in *verifyInput) Validate() error {
 	var faults schema.FieldErrors
 	in.validate(&faults)
 	for i, text := range in.Trust {
@@ -33,7 +33,7 @@ func (in *VerifyInput) Validate() error {
 	return failures(faults)
 }
 
-func runVerify(ctx context.Context, deps *Deps, in *VerifyInput) (schema.Result, error) {
+func runVerify(ctx context.Context, deps *Deps, in *verifyInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		report, err := deps.Render.VerifyPDF(ctx, file, in.Trust, in.Online)
 		result := schema.Result{Stem: "signatures", JSON: report}

@@ -28,12 +28,12 @@ const maxSteps = 20
 // flowTimeout bounds all steps of a call together. The limits of each operation apply within it.
 const flowTimeout = 5 * time.Minute
 
-// PipelineInput is the input of pipelines.create.
-type PipelineInput struct {
+// pipelineInput is the input of pipelines.create.
+type pipelineInput struct {
 	schema.Common
 
 	Steps  []PipelineStep `json:"steps" jsonschema:"required,minItems=1,maxItems=20" jsonschema_description:"Operations to run, in order, 1 to 20."`
-	Output StepIDs        `json:"output,omitzero" jsonschema_description:"ID of the step whose result is returned, or an array of IDs. Several results are returned as a ZIP archive. Default: the last step."`
+	Output stepIDs        `json:"output,omitzero" jsonschema_description:"ID of the step whose result is returned, or an array of IDs. Several results are returned as a ZIP archive. Default: the last step."`
 }
 
 // PipelineStep is one step of a pipeline.
@@ -43,11 +43,11 @@ type PipelineStep struct {
 	Input schema.OperationInput `json:"input" jsonschema:"required" jsonschema_description:"Input of the operation. A source {\"step\":\"id\"} is the result of an earlier step; several are {\"files\":[{\"step\":\"a\"},{\"step\":\"b\"}]}."`
 }
 
-// StepIDs are IDs of steps: a string or an array of strings.
-type StepIDs []string
+// stepIDs are IDs of steps: a string or an array of strings.
+type stepIDs []string
 
 // JSONSchema returns the schema of StepIDs.
-func (StepIDs) JSONSchema() *jsonschema.Schema {
+func (stepIDs) JSONSchema() *jsonschema.Schema {
 	long := uint64(64)
 	few := uint64(1)
 	many := uint64(maxSteps)
@@ -58,10 +58,10 @@ func (StepIDs) JSONSchema() *jsonschema.Schema {
 }
 
 // SetJSON stores the IDs.
-func (s *StepIDs) SetJSON(v any) error {
+func (s *stepIDs) SetJSON(v any) error {
 	one, ok := v.(string)
 	if ok {
-		*s = StepIDs{one}
+		*s = stepIDs{one}
 	}
 	many, _ := v.([]any)
 	for _, id := range many {
@@ -72,7 +72,7 @@ func (s *StepIDs) SetJSON(v any) error {
 }
 
 // MarshalJSON writes one ID as a string.
-func (s StepIDs) MarshalJSON() ([]byte, error) {
+func (s stepIDs) MarshalJSON() ([]byte, error) {
 	if len(s) == 1 {
 		return json.Marshal(s[0])
 	}
@@ -80,7 +80,7 @@ func (s StepIDs) MarshalJSON() ([]byte, error) {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *PipelineInput) Validate() error {
+func (in *pipelineInput) Validate() error {
 	var faults schema.FieldErrors
 	var ids []string
 
@@ -108,7 +108,7 @@ func (in *PipelineInput) Validate() error {
 }
 
 // outputs are the IDs of the steps whose results are returned.
-func (in *PipelineInput) outputs() []string {
+func (in *pipelineInput) outputs() []string {
 	if len(in.Output) == 0 && len(in.Steps) > 0 {
 		return []string{in.Steps[len(in.Steps)-1].ID}
 	}
@@ -116,7 +116,7 @@ func (in *PipelineInput) outputs() []string {
 }
 
 // Flow returns the steps.
-func (in *PipelineInput) Flow() schema.Flow {
+func (in *pipelineInput) Flow() schema.Flow {
 	flow := schema.Flow{Field: "steps", Outputs: in.outputs()}
 	for _, step := range in.Steps {
 		flow.Steps = append(flow.Steps, schema.StepInput(step))
@@ -125,7 +125,7 @@ func (in *PipelineInput) Flow() schema.Flow {
 }
 
 // runPipeline returns the results of the steps that are the output.
-func runPipeline(ctx context.Context, deps *Deps, in *PipelineInput) (schema.Result, error) {
+func runPipeline(ctx context.Context, deps *Deps, in *pipelineInput) (schema.Result, error) {
 	ids := in.outputs()
 	if len(ids) == 1 {
 		result := deps.Results[ids[0]].Result
@@ -209,7 +209,7 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 	}
 
 	var outputs []string
-	if in, ok := call.Input().(*PipelineInput); ok {
+	if in, ok := call.Input().(*pipelineInput); ok {
 		outputs = in.outputs()
 	}
 	for _, id := range outputs {

@@ -89,31 +89,31 @@ type row[In any] = schema.TypedDefinition[*Deps, In]
 // Rows is the product on one screen: paths, tools, commands, prices,
 // documentation and forms all derive from these rows.
 var Rows = []schema.Definition[*Deps]{
-	row[PDFInput]{
+	row[pdfInput]{
 		Info: schema.Info{
 			Name: "pdf.create", Summary: "Create a PDF from HTML, URL or Markdown", Toolset: "create", Default: true,
 			Use:   "Use when you need a new document, such as an invoice, letter or report, or a web page as PDF. Send exactly one of html, url, markdown, file, fileId and templateId. For repeated layouts, store a template and send templateId with templateData. Not for office files: use convert_create.",
 			Price: 2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 		},
-		Example: PDFInput{
+		Example: pdfInput{
 			HTML:    new("<h1>Invoice 42</h1><p>Total: 99.00 EUR</p>"),
 			Options: PDFOptions{Format: "A4", Margin: Margin{Top: Length{"20mm"}, Bottom: Length{"20mm"}}},
 		},
 		Run: runPDF,
 	},
-	row[PreviewInput]{
+	row[previewInput]{
 		Info: schema.Info{
 			Name: "templates.preview", Summary: "Preview a template as a PDF", Default: true,
 			Details: "Renders html, or the draft of a stored template.",
 			Use:     "Use when you write a template and want to see it before publication. Not for published templates: use pdf_create.",
 			Price:   2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 		},
-		Example: PreviewInput{
+		Example: previewInput{
 			HTML: new("<h1>{{title}}</h1>{{#each items}}<p>{{this}}</p>{{/each}}"), SampleData: schema.Object{RawMessage: []byte(`{"title":"Invoice 42","items":["Pen","Ink"]}`)},
 		},
 		Run: runPreview,
 	},
-	row[GenerateInput]{
+	row[generateInput]{
 		Info: schema.Info{
 			Name: "templates.generate", Summary: "Generate a template from a description",
 			Details: "Returns HTML, sample data and options.",
@@ -121,92 +121,92 @@ var Rows = []schema.Definition[*Deps]{
 			Price:   2000 * credit.Microdollar, PriceNote: "Plus one pdf.create and AI tokens at 8 times the provider's price. Send quote: true for a fixed price.",
 			Produces: []string{"application/json"}, Answer: templateAnswer, Codes: []string{string(wire.AIUnavailable)},
 		},
-		Example: GenerateInput{Prompt: "A delivery note with our logo at the top, the customer's address and a table of items", Options: PDFOptions{Format: "A4"}},
+		Example: generateInput{Prompt: "A delivery note with our logo at the top, the customer's address and a table of items", Options: PDFOptions{Format: "A4"}},
 		Run:     runGenerate,
 	},
-	row[ImageInput]{
+	row[imageInput]{
 		Info: schema.Info{
 			Name: "images.create", Summary: "Capture an image of HTML or URL", Toolset: "create", Default: true,
 			Details: "Captures the viewport, the full page, a clip or one element as PNG, JPEG or WebP.",
 			Use:     "Use when you need a screenshot of a web page, a social card, or HTML or a template as an image. Not for pages of a PDF: use pdf_raster.",
 			Price:   1500 * credit.Microdollar, Produces: []string{"image/png", "image/jpeg", "image/webp"},
 		},
-		Example: ImageInput{
+		Example: imageInput{
 			HTML:    new("<h1>Hello</h1>"),
 			Options: ImageOptions{Viewport: Viewport{Width: 1200, Height: 630}},
 		},
 		Run: runImage,
 	},
-	row[ConvertImageInput]{
+	row[convertImageInput]{
 		Info: schema.Info{
 			Name: "images.convert", Summary: "Convert or resize an image", Toolset: "convert",
 			Details: "Reads and writes PNG, JPEG, WebP, TIFF and GIF.",
 			Use:     "Use when an image needs another format or size. Not for PDFs: use pdf_raster.",
 			Price:   toolPrice, Produces: []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"},
 		},
-		Example: ConvertImageInput{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, To: "png", Width: 64},
+		Example: convertImageInput{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, To: "png", Width: 64},
 		Run:     runConvertImage,
 	},
-	row[MergeInput]{
+	row[mergeInput]{
 		Info:    inDefault(pdfTool("edit", "pdf.merge", "Merge PDFs in order", "Use when 2 to 20 PDFs become one. Not for images: use pdf_from_images.")),
-		Example: MergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
+		Example: mergeInput{Files: []MergeFile{{FileItem: exampleFile("one.pdf")}, {FileItem: exampleFile("two.pdf")}}},
 		Run:     described(runMerge),
 	},
-	row[ExtractInput]{
+	row[extractInput]{
 		Info:    inDefault(pdfTool("edit", "pdf.extract", "Extract pages of a PDF", "Use when you keep, reorder or repeat pages. Not for dropping a few pages: use pdf_delete_pages.")),
-		Example: ExtractInput{PDFSource: examplePDF(), Pages: SelectPages("2,1")},
+		Example: extractInput{PDFSource: examplePDF(), Pages: selectPages("2,1")},
 		Run:     described(runExtract),
 	},
-	row[SplitInput]{
+	row[splitInput]{
 		Info: schema.Info{
 			Name: "pdf.split", Summary: "Split a PDF into parts", Toolset: "edit",
 			Details: "Returns a ZIP archive of 1 to 5000 PDFs, numbered in order. Parts keep the links, bookmarks, form fields, page labels and tags of their pages, but not attachments.",
 			Use:     "Use when one PDF becomes several: single pages, chapters, or letters of a batch. Not for one selection: use pdf_extract.",
 			Price:   toolPrice, Produces: []string{"application/zip"},
 		},
-		Example: SplitInput{PDFSource: examplePDF(), EveryPages: 1},
+		Example: splitInput{PDFSource: examplePDF(), EveryPages: 1},
 		Run:     runSplit,
 	},
-	row[ProtectInput]{
+	row[protectInput]{
 		Info:    inDefault(pdfTool("security", "pdf.protect", "Protect a PDF with a password", "Use when a PDF must require a password, or forbid printing or copying.")),
-		Example: ProtectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},
+		Example: protectInput{PDFSource: examplePDF(), UserPassword: "correct horse", Permissions: Permissions{Copy: new(false)}},
 		Run:     described(runProtect),
 	},
-	row[UnlockInput]{
+	row[unlockInput]{
 		Info:    detailed(pdfTool("security", "pdf.unlock", "Unlock a PDF", "Use when you know the password of an encrypted PDF; not for unknown passwords."), "Returns the PDF without encryption and restrictions. A PDF without encryption is refused, free of charge."),
-		Example: UnlockInput{FileSource: exampleLocked().FileSource, Password: lockedPassword},
+		Example: unlockInput{FileSource: exampleLocked().FileSource, Password: lockedPassword},
 		Run:     described(runUnlock),
 	},
-	row[BookmarksInput]{
+	row[bookmarksInput]{
 		Info: pdfTool("edit", "pdf.bookmarks", "Add bookmarks to a PDF", "Use when a long PDF needs an outline."),
-		Example: BookmarksInput{PDFSource: examplePDF(), Bookmarks: Bookmarks{
+		Example: bookmarksInput{PDFSource: examplePDF(), Bookmarks: Bookmarks{
 			{Title: "Report", Page: 1, Children: Bookmarks{{Title: "Figures", Page: 2}}},
 		}},
 		Run: described(runBookmarks),
 	},
-	row[RotateInput]{
+	row[rotateInput]{
 		Info:    pdfTool("edit", "pdf.rotate", "Rotate pages of a PDF", "Use when pages are sideways or upside down. Not for skewed scans: use pdf_ocr."),
-		Example: RotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: SelectPages("even")},
+		Example: rotateInput{PDFSource: examplePDF(), Degrees: 90, Pages: selectPages("even")},
 		Run:     described(runRotate),
 	},
-	row[DeletePagesInput]{
+	row[deletePagesInput]{
 		Info:    pdfTool("edit", "pdf.delete-pages", "Delete pages of a PDF", "Use when you remove pages and keep the others unchanged. Not for reordering: use pdf_extract."),
-		Example: DeletePagesInput{PDFSource: examplePDF(), Pages: SelectPages("last")},
+		Example: deletePagesInput{PDFSource: examplePDF(), Pages: selectPages("last")},
 		Run:     described(runDeletePages),
 	},
-	row[CompressInput]{
+	row[compressInput]{
 		Info:    inDefault(pdfTool("quality", "pdf.compress", "Compress a PDF without loss", "Use when a PDF is too large to send. Not for large photos or scans: use pdf_compress_advanced.")),
-		Example: CompressInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
+		Example: compressInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runCompress),
 	},
-	row[OptimizeInput]{
+	row[optimizeInput]{
 		Info:    pdfTool("quality", "pdf.optimize", "Optimize a PDF for the web", "Use when a PDF is published online, or needs exact image resolution and quality."),
-		Example: OptimizeInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, MaxImageDPI: 150, ImageQuality: 75},
+		Example: optimizeInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, MaxImageDPI: 150, ImageQuality: 75},
 		Run:     described(runOptimize),
 	},
-	row[CompressAdvancedInput]{
+	row[compressAdvancedInput]{
 		Info:    pdfTool("quality", "pdf.compress-advanced", "Compress a PDF by reducing its images", "Use when pdf_compress leaves too much and lower image quality is acceptable. Not for exact values: use pdf_optimize."),
-		Example: CompressAdvancedInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "high"},
+		Example: compressAdvancedInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "high"},
 		Run:     described(runCompressAdvanced),
 	},
 	row[PDFFileInput]{
@@ -218,147 +218,147 @@ var Rows = []schema.Definition[*Deps]{
 		Example: PDFFileInput{PDFSource: examplePDF()},
 		Run:     runInfo,
 	},
-	row[MetadataInput]{
+	row[metadataInput]{
 		Info: schema.Info{
 			Name: "pdf.metadata", Summary: "Get or update the metadata of a PDF", Toolset: "edit",
 			Details: "Without metadata and remove, returns the document information and XMP as JSON. Otherwise returns the PDF, with the same values in both. PDF/A and PDF/UA claims remain if they stay true.",
 			Use:     "Use when a PDF needs a title or author, or must not show them. Not for page sizes: use pdf_info.",
 			Price:   toolPrice, Produces: []string{"application/json", "application/pdf"}, Answer: metadataAnswer,
 		},
-		Example: MetadataInput{PDFSource: examplePDF()},
+		Example: metadataInput{PDFSource: examplePDF()},
 		Run:     runMetadata,
 	},
-	row[CheckInput]{
+	row[checkInput]{
 		Info: schema.Info{
 			Name: "pdf.check", Summary: "Check a PDF against accessibility and archive standards", Toolset: "quality",
 			Details: "The field conforms is null if no violation was found, but some rules are unchecked.",
 			Use:     "Use when a PDF must conform to PDF/UA or PDF/A: lists violated rules and remedies. Not for conversion: use pdf_pdfa.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: checkAnswer,
 		},
-		Example: CheckInput{PDFSource: examplePDF(), Standards: []Standard{"ua-1", "a-2b"}},
+		Example: checkInput{PDFSource: examplePDF(), Standards: []Standard{"ua-1", "a-2b"}},
 		Run:     runCheck,
 	},
-	row[SignInput]{
+	row[signInput]{
 		Info: signs(detailed(pdfTool("security", "pdf.sign", "Sign a PDF with a certificate", "Use when a PDF must prove its signer and that it is unchanged. Not for passwords: use pdf_protect."),
 			"Appends a PAdES signature; earlier ones remain valid. Later steps must not change the PDF. An encrypted PDF stays encrypted. A test key adds the \"Test\" band first, which invalidates earlier signatures.")),
-		Example: SignInput{
+		Example: signInput{
 			PDFSource: examplePDF(), Key: exampleKey(),
 			Visible: SignatureBox{Page: 1, X: 20, Y: 20, Width: 160, Height: 60},
 		},
 		Run: runSign,
 	},
-	row[SealInput]{
+	row[sealInput]{
 		Info: signs(detailed(pdfTool("security", "pdf.seal", "Add a timestamp to a signed PDF", "Use when its timestamps will expire, or to prove when a PDF existed. Not for signatures: use pdf_sign."),
 			"Appends revocation status and a timestamp of the whole document. Signatures remain valid until the certificate of that timestamp expires.")),
-		Example: SealInput{PDFSource: examplePDF(), TimestampURL: "https://tsa.example/"},
+		Example: sealInput{PDFSource: examplePDF(), TimestampURL: "https://tsa.example/"},
 		Run:     runSeal,
 	},
-	row[VerifyInput]{
+	row[verifyInput]{
 		Info: schema.Info{
 			Name: "pdf.verify", Summary: "Check the signatures of a PDF", Toolset: "quality",
 			Details: "Checks integrity, trust, timestamps, the validation data in the PDF and all changes after each signature. The call is free for a PDF without signatures.",
 			Use:     "Use when you must know who signed a PDF, and if it has changed. Not for standards: use pdf_check.",
 			Price:   toolPrice, Produces: []string{"application/json"}, Answer: verifyAnswer,
 		},
-		Example: VerifyInput{PDFSource: examplePDF()},
+		Example: verifyInput{PDFSource: examplePDF()},
 		Run:     runVerify,
 	},
-	row[CompareInput]{
+	row[compareInput]{
 		Info: schema.Info{
 			Name: "pdf.compare", Summary: "Compare two PDFs page by page", Toolset: "read",
 			Details: "Compares the visible content at 144 DPI, pages larger than A2 at a lower resolution. Changes without a visible effect, such as link targets and metadata, do not count.",
 			Use:     "Use when you check the differences between two versions of a document. Not for text alone: use pdf_text.",
 			Price:   rasterPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: compareAnswer,
 		},
-		Example: CompareInput{
+		Example: compareInput{
 			Files:  []ComparedFile{{FileItem: exampleFile("old.pdf")}, {FileItem: FileItem{FileSource: exampleText().FileSource, Filename: "new.pdf"}}},
 			Ignore: []IgnoredArea{{X: 36, Y: 790, Width: 200, Height: 20}},
 		},
 		Run: runCompare,
 	},
-	row[RepairInput]{
+	row[repairInput]{
 		Info:    pdfTool("quality", "pdf.repair", "Repair a damaged PDF", "Use when a PDF does not open, or other tools report damage. Unreadable parts are lost."),
-		Example: RepairInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
+		Example: repairInput{PDFFileInput: PDFFileInput{PDFSource: examplePDF()}},
 		Run:     described(runRepair),
 	},
-	row[CropInput]{
+	row[cropInput]{
 		Info:    pdfTool("edit", "pdf.crop", "Crop pages of a PDF", "Use when you need to remove margins, or only a part of each page. Cropped content is hidden, not removed. Not for secrets: use pdf_redact."),
-		Example: CropInput{PDFSource: examplePDF(), Box: &CropBox{X: 20, Y: 10, Width: 100, Height: 50}, Pages: SelectPages("1")},
+		Example: cropInput{PDFSource: examplePDF(), Box: &CropBox{X: 20, Y: 10, Width: 100, Height: 50}, Pages: selectPages("1")},
 		Run:     described(runCrop),
 	},
-	row[ResizeInput]{
+	row[resizeInput]{
 		Info:    pdfTool("edit", "pdf.resize", "Resize pages of a PDF", "Use when pages need another paper format."),
-		Example: ResizeInput{PDFSource: examplePDF(), Format: "A4", Landscape: true},
+		Example: resizeInput{PDFSource: examplePDF(), Format: "A4", Landscape: true},
 		Run:     described(runResize),
 	},
-	row[NUpInput]{
+	row[nUpInput]{
 		Info:    pdfTool("edit", "pdf.nup", "Arrange several pages on each sheet", "Use when you print handouts or save paper. Not for folded sheets: use pdf_booklet."),
-		Example: NUpInput{PDFSource: examplePDF(), PerSheet: 2, Border: true},
+		Example: nUpInput{PDFSource: examplePDF(), PerSheet: 2, Border: true},
 		Run:     described(runNUp),
 	},
-	row[BookletInput]{
+	row[bookletInput]{
 		Info:    pdfTool("edit", "pdf.booklet", "Arrange a PDF as a booklet", "Use when sheets are printed on both sides and folded. Not for handouts: use pdf_nup."),
-		Example: BookletInput{PDFSource: examplePDF(), Format: "A4"},
+		Example: bookletInput{PDFSource: examplePDF(), Format: "A4"},
 		Run:     described(runBooklet),
 	},
-	row[OverlayInput]{
+	row[overlayInput]{
 		Info: detailed(pdfTool("edit", "pdf.overlay", "Add one PDF over or under another", "Use when pages get a letterhead, form or background. Not for one text or image: use pdf_stamp."),
 			"Each page of the overlay is upright and centred on its page, reduced to fit if necessary, with its comments and form fields drawn. PDF/A and PDF/UA claims remain if they stay true."),
-		Example: OverlayInput{PDFSource: examplePDF(), Overlay: OverlayFile{FileItem: FileItem{FileSource: exampleText().FileSource, Filename: "letterhead.pdf"}}, Position: "under", Repeat: SelectPages("last")},
+		Example: overlayInput{PDFSource: examplePDF(), Overlay: OverlayFile{FileItem: FileItem{FileSource: exampleText().FileSource, Filename: "letterhead.pdf"}}, Position: "under", Repeat: selectPages("last")},
 		Run:     described(runOverlay),
 	},
-	row[ExtractImagesInput]{
+	row[extractImagesInput]{
 		Info: schema.Info{
 			Name: "pdf.extract-images", Summary: "Extract the images of a PDF", Toolset: "read",
 			Details: "Returns a ZIP archive with each image once: JPEGs unchanged, others as PNG without transparency.",
 			Use:     "Use when you need the photos or scans inside a PDF. Not for whole pages: use pdf_raster.",
 			Price:   toolPrice, Produces: []string{"application/zip"},
 		},
-		Example: ExtractImagesInput{PDFSource: exampleScan()},
+		Example: extractImagesInput{PDFSource: exampleScan()},
 		Run:     runExtractImages,
 	},
-	row[AttachmentsInput]{
+	row[attachmentsInput]{
 		Info: schema.Info{
 			Name: "pdf.attachments", Summary: "List, extract, add or remove PDF attachments", Toolset: "edit",
 			Use:   "Use when a PDF contains files, such as invoice data, or must carry files.",
 			Price: toolPrice, Produces: []string{"application/json", "application/pdf", "application/zip"}, Answer: attachmentsAnswer,
 		},
-		Example: AttachmentsInput{PDFSource: examplePDF()},
+		Example: attachmentsInput{PDFSource: examplePDF()},
 		Run:     described(runAttachments),
 	},
-	row[RasterInput]{
+	row[rasterInput]{
 		Info: schema.Info{
 			Name: "pdf.raster", Summary: "Render pages of a PDF as images", Toolset: "read", Default: true,
 			Use:   "Use when you look at pages, or show them without a PDF reader. Not for images inside a PDF: use pdf_extract_images.",
 			Price: rasterPrice, Produces: []string{"image/png", "image/jpeg", "application/zip"},
 		},
-		Example: RasterInput{PDFSource: examplePDF(), Pages: SelectPages("1-2"), DPI: 72},
+		Example: rasterInput{PDFSource: examplePDF(), Pages: selectPages("1-2"), DPI: 72},
 		Run:     runRaster,
 	},
-	row[FromImagesInput]{
+	row[fromImagesInput]{
 		Info: inDefault(pdfTool("convert", "pdf.from-images", "Create a PDF from images", "Use when scans or photos become one PDF, one page per image.")),
-		Example: FromImagesInput{
+		Example: fromImagesInput{
 			Files:   []FileItem{{FileSource: FileSource{File: schema.NewFile([]byte(examplePNG))}, Filename: "scan.png"}},
-			Options: FromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
+			Options: fromImagesPage{Format: "A4", Margin: Margin{Top: Length{"10mm"}}},
 		},
 		Run: described(runFromImages),
 	},
-	row[StampInput]{
+	row[stampInput]{
 		Info:    inDefault(pdfTool("edit", "pdf.stamp", "Stamp text or an image on a PDF", "Use when a PDF needs a watermark, a DRAFT mark, a logo or a signature image. Not for form fields: use pdf_form_fill.")),
-		Example: StampInput{PDFSource: examplePDF(), StampMark: StampMark{Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"}},
+		Example: stampInput{PDFSource: examplePDF(), StampMark: StampMark{Text: "DRAFT", Opacity: new(0.3), Rotate: 45, Color: "crimson"}},
 		Run:     described(runStamp),
 	},
-	row[TextInput]{
+	row[textInput]{
 		Info: schema.Info{
 			Name: "pdf.text", Summary: "Extract the text of a PDF", Toolset: "read", Default: true,
 			Use:      "Use when you search or summarize a PDF, page by page. Not for scans: use pdf_ocr. Not for headings and tables: use pdf_data.",
 			Price:    toolPrice,
 			Produces: []string{"application/json"}, Answer: textAnswer,
 		},
-		Example: TextInput{PDFSource: exampleText()},
+		Example: textInput{PDFSource: exampleText()},
 		Run:     runText,
 	},
-	row[OCRInput]{
+	row[ocrInput]{
 		Info: schema.Info{
 			Name: "pdf.ocr", Summary: "Add searchable text to scans", Toolset: "read", Default: true,
 			Details:  "Reads at most 50 pages in at most 4 minutes.",
@@ -367,25 +367,25 @@ var Rows = []schema.Definition[*Deps]{
 			Price:    ocrPrice,
 			Produces: []string{"application/pdf", "application/json"}, Answer: readTextAnswer, Codes: []string{string(wire.ConvertUnavailable)},
 		},
-		Example: OCRInput{PDFSource: exampleScan(), Languages: []Language{"eng"}},
+		Example: ocrInput{PDFSource: exampleScan(), Languages: []ocrLanguage{"eng"}},
 		Run:     described(runOCR),
 	},
-	row[DataInput]{
+	row[dataInput]{
 		Info: schema.Info{
 			Name: "pdf.data", Summary: "Extract Markdown or data from a PDF", Toolset: "read", Default: true,
 			Use:   "Use when you need headings, lists and tables, or with schema the data. Not for plain text: use pdf_text.",
 			Price: dataPrice, PriceNote: "Plus one pdf.ocr if any page needs OCR. With schema, plus tokens as in templates.generate.",
 			Produces: []string{"application/json"}, Answer: dataAnswer, Codes: []string{string(wire.ConvertUnavailable), string(wire.AIUnavailable)},
 		},
-		Example: DataInput{PDFSource: exampleText(), Pages: SelectPages("1")},
+		Example: dataInput{PDFSource: exampleText(), Pages: selectPages("1")},
 		Run:     runData,
 	},
-	row[RedactInput]{
+	row[redactInput]{
 		Info:    inDefault(pdfTool("security", "pdf.redact", "Redact words and areas of a PDF", "Use when you need to remove confidential text or areas for good.")),
-		Example: RedactInput{PDFSource: exampleText(), Terms: []RedactTerm{"Ada Lovelace"}},
+		Example: redactInput{PDFSource: exampleText(), Terms: []redactTerm{"Ada Lovelace"}},
 		Run:     described(runRedact),
 	},
-	row[ArchiveInput]{
+	row[archiveInput]{
 		Info: schema.Info{
 			Name: "pdf.pdfa", Summary: "Convert a PDF to PDF/A", Toolset: "quality",
 			Details:  "Warnings list the changes.",
@@ -393,10 +393,10 @@ var Rows = []schema.Definition[*Deps]{
 			Price:    toolPrice,
 			Produces: []string{"application/pdf"}, Codes: []string{string(wire.ConvertUnavailable)}, Engine: EngineGhostscript,
 		},
-		Example: ArchiveInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "3b"},
+		Example: archiveInput{PDFFileInput: PDFFileInput{PDFSource: exampleScan()}, Level: "3b"},
 		Run:     runArchive,
 	},
-	row[FacturxInput]{
+	row[facturxInput]{
 		Info: schema.Info{
 			Name: "pdf.facturx", Summary: "Add an e-invoice to a PDF", Toolset: "quality",
 			Details:  "The result is a Factur-X, ZUGFeRD or XRechnung invoice in PDF/A-3. All broken rules are reported at once, at no charge.",
@@ -404,7 +404,7 @@ var Rows = []schema.Definition[*Deps]{
 			Price:    toolPrice,
 			Produces: []string{"application/pdf"}, Codes: []string{string(wire.ConvertUnavailable)}, Engine: EngineGhostscript,
 		},
-		Example: FacturxInput{PDFSource: exampleText(), FacturxOptions: FacturxOptions{Profile: "en16931", Invoice: exampleInvoice(), Compare: "warn"}},
+		Example: facturxInput{PDFSource: exampleText(), FacturxOptions: FacturxOptions{Profile: "en16931", Invoice: exampleInvoice(), Compare: "warn"}},
 		Run:     runFacturx,
 	},
 	row[PDFFileInput]{
@@ -436,40 +436,40 @@ var Rows = []schema.Definition[*Deps]{
 		Example: PDFFileInput{PDFSource: exampleForm()},
 		Run:     runFormFields,
 	},
-	row[FormFillInput]{
+	row[formFillInput]{
 		Info:    inDefault(pdfTool("forms", "pdf.form.fill", "Fill the form of a PDF", "Use when a PDF has a form; pdf_form_fields lists its fields. Not for PDFs without fields: use pdf_stamp.")),
-		Example: FormFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
+		Example: formFillInput{PDFSource: exampleForm(), Fields: map[string]any{"name": "Zoë", "country": "Japan"}, Flatten: true},
 		Run:     described(runFormFill),
 	},
-	row[EmailInput]{
+	row[emailInput]{
 		Info: schema.Info{
 			Name: "email.create", Summary: "Create a PDF from an email", Toolset: "convert",
 			Details: "Prints the headers, a list of the attachments and the body.",
 			Use:     "Use when you have an .eml file.",
 			Price:   2000 * credit.Microdollar, Produces: []string{"application/pdf"},
 		},
-		Example: EmailInput{FileSource: FileSource{File: schema.NewFile([]byte(exampleEmail))}, Attachments: "ignore", Format: "A4"},
+		Example: emailInput{FileSource: FileSource{File: schema.NewFile([]byte(exampleEmail))}, Attachments: "ignore", Format: "A4"},
 		Run:     described(runEmail),
 	},
-	row[BarcodeInput]{
+	row[barcodeInput]{
 		Info: schema.Info{
 			Name: "barcodes.create", Summary: "Create a barcode or QR code", Toolset: "create", Default: true,
 			Use:   "Use when you need a QR, product or shipping code.",
 			Price: barcodePrice, Produces: []string{"image/png", "image/svg+xml"},
 		},
-		Example: BarcodeInput{Type: "qr", Text: "https://example.com/?a=1", Scale: 4},
+		Example: barcodeInput{Type: "qr", Text: "https://example.com/?a=1", Scale: 4},
 		Run:     runBarcode,
 	},
-	row[ZipInput]{
+	row[zipInput]{
 		Info: schema.Info{
 			Name: "zip.create", Summary: "Create a ZIP archive of files", Toolset: "create",
 			Use:   "Use when several files are delivered as one. Not for one PDF: use pdf_merge.",
 			Price: zipPrice, Produces: []string{"application/zip"},
 		},
-		Example: ZipInput{Files: []NamedFile{{FileSource: examplePDF().FileSource, Filename: "letters/may.pdf"}}},
+		Example: zipInput{Files: []namedFile{{FileSource: examplePDF().FileSource, Filename: "letters/may.pdf"}}},
 		Run:     runZip,
 	},
-	row[ConvertInput]{
+	row[convertInput]{
 		Info: schema.Info{
 			Name: "convert.create", Summary: "Convert an office document, HTML or image", Toolset: "convert", Default: true,
 			Details: "Reads office documents, HTML, Markdown, CSV, text, PDFs and images.",
@@ -480,7 +480,7 @@ var Rows = []schema.Definition[*Deps]{
 				convertTypes[office.ToHTML], convertTypes[office.ToPNG], "application/zip",
 			},
 		},
-		Example: ConvertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
+		Example: convertInput{FileSource: FileSource{File: schema.NewFile([]byte("name;total\nAda;12.50\n"))}, SourceFilename: "totals.csv", To: "xlsx"},
 		Run:     described(runConvert),
 	},
 	row[BulkInput]{
@@ -499,7 +499,7 @@ var Rows = []schema.Definition[*Deps]{
 		Run: runBulk,
 	},
 	// The rows of its steps come before it.
-	row[PipelineInput]{
+	row[pipelineInput]{
 		Info: schema.Info{
 			Name: "pipelines.create", Summary: "Run several operations in one call", Toolset: "create",
 			Details:  "All steps are validated before the first one runs. They run in order, within 5 minutes in total. If one fails, the call fails and costs nothing.",
@@ -507,10 +507,10 @@ var Rows = []schema.Definition[*Deps]{
 			Unbilled: true, Flow: true, PriceNote: "Costs the sum of the prices of its steps.",
 			Codes: []string{string(wire.ConvertUnavailable)},
 		},
-		Example: PipelineInput{Steps: []PipelineStep{
+		Example: pipelineInput{Steps: []PipelineStep{
 			{ID: "letter", Op: "pdf.create", Input: schema.NewOperationInput(`{"html":"<h1>Invoice 42</h1>"}`)},
 			{ID: "stamped", Op: "pdf.stamp", Input: schema.NewOperationInput(`{"step":"letter","text":"PAID"}`)},
-		}, Output: StepIDs{"stamped"}},
+		}, Output: stepIDs{"stamped"}},
 		Run: runPipeline,
 	},
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
-// GenerateInput is the input of templates.generate.
-type GenerateInput struct {
+// generateInput is the input of templates.generate.
+type generateInput struct {
 	schema.Common
 
 	Prompt     string        `json:"prompt" jsonschema:"required,minLength=1,maxLength=20000" jsonschema_description:"Description of the document in words."`
@@ -37,7 +37,7 @@ const (
 )
 
 // Validate checks the rules that the schema cannot express.
-func (in *GenerateInput) Validate() error {
+func (in *generateInput) Validate() error {
 	var faults schema.FieldErrors
 	if strings.TrimSpace(in.Prompt) == "" {
 		faults.Add("prompt", "must describe the document to create a template for")
@@ -69,7 +69,7 @@ var modelOptions = []string{
 func modelOption(name string) bool { return slices.Contains(modelOptions, name) }
 
 // sample is the data of the request; nothing is none.
-func (in *GenerateInput) sample() (json.RawMessage, error) {
+func (in *generateInput) sample() (json.RawMessage, error) {
 	if in.SampleData.IsZero() {
 		return nil, nil
 	}
@@ -84,7 +84,7 @@ func (in *GenerateInput) sample() (json.RawMessage, error) {
 }
 
 // conversation returns the first request to the model.
-func (in *GenerateInput) conversation(a *AI) (llm.Conversation, error) {
+func (in *generateInput) conversation(a *AI) (llm.Conversation, error) {
 	sample, err := in.sample()
 	if err != nil {
 		return llm.Conversation{}, err
@@ -98,7 +98,7 @@ func (in *GenerateInput) conversation(a *AI) (llm.Conversation, error) {
 }
 
 // digest returns the digest of the fields that a quote is bound to.
-func (in *GenerateInput) digest() ([]byte, error) {
+func (in *generateInput) digest() ([]byte, error) {
 	sample, err := in.sample()
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (in *GenerateInput) digest() ([]byte, error) {
 }
 
 // Price returns the amount of the hold: the quote's amount, or else the price of the longest responses.
-func (in *GenerateInput) Price(ctx context.Context, deps *Deps) (schema.Price, error) {
+func (in *generateInput) Price(ctx context.Context, deps *Deps) (schema.Price, error) {
 	if deps.AI == nil {
 		return schema.Price{}, errNoAI
 	}
@@ -136,7 +136,7 @@ func (e *Deps) generation(used llm.Usage) credit.Amount {
 }
 
 // runGenerate promises a price, or has the model write a template.
-func runGenerate(ctx context.Context, deps *Deps, in *GenerateInput) (schema.Result, error) {
+func runGenerate(ctx context.Context, deps *Deps, in *generateInput) (schema.Result, error) {
 	if deps.AI == nil {
 		return schema.Result{}, errNoAI
 	}
@@ -178,7 +178,7 @@ func runGenerate(ctx context.Context, deps *Deps, in *GenerateInput) (schema.Res
 // generator is one generation of a template.
 type generator struct {
 	deps *Deps
-	in   *GenerateInput
+	in   *generateInput
 	made GeneratedTemplate
 }
 

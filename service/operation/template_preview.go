@@ -16,8 +16,8 @@ import (
 	"github.com/relaypdf/relaypdf/store"
 )
 
-// PreviewInput is the input of templates.preview.
-type PreviewInput struct {
+// previewInput is the input of templates.preview.
+type previewInput struct {
 	schema.Common
 
 	TemplateID   *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: ID or slug of a template of the account. The draft is rendered, or without a draft the published version. Send exactly one of html and templateId."`
@@ -31,7 +31,7 @@ type PreviewInput struct {
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *PreviewInput) Validate() error {
+func (in *previewInput) Validate() error {
 	var faults schema.FieldErrors
 	if err := checkSources(&faults, source{"html", in.HTML}, source{"templateId", in.TemplateID}); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (in *PreviewInput) Validate() error {
 }
 
 // Pin replaces the name of the draft with its current content.
-func (in *PreviewInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
+func (in *previewInput) Pin(ctx context.Context, deps *Deps, input map[string]any) (changed bool, err error) {
 	if in.TemplateID == nil {
 		return false, nil
 	}
@@ -70,10 +70,10 @@ func (in *PreviewInput) Pin(ctx context.Context, deps *Deps, input map[string]an
 }
 
 // Admit asks the browser's queue.
-func (in *PreviewInput) Admit(deps *Deps) error { return deps.admit() }
+func (in *previewInput) Admit(deps *Deps) error { return deps.admit() }
 
 // runPreview fills and prints the template.
-func runPreview(ctx context.Context, deps *Deps, in *PreviewInput) (schema.Result, error) {
+func runPreview(ctx context.Context, deps *Deps, in *previewInput) (schema.Result, error) {
 	page := in.Options.page(false)
 	page.Media = in.Options.MediaType
 

@@ -60,7 +60,7 @@ func (deps *Deps) mark(ctx context.Context, in any, result schema.Result) (schem
 		return markPDF(ctx, deps, in, result.Body)
 	case format != "":
 		place := pdf.MarkOver
-		if _, code := in.(*BarcodeInput); code {
+		if _, code := in.(*barcodeInput); code {
 			place = pdf.MarkBelow // A scanner must be able to read the code.
 		}
 		return notNil(deps.Render.MarkImage(ctx, result.Body, format, place))
@@ -107,16 +107,16 @@ func notNil(file *spool.File, err error) (schema.Body, error) {
 }
 
 // usesModel reports that a model writes the template.
-func (in *GenerateInput) usesModel() bool { return true }
+func (in *generateInput) usesModel() bool { return true }
 
 // usesModel reports whether a model fills a schema.
-func (in *DataInput) usesModel() bool { return !in.Schema.IsZero() }
+func (in *dataInput) usesModel() bool { return !in.Schema.IsZero() }
 
 // Produces returns the content type of the target format.
-func (in *ConvertInput) Produces() string { return convertTypes[in.target()] }
+func (in *convertInput) Produces() string { return convertTypes[in.target()] }
 
 // Produces returns the content type of the action's result.
-func (in *AttachmentsInput) Produces() string {
+func (in *attachmentsInput) Produces() string {
 	switch in.Action {
 	case extractAttachments:
 		return "application/zip"
@@ -127,7 +127,7 @@ func (in *AttachmentsInput) Produces() string {
 }
 
 // Produces returns the content type of the output.
-func (in *OCRInput) Produces() string {
+func (in *ocrInput) Produces() string {
 	if in.Output == textOutput {
 		return "application/json"
 	}
@@ -135,7 +135,7 @@ func (in *OCRInput) Produces() string {
 }
 
 // Produces returns the content type of the format.
-func (in *BarcodeInput) Produces() string {
+func (in *barcodeInput) Produces() string {
 	if in.Format == "svg" {
 		return "image/svg+xml"
 	}

@@ -12,22 +12,22 @@ import (
 // zipPrice is the price of zip.create.
 const zipPrice = 200 * credit.Microdollar
 
-// ZipInput is the input of zip.create.
-type ZipInput struct {
+// zipInput is the input of zip.create.
+type zipInput struct {
 	schema.Common
 
-	Files []NamedFile `json:"files" jsonschema:"required,minItems=1,maxItems=30" jsonschema_description:"Files in order, 1 to 30 of them, at most 200 MiB together."`
+	Files []namedFile `json:"files" jsonschema:"required,minItems=1,maxItems=30" jsonschema_description:"Files in order, 1 to 30 of them, at most 200 MiB together."`
 }
 
-// NamedFile is a file with a name.
-type NamedFile struct {
+// namedFile is a file with a name.
+type namedFile struct {
 	FileSource
 
 	Filename string `json:"filename" jsonschema:"required,minLength=1,maxLength=255" jsonschema_description:"Path of the file in the archive, such as letters/may.pdf. Absolute paths and paths with .. are reduced to the file name. Duplicate names get a number."`
 }
 
 // Validate checks the rules that the schema cannot express.
-func (in *ZipInput) Validate() error {
+func (in *zipInput) Validate() error {
 	var faults schema.FieldErrors
 	for i := range in.Files {
 		in.Files[i].checkOne(&faults, fileAt(i))
@@ -36,7 +36,7 @@ func (in *ZipInput) Validate() error {
 }
 
 // runZip puts the files in an archive. They may be empty.
-func runZip(ctx context.Context, deps *Deps, in *ZipInput) (schema.Result, error) {
+func runZip(ctx context.Context, deps *Deps, in *zipInput) (schema.Result, error) {
 	lenient := *deps
 	lenient.takesEmpty = true
 

@@ -101,7 +101,7 @@ func (d *Destination) validate(faults *FieldErrors) {
 
 	d.Headers.Check(faults, DeliverField+".headers", "server")
 	if pattern, field := d.Pattern(); pattern != "" {
-		CheckPattern(faults, field, pattern)
+		checkPattern(faults, field, pattern)
 	}
 }
 
@@ -139,8 +139,8 @@ var patternVariables = []struct {
 
 var patternVariable = regexp.MustCompile(`\{\{(.*?)\}\}`)
 
-// CheckPattern adds the errors of a key or path with variables.
-func CheckPattern(faults *FieldErrors, field, pattern string) {
+// checkPattern adds the errors of a key or path with variables.
+func checkPattern(faults *FieldErrors, field, pattern string) {
 	var names []string
 	for _, variable := range patternVariables {
 		names = append(names, variable.name)

@@ -12,9 +12,9 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema/scan"
 )
 
-// MaxObject is the size that an Object may have, in bytes. It does not count
+// maxObject is the size that an Object may have, in bytes. It does not count
 // against the JSON around it.
-const MaxObject = 5 << 20
+const maxObject = 5 << 20
 
 // VerbatimFormat marks an Object in its schema. Its members, if the schema declares any, are checked by its own type.
 const VerbatimFormat = "json-object"
@@ -57,7 +57,7 @@ func (o Object) IsZero() bool { return o.RawMessage == nil }
 
 // verbatim reads an object for its syntax, and keeps its text.
 func (d *decoder) verbatim() (any, error) {
-	tape := &scan.Tape{Limit: MaxObject}
+	tape := &scan.Tape{Limit: maxObject}
 
 	d.Free = true
 	d.Record(tape)
@@ -67,7 +67,7 @@ func (d *decoder) verbatim() (any, error) {
 
 	switch {
 	case errors.Is(err, scan.ErrTape):
-		return nil, &SizeError{Field: d.field(), Limit: MaxObject}
+		return nil, &SizeError{Field: d.field(), Limit: maxObject}
 	case err != nil:
 		return nil, err
 	}

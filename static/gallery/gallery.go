@@ -113,7 +113,7 @@ func (g *Gallery) Get(id string) (Layout, bool) {
 func (g *Gallery) List(category, text string) []Layout {
 	found := []Layout{}
 	for _, l := range g.all {
-		if category != "" && l.Category != category && GroupOf(l.Category).Slug != category {
+		if category != "" && l.Category != category && groupOf(l.Category).Slug != category {
 			continue
 		}
 		about := wordsOf(strings.Join(append([]string{l.Name, l.Category, synonyms[l.Category], l.Description}, l.Tags...), "\n"))

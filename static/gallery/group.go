@@ -23,8 +23,8 @@ var groups = []Group{
 // Groups returns the groups of categories, in order.
 func Groups() []Group { return groups }
 
-// GroupOf returns the group of a category.
-func GroupOf(category string) Group {
+// groupOf returns the group of a category.
+func groupOf(category string) Group {
 	if i := slices.IndexFunc(groups, func(g Group) bool { return slices.Contains(g.Categories, category) }); i >= 0 {
 		return groups[i]
 	}

@@ -148,8 +148,8 @@ func migrate(db DB) error {
 	return s.Close()
 }
 
-// Each runs the test with an empty store on either database.
-func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
+// each runs the test with an empty store on either database.
+func each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	EachDB(t, func(t *testing.T, db DB) {
 		t.Helper()

@@ -113,7 +113,7 @@ func coloured(samples []views.Sample, sample func(name, language, code string) v
 // unmarked are the samples of a call without their HTML.
 func unmarked(r Request) []views.Sample {
 	return []views.Sample{
-		{Name: "curl", Language: "sh", Text: Curl(r)}, {Name: "Go", Language: "go", Text: written("go", r)},
+		{Name: "curl", Language: "sh", Text: curl(r)}, {Name: "Go", Language: "go", Text: written("go", r)},
 		{Name: "JavaScript", Language: "js", Text: written("js", r)},
 		{Name: "Python", Language: "python", Text: written("python", r)},
 		{Name: "PHP", Language: "php", Text: written("php", r)},
@@ -134,8 +134,8 @@ func Own(name, language, code string) views.Sample {
 	return s
 }
 
-// Curl is the call on a command line.
-func Curl(r Request) string {
+// curl is the call on a command line.
+func curl(r Request) string {
 	lines := []string{"curl " + quoted(r.URL)}
 	add := func(text string) { lines = append(lines, "  "+text) }
 	if r.Method != "GET" && (r.Method != "POST" || r.Body == "" && !r.Upload) {

@@ -55,8 +55,8 @@ type Claims struct {
 	Verified bool
 }
 
-// ErrDenied means that the provider or the user has refused, or that the response belongs to another request.
-var ErrDenied = errors.New("the provider did not say who it is")
+// errDenied means that the provider or the user has refused, or that the response belongs to another request.
+var errDenied = errors.New("the provider did not say who it is")
 
 // requestTimeout is the timeout of a request to the provider.
 const requestTimeout = 15 * time.Second
@@ -111,11 +111,11 @@ func (p *Provider) Begin(ctx context.Context, again bool) (Flow, string, error) 
 	return flow, p.oauth(found).AuthCodeURL(flow.State, options...), nil
 }
 
-// Finish returns the user who has returned from the provider with a state and a code. It returns ErrDenied if the
+// Finish returns the user who has returned from the provider with a state and a code. It returns errDenied if the
 // response does not belong to the flow.
 func (p *Provider) Finish(ctx context.Context, flow Flow, state, code string) (Claims, error) {
 	if flow.State == "" || code == "" || subtle.ConstantTimeCompare([]byte(flow.State), []byte(state)) != 1 {
-		return Claims{}, ErrDenied
+		return Claims{}, errDenied
 	}
 
 	found, err := p.discover(ctx)
@@ -126,7 +126,7 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, state, code string) (C
 	ctx = oidc.ClientContext(ctx, p.client)
 	token, err := p.oauth(found).Exchange(ctx, code, oauth2.VerifierOption(flow.Verifier))
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {
-		return Claims{}, fmt.Errorf("%w: %s", ErrDenied, refused.ErrorCode)
+		return Claims{}, fmt.Errorf("%w: %s", errDenied, refused.ErrorCode)
 	}
 	if err != nil {
 		return Claims{}, fmt.Errorf("exchange the code: %w", err)
@@ -135,10 +135,10 @@ func (p *Provider) Finish(ctx context.Context, flow Flow, state, code string) (C
 	raw, _ := token.Extra("id_token").(string)
 	verified, err := found.Verifier(&oidc.Config{ClientID: p.cfg.ClientID}).Verify(ctx, raw)
 	if err != nil {
-		return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
+		return Claims{}, fmt.Errorf("%w: %w", errDenied, err)
 	}
 	if verified.Subject == "" || subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(flow.Nonce)) != 1 {
-		return Claims{}, ErrDenied
+		return Claims{}, errDenied
 	}
 	return p.claims(ctx, found, token, verified)
 }
@@ -158,7 +158,7 @@ func (p *Provider) claims(
 ) (Claims, error) {
 	var about profile
 	if err := verified.Claims(&about); err != nil {
-		return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
+		return Claims{}, fmt.Errorf("%w: %w", errDenied, err)
 	}
 
 	if about.Email == "" && found.UserInfoEndpoint() != "" {
@@ -167,10 +167,10 @@ func (p *Provider) claims(
 			return Claims{}, fmt.Errorf("ask the provider for a person's address: %w", err)
 		}
 		if info.Subject != verified.Subject {
-			return Claims{}, ErrDenied
+			return Claims{}, errDenied
 		}
 		if err := info.Claims(&about); err != nil {
-			return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
+			return Claims{}, fmt.Errorf("%w: %w", errDenied, err)
 		}
 	}
 

@@ -28,8 +28,8 @@ import (
 
 // Bounds of a top-up.
 const (
-	MinTopUp = 5 * credit.Dollar
-	MaxTopUp = 1000 * credit.Dollar
+	minTopUp = 5 * credit.Dollar
+	maxTopUp = 1000 * credit.Dollar
 )
 
 const (
@@ -129,8 +129,8 @@ func fromCents(n int64) credit.Amount { return credit.Amount(n) * cent }
 // TopUp returns the address of Stripe's page on which an account's owner pays.
 // The payment's row is there first, and names it at Stripe.
 func (p *Payments) TopUp(ctx context.Context, account store.Account, amount credit.Amount) (address string, err error) {
-	if amount < MinTopUp || amount > MaxTopUp {
-		return "", fmt.Errorf("a top-up is of %s to %s; got %s", MinTopUp, MaxTopUp, amount)
+	if amount < minTopUp || amount > maxTopUp {
+		return "", fmt.Errorf("a top-up is of %s to %s; got %s", minTopUp, maxTopUp, amount)
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -64,8 +64,8 @@ type Word struct {
 	raised bool
 }
 
-// Askew is the turn of a word that is neither level nor upright.
-const Askew = 4
+// askew is the turn of a word that is neither level nor upright.
+const askew = 4
 
 // Link is a place of a page that leads elsewhere.
 type Link struct {
@@ -166,20 +166,20 @@ func newPage(in *Page) *page {
 
 // upright turns a page on which most words are turned.
 func (in *Page) upright() {
-	var letters [Askew + 1]int
+	var letters [askew + 1]int
 	for i := range in.Words {
-		in.Words[i].Turn = min(max(in.Words[i].Turn, 0), Askew)
+		in.Words[i].Turn = min(max(in.Words[i].Turn, 0), askew)
 		letters[in.Words[i].Turn] += len(in.Words[i].Text)
 	}
 
 	most := 0
-	for turn := 1; turn < Askew; turn++ {
+	for turn := 1; turn < askew; turn++ {
 		if letters[turn] > letters[most] {
 			most = turn
 		}
 	}
 
-	for ; most > 0 && most < Askew; most-- {
+	for ; most > 0 && most < askew; most-- {
 		in.rotateBack()
 	}
 }
@@ -195,7 +195,7 @@ func (in *Page) rotateBack() {
 		if w.Turn == 1 || w.Turn == 3 {
 			w.Base = width - w.Base // which was an x
 		}
-		if w.Turn < Askew {
+		if w.Turn < askew {
 			w.Turn = (w.Turn + 3) % 4
 		}
 	}
