@@ -20,7 +20,6 @@ import (
 
 // The limits of the files that come with a page.
 const (
-	maxAssets     = 100
 	MaxAssetBytes = 50 << 20 // together
 	// maxSiteFiles is the maximum number of files in an archive.
 	maxSiteFiles = 1000

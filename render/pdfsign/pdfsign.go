@@ -26,9 +26,6 @@ const (
 	LevelLTA Level = "B-LTA" // with a timestamp of the whole document
 )
 
-// levels returns all of them, in order.
-func levels() []Level { return []Level{LevelB, LevelT, LevelLT, LevelLTA} }
-
 // Permission is what may change after a certification.
 type Permission int
 

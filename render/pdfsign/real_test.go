@@ -69,7 +69,7 @@ func TestRealDocumentsAtAllLevels(t *testing.T) {
 	all["made: PDF/A"] = pdftest.Load(t, archive)
 	count, done := map[string]int{}, 0
 	sign := func(name string, content []byte) bool {
-		for _, level := range levels() {
+		for _, level := range levels {
 			signed, err := Sign(t.Context(), PDF{Content: content}, a.job(s, level))
 			if err != nil {
 				var failed *Error
@@ -123,7 +123,7 @@ func TestRealDocuments(t *testing.T) {
 		if len(content) > 1<<20 {
 			continue
 		}
-		level := levels()[signed%len(levels())]
+		level := levels[signed%len(levels)]
 		result, err := Sign(t.Context(), PDF{Content: content}, a.job(s, level))
 		var failed *Error
 		if errors.As(err, &failed) {

@@ -12,6 +12,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
+// levels are the levels of a signature, lowest first.
+var levels = []Level{LevelB, LevelT, LevelLT, LevelLTA}
+
 func mustSign(t testing.TB, content []byte, job Job) []byte {
 	t.Helper()
 	before := bytes.Clone(content)
@@ -41,7 +44,7 @@ func TestLevels(t *testing.T) {
 	a := newAuthority(t)
 	for _, kind := range []string{"P-256", "P-384", "RSA"} {
 		s := a.signer("Signer "+kind, kind)
-		for _, level := range levels() {
+		for _, level := range levels {
 			signed := mustSign(t, pdftest.Three().Write(), a.job(s, level))
 			if out := pdfsig(t, signed); strings.Count(out, "Signature is Valid") != 1 || strings.Contains(out, "Invalid") {
 				t.Errorf("%s %s: %s", kind, level, out)

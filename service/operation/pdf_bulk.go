@@ -50,9 +50,8 @@ type BulkForm struct {
 	Flatten  bool   `json:"flatten,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw the values on the pages and remove the form."`
 }
 
-// The values of BulkInput.Output and BulkInput.OnError.
+// The values of BulkInput.Output except its default "zip", and of BulkInput.OnError.
 const (
-	BulkZip    = "zip"
 	BulkMerged = "merged"
 	BulkFiles  = "files"
 	BulkFail   = "fail"
