@@ -218,7 +218,7 @@ func (d *MCPBackend) Tools() []Tool { return toolsOf(d.API) }
 func (d *MCPBackend) Version() string { return d.API.options.Version }
 
 // Local reports whether the service is reachable from its own machine only.
-func (d *MCPBackend) Local() bool { return Loopback(d.BaseURL) }
+func (d *MCPBackend) Local() bool { return middleware.IsLoopback(d.BaseURL) }
 
 // Caller identifies the caller of a request by a key or by a token of a grant. The response to a request without
 // either names the page where a user can grant access (RFC 9728).

@@ -3,9 +3,6 @@ package api
 
 import (
 	"net/http"
-	"net/netip"
-	"net/url"
-	"strings"
 	"sync"
 
 	"github.com/go-chi/chi/v5"
@@ -64,18 +61,4 @@ func (a *API) MountAgents(agents http.Handler) {
 		return nil
 	}))
 	a.handler.Method(http.MethodOptions, AgentPath, preflight("POST", agentHeaders))
-}
-
-// Loopback reports whether a URL points to this machine only.
-func Loopback(baseURL string) bool {
-	address, err := url.Parse(baseURL)
-	if err != nil {
-		return false
-	}
-
-	host := strings.ToLower(address.Hostname())
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap().IsLoopback()
-	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

@@ -152,7 +152,7 @@ func (d *Handler) fromHere(r *http.Request) bool {
 		u, err := url.Parse(origin)
 		return origin == "" || err == nil && (u.Scheme == "https" || u.Scheme == "http")
 	}
-	return api.Loopback("http://"+r.Host) && (origin == "" || api.Loopback(origin))
+	return middleware.IsLoopback("http://"+r.Host) && (origin == "" || middleware.IsLoopback(origin))
 }
 
 // answer reads and answers one request of a caller.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,4 +112,18 @@ func proxyHeader(r *http.Request) string {
 		}
 	}
 	return ""
+}
+
+// IsLoopback reports whether a URL points to this machine only.
+func IsLoopback(baseURL string) bool {
+	address, err := url.Parse(baseURL)
+	if err != nil {
+		return false
+	}
+
+	host := strings.ToLower(address.Hostname())
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

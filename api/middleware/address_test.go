@@ -78,3 +78,28 @@ func TestProxiesAreNoticed(t *testing.T) {
 		}
 	}
 }
+
+func TestIsLoopback(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"http://localhost:8787":          true,
+		"http://LOCALHOST":               true,
+		"http://app.localhost":           true,
+		"http://127.9.9.9:80":            true,
+		"http://[::1]:80":                true,
+		"http://[::ffff:127.0.0.1]:80":   true,
+		"http://:8787":                   false,
+		"http://0.0.0.0:8787":            false,
+		"https://pdf.example.com":        false,
+		"http://localhost.example.com":   false,
+		"http://notlocalhost":            false,
+		"http://127.0.0.1.example.com":   false,
+		"http://10.0.0.1":                false,
+		"http://[fe80::1%eth0]:80":       false,
+		"http://user@evil.example:80/@x": false,
+	} {
+		if got := IsLoopback(address); got != want {
+			t.Errorf("%s: got %v, want %v", address, got, want)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -273,7 +274,8 @@ func (c *Config) checkAI() (faults []error) {
 // findWarnings are settings that are valid and yet probably a mistake.
 func (c *Config) findWarnings() []string {
 	var findWarnings []string
-	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !isLoopback(host) && c.isDefault("base-url") {
+	_, _, err := net.SplitHostPort(c.Listen)
+	if err == nil && !middleware.IsLoopback("http://"+c.Listen) && c.isDefault("base-url") {
 		findWarnings = append(findWarnings, "RELAYPDF_LISTEN is open to other machines while RELAYPDF_BASE_URL is not set: "+
 			"links will say "+c.BaseURL+", and test keys are accepted")
 	}
@@ -291,14 +293,6 @@ func (c *Config) findWarnings() []string {
 }
 
 func (c *Config) isDefault(name string) bool { return c.Origin(name) == OriginDefault }
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
 
 // Origin returns the source of a setting's value.
 func (c *Config) Origin(name string) string {

@@ -19,7 +19,6 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/ratelimit"
@@ -224,7 +223,7 @@ func parseStripeKey(text string) (string, error) {
 // trusts the provider's responses, so the connection must be encrypted.
 func parseIssuer(text string) (string, error) {
 	address, err := parseBaseURL(text)
-	if err == nil && !strings.HasPrefix(address, "https:") && !api.Loopback(address) {
+	if err == nil && !strings.HasPrefix(address, "https:") && !middleware.IsLoopback(address) {
 		err = errors.New("must begin with https://, unless it is on this machine")
 	}
 	return text, err
@@ -233,7 +232,7 @@ func parseIssuer(text string) (string, error) {
 // parseStripeURL keeps the key from being sent anywhere but to Stripe.
 func parseStripeURL(text string) (string, error) {
 	address, err := parseBaseURL(text)
-	if err == nil && !api.Loopback(address) {
+	if err == nil && !middleware.IsLoopback(address) {
 		err = errors.New(
 			"is not on this machine; write it like http://127.0.0.1:12111, or leave it out to reach Stripe",
 		)

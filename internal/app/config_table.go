@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/store/credit"
@@ -278,7 +278,7 @@ var settings = []Setting{
 		name: "signup", Kind: "open|invite|closed", topic: topicAccounts, group: GroupServer,
 		derivation: "`open` while the base URL is loopback, else `closed`",
 		derive: func(c *Config, _ machine) (string, error) {
-			if api.Loopback(c.BaseURL) {
+			if middleware.IsLoopback(c.BaseURL) {
 				return web.SignUpOpen, nil
 			}
 			return web.SignUpClosed, nil

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/test/fakestripe"
 	"github.com/relaypdf/relaypdf/static"
 	"github.com/relaypdf/relaypdf/web/payments"
@@ -36,7 +36,7 @@ func (a *App) openPayments(ctx context.Context) (found stripeHandlers, err error
 	}
 
 	if config.SecretKey == "" {
-		if !a.Config.Dev || !api.Loopback(a.Config.BaseURL) || config.APIURL != "" || !a.has(RoleWeb) {
+		if !a.Config.Dev || !middleware.IsLoopback(a.Config.BaseURL) || config.APIURL != "" || !a.has(RoleWeb) {
 			return found, nil
 		}
 		config.SecretKey = FakeStripeKey

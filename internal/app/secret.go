@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/seal"
 )
@@ -21,7 +21,7 @@ func OpenBox(config Config) (*seal.Box, error) {
 	if config.SecretKey != "" {
 		return seal.New(Secrets(config.SecretKey)...)
 	}
-	if !strings.HasPrefix(config.DatabaseURL, "sqlite:") && !api.Loopback(config.BaseURL) {
+	if !strings.HasPrefix(config.DatabaseURL, "sqlite:") && !middleware.IsLoopback(config.BaseURL) {
 		return nil, errors.New(
 			"RELAYPDF_SECRET_KEY: is needed with PostgreSQL, the same on every machine; " +
 				"use at least 32 random characters, for example from `openssl rand -base64 32`",

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
@@ -227,7 +226,7 @@ func checkPorts(t *testing.T, p deployedProcess, config app.Config) {
 		if probe.Port == own {
 			address = config.Listen
 		}
-		if api.Loopback("http://" + address) {
+		if middleware.IsLoopback("http://" + address) {
 			t.Errorf("%s is asked for from outside, and %s is open inside only", probe.Path, address)
 		}
 		checkAnswer(t, probe.Port, own, probe.Path)

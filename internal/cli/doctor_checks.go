@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
@@ -279,7 +279,7 @@ func checkOwnAddress(ctx context.Context, config app.Config) []finding {
 
 func ownAddress(ctx context.Context, config app.Config, cfg egress.Config) []finding {
 	u, err := url.Parse(config.BaseURL)
-	if err != nil || api.Loopback(config.BaseURL) {
+	if err != nil || middleware.IsLoopback(config.BaseURL) {
 		return okay("the service is not public")
 	}
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/app"
 	"github.com/relaypdf/relaypdf/render/plan"
 	"github.com/relaypdf/relaypdf/store"
@@ -60,7 +60,7 @@ func serve(ctx context.Context, config app.Config, dev bool, logs, out io.Writer
 	}
 	warnOfLimits(config, log)
 
-	config.Dev = dev && api.Loopback(config.BaseURL)
+	config.Dev = dev && middleware.IsLoopback(config.BaseURL)
 	a, err := app.New(ctx, config, log, app.Hooks{})
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ const devEmail = "dev@localhost"
 // welcome makes sure of a development account with a key, and prints how to
 // make the first document.
 func welcome(ctx context.Context, a *app.App, out io.Writer) error {
-	if !api.Loopback(a.BaseURL()) {
+	if !middleware.IsLoopback(a.BaseURL()) {
 		return errors.New("--dev requires a loopback URL in RELAYPDF_BASE_URL")
 	}
 
