@@ -591,7 +591,7 @@ var chunkRecord = regexp.MustCompile(`-\d+-(\d+)$`)
 func (b *flakyBlobs) Put(ctx context.Context, key string, content io.Reader) (int64, error) {
 	if found := chunkRecord.FindStringSubmatch(key); found != nil {
 		times, _ := b.failed.LoadOrStore(found[1], new(atomic.Int64))
-		if times.(*atomic.Int64).Add(1) <= 2 { //nolint:forcetypeassert // all are
+		if times.(*atomic.Int64).Add(1) <= 2 { // all are
 			return 0, errors.New("the storage is away")
 		}
 	}

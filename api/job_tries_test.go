@@ -147,7 +147,7 @@ func TestJobsOutliveTheirEngines(t *testing.T) { //nolint:tparallel // its jobs 
 		"browser":           {"/v1/pdf", waits, "--remote-debugging-pipe", 2, 2, ""},
 		"always the memory": {"/v1/pdf", heavy, "", 0, store.MaxTries, string(wire.RenderFailed)},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // ends the browser of all
+		t.Run(name, func(t *testing.T) { // ends the browser of all
 			s := toolServer(t, func(cfg *apitest.Settings) { cfg.Render = own })
 			job := s.Enqueue(t, apitest.Request{Path: c.path, Body: c.body})
 			s.Work(t)

@@ -170,7 +170,7 @@ func (h *host) Counters() []views.Counter               { return h.counters }
 
 // hostOf returns the host of the pages of newHouse.
 func hostOf(c *web.Config) *host {
-	return c.Host.(*host) //nolint:forcetypeassert // newHouse has made it
+	return c.Host.(*host) // newHouse has made it
 }
 
 // fakeCalls replaces some of what pages do with calls.

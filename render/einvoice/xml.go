@@ -154,7 +154,7 @@ var spacedEncoding = regexp.MustCompile(`encoding(?:\s+=\s*|\s*=\s+)["']([^"']*)
 // Encoding returns the encoding of XML whose characters are not those of ASCII: UTF-16 or EBCDIC. It is empty for other
 // content.
 func Encoding(content []byte) string {
-	start := content[:min(len(content), 4)] //nolint:mnd // bytes that tell encodings apart
+	start := content[:min(len(content), 4)] // bytes that tell encodings apart
 	switch {
 	case bytes.HasPrefix(start, []byte("\xFE\xFF")), bytes.HasPrefix(start, []byte("\xFF\xFE")),
 		bytes.ContainsRune(start, 0) && bytes.ContainsRune(start, '<'):
