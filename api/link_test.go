@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -206,22 +205,5 @@ func TestReplaysOfLinks(t *testing.T) {
 	download(t, s, first.ID, nil).OK(t)
 	if f := again().Refused(t, wire.InvalidRequest); !strings.Contains(f.Message+f.Details[0].Message, "Use a new key") {
 		t.Errorf("after the download: %+v", f)
-	}
-}
-
-// TestJobsWithLinksWaitForThisRelease enqueues jobs whose fields a worker of the previous release does not know.
-func TestJobsWithLinksWaitForThisRelease(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t, apitest.Options{Change: quiet})
-	for _, key := range []string{s.Secret, newTester(t, s)} {
-		s.Enqueue(t, apitest.Request{Path: "/v1/test/json", Body: `{"response":"async","maxDownloads":1}`, Header: bearerOf(key)})
-		if job, err := s.Store.ClaimJob(t.Context(), "lease_of_the_previous_release", s.Kinds()...); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("claimed %+v, %v", job, err)
-		}
-	}
-	s.Work(t)
-	job := s.Enqueue(t, apitest.Request{Path: "/v1/test/json", Body: `{"response":"async","expiresIn":60}`, Header: bearerOf(newTester(t, s))})
-	if done := s.Await(t, job.ID); done.Status != wire.JobCompleted {
-		t.Errorf("the job of a test key is %+v", done)
 	}
 }

@@ -320,14 +320,3 @@ func TestTestsAreLimited(t *testing.T) {
 	s.Clock.Advance(24 * time.Hour)
 	send(keys[1]).OK(t)
 }
-
-// TestJobsOfTestKeysWaitForThisRelease enqueues a job with a test key, which a worker of the previous release would run
-// without its mark. It does not know the kind of the job.
-func TestJobsOfTestKeysWaitForThisRelease(t *testing.T) {
-	t.Parallel()
-	s := apitest.New(t, apitest.Options{})
-	s.Enqueue(t, apitest.Request{Path: "/v1/test/json", Body: `{"response":"async"}`, Header: bearerOf(newTester(t, s))})
-	if job, err := s.Store.ClaimJob(t.Context(), "lease_of_the_previous_release", s.Kinds()...); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("claimed %+v, %v", job, err)
-	}
-}

@@ -189,7 +189,7 @@ type settleParams struct {
 	Steps     Steps         `json:"steps"`
 	Lease     string        `json:"lease"`
 	Tries     int           `json:"tries"`
-	File      any           `json:"file"` // *fileParams, or several
+	Files     []fileParams  `json:"files"`
 	Outbox    *outboxParams `json:"outbox"`
 	PostingID string        `json:"posting_id"`
 	Now       int64         `json:"now"`
@@ -226,12 +226,11 @@ func (s *Store) settlePostgres(ctx context.Context, end Settlement) error {
 		Now:       toMicros(now),
 	}
 
-	var files []fileParams
 	for _, f := range end.files() {
 		if err := f.check(now); err != nil {
 			return err
 		}
-		files = append(files, fileParams{
+		params.Files = append(params.Files, fileParams{
 			ID:          f.ID,
 			Filename:    clean(f.Filename, 1000),
 			ContentType: clean(f.ContentType, 200),
@@ -240,14 +239,6 @@ func (s *Store) settlePostgres(ctx context.Context, end Settlement) error {
 			Warnings:    clean(f.Warnings, maxWarnings),
 			ExpiresAt:   toMicros(f.ExpiresAt),
 		})
-	}
-
-	switch len(files) {
-	case 0:
-	case 1:
-		params.File = files[0] // as the previous release's function reads it
-	default:
-		params.File = files
 	}
 
 	account := ""

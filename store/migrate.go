@@ -88,7 +88,7 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 	return nil
 }
 
-// firstMigration is the name of the first one of a release.
+// firstMigration is the name of the oldest whose databases the initial migration completes (ADR 41).
 const firstMigration = "0100"
 
 // ErrBeforeRelease means that the schema of a database was made before the first release.

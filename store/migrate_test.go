@@ -75,7 +75,7 @@ func TestSchemaOfBeforeTheReleaseIsRefused(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := db.Open(t, nil)
-		if _, err := s.DB().ExecContext(t.Context(), "UPDATE bun_migrations SET name = '0087' WHERE name = '0100'"); err != nil {
+		if _, err := s.DB().ExecContext(t.Context(), "UPDATE bun_migrations SET name = '0087' WHERE name = '0123'"); err != nil {
 			t.Fatal(err)
 		}
 		_, err := store.Open(t.Context(), store.Config{URL: db.URL, DataDir: db.DataDir})
@@ -84,8 +84,38 @@ func TestSchemaOfBeforeTheReleaseIsRefused(t *testing.T) {
 		}
 		var applied []string
 		err = s.DB().NewRaw("SELECT name FROM bun_migrations ORDER BY name").Scan(t.Context(), &applied)
-		if err != nil || slices.Contains(applied, "0100") || !slices.Contains(applied, "0087") {
+		if err != nil || slices.Contains(applied, "0123") || !slices.Contains(applied, "0087") {
 			t.Errorf("applied migrations are %v, %v; want them left alone", applied, err)
+		}
+	})
+}
+
+// TestInitialMigrationCompletesOlderDatabases opens a database that has only the first of the migrations that were
+// folded into the initial one, and lacks what later ones made.
+func TestInitialMigrationCompletesOlderDatabases(t *testing.T) {
+	t.Parallel()
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, nil)
+		for _, statement := range []string{
+			"UPDATE bun_migrations SET name = '0100' WHERE name = '0123'",
+			"DROP TABLE agreements",
+			"DROP TABLE bulk_chunks",
+			"DROP INDEX requests_account",
+		} {
+			if _, err := s.DB().ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		completed := db.Open(t, nil)
+		for _, query := range []string{"SELECT count(*) FROM agreements", "SELECT count(*) FROM bulk_chunks"} {
+			var rows int
+			if err := completed.DB().NewRaw(query).Scan(t.Context(), &rows); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		if _, err := completed.DB().ExecContext(t.Context(), "DROP INDEX requests_account"); err != nil {
+			t.Errorf("the index is not there again: %v", err)
 		}
 	})
 }

@@ -36,41 +36,12 @@ const inputVersion = 1
 // JobKind returns the kind of jobs that a worker must support to run an operation.
 func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
 
-// jobFeatures are the features of calls that came after the first release, oldest first. The kind of a job has the
-// suffix of the newest one that its call uses: a release that knows it knows all before, and any other leaves the job
-// alone.
-var jobFeatures = []struct {
-	suffix string
-	of     func(*paidCall) bool
-}{
-	{"/then", func(c *paidCall) bool { return len(c.call.Then) > 0 }},
-	{"/test", (*paidCall).test}, // The result would lack its mark.
-	{"/link", func(c *paidCall) bool { return c.call.LimitsLink() }},
-	{"/deliver", func(c *paidCall) bool { return c.call.DestinationURL() != "" }}, // All jobs with store false deliver.
-	{"/connection", func(c *paidCall) bool { return c.call.DeliverTo != nil && c.call.DeliverTo.Connection() != "" }},
-}
-
 // kinds returns the kinds of jobs that this process can run.
 func (p *Runner) kinds() (known []string) {
 	for _, operation := range p.table.All() {
-		kind := JobKind(operation.Name)
-		known = append(known, kind)
-		for _, feature := range jobFeatures {
-			known = append(known, kind+feature.suffix)
-		}
+		known = append(known, JobKind(operation.Name))
 	}
 	return known
-}
-
-// jobKind returns the kind of the call's job.
-func (c *paidCall) jobKind() string {
-	kind := JobKind(operationName(c))
-	for _, feature := range slices.Backward(jobFeatures) {
-		if feature.of(c) {
-			return kind + feature.suffix
-		}
-	}
-	return kind
 }
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
@@ -242,7 +213,7 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 		return nil, err
 	}
 
-	job := &store.NewJob{Kind: c.jobKind()}
+	job := &store.NewJob{Kind: JobKind(operationName(c))}
 	if c.Operation.Bulk {
 		job.Records = c.records
 	}

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -91,14 +88,10 @@ func TestReleasesSideBySide(t *testing.T) {
 	t.Parallel()
 	previous, current := previousProgram(t), plainProgram(t)
 	storetest.EachBareDB(t, func(t *testing.T, db storetest.DB) {
-		var delivered atomic.Int64
-		destination := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { delivered.Add(1) }))
-		defer destination.Close()
 		c := &crashBench{t: t, database: db, env: []string{
 			actAsProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + db.DataDir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=",
 			"RELAYPDF_BASE_URL=http://localhost:8787", "RELAYPDF_DATA_DIR=" + db.DataDir, "RELAYPDF_DATABASE_URL=" + db.URL,
 			"RELAYPDF_RATE_LIMITS=off", "RELAYPDF_RENDER_SLOTS=1",
-			"RELAYPDF_EXTRA_CA=" + authorityOf(t, destination), "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*crashPatience)
 		defer cancel()
@@ -164,29 +157,11 @@ func TestReleasesSideBySide(t *testing.T) {
 		worker := start(current, "worker")
 		await(before, ofOld, ofNew)
 		worker.end(syscall.SIGTERM)
-		// The previous release leaves jobs with steps to this one, as it would return the result before the steps, and
-		// jobs with a destination.
-		steps := c.postSteps(ctx, newAPI.address(), destination.URL)
 		fromNew, fromOld := job(newAPI, "from new"), job(oldAPI, "from old")
 		worker = start(previous, "worker")
 		await(fromNew, fromOld)
-		for _, id := range steps {
-			if call, err := c.store.Job(ctx, account, id); err != nil || call.Status != store.CallRunning {
-				t.Errorf("a job with steps or a destination is %s, %v, with a worker of the previous release", call.Status, err)
-			}
-		}
-
 		// Both work at the same time.
 		start(current, "worker")
-		await(steps...)
-		for _, id := range steps {
-			if file, err := c.store.PublicFile(ctx, id); err != nil || file.ContentType != "application/pdf" {
-				t.Errorf("the result of a job with steps is %+v, %v", file, err)
-			}
-		}
-		if n := delivered.Load(); n != 1 {
-			t.Errorf("%d results were delivered, want 1", n)
-		}
 		var ids []string
 		for i := range 12 {
 			ids = append(ids, job([]*chaosServer{oldAPI, newAPI}[i%2], fmt.Sprintf("both %d", i)))
@@ -219,21 +194,16 @@ func TestReleasesSideBySide(t *testing.T) {
 		if err != nil || after.Held != 0 {
 			t.Errorf("%v is held, %v", after.Held, err)
 		}
-		const priceOfSteps = 600
-		spent := begin.Balance + begin.Held - after.Balance - priceOfSteps*credit.Amount(len(steps))
+		spent := begin.Balance + begin.Held - after.Balance
 		price := spent / credit.Amount(calls)
-		if total := spent; price <= 0 || price*credit.Amount(calls) != total {
-			t.Errorf("%d calls cost %v, want each the same", calls, total)
+		if price <= 0 || price*credit.Amount(calls) != spent {
+			t.Errorf("%d calls cost %v, want each the same", calls, spent)
 		}
 		page, err := c.store.Calls(ctx, store.CallFilter{AccountID: account, List: store.List{Limit: store.MaxList}})
-		if want := calls + len(steps); err != nil || len(page.Items) != want {
-			t.Errorf("there are %d calls, %v; want %d", len(page.Items), err, want)
+		if err != nil || len(page.Items) != calls {
+			t.Errorf("there are %d calls, %v; want %d", len(page.Items), err, calls)
 		}
 		for _, call := range page.Items {
-			price := price
-			if slices.Contains(steps, call.ResultID) {
-				price = priceOfSteps
-			}
 			if call.Status != store.CallDone || call.Charge != price {
 				t.Errorf("call %s is %s and cost %v, want it done for %v", call.ID, call.Status, call.Charge, price)
 			}
@@ -246,26 +216,4 @@ func TestReleasesSideBySide(t *testing.T) {
 			t.Errorf("the previous release's worker left with %v", state)
 		}
 	})
-}
-
-// postSteps enqueues a job with then and one of a pipeline that delivers its result, and returns their IDs. Each makes a
-// PDF of a barcode.
-func (c *crashBench) postSteps(ctx context.Context, address, destination string) (ids []string) {
-	c.t.Helper()
-	for path, body := range map[string]string{
-		"/v1/barcodes":  `{"response":"async","type":"qr","text":"x","then":[{"op":"pdf.from-images","input":{"files":[{"step":"previous"}]}}]}`,
-		"/v1/pipelines": `{"response":"async","steps":[{"id":"a","op":"barcodes.create","input":{"type":"qr","text":"x"}},{"id":"b","op":"pdf.from-images","input":{"files":[{"step":"a"}]}}],"deliverTo":{"url":"` + destination + `"}}`,
-	} {
-		response, err := c.send(ctx, address+path, "", strings.NewReader(body))
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		text, _ := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusAccepted {
-			c.t.Fatalf("%s: status %d: %s", path, response.StatusCode, text)
-		}
-		ids = append(ids, response.Header.Get("x-service-id"))
-	}
-	return ids
 }

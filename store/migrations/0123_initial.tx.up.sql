@@ -481,6 +481,78 @@ CREATE INDEX IF NOT EXISTS usage_days_key ON usage_days (key_id);
 
 --bun:split
 
+-- Failed calls by operation and by key, and all calls by template, by the day on which they count. They are written
+-- behind (usage_count.go), and refer to nothing by a constraint.
+CREATE TABLE IF NOT EXISTS usage_counts (
+    account_id {{.ID}} NOT NULL,
+    kind       {{.ID}} NOT NULL CHECK (kind IN ('operation', 'key', 'template')),
+    day        {{.Int}} NOT NULL,
+    name       {{.ID}} NOT NULL,
+    calls      {{.Int}} NOT NULL,
+    failures   {{.Int}} NOT NULL,
+    amount     {{.Int}} NOT NULL,
+    PRIMARY KEY (account_id, kind, day, name)
+){{.Hot}};
+
+--bun:split
+
+-- The alerts that accounts have switched on, and whether each can be sent (alert.go).
+CREATE TABLE IF NOT EXISTS usage_alerts (
+    account_id {{.ID}} NOT NULL,
+    kind       {{.ID}} NOT NULL CHECK (kind IN ('day_limit', 'low_balance', 'failure_rate')),
+    threshold  {{.Int}} NOT NULL CHECK (threshold > 0),
+    armed      {{.Bool}} NOT NULL,
+    sent_at    {{.Int}} NOT NULL,
+    PRIMARY KEY (account_id, kind)
+){{.Hot}};
+
+--bun:split
+
+-- The log of an account's requests (request.go). It refers to no account, key and call by
+-- a constraint, because it is written after the response and deleted after a few days.
+CREATE TABLE IF NOT EXISTS requests (
+    id         {{.ID}} NOT NULL PRIMARY KEY,
+    account_id {{.ID}} NOT NULL,
+    key_id     {{.ID}} NOT NULL,
+    call_id    {{.ID}} NOT NULL,
+    request_id {{.ID}} NOT NULL,
+    method     TEXT NOT NULL,
+    path       TEXT NOT NULL,
+    status     {{.Int}} NOT NULL,
+    code       TEXT NOT NULL,
+    message    TEXT NOT NULL,
+    body       TEXT NOT NULL,
+    price      {{.Int}} NOT NULL,
+    duration   {{.Int}} NOT NULL,
+    created_at {{.Int}} NOT NULL
+){{.Strict}};
+
+--bun:split
+
+-- The order of an account's list, and of its deletion.
+CREATE INDEX IF NOT EXISTS requests_account ON requests (account_id, id);
+
+--bun:split
+
+-- Titles of calls in lists, which outlive the files of results (title.go). They refer to no call by a constraint, because
+-- they are written after the call has ended.
+CREATE TABLE IF NOT EXISTS titles (
+    call_id    {{.ID}} NOT NULL PRIMARY KEY,
+    account_id {{.ID}} NOT NULL,
+    title      TEXT NOT NULL,
+    created_at {{.Int}} NOT NULL
+){{.Strict}};
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS titles_account ON titles (account_id, call_id);
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS titles_age ON titles (created_at);
+
+--bun:split
+
 -- Which call has an idempotency key of its account.
 CREATE TABLE IF NOT EXISTS idempotency (
     account_id {{.ID}} NOT NULL,
@@ -612,6 +684,42 @@ CREATE INDEX IF NOT EXISTS job_turns_next ON job_turns (running, began_at, accou
 
 --bun:split
 
+-- Bulk jobs (bulk.go): how far each has come, and what its chunks have made. They refer to no call by a constraint,
+-- because calls are partitioned.
+CREATE TABLE IF NOT EXISTS bulks (
+    call_id     {{.ID}} NOT NULL PRIMARY KEY,
+    account_id  {{.ID}} NOT NULL,
+    total       {{.Int}} NOT NULL CHECK (total > 0),
+    processed   {{.Int}} NOT NULL DEFAULT 0 CHECK (processed BETWEEN 0 AND total),
+    failed      {{.Int}} NOT NULL DEFAULT 0 CHECK (failed BETWEEN 0 AND processed),
+    charged     {{.Int}} NOT NULL DEFAULT 0 CHECK (charged >= 0),
+    canceled_at {{.Int}},
+    started_at  {{.Int}},
+    created_at  {{.Int}} NOT NULL
+){{.Hot}};
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS bulks_age ON bulks (created_at);
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS bulks_account ON bulks (account_id);
+
+--bun:split
+
+-- The records of a chunk, and what became of each of them. Tries is that of the job which has made them.
+CREATE TABLE IF NOT EXISTS bulk_chunks (
+    call_id {{.ID}} NOT NULL,
+    first   {{.Int}} NOT NULL,
+    records {{.Int}} NOT NULL CHECK (records > 0),
+    tries   {{.Int}} NOT NULL,
+    results TEXT NOT NULL,
+    PRIMARY KEY (call_id, first)
+){{.Strict}};
+
+--bun:split
+
 -- Files
 -- -----
 
@@ -662,6 +770,70 @@ CREATE TABLE IF NOT EXISTS pins (
 --bun:split
 
 CREATE INDEX IF NOT EXISTS pins_call ON pins (call_id);
+
+--bun:split
+
+-- What a call asked of the URL of its result besides the default: a lifetime, a maximum number of downloads, or both
+-- (link.go). max_downloads is 0 without a maximum. A row is written before the file that it is about, so it refers to it
+-- by no constraint.
+CREATE TABLE IF NOT EXISTS links (
+    file_id       {{.ID}} NOT NULL PRIMARY KEY,
+    account_id    {{.ID}} NOT NULL,
+    max_downloads {{.Int}} NOT NULL CHECK (max_downloads >= 0),
+    downloads     {{.Int}} NOT NULL CHECK (downloads >= 0),
+    created_at    {{.Int}} NOT NULL,
+    expires_at    {{.Int}} NOT NULL
+){{.Hot}};
+
+--bun:split
+
+-- Results that are stored longer than others count towards the quota of their account.
+CREATE INDEX IF NOT EXISTS links_account ON links (account_id, expires_at);
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS links_age ON links (expires_at);
+
+--bun:split
+
+-- Deliveries of results to the destination that their call named (delivered.go), for as long as jobs are shown. A row is
+-- written before the end of its call, so it refers to it by no constraint.
+CREATE TABLE IF NOT EXISTS delivered (
+    file_id      {{.ID}} NOT NULL PRIMARY KEY,
+    account_id   {{.ID}} NOT NULL,
+    host         TEXT NOT NULL,
+    status_code  {{.Int}} NOT NULL,
+    attempts     {{.Int}} NOT NULL,
+    delivered_at {{.Int}} NOT NULL
+){{.Strict}};
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS delivered_account ON delivered (account_id);
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS delivered_age ON delivered (delivered_at);
+
+--bun:split
+
+-- The place in a connection to which a result was delivered, for its row in delivered (delivered.go).
+CREATE TABLE IF NOT EXISTS delivered_objects (
+    file_id       {{.ID}} NOT NULL PRIMARY KEY,
+    account_id    {{.ID}} NOT NULL,
+    kind          TEXT NOT NULL,
+    connection_id {{.ID}} NOT NULL,
+    object_key    TEXT NOT NULL,
+    delivered_at  {{.Int}} NOT NULL
+){{.Strict}};
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS delivered_objects_account ON delivered_objects (account_id);
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS delivered_objects_age ON delivered_objects (delivered_at);
 
 --bun:split
 
@@ -861,6 +1033,21 @@ CREATE INDEX IF NOT EXISTS delivery_attempts_age ON delivery_attempts (at);
 
 --bun:split
 
+-- The headers of attempts of deliveries, as lines.
+CREATE TABLE IF NOT EXISTS delivery_headers (
+    delivery_id {{.ID}} NOT NULL,
+    at          {{.Int}} NOT NULL,
+    request     TEXT NOT NULL,
+    response    TEXT NOT NULL,
+    PRIMARY KEY (delivery_id, at)
+){{.Strict}};
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS delivery_headers_age ON delivery_headers (at);
+
+--bun:split
+
 -- When an account was last notified that its wallet is empty.
 CREATE TABLE IF NOT EXISTS wallet_alerts (
     account_id {{.ID}} NOT NULL PRIMARY KEY REFERENCES accounts (id),
@@ -965,6 +1152,19 @@ CREATE TABLE IF NOT EXISTS template_partials (
     html       TEXT NOT NULL,
     updated_at {{.Int}} NOT NULL,
     PRIMARY KEY (account_id, name)
+){{.Strict}};
+
+--bun:split
+
+-- Drafts whose pages a user has approved, with the partials of that time (template_approval.go).
+CREATE TABLE IF NOT EXISTS template_approvals (
+    template_id {{.ID}} NOT NULL PRIMARY KEY REFERENCES templates (id) ON DELETE CASCADE,
+    html        TEXT NOT NULL,
+    sample_data TEXT NOT NULL,
+    options     TEXT NOT NULL,
+    partials    TEXT NOT NULL,
+    approved_by TEXT NOT NULL,
+    approved_at {{.Int}} NOT NULL
 ){{.Strict}};
 
 --bun:split
@@ -1118,6 +1318,57 @@ CREATE TABLE IF NOT EXISTS stripe_marks (
 
 --bun:split
 
+-- Connections and signing identities
+-- ----------------------------------
+
+-- Connections to buckets and file servers of customers (connection.go). Settings are JSON, and the secret is encrypted by
+-- the caller. The host key is empty until the first test of an SFTP connection that was created without one.
+CREATE TABLE IF NOT EXISTS connections (
+    id         {{.ID}} NOT NULL PRIMARY KEY,
+    account_id {{.ID}} NOT NULL REFERENCES accounts (id),
+    name       TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    settings   TEXT NOT NULL,
+    secret     {{.Bytes}} NOT NULL,
+    host_key   TEXT NOT NULL DEFAULT '',
+    created_at {{.Int}} NOT NULL
+){{.Strict}};
+
+--bun:split
+
+CREATE UNIQUE INDEX IF NOT EXISTS connections_name ON connections (account_id, name);
+
+--bun:split
+
+-- Private keys with their certificates (signing_identity.go). The certificate is JSON, and the secret is encrypted by the
+-- caller.
+CREATE TABLE IF NOT EXISTS signing_identities (
+    id          {{.ID}} NOT NULL PRIMARY KEY,
+    account_id  {{.ID}} NOT NULL REFERENCES accounts (id),
+    name        TEXT NOT NULL,
+    certificate TEXT NOT NULL,
+    secret      {{.Bytes}} NOT NULL,
+    created_at  {{.Int}} NOT NULL
+){{.Strict}};
+
+--bun:split
+
+CREATE UNIQUE INDEX IF NOT EXISTS signing_identities_name ON signing_identities (account_id, name);
+
+--bun:split
+
+-- API keys that may use the signing identities of their account (key.go).
+CREATE TABLE IF NOT EXISTS signing_keys (
+    key_id     {{.ID}} NOT NULL PRIMARY KEY REFERENCES keys (id),
+    account_id {{.ID}} NOT NULL
+){{.Strict}};
+
+--bun:split
+
+CREATE INDEX IF NOT EXISTS signing_keys_account ON signing_keys (account_id);
+
+--bun:split
+
 -- Upkeep
 -- ------
 
@@ -1139,6 +1390,28 @@ CREATE TABLE IF NOT EXISTS old_months (
     month    {{.Int}} NOT NULL PRIMARY KEY,
     days     {{.Int}} NOT NULL,
     last_day {{.Int}} NOT NULL
+){{.Strict}};
+
+--bun:split
+
+-- Minutes in which a component was measured and in which it worked, by UTC day. last_minute, counted from 1970, is the
+-- last of them, and last_up whether the component worked in it: no minute counts twice (uptime.go).
+CREATE TABLE IF NOT EXISTS uptime_days (
+    component   {{.ID}} NOT NULL,
+    day         {{.Int}} NOT NULL,
+    minutes     {{.Int}} NOT NULL,
+    up          {{.Int}} NOT NULL,
+    last_minute {{.Int}} NOT NULL,
+    last_up     {{.Int}} NOT NULL CHECK (last_up IN (0, 1)),
+    PRIMARY KEY (component, day)
+){{.Hot}};
+
+--bun:split
+
+-- What all processes of a database have in common, by name: the folder of the files, and the secret key (agreement.go).
+CREATE TABLE IF NOT EXISTS agreements (
+    name  {{.ID}} NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
 ){{.Strict}};
 
 --bun:split
@@ -1268,7 +1541,7 @@ DROP TYPE IF EXISTS settle_params;
 
 -- The object that settle_call accepts.
 CREATE TYPE settle_params AS (
-    id text, charge bigint, duration bigint, steps text, lease text, tries bigint, file jsonb, outbox jsonb,
+    id text, charge bigint, duration bigint, steps text, lease text, tries bigint, files jsonb, outbox jsonb,
     posting_id text, now bigint
 );
 
@@ -1364,11 +1637,14 @@ DECLARE
     v_pin text;
     v_missing text[] := '{}';
 BEGIN
-    SELECT * INTO j FROM jsonb_to_record(job) AS r (kind text, input bytea, input_key text, pins text[]);
+    SELECT * INTO j FROM jsonb_to_record(job) AS r (kind text, input bytea, input_key text, pins text[], records bigint);
     INSERT INTO jobs (call_id, account_id, state, kind, input_key, trace, created_at)
         VALUES (p_call, p_account, 'queued', j.kind, j.input_key, p_trace, p_now);
     IF j.input IS NOT NULL THEN
         INSERT INTO job_inputs (call_id, sealed) VALUES (p_call, j.input);
+    END IF;
+    IF j.records > 0 THEN
+        INSERT INTO bulks (call_id, account_id, total, created_at) VALUES (p_call, p_account, j.records, p_now);
     END IF;
     -- In the order of their IDs, so that two jobs never wait for each other.
     FOREACH v_pin IN ARRAY j.pins LOOP
@@ -1387,6 +1663,47 @@ END $$;
 
 --bun:split
 
+-- Settles a chunk of a bulk job: its charge leaves the hold, and is earned. It returns
+-- 'settled', or 'canceled' where the job was cancelled meanwhile, or 'refused' where it
+-- has changed nothing.
+CREATE OR REPLACE FUNCTION settle_chunk(chunk jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    r record;
+    c calls;
+    v_canceled bigint;
+    v_paid bigint;
+    v_balance bigint;
+BEGIN
+    SELECT * INTO r FROM jsonb_to_record(chunk) AS x (
+        id text, lease text, tries bigint, first bigint, records bigint, failed bigint, charge bigint, results text, posting_id text, now bigint
+    );
+    -- The response to an earlier attempt may have been lost.
+    IF EXISTS (SELECT 1 FROM bulk_chunks WHERE call_id = r.id AND first = r.first AND tries = r.tries) THEN
+        SELECT canceled_at INTO v_canceled FROM bulks WHERE call_id = r.id;
+        RETURN CASE WHEN v_canceled IS NULL THEN 'settled' ELSE 'canceled' END;
+    END IF;
+    UPDATE calls SET charge = charge + r.charge WHERE id = r.id AND status = 'running' AND quote >= charge + r.charge
+        AND EXISTS (SELECT 1 FROM jobs WHERE call_id = r.id AND state = 'running' AND lease = r.lease AND tries = r.tries)
+        AND EXISTS (SELECT 1 FROM bulks WHERE call_id = r.id AND processed = r.first AND total >= r.first + r.records)
+        RETURNING * INTO c;
+    IF NOT FOUND THEN
+        RETURN 'refused';
+    END IF;
+    UPDATE bulks SET processed = processed + r.records, failed = failed + r.failed, charged = charged + r.charge,
+        started_at = coalesce(started_at, (SELECT started_at FROM jobs WHERE call_id = r.id))
+        WHERE call_id = r.id RETURNING canceled_at INTO v_canceled;
+    INSERT INTO bulk_chunks (call_id, first, records, tries, results) VALUES (r.id, r.first, r.records, r.tries, r.results);
+    v_paid := CASE WHEN c.metered THEN 0 ELSE r.charge END;
+    IF v_paid <> 0 THEN
+        UPDATE accounts SET held = held - v_paid WHERE id = c.account_id RETURNING balance INTO v_balance;
+        INSERT INTO journal (id, account_id, kind, cause, reason, held, revenue, balance, created_at)
+            VALUES (r.posting_id, c.account_id, 'settle', c.id, 'chunk', -v_paid, v_paid, v_balance, r.now);
+    END IF;
+    RETURN CASE WHEN v_canceled IS NULL THEN 'settled' ELSE 'canceled' END;
+END $$;
+
+--bun:split
+
 -- Settles a running call. It returns 'settled', or 'notified' where deliveries were
 -- written too, or 'refused' where it has changed nothing.
 CREATE OR REPLACE FUNCTION settle_call(call jsonb) RETURNS text LANGUAGE plpgsql AS $$
@@ -1398,7 +1715,7 @@ DECLARE
 BEGIN
     r := jsonb_populate_record(NULL::settle_params, call);
     UPDATE calls SET status = 'done', charge = r.charge, ended_at = r.now, duration = r.duration, steps = r.steps
-        WHERE id = r.id AND status = 'running' AND quote >= r.charge
+        WHERE id = r.id AND status = 'running' AND quote >= r.charge AND charge <= r.charge
         AND (r.lease = '' OR EXISTS (SELECT 1 FROM jobs WHERE call_id = r.id AND state = 'running' AND lease = r.lease AND tries = r.tries))
         RETURNING * INTO c;
     IF NOT FOUND THEN
@@ -1407,10 +1724,11 @@ BEGIN
     IF c.idempotency_key <> '' THEN
         UPDATE idempotency SET state = 'done' WHERE account_id = c.account_id AND idem_key = c.idempotency_key AND call_id = c.id;
     END IF;
-    IF r.file IS NOT NULL THEN
+    IF r.files IS NOT NULL THEN
+        -- The result, and the documents of a bulk job.
         INSERT INTO files (id, account_id, call_id, filename, content_type, size, blob_key, warnings, created_at, expires_at)
             SELECT coalesce(nullif(f.id, ''), c.result_id), c.account_id, c.id, f.filename, f.content_type, f.size, f.blob_key, f.warnings, r.now, f.expires_at
-            FROM jsonb_to_record(r.file) AS f (id text, filename text, content_type text, size bigint, blob_key text, warnings text, expires_at bigint);
+            FROM jsonb_to_recordset(r.files) AS f (id text, filename text, content_type text, size bigint, blob_key text, warnings text, expires_at bigint);
     END IF;
     v_notified := finish_call(c, r.outbox);
     v_balance := end_hold(c, r.posting_id);
@@ -1433,7 +1751,7 @@ DECLARE
     v_balance bigint;
 BEGIN
     r := jsonb_populate_record(NULL::release_params, call);
-    UPDATE calls SET status = 'failed', error_code = r.code, error_message = r.message, ended_at = r.now, steps = r.steps
+    UPDATE calls SET status = 'failed', charge = 0, error_code = r.code, error_message = r.message, ended_at = r.now, steps = r.steps
         WHERE id = r.id AND status = 'running'
         AND CASE r.holder
             WHEN '' THEN TRUE
@@ -1506,18 +1824,28 @@ END $$;
 --bun:split
 
 -- Ends the hold of a call that has ended: its charge is earned, and the rest returns to
--- the wallet and leaves the counters of the limits. The account's other calls wait from
--- here to the commit. It returns what the wallet has.
+-- the wallet and leaves the counters of the limits. What the chunks of a bulk job have
+-- earned before is a part of its charge, and is returned by a failed one, whose charge
+-- is 0. The account's other calls wait from here to the commit. It returns what the
+-- wallet has.
 CREATE OR REPLACE FUNCTION end_hold(c calls, posting_id text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_held bigint := CASE WHEN c.metered THEN 0 ELSE c.quote END;
-    v_paid bigint := CASE WHEN c.metered THEN 0 ELSE c.charge END;
+    v_before bigint := 0;
+    v_held bigint := 0;
+    v_paid bigint := 0;
     v_balance bigint;
 BEGIN
+    IF NOT c.metered THEN
+        IF c.mode = 'async' THEN
+            v_before := coalesce((SELECT charged FROM bulks WHERE call_id = c.id), 0);
+        END IF;
+        v_held := c.quote - v_before;
+        v_paid := c.charge - v_before;
+    END IF;
     UPDATE accounts SET balance = balance + v_held - v_paid, held = held - v_held,
         day_spent = day_spent - CASE WHEN day = c.day THEN c.quote - c.charge ELSE 0 END WHERE id = c.account_id
         RETURNING balance INTO v_balance;
-    IF v_held <> 0 THEN
+    IF v_held <> 0 OR v_paid <> 0 THEN
         INSERT INTO journal (id, account_id, kind, cause, reason, held, revenue, wallet, balance, created_at)
             VALUES (posting_id, c.account_id, CASE c.status WHEN 'done' THEN 'settle' ELSE 'release' END, c.id, c.error_code,
                 -v_held, v_paid, v_held - v_paid, v_balance, c.ended_at);
@@ -1582,5 +1910,12 @@ CREATE TRIGGER IF NOT EXISTS receivers_updated AFTER UPDATE ON receivers BEGIN
     UPDATE senders SET open = open + (NEW.ready > 0 AND NEW.under_way < 2) - (OLD.ready > 0 AND OLD.under_way < 2),
         under_way = under_way + NEW.under_way - OLD.under_way, began = MAX(began, NEW.began)
         WHERE account_id = NEW.account_id;
+END;
+
+--bun:split
+
+-- A failed call is free.
+CREATE TRIGGER IF NOT EXISTS calls_failed BEFORE UPDATE OF status ON calls WHEN NEW.status = 'failed' AND NEW.charge <> 0 BEGIN
+    SELECT RAISE(ABORT, 'a failed call has a charge');
 END;
 {{end}}
