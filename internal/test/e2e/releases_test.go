@@ -21,7 +21,7 @@ import (
 const (
 	// previousRelease is the commit whose binary has to run alongside this one, on the schema of this one: the oldest
 	// that machines may still run during an upgrade. It moves forward with a release.
-	previousRelease = "7386ca87c65ca47adb11aa8940b95baf8a9ff4d9"
+	previousRelease = "ff28f54aedef06ba45c0279f42aea4d2b11406d1"
 	// previousVariable names an executable of that release, for checkouts without its history.
 	previousVariable = "RELAYPDF_TEST_PREVIOUS"
 )
