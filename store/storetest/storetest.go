@@ -148,15 +148,6 @@ func migrate(db DB) error {
 	return s.Close()
 }
 
-// each runs the test with an empty store on either database.
-func each(t *testing.T, test func(t *testing.T, s *store.Store)) {
-	t.Helper()
-	EachDB(t, func(t *testing.T, db DB) {
-		t.Helper()
-		test(t, db.Open(t, nil))
-	})
-}
-
 // EachDB runs the test with an empty database of either kind.
 func EachDB(t *testing.T, test func(t *testing.T, db DB)) {
 	t.Helper()
