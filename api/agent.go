@@ -274,8 +274,8 @@ func scopeOf(pattern string) string {
 
 // Body reads a request's body of at most most bytes, like the body of any route: a body that arrives too slowly is
 // given up.
-func (d *MCPBackend) Body(w http.ResponseWriter, r *http.Request, most int64) io.Reader {
-	return newBody(w, r, most)
+func (d *MCPBackend) Body(w http.ResponseWriter, r *http.Request, maximum int64) io.Reader {
+	return newBody(w, r, maximum)
 }
 
 // CountRead counts a request that is not a tool call.

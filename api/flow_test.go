@@ -187,7 +187,7 @@ func TestPipelineFails(t *testing.T) {
 func TestPipelineCap(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
-	header := func(most string) http.Header { return http.Header{"X-Service-Max-Charge-Microdollars": {most}} }
+	header := func(maximum string) http.Header { return http.Header{"X-Service-Max-Charge-Microdollars": {maximum}} }
 	s.Send(t, apitest.Request{Path: pipelines, Body: three(""), Header: header("1499")}).Refused(t, wire.PaymentRequired)
 	expectEffects(t, s)
 	s.Send(t, apitest.Request{Path: pipelines, Body: three(""), Header: header("1500")}).OK(t)

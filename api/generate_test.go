@@ -158,8 +158,8 @@ func TestGenerate(t *testing.T) {
 			}
 		}
 		held := l.held(ledger)
-		if most := 4000 + tokensCost(0, 2*labTokens); held <= most || held > 2*most {
-			l.t.Errorf("held %d, want somewhat more than %d", held, most)
+		if maximum := 4000 + tokensCost(0, 2*labTokens); held <= maximum || held > 2*maximum {
+			l.t.Errorf("held %d, want somewhat more than %d", held, maximum)
 		}
 		wantLedger := []string{
 			fmt.Sprintf("call templates.generate done charged %d", want),

@@ -38,8 +38,8 @@ func hasMark(img image.Image) bool {
 	b := img.Bounds()
 	dark := func(x, y int) bool {
 		r, g, bl, _ := img.At(x, y).RGBA()
-		const least, most = 0x20 << 8, 0x48 << 8
-		return min(r, g, bl) > least && max(r, g, bl) < most
+		const minimum, maximum = 0x20 << 8, 0x48 << 8
+		return min(r, g, bl) > minimum && max(r, g, bl) < maximum
 	}
 	count := 0
 	for y := max(b.Min.Y, b.Max.Y-20); y < b.Max.Y; y++ {

@@ -271,9 +271,9 @@ func seen(page image.Image) (coloured bool, drawn int) {
 	for y := page.Bounds().Min.Y; y < page.Bounds().Max.Y; y++ {
 		for x := page.Bounds().Min.X; x < page.Bounds().Max.X; x++ {
 			r, g, b, _ := page.At(x, y).RGBA()
-			if most, least := max(r, g, b), min(r, g, b); least < 0xf000 {
+			if maximum, minimum := max(r, g, b), min(r, g, b); minimum < 0xf000 {
 				drawn++
-				coloured = coloured || most-least > 0x4000
+				coloured = coloured || maximum-minimum > 0x4000
 			}
 		}
 	}

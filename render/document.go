@@ -123,7 +123,7 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 	}
 
 	doc.Warnings = append(lacking, doc.Warnings...)
-	if err := pdffile.DescribePrinted(doc.Body, opt.Metadata); err != nil {
+	if err := pdffile.DescribeChromium(doc.Body, opt.Metadata); err != nil {
 		return chrome.Document{}, errors.Join(tooLarge(err), doc.Body.Close())
 	}
 

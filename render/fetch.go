@@ -55,16 +55,16 @@ type Fetched struct {
 // Fetch fetches a file of at most limit bytes from an http or https URL. The caller closes it. Errors are
 // egress.ErrRefused, *FetchError, spool.ErrTooLarge as ErrFileTooLarge, and the error of ctx, which limits the fetch.
 func (a *Account) Fetch(ctx context.Context, address string, limit int64) (Fetched, error) {
-	return a.exchange(ctx, question{address: address}, limit)
+	return a.exchange(ctx, fetchRequest{address: address}, limit)
 }
 
-// question is a request for a file: a GET, or a POST of a body.
-type question struct {
+// fetchRequest is a request for a file: a GET, or a POST of a body.
+type fetchRequest struct {
 	address, contentType string
 	body                 []byte
 }
 
-func (q question) request(ctx context.Context) (*http.Request, error) {
+func (q fetchRequest) request(ctx context.Context) (*http.Request, error) {
 	method := http.MethodGet
 	if q.body != nil {
 		method = http.MethodPost
@@ -83,7 +83,7 @@ func (q question) request(ctx context.Context) (*http.Request, error) {
 }
 
 // exchange sends a request as Fetch does.
-func (t *Tools) exchange(ctx context.Context, q question, limit int64) (_ Fetched, err error) {
+func (t *Tools) exchange(ctx context.Context, q fetchRequest, limit int64) (_ Fetched, err error) {
 	if _, err := t.render.policy.CheckURL(q.address, "http", "https"); err != nil {
 		return Fetched{}, err
 	}

@@ -185,14 +185,14 @@ func (a *Account) printContents(ctx context.Context, inputs []MergeInput, parts 
 	}
 
 	margin := min(width*contentsMargin, maxContentsMargin) / pointsPerInch
-	const most = 4 // prints, of which the second has nearly always the right numbers
+	const maximum = 4 // prints, of which the second has nearly always the right numbers
 
 	for own, n := 1, 1; ; n++ {
 		page := contentsHTML(inputs, parts.Pages, own, width-2*margin*pointsPerInch)
 		doc, err := a.printMerge(ctx, page, chrome.PDF{
 			Width: width / pointsPerInch, Height: height / pointsPerInch, MarginTop: margin, MarginRight: margin, MarginBottom: margin, MarginLeft: margin,
 		})
-		if err != nil || doc.Pages == own || n == most {
+		if err != nil || doc.Pages == own || n == maximum {
 			return doc, err
 		}
 		own = doc.Pages

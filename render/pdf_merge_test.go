@@ -102,8 +102,8 @@ func TestMergeContentsOfMany(t *testing.T) {
 	screenshots(t, path, "many")
 	pages := pagesText(t, path)
 	own := len(pages) - parts
-	const least = 3
-	if own < least {
+	const minimum = 3
+	if own < minimum {
 		t.Fatalf("%d pages of contents", own)
 	}
 	var got, want, links []string

@@ -50,9 +50,9 @@ func (t *Tools) VerifyPDF(ctx context.Context, file PDFFile, trust []string, onl
 		files, args.Roots = trusted(files)
 	}
 
-	d := &dialogue{tools: t}
-	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
-		args.Replay = replay
+	d := &remoteRequests{tools: t}
+	result, err := d.run(ctx, func(state pdf.RunState) engine.Job {
+		args.RunState = state
 		return pdf.VerifyJob.With(args, files)
 	})
 
@@ -105,7 +105,7 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 		args.Image = "image"
 		files = append(files, engine.File{Name: args.Image, Content: s.Image})
 	}
-	d := &dialogue{
+	d := &remoteRequests{
 		tools:        t,
 		timestampURL: s.TimestampURL,
 		sign: func(ctx context.Context, digest []byte) ([]byte, error) {
@@ -115,9 +115,9 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 		},
 	}
 
-	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
-		args.Replay = replay
-		args.Options.Time = replay.At
+	result, err := d.run(ctx, func(state pdf.RunState) engine.Job {
+		args.RunState = state
+		args.Options.Time = state.At
 		return pdf.SignJob.With(args, files)
 	})
 
@@ -154,9 +154,9 @@ func (t *Tools) SealPDF(ctx context.Context, file PDFFile, timestampURL string) 
 	args := pdf.SealArgs{Input: file.Input()}
 	var files []engine.File
 	files, args.Roots = trusted([]engine.File{file.File()})
-	d := &dialogue{tools: t, timestampURL: timestampURL}
-	result, err := d.run(ctx, func(replay pdf.Replay) engine.Job {
-		args.Replay = replay
+	d := &remoteRequests{tools: t, timestampURL: timestampURL}
+	result, err := d.run(ctx, func(state pdf.RunState) engine.Job {
+		args.RunState = state
 		return pdf.SealJob.With(args, files)
 	})
 	if err != nil {
@@ -173,33 +173,33 @@ func (e *TimestampError) Error() string { return "timestamp authority: " + e.cau
 // Unwrap returns egress.ErrRefused or a *FetchError.
 func (e *TimestampError) Unwrap() error { return e.cause }
 
-// Limits of a dialogue. A certificate has an OCSP server and a list of revoked certificates, and a chain few
+// Limits of remote requests. A certificate has an OCSP server and a list of revoked certificates, and a chain few
 // certificates.
 const (
 	maxTurns          = 12
-	maxWants          = 60
-	maxAnswer         = 1 << 20
+	maxRemoteRequests = 60
+	maxResponse       = 1 << 20
 	maxRevocationList = 16 << 20
-	maxAnswers        = 64 << 20 // in all
+	maxResponses      = 64 << 20 // in all
 	maxAtOnce         = 8
-	answerTime        = 15 * time.Second
-	dialogueTime      = time.Minute
+	responseTimeout   = 15 * time.Second
+	requestsTimeout   = time.Minute
 )
 
-// dialogue runs a job until it wants no more responses.
-type dialogue struct {
+// remoteRequests runs a job until it has no more requests.
+type remoteRequests struct {
 	tools        *Tools
 	timestampURL string
 	sign         func(ctx context.Context, digest []byte) ([]byte, error)
 
-	replay pdf.Replay
+	state  pdf.RunState
 	files  []engine.File
 	spools []*spool.File // of them; nil for a failure
 	size   int64         // of them, in bytes
 }
 
 // close deletes the responses.
-func (d *dialogue) close() (err error) {
+func (d *remoteRequests) close() (err error) {
 	for _, file := range d.spools {
 		if file != nil {
 			err = errors.Join(err, file.Close())
@@ -209,33 +209,33 @@ func (d *dialogue) close() (err error) {
 }
 
 // run returns the last result of a job, which the caller closes.
-func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (_ engine.Result, err error) {
+func (d *remoteRequests) run(ctx context.Context, job func(pdf.RunState) engine.Job) (_ engine.Result, err error) {
 	defer func() { err = errors.Join(err, d.close()) }()
-	d.replay = pdf.Replay{At: time.Now().UTC().Truncate(time.Second), Seed: []byte(rand.Text())}
+	d.state = pdf.RunState{At: time.Now().UTC().Truncate(time.Second), Seed: []byte(rand.Text())}
 
-	bounded, cancel := context.WithTimeout(ctx, dialogueTime)
+	bounded, cancel := context.WithTimeout(ctx, requestsTimeout)
 	defer cancel()
 
 	for range maxTurns {
-		next := job(d.replay)
+		next := job(d.state)
 		next.Files = slices.Concat(next.Files, d.files)
 		result, err := d.tools.runTool(ctx, next)
 		if err != nil {
 			return engine.Result{}, err
 		}
 
-		var wanted pdf.Wanted
-		if err := json.Unmarshal(result.Body, &wanted); err != nil {
+		var pending pdf.PendingRequests
+		if err := json.Unmarshal(result.Body, &pending); err != nil {
 			return engine.Result{}, errors.Join(err, result.Close())
 		}
 
-		if len(wanted.Wants) == 0 {
+		if len(pending.Requests) == 0 {
 			return result, nil
 		}
-		if len(d.replay.Responses)+len(wanted.Wants) > maxWants {
+		if len(d.state.Responses)+len(pending.Requests) > maxRemoteRequests {
 			return engine.Result{}, &pdf.Error{Kind: pdf.Unverified, Text: "has too many certificates"}
 		}
-		if err := d.answer(ctx, bounded, wanted.Wants); err != nil {
+		if err := d.answer(ctx, bounded, pending.Requests); err != nil {
 			return engine.Result{}, err
 		}
 	}
@@ -245,22 +245,22 @@ func (d *dialogue) run(ctx context.Context, job func(pdf.Replay) engine.Job) (_ 
 	}
 }
 
-// answer gets the responses for wants, concurrently.
-func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error {
-	contents := make([]*spool.File, len(wants))
-	failures := make([]error, len(wants))
+// answer gets the responses for requests, concurrently.
+func (d *remoteRequests) answer(ctx, bounded context.Context, requests []pdf.RemoteRequest) error {
+	contents := make([]*spool.File, len(requests))
+	failures := make([]error, len(requests))
 	var group sync.WaitGroup
 	var size atomic.Int64
 	free := make(chan struct{}, maxAtOnce)
 
-	for i, want := range wants {
+	for i, request := range requests {
 		free <- struct{}{}
-		if d.size+size.Load() > maxAnswers {
+		if d.size+size.Load() > maxResponses {
 			break
 		}
 		group.Go(func() {
 			failures[i] = guard.Try(func() (err error) {
-				if contents[i], err = d.get(ctx, bounded, want); err == nil {
+				if contents[i], err = d.get(ctx, bounded, request); err == nil {
 					size.Add(contents[i].Size())
 				}
 				return err
@@ -272,25 +272,25 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 	d.spools = append(d.spools, contents...)
 	d.size += size.Load()
 
-	if d.size > maxAnswers {
+	if d.size > maxResponses {
 		return &pdf.Error{
 			Kind: pdf.Unverified,
 			Text: "has certificates whose servers return responses that are too large",
 		}
 	}
 
-	for i, want := range wants {
-		response := pdf.Response{Want: want}
+	for i, request := range requests {
+		response := pdf.Response{RemoteRequest: request}
 		var failed *FetchError
 		switch err := failures[i]; {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
-			response.File = fmt.Sprintf("response%d", len(d.replay.Responses))
+			response.File = fmt.Sprintf("response%d", len(d.state.Responses))
 			d.files = append(d.files, engine.File{Name: response.File, Content: contents[i]})
-		case want.Kind == pdf.WantTimestamp && (errors.As(err, &failed) || errors.Is(err, egress.ErrRefused)):
+		case request.Kind == pdf.RequestTimestamp && (errors.As(err, &failed) || errors.Is(err, egress.ErrRefused)):
 			return &TimestampError{err}
-		case want.Kind != pdf.WantState:
+		case request.Kind != pdf.RequestStatus:
 			return err
 		case errors.As(err, &failed):
 			response.Error = failed.Error()
@@ -299,35 +299,35 @@ func (d *dialogue) answer(ctx, bounded context.Context, wants []pdf.Want) error 
 		default:
 			response.Error = "its response cannot be read"
 		}
-		d.replay.Responses = append(d.replay.Responses, response)
+		d.state.Responses = append(d.state.Responses, response)
 	}
 	return nil
 }
 
-// get gets the response for one want.
-func (d *dialogue) get(ctx, bounded context.Context, want pdf.Want) (*spool.File, error) {
-	q := question{address: want.URL, body: want.Body}
-	limit := int64(maxAnswer)
+// get gets the response for one request.
+func (d *remoteRequests) get(ctx, bounded context.Context, request pdf.RemoteRequest) (*spool.File, error) {
+	q := fetchRequest{address: request.URL, body: request.Body}
+	limit := int64(maxResponse)
 	switch {
-	case want.Kind == pdf.WantSignature:
-		cms, err := d.sign(ctx, want.Body)
+	case request.Kind == pdf.RequestSignature:
+		cms, err := d.sign(ctx, request.Body)
 		return spool.FromBytes(cms), err
-	case want.Kind == pdf.WantTimestamp:
+	case request.Kind == pdf.RequestTimestamp:
 		q.address = d.timestampURL
 		q.contentType = "application/timestamp-query"
-	case len(want.Body) > 0:
+	case len(request.Body) > 0:
 		q.contentType = "application/ocsp-request"
 	default:
 		q.body = nil
 		limit = maxRevocationList
 	}
 
-	late, cancel := context.WithTimeout(bounded, answerTime)
+	late, cancel := context.WithTimeout(bounded, responseTimeout)
 	defer cancel()
 	file, err := d.tools.exchange(late, q, limit)
 
 	if err != nil && ctx.Err() == nil && late.Err() != nil {
-		return nil, &FetchError{Reason: fmt.Sprintf("did not respond within %v", answerTime), cause: err}
+		return nil, &FetchError{Reason: fmt.Sprintf("did not respond within %v", responseTimeout), cause: err}
 	}
 	if errors.Is(err, spool.ErrTooLarge) {
 		return nil, &FetchError{Reason: "returned a response that is too large", cause: err}

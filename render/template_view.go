@@ -29,7 +29,7 @@ func NameLines(html string) string { return markup.NameLines(html) }
 // Places returns the positions of elements on the first pages of a document, in the order of pages and lines. The
 // document must have been made with NameLines; otherwise the result is empty.
 func Places(doc engine.Content, pages int) ([]Place, error) {
-	f, err := pdffile.ReadPrinted(doc.Open(), doc.Size())
+	f, err := pdffile.ReadChromium(doc.Open(), doc.Size())
 	if err != nil {
 		return nil, unread(err)
 	}

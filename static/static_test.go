@@ -85,10 +85,10 @@ func TestEditorIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 250 << 10
+	const maximum = 250 << 10
 	editor := files.byName["editor.js"]
-	if editor == nil || len(editor.zipped()) == 0 || len(editor.zipped()) > most {
-		t.Fatalf("the editor is missing, or has more than %d bytes gzipped", most)
+	if editor == nil || len(editor.zipped()) == 0 || len(editor.zipped()) > maximum {
+		t.Fatalf("the editor is missing, or has more than %d bytes gzipped", maximum)
 	}
 }
 

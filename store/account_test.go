@@ -50,13 +50,13 @@ func TestAccounts(t *testing.T) {
 
 func TestCreditIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		const most = 1_000_000_000 * credit.Dollar
-		for _, amount := range []credit.Amount{0, -1, most + 1} {
+		const maximum = 1_000_000_000 * credit.Dollar
+		for _, amount := range []credit.Amount{0, -1, maximum + 1} {
 			if err := f.Credit(t.Context(), f.acc.ID, amount, "wrong"); err == nil {
 				t.Errorf("a credit of %d was accepted", amount)
 			}
 		}
-		if err := f.Credit(t.Context(), f.acc.ID, most, "most"); !errors.Is(err, credit.ErrOverflow) {
+		if err := f.Credit(t.Context(), f.acc.ID, maximum, "most"); !errors.Is(err, credit.ErrOverflow) {
 			t.Errorf("a credit beyond the largest balance: got %v, want ErrOverflow", err)
 		}
 		f.wallet(t, trial, 0, 0)

@@ -40,9 +40,9 @@ const orphanAge = 24 * time.Hour
 const blobBatch = 500
 
 const (
-	// sweepMost is the maximum number of blobs per run, which takes 500 requests to a bucket and 1,000 statements.
+	// maxSwept is the maximum number of blobs per run, which takes 500 requests to a bucket and 1,000 statements.
 	// With more blobs, a sweep takes several runs, and an orphan may stay for as many hours longer.
-	sweepMost = 500_000
+	maxSwept = 500_000
 	// sweepNote is after how many batches it is noted how far that is: as much is done
 	// again when the process dies.
 	sweepNote = 20
@@ -53,10 +53,10 @@ var errEnough = errors.New("enough was looked at")
 
 // DeleteOrphanBlobs removes blobs that no row refers to and that no living process is about to refer to, and returns
 // how many it removed, at most limit. Partly written blobs of dead writers are removed too. It reads at most
-// sweepMost blobs, and continues from there the next time, in any process; referenced blobs cost one statement for
+// maxSwept blobs, and continues from there the next time, in any process; referenced blobs cost one statement for
 // each batch. It is a task, which one process runs for all (Upkeep).
 func (s *Store) DeleteOrphanBlobs(ctx context.Context, limit int) (int, error) {
-	return s.sweepBlobs(ctx, sweepMost, limit)
+	return s.sweepBlobs(ctx, maxSwept, limit)
 }
 
 // sweepBlobs reads that many blobs. At the end it starts again from the beginning, unless it began there.

@@ -89,8 +89,8 @@ func (s *Store) OnLine(ctx context.Context, statements ...string) error {
 func IDTime(at time.Time) string { return idTime(at) }
 
 // SweepBlobs is DeleteOrphanBlobs that looks at so many blobs.
-func (s *Store) SweepBlobs(ctx context.Context, most int) (int, error) {
-	return s.sweepBlobs(ctx, most, 1000)
+func (s *Store) SweepBlobs(ctx context.Context, maximum int) (int, error) {
+	return s.sweepBlobs(ctx, maximum, 1000)
 }
 
 // ExcessRequests and OldRequests delete logged requests.

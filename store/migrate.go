@@ -163,7 +163,7 @@ func untilUnlocked(ctx context.Context, log *slog.Logger, step func() error) err
 // changed ("relaypdf" in ASCII).
 const migrationLock = 0x72656c6179706466
 
-// lockPause is the least and maxLockPause the longest time between two attempts
+// lockPause is the minimum and maxLockPause the maximum time between two attempts
 // to get the migration lock.
 const (
 	lockPause    = 20 * time.Millisecond

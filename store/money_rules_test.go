@@ -64,13 +64,13 @@ func newLedgerSide(t *testing.T, db storetest.DB) *ledgerSide {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	limit, most := credit.Amount(9000), credit.Amount(60_000)
+	limit, maximum := credit.Amount(9000), credit.Amount(60_000)
 	pairs := []string{s.acc.ID, "account", s.key.ID, "key"}
 	for i := range 3 {
 		acc := s.newAccount(t, fmt.Sprintf("rules%d@example.com", i), credit.Amount(80_000*(i+1)))
 		s.accounts = append(s.accounts, acc)
 		pairs = append(pairs, acc.ID, fmt.Sprintf("account-%d", i))
-		for j, spend := range []*credit.Amount{nil, &most} {
+		for j, spend := range []*credit.Amount{nil, &maximum} {
 			key, _, err := s.CreateKey(ctx, store.NewKey{AccountID: acc.ID, Name: "k", SpendLimit: spend})
 			if err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func newLedgerSide(t *testing.T, db storetest.DB) *ledgerSide {
 			t.Fatal(err)
 		}
 	}
-	if err := s.SetLimits(ctx, store.Author{AccountID: s.accounts[1].ID}, store.Limits{MaxJob: &limit, MaxDay: &most}); err != nil {
+	if err := s.SetLimits(ctx, store.Author{AccountID: s.accounts[1].ID}, store.Limits{MaxJob: &limit, MaxDay: &maximum}); err != nil {
 		t.Fatal(err)
 	}
 	s.names = strings.NewReplacer(pairs...)

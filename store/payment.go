@@ -120,7 +120,7 @@ func (s *Store) OpenTopUp(ctx context.Context, accountID, customer string, amoun
 	return row.payment(), wrapped("open payment", err)
 }
 
-// cent is the least that providers of payments know.
+// cent is the smallest amount that payment providers know.
 const cent = credit.Dollar / 100
 
 func checkPayment(amount credit.Amount) error {

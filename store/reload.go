@@ -28,7 +28,7 @@ var reloadPauses = []time.Duration{time.Hour, 24 * time.Hour}
 type AutoReload struct {
 	Threshold credit.Amount // a balance below it is refilled
 	Amount    credit.Amount // the amount that is charged, at least the threshold
-	Monthly   credit.Amount // the most that is taken in a calendar month (UTC)
+	Monthly   credit.Amount // the maximum in a calendar month (UTC)
 	On        bool
 	// OffReason is the reason why refilling was switched off automatically.
 	OffReason string

@@ -43,7 +43,7 @@ const (
 	writeTimeout = 15 * time.Second
 	// writeAttempts bounds how often PostgreSQL may ask for a transaction again.
 	writeAttempts = 4
-	// lostPause is the least and lostPauseMost the longest time between two
+	// lostPause is the minimum and maxLostPause the maximum time between two
 	// attempts of a transaction whose connection was lost.
 	lostPause    = 10 * time.Millisecond
 	maxLostPause = time.Second

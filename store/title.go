@@ -44,10 +44,10 @@ func (l *titleLog) add(titles ...Title) {
 }
 
 // take returns the oldest titles, which are the caller's to write from now on.
-func (l *titleLog) take(most int) []Title {
+func (l *titleLog) take(maximum int) []Title {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	taken := slices.Clone(l.list[:min(most, len(l.list))])
+	taken := slices.Clone(l.list[:min(maximum, len(l.list))])
 	l.list = slices.Delete(l.list, 0, len(taken))
 	return taken
 }

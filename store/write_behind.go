@@ -16,8 +16,8 @@ const (
 	writeBehindTimeout = 5 * time.Second
 	// tallyBatch bounds the sums that one statement writes.
 	tallyBatch = 500
-	// tallyMost bounds the sums in memory while the database does not respond. Others are not counted then.
-	tallyMost = 100_000
+	// maxTally bounds the sums in memory while the database does not respond. Others are not counted then.
+	maxTally = 100_000
 )
 
 // writeBehind calls write every second until ctx ends, and once more then. A failure is logged once.
@@ -53,7 +53,7 @@ func (t *tally[Key, Sum]) add(of Key, n Sum) {
 	if t.sums == nil {
 		t.sums = map[Key]Sum{}
 	}
-	if sum, known := t.sums[of]; known || len(t.sums) < tallyMost {
+	if sum, known := t.sums[of]; known || len(t.sums) < maxTally {
 		t.sums[of] = sum.Plus(n)
 	}
 }

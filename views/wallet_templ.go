@@ -40,12 +40,12 @@ type UsageBar struct {
 	Amount credit.Amount
 }
 
-func (m Wallet) most() float64 {
-	most := credit.Amount(1)
+func (m Wallet) maximum() float64 {
+	maximum := credit.Amount(1)
 	for _, u := range m.Usage {
-		most = max(most, u.Amount)
+		maximum = max(maximum, u.Amount)
 	}
-	return float64(most)
+	return float64(maximum)
 }
 
 // TopUp is the form that adds money.
@@ -485,7 +485,7 @@ func walletUsage(m Wallet) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = bar(float64(u.Amount)/m.most()).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = bar(float64(u.Amount)/m.maximum()).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -4,15 +4,15 @@ import "sync"
 
 // byteCache holds values by name, up to a number of bytes. A value that finds no room empties it first.
 type byteCache[Value any] struct {
-	most int
+	maximum int
 
 	mu   sync.Mutex
 	kept map[string]Value
 	size int
 }
 
-func newByteCache[Value any](most int) *byteCache[Value] {
-	return &byteCache[Value]{most: most, kept: map[string]Value{}}
+func newByteCache[Value any](maximum int) *byteCache[Value] {
+	return &byteCache[Value]{maximum: maximum, kept: map[string]Value{}}
 }
 
 func (c *byteCache[Value]) find(name string) (Value, bool) {
@@ -25,7 +25,7 @@ func (c *byteCache[Value]) find(name string) (Value, bool) {
 func (c *byteCache[Value]) store(name string, value Value, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.size+size > c.most {
+	if c.size+size > c.maximum {
 		clear(c.kept)
 		c.size = 0
 	}

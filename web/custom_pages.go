@@ -11,7 +11,7 @@ import (
 func (w *Web) customPages() []page {
 	var list []page
 	for _, own := range w.cfg.CustomPages {
-		list = append(list, page{"GET", own.Path, everyone, func(v *pageRequest) error {
+		list = append(list, page{"GET", own.Path, sameForAll, func(v *pageRequest) error {
 			p := w.publicPage(own.Title, customPageDescription(own), "", own.Path)
 			return v.show(http.StatusOK, views.CustomPage(p, own.Title, own.HTML))
 		}})

@@ -28,27 +28,27 @@ import (
 func (w *Web) editorPages() []page {
 	return []page{
 		{"GET", "/dashboard/templates/{id}", signedIn, w.showEditor},
-		{"POST", "/dashboard/templates/{id}", manages, w.saveForm},
+		{"POST", "/dashboard/templates/{id}", developerRole, w.saveForm},
 		{"GET", "/dashboard/templates/{id}/draft", signedIn, w.showDraft},
-		{"POST", "/dashboard/templates/{id}/draft", manages, script(w.saveDraft)},
+		{"POST", "/dashboard/templates/{id}/draft", developerRole, script(w.saveDraft)},
 		{"POST", "/dashboard/templates/{id}/check", signedIn, script(ofTemplate(w.check))},
 		{"POST", "/dashboard/templates/{id}/pages", signedIn, script(ofTemplate(w.draw))},
 		{"GET", "/dashboard/templates/{id}/pages/{page}", signedIn, w.showLastPage},
 		{"POST", "/dashboard/templates/{id}/filled", signedIn, w.showFilled},
 		{"POST", "/dashboard/templates/{id}/compare", signedIn, script(w.compareDraft)},
-		{"POST", "/dashboard/templates/{id}/describe", manages, script(w.describeDraft)},
-		{"POST", "/dashboard/templates/{id}/pdf", manages, w.printDraft},
-		{"GET", "/dashboard/templates/{id}/publish", manages, w.showPublish},
-		{"POST", "/dashboard/templates/{id}/publish", manages, w.publishDraft},
-		{"POST", "/dashboard/templates/{id}/discard", manages, w.discardDraft},
+		{"POST", "/dashboard/templates/{id}/describe", developerRole, script(w.describeDraft)},
+		{"POST", "/dashboard/templates/{id}/pdf", developerRole, w.printDraft},
+		{"GET", "/dashboard/templates/{id}/publish", developerRole, w.showPublish},
+		{"POST", "/dashboard/templates/{id}/publish", developerRole, w.publishDraft},
+		{"POST", "/dashboard/templates/{id}/discard", developerRole, w.discardDraft},
 		{"GET", "/dashboard/templates/{id}/versions", signedIn, w.showVersions},
 		{"GET", "/dashboard/templates/{id}/versions/{version}", signedIn, w.showVersion},
 		{"GET", "/dashboard/templates/{id}/versions/{version}/pages", signedIn, w.showVersionPages},
 		{"GET", "/dashboard/templates/{id}/versions/{version}/pages/{page}", signedIn, w.showVersionImage},
-		{"POST", "/dashboard/templates/{id}/approve", manages, w.approvePages},
-		{"POST", "/dashboard/templates/{id}/restore", manages, w.restoreVersion},
-		{"GET", "/dashboard/templates/{id}/settings", manages, w.showTemplateSettings},
-		{"POST", "/dashboard/templates/{id}/settings", manages, w.saveTemplateSettings},
+		{"POST", "/dashboard/templates/{id}/approve", developerRole, w.approvePages},
+		{"POST", "/dashboard/templates/{id}/restore", developerRole, w.restoreVersion},
+		{"GET", "/dashboard/templates/{id}/settings", developerRole, w.showTemplateSettings},
+		{"POST", "/dashboard/templates/{id}/settings", developerRole, w.saveTemplateSettings},
 	}
 }
 
@@ -76,7 +76,7 @@ func (w *Web) editorOf(v *pageRequest, t templates.Record) (views.Editor, error)
 		Card: cardOf(t.Template), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: t.ETag(),
 		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options),
 		Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
-		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(manages), Model: w.cfg.Model, Path: pageOf(t.ID, ""),
+		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(developerRole), Model: w.cfg.Model, Path: pageOf(t.ID, ""),
 	}
 	m.Fixed = views.FixedFields{HTML: m.ReadOnly, Sample: m.ReadOnly, Options: m.ReadOnly}
 

@@ -96,7 +96,7 @@ func (w *Web) fail(v *pageRequest, err error) {
 
 	t.Actions = []views.Link{{URL: "/login", Text: "Log in"}, {URL: "/", Text: "Home"}}
 	switch {
-	case v.need == linked:
+	case v.need == editorLink:
 		t.Actions = nil // the frame of another site shows no login button
 	case errors.Is(err, store.ErrUsed) && strings.HasPrefix(v.r.URL.Path, "/password/"):
 		t.Actions = []views.Link{{URL: "/password/reset", Text: "Send a new link"}, {URL: "/", Text: "Home"}}

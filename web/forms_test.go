@@ -68,11 +68,11 @@ func TestLittleIsReadFromAnonymousVisitors(t *testing.T) {
 					break
 				}
 			}
-			most := int64(65 << 10)
+			maximum := int64(65 << 10)
 			if page.Pattern == "/" {
-				most = 257 << 10 // the page that visitors try has HTML of 64 KiB
+				maximum = 257 << 10 // the page that visitors try has HTML of 64 KiB
 			}
-			if body.read > most || used > 48<<20 {
+			if body.read > maximum || used > 48<<20 {
 				t.Errorf("POST %s as %s: read %d bytes and allocated %d", page.Pattern, kind, body.read, used)
 			}
 			if page.Need == "manages" && w.Code != http.StatusSeeOther {

@@ -96,34 +96,34 @@ func (v *pageRequest) may(n access) bool {
 	}
 
 	switch n {
-	case anybody, everyone:
+	case noLogin, sameForAll:
 		return true
-	case linked:
+	case editorLink:
 		return v.embedded != nil
 	case signedIn:
 		return role != ""
-	case manages:
+	case developerRole:
 		return role == store.RoleOwner || role == store.RoleDeveloper
-	case pays:
+	case billingRole:
 		return role == store.RoleOwner || role == store.RoleBilling
 	case owns:
 		return role == store.RoleOwner
-	case operates:
+	case operatorOnly:
 		return v.person != nil && v.person.Operator
 	}
 
 	return false
 }
 
-// mostFailed is the maximum count of failed deliveries in failedSpan that the side bar shows.
+// maxFailed is the maximum count of failed deliveries in failedSpan that the side bar shows.
 const (
-	mostFailed = 99
+	maxFailed  = 99
 	failedSpan = 24 * time.Hour
 )
 
 // failed returns the number of failed deliveries for the side bar. If counting fails, the page is shown without it.
 func (v *pageRequest) failed() int {
-	n, err := v.web.store.FailedDeliveries(v.ctx(), v.account.ID, v.web.now().Add(-failedSpan), mostFailed)
+	n, err := v.web.store.FailedDeliveries(v.ctx(), v.account.ID, v.web.now().Add(-failedSpan), maxFailed)
 	if err != nil && v.ctx().Err() == nil {
 		v.web.log.LogAttrs(v.ctx(), slog.LevelError, "failed deliveries not counted", slog.Any("error", err))
 	}
@@ -141,7 +141,7 @@ func (v *pageRequest) page(title, open string) views.Page {
 	if v.person != nil {
 		p.Person = &views.Person{
 			Name: v.person.Name, Email: v.person.Email, Operator: v.person.Operator,
-			Manages: v.may(manages), Pays: v.may(pays), Owns: v.may(owns),
+			Manages: v.may(developerRole), Pays: v.may(billingRole), Owns: v.may(owns),
 		}
 	}
 
@@ -202,7 +202,7 @@ func (v *pageRequest) redirectWith(path, sentence string) error {
 func (v *pageRequest) flash(sentence string) { v.web.scs.Put(v.ctx(), noticeKey, sentence) }
 
 func (v *pageRequest) takeNotice() string {
-	if v.need == linked || !v.web.scs.Exists(v.ctx(), noticeKey) {
+	if v.need == editorLink || !v.web.scs.Exists(v.ctx(), noticeKey) {
 		return ""
 	}
 	return v.web.scs.PopString(v.ctx(), noticeKey)
@@ -254,7 +254,7 @@ func (w *Web) serve(p page) http.Handler {
 		v := &pageRequest{web: w, w: rw, r: r, need: p.need}
 		w.answer(v, p)
 	})
-	if p.need == linked {
+	if p.need == editorLink {
 		return handler // It has no session of a user, and leaves none.
 	}
 	return w.scs.LoadAndSave(handler)
@@ -276,14 +276,14 @@ func (w *Web) answer(v *pageRequest, p page) {
 
 func (w *Web) admit(v *pageRequest, p page) error {
 	identify := w.identify
-	if p.need == linked {
+	if p.need == editorLink {
 		identify = w.identifyEmbed
 	}
 
 	if err := identify(v); err != nil {
 		return err
 	}
-	if p.need != linked {
+	if p.need != editorLink {
 		w.hint(v)
 	}
 
@@ -303,9 +303,9 @@ func (w *Web) admit(v *pageRequest, p page) error {
 		return p.handle(v)
 	case v.person == nil:
 		return v.askToSignIn()
-	case v.member == nil && p.need != operates && v.person.VerifiedAt == nil:
+	case v.member == nil && p.need != operatorOnly && v.person.VerifiedAt == nil:
 		return w.showUnconfirmed(v, http.StatusForbidden, v.person.Email)
-	case v.member == nil && p.need != operates:
+	case v.member == nil && p.need != operatorOnly:
 		return errNoAccount
 	}
 	return errForbidden

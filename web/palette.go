@@ -43,7 +43,7 @@ var pageWords = map[string]string{requestsPath: "log, request log, errors, 401"}
 // paletteEntries are the pages that the user may open, the guides and the operations.
 func (w *Web) paletteEntries(v *pageRequest) []paletteEntry {
 	var list []paletteEntry
-	person := views.Person{Role: v.member.Role, Operator: v.person.Operator, Manages: v.may(manages)}
+	person := views.Person{Role: v.member.Role, Operator: v.person.Operator, Manages: v.may(developerRole)}
 	for _, page := range person.Pages() {
 		list = append(list, paletteEntry{
 			Group: "Pages",

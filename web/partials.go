@@ -20,12 +20,12 @@ const partialsPath = templatesPath + "/partials"
 func (w *Web) partialPages() []page {
 	return []page{
 		{"GET", partialsPath, signedIn, w.showPartials},
-		{"POST", partialsPath, manages, w.makePartial},
-		{"GET", partialsPath + "/new", manages, w.showNewPartial},
+		{"POST", partialsPath, developerRole, w.makePartial},
+		{"GET", partialsPath + "/new", developerRole, w.showNewPartial},
 		{"GET", partialsPath + "/{name}", signedIn, w.showPartial},
-		{"POST", partialsPath + "/{name}", manages, w.savePartial},
-		{"GET", partialsPath + "/{name}/delete", manages, w.showDeletePartial},
-		{"POST", partialsPath + "/{name}/delete", manages, w.deletePartial},
+		{"POST", partialsPath + "/{name}", developerRole, w.savePartial},
+		{"GET", partialsPath + "/{name}/delete", developerRole, w.showDeletePartial},
+		{"POST", partialsPath + "/{name}/delete", developerRole, w.deletePartial},
 	}
 }
 

@@ -53,7 +53,7 @@ func (w *Web) playgroundPages() []page {
 		{"GET", playgroundPath, signedIn, w.showPlaygrounds},
 		{"GET", playgroundPath + "/{operation}", signedIn, w.showPlayground},
 		{"POST", playgroundPath + "/{operation}", signedIn, w.changePlayground},
-		{"POST", playgroundPath + "/{operation}/run", manages, w.runPlayground},
+		{"POST", playgroundPath + "/{operation}/run", developerRole, w.runPlayground},
 	}
 }
 
@@ -269,7 +269,7 @@ func (p *playground) usableKeys() (usable []store.Key, err error) {
 
 	for _, k := range p.keys {
 		ended := k.RevokedAt != nil || k.ExpiresAt != nil && !k.ExpiresAt.After(p.now())
-		if p.may(manages) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.name)) {
+		if p.may(developerRole) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.name)) {
 			usable = append(usable, k)
 		}
 	}
@@ -323,7 +323,7 @@ type playUpload struct {
 // upload passes a file to the API, as it arrives.
 func (p *playground) upload(path string, part *multipart.Part) (playUpload, error) {
 	u := playUpload{path: path, name: part.FileName()}
-	if !p.may(manages) {
+	if !p.may(developerRole) {
 		return u, errForbidden
 	}
 	if _, ok := p.allow(p.ctx(), "upload:"+p.person.ID, uploadsPerMinute, time.Minute); !ok {

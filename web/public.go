@@ -24,7 +24,7 @@ const publicPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; f
 // serveAll makes a handler of a public page.
 func (w *Web) serveAll(p page) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request, err error) {
-		w.serve(page{need: anybody, handle: func(*pageRequest) error { return err }}).ServeHTTP(rw, r)
+		w.serve(page{need: noLogin, handle: func(*pageRequest) error { return err }}).ServeHTTP(rw, r)
 	}
 
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -51,11 +51,11 @@ func (w *Web) serveAll(p page) http.Handler {
 }
 
 // readForm reads the fields of a form.
-func readForm(v *pageRequest, rw http.ResponseWriter, most int64) error {
+func readForm(v *pageRequest, rw http.ResponseWriter, maximum int64) error {
 	if v.r.Method != http.MethodPost {
 		return nil
 	}
-	v.r.Body = http.MaxBytesReader(rw, v.r.Body, most)
+	v.r.Body = http.MaxBytesReader(rw, v.r.Body, maximum)
 	if err := v.r.ParseForm(); err != nil {
 		return errForm
 	}

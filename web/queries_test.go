@@ -42,10 +42,10 @@ func (watcher) AfterQuery(ctx context.Context, e *bun.QueryEvent) {
 	noted.list = append(noted.list, e.Query)
 }
 
-// mostStatements is the maximum number of statements of a page, whatever its account holds. Session, user,
+// maxStatements is the maximum number of statements of a page, whatever its account holds. Session, user,
 // memberships and account are four of them; saving the session and the side bar's count are two more. If a page
 // changes the session, two statements store it.
-var mostStatements = map[string]int{
+var maxStatements = map[string]int{
 	"/dashboard":                                     16,
 	"/dashboard/deliveries":                          8,
 	"/dashboard/documents":                           10,
@@ -152,14 +152,14 @@ func TestPagesRunFewStatements(t *testing.T) {
 		}
 		grow()
 		first := map[string]int{}
-		for path := range mostStatements {
+		for path := range maxStatements {
 			first[path] = len(count(path))
 		}
 		grow()
-		for path, most := range mostStatements {
+		for path, maximum := range maxStatements {
 			list := count(path)
-			if len(list) > most || len(list) > first[path] {
-				t.Errorf("%s runs %d statements, after %d with less in the account; want at most %d:\n%s", path, len(list), first[path], most, strings.Join(list, "\n"))
+			if len(list) > maximum || len(list) > first[path] {
+				t.Errorf("%s runs %d statements, after %d with less in the account; want at most %d:\n%s", path, len(list), first[path], maximum, strings.Join(list, "\n"))
 			}
 			if len(list) < 5 {
 				t.Errorf("%s runs %d statements: they are not counted", path, len(list))
@@ -169,7 +169,7 @@ func TestPagesRunFewStatements(t *testing.T) {
 			if page.Method != http.MethodGet || strings.ContainsAny(page.Pattern, "{.") || pageAllows[page.Need] == nil || page.Need == "operates" {
 				continue
 			}
-			if mostStatements[page.Pattern] == 0 && !uncounted[page.Pattern] {
+			if maxStatements[page.Pattern] == 0 && !uncounted[page.Pattern] {
 				t.Errorf("nobody has said how many statements %s may run", page.Pattern)
 			}
 		}

@@ -82,12 +82,12 @@ func TestPagesReadWithTheirOwnConnections(t *testing.T) {
 		answer()
 		var releases []func()
 		for name, pool := range h.Pools() {
-			switch most := pool.Stats().MaxOpenConnections; {
+			switch maximum := pool.Stats().MaxOpenConnections; {
 			case name == "pages":
 			case name == "write" && h.Dialect() == store.SQLite:
-				releases = append(releases, holdPool(t, pool, most-1)) // One is permanently the writer's.
+				releases = append(releases, holdPool(t, pool, maximum-1)) // One is permanently the writer's.
 			default:
-				releases = append(releases, holdPool(t, pool, most))
+				releases = append(releases, holdPool(t, pool, maximum))
 			}
 		}
 		answer()

@@ -137,7 +137,7 @@ func TestPagesReadFewRows(t *testing.T) {
 		if handler.ServeHTTP(w, r); w.Code != http.StatusOK {
 			t.Fatalf("%s: got status %d", path, w.Code)
 		}
-		most := -1.0
+		maximum := -1.0
 		for _, statement := range noted.list {
 			if word, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(statement)), " "); word != "SELECT" && word != "WITH" {
 				continue
@@ -151,8 +151,8 @@ func TestPagesReadFewRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			read := explained[0].Plan.read()
-			if sum += read; read > most {
-				most, worst = read, statement
+			if sum += read; read > maximum {
+				maximum, worst = read, statement
 			}
 		}
 		return sum, worst
@@ -162,7 +162,7 @@ func TestPagesReadFewRows(t *testing.T) {
 		"/dashboard/documents?mode=async", "/dashboard/documents?q=my-own", "/dashboard/requests?q=my-own",
 		"/dashboard/webhooks/" + hook.ID, "/dashboard/deliveries?status=failed", "/admin", "/admin/accounts/" + account.ID, "/admin/engine", "/admin/jobs", "/admin/deliveries", "/admin/audit",
 	}
-	for path := range mostStatements {
+	for path := range maxStatements {
 		pages = append(pages, path)
 	}
 	grow(20_000)

@@ -38,15 +38,15 @@ func (w *Web) settingsPages() []page {
 		{"POST", settingsPath + "/sessions/{id}/end", signedIn, w.endSession},
 		{"POST", settingsPath + "/sessions/end", signedIn, w.endSessions},
 		{"GET", membersPath, signedIn, w.showMembers},
-		{"POST", settingsPath + "/invites", owns, w.inviteMember},
-		{"POST", settingsPath + "/invites/{id}/cancel", owns, w.cancelInvite},
-		{"POST", membersPath + "/{id}/role", owns, w.changeRole},
-		{"POST", membersPath + "/{id}/remove", owns, w.removeMember},
+		{"POST", settingsPath + "/invites", ownerRole, w.inviteMember},
+		{"POST", settingsPath + "/invites/{id}/cancel", ownerRole, w.cancelInvite},
+		{"POST", membersPath + "/{id}/role", ownerRole, w.changeRole},
+		{"POST", membersPath + "/{id}/remove", ownerRole, w.removeMember},
 		{"GET", dataPath, signedIn, w.showData},
-		{"POST", settingsPath + "/kept", manages, w.saveStoredInputs},
-		{"GET", settingsPath + "/export", owns, w.exportAccount},
-		{"POST", settingsPath + "/delete", owns, w.endAccount},
-		{"POST", settingsPath + "/delete/undo", owns, w.cancelDeletion},
+		{"POST", settingsPath + "/kept", developerRole, w.saveStoredInputs},
+		{"GET", settingsPath + "/export", ownerRole, w.exportAccount},
+		{"POST", settingsPath + "/delete", ownerRole, w.endAccount},
+		{"POST", settingsPath + "/delete/undo", ownerRole, w.cancelDeletion},
 		{"GET", auditPath, signedIn, w.showAuditLog},
 		{"GET", settingsPath + "/audit.csv", signedIn, w.exportAudit},
 	}
@@ -315,7 +315,7 @@ func (w *Web) saveProfile(v *pageRequest) error {
 			return err
 		}
 	}
-	if name := v.value("account"); v.may(manages) && v.r.Form.Has("account") && name != v.account.Name {
+	if name := v.value("account"); v.may(developerRole) && v.r.Form.Has("account") && name != v.account.Name {
 		err := errors.Join(w.store.SetAccountName(v.ctx(), v.account.ID, name), v.record("account.name", name, ""))
 		if err != nil {
 			return err

@@ -16,14 +16,14 @@ import (
 type access string
 
 const (
-	everyone access = "everyone" // the same page for all users
-	anybody  access = "anybody"
-	linked   access = "linked"    // any user of a link to the editor
-	signedIn access = "logged in" // a member of the account in any role
-	manages  access = "manages"   // owner or developer
-	pays     access = "pays"      // owner or billing
-	owns     access = "owns"      // owner
-	operates access = "operates"  // an operator of the installation
+	sameForAll    access = "everyone" // the same page for all users
+	noLogin       access = "anybody"
+	editorLink    access = "linked"    // any user of a link to the editor
+	signedIn      access = "logged in" // a member of the account in any role
+	developerRole access = "manages"   // owner or developer
+	billingRole   access = "pays"      // owner or billing
+	ownerRole     access = "owns"      // owner
+	operatorOnly  access = "operates"  // an operator of the installation
 )
 
 // page is one line of the pages.
@@ -45,50 +45,50 @@ func (w *Web) pages() []page {
 // publicPages are the pages without a login.
 func (w *Web) publicPages() []page {
 	return append([]page{
-		{"GET", "/", everyone, w.showHome},
-		{"POST", "/", everyone, w.tryLive},
-		{"GET", galleryPath, everyone, w.showGallery},
-		{"GET", galleryPath + "/{category}", everyone, w.showGallery},
-		{"GET", galleryPath + "/{category}/{id}", everyone, w.showLayout},
-		{"GET", pricingPath, everyone, w.showPricing},
-		{"GET", statusPath, everyone, w.showStatus},
-		{"GET", changelogPath, everyone, w.showChangelog},
-		{"GET", feedPath, everyone, w.showFeed},
-		{"GET", docsPath, everyone, w.showDocs},
-		{"GET", docsPath + "/search.json", everyone, w.showSearchIndex},
-		{"GET", docsPath + "/{guide}", everyone, w.showGuide},
-		{"GET", referencePath, everyone, w.showReference},
-		{"GET", referencePath + "/{operation}", everyone, w.showOperation},
-		{"GET", "/llms.txt", everyone, w.showLLMs},
-		{"GET", "/llms-full.txt", everyone, w.showLLMsFull},
-		{"GET", publicImagePath + "{name}", everyone, w.showPublicImage},
-		{"GET", "/robots.txt", everyone, w.showRobots},
-		{"GET", "/sitemap.xml", everyone, w.showSitemap},
+		{"GET", "/", sameForAll, w.showHome},
+		{"POST", "/", sameForAll, w.tryLive},
+		{"GET", galleryPath, sameForAll, w.showGallery},
+		{"GET", galleryPath + "/{category}", sameForAll, w.showGallery},
+		{"GET", galleryPath + "/{category}/{id}", sameForAll, w.showLayout},
+		{"GET", pricingPath, sameForAll, w.showPricing},
+		{"GET", statusPath, sameForAll, w.showStatus},
+		{"GET", changelogPath, sameForAll, w.showChangelog},
+		{"GET", feedPath, sameForAll, w.showFeed},
+		{"GET", docsPath, sameForAll, w.showDocs},
+		{"GET", docsPath + "/search.json", sameForAll, w.showSearchIndex},
+		{"GET", docsPath + "/{guide}", sameForAll, w.showGuide},
+		{"GET", referencePath, sameForAll, w.showReference},
+		{"GET", referencePath + "/{operation}", sameForAll, w.showOperation},
+		{"GET", "/llms.txt", sameForAll, w.showLLMs},
+		{"GET", "/llms-full.txt", sameForAll, w.showLLMsFull},
+		{"GET", publicImagePath + "{name}", sameForAll, w.showPublicImage},
+		{"GET", "/robots.txt", sameForAll, w.showRobots},
+		{"GET", "/sitemap.xml", sameForAll, w.showSitemap},
 	}, w.customPages()...)
 }
 
 // operatorPages returns the pages of the installation.
 func (w *Web) operatorPages() []page {
 	return []page{
-		{"GET", "/admin", operates, w.showAccounts},
-		{"GET", "/admin/accounts/{id}", operates, w.showAccount},
-		{"POST", "/admin/accounts/{id}/suspend", operates, w.setSuspended(true)},
-		{"POST", "/admin/accounts/{id}/resume", operates, w.setSuspended(false)},
-		{"POST", "/admin/accounts/{id}/money", operates, w.postMoney},
-		{"GET", "/admin/engine", operates, w.showEngine},
-		{"GET", "/admin/jobs", operates, w.showJobs},
-		{"GET", "/admin/deliveries", operates, w.showAllDeliveries},
-		{"GET", "/admin/edge", operates, w.showEdge},
-		{"GET", "/admin/settings", operates, w.showSettingsInForce},
-		{"GET", "/admin/audit", operates, w.showAudit},
+		{"GET", "/admin", operatorOnly, w.showAccounts},
+		{"GET", "/admin/accounts/{id}", operatorOnly, w.showAccount},
+		{"POST", "/admin/accounts/{id}/suspend", operatorOnly, w.setSuspended(true)},
+		{"POST", "/admin/accounts/{id}/resume", operatorOnly, w.setSuspended(false)},
+		{"POST", "/admin/accounts/{id}/money", operatorOnly, w.postMoney},
+		{"GET", "/admin/engine", operatorOnly, w.showEngine},
+		{"GET", "/admin/jobs", operatorOnly, w.showJobs},
+		{"GET", "/admin/deliveries", operatorOnly, w.showAllDeliveries},
+		{"GET", "/admin/edge", operatorOnly, w.showEdge},
+		{"GET", "/admin/settings", operatorOnly, w.showSettingsInForce},
+		{"GET", "/admin/audit", operatorOnly, w.showAudit},
 	}
 }
 
 // providerPages returns the pages that redirect to an outside identity provider and back.
 func (w *Web) providerPages() []page {
 	return []page{
-		{"POST", "/login/oidc", anybody, w.signInWithProvider},
-		{"GET", OIDCPath, anybody, w.providerCallback},
+		{"POST", "/login/oidc", noLogin, w.signInWithProvider},
+		{"GET", OIDCPath, noLogin, w.providerCallback},
 		{"POST", identityPath, signedIn, w.link},
 		{"POST", identityPath + "/end", signedIn, w.unlink},
 		{"POST", confirmPath + "/provider", signedIn, w.confirmWithProvider},
@@ -98,17 +98,17 @@ func (w *Web) providerPages() []page {
 // devicePages returns the pages of command lines that request a key (RFC 8628).
 func (w *Web) devicePages() []page {
 	return []page{
-		{"GET", devicePath, manages, w.showDeviceCode},
-		{"POST", devicePath, manages, w.typeCode},
-		{"POST", devicePath + "/decision", manages, w.decideDevice},
+		{"GET", devicePath, developerRole, w.showDeviceCode},
+		{"POST", devicePath, developerRole, w.typeCode},
+		{"POST", devicePath + "/decision", developerRole, w.decideDevice},
 	}
 }
 
 // consentPages returns the consent pages.
 func (w *Web) consentPages() []page {
 	return []page{
-		{"GET", oauth.AuthorizePath, manages, w.askConsent},
-		{"POST", oauth.AuthorizePath, manages, w.decideConsent},
+		{"GET", oauth.AuthorizePath, developerRole, w.askConsent},
+		{"POST", oauth.AuthorizePath, developerRole, w.decideConsent},
 	}
 }
 
@@ -116,9 +116,9 @@ func (w *Web) consentPages() []page {
 func (w *Web) appPages() []page {
 	return []page{
 		{"GET", appsPath, signedIn, w.showApps},
-		{"GET", appsPath + "/{id}", manages, w.showApp},
-		{"POST", appsPath + "/{id}", manages, w.limitApp},
-		{"POST", appsPath + "/{id}/revoke", manages, w.revokeApp},
+		{"GET", appsPath + "/{id}", developerRole, w.showApp},
+		{"POST", appsPath + "/{id}", developerRole, w.limitApp},
+		{"POST", appsPath + "/{id}/revoke", developerRole, w.revokeApp},
 	}
 }
 
@@ -126,11 +126,11 @@ func (w *Web) appPages() []page {
 func (w *Web) walletPages() []page {
 	return []page{
 		{"GET", "/dashboard/wallet", signedIn, w.showWallet},
-		{"POST", "/dashboard/wallet/limits", pays, w.saveLimits},
-		{"POST", "/dashboard/wallet/topup", pays, w.topUp},
-		{"POST", "/dashboard/wallet/reload", pays, w.saveReload},
-		{"POST", "/dashboard/wallet/portal", pays, w.openPortal},
-		{"GET", "/dashboard/wallet/card", pays, w.leavePortal},
+		{"POST", "/dashboard/wallet/limits", billingRole, w.saveLimits},
+		{"POST", "/dashboard/wallet/topup", billingRole, w.topUp},
+		{"POST", "/dashboard/wallet/reload", billingRole, w.saveReload},
+		{"POST", "/dashboard/wallet/portal", billingRole, w.openPortal},
+		{"GET", "/dashboard/wallet/card", billingRole, w.leavePortal},
 		{"GET", "/dashboard/wallet/receipts", signedIn, w.showReceipts},
 		{"GET", "/dashboard/wallet.csv", signedIn, w.exportLedger},
 	}
@@ -139,27 +139,27 @@ func (w *Web) walletPages() []page {
 // memberPages are the pages of users and of an account's members, on one screen.
 func (w *Web) memberPages() []page {
 	return []page{
-		{"GET", "/login", anybody, w.showSignIn},
-		{"POST", "/login", anybody, w.signIn},
-		{"GET", "/login/code", anybody, w.showFactorCode},
-		{"POST", "/login/code", anybody, w.checkCode},
-		{"GET", "/login/link", anybody, w.showLink},
-		{"POST", "/login/link", anybody, w.useLink},
-		{"POST", "/logout", anybody, w.signOut},
-		{"GET", "/signup", anybody, w.showSignUp},
-		{"POST", "/signup", anybody, w.signUp},
-		{"GET", "/verify", anybody, w.showVerify},
-		{"POST", "/verify", anybody, w.verify},
-		{"GET", "/password/reset", anybody, w.showResetRequest},
-		{"POST", "/password/reset", anybody, w.requestReset},
-		{"GET", "/password/new", anybody, w.showNewPassword},
-		{"POST", "/password/new", anybody, w.setNewPassword},
-		{"GET", undoPath, anybody, w.showUndo},
-		{"POST", undoPath, anybody, w.undo},
-		{"GET", "/invite/{token}", anybody, w.showInvite},
-		{"POST", "/invite/{token}", anybody, w.acceptInvite},
+		{"GET", "/login", noLogin, w.showSignIn},
+		{"POST", "/login", noLogin, w.signIn},
+		{"GET", "/login/code", noLogin, w.showFactorCode},
+		{"POST", "/login/code", noLogin, w.checkCode},
+		{"GET", "/login/link", noLogin, w.showLink},
+		{"POST", "/login/link", noLogin, w.useLink},
+		{"POST", "/logout", noLogin, w.signOut},
+		{"GET", "/signup", noLogin, w.showSignUp},
+		{"POST", "/signup", noLogin, w.signUp},
+		{"GET", "/verify", noLogin, w.showVerify},
+		{"POST", "/verify", noLogin, w.verify},
+		{"GET", "/password/reset", noLogin, w.showResetRequest},
+		{"POST", "/password/reset", noLogin, w.requestReset},
+		{"GET", "/password/new", noLogin, w.showNewPassword},
+		{"POST", "/password/new", noLogin, w.setNewPassword},
+		{"GET", undoPath, noLogin, w.showUndo},
+		{"POST", undoPath, noLogin, w.undo},
+		{"GET", "/invite/{token}", noLogin, w.showInvite},
+		{"POST", "/invite/{token}", noLogin, w.acceptInvite},
 
-		{"GET", resumePath, anybody, w.showSavedForm},
+		{"GET", resumePath, noLogin, w.showSavedForm},
 
 		{"GET", "/dashboard", signedIn, w.showOverview},
 		{"GET", "/dashboard/first", signedIn, w.awaitFirst},
@@ -171,39 +171,39 @@ func (w *Web) memberPages() []page {
 		{"GET", "/dashboard/documents/{id}/file", signedIn, w.downloadResult},
 		{"GET", "/dashboard/documents/{id}/page.png", signedIn, w.showFirstPage},
 		{"GET", "/dashboard/documents/{id}/images/{n}", signedIn, w.showImage},
-		{"POST", "/dashboard/documents/{id}/again", manages, w.runAgain},
-		{"GET", "/dashboard/documents/{id}/cancel", manages, w.showCancelJob},
-		{"POST", "/dashboard/documents/{id}/cancel", manages, w.cancelJob},
+		{"POST", "/dashboard/documents/{id}/again", developerRole, w.runAgain},
+		{"GET", "/dashboard/documents/{id}/cancel", developerRole, w.showCancelJob},
+		{"POST", "/dashboard/documents/{id}/cancel", developerRole, w.cancelJob},
 		{"GET", usagePath, signedIn, w.showUsage},
 		{"GET", usagePath + ".csv", signedIn, w.exportUsage},
-		{"POST", usagePath + "/alerts", owns, w.saveAlerts},
+		{"POST", usagePath + "/alerts", ownerRole, w.saveAlerts},
 		{"GET", requestsPath, signedIn, w.showRequests},
 		{"GET", requestsPath + "/{id}", signedIn, w.showRequest},
 
 		{"GET", "/dashboard/webhooks", signedIn, w.showWebhooks},
-		{"POST", "/dashboard/webhooks", manages, w.makeWebhook},
-		{"GET", "/dashboard/webhooks/new", manages, w.showNewWebhook},
+		{"POST", "/dashboard/webhooks", developerRole, w.makeWebhook},
+		{"GET", "/dashboard/webhooks/new", developerRole, w.showNewWebhook},
 		{"GET", "/dashboard/webhooks/{id}", signedIn, w.showWebhook},
-		{"POST", "/dashboard/webhooks/{id}", manages, w.changeWebhook},
-		{"POST", "/dashboard/webhooks/{id}/test", manages, w.testWebhook},
-		{"POST", "/dashboard/webhooks/{id}/pause", manages, w.switchWebhook(false)},
-		{"POST", "/dashboard/webhooks/{id}/resume", manages, w.switchWebhook(true)},
-		{"POST", "/dashboard/webhooks/{id}/roll", manages, w.rollWebhook},
-		{"POST", "/dashboard/webhooks/{id}/activate", manages, w.activateWebhook},
-		{"POST", "/dashboard/webhooks/{id}/delete", manages, w.deleteWebhook},
+		{"POST", "/dashboard/webhooks/{id}", developerRole, w.changeWebhook},
+		{"POST", "/dashboard/webhooks/{id}/test", developerRole, w.testWebhook},
+		{"POST", "/dashboard/webhooks/{id}/pause", developerRole, w.switchWebhook(false)},
+		{"POST", "/dashboard/webhooks/{id}/resume", developerRole, w.switchWebhook(true)},
+		{"POST", "/dashboard/webhooks/{id}/roll", developerRole, w.rollWebhook},
+		{"POST", "/dashboard/webhooks/{id}/activate", developerRole, w.activateWebhook},
+		{"POST", "/dashboard/webhooks/{id}/delete", developerRole, w.deleteWebhook},
 		{"GET", "/dashboard/deliveries", signedIn, w.showDeliveries},
-		{"GET", "/dashboard/deliveries/replay", manages, w.showReplayFailed},
-		{"POST", "/dashboard/deliveries/replay", manages, w.replayFailed},
-		{"POST", "/dashboard/deliveries/{id}/replay", manages, w.replayDelivery},
-		{"POST", "/dashboard/deliveries/{id}/try", manages, w.tryDelivery},
+		{"GET", "/dashboard/deliveries/replay", developerRole, w.showReplayFailed},
+		{"POST", "/dashboard/deliveries/replay", developerRole, w.replayFailed},
+		{"POST", "/dashboard/deliveries/{id}/replay", developerRole, w.replayDelivery},
+		{"POST", "/dashboard/deliveries/{id}/try", developerRole, w.tryDelivery},
 
 		{"GET", "/dashboard/keys", signedIn, w.showKeys},
-		{"POST", "/dashboard/keys", manages, w.makeKey},
-		{"GET", "/dashboard/keys/new", manages, w.showNewKey},
-		{"GET", "/dashboard/keys/{id}/revoke", manages, w.showRevokeKey},
-		{"POST", "/dashboard/keys/{id}/revoke", manages, w.revokeKey},
-		{"GET", "/dashboard/keys/{id}/roll", manages, w.showRollKey},
-		{"POST", "/dashboard/keys/{id}/roll", manages, w.rollKey},
+		{"POST", "/dashboard/keys", developerRole, w.makeKey},
+		{"GET", "/dashboard/keys/new", developerRole, w.showNewKey},
+		{"GET", "/dashboard/keys/{id}/revoke", developerRole, w.showRevokeKey},
+		{"POST", "/dashboard/keys/{id}/revoke", developerRole, w.revokeKey},
+		{"GET", "/dashboard/keys/{id}/roll", developerRole, w.showRollKey},
+		{"POST", "/dashboard/keys/{id}/roll", developerRole, w.rollKey},
 	}
 }
 
@@ -211,18 +211,18 @@ func (w *Web) memberPages() []page {
 func (w *Web) secretPages() []page {
 	return []page{
 		{"GET", connectionsPath, signedIn, w.showConnections},
-		{"POST", connectionsPath, manages, w.makeConnection},
-		{"GET", connectionsPath + "/new", manages, w.showNewConnection},
-		{"GET", connectionsPath + "/{id}", manages, w.showConnection},
-		{"POST", connectionsPath + "/{id}", manages, w.changeConnection},
-		{"POST", connectionsPath + "/{id}/test", manages, w.testConnection},
-		{"GET", connectionsPath + "/{id}/delete", manages, w.showDeleteConnection},
-		{"POST", connectionsPath + "/{id}/delete", manages, w.deleteConnection},
+		{"POST", connectionsPath, developerRole, w.makeConnection},
+		{"GET", connectionsPath + "/new", developerRole, w.showNewConnection},
+		{"GET", connectionsPath + "/{id}", developerRole, w.showConnection},
+		{"POST", connectionsPath + "/{id}", developerRole, w.changeConnection},
+		{"POST", connectionsPath + "/{id}/test", developerRole, w.testConnection},
+		{"GET", connectionsPath + "/{id}/delete", developerRole, w.showDeleteConnection},
+		{"POST", connectionsPath + "/{id}/delete", developerRole, w.deleteConnection},
 		{"GET", signingPath, signedIn, w.showSigning},
-		{"POST", signingPath, manages, w.makeSigning},
-		{"GET", signingPath + "/new", manages, w.showNewSigning},
-		{"GET", signingPath + "/{id}/delete", manages, w.showDeleteSigning},
-		{"POST", signingPath + "/{id}/delete", manages, w.deleteSigning},
+		{"POST", signingPath, developerRole, w.makeSigning},
+		{"GET", signingPath + "/new", developerRole, w.showNewSigning},
+		{"GET", signingPath + "/{id}/delete", developerRole, w.showDeleteSigning},
+		{"POST", signingPath + "/{id}/delete", developerRole, w.deleteSigning},
 	}
 }
 
@@ -245,16 +245,16 @@ func (w *Web) factorPages() []page {
 // embedPages returns the pages behind a link to the editor.
 func (w *Web) embedPages() []page {
 	return []page{
-		{"GET", embedPath, linked, w.showEmbed},
-		{"GET", embedPath + "/draft", linked, w.showDraft},
-		{"POST", embedPath + "/draft", linked, script(w.saveEmbed)},
-		{"POST", embedPath + "/check", linked, script(w.checkEmbed)},
-		{"POST", embedPath + "/pages", linked, script(w.drawEmbed)},
-		{"GET", embedPath + "/pages/{page}", linked, w.showLastPage},
-		{"POST", embedPath + "/filled", linked, w.showFilledEmbed},
-		{"POST", embedPath + "/compare", linked, script(w.compareEmbed)},
-		{"GET", embedPath + "/publish", linked, w.showPublishEmbed},
-		{"POST", embedPath + "/publish", linked, script(w.publishEmbed)},
+		{"GET", embedPath, editorLink, w.showEmbed},
+		{"GET", embedPath + "/draft", editorLink, w.showDraft},
+		{"POST", embedPath + "/draft", editorLink, script(w.saveEmbed)},
+		{"POST", embedPath + "/check", editorLink, script(w.checkEmbed)},
+		{"POST", embedPath + "/pages", editorLink, script(w.drawEmbed)},
+		{"GET", embedPath + "/pages/{page}", editorLink, w.showLastPage},
+		{"POST", embedPath + "/filled", editorLink, w.showFilledEmbed},
+		{"POST", embedPath + "/compare", editorLink, script(w.compareEmbed)},
+		{"GET", embedPath + "/publish", editorLink, w.showPublishEmbed},
+		{"POST", embedPath + "/publish", editorLink, script(w.publishEmbed)},
 	}
 }
 
@@ -266,21 +266,21 @@ func (w *Web) Handler() http.Handler {
 
 	for _, p := range w.pages() {
 		handler := w.serve(p)
-		if p.need == everyone {
+		if p.need == sameForAll {
 			handler = w.serveAll(p)
 		}
 		r.Method(p.method, p.pattern, handler)
 		if p.method == http.MethodGet {
 			r.Method(http.MethodHead, p.pattern, handler)
 		}
-		if p.method == http.MethodGet && p.need != operates && !strings.Contains(p.pattern, "{") {
+		if p.method == http.MethodGet && p.need != operatorOnly && !strings.Contains(p.pattern, "{") {
 			w.paths = append(w.paths, p.pattern)
 		}
 	}
 
 	w.oauth.Mount(r)
-	r.NotFound(w.serve(page{need: anybody, handle: func(*pageRequest) error { return errNotFound }}).ServeHTTP)
-	r.MethodNotAllowed(w.serve(page{need: anybody, handle: func(v *pageRequest) error {
+	r.NotFound(w.serve(page{need: noLogin, handle: func(*pageRequest) error { return errNotFound }}).ServeHTTP)
+	r.MethodNotAllowed(w.serve(page{need: noLogin, handle: func(v *pageRequest) error {
 		v.w.Header().Set("Allow", middleware.Allowed(r, v.r.URL.Path))
 		return errMethod
 	}}).ServeHTTP)

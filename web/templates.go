@@ -27,16 +27,16 @@ const (
 func (w *Web) templatePages() []page {
 	return []page{
 		{"GET", "/dashboard/templates", signedIn, w.showTemplates},
-		{"POST", "/dashboard/templates", manages, w.makeTemplate},
-		{"GET", "/dashboard/templates/new", manages, w.showNewTemplate},
-		{"GET", "/dashboard/templates/gallery", manages, w.showLayouts},
-		{"GET", "/dashboard/templates/import", manages, w.showImport},
-		{"POST", "/dashboard/templates/import", manages, w.importTemplate},
+		{"POST", "/dashboard/templates", developerRole, w.makeTemplate},
+		{"GET", "/dashboard/templates/new", developerRole, w.showNewTemplate},
+		{"GET", "/dashboard/templates/gallery", developerRole, w.showLayouts},
+		{"GET", "/dashboard/templates/import", developerRole, w.showImport},
+		{"POST", "/dashboard/templates/import", developerRole, w.importTemplate},
 		{"GET", "/dashboard/templates/{id}/thumbnail", signedIn, w.showThumbnail},
 		{"GET", "/dashboard/templates/{id}/export", signedIn, w.exportTemplate},
-		{"POST", "/dashboard/templates/{id}/duplicate", manages, w.duplicateTemplate},
-		{"POST", "/dashboard/templates/{id}/delete", manages, w.deleteTemplate},
-		{"POST", "/dashboard/templates/{id}/undelete", manages, w.undeleteTemplate},
+		{"POST", "/dashboard/templates/{id}/duplicate", developerRole, w.duplicateTemplate},
+		{"POST", "/dashboard/templates/{id}/delete", developerRole, w.deleteTemplate},
+		{"POST", "/dashboard/templates/{id}/undelete", developerRole, w.undeleteTemplate},
 	}
 }
 

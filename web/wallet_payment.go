@@ -57,7 +57,7 @@ func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) e
 	if forms.topUp != nil {
 		m.TopUp.Form = *forms.topUp
 	}
-	if !v.may(pays) {
+	if !v.may(billingRole) {
 		return nil
 	}
 	return w.fillReload(v, m, forms.reload)
@@ -171,7 +171,7 @@ func (w *Web) paymentBanner(v *pageRequest) (*views.Banner, error) {
 		return returnBanner(p), err
 	}
 
-	if !v.may(pays) || w.cfg.Payments == nil {
+	if !v.may(billingRole) || w.cfg.Payments == nil {
 		return nil, nil
 	}
 	page, err := w.store.Payments(v.ctx(), store.PaymentFilter{

@@ -267,8 +267,8 @@ func New(cfg Config) (*Web, error) {
 
 // allow counts an attempt under key, with at most most in a window, and reports whether it is allowed; if not, how
 // long to wait. If the limiter fails, the attempt is refused.
-func (w *Web) allow(ctx context.Context, key string, most int, window time.Duration) (wait time.Duration, ok bool) {
-	verdict, err := w.limiter.Take(ctx, "web:"+key, ratelimit.Window{Name: "attempts", Limit: most, Length: window})
+func (w *Web) allow(ctx context.Context, key string, maximum int, window time.Duration) (wait time.Duration, ok bool) {
+	verdict, err := w.limiter.Take(ctx, "web:"+key, ratelimit.Window{Name: "attempts", Limit: maximum, Length: window})
 	if err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "count attempts failed", slog.Any("error", err))
 		return time.Minute, false

@@ -20,7 +20,7 @@ const (
 // discardRest reads the unread rest of a request's body after the response, up to a number of bytes and a time.
 // Most clients read no response before they have sent everything, and lose it if the connection is closed earlier.
 // It must wrap every handler that may respond.
-func discardRest(most int64, timeout time.Duration) func(http.Handler) http.Handler {
+func discardRest(maximum int64, timeout time.Duration) func(http.Handler) http.Handler {
 	places := make(chan struct{}, maxDiscards)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func discardRest(most int64, timeout time.Duration) func(http.Handler) http.Hand
 			line := http.NewResponseController(w)
 			// The deadline stays: closing the body must not wait for more of it either.
 			if line.Flush() == nil && line.SetReadDeadline(time.Now().Add(timeout)) == nil {
-				_, _ = io.CopyN(io.Discard, body.ReadCloser, most)
+				_, _ = io.CopyN(io.Discard, body.ReadCloser, maximum)
 			}
 		})
 	}

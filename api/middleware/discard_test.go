@@ -15,9 +15,9 @@ import (
 )
 
 // refuser starts a server that refuses all requests without reading them.
-func refuser(t *testing.T, most int64, timeout time.Duration) net.Conn {
+func refuser(t *testing.T, maximum int64, timeout time.Duration) net.Conn {
 	t.Helper()
-	server := httptest.NewServer(discardRest(most, timeout)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(discardRest(maximum, timeout)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "0") // or the response would end with the connection
 		w.WriteHeader(http.StatusTeapot)
 	})))

@@ -16,8 +16,8 @@ const (
 
 // Listen returns a listener that keeps at most most connections at once, and closes those that do not read their
 // responses. Further ones wait to be accepted.
-func Listen(l net.Listener, most int) net.Listener {
-	return &listener{Listener: l, places: make(chan struct{}, most), done: make(chan struct{}), writeTimeout: writePatience}
+func Listen(l net.Listener, maximum int) net.Listener {
+	return &listener{Listener: l, places: make(chan struct{}, maximum), done: make(chan struct{}), writeTimeout: writePatience}
 }
 
 type listener struct {

@@ -12,13 +12,13 @@ import (
 
 // serveOn serves a large answer on a listener with little patience, and returns its
 // address.
-func serveOn(t *testing.T, most int, patience time.Duration, ended chan<- error) string {
+func serveOn(t *testing.T, maximum int, patience time.Duration, ended chan<- error) string {
 	t.Helper()
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(inner, most).(*listener)
+	l := Listen(inner, maximum).(*listener)
 	l.writeTimeout = patience
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, err := io.Copy(w, strings.NewReader(strings.Repeat("x", 16<<20)))

@@ -25,8 +25,8 @@ const (
 	sheet  = "bin/gallery.pdf"
 	// wide is the width of a thumbnail; thumbnails with much small type are narrower.
 	wide = 480
-	// most is the maximum size of a thumbnail in bytes.
-	most = 12 << 10
+	// maximum is the maximum size of a thumbnail in bytes.
+	maximum = 12 << 10
 )
 
 func main() {
@@ -156,12 +156,12 @@ func small(ctx context.Context, r *render.Renderer, image []byte, landscape bool
 			out, err := shoot(ctx, r, source, chrome.Screenshot{
 				Type: "webp", Quality: quality, Viewport: chrome.Viewport{Width: width, Height: height},
 			})
-			if err != nil || len(out) <= most {
+			if err != nil || len(out) <= maximum {
 				return out, err
 			}
 		}
 	}
-	return nil, fmt.Errorf("no quality makes a thumbnail of %d bytes", most)
+	return nil, fmt.Errorf("no quality makes a thumbnail of %d bytes", maximum)
 }
 
 func shoot(ctx context.Context, r *render.Renderer, source string, how chrome.Screenshot) ([]byte, error) {

@@ -179,24 +179,24 @@ func parseSize(text string) (int64, error) {
 	return 0, errors.New("is not a size; write it like 100MiB")
 }
 
-// leastMemory is the memory that a browser, the engines and LibreOffice need to start.
-const leastMemory = 512 << 20
+// minMemory is the memory that a browser, the engines and LibreOffice need to start.
+const minMemory = 512 << 20
 
 // parseMemory reads the size of a machine.
 func parseMemory(text string) (int64, error) {
 	size, err := parseSize(text)
-	if err == nil && size < leastMemory {
-		err = fmt.Errorf("is too little: the browser and the engines need %s at least", SizeText(leastMemory))
+	if err == nil && size < minMemory {
+		err = fmt.Errorf("is too little: the browser and the engines need %s at least", SizeText(minMemory))
 	}
 	return size, err
 }
 
 // parseCount reads a whole number from 0 to most.
-func parseCount(most int) func(string) (int, error) {
+func parseCount(maximum int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > most {
-			return 0, fmt.Errorf("is not a whole number from 0 to %d", most)
+		if err != nil || n < 0 || n > maximum {
+			return 0, fmt.Errorf("is not a whole number from 0 to %d", maximum)
 		}
 		return n, nil
 	}

@@ -423,9 +423,9 @@ func TestWriteJSON(t *testing.T) {
 
 // TestSettingsTable checks the required fields of every setting.
 func TestSettingsTable(t *testing.T) {
-	const most = 60
-	if len(settings) > most {
-		t.Errorf("there are %d settings, want %d at most: drop one for each that is added", len(settings), most)
+	const maximum = 60
+	if len(settings) > maximum {
+		t.Errorf("there are %d settings, want %d at most: drop one for each that is added", len(settings), maximum)
 	}
 	seen, topics := map[string]bool{}, map[settingTopic]bool{}
 	for i := range settings {

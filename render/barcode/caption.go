@@ -22,8 +22,8 @@ const (
 	// minCaption is the shortest line that is broken, in sizes: short symbols
 	// get a wider image rather than a column of letters.
 	minCaption = 9.6
-	// captionMost is longer than any line that can be.
-	captionMost = maxCaption
+	// captionLength is longer than any line that can be.
+	captionLength = maxCaption
 	// captionShare is the maximum height of the text next to the symbol, as a share. Longer texts get longer lines
 	// instead, because scanners search for the symbol in the middle.
 	captionShare = 0.75
@@ -49,7 +49,7 @@ func (s *symbol) addCaption(req Request, modulePixels int) error {
 	advance := textFaces().advance
 	lineWidth := max(minCaption, float64(s.width())/size)
 	lines := wrap(text, lineWidth, advance)
-	for lineWidth < captionMost && size*captionHeight(lines) > captionShare*float64(s.height()) {
+	for lineWidth < captionLength && size*captionHeight(lines) > captionShare*float64(s.height()) {
 		lineWidth *= 1.25
 		lines = wrap(text, lineWidth, advance)
 	}

@@ -67,9 +67,9 @@ func contentErrorf(t Type, format string, args ...any) *ContentError {
 
 // describe quotes a text for a message, and cuts a long one.
 func describe(text string) string {
-	const most = 24
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
+	const maximum = 24
+	if runes := []rune(text); len(runes) > maximum {
+		text = string(runes[:maximum]) + "…"
 	}
 	return fmt.Sprintf("%q", text)
 }

@@ -56,8 +56,8 @@ func (req *Request) frame(s *symbol, modulePixels int) (frame, error) {
 	return f, nil
 }
 
-func sizeError(field string, least int) *ContentError {
-	return &ContentError{Field: field, Message: fmt.Sprintf("must be at least %d pixels for this code", least)}
+func sizeError(field string, minimum int) *ContentError {
+	return &ContentError{Field: field, Message: fmt.Sprintf("must be at least %d pixels for this code", minimum)}
 }
 
 // stretch makes the bars higher by some modules, and moves the parts below them.

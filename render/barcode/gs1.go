@@ -13,7 +13,7 @@ import (
 // fnc1 is the function character that marks GS1 data and ends values without a fixed length.
 const fnc1 = 0xF1
 
-// maxGS1 is the most that a GS1-128 may hold, identifiers and separators
+// maxGS1 is the maximum length of a GS1-128, identifiers and separators
 // included (5.4.1).
 const maxGS1 = 48
 

@@ -49,10 +49,10 @@ const (
 	barMargin = 4
 	barHeight = 50
 
-	// labelSize makes digits as high as those of EAN-13. leastLabel is the minimum size of a long text before it
+	// labelSize makes digits as high as those of EAN-13. minLabel is the minimum size of a long text before it
 	// makes the image wider.
 	labelSize   = 11
-	leastLabel  = 8
+	minLabel    = 8
 	labelHeight = 8 // of a digit
 	labelTop    = 2 // between bars and text
 	labelTail   = 2 // descent of letters like g below the line
@@ -66,7 +66,7 @@ func (s *symbol) setBars(bars []bool, text string) {
 	s.quiet = margins{barQuiet, barQuiet, barMargin, barMargin}
 	s.labelSpace = labelTop + labelHeight + labelTail
 	size := min(labelSize, float64(s.width())/textFaces().width(text))
-	s.labels = []label{{text: text, centre: float64(s.width()) / 2, baseline: barBaseline, size: max(leastLabel, size)}}
+	s.labels = []label{{text: text, centre: float64(s.width()) / 2, baseline: barBaseline, size: max(minLabel, size)}}
 }
 
 // dropLabels removes the labels and the space for them.

@@ -203,8 +203,8 @@ func TestPageWhoseRendererCrashesAtItsBirthFailsAtOnce(t *testing.T) {
 // TestBoundIsWholeMiB holds because renderers crash with others.
 func TestBoundIsWholeMiB(t *testing.T) {
 	for _, held := range []int64{256 << 20, 300e6, 500e6, 1e9, 1<<30 + 1, 2 << 30} {
-		if most := (Config{RendererBytes: held}).maxMemory(); most%(1<<20) != 0 || most < held {
-			t.Errorf("with renderers of %d bytes the bound is %d, want whole MiB", held, most)
+		if maximum := (Config{RendererBytes: held}).maxMemory(); maximum%(1<<20) != 0 || maximum < held {
+			t.Errorf("with renderers of %d bytes the bound is %d, want whole MiB", held, maximum)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 			if want != "" {
 				warned(t, warnings, FontMissing, want)
 			}
-			if most := min(len(want), 1); len(warnings) > most {
+			if maximum := min(len(want), 1); len(warnings) > maximum {
 				t.Errorf("%v %s: %v", lane, html, warnings)
 			}
 		}
@@ -105,7 +105,7 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 			if want != "" {
 				warned(t, doc.Warnings, FontMissing, want)
 			}
-			if most := min(len(want), 1); len(doc.Warnings) > most {
+			if maximum := min(len(want), 1); len(doc.Warnings) > maximum {
 				t.Errorf("%v %.80s: %v", lane, template, doc.Warnings)
 			}
 			if text := pdfText(t, doc); want == "" && !strings.Contains(text, "te") {

@@ -20,7 +20,7 @@ const (
 	// slowAfter is the age from which a job's browser has a lower priority than the browser of another account,
 	// while there is one.
 	slowAfter = 2 * time.Second
-	// overGrace is the time for which a process may hold more memory than its limit, up to overMost of it: the moment
+	// overGrace is the time for which a process may hold more memory than its limit, up to maxOvershoot of it: the moment
 	// at which a process is measured does not decide about a document that is near the limit.
 	overGrace    = 2 * time.Second
 	maxOvershoot = 1.25

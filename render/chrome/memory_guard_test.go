@@ -232,8 +232,8 @@ func TestMemoryOfEarlierDocuments(t *testing.T) {
 func TestKernelBoundsMemory(t *testing.T) { //nolint:tparallel // its documents run in sequence
 	sharedtest.Slow(t)
 	t.Parallel()
-	const most = 512 << 20
-	p := startPool(t, func(c *Config) { c.RendererBytes, c.unguarded = most, true })
+	const maximum = 512 << 20
+	p := startPool(t, func(c *Config) { c.RendererBytes, c.unguarded = maximum, true })
 	if err := p.Bounded(); err != nil {
 		t.Fatal(err)
 	}

@@ -152,14 +152,14 @@ func (d *pagedDocument) first() state {
 
 // places are the places of the document's destinations.
 type places struct {
-	file  *pdffile.Printed
+	file  *pdffile.ChromiumFile
 	pages int
 	at    map[string]pdffile.Destination
 	top   float64 // the smallest distance of a destination from the top
 }
 
 func (d *pagedDocument) places(doc Document) (places, error) {
-	f, err := pdffile.ReadPrinted(doc.Body.Open(), doc.Body.Size())
+	f, err := pdffile.ReadChromium(doc.Body.Open(), doc.Body.Size())
 	if err != nil {
 		return places{}, fmt.Errorf("chrome: read the destinations: %w", err)
 	}

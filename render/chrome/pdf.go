@@ -236,7 +236,7 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 
 // countPages returns the number of pages of the printed file.
 func countPages(body *spool.File) (int, error) {
-	f, err := pdffile.ReadPrinted(body.Open(), body.Size())
+	f, err := pdffile.ReadChromium(body.Open(), body.Size())
 	if err != nil {
 		return 0, fmt.Errorf("chrome: count pages: %w", err)
 	}

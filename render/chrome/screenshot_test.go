@@ -125,14 +125,14 @@ func TestScreenshotRefusesImpossibleSizes(t *testing.T) {
 // anything is done for them; files that are small need less.
 func TestPNGsFitTheMemory(t *testing.T) {
 	p := startPool(t, func(c *Config) { c.RendererBytes = 256 << 20 })
-	const most = 256 << 20 / pngPixelBytes
+	const maximum = 256 << 20 / pngPixelBytes
 	tall := Job{Account: "a", HTML: `<body style="margin:0;height:3500px">tall`}
 	large := Screenshot{FullPage: true, Viewport: Viewport{Width: 4000, Height: 800}}
 	for _, opt := range []Screenshot{large, {Viewport: Viewport{Width: 4000, Height: 3500}}, {Type: "png", Viewport: Viewport{Width: 2000, Height: 1750, Scale: 2}}} {
 		_, err := p.Screenshot(t.Context(), tall, opt)
 		var size *SizeError
-		if !errors.As(err, &size) || size.Width != 4000 || size.Height != 3500 || size.MaxPixels != most {
-			t.Errorf("%+v: got %v, want a SizeError that says %d pixels", opt, err, most)
+		if !errors.As(err, &size) || size.Width != 4000 || size.Height != 3500 || size.MaxPixels != maximum {
+			t.Errorf("%+v: got %v, want a SizeError that says %d pixels", opt, err, maximum)
 		}
 	}
 	large.Type = "jpeg"

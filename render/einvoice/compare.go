@@ -562,6 +562,6 @@ func similar(a, b string) bool {
 	x := utf8.RuneCountInString(a)
 	y := utf8.RuneCountInString(b)
 	const longest = 100
-	most := min(3, max(x, y)/5)
-	return most > 0 && y <= longest && x-y <= most && y-x <= most && levenshtein.ComputeDistance(a, b) <= most
+	maximum := min(3, max(x, y)/5)
+	return maximum > 0 && y <= longest && x-y <= maximum && y-x <= maximum && levenshtein.ComputeDistance(a, b) <= maximum
 }

@@ -211,8 +211,8 @@ const maxBox = 120
 // pixels reads a length of an attribute, or returns -1.
 func pixels(text string) int {
 	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(text), "px"))
-	const most = 10_000
-	if err != nil || n < 0 || n > most {
+	const maximum = 10_000
+	if err != nil || n < 0 || n > maximum {
 		return -1
 	}
 	return n

@@ -308,8 +308,8 @@ func FuzzRead(f *testing.F) {
 				boxes++
 			}
 		}
-		if most := strings.Count(html, `<div class="box">`); boxes > most {
-			t.Errorf("%q has made %d trees in %d boxes:\n%s", content, boxes, most, html)
+		if maximum := strings.Count(html, `<div class="box">`); boxes > maximum {
+			t.Errorf("%q has made %d trees in %d boxes:\n%s", content, boxes, maximum, html)
 		}
 		for _, f := range m.Files {
 			if strings.ContainsAny(f.Name, "/\\\r\n\x00") || f.Name == "" {

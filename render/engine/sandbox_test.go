@@ -251,16 +251,16 @@ func TestForkBomb(t *testing.T) {
 			t.Error("the bomb ended well")
 		}
 	})
-	most := 0
+	maximum := 0
 	begin := time.Now()
-	for time.Since(begin) < 2*time.Second || most == 0 && time.Since(begin) < patience {
-		most = max(most, len(processes(t, token)))
+	for time.Since(begin) < 2*time.Second || maximum == 0 && time.Since(begin) < patience {
+		maximum = max(maximum, len(processes(t, token)))
 		do(t, pool, engine.Job{Name: "echo"})
 	}
 	cancel()
 	wg.Wait()
-	if most == 0 || most > 512 {
-		t.Errorf("saw %d processes, want some, and at most 512", most)
+	if maximum == 0 || maximum > 512 {
+		t.Errorf("saw %d processes, want some, and at most 512", maximum)
 	}
 	eventually(t, "end of the bomb", func() bool { return len(processes(t, token)) == 0 })
 	do(t, pool, engine.Job{Name: "exec", Args: program{Name: "true"}})

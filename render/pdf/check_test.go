@@ -77,8 +77,8 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	jobs[StampJob.Name] = func() (any, [][]byte) { return stampArgs(nil), [][]byte{document, rasterImage} }
 	jobs[SignJob.Name] = func() (any, [][]byte) {
 		args := signArgs(t, newSigner(t))
-		wanted := unmarshal[Wanted](t, result(t, SignJob.Name, args, document))
-		args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(1)}}
+		wanted := unmarshal[PendingRequests](t, result(t, SignJob.Name, args, document))
+		args.Responses = []Response{{RemoteRequest: wanted.Requests[0], File: inputName(1)}}
 		return args, [][]byte{document, {0x30, 0}}
 	}
 	jobs[FromImagesJob.Name] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }

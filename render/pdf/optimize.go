@@ -20,7 +20,7 @@ type OptimizeArgs struct {
 	Linearize, AlwaysLinearize bool
 	// Quality is the quality of JPEGs, from 1 to 100; 0 leaves images as they are.
 	Quality int
-	// MaxDPI is the most pixels per inch that images keep; 0 is all.
+	// MaxDPI is the maximum number of pixels per inch that images keep; 0 is all.
 	MaxDPI int
 	// Gray makes images grey.
 	Gray bool

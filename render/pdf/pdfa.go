@@ -165,7 +165,7 @@ type archiver struct {
 
 	args       ArchiveArgs
 	found      archiveFound
-	about      said
+	about      archiveMetadata
 	pageImages []int // pages that became images, for their transparency
 	poorer     []int // pages that have lost text
 	garbled    garbledText
@@ -184,11 +184,11 @@ func (a *archiver) run(ctx context.Context) error {
 		return err
 	}
 
-	said, err := os.ReadFile(a.work.Path(metadata))
+	xmp, err := os.ReadFile(a.work.Path(metadata))
 	if err != nil {
 		return a.fail(Damaged, err)
 	}
-	a.about, a.lost = readAbout(a.found.Info, said)
+	a.about, a.lost = readArchiveMetadata(a.found.Info, xmp)
 	a.about.override(a.args)
 	a.about.accessible = false // Ghostscript removes the structure
 
@@ -206,7 +206,7 @@ func (a *archiver) run(ctx context.Context) error {
 	if err := a.drawCoded(ctx, meant, drawn); err != nil {
 		return err
 	}
-	if err := a.keepWords(ctx, meant, drawn); err != nil {
+	if err := a.addTextLayer(ctx, meant, drawn); err != nil {
 		return err
 	}
 	if err := a.limitNumbers(drawn); err != nil {
@@ -279,7 +279,7 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 		args = append(args, "-r300")
 	}
 
-	said, err := a.work.Exec(ctx, engine.Program{Name: "gs", Args: append(args, "-o", drawn, setup, name), MaxStdout: maxSaid, Joined: true})
+	printed, err := a.work.Exec(ctx, engine.Program{Name: "gs", Args: append(args, "-o", drawn, setup, name), MaxStdout: maxSaid, Joined: true})
 	if errors.Is(err, engine.ErrNoProgram) {
 		return &Error{Kind: NoProgram, Text: "Ghostscript", cause: err}
 	}
@@ -287,18 +287,18 @@ func (a *archiver) draw(ctx context.Context, name, drawn string) error {
 		return err
 	}
 
-	if found := refusal.FindSubmatch(said); found != nil {
+	if found := refusal.FindSubmatch(printed); found != nil {
 		return &Error{Kind: NoArchive, Text: "cannot be converted to PDF/A: " + joined(found[1])}
 	}
-	if bytes.Contains(said, []byte("This file had errors that were repaired")) || bytes.Contains(said, []byte("Error:")) {
+	if bytes.Contains(printed, []byte("This file had errors that were repaired")) || bytes.Contains(printed, []byte("Error:")) {
 		a.found.Kinds = append(a.found.Kinds, repaired)
 	}
 	return nil
 }
 
-// keepWords adds an invisible text layer to pages that were rendered as images. Only the oldest level has such
+// addTextLayer adds an invisible text layer to pages that were rendered as images. Only the oldest level has such
 // pages.
-func (a *archiver) keepWords(ctx context.Context, before, drawn string) error {
+func (a *archiver) addTextLayer(ctx context.Context, before, drawn string) error {
 	if a.args.Level != Archive1B {
 		return nil
 	}
@@ -516,9 +516,9 @@ func shownTexts(ctx context.Context, d *document) ([]string, error) {
 
 // shortFaults writes the first of many faults.
 func shortFaults(faults []string) string {
-	const most = 3
-	if len(faults) > most {
-		return strings.Join(faults[:most], "; ") + fmt.Sprintf("; and %d more", len(faults)-most)
+	const maximum = 3
+	if len(faults) > maximum {
+		return strings.Join(faults[:maximum], "; ") + fmt.Sprintf("; and %d more", len(faults)-maximum)
 	}
 	return strings.Join(faults, "; ")
 }
@@ -541,10 +541,10 @@ var escapedByte = regexp.MustCompile(`#[0-9A-Fa-f]{2}`)
 // changes describes the differences of the result.
 func (a *archiver) changes(encrypted bool) []string {
 	f := a.found
-	var said []string
+	var differences []string
 	say := func(really bool, format string, args ...any) {
 		if really {
-			said = append(said, fmt.Sprintf(format, args...))
+			differences = append(differences, fmt.Sprintf(format, args...))
 		}
 	}
 
@@ -576,5 +576,5 @@ func (a *archiver) changes(encrypted bool) []string {
 	say(a.lost, "Metadata other than title, author, subject, keywords, program and dates was removed.")
 	say(repairs, "The document has errors in its pages; unreadable content may be missing.")
 
-	return said
+	return differences
 }

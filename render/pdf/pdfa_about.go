@@ -13,8 +13,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdftag"
 )
 
-// said holds the metadata of an archive, which is the same in its information and in XMP.
-type said struct {
+// texts holds the metadata of an archive, which is the same in its information and in XMP.
+type archiveMetadata struct {
 	title, author, subject, keywords, creator, producer string
 	created                                             *time.Time
 	accessible                                          bool // it claims PDF/UA-1
@@ -32,15 +32,15 @@ const (
 	xmpTerms = "http://www.aiim.org/pdfa/ns/extension/" // of properties that PDF/A does not know
 )
 
-// readAbout reads the metadata of a document: its information and, for missing values, its XMP. lost is true if the
+// readArchiveMetadata reads the metadata of a document: its information and, for missing values, its XMP. lost is true if the
 // XMP has more.
-func readAbout(info map[string]string, xmp []byte) (a said, lost bool) {
+func readArchiveMetadata(info map[string]string, xmp []byte) (a archiveMetadata, lost bool) {
 	x, lost := readXMP(xmp)
 	pick := func(key string, values ...string) string {
 		return clean(cmp.Or(append([]string{strings.TrimSpace(info[key])}, values...)...))
 	}
 
-	a = said{
+	a = archiveMetadata{
 		title: pick("Title", x[xmpDC+"title"]), author: pick("Author", x[xmpDC+"creator"]), subject: pick("Subject", x[xmpDC+"description"]),
 		keywords: pick("Keywords", x[xmpPDF+"Keywords"], x[xmpDC+"subject"]), creator: pick("Creator", x[xmpBasic+"CreatorTool"]),
 		producer: pick("Producer", x[xmpPDF+"Producer"]), created: date(info["CreationDate"]), accessible: x[xmpUA+"part"] == "1",
@@ -53,7 +53,7 @@ func readAbout(info map[string]string, xmp []byte) (a said, lost bool) {
 }
 
 // override applies the values of a request.
-func (a *said) override(args ArchiveArgs) {
+func (a *archiveMetadata) override(args ArchiveArgs) {
 	a.title, a.author = cmp.Or(clean(args.Title), a.title), cmp.Or(clean(args.Author), a.author)
 	a.subject, a.keywords = cmp.Or(clean(args.Subject), a.subject), cmp.Or(clean(args.Keywords), a.keywords)
 }
@@ -161,7 +161,7 @@ func known(name xml.Name) bool {
 }
 
 // xmp writes XMP with the same values as info.
-func (a said) xmp(level ArchiveLevel, now time.Time) string {
+func (a archiveMetadata) xmp(level ArchiveLevel, now time.Time) string {
 	var b strings.Builder
 	b.WriteString("<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\n<rdf:RDF xmlns:rdf=\"" + xmpRDF + "\">\n" +
 		"<rdf:Description rdf:about=\"\" xmlns:dc=\"" + xmpDC + "\" xmlns:xmp=\"" + xmpBasic + "\" xmlns:pdf=\"" + xmpPDF + "\" xmlns:pdfaid=\"" + xmpPDFA + "\" xmlns:pdfuaid=\"" + xmpUA + "\" xmlns:pdfaExtension=\"" + xmpTerms +
@@ -197,7 +197,7 @@ func (a said) xmp(level ArchiveLevel, now time.Time) string {
 }
 
 // info are the entries of the document's information.
-func (a said) info(now time.Time) map[string]string {
+func (a archiveMetadata) info(now time.Time) map[string]string {
 	entries := map[string]string{
 		"Title": a.title, "Author": a.author, "Subject": a.subject, "Keywords": a.keywords, "Creator": a.creator, "Producer": a.producer, "ModDate": pdfDate(now),
 	}

@@ -137,8 +137,8 @@ func (c *archiveCheck) describes() {
 		"/Title": xmpDC + "title", "/Author": xmpDC + "creator", "/Subject": xmpDC + "description", "/Keywords": xmpPDF + "Keywords",
 		"/Creator": xmpBasic + "CreatorTool", "/Producer": xmpPDF + "Producer",
 	} {
-		said := pdffile.Text(c.Target(info[key]))
-		c.unless(strings.Join(strings.Fields(said), " ") == strings.Join(strings.Fields(x[name]), " "), "has %s in its information and not the same in XMP", key)
+		text := pdffile.Text(c.Target(info[key]))
+		c.unless(strings.Join(strings.Fields(text), " ") == strings.Join(strings.Fields(x[name]), " "), "has %s in its information and not the same in XMP", key)
 	}
 
 	for key, name := range map[string]string{"/CreationDate": xmpBasic + "CreateDate", "/ModDate": xmpBasic + "ModifyDate"} {

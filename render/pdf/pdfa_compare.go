@@ -104,9 +104,9 @@ func (g *garbledText) add(page int, missing []rune) {
 
 // describe returns the characters, of which there may be many.
 func (g *garbledText) describe() string {
-	const most = 20
-	if len(g.characters) > most {
-		return string(g.characters[:most]) + "…"
+	const maximum = 20
+	if len(g.characters) > maximum {
+		return string(g.characters[:maximum]) + "…"
 	}
 	return string(g.characters)
 }

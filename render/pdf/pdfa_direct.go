@@ -45,12 +45,12 @@ func (a *archiver) describe(f *pdffile.File) ([]byte, bool) {
 		source[strings.TrimPrefix(key, "/")] = pdffile.Text(f.Target(v))
 	}
 
-	var said []byte
+	var metadata []byte
 	if ref := pdffile.Reference(catalog["/Metadata"]); ref != "" {
 		stream, _ := f.Stream(ref)
-		said, _ = f.Plain(stream)
+		metadata, _ = f.Plain(stream)
 	}
-	a.about, a.lost = readAbout(source, said)
+	a.about, a.lost = readArchiveMetadata(source, metadata)
 	a.about.override(a.args)
 
 	now := time.Now().UTC()
@@ -166,7 +166,7 @@ func (c *keepCheck) must(is bool) { c.bad = c.bad || !is }
 
 // sized reports whether the boxes of a page are within the limits.
 func (c *keepCheck) sized(page pdffile.Dict) bool {
-	const least, most = 3, 14400
+	const minimum, maximum = 3, 14400
 
 	for _, key := range []string{"/MediaBox", "/CropBox", "/TrimBox", "/ArtBox", "/BleedBox"} {
 		corners, _ := c.Target(page[key]).([]any)
@@ -180,7 +180,7 @@ func (c *keepCheck) sized(page pdffile.Dict) bool {
 		for i := range 2 {
 			low, _ := corners[i].(float64)
 			high, _ := corners[i+2].(float64)
-			if size := max(high-low, low-high); size < least || size > most {
+			if size := max(high-low, low-high); size < minimum || size > maximum {
 				return false
 			}
 		}

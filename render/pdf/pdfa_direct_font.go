@@ -81,12 +81,12 @@ func (c *keepCheck) wideFont(entries pdffile.Dict) *keptFont {
 
 // readWidths reads the widths of glyphs: lists of them, or ranges of the same.
 func (f *keptFont) readWidths(c *keepCheck, list []any) bool {
-	const most, mostListed = 1 << 16, 1 << 20
+	const maximum, maxListed = 1 << 16, 1 << 20
 	listed := 0 // widths, as ranges can overlap
 
-	for len(list) > 1 && listed < mostListed {
+	for len(list) > 1 && listed < maxListed {
 		first, ok := list[0].(float64)
-		if !ok || first < 0 || first > most {
+		if !ok || first < 0 || first > maximum {
 			return false
 		}
 
@@ -101,7 +101,7 @@ func (f *keptFont) readWidths(c *keepCheck, list []any) bool {
 			}
 			list = list[2:]
 		case float64:
-			if len(list) < 3 || second > most {
+			if len(list) < 3 || second > maximum {
 				return false
 			}
 			width, ok := list[2].(float64)
@@ -134,15 +134,15 @@ func advances(program []byte) []float64 {
 
 	about := tables["head"]
 	lines := tables["hhea"]
-	most := tables["maxp"]
+	profile := tables["maxp"]
 	metrics := tables["hmtx"]
-	if len(about) < 20 || len(lines) < 36 || len(most) < 6 || tables["glyf"] == nil || tables["loca"] == nil {
+	if len(about) < 20 || len(lines) < 36 || len(profile) < 6 || tables["glyf"] == nil || tables["loca"] == nil {
 		return nil
 	}
 
 	unit := float64(binary.BigEndian.Uint16(about[18:]))
 	listed := int(binary.BigEndian.Uint16(lines[34:]))
-	glyphs := int(binary.BigEndian.Uint16(most[4:]))
+	glyphs := int(binary.BigEndian.Uint16(profile[4:]))
 	if unit == 0 || listed == 0 || len(metrics) < 4*listed {
 		return nil
 	}

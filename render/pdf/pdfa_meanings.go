@@ -54,7 +54,7 @@ func (a *archiver) tellMeanings(ctx context.Context, from, to string) error {
 		if err != nil {
 			return err
 		}
-		m.tell(update, named)
+		m.writeMaps(update, named)
 	}
 
 	return d.writeUpdated(from, to, update)
@@ -85,8 +85,8 @@ func (m *fontMeanings) lacks(ref string) bool {
 		}
 	}
 
-	said := m.meanings.meaning(ref).unicode
-	return len(said) == 0 || len(said) < used
+	texts := m.meanings.meaning(ref).unicode
+	return len(texts) == 0 || len(texts) < used
 }
 
 // collected reports whether the glyphs of a font have the numbers of a collection of Adobe, which readers know: MuPDF
@@ -138,12 +138,12 @@ func (m *fontMeanings) show(items []any, first, _ int, sizes []int, font any) {
 		m.codes[ref] = map[string]string{}
 	}
 
-	said := m.meanings.meaning(ref).unicode
+	texts := m.meanings.meaning(ref).unicode
 	for _, item := range items {
 		raw, _ := rawBytes(item)
 		for len(raw) > 0 {
 			code := string(raw[:sizes[0]])
-			if said[code] == "" {
+			if texts[code] == "" {
 				m.codes[ref][code] = m.page.codes[first].text
 			}
 			raw, sizes, first = raw[sizes[0]:], sizes[1:], first+1
@@ -256,8 +256,8 @@ func readLines(out []byte, fonts []string, codes map[string]map[string]string) m
 	}
 }
 
-// tell writes the meanings into fonts.
-func (m *fontMeanings) tell(update *pdffile.Update, named map[string]map[string]string) {
+// writeMaps writes the meanings into fonts.
+func (m *fontMeanings) writeMaps(update *pdffile.Update, named map[string]map[string]string) {
 	for _, ref := range slices.Sorted(maps.Keys(m.codes)) {
 		entries := m.Entry(ref)
 		meanings := maps.Clone(m.meanings.meaning(ref).unicode)
@@ -341,7 +341,7 @@ func isText(text string) bool {
 
 // meaningTable is the table of what codes mean (/ToUnicode).
 func meaningTable(meanings map[string]string) []byte {
-	const most = 100 // in one part
+	const maximum = 100 // in one part
 	codes := slices.Sorted(maps.Keys(meanings))
 	size := 1
 	for _, code := range codes {
@@ -352,7 +352,7 @@ func meaningTable(meanings map[string]string) []byte {
 	b.WriteString("/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n" +
 		"/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def /CMapName /Adobe-Identity-UCS def /CMapType 2 def\n")
 	fmt.Fprintf(&b, "1 begincodespacerange <%s> <%s> endcodespacerange\n", strings.Repeat("00", size), strings.Repeat("ff", size))
-	for part := range slices.Chunk(codes, most) {
+	for part := range slices.Chunk(codes, maximum) {
 		fmt.Fprintf(&b, "%d beginbfchar\n", len(part))
 		for _, code := range part {
 			var text []byte

@@ -53,8 +53,8 @@ func limitedContent(content []byte) (limited []byte, changed bool) {
 			top := v[1] + v[3]
 
 			if max(math.Abs(left), math.Abs(bottom), math.Abs(right), math.Abs(top), math.Abs(v[2]), math.Abs(v[3])) > maxReal {
-				const most = maxReal / 2. // so that widths are within the limit, too
-				clamp := func(n float64) float64 { return max(-most, min(most, n)) }
+				const maximum = maxReal / 2. // so that widths are within the limit, too
+				clamp := func(n float64) float64 { return max(-maximum, min(maximum, n)) }
 				left, bottom, right, top = clamp(left), clamp(bottom), clamp(right), clamp(top)
 				for i, n := range []float64{left, bottom, right - left, top - bottom} {
 					op.Operands[i] = pdffile.Number(strconv.FormatFloat(n, 'f', -1, 64))

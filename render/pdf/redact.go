@@ -57,7 +57,7 @@ var RedactJob = define("pdf.redact", engine.MakeTime, redact)
 // shows are removed. Two tools read the result again, and each of its objects is searched:
 // redact fails if something is found.
 func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, error) {
-	secrets, err := newSecrets(args.Terms, args.Patterns)
+	terms, err := newRedactionTerms(args.Terms, args.Patterns)
 	if err != nil {
 		return Changed{}, err
 	}
@@ -81,12 +81,12 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 		return Changed{}, err
 	}
 	if encrypted {
-		if err := checkID(ctx, &original, secrets); err != nil {
+		if err := checkID(ctx, &original, terms); err != nil {
 			return Changed{}, err
 		}
 	}
 
-	r := &redaction{document: doc, args: args, secrets: secrets}
+	r := &redaction{document: doc, args: args, terms: terms}
 	if err := r.run(ctx); err != nil {
 		return Changed{}, err
 	}
@@ -112,14 +112,14 @@ func redact(ctx context.Context, w *engine.Work, args RedactArgs) (Changed, erro
 
 // checkID refuses an encrypted document whose ID has something that is to go: the key is
 // made of it, so the result has the same.
-func checkID(ctx context.Context, d *document, s secrets) error {
-	said, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "showObject": "trailer"})
+func checkID(ctx context.Context, d *document, s redactionTerms) error {
+	trailer, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "showObject": "trailer"})
 	if err != nil {
 		return d.damaged(err)
 	}
 
 	hit := false
-	pdffile.ReadContent(append(said, " end"...), func(op pdffile.Operation) {
+	pdffile.ReadContent(append(trailer, " end"...), func(op pdffile.Operation) {
 		for _, v := range op.Operands {
 			entries, _ := v.(pdffile.Dict)
 			parts, _ := entries["/ID"].([]any)
@@ -142,7 +142,7 @@ type redaction struct {
 	*document
 
 	args       RedactArgs
-	secrets    secrets
+	terms      redactionTerms
 	pageImages []int    // pages that have become some
 	flattened  []string // sentences about fields and comments
 	// papers are the pages as they are shown, by number.
@@ -162,13 +162,13 @@ func (r *redaction) run(ctx context.Context) error {
 		return err
 	}
 
-	found, err := r.look(ctx, flat, open, true)
+	found, err := r.searchDocument(ctx, flat, open, true)
 	if err != nil {
 		return err
 	}
 
 	input := applyInput{Input: erased, Output: applied, Color: r.args.Color, Texts: found.texts, Pages: r.marks(found)}
-	if len(input.Pages) == 0 && len(found.texts) == 0 && !found.beside {
+	if len(input.Pages) == 0 && len(found.texts) == 0 && !found.removesMetadata {
 		return &Error{Kind: NoMatch, Text: "has no match. For scanned pages call pdf.ocr first"}
 	}
 
@@ -191,7 +191,7 @@ func (r *redaction) run(ctx context.Context) error {
 	}
 
 	const check = "check.pdf"
-	left, err := r.look(ctx, r.name, check, false)
+	left, err := r.searchDocument(ctx, r.name, check, false)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (r *redaction) run(ctx context.Context) error {
 		if _, err = r.scrub(r.name, false); err != nil {
 			return err
 		}
-		if left, err = r.look(ctx, r.name, check, false); err != nil {
+		if left, err = r.searchDocument(ctx, r.name, check, false); err != nil {
 			return err
 		}
 	}
@@ -294,8 +294,8 @@ type applyPage struct {
 	Areas  [][4]float64 `json:"areas"`
 }
 
-// looked is the result of searching a document.
-type looked struct {
+// searchResult is the result of searching a document.
+type searchResult struct {
 	pages map[int]foundPage // by number, from 1; those with something
 	kept  []pageLetters     // of all pages: the letters to keep
 	// codes are those of the pages that lose something, gone the ones that go, and numbers those of the operations of
@@ -305,7 +305,7 @@ type looked struct {
 	numbers map[string]int
 	texts   map[string]string
 	// True if there are attachments, or metadata that match: both are removed.
-	beside bool
+	removesMetadata bool
 }
 
 // scrub rewrites a file of the job's folder without content that no page shows, and reports whether that content
@@ -315,7 +315,7 @@ func (r *redaction) scrub(name string, meanings bool) (found bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("scrub: %w", err)
 	}
-	content, found, err = scrub(content, r.secrets, meanings)
+	content, found, err = scrub(content, r.terms, meanings)
 	if err != nil {
 		return false, r.fail(Damaged, fmt.Errorf("scrub: %w", err))
 	}
@@ -331,16 +331,16 @@ func (r *redaction) inspect(name string, source bool) (where string, err error) 
 	if err != nil {
 		return "", fmt.Errorf("inspect: %w", err)
 	}
-	if where, err = inspect(content, r.secrets, source); err != nil {
+	if where, err = inspect(content, r.terms, source); err != nil {
 		return "", r.fail(Damaged, fmt.Errorf("inspect: %w", err))
 	}
 	return where, nil
 }
 
-// look opens a document as another file without hidden content, and finds the secrets in it. For the source, it
+// searchDocument opens a document as another file without hidden content, and finds the secrets in it. For the source, it
 // first removes content that no page shows, and finds what is in the areas.
-func (r *redaction) look(ctx context.Context, name, open string, source bool) (looked, error) {
-	found := looked{
+func (r *redaction) searchDocument(ctx context.Context, name, open string, source bool) (searchResult, error) {
+	found := searchResult{
 		pages: map[int]foundPage{}, kept: make([]pageLetters, r.pages), codes: make([]*pageCodes, r.pages),
 		gone: make([]map[int]bool, r.pages), texts: map[string]string{},
 	}
@@ -348,7 +348,7 @@ func (r *redaction) look(ctx context.Context, name, open string, source bool) (l
 	const metadata = "metadata.xml"
 	var err error
 	input := openInput{name, open, redactRoom, metadata}
-	found.beside, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), input)
+	found.removesMetadata, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), input)
 	if err != nil {
 		return found, err
 	}
@@ -362,15 +362,15 @@ func (r *redaction) look(ctx context.Context, name, open string, source bool) (l
 		if err != nil {
 			return found, err
 		}
-		found.beside = found.beside || hidden || where != ""
+		found.removesMetadata = found.removesMetadata || hidden || where != ""
 	}
 
-	said, err := os.ReadFile(r.work.Path(metadata))
+	metadataText, err := os.ReadFile(r.work.Path(metadata))
 	if err != nil {
 		return found, r.fail(Damaged, err)
 	}
-	if _, matches := r.secrets.blacken(string(said)); matches {
-		found.beside = true
+	if _, matches := r.terms.blacken(string(metadataText)); matches {
+		found.removesMetadata = true
 	}
 
 	if err := r.search(ctx, open, source, &found); err != nil {
@@ -381,7 +381,7 @@ func (r *redaction) look(ctx context.Context, name, open string, source bool) (l
 		return found, err
 	}
 	for _, text := range texts {
-		if better, matches := r.secrets.blacken(text); matches {
+		if better, matches := r.terms.blacken(text); matches {
 			found.texts[text] = better
 		}
 	}
@@ -392,7 +392,7 @@ func (r *redaction) look(ctx context.Context, name, open string, source bool) (l
 const textsFile = "texts.json"
 
 // search finds the secrets on the pages of an opened document, and what is in the areas.
-func (r *redaction) search(ctx context.Context, open string, source bool, found *looked) error {
+func (r *redaction) search(ctx context.Context, open string, source bool, found *searchResult) error {
 	const probe = "marked.pdf"
 	f, pages, err := r.readPages(open)
 	if err != nil {
@@ -424,7 +424,7 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 			return err
 		}
 		if !says {
-			if says, err = sayings(f, r.secrets); err != nil {
+			if says, err = sayings(f, r.terms); err != nil {
 				return r.fail(Damaged, err)
 			}
 		}
@@ -434,19 +434,19 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 	var reading sync.Mutex // of f
 
 	take := func(n int, codes pageCodes) error {
-		var said map[int]bool
+		var meaningful map[int]bool
 		if says {
 			reading.Lock()
 			defer reading.Unlock()
 			var err error
-			if said, err = spoken(f, pages[n], codes, numbers, r.secrets); err != nil {
+			if meaningful, err = spoken(f, pages[n], codes, numbers, r.terms); err != nil {
 				return &Error{Kind: RedactionIncomplete, Text: "cannot be redacted: it has " + err.Error(), Page: n + 1, cause: err}
 			}
 		}
 
 		letters := codes.letters()
 		here := areas[strconv.Itoa(n)]
-		secret := letters.secret(r.secrets, said)
+		secret := letters.secret(r.terms, meaningful)
 		gone := letters.codes(secret)
 		for _, area := range here {
 			for i, c := range codes.codes {
@@ -494,7 +494,7 @@ func takeJSON[T any](d *document, name string) (value T, err error) {
 }
 
 // marks returns the areas to redact, by page.
-func (r *redaction) marks(found looked) []applyPage {
+func (r *redaction) marks(found searchResult) []applyPage {
 	pages := []applyPage{}
 	for n := 1; n <= r.pages; n++ {
 		page := applyPage{Page: n, Covers: [][]float64{}, Areas: [][4]float64{}}
@@ -535,8 +535,8 @@ func (r *redaction) readPapers(name string) error {
 // resolution returns the dots per inch at which poppler, which ignores a page's unit, renders the displayed page at
 // the requested resolution, or with a maximum number of pixels.
 func (p paper) resolution(dpi, pixels float64) int {
-	most := math.Sqrt(pixels/((p.box[2]-p.box[0])*(p.box[3]-p.box[1]))) * pointsPerInch
-	return max(1, int(min(dpi*p.unit, most)))
+	maximum := math.Sqrt(pixels/((p.box[2]-p.box[0])*(p.box[3]-p.box[1]))) * pointsPerInch
+	return max(1, int(min(dpi*p.unit, maximum)))
 }
 
 // flatten turns pages into images if something, such as a line, is still drawn in a redacted area, or an image in a
@@ -644,7 +644,7 @@ func (r *redaction) blank(ctx context.Context, name string, page int) (bool, err
 var errLeft = errors.New("is left in the result")
 
 // inPlace fails where letters that were to stay are somewhere else now, or gone.
-func (l looked) inPlace(before looked) error {
+func (l searchResult) inPlace(before searchResult) error {
 	for i, page := range l.kept {
 		if !page.allIn(before.kept[i]) {
 			return &Error{Kind: RedactionIncomplete, Text: "cannot be redacted: other text would move", Page: i + 1}
@@ -658,14 +658,14 @@ func (l looked) inPlace(before looked) error {
 
 // verify fails where MuPDF has found something in the result, or poppler does in the
 // file in which nothing of it is hidden.
-func (r *redaction) verify(ctx context.Context, found looked, open string) error {
+func (r *redaction) verify(ctx context.Context, found searchResult, open string) error {
 	if where, err := r.inspect(r.name, false); err != nil || where != "" {
 		return errors.Join(err, r.left(where))
 	}
 	if pages, err := r.leftImages(); err != nil || len(pages) > 0 {
 		return errors.Join(err, r.left("page "+rangeText(pages)+": an image that something is to be taken out of, where it cannot be seen"))
 	}
-	if len(found.pages) > 0 || len(found.texts) > 0 || found.beside {
+	if len(found.pages) > 0 || len(found.texts) > 0 || found.removesMetadata {
 		return r.left("MuPDF")
 	}
 
@@ -675,7 +675,7 @@ func (r *redaction) verify(ctx context.Context, found looked, open string) error
 		return err
 	}
 	for _, text := range texts {
-		if len(r.secrets.find(lettersOf(text))) > 0 {
+		if len(r.terms.find(lettersOf(text))) > 0 {
 			return r.left("poppler")
 		}
 	}

@@ -42,19 +42,19 @@ type rewriting struct {
 	codes map[string]map[byte]bool
 	fonts []string // the font, and those that q has put aside
 	out   []byte
-	// noSaid leaves out the replacement text in properties.
-	noSaid bool
-	said   strings.Builder
+	// dropsReplacement leaves out the replacement text in properties.
+	dropsReplacement bool
+	replacementText  strings.Builder
 }
 
 // rewrite returns content without comments, unknown operators and private properties.
 func (s *scrubber) rewrite(content []byte, resources pdffile.Dict) *rewriting {
 	var r *rewriting
-	s.found = s.found || len(s.secrets.binary(content, fewestRaw)) > 0 && bytes.ContainsRune(content, '%')
-	for _, noSaid := range []bool{false, true} {
-		r = &rewriting{s: s, resources: resources, used: map[string]map[string]bool{}, codes: map[string]map[byte]bool{}, fonts: []string{""}, noSaid: noSaid}
+	s.found = s.found || len(s.terms.binary(content, fewestRaw)) > 0 && bytes.ContainsRune(content, '%')
+	for _, dropsReplacement := range []bool{false, true} {
+		r = &rewriting{s: s, resources: resources, used: map[string]map[string]bool{}, codes: map[string]map[byte]bool{}, fonts: []string{""}, dropsReplacement: dropsReplacement}
 		pdffile.ReadContent(content, r.operation)
-		if !s.secrets.in(r.said.String()) || s.meanings {
+		if !s.terms.in(r.replacementText.String()) || s.meanings {
 			break // otherwise several properties together could contain a secret
 		}
 		s.found = true
@@ -179,13 +179,13 @@ func (r *rewriting) properties(entries pdffile.Dict) pdffile.Dict {
 			}
 		case "/ActualText", "/Alt", "/E", "/Lang":
 			text, _ := v.(string)
-			_, hit := r.s.secrets.cleanString(text)
+			_, hit := r.s.terms.cleanString(text)
 			r.s.found = r.s.found || hit
 
-			if strings.HasPrefix(text, "b:") && (!hit || r.s.meanings) && !r.noSaid {
+			if strings.HasPrefix(text, "b:") && (!hit || r.s.meanings) && !r.dropsReplacement {
 				kept[key] = v
 				if key != "/Lang" {
-					r.said.WriteString(pdffile.Text(text))
+					r.replacementText.WriteString(pdffile.Text(text))
 				}
 			}
 		}

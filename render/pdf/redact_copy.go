@@ -23,7 +23,7 @@ func (s *scrubber) name(name string) string {
 		return better
 	}
 	better := name
-	if s.secrets.inName(name) {
+	if s.terms.inName(name) {
 		better = fmt.Sprintf("/N%d", len(s.names)+1)
 		s.found = true
 	}
@@ -42,7 +42,7 @@ func (s *scrubber) value(v any) any {
 			return s.name(v)
 		}
 
-		better, hit := s.secrets.cleanString(v)
+		better, hit := s.terms.cleanString(v)
 		s.found = s.found || hit
 		return better
 	case []any:
@@ -75,7 +75,7 @@ func (s *scrubber) dict(entries pdffile.Dict) pdffile.Dict {
 			continue
 		}
 		if text, ok := v.(string); ok && key == "/ActualText" && s.meanings && pdffile.Reference(v) == "" {
-			_, hit := s.secrets.cleanString(text)
+			_, hit := s.terms.cleanString(text)
 			s.found, kept[key] = s.found || hit, v
 			continue
 		}
@@ -209,7 +209,7 @@ func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
 	if isMap(plain, entries) {
 		plain = mapComments.ReplaceAll(plain, nil)
 		return mapStrings.ReplaceAllFunc(plain, func(text []byte) []byte {
-			if raw, wide := mapString(text); s.secrets.in(wide) || s.secrets.long(fewestRaw).in(rawText(raw)) {
+			if raw, wide := mapString(text); s.terms.in(wide) || s.terms.long(fewestRaw).in(rawText(raw)) {
 				return []byte("<FFFD>")
 			}
 			return text
@@ -218,13 +218,13 @@ func (s *scrubber) text(plain []byte, entries pdffile.Dict) []byte {
 
 	var spans [][2]int
 	for _, region := range saidRegions(plain, entries) {
-		for _, span := range s.secrets.binary(plain[region[0]:region[1]], fewestRegion) {
+		for _, span := range s.terms.binary(plain[region[0]:region[1]], fewestRegion) {
 			spans = append(spans, [2]int{region[0] + span[0], region[0] + span[1]})
 		}
 	}
 
 	if isProfile(plain, entries) {
-		spans = append(spans, s.secrets.binary(plain, fewestBinary)...) // its numbers are no words
+		spans = append(spans, s.terms.binary(plain, fewestBinary)...) // its numbers are no words
 	}
 	if len(spans) == 0 {
 		return plain

@@ -52,7 +52,7 @@ type erasedImage struct {
 var errPlace = fmt.Errorf("a text whose glyphs cannot be told apart")
 
 // erase takes codes and pixels out of pages of an opened document, by page number, and writes the result to a file.
-func (r *redaction) erase(open, to string, found looked) ([]erasedImage, error) {
+func (r *redaction) erase(open, to string, found searchResult) ([]erasedImage, error) {
 	f, pages, err := r.readPages(open)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 type inspector struct {
 	*pdffile.File
 
-	secrets secrets
+	terms redactionTerms
 	// seen lists forms and contents that are on pages, whose text two programs have read in place: other content is
 	// read as one text.
 	seen  map[string]bool
@@ -26,13 +26,13 @@ type inspector struct {
 
 // inspect returns the place of a secret in a document; empty means none. The ID of a source is searched, while that
 // of a result is random.
-func inspect(content []byte, s secrets, source bool) (where string, err error) {
+func inspect(content []byte, s redactionTerms, source bool) (where string, err error) {
 	f, err := pdffile.Read(content)
 	if err != nil {
 		return "", err
 	}
 
-	in := &inspector{File: f, secrets: s, seen: map[string]bool{}, known: map[string]bool{}, fonts: map[string]*fontMeaning{}, page: map[string]int{}}
+	in := &inspector{File: f, terms: s, seen: map[string]bool{}, known: map[string]bool{}, fonts: map[string]*fontMeaning{}, page: map[string]int{}}
 	pages, err := f.Pages(maxPages)
 	if err != nil {
 		return "", err
@@ -124,13 +124,13 @@ func (in *inspector) value(v any, key string) string {
 		}
 		in.known[v] = true
 		if strings.HasPrefix(v, "/") {
-			if in.secrets.inName(v) {
-				return "a name at " + quotable(key, in.secrets)
+			if in.terms.inName(v) {
+				return "a name at " + quotable(key, in.terms)
 			}
 			return ""
 		}
-		if _, hit := in.secrets.cleanString(v); hit {
-			return "a text at " + quotable(key, in.secrets)
+		if _, hit := in.terms.cleanString(v); hit {
+			return "a text at " + quotable(key, in.terms)
 		}
 	case []any:
 		for i, item := range v {
@@ -156,7 +156,7 @@ func (in *inspector) value(v any, key string) string {
 }
 
 // quotable returns a key if it is well known and not a secret, or else "an object".
-func quotable(key string, s secrets) string {
+func quotable(key string, s redactionTerms) string {
 	if key == "" || !knownNames()[strings.TrimPrefix(key, "/")] || s.in(key) {
 		return "an object"
 	}
@@ -175,7 +175,7 @@ func (in *inspector) stream(ref string, s pdffile.Stream) string {
 	case err != nil:
 		return "a stream with a filter that is not read"
 	case rest != "" || image:
-		if len(in.secrets.binary(plain, fewestBinary)) > 0 {
+		if len(in.terms.binary(plain, fewestBinary)) > 0 {
 			return "the data of an image"
 		}
 		return ""
@@ -190,13 +190,13 @@ func (in *inspector) stream(ref string, s pdffile.Stream) string {
 		return ""
 	case isMap(plain, s.Entries):
 		for _, text := range mapStrings.FindAll(plain, -1) {
-			if raw, wide := mapString(text); in.secrets.in(wide) || in.secrets.long(fewestRaw).in(rawText(raw)) {
+			if raw, wide := mapString(text); in.terms.in(wide) || in.terms.long(fewestRaw).in(rawText(raw)) {
 				return "what a glyph means"
 			}
 		}
 		return ""
 	case s.Entries["/Length1"] != nil || s.Entries["/Subtype"] == "/Type1C" || s.Entries["/Subtype"] == "/CIDFontType0C" || s.Entries["/Subtype"] == "/OpenType" || s.Entries["/N"] != nil:
-		if len(in.secrets.binary(plain, fewestBinary)) > 0 {
+		if len(in.terms.binary(plain, fewestBinary)) > 0 {
 			return "the data of a font or of a colour space"
 		}
 		return ""
@@ -210,7 +210,7 @@ func (in *inspector) other(plain []byte) string {
 	if in.shows(plain, nil, true) {
 		return "the text of a glyph"
 	}
-	if len(in.secrets.binary(plain, fewestBinary)) > 0 {
+	if len(in.terms.binary(plain, fewestBinary)) > 0 {
 		return "a stream that is no part of a page"
 	}
 	return ""
@@ -226,7 +226,7 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 
 	flush := func() {
 		if !found {
-			found = line.have(in.secrets)
+			found = line.have(in.terms)
 		}
 		all.add(line)
 		line = newShownText()
@@ -249,13 +249,13 @@ func (in *inspector) shows(content []byte, resources pdffile.Dict, whole bool) b
 			}
 			found = found || in.operandHas(op.Operator, v, whole)
 		}
-		if op.Operator == "BI" && len(in.secrets.binary(op.Image, fewestBinary)) > 0 {
+		if op.Operator == "BI" && len(in.terms.binary(op.Image, fewestBinary)) > 0 {
 			found = true
 		}
 	})
 
 	flush()
-	return found || whole && all.have(in.secrets)
+	return found || whole && all.have(in.terms)
 }
 
 func showsText(operator string) bool {
@@ -265,8 +265,8 @@ func showsText(operator string) bool {
 // operandHas reports whether an operand that is not shown contains a secret.
 func (in *inspector) operandHas(operator string, v any, whole bool) bool {
 	text, _ := v.(string)
-	said := operator == "BDC" || operator == "DP" || operator == "BI"
-	return (said || whole || strings.HasPrefix(text, "b:")) && in.value(v, "") != ""
+	hasProperties := operator == "BDC" || operator == "DP" || operator == "BI"
+	return (hasProperties || whole || strings.HasPrefix(text, "b:")) && in.value(v, "") != ""
 }
 
 // shownText is a text as it means something by its font, and by its bytes.
@@ -307,15 +307,15 @@ func (r *shownText) show(v any, font *fontMeaning) {
 	}
 }
 
-func (r *shownText) have(s secrets) bool {
+func (r *shownText) have(s redactionTerms) bool {
 	if len(r.raw.String()) == 0 {
 		return false
 	}
 	if s.in(r.meant.String()) {
 		return true
 	}
-	most, raw := s.long(fewestRaw), []byte(r.raw.String())
-	return len(most.terms) > 0 && (most.in(r.encoded.String()) || most.in(rawText(raw)) || most.in(wideText(raw)))
+	longTerms, raw := s.long(fewestRaw), []byte(r.raw.String())
+	return len(longTerms.terms) > 0 && (longTerms.in(r.encoded.String()) || longTerms.in(rawText(raw)) || longTerms.in(wideText(raw)))
 }
 
 // fontMeaning is which letters the codes of a font are.

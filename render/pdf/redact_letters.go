@@ -80,10 +80,10 @@ func (p pageLetters) standing() (letters []string, numbers []int) {
 
 // secret returns the numbers of the letters that are to go, in order: those of secrets, and of codes that are known to
 // say one.
-func (p pageLetters) secret(s secrets, said map[int]bool) []int {
+func (p pageLetters) secret(s redactionTerms, meaningful map[int]bool) []int {
 	gone := s.find(p.Text)
 	for n, codes := range p.Codes {
-		if slices.ContainsFunc(codes, func(code int) bool { return said[code] }) {
+		if slices.ContainsFunc(codes, func(code int) bool { return meaningful[code] }) {
 			gone = append(gone, n)
 		}
 	}

@@ -22,7 +22,7 @@ func TestScrubLooksTheSame(t *testing.T) {
 			if err := exec.CommandContext(t.Context(), "qpdf", "--object-streams=disable", "--flatten-annotations=all", "--generate-appearances", "--warning-exit-0", path, plain).Run(); err != nil {
 				t.Skip("it cannot be read without a password, or not by qpdf")
 			}
-			got, _, err := scrub(pdftest.Load(t, plain), secrets{}, false)
+			got, _, err := scrub(pdftest.Load(t, plain), redactionTerms{}, false)
 			if err != nil {
 				t.Skipf("it is not read here: %v", err)
 			}

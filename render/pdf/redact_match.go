@@ -8,15 +8,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// secrets holds the terms and patterns to remove.
-type secrets struct {
+// redactionTerms holds the terms and patterns to remove.
+type redactionTerms struct {
 	terms    []string // as fold writes them
 	joined   []string // those of several words, with signs of addresses between the words
 	patterns []*regexp.Regexp
 }
 
-// newSecrets parses the terms and patterns to remove. Both have been checked.
-func newSecrets(terms, patterns []string) (s secrets, err error) {
+// newRedactionTerms parses the terms and patterns to remove. Both have been checked.
+func newRedactionTerms(terms, patterns []string) (s redactionTerms, err error) {
 	for _, term := range terms {
 		if folded := fold([]string{term}, false); len(folded.text) > 0 {
 			s.terms = append(s.terms, folded.text)
@@ -69,13 +69,13 @@ func fold(letters []string, joinLines bool) folded {
 				continue
 			}
 			// The simplest letter that means the same: K and the sign of Kelvin are k.
-			least := r
+			minimum := r
 			for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-				least = min(least, next)
+				minimum = min(minimum, next)
 			}
 
 			before := text.Len()
-			text.WriteRune(least)
+			text.WriteRune(minimum)
 			for range text.Len() - before {
 				from = append(from, first)
 			}
@@ -99,7 +99,7 @@ func isHyphen(letter string) bool {
 
 // find returns the numbers of the letters that are to go, in order. A line of them
 // ends with "\n".
-func (s secrets) find(letters []string) []int {
+func (s redactionTerms) find(letters []string) []int {
 	hit := make([]bool, len(letters))
 
 	for _, joinLines := range []bool{false, true} {
@@ -135,7 +135,7 @@ func (s secrets) find(letters []string) []int {
 }
 
 // findPatterns marks the letters that patterns match where lines end with something.
-func (s secrets) findPatterns(letters []string, lineEnd string, hit []bool) {
+func (s redactionTerms) findPatterns(letters []string, lineEnd string, hit []bool) {
 	if len(s.patterns) == 0 {
 		return
 	}
@@ -181,7 +181,7 @@ func lettersOf(text string) []string {
 }
 
 // blacken returns a text with its secrets replaced by marks, and whether there were any.
-func (s secrets) blacken(text string) (string, bool) {
+func (s redactionTerms) blacken(text string) (string, bool) {
 	letters := lettersOf(text)
 	found := s.find(letters)
 	return blackened(letters, found), len(found) > 0

@@ -348,7 +348,7 @@ func (b box) touches(other box) bool {
 type redactedPlaces map[int][]box
 
 // places returns the redacted places on the pages of an opened document.
-func (r *redaction) places(f *pdffile.File, pages []pdffile.Page, found looked) redactedPlaces {
+func (r *redaction) places(f *pdffile.File, pages []pdffile.Page, found searchResult) redactedPlaces {
 	all := redactedPlaces{}
 	for number, here := range found.pages {
 		room := floats(f.Target(pages[number-1].Entries["/MediaBox"]))
@@ -409,7 +409,7 @@ func (r *redaction) readPages(name string) (*pdffile.File, []pdffile.Page, error
 }
 
 // touchedImages returns the images of an opened document that contain redacted areas, and all redacted places.
-func (r *redaction) touchedImages(open string, found looked) (touched map[string]bool, gone redactedPlaces, err error) {
+func (r *redaction) touchedImages(open string, found searchResult) (touched map[string]bool, gone redactedPlaces, err error) {
 	f, pages, err := r.readPages(open)
 	if err != nil {
 		return nil, nil, err
@@ -460,9 +460,9 @@ func (r *redaction) leftImages() (left []int, err error) {
 	for i, page := range pages {
 		shown := s.paper(page.Entries).box
 		p.image = func(hashes []string, at box, how sight) {
-			const least = 2 // points
+			const minimum = 2 // points
 			seen, ok := shown.and(at)
-			ok = ok && seen[2]-seen[0] > least && seen[3]-seen[1] > least
+			ok = ok && seen[2]-seen[0] > minimum && seen[3]-seen[1] > minimum
 
 			for _, b := range r.gone[i+1] {
 				ok = ok && (!b.touches(at) || how == masking && len(r.areasOf(i+1)) == 0)
@@ -495,7 +495,7 @@ func (r *redaction) outlined(bare string) (left []int, err error) {
 		return nil, err
 	}
 
-	const edge, mostPlain = 1, 16
+	const edge, maxPlainPixels = 1, 16
 	p := &places{File: f}
 
 	for _, number := range numbers {
@@ -521,7 +521,7 @@ func (r *redaction) outlined(bare string) (left []int, err error) {
 		if err := p.page(pages[number-1]); err != nil {
 			return nil, r.fail(Damaged, err)
 		}
-		if drawn > 0 || plain > mostPlain {
+		if drawn > 0 || plain > maxPlainPixels {
 			left = append(left, number)
 		}
 	}

@@ -15,13 +15,13 @@ import (
 type scrubber struct {
 	*pdffile.File
 
-	update  *pdffile.Update
-	secrets secrets
-	refs    map[string]string // references of the result, by those of the source
-	todo    []func() error
-	type3   []*glyphs
-	names   map[string]string // that have become others
-	found   bool              // something was taken out
+	update *pdffile.Update
+	terms  redactionTerms
+	refs   map[string]string // references of the result, by those of the source
+	todo   []func() error
+	type3  []*glyphs
+	names  map[string]string // that have become others
+	found  bool              // something was taken out
 	// meanings is true where secrets stay in what content says of itself, and fonts of their glyphs, until it is known
 	// which glyphs these are.
 	meanings bool
@@ -37,7 +37,7 @@ type glyphs struct {
 }
 
 // scrub returns the rewritten document, and whether it contained secrets. See scrubber for meanings.
-func scrub(content []byte, s secrets, meanings bool) (out []byte, found bool, err error) {
+func scrub(content []byte, s redactionTerms, meanings bool) (out []byte, found bool, err error) {
 	f, err := pdffile.Read(content)
 	if err != nil {
 		return nil, false, err
@@ -48,7 +48,7 @@ func scrub(content []byte, s secrets, meanings bool) (out []byte, found bool, er
 	}
 
 	u, root := pdffile.NewDocument()
-	sc := &scrubber{File: f, update: u, secrets: s, refs: map[string]string{f.Root(): root}, names: map[string]string{}, meanings: meanings}
+	sc := &scrubber{File: f, update: u, terms: s, refs: map[string]string{f.Root(): root}, names: map[string]string{}, meanings: meanings}
 	tree := u.Reserve()
 	kids := []any{}
 	for _, page := range pages {

@@ -37,18 +37,18 @@ const (
 )
 
 // long returns the terms with a minimum number of letters, without patterns.
-func (s secrets) long(fewest int) secrets {
+func (s redactionTerms) long(fewest int) redactionTerms {
 	var terms []string
 	for _, term := range s.terms {
 		if utf8.RuneCountInString(term) >= fewest {
 			terms = append(terms, term)
 		}
 	}
-	return secrets{terms: terms}
+	return redactionTerms{terms: terms}
 }
 
 // in reports whether a text contains a secret.
-func (s secrets) in(text string) bool {
+func (s redactionTerms) in(text string) bool {
 	if text == "" || len(s.terms)+len(s.patterns) == 0 {
 		return false
 	}
@@ -143,7 +143,7 @@ func addresses(text string) (all []string) {
 }
 
 // inAddress returns a text without the secrets that it has as an address, and whether there were any.
-func (s secrets) inAddress(text string) (better string, hit bool) {
+func (s redactionTerms) inAddress(text string) (better string, hit bool) {
 	const often = 4 // each time may leave what another spelling says
 	for range often {
 		before := text
@@ -168,16 +168,16 @@ func (s secrets) inAddress(text string) (better string, hit bool) {
 }
 
 // blackenAddress is blacken for a text in which there may be other signs than spaces between words.
-func (s secrets) blackenAddress(text string) (string, bool) {
+func (s redactionTerms) blackenAddress(text string) (string, bool) {
 	text, hit := s.blacken(text)
 	if strings.ContainsAny(text, " \n") || !strings.ContainsAny(text, "+-_.") {
 		return text, hit
 	}
 
 	letters := lettersOf(text)
-	gone := secrets{terms: s.joined}.find(letters)
+	gone := redactionTerms{terms: s.joined}.find(letters)
 	if len(s.patterns) > 0 {
-		gone = append(gone, secrets{patterns: s.patterns}.find(lettersOf(strings.ReplaceAll(text, "+", " ")))...)
+		gone = append(gone, redactionTerms{patterns: s.patterns}.find(lettersOf(strings.ReplaceAll(text, "+", " ")))...)
 	}
 	return blackened(letters, gone), hit || len(gone) > 0
 }
@@ -227,7 +227,7 @@ func rawBytes(v any) ([]byte, bool) {
 var plainStrings = map[string]bool{"Adobe": true, "Identity": true, "UCS": true, "Japan1": true, "GB1": true, "CNS1": true, "Korea1": true}
 
 // cleanString returns a string without secrets, and whether there were any.
-func (s secrets) cleanString(v string) (string, bool) {
+func (s redactionTerms) cleanString(v string) (string, bool) {
 	raw, ok := rawBytes(v)
 	text := pdffile.Text(v)
 	if !ok || plainStrings[text] {
@@ -258,13 +258,13 @@ func (s secrets) cleanString(v string) (string, bool) {
 }
 
 // inOddWritings reports whether a secret is in a string for those who read it in another way.
-func (s secrets) inOddWritings(raw []byte) bool {
-	most := s.long(fewestRaw)
-	return len(most.terms) > 0 && (most.in(rawText(raw)) || most.in(wideText(raw)) || len(raw) > 0 && most.in(wideText(raw[1:])))
+func (s redactionTerms) inOddWritings(raw []byte) bool {
+	longTerms := s.long(fewestRaw)
+	return len(longTerms.terms) > 0 && (longTerms.in(rawText(raw)) || longTerms.in(wideText(raw)) || len(raw) > 0 && longTerms.in(wideText(raw[1:])))
 }
 
 // inName reports whether a name that a user has chosen contains a secret.
-func (s secrets) inName(name string) bool {
+func (s redactionTerms) inName(name string) bool {
 	name = strings.TrimPrefix(name, "/")
 	if knownNames()[name] || len(name) < 2 {
 		return false
@@ -274,7 +274,7 @@ func (s secrets) inName(name string) bool {
 }
 
 // binary returns the places of terms, in ASCII or UTF-16, in bytes other than text.
-func (s secrets) binary(content []byte, fewest int) (spans [][2]int) {
+func (s redactionTerms) binary(content []byte, fewest int) (spans [][2]int) {
 	var upper []byte
 	for _, term := range s.long(fewest).terms {
 		if upper == nil {

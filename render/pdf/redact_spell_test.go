@@ -34,7 +34,7 @@ func TestSecretsInAddresses(t *testing.T) {
 		"no address":              {"AB", "A+B", false},
 		"hyphens of one word":     {"database", "https://x.org/data-base", false},
 	} {
-		s, err := newSecrets([]string{c.term}, nil)
+		s, err := newRedactionTerms([]string{c.term}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestSecretsInAddresses(t *testing.T) {
 		}
 	}
 
-	s := secrets{patterns: []*regexp.Regexp{regexp.MustCompile(`Ada\s+L\w+`)}}
+	s := redactionTerms{patterns: []*regexp.Regexp{regexp.MustCompile(`Ada\s+L\w+`)}}
 	if clean, hit := s.cleanString("u:https://x.org/?n=Ada+Lovelace"); !hit || strings.Contains(clean, "Love") {
 		t.Errorf("a pattern leaves %q", clean)
 	}
@@ -65,14 +65,14 @@ func TestSecretsWithMarks(t *testing.T) {
 	}{
 		{"Müller", "Mu\u0308ller", 7}, {"Mu\u0308ller", "Müller", 6}, {"menu", "menu\u0308", 0}, {"MENÜ", "menu\u0308", 5}, {"ก", "กิน", 2}, {"न", "नि", 1},
 	} {
-		s, err := newSecrets([]string{c.term}, nil)
+		s, err := newRedactionTerms([]string{c.term}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := s.find(lettersOf(c.text)); len(got) != c.want {
 			t.Errorf("%q in %q: letters %v, want %d", c.term, c.text, got, c.want)
 		}
-		pattern := secrets{patterns: []*regexp.Regexp{regexp.MustCompile("(?i)" + c.term)}}
+		pattern := redactionTerms{patterns: []*regexp.Regexp{regexp.MustCompile("(?i)" + c.term)}}
 		if got := pattern.find(lettersOf(c.text)); c.term != "Mu\u0308ller" && len(got) != c.want {
 			t.Errorf("pattern %q in %q: letters %v, want %d", c.term, c.text, got, c.want)
 		}

@@ -10,12 +10,12 @@ import (
 // spokenReader finds the codes of a page that mean something else than MuPDF reads: text that content replaces
 // (/ActualText), and glyphs whose meaning is longer than MuPDF takes it.
 type spokenReader struct {
-	secrets  secrets
+	terms    redactionTerms
 	meanings *inspector
 	marks    []int // the open marks: the number of a span, or -1
 	spans    []spokenSpan
-	// said are the codes that mean a secret each on their own.
-	said map[int]bool
+	// metadataText are the codes that mean a secret each on their own.
+	meaningful map[int]bool
 }
 
 // spokenSpan is a text that stands for codes. It is unsure if it is not known which these are.
@@ -26,13 +26,13 @@ type spokenSpan struct {
 }
 
 // spoken returns the codes of a page that are secrets by what content and fonts say of them.
-func spoken(f *pdffile.File, page pdffile.Page, codes pageCodes, numbers map[string]int, s secrets) (map[int]bool, error) {
-	r := &spokenReader{secrets: s, said: map[int]bool{}, meanings: &inspector{File: f, secrets: s, fonts: map[string]*fontMeaning{}}}
+func spoken(f *pdffile.File, page pdffile.Page, codes pageCodes, numbers map[string]int, s redactionTerms) (map[int]bool, error) {
+	r := &spokenReader{terms: s, meaningful: map[int]bool{}, meanings: &inspector{File: f, terms: s, fonts: map[string]*fontMeaning{}}}
 	e := &eraser{File: f, update: f.NewUpdate(), numbers: numbers, page: codes, reader: r}
 	if err := e.read(page); err != nil {
 		return nil, err
 	}
-	return r.said, r.find(codes.letters())
+	return r.meaningful, r.find(codes.letters())
 }
 
 // read passes the codes of a page to the reader.
@@ -81,8 +81,8 @@ func (r *spokenReader) show(items []any, first, end int, sizes []int, font any) 
 	for _, item := range items {
 		raw, _ := rawBytes(item)
 		for len(raw) > 0 {
-			if text := meaning.unicode[string(raw[:sizes[0]])]; len([]rune(text)) > 1 && r.secrets.in(text) {
-				r.said[first] = true
+			if text := meaning.unicode[string(raw[:sizes[0]])]; len([]rune(text)) > 1 && r.terms.in(text) {
+				r.meaningful[first] = true
 			}
 			raw, sizes, first = raw[sizes[0]:], sizes[1:], first+1
 		}
@@ -119,12 +119,12 @@ func (r *spokenReader) find(letters pageLetters) error {
 		}
 	}
 
-	for _, at := range r.secrets.find(text) {
+	for _, at := range r.terms.find(text) {
 		for _, code := range codes[at] {
 			if number, ok := spanOf[code]; ok && r.spans[number].unsure {
 				return errPlace
 			}
-			r.said[code] = true
+			r.meaningful[code] = true
 		}
 	}
 	return nil
@@ -145,7 +145,7 @@ func (s *erasing) replacement(op pdffile.Operation) (text string, ok bool) {
 
 // sayings reports whether fonts say secrets of their glyphs, or content replaces text. Properties outside of content
 // are not searched.
-func sayings(f *pdffile.File, s secrets) (bool, error) {
+func sayings(f *pdffile.File, s redactionTerms) (bool, error) {
 	refs, err := contentStreams(f)
 	if err != nil {
 		return false, err

@@ -56,11 +56,11 @@ func readScan(path string) (_ *scan, err error) {
 
 	in := bufio.NewReader(f)
 	s := new(scan)
-	most := 0
-	if _, err := fmt.Fscanf(in, "P5\n%d %d\n%d\n", &s.width, &s.height, &most); err != nil {
+	maximum := 0
+	if _, err := fmt.Fscanf(in, "P5\n%d %d\n%d\n", &s.width, &s.height, &maximum); err != nil {
 		return nil, fmt.Errorf("scan: %w: %w", errScan, err)
 	}
-	if s.width < 1 || s.height < 1 || s.width > 2*scanPixels || s.height > 2*scanPixels/s.width || most != math.MaxUint8 {
+	if s.width < 1 || s.height < 1 || s.width > 2*scanPixels || s.height > 2*scanPixels/s.width || maximum != math.MaxUint8 {
 		return nil, fmt.Errorf("scan: %w: %d × %d", errScan, s.width, s.height)
 	}
 
@@ -185,10 +185,10 @@ func (s *scan) sample(x, y float64) byte {
 // The angles, in degrees, at which skewed lines are looked for, and from which on
 // they are worth straightening.
 const (
-	mostSkew   = 8.0
+	maxSkew    = 8.0
 	coarseSkew = 0.5
 	fineSkew   = 0.05
-	leastSkew  = 0.15
+	minSkew    = 0.15
 )
 
 // skew is by how much the lines of a scan rise, as an angle. The lines of a page are
@@ -203,22 +203,22 @@ func (s *scan) skew() float64 {
 	}
 
 	best := 0.0
-	most := -1.0
+	maximum := -1.0
 	try := func(low, high, step float64, contrast func(float64) float64) {
 		for degrees := low; degrees <= high+step/2; degrees += step {
-			if c := contrast(degrees * math.Pi / 180); c > most {
+			if c := contrast(degrees * math.Pi / 180); c > maximum {
 				best = degrees
-				most = c
+				maximum = c
 			}
 		}
 	}
 
 	rows := make([]int32, high+2*wide)
 	contrast := func(angle float64) float64 { return rowContrast(dark, rows, wide, math.Tan(angle)) }
-	try(-mostSkew, mostSkew, coarseSkew, contrast)
+	try(-maxSkew, maxSkew, coarseSkew, contrast)
 	try(best-coarseSkew, best+coarseSkew, fineSkew, contrast)
 
-	if math.Abs(best) < leastSkew || math.Abs(best) > mostSkew-coarseSkew {
+	if math.Abs(best) < minSkew || math.Abs(best) > maxSkew-coarseSkew {
 		return 0
 	}
 	return best * math.Pi / 180
@@ -269,7 +269,7 @@ func (s *scan) threshold() byte {
 	}
 
 	best := 0
-	most := -1.0
+	maximum := -1.0
 	below := 0.0
 	weight := 0.0
 
@@ -280,9 +280,9 @@ func (s *scan) threshold() byte {
 			continue
 		}
 		difference := below/weight - (sum-below)/(total-weight)
-		if between := weight * (total - weight) * difference * difference; between > most {
+		if between := weight * (total - weight) * difference * difference; between > maximum {
 			best = gray + 1
-			most = between
+			maximum = between
 		}
 	}
 	return byte(min(best, math.MaxUint8))

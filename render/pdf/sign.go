@@ -74,112 +74,112 @@ func signDigest(_ context.Context, _ *engine.Work, args KeyArgs) (CMS, error) {
 	})
 }
 
-// A job that reads a document and needs responses of a key or of servers, such as SignJob, ends with its Wants and is
-// done again with the Responses, until it wants none.
+// A job that reads a document and needs responses of a key or of servers, such as SignJob, ends with its PendingRequests
+// and is done again with the Responses, until there are no more requests.
 
-// WantKind is the kind of a Want.
-type WantKind string
+// RequestKind is the kind of a RemoteRequest.
+type RequestKind string
 
-// The kinds of wants, with their bodies.
+// The kinds of requests, with their responses.
 const (
-	WantSignature WantKind = "signature" // a CMS of a digest
-	WantTimestamp WantKind = "timestamp" // a response to a request of RFC 3161
-	WantState     WantKind = "state"     // a response to an OCSP request; a list of revoked certificates without a body
+	RequestSignature RequestKind = "signature" // a CMS of a digest
+	RequestTimestamp RequestKind = "timestamp" // a response to a request of RFC 3161
+	RequestStatus    RequestKind = "state"     // a response to an OCSP request; a list of revoked certificates without a body
 )
 
-// Want is a request for a response.
-type Want struct {
-	Kind WantKind
-	URL  string // of a WantState
+// RemoteRequest is a request of a job to a key or a server outside of its process.
+type RemoteRequest struct {
+	Kind RequestKind
+	URL  string // of a RequestStatus
 	Body []byte
 }
 
-func (w Want) equal(other Want) bool {
-	return w.Kind == other.Kind && w.URL == other.URL && bytes.Equal(w.Body, other.Body)
+func (r RemoteRequest) equal(other RemoteRequest) bool {
+	return r.Kind == other.Kind && r.URL == other.URL && bytes.Equal(r.Body, other.Body)
 }
 
-// Wanted is the result of a job that wants responses. Without any, the job is done.
-type Wanted struct{ Wants []Want }
+// PendingRequests is the result of a job that needs responses. Without any, the job is done.
+type PendingRequests struct{ Requests []RemoteRequest }
 
-// Response is the response to a Want: a file of the job, or the reason why there is none.
+// Response is the response to a RemoteRequest: a file of the job, or the reason why there is none.
 type Response struct {
-	Want
+	RemoteRequest
 
 	File  string
 	Error string
 }
 
-// Replay is what is the same for all runs of a job: its time, the seed of its timestamp requests, and the responses.
-type Replay struct {
+// RunState is the same for all runs of a job: its time, the seed of its timestamp requests, and the responses.
+type RunState struct {
 	At        time.Time
 	Seed      []byte
 	Responses []Response
 }
 
-// replayer answers from the responses, and notes other wants.
-type replayer struct {
-	Replay
+// requester answers from the responses, and collects the other requests.
+type requester struct {
+	RunState
 
-	w     *engine.Work
-	wants []Want
+	w        *engine.Work
+	requests []RemoteRequest
 }
 
-func (r *replayer) get(want Want) ([]byte, error) {
+func (r *requester) get(request RemoteRequest) ([]byte, error) {
 	for _, known := range r.Responses {
 		switch {
-		case !known.equal(want):
+		case !known.equal(request):
 		case known.Error != "":
 			return nil, errors.New(known.Error)
 		default:
 			return os.ReadFile(r.w.Path(known.File))
 		}
 	}
-	r.wants = append(r.wants, want)
+	r.requests = append(r.requests, request)
 	return nil, pdfsign.ErrPending
 }
 
 // Sign is that of a pdfsign.Key.
-func (r *replayer) Sign(digest []byte) ([]byte, error) {
-	return r.get(Want{Kind: WantSignature, Body: digest})
+func (r *requester) Sign(digest []byte) ([]byte, error) {
+	return r.get(RemoteRequest{Kind: RequestSignature, Body: digest})
 }
 
-func (r *replayer) network() pdfsign.Network {
+func (r *requester) network() pdfsign.Network {
 	return pdfsign.Network{
 		Seed: r.Seed,
 		Timestamp: func(_ context.Context, request []byte) ([]byte, error) {
-			return r.get(Want{Kind: WantTimestamp, Body: request})
+			return r.get(RemoteRequest{Kind: RequestTimestamp, Body: request})
 		},
 		Fetch: func(_ context.Context, request pdfsign.Request) ([]byte, error) {
-			return r.get(Want{WantState, request.URL, request.Body})
+			return r.get(RemoteRequest{RequestStatus, request.URL, request.Body})
 		},
 	}
 }
 
-// finish writes the document, unless responses are wanted.
-func (r *replayer) finish(content []byte, err error) (Wanted, error) {
+// finish writes the document, unless responses are missing.
+func (r *requester) finish(content []byte, err error) (PendingRequests, error) {
 	if errors.Is(err, pdfsign.ErrPending) {
-		return Wanted{r.wants}, nil
+		return PendingRequests{r.requests}, nil
 	}
 	if err != nil {
-		return Wanted{}, signatureError(err)
+		return PendingRequests{}, signatureError(err)
 	}
 	if err := os.WriteFile(r.w.Path(output), content, 0o600); err != nil {
-		return Wanted{}, fmt.Errorf("write output: %w", err)
+		return PendingRequests{}, fmt.Errorf("write output: %w", err)
 	}
 	r.w.Output(output)
-	return Wanted{}, nil
+	return PendingRequests{}, nil
 }
 
-// SealArgs are the arguments of SealJob, whose result is a Wanted, and whose output is the document with a timestamp.
+// SealArgs are the arguments of SealJob, whose result is a PendingRequests, and whose output is the document with a timestamp.
 type SealArgs struct {
-	Replay
+	RunState
 
 	Input Input
 	// Roots is the name of a file of certificates in PEM, which complete chains; empty is none.
 	Roots string
 }
 
-// SignArgs are the arguments of SignJob, whose result is a Wanted, and whose output is the signed document.
+// SignArgs are the arguments of SignJob, whose result is a PendingRequests, and whose output is the signed document.
 type SignArgs struct {
 	SealArgs
 
@@ -204,12 +204,12 @@ func (a SealArgs) read(ctx context.Context, w *engine.Work) (content pdfsign.PDF
 var SealJob = define("pdf.seal", engine.ChangeTime, seal)
 
 // seal adds a timestamp to a document.
-func seal(ctx context.Context, w *engine.Work, args SealArgs) (Wanted, error) {
+func seal(ctx context.Context, w *engine.Work, args SealArgs) (PendingRequests, error) {
 	content, trust, err := args.read(ctx, w)
 	if err != nil {
-		return Wanted{}, err
+		return PendingRequests{}, err
 	}
-	r := &replayer{Replay: args.Replay, w: w}
+	r := &requester{RunState: args.RunState, w: w}
 	return r.finish(pdfsign.Seal(ctx, content, args.At, trust, r.network()))
 }
 
@@ -217,29 +217,29 @@ func seal(ctx context.Context, w *engine.Work, args SealArgs) (Wanted, error) {
 var SignJob = define("pdf.sign", engine.ChangeTime, sign)
 
 // sign signs a document.
-func sign(ctx context.Context, w *engine.Work, args SignArgs) (Wanted, error) {
+func sign(ctx context.Context, w *engine.Work, args SignArgs) (PendingRequests, error) {
 	content, trust, err := args.read(ctx, w)
 	if err != nil {
-		return Wanted{}, err
+		return PendingRequests{}, err
 	}
 
-	r := &replayer{Replay: args.Replay, w: w}
+	r := &requester{RunState: args.RunState, w: w}
 	job := pdfsign.Job{Options: args.Options, Level: args.Level, Key: r, Hash: args.Key.Hash, Trust: trust, Network: r.network(), At: args.At}
 	for _, raw := range args.Key.Chain {
 		c, err := x509.ParseCertificate(raw)
 		if err != nil {
-			return Wanted{}, fmt.Errorf("certificate of the key: %w", err)
+			return PendingRequests{}, fmt.Errorf("certificate of the key: %w", err)
 		}
 		job.Chain = append(job.Chain, c)
 	}
 
 	if len(job.Chain) == 0 || !job.Hash.Available() {
-		return Wanted{}, errors.New("the key has no certificate, or an unknown hash")
+		return PendingRequests{}, errors.New("the key has no certificate, or an unknown hash")
 	}
 
 	if job.Visible != nil {
 		if err := args.fillBox(w, job.Chain[0], job.Visible); err != nil {
-			return Wanted{}, err
+			return PendingRequests{}, err
 		}
 		if args.TestMark {
 			job.Visible.Over = markOfPage
@@ -271,11 +271,11 @@ func (a SignArgs) fillBox(w *engine.Work, signer *x509.Certificate, box *pdfsign
 	if err != nil {
 		return blameImage(1, err)
 	}
-	const most, opaque = 1200, 255 // pixels, 300 for each inch of a box of 288 points
+	const maximum, opaque = 1200, 255 // pixels, 300 for each inch of a box of 288 points
 	width := decoded.Rect.Dx()
 	height := decoded.Rect.Dy()
-	if longest := max(width, height); longest > most {
-		width, height = max(1, width*most/longest), max(1, height*most/longest)
+	if longest := max(width, height); longest > maximum {
+		width, height = max(1, width*maximum/longest), max(1, height*maximum/longest)
 		decoded = scale(decoded, width, height)
 	}
 

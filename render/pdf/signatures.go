@@ -17,7 +17,7 @@ import (
 
 // VerifyArgs are the arguments of VerifyJob, whose result is a Verified.
 type VerifyArgs struct {
-	Replay
+	RunState
 
 	Input Input
 	// Roots is the name of a file of trusted certificates in PEM; empty is none.
@@ -28,9 +28,9 @@ type VerifyArgs struct {
 	Online bool
 }
 
-// Verified is a Verification, or what it wants.
+// Verified is a Verification, or the requests that it needs first.
 type Verified struct {
-	Wanted
+	PendingRequests
 	Verification
 }
 
@@ -91,7 +91,7 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 		return Verified{}, err
 	}
 
-	r := &replayer{Replay: args.Replay, w: w}
+	r := &requester{RunState: args.RunState, w: w}
 	var reports []pdfsign.Report
 	if args.Online {
 		reports, err = pdfsign.VerifyOnline(ctx, content, trust, r.network())
@@ -100,7 +100,7 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 	}
 	switch {
 	case errors.Is(err, pdfsign.ErrPending):
-		return Verified{Wanted: Wanted{r.wants}}, nil
+		return Verified{PendingRequests: PendingRequests{r.requests}}, nil
 	case err != nil:
 		return Verified{}, signatureError(err)
 	}

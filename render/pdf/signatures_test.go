@@ -69,7 +69,7 @@ func signed(t testing.TB, content []byte) ([]byte, string) {
 // signArgs returns the arguments that sign the first document of a job.
 func signArgs(t testing.TB, signer *pdfsign.Signer) SignArgs {
 	t.Helper()
-	args := SignArgs{SealArgs: SealArgs{Input: input(""), Replay: Replay{At: time.Now(), Seed: []byte("seed")}}, Key: Key{Hash: signer.Hash}, Level: pdfsign.LevelB}
+	args := SignArgs{SealArgs: SealArgs{Input: input(""), RunState: RunState{At: time.Now(), Seed: []byte("seed")}}, Key: Key{Hash: signer.Hash}, Level: pdfsign.LevelB}
 	args.Options.Time = args.At
 	for _, c := range signer.Chain {
 		args.Key.Chain = append(args.Key.Chain, c.Raw)
@@ -95,12 +95,12 @@ func TestSignInSteps(t *testing.T) {
 	args.Options.Visible = &pdfsign.Visible{Page: 1, X: 10, Y: 10, Width: 200, Height: 40}
 	args.Image = inputName(1)
 	icon := plate(t, green, 30, 20)
-	wanted := unmarshal[Wanted](t, result(t, SignJob.Name, args, document, icon))
-	if again := unmarshal[Wanted](t, result(t, SignJob.Name, args, document, icon)); len(wanted.Wants) != 1 || !again.Wants[0].equal(wanted.Wants[0]) {
+	wanted := unmarshal[PendingRequests](t, result(t, SignJob.Name, args, document, icon))
+	if again := unmarshal[PendingRequests](t, result(t, SignJob.Name, args, document, icon)); len(wanted.Requests) != 1 || !again.Requests[0].equal(wanted.Requests[0]) {
 		t.Fatalf("%+v, then %+v", wanted, again)
 	}
-	cms := unmarshal[CMS](t, result(t, SignDigestJob.Name, KeyArgs{PKCS12: file, Password: "secret", Digest: wanted.Wants[0].Body}))
-	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(2)}}
+	cms := unmarshal[CMS](t, result(t, SignDigestJob.Name, KeyArgs{PKCS12: file, Password: "secret", Digest: wanted.Requests[0].Body}))
+	args.Responses = []Response{{RemoteRequest: wanted.Requests[0], File: inputName(2)}}
 	done := make1(t, SignJob.Name, args, document, icon, cms.Content)
 	if !bytes.HasPrefix(done, document) {
 		t.Error("the bytes of the document have changed")
@@ -153,12 +153,12 @@ func signAgain(t testing.TB, content []byte, password string, signer *pdfsign.Si
 	t.Helper()
 	args := signArgs(t, signer)
 	args.Input.Password, args.Options.Visible = password, box
-	wanted := unmarshal[Wanted](t, result(t, SignJob.Name, args, content))
-	cms, err := signer.Sign(wanted.Wants[0].Body)
+	wanted := unmarshal[PendingRequests](t, result(t, SignJob.Name, args, content))
+	cms, err := signer.Sign(wanted.Requests[0].Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(1)}}
+	args.Responses = []Response{{RemoteRequest: wanted.Requests[0], File: inputName(1)}}
 	return make1(t, SignJob.Name, args, content, cms)
 }
 

@@ -180,7 +180,7 @@ func (s sourceSignature) invalidated(ctx context.Context, w *engine.Work, name s
 
 // signerList names the signers of signatures, with their fields.
 func signerList(signatures []sourceSignature) string {
-	const most = 20
+	const maximum = 20
 	var parts []string
 	for _, s := range signatures {
 		part := map[pdfsign.SignatureKind]string{pdfsign.Certification: "certification by ", pdfsign.TimestampKind: "timestamp by "}[s.Kind]
@@ -197,8 +197,8 @@ func signerList(signatures []sourceSignature) string {
 		}
 	}
 
-	if len(parts) > most {
-		parts = append(parts[:most], fmt.Sprintf("%d more", len(parts)-most))
+	if len(parts) > maximum {
+		parts = append(parts[:maximum], fmt.Sprintf("%d more", len(parts)-maximum))
 	}
 	return strings.Join(parts, ", ")
 }

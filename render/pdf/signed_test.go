@@ -73,12 +73,12 @@ func TestKeptSignaturesAreNotReported(t *testing.T) {
 	document, _ := signed(t, three().Write())
 	signer := newSigner(t)
 	args := signArgs(t, signer)
-	wanted := unmarshal[Wanted](t, result(t, SignJob.Name, args, document))
-	cms, err := signer.Sign(wanted.Wants[0].Body)
+	wanted := unmarshal[PendingRequests](t, result(t, SignJob.Name, args, document))
+	cms, err := signer.Sign(wanted.Requests[0].Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args.Responses = []Response{{Want: wanted.Wants[0], File: inputName(1)}}
+	args.Responses = []Response{{RemoteRequest: wanted.Requests[0], File: inputName(1)}}
 	twice, err := do(t, SignJob.Name, args, document, cms)
 	if err != nil || len(twice.Warnings) > 0 {
 		t.Errorf("signed twice: %v, %+v", err, twice.Warnings)

@@ -148,7 +148,7 @@ func headings(nodes []pageNode, level int, titles map[int]string, pages []int) [
 }
 
 // fill returns the part from a page with as many pages as fit into a number of bytes.
-func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
+func (s *splitter) fill(from int, maximum int64) (piece, []byte, error) {
 	var best []byte
 	fits := 0                                   // a number of pages that fits
 	beyond := min(s.pages-from+1, maxPages) + 1 // one that does not
@@ -158,7 +158,7 @@ func (s *splitter) fill(from int, most int64) (piece, []byte, error) {
 		switch {
 		case err != nil:
 			return piece{}, nil, err
-		case int64(len(content)) <= most:
+		case int64(len(content)) <= maximum:
 			best = content
 			fits = n
 		case n == 1:

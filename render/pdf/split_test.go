@@ -152,13 +152,13 @@ func TestSplitBySize(t *testing.T) {
 		s.Objects = append(s.Objects, fmt.Sprintf("<< /Filter /JPXDecode /Length %d >>\nstream\n%s\nendstream", len(data), data))
 	}
 	content := s.Write()
-	const most = 40_000
-	parts := splitParts(t, SplitArgs{Input: input(""), MaxBytes: most}, content)
+	const maximum = 40_000
+	parts := splitParts(t, SplitArgs{Input: input(""), MaxBytes: maximum}, content)
 	pages := 0
 	for i, part := range parts {
 		texts := pageTexts(t, part.content, "")
 		pages += len(texts)
-		if len(part.content) > most || i+1 < len(parts) && len(part.content) < most/2 {
+		if len(part.content) > maximum || i+1 < len(parts) && len(part.content) < maximum/2 {
 			t.Errorf("%s has %d bytes, %d pages", part.name, len(part.content), len(texts))
 		}
 	}
@@ -184,9 +184,9 @@ func TestSplitShares(t *testing.T) {
 		s.Pages = append(s.Pages, fmt.Sprintf("p) Tj ET q 50 0 0 50 0 0 cm /I%d Do Q BT (x", i))
 	}
 	for _, part := range splitParts(t, SplitArgs{Input: input(""), Every: 1}, s.Write()) {
-		const most = 12_000
-		if len(part.content) > most {
-			t.Errorf("%s has %d bytes, want %d at most", part.name, len(part.content), most)
+		const maximum = 12_000
+		if len(part.content) > maximum {
+			t.Errorf("%s has %d bytes, want %d at most", part.name, len(part.content), maximum)
 		}
 		sound(t, part.content, "", 1)
 	}
@@ -296,7 +296,7 @@ func TestSplitRealDocuments(t *testing.T) {
 		done++
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			const most = 5 // pages to be looked at
+			const maximum = 5 // pages to be looked at
 			looks := func(path string, page int) string {
 				return pdftest.Tool(t, "pdftoppm", "-q", "-r", "40", "-f", fmt.Sprint(page), "-l", fmt.Sprint(page), path)
 			}
@@ -305,7 +305,7 @@ func TestSplitRealDocuments(t *testing.T) {
 			if len(parts) != about.PageCount {
 				t.Fatalf("%d parts, want %d", len(parts), about.PageCount)
 			}
-			for i, part := range parts[:min(most, len(parts))] {
+			for i, part := range parts[:min(maximum, len(parts))] {
 				made := pdftest.Save(t, part.content)
 				checkLike(t, "split", content, made)
 				if looks(made, 1) != looks(original, i+1) {

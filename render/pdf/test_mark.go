@@ -62,8 +62,8 @@ const (
 )
 
 // markHeight returns the height of the band on a page or an image, on which it fits.
-func markHeight(width, height, least, most float64) float64 {
-	return min(max(least, min(most, markShare*min(width, height))), height/2, width/markOutline().width)
+func markHeight(width, height, minimum, maximum float64) float64 {
+	return min(max(minimum, min(maximum, markShare*min(width, height))), height/2, width/markOutline().width)
 }
 
 // pageMark returns the band on a page as it is shown, and its place on the page.

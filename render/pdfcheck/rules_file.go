@@ -163,13 +163,13 @@ func wrongLanguage(empty bool) func(*checker, object) bool {
 
 // binaryComment reports whether the second line is a comment of four bytes above 127.
 func binaryComment(content []byte) bool {
-	const most = 64
+	const maximum = 64
 	start := bytes.Index(content[:min(len(content), pdffile.HeaderWithin)], []byte("%PDF-"))
 	if start < 0 {
 		return false
 	}
 
-	line := content[start:min(len(content), start+most)]
+	line := content[start:min(len(content), start+maximum)]
 	end := bytes.IndexAny(line, "\r\n")
 	if end < 0 {
 		return false

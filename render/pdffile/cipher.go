@@ -21,9 +21,9 @@ type Cipher struct {
 	method  string // "/V2" (RC4), "/AESV2" or "/AESV3"
 	entries Dict   // of the encryption dictionary
 	first   any    // of the two strings that name the file: keys are derived from it
-	// bare means that the metadata is not encrypted.
-	bare   bool
-	number int // of the encryption dictionary, whose strings are not encrypted; 0 if it is part of the trailer
+	// metadataInClear means that the metadata is not encrypted.
+	metadataInClear bool
+	number          int // of the encryption dictionary, whose strings are not encrypted; 0 if it is part of the trailer
 }
 
 // NewCipher returns the encryption of a file, whose key is known. The error is ErrUnread if strings and streams are not
@@ -78,7 +78,7 @@ func (f *File) newCipher(key []byte) (*Cipher, error) {
 	if names, _ := f.trailer["/ID"].([]any); len(names) > 0 {
 		c.first = names[0]
 	}
-	c.bare = c.entries["/EncryptMetadata"] == false
+	c.metadataInClear = c.entries["/EncryptMetadata"] == false
 	c.number, _, _ = splitReference(Reference(f.trailer["/Encrypt"]))
 
 	if !slices.Contains([]string{"/V2", "/AESV2", "/AESV3"}, c.method) || c.first == nil || len(key) == 0 || refers(c.entries) {
@@ -183,7 +183,7 @@ func (c *Cipher) encrypted(number, generation int, v any) any {
 // content is the content of a stream, encrypted or decrypted.
 func (c *Cipher) content(code transcoder, key []byte, entries Dict, content []byte) []byte {
 	filters, _ := entries["/Filter"].([]any)
-	plain := c.bare && entries["/Type"] == "/Metadata" || entries["/Type"] == "/XRef" || entries["/Filter"] == "/Crypt" || slices.Contains(filters, any("/Crypt"))
+	plain := c.metadataInClear && entries["/Type"] == "/Metadata" || entries["/Type"] == "/XRef" || entries["/Filter"] == "/Crypt" || slices.Contains(filters, any("/Crypt"))
 	if plain {
 		return content
 	}
@@ -225,7 +225,7 @@ func (f *File) Decrypt(key []byte) (err error) {
 }
 
 // decrypted returns the value of an object with its strings decrypted.
-func (f *File) decrypted(number int, at place, v any) any {
+func (f *File) decrypted(number int, at xrefEntry, v any) any {
 	if f.cipher == nil || at.stream != 0 || number == f.cipher.number {
 		return v
 	}

@@ -97,7 +97,7 @@ func TestCompactTables(t *testing.T) {
 			t.Fatalf("cell %d is %v", i, cell)
 		}
 	}
-	if most := len(cells) * 6; len(got) > most {
-		t.Errorf("%d bytes, want at most %d", len(got), most)
+	if maximum := len(cells) * 6; len(got) > maximum {
+		t.Errorf("%d bytes, want at most %d", len(got), maximum)
 	}
 }

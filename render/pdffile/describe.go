@@ -20,18 +20,18 @@ func (i Info) Or(other Info) Info {
 	}
 }
 
-// errNotPrinted means that the document is not built the way Chromium builds
+// errNotChromium means that the document is not built the way Chromium builds
 // them: one classic cross-reference table at the end, unencrypted.
-var errNotPrinted = errors.New("pdffile: not a document as Chromium prints them")
+var errNotChromium = errors.New("pdffile: not a document as Chromium prints them")
 
-// DescribePrinted appends an update of the information dictionary to a complete document. Entries that it does not set, such as
-// Creator and CreationDate, stay. The error is errNotPrinted, or the spool's (spool.ErrTooLarge above its limit).
-func DescribePrinted(doc *spool.File, info Info) error {
+// DescribeChromium appends an update of the information dictionary to a complete document. Entries that it does not set, such as
+// Creator and CreationDate, stay. The error is errNotChromium, or the spool's (spool.ErrTooLarge above its limit).
+func DescribeChromium(doc *spool.File, info Info) error {
 	if info == (Info{}) {
 		return nil
 	}
 
-	f, err := ReadPrinted(doc.Open(), doc.Size())
+	f, err := ReadChromium(doc.Open(), doc.Size())
 	if err != nil {
 		return notPrinted(err)
 	}
@@ -55,7 +55,7 @@ func DescribePrinted(doc *spool.File, info Info) error {
 // unsupported returns the error for a caller that sets information, for a reader's error.
 func notPrinted(err error) error {
 	if errors.Is(err, ErrUnread) {
-		return errNotPrinted
+		return errNotChromium
 	}
 	return err
 }

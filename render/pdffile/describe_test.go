@@ -86,7 +86,7 @@ func TestSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			info := Info{Title: "Rechnung für 株式会社 😀", Author: "Ana (Ltd) \\ <x>", Subject: "Sub", Keywords: "a, b"}
-			if err := DescribePrinted(doc, info); err != nil {
+			if err := DescribeChromium(doc, info); err != nil {
 				t.Fatal(err)
 			}
 			wantLines(t, inspect(t, doc), "Title: Rechnung für 株式会社 😀", `Author: Ana (Ltd) \ <x>`, "Subject: Sub",
@@ -97,7 +97,7 @@ func TestSet(t *testing.T) {
 
 func TestSetKeepsOtherEntries(t *testing.T) {
 	doc := spool.FromBytes(printedDocument(chromiumInfo, 0))
-	if err := DescribePrinted(doc, Info{Author: "Ana"}); err != nil {
+	if err := DescribeChromium(doc, Info{Author: "Ana"}); err != nil {
 		t.Fatal(err)
 	}
 	got := inspect(t, doc)
@@ -110,7 +110,7 @@ func TestSetKeepsOtherEntries(t *testing.T) {
 func TestSetNothingChangesNothing(t *testing.T) {
 	content := printedDocument(chromiumInfo, 0)
 	doc := spool.FromBytes(bytes.Clone(content))
-	if err := DescribePrinted(doc, Info{}); err != nil || doc.Size() != int64(len(content)) {
+	if err := DescribeChromium(doc, Info{}); err != nil || doc.Size() != int64(len(content)) {
 		t.Errorf("error %v, size %d; want none and %d", err, doc.Size(), len(content))
 	}
 }
@@ -134,7 +134,7 @@ func TestSetRefusesOtherDocuments(t *testing.T) {
 		"already updated by Set": updated(good),
 	} {
 		doc := spool.FromBytes([]byte(content))
-		if err := DescribePrinted(doc, Info{Title: "x"}); !errors.Is(err, errNotPrinted) {
+		if err := DescribeChromium(doc, Info{Title: "x"}); !errors.Is(err, errNotChromium) {
 			t.Errorf("%s: error %v, want ErrUnsupported", name, err)
 		}
 		if doc.Size() != int64(len(content)) {
@@ -145,7 +145,7 @@ func TestSetRefusesOtherDocuments(t *testing.T) {
 
 func updated(content string) string {
 	doc := spool.FromBytes([]byte(content))
-	if err := DescribePrinted(doc, Info{Title: "first"}); err != nil {
+	if err := DescribeChromium(doc, Info{Title: "first"}); err != nil {
 		return ""
 	}
 	out, _ := io.ReadAll(doc.Open())
@@ -159,7 +159,7 @@ func TestSetHonoursTheSpoolsLimit(t *testing.T) {
 	if _, err := doc.Write(content); err != nil {
 		t.Fatal(err)
 	}
-	if err := DescribePrinted(doc, Info{Title: "x"}); !errors.Is(err, spool.ErrTooLarge) {
+	if err := DescribeChromium(doc, Info{Title: "x"}); !errors.Is(err, spool.ErrTooLarge) {
 		t.Errorf("error %v, want spool.ErrTooLarge", err)
 	}
 }

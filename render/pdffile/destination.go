@@ -18,7 +18,7 @@ type Destination struct {
 
 // Destinations returns the destinations on the first pages whose names have the prefix.
 // Others, and invalid ones, are left out.
-func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) {
+func (f *ChromiumFile) Destinations(prefix string, pages int) ([]Destination, error) {
 	catalog, err := f.dict(Reference(f.trailer["/Root"]))
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) 
 		return nil, err
 	}
 
-	tree := &printedPages{Printed: f, most: pages, number: map[string]int{}}
+	tree := &chromiumPages{ChromiumFile: f, maximum: pages, number: map[string]int{}}
 	if err := tree.add(Reference(catalog["/Pages"]), nil, 0); err != nil {
 		return nil, err
 	}
@@ -61,17 +61,17 @@ func (f *Printed) Destinations(prefix string, pages int) ([]Destination, error) 
 	return list, nil
 }
 
-// printedPages are the first pages of a document, and how large they are.
-type printedPages struct {
-	*Printed
-	most   int
-	number map[string]int // by reference, from 1
-	boxes  [][4]float64
+// chromiumPages are the first pages of a document, and how large they are.
+type chromiumPages struct {
+	*ChromiumFile
+	maximum int
+	number  map[string]int // by reference, from 1
+	boxes   [][4]float64
 }
 
 // add adds the pages at and below a node, which inherit its box.
-func (r *printedPages) add(ref string, box any, depth int) error {
-	if len(r.boxes) >= r.most {
+func (r *chromiumPages) add(ref string, box any, depth int) error {
+	if len(r.boxes) >= r.maximum {
 		return nil
 	}
 
@@ -118,7 +118,7 @@ type Bookmark struct {
 
 // SetBookmarks gives the document an outline instead of the one that it has, and removes the names of destinations with
 // the prefix. It returns the bytes to append to the file.
-func (f *Printed) SetBookmarks(list []Bookmark, prefix string) ([]byte, error) {
+func (f *ChromiumFile) SetBookmarks(list []Bookmark, prefix string) ([]byte, error) {
 	catalog, err := f.dict(f.root())
 	if err != nil {
 		return nil, err

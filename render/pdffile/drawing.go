@@ -75,13 +75,13 @@ func (d *drawing) appearance(v any) int64 {
 		}
 	}
 
-	var most int64
+	var maximum int64
 	for _, state := range d.Entry(v) {
 		if ref := Reference(state); ref != "" {
-			most = max(most, d.form(ref))
+			maximum = max(maximum, d.form(ref))
 		}
 	}
-	return most
+	return maximum
 }
 
 // form counts a form, a tiling pattern or a glyph of a Type 3 font.

@@ -11,7 +11,7 @@ import (
 type File struct {
 	content []byte
 	origin  int // offset of the file's header, from which offsets count
-	places  map[int]place
+	xref    map[int]xrefEntry
 	numbers []int // of them, as the table has them: mostly in the order of the file
 	trailer Dict
 	highest int   // the highest number of an object
@@ -37,17 +37,17 @@ func Read(content []byte) (*File, error) {
 }
 
 func newFile(content []byte) *File {
-	return &File{content: content, places: map[int]place{}, streams: map[int][]packedObject{}}
+	return &File{content: content, xref: map[int]xrefEntry{}, streams: map[int][]packedObject{}}
 }
 
-func (f *File) add(number int, at place) {
-	f.places[number] = at
+func (f *File) add(number int, at xrefEntry) {
+	f.xref[number] = at
 	f.numbers = append(f.numbers, number)
 	f.highest = max(f.highest, number)
 }
 
-// place is the position of an object: an offset of the file, or an index in an object stream.
-type place struct {
+// xrefEntry is the position of an object: an offset of the file, or an index in an object stream.
+type xrefEntry struct {
 	generation int
 	offset     int
 	stream     int // number of the stream; 0 is none
@@ -79,7 +79,7 @@ func (f *File) check() bool {
 // misplaced returns the objects that are not at their positions.
 func (f *File) misplaced() (numbers []int) {
 	for _, number := range f.numbers {
-		if at := f.places[number]; at.stream == 0 && !f.at(number, at) {
+		if at := f.xref[number]; at.stream == 0 && !f.at(number, at) {
 			numbers = append(numbers, number)
 		}
 	}
@@ -104,27 +104,27 @@ func (f *File) forget(numbers []int) bool {
 		seen[ref] = true
 		number, _, _ := splitReference(ref)
 		value, _, err := f.Object(ref)
-		if err != nil || wrong[number] || wrong[f.places[number].stream] {
+		if err != nil || wrong[number] || wrong[f.xref[number].stream] {
 			return false
 		}
 		next = references(value, next)
 	}
 
 	for number := range wrong {
-		delete(f.places, number)
+		delete(f.xref, number)
 	}
 	f.numbers = slices.DeleteFunc(f.numbers, func(number int) bool { return wrong[number] })
 	return true
 }
 
 // at reports whether an object is at its position, if that is in the file.
-func (f *File) at(number int, at place) bool {
+func (f *File) at(number int, at xrefEntry) bool {
 	_, ok := f.open(number, at)
 	return ok
 }
 
 // open returns a parser at an object's value: after "4 0 obj", or at its entry in a stream.
-func (f *File) open(number int, at place) (*parser, bool) {
+func (f *File) open(number int, at xrefEntry) (*parser, bool) {
 	if at.stream != 0 {
 		packed, err := f.unpack(at.stream)
 		if err != nil || at.index >= len(packed) || packed[at.index].number != number {
@@ -148,7 +148,7 @@ func (f *File) open(number int, at place) (*parser, bool) {
 // its table.
 func (f *File) Object(ref string) (value any, body int, err error) {
 	number, generation, ok := splitReference(ref)
-	at, there := f.places[number]
+	at, there := f.xref[number]
 	if !ok || !there || at.generation != generation {
 		return nil, 0, nil
 	}
@@ -162,7 +162,7 @@ func (f *File) Bound(limit int) { f.bounded, f.unread = true, limit }
 // Exhausted reports whether the limit of Bound is reached, so that objects are missing.
 func (f *File) Exhausted() bool { return f.bounded && f.unread < 0 }
 
-func (f *File) readAt(number int, at place) (value any, body int, err error) {
+func (f *File) readAt(number int, at xrefEntry) (value any, body int, err error) {
 	p, ok := f.open(number, at)
 	if !ok || f.Exhausted() {
 		return nil, 0, ErrUnread
@@ -223,7 +223,7 @@ func (f *File) Target(v any) any {
 // plainDict is Dict for an object that is complete in the file, or in a stream.
 func (f *File) plainDict(ref string) Dict {
 	number, generation, ok := splitReference(ref)
-	at, there := f.places[number]
+	at, there := f.xref[number]
 	if !ok || !there || at.generation != generation {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (f *File) plainDict(ref string) Dict {
 func (f *File) References() []string {
 	all := make([]string, 0, len(f.numbers))
 	for _, number := range f.numbers {
-		all = append(all, Refer(number, f.places[number].generation))
+		all = append(all, Refer(number, f.xref[number].generation))
 	}
 	return all
 }
@@ -260,7 +260,7 @@ func (f *File) References() []string {
 // the object is in a stream or cannot be read.
 func (f *File) Span(ref string) (start, end int, ok bool) {
 	number, generation, ok := splitReference(ref)
-	at, there := f.places[number]
+	at, there := f.xref[number]
 	if !ok || !there || at.generation != generation || at.stream != 0 {
 		return 0, 0, false
 	}
@@ -307,7 +307,7 @@ func (f *File) Containing(words ...string) (references []string) {
 	var offsets []int
 	byOffset := map[int]string{}
 	for _, number := range f.numbers {
-		at := f.places[number]
+		at := f.xref[number]
 		if at.stream == 0 {
 			offsets = append(offsets, f.origin+at.offset)
 			byOffset[f.origin+at.offset] = Refer(number, at.generation)

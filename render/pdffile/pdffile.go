@@ -2,7 +2,7 @@
 // and the trees of pages and outlines. It supports ordinary files. For all others it returns ErrUnread, and a tool
 // that repairs files has to read them.
 //
-// Read and ReadTable read a whole file from any source, and must run in the children of render/engine. ReadPrinted
+// Read and ReadTable read a whole file from any source, and must run in the children of render/engine. ReadChromium
 // reads a few kilobytes of a file that one of our own tools has written, and may run in the server.
 package pdffile
 

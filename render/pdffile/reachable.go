@@ -6,9 +6,9 @@ import (
 
 // reachable returns the objects that remain reachable from the catalog after the update, other than through some of
 // its entries. The document must have no objects in streams. The error is ErrUnread if an object cannot be read.
-func (u *Update) reachable(but ...string) (kept map[int]place, err error) {
+func (u *Update) reachable(but ...string) (kept map[int]xrefEntry, err error) {
 	f := u.file
-	kept = map[int]place{}
+	kept = map[int]xrefEntry{}
 
 	catalog := f.plainDict(f.Root())
 	if catalog == nil {
@@ -16,13 +16,13 @@ func (u *Update) reachable(but ...string) (kept map[int]place, err error) {
 	}
 
 	number, _, _ := splitReference(f.Root())
-	kept[number] = f.places[number]
+	kept[number] = f.xref[number]
 	next := references(Without(catalog, but...), nil)
 	for len(next) > 0 {
 		ref := next[len(next)-1]
 		next = next[:len(next)-1]
 		number, generation, _ := splitReference(ref)
-		at, there := f.places[number]
+		at, there := f.xref[number]
 		if _, seen := kept[number]; seen || !there || at.generation != generation {
 			continue
 		}

@@ -37,7 +37,7 @@ func TestReplace(t *testing.T) {
 	path := pdftest.Save(t, content)
 	pdftest.Tool(t, "qpdf", "--check", path) // fails on warnings, too
 	got := objectsOf(t, content)
-	if numbers, want := slices.Sorted(maps.Keys(got.places)), []int{1, 2, 3, 10, 11, 12, 13, 14, 15, 103}; !reflect.DeepEqual(numbers, want) {
+	if numbers, want := slices.Sorted(maps.Keys(got.xref)), []int{1, 2, 3, 10, 11, 12, 13, 14, 15, 103}; !reflect.DeepEqual(numbers, want) {
 		t.Errorf("objects %v, want %v", numbers, want)
 	}
 	if lang, _, err := got.Object("103 0 R"); err != nil || Text(lang) != "de" {

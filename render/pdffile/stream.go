@@ -25,7 +25,7 @@ func (f *File) unpack(number int) ([]packedObject, error) {
 	if packed, ok := f.streams[number]; ok {
 		return packed, nil
 	}
-	at, there := f.places[number]
+	at, there := f.xref[number]
 	if !there || at.stream != 0 {
 		return nil, ErrUnread
 	}
@@ -113,8 +113,8 @@ func filtered(f *File, entries Dict, body int) ([]byte, error) {
 	length, ok := entries["/Length"].(float64)
 
 	// An object stream whose length were within one would have no end.
-	if number, _, isRef := splitReference(Reference(entries["/Length"])); isRef && f.places[number].stream == 0 {
-		value, _, err := f.readAt(number, f.places[number])
+	if number, _, isRef := splitReference(Reference(entries["/Length"])); isRef && f.xref[number].stream == 0 {
+		value, _, err := f.readAt(number, f.xref[number])
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func filtered(f *File, entries Dict, body int) ([]byte, error) {
 }
 
 // inflate returns the content of a stream that begins at body.
-func (f *File) inflate(number int, at place, entries Dict, body int) ([]byte, error) {
+func (f *File) inflate(number int, at xrefEntry, entries Dict, body int) ([]byte, error) {
 	raw, err := filtered(f, entries, body)
 	if err != nil {
 		return nil, err

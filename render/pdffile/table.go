@@ -91,9 +91,9 @@ func newTableReader(content []byte, origin int) *tableReader {
 }
 
 // add stores an entry of a table, unless a later table has stored one.
-func (r *tableReader) add(number int, at place, there bool) {
+func (r *tableReader) add(number int, at xrefEntry, there bool) {
 	r.highest = max(r.highest, number)
-	switch _, known := r.places[number]; {
+	switch _, known := r.xref[number]; {
 	case known || r.freed[number]:
 		r.irregular = true
 	case there:
@@ -106,8 +106,8 @@ func (r *tableReader) add(number int, at place, there bool) {
 // expect makes room for a number of entries, at most as many as there can be.
 func (r *tableReader) expect(count int) {
 	const entry = 20 // bytes
-	if len(r.places) == 0 {
-		r.places = make(map[int]place, min(count, len(r.content)/entry))
+	if len(r.xref) == 0 {
+		r.xref = make(map[int]xrefEntry, min(count, len(r.content)/entry))
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *tableReader) read(start int) (Dict, error) {
 		err = r.hybrid(trailer["/XRefStm"])
 	}
 	for _, number := range freed {
-		r.add(number, place{}, false)
+		r.add(number, xrefEntry{}, false)
 	}
 	return trailer, err
 }
@@ -171,7 +171,7 @@ func (r *tableReader) section(p *parser) (freed []int, err error) {
 			freed = append(freed, number)
 			r.irregular = true
 		default:
-			r.add(number, place{offset: offset, generation: generation}, true)
+			r.add(number, xrefEntry{offset: offset, generation: generation}, true)
 		}
 	}
 	return freed, nil
@@ -197,13 +197,13 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 		return nil, ErrUnread
 	}
 
-	value, body, err := r.readAt(number, place{offset: start, generation: generation})
+	value, body, err := r.readAt(number, xrefEntry{offset: start, generation: generation})
 	trailer, _ := value.(Dict)
 	if err != nil || body == 0 || trailer["/Type"] != "/XRef" {
 		return nil, ErrUnread
 	}
 
-	raw, err := r.inflate(number, place{}, trailer, body)
+	raw, err := r.inflate(number, xrefEntry{}, trailer, body)
 	if err != nil {
 		return nil, err
 	}
@@ -265,15 +265,15 @@ func (r *tableReader) rows(raw []byte, widths, index []int) error {
 			third := next(widths[2], 0)
 			switch {
 			case kind == rowFree:
-				r.add(number, place{}, false)
+				r.add(number, xrefEntry{}, false)
 			case tooLarge:
 				return ErrUnread
 			case kind == rowPlain && second > 0:
-				r.add(number, place{offset: second, generation: third}, true)
+				r.add(number, xrefEntry{offset: second, generation: third}, true)
 			case kind == rowPacked && second > 0:
-				r.add(number, place{stream: second, index: third}, true)
+				r.add(number, xrefEntry{stream: second, index: third}, true)
 			default: // of a kind of the future, or at no place: there is no such object
-				r.add(number, place{}, false)
+				r.add(number, xrefEntry{}, false)
 				r.irregular = true
 			}
 		}

@@ -46,7 +46,7 @@ func (s tableStream) write(t testing.TB, plain []byte) []byte {
 	above := make([]byte, width)
 	for number := range count {
 		values := [3]int{}
-		place, there := f.places[number]
+		place, there := f.xref[number]
 		switch {
 		case number == own:
 			values = [3]int{1, at, s.generation}
@@ -254,7 +254,7 @@ func TestDamagedTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := fmt.Sprintf("%010d 00000 n", f.places[1].offset)
+	catalog := fmt.Sprintf("%010d 00000 n", f.xref[1].offset)
 	prev := fmt.Sprintf("/Info 4 0 R /Prev %d >>\nstartxref", f.tables[0])
 	for name, content := range map[string][]byte{
 		"a header after a kilobyte":      append(bytes.Repeat([]byte("x"), 1030), plain...),
@@ -268,7 +268,7 @@ func TestDamagedTables(t *testing.T) {
 		"a prediction in an unknown way": tableStream{predictor: 12, way: 5}.write(t, plain),
 	} {
 		if got, err := Read(content); err == nil {
-			t.Errorf("%s: read with %d objects", name, len(got.places))
+			t.Errorf("%s: read with %d objects", name, len(got.xref))
 		}
 	}
 }

@@ -14,9 +14,9 @@ func inherited() []string { return []string{"/MediaBox", "/CropBox", "/Rotate"} 
 
 // Pages reads the tree of pages, in their order. Every page is in it once. More
 // than most of them are ErrUnread.
-func (f *File) Pages(most int) ([]Page, error) {
+func (f *File) Pages(maximum int) ([]Page, error) {
 	root := Reference(f.plainDict(f.Root())["/Pages"])
-	r := &pageReader{File: f, most: most, seen: map[string]bool{}}
+	r := &pageReader{File: f, maximum: maximum, seen: map[string]bool{}}
 	top := f.plainDict(root)
 	if top["/Parent"] != nil || top["/Kids"] == nil {
 		return nil, ErrUnread
@@ -34,15 +34,15 @@ func (f *File) Pages(most int) ([]Page, error) {
 
 type pageReader struct {
 	*File
-	pages []Page
-	most  int
-	seen  map[string]bool // nodes and pages, which may not be there twice
+	pages   []Page
+	maximum int
+	seen    map[string]bool // nodes and pages, which may not be there twice
 }
 
 // add adds the pages at and below a node, which inherit entries of its ancestors.
 func (r *pageReader) add(ref string, above Dict, depth int) error {
 	node := r.plainDict(ref)
-	if node == nil || r.seen[ref] || depth > MaxDepth || len(r.pages) > r.most {
+	if node == nil || r.seen[ref] || depth > MaxDepth || len(r.pages) > r.maximum {
 		return ErrUnread
 	}
 

@@ -10,10 +10,10 @@ import (
 type Update struct {
 	file    *File // nil for a new document
 	changed map[string]any
-	kept    map[int]place // that are to be in the table besides; see Replace
-	next    int           // the number of the next new object
-	info    string        // the document information; empty is as the file has it
-	id      []any         // see SetID
+	kept    map[int]xrefEntry // that are to be in the table besides; see Replace
+	next    int               // the number of the next new object
+	info    string            // the document information; empty is as the file has it
+	id      []any             // see SetID
 	omitted func(reference string) bool
 	cipher  *Cipher
 }

@@ -14,7 +14,7 @@ func (f *File) UpdateOf(earlier *File) bool {
 		return false
 	}
 
-	r := &updateReader{File: f, earlier: earlier, since: map[int]place{}, parser: &parser{data: f.content, at: len(earlier.content), strict: true}}
+	r := &updateReader{File: f, earlier: earlier, since: map[int]xrefEntry{}, parser: &parser{data: f.content, at: len(earlier.content), strict: true}}
 	for {
 		if r.comments(); r.parser.refused {
 			return false
@@ -34,8 +34,8 @@ type updateReader struct {
 
 	earlier *File
 	parser  *parser
-	objects map[int]place // of the update so far
-	since   map[int]place // of the updates before it
+	objects map[int]xrefEntry // of the update so far
+	since   map[int]xrefEntry // of the updates before it
 }
 
 // comments skips white space and comments between objects.
@@ -60,7 +60,7 @@ var (
 
 // update reads one update.
 func (r *updateReader) update() bool {
-	r.objects = map[int]place{}
+	r.objects = map[int]xrefEntry{}
 	for {
 		r.comments()
 		start := r.parser.at
@@ -93,7 +93,7 @@ func (r *updateReader) object() bool {
 		return false
 	}
 
-	r.objects[number] = place{offset: start - r.origin, generation: generation}
+	r.objects[number] = xrefEntry{offset: start - r.origin, generation: generation}
 	if p.keyword("endobj") {
 		return !p.refused
 	}
@@ -156,23 +156,23 @@ func (r *updateReader) listed(table int) bool {
 	}
 
 	for number, at := range r.objects {
-		_, before := r.earlier.places[number]
-		if listed, known := t.places[number]; known && listed != at || !known && (before || at.offset != table-r.origin) {
+		_, before := r.earlier.xref[number]
+		if listed, known := t.xref[number]; known && listed != at || !known && (before || at.offset != table-r.origin) {
 			return false
 		}
 	}
 
-	for number, at := range t.places {
+	for number, at := range t.xref {
 		holder := number
 		if at.stream != 0 {
 			holder = at.stream
 		}
-		if _, own := r.objects[holder]; !own && at != r.earlier.places[number] && at != r.since[number] {
+		if _, own := r.objects[holder]; !own && at != r.earlier.xref[number] && at != r.since[number] {
 			return false
 		}
 	}
 
-	maps.Copy(r.since, t.places)
+	maps.Copy(r.since, t.xref)
 	return true
 }
 
@@ -180,6 +180,6 @@ func (r *updateReader) listed(table int) bool {
 // generation. Some readers ignore generations.
 func (f *File) Unmoved(earlier *File, ref string) bool {
 	number, _, _ := splitReference(ref)
-	at := f.places[number]
-	return at == earlier.places[number] && (at.stream == 0 || f.places[at.stream] == earlier.places[at.stream])
+	at := f.xref[number]
+	return at == earlier.xref[number] && (at.stream == 0 || f.xref[at.stream] == earlier.xref[at.stream])
 }

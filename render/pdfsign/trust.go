@@ -294,17 +294,17 @@ func sentence(text string) string {
 
 // allowed returns what may change after a signature: the least of the certifications of the document as it was signed.
 func (v *verifier) allowed(s *examined) Permission {
-	least := NotCertified
+	minimum := NotCertified
 	for _, other := range v.signatures {
 		p := other.Certifies
 		if p == NotCertified || other.end > s.end || !other.Intact && p != NoChanges {
 			continue
 		}
-		if least == NotCertified || p < least {
-			least = p
+		if minimum == NotCertified || p < minimum {
+			minimum = p
 		}
 	}
-	return least
+	return minimum
 }
 
 // level returns the level of PAdES that a signature reaches.

@@ -165,8 +165,8 @@ func (d *document) rectangle(v any) (left, bottom, right, top float64, ok bool) 
 
 // write writes the lines as large as they fit.
 func (v *Visible) write(content *strings.Builder, left float64) error {
-	const most, average, leading = 12.0, 0.56, 1.2 // points, and parts of the size
-	size := min(most, v.Height/(leading*float64(len(v.Lines))))
+	const maximum, average, leading = 12.0, 0.56, 1.2 // points, and parts of the size
+	size := min(maximum, v.Height/(leading*float64(len(v.Lines))))
 	longest := 1
 
 	for _, line := range v.Lines {

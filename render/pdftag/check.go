@@ -139,7 +139,7 @@ func (d *document) checkLoose() {
 				continue
 			}
 
-			shown := readText{most: maxText}
+			shown := readText{maximum: maxText}
 			d.appendEvent(&shown, p.content, e)
 			if text := strings.TrimSpace(shown.String()); text != "" {
 				d.fault(Violation{
@@ -159,7 +159,7 @@ func (d *document) textOutside() []string {
 	for _, s := range d.order {
 		for _, e := range s.events {
 			if m := s.marks[e.mcid]; e.kind == drawing && e.form == nil && (m == nil || m.owner == nil) {
-				shown := readText{most: maxText}
+				shown := readText{maximum: maxText}
 				d.appendShown(&shown, s, s.plain[e.start:e.end])
 				pages[s.page].WriteString(unspaced(shown.String()))
 			}

@@ -366,8 +366,8 @@ func (sc *scanner) endText(begin int) {
 // leaveOutRepeated leaves a text object before this one out of its mark, if this one shows the same text again at the
 // same place: the first is a shadow, or the second an outline.
 func (sc *scanner) leaveOutRepeated(object textObject) {
-	const most = 64 // of the fonts of a text and its shadows
-	if n := len(sc.recent); n > 0 && sc.recent[n-1].mcid != object.mcid || n >= most {
+	const maximum = 64 // of the fonts of a text and its shadows
+	if n := len(sc.recent); n > 0 && sc.recent[n-1].mcid != object.mcid || n >= maximum {
 		sc.recent = sc.recent[:0]
 	}
 	if object.mcid == unmarked || object.origin == nil {
@@ -387,7 +387,7 @@ func (sc *scanner) leaveOutRepeated(object textObject) {
 
 // textOf returns the text of a text object.
 func (sc *scanner) textOf(object textObject) string {
-	shown := readText{most: maxText}
+	shown := readText{maximum: maxText}
 	sc.document.appendShown(&shown, sc.stream, sc.data[object.start:object.end])
 	return shown.String()
 }

@@ -228,18 +228,18 @@ func (r *treeReader) target(v any) any {
 
 // listOf returns the first items of a list, or a list of one value.
 func listOf(v any) []any {
-	const most = 100
+	const maximum = 100
 	if list, ok := v.([]any); ok {
-		return list[:min(len(list), most)]
+		return list[:min(len(list), maximum)]
 	}
 	return []any{v}
 }
 
 func (r *treeReader) readAttributes(e *element, a pdffile.Dict) {
-	const most = 1 << 16
+	const maximum = 1 << 16
 	span := func(key string, before int) int {
 		n, ok := a[key].(float64)
-		if !ok || n < 0 || n > most {
+		if !ok || n < 0 || n > maximum {
 			return before
 		}
 		return int(n)

@@ -260,7 +260,7 @@ func (d *document) setMap(f *font) {
 
 // writeMap writes the map of codes to Unicode.
 func (f *font) writeMap() []byte {
-	const most = 100 // in a section
+	const maximum = 100 // in a section
 	digits := 2
 	if f.wide {
 		digits = 4
@@ -270,7 +270,7 @@ func (f *font) writeMap() []byte {
 		"/CIDSystemInfo <</Registry (Adobe) /Ordering (UCS) /Supplement 0>> def\n"+
 		"/CMapName /Adobe-Identity-UCS def\n/CMapType 2 def\n"+
 		"1 begincodespacerange\n<%0*x> <%s>\nendcodespacerange\n", digits, 0, strings.Repeat("f", digits))
-	for codes := range slices.Chunk(slices.Sorted(maps.Keys(f.means)), most) {
+	for codes := range slices.Chunk(slices.Sorted(maps.Keys(f.means)), maximum) {
 		out = fmt.Appendf(out, "%d beginbfchar\n", len(codes))
 		for _, code := range codes {
 			out = fmt.Appendf(out, "<%0*x> <", digits, code)

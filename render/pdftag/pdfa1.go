@@ -167,7 +167,7 @@ func (w *pdfa1Walk) excluded(what string) {
 
 // checkNumbers reports numbers of content that are beyond those of PDF/A-1.
 func (d *document) checkNumbers(s *stream) {
-	const most = 32767
+	const maximum = 32767
 	if !slices.Contains(d.opt.Standards, pdffile.A1B) {
 		return
 	}
@@ -181,7 +181,7 @@ func (d *document) checkNumbers(s *stream) {
 		case kind == operatorToken && string(l.data[start:l.at]) == "BI":
 			l.image()
 		case kind == numberToken && l.at-start > len("32767"):
-			if n, err := strconv.ParseFloat(string(l.data[start:l.at]), 64); err == nil && (n > most || n < -most) {
+			if n, err := strconv.ParseFloat(string(l.data[start:l.at]), 64); err == nil && (n > maximum || n < -maximum) {
 				d.fault(Violation{
 					Rule: Newer, Problem: "PDF/A-1 excludes coordinates beyond 32,767 points.",
 					Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1,

@@ -35,7 +35,7 @@ func (d *document) checkTexts() error {
 		}
 	}
 
-	shown := readText{most: maxStructure}
+	shown := readText{maximum: maxStructure}
 	d.appendContents(&shown, d.root)
 	if shown.full() {
 		return nil

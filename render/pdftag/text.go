@@ -36,14 +36,14 @@ const maxText = 2000
 // readText is a text of the document, which is read until it has about a number of bytes.
 type readText struct {
 	strings.Builder
-	most int
+	maximum int
 }
 
-func (t *readText) full() bool { return t.Len() > t.most }
+func (t *readText) full() bool { return t.Len() > t.maximum }
 
 // textOf returns the text of an element, as far as a few words.
 func (d *document) textOf(e *element) string {
-	out := readText{most: maxText}
+	out := readText{maximum: maxText}
 	d.appendText(&out, e)
 	words := strings.FieldsFunc(out.String(), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	return strings.Join(words, " ")
@@ -92,7 +92,7 @@ func (d *document) appendEvent(out *readText, s *stream, e event) {
 // textOfForm returns the text of a form, which can be drawn often, and is read once.
 func (d *document) textOfForm(form *stream) string {
 	if form.shown == nil {
-		shown := readText{most: maxText}
+		shown := readText{maximum: maxText}
 		d.appendShown(&shown, form, form.plain)
 		form.shown = new(shown.String())
 	}

@@ -49,7 +49,7 @@ func machineMemory(file string) int64 {
 	return 0
 }
 
-// groupLimit returns the least limit of the control groups that the process is in, which are nested; 0 if there is
+// groupLimit returns the lowest limit of the control groups that the process is in, which are nested; 0 if there is
 // none. The limit has one name in the unified hierarchy, and another one below a controller.
 func groupLimit(root, controller, unified, other string) (lowest int64) {
 	file, err := os.Open(filepath.Join(root, "proc", "self", "cgroup"))

@@ -152,7 +152,7 @@ func TestSlotsAreNeverIdle(t *testing.T) {
 			}
 		}
 		s.run(time.Hour)
-		if least := total / time.Duration(slots); s.now.Sub(time.Unix(0, 0)) > least+50*time.Millisecond {
+		if minimum := total / time.Duration(slots); s.now.Sub(time.Unix(0, 0)) > minimum+50*time.Millisecond {
 			t.Errorf("round %d: %s of jobs took %d slots %s", round, total, slots, s.now.Sub(time.Unix(0, 0)))
 		}
 	}
@@ -180,7 +180,7 @@ func TestSlotTimeIsShared(t *testing.T) {
 // wait not at all with an extra slot, and until the next job ends without one.
 func TestNewcomersWaitIsBounded(t *testing.T) {
 	const job = 100 * time.Millisecond
-	for extra, most := range map[int]time.Duration{0: job, 1: 0} {
+	for extra, maximum := range map[int]time.Duration{0: job, 1: 0} {
 		random := rand.New(rand.NewPCG(7, 8))
 		s := newSimulation(t, Config{Slots: 2, Extra: extra})
 		s.keep("heavy", 20, func() time.Duration { return job })
@@ -193,8 +193,8 @@ func TestNewcomersWaitIsBounded(t *testing.T) {
 		}
 		s.run(time.Second)
 		for name, waited := range s.waited {
-			if name != "heavy" && waited > most+20*time.Millisecond {
-				t.Errorf("%d extra slots: %s waited %s, want %s at most", extra, name, waited, most)
+			if name != "heavy" && waited > maximum+20*time.Millisecond {
+				t.Errorf("%d extra slots: %s waited %s, want %s at most", extra, name, waited, maximum)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ type Config struct {
 	Links Links
 	// Region is the region of this process; rate counters are separate per region.
 	Region string
-	// MaxFile is the most that one file of a request may have, in bytes.
+	// MaxFile is the maximum size of one file of a request, in bytes.
 	MaxFile int64
 	// NoBilling meters and prices calls without asking for money, NoRateLimits
 	// turns the rate limits off.

@@ -41,7 +41,7 @@ type Caller struct {
 	Operations []string
 	// Test marks a test key.
 	Test bool
-	// Cap is the most that one call may cost; nil leaves that to the limits of
+	// Cap is the maximum price of one call; nil leaves that to the limits of
 	// the key and of the account, which are checked when the price is held.
 	Cap *credit.Amount
 }

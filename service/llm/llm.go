@@ -55,8 +55,8 @@ func (u Usage) Add(other Usage) Usage {
 
 // usageOf limits the usage that a provider reports to a range that calculations can handle.
 func usageOf(input, output int64) Usage {
-	const most = 1 << 27 // so that sums of prices do not overflow
-	return Usage{Input: min(max(input, 0), most), Output: min(max(output, 0), most)}
+	const maximum = 1 << 27 // so that sums of prices do not overflow
+	return Usage{Input: min(max(input, 0), maximum), Output: min(max(output, 0), maximum)}
 }
 
 // Listener receives a response part by part while the model writes it. first is true with

@@ -213,9 +213,9 @@ func TestRead(t *testing.T) {
 func TestUsageBounds(t *testing.T) {
 	c := llm.Begin(llm.TemplateRequest{Prompt: strings.Repeat("é", 5000), Sample: []byte(`{"a":1}`), Helpers: []string{"qr"}, OptionNames: []string{"format"}})
 	c.MaxTokens = 1000
-	most, usual := c.MostUsage(), c.ExpectedUsage(12<<10)
-	if usual.Input >= most.Input || usual.Output > most.Output || usual.Output != 1000 {
-		t.Errorf("expected %+v of %+v", usual, most)
+	maximum, usual := c.MaxUsage(), c.ExpectedUsage(12<<10)
+	if usual.Input >= maximum.Input || usual.Output > maximum.Output || usual.Output != 1000 {
+		t.Errorf("expected %+v of %+v", usual, maximum)
 	}
 	var faults []string
 	for range 1000 {
@@ -226,7 +226,7 @@ func TestUsageBounds(t *testing.T) {
 	for _, turn := range again.Turns {
 		size += int64(len(turn))
 	}
-	if first := int64(len(c.System) + len(c.Turns[0])); first+size > most.Input || len(c.Turns) != 1 || len(again.Turns) != 3 {
-		t.Errorf("two questions have %d bytes, %+v is the most", first+size, most)
+	if first := int64(len(c.System) + len(c.Turns[0])); first+size > maximum.Input || len(c.Turns) != 1 || len(again.Turns) != 3 {
+		t.Errorf("two questions have %d bytes, %+v is the most", first+size, maximum)
 	}
 }

@@ -88,8 +88,8 @@ const (
 	bytesPerToken = 3
 )
 
-// MostUsage is the maximum usage of a conversation and one repair of it.
-func (c Conversation) MostUsage() Usage {
+// MaxUsage is the maximum usage of a conversation and one repair of it.
+func (c Conversation) MaxUsage() Usage {
 	first := int64(len(c.System) + len(c.Turns[0]) + tokensAround)
 	again := first + int64(c.MaxTokens) + int64(len(repairBefore)+shownBytes+len(repairAfter)) + tokensAround
 	return Usage{Input: first + again, Output: 2 * int64(c.MaxTokens)}

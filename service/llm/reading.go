@@ -25,12 +25,12 @@ type Image struct {
 }
 
 const (
-	// MostText is the most of a document that a model is shown, in bytes.
-	MostText = 64 << 10
-	// MaxImages is the most pages that it is shown of one without text.
+	// MaxText is the maximum size of a document's text for a model, in bytes.
+	MaxText = 64 << 10
+	// MaxImages is the maximum number of pages of a document without text.
 	MaxImages = 10
 	// pictureTokens is the number of tokens of an image at the size that providers scale images to: MostPictures use
-	// no more tokens than MostText.
+	// no more tokens than MaxText.
 	pictureTokens = 2000
 )
 
@@ -69,14 +69,14 @@ func BeginExtraction(r ExtractionRequest) Conversation {
 	}
 }
 
-// MostReading returns the maximum usage of the conversation about a document, whatever its text. A token of its text
+// MaxExtraction returns the maximum usage of the conversation about a document, whatever its text. A token of its text
 // counts as three bytes: a provider's higher count is not charged to the customer.
-func MostReading(schema json.RawMessage, maxTokens int) Usage {
+func MaxExtraction(schema json.RawMessage, maxTokens int) Usage {
 	c := BeginExtraction(ExtractionRequest{Schema: schema})
 	c.MaxTokens = maxTokens
-	most := c.MostUsage()
-	most.Input += 2 * MostText / bytesPerToken
-	return most
+	maximum := c.MaxUsage()
+	maximum.Input += 2 * MaxText / bytesPerToken
+	return maximum
 }
 
 // TextUsage returns the usage of that many bytes of text yet to be read.

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// maxSchema is the most that a schema may have, in bytes: the model reads it.
+	// maxSchema is the maximum size of a schema, in bytes: the model reads it.
 	maxSchema = 16 << 10
 	// maxSchemaParts limits a schema with its references expanded, maxPatternSteps its patterns: they determine the
 	// cost of validation.
@@ -282,9 +282,9 @@ func schemaFaults(e *jsonschema.ValidationError) (lines []string) {
 		return []string{fmt.Sprintf("%s: %s.", where, e.ErrorKind.LocalizedString(english))}
 	}
 
-	const most = 100
+	const maximum = 100
 	for _, cause := range e.Causes {
-		if lines = append(lines, schemaFaults(cause)...); len(lines) > most {
+		if lines = append(lines, schemaFaults(cause)...); len(lines) > maximum {
 			break
 		}
 	}

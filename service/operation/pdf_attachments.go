@@ -32,9 +32,9 @@ const maxAttachmentName = 1000
 
 // JSONSchema bounds a name.
 func (attachmentName) JSONSchema() *jsonschema.Schema {
-	least := uint64(1)
-	most := uint64(maxAttachmentName)
-	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most}
+	minimum := uint64(1)
+	maximum := uint64(maxAttachmentName)
+	return &jsonschema.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum}
 }
 
 // names returns the names in the renderer's type.

@@ -37,8 +37,8 @@ const maxBookmarkDepth = 6
 // JSONSchema describes bookmarks and the ones below them.
 func (Bookmarks) JSONSchema() *jsonschema.Schema {
 	schema := bookmarksSchema(maxBookmarkDepth)
-	least := uint64(1)
-	schema.MinItems = &least
+	minimum := uint64(1)
+	schema.MinItems = &minimum
 	return schema
 }
 

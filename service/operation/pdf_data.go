@@ -80,7 +80,7 @@ func (in *dataInput) reads() bool { return in.OCR == nil || *in.OCR }
 func (in *dataInput) Price(ctx context.Context, deps *Deps) (schema.Price, error) {
 	switch {
 	case in.Schema.IsZero():
-		return schema.Price{Amount: in.most(deps)}, nil
+		return schema.Price{Amount: in.maxPrice(deps)}, nil
 	case deps.AI == nil:
 		return schema.Price{}, errNoAI
 	case in.Quote:
@@ -93,12 +93,12 @@ func (in *dataInput) Price(ctx context.Context, deps *Deps) (schema.Price, error
 		return deps.promised(ctx, in.QuoteID, digest)
 	}
 	return schema.Price{
-		Amount: in.most(deps) + deps.AI.charge(llm.MostReading(in.Schema.RawMessage, deps.AI.MaxTokens)),
+		Amount: in.maxPrice(deps) + deps.AI.charge(llm.MaxExtraction(in.Schema.RawMessage, deps.AI.MaxTokens)),
 	}, nil
 }
 
-// most is the most that a call costs but for a model.
-func (in *dataInput) most(deps *Deps) credit.Amount {
+// maxPrice returns the maximum price of a call without the price of the model.
+func (in *dataInput) maxPrice(deps *Deps) credit.Amount {
 	if in.reads() && !deps.NoOCR {
 		return deps.Prices["pdf.data"] + deps.Prices["pdf.ocr"]
 	}

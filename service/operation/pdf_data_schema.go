@@ -148,7 +148,7 @@ func (in *dataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error
 
 		if in.reads() && len(about.Unread) > 0 {
 			if in.Quote {
-				said.assumed = min(len(about.Unread)*expectedPage, llm.MostText)
+				said.assumed = min(len(about.Unread)*expectedPage, llm.MaxText)
 			} else if len(said.texts) == 0 {
 				err = said.look(ctx, deps, file)
 			}
@@ -167,8 +167,8 @@ func (in *dataInput) read(ctx context.Context, deps *Deps) (*saidDocument, error
 
 // take reads the text of pages.
 func (s *saidDocument) take(body schema.Body) error {
-	const most = 32 << 20 // of JSON, which no text that is short enough has
-	if body.Size() <= most {
+	const maximum = 32 << 20 // of JSON, which no text that is short enough has
+	if body.Size() <= maximum {
 		if err := json.NewDecoder(body.Open()).Decode(&s.MarkdownText); err != nil {
 			return fmt.Errorf("text of pages: %w", err)
 		}
@@ -184,10 +184,10 @@ func (s *saidDocument) take(body schema.Body) error {
 		}
 	}
 
-	if s.whole = whole.String(); len(s.whole) > llm.MostText || body.Size() > most {
+	if s.whole = whole.String(); len(s.whole) > llm.MaxText || body.Size() > maximum {
 		return wire.Invalid(
 			"pages",
-			fmt.Sprintf("have more than %d bytes of text, the limit of the model. Select fewer pages", llm.MostText),
+			fmt.Sprintf("have more than %d bytes of text, the limit of the model. Select fewer pages", llm.MaxText),
 		)
 	}
 	return nil
@@ -236,10 +236,10 @@ func strangeValues(paths []string) []schema.Warning {
 	if len(paths) == 0 {
 		return nil
 	}
-	const most = 20
-	list := strings.Join(paths[:min(len(paths), most)], ", ")
-	if len(paths) > most {
-		list += fmt.Sprintf(" and %d more", len(paths)-most)
+	const maximum = 20
+	list := strings.Join(paths[:min(len(paths), maximum)], ", ")
+	if len(paths) > maximum {
+		list += fmt.Sprintf(" and %d more", len(paths)-maximum)
 	}
 	return []schema.Warning{
 		{Code: "value_not_found", Message: "these values do not appear literally on their pages: " + list},

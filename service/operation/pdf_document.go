@@ -44,11 +44,11 @@ const maxCustom = 100
 
 // JSONSchema bounds the entries.
 func (customMetadata) JSONSchema() *jsonschema.Schema {
-	most := uint64(maxCustom)
+	maximum := uint64(maxCustom)
 	longest := uint64(1000)
 	return &jsonschema.Schema{
 		Type:                 "object",
-		MaxProperties:        &most,
+		MaxProperties:        &maximum,
 		AdditionalProperties: &jsonschema.Schema{Type: "string", MaxLength: &longest},
 	}
 }

@@ -386,11 +386,11 @@ func unread(findings []einvoice.Finding) []schema.Warning {
 		return nil
 	}
 
-	const most = 5
-	listed := strings.Join(places[:min(most, len(places))], ", ")
+	const maximum = 5
+	listed := strings.Join(places[:min(maximum, len(places))], ", ")
 	message := "EN 16931 has no business term for parts of the XML, which invoice leaves out: " + listed
-	if len(places) > most {
-		message += fmt.Sprintf(" and %d more", len(places)-most)
+	if len(places) > maximum {
+		message += fmt.Sprintf(" and %d more", len(places)-maximum)
 	}
 
 	return []schema.Warning{{Code: "content_unread", Message: message + ". The field xml has all parts."}}

@@ -33,8 +33,8 @@ type formValues map[string]any
 
 // JSONSchema limits the number of values. Each field has its own rules for its value.
 func (formValues) JSONSchema() *jsonschema.Schema {
-	most := uint64(maxFields)
-	return &jsonschema.Schema{Type: "object", MaxProperties: &most}
+	maximum := uint64(maxFields)
+	return &jsonschema.Schema{Type: "object", MaxProperties: &maximum}
 }
 
 // Validate checks the rules that the schema cannot express. The names and types of form fields are known only after

@@ -33,9 +33,9 @@ type ocrLanguage string
 
 // JSONSchema bounds a language.
 func (ocrLanguage) JSONSchema() *jsonschema.Schema {
-	least := uint64(3)
-	most := uint64(20)
-	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most, Pattern: "^[a-z]{3}(_[A-Za-z]+)*$"}
+	minimum := uint64(3)
+	maximum := uint64(20)
+	return &jsonschema.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum, Pattern: "^[a-z]{3}(_[A-Za-z]+)*$"}
 }
 
 // languages returns the names of the languages to read, English for none.

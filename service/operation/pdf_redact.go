@@ -45,9 +45,9 @@ func (redactTerm) JSONSchema() *jsonschema.Schema { return shortText(maxTerm) }
 func (redactPattern) JSONSchema() *jsonschema.Schema { return shortText(maxPattern) }
 
 // shortText is a text of one character at least.
-func shortText(most uint64) *jsonschema.Schema {
-	least := uint64(1)
-	return &jsonschema.Schema{Type: "string", MinLength: &least, MaxLength: &most}
+func shortText(maximum uint64) *jsonschema.Schema {
+	minimum := uint64(1)
+	return &jsonschema.Schema{Type: "string", MinLength: &minimum, MaxLength: &maximum}
 }
 
 // RedactArea is a part of a page in points.

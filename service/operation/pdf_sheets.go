@@ -33,8 +33,8 @@ func (in *nUpInput) Validate() error {
 	return failures(faults)
 }
 
-// leastPage is the shortest side of the room that a margin leaves to a page, in inches.
-const leastPage = 0.1
+// minPage is the shortest side of the room that a margin leaves to a page, in inches.
+const minPage = 0.1
 
 // sheets returns the layout of pages on sheets, and adds errors for an invalid one.
 func (in *nUpInput) sheets(faults *schema.FieldErrors) pdf.NUpArgs {
@@ -49,10 +49,10 @@ func (in *nUpInput) sheets(faults *schema.FieldErrors) pdf.NUpArgs {
 		}
 	}
 
-	if least := min(room.width, room.height); size != (paper{}) && least-2*margin/pointsPerInch < leastPage {
+	if minimum := min(room.width, room.height); size != (paper{}) && minimum-2*margin/pointsPerInch < minPage {
 		faults.Add(
 			"margin", "must be less than %s with %d pages per sheet",
-			in.Margin.text((least-leastPage)/2), in.PerSheet,
+			in.Margin.text((minimum-minPage)/2), in.PerSheet,
 		)
 	}
 

@@ -117,11 +117,11 @@ func (in *pipelineInput) outputs() []string {
 
 // Flow returns the steps.
 func (in *pipelineInput) Flow() schema.Flow {
-	flow := schema.Flow{Field: "steps", Outputs: in.outputs()}
+	stepRunner := schema.Flow{Field: "steps", Outputs: in.outputs()}
 	for _, step := range in.Steps {
-		flow.Steps = append(flow.Steps, schema.StepInput(step))
+		stepRunner.Steps = append(stepRunner.Steps, schema.StepInput(step))
 	}
-	return flow
+	return stepRunner
 }
 
 // runPipeline returns the results of the steps that are the output.
@@ -182,16 +182,16 @@ func PriceOf(ctx context.Context, deps *Deps, name string, call *Call) (schema.P
 	return price, nil
 }
 
-// Patience does work, and repeats it if everything is busy and the caller can wait.
-type Patience func(ctx context.Context, work func() (schema.Result, error)) (schema.Result, error)
+// RetryFunc does work, and repeats it if everything is busy and the caller can wait.
+type RetryFunc func(ctx context.Context, work func() (schema.Result, error)) (schema.Result, error)
 
 // Run runs a call and its steps, in order. The result is the last one's, or the output of a pipeline.
-func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schema.Result, error) {
+func Run(ctx context.Context, deps *Deps, call *Call, patiently RetryFunc) (schema.Result, error) {
 	if bulk, ok := call.Input().(*BulkInput); ok {
 		return quoteBulk(ctx, deps, call, bulk)
 	}
 
-	f := &flow{deps: *deps, patiently: patiently, calls: call.Calls(), lastUse: map[string]int{}}
+	f := &stepRunner{deps: *deps, patiently: patiently, calls: call.Calls(), lastUse: map[string]int{}}
 	f.deps.Results = map[string]StepResult{}
 	ctx, f.engines = render.Warned(ctx)
 	if len(call.Steps) == 0 {
@@ -199,7 +199,7 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 		if err != nil {
 			return schema.Result{}, err
 		}
-		return f.leave(ctx, StepResult{result, f.calls[0]})
+		return f.finalResult(ctx, StepResult{result, f.calls[0]})
 	}
 
 	for i, step := range f.calls {
@@ -230,10 +230,10 @@ func Run(ctx context.Context, deps *Deps, call *Call, patiently Patience) (schem
 	return result, errors.Join(err, f.free(slices.Collect(maps.Keys(f.deps.Results))...))
 }
 
-// flow is a call that runs.
-type flow struct {
+// stepRunner is a call that runs.
+type stepRunner struct {
 	deps      Deps // with the results that later steps use
-	patiently Patience
+	patiently RetryFunc
 	calls     []Step
 	lastUse   map[string]int   // of a result, by the number of the step
 	warnings  []schema.Warning // of the steps and the test mark
@@ -242,19 +242,19 @@ type flow struct {
 	taken     int // of these, by results
 }
 
-func (f *flow) do(ctx context.Context, call *Call) (schema.Result, error) {
+func (f *stepRunner) do(ctx context.Context, call *Call) (schema.Result, error) {
 	return f.warned(f.patiently(ctx, func() (schema.Result, error) { return call.Run(ctx, &f.deps) }))
 }
 
 // warned adds the warnings of the engines to a result, except those of earlier results.
-func (f *flow) warned(result schema.Result, err error) (schema.Result, error) {
+func (f *stepRunner) warned(result schema.Result, err error) (schema.Result, error) {
 	found := f.engines.All()
 	result.Warnings = append(slices.Clip(result.Warnings), warnings(found[f.taken:])...)
 	f.taken = len(found)
 	return result, err
 }
 
-func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result schema.Result, err error) {
+func (f *stepRunner) run(ctx context.Context, call *Call, outputs []string) (result schema.Result, err error) {
 	for i, step := range f.calls {
 		f.at = title(step)
 		f.deps.Inner = i < len(f.calls)-1
@@ -276,8 +276,8 @@ func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result sc
 	}
 	for _, id := range outputs {
 		last := f.deps.Results[id]
-		delete(f.deps.Results, id) // leave closes it.
-		if last.Result, err = f.leave(ctx, last); err != nil {
+		delete(f.deps.Results, id) // finalResult closes it.
+		if last.Result, err = f.finalResult(ctx, last); err != nil {
 			return schema.Result{}, StepFailure(last.Step, err)
 		}
 		f.deps.Results[id] = last
@@ -294,9 +294,9 @@ func (f *flow) run(ctx context.Context, call *Call, outputs []string) (result sc
 	return result, err
 }
 
-// leave returns a result as the call's, with the test mark that calls with a test key have. It closes the result
+// finalResult returns a result as the call's, with the test mark that calls with a test key have. It closes the result
 // without the mark.
-func (f *flow) leave(ctx context.Context, last StepResult) (schema.Result, error) {
+func (f *stepRunner) finalResult(ctx context.Context, last StepResult) (schema.Result, error) {
 	if !f.deps.Test || marked(last.Result) {
 		return last.Result, nil
 	}
@@ -312,7 +312,7 @@ func (f *flow) leave(ctx context.Context, last StepResult) (schema.Result, error
 }
 
 // keep stores the result of a step for those after it.
-func (f *flow) keep(step Step, result schema.Result) error {
+func (f *stepRunner) keep(step Step, result schema.Result) error {
 	if result.Body == nil {
 		text, err := json.Marshal(result.JSON)
 		if err != nil {
@@ -340,7 +340,7 @@ func (f *flow) keep(step Step, result schema.Result) error {
 }
 
 // free closes results that are needed no longer.
-func (f *flow) free(ids ...string) error {
+func (f *stepRunner) free(ids ...string) error {
 	var errs []error
 	for _, id := range ids {
 		if result, ok := f.deps.Results[id]; ok {

@@ -29,7 +29,7 @@ type generateInput struct {
 }
 
 const (
-	// maxSample is the most sample data that a model is shown, in bytes.
+	// maxSample is the maximum size of the sample data for a model, in bytes.
 	maxSample = 64 << 10
 	// expectedAnswer is the size of the response that a quote assumes, in bytes: the size of the longest layout of
 	// the gallery.
@@ -126,7 +126,7 @@ func (in *generateInput) Price(ctx context.Context, deps *Deps) (schema.Price, e
 	}
 
 	c, err := in.conversation(deps.AI)
-	return schema.Price{Amount: deps.generation(c.MostUsage())}, err
+	return schema.Price{Amount: deps.generation(c.MaxUsage())}, err
 }
 
 // generation returns the price of a generated template: its own, the price of the tokens, and the price of the PDF

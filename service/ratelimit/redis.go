@@ -71,9 +71,9 @@ type Redis struct {
 	// changes where events are counted: down is in memory.
 	mu   sync.RWMutex
 	down bool
-	// unsure are events that Redis was asked to count and did not answer, and that
+	// unconfirmed are events that Redis was asked to count and did not answer, and that
 	// were refused then.
-	unsure []unsure
+	unconfirmed []unconfirmed
 
 	localEvents atomic.Int64
 	work        context.Context // of work without a request
@@ -81,7 +81,7 @@ type Redis struct {
 	returning   sync.WaitGroup
 }
 
-type unsure struct {
+type unconfirmed struct {
 	key  string
 	name uint64
 }
@@ -220,7 +220,7 @@ func (r *Redis) evaluate(ctx context.Context, key string, windows []Window, do i
 	r.localEvents.Add(1)
 	verdict = r.memory.evaluate(key, windows, do, name)
 	if do == count && !verdict.Allowed {
-		r.unsure = append(r.unsure, unsure{key, name})
+		r.unconfirmed = append(r.unconfirmed, unconfirmed{key, name})
 	}
 	return verdict, nil
 }
@@ -315,18 +315,18 @@ func (r *Redis) resync() (added int, err error) {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n, _, err := r.add(last, r.unsure, r.timeout)
+	n, _, err := r.add(last, r.unconfirmed, r.timeout)
 	if err != nil {
 		return added, err
 	}
 
 	r.down = false
-	r.unsure = nil
+	r.unconfirmed = nil
 	return added + n, nil
 }
 
 // add adds to Redis the events after the given order, removes the refused ones, and returns the order of the last.
-func (r *Redis) add(order uint64, refused []unsure, timeout time.Duration) (added int, last uint64, err error) {
+func (r *Redis) add(order uint64, refused []unconfirmed, timeout time.Duration) (added int, last uint64, err error) {
 	logs, last, now := r.memory.after(order)
 
 	type addition struct {

@@ -115,7 +115,7 @@ func (d *decoder) read() (any, error) {
 	var busy *BusyError
 	switch syntax := (*scan.SyntaxError)(nil); {
 	case d.faults.full() && (errors.Is(err, scan.ErrStructure) || errors.As(err, &busy)):
-		d.faults.atLeast()
+		d.faults.markIncomplete()
 		return nil, nil
 	case errors.Is(err, scan.ErrCut):
 		return nil, FieldErrors{{Message: err.Error()}}
@@ -383,7 +383,7 @@ func (d *decoder) memberValue(r *rule, object map[string]any, name string) error
 	}
 
 	keep := object != nil && taken
-	if most := maxMembers(r); keep && most > 0 && len(object) >= most {
+	if maximum := maxMembers(r); keep && maximum > 0 && len(object) >= maximum {
 		keep = false // which is faulted as a whole
 	}
 	if object != nil && !taken {
@@ -426,8 +426,8 @@ func (d *decoder) checkObject(r *rule, object map[string]any, count int) error {
 		}
 	}
 
-	if most := maxMembers(r); most > 0 && count > most {
-		return d.fault("must have at most %d members; got %d", most, count)
+	if maximum := maxMembers(r); maximum > 0 && count > maximum {
+		return d.fault("must have at most %d members; got %d", maximum, count)
 	}
 	return nil
 }
@@ -457,9 +457,9 @@ func (d *decoder) array(whole, r *rule, keep bool) (any, error) {
 
 	array := []any{}
 	count := 0
-	most := math.MaxInt
+	maximum := math.MaxInt
 	if r != nil && r.doc.MaxItems != nil {
-		most = int(*r.doc.MaxItems)
+		maximum = int(*r.doc.MaxItems)
 	}
 	if keep {
 		if err := d.weigh(arrayWeight); err != nil {
@@ -483,12 +483,12 @@ func (d *decoder) array(whole, r *rule, keep bool) (any, error) {
 
 		d.path = append(d.path, strconv.Itoa(count))
 		count++
-		v, err := d.value(items, keep && count <= most)
+		v, err := d.value(items, keep && count <= maximum)
 		if err != nil {
 			return nil, err
 		}
 		d.path = d.path[:len(d.path)-1]
-		if keep && count <= most {
+		if keep && count <= maximum {
 			array = append(array, v)
 			if err := d.weigh(itemWeight); err != nil {
 				return nil, err
@@ -500,7 +500,7 @@ func (d *decoder) array(whole, r *rule, keep bool) (any, error) {
 	switch {
 	case !keep:
 		return itemCount(count), nil
-	case count > most || r != nil && r.doc.MinItems != nil && count < int(*r.doc.MinItems):
+	case count > maximum || r != nil && r.doc.MinItems != nil && count < int(*r.doc.MinItems):
 		return array, d.misfit(whole, itemCount(count))
 	}
 	return array, nil

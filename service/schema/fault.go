@@ -76,8 +76,8 @@ func (f *FieldErrors) add(fault FieldError) {
 		strconv.Itoa(maxFaults)
 }
 
-// atLeast notes that the reading ended before all faults were counted.
-func (f *FieldErrors) atLeast() {
+// markIncomplete notes that the reading ended before all faults were counted.
+func (f *FieldErrors) markIncomplete() {
 	last := &(*f)[len(*f)-1]
 	last.Message = strings.Replace(last.Message, "has ", "has at least ", min(last.more, 1))
 }
@@ -94,14 +94,14 @@ func (f FieldErrors) OrNil() error {
 }
 
 // shorten cuts a text that is too long, at a whole character.
-func shorten(text string, most int) string {
-	if len(text) <= most {
+func shorten(text string, maximum int) string {
+	if len(text) <= maximum {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	for maximum > 0 && !utf8.RuneStart(text[maximum]) {
+		maximum--
 	}
-	return text[:most] + "…"
+	return text[:maximum] + "…"
 }
 
 // sort orders the faults by their fields.

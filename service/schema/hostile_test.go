@@ -178,7 +178,7 @@ func TestMemoryOfInputs(t *testing.T) {
 	shape := hostileShape(t)
 	disk := Files{Limit: 1 << 30, Open: func() Sink { return new(nowhere) }}
 	for name, body := range bodies {
-		for calls, most := range map[int]int64{1: body.one, 8: body.eight} {
+		for calls, maximum := range map[int]int64{1: body.one, 8: body.eight} {
 			peak := watchHeap(t, func() {
 				bind := make(chan error)
 				for range calls {
@@ -197,8 +197,8 @@ func TestMemoryOfInputs(t *testing.T) {
 				}
 			})
 			t.Logf("%s, %d at once: %d MiB", name, calls, peak>>20)
-			if peak>>20 > most {
-				t.Errorf("%s, %d at once: %d MiB above rest, want at most %d", name, calls, peak>>20, most)
+			if peak>>20 > maximum {
+				t.Errorf("%s, %d at once: %d MiB above rest, want at most %d", name, calls, peak>>20, maximum)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ type rule struct {
 	verbatim     bool // stored as its text
 	deferred     bool // the input of another operation
 	changes      bool // members that cannot be null must not be, instead of being absent
-	// longest is the most bytes that a long text may have, 0 for any other.
+	// longest is the maximum size of a long text in bytes, 0 for any other.
 	longest int64
 }
 

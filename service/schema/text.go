@@ -52,13 +52,13 @@ func (d *decoder) text(whole, r *rule, keep bool) (any, error) {
 
 // fitsLength holds a string to the number of characters that the schema allows.
 func (r *rule) fitsLength(v string) bool {
-	least := r.doc.MinLength
-	most := r.doc.MaxLength
-	if least == nil && most == nil {
+	minimum := r.doc.MinLength
+	maximum := r.doc.MaxLength
+	if minimum == nil && maximum == nil {
 		return true
 	}
 	n := uint64(utf8.RuneCountInString(v))
-	return (least == nil || n >= *least) && (most == nil || n <= *most)
+	return (minimum == nil || n >= *minimum) && (maximum == nil || n <= *maximum)
 }
 
 // passedString replaces a string that was not stored.

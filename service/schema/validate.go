@@ -77,7 +77,7 @@ func hint(doc *jsonschema.Schema, at []string, name string) string {
 	return suggestion + best + "?"
 }
 
-// maxListed is the most fields that are listed to who gives an unknown one.
+// maxListed is the maximum number of fields that are listed to who gives an unknown one.
 const maxListed = 20
 
 // listed lists the fields that an object may have, as the continuation of a message; empty if there are too many to

@@ -52,8 +52,8 @@ func conformLayout(t *testing.T, l Layout, path string) {
 	if len(r.Faults) > 0 || !slices.Equal(r.Claimed, wanted) {
 		t.Errorf("claims %v, with %+v", r.Claimed, r.Faults)
 	}
-	if most := len(plain) * 13 / 10; len(r.PDF) > most {
-		t.Errorf("%d bytes, at most %d", len(r.PDF), most)
+	if maximum := len(plain) * 13 / 10; len(r.PDF) > maximum {
+		t.Errorf("%d bytes, at most %d", len(r.PDF), maximum)
 	}
 	if err := os.WriteFile(path, r.PDF, 0o600); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 var ErrDamaged = errors.New("blob is damaged: its bytes are not those that were put there")
 
 const (
-	// sumChunk is the least number of bytes that have a sum of their own: a part of
+	// sumChunk is the minimum number of bytes that have a sum of their own: a part of
 	// a blob can be verified without the rest.
 	sumChunk = 256 << 10
 	// maxSums limits the sums of a blob, so their text fits into the 2 KB of metadata that a bucket stores with an

@@ -18,7 +18,7 @@ import (
 	"github.com/minio/sio"
 )
 
-// MinSecret is the least length of a secret, in bytes.
+// MinSecret is the minimum length of a secret, in bytes.
 const MinSecret = 32
 
 // ErrSealed means that bytes cannot be decrypted: they were changed, or encrypted for another purpose or with

@@ -120,15 +120,15 @@ func TestInterleaveMeasuresBothSidesInTurn(t *testing.T) {
 }
 
 func TestClosedLoopKeepsCallersBusy(t *testing.T) {
-	var busy, most atomic.Int64
+	var busy, maximum atomic.Int64
 	latencies, rate, err := closedLoop(t.Context(), 3, 20*time.Millisecond, func(context.Context, int) error {
-		most.Store(max(most.Load(), busy.Add(1)))
+		maximum.Store(max(maximum.Load(), busy.Add(1)))
 		defer busy.Add(-1)
 		<-time.After(time.Millisecond)
 		return nil
 	})
-	if err != nil || len(latencies) < 3 || most.Load() > 3 || rate <= 0 || rate > 3000 {
-		t.Errorf("%d documents, %d at once, %v a second, %v; want three callers busy, each for a millisecond", len(latencies), most.Load(), rate, err)
+	if err != nil || len(latencies) < 3 || maximum.Load() > 3 || rate <= 0 || rate > 3000 {
+		t.Errorf("%d documents, %d at once, %v a second, %v; want three callers busy, each for a millisecond", len(latencies), maximum.Load(), rate, err)
 	}
 	broken := errors.New("broken")
 	if _, _, err := closedLoop(t.Context(), 3, time.Hour, func(context.Context, int) error { return broken }); !errors.Is(err, broken) {

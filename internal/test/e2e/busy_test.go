@@ -27,9 +27,9 @@ const busyDays = 30
 // busyCalls lists the account's calls: the share in percent, the duration of each, and the steps on which the time
 // is spent.
 var busyCalls = []struct {
-	operation            string
-	share, least, spread int // milliseconds
-	first, second        string
+	operation              string
+	share, minimum, spread int // milliseconds
+	first, second          string
 }{
 	{"pdf.create", 58, 180, 420, "load", "print"},
 	{"images.create", 16, 240, 500, "load", "capture"},
@@ -160,7 +160,7 @@ func (b *busy) call() {
 	if err := b.past.Begin(ctx, call); err != nil {
 		b.t.Fatal(err)
 	}
-	took := time.Duration(which.least+b.random.IntN(which.spread)) * time.Millisecond
+	took := time.Duration(which.minimum+b.random.IntN(which.spread)) * time.Millisecond
 	b.clock.Advance(took)
 	steps := store.Steps("").With("hold", 2*time.Millisecond).With("queue", took/20).With(which.first, took/2).With(which.second, took*2/5).With("store", took/40)
 	data := map[string]any{"id": result, "status": "completed", "operation": which.operation}
@@ -260,8 +260,8 @@ func (b *busy) triedAgain() string {
 	}
 }
 
-// mostOfAPicture is the maximum size of an image in the repository.
-const mostOfAPicture = 120_000
+// maxPicture is the maximum size of an image in the repository.
+const maxPicture = 120_000
 
 // picturesOfTheReadme takes three screenshots if the environment sets a folder.
 func (s *screen) picturesOfTheReadme(delivery string) {
@@ -283,8 +283,8 @@ func (s *screen) picturesOfTheReadme(delivery string) {
 		}
 		quality := 82
 		image, err := s.page.Screenshot(false, &proto.PageCaptureScreenshot{Format: proto.PageCaptureScreenshotFormatWebp, Quality: &quality})
-		if err == nil && len(image) > mostOfAPicture {
-			err = fmt.Errorf("it has %d bytes, more than %d", len(image), mostOfAPicture)
+		if err == nil && len(image) > maxPicture {
+			err = fmt.Errorf("it has %d bytes, more than %d", len(image), maxPicture)
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, picture.name+".webp"), image, 0o644)

@@ -178,8 +178,8 @@ func longFreeze(run time.Duration, random *rand.Rand) time.Duration {
 	if run < longRun {
 		return time.Duration(100+random.IntN(1900)) * time.Millisecond
 	}
-	least, most := 5*time.Second, min(run/12, time.Minute)
-	return least + rand.N(max(most-least, 1))
+	minimum, maximum := 5*time.Second, min(run/12, time.Minute)
+	return minimum + rand.N(max(maximum-minimum, 1))
 }
 
 // longRun is the least run with freezes of 5 s and more.

@@ -455,7 +455,7 @@ func (f *fleet) errorsOf(a fleetAnswer) string {
 // seconds has more calls of a key than five.
 func (f *fleet) checkWindows() {
 	f.t.Helper()
-	const window, most = 10 * time.Second, 5
+	const window, maximum = 10 * time.Second, 5
 	f.mu.Lock() // the processes still run, and log
 	defer f.mu.Unlock()
 	for region := range fleetRegions {
@@ -475,8 +475,8 @@ func (f *fleet) checkWindows() {
 				}
 			}
 			looked, fullest = looked+1, max(fullest, inside)
-			if inside > most {
-				f.t.Errorf("%s: %d calls of one key within %v, want %d at most", fleetRegions[region], inside, window, most)
+			if inside > maximum {
+				f.t.Errorf("%s: %d calls of one key within %v, want %d at most", fleetRegions[region], inside, window, maximum)
 			}
 		}
 		f.t.Logf("%s: %d windows with up to %d calls", fleetRegions[region], looked, fullest)

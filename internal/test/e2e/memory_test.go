@@ -38,7 +38,7 @@ func TestLargeFilesAreStreamed(t *testing.T) {
 		path, before, after string
 		content             []byte
 		status              int
-		most                int64
+		maximum             int64
 	}{
 		{"/v1/pdf/info", `{"file":"`, `"}`, document, http.StatusOK, forFile},
 		{"/v1/pdf/extract", `{"file":"`, `"}`, document, http.StatusOK, forFile},
@@ -59,8 +59,8 @@ func TestLargeFilesAreStreamed(t *testing.T) {
 		}
 		growth := server.memory(t, "VmHWM") - idle
 		t.Logf("%s: %d MiB and %d more at most", test.path, idle>>20, growth>>20)
-		if growth > test.most {
-			t.Errorf("%s: the server grew by %d bytes, want at most %d", test.path, growth, test.most)
+		if growth > test.maximum {
+			t.Errorf("%s: the server grew by %d bytes, want at most %d", test.path, growth, test.maximum)
 		}
 	}
 }

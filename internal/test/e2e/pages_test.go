@@ -460,8 +460,8 @@ func lookAtTheDoor(t *testing.T, app *app.App, s *screen) {
 	}
 }
 
-// mostBytes is the maximum compressed size of a first visit: the page with its styles, scripts and fonts.
-const mostBytes = 100_000
+// maxBytes is the maximum compressed size of a first visit: the page with its styles, scripts and fonts.
+const maxBytes = 100_000
 
 // weigh checks the size of the files that the open page has fetched, cached or not. Customers' own images do not
 // count, and the editor has its own limits.
@@ -476,8 +476,8 @@ func (s *screen) weigh(path string) {
 	if err != nil {
 		s.t.Fatalf("%s: %v", path, err)
 	}
-	if bytes := found.Value.Get("bytes").Int(); bytes > mostBytes || !found.Value.Get("style").Bool() {
-		s.t.Errorf("%s fetches %d bytes, want its style and at most %d: %s", path, bytes, mostBytes, found.Value.Get("of").Str())
+	if bytes := found.Value.Get("bytes").Int(); bytes > maxBytes || !found.Value.Get("style").Bool() {
+		s.t.Errorf("%s fetches %d bytes, want its style and at most %d: %s", path, bytes, maxBytes, found.Value.Get("of").Str())
 	}
 }
 

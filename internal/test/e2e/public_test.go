@@ -661,9 +661,9 @@ func (b *inPieces) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p[:min(len(p), 2<<10)])
 }
 
-// mostBefore is the maximum compressed size of the resources that block the first paint of a page: one second on a
+// maxBlocking is the maximum compressed size of the resources that block the first paint of a page: one second on a
 // slow line.
-const mostBefore = 40_000
+const maxBlocking = 40_000
 
 // drawsSoon checks the resources that block the first paint of the open page: the page itself and its style.
 func (s *screen) drawsSoon(path string) {
@@ -678,14 +678,14 @@ func (s *screen) drawsSoon(path string) {
 		sum += part.Get("bytes").Int()
 	}
 	s.t.Logf("%s draws nothing before %d bytes: %v", path, sum, found.Value)
-	if parts := len(found.Value.Arr()); parts < 2 || sum == 0 || sum > mostBefore {
-		s.t.Errorf("%s waits for %d bytes of %d files before it draws anything, want the page and its style, at most %d: %v", path, sum, parts, mostBefore, found.Value)
+	if parts := len(found.Value.Arr()); parts < 2 || sum == 0 || sum > maxBlocking {
+		s.t.Errorf("%s waits for %d bytes of %d files before it draws anything, want the page and its style, at most %d: %v", path, sum, parts, maxBlocking, found.Value)
 	}
 }
 
-// mostPaint is by when the largest part of a public page is there, on the machine that
+// maxPaint is by when the largest part of a public page is there, on the machine that
 // serves it: milliseconds.
-const mostPaint = 1000
+const maxPaint = 1000
 
 // paintsSoon checks when the largest part of the open page was painted. A busy machine is slow at times, a slow page
 // always: the page is opened again, from the service and not from a cache, until it was fast enough once.
@@ -710,11 +710,11 @@ func (s *screen) paintsSoon(path string) {
 			s.t.Fatalf("%s: %v", path, err)
 		}
 		s.t.Logf("%s: largest paint after %v ms", path, largest.Value.Num())
-		if largest.Value.Num() < mostPaint {
+		if largest.Value.Num() < maxPaint {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("the largest part of %s is never painted within %d ms", path, mostPaint)
+			s.t.Fatalf("the largest part of %s is never painted within %d ms", path, maxPaint)
 		}
 	}
 }

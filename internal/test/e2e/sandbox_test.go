@@ -95,26 +95,26 @@ func TestSandboxLevels(t *testing.T) {
 	t.Parallel()
 	program := plainProgram(t)
 	for _, tt := range []struct {
-		name, without, least string
-		masked, nobody       bool
-		readOnly             bool // but for the data and /tmp
-		level, refusal       string
-		why                  string // a part of the output of doctor
+		name, without, minimum string
+		masked, nobody         bool
+		readOnly               bool // but for the data and /tmp
+		level, refusal         string
+		why                    string // a part of the output of doctor
 	}{
-		{name: "container runtime's default profile", without: "namespaces", least: "reduced", level: "reduced"},
-		{name: "the same as an ordinary user", without: "namespaces", least: "reduced", nobody: true, level: "reduced"},
-		{name: "AppArmor restricts namespaces", without: "rights", least: "reduced", level: "reduced", why: "user namespaces are refused"},
-		{name: "AppArmor restricts them, as an ordinary user", without: "rights", least: "reduced", nobody: true, level: "reduced", why: "user namespaces are refused"},
-		{name: "AppArmor restricts them, outside of a container", without: "rights", least: "full", refusal: `the sandbox would be "reduced", and "full" is wanted`, why: "user namespaces are refused"},
-		{name: "namespaces that give no rights", without: "mounts", least: "reduced", level: "reduced", why: "user namespaces give no rights"},
-		{name: "AppArmor restricts namespaces, and no Landlock", without: "rights,landlock", least: "reduced", refusal: `the sandbox would be "none", and "reduced" is wanted`, why: "Landlock"},
-		{name: "outside of a container", without: "namespaces", least: "full", refusal: `the sandbox would be "reduced", and "full" is wanted`},
-		{name: "neither", without: "namespaces,landlock", least: "reduced", refusal: `the sandbox would be "none", and "reduced" is wanted`},
-		{name: "neither, and none asked for", without: "rights,landlock", least: "none", level: "none"},
-		{name: "no Landlock", without: "landlock", least: "full", level: "full"},
-		{name: "read-only root, no Landlock", without: "landlock", least: "full", readOnly: true, level: "full"},
-		{name: "read-only root, AppArmor restricts namespaces, as an ordinary user", without: "rights", least: "reduced", readOnly: true, nobody: true, level: "reduced"},
-		{name: "own profile, parts of proc hidden", least: "full", masked: true, level: "full"},
+		{name: "container runtime's default profile", without: "namespaces", minimum: "reduced", level: "reduced"},
+		{name: "the same as an ordinary user", without: "namespaces", minimum: "reduced", nobody: true, level: "reduced"},
+		{name: "AppArmor restricts namespaces", without: "rights", minimum: "reduced", level: "reduced", why: "user namespaces are refused"},
+		{name: "AppArmor restricts them, as an ordinary user", without: "rights", minimum: "reduced", nobody: true, level: "reduced", why: "user namespaces are refused"},
+		{name: "AppArmor restricts them, outside of a container", without: "rights", minimum: "full", refusal: `the sandbox would be "reduced", and "full" is wanted`, why: "user namespaces are refused"},
+		{name: "namespaces that give no rights", without: "mounts", minimum: "reduced", level: "reduced", why: "user namespaces give no rights"},
+		{name: "AppArmor restricts namespaces, and no Landlock", without: "rights,landlock", minimum: "reduced", refusal: `the sandbox would be "none", and "reduced" is wanted`, why: "Landlock"},
+		{name: "outside of a container", without: "namespaces", minimum: "full", refusal: `the sandbox would be "reduced", and "full" is wanted`},
+		{name: "neither", without: "namespaces,landlock", minimum: "reduced", refusal: `the sandbox would be "none", and "reduced" is wanted`},
+		{name: "neither, and none asked for", without: "rights,landlock", minimum: "none", level: "none"},
+		{name: "no Landlock", without: "landlock", minimum: "full", level: "full"},
+		{name: "read-only root, no Landlock", without: "landlock", minimum: "full", readOnly: true, level: "full"},
+		{name: "read-only root, AppArmor restricts namespaces, as an ordinary user", without: "rights", minimum: "reduced", readOnly: true, nobody: true, level: "reduced"},
+		{name: "own profile, parts of proc hidden", minimum: "full", masked: true, level: "full"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +142,7 @@ func TestSandboxLevels(t *testing.T) {
 				}
 			}
 			cmd := exec.Command(program, "doctor", "--json", "--data-dir", dir, "--database-url", "sqlite://"+dir+"/other.db",
-				"--sandbox", tt.least, "--chromium", hostileBrowser(t, dir, secrets))
+				"--sandbox", tt.minimum, "--chromium", hostileBrowser(t, dir, secrets))
 			if tt.masked {
 				cmd = exec.Command("unshare", append([]string{"-m", "sh", "-c", `mount -t tmpfs none /proc/tty && exec "$@"`, "sh"}, cmd.Args...)...)
 			}

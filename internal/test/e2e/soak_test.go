@@ -108,12 +108,12 @@ func soakCall(ctx context.Context, address, key string, i int) error {
 // restingMemory returns the least that memoryOf returns within some seconds: work that ends takes memory for a while.
 func restingMemory(t *testing.T, root int) int {
 	t.Helper()
-	least := memoryOf(t, root)
+	minimum := memoryOf(t, root)
 	for range 4 {
 		<-time.After(2 * time.Second)
-		least = min(least, memoryOf(t, root))
+		minimum = min(minimum, memoryOf(t, root))
 	}
-	return least
+	return minimum
 }
 
 // memoryOf returns the memory in bytes of a process and its descendants: their proportional set sizes, in which a

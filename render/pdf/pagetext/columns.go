@@ -67,14 +67,14 @@ func zonesOf(items []item) (zones [][]item) {
 	}
 	slices.Sort(heights)
 
-	least := 8.0
+	minimum := 8.0
 	if len(heights) > 0 {
-		least = 0.8 * heights[len(heights)/2]
+		minimum = 0.8 * heights[len(heights)/2]
 	}
 
 	lowest := math.Inf(-1)
 	for _, it := range sorted {
-		if len(zones) == 0 || it.Top-lowest > least {
+		if len(zones) == 0 || it.Top-lowest > minimum {
 			zones = append(zones, nil)
 		}
 		zones[len(zones)-1] = append(zones[len(zones)-1], it)
@@ -188,15 +188,15 @@ func findGutter(items []item) (x float64, ok bool) {
 
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.open, a.open)) })
 	count := 0
-	most := 0
+	maximum := 0
 	for i, e := range edges {
-		if count += e.open; count > most && i+1 < len(edges) && edges[i+1].at > e.at {
-			most = count
+		if count += e.open; count > maximum && i+1 < len(edges) && edges[i+1].at > e.at {
+			maximum = count
 			x = (e.at + edges[i+1].at) / 2
 		}
 	}
 
-	return x, most >= fewestBeside || most > 0 && len(items) >= 2*fewestBeside && parted(items, x)
+	return x, maximum >= fewestBeside || maximum > 0 && len(items) >= 2*fewestBeside && parted(items, x)
 }
 
 // eachSide calls do with an item and the nearest items of a row.
@@ -563,15 +563,15 @@ func (p *page) fill(box Box, rows [][]item, columns [][]item, lines []float64) *
 	return t
 }
 
-// closest is the least distance of two rows with several cells.
+// closest is the minimum distance of two rows with several cells.
 func closest(rows [][]item) float64 {
-	least := math.Inf(1)
+	minimum := math.Inf(1)
 	for i := 1; i < len(rows); i++ {
 		if len(rows[i]) > 1 && len(rows[i-1]) > 1 {
-			least = min(least, rows[i][0].run.base-rows[i-1][0].run.base)
+			minimum = min(minimum, rows[i][0].run.base-rows[i-1][0].run.base)
 		}
 	}
-	return least
+	return minimum
 }
 
 // nearestBelow is the number of heights that lie above y.

@@ -25,7 +25,7 @@ func (d *document) learn() {
 			if w.Mono {
 				mono += n
 			}
-			if i+1 < len(r.words) && !w.Joined && !r.words[i+1].Joined && len(d.known) < mostKnown {
+			if i+1 < len(r.words) && !w.Joined && !r.words[i+1].Joined && len(d.known) < maxKnown {
 				d.known[strings.ToLower(strings.Trim(w.Text, ".,;:!?()[]\"'“”„‘’«»"))] = true
 			}
 		}
@@ -61,7 +61,7 @@ func usualSize(sizes map[float64]int) float64 {
 	slices.Sort(sorted)
 
 	usual := 0.0
-	most := 0
+	maximum := 0
 	from := 0
 	to := 0
 	sum := 0
@@ -73,8 +73,8 @@ func usualSize(sizes map[float64]int) float64 {
 			sum -= sizes[sorted[from]]
 			from++
 		}
-		if sum > most {
-			most = sum
+		if sum > maximum {
+			maximum = sum
 			usual = sorted[from]
 			for _, size := range sorted[from : to+1] {
 				if sizes[size] > sizes[usual] {
@@ -87,8 +87,8 @@ func usualSize(sizes map[float64]int) float64 {
 	return usual
 }
 
-// mostKnown is the maximum number of stored words.
-const mostKnown = 200_000
+// maxKnown is the maximum number of stored words.
+const maxKnown = 200_000
 
 // learnHeadings finds the sizes that are larger than the text's, of lines that are
 // short enough.

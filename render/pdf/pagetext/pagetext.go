@@ -172,14 +172,14 @@ func (in *Page) upright() {
 		letters[in.Words[i].Turn] += len(in.Words[i].Text)
 	}
 
-	most := 0
+	maximum := 0
 	for turn := 1; turn < askew; turn++ {
-		if letters[turn] > letters[most] {
-			most = turn
+		if letters[turn] > letters[maximum] {
+			maximum = turn
 		}
 	}
 
-	for ; most > 0 && most < askew; most-- {
+	for ; maximum > 0 && maximum < askew; maximum-- {
 		in.rotateBack()
 	}
 }

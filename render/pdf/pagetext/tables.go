@@ -94,8 +94,8 @@ func ruledTables(p *page, words []Word) (tables []*table, left []Word) {
 	}
 
 	slices.SortFunc(grids, func(a, b *grid) int { return cmp.Compare(a.width()*a.height(), b.width()*b.height()) })
-	const most = 200 // of them are searched one by one
-	grids = grids[:min(len(grids), most)]
+	const maximum = 200 // of them are searched one by one
+	grids = grids[:min(len(grids), maximum)]
 words:
 	for _, w := range words {
 		for _, g := range grids { // the smallest first: tables can be nested
@@ -196,8 +196,8 @@ func newGrid(rules []Box) *grid {
 
 	// The outermost lines may be left out.
 	g.xs, g.ys = places(append(xs, g.Left, g.Right)), places(append(ys, g.Top, g.Bottom))
-	const most = 20_000 // fields: more are a drawing
-	if len(g.xs) < 3 || len(g.ys) < 3 || len(g.xs)*len(g.ys) > most {
+	const maximum = 20_000 // fields: more are a drawing
+	if len(g.xs) < 3 || len(g.ys) < 3 || len(g.xs)*len(g.ys) > maximum {
 		return nil
 	}
 

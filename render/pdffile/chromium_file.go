@@ -10,9 +10,9 @@ import (
 	"strconv"
 )
 
-// Printed is a file as Chromium prints it: one table at its end, as text, that lists every object. Only the
+// ChromiumFile is a file as Chromium prints it: one table at its end, as text, that lists every object. Only the
 // requested objects of such a file are read, a few kilobytes even of a large file.
-type Printed struct {
+type ChromiumFile struct {
 	r       io.ReadSeeker
 	size    int64
 	start   int64 // of the table
@@ -37,10 +37,10 @@ var (
 	headPattern = regexp.MustCompile(`^xref\s+0\s+(\d{1,9})[ \r]?\n`)
 )
 
-// ReadPrinted reads the end of a file of that size. The error is ErrUnread if it is not as Chromium prints them, or
+// ReadChromium reads the end of a file of that size. The error is ErrUnread if it is not as Chromium prints them, or
 // encrypted, or that of reading.
-func ReadPrinted(r io.ReadSeeker, size int64) (*Printed, error) {
-	f := &Printed{r: r, size: size}
+func ReadChromium(r io.ReadSeeker, size int64) (*ChromiumFile, error) {
+	f := &ChromiumFile{r: r, size: size}
 	tail, err := f.read(max(0, size-trailerWithin), trailerWithin)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func ReadPrinted(r io.ReadSeeker, size int64) (*Printed, error) {
 }
 
 // readHead reads the first line of the table, which has one section.
-func (f *Printed) readHead(start string) (err error) {
+func (f *ChromiumFile) readHead(start string) (err error) {
 	const longest = 64
 	if f.start, err = strconv.ParseInt(start, 10, 64); err != nil {
 		return ErrUnread
@@ -89,7 +89,7 @@ func (f *Printed) readHead(start string) (err error) {
 }
 
 // dict reads an object that is a dictionary.
-func (f *Printed) dict(ref string) (Dict, error) {
+func (f *ChromiumFile) dict(ref string) (Dict, error) {
 	number, generation, ok := splitReference(ref)
 	if !ok || int64(number) >= f.objects {
 		return nil, ErrUnread
@@ -129,7 +129,7 @@ func (f *Printed) dict(ref string) (Dict, error) {
 }
 
 // Pages returns the number of pages of the document.
-func (f *Printed) Pages() (int, error) {
+func (f *ChromiumFile) Pages() (int, error) {
 	catalog, err := f.dict(Reference(f.trailer["/Root"]))
 	if err != nil {
 		return 0, err
@@ -148,7 +148,7 @@ func (f *Printed) Pages() (int, error) {
 }
 
 // Info reads the document information, which has nothing but strings in it.
-func (f *Printed) Info() (Dict, error) {
+func (f *ChromiumFile) Info() (Dict, error) {
 	entries, err := f.dict(Reference(f.trailer["/Info"]))
 	if err != nil {
 		return nil, err
@@ -162,14 +162,14 @@ func (f *Printed) Info() (Dict, error) {
 }
 
 // setInfo returns the bytes to append to the file so that it has this information.
-func (f *Printed) setInfo(entries Dict) []byte {
+func (f *ChromiumFile) setInfo(entries Dict) []byte {
 	info := Reference(f.trailer["/Info"])
 	u := &Update{changed: map[string]any{info: entries}, next: int(f.objects)}
 	return u.section(int(f.size), Dict{"/Root": f.trailer["/Root"], "/Info": info, "/Prev": int(f.start)})
 }
 
 // read returns the bytes from an offset on, at most n of them.
-func (f *Printed) read(offset, n int64) ([]byte, error) {
+func (f *ChromiumFile) read(offset, n int64) ([]byte, error) {
 	if offset < 0 || offset >= f.size {
 		return nil, ErrUnread
 	}
@@ -184,16 +184,16 @@ func (f *Printed) read(offset, n int64) ([]byte, error) {
 }
 
 // NewUpdate returns an update of the file without changes, for Append.
-func (f *Printed) NewUpdate() *Update {
+func (f *ChromiumFile) NewUpdate() *Update {
 	return &Update{changed: map[string]any{}, next: int(f.objects)}
 }
 
 // root returns the reference of the catalog.
-func (f *Printed) root() string { return Reference(f.trailer["/Root"]) }
+func (f *ChromiumFile) root() string { return Reference(f.trailer["/Root"]) }
 
 // Append returns the bytes to append to the file for an update. The whole table is among them, so that the file is
 // again as Chromium prints them.
-func (f *Printed) Append(u *Update) ([]byte, error) {
+func (f *ChromiumFile) Append(u *Update) ([]byte, error) {
 	table, err := f.read(f.rows, f.objects*rowSize)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func printed(pages, padding int) []byte {
 // countPages counts the pages of a printed file, and how many bytes that reads.
 func countPages(content []byte) (pages int, read int64, err error) {
 	r := &countingReader{Reader: bytes.NewReader(content)}
-	f, err := ReadPrinted(r, int64(len(content)))
+	f, err := ReadChromium(r, int64(len(content)))
 	if err != nil {
 		return 0, r.read, err
 	}
@@ -52,15 +52,15 @@ func (r *countingReader) Read(p []byte) (int, error) {
 }
 
 func TestPrinted(t *testing.T) {
-	for _, test := range []struct{ pages, padding, most int }{
+	for _, test := range []struct{ pages, padding, maximum int }{
 		{1, 0, 10 << 10}, {600, 0, 16 << 10}, {3, 100 << 10, 512 << 10},
 	} {
 		got, read, err := countPages(printed(test.pages, test.padding))
 		if err != nil || got != test.pages {
 			t.Errorf("%d pages, %v; want %d", got, err, test.pages)
 		}
-		if read > int64(test.most) {
-			t.Errorf("%d pages, padded by %d: %d bytes were read, want %d at most", test.pages, test.padding, read, test.most)
+		if read > int64(test.maximum) {
+			t.Errorf("%d pages, padded by %d: %d bytes were read, want %d at most", test.pages, test.padding, read, test.maximum)
 		}
 	}
 }
@@ -101,9 +101,9 @@ func TestPrintedRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// FuzzPrinted reads mutated files. Whatever is in them, reading them is bounded,
+// FuzzChromiumFile reads mutated files. Whatever is in them, reading them is bounded,
 // and what is written behind them is found again where the file is sound.
-func FuzzPrinted(f *testing.F) {
+func FuzzChromiumFile(f *testing.F) {
 	f.Add(printed(1, 0))
 	f.Add(printed(40, 5000))
 	f.Fuzz(func(t *testing.T, content []byte) {
@@ -111,10 +111,10 @@ func FuzzPrinted(f *testing.F) {
 		if err == nil && n < 1 {
 			t.Errorf("%d pages", n)
 		}
-		if most := int64(8 * maxObjectSize); read > most {
-			t.Errorf("%d bytes were read, want %d at most", read, most)
+		if maximum := int64(8 * maxObjectSize); read > maximum {
+			t.Errorf("%d bytes were read, want %d at most", read, maximum)
 		}
-		p, err := ReadPrinted(bytes.NewReader(content), int64(len(content)))
+		p, err := ReadChromium(bytes.NewReader(content), int64(len(content)))
 		if err != nil {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 func ReadListed(said, content []byte) (*File, error) {
 	f := newFile(content)
 	for line := range bytes.Lines(said) {
-		number, at, ok := parsePlace(string(line))
+		number, at, ok := parseXrefEntry(string(line))
 		if !ok {
 			break
 		}
@@ -34,9 +34,9 @@ func ReadListed(said, content []byte) (*File, error) {
 	return f, nil
 }
 
-// parsePlace reads a line of qpdf's cross-reference table, such as
+// parseXrefEntry reads a line of qpdf's cross-reference table, such as
 // "3/0: uncompressed; offset = 15" or "4/0: compressed; stream = 7, index = 2".
-func parsePlace(line string) (number int, p place, ok bool) {
+func parseXrefEntry(line string) (number int, p xrefEntry, ok bool) {
 	id, where, _ := strings.Cut(strings.TrimSpace(line), ": ")
 	first, second, _ := strings.Cut(id, "/")
 	number, err := strconv.Atoi(first)
