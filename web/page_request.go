@@ -106,7 +106,7 @@ func (v *pageRequest) may(n access) bool {
 		return role == store.RoleOwner || role == store.RoleDeveloper
 	case billingRole:
 		return role == store.RoleOwner || role == store.RoleBilling
-	case owns:
+	case ownerRole:
 		return role == store.RoleOwner
 	case operatorOnly:
 		return v.person != nil && v.person.Operator
@@ -141,7 +141,7 @@ func (v *pageRequest) page(title, open string) views.Page {
 	if v.person != nil {
 		p.Person = &views.Person{
 			Name: v.person.Name, Email: v.person.Email, Operator: v.person.Operator,
-			Manages: v.may(developerRole), Pays: v.may(billingRole), Owns: v.may(owns),
+			Manages: v.may(developerRole), Pays: v.may(billingRole), Owns: v.may(ownerRole),
 		}
 	}
 
