@@ -62,7 +62,7 @@ func TestChangesAreInTheAuditLog(t *testing.T) {
 	send("DELETE", "/v1/templates/partials/foot", "", "partial.deleted foot")
 	send("PATCH", "/v1/billing/limits", `{"maxJobMicrodollars":5000000}`, "limits.changed one call: $5.00, one day: none")
 
-	entries, err := s.Store.Audit().Of(t.Context(), s.Account.ID, "", 100)
+	entries, err := s.Store.AuditEntries(t.Context(), s.Account.ID, "", 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (d *MCPBackend) agentOf(ctx context.Context, secret string) (call.Caller, e
 	var err error
 	switch {
 	case strings.HasPrefix(secret, store.AccessPrefix):
-		access, err = d.Store.Grants().Access(ctx, secret, d.BaseURL+AgentPath)
+		access, err = d.Store.GrantAccess(ctx, secret, d.BaseURL+AgentPath)
 	case d.options.Issuer != nil && oauth.LooksLikeJWT(secret):
 		access, err = d.externalAccess(ctx, secret)
 	default:
@@ -154,7 +154,7 @@ func (d *MCPBackend) externalAccess(ctx context.Context, token string) (store.Gr
 		name = "Unnamed app"
 	}
 
-	access, err := d.Store.Grants().ExternalAccess(ctx, store.ExternalClient{
+	access, err := d.Store.ExternalGrantAccess(ctx, store.ExternalClient{
 		Email: holder.Email, ClientID: d.options.Issuer.Name() + " " + holder.Client, Name: name,
 		Home: d.options.Issuer.Name(), Resource: d.BaseURL + AgentPath, Scopes: scopes,
 	}, d.options.TellGrant)

@@ -139,7 +139,7 @@ func TestDeliverAgainToBucket(t *testing.T) {
 	t.Parallel()
 	files := fakes3.Start(t)
 	s := apitest.New(t, apitest.Options{Change: quiet})
-	if err := s.Store.StoredInputs().Enable(t.Context(), s.Account.ID, true); err != nil {
+	if err := s.Store.SetKeepInputs(t.Context(), s.Account.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	made := newConnection(t, s, bucketBody("archive", files.TLS(t), fakes3.AccessKey, fakes3.SecretKey))

@@ -221,7 +221,7 @@ func TestDeliverToPrivateName(t *testing.T) {
 func TestDeliverToStoredInput(t *testing.T) {
 	t.Parallel()
 	s := apitest.New(t, apitest.Options{Change: quiet})
-	if err := s.Store.StoredInputs().Enable(t.Context(), s.Account.ID, true); err != nil {
+	if err := s.Store.SetKeepInputs(t.Context(), s.Account.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	receiver := apitest.NewReceiver(t, nil)

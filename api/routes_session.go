@@ -91,7 +91,7 @@ func (a *API) createSession(ctx context.Context, caller call.Caller, in newSessi
 
 	shared := caller.Author.Entry("template.shared", found.Name,
 		strings.Join(append([]string{origin}, answer.Capabilities...), ", "))
-	return answer, a.Store.Audit().AddOnce(ctx, shared) // Sites request a link whenever their page is shown.
+	return answer, a.Store.AddAuditEntryOnce(ctx, shared) // Sites request a link whenever their page is shown.
 }
 
 // originsOf returns the origin of a link, to which its way back must lead too.

@@ -49,7 +49,7 @@ func TestTemplateSessions(t *testing.T) {
 	}
 	// The audit log has one entry, however often the same is requested.
 	ask(`{"capabilities":["edit","preview"],"origin":"https://app.example.com"}`)
-	logged, err := s.Store.Audit().Of(t.Context(), s.Account.ID, "", 10)
+	logged, err := s.Store.AuditEntries(t.Context(), s.Account.ID, "", 10)
 	logged = slices.DeleteFunc(logged, func(e store.AuditEntry) bool { return e.Action == "template.made" })
 	if err != nil || len(logged) != 1 || logged[0].Action != "template.shared" || logged[0].Who != "key "+s.Key.ID || logged[0].Object != "Mine" ||
 		logged[0].Note != "https://app.example.com, edit, preview" {

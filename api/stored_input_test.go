@@ -34,7 +34,7 @@ func TestStoredInputsCanBeRunAgain(t *testing.T) {
 		if _, err := s.API.Calls.Input(t.Context(), s.Store, s.Account.ID, before.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an input was kept that nobody asked for: %v", err)
 		}
-		if err := s.Store.StoredInputs().Enable(t.Context(), s.Account.ID, true); err != nil {
+		if err := s.Store.SetKeepInputs(t.Context(), s.Account.ID, true); err != nil {
 			t.Fatal(err)
 		}
 		first := send(`{"text":"again, please"}`)

@@ -264,7 +264,7 @@ func TestSignKeepsNoKey(t *testing.T) {
 	t.Parallel()
 	s := toolServer(t)
 	a := newAuthority(t)
-	if err := s.Store.StoredInputs().Enable(t.Context(), s.Account.ID, true); err != nil {
+	if err := s.Store.SetKeepInputs(t.Context(), s.Account.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	s.Work(t)

@@ -23,7 +23,7 @@ func TestStoreFalse(t *testing.T) {
 	t.Parallel()
 	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
 		s := apitest.New(t, apitest.Options{DB: &db, Change: quiet})
-		if err := s.Store.StoredInputs().Enable(t.Context(), s.Account.ID, true); err != nil {
+		if err := s.Store.SetKeepInputs(t.Context(), s.Account.ID, true); err != nil {
 			t.Fatal(err)
 		}
 		receiver := apitest.NewReceiver(t, nil)

@@ -41,7 +41,7 @@ type Account struct {
 	MaxDay        *credit.Amount // limit of a UTC day, holds included; nil is none
 	SpentToday    credit.Amount  // counts towards MaxDay
 	CreatedAt     time.Time
-	KeepInputs    bool       // of calls, for KeptInputLife
+	KeepInputs    bool       // of calls, for StoredInputLife
 	ClosesAt      *time.Time // time at which it is closed permanently; nil unless its owner asked for that
 }
 
@@ -237,7 +237,7 @@ func (s *Store) ChangeLimits(ctx context.Context, by Author, c LimitsChange) (Li
 			return notFound(err)
 		}
 
-		entry := s.Audit().row(by.Entry("limits.changed", "",
+		entry := s.newAuditRow(by.Entry("limits.changed", "",
 			"one call: "+limitText(row.MaxJob)+", one day: "+limitText(row.MaxDay)))
 		_, err := tx.NewInsert().Model(&entry).Exec(ctx)
 		return err

@@ -10,7 +10,8 @@ import (
 // SignedIn is the Action of a login, whose Note is the device.
 const SignedIn = "session.begun"
 
-// AuditEntry records one change and its author.
+// AuditEntry records one change and its author. The audit log has the changes of keys, money, members, webhooks and
+// limits, and logins.
 type AuditEntry struct {
 	ID        string
 	AccountID string // empty for entries about the installation
@@ -81,43 +82,36 @@ func (r *auditRow) entry() AuditEntry {
 	return e
 }
 
-// Audit is the log of changes of keys, money, members, webhooks, limits and
-// logins.
-type Audit struct{ store *Store }
-
-// Audit returns the audit log of the store.
-func (s *Store) Audit() *Audit { return &Audit{s} }
-
-// Add writes an entry, also when the client has left after the change.
-func (a *Audit) Add(ctx context.Context, e AuditEntry) error {
-	row := a.row(e)
-	err := a.store.inTx(context.WithoutCancel(ctx), func(ctx context.Context, tx txn) error {
+// AddAuditEntry writes an entry to the audit log, also when the client has left after the change.
+func (s *Store) AddAuditEntry(ctx context.Context, e AuditEntry) error {
+	row := s.newAuditRow(e)
+	err := s.inTx(context.WithoutCancel(ctx), func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
 	return wrapped("write audit entry", err)
 }
 
-// onceSpan is the span in which AddOnce writes the same entry once.
+// onceSpan is the span in which AddAuditEntryOnce writes the same entry once.
 const onceSpan = time.Hour
 
-// AddOnce writes an entry, unless the log has the same one of the last hour. It is for changes that clients repeat.
-func (a *Audit) AddOnce(ctx context.Context, e AuditEntry) error {
-	row := a.row(e)
-	there, err := a.store.read.NewSelect().Model((*auditRow)(nil)).
+// AddAuditEntryOnce writes an entry, unless the log has the same one of the last hour. It is for changes that clients repeat.
+func (s *Store) AddAuditEntryOnce(ctx context.Context, e AuditEntry) error {
+	row := s.newAuditRow(e)
+	there, err := s.read.NewSelect().Model((*auditRow)(nil)).
 		Where("account_id = ? AND id >= ? AND who = ? AND action = ?",
-			row.AccountID, "aud_"+idTime(a.store.now().Add(-onceSpan)), row.Who, row.Action).
+			row.AccountID, "aud_"+idTime(s.now().Add(-onceSpan)), row.Who, row.Action).
 		Where("object = ? AND note = ? AND address = ?", row.Object, row.Note, row.Address).Exists(ctx)
 	if err != nil || there {
 		return wrapped("read audit log", err)
 	}
-	return a.Add(ctx, e)
+	return s.AddAuditEntry(ctx, e)
 }
 
-// row is an entry that is not stored yet.
-func (a *Audit) row(e AuditEntry) auditRow {
+// newAuditRow is an entry that is not stored yet.
+func (s *Store) newAuditRow(e AuditEntry) auditRow {
 	return auditRow{
-		ID:        a.store.NewID("aud"),
+		ID:        s.NewID("aud"),
 		AccountID: orNull(e.AccountID),
 		PersonID:  orNull(e.PersonID),
 		Who:       clean(e.Who, 300),
@@ -126,37 +120,36 @@ func (a *Audit) row(e AuditEntry) auditRow {
 		Note:      clean(e.Note, 1000),
 		Address:   clean(e.Address, 64),
 		Operator:  e.Operator,
-		CreatedAt: toMicros(a.store.now()),
+		CreatedAt: toMicros(s.now()),
 	}
 }
 
-// Of returns entries of an account before the ID before, the latest first. Empty means from the latest on.
-func (a *Audit) Of(ctx context.Context, accountID, before string, limit int) ([]AuditEntry, error) {
-	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+// AuditEntries returns entries of an account before the ID before, the latest first. Empty means from the latest on.
+func (s *Store) AuditEntries(ctx context.Context, accountID, before string, limit int) ([]AuditEntry, error) {
+	return s.listAuditEntries(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("account_id = ?", accountID)
 	}, before, limit)
 }
 
-// SignIns returns with which devices a user has logged in to an account since then: the notes of those entries,
-// each once.
-func (a *Audit) SignIns(ctx context.Context, accountID, personID string, since time.Time) ([]string, error) {
+// SignInDevices returns the devices with which a user has logged in to an account since a time, each once.
+func (s *Store) SignInDevices(ctx context.Context, accountID, personID string, since time.Time) ([]string, error) {
 	var devices []string
-	err := a.store.read.NewSelect().Table("audit").ColumnExpr("DISTINCT note").
+	err := s.read.NewSelect().Table("audit").ColumnExpr("DISTINCT note").
 		Where("account_id = ? AND id >= ? AND person_id = ? AND action = ?",
 			accountID, "aud_"+idTime(since), personID, SignedIn).Scan(ctx, &devices)
 	return devices, wrapped("read logins", err)
 }
 
-// ByOperators returns the actions of operators, the latest first.
-func (a *Audit) ByOperators(ctx context.Context, before string, limit int) ([]AuditEntry, error) {
-	return a.list(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("operator") }, before, limit)
+// OperatorAuditEntries returns the entries about actions of operators, the latest first.
+func (s *Store) OperatorAuditEntries(ctx context.Context, before string, limit int) ([]AuditEntry, error) {
+	return s.listAuditEntries(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("operator") }, before, limit)
 }
 
-func (a *Audit) list(
+func (s *Store) listAuditEntries(
 	ctx context.Context, which func(*bun.SelectQuery) *bun.SelectQuery, before string, limit int,
 ) ([]AuditEntry, error) {
 	var rows []auditRow
-	query := which(a.store.read.NewSelect().Model(&rows)).Order("id DESC").Limit(int64(limit))
+	query := which(s.read.NewSelect().Model(&rows)).Order("id DESC").Limit(int64(limit))
 	if before != "" {
 		query.Where("id < ?", before)
 	}

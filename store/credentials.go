@@ -54,7 +54,7 @@ func (s *Store) ChangeCredentials(ctx context.Context, id string, c CredentialCh
 		c.Email = &email
 	}
 
-	return s.updatePerson(ctx, "change credentials", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "change credentials", func(ctx context.Context, tx txn) error {
 		before, saved, err := s.personCredentials(ctx, tx, id)
 		if err != nil {
 			return err
@@ -223,7 +223,7 @@ func (s *Store) UndoEmail(ctx context.Context, secret string) (string, error) {
 // new password. All sessions end, and with them every link and pending change, including those that undo later
 // changes. It returns ErrUsed for an invalid link, and ErrExists if another user has verified the address since.
 func (s *Store) UndoCredentials(ctx context.Context, secret, passwordHash string) (personID string, err error) {
-	return personID, s.updatePerson(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
+	return personID, s.update(ctx, "undo change of credentials", func(ctx context.Context, tx txn) error {
 		now := toMicros(s.now())
 		var row tokenRow
 		err := notFound(tx.NewRaw("DELETE FROM tokens WHERE hash = ? AND purpose = ? AND expires_at > ? RETURNING *",
@@ -300,7 +300,7 @@ func (s *Store) vacateEmail(ctx context.Context, tx txn, id, email string) error
 // everything set up before: password, identity, second factor, sessions and links. It returns ErrExists if the
 // address was already verified, or if the identity is another user's.
 func (s *Store) ClaimUser(ctx context.Context, id string, n NewUser) error {
-	return s.updatePerson(ctx, "claim person", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "claim person", func(ctx context.Context, tx txn) error {
 		now := toMicros(s.now())
 		first, err := changed(tx.NewUpdate().Table("people").Set("verified_at = ?, password = ?", now, n.Password).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))

@@ -103,12 +103,6 @@ func (r *deviceRow) device() Device {
 	return Device{r.ID, r.Machine, r.System, r.Address, fromMicros(r.CreatedAt), fromMicros(r.ExpiresAt)}
 }
 
-// Devices are machines that ask users for keys.
-type Devices struct{ store *Store }
-
-// Devices returns the devices of the store.
-func (s *Store) Devices() *Devices { return &Devices{s} }
-
 // codeLetters are the letters of codes that users type: no vowels, so that codes are not words, and no letters that
 // are easily confused.
 const codeLetters = "BCDFGHJKLMNPQRSTVWXZ"
@@ -149,11 +143,11 @@ func ShownCode(typed string) string {
 	return emails[:codeLength/2] + "-" + emails[codeLength/2:]
 }
 
-// Begin keeps that a machine asks for a key, and returns its codes.
-func (d *Devices) Begin(ctx context.Context, n NewDevice) (DeviceCodes, error) {
-	now := d.store.now()
+// CreateDevice adds a machine that asks for a key, and returns its codes.
+func (s *Store) CreateDevice(ctx context.Context, n NewDevice) (DeviceCodes, error) {
+	now := s.now()
 	row := deviceRow{
-		ID:        d.store.NewID("dev"),
+		ID:        s.NewID("dev"),
 		Machine:   clean(n.Machine, 100),
 		System:    clean(n.System, 100),
 		Address:   clean(n.Address, 64),
@@ -171,7 +165,7 @@ func (d *Devices) Begin(ctx context.Context, n NewDevice) (DeviceCodes, error) {
 		codes.Typed = newTypedCode()
 		row.UserHash = hashSecret(codes.Typed)
 		added := false
-		err := d.update(ctx, "keep device", func(ctx context.Context, tx txn) (err error) {
+		err := s.update(ctx, "keep device", func(ctx context.Context, tx txn) (err error) {
 			added, err = changed(tx.NewInsert().Model(&row).On("CONFLICT (user_hash) DO NOTHING").Exec(ctx))
 			return err
 		})
@@ -183,56 +177,56 @@ func (d *Devices) Begin(ctx context.Context, n NewDevice) (DeviceCodes, error) {
 	return codes, errors.New("keep device: every code is taken")
 }
 
-// Typed returns the device that shows the code that a user has typed. From then on only this user can decide. It
+// ClaimDevice returns the device that shows the code that a user has typed. From then on only this user can decide. It
 // returns ErrNotFound for a code that does not wait for a user: unknown, expired, decided, or typed by another user.
-func (d *Devices) Typed(ctx context.Context, code, personID string) (Device, error) {
+func (s *Store) ClaimDevice(ctx context.Context, code, personID string) (Device, error) {
 	shown := ShownCode(code)
 	if shown == "" {
 		return Device{}, wrapped("read device", ErrNotFound)
 	}
-	return d.claim(ctx, personID, "user_hash = ?", hashSecret(shown))
+	return s.claimDeviceWhere(ctx, personID, "user_hash = ?", hashSecret(shown))
 }
 
-// Waiting returns a device whose code the user has typed, while it waits for a decision, or ErrNotFound.
-func (d *Devices) Waiting(ctx context.Context, id, personID string) (Device, error) {
-	return d.claim(ctx, personID, "person_id IS NOT NULL AND id = ?", id)
+// ClaimedDevice returns a device whose code the user has typed, while it waits for a decision, or ErrNotFound.
+func (s *Store) ClaimedDevice(ctx context.Context, id, personID string) (Device, error) {
+	return s.claimDeviceWhere(ctx, personID, "person_id IS NOT NULL AND id = ?", id)
 }
 
-func (d *Devices) claim(ctx context.Context, personID, which string, value any) (Device, error) {
+func (s *Store) claimDeviceWhere(ctx context.Context, personID, which string, value any) (Device, error) {
 	var row deviceRow
-	err := d.update(ctx, "read device", func(ctx context.Context, tx txn) error {
+	err := s.update(ctx, "read device", func(ctx context.Context, tx txn) error {
 		row = deviceRow{}
 		return notFound(tx.NewUpdate().Model(&row).Set("person_id = ?", personID).Where(which, value).
 			Where("state = ? AND expires_at > ? AND (person_id IS NULL OR person_id = ?)",
-				deviceWaiting, toMicros(d.store.now()), personID).Returning("*").Scan(ctx))
+				deviceWaiting, toMicros(s.now()), personID).Returning("*").Scan(ctx))
 	})
 	return row.device(), err
 }
 
-// Approve lets a device collect a key. It returns ErrNotFound where Typed by this user did not come before, and
-// after a decision.
-func (d *Devices) Approve(ctx context.Context, id, personID string, key NewKey) error {
+// ApproveDevice lets a device collect a key. It returns ErrNotFound if this user has not claimed the device, and after a
+// decision.
+func (s *Store) ApproveDevice(ctx context.Context, id, personID string, key NewKey) error {
 	if err := key.check(); err != nil {
 		return fmt.Errorf("approve device: %w", err)
 	}
-	collect := toMicros(d.store.now().Add(deviceCollect))
-	return d.decide(ctx, "approve device", id, personID, func(q *bun.UpdateQuery) {
+	collect := toMicros(s.now().Add(deviceCollect))
+	return s.decideDevice(ctx, "approve device", id, personID, func(q *bun.UpdateQuery) {
 		q.Set("state = ?, account_id = ?, key_name = ?, key_test = ?, key_limit = ?, key_expires_at = ?",
 			deviceApproved, key.AccountID, clean(key.Name, 200), key.Test, key.SpendLimit, toMicrosPtr(key.ExpiresAt)).
 			Set("expires_at = CASE WHEN expires_at < ? THEN ? ELSE expires_at END", collect, collect)
 	})
 }
 
-// Deny refuses a device its key. It returns ErrNotFound as Approve does.
-func (d *Devices) Deny(ctx context.Context, id, personID string) error {
-	return d.decide(ctx, "deny device", id, personID, func(q *bun.UpdateQuery) { q.Set("state = ?", deviceDenied) })
+// DenyDevice refuses a device its key. It returns ErrNotFound as ApproveDevice does.
+func (s *Store) DenyDevice(ctx context.Context, id, personID string) error {
+	return s.decideDevice(ctx, "deny device", id, personID, func(q *bun.UpdateQuery) { q.Set("state = ?", deviceDenied) })
 }
 
-func (d *Devices) decide(ctx context.Context, doing, id, personID string, set func(*bun.UpdateQuery)) error {
-	return d.update(ctx, doing, func(ctx context.Context, tx txn) error {
+func (s *Store) decideDevice(ctx context.Context, doing, id, personID string, set func(*bun.UpdateQuery)) error {
+	return s.update(ctx, doing, func(ctx context.Context, tx txn) error {
 		query := tx.NewUpdate().Model((*deviceRow)(nil)).
 			Where("id = ? AND person_id = ? AND state = ? AND expires_at > ?",
-				id, personID, deviceWaiting, toMicros(d.store.now()))
+				id, personID, deviceWaiting, toMicros(s.now()))
 		set(query)
 		ok, err := changed(query.Exec(ctx))
 		if err == nil && !ok {
@@ -242,14 +236,14 @@ func (d *Devices) decide(ctx context.Context, doing, id, personID string, set fu
 	})
 }
 
-// Collect makes the key of a device that was approved, once: with the entry in the audit log and the emails to the
+// CollectKey makes the key of a device that was approved, once: with the entry in the audit log and the emails to the
 // account's owners and to the user who approved it. It returns ErrWaiting, ErrTooEarly, ErrDenied, ErrExpired,
 // ErrUsed for a secret that a key was made for, or ErrNotFound. A secret that comes again has two owners: its key is
 // revoked.
-func (d *Devices) Collect(ctx context.Context, secret string, buildMail KeyMailBuilder) (CollectedKey, error) {
+func (s *Store) CollectKey(ctx context.Context, secret string, buildMail KeyMailBuilder) (CollectedKey, error) {
 	var collected CollectedKey
 	var denial error
-	err := d.store.inTx(ctx, func(ctx context.Context, tx txn) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		collected = CollectedKey{}
 		denial = nil
 
@@ -261,9 +255,9 @@ func (d *Devices) Collect(ctx context.Context, secret string, buildMail KeyMailB
 			return err
 		}
 
-		now := d.store.now()
+		now := s.now()
 		if denial = row.denial(now); denial != nil {
-			return d.refuse(ctx, tx, &row, now, denial)
+			return s.refuseDevice(ctx, tx, &row, now, denial)
 		}
 
 		if denial, err = refusal(ctx, tx, *row.AccountID, *row.PersonID); err != nil {
@@ -275,7 +269,7 @@ func (d *Devices) Collect(ctx context.Context, secret string, buildMail KeyMailB
 			return err
 		}
 
-		collected, err = d.mint(ctx, tx, &row, buildMail)
+		collected, err = s.createDeviceKey(ctx, tx, &row, buildMail)
 		return err
 	})
 	if err == nil {
@@ -302,8 +296,8 @@ func (r *deviceRow) denial(now time.Time) error {
 	return nil
 }
 
-// refuse records a request that got no key.
-func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.Time, denial error) error {
+// refuseDevice records a request that got no key.
+func (s *Store) refuseDevice(ctx context.Context, tx txn, row *deviceRow, now time.Time, denial error) error {
 	query := tx.NewUpdate().Model((*deviceRow)(nil)).Where("id = ?", row.ID).Set("polled_at = ?", toMicros(now))
 	switch {
 	case errors.Is(denial, ErrUsed) && row.KeyID != nil && row.ExpiresAt > toMicros(now):
@@ -320,9 +314,9 @@ func (d *Devices) refuse(ctx context.Context, tx txn, row *deviceRow, now time.T
 	return err
 }
 
-// mint makes the key of a device.
-func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, buildMail KeyMailBuilder) (CollectedKey, error) {
-	created, secret := d.store.newRow(NewKey{
+// createDeviceKey makes the key of a device.
+func (s *Store) createDeviceKey(ctx context.Context, tx txn, row *deviceRow, buildMail KeyMailBuilder) (CollectedKey, error) {
+	created, secret := s.newRow(NewKey{
 		AccountID:  *row.AccountID,
 		Name:       row.KeyName,
 		Test:       row.KeyTest,
@@ -348,7 +342,7 @@ func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, buildMail Ke
 		return CollectedKey{}, err
 	}
 
-	entry := d.store.Audit().row(AuditEntry{
+	entry := s.newAuditRow(AuditEntry{
 		AccountID: key.AccountID, PersonID: *row.PersonID, Who: who, Action: "key.made", Object: key.Name,
 		Note: "for the command line on " + row.Machine, Address: row.Address,
 	})
@@ -356,11 +350,11 @@ func (d *Devices) mint(ctx context.Context, tx txn, row *deviceRow, buildMail Ke
 		return CollectedKey{}, err
 	}
 
-	return CollectedKey{key, secret, account}, d.notifyOwners(ctx, tx, row, key, buildMail)
+	return CollectedKey{key, secret, account}, s.enqueueDeviceEmails(ctx, tx, row, key, buildMail)
 }
 
-// notifyOwners queues the emails about a device's key.
-func (d *Devices) notifyOwners(ctx context.Context, tx txn, row *deviceRow, key Key, buildMail KeyMailBuilder) error {
+// enqueueDeviceEmails queues the emails about a device's key.
+func (s *Store) enqueueDeviceEmails(ctx context.Context, tx txn, row *deviceRow, key Key, buildMail KeyMailBuilder) error {
 	if buildMail == nil {
 		return nil
 	}
@@ -375,7 +369,7 @@ func (d *Devices) notifyOwners(ctx context.Context, tx txn, row *deviceRow, key 
 		return err
 	}
 
-	return enqueueEmails(ctx, tx, emails, d.store.now())
+	return enqueueEmails(ctx, tx, emails, s.now())
 }
 
 // ownersAnd returns the addresses of an account's owners and of a member.
@@ -384,8 +378,4 @@ func ownersAnd(ctx context.Context, tx txn, accountID, personID string) (to []st
 		Where("m.account_id = ? AND (m.role = ? OR m.person_id = ?)", accountID, RoleOwner, personID).Order("p.email").
 		Scan(ctx, &to)
 	return to, err
-}
-
-func (d *Devices) update(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, d.store.inTx(ctx, fn))
 }

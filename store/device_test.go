@@ -15,7 +15,7 @@ import (
 // askedFor is a machine that has asked for a key.
 func (f *fixture) askedFor(t *testing.T) store.DeviceCodes {
 	t.Helper()
-	codes, err := f.Devices().Begin(t.Context(), store.NewDevice{Machine: "lantern-ci-02", System: "Linux arm64", Address: "203.0.113.40"})
+	codes, err := f.CreateDevice(t.Context(), store.NewDevice{Machine: "lantern-ci-02", System: "Linux arm64", Address: "203.0.113.40"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func (f *fixture) askedFor(t *testing.T) store.DeviceCodes {
 // typed lets a user type the code of a machine.
 func (f *fixture) typed(t *testing.T, codes store.DeviceCodes, person store.User) {
 	t.Helper()
-	if _, err := f.Devices().Typed(t.Context(), codes.Typed, person.ID); err != nil {
+	if _, err := f.ClaimDevice(t.Context(), codes.Typed, person.ID); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -43,7 +43,7 @@ func (f *fixture) member(t *testing.T, email, role string) store.User {
 // answers asks for a device's key and wants a refusal.
 func (f *fixture) answers(t *testing.T, codes store.DeviceCodes, want error) {
 	t.Helper()
-	if got, err := f.Devices().Collect(t.Context(), codes.Secret, nil); !errors.Is(err, want) || got.Secret != "" {
+	if got, err := f.CollectKey(t.Context(), codes.Secret, nil); !errors.Is(err, want) || got.Secret != "" {
 		t.Errorf("got a key %v, %v; want %v", got.Secret != "", err, want)
 	}
 }
@@ -52,7 +52,7 @@ func (f *fixture) answers(t *testing.T, codes store.DeviceCodes, want error) {
 // permissions, an entry in the log and emails.
 func TestDeviceGetsAKey(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, devices := t.Context(), f.Devices()
+		ctx := t.Context()
 		f.member(t, "owner@example.com", store.RoleOwner)
 		f.member(t, "viewer@example.com", store.RoleViewer)
 		dev := f.member(t, "dev@example.com", store.RoleDeveloper)
@@ -61,12 +61,12 @@ func TestDeviceGetsAKey(t *testing.T) {
 			t.Fatalf("got the codes %q and %q", codes.Secret, codes.Typed)
 		}
 		f.answers(t, codes, store.ErrWaiting)
-		device, err := devices.Typed(ctx, " "+strings.ToLower(strings.ReplaceAll(codes.Typed, "-", " ")), dev.ID)
+		device, err := f.ClaimDevice(ctx, " "+strings.ToLower(strings.ReplaceAll(codes.Typed, "-", " ")), dev.ID)
 		if err != nil || device.Machine != "lantern-ci-02" || device.System != "Linux arm64" || device.Address != "203.0.113.40" || !device.ExpiresAt.Equal(f.clock.Now().Add(store.DeviceLife)) {
 			t.Fatalf("got %+v, %v", device, err)
 		}
 		limit, ends := 5*credit.Dollar, f.clock.Now().Add(90*24*time.Hour)
-		if err := devices.Approve(ctx, device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID, Name: "cli lantern-ci-02", Test: true, SpendLimit: &limit, ExpiresAt: &ends}); err != nil {
+		if err := f.ApproveDevice(ctx, device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID, Name: "cli lantern-ci-02", Test: true, SpendLimit: &limit, ExpiresAt: &ends}); err != nil {
 			t.Fatal(err)
 		}
 		keys, err := f.Keys(ctx, f.acc.ID)
@@ -75,7 +75,7 @@ func TestDeviceGetsAKey(t *testing.T) {
 		}
 		f.clock.Advance(store.DevicePause)
 		var told []string
-		got, err := devices.Collect(ctx, codes.Secret, func(key store.Key, device store.Device, to []string) ([]store.QueuedEmail, error) {
+		got, err := f.CollectKey(ctx, codes.Secret, func(key store.Key, device store.Device, to []string) ([]store.QueuedEmail, error) {
 			told = append([]string{key.Name, device.Machine}, to...)
 			return []store.QueuedEmail{{ID: f.NewID("let"), Sealed: []byte("sealed")}}, nil
 		})
@@ -93,7 +93,7 @@ func TestDeviceGetsAKey(t *testing.T) {
 			key.ExpiresAt == nil || !key.ExpiresAt.Equal(ends) {
 			t.Errorf("the key is %+v of %s, %v", key, account.ID, err)
 		}
-		entries, err := f.Audit().Of(ctx, f.acc.ID, "", 10)
+		entries, err := f.AuditEntries(ctx, f.acc.ID, "", 10)
 		if err != nil || len(entries) != 1 || entries[0].Action != "key.made" || entries[0].Who != "dev@example.com" || entries[0].PersonID != dev.ID || entries[0].Address != "203.0.113.40" ||
 			!strings.Contains(entries[0].Note, "lantern-ci-02") {
 			t.Errorf("the log tells %+v, %v", entries, err)
@@ -105,21 +105,21 @@ func TestDeviceGetsAKey(t *testing.T) {
 // either way the key must not stay.
 func TestDeviceCodesWorkOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, devices := t.Context(), f.Devices()
+		ctx := t.Context()
 		dev := f.member(t, "dev@example.com", store.RoleDeveloper)
 		codes := f.askedFor(t)
 		f.typed(t, codes, dev)
 		key := store.NewKey{AccountID: f.acc.ID, Name: "cli"}
-		if err := devices.Approve(ctx, codes.Device.ID, dev.ID, key); err != nil {
+		if err := f.ApproveDevice(ctx, codes.Device.ID, dev.ID, key); err != nil {
 			t.Fatal(err)
 		}
-		if err := devices.Approve(ctx, codes.Device.ID, dev.ID, key); !errors.Is(err, store.ErrNotFound) {
+		if err := f.ApproveDevice(ctx, codes.Device.ID, dev.ID, key); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("approved twice: %v", err)
 		}
-		if _, err := devices.Typed(ctx, codes.Typed, dev.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.ClaimDevice(ctx, codes.Typed, dev.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("typed after the decision: %v", err)
 		}
-		got, err := devices.Collect(ctx, codes.Secret, nil)
+		got, err := f.CollectKey(ctx, codes.Secret, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,11 +133,11 @@ func TestDeviceCodesWorkOnce(t *testing.T) {
 // TestDeviceKeyIsMadeOnceUnderConcurrency asks from many sides at the same moment.
 func TestDeviceKeyIsMadeOnceUnderConcurrency(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, devices := t.Context(), f.Devices()
+		ctx := t.Context()
 		dev := f.member(t, "dev@example.com", store.RoleDeveloper)
 		codes := f.askedFor(t)
 		f.typed(t, codes, dev)
-		if err := devices.Approve(ctx, codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID, Name: "cli"}); err != nil {
+		if err := f.ApproveDevice(ctx, codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID, Name: "cli"}); err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
@@ -145,7 +145,7 @@ func TestDeviceKeyIsMadeOnceUnderConcurrency(t *testing.T) {
 		made := 0
 		for range 8 {
 			wg.Go(func() {
-				_, err := devices.Collect(ctx, codes.Secret, nil)
+				_, err := f.CollectKey(ctx, codes.Secret, nil)
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -166,7 +166,7 @@ func TestDeviceKeyIsMadeOnceUnderConcurrency(t *testing.T) {
 // have their own errors.
 func TestDevicesAskPolitely(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, devices := t.Context(), f.Devices()
+		ctx := t.Context()
 		dev := f.member(t, "dev@example.com", store.RoleDeveloper)
 		codes := f.askedFor(t)
 		f.answers(t, codes, store.ErrWaiting)
@@ -177,11 +177,11 @@ func TestDevicesAskPolitely(t *testing.T) {
 		f.answers(t, codes, store.ErrWaiting)
 		f.clock.Advance(3 * store.DevicePause)
 		f.typed(t, codes, dev)
-		if err := devices.Deny(ctx, codes.Device.ID, dev.ID); err != nil {
+		if err := f.DenyDevice(ctx, codes.Device.ID, dev.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.answers(t, codes, store.ErrDenied)
-		if err := devices.Approve(ctx, codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID}); !errors.Is(err, store.ErrNotFound) {
+		if err := f.ApproveDevice(ctx, codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("approved what was denied: %v", err)
 		}
 
@@ -189,10 +189,10 @@ func TestDevicesAskPolitely(t *testing.T) {
 		f.typed(t, late, dev)
 		f.clock.Advance(store.DeviceLife)
 		f.answers(t, late, store.ErrExpired)
-		if _, err := devices.Typed(ctx, late.Typed, dev.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.ClaimDevice(ctx, late.Typed, dev.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("typed after its time: %v", err)
 		}
-		if err := devices.Approve(ctx, late.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID}); !errors.Is(err, store.ErrNotFound) {
+		if err := f.ApproveDevice(ctx, late.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("approved after its time: %v", err)
 		}
 		f.answers(t, store.DeviceCodes{Secret: "guess"}, store.ErrNotFound)
@@ -207,11 +207,11 @@ func TestLateApprovalCanBeCollected(t *testing.T) {
 		codes := f.askedFor(t)
 		f.typed(t, codes, dev)
 		f.clock.Advance(store.DeviceLife - time.Second)
-		if err := f.Devices().Approve(t.Context(), codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID, Name: "cli"}); err != nil {
+		if err := f.ApproveDevice(t.Context(), codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID, Name: "cli"}); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.Advance(30 * time.Second)
-		if _, err := f.Devices().Collect(t.Context(), codes.Secret, nil); err != nil {
+		if _, err := f.CollectKey(t.Context(), codes.Secret, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -221,24 +221,24 @@ func TestLateApprovalCanBeCollected(t *testing.T) {
 // another.
 func TestOnlyTheUserOfTheCodeDecides(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, devices := t.Context(), f.Devices()
+		ctx := t.Context()
 		dev, other := f.member(t, "dev@example.com", store.RoleDeveloper), f.member(t, "other@example.com", store.RoleDeveloper)
 		codes := f.askedFor(t)
 		key := store.NewKey{AccountID: f.acc.ID}
-		if err := devices.Approve(ctx, codes.Device.ID, dev.ID, key); !errors.Is(err, store.ErrNotFound) {
+		if err := f.ApproveDevice(ctx, codes.Device.ID, dev.ID, key); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("approved before anybody typed the code: %v", err)
 		}
-		if _, err := devices.Waiting(ctx, codes.Device.ID, dev.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.ClaimedDevice(ctx, codes.Device.ID, dev.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an id alone shows a device: %v", err)
 		}
 		f.typed(t, codes, dev)
-		if _, err := devices.Waiting(ctx, codes.Device.ID, dev.ID); err != nil {
+		if _, err := f.ClaimedDevice(ctx, codes.Device.ID, dev.ID); err != nil {
 			t.Errorf("who typed the code: %v", err)
 		}
-		if _, err := devices.Typed(ctx, codes.Typed, other.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.ClaimDevice(ctx, codes.Typed, other.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("typed by another as well: %v", err)
 		}
-		for doing, err := range map[string]error{"approved": devices.Approve(ctx, codes.Device.ID, other.ID, key), "denied": devices.Deny(ctx, codes.Device.ID, other.ID)} {
+		for doing, err := range map[string]error{"approved": f.ApproveDevice(ctx, codes.Device.ID, other.ID, key), "denied": f.DenyDevice(ctx, codes.Device.ID, other.ID)} {
 			if !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("%s by another: %v", doing, err)
 			}
@@ -271,7 +271,7 @@ func TestUserWhoLeavesMakesNoKey(t *testing.T) {
 				dev := f.member(t, "dev@example.com", store.RoleDeveloper)
 				codes := f.askedFor(t)
 				f.typed(t, codes, dev)
-				if err := f.Devices().Approve(t.Context(), codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID}); err != nil {
+				if err := f.ApproveDevice(t.Context(), codes.Device.ID, dev.ID, store.NewKey{AccountID: f.acc.ID}); err != nil {
 					t.Fatal(err)
 				}
 				if err := change(t, f, dev.ID); err != nil {

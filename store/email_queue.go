@@ -36,7 +36,7 @@ var emailRetryPauses = []time.Duration{
 func (s *Store) AddEmail(ctx context.Context, id string, sealed []byte) error {
 	now := toMicros(s.now())
 	row := queuedEmailRow{ID: id, Sealed: sealed, DueAt: now, CreatedAt: now}
-	return s.updateEmails(ctx, "keep letter", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "keep letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).Exec(ctx)
 		return err
 	})
@@ -89,7 +89,7 @@ func enqueueEmails(ctx context.Context, tx txn, emails []QueuedEmail, at time.Ti
 // after that unless it is removed.
 func (s *Store) ClaimEmails(ctx context.Context, limit int) ([]QueuedEmail, error) {
 	var rows []queuedEmailRow
-	err := s.updateEmails(ctx, "claim letters", func(ctx context.Context, tx txn) error {
+	err := s.update(ctx, "claim letters", func(ctx context.Context, tx txn) error {
 		rows = nil
 		now := s.now()
 		due := tx.NewSelect().Model((*queuedEmailRow)(nil)).Column("id").Where("due_at <= ?", toMicros(now)).Order("due_at").
@@ -107,7 +107,7 @@ func (s *Store) ClaimEmails(ctx context.Context, limit int) ([]QueuedEmail, erro
 
 // RemoveEmail removes a sent email.
 func (s *Store) RemoveEmail(ctx context.Context, id string) error {
-	return s.updateEmails(ctx, "remove letter", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "remove letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*queuedEmailRow)(nil)).Where("id = ?", id).Exec(ctx)
 		return err
 	})
@@ -120,13 +120,9 @@ func (s *Store) FailEmail(ctx context.Context, letter QueuedEmail) (ended bool, 
 		return true, s.RemoveEmail(ctx, letter.ID)
 	}
 	due := s.now().Add(emailRetryPauses[letter.Attempts-1])
-	return false, s.updateEmails(ctx, "put off letter", func(ctx context.Context, tx txn) error {
+	return false, s.update(ctx, "put off letter", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewUpdate().Model((*queuedEmailRow)(nil)).Set("due_at = ?", toMicros(due)).Where("id = ?", letter.ID).
 			Exec(ctx)
 		return err
 	})
-}
-
-func (s *Store) updateEmails(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, s.inTx(ctx, fn))
 }

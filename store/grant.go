@@ -141,8 +141,8 @@ type grantTokenRow struct {
 	ExpiresAt int64
 }
 
-// Authorize keeps a user's consent and returns the code that the client changes for tokens. The grant is made then.
-func (g *Grants) Authorize(ctx context.Context, c Consent) (code string, err error) {
+// AuthorizeClient stores a user's consent and returns the code that the client changes for tokens. The grant is made then.
+func (s *Store) AuthorizeClient(ctx context.Context, c Consent) (code string, err error) {
 	switch {
 	case c.Limit < 0 || c.Limit > maxAmount:
 		return "", fmt.Errorf("allow program: the spending limit must be between 0 and %s; got %s", maxAmount, c.Limit)
@@ -150,7 +150,7 @@ func (g *Grants) Authorize(ctx context.Context, c Consent) (code string, err err
 		return "", errors.New("allow program: there must be scopes, a challenge, a resource, and an address to go back to")
 	}
 
-	now := g.store.now()
+	now := s.now()
 	code = newSecret(codePrefix)
 	row := codeRow{
 		Hash:       hashSecret(code),
@@ -168,7 +168,7 @@ func (g *Grants) Authorize(ctx context.Context, c Consent) (code string, err err
 		ExpiresAt:  toMicros(now.Add(CodeLife)),
 	}
 
-	return code, g.update(ctx, "allow program", func(ctx context.Context, tx txn) error {
+	return code, s.update(ctx, "allow program", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewUpdate().Model((*clientRow)(nil)).Set("used_at = ?", toMicros(now)).
 			Where("id = ?", c.Client.ID).Exec(ctx)
 		if err != nil {
@@ -180,14 +180,14 @@ func (g *Grants) Authorize(ctx context.Context, c Consent) (code string, err err
 	})
 }
 
-// Redeem exchanges a code for tokens, once, and creates the grant. It returns ErrNotFound, ErrExpired, or ErrDenied
+// RedeemGrantCode exchanges a code for tokens, once, and creates the grant. It returns ErrNotFound, ErrExpired, or ErrDenied
 // if the request does not match the code or the user may not allow it any more. It returns ErrUsed for a code that
 // was used before: the code has two owners, so its grant is revoked. A code that was presented with any error is no
 // longer valid.
-func (g *Grants) Redeem(ctx context.Context, r Redemption, buildMail GrantMailBuilder) (GrantTokens, error) {
+func (s *Store) RedeemGrantCode(ctx context.Context, r Redemption, buildMail GrantMailBuilder) (GrantTokens, error) {
 	var got GrantTokens
 	var denial error
-	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		got = GrantTokens{}
 		denial = nil
 
@@ -204,7 +204,7 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, buildMail GrantMailBu
 			if row.KeyID == nil {
 				return nil
 			}
-			return g.end(ctx, tx, *row.KeyID)
+			return s.endGrant(ctx, tx, *row.KeyID)
 		}
 
 		_, err = tx.NewUpdate().Model((*codeRow)(nil)).Set("used = TRUE").Where("hash = ?", row.Hash).Exec(ctx)
@@ -212,14 +212,14 @@ func (g *Grants) Redeem(ctx context.Context, r Redemption, buildMail GrantMailBu
 			return err
 		}
 
-		if denial = row.denial(r, g.store.now()); denial == nil {
+		if denial = row.denial(r, s.now()); denial == nil {
 			denial, err = refusal(ctx, tx, row.AccountID, row.PersonID)
 		}
 		if err != nil || denial != nil {
 			return err
 		}
 
-		got, err = g.createGrant(ctx, tx, &row, buildMail)
+		got, err = s.createGrant(ctx, tx, &row, buildMail)
 		return err
 	})
 	if err == nil {
@@ -254,8 +254,8 @@ func refusal(ctx context.Context, tx txn, accountID, personID string) (denial, e
 }
 
 // createGrant writes the grant of a code, and tokens for it.
-func (g *Grants) createGrant(ctx context.Context, tx txn, code *codeRow, buildMail GrantMailBuilder) (GrantTokens, error) {
-	key, err := g.insertGrant(ctx, tx, code, buildMail)
+func (s *Store) createGrant(ctx context.Context, tx txn, code *codeRow, buildMail GrantMailBuilder) (GrantTokens, error) {
+	key, err := s.insertGrant(ctx, tx, code, buildMail)
 	if err != nil {
 		return GrantTokens{}, err
 	}
@@ -263,14 +263,14 @@ func (g *Grants) createGrant(ctx context.Context, tx txn, code *codeRow, buildMa
 	if err != nil {
 		return GrantTokens{}, err
 	}
-	return g.issue(ctx, tx, key, code.Scopes, code.Scopes)
+	return s.issueGrantTokens(ctx, tx, key, code.Scopes, code.Scopes)
 }
 
-// insertGrant writes a grant, with its entry in the audit log and the emails of tell.
-func (g *Grants) insertGrant(ctx context.Context, tx txn, code *codeRow, buildMail GrantMailBuilder) (*keyRow, error) {
-	now := toMicros(g.store.now())
+// insertGrant writes a grant, with its entry in the audit log and the emails of buildMail.
+func (s *Store) insertGrant(ctx context.Context, tx txn, code *codeRow, buildMail GrantMailBuilder) (*keyRow, error) {
+	now := toMicros(s.now())
 	key := keyRow{
-		ID:         g.store.NewID("grant"),
+		ID:         s.NewID("grant"),
 		AccountID:  code.AccountID,
 		Name:       code.ClientName,
 		Prefix:     grantMark,
@@ -297,17 +297,17 @@ func (g *Grants) insertGrant(ctx context.Context, tx txn, code *codeRow, buildMa
 		return nil, err
 	}
 
-	return &key, g.buildMail(ctx, tx, &key, &row, buildMail)
+	return &key, s.reportGrant(ctx, tx, &key, &row, buildMail)
 }
 
-// buildMail writes a new grant to the audit log and emails the account's owners and the user who has allowed it.
-func (g *Grants) buildMail(ctx context.Context, tx txn, key *keyRow, row *grantRow, buildMail GrantMailBuilder) error {
+// reportGrant writes a new grant to the audit log and emails the account's owners and the user who has allowed it.
+func (s *Store) reportGrant(ctx context.Context, tx txn, key *keyRow, row *grantRow, buildMail GrantMailBuilder) error {
 	var who string
 	if err := tx.NewSelect().Table("people").Column("email").Where("id = ?", row.PersonID).Scan(ctx, &who); err != nil {
 		return err
 	}
 
-	entry := g.store.Audit().row(AuditEntry{
+	entry := s.newAuditRow(AuditEntry{
 		AccountID: row.AccountID,
 		PersonID:  row.PersonID,
 		Who:       who,
@@ -331,13 +331,13 @@ func (g *Grants) buildMail(ctx context.Context, tx txn, key *keyRow, row *grantR
 		return err
 	}
 
-	return enqueueEmails(ctx, tx, emails, g.store.now())
+	return enqueueEmails(ctx, tx, emails, s.now())
 }
 
-// issue makes tokens of a grant: one that opens for some of its scopes, and one that is changed for the next, for
+// issueGrantTokens makes tokens of a grant: one that opens for some of its scopes, and one that is changed for the next, for
 // all that the client was given.
-func (g *Grants) issue(ctx context.Context, tx txn, key *keyRow, accessScopes, scopes string) (GrantTokens, error) {
-	now := g.store.now()
+func (s *Store) issueGrantTokens(ctx context.Context, tx txn, key *keyRow, accessScopes, scopes string) (GrantTokens, error) {
+	now := s.now()
 	access := toMicros(now.Add(AccessLife))
 	refresh := toMicros(now.Add(RefreshLife))
 	if key.ExpiresAt != nil {
@@ -373,9 +373,9 @@ func (g *Grants) issue(ctx context.Context, tx txn, key *keyRow, accessScopes, s
 	return got, err
 }
 
-// end revokes a grant and all its tokens.
-func (g *Grants) end(ctx context.Context, tx txn, id string) error {
-	_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(g.store.now())).
+// endGrant revokes a grant and all its tokens.
+func (s *Store) endGrant(ctx context.Context, tx txn, id string) error {
+	_, err := tx.NewUpdate().Model((*keyRow)(nil)).Set("revoked_at = COALESCE(revoked_at, ?)", toMicros(s.now())).
 		Where("id = ?", id).Exec(ctx)
 	if err != nil {
 		return err

@@ -36,14 +36,8 @@ func (r *clientRow) client() OAuthClient {
 	return OAuthClient{r.ID, r.Name, strings.Fields(r.Redirects), fromMicros(r.CreatedAt)}
 }
 
-// Grants manages the permissions of applications, with their codes and tokens.
-type Grants struct{ store *Store }
-
-// Grants returns the grants of the store.
-func (s *Store) Grants() *Grants { return &Grants{s} }
-
-// Register keeps a client that registers itself from an address of the network.
-func (g *Grants) Register(ctx context.Context, c OAuthClient, address string) (OAuthClient, error) {
+// RegisterClient stores a client that registers itself from an address of the network.
+func (s *Store) RegisterClient(ctx context.Context, c OAuthClient, address string) (OAuthClient, error) {
 	for _, redirect := range c.Redirects {
 		if redirect == "" || strings.ContainsAny(redirect, " \t\r\n") {
 			return OAuthClient{}, errors.New("register client: an address to go back to is empty or has spaces")
@@ -51,14 +45,14 @@ func (g *Grants) Register(ctx context.Context, c OAuthClient, address string) (O
 	}
 
 	row := clientRow{
-		ID:        g.store.NewID("client"),
+		ID:        s.NewID("client"),
 		Name:      clean(c.Name, 100),
 		Redirects: strings.Join(c.Redirects, " "),
 		Address:   clean(address, 64),
-		CreatedAt: toMicros(g.store.now()),
+		CreatedAt: toMicros(s.now()),
 	}
 
-	err := g.update(ctx, "register client", func(ctx context.Context, tx txn) error {
+	err := s.update(ctx, "register client", func(ctx context.Context, tx txn) error {
 		idle, err := tx.NewSelect().Model((*clientRow)(nil)).Where("used_at IS NULL").Count(ctx)
 		if err != nil {
 			return err
@@ -78,13 +72,9 @@ func (g *Grants) Register(ctx context.Context, c OAuthClient, address string) (O
 	return row.client(), err
 }
 
-// Client returns a client that has registered itself, or ErrNotFound.
-func (g *Grants) Client(ctx context.Context, id string) (OAuthClient, error) {
+// OAuthClient returns a client that has registered itself, or ErrNotFound.
+func (s *Store) OAuthClient(ctx context.Context, id string) (OAuthClient, error) {
 	var row clientRow
-	err := notFound(g.store.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
+	err := notFound(s.read.NewSelect().Model(&row).Where("id = ?", id).Scan(ctx))
 	return row.client(), wrapped("read client", err)
-}
-
-func (g *Grants) update(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, g.store.inTx(ctx, fn))
 }

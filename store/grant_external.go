@@ -27,25 +27,25 @@ var externalQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + accoun
 	` WHERE p.email = $1 AND p.verified_at IS NOT NULL AND g.client_id = $2 AND g.resource = $3 AND m.role IN ($4, $5)
 		ORDER BY g.created_at DESC, g.key_id DESC LIMIT 1`
 
-// ExternalAccess returns the permissions of an application that an external issuer has authorised. It makes the grant
+// ExternalGrantAccess returns the permissions of an application that an external issuer has authorised. It makes the grant
 // when the application first connects, or after the grant before has expired; the new grant inherits the cap of the
 // old one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
 // applications, and ErrDenied if users have revoked the application's grant: further tokens from the issuer do not
 // undo that.
-func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, buildMail GrantMailBuilder) (GrantAccess, error) {
+func (s *Store) ExternalGrantAccess(ctx context.Context, o ExternalClient, buildMail GrantMailBuilder) (GrantAccess, error) {
 	var err error
 	if o.Email, err = MailAddress(o.Email); err != nil {
 		return GrantAccess{}, ErrNotFound
 	}
 
-	now := toMicros(g.store.now())
+	now := toMicros(s.now())
 	args := []any{o.Email, o.ClientID, o.Resource, RoleOwner, RoleDeveloper}
 	found, err := scanExternal(func(places ...any) error {
-		return g.store.readRow(ctx, places, externalQuery, args...)
+		return s.readRow(ctx, places, externalQuery, args...)
 	})
 	if errors.Is(err, ErrNotFound) || err == nil && found.key.over(now) {
-		err = g.store.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
-			found, err = g.createExternalGrant(ctx, tx, o, args, buildMail)
+		err = s.inTx(ctx, func(ctx context.Context, tx txn) (err error) {
+			found, err = s.createExternalGrant(ctx, tx, o, args, buildMail)
 			return err
 		})
 	}
@@ -54,18 +54,18 @@ func (g *Grants) ExternalAccess(ctx context.Context, o ExternalClient, buildMail
 		return GrantAccess{}, ErrDenied
 	}
 	if err == nil {
-		err = g.addScopes(ctx, found, o.Scopes)
+		err = s.addGrantScopes(ctx, found, o.Scopes)
 	}
 	if err != nil {
 		return GrantAccess{}, wrapped("read grant of an external issuer", err)
 	}
 
-	noteUse(g.store.keyUses, found.key.key(), g.store.now())
-	return GrantAccess{found.key.key(), found.account.account(g.store.now()), o.Scopes}, nil
+	noteUse(s.keyUses, found.key.key(), s.now())
+	return GrantAccess{found.key.key(), found.account.account(s.now()), o.Scopes}, nil
 }
 
-// addScopes records additional scopes that the issuer has granted, for users to see.
-func (g *Grants) addScopes(ctx context.Context, found externalRow, scopes []string) error {
+// addGrantScopes records additional scopes that the issuer has granted, for users to see.
+func (s *Store) addGrantScopes(ctx context.Context, found externalRow, scopes []string) error {
 	all := strings.Fields(found.scopes)
 	for _, scope := range scopes {
 		if !slices.Contains(all, scope) {
@@ -77,7 +77,7 @@ func (g *Grants) addScopes(ctx context.Context, found externalRow, scopes []stri
 		return nil
 	}
 
-	return g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		_, err := tx.NewUpdate().Model((*grantRow)(nil)).Set("scopes = ?", strings.Join(all, " ")).
 			Where("key_id = ?", found.key.ID).Exec(ctx)
 		return err
@@ -103,7 +103,7 @@ func scanExternal(scan func(places ...any) error) (found externalRow, err error)
 }
 
 // createExternalGrant makes the grant of an application, unless another request has made it.
-func (g *Grants) createExternalGrant(
+func (s *Store) createExternalGrant(
 	ctx context.Context, tx txn, o ExternalClient, args []any, buildMail GrantMailBuilder,
 ) (externalRow, error) {
 	var person personRow
@@ -114,11 +114,11 @@ func (g *Grants) createExternalGrant(
 		return externalRow{}, err
 	}
 
-	now := toMicros(g.store.now())
-	ends := toMicros(g.store.now().AddDate(0, 0, GrantDays))
+	now := toMicros(s.now())
+	ends := toMicros(s.now().AddDate(0, 0, GrantDays))
 	limit := GrantLimit
 
-	found, err := scanExternal(g.store.queryRow(ctx, tx, externalQuery, args...).Scan)
+	found, err := scanExternal(s.queryRow(ctx, tx, externalQuery, args...).Scan)
 	switch {
 	case err == nil && !found.key.over(now):
 		return found, nil
@@ -138,7 +138,7 @@ func (g *Grants) createExternalGrant(
 		return externalRow{}, err
 	}
 
-	_, err = g.insertGrant(ctx, tx, &codeRow{
+	_, err = s.insertGrant(ctx, tx, &codeRow{
 		ClientID:   o.ClientID,
 		ClientName: clean(o.Name, 100),
 		Redirect:   o.Home,
@@ -153,5 +153,5 @@ func (g *Grants) createExternalGrant(
 		return externalRow{}, err
 	}
 
-	return scanExternal(g.store.queryRow(ctx, tx, externalQuery, args...).Scan)
+	return scanExternal(s.queryRow(ctx, tx, externalQuery, args...).Scan)
 }

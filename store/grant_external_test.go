@@ -13,7 +13,7 @@ import (
 // and none whose user may not let clients in.
 func TestExternalClientsHaveOneGrantEach(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, grants := t.Context(), f.Grants()
+		ctx := t.Context()
 		dev, err := f.CreateUser(ctx, store.NewUser{Email: "dev@example.com", Verified: true})
 		if err == nil {
 			err = f.AddMember(ctx, f.acc.ID, dev.ID, store.RoleDeveloper)
@@ -27,13 +27,13 @@ func TestExternalClientsHaveOneGrantEach(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
-					if access, err := grants.ExternalAccess(ctx, o, nil); err != nil || access.Account.ID != f.acc.ID {
+					if access, err := f.ExternalGrantAccess(ctx, o, nil); err != nil || access.Account.ID != f.acc.ID {
 						t.Errorf("got %+v, %v", access, err)
 					}
 				})
 			}
 			wg.Wait()
-			if list, err := grants.List(ctx, f.acc.ID); err != nil || len(list) != want {
+			if list, err := f.Grants(ctx, f.acc.ID); err != nil || len(list) != want {
 				t.Fatalf("grants are %+v, %v; want %d", list, err, want)
 			}
 			f.clock.Advance(store.GrantDays * 24 * time.Hour)
@@ -41,11 +41,11 @@ func TestExternalClientsHaveOneGrantEach(t *testing.T) {
 		if err := f.SetMemberRole(ctx, f.acc.ID, dev.ID, store.RoleViewer); err != nil {
 			t.Fatal(err)
 		}
-		if access, err := grants.ExternalAccess(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
+		if access, err := f.ExternalGrantAccess(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a viewer lets in %+v, %v", access, err)
 		}
 		o.Email = "nobody@example.com"
-		if access, err := grants.ExternalAccess(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
+		if access, err := f.ExternalGrantAccess(ctx, o, nil); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a stranger lets in %+v, %v", access, err)
 		}
 	})

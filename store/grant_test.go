@@ -17,7 +17,7 @@ const agents = "https://pdf.example/mcp"
 // consent is a user's, to a client that has registered itself.
 func (f *fixture) consent(t *testing.T, person store.User) store.Consent {
 	t.Helper()
-	client, err := f.Grants().Register(t.Context(), store.OAuthClient{Name: "Draftsman", Redirects: []string{"https://draftsman.example/callback"}}, "203.0.113.40")
+	client, err := f.RegisterClient(t.Context(), store.OAuthClient{Name: "Draftsman", Redirects: []string{"https://draftsman.example/callback"}}, "203.0.113.40")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (f *fixture) consent(t *testing.T, person store.User) store.Consent {
 // allowed returns the redemption of a client after a user has authorized it.
 func (f *fixture) allowed(t *testing.T, c store.Consent) store.Redemption {
 	t.Helper()
-	code, err := f.Grants().Authorize(t.Context(), c)
+	code, err := f.AuthorizeClient(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func (f *fixture) allowed(t *testing.T, c store.Consent) store.Redemption {
 // letIn is a client with tokens.
 func (f *fixture) letIn(t *testing.T, c store.Consent) store.GrantTokens {
 	t.Helper()
-	got, err := f.Grants().Redeem(t.Context(), f.allowed(t, c), nil)
+	got, err := f.RedeemGrantCode(t.Context(), f.allowed(t, c), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func (f *fixture) letIn(t *testing.T, c store.Consent) store.GrantTokens {
 // opens expects a token to be valid, or not.
 func (f *fixture) opens(t *testing.T, token string, want bool) store.GrantAccess {
 	t.Helper()
-	access, err := f.Grants().Access(t.Context(), token, agents)
+	access, err := f.GrantAccess(t.Context(), token, agents)
 	if want && err != nil || !want && !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a token opens %+v, %v; want %v", access, err, want)
 	}
@@ -60,17 +60,17 @@ func (f *fixture) opens(t *testing.T, token string, want bool) store.GrantAccess
 // TestGrant goes from the consent to calls that the grant's cap ends.
 func TestGrant(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, grants := t.Context(), f.Grants()
+		ctx := t.Context()
 		f.member(t, "owner@example.com", store.RoleOwner)
 		dev := f.member(t, "dev@example.com", store.RoleDeveloper)
 		c := f.consent(t, dev)
 		c.Limit = 5000
 		shown := f.allowed(t, c)
-		if list, err := grants.List(ctx, f.acc.ID); err != nil || len(list) != 0 {
+		if list, err := f.Grants(ctx, f.acc.ID); err != nil || len(list) != 0 {
 			t.Errorf("there are %d grants before the program has come back, %v", len(list), err)
 		}
 		var told []string
-		got, err := grants.Redeem(ctx, shown, func(g store.Grant, to []string) ([]store.QueuedEmail, error) {
+		got, err := f.RedeemGrantCode(ctx, shown, func(g store.Grant, to []string) ([]store.QueuedEmail, error) {
 			told = append([]string{g.Name, g.Email}, to...)
 			return []store.QueuedEmail{{ID: f.NewID("let"), Sealed: []byte("sealed")}}, nil
 		})
@@ -85,11 +85,11 @@ func TestGrant(t *testing.T) {
 			t.Errorf("it opens %+v", access)
 		}
 		for name, token := range map[string]string{"the refresh token": got.Refresh, "the code": shown.Code, "nothing": "", "another": store.AccessPrefix + strings.Repeat("x", 40)} {
-			if _, err := grants.Access(ctx, token, agents); !errors.Is(err, store.ErrNotFound) {
+			if _, err := f.GrantAccess(ctx, token, agents); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("%s opens the door: %v", name, err)
 			}
 		}
-		if _, err := grants.Access(ctx, got.Access, "https://other.example/mcp"); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.GrantAccess(ctx, got.Access, "https://other.example/mcp"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the token opens another resource: %v", err)
 		}
 		if _, _, err := f.KeyBySecret(ctx, got.Access); !errors.Is(err, store.ErrNotFound) {
@@ -104,21 +104,21 @@ func TestGrant(t *testing.T) {
 		if err := f.Begin(ctx, second); !errors.As(err, &limit) || limit.Limit != store.LimitKeySpend || limit.Spent != 3000 {
 			t.Errorf("beyond the cap: %v", err)
 		}
-		if err := grants.SetLimit(ctx, f.acc.ID, access.Grant.ID, 6000); err != nil {
+		if err := f.SetGrantLimit(ctx, f.acc.ID, access.Grant.ID, 6000); err != nil {
 			t.Fatal(err)
 		}
 		f.begin(t, second)
-		list, err := grants.List(ctx, f.acc.ID)
+		list, err := f.Grants(ctx, f.acc.ID)
 		if err != nil || len(list) != 1 || list[0].Spent != 6000 || list[0].Limit != 6000 || list[0].Name != "Draftsman" || list[0].Email != "dev@example.com" || list[0].Home != c.Redirect || !list[0].Live(f.clock.Now()) {
 			t.Errorf("listed: %+v, %v", list, err)
 		}
 		if _, _, err := f.RollKey(ctx, f.acc.ID, access.Grant.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a grant is rolled as a key: %v", err)
 		}
-		if err := grants.Revoke(ctx, f.newAccount(t, "bob@example.com", trial).ID, access.Grant.ID); !errors.Is(err, store.ErrNotFound) {
+		if err := f.RevokeGrant(ctx, f.newAccount(t, "bob@example.com", trial).ID, access.Grant.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("revoked by another account: %v", err)
 		}
-		if err := grants.Revoke(ctx, f.acc.ID, access.Grant.ID); err != nil {
+		if err := f.RevokeGrant(ctx, f.acc.ID, access.Grant.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.opens(t, got.Access, false)
@@ -127,7 +127,7 @@ func TestGrant(t *testing.T) {
 		if err := f.Begin(ctx, third); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a call by a revoked grant: %v", err)
 		}
-		if _, err := grants.Renew(ctx, store.Renewal{Token: got.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.RenewGrantTokens(ctx, store.Renewal{Token: got.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("renewed after it was revoked: %v", err)
 		}
 	})
@@ -136,7 +136,7 @@ func TestGrant(t *testing.T) {
 // TestGrantCodesWorkOnce, for their client and their resource only.
 func TestGrantCodesWorkOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, grants := t.Context(), f.Grants()
+		ctx := t.Context()
 		dev := f.member(t, "dev@example.com", store.RoleDeveloper)
 		c := f.consent(t, dev)
 		for name, change := range map[string]func(*store.Redemption){
@@ -150,32 +150,32 @@ func TestGrantCodesWorkOnce(t *testing.T) {
 			right := f.allowed(t, c)
 			wrong := right
 			change(&wrong)
-			if got, err := grants.Redeem(ctx, wrong, nil); !errors.Is(err, store.ErrDenied) || got.Access != "" {
+			if got, err := f.RedeemGrantCode(ctx, wrong, nil); !errors.Is(err, store.ErrDenied) || got.Access != "" {
 				t.Errorf("%s: got %v, %v", name, got.Access != "", err)
 			}
-			if got, err := grants.Redeem(ctx, right, nil); !errors.Is(err, store.ErrUsed) || got.Access != "" {
+			if got, err := f.RedeemGrantCode(ctx, right, nil); !errors.Is(err, store.ErrUsed) || got.Access != "" {
 				t.Errorf("after %s: got %v, %v", name, got.Access != "", err)
 			}
 		}
 		late := f.allowed(t, c)
 		f.clock.Advance(store.CodeLife)
-		if _, err := grants.Redeem(ctx, late, nil); !errors.Is(err, store.ErrExpired) {
+		if _, err := f.RedeemGrantCode(ctx, late, nil); !errors.Is(err, store.ErrExpired) {
 			t.Errorf("too late: %v", err)
 		}
-		if _, err := grants.Redeem(ctx, store.Redemption{Code: "guess", ClientID: c.Client.ID}, nil); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.RedeemGrantCode(ctx, store.Redemption{Code: "guess", ClientID: c.Client.ID}, nil); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a guess: %v", err)
 		}
 		shown := f.allowed(t, c)
-		got, err := grants.Redeem(ctx, shown, nil)
+		got, err := f.RedeemGrantCode(ctx, shown, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.opens(t, got.Access, true)
-		if _, err := grants.Redeem(ctx, shown, nil); !errors.Is(err, store.ErrUsed) {
+		if _, err := f.RedeemGrantCode(ctx, shown, nil); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("a second time: %v", err)
 		}
 		f.opens(t, got.Access, false)
-		if _, err := grants.Renew(ctx, store.Renewal{Token: got.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.RenewGrantTokens(ctx, store.Renewal{Token: got.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("what came of a code that came twice is renewed: %v", err)
 		}
 	})
@@ -185,7 +185,7 @@ func TestGrantCodesWorkOnce(t *testing.T) {
 // everything.
 func TestGrantTokensRotate(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, grants := t.Context(), f.Grants()
+		ctx := t.Context()
 		dev := f.member(t, "dev@example.com", store.RoleDeveloper)
 		c := f.consent(t, dev)
 		first := f.letIn(t, c)
@@ -200,36 +200,36 @@ func TestGrantTokensRotate(t *testing.T) {
 			"more":             {store.Renewal{Token: first.Refresh, ClientID: c.Client.ID, Scopes: []string{"documents", "webhooks"}}, store.ErrScope},
 			"the access token": {store.Renewal{Token: first.Access, ClientID: c.Client.ID}, store.ErrNotFound},
 		} {
-			if got, err := grants.Renew(ctx, q.renewal); !errors.Is(err, q.want) || got.Access != "" {
+			if got, err := f.RenewGrantTokens(ctx, q.renewal); !errors.Is(err, q.want) || got.Access != "" {
 				t.Errorf("%s: got %v; want %v", name, err, q.want)
 			}
 		}
-		second, err := grants.Renew(ctx, store.Renewal{Token: first.Refresh, ClientID: c.Client.ID, Scopes: []string{"documents"}, Resource: agents})
+		second, err := f.RenewGrantTokens(ctx, store.Renewal{Token: first.Refresh, ClientID: c.Client.ID, Scopes: []string{"documents"}, Resource: agents})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if access := f.opens(t, second.Access, true); !slices.Equal(access.Scopes, []string{"documents"}) {
 			t.Errorf("it opens %v", access.Scopes)
 		}
-		third, err := grants.Renew(ctx, store.Renewal{Token: second.Refresh, ClientID: c.Client.ID})
+		third, err := f.RenewGrantTokens(ctx, store.Renewal{Token: second.Refresh, ClientID: c.Client.ID})
 		if err != nil || !slices.Equal(third.Scopes, c.Scopes) {
 			t.Fatalf("got %+v, %v", third.Scopes, err)
 		}
-		if _, err := grants.Renew(ctx, store.Renewal{Token: first.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrUsed) {
+		if _, err := f.RenewGrantTokens(ctx, store.Renewal{Token: first.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrUsed) {
 			t.Errorf("an old one comes again: %v", err)
 		}
 		for _, token := range []string{second.Access, third.Access} {
 			f.opens(t, token, false)
 		}
-		if _, err := grants.Renew(ctx, store.Renewal{Token: third.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.RenewGrantTokens(ctx, store.Renewal{Token: third.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the latest one after that: %v", err)
 		}
-		if list, err := grants.List(ctx, f.acc.ID); err != nil || len(list) != 1 || list[0].RevokedAt == nil {
+		if list, err := f.Grants(ctx, f.acc.ID); err != nil || len(list) != 1 || list[0].RevokedAt == nil {
 			t.Errorf("listed: %+v, %v", list, err)
 		}
 		late := f.letIn(t, c)
 		f.clock.Advance(store.RefreshLife)
-		if _, err := grants.Renew(ctx, store.Renewal{Token: late.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrExpired) {
+		if _, err := f.RenewGrantTokens(ctx, store.Renewal{Token: late.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrExpired) {
 			t.Errorf("a month later: %v", err)
 		}
 	})
@@ -244,7 +244,7 @@ func TestGrantTokensOutliveNoGrant(t *testing.T) {
 		f.opens(t, got.Access, true)
 		f.clock.Advance(10 * time.Minute)
 		f.opens(t, got.Access, false)
-		if _, err := f.Grants().Renew(t.Context(), store.Renewal{Token: got.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrExpired) {
+		if _, err := f.RenewGrantTokens(t.Context(), store.Renewal{Token: got.Refresh, ClientID: c.Client.ID}); !errors.Is(err, store.ErrExpired) {
 			t.Errorf("renewed after its end: %v", err)
 		}
 	})
@@ -260,7 +260,7 @@ func TestGrantIsRenewedOnceUnderConcurrency(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				got, err := f.Grants().Renew(t.Context(), store.Renewal{Token: first.Refresh, ClientID: c.Client.ID})
+				got, err := f.RenewGrantTokens(t.Context(), store.Renewal{Token: first.Refresh, ClientID: c.Client.ID})
 				switch {
 				case err == nil:
 					answered <- got
@@ -315,13 +315,13 @@ func TestGrantsEndWithTheirUser(t *testing.T) {
 				if access := f.opens(t, tokens.Access, q.known); q.known && !access.Account.Suspended {
 					t.Error("nobody is told of the suspension")
 				}
-				if got, err := f.Grants().Renew(t.Context(), store.Renewal{Token: tokens.Refresh, ClientID: c.Client.ID}); err == nil {
+				if got, err := f.RenewGrantTokens(t.Context(), store.Renewal{Token: tokens.Refresh, ClientID: c.Client.ID}); err == nil {
 					t.Errorf("renewed to %v", got.Scopes)
 				}
-				if got, err := f.Grants().Redeem(t.Context(), waiting, nil); err == nil {
+				if got, err := f.RedeemGrantCode(t.Context(), waiting, nil); err == nil {
 					t.Errorf("redeemed to %v", got.Scopes)
 				}
-				if list, err := f.Grants().List(t.Context(), f.acc.ID); err != nil || len(list) != 1 || !q.known && list[0].Live(f.clock.Now()) {
+				if list, err := f.Grants(t.Context(), f.acc.ID); err != nil || len(list) != 1 || !q.known && list[0].Live(f.clock.Now()) {
 					t.Errorf("listed: %+v, %v", list, err)
 				}
 			})
@@ -332,24 +332,24 @@ func TestGrantsEndWithTheirUser(t *testing.T) {
 // TestGrantTokensAreDropped by their client only: an access token alone, a refresh token with its grant.
 func TestGrantTokensAreDropped(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, grants := t.Context(), f.Grants()
+		ctx := t.Context()
 		c := f.consent(t, f.member(t, "dev@example.com", store.RoleDeveloper))
 		tokens := f.letIn(t, c)
 		for _, token := range []string{tokens.Access, tokens.Refresh} {
-			if err := grants.RevokeToken(ctx, token, "client_mallory"); !errors.Is(err, store.ErrNotFound) {
+			if err := f.RevokeGrantToken(ctx, token, "client_mallory"); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("dropped by another program: %v", err)
 			}
 		}
 		f.opens(t, tokens.Access, true)
-		if err := grants.RevokeToken(ctx, tokens.Access, c.Client.ID); err != nil {
+		if err := f.RevokeGrantToken(ctx, tokens.Access, c.Client.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.opens(t, tokens.Access, false)
-		next, err := grants.Renew(ctx, store.Renewal{Token: tokens.Refresh, ClientID: c.Client.ID})
+		next, err := f.RenewGrantTokens(ctx, store.Renewal{Token: tokens.Refresh, ClientID: c.Client.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := grants.RevokeToken(ctx, next.Refresh, c.Client.ID); err != nil {
+		if err := f.RevokeGrantToken(ctx, next.Refresh, c.Client.ID); err != nil {
 			t.Fatal(err)
 		}
 		f.opens(t, next.Access, false)
@@ -360,7 +360,7 @@ func TestGrantTokensAreDropped(t *testing.T) {
 // month in any case.
 func TestIdleClientsMakeRoom(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, grants := t.Context(), f.Grants()
+		ctx := t.Context()
 		dev := f.member(t, "dev@example.com", store.RoleDeveloper)
 		used, idle := f.consent(t, dev), f.consent(t, dev)
 		f.letIn(t, used)
@@ -374,7 +374,7 @@ func TestIdleClientsMakeRoom(t *testing.T) {
 			id   string
 			want error
 		}{"the oldest": {idle.Client.ID, store.ErrNotFound}, "one in use": {used.Client.ID, nil}, "the latest": {latest.Client.ID, nil}, "another": {"client_7", nil}} {
-			if _, err := grants.Client(ctx, q.id); !errors.Is(err, q.want) {
+			if _, err := f.OAuthClient(ctx, q.id); !errors.Is(err, q.want) {
 				t.Errorf("%s: got %v, want %v", name, err, q.want)
 			}
 		}
@@ -382,10 +382,10 @@ func TestIdleClientsMakeRoom(t *testing.T) {
 		if err := f.DeleteExpired(ctx, 20_000); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := grants.Client(ctx, latest.Client.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.OAuthClient(ctx, latest.Client.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a month later: %v", err)
 		}
-		if _, err := grants.Client(ctx, used.Client.ID); err != nil {
+		if _, err := f.OAuthClient(ctx, used.Client.ID); err != nil {
 			t.Errorf("one with a grant is forgotten: %v", err)
 		}
 	})

@@ -23,14 +23,14 @@ type Renewal struct {
 // ErrScope means that a client asks for more than it was given.
 var ErrScope = errors.New("more scopes than were allowed")
 
-// Renew exchanges a refresh token for new tokens, once. It returns ErrNotFound for an unknown token or a revoked
+// RenewGrantTokens exchanges a refresh token for new tokens, once. It returns ErrNotFound for an unknown token or a revoked
 // grant; ErrExpired; ErrDenied for another client or another resource, or if the user may not allow it any more;
 // and ErrScope. It returns ErrUsed for a token that was used before: the token has two owners, so the whole grant
 // is revoked.
-func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
+func (s *Store) RenewGrantTokens(ctx context.Context, r Renewal) (GrantTokens, error) {
 	var got GrantTokens
 	var denial error
-	err := g.store.inTx(ctx, func(ctx context.Context, tx txn) error {
+	err := s.inTx(ctx, func(ctx context.Context, tx txn) error {
 		got = GrantTokens{}
 		denial = nil
 
@@ -51,10 +51,10 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 			return err
 		}
 
-		denial = token.denial(r, &key, &grant, g.store.now())
+		denial = token.denial(r, &key, &grant, s.now())
 		switch {
 		case errors.Is(denial, ErrUsed):
-			return g.end(ctx, tx, key.ID)
+			return s.endGrant(ctx, tx, key.ID)
 		case denial == nil:
 			denial, err = refusal(ctx, tx, grant.AccountID, grant.PersonID)
 		}
@@ -71,7 +71,7 @@ func (g *Grants) Renew(ctx context.Context, r Renewal) (GrantTokens, error) {
 		if len(r.Scopes) > 0 {
 			accessScopes = strings.Join(r.Scopes, " ")
 		}
-		got, err = g.issue(ctx, tx, &key, accessScopes, token.Scopes)
+		got, err = s.issueGrantTokens(ctx, tx, &key, accessScopes, token.Scopes)
 		return err
 	})
 	if err == nil {
@@ -100,10 +100,10 @@ func (t *grantTokenRow) denial(r Renewal, key *keyRow, grant *grantRow, now time
 	return nil
 }
 
-// RevokeToken ends a token of a client (RFC 7009): an access token alone, a refresh token with its whole grant. It returns
-// ErrNotFound for one that the client does not have.
-func (g *Grants) RevokeToken(ctx context.Context, secret, clientID string) error {
-	return g.update(ctx, "drop token", func(ctx context.Context, tx txn) error {
+// RevokeGrantToken ends a token of a client (RFC 7009): an access token alone, a refresh token with its whole grant.
+// It returns ErrNotFound for one that the client does not have.
+func (s *Store) RevokeGrantToken(ctx context.Context, secret, clientID string) error {
+	return s.update(ctx, "drop token", func(ctx context.Context, tx txn) error {
 		var token grantTokenRow
 		err := notFound(tx.NewSelect().Model(&token).Join("JOIN oauth_grants AS g ON g.key_id = t.key_id").
 			Where("t.hash = ? AND g.client_id = ?", hashSecret(secret), clientID).Scan(ctx))
@@ -112,7 +112,7 @@ func (g *Grants) RevokeToken(ctx context.Context, secret, clientID string) error
 		}
 
 		if token.Refresh {
-			return g.end(ctx, tx, token.KeyID)
+			return s.endGrant(ctx, tx, token.KeyID)
 		}
 		_, err = tx.NewDelete().Model((*grantTokenRow)(nil)).Where("hash = ?", token.Hash).Exec(ctx)
 		return err
@@ -128,22 +128,22 @@ var accessQuery = "SELECT t.scopes, " + keysTable.columns("k") + ", " + accounts
 	` WHERE t.hash = $1 AND NOT t.refresh AND g.resource = $2 AND t.expires_at > $3 AND k.revoked_at IS NULL
 		AND k.expires_at > $3 AND m.role IN ($4, $5)`
 
-// Access returns the access of a token at a resource, in one query, or ErrNotFound. A suspended account is returned:
+// GrantAccess returns the access of a token at a resource, in one query, or ErrNotFound. A suspended account is returned:
 // the caller reports that to its owner.
-func (g *Grants) Access(ctx context.Context, secret, resource string) (GrantAccess, error) {
+func (s *Store) GrantAccess(ctx context.Context, secret, resource string) (GrantAccess, error) {
 	var key keyRow
 	var account accountRow
 	var scopes string
 
-	now := g.store.now()
+	now := s.now()
 	found := append(append([]any{&scopes}, keysTable.pointers(&key)...), accountsTable.pointers(&account)...)
-	err := g.store.readRow(ctx, found, accessQuery, hashSecret(secret), resource, toMicros(now), RoleOwner,
+	err := s.readRow(ctx, found, accessQuery, hashSecret(secret), resource, toMicros(now), RoleOwner,
 		RoleDeveloper)
 	if err != nil {
 		return GrantAccess{}, wrapped("read token", notFound(err))
 	}
 
-	noteUse(g.store.keyUses, key.key(), now)
+	noteUse(s.keyUses, key.key(), now)
 	return GrantAccess{key.key(), account.account(now), strings.Fields(scopes)}, nil
 }
 
@@ -172,15 +172,15 @@ func grantOf(key *keyRow, row *grantRow) Grant {
 	return grant
 }
 
-// List returns an account's grants, the latest first.
-func (g *Grants) List(ctx context.Context, accountID string) ([]Grant, error) {
-	grants, err := g.read(ctx, "g.account_id = ?", accountID)
+// Grants returns an account's grants, the latest first.
+func (s *Store) Grants(ctx context.Context, accountID string) ([]Grant, error) {
+	grants, err := s.readGrants(ctx, "g.account_id = ?", accountID)
 	return grants, wrapped("read grants", err)
 }
 
-// Get returns a grant of an account, or ErrNotFound.
-func (g *Grants) Get(ctx context.Context, accountID, id string) (Grant, error) {
-	grants, err := g.read(ctx, "g.account_id = ? AND g.key_id = ?", accountID, id)
+// Grant returns a grant of an account, or ErrNotFound.
+func (s *Store) Grant(ctx context.Context, accountID, id string) (Grant, error) {
+	grants, err := s.readGrants(ctx, "g.account_id = ? AND g.key_id = ?", accountID, id)
 	if err == nil && len(grants) == 0 {
 		err = ErrNotFound
 	}
@@ -190,7 +190,7 @@ func (g *Grants) Get(ctx context.Context, accountID, id string) (Grant, error) {
 	return grants[0], nil
 }
 
-func (g *Grants) read(ctx context.Context, which string, args ...any) ([]Grant, error) {
+func (s *Store) readGrants(ctx context.Context, which string, args ...any) ([]Grant, error) {
 	var rows []struct {
 		KeyID, AccountID, PersonID, ClientID string
 		Home, Scopes                         string
@@ -202,7 +202,7 @@ func (g *Grants) read(ctx context.Context, which string, args ...any) ([]Grant, 
 		Email, Role                          string
 	}
 
-	err := g.store.read.NewSelect().TableExpr("oauth_grants AS g").Join("JOIN keys AS k ON k.id = g.key_id").
+	err := s.read.NewSelect().TableExpr("oauth_grants AS g").Join("JOIN keys AS k ON k.id = g.key_id").
 		Join("LEFT JOIN people AS p ON p.id = g.person_id").
 		Join("LEFT JOIN members AS m ON m.account_id = g.account_id AND m.person_id = g.person_id").
 		ColumnExpr(`g.key_id, g.account_id, g.person_id, g.client_id, g.home, g.scopes, g.created_at, k.name,
@@ -242,17 +242,17 @@ func (g *Grants) read(ctx context.Context, which string, args ...any) ([]Grant, 
 	return list, nil
 }
 
-// SetLimit changes the maximum spending of a grant over its whole life. It returns ErrNotFound for a grant that has
+// SetGrantLimit changes the maximum spending of a grant over its whole life. It returns ErrNotFound for a grant that has
 // ended or that the account does not have.
-func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credit.Amount) error {
+func (s *Store) SetGrantLimit(ctx context.Context, accountID, id string, limit credit.Amount) error {
 	if limit < 0 || limit > maxAmount {
 		return errors.New("set limit of grant: the amount is out of bounds")
 	}
 
-	return g.update(ctx, "set limit of grant", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "set limit of grant", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Model((*keyRow)(nil)).Set("spend_limit = ?", limit).
 			Where("id = ? AND account_id = ? AND prefix = ? AND revoked_at IS NULL AND expires_at > ?",
-				id, accountID, grantMark, toMicros(g.store.now())).Exec(ctx))
+				id, accountID, grantMark, toMicros(s.now())).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
 		}
@@ -260,10 +260,10 @@ func (g *Grants) SetLimit(ctx context.Context, accountID, id string, limit credi
 	})
 }
 
-// Revoke ends a grant permanently. Revoking it again changes nothing. It returns ErrNotFound for a grant that the
+// RevokeGrant ends a grant permanently. Revoking it again changes nothing. It returns ErrNotFound for a grant that the
 // account does not have.
-func (g *Grants) Revoke(ctx context.Context, accountID, id string) error {
-	return g.update(ctx, "revoke grant", func(ctx context.Context, tx txn) error {
+func (s *Store) RevokeGrant(ctx context.Context, accountID, id string) error {
+	return s.update(ctx, "revoke grant", func(ctx context.Context, tx txn) error {
 		known, err := tx.NewSelect().Model((*grantRow)(nil)).Where("key_id = ? AND account_id = ?", id, accountID).
 			Exists(ctx)
 		if err == nil && !known {
@@ -272,7 +272,7 @@ func (g *Grants) Revoke(ctx context.Context, accountID, id string) error {
 		if err != nil {
 			return err
 		}
-		return g.end(ctx, tx, id)
+		return s.endGrant(ctx, tx, id)
 	})
 }
 

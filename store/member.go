@@ -107,7 +107,7 @@ func (s *Store) listMembers(ctx context.Context, where, id string) ([]Membership
 
 // AddMember makes a user a member. It returns ErrExists when they are one already.
 func (s *Store) AddMember(ctx context.Context, accountID, personID, role string) error {
-	return s.updateMembers(ctx, "add member", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "add member", func(ctx context.Context, tx txn) error {
 		return s.addMember(ctx, tx, accountID, personID, role)
 	})
 }
@@ -127,7 +127,7 @@ func (s *Store) addMember(ctx context.Context, tx txn, accountID, personID, role
 // SetMemberRole changes a member's role, and ends the member's sessions. It returns ErrLastOwner if the account would
 // have no owner.
 func (s *Store) SetMemberRole(ctx context.Context, accountID, personID, role string) error {
-	return s.updateMembers(ctx, "set role", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "set role", func(ctx context.Context, tx txn) error {
 		if !slices.Contains(Roles(), role) {
 			return fmt.Errorf("the role must be one of %v; got %q", Roles(), role)
 		}
@@ -143,7 +143,7 @@ func (s *Store) SetMemberRole(ctx context.Context, accountID, personID, role str
 // RemoveMember ends a membership and the member's sessions. It returns ErrLastOwner if the account would have no
 // owner.
 func (s *Store) RemoveMember(ctx context.Context, accountID, personID string) error {
-	return s.updateMembers(ctx, "remove member", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "remove member", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*memberRow)(nil)).
 			Where("account_id = ? AND person_id = ?", accountID, personID).Exec(ctx))
 		if err == nil && !ok {
@@ -193,7 +193,7 @@ func (s *Store) NewInvite(ctx context.Context, i Invite) (secret string, err err
 		TokenHash: tokenHash(secret), CreatedAt: toMicros(s.now()), ExpiresAt: toMicros(i.ExpiresAt),
 	}
 
-	return secret, s.updateMembers(ctx, "invite", func(ctx context.Context, tx txn) error {
+	return secret, s.update(ctx, "invite", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewInsert().Model(&row).On("CONFLICT (account_id, email) DO UPDATE").
 			Set(`id = EXCLUDED.id, role = EXCLUDED.role, inviter_id = EXCLUDED.inviter_id,
 				token_hash = EXCLUDED.token_hash, created_at = EXCLUDED.created_at,
@@ -230,7 +230,7 @@ func (s *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invi
 		return Invite{}, err
 	}
 
-	return i, s.updateMembers(ctx, "accept invitation", func(ctx context.Context, tx txn) error {
+	return i, s.update(ctx, "accept invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("token_hash = ?", tokenHash(secret)).Exec(ctx))
 		switch {
 		case err != nil:
@@ -248,7 +248,7 @@ func (s *Store) AcceptInvite(ctx context.Context, secret, personID string) (Invi
 
 // CancelInvite ends an invitation of an account, or returns ErrNotFound.
 func (s *Store) CancelInvite(ctx context.Context, accountID, id string) error {
-	return s.updateMembers(ctx, "cancel invitation", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "cancel invitation", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*inviteRow)(nil)).Where("account_id = ? AND id = ?", accountID, id).
 			Exec(ctx))
 		if err == nil && !ok {
@@ -256,8 +256,4 @@ func (s *Store) CancelInvite(ctx context.Context, accountID, id string) error {
 		}
 		return err
 	})
-}
-
-func (s *Store) updateMembers(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, s.inTx(ctx, fn))
 }

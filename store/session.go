@@ -43,17 +43,12 @@ type sessionRow struct {
 	ExpiresAt int64
 }
 
-// Sessions stores the sessions of users. It implements the store of scs; tokens are passed hashed, and data is JSON.
-type Sessions struct{ store *Store }
-
-// Sessions returns the sessions of the store.
-func (s *Store) Sessions() *Sessions { return &Sessions{s} }
-
-// FindCtx returns the data of a session that has not expired.
-func (s *Sessions) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+// FindSession returns the JSON data of a session that has not expired. The token is the stored form, as in all methods
+// of sessions.
+func (s *Store) FindSession(ctx context.Context, token string) ([]byte, bool, error) {
 	var row sessionRow
-	err := s.store.read.NewSelect().Model(&row).Column("data").
-		Where("token = ? AND expires_at > ? AND length(data) > 0", token, toMicros(s.store.now())).Scan(ctx)
+	err := s.read.NewSelect().Model(&row).Column("data").
+		Where("token = ? AND expires_at > ? AND length(data) > 0", token, toMicros(s.now())).Scan(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, false, nil
@@ -72,9 +67,9 @@ const (
 	seenTimeout = time.Second
 )
 
-// CommitCtx stores a session, unless it has been ended: a request that was running at that time does not restore
+// CommitSession stores a session, whose data is JSON, unless it has been ended: a request that was running at that time does not restore
 // it.
-func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
+func (s *Store) CommitSession(ctx context.Context, token string, data []byte, expiry time.Time) error {
 	var envelope struct {
 		Values sessionFacts `json:"values"`
 	}
@@ -83,10 +78,10 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	}
 
 	facts := envelope.Values
-	now := toMicros(s.store.now())
+	now := toMicros(s.now())
 	row := sessionRow{
 		Token:     token,
-		PublicID:  s.store.NewID("ses"),
+		PublicID:  s.NewID("ses"),
 		Data:      data,
 		Device:    clean(facts.Device, 200),
 		Address:   clean(facts.Address, 64),
@@ -99,7 +94,7 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	}
 
 	var seen int64
-	err := s.store.read.NewSelect().Model((*sessionRow)(nil)).Column("seen_at").
+	err := s.read.NewSelect().Model((*sessionRow)(nil)).Column("seen_at").
 		Where("token = ? AND data = ?", token, data).Scan(ctx, &seen)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("read session: %w", err)
@@ -128,43 +123,29 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	return err
 }
 
-// DeleteCtx ends a session.
-func (s *Sessions) DeleteCtx(ctx context.Context, token string) error {
+// DeleteSession ends the session of a token.
+func (s *Store) DeleteSession(ctx context.Context, token string) error {
 	return s.update(ctx, "end session", func(ctx context.Context, tx txn) error {
-		_, err := endSessions(tx, s.store.now()).Where("token = ?", token).Exec(ctx)
+		_, err := endSessions(tx, s.now()).Where("token = ?", token).Exec(ctx)
 		return err
 	})
 }
 
-// Find returns the data of a session. Like Commit and Delete, it exists for the interface of scs, which calls the
-// methods with a context if there are any.
-func (s *Sessions) Find(token string) ([]byte, bool, error) {
-	return s.FindCtx(context.Background(), token)
-}
-
-// Commit stores a session.
-func (s *Sessions) Commit(token string, data []byte, expiry time.Time) error {
-	return s.CommitCtx(context.Background(), token, data, expiry)
-}
-
-// Delete ends a session.
-func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
-
-// Of returns the sessions of a user, the most recently used first.
-func (s *Sessions) Of(ctx context.Context, personID string) ([]Session, error) {
+// Sessions returns the sessions of a user, the most recently used first.
+func (s *Store) Sessions(ctx context.Context, personID string) ([]Session, error) {
 	var rows []sessionRow
-	err := s.store.read.NewSelect().Model(&rows).ExcludeColumn("data").
-		Where("person_id = ? AND expires_at > ?", personID, toMicros(s.store.now())).Order("seen_at DESC").Limit(100).
+	err := s.read.NewSelect().Model(&rows).ExcludeColumn("data").
+		Where("person_id = ? AND expires_at > ?", personID, toMicros(s.now())).Order("seen_at DESC").Limit(100).
 		Scan(ctx)
 	return converted(rows, func(r *sessionRow) Session {
 		return Session{r.PublicID, personID, r.Device, r.Address, fromMicros(r.CreatedAt), fromMicros(r.SeenAt), r.Token}
 	}), wrapped("read sessions", err)
 }
 
-// End ends one session of a user, or returns ErrNotFound.
-func (s *Sessions) End(ctx context.Context, personID, id string) error {
+// EndSession ends one session of a user, or returns ErrNotFound.
+func (s *Store) EndSession(ctx context.Context, personID, id string) error {
 	return s.update(ctx, "end session", func(ctx context.Context, tx txn) error {
-		ok, err := changed(endSessions(tx, s.store.now()).Where("person_id = ? AND public_id = ?", personID, id).
+		ok, err := changed(endSessions(tx, s.now()).Where("person_id = ? AND public_id = ?", personID, id).
 			Exec(ctx))
 		if err == nil && !ok {
 			err = ErrNotFound
@@ -173,10 +154,10 @@ func (s *Sessions) End(ctx context.Context, personID, id string) error {
 	})
 }
 
-// EndOthers ends all sessions of a user but the one whose stored token is given.
-func (s *Sessions) EndOthers(ctx context.Context, personID, keep string) error {
+// EndOtherSessions ends all sessions of a user but the one whose stored token is given.
+func (s *Store) EndOtherSessions(ctx context.Context, personID, keep string) error {
 	return s.update(ctx, "end sessions", func(ctx context.Context, tx txn) error {
-		_, err := endSessions(tx, s.store.now()).Where("person_id = ? AND token <> ?", personID, keep).Exec(ctx)
+		_, err := endSessions(tx, s.now()).Where("person_id = ? AND token <> ?", personID, keep).Exec(ctx)
 		return err
 	})
 }
@@ -188,8 +169,4 @@ const endedFor = time.Hour
 func endSessions(tx txn, now time.Time) *bun.UpdateQuery {
 	return tx.NewUpdate().Model((*sessionRow)(nil)).
 		Set("person_id = NULL, data = ?, expires_at = ?", []byte{}, toMicros(now.Add(endedFor)))
-}
-
-func (s *Sessions) update(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, s.store.inTx(ctx, fn))
 }

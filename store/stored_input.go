@@ -14,12 +14,7 @@ const (
 	MaxStoredInput = 256 << 10
 )
 
-// StoredInputs are the encrypted inputs of calls, for accounts that want to view or repeat them.
-type StoredInputs struct{ store *Store }
-
-// StoredInputs returns the inputs that the store keeps.
-func (s *Store) StoredInputs() *StoredInputs { return &StoredInputs{s} }
-
+// storedInputRow is the encrypted input of a call, for an account that wants to view or repeat it.
 type storedInputRow struct {
 	bun.BaseModel `bun:"table:kept_inputs,alias:ki"`
 
@@ -29,8 +24,8 @@ type storedInputRow struct {
 	ExpiresAt int64
 }
 
-// Add stores the input of a call. It has no effect if the account has disabled this, or if the input is too long.
-func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed []byte) error {
+// AddStoredInput stores the input of a call. It has no effect if the account has disabled this, or if the input is too long.
+func (s *Store) AddStoredInput(ctx context.Context, accountID, callID string, sealed []byte) error {
 	if len(sealed) > MaxStoredInput {
 		return nil
 	}
@@ -39,9 +34,9 @@ func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed
 		CallID:    callID,
 		AccountID: accountID,
 		Sealed:    sealed,
-		ExpiresAt: toMicros(k.store.now().Add(StoredInputLife)),
+		ExpiresAt: toMicros(s.now().Add(StoredInputLife)),
 	}
-	return wrapped("keep input", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "keep input", func(ctx context.Context, tx txn) error {
 		// The account's row is locked, so that a concurrent change of the setting takes effect.
 		enabled, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = keep_inputs").
 			Where("id = ? AND keep_inputs", accountID).Exec(ctx))
@@ -51,24 +46,24 @@ func (k *StoredInputs) Add(ctx context.Context, accountID, callID string, sealed
 
 		_, err = tx.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx)
 		return err
-	}))
+	})
 }
 
-// Of returns the input of an account's call, as it was passed to Add, or ErrNotFound.
-func (k *StoredInputs) Of(ctx context.Context, accountID, callID string) ([]byte, error) {
+// StoredInput returns the input of an account's call, as it was passed to AddStoredInput, or ErrNotFound.
+func (s *Store) StoredInput(ctx context.Context, accountID, callID string) ([]byte, error) {
 	var row storedInputRow
 	if !storable(callID) {
 		return nil, ErrNotFound
 	}
-	err := k.store.read.NewSelect().Model(&row).
-		Where("call_id = ? AND account_id = ? AND expires_at > ?", callID, accountID, toMicros(k.store.now())).Scan(ctx)
+	err := s.read.NewSelect().Model(&row).
+		Where("call_id = ? AND account_id = ? AND expires_at > ?", callID, accountID, toMicros(s.now())).Scan(ctx)
 	return row.Sealed, wrapped("read kept input", notFound(err))
 }
 
-// Enable sets whether an account's inputs are stored from now on. Stored inputs are deleted when storing is switched
+// SetKeepInputs sets whether an account's inputs are stored from now on. Stored inputs are deleted when storing is switched
 // off.
-func (k *StoredInputs) Enable(ctx context.Context, accountID string, want bool) error {
-	return wrapped("set what is kept", k.store.inTx(ctx, func(ctx context.Context, tx txn) error {
+func (s *Store) SetKeepInputs(ctx context.Context, accountID string, want bool) error {
+	return s.update(ctx, "set what is kept", func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).
 			Exec(ctx))
 		switch {
@@ -82,7 +77,7 @@ func (k *StoredInputs) Enable(ctx context.Context, accountID string, want bool) 
 
 		_, err = tx.NewDelete().Model((*storedInputRow)(nil)).Where("account_id = ?", accountID).Exec(ctx)
 		return err
-	}))
+	})
 }
 
 // deleteStoredInputs removes inputs whose time has passed.

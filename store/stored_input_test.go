@@ -10,23 +10,23 @@ import (
 
 func TestInputsAreStoredOnlyIfEnabled(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		kept, c := f.StoredInputs(), f.begin(t, f.newCall(2000))
+		c := f.begin(t, f.newCall(2000))
 		add := func() {
 			t.Helper()
-			if err := kept.Add(t.Context(), f.acc.ID, c.ID, []byte("sealed")); err != nil {
+			if err := f.AddStoredInput(t.Context(), f.acc.ID, c.ID, []byte("sealed")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want := func(text string) {
 			t.Helper()
-			got, err := kept.Of(t.Context(), f.acc.ID, c.ID)
+			got, err := f.StoredInput(t.Context(), f.acc.ID, c.ID)
 			if string(got) != text || (text == "") != errors.Is(err, store.ErrNotFound) {
 				t.Errorf("got %q, %v, want %q", got, err, text)
 			}
 		}
 		choose := func(keep bool) {
 			t.Helper()
-			if err := kept.Enable(t.Context(), f.acc.ID, keep); err != nil {
+			if err := f.SetKeepInputs(t.Context(), f.acc.ID, keep); err != nil {
 				t.Fatal(err)
 			}
 			if account, err := f.Account(t.Context(), f.acc.ID); err != nil || account.KeepInputs != keep {
@@ -39,13 +39,13 @@ func TestInputsAreStoredOnlyIfEnabled(t *testing.T) {
 		add()
 		add()
 		want("sealed")
-		if _, err := kept.Of(t.Context(), "acc_other", c.ID); !errors.Is(err, store.ErrNotFound) {
+		if _, err := f.StoredInput(t.Context(), "acc_other", c.ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("another account reads the input: %v", err)
 		}
 		choose(false)
 		want("")
 		choose(true)
-		if err := kept.Add(t.Context(), f.acc.ID, c.ID, make([]byte, store.MaxStoredInput+1)); err != nil {
+		if err := f.AddStoredInput(t.Context(), f.acc.ID, c.ID, make([]byte, store.MaxStoredInput+1)); err != nil {
 			t.Error(err)
 		}
 		want("") // too long
@@ -58,7 +58,7 @@ func TestInputsAreStoredOnlyIfEnabled(t *testing.T) {
 		if left, err := f.DB().NewSelect().Table("kept_inputs").Count(t.Context()); err != nil || left != 0 {
 			t.Errorf("%d inputs are left, %v", left, err)
 		}
-		if err := kept.Enable(t.Context(), "acc_unknown", true); !errors.Is(err, store.ErrNotFound) {
+		if err := f.SetKeepInputs(t.Context(), "acc_unknown", true); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an unknown account: %v", err)
 		}
 	})

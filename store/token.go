@@ -50,7 +50,7 @@ func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error
 		CreatedAt: toMicros(s.now()), ExpiresAt: toMicros(t.ExpiresAt),
 	}
 
-	err = s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
+	err = s.update(ctx, "make link", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewDelete().Model((*tokenRow)(nil)).Where("person_id = ? AND purpose = ?", t.PersonID, t.Purpose).
 			Exec(ctx)
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *Store) NewToken(ctx context.Context, t Token) (secret string, err error
 func (s *Store) RequestReset(
 	ctx context.Context, email string, until time.Time, buildMail func(to, secret string) ([]QueuedEmail, error),
 ) error {
-	return s.updatePerson(ctx, "make link", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "make link", func(ctx context.Context, tx txn) error {
 		secret := rand.Text()
 		now := s.now()
 		known, err := changed(tx.NewRaw(`INSERT INTO tokens (hash, purpose, person_id, data, created_at, expires_at)
@@ -115,7 +115,7 @@ func (s *Store) UseToken(ctx context.Context, purpose, secret string) (Token, er
 		return Token{}, err
 	}
 
-	err = s.updatePerson(ctx, "use link", func(ctx context.Context, tx txn) error {
+	err = s.update(ctx, "use link", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Model((*tokenRow)(nil)).Where("hash = ?", tokenHash(secret)).Exec(ctx))
 		if err == nil && !ok {
 			err = ErrUsed

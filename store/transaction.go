@@ -39,6 +39,11 @@ func (s *Store) inTx(ctx context.Context, fn transaction) error {
 	})
 }
 
+// update is inTx with the failed action in the error.
+func (s *Store) update(ctx context.Context, doing string, fn transaction) error {
+	return wrapped(doing, s.inTx(ctx, fn))
+}
+
 // inCertainTx is inTx on SQLite for a transaction that itself finds out whether it has happened before: it runs again
 // even when the response to its commit is lost. SQLite is in this process, so a commit that keeps failing has a
 // cause.

@@ -168,7 +168,7 @@ func (s *Store) SetUserName(ctx context.Context, id, name string) error {
 // so, every other session of the user ends, and every link. It is for a user who has signed up in the same browser or
 // is identified by other means: Claim is for all others.
 func (s *Store) VerifyUser(ctx context.Context, id, keepSession string) (first bool, err error) {
-	err = s.updatePerson(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
+	err = s.update(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
 		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(s.now())).
 			Where("id = ? AND verified_at IS NULL", id).Exec(ctx))
 		if err != nil || !first {
@@ -187,7 +187,7 @@ func (s *Store) SetOperator(ctx context.Context, id string, operator bool) error
 // UseFactorStep records the time step of a code, so that the code works once.
 // It returns ErrUsed when the step, or a later one, was used before.
 func (s *Store) UseFactorStep(ctx context.Context, id string, step int64) error {
-	return s.updatePerson(ctx, "use code", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "use code", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewUpdate().Table("people").Set("factor_step = ?", step).
 			Where("id = ? AND factor_step < ?", id, step).Exec(ctx))
 		if err == nil && !ok {
@@ -200,7 +200,7 @@ func (s *Store) UseFactorStep(ctx context.Context, id string, step int64) error 
 // UseRecoveryCode uses up one of a user's recovery codes, or returns ErrUsed.
 func (s *Store) UseRecoveryCode(ctx context.Context, id, code string) error {
 	hash := sha256.Sum256([]byte(code))
-	return s.updatePerson(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "use recovery code", func(ctx context.Context, tx txn) error {
 		ok, err := changed(tx.NewDelete().Table("recovery_codes").Where("person_id = ? AND hash = ?", id, hash[:]).
 			Exec(ctx))
 		if err == nil && !ok {
@@ -219,7 +219,7 @@ func (s *Store) RecoveryCodes(ctx context.Context, id string) (int, error) {
 // RemoveUser deletes a user with all data that belongs to the user alone: memberships, sessions, links and second
 // factor. It returns ErrNotFound for an unknown user.
 func (s *Store) RemoveUser(ctx context.Context, id string) error {
-	return s.updatePerson(ctx, "remove person", func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "remove person", func(ctx context.Context, tx txn) error {
 		return s.removePerson(ctx, tx, id)
 	})
 }
@@ -239,7 +239,7 @@ func (s *Store) removePerson(ctx context.Context, tx txn, id string) error {
 }
 
 func (s *Store) changePerson(ctx context.Context, doing, id, set string, args ...any) error {
-	return s.updatePerson(ctx, doing, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, doing, func(ctx context.Context, tx txn) error {
 		return s.setPerson(ctx, tx, id, set, args...)
 	})
 }
@@ -250,10 +250,6 @@ func (s *Store) setPerson(ctx context.Context, tx txn, id, set string, args ...a
 		err = ErrNotFound
 	}
 	return err
-}
-
-func (s *Store) updatePerson(ctx context.Context, doing string, fn transaction) error {
-	return wrapped(doing, s.inTx(ctx, fn))
 }
 
 // converted returns what the rows mean.

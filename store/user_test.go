@@ -138,14 +138,14 @@ func (f *fixture) signIn(t *testing.T, token, personID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Sessions().CommitCtx(t.Context(), token, data, noon.Add(time.Hour)); err != nil {
+	if err := f.CommitSession(t.Context(), token, data, noon.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (f *fixture) sessionTokens(t *testing.T, personID string) []string {
 	t.Helper()
-	list, err := f.Sessions().Of(t.Context(), personID)
+	list, err := f.Sessions(t.Context(), personID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,34 +158,34 @@ func (f *fixture) sessionTokens(t *testing.T, personID string) []string {
 
 func TestSessions(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, sessions := t.Context(), f.Sessions()
+		ctx := t.Context()
 		eve, bob := f.newPerson(t, "eve@example.com"), f.newPerson(t, "bob@example.com")
 		f.signIn(t, "one", eve.ID)
 		f.clock.Advance(time.Minute)
 		f.signIn(t, "two", eve.ID)
 		f.signIn(t, "three", bob.ID)
-		list, err := sessions.Of(ctx, eve.ID)
+		list, err := f.Sessions(ctx, eve.ID)
 		if err != nil || len(list) != 2 || list[0].Token != "two" || list[1].Device != "Firefox on Linux" || list[1].Address != "203.0.113.40" {
 			t.Fatalf("got %+v, %v", list, err)
 		}
-		if err := sessions.End(ctx, bob.ID, list[0].ID); !errors.Is(err, store.ErrNotFound) {
+		if err := f.EndSession(ctx, bob.ID, list[0].ID); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("another's session: got %v, want ErrNotFound", err)
 		}
-		if err := sessions.End(ctx, eve.ID, list[0].ID); err != nil {
+		if err := f.EndSession(ctx, eve.ID, list[0].ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, found, err := sessions.FindCtx(ctx, "two"); err != nil || found {
+		if _, found, err := f.FindSession(ctx, "two"); err != nil || found {
 			t.Errorf("an ended session: found %v, %v", found, err)
 		}
 		// A request that was under way when it was ended stores it once more.
 		f.signIn(t, "two", eve.ID)
-		if _, found, err := sessions.FindCtx(ctx, "two"); err != nil || found || len(f.sessionTokens(t, eve.ID)) != 1 {
+		if _, found, err := f.FindSession(ctx, "two"); err != nil || found || len(f.sessionTokens(t, eve.ID)) != 1 {
 			t.Errorf("an ended session came back: found %v, %v", found, err)
 		}
 		// Seen again: the time changes, the public id and the beginning do not.
 		f.clock.Advance(time.Minute)
 		f.signIn(t, "one", eve.ID)
-		again, err := sessions.Of(ctx, eve.ID)
+		again, err := f.Sessions(ctx, eve.ID)
 		if err != nil || len(again) != 1 || again[0].ID != list[1].ID || !again[0].CreatedAt.Equal(noon) || !again[0].SeenAt.Equal(noon.Add(2*time.Minute)) {
 			t.Errorf("seen again: got %+v, %v", again, err)
 		}
@@ -199,7 +199,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("another's sessions: %v is left", left)
 		}
 		f.clock.Advance(2 * time.Hour)
-		if _, found, err := sessions.FindCtx(ctx, "three"); err != nil || found {
+		if _, found, err := f.FindSession(ctx, "three"); err != nil || found {
 			t.Errorf("an expired session: found %v, %v", found, err)
 		}
 	})
@@ -292,22 +292,22 @@ func TestOwnersCannotRemoveEachOther(t *testing.T) {
 
 func TestAudit(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
-		ctx, audit := t.Context(), f.Audit()
+		ctx := t.Context()
 		for i := range 5 {
 			f.clock.Advance(time.Second)
-			if err := audit.Add(ctx, store.AuditEntry{AccountID: f.acc.ID, Who: "eve@example.com", Action: "key.made", Object: fmt.Sprint(i), Operator: i == 4}); err != nil {
+			if err := f.AddAuditEntry(ctx, store.AuditEntry{AccountID: f.acc.ID, Who: "eve@example.com", Action: "key.made", Object: fmt.Sprint(i), Operator: i == 4}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		f.clock.Advance(time.Second)
-		if err := audit.Add(ctx, store.AuditEntry{Who: "command line", Action: "settings", Operator: true}); err != nil {
+		if err := f.AddAuditEntry(ctx, store.AuditEntry{Who: "command line", Action: "settings", Operator: true}); err != nil {
 			t.Fatal(err)
 		}
-		first, err := audit.Of(ctx, f.acc.ID, "", 3)
+		first, err := f.AuditEntries(ctx, f.acc.ID, "", 3)
 		if err != nil || len(first) != 3 || first[0].Object != "4" || first[2].Object != "2" {
 			t.Fatalf("got %+v, %v", first, err)
 		}
-		rest, err := audit.Of(ctx, f.acc.ID, first[2].ID, 3)
+		rest, err := f.AuditEntries(ctx, f.acc.ID, first[2].ID, 3)
 		if err != nil || len(rest) != 2 || rest[1].Object != "0" {
 			t.Errorf("got %+v, %v", rest, err)
 		}
@@ -315,18 +315,18 @@ func TestAudit(t *testing.T) {
 		other := once
 		other.Object = "Bill"
 		for _, e := range []store.AuditEntry{once, once, other} {
-			if err := audit.AddOnce(ctx, e); err != nil {
+			if err := f.AddAuditEntryOnce(ctx, e); err != nil {
 				t.Fatal(err)
 			}
 		}
 		f.clock.Advance(time.Hour + time.Second)
-		if err := audit.AddOnce(ctx, once); err != nil {
+		if err := f.AddAuditEntryOnce(ctx, once); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := audit.Of(ctx, f.acc.ID, "", 10); err != nil || len(all) != 5+3 || all[0].Object != "Letter" {
+		if all, err := f.AuditEntries(ctx, f.acc.ID, "", 10); err != nil || len(all) != 5+3 || all[0].Object != "Letter" {
 			t.Errorf("of what is written once: got %+v, %v", all, err)
 		}
-		if done, err := audit.ByOperators(ctx, "", 10); err != nil || len(done) != 2 || done[0].Who != "command line" || done[0].AccountID != "" {
+		if done, err := f.OperatorAuditEntries(ctx, "", 10); err != nil || len(done) != 2 || done[0].Who != "command line" || done[0].AccountID != "" {
 			t.Errorf("by operators: got %+v, %v", done, err)
 		}
 	})

@@ -216,7 +216,7 @@ func (w *Web) showSettingsInForce(v *pageRequest) error {
 }
 
 func (w *Web) showAudit(v *pageRequest) error {
-	entries, err := w.audit.ByOperators(v.ctx(), v.value("cursor"), auditShown+1)
+	entries, err := w.store.OperatorAuditEntries(v.ctx(), v.value("cursor"), auditShown+1)
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 		m.Ledger = append(m.Ledger, line)
 	}
 
-	entries, err := w.audit.Of(v.ctx(), m.ID, "", adminRows)
+	entries, err := w.store.AuditEntries(v.ctx(), m.ID, "", adminRows)
 	for _, e := range entries {
 		m.Audit = append(m.Audit, auditLine(e))
 	}
@@ -120,7 +120,7 @@ func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 
 // recordFor writes an operator's action on an account into the audit log.
 func (w *Web) recordFor(v *pageRequest, account store.Account, action, object, note string) error {
-	return w.audit.Add(v.ctx(), store.AuditEntry{
+	return w.store.AddAuditEntry(v.ctx(), store.AuditEntry{
 		AccountID: account.ID, PersonID: v.person.ID, Who: v.person.Email, Action: action, Object: object, Note: note,
 		Address: w.cfg.ClientIP(v.r), Operator: true,
 	})

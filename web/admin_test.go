@@ -227,7 +227,7 @@ func TestOperatorsSeeTheProcess(t *testing.T) {
 	op.sees("/admin/edge", "429", "1,234")
 	op.sees("/admin/settings", "Changed Setting Value Source RELAYPDF_DATABASE_URL ******** environment", "RELAYPDF_REDIS_URL redis:// address not set")
 	op.sees("/admin/audit", "No entries yet")
-	if err := h.Audit().Add(t.Context(), store.AuditEntry{Who: "command line", Action: "operator.named", Object: "tom@example.com", Operator: true}); err != nil {
+	if err := h.AddAuditEntry(t.Context(), store.AuditEntry{Who: "command line", Action: "operator.named", Object: "tom@example.com", Operator: true}); err != nil {
 		t.Fatal(err)
 	}
 	op.sees("/admin/audit", "Operator added: tom@example.com")

@@ -13,7 +13,7 @@ import (
 
 // showApps lists the authorized apps, active ones first.
 func (w *Web) showApps(v *pageRequest) error {
-	list, err := w.store.Grants().List(v.ctx(), v.account.ID)
+	list, err := w.store.Grants(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (w *Web) appLine(g store.Grant) views.App {
 
 // showApp shows an app with the form that changes its spending limit.
 func (w *Web) showApp(v *pageRequest) error {
-	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	g, err := w.store.Grant(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (w *Web) showApp(v *pageRequest) error {
 
 // limitApp changes the spending limit of an app.
 func (w *Web) limitApp(v *pageRequest) error {
-	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	g, err := w.store.Grant(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (w *Web) limitApp(v *pageRequest) error {
 		return v.show(http.StatusUnprocessableEntity, views.AppPage(v.page(m.Name, settingsPath), m))
 	}
 
-	if err := w.store.Grants().SetLimit(v.ctx(), v.account.ID, g.ID, *limit); err != nil {
+	if err := w.store.SetGrantLimit(v.ctx(), v.account.ID, g.ID, *limit); err != nil {
 		return err
 	}
 	if err := v.record("grant.limited", g.Name, views.Dollars(*limit)); err != nil {
@@ -113,12 +113,12 @@ func (w *Web) limitApp(v *pageRequest) error {
 
 // revokeApp ends the access of an app.
 func (w *Web) revokeApp(v *pageRequest) error {
-	g, err := w.store.Grants().Get(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
+	g, err := w.store.Grant(v.ctx(), v.account.ID, chi.URLParam(v.r, "id"))
 	if err != nil {
 		return err
 	}
 
-	if err := w.store.Grants().Revoke(v.ctx(), v.account.ID, g.ID); err != nil {
+	if err := w.store.RevokeGrant(v.ctx(), v.account.ID, g.ID); err != nil {
 		return err
 	}
 	if err := v.record("grant.revoked", g.Name, ""); err != nil {

@@ -58,7 +58,7 @@ func (w *Web) typeCode(v *pageRequest) error {
 		}
 	}
 
-	device, err := w.store.Devices().Typed(v.ctx(), v.value("code"), v.person.ID)
+	device, err := w.store.ClaimDevice(v.ctx(), v.value("code"), v.person.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return w.codePage(
 			v, http.StatusUnprocessableEntity,
@@ -90,7 +90,7 @@ func (w *Web) deviceModel(v *pageRequest, d store.Device) views.Device {
 
 // decideDevice approves or denies. The key is made when the device asks next, so no one else ever sees it.
 func (w *Web) decideDevice(v *pageRequest) error {
-	device, err := w.store.Devices().Waiting(v.ctx(), v.value("id"), v.person.ID)
+	device, err := w.store.ClaimedDevice(v.ctx(), v.value("id"), v.person.ID)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (w *Web) decideDevice(v *pageRequest) error {
 	case "approve":
 		return w.approve(v, m)
 	case "deny":
-		if err := w.store.Devices().Deny(v.ctx(), m.ID, v.person.ID); err != nil {
+		if err := w.store.DenyDevice(v.ctx(), m.ID, v.person.ID); err != nil {
 			return err
 		}
 		if err := v.record("device.denied", m.Machine, m.Address); err != nil {
@@ -131,7 +131,7 @@ func (w *Web) approve(v *pageRequest, m views.Device) error {
 	if m.Failed() {
 		return w.askAgain(v, m)
 	}
-	if err := w.store.Devices().Approve(v.ctx(), m.ID, v.person.ID, n); err != nil {
+	if err := w.store.ApproveDevice(v.ctx(), m.ID, v.person.ID, n); err != nil {
 		return err
 	}
 	if err := v.record("device.approved", m.KeyName, m.Address); err != nil {

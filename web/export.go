@@ -311,7 +311,7 @@ func (w *Web) exportEntries(v *pageRequest, out *jsonList) error {
 // auditPages reads the audit log of the account as its members see it, for eachPage.
 func (w *Web) auditPages(v *pageRequest) func(store.List) (store.Page[store.AuditEntry], error) {
 	return func(l store.List) (page store.Page[store.AuditEntry], err error) {
-		entries, err := w.audit.Of(v.ctx(), v.account.ID, l.Cursor, l.Limit)
+		entries, err := w.store.AuditEntries(v.ctx(), v.account.ID, l.Cursor, l.Limit)
 		if len(entries) == l.Limit {
 			page.Next = entries[len(entries)-1].ID
 		}

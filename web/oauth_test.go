@@ -155,7 +155,7 @@ func redeeming(code string) url.Values {
 // opens reports whether the agent endpoint accepts a token.
 func (h *house) opens(t *testing.T, token string) bool {
 	t.Helper()
-	_, err := h.Grants().Access(t.Context(), token, h.url+"/mcp")
+	_, err := h.GrantAccess(t.Context(), token, h.url+"/mcp")
 	return err == nil
 }
 
@@ -195,14 +195,14 @@ func TestAgentIsLetIn(t *testing.T) {
 		}
 		form["allow"] = []string{"documents", "webhooks"} // the second was not asked for
 		to := a.back(maya.post("/oauth/authorize", http.StatusOK, form))
-		if list, err := h.Grants().List(t.Context(), h.mayas(t).ID); err != nil || len(list) != 0 {
+		if list, err := h.Grants(t.Context(), h.mayas(t).ID); err != nil || len(list) != 0 {
 			t.Errorf("%d grants before the code came back, %v", len(list), err)
 		}
 		got := a.trades(http.StatusOK, redeeming(to.Query().Get("code")), "resource", h.url+"/mcp?toolsets=all")
 		if got.Type != "Bearer" || got.Scope != "documents" || got.ExpiresIn != 3600 || !h.opens(t, got.Token) {
 			t.Errorf("got %+v", got)
 		}
-		list, err := h.Grants().List(t.Context(), h.mayas(t).ID)
+		list, err := h.Grants(t.Context(), h.mayas(t).ID)
 		if err != nil || len(list) != 1 || list[0].Limit != 5*credit.Dollar/2 || !list[0].ExpiresAt.Equal(h.clock.Now().Add(30*24*time.Hour)) {
 			t.Fatalf("granted %+v, %v", list, err)
 		}
@@ -221,7 +221,7 @@ func TestAgentIsLetIn(t *testing.T) {
 		maya.sees(app, "Create and edit documents", "maya@example.com")
 		maya.post(app, http.StatusUnprocessableEntity, url.Values{"limit": {"-1"}})
 		maya.post(app, http.StatusSeeOther, url.Values{"limit": {"7"}})
-		if changed, err := h.Grants().Get(t.Context(), h.mayas(t).ID, list[0].ID); err != nil || changed.Limit != 7*credit.Dollar {
+		if changed, err := h.Grant(t.Context(), h.mayas(t).ID, list[0].ID); err != nil || changed.Limit != 7*credit.Dollar {
 			t.Errorf("limited to %v, %v", changed.Limit, err)
 		}
 		maya.sees("/dashboard/apps", "Spending limit of Draftsman set to $7.00.")

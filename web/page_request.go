@@ -210,7 +210,7 @@ func (v *pageRequest) takeNotice() string {
 
 // record writes the visitor's action into the audit log of the account.
 func (v *pageRequest) record(action, object, note string) error {
-	return v.web.audit.Add(v.ctx(), v.author().Entry(action, object, note))
+	return v.web.store.AddAuditEntry(v.ctx(), v.author().Entry(action, object, note))
 }
 
 // author is the visitor in the audit log.

@@ -19,7 +19,7 @@ func (h *house) endSessions(t *testing.T, email string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Sessions().EndOthers(t.Context(), person.ID, ""); err != nil {
+	if err := h.EndOtherSessions(t.Context(), person.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 }

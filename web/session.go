@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -35,9 +36,9 @@ const (
 	rememberKey  = "remember"
 )
 
-func newSessions(kept *store.Sessions, secure bool) *scs.SessionManager {
+func newSessions(stored *store.Store, secure bool) *scs.SessionManager {
 	m := scs.New()
-	m.Store = kept
+	m.Store = sessionStore{stored}
 	m.Codec = jsonCodec{}
 	m.HashTokenInStore = true
 	m.Lifetime = sessionLife
@@ -69,6 +70,34 @@ func (w *Web) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) 
 	)
 	http.Error(rw, "Something failed on our side. Try again.", http.StatusInternalServerError)
 }
+
+// sessionStore gives scs the sessions of the store, whose tokens are hashed.
+type sessionStore struct{ store *store.Store }
+
+var _ scs.CtxStore = sessionStore{}
+
+func (s sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+	return s.store.FindSession(ctx, token)
+}
+
+func (s sessionStore) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
+	return s.store.CommitSession(ctx, token, data, expiry)
+}
+
+func (s sessionStore) DeleteCtx(ctx context.Context, token string) error {
+	return s.store.DeleteSession(ctx, token)
+}
+
+// Find is not called: scs prefers the methods with a context. Commit and Delete are the same.
+func (s sessionStore) Find(token string) ([]byte, bool, error) {
+	return s.FindCtx(context.Background(), token)
+}
+
+func (s sessionStore) Commit(token string, data []byte, expiry time.Time) error {
+	return s.CommitCtx(context.Background(), token, data, expiry)
+}
+
+func (s sessionStore) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
 
 // jsonCodec stores a session's texts as JSON, which the store can look into.
 type jsonCodec struct{}

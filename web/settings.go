@@ -148,7 +148,7 @@ func (w *Web) dataPage(v *pageRequest, closing views.Form) error {
 }
 
 func (w *Web) showAuditLog(v *pageRequest) error {
-	entries, err := w.audit.Of(v.ctx(), v.account.ID, "", auditShown)
+	entries, err := w.store.AuditEntries(v.ctx(), v.account.ID, "", auditShown)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (w *Web) showAuditLog(v *pageRequest) error {
 }
 
 func (w *Web) sessionLines(v *pageRequest) ([]views.Session, error) {
-	list, err := w.sessions.Of(v.ctx(), v.person.ID)
+	list, err := w.store.Sessions(v.ctx(), v.person.ID)
 
 	here := storedToken(w.scs.Token(v.ctx()))
 	var lines []views.Session
@@ -377,7 +377,7 @@ func (w *Web) askNewAddress(v *pageRequest, email string) error {
 
 func (w *Web) saveStoredInputs(v *pageRequest) error {
 	keep := v.value("inputs") != ""
-	if err := w.store.StoredInputs().Enable(v.ctx(), v.account.ID, keep); err != nil {
+	if err := w.store.SetKeepInputs(v.ctx(), v.account.ID, keep); err != nil {
 		return err
 	}
 
@@ -427,7 +427,7 @@ func (w *Web) savePassword(v *pageRequest) error {
 }
 
 func (w *Web) endSession(v *pageRequest) error {
-	if err := w.sessions.End(v.ctx(), v.person.ID, chi.URLParam(v.r, "id")); err != nil {
+	if err := w.store.EndSession(v.ctx(), v.person.ID, chi.URLParam(v.r, "id")); err != nil {
 		return err
 	}
 	return v.redirectWith(securityPath, "Session ended.")

@@ -139,7 +139,7 @@ func (w *Web) alert(v *pageRequest, person store.User) error {
 	}
 
 	here := device(v.r.UserAgent())
-	before, err := w.audit.SignIns(v.ctx(), v.account.ID, person.ID, w.now().Add(-alertSpan))
+	before, err := w.store.SignInDevices(v.ctx(), v.account.ID, person.ID, w.now().Add(-alertSpan))
 	if err != nil || len(before) == 0 || slices.Contains(before, here) {
 		return err
 	}
@@ -157,7 +157,7 @@ func (w *Web) alert(v *pageRequest, person store.User) error {
 
 // endOthers ends every other session of a user.
 func (w *Web) endOthers(ctx context.Context, personID string) error {
-	return w.sessions.EndOthers(ctx, personID, storedToken(w.scs.Token(ctx)))
+	return w.store.EndOtherSessions(ctx, personID, storedToken(w.scs.Token(ctx)))
 }
 
 func (w *Web) signOut(v *pageRequest) error {

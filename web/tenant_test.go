@@ -147,24 +147,24 @@ func (o *tenants) newIdentity(string) string {
 }
 
 func (o *tenants) newApp(string) string {
-	ctx, grants := o.t.Context(), o.Grants()
-	code, err := grants.Authorize(ctx, store.Consent{
+	ctx := o.t.Context()
+	code, err := o.AuthorizeClient(ctx, store.Consent{
 		Client: store.OAuthClient{ID: "app", Name: "App"}, Redirect: callback, Challenge: challengeOf(verifier), Resource: o.url + "/mcp",
 		Scopes: []string{"documents"}, AccountID: o.account.ID, PersonID: o.person.ID, Limit: 1, ExpiresAt: o.clock.Now().Add(time.Hour),
 	})
 	o.check(err)
-	_, err = grants.Redeem(ctx, store.Redemption{Code: code, ClientID: "app", Redirect: callback, Challenge: challengeOf(verifier)}, nil)
+	_, err = o.RedeemGrantCode(ctx, store.Redemption{Code: code, ClientID: "app", Redirect: callback, Challenge: challengeOf(verifier)}, nil)
 	o.check(err)
-	list, err := grants.List(ctx, o.account.ID)
+	list, err := o.Grants(ctx, o.account.ID)
 	o.check(err)
 	return list[slices.IndexFunc(list, func(g store.Grant) bool { return g.RevokedAt == nil })].ID
 }
 
 func (o *tenants) newSession(string) string {
-	before, err := o.Sessions().Of(o.t.Context(), o.person.ID)
+	before, err := o.Sessions(o.t.Context(), o.person.ID)
 	o.check(err)
 	o.signedIn(o.t, o.person)
-	after, err := o.Sessions().Of(o.t.Context(), o.person.ID)
+	after, err := o.Sessions(o.t.Context(), o.person.ID)
 	o.check(err)
 	return after[slices.IndexFunc(after, func(s store.Session) bool {
 		return !slices.ContainsFunc(before, func(b store.Session) bool { return b.ID == s.ID })

@@ -176,8 +176,6 @@ type Mailer interface {
 // Web serves the pages. Its methods are safe for concurrent use.
 type Web struct {
 	store            *store.Store
-	sessions         *store.Sessions
-	audit            *store.Audit
 	box              *seal.Box
 	mail             Mailer
 	webhookEndpoints delivery.Endpoints
@@ -245,8 +243,7 @@ func New(cfg Config) (*Web, error) {
 	stored := cfg.Store.ForPages()
 	w := &Web{
 		gallery: layouts, publicImages: newPublicImageCache(), previews: newPreviewCache(), templates: cfg.Templates,
-		store: stored, sessions: stored.Sessions(), audit: stored.Audit(),
-		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
+		store: stored, box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
 		forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
 		paths: cfg.Host.Paths(),
@@ -254,7 +251,7 @@ func New(cfg Config) (*Web, error) {
 
 	w.webhookEndpoints = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: operation.EndpointCheck(cfg.Connections.CheckURL)}
 	w.oauth = newAuthServer(w)
-	w.scs = newSessions(w.sessions, w.secure)
+	w.scs = newSessions(stored, w.secure)
 	w.scs.ErrorFunc = w.sessionFailed
 	if w.docs, err = docs.New(cfg.BaseURL, cfg.Host.Description); err != nil {
 		return nil, err

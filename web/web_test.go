@@ -343,7 +343,7 @@ func (h *house) mayas(t *testing.T) store.Account {
 // actions returns the actions in the audit log of an account, the latest first.
 func (h *house) actions(t *testing.T, accountID string) []string {
 	t.Helper()
-	entries, err := h.Audit().Of(t.Context(), accountID, "", 100)
+	entries, err := h.AuditEntries(t.Context(), accountID, "", 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -705,11 +705,11 @@ func TestSecretsWaitSealed(t *testing.T) {
 			t.Fatalf("%s leads to %q", c.form, to)
 		}
 		v.sees("/dashboard/documents")
-		sessions, err := h.Sessions().Of(t.Context(), maya.ID)
+		sessions, err := h.Sessions(t.Context(), maya.ID)
 		if err != nil || len(sessions) != 1 {
 			t.Fatalf("got %+v, %v", sessions, err)
 		}
-		data, _, err := h.Sessions().FindCtx(t.Context(), sessions[0].Token)
+		data, _, err := h.FindSession(t.Context(), sessions[0].Token)
 		if err != nil || !bytes.Contains(data, []byte(`"once"`)) || c.secret.Match(data) {
 			t.Errorf("the session stores the secret of %s as %s, %v", c.form, data, err)
 		}

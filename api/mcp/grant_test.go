@@ -27,14 +27,14 @@ func grantOf(t *testing.T, s *apitest.Server, limit credit.Amount, scopes ...str
 			t.Fatal(err)
 		}
 	}
-	code, err := s.Store.Grants().Authorize(ctx, store.Consent{
+	code, err := s.Store.AuthorizeClient(ctx, store.Consent{
 		Client: store.OAuthClient{ID: "client_x", Name: "Draftsman"}, Redirect: "https://draftsman.example/", Challenge: "c", Resource: s.URL + api.AgentPath,
 		Scopes: scopes, AccountID: s.Account.ID, PersonID: person.ID, Limit: limit, ExpiresAt: s.Clock.Now().Add(24 * time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Store.Grants().Redeem(ctx, store.Redemption{Code: code, ClientID: "client_x", Redirect: "https://draftsman.example/", Challenge: "c"}, nil)
+	got, err := s.Store.RedeemGrantCode(ctx, store.Redemption{Code: code, ClientID: "client_x", Redirect: "https://draftsman.example/", Challenge: "c"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 		t.Errorf("the interface takes a token: status %d", got.Status)
 	}
 	// None of the refused has left a grant.
-	if list, err := o.Store.Grants().List(t.Context(), o.Account.ID); err != nil || len(list) != 2 {
+	if list, err := o.Store.Grants(t.Context(), o.Account.ID); err != nil || len(list) != 2 {
 		t.Errorf("grants are %+v, %v; want studio's and one of nobody's", list, err)
 	}
 }
@@ -183,7 +183,6 @@ func publicKeys(t *testing.T, p *fakeoidc.Provider) map[string][]byte {
 func TestGrantsOfAnIssuer(t *testing.T) {
 	t.Parallel()
 	o := newOutsider(t)
-	grants := o.Store.Grants()
 	token := func() string { return o.token(t, nil, nil) }
 	var made struct{ ID string }
 	useAs(t, o.Server, token(), "test_echo", `{"text":"ab"}`).into(t, &made)
@@ -200,7 +199,7 @@ func TestGrantsOfAnIssuer(t *testing.T) {
 	if g := account.Grant; strings.Join(g.Scopes, " ") != "documents account:read" || g.SpendLimitMicrodollars != store.GrantLimit || g.SpentMicrodollars != apitest.EchoPrice {
 		t.Errorf("it is told of %+v", g)
 	}
-	list, err := grants.List(t.Context(), o.Account.ID)
+	list, err := o.Store.Grants(t.Context(), o.Account.ID)
 	if err != nil || len(list) != 1 || list[0].Name != "studio" || list[0].Email != "maya@example.com" || list[0].Home != o.provider.URL || !list[0].Live(o.Clock.Now()) ||
 		!list[0].ExpiresAt.Equal(o.Clock.Now().AddDate(0, 0, store.GrantDays)) {
 		t.Fatalf("listed: %+v, %v", list, err)
@@ -210,10 +209,10 @@ func TestGrantsOfAnIssuer(t *testing.T) {
 	if r := useAs(t, o.Server, wider, "webhooks_list", `{}`); r.IsError {
 		t.Errorf("with its scope, named by its resource: %+v", r)
 	}
-	if g, err := grants.Get(t.Context(), o.Account.ID, list[0].ID); err != nil || strings.Join(g.Scopes, " ") != "documents account:read webhooks" {
+	if g, err := o.Store.Grant(t.Context(), o.Account.ID, list[0].ID); err != nil || strings.Join(g.Scopes, " ") != "documents account:read webhooks" {
 		t.Errorf("people see %v, %v", g.Scopes, err)
 	}
-	if err := grants.SetLimit(t.Context(), o.Account.ID, list[0].ID, apitest.EchoPrice+1); err != nil {
+	if err := o.Store.SetGrantLimit(t.Context(), o.Account.ID, list[0].ID, apitest.EchoPrice+1); err != nil {
 		t.Fatal(err)
 	}
 	if f := useAs(t, o.Server, token(), "test_echo", `{"text":"cd"}`).failure(t); f.Code != "payment_required" {
@@ -221,12 +220,12 @@ func TestGrantsOfAnIssuer(t *testing.T) {
 	}
 	o.Clock.Advance(store.GrantDays * 24 * time.Hour)
 	o.comes(t, "after its days", token(), http.StatusOK)
-	list, err = grants.List(t.Context(), o.Account.ID)
+	list, err = o.Store.Grants(t.Context(), o.Account.ID)
 	if err != nil || len(list) != 2 || list[0].Limit != apitest.EchoPrice+1 || list[0].Spent != 0 {
 		t.Fatalf("begun anew: %+v, %v", list, err)
 	}
 	o.comes(t, "another program", o.token(t, nil, map[string]any{"client_id": "press"}), http.StatusOK)
-	if err := grants.Revoke(t.Context(), o.Account.ID, list[0].ID); err != nil {
+	if err := o.Store.RevokeGrant(t.Context(), o.Account.ID, list[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	o.Clock.Advance(time.Hour)

@@ -81,7 +81,7 @@ func signInLink(ctx context.Context, s *store.Store, baseURL string, person stor
 	if err != nil {
 		return "", err
 	}
-	err = s.Audit().Add(ctx,
+	err = s.AddAuditEntry(ctx,
 		store.AuditEntry{Who: "command line", Action: "link.made", Object: person.Email, Operator: true})
 	return baseURL + "/login/link?token=" + secret, err
 }
@@ -103,7 +103,7 @@ func onPerson(
 			return err
 		}
 		entry := store.AuditEntry{Who: "command line", Action: action, Object: person.Email, Operator: true}
-		if err := s.Audit().Add(ctx, entry); err != nil {
+		if err := s.AddAuditEntry(ctx, entry); err != nil {
 			return err
 		}
 

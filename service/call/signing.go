@@ -95,7 +95,7 @@ func (s SigningIdentities) Create(
 		row, err = s.Store.CreateSigningIdentity(ctx, row)
 	}
 	if err == nil {
-		err = s.Store.Audit().Add(ctx, by.Entry("signing.made", row.Name, ""))
+		err = s.Store.AddAuditEntry(ctx, by.Entry("signing.made", row.Name, ""))
 	}
 	if err != nil {
 		return wire.SigningIdentity{}, err
@@ -122,7 +122,7 @@ func (s SigningIdentities) Delete(ctx context.Context, by store.Author, id strin
 		err = s.Store.DeleteSigningIdentity(ctx, by.AccountID, id)
 	}
 	if err == nil {
-		err = s.Store.Audit().Add(ctx, by.Entry("signing.deleted", row.Name, ""))
+		err = s.Store.AddAuditEntry(ctx, by.Entry("signing.deleted", row.Name, ""))
 	}
 	return row.Name, err
 }

@@ -37,7 +37,7 @@ func keepInput(ctx context.Context, c *paidCall) {
 
 	sealed, err := c.box.Seal(keptPurpose(c.id), text)
 	if err == nil {
-		err = c.store.StoredInputs().Add(ctx, c.Caller.Account.ID, c.id, sealed)
+		err = c.store.AddStoredInput(ctx, c.Caller.Account.ID, c.id, sealed)
 	}
 	if err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "keep input failed", slog.String("call", c.id), slog.Any("error", err))
@@ -81,7 +81,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // Input returns the JSON of an account's call as it was stored. It returns store.ErrNotFound if it was not stored. It
 // reads from the given store: pages have their own connections.
 func (p *Runner) Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error) {
-	sealed, err := from.StoredInputs().Of(ctx, accountID, callID)
+	sealed, err := from.StoredInput(ctx, accountID, callID)
 	if err != nil {
 		return nil, err
 	}

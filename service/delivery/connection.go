@@ -203,7 +203,7 @@ func (c Connections) Create(ctx context.Context, by store.Author, n NewConnectio
 }
 
 func (c Connections) record(ctx context.Context, by store.Author, action string, row store.Connection) error {
-	return c.Store.Audit().Add(ctx, by.Entry(action, row.Name, ""))
+	return c.Store.AddAuditEntry(ctx, by.Entry(action, row.Name, ""))
 }
 
 // List returns the connections of an account, the oldest first.

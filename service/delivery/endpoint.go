@@ -49,7 +49,7 @@ func (e Endpoints) recorded(
 	return func(endpoint store.Webhook, err error) (store.Webhook, error) {
 		for _, action := range actions {
 			if err == nil {
-				err = e.Store.Audit().Add(ctx, by.Entry(action, endpoint.URL, ""))
+				err = e.Store.AddAuditEntry(ctx, by.Entry(action, endpoint.URL, ""))
 			}
 		}
 		return endpoint, err
@@ -109,7 +109,7 @@ func (e Endpoints) Activate(ctx context.Context, by store.Author, id string) (st
 func (e Endpoints) Replay(ctx context.Context, by store.Author, id string) (store.Delivery, error) {
 	replayed, err := e.Store.ReplayDelivery(ctx, by.AccountID, id)
 	if err == nil {
-		err = e.Store.Audit().Add(ctx, by.Entry("delivery.replayed", id, ""))
+		err = e.Store.AddAuditEntry(ctx, by.Entry("delivery.replayed", id, ""))
 	}
 	return replayed, err
 }

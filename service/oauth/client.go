@@ -109,7 +109,7 @@ func (s *Server) client(ctx context.Context, id, userID string) (Client, error) 
 		return Client{}, &ClientError{"The link has no valid client_id. Start the connection again in the app."}
 	}
 
-	client, err := s.store.Grants().Client(ctx, id)
+	client, err := s.store.OAuthClient(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return Client{}, &ClientError{
 			"This app is not registered, or its unused registration expired. Remove the connection in the app, and add it again.",

@@ -40,7 +40,7 @@ func (s *Server) beginDevice(w http.ResponseWriter, r *http.Request) error {
 		device.Machine = "unnamed machine"
 	}
 
-	codes, err := s.store.Devices().Begin(r.Context(), device)
+	codes, err := s.store.CreateDevice(r.Context(), device)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *Server) deviceToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	collected, err := s.store.Devices().Collect(r.Context(), q["device_code"], s.cfg.KeyEmails)
+	collected, err := s.store.CollectKey(r.Context(), q["device_code"], s.cfg.KeyEmails)
 	if err != nil {
 		return reply(err, deviceErrors)
 	}

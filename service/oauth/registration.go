@@ -75,7 +75,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) error {
 	if err := s.allow(r.Context(), "register:"+ip, registrationsPerIP, limitWindow); err != nil {
 		return err
 	}
-	client, err := s.store.Grants().Register(r.Context(), store.OAuthClient{
+	client, err := s.store.RegisterClient(r.Context(), store.OAuthClient{
 		Name: displayName(metadata.Name), Redirects: metadata.Redirects,
 	}, ip)
 	if err != nil {

@@ -121,7 +121,7 @@ func (s *Server) Allow(ctx context.Context, q Request, consent store.Consent) (r
 	consent.Redirect = q.Redirect
 	consent.Challenge = q.Challenge
 	consent.Resource = q.Resource
-	code, err := s.store.Grants().Authorize(ctx, consent)
+	code, err := s.store.AuthorizeClient(ctx, consent)
 	if err != nil {
 		return "", err
 	}

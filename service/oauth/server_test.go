@@ -142,7 +142,7 @@ func TestClientGetsRenewsAndRevokesTokens(t *testing.T) {
 	}
 	access := func(tokens map[string]any) error {
 		token, _ := tokens["access_token"].(string)
-		_, err := f.Grants().Access(t.Context(), token, f.server.Resource())
+		_, err := f.GrantAccess(t.Context(), token, f.server.Resource())
 		return err
 	}
 	if err := access(tokens); err != nil {
@@ -244,11 +244,11 @@ func TestDeviceGetsItsKey(t *testing.T) {
 	if got := f.post(t, http.StatusBadRequest, "/oauth/token", form); got["error"] != "authorization_pending" {
 		t.Errorf("before the approval: got %v", got)
 	}
-	device, err := f.Devices().Typed(t.Context(), typed, f.user.ID)
+	device, err := f.ClaimDevice(t.Context(), typed, f.user.ID)
 	if err != nil || device.Machine != "ci" {
 		t.Fatalf("got %+v, %v", device, err)
 	}
-	if err := f.Devices().Approve(t.Context(), device.ID, f.user.ID, store.NewKey{AccountID: f.account.ID, Name: "cli ci"}); err != nil {
+	if err := f.ApproveDevice(t.Context(), device.ID, f.user.ID, store.NewKey{AccountID: f.account.ID, Name: "cli ci"}); err != nil {
 		t.Fatal(err)
 	}
 	f.clock.Advance(6 * time.Second)

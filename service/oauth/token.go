@@ -101,7 +101,7 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request) error {
 		return newError("invalid_request", "code_verifier must have 43 to 128 letters, digits and any of - . _ ~.")
 	}
 
-	tokens, err := s.store.Grants().Redeem(r.Context(), store.Redemption{
+	tokens, err := s.store.RedeemGrantCode(r.Context(), store.Redemption{
 		Code: q["code"], ClientID: q["client_id"], Redirect: q["redirect_uri"], Challenge: challenge,
 		Resource: resource,
 	}, s.cfg.GrantEmails)
@@ -122,7 +122,7 @@ func (s *Server) renew(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	tokens, err := s.store.Grants().Renew(r.Context(), store.Renewal{
+	tokens, err := s.store.RenewGrantTokens(r.Context(), store.Renewal{
 		Token: q[refreshGrant], ClientID: q["client_id"], Scopes: strings.Fields(q["scope"]), Resource: resource,
 	})
 	return s.writeTokens(w, tokens, err)
@@ -158,7 +158,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	if err := s.store.Grants().RevokeToken(r.Context(), q["token"], q["client_id"]); err != nil &&
+	if err := s.store.RevokeGrantToken(r.Context(), q["token"], q["client_id"]); err != nil &&
 		!errors.Is(err, store.ErrNotFound) {
 		return err
 	}

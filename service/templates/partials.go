@@ -106,7 +106,7 @@ func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPart
 
 	put, err := s.Store.PutPartial(ctx, caller.Account.ID, in.Name, in.HTML)
 	if err == nil {
-		err = s.Store.Audit().AddOnce(ctx, caller.Author.Entry(action, in.Name, ""))
+		err = s.Store.AddAuditEntryOnce(ctx, caller.Author.Entry(action, in.Name, ""))
 	}
 	return partialOf(put, err)
 }
@@ -115,7 +115,7 @@ func (s *Service) PutPartial(ctx context.Context, caller call.Caller, in NewPart
 func (s *Service) DeletePartial(ctx context.Context, caller call.Caller, in PartialRef) (wire.Acknowledged, error) {
 	err := s.Store.DeletePartial(ctx, caller.Account.ID, in.Name)
 	if err == nil {
-		err = s.Store.Audit().Add(ctx, caller.Author.Entry("partial.deleted", in.Name, ""))
+		err = s.Store.AddAuditEntry(ctx, caller.Author.Entry("partial.deleted", in.Name, ""))
 	}
 	return wire.Acknowledged{OK: true}, apiError(err)
 }

@@ -131,7 +131,7 @@ func (s *Service) changed(
 	ctx context.Context, caller call.Caller, action string, t store.Template, err error,
 ) (Record, error) {
 	if err == nil {
-		err = s.Store.Audit().Add(ctx, caller.Author.Entry(action, t.Name, t.Slug))
+		err = s.Store.AddAuditEntry(ctx, caller.Author.Entry(action, t.Name, t.Slug))
 	}
 	return recordOf(t, err)
 }
@@ -192,7 +192,7 @@ func (s *Service) Update(ctx context.Context, caller call.Caller, in UpdateInput
 	changed, err := s.Store.UpdateTemplate(ctx, caller.Account.ID, in.ID, expected, change)
 	if err == nil {
 		// The editor saves at each pause in typing.
-		err = s.Store.Audit().AddOnce(ctx, caller.Author.Entry("template.changed", changed.Name, changed.Slug))
+		err = s.Store.AddAuditEntryOnce(ctx, caller.Author.Entry("template.changed", changed.Name, changed.Slug))
 	}
 	return recordOf(changed, slugTaken(err, slug))
 }
@@ -300,7 +300,7 @@ func (s *Service) Publish(ctx context.Context, caller call.Caller, in PublishInp
 		if expected != 0 || !errors.Is(err, store.ErrChanged) {
 			if err == nil {
 				version := fmt.Sprintf("v%d", published.PublishedVersion)
-				err = s.Store.Audit().Add(ctx, caller.Author.Entry("template.published", published.Name, version))
+				err = s.Store.AddAuditEntry(ctx, caller.Author.Entry("template.published", published.Name, version))
 			}
 			return recordOf(published, err)
 		}

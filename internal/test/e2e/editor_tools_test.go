@@ -156,7 +156,7 @@ func TestEditorKeepsTypedText(t *testing.T) {
 
 	person, err := app.Store.UserByEmail(t.Context(), "maya@example.com")
 	if err == nil {
-		err = app.Store.Sessions().EndOthers(t.Context(), person.ID, "")
+		err = app.Store.EndOtherSessions(t.Context(), person.ID, "")
 	}
 	if err != nil {
 		t.Fatal(err)

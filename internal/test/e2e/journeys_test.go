@@ -340,7 +340,7 @@ func TestSessionThatEndsInAFormLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := app.Store.Sessions().EndOthers(t.Context(), person.ID, ""); err != nil {
+	if err := app.Store.EndOtherSessions(t.Context(), person.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	maya.press("Create key")
@@ -398,7 +398,7 @@ func TestFiltersLeaveThePageStanding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := app.Store.Sessions().EndOthers(t.Context(), person.ID, ""); err != nil {
+	if err := app.Store.EndOtherSessions(t.Context(), person.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	maya.choose("select[name=status]", "Delivered")

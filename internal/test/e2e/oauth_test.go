@@ -141,7 +141,7 @@ func TestAgentSignsIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := app.Store.Grants().List(t.Context(), account.ID)
+	list, err := app.Store.Grants(t.Context(), account.ID)
 	if err != nil || len(list) != 3 || list[2].Spent != 100*credit.Microdollar {
 		t.Fatalf("granted %+v, %v", list, err)
 	}

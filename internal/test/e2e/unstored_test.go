@@ -147,7 +147,7 @@ func newCanaryHunt(t *testing.T, db storetest.DB) *canaryHunt {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = link.Close() })
-	if err := h.store.StoredInputs().Enable(t.Context(), h.account.ID, true); err != nil {
+	if err := h.store.SetKeepInputs(t.Context(), h.account.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.store.Credit(t.Context(), h.account.ID, credit.Dollar, "for the rate limits of those who pay"); err != nil {
