@@ -95,7 +95,8 @@ func (s *Store) AddAuditEntry(ctx context.Context, e AuditEntry) error {
 // onceSpan is the span in which AddAuditEntryOnce writes the same entry once.
 const onceSpan = time.Hour
 
-// AddAuditEntryOnce writes an entry, unless the log has the same one of the last hour. It is for changes that clients repeat.
+// AddAuditEntryOnce writes an entry, unless the log has the same one of the last hour. It is for changes that clients
+// repeat.
 func (s *Store) AddAuditEntryOnce(ctx context.Context, e AuditEntry) error {
 	row := s.newAuditRow(e)
 	there, err := s.read.NewSelect().Model((*auditRow)(nil)).
@@ -142,7 +143,9 @@ func (s *Store) SignInDevices(ctx context.Context, accountID, personID string, s
 
 // OperatorAuditEntries returns the entries about actions of operators, the latest first.
 func (s *Store) OperatorAuditEntries(ctx context.Context, before string, limit int) ([]AuditEntry, error) {
-	return s.listAuditEntries(ctx, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("operator") }, before, limit)
+	return s.listAuditEntries(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("operator")
+	}, before, limit)
 }
 
 func (s *Store) listAuditEntries(

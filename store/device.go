@@ -203,8 +203,8 @@ func (s *Store) claimDeviceWhere(ctx context.Context, personID, which string, va
 	return row.device(), err
 }
 
-// ApproveDevice lets a device collect a key. It returns ErrNotFound if this user has not claimed the device, and after a
-// decision.
+// ApproveDevice lets a device collect a key. It returns ErrNotFound if this user has not claimed the device, and after
+// a decision.
 func (s *Store) ApproveDevice(ctx context.Context, id, personID string, key NewKey) error {
 	if err := key.check(); err != nil {
 		return fmt.Errorf("approve device: %w", err)
@@ -219,7 +219,9 @@ func (s *Store) ApproveDevice(ctx context.Context, id, personID string, key NewK
 
 // DenyDevice refuses a device its key. It returns ErrNotFound as ApproveDevice does.
 func (s *Store) DenyDevice(ctx context.Context, id, personID string) error {
-	return s.decideDevice(ctx, "deny device", id, personID, func(q *bun.UpdateQuery) { q.Set("state = ?", deviceDenied) })
+	return s.decideDevice(ctx, "deny device", id, personID, func(q *bun.UpdateQuery) {
+		q.Set("state = ?", deviceDenied)
+	})
 }
 
 func (s *Store) decideDevice(ctx context.Context, doing, id, personID string, set func(*bun.UpdateQuery)) error {
@@ -315,7 +317,9 @@ func (s *Store) refuseDevice(ctx context.Context, tx txn, row *deviceRow, now ti
 }
 
 // createDeviceKey makes the key of a device.
-func (s *Store) createDeviceKey(ctx context.Context, tx txn, row *deviceRow, buildMail KeyMailBuilder) (CollectedKey, error) {
+func (s *Store) createDeviceKey(
+	ctx context.Context, tx txn, row *deviceRow, buildMail KeyMailBuilder,
+) (CollectedKey, error) {
 	created, secret := s.newRow(NewKey{
 		AccountID:  *row.AccountID,
 		Name:       row.KeyName,
@@ -354,7 +358,9 @@ func (s *Store) createDeviceKey(ctx context.Context, tx txn, row *deviceRow, bui
 }
 
 // enqueueDeviceEmails queues the emails about a device's key.
-func (s *Store) enqueueDeviceEmails(ctx context.Context, tx txn, row *deviceRow, key Key, buildMail KeyMailBuilder) error {
+func (s *Store) enqueueDeviceEmails(
+	ctx context.Context, tx txn, row *deviceRow, key Key, buildMail KeyMailBuilder,
+) error {
 	if buildMail == nil {
 		return nil
 	}

@@ -141,7 +141,8 @@ type grantTokenRow struct {
 	ExpiresAt int64
 }
 
-// AuthorizeClient stores a user's consent and returns the code that the client changes for tokens. The grant is made then.
+// AuthorizeClient stores a user's consent and returns the code that the client changes for tokens. The grant is made
+// then.
 func (s *Store) AuthorizeClient(ctx context.Context, c Consent) (code string, err error) {
 	switch {
 	case c.Limit < 0 || c.Limit > maxAmount:
@@ -180,10 +181,10 @@ func (s *Store) AuthorizeClient(ctx context.Context, c Consent) (code string, er
 	})
 }
 
-// RedeemGrantCode exchanges a code for tokens, once, and creates the grant. It returns ErrNotFound, ErrExpired, or ErrDenied
-// if the request does not match the code or the user may not allow it any more. It returns ErrUsed for a code that
-// was used before: the code has two owners, so its grant is revoked. A code that was presented with any error is no
-// longer valid.
+// RedeemGrantCode exchanges a code for tokens, once, and creates the grant. It returns ErrNotFound, ErrExpired, or
+// ErrDenied if the request does not match the code or the user may not allow it any more. It returns ErrUsed for a code
+// that was used before: the code has two owners, so its grant is revoked. A code that was presented with any error is
+// no longer valid.
 func (s *Store) RedeemGrantCode(ctx context.Context, r Redemption, buildMail GrantMailBuilder) (GrantTokens, error) {
 	var got GrantTokens
 	var denial error
@@ -254,7 +255,9 @@ func refusal(ctx context.Context, tx txn, accountID, personID string) (denial, e
 }
 
 // createGrant writes the grant of a code, and tokens for it.
-func (s *Store) createGrant(ctx context.Context, tx txn, code *codeRow, buildMail GrantMailBuilder) (GrantTokens, error) {
+func (s *Store) createGrant(
+	ctx context.Context, tx txn, code *codeRow, buildMail GrantMailBuilder,
+) (GrantTokens, error) {
 	key, err := s.insertGrant(ctx, tx, code, buildMail)
 	if err != nil {
 		return GrantTokens{}, err
@@ -334,9 +337,11 @@ func (s *Store) reportGrant(ctx context.Context, tx txn, key *keyRow, row *grant
 	return enqueueEmails(ctx, tx, emails, s.now())
 }
 
-// issueGrantTokens makes tokens of a grant: one that opens for some of its scopes, and one that is changed for the next, for
-// all that the client was given.
-func (s *Store) issueGrantTokens(ctx context.Context, tx txn, key *keyRow, accessScopes, scopes string) (GrantTokens, error) {
+// issueGrantTokens makes tokens of a grant: one that opens for some of its scopes, and one that is changed for the
+// next, for all that the client was given.
+func (s *Store) issueGrantTokens(
+	ctx context.Context, tx txn, key *keyRow, accessScopes, scopes string,
+) (GrantTokens, error) {
 	now := s.now()
 	access := toMicros(now.Add(AccessLife))
 	refresh := toMicros(now.Add(RefreshLife))

@@ -27,12 +27,14 @@ var externalQuery = "SELECT g.scopes, " + keysTable.columns("k") + ", " + accoun
 	` WHERE p.email = $1 AND p.verified_at IS NOT NULL AND g.client_id = $2 AND g.resource = $3 AND m.role IN ($4, $5)
 		ORDER BY g.created_at DESC, g.key_id DESC LIMIT 1`
 
-// ExternalGrantAccess returns the permissions of an application that an external issuer has authorised. It makes the grant
-// when the application first connects, or after the grant before has expired; the new grant inherits the cap of the
-// old one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
-// applications, and ErrDenied if users have revoked the application's grant: further tokens from the issuer do not
-// undo that.
-func (s *Store) ExternalGrantAccess(ctx context.Context, o ExternalClient, buildMail GrantMailBuilder) (GrantAccess, error) {
+// ExternalGrantAccess returns the permissions of an application that an external issuer has authorised. It makes the
+// grant when the application first connects, or after the grant before has expired; the new grant inherits the cap of
+// the old one, which users may have changed. It returns ErrNotFound if no user with the email address may authorise
+// applications, and ErrDenied if users have revoked the application's grant: further tokens from the issuer do not undo
+// that.
+func (s *Store) ExternalGrantAccess(
+	ctx context.Context, o ExternalClient, buildMail GrantMailBuilder,
+) (GrantAccess, error) {
 	var err error
 	if o.Email, err = MailAddress(o.Email); err != nil {
 		return GrantAccess{}, ErrNotFound

@@ -23,9 +23,9 @@ type Renewal struct {
 // ErrScope means that a client asks for more than it was given.
 var ErrScope = errors.New("more scopes than were allowed")
 
-// RenewGrantTokens exchanges a refresh token for new tokens, once. It returns ErrNotFound for an unknown token or a revoked
-// grant; ErrExpired; ErrDenied for another client or another resource, or if the user may not allow it any more;
-// and ErrScope. It returns ErrUsed for a token that was used before: the token has two owners, so the whole grant
+// RenewGrantTokens exchanges a refresh token for new tokens, once. It returns ErrNotFound for an unknown token or a
+// revoked grant; ErrExpired; ErrDenied for another client or another resource, or if the user may not allow it any
+// more; and ErrScope. It returns ErrUsed for a token that was used before: the token has two owners, so the whole grant
 // is revoked.
 func (s *Store) RenewGrantTokens(ctx context.Context, r Renewal) (GrantTokens, error) {
 	var got GrantTokens
@@ -128,8 +128,8 @@ var accessQuery = "SELECT t.scopes, " + keysTable.columns("k") + ", " + accounts
 	` WHERE t.hash = $1 AND NOT t.refresh AND g.resource = $2 AND t.expires_at > $3 AND k.revoked_at IS NULL
 		AND k.expires_at > $3 AND m.role IN ($4, $5)`
 
-// GrantAccess returns the access of a token at a resource, in one query, or ErrNotFound. A suspended account is returned:
-// the caller reports that to its owner.
+// GrantAccess returns the access of a token at a resource, in one query, or ErrNotFound. A suspended account is
+// returned: the caller reports that to its owner.
 func (s *Store) GrantAccess(ctx context.Context, secret, resource string) (GrantAccess, error) {
 	var key keyRow
 	var account accountRow
@@ -242,8 +242,8 @@ func (s *Store) readGrants(ctx context.Context, which string, args ...any) ([]Gr
 	return list, nil
 }
 
-// SetGrantLimit changes the maximum spending of a grant over its whole life. It returns ErrNotFound for a grant that has
-// ended or that the account does not have.
+// SetGrantLimit changes the maximum spending of a grant over its whole life. It returns ErrNotFound for a grant that
+// has ended or that the account does not have.
 func (s *Store) SetGrantLimit(ctx context.Context, accountID, id string, limit credit.Amount) error {
 	if limit < 0 || limit > maxAmount {
 		return errors.New("set limit of grant: the amount is out of bounds")

@@ -67,8 +67,8 @@ const (
 	seenTimeout = time.Second
 )
 
-// CommitSession stores a session, whose data is JSON, unless it has been ended: a request that was running at that time does not restore
-// it.
+// CommitSession stores a session, unless it has been ended: a request that was running at that time does not restore
+// it. The data is JSON.
 func (s *Store) CommitSession(ctx context.Context, token string, data []byte, expiry time.Time) error {
 	var envelope struct {
 		Values sessionFacts `json:"values"`

@@ -24,7 +24,8 @@ type storedInputRow struct {
 	ExpiresAt int64
 }
 
-// AddStoredInput stores the input of a call. It has no effect if the account has disabled this, or if the input is too long.
+// AddStoredInput stores the input of a call. It has no effect if the account has disabled this, or if the input is too
+// long.
 func (s *Store) AddStoredInput(ctx context.Context, accountID, callID string, sealed []byte) error {
 	if len(sealed) > MaxStoredInput {
 		return nil
@@ -60,18 +61,18 @@ func (s *Store) StoredInput(ctx context.Context, accountID, callID string) ([]by
 	return row.Sealed, wrapped("read kept input", notFound(err))
 }
 
-// SetKeepInputs sets whether an account's inputs are stored from now on. Stored inputs are deleted when storing is switched
-// off.
-func (s *Store) SetKeepInputs(ctx context.Context, accountID string, want bool) error {
+// SetKeepInputs sets whether an account's inputs are stored from now on. Stored inputs are deleted when storing is
+// switched off.
+func (s *Store) SetKeepInputs(ctx context.Context, accountID string, keep bool) error {
 	return s.update(ctx, "set what is kept", func(ctx context.Context, tx txn) error {
-		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", want).Where("id = ?", accountID).
+		known, err := changed(tx.NewUpdate().Table("accounts").Set("keep_inputs = ?", keep).Where("id = ?", accountID).
 			Exec(ctx))
 		switch {
 		case err != nil:
 			return err
 		case !known:
 			return ErrNotFound
-		case want:
+		case keep:
 			return nil
 		}
 

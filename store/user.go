@@ -166,7 +166,7 @@ func (s *Store) SetUserName(ctx context.Context, id, name string) error {
 
 // VerifyUser records that a user's email address is verified, and reports whether it was not verified before. If
 // so, every other session of the user ends, and every link. It is for a user who has signed up in the same browser or
-// is identified by other means: Claim is for all others.
+// is identified by other means: ClaimUser is for all others.
 func (s *Store) VerifyUser(ctx context.Context, id, keepSession string) (first bool, err error) {
 	err = s.update(ctx, "verify person", func(ctx context.Context, tx txn) (err error) {
 		first, err = changed(tx.NewUpdate().Table("people").Set("verified_at = ?", toMicros(s.now())).

@@ -71,7 +71,7 @@ func (w *Web) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) 
 	http.Error(rw, "Something failed on our side. Try again.", http.StatusInternalServerError)
 }
 
-// sessionStore gives scs the sessions of the store, whose tokens are hashed.
+// sessionStore implements the interface of scs with the sessions of the store.
 type sessionStore struct{ store *store.Store }
 
 var _ scs.CtxStore = sessionStore{}
@@ -88,7 +88,7 @@ func (s sessionStore) DeleteCtx(ctx context.Context, token string) error {
 	return s.store.DeleteSession(ctx, token)
 }
 
-// Find is not called: scs prefers the methods with a context. Commit and Delete are the same.
+// Find, Commit and Delete complete the interface: scs calls the methods with a context.
 func (s sessionStore) Find(token string) ([]byte, bool, error) {
 	return s.FindCtx(context.Background(), token)
 }
