@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// builtin are the helpers of Handlebars itself, and helperNames are our own. A test
-// compares them with the helpers that render.js registers.
+// builtin are the helpers of Handlebars itself, and helperNames our own, which js/render.js registers. A test calls each
+// of our own as its documentation does.
 var (
 	builtin     = []string{"each", "if", "unless", "with", "lookup", "log"}
 	helperNames = strings.Fields(`
