@@ -95,7 +95,7 @@ func (w *Web) slowDown(v *pageRequest, email, personID string) (bool, error) {
 		return false, nil
 	}
 	defer leave()
-	return true, w.cfg.Wait(v.ctx(), delay)
+	return true, w.wait(v.ctx(), delay)
 }
 
 // maxCounted is the count at which the delay stops growing.

@@ -293,7 +293,7 @@ func TestWaitingAttemptsAreBounded(t *testing.T) {
 	release, waiting := make(chan struct{}), make(chan struct{}, 10)
 	addresses := 0
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Wait = func(context.Context, time.Duration) error {
+		c.Hooks.Wait = func(context.Context, time.Duration) error {
 			waiting <- struct{}{}
 			<-release
 			return nil

@@ -73,7 +73,7 @@ func (w *Web) showDocuments(v *pageRequest) error {
 	}
 	keys := byID(list)
 	shown.Keys = choicesOf(list)
-	for _, name := range w.cfg.Operations {
+	for _, name := range w.cfg.OperationNames {
 		shown.Operations = append(shown.Operations, views.Choice{Value: name, Text: name})
 	}
 
@@ -295,7 +295,7 @@ func (w *Web) showFirstPage(v *pageRequest) error {
 		return err
 	}
 
-	image, _ := w.cfg.Calls.Thumbnail(v.ctx(), *v.account, document.ResultID)
+	image, _ := w.calls.Thumbnail(v.ctx(), *v.account, document.ResultID)
 	return v.image(image)
 }
 
@@ -366,7 +366,7 @@ func (w *Web) addProgress(v *pageRequest, of store.Call, m *views.DocumentDetail
 	if m.Took != nil {
 		status.Status = wire.JobCompleted
 	}
-	if err := w.cfg.Calls.AddProgress(v.ctx(), w.store, of, &status); err != nil {
+	if err := w.calls.AddProgress(v.ctx(), w.store, of, &status); err != nil {
 		return err
 	}
 
@@ -416,7 +416,7 @@ func (w *Web) cancelJob(v *pageRequest) error {
 	}
 
 	if call.Mode == schema.Async && call.Status == store.CallRunning {
-		if err := w.cfg.Calls.Cancel(v.ctx(), call); err != nil {
+		if err := w.calls.Cancel(v.ctx(), call); err != nil {
 			return err
 		}
 	}
@@ -452,7 +452,7 @@ const shownText = 4000
 
 // addStoredInput fills in the input of the call, if it was stored.
 func (w *Web) addStoredInput(v *pageRequest, m *views.DocumentDetail) error {
-	text, err := w.cfg.Calls.Input(v.ctx(), w.store, v.account.ID, m.ID)
+	text, err := w.calls.Input(v.ctx(), w.store, v.account.ID, m.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -505,7 +505,7 @@ func (w *Web) runAgain(v *pageRequest) error {
 		return err
 	}
 
-	again, err := w.cfg.Calls.Repeat(v.ctx(), *v.account, document.ID, w.cfg.RequestID(v.ctx()))
+	again, err := w.calls.Repeat(v.ctx(), *v.account, document.ID, w.cfg.RequestID(v.ctx()))
 	if err == nil {
 		return v.redirect(documentsPath + "/" + again)
 	}

@@ -85,7 +85,7 @@ func TestLittleIsReadFromAnonymousVisitors(t *testing.T) {
 // TestLargeFormsShareABudget has forms that stay under way take all of it: the next one
 // is not read, and one is once they have ended.
 func TestLargeFormsShareABudget(t *testing.T) {
-	h := sqliteHouse(t, func(c *web.Config) { c.MaxForms = 4 << 20; c.FormWait = 1 })
+	h := sqliteHouse(t, func(c *web.Config) { c.Hooks.MaxForms = 4 << 20; c.Hooks.FormWait = 1 })
 	v := h.join(t, "maya@example.com")
 	v.newTemplate("Bill")
 	base, err := url.Parse(h.url)

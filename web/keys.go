@@ -136,14 +136,14 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 	for _, g := range operationGroups {
 		m.Groups = append(m.Groups, views.KeyOperations{Title: g.title})
 	}
-	for _, name := range w.cfg.Operations {
+	for _, name := range w.cfg.OperationNames {
 		group := &m.Groups[operationGroup(name)]
 		group.Names = append(group.Names, name)
 	}
 	m.Groups = slices.DeleteFunc(m.Groups, func(g views.KeyOperations) bool { return len(g.Names) == 0 })
 
 	for _, name := range v.r.Form["operations"] {
-		m.Chosen[name] = slices.Contains(w.cfg.Operations, name)
+		m.Chosen[name] = slices.Contains(w.cfg.OperationNames, name)
 	}
 	if m.Values["scope"] == "" {
 		m.Values["scope"] = scopeAll

@@ -14,7 +14,6 @@ import (
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
-	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/storetest"
 	"github.com/relaypdf/relaypdf/web"
 )
@@ -43,8 +42,8 @@ func TestPlaygroundRunsOfClientsThatLeave(t *testing.T) {
 				})},
 			})
 			api := newAPI(services)
-			c.Host = &host{API: api, describe: api.Description}
-			c.Operations, c.Prices, c.OperationDocs = []string{"test.echo"}, map[string]credit.Amount{"test.echo": apitest.EchoPrice}, []web.Operation{{Name: "test.echo"}}
+			c.Services, c.Host = services, &host{API: api, describe: api.Description}
+			c.OperationNames, c.OperationDocs = []string{"test.echo"}, []web.Operation{{Name: "test.echo"}}
 		})
 		v := h.join(t, "maya@example.com")
 		before := h.mayas(t)

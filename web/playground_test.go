@@ -21,7 +21,6 @@ import (
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
-	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/web"
 )
 
@@ -34,10 +33,9 @@ func playHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	return sqliteHouse(t, func(c *web.Config) {
-		c.Operations, c.Prices, c.MaxFile = nil, map[string]credit.Amount{}, 1<<20
+		c.OperationNames = nil
 		for _, row := range table.All() {
-			c.Operations = append(c.Operations, row.Name)
-			c.Prices[row.Name] = row.Price
+			c.OperationNames = append(c.OperationNames, row.Name)
 			c.OperationDocs = append(c.OperationDocs, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Job: row.Bulk})
 		}
 	})
@@ -324,7 +322,7 @@ func TestTestKeyIsFree(t *testing.T) {
 	for dev, words := range map[bool][]string{false: {"Run for free", "Calls are free, up to 500 a day per account."}, true: {"Run for $0.0002", "treats test keys like live keys"}} {
 		t.Run("dev "+strconv.FormatBool(dev), func(t *testing.T) {
 			h := sqliteHouse(t, func(c *web.Config) {
-				c.Dev, c.Prices = dev, map[string]credit.Amount{"zip.create": 200}
+				c.Dev = dev
 				c.OperationDocs = []web.Operation{{Name: "zip.create"}}
 			})
 			v := h.join(t, "maya@example.com")

@@ -21,7 +21,6 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/web"
 )
 
@@ -56,7 +55,6 @@ func openHouse(t *testing.T, d *drawer) *house {
 	return sqliteHouse(t, func(c *web.Config) {
 		hostOf(c).draw = d.draw
 		c.OperationDocs = []web.Operation{{Name: "pdf.create", Summary: "Make a PDF"}, {Name: "zip.create", Summary: "Make an archive"}}
-		c.Prices = map[string]credit.Amount{"pdf.create": 2000, "zip.create": 200}
 	})
 }
 

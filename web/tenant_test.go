@@ -311,7 +311,7 @@ func TestNothingOfAnotherAccountOnPages(t *testing.T) {
 	db := storetest.SQLite(t)
 	clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))
 	h := newHouse(t, db.Open(t, clock), clock, func(c *web.Config) {
-		c.Calls = &fakeCalls{Calls: c.Calls, again: func(callID string) (string, error) { return callID, nil }}
+		c.Hooks.Calls = &fakeCalls{Calls: c.Calls, again: func(callID string) (string, error) { return callID, nil }}
 		c.OperationDocs = []web.Operation{{Name: "pdf.create"}}
 	})
 	o := &tenants{house: h, t: t, db: db, maya: h.join(t, "maya@example.com"), mallory: h.join(t, "mallory@example.com"), lease: acquire(t, h)}

@@ -14,7 +14,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 
 	"github.com/relaypdf/relaypdf/api/wire"
-	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/delivery"
 	"github.com/relaypdf/relaypdf/service/oauth"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -32,35 +32,22 @@ import (
 
 // Config holds the dependencies and settings of the pages.
 type Config struct {
-	Store *store.Store
-	// Box encrypts the secrets of second factors.
-	Box *seal.Box
+	// Services are those of the process.
+	*service.Services
+
+	// Host is the process that serves the pages.
+	Host Host
 	// Mail sends emails; nil is a service that sends none.
 	Mail Mailer
-	// Limiter counts attempts to log in and requested emails.
-	Limiter ratelimit.Limiter
-	// BaseURL is the public address of the service, without a final slash.
-	BaseURL string
 	// Version is shown at the foot of every page.
 	Version string
 	// SignUp defines who may create an account.
 	SignUp string
 	// Trial is the initial credit of an account, once its owner's address is verified.
 	Trial credit.Amount
-	// Operations are the names of the operations. Prices holds their prices.
-	Operations []string
-	Prices     map[string]credit.Amount
-	// Dev is a developer's own server, where test keys are like live keys.
-	Dev bool
-	// Wait waits before an attempt to log in is answered; nil means until the time has
-	// passed or the context ends.
-	Wait func(ctx context.Context, delay time.Duration) error
 	// ClientIP returns the address that limits count by and that users are shown, RequestID a request's id.
 	ClientIP  func(*http.Request) string
 	RequestID func(context.Context) string
-	Logger    *slog.Logger
-	// Now is the clock; nil means the store's.
-	Now func() time.Time
 	// Payments receives payments; nil means a service on which only the operator credits accounts. TestPayments
 	// means that no money moves.
 	Payments     Payments
@@ -70,47 +57,37 @@ type Config struct {
 	IdentityName string
 	// TokenIssuer is the external issuer whose tokens the agent endpoint accepts besides its own; empty means none.
 	TokenIssuer string
-	// Host is the process that serves the pages.
-	Host Host
-	// Calls are the calls of all accounts.
-	Calls Calls
-	// Connections are the buckets and servers to which results are sent.
-	Connections delivery.Connections
-	// Signing manages the signing identities.
-	Signing call.SigningIdentities
-	// Templates is the service of templates and partials.
-	Templates *templates.Service
-	// MaxBody is the maximum size of one request of the playground, MaxFile that of one file, in bytes; 0 means the
-	// defaults of the service.
-	MaxBody, MaxFile int64
-	// MaxForms limits the bytes of forms in memory at once, FormWait is how long a form waits for its part of them; 0
-	// means 96 MiB and 10 s.
-	MaxForms int64
-	FormWait time.Duration
+	// MaxBody is the maximum size of one request of the playground, in bytes.
+	MaxBody int64
 	// Helpers are the names that templates may call, OptionFields the options of
 	// documents that have a field in the editor.
 	Helpers      []string
 	OptionFields []views.OptionField
 	// CustomPages are the operator's terms, privacy policy and contact page, as far as there are some.
 	CustomPages []docs.CustomPage
-	// Model means that a provider of language models writes templates.
-	Model bool
-	// Region is this process's.
-	Region string
 	// Settings are those of this process, with secrets masked.
 	Settings []views.Setting
-	// OperationDocs are the available operations, as in the price list.
-	OperationDocs []Operation
+	// OperationNames are the names of the operations. OperationDocs are the available ones, as in the price list.
+	OperationNames []string
+	OperationDocs  []Operation
 	// HTTPClient reads applications' metadata at their URLs: https at public addresses, without redirects. Nil reads
 	// nothing.
 	HTTPClient *http.Client
+	// Hooks are of tests.
+	Hooks Hooks
 }
 
-// Default size limits of requests and files, in bytes.
-const (
-	defaultBody = 100 << 20
-	defaultFile = 50 << 20
-)
+// Hooks let tests watch and steer the pages. The zero value does nothing.
+type Hooks struct {
+	// Calls replaces the calls of the services.
+	Calls Calls
+	// Wait replaces the wait before an attempt to log in is answered, which ends early with the context.
+	Wait func(ctx context.Context, delay time.Duration) error
+	// MaxForms limits the bytes of forms in memory at once, FormWait is how long a form waits for its part of them; 0
+	// means 96 MiB and 10 s.
+	MaxForms int64
+	FormWait time.Duration
+}
 
 // Values of Config.SignUp.
 const (
@@ -177,11 +154,13 @@ type Mailer interface {
 type Web struct {
 	store            *store.Store
 	box              *seal.Box
+	calls            Calls
 	mail             Mailer
 	webhookEndpoints delivery.Endpoints
 	templates        *templates.Service
 	limiter          ratelimit.Limiter
 	waiting          waitingRoom
+	wait             func(context.Context, time.Duration) error // before an attempt to log in is answered
 	previewPages     storedPages
 	forms            *formBudget
 	assets           *static.Files
@@ -209,42 +188,18 @@ func New(cfg Config) (*Web, error) {
 		return nil, err
 	}
 
-	if cfg.Store == nil || cfg.Box == nil || cfg.Limiter == nil || cfg.Host == nil ||
-		cfg.Calls == nil || cfg.Templates == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
-		return nil, errors.New(
-			"the pages need a store, a box for secrets, a limiter, a host, calls, the service of templates, and the client's address and request's id",
-		)
+	if cfg.Services == nil || cfg.Host == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
+		return nil, errors.New("the pages need services, a host, and the client's address and request's id")
 	}
 
-	if cfg.Now == nil {
-		cfg.Now = cfg.Store.Now
-	}
-	if cfg.Wait == nil {
-		cfg.Wait = wait
-	}
-	if cfg.MaxForms == 0 {
-		cfg.MaxForms = defaultForms
-	}
-	if cfg.FormWait == 0 {
-		cfg.FormWait = formWait
-	}
-	if cfg.MaxBody == 0 {
-		cfg.MaxBody = defaultBody
-	}
-	if cfg.MaxFile == 0 {
-		cfg.MaxFile = defaultFile
-	}
-
-	layouts, err := gallery.New()
-	if err != nil {
-		return nil, err
-	}
-
+	hooks := cfg.Hooks.withDefaults(cfg.Services)
 	stored := cfg.Store.ForPages()
 	w := &Web{
-		gallery: layouts, publicImages: newPublicImageCache(), previews: newPreviewCache(), templates: cfg.Templates,
-		store: stored, box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
-		forms: newFormBudget(cfg.MaxForms, cfg.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
+		gallery: cfg.Gallery, publicImages: newPublicImageCache(), previews: newPreviewCache(), templates: cfg.Templates,
+		store: stored,
+		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
+		calls: hooks.Calls, wait: hooks.Wait,
+		forms: newFormBudget(hooks.MaxForms, hooks.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
 		paths: cfg.Host.Paths(),
 	}
@@ -260,6 +215,23 @@ func New(cfg Config) (*Web, error) {
 	w.listed = sync.OnceValue(w.list)
 	w.operations = sync.OnceValue(w.listOperations)
 	return w, nil
+}
+
+// withDefaults replaces what is not set.
+func (h Hooks) withDefaults(services *service.Services) Hooks {
+	if h.Calls == nil {
+		h.Calls = services.Calls
+	}
+	if h.Wait == nil {
+		h.Wait = wait
+	}
+	if h.MaxForms == 0 {
+		h.MaxForms = defaultForms
+	}
+	if h.FormWait == 0 {
+		h.FormWait = formWait
+	}
+	return h
 }
 
 // allow counts an attempt under key, with at most most in a window, and reports whether it is allowed; if not, how

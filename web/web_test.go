@@ -28,7 +28,6 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service"
-	"github.com/relaypdf/relaypdf/service/ratelimit"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/seal"
@@ -101,17 +100,17 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	h := &house{Store: s, clock: clock, mail: &letters{}}
 	server := httptest.NewUnstartedServer(nil)
 	h.url = "http://" + server.Listener.Addr().String()
-	cfg := web.Config{
-		Store: s, Box: box, Mail: h.mail, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: h.url, Version: "test", SignUp: "open", Trial: 5 * credit.Dollar,
-		Operations: []string{"pdf.create", "images.create"}, Prices: map[string]credit.Amount{"pdf.create": 2000},
-		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now, Wait: h.wait,
-	}
 	services := newServices(t, service.Config{
-		Lease: acquire(t, h), Store: s, Box: box, BaseURL: h.url, Region: "test", Logger: cfg.Logger, Now: clock.Now,
+		Lease: acquire(t, h), Store: s, Box: box, BaseURL: h.url, Region: "test",
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now,
 	})
-	cfg.Calls, cfg.Templates, cfg.Connections, cfg.Signing = services.Calls, services.Templates, services.Connections, services.Signing
-	cfg.Host = &host{API: newAPI(services)}
+	cfg := web.Config{
+		Services: services, Host: &host{API: newAPI(services)}, Mail: h.mail, Version: "test", SignUp: "open",
+		Trial: 5 * credit.Dollar, MaxBody: 100 << 20,
+		OperationNames: []string{"pdf.create", "images.create"},
+		ClientIP:       func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
+		Hooks: web.Hooks{Wait: h.wait},
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -384,7 +383,7 @@ func TestSignUpVerifyAndFirstRun(t *testing.T) {
 // and another document.
 func TestFirstRunEndsOnTheDocument(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Calls = &fakeCalls{Calls: c.Calls}
+		c.Hooks.Calls = &fakeCalls{Calls: c.Calls}
 	})
 	v := h.join(t, "maya@example.com")
 	account, lease := h.mayas(t), acquire(t, h)
@@ -1402,7 +1401,7 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 	var refused error
 	var ran string
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Calls = &fakeCalls{
+		c.Hooks.Calls = &fakeCalls{
 			Calls: c.Calls, input: []byte(`{"html":"<b>sent</b>","file":"` + strings.Repeat("A", 9000) + `"}`),
 			again: func(callID string) (string, error) {
 				ran = callID
@@ -1446,9 +1445,9 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 // TestKeyScopes creates keys by the presets of the form, which come from the list of operations.
 func TestKeyScopes(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.Operations = []string{"pdf.create", "images.create", "convert.create", "pdf.merge", "pdf.text"}
+		c.OperationNames = []string{"pdf.create", "images.create", "convert.create", "pdf.merge", "pdf.text"}
 		c.OperationDocs = nil
-		for _, name := range c.Operations {
+		for _, name := range c.OperationNames {
 			c.OperationDocs = append(c.OperationDocs, web.Operation{Name: name, Reads: name == "pdf.text"})
 		}
 	})

@@ -108,19 +108,16 @@ func (a *App) openPages() (http.Handler, error) {
 
 	shared := a.Services
 	config := web.Config{
-		Store: shared.Store, Box: shared.Box, Limiter: shared.Limiter, Calls: shared.Calls,
-		Templates: shared.Templates, Connections: shared.Connections, Signing: shared.Signing,
+		Services: shared,
 		Host: &host{
 			API:     a.API,
 			app:     a,
 			status:  &statusCache{ask: a.measureStatus, now: time.Now},
 			started: time.Now(),
 		},
-		BaseURL: a.Config.BaseURL, Version: Version, Region: a.Config.Region, Prices: shared.Prices, Dev: a.Config.Dev,
-		SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody, MaxFile: a.Config.MaxFile,
-		Model: a.Config.AI.Provider != "", Helpers: render.TemplateHelpers(),
-		IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
-		HTTPClient: a.render.Webhooks(), Settings: a.settings(), Logger: a.log,
+		Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody,
+		Helpers: render.TemplateHelpers(), IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
+		HTTPClient: a.render.Webhooks(), Settings: a.settings(),
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
 		RequestID: middleware.RequestID,
 	}
@@ -129,7 +126,7 @@ func (a *App) openPages() (http.Handler, error) {
 		config.OptionFields = optionFields(options, "")
 	}
 	for _, row := range shared.Table.All() {
-		config.Operations = append(config.Operations, row.Name)
+		config.OperationNames = append(config.OperationNames, row.Name)
 		if !row.Off {
 			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
 			config.OperationDocs = append(config.OperationDocs, web.Operation{
