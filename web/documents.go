@@ -73,8 +73,8 @@ func (w *Web) showDocuments(v *pageRequest) error {
 	}
 	keys := byID(list)
 	shown.Keys = choicesOf(list)
-	for _, name := range w.cfg.OperationNames {
-		shown.Operations = append(shown.Operations, views.Choice{Value: name, Text: name})
+	for _, o := range w.cfg.Table.All() {
+		shown.Operations = append(shown.Operations, views.Choice{Value: o.Name, Text: o.Name})
 	}
 
 	calls, err := w.store.Calls(v.ctx(), f)

@@ -75,7 +75,7 @@ func (w *Web) editorOf(v *pageRequest, t templates.Record) (views.Editor, error)
 	m := views.Editor{
 		Card: cardOf(t.Template), Published: t.PublishedVersion != nil, HasDraft: t.HasDraft, ETag: t.ETag(),
 		HTML: *t.HTML, Sample: jsonText(t.SampleData), Options: jsonText(t.Options),
-		Fields: w.cfg.OptionFields, Helpers: strings.Join(w.cfg.Helpers, " "),
+		Fields: w.optionFields, Helpers: strings.Join(templates.Helpers(), " "),
 		Price: w.cfg.Prices["templates.preview"], ReadOnly: !v.may(developerRole), Model: w.cfg.AI != nil, Path: pageOf(t.ID, ""),
 	}
 	m.Fixed = views.FixedFields{HTML: m.ReadOnly, Sample: m.ReadOnly, Options: m.ReadOnly}

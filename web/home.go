@@ -58,7 +58,7 @@ var shownLayouts = []string{"invoice-atelier", "report-signal", "certificate-lau
 func (w *Web) home() views.Home {
 	d := exampleDrawing()
 	m := views.Home{
-		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.cfg.OperationDocs), PDF: w.cfg.Prices["pdf.create"],
+		SignUp: w.signUpOpen(), Trial: w.cfg.Trial, Count: len(w.offered), PDF: w.cfg.Prices["pdf.create"],
 		LayoutsAll: fmt.Sprintf("%d templates in %d groups", len(w.gallery.List("", "")), len(gallery.Groups())),
 		Live: views.Live{
 			HTML: exampleHTML, Paper: livePapers[0], Papers: livePapers,

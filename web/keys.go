@@ -136,14 +136,14 @@ func (w *Web) newKeyModel(v *pageRequest) views.NewKey {
 	for _, g := range operationGroups {
 		m.Groups = append(m.Groups, views.KeyOperations{Title: g.title})
 	}
-	for _, name := range w.cfg.OperationNames {
-		group := &m.Groups[operationGroup(name)]
-		group.Names = append(group.Names, name)
+	for _, o := range w.cfg.Table.All() {
+		group := &m.Groups[operationGroup(o.Name)]
+		group.Names = append(group.Names, o.Name)
 	}
 	m.Groups = slices.DeleteFunc(m.Groups, func(g views.KeyOperations) bool { return len(g.Names) == 0 })
 
 	for _, name := range v.r.Form["operations"] {
-		m.Chosen[name] = slices.Contains(w.cfg.OperationNames, name)
+		m.Chosen[name] = w.cfg.Table.Lookup(name) != nil
 	}
 	if m.Values["scope"] == "" {
 		m.Values["scope"] = scopeAll
@@ -161,7 +161,7 @@ const scopeAll = "all"
 // keyScope is a preset of a key's operations.
 type keyScope struct {
 	views.Choice
-	has func(Operation) bool
+	has func(*apiOperation) bool
 }
 
 var keyScopes = []keyScope{
@@ -181,21 +181,21 @@ var keyScopes = []keyScope{
 			Value: "read", Text: "Read only",
 			Note: "Get the properties, text, data and form fields of PDFs.",
 		},
-		func(o Operation) bool { return isTool(o) && o.Reads },
+		func(o *apiOperation) bool { return isTool(o) && slices.Equal(o.Produces, []string{"application/json"}) },
 	},
 }
 
-func isRender(o Operation) bool {
+func isRender(o *apiOperation) bool {
 	return slices.Contains([]string{"pdf.create", "templates.preview", "images.create", "email.create"}, o.Name)
 }
 
-func isTool(o Operation) bool { return strings.HasPrefix(o.Name, "pdf.") && o.Name != "pdf.create" }
+func isTool(o *apiOperation) bool { return strings.HasPrefix(o.Name, "pdf.") && o.Name != "pdf.create" }
 
 // keyOperations returns the operations that the form allows, or an error text; a key without operations has all.
 func (w *Web) keyOperations(m views.NewKey, listed []string) (names []string, wrong string) {
 	scope := m.Value("scope")
 	if i := slices.IndexFunc(keyScopes, func(s keyScope) bool { return s.Value == scope }); i >= 0 {
-		for _, o := range w.cfg.OperationDocs {
+		for _, o := range w.offered {
 			if keyScopes[i].has(o) {
 				names = append(names, o.Name)
 			}

@@ -62,7 +62,7 @@ type playground struct {
 	*Web
 	*pageRequest
 	operation views.Operation
-	name      string // of the row: pdf.create
+	row       *apiOperation
 	input     *playInput
 	keys      []store.Key // of the account; nil until they are read
 	key       *store.Key  // that makes the call; nil is the member
@@ -76,23 +76,22 @@ func (w *Web) openPlayground(v *pageRequest) (*playground, error) {
 
 func (w *Web) playgroundOf(v *pageRequest, id string) (*playground, error) {
 	o, ok := w.docs.Operation(id)
-	name := w.rowOf(o)
-	if !ok || name == "" {
+	row := w.rowOf(o)
+	if !ok || row == nil {
 		return nil, errNotFound
 	}
-	return &playground{Web: w, pageRequest: v, operation: o, name: name, input: newPlayInput(o)}, nil
+	return &playground{Web: w, pageRequest: v, operation: o, row: row, input: newPlayInput(o)}, nil
 }
 
-// rowOf returns the operation's name in the playground, or nothing if the playground does not offer it.
-func (w *Web) rowOf(o views.Operation) string {
+// rowOf returns the operation in the table; nil if the playground does not offer it.
+func (w *Web) rowOf(o views.Operation) *apiOperation {
 	i := slices.IndexFunc(
-		w.cfg.OperationDocs,
-		func(row Operation) bool { return o.Method == http.MethodPost && wire.OperationPath(row.Name) == o.Path },
+		w.offered, func(row *apiOperation) bool { return o.Method == http.MethodPost && row.Path() == o.Path },
 	)
 	if i < 0 {
-		return ""
+		return nil
 	}
-	return w.cfg.OperationDocs[i].Name
+	return w.offered[i]
 }
 
 // showPlaygrounds shows the first operation, or redirects to the chosen one.
@@ -118,7 +117,7 @@ func (w *Web) showPlaygrounds(v *pageRequest) error {
 func (w *Web) playable() []views.ReferenceGroup {
 	var groups []views.ReferenceGroup
 	for _, group := range w.referenceGroups() {
-		group.List = slices.DeleteFunc(group.List, func(o views.Operation) bool { return w.rowOf(o) == "" })
+		group.List = slices.DeleteFunc(group.List, func(o views.Operation) bool { return w.rowOf(o) == nil })
 		if len(group.List) > 0 {
 			groups = append(groups, group)
 		}
@@ -269,7 +268,7 @@ func (p *playground) usableKeys() (usable []store.Key, err error) {
 
 	for _, k := range p.keys {
 		ended := k.RevokedAt != nil || k.ExpiresAt != nil && !k.ExpiresAt.After(p.now())
-		if p.may(developerRole) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.name)) {
+		if p.may(manages) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.row.Name)) {
 			usable = append(usable, k)
 		}
 	}
@@ -422,7 +421,7 @@ func (p *playground) call() []byte {
 	p.input.values["store"] = ""
 	if mode == "" || mode == answerBytes {
 		p.input.values["response"] = answerAddress
-		if p.row().Job && p.input.values["quote"] != "true" {
+		if p.row.Bulk && p.input.values["quote"] != "true" {
 			p.input.values["response"] = answerJob
 		}
 	}
@@ -433,7 +432,7 @@ func (p *playground) call() []byte {
 // run makes the call. The price is at most the one on the button.
 func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 	header := http.Header{"Content-Type": {"application/json"}}
-	if !p.row().Varies {
+	if !p.row.Varies {
 		header.Set(wire.MaxChargeHeader, strconv.FormatInt(int64(p.price()), 10))
 	}
 
@@ -492,7 +491,7 @@ func (p *playground) run(body []byte) (*views.PlayResult, int, error) {
 
 // price returns the price of the call with its steps.
 func (p *playground) price() credit.Amount {
-	sum := p.cfg.Prices[p.name]
+	sum := p.cfg.Prices[p.row.Name]
 	for _, field := range []string{"steps", "then"} {
 		var steps []struct{ Op string }
 		if json.Unmarshal([]byte(p.input.values[field]), &steps) == nil { // The API refuses anything else.
@@ -522,29 +521,19 @@ func (p *playground) showFieldErrors(m *views.PlayResult, r *wire.Error) {
 // free reports whether the call is free, because a test key makes it.
 func (p *playground) free() bool { return p.key != nil && p.key.Test && !p.cfg.Dev }
 
-// row describes the operation's row.
-func (p *playground) row() Operation {
-	i := slices.IndexFunc(p.cfg.OperationDocs, func(o Operation) bool { return o.Name == p.name })
-	if i < 0 {
-		return Operation{}
-	}
-	return p.cfg.OperationDocs[i]
-}
-
 // page shows the form, its request, and the result if there is one.
 func (p *playground) page(status int, result *views.PlayResult) error {
 	body := p.input.JSON() // it finds invalid JSON in the fields
-	row := p.row()
 	m := views.Playground{
-		Operation: p.operation, Name: p.name, Path: playgroundPath + "/" + p.operation.ID,
+		Operation: p.operation, Name: p.row.Name, Path: playgroundPath + "/" + p.operation.ID,
 		Form: p.input.form(p.operation.Example), Problem: p.problem,
-		Price: p.price(), Varies: row.Varies, Free: p.free(), Note: row.Note,
+		Price: p.price(), Varies: p.row.Varies, Free: p.free(), Note: p.row.PriceNote,
 		Result: result, MaxFile: p.cfg.MaxFile, Reference: operationPath(p.operation.ID),
 	}
 
 	for _, group := range p.playable() {
 		for _, o := range group.List {
-			m.Choices = append(m.Choices, views.Choice{Value: o.ID, Text: p.rowOf(o)})
+			m.Choices = append(m.Choices, views.Choice{Value: o.ID, Text: p.rowOf(o).Name})
 		}
 	}
 
@@ -555,7 +544,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 
 	calls, err := p.store.Calls(p.ctx(), store.CallFilter{
 		AccountID: p.account.ID,
-		Operation: p.name,
+		Operation: p.row.Name,
 		List:      store.List{Limit: playHistory},
 	})
 	if err != nil {
@@ -566,7 +555,7 @@ func (p *playground) page(status int, result *views.PlayResult) error {
 	}
 
 	p.allowStyles()
-	return p.show(status, views.PlaygroundPage(p.pageRequest.page(p.name, playgroundPath), m))
+	return p.show(status, views.PlaygroundPage(p.pageRequest.page(p.row.Name, playgroundPath), m))
 }
 
 // templateField is the field that names a template of the account.
@@ -588,7 +577,7 @@ func (p *playground) offer(m *views.Playground) error {
 	}
 
 	f := store.TemplateFilter{AccountID: p.account.ID, List: store.List{Limit: store.MaxList}}
-	if !strings.HasPrefix(p.name, "templates.") {
+	if !strings.HasPrefix(p.row.Name, "templates.") {
 		f.State = "published"
 	}
 	list, err := p.store.Templates(p.ctx(), f)

@@ -43,7 +43,6 @@ func TestPlaygroundRunsOfClientsThatLeave(t *testing.T) {
 			})
 			api := newAPI(services)
 			c.Services, c.Host = services, &host{API: api, describe: api.Description}
-			c.OperationNames, c.OperationDocs = []string{"test.echo"}, []web.Operation{{Name: "test.echo"}}
 		})
 		v := h.join(t, "maya@example.com")
 		before := h.mayas(t)

@@ -24,28 +24,9 @@ import (
 	"github.com/relaypdf/relaypdf/web"
 )
 
-// playHouse has the playground of every operation, in front of an interface that
-// draws nothing.
-func playHouse(t *testing.T) *house {
-	t.Helper()
-	table, err := schema.NewTable(operation.Rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sqliteHouse(t, func(c *web.Config) {
-		c.OperationNames = nil
-		for _, row := range table.All() {
-			c.OperationNames = append(c.OperationNames, row.Name)
-			c.OperationDocs = append(c.OperationDocs, web.Operation{Name: row.Name, Summary: row.Summary, Note: row.PriceNote, Varies: row.Varies, Job: row.Bulk})
-		}
-	})
-}
-
 // TestPlaygroundListsOfferedOperations and no operation whose engine does not run.
 func TestPlaygroundListsOfferedOperations(t *testing.T) {
-	h := sqliteHouse(t, func(c *web.Config) {
-		c.OperationDocs = []web.Operation{{Name: "pdf.create"}, {Name: "pdf.merge"}}
-	})
+	h := sqliteHouse(t, func(c *web.Config) { c.Table.Without([]string{operation.EngineOCR}) })
 	v := h.join(t, "maya@example.com")
 	list := v.get("/dashboard/playground")
 	if list.status != http.StatusOK || !strings.Contains(list.body, `value="pdf_merge"`) || strings.Contains(list.body, `value="pdf_ocr"`) {
@@ -60,7 +41,7 @@ func TestPlaygroundListsOfferedOperations(t *testing.T) {
 
 // TestPlaygroundNamesALimitOnce: where a description names it, and where none does.
 func TestPlaygroundNamesALimitOnce(t *testing.T) {
-	v := playHouse(t).join(t, "maya@example.com")
+	v := sqliteHouse(t, nil).join(t, "maya@example.com")
 	if page := v.sees("/dashboard/playground/pdf_merge", "2 to 20 of them"); strings.Contains(page.body, "20 items") {
 		t.Error("the bounds of the files to merge are said twice")
 	}
@@ -170,7 +151,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 // the operation's example in the resulting request.
 func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 	sharedtest.Slow(t)
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	list := v.sees("/dashboard/playground", "POST /v1/pdf", "Create a PDF from HTML")
 	for _, row := range operation.Rows {
@@ -230,7 +211,7 @@ func TestPlaygroundFormsShowTheirInput(t *testing.T) {
 
 // TestPlaygroundFieldsBecomeJSON fills in single fields, and checks the resulting request.
 func TestPlaygroundFieldsBecomeJSON(t *testing.T) {
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	for _, tt := range []struct {
 		operation string
@@ -321,10 +302,7 @@ func TestTestKeyIsFree(t *testing.T) {
 	t.Parallel()
 	for dev, words := range map[bool][]string{false: {"Run for free", "Calls are free, up to 500 a day per account."}, true: {"Run for $0.0002", "treats test keys like live keys"}} {
 		t.Run("dev "+strconv.FormatBool(dev), func(t *testing.T) {
-			h := sqliteHouse(t, func(c *web.Config) {
-				c.Dev = dev
-				c.OperationDocs = []web.Operation{{Name: "zip.create"}}
-			})
+			h := sqliteHouse(t, func(c *web.Config) { c.Dev = dev })
 			v := h.join(t, "maya@example.com")
 			key, _, err := h.CreateKey(t.Context(), store.NewKey{AccountID: h.mayas(t).ID, Name: "ci", Test: true})
 			if err != nil {
@@ -341,7 +319,7 @@ func TestTestKeyIsFree(t *testing.T) {
 
 // TestPlaygroundRunsPaidCalls uploads files with the form, packs them, and checks the charge and the result.
 func TestPlaygroundRunsPaidCalls(t *testing.T) {
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	before := h.mayas(t).Balance
 	form := url.Values{"count:files": {"1"}, "response": {""}}
@@ -393,7 +371,7 @@ func TestPlaygroundRunsPaidCalls(t *testing.T) {
 
 // TestPlaygroundShowsErrorsAtTheirFields sends inputs that the API refuses.
 func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	before := h.mayas(t).Balance
 	for _, tt := range []struct {
@@ -442,7 +420,7 @@ func TestPlaygroundShowsErrorsAtTheirFields(t *testing.T) {
 // renderer.
 func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 	sharedtest.Slow(t)
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	const attack = `"></textarea><script>alert(1)</script><img src=x onerror=alert(1)>'`
 	clean := func(what string, a answer) {
@@ -477,7 +455,7 @@ func TestPlaygroundShowsTextsAsTexts(t *testing.T) {
 
 // TestPlaygroundIsForRoles checks the permissions of a viewer.
 func TestPlaygroundIsForRoles(t *testing.T) {
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	h.join(t, "maya@example.com")
 	person, err := h.CreateUser(t.Context(), store.NewUser{Email: "vic@example.com", Verified: true})
 	if err != nil {
@@ -503,7 +481,7 @@ func TestPlaygroundIsForRoles(t *testing.T) {
 
 // TestPlaygroundCallsWithAKey chooses a key of the account: the call counts for it. No other key makes calls.
 func TestPlaygroundCallsWithAKey(t *testing.T) {
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	h.join(t, "mallory@example.com")
 	keyOf := func(accountID, name string, operations ...string) store.Key {
@@ -545,7 +523,7 @@ func TestPlaygroundCallsWithAKey(t *testing.T) {
 
 // TestPlaygroundOffersTemplates chooses a template and fills in its sample data.
 func TestPlaygroundOffersTemplates(t *testing.T) {
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	v := h.join(t, "maya@example.com")
 	v.sees("/dashboard/playground/pdf_create", "The account has no templates")
 	made, err := h.CreateTemplate(t.Context(), store.NewTemplate{AccountID: h.mayas(t).ID, Slug: "letter", Name: "Letter", Content: store.TemplateContent{HTML: "<p>{{name}}", SampleData: []byte(`{"name":"Ada"}`)}})
@@ -574,7 +552,7 @@ func TestPlaygroundOffersTemplates(t *testing.T) {
 
 // TestReferenceLeadsToThePlayground: the public pages have a plain link.
 func TestReferenceLeadsToThePlayground(t *testing.T) {
-	h := playHouse(t)
+	h := sqliteHouse(t, nil)
 	if page := h.visitor(t).sees("/docs/api/pdf_merge", "Try in playground"); !strings.Contains(page.body, `href="/dashboard/playground/pdf_merge"`) {
 		t.Error("the reference does not lead to the playground")
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/views"
 )
@@ -20,21 +22,16 @@ const (
 	maxCount = 1_000_000_000
 )
 
-// Operation is an operation as the pages show it.
-type Operation struct {
-	Name, Summary, Note string
-	Varies              bool // the price depends on the request
-	Reads               bool // the result is JSON about the input
-	Job                 bool // each call is a job
-}
+// apiOperation is an operation of the table.
+type apiOperation = schema.Operation[*operation.Deps]
 
 // priceLines is the price list in the order of the table.
 func (w *Web) priceLines() []views.PriceLine {
 	var lines []views.PriceLine
-	for _, o := range w.cfg.OperationDocs {
+	for _, o := range w.offered {
 		lines = append(lines, views.PriceLine{
-			Does: o.Summary, Name: o.Name, Note: o.Note, Price: w.cfg.Prices[o.Name],
-			URL: operationPath(strings.NewReplacer(".", "_", "-", "_").Replace(o.Name)),
+			Does: o.Summary, Name: o.Name, Note: o.PriceNote, Price: w.cfg.Prices[o.Name],
+			URL: operationPath(o.Tool()),
 		})
 	}
 	return lines

@@ -52,10 +52,7 @@ func (d *drawer) count() int {
 // openHouse has public pages, and those of the API.
 func openHouse(t *testing.T, d *drawer) *house {
 	t.Helper()
-	return sqliteHouse(t, func(c *web.Config) {
-		hostOf(c).draw = d.draw
-		c.OperationDocs = []web.Operation{{Name: "pdf.create", Summary: "Make a PDF"}, {Name: "zip.create", Summary: "Make an archive"}}
-	})
+	return sqliteHouse(t, func(c *web.Config) { hostOf(c).draw = d.draw })
 }
 
 var located = regexp.MustCompile(`<loc>([^<]*)</loc>`)
@@ -282,7 +279,7 @@ func TestGallery(t *testing.T) {
 func TestPricing(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	v := h.visitor(t)
-	v.sees("/pricing", "Make a PDF", "$0.0020", "$0.0002", "includes $5.00", "Total $0.0000")
+	v.sees("/pricing", "Create a PDF", "$0.0020", "$0.0002", "includes $5.00", "Total $0.0000")
 	v.sees("/pricing?pdf.create=10,000&zip.create=50", "Total $20.01")
 	if a := v.sees("/pricing?pdf.create=many&zip.create=99999999999", "Total $0.0000"); strings.Count(a.body, `aria-invalid="true"`) != 2 {
 		t.Error("wrong numbers are not marked")

@@ -14,7 +14,6 @@ import (
 
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
-	"github.com/relaypdf/relaypdf/web"
 )
 
 type statementsKey struct{}
@@ -100,7 +99,7 @@ func TestPagesRunFewStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		h := newHouse(t, s, clock, func(c *web.Config) { c.OperationDocs = []web.Operation{{Name: "zip.create"}} })
+		h := newHouse(t, s, clock, nil)
 		v := h.join(t, "maya@example.com")
 		lease := acquire(t, h)
 		handler := h.web.Handler()

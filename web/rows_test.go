@@ -15,7 +15,6 @@ import (
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/storetest"
-	"github.com/relaypdf/relaypdf/web"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 )
@@ -86,7 +85,7 @@ func TestPagesReadFewRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	h := newHouse(t, s, clock, func(c *web.Config) { c.OperationDocs = []web.Operation{{Name: "zip.create"}} })
+	h := newHouse(t, s, clock, nil)
 	v, op := h.join(t, "maya@example.com"), h.operator(t)
 	raw, err := sql.Open("pgx", db.URL)
 	if err != nil {

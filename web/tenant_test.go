@@ -312,7 +312,6 @@ func TestNothingOfAnotherAccountOnPages(t *testing.T) {
 	clock := storetest.NewClock(time.Now().UTC().Truncate(time.Second))
 	h := newHouse(t, db.Open(t, clock), clock, func(c *web.Config) {
 		c.Hooks.Calls = &fakeCalls{Calls: c.Calls, again: func(callID string) (string, error) { return callID, nil }}
-		c.OperationDocs = []web.Operation{{Name: "pdf.create"}}
 	})
 	o := &tenants{house: h, t: t, db: db, maya: h.join(t, "maya@example.com"), mallory: h.join(t, "mallory@example.com"), lease: acquire(t, h)}
 	o.account = h.mayas(t)

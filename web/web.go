@@ -59,17 +59,10 @@ type Config struct {
 	TokenIssuer string
 	// MaxBody is the maximum size of one request of the playground, in bytes.
 	MaxBody int64
-	// Helpers are the names that templates may call, OptionFields the options of
-	// documents that have a field in the editor.
-	Helpers      []string
-	OptionFields []views.OptionField
 	// CustomPages are the operator's terms, privacy policy and contact page, as far as there are some.
 	CustomPages []docs.CustomPage
 	// Settings are those of this process, with secrets masked.
 	Settings []views.Setting
-	// OperationNames are the names of the operations. OperationDocs are the available ones, as in the price list.
-	OperationNames []string
-	OperationDocs  []Operation
 	// HTTPClient reads applications' metadata at their URLs: https at public addresses, without redirects. Nil reads
 	// nothing.
 	HTTPClient *http.Client
@@ -169,6 +162,8 @@ type Web struct {
 	previews         *previewCache
 	listed           func() []publicPage // the public pages except those of the operations, listed once
 	operations       func() []publicPage // those of the operations, listed once
+	offered          []*apiOperation     // the operations of this process, in the order of the price list
+	optionFields     []views.OptionField // of the editor
 	oauth            *oauth.Server
 	docs             *docs.Book
 	scs              *scs.SessionManager
@@ -201,7 +196,13 @@ func New(cfg Config) (*Web, error) {
 		calls: hooks.Calls, wait: hooks.Wait,
 		forms: newFormBudget(hooks.MaxForms, hooks.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
-		paths: cfg.Host.Paths(),
+		paths: cfg.Host.Paths(), optionFields: editorFields(cfg.Table),
+	}
+
+	for _, o := range cfg.Table.All() {
+		if !o.Off {
+			w.offered = append(w.offered, o)
+		}
 	}
 
 	w.webhookEndpoints = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: operation.EndpointCheck(cfg.Connections.CheckURL)}

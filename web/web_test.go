@@ -28,6 +28,8 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service"
+	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/store/seal"
@@ -107,8 +109,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	cfg := web.Config{
 		Services: services, Host: &host{API: newAPI(services)}, Mail: h.mail, Version: "test", SignUp: "open",
 		Trial: 5 * credit.Dollar, MaxBody: 100 << 20,
-		OperationNames: []string{"pdf.create", "images.create"},
-		ClientIP:       func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
+		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
 		Hooks: web.Hooks{Wait: h.wait},
 	}
 	if change != nil {
@@ -1445,10 +1446,15 @@ func TestDocumentsShowStepsAndStoredInput(t *testing.T) {
 // TestKeyScopes creates keys by the presets of the form, which come from the list of operations.
 func TestKeyScopes(t *testing.T) {
 	h := sqliteHouse(t, func(c *web.Config) {
-		c.OperationNames = []string{"pdf.create", "images.create", "convert.create", "pdf.merge", "pdf.text"}
-		c.OperationDocs = nil
-		for _, name := range c.OperationNames {
-			c.OperationDocs = append(c.OperationDocs, web.Operation{Name: name, Reads: name == "pdf.text"})
+		var rows []schema.Definition[*operation.Deps]
+		for i, o := range c.Table.All() {
+			if slices.Contains([]string{"pdf.create", "images.create", "convert.create", "pdf.merge", "pdf.text"}, o.Name) {
+				rows = append(rows, operation.Rows[i])
+			}
+		}
+		var err error
+		if c.Table, err = schema.NewTable(rows); err != nil {
+			t.Fatal(err)
 		}
 	})
 	v := h.join(t, "maya@example.com")

@@ -5,11 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/invopop/jsonschema"
 
 	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/middleware"
@@ -106,9 +102,8 @@ func (a *App) openPages() (http.Handler, error) {
 		return nil, nil
 	}
 
-	shared := a.Services
 	config := web.Config{
-		Services: shared,
+		Services: a.Services,
 		Host: &host{
 			API:     a.API,
 			app:     a,
@@ -116,24 +111,10 @@ func (a *App) openPages() (http.Handler, error) {
 			started: time.Now(),
 		},
 		Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody,
-		Helpers: render.TemplateHelpers(), IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
+		IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
 		HTTPClient: a.render.Webhooks(), Settings: a.settings(),
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
 		RequestID: middleware.RequestID,
-	}
-
-	if options, ok := shared.Table.Lookup("templates.preview").Schema.Properties.Get("options"); ok {
-		config.OptionFields = optionFields(options, "")
-	}
-	for _, row := range shared.Table.All() {
-		config.OperationNames = append(config.OperationNames, row.Name)
-		if !row.Off {
-			reads := !slices.ContainsFunc(row.Produces, func(kind string) bool { return kind != "application/json" })
-			config.OperationDocs = append(config.OperationDocs, web.Operation{
-				Name: row.Name, Summary: row.Summary, Note: row.PriceNote,
-				Varies: row.Varies, Reads: reads, Job: row.Bulk,
-			})
-		}
 	}
 
 	if a.post != nil {
@@ -157,40 +138,4 @@ func (a *App) openPages() (http.Handler, error) {
 		return nil, errors.Join(errors.New("the pages cannot be served"), err)
 	}
 	return pages.Handler(), nil
-}
-
-// optionFields returns the options of documents that have their own field in the editor: options with one value,
-// and the members of objects.
-func optionFields(schema *jsonschema.Schema, prefix string) []views.OptionField {
-	var fields []views.OptionField
-	for pair := schema.Properties.Oldest(); pair != nil; pair = pair.Next() {
-		name := prefix + pair.Key
-		option := pair.Value
-		f := views.OptionField{Name: name, Type: "text", Hint: option.Description}
-		if option.Default != nil {
-			f.Default = fmt.Sprint(option.Default)
-		}
-
-		switch {
-		case option.Properties != nil && option.Properties.Len() > 0:
-			fields = append(fields, optionFields(option, name+".")...)
-			continue
-		case option.Type == "array" || option.Type == "object" || strings.HasSuffix(name, "Template"):
-			continue // they are written as JSON, or have a pane of their own
-		case option.Type == "boolean":
-			f.Type = "check"
-		case len(option.Enum) > 0:
-			f.Type = "select"
-			for _, choice := range option.Enum {
-				f.Choices = append(f.Choices, fmt.Sprint(choice))
-			}
-		case option.Type == "number" || option.Type == "integer":
-			f.Type = "number"
-		case len(option.OneOf) > 0 || option.Type == "":
-			f.Type = "length" // a number, or a text with a unit
-		}
-
-		fields = append(fields, f)
-	}
-	return fields
 }

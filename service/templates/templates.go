@@ -425,3 +425,6 @@ func apiError(err error) error {
 	}
 	return err
 }
+
+// Helpers returns the names of all helpers that a template can call.
+func Helpers() []string { return template.Helpers() }
