@@ -17,6 +17,8 @@ import (
 
 // Identities is a provider that identifies users.
 type Identities interface {
+	// Name returns the name of the provider, which users are shown.
+	Name() string
 	Begin(ctx context.Context, again bool) (identity.Flow, string, error)
 	Finish(ctx context.Context, flow identity.Flow, state, code string) (identity.Claims, error)
 }
@@ -98,8 +100,8 @@ func (w *Web) leaveForProvider(v *pageRequest, out loginState) error {
 
 	w.setCookie(v, base64.RawURLEncoding.EncodeToString(sealed))
 	v.w.Header().Set("Refresh", "0; url="+address)
-	return v.show(http.StatusOK, views.LeavePage(v.page("Continue to "+w.cfg.IdentityName, ""), views.Leave{
-		Provider: w.cfg.IdentityName,
+	return v.show(http.StatusOK, views.LeavePage(v.page("Continue to "+w.cfg.provider(), ""), views.Leave{
+		Provider: w.cfg.provider(),
 		URL:      address,
 	}))
 }
@@ -114,11 +116,12 @@ func (w *Web) link(v *pageRequest) error {
 		return errNotFound
 	}
 
+	name := w.cfg.Identities.Name()
 	return w.requireProof(views.Sure{
-		Title:  "Link " + w.cfg.IdentityName + "?",
-		Text:   "You can then log in here with your " + w.cfg.IdentityName + " account.",
-		Action: identityPath, Button: "Link " + w.cfg.IdentityName, Back: securityPath,
-		Crumb: "Log in with " + w.cfg.IdentityName,
+		Title:  "Link " + name + "?",
+		Text:   "You can then log in here with your " + name + " account.",
+		Action: identityPath, Button: "Link " + name, Back: securityPath,
+		Crumb: "Log in with " + name,
 	}, func(v *pageRequest) error {
 		return w.leaveForProvider(v, loginState{Next: securityPath, Person: v.person.ID})
 	})(v)
@@ -197,27 +200,27 @@ func (w *Web) linkTo(v *pageRequest, out loginState, claims identity.Claims) err
 
 	change := store.CredentialChange{Identity: &claims.Identity}
 	err := w.changeCredentials(
-		v, v.person.ID, change, true, "Login with "+w.cfg.IdentityName+" was turned on",
-		"You can now log in with "+w.cfg.IdentityName+".",
+		v, v.person.ID, change, true, "Login with "+w.cfg.provider()+" was turned on",
+		"You can now log in with "+w.cfg.provider()+".",
 	)
 	if errors.Is(err, store.ErrExists) {
 		return v.redirectWith(securityPath, "Nothing was changed: that identity belongs to another user.")
 	}
 	if err == nil {
-		err = v.record("identity.linked", w.cfg.IdentityName, claims.Email)
+		err = v.record("identity.linked", w.cfg.provider(), claims.Email)
 	}
 	if err != nil {
 		return err
 	}
 
-	return v.redirectWith(securityPath, w.cfg.IdentityName+" linked. You can now log in with it.")
+	return v.redirectWith(securityPath, w.cfg.provider()+" linked. You can now log in with it.")
 }
 
 // createUser makes an account for a user whose identity is not linked, if sign-up is open and the email address is new.
 // A known address stays with its user, who logs in as before and links the identity then. A known but unverified
 // address becomes the new user's.
 func (w *Web) createUser(v *pageRequest, out loginState, claims identity.Claims) error {
-	m := views.Stranger{Provider: w.cfg.IdentityName, Email: claims.Email}
+	m := views.Stranger{Provider: w.cfg.provider(), Email: claims.Email}
 	email, err := store.MailAddress(claims.Email)
 	if err != nil || !claims.Verified {
 		m.Why = views.StrangerUnverified
@@ -271,7 +274,7 @@ func (w *Web) createUser(v *pageRequest, out loginState, claims identity.Claims)
 	if err := w.identifyMember(v); err != nil {
 		return err
 	}
-	if err := v.record("identity.linked", w.cfg.IdentityName, claims.Email); err != nil {
+	if err := v.record("identity.linked", w.cfg.provider(), claims.Email); err != nil {
 		return err
 	}
 	return w.proveFactor(v, person, out.Next, false)
@@ -282,7 +285,7 @@ func (w *Web) unlink(v *pageRequest) error {
 	if v.person.Password == "" {
 		return v.redirectWith(securityPath, "Set a password first. Without one you could no longer log in.")
 	}
-	name := cmp.Or(w.cfg.IdentityName, "another service")
+	name := cmp.Or(w.cfg.provider(), "another service")
 	return w.requireProof(views.Sure{
 		Title: "Unlink " + name + "?", Text: "You then log in with your password only.", Action: identityPath + "/end",
 		Button: "Unlink " + name, Back: securityPath, Crumb: "Log in with " + name, Danger: true,

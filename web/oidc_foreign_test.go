@@ -20,9 +20,8 @@ const foreignSecret = "a secret & more: +%"
 func TestForeignProvider(t *testing.T) {
 	h := sqliteHouse(t, func(cfg *web.Config) {
 		redirect := cfg.BaseURL + web.OIDCPath
-		cfg.IdentityName = "Example ID"
 		cfg.Identities = identity.New(identity.Config{
-			Issuer: fakeoidc.StartForeign(t, "..", redirect, foreignSecret), ClientID: "relaypdf", ClientSecret: foreignSecret, RedirectURL: redirect,
+			Name: "Example ID", Issuer: fakeoidc.StartForeign(t, "..", redirect, foreignSecret), ClientID: "relaypdf", ClientSecret: foreignSecret, RedirectURL: redirect,
 		})
 	})
 	comes := func(v *visitor, who string) answer {

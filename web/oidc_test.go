@@ -35,9 +35,8 @@ func newDesk(t *testing.T, change func(*web.Config)) *desk {
 	d.provider.People = map[string]fakeoidc.Person{"maya": maya, "tom": tom}
 	d.house = sqliteHouse(t, func(cfg *web.Config) {
 		d.provider.Redirect = cfg.BaseURL + web.OIDCPath
-		cfg.IdentityName = "Example ID"
 		cfg.Identities = identity.New(identity.Config{
-			Issuer: d.provider.URL, ClientID: fakeoidc.ClientID, ClientSecret: fakeoidc.ClientSecret, RedirectURL: d.provider.Redirect,
+			Name: "Example ID", Issuer: d.provider.URL, ClientID: fakeoidc.ClientID, ClientSecret: fakeoidc.ClientSecret, RedirectURL: d.provider.Redirect,
 		})
 		if change != nil {
 			change(cfg)

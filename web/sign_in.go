@@ -32,7 +32,7 @@ func (c *Config) provider() string {
 	if c.Identities == nil {
 		return ""
 	}
-	return c.IdentityName
+	return c.Identities.Name()
 }
 
 func (w *Web) showSignIn(v *pageRequest) error {

@@ -43,7 +43,7 @@ func (w *Web) fillPayments(v *pageRequest, m *views.Wallet, forms walletForms) e
 	m.TopUp = &views.TopUp{
 		Form:     views.Form{Values: map[string]string{"amount": "20"}},
 		Provider: "Stripe",
-		Test:     w.cfg.TestPayments,
+		Test:     !w.cfg.Payments.Live(),
 	}
 	price := w.cfg.Prices["pdf.create"]
 	for _, dollars := range []int{5, 20, 50} {

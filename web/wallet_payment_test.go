@@ -43,7 +43,7 @@ func eachTill(t *testing.T, test func(t *testing.T, h *till)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg.Payments, cfg.TestPayments = h.pay, true
+			cfg.Payments = h.pay
 		})
 		test(t, h)
 	})

@@ -48,13 +48,10 @@ type Config struct {
 	// ClientIP returns the address that limits count by and that users are shown, RequestID a request's id.
 	ClientIP  func(*http.Request) string
 	RequestID func(context.Context) string
-	// Payments receives payments; nil means a service on which only the operator credits accounts. TestPayments
-	// means that no money moves.
-	Payments     Payments
-	TestPayments bool
-	// Identities identifies users, and is called IdentityName; nil is a service with passwords only.
-	Identities   Identities
-	IdentityName string
+	// Payments receives payments; nil means a service on which only the operator credits accounts.
+	Payments Payments
+	// Identities identifies users; nil is a service with passwords only.
+	Identities Identities
 	// TokenIssuer is the external issuer whose tokens the agent endpoint accepts besides its own; empty means none.
 	TokenIssuer string
 	// MaxBody is the maximum size of one request of the playground, in bytes.
@@ -125,6 +122,8 @@ type Calls interface {
 
 // Payments receives payments on pages of its provider.
 type Payments interface {
+	// Live reports whether real money moves.
+	Live() bool
 	// TopUp returns the address of a page on which to pay.
 	TopUp(ctx context.Context, account store.Account, amount credit.Amount) (address string, err error)
 	// Portal returns the address of a page with cards and receipts.

@@ -49,7 +49,7 @@ func (a *App) identities() (web.Identities, error) {
 	}
 
 	return identity.New(identity.Config{
-		Issuer: a.Config.OIDCIssuer, ClientID: a.Config.OIDCClientID,
+		Name: a.Config.OIDCName, Issuer: a.Config.OIDCIssuer, ClientID: a.Config.OIDCClientID,
 		ClientSecret: a.Config.OIDCClientSecret, RedirectURL: a.Config.BaseURL + web.OIDCPath, Roots: roots,
 	}), nil
 }
@@ -111,8 +111,8 @@ func (a *App) openPages() (http.Handler, error) {
 			started: time.Now(),
 		},
 		Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody,
-		IdentityName: a.Config.OIDCName, TokenIssuer: a.Config.MCPIssuer,
-		HTTPClient: a.render.Webhooks(), Settings: a.settings(),
+		TokenIssuer: a.Config.MCPIssuer,
+		HTTPClient:  a.render.Webhooks(), Settings: a.settings(),
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
 		RequestID: middleware.RequestID,
 	}
@@ -122,7 +122,6 @@ func (a *App) openPages() (http.Handler, error) {
 	}
 	if a.money != nil {
 		config.Payments = a.money
-		config.TestPayments = !a.money.Live()
 	}
 
 	var err error

@@ -19,6 +19,8 @@ import (
 
 // Config selects the provider and the client's credentials.
 type Config struct {
+	// Name is the provider's name for users.
+	Name string
 	// Issuer is the provider's address, as it writes it itself.
 	Issuer                 string
 	ClientID, ClientSecret string
@@ -69,6 +71,9 @@ func New(cfg Config) *Provider {
 	}
 	return &Provider{cfg: cfg, client: &http.Client{Transport: transport, Timeout: requestTimeout}}
 }
+
+// Name returns the provider's name for users.
+func (p *Provider) Name() string { return p.cfg.Name }
 
 // discover reads the provider's metadata once. If the provider did not respond, the next call tries again.
 func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
