@@ -12,7 +12,7 @@ func newAuthServer(w *Web) *oauth.Server {
 	cfg := oauth.ServerConfig{
 		Store: w.store, Limiter: w.limiter, BaseURL: w.cfg.BaseURL,
 		DocsURL: w.cfg.BaseURL + docsPath + "/agents", DeviceURL: w.cfg.BaseURL + devicePath,
-		OutsideIssuer: w.cfg.TokenIssuer, Documents: w.cfg.HTTPClient,
+		OutsideIssuer: w.cfg.TokenIssuer, Documents: w.cfg.Outbound.Webhooks(),
 		ClientIP: w.cfg.ClientIP, RequestID: w.cfg.RequestID, Logger: w.log, Now: w.now,
 	}
 

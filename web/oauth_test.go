@@ -450,10 +450,7 @@ func TestAgentsThatAreDescribedElsewhere(t *testing.T) {
 		}
 	}))
 	t.Cleanup(site.Close)
-	h := sqliteHouse(t, func(c *web.Config) {
-		c.HTTPClient = site.Client()
-		c.HTTPClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	})
+	h := sqliteHouse(t, nil)
 	maya := h.join(t, "maya@example.com")
 	a := &agent{h.visitor(t), site.URL + "/client.json"}
 	form, page := a.asks(maya, a.question())

@@ -60,9 +60,6 @@ type Config struct {
 	CustomPages []docs.CustomPage
 	// Settings are those of this process, with secrets masked.
 	Settings []views.Setting
-	// HTTPClient reads applications' metadata at their URLs: https at public addresses, without redirects. Nil reads
-	// nothing.
-	HTTPClient *http.Client
 	// Hooks are of tests.
 	Hooks Hooks
 }

@@ -111,8 +111,7 @@ func (a *App) openPages() (http.Handler, error) {
 			started: time.Now(),
 		},
 		Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody,
-		TokenIssuer: a.Config.MCPIssuer,
-		HTTPClient:  a.render.Webhooks(), Settings: a.settings(),
+		TokenIssuer: a.Config.MCPIssuer, Settings: a.settings(),
 		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
 		RequestID: middleware.RequestID,
 	}
