@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 	"github.com/relaypdf/relaypdf/views"
@@ -122,7 +123,7 @@ func (w *Web) fillMoves(v *pageRequest, m *views.AdminAccount) error {
 func (w *Web) recordFor(v *pageRequest, account store.Account, action, object, note string) error {
 	return w.store.AddAuditEntry(v.ctx(), store.AuditEntry{
 		AccountID: account.ID, PersonID: v.person.ID, Who: v.person.Email, Action: action, Object: object, Note: note,
-		Address: w.cfg.ClientIP(v.r), Operator: true,
+		Address: middleware.ClientIP(v.ctx()), Operator: true,
 	})
 }
 

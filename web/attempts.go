@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/service/ratelimit"
 	"github.com/relaypdf/relaypdf/store"
 )
@@ -80,7 +81,7 @@ func (w *Web) slowDown(v *pageRequest, email, personID string) (bool, error) {
 		}
 	}
 
-	address := w.cfg.ClientIP(v.r)
+	address := middleware.ClientIP(v.ctx())
 	person := store.NormalAddress(email)
 	delay := max(
 		delayOf(w.count(v.ctx(), "login:person:"+person)-freeTries),

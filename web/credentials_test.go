@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -298,15 +299,14 @@ func TestWaitingAttemptsAreBounded(t *testing.T) {
 			<-release
 			return nil
 		}
-		c.ClientIP = func(r *http.Request) string { return r.Header.Get("From") }
 	})
 	wrong := url.Values{"email": {"maya@example.com"}, "password": {"wrong password"}}
 	try := func() int {
 		addresses++
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/login", strings.NewReader(wrong.Encode()))
-		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Sec-Fetch-Site": {"same-origin"}, "From": {string(rune('a' + addresses))}}
+		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Sec-Fetch-Site": {"same-origin"}, clientIPHeader: {fmt.Sprint("203.0.113.", addresses)}}
 		w := httptest.NewRecorder()
-		h.web.Handler().ServeHTTP(w, r)
+		h.handler.ServeHTTP(w, r)
 		return w.Code
 	}
 	handler := make(chan int, 4)
@@ -347,7 +347,7 @@ func TestResetTakesTheSameWorkForUnknownAddresses(t *testing.T) {
 			r := httptest.NewRequestWithContext(context.WithValue(t.Context(), statementsKey{}, noted), http.MethodPost, "/password/reset", strings.NewReader(url.Values{"email": {email}}.Encode()))
 			r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Sec-Fetch-Site": {"same-origin"}}
 			w := httptest.NewRecorder()
-			h.web.Handler().ServeHTTP(w, r)
+			h.handler.ServeHTTP(w, r)
 			if w.Code != http.StatusOK {
 				t.Fatalf("got status %d", w.Code)
 			}
@@ -397,7 +397,7 @@ func TestFormsOfAnotherSchemeAreRefused(t *testing.T) {
 			r.Header.Set("Origin", origin)
 		}
 		w := httptest.NewRecorder()
-		h.web.Handler().ServeHTTP(w, r)
+		h.handler.ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("a form of %q: got status %d, want %d", origin, w.Code, want)
 		}

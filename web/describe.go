@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/llm"
@@ -35,7 +36,7 @@ func (w *Web) describeDraft(v *pageRequest, body []byte) error {
 		return errForm
 	}
 
-	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: w.cfg.RequestID(v.ctx())}
+	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: middleware.RequestID(v.ctx())}
 	if order.QuoteID != "" {
 		// If a paid response was lost on its way, the retry returns it again without a second charge.
 		request.SetIdempotencyKey("editor " + order.QuoteID)

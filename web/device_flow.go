@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
 	"github.com/relaypdf/relaypdf/web/mail"
@@ -46,8 +47,8 @@ func (w *Web) codePage(v *pageRequest, status int, wrong string) error {
 // typeCode shows who waits with the code that was typed.
 func (w *Web) typeCode(v *pageRequest) error {
 	maxTries := map[string]int{
-		"device:address:" + w.cfg.ClientIP(v.r): triesPerAddress,
-		"device:person:" + v.person.ID:          triesPerPerson,
+		"device:address:" + middleware.ClientIP(v.ctx()): triesPerAddress,
+		"device:person:" + v.person.ID:                   triesPerPerson,
 	}
 	for key, limit := range maxTries {
 		if wait, ok := w.allow(v.ctx(), key, limit, triesWindow); !ok {
@@ -82,7 +83,7 @@ func (w *Web) deviceModel(v *pageRequest, d store.Device) views.Device {
 			Errors: map[string]string{},
 		},
 		ID: d.ID, Code: store.ShownCode(v.value("code")), Machine: d.Machine,
-		System: d.System, Address: d.Address, Here: w.cfg.ClientIP(v.r),
+		System: d.System, Address: d.Address, Here: middleware.ClientIP(v.ctx()),
 		Asked: d.CreatedAt, Until: d.ExpiresAt, Account: v.member.AccountName,
 		Email: v.person.Email, KeyName: "cli " + d.Machine,
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -505,7 +506,7 @@ func (w *Web) runAgain(v *pageRequest) error {
 		return err
 	}
 
-	again, err := w.calls.Repeat(v.ctx(), *v.account, document.ID, w.cfg.RequestID(v.ctx()))
+	again, err := w.calls.Repeat(v.ctx(), *v.account, document.ID, middleware.RequestID(v.ctx()))
 	if err == nil {
 		return v.redirect(documentsPath + "/" + again)
 	}

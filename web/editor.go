@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -388,7 +389,7 @@ func (w *Web) printDraft(v *pageRequest) error {
 		return err
 	}
 
-	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: w.cfg.RequestID(v.ctx())}
+	request := call.Request{Caller: v.caller(), Body: bytes.NewReader(body), RequestID: middleware.RequestID(v.ctx())}
 	err = w.templates.Run(v.ctx(), "templates.preview", request, func(made *call.Outcome) error {
 		h := v.w.Header()
 		h.Set("Content-Type", made.ContentType)

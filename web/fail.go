@@ -82,7 +82,7 @@ func (w *Web) fail(v *pageRequest, err error) {
 	if !known {
 		w.log.LogAttrs(
 			v.ctx(), slog.LevelError, "page failed",
-			slog.String("requestId", w.cfg.RequestID(v.ctx())), slog.Any("error", err),
+			slog.String("requestId", middleware.RequestID(v.ctx())), slog.Any("error", err),
 		)
 	}
 

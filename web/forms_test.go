@@ -51,7 +51,7 @@ func allocated(do func()) uint64 {
 // takes 19 MiB; half of the sent size is far from both.
 func TestLittleIsReadFromAnonymousVisitors(t *testing.T) {
 	h := sqliteHouse(t, nil)
-	handler := h.web.Handler()
+	handler := h.handler
 	for _, page := range h.web.Pages() {
 		if page.Method != http.MethodPost {
 			continue
@@ -92,7 +92,7 @@ func TestLargeFormsShareABudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := h.web.Handler()
+	handler := h.handler
 	send := func(ctx context.Context, body io.Reader, length int64) int {
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/dashboard/templates/partials", body)
 		r.ContentLength = length
@@ -161,7 +161,7 @@ func TestZipsUnpackToABound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	handler := h.web.Handler()
+	handler := h.handler
 	for name, c := range map[string]struct {
 		add    func(archive *zip.Writer)
 		status int

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/static/gallery"
 	"github.com/relaypdf/relaypdf/views"
 	"github.com/relaypdf/relaypdf/web/docs"
@@ -159,7 +160,7 @@ func (w *Web) makeLive(v *pageRequest, m views.Live) (page views.LivePage, statu
 		return refuse(http.StatusUnprocessableEntity, "Paper must be one of %s.", strings.Join(livePapers, ", "))
 	}
 
-	if wait, ok := w.allow(v.ctx(), "live:"+w.cfg.ClientIP(v.r), livePerHour, liveWindow); !ok {
+	if wait, ok := w.allow(v.ctx(), "live:"+middleware.ClientIP(v.ctx()), livePerHour, liveWindow); !ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 		return refuse(
 			http.StatusTooManyRequests,

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/service/oauth"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
@@ -13,7 +14,7 @@ func newAuthServer(w *Web) *oauth.Server {
 		Store: w.store, Limiter: w.limiter, BaseURL: w.cfg.BaseURL,
 		DocsURL: w.cfg.BaseURL + docsPath + "/agents", DeviceURL: w.cfg.BaseURL + devicePath,
 		OutsideIssuer: w.cfg.TokenIssuer, Documents: w.cfg.Outbound.Webhooks(),
-		ClientIP: w.cfg.ClientIP, RequestID: w.cfg.RequestID, Logger: w.log, Now: w.now,
+		ClientIP: middleware.ClientIP, RequestID: middleware.RequestID, Logger: w.log, Now: w.now,
 	}
 
 	if w.mail != nil {

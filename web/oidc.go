@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
 	"github.com/relaypdf/relaypdf/web/identity"
@@ -77,7 +78,7 @@ func (w *Web) leaveForProvider(v *pageRequest, out loginState) error {
 	if w.cfg.Identities == nil {
 		return errNotFound
 	}
-	if _, ok := w.allow(v.ctx(), "oidc:address:"+w.cfg.ClientIP(v.r), oidcPerAddress, triesWindow); !ok {
+	if _, ok := w.allow(v.ctx(), "oidc:address:"+middleware.ClientIP(v.ctx()), oidcPerAddress, triesWindow); !ok {
 		return errTooMany
 	}
 
@@ -250,7 +251,7 @@ func (w *Web) createUser(v *pageRequest, out loginState, claims identity.Claims)
 	case !w.signUpOpen():
 		return refuse(http.StatusForbidden, views.StrangerClosed)
 	}
-	if _, ok := w.allow(v.ctx(), "signup:address:"+w.cfg.ClientIP(v.r), signUpsPerAddress, signUpsWindow); !ok {
+	if _, ok := w.allow(v.ctx(), "signup:address:"+middleware.ClientIP(v.ctx()), signUpsPerAddress, signUpsWindow); !ok {
 		return errTooMany
 	}
 

@@ -134,7 +134,7 @@ func (v *pageRequest) failed() int {
 func (v *pageRequest) page(title, open string) views.Page {
 	p := views.Page{
 		Title: title, Open: open, Nonce: nonceOf(v.ctx()),
-		RequestID: v.web.cfg.RequestID(v.ctx()), Version: v.web.cfg.Version,
+		RequestID: middleware.RequestID(v.ctx()), Version: v.web.cfg.Version,
 		Now: v.web.now().UTC(), Asset: v.web.assets.URL, Notice: v.takeNotice(),
 	}
 
@@ -215,7 +215,7 @@ func (v *pageRequest) record(action, object, note string) error {
 
 // author is the visitor in the audit log.
 func (v *pageRequest) author() store.Author {
-	by := store.Author{Address: v.web.cfg.ClientIP(v.r)}
+	by := store.Author{Address: middleware.ClientIP(v.ctx())}
 	if v.person != nil {
 		by.PersonID = v.person.ID
 		by.Who = v.person.Email

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,15 +204,12 @@ func TestLiveBox(t *testing.T) {
 // TestLiveBoxIsLimitedForAll has many addresses try.
 func TestLiveBoxIsLimitedForAll(t *testing.T) {
 	sharedtest.Slow(t)
-	var at atomic.Int64
 	d := &drawer{}
-	h := sqliteHouse(t, func(c *web.Config) {
-		hostOf(c).draw = d.draw
-		c.ClientIP = func(*http.Request) string { return fmt.Sprint("203.0.113.", at.Add(1)) }
-	})
+	h := openHouse(t, d)
 	v := h.visitor(t)
 	refused := 0
-	for range 610 {
+	for at := range 610 {
+		v.header.Set(clientIPHeader, fmt.Sprintf("203.0.%d.%d", 113+at/250, at%250))
 		if a := v.do(http.MethodPost, "/", url.Values{"html": {"<p>x"}, "paper": {"A4"}}); a.status == http.StatusTooManyRequests {
 			refused++
 		}

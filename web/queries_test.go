@@ -102,7 +102,7 @@ func TestPagesRunFewStatements(t *testing.T) {
 		h := newHouse(t, s, clock, nil)
 		v := h.join(t, "maya@example.com")
 		lease := acquire(t, h)
-		handler := h.web.Handler()
+		handler := h.handler
 		count := func(path string) []string {
 			t.Helper()
 			noted := &statements{}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
 	"github.com/relaypdf/relaypdf/web/mail"
@@ -44,7 +45,7 @@ func (w *Web) requestReset(v *pageRequest) error {
 	counter := "reset:person:" + store.NormalAddress(email)
 	if device := w.knownDevice(v, person.ID); device != "" {
 		counter = "reset:device:" + device
-	} else if _, ok := w.allow(v.ctx(), "reset:address:"+w.cfg.ClientIP(v.r), resetsPerAddress, resetsWindow); !ok {
+	} else if _, ok := w.allow(v.ctx(), "reset:address:"+middleware.ClientIP(v.ctx()), resetsPerAddress, resetsWindow); !ok {
 		return errTooMany
 	}
 
@@ -74,7 +75,7 @@ func (w *Web) sendReset(v *pageRequest, email string) error {
 		return mail.SealAll(w.mail, []string{to}, mail.Message{
 			Subject: "Set a new password",
 			Lines: []string{
-				"Someone requested a new password for your account from IP address " + w.cfg.ClientIP(v.r) +
+				"Someone requested a new password for your account from IP address " + middleware.ClientIP(v.ctx()) +
 					" on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ". The link works once, for 1 hour.",
 				"If it was not you, ignore this email. Your password has not changed.",
 			},

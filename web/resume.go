@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/views"
 )
 
@@ -59,7 +60,7 @@ func (v *pageRequest) saveForm() (bool, error) {
 	if size == 0 || size > maxSavedForm {
 		return false, nil
 	}
-	if _, ok := w.allow(v.ctx(), "kept:address:"+w.cfg.ClientIP(v.r), savedFormsPerAddress, triesWindow); !ok {
+	if _, ok := w.allow(v.ctx(), "kept:address:"+middleware.ClientIP(v.ctx()), savedFormsPerAddress, triesWindow); !ok {
 		return false, nil
 	}
 

@@ -120,7 +120,7 @@ func TestPagesReadFewRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := h.web.Handler()
+	handler := h.handler
 	// rows sums up the rows that the statements of a page read, and names the worst of them.
 	rows := func(path string) (sum float64, worst string) {
 		t.Helper()

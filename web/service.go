@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -97,7 +98,7 @@ func (v *pageRequest) scriptAnswer(out any, err error) (int, []byte) {
 	if e.RetryAfter > 0 {
 		v.w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
-	response := e.Body(v.web.cfg.RequestID(v.ctx()), v.web.cfg.BaseURL)
+	response := e.Body(middleware.RequestID(v.ctx()), v.web.cfg.BaseURL)
 	body, _ := json.Marshal(response) //nolint:errchkjson // texts and numbers, which always marshal
 	return e.Status(), body
 }
@@ -108,7 +109,7 @@ func (v *pageRequest) fault(err error) *wire.Error {
 	if e.Code == wire.InternalError || e.Code == wire.StorageUnavailable {
 		v.web.log.LogAttrs(
 			v.ctx(), slog.LevelError, "editor request failed",
-			slog.String("requestId", v.web.cfg.RequestID(v.ctx())), slog.Any("error", err),
+			slog.String("requestId", middleware.RequestID(v.ctx())), slog.Any("error", err),
 		)
 	}
 	return e

@@ -66,7 +66,7 @@ func (w *Web) sessionFailed(rw http.ResponseWriter, r *http.Request, err error) 
 	}
 	w.log.LogAttrs(
 		r.Context(), slog.LevelError, "session failed",
-		slog.String("requestId", w.cfg.RequestID(r.Context())), slog.Any("error", err),
+		slog.String("requestId", middleware.RequestID(r.Context())), slog.Any("error", err),
 	)
 	http.Error(rw, "Something failed on our side. Try again.", http.StatusInternalServerError)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/web"
@@ -16,8 +17,8 @@ import (
 func TestVisitorsWhoLeave(t *testing.T) {
 	leave := func() {}
 	h := sqliteHouse(t, func(c *web.Config) {
-		id := c.RequestID
-		c.RequestID = func(ctx context.Context) string { leave(); return id(ctx) }
+		now := c.Now
+		c.Now = func() time.Time { leave(); return now() }
 	})
 	v := h.join(t, "maya@example.com")
 	base, err := url.Parse(h.url)
@@ -30,14 +31,14 @@ func TestVisitorsWhoLeave(t *testing.T) {
 		if left {
 			cancel()
 		} else {
-			leave = cancel // pages contain the ID of their request
+			leave = cancel // pages contain the time
 		}
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/dashboard/settings", nil)
 		for _, cookie := range v.client.Jar.Cookies(base) {
 			r.AddCookie(cookie)
 		}
 		w := httptest.NewRecorder()
-		h.web.Handler().ServeHTTP(w, r)
+		h.handler.ServeHTTP(w, r)
 		return w.Code
 	}
 	for _, left := range []bool{true, false} {

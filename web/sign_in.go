@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
 	"github.com/relaypdf/relaypdf/web/mail"
@@ -111,7 +112,7 @@ func (w *Web) enter(v *pageRequest, person store.User, next string, remember boo
 	}
 
 	w.scs.Put(v.ctx(), deviceKey, device(v.r.UserAgent()))
-	w.scs.Put(v.ctx(), addressKey, w.cfg.ClientIP(v.r))
+	w.scs.Put(v.ctx(), addressKey, middleware.ClientIP(v.ctx()))
 	w.scs.RememberMe(v.ctx(), remember)
 	v.person = &person
 	w.hint(v)
@@ -148,7 +149,7 @@ func (w *Web) alert(v *pageRequest, person store.User) error {
 		To: person.Email, Subject: "New login with " + here,
 		Lines: []string{
 			person.Email + " logged in with " + here + " from IP address " +
-				w.cfg.ClientIP(v.r) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
+				middleware.ClientIP(v.ctx()) + " on " + w.now().UTC().Format("January 2, 2006, 15:04 UTC") + ".",
 			"If it was not you, end that session and change your password.",
 		},
 		Link: mail.Link{Text: "View sessions", URL: w.cfg.BaseURL + securityPath + "#sessions"},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/views"
 	"github.com/relaypdf/relaypdf/web/mail"
@@ -73,7 +74,7 @@ func (w *Web) signUp(v *pageRequest) error {
 		return v.show(http.StatusUnprocessableEntity, views.SignUpPage(v.page("Create an account", ""), m))
 	}
 
-	if _, ok := w.allow(v.ctx(), "signup:address:"+w.cfg.ClientIP(v.r), signUpsPerAddress, signUpsWindow); !ok {
+	if _, ok := w.allow(v.ctx(), "signup:address:"+middleware.ClientIP(v.ctx()), signUpsPerAddress, signUpsWindow); !ok {
 		m.Errors[""] = "Too many accounts were created from this IP address in 24 hours. Try again tomorrow."
 		return v.show(http.StatusTooManyRequests, views.SignUpPage(v.page("Create an account", ""), m))
 	}

@@ -45,9 +45,6 @@ type Config struct {
 	SignUp string
 	// Trial is the initial credit of an account, once its owner's address is verified.
 	Trial credit.Amount
-	// ClientIP returns the address that limits count by and that users are shown, RequestID a request's id.
-	ClientIP  func(*http.Request) string
-	RequestID func(context.Context) string
 	// Payments receives payments; nil means a service on which only the operator credits accounts.
 	Payments Payments
 	// Identities identifies users; nil is a service with passwords only.
@@ -179,8 +176,8 @@ func New(cfg Config) (*Web, error) {
 		return nil, err
 	}
 
-	if cfg.Services == nil || cfg.Host == nil || cfg.ClientIP == nil || cfg.RequestID == nil {
-		return nil, errors.New("the pages need services, a host, and the client's address and request's id")
+	if cfg.Services == nil || cfg.Host == nil {
+		return nil, errors.New("the pages need services and a host")
 	}
 
 	hooks := cfg.Hooks.withDefaults(cfg.Services)
@@ -201,7 +198,9 @@ func New(cfg Config) (*Web, error) {
 		}
 	}
 
-	w.webhookEndpoints = delivery.Endpoints{Store: stored, Box: cfg.Box, Check: operation.EndpointCheck(cfg.Connections.CheckURL)}
+	w.webhookEndpoints = delivery.Endpoints{
+		Store: stored, Box: cfg.Box, Check: operation.EndpointCheck(cfg.Connections.CheckURL),
+	}
 	w.oauth = newAuthServer(w)
 	w.scs = newSessions(stored, w.secure)
 	w.scs.ErrorFunc = w.sessionFailed

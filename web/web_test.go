@@ -77,12 +77,13 @@ func (l *letters) last(t *testing.T, to string) mail.Message {
 // house is the pages on a server, with a store behind them.
 type house struct {
 	*store.Store
-	web   *web.Web
-	url   string
-	clock *storetest.Clock
-	mail  *letters
-	mu    sync.Mutex
-	waits []time.Duration // that attempts to log in had
+	web     *web.Web
+	handler http.Handler // the pages, to which requests have an identity
+	url     string
+	clock   *storetest.Clock
+	mail    *letters
+	mu      sync.Mutex
+	waits   []time.Duration // that attempts to log in had
 }
 
 // wait notes how long an attempt to log in would wait.
@@ -109,7 +110,6 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	cfg := web.Config{
 		Services: services, Host: &host{API: newAPI(services)}, Mail: h.mail, Version: "test", SignUp: "open",
 		Trial: 5 * credit.Dollar, MaxBody: 100 << 20,
-		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
 		Hooks: web.Hooks{Wait: h.wait},
 	}
 	if change != nil {
@@ -118,10 +118,27 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 	if h.web, err = web.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler = middleware.CacheControl(h.web.Handler())
+	h.handler = identified(h.web.Handler())
+	server.Config.Handler = middleware.CacheControl(h.handler)
 	server.Start()
 	t.Cleanup(server.Close)
 	return h
+}
+
+// clientIPHeader is the header of requests that names their client's address.
+const clientIPHeader = "Fly-Client-IP"
+
+// identified gives requests an ID and the address of a client, unless they have their own.
+func identified(pages http.Handler) http.Handler {
+	next := middleware.Identify(middleware.AddressHeader{Name: clientIPHeader, Hops: 1})(pages)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{clientIPHeader: "203.0.113.40", wire.RequestIDHeader: "req_test"} {
+			if r.Header.Get(name) == "" {
+				r.Header.Set(name, value)
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // newServices builds services with a way out to receivers on this machine.

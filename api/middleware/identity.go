@@ -30,8 +30,8 @@ func RequestID(ctx context.Context) string { return identityOf(ctx).request }
 // ClientIP returns the address by which limits count the request of ctx.
 func ClientIP(ctx context.Context) string { return identityOf(ctx).client }
 
-// identify gives every request an ID, the client's own if it is harmless, and finds the client's IP address.
-func identify(trusted AddressHeader) func(http.Handler) http.Handler {
+// Identify gives every request an ID, the client's own if it is harmless, and finds the client's IP address.
+func Identify(trusted AddressHeader) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			id := r.Header.Get(wire.RequestIDHeader)

@@ -50,7 +50,7 @@ func New(c Config) http.Handler {
 	}
 
 	trusted, _ := ParseAddressHeader(c.TrustedIPHeader)
-	return chi.Chain(nextHead, discardRest(c.MaxDiscard, discardTime), identify(trusted),
+	return chi.Chain(nextHead, discardRest(c.MaxDiscard, discardTime), Identify(trusted),
 		noticeProxies(trusted, c.Logger), Log(c.Logger, c.Registry, c.Tracer, c.LogRequest), CacheControl, Recover(c.Fail),
 		refuseTwoLengths(c.Fail), guard(c.Fail)).Handler(sides)
 }

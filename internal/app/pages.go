@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/api"
-	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/service/oauth"
 	"github.com/relaypdf/relaypdf/store/seal"
@@ -112,8 +111,6 @@ func (a *App) openPages() (http.Handler, error) {
 		},
 		Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody,
 		TokenIssuer: a.Config.MCPIssuer, Settings: a.settings(),
-		ClientIP:  func(r *http.Request) string { return middleware.ClientIP(r.Context()) },
-		RequestID: middleware.RequestID,
 	}
 
 	if a.post != nil {

@@ -23,7 +23,7 @@ func (s *Server) beginDevice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	ip := s.cfg.ClientIP(r)
+	ip := s.cfg.ClientIP(r.Context())
 	if err := s.allow(r.Context(), "device:begin:"+ip, devicesPerIP, limitWindow); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Server) deviceToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.allow(r.Context(), "device:token:"+s.cfg.ClientIP(r), tokensPerIPMinute, time.Minute); err != nil {
+	if err := s.allow(r.Context(), "device:token:"+s.cfg.ClientIP(r.Context()), tokensPerIPMinute, time.Minute); err != nil {
 		return err
 	}
 

@@ -71,7 +71,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	ip := s.cfg.ClientIP(r)
+	ip := s.cfg.ClientIP(r.Context())
 	if err := s.allow(r.Context(), "register:"+ip, registrationsPerIP, limitWindow); err != nil {
 		return err
 	}

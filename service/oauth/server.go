@@ -68,10 +68,9 @@ type ServerConfig struct {
 	// must register.
 	Documents *http.Client
 	// ClientIP returns the IP address that limits count by, RequestID the ID of a request.
-	ClientIP  func(*http.Request) string
-	RequestID func(context.Context) string
-	Logger    *slog.Logger
-	Now       func() time.Time
+	ClientIP, RequestID func(context.Context) string
+	Logger              *slog.Logger
+	Now                 func() time.Time
 	// GrantEmails and KeyEmails write the emails about a new grant and about the key of a device, SendEmails sends
 	// them. All are nil in a service without email.
 	GrantEmails store.GrantMailBuilder

@@ -51,7 +51,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{Store: storetest.SQLite(t).Open(t, clock), clock: clock, router: chi.NewRouter()}
 	f.server = oauth.NewServer(oauth.ServerConfig{
 		Store: f.Store, Limiter: ratelimit.NewMemory(clock.Now), BaseURL: base, DocsURL: base + "/docs/agents", DeviceURL: base + "/device",
-		ClientIP: func(*http.Request) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
+		ClientIP: func(context.Context) string { return "203.0.113.40" }, RequestID: func(context.Context) string { return "req_test" },
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Now: clock.Now, SendEmails: func() { f.sent++ },
 	})
 	f.server.Mount(f.router)

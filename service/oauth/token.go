@@ -27,7 +27,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) error {
 		return newError("invalid_client",
 			"Client secrets are not supported. Send client_id in the form, without an Authorization header.")
 	}
-	if err := s.allow(r.Context(), "token:"+s.cfg.ClientIP(r), tokensPerIPMinute, time.Minute); err != nil {
+	if err := s.allow(r.Context(), "token:"+s.cfg.ClientIP(r.Context()), tokensPerIPMinute, time.Minute); err != nil {
 		return err
 	}
 
@@ -154,7 +154,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.allow(r.Context(), "token:"+s.cfg.ClientIP(r), tokensPerIPMinute, time.Minute); err != nil {
+	if err := s.allow(r.Context(), "token:"+s.cfg.ClientIP(r.Context()), tokensPerIPMinute, time.Minute); err != nil {
 		return err
 	}
 
