@@ -268,7 +268,7 @@ func (p *playground) usableKeys() (usable []store.Key, err error) {
 
 	for _, k := range p.keys {
 		ended := k.RevokedAt != nil || k.ExpiresAt != nil && !k.ExpiresAt.After(p.now())
-		if p.may(manages) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.row.Name)) {
+		if p.may(developerRole) && !ended && !k.Grant && (len(k.Operations) == 0 || slices.Contains(k.Operations, p.row.Name)) {
 			usable = append(usable, k)
 		}
 	}

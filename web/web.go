@@ -185,7 +185,7 @@ func New(cfg Config) (*Web, error) {
 	w := &Web{
 		gallery: cfg.Gallery, publicImages: newPublicImageCache(), previews: newPreviewCache(), templates: cfg.Templates,
 		store: stored,
-		box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
+		box:   cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
 		calls: hooks.Calls, wait: hooks.Wait,
 		forms: newFormBudget(hooks.MaxForms, hooks.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
@@ -230,7 +230,7 @@ func (h Hooks) withDefaults(services *service.Services) Hooks {
 	return h
 }
 
-// allow counts an attempt under key, with at most most in a window, and reports whether it is allowed; if not, how
+// allow counts an attempt under key, with at most maximum in a window, and reports whether it is allowed; if not, how
 // long to wait. If the limiter fails, the attempt is refused.
 func (w *Web) allow(ctx context.Context, key string, maximum int, window time.Duration) (wait time.Duration, ok bool) {
 	verdict, err := w.limiter.Take(ctx, "web:"+key, ratelimit.Window{Name: "attempts", Limit: maximum, Length: window})
