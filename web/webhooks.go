@@ -18,21 +18,11 @@ import (
 
 const webhooksPath = "/dashboard/webhooks"
 
-// eventTexts describe in a few words when each event happens.
-var eventTexts = map[string]string{
-	store.EventJobCompleted:     "a job (response: async) has a result",
-	store.EventJobFailed:        "a job failed",
-	store.EventPaymentRequired:  "balance too low; at most once an hour",
-	store.EventWalletTopUp:      "a payment succeeded",
-	store.EventAutoReload:       "an auto-reload succeeded",
-	store.EventAutoReloadFailed: "the card was declined",
-	store.EventAccountAlert:     "a usage alert",
-}
-
+// eventKinds returns the events that an endpoint can take.
 func eventKinds() []views.EventKind {
 	var kinds []views.EventKind
-	for _, name := range store.EventTypes() {
-		kinds = append(kinds, views.EventKind{Name: name, Text: eventTexts[name]})
+	for _, kind := range store.EventKinds() {
+		kinds = append(kinds, views.EventKind{Name: kind.Type, Text: kind.Summary})
 	}
 	return kinds
 }

@@ -1,15 +1,7 @@
-import type { components } from "./schema.js";
-
-type Schemas = components["schemas"];
+import type { webhooks as events } from "./schema.js";
 
 /** What an endpoint is sent. Its id is the same in every attempt. */
-export type Event =
-  | Schemas["JobCompletedEvent"]
-  | Schemas["JobFailedEvent"]
-  | Schemas["WalletTopupEvent"]
-  | Schemas["WalletAutoReloadEvent"]
-  | Schemas["WalletAutoReloadFailedEvent"]
-  | Schemas["WalletPaymentRequiredEvent"];
+export type Event = events[keyof events]["post"]["requestBody"]["content"]["application/json"];
 
 export const webhooks = {
   /**
