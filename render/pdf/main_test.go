@@ -52,6 +52,9 @@ func do(t testing.TB, name string, args any, files ...[]byte) (engine.Result, er
 	if err == nil {
 		t.Cleanup(func() { _ = result.Close() })
 	}
+	if archive, is := args.(ArchiveArgs); is && err == nil {
+		passesCheck(t, archive.Level, read(t, result))
+	}
 	return result, FromJob(err)
 }
 

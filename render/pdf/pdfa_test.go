@@ -17,6 +17,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -32,6 +33,46 @@ func madeArchive(t testing.TB, level ArchiveLevel, content []byte) ([]byte, stri
 		t.Fatal(err)
 	}
 	return read(t, result), strings.Join(told.Changes, "\n")
+}
+
+// passesCheck reports the rules of pdf.check that an archive breaks, of all standards that it claims.
+func passesCheck(t testing.TB, level ArchiveLevel, archive []byte) {
+	t.Helper()
+	standards := claimed(t, archive)
+	if want := pdffile.Standard("a-" + level); !slices.Contains(standards, want) {
+		t.Errorf("an archive claims %q, want %s", standards, want)
+	}
+
+	args := CheckArgs{Input: input(""), Standards: standards}
+	report := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args, archive))
+	for _, r := range report.Results {
+		for _, v := range r.Violations {
+			t.Errorf("an archive violates %s %s-%d: %s %+v", r.Standard, v.Clause, v.Test, v.Message, v.Places)
+		}
+	}
+}
+
+// claimed returns the standards that a document claims.
+func claimed(t testing.TB, document []byte) (standards []pdffile.Standard) {
+	t.Helper()
+	about := unmarshal[Metadata](t, result(t, MetadataJob.Name, input(""), document))
+	for _, name := range about.Standards {
+		standards = append(standards, pdffile.Standard(name))
+	}
+	return standards
+}
+
+// TestArchivePassesCheck makes archives of a document that claims PDF/UA-1, which stays true. All other tests of the
+// job check their results in the same way: see do.
+func TestArchivePassesCheck(t *testing.T) {
+	t.Parallel()
+	document := conforming(t)
+	for _, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
+		made, _ := madeArchive(t, level, document)
+		if accessible := slices.Contains(claimed(t, made), pdffile.UA1); accessible != (level != Archive1B) {
+			t.Errorf("%s: claims PDF/UA-1: %v", level, accessible)
+		}
+	}
 }
 
 // TestArchivedIsChecked checks what others made: a document is of its own level only.
@@ -546,9 +587,11 @@ func FuzzArchiveContent(f *testing.F) {
 func TestArchiveHostile(t *testing.T) {
 	t.Parallel()
 	for name, content := range hostile() {
-		result, failed := attempt(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive3B}, content)
-		if failed == nil && result.Output(0).Size() == 0 {
-			t.Errorf("%s: an empty result", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			result, failed := attempt(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive3B}, content)
+			if failed == nil {
+				passesCheck(t, Archive3B, read(t, result))
+			}
+		})
 	}
 }
