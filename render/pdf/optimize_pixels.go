@@ -6,7 +6,6 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
-	"io"
 	"strings"
 
 	"github.com/klauspost/compress/zlib"
@@ -149,8 +148,9 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 		predictor = 1
 	}
 
-	const tiffPredictor, firstPNG = 2, 10
+	const firstPNG = 10
 	row := p.width * p.channels
+	size := row * p.height
 	if predictor > 1 {
 		colors, isColors := param["/Colors"].(float64)
 		columns, isColumns := param["/Columns"].(float64)
@@ -161,96 +161,17 @@ func (p *pixels) inflate(content []byte, param pdffile.Dict) bool {
 		}
 	}
 	if predictor >= firstPNG {
-		row++
-	} else if predictor != 1 && predictor != tiffPredictor {
+		size += p.height // Each row has a byte with the way of its prediction.
+	}
+
+	data, _ := pdffile.Inflate(content, size) // What follows the pixels does not count.
+	if len(data) < size {
 		return false
 	}
 
-	z, err := zlib.NewReader(bytes.NewReader(content))
-	if err != nil {
-		return false
-	}
-	data := make([]byte, row*p.height)
-	if _, err := io.ReadFull(z, data); err != nil {
-		return false
-	}
-
-	switch {
-	case predictor >= firstPNG:
-		return p.unfilter(data, row)
-	case predictor == tiffPredictor:
-		for y := range p.height {
-			line := data[y*row : (y+1)*row]
-			for x := p.channels; x < row; x++ {
-				line[x] += line[x-p.channels]
-			}
-		}
-	}
-
-	p.data = data
-	return true
-}
-
-// unfilter undoes the filters of PNG, whose names precede the rows.
-func (p *pixels) unfilter(data []byte, row int) bool {
-	const none, sub, up, average, paeth = 0, 1, 2, 3, 4
-	n := p.channels
-	above := make([]byte, row-1)
-	p.data = data[:0] // each row moves to the left
-
-	for y := range p.height {
-		kind := data[y*row]
-		line := data[y*row+1 : (y+1)*row]
-		first := line[:n]
-		rest := line[n:] // the pixel without a left neighbour, and the others
-
-		switch kind {
-		case none:
-		case sub:
-			for x := range rest {
-				rest[x] += line[x]
-			}
-		case up:
-			for x, v := range above {
-				line[x] += v
-			}
-		case average:
-			for x := range first {
-				first[x] += above[x] / 2
-			}
-			for x := range rest {
-				rest[x] += byte((int(line[x]) + int(above[x+n])) / 2)
-			}
-		case paeth:
-			for x := range first {
-				first[x] += above[x]
-			}
-			for x := range rest {
-				rest[x] += nearest(int(line[x]), int(above[x+n]), int(above[x]))
-			}
-		default:
-			return false
-		}
-
-		p.data = append(p.data, line...)
-		above = p.data[len(p.data)-len(line):]
-	}
-	return true
-}
-
-// nearest is PNG's guess at a byte by those to its left, above it, and in the corner.
-func nearest(left, above, corner int) byte {
-	a := above - corner
-	b := left - corner
-	c := a + b
-	a, b, c = max(a, -a), max(b, -b), max(c, -c)
-	switch {
-	case a <= b && a <= c:
-		return byte(left)
-	case b <= c:
-		return byte(above)
-	}
-	return byte(corner)
+	var err error
+	p.data, err = pdffile.Unpredict(data, param, row)
+	return err == nil
 }
 
 // luma returns the brightness of a colour.

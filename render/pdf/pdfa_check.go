@@ -2,12 +2,10 @@ package pdf
 
 import (
 	"bytes"
-	"compress/zlib"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -437,11 +435,11 @@ func (c *archiveCheck) plain(stream pdffile.Stream) ([]byte, error) {
 	case "":
 		return stream.Content, nil
 	case "/FlateDecode":
-		z, err := zlib.NewReader(bytes.NewReader(stream.Content))
-		if err != nil {
-			return nil, err
+		plain, err := pdffile.Inflate(stream.Content, maxTextBytes)
+		if len(plain) == maxTextBytes {
+			err = nil // The rest is not checked.
 		}
-		return io.ReadAll(io.LimitReader(z, maxTextBytes))
+		return plain, err
 	}
 	return nil, pdffile.ErrUnread
 }

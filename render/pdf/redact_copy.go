@@ -186,9 +186,8 @@ func (s *scrubber) stream(ref, made string, inherited pdffile.Dict) error {
 
 // plain sets entries for a stream with a content, and returns the content as written.
 func (s *scrubber) plain(entries pdffile.Dict, content []byte) []byte {
-	entries["/Filter"] = "/FlateDecode"
 	delete(entries, "/DecodeParms")
-	return packed(content)
+	return pdffile.Deflated(entries, content).Content
 }
 
 // isContent reports whether entries are those of a form or of a pattern's tile.

@@ -148,7 +148,7 @@ func (s *scrubber) page(page pdffile.Page, tree string) error {
 	content, resources := s.own(content, s.Entry(node["/Resources"]))
 
 	body := s.update.Reserve()
-	s.update.Set(body, pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/FlateDecode"}, Content: packed(content)})
+	s.update.Set(body, pdffile.Deflated(pdffile.Dict{}, content))
 	entries["/Contents"], entries["/Resources"], entries["/Parent"] = body, resources, tree
 	s.update.Set(s.refs[page.Ref], entries)
 	return nil
@@ -294,7 +294,7 @@ func (s *scrubber) glyphs(g *glyphs) error {
 			}
 		}
 		body := s.update.Reserve()
-		s.update.Set(body, pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/FlateDecode"}, Content: packed(content)})
+		s.update.Set(body, pdffile.Deflated(pdffile.Dict{}, content))
 		procs[s.name(name)] = body
 	}
 

@@ -2,9 +2,7 @@ package pdffile
 
 import (
 	"bytes"
-	"compress/zlib"
 	"errors"
-	"io"
 )
 
 const (
@@ -37,9 +35,6 @@ func (f *File) unpack(number int) ([]packedObject, error) {
 	}
 
 	raw, err := f.inflate(number, at, entries, body)
-	if err == nil {
-		raw, err = unpredict(raw, entries["/DecodeParms"])
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -127,13 +122,36 @@ func filtered(f *File, entries Dict, body int) ([]byte, error) {
 	return f.content[body : body+int(length)], nil
 }
 
-// inflate returns the content of a stream that begins at body.
+// inflate returns the content of a stream that begins at body, without its filter and prediction.
 func (f *File) inflate(number int, at xrefEntry, entries Dict, body int) ([]byte, error) {
 	raw, err := filtered(f, entries, body)
 	if err != nil {
 		return nil, err
 	}
-	return inflated(entries, f.decryptedContent(number, at.generation, entries, raw))
+	plain, err := inflated(entries, f.decryptedContent(number, at.generation, entries, raw))
+	if err != nil {
+		return nil, err
+	}
+
+	parameters := entries["/DecodeParms"]
+	if list, ok := parameters.([]any); ok && len(list) == 1 {
+		parameters = list[0]
+	}
+	if parameters == nil {
+		return plain, nil
+	}
+
+	known, ok := parameters.(Dict)
+	if bits := known["/BitsPerComponent"]; !ok || bits != nil && bits != 8. {
+		return nil, ErrUnread
+	}
+	if entries["/Filter"] == nil {
+		plain = bytes.Clone(plain) // of the file
+	}
+	if plain, err = Unpredict(plain, known, maxRow); err != nil {
+		return nil, err
+	}
+	return plain, nil
 }
 
 // decryptedContent returns the decrypted content of a stream.
@@ -170,12 +188,8 @@ func inflated(entries Dict, raw []byte) ([]byte, error) {
 		return nil, ErrUnread
 	}
 
-	z, err := zlib.NewReader(bytes.NewReader(raw))
+	plain, err := Inflate(raw, maxUnpacked)
 	if err != nil {
-		return nil, ErrUnread
-	}
-	plain, err := io.ReadAll(io.LimitReader(z, maxUnpacked+1))
-	if err != nil || len(plain) > maxUnpacked {
 		return nil, ErrUnread
 	}
 	return plain, nil

@@ -207,9 +207,6 @@ func (r *tableReader) stream(p *parser) (Dict, error) {
 	if err != nil {
 		return nil, err
 	}
-	if raw, err = unpredict(raw, trailer["/DecodeParms"]); err != nil {
-		return nil, err
-	}
 
 	widths := integers(trailer["/W"])
 	index := integers(trailer["/Index"])
@@ -299,111 +296,6 @@ func integers(v any) (list []int) {
 		list = append(list, int(n))
 	}
 	return list
-}
-
-// unpredict undoes the prediction of a stream's bytes. Tables are predicted from the row above, other streams in any of
-// the ways of PNG and TIFF.
-func unpredict(raw []byte, parameters any) ([]byte, error) {
-	if list, ok := parameters.([]any); ok && len(list) == 1 {
-		parameters = list[0]
-	}
-
-	p, known := parameters.(Dict)
-	number := func(key string, otherwise int) int {
-		if n, ok := p[key].(float64); ok {
-			return int(n)
-		}
-		return otherwise
-	}
-
-	const none, tiff, png = 1, 2, 10 // the least of its kind
-	predictor := number("/Predictor", none)
-	switch {
-	case parameters == nil || known && predictor == none:
-		return raw, nil
-	case !known || predictor != tiff && predictor < png:
-		return nil, ErrUnread
-	}
-
-	const byteBits = 8
-	colors := number("/Colors", 1)
-	bits := number("/BitsPerComponent", byteBits)
-	columns := number("/Columns", 1)
-	if colors < 1 || colors > maxRow || bits != byteBits || columns < 1 || columns > maxRow/colors {
-		return nil, ErrUnread
-	}
-	row := colors * columns
-	if predictor == tiff {
-		if len(raw)%row != 0 {
-			return nil, ErrUnread
-		}
-		plain := bytes.Clone(raw)
-		for i := range plain {
-			if i%row >= colors {
-				plain[i] += plain[i-colors]
-			}
-		}
-		return plain, nil
-	}
-	if len(raw)%(1+row) != 0 {
-		return nil, ErrUnread
-	}
-	return unpredictPNG(raw, row, colors)
-}
-
-// unpredictPNG undoes the prediction of rows, each after a byte with the way of its prediction.
-func unpredictPNG(raw []byte, row, pixel int) ([]byte, error) {
-	const fromLeft, fromAbove, fromMean, fromNearest = 1, 2, 3, 4
-	above := make([]byte, row)
-	plain := make([]byte, 0, len(raw))
-	for ; len(raw) > 0; raw = raw[1+row:] {
-		if raw[0] > fromNearest {
-			return nil, ErrUnread
-		}
-		start := len(plain)
-		for i, c := range raw[1 : 1+row] {
-			var left, corner byte
-			if i >= pixel {
-				left = plain[start+i-pixel]
-				corner = above[i-pixel]
-			}
-			switch raw[0] {
-			case fromLeft:
-				c += left
-			case fromAbove:
-				c += above[i]
-			case fromMean:
-				c += byte((int(left) + int(above[i])) / 2)
-			case fromNearest:
-				c += nearest(left, above[i], corner)
-			}
-			plain = append(plain, c)
-		}
-		above = plain[start:]
-	}
-	return plain, nil
-}
-
-// nearest returns the neighbour that is nearest to the sum of the left and the one above without the corner between
-// them.
-func nearest(left, above, corner byte) byte {
-	distance := func(a, b byte) int {
-		if a < b {
-			a, b = b, a
-		}
-		return int(a - b)
-	}
-	sum := int(left) + int(above) - 2*int(corner)
-	toLeft := distance(above, corner)
-	toAbove := distance(left, corner)
-	toCorner := max(sum, -sum)
-	switch {
-	case toLeft <= toAbove && toLeft <= toCorner:
-		return left
-	case toAbove <= toCorner:
-		return above
-	}
-	return corner
 }
 
 // enough reports whether the trailer declares all objects of the tables. Some readers ignore objects above the number.
