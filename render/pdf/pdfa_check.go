@@ -447,45 +447,57 @@ func (c *archiveCheck) plain(stream pdffile.Stream) ([]byte, error) {
 // operators looks at the operators of content.
 func (c *archiveCheck) operators(text []byte) {
 	last := "" // name before an operator
-	for at := 0; at < len(text); {
-		word, next := contentWord(text, at)
-		at = next
-		switch {
-		case word == "":
-		case word[0] == '/':
-			last = word
-		case word == "true" || word == "false" || word == "null":
-		case isNumber(word):
-			c.unless(c.level != Archive1B || !isTooLarge(word), "has numbers on its pages over %d", maxReal)
-		case word == "k" || word == "K" || (word == "cs" || word == "CS") && last == "/DeviceCMYK":
-			c.unless(false, "has colours in CMYK without a profile")
-		case word == "ri":
-			c.unless(slices.Contains([]string{"/RelativeColorimetric", "/AbsoluteColorimetric", "/Perceptual", "/Saturation"}, last), "has a rendering intent that is not known")
-		case word == "BI":
-			at = c.inline(text, at)
-		case word == "ID" || word == "EI": // of an image that did not begin
-		default:
-			_, defined := operators[word]
-			c.unless(defined, "has an operator on its pages that is not known: %.20q", word)
+	lexer := pdffile.NewLexer(text)
+	for {
+		kind, word := lexer.Next()
+		switch kind {
+		case pdffile.EndToken:
+			return
+		case pdffile.NameToken:
+			last = string(word)
+		case pdffile.ValueToken:
+			c.unless(c.level != Archive1B || !isTooLarge(string(word)), "has numbers on its pages over %d", maxReal)
+		case pdffile.OperatorToken:
+			c.operator(string(word), last)
+			if string(word) == "BI" {
+				c.inline(&lexer, text)
+			}
 		}
 	}
 }
 
-// inline checks an image in the content, and returns its end.
-func (c *archiveCheck) inline(text []byte, at int) int {
-	for at < len(text) {
-		word, next := contentWord(text, at)
-		at = next
-		switch word {
+// operator looks at an operator, and the last name before it.
+func (c *archiveCheck) operator(word, name string) {
+	switch {
+	case word == "k" || word == "K" || (word == "cs" || word == "CS") && name == "/DeviceCMYK":
+		c.unless(false, "has colours in CMYK without a profile")
+	case word == "ri":
+		known := []string{"/RelativeColorimetric", "/AbsoluteColorimetric", "/Perceptual", "/Saturation"}
+		c.unless(slices.Contains(known, name), "has a rendering intent that is not known")
+	case word == "BI" || word == "ID" || word == "EI": // ID and EI of an image that did not begin
+	default:
+		_, defined := operators[word]
+		c.unless(defined, "has an operator on its pages that is not known: %.20q", word)
+	}
+}
+
+// inline checks an image in the content, and skips it.
+func (c *archiveCheck) inline(lexer *pdffile.Lexer, text []byte) {
+	for {
+		kind, word := lexer.Next()
+		if kind == pdffile.EndToken {
+			return
+		}
+		switch string(word) {
 		case "/LZW", "/LZWDecode":
 			c.unless(false, "has streams that are packed with LZW")
 		case "/CMYK", "/DeviceCMYK":
 			c.unless(false, "has colours in CMYK without a profile")
 		case "ID":
-			return afterInline(text, at)
+			lexer.SkipTo(afterInline(text, lexer.At()))
+			return
 		}
 	}
-	return at
 }
 
 var inlineEnd = regexp.MustCompile(`[\x00\t\n\f\r ]EI[\x00\t\n\f\r /(<\[]|[\x00\t\n\f\r ]EI$`)
@@ -502,61 +514,6 @@ func afterInline(text []byte, at int) int {
 			return max(end-1, at+1)
 		}
 		at += found[0] + 1
-	}
-	return len(text)
-}
-
-func isNumber(word string) bool {
-	return strings.Trim(word, "+-.0123456789") == ""
-}
-
-// contentWord returns the word of content that begins at or after a position, and the
-// position of its end. Texts and brackets do not count as words.
-func contentWord(text []byte, at int) (string, int) {
-	if at >= len(text) {
-		return "", at
-	}
-
-	switch ch := text[at]; {
-	case ch == '(':
-		return "", afterLiteral(text, at)
-	case ch == '%':
-		if end := bytes.IndexAny(text[at:], "\r\n"); end >= 0 {
-			return "", at + end
-		}
-		return "", len(text)
-	case ch == '<' && at+1 < len(text) && text[at+1] != '<':
-		if end := bytes.IndexByte(text[at:], '>'); end >= 0 {
-			return "", at + end + 1
-		}
-		return "", len(text)
-	case ch != '/' && endsWord(ch):
-		return "", at + 1
-	}
-
-	end := at + 1
-	for end < len(text) && !endsWord(text[end]) {
-		end++
-	}
-	return string(text[at:end]), end
-}
-
-func endsWord(c byte) bool { return strings.IndexByte("\x00\t\n\f\r ()<>[]{}/%", c) >= 0 }
-
-// afterLiteral returns the end of a text in parentheses.
-func afterLiteral(text []byte, at int) int {
-	depth := 0
-	for ; at < len(text); at++ {
-		switch text[at] {
-		case '\\':
-			at++
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				return at + 1
-			}
-		}
 	}
 	return len(text)
 }
@@ -584,21 +541,14 @@ func picturePages(f *pdffile.File) (numbers []int) {
 // isPicture reports whether content draws one image, and no more.
 func isPicture(text []byte) bool {
 	images := 0
-	for at := 0; at < len(text); {
-		word, next := contentWord(text, at)
-		at = next
-		switch word {
-		case "Do":
+	other := false
+	pdffile.ReadContent(text, func(op pdffile.Operation) {
+		switch op.Operator {
+		case "Do", "BI":
 			images++
-		case "BI":
-			images++
-			for word != "ID" && at < len(text) {
-				word, at = contentWord(text, at)
-			}
-			at = afterInline(text, at)
 		case "BT", "f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh":
-			return false
+			other = true
 		}
-	}
-	return images > 0
+	})
+	return images > 0 && !other
 }

@@ -18,6 +18,9 @@ type Operation struct {
 	Image    []byte
 }
 
+// numberCharacters are the characters of numbers of content.
+const numberCharacters = "0123456789+-."
+
 // maxOperands is the maximum number of operands of an operator.
 const maxOperands = 4096
 
@@ -73,7 +76,7 @@ func (p *parser) operand(depth int) (any, bool) {
 		return p.group(depth)
 	case c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.':
 		word := p.regular()
-		if strings.Trim(word, "0123456789+-.") == "" {
+		if strings.Trim(word, numberCharacters) == "" {
 			return Number(word), true
 		}
 		p.at = before

@@ -127,10 +127,14 @@ func (p *parser) closed() bool {
 // regular takes the characters up to the next delimiter.
 func (p *parser) regular() string {
 	start := p.at
+	p.skipRegular()
+	return string(p.data[start:p.at])
+}
+
+func (p *parser) skipRegular() {
 	for p.at < len(p.data) && isRegular(p.data[p.at]) {
 		p.at++
 	}
-	return string(p.data[start:p.at])
 }
 
 func (p *parser) name() string {

@@ -153,7 +153,7 @@ func (d *document) scan(s *stream, depth int) error {
 		return err
 	}
 
-	sc := scanner{lexer: lexer{data: s.plain}, stream: s, document: d, path: -1, object: -1}
+	sc := scanner{lexer: pdffile.NewLexer(s.plain), stream: s, document: d, path: -1, object: -1}
 	sc.run()
 	if sc.missing {
 		d.fault(Violation{
@@ -185,9 +185,10 @@ func (d *document) countDrawn() {
 
 // scanner finds the events of a stream.
 type scanner struct {
-	lexer
 	*stream
 
+	lexer    pdffile.Lexer
+	at       int // where the last word ends
 	document *document
 	stack    []openSpan
 	path     int          // where the open path begins; -1 is none
@@ -223,22 +224,24 @@ type openSpan struct {
 func (sc *scanner) run() {
 	sc.operand = -1
 	for {
-		kind, start := sc.next()
+		kind, word := sc.lexer.Next()
+		sc.at = sc.lexer.At()
+		start := sc.at - len(word)
 		switch kind {
-		case endToken:
+		case pdffile.EndToken:
 			return
-		case nameToken:
-			sc.name = sc.data[start:sc.at]
-		case stringToken:
-			lacks, odd := sc.font.inspect(sc.data[start:sc.at])
+		case pdffile.NameToken:
+			sc.name = word
+		case pdffile.StringToken:
+			lacks, odd := sc.font.inspect(word)
 			sc.missing = sc.missing || lacks
 			sc.odd = sc.odd || odd
-		case operatorToken:
+		case pdffile.OperatorToken:
 			begin := sc.operand
 			if begin < 0 {
 				begin = start
 			}
-			sc.operator(string(sc.data[start:sc.at]), begin)
+			sc.operator(string(word), begin)
 			sc.operand = -1
 			sc.name = nil
 			continue
@@ -272,7 +275,7 @@ func (sc *scanner) operator(word string, begin int) {
 		sc.shows = false
 	case "Tm", "Td", "TD":
 		if !sc.shows {
-			sc.origin = append(sc.origin, sc.data[begin:sc.at]...)
+			sc.origin = append(sc.origin, sc.plain[begin:sc.at]...)
 		}
 	case "ET":
 		sc.endText(begin)
@@ -289,7 +292,8 @@ func (sc *scanner) operator(word string, begin int) {
 	case "sh":
 		sc.draw(begin, nil, false)
 	case "BI":
-		sc.image()
+		sc.lexer.SkipImage()
+		sc.at = sc.lexer.At()
 		sc.draw(begin, nil, false)
 	}
 }
@@ -387,8 +391,8 @@ func (sc *scanner) leaveOutRepeated(object textObject) {
 
 // textOf returns the text of a text object.
 func (sc *scanner) textOf(object textObject) string {
-	shown := readText{maximum: maxText}
-	sc.document.appendShown(&shown, sc.stream, sc.data[object.start:object.end])
+	shown := readText{most: maxText}
+	sc.document.appendShown(&shown, sc.stream, sc.plain[object.start:object.end])
 	return shown.String()
 }
 
@@ -424,7 +428,7 @@ func (sc *scanner) marked(word string, begin int) {
 		return
 	}
 
-	properties := sc.data[begin:sc.at]
+	properties := sc.plain[begin:sc.at]
 	span := openSpan{
 		mcid: unmarked, start: begin, end: sc.at, first: len(sc.events),
 		artifact: sc.artifact() || bytes.HasPrefix(properties, []byte("/Artifact")),

@@ -50,7 +50,7 @@ type spanCode struct {
 
 // readUses finds the codes of a stream that have no meaning, or a private one.
 func (d *document) readUses(s *stream) {
-	l := lexer{data: s.plain}
+	l := pdffile.NewLexer(s.plain)
 	var f *font
 	var name, actual []byte
 	var strs [][]byte
@@ -58,21 +58,20 @@ func (d *document) readUses(s *stream) {
 	numbered := false // the marked content belongs to an element
 
 	for {
-		kind, start := l.next()
-		word := l.data[start:l.at]
+		kind, word := l.Next()
 		switch kind {
-		case endToken:
+		case pdffile.EndToken:
 			open.alone(s)
 			return
-		case nameToken:
+		case pdffile.NameToken:
 			name = word
 			numbered = numbered || string(word) == "/MCID"
-		case stringToken:
+		case pdffile.StringToken:
 			strs = append(strs, word)
 			if string(name) == "/ActualText" {
 				actual = word
 			}
-		case operatorToken:
+		case pdffile.OperatorToken:
 			switch string(word) {
 			case "Tf":
 				f = s.fonts[string(name)]
@@ -92,7 +91,7 @@ func (d *document) readUses(s *stream) {
 				}
 
 				for _, raw := range strs {
-					shown.add(f, raw, start)
+					shown.add(f, raw, l.At()-len(word))
 				}
 				if open == nil {
 					shown.alone(s)

@@ -172,16 +172,16 @@ func (d *document) checkNumbers(s *stream) {
 		return
 	}
 
-	l := lexer{data: s.plain}
+	l := pdffile.NewLexer(s.plain)
 	for {
-		kind, start := l.next()
+		kind, word := l.Next()
 		switch {
-		case kind == endToken:
+		case kind == pdffile.EndToken:
 			return
-		case kind == operatorToken && string(l.data[start:l.at]) == "BI":
-			l.image()
-		case kind == numberToken && l.at-start > len("32767"):
-			if n, err := strconv.ParseFloat(string(l.data[start:l.at]), 64); err == nil && (n > maximum || n < -maximum) {
+		case kind == pdffile.OperatorToken && string(word) == "BI":
+			l.SkipImage()
+		case kind == pdffile.ValueToken && len(word) > len("32767"):
+			if n, err := strconv.ParseFloat(string(word), 64); err == nil && (n > most || n < -most) {
 				d.fault(Violation{
 					Rule: Newer, Problem: "PDF/A-1 excludes coordinates beyond 32,767 points.",
 					Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1,

@@ -126,23 +126,22 @@ func (d *document) appendShown(out *readText, s *stream, content []byte) {
 // readShown passes the strings that operators show to a function, with their fonts; a text that is to be read for them
 // comes first, without a font.
 func (d *document) readShown(s *stream, content []byte, show func(*font, []byte)) {
-	l := lexer{data: content}
+	l := pdffile.NewLexer(content)
 	var f *font
 	var name string
 	var strs [][]byte
 	replaced := false
 
 	for {
-		kind, start := l.next()
-		word := content[start:l.at]
+		kind, word := l.Next()
 		switch kind {
-		case endToken:
+		case pdffile.EndToken:
 			return
-		case nameToken:
+		case pdffile.NameToken:
 			name = string(word)
-		case stringToken:
+		case pdffile.StringToken:
 			strs = append(strs, word)
-		case operatorToken:
+		case pdffile.OperatorToken:
 			switch string(word) {
 			case "Tf":
 				f = s.fonts[name]
@@ -244,16 +243,16 @@ func (f *font) odd(code uint16) bool {
 
 // readMap reads a map of codes to Unicode.
 func (f *font) readMap(plain []byte) {
-	l := lexer{data: plain}
+	l := pdffile.NewLexer(plain)
 	var strs []string
 	var list []string // of an array
 	nested := false
 
 	for {
-		kind, start := l.next()
-		word := string(plain[start:l.at])
+		kind, raw := l.Next()
+		word := string(raw)
 		switch {
-		case kind == endToken:
+		case kind == pdffile.EndToken:
 			return
 		case word == "[":
 			nested = true
@@ -262,9 +261,9 @@ func (f *font) readMap(plain []byte) {
 			nested = false
 			f.addList(strs, list)
 			strs = nil
-		case kind == stringToken && nested:
+		case kind == pdffile.StringToken && nested:
 			list = append(list, word)
-		case kind == stringToken:
+		case kind == pdffile.StringToken:
 			strs = append(strs, word)
 		case word == "beginbfchar", word == "beginbfrange":
 			strs = nil
