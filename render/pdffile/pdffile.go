@@ -1,5 +1,5 @@
 // Package pdffile reads the structure of a PDF, and writes changes to it: values, object tables, object streams,
-// and the trees of pages and outlines. It supports ordinary files. For all others it returns ErrUnread, and a tool
+// filters, words of content, and the trees of pages and outlines. It supports ordinary files. For all others it returns ErrUnread, and a tool
 // that repairs files has to read them.
 //
 // Read and ReadTable read a whole file from any source, and must run in the children of render/engine. ReadChromium
