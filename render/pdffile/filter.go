@@ -12,8 +12,8 @@ import (
 var errDamaged = fmt.Errorf("%w: damaged data", ErrUnread)
 
 // Decode undoes the general filters of a stream. rest is the filter that is left, which is one of images. Of damaged
-// data it returns the readable part, as readers do. No filter may return more than a number of bytes.
-func (f *File) Decode(s Stream, most int) (plain []byte, rest string, err error) {
+// data it returns the readable part, as readers do. No filter may return more than maximum bytes.
+func (f *File) Decode(s Stream, maximum int) (plain []byte, rest string, err error) {
 	filters := f.Target(s.Entries["/Filter"])
 	parameters := f.Target(s.Entries["/DecodeParms"])
 	list, ok := filters.([]any)
@@ -33,9 +33,9 @@ func (f *File) Decode(s Stream, most int) (plain []byte, rest string, err error)
 		name, _ := f.Target(filter).(string)
 		switch name {
 		case "/FlateDecode", "/Fl":
-			plain, err = inflateReadable(plain, how, most)
+			plain, err = inflateReadable(plain, how, maximum)
 		case "/RunLengthDecode", "/RL":
-			plain, err = expandRuns(plain, most)
+			plain, err = expandRuns(plain, maximum)
 		case "/DCTDecode", "/JPXDecode", "/CCITTFaxDecode", "/JBIG2Decode", "/DCT", "/CCF":
 			if i != len(list)-1 {
 				return nil, "", ErrUnread
@@ -53,26 +53,26 @@ func (f *File) Decode(s Stream, most int) (plain []byte, rest string, err error)
 }
 
 // inflateReadable returns the readable part of data with a prediction.
-func inflateReadable(packed []byte, how Dict, most int) ([]byte, error) {
+func inflateReadable(packed []byte, how Dict, maximum int) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, nil
 	}
 
-	plain, err := Inflate(packed, most)
+	plain, err := Inflate(packed, maximum)
 	if err != nil && !errors.Is(err, zlib.ErrChecksum) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
 
-	plain, err = Unpredict(plain, how, most)
+	plain, err = Unpredict(plain, how, maximum)
 	if errors.Is(err, errDamaged) {
 		err = nil
 	}
 	return plain, err
 }
 
-// Inflate returns the content of data that FlateDecode has packed: at most a number of bytes. If there are more, the
+// Inflate returns the content of data that FlateDecode has packed, at most maximum bytes. If there are more, the
 // error is ErrUnread. With any error, it returns what it has read.
-func Inflate(packed []byte, most int) ([]byte, error) {
+func Inflate(packed []byte, maximum int) ([]byte, error) {
 	const ratio = 4 // of most data
 	z, err := zlib.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -80,16 +80,16 @@ func Inflate(packed []byte, most int) ([]byte, error) {
 	}
 
 	var plain bytes.Buffer
-	plain.Grow(min(most, ratio*len(packed)) + 1 + bytes.MinRead)
-	_, err = plain.ReadFrom(io.LimitReader(z, int64(most)+1))
-	if plain.Len() > most {
-		return plain.Bytes()[:most], ErrUnread
+	plain.Grow(min(maximum, ratio*len(packed)) + 1 + bytes.MinRead)
+	_, err = plain.ReadFrom(io.LimitReader(z, int64(maximum)+1))
+	if plain.Len() > maximum {
+		return plain.Bytes()[:maximum], ErrUnread
 	}
 	return plain.Bytes(), err
 }
 
 // expandRuns undoes RunLengthDecode.
-func expandRuns(packed []byte, most int) (plain []byte, err error) {
+func expandRuns(packed []byte, maximum int) (plain []byte, err error) {
 	const end = 128
 
 	for len(packed) > 0 && packed[0] != end {
@@ -105,7 +105,7 @@ func expandRuns(packed []byte, most int) (plain []byte, err error) {
 			return plain, nil // cut off
 		}
 
-		if len(plain) > most {
+		if len(plain) > maximum {
 			return nil, ErrUnread
 		}
 	}

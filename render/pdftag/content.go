@@ -391,7 +391,7 @@ func (sc *scanner) leaveOutRepeated(object textObject) {
 
 // textOf returns the text of a text object.
 func (sc *scanner) textOf(object textObject) string {
-	shown := readText{most: maxText}
+	shown := readText{maximum: maxText}
 	sc.document.appendShown(&shown, sc.stream, sc.plain[object.start:object.end])
 	return shown.String()
 }

@@ -181,7 +181,7 @@ func (d *document) checkNumbers(s *stream) {
 		case kind == pdffile.OperatorToken && string(word) == "BI":
 			l.SkipImage()
 		case kind == pdffile.ValueToken && len(word) > len("32767"):
-			if n, err := strconv.ParseFloat(string(word), 64); err == nil && (n > most || n < -most) {
+			if n, err := strconv.ParseFloat(string(word), 64); err == nil && (n > maximum || n < -maximum) {
 				d.fault(Violation{
 					Rule: Newer, Problem: "PDF/A-1 excludes coordinates beyond 32,767 points.",
 					Remedy: "Use a-2b, or a smaller page.", Page: s.page + 1,
