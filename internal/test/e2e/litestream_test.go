@@ -1,20 +1,21 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/benbjohnson/litestream"
-	"github.com/benbjohnson/litestream/file"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store"
@@ -30,19 +31,19 @@ func TestLitestreamRestoresAnyMoment(t *testing.T) {
 	t.Parallel()
 	c := newCrashBench(t, storetest.SQLite(t))
 	server := c.start("none")
-	follower, replica := follow(t, filepath.Join(c.database.DataDir, "relaypdf.db"))
+	follower := follow(t, filepath.Join(c.database.DataDir, "relaypdf.db"))
+
 	var moments []time.Time
 	var files []string
 	for range 3 {
 		files = append(files, c.makeFile(server))
-		if err := follower.SyncAndWait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		follower.sync()
 		// Moments differ by milliseconds.
 		<-time.After(2 * time.Millisecond)
 		moments = append(moments, time.Now())
 		<-time.After(2 * time.Millisecond)
 	}
+
 	kept := t.TempDir() // of the copies of everything but the database
 	for _, name := range []string{"blobs", "secret.key"} {
 		copyInto(t, filepath.Join(kept, name), filepath.Join(c.database.DataDir, name))
@@ -50,42 +51,91 @@ func TestLitestreamRestoresAnyMoment(t *testing.T) {
 	if err := c.store.DeleteFile(t.Context(), c.account.ID, files[0]); err != nil { // by mistake
 		t.Fatal(err)
 	}
-	if err := follower.SyncAndWait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	follower.sync()
 	server.end(syscall.SIGKILL)
+
 	for i, moment := range moments {
 		dir := t.TempDir()
 		for _, name := range []string{"blobs", "secret.key"} {
 			copyInto(t, filepath.Join(dir, name), filepath.Join(kept, name))
 		}
-		back := litestream.NewReplicaWithClient(nil, file.NewReplicaClient(replica))
-		options := litestream.NewRestoreOptions()
-		options.OutputPath, options.Timestamp = filepath.Join(dir, "relaypdf.db"), moment
-		options.IntegrityCheck = litestream.IntegrityCheckFull
-		if err := back.Restore(t.Context(), options); err != nil {
-			t.Fatal(err)
-		}
+		follower.restore(moment, filepath.Join(dir, "relaypdf.db"))
 		c.atMoment(storetest.DB{URL: "sqlite://" + dir + "/relaypdf.db", DataDir: dir}, files[:i+1], files[i+1:])
 	}
 }
 
-// follow has Litestream follow the log of a database until the test ends, and
-// returns the folder that it copies it to.
-func follow(t *testing.T, path string) (*litestream.DB, string) {
+// litestream is a process of Litestream, as pinned in .ci/litestream.mod, that follows the log of a database.
+type litestream struct {
+	t        *testing.T
+	program  string
+	folder   string // of its settings, its socket and what it copies
+	database string
+}
+
+// follow starts a process that follows the log of a database until the test ends.
+func follow(t *testing.T, database string) litestream {
 	t.Helper()
-	folder := t.TempDir()
-	db := litestream.NewDB(path)
-	db.Replica = litestream.NewReplicaWithClient(db, file.NewReplicaClient(folder))
-	if err := db.Open(); err != nil {
+	program, err := sharedtest.Tool("litestream.mod", "litestream")
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := db.Close(context.Background()); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("close Litestream: %v", err)
+
+	l := litestream{t: t, program: program, folder: t.TempDir(), database: database}
+	settings := fmt.Sprintf("socket: {enabled: true, path: socket}\ndbs: [{path: %q, replica: {url: %q}}]\n", database, l.replica())
+	if err := os.WriteFile(filepath.Join(l.folder, "litestream.yml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	process := l.command("replicate", "-config", "litestream.yml")
+	out, err := process.StdoutPipe()
+	if err == nil {
+		err = storetest.Start(process)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = process.Process.Kill(), process.Wait() })
+
+	// The start ends with a line about the replica.
+	log := bufio.NewReader(out)
+	for line := ""; !strings.Contains(line, "replicating to"); {
+		if line, err = log.ReadString('\n'); err != nil {
+			t.Fatalf("Litestream ended: %v", err)
 		}
-	})
-	return db, folder
+	}
+	go func() { _, _ = io.Copy(io.Discard, log) }()
+	return l
+}
+
+func (l litestream) replica() string { return "file://" + filepath.Join(l.folder, "replica") }
+
+// command runs in the folder: the path of a socket is short.
+func (l litestream) command(args ...string) *exec.Cmd {
+	command := exec.CommandContext(context.WithoutCancel(l.t.Context()), l.program, args...)
+	command.Dir = l.folder
+	command.Stderr = l.t.Output()
+	return command
+}
+
+// sync waits until what the database has is copied.
+func (l litestream) sync() {
+	l.t.Helper()
+	l.run("sync", "-wait", "-timeout", strconv.Itoa(int(crashPatience.Seconds())), "-socket", "socket", l.database)
+}
+
+// restore writes the database as it was at a moment.
+func (l litestream) restore(moment time.Time, path string) {
+	l.t.Helper()
+	l.run("restore", "-integrity-check", "full", "-timestamp", moment.UTC().Format(time.RFC3339Nano), "-o", path, l.replica())
+}
+
+func (l litestream) run(args ...string) {
+	l.t.Helper()
+	command := l.command(args...)
+	command.Stdout = l.t.Output()
+	if err := command.Run(); err != nil {
+		l.t.Fatalf("litestream %s: %v", args[0], err)
+	}
 }
 
 // makeFile makes a call whose result is stored, and returns the file's ID.

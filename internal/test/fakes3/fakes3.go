@@ -3,7 +3,6 @@ package fakes3
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +21,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/store/blob/s3"
 	"github.com/relaypdf/relaypdf/store/storetest"
 )
@@ -105,27 +105,7 @@ func Start(t testing.TB) *Server {
 var sockets atomic.Int64
 
 // program builds versitygw as pinned in .ci/s3.mod, once, and returns its path.
-var program = sync.OnceValues(func() (string, error) {
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
-	}
-	build := exec.CommandContext(context.Background(), "go", "tool", "-modfile="+filepath.Join(root, ".ci", "s3.mod"), "-n", "versitygw")
-	build.Dir, build.Env = root, append(build.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	path, err := build.Output()
-	return strings.TrimSpace(string(path)), err
-})
-
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for ; err == nil && dir != "/"; dir = filepath.Dir(dir) {
-		if _, absent := os.Stat(filepath.Join(dir, "go.mod")); absent == nil {
-			return dir, nil
-		}
-	}
-	return "", errors.Join(err, errors.New("go.mod is not above this folder"))
-}
+var program = sync.OnceValues(func() (string, error) { return sharedtest.Tool("s3.mod", "versitygw") })
 
 // makeBucket waits for the server, and makes the bucket.
 func (s *Server) makeBucket(t testing.TB) {

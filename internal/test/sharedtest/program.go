@@ -1,9 +1,13 @@
 package sharedtest
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Program writes the executable, as make builds it but without symbols, into a folder and returns its path. It is
@@ -28,4 +32,29 @@ func Engine(dir string) ([]string, error) {
 		return nil, err
 	}
 	return []string{path, "engine"}, nil
+}
+
+// Tool builds a tool as pinned in a module file of .ci, if Go's cache does not have it, and returns its path.
+func Tool(moduleFile, name string) (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+
+	build := exec.CommandContext(context.Background(), "go", "tool", "-modfile="+filepath.Join(root, ".ci", moduleFile), "-n", name)
+	build.Dir = root
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	build.Stderr = os.Stderr
+	path, err := build.Output()
+	return strings.TrimSpace(string(path)), err
+}
+
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	for ; err == nil && dir != "/"; dir = filepath.Dir(dir) {
+		if _, absent := os.Stat(filepath.Join(dir, "go.mod")); absent == nil {
+			return dir, nil
+		}
+	}
+	return "", errors.Join(err, errors.New("go.mod is not above this folder"))
 }
