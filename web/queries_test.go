@@ -50,7 +50,7 @@ var maxStatements = map[string]int{
 	"/dashboard/documents":                           10,
 	"/dashboard/keys":                                11,
 	"/dashboard/keys/new":                            6,
-	"/dashboard/playground":                          8,
+	"/dashboard/playground":                          11,
 	"/dashboard/playground/zip_create":               8,
 	"/dashboard/requests":                            8,
 	"/dashboard/settings":                            6,

@@ -126,7 +126,7 @@ func newHouse(t *testing.T, s *store.Store, clock *storetest.Clock, change func(
 }
 
 // clientIPHeader is the header of requests that names their client's address.
-const clientIPHeader = "Fly-Client-IP"
+const clientIPHeader = "Fly-Client-Ip"
 
 // identified gives requests an ID and the address of a client, unless they have their own.
 func identified(pages http.Handler) http.Handler {
