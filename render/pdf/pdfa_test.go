@@ -588,6 +588,7 @@ func TestArchiveHostile(t *testing.T) {
 	t.Parallel()
 	for name, content := range hostile() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			result, failed := attempt(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive3B}, content)
 			if failed == nil {
 				passesCheck(t, Archive3B, read(t, result))
