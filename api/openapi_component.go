@@ -19,8 +19,8 @@ import (
 
 // componentNames maps Go types to other names in the API.
 var componentNames = map[string]string{
-	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "NamedFile": "NamedFileSource",
-	"FromImagesPage": "FromImagesOptions", "JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse",
+	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "namedFile": "NamedFileSource",
+	"fromImagesPage": "FromImagesOptions", "JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse",
 	"WalletNews": "WalletEventData", "AlertNews": "AlertEventData", "pdf.Permissions": "PdfPermissions",
 	"pdf.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
 	// Names of schemas without their own type, by place.

@@ -176,15 +176,13 @@ func (f *File) Plain(s Stream) ([]byte, error) {
 
 func inflated(entries Dict, raw []byte) ([]byte, error) {
 	filter := entries["/Filter"]
+	if filter == nil {
+		return raw, nil
+	}
 	if list, ok := filter.([]any); ok && len(list) == 1 {
 		filter = list[0]
 	}
-
-	switch filter {
-	case nil:
-		return raw, nil
-	case "/FlateDecode":
-	default:
+	if filter != "/FlateDecode" {
 		return nil, ErrUnread
 	}
 
