@@ -68,3 +68,22 @@ func TestUnpredict(t *testing.T) {
 		t.Errorf("a row that is too long: %v, %v", got, err)
 	}
 }
+
+// TestPredictionLeavesTheFile reads streams whose content is that of the file, and not a copy.
+func TestPredictionLeavesTheFile(t *testing.T) {
+	t.Parallel()
+	const content = "\x02abc\x02abc"
+	for _, filter := range []any{nil, []any{nil}, []any{}, "/Crypt", []any{"/Crypt"}} {
+		f := &File{content: []byte(content)}
+		entries := Dict{
+			"/Length": float64(len(content)), "/Filter": filter, "/DecodeParms": Dict{"/Predictor": 12., "/Columns": 3.},
+		}
+		plain, err := f.inflate(1, xrefEntry{}, entries, 0)
+		if filter == nil && (err != nil || string(plain) != "abc\xc2\xc4\xc6") {
+			t.Errorf("got %q, %v", plain, err)
+		}
+		if string(f.content) != content {
+			t.Errorf("filter %v: the file is %q now", filter, f.content)
+		}
+	}
+}

@@ -142,7 +142,9 @@ func (f *File) inflate(number int, at xrefEntry, entries Dict, body int) ([]byte
 	}
 
 	known, ok := parameters.(Dict)
-	if bits := known["/BitsPerComponent"]; !ok || bits != nil && bits != 8. {
+	bits := known["/BitsPerComponent"]
+	predicted := known["/Predictor"] != nil && known["/Predictor"] != 1.
+	if !ok || predicted && bits != nil && bits != 8. {
 		return nil, ErrUnread
 	}
 	if entries["/Filter"] == nil {

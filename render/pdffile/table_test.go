@@ -2,6 +2,7 @@ package pdffile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -16,7 +17,8 @@ import (
 type tableStream struct {
 	generation int
 	widths     [3]int
-	predictor  int // of PNG, from 10, and of TIFF; 0 is none
+	predictor  int // of PNG, from 10, and of TIFF; 1 is none, 0 without parameters
+	bits       int // of a component; 0 is 8
 	way        byte
 	list       bool // parameters are in a list
 	unlisted   bool // the table does not have itself
@@ -66,7 +68,7 @@ func (s tableStream) write(t testing.TB, plain []byte) []byte {
 	}
 	parameters := ""
 	if s.predictor > 0 {
-		parameters = fmt.Sprintf("<< /Predictor %d /Columns %d /Colors 1 /BitsPerComponent 8 >>", s.predictor, width)
+		parameters = fmt.Sprintf("<< /Predictor %d /Columns %d /Colors 1 /BitsPerComponent %d >>", s.predictor, width, cmp.Or(s.bits, 8))
 		if s.list {
 			parameters = "[" + parameters + "]"
 		}
@@ -84,7 +86,7 @@ func (s tableStream) write(t testing.TB, plain []byte) []byte {
 // predict predicts a row.
 func (s tableStream) predict(row, above []byte) []byte {
 	out := slices.Clone(row)
-	if s.predictor == 0 {
+	if s.predictor < 2 {
 		return out
 	}
 	for i := range row {
@@ -205,6 +207,8 @@ func TestOrdinaryTables(t *testing.T) {
 		"a prediction from the nearest": {predictor: 15, way: 4},
 		"a prediction in a list":        {predictor: 12, way: 2, list: true},
 		"a prediction of TIFF":          {predictor: 2},
+		"no prediction, of bytes":       {predictor: 1},
+		"no prediction, of two bytes":   {predictor: 1, bits: 16},
 	} {
 		documents[name] = s.write(t, plain)
 		documents[name+", before which are bytes"] = append([]byte(before), documents[name]...)
