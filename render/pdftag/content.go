@@ -188,7 +188,6 @@ type scanner struct {
 	*stream
 
 	lexer    pdffile.Lexer
-	at       int // where the last word ends
 	document *document
 	stack    []openSpan
 	path     int          // where the open path begins; -1 is none
@@ -225,8 +224,7 @@ func (sc *scanner) run() {
 	sc.operand = -1
 	for {
 		kind, word := sc.lexer.Next()
-		sc.at = sc.lexer.At()
-		start := sc.at - len(word)
+		start := sc.lexer.At() - len(word)
 		switch kind {
 		case pdffile.EndToken:
 			return
@@ -275,7 +273,7 @@ func (sc *scanner) operator(word string, begin int) {
 		sc.shows = false
 	case "Tm", "Td", "TD":
 		if !sc.shows {
-			sc.origin = append(sc.origin, sc.plain[begin:sc.at]...)
+			sc.origin = append(sc.origin, sc.plain[begin:sc.lexer.At()]...)
 		}
 	case "ET":
 		sc.endText(begin)
@@ -293,7 +291,6 @@ func (sc *scanner) operator(word string, begin int) {
 		sc.draw(begin, nil, false)
 	case "BI":
 		sc.lexer.SkipImage()
-		sc.at = sc.lexer.At()
 		sc.draw(begin, nil, false)
 	}
 }
@@ -326,12 +323,12 @@ func (sc *scanner) draw(start int, form *stream, text bool) {
 		last := &sc.events[n]
 		if last.kind == drawing && last.form == nil && last.mcid == mcid && last.loose == loose &&
 			last.end <= start {
-			last.end = sc.at
+			last.end = sc.lexer.At()
 			return
 		}
 	}
 
-	sc.insert(event{kind: drawing, start: start, end: sc.at, mcid: mcid, form: form, loose: loose})
+	sc.insert(event{kind: drawing, start: start, end: sc.lexer.At(), mcid: mcid, form: form, loose: loose})
 }
 
 // artifact reports whether the content is in an artifact.
@@ -362,7 +359,7 @@ func (sc *scanner) endText(begin int) {
 
 	if len(sc.events) > sc.first {
 		sc.events = sc.events[:sc.first]
-		sc.leaveOutRepeated(textObject{start: start, end: sc.at, mcid: sc.mcid(), origin: sc.origin})
+		sc.leaveOutRepeated(textObject{start: start, end: sc.lexer.At(), mcid: sc.mcid(), origin: sc.origin})
 		sc.draw(start, nil, true)
 	}
 }
@@ -428,9 +425,9 @@ func (sc *scanner) marked(word string, begin int) {
 		return
 	}
 
-	properties := sc.plain[begin:sc.at]
+	properties := sc.plain[begin:sc.lexer.At()]
 	span := openSpan{
-		mcid: unmarked, start: begin, end: sc.at, first: len(sc.events),
+		mcid: unmarked, start: begin, end: sc.lexer.At(), first: len(sc.events),
 		artifact: sc.artifact() || bytes.HasPrefix(properties, []byte("/Artifact")),
 	}
 	if word == "BDC" {
@@ -443,7 +440,7 @@ func (sc *scanner) marked(word string, begin int) {
 
 	sc.stack = append(sc.stack, span)
 	if !span.keeps {
-		sc.cut(begin, sc.at)
+		sc.cut(begin, sc.lexer.At())
 	}
 }
 
@@ -455,7 +452,7 @@ func (sc *scanner) cut(start, end int) {
 // endSpan takes the end of marked content. A text of its own stays if nothing is marked in it, and is drawn as one.
 func (sc *scanner) endSpan(begin int) {
 	if len(sc.stack) == 0 {
-		sc.cut(begin, sc.at)
+		sc.cut(begin, sc.lexer.At())
 		return
 	}
 
@@ -466,7 +463,7 @@ func (sc *scanner) endSpan(begin int) {
 		if span.keeps {
 			sc.cut(span.start, span.end)
 		}
-		sc.cut(begin, sc.at)
+		sc.cut(begin, sc.lexer.At())
 		return
 	}
 
