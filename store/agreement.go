@@ -25,10 +25,10 @@ func (s *Store) Agree(ctx context.Context, name, value string) (agreed string, e
 
 // ReplaceAgreement replaces an agreed value.
 func (s *Store) ReplaceAgreement(ctx context.Context, name, value string) error {
-	return wrapped("replace agreement", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "replace agreement", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE agreements SET value = ? WHERE name = ?", value, name).Exec(ctx)
 		return err
-	}))
+	})
 }
 
 // filesAgreement is the name of the mark of the folder that holds the files.

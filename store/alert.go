@@ -56,7 +56,7 @@ func (s *Store) Alerts(ctx context.Context, accountID string) (map[string]int64,
 func (s *Store) SetAlerts(ctx context.Context, accountID string, thresholds map[string]int64) error {
 	kinds := slices.Sorted(maps.Keys(thresholds))
 
-	return wrapped("set alerts", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "set alerts", func(ctx context.Context, tx txn) error {
 		for _, kind := range []string{AlertDayLimit, AlertFailureRate, AlertLowBalance} {
 			if slices.Contains(kinds, kind) {
 				continue
@@ -78,7 +78,7 @@ func (s *Store) SetAlerts(ctx context.Context, accountID string, thresholds map[
 		}
 
 		return nil
-	}))
+	})
 }
 
 // alertState is an alert with what it is decided by.

@@ -95,7 +95,7 @@ func (s *Store) CreateConnection(ctx context.Context, c Connection) (Connection,
 // read before. It returns ErrExists when another one has the name, and ErrNotFound if the connection was changed or
 // deleted meanwhile.
 func (s *Store) UpdateConnection(ctx context.Context, before, c Connection) error {
-	return wrapped("update connection", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "update connection", func(ctx context.Context, tx txn) error {
 		if err := s.lockAccount(ctx, tx, c.AccountID); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (s *Store) UpdateConnection(ctx context.Context, before, c Connection) erro
 			err = ErrNotFound
 		}
 		return err
-	}))
+	})
 }
 
 // Connections returns the account's connections, the oldest first.
@@ -146,12 +146,12 @@ func (s *Store) Connection(ctx context.Context, accountID, id string) (Connectio
 
 // LearnHostKey stores the key of the server of a connection, unless it has one already, or another server.
 func (s *Store) LearnHostKey(ctx context.Context, c Connection, hostKey string) error {
-	return wrapped("learn host key", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "learn host key", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewUpdate().Model((*connectionRow)(nil)).Set("host_key = ?", hostKey).
 			Where("id = ? AND account_id = ? AND host_key = '' AND settings = ?", c.ID, c.AccountID, c.Settings).
 			Exec(ctx)
 		return err
-	}))
+	})
 }
 
 // DeleteConnection deletes a connection and its secret. It returns ErrNotFound as Connection does.

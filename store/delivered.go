@@ -32,7 +32,7 @@ const (
 
 // AddDelivered stores the delivery of a result, before its call ends.
 func (s *Store) AddDelivered(ctx context.Context, d Delivered) error {
-	return wrapped("add delivered", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "add delivered", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(deliveredInsert, d.FileID, d.AccountID, d.Host, d.StatusCode, d.Attempts, toMicros(d.At)).
 			Exec(ctx)
 		if err == nil && d.ConnectionID != "" {
@@ -40,7 +40,7 @@ func (s *Store) AddDelivered(ctx context.Context, d Delivered) error {
 				toMicros(d.At)).Exec(ctx)
 		}
 		return err
-	}))
+	})
 }
 
 // Delivered returns the delivery of a result, or ErrNotFound if its call named no destination. It is stored for

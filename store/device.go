@@ -130,17 +130,17 @@ func newTypedCode() string {
 
 // ShownCode returns a code as it is displayed, however the user typed it.
 func ShownCode(typed string) string {
-	emails := strings.Map(func(r rune) rune {
+	letters := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(codeLetters, r) {
 			return r
 		}
 		return -1
 	}, strings.ToUpper(typed))
 
-	if len(emails) != codeLength {
+	if len(letters) != codeLength {
 		return ""
 	}
-	return emails[:codeLength/2] + "-" + emails[codeLength/2:]
+	return letters[:codeLength/2] + "-" + letters[codeLength/2:]
 }
 
 // CreateDevice adds a machine that asks for a key, and returns its codes.

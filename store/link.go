@@ -24,11 +24,11 @@ const linkInsert = `INSERT INTO links (file_id, account_id, max_downloads, downl
 
 // AddLink stores the link of a result. It must be stored before the result, which would be public without it.
 func (s *Store) AddLink(ctx context.Context, l Link) error {
-	return wrapped("add link", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "add link", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(linkInsert, l.FileID, l.AccountID, l.MaxDownloads, toMicros(l.CreatedAt),
 			toMicros(l.ExpiresAt)).Exec(ctx)
 		return err
-	}))
+	})
 }
 
 // TakeDownload counts a download of a result with a maximum, before the download begins. It returns ErrNotFound if the

@@ -25,11 +25,11 @@ func (s *Store) deleteOwned(ctx context.Context, what string, model any, account
 		return fmt.Errorf("delete %s: %w", what, ErrNotFound)
 	}
 
-	return wrapped("delete "+what, s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "delete "+what, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewDelete().Model(model).Where("id = ? AND account_id = ?", id, accountID).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
 		}
 		return err
-	}))
+	})
 }

@@ -148,13 +148,13 @@ func (s *Store) DescribePayment(ctx context.Context, id string, d PaymentDetails
 }
 
 func (s *Store) changePayment(ctx context.Context, doing, id, set string, args ...any) error {
-	return wrapped(doing, s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, doing, func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewUpdate().Model((*paymentRow)(nil)).Set(set, args...).Where("id = ?", id).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
 		}
 		return err
-	}))
+	})
 }
 
 // Payment returns a payment, or ErrNotFound.
@@ -251,14 +251,14 @@ func (s *Store) AddCustomer(ctx context.Context, accountID, customer string) (Cu
 
 // SetCard notes which saved method is charged from now on; an empty one is none.
 func (s *Store) SetCard(ctx context.Context, accountID, method, card string) error {
-	return wrapped("set card", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "set card", func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewRaw("UPDATE stripe_customers SET method = ?, card = ? WHERE account_id = ?",
 			method, clean(card, 100), accountID).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
 		}
 		return err
-	}))
+	})
 }
 
 // Mark returns until when something was done, or the zero time.
@@ -273,10 +273,10 @@ func (s *Store) Mark(ctx context.Context, name string) (time.Time, error) {
 
 // SetMark notes until when something was done.
 func (s *Store) SetMark(ctx context.Context, name string, at time.Time) error {
-	return wrapped("set mark", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "set mark", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw(`INSERT INTO stripe_marks (name, at) VALUES (?, ?)
 			ON CONFLICT (name) DO UPDATE SET at = EXCLUDED.at`,
 			name, toMicros(at)).Exec(ctx)
 		return err
-	}))
+	})
 }

@@ -60,9 +60,9 @@ func (s *Store) PaymentErrors(ctx context.Context, limit int) ([]PaymentError, e
 
 // ResolvePaymentError removes the recorded error of a subject.
 func (s *Store) ResolvePaymentError(ctx context.Context, subject string) error {
-	return wrapped("resolve payment error", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "resolve payment error", func(ctx context.Context, tx txn) error {
 		return resolvePaymentError(ctx, tx, subject)
-	}))
+	})
 }
 
 func resolvePaymentError(ctx context.Context, tx txn, subject string) error {

@@ -365,7 +365,7 @@ func (a *paymentUpdate) takeRefund(ctx context.Context, refunded credit.Amount) 
 // DeletePaymentEvents deletes records of events and errors from before a time, which will not come again, and of
 // intents that belong to no account.
 func (s *Store) DeletePaymentEvents(ctx context.Context, before time.Time) error {
-	return wrapped("forget events", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "forget events", func(ctx context.Context, tx txn) error {
 		for _, statement := range []string{
 			"DELETE FROM stripe_events WHERE created_at < ?",
 			"DELETE FROM payment_errors WHERE last_at < ?",
@@ -381,5 +381,5 @@ func (s *Store) DeletePaymentEvents(ctx context.Context, before time.Time) error
 		}
 
 		return nil
-	}))
+	})
 }

@@ -78,7 +78,7 @@ func (s *Store) SetAutoReload(ctx context.Context, accountID string, r AutoReloa
 		return fmt.Errorf("set auto-reload: %w", err)
 	}
 
-	return wrapped("set auto-reload", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "set auto-reload", func(ctx context.Context, tx txn) error {
 		known, err := changed(tx.NewRaw("UPDATE accounts SET auto_reload = ? WHERE id = ?", r.On, accountID).Exec(ctx))
 		if err == nil && !known {
 			err = ErrNotFound
@@ -94,7 +94,7 @@ func (s *Store) SetAutoReload(ctx context.Context, accountID string, r AutoReloa
 				off_reason = ''`).
 			Set("not_before = CASE WHEN r.attempt = '' THEN 0 ELSE r.not_before END").Exec(ctx)
 		return err
-	}))
+	})
 }
 
 // AutoReload returns the settings for refilling the account's wallet, or ErrNotFound if its owner has never set them.
@@ -258,11 +258,11 @@ func (s *Store) beginReload(ctx context.Context, tx txn, row *reloadRow, now tim
 // PutOffReload schedules another check, after a pause, of an attempt whose end is unknown. It has no effect on an
 // attempt that has ended.
 func (s *Store) PutOffReload(ctx context.Context, r Reload, pause time.Duration) error {
-	return wrapped("put off reload", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "put off reload", func(ctx context.Context, tx txn) error {
 		_, err := tx.NewRaw("UPDATE reloads SET leased_until = 0, not_before = ? WHERE account_id = ? AND attempt = ?",
 			toMicros(s.now().Add(pause)), r.AccountID, r.ID).Exec(ctx)
 		return err
-	}))
+	})
 }
 
 // succeed ends the attempt that was paid.

@@ -28,7 +28,7 @@ type Uptime struct {
 // record it: as up if one of them found the component working. Minutes before the last one that is recorded are left
 // out. It also deletes days that are older than UptimeDays.
 func (s *Store) RecordUptime(ctx context.Context, minutes ...MeasuredMinute) error {
-	return wrapped("record uptime", s.inTx(ctx, func(ctx context.Context, tx txn) error {
+	return s.update(ctx, "record uptime", func(ctx context.Context, tx txn) error {
 		for _, m := range minutes {
 			minute := m.At.Unix() / 60
 			// In one order, so that two processes never wait for each other.
@@ -62,7 +62,7 @@ func (s *Store) RecordUptime(ctx context.Context, minutes ...MeasuredMinute) err
 
 		_, err := tx.NewRaw("DELETE FROM uptime_days WHERE day <= ?", dayOf(s.now())-UptimeDays).Exec(ctx)
 		return err
-	}))
+	})
 }
 
 // Uptime returns the measured days of the last UptimeDays, by component and day.

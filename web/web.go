@@ -184,8 +184,7 @@ func New(cfg Config) (*Web, error) {
 	stored := cfg.Store.ForPages()
 	w := &Web{
 		gallery: cfg.Gallery, publicImages: newPublicImageCache(), previews: newPreviewCache(), templates: cfg.Templates,
-		store: stored,
-		box:   cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
+		store: stored, box: cfg.Box, mail: cfg.Mail, limiter: cfg.Limiter, waiting: newWaitingRoom(),
 		calls: hooks.Calls, wait: hooks.Wait,
 		forms: newFormBudget(hooks.MaxForms, hooks.FormWait), assets: assets, cfg: cfg, log: cfg.Logger, now: cfg.Now,
 		secure: strings.HasPrefix(cfg.BaseURL, "https:"), started: cfg.Now(),
