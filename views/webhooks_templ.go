@@ -186,7 +186,7 @@ func WebhooksPage(p Page, m Webhooks) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</section><div class=\"halves\"><section class=\"section\" aria-labelledby=\"events\"><header><h2 id=\"events\">Available events</h2></header><ul class=\"leaders wraps\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "</section><div class=\"halves\"><section class=\"section\" aria-labelledby=\"events\"><header><h2 id=\"events\">Available events</h2></header><ul class=\"events\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
