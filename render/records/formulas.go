@@ -81,17 +81,25 @@ func compareAsText(book *excelize.File) {
 	book.Pkg.Range(func(name, content any) bool {
 		path, _ := name.(string)
 		sheet, ok := content.([]byte)
-		if !ok || !strings.Contains(path, "worksheets/") {
+		if !ok || !strings.Contains(path, "worksheets/") || !hasEmptyText(sheet) {
 			return true
 		}
 
 		book.Pkg.Store(path, formulaElement.ReplaceAllFunc(sheet, func(element []byte) []byte {
+			if !hasEmptyText(element) {
+				return element
+			}
 			tag, formula, _ := bytes.Cut(element, []byte(">"))
 			formula = bytes.ReplaceAll(formula, []byte("&quot;"), []byte(`"`))
 			return slices.Concat(tag, []byte(">"), quotedText.ReplaceAllFunc(formula, rewrite))
 		}))
 		return true
 	})
+}
+
+// hasEmptyText reports whether a part of a sheet's XML may have an empty text in a formula.
+func hasEmptyText(part []byte) bool {
+	return bytes.Contains(part, []byte(`""`)) || bytes.Contains(part, []byte("&quot;&quot;"))
 }
 
 // calculatedNumber reports whether a result is written as the library writes numbers. It returns texts without a mark:
