@@ -3,9 +3,9 @@
 # is `slim` without the programs under the AGPL: see docs/licenses.md.
 #
 #   docker build --target full --build-arg VERSION="$(git describe --tags --always)" -t relaypdf .
-#   docker run --security-opt seccomp=deploy/seccomp.json -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf
+#   docker run --security-opt seccomp=deploy/seccomp.json -p 127.0.0.1:8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf
 #
-# `make image` and `make image-test` build and try them.
+# `make images` and `make image-test` build and try them.
 
 FROM golang:1.26-trixie AS build
 # For the packages of npm that are embedded.

@@ -114,10 +114,13 @@ CONTAINER ?= $(shell command -v docker podman | head -n 1)
 IMAGE     ?= relaypdf
 
 .PHONY: image
-image: ## Build the container images relaypdf:full, relaypdf:slim and relaypdf:core, and print their sizes.
-	$(CONTAINER) build --target core --build-arg VERSION='$(VERSION)' -t $(IMAGE):core $(CONTAINER_FLAGS) .
-	$(CONTAINER) build --target slim --build-arg VERSION='$(VERSION)' -t $(IMAGE):slim $(CONTAINER_FLAGS) .
+image: ## Build the container image relaypdf:full, which has everything.
 	$(CONTAINER) build --target full --build-arg VERSION='$(VERSION)' -t $(IMAGE):full -t $(IMAGE):latest $(CONTAINER_FLAGS) .
+
+.PHONY: images
+images: image ## Build relaypdf:full, relaypdf:slim and relaypdf:core, and print their sizes.
+	$(CONTAINER) build --target slim --build-arg VERSION='$(VERSION)' -t $(IMAGE):slim $(CONTAINER_FLAGS) .
+	$(CONTAINER) build --target core --build-arg VERSION='$(VERSION)' -t $(IMAGE):core $(CONTAINER_FLAGS) .
 	$(CONTAINER) images $(IMAGE)
 
 .PHONY: image-test

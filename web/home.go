@@ -78,8 +78,7 @@ func (w *Web) home() views.Home {
 			File:   "order.pdf",
 		}),
 		Fault: docs.Sample("Response to a typo, 400", "json", homeFault),
-		SelfHost: docs.Sample("Docker or Podman", "sh",
-			"make image\ndocker run --security-opt seccomp=deploy/seccomp.json \\\n  -p 8787:8787 -v relaypdf:/var/lib/relaypdf relaypdf:full"),
+		SelfHost: docs.Sample("Docker or Podman", "sh", "docker compose -f deploy/compose.yaml up --build"),
 	}
 
 	for _, line := range w.priceLines() {

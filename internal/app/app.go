@@ -490,6 +490,6 @@ func (a *App) Close() error {
 }
 
 // NewLogger returns a logger that writes lines of JSON to w at the level of the settings.
-func NewLogger(config Config, w io.Writer) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: config.LogLevel}))
+func NewLogger(level slog.Leveler, w io.Writer) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }

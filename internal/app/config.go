@@ -48,6 +48,7 @@ type Config struct {
 	Sandbox         string   // least protection to start with: full, reduced or none
 	Chromium        string   // browser binary; empty: found by itself
 	Trial           credit.Amount
+	AdminEmail      string // of the first account of an empty server; empty: none is made
 	SignUp          string // who may make an account on the pages: open, invite, closed
 	SMTPURL         string // SMTP server; empty sends no emails
 	MailFrom        string // sender of emails

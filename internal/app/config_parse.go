@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/mail"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -41,6 +42,14 @@ func optional(parse func(string) (string, error)) func(string) (string, error) {
 		}
 		return parse(text)
 	}
+}
+
+func parseEmail(text string) (string, error) {
+	address, err := mail.ParseAddress(text)
+	if err != nil || address.Address != text {
+		return "", errors.New("is not an email address; write it like ada@example.com")
+	}
+	return text, nil
 }
 
 func parseAddress(text string) (string, error) {

@@ -275,6 +275,12 @@ var settings = []Setting{
 		apply:      into(func(c *Config) *string { return &c.Sandbox }, parseOneOf("full", "reduced", "none")),
 	},
 	{
+		name: "admin-email", Kind: "email", topic: topicAccounts, group: GroupServer,
+		fallback: "admin@localhost", emptyMeans: true,
+		doc:   "Email address of the first account. A server that starts without accounts creates this account with an operator, and prints a login link and an API key once. Empty: create none.",
+		apply: into(func(c *Config) *string { return &c.AdminEmail }, optional(parseEmail)),
+	},
+	{
 		name: "signup", Kind: "open|invite|closed", topic: topicAccounts, group: GroupServer,
 		derivation: "`open` while the base URL is loopback, else `closed`",
 		derive: func(c *Config, _ machine) (string, error) {

@@ -22,7 +22,7 @@ func TestProcessesOfOneDatabaseAgree(t *testing.T) {
 		change(&config)
 		hooks := unhurried
 		hooks.Renderer = sharedRenderer(t)
-		a, err := app.New(t.Context(), config, app.NewLogger(config, io.Discard), hooks)
+		a, err := app.New(t.Context(), config, app.NewLogger(config.LogLevel, io.Discard), hooks)
 		if err != nil {
 			return err
 		}

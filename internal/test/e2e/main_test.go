@@ -113,7 +113,7 @@ func serveUntil(step string) error {
 	var until, order atomic.Pointer[string]
 	until.Store(&step)
 	var once sync.Once
-	app, err := app.New(ctx, config, app.NewLogger(config, os.Stderr), app.Hooks{Cold: true, AfterStep: func(passed string) {
+	app, err := app.New(ctx, config, app.NewLogger(config.LogLevel, os.Stderr), app.Hooks{Cold: true, AfterStep: func(passed string) {
 		// The call before may pass its last step only now.
 		if next := order.Load(); next != nil && passed == "authenticate" {
 			until.Store(next)
@@ -159,7 +159,7 @@ func serveWrongly(by string) error {
 	if err != nil {
 		return err
 	}
-	log := app.NewLogger(config, os.Stderr)
+	log := app.NewLogger(config.LogLevel, os.Stderr)
 	app, err := app.New(ctx, config, log, app.Hooks{Clock: func() time.Time { return time.Now().Add(off) }})
 	if err != nil {
 		return err

@@ -74,7 +74,7 @@ func startHooked(t *testing.T, config app.Config, log io.Writer, hooks app.Hooks
 		unhurried.Render(c)
 		c.Engine = []string{program, "engine"}
 	}
-	app, err := app.New(t.Context(), config, app.NewLogger(config, log), hooks)
+	app, err := app.New(t.Context(), config, app.NewLogger(config.LogLevel, log), hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
