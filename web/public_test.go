@@ -343,7 +343,7 @@ func TestReferenceLinksToEachField(t *testing.T) {
 func TestChangelog(t *testing.T) {
 	h := openHouse(t, &drawer{})
 	v := h.visitor(t)
-	body := v.sees("/changelog", "Unreleased", "1.0.0", "The first release.", "Atom feed").body
+	body := v.sees("/changelog", "Unreleased", "1.0.0", "The first version.", "Atom feed").body
 	for _, part := range []string{`<h2 id="unreleased">`, `<h2 id="v1.0.0">`, `<h3 id="unreleased-added">`, `<h3 id="v1.0.0-documents">`, `href="/changelog"`, `type="application/atom+xml"`} {
 		if !strings.Contains(body, part) {
 			t.Errorf("the changelog lacks %s", part)
