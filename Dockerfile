@@ -8,14 +8,14 @@
 # `make images` and `make image-test` build and try them.
 
 FROM golang:1.26-trixie AS build
-# For the packages of npm that are embedded.
-RUN apt-get update && apt-get install -y --no-install-recommends nodejs npm && rm -rf /var/lib/apt/lists/*
+# For the packages of npm that are embedded, and to compile the part of veraPDF's command line that relaypdf uses.
+RUN apt-get update && apt-get install -y --no-install-recommends nodejs npm openjdk-21-jdk-headless && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 # The modules are a layer of their own: they change less often than the source.
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN go run ./cmd/assets && .ci/fonts/install /out/fonts
+RUN go run ./cmd/assets && .ci/fonts/install /out/fonts && .ci/verapdf/install /out/verapdf
 ARG VERSION=development
 # Every dependency is pure Go, so the binary needs no C library.
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/relaypdf/relaypdf/internal/app.Version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
@@ -89,6 +89,9 @@ RUN apt-get update \
 		pdftk-java \
 		tesseract-ocr tesseract-ocr-eng tesseract-ocr-deu tesseract-ocr-fra \
 		libreoffice-writer-nogui libreoffice-calc-nogui libreoffice-impress-nogui python3-uno \
-	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/*
+		libjaxb-java libistack-commons-java libtxw2-java libactivation-java libstax-ex-java libfastinfoset-java \
+	&& rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/* \
+	&& ln -s /usr/local/lib/relaypdf/verapdf/verapdf /usr/local/bin/verapdf
+COPY --from=build /out/verapdf /usr/local/lib/relaypdf/verapdf
 COPY --from=build /out/relaypdf /usr/local/bin/relaypdf
 USER 10001:10001

@@ -32,10 +32,9 @@ func askVeraPDF(ctx context.Context, w *engine.Work, name string, standards []pd
 	for _, s := range standards {
 		out, err := w.Exec(bounded, engine.Program{
 			Name: "verapdf",
-			Args: []string{
-				"--flavour", strings.ReplaceAll(strings.TrimPrefix(string(s), "a-"), "-", ""), "--maxfailuresdisplayed", strconv.Itoa(pdfcheck.MaxPlaces), engine.PathArg(name),
-			},
-			Env: javaEnv(), OK: []int{veraFailed},
+			Args: veraArgs(s, engine.PathArg(name)),
+			Env:  javaEnv(),
+			OK:   []int{veraFailed},
 		})
 		if ctx.Err() != nil {
 			return report, false, fmt.Errorf("verapdf: %w", context.Cause(ctx))
@@ -57,6 +56,12 @@ func askVeraPDF(ctx context.Context, w *engine.Work, name string, standards []pd
 
 	report.Sum()
 	return report, true, nil
+}
+
+// veraArgs returns the arguments of veraPDF that check a file by a standard.
+func veraArgs(s pdffile.Standard, path string) []string {
+	flavour := strings.ReplaceAll(strings.TrimPrefix(string(s), "a-"), "-", "")
+	return []string{"--flavour", flavour, "--maxfailuresdisplayed", strconv.Itoa(pdfcheck.MaxPlaces), path}
 }
 
 // veraReport is veraPDF's report.

@@ -1,8 +1,14 @@
 package pdf
 
 import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -46,5 +52,42 @@ func TestReadVeraPDF(t *testing.T) {
 	}
 	if r, ok := readVeraPDF([]byte(`<report><jobs><job><validationReport jobEndStatus="normal" isCompliant="true"></validationReport></job></jobs></report>`), pdffile.A2B); !ok || !*r.Conforms {
 		t.Errorf("%v %+v", ok, r)
+	}
+}
+
+// TestVeraPDFGivesTheVerdict checks documents with the program that the image has.
+func TestVeraPDFGivesTheVerdict(t *testing.T) {
+	check := func(document []byte, standard pdffile.Standard) pdfcheck.Result {
+		t.Helper()
+		program := exec.CommandContext(t.Context(), pdftest.VeraFolder+"/verapdf", veraArgs(standard, pdftest.Save(t, document))...)
+		program.Env = append(os.Environ(), javaEnv()...)
+		out, err := program.Output()
+		var exit *exec.ExitError
+		if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == veraFailed) {
+			t.Fatal(err)
+		}
+
+		result, ok := readVeraPDF(out, standard)
+		if !ok || (err == nil) != *result.Conforms {
+			t.Fatalf("got %v and %q, want a verdict", err, out)
+		}
+		return result
+	}
+
+	good := conforming(t)
+	for _, standard := range []pdffile.Standard{pdffile.UA1, pdffile.A2A} {
+		if result := check(good, standard); !*result.Conforms {
+			t.Errorf("%s: got %+v, want a file that conforms", standard, result)
+		}
+	}
+
+	untitled := changed(t, good, "/Annot", pdffile.Dict{"/Contents": nil})
+	result := check(untitled, pdffile.UA1)
+	link := slices.IndexFunc(result.Violations, func(v pdfcheck.Violation) bool { return v.Clause == "7.18.5" })
+	if *result.Conforms || link < 0 {
+		t.Fatalf("got %+v, want a violation of clause 7.18.5", result)
+	}
+	if v := result.Violations[link]; v.Page == nil || *v.Page != 1 || v.Message == "" || v.Fix == "" {
+		t.Errorf("got %+v, want a link without a description on page 1", v)
 	}
 }

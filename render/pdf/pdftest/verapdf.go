@@ -15,8 +15,8 @@ var validator []byte
 //go:embed Preflight.java
 var preflight []byte
 
-// veraJar holds veraPDF, as an npm package that uses it brings it.
-const veraJar = ".ci/node/node_modules/@opendataloader/pdf/lib/opendataloader-pdf-cli.jar"
+// VeraFolder holds veraPDF and its libraries, as .ci/setup installs them.
+const VeraFolder = "/usr/local/lib/relaypdf/verapdf"
 
 // veraLibraries are the libraries of Debian that veraPDF needs and the jar lacks.
 var veraLibraries = []string{"jaxb-api", "jaxb-core", "jaxb-runtime", "jaxb-impl", "istack-commons-runtime", "txw2", "javax.activation", "stax-ex", "FastInfoset"}
@@ -25,8 +25,7 @@ var veraLibraries = []string{"jaxb-api", "jaxb-core", "jaxb-runtime", "jaxb-impl
 // file's path, as veraPDF reports them. A file that keeps all rules is absent.
 func VeraPDF(t testing.TB, standard string, files ...string) map[string][]string {
 	t.Helper()
-	module := strings.TrimSpace(Tool(t, "go", "env", "GOMOD"))
-	path := []string{filepath.Join(filepath.Dir(module), veraJar)}
+	path := []string{filepath.Join(VeraFolder, "libraries.jar")}
 	for _, name := range veraLibraries {
 		path = append(path, "/usr/share/java/"+name+".jar")
 	}
