@@ -39,12 +39,13 @@ func (p profile) channels() float64 {
 	return map[string]float64{"GRAY": 1, "RGB ": 3, "Lab ": 3, "CMYK": 4}[p.space]
 }
 
-// outputProfile returns the color space of the output intent's profile: "RGB ", "CMYK" or "GRAY"; empty is none.
+// outputProfile returns the color space of the output intent's profile: "RGB ", "CMYK" or "GRAY"; empty is
+// none, or no profile.
 func (c *checker) outputProfile() string {
 	for _, item := range c.list(c.catalog["/OutputIntents"]) {
 		entries := c.Entry(item)
 		if s, _, ok := c.stream(entries["/DestOutputProfile"]); ok && c.name(entries, "/S") == "GTS_PDFA1" {
-			if p, ok := c.readProfile(s); ok && p.space != "" {
+			if p, ok := c.readProfile(s); ok {
 				return p.space
 			}
 			return "unknown"
