@@ -241,9 +241,9 @@ type contentCase struct {
 }
 
 // used are resources of one kind, under the name X.
-func used(kind string, make func(add func(v any) string) any) func(func(any) string) (pdffile.Dict, pdffile.Dict) {
+func used(kind string, create func(add func(v any) string) any) func(func(any) string) (pdffile.Dict, pdffile.Dict) {
 	return func(add func(v any) string) (pdffile.Dict, pdffile.Dict) {
-		return pdffile.Dict{kind: pdffile.Dict{"/X": make(add)}}, nil
+		return pdffile.Dict{kind: pdffile.Dict{"/X": create(add)}}, nil
 	}
 }
 
