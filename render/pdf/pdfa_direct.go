@@ -25,7 +25,7 @@ func (a *archiver) direct() (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if f, err = pdffile.Read(made); err != nil || len(checkArchive(f, a.args.Level)) > 0 {
+	if violations, err := checkArchive(made, a.args.Level); err != nil || len(violations) > 0 {
 		return false, nil //nolint:nilerr // as above
 	}
 
@@ -90,7 +90,8 @@ func (a *archiver) describe(f *pdffile.File) ([]byte, bool) {
 }
 
 // keepCheck looks whether a document may stay as it is. It knows the constructs of PDF that browsers write; a document
-// with any other is drawn again.
+// with any other is drawn again. The rules of PDF/A are checked afterwards, except those about glyphs, which pdfcheck
+// cannot judge: they are checked here, for the two kinds of fonts that browsers write.
 type keepCheck struct {
 	*pdffile.File
 
@@ -99,12 +100,12 @@ type keepCheck struct {
 	tagged bool
 	seen   map[string]bool
 	fonts  map[string]*keptFont
-	files  []string // attached ones
-	read   int      // bytes of content
+	read   int // bytes of content
 	bad    bool
 }
 
-// maxKeptRead is the maximum number of bytes of objects that are read, which many others may refer to.
+// maxKeptRead is the maximum number of bytes of objects that are read, which many others may refer to, and that of
+// content.
 const maxKeptRead = 1 << 30
 
 func (c *keepCheck) document() bool {
@@ -118,7 +119,7 @@ func (c *keepCheck) document() bool {
 	c.walk("", pdffile.Without(c.Catalog(), "/Metadata"), 0)
 	for _, page := range pages {
 		resources := c.Entry(page.Entries["/Resources"])
-		c.must(resources != nil && c.sized(page.Entries))
+		c.must(page.Entries["/MediaBox"] != nil)
 
 		notes, _ := c.Target(page.Entries["/Annots"]).([]any)
 		for _, note := range notes {
@@ -140,14 +141,6 @@ func (c *keepCheck) document() bool {
 		}
 	}
 
-	related := map[string]bool{}
-	list, _ := c.Target(c.Catalog()["/AF"]).([]any)
-	for _, file := range list {
-		related[pdffile.Reference(file)] = true
-	}
-	for _, file := range c.files {
-		c.must(related[file])
-	}
 	return !c.bad && !c.Exhausted()
 }
 
@@ -164,30 +157,6 @@ func parts(v, target any) []any {
 
 func (c *keepCheck) must(is bool) { c.bad = c.bad || !is }
 
-// sized reports whether the boxes of a page are within the limits.
-func (c *keepCheck) sized(page pdffile.Dict) bool {
-	const minimum, maximum = 3, 14400
-
-	for _, key := range []string{"/MediaBox", "/CropBox", "/TrimBox", "/ArtBox", "/BleedBox"} {
-		corners, _ := c.Target(page[key]).([]any)
-		if len(corners) != 4 {
-			if page[key] != nil || key == "/MediaBox" {
-				return false
-			}
-			continue
-		}
-
-		for i := range 2 {
-			low, _ := corners[i].(float64)
-			high, _ := corners[i+2].(float64)
-			if size := max(high-low, low-high); size < minimum || size > maximum {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // link checks an annotation, which must be a link, and gives it the flag that PDF/A demands.
 func (c *keepCheck) link(ref string) {
 	entries := c.Dict(ref)
@@ -199,22 +168,13 @@ func (c *keepCheck) link(ref string) {
 	c.update.Set(ref, entries)
 }
 
-// foreign are entries of dictionaries that have to be changed, or that are too rare to be known here.
-var foreign = strings.Fields(`/AA /JS /XFA /AcroForm /OCProperties /OC /Collection /Perms /DSS /PresSteps /AlternatePresentations /Requirements /Legal
-	/ByteRange /OPI /Alternates /Ref /PS /HTP /HTO /HT /TR2 /BG /UCR /OPM /Metadata /CIDSet /CharSet /UseCMap /JavaScript /Encrypt /RI /Intent /FFilter
-	/FDecodeParms /RichMediaContent /Measure /3DD  /URLS /IDS /SpiderInfo /WebCapture`)
+// foreign are entries of dictionaries that the rules of PDF/A do not judge, that have to be changed, or that are too
+// rare to be known here.
+var foreign = strings.Fields(`/AcroForm /OCProperties /OC /Collection /Perms /DSS /Legal /ByteRange /HTO /HT /BG /UCR /Metadata /CIDSet /CharSet
+	/UseCMap /Measure /3DD /URLS /IDS /SpiderInfo /WebCapture`)
 
 // families are colour spaces other than those of screens.
-var families = strings.Fields("/Separation /DeviceN /Lab /CalRGB /CalGray /DeviceCMYK")
-
-// actions are the actions that a document may have.
-var actions = strings.Fields("/GoTo /URI")
-
-// mayStay reports whether a string or a name is within the limits of PDF/A.
-func mayStay(text string) bool {
-	const letters, longestName = 30_000, 127
-	return len(text) <= letters && text != "/DeviceCMYK" && (!strings.HasPrefix(text, "/") || len(text) <= longestName && utf8.ValidString(text))
-}
+var families = strings.Fields("/Separation /DeviceN /Lab /CalRGB /CalGray")
 
 // walk looks at all objects that can be reached.
 func (c *keepCheck) walk(ref string, v any, depth int) {
@@ -239,57 +199,35 @@ func (c *keepCheck) walk(ref string, v any, depth int) {
 
 	switch v := v.(type) {
 	case string:
-		c.must(mayStay(v))
+		c.must(!strings.HasPrefix(v, "/") || utf8.ValidString(v))
 		if next := pdffile.Reference(v); next != "" {
 			c.walk(next, nil, depth+1)
 		}
 	case []any:
 		if len(v) > 0 {
 			name, _ := v[0].(string)
-			c.must(!slices.Contains(families, name) && (name != "/ICCBased" || len(v) == 2 && c.profiled(v[1])))
+			c.must(!slices.Contains(families, name))
 		}
 		for _, item := range v {
 			c.walk("", item, depth+1)
 		}
 	case pdffile.Dict:
-		c.dict(ref, v)
+		c.dict(v)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			c.walk("", v[key], depth+1)
 		}
 	}
 }
 
-func (c *keepCheck) dict(ref string, v pdffile.Dict) {
+func (c *keepCheck) dict(v pdffile.Dict) {
 	for _, key := range foreign {
 		c.must(v[key] == nil)
-	}
-	c.must(v["/TR"] == nil || v["/G"] != nil) // soft masks may have one
-
-	if v["/Type"] == "/Action" || v["/URI"] != nil || v["/JS"] != nil || v["/D"] != nil && v["/S"] != nil {
-		kind, _ := c.Target(v["/S"]).(string)
-		c.must(slices.Contains(actions, kind) && v["/Next"] == nil)
 	}
 
 	if v["/EF"] != nil {
 		content := c.Entry(c.Entry(v["/EF"])["/F"])
-		kind, _ := c.Target(content["/Subtype"]).(string)
-		c.must(c.level == Archive3B && ref != "" && v["/Type"] == "/Filespec" && v["/F"] != nil && v["/UF"] != nil && v["/AFRelationship"] != nil &&
-			strings.Contains(kind[min(1, len(kind)):], "/") && c.Entry(content["/Params"])["/ModDate"] != nil)
-		c.files = append(c.files, ref)
+		c.must(c.level == Archive3B && v["/Type"] == "/Filespec" && c.Entry(content["/Params"])["/ModDate"] != nil)
 	}
-}
-
-// profiled reports whether a profile of colours is one of grey or RGB that PDF/A allows.
-func (c *keepCheck) profiled(v any) bool {
-	const header, version, class, space = 128, 8, 12, 16
-	stream, _ := c.Stream(pdffile.Reference(v))
-	profile := c.plain(v)
-	if len(profile) < header || profile[version] > 4 || !slices.Contains([]string{"scnr", "mntr", "prtr", "spac"}, string(profile[class:class+4])) {
-		return false
-	}
-	channels := c.Target(stream.Entries["/N"])
-	name := string(profile[space : space+4])
-	return name == "RGB " && channels == 3. || name == "GRAY" && channels == 1.
 }
 
 // stream checks the filters of a stream, and what an image is.
@@ -300,12 +238,8 @@ func (c *keepCheck) stream(entries pdffile.Dict) {
 		jpeg = jpeg || name == "/DCTDecode"
 		c.must(name == "" || name == "/FlateDecode" || name == "/DCTDecode" && kind == "/Image")
 	}
-	c.must(kind != "/PS" && (entries["/F"] == nil || entries["/Type"] == "/EmbeddedFile"))
-	if kind == "/Image" {
-		space := c.Target(entries["/ColorSpace"])
-		c.must(c.Target(entries["/Interpolate"]) != true && (!jpeg || space == "/DeviceRGB" || space == "/DeviceGray"))
-	}
-	c.must(entries["/BBox"] == nil || kind != "/Form" || entries["/Resources"] != nil)
+	space := c.Target(entries["/ColorSpace"])
+	c.must(!jpeg || space == "/DeviceRGB" || space == "/DeviceGray")
 }
 
 // plain returns the content of a stream.
@@ -313,7 +247,7 @@ func (c *keepCheck) plain(v any) []byte {
 	stream, ok := c.Stream(pdffile.Reference(v))
 	text, err := c.Plain(stream)
 	c.read += len(text)
-	c.must(ok && err == nil && c.read < maxChecked)
+	c.must(ok && err == nil && c.read < maxKeptRead)
 	return text
 }
 
@@ -363,14 +297,12 @@ func (c *keepCheck) form(v any, depth int) {
 	}
 
 	resources := c.Entry(entries["/Resources"])
-	c.must(ref != "" && resources != nil)
 	c.content(c.plain(v), resources)
 	c.resources(resources, depth+1)
 }
 
-// content looks at the operators of content: their nesting, and whether fonts have the glyphs that are shown.
+// content looks at the operators of content: whether states are closed, and fonts have the glyphs that are shown.
 func (c *keepCheck) content(text []byte, resources pdffile.Dict) {
-	const deepest = 28
 	fonts := c.Entry(resources["/Font"])
 	depth := 0
 	var font *keptFont
@@ -379,7 +311,6 @@ func (c *keepCheck) content(text []byte, resources pdffile.Dict) {
 		switch op.Operator {
 		case "q":
 			depth++
-			c.must(depth <= deepest)
 		case "Q":
 			depth--
 			c.must(depth >= 0)
@@ -391,8 +322,6 @@ func (c *keepCheck) content(text []byte, resources pdffile.Dict) {
 				name, _ := op.Operands[0].(string)
 				font = c.font(fonts[name])
 			}
-		case "ri":
-			c.must(false)
 		case "BDC":
 			// Drawing a document again gives fonts the meanings of glyphs whose text is stored apart from them. It is
 			// worth that only where no structure is lost.

@@ -67,9 +67,3 @@ func limitedContent(content []byte) (limited []byte, changed bool) {
 	})
 	return limited, changed
 }
-
-// isTooLarge reports whether a number of content is beyond the limit.
-func isTooLarge(word string) bool {
-	n, err := strconv.ParseFloat(word, 64)
-	return err == nil && math.Abs(n) > maxReal && n != math.Trunc(n)
-}

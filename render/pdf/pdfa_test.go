@@ -83,9 +83,14 @@ func TestArchivedIsChecked(t *testing.T) {
 	if _, err := do(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive2B}, made); err != nil {
 		t.Errorf("what was made so: %v", err)
 	}
-	for level, content := range map[ArchiveLevel][]byte{Archive3B: made, Archive2B: plain} {
-		if failed := fails(t, NoArchive, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: level}, content); !strings.Contains(failed.Text, "XMP") {
-			t.Errorf("%s: %q", level, failed.Text)
+	for _, test := range []struct {
+		level   ArchiveLevel
+		content []byte
+		want    string
+	}{{Archive3B, made, "another part of PDF/A than 3"}, {Archive2B, plain, "no XMP metadata"}} {
+		failed := fails(t, NoArchive, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: test.level}, test.content)
+		if !strings.Contains(failed.Text, test.want) {
+			t.Errorf("%s: %q, want %q", test.level, failed.Text, test.want)
 		}
 	}
 }
@@ -190,7 +195,7 @@ func TestArchivedRefusesTextWithoutGlyphs(t *testing.T) {
 	t.Parallel()
 	content := lettered(t, "00240000", "1 beginbfchar <0024> <0041> endbfchar")
 	failed := fails(t, NoArchive, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive2B}, content)
-	if want := "without a glyph in its font (.notdef) on page 1;"; !strings.Contains(failed.Text, want) {
+	if want := "Text has no glyph in its font (.notdef) on page 1;"; !strings.Contains(failed.Text, want) {
 		t.Errorf("got %q, want %q", failed.Text, want)
 	}
 }
@@ -466,7 +471,7 @@ func TestArchiveOffice(t *testing.T) {
 	}
 }
 
-// TestArchiveCheck breaks each rule in turn: a document that is PDF/A is none after.
+// TestArchiveCheck breaks rules of pdf.check: a document that is PDF/A is none after.
 func TestArchiveCheck(t *testing.T) {
 	document, _ := madeArchive(t, Archive3B, archivistPDF(t))
 	plain := string(pdftest.Transform(t, document, "--qdf", "--object-streams=disable", "--static-id"))
@@ -475,53 +480,35 @@ func TestArchiveCheck(t *testing.T) {
 		mended := path + ".mended"
 		// fix-qdf would not write streams whose length has changed; qpdf repairs.
 		pdftest.Tool(t, "sh", "-c", `qpdf --warning-exit-0 --no-warn --stream-data=preserve --object-streams=disable "$1" "$2"`, "sh", path, mended)
-		f, err := pdffile.Read(pdftest.Load(t, mended))
+		violations, err := checkArchive(pdftest.Load(t, mended), level)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Join(checkArchive(f, level), "; ")
+		return strings.Join(violations, "; ")
 	}
-	if faults := check(plain, Archive3B); faults != "" {
-		t.Fatalf("before anything is broken: %s", faults)
+	if violations := check(plain, Archive3B); violations != "" {
+		t.Fatalf("before anything is broken: %s", violations)
 	}
-	link := regexp.MustCompile(`/Subtype /Link`)
+
 	for _, test := range []struct {
 		name, old, new string
 		level          ArchiveLevel
 		want           string
 	}{
-		{"another level", "", "", Archive2B, "does not name the level"},
-		{"files in 2b", "", "", Archive2B, "attached files"},
-		{"no XMP", "/Metadata ", "/Metaxxxx ", Archive3B, "has no XMP"},
-		{"another title", "<rdf:li xml:lang=\"x-default\">A ", "<rdf:li xml:lang=\"x-default\">Z ", Archive3B, "/Title in its information"},
-		{"another date", "<xmp:CreateDate>2024", "<xmp:CreateDate>2023", Archive3B, "/CreationDate in its information"},
-		{"no intent", "/S /GTS_PDFA1", "/S /GTS_PDFX", Archive3B, "no output intent"},
-		{"no profile", "/DestOutputProfile", "/DestOutputProfilx", Archive3B, "no output intent"},
-		{"a script", "/OpenAction [", "/OpenAction << /S /JavaScript /JS (x) >> /OpenOther [", Archive3B, "an action of the kind"},
-		{"scripts by name", "/Names <<", "/Names << /JavaScript << >>", Archive3B, "has scripts"},
-		{"events", "/Lang ", "/AA << >> /Lang ", Archive3B, "its events start"},
+		{"another level", "", "", Archive2B, "another part of PDF/A than 2 (clause 6.6.4)"},
+		{"files in 2b", "", "", Archive2B, "An embedded file is not a PDF"},
+		{"no XMP", "/Metadata ", "/Metaxxxx ", Archive3B, "no XMP"},
+		{"no profile for ink", "BT\n", "0 0 0 1 k BT\n", Archive3B, "without a CMYK output intent (clause 6.2.4.3, page 2)"},
+		{"a script", "/OpenAction [", "/OpenAction << /S /JavaScript /JS (x) >> /OpenOther [", Archive3B, "An action is of a kind"},
+		{"scripts by name", "/Names <<", "/Names << /JavaScript << /Names [(x) << /S /JavaScript /JS (x) >>] >>", Archive3B, "An action is of a kind"},
+		{"events", "/Lang ", "/AA << >> /Lang ", Archive3B, "Events of the document"},
 		{"XFA", "/Lang ", "/AcroForm << /XFA (x) >> /Lang ", Archive3B, "XFA"},
-		{"appearances", "/Lang ", "/AcroForm << /NeedAppearances true >> /Lang ", Archive3B, "leaves the drawing"},
-		{"a font", "/FontFile3 ", "/FontFilx3 ", Archive3B, "a font that is not in it"},
-		{"CMYK", "/OutputIntents ", "/X [/DeviceCMYK] /OutputIntents ", Archive3B, "CMYK"},
-		{"launch", "/S /URI", "/S /Launch", Archive3B, "of the kind /Launch"},
-		{"a movie", "/Subtype /Link", "/Subtype /Movie", Archive3B, "of the kind \"/Movie\""},
-		{"hidden", "/F 4", "/F 2", Archive3B, "hidden, or not printed"},
-		{"no relation", "/AFRelationship", "/AFRelationshix", Archive3B, "what they are to it"},
-		{"LZW", "/Type /EmbeddedFile", "/Type /EmbeddedFile /Filter /LZWDecode", Archive3B, "LZW"},
-		{"other files", "/Type /EmbeddedFile", "/Type /EmbeddedFile /FFilter /FlateDecode", Archive3B, "in other files"},
-		{"PostScript", "/Lang ", "/X 9000 0 R /Lang ", Archive3B, "PostScript"},
-		{"JPEG 2000", "/Lang ", "/X 9001 0 R /Lang ", Archive3B, "JPEG 2000 without the header"},
-		{"channels", "/Lang ", "/X 9002 0 R /Lang ", Archive3B, "JPEG 2000 of 2 channels"},
-		{"no appearance", "/AP ", "/AX ", Archive3B, "without an appearance"},
+		{"a font", "/FontFile3 ", "/FontFilx3 ", Archive3B, "A font is not embedded (clause 6.2.11.4.1, page 1)"},
+		{"launch", "/S /URI", "/S /Launch", Archive3B, "An action is of a kind"},
+		{"hidden", "/F 4", "/F 2", Archive3B, "hidden or not printed"},
+		{"no relation", "/AFRelationship", "/AFRelationshix", Archive3B, "(AFRelationship)"},
 		{"an operator", "BT\n", "zz BT\n", Archive3B, "operator"},
-		{"ink", "BT\n", "0 0 0 1 k BT\n", Archive3B, "CMYK"},
-		{"transparency", "/Lang ", "/X << /Type /ExtGState /ca 0.5 >> /Lang ", Archive1B, "transparency"},
-		{"a soft mask", "/Lang ", "/X << /Type /ExtGState /SMask << /S /Alpha >> >> /Lang ", Archive1B, "transparency"},
-		{"a group", "/Lang ", "/X << /Group << /S /Transparency >> >> /Lang ", Archive1B, "transparency"},
-		{"blending", "/Lang ", "/X << /Type /ExtGState /BM /Odd >> /Lang ", Archive3B, "mixes colours"},
-		{"transfer", "/Lang ", "/X << /Type /ExtGState /TR /Identity >> /Lang ", Archive3B, "transfer functions"},
-		{"overprint", "/Lang ", "/X << /Type /ExtGState /OPM 1 >> /Lang ", Archive3B, "overprinting"},
+		{"LZW", "/Lang ", "/X 9000 0 R /Lang ", Archive3B, "LZWDecode"},
 		{"layers", "/Lang ", "/OCProperties << >> /Lang ", Archive1B, "layers"},
 	} {
 		broken := plain
@@ -531,22 +518,36 @@ func TestArchiveCheck(t *testing.T) {
 				continue
 			}
 		}
-		broken = strings.Replace(broken, "\nxref\n", "\n9000 0 obj\n<< /Type /XObject /Subtype /PS /Length 0 >>\nstream\n\nendstream\nendobj\n"+
-			"9001 0 obj\n<< /Type /XObject /Subtype /Image /Filter /JPXDecode /Length 4 >>\nstream\n\xff\x4f\xff\x51\nendstream\nendobj\n"+
-			"9002 0 obj\n<< /Type /XObject /Subtype /Image /Filter /JPXDecode /Length 32 >>\nstream\n\x00\x00\x00\x0cjP  \x0d\x0a\x87\x0a\x00\x00\x00\x16ihdr\x00\x00\x00\x01\x00\x00\x00\x01\x00\x02\nendstream\nendobj\nxref\n", 1)
-		if faults := check(broken, test.level); !strings.Contains(faults, test.want) {
-			t.Errorf("%s: %q, want %q", test.name, faults, test.want)
+		broken = strings.Replace(broken, "\nxref\n", "\n9000 0 obj\n<< /Filter /LZWDecode /Length 1 >>\nstream\nx\nendstream\nendobj\nxref\n", 1)
+		if violations := check(broken, test.level); !strings.Contains(violations, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, violations, test.want)
 		}
 	}
-	if !link.MatchString(plain) {
-		t.Error("there is no link")
+
+	violations, err := checkArchive([]byte(strings.Replace(string(document), "/ID", "/IX", 1)), Archive3B)
+	if err != nil || !slices.Equal(violations, []string{"The file has no identifier: ID in the trailer (clause 6.1.3)"}) {
+		t.Errorf("without an identifier: %q, %v", violations, err)
 	}
-	f, err := pdffile.Read([]byte(strings.Replace(string(document), "/ID", "/IX", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if faults := checkArchive(f, Archive3B); !slices.Contains(faults, "has no /ID in its trailer") {
-		t.Errorf("without an identifier: %q", faults)
+}
+
+// TestArchiveIsCheckedWhole checks content that exceeds the limit, or has a filter that is not read: an archive with
+// such content is refused.
+func TestArchiveIsCheckedWhole(t *testing.T) {
+	t.Parallel()
+	const limit = 64 << 20
+	for name, test := range map[string]struct {
+		content any
+		refused bool
+	}{
+		"short": {pdffile.Deflated(pdffile.Dict{}, bytes.Repeat([]byte{' '}, 1000)), false},
+		"long":  {pdffile.Deflated(pdffile.Dict{}, append(bytes.Repeat([]byte{' '}, limit), "unknown"...)), true},
+		"other": {pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/ASCIIHexDecode"}, Content: []byte("20>")}, true},
+	} {
+		document := withContent(t, contentCase{resources: func(func(any) string) (pdffile.Dict, pdffile.Dict) { return pdffile.Dict{}, nil }, content: test.content})
+		violations, err := checkArchive(document, Archive2B)
+		if err != nil || test.refused != (len(violations) == 1 && strings.Contains(violations[0], "cannot be checked")) || !test.refused && len(violations) > 0 {
+			t.Errorf("%s: %q, %v", name, violations, err)
+		}
 	}
 }
 
@@ -563,10 +564,6 @@ func TestArchiveRefuses(t *testing.T) {
 			t.Errorf("%s: got %q", name, found)
 		}
 	}
-	for _, text := range []string{"", "\x00(", "BI /W 1 ID ", "<", "((", "BI /F /LZW ID x EI"} {
-		c := &archiveCheck{}
-		c.operators([]byte(text)) // ends
-	}
 	if !isPicture([]byte("q 1 0 0 1 0 0 cm /I Do Q")) || isPicture([]byte("BT (x) Tj ET /I Do")) {
 		t.Error("pictures are not told from text")
 	}
@@ -576,8 +573,6 @@ func TestArchiveRefuses(t *testing.T) {
 func FuzzArchiveContent(f *testing.F) {
 	f.Add([]byte("q BT /F1 12 Tf (a\\)b) Tj <41> Tj ET BI /W 1 /H 1 ID x EI Q % end"))
 	f.Fuzz(func(_ *testing.T, text []byte) {
-		c := &archiveCheck{}
-		c.operators(text)
 		isPicture(text)
 		readXMP(text)
 	})

@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -226,6 +227,241 @@ func TestCheckManyPlaces(t *testing.T) {
 	for _, v := range unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, CheckArgs{Input: input(""), Standards: pdffile.Standards()}, doc.Write())).Results[1].Violations {
 		if len(v.Places) > pdfcheck.MaxPlaces || v.Count < len(v.Places) {
 			t.Errorf("%s has %d places, %d listed", v.Clause, v.Count, len(v.Places))
+		}
+	}
+}
+
+// contentCase is a change of the content of the conforming document, and the rules that it violates by standard.
+type contentCase struct {
+	name    string
+	content any // operators, or a stream
+	// resources returns the resources of the page and new entries of the catalog. add adds an object.
+	resources  func(add func(v any) string) (resources, catalog pdffile.Dict)
+	a1, a2, a3 string
+}
+
+// used are resources of one kind, under the name X.
+func used(kind string, create func(add func(v any) string) any) func(func(any) string) (pdffile.Dict, pdffile.Dict) {
+	return func(add func(v any) string) (pdffile.Dict, pdffile.Dict) {
+		return pdffile.Dict{kind: pdffile.Dict{"/X": create(add)}}, nil
+	}
+}
+
+// tint is a function from one color to four inks.
+var tint = pdffile.Dict{"/FunctionType": 2, "/Domain": []any{0, 1}, "/C0": []any{0, 0, 0, 0}, "/C1": []any{1, 1, 1, 1}, "/N": 1}
+
+// iccBased returns a color space whose profile has other bytes at some offsets.
+func iccBased(components int, bytes map[int]string) func(add func(v any) string) any {
+	return func(add func(v any) string) any {
+		profile := slices.Clone(pdftag.Profile())
+		for at, text := range bytes {
+			copy(profile[at:], text)
+		}
+		return []any{"/ICCBased", add(pdffile.Deflated(pdffile.Dict{"/N": components}, profile))}
+	}
+}
+
+// jp2Box returns a box of JPEG 2000.
+func jp2Box(kind string, content string) string {
+	return string(binary.BigEndian.AppendUint32(nil, uint32(8+len(content)))) + kind + content
+}
+
+// jp2 returns an image in JPEG 2000 with boxes in its header.
+func jp2(boxes ...string) func(add func(v any) string) any {
+	const signature, codestream = "\r\n\x87\n", "\xff\x4f\xff\x51\x00\x29\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x07\x01\x01\xff\xd9"
+	file := jp2Box("jP  ", signature) + jp2Box("ftyp", "jp2 \x00\x00\x00\x00jp2 ") + jp2Box("jp2h", strings.Join(boxes, "")) + jp2Box("jp2c", codestream)
+	return jpxImage(file)
+}
+
+func jpxImage(content string) func(add func(v any) string) any {
+	return func(add func(v any) string) any {
+		return add(pdffile.Stream{
+			Entries: pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Image", "/Width": 1, "/Height": 1, "/Filter": "/JPXDecode"},
+			Content: []byte(content),
+		})
+	}
+}
+
+// jp2Header returns the first box of a header: channels, and bits per channel less 1.
+func jp2Header(channels, bits byte) string {
+	return jp2Box("ihdr", "\x00\x00\x00\x01\x00\x00\x00\x01\x00"+string([]byte{channels, bits})+"\x07\x00\x00")
+}
+
+// colorBox returns a color space of JPEG 2000 by its number.
+func colorBox(method, approximation, number byte) string {
+	return jp2Box("colr", string([]byte{method, 0, approximation, 0, 0, 0, number}))
+}
+
+// printing returns a graphics state for the overprint mode.
+func printing(add func(v any) string) (pdffile.Dict, pdffile.Dict) {
+	return pdffile.Dict{
+		"/ExtGState":  pdffile.Dict{"/X": pdffile.Dict{"/OP": true, "/OPM": 1}},
+		"/ColorSpace": pdffile.Dict{"/X": iccBased(4, map[int]string{16: "CMYK"})(add)},
+	}, nil
+}
+
+// filed returns the conforming document's new entries with an attachment.
+func filed(kind string, associated bool) func(add func(v any) string) (pdffile.Dict, pdffile.Dict) {
+	return func(add func(v any) string) (pdffile.Dict, pdffile.Dict) {
+		content := add(pdffile.Stream{Entries: pdffile.Dict{"/Type": "/EmbeddedFile", "/Subtype": kind}, Content: []byte("<a/>")})
+		file := add(pdffile.Dict{
+			"/Type": "/Filespec", "/F": "u:a.xml", "/UF": "u:a.xml", "/AFRelationship": "/Data", "/EF": pdffile.Dict{"/F": content},
+		})
+		catalog := pdffile.Dict{"/Names": pdffile.Dict{"/EmbeddedFiles": pdffile.Dict{"/Names": []any{"u:a.xml", file}}}}
+		if associated {
+			catalog["/AF"] = []any{file}
+		}
+		return pdffile.Dict{}, catalog
+	}
+}
+
+var contentCases = []contentCase{
+	{"a shading", "/X sh", used("/Shading", func(func(any) string) any {
+		return pdffile.Dict{"/ShadingType": 2, "/ColorSpace": "/DeviceCMYK", "/Coords": []any{0, 0, 9, 9}, "/Function": tint}
+	}), "6.2.3.3-2", "6.2.4.3-3", ""},
+	{"a pattern of a shading", "/Pattern cs /X scn 0 0 9 9 re f", used("/Pattern", func(add func(any) string) any {
+		return add(pdffile.Dict{"/PatternType": 2, "/Shading": pdffile.Dict{"/ShadingType": 2, "/ColorSpace": "/DeviceCMYK", "/Coords": []any{0, 0, 9, 9}, "/Function": tint}})
+	}), "6.2.3.3-2", "6.2.4.3-3", ""},
+	{"a spot color", "/X cs 1 scn 0 0 9 9 re f", used("/ColorSpace", func(func(any) string) any {
+		return []any{"/Separation", "/Spot", "/DeviceCMYK", tint}
+	}), "6.2.3.3-2", "6.2.4.3-3", ""},
+	{"a group", "/X Do", used("/XObject", func(add func(any) string) any {
+		return add(pdffile.Stream{Entries: pdffile.Dict{
+			"/Type": "/XObject", "/Subtype": "/Form", "/BBox": []any{0, 0, 9, 9}, "/Resources": pdffile.Dict{},
+			"/Group": pdffile.Dict{"/S": "/Transparency", "/CS": "/DeviceCMYK"},
+		}, Content: []byte("0 0 9 9 re f")})
+	}), "6.2.3.3-2 6.4-3", "6.2.4.3-3", ""},
+	{"a profile", "/X cs 0 0 0 scn 0 0 9 9 re f", used("/ColorSpace", iccBased(3, nil)), "6.2.3.2-1", "", ""},
+	{"a profile of a later version", "/X cs 0 0 0 scn 0 0 9 9 re f", used("/ColorSpace", iccBased(3, map[int]string{8: "\x05"})), "6.2.3.2-1", "6.2.4.2-1", ""},
+	{"a profile of names", "/X cs 0 0 0 scn 0 0 9 9 re f", used("/ColorSpace", iccBased(3, map[int]string{12: "nmcl"})), "6.2.3.2-1", "6.2.4.2-1", ""},
+	{"a profile of other components", "/X cs 0 scn 0 0 9 9 re f", used("/ColorSpace", iccBased(1, nil)), "6.2.3.2-1 6.2.3.2-2", "6.2.4.2-1", ""},
+	{"a broken output profile", "0 g 0 0 9 9 re f", func(add func(any) string) (pdffile.Dict, pdffile.Dict) {
+		return pdffile.Dict{}, pdffile.Dict{"/OutputIntents": []any{pdffile.Dict{
+			"/Type": "/OutputIntent", "/S": "/GTS_PDFA1", "/OutputConditionIdentifier": "u:sRGB", "/DestOutputProfile": add(pdffile.Deflated(pdffile.Dict{"/N": 3}, []byte("profile"))),
+		}}}
+	}, "6.2.3.3-3", "6.2.3-1 6.2.4.3-4", ""},
+	{"scripts", "", func(func(any) string) (pdffile.Dict, pdffile.Dict) {
+		script := pdffile.Dict{"/S": "/JavaScript", "/JS": "u:1"}
+		return pdffile.Dict{}, pdffile.Dict{"/Names": pdffile.Dict{"/JavaScript": pdffile.Dict{"/Names": []any{"u:a", script}}}}
+	}, "6.6.1-1", "6.5.1-1", ""},
+	{"an image in JPEG 2000", "/X Do", used("/XObject", jp2(jp2Header(1, 7), colorBox(1, 0, 17))), "6.1.10-1", "", ""},
+	{"a stream of JPEG 2000", "/X Do", used("/XObject", jpxImage("\xff\x4f\xff\x51")), "6.1.10-1", "6.2.8.3-1 6.2.8.3-2 6.2.8.3-3 6.2.8.3-5", ""},
+	{"two channels", "/X Do", used("/XObject", jp2(jp2Header(2, 7), colorBox(1, 0, 17))), "6.1.10-1", "6.2.8.3-1", ""},
+	{"two spaces", "/X Do", used("/XObject", jp2(jp2Header(1, 7), colorBox(1, 0, 17), colorBox(1, 0, 16))), "6.1.10-1", "6.2.8.3-2", ""},
+	{"two spaces, one exact", "/X Do", used("/XObject", jp2(jp2Header(1, 7), colorBox(1, 0, 17), colorBox(1, 1, 16))), "6.1.10-1", "", ""},
+	{"an unknown method", "/X Do", used("/XObject", jp2(jp2Header(1, 7), colorBox(4, 0, 17))), "6.1.10-1", "6.2.8.3-3", ""},
+	{"CIEJab", "/X Do", used("/XObject", jp2(jp2Header(3, 7), colorBox(1, 0, 19))), "6.1.10-1", "6.2.8.3-4", ""},
+	{"many bits", "/X Do", used("/XObject", jp2(jp2Header(1, 38), colorBox(1, 0, 17))), "6.1.10-1", "6.2.8.3-5", ""},
+	{"bits by channel", "/X Do", used("/XObject", jp2(jp2Header(1, 0xFF), jp2Box("bpcc", "\x07"), colorBox(1, 0, 17))), "6.1.10-1", "6.2.8.3-5", ""},
+	{"an intent", "/X gs", used("/ExtGState", func(func(any) string) any { return pdffile.Dict{"/RI": "/Odd"} }), "6.2.9-1", "6.2.6-1", ""},
+	{"overprinting", "/X gs /X cs 0 0 0 1 scn 0 0 9 9 re f", printing, "6.2.3.2-1", "6.2.4.2-2", ""},
+	{"overprinting of lines only", "/X gs /X cs 0 0 0 1 scn 0 0 9 9 re S", printing, "6.2.3.2-1", "", ""},
+	{"a large number", "40000.5 0 m 9 9 l S", used("/ExtGState", func(func(any) string) any { return pdffile.Dict{} }), "6.1.12-2", "", ""},
+	{"a file", "", filed("/text/xml", true), "6.1.11-1 6.1.11-2", "6.8-5", ""},
+	{"a file that is not associated", "", filed("/text/xml", false), "6.1.11-1 6.1.11-2", "6.8-5", "6.8-4"},
+	{"a file of an unknown type", "", filed("/xml", true), "6.1.11-1 6.1.11-2", "6.8-5", "6.8-1"},
+}
+
+// withContent returns the conforming document with other content.
+func withContent(t *testing.T, d contentCase) []byte {
+	t.Helper()
+	f, err := pdffile.Read(conforming(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := f.Pages(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	u := f.NewUpdate()
+	add := func(v any) string {
+		ref := u.Reserve()
+		u.Set(ref, v)
+		return ref
+	}
+	page, catalog := f.Dict(pages[0].Ref), f.Catalog()
+	resources, entries := d.resources(add)
+	maps.Copy(catalog, entries)
+	page["/Resources"] = resources
+	if operators, ok := d.content.(string); ok {
+		d.content = pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(operators)}
+	}
+	page["/Contents"] = add(d.content)
+	u.Set(pages[0].Ref, page)
+	u.Set(f.Root(), catalog)
+	made, err := u.Compact()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// levels are the levels of the contentCases' rules, and what the conforming document violates of each.
+var levels = map[pdffile.Standard]struct {
+	rules func(d contentCase) string
+	own   []string
+}{
+	pdffile.A1B: {func(d contentCase) string { return d.a1 }, []string{"6.1.4-3", "6.2.2-1", "6.7.2-2", "6.7.11-2"}},
+	pdffile.A2B: {func(d contentCase) string { return d.a2 }, nil},
+	pdffile.A3B: {func(d contentCase) string { return d.a3 }, []string{"6.6.4-2"}},
+}
+
+func TestCheckContent(t *testing.T) {
+	for _, d := range contentCases {
+		src := pdfcheck.Source{Original: withContent(t, d)}
+		var err error
+		if src.File, err = pdffile.Read(src.Original); err != nil {
+			t.Fatal(err)
+		}
+		for s, level := range levels {
+			if s == pdffile.A3B && d.a2 != "6.8-5" {
+				continue // the rules are those of PDF/A-2
+			}
+			got := slices.DeleteFunc(strings.Fields(ids(pdfcheck.Check(src, []pdffile.Standard{s}).Results[0])), func(rule string) bool {
+				return slices.Contains(level.own, rule)
+			})
+			if want := strings.Fields(level.rules(d)); !slices.Equal(got, want) {
+				t.Errorf("%s: %s violates %q, want %q", d.name, s, got, want)
+			}
+		}
+	}
+}
+
+// ownRules are those that veraPDF lacks, by the name of the case. It also lacks that PDF/A-1 has no JPXDecode.
+var ownRules = map[string][]string{
+	"a profile of other components": {"6.2.4.2-1"},
+	"scripts":                       {"6.6.1-1", "6.5.1-1"},
+}
+
+// TestCheckContentAgreesWithVeraPDF checks that veraPDF finds the violations, too, and none where there is none.
+func TestCheckContentAgreesWithVeraPDF(t *testing.T) {
+	sharedtest.Slow(t)
+	var files []string
+	for _, d := range contentCases {
+		files = append(files, pdftest.Save(t, withContent(t, d)))
+	}
+	for s, level := range levels {
+		found := pdftest.VeraPDF(t, strings.TrimPrefix(string(s), "a-"), files...)
+		for i, file := range files {
+			var rules []string
+			for _, line := range found[file] {
+				if rule, _, _ := strings.Cut(line, "\t"); !slices.Contains(level.own, rule) {
+					rules = append(rules, rule)
+				}
+			}
+			c := contentCases[i]
+			if s == pdffile.A3B && c.a2 != "6.8-5" {
+				continue
+			}
+			for _, rule := range strings.Fields(level.rules(c)) {
+				if !slices.Contains(rules, rule) && !slices.Contains(ownRules[c.name], rule) && (s != pdffile.A1B || rule != "6.1.10-1") {
+					t.Errorf("%s: veraPDF does not find %s of %s, but %q", c.name, rule, s, rules)
+				}
+			}
+			if level.rules(c) == "" && len(rules) > 0 {
+				t.Errorf("%s: veraPDF finds %q of %s", c.name, rules, s)
+			}
 		}
 	}
 }

@@ -31,11 +31,22 @@ type mark struct{ artifact, tagged bool }
 type state struct {
 	font      any
 	invisible bool
+	fill      ink
+	stroke    ink
+	overprint bool // the overprint mode is not 0
+}
+
+// ink is a color of the graphics state.
+type ink struct {
+	cmyk       bool // its space is an ICC-based one of CMYK
+	overprints bool
 }
 
 const (
 	// maxContent is the maximum size of all content that is checked, in bytes.
-	maxContent = 64 << 20
+	maxContent = 256 << 20
+	// maxSpaces is the maximum depth of color spaces in color spaces.
+	maxSpaces = 4
 	// maxForms is the maximum depth of forms in forms.
 	maxForms = 24
 	// maxStates is the maximum depth of graphics states that conforming files have.
@@ -55,8 +66,8 @@ func (c *content) readAll(v any) {
 		if !ok && c.Target(item) == nil {
 			continue
 		}
-		text := c.plain(s)
-		if !ok || text == nil && len(s.Content) > 0 { // marks may begin in one part and end in another
+		text, readable := c.plain(s)
+		if !ok || !readable { // marks may begin in one part and end in another
 			c.unread = true
 			return
 		}
@@ -66,11 +77,11 @@ func (c *content) readAll(v any) {
 	c.operators(all)
 }
 
-// plain returns the content of a stream, and empty content if that cannot be read.
-func (c *checker) plain(s pdffile.Stream) []byte {
+// plain returns the content of a stream. It returns false if that cannot be read, or exceeds a limit.
+func (c *checker) plain(s pdffile.Stream) ([]byte, bool) {
 	if c.read > maxContent {
 		c.unread = true
-		return nil
+		return nil, false
 	}
 
 	entries := pdffile.Dict{}
@@ -83,9 +94,9 @@ func (c *checker) plain(s pdffile.Stream) []byte {
 	text, err := c.Plain(pdffile.Stream{Entries: entries, Content: s.Content})
 	if c.read += len(text); err != nil || c.read > maxContent {
 		c.unread = true
-		return nil
+		return nil, false
 	}
-	return text
+	return text, true
 }
 
 // form checks a form, a pattern or a glyph, and what it draws.
@@ -123,7 +134,15 @@ func (c *content) form(v any) {
 		inner.resources = c.resources
 		inner.inherited = true
 	}
-	inner.operators(c.plain(s))
+	inner.space(c.Entry(s.Entries["/Group"])["/CS"], object{ref: ref, page: c.page}, 0)
+	inner.run(s)
+}
+
+// run checks the operators of a stream.
+func (c *content) run(s pdffile.Stream) {
+	if text, ok := c.plain(s); ok {
+		c.operators(text)
+	}
 }
 
 // operands by operator: the operators that PDF defines.
@@ -139,12 +158,16 @@ func (c *content) operators(text []byte) {
 		}
 
 		o := object{ref: c.ref, page: c.page}
+		for _, v := range op.Operands {
+			c.values(v, o)
+		}
 		if !strings.Contains(known, " "+op.Operator+" ") {
 			c.visit(ofUnknownOperator, o)
 			return
 		}
 		if strings.Contains(painting, " "+op.Operator+" ") {
 			c.drawn()
+			c.printed(op.Operator, o)
 		}
 
 		var last any
@@ -174,6 +197,7 @@ func (c *content) operator(op pdffile.Operation, last any, o object) {
 		c.state.invisible = last == pdffile.Number("3")
 	case "Tj", "TJ", "'", `"`:
 		c.show(last)
+		c.printed("f", o)
 	case "gs":
 		c.useState(c.resource("/ExtGState", last))
 	case "Do":
@@ -226,6 +250,11 @@ func (c *content) kind(kind string) pdffile.Dict {
 
 // color checks the use of colors that depend on a device.
 func (c *content) color(operator string, last any, o object) {
+	used := &c.state.fill
+	if strings.ToUpper(operator) == operator {
+		used = &c.state.stroke
+	}
+
 	switch operator {
 	case "rg", "RG":
 		last = "/DeviceRGB"
@@ -237,11 +266,28 @@ func (c *content) color(operator string, last any, o object) {
 		if name, _ := last.(string); !strings.HasPrefix(name, "/Device") && name != "/Pattern" {
 			last = c.resource("/ColorSpace", last)
 		}
+	case "sh":
+		c.space(c.Entry(c.resource("/Shading", last))["/ColorSpace"], o, 0)
+		return
 	default:
 		return
 	}
 
 	c.space(last, o, 0)
+	space := c.list(last)
+	used.cmyk = len(space) == 2 && space[0] == "/ICCBased" && c.get(c.Entry(space[1]), "/N") == 4.
+}
+
+// printed checks the overprint mode of a drawing.
+func (c *content) printed(operator string, o object) {
+	const strokes, fills = " S s b b* B B* ", " f F f* b b* B B* "
+	wrong := func(used ink, operators string) bool {
+		return used.cmyk && used.overprints && strings.Contains(operators, " "+operator+" ")
+	}
+
+	if c.state.overprint && (wrong(c.state.fill, fills) || wrong(c.state.stroke, strokes)) {
+		c.visit(ofOverprint, o)
+	}
 }
 
 // space checks a color space.
@@ -257,10 +303,32 @@ func (c *content) space(v any, o object, depth int) {
 		case v == "/DeviceGray" && spaces["/DefaultGray"] == nil:
 			c.visit(ofGray, o)
 		}
-	case []any: // of an indexed one, the colors
-		if len(v) > 1 && depth < 4 && c.Target(v[0]) == "/Indexed" {
-			c.space(v[1], o, depth+1)
+	case []any:
+		if len(v) < 2 || depth > maxSpaces {
+			return
 		}
+		switch c.Target(v[0]) {
+		case "/Indexed", "/Pattern":
+			c.space(v[1], o, depth+1)
+		case "/Separation", "/DeviceN":
+			if len(v) > 2 {
+				c.space(v[2], o, depth+1)
+			}
+		case "/ICCBased":
+			c.iccSpace(v[1], o)
+		}
+	}
+}
+
+// iccSpace checks the profile of a color space.
+func (c *content) iccSpace(v any, o object) {
+	s, ref, ok := c.stream(v)
+	if !ok || !c.first("profile ", ref) {
+		return
+	}
+
+	if p, ok := c.readProfile(s); ok {
+		c.visit(ofProfile, object{Dict: s.Entries, ref: ref, page: o.page, profile: p})
 	}
 }
 
@@ -316,7 +384,7 @@ func (c *content) show(last any) {
 		return ok && strings.TrimPrefix(text, "b:") != ""
 	}
 
-	if !filled(last) && !slices.ContainsFunc(c.items(last), filled) {
+	if !filled(last) && !slices.ContainsFunc(c.list(last), filled) {
 		return
 	}
 
@@ -334,11 +402,6 @@ func (c *content) show(last any) {
 	if entries := c.Entry(c.state.font); entries != nil {
 		c.font(object{Dict: entries, ref: ref, page: c.page, shown: !c.state.invisible})
 	}
-}
-
-func (c *content) items(v any) []any {
-	list, _ := v.([]any)
-	return list
 }
 
 func (c *content) font(o object) {
@@ -364,7 +427,7 @@ func (c *content) font(o object) {
 		for _, glyph := range c.Entry(o.Dict["/CharProcs"]) {
 			s, ref, ok := c.stream(glyph)
 			if ok && c.depth < maxForms && c.first("glyph ", ref) {
-				glyphs.operators(c.plain(s))
+				glyphs.run(s)
 			}
 		}
 	}
@@ -379,6 +442,7 @@ func (c *content) useState(v any) {
 	if font := c.list(entries["/Font"]); len(font) > 0 {
 		c.state.font = font[0]
 	}
+	c.useOverprint(entries)
 
 	ref := pdffile.Reference(v)
 	if !c.first("state ", ref) {
@@ -387,6 +451,23 @@ func (c *content) useState(v any) {
 	c.visit(ofState, object{Dict: entries, ref: ref, page: c.page})
 	if mask := c.Entry(entries["/SMask"]); mask != nil {
 		c.inside(true).form(mask["/G"])
+	}
+}
+
+// useOverprint sets how colors are overprinted. OP is also about areas, unless there is op.
+func (c *content) useOverprint(entries pdffile.Dict) {
+	stroke, isStroke := c.get(entries, "/OP").(bool)
+	fill, isFill := c.get(entries, "/op").(bool)
+	if isStroke {
+		c.state.stroke.overprints = stroke
+		c.state.fill.overprints = stroke
+	}
+	if isFill {
+		c.state.fill.overprints = fill
+	}
+
+	if mode, ok := c.number(entries, "/OPM"); ok {
+		c.state.overprint = mode != 0
 	}
 }
 
@@ -414,13 +495,21 @@ func (c *content) draw(v any) {
 			return
 		}
 		o := object{Dict: s.Entries, ref: ref, page: c.page}
-		c.visit(ofImage, o)
+		c.image(s, o)
 		c.space(s.Entries["/ColorSpace"], o, 0)
 		if mask, maskRef, ok := c.stream(s.Entries["/SMask"]); ok && c.first("image ", maskRef) {
-			c.visit(ofImage, object{Dict: mask.Entries, ref: maskRef, page: c.page})
+			c.image(mask, object{Dict: mask.Entries, ref: maskRef, page: c.page})
 		}
 	default: // PostScript
 		c.visit(ofForm, object{Dict: s.Entries, ref: ref, page: c.page})
+	}
+}
+
+func (c *content) image(s pdffile.Stream, o object) {
+	c.visit(ofImage, o)
+	if slices.Equal(c.filters(s.Entries), []string{"JPXDecode"}) {
+		o.jpeg2000 = readJPEG2000(s.Content)
+		c.visit(ofJPEG2000, o)
 	}
 }
 
@@ -429,24 +518,28 @@ func (c *content) pattern(name any) {
 		return
 	}
 	v := c.resource("/Pattern", name)
-	if entries := c.Entry(v); entries["/ExtGState"] != nil {
+	entries := c.Entry(v)
+	c.space(c.Entry(entries["/Shading"])["/ColorSpace"], object{ref: pdffile.Reference(v), page: c.page}, 0)
+	if entries["/ExtGState"] != nil {
+		outer := c.state
 		c.useState(entries["/ExtGState"])
+		c.state = outer
 	}
 	if s, ref, ok := c.stream(v); ok && c.depth < maxForms && c.first("pattern ", ref) {
 		inner := &content{
 			checker: c.checker, page: c.page, ref: ref, resources: c.Entry(s.Entries["/Resources"]), within: true,
 			depth: c.depth + 1,
 		}
-		inner.operators(c.plain(s))
+		inner.run(s)
 	}
 }
 
 // inline checks an image in the content.
 func (c *content) inline(v any, o object) {
 	entries, _ := v.(pdffile.Dict)
-	filters := c.items(entries["/F"])
+	filters := c.list(entries["/F"])
 	if filters == nil {
-		filters = c.items(entries["/Filter"])
+		filters = c.list(entries["/Filter"])
 	}
 
 	for _, filter := range append(slices.Clone(filters), entries["/F"], entries["/Filter"]) {

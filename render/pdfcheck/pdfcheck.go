@@ -19,6 +19,8 @@ type Report struct {
 	Engine   string   `json:"engine" jsonschema:"required,enum=relaypdf,enum=verapdf" jsonschema_description:"Validator of the file: veraPDF checks all rules, relaypdf finds most violations."`
 	Conforms *bool    `json:"conforms" jsonschema:"required,oneof_type=boolean;null" jsonschema_description:"If true, the file conforms to all standards. If false, it violates one. Null if undetermined."`
 	Results  []Result `json:"results" jsonschema:"required" jsonschema_description:"One per standard, in the order of the request."`
+	// Incomplete means that parts of the file could not be read, or exceed a limit, and are unchecked.
+	Incomplete bool `json:"-"`
 }
 
 // Result is the result for one standard.
@@ -83,7 +85,7 @@ func Check(src Source, standards []pdffile.Standard) Report {
 	c := newChecker(src)
 	c.run()
 
-	report := Report{Engine: "relaypdf"}
+	report := Report{Engine: "relaypdf", Incomplete: c.unread}
 	for _, s := range standards {
 		result := Result{Standard: s, Violations: []Violation{}, Unchecked: c.unchecked(s)}
 		for _, r := range c.rules {

@@ -45,7 +45,7 @@ func fileRules() []*rule {
 			broken: func(c *checker, _ object) bool { return !binaryComment(c.src.Original) }},
 		{a1: "6.1.3-1", a2: "6.1.3-1", of: ofFile,
 			message: "The file has no identifier: ID in the trailer.", fix: fixConvert,
-			broken: func(c *checker, _ object) bool { return !c.src.Copied && c.Trailer("/ID") == nil }},
+			broken: func(c *checker, _ object) bool { return !c.src.Copied && len(c.list(c.Trailer("/ID"))) != 2 }},
 		{a1: "6.1.3-2", a2: "6.1.3-2", of: ofFile,
 			message: "The file is encrypted.", fix: "Remove the encryption with pdf.unlock.",
 			broken: func(c *checker, _ object) bool { return c.src.Encrypt != nil }},
@@ -104,11 +104,11 @@ func fileRules() []*rule {
 		{a1: "6.2.2-1", of: ofFile,
 			message: "The profile of an output intent is not an RGB, CMYK or gray profile of ICC version 2.",
 			fix:     fixProfile,
-			broken:  func(c *checker, _ object) bool { return c.wrongProfile(3) }},
+			broken:  wrongProfile(3)},
 		{a2: "6.2.3-1", of: ofFile,
 			message: "The profile of an output intent is not an RGB, CMYK or gray profile of ICC version 4 or lower.",
 			fix:     fixProfile,
-			broken:  func(c *checker, _ object) bool { return c.wrongProfile(5) }},
+			broken:  wrongProfile(5)},
 		{a1: "6.2.2-2", a2: "6.2.3-2", of: ofFile,
 			message: "The output intents have different profiles.", fix: fixProfile,
 			broken: func(c *checker, o object) bool {
@@ -303,21 +303,16 @@ func identityRules() []*rule {
 
 // syntaxRules are those about objects of any kind.
 func syntaxRules() []*rule {
-	filter := func(wrong func(name string) bool) func(*checker, object) bool {
+	filter := func(newer ...string) func(*checker, object) bool {
+		allowed := append([]string{
+			"ASCIIHexDecode", "ASCII85Decode", "FlateDecode", "RunLengthDecode", "CCITTFaxDecode", "JBIG2Decode",
+			"DCTDecode",
+		}, newer...)
 		return func(c *checker, o object) bool {
-			list := c.list(o.Dict["/Filter"])
-			if list == nil {
-				list = []any{o.Dict["/Filter"]}
-			}
-			return slices.ContainsFunc(list, func(v any) bool {
-				name, _ := c.Target(v).(string)
-				return wrong(strings.TrimPrefix(name, "/"))
+			return slices.ContainsFunc(c.filters(o.Dict), func(name string) bool {
+				return !slices.Contains(allowed, name)
 			})
 		}
-	}
-	allowed := []string{
-		"ASCIIHexDecode", "ASCII85Decode", "FlateDecode", "RunLengthDecode", "CCITTFaxDecode", "JBIG2Decode",
-		"DCTDecode", "JPXDecode", "Crypt",
 	}
 	const limits = "Create the file again with shorter values, for example by pdf.pdfa."
 
@@ -330,13 +325,22 @@ func syntaxRules() []*rule {
 				return o.Dict["/F"] != nil || o.Dict["/FFilter"] != nil || o.Dict["/FDecodeParms"] != nil
 			}},
 		{a1: "6.1.10-1", of: ofStream,
-			message: "A stream is compressed with LZW.", fix: fixConvert,
-			broken: filter(func(name string) bool { return name == "LZWDecode" })},
+			message: "A stream has a filter that PDF/A-1 does not allow, such as LZWDecode or JPXDecode.", fix: fixConvert,
+			broken: filter()},
 		{a2: "6.1.7.2-1", of: ofStream,
 			message: "A stream has a filter that PDF/A does not allow, such as LZWDecode.", fix: fixConvert,
-			broken: filter(func(name string) bool {
-				return name != "" && !slices.Contains(allowed, name)
-			})},
+			broken: filter("JPXDecode", "Crypt")},
+		{a2: "6.1.7.2-1", of: ofStream,
+			message: "A stream is encrypted (Crypt).", fix: fixConvert,
+			broken: func(c *checker, o object) bool {
+				parameters := c.items(o.Dict["/DecodeParms"])
+				for i, name := range c.filters(o.Dict) {
+					if name == "Crypt" && i < len(parameters) && !slices.Contains([]string{"", "Identity"}, c.name(c.Entry(parameters[i]), "/Name")) {
+						return true
+					}
+				}
+				return false
+			}},
 		{a1: "6.1.10-2", of: ofInlineLZW,
 			message: "An image in the page content is compressed with LZW.", fix: fixConvert},
 		{a2: "6.1.10-1", of: ofInlineFilter,
@@ -368,9 +372,8 @@ func syntaxRules() []*rule {
 			fix:     "Remove the attachment with pdf.attachments, or use PDF/A-3.",
 			broken: func(c *checker, o object) bool {
 				s, _, ok := c.stream(c.Entry(o.Dict["/EF"])["/F"])
-				before := c.unread
-				content := c.plain(s)
-				return ok && c.unread == before && !bytes.Contains(content[:min(len(content), pdffile.HeaderWithin)], []byte("%PDF-"))
+				beginning, readable := c.beginning(s, pdffile.HeaderWithin)
+				return ok && readable && !bytes.Contains(beginning, []byte("%PDF-"))
 			}},
 		{a2: "6.8-3", part: 3, of: ofFileSpec,
 			message: "The relation of an embedded file to the document is not given (AFRelationship).",
@@ -379,6 +382,43 @@ func syntaxRules() []*rule {
 		{a2: "6.8-1", part: 3, of: ofFileSpec,
 			message: "The media type of an embedded file is not given (Subtype).",
 			fix:     "Attach the file again with pdf.attachments.",
-			broken:  func(c *checker, o object) bool { return c.Entry(c.Entry(o.Dict["/EF"])["/F"])["/Subtype"] == nil }},
+			broken: func(c *checker, o object) bool {
+				return !mediaType.MatchString(c.name(c.Entry(c.Entry(o.Dict["/EF"])["/F"]), "/Subtype"))
+			}},
+		{a2: "6.8-4", part: 3, of: ofFileSpec,
+			message: "An embedded file is not associated with a part of the document (AF).",
+			fix:     "Attach the file again with pdf.attachments.",
+			broken:  func(c *checker, o object) bool { return c.Dict(o.ref)["/EF"] != nil && !c.related[o.ref] }},
 	}
+}
+
+var mediaType = regexp.MustCompile(`^[-\w+.]+/[-\w+.]+$`)
+
+// filters returns the names of a stream's filters.
+func (c *checker) filters(entries pdffile.Dict) (names []string) {
+	for _, v := range c.items(entries["/Filter"]) {
+		name, _ := c.Target(v).(string)
+		names = append(names, strings.TrimPrefix(name, "/"))
+	}
+	return names
+}
+
+// items returns the items of an array, or the only one.
+func (c *checker) items(v any) []any {
+	if list := c.list(v); list != nil || c.Target(v) == nil {
+		return list
+	}
+	return []any{v}
+}
+
+// beginning returns the first bytes of a stream's content, and false if they cannot be read.
+func (c *checker) beginning(s pdffile.Stream, size int) ([]byte, bool) {
+	content := s.Content
+	switch filters := c.filters(s.Entries); {
+	case slices.Equal(filters, []string{"FlateDecode"}) && s.Entries["/DecodeParms"] == nil:
+		content, _ = pdffile.Inflate(content, size) // which may have more
+	case len(filters) > 0:
+		return nil, false
+	}
+	return content[:min(len(content), size)], true
 }

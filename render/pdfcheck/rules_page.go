@@ -261,6 +261,13 @@ func contentRules() []*rule {
 		return func(c *checker, _ object) bool { return c.profile != "unknown" && !slices.Contains(spaces, c.profile) }
 	}
 	mask := func(c *checker, o object) bool { return c.get(o.Dict, "/ImageMask") == true }
+	intent := func(key string) func(*checker, object) bool {
+		return func(c *checker, o object) bool { return o.Dict[key] != nil && !knownIntent(c.get(o.Dict, key)) }
+	}
+	// ownSpace returns a rule about the colors of images to which the document gives no space.
+	ownSpace := func(wrong func(j jpeg2000) bool) func(*checker, object) bool {
+		return func(_ *checker, o object) bool { return o.Dict["/ColorSpace"] == nil && wrong(o.jpeg2000) }
+	}
 
 	return []*rule{
 		{a1: "6.2.10-1", a2: "6.2.2-1", of: ofUnknownOperator,
@@ -316,10 +323,36 @@ func contentRules() []*rule {
 			message: "A mask has more than one bit.", fix: fixConvert,
 			broken: func(c *checker, o object) bool { return mask(c, o) && bits(1)(c, o) }},
 		{a1: "6.2.9-1", a2: "6.2.6-1", of: ofImage,
-			message: "The rendering intent of an image is unknown.", fix: fixConvert,
-			broken: func(c *checker, o object) bool {
-				return o.Dict["/Intent"] != nil && !knownIntent(c.get(o.Dict, "/Intent"))
-			}},
+			message: "The rendering intent of an image is unknown.", fix: fixConvert, broken: intent("/Intent")},
+		{a1: "6.2.9-1", a2: "6.2.6-1", of: ofState,
+			message: "The rendering intent of a graphics state is unknown.", fix: fixConvert, broken: intent("/RI")},
+		{a1: "6.2.3.2-1", of: ofProfile,
+			message: "The profile of an ICC-based color space is not one of ICC version 2 for a device.", fix: fixConvert,
+			broken: wrongSpace(3)},
+		{a2: "6.2.4.2-1", of: ofProfile,
+			message: "The profile of an ICC-based color space is not one of ICC version 4 or lower for a device.",
+			fix:     fixConvert,
+			broken:  wrongSpace(5)},
+		{a1: "6.2.3.2-2", a2: "6.2.4.2-1", of: ofProfile,
+			message: "An ICC-based color space has another number of components (N) than its profile.", fix: fixConvert,
+			broken: func(c *checker, o object) bool { return c.get(o.Dict, "/N") != o.profile.channels() }},
+		{a2: "6.2.4.2-2", of: ofOverprint,
+			message: "CMYK colors of an ICC profile are printed with the overprint mode 1.", fix: fixConvert},
+		{a2: "6.2.8.3-1", of: ofJPEG2000,
+			message: "An image in JPEG 2000 has no header, or not 1, 3 or 4 color channels.", fix: fixConvert,
+			broken: func(_ *checker, o object) bool { return !slices.Contains([]int{1, 3, 4}, o.jpeg2000.channels) }},
+		{a2: "6.2.8.3-2", of: ofJPEG2000,
+			message: "An image in JPEG 2000 has several color spaces, of which not one is marked as exact.", fix: fixConvert,
+			broken: ownSpace(func(j jpeg2000) bool { return j.spaces != 1 && j.preferred != 1 })},
+		{a2: "6.2.8.3-3", of: ofJPEG2000,
+			message: "The color space of an image in JPEG 2000 is described in an unknown way.", fix: fixConvert,
+			broken: ownSpace(func(j jpeg2000) bool { return j.method < 1 || j.method > 3 })},
+		{a2: "6.2.8.3-4", of: ofJPEG2000,
+			message: "The color space of an image in JPEG 2000 is CIEJab.", fix: fixConvert,
+			broken: ownSpace(func(j jpeg2000) bool { return j.space == 19 })},
+		{a2: "6.2.8.3-5", of: ofJPEG2000,
+			message: "The channels of an image in JPEG 2000 do not have the same number of bits, from 1 to 38.", fix: fixConvert,
+			broken: func(_ *checker, o object) bool { return o.jpeg2000.bits < 1 || o.jpeg2000.bits > 38 }},
 		{a1: "6.2.5-1", of: ofForm,
 			message: "A form has PostScript.", fix: fixConvert,
 			broken: func(c *checker, o object) bool { return o.Dict["/PS"] != nil || c.name(o.Dict, "/Subtype2") == "PS" }},
@@ -346,7 +379,10 @@ func fontRules() []*rule {
 	descriptor := func(c *checker, o object) pdffile.Dict { return c.Entry(o.Dict["/FontDescriptor"]) }
 	embedded := func(c *checker, o object) bool {
 		d := descriptor(c, o)
-		return d["/FontFile"] != nil || d["/FontFile2"] != nil || d["/FontFile3"] != nil
+		return slices.ContainsFunc([]string{"/FontFile", "/FontFile2", "/FontFile3"}, func(key string) bool {
+			_, _, ok := c.stream(d[key])
+			return ok
+		})
 	}
 	is := func(c *checker, o object, kinds ...string) bool { return slices.Contains(kinds, c.subtype(o)) }
 	symbolic := func(c *checker, o object) (symbolic, known bool) {
@@ -414,7 +450,12 @@ func fontRules() []*rule {
 			broken: fontFile("Type1C", "CIDFontType0C", "OpenType")},
 		{ua: "7.21.4.1-1", a1: "6.3.4-1", a2: "6.2.11.4.1-1", of: ofFont,
 			message: "A font is not embedded.", fix: fixEmbed,
-			broken: func(c *checker, o object) bool { return o.shown && !is(c, o, "Type0", "Type3") && !embedded(c, o) }},
+			broken: func(c *checker, o object) bool {
+				if is(c, o, "Type0") {
+					return o.shown && len(c.list(o.Dict["/DescendantFonts"])) == 0
+				}
+				return o.shown && !is(c, o, "Type3") && !embedded(c, o)
+			}},
 		{a1: "6.3.3.2-1", of: ofFont,
 			message: "A font does not map its characters to glyphs (CIDToGIDMap).", fix: fixFont,
 			broken: func(c *checker, o object) bool {

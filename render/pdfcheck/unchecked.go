@@ -12,10 +12,10 @@ func (c *checker) unchecked(s pdffile.Standard) []string {
 			"Meaning of tags and texts, and the order of reading")
 	default:
 		list = append(list, "Syntax of objects and cross-reference tables",
-			"ICC-based, Separation and DeviceN color spaces", "XMP extension schemas and types of properties")
+			"Colorants of Separation and DeviceN color spaces", "XMP extension schemas and types of properties")
 		if part > 1 {
-			list = append(list, "JPEG 2000 images", "Halftones", "Blending without an output intent",
-				"Digital signatures", "Layers without an order", "Conformance and association of attachments")
+			list = append(list, "Halftones", "Blending without an output intent", "Digital signatures",
+				"Layers without an order", "Conformance of attachments")
 		}
 	}
 	if c.unread {

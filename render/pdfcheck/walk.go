@@ -3,6 +3,7 @@ package pdfcheck
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/pdffile"
@@ -19,6 +20,8 @@ const (
 	ofAction
 	ofState
 	ofImage
+	ofJPEG2000
+	ofProfile
 	ofForm
 	ofFont
 	ofGroup
@@ -50,6 +53,7 @@ const (
 	ofCMYK
 	ofGray
 	ofNoLanguage
+	ofOverprint
 )
 
 // object is a part of a file.
@@ -60,6 +64,9 @@ type object struct {
 	page    int // from 1; 0 is none
 	element *element
 	shown   bool // of a font: it draws text that is not invisible
+
+	profile  profile  // of an ICC-based color space
+	jpeg2000 jpeg2000 // of an image
 }
 
 // checker checks one file.
@@ -77,10 +84,12 @@ type checker struct {
 	numbers map[string]int // of pages, by reference
 	owners  map[string]*element
 	seen    map[string]bool
-	read    int  // bytes of content
-	unread  bool // some content could not be read
-	text    bool // there is text
-	tagged  bool // an element or a mark has a language
+	files   []object        // embedded ones
+	related map[string]bool // the references in arrays of associated files
+	read    int             // bytes of content
+	unread  bool            // some content could not be read
+	text    bool            // there is text
+	tagged  bool            // an element or a mark has a language
 	root    *element
 }
 
@@ -88,7 +97,7 @@ func newChecker(src Source) *checker {
 	c := &checker{
 		File: src.File, src: src, rules: allRules(), byKind: map[kind][]*rule{}, found: map[*rule]Violation{},
 		catalog: src.File.Catalog(),
-		numbers: map[string]int{}, owners: map[string]*element{}, seen: map[string]bool{},
+		numbers: map[string]int{}, owners: map[string]*element{}, seen: map[string]bool{}, related: map[string]bool{},
 	}
 	for _, r := range c.rules {
 		c.byKind[r.of] = append(c.byKind[r.of], r)
@@ -178,6 +187,7 @@ func (c *checker) visitAll() {
 	}
 	c.action(c.catalog["/OpenAction"], 0)
 	c.actions(c.catalog["/AA"], 0)
+	c.scripts(c.Entry(c.catalog["/Names"])["/JavaScript"], 0)
 	form := c.Entry(c.catalog["/AcroForm"])
 	c.fields(form["/Fields"], 0)
 	layers := c.Entry(c.catalog["/OCProperties"])
@@ -190,7 +200,10 @@ func (c *checker) visitAll() {
 	for _, ref := range c.References() {
 		c.syntax(ref)
 	}
-	c.values(c.Trailer("/Info"), "")
+	c.values(c.Trailer("/Info"), object{})
+	for _, file := range c.files {
+		c.visit(ofFileSpec, file)
+	}
 }
 
 const (
@@ -207,7 +220,11 @@ func (c *checker) findPages() {
 	var add func(v any, above pdffile.Dict, depth int)
 	add = func(v any, above pdffile.Dict, depth int) {
 		ref := pdffile.Reference(v)
-		if depth > maxDepth || len(c.pages) >= maxPages || !c.first("page ", ref) {
+		if !c.first("page ", ref) {
+			return
+		}
+		if depth > maxDepth || len(c.pages) >= maxPages {
+			c.unread = true
 			return
 		}
 		node := c.Entry(v)
@@ -242,6 +259,7 @@ func (c *checker) page(p object) {
 		checker: c, page: p.page, resources: c.Entry(p.Dict["/Resources"]), inherited: p.Dict["inherited"] == true,
 		ref: p.ref,
 	}
+	content.space(c.Entry(p.Dict["/Group"])["/CS"], p, 0)
 	content.readAll(p.Dict["/Contents"])
 	for _, item := range c.list(p.Dict["/Annots"]) {
 		ref := pdffile.Reference(item)
@@ -290,6 +308,23 @@ func (c *checker) stream(v any) (s pdffile.Stream, ref string, ok bool) {
 func (c *checker) actions(v any, page int) {
 	for _, a := range c.Entry(v) {
 		c.action(a, page)
+	}
+}
+
+// scripts checks the actions of a name tree.
+func (c *checker) scripts(v any, depth int) {
+	if depth > maxDepth || !c.first("scripts ", pdffile.Reference(v)) {
+		return
+	}
+
+	node := c.Entry(v)
+	for i, item := range c.list(node["/Names"]) {
+		if i%2 == 1 {
+			c.action(item, 0)
+		}
+	}
+	for _, kid := range c.list(node["/Kids"]) {
+		c.scripts(kid, depth+1)
 	}
 }
 
@@ -372,44 +407,55 @@ func (c *checker) syntax(ref string) {
 		}
 		c.visit(ofStream, object{Dict: entries, ref: ref})
 	}
-	c.values(value, ref)
+	c.values(value, object{ref: ref})
 }
 
-// values checks a value and those in it.
-func (c *checker) values(v any, ref string) {
+// values checks a value of an object or of content, and those in it.
+func (c *checker) values(v any, o object) {
 	const maxName, maxString, maxList, maxEntries = 127, 32767, 8191, 4095
-	o := object{ref: ref}
 	switch v := v.(type) {
 	case float64:
-		whole := v == math.Trunc(v)
-		if whole && (v > math.MaxInt32 || v < math.MinInt32) {
-			c.visit(ofLargeInteger, o)
-		} else if !whole && math.Abs(v) > math.MaxInt16 {
-			c.visit(ofLargeReal, o)
+		c.size(v, v == math.Trunc(v), o)
+	case pdffile.Number:
+		if n, err := strconv.ParseFloat(string(v), 64); err == nil {
+			c.size(n, !strings.Contains(string(v), "."), o)
 		}
 	case string:
 		switch {
 		case strings.HasPrefix(v, "/") && len(v) > maxName+1:
 			c.visit(ofLongName, o)
 		case strings.HasPrefix(v, "b:") && len(v)/2-1 > maxString:
-			c.visit(ofLongString, object{ref: ref, Dict: pdffile.Dict{"length": float64(len(v)/2 - 1)}})
+			o.Dict = pdffile.Dict{"length": float64(len(v)/2 - 1)}
+			c.visit(ofLongString, o)
 		}
 	case []any:
 		if len(v) > maxList {
 			c.visit(ofLongArray, o)
 		}
 		for _, item := range v {
-			c.values(item, ref)
+			c.values(item, o)
 		}
 	case pdffile.Dict:
 		if len(v) > maxEntries {
 			c.visit(ofLongDict, o)
 		}
 		if v["/EF"] != nil {
-			c.visit(ofFileSpec, object{Dict: v, ref: ref})
+			c.files = append(c.files, object{Dict: v, ref: o.ref})
+		}
+		for _, file := range c.list(v["/AF"]) {
+			c.related[pdffile.Reference(file)] = true
 		}
 		for _, item := range v {
-			c.values(item, ref)
+			c.values(item, o)
 		}
+	}
+}
+
+// size checks how large a number is.
+func (c *checker) size(n float64, whole bool, o object) {
+	if whole && (n > math.MaxInt32 || n < math.MinInt32) {
+		c.visit(ofLargeInteger, o)
+	} else if !whole && math.Abs(n) > math.MaxInt16 {
+		c.visit(ofLargeReal, o)
 	}
 }

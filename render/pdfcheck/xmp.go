@@ -52,9 +52,8 @@ func (c *checker) readXMP() {
 	}
 	x.there = true
 	x.filtered = s.Entries["/Filter"] != nil
-	before := c.unread
-	text := c.plain(s)
-	if x.readable = c.unread == before && len(text) <= maxXMP; !x.readable {
+	text, ok := c.plain(s)
+	if x.readable = ok && len(text) <= maxXMP; !x.readable {
 		return
 	}
 	text = decodeXML(text)
@@ -182,44 +181,7 @@ func differs(info, other string) bool {
 	return err == nil && !own.Equal(at.Truncate(time.Second))
 }
 
-// outputProfile returns the color space of the output intent's profile: "RGB ", "CMYK" or "GRAY"; empty is none.
-func (c *checker) outputProfile() string {
-	for _, item := range c.list(c.catalog["/OutputIntents"]) {
-		entries := c.Entry(item)
-		if s, _, ok := c.stream(entries["/DestOutputProfile"]); ok && c.name(entries, "/S") == "GTS_PDFA1" {
-			if p := c.plain(s); len(p) >= iccHeader {
-				return string(p[16:20])
-			}
-			return "unknown"
-		}
-	}
-	return ""
-}
-
-const iccHeader = 128
-
-// wrongProfile reports whether an output intent's profile is not one that a version of PDF/A allows.
-func (c *checker) wrongProfile(newest byte) bool {
-	for _, item := range c.list(c.catalog["/OutputIntents"]) {
-		s, _, ok := c.stream(c.Entry(item)["/DestOutputProfile"])
-		if !ok {
-			continue
-		}
-		p := c.plain(s)
-		if len(p) < iccHeader {
-			continue
-		}
-		class := string(p[12:16])
-		space := string(p[16:20])
-		if class != "prtr" && class != "mntr" || space != "RGB " && space != "CMYK" && space != "GRAY" ||
-			p[8] >= newest {
-			return true
-		}
-	}
-	return false
-}
-
-// text returns a text of the document information.
+// info returns a text of the document information.
 func (c *checker) info(key string) (text string, there bool) {
 	v := c.get(c.Entry(c.Trailer("/Info")), key)
 	_, there = v.(string)
