@@ -55,14 +55,14 @@ type ReadWord struct {
 	Confidence float64 `json:"confidence" jsonschema:"required" jsonschema_description:"Confidence of the word, from 0 to 100."`
 }
 
-const (
-	// maxOCRPages is the maximum number of pages of one OCR job.
-	maxOCRPages = 50
-	// scanDPI is the best resolution for reading letters, and scanPixels the maximum number of pixels of a page:
-	// larger pages have a lower resolution.
-	scanDPI    = 300
-	scanPixels = 25_000_000
-)
+// maxOCRPages is the maximum number of pages of one OCR job.
+const maxOCRPages = 50
+
+// scanDPI is the best resolution for reading letters. Pages of more than scanPixels have a lower one.
+const scanDPI = 300
+
+// scanPixels is the maximum number of pixels of a page that is drawn for its letters.
+const scanPixels = 25_000_000
 
 // OCRJob adds an invisible text layer to pages that are images, or returns the text as JSON.
 var OCRJob = defineFile("pdf.ocr", engine.OCRTime, ocr)
@@ -171,9 +171,12 @@ func readPages(pages []*readPage) []ReadPage {
 
 // read reads a page, unless it has text already.
 func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
-	layer, err := r.layer(ctx, number)
-	if err != nil || len(layer.Words) > 0 && !r.args.Force {
-		return layer, err
+	layer, err := textLayer(ctx, r.document, number, r.sizes[number])
+	if err != nil {
+		return nil, err
+	}
+	if len(layer.Words) > 0 && !r.args.Force {
+		return &readPage{ReadPage: layer}, nil
 	}
 
 	drawn, err := r.drawScan(ctx, number)
@@ -181,7 +184,6 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 		return nil, err
 	}
 
-	layerPage := layer.ReadPage
 	if !r.args.Text {
 		// Text of the page is not read again: it would be there twice.
 		for _, word := range layer.Words {
@@ -195,7 +197,7 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 	}
 
 	page := &readPage{ReadPage: ReadPage{
-		Page: number, Source: "ocr", Width: layerPage.Width, Height: layerPage.Height, Words: []ReadWord{},
+		Page: number, Source: "ocr", Width: layer.Width, Height: layer.Height, Words: []ReadWord{},
 	}}
 	return page, r.recognise(ctx, page, drawn)
 }

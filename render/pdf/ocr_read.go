@@ -53,20 +53,17 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 	return nil
 }
 
-// layer returns the words of a page's text layer at their displayed positions.
-func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
+// textLayer returns the words of a page's text layer at their displayed positions.
+func textLayer(ctx context.Context, d *document, number int, size size) (ReadPage, error) {
 	n := strconv.Itoa(number)
-	out, err := r.drawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
-		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(r.name), "-",
+	out, err := d.drawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
+		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(d.name), "-",
 	}})
 	if err != nil {
-		return nil, r.damaged(err)
+		return ReadPage{}, d.damaged(err)
 	}
 
-	page := &readPage{ReadPage: ReadPage{Page: number, Source: "text", Words: []ReadWord{}}}
-	size := r.sizes[number]
-	page.Width = size.width
-	page.Height = size.height
+	page := ReadPage{Page: number, Source: "text", Width: size.width, Height: size.height, Words: []ReadWord{}}
 	if size.turn%180 != 0 {
 		page.Width = size.height
 		page.Height = size.width
@@ -82,7 +79,7 @@ func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
 		lines[len(lines)-1] += " " + word.Text
 	})
 	if err != nil {
-		return nil, r.fail(Damaged, err)
+		return ReadPage{}, d.fail(Damaged, err)
 	}
 
 	page.Text = strings.Join(lines, "\n")

@@ -36,20 +36,20 @@ func layWords(ctx context.Context, source, made *document, pageImages []int) err
 		return made.fail(Damaged, err)
 	}
 
-	from := &reader{document: source}
-	if from.sizes, err = readPageSizes(ctx, source, pageImages[0], pageImages[len(pageImages)-1]); err != nil {
+	sizes, err := readPageSizes(ctx, source, pageImages[0], pageImages[len(pageImages)-1])
+	if err != nil {
 		return err
 	}
 
 	a := &archiveWords{structure: s, changes: s.NewUpdate(), codes: map[rune]int{}}
 	a.font = a.changes.Reserve()
 	for _, n := range pageImages {
-		layer, err := from.layer(ctx, n)
+		layer, err := textLayer(ctx, source, n, sizes[n])
 		if err != nil {
 			return err
 		}
 		if len(layer.Words) > 0 && layer.Width > 0 && layer.Height > 0 {
-			a.page(s.Pages[n-1].Object, layer.ReadPage)
+			a.page(s.Pages[n-1].Object, layer)
 		}
 	}
 
