@@ -24,12 +24,12 @@ var appearancesScript string
 // withAppearances returns a document that opens without a password, with an appearance of each visible field and
 // comment, and the names of those with letters that no installed font has. If nothing lacks one, it is the document
 // itself.
-func (d *document) withAppearances(ctx context.Context) (drawn *document, incomplete []string, err error) {
+func withAppearances(ctx context.Context, d *document) (drawn *document, incomplete []string, err error) {
 	s, err := d.readStructure(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	comments, fields := s.missingAppearances()
+	comments, fields := missingAppearances(s)
 	if !comments && len(fields) == 0 {
 		return d, nil, nil
 	}
@@ -39,20 +39,20 @@ func (d *document) withAppearances(ctx context.Context) (drawn *document, incomp
 	drawn.name = strconv.Itoa(d.number) + "drawn-" + d.name
 
 	if comments {
-		if s, err = drawn.drawComments(ctx, d); err != nil {
+		if s, err = drawComments(ctx, drawn, d); err != nil {
 			return nil, nil, err
 		}
-		_, fields = s.missingAppearances()
-	} else if err := drawn.copyFrom(d); err != nil {
+		_, fields = missingAppearances(s)
+	} else if err := copyFrom(drawn, d); err != nil {
 		return nil, nil, err
 	}
 
-	incomplete, err = drawn.drawTexts(ctx, s, fields)
+	incomplete, err = drawTexts(ctx, drawn, s, fields)
 	return drawn, incomplete, err
 }
 
 // drawComments makes the document a copy of another one in which MuPDF has drawn the comments, and reads it.
-func (d *document) drawComments(ctx context.Context, other *document) (*structure, error) {
+func drawComments(ctx context.Context, d, other *document) (*structure, error) {
 	const script = "appearances.js"
 	_, err := runScript[bool](ctx, other, script, []byte(drawScript+appearancesScript), openInput{
 		Input: other.name, Output: d.name,
@@ -64,7 +64,7 @@ func (d *document) drawComments(ctx context.Context, other *document) (*structur
 }
 
 // copyFrom makes the document's file a copy of another's.
-func (d *document) copyFrom(other *document) error {
+func copyFrom(d, other *document) error {
 	content, err := other.content()
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (d *document) copyFrom(other *document) error {
 }
 
 // missingAppearances reports whether visible comments have no appearance, and returns the stand-ins of what shows text.
-func (s *structure) missingAppearances() (comments bool, texts []standIn) {
+func missingAppearances(s *structure) (comments bool, texts []standIn) {
 	form := s.Entry(s.Catalog()["/AcroForm"])
 
 	for _, page := range s.Pages {
@@ -114,18 +114,20 @@ type annotation struct {
 func (a *annotation) drawn() bool { return a.Target(a.Entry(a.entries["/AP"])["/N"]) != nil }
 
 // entry returns an entry of the annotation, or of the closest field above it that has it, as it is there.
-func (a *annotation) entry(key string) any { return a.inherit(a.lineage(a.entries), key) }
+func (a *annotation) entry(key string) any {
+	return inherit(a.structure, lineageOf(a.structure, a.entries), key)
+}
 
 // found returns what entry does, or what it refers to.
 func (a *annotation) found(key string) any { return a.Target(a.entry(key)) }
 
 // text returns the text of an entry, which may be one of the closest field above that has it.
-func (a *annotation) text(key string) string { return a.fieldText(a.entry(key)) }
+func (a *annotation) text(key string) string { return fieldText(a.structure, a.entry(key)) }
 
 // fieldName returns the full name of a field.
 func (a *annotation) fieldName() string {
 	name := ""
-	for _, node := range a.lineage(a.entries) {
+	for _, node := range lineageOf(a.structure, a.entries) {
 		if part := pdffile.Text(a.Target(node["/T"])); part != "" {
 			name = strings.TrimSuffix(part+"."+name, ".")
 		}
@@ -229,13 +231,13 @@ func (s *standIn) setComment() bool {
 // setChoice sets what a choice or a list shows: labels, not values.
 func (s *standIn) setChoice(flags int) {
 	var values, labels []string
-	for _, option := range s.fieldOptions(s.entry("/Opt")) {
+	for _, option := range fieldOptions(s.annotation.structure, s.entry("/Opt")) {
 		values = append(values, option[0])
 		labels = append(labels, option[1])
 	}
 
 	shown := []string{}
-	for _, text := range s.fieldTexts(s.entry("/V")) {
+	for _, text := range fieldTexts(s.annotation.structure, s.entry("/V")) {
 		if i := slices.Index(values, text); i >= 0 {
 			text = labels[i]
 		}
@@ -267,7 +269,7 @@ var buttonMarks = map[string]string{"4": "✔", "l": "●", "8": "✘", "5": "�
 
 // setButton sets the caption of a button, or the mark of one that is on.
 func (s *standIn) setButton(flags int) {
-	caption := s.fieldText(s.Entry(s.entries["/MK"])["/CA"])
+	caption := fieldText(s.annotation.structure, s.Entry(s.entries["/MK"])["/CA"])
 	if flags&flagPushButton == 0 {
 		mark := buttonMarks[caption]
 		usual := "4"
@@ -387,7 +389,7 @@ func defaultAppearance(size float64, colour []any) string {
 }
 
 // drawTexts has pdftk draw the stand-ins of what lacks an appearance, and gives their appearances to it.
-func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn) (incomplete []string, err error) {
+func drawTexts(ctx context.Context, d *document, s *structure, stands []standIn) (incomplete []string, err error) {
 	if len(stands) == 0 {
 		return nil, nil
 	}
@@ -420,7 +422,7 @@ func (d *document) drawTexts(ctx context.Context, s *structure, stands []standIn
 	if err != nil {
 		return nil, err
 	}
-	return incomplete, d.change(s.withDrawn(stands, f))
+	return incomplete, d.change(withDrawn(s, stands, f))
 }
 
 // standInSheet writes a form of one page that has the stand-ins as its fields, named by their numbers.
@@ -460,7 +462,7 @@ func standInSheet(stands []standIn) []byte {
 }
 
 // withDrawn returns the update that gives annotations the appearances of their stand-ins in a file.
-func (s *structure) withDrawn(stands []standIn, sheet *pdffile.File) *pdffile.Update {
+func withDrawn(s *structure, stands []standIn, sheet *pdffile.File) *pdffile.Update {
 	looks := map[string]any{}
 	fields, _ := sheet.Target(sheet.Entry(sheet.Catalog()["/AcroForm"])["/Fields"]).([]any)
 	for _, field := range fields {

@@ -75,7 +75,7 @@ func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment
 	if err != nil {
 		return nil, err
 	}
-	list = append(list, s.pageAttachments(list)...)
+	list = append(list, pageAttachments(s, list)...)
 	for i := range list {
 		if size, ok := s.Target(s.Entry(s.Dict(list[i].content)["/Params"])["/Size"]).(float64); ok && size >= 0 {
 			list[i].SizeBytes = new(int64(size))
@@ -307,7 +307,7 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 		job["removeAttachment"] = names
 	}
 
-	if err := doc.change(s.removeFileAnnotations(contents)); err != nil {
+	if err := doc.change(removeFileAnnotations(s, contents)); err != nil {
 		return err
 	}
 	return doc.write(ctx, job)

@@ -69,7 +69,7 @@ func checkBookmarks(d *document, above []int, bookmarks []Bookmark) error {
 func bookmarkNodes(s *structure, bookmarks []Bookmark) (nodes []outlineNode) {
 	for _, b := range bookmarks {
 		nodes = append(nodes, outlineNode{
-			entry: pdffile.Dict{"/Title": "u:" + b.Title, "/Dest": s.topOf(b.Page)},
+			entry: pdffile.Dict{"/Title": "u:" + b.Title, "/Dest": topOf(s, b.Page)},
 			open:  true, kids: bookmarkNodes(s, b.Children),
 		})
 	}
@@ -77,6 +77,6 @@ func bookmarkNodes(s *structure, bookmarks []Bookmark) (nodes []outlineNode) {
 }
 
 // topOf is a destination: the top left of a page, in the reader's own zoom.
-func (s *structure) topOf(page int) []any {
+func topOf(s *structure, page int) []any {
 	return []any{s.Pages[page-1].Object, "/XYZ", nil, nil, nil}
 }

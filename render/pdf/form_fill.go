@@ -50,7 +50,7 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormError
 
 	var incomplete []string
 	if args.Flatten {
-		if doc, incomplete, err = doc.withAppearances(ctx); err != nil {
+		if doc, incomplete, err = withAppearances(ctx, doc); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +72,7 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormError
 		return faults, err
 	}
 
-	prepared, texts, faults, err := s.prepareForm(doc, fields, entries, args.Flatten)
+	prepared, texts, faults, err := prepareForm(s, doc, fields, entries, args.Flatten)
 	if err != nil || len(faults) > 0 {
 		return faults, err
 	}
@@ -89,8 +89,8 @@ func formFill(ctx context.Context, w *engine.Work, args FormFillArgs) (FormError
 // prepareForm does what pdftk cannot do: it lists the fields that are only on pages, sets buttons, whose states are
 // bytes, and, for a form that is to be flattened, marks all visible fields as printed, because pdftk drops others. It
 // returns the document for pdftk, and the entries that are left for it.
-func (s *structure) prepareForm(
-	doc *document, fields []Field, entries []entry, flatten bool,
+func prepareForm(
+	s *structure, doc *document, fields []Field, entries []entry, flatten bool,
 ) (prepared *document, texts []entry, faults FormErrors, err error) {
 	changes := s.NewUpdate()
 	edit := func(ref string, change func(pdffile.Dict)) {
@@ -105,7 +105,7 @@ func (s *structure) prepareForm(
 	for i, f := range fields {
 		byName[f.Name] = &fields[i]
 		for _, w := range f.widgets {
-			top := any(s.topField(w.ref))
+			top := any(topField(s, w.ref))
 			if w.orphan && !slices.Contains(unlisted, top) {
 				unlisted = append(unlisted, top)
 			}
@@ -140,7 +140,7 @@ func (s *structure) prepareForm(
 	copied := *doc
 	prepared = &copied
 	prepared.name = "prepared-" + doc.name
-	if err := prepared.copyFrom(doc); err != nil {
+	if err := copyFrom(prepared, doc); err != nil {
 		return nil, nil, nil, err
 	}
 	err = prepared.change(changes)

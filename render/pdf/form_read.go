@@ -56,7 +56,7 @@ func askFields(ctx context.Context, d *document) (*structure, []Field, error) {
 
 	fields := []Field{}
 	numbers := make(map[string]int)
-	for _, r := range s.widgets() {
+	for _, r := range widgetsOf(s) {
 		i, known := numbers[r.name]
 		if !known {
 			numbers[r.name] = len(fields)
@@ -72,8 +72,8 @@ func askFields(ctx context.Context, d *document) (*structure, []Field, error) {
 	return s, fields, nil
 }
 
-// widgets returns the widgets of a document's form, in its order.
-func (s *structure) widgets() []rawField {
+// widgetsOf returns the widgets of a document's form, in its order.
+func widgetsOf(s *structure) []rawField {
 	r := &formReader{structure: s, pages: map[string]int{}, seen: map[string]bool{}}
 	var onPages []string
 	for i, page := range s.Pages {
@@ -96,14 +96,14 @@ func (s *structure) widgets() []rawField {
 	}
 	for _, ref := range onPages {
 		if !r.seen[ref] {
-			r.visit(s.topField(ref), nil, rawField{orphan: true})
+			r.visit(topField(s, ref), nil, rawField{orphan: true})
 		}
 	}
 	return r.widgets
 }
 
 // topField returns the topmost field above a widget.
-func (s *structure) topField(ref string) string {
+func topField(s *structure, ref string) string {
 	for range maxFieldDepth {
 		above := pdffile.Reference(s.Dict(ref)["/Parent"])
 		if above == "" || s.Dict(above) == nil {
@@ -114,8 +114,8 @@ func (s *structure) topField(ref string) string {
 	return ref
 }
 
-// lineage returns a field's entries, and those of the fields that it is in, the closest first.
-func (s *structure) lineage(field pdffile.Dict) (nodes []pdffile.Dict) {
+// lineageOf returns a field's entries, and those of the fields that it is in, the closest first.
+func lineageOf(s *structure, field pdffile.Dict) (nodes []pdffile.Dict) {
 	for field != nil && len(nodes) < pdffile.MaxDepth {
 		nodes = append(nodes, field)
 		field = s.Entry(field["/Parent"])
@@ -124,7 +124,7 @@ func (s *structure) lineage(field pdffile.Dict) (nodes []pdffile.Dict) {
 }
 
 // inherit returns an entry of the closest field that has it, as it is there.
-func (s *structure) inherit(lineage []pdffile.Dict, key string) any {
+func inherit(s *structure, lineage []pdffile.Dict, key string) any {
 	for _, node := range lineage {
 		if s.Target(node[key]) != nil {
 			return node[key]
@@ -145,7 +145,7 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 	r.seen[ref] = ref != ""
 	chain := slices.Concat([]pdffile.Dict{entries}, above)
 	if name := entries["/T"]; r.Target(name) != nil {
-		known.name = strings.TrimPrefix(known.name+"."+r.fieldText(name), ".")
+		known.name = strings.TrimPrefix(known.name+"."+fieldText(r.structure, name), ".")
 		known.field = ref
 	}
 
@@ -156,7 +156,7 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 		return
 	}
 
-	find := func(key string) any { return r.inherit(chain, key) }
+	find := func(key string) any { return inherit(r.structure, chain, key) }
 	known.kind, _ = r.Target(find("/FT")).(string)
 	if known.orphan && (known.kind == "" || known.name == "") {
 		return
@@ -167,10 +167,10 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 	known.ref = ref
 	known.flags = int(flags)
 	known.maxLength = int(longest)
-	known.values = r.fieldTexts(find("/V"))
-	known.defaults = r.fieldTexts(find("/DV"))
-	known.options = r.fieldOptions(find("/Opt"))
-	known.states = r.states(entries)
+	known.values = fieldTexts(r.structure, find("/V"))
+	known.defaults = fieldTexts(r.structure, find("/DV"))
+	known.options = fieldOptions(r.structure, find("/Opt"))
+	known.states = statesOf(r.structure, entries)
 	known.page = r.pages[ref]
 	known.rect = floats(r.plain(r.Target(entries["/Rect"])))
 	known.signed = r.Entry(find("/V")) != nil
@@ -178,7 +178,7 @@ func (r *formReader) visit(v any, above []pdffile.Dict, known rawField) {
 }
 
 // fieldText returns the text of a string, a name, a number or a stream; anything else has none.
-func (s *structure) fieldText(v any) string {
+func fieldText(s *structure, v any) string {
 	if stream, ok := s.Stream(pdffile.Reference(v)); ok {
 		plain, err := s.Plain(stream)
 		if err != nil {
@@ -200,36 +200,36 @@ func (s *structure) fieldText(v any) string {
 }
 
 // fieldTexts returns the texts of a string, or of a list of them.
-func (s *structure) fieldTexts(v any) (texts []string) {
+func fieldTexts(s *structure, v any) (texts []string) {
 	list, several := s.Target(v).([]any)
 	if !several {
 		list = []any{v}
 	}
 	for _, item := range list {
 		if s.Target(item) != nil {
-			texts = append(texts, s.fieldText(item))
+			texts = append(texts, fieldText(s, item))
 		}
 	}
 	return texts
 }
 
 // fieldOptions returns the values and labels that a choice offers.
-func (s *structure) fieldOptions(v any) (options [][2]string) {
+func fieldOptions(s *structure, v any) (options [][2]string) {
 	list, _ := s.Target(v).([]any)
 	for _, item := range list {
 		pair, isPair := s.Target(item).([]any)
 		switch {
 		case isPair && len(pair) == 2:
-			options = append(options, [2]string{s.fieldText(pair[0]), s.fieldText(pair[1])})
+			options = append(options, [2]string{fieldText(s, pair[0]), fieldText(s, pair[1])})
 		case !isPair:
-			options = append(options, [2]string{s.fieldText(item), s.fieldText(item)})
+			options = append(options, [2]string{fieldText(s, item), fieldText(s, item)})
 		}
 	}
 	return options
 }
 
-// states returns the names of what a button's appearance can show, in order, except Off.
-func (s *structure) states(widget pdffile.Dict) (names []string) {
+// statesOf returns the names of what a button's appearance can show, in order, except Off.
+func statesOf(s *structure, widget pdffile.Dict) (names []string) {
 	look := s.Entry(widget["/AP"])["/N"]
 	if _, isStream := s.Stream(pdffile.Reference(look)); isStream {
 		return nil

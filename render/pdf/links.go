@@ -13,9 +13,9 @@ import (
 // copies a page, those that it refers to are not there yet. So links are written
 // with markers of their pages before a merge, and get the pages back after.
 
-// rewriteDests passes every destination of the document's objects, except those to leave out, through f, which
+// rewriteAllDests passes every destination of the document's objects, except those to leave out, through f, which
 // returns another one or false. It adds the changes to an update.
-func (s *structure) rewriteDests(u *pdffile.Update, leave []string, f func(dest any) (any, bool)) {
+func rewriteAllDests(s *structure, u *pdffile.Update, leave []string, f func(dest any) (any, bool)) {
 	skipped := map[string]bool{}
 	for _, ref := range leave {
 		skipped[ref] = true
@@ -65,7 +65,7 @@ type dests struct {
 	numbers map[string]int   // of pages, from 0
 }
 
-func (s *structure) dests() *dests {
+func destsOf(s *structure) *dests {
 	d := &dests{structure: s, byName: map[string][]any{}, numbers: map[string]int{}}
 	for i, page := range s.Pages {
 		d.numbers[page.Object] = i

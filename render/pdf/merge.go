@@ -201,7 +201,7 @@ func (p *part) open(ctx context.Context) error {
 		p.structure, err = p.openStructure(ctx)
 		p.packed = packed // the state of the original, not of the rewritten file
 		if err == nil {
-			p.claims = p.structure.claims()
+			p.claims = claimsOf(p.structure)
 		}
 
 		if !errors.Is(err, engine.ErrOutputTooLarge) {
@@ -219,16 +219,16 @@ func (p *part) carry(parts []part, m pageMarker) error {
 		return nil
 	}
 
-	number := s.dests().number(p.first, m)
-	p.outline = movedOutline(s.outlineNodes(s.Outlines), number)
+	number := destsOf(s).number(p.first, m)
+	p.outline = movedOutline(outlineNodes(s, s.Outlines), number)
 	changes := s.NewUpdate()
-	s.rewriteDests(changes, outlineObjects(s.Outlines), number)
+	rewriteAllDests(s, changes, outlineObjects(s.Outlines), number)
 
 	if p.contents {
-		s.linkContents(changes, parts, m)
+		linkContents(s, changes, parts, m)
 	}
 
-	if carried := s.carriedOf(); carried != nil {
+	if carried := carriedOf(s); carried != nil {
 		if page, ok := changes.Value(s.Pages[0].Object).(pdffile.Dict); ok {
 			page[carriedKey] = carried
 			p.carried = true

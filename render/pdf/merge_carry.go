@@ -15,7 +15,7 @@ import (
 const carriedKey = "/RelaypdfCarried"
 
 // carriedOf returns the entries of a part's catalog to carry over; nil means none.
-func (s *structure) carriedOf() pdffile.Dict {
+func carriedOf(s *structure) pdffile.Dict {
 	catalog := s.Catalog()
 	carried := pdffile.Dict{}
 	if layers := catalog["/OCProperties"]; layers != nil {

@@ -51,7 +51,7 @@ func measureParts(ctx context.Context, w *engine.Work, args Merge) (Measures, er
 	for _, p := range parts {
 		title := ""
 		if p.structure != nil {
-			texts, _ := p.structure.metadata()
+			texts, _ := metadataOf(p.structure)
 			title = texts["/Title"]
 		}
 		m.Pages = append(m.Pages, p.pages)
@@ -67,7 +67,7 @@ const ContentsURL = "https://contents.invalid/"
 func DefaultTitle(i int) string { return fmt.Sprintf("Document %d", i+1) }
 
 // linkContents makes the links of a table of contents, the first part, lead to the first pages of the others.
-func (s *structure) linkContents(u *pdffile.Update, parts []part, m pageMarker) {
+func linkContents(s *structure, u *pdffile.Update, parts []part, m pageMarker) {
 	for _, page := range s.Pages {
 		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
 		for _, annotation := range list {

@@ -59,7 +59,7 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 		return Metadata{}, err
 	}
 
-	texts, differences := s.metadata()
+	texts, differences := metadataOf(s)
 	m := Metadata{
 		Title: texts["/Title"], Author: texts["/Author"], Subject: texts["/Subject"], Keywords: texts["/Keywords"],
 		Creator: texts["/Creator"], Producer: texts["/Producer"],
@@ -82,10 +82,10 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 		}
 	}
 
-	if xmp := s.readXMPOf(); len(xmp) > 0 {
+	if xmp := readXMPOf(s); len(xmp) > 0 {
 		text := string(xmp)
 		m.XMP = &text
-		for _, standard := range s.claims() {
+		for _, standard := range claimsOf(s) {
 			m.Standards = append(m.Standards, string(standard))
 		}
 	}
@@ -93,12 +93,12 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 	return m, nil
 }
 
-// metadata returns the values that the document information and XMP have in common, by their keys. A value of the
+// metadataOf returns the values that the document information and XMP have in common, by their keys. A value of the
 // information precedes that of XMP. Dates are in RFC 3339. differences are the keys of those that differ.
-func (s *structure) metadata() (texts map[string]string, differences []string) {
+func metadataOf(s *structure) (texts map[string]string, differences []string) {
 	texts = map[string]string{}
 	info := s.Entry(s.Trailer("/Info"))
-	values, _ := readXMP(s.readXMPOf())
+	values, _ := readXMP(readXMPOf(s))
 
 	for _, p := range xmpProperties() {
 		own := strings.TrimSpace(pdffile.Text(s.Target(info[p.key])))
@@ -151,8 +151,8 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 	}
 
 	changed := Changed{Changes: []string{}}
-	texts, _ := s.metadata()
-	info := s.newInfo(args, texts)
+	texts, _ := metadataOf(s)
+	info := newInfo(s, args, texts)
 	changes := s.NewUpdate()
 	changes.SetInfo(info)
 
@@ -169,7 +169,7 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 		dropped[xml.Name{Space: xmpDC, Local: "subject"}] = true // keywords as a list
 	}
 
-	old := s.readXMPOf()
+	old := readXMPOf(s)
 	values, _ := readXMP(old)
 	if values[claimsUA.Space+claimsUA.Local] != "" && texts["/Title"] == "" {
 		dropped[claimsUA] = true
@@ -187,9 +187,9 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 			return Changed{}, err
 		}
 	}
-	s.setXMP(changes, packet)
+	setXMP(s, changes, packet)
 	if added.Len() == 0 && len(old) == 0 {
-		s.setXMP(changes, nil)
+		setXMP(s, changes, nil)
 	}
 
 	if err := doc.change(changes); err != nil {
@@ -210,7 +210,7 @@ func stays(name xml.Name) bool {
 func (a MetadataArgs) removes(key string) bool { return a.RemoveAll || slices.Contains(a.Remove, key) }
 
 // newInfo returns the information after the change, and changes texts to its values.
-func (s *structure) newInfo(args MetadataArgs, texts map[string]string) pdffile.Dict {
+func newInfo(s *structure, args MetadataArgs, texts map[string]string) pdffile.Dict {
 	info := pdffile.Dict{}
 	old := s.Entry(s.Trailer("/Info"))
 	for key, value := range old {

@@ -79,7 +79,7 @@ func scanOf(t *testing.T, degrees int, skew float64, texts ...string) []byte {
 		if skew != 0 {
 			drawn, _ = drawn.straighten(-skew * math.Pi / 180)
 		}
-		pages = append(pages, drawn.png(t))
+		pages = append(pages, scanPNG(drawn, t))
 	}
 	args := FromImagesArgs{Width: 595, Height: 842}
 	if degrees%180 != 0 {
@@ -305,8 +305,8 @@ func typed(t *testing.T, text string) []byte {
 	return pdftest.Load(t, made)
 }
 
-// png is a scan as a PNG of 200 dpi.
-func (s *scan) png(t *testing.T) []byte {
+// scanPNG is a scan as a PNG of 200 dpi.
+func scanPNG(s *scan, t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	img := &image.Gray{Pix: s.pixels, Stride: s.width, Rect: image.Rect(0, 0, s.width, s.height)}

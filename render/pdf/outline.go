@@ -15,7 +15,7 @@ func readOutline(d *document, s *structure) (nodes []outlineNode, catalog pdffil
 	if catalog = s.Catalog(); catalog == nil {
 		return nil, nil, d.fail(Damaged, errNoCatalog)
 	}
-	return s.outlineNodes(s.Outlines), catalog, nil
+	return outlineNodes(s, s.Outlines), catalog, nil
 }
 
 func outlineObjects(items []pdffile.OutlineItem) (references []string) {
@@ -27,7 +27,7 @@ func outlineObjects(items []pdffile.OutlineItem) (references []string) {
 }
 
 // outlineNodes reads the entries of an outline.
-func (s *structure) outlineNodes(items []pdffile.OutlineItem) (nodes []outlineNode) {
+func outlineNodes(s *structure, items []pdffile.OutlineItem) (nodes []outlineNode) {
 	for _, item := range items {
 		entry := pdffile.Without(s.Dict(item.Object), "/Parent", "/Prev", "/Next", "/First", "/Last", "/Count")
 		if entry["/Title"] == nil {
@@ -36,7 +36,7 @@ func (s *structure) outlineNodes(items []pdffile.OutlineItem) (nodes []outlineNo
 		if action := s.Dict(pdffile.Reference(entry["/A"])); action != nil {
 			entry["/A"] = action
 		}
-		nodes = append(nodes, outlineNode{entry: entry, open: item.Open, kids: s.outlineNodes(item.Kids)})
+		nodes = append(nodes, outlineNode{entry: entry, open: item.Open, kids: outlineNodes(s, item.Kids)})
 	}
 	return nodes
 }

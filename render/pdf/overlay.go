@@ -119,7 +119,7 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 		return Changed{}, err
 	}
 
-	claims, err := over.flatOverlay(ctx, &input, &made)
+	claims, err := flatOverlay(ctx, over, &input, &made)
 	if err != nil {
 		return Changed{}, err
 	}
@@ -139,7 +139,7 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 	}
 
 	result := &document{work: w, name: overlaid}
-	if err := result.afterOverlay(ctx, claims, &made); err != nil {
+	if err := afterOverlay(ctx, result, claims, &made); err != nil {
 		return Changed{}, err
 	}
 	return made, finish(ctx, &original, encrypted, overlaid)
@@ -176,8 +176,8 @@ func (a OverlayArgs) pairs(doc, over *document) (pairs []overlayPage, err error)
 
 // flatOverlay prepares an overlay: not encrypted, with its comments and fields drawn on its pages. It returns the
 // standards that it claims, and adds what is lost.
-func (d *document) flatOverlay(
-	ctx context.Context, input *overlayInput, made *Changed,
+func flatOverlay(
+	ctx context.Context, d *document, input *overlayInput, made *Changed,
 ) (claims []pdffile.Standard, err error) {
 	s, err := d.readStructure(ctx)
 	if err != nil {
@@ -212,12 +212,12 @@ func (d *document) flatOverlay(
 	if len(incomplete) > 0 {
 		made.Changes = append(made.Changes, fmt.Sprintf(poorerText, shortList(incomplete)))
 	}
-	return s.claims(), err
+	return claimsOf(s), err
 }
 
-// claims returns the standards that a document claims.
-func (s *structure) claims() (claims []pdffile.Standard) {
-	values, _ := readXMP(s.readXMPOf())
+// claimsOf returns the standards that a document claims.
+func claimsOf(s *structure) (claims []pdffile.Standard) {
+	values, _ := readXMP(readXMPOf(s))
 	if part := values[xmpPDFA+"part"]; part != "" {
 		claims = append(claims, pdffile.Standard("a-"+part+strings.ToLower(values[xmpPDFA+"conformance"])))
 	}
@@ -229,7 +229,7 @@ func (s *structure) claims() (claims []pdffile.Standard) {
 
 // afterOverlay gives a document the layers of its overlay, and takes the claims of standards that are no longer true.
 // overlaid are the standards that the overlay claims.
-func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard, made *Changed) error {
+func afterOverlay(ctx context.Context, d *document, overlaid []pdffile.Standard, made *Changed) error {
 	s, err := d.readStructure(ctx)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 		changes = s.NewUpdate()
 	}
 
-	claims := s.claims()
+	claims := claimsOf(s)
 	if len(claims) == 0 {
 		return nil
 	}
@@ -281,11 +281,11 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 	if len(gone) == 0 {
 		return nil
 	}
-	edited, err := editXMP(s.readXMPOf(), func(name xml.Name) bool { return gone[name.Space] }, "")
+	edited, err := editXMP(readXMPOf(s), func(name xml.Name) bool { return gone[name.Space] }, "")
 	if err != nil {
 		edited = nil
 	}
-	s.setXMP(changes, edited)
+	setXMP(s, changes, edited)
 	return d.change(changes)
 }
 

@@ -42,7 +42,7 @@ func settle(ctx context.Context, d *document) error {
 // all. It returns the names of fields that lose letters. qpdf drops links in doing so: callers that need them set them
 // aside before (see draw.js), or read them in the document.
 func flattenComments(ctx context.Context, d *document, to, which string) (poorer []string, err error) {
-	drawn, poorer, err := d.withAppearances(ctx)
+	drawn, poorer, err := withAppearances(ctx, d)
 	if err != nil {
 		return nil, err
 	}

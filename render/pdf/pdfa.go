@@ -150,7 +150,7 @@ func archive(ctx context.Context, w *engine.Work, args ArchiveArgs) (Changed, er
 		return Changed{}, err
 	}
 
-	if a.document, a.missing, err = doc.withAppearances(ctx); err != nil {
+	if a.document, a.missing, err = withAppearances(ctx, doc); err != nil {
 		return Changed{}, err
 	}
 	if err := a.run(ctx); err != nil {
@@ -389,7 +389,7 @@ func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
 			return err
 		}
 
-		if !before.like(after) {
+		if !alike(before, after) {
 			return &Error{Kind: NoArchive, Text: fmt.Sprintf("cannot be converted to PDF/A: page %d would look different", n)}
 		}
 	}
@@ -397,8 +397,8 @@ func (a *archiver) sameLook(ctx context.Context, source, made *document) error {
 	return nil
 }
 
-// like reports whether two scans show the same.
-func (s *scan) like(other *scan) bool {
+// alike reports whether two scans show the same.
+func alike(s, other *scan) bool {
 	// A size may be rounded in two ways.
 	if w, h := s.width-other.width, s.height-other.height; max(w, -w, h, -h) > 1 {
 		return false

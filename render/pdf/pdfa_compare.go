@@ -64,7 +64,7 @@ type pageCharacters struct{ shown, beside characters }
 func readCharacters(ctx context.Context, d *document) ([]pageCharacters, error) {
 	pages := make([]pageCharacters, d.pages)
 	err := inRuns(ctx, d.pages, func(ctx context.Context, run, from, to int) error {
-		return d.readRun(ctx, run, readInput{Input: d.name, Output: "glyphs-", First: from, End: to}, func(n int, codes pageCodes) error {
+		return readRun(ctx, d, run, readInput{Input: d.name, Output: "glyphs-", First: from, End: to}, func(n int, codes pageCodes) error {
 			pages[n] = pageCharacters{characters{}, characters{}}
 			for _, c := range codes.codes {
 				q := c.quad()

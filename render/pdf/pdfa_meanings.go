@@ -113,7 +113,7 @@ func (m *fontMeanings) read(ctx context.Context, d *document, pages []pdffile.Pa
 	var reading sync.Mutex
 	return inRuns(ctx, d.pages, func(ctx context.Context, run, from, to int) error {
 		input := readInput{Input: probe, Output: "glyphs-", First: from, End: to, MarkGray: markGray, MarkY: markY}
-		return d.readRun(ctx, run, input, func(n int, codes pageCodes) error {
+		return readRun(ctx, d, run, input, func(n int, codes pageCodes) error {
 			reading.Lock()
 			defer reading.Unlock()
 			m.page = &codes

@@ -67,7 +67,7 @@ func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult,
 		return RasterResult{}, err
 	}
 	if args.TestMark {
-		if err := doc.markPages(ctx); err != nil {
+		if err := markPages(ctx, doc); err != nil {
 			return RasterResult{}, err
 		}
 	}

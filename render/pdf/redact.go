@@ -467,7 +467,7 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 			Input: probe, Output: "glyphs-", Texts: textsFile, First: from, End: to, Areas: areas,
 			Em: sheetEm, MarkGray: markGray, MarkY: markY,
 		}
-		return r.readRun(ctx, run, input, take)
+		return readRun(ctx, r.document, run, input, take)
 	})
 	if err != nil {
 		return err
@@ -534,7 +534,7 @@ func (r *redaction) readPapers(name string) error {
 
 // resolution returns the dots per inch at which poppler, which ignores a page's unit, renders the displayed page at
 // the requested resolution, or with a maximum number of pixels.
-func (p paper) resolution(dpi, pixels float64) int {
+func resolution(p paper, dpi, pixels float64) int {
 	maximum := math.Sqrt(pixels/((p.box[2]-p.box[0])*(p.box[3]-p.box[1]))) * pointsPerInch
 	return max(1, int(min(dpi*p.unit, maximum)))
 }
@@ -565,7 +565,7 @@ func (r *redaction) flatten(ctx context.Context, bare string) error {
 		}
 
 		name := fmt.Sprintf("picture-%d", page)
-		if err := drawPage(ctx, r.document, r.name, name, page, r.papers[page].resolution(pictureDPI, MaxPixels), "-png"); err != nil {
+		if err := drawPage(ctx, r.document, r.name, name, page, resolution(r.papers[page], pictureDPI, MaxPixels), "-png"); err != nil {
 			return err
 		}
 		pages = append(pages, picturePage{page, name + ".png"})
@@ -612,7 +612,7 @@ const checkDPI = 100
 // one gray.
 func (r *redaction) blank(ctx context.Context, name string, page int) (bool, error) {
 	p := r.papers[page]
-	dpi := p.resolution(checkDPI, scanPixels)
+	dpi := resolution(p, checkDPI, scanPixels)
 	s, err := drawGray(ctx, r.document, name, page, dpi)
 	if err != nil {
 		return false, err

@@ -214,7 +214,7 @@ func readCodes(text string) (p pageCodes, err error) {
 }
 
 // readRun reads some pages, and passes each with its number from 0.
-func (d *document) readRun(ctx context.Context, run int, input readInput, f func(int, pageCodes) error) error {
+func readRun(ctx context.Context, d *document, run int, input readInput, f func(int, pageCodes) error) error {
 	pages, err := runScript[int](ctx, d, fmt.Sprintf("read-%d.js", run), redactReadScript, input)
 	if err != nil {
 		return err

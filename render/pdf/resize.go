@@ -213,7 +213,7 @@ func (r *resizer) patterns(page pdffile.Dict, m move) {
 
 // matrix reads a matrix; an invalid one changes nothing.
 func (r *resizer) matrix(v any) [6]float64 {
-	list, ok := r.numbers(v)
+	list, ok := numberList(r.structure, v)
 	if !ok || len(list) != len([6]float64{}) {
 		return [6]float64{1, 0, 0, 1, 0, 0}
 	}
@@ -288,11 +288,11 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 		}
 	}
 
-	if list, ok := r.numbers(entries["/Rect"]); ok {
+	if list, ok := numberList(r.structure, entries["/Rect"]); ok {
 		entries["/Rect"] = m.points(list)
 	}
 	for _, key := range []string{"/QuadPoints", "/Vertices", "/L", "/CL"} {
-		if list, ok := r.numbers(entries[key]); ok {
+		if list, ok := numberList(r.structure, entries[key]); ok {
 			entries[key] = m.points(list)
 		}
 	}
@@ -300,7 +300,7 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 	for _, key := range []string{"/InkList", "/Path"} {
 		lines, _ := r.Target(entries[key]).([]any)
 		for i, line := range lines {
-			if list, ok := r.numbers(line); ok {
+			if list, ok := numberList(r.structure, line); ok {
 				lines[i] = m.points(list)
 			}
 		}
@@ -309,7 +309,7 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 		}
 	}
 
-	if list, ok := r.numbers(entries["/RD"]); ok {
+	if list, ok := numberList(r.structure, entries["/RD"]); ok {
 		entries["/RD"] = move{scaleX: m.scaleX, scaleY: m.scaleY}.points(list)
 	}
 	if border, ok := r.plain(r.Target(entries["/Border"])).([]any); ok {
@@ -342,8 +342,8 @@ func (m move) points(list []float64) []any {
 	return moved
 }
 
-// numbers returns a list of nothing but numbers.
-func (s *structure) numbers(v any) ([]float64, bool) {
+// numberList returns a list of nothing but numbers.
+func numberList(s *structure, v any) ([]float64, bool) {
 	list, _ := s.plain(s.Target(v)).([]any)
 	numbers := make([]float64, len(list))
 	for i, item := range list {

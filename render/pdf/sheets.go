@@ -81,7 +81,7 @@ func compose(
 	if err != nil {
 		return made, err
 	}
-	selected, poorer, err := selected.withAppearances(ctx)
+	selected, poorer, err := withAppearances(ctx, selected)
 	if err != nil {
 		return made, err
 	}
@@ -89,7 +89,7 @@ func compose(
 		return made, &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("fields without a font: %q", poorer)}
 	}
 
-	info, err := selected.trim(ctx)
+	info, err := trim(ctx, selected)
 	if err != nil {
 		return made, err
 	}
@@ -113,7 +113,7 @@ func compose(
 	if err := checkPages(how.sheets(len(places))); err != nil {
 		return made, err
 	}
-	if err := plain.stand(s, places); err != nil {
+	if err := uprightPages(plain, s, places); err != nil {
 		return made, err
 	}
 
@@ -121,7 +121,7 @@ func compose(
 	if err := impose(w.Path(plain.name), w.Path(sheets.name), how); err != nil {
 		return made, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	}
-	unplaced, err := sheets.finishSheets(ctx, how, places, info, source)
+	unplaced, err := finishSheets(ctx, sheets, how, places, info, source)
 	if err != nil {
 		return made, err
 	}
@@ -188,7 +188,7 @@ func selectPages(ctx context.Context, doc *document, pages string) (selected *do
 
 // trim reduces each page of a document to its visible area, so that its text is the visible text. It returns the
 // document's information.
-func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
+func trim(ctx context.Context, d *document) (info pdffile.Dict, err error) {
 	s, err := d.readStructure(ctx)
 	if err != nil {
 		return nil, err
@@ -223,10 +223,10 @@ func plainPages(ctx context.Context, d *document) (*document, *structure, error)
 	return plain, s, err
 }
 
-// stand gives the document the pages in the order of their places, from 1, where 0 is an empty page. Each is an
+// uprightPages gives the document the pages in the order of their places, from 1, where 0 is an empty page. Each is an
 // object that is drawn upright from its bottom left. The catalog retains only the entries that are needed to draw
 // it: nothing else has a meaning on sheets.
-func (d *document) stand(s *structure, places []int) error {
+func uprightPages(d *document, s *structure, places []int) error {
 	changes := s.NewUpdate()
 	tree := changes.Reserve()
 	var kids []any
@@ -238,7 +238,7 @@ func (d *document) stand(s *structure, places []int) error {
 			"/MediaBox": []any{0, 0, minCropSide, minCropSide}, "/Resources": pdffile.Dict{},
 		}
 		if n > 0 {
-			if err := s.draw(changes, page, s.Pages[n-1].Object); err != nil {
+			if err := drawAsForm(s, changes, page, s.Pages[n-1].Object); err != nil {
 				return d.fail(Damaged, fmt.Errorf("page %d: %w", n, err))
 			}
 		}
@@ -263,8 +263,8 @@ func (d *document) stand(s *structure, places []int) error {
 
 var errContent = errors.New("its content cannot be read")
 
-// draw makes a page one that draws another as displayed.
-func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) error {
+// drawAsForm makes a page one that draws another as displayed.
+func drawAsForm(s *structure, changes *pdffile.Update, page pdffile.Dict, of string) error {
 	source := s.Dict(of)
 	if source == nil {
 		return errContent
@@ -338,8 +338,8 @@ func (p paper) upright() affine {
 
 // finishSheets gives sheets their guides, and the links and the information of the document. It returns the number of
 // links that are lost, and refuses sheets that are not as many as they have to be, or that qpdf finds fault with.
-func (d *document) finishSheets(
-	ctx context.Context, how sheetLayout, places []int, info pdffile.Dict, source *structure,
+func finishSheets(
+	ctx context.Context, d *document, how sheetLayout, places []int, info pdffile.Dict, source *structure,
 ) (unplaced int, err error) {
 	f, err := d.readSelf()
 	if err != nil {
@@ -354,7 +354,7 @@ func (d *document) finishSheets(
 	}
 
 	changes := f.NewUpdate()
-	if unplaced, err = source.carryLinks(f, pages, changes, places); err != nil {
+	if unplaced, err = carryLinks(source, f, pages, changes, places); err != nil {
 		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
 	}
 

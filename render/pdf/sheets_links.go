@@ -79,7 +79,7 @@ type sheetLinks struct {
 
 // carryLinks adds the links of the source's pages to the sheets. places are the numbers of the placed pages, from 1,
 // where 0 is an empty page. It returns the number of links that are lost.
-func (s *structure) carryLinks(f *pdffile.File, sheets []pdffile.Page, changes *pdffile.Update, places []int) (lost int, err error) {
+func carryLinks(s *structure, f *pdffile.File, sheets []pdffile.Page, changes *pdffile.Update, places []int) (lost int, err error) {
 	placed, err := placements(f, sheets)
 	if err != nil {
 		return 0, err
@@ -92,7 +92,7 @@ func (s *structure) carryLinks(f *pdffile.File, sheets []pdffile.Page, changes *
 		return 0, fmt.Errorf("%d pages on sheets, want %d", len(placed), len(places))
 	}
 
-	c := &sheetLinks{source: s, dests: s.dests(), changes: changes, graft: changes.NewGraft(s.File), places: map[int][]placement{}}
+	c := &sheetLinks{source: s, dests: destsOf(s), changes: changes, graft: changes.NewGraft(s.File), places: map[int][]placement{}}
 	for i, n := range places {
 		if n > 0 {
 			c.places[n-1] = append(c.places[n-1], placed[i])
@@ -113,7 +113,7 @@ func (s *structure) carryLinks(f *pdffile.File, sheets []pdffile.Page, changes *
 
 	catalog := pdffile.Without(f.Catalog())
 	c.addNames(catalog)
-	setOutline(changes, f.Root(), catalog, c.outline(s.outlineNodes(s.Outlines)))
+	setOutline(changes, f.Root(), catalog, c.outline(outlineNodes(s, s.Outlines)))
 	return c.lost, nil
 }
 

@@ -103,7 +103,7 @@ func TestSheetsCarryLinks(t *testing.T) {
 					}
 				}
 			}
-			for _, dest := range s.names() {
+			for _, dest := range namesOf(s) {
 				check("a name", dest)
 			}
 			if links != 4 || targets != 3 {
@@ -116,8 +116,8 @@ func TestSheetsCarryLinks(t *testing.T) {
 	}
 }
 
-// names returns the named destinations of a document.
-func (s *structure) names() (all []any) {
+// namesOf returns the named destinations of a document.
+func namesOf(s *structure) (all []any) {
 	for _, dest := range s.TreeEntries(s.Entry(s.Catalog()["/Names"])["/Dests"], "/Names") {
 		all = append(all, dest)
 	}

@@ -170,7 +170,7 @@ func readPDF(ctx context.Context, w *engine.Work, in Input) (read pdfsign.PDF, e
 	if err := d.checkPassword(ctx); err != nil {
 		return read, err
 	}
-	read.Key, err = d.encryptionKey(ctx)
+	read.Key, err = encryptionKey(ctx, d)
 	return read, err
 }
 

@@ -72,7 +72,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 		return nil, err
 	}
 
-	if err := plain.makeExplicit(ctx); err != nil {
+	if err := makeExplicit(ctx, plain); err != nil {
 		return nil, err
 	}
 
@@ -81,7 +81,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 		return nil, err
 	}
 	if testMark {
-		if err := plain.drawMarks(ctx, found); err != nil {
+		if err := drawMarks(ctx, plain, found); err != nil {
 			return nil, err
 		}
 		if found, err = plain.readStructure(ctx); err != nil {
@@ -100,7 +100,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 
 	s := &splitter{document: plain, File: found.File, numbers: map[string]int{}, digest: sha256.Sum256(content)}
 	if encrypted {
-		if s.cipher, err = doc.cipher(ctx); err != nil {
+		if s.cipher, err = cipherOf(ctx, doc); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +126,7 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 	seen := map[string]bool{}
 	s.fields = s.fieldsOf(s.Entry(s.Catalog()["/AcroForm"])["/Fields"], seen, 0)
 	s.readLabels()
-	values, _ := readXMP(found.readXMPOf())
+	values, _ := readXMP(readXMPOf(found))
 	s.archival = values[xmpPDFA+"part"] == "1"
 	s.tags = newTags(s)
 
@@ -135,15 +135,15 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 
 // makeExplicit makes the destinations of a document explicit, because its parts do not have their names. Parts do not
 // claim PDF/UA: their headings may begin below the first level.
-func (d *document) makeExplicit(ctx context.Context) error {
+func makeExplicit(ctx context.Context, d *document) error {
 	s, err := d.readStructure(ctx)
 	if err != nil {
 		return err
 	}
 
-	all := s.dests()
+	all := destsOf(s)
 	changes := s.NewUpdate()
-	s.rewriteDests(changes, nil, func(dest any) (any, bool) {
+	rewriteAllDests(s, changes, nil, func(dest any) (any, bool) {
 		name, ok := dest.(string)
 		view := all.array(dest)
 		if ok && view == nil {
@@ -152,9 +152,9 @@ func (d *document) makeExplicit(ctx context.Context) error {
 		return view, ok && view != nil
 	})
 
-	if xmp := s.readXMPOf(); bytes.Contains(xmp, []byte(xmpUA)) {
+	if xmp := readXMPOf(s); bytes.Contains(xmp, []byte(xmpUA)) {
 		if edited, err := editXMP(xmp, func(name xml.Name) bool { return name == claimsUA }, ""); err == nil {
-			s.setXMP(changes, edited)
+			setXMP(s, changes, edited)
 		}
 	}
 
@@ -319,8 +319,8 @@ func (s *splitter) finish(u *pdffile.Update) ([]byte, error) {
 	return u.Compact()
 }
 
-// cipher returns the encryption of a document. qpdf copies it to an empty file, in a standard form, and prints the key.
-func (d *document) cipher(ctx context.Context) (*pdffile.Cipher, error) {
+// cipherOf returns the encryption of a document. qpdf copies it to an empty file, in a standard form, and prints the key.
+func cipherOf(ctx context.Context, d *document) (*pdffile.Cipher, error) {
 	const sample = "cipher.pdf"
 	_, err := qpdf(ctx, d.work, qpdfJob{
 		"empty": "", "outputFile": sample, "copyEncryption": d.name, "encryptionFilePassword": d.password, "objectStreams": "disable",
@@ -329,7 +329,7 @@ func (d *document) cipher(ctx context.Context) (*pdffile.Cipher, error) {
 		return nil, d.damaged(err)
 	}
 
-	key, err := (&document{work: d.work, name: sample, password: d.password, number: d.number}).encryptionKey(ctx)
+	key, err := encryptionKey(ctx, (&document{work: d.work, name: sample, password: d.password, number: d.number}))
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +347,7 @@ func (d *document) cipher(ctx context.Context) (*pdffile.Cipher, error) {
 }
 
 // encryptionKey returns the key of an encrypted document, which qpdf derives from the password.
-func (d *document) encryptionKey(ctx context.Context) ([]byte, error) {
+func encryptionKey(ctx context.Context, d *document) ([]byte, error) {
 	about, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "showEncryption": "", "showEncryptionKey": ""})
 	if err != nil {
 		return nil, d.damaged(err)

@@ -29,7 +29,7 @@ var TestMarkJob = defineFile("pdf.test-mark", engine.ChangeTime, testMark)
 // linearization included.
 func testMark(ctx context.Context, w *engine.Work, in Input) error {
 	doc := &document{work: w, name: in.Name, password: in.Password}
-	linear, err := doc.linear()
+	linear, err := isLinear(doc)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func testMark(ctx context.Context, w *engine.Work, in Input) error {
 	if err := doc.checkHeader(); err != nil {
 		return err
 	}
-	if err := doc.markPages(ctx); err != nil {
+	if err := markPages(ctx, doc); err != nil {
 		return err
 	}
 
@@ -48,8 +48,8 @@ func testMark(ctx context.Context, w *engine.Work, in Input) error {
 	return doc.write(ctx, job)
 }
 
-// linear reports whether the document is linearized, which its first object shows.
-func (d *document) linear() (bool, error) {
+// isLinear reports whether the document is linearized, which its first object shows.
+func isLinear(d *document) (bool, error) {
 	content, err := d.content()
 	return bytes.Contains(content[:min(len(content), pdffile.HeaderWithin)], []byte("/Linearized")), err
 }

@@ -22,7 +22,7 @@ type marker struct {
 }
 
 // markPages draws the test mark on each page.
-func (d *document) markPages(ctx context.Context) error {
+func markPages(ctx context.Context, d *document) error {
 	s, err := d.openStructure(ctx)
 	if err != nil {
 		return err
@@ -30,13 +30,13 @@ func (d *document) markPages(ctx context.Context) error {
 	if err := checkPages(d.pages); err != nil {
 		return err
 	}
-	return d.drawMarks(ctx, s)
+	return drawMarks(ctx, d, s)
 }
 
 // drawMarks draws the test mark on each page of a document with that structure.
-func (d *document) drawMarks(ctx context.Context, s *structure) error {
-	if s.undrawnAtMark() {
-		drawn, _, err := d.withAppearances(ctx)
+func drawMarks(ctx context.Context, d *document, s *structure) error {
+	if undrawnAtMark(s) {
+		drawn, _, err := withAppearances(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func (m *marker) moveTagsOf(ref, page, form string) {
 }
 
 // undrawnAtMark reports whether readers draw the appearance of an annotation where the mark is.
-func (s *structure) undrawnAtMark() bool {
+func undrawnAtMark(s *structure) bool {
 	form := s.Entry(s.Catalog()["/AcroForm"])
 	anew := s.Target(form["/NeedAppearances"]) == true
 
@@ -284,7 +284,7 @@ func (s *structure) undrawnAtMark() bool {
 		for _, item := range list {
 			a := annotation{structure: s, entries: s.Entry(item)}
 			kind := s.Target(a.entries["/Subtype"])
-			if a.at(place) && kind != "/Link" && kind != "/Popup" && (!a.drawn() || anew && kind == "/Widget") {
+			if annotationAt(&a, place) && kind != "/Link" && kind != "/Popup" && (!a.drawn() || anew && kind == "/Widget") {
 				return true
 			}
 		}
@@ -297,7 +297,7 @@ func (m *marker) markAnnotations(ref, mark string, place box) {
 	list, _ := m.Target(m.Dict(ref)["/Annots"]).([]any)
 	for i, item := range list {
 		a := &annotation{structure: m.structure, page: ref, index: i, entries: m.Entry(item)}
-		if !a.at(place) {
+		if !annotationAt(a, place) {
 			continue
 		}
 
@@ -310,8 +310,8 @@ func (m *marker) markAnnotations(ref, mark string, place box) {
 	}
 }
 
-// at reports whether an annotation may be drawn at a place.
-func (a *annotation) at(place box) bool {
+// annotationAt reports whether an annotation may be drawn at a place.
+func annotationAt(a *annotation, place box) bool {
 	rect, ok := a.box(a.entries["/Rect"])
 	if !ok {
 		return false

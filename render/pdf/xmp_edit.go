@@ -14,7 +14,7 @@ import (
 )
 
 // readXMPOf returns the XMP of a document; empty means that it has none that can be read.
-func (s *structure) readXMPOf() []byte {
+func readXMPOf(s *structure) []byte {
 	metadata, ok := s.Stream(pdffile.Reference(s.Catalog()["/Metadata"]))
 	if !ok {
 		return nil
@@ -27,7 +27,7 @@ func (s *structure) readXMPOf() []byte {
 }
 
 // setXMP gives a document its XMP. Empty text removes it.
-func (s *structure) setXMP(u *pdffile.Update, text []byte) {
+func setXMP(s *structure, u *pdffile.Update, text []byte) {
 	catalog := pdffile.Without(s.Catalog(), "/Metadata")
 	if len(text) > 0 {
 		ref := u.Reserve()
