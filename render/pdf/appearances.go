@@ -509,3 +509,14 @@ func (a *annotation) set(changes *pdffile.Update, entries pdffile.Dict) {
 	page["/Annots"] = list
 	changes.Set(a.page, page)
 }
+
+// flattenComments writes a document in which comments and fields are part of their pages: those shown on screen, or
+// all. It returns the names of fields that lose letters. qpdf drops links in doing so: callers that need them set them
+// aside before (see draw.js), or read them in the document.
+func flattenComments(ctx context.Context, d *document, to, which string) (poorer []string, err error) {
+	drawn, poorer, err := withAppearances(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return poorer, drawn.writeFlat(ctx, to, which)
+}

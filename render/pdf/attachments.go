@@ -180,21 +180,6 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 	return found, nil
 }
 
-// shortList writes names for a sentence.
-func shortList(names []string) string {
-	const maxListed = 20
-	more := ""
-	if len(names) > maxListed {
-		more = fmt.Sprintf(" and %d more", len(names)-maxListed)
-		names = names[:maxListed]
-	}
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%.100q", name)
-	}
-	return strings.Join(quoted, ", ") + more
-}
-
 // DetachJob extracts files from a PDF: the outputs are their contents, and the result is their file names.
 var DetachJob = define("pdf.attachments.extract", engine.ChangeTime, detach)
 

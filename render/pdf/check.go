@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
 )
@@ -171,19 +170,6 @@ func passwordsIn(args json.RawMessage) (found []string) {
 		walk("", value)
 	}
 	return found
-}
-
-// soundTime is the time of change of a file that qpdf has written without a warning, or
-// checked: its structure needs no second check. Any later change gives it another.
-var soundTime = time.Unix(0, 0)
-
-func markSound(w *engine.Work, name string) error {
-	return os.Chtimes(w.Path(name), time.Time{}, soundTime)
-}
-
-func isSound(w *engine.Work, name string) bool {
-	about, err := os.Stat(w.Path(name))
-	return err == nil && about.ModTime().Equal(soundTime)
 }
 
 // returnSource makes the source of a job its result, instead of qpdf's output. A source with errors does not become

@@ -60,60 +60,6 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) error {
 	return doc.write(ctx, qpdfJob{})
 }
 
-// paper is a page as displayed.
-type paper struct {
-	box  box // that is shown, in the page's own units
-	turn int // clockwise degrees: 0, 90, 180 or 270
-	unit float64
-}
-
-// paper reads how a page is shown. Invalid entries are read as PDF readers read them.
-func (s *structure) paper(page pdffile.Dict) paper {
-	media, ok := s.box(s.inherited(page, "/MediaBox"))
-	if !ok {
-		media = box{0, 0, 612, 792}
-	}
-
-	p := paper{box: media, unit: 1}
-	if cropBox, ok := s.box(s.inherited(page, "/CropBox")); ok {
-		if both, ok := cropBox.and(media); ok {
-			p.box = both
-		}
-	}
-
-	if turn, ok := s.inherited(page, "/Rotate").(float64); ok {
-		p.turn = (int(turn)%360 + 360) % 360
-	}
-	if unit, ok := s.Target(page["/UserUnit"]).(float64); ok && unit > 0 {
-		p.unit = unit
-	}
-	return p
-}
-
-// inherited returns an entry of a page, or of its ancestors in the page tree.
-func (s *structure) inherited(page pdffile.Dict, key string) any {
-	for depth := 0; page != nil && depth < pdffile.MaxDepth; depth++ {
-		if v := s.Target(page[key]); v != nil {
-			return s.plain(v)
-		}
-		page = s.Entry(page["/Parent"])
-	}
-	return nil
-}
-
-// plain returns a list with its references resolved.
-func (s *structure) plain(v any) any {
-	list, ok := v.([]any)
-	if !ok {
-		return v
-	}
-	resolved := make([]any, len(list))
-	for i, member := range list {
-		resolved[i] = s.Target(member)
-	}
-	return resolved
-}
-
 // remaining returns the area of a page that a crop leaves; the second result is false if nothing is left.
 func (a CropArgs) remaining(p paper) (box, bool) {
 	// The sides that go, as the page is shown: top, right, bottom, left.
@@ -137,12 +83,3 @@ func (a CropArgs) remaining(p paper) (box, bool) {
 	remaining := box{p.box[0] + side(3), p.box[1] + side(2), p.box[2] - side(1), p.box[3] - side(0)}
 	return remaining, remaining[2]-remaining[0] >= minCropSide/p.unit && remaining[3]-remaining[1] >= minCropSide/p.unit
 }
-
-// and returns the intersection of two boxes; the second result is false if it is empty.
-func (b box) and(other box) (box, bool) {
-	both := box{max(b[0], other[0]), max(b[1], other[1]), min(b[2], other[2]), min(b[3], other[3])}
-	return both, both[0] < both[2] && both[1] < both[3]
-}
-
-// array is the box as a document has it.
-func (b box) array() []any { return []any{b[0], b[1], b[2], b[3]} }

@@ -2,10 +2,6 @@ package pdf
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,38 +83,6 @@ const (
 	flagEdit        = 1 << 18
 	flagMultiSelect = 1 << 21
 )
-
-// runScript runs a script of MuPDF in the job's folder, under a name that no other has at
-// the same time. The script finds its arguments in args and prints its result as JSON.
-func runScript[Result any](
-	ctx context.Context, d *document, name string, script []byte, args any,
-) (result Result, err error) {
-	text, err := json.Marshal(args)
-	if err != nil {
-		return result, err
-	}
-
-	argsFile := name + "on"
-	begin := fmt.Appendf(nil, "var args = JSON.parse(read(%q));\n", argsFile)
-	for file, content := range map[string][]byte{name: append(begin, script...), argsFile: text} {
-		if err := os.WriteFile(d.work.Path(file), content, 0o600); err != nil {
-			return result, fmt.Errorf("script: %w", err)
-		}
-	}
-
-	out, err := d.drawPages(ctx, d.pages, engine.Program{Name: "mutool", Args: []string{"run", engine.PathArg(name)}})
-	if errors.Is(err, engine.ErrNoProgram) {
-		return result, &Error{Kind: NoProgram, Text: "MuPDF", cause: err}
-	}
-	if err != nil {
-		return result, d.damaged(err)
-	}
-
-	if err := json.Unmarshal(out, &result); err != nil {
-		return result, d.fail(Damaged, fmt.Errorf("%s printed no result: %w", name, err))
-	}
-	return result, nil
-}
 
 // newField makes a Field of the first widget of a name.
 func (r rawField) newField() Field {

@@ -204,43 +204,6 @@ func describeCatalog(d *document, f *pdffile.File, result *Info) error {
 	return nil
 }
 
-var datePattern = regexp.MustCompile(
-	`^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:([+-])(\d{2})'?(\d{2})?'?|Z.*)?$`,
-)
-
-// date reads a PDF date; nil means that it is invalid.
-func date(s string) *time.Time {
-	part := datePattern.FindStringSubmatch(strings.TrimSpace(s))
-	if part == nil {
-		return nil
-	}
-
-	number := func(i, otherwise int) int {
-		n, err := strconv.Atoi(part[i])
-		if err != nil {
-			return otherwise
-		}
-		return n
-	}
-
-	zone := time.UTC
-	if offset := number(8, 0)*60 + number(9, 0); offset != 0 {
-		if part[7] == "-" {
-			offset = -offset
-		}
-		zone = time.FixedZone("", offset*60)
-	}
-
-	month := time.Month(number(2, 1))
-	day := number(3, 1)
-	hour := number(4, 0)
-	t := time.Date(number(1, 0), month, day, hour, number(5, 0), number(6, 0), 0, zone)
-	if t.Year() < 1 || t.Month() != month || t.Day() != day || t.Hour() != hour {
-		return nil // such as the thirtieth of February
-	}
-	return &t
-}
-
 var (
 	linearizedPattern = regexp.MustCompile(`/Linearized\s+[\d.]+`)
 	lengthPattern     = regexp.MustCompile(`/L\s+(\d+)`)

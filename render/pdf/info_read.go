@@ -89,32 +89,6 @@ func measure(page pdffile.Dict) (PageInfo, error) {
 	}, nil
 }
 
-// box is a rectangle: left, bottom, right, top.
-type box [4]float64
-
-func readBox(v any) (b box, err error) {
-	sides, _ := v.([]any)
-	if len(sides) != len(b) {
-		return b, pdffile.ErrUnread
-	}
-
-	for i, side := range sides {
-		var ok bool
-		if b[i], ok = side.(float64); !ok {
-			return b, pdffile.ErrUnread
-		}
-	}
-
-	if b[0] >= b[2] || b[1] >= b[3] {
-		return b, pdffile.ErrUnread
-	}
-	return b, nil
-}
-
-func (b box) within(outer box) bool {
-	return b[0] >= outer[0] && b[1] >= outer[1] && b[2] <= outer[2] && b[3] <= outer[3]
-}
-
 // rounded rounds to six digits, as poppler prints.
 func rounded(length float64) float64 {
 	const digits = 6

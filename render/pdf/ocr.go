@@ -32,37 +32,11 @@ type ReadText struct {
 	Pages     []ReadPage `json:"pages" jsonschema:"required" jsonschema_description:"Requested pages in order."`
 }
 
-// ReadPage is the text that OCR read on a page.
-type ReadPage struct {
-	Page       int        `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
-	Source     string     `json:"source" jsonschema:"required,enum=ocr,enum=text" jsonschema_description:"Source of the text. ocr: OCR. text: the page's text layer."`
-	Width      float64    `json:"width" jsonschema:"required" jsonschema_description:"Width of the page as displayed, in points."`
-	Height     float64    `json:"height" jsonschema:"required" jsonschema_description:"Height of the page as displayed, in points."`
-	Turned     int        `json:"turned" jsonschema:"required" jsonschema_description:"Clockwise rotation in degrees that turns the page upright."`
-	Skew       float64    `json:"skew" jsonschema:"required" jsonschema_description:"Slope of the text lines in degrees."`
-	Confidence float64    `json:"confidence" jsonschema:"required" jsonschema_description:"Average confidence of the words, from 0 to 100."`
-	Text       string     `json:"text" jsonschema:"required" jsonschema_description:"Text in lines."`
-	Words      []ReadWord `json:"words" jsonschema:"required" jsonschema_description:"Words in reading order."`
-}
-
-// ReadWord is a word on a page with its position.
-type ReadWord struct {
-	Text       string  `json:"text" jsonschema:"required" jsonschema_description:"The word."`
-	X          float64 `json:"x" jsonschema:"required" jsonschema_description:"Left side of the word's box in points, from the left of the page as displayed."`
-	Y          float64 `json:"y" jsonschema:"required" jsonschema_description:"Top of the word's box in points, from the top of the page."`
-	Width      float64 `json:"width" jsonschema:"required" jsonschema_description:"Width of the word's box in points."`
-	Height     float64 `json:"height" jsonschema:"required" jsonschema_description:"Height of the word's box in points."`
-	Confidence float64 `json:"confidence" jsonschema:"required" jsonschema_description:"Confidence of the word, from 0 to 100."`
-}
-
 // maxOCRPages is the maximum number of pages of one OCR job.
 const maxOCRPages = 50
 
 // scanDPI is the best resolution for reading letters. Pages of more than scanPixels have a lower one.
 const scanDPI = 300
-
-// scanPixels is the maximum number of pixels of a page that is drawn for its letters.
-const scanPixels = 25_000_000
 
 // OCRJob adds an invisible text layer to pages that are images, or returns the text as JSON.
 var OCRJob = defineFile("pdf.ocr", engine.OCRTime, ocr)
@@ -221,8 +195,6 @@ func (r *reader) drawScan(ctx context.Context, number int) (drawing, error) {
 	return drawing{scan: s, dpi: dpi, perPoint: float64(dpi) / pointsPerInch}, err
 }
 
-const pointsPerInch = 72
-
 //go:embed ocr.js
 var ocrScript string
 
@@ -307,6 +279,3 @@ func (r *reader) checkWords(ctx context.Context, name string, pages []*readPage)
 	}
 	return nil
 }
-
-// letters returns the number of characters in a text without white space.
-func letters(text string) int { return len(strings.Join(strings.Fields(text), "")) }

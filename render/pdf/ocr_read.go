@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"math"
@@ -52,99 +51,6 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 	}
 	return nil
 }
-
-// textLayer returns the words of a page's text layer at their displayed positions.
-func textLayer(ctx context.Context, d *document, number int, size size) (ReadPage, error) {
-	n := strconv.Itoa(number)
-	out, err := d.drawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
-		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(d.name), "-",
-	}})
-	if err != nil {
-		return ReadPage{}, d.damaged(err)
-	}
-
-	page := ReadPage{Page: number, Source: "text", Width: size.width, Height: size.height, Words: []ReadWord{}}
-	if size.turn%180 != 0 {
-		page.Width = size.height
-		page.Height = size.width
-	}
-
-	var lines []string
-	err = eachWord(out, func(word ReadWord, first bool) {
-		page.Words = append(page.Words, word)
-		if first || len(lines) == 0 {
-			lines = append(lines, word.Text)
-			return
-		}
-		lines[len(lines)-1] += " " + word.Text
-	})
-	if err != nil {
-		return ReadPage{}, d.fail(Damaged, err)
-	}
-
-	page.Text = strings.Join(lines, "\n")
-	if len(page.Words) > 0 {
-		page.Confidence = fullConfidence
-	}
-	return page, nil
-}
-
-// fullConfidence is the confidence of existing text.
-const fullConfidence = 100
-
-// eachWord calls do with the words of poppler's description of a page, and whether
-// one is the first of its line.
-func eachWord(description []byte, do func(word ReadWord, first bool)) error {
-	decoder := xml.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(description, []byte("\ufffd"))))
-	// Letters of a font may have names that XML does not allow.
-	decoder.Strict = false
-	first := false
-	for {
-		token, err := decoder.RawToken()
-		if token == nil {
-			return nil // the rest cannot be read
-		}
-		if err != nil {
-			return err
-		}
-
-		start, ok := token.(xml.StartElement)
-		if !ok || start.Name.Local != "line" && start.Name.Local != "word" {
-			continue
-		}
-		if start.Name.Local == "line" {
-			first = true
-			continue
-		}
-
-		word := ReadWord{Confidence: fullConfidence}
-		sides := map[string]float64{}
-		for _, a := range start.Attr {
-			sides[a.Name.Local], _ = strconv.ParseFloat(a.Value, 64)
-		}
-
-		if text, ok := nextText(decoder); ok {
-			word.Text = text
-			word.X = tenths(sides["xMin"])
-			word.Y = tenths(sides["yMin"])
-			word.Width = tenths(sides["xMax"] - sides["xMin"])
-			word.Height = tenths(sides["yMax"] - sides["yMin"])
-			do(word, first)
-			first = false
-		}
-	}
-}
-
-// nextText returns the text that follows an element's start.
-func nextText(decoder *xml.Decoder) (string, bool) {
-	token, err := decoder.RawToken()
-	text, ok := token.(xml.CharData)
-	trimmed := strings.TrimSpace(string(text))
-	return trimmed, err == nil && ok && trimmed != ""
-}
-
-// tenths rounds to tenths of a point.
-func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
 // Bounds of confidence: below minPageConfidence, the page may lie on its side or have no text; below
 // poor, the words that were read are not text.

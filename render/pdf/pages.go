@@ -1,11 +1,9 @@
 package pdf
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 )
@@ -36,17 +34,6 @@ func settle(ctx context.Context, d *document) error {
 		return nil // MuPDF may read it all the same.
 	}
 	return err
-}
-
-// flattenComments writes a document in which comments and fields are part of their pages: those shown on screen, or
-// all. It returns the names of fields that lose letters. qpdf drops links in doing so: callers that need them set them
-// aside before (see draw.js), or read them in the document.
-func flattenComments(ctx context.Context, d *document, to, which string) (poorer []string, err error) {
-	drawn, poorer, err := withAppearances(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	return poorer, drawn.writeFlat(ctx, to, which)
 }
 
 // writeFlat is flattenComments for a document whose comments and fields have appearances.
@@ -112,32 +99,4 @@ func finish(ctx context.Context, original *document, encrypted bool, name string
 	}
 	original.work.Output(output)
 	return nil
-}
-
-// contains reports whether a file has a text in it.
-func contains(path, text string) (_ bool, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, fmt.Errorf("input: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-
-	mark := []byte(text)
-	buffer := make([]byte, 256<<10)
-	for kept := 0; ; {
-		n, err := f.Read(buffer[kept:])
-		end := kept + n
-		if bytes.Contains(buffer[:end], mark) {
-			return true, nil
-		}
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("input: %w", err)
-		}
-
-		// The text may go on in the next part.
-		kept = copy(buffer, buffer[max(0, end-len(mark)):end])
-	}
 }

@@ -151,17 +151,6 @@ func (c *keepCheck) document() bool {
 	return !c.bad && !c.Exhausted()
 }
 
-// parts returns the streams of a page's content.
-func parts(v, target any) []any {
-	if list, ok := target.([]any); ok {
-		return list
-	}
-	if v == nil {
-		return nil
-	}
-	return []any{v}
-}
-
 func (c *keepCheck) must(is bool) { c.bad = c.bad || !is }
 
 // sized reports whether the boxes of a page are within the limits.

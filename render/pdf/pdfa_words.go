@@ -87,22 +87,6 @@ func (a *archiveWords) page(ref string, words ReadPage) {
 	a.changes.Set(ref, page)
 }
 
-// square maps fractions of a page as displayed, from its bottom left, to the page's own units.
-func (p paper) square() affine {
-	b := p.box
-	w := b[2] - b[0]
-	h := b[3] - b[1]
-	switch p.turn {
-	case 90:
-		return affine{0, h, -w, 0, b[2], b[1]}
-	case 180:
-		return affine{-w, 0, 0, -h, b[2], b[3]}
-	case 270:
-		return affine{0, -h, w, 0, b[0], b[3]}
-	}
-	return affine{w, 0, 0, h, b[0], b[1]}
-}
-
 // noGlyph is the advance width of each character, in the font's units.
 const noGlyph = unitsPerEm * 278 / 1000
 

@@ -1,28 +1,18 @@
 package pdf
 
 import (
-	"archive/zip"
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/render/engine"
-)
-
-// The limits of one image in pixels.
-const (
-	MaxSide   = 16_384
-	MaxPixels = 100_000_000
 )
 
 // RasterArgs are the arguments of a RasterJob. Pages is a selection, in the
@@ -143,41 +133,6 @@ func (r *rasterizer) pixels(points float64) float64 {
 	return math.Ceil(points * float64(r.args.DPI) / 72)
 }
 
-// size is the size of a page as it is shown before it is turned, in points, and the angle by which it is turned.
-type size struct {
-	width, height float64
-	turn          int // clockwise, in degrees
-}
-
-// readPageSizes returns the sizes of a run of pages by their numbers: those of the crop boxes, which are rendered.
-func readPageSizes(ctx context.Context, d *document, first, last int) (map[int]size, error) {
-	out, err := d.work.Exec(ctx, engine.Program{Name: "pdfinfo", Args: []string{
-		"-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name),
-	}})
-	if err != nil {
-		return nil, d.damaged(err)
-	}
-
-	sizes := make(map[int]size, last-first+1)
-	for line := range bytes.Lines(out) {
-		var page int
-		var s size
-		if n, _ := fmt.Sscanf(string(line), "Page %d size: %f x %f pts", &page, &s.width, &s.height); n == 3 {
-			sizes[page] = s
-		}
-		if n, _ := fmt.Sscanf(string(line), "Page %d rot: %d", &page, &s.turn); n == 2 {
-			turned := sizes[page]
-			turned.turn = s.turn
-			sizes[page] = turned
-		}
-	}
-
-	return sizes, nil
-}
-
-// batchBytes bounds the pixels that one run of the program writes to disk.
-const batchBytes = 64 << 20
-
 // drawAll draws pages side by side. Each run of the program takes several that
 // follow one another, as it has to read the document first.
 func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
@@ -287,44 +242,4 @@ func (r *rasterizer) pack(pages []int) error {
 		}
 		return nil
 	})
-}
-
-// packStored makes an archive the job's output: of files of the job's folder that
-// are compressed already, as fill adds them under other names. They are removed.
-func packStored(w *engine.Work, archive string, fill func(add func(file, name string) error) error) (err error) {
-	out, err := os.OpenFile(w.Path(archive), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-
-	z := zip.NewWriter(out)
-	written := int64(0)
-	err = fill(func(file, name string) error {
-		n, err := addStored(z, w.Path(file), name)
-		if written += n; err == nil && written > maxBytes {
-			err = engine.ErrOutputTooLarge
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-
-	w.Output(archive)
-	return z.Close()
-}
-
-// addStored adds a file to an archive without compression, and removes it.
-func addStored(z *zip.Writer, path, name string) (int64, error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store, Modified: time.Now().UTC()})
-	n := int64(0)
-	if err == nil {
-		n, err = io.Copy(entry, in)
-	}
-	return n, errors.Join(err, in.Close(), os.Remove(path))
 }

@@ -3,7 +3,6 @@ package pdf
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -252,15 +251,6 @@ func (r *redaction) flattenPages(ctx context.Context, to string) error {
 	return err
 }
 
-// openInput are the arguments of the script that opens a document.
-type openInput struct {
-	Input  string  `json:"input"`
-	Output string  `json:"output"`
-	Room   float64 `json:"room"`
-	// Metadata is the file for the document's metadata.
-	Metadata string `json:"metadata"`
-}
-
 // readInput are the arguments of the script that reads pages of one, from First to before
 // End, which are counted from 0: Output is how the names of their files begin, Texts the file
 // of the texts that no page shows. Areas are those of pages by their number, from 0, in MuPDF's points.
@@ -479,18 +469,6 @@ func (r *redaction) search(ctx context.Context, open string, source bool, found 
 		}
 	}
 	return nil
-}
-
-// takeJSON reads a file that a script wrote, and removes it.
-func takeJSON[T any](d *document, name string) (value T, err error) {
-	text, err := os.ReadFile(d.work.Path(name))
-	if err != nil {
-		return value, d.fail(Damaged, fmt.Errorf("script: %w", err))
-	}
-	if err := json.Unmarshal(text, &value); err != nil {
-		return value, d.fail(Damaged, fmt.Errorf("%s: %w", name, err))
-	}
-	return value, os.Remove(d.work.Path(name))
 }
 
 // marks returns the areas to redact, by page.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
@@ -78,22 +77,6 @@ func (r *redaction) erase(open, to string, found searchResult) ([]erasedImage, e
 	}
 
 	return images, r.writeUpdated(open, to, update)
-}
-
-// writeUpdated writes a file of the job's folder with an update to another one.
-func (d *document) writeUpdated(from, to string, update *pdffile.Update) error {
-	content, err := os.ReadFile(d.work.Path(from))
-	if err != nil {
-		return fmt.Errorf("update: %w", err)
-	}
-	tail, err := update.Append()
-	if err != nil {
-		return d.fail(Damaged, err)
-	}
-	if err := os.WriteFile(d.work.Path(to), append(content, tail...), 0o600); err != nil {
-		return fmt.Errorf("update: %w", err)
-	}
-	return nil
 }
 
 // erasePage rewrites a page if it loses something.

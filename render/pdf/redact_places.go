@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/pdffile"
@@ -318,30 +317,6 @@ func hash(data []byte) string {
 	}
 	sum := sha256.Sum256(data)
 	return string(sum[:])
-}
-
-// numbersOf are operands that are numbers.
-func numbersOf(operands []any) (all []float64) {
-	for _, v := range operands {
-		if n, ok := v.(pdffile.Number); ok {
-			value, _ := strconv.ParseFloat(string(n), 64) // readers treat an invalid number as 0
-			all = append(all, value)
-		}
-	}
-	return all
-}
-
-func floats(v any) (all []float64) {
-	list, _ := v.([]any)
-	for _, item := range list {
-		n, _ := item.(float64)
-		all = append(all, n)
-	}
-	return all
-}
-
-func (b box) touches(other box) bool {
-	return b[0] < other[2] && other[0] < b[2] && b[1] < other[3] && other[1] < b[3]
 }
 
 // redactedPlaces are the rectangles that go, by page: those of letters, and behind them the areas.

@@ -174,9 +174,6 @@ func (r *resizer) content(page pdffile.Dict, m move, shown box) {
 	page["/Contents"] = append([]any{before}, streams...)
 }
 
-// number5 writes a number as PDF takes it, with five decimals.
-func number5(n float64) string { return fmt.Sprintf("%.5f", n) }
-
 // patterns moves the patterns of the page itself: they are positioned on the page, independent of the
 // transformation of its content.
 func (r *resizer) patterns(page pdffile.Dict, m move) {
@@ -218,28 +215,6 @@ func (r *resizer) matrix(v any) [6]float64 {
 		return [6]float64{1, 0, 0, 1, 0, 0}
 	}
 	return [6]float64(list)
-}
-
-// box reads a rectangle, whichever of its corners come first.
-func (s *structure) box(v any) (box, bool) {
-	b, err := readBox(ordered(s.plain(s.Target(v))))
-	return b, err == nil
-}
-
-// ordered puts the corners of a rectangle in order.
-func ordered(v any) any {
-	sides, _ := v.([]any)
-	if len(sides) != len(box{}) {
-		return v
-	}
-	for i := range 2 {
-		a, isA := sides[i].(float64)
-		b, isB := sides[i+2].(float64)
-		if isA && isB && a > b {
-			sides[i], sides[i+2] = b, a
-		}
-	}
-	return sides
 }
 
 func (r *resizer) rectangle(entries pdffile.Dict, key string, m move) {

@@ -3,7 +3,6 @@ package pdf
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/relaypdf/relaypdf/render/engine"
 )
@@ -37,10 +36,4 @@ func rotate(ctx context.Context, w *engine.Work, args Rotation) error {
 	// qpdf would turn a page that is named twice only once, but takes longer.
 	turns := fmt.Sprintf("%+d:%s", args.Degrees, rangeText(unique(numbers)))
 	return doc.write(ctx, qpdfJob{"rotate": turns})
-}
-
-// unique returns numbers sorted and without repeats.
-func unique(numbers []int) []int {
-	numbers = slices.Sorted(slices.Values(numbers))
-	return slices.Compact(numbers)
 }

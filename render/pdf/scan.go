@@ -288,33 +288,5 @@ func (s *scan) threshold() byte {
 	return byte(min(best, math.MaxUint8))
 }
 
-// affine is a matrix of PDF: a point (x, y) is mapped to (ax+cy+e, bx+dy+f).
-type affine [6]float64
-
-// array returns the matrix as a list of a PDF.
-func (m affine) array() []any { return []any{m[0], m[1], m[2], m[3], m[4], m[5]} }
-
-// at returns the image of a point.
-func (m affine) at(x, y float64) (float64, float64) {
-	return m[0]*x + m[2]*y + m[4], m[1]*x + m[3]*y + m[5]
-}
-
-// then is the matrix that does m, and n behind it.
-func (m affine) then(n affine) affine {
-	e, f := n.at(m[4], m[5])
-	return affine{
-		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
-		m[2]*n[0] + m[3]*n[2], m[2]*n[1] + m[3]*n[3],
-		e, f,
-	}
-}
-
-// around returns the bounding box of a transformed rectangle: its left, top, right and bottom.
-func (m affine) around(left, top, right, bottom float64) (r [4]float64) {
-	r = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
-	for _, corner := range [][2]float64{{left, top}, {right, top}, {left, bottom}, {right, bottom}} {
-		x, y := m.at(corner[0], corner[1])
-		r[0], r[1], r[2], r[3] = min(r[0], x), min(r[1], y), max(r[2], x), max(r[3], y)
-	}
-	return r
-}
+// scanPixels is the maximum number of pixels of a page that is drawn for its letters.
+const scanPixels = 25_000_000

@@ -311,31 +311,6 @@ func drawAsForm(s *structure, changes *pdffile.Update, page pdffile.Dict, of str
 	return nil
 }
 
-// size returns the size of a page as it is shown, in points.
-func (p paper) size() (width, height float64) {
-	width = (p.box[2] - p.box[0]) * p.unit
-	height = (p.box[3] - p.box[1]) * p.unit
-	if p.turn%180 != 0 {
-		return height, width
-	}
-	return width, height
-}
-
-// upright returns the matrix from a page's own units to points from its bottom left, as displayed.
-func (p paper) upright() affine {
-	b := p.box
-	u := p.unit
-	switch p.turn {
-	case 90:
-		return affine{0, -u, u, 0, -b[1] * u, b[2] * u}
-	case 180:
-		return affine{-u, 0, 0, -u, b[2] * u, b[3] * u}
-	case 270:
-		return affine{0, u, -u, 0, b[3] * u, -b[0] * u}
-	}
-	return affine{u, 0, 0, u, -b[0] * u, -b[1] * u}
-}
-
 // finishSheets gives sheets their guides, and the links and the information of the document. It returns the number of
 // links that are lost, and refuses sheets that are not as many as they have to be, or that qpdf finds fault with.
 func finishSheets(

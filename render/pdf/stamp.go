@@ -39,11 +39,6 @@ type Mark struct {
 // stampEdge is the distance of stamps from the edge, in points.
 const stampEdge = 24
 
-// drawScript precedes the scripts that draw on pages.
-//
-//go:embed draw.js
-var drawScript string
-
 // stampScript draws a stamp; MuPDF runs it behind drawScript.
 //
 //go:embed stamp.js

@@ -170,3 +170,19 @@ func (d *document) append(tail []byte) (err error) {
 	_, err = f.Write(tail)
 	return err
 }
+
+// writeUpdated writes a file of the job's folder with an update to another one.
+func (d *document) writeUpdated(from, to string, update *pdffile.Update) error {
+	content, err := os.ReadFile(d.work.Path(from))
+	if err != nil {
+		return fmt.Errorf("update: %w", err)
+	}
+	tail, err := update.Append()
+	if err != nil {
+		return d.fail(Damaged, err)
+	}
+	if err := os.WriteFile(d.work.Path(to), append(content, tail...), 0o600); err != nil {
+		return fmt.Errorf("update: %w", err)
+	}
+	return nil
+}
