@@ -193,7 +193,7 @@ func TestConvertColors(t *testing.T) {
 	copy(profile[16:], "RGB ")
 	copy(profile[36:], "acsp")
 	plain := asJPEG(t, photo)
-	source := append(append(append([]byte{}, plain[:2]...), jpegProfile(profile)...), plain[2:]...)
+	source := append(append(append([]byte{}, plain[:2]...), profileSegments(profile)...), plain[2:]...)
 	again, err := pngChunk(make1(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, source), "iCCP")
 	if err != nil || len(again) == 0 {
 		t.Errorf("a PNG has no profile: %v", err)

@@ -97,7 +97,7 @@ const blankPDF = "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n
 func TestMarkdownReal(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	paths := realDocuments(t)
+	paths := pdftest.Documents(t)
 	const every = 12
 	read, words := 0, 0
 	for i := 0; i < len(paths); i += every {

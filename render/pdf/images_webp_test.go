@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"io"
@@ -112,6 +113,28 @@ func TestWebPThatLies(t *testing.T) {
 	}
 }
 
+// profileChunk is a colour profile as a chunk of a PNG.
+func profileChunk(profile []byte) []byte {
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	_, _ = z.Write(profile)
+	_ = z.Close()
+	body := append([]byte("iCCPprofile\x00\x00"), packed.Bytes()...)
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(body)-len("iCCP")))
+	return binary.BigEndian.AppendUint32(append(chunk, body...), crc32.ChecksumIEEE(body))
+}
+
+// profileSegments is a colour profile as segments of a JPEG.
+func profileSegments(profile []byte) (segments []byte) {
+	parts := slices.Collect(slices.Chunk(profile, 65_000))
+	for i, part := range parts {
+		body := append(append([]byte("ICC_PROFILE\x00"), byte(i+1), byte(len(parts))), part...)
+		segments = binary.BigEndian.AppendUint16(append(segments, 0xff, 0xe2), uint16(2+len(body)))
+		segments = append(segments, body...)
+	}
+	return segments
+}
+
 // tiffProfile gives a TIFF a colour profile: its directory is written again, at the end.
 func tiffProfile(content, profile []byte) []byte {
 	order := binary.LittleEndian
@@ -135,7 +158,7 @@ func TestImagesKeepProfiles(t *testing.T) {
 	profile := pdftest.Load(t, ColorProfile)
 	img := photograph(40, 30)
 	withPNG := func(content, profile []byte) []byte {
-		return slices.Concat(content[:pngHeader], pngProfile(profile), content[pngHeader:])
+		return slices.Concat(content[:pngHeader], profileChunk(profile), content[pngHeader:])
 	}
 	plain, photo := asPNG(t, img), asJPEG(t, img)
 	still := webPOf(t, withPNG(plain, profile), "-metadata", "icc")
@@ -146,7 +169,7 @@ func TestImagesKeepProfiles(t *testing.T) {
 	}
 	pdftest.Tool(t, "webpmux", "-set", "icc", icc, pdftest.Save(t, moving), "-o", out)
 	for name, source := range map[string][]byte{
-		"a JPEG": slices.Concat(photo[:2], jpegProfile(profile), photo[2:]),
+		"a JPEG": slices.Concat(photo[:2], profileSegments(profile), photo[2:]),
 		"a PNG":  withPNG(plain, profile), "a PNG with alpha": withPNG(asPNG(t, seen(40, 30, 20)), profile),
 		"a TIFF": tiffProfile(asTIFF(t, img), profile),
 		"a WebP": still, "a WebP that moves": pdftest.Load(t, out),

@@ -87,7 +87,7 @@ func TestArchiveKeepsPrints(t *testing.T) {
 func TestArchiveKeepsOnlyKnown(t *testing.T) {
 	t.Parallel()
 	// A and B of the font are 667 wide.
-	document := string(bytes.Replace(lettered(t, "00240025", "1 beginbfrange <0024> <0025> <0041> endbfrange"), []byte("/DW 600"), []byte("/DW 667"), 1))
+	document := string(bytes.Replace(pdftest.Lettered(t, "00240025", "1 beginbfrange <0024> <0025> <0041> endbfrange"), []byte("/DW 600"), []byte("/DW 667"), 1))
 	kept := func(text string) bool {
 		f, err := pdffile.Read([]byte(text))
 		if err != nil || !f.Sound() {

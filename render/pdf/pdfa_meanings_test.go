@@ -146,7 +146,7 @@ func fontDocument(t testing.TB) (*fontPages, []byte) {
 	p.page("a ligature's name", trueType(withCmap(font, 1, map[byte]sfnt.GlyphIndex{33: glyphs[codes['a']], 34: glyphs[codes['t']]}), symbolic,
 		pdffile.Dict{"/Type": "/Encoding", "/Differences": []any{33, "/f_i", "/t"}}), []byte("!\""), "fit")
 	partial := trueType(font, plain, "/MacRomanEncoding")
-	partial["/ToUnicode"] = p.add(pdffile.Stream{Entries: pdffile.Dict{}, Content: meaningTable(map[string]string{"N": "N", "\xd2": "“"})})
+	partial["/ToUnicode"] = p.add(pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(someMeanings)})
 	p.page("some meanings", partial, mac, text)
 	p.page("Type 1", p.simple("/Type1", "/FontFile", nimbus, symbolic, nil), []byte("Nature\x27s \xaacaf\xba \xb1 Gr"), "Nature’s “caf” – Gr")
 	p.page("Type 1, Mac Roman", p.simple("/Type1", "/FontFile", nimbus, symbolic, "/MacRomanEncoding"), mac, text)
@@ -178,6 +178,13 @@ func (p *fontPages) check(t testing.TB, name string, document []byte, gone strin
 		}
 	}
 }
+
+// someMeanings is a table of the meanings of two codes: N, and the opening quotation mark.
+const someMeanings = "/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n" +
+	"/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def /CMapName /Adobe-Identity-UCS def /CMapType 2 def\n" +
+	"1 begincodespacerange <00> <ff> endcodespacerange\n" +
+	"2 beginbfchar\n<4e> <004e>\n<d2> <201c>\nendbfchar\n" +
+	"endcmap CMapName currentdict /CMap defineresource pop end end\n"
 
 // TestArchiveKeepsTextOfFonts: both readers find in an archive what its source says.
 func TestArchiveKeepsTextOfFonts(t *testing.T) {

@@ -99,7 +99,7 @@ func TestArchiveRealDocuments(t *testing.T) { //nolint:tparallel // It waits for
 	var made sync.Map // levels, by path
 	dir := t.TempDir()
 	t.Run("documents", func(t *testing.T) {
-		for i, path := range someDocuments(t, realDocuments(t), *realRows) {
+		for i, path := range someDocuments(t, *realRows) {
 			for n, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
 				if *realRows > 0 && i%3 != n {
 					continue // each takes a second or more
@@ -188,7 +188,7 @@ func TestArchivePassesVeraPDF(t *testing.T) {
 // TestArchivedRefusesTextWithoutGlyphs: text that shows .notdef is not PDF/A.
 func TestArchivedRefusesTextWithoutGlyphs(t *testing.T) {
 	t.Parallel()
-	content := lettered(t, "00240000", "1 beginbfchar <0024> <0041> endbfchar")
+	content := pdftest.Lettered(t, "00240000", "1 beginbfchar <0024> <0041> endbfchar")
 	failed := fails(t, NoArchive, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive2B}, content)
 	if want := "without a glyph in its font (.notdef) on page 1;"; !strings.Contains(failed.Text, want) {
 		t.Errorf("got %q, want %q", failed.Text, want)

@@ -17,7 +17,7 @@ import (
 func TestRealPages(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	paths := realDocuments(t)
+	paths := pdftest.Documents(t)
 	done := 0
 	var forms atomic.Int32
 	for i, path := range paths {

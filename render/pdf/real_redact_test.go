@@ -26,7 +26,7 @@ func TestRedactRealDocuments(t *testing.T) {
 			t.Errorf("words were taken out of %d documents, want %d", done.Load(), fewest)
 		}
 	})
-	for _, path := range someDocuments(t, realDocuments(t), 2**realRows) {
+	for _, path := range someDocuments(t, 2**realRows) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			word := longestWord(t, path)

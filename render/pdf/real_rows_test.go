@@ -3,12 +3,10 @@ package pdf
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,7 +52,7 @@ func rowsOnReal() []rowOnReal {
 func TestRowsOnRealDocuments(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	chosen := someDocuments(t, realDocuments(t), *realRows)
+	chosen := someDocuments(t, *realRows)
 	const fewest = 20
 	var mu sync.Mutex
 	done, made := map[string]int{}, map[string]int{}
@@ -94,38 +92,10 @@ func TestRowsOnRealDocuments(t *testing.T) {
 	}
 }
 
-// someDocuments are some n small ones, from here and there, or all where n is 0.
-func someDocuments(t *testing.T, paths []string, n int) (chosen []string) {
+// someDocuments are some n small ones of the documents of others, and a form made by LibreOffice.
+func someDocuments(t *testing.T, n int) []string {
 	t.Helper()
-	const large = 60_000
-	var small, special []string
-	for _, path := range paths {
-		about, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n > 0 && about.Size() > large {
-			continue
-		}
-		small = append(small, path)
-		for _, kind := range []string{"/signatures/", "/form/", "/pdf20/"} {
-			if strings.Contains(path, kind) {
-				special = append(special, path)
-			}
-		}
-	}
-	every := 1
-	if n > 0 {
-		every = max(1, len(small)/n)
-	}
-	for i := 0; i < len(small); i += every {
-		chosen = append(chosen, small[i])
-	}
-	for i := 0; i < len(special); i += cmp.Or(len(special)/5, 1) {
-		chosen = append(chosen, special[i])
-	}
-	slices.Sort(chosen)
-	return slices.Compact(append(chosen, filepath.Join("testdata", "form.pdf")))
+	return append(pdftest.SomeDocuments(t, n), filepath.Join("testdata", "form.pdf"))
 }
 
 // doTo does a row to a document, and looks at what comes out. It is false where the row

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,33 +16,13 @@ import (
 // everyNth keeps the run short. The files are sorted, and consecutive ones are alike.
 const everyNth = 25
 
-// realDocuments returns the paths of documents that others have made.
-func realDocuments(t *testing.T) (paths []string) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("many documents take long")
-	}
-	dir := pdftest.Corpus(t)
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && strings.EqualFold(filepath.Ext(path), ".pdf") {
-			paths = append(paths, path)
-		}
-		return err
-	})
-	if err != nil || len(paths) < everyNth {
-		t.Fatalf("%d documents in %s: %v", len(paths), dir, err)
-	}
-	slices.Sort(paths)
-	return paths
-}
-
 // TestRealDocuments does everything to documents from the wild: what comes out
 // is sound and has the right pages, and what cannot be done is refused in
 // words.
 func TestRealDocuments(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	paths := realDocuments(t)
+	paths := pdftest.Documents(t)
 	done := 0
 	for i := 0; i < len(paths); i += everyNth {
 		content := pdftest.Load(t, paths[i])

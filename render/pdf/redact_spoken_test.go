@@ -84,7 +84,7 @@ func TestRedactWordsFromTheRight(t *testing.T) {
 			fmt.Fprintf(&meanings, "1 beginbfchar <%04x> <%04x> endbfchar ", 0x24+i, r)
 		}
 		meanings.WriteString("2 beginbfchar <0003> <0020> <0044> <05D0> endbfchar")
-		document := lettered(t, "004400440003"+digits.String()+"000300440044", meanings.String())
+		document := pdftest.Lettered(t, "004400440003"+digits.String()+"000300440044", meanings.String())
 		made := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{word}}, document)
 		texts, _ := readings(t, pdftest.Save(t, made))
 		for i, text := range texts {

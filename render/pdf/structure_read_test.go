@@ -115,7 +115,7 @@ func TestReadersAgree(t *testing.T) {
 func TestReadersAgreeOnRealDocuments(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	paths := realDocuments(t)
+	paths := pdftest.Documents(t)
 	var read atomic.Int32
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
