@@ -1,12 +1,6 @@
 package pdf
 
-import (
-	"path/filepath"
-	"testing"
-
-	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
-)
+import "testing"
 
 // TestLimitedContent brings rectangles within the limit, and leaves all else as it is.
 func TestLimitedContent(t *testing.T) {
@@ -20,16 +14,5 @@ func TestLimitedContent(t *testing.T) {
 		if changed != (want != "") || changed && string(got) != want {
 			t.Errorf("%q has become %q (%v), want %q", content, got, changed, want)
 		}
-	}
-}
-
-// TestArchiveLimitsNumbers: a document with rectangles that reach far beyond its pages becomes PDF/A-1b.
-func TestArchiveLimitsNumbers(t *testing.T) {
-	sharedtest.Slow(t)
-	t.Parallel()
-	document := pdftest.Load(t, filepath.Join(pdftest.Corpus(t), "pkg", "samples", "grid", "GridFromPDF.pdf"))
-	made, _ := madeArchive(t, Archive1B, document)
-	for file, rules := range pdftest.VeraPDF(t, "1b", pdftest.Save(t, made)) {
-		t.Errorf("%s is not PDF/A-1b: %q", file, rules)
 	}
 }

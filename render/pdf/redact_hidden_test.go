@@ -489,14 +489,3 @@ func TestRedactHidden(t *testing.T) {
 		})
 	}
 }
-
-// TestFoldPlain folds plain texts as fold does.
-func TestFoldPlain(t *testing.T) {
-	for c := range 128 {
-		for _, text := range []string{"a" + string(rune(c)) + "z", string(rune(c)) + "\n"} {
-			if got, plain := foldPlain(text); plain && got != fold(lettersOf(text), true).text {
-				t.Errorf("%q is folded to %q, want %q", text, got, fold(lettersOf(text), true).text)
-			}
-		}
-	}
-}
