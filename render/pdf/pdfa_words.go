@@ -167,7 +167,10 @@ func (a *archiveWords) makeFont() {
 
 	const name, first = "/RelaypdfWords", "\x00\x01"
 	// Letters are boxes: MuPDF does not see a line of such as have no outline.
-	outline := []point{{0, -fontDescent, true}, {0, fontAscent, true}, {noGlyph, fontAscent, true}, {noGlyph, -fontDescent, true}}
+	corner := func(x, y int) point { return point{x: x, y: y, on: true} }
+	outline := []point{
+		corner(0, -fontDescent), corner(0, fontAscent), corner(noGlyph, fontAscent), corner(noGlyph, -fontDescent),
+	}
 	file := (&fontBuilder{glyphs: map[rune]glyph{' ': {advance: noGlyph, contours: [][]point{outline}}}}).file()
 
 	descriptor := object(pdffile.Dict{
