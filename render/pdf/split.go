@@ -94,7 +94,7 @@ func (a SplitArgs) pieces(ctx context.Context, s *splitter) ([]piece, error) {
 	var starts []int
 	switch {
 	case a.Every > 0:
-		for n := 1; n <= s.pages; n += a.Every {
+		for n := 1; n <= s.document.pages; n += a.Every {
 			starts = append(starts, n)
 		}
 	case a.Level > 0:
@@ -122,7 +122,7 @@ func (a SplitArgs) pieces(ctx context.Context, s *splitter) ([]piece, error) {
 	starts = unique(append(starts, 1))
 	pieces := make([]piece, len(starts))
 	for i, first := range starts {
-		pieces[i] = piece{first, s.pages, titles[first]}
+		pieces[i] = piece{first, s.document.pages, titles[first]}
 		if i > 0 {
 			pieces[i-1].last = first - 1
 		}
@@ -151,7 +151,7 @@ func headings(nodes []pageNode, level int, titles map[int]string, pages []int) [
 func (s *splitter) fill(from int, maximum int64) (piece, []byte, error) {
 	var best []byte
 	fits := 0                                   // a number of pages that fits
-	beyond := min(s.pages-from+1, maxPages) + 1 // one that does not
+	beyond := min(s.document.pages-from+1, maxPages) + 1 // one that does not
 
 	for n := min(max(1, s.filled), beyond-1); fits+1 < beyond; {
 		content, err := s.write(piece{first: from, last: from + n - 1})
@@ -166,7 +166,7 @@ func (s *splitter) fill(from int, maximum int64) (piece, []byte, error) {
 		default:
 			beyond = n
 		}
-		if n = (fits + beyond) / 2; beyond > min(s.pages-from+1, maxPages) {
+		if n = (fits + beyond) / 2; beyond > min(s.document.pages-from+1, maxPages) {
 			n = min(2*fits, beyond-1)
 		}
 	}
@@ -177,11 +177,11 @@ func (s *splitter) fill(from int, maximum int64) (piece, []byte, error) {
 
 // pack makes an archive of parts the job's output. next returns the part that begins with a page, and its content.
 func (s *splitter) pack(ctx context.Context, next func(from int) (piece, []byte, error)) error {
-	digits := max(3, len(strconv.Itoa(s.pages)))
+	digits := max(3, len(strconv.Itoa(s.document.pages)))
 	const part = "part.pdf"
 
 	return packStored(s.work, "parts.zip", func(add func(file, name string) error) error {
-		for from, n := 1, 1; from <= s.pages; n++ {
+		for from, n := 1, 1; from <= s.document.pages; n++ {
 			if n > maxParts {
 				return &Error{Kind: Unsplit, Text: fmt.Sprintf("makes more than %d parts, the limit", maxParts)}
 			}
