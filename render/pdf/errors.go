@@ -72,7 +72,7 @@ const (
 	NotEmail Kind = "not_email"
 )
 
-// Error is the error of a job of this package that is caused by the document or by the arguments.
+// Error is the error of a job that is caused by the document or by the arguments.
 type Error struct {
 	Kind Kind
 	// Input is the number of the input at fault, from 0.
@@ -107,7 +107,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, which stays in the child.
 func (e *Error) Unwrap() error { return e.cause }
 
-// jobCode marks the errors of this package among an engine's.
+// jobCode marks an Error among an engine's errors.
 const jobCode = "pdf"
 
 // toJob encodes an Error for the pipe; any other error is returned unchanged.

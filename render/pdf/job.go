@@ -9,7 +9,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
-// Job is a job of this package for a child of render/engine, with the types of its arguments and its result. It is
+// Job is a job with PDFs for a child of render/engine, with the types of its arguments and its result. It is
 // declared once, next to its function; package render runs it.
 type Job[Args, Result any] struct {
 	// Name is the name of the handler.
@@ -26,13 +26,13 @@ func (j Job[Args, Result]) With(args Args, files []engine.File) engine.Job {
 // None is the result of a job that returns only output files.
 type None struct{}
 
-// handlers are the handlers of all jobs that are declared in this package.
+// handlers are the handlers of all jobs with PDFs that the program has.
 var handlers = engine.Handlers{}
 
-// Handlers returns the jobs of this package that a child of render/engine can do.
+// Handlers returns the jobs with PDFs that a child of render/engine can do: those of the packages that are linked.
 func Handlers() engine.Handlers { return maps.Clone(handlers) }
 
-// define declares a job whose result is a value. Errors of this package reach the other side, where FromJob reads them.
+// define declares a job whose result is a value. An Error reaches the other side, where FromJob reads them.
 func define[Args, Result any](
 	name string, limit time.Duration, run func(context.Context, *engine.Work, Args) (Result, error),
 ) Job[Args, Result] {

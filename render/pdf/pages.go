@@ -36,7 +36,8 @@ func settle(ctx context.Context, d *document) error {
 	return err
 }
 
-// writeFlat is flattenComments for a document whose comments and fields have appearances.
+// writeFlat writes a document in which comments and fields, which have appearances, are part of their pages: those
+// shown on screen, or all.
 func (d *document) writeFlat(ctx context.Context, to, which string) error {
 	return d.writeTo(ctx, to, qpdfJob{"flattenAnnotations": which, "objectStreams": "disable"})
 }

@@ -337,7 +337,7 @@ func (r *redaction) searchDocument(ctx context.Context, name, open string, sourc
 
 	const metadata = "metadata.xml"
 	var err error
-	input := openInput{name, open, redactRoom, metadata}
+	input := openInput{Input: name, Output: open, Room: redactRoom, Metadata: metadata}
 	found.removesMetadata, err = runScript[bool](ctx, r.document, "open.js", []byte(drawScript+redactOpenScript), input)
 	if err != nil {
 		return found, err

@@ -148,7 +148,7 @@ func TestReadStructure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []pageObject{{"10 0 R"}, {"12 0 R"}, {"14 0 R"}}; !reflect.DeepEqual(s.Pages, want) {
+	if want := []pageObject{{Object: "10 0 R"}, {Object: "12 0 R"}, {Object: "14 0 R"}}; !reflect.DeepEqual(s.Pages, want) {
 		t.Errorf("pages %v, want %v", s.Pages, want)
 	}
 	want := []entryOf{
