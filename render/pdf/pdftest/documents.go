@@ -1,16 +1,14 @@
 package pdftest
 
 import (
-	"bytes"
 	"cmp"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Documents returns the paths of documents that others have made, in order.
@@ -71,35 +69,23 @@ func SomeDocuments(t testing.TB, n int) (chosen []string) {
 func Lettered(t testing.TB, glyphs, meanings string) []byte {
 	t.Helper()
 	font := Load(t, strings.TrimSpace(Tool(t, "fc-match", "-f", "%{file}", "Liberation Sans")))
-	u, root := pdffile.NewDocument()
-	add := func(value any) string {
-		ref := u.Reserve()
-		u.Set(ref, value)
-		return ref
+	stream := func(entries, content string) string {
+		return fmt.Sprintf("<< %s/Length %d >>\nstream\n%s\nendstream", entries, len(content), content)
 	}
-	stream := func(entries pdffile.Dict, content []byte) string {
-		return add(pdffile.Stream{Entries: entries, Content: content})
-	}
-	descriptor := add(pdffile.Dict{
-		"/Type": "/FontDescriptor", "/FontName": "/ABCDEF+LiberationSans", "/Flags": 4, "/FontBBox": []any{0, -200, 1000, 900}, "/ItalicAngle": 0,
-		"/Ascent": 900, "/Descent": -200, "/CapHeight": 700, "/StemV": 80, "/FontFile2": stream(pdffile.Dict{"/Length1": len(font)}, font),
-	})
-	descendant := add(pdffile.Dict{
-		"/Type": "/Font", "/Subtype": "/CIDFontType2", "/BaseFont": "/ABCDEF+LiberationSans", "/FontDescriptor": descriptor, "/DW": 600, "/CIDToGIDMap": "/Identity",
-		"/CIDSystemInfo": pdffile.Dict{"/Registry": "b:41646f6265", "/Ordering": "b:4964656e74697479", "/Supplement": 0},
-	})
 	tells := "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Adobe-Identity-UCS def /CMapType 2 def\n" +
 		"1 begincodespacerange <0000> <FFFF> endcodespacerange\n" + meanings + "\nendcmap CMapName currentdict /CMap defineresource pop end end"
-	face := add(pdffile.Dict{
-		"/Type": "/Font", "/Subtype": "/Type0", "/BaseFont": "/ABCDEF+LiberationSans", "/Encoding": "/Identity-H",
-		"/DescendantFonts": []any{descendant}, "/ToUnicode": stream(pdffile.Dict{}, []byte(tells)),
+	return write("1.7", map[int]string{
+		1: "<< /Type /Catalog /Pages 2 0 R >>",
+		2: "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		3: "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 200 ] /Resources << /Font << /F 6 0 R >> >> /Contents 5 0 R >>",
+		4: "<< >>",
+		5: stream("", "BT /F 24 Tf 20 100 Td <"+glyphs+"> Tj ET"),
+		6: "<< /Type /Font /Subtype /Type0 /BaseFont /ABCDEF+LiberationSans /Encoding /Identity-H /DescendantFonts [7 0 R] /ToUnicode 8 0 R >>",
+		7: "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /ABCDEF+LiberationSans /FontDescriptor 9 0 R /DW 600 /CIDToGIDMap /Identity " +
+			"/CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> >>",
+		8: stream("", tells),
+		9: "<< /Type /FontDescriptor /FontName /ABCDEF+LiberationSans /Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 " +
+			"/Ascent 900 /Descent -200 /CapHeight 700 /StemV 80 /FontFile2 10 0 R >>",
+		10: stream(fmt.Sprintf("/Length1 %d ", len(font)), string(font)),
 	})
-	pages := u.Reserve()
-	page := add(pdffile.Dict{
-		"/Type": "/Page", "/Parent": pages, "/MediaBox": []any{0, 0, 400, 200}, "/Resources": pdffile.Dict{"/Font": pdffile.Dict{"/F": face}},
-		"/Contents": stream(pdffile.Dict{}, []byte("BT /F 24 Tf 20 100 Td <"+glyphs+"> Tj ET")),
-	})
-	u.Set(pages, pdffile.Dict{"/Type": "/Pages", "/Kids": []any{page}, "/Count": 1})
-	u.Set(root, pdffile.Dict{"/Type": "/Catalog", "/Pages": pages})
-	return bytes.Replace(u.Document(root), []byte("%PDF-1.3"), []byte("%PDF-1.7"), 1)
 }
