@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -18,7 +19,7 @@ type fileAnnotation struct {
 }
 
 // fileAnnotationOf reads an annotation, and reports whether it is a pinned attachment.
-func fileAnnotationOf(s *structure, page int, annotation any) (fileAnnotation, bool) {
+func fileAnnotationOf(s *job.Structure, page int, annotation any) (fileAnnotation, bool) {
 	comment := s.Entry(annotation)
 	if s.Target(comment["/Subtype"]) != "/FileAttachment" {
 		return fileAnnotation{}, false
@@ -30,14 +31,14 @@ func fileAnnotationOf(s *structure, page int, annotation any) (fileAnnotation, b
 }
 
 // annotationsOf returns the annotations of a page.
-func annotationsOf(s *structure, page pageObject) []any {
+func annotationsOf(s *job.Structure, page job.PageObject) []any {
 	list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
 	return list
 }
 
 // pageAttachments returns the files that are pinned on pages and are not among the others, each once and with a name
 // that no other has.
-func pageAttachments(s *structure, others []Attachment) (list []Attachment) {
+func pageAttachments(s *job.Structure, others []Attachment) (list []Attachment) {
 	contents := map[string]bool{}
 	names := map[string]bool{}
 	numbers := map[string]int{}
@@ -68,7 +69,7 @@ func pageAttachments(s *structure, others []Attachment) (list []Attachment) {
 }
 
 // describeFileAnnotation returns the document's description of a file that is pinned on a page.
-func describeFileAnnotation(s *structure, p fileAnnotation) Attachment {
+func describeFileAnnotation(s *job.Structure, p fileAnnotation) Attachment {
 	text := func(entries pdffile.Dict, key string) string { return pdffile.Text(s.Target(entries[key])) }
 	name := cmp.Or(text(p.file, "/UF"), text(p.file, "/F"), "attachment")
 	stream := s.Dict(p.content)
@@ -76,14 +77,14 @@ func describeFileAnnotation(s *structure, p fileAnnotation) Attachment {
 	params := s.Entry(stream["/Params"])
 	return Attachment{
 		Name: name, Filename: name, Description: cmp.Or(text(p.file, "/Desc"), text(p.comment, "/Contents")),
-		ContentType: strings.TrimPrefix(kind, "/"), CreatedAt: date(text(params, "/CreationDate")),
-		ModifiedAt: date(text(params, "/ModDate")),
+		ContentType: strings.TrimPrefix(kind, "/"), CreatedAt: job.ParseDate(text(params, "/CreationDate")),
+		ModifiedAt: job.ParseDate(text(params, "/ModDate")),
 		Page:       &p.page, content: p.content,
 	}
 }
 
 // removeFileAnnotations removes files from the pages on which they are pinned, and their content.
-func removeFileAnnotations(s *structure, contents map[string]bool) *pdffile.Update {
+func removeFileAnnotations(s *job.Structure, contents map[string]bool) *pdffile.Update {
 	changes := s.NewUpdate()
 	for i, page := range s.Pages {
 		annotations := annotationsOf(s, page)

@@ -14,6 +14,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -67,7 +70,7 @@ func TestWebPThatMoves(t *testing.T) {
 		"see whole": {[]string{"", "+2+2"}, [][]byte{webPOf(t, half), webPOf(t, half)}, map[image.Point]color.Color{{X: 3, Y: 5}: color.NRGBA{}, {X: 16, Y: 5}: red}, true},
 	} {
 		source := movingWebP(t, test.places, test.pageImages...)
-		img, _ := convertTo(t, ConvertImageArgs{To: "png"}, source)
+		img, _ := convertTo(t, images.ConvertArgs{To: "png"}, source)
 		for at, want := range test.at {
 			if _, _, _, alpha := want.RGBA(); alpha == 0 {
 				if _, _, _, got := img.At(at.X, at.Y).RGBA(); got != 0 {
@@ -77,12 +80,12 @@ func TestWebPThatMoves(t *testing.T) {
 				t.Errorf("%s: %v is %v, want %v", name, at, img.At(at.X, at.Y), want)
 			}
 		}
-		result, err := do(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, source)
-		var made ConvertedImage
+		result, err := do(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, source)
+		var made images.ConvertedImage
 		if err != nil || json.Unmarshal(result.Body, &made) != nil || made.More != test.more {
 			t.Errorf("%s: more is %t, want %t: %v", name, made.More, test.more, err)
 		}
-		document := make1(t, FromImagesJob.Name, imagesArgs(1), source)
+		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), source)
 		sound(t, document, "", 1)
 	}
 }
@@ -99,16 +102,16 @@ func TestWebPThatLies(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		source []byte
-		kind   Kind
+		kind   job.Kind
 	}{
-		"cut":          {whole[:frame+40], DamagedImage},
-		"no picture":   {whole[:frame+16], DamagedImage},
-		"too short":    {changed(frame-4, 8, 0, 0, 0), DamagedImage},
-		"outside":      {changed(frame, 9), DamagedImage},
-		"other size":   {changed(frame+6, 20), DamagedImage},
-		"large ground": {changed(ground+4, 0xff, 0xff, 0x3f, 0xff, 0xff, 0x3f), LargeImage},
+		"cut":          {whole[:frame+40], images.DamagedImage},
+		"no picture":   {whole[:frame+16], images.DamagedImage},
+		"too short":    {changed(frame-4, 8, 0, 0, 0), images.DamagedImage},
+		"outside":      {changed(frame, 9), images.DamagedImage},
+		"other size":   {changed(frame+6, 20), images.DamagedImage},
+		"large ground": {changed(ground+4, 0xff, 0xff, 0x3f, 0xff, 0xff, 0x3f), images.LargeImage},
 	} {
-		fails(t, test.kind, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, test.source)
+		fails(t, test.kind, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, test.source)
 		t.Log(name)
 	}
 }
@@ -145,7 +148,7 @@ func tiffProfile(content, profile []byte) []byte {
 	place := len(made)
 	made = order.AppendUint16(made, count+1)
 	made = append(made, entries...)
-	made = order.AppendUint16(order.AppendUint16(made, tagProfile), 7)
+	made = order.AppendUint16(order.AppendUint16(made, 34675), 7)
 	made = order.AppendUint32(order.AppendUint32(made, uint32(len(profile))), uint32(len(content)))
 	made = order.AppendUint32(made, 0)
 	order.PutUint32(made[4:], uint32(place))
@@ -155,10 +158,10 @@ func tiffProfile(content, profile []byte) []byte {
 // TestImagesKeepProfiles keeps the profile of colours of every kind that has one, in images and
 // in PDFs, and none that is for other colours.
 func TestImagesKeepProfiles(t *testing.T) {
-	profile := pdftest.Load(t, ColorProfile)
+	profile := pdftest.Load(t, archive.ColorProfile)
 	img := photograph(40, 30)
 	withPNG := func(content, profile []byte) []byte {
-		return slices.Concat(content[:pngHeader], profileChunk(profile), content[pngHeader:])
+		return slices.Concat(content[:33], profileChunk(profile), content[33:])
 	}
 	plain, photo := asPNG(t, img), asJPEG(t, img)
 	still := webPOf(t, withPNG(plain, profile), "-metadata", "icc")
@@ -175,12 +178,12 @@ func TestImagesKeepProfiles(t *testing.T) {
 		"a WebP": still, "a WebP that moves": pdftest.Load(t, out),
 	} {
 		for _, to := range []string{"png", "jpeg", "webp"} {
-			_, made := convertTo(t, ConvertImageArgs{To: to}, source)
+			_, made := convertTo(t, images.ConvertArgs{To: to}, source)
 			if !hasProfile(made, profile) {
 				t.Errorf("%s as %s has not its profile", name, to)
 			}
 		}
-		document := make1(t, FromImagesJob.Name, imagesArgs(1), source)
+		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), source)
 		sound(t, document, "", 1)
 		unpacked := filepath.Join(t.TempDir(), "unpacked.pdf")
 		pdftest.Tool(t, "qpdf", "--stream-data=uncompress", pdftest.Save(t, document), unpacked)
@@ -193,10 +196,10 @@ func TestImagesKeepProfiles(t *testing.T) {
 		"colours with a profile of greys": withPNG(plain, grey), "greys with one of colours": withPNG(asPNG(t, image.NewGray(image.Rect(0, 0, 9, 9))), profile),
 		"a profile that is none": withPNG(plain, []byte("none")), "a palette": withPNG(asPNG(t, large(paletted)), grey),
 	} {
-		if _, made := convertTo(t, ConvertImageArgs{To: "png"}, source); bytes.Contains(made, []byte("iCCP")) {
+		if _, made := convertTo(t, images.ConvertArgs{To: "png"}, source); bytes.Contains(made, []byte("iCCP")) {
 			t.Errorf("%s: is kept", name)
 		}
-		sound(t, make1(t, FromImagesJob.Name, imagesArgs(1), source), "", 1)
+		sound(t, make1(t, images.FromImagesJob.Name, imagesArgs(1), source), "", 1)
 	}
 }
 

@@ -4,19 +4,20 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // readInfo reads the same information as qpdf and poppler, for a document that can be read without them: see
-// readSelf. It also returns the document's objects. The error is pdffile.ErrUnread if qpdf and poppler have to be
+// ReadSelf. It also returns the document's objects. The error is pdffile.ErrUnread if qpdf and poppler have to be
 // asked.
-func readInfo(d *document) (Info, *pdffile.File, error) {
-	f, err := d.readSelf()
+func readInfo(d *job.Document) (Info, *pdffile.File, error) {
+	f, err := d.ReadSelf()
 	if err != nil {
 		return Info{}, nil, err
 	}
 	result, err := infoOf(f)
-	d.pages = len(result.Pages)
+	d.Pages = len(result.Pages)
 	return result, f, err
 }
 
@@ -30,7 +31,7 @@ func infoOf(f *pdffile.File) (Info, error) {
 		return Info{}, pdffile.ErrUnread
 	}
 
-	pages, err := f.Pages(maxInputPages)
+	pages, err := f.Pages(job.MaxInputPages)
 	if err != nil {
 		return Info{}, err
 	}
@@ -61,14 +62,14 @@ func measure(page pdffile.Dict) (PageInfo, error) {
 		}
 	}
 
-	media, err := readBox(page["/MediaBox"])
+	media, err := job.ReadBox(page["/MediaBox"])
 	if err != nil {
 		return PageInfo{}, err
 	}
 
 	visible := media
 	if page["/CropBox"] != nil {
-		if visible, err = readBox(page["/CropBox"]); err != nil || !visible.within(media) {
+		if visible, err = job.ReadBox(page["/CropBox"]); err != nil || !visible.Within(media) {
 			return PageInfo{}, pdffile.ErrUnread
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -23,13 +25,13 @@ func (o *optimizer) channels(space any) int {
 	case "/DeviceGray", "/CalGray":
 		return 1
 	case "/DeviceRGB", "/CalRGB":
-		return rgb
+		return images.RGB
 	case "/DeviceCMYK":
-		return cmyk
+		return images.CMYK
 	case "/ICCBased":
 		if isList && len(list) > 1 {
 			n, _ := o.Target(o.Entry(list[1])["/N"]).(float64)
-			if n == 1 || n == rgb || n == cmyk {
+			if n == 1 || n == images.RGB || n == images.CMYK {
 				return int(n)
 			}
 		}
@@ -40,13 +42,13 @@ func (o *optimizer) channels(space any) int {
 // pixels reads an image. Images with fewer or more bits (black-and-white scans among them),
 // with other colours or filters, or with a colour key for transparency, are left as they
 // are.
-func (o *optimizer) pixels(stream pdffile.Stream) (p pixels, ok bool) {
+func (o *optimizer) pixels(stream pdffile.Stream) (p images.Pixels, ok bool) {
 	e := stream.Entries
 	width, _ := o.Target(e["/Width"]).(float64)
 	height, _ := o.Target(e["/Height"]).(float64)
 	_, keyed := o.Target(e["/Mask"]).([]any)
-	p = pixels{width: int(width), height: int(height), channels: o.channels(e["/ColorSpace"])}
-	if width < 1 || height < 1 || width*height > maxOptimized || p.channels == 0 || keyed ||
+	p = images.Pixels{Width: int(width), Height: int(height), Channels: o.channels(e["/ColorSpace"])}
+	if width < 1 || height < 1 || width*height > maxOptimized || p.Channels == 0 || keyed ||
 		o.Target(e["/ImageMask"]) == true || o.Target(e["/BitsPerComponent"]) != 8. {
 		return p, false
 	}
@@ -57,16 +59,16 @@ func (o *optimizer) pixels(stream pdffile.Stream) (p pixels, ok bool) {
 	}
 	param := o.Entry(params)
 
-	switch names := filters(e); {
+	switch names := job.Filters(e); {
 	case len(names) > 1:
 		return p, false
 	case names[0] == "/DCTDecode" && len(param) == 0:
-		ok = p.decodeJPEG(stream.Content)
+		ok = p.DecodeJPEG(stream.Content)
 	case names[0] == "/FlateDecode":
-		ok = p.inflate(stream.Content, param)
+		ok = p.Inflate(stream.Content, param)
 	case names[0] == "":
-		p.data = stream.Content
-		ok = len(p.data) >= p.size()
+		p.Data = stream.Content
+		ok = len(p.Data) >= p.Size()
 	}
 	return p, ok
 }
@@ -81,23 +83,23 @@ func (o *optimizer) grayPalette(entries pdffile.Dict) (pdffile.Dict, bool) {
 	}
 
 	n := o.channels(space[1])
-	if n != rgb && n != cmyk {
+	if n != images.RGB && n != images.CMYK {
 		return nil, false
 	}
 
 	var colors []byte
 	if stream, ok := o.Stream(pdffile.Reference(space[3])); ok {
-		p := pixels{width: len(stream.Content), height: 1, channels: 1}
-		switch names := filters(stream.Entries); {
+		p := images.Pixels{Width: len(stream.Content), Height: 1, Channels: 1}
+		switch names := job.Filters(stream.Entries); {
 		case len(names) == 1 && names[0] == "":
 			colors = stream.Content
 		case len(names) == 1 && names[0] == "/FlateDecode" && stream.Entries["/DecodeParms"] == nil:
 			highest, _ := o.Target(space[2]).(float64)
-			p.width = (int(min(max(highest, 0), 255)) + 1) * n
-			if !p.inflate(stream.Content, nil) {
+			p.Width = (int(min(max(highest, 0), 255)) + 1) * n
+			if !p.Inflate(stream.Content, nil) {
 				return nil, false
 			}
-			colors = p.data
+			colors = p.Data
 		default:
 			return nil, false
 		}
@@ -111,8 +113,8 @@ func (o *optimizer) grayPalette(entries pdffile.Dict) (pdffile.Dict, bool) {
 		colors = raw
 	}
 
-	p := pixels{width: len(colors) / n, height: 1, channels: n, data: colors}
+	p := images.Pixels{Width: len(colors) / n, Height: 1, Channels: n, Data: colors}
 	changed := pdffile.Without(entries)
-	changed["/ColorSpace"] = []any{"/Indexed", "/DeviceGray", space[2], "b:" + hex.EncodeToString(p.gray().data)}
+	changed["/ColorSpace"] = []any{"/Indexed", "/DeviceGray", space[2], "b:" + hex.EncodeToString(p.Gray().Data)}
 	return changed, true
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdftag"
@@ -35,8 +36,8 @@ func TestArchiveKeepsPrints(t *testing.T) {
 			}
 			before = made.PDF
 		}
-		level := []ArchiveLevel{Archive2B, Archive3B}[i%2]
-		result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, before)
+		level := []archive.Level{archive.Level2B, archive.Level3B}[i%2]
+		result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, before)
 		if name == "glyphs" { // which shows a character that its font lacks
 			if err == nil {
 				t.Errorf("%s: no error", name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -29,7 +30,7 @@ func TestArchiveKeepsMeaningOfGlyphs(t *testing.T) {
 			return strings.NewReplacer("\u202a", "", "\u202b", "", "\u202c", "").Replace(text)
 		}
 		want := plain(document)
-		for _, level := range []ArchiveLevel{Archive1B, Archive2B} {
+		for _, level := range []archive.Level{archive.Level1B, archive.Level2B} {
 			made, _ := madeArchive(t, level, document)
 			if got := plain(made); got != want || want == "" {
 				t.Errorf("%s in %s: the text is %q, want %q (%q)", name, level, got, want, test.want)
@@ -43,7 +44,7 @@ func TestArchiveNamesFontsInUTF8(t *testing.T) {
 	t.Parallel()
 	document := pdftest.Lettered(t, "0024", "1 beginbfchar <0024> <0061> endbfchar")
 	document = bytes.ReplaceAll(document, []byte("LiberationSans"), []byte("#ba#da#cc#e5ab"))
-	made, _ := madeArchive(t, Archive2B, document)
+	made, _ := madeArchive(t, archive.Level2B, document)
 	if name := regexp.MustCompile(`/(BaseFont|FontName) /\S*(#[89a-fA-F]|[\x80-\xff])\S*`).Find(pdftest.Transform(t, made, "--qdf", "--object-streams=disable")); name != nil {
 		t.Errorf("a font is called %q", name)
 	}

@@ -10,7 +10,10 @@ import (
 	"golang.org/x/image/font/sfnt"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -191,7 +194,7 @@ func TestArchiveKeepsTextOfFonts(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
 	p, document := fontDocument(t)
-	for _, level := range []ArchiveLevel{Archive1B, Archive2B} {
+	for _, level := range []archive.Level{archive.Level1B, archive.Level2B} {
 		made, changes := madeArchive(t, level, document)
 		if strings.Contains(changes, "copied") {
 			t.Errorf("%s: changes %q", level, changes)
@@ -222,7 +225,7 @@ func TestOperationsKeepTextOfFonts(t *testing.T) {
 	all := Selection{Input: input("")}
 	for name, args := range map[string]any{
 		CompressJob.Name: input(""), RepairJob.Name: input(""), RotateJob.Name: Rotation{all, 90}, OptimizeJob.Name: OptimizeArgs{Input: input(""), Linearize: true, Quality: 70, MaxDPI: 100},
-		ResizeJob.Name: ResizeArgs{Selection: all, Width: 842, Height: 595}, CropJob.Name: CropArgs{Selection: all, Margin: Margin{Bottom: 1}},
+		ResizeJob.Name: ResizeArgs{Selection: all, Width: 842, Height: 595}, CropJob.Name: CropArgs{Selection: all, Margin: images.Margin{Bottom: 1}},
 		MergeJob.Name: Merge{Inputs: []MergeInput{{Input: input("")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +234,7 @@ func TestOperationsKeepTextOfFonts(t *testing.T) {
 			kept.check(t, name, made, "")
 		})
 	}
-	kept.check(t, RedactJob.Name, make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
+	kept.check(t, redact.Job.Name, make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
 }
 
 // type1 is the program of a Type 1 font as a PDF has it, of a file with segments.

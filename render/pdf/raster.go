@@ -13,13 +13,14 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // RasterArgs are the arguments of a RasterJob. Pages is a selection, in the
 // grammar of pagerange; DPI is the resolution. The output is one image, or a
 // ZIP archive of several, which are named by the number of their page.
 type RasterArgs struct {
-	Input Input
+	Input job.Input
 	Pages string
 	JPEG  bool
 	DPI   int
@@ -34,26 +35,26 @@ type RasterResult struct {
 }
 
 // RasterJob renders pages of a PDF as images.
-var RasterJob = define("pdf.raster", engine.MakeTime, raster)
+var RasterJob = job.Define("pdf.raster", engine.MakeTime, raster)
 
 // raster draws pages. Poppler draws them; as its PNG is slow, it writes raw
 // pixels that are made a PNG here.
 func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult, error) {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return RasterResult{}, err
 	}
 
-	pages, err := doc.resolve(args.Pages)
+	pages, err := doc.Resolve(args.Pages)
 	if err != nil {
 		return RasterResult{}, err
 	}
 	pages = withoutRepeats(pages)
-	if err := checkPages(len(pages)); err != nil {
+	if err := job.CheckPages(len(pages)); err != nil {
 		return RasterResult{}, err
 	}
 
-	if _, err := decrypt(ctx, doc); err != nil {
+	if _, err := job.Decrypt(ctx, doc); err != nil {
 		return RasterResult{}, err
 	}
 	if args.TestMark {
@@ -62,7 +63,7 @@ func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult,
 		}
 	}
 
-	r := &rasterizer{document: doc, args: args, digits: max(3, len(strconv.Itoa(doc.pages)))}
+	r := &rasterizer{Document: doc, args: args, digits: max(3, len(strconv.Itoa(doc.Pages)))}
 	if err := r.checkSizes(ctx, pages); err != nil {
 		return RasterResult{}, err
 	}
@@ -93,10 +94,10 @@ func withoutRepeats(pages []int) []int {
 
 // rasterizer draws the pages of one document.
 type rasterizer struct {
-	*document
+	*job.Document
 	args   RasterArgs
 	digits int // of a page's number in file names
-	sizes  map[int]size
+	sizes  map[int]job.PageSize
 }
 
 // file returns the name of a page's image: page-001.png.
@@ -110,19 +111,19 @@ func (r *rasterizer) file(page int) string {
 
 // checkSizes refuses pages whose image would exceed the limits, before anything is rendered.
 func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
-	if r.sizes, err = readPageSizes(ctx, r.document, slices.Min(pages), slices.Max(pages)); err != nil {
+	if r.sizes, err = job.ReadPageSizes(ctx, r.Document, slices.Min(pages), slices.Max(pages)); err != nil {
 		return err
 	}
 
 	for _, page := range pages {
 		size, ok := r.sizes[page]
 		if !ok {
-			return r.fail(Damaged, fmt.Errorf("page %d has no size", page))
+			return r.Fail(job.Damaged, fmt.Errorf("page %d has no size", page))
 		}
 
-		width, height := r.pixels(size.width), r.pixels(size.height)
-		if width > MaxSide || height > MaxSide || width*height > MaxPixels {
-			return &Error{Kind: TooFine, Page: page, Width: width, Height: height}
+		width, height := r.pixels(size.Width), r.pixels(size.Height)
+		if width > job.MaxSide || height > job.MaxSide || width*height > job.MaxPixels {
+			return &job.Error{Kind: job.TooFine, Page: page, Width: width, Height: height}
 		}
 	}
 	return nil
@@ -146,8 +147,8 @@ func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
 		pixels := 0.0
 		for n < min(len(pages), longest) && (n == 0 || pages[n] == pages[n-1]+1) {
 			s := r.sizes[pages[n]]
-			pixels += r.pixels(s.width) * r.pixels(s.height)
-			if n > 0 && pixels*3 > batchBytes {
+			pixels += r.pixels(s.Width) * r.pixels(s.Height)
+			if n > 0 && pixels*3 > job.BatchBytes {
 				break
 			}
 			n++
@@ -174,9 +175,9 @@ func (r *rasterizer) draw(ctx context.Context, pages []int) error {
 	if r.args.JPEG {
 		args = append(args, "-jpeg", "-jpegopt", jpegOptions)
 	}
-	args = append(args, "-sep", "-", "-forcenum", engine.PathArg(r.name), engine.PathArg(prefix))
-	if _, err := r.drawPages(ctx, len(pages), engine.Program{Name: "pdftoppm", Args: args}); err != nil {
-		return r.damaged(err)
+	args = append(args, "-sep", "-", "-forcenum", engine.PathArg(r.Name), engine.PathArg(prefix))
+	if _, err := r.DrawPages(ctx, len(pages), engine.Program{Name: "pdftoppm", Args: args}); err != nil {
+		return r.Damaged(err)
 	}
 
 	for _, page := range pages {
@@ -194,14 +195,14 @@ func (r *rasterizer) take(prefix string, page int) error {
 		extension = ".jpg"
 	}
 
-	digits := len(strconv.Itoa(r.pages)) // as the program numbers its files
-	drawn := r.work.Path(fmt.Sprintf("%s-%0*d%s", prefix, digits, page, extension))
+	digits := len(strconv.Itoa(r.Pages)) // as the program numbers its files
+	drawn := r.Work.Path(fmt.Sprintf("%s-%0*d%s", prefix, digits, page, extension))
 	if _, err := os.Lstat(drawn); err != nil {
 		// pdftoppm does not report pages that it could not render.
-		return r.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
+		return r.Fail(job.Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
 	}
 
-	image := r.work.Path(r.file(page))
+	image := r.Work.Path(r.file(page))
 	if r.args.JPEG {
 		return os.Rename(drawn, image)
 	}
@@ -226,7 +227,7 @@ func convertPPM(from, to string, dpi int) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 
 	buffered := bufio.NewWriterSize(out, 64<<10)
-	if err := encodePNG(buffered, in, dpi); err != nil {
+	if err := job.EncodePNG(buffered, in, dpi); err != nil {
 		return err
 	}
 	return buffered.Flush()
@@ -234,7 +235,7 @@ func convertPPM(from, to string, dpi int) (err error) {
 
 // pack makes an archive of the images the job's output, in the order of the pages.
 func (r *rasterizer) pack(pages []int) error {
-	return packStored(r.work, "pages.zip", func(add func(file, name string) error) error {
+	return job.PackStored(r.Work, "pages.zip", func(add func(file, name string) error) error {
 		for _, page := range pages {
 			if err := add(r.file(page), r.file(page)); err != nil {
 				return err

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -36,7 +38,7 @@ type rowOnReal struct {
 func rowsOnReal() []rowOnReal {
 	all := Selection{Input: input("")}
 	return []rowOnReal{
-		{"crop", CropJob.Name, CropArgs{Selection: all, Margin: Margin{Top: 1, Left: 1}}, false, 20},
+		{"crop", CropJob.Name, CropArgs{Selection: all, Margin: images.Margin{Top: 1, Left: 1}}, false, 20},
 		{"repair", RepairJob.Name, input(""), false, 20},
 		{"compress-advanced", OptimizeJob.Name, OptimizeArgs{Input: input(""), Quality: 50, MaxDPI: 96}, false, 20},
 		{"extract-images", ExtractImagesJob.Name, ExtractImagesArgs{Selection: all}, true, 2},
@@ -68,8 +70,8 @@ func TestRowsOnRealDocuments(t *testing.T) {
 			t.Parallel()
 			content := pdftest.Load(t, path)
 			result, err := do(t, InfoJob.Name, input(""), content)
-			var failed *Error
-			if errors.As(err, &failed) && failed.Kind != Exhausted {
+			var failed *job.Error
+			if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 				t.Skipf("cannot be read: %s", failed.Kind) // said in words, as TestRealDocuments sees
 			}
 			if err != nil {
@@ -103,8 +105,8 @@ func someDocuments(t *testing.T, n int) []string {
 func (r rowOnReal) doTo(t *testing.T, content []byte, pages int) bool {
 	t.Helper()
 	result, err := do(t, r.job, r.args, content, []byte("a note"))
-	var failed *Error
-	if errors.As(err, &failed) && failed.Kind != Exhausted && failed.Kind != Damaged {
+	var failed *job.Error
+	if errors.As(err, &failed) && failed.Kind != job.Exhausted && failed.Kind != job.Damaged {
 		t.Logf("%s: %v", r.name, failed)
 		return false
 	}

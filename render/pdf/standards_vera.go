@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -35,7 +36,7 @@ func askVeraPDF(ctx context.Context, w *engine.Work, name string, standards []pd
 			Args: []string{
 				"--flavour", strings.ReplaceAll(strings.TrimPrefix(string(s), "a-"), "-", ""), "--maxfailuresdisplayed", strconv.Itoa(pdfcheck.MaxPlaces), engine.PathArg(name),
 			},
-			Env: javaEnv(), OK: []int{veraFailed},
+			Env: form.JavaEnv(), OK: []int{veraFailed},
 		})
 		if ctx.Err() != nil {
 			return report, false, fmt.Errorf("verapdf: %w", context.Cause(ctx))

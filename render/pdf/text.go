@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // TextArgs are the arguments of a TextJob. Merge puts the text of all pages
 // into one string. The output is the result as JSON.
 type TextArgs struct {
-	Input Input
+	Input job.Input
 	Merge bool
 }
 
@@ -32,7 +33,7 @@ type Text struct {
 const textOutput = "text.json"
 
 // TextJob reads the text of a PDF. The output is a Text as JSON.
-var TextJob = defineFile("pdf.text", engine.TextTime, extractText)
+var TextJob = job.DefineFile("pdf.text", engine.TextTime, extractText)
 
 // extractText reads the text layer of all pages.
 func extractText(ctx context.Context, w *engine.Work, args TextArgs) error {
@@ -43,27 +44,27 @@ func extractText(ctx context.Context, w *engine.Work, args TextArgs) error {
 
 	if args.Merge {
 		// Form feeds separate pages, so the text of a page must not contain any.
-		return writeJSON(w, textOutput, Text{PageCount: len(texts), Text: new(strings.Join(texts, "\f"))})
+		return job.WriteJSON(w, textOutput, Text{PageCount: len(texts), Text: new(strings.Join(texts, "\f"))})
 	}
 
 	pages := make([]PageText, len(texts))
 	for i, text := range texts {
 		pages[i] = PageText{Page: i + 1, Text: text}
 	}
-	return writeJSON(w, textOutput, Text{PageCount: len(texts), Pages: pages})
+	return job.WriteJSON(w, textOutput, Text{PageCount: len(texts), Pages: pages})
 }
 
 // inputTexts returns the text of each page of an input.
-func inputTexts(ctx context.Context, w *engine.Work, in Input) ([]string, error) {
-	doc, err := openOne(ctx, w, in)
+func inputTexts(ctx context.Context, w *engine.Work, in job.Input) ([]string, error) {
+	doc, err := job.OpenOne(ctx, w, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return nil, err
 	}
-	if _, err := decrypt(ctx, doc); err != nil {
+	if _, err := job.Decrypt(ctx, doc); err != nil {
 		return nil, err
 	}
-	return allTexts(ctx, doc)
+	return job.AllTexts(ctx, doc)
 }
