@@ -4,4 +4,7 @@
 //
 // Passwords are passed to the programs in files of the job's own folder, never on a command line, which every
 // process of the machine may read.
+//
+// The packages below have the larger tools: redact, archive, compare, form and images. Package job has what all of them
+// use.
 package pdf

@@ -1,6 +1,6 @@
 // Ghostscript reads neither ranges of codes right that go beyond Latin, nor meanings of more
 // than one unit of UTF-16, such as emoji and ligatures: each of these becomes one letter for
-// private use, whose meaning pdfa_decode.js puts back. It stands behind pdfa_fonts.js.
+// private use, whose meaning decode.js puts back. It stands behind fonts.js.
 
 var first = 0xE000, room = 0xF900 - first, meanings = [], letters = {};
 

@@ -1,5 +1,5 @@
-// Gives fonts the meanings back that pdfa_code.js has put letters for private use in the
-// place of. It stands behind pdfa_fonts.js.
+// Gives fonts the meanings back that code.js has put letters for private use in the
+// place of. It stands behind fonts.js.
 
 var first = 0xE000;
 

@@ -1,5 +1,5 @@
 // Takes what layers hide out of a document, so that nothing can show it. It stands behind
-// draw.js and before pdfa_open.js.
+// draw.js and before open.js.
 
 var off = {}, anyOff = false;
 

@@ -1,7 +1,7 @@
 // Gives pages their links back, and tells fonts what their letters say where the content
 // alone says it, beside what is drawn (/ActualText): the program that draws pages anew
 // leaves that out. Browsers write figures of equal width so. It stands behind draw.js and
-// pdfa_fonts.js.
+// fonts.js.
 
 // mentions tells whether a text is in content, looking at as little of it as it can.
 function mentions(b, text) {

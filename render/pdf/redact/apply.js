@@ -1,4 +1,4 @@
-// Takes pixels off images of pages that redact_open.js has opened, covers them, and closes them again.
+// Takes pixels off images of pages that open.js has opened, covers them, and closes them again.
 // It stands behind draw.js; see applyInput for the arguments.
 
 var root = doc.getTrailer().get("Root");

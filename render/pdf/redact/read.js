@@ -11,7 +11,7 @@ function write(name, value) {
 function number(n) { return Number.isFinite && !Number.isFinite(n) || n !== n || Math.abs(n) > 1e12 ? "0" : n.toFixed(4); }
 
 // sheet is an image of the glyphs whose ink may reach into an area, each in a cell of its own:
-// see redact_glyphs.go for the sizes.
+// see glyphs.go for the sizes.
 function newSheet() {
 	var em = args.em, cell = 4 * em, columns = 16, cells = [], places = {};
 
