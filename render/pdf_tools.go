@@ -159,8 +159,8 @@ func (t *Tools) ConvertImage(
 	return converted, made.More, err
 }
 
-// ComparePDFs compares two PDFs page by page. The result is the JSON of a compare.Comparison, or has the pages that differ
-// side by side.
+// ComparePDFs compares two PDFs page by page. The result is the JSON of a compare.Comparison, or has the pages that
+// differ side by side.
 func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, args compare.Args) (*spool.File, error) {
 	args.Old = job.Input{Name: "old.pdf", Password: old.Password}
 	args.New = job.Input{Name: "new.pdf", Password: latest.Password}

@@ -46,7 +46,7 @@ func Check(f *pdffile.File, level Level) []string {
 	return slices.Compact(c.faults)
 }
 
-// CheckArgs are the arguments of an CheckJob, which fails unless a document is
+// CheckArgs are the arguments of a CheckJob, which fails unless a document is
 // PDF/A of that level. It has no output.
 type CheckArgs struct {
 	Input job.Input

@@ -89,7 +89,7 @@ type Glyph struct {
 	Contours [][]Point
 }
 
-// Point is a point of a contour. If on is false, it is the control point of a quadratic curve.
+// Point is a point of a contour. If On is false, it is the control point of a quadratic curve.
 type Point struct {
 	X, Y int
 	On   bool

@@ -89,7 +89,7 @@ func (d *Document) Write(ctx context.Context, job QPDFJob) error {
 	return nil
 }
 
-// WriteResult is write to a file that a later one may replace.
+// WriteResult is Write to a file that a later one may replace.
 func WriteResult(ctx context.Context, d *Document, job QPDFJob) error {
 	if d.Packed {
 		job["objectStreams"] = "generate"
@@ -100,7 +100,7 @@ func WriteResult(ctx context.Context, d *Document, job QPDFJob) error {
 	return d.WriteTo(ctx, Output, job)
 }
 
-// WriteTo is write to a file that is not the result, or not yet.
+// WriteTo is Write to a file that is not the result, or not yet.
 func (d *Document) WriteTo(ctx context.Context, name string, job QPDFJob) error {
 	job["inputFile"], job["password"], job["outputFile"] = d.Name, d.Password, name
 	_, err := QPDF(ctx, d.Work, job)
