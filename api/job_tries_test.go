@@ -22,7 +22,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/office"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/template"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -50,7 +50,7 @@ func TestJobsHaveThreeTries(t *testing.T) {
 		"no browser in time":           {cause: &chrome.TimeoutError{Step: chrome.StepPage, After: time.Second, Unstarted: true}, code: wire.RenderFailed},
 		"Markdown's engine is killed":  {cause: fmt.Errorf("convert Markdown: %w: %w", chrome.ErrCrashed, engine.ErrCrashed), code: wire.RenderFailed},
 		"template needs too much":      {cause: fmt.Errorf("%w: %w", &template.LimitError{Message: "The template exceeded its memory limit."}, engine.ErrCrashed), code: wire.ProcessingFailed},
-		"PDF engine is killed":         {cause: processing(&pdf.Error{Kind: pdf.Exhausted}), code: wire.ProcessingFailed},
+		"PDF engine is killed":         {cause: processing(&job.Error{Kind: job.Exhausted}), code: wire.ProcessingFailed},
 		"LibreOffice is killed":        {cause: processing(&office.Error{Reason: office.Exhausted}), code: wire.ProcessingFailed},
 		"engine hangs":                 {cause: engine.ErrHung, code: wire.ConvertUnavailable},
 		"LibreOffice does not start":   {cause: fmt.Errorf("%w: %w", office.ErrUnavailable, engine.ErrUnavailable), code: wire.ConvertUnavailable},
@@ -58,7 +58,7 @@ func TestJobsHaveThreeTries(t *testing.T) {
 		"database is away":             {cause: fmt.Errorf("read template: %w", store.ErrUnavailable), code: wire.StorageUnavailable, twice: true},
 		"page closes its window":       {cause: &chrome.DocumentCrashError{What: "closed its window"}, code: wire.RenderFailed, final: true},
 		"page takes too long":          {cause: &chrome.TimeoutError{Step: chrome.StepLoad, After: time.Second}, code: wire.RenderFailed, final: true},
-		"damaged PDF":                  {cause: processing(&pdf.Error{Kind: pdf.Damaged}), code: wire.ProcessingFailed, final: true},
+		"damaged PDF":                  {cause: processing(&job.Error{Kind: job.Damaged}), code: wire.ProcessingFailed, final: true},
 		"damaged office document":      {cause: processing(&office.Error{Reason: office.Damaged}), code: wire.ProcessingFailed, final: true},
 		"template is too large":        {cause: &template.LimitError{Message: "The template is nested too deeply."}, code: wire.ProcessingFailed, final: true},
 		"failure of the server itself": {cause: errors.New("a bug"), code: wire.InternalError, final: true},
@@ -98,15 +98,15 @@ func TestJobsHaveThreeTries(t *testing.T) {
 					receiver := apitest.NewReceiver(t, nil)
 					s.NewWebhook(t, `{"url":"`+receiver.URL+`"}`)
 					stop := s.Deliver(t)
-					job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
+					task := s.Enqueue(t, apitest.Request{Path: echo, Body: async})
 					s.Work(t)
-					job = s.Await(t, job.ID)
+					task = s.Await(t, task.ID)
 					receiver.Next(t)
 					s.AwaitRecorded(t)
 					stop()
 
-					if job.Status != ends || ends == "failed" && job.Error.Code != string(c.code) {
-						t.Errorf("the job is %+v, its error %+v; want it %s, %s", job, job.Error, ends, c.code)
+					if task.Status != ends || ends == "failed" && task.Error.Code != string(c.code) {
+						t.Errorf("the job is %+v, its error %+v; want it %s, %s", task, task.Error, ends, c.code)
 					}
 					if n := receiver.Count(); n != 0 {
 						t.Errorf("%d more events came", n)

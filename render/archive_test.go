@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
 )
 
 // TestArchiveOfFigures makes an archive of an invoice with figures of equal width, as the browser prints it. The
@@ -40,10 +40,10 @@ func TestArchiveOfFigures(t *testing.T) {
 		if !strings.Contains(before, "1,234.50") || !strings.Contains(tool(t, "qpdf", "--qdf", printed, "-"), "/ActualText (4)") {
 			t.Errorf("%s: the browser does not tell figures beside what it draws: %s", name, before)
 		}
-		for _, level := range []pdf.ArchiveLevel{"1b", "2b", "3b"} {
+		for _, level := range []archive.Level{"1b", "2b", "3b"} {
 			file := PDFFile{Content: doc.Body}
-			args := pdf.ArchiveArgs{Input: file.Input(), Level: level}
-			made, changes, err := RunBoth(t.Context(), r.For(account), pdf.ArchiveJob, args, file.File())
+			args := archive.Args{Input: file.Input(), Level: level}
+			made, changes, err := RunBoth(t.Context(), r.For(account), archive.Job, args, file.File())
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, level, err)
 				continue

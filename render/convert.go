@@ -18,8 +18,10 @@ import (
 	"github.com/relaypdf/relaypdf/render/markup"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-
 	"github.com/relaypdf/relaypdf/render/pdftag"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -100,7 +102,7 @@ func (r *Renderer) WarmConvert() error {
 }
 
 // Convert converts a document with LibreOffice, or with another engine for kinds of files that LibreOffice does not
-// read. Errors are *office.Error, *office.PairError, *pdf.Error (of PDFs and images), *chrome.BusyError,
+// read. Errors are *office.Error, *office.PairError, *job.Error (of PDFs and images), *chrome.BusyError,
 // office.ErrUnavailable, *chrome.LimitError, chrome.ErrClosed and the error of ctx, which limits the conversion.
 func (a *Account) Convert(ctx context.Context, c Conversion) (Converted, error) {
 	source, err := office.Sniff(c.Content.Open(), c.Name)
@@ -325,7 +327,7 @@ func (a *Account) convertFile(ctx context.Context, c Conversion, source office.S
 		if c.Print.PDFA != 0 {
 			return made, &office.Error{Reason: office.NotOffice}
 		}
-		body, omitted, err := a.PDFFromImages(ctx, []engine.Content{c.Content}, pdf.FromImagesArgs{})
+		body, omitted, err := a.PDFFromImages(ctx, []engine.Content{c.Content}, images.FromImagesArgs{})
 		if len(omitted) > 0 {
 			made.Warnings = []chrome.Warning{OmittedPictures("the file")}
 		}
@@ -392,8 +394,8 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 // the result of PDFPages.Archive.
 func archived(ctx context.Context, a *Account, content engine.Content, level int) error {
 	file := PDFFile{Content: content}
-	args := pdf.ArchivedArgs{Input: file.Input(), Level: pdf.ArchiveLevel(strconv.Itoa(level) + "b")}
-	_, err := RunValue(ctx, a, pdf.ArchivedJob, args, file.File())
+	args := archive.CheckArgs{Input: file.Input(), Level: archive.Level(strconv.Itoa(level) + "b")}
+	_, err := RunValue(ctx, a, archive.CheckJob, args, file.File())
 	return err
 }
 
@@ -500,9 +502,9 @@ func convertWeb(ctx context.Context, a *Account, c Conversion, source office.Sou
 // convertError maps the errors of package office to those of this package.
 func convertError(err error) error {
 	var failed *office.Error
-	var tool *pdf.Error
+	var tool *job.Error
 	var late *engine.TimeoutError
-	err = pdf.FromJob(office.FromJob(err))
+	err = job.FromJob(office.FromJob(err))
 	switch {
 	case errors.As(err, &late):
 		return late
@@ -512,9 +514,9 @@ func convertError(err error) error {
 		return &chrome.LimitError{What: "bytes", Max: MaxBytes}
 	case errors.As(err, &failed) && failed.Reason == office.TooManyPages:
 		return &chrome.LimitError{What: "pages", Max: int64(failed.Max)}
-	case errors.As(err, &tool) && tool.Kind == pdf.Exhausted:
+	case errors.As(err, &tool) && tool.Kind == job.Exhausted:
 		return &office.Error{Reason: office.Exhausted, Detail: err.Error()}
-	case errors.As(err, &tool) && tool.Kind == pdf.BrokenStructure:
+	case errors.As(err, &tool) && tool.Kind == job.BrokenStructure:
 		return &office.Error{Reason: office.Unsound, Detail: err.Error()}
 	}
 	return err

@@ -13,7 +13,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/email"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/office"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -52,7 +52,7 @@ const (
 )
 
 // PrintEmail makes a PDF of an email without using the network. Remote content is left out and reported as
-// warnings. A file that is not an email returns a *pdf.Error of the kind pdf.NotEmail.
+// warnings. A file that is not an email returns a *job.Error of the kind job.NotEmail.
 func (e *Account) PrintEmail(ctx context.Context, content engine.Content, how Email) (chrome.Document, error) {
 	p := emailPrint{Account: e, how: how, left: maxAppended}
 	doc, err := p.message(ctx, content, 0)
@@ -75,7 +75,7 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 	)
 	var refused *email.Error
 	if errors.As(email.FromJob(err), &refused) {
-		return chrome.Document{}, &pdf.Error{Kind: pdf.NotEmail, Text: refused.Text}
+		return chrome.Document{}, &job.Error{Kind: job.NotEmail, Text: refused.Text}
 	}
 	if err != nil {
 		return chrome.Document{}, err
@@ -196,12 +196,12 @@ func (e *noPagesError) Error() string { return e.text }
 // whyNot returns a short reason why an attachment did not become pages.
 func whyNot(err error) string {
 	var none *noPagesError
-	var failed *pdf.Error
+	var failed *job.Error
 	var limit *chrome.LimitError
 	switch {
 	case errors.As(err, &none):
 		return none.text
-	case errors.As(err, &failed) && failed.Kind == pdf.PasswordRequired:
+	case errors.As(err, &failed) && failed.Kind == job.PasswordRequired:
 		return "it requires a password"
 	case errors.Is(err, office.ErrUnavailable):
 		return "office conversion is unavailable"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/chrome"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -151,8 +151,8 @@ func TestEmails(t *testing.T) {
 			t.Errorf("%s has %d pages", name, doc.Pages)
 		}
 	}
-	var refused *pdf.Error
-	if _, err := (a).PrintEmail(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no email")), Email{}); !errors.As(err, &refused) || refused.Kind != pdf.NotEmail {
+	var refused *job.Error
+	if _, err := (a).PrintEmail(t.Context(), spool.FromBytes([]byte("%PDF-1.7 no email")), Email{}); !errors.As(err, &refused) || refused.Kind != job.NotEmail {
 		t.Errorf("a PDF: %v", err)
 	}
 }
@@ -190,8 +190,8 @@ func TestEmailsOfOthers(t *testing.T) {
 			t.Logf("%s: not even Python reads it: %v", name, err)
 		}
 		doc, err := a.PrintEmail(t.Context(), spool.FromBytes(content), Email{Width: 8.27, Height: 11.69, Files: EmbedFiles})
-		var refused *pdf.Error
-		if errors.As(err, &refused) && refused.Kind == pdf.NotEmail {
+		var refused *job.Error
+		if errors.As(err, &refused) && refused.Kind == job.NotEmail {
 			t.Logf("%s: %v", name, err)
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -29,12 +30,12 @@ type MergeInput struct {
 
 // MergePDFs joins PDFs in order. If one of them has an outline, the result has one too, with an entry for each
 // file. The result is not encrypted. Changes lists what is lost.
-func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, pdf.Changed, error) {
+func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, job.Changed, error) {
 	return t.merge(ctx, inputs, false)
 }
 
 // merge joins PDFs. Contents is true if the first one is a table of contents.
-func (t *Tools) merge(ctx context.Context, inputs []MergeInput, contents bool) (*spool.File, pdf.Changed, error) {
+func (t *Tools) merge(ctx context.Context, inputs []MergeInput, contents bool) (*spool.File, job.Changed, error) {
 	args, files := mergeArgs(inputs)
 	args.Contents = contents
 	return RunBoth(ctx, t, pdf.MergeJob, args, files...)
@@ -46,7 +47,7 @@ func mergeArgs(inputs []MergeInput) (args pdf.Merge, files []engine.File) {
 		name := fmt.Sprintf("input%d.pdf", i)
 		files = append(files, engine.File{Name: name, Content: in.Content})
 		args.Inputs = append(
-			args.Inputs, pdf.MergeInput{Input: pdf.Input{Name: name, Password: in.Password}, Title: in.Title},
+			args.Inputs, pdf.MergeInput{Input: job.Input{Name: name, Password: in.Password}, Title: in.Title},
 		)
 	}
 	return args, files
@@ -63,7 +64,7 @@ type MergeAdditions struct {
 // MergePDFsWith is MergePDFs with additions, which the browser prints, because it supports every script.
 func (a *Account) MergePDFsWith(
 	ctx context.Context, inputs []MergeInput, add MergeAdditions,
-) (_ *spool.File, changed pdf.Changed, err error) {
+) (_ *spool.File, changed job.Changed, err error) {
 	if !add.Contents && len(add.PageNumbers) == 0 {
 		return a.MergePDFs(ctx, inputs)
 	}
@@ -115,10 +116,10 @@ func (a *Account) MergePDFsWith(
 // OverlayPDF draws pages of one PDF on those of another, and returns the other differences from the source.
 func (t *Tools) OverlayPDF(
 	ctx context.Context, file, overlay PDFFile, args pdf.OverlayArgs,
-) (*spool.File, pdf.Changed, error) {
+) (*spool.File, job.Changed, error) {
 	const name = "overlay.pdf"
 	args.Input = file.Input()
-	args.Overlay = pdf.Input{Name: name, Password: overlay.Password}
+	args.Overlay = job.Input{Name: name, Password: overlay.Password}
 	return RunBoth(ctx, t, pdf.OverlayJob, args, file.File(), engine.File{Name: name, Content: overlay.Content})
 }
 

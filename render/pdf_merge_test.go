@@ -14,6 +14,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -150,7 +152,7 @@ func TestMergeTitlesOfMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := partOf("", 1).PDFFile
-	archived, _, err := RunBoth(t.Context(), account, pdf.ArchiveJob, pdf.ArchiveArgs{Input: part.Input(), Level: pdf.Archive2B}, part.File())
+	archived, _, err := RunBoth(t.Context(), account, archive.Job, archive.Args{Input: part.Input(), Level: archive.Level2B}, part.File())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,8 +209,8 @@ func TestMergePageNumbers(t *testing.T) {
 	}
 	damaged := MergeInput{PDFFile: PDFFile{Content: spool.FromBytes([]byte("%PDF-1.7\nnothing"))}}
 	_, _, err := start(t, Config{}).For("merge").MergePDFsWith(t.Context(), []MergeInput{partOf("", 1), partOf("", 1), damaged}, MergeAdditions{Contents: true})
-	var failed *pdf.Error
-	if !errors.As(err, &failed) || failed.Input != 2 || failed.Kind != pdf.Damaged {
+	var failed *job.Error
+	if !errors.As(err, &failed) || failed.Input != 2 || failed.Kind != job.Damaged {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -27,16 +29,16 @@ func OmittedPictures(file string) chrome.Warning {
 // PDFFromImages makes a PDF with one page per image. Omitted holds the indices of animated images, from 0; their
 // page shows the first frame.
 func (t *Tools) PDFFromImages(
-	ctx context.Context, images []engine.Content, args pdf.FromImagesArgs,
+	ctx context.Context, pictures []engine.Content, args images.FromImagesArgs,
 ) (_ *spool.File, omitted []int, err error) {
 	var files []engine.File
-	for i, image := range images {
+	for i, image := range pictures {
 		name := fmt.Sprintf("image%d", i)
 		files = append(files, engine.File{Name: name, Content: image})
-		args.Inputs = append(args.Inputs, pdf.Input{Name: name})
+		args.Inputs = append(args.Inputs, job.Input{Name: name})
 	}
 
-	made, about, err := RunBoth(ctx, t, pdf.FromImagesJob, args, files...)
+	made, about, err := RunBoth(ctx, t, images.FromImagesJob, args, files...)
 	return made, about.Omitted, err
 }
 
@@ -76,7 +78,7 @@ func (a *Account) StampPDF(ctx context.Context, file PDFFile, stamps []Stamp) (_
 
 	for i, s := range stamps {
 		mark := pdf.Mark{
-			Stamp: pdf.Input{Name: fmt.Sprintf("stamp%d", i)}, Image: s.Image != nil,
+			Stamp: job.Input{Name: fmt.Sprintf("stamp%d", i)}, Image: s.Image != nil,
 			Pages: s.Pages, Position: s.Position, X: s.X, Y: s.Y,
 			Opacity: s.Opacity, Rotate: s.Rotate, Scale: s.Scale, Below: s.Below, Tiled: s.Tiled,
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/egress"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
@@ -76,7 +77,7 @@ type Signing struct {
 	TestMark bool
 }
 
-// SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *pdf.Error of the kind Unsigned
+// SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *job.Error of the kind Unsigned
 // about the part of the request that it names.
 func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.File, err error) {
 	raw, err := io.ReadAll(s.PKCS12.Open())
@@ -127,7 +128,7 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 	return result.Output(0), nil
 }
 
-// ReadKey returns the certificate of the key in a PKCS#12 file. A *pdf.Error of the kind Unsigned is about the file
+// ReadKey returns the certificate of the key in a PKCS#12 file. A *job.Error of the kind Unsigned is about the file
 // or its password.
 func (t *Tools) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
 	key, err := runKey(ctx, t, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password})
@@ -136,15 +137,15 @@ func (t *Tools) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pd
 
 // runKey runs a job that has the key.
 func runKey[Result any](
-	ctx context.Context, t *Tools, job pdf.Job[pdf.KeyArgs, Result], key pdf.KeyArgs,
+	ctx context.Context, t *Tools, task job.Job[pdf.KeyArgs, Result], key pdf.KeyArgs,
 ) (Result, error) {
-	result, err := RunValue(ctx, t, job, key)
+	result, err := RunValue(ctx, t, task, key)
 	var late *engine.TimeoutError
-	var failed *pdf.Error
-	if ctx.Err() == nil && errors.As(err, &late) || errors.As(err, &failed) && failed.Kind == pdf.Exhausted {
+	var failed *job.Error
+	if ctx.Err() == nil && errors.As(err, &late) || errors.As(err, &failed) && failed.Kind == job.Exhausted {
 		const text = "must be a PKCS#12 file that opens within 10 seconds; its key derivation has too many iterations. " +
 			"Export the key again with fewer"
-		return result, &pdf.Error{Kind: pdf.Unsigned, About: pdfsign.BadKey, Text: text}
+		return result, &job.Error{Kind: job.Unsigned, About: pdfsign.BadKey, Text: text}
 	}
 	return result, err
 }
@@ -209,7 +210,7 @@ func (d *remoteRequests) close() (err error) {
 }
 
 // run returns the last result of a job, which the caller closes.
-func (d *remoteRequests) run(ctx context.Context, job func(pdf.RunState) engine.Job) (_ engine.Result, err error) {
+func (d *remoteRequests) run(ctx context.Context, task func(pdf.RunState) engine.Job) (_ engine.Result, err error) {
 	defer func() { err = errors.Join(err, d.close()) }()
 	d.state = pdf.RunState{At: time.Now().UTC().Truncate(time.Second), Seed: []byte(rand.Text())}
 
@@ -217,7 +218,7 @@ func (d *remoteRequests) run(ctx context.Context, job func(pdf.RunState) engine.
 	defer cancel()
 
 	for range maxTurns {
-		next := job(d.state)
+		next := task(d.state)
 		next.Files = slices.Concat(next.Files, d.files)
 		result, err := d.tools.runTool(ctx, next)
 		if err != nil {
@@ -233,14 +234,14 @@ func (d *remoteRequests) run(ctx context.Context, job func(pdf.RunState) engine.
 			return result, nil
 		}
 		if len(d.state.Responses)+len(pending.Requests) > maxRemoteRequests {
-			return engine.Result{}, &pdf.Error{Kind: pdf.Unverified, Text: "has too many certificates"}
+			return engine.Result{}, &job.Error{Kind: job.Unverified, Text: "has too many certificates"}
 		}
 		if err := d.answer(ctx, bounded, pending.Requests); err != nil {
 			return engine.Result{}, err
 		}
 	}
-	return engine.Result{}, &pdf.Error{
-		Kind: pdf.Unverified,
+	return engine.Result{}, &job.Error{
+		Kind: job.Unverified,
 		Text: "has certificates whose issuers refer to too many servers",
 	}
 }
@@ -273,8 +274,8 @@ func (d *remoteRequests) answer(ctx, bounded context.Context, requests []pdf.Rem
 	d.size += size.Load()
 
 	if d.size > maxResponses {
-		return &pdf.Error{
-			Kind: pdf.Unverified,
+		return &job.Error{
+			Kind: job.Unverified,
 			Text: "has certificates whose servers return responses that are too large",
 		}
 	}

@@ -10,9 +10,12 @@ import (
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
-
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -23,15 +26,15 @@ type PDFFile struct {
 }
 
 // runTool runs a job of render/pdf or of another engine in a child process. The caller closes the result. Errors
-// are *chrome.BusyError, *engine.TimeoutError, *pdf.Error, *chrome.LimitError and the error of ctx.
-func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.MaxOutput = MaxBytes
-	job.Account = t.id
-	job.Time = cmp.Or(job.Time, engine.MakeTime)
-	job.Observe = t.render.observer(ctx)
+// are *chrome.BusyError, *engine.TimeoutError, *job.Error, *chrome.LimitError and the error of ctx.
+func (t *Tools) runTool(ctx context.Context, task engine.Job) (engine.Result, error) {
+	task.MaxOutput = MaxBytes
+	task.Account = t.id
+	task.Time = cmp.Or(task.Time, engine.MakeTime)
+	task.Observe = t.render.observer(ctx)
 
-	result, err := t.render.engines.Run(ctx, job)
-	var failed *pdf.Error
+	result, err := t.render.engines.Run(ctx, task)
+	var failed *job.Error
 	var late *engine.TimeoutError
 	switch {
 	case err == nil:
@@ -49,18 +52,18 @@ func (t *Tools) runTool(ctx context.Context, job engine.Job) (engine.Result, err
 		return engine.Result{}, chrome.ErrClosed
 	}
 
-	err = pdf.FromJob(err)
-	if errors.As(err, &failed) && failed.Kind == pdf.TooManyPages {
+	err = job.FromJob(err)
+	if errors.As(err, &failed) && failed.Kind == job.TooManyPages {
 		return engine.Result{}, &chrome.LimitError{What: "pages", Max: int64(failed.Max)}
 	}
-	return engine.Result{}, fmt.Errorf("%s: %w", job.Name, err)
+	return engine.Result{}, fmt.Errorf("%s: %w", task.Name, err)
 }
 
 // inputName is the file name of the PDF of a job with a single PDF.
 const inputName = "input.pdf"
 
 // Input returns the reference of a job's arguments to the PDF, if it is the only one of the job.
-func (f PDFFile) Input() pdf.Input { return pdf.Input{Name: inputName, Password: f.Password} }
+func (f PDFFile) Input() job.Input { return job.Input{Name: inputName, Password: f.Password} }
 
 // File returns the PDF as a file of a job whose arguments contain its Input.
 func (f PDFFile) File() engine.File { return engine.File{Name: inputName, Content: f.Content} }
@@ -72,25 +75,25 @@ type runner interface {
 
 // run runs a job of render/pdf. The caller closes the result. Errors are those of runTool.
 func run[Args, Result any](
-	ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files []engine.File,
+	ctx context.Context, t runner, task job.Job[Args, Result], args Args, files []engine.File,
 ) (engine.Result, Result, error) {
 	var value Result
-	result, err := t.runTool(ctx, job.With(args, files))
+	result, err := t.runTool(ctx, task.With(args, files))
 	if err != nil {
 		return engine.Result{}, value, err
 	}
 
 	if err := json.Unmarshal(result.Body, &value); err != nil {
-		return engine.Result{}, value, errors.Join(fmt.Errorf("%s: %w", job.Name, err), result.Close())
+		return engine.Result{}, value, errors.Join(fmt.Errorf("%s: %w", task.Name, err), result.Close())
 	}
 	return result, value, nil
 }
 
 // RunFile runs a job of render/pdf whose result is a file. The caller closes the file. Errors are those of runTool.
 func RunFile[Args any](
-	ctx context.Context, t runner, job pdf.Job[Args, pdf.None], args Args, files ...engine.File,
+	ctx context.Context, t runner, task job.Job[Args, job.None], args Args, files ...engine.File,
 ) (*spool.File, error) {
-	result, _, err := run(ctx, t, job, args, files)
+	result, _, err := run(ctx, t, task, args, files)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +102,9 @@ func RunFile[Args any](
 
 // RunValue runs a job of render/pdf whose result is a value. Errors are those of runTool.
 func RunValue[Args, Result any](
-	ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files ...engine.File,
+	ctx context.Context, t runner, task job.Job[Args, Result], args Args, files ...engine.File,
 ) (Result, error) {
-	result, value, err := run(ctx, t, job, args, files)
+	result, value, err := run(ctx, t, task, args, files)
 	if err != nil {
 		return value, err
 	}
@@ -111,9 +114,9 @@ func RunValue[Args, Result any](
 // RunBoth runs a job of render/pdf whose result is a file and a value about it, such as its changes. The caller closes
 // the file. Errors are those of runTool.
 func RunBoth[Args, Result any](
-	ctx context.Context, t runner, job pdf.Job[Args, Result], args Args, files ...engine.File,
+	ctx context.Context, t runner, task job.Job[Args, Result], args Args, files ...engine.File,
 ) (*spool.File, Result, error) {
-	result, value, err := run(ctx, t, job, args, files)
+	result, value, err := run(ctx, t, task, args, files)
 	if err != nil {
 		return nil, value, err
 	}
@@ -148,21 +151,21 @@ func (t *Tools) RasterPages(
 // ConvertImage makes an image of another, upright and without its metadata. More is true if the file has further
 // images, which are left out.
 func (t *Tools) ConvertImage(
-	ctx context.Context, image engine.Content, args pdf.ConvertImageArgs,
+	ctx context.Context, image engine.Content, args images.ConvertArgs,
 ) (_ *spool.File, more bool, err error) {
 	file := PDFFile{Content: image}
 	args.Input = file.Input()
-	converted, made, err := RunBoth(ctx, t, pdf.ConvertImageJob, args, file.File())
+	converted, made, err := RunBoth(ctx, t, images.ConvertJob, args, file.File())
 	return converted, made.More, err
 }
 
-// ComparePDFs compares two PDFs page by page. The result is the JSON of a pdf.Comparison, or has the pages that differ
-// side by side.
-func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, args pdf.CompareArgs) (*spool.File, error) {
-	args.Old = pdf.Input{Name: "old.pdf", Password: old.Password}
-	args.New = pdf.Input{Name: "new.pdf", Password: latest.Password}
+// ComparePDFs compares two PDFs page by page. The result is the JSON of a compare.Comparison, or has the pages that
+// differ side by side.
+func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, args compare.Args) (*spool.File, error) {
+	args.Old = job.Input{Name: "old.pdf", Password: old.Password}
+	args.New = job.Input{Name: "new.pdf", Password: latest.Password}
 	files := []engine.File{{Name: args.Old.Name, Content: old.Content}, {Name: args.New.Name, Content: latest.Content}}
-	return RunFile(ctx, t, pdf.CompareJob, args, files...)
+	return RunFile(ctx, t, compare.Job, args, files...)
 }
 
 // SetPDFInfo sets the fields of info that are not empty, and leaves the others as they are. It closes the given
@@ -188,8 +191,8 @@ func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the f
 func (t *Tools) FillPDFForm(
 	ctx context.Context, file PDFFile, values map[string]any, flatten bool,
 ) (*spool.File, error) {
-	args := pdf.FormFillArgs{Input: file.Input(), Values: values, Flatten: flatten}
-	result, faults, err := run(ctx, t, pdf.FormFillJob, args, []engine.File{file.File()})
+	args := form.FillArgs{Input: file.Input(), Values: values, Flatten: flatten}
+	result, faults, err := run(ctx, t, form.FillJob, args, []engine.File{file.File()})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/markup"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/records"
 	"github.com/relaypdf/relaypdf/render/template"
 )
@@ -207,7 +208,7 @@ func ExecBrowser(args []string) error { return engine.ExecBrowser(args) }
 // ServeEngine is the main function of an engine process. It runs the jobs that arrive on in, and returns when in
 // ends. See engine.Serve.
 func ServeEngine(in io.Reader, out io.Writer) error {
-	handlers := pdf.Handlers()
+	handlers := job.Handlers()
 	maps.Copy(handlers, office.Handlers())
 	maps.Copy(handlers, template.Handlers())
 	maps.Copy(handlers, email.Handlers())

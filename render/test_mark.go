@@ -5,6 +5,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -16,8 +17,8 @@ func (a *Account) MarkPDF(ctx context.Context, file PDFFile) (*spool.File, error
 // markQuality is the quality of JPEGs and WebPs that are written again with the test mark.
 const markQuality = 90
 
-// MarkImage draws the test mark on an image of a format, such as png. Place is pdf.MarkOver or pdf.MarkBelow.
+// MarkImage draws the test mark on an image of a format, such as png. Place is images.MarkOver or images.MarkBelow.
 func (a *Account) MarkImage(ctx context.Context, file engine.Content, format, place string) (*spool.File, error) {
-	marked, _, err := a.ConvertImage(ctx, file, pdf.ConvertImageArgs{To: format, Quality: markQuality, TestMark: place})
+	marked, _, err := a.ConvertImage(ctx, file, images.ConvertArgs{To: format, Quality: markQuality, TestMark: place})
 	return marked, err
 }

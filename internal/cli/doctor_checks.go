@@ -24,7 +24,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/egress"
 	"github.com/relaypdf/relaypdf/render/office"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
 	"github.com/relaypdf/relaypdf/render/plan"
 	"github.com/relaypdf/relaypdf/render/spool"
 	"github.com/relaypdf/relaypdf/render/template"
@@ -399,7 +399,7 @@ func checkPDFA(ctx context.Context, config app.Config) []finding {
 	if err != nil {
 		return doubtful(remedy, "PDF/A cannot be made: %v", err)
 	}
-	if _, err := os.Stat(pdf.ColorProfile); err != nil {
+	if _, err := os.Stat(archive.ColorProfile); err != nil {
 		return doubtful(remedy, "PDF/A cannot be made: %v", err)
 	}
 	return okay("Ghostscript %s", version)

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 )
 
 // undrawnForm is a page with fields and comments that have no appearance, as pypdf, iText and pdfcpu write them, and
@@ -58,19 +61,19 @@ func TestUndrawnValuesStay(t *testing.T) {
 	for name, catalog := range map[string]string{"asked for": "/NeedAppearances true", "not asked for": "/DA (/Helv 0 Tf 0 g)", "no form": ""} {
 		document, words := undrawnForm(catalog)
 		keep(t, "undrawn.pdf", document)
-		for job, args := range map[string]any{
-			RedactJob.Name:  RedactArgs{Input: input(""), Terms: []string{"Page"}},
-			ArchiveJob.Name: ArchiveArgs{Input: input(""), Level: Archive2B},
-			NUpJob.Name:     NUpArgs{Selection: Selection{Input: input("")}, PerSheet: 2, Width: 595, Height: 842},
-			BookletJob.Name: BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842},
+		for jobName, args := range map[string]any{
+			redact.Job.Name:  redact.Args{Input: input(""), Terms: []string{"Page"}},
+			archive.Job.Name: archive.Args{Input: input(""), Level: archive.Level2B},
+			NUpJob.Name:      NUpArgs{Selection: Selection{Input: input("")}, PerSheet: 2, Width: 595, Height: 842},
+			BookletJob.Name:  BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842},
 		} {
-			if name != "asked for" && job != NUpJob.Name {
+			if name != "asked for" && jobName != NUpJob.Name {
 				continue // Each job takes the same steps.
 			}
-			t.Run(name+" "+job, func(t *testing.T) {
+			t.Run(name+" "+jobName, func(t *testing.T) {
 				t.Parallel()
-				got := make1(t, job, args, document)
-				keep(t, "drawn-"+job+".pdf", got)
+				got := make1(t, jobName, args, document)
+				keep(t, "drawn-"+jobName+".pdf", got)
 				pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, got))
 				text := strings.Join(strings.Fields(pdftest.Tool(t, "pdftotext", "-raw", pdftest.Save(t, got), "-")), "")
 				missing := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(text, word) })
@@ -102,12 +105,12 @@ func TestOverlayDrawsValues(t *testing.T) {
 func TestRedactReportsFlattening(t *testing.T) {
 	t.Parallel()
 	document, _ := undrawnForm("/NeedAppearances true")
-	result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Page"}}, document)
+	result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Page"}}, document)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"Form fields (10) were flattened into their pages, with their values.", "Comments and drawings (3) were flattened into their pages."}
-	if got := unmarshal[Changed](t, result.Body).Changes; !slices.Equal(got, want) {
+	if got := unmarshal[job.Changed](t, result.Body).Changes; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

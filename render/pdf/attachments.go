@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -36,13 +37,13 @@ type Attachment struct {
 
 // NamedAttachments are the arguments of jobs on some of a document's attachments. No names mean all attachments.
 type NamedAttachments struct {
-	Input
+	job.Input
 	Names []string
 }
 
 // NewAttachments are the arguments of AttachJob.
 type NewAttachments struct {
-	Input
+	job.Input
 	Files []NewAttachment
 }
 
@@ -56,11 +57,11 @@ type NewAttachment struct {
 const maxAttachments = 500
 
 // AttachmentsJob lists the files in a PDF.
-var AttachmentsJob = define("pdf.attachments", engine.ReadTime, listAttachments)
+var AttachmentsJob = job.Define("pdf.attachments", engine.ReadTime, listAttachments)
 
 // listAttachments lists the attachments of a document.
-func listAttachments(ctx context.Context, w *engine.Work, args Input) (Attachments, error) {
-	doc, s, err := openStructure(ctx, w, args)
+func listAttachments(ctx context.Context, w *engine.Work, args job.Input) (Attachments, error) {
+	doc, s, err := job.OpenStructure(ctx, w, args)
 	if err != nil {
 		return Attachments{}, err
 	}
@@ -70,12 +71,12 @@ func listAttachments(ctx context.Context, w *engine.Work, args Input) (Attachmen
 
 // attachmentsOf are the files of a document, by their names, and after them those that are
 // pinned on its pages. One that is both is the document's.
-func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment, error) {
+func attachmentsOf(ctx context.Context, d *job.Document, s *job.Structure) ([]Attachment, error) {
 	list, err := readAttachments(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	list = append(list, s.pageAttachments(list)...)
+	list = append(list, pageAttachments(s, list)...)
 	for i := range list {
 		if size, ok := s.Target(s.Entry(s.Dict(list[i].content)["/Params"])["/Size"]).(float64); ok && size >= 0 {
 			list[i].SizeBytes = new(int64(size))
@@ -85,9 +86,9 @@ func attachmentsOf(ctx context.Context, d *document, s *structure) ([]Attachment
 }
 
 // readAttachments returns the attachments of the document's name tree, by name.
-func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
-	out, err := d.ask(ctx, qpdfJob{
-		"inputFile": d.name, "password": d.password, "json": "2", "jsonKey": []string{"attachments"},
+func readAttachments(ctx context.Context, d *job.Document) ([]Attachment, error) {
+	out, err := d.Ask(ctx, job.QPDFJob{
+		"inputFile": d.Name, "password": d.Password, "json": "2", "jsonKey": []string{"attachments"},
 	})
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func readAttachments(ctx context.Context, d *document) ([]Attachment, error) {
 		}
 	}
 	if err := json.Unmarshal(out, &output); err != nil {
-		return nil, d.fail(Damaged, fmt.Errorf("attachments: %w", err))
+		return nil, d.Fail(job.Damaged, fmt.Errorf("attachments: %w", err))
 	}
 
 	list := []Attachment{}
@@ -144,13 +145,13 @@ func (t *attachTime) UnmarshalJSON(text []byte) error {
 
 // findAttachments returns the attachments with the given names, each once, or all. A name without an attachment is an
 // error.
-func findAttachments(ctx context.Context, d *document, s *structure, names []string) ([]Attachment, error) {
+func findAttachments(ctx context.Context, d *job.Document, s *job.Structure, names []string) ([]Attachment, error) {
 	all, err := attachmentsOf(ctx, d, s)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(all) == 0:
-		return nil, &Error{Kind: NoMatch, Text: "has no attachments"}
+		return nil, &job.Error{Kind: job.NoMatch, Text: "has no attachments"}
 	case len(names) == 0:
 		return all, nil
 	}
@@ -165,9 +166,9 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 	for _, name := range names {
 		a, ok := byName[name]
 		if !ok {
-			return nil, &Error{Kind: NotAttached, Text: fmt.Sprintf(
+			return nil, &job.Error{Kind: job.NotAttached, Text: fmt.Sprintf(
 				"has %.100q, which is not attached. Attachments: %s",
-				name, shortList(slices.Sorted(maps.Keys(byName))),
+				name, job.ShortList(slices.Sorted(maps.Keys(byName))),
 			)}
 		}
 
@@ -180,27 +181,12 @@ func findAttachments(ctx context.Context, d *document, s *structure, names []str
 	return found, nil
 }
 
-// shortList writes names for a sentence.
-func shortList(names []string) string {
-	const maxListed = 20
-	more := ""
-	if len(names) > maxListed {
-		more = fmt.Sprintf(" and %d more", len(names)-maxListed)
-		names = names[:maxListed]
-	}
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%.100q", name)
-	}
-	return strings.Join(quoted, ", ") + more
-}
-
 // DetachJob extracts files from a PDF: the outputs are their contents, and the result is their file names.
-var DetachJob = define("pdf.attachments.extract", engine.ChangeTime, detach)
+var DetachJob = job.Define("pdf.attachments.extract", engine.ChangeTime, detach)
 
 // detach extracts attachments. The outputs are their contents, the result is their file names.
 func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]string, error) {
-	doc, s, err := openStructure(ctx, w, args.Input)
+	doc, s, err := job.OpenStructure(ctx, w, args.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +196,8 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 		return nil, err
 	}
 	if len(found) > maxAttachments {
-		return nil, &Error{
-			Kind: NotAttached,
+		return nil, &job.Error{
+			Kind: job.NotAttached,
 			Text: fmt.Sprintf("must select at most %d of the %d attachments", maxAttachments, len(found)),
 		}
 	}
@@ -219,20 +205,20 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 	var names []string
 	total := 0
 	for i, a := range found {
-		job := qpdfJob{"inputFile": doc.name, "password": doc.password, "showAttachment": a.Name}
+		options := job.QPDFJob{"inputFile": doc.Name, "password": doc.Password, "showAttachment": a.Name}
 		if a.Page != nil {
-			job = qpdfJob{
-				"inputFile": doc.name, "password": doc.password,
+			options = job.QPDFJob{
+				"inputFile": doc.Name, "password": doc.Password,
 				"showObject":         strings.ReplaceAll(strings.TrimSuffix(a.content, " R"), " ", ","),
 				"filteredStreamData": "",
 			}
 		}
 
-		content, err := qpdf(ctx, w, job)
+		content, err := job.QPDF(ctx, w, options)
 		if err != nil {
-			return nil, doc.damaged(err)
+			return nil, doc.Damaged(err)
 		}
-		if total += len(content); total > maxBytes {
+		if total += len(content); total > job.MaxBytes {
 			return nil, engine.ErrOutputTooLarge
 		}
 
@@ -248,16 +234,16 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 }
 
 // AttachJob adds files to a PDF. An existing file with the same name is replaced.
-var AttachJob = defineFile("pdf.attachments.add", engine.ChangeTime, attach)
+var AttachJob = job.DefineFile("pdf.attachments.add", engine.ChangeTime, attach)
 
 // attach adds files to a document.
 func attach(ctx context.Context, w *engine.Work, args NewAttachments) error {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
 
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return err
 	}
 
@@ -273,19 +259,19 @@ func attach(ctx context.Context, w *engine.Work, args NewAttachments) error {
 		files = append(files, added)
 	}
 
-	return doc.write(ctx, qpdfJob{"addAttachment": files})
+	return doc.Write(ctx, job.QPDFJob{"addAttachment": files})
 }
 
 // RemoveAttachmentsJob removes files from a PDF.
-var RemoveAttachmentsJob = defineFile("pdf.attachments.remove", engine.ChangeTime, removeAttachments)
+var RemoveAttachmentsJob = job.DefineFile("pdf.attachments.remove", engine.ChangeTime, removeAttachments)
 
 // removeAttachments permanently removes files from a document, and the comments that pin them on pages.
 func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachments) error {
-	doc, s, err := openStructure(ctx, w, args.Input)
+	doc, s, err := job.OpenStructure(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return err
 	}
 
@@ -294,7 +280,7 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 		return err
 	}
 
-	job := qpdfJob{}
+	options := job.QPDFJob{}
 	var names []string
 	contents := map[string]bool{}
 	for _, a := range found {
@@ -304,11 +290,11 @@ func removeAttachments(ctx context.Context, w *engine.Work, args NamedAttachment
 		}
 	}
 	if len(names) > 0 {
-		job["removeAttachment"] = names
+		options["removeAttachment"] = names
 	}
 
-	if err := doc.change(s.removeFileAnnotations(contents)); err != nil {
+	if err := doc.Change(removeFileAnnotations(s, contents)); err != nil {
 		return err
 	}
-	return doc.write(ctx, job)
+	return doc.Write(ctx, options)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -17,8 +18,8 @@ type fileAnnotation struct {
 	content string       // the reference of its stream
 }
 
-// fileAnnotation reads an annotation, and reports whether it is a pinned attachment.
-func (s *structure) fileAnnotation(page int, annotation any) (fileAnnotation, bool) {
+// fileAnnotationOf reads an annotation, and reports whether it is a pinned attachment.
+func fileAnnotationOf(s *job.Structure, page int, annotation any) (fileAnnotation, bool) {
 	comment := s.Entry(annotation)
 	if s.Target(comment["/Subtype"]) != "/FileAttachment" {
 		return fileAnnotation{}, false
@@ -29,15 +30,15 @@ func (s *structure) fileAnnotation(page int, annotation any) (fileAnnotation, bo
 	return fileAnnotation{page, comment, file, content}, s.Dict(content) != nil
 }
 
-// annotations returns the annotations of a page.
-func (s *structure) annotations(page pageObject) []any {
+// annotationsOf returns the annotations of a page.
+func annotationsOf(s *job.Structure, page job.PageObject) []any {
 	list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
 	return list
 }
 
 // pageAttachments returns the files that are pinned on pages and are not among the others, each once and with a name
 // that no other has.
-func (s *structure) pageAttachments(others []Attachment) (list []Attachment) {
+func pageAttachments(s *job.Structure, others []Attachment) (list []Attachment) {
 	contents := map[string]bool{}
 	names := map[string]bool{}
 	numbers := map[string]int{}
@@ -47,13 +48,13 @@ func (s *structure) pageAttachments(others []Attachment) (list []Attachment) {
 	}
 
 	for i, page := range s.Pages {
-		for _, annotation := range s.annotations(page) {
-			p, ok := s.fileAnnotation(i+1, annotation)
+		for _, annotation := range annotationsOf(s, page) {
+			p, ok := fileAnnotationOf(s, i+1, annotation)
 			if !ok || contents[p.content] {
 				continue
 			}
 
-			a := s.describeFileAnnotation(p)
+			a := describeFileAnnotation(s, p)
 			for names[a.Name] {
 				numbers[a.Filename]++
 				a.Name = fmt.Sprintf("%s (%d)", a.Filename, 1+numbers[a.Filename])
@@ -68,7 +69,7 @@ func (s *structure) pageAttachments(others []Attachment) (list []Attachment) {
 }
 
 // describeFileAnnotation returns the document's description of a file that is pinned on a page.
-func (s *structure) describeFileAnnotation(p fileAnnotation) Attachment {
+func describeFileAnnotation(s *job.Structure, p fileAnnotation) Attachment {
 	text := func(entries pdffile.Dict, key string) string { return pdffile.Text(s.Target(entries[key])) }
 	name := cmp.Or(text(p.file, "/UF"), text(p.file, "/F"), "attachment")
 	stream := s.Dict(p.content)
@@ -76,20 +77,20 @@ func (s *structure) describeFileAnnotation(p fileAnnotation) Attachment {
 	params := s.Entry(stream["/Params"])
 	return Attachment{
 		Name: name, Filename: name, Description: cmp.Or(text(p.file, "/Desc"), text(p.comment, "/Contents")),
-		ContentType: strings.TrimPrefix(kind, "/"), CreatedAt: date(text(params, "/CreationDate")),
-		ModifiedAt: date(text(params, "/ModDate")),
+		ContentType: strings.TrimPrefix(kind, "/"), CreatedAt: job.ParseDate(text(params, "/CreationDate")),
+		ModifiedAt: job.ParseDate(text(params, "/ModDate")),
 		Page:       &p.page, content: p.content,
 	}
 }
 
 // removeFileAnnotations removes files from the pages on which they are pinned, and their content.
-func (s *structure) removeFileAnnotations(contents map[string]bool) *pdffile.Update {
+func removeFileAnnotations(s *job.Structure, contents map[string]bool) *pdffile.Update {
 	changes := s.NewUpdate()
 	for i, page := range s.Pages {
-		annotations := s.annotations(page)
+		annotations := annotationsOf(s, page)
 		popups := map[string]bool{} // windows that show the removed comments
 		remaining := slices.DeleteFunc(slices.Clone(annotations), func(annotation any) bool {
-			p, ok := s.fileAnnotation(i+1, annotation)
+			p, ok := fileAnnotationOf(s, i+1, annotation)
 			if ok = ok && contents[p.content]; ok {
 				popups[pdffile.Reference(p.comment["/Popup"])] = true
 				changes.Set(p.content, nil)

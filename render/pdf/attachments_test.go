@@ -12,15 +12,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // result is the body of a job's result.
-func result(t testing.TB, job string, args any, files ...[]byte) []byte {
+func result(t testing.TB, jobName string, args any, files ...[]byte) []byte {
 	t.Helper()
-	got, err := do(t, job, args, files...)
+	got, err := do(t, jobName, args, files...)
 	if err != nil {
-		t.Fatalf("%s: %v", job, err)
+		t.Fatalf("%s: %v", jobName, err)
 	}
 	return got.Body
 }
@@ -66,12 +68,12 @@ func TestAttachments(t *testing.T) {
 }
 
 func TestAttachmentsThatAreNotThere(t *testing.T) {
-	fails(t, NoMatch, DetachJob.Name, NamedAttachments{Input: input("")}, three().Write())
+	fails(t, job.NoMatch, DetachJob.Name, NamedAttachments{Input: input("")}, three().Write())
 	document := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
-	for _, job := range []string{DetachJob.Name, RemoveAttachmentsJob.Name} {
-		failed := fails(t, NotAttached, job, NamedAttachments{Input: input(""), Names: []string{"b.txt"}}, document)
+	for _, jobName := range []string{DetachJob.Name, RemoveAttachmentsJob.Name} {
+		failed := fails(t, job.NotAttached, jobName, NamedAttachments{Input: input(""), Names: []string{"b.txt"}}, document)
 		if want := `has "b.txt", which is not attached. Attachments: "a.txt"`; failed.Text != want {
-			t.Errorf("%s: %q, want %q", job, failed.Text, want)
+			t.Errorf("%s: %q, want %q", jobName, failed.Text, want)
 		}
 	}
 	if list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), three().Write())).Attachments; list == nil || len(list) != 0 {
@@ -83,7 +85,7 @@ func TestAttachmentsThatAreNotThere(t *testing.T) {
 func TestAttachmentsStayEncrypted(t *testing.T) {
 	locked := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
 	document := make1(t, AttachJob.Name, NewAttachments{Input: input("u"), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, locked, []byte("secret text"))
-	fails(t, PasswordRequired, AttachmentsJob.Name, input(""), document)
+	fails(t, job.PasswordRequired, AttachmentsJob.Name, input(""), document)
 	list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input("u"), document)).Attachments
 	if len(list) != 1 || list[0].SizeBytes == nil || *list[0].SizeBytes != 11 || bytes.Contains(document, []byte("secret text")) {
 		t.Errorf("attached is %+v", list)
@@ -181,8 +183,8 @@ func TestExtractImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	glass := color.NRGBA{G: 255, A: 128} // it has a mask
-	pages := FromImagesArgs{Inputs: []Input{{Name: inputName(0)}, {Name: inputName(1)}, {Name: inputName(2)}}}
-	document := make1(t, FromImagesJob.Name, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, glass, 50, 20))
+	pages := images.FromImagesArgs{Inputs: []job.Input{{Name: inputName(0)}, {Name: inputName(1)}, {Name: inputName(2)}}}
+	document := make1(t, images.FromImagesJob.Name, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, glass, 50, 20))
 	all := ExtractImagesArgs{Selection: Selection{Input: input("")}}
 	got, err := do(t, ExtractImagesJob.Name, all, document)
 	if err != nil {
@@ -206,13 +208,13 @@ func TestExtractImages(t *testing.T) {
 		t.Errorf("the wide one of the last pages: %q", names)
 	}
 	some.MinWidth = 51
-	fails(t, NoMatch, ExtractImagesJob.Name, some, document)
-	fails(t, PageOutOfRange, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
+	fails(t, job.NoMatch, ExtractImagesJob.Name, some, document)
+	fails(t, job.PageOutOfRange, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
 }
 
 // TestExtractImagesOnce has one image on two pages, and several on one.
 func TestExtractImagesOnce(t *testing.T) {
-	document := make1(t, FromImagesJob.Name, FromImagesArgs{Inputs: []Input{{Name: inputName(0)}}}, plate(t, green, 30, 20))
+	document := make1(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{{Name: inputName(0)}}}, plate(t, green, 30, 20))
 	twice := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1,1"}, document)
 	stamped := make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "2" }), twice, plate(t, blue, 40, 20))
 	got, err := do(t, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input("")}}, stamped)

@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Outline is the arguments of BookmarksJob.
 type Outline struct {
-	Input
+	job.Input
 	Bookmarks []Bookmark
 }
 
@@ -23,15 +24,15 @@ type Bookmark struct {
 }
 
 // BookmarksJob adds entries to the end of a PDF's outline.
-var BookmarksJob = defineFile("pdf.bookmarks", engine.ChangeTime, addBookmarks)
+var BookmarksJob = job.DefineFile("pdf.bookmarks", engine.ChangeTime, addBookmarks)
 
 // addBookmarks adds entries after those of the document's own outline.
 func addBookmarks(ctx context.Context, w *engine.Work, args Outline) error {
-	doc, s, err := openStructure(ctx, w, args.Input)
+	doc, s, err := job.OpenStructure(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return err
 	}
 	if err := checkBookmarks(doc, nil, args.Bookmarks); err != nil {
@@ -46,18 +47,18 @@ func addBookmarks(ctx context.Context, w *engine.Work, args Outline) error {
 	catalog["/PageMode"] = "/UseOutlines"
 	changes := s.NewUpdate()
 	setOutline(changes, s.Root(), catalog, append(nodes, bookmarkNodes(s, args.Bookmarks)...))
-	if err := doc.change(changes); err != nil {
+	if err := doc.Change(changes); err != nil {
 		return err
 	}
-	return doc.write(ctx, qpdfJob{})
+	return doc.Write(ctx, job.QPDFJob{})
 }
 
 // checkBookmarks names the first bookmark that leads beyond the end.
-func checkBookmarks(d *document, above []int, bookmarks []Bookmark) error {
+func checkBookmarks(d *job.Document, above []int, bookmarks []Bookmark) error {
 	for i, b := range bookmarks {
 		way := append(slices.Clone(above), i)
-		if b.Page > d.pages {
-			return &Error{Kind: PageOutOfRange, Input: d.number, Pages: d.pages, Bookmark: way}
+		if b.Page > d.Pages {
+			return &job.Error{Kind: job.PageOutOfRange, Input: d.Number, Pages: d.Pages, Bookmark: way}
 		}
 		if err := checkBookmarks(d, way, b.Children); err != nil {
 			return err
@@ -66,10 +67,10 @@ func checkBookmarks(d *document, above []int, bookmarks []Bookmark) error {
 	return nil
 }
 
-func bookmarkNodes(s *structure, bookmarks []Bookmark) (nodes []outlineNode) {
+func bookmarkNodes(s *job.Structure, bookmarks []Bookmark) (nodes []outlineNode) {
 	for _, b := range bookmarks {
 		nodes = append(nodes, outlineNode{
-			entry: pdffile.Dict{"/Title": "u:" + b.Title, "/Dest": s.topOf(b.Page)},
+			entry: pdffile.Dict{"/Title": "u:" + b.Title, "/Dest": topOf(s, b.Page)},
 			open:  true, kids: bookmarkNodes(s, b.Children),
 		})
 	}
@@ -77,6 +78,6 @@ func bookmarkNodes(s *structure, bookmarks []Bookmark) (nodes []outlineNode) {
 }
 
 // topOf is a destination: the top left of a page, in the reader's own zoom.
-func (s *structure) topOf(page int) []any {
+func topOf(s *job.Structure, page int) []any {
 	return []any{s.Pages[page-1].Object, "/XYZ", nil, nil, nil}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -41,11 +42,11 @@ func TestProtectEncryptsWithRevision6(t *testing.T) {
 	if bytes.Contains(got, []byte("alpha")) {
 		t.Error("the text can be read without a password")
 	}
-	fails(t, PasswordRequired, UnlockJob.Name, input(""), got)
-	fails(t, WrongPassword, UnlockJob.Name, input("guess"), got)
-	fails(t, NoMatch, UnlockJob.Name, input(""), three().Write())
-	fails(t, NoMatch, UnlockJob.Name, input("guess"), pdftest.Transform(t, three().Write(), "--object-streams=generate"))
-	fails(t, Damaged, UnlockJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
+	fails(t, job.PasswordRequired, UnlockJob.Name, input(""), got)
+	fails(t, job.WrongPassword, UnlockJob.Name, input("guess"), got)
+	fails(t, job.NoMatch, UnlockJob.Name, input(""), three().Write())
+	fails(t, job.NoMatch, UnlockJob.Name, input("guess"), pdftest.Transform(t, three().Write(), "--object-streams=generate"))
+	fails(t, job.Damaged, UnlockJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
 	for _, password := range []string{passwords.UserPassword, passwords.OwnerPassword} {
 		plain := make1(t, UnlockJob.Name, input(password), got)
 		sound(t, plain, "", 3)
@@ -82,7 +83,7 @@ func TestProtectReplacesPasswords(t *testing.T) {
 	first := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
 	second := make1(t, ProtectJob.Name, Protection{Input: input("u"), UserPassword: "v", OwnerPassword: "p", Allow: everything}, first)
 	sound(t, second, "v", 3)
-	fails(t, WrongPassword, UnlockJob.Name, input("u"), second)
+	fails(t, job.WrongPassword, UnlockJob.Name, input("u"), second)
 }
 
 // TestEncryptionStays changes encrypted documents of every revision: what comes
@@ -97,23 +98,23 @@ func TestEncryptionStays(t *testing.T) {
 	} {
 		locked := pdftest.Transform(t, plain, options...)
 		before, revision := encryptionOf(t, locked, "u")
-		for job, args := range map[string]any{
+		for jobName, args := range map[string]any{
 			ExtractJob.Name:     Selection{Input: input("u"), Pages: "1,2"},
 			DeletePagesJob.Name: Selection{Input: input("o"), Pages: "3"},
 			RotateJob.Name:      Rotation{Selection{Input: input("u")}, 90},
 			CompressJob.Name:    input("u"),
 			BookmarksJob.Name:   Outline{Input: input("o"), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
 		} {
-			got := make1(t, job, args, locked)
+			got := make1(t, jobName, args, locked)
 			for _, password := range []string{"u", "o"} {
 				pdftest.Tool(t, "qpdf", "--check", "--password="+password, pdftest.Save(t, got))
 			}
 			after, is := encryptionOf(t, got, "u")
 			if is != revision || after.Encryption.Allow != before.Encryption.Allow {
-				t.Errorf("%s of %s: R%d with %+v, want R%d with %+v", job, name, is, after.Encryption.Allow, revision, before.Encryption.Allow)
+				t.Errorf("%s of %s: R%d with %+v, want R%d with %+v", jobName, name, is, after.Encryption.Allow, revision, before.Encryption.Allow)
 			}
 			if texts := pageTexts(t, got, "u"); texts[0] != "alpha" {
-				t.Errorf("%s of %s: pages %q", job, name, texts)
+				t.Errorf("%s of %s: pages %q", jobName, name, texts)
 			}
 		}
 	}
@@ -183,7 +184,7 @@ func TestBookmarks(t *testing.T) {
 	if !bytes.Contains(after, []byte("/ObjStm")) {
 		t.Error("the objects are not in streams any more")
 	}
-	failed := fails(t, PageOutOfRange, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{
+	failed := fails(t, job.PageOutOfRange, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{
 		{Title: "x", Page: 1, Children: []Bookmark{{Title: "y", Page: 1}, {Title: "z", Page: 4}}},
 	}}, three().Write())
 	if want := []int{0, 1}; !slices.Equal(failed.Bookmark, want) || failed.Pages != 3 {

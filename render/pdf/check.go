@@ -10,9 +10,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // CheckResults returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with Unsound. These results
@@ -29,7 +29,7 @@ func CheckResults(handlers engine.Handlers) engine.Handlers {
 
 			result, err := handler(ctx, w, args, body)
 			if err == nil {
-				err = toJob(checkResults(ctx, w, name, inputs, passwordsIn(args)))
+				err = job.ToJob(checkResults(ctx, w, name, inputs, passwordsIn(args)))
 			}
 			return result, err
 		}
@@ -40,9 +40,9 @@ func CheckResults(handlers engine.Handlers) engine.Handlers {
 
 // checkResults returns Unsound if a PDF that a job wrote has errors. Streams whose data cannot be decoded stay as
 // they are: such errors are the user's, if an input has them too.
-func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.DirEntry, passwords []string) error {
+func checkResults(ctx context.Context, w *engine.Work, jobName string, inputs []os.DirEntry, passwords []string) error {
 	for _, name := range w.Outputs() {
-		if !strings.HasSuffix(name, ".pdf") || isSound(w, name) {
+		if !strings.HasSuffix(name, ".pdf") || job.IsSound(w, name) {
 			continue
 		}
 
@@ -62,10 +62,10 @@ func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.D
 		}
 		if !same {
 			text := "produces a damaged PDF, so there is no result"
-			if job != RepairJob.Name {
+			if jobName != RepairJob.Name {
 				text += ". Repair the source first with pdf.repair"
 			}
-			return &Error{Kind: BrokenStructure, Text: text, cause: errors.New(found[0])}
+			return &job.Error{Kind: job.BrokenStructure, Text: text, Cause: errors.New(found[0])}
 		}
 	}
 
@@ -75,7 +75,7 @@ func checkResults(ctx context.Context, w *engine.Work, job string, inputs []os.D
 // anyInData reports whether an input has errors in the data of its streams.
 func anyInData(ctx context.Context, w *engine.Work, inputs []os.DirEntry, passwords []string) (bool, error) {
 	for _, input := range inputs {
-		if pdf, err := contains(w.Path(input.Name()), "%PDF-"); err != nil || !pdf {
+		if pdf, err := job.FileContains(w.Path(input.Name()), "%PDF-"); err != nil || !pdf {
 			continue // it is not there any more, or of another kind
 		}
 
@@ -111,8 +111,8 @@ func (e checkErrors) inData() bool {
 // with one of the given ones.
 func check(ctx context.Context, w *engine.Work, name string, passwords []string) (found checkErrors, err error) {
 	for _, password := range append([]string{""}, passwords...) {
-		out, err := runQPDF(
-			ctx, w, qpdfJob{"inputFile": name, "password": password, "check": ""}, engine.Program{Joined: true},
+		out, err := job.RunQPDF(
+			ctx, w, job.QPDFJob{"inputFile": name, "password": password, "check": ""}, engine.Program{Joined: true},
 		)
 		var exit *engine.ExitError
 		switch {
@@ -132,7 +132,7 @@ func check(ctx context.Context, w *engine.Work, name string, passwords []string)
 
 		// qpdf 11 crashes on damaged images of encrypted files, after it has reported them.
 		if exit.Signal != 0 && !slices.ContainsFunc(found, dataError.MatchString) {
-			return nil, &Error{Kind: Exhausted, cause: err}
+			return nil, &job.Error{Kind: job.Exhausted, Cause: err}
 		}
 		if len(found) == 0 {
 			found = checkErrors{exit.Error()}
@@ -173,25 +173,12 @@ func passwordsIn(args json.RawMessage) (found []string) {
 	return found
 }
 
-// soundTime is the time of change of a file that qpdf has written without a warning, or
-// checked: its structure needs no second check. Any later change gives it another.
-var soundTime = time.Unix(0, 0)
-
-func markSound(w *engine.Work, name string) error {
-	return os.Chtimes(w.Path(name), time.Time{}, soundTime)
-}
-
-func isSound(w *engine.Work, name string) bool {
-	about, err := os.Stat(w.Path(name))
-	return err == nil && about.ModTime().Equal(soundTime)
-}
-
 // returnSource makes the source of a job its result, instead of qpdf's output. A source with errors does not become
 // the result, because qpdf's output lacks them.
-func returnSource(ctx context.Context, w *engine.Work, source Input) error {
+func returnSource(ctx context.Context, w *engine.Work, source job.Input) error {
 	found, err := check(ctx, w, source.Name, []string{source.Password})
 	if err != nil || len(found) > 0 {
 		return err
 	}
-	return errors.Join(os.Rename(w.Path(source.Name), w.Path(output)), markSound(w, output))
+	return errors.Join(os.Rename(w.Path(source.Name), w.Path(job.Output)), job.MarkSound(w, job.Output))
 }

@@ -11,7 +11,13 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -21,8 +27,8 @@ const brokenPrefix = "broken."
 // testHandlers are the jobs, each of them a second time with a last step that cuts off
 // the end of the results.
 func testHandlers() engine.Handlers {
-	handlers := Handlers()
-	for name, handler := range Handlers() {
+	handlers := job.Handlers()
+	for name, handler := range job.Handlers() {
 		handlers[brokenPrefix+name] = func(ctx context.Context, w *engine.Work, args json.RawMessage, body []byte) ([]byte, error) {
 			result, err := handler(ctx, w, args, body)
 			if err != nil {
@@ -81,19 +87,19 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 		args.Responses = []Response{{RemoteRequest: wanted.Requests[0], File: inputName(1)}}
 		return args, [][]byte{document, {0x30, 0}}
 	}
-	jobs[FromImagesJob.Name] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }
-	jobs[FormFillJob.Name] = func() (any, [][]byte) {
-		return FormFillArgs{Input: input("")}, [][]byte{pdftest.Load(t, "testdata/form.pdf")}
+	jobs[images.FromImagesJob.Name] = func() (any, [][]byte) { return imagesArgs(1), [][]byte{rasterImage} }
+	jobs[form.FillJob.Name] = func() (any, [][]byte) {
+		return form.FillArgs{Input: input("")}, [][]byte{pdftest.Load(t, "testdata/form.pdf")}
 	}
-	jobs[RedactJob.Name] = func() (any, [][]byte) {
-		return RedactArgs{Input: input(""), Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}}, [][]byte{document}
+	jobs[redact.Job.Name] = func() (any, [][]byte) {
+		return redact.Args{Input: input(""), Areas: []redact.Area{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}}, [][]byte{document}
 	}
 	return jobs
 }
 
 // readingJobs returns the jobs whose usual result is not a PDF.
 func readingJobs() []string {
-	return []string{InfoJob.Name, ConvertImageJob.Name, ExtractImagesJob.Name, AttachmentsJob.Name, DetachJob.Name, RasterJob.Name, TextJob.Name, FormFieldsJob.Name, ArchivedJob.Name, MarkdownJob.Name, CheckJob.Name, CompareJob.Name, SplitJob.Name, MetadataJob.Name, MeasureJob.Name, InvoiceReadJob.Name, VerifyJob.Name, SignKeyJob.Name, SignDigestJob.Name, SealJob.Name}
+	return []string{InfoJob.Name, images.ConvertJob.Name, ExtractImagesJob.Name, AttachmentsJob.Name, DetachJob.Name, RasterJob.Name, TextJob.Name, form.FieldsJob.Name, archive.CheckJob.Name, MarkdownJob.Name, CheckJob.Name, compare.Job.Name, SplitJob.Name, MetadataJob.Name, MeasureJob.Name, InvoiceReadJob.Name, VerifyJob.Name, SignKeyJob.Name, SignDigestJob.Name, SealJob.Name}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,
@@ -101,7 +107,7 @@ func readingJobs() []string {
 func TestResultsPassCheck(t *testing.T) {
 	t.Parallel()
 	jobs := writingJobs(t)
-	for name := range Handlers() {
+	for name := range job.Handlers() {
 		if _, writes := jobs[name]; writes == slices.Contains(readingJobs(), name) {
 			t.Errorf("%s is in none or both of the tables of jobs that write a PDF and that do not", name)
 		}
@@ -121,7 +127,7 @@ func TestResultsPassCheck(t *testing.T) {
 			if out := pdftest.Tool(t, "qpdf", "--check", "--password="+password, pdftest.Save(t, read(t, result))); strings.Contains(out, "WARNING") {
 				t.Error(out)
 			}
-			if failed := fails(t, BrokenStructure, brokenPrefix+name, args, files...); !strings.Contains(failed.Text, "damaged PDF") {
+			if failed := fails(t, job.BrokenStructure, brokenPrefix+name, args, files...); !strings.Contains(failed.Text, "damaged PDF") {
 				t.Errorf("the error is %q", failed.Text)
 			}
 		})
@@ -143,8 +149,8 @@ func TestCheckKeepsDamagedData(t *testing.T) {
 	whole := three().Write()
 	at := bytes.LastIndex(whole, []byte("startxref"))
 	damaged := slices.Concat(whole[:at], []byte("startxref\n5\n%%EOF\n"))
-	for job, args := range map[string]any{CompressJob.Name: input(""), OptimizeJob.Name: OptimizeArgs{Input: input("")}} {
-		sound(t, make1(t, job, args, damaged), "", 3)
+	for jobName, args := range map[string]any{CompressJob.Name: input(""), OptimizeJob.Name: OptimizeArgs{Input: input("")}} {
+		sound(t, make1(t, jobName, args, damaged), "", 3)
 	}
 }
 
@@ -152,11 +158,11 @@ func TestCheckKeepsDamagedData(t *testing.T) {
 // trailer lacks the /Size.
 func TestResultsHaveASize(t *testing.T) {
 	t.Parallel()
-	for job, args := range map[string]any{RepairJob.Name: input(""), ExtractJob.Name: Selection{Input: input(""), Pages: "1"}} {
-		result := make1(t, job, args, []byte(blankPDF))
+	for jobName, args := range map[string]any{RepairJob.Name: input(""), ExtractJob.Name: Selection{Input: input(""), Pages: "1"}} {
+		result := make1(t, jobName, args, []byte(blankPDF))
 		sound(t, result, "", 1)
 		if out := pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, result)); strings.Contains(out, "WARNING") {
-			t.Errorf("%s: %s", job, out)
+			t.Errorf("%s: %s", jobName, out)
 		}
 	}
 }

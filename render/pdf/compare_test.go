@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"image/color"
 	"image/png"
 	"io"
 	"math"
@@ -14,23 +15,25 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // compareArgs are the arguments of a comparison of the first two files.
-func compareArgs(output ComparedAs, ignore ...IgnoredArea) CompareArgs {
-	return CompareArgs{Old: Input{Name: inputName(0)}, New: Input{Name: inputName(1)}, Ignore: ignore, Threshold: 0.02, Output: output}
+func compareArgs(output compare.Format, ignore ...compare.IgnoredArea) compare.Args {
+	return compare.Args{Old: job.Input{Name: inputName(0)}, New: job.Input{Name: inputName(1)}, Ignore: ignore, Threshold: 0.02, Output: output}
 }
 
 // compared compares two documents.
-func compared(t *testing.T, args CompareArgs, old, latest []byte) Comparison {
+func compared(t *testing.T, args compare.Args, old, latest []byte) compare.Comparison {
 	t.Helper()
-	args.Output = ComparedJSON
-	result, err := do(t, CompareJob.Name, args, old, latest)
+	args.Output = compare.JSON
+	result, err := do(t, compare.Job.Name, args, old, latest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report Comparison
+	var report compare.Comparison
 	if err := json.Unmarshal(read(t, result), &report); err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +41,8 @@ func compared(t *testing.T, args CompareArgs, old, latest []byte) Comparison {
 }
 
 // statusLine is a comparison in short: "=1:1 ~2:2 +:3 -3:".
-func statusLine(c Comparison) string {
-	signs := map[string]string{equalPage: "=", changedPage: "~", addedPage: "+", removedPage: "-"}
+func statusLine(c compare.Comparison) string {
+	signs := map[string]string{"equal": "=", "changed": "~", "added": "+", "removed": "-"}
 	var parts []string
 	for _, p := range c.Pages {
 		part := signs[p.Status]
@@ -85,7 +88,7 @@ func TestCompareMatchesPages(t *testing.T) {
 		{"ab", "xya", "+:1 +:2 =1:3 -2:"},
 		{"aabb", "aaabb", "=1:1 =2:2 +:3 =3:4 =4:5"},
 	} {
-		got := compared(t, compareArgs(ComparedJSON), letterPages(test.old), letterPages(test.latest))
+		got := compared(t, compareArgs(compare.JSON), letterPages(test.old), letterPages(test.latest))
 		if line := statusLine(got); line != test.want || got.Equal == strings.ContainsAny(test.want, "~+-") {
 			t.Errorf("%s and %s: %s, want %s", test.old, test.latest, line, test.want)
 		}
@@ -98,13 +101,13 @@ func TestCompareMatchesPages(t *testing.T) {
 // TestCompareMatchesChangedPages inserts a page into a document each page of which is changed.
 func TestCompareMatchesChangedPages(t *testing.T) {
 	latest := bytes.ReplaceAll(letterPages("axbcd"), []byte("(Ink and Company, London)"), []byte("(Ink and Company, Berlin)"))
-	got := compared(t, compareArgs(ComparedJSON), letterPages("abcd"), latest)
+	got := compared(t, compareArgs(compare.JSON), letterPages("abcd"), latest)
 	if line, want := statusLine(got), "~1:1 +:2 ~2:3 ~3:4 ~4:5"; line != want {
 		t.Errorf("%s, want %s", line, want)
 	}
-	changed := TextChange{Change: textChanged, Old: "London", New: "Berlin"}
+	changed := compare.TextChange{Change: "changed", Old: "London", New: "Berlin"}
 	for _, page := range got.Pages {
-		if page.Status != changedPage {
+		if page.Status != "changed" {
 			continue
 		}
 		if len(page.Text) != 1 || page.Text[0].Old != changed.Old || page.Text[0].New != changed.New || page.Text[0].Change != changed.Change {
@@ -121,7 +124,7 @@ func TestCompareMatchesChangedPages(t *testing.T) {
 func TestCompareFindsWords(t *testing.T) {
 	old := craft(say("total 12.50 due")+" BT /F1 12 Tf 40 100 Td (net) Tj ET", say("beta")).write()
 	latest := craft(say("total 13.50 due now")+" BT /F1 12 Tf 40 200 Td (net) Tj ET", say("beta")).write()
-	got := compared(t, compareArgs(ComparedJSON), old, latest)
+	got := compared(t, compareArgs(compare.JSON), old, latest)
 	if line, want := statusLine(got), "~1:1 =2:2"; line != want {
 		t.Fatalf("%s, want %s", line, want)
 	}
@@ -139,7 +142,7 @@ func TestCompareFindsWords(t *testing.T) {
 	if math.Abs(number.X-95) > 8 || math.Abs(number.Y-80) > 6 || math.Abs(number.Width-60) > 8 || number.Height < 20 || number.Height > 32 {
 		t.Errorf("the number is at %+v", number)
 	}
-	if !slices.ContainsFunc(got.Pages[0].Areas, func(a PageArea) bool { return a.Y > 285 && a.Y < 300 && a.X > 36 && a.X < 44 }) {
+	if !slices.ContainsFunc(got.Pages[0].Areas, func(a compare.PageArea) bool { return a.Y > 285 && a.Y < 300 && a.X > 36 && a.X < 44 }) {
 		t.Errorf("no area for the moved word: %+v", got.Pages[0].Areas)
 	}
 	if share := got.Pages[0].ChangedPixels; share <= 0 || share > 0.05 {
@@ -155,8 +158,8 @@ func TestCompareReportsMovedWords(t *testing.T) {
 		}
 		return craft(content).write()
 	}
-	got := compared(t, compareArgs(ComparedJSON), lines("one", "two words", "three"), lines("one", "three", "two words"))
-	if text := got.Pages[0].Text; len(text) != 1 || text[0].Change != textMoved || text[0].Old != text[0].New {
+	got := compared(t, compareArgs(compare.JSON), lines("one", "two words", "three"), lines("one", "three", "two words"))
+	if text := got.Pages[0].Text; len(text) != 1 || text[0].Change != "moved" || text[0].Old != text[0].New {
 		t.Errorf("text %+v, want a move", text)
 	}
 }
@@ -169,7 +172,7 @@ func TestCompareIgnoresTheInvisible(t *testing.T) {
 	packed := pdftest.Save(t, latest.Write())
 	pdftest.Tool(t, "qpdf", "--replace-input", "--object-streams=generate", packed)
 	for name, content := range map[string][]byte{"plain": latest.Write(), "packed": make1(t, CompressJob.Name, input(""), latest.Write())} {
-		if got := compared(t, compareArgs(ComparedJSON), old.Write(), content); !got.Equal || statusLine(got) != "=1:1 =2:2 =3:3" {
+		if got := compared(t, compareArgs(compare.JSON), old.Write(), content); !got.Equal || statusLine(got) != "=1:1 =2:2 =3:3" {
 			t.Errorf("%s: %s", name, statusLine(got))
 		}
 	}
@@ -194,7 +197,7 @@ func TestCompareTolerance(t *testing.T) {
 		{"more than a few pixels", box("0", 60), box("0", 90), 0.02, 0.001, false},
 		{"any", box("0", 60), box("1", 60), 1, 0, true},
 	} {
-		args := compareArgs(ComparedJSON)
+		args := compareArgs(compare.JSON)
 		args.Threshold, args.MaxRatio = test.threshold, test.ratio
 		if got := compared(t, args, test.old, test.latest); got.Equal != test.want {
 			t.Errorf("%s: equal is %v, want %v: %+v", test.name, got.Equal, test.want, got.Pages)
@@ -206,53 +209,55 @@ func TestCompareIgnoresAreas(t *testing.T) {
 	sharedtest.Slow(t)
 	old := craft(say("alpha"), say("beta"), say("gamma")).write()
 	latest := craft(say("alphA"), say("betA"), say("gammA")).write()
-	band := func(page int) IgnoredArea { return IgnoredArea{Page: page, X: 30, Y: 70, Width: 250, Height: 50} }
+	band := func(page int) compare.IgnoredArea {
+		return compare.IgnoredArea{Page: page, X: 30, Y: 70, Width: 250, Height: 50}
+	}
 	for _, test := range []struct {
-		ignore []IgnoredArea
+		ignore []compare.IgnoredArea
 		want   string
 	}{
 		{nil, "~1:1 ~2:2 ~3:3"},
-		{[]IgnoredArea{band(0)}, "=1:1 =2:2 =3:3"},
-		{[]IgnoredArea{band(2)}, "~1:1 =2:2 ~3:3"},
-		{[]IgnoredArea{band(1), band(3)}, "=1:1 ~2:2 =3:3"},
-		{[]IgnoredArea{{X: 30, Y: 200, Width: 250, Height: 50}}, "~1:1 ~2:2 ~3:3"},
-		{[]IgnoredArea{{X: 14000, Y: 14000, Width: 400, Height: 400}}, "~1:1 ~2:2 ~3:3"},
+		{[]compare.IgnoredArea{band(0)}, "=1:1 =2:2 =3:3"},
+		{[]compare.IgnoredArea{band(2)}, "~1:1 =2:2 ~3:3"},
+		{[]compare.IgnoredArea{band(1), band(3)}, "=1:1 ~2:2 =3:3"},
+		{[]compare.IgnoredArea{{X: 30, Y: 200, Width: 250, Height: 50}}, "~1:1 ~2:2 ~3:3"},
+		{[]compare.IgnoredArea{{X: 14000, Y: 14000, Width: 400, Height: 400}}, "~1:1 ~2:2 ~3:3"},
 	} {
-		if got := compared(t, compareArgs(ComparedJSON, test.ignore...), old, latest); statusLine(got) != test.want {
+		if got := compared(t, compareArgs(compare.JSON, test.ignore...), old, latest); statusLine(got) != test.want {
 			t.Errorf("%+v: %s, want %s", test.ignore, statusLine(got), test.want)
 		}
 	}
 	// The number of an area is that of the old document.
 	inserted := craft(say("delta"), say("alpha"), say("betA"), say("gamma")).write()
-	if got := compared(t, compareArgs(ComparedJSON, band(2)), old, inserted); statusLine(got) != "+:1 =1:2 =2:3 =3:4" {
+	if got := compared(t, compareArgs(compare.JSON, band(2)), old, inserted); statusLine(got) != "+:1 =1:2 =2:3 =3:4" {
 		t.Errorf("after an inserted page: %s", statusLine(got))
 	}
 	// Words in the area are not compared.
-	got := compared(t, compareArgs(ComparedJSON, band(0)), old, craft(say("alphA")+" 40 40 9 9 re f", say("beta"), say("gamma")).write())
-	if page := got.Pages[0]; page.Status != changedPage || len(page.Text) != 0 || len(page.Areas) != 1 {
+	got := compared(t, compareArgs(compare.JSON, band(0)), old, craft(say("alphA")+" 40 40 9 9 re f", say("beta"), say("gamma")).write())
+	if page := got.Pages[0]; page.Status != "changed" || len(page.Text) != 0 || len(page.Areas) != 1 {
 		t.Errorf("page %+v, want a change without words", page)
 	}
 }
 
 func TestCompareOpensEncryptedFiles(t *testing.T) {
 	old := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, three().Write())
-	args := compareArgs(ComparedJSON)
+	args := compareArgs(compare.JSON)
 	args.Old.Password = "u"
 	if got := compared(t, args, old, three().Write()); !got.Equal {
 		t.Errorf("%s, want equal pages", statusLine(got))
 	}
 	args.Old.Password = ""
-	if failed := fails(t, PasswordRequired, CompareJob.Name, args, old, three().Write()); failed.Input != 0 {
+	if failed := fails(t, job.PasswordRequired, compare.Job.Name, args, old, three().Write()); failed.Input != 0 {
 		t.Errorf("input %d, want 0", failed.Input)
 	}
 	args.New.Password = "x"
-	if failed := fails(t, WrongPassword, CompareJob.Name, args, three().Write(), old); failed.Input != 1 {
+	if failed := fails(t, job.WrongPassword, compare.Job.Name, args, three().Write(), old); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
-	if failed := fails(t, NotPDF, CompareJob.Name, compareArgs(ComparedJSON), three().Write(), []byte("x")); failed.Input != 1 {
+	if failed := fails(t, job.NotPDF, compare.Job.Name, compareArgs(compare.JSON), three().Write(), []byte("x")); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
-	if failed := fails(t, OverLimit, CompareJob.Name, compareArgs(ComparedJSON), three().Write(), numbered(MaxComparedPages+1)); failed.Input != 1 {
+	if failed := fails(t, job.OverLimit, compare.Job.Name, compareArgs(compare.JSON), three().Write(), numbered(compare.MaxPages+1)); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
 }
@@ -278,17 +283,17 @@ func TestComparePageSizes(t *testing.T) {
 		{"long", sized("14400 20", ""), sized("14400 20", ""), "=1:1"},
 		{"huge and small", sized("14400 14400", ""), sized("300 400", ""), "~1:1"},
 	} {
-		if got := compared(t, compareArgs(ComparedJSON), test.old, test.latest); statusLine(got) != test.want {
+		if got := compared(t, compareArgs(compare.JSON), test.old, test.latest); statusLine(got) != test.want {
 			t.Errorf("%s: %s, want %s", test.name, statusLine(got), test.want)
 		}
-		if result, err := do(t, CompareJob.Name, compareArgs(ComparedPDF), test.old, test.latest); err != nil {
+		if result, err := do(t, compare.Job.Name, compareArgs(compare.PDF), test.old, test.latest); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		} else {
 			sound(t, read(t, result), "", 1)
 		}
 	}
-	got := compared(t, compareArgs(ComparedJSON), sized("300 400", ""), sized("320 400", ""))
-	if area := got.Pages[0].Areas; len(area) != 1 || area[0] != (PageArea{X: 300, Y: 0, Width: 20, Height: 400}) {
+	got := compared(t, compareArgs(compare.JSON), sized("300 400", ""), sized("320 400", ""))
+	if area := got.Pages[0].Areas; len(area) != 1 || area[0] != (compare.PageArea{X: 300, Y: 0, Width: 20, Height: 400}) {
 		t.Errorf("areas %+v, want the added strip", area)
 	}
 }
@@ -300,14 +305,16 @@ func TestCompareJoinsManyAreas(t *testing.T) {
 			dots += fmt.Sprintf("%d %d 3 3 re f\n", 10+24*x, 10+24*y)
 		}
 	}
-	got := compared(t, compareArgs(ComparedJSON), craft("").write(), craft(dots).write())
+	got := compared(t, compareArgs(compare.JSON), craft("").write(), craft(dots).write())
 	areas := got.Pages[0].Areas
-	if len(areas) == 0 || len(areas) > maxAreas {
-		t.Fatalf("%d areas, want at most %d", len(areas), maxAreas)
+	if len(areas) == 0 || len(areas) > 100 {
+		t.Fatalf("%d areas, want at most %d", len(areas), 100)
 	}
 	for x := range 12 {
 		for y := range 16 {
-			if cx, cy := float64(11.5+24*float64(x)), 400-(11.5+24*float64(y)); !slices.ContainsFunc(areas, func(a PageArea) bool { return a.contains(cx, cy) }) {
+			if cx, cy := float64(11.5+24*float64(x)), 400-(11.5+24*float64(y)); !slices.ContainsFunc(areas, func(a compare.PageArea) bool {
+				return cx >= a.X && cx <= a.X+a.Width && cy >= a.Y && cy <= a.Y+a.Height
+			}) {
 				t.Fatalf("no area contains the dot at %v, %v", cx, cy)
 			}
 		}
@@ -319,18 +326,18 @@ func TestCompareJoinsManyAreas(t *testing.T) {
 func TestCompareDrawsViews(t *testing.T) {
 	sharedtest.Slow(t)
 	old, latest := craft(say("alpha"), say("beta"), say("gamma")).write(), craft(say("alpha"), say("betA"), say("delta"), say("gamma")).write()
-	document := func() []byte { return make1(t, CompareJob.Name, compareArgs(ComparedPDF), old, latest) }
+	document := func() []byte { return make1(t, compare.Job.Name, compareArgs(compare.PDF), old, latest) }
 	first := document()
 	sound(t, first, "", 2)
 	if !bytes.Equal(first, document()) {
 		t.Error("the PDF differs each time")
 	}
-	sound(t, make1(t, CompareJob.Name, compareArgs(ComparedPDF), old, old), "", 1)
-	names, images := zipped(t, make1(t, CompareJob.Name, compareArgs(ComparedImages), old, latest))
-	if want := []string{"old-002-new-002.png", "new-003.png", comparisonFile}; !reflect.DeepEqual(names, want) {
+	sound(t, make1(t, compare.Job.Name, compareArgs(compare.PDF), old, old), "", 1)
+	names, images := zipped(t, make1(t, compare.Job.Name, compareArgs(compare.Images), old, latest))
+	if want := []string{"old-002-new-002.png", "new-003.png", "comparison.json"}; !reflect.DeepEqual(names, want) {
 		t.Fatalf("files %q, want %q", names, want)
 	}
-	var report Comparison
+	var report compare.Comparison
 	if err := json.Unmarshal(images[2], &report); err != nil || statusLine(report) != "=1:1 ~2:2 +:3 =3:4" {
 		t.Errorf("report %s, %v", statusLine(report), err)
 	}
@@ -346,7 +353,7 @@ func TestCompareDrawsViews(t *testing.T) {
 		for y := 85; y < img.Bounds().Dy(); y++ {
 			for x := range img.Bounds().Dx() {
 				r, g, b, _ := img.At(x, y).RGBA()
-				for side, c := range viewMarks {
+				for side, c := range [2]color.RGBA{{R: 0xc9, G: 0x2a, B: 0x2a}, {R: 0x1b, G: 0x7f, B: 0x3b}} { // old is red, new green
 					if byte(r>>8) == c.R && byte(g>>8) == c.G && byte(b>>8) == c.B && x/(img.Bounds().Dx()/2) == side {
 						found[side]++
 					}
@@ -359,17 +366,17 @@ func TestCompareDrawsViews(t *testing.T) {
 			}
 		}
 	}
-	few := compareArgs(ComparedImages)
+	few := compareArgs(compare.Images)
 	few.MaxViews = 1
-	names, images = zipped(t, make1(t, CompareJob.Name, few, old, latest))
-	if want := []string{"old-002-new-002.png", comparisonFile}; !reflect.DeepEqual(names, want) {
+	names, images = zipped(t, make1(t, compare.Job.Name, few, old, latest))
+	if want := []string{"old-002-new-002.png", "comparison.json"}; !reflect.DeepEqual(names, want) {
 		t.Fatalf("one view: files %q, want %q", names, want)
 	}
 	if err := json.Unmarshal(images[1], &report); err != nil || statusLine(report) != "=1:1 ~2:2 +:3 =3:4" {
 		t.Errorf("one view: report %s, %v", statusLine(report), err)
 	}
-	names, _ = zipped(t, make1(t, CompareJob.Name, compareArgs(ComparedImages), old, old))
-	if want := []string{comparisonFile}; !reflect.DeepEqual(names, want) {
+	names, _ = zipped(t, make1(t, compare.Job.Name, compareArgs(compare.Images), old, old))
+	if want := []string{"comparison.json"}; !reflect.DeepEqual(names, want) {
 		t.Errorf("equal documents: files %q, want %q", names, want)
 	}
 }
@@ -397,10 +404,10 @@ func zipped(t *testing.T, archive []byte) (names []string, contents [][]byte) {
 
 // TestCompareTestMark draws the test mark on each image.
 func TestCompareTestMark(t *testing.T) {
-	args := compareArgs(ComparedImages)
-	_, plain := zipped(t, make1(t, CompareJob.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
+	args := compareArgs(compare.Images)
+	_, plain := zipped(t, make1(t, compare.Job.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
 	args.TestMark = true
-	_, marked := zipped(t, make1(t, CompareJob.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
+	_, marked := zipped(t, make1(t, compare.Job.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
 	img, err := png.Decode(bytes.NewReader(marked[0]))
 	if err != nil || bytes.Equal(plain[0], marked[0]) {
 		t.Fatalf("the image has no test mark, %v", err)

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // minGain is the minimum number of bytes by which a document must get smaller. The random half of its identifier,
@@ -13,13 +14,13 @@ import (
 const minGain = 64
 
 // CompressJob reduces the size of a PDF without loss. If this is not possible, the result is the original PDF.
-var CompressJob = defineFile("pdf.compress", engine.MakeTime, compress)
+var CompressJob = job.DefineFile("pdf.compress", engine.MakeTime, compress)
 
 // compress writes a document as small as possible without loss: objects go into object streams, and streams are
 // deflated with the highest compression. If that gains too little, the result is the input itself, unless it has
 // errors.
-func compress(ctx context.Context, w *engine.Work, args Input) error {
-	err := writeWhole(ctx, w, args, qpdfJob{
+func compress(ctx context.Context, w *engine.Work, args job.Input) error {
+	err := job.WriteWhole(ctx, w, args, job.QPDFJob{
 		"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "9",
 	})
 	if err != nil {
@@ -27,7 +28,7 @@ func compress(ctx context.Context, w *engine.Work, args Input) error {
 	}
 
 	before, errBefore := os.Stat(w.Path(args.Name))
-	after, errAfter := os.Stat(w.Path(output))
+	after, errAfter := os.Stat(w.Path(job.Output))
 	if err := errors.Join(errBefore, errAfter); err != nil {
 		return err
 	}

@@ -20,18 +20,20 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
 // convertTo converts an image and reads the result with a program that had no part
 // in making it: MuPDF, or for WebP libwebp's own.
-func convertTo(t *testing.T, args ConvertImageArgs, source []byte) (image.Image, []byte) {
+func convertTo(t *testing.T, args images.ConvertArgs, source []byte) (image.Image, []byte) {
 	t.Helper()
 	args.Input = input("")
 	if args.Quality == 0 {
 		args.Quality = 90
 	}
-	made := make1(t, ConvertImageJob.Name, args, source)
+	made := make1(t, images.ConvertJob.Name, args, source)
 	in, out := filepath.Join(t.TempDir(), "image."+args.To), filepath.Join(t.TempDir(), "out.png")
 	if err := os.WriteFile(in, made, 0o600); err != nil {
 		t.Fatal(err)
@@ -72,14 +74,14 @@ func TestConvertEveryKind(t *testing.T) {
 			want = "BWGR"
 		}
 		for _, to := range []string{"png", "jpeg", "webp", "tiff", "gif"} {
-			img, made := convertTo(t, ConvertImageArgs{To: to}, source)
+			img, made := convertTo(t, images.ConvertArgs{To: to}, source)
 			if got := cornersOf(img); got != want || img.Bounds().Size() != image.Pt(48, 32) {
 				t.Errorf("%s to %s: %s of %v, want %s", from, to, got, img.Bounds().Size(), want)
 			}
 			if bytes.Contains(made, []byte("Exif")) {
 				t.Errorf("%s to %s has metadata", from, to)
 			}
-			half, _ := convertTo(t, ConvertImageArgs{To: to, Width: 24}, source)
+			half, _ := convertTo(t, images.ConvertArgs{To: to, Width: 24}, source)
 			if got := cornersOf(half); got != want || half.Bounds().Size() != image.Pt(24, 16) {
 				t.Errorf("%s to half a %s: %s of %v, want %s", from, to, got, half.Bounds().Size(), want)
 			}
@@ -92,7 +94,7 @@ func TestConvertEveryKind(t *testing.T) {
 func TestConvertOrientation(t *testing.T) {
 	plain := asJPEG(t, large(rgba))
 	for orientation, want := range map[byte]string{1: "RGWB", 2: "GRBW", 3: "BWGR", 4: "WBRG", 5: "RWGB", 6: "WRBG", 7: "BGWR", 8: "GBRW"} {
-		img, _ := convertTo(t, ConvertImageArgs{To: "png"}, exif(plain, orientation))
+		img, _ := convertTo(t, images.ConvertArgs{To: "png"}, exif(plain, orientation))
 		size := image.Pt(48, 32)
 		if orientation >= 5 {
 			size = image.Pt(32, 48)
@@ -106,23 +108,23 @@ func TestConvertOrientation(t *testing.T) {
 func TestConvertFits(t *testing.T) {
 	source := asPNG(t, large(rgba))
 	for _, test := range []struct {
-		args    ConvertImageArgs
-		size    image.Point
-		corners string
+		args     images.ConvertArgs
+		PageSize image.Point
+		corners  string
 	}{
-		{ConvertImageArgs{Height: 96}, image.Pt(144, 96), "RGWB"},
-		{ConvertImageArgs{Width: 24, Height: 24}, image.Pt(24, 16), "RGWB"},
-		{ConvertImageArgs{Width: 24, Height: 24, Fit: Fill}, image.Pt(24, 24), "RGWB"},
-		{ConvertImageArgs{Width: 20, Height: 20, Fit: Cover}, image.Pt(20, 20), "RGWB"},
-		{ConvertImageArgs{Width: 96, Height: 16, Fit: Fill}, image.Pt(96, 16), "RGWB"},
-		{ConvertImageArgs{Width: 24, Height: 24, Within: true}, image.Pt(24, 16), "RGWB"},
-		{ConvertImageArgs{Width: 480, Height: 48, Within: true}, image.Pt(48, 32), "RGWB"},
-		{ConvertImageArgs{Width: 1, Height: 9000, Fit: Contain}, image.Pt(1, 1), ""},
+		{images.ConvertArgs{Height: 96}, image.Pt(144, 96), "RGWB"},
+		{images.ConvertArgs{Width: 24, Height: 24}, image.Pt(24, 16), "RGWB"},
+		{images.ConvertArgs{Width: 24, Height: 24, Fit: images.Fill}, image.Pt(24, 24), "RGWB"},
+		{images.ConvertArgs{Width: 20, Height: 20, Fit: images.Cover}, image.Pt(20, 20), "RGWB"},
+		{images.ConvertArgs{Width: 96, Height: 16, Fit: images.Fill}, image.Pt(96, 16), "RGWB"},
+		{images.ConvertArgs{Width: 24, Height: 24, Within: true}, image.Pt(24, 16), "RGWB"},
+		{images.ConvertArgs{Width: 480, Height: 48, Within: true}, image.Pt(48, 32), "RGWB"},
+		{images.ConvertArgs{Width: 1, Height: 9000, Fit: images.Contain}, image.Pt(1, 1), ""},
 	} {
 		test.args.To = "png"
 		img, _ := convertTo(t, test.args, source)
-		if img.Bounds().Size() != test.size || test.corners != "" && cornersOf(img) != test.corners {
-			t.Errorf("%+v: %s of %v, want %s of %v", test.args, cornersOf(img), img.Bounds().Size(), test.corners, test.size)
+		if img.Bounds().Size() != test.PageSize || test.corners != "" && cornersOf(img) != test.corners {
+			t.Errorf("%+v: %s of %v, want %s of %v", test.args, cornersOf(img), img.Bounds().Size(), test.corners, test.PageSize)
 		}
 	}
 }
@@ -139,15 +141,15 @@ func TestConvertTransparency(t *testing.T) {
 	source := asPNG(t, img)
 	navy := &color.NRGBA{B: 255, A: 255}
 	for _, test := range []struct {
-		args        ConvertImageArgs
+		args        images.ConvertArgs
 		left, right color.Color
 	}{
-		{ConvertImageArgs{To: "jpeg"}, white, color.RGBA{R: 255, G: 127, B: 127, A: 255}},
-		{ConvertImageArgs{To: "jpeg", Background: navy}, blue, color.RGBA{R: 128, B: 127, A: 255}},
-		{ConvertImageArgs{To: "png"}, color.NRGBA{}, color.NRGBA{R: 255, A: 128}},
-		{ConvertImageArgs{To: "webp"}, color.NRGBA{}, color.NRGBA{R: 255, A: 128}},
-		{ConvertImageArgs{To: "png", Background: navy, Width: 20}, blue, color.RGBA{R: 128, B: 127, A: 255}},
-		{ConvertImageArgs{To: "png", Width: 20}, color.NRGBA{}, color.NRGBA{R: 255, A: 128}},
+		{images.ConvertArgs{To: "jpeg"}, white, color.RGBA{R: 255, G: 127, B: 127, A: 255}},
+		{images.ConvertArgs{To: "jpeg", Background: navy}, blue, color.RGBA{R: 128, B: 127, A: 255}},
+		{images.ConvertArgs{To: "png"}, color.NRGBA{}, color.NRGBA{R: 255, A: 128}},
+		{images.ConvertArgs{To: "webp"}, color.NRGBA{}, color.NRGBA{R: 255, A: 128}},
+		{images.ConvertArgs{To: "png", Background: navy, Width: 20}, blue, color.RGBA{R: 128, B: 127, A: 255}},
+		{images.ConvertArgs{To: "png", Width: 20}, color.NRGBA{}, color.NRGBA{R: 255, A: 128}},
 	} {
 		got, _ := convertTo(t, test.args, source)
 		b := got.Bounds()
@@ -162,7 +164,7 @@ func TestConvertTransparency(t *testing.T) {
 			}
 		}
 	}
-	made := make1(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "gif"}, source)
+	made := make1(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "gif"}, source)
 	whole, err := gif.Decode(bytes.NewReader(made))
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +178,7 @@ func TestConvertTransparency(t *testing.T) {
 // a GIF so that they are near.
 func TestConvertColors(t *testing.T) {
 	photo := photograph(200, 150)
-	img, made := convertTo(t, ConvertImageArgs{To: "gif"}, asPNG(t, photo))
+	img, made := convertTo(t, images.ConvertArgs{To: "gif"}, asPNG(t, photo))
 	off := 0
 	for y := range 150 {
 		for x := range 200 {
@@ -193,12 +195,12 @@ func TestConvertColors(t *testing.T) {
 	copy(profile[16:], "RGB ")
 	copy(profile[36:], "acsp")
 	plain := asJPEG(t, photo)
-	source := append(append(append([]byte{}, plain[:2]...), jpegProfile(profile)...), plain[2:]...)
-	again, err := pngChunk(make1(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, source), "iCCP")
+	source := append(append(append([]byte{}, plain[:2]...), profileSegments(profile)...), plain[2:]...)
+	again, err := pngChunk(make1(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, source), "iCCP")
 	if err != nil || len(again) == 0 {
 		t.Errorf("a PNG has no profile: %v", err)
 	}
-	jpegAgain := make1(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "jpeg", Quality: 80}, source)
+	jpegAgain := make1(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "jpeg", Quality: 80}, source)
 	if bytes.Count(jpegAgain, []byte("ICC_PROFILE")) != 2 {
 		t.Error("a JPEG has not the two parts of its profile")
 	}
@@ -222,21 +224,21 @@ func TestConvertImageRefuses(t *testing.T) {
 	small := asPNG(t, large(rgba))
 	for name, test := range map[string]struct {
 		source []byte
-		args   ConvertImageArgs
-		kind   Kind
+		args   images.ConvertArgs
+		kind   job.Kind
 	}{
-		"text":        {[]byte("hello, hello, hello"), ConvertImageArgs{To: "png"}, NotImage},
-		"a PDF":       {three().Write(), ConvertImageArgs{To: "png"}, NotImage},
-		"no page":     {[]byte("II*\x00\x00\x00\x00\x00"), ConvertImageArgs{To: "png"}, DamagedImage},
-		"cut off":     {small[:60], ConvertImageArgs{To: "png"}, DamagedImage},
-		"a lie":       {claim(small, 60_000, 60_000), ConvertImageArgs{To: "png"}, LargeImage},
-		"too long":    {small, ConvertImageArgs{To: "webp", Width: 16_384}, LargeImage},
-		"too many":    {small, ConvertImageArgs{To: "png", Width: 16_000, Height: 16_000, Fit: Fill}, LargeImage},
-		"ever higher": {asPNG(t, image.NewGray(image.Rect(0, 0, 1, 100))), ConvertImageArgs{To: "png", Width: 16_000}, LargeImage},
+		"text":        {[]byte("hello, hello, hello"), images.ConvertArgs{To: "png"}, images.NotImage},
+		"a PDF":       {three().Write(), images.ConvertArgs{To: "png"}, images.NotImage},
+		"no page":     {[]byte("II*\x00\x00\x00\x00\x00"), images.ConvertArgs{To: "png"}, images.DamagedImage},
+		"cut off":     {small[:60], images.ConvertArgs{To: "png"}, images.DamagedImage},
+		"a lie":       {claim(small, 60_000, 60_000), images.ConvertArgs{To: "png"}, images.LargeImage},
+		"too long":    {small, images.ConvertArgs{To: "webp", Width: 16_384}, images.LargeImage},
+		"too many":    {small, images.ConvertArgs{To: "png", Width: 16_000, Height: 16_000, Fit: images.Fill}, images.LargeImage},
+		"ever higher": {asPNG(t, image.NewGray(image.Rect(0, 0, 1, 100))), images.ConvertArgs{To: "png", Width: 16_000}, images.LargeImage},
 	} {
 		test.args.Input = input("")
 		test.args.Quality = 80
-		if failed := fails(t, test.kind, ConvertImageJob.Name, test.args, test.source); failed.Kind == LargeImage && failed.Text == "" {
+		if failed := fails(t, test.kind, images.ConvertJob.Name, test.args, test.source); failed.Kind == images.LargeImage && failed.Text == "" {
 			t.Errorf("%s: no words", name)
 		}
 	}
@@ -251,7 +253,7 @@ func TestConvertFirstPicture(t *testing.T) {
 	if err := gif.EncodeAll(&b, &gif.GIF{Image: []*image.Paletted{part, next}, Delay: []int{5, 5}, Config: image.Config{Width: 40, Height: 20}}); err != nil {
 		t.Fatal(err)
 	}
-	img, _ := convertTo(t, ConvertImageArgs{To: "jpeg"}, b.Bytes())
+	img, _ := convertTo(t, images.ConvertArgs{To: "jpeg"}, b.Bytes())
 	if img.Bounds().Size() != image.Pt(40, 20) || !near(img.At(20, 10), red) || !near(img.At(2, 2), white) {
 		t.Errorf("%v, %v and %v", img.Bounds(), img.At(20, 10), img.At(2, 2))
 	}
@@ -275,7 +277,7 @@ func movingGIF(t *testing.T, pageImages int) []byte {
 func movingPNG(content []byte, pageImages uint32) []byte {
 	chunk := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("acTL"), pageImages), 0)
 	whole := binary.BigEndian.AppendUint32(append([]byte{0, 0, 0, 8}, chunk...), crc32.ChecksumIEEE(chunk))
-	return slices.Concat(content[:pngHeader], whole, content[pngHeader:])
+	return slices.Concat(content[:33], whole, content[33:])
 }
 
 // TestConvertReportsOmittedImages expects a warning about the images that were left out.
@@ -290,12 +292,12 @@ func TestConvertReportsOmittedImages(t *testing.T) {
 		"a TIFF": {asTIFF(t, large(rgba)), false}, "a TIFF of two pages": {pdftest.Load(t, "testdata/pages.tiff"), true},
 		"a JPEG": {asJPEG(t, large(rgba)), false}, "a WebP": {pdftest.Load(t, "testdata/lossy.webp"), false},
 	} {
-		result, err := do(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, test.source)
+		result, err := do(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, test.source)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		var made ConvertedImage
+		var made images.ConvertedImage
 		if err := json.Unmarshal(result.Body, &made); err != nil || made.More != test.more {
 			t.Errorf("%s: more is %t, want %t: %v", name, made.More, test.more, err)
 		}
@@ -368,8 +370,8 @@ func TestConvertInks(t *testing.T) {
 		stored func(c, m, y, k byte) [4]byte
 	}{
 		"as they are":     {"", func(c, m, y, k byte) [4]byte { return [4]byte{c, m, y, k} }},
-		"Adobe, inverted": {adobeSegment, func(c, m, y, k byte) [4]byte { return [4]byte{255 - c, 255 - m, 255 - y, 255 - k} }},
-		"Adobe, as brightness and colour": {adobeSegment[:len(adobeSegment)-1] + "\x02", func(c, m, y, k byte) [4]byte {
+		"Adobe, inverted": {"\xff\xee\x00\x0eAdobe\x00d\x00\x00\x00\x00\x00", func(c, m, y, k byte) [4]byte { return [4]byte{255 - c, 255 - m, 255 - y, 255 - k} }},
+		"Adobe, as brightness and colour": {"\xff\xee\x00\x0eAdobe\x00d\x00\x00\x00\x00\x00"[:len("\xff\xee\x00\x0eAdobe\x00d\x00\x00\x00\x00\x00")-1] + "\x02", func(c, m, y, k byte) [4]byte {
 			light, blue, red := color.RGBToYCbCr(c, m, y)
 			return [4]byte{light, blue, red, 255 - k}
 		}},
@@ -386,12 +388,12 @@ func TestConvertInks(t *testing.T) {
 		}
 		source := inkJPEG(blocks, how.before)
 		for _, to := range []string{"png", "jpeg", "webp", "tiff", "gif"} {
-			img, _ := convertTo(t, ConvertImageArgs{To: to}, source)
+			img, _ := convertTo(t, images.ConvertArgs{To: to}, source)
 			if got := cornersOf(img); got != "RGWB" || img.Bounds().Size() != image.Pt(48, 32) {
 				t.Errorf("%s, to %s: %s of %v", name, to, got, img.Bounds().Size())
 			}
 		}
-		img, _ := convertTo(t, ConvertImageArgs{To: "png"}, source)
+		img, _ := convertTo(t, images.ConvertArgs{To: "png"}, source)
 		r, g, b, _ := img.At(4, 4).RGBA()
 		for i, want := range []int{153, 114, 191} {
 			if got := int([]uint32{r, g, b}[i] >> 8); got < want-3 || got > want+3 {
@@ -399,7 +401,7 @@ func TestConvertInks(t *testing.T) {
 			}
 		}
 	}
-	img, _ := convertTo(t, ConvertImageArgs{To: "png"}, pdftest.Load(t, "testdata/cmyk.jpg"))
+	img, _ := convertTo(t, images.ConvertArgs{To: "png"}, pdftest.Load(t, "testdata/cmyk.jpg"))
 	if got := cornersOf(img); got != "RRRR" {
 		t.Errorf("cmyk.jpg is %s", got)
 	}
@@ -418,7 +420,7 @@ func TestConvertRealImages(t *testing.T) {
 			t.Logf("%s: %v", filepath.Base(path), err) // of a kind that Go does not read
 			continue
 		}
-		result, err := do(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png", Quality: 90, Width: width}, content)
+		result, err := do(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png", Quality: 90, Width: width}, content)
 		if err != nil {
 			t.Errorf("%s: %v", filepath.Base(path), err)
 			continue

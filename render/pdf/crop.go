@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -14,7 +16,7 @@ type CropArgs struct {
 	Selection
 	// Box is in points, from the top left of the page.
 	Box    *CropBox
-	Margin Margin
+	Margin images.Margin
 }
 
 // CropBox is a part of a page, in points from its top left.
@@ -25,7 +27,7 @@ type CropBox struct{ X, Y, Width, Height float64 }
 const minCropSide = 3
 
 // CropJob hides the content outside of a box of pages, or in their margins.
-var CropJob = defineFile("pdf.crop", engine.ChangeTime, crop)
+var CropJob = job.DefineFile("pdf.crop", engine.ChangeTime, crop)
 
 // crop makes pages smaller. Content outside is hidden, not removed.
 func crop(ctx context.Context, w *engine.Work, args CropArgs) error {
@@ -39,87 +41,33 @@ func crop(ctx context.Context, w *engine.Work, args CropArgs) error {
 		ref := s.Pages[n-1].Object
 		page := s.Dict(ref)
 		if page == nil {
-			return doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
+			return doc.Fail(job.Damaged, fmt.Errorf("page %d cannot be read", n))
 		}
 
-		remaining, ok := args.remaining(s.paper(page))
+		remaining, ok := args.remaining(s.Paper(page))
 		if !ok {
-			return &Error{Kind: OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
+			return &job.Error{Kind: job.OffPage, Page: n, Text: fmt.Sprintf("leaves nothing of page %d", n)}
 		}
 
 		// All readers treat a page without these boxes alike.
 		page = pdffile.Without(page, "/TrimBox", "/BleedBox", "/ArtBox")
-		page["/MediaBox"] = remaining.array()
-		page["/CropBox"] = remaining.array()
+		page["/MediaBox"] = remaining.Array()
+		page["/CropBox"] = remaining.Array()
 		changes.Set(ref, page)
 	}
 
-	if err := doc.change(changes); err != nil {
+	if err := doc.Change(changes); err != nil {
 		return err
 	}
-	return doc.write(ctx, qpdfJob{})
-}
-
-// paper is a page as displayed.
-type paper struct {
-	box  box // that is shown, in the page's own units
-	turn int // clockwise degrees: 0, 90, 180 or 270
-	unit float64
-}
-
-// paper reads how a page is shown. Invalid entries are read as PDF readers read them.
-func (s *structure) paper(page pdffile.Dict) paper {
-	media, ok := s.box(s.inherited(page, "/MediaBox"))
-	if !ok {
-		media = box{0, 0, 612, 792}
-	}
-
-	p := paper{box: media, unit: 1}
-	if cropBox, ok := s.box(s.inherited(page, "/CropBox")); ok {
-		if both, ok := cropBox.and(media); ok {
-			p.box = both
-		}
-	}
-
-	if turn, ok := s.inherited(page, "/Rotate").(float64); ok {
-		p.turn = (int(turn)%360 + 360) % 360
-	}
-	if unit, ok := s.Target(page["/UserUnit"]).(float64); ok && unit > 0 {
-		p.unit = unit
-	}
-	return p
-}
-
-// inherited returns an entry of a page, or of its ancestors in the page tree.
-func (s *structure) inherited(page pdffile.Dict, key string) any {
-	for depth := 0; page != nil && depth < pdffile.MaxDepth; depth++ {
-		if v := s.Target(page[key]); v != nil {
-			return s.plain(v)
-		}
-		page = s.Entry(page["/Parent"])
-	}
-	return nil
-}
-
-// plain returns a list with its references resolved.
-func (s *structure) plain(v any) any {
-	list, ok := v.([]any)
-	if !ok {
-		return v
-	}
-	resolved := make([]any, len(list))
-	for i, member := range list {
-		resolved[i] = s.Target(member)
-	}
-	return resolved
+	return doc.Write(ctx, job.QPDFJob{})
 }
 
 // remaining returns the area of a page that a crop leaves; the second result is false if nothing is left.
-func (a CropArgs) remaining(p paper) (box, bool) {
+func (a CropArgs) remaining(p job.Paper) (job.Box, bool) {
 	// The sides that go, as the page is shown: top, right, bottom, left.
-	width := (p.box[2] - p.box[0]) * p.unit
-	height := (p.box[3] - p.box[1]) * p.unit
-	if p.turn%180 != 0 {
+	width := (p.Box[2] - p.Box[0]) * p.Unit
+	height := (p.Box[3] - p.Box[1]) * p.Unit
+	if p.Turn%180 != 0 {
 		width, height = height, width
 	}
 
@@ -128,21 +76,12 @@ func (a CropArgs) remaining(p paper) (box, bool) {
 		cut = [4]float64{b.Y, width - b.X - b.Width, height - b.Y - b.Height, b.X}
 	}
 	for i := range cut {
-		cut[i] = max(0, cut[i]) / p.unit
+		cut[i] = max(0, cut[i]) / p.Unit
 	}
 
 	// A page that is turned by 90 degrees shows its left side at the top.
-	turned := p.turn / 90
+	turned := p.Turn / 90
 	side := func(i int) float64 { return cut[(i+turned)%len(cut)] }
-	remaining := box{p.box[0] + side(3), p.box[1] + side(2), p.box[2] - side(1), p.box[3] - side(0)}
-	return remaining, remaining[2]-remaining[0] >= minCropSide/p.unit && remaining[3]-remaining[1] >= minCropSide/p.unit
+	remaining := job.Box{p.Box[0] + side(3), p.Box[1] + side(2), p.Box[2] - side(1), p.Box[3] - side(0)}
+	return remaining, remaining[2]-remaining[0] >= minCropSide/p.Unit && remaining[3]-remaining[1] >= minCropSide/p.Unit
 }
-
-// and returns the intersection of two boxes; the second result is false if it is empty.
-func (b box) and(other box) (box, bool) {
-	both := box{max(b[0], other[0]), max(b[1], other[1]), min(b[2], other[2]), min(b[3], other[3])}
-	return both, both[0] < both[2] && both[1] < both[3]
-}
-
-// array is the box as a document has it.
-func (b box) array() []any { return []any{b[0], b[1], b[2], b[3]} }

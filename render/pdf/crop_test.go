@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -30,7 +32,7 @@ func TestCropKeepsVisibleContent(t *testing.T) {
 		box := CropBox{X: 20, Y: 10, Width: 70, Height: 60}
 		part := image.Rect(20, 10, 90, 70)
 		boxed := make1(t, CropJob.Name, CropArgs{Selection: Selection{Input: input("")}, Box: &box}, document)
-		margin := Margin{Top: 10, Left: 20, Right: float64(width - part.Max.X), Bottom: float64(height - part.Max.Y)}
+		margin := images.Margin{Top: 10, Left: 20, Right: float64(width - part.Max.X), Bottom: float64(height - part.Max.Y)}
 		cropped := make1(t, CropJob.Name, CropArgs{Selection: Selection{Input: input("")}, Margin: margin}, document)
 		for name, got := range map[string]image.Image{
 			"poppler": draw(t, boxed, 1), "MuPDF": drawMuPDF(t, boxed, 1), "PDFium": drawPDFium(t, boxed, 1), "margins": draw(t, cropped, 1),
@@ -60,15 +62,15 @@ func TestCropLeavesOtherPages(t *testing.T) {
 
 func TestCropRefusesEmptyResults(t *testing.T) {
 	for _, args := range []CropArgs{
-		{Box: &CropBox{X: 400, Width: 10, Height: 10}}, {Margin: Margin{Top: 200, Bottom: 198}}, {Box: &CropBox{X: 298, Width: 50, Height: 50}},
+		{Box: &CropBox{X: 400, Width: 10, Height: 10}}, {Margin: images.Margin{Top: 200, Bottom: 198}}, {Box: &CropBox{X: 298, Width: 50, Height: 50}},
 	} {
 		args.Selection = Selection{Input: input(""), Pages: "1"}
-		if failed := fails(t, OffPage, CropJob.Name, args, three().Write()); failed.Page != 1 || failed.Text == "" {
+		if failed := fails(t, job.OffPage, CropJob.Name, args, three().Write()); failed.Page != 1 || failed.Text == "" {
 			t.Errorf("%+v: %+v", args, failed)
 		}
 	}
 	beyond := CropArgs{Selection: Selection{Input: input(""), Pages: "4"}, Box: &CropBox{Width: 10, Height: 10}}
-	fails(t, PageOutOfRange, CropJob.Name, beyond, three().Write())
+	fails(t, job.PageOutOfRange, CropJob.Name, beyond, three().Write())
 }
 
 // TestCropCountsInUnits crops a page whose unit is not a point.
@@ -96,6 +98,6 @@ func TestRepair(t *testing.T) {
 			t.Errorf("%s: pages %q", name, texts)
 		}
 	}
-	fails(t, Damaged, RepairJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
-	fails(t, NotPDF, RepairJob.Name, input(""), []byte("GIF89a"))
+	fails(t, job.Damaged, RepairJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
+	fails(t, job.NotPDF, RepairJob.Name, input(""), []byte("GIF89a"))
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pagetext"
 )
 
@@ -138,37 +140,37 @@ func (w *scriptWord) UnmarshalJSON(text []byte) error {
 }
 
 // MarkdownJob reads the content of a PDF. The output is a MarkdownText as JSON.
-var MarkdownJob = define("pdf.markdown", engine.OCRTime, markdown)
+var MarkdownJob = job.Define("pdf.markdown", engine.OCRTime, markdown)
 
 // markdown reads pages as Markdown, from their text or else from their image.
 func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about MarkdownReport, err error) {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return about, err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return about, err
 	}
 
-	numbers, err := doc.resolve(args.Pages)
+	numbers, err := doc.Resolve(args.Pages)
 	if err != nil {
 		return about, err
 	}
 
 	numbers = withoutRepeats(numbers)
-	if _, err := decrypt(ctx, doc); err != nil {
+	if _, err := job.Decrypt(ctx, doc); err != nil {
 		return about, err
 	}
 	d := &describer{
-		reader: reader{document: doc, args: OCRArgs{Languages: args.Languages, Text: true}},
-		linked: doc.name,
+		reader: reader{Document: doc, args: OCRArgs{Languages: args.Languages, Text: true}},
+		linked: doc.Name,
 	}
 
 	// Flattening makes fields and comments part of the pages, but removes links.
 	flat := *doc
-	flat.name = "flat.pdf"
-	if _, err := flattenComments(ctx, doc, flat.name, "screen"); err == nil {
-		d.document = &flat
+	flat.Name = "flat.pdf"
+	if _, err := form.FlattenComments(ctx, doc, flat.Name, "screen"); err == nil {
+		d.Document = &flat
 	}
 
 	pages, err := d.describe(ctx, numbers)
@@ -180,8 +182,8 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 	}
 
 	text, about := d.text(numbers, pages, args.Apart)
-	text.PageCount = doc.pages
-	return about, writeJSON(w, "markdown.json", text)
+	text.PageCount = doc.Pages
+	return about, job.WriteJSON(w, "markdown.json", text)
 }
 
 // describer reads the content of a document's pages.
@@ -202,7 +204,7 @@ type describedPage struct {
 // describe reads the text of pages, side by side.
 func (d *describer) describe(ctx context.Context, numbers []int) ([]*describedPage, error) {
 	pages := make([]*describedPage, len(numbers))
-	return pages, inRuns(ctx, len(numbers), func(ctx context.Context, run, from, to int) error {
+	return pages, job.InRuns(ctx, len(numbers), func(ctx context.Context, run, from, to int) error {
 		return d.describeRun(ctx, run, numbers[from:to], pages[from:to])
 	})
 }
@@ -213,15 +215,15 @@ const maxWords = 3_000_000
 // describeRun reads the text of some pages.
 func (d *describer) describeRun(ctx context.Context, run int, numbers []int, pages []*describedPage) error {
 	prefix := fmt.Sprintf("described-%d-", run)
-	input := readPagesInput{Input: d.name, Linked: d.linked, Output: prefix, Pages: numbers}
+	input := readPagesInput{Input: d.Name, Linked: d.linked, Output: prefix, Pages: numbers}
 	script := fmt.Sprintf("describe-%d.js", run)
-	if _, err := runScript[bool](ctx, d.document, script, dataReadScript, input); err != nil {
+	if _, err := job.RunScript[bool](ctx, d.Document, script, dataReadScript, input); err != nil {
 		return err
 	}
 
 	words := 0
 	for i, n := range numbers {
-		described, err := takeJSON[scriptPage](d.document, prefix+strconv.Itoa(n)+".json")
+		described, err := job.TakeJSON[scriptPage](d.Document, prefix+strconv.Itoa(n)+".json")
 		if err != nil {
 			return err
 		}
@@ -293,16 +295,16 @@ func (d *describer) readImages(ctx context.Context, numbers []int, pages []*desc
 	}
 
 	if len(unread) > maxOCRPages {
-		return &Error{Kind: NoSelection, Text: fmt.Sprintf(
+		return &job.Error{Kind: job.NoSelection, Text: fmt.Sprintf(
 			"include %d pages without text; the limit for OCR is %d. Select fewer pages", len(unread), maxOCRPages,
 		)}
 	}
-	if err := checkLanguages(ctx, d.work, d.args.Languages); err != nil {
+	if err := checkLanguages(ctx, d.Work, d.args.Languages); err != nil {
 		return err
 	}
 
 	var err error
-	if d.sizes, err = readPageSizes(ctx, d.document, slices.Min(numbers), slices.Max(numbers)); err != nil {
+	if d.sizes, err = job.ReadPageSizes(ctx, d.Document, slices.Min(numbers), slices.Max(numbers)); err != nil {
 		return err
 	}
 
@@ -321,7 +323,7 @@ func (d *describer) readImage(ctx context.Context, number int, p *describedPage)
 		return err
 	}
 
-	page := &readPage{ReadPage: ReadPage{Page: number}}
+	page := &readPage{ReadPage: job.ReadPage{Page: number}}
 	if err := d.recognise(ctx, page, drawn); err != nil {
 		return err
 	}
@@ -401,7 +403,7 @@ func (d *describer) text(numbers []int, pages []*describedPage, apart bool) (tex
 	for i, p := range pages {
 		set[i] = p.Page
 		set[i].Number = numbers[i]
-		set[i].Of = d.pages
+		set[i].Of = d.Pages
 	}
 	parts := pagetext.Markdown(set)
 	text.Pages = []MarkdownPage{}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -62,7 +63,7 @@ func TestMarkdownMixed(t *testing.T) {
 	if len(about.Read) > 0 || !slices.Equal(about.Empty, []int{2}) || len(text.Pages) != 2 || text.Pages[0].Source != "none" || !strings.Contains(text.Pages[1].Markdown, "It says so.") {
 		t.Errorf("got %+v and %+v", text, about)
 	}
-	fails(t, NoLanguage, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"xyz"}}, document)
+	fails(t, job.NoLanguage, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"xyz"}}, document)
 }
 
 // TestMarkdownKeepsLinks reads links next to comments and fields, whose flattening would
@@ -97,17 +98,17 @@ const blankPDF = "%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n
 func TestMarkdownReal(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	paths := realDocuments(t)
+	paths := pdftest.Documents(t)
 	const every = 12
 	read, words := 0, 0
 	for i := 0; i < len(paths); i += every {
 		content := pdftest.Load(t, paths[i])
 		result, err := do(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input(""), Pages: "1-20"}, Apart: true}, content)
-		var failed *Error
-		if errors.As(err, &failed) && failed.Kind == PageOutOfRange {
+		var failed *job.Error
+		if errors.As(err, &failed) && failed.Kind == job.PageOutOfRange {
 			result, err = do(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Apart: true}, content)
 		}
-		if errors.As(err, &failed) && failed.Kind != Exhausted {
+		if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 			continue
 		}
 		if err != nil {

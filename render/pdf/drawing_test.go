@@ -5,6 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 )
 
 // nested is a page whose form draws ten forms, each of which draws ten more, and so on: 5 KB that no program can draw.
@@ -45,15 +51,15 @@ func TestEndlessDrawing(t *testing.T) {
 	t.Parallel()
 	endless := nested(20)
 	jobs := jobsOnOne()
-	for _, job := range []string{RasterJob.Name, TextJob.Name, CompareJob.Name, OCRJob.Name, MarkdownJob.Name, ArchiveJob.Name, RedactJob.Name} {
-		_, failed := attempt(t, job, jobs[job], endless)
-		if failed == nil || failed.Kind != OverLimit || !strings.Contains(failed.Text, "on page 1") {
-			t.Errorf("%s: %v, want that it draws too much", job, failed)
+	for _, jobName := range []string{RasterJob.Name, TextJob.Name, compare.Job.Name, OCRJob.Name, MarkdownJob.Name, archive.Job.Name, redact.Job.Name} {
+		_, failed := attempt(t, jobName, jobs[jobName], endless)
+		if failed == nil || failed.Kind != job.OverLimit || !strings.Contains(failed.Text, "on page 1") {
+			t.Errorf("%s: %v, want that it draws too much", jobName, failed)
 		}
 	}
-	for _, job := range []string{RotateJob.Name, InfoJob.Name, ExtractJob.Name, ProtectJob.Name, FormFieldsJob.Name} {
-		if _, failed := attempt(t, job, jobs[job], endless); failed != nil {
-			t.Errorf("%s: %v", job, failed)
+	for _, jobName := range []string{RotateJob.Name, InfoJob.Name, ExtractJob.Name, ProtectJob.Name, form.FieldsJob.Name} {
+		if _, failed := attempt(t, jobName, jobs[jobName], endless); failed != nil {
+			t.Errorf("%s: %v", jobName, failed)
 		}
 	}
 

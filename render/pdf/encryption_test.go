@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 )
 
 // TestLengthOfKeyIsMissing: documents whose encryption dictionary does not say how long the key of AES is, or says
@@ -34,7 +35,7 @@ func TestLengthOfKeyIsMissing(t *testing.T) {
 			for job, args := range map[string]any{
 				UnlockJob.Name: input(user), ExtractJob.Name: Selection{Input: input(user), Pages: "1-2"}, RotateJob.Name: Rotation{Selection{Input: input(user)}, 90},
 				CompressJob.Name: input(user), RepairJob.Name: input(user), TestMarkJob.Name: input(user),
-				RedactJob.Name: RedactArgs{Input: input(user), Terms: []string{"Falkenberg"}},
+				redact.Job.Name: redact.Args{Input: input(user), Terms: []string{"Falkenberg"}},
 			} {
 				got := make1(t, job, args, document)
 				out := pdftest.Tool(t, "pdftotext", "-upw", user, pdftest.Save(t, got), "-")

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Selection is the arguments of a job on some pages of a document. Pages is in
 // the grammar of render/pagerange; empty means all.
 type Selection struct {
-	Input
+	job.Input
 
 	Pages string
 	// Once selects each page once, in the order of the document, as browsers print them.
@@ -23,29 +24,29 @@ type Selection struct {
 // selected, each once.
 func openSelection(
 	ctx context.Context, w *engine.Work, in Selection,
-) (doc *document, s *structure, pages []int, err error) {
-	if doc, s, err = openStructure(ctx, w, in.Input); err != nil {
+) (doc *job.Document, s *job.Structure, pages []int, err error) {
+	if doc, s, err = job.OpenStructure(ctx, w, in.Input); err != nil {
 		return nil, nil, nil, err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return nil, nil, nil, err
 	}
-	pages, err = doc.resolve(in.Pages)
-	return doc, s, unique(pages), err
+	pages, err = doc.Resolve(in.Pages)
+	return doc, s, job.Unique(pages), err
 }
 
 // ExtractJob makes a PDF of selected pages, in the order of the selection, including repeats.
-var ExtractJob = defineFile("pdf.extract", engine.ChangeTime, extract)
+var ExtractJob = job.DefineFile("pdf.extract", engine.ChangeTime, extract)
 
 // extract makes a document of pages of another, in the order of the selection, including repeats. The outline keeps
 // the entries that lead to them.
 func extract(ctx context.Context, w *engine.Work, args Selection) error {
-	doc, s, err := openStructure(ctx, w, args.Input)
+	doc, s, err := job.OpenStructure(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
 
-	numbers, err := doc.resolve(args.Pages)
+	numbers, err := doc.Resolve(args.Pages)
 	if err != nil {
 		return err
 	}
@@ -58,15 +59,15 @@ func extract(ctx context.Context, w *engine.Work, args Selection) error {
 }
 
 // DeletePagesJob makes a PDF without some of its pages. At least one page must remain.
-var DeletePagesJob = defineFile("pdf.delete-pages", engine.ChangeTime, deletePages)
+var DeletePagesJob = job.DefineFile("pdf.delete-pages", engine.ChangeTime, deletePages)
 
 // deletePages makes a document without some pages of another.
 func deletePages(ctx context.Context, w *engine.Work, args Selection) error {
-	doc, s, err := openStructure(ctx, w, args.Input)
+	doc, s, err := job.OpenStructure(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
-	numbers, err := doc.resolve(args.Pages)
+	numbers, err := doc.Resolve(args.Pages)
 	if err != nil {
 		return err
 	}
@@ -76,14 +77,14 @@ func deletePages(ctx context.Context, w *engine.Work, args Selection) error {
 		deleted[n] = true
 	}
 	var rest []int
-	for n := 1; n <= doc.pages; n++ {
+	for n := 1; n <= doc.Pages; n++ {
 		if !deleted[n] {
 			rest = append(rest, n)
 		}
 	}
 
 	if len(rest) == 0 {
-		return &Error{Kind: AllPages, Pages: doc.pages}
+		return &job.Error{Kind: job.AllPages, Pages: doc.Pages}
 	}
 	return keepPages(ctx, doc, s, rest)
 }
@@ -98,12 +99,12 @@ var errNoCatalog = errors.New("no catalog")
 // keepPages writes the document with the given pages only. If links, the outline or the
 // structure tree refer to another page, that page becomes an empty page outside the
 // document: its content would otherwise remain in the file.
-func keepPages(ctx context.Context, d *document, s *structure, numbers []int) error {
-	if err := checkPages(len(numbers)); err != nil {
+func keepPages(ctx context.Context, d *job.Document, s *job.Structure, numbers []int) error {
+	if err := job.CheckPages(len(numbers)); err != nil {
 		return err
 	}
-	if d.pages > maxKeptFrom {
-		return &Error{Kind: TooManyPages, Pages: d.pages, Max: maxKeptFrom}
+	if d.Pages > maxKeptFrom {
+		return &job.Error{Kind: job.TooManyPages, Pages: d.Pages, Max: maxKeptFrom}
 	}
 
 	selected := map[int]bool{}
@@ -128,10 +129,10 @@ func keepPages(ctx context.Context, d *document, s *structure, numbers []int) er
 		setOutline(changes, s.Root(), catalog, keptOutline(s.Outlines, nodes, selected))
 	}
 
-	if err := d.change(changes); err != nil {
+	if err := d.Change(changes); err != nil {
 		return err
 	}
-	return d.write(ctx, qpdfJob{
-		"pages": []qpdfJob{{"file": ".", "password": d.password, "range": rangeText(numbers)}},
+	return d.Write(ctx, job.QPDFJob{
+		"pages": []job.QPDFJob{{"file": ".", "password": d.Password, "range": job.RangeText(numbers)}},
 	})
 }

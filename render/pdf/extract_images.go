@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // maxImages is the maximum number of images that are extracted from a document.
@@ -30,20 +31,20 @@ type pageImage struct {
 }
 
 // ExtractImagesJob makes a ZIP archive of the images on pages of a PDF.
-var ExtractImagesJob = defineFile("pdf.extract-images", engine.MakeTime, extractImages)
+var ExtractImagesJob = job.DefineFile("pdf.extract-images", engine.MakeTime, extractImages)
 
 // extractImages makes an archive of the images on pages: each once, unchanged if it is a JPEG, or else as a PNG.
 func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) error {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
-	pages, err := doc.resolve(args.Pages)
+	pages, err := doc.Resolve(args.Pages)
 	if err != nil {
 		return err
 	}
 
-	if _, err := decrypt(ctx, doc); err != nil {
+	if _, err := job.Decrypt(ctx, doc); err != nil {
 		return err
 	}
 
@@ -56,9 +57,9 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 	wanted := args.choose(list, pages)
 	switch {
 	case len(wanted) == 0:
-		return &Error{Kind: NoMatch, Text: "has no matching images on these pages"}
+		return &job.Error{Kind: job.NoMatch, Text: "has no matching images on these pages"}
 	case len(wanted) > maxImages:
-		return &Error{Kind: NoSelection, Text: fmt.Sprintf(
+		return &job.Error{Kind: job.NoSelection, Text: fmt.Sprintf(
 			"have %d images; the limit is %d. Select fewer pages, or a larger minWidth or minHeight",
 			len(wanted), maxImages,
 		)}
@@ -67,17 +68,17 @@ func extractImages(ctx context.Context, w *engine.Work, args ExtractImagesArgs) 
 }
 
 // imageExtractor extracts images from a document.
-type imageExtractor struct{ *document }
+type imageExtractor struct{ *job.Document }
 
 // list lists the images on a run of pages.
 func (d imageExtractor) list(ctx context.Context, first, last int) ([]pageImage, error) {
-	out, err := d.work.Exec(ctx, engine.Program{
+	out, err := d.Work.Exec(ctx, engine.Program{
 		Name:      "pdfimages",
-		Args:      []string{"-list", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name)},
-		MaxStdout: maxQPDFOutput,
+		Args:      []string{"-list", "-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.Name)},
+		MaxStdout: job.MaxQPDFOutput,
 	})
 	if err != nil {
-		return nil, d.damaged(err)
+		return nil, d.Damaged(err)
 	}
 
 	var list []pageImage
@@ -118,8 +119,8 @@ func (a ExtractImagesArgs) choose(list []pageImage, pages []int) (wanted []pageI
 
 // pack extracts images, and makes an archive of them the job's output.
 func (d imageExtractor) pack(ctx context.Context, list, wanted []pageImage) error {
-	digits := max(3, len(strconv.Itoa(d.pages)))
-	return packStored(d.work, "images.zip", func(add func(file, name string) error) error {
+	digits := max(3, len(strconv.Itoa(d.Pages)))
+	return job.PackStored(d.Work, "images.zip", func(add func(file, name string) error) error {
 		done := 0
 		onPage := 0
 
@@ -136,7 +137,7 @@ func (d imageExtractor) pack(ctx context.Context, list, wanted []pageImage) erro
 			before := slices.IndexFunc(list, func(other pageImage) bool { return other.page == image.page })
 			file, err := d.file(image.page, image.number-list[before].number)
 			if err != nil {
-				return d.fail(Damaged, fmt.Errorf("image %d of %d was not written: %w", i+1, len(wanted), err))
+				return d.Fail(job.Damaged, fmt.Errorf("image %d of %d was not written: %w", i+1, len(wanted), err))
 			}
 			name := fmt.Sprintf("page-%0*d-%d%s", digits, image.page, onPage, filepath.Ext(file))
 			if err := add(file, name); err != nil {
@@ -150,18 +151,18 @@ func (d imageExtractor) pack(ctx context.Context, list, wanted []pageImage) erro
 
 // writePage writes the images of a page to files.
 func (d imageExtractor) writePage(ctx context.Context, page int) error {
-	_, err := d.work.Exec(ctx, engine.Program{Name: "pdfimages", Args: []string{
+	_, err := d.Work.Exec(ctx, engine.Program{Name: "pdfimages", Args: []string{
 		"-q", "-j", "-png", "-f", strconv.Itoa(page), "-l", strconv.Itoa(page),
-		engine.PathArg(d.name), engine.PathArg("image" + strconv.Itoa(page)),
+		engine.PathArg(d.Name), engine.PathArg("image" + strconv.Itoa(page)),
 	}})
-	return d.damaged(err)
+	return d.Damaged(err)
 }
 
 // file is the name of the file that an image of a page was written to.
 func (d imageExtractor) file(page, number int) (name string, err error) {
 	for _, extension := range []string{".jpg", ".png"} {
 		name = fmt.Sprintf("image%d-%03d%s", page, number, extension)
-		if _, err = os.Lstat(d.work.Path(name)); err == nil {
+		if _, err = os.Lstat(d.Work.Path(name)); err == nil {
 			return name, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -74,20 +75,20 @@ func TestExtractLeavesNothingBehind(t *testing.T) {
 
 func TestSelectionsAreRefused(t *testing.T) {
 	doc := three().Write()
-	for _, job := range []string{ExtractJob.Name, DeletePagesJob.Name} {
-		failed := fails(t, PageOutOfRange, job, Selection{Input: input(""), Pages: "2-4"}, doc)
+	for _, jobName := range []string{ExtractJob.Name, DeletePagesJob.Name} {
+		failed := fails(t, job.PageOutOfRange, jobName, Selection{Input: input(""), Pages: "2-4"}, doc)
 		if failed.Pages != 3 {
-			t.Errorf("%s: the document has %d pages, want 3", job, failed.Pages)
+			t.Errorf("%s: the document has %d pages, want 3", jobName, failed.Pages)
 		}
 	}
-	fails(t, PageOutOfRange, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "9"}, 90}, doc)
-	if failed := fails(t, AllPages, DeletePagesJob.Name, Selection{Input: input(""), Pages: "1-"}, doc); failed.Pages != 3 {
+	fails(t, job.PageOutOfRange, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "9"}, 90}, doc)
+	if failed := fails(t, job.AllPages, DeletePagesJob.Name, Selection{Input: input(""), Pages: "1-"}, doc); failed.Pages != 3 {
 		t.Errorf("the document has %d pages, want 3", failed.Pages)
 	}
 	many := strings.TrimSuffix(strings.Repeat("1-30,", 67), ",")
-	if failed := fails(t, TooManyPages, ExtractJob.Name, Selection{Input: input(""), Pages: many},
-		source{Pages: make([]string, 30)}.Write()); failed.Max != maxPages {
-		t.Errorf("the limit is %d pages, want %d", failed.Max, maxPages)
+	if failed := fails(t, job.TooManyPages, ExtractJob.Name, Selection{Input: input(""), Pages: many},
+		source{Pages: make([]string, 30)}.Write()); failed.Max != job.MaxPages {
+		t.Errorf("the limit is %d pages, want %d", failed.Max, job.MaxPages)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/form"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -60,7 +61,7 @@ func TestButtonStates(t *testing.T) {
 			values[fmt.Sprintf("c%d", i)], values[fmt.Sprintf("r%d", i)] = true, stateNames[name]
 		}
 		for _, flatten := range []bool{false, true} {
-			got := fillForm(t, FormFillArgs{Input: input(""), Values: values, Flatten: flatten}, document)
+			got := fillForm(t, form.FillArgs{Input: input(""), Values: values, Flatten: flatten}, document)
 			sound(t, got, "", 1)
 			page := draw(t, got, 1)
 			for i, name := range names {
@@ -87,7 +88,7 @@ func TestButtonStates(t *testing.T) {
 func TestFlattenWithoutPrintFlag(t *testing.T) {
 	t.Parallel()
 	document := strings.ReplaceAll(string(formPDF(t)), "/F 4", "/F 0")
-	got := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "Printless", "country": "Germany", "notes": "One\nTwo"}, Flatten: true}, []byte(document))
+	got := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{"name": "Printless", "country": "Germany", "notes": "One\nTwo"}, Flatten: true}, []byte(document))
 	text := pdftest.Tool(t, "pdftotext", pdftest.Save(t, got), "-")
 	for _, word := range []string{"Printless", "Germany", "One", "Two"} {
 		if !strings.Contains(text, word) {
@@ -123,10 +124,10 @@ func TestUnlistedFields(t *testing.T) {
 		if fields := readFields(t, document, ""); len(fields) != len(values) || fields["above.kid"].Page == nil {
 			t.Errorf("%s: fields %v", name, fields)
 		}
-		filled := fillForm(t, FormFillArgs{Input: input(""), Values: values}, document)
+		filled := fillForm(t, form.FillArgs{Input: input(""), Values: values}, document)
 		sound(t, filled, "", 1)
 		fields := readFields(t, filled, "")
-		flat := pdftest.Tool(t, "pdftotext", pdftest.Save(t, fillForm(t, FormFillArgs{Input: input(""), Values: values, Flatten: true}, document)), "-")
+		flat := pdftest.Tool(t, "pdftotext", pdftest.Save(t, fillForm(t, form.FillArgs{Input: input(""), Values: values, Flatten: true}, document)), "-")
 		for field, value := range values {
 			if fields[field].Value != value || !strings.Contains(flat, value.(string)) {
 				t.Errorf("%s: %s is %v, flattened: %q", name, field, fields[field].Value, flat)
@@ -139,7 +140,7 @@ func TestUnlistedFields(t *testing.T) {
 func TestFlattenDrawsUndrawn(t *testing.T) {
 	t.Parallel()
 	document, _ := undrawnForm("/NeedAppearances true")
-	got := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"plain": "Newvalue"}, Flatten: true}, document)
+	got := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{"plain": "Newvalue"}, Flatten: true}, document)
 	text := strings.Join(strings.Fields(pdftest.Tool(t, "pdftotext", "-raw", pdftest.Save(t, got), "-")), "")
 	for _, word := range []string{"Newvalue", "Secondline", "WXYZ", "Привет", "Greenlabel", "Twooption", "Pressme", "✔", "●"} {
 		if !strings.Contains(text, word) {

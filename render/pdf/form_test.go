@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -17,14 +19,14 @@ func formPDF(t testing.TB) []byte {
 	return pdftest.Load(t, "testdata/form.pdf")
 }
 
-func readFields(t testing.TB, document []byte, password string) map[string]Field {
+func readFields(t testing.TB, document []byte, password string) map[string]form.Field {
 	t.Helper()
-	result, err := do(t, FormFieldsJob.Name, FormFieldsArgs{Input: input(password)}, document)
+	result, err := do(t, form.FieldsJob.Name, form.FieldsArgs{Input: input(password)}, document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := make(map[string]Field)
-	for _, f := range unmarshal[Form](t, result.Body).Fields {
+	fields := make(map[string]form.Field)
+	for _, f := range unmarshal[form.Form](t, result.Body).Fields {
 		if _, twice := fields[f.Name]; twice {
 			t.Errorf("field %s is listed twice", f.Name)
 		}
@@ -34,29 +36,29 @@ func readFields(t testing.TB, document []byte, password string) map[string]Field
 }
 
 func TestFormFields(t *testing.T) {
-	result, err := do(t, FormFieldsJob.Name, FormFieldsArgs{Input: input("")}, formPDF(t))
+	result, err := do(t, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, formPDF(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	none := []string{}
-	want := []Field{
-		{Name: "name", Type: textField, Value: "Ada", DefaultValue: "Ada", Options: none, Required: true, Page: new(1), Rect: []float64{150, 735, 400, 755}},
-		{Name: "address.street", Type: textField, Value: "", DefaultValue: "", Options: none, Page: new(1), Rect: []float64{150, 695, 400, 715}},
-		{Name: "address.second", Type: textField, Value: "", DefaultValue: "", Options: none, Page: new(2), Rect: []float64{50, 500, 300, 520}},
-		{Name: "notes", Type: textField, Value: "", DefaultValue: "", Options: none, Multiline: true, Page: new(1), Rect: []float64{150, 610, 400, 680}},
-		{Name: "code", Type: textField, Value: "", DefaultValue: "", Options: none, MaxLength: new(5), Page: new(1), Rect: []float64{150, 575, 400, 595}},
-		{Name: "agree", Type: checkboxField, Value: false, DefaultValue: false, Options: []string{"Yes"}, Page: new(1), Rect: []float64{150, 538, 166, 554}},
-		{Name: "news", Type: checkboxField, Value: true, DefaultValue: true, Options: []string{"On"}, Page: new(1), Rect: []float64{150, 508, 166, 524}},
-		{Name: "colour", Type: radioField, Options: []string{"red", "green", "blue"}, Page: new(1), Rect: []float64{150, 468, 166, 484}},
-		{Name: "country", Type: choiceField, Value: "fr", Options: []string{"de", "fr", "jp"}, Labels: []string{"Germany", "France", "Japan"}, Page: new(1), Rect: []float64{150, 415, 400, 435}},
-		{Name: "size", Type: listField, Options: []string{"S", "M", "L"}, Page: new(1), Rect: []float64{150, 345, 400, 405}},
-		{Name: "languages", Type: listField, Value: []any{}, DefaultValue: []any{}, Options: []string{"English", "German", "French"}, Multiple: true, Page: new(1), Rect: []float64{150, 270, 400, 330}},
-		{Name: "send", Type: buttonField, Options: none, Page: new(1), Rect: []float64{150, 230, 230, 255}},
-		{Name: "signature", Type: signatureField, Value: false, Options: none, Page: new(2), Rect: []float64{50, 600, 300, 660}},
-		{Name: "number", Type: textField, Value: "A-17", DefaultValue: "", Options: none, ReadOnly: true, Page: new(2), Rect: []float64{50, 700, 200, 720}},
-		{Name: "city", Type: choiceField, Options: []string{"Paris", "Rome"}, Editable: true, Page: new(2), Rect: []float64{50, 550, 300, 570}},
+	want := []form.Field{
+		{Name: "name", Type: "text", Value: "Ada", DefaultValue: "Ada", Options: none, Required: true, Page: new(1), Rect: []float64{150, 735, 400, 755}},
+		{Name: "address.street", Type: "text", Value: "", DefaultValue: "", Options: none, Page: new(1), Rect: []float64{150, 695, 400, 715}},
+		{Name: "address.second", Type: "text", Value: "", DefaultValue: "", Options: none, Page: new(2), Rect: []float64{50, 500, 300, 520}},
+		{Name: "notes", Type: "text", Value: "", DefaultValue: "", Options: none, Multiline: true, Page: new(1), Rect: []float64{150, 610, 400, 680}},
+		{Name: "code", Type: "text", Value: "", DefaultValue: "", Options: none, MaxLength: new(5), Page: new(1), Rect: []float64{150, 575, 400, 595}},
+		{Name: "agree", Type: "checkbox", Value: false, DefaultValue: false, Options: []string{"Yes"}, Page: new(1), Rect: []float64{150, 538, 166, 554}},
+		{Name: "news", Type: "checkbox", Value: true, DefaultValue: true, Options: []string{"On"}, Page: new(1), Rect: []float64{150, 508, 166, 524}},
+		{Name: "colour", Type: "radio", Options: []string{"red", "green", "blue"}, Page: new(1), Rect: []float64{150, 468, 166, 484}},
+		{Name: "country", Type: "choice", Value: "fr", Options: []string{"de", "fr", "jp"}, Labels: []string{"Germany", "France", "Japan"}, Page: new(1), Rect: []float64{150, 415, 400, 435}},
+		{Name: "size", Type: "list", Options: []string{"S", "M", "L"}, Page: new(1), Rect: []float64{150, 345, 400, 405}},
+		{Name: "languages", Type: "list", Value: []any{}, DefaultValue: []any{}, Options: []string{"English", "German", "French"}, Multiple: true, Page: new(1), Rect: []float64{150, 270, 400, 330}},
+		{Name: "send", Type: "button", Options: none, Page: new(1), Rect: []float64{150, 230, 230, 255}},
+		{Name: "signature", Type: "signature", Value: false, Options: none, Page: new(2), Rect: []float64{50, 600, 300, 660}},
+		{Name: "number", Type: "text", Value: "A-17", DefaultValue: "", Options: none, ReadOnly: true, Page: new(2), Rect: []float64{50, 700, 200, 720}},
+		{Name: "city", Type: "choice", Options: []string{"Paris", "Rome"}, Editable: true, Page: new(2), Rect: []float64{50, 550, 300, 570}},
 	}
-	got := unmarshal[Form](t, result.Body).Fields
+	got := unmarshal[form.Form](t, result.Body).Fields
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || !reflect.DeepEqual(got[i], want[i]) {
 			t.Fatalf("field %d of %d:\ngot  %+v\nwant %+v", i, len(want), got[min(i, len(got)-1)], want[min(i, len(want)-1)])
@@ -65,7 +67,7 @@ func TestFormFields(t *testing.T) {
 }
 
 func TestFormFieldsOfNoForm(t *testing.T) {
-	result, err := do(t, FormFieldsJob.Name, FormFieldsArgs{Input: input("")}, three().Write())
+	result, err := do(t, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, three().Write())
 	if err != nil || string(result.Body) != `{"fields":[]}` {
 		t.Errorf("%s, %v; want no fields", result.Body, err)
 	}
@@ -88,20 +90,20 @@ func afterFilling() map[string]any {
 	return want
 }
 
-func fillForm(t testing.TB, args FormFillArgs, document []byte) []byte {
+func fillForm(t testing.TB, args form.FillArgs, document []byte) []byte {
 	t.Helper()
-	result, err := do(t, FormFillJob.Name, args, document)
+	result, err := do(t, form.FillJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if faults := unmarshal[FormErrors](t, result.Body); len(faults) > 0 {
+	if faults := unmarshal[form.FillErrors](t, result.Body); len(faults) > 0 {
 		t.Fatalf("faults: %v", faults)
 	}
 	return content(t, result)
 }
 
 func TestFormFill(t *testing.T) {
-	filled := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue()}, formPDF(t))
+	filled := fillForm(t, form.FillArgs{Input: input(""), Values: everyValue()}, formPDF(t))
 	keep(t, "filled.pdf", filled)
 	sound(t, filled, "", 2)
 	got := readFields(t, filled, "")
@@ -116,7 +118,7 @@ func TestFormFill(t *testing.T) {
 	shows(t, filled)
 
 	// A filled form can be filled again, and cleared.
-	again := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{
+	again := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{
 		"name": nil, "agree": nil, "colour": nil, "country": "jp", "notes": "next",
 	}}, filled)
 	got = readFields(t, again, "")
@@ -144,8 +146,8 @@ func shows(t testing.TB, document []byte) {
 
 func TestFormFlatten(t *testing.T) {
 	sharedtest.Slow(t)
-	filled := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue()}, formPDF(t))
-	flat := fillForm(t, FormFillArgs{Input: input(""), Values: everyValue(), Flatten: true}, formPDF(t))
+	filled := fillForm(t, form.FillArgs{Input: input(""), Values: everyValue()}, formPDF(t))
+	flat := fillForm(t, form.FillArgs{Input: input(""), Values: everyValue(), Flatten: true}, formPDF(t))
 	keep(t, "flat.pdf", flat)
 	sound(t, flat, "", 2)
 	if left := readFields(t, flat, ""); len(left) != 0 {
@@ -170,7 +172,7 @@ func TestFormFlatten(t *testing.T) {
 
 // TestFormFlattenKeepsOtherValues has values that nothing draws but a viewer.
 func TestFormFlattenKeepsOtherValues(t *testing.T) {
-	flat := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"code": "1"}, Flatten: true}, formPDF(t))
+	flat := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{"code": "1"}, Flatten: true}, formPDF(t))
 	text := pdftest.Tool(t, "pdftotext", pdftest.Save(t, flat), "-")
 	for _, want := range []string{"Ada", "A-17", "France"} {
 		if !strings.Contains(text, want) {
@@ -182,7 +184,7 @@ func TestFormFlattenKeepsOtherValues(t *testing.T) {
 func TestFormFillFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		values map[string]any
-		want   FormErrors
+		want   form.FillErrors
 	}{
 		"every fault at once": {
 			map[string]any{
@@ -190,7 +192,7 @@ func TestFormFillFaults(t *testing.T) {
 				"size": []string{"S", "M"}, "languages": []string{"English", "Latin"}, "send": "x", "signature": "x",
 				"notes": "a\x01b", "city": "x\U000f0000", "address.street": []string{"x"},
 			},
-			FormErrors{
+			form.FillErrors{
 				"fullname": `is not a field of this form. Fields: "name", "address.street", "address.second", "notes", "code", "agree", "news", ` +
 					`"colour", "country", "size", "languages", "number", "city"`,
 				"code": "must be at most 5 characters; got 6", "name": "must be a single line", "agree": `must be true, false or "Yes"; got "Perhaps"`,
@@ -203,19 +205,19 @@ func TestFormFillFaults(t *testing.T) {
 		},
 		"no fault": {map[string]any{"agree": "Yes", "news": "Off", "size": nil, "languages": "German", "code": ""}, nil},
 	} {
-		result, err := do(t, FormFillJob.Name, FormFillArgs{Input: input(""), Values: test.values}, formPDF(t))
+		result, err := do(t, form.FillJob.Name, form.FillArgs{Input: input(""), Values: test.values}, formPDF(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := unmarshal[FormErrors](t, result.Body); !reflect.DeepEqual(got, test.want) {
+		if got := unmarshal[form.FillErrors](t, result.Body); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, test.want)
 		}
 	}
-	result, err := do(t, FormFillJob.Name, FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().Write())
+	result, err := do(t, form.FillJob.Name, form.FillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().Write())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := unmarshal[FormErrors](t, result.Body), (FormErrors{"": "requires a PDF with a form; the PDF has none"}); !reflect.DeepEqual(got, want) {
+	if got, want := unmarshal[form.FillErrors](t, result.Body), (form.FillErrors{"": "requires a PDF with a form; the PDF has none"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -223,40 +225,21 @@ func TestFormFillFaults(t *testing.T) {
 func TestFormFillKeepsEncryption(t *testing.T) {
 	document := pdftest.Transform(t, formPDF(t), "--encrypt", "user", "owner", "256", "--modify=form", "--")
 	for _, password := range []string{"user", "owner"} {
-		filled := fillForm(t, FormFillArgs{Input: input(password), Values: everyValue()}, document)
+		filled := fillForm(t, form.FillArgs{Input: input(password), Values: everyValue()}, document)
 		for _, password := range []string{"user", "owner"} {
 			sound(t, filled, password, 2)
 			if got := readFields(t, filled, password)["city"].Value; got != "Łódź" {
 				t.Errorf("city is %v, want Łódź", got)
 			}
 		}
-		fails(t, PasswordRequired, FormFieldsJob.Name, FormFieldsArgs{Input: input("")}, filled)
+		fails(t, job.PasswordRequired, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, filled)
 	}
-	fails(t, WrongPassword, FormFillJob.Name, FormFillArgs{Input: input("no"), Values: everyValue()}, document)
-}
-
-func TestBestFont(t *testing.T) {
-	for name, test := range map[string]struct {
-		listing string
-		want    fontFile
-	}{
-		"none":    {"", fontFile{}},
-		"family":  {"Aaa|80|/a.ttf|0\nDejaVu Sans|80|/d.ttf|0\nLiberation Sans|80|/l.ttf|0\n", fontFile{"/l.ttf", 0}},
-		"weight":  {"DejaVu Sans|200|/bold.ttf|0\nDejaVu Sans|80|/d.ttf|0\n", fontFile{"/d.ttf", 0}},
-		"any":     {"Zzz|80|/z.ttf|0\nNoto Sans Thai|80|/t.ttf|0\nAaa|80|/a.ttf|0\n", fontFile{"/t.ttf", 0}},
-		"many":    {"Noto Sans CJK JP|80|/c.ttc|1\n", fontFile{"/c.ttc", 1}},
-		"kind":    {"Liberation Sans|80|/l.pfb|0\n", fontFile{}},
-		"garbage": {"x\n|||\n", fontFile{}},
-	} {
-		if got := bestFont([]byte(test.listing)); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
-	}
+	fails(t, job.WrongPassword, form.FillJob.Name, form.FillArgs{Input: input("no"), Values: everyValue()}, document)
 }
 
 // TestFormFillJoinsArabic finds the letters in their joined forms, from right to left.
 func TestFormFillJoinsArabic(t *testing.T) {
-	filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "سلام", "address.street": "שלום"}, Flatten: true}, formPDF(t))
+	filled := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{"name": "سلام", "address.street": "שלום"}, Flatten: true}, formPDF(t))
 	keep(t, "arabic.pdf", filled)
 	text := pdftest.Tool(t, "mutool", "draw", "-q", "-F", "text", pdftest.Save(t, filled))
 	// Seen at first, joined on both sides with alef, and at the end.
@@ -279,7 +262,7 @@ func TestFormFillNames(t *testing.T) {
 		},
 	}.Write()
 	values := map[string]any{"Große東": "eins", `a<b>&"c"`: "two"}
-	got := readFields(t, fillForm(t, FormFillArgs{Input: input(""), Values: values}, document), "")
+	got := readFields(t, fillForm(t, form.FillArgs{Input: input(""), Values: values}, document), "")
 	for name, want := range values {
 		if got[name].Value != want {
 			t.Errorf("%s is %v, want %v", name, got[name].Value, want)
@@ -302,14 +285,14 @@ func TestFormOfNumberedStates(t *testing.T) {
 		},
 	}.Write()
 	field := readFields(t, document, "")["colour"]
-	want := Field{
-		Name: "colour", Type: radioField, Options: []string{"0", "1"}, Labels: []string{"Grün", "Rot"}, Page: new(1), Rect: []float64{10, 10.125, 578.872, 30},
+	want := form.Field{
+		Name: "colour", Type: "radio", Options: []string{"0", "1"}, Labels: []string{"Grün", "Rot"}, Page: new(1), Rect: []float64{10, 10.125, 578.872, 30},
 	}
 	if !reflect.DeepEqual(field, want) {
 		t.Errorf("got %+v, want %+v", field, want)
 	}
 	for _, value := range []string{"1", "Rot"} {
-		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"colour": value}}, document)
+		filled := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{"colour": value}}, document)
 		if got := readFields(t, filled, "")["colour"].Value; got != "1" {
 			t.Errorf("%s: it is %v", value, got)
 		}
@@ -328,7 +311,7 @@ func TestFormFillDropsUsageRights(t *testing.T) {
 		},
 	}.Write()
 	for name, variant := range map[string][]byte{"plain": document, "object streams": pdftest.Transform(t, document, "--object-streams=generate")} {
-		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{"name": "Ada"}}, variant)
+		filled := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{"name": "Ada"}}, variant)
 		sound(t, filled, "", 1)
 		if got := readFields(t, filled, "")["name"].Value; got != "Ada" {
 			t.Errorf("%s: the field is %v", name, got)

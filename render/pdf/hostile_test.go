@@ -10,6 +10,11 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdftag"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -53,8 +58,8 @@ func jobsOnOne() map[string]any {
 		MergeJob.Name:     Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
 		MeasureJob.Name:   Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
 		RasterJob.Name:    RasterArgs{Input: input(""), Pages: "1", DPI: 36}, TextJob.Name: TextArgs{Input: input("")},
-		FormFieldsJob.Name: FormFieldsArgs{Input: input("")},
-		RepairJob.Name:     input(""), TestMarkJob.Name: input(""), CropJob.Name: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},
+		form.FieldsJob.Name: form.FieldsArgs{Input: input("")},
+		RepairJob.Name:      input(""), TestMarkJob.Name: input(""), CropJob.Name: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},
 		OptimizeJob.Name:      OptimizeArgs{Input: input(""), Linearize: true, Quality: 50, MaxDPI: 72, Gray: true},
 		ResizeJob.Name:        ResizeArgs{Selection: all, Width: 595, Height: 842},
 		NUpJob.Name:           NUpArgs{Selection: all, PerSheet: 2, Width: 595, Height: 842},
@@ -67,37 +72,37 @@ func jobsOnOne() map[string]any {
 		OverlayJob.Name:       OverlayArgs{Input: input(""), Overlay: input(""), Repeat: "1-"},
 		ExtractImagesJob.Name: ExtractImagesArgs{Selection: all}, AttachmentsJob.Name: input(""), DetachJob.Name: NamedAttachments{Input: input("")},
 		AttachJob.Name: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob.Name: NamedAttachments{Input: input("")},
-		ArchiveJob.Name:     ArchiveArgs{Input: input(""), Level: Archive3B},
-		ArchivedJob.Name:    ArchivedArgs{Input: input(""), Level: Archive3B},
-		RedactJob.Name:      RedactArgs{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []RedactArea{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
-		StandardsJob.Name:   StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2B}}},
-		CompareJob.Name:     CompareArgs{Old: input(""), New: input(""), Ignore: []IgnoredArea{{Page: 1, X: 5, Y: 5, Width: 9, Height: 9}}, Output: ComparedImages},
-		CheckJob.Name:       CheckArgs{Input: input(""), Standards: pdffile.Standards()},
-		MarkdownJob.Name:    MarkdownArgs{Selection: first, Languages: []string{"eng"}},
-		OCRJob.Name:         OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
-		InvoiceReadJob.Name: input(""), InvoiceJob.Name: InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true},
-		FormFillJob.Name: FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
+		archive.Job.Name:      archive.Args{Input: input(""), Level: archive.Level3B},
+		archive.CheckJob.Name: archive.CheckArgs{Input: input(""), Level: archive.Level3B},
+		redact.Job.Name:       redact.Args{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []redact.Area{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
+		StandardsJob.Name:     StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2B}}},
+		compare.Job.Name:      compare.Args{Old: input(""), New: input(""), Ignore: []compare.IgnoredArea{{Page: 1, X: 5, Y: 5, Width: 9, Height: 9}}, Output: compare.Images},
+		CheckJob.Name:         CheckArgs{Input: input(""), Standards: pdffile.Standards()},
+		MarkdownJob.Name:      MarkdownArgs{Selection: first, Languages: []string{"eng"}},
+		OCRJob.Name:           OCRArgs{Selection: first, Languages: []string{"eng"}, Force: true, Turn: true, Straighten: true},
+		InvoiceReadJob.Name:   input(""), InvoiceJob.Name: InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true},
+		form.FillJob.Name: form.FillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true},
 	}
 }
 
 // attempt gives a document to a job. The error is nil or an *Error, and the
 // child has lived through it: anything else fails the test.
-func attempt(t *testing.T, job string, args any, content []byte) (engine.Result, *Error) {
+func attempt(t *testing.T, jobName string, args any, content []byte) (engine.Result, *job.Error) {
 	t.Helper()
 	const patience = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	result, err := pool.Run(ctx, engine.Job{
-		Name: job, Args: args,
+		Name: jobName, Args: args,
 		Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}, {Name: inputName(1), Content: spool.FromBytes([]byte(smallInvoice))}},
 	})
 	t.Cleanup(func() { _ = result.Close() })
 	if errors.Is(err, engine.ErrCrashed) {
-		t.Fatalf("%s took the engine with it: %v", job, err)
+		t.Fatalf("%s took the engine with it: %v", jobName, err)
 	}
-	var failed *Error
-	if err = FromJob(err); err != nil && !errors.As(err, &failed) {
-		t.Fatalf("%s: error %v, want a result or an *Error", job, err)
+	var failed *job.Error
+	if err = job.FromJob(err); err != nil && !errors.As(err, &failed) {
+		t.Fatalf("%s: error %v, want a result or an *Error", jobName, err)
 	}
 	return result, failed
 }
@@ -110,10 +115,10 @@ func TestHostileDocuments(t *testing.T) {
 		for name, content := range hostile() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				for job, args := range jobsOnOne() {
-					result, failed := attempt(t, job, args, content)
+				for jobName, args := range jobsOnOne() {
+					result, failed := attempt(t, jobName, args, content)
 					if failed == nil && len(result.Body) == 0 && (result.Output(0) == nil || result.Output(0).Size() == 0) {
-						t.Errorf("%s: an empty result", job)
+						t.Errorf("%s: an empty result", jobName)
 					}
 				}
 			})
@@ -138,11 +143,11 @@ func TestOutlineLoop(t *testing.T) {
 	for i := range four {
 		four[i].Input = input("")
 	}
-	for job, args := range map[string]any{
+	for jobName, args := range map[string]any{
 		ExtractJob.Name: jobs[ExtractJob.Name], DeletePagesJob.Name: jobs[DeletePagesJob.Name], BookmarksJob.Name: jobs[BookmarksJob.Name], MergeJob.Name: Merge{Inputs: four},
 	} {
-		if _, failed := attempt(t, job, args, content); failed == nil || failed.Kind != Exhausted {
-			t.Errorf("%s: got %v, want %s", job, failed, Exhausted)
+		if _, failed := attempt(t, jobName, args, content); failed == nil || failed.Kind != job.Exhausted {
+			t.Errorf("%s: got %v, want %s", jobName, failed, job.Exhausted)
 		}
 	}
 }

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/image/tiff"
 
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -90,10 +92,10 @@ func exif(text []byte, orientation byte) []byte {
 	return append(append(head, segment...), text[2:]...)
 }
 
-func imagesArgs(n int) FromImagesArgs {
-	var args FromImagesArgs
+func imagesArgs(n int) images.FromImagesArgs {
+	var args images.FromImagesArgs
 	for i := range n {
-		args.Inputs = append(args.Inputs, Input{Name: inputName(i)})
+		args.Inputs = append(args.Inputs, job.Input{Name: inputName(i)})
 	}
 	return args
 }
@@ -128,7 +130,7 @@ func TestFromImagesOfEveryKind(t *testing.T) {
 		"jpeg": asJPEG(t, quarters(rgba)), "gif": asGIF(t, quarters(paletted)), "tiff": asTIFF(t, quarters(rgba)), "tiff of 16 bits": asTIFF(t, quarters(rgba64)),
 	}
 	for name, file := range files {
-		document := make1(t, FromImagesJob.Name, imagesArgs(1), file)
+		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), file)
 		sound(t, document, "", 1)
 		img := pixelsOf(t, document)
 		want := image.Pt(24, 16)
@@ -146,7 +148,7 @@ func TestFromImagesOfEveryKind(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"lossy.webp": "RBRB", "alpha.webp": "WBWB", "interlaced.png": "RBRB", "cmyk.jpg": "RRRR"} {
-		document := make1(t, FromImagesJob.Name, imagesArgs(1), pdftest.Load(t, "testdata/"+name))
+		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), pdftest.Load(t, "testdata/"+name))
 		sound(t, document, "", 1)
 		if got := cornersOf(pixelsOf(t, document)); got != want {
 			t.Errorf("%s: the quarters are %s, want %s", name, got, want)
@@ -156,7 +158,7 @@ func TestFromImagesOfEveryKind(t *testing.T) {
 
 // TestFromImagesKeepsDepth looks at what is in the PDF.
 func TestFromImagesKeepsDepth(t *testing.T) {
-	document := make1(t, FromImagesJob.Name, imagesArgs(2), asPNG(t, quarters(rgba64)), asPNG(t, quarters(paletted)))
+	document := make1(t, images.FromImagesJob.Name, imagesArgs(2), asPNG(t, quarters(rgba64)), asPNG(t, quarters(paletted)))
 	listing := pdftest.Tool(t, "pdfimages", "-list", pdftest.Save(t, document))
 	// Columns: page, number, type, width, height, colours, components, bits.
 	for _, want := range []string{`1 +0 image +24 +16 +rgb +3 +16 `, `2 +[0-9]+ image +24 +16 +index +1 +2 `} {
@@ -167,16 +169,16 @@ func TestFromImagesKeepsDepth(t *testing.T) {
 }
 
 func TestFromImagesTIFFPages(t *testing.T) {
-	document := make1(t, FromImagesJob.Name, imagesArgs(1), pdftest.Load(t, "testdata/pages.tiff"))
+	document := make1(t, images.FromImagesJob.Name, imagesArgs(1), pdftest.Load(t, "testdata/pages.tiff"))
 	sound(t, document, "", 2)
 	// 144 pixels per inch: half a point each.
 	for page, want := range map[int]struct {
-		size  image.Point
-		color string
+		PageSize image.Point
+		color    string
 	}{1: {image.Pt(12, 8), "RRRR"}, 2: {image.Pt(8, 12), "BBBB"}} {
 		img := draw(t, document, page)
-		if got := img.Bounds().Max; got != want.size || cornersOf(img) != want.color {
-			t.Errorf("page %d: %v of %s, want %v of %s", page, got, cornersOf(img), want.size, want.color)
+		if got := img.Bounds().Max; got != want.PageSize || cornersOf(img) != want.color {
+			t.Errorf("page %d: %v of %s, want %v of %s", page, got, cornersOf(img), want.PageSize, want.color)
 		}
 	}
 }
@@ -185,7 +187,7 @@ func TestFromImagesTIFFPages(t *testing.T) {
 func TestFromImagesOrientation(t *testing.T) {
 	plain := asJPEG(t, quarters(rgba))
 	for orientation, want := range map[byte]string{1: "RGWB", 2: "GRBW", 3: "BWGR", 4: "WBRG", 5: "RWGB", 6: "WRBG", 7: "BGWR", 8: "GBRW"} {
-		img := pixelsOf(t, make1(t, FromImagesJob.Name, imagesArgs(1), exif(plain, orientation)))
+		img := pixelsOf(t, make1(t, images.FromImagesJob.Name, imagesArgs(1), exif(plain, orientation)))
 		size := image.Pt(24, 16)
 		if orientation >= 5 {
 			size = image.Pt(16, 24)
@@ -199,7 +201,7 @@ func TestFromImagesOrientation(t *testing.T) {
 // TestFromImagesTakesJPEGsAsTheyAre gets the very bytes back.
 func TestFromImagesTakesJPEGsAsTheyAre(t *testing.T) {
 	file := asJPEG(t, quarters(rgba))
-	document := make1(t, FromImagesJob.Name, imagesArgs(1), file)
+	document := make1(t, images.FromImagesJob.Name, imagesArgs(1), file)
 	out := filepath.Join(t.TempDir(), "image")
 	pdftest.Tool(t, "pdfimages", "-j", pdftest.Save(t, document), out)
 	got, err := os.ReadFile(out + "-000.jpg")
@@ -215,7 +217,7 @@ func TestFromImagesTransparency(t *testing.T) {
 			img.SetNRGBA(x, y, color.NRGBA{B: 255, A: map[bool]uint8{true: 255, false: 0}[x < 12]})
 		}
 	}
-	document := make1(t, FromImagesJob.Name, imagesArgs(1), asPNG(t, img))
+	document := make1(t, images.FromImagesJob.Name, imagesArgs(1), asPNG(t, img))
 	sound(t, document, "", 1)
 	if got := cornersOf(pixelsOf(t, document)); got != "BWBW" {
 		t.Errorf("the quarters are %s, want BWBW", got)
@@ -224,12 +226,12 @@ func TestFromImagesTransparency(t *testing.T) {
 
 func TestFromImagesFit(t *testing.T) {
 	stamp := plate(t, red, 40, 20) // 30 by 15 points
-	for fit, want := range map[Fit]image.Rectangle{
-		Contain: image.Rect(10, 60, 90, 100), Cover: image.Rect(10, 20, 90, 140), Fill: image.Rect(10, 20, 90, 140), Natural: image.Rect(35, 72, 65, 87),
+	for fit, want := range map[images.Fit]image.Rectangle{
+		images.Contain: image.Rect(10, 60, 90, 100), images.Cover: image.Rect(10, 20, 90, 140), images.Fill: image.Rect(10, 20, 90, 140), images.Natural: image.Rect(35, 72, 65, 87),
 	} {
 		args := imagesArgs(1)
-		args.Width, args.Height, args.Margin, args.Fit = 100, 150, Margin{Top: 20, Right: 10, Bottom: 10, Left: 10}, fit
-		img := draw(t, make1(t, FromImagesJob.Name, args, stamp), 1)
+		args.Width, args.Height, args.Margin, args.Fit = 100, 150, images.Margin{Top: 20, Right: 10, Bottom: 10, Left: 10}, fit
+		img := draw(t, make1(t, images.FromImagesJob.Name, args, stamp), 1)
 		if got := img.Bounds().Max; got != image.Pt(100, 150) {
 			t.Errorf("%s: the page is %v, want 100 × 150", fit, got)
 		}
@@ -238,8 +240,8 @@ func TestFromImagesFit(t *testing.T) {
 		}
 	}
 	args := imagesArgs(1)
-	args.Margin = Margin{Top: 1, Right: 2, Bottom: 3, Left: 4}
-	if got := draw(t, make1(t, FromImagesJob.Name, args, stamp), 1).Bounds().Max; got != image.Pt(36, 19) {
+	args.Margin = images.Margin{Top: 1, Right: 2, Bottom: 3, Left: 4}
+	if got := draw(t, make1(t, images.FromImagesJob.Name, args, stamp), 1).Bounds().Max; got != image.Pt(36, 19) {
 		t.Errorf("with margins the page is %v, want 36 × 19", got)
 	}
 }
@@ -249,20 +251,20 @@ func TestFromImagesRefuses(t *testing.T) {
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)-20] ^= 1
 	for name, test := range map[string]struct {
-		kind Kind
+		kind job.Kind
 		file []byte
 	}{
-		"text": {NotImage, []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")}, "nothing much": {NotImage, []byte("x")},
-		"a cut PNG": {DamagedImage, good[:len(good)-30]}, "a flipped bit": {DamagedImage, flipped},
-		"a cut GIF": {DamagedImage, []byte("GIF89a")}, "a cut JPEG": {DamagedImage, []byte("\xff\xd8\xff\xe0\x00\x10JFIF")},
-		"a cut TIFF": {DamagedImage, []byte("II*\x00\x08\x00\x00\x00\xff\xff")}, "a TIFF without a page": {DamagedImage, []byte("MM\x00*\x00\x00\x00\x00")},
-		"a TIFF in a circle":         {DamagedImage, circle(asTIFF(t, quarters(rgba)))},
-		"a cut WebP":                 {DamagedImage, pdftest.Load(t, "testdata/lossy.webp")[:40]},
-		"a PNG that claims too much": {LargeImage, claim(good, 100_000, 100_000)},
-		"a GIF that claims too much": {LargeImage, []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00;")},
+		"text": {images.NotImage, []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")}, "nothing much": {images.NotImage, []byte("x")},
+		"a cut PNG": {images.DamagedImage, good[:len(good)-30]}, "a flipped bit": {images.DamagedImage, flipped},
+		"a cut GIF": {images.DamagedImage, []byte("GIF89a")}, "a cut JPEG": {images.DamagedImage, []byte("\xff\xd8\xff\xe0\x00\x10JFIF")},
+		"a cut TIFF": {images.DamagedImage, []byte("II*\x00\x08\x00\x00\x00\xff\xff")}, "a TIFF without a page": {images.DamagedImage, []byte("MM\x00*\x00\x00\x00\x00")},
+		"a TIFF in a circle":         {images.DamagedImage, circle(asTIFF(t, quarters(rgba)))},
+		"a cut WebP":                 {images.DamagedImage, pdftest.Load(t, "testdata/lossy.webp")[:40]},
+		"a PNG that claims too much": {images.LargeImage, claim(good, 100_000, 100_000)},
+		"a GIF that claims too much": {images.LargeImage, []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00;")},
 	} {
 		start := time.Now()
-		got := fails(t, test.kind, FromImagesJob.Name, imagesArgs(2), good, test.file)
+		got := fails(t, test.kind, images.FromImagesJob.Name, imagesArgs(2), good, test.file)
 		if got.Input != 1 {
 			t.Errorf("%s: input %d is blamed, want 1", name, got.Input)
 		}

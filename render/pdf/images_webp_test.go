@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"io"
@@ -13,6 +14,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -66,7 +70,7 @@ func TestWebPThatMoves(t *testing.T) {
 		"see whole": {[]string{"", "+2+2"}, [][]byte{webPOf(t, half), webPOf(t, half)}, map[image.Point]color.Color{{X: 3, Y: 5}: color.NRGBA{}, {X: 16, Y: 5}: red}, true},
 	} {
 		source := movingWebP(t, test.places, test.pageImages...)
-		img, _ := convertTo(t, ConvertImageArgs{To: "png"}, source)
+		img, _ := convertTo(t, images.ConvertArgs{To: "png"}, source)
 		for at, want := range test.at {
 			if _, _, _, alpha := want.RGBA(); alpha == 0 {
 				if _, _, _, got := img.At(at.X, at.Y).RGBA(); got != 0 {
@@ -76,12 +80,12 @@ func TestWebPThatMoves(t *testing.T) {
 				t.Errorf("%s: %v is %v, want %v", name, at, img.At(at.X, at.Y), want)
 			}
 		}
-		result, err := do(t, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, source)
-		var made ConvertedImage
+		result, err := do(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, source)
+		var made images.ConvertedImage
 		if err != nil || json.Unmarshal(result.Body, &made) != nil || made.More != test.more {
 			t.Errorf("%s: more is %t, want %t: %v", name, made.More, test.more, err)
 		}
-		document := make1(t, FromImagesJob.Name, imagesArgs(1), source)
+		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), source)
 		sound(t, document, "", 1)
 	}
 }
@@ -98,18 +102,40 @@ func TestWebPThatLies(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		source []byte
-		kind   Kind
+		kind   job.Kind
 	}{
-		"cut":          {whole[:frame+40], DamagedImage},
-		"no picture":   {whole[:frame+16], DamagedImage},
-		"too short":    {changed(frame-4, 8, 0, 0, 0), DamagedImage},
-		"outside":      {changed(frame, 9), DamagedImage},
-		"other size":   {changed(frame+6, 20), DamagedImage},
-		"large ground": {changed(ground+4, 0xff, 0xff, 0x3f, 0xff, 0xff, 0x3f), LargeImage},
+		"cut":          {whole[:frame+40], images.DamagedImage},
+		"no picture":   {whole[:frame+16], images.DamagedImage},
+		"too short":    {changed(frame-4, 8, 0, 0, 0), images.DamagedImage},
+		"outside":      {changed(frame, 9), images.DamagedImage},
+		"other size":   {changed(frame+6, 20), images.DamagedImage},
+		"large ground": {changed(ground+4, 0xff, 0xff, 0x3f, 0xff, 0xff, 0x3f), images.LargeImage},
 	} {
-		fails(t, test.kind, ConvertImageJob.Name, ConvertImageArgs{Input: input(""), To: "png"}, test.source)
+		fails(t, test.kind, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, test.source)
 		t.Log(name)
 	}
+}
+
+// profileChunk is a colour profile as a chunk of a PNG.
+func profileChunk(profile []byte) []byte {
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	_, _ = z.Write(profile)
+	_ = z.Close()
+	body := append([]byte("iCCPprofile\x00\x00"), packed.Bytes()...)
+	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(body)-len("iCCP")))
+	return binary.BigEndian.AppendUint32(append(chunk, body...), crc32.ChecksumIEEE(body))
+}
+
+// profileSegments is a colour profile as segments of a JPEG.
+func profileSegments(profile []byte) (segments []byte) {
+	parts := slices.Collect(slices.Chunk(profile, 65_000))
+	for i, part := range parts {
+		body := append(append([]byte("ICC_PROFILE\x00"), byte(i+1), byte(len(parts))), part...)
+		segments = binary.BigEndian.AppendUint16(append(segments, 0xff, 0xe2), uint16(2+len(body)))
+		segments = append(segments, body...)
+	}
+	return segments
 }
 
 // tiffProfile gives a TIFF a colour profile: its directory is written again, at the end.
@@ -122,7 +148,7 @@ func tiffProfile(content, profile []byte) []byte {
 	place := len(made)
 	made = order.AppendUint16(made, count+1)
 	made = append(made, entries...)
-	made = order.AppendUint16(order.AppendUint16(made, tagProfile), 7)
+	made = order.AppendUint16(order.AppendUint16(made, 34675), 7)
 	made = order.AppendUint32(order.AppendUint32(made, uint32(len(profile))), uint32(len(content)))
 	made = order.AppendUint32(made, 0)
 	order.PutUint32(made[4:], uint32(place))
@@ -132,10 +158,10 @@ func tiffProfile(content, profile []byte) []byte {
 // TestImagesKeepProfiles keeps the profile of colours of every kind that has one, in images and
 // in PDFs, and none that is for other colours.
 func TestImagesKeepProfiles(t *testing.T) {
-	profile := pdftest.Load(t, ColorProfile)
+	profile := pdftest.Load(t, archive.ColorProfile)
 	img := photograph(40, 30)
 	withPNG := func(content, profile []byte) []byte {
-		return slices.Concat(content[:pngHeader], pngProfile(profile), content[pngHeader:])
+		return slices.Concat(content[:33], profileChunk(profile), content[33:])
 	}
 	plain, photo := asPNG(t, img), asJPEG(t, img)
 	still := webPOf(t, withPNG(plain, profile), "-metadata", "icc")
@@ -146,18 +172,18 @@ func TestImagesKeepProfiles(t *testing.T) {
 	}
 	pdftest.Tool(t, "webpmux", "-set", "icc", icc, pdftest.Save(t, moving), "-o", out)
 	for name, source := range map[string][]byte{
-		"a JPEG": slices.Concat(photo[:2], jpegProfile(profile), photo[2:]),
+		"a JPEG": slices.Concat(photo[:2], profileSegments(profile), photo[2:]),
 		"a PNG":  withPNG(plain, profile), "a PNG with alpha": withPNG(asPNG(t, seen(40, 30, 20)), profile),
 		"a TIFF": tiffProfile(asTIFF(t, img), profile),
 		"a WebP": still, "a WebP that moves": pdftest.Load(t, out),
 	} {
 		for _, to := range []string{"png", "jpeg", "webp"} {
-			_, made := convertTo(t, ConvertImageArgs{To: to}, source)
+			_, made := convertTo(t, images.ConvertArgs{To: to}, source)
 			if !hasProfile(made, profile) {
 				t.Errorf("%s as %s has not its profile", name, to)
 			}
 		}
-		document := make1(t, FromImagesJob.Name, imagesArgs(1), source)
+		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), source)
 		sound(t, document, "", 1)
 		unpacked := filepath.Join(t.TempDir(), "unpacked.pdf")
 		pdftest.Tool(t, "qpdf", "--stream-data=uncompress", pdftest.Save(t, document), unpacked)
@@ -170,10 +196,10 @@ func TestImagesKeepProfiles(t *testing.T) {
 		"colours with a profile of greys": withPNG(plain, grey), "greys with one of colours": withPNG(asPNG(t, image.NewGray(image.Rect(0, 0, 9, 9))), profile),
 		"a profile that is none": withPNG(plain, []byte("none")), "a palette": withPNG(asPNG(t, large(paletted)), grey),
 	} {
-		if _, made := convertTo(t, ConvertImageArgs{To: "png"}, source); bytes.Contains(made, []byte("iCCP")) {
+		if _, made := convertTo(t, images.ConvertArgs{To: "png"}, source); bytes.Contains(made, []byte("iCCP")) {
 			t.Errorf("%s: is kept", name)
 		}
-		sound(t, make1(t, FromImagesJob.Name, imagesArgs(1), source), "", 1)
+		sound(t, make1(t, images.FromImagesJob.Name, imagesArgs(1), source), "", 1)
 	}
 }
 

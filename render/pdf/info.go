@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -76,12 +77,12 @@ type allows struct {
 }
 
 // InfoJob reads the information about a PDF.
-var InfoJob = define("pdf.info", engine.ReadTime, info)
+var InfoJob = job.Define("pdf.info", engine.ReadTime, info)
 
 // info describes a document.
-func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
-	doc := &document{work: w, name: args.Name, password: args.Password}
-	if err := doc.checkHeader(); err != nil {
+func info(ctx context.Context, w *engine.Work, args job.Input) (Info, error) {
+	doc := &job.Document{Work: w, Name: args.Name, Password: args.Password}
+	if err := doc.CheckHeader(); err != nil {
 		return Info{}, err
 	}
 
@@ -103,7 +104,7 @@ func info(ctx context.Context, w *engine.Work, args Input) (Info, error) {
 }
 
 // askInfo asks qpdf and poppler for the information about a document.
-func askInfo(ctx context.Context, d *document) (Info, *pdffile.File, error) {
+func askInfo(ctx context.Context, d *job.Document) (Info, *pdffile.File, error) {
 	f, err := openFacts(ctx, d)
 	if err != nil {
 		return Info{}, nil, err
@@ -111,26 +112,26 @@ func askInfo(ctx context.Context, d *document) (Info, *pdffile.File, error) {
 
 	result := f.info()
 	// pdfinfo takes passwords on its command line only.
-	if _, err := decrypt(ctx, d); err != nil {
+	if _, err := job.Decrypt(ctx, d); err != nil {
 		return Info{}, nil, err
 	}
 	if result.Pages, err = measurePages(ctx, d); err != nil {
 		return Info{}, nil, err
 	}
 
-	file, err := d.soundFile(ctx)
+	file, err := d.SoundFile(ctx)
 	return result, file, err
 }
 
 // openFacts reads qpdf's information, and repairs the document if that fails.
-func openFacts(ctx context.Context, d *document) (*facts, error) {
+func openFacts(ctx context.Context, d *job.Document) (*facts, error) {
 	var f facts
 	err := readFacts(ctx, d, &f)
-	var failed *Error
-	if err == nil || errors.As(err, &failed) && failed.Kind == Exhausted {
+	var failed *job.Error
+	if err == nil || errors.As(err, &failed) && failed.Kind == job.Exhausted {
 		return &f, err
 	}
-	if err := d.prepare(ctx); err != nil {
+	if err := d.Prepare(ctx); err != nil {
 		return nil, err
 	}
 	f = facts{}
@@ -139,16 +140,16 @@ func openFacts(ctx context.Context, d *document) (*facts, error) {
 }
 
 // readFacts reads qpdf's information.
-func readFacts(ctx context.Context, d *document, f *facts) error {
-	out, err := d.ask(ctx, qpdfJob{
-		"inputFile": d.name, "password": d.password, "json": "2",
+func readFacts(ctx context.Context, d *job.Document, f *facts) error {
+	out, err := d.Ask(ctx, job.QPDFJob{
+		"inputFile": d.Name, "password": d.Password, "json": "2",
 		"jsonKey": []string{"acroform", "attachments", "encrypt"},
 	})
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(out, f); err != nil {
-		return d.fail(Damaged, err)
+		return d.Fail(job.Damaged, err)
 	}
 	return nil
 }
@@ -175,10 +176,10 @@ func (f *facts) info() Info {
 }
 
 // describeCatalog reads the catalog and the document information.
-func describeCatalog(d *document, f *pdffile.File, result *Info) error {
+func describeCatalog(d *job.Document, f *pdffile.File, result *Info) error {
 	catalog := f.Catalog()
 	if catalog == nil {
-		return d.fail(Damaged, errNoCatalog)
+		return d.Fail(job.Damaged, errNoCatalog)
 	}
 
 	result.HasOutline = f.Entry(catalog["/Outlines"])["/First"] != nil
@@ -199,46 +200,9 @@ func describeCatalog(d *document, f *pdffile.File, result *Info) error {
 		}
 	}
 
-	result.CreatedAt = date(text("/CreationDate"))
-	result.ModifiedAt = date(text("/ModDate"))
+	result.CreatedAt = job.ParseDate(text("/CreationDate"))
+	result.ModifiedAt = job.ParseDate(text("/ModDate"))
 	return nil
-}
-
-var datePattern = regexp.MustCompile(
-	`^(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:([+-])(\d{2})'?(\d{2})?'?|Z.*)?$`,
-)
-
-// date reads a PDF date; nil means that it is invalid.
-func date(s string) *time.Time {
-	part := datePattern.FindStringSubmatch(strings.TrimSpace(s))
-	if part == nil {
-		return nil
-	}
-
-	number := func(i, otherwise int) int {
-		n, err := strconv.Atoi(part[i])
-		if err != nil {
-			return otherwise
-		}
-		return n
-	}
-
-	zone := time.UTC
-	if offset := number(8, 0)*60 + number(9, 0); offset != 0 {
-		if part[7] == "-" {
-			offset = -offset
-		}
-		zone = time.FixedZone("", offset*60)
-	}
-
-	month := time.Month(number(2, 1))
-	day := number(3, 1)
-	hour := number(4, 0)
-	t := time.Date(number(1, 0), month, day, hour, number(5, 0), number(6, 0), 0, zone)
-	if t.Year() < 1 || t.Month() != month || t.Day() != day || t.Hour() != hour {
-		return nil // such as the thirtieth of February
-	}
-	return &t
 }
 
 var (
@@ -275,12 +239,12 @@ var pagePattern = regexp.MustCompile(`(?m)^Page +(\d+) (?:size: +([\d.e+-]+) x (
 var countPattern = regexp.MustCompile(`(?m)^Pages: +(\d+)$`)
 
 // measurePages asks poppler for the number of pages and the sizes of all.
-func measurePages(ctx context.Context, d *document) ([]PageInfo, error) {
-	out, err := d.work.Exec(ctx, engine.Program{
-		Name: "pdfinfo", Args: []string{"-f", "1", "-l", strconv.Itoa(maxInputPages), engine.PathArg(d.name)},
+func measurePages(ctx context.Context, d *job.Document) ([]PageInfo, error) {
+	out, err := d.Work.Exec(ctx, engine.Program{
+		Name: "pdfinfo", Args: []string{"-f", "1", "-l", strconv.Itoa(job.MaxInputPages), engine.PathArg(d.Name)},
 	})
 	if err != nil {
-		return nil, d.damaged(err)
+		return nil, d.Damaged(err)
 	}
 
 	// The title, which may contain any text, comes before the pages.
@@ -290,21 +254,21 @@ func measurePages(ctx context.Context, d *document) ([]PageInfo, error) {
 
 	count := countPattern.FindSubmatch(out)
 	if count == nil {
-		return nil, d.fail(Damaged, errors.New("poppler sees no pages"))
+		return nil, d.Fail(job.Damaged, errors.New("poppler sees no pages"))
 	}
-	if d.pages, err = strconv.Atoi(string(count[1])); err != nil || d.pages < 1 {
-		return nil, d.fail(Damaged, errors.New("no pages"))
+	if d.Pages, err = strconv.Atoi(string(count[1])); err != nil || d.Pages < 1 {
+		return nil, d.Fail(job.Damaged, errors.New("no pages"))
 	}
 
-	if err := d.checkCount(); err != nil {
+	if err := d.CheckCount(); err != nil {
 		return nil, err
 	}
-	pages, seen, err := parsePages(out, d.pages)
+	pages, seen, err := parsePages(out, d.Pages)
 	if err != nil {
-		return nil, d.fail(Damaged, err)
+		return nil, d.Fail(job.Damaged, err)
 	}
-	if seen != d.pages {
-		return nil, d.fail(Damaged, fmt.Errorf("%d pages have a size, of %d", seen, d.pages))
+	if seen != d.Pages {
+		return nil, d.Fail(job.Damaged, fmt.Errorf("%d pages have a size, of %d", seen, d.Pages))
 	}
 
 	return pages, nil

@@ -4,19 +4,20 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // readInfo reads the same information as qpdf and poppler, for a document that can be read without them: see
-// readSelf. It also returns the document's objects. The error is pdffile.ErrUnread if qpdf and poppler have to be
+// ReadSelf. It also returns the document's objects. The error is pdffile.ErrUnread if qpdf and poppler have to be
 // asked.
-func readInfo(d *document) (Info, *pdffile.File, error) {
-	f, err := d.readSelf()
+func readInfo(d *job.Document) (Info, *pdffile.File, error) {
+	f, err := d.ReadSelf()
 	if err != nil {
 		return Info{}, nil, err
 	}
 	result, err := infoOf(f)
-	d.pages = len(result.Pages)
+	d.Pages = len(result.Pages)
 	return result, f, err
 }
 
@@ -30,7 +31,7 @@ func infoOf(f *pdffile.File) (Info, error) {
 		return Info{}, pdffile.ErrUnread
 	}
 
-	pages, err := f.Pages(maxInputPages)
+	pages, err := f.Pages(job.MaxInputPages)
 	if err != nil {
 		return Info{}, err
 	}
@@ -61,14 +62,14 @@ func measure(page pdffile.Dict) (PageInfo, error) {
 		}
 	}
 
-	media, err := readBox(page["/MediaBox"])
+	media, err := job.ReadBox(page["/MediaBox"])
 	if err != nil {
 		return PageInfo{}, err
 	}
 
 	visible := media
 	if page["/CropBox"] != nil {
-		if visible, err = readBox(page["/CropBox"]); err != nil || !visible.within(media) {
+		if visible, err = job.ReadBox(page["/CropBox"]); err != nil || !visible.Within(media) {
 			return PageInfo{}, pdffile.ErrUnread
 		}
 	}
@@ -87,32 +88,6 @@ func measure(page pdffile.Dict) (PageInfo, error) {
 		Height:   rounded(visible[3] - visible[1]),
 		Rotation: int(rotation),
 	}, nil
-}
-
-// box is a rectangle: left, bottom, right, top.
-type box [4]float64
-
-func readBox(v any) (b box, err error) {
-	sides, _ := v.([]any)
-	if len(sides) != len(b) {
-		return b, pdffile.ErrUnread
-	}
-
-	for i, side := range sides {
-		var ok bool
-		if b[i], ok = side.(float64); !ok {
-			return b, pdffile.ErrUnread
-		}
-	}
-
-	if b[0] >= b[2] || b[1] >= b[3] {
-		return b, pdffile.ErrUnread
-	}
-	return b, nil
-}
-
-func (b box) within(outer box) bool {
-	return b[0] >= outer[0] && b[1] >= outer[1] && b[2] <= outer[2] && b[3] <= outer[3]
 }
 
 // rounded rounds to six digits, as poppler prints.

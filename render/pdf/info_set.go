@@ -5,18 +5,19 @@ import (
 	"maps"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // Information is the arguments of SetInfoJob: the metadata for a document. Empty fields
 // leave the document's own as they are.
 type Information struct {
-	Input
+	job.Input
 	pdffile.Info
 }
 
 // SetInfoJob sets the fields of the document information that are not empty, and leaves the others as they are.
-var SetInfoJob = defineFile("pdf.set-info", engine.ChangeTime, setInfo)
+var SetInfoJob = job.DefineFile("pdf.set-info", engine.ChangeTime, setInfo)
 
 // setInfo gives a document its information. The XMP metadata is removed, because readers prefer it, and it would
 // contradict the new values.
@@ -25,7 +26,7 @@ func setInfo(ctx context.Context, w *engine.Work, args Information) error {
 	if err != nil {
 		return err
 	}
-	doc, s, err := openStructure(ctx, w, args.Input)
+	doc, s, err := job.OpenStructure(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
@@ -45,15 +46,15 @@ func setInfo(ctx context.Context, w *engine.Work, args Information) error {
 	if catalog := s.Catalog(); catalog["/Metadata"] != nil {
 		changes.Set(s.Root(), pdffile.Without(catalog, "/Metadata"))
 	}
-	if err := doc.change(changes); err != nil {
+	if err := doc.Change(changes); err != nil {
 		return err
 	}
 
-	job := qpdfJob{}
+	options := job.QPDFJob{}
 	if linear {
-		job["linearize"] = ""
+		options["linearize"] = ""
 	}
-	return doc.write(ctx, job)
+	return doc.Write(ctx, options)
 }
 
 // information returns a copy of the document's information that is stored only in its information dictionary.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -93,7 +94,7 @@ func TestDates(t *testing.T) {
 		"D:20260228235959+00'00'xx": "",
 	} {
 		got := ""
-		if d := date(in); d != nil {
+		if d := job.ParseDate(in); d != nil {
 			got = d.Format(time.RFC3339)
 		}
 		if got != want {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/render/einvoice"
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -25,10 +27,10 @@ type InvoiceReport struct {
 }
 
 // InvoiceReadJob reads and checks an e-invoice: a PDF that contains one, or its XML.
-var InvoiceReadJob = define("pdf.facturx.read", engine.ReadTime, readInvoice)
+var InvoiceReadJob = job.Define("pdf.facturx.read", engine.ReadTime, readInvoice)
 
 // readInvoice reads the e-invoice of a file.
-func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport, error) {
+func readInvoice(ctx context.Context, w *engine.Work, args job.Input) (InvoiceReport, error) {
 	report := InvoiceReport{}
 	xml, err := os.ReadFile(w.Path(args.Name))
 	if err != nil {
@@ -61,7 +63,7 @@ func readInvoice(ctx context.Context, w *engine.Work, args Input) (InvoiceReport
 func readXML(xml []byte) (*einvoice.Document, error) {
 	document, err := einvoice.Read(xml)
 	if errors.Is(err, einvoice.ErrXML) || errors.Is(err, einvoice.ErrNotInvoice) {
-		return nil, &Error{Kind: NotInvoice, Text: "is " + err.Error(), cause: err}
+		return nil, &job.Error{Kind: job.NotInvoice, Text: "is " + err.Error(), Cause: err}
 	}
 	return document, err
 }
@@ -72,30 +74,30 @@ func findings(document *einvoice.Document) []einvoice.Finding {
 }
 
 // attachedInvoice returns the XML in a PDF, and its file name.
-func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byte, name string, err error) {
-	doc, err := openOne(ctx, w, args)
+func attachedInvoice(ctx context.Context, w *engine.Work, args job.Input) (xml []byte, name string, err error) {
+	doc, err := job.OpenOne(ctx, w, args)
 	if err != nil {
 		return nil, "", err
 	}
 
-	if _, err := decrypt(ctx, doc); err != nil {
+	if _, err := job.Decrypt(ctx, doc); err != nil {
 		return nil, "", err
 	}
-	file, err := doc.readFile(ctx)
+	file, err := doc.ReadFile(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 
 	xml, name, err = findInvoice(file)
 	if errors.Is(err, errNoInvoice) {
-		return nil, "", &Error{
-			Kind:  NoMatch,
+		return nil, "", &job.Error{
+			Kind:  job.NoMatch,
 			Text:  "has no e-invoice: it has no file factur-x.xml, xrechnung.xml or zugferd-invoice.xml",
-			cause: err,
+			Cause: err,
 		}
 	}
 	if errors.Is(err, pdffile.ErrUnread) {
-		return nil, "", &Error{Kind: Damaged, cause: err}
+		return nil, "", &job.Error{Kind: job.Damaged, Cause: err}
 	}
 
 	return xml, name, err
@@ -103,7 +105,7 @@ func attachedInvoice(ctx context.Context, w *engine.Work, args Input) (xml []byt
 
 // InvoiceArgs are the arguments of an InvoiceJob.
 type InvoiceArgs struct {
-	Input Input
+	Input job.Input
 	// XML is the name of the file with the e-invoice, which must follow the rules of its profile.
 	XML string
 	// Compare looks for the values of the e-invoice on the pages. Strict means that there is no result if the pages
@@ -124,7 +126,7 @@ type InvoiceAttached struct {
 }
 
 // InvoiceJob attaches an e-invoice to a PDF, which becomes PDF/A-3.
-var InvoiceJob = define("pdf.facturx", engine.MakeTime, attachInvoice)
+var InvoiceJob = job.Define("pdf.facturx", engine.MakeTime, attachInvoice)
 
 // attachInvoice attaches an e-invoice to a PDF, which becomes PDF/A-3.
 func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (InvoiceAttached, error) {
@@ -160,12 +162,12 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 
 	name := args.Input.Name
 	if !args.Archived {
-		changed, err := archive(ctx, w, ArchiveArgs{Input: args.Input, Level: Archive3B})
+		changed, err := archive.Convert(ctx, w, archive.Args{Input: args.Input, Level: archive.Level3B})
 		if err != nil {
 			return result, err
 		}
 		result.Changes = changed.Changes
-		name = output
+		name = job.Output
 	}
 
 	archived, err := os.ReadFile(w.Path(name))
@@ -179,28 +181,28 @@ func attachInvoice(ctx context.Context, w *engine.Work, args InvoiceArgs) (Invoi
 		Modified: args.Modified,
 	})
 	if errors.Is(err, errHasInvoice) {
-		return result, &Error{
-			Kind:  NoArchive,
+		return result, &job.Error{
+			Kind:  job.NoArchive,
 			Text:  "has an e-invoice already. Remove it first with pdf.attachments",
-			cause: err,
+			Cause: err,
 		}
 	}
 	if err != nil {
 		return result, err
 	}
 
-	if err := os.WriteFile(w.Path(output), embedded, 0o600); err != nil {
+	if err := os.WriteFile(w.Path(job.Output), embedded, 0o600); err != nil {
 		return result, fmt.Errorf("result: %w", err)
 	}
 	if args.Archived {
-		w.Output(output)
+		w.Output(job.Output)
 	}
 	return result, nil
 }
 
 // compareInvoice looks for the values of an invoice in the text of a PDF.
 func compareInvoice(
-	ctx context.Context, w *engine.Work, in Input, invoice *einvoice.Invoice,
+	ctx context.Context, w *engine.Work, in job.Input, invoice *einvoice.Invoice,
 ) ([]einvoice.Mismatch, error) {
 	texts, err := inputTexts(ctx, w, in)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/einvoice"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -90,7 +91,7 @@ func embedInvoice(archival []byte, invoice embeddedInvoice) ([]byte, error) {
 	)
 	file := add(pdffile.Deflated(pdffile.Dict{
 		"/Type": "/EmbeddedFile", "/Subtype": "/text/xml",
-		"/Params": pdffile.Dict{"/ModDate": "u:" + pdfDate(invoice.Modified), "/Size": len(invoice.XML)},
+		"/Params": pdffile.Dict{"/ModDate": "u:" + archive.PDFDate(invoice.Modified), "/Size": len(invoice.XML)},
 	}, invoice.XML))
 
 	name := invoiceFilename(invoice.Profile)

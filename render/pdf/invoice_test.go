@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/render/einvoice"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -61,18 +63,18 @@ func TestInvoicesAreAttached(t *testing.T) {
 			t.Fatalf("%s: %+v", profile, attached)
 		}
 		made := read(t, result)
-		mustDo(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive3B}, made)
+		mustDo(t, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level3B}, made)
 		report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob.Name, input(""), made))
 		if report.XML != xml || report.Profile != profile || report.Syntax != einvoice.CII || report.Filename != "factur-x.xml" || report.Invoice.Number != "R-1001" || len(report.Findings) > 0 {
 			t.Errorf("%s: %+v", profile, report)
 		}
-		fails(t, NoArchive, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, made, []byte(xml))
+		fails(t, job.NoArchive, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, made, []byte(xml))
 	}
 }
 
-func mustDo(t *testing.T, job string, args any, files ...[]byte) []byte {
+func mustDo(t *testing.T, jobName string, args any, files ...[]byte) []byte {
 	t.Helper()
-	result, err := do(t, job, args, files...)
+	result, err := do(t, jobName, args, files...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +122,8 @@ func TestBrokenInvoicesAreRefused(t *testing.T) {
 	if report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob.Name, input(""), []byte(xml))); !hasRule(report.Findings) || report.Filename != "" {
 		t.Errorf("%+v", report)
 	}
-	fails(t, NotInvoice, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte("<html/>"))
-	fails(t, NotInvoice, InvoiceReadJob.Name, input(""), []byte("<html/>"))
-	fails(t, NotPDF, InvoiceReadJob.Name, input(""), []byte("text"))
-	fails(t, NoMatch, InvoiceReadJob.Name, input(""), invoicePage())
+	fails(t, job.NotInvoice, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte("<html/>"))
+	fails(t, job.NotInvoice, InvoiceReadJob.Name, input(""), []byte("<html/>"))
+	fails(t, job.NotPDF, InvoiceReadJob.Name, input(""), []byte("text"))
+	fails(t, job.NoMatch, InvoiceReadJob.Name, input(""), invoicePage())
 }

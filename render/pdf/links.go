@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -13,9 +14,9 @@ import (
 // copies a page, those that it refers to are not there yet. So links are written
 // with markers of their pages before a merge, and get the pages back after.
 
-// rewriteDests passes every destination of the document's objects, except those to leave out, through f, which
+// rewriteAllDests passes every destination of the document's objects, except those to leave out, through f, which
 // returns another one or false. It adds the changes to an update.
-func (s *structure) rewriteDests(u *pdffile.Update, leave []string, f func(dest any) (any, bool)) {
+func rewriteAllDests(s *job.Structure, u *pdffile.Update, leave []string, f func(dest any) (any, bool)) {
 	skipped := map[string]bool{}
 	for _, ref := range leave {
 		skipped[ref] = true
@@ -60,13 +61,13 @@ func rewriteDests(v any, depth int, f func(dest any) (any, bool)) (changed bool)
 
 // dests finds the destinations of a document.
 type dests struct {
-	*structure
+	*job.Structure
 	byName  map[string][]any // names start with "/", strings with "u:" or "b:"
 	numbers map[string]int   // of pages, from 0
 }
 
-func (s *structure) dests() *dests {
-	d := &dests{structure: s, byName: map[string][]any{}, numbers: map[string]int{}}
+func destsOf(s *job.Structure) *dests {
+	d := &dests{Structure: s, byName: map[string][]any{}, numbers: map[string]int{}}
 	for i, page := range s.Pages {
 		d.numbers[page.Object] = i
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -80,7 +82,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 		StampJob.Name:       {StampArgs{Input: in, Marks: stampArgs(nil).Marks}, password, texts},
 		DeletePagesJob.Name: {Selection{Input: in, Pages: "1"}, password, texts[1:]},
 		RepairJob.Name:      {in, password, texts},
-		CropJob.Name:        {CropArgs{Selection: all, Margin: Margin{Bottom: 10}}, password, texts},
+		CropJob.Name:        {CropArgs{Selection: all, Margin: images.Margin{Bottom: 10}}, password, texts},
 		OptimizeJob.Name:    {OptimizeArgs{Input: in, Linearize: true, Quality: 70, MaxDPI: 100}, password, texts},
 		ResizeJob.Name:      {ResizeArgs{Selection: all, Width: 842, Height: 595}, password, texts},
 		AttachJob.Name:      {NewAttachments{Input: in, Files: []NewAttachment{{File: inputName(1), Filename: "plate.png"}}}, password, texts},
@@ -105,7 +107,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 	for _, job := range []struct {
 		name string
 		args any
-	}{{InfoJob.Name, in}, {RasterJob.Name, RasterArgs{Input: in, DPI: 36}}, {FormFieldsJob.Name, FormFieldsArgs{Input: in}}, {AttachmentsJob.Name, in}} {
+	}{{InfoJob.Name, in}, {RasterJob.Name, RasterArgs{Input: in, DPI: 36}}, {form.FieldsJob.Name, form.FieldsArgs{Input: in}}, {AttachmentsJob.Name, in}} {
 		if _, err := do(t, job.name, job.args, document); err != nil {
 			t.Errorf("%s: %v", job.name, err)
 		}
@@ -119,17 +121,17 @@ func TestOfficeForm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts an office")
 	}
-	form := officePDF(t, "testdata/form.fodt")
-	types := map[string]FieldType{}
-	for name, field := range readFields(t, form, "") {
+	formEntries := officePDF(t, "testdata/form.fodt")
+	types := map[string]form.FieldType{}
+	for name, field := range readFields(t, formEntries, "") {
 		types[name] = field.Type
 	}
-	want := map[string]FieldType{"name": textField, "notes": textField, "agree": checkboxField, "country": choiceField}
+	want := map[string]form.FieldType{"name": "text", "notes": "text", "agree": "checkbox", "country": "choice"}
 	if !reflect.DeepEqual(types, want) {
 		t.Fatalf("fields %v, want %v", types, want)
 	}
 	values := map[string]any{"name": "Žofie Łuk 東京", "notes": "first\nвторая", "agree": true, "country": "Japan"}
-	filled := fillForm(t, FormFillArgs{Input: input(""), Values: values}, form)
+	filled := fillForm(t, form.FillArgs{Input: input(""), Values: values}, formEntries)
 	sound(t, filled, "", 1)
 	for name, field := range readFields(t, filled, "") {
 		if !reflect.DeepEqual(field.Value, values[name]) {
@@ -137,7 +139,7 @@ func TestOfficeForm(t *testing.T) {
 		}
 	}
 	keep(t, "office-filled.pdf", filled)
-	flat := fillForm(t, FormFillArgs{Input: input(""), Values: values, Flatten: true}, form)
+	flat := fillForm(t, form.FillArgs{Input: input(""), Values: values, Flatten: true}, formEntries)
 	keep(t, "office-flattened.pdf", flat)
 	sound(t, flat, "", 1)
 	if left := readFields(t, flat, ""); len(left) > 0 {
@@ -153,13 +155,13 @@ func TestOfficeForm(t *testing.T) {
 			}
 		}
 	}
-	result, err := do(t, InfoJob.Name, input(""), form)
+	result, err := do(t, InfoJob.Name, input(""), formEntries)
 	var about Info
 	if err != nil || json.Unmarshal(result.Body, &about) != nil || !about.HasForm {
 		t.Fatalf("info %+v, %v", about, err)
 	}
-	doEverything(t, form, about)
-	lookAtPages(t, form, 1)
+	doEverything(t, formEntries, about)
+	lookAtPages(t, formEntries, 1)
 }
 
 // officePDF makes a PDF of a document with LibreOffice. Its form fields can be filled in.

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -44,24 +46,24 @@ func testMain(m *testing.M) int {
 // do runs a job on files and returns what it made.
 func do(t testing.TB, name string, args any, files ...[]byte) (engine.Result, error) {
 	t.Helper()
-	job := engine.Job{Name: name, Args: args, MaxOutput: maxBytes}
+	jobValue := engine.Job{Name: name, Args: args, MaxOutput: job.MaxBytes}
 	for i, content := range files {
-		job.Files = append(job.Files, engine.File{Name: inputName(i), Content: spool.FromBytes(content)})
+		jobValue.Files = append(jobValue.Files, engine.File{Name: inputName(i), Content: spool.FromBytes(content)})
 	}
-	result, err := pool.Run(t.Context(), job)
+	result, err := pool.Run(t.Context(), jobValue)
 	if err == nil {
 		t.Cleanup(func() { _ = result.Close() })
 	}
-	if archive, is := args.(ArchiveArgs); is && err == nil {
-		passesCheck(t, archive.Level, read(t, result))
+	if archived, is := args.(archive.Args); is && err == nil {
+		passesCheck(t, archived.Level, read(t, result))
 	}
-	return result, FromJob(err)
+	return result, job.FromJob(err)
 }
 
 func inputName(i int) string { return fmt.Sprintf("in%d.pdf", i) }
 
 // input is the first file of a job.
-func input(password string) Input { return Input{Name: inputName(0), Password: password} }
+func input(password string) job.Input { return job.Input{Name: inputName(0), Password: password} }
 
 // make1 runs a job whose result is one PDF, which must be sound.
 func make1(t testing.TB, name string, args any, files ...[]byte) []byte {
@@ -84,10 +86,10 @@ func read(t testing.TB, result engine.Result) []byte {
 }
 
 // fails runs a job that must fail with an *Error.
-func fails(t testing.TB, want Kind, name string, args any, files ...[]byte) *Error {
+func fails(t testing.TB, want job.Kind, name string, args any, files ...[]byte) *job.Error {
 	t.Helper()
 	_, err := do(t, name, args, files...)
-	var failed *Error
+	var failed *job.Error
 	if !errors.As(err, &failed) || failed.Kind != want {
 		t.Fatalf("%s: error %v, want %s", name, err, want)
 	}
@@ -132,7 +134,7 @@ func linked() source { return pdftest.Linked() }
 // by level.
 func outlineOf(t testing.TB, content []byte) []string {
 	t.Helper()
-	var s structure
+	var s job.Structure
 	if err := json.Unmarshal([]byte(pdftest.Tool(t, "qpdf", "--json=2", "--json-key=outlines", pdftest.Save(t, content))), &s); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -24,7 +25,7 @@ type Merge struct {
 
 // MergeInput is one input of a merge. Title names it in the outline.
 type MergeInput struct {
-	Input
+	job.Input
 	Title string
 }
 
@@ -34,7 +35,7 @@ const openAtOnce = 4
 
 // part is one input of a merge.
 type part struct {
-	*document
+	*job.Document
 	title string
 	// rich means that it may have an outline, links, layers or files. Of one that surely
 	// has none, reading all objects would be a waste of time.
@@ -43,7 +44,7 @@ type part struct {
 	contents bool
 	first    int // the number of its first page in the result, from 0
 	// structure is nil where neither outline nor links are to be carried over.
-	structure *structure
+	structure *job.Structure
 	// claims are the standards that it claims.
 	claims []pdffile.Standard
 	// outline is its own, with the markers of pages in the result.
@@ -53,14 +54,14 @@ type part struct {
 }
 
 // MergeJob joins PDFs in the order of its arguments.
-var MergeJob = define("pdf.merge", engine.MakeTime, merge)
+var MergeJob = job.Define("pdf.merge", engine.MakeTime, merge)
 
 // merge joins documents. If one of them has an outline, the result has one with an entry for each document and its
 // own entries below. Links continue to work. The result is not encrypted.
-func merge(ctx context.Context, w *engine.Work, args Merge) (Changed, error) {
+func merge(ctx context.Context, w *engine.Work, args Merge) (job.Changed, error) {
 	parts, rich, err := newParts(w, args)
 	if err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
 
 	if !rich {
@@ -69,21 +70,21 @@ func merge(ctx context.Context, w *engine.Work, args Merge) (Changed, error) {
 		}
 	}
 	if err := openParts(ctx, parts); err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
 
 	m := newPageMarker()
 	if err := each(ctx, parts, func(_ context.Context, i int) error { return parts[i].carry(parts, m) }); err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
 
 	last := parts[len(parts)-1]
-	return lostClaims(parts), joinRich(ctx, w, parts, last.first+last.pages, m)
+	return lostClaims(parts), joinRich(ctx, w, parts, last.first+last.Pages, m)
 }
 
 // lostClaims returns the standards that the result does not claim, although parts do.
-func lostClaims(parts []part) Changed {
-	lost := Changed{Changes: []string{}}
+func lostClaims(parts []part) job.Changed {
+	lost := job.Changed{Changes: []string{}}
 	for _, p := range parts {
 		for _, claim := range p.claims {
 			if text := fmt.Sprintf(unclaimedMerge, claim.Family()); !slices.Contains(lost.Changes, text) {
@@ -106,7 +107,7 @@ func firstInfo(parts []part) pdffile.Dict {
 	if first.structure != nil {
 		return information(first.structure.File)
 	}
-	if f, err := first.readSelf(); err == nil {
+	if f, err := first.ReadSelf(); err == nil {
 		return information(f)
 	}
 	return nil
@@ -120,9 +121,9 @@ func openParts(ctx context.Context, parts []part) error {
 	total := 0
 	for i, p := range parts {
 		parts[i].first = total
-		total += p.pages
+		total += p.Pages
 	}
-	return checkPages(total)
+	return job.CheckPages(total)
 }
 
 // joinTimeout is the time limit for joining documents that were not checked before: far longer than valid ones
@@ -134,19 +135,19 @@ const joinTimeout = 3 * time.Second
 func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	if err := join(ctx, w, newFrame(nil, firstInfo(parts)), files(parts), output); err != nil {
+	if err := join(ctx, w, newFrame(nil, firstInfo(parts)), files(parts), job.Output); err != nil {
 		return false, nil // it shows again, with the document
 	}
 
-	pages, err := pagesOf(w.Path(output))
+	pages, err := pagesOf(w.Path(job.Output))
 	if err != nil {
 		return false, nil
 	}
-	if err := checkPages(len(pages)); err != nil {
+	if err := job.CheckPages(len(pages)); err != nil {
 		return false, err
 	}
 
-	w.Output(output)
+	w.Output(job.Output)
 	return true, nil
 }
 
@@ -154,27 +155,27 @@ func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, er
 func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
 	for i, in := range args.Inputs {
 		p := part{
-			document: &document{work: w, name: in.Name, password: in.Password, number: i},
+			Document: &job.Document{Work: w, Name: in.Name, Password: in.Password, Number: i},
 			title:    in.Title,
 			contents: args.Contents && i == 0,
 		}
 		if args.Contents {
-			p.number = max(0, i-1)
+			p.Number = max(0, i-1)
 		}
 
-		if err := p.checkHeader(); err != nil {
+		if err := p.CheckHeader(); err != nil {
 			return nil, false, err
 		}
-		content, err := p.content()
+		content, err := p.Content()
 		if err != nil {
 			return nil, false, err
 		}
 
-		p.packed = bytes.Contains(content, []byte("/ObjStm"))
+		p.Packed = bytes.Contains(content, []byte("/ObjStm"))
 		signs := []string{
 			"/Annots", "/Outlines", "/Encrypt", "/OCProperties", "/EmbeddedFiles", "pdfaid:", "pdfuaid:",
 		}
-		p.rich = p.packed || p.contents || slices.ContainsFunc(signs, func(sign string) bool {
+		p.rich = p.Packed || p.contents || slices.ContainsFunc(signs, func(sign string) bool {
 			return bytes.Contains(content, []byte(sign))
 		})
 		parts = append(parts, p)
@@ -196,12 +197,12 @@ func each(ctx context.Context, parts []part, f func(ctx context.Context, i int) 
 // open counts a part's pages, and reads its structure if it may matter.
 func (p *part) open(ctx context.Context) error {
 	if p.rich {
-		packed := p.packed
+		packed := p.Packed
 		var err error
-		p.structure, err = p.openStructure(ctx)
-		p.packed = packed // the state of the original, not of the rewritten file
+		p.structure, err = p.OpenStructure(ctx)
+		p.Packed = packed // the state of the original, not of the rewritten file
 		if err == nil {
-			p.claims = p.structure.claims()
+			p.claims = claimsOf(p.structure)
 		}
 
 		if !errors.Is(err, engine.ErrOutputTooLarge) {
@@ -209,7 +210,7 @@ func (p *part) open(ctx context.Context) error {
 		}
 		// Its pages alone are better than nothing.
 	}
-	return p.prepare(ctx)
+	return p.Prepare(ctx)
 }
 
 // carry prepares a part's outline and its links for the result.
@@ -219,16 +220,16 @@ func (p *part) carry(parts []part, m pageMarker) error {
 		return nil
 	}
 
-	number := s.dests().number(p.first, m)
-	p.outline = movedOutline(s.outlineNodes(s.Outlines), number)
+	number := destsOf(s).number(p.first, m)
+	p.outline = movedOutline(outlineNodes(s, s.Outlines), number)
 	changes := s.NewUpdate()
-	s.rewriteDests(changes, outlineObjects(s.Outlines), number)
+	rewriteAllDests(s, changes, outlineObjects(s.Outlines), number)
 
 	if p.contents {
-		s.linkContents(changes, parts, m)
+		linkContents(s, changes, parts, m)
 	}
 
-	if carried := s.carriedOf(); carried != nil {
+	if carried := carriedOf(s); carried != nil {
 		if page, ok := changes.Value(s.Pages[0].Object).(pdffile.Dict); ok {
 			page[carriedKey] = carried
 			p.carried = true
@@ -237,46 +238,46 @@ func (p *part) carry(parts []part, m pageMarker) error {
 	}
 
 	if tail, err := changes.Replace("/StructTreeRoot", "/Outlines"); err == nil {
-		return p.append(tail)
+		return p.Append(tail)
 	}
-	return p.change(changes)
+	return p.Change(changes)
 }
 
 // files names the parts to qpdf.
-func files(parts []part) (inputs []qpdfJob) {
+func files(parts []part) (inputs []job.QPDFJob) {
 	for _, p := range parts {
-		inputs = append(inputs, qpdfJob{"file": p.name, "password": p.password, "range": "1-z"})
+		inputs = append(inputs, job.QPDFJob{"file": p.Name, "password": p.Password, "range": "1-z"})
 	}
 	return inputs
 }
 
 // join writes the pages of all inputs into one file with the outline and the information of the frame. qpdf copies
 // nothing but the pages.
-func join(ctx context.Context, w *engine.Work, frame []byte, inputs []qpdfJob, name string) error {
+func join(ctx context.Context, w *engine.Work, frame []byte, inputs []job.QPDFJob, name string) error {
 	const framed = "frame.pdf"
 	if err := os.WriteFile(w.Path(framed), frame, 0o600); err != nil {
 		return fmt.Errorf("frame: %w", err)
 	}
-	_, err := qpdf(ctx, w, qpdfJob{"inputFile": framed, "pages": inputs, "outputFile": name})
+	_, err := job.QPDF(ctx, w, job.QPDFJob{"inputFile": framed, "pages": inputs, "outputFile": name})
 	return err
 }
 
 // joinRich joins the parts, and gives the result their outlines and links: the pages are put into a frame with the
 // outline, and then the markers of pages are replaced in place.
 func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m pageMarker) error {
-	doc := &document{work: w, name: "joined.pdf", pages: total}
+	doc := &job.Document{Work: w, Name: "joined.pdf", Pages: total}
 	packed := false
 	carried := hasCarried(parts)
 	for _, p := range parts {
-		packed = packed || p.packed
+		packed = packed || p.Packed
 	}
 	if !packed && !carried {
-		doc.name = output
+		doc.Name = job.Output
 	}
 
 	frame := newFrame(joinedOutline(parts, m), firstInfo(parts))
-	if err := join(ctx, w, frame, files(parts), doc.name); err != nil {
-		return doc.damaged(err)
+	if err := join(ctx, w, frame, files(parts), doc.Name); err != nil {
+		return doc.Damaged(err)
 	}
 	if err := replaceMarkers(doc, m); err != nil {
 		return err
@@ -289,10 +290,10 @@ func joinRich(ctx context.Context, w *engine.Work, parts []part, total int, m pa
 	}
 
 	if packed || carried {
-		doc.packed = packed
-		return doc.write(ctx, qpdfJob{})
+		doc.Packed = packed
+		return doc.Write(ctx, job.QPDFJob{})
 	}
-	w.Output(output)
+	w.Output(job.Output)
 	return nil
 }
 
@@ -331,8 +332,8 @@ func flatPages(content []byte) ([]string, error) {
 }
 
 // replaceMarkers replaces the page markers of a joined document with its pages.
-func replaceMarkers(d *document, m pageMarker) error {
-	content, err := d.content()
+func replaceMarkers(d *job.Document, m pageMarker) error {
+	content, err := d.Content()
 	if err != nil {
 		return err
 	}
@@ -341,16 +342,16 @@ func replaceMarkers(d *document, m pageMarker) error {
 	}
 
 	pages, err := flatPages(content)
-	if err != nil || len(pages) != d.pages {
-		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
+	if err != nil || len(pages) != d.Pages {
+		return d.Fail(job.Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.Pages, err))
 	}
 
-	sound := isSound(d.work, d.name)
+	sound := job.IsSound(d.Work, d.Name)
 	m.replace(content, pages)
-	if err := os.WriteFile(d.work.Path(d.name), content, 0o600); err != nil || !sound {
+	if err := os.WriteFile(d.Work.Path(d.Name), content, 0o600); err != nil || !sound {
 		return err
 	}
-	return markSound(d.work, d.name) // References of the same length cannot damage what qpdf wrote.
+	return job.MarkSound(d.Work, d.Name) // References of the same length cannot damage what qpdf wrote.
 }
 
 // joinedOutline returns the outline of the result; nil if no part has one or is the table of contents.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -15,7 +16,7 @@ import (
 const carriedKey = "/RelaypdfCarried"
 
 // carriedOf returns the entries of a part's catalog to carry over; nil means none.
-func (s *structure) carriedOf() pdffile.Dict {
+func carriedOf(s *job.Structure) pdffile.Dict {
 	catalog := s.Catalog()
 	carried := pdffile.Dict{}
 	if layers := catalog["/OCProperties"]; layers != nil {
@@ -36,14 +37,14 @@ func hasCarried(parts []part) bool {
 }
 
 // placeCarried moves the carried entries of the parts' first pages into the catalog of the result.
-func placeCarried(d *document, parts []part) error {
-	f, err := d.readSelf()
+func placeCarried(d *job.Document, parts []part) error {
+	f, err := d.ReadSelf()
 	if err != nil {
-		return d.fail(Damaged, err)
+		return d.Fail(job.Damaged, err)
 	}
 	pages, err := f.FlatPages()
-	if err != nil || len(pages) != d.pages {
-		return d.fail(Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.pages, err))
+	if err != nil || len(pages) != d.Pages {
+		return d.Fail(job.Damaged, fmt.Errorf("%d pages joined, want %d: %w", len(pages), d.Pages, err))
 	}
 
 	changes := f.NewUpdate()
@@ -73,7 +74,7 @@ func placeCarried(d *document, parts []part) error {
 	}
 
 	changes.Set(f.Root(), catalog)
-	return d.change(changes)
+	return d.Change(changes)
 }
 
 // joinedLayers makes one of the layers of several documents: each is shown or hidden as it

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -27,7 +28,7 @@ func (m Measures) Total() (total int) {
 }
 
 // MeasureJob reads the page counts and titles of the inputs of a merge.
-var MeasureJob = define("pdf.merge.measure", engine.ReadTime, measureParts)
+var MeasureJob = job.Define("pdf.merge.measure", engine.ReadTime, measureParts)
 
 // measureParts reads the inputs of a merge.
 func measureParts(ctx context.Context, w *engine.Work, args Merge) (Measures, error) {
@@ -45,16 +46,16 @@ func measureParts(ctx context.Context, w *engine.Work, args Merge) (Measures, er
 
 	var m Measures
 	if s := parts[0].structure; s != nil {
-		m.Width, m.Height = s.paper(s.Dict(s.Pages[0].Object)).size()
+		m.Width, m.Height = s.Paper(s.Dict(s.Pages[0].Object)).Size()
 	}
 
 	for _, p := range parts {
 		title := ""
 		if p.structure != nil {
-			texts, _ := p.structure.metadata()
+			texts, _ := metadataOf(p.structure)
 			title = texts["/Title"]
 		}
-		m.Pages = append(m.Pages, p.pages)
+		m.Pages = append(m.Pages, p.Pages)
 		m.Titles = append(m.Titles, title)
 	}
 	return m, nil
@@ -67,7 +68,7 @@ const ContentsURL = "https://contents.invalid/"
 func DefaultTitle(i int) string { return fmt.Sprintf("Document %d", i+1) }
 
 // linkContents makes the links of a table of contents, the first part, lead to the first pages of the others.
-func (s *structure) linkContents(u *pdffile.Update, parts []part, m pageMarker) {
+func linkContents(s *job.Structure, u *pdffile.Update, parts []part, m pageMarker) {
 	for _, page := range s.Pages {
 		list, _ := s.Target(s.Dict(page.Object)["/Annots"]).([]any)
 		for _, annotation := range list {

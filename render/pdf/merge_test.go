@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -14,7 +15,7 @@ import (
 func mergeOf(passwords, titles []string) Merge {
 	var args Merge
 	for i := range passwords {
-		args.Inputs = append(args.Inputs, MergeInput{Input{Name: inputName(i), Password: passwords[i]}, titles[i]})
+		args.Inputs = append(args.Inputs, MergeInput{job.Input{Name: inputName(i), Password: passwords[i]}, titles[i]})
 	}
 	return args
 }
@@ -110,12 +111,12 @@ func TestMergeNamesTheInputAtFault(t *testing.T) {
 	for _, test := range []struct {
 		content  []byte
 		password string
-		want     Kind
+		want     job.Kind
 	}{
-		{[]byte("GIF89a"), "", NotPDF},
-		{[]byte("%PDF-1.7\nnothing more"), "", Damaged},
-		{locked, "", PasswordRequired},
-		{locked, "wrong", WrongPassword},
+		{[]byte("GIF89a"), "", job.NotPDF},
+		{[]byte("%PDF-1.7\nnothing more"), "", job.Damaged},
+		{locked, "", job.PasswordRequired},
+		{locked, "wrong", job.WrongPassword},
 	} {
 		args := mergeOf([]string{"", "", test.password}, []string{"", "", ""})
 		if failed := fails(t, test.want, MergeJob.Name, args, doc, doc, test.content); failed.Input != 2 {
@@ -123,7 +124,7 @@ func TestMergeNamesTheInputAtFault(t *testing.T) {
 		}
 	}
 	long := source{Pages: make([]string, 1001)}.Write()
-	if failed := fails(t, TooManyPages, MergeJob.Name, mergeOf([]string{"", ""}, []string{"", ""}), long, long); failed.Max != maxPages {
-		t.Errorf("the limit is %d pages, want %d", failed.Max, maxPages)
+	if failed := fails(t, job.TooManyPages, MergeJob.Name, mergeOf([]string{"", ""}, []string{"", ""}), long, long); failed.Max != job.MaxPages {
+		t.Errorf("the limit is %d pages, want %d", failed.Max, job.MaxPages)
 	}
 }

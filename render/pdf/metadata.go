@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -30,7 +32,7 @@ type Metadata struct {
 // MetadataArgs are the arguments of SetMetadataJob. The keys of Set and Remove are those of the document information,
 // with their slash. Set takes precedence. The output is the PDF, and the result a Changed.
 type MetadataArgs struct {
-	Input
+	job.Input
 
 	Set       map[string]string // dates in RFC 3339
 	Remove    []string
@@ -50,16 +52,16 @@ func standardKeys() []string {
 }
 
 // MetadataJob reads the document information and XMP of a PDF.
-var MetadataJob = define("pdf.metadata", engine.ReadTime, metadata)
+var MetadataJob = job.Define("pdf.metadata", engine.ReadTime, metadata)
 
 // metadata reads the metadata of a document.
-func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error) {
-	_, s, err := openStructure(ctx, w, args)
+func metadata(ctx context.Context, w *engine.Work, args job.Input) (Metadata, error) {
+	_, s, err := job.OpenStructure(ctx, w, args)
 	if err != nil {
 		return Metadata{}, err
 	}
 
-	texts, differences := s.metadata()
+	texts, differences := metadataOf(s)
 	m := Metadata{
 		Title: texts["/Title"], Author: texts["/Author"], Subject: texts["/Subject"], Keywords: texts["/Keywords"],
 		Creator: texts["/Creator"], Producer: texts["/Producer"],
@@ -82,10 +84,10 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 		}
 	}
 
-	if xmp := s.readXMPOf(); len(xmp) > 0 {
+	if xmp := readXMPOf(s); len(xmp) > 0 {
 		text := string(xmp)
 		m.XMP = &text
-		for _, standard := range s.claims() {
+		for _, standard := range claimsOf(s) {
 			m.Standards = append(m.Standards, string(standard))
 		}
 	}
@@ -93,24 +95,24 @@ func metadata(ctx context.Context, w *engine.Work, args Input) (Metadata, error)
 	return m, nil
 }
 
-// metadata returns the values that the document information and XMP have in common, by their keys. A value of the
+// metadataOf returns the values that the document information and XMP have in common, by their keys. A value of the
 // information precedes that of XMP. Dates are in RFC 3339. differences are the keys of those that differ.
-func (s *structure) metadata() (texts map[string]string, differences []string) {
+func metadataOf(s *job.Structure) (texts map[string]string, differences []string) {
 	texts = map[string]string{}
 	info := s.Entry(s.Trailer("/Info"))
-	values, _ := readXMP(s.readXMPOf())
+	values, _ := archive.ReadXMP(readXMPOf(s))
 
 	for _, p := range xmpProperties() {
 		own := strings.TrimSpace(pdffile.Text(s.Target(info[p.key])))
 		other := values[p.name.Space+p.name.Local]
 		if slices.Contains(dateKeys, p.key) {
-			own = formatTime(date(own))
+			own = formatTime(job.ParseDate(own))
 			other = formatTime(isoTime(other))
 		}
 
 		if texts[p.key] = own; own == "" {
 			texts[p.key] = other
-		} else if other != "" && clean(own) != clean(other) {
+		} else if other != "" && archive.CleanText(own) != archive.CleanText(other) {
 			differences = append(differences, p.key)
 		}
 	}
@@ -141,18 +143,18 @@ const (
 )
 
 // SetMetadataJob writes the document information and XMP of a PDF.
-var SetMetadataJob = define("pdf.metadata.set", engine.ChangeTime, setMetadata)
+var SetMetadataJob = job.Define("pdf.metadata.set", engine.ChangeTime, setMetadata)
 
 // setMetadata writes the document information and XMP of a document with the same values.
-func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Changed, error) {
-	doc, s, err := openStructure(ctx, w, args.Input)
+func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (job.Changed, error) {
+	doc, s, err := job.OpenStructure(ctx, w, args.Input)
 	if err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
 
-	changed := Changed{Changes: []string{}}
-	texts, _ := s.metadata()
-	info := s.newInfo(args, texts)
+	changed := job.Changed{Changes: []string{}}
+	texts, _ := metadataOf(s)
+	info := newInfo(s, args, texts)
 	changes := s.NewUpdate()
 	changes.SetInfo(info)
 
@@ -166,11 +168,11 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 	}
 
 	if args.removes("/Keywords") || args.Set["/Keywords"] != "" {
-		dropped[xml.Name{Space: xmpDC, Local: "subject"}] = true // keywords as a list
+		dropped[xml.Name{Space: archive.XMPDC, Local: "subject"}] = true // keywords as a list
 	}
 
-	old := s.readXMPOf()
-	values, _ := readXMP(old)
+	old := readXMPOf(s)
+	values, _ := archive.ReadXMP(old)
 	if values[claimsUA.Space+claimsUA.Local] != "" && texts["/Title"] == "" {
 		dropped[claimsUA] = true
 		changed.Changes = append(changed.Changes, untitledChange)
@@ -184,24 +186,24 @@ func setMetadata(ctx context.Context, w *engine.Work, args MetadataArgs) (Change
 			changed.Changes = append(changed.Changes, unreadableChange)
 		}
 		if packet, err = editXMP([]byte(emptyXMP), func(xml.Name) bool { return false }, added.String()); err != nil {
-			return Changed{}, err
+			return job.Changed{}, err
 		}
 	}
-	s.setXMP(changes, packet)
+	setXMP(s, changes, packet)
 	if added.Len() == 0 && len(old) == 0 {
-		s.setXMP(changes, nil)
+		setXMP(s, changes, nil)
 	}
 
-	if err := doc.change(changes); err != nil {
-		return Changed{}, err
+	if err := doc.Change(changes); err != nil {
+		return job.Changed{}, err
 	}
-	return changed, doc.write(ctx, qpdfJob{})
+	return changed, doc.Write(ctx, job.QPDFJob{})
 }
 
 // stays reports whether a property of XMP describes the file rather than its origin: the claims of standards.
 func stays(name xml.Name) bool {
 	switch name.Space {
-	case xmpPDFA, xmpUA, xmpTerms, xmpRDF:
+	case archive.XMPPDFA, archive.XMPUA, archive.XMPTerms, archive.XMPRDF:
 		return true
 	}
 	return false
@@ -210,7 +212,7 @@ func stays(name xml.Name) bool {
 func (a MetadataArgs) removes(key string) bool { return a.RemoveAll || slices.Contains(a.Remove, key) }
 
 // newInfo returns the information after the change, and changes texts to its values.
-func (s *structure) newInfo(args MetadataArgs, texts map[string]string) pdffile.Dict {
+func newInfo(s *job.Structure, args MetadataArgs, texts map[string]string) pdffile.Dict {
 	info := pdffile.Dict{}
 	old := s.Entry(s.Trailer("/Info"))
 	for key, value := range old {
@@ -231,7 +233,7 @@ func (s *structure) newInfo(args MetadataArgs, texts map[string]string) pdffile.
 	}
 
 	for key, text := range args.Set {
-		set[key] = clean(text)
+		set[key] = archive.CleanText(text)
 		if slices.ContainsFunc(xmpProperties(), func(p xmpProperty) bool { return p.key == key }) {
 			texts[key] = set[key]
 		}
@@ -239,7 +241,7 @@ func (s *structure) newInfo(args MetadataArgs, texts map[string]string) pdffile.
 
 	for key, text := range set {
 		if at := isoTime(text); slices.Contains(dateKeys, key) && at != nil {
-			text = pdfDate(*at)
+			text = archive.PDFDate(*at)
 		}
 		info[key] = "u:" + text
 	}

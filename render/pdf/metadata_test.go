@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -46,7 +48,7 @@ func writeMetadata(t *testing.T, args MetadataArgs, content []byte) ([]byte, []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made Changed
+	var made job.Changed
 	if err := json.Unmarshal(result.Body, &made); err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +148,8 @@ func TestMetadataOfOthers(t *testing.T) {
 
 // TestMetadataKeepsArchives changes the metadata of PDF/A, which stays valid.
 func TestMetadataKeepsArchives(t *testing.T) {
-	for _, level := range []ArchiveLevel{Archive1B, Archive2B} {
-		result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, three().Write())
+	for _, level := range []archive.Level{archive.Level1B, archive.Level2B} {
+		result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, three().Write())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +157,7 @@ func TestMetadataKeepsArchives(t *testing.T) {
 		if len(changes) > 0 {
 			t.Errorf("%v: changes %q", level, changes)
 		}
-		checked, err := do(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: level}, got)
+		checked, err := do(t, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: level}, got)
 		if err != nil {
 			t.Errorf("%v: %v: %s", level, err, checked.Body)
 		}

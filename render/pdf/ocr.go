@@ -10,6 +10,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // OCRArgs are the arguments of an OCRJob. The output is the PDF with a text layer below the content of its pages,
@@ -28,106 +29,80 @@ type OCRArgs struct {
 
 // ReadText is the text that OCR read on pages.
 type ReadText struct {
-	PageCount int        `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages of the document."`
-	Pages     []ReadPage `json:"pages" jsonschema:"required" jsonschema_description:"Requested pages in order."`
+	PageCount int            `json:"pageCount" jsonschema:"required" jsonschema_description:"Number of pages of the document."`
+	Pages     []job.ReadPage `json:"pages" jsonschema:"required" jsonschema_description:"Requested pages in order."`
 }
 
-// ReadPage is the text that OCR read on a page.
-type ReadPage struct {
-	Page       int        `json:"page" jsonschema:"required" jsonschema_description:"Number of the page, from 1."`
-	Source     string     `json:"source" jsonschema:"required,enum=ocr,enum=text" jsonschema_description:"Source of the text. ocr: OCR. text: the page's text layer."`
-	Width      float64    `json:"width" jsonschema:"required" jsonschema_description:"Width of the page as displayed, in points."`
-	Height     float64    `json:"height" jsonschema:"required" jsonschema_description:"Height of the page as displayed, in points."`
-	Turned     int        `json:"turned" jsonschema:"required" jsonschema_description:"Clockwise rotation in degrees that turns the page upright."`
-	Skew       float64    `json:"skew" jsonschema:"required" jsonschema_description:"Slope of the text lines in degrees."`
-	Confidence float64    `json:"confidence" jsonschema:"required" jsonschema_description:"Average confidence of the words, from 0 to 100."`
-	Text       string     `json:"text" jsonschema:"required" jsonschema_description:"Text in lines."`
-	Words      []ReadWord `json:"words" jsonschema:"required" jsonschema_description:"Words in reading order."`
-}
+// maxOCRPages is the maximum number of pages of one OCR job.
+const maxOCRPages = 50
 
-// ReadWord is a word on a page with its position.
-type ReadWord struct {
-	Text       string  `json:"text" jsonschema:"required" jsonschema_description:"The word."`
-	X          float64 `json:"x" jsonschema:"required" jsonschema_description:"Left side of the word's box in points, from the left of the page as displayed."`
-	Y          float64 `json:"y" jsonschema:"required" jsonschema_description:"Top of the word's box in points, from the top of the page."`
-	Width      float64 `json:"width" jsonschema:"required" jsonschema_description:"Width of the word's box in points."`
-	Height     float64 `json:"height" jsonschema:"required" jsonschema_description:"Height of the word's box in points."`
-	Confidence float64 `json:"confidence" jsonschema:"required" jsonschema_description:"Confidence of the word, from 0 to 100."`
-}
-
-const (
-	// maxOCRPages is the maximum number of pages of one OCR job.
-	maxOCRPages = 50
-	// scanDPI is the best resolution for reading letters, and scanPixels the maximum number of pixels of a page:
-	// larger pages have a lower resolution.
-	scanDPI    = 300
-	scanPixels = 25_000_000
-)
+// scanDPI is the best resolution for reading letters. Pages of more than job.ScanPixels have a lower one.
+const scanDPI = 300
 
 // OCRJob adds an invisible text layer to pages that are images, or returns the text as JSON.
-var OCRJob = defineFile("pdf.ocr", engine.OCRTime, ocr)
+var OCRJob = job.DefineFile("pdf.ocr", engine.OCRTime, ocr)
 
 // ocr reads pages that are images of text.
 func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 	if err := checkLanguages(ctx, w, args.Languages); err != nil {
 		return err
 	}
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return err
 	}
 
-	numbers, err := doc.resolve(args.Pages)
+	numbers, err := doc.Resolve(args.Pages)
 	if err != nil {
 		return err
 	}
 	numbers = withoutRepeats(numbers)
 
 	if len(numbers) > maxOCRPages {
-		return &Error{
-			Kind: NoSelection,
+		return &job.Error{
+			Kind: job.NoSelection,
 			Text: fmt.Sprintf("select %d pages; the limit is %d. Select fewer pages", len(numbers), maxOCRPages),
 		}
 	}
 
 	original := *doc
-	encrypted, err := decrypt(ctx, doc)
+	encrypted, err := job.Decrypt(ctx, doc)
 	if err != nil {
 		return err
 	}
-	if err := settle(ctx, doc); err != nil {
+	if err := job.Settle(ctx, doc); err != nil {
 		return err
 	}
 
-	r := &reader{document: doc, args: args}
+	r := &reader{Document: doc, args: args}
 	pages, err := r.readAll(ctx, numbers)
 	if err != nil {
 		return err
 	}
 
 	if args.Text {
-		return writeJSON(w, textOutput, ReadText{PageCount: doc.pages, Pages: readPages(pages)})
+		return job.WriteJSON(w, textOutput, ReadText{PageCount: doc.Pages, Pages: readPages(pages)})
 	}
 	return r.addWords(ctx, &original, encrypted, pages)
 }
 
 // reader reads the pages of one document.
 type reader struct {
-	*document
+	*job.Document
 	args  OCRArgs
-	sizes map[int]size
+	sizes map[int]job.PageSize
 }
 
 // readPage is a page read by OCR.
 type readPage struct {
-	ReadPage
+	job.ReadPage
 	// file is a PDF of the words alone. matrix places it on the page: it maps its points to fractions of the
 	// displayed page, from the bottom left. It is empty without words to add.
 	file   string
-	matrix affine
+	matrix job.Affine
 	// words were read from an upright image of the page. wide, high and the words' boxes
 	// are in its pixels.
 	words      []scanWord
@@ -144,7 +119,7 @@ func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error
 	}
 
 	var err error
-	if r.sizes, err = readPageSizes(ctx, r.document, first, last); err != nil {
+	if r.sizes, err = job.ReadPageSizes(ctx, r.Document, first, last); err != nil {
 		return nil, err
 	}
 
@@ -161,8 +136,8 @@ func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error
 }
 
 // readPages are the results of a reading.
-func readPages(pages []*readPage) []ReadPage {
-	results := make([]ReadPage, len(pages))
+func readPages(pages []*readPage) []job.ReadPage {
+	results := make([]job.ReadPage, len(pages))
 	for i, p := range pages {
 		results[i] = p.ReadPage
 	}
@@ -171,9 +146,12 @@ func readPages(pages []*readPage) []ReadPage {
 
 // read reads a page, unless it has text already.
 func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
-	layer, err := r.layer(ctx, number)
-	if err != nil || len(layer.Words) > 0 && !r.args.Force {
-		return layer, err
+	layer, err := job.TextLayer(ctx, r.Document, number, r.sizes[number])
+	if err != nil {
+		return nil, err
+	}
+	if len(layer.Words) > 0 && !r.args.Force {
+		return &readPage{ReadPage: layer}, nil
 	}
 
 	drawn, err := r.drawScan(ctx, number)
@@ -181,28 +159,27 @@ func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
 		return nil, err
 	}
 
-	layerPage := layer.ReadPage
 	if !r.args.Text {
 		// Text of the page is not read again: it would be there twice.
 		for _, word := range layer.Words {
 			s := drawn.perPoint
 			slack := word.Height / 8
-			drawn.whiten(
+			drawn.Whiten(
 				int((word.X-slack)*s), int((word.Y-slack)*s),
 				int(math.Ceil((word.X+word.Width+slack)*s)), int(math.Ceil((word.Y+word.Height+slack)*s)),
 			)
 		}
 	}
 
-	page := &readPage{ReadPage: ReadPage{
-		Page: number, Source: "ocr", Width: layerPage.Width, Height: layerPage.Height, Words: []ReadWord{},
+	page := &readPage{ReadPage: job.ReadPage{
+		Page: number, Source: "ocr", Width: layer.Width, Height: layer.Height, Words: []job.ReadWord{},
 	}}
 	return page, r.recognise(ctx, page, drawn)
 }
 
 // drawing is a page rendered at a number of pixels per point.
 type drawing struct {
-	*scan
+	*job.Scan
 
 	dpi      int
 	perPoint float64
@@ -211,15 +188,13 @@ type drawing struct {
 // drawScan draws a page in gray.
 func (r *reader) drawScan(ctx context.Context, number int) (drawing, error) {
 	size, ok := r.sizes[number]
-	if !ok || size.width <= 0 || size.height <= 0 {
-		return drawing{}, r.fail(Damaged, fmt.Errorf("page %d has no size", number))
+	if !ok || size.Width <= 0 || size.Height <= 0 {
+		return drawing{}, r.Fail(job.Damaged, fmt.Errorf("page %d has no size", number))
 	}
-	dpi := min(scanDPI, int(math.Sqrt(scanPixels/(size.width*size.height))*pointsPerInch))
-	s, err := drawGray(ctx, r.document, r.name, number, max(1, dpi))
-	return drawing{scan: s, dpi: dpi, perPoint: float64(dpi) / pointsPerInch}, err
+	dpi := min(scanDPI, int(math.Sqrt(job.ScanPixels/(size.Width*size.Height))*job.PointsPerInch))
+	s, err := job.DrawGray(ctx, r.Document, r.Name, number, max(1, dpi))
+	return drawing{Scan: s, dpi: dpi, perPoint: float64(dpi) / job.PointsPerInch}, err
 }
-
-const pointsPerInch = 72
 
 //go:embed ocr.js
 var ocrScript string
@@ -233,16 +208,16 @@ type layInput struct {
 
 // layPage is a page, the words that go under it, and how it is turned.
 type layPage struct {
-	Page   int     `json:"page"`
-	Words  string  `json:"words"`
-	Matrix affine  `json:"matrix"`
-	Turn   int     `json:"turn"`
-	Skew   float64 `json:"skew"`
+	Page   int        `json:"page"`
+	Words  string     `json:"words"`
+	Matrix job.Affine `json:"matrix"`
+	Turn   int        `json:"turn"`
+	Skew   float64    `json:"skew"`
 }
 
 // addWords makes the document with the words that were read the job's result.
-func (r *reader) addWords(ctx context.Context, original *document, encrypted bool, pages []*readPage) error {
-	input := layInput{Input: r.name, Output: "read.pdf", Pages: []layPage{}}
+func (r *reader) addWords(ctx context.Context, original *job.Document, encrypted bool, pages []*readPage) error {
+	input := layInput{Input: r.Name, Output: "read.pdf", Pages: []layPage{}}
 	read := 0
 
 	for _, p := range pages {
@@ -264,29 +239,29 @@ func (r *reader) addWords(ctx context.Context, original *document, encrypted boo
 	}
 
 	if read == 0 {
-		return &Error{
-			Kind: NoMatch,
+		return &job.Error{
+			Kind: job.NoMatch,
 			Text: "already has text on all of these pages. Send force: true to read them anyway",
 		}
 	}
 
-	if _, err := runScript[bool](ctx, r.document, "ocr.js", []byte(drawScript+ocrScript), input); err != nil {
+	if _, err := job.RunScript[bool](ctx, r.Document, "ocr.js", []byte(job.DrawScript+ocrScript), input); err != nil {
 		return err
 	}
 	if err := r.checkWords(ctx, input.Output, pages); err != nil {
 		return err
 	}
-	return finish(ctx, original, encrypted, input.Output)
+	return job.Finish(ctx, original, encrypted, input.Output)
 }
 
 // checkWords returns an error unless another program finds the recognised text in the document.
 func (r *reader) checkWords(ctx context.Context, name string, pages []*readPage) error {
-	written := &document{work: r.work, name: name}
-	if err := written.count(ctx); err != nil {
-		return r.damaged(err)
+	written := &job.Document{Work: r.Work, Name: name}
+	if err := written.Count(ctx); err != nil {
+		return r.Damaged(err)
 	}
-	if written.pages != r.pages {
-		return r.fail(Damaged, fmt.Errorf("%d of %d pages are left", written.pages, r.pages))
+	if written.Pages != r.Pages {
+		return r.Fail(job.Damaged, fmt.Errorf("%d of %d pages are left", written.Pages, r.Pages))
 	}
 
 	for _, p := range pages {
@@ -294,17 +269,14 @@ func (r *reader) checkWords(ctx context.Context, name string, pages []*readPage)
 			continue
 		}
 
-		texts, err := extractTexts(ctx, written, p.Page, p.Page)
+		texts, err := job.ExtractTexts(ctx, written, p.Page, p.Page)
 		if err != nil {
 			return err
 		}
 
-		if found, want := letters(strings.Join(texts, " ")), letters(p.Text); found < want/2 {
-			return r.fail(Damaged, fmt.Errorf("page %d has %d of %d letters that were read", p.Page, found, want))
+		if found, want := job.CountLetters(strings.Join(texts, " ")), job.CountLetters(p.Text); found < want/2 {
+			return r.Fail(job.Damaged, fmt.Errorf("page %d has %d of %d letters that were read", p.Page, found, want))
 		}
 	}
 	return nil
 }
-
-// letters returns the number of characters in a text without white space.
-func letters(text string) int { return len(strings.Join(strings.Fields(text), "")) }

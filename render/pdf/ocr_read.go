@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // tesseractEnv keeps tesseract to one thread: pages are read side by side.
@@ -28,7 +28,7 @@ func tesseract(ctx context.Context, w *engine.Work, args ...string) ([]byte, err
 func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error {
 	out, err := w.Exec(ctx, engine.Program{Name: "tesseract", Args: []string{"--list-langs"}})
 	if errors.Is(err, engine.ErrNoProgram) {
-		return &Error{Kind: NoProgram, Text: "tesseract", cause: err}
+		return &job.Error{Kind: job.NoProgram, Text: "tesseract", Cause: err}
 	}
 	if err != nil {
 		return err
@@ -45,109 +45,13 @@ func checkLanguages(ctx context.Context, w *engine.Work, wanted []string) error 
 	slices.Sort(installed)
 	for _, name := range wanted {
 		if !slices.Contains(installed, name) {
-			return &Error{Kind: NoLanguage, Text: fmt.Sprintf(
+			return &job.Error{Kind: job.NoLanguage, Text: fmt.Sprintf(
 				"has %q, which is not installed. Installed languages: %s", name, strings.Join(installed, ", "),
 			)}
 		}
 	}
 	return nil
 }
-
-// layer returns the words of a page's text layer at their displayed positions.
-func (r *reader) layer(ctx context.Context, number int) (*readPage, error) {
-	n := strconv.Itoa(number)
-	out, err := r.drawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: maxTextBytes, Args: []string{
-		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(r.name), "-",
-	}})
-	if err != nil {
-		return nil, r.damaged(err)
-	}
-
-	page := &readPage{ReadPage: ReadPage{Page: number, Source: "text", Words: []ReadWord{}}}
-	size := r.sizes[number]
-	page.Width = size.width
-	page.Height = size.height
-	if size.turn%180 != 0 {
-		page.Width = size.height
-		page.Height = size.width
-	}
-
-	var lines []string
-	err = eachWord(out, func(word ReadWord, first bool) {
-		page.Words = append(page.Words, word)
-		if first || len(lines) == 0 {
-			lines = append(lines, word.Text)
-			return
-		}
-		lines[len(lines)-1] += " " + word.Text
-	})
-	if err != nil {
-		return nil, r.fail(Damaged, err)
-	}
-
-	page.Text = strings.Join(lines, "\n")
-	if len(page.Words) > 0 {
-		page.Confidence = fullConfidence
-	}
-	return page, nil
-}
-
-// fullConfidence is the confidence of existing text.
-const fullConfidence = 100
-
-// eachWord calls do with the words of poppler's description of a page, and whether
-// one is the first of its line.
-func eachWord(description []byte, do func(word ReadWord, first bool)) error {
-	decoder := xml.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(description, []byte("\ufffd"))))
-	// Letters of a font may have names that XML does not allow.
-	decoder.Strict = false
-	first := false
-	for {
-		token, err := decoder.RawToken()
-		if token == nil {
-			return nil // the rest cannot be read
-		}
-		if err != nil {
-			return err
-		}
-
-		start, ok := token.(xml.StartElement)
-		if !ok || start.Name.Local != "line" && start.Name.Local != "word" {
-			continue
-		}
-		if start.Name.Local == "line" {
-			first = true
-			continue
-		}
-
-		word := ReadWord{Confidence: fullConfidence}
-		sides := map[string]float64{}
-		for _, a := range start.Attr {
-			sides[a.Name.Local], _ = strconv.ParseFloat(a.Value, 64)
-		}
-
-		if text, ok := nextText(decoder); ok {
-			word.Text = text
-			word.X = tenths(sides["xMin"])
-			word.Y = tenths(sides["yMin"])
-			word.Width = tenths(sides["xMax"] - sides["xMin"])
-			word.Height = tenths(sides["yMax"] - sides["yMin"])
-			do(word, first)
-			first = false
-		}
-	}
-}
-
-// nextText returns the text that follows an element's start.
-func nextText(decoder *xml.Decoder) (string, bool) {
-	token, err := decoder.RawToken()
-	text, ok := token.(xml.CharData)
-	trimmed := strings.TrimSpace(string(text))
-	return trimmed, err == nil && ok && trimmed != ""
-}
-
-// tenths rounds to tenths of a point.
-func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
 // Bounds of confidence: below minPageConfidence, the page may lie on its side or have no text; below
 // poor, the words that were read are not text.
@@ -163,7 +67,7 @@ type reading struct {
 	// the pixels that were read to those of the scan.
 	turned int
 	skew   float64
-	back   affine
+	back   job.Affine
 	width  int // of the scan
 	height int
 	file   string
@@ -201,7 +105,7 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 	best.words = slices.DeleteFunc(best.words, func(w scanWord) bool {
 		return w.confidence < minWordConfidence && best.confidence() < minPageConfidence
 	})
-	page.Confidence = tenths(best.confidence())
+	page.Confidence = job.Tenths(best.confidence())
 	if len(best.words) == 0 {
 		return nil
 	}
@@ -217,11 +121,11 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 	var text strings.Builder
 
 	for i, w := range read.words {
-		box := read.back.around(w.left, w.top, w.left+w.width, w.top+w.height)
-		page.Words = append(page.Words, ReadWord{
-			Text: w.text, Confidence: tenths(w.confidence),
-			X: tenths(box[0] / drawn.perPoint), Y: tenths(box[1] / drawn.perPoint),
-			Width: tenths((box[2] - box[0]) / drawn.perPoint), Height: tenths((box[3] - box[1]) / drawn.perPoint),
+		box := read.back.Around(w.left, w.top, w.left+w.width, w.top+w.height)
+		page.Words = append(page.Words, job.ReadWord{
+			Text: w.text, Confidence: job.Tenths(w.confidence),
+			X: job.Tenths(box[0] / drawn.perPoint), Y: job.Tenths(box[1] / drawn.perPoint),
+			Width: job.Tenths((box[2] - box[0]) / drawn.perPoint), Height: job.Tenths((box[3] - box[1]) / drawn.perPoint),
 		})
 
 		if i > 0 {
@@ -247,44 +151,44 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 	// From the points of the words' page, whose y points up, to its pixels, to those of the displayed page, and to
 	// fractions of that.
 	perPoint := drawn.perPoint
-	width := float64(drawn.width)
-	height := float64(drawn.height)
-	toPixels := affine{perPoint, 0, 0, -perPoint, 0, float64(read.height)}
-	toFractions := affine{1 / width, 0, 0, -1 / height, 0, 1}
-	page.matrix = toPixels.then(read.back).then(toFractions)
+	width := float64(drawn.Width)
+	height := float64(drawn.Height)
+	toPixels := job.Affine{perPoint, 0, 0, -perPoint, 0, float64(read.height)}
+	toFractions := job.Affine{1 / width, 0, 0, -1 / height, 0, 1}
+	page.matrix = toPixels.Then(read.back).Then(toFractions)
 }
 
 // readRotated reads a page that is turned clockwise, and straightened.
 func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, degrees int) (reading, error) {
-	upright := drawn.rotated(degrees)
-	result := reading{turned: degrees, back: drawn.rotatedBack(degrees)}
-	if result.skew = upright.skew(); result.skew != 0 {
-		straight, back := upright.straighten(result.skew)
-		upright, result.back = straight, back.then(result.back)
+	upright := drawn.Rotated(degrees)
+	result := reading{turned: degrees, back: drawn.RotatedBack(degrees)}
+	if result.skew = upright.Skew(); result.skew != 0 {
+		straight, back := upright.Straighten(result.skew)
+		upright, result.back = straight, back.Then(result.back)
 	}
-	result.width = upright.width
-	result.height = upright.height
+	result.width = upright.Width
+	result.height = upright.Height
 
 	name := fmt.Sprintf("words-%d-%d", number, degrees)
 	image := name + ".pgm"
-	if err := upright.write(r.work.Path(image)); err != nil {
+	if err := upright.Write(r.Work.Path(image)); err != nil {
 		return result, err
 	}
-	_, err := tesseract(ctx, r.work, engine.PathArg(image), engine.PathArg(name),
+	_, err := tesseract(ctx, r.Work, engine.PathArg(image), engine.PathArg(name),
 		"-l", strings.Join(r.args.Languages, "+"), "--dpi", strconv.Itoa(drawn.dpi), "--psm", "3",
 		"-c", "textonly_pdf=1", "pdf", "tsv")
 	if err != nil {
-		return result, r.damaged(err)
+		return result, r.Damaged(err)
 	}
 
-	table, err := os.ReadFile(r.work.Path(name + ".tsv"))
+	table, err := os.ReadFile(r.Work.Path(name + ".tsv"))
 	if err != nil {
-		return result, r.fail(Damaged, fmt.Errorf("page %d was not read: %w", number, err))
+		return result, r.Fail(job.Damaged, fmt.Errorf("page %d was not read: %w", number, err))
 	}
 
 	result.words = readWords(table)
 	result.file = name + ".pdf"
-	return result, os.Remove(r.work.Path(image))
+	return result, os.Remove(r.Work.Path(image))
 }
 
 // readWords reads the words of tesseract's table.
@@ -348,12 +252,12 @@ func (g reading) worth() (sum float64) {
 // orientation returns the angle by which a page has to be turned clockwise. It is 0 if there are too few letters.
 func (r *reader) orientation(ctx context.Context, number int, drawn drawing) int {
 	image := fmt.Sprintf("turned-%d.pgm", number)
-	if drawn.write(r.work.Path(image)) != nil {
+	if drawn.Write(r.Work.Path(image)) != nil {
 		return 0
 	}
 
-	out, err := tesseract(ctx, r.work, engine.PathArg(image), "-", "--psm", "0", "--dpi", strconv.Itoa(drawn.dpi))
-	if err = cmp.Or(err, os.Remove(r.work.Path(image))); err != nil {
+	out, err := tesseract(ctx, r.Work, engine.PathArg(image), "-", "--psm", "0", "--dpi", strconv.Itoa(drawn.dpi))
+	if err = cmp.Or(err, os.Remove(r.Work.Path(image))); err != nil {
 		return 0
 	}
 

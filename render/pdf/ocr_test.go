@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -71,24 +73,24 @@ func scanOf(t *testing.T, degrees int, skew float64, texts ...string) []byte {
 			t.Fatal(err)
 		}
 		pdftest.Tool(t, "pdftoppm", "-gray", "-singlefile", "-r", fmt.Sprint(dpi), path+".pdf", path)
-		drawn, err := readScan(path + ".pgm")
+		drawn, err := job.ReadScan(path + ".pgm")
 		if err != nil {
 			t.Fatal(err)
 		}
-		drawn = drawn.rotated(degrees)
+		drawn = drawn.Rotated(degrees)
 		if skew != 0 {
-			drawn, _ = drawn.straighten(-skew * math.Pi / 180)
+			drawn, _ = drawn.Straighten(-skew * math.Pi / 180)
 		}
-		pages = append(pages, drawn.png(t))
+		pages = append(pages, scanPNG(drawn, t))
 	}
-	args := FromImagesArgs{Width: 595, Height: 842}
+	args := images.FromImagesArgs{Width: 595, Height: 842}
 	if degrees%180 != 0 {
 		args.Width, args.Height = args.Height, args.Width
 	}
 	for i := range pages {
-		args.Inputs = append(args.Inputs, Input{Name: inputName(i)})
+		args.Inputs = append(args.Inputs, job.Input{Name: inputName(i)})
 	}
-	return make1(t, FromImagesJob.Name, args, pages...)
+	return make1(t, images.FromImagesJob.Name, args, pages...)
 }
 
 // accuracy is the part of a text's words that another has in the same order.
@@ -181,19 +183,19 @@ func readsText(t *testing.T, args OCRArgs, document []byte, want string, turned 
 
 // wordsAreSeen fails unless there is ink where words are said to be, and hardly any
 // elsewhere.
-func wordsAreSeen(t *testing.T, document []byte, page ReadPage) {
+func wordsAreSeen(t *testing.T, document []byte, page job.ReadPage) {
 	t.Helper()
 	base := filepath.Join(t.TempDir(), "page")
 	pdftest.Tool(t, "pdftoppm", "-gray", "-singlefile", "-r", "72", pdftest.Save(t, document), base)
-	drawn, err := readScan(base + ".pgm")
+	drawn, err := job.ReadScan(base + ".pgm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(float64(drawn.width)-page.Width) > 1 || math.Abs(float64(drawn.height)-page.Height) > 1 {
-		t.Errorf("the page has %g × %g points, and is drawn in %d × %d", page.Width, page.Height, drawn.width, drawn.height)
+	if math.Abs(float64(drawn.Width)-page.Width) > 1 || math.Abs(float64(drawn.Height)-page.Height) > 1 {
+		t.Errorf("the page has %g × %g points, and is drawn in %d × %d", page.Width, page.Height, drawn.Width, drawn.Height)
 	}
 	ink := func() (dark int) {
-		for _, gray := range drawn.pixels {
+		for _, gray := range drawn.Pixels {
 			if gray < 160 {
 				dark++
 			}
@@ -203,7 +205,7 @@ func wordsAreSeen(t *testing.T, document []byte, page ReadPage) {
 	all := ink()
 	for _, w := range page.Words {
 		before := ink()
-		drawn.whiten(int(w.X), int(w.Y), int(math.Ceil(w.X+w.Width)), int(math.Ceil(w.Y+w.Height)))
+		drawn.Whiten(int(w.X), int(w.Y), int(math.Ceil(w.X+w.Width)), int(math.Ceil(w.Y+w.Height)))
 		if len(w.Text) > 4 && ink() == before {
 			t.Errorf("there is no ink where %q is said to be: %+v", w.Text, w)
 		}
@@ -218,17 +220,17 @@ func wordsAreSeen(t *testing.T, document []byte, page ReadPage) {
 func TestOCRKeepsText(t *testing.T) {
 	sharedtest.Slow(t)
 	scan := scanOf(t, 0, 0, "A scanned sentence with several words.")
-	both := make1(t, MergeJob.Name, Merge{Inputs: []MergeInput{{Input: input("")}, {Input: Input{Name: inputName(1)}}}}, typed(t, "A typed sentence."), scan)
+	both := make1(t, MergeJob.Name, Merge{Inputs: []MergeInput{{Input: input("")}, {Input: job.Input{Name: inputName(1)}}}}, typed(t, "A typed sentence."), scan)
 	args := OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}}
 	if got, want := pageTexts(t, make1(t, OCRJob.Name, args, both), ""), []string{"A typed sentence.", "A scanned sentence with several words."}; !slices.Equal(got, want) {
 		t.Errorf("pages %q, want %q", got, want)
 	}
 	args.Pages = "1"
-	if failed := fails(t, NoMatch, OCRJob.Name, args, both); !strings.Contains(failed.Text, "force: true") {
+	if failed := fails(t, job.NoMatch, OCRJob.Name, args, both); !strings.Contains(failed.Text, "force: true") {
 		t.Errorf("%q says nothing of force", failed.Text)
 	}
 	// An image with words on a page that has others.
-	stamp := Mark{Stamp: Input{Name: inputName(1)}, X: 0, Y: 300, Position: nil, Opacity: 1, Scale: 1}
+	stamp := Mark{Stamp: job.Input{Name: inputName(1)}, X: 0, Y: 300, Position: nil, Opacity: 1, Scale: 1}
 	mixed := make1(t, StampJob.Name, StampArgs{Input: input(""), Marks: []Mark{stamp}}, typed(t, "A typed sentence."), scan)
 	args.Force = true
 	got := strings.Join(strings.Fields(pdftest.Tool(t, "pdftotext", pdftest.Save(t, make1(t, OCRJob.Name, args, mixed)), "-")), " ")
@@ -246,11 +248,11 @@ func TestOCRStraightens(t *testing.T) {
 	got := make1(t, OCRJob.Name, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Straighten: true}, document)
 	base := filepath.Join(t.TempDir(), "page")
 	pdftest.Tool(t, "pdftoppm", "-gray", "-singlefile", "-r", "150", pdftest.Save(t, got), base)
-	drawn, err := readScan(base + ".pgm")
+	drawn, err := job.ReadScan(base + ".pgm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := drawn.skew() * 180 / math.Pi; math.Abs(left) > 0.3 {
+	if left := drawn.Skew() * 180 / math.Pi; math.Abs(left) > 0.3 {
 		t.Errorf("the lines still rise by %g degrees", left)
 	}
 	if text := pdftest.Tool(t, "pdftotext", pdftest.Save(t, got), "-"); accuracy(letterIn["eng"], text) < fewestRight {
@@ -261,20 +263,20 @@ func TestOCRStraightens(t *testing.T) {
 // TestOCROfPicture reads a page that has an image and no words.
 func TestOCROfPicture(t *testing.T) {
 	sharedtest.Slow(t)
-	rasterImage := make1(t, FromImagesJob.Name, FromImagesArgs{Inputs: []Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
+	rasterImage := make1(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
 	got := make1(t, OCRJob.Name, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Turn: true, Straighten: true}, rasterImage)
 	sound(t, got, "", 1)
 }
 
 func TestOCRRefuses(t *testing.T) {
 	args := OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng", "tlh"}}
-	failed := fails(t, NoLanguage, OCRJob.Name, args, three().Write())
+	failed := fails(t, job.NoLanguage, OCRJob.Name, args, three().Write())
 	if want := `has "tlh", which is not installed. Installed languages: deu, eng, fra`; failed.Text != want {
 		t.Errorf("got %q, want %q", failed.Text, want)
 	}
 	many := source{Pages: make([]string, maxOCRPages+1)}
 	args.Languages = []string{"eng"}
-	if failed := fails(t, NoSelection, OCRJob.Name, args, many.Write()); !strings.Contains(failed.Text, "select 51 pages; the limit is 50") {
+	if failed := fails(t, job.NoSelection, OCRJob.Name, args, many.Write()); !strings.Contains(failed.Text, "select 51 pages; the limit is 50") {
 		t.Errorf("got %q", failed.Text)
 	}
 }
@@ -305,11 +307,11 @@ func typed(t *testing.T, text string) []byte {
 	return pdftest.Load(t, made)
 }
 
-// png is a scan as a PNG of 200 dpi.
-func (s *scan) png(t *testing.T) []byte {
+// scanPNG is a scan as a PNG of 200 dpi.
+func scanPNG(s *job.Scan, t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	img := &image.Gray{Pix: s.pixels, Stride: s.width, Rect: image.Rect(0, 0, s.width, s.height)}
+	img := &image.Gray{Pix: s.Pixels, Stride: s.Width, Rect: image.Rect(0, 0, s.Width, s.Height)}
 	if err := png.Encode(&out, img); err != nil {
 		t.Fatal(err)
 	}
@@ -321,9 +323,9 @@ func imageHash(t *testing.T, document []byte) string {
 	t.Helper()
 	base := filepath.Join(t.TempDir(), "image")
 	pdftest.Tool(t, "pdfimages", "-png", pdftest.Save(t, document), base)
-	images, err := filepath.Glob(base + "*")
-	if err != nil || len(images) != 1 {
-		t.Fatalf("%d images: %v", len(images), err)
+	found, err := filepath.Glob(base + "*")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d images: %v", len(found), err)
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(pdftest.Load(t, images[0])))
+	return fmt.Sprintf("%x", sha256.Sum256(pdftest.Load(t, found[0])))
 }

@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // OptimizeArgs are the arguments of OptimizeJob. Nothing is lost where Quality,
 // MaxDPI and Gray are not set.
 type OptimizeArgs struct {
-	Input Input
+	Input job.Input
 	// Linearize writes the document so that a reader shows its first page before the rest has arrived, if the
 	// result is smaller than its source. AlwaysLinearize does so in any case.
 	Linearize, AlwaysLinearize bool
@@ -28,7 +30,7 @@ type OptimizeArgs struct {
 
 // OptimizeJob reduces the size of a PDF. The result is not larger than its source, unless it had to be linearized or
 // images had to become grey.
-var OptimizeJob = defineFile("pdf.optimize", engine.MakeTime, optimize)
+var OptimizeJob = job.DefineFile("pdf.optimize", engine.MakeTime, optimize)
 
 // optimize writes a document as small as it gets. A result is not larger than its
 // source, which is the result itself then, unless a source that is not linearized was to be,
@@ -40,11 +42,11 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) error {
 		return err
 	}
 
-	doc, s, err := openStructure(ctx, w, args.Input)
+	doc, s, err := job.OpenStructure(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return err
 	}
 	grayed, err := args.images(ctx, doc, s)
@@ -52,7 +54,7 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) error {
 		return err
 	}
 
-	w.Output(output)
+	w.Output(job.Output)
 	attempts := []bool{false}
 	switch {
 	case args.AlwaysLinearize:
@@ -63,17 +65,17 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) error {
 
 	for _, linearize := range attempts {
 		// Level 9 takes twice as long on a scan, and saves half a percent.
-		job := qpdfJob{
+		options := job.QPDFJob{
 			"objectStreams": "generate", "compressStreams": "y", "recompressFlate": "", "compressionLevel": "8",
 		}
 		if linearize {
-			job["linearize"] = ""
+			options["linearize"] = ""
 		}
-		if err := writeResult(ctx, doc, job); err != nil {
+		if err := job.WriteResult(ctx, doc, options); err != nil {
 			return err
 		}
 
-		after, err := os.Stat(w.Path(output))
+		after, err := os.Stat(w.Path(job.Output))
 		if err != nil {
 			return err
 		}
@@ -90,13 +92,13 @@ func optimize(ctx context.Context, w *engine.Work, args OptimizeArgs) error {
 }
 
 // images reduces the size of a document's images, and reports whether one became grey.
-func (a OptimizeArgs) images(ctx context.Context, doc *document, s *structure) (grayed bool, err error) {
+func (a OptimizeArgs) images(ctx context.Context, doc *job.Document, s *job.Structure) (grayed bool, err error) {
 	if a.Quality == 0 && a.MaxDPI == 0 && !a.Gray {
 		return false, nil
 	}
 
 	o := &optimizer{
-		structure: s,
+		Structure: s,
 		args:      a,
 		masks:     map[string]bool{},
 		bound:     map[string]bool{},
@@ -123,12 +125,12 @@ func (a OptimizeArgs) images(ctx context.Context, doc *document, s *structure) (
 			grayed = grayed || gray
 		}
 	}
-	return grayed, doc.change(changes)
+	return grayed, doc.Change(changes)
 }
 
 // optimizer makes images smaller.
 type optimizer struct {
-	*structure
+	*job.Structure
 
 	args OptimizeArgs
 	// masks lists the images that are masks of others.
@@ -140,12 +142,12 @@ type optimizer struct {
 }
 
 // resolutions reads the sizes at which images are drawn.
-func (o *optimizer) resolutions(ctx context.Context, doc *document) error {
-	out, err := doc.work.Exec(ctx, engine.Program{
-		Name: "pdfimages", Args: []string{"-list", engine.PathArg(doc.name)}, MaxStdout: maxQPDFOutput,
+func (o *optimizer) resolutions(ctx context.Context, doc *job.Document) error {
+	out, err := doc.Work.Exec(ctx, engine.Program{
+		Name: "pdfimages", Args: []string{"-list", engine.PathArg(doc.Name)}, MaxStdout: job.MaxQPDFOutput,
 	})
 	if err != nil {
-		return doc.damaged(err)
+		return doc.Damaged(err)
 	}
 
 	const kind, object, generation, across, down = 2, 10, 11, 12, 13
@@ -224,25 +226,25 @@ func (o *optimizer) smaller(ref string) (result pdffile.Stream, gray, ok bool) {
 	}
 
 	pixels, ok := o.pixels(stream)
-	if !ok || pixels.channels == cmyk && !gray {
+	if !ok || pixels.Channels == images.CMYK && !gray {
 		return result, false, false
 	}
 	if gray {
-		pixels = pixels.gray()
+		pixels = pixels.Gray()
 	}
 	if resampled {
-		pixels = pixels.shrink(width, height)
+		pixels = pixels.Shrink(width, height)
 	}
 
-	jpeg := filters(stream.Entries)[0] == "/DCTDecode"
-	encoded, filter := pixels.encode(o.quality(mask, jpeg), jpeg || mask)
+	jpeg := job.Filters(stream.Entries)[0] == "/DCTDecode"
+	encoded, filter := pixels.Encode(o.quality(mask, jpeg), jpeg || mask)
 	if encoded == nil || !gray && float64(len(encoded)) > maxSizeRatio*float64(len(stream.Content)) {
 		return result, false, false
 	}
 
 	entries := pdffile.Without(stream.Entries, "/DecodeParms")
-	entries["/Width"] = float64(pixels.width)
-	entries["/Height"] = float64(pixels.height)
+	entries["/Width"] = float64(pixels.Width)
+	entries["/Height"] = float64(pixels.Height)
 	entries["/BitsPerComponent"] = 8.
 	entries["/Filter"] = filter
 	if gray {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -52,7 +54,7 @@ func album(t *testing.T) []byte {
 	palette := "/ColorSpace [/Indexed /DeviceRGB 1 <ff0000 0000ff>] /BitsPerComponent 8"
 	checks := bytes.Repeat([]byte{0, 1}, 8)
 	const rgb8, gray8 = "/ColorSpace /DeviceRGB /BitsPerComponent 8", "/ColorSpace /DeviceGray /BitsPerComponent 8"
-	images := []string{
+	found := []string{
 		imageObject(side, side, rgb8+" /Filter /DCTDecode", asJPEG(t, photo)),
 		imageObject(side, side, gray8, gray),
 		imageObject(side, side, rgb8+" /SMask 110 0 R", key),
@@ -62,9 +64,9 @@ func album(t *testing.T) []byte {
 		imageObject(side, side, "/ImageMask true /BitsPerComponent 1", bits),
 		imageObject(4, 4, palette, checks),
 	}
-	s := source{Objects: append(images, "null", "null", imageObject(side, side, gray8, alpha))}
+	s := source{Objects: append(found, "null", "null", imageObject(side, side, gray8, alpha))}
 	text := ""
-	for i := range images {
+	for i := range found {
 		s.Pages = append(s.Pages, "x")
 		s.Objects = append(s.Objects, fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 72 72] /Contents %d 0 R /Resources << /XObject << /I %d 0 R >> >> >>", 112+2*i, 100+i),
 			"<< /Length 23 >>\nstream\nq 72 0 0 72 0 0 cm /I Do\nendstream")
@@ -188,14 +190,14 @@ func TestOptimizeNeverEnlarges(t *testing.T) {
 	if len(got) >= len(locked) || strings.Contains(pdftest.Tool(t, "pdfinfo", "-upw", "u", pdftest.Save(t, got)), "Encrypted:       no") {
 		t.Errorf("%d encrypted bytes became %d", len(locked), len(got))
 	}
-	fails(t, PasswordRequired, OptimizeJob.Name, OptimizeArgs{Input: input("")}, locked)
+	fails(t, job.PasswordRequired, OptimizeJob.Name, OptimizeArgs{Input: input("")}, locked)
 }
 
 // TestOptimizeReadsPredictors makes images of PNGs smaller whose rows were filtered
 // in each of the ways that there are.
 func TestOptimizeReadsPredictors(t *testing.T) {
 	photo := photograph(400, 300)
-	document := make1(t, FromImagesJob.Name, FromImagesArgs{Inputs: []Input{{Name: inputName(0)}, {Name: inputName(1)}}}, asPNG(t, photo), asJPEG(t, photo))
+	document := make1(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{{Name: inputName(0)}, {Name: inputName(1)}}}, asPNG(t, photo), asJPEG(t, photo))
 	got := make1(t, OptimizeJob.Name, OptimizeArgs{Input: input(""), Quality: 80}, document)
 	if list := imagesOf(t, got); list[0] != "1 image 400 rgb 3 8 jpeg" || len(got) > len(document)/2 {
 		t.Errorf("%d bytes became %d: %q", len(document), len(got), list)

@@ -1,6 +1,9 @@
 package pdf
 
-import "github.com/relaypdf/relaypdf/render/pdffile"
+import (
+	"github.com/relaypdf/relaypdf/render/pdf/job"
+	"github.com/relaypdf/relaypdf/render/pdffile"
+)
 
 // outlineNode is one entry of an outline that is to be written.
 type outlineNode struct {
@@ -11,11 +14,11 @@ type outlineNode struct {
 }
 
 // readOutline returns the document's own outline and its catalog.
-func readOutline(d *document, s *structure) (nodes []outlineNode, catalog pdffile.Dict, err error) {
+func readOutline(d *job.Document, s *job.Structure) (nodes []outlineNode, catalog pdffile.Dict, err error) {
 	if catalog = s.Catalog(); catalog == nil {
-		return nil, nil, d.fail(Damaged, errNoCatalog)
+		return nil, nil, d.Fail(job.Damaged, errNoCatalog)
 	}
-	return s.outlineNodes(s.Outlines), catalog, nil
+	return outlineNodes(s, s.Outlines), catalog, nil
 }
 
 func outlineObjects(items []pdffile.OutlineItem) (references []string) {
@@ -27,7 +30,7 @@ func outlineObjects(items []pdffile.OutlineItem) (references []string) {
 }
 
 // outlineNodes reads the entries of an outline.
-func (s *structure) outlineNodes(items []pdffile.OutlineItem) (nodes []outlineNode) {
+func outlineNodes(s *job.Structure, items []pdffile.OutlineItem) (nodes []outlineNode) {
 	for _, item := range items {
 		entry := pdffile.Without(s.Dict(item.Object), "/Parent", "/Prev", "/Next", "/First", "/Last", "/Count")
 		if entry["/Title"] == nil {
@@ -36,7 +39,7 @@ func (s *structure) outlineNodes(items []pdffile.OutlineItem) (nodes []outlineNo
 		if action := s.Dict(pdffile.Reference(entry["/A"])); action != nil {
 			entry["/A"] = action
 		}
-		nodes = append(nodes, outlineNode{entry: entry, open: item.Open, kids: s.outlineNodes(item.Kids)})
+		nodes = append(nodes, outlineNode{entry: entry, open: item.Open, kids: outlineNodes(s, item.Kids)})
 	}
 	return nodes
 }

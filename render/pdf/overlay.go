@@ -10,17 +10,20 @@ import (
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // OverlayArgs are the arguments of OverlayJob. The output is the PDF, and the result a Changed.
 type OverlayArgs struct {
-	Input // the document, with its pages to draw on
+	job.Input // the document, with its pages to draw on
 	// Pages are those pages, From the pages of the overlay, and Repeat those that follow again and again when From is
 	// used up: selections in the grammar of pagerange. An empty Repeat is none, the others are all.
 	Pages, From, Repeat string
-	Overlay             Input
+	Overlay             job.Input
 	Under               bool
 	// Places puts overlays at edges of pages, not in the centre: each in the first of these places without text, or in
 	// the first of them.
@@ -49,7 +52,7 @@ const (
 	OverlayRepeat = "repeat"
 )
 
-// overlayScript draws the overlay; MuPDF runs it behind drawScript.
+// overlayScript draws the overlay; MuPDF runs it behind job.DrawScript.
 //
 //go:embed overlay.js
 var overlayScript string
@@ -81,23 +84,23 @@ const (
 )
 
 // OverlayJob draws pages of one PDF on those of another.
-var OverlayJob = define("pdf.overlay", engine.ChangeTime, overlay)
+var OverlayJob = job.Define("pdf.overlay", engine.ChangeTime, overlay)
 
 // overlay draws pages of one document on those of another, as artifacts. It places them by itself: qpdf's overlay
 // fits them into the trim box, copies form fields, and leaves the marks of a structure in them.
-func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, error) {
-	doc, err := openOne(ctx, w, args.Input)
+func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (job.Changed, error) {
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
-	over, err := open(ctx, w, 1, args.Overlay)
+	over, err := job.Open(ctx, w, 1, args.Overlay)
 	if err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
 
-	for _, d := range []*document{doc, over} {
-		if err := checkPages(d.pages); err != nil {
-			return Changed{}, err
+	for _, d := range []*job.Document{doc, over} {
+		if err := job.CheckPages(d.Pages); err != nil {
+			return job.Changed{}, err
 		}
 	}
 
@@ -106,27 +109,27 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 		Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Places: args.Places, Edge: placeEdge,
 	}
 	if input.Pages, err = args.pairs(doc, over); err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
 
 	original := *doc
-	made := Changed{Changes: []string{}}
-	encrypted, err := decrypt(ctx, doc)
+	made := job.Changed{Changes: []string{}}
+	encrypted, err := job.Decrypt(ctx, doc)
 	if err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
-	if err := settle(ctx, doc); err != nil {
-		return Changed{}, err
+	if err := job.Settle(ctx, doc); err != nil {
+		return job.Changed{}, err
 	}
 
-	claims, err := over.flatOverlay(ctx, &input, &made)
+	claims, err := flatOverlay(ctx, over, &input, &made)
 	if err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
-	input.Input = doc.name
-	covering, err := runScript[[]int](ctx, doc, "overlay.js", []byte(drawScript+overlayScript), input)
+	input.Input = doc.Name
+	covering, err := job.RunScript[[]int](ctx, doc, "overlay.js", []byte(job.DrawScript+overlayScript), input)
 	if err != nil {
-		return Changed{}, err
+		return job.Changed{}, err
 	}
 
 	if len(covering) > 0 {
@@ -138,27 +141,27 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (Changed, er
 		made.Changes = append(made.Changes, fmt.Sprintf(coveringText, strings.ReplaceAll(list, " ", ", ")))
 	}
 
-	result := &document{work: w, name: overlaid}
-	if err := result.afterOverlay(ctx, claims, &made); err != nil {
-		return Changed{}, err
+	result := &job.Document{Work: w, Name: overlaid}
+	if err := afterOverlay(ctx, result, claims, &made); err != nil {
+		return job.Changed{}, err
 	}
-	return made, finish(ctx, &original, encrypted, overlaid)
+	return made, job.Finish(ctx, &original, encrypted, overlaid)
 }
 
 // pairs returns the pages to draw on with those of the overlay.
-func (a OverlayArgs) pairs(doc, over *document) (pairs []overlayPage, err error) {
-	to, err := doc.resolve(a.Pages)
+func (a OverlayArgs) pairs(doc, over *job.Document) (pairs []overlayPage, err error) {
+	to, err := doc.Resolve(a.Pages)
 	if err != nil {
 		return nil, err
 	}
-	from, err := over.resolve(a.From)
+	from, err := over.Resolve(a.From)
 	if err != nil {
 		return nil, selectionOf(OverlayFrom, err)
 	}
 
 	var again []int
 	if a.Repeat != "" {
-		if again, err = over.resolve(a.Repeat); err != nil {
+		if again, err = over.Resolve(a.Repeat); err != nil {
 			return nil, selectionOf(OverlayRepeat, err)
 		}
 	}
@@ -176,10 +179,10 @@ func (a OverlayArgs) pairs(doc, over *document) (pairs []overlayPage, err error)
 
 // flatOverlay prepares an overlay: not encrypted, with its comments and fields drawn on its pages. It returns the
 // standards that it claims, and adds what is lost.
-func (d *document) flatOverlay(
-	ctx context.Context, input *overlayInput, made *Changed,
+func flatOverlay(
+	ctx context.Context, d *job.Document, input *overlayInput, made *job.Changed,
 ) (claims []pdffile.Standard, err error) {
-	s, err := d.readStructure(ctx)
+	s, err := d.ReadStructure(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -208,20 +211,20 @@ func (d *document) flatOverlay(
 
 	input.Tagged = s.Catalog()["/StructTreeRoot"] != nil
 	input.Overlay = "overlay-flat.pdf"
-	incomplete, err := flattenComments(ctx, d, input.Overlay, "screen")
+	incomplete, err := form.FlattenComments(ctx, d, input.Overlay, "screen")
 	if len(incomplete) > 0 {
-		made.Changes = append(made.Changes, fmt.Sprintf(poorerText, shortList(incomplete)))
+		made.Changes = append(made.Changes, fmt.Sprintf(job.PoorerText, job.ShortList(incomplete)))
 	}
-	return s.claims(), err
+	return claimsOf(s), err
 }
 
-// claims returns the standards that a document claims.
-func (s *structure) claims() (claims []pdffile.Standard) {
-	values, _ := readXMP(s.readXMPOf())
-	if part := values[xmpPDFA+"part"]; part != "" {
-		claims = append(claims, pdffile.Standard("a-"+part+strings.ToLower(values[xmpPDFA+"conformance"])))
+// claimsOf returns the standards that a document claims.
+func claimsOf(s *job.Structure) (claims []pdffile.Standard) {
+	values, _ := archive.ReadXMP(readXMPOf(s))
+	if part := values[archive.XMPPDFA+"part"]; part != "" {
+		claims = append(claims, pdffile.Standard("a-"+part+strings.ToLower(values[archive.XMPPDFA+"conformance"])))
 	}
-	if part := values[xmpUA+"part"]; part != "" {
+	if part := values[archive.XMPUA+"part"]; part != "" {
 		claims = append(claims, pdffile.Standard("ua-"+part))
 	}
 	return claims
@@ -229,8 +232,8 @@ func (s *structure) claims() (claims []pdffile.Standard) {
 
 // afterOverlay gives a document the layers of its overlay, and takes the claims of standards that are no longer true.
 // overlaid are the standards that the overlay claims.
-func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard, made *Changed) error {
-	s, err := d.readStructure(ctx)
+func afterOverlay(ctx context.Context, d *job.Document, overlaid []pdffile.Standard, made *job.Changed) error {
+	s, err := d.ReadStructure(ctx)
 	if err != nil {
 		return err
 	}
@@ -246,21 +249,21 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 		catalog = pdffile.Without(catalog, carriedKey)
 		catalog["/OCProperties"] = joinedLayers(s.File, all)
 		changes.Set(s.Root(), catalog)
-		if err := d.change(changes); err != nil {
+		if err := d.Change(changes); err != nil {
 			return err
 		}
-		if s, err = d.readStructure(ctx); err != nil {
+		if s, err = d.ReadStructure(ctx); err != nil {
 			return err
 		}
 		changes = s.NewUpdate()
 	}
 
-	claims := s.claims()
+	claims := claimsOf(s)
 	if len(claims) == 0 {
 		return nil
 	}
 
-	content, err := d.content()
+	content, err := d.Content()
 	if err != nil {
 		return err
 	}
@@ -270,9 +273,9 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 		if len(result.Violations) == 0 && holds(claims[i], overlaid) {
 			continue
 		}
-		space := xmpUA
+		space := archive.XMPUA
 		if claims[i].Part() > 0 {
-			space = xmpPDFA
+			space = archive.XMPPDFA
 		}
 		gone[space] = true
 		made.Changes = append(made.Changes, fmt.Sprintf(unclaimedText, claims[i].Family()))
@@ -281,12 +284,12 @@ func (d *document) afterOverlay(ctx context.Context, overlaid []pdffile.Standard
 	if len(gone) == 0 {
 		return nil
 	}
-	edited, err := editXMP(s.readXMPOf(), func(name xml.Name) bool { return gone[name.Space] }, "")
+	edited, err := editXMP(readXMPOf(s), func(name xml.Name) bool { return gone[name.Space] }, "")
 	if err != nil {
 		edited = nil
 	}
-	s.setXMP(changes, edited)
-	return d.change(changes)
+	setXMP(s, changes, edited)
+	return d.Change(changes)
 }
 
 // holds reports whether a document that claims a standard may still do so with an overlay that claims some. Of PDF/A,
@@ -299,7 +302,7 @@ func holds(claim pdffile.Standard, overlaid []pdffile.Standard) bool {
 
 // selectionOf names the selection in an error about it.
 func selectionOf(name string, err error) error {
-	var failed *Error
+	var failed *job.Error
 	if errors.As(err, &failed) {
 		failed.Text = name
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -20,7 +22,7 @@ func overlayOf(t *testing.T, args OverlayArgs, doc, over []byte) ([]byte, []stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made Changed
+	var made job.Changed
 	if err := json.Unmarshal(result.Body, &made); err != nil {
 		t.Fatal(err)
 	}
@@ -63,20 +65,20 @@ func TestOverlayPages(t *testing.T) {
 func TestOverlayIsRefused(t *testing.T) {
 	doc := three().Write()
 	locked := pdftest.Transform(t, doc, "--encrypt", "u", "o", "256", "--")
-	second := Input{Name: inputName(1)}
+	second := job.Input{Name: inputName(1)}
 	for _, test := range []struct {
 		args  OverlayArgs
 		over  []byte
-		kind  Kind
+		kind  job.Kind
 		input int
 		text  string
 	}{
-		{OverlayArgs{Pages: "4"}, doc, PageOutOfRange, 0, ""},
-		{OverlayArgs{From: "4"}, doc, PageOutOfRange, 1, OverlayFrom},
-		{OverlayArgs{Repeat: "4"}, doc, PageOutOfRange, 1, OverlayRepeat},
-		{OverlayArgs{}, locked, PasswordRequired, 1, ""},
-		{OverlayArgs{}, []byte("GIF89a"), NotPDF, 1, ""},
-		{OverlayArgs{}, source{Pages: make([]string, maxPages+1)}.Write(), TooManyPages, 0, ""},
+		{OverlayArgs{Pages: "4"}, doc, job.PageOutOfRange, 0, ""},
+		{OverlayArgs{From: "4"}, doc, job.PageOutOfRange, 1, OverlayFrom},
+		{OverlayArgs{Repeat: "4"}, doc, job.PageOutOfRange, 1, OverlayRepeat},
+		{OverlayArgs{}, locked, job.PasswordRequired, 1, ""},
+		{OverlayArgs{}, []byte("GIF89a"), job.NotPDF, 1, ""},
+		{OverlayArgs{}, source{Pages: make([]string, job.MaxPages+1)}.Write(), job.TooManyPages, 0, ""},
 	} {
 		test.args.Input, test.args.Overlay = input(""), second
 		if failed := fails(t, test.kind, OverlayJob.Name, test.args, doc, test.over); failed.Input != test.input || failed.Text != test.text {
@@ -89,7 +91,7 @@ func TestOverlayIsRefused(t *testing.T) {
 func TestOverlayEncrypted(t *testing.T) {
 	doc := pdftest.Transform(t, three().Write(), "--encrypt", "u", "o", "256", "--print=none", "--")
 	over := pdftest.Transform(t, source{Pages: []string{"x) Tj 0 -50 Td ("}}.Write(), "--encrypt", "v", "p", "256", "--")
-	got, _ := overlayOf(t, OverlayArgs{Input: Input{Password: "u"}, Overlay: Input{Password: "v"}, Repeat: "1"}, doc, over)
+	got, _ := overlayOf(t, OverlayArgs{Input: job.Input{Password: "u"}, Overlay: job.Input{Password: "v"}, Repeat: "1"}, doc, over)
 	sound(t, got, "u", 3)
 	if about := pdftest.Tool(t, "pdfinfo", "-upw", "u", pdftest.Save(t, got)); !strings.Contains(about, "print:no") {
 		t.Errorf("the result does not forbid printing:\n%s", about)
@@ -161,14 +163,14 @@ func TestOverlayLayers(t *testing.T) {
 // TestOverlayClaims draws on PDF/A and PDF/UA: a claim stays if it is true.
 func TestOverlayClaims(t *testing.T) {
 	sharedtest.Slow(t)
-	archive := func(level ArchiveLevel) []byte {
-		result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, three().Write())
+	archived := func(level archive.Level) []byte {
+		result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, three().Write())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return read(t, result)
 	}
-	one, two := archive(Archive1B), archive(Archive2B)
+	one, two := archived(archive.Level1B), archived(archive.Level2B)
 	for name, test := range map[string]struct {
 		doc, over []byte
 		stays     bool

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/png" // what pages are drawn as
+	_ "image/png"
 	"io"
 	"math"
 	"os"

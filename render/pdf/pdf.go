@@ -4,23 +4,7 @@
 //
 // Passwords are passed to the programs in files of the job's own folder, never on a command line, which every
 // process of the machine may read.
+//
+// The packages below have the larger tools: redact, archive, compare, form and images. Package job has what all of them
+// use.
 package pdf
-
-// The limits of a result. A document above them could hardly be opened by its
-// reader.
-const (
-	maxBytes = 200 << 20
-	maxPages = 2000
-)
-
-// Input is one file of a job and the password that opens it; empty is none.
-type Input struct {
-	Name     string
-	Password string
-}
-
-// Changed describes, in sentences, the changes in a result in addition to the requested
-// ones.
-type Changed struct {
-	Changes []string
-}

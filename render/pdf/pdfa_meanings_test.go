@@ -10,7 +10,10 @@ import (
 	"golang.org/x/image/font/sfnt"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -146,7 +149,7 @@ func fontDocument(t testing.TB) (*fontPages, []byte) {
 	p.page("a ligature's name", trueType(withCmap(font, 1, map[byte]sfnt.GlyphIndex{33: glyphs[codes['a']], 34: glyphs[codes['t']]}), symbolic,
 		pdffile.Dict{"/Type": "/Encoding", "/Differences": []any{33, "/f_i", "/t"}}), []byte("!\""), "fit")
 	partial := trueType(font, plain, "/MacRomanEncoding")
-	partial["/ToUnicode"] = p.add(pdffile.Stream{Entries: pdffile.Dict{}, Content: meaningTable(map[string]string{"N": "N", "\xd2": "“"})})
+	partial["/ToUnicode"] = p.add(pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(someMeanings)})
 	p.page("some meanings", partial, mac, text)
 	p.page("Type 1", p.simple("/Type1", "/FontFile", nimbus, symbolic, nil), []byte("Nature\x27s \xaacaf\xba \xb1 Gr"), "Nature’s “caf” – Gr")
 	p.page("Type 1, Mac Roman", p.simple("/Type1", "/FontFile", nimbus, symbolic, "/MacRomanEncoding"), mac, text)
@@ -179,12 +182,19 @@ func (p *fontPages) check(t testing.TB, name string, document []byte, gone strin
 	}
 }
 
+// someMeanings is a table of the meanings of two codes: N, and the opening quotation mark.
+const someMeanings = "/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n" +
+	"/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def /CMapName /Adobe-Identity-UCS def /CMapType 2 def\n" +
+	"1 begincodespacerange <00> <ff> endcodespacerange\n" +
+	"2 beginbfchar\n<4e> <004e>\n<d2> <201c>\nendbfchar\n" +
+	"endcmap CMapName currentdict /CMap defineresource pop end end\n"
+
 // TestArchiveKeepsTextOfFonts: both readers find in an archive what its source says.
 func TestArchiveKeepsTextOfFonts(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
 	p, document := fontDocument(t)
-	for _, level := range []ArchiveLevel{Archive1B, Archive2B} {
+	for _, level := range []archive.Level{archive.Level1B, archive.Level2B} {
 		made, changes := madeArchive(t, level, document)
 		if strings.Contains(changes, "copied") {
 			t.Errorf("%s: changes %q", level, changes)
@@ -215,7 +225,7 @@ func TestOperationsKeepTextOfFonts(t *testing.T) {
 	all := Selection{Input: input("")}
 	for name, args := range map[string]any{
 		CompressJob.Name: input(""), RepairJob.Name: input(""), RotateJob.Name: Rotation{all, 90}, OptimizeJob.Name: OptimizeArgs{Input: input(""), Linearize: true, Quality: 70, MaxDPI: 100},
-		ResizeJob.Name: ResizeArgs{Selection: all, Width: 842, Height: 595}, CropJob.Name: CropArgs{Selection: all, Margin: Margin{Bottom: 1}},
+		ResizeJob.Name: ResizeArgs{Selection: all, Width: 842, Height: 595}, CropJob.Name: CropArgs{Selection: all, Margin: images.Margin{Bottom: 1}},
 		MergeJob.Name: Merge{Inputs: []MergeInput{{Input: input("")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +234,7 @@ func TestOperationsKeepTextOfFonts(t *testing.T) {
 			kept.check(t, name, made, "")
 		})
 	}
-	kept.check(t, RedactJob.Name, make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
+	kept.check(t, redact.Job.Name, make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
 }
 
 // type1 is the program of a Type 1 font as a PDF has it, of a file with segments.

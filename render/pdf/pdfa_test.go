@@ -16,19 +16,21 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // madeArchive makes PDF/A of a document, and returns what was changed.
-func madeArchive(t testing.TB, level ArchiveLevel, content []byte) ([]byte, string) {
+func madeArchive(t testing.TB, level archive.Level, content []byte) ([]byte, string) {
 	t.Helper()
-	result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, content)
+	result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, content)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told Changed
+	var told job.Changed
 	if err := json.Unmarshal(result.Body, &told); err != nil {
 		t.Fatal(err)
 	}
@@ -36,15 +38,15 @@ func madeArchive(t testing.TB, level ArchiveLevel, content []byte) ([]byte, stri
 }
 
 // passesCheck reports the rules of pdf.check that an archive breaks, of all standards that it claims.
-func passesCheck(t testing.TB, level ArchiveLevel, archive []byte) {
+func passesCheck(t testing.TB, level archive.Level, archived []byte) {
 	t.Helper()
-	standards := claimed(t, archive)
+	standards := claimed(t, archived)
 	if want := pdffile.Standard("a-" + level); !slices.Contains(standards, want) {
 		t.Errorf("an archive claims %q, want %s", standards, want)
 	}
 
 	args := CheckArgs{Input: input(""), Standards: standards}
-	report := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args, archive))
+	report := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args, archived))
 	for _, r := range report.Results {
 		for _, v := range r.Violations {
 			t.Errorf("an archive violates %s %s-%d: %s %+v", r.Standard, v.Clause, v.Test, v.Message, v.Places)
@@ -67,9 +69,9 @@ func claimed(t testing.TB, document []byte) (standards []pdffile.Standard) {
 func TestArchivePassesCheck(t *testing.T) {
 	t.Parallel()
 	document := conforming(t)
-	for _, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
+	for _, level := range []archive.Level{archive.Level1B, archive.Level2B, archive.Level3B} {
 		made, _ := madeArchive(t, level, document)
-		if accessible := slices.Contains(claimed(t, made), pdffile.UA1); accessible != (level != Archive1B) {
+		if accessible := slices.Contains(claimed(t, made), pdffile.UA1); accessible != (level != archive.Level1B) {
 			t.Errorf("%s: claims PDF/UA-1: %v", level, accessible)
 		}
 	}
@@ -79,16 +81,16 @@ func TestArchivePassesCheck(t *testing.T) {
 func TestArchivedIsChecked(t *testing.T) {
 	t.Parallel()
 	plain := pdftest.Three().Write()
-	made, _ := madeArchive(t, Archive2B, plain)
-	if _, err := do(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive2B}, made); err != nil {
+	made, _ := madeArchive(t, archive.Level2B, plain)
+	if _, err := do(t, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level2B}, made); err != nil {
 		t.Errorf("what was made so: %v", err)
 	}
 	for _, test := range []struct {
-		level   ArchiveLevel
+		level   archive.Level
 		content []byte
 		want    string
-	}{{Archive3B, made, "another part of PDF/A than 3"}, {Archive2B, plain, "no XMP metadata"}} {
-		failed := fails(t, NoArchive, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: test.level}, test.content)
+	}{{archive.Level3B, made, "another part of PDF/A than 3"}, {archive.Level2B, plain, "no XMP metadata"}} {
+		failed := fails(t, job.NoArchive, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: test.level}, test.content)
 		if !strings.Contains(failed.Text, test.want) {
 			t.Errorf("%s: %q, want %q", test.level, failed.Text, test.want)
 		}
@@ -104,8 +106,8 @@ func TestArchiveRealDocuments(t *testing.T) { //nolint:tparallel // It waits for
 	var made sync.Map // levels, by path
 	dir := t.TempDir()
 	t.Run("documents", func(t *testing.T) {
-		for i, path := range someDocuments(t, realDocuments(t), *realRows) {
-			for n, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
+		for i, path := range someDocuments(t, *realRows) {
+			for n, level := range []archive.Level{archive.Level1B, archive.Level2B, archive.Level3B} {
 				if *realRows > 0 && i%3 != n {
 					continue // each takes a second or more
 				}
@@ -117,9 +119,9 @@ func TestArchiveRealDocuments(t *testing.T) { //nolint:tparallel // It waits for
 		}
 	})
 
-	files, done := map[ArchiveLevel][]string{}, 0
+	files, done := map[archive.Level][]string{}, 0
 	made.Range(func(path, level any) bool {
-		files[level.(ArchiveLevel)] = append(files[level.(ArchiveLevel)], path.(string))
+		files[level.(archive.Level)] = append(files[level.(archive.Level)], path.(string))
 		done++
 		return true
 	})
@@ -135,19 +137,19 @@ func TestArchiveRealDocuments(t *testing.T) { //nolint:tparallel // It waits for
 }
 
 // archiveReal archives a document into a folder, and notes where the result is.
-func archiveReal(t *testing.T, dir, path string, level ArchiveLevel, made *sync.Map) {
+func archiveReal(t *testing.T, dir, path string, level archive.Level, made *sync.Map) {
 	t.Helper()
 	content := pdftest.Load(t, path)
-	result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: level}, content)
-	var failed *Error
-	if errors.As(err, &failed) && failed.Kind != Exhausted {
+	result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, content)
+	var failed *job.Error
+	if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 		t.Skipf("refused: %s %s", failed.Kind, failed.Text)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	archived := read(t, result)
-	changes := strings.Join(unmarshal[Changed](t, result.Body).Changes, "\n")
+	changes := strings.Join(unmarshal[job.Changed](t, result.Body).Changes, "\n")
 	keep(t, string(level)+" "+filepath.Base(path), archived)
 	lookAlike(t, filepath.Base(path), content, archived)
 	for _, lost := range []string{"no longer be copied", "text of such pages was lost"} {
@@ -178,7 +180,7 @@ func TestArchivePassesVeraPDF(t *testing.T) {
 	}.Write()
 	inks = bytes.ReplaceAll(inks, []byte("/Resources <<"), []byte("/Resources << /ColorSpace << /Inks 100 0 R >>"))
 	for name, content := range map[string][]byte{"inks": inks, "much": archivist().Write(), "pages": pdftest.Three().Write()} {
-		for _, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
+		for _, level := range []archive.Level{archive.Level1B, archive.Level2B, archive.Level3B} {
 			made, _ := madeArchive(t, level, content)
 			for file, rules := range pdftest.VeraPDF(t, string(level), pdftest.Save(t, made)) {
 				t.Errorf("%s: %s is not PDF/A-%s: %q", name, file, level, rules)
@@ -193,8 +195,8 @@ func TestArchivePassesVeraPDF(t *testing.T) {
 // TestArchivedRefusesTextWithoutGlyphs: text that shows .notdef is not PDF/A.
 func TestArchivedRefusesTextWithoutGlyphs(t *testing.T) {
 	t.Parallel()
-	content := lettered(t, "00240000", "1 beginbfchar <0024> <0041> endbfchar")
-	failed := fails(t, NoArchive, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: Archive2B}, content)
+	content := pdftest.Lettered(t, "00240000", "1 beginbfchar <0024> <0041> endbfchar")
+	failed := fails(t, job.NoArchive, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level2B}, content)
 	if want := "Text has no glyph in its font (.notdef) on page 1;"; !strings.Contains(failed.Text, want) {
 		t.Errorf("got %q, want %q", failed.Text, want)
 	}
@@ -259,7 +261,7 @@ func archivistPDF(t testing.TB) []byte {
 func TestArchiveKeeps(t *testing.T) {
 	sharedtest.Slow(t)
 	document := archivistPDF(t)
-	for _, level := range []ArchiveLevel{Archive1B, Archive2B, Archive3B} {
+	for _, level := range []archive.Level{archive.Level1B, archive.Level2B, archive.Level3B} {
 		t.Run(string(level), func(t *testing.T) {
 			made, changes := madeArchive(t, level, document)
 			keep(t, "archivist "+string(level)+".pdf", made)
@@ -299,7 +301,7 @@ func TestArchiveKeeps(t *testing.T) {
 			}
 			wanted := []string{"Form fields (1)", "Scripts and actions", "Hidden comments and fields (1)", `"Movie"`, "Layers were removed", "Helvetica"}
 			list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), made)).Attachments
-			if level == Archive3B {
+			if level == archive.Level3B {
 				wanted = append(wanted, "Attached files remain")
 				if len(list) == 0 || list[0].Filename != "data.xml" || list[0].ContentType != "text/xml" || !strings.Contains(plain, "/AFRelationship /Data") {
 					t.Errorf("attachments %+v", list)
@@ -328,7 +330,7 @@ func TestArchiveTransparency(t *testing.T) {
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
 	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha)", "/G gs 1 0 0 rg 30 290 99 30 re f BT /F1 24 Tf 40 300 Td (alpha)", 1)
 	document := make1(t, RepairJob.Name, input(""), []byte(text))
-	for level, rasterImage := range map[ArchiveLevel]bool{Archive1B: true, Archive2B: false} {
+	for level, rasterImage := range map[archive.Level]bool{archive.Level1B: true, archive.Level2B: false} {
 		made, changes := madeArchive(t, level, document)
 		keep(t, "transparent "+string(level)+".pdf", made)
 		if share := differing(t, draw(t, made, 1), draw(t, document, 1)); share > 0.02 {
@@ -361,7 +363,7 @@ func TestArchiveWords(t *testing.T) {
 		"upright": plain, "to the right": make1(t, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "1"}, 90}, plain),
 		"to the left": make1(t, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "1"}, 270}, plain),
 	} {
-		made, changes := madeArchive(t, Archive1B, document)
+		made, changes := madeArchive(t, archive.Level1B, document)
 		if got := pageTexts(t, made, "")[0]; got != "alpha omega 1234" || !strings.Contains(changes, "an invisible text layer: 1.") {
 			t.Errorf("%s: the page says %q, changes %s", turn, got, changes)
 		}
@@ -395,10 +397,10 @@ func TestArchiveKeepsFigures(t *testing.T) {
 			t.Fatalf("the page says %q, want %q", got, said)
 		}
 		if !refused {
-			madeArchive(t, Archive2B, document)
+			madeArchive(t, archive.Level2B, document)
 			continue
 		}
-		failed := fails(t, NoArchive, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive2B}, document)
+		failed := fails(t, job.NoArchive, archive.Job.Name, archive.Args{Input: input(""), Level: archive.Level2B}, document)
 		if !strings.Contains(failed.Text, "digits on page 1") {
 			t.Errorf("got %q", failed.Text)
 		}
@@ -408,7 +410,7 @@ func TestArchiveKeepsFigures(t *testing.T) {
 // TestArchiveImages keeps JPEGs to the byte, and other images to the pixel.
 func TestArchiveImages(t *testing.T) {
 	document := album(t)
-	made, _ := madeArchive(t, Archive2B, document)
+	made, _ := madeArchive(t, archive.Level2B, document)
 	keep(t, "album.pdf", made)
 	for page := 1; page <= 8; page++ {
 		if share := differing(t, drawMuPDF(t, made, page), drawMuPDF(t, document, page)); share > 0.02 {
@@ -426,7 +428,7 @@ func TestArchiveUnits(t *testing.T) {
 	t.Parallel()
 	document := bytes.Replace(three().Write(), []byte("/MediaBox [0 0 300 400]"), []byte("/MediaBox [0 0 300 400] /UserUnit 2"), 1)
 	document = bytes.Replace(document, []byte("/MediaBox [0 0 301 400]"), []byte("/MediaBox [-50 20 301 400] /CropBox [-20 100 290 390] /Rotate 90"), 1)
-	made, _ := madeArchive(t, Archive2B, document)
+	made, _ := madeArchive(t, archive.Level2B, document)
 	pages := about(t, made, "").Pages
 	if pages[0].Width != 600 || pages[0].Height != 800 || pages[1].Width*pages[1].Height != 310*290 {
 		t.Errorf("pages are %+v", pages)
@@ -438,9 +440,9 @@ func TestArchiveSealed(t *testing.T) {
 	signed := archivist()
 	signed.Objects = append(signed.Objects, "<< /Type /Sig /Filter /Adobe.PPKLite /ByteRange [0 1 2 3] /Contents <00> >>")
 	locked := pdftest.Transform(t, signed.Write(), "--encrypt", "u", "o", "256", "--")
-	fails(t, PasswordRequired, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive2B}, locked)
-	fails(t, WrongPassword, ArchiveJob.Name, ArchiveArgs{Input: input("x"), Level: Archive2B}, locked)
-	result, err := do(t, ArchiveJob.Name, ArchiveArgs{Input: input("u"), Level: Archive2B, Info: pdffile.Info{Title: "Ours", Keywords: "a, b"}}, locked)
+	fails(t, job.PasswordRequired, archive.Job.Name, archive.Args{Input: input(""), Level: archive.Level2B}, locked)
+	fails(t, job.WrongPassword, archive.Job.Name, archive.Args{Input: input("x"), Level: archive.Level2B}, locked)
+	result, err := do(t, archive.Job.Name, archive.Args{Input: input("u"), Level: archive.Level2B, Info: pdffile.Info{Title: "Ours", Keywords: "a, b"}}, locked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +466,7 @@ func TestArchiveOffice(t *testing.T) {
 		t.Skip("starts LibreOffice")
 	}
 	document := officePDF(t, filepath.Join("testdata", "form.fodt"))
-	made, changes := madeArchive(t, Archive2B, document)
+	made, changes := madeArchive(t, archive.Level2B, document)
 	lookAlike(t, "office", document, made)
 	if !strings.Contains(changes, "Form fields") {
 		t.Errorf("changes: %s", changes)
@@ -473,43 +475,43 @@ func TestArchiveOffice(t *testing.T) {
 
 // TestArchiveCheck breaks rules of pdf.check: a document that is PDF/A is none after.
 func TestArchiveCheck(t *testing.T) {
-	document, _ := madeArchive(t, Archive3B, archivistPDF(t))
+	document, _ := madeArchive(t, archive.Level3B, archivistPDF(t))
 	plain := string(pdftest.Transform(t, document, "--qdf", "--object-streams=disable", "--static-id"))
-	check := func(text string, level ArchiveLevel) string {
+	check := func(text string, level archive.Level) string {
 		path := pdftest.Save(t, []byte(text))
 		mended := path + ".mended"
 		// fix-qdf would not write streams whose length has changed; qpdf repairs.
 		pdftest.Tool(t, "sh", "-c", `qpdf --warning-exit-0 --no-warn --stream-data=preserve --object-streams=disable "$1" "$2"`, "sh", path, mended)
-		violations, err := checkArchive(pdftest.Load(t, mended), level)
+		violations, err := archive.Check(pdftest.Load(t, mended), level)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(violations, "; ")
 	}
-	if violations := check(plain, Archive3B); violations != "" {
+	if violations := check(plain, archive.Level3B); violations != "" {
 		t.Fatalf("before anything is broken: %s", violations)
 	}
 
 	for _, test := range []struct {
 		name, old, new string
-		level          ArchiveLevel
+		level          archive.Level
 		want           string
 	}{
-		{"another level", "", "", Archive2B, "another part of PDF/A than 2 (clause 6.6.4)"},
-		{"files in 2b", "", "", Archive2B, "An embedded file is not a PDF"},
-		{"no XMP", "/Metadata ", "/Metaxxxx ", Archive3B, "no XMP"},
-		{"no profile for ink", "BT\n", "0 0 0 1 k BT\n", Archive3B, "without a CMYK output intent (clause 6.2.4.3, page 2)"},
-		{"a script", "/OpenAction [", "/OpenAction << /S /JavaScript /JS (x) >> /OpenOther [", Archive3B, "An action is of a kind"},
-		{"scripts by name", "/Names <<", "/Names << /JavaScript << /Names [(x) << /S /JavaScript /JS (x) >>] >>", Archive3B, "An action is of a kind"},
-		{"events", "/Lang ", "/AA << >> /Lang ", Archive3B, "Events of the document"},
-		{"XFA", "/Lang ", "/AcroForm << /XFA (x) >> /Lang ", Archive3B, "XFA"},
-		{"a font", "/FontFile3 ", "/FontFilx3 ", Archive3B, "A font is not embedded (clause 6.2.11.4.1, page 1)"},
-		{"launch", "/S /URI", "/S /Launch", Archive3B, "An action is of a kind"},
-		{"hidden", "/F 4", "/F 2", Archive3B, "hidden or not printed"},
-		{"no relation", "/AFRelationship", "/AFRelationshix", Archive3B, "(AFRelationship)"},
-		{"an operator", "BT\n", "zz BT\n", Archive3B, "operator"},
-		{"LZW", "/Lang ", "/X 9000 0 R /Lang ", Archive3B, "LZWDecode"},
-		{"layers", "/Lang ", "/OCProperties << >> /Lang ", Archive1B, "layers"},
+		{"another level", "", "", archive.Level2B, "another part of PDF/A than 2 (clause 6.6.4)"},
+		{"files in 2b", "", "", archive.Level2B, "An embedded file is not a PDF"},
+		{"no XMP", "/Metadata ", "/Metaxxxx ", archive.Level3B, "no XMP"},
+		{"no profile for ink", "BT\n", "0 0 0 1 k BT\n", archive.Level3B, "without a CMYK output intent (clause 6.2.4.3, page 2)"},
+		{"a script", "/OpenAction [", "/OpenAction << /S /JavaScript /JS (x) >> /OpenOther [", archive.Level3B, "An action is of a kind"},
+		{"scripts by name", "/Names <<", "/Names << /JavaScript << /Names [(x) << /S /JavaScript /JS (x) >>] >>", archive.Level3B, "An action is of a kind"},
+		{"events", "/Lang ", "/AA << >> /Lang ", archive.Level3B, "Events of the document"},
+		{"XFA", "/Lang ", "/AcroForm << /XFA (x) >> /Lang ", archive.Level3B, "XFA"},
+		{"a font", "/FontFile3 ", "/FontFilx3 ", archive.Level3B, "A font is not embedded (clause 6.2.11.4.1, page 1)"},
+		{"launch", "/S /URI", "/S /Launch", archive.Level3B, "An action is of a kind"},
+		{"hidden", "/F 4", "/F 2", archive.Level3B, "hidden or not printed"},
+		{"no relation", "/AFRelationship", "/AFRelationshix", archive.Level3B, "(AFRelationship)"},
+		{"an operator", "BT\n", "zz BT\n", archive.Level3B, "operator"},
+		{"LZW", "/Lang ", "/X 9000 0 R /Lang ", archive.Level3B, "LZWDecode"},
+		{"layers", "/Lang ", "/OCProperties << >> /Lang ", archive.Level1B, "layers"},
 	} {
 		broken := plain
 		if test.old != "" {
@@ -524,7 +526,7 @@ func TestArchiveCheck(t *testing.T) {
 		}
 	}
 
-	violations, err := checkArchive([]byte(strings.Replace(string(document), "/ID", "/IX", 1)), Archive3B)
+	violations, err := archive.Check([]byte(strings.Replace(string(document), "/ID", "/IX", 1)), archive.Level3B)
 	if err != nil || !slices.Equal(violations, []string{"The file has no identifier: ID in the trailer (clause 6.1.3)"}) {
 		t.Errorf("without an identifier: %q, %v", violations, err)
 	}
@@ -544,38 +546,11 @@ func TestArchiveIsCheckedWhole(t *testing.T) {
 		"other": {pdffile.Stream{Entries: pdffile.Dict{"/Filter": "/ASCIIHexDecode"}, Content: []byte("20>")}, true},
 	} {
 		document := withContent(t, contentCase{resources: func(func(any) string) (pdffile.Dict, pdffile.Dict) { return pdffile.Dict{}, nil }, content: test.content})
-		violations, err := checkArchive(document, Archive2B)
+		violations, err := archive.Check(document, archive.Level2B)
 		if err != nil || test.refused != (len(violations) == 1 && strings.Contains(violations[0], "cannot be checked")) || !test.refused && len(violations) > 0 {
 			t.Errorf("%s: %q, %v", name, violations, err)
 		}
 	}
-}
-
-// TestArchiveRefuses gives Ghostscript what it would leave out silently.
-func TestArchiveRefuses(t *testing.T) {
-	for name, text := range map[string]string{
-		"warned":     "GPL Ghostscript 10.00.0: Annotation set to non-printing,\n not permitted in PDF/A, aborting conversion\n",
-		"overprint":  "GPL Ghostscript 10.00.0: Setting Overprint Mode to 1\n not permitted in PDF/A-2, aborting conversion\n",
-		"reverting":  "GPL Ghostscript 10.00.0: UTF16BE text string detected in DOCINFO cannot be represented\nin XMP for PDF/A1, reverting to normal PDF output\n",
-		"not a word": "Loading font Courier\n",
-	} {
-		found := refusal.FindSubmatch([]byte(text))
-		if (found != nil) == (name == "not a word") {
-			t.Errorf("%s: got %q", name, found)
-		}
-	}
-	if !isPicture([]byte("q 1 0 0 1 0 0 cm /I Do Q")) || isPicture([]byte("BT (x) Tj ET /I Do")) {
-		t.Error("pictures are not told from text")
-	}
-}
-
-// FuzzArchiveContent looks at mutated content: it comes to an end.
-func FuzzArchiveContent(f *testing.F) {
-	f.Add([]byte("q BT /F1 12 Tf (a\\)b) Tj <41> Tj ET BI /W 1 /H 1 ID x EI Q % end"))
-	f.Fuzz(func(_ *testing.T, text []byte) {
-		isPicture(text)
-		readXMP(text)
-	})
 }
 
 // TestArchiveHostile gives it documents that would keep it busy for ever.
@@ -584,10 +559,21 @@ func TestArchiveHostile(t *testing.T) {
 	for name, content := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			result, failed := attempt(t, ArchiveJob.Name, ArchiveArgs{Input: input(""), Level: Archive3B}, content)
+			result, failed := attempt(t, archive.Job.Name, archive.Args{Input: input(""), Level: archive.Level3B}, content)
 			if failed == nil {
-				passesCheck(t, Archive3B, read(t, result))
+				passesCheck(t, archive.Level3B, read(t, result))
 			}
 		})
+	}
+}
+
+// TestArchiveLimitsNumbers: a document with rectangles that reach far beyond its pages becomes PDF/A-1b.
+func TestArchiveLimitsNumbers(t *testing.T) {
+	sharedtest.Slow(t)
+	t.Parallel()
+	document := pdftest.Load(t, filepath.Join(pdftest.Corpus(t), "pkg", "samples", "grid", "GridFromPDF.pdf"))
+	made, _ := madeArchive(t, archive.Level1B, document)
+	for file, rules := range pdftest.VeraPDF(t, "1b", pdftest.Save(t, made)) {
+		t.Errorf("%s is not PDF/A-1b: %q", file, rules)
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // Protection is the arguments of ProtectJob.
 type Protection struct {
-	Input
+	job.Input
 	UserPassword  string
 	OwnerPassword string
 	Allow         Permissions
@@ -27,19 +28,19 @@ type Permissions struct {
 }
 
 // ProtectJob encrypts a PDF with AES-256, replacing an existing encryption.
-var ProtectJob = defineFile("pdf.protect", engine.ChangeTime, protect)
+var ProtectJob = job.DefineFile("pdf.protect", engine.ChangeTime, protect)
 
 // protect encrypts a document with AES-256, revision 6 of the standard
 // handler. An encryption that it has already is replaced.
 func protect(ctx context.Context, w *engine.Work, args Protection) error {
-	return writeWhole(ctx, w, args.Input, qpdfJob{"encrypt": qpdfJob{
+	return job.WriteWhole(ctx, w, args.Input, job.QPDFJob{"encrypt": job.QPDFJob{
 		"userPassword": args.UserPassword, "ownerPassword": args.OwnerPassword, "256bit": args.Allow.qpdf(),
 	}})
 }
 
 // qpdf spells the permissions as qpdf's options. Reading aloud is always
 // allowed, as PDF 2.0 has it.
-func (p Permissions) qpdf() qpdfJob {
+func (p Permissions) qpdf() job.QPDFJob {
 	yes := func(allowed bool) string {
 		if allowed {
 			return "y"
@@ -53,7 +54,7 @@ func (p Permissions) qpdf() qpdfJob {
 	case p.Print:
 		printing = "low"
 	}
-	return qpdfJob{
+	return job.QPDFJob{
 		"print": printing, "extract": yes(p.Copy), "modifyOther": yes(p.Modify), "annotate": yes(p.Annotate),
 		"form": yes(p.Fill), "assemble": yes(p.Assemble),
 	}

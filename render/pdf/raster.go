@@ -1,35 +1,26 @@
 package pdf
 
 import (
-	"archive/zip"
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/render/engine"
-)
-
-// The limits of one image in pixels.
-const (
-	MaxSide   = 16_384
-	MaxPixels = 100_000_000
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // RasterArgs are the arguments of a RasterJob. Pages is a selection, in the
 // grammar of pagerange; DPI is the resolution. The output is one image, or a
 // ZIP archive of several, which are named by the number of their page.
 type RasterArgs struct {
-	Input Input
+	Input job.Input
 	Pages string
 	JPEG  bool
 	DPI   int
@@ -44,35 +35,35 @@ type RasterResult struct {
 }
 
 // RasterJob renders pages of a PDF as images.
-var RasterJob = define("pdf.raster", engine.MakeTime, raster)
+var RasterJob = job.Define("pdf.raster", engine.MakeTime, raster)
 
 // raster draws pages. Poppler draws them; as its PNG is slow, it writes raw
 // pixels that are made a PNG here.
 func raster(ctx context.Context, w *engine.Work, args RasterArgs) (RasterResult, error) {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return RasterResult{}, err
 	}
 
-	pages, err := doc.resolve(args.Pages)
+	pages, err := doc.Resolve(args.Pages)
 	if err != nil {
 		return RasterResult{}, err
 	}
 	pages = withoutRepeats(pages)
-	if err := checkPages(len(pages)); err != nil {
+	if err := job.CheckPages(len(pages)); err != nil {
 		return RasterResult{}, err
 	}
 
-	if _, err := decrypt(ctx, doc); err != nil {
+	if _, err := job.Decrypt(ctx, doc); err != nil {
 		return RasterResult{}, err
 	}
 	if args.TestMark {
-		if err := doc.markPages(ctx); err != nil {
+		if err := markPages(ctx, doc); err != nil {
 			return RasterResult{}, err
 		}
 	}
 
-	r := &rasterizer{document: doc, args: args, digits: max(3, len(strconv.Itoa(doc.pages)))}
+	r := &rasterizer{Document: doc, args: args, digits: max(3, len(strconv.Itoa(doc.Pages)))}
 	if err := r.checkSizes(ctx, pages); err != nil {
 		return RasterResult{}, err
 	}
@@ -103,10 +94,10 @@ func withoutRepeats(pages []int) []int {
 
 // rasterizer draws the pages of one document.
 type rasterizer struct {
-	*document
+	*job.Document
 	args   RasterArgs
 	digits int // of a page's number in file names
-	sizes  map[int]size
+	sizes  map[int]job.PageSize
 }
 
 // file returns the name of a page's image: page-001.png.
@@ -120,19 +111,19 @@ func (r *rasterizer) file(page int) string {
 
 // checkSizes refuses pages whose image would exceed the limits, before anything is rendered.
 func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
-	if r.sizes, err = readPageSizes(ctx, r.document, slices.Min(pages), slices.Max(pages)); err != nil {
+	if r.sizes, err = job.ReadPageSizes(ctx, r.Document, slices.Min(pages), slices.Max(pages)); err != nil {
 		return err
 	}
 
 	for _, page := range pages {
 		size, ok := r.sizes[page]
 		if !ok {
-			return r.fail(Damaged, fmt.Errorf("page %d has no size", page))
+			return r.Fail(job.Damaged, fmt.Errorf("page %d has no size", page))
 		}
 
-		width, height := r.pixels(size.width), r.pixels(size.height)
-		if width > MaxSide || height > MaxSide || width*height > MaxPixels {
-			return &Error{Kind: TooFine, Page: page, Width: width, Height: height}
+		width, height := r.pixels(size.Width), r.pixels(size.Height)
+		if width > job.MaxSide || height > job.MaxSide || width*height > job.MaxPixels {
+			return &job.Error{Kind: job.TooFine, Page: page, Width: width, Height: height}
 		}
 	}
 	return nil
@@ -142,41 +133,6 @@ func (r *rasterizer) checkSizes(ctx context.Context, pages []int) (err error) {
 func (r *rasterizer) pixels(points float64) float64 {
 	return math.Ceil(points * float64(r.args.DPI) / 72)
 }
-
-// size is the size of a page as it is shown before it is turned, in points, and the angle by which it is turned.
-type size struct {
-	width, height float64
-	turn          int // clockwise, in degrees
-}
-
-// readPageSizes returns the sizes of a run of pages by their numbers: those of the crop boxes, which are rendered.
-func readPageSizes(ctx context.Context, d *document, first, last int) (map[int]size, error) {
-	out, err := d.work.Exec(ctx, engine.Program{Name: "pdfinfo", Args: []string{
-		"-f", strconv.Itoa(first), "-l", strconv.Itoa(last), engine.PathArg(d.name),
-	}})
-	if err != nil {
-		return nil, d.damaged(err)
-	}
-
-	sizes := make(map[int]size, last-first+1)
-	for line := range bytes.Lines(out) {
-		var page int
-		var s size
-		if n, _ := fmt.Sscanf(string(line), "Page %d size: %f x %f pts", &page, &s.width, &s.height); n == 3 {
-			sizes[page] = s
-		}
-		if n, _ := fmt.Sscanf(string(line), "Page %d rot: %d", &page, &s.turn); n == 2 {
-			turned := sizes[page]
-			turned.turn = s.turn
-			sizes[page] = turned
-		}
-	}
-
-	return sizes, nil
-}
-
-// batchBytes bounds the pixels that one run of the program writes to disk.
-const batchBytes = 64 << 20
 
 // drawAll draws pages side by side. Each run of the program takes several that
 // follow one another, as it has to read the document first.
@@ -191,8 +147,8 @@ func (r *rasterizer) drawAll(ctx context.Context, pages []int) error {
 		pixels := 0.0
 		for n < min(len(pages), longest) && (n == 0 || pages[n] == pages[n-1]+1) {
 			s := r.sizes[pages[n]]
-			pixels += r.pixels(s.width) * r.pixels(s.height)
-			if n > 0 && pixels*3 > batchBytes {
+			pixels += r.pixels(s.Width) * r.pixels(s.Height)
+			if n > 0 && pixels*3 > job.BatchBytes {
 				break
 			}
 			n++
@@ -219,9 +175,9 @@ func (r *rasterizer) draw(ctx context.Context, pages []int) error {
 	if r.args.JPEG {
 		args = append(args, "-jpeg", "-jpegopt", jpegOptions)
 	}
-	args = append(args, "-sep", "-", "-forcenum", engine.PathArg(r.name), engine.PathArg(prefix))
-	if _, err := r.drawPages(ctx, len(pages), engine.Program{Name: "pdftoppm", Args: args}); err != nil {
-		return r.damaged(err)
+	args = append(args, "-sep", "-", "-forcenum", engine.PathArg(r.Name), engine.PathArg(prefix))
+	if _, err := r.DrawPages(ctx, len(pages), engine.Program{Name: "pdftoppm", Args: args}); err != nil {
+		return r.Damaged(err)
 	}
 
 	for _, page := range pages {
@@ -239,14 +195,14 @@ func (r *rasterizer) take(prefix string, page int) error {
 		extension = ".jpg"
 	}
 
-	digits := len(strconv.Itoa(r.pages)) // as the program numbers its files
-	drawn := r.work.Path(fmt.Sprintf("%s-%0*d%s", prefix, digits, page, extension))
+	digits := len(strconv.Itoa(r.Pages)) // as the program numbers its files
+	drawn := r.Work.Path(fmt.Sprintf("%s-%0*d%s", prefix, digits, page, extension))
 	if _, err := os.Lstat(drawn); err != nil {
 		// pdftoppm does not report pages that it could not render.
-		return r.fail(Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
+		return r.Fail(job.Damaged, fmt.Errorf("page %d was not drawn: %w", page, err))
 	}
 
-	image := r.work.Path(r.file(page))
+	image := r.Work.Path(r.file(page))
 	if r.args.JPEG {
 		return os.Rename(drawn, image)
 	}
@@ -271,7 +227,7 @@ func convertPPM(from, to string, dpi int) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 
 	buffered := bufio.NewWriterSize(out, 64<<10)
-	if err := encodePNG(buffered, in, dpi); err != nil {
+	if err := job.EncodePNG(buffered, in, dpi); err != nil {
 		return err
 	}
 	return buffered.Flush()
@@ -279,7 +235,7 @@ func convertPPM(from, to string, dpi int) (err error) {
 
 // pack makes an archive of the images the job's output, in the order of the pages.
 func (r *rasterizer) pack(pages []int) error {
-	return packStored(r.work, "pages.zip", func(add func(file, name string) error) error {
+	return job.PackStored(r.Work, "pages.zip", func(add func(file, name string) error) error {
 		for _, page := range pages {
 			if err := add(r.file(page), r.file(page)); err != nil {
 				return err
@@ -287,44 +243,4 @@ func (r *rasterizer) pack(pages []int) error {
 		}
 		return nil
 	})
-}
-
-// packStored makes an archive the job's output: of files of the job's folder that
-// are compressed already, as fill adds them under other names. They are removed.
-func packStored(w *engine.Work, archive string, fill func(add func(file, name string) error) error) (err error) {
-	out, err := os.OpenFile(w.Path(archive), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-
-	z := zip.NewWriter(out)
-	written := int64(0)
-	err = fill(func(file, name string) error {
-		n, err := addStored(z, w.Path(file), name)
-		if written += n; err == nil && written > maxBytes {
-			err = engine.ErrOutputTooLarge
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-
-	w.Output(archive)
-	return z.Close()
-}
-
-// addStored adds a file to an archive without compression, and removes it.
-func addStored(z *zip.Writer, path, name string) (int64, error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store, Modified: time.Now().UTC()})
-	n := int64(0)
-	if err == nil {
-		n, err = io.Copy(entry, in)
-	}
-	return n, errors.Join(err, in.Close(), os.Remove(path))
 }

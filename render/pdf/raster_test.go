@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -134,22 +135,22 @@ func TestRasterPasswords(t *testing.T) {
 			t.Errorf("%s: %v", password, err)
 		}
 	}
-	fails(t, PasswordRequired, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, document)
-	fails(t, WrongPassword, RasterJob.Name, RasterArgs{Input: input("other"), DPI: 36}, document)
+	fails(t, job.PasswordRequired, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, document)
+	fails(t, job.WrongPassword, RasterJob.Name, RasterArgs{Input: input("other"), DPI: 36}, document)
 }
 
 func TestRasterRefuses(t *testing.T) {
-	if got := fails(t, PageOutOfRange, RasterJob.Name, RasterArgs{Input: input(""), Pages: "4", DPI: 36}, three().Write()); got.Pages != 3 {
+	if got := fails(t, job.PageOutOfRange, RasterJob.Name, RasterArgs{Input: input(""), Pages: "4", DPI: 36}, three().Write()); got.Pages != 3 {
 		t.Errorf("%d pages, want 3", got.Pages)
 	}
-	fails(t, NotPDF, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, []byte("GIF89a"))
+	fails(t, job.NotPDF, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, []byte("GIF89a"))
 	huge := bytes.Replace(three().Write(), []byte("[0 0 301 400]"), []byte("[0 0 99999 9]"), 1)
-	got := fails(t, TooFine, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1-2", DPI: 36}, huge)
+	got := fails(t, job.TooFine, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1-2", DPI: 36}, huge)
 	if math.Round(got.Width) != 50000 || got.Page != 2 || got.Height < 1 {
 		t.Errorf("page %d is too fine with %.0f × %.0f pixels, want page 2 with 50000 × a few", got.Page, got.Width, got.Height)
 	}
 	square := bytes.Replace(three().Write(), []byte("[0 0 300 400]"), []byte("[0 0 1800 1800]"), 1)
-	fails(t, TooFine, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 600}, square)
+	fails(t, job.TooFine, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 600}, square)
 }
 
 // TestEncodePNG reads back what is written, in each way of filtering lines.
@@ -175,7 +176,7 @@ func TestEncodePNG(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			if err := encodePNG(&out, bytes.NewReader(ppm), 300); err != nil {
+			if err := job.EncodePNG(&out, bytes.NewReader(ppm), 300); err != nil {
 				t.Fatal(err)
 			}
 			got, err := png.Decode(&out)
@@ -192,7 +193,7 @@ func TestEncodePNG(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "P5\n1 1\n255\n1", "P6\n1 1\n65535\n123456", "P6\n0 1\n255\n", "P6\n99999 1\n255\n", "P6\n2 1\n255\n12"} {
-		if err := encodePNG(io.Discard, strings.NewReader(bad), 72); err == nil {
+		if err := job.EncodePNG(io.Discard, strings.NewReader(bad), 72); err == nil {
 			t.Errorf("%q was encoded", bad)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestRealPages(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	paths := realDocuments(t)
+	paths := pdftest.Documents(t)
 	done := 0
 	var forms atomic.Int32
 	for i, path := range paths {
@@ -79,15 +80,15 @@ func lookAtPages(t *testing.T, content []byte, pages int) {
 func fillAny(t *testing.T, content []byte, pages int) bool {
 	t.Helper()
 	for name, field := range readFields(t, content, "") {
-		if field.Type != textField || name == "" || (field.MaxLength != nil && *field.MaxLength < 2) {
+		if field.Type != "text" || name == "" || (field.MaxLength != nil && *field.MaxLength < 2) {
 			continue
 		}
-		filled := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{name: "Žš"}}, content)
+		filled := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{name: "Žš"}}, content)
 		if got := readFields(t, filled, "")[name].Value; got != "Žš" {
 			t.Errorf("%s is %v, want Žš", name, got)
 		}
 		checkLike(t, "fill", content, pdftest.Save(t, filled))
-		flat := fillForm(t, FormFillArgs{Input: input(""), Values: map[string]any{name: "Žš"}, Flatten: true}, content)
+		flat := fillForm(t, form.FillArgs{Input: input(""), Values: map[string]any{name: "Žš"}, Flatten: true}, content)
 		if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", pdftest.Save(t, flat))); got != fmt.Sprint(pages) {
 			t.Errorf("flattened: %s pages, want %d", got, pages)
 		}

@@ -3,12 +3,10 @@ package pdf
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -38,7 +38,7 @@ type rowOnReal struct {
 func rowsOnReal() []rowOnReal {
 	all := Selection{Input: input("")}
 	return []rowOnReal{
-		{"crop", CropJob.Name, CropArgs{Selection: all, Margin: Margin{Top: 1, Left: 1}}, false, 20},
+		{"crop", CropJob.Name, CropArgs{Selection: all, Margin: images.Margin{Top: 1, Left: 1}}, false, 20},
 		{"repair", RepairJob.Name, input(""), false, 20},
 		{"compress-advanced", OptimizeJob.Name, OptimizeArgs{Input: input(""), Quality: 50, MaxDPI: 96}, false, 20},
 		{"extract-images", ExtractImagesJob.Name, ExtractImagesArgs{Selection: all}, true, 2},
@@ -54,7 +54,7 @@ func rowsOnReal() []rowOnReal {
 func TestRowsOnRealDocuments(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	chosen := someDocuments(t, realDocuments(t), *realRows)
+	chosen := someDocuments(t, *realRows)
 	const fewest = 20
 	var mu sync.Mutex
 	done, made := map[string]int{}, map[string]int{}
@@ -70,8 +70,8 @@ func TestRowsOnRealDocuments(t *testing.T) {
 			t.Parallel()
 			content := pdftest.Load(t, path)
 			result, err := do(t, InfoJob.Name, input(""), content)
-			var failed *Error
-			if errors.As(err, &failed) && failed.Kind != Exhausted {
+			var failed *job.Error
+			if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 				t.Skipf("cannot be read: %s", failed.Kind) // said in words, as TestRealDocuments sees
 			}
 			if err != nil {
@@ -94,38 +94,10 @@ func TestRowsOnRealDocuments(t *testing.T) {
 	}
 }
 
-// someDocuments are some n small ones, from here and there, or all where n is 0.
-func someDocuments(t *testing.T, paths []string, n int) (chosen []string) {
+// someDocuments are some n small ones of the documents of others, and a form made by LibreOffice.
+func someDocuments(t *testing.T, n int) []string {
 	t.Helper()
-	const large = 60_000
-	var small, special []string
-	for _, path := range paths {
-		about, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n > 0 && about.Size() > large {
-			continue
-		}
-		small = append(small, path)
-		for _, kind := range []string{"/signatures/", "/form/", "/pdf20/"} {
-			if strings.Contains(path, kind) {
-				special = append(special, path)
-			}
-		}
-	}
-	every := 1
-	if n > 0 {
-		every = max(1, len(small)/n)
-	}
-	for i := 0; i < len(small); i += every {
-		chosen = append(chosen, small[i])
-	}
-	for i := 0; i < len(special); i += cmp.Or(len(special)/5, 1) {
-		chosen = append(chosen, special[i])
-	}
-	slices.Sort(chosen)
-	return slices.Compact(append(chosen, filepath.Join("testdata", "form.pdf")))
+	return append(pdftest.SomeDocuments(t, n), filepath.Join("testdata", "form.pdf"))
 }
 
 // doTo does a row to a document, and looks at what comes out. It is false where the row
@@ -133,8 +105,8 @@ func someDocuments(t *testing.T, paths []string, n int) (chosen []string) {
 func (r rowOnReal) doTo(t *testing.T, content []byte, pages int) bool {
 	t.Helper()
 	result, err := do(t, r.job, r.args, content, []byte("a note"))
-	var failed *Error
-	if errors.As(err, &failed) && failed.Kind != Exhausted && failed.Kind != Damaged {
+	var failed *job.Error
+	if errors.As(err, &failed) && failed.Kind != job.Exhausted && failed.Kind != job.Damaged {
 		t.Logf("%s: %v", r.name, failed)
 		return false
 	}

@@ -4,39 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 )
 
 // everyNth keeps the run short. The files are sorted, and consecutive ones are alike.
 const everyNth = 25
-
-// realDocuments returns the paths of documents that others have made.
-func realDocuments(t *testing.T) (paths []string) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("many documents take long")
-	}
-	dir := pdftest.Corpus(t)
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && strings.EqualFold(filepath.Ext(path), ".pdf") {
-			paths = append(paths, path)
-		}
-		return err
-	})
-	if err != nil || len(paths) < everyNth {
-		t.Fatalf("%d documents in %s: %v", len(paths), dir, err)
-	}
-	slices.Sort(paths)
-	return paths
-}
 
 // TestRealDocuments does everything to documents from the wild: what comes out
 // is sound and has the right pages, and what cannot be done is refused in
@@ -44,14 +24,14 @@ func realDocuments(t *testing.T) (paths []string) {
 func TestRealDocuments(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	paths := realDocuments(t)
+	paths := pdftest.Documents(t)
 	done := 0
 	for i := 0; i < len(paths); i += everyNth {
 		content := pdftest.Load(t, paths[i])
 		name := filepath.Base(paths[i])
 		result, err := do(t, InfoJob.Name, input(""), content)
-		var failed *Error
-		if errors.As(err, &failed) && failed.Kind != Exhausted {
+		var failed *job.Error
+		if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 			t.Logf("%s: %s", name, failed.Kind)
 			continue
 		}
@@ -103,7 +83,7 @@ func doEverything(t *testing.T, content []byte, about Info) {
 		checkLike(t, test.job, content, path)
 	}
 	redactThe(t, content, n)
-	if about.Encrypted || n > maxPages/2 {
+	if about.Encrypted || n > job.MaxPages/2 {
 		return
 	}
 	result, err := do(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"a", "b"}), content, content)
@@ -119,34 +99,34 @@ func doEverything(t *testing.T, content []byte, about Info) {
 // redactThe takes a word out of a document that most have.
 func redactThe(t *testing.T, content []byte, pages int) {
 	t.Helper()
-	result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"the"}}, content)
-	var failed *Error
-	if errors.As(err, &failed) && failed.Kind == NoMatch {
+	result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"the"}}, content)
+	var failed *job.Error
+	if errors.As(err, &failed) && failed.Kind == job.NoMatch {
 		return
 	}
 	if err != nil {
-		t.Errorf("%s: %v", RedactJob.Name, err)
+		t.Errorf("%s: %v", redact.Job.Name, err)
 		return
 	}
 	made := read(t, result)
 	path := pdftest.Save(t, made)
 	if got := strings.TrimSpace(pdftest.Tool(t, "qpdf", "--no-warn", "--show-npages", path)); got != fmt.Sprint(pages) {
-		t.Errorf("%s: %s pages, want %d", RedactJob.Name, got, pages)
+		t.Errorf("%s: %s pages, want %d", redact.Job.Name, got, pages)
 	}
-	checkLike(t, RedactJob.Name, content, path)
+	checkLike(t, redact.Job.Name, content, path)
 	if text := strings.ToLower(pdftest.Tool(t, "pdftotext", "-q", path, "-")); strings.Contains(text, "the") {
-		t.Errorf("%s: the word is still there", RedactJob.Name)
+		t.Errorf("%s: the word is still there", redact.Job.Name)
 	}
 }
 
 // checkLike fails the test when a result has errors that the original lacks.
 // Streams that cannot be decoded stay as they are.
-func checkLike(t *testing.T, job string, original []byte, path string) {
+func checkLike(t *testing.T, jobName string, original []byte, path string) {
 	t.Helper()
 	check := func(path string) error {
 		return exec.CommandContext(t.Context(), "qpdf", "--check", "--password=u", path).Run()
 	}
 	if err := check(path); err != nil && check(pdftest.Save(t, original)) == nil {
-		t.Errorf("%s: qpdf --check: %v, while the original is sound", job, err)
+		t.Errorf("%s: qpdf --check: %v, while the original is sound", jobName, err)
 	}
 }

@@ -13,14 +13,16 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 )
 
 // hideout is a document in which something is hidden that a request is to take out.
 type hideout struct {
 	name     string
 	content  []byte
-	args     RedactArgs
+	args     redact.Args
 	secret   string // Falkenberg where it is empty
 	password string
 	// refused is true if the redaction must be refused; else it must succeed.
@@ -36,11 +38,11 @@ const (
 
 // overImage covers what drawImage draws, and inImage the part of it that is of one gray.
 var (
-	overImage = RedactArgs{Areas: []RedactArea{{Page: 1, X: 90, Y: 90, Width: 120, Height: 120}}}
-	inImage   = RedactArgs{Areas: []RedactArea{{Page: 1, X: 130, Y: 130, Width: 40, Height: 40}}}
+	overImage = redact.Args{Areas: []redact.Area{{Page: 1, X: 90, Y: 90, Width: 120, Height: 120}}}
+	inImage   = redact.Args{Areas: []redact.Area{{Page: 1, X: 130, Y: 130, Width: 40, Height: 40}}}
 )
 
-var byTerm = RedactArgs{Terms: []string{"falkenberg"}}
+var byTerm = redact.Args{Terms: []string{"falkenberg"}}
 
 // one is a crafted page, changed by f.
 func one(content, resources string, f func(*crafted)) *crafted {
@@ -61,7 +63,7 @@ func hideouts(t *testing.T) []hideout {
 // hiddenResources are forms, images and fonts that a page lists and does not draw, or draws
 // in another way than others do.
 func hiddenResources() (all []hideout) {
-	add := func(name string, args RedactArgs, c *crafted) {
+	add := func(name string, args redact.Args, c *crafted) {
 		all = append(all, hideout{name: name, content: c.write(), args: args, pages: len(c.pages)})
 	}
 	c := craft("/X Do", "BT /F1 14 Tf 20 300 Td (other) Tj ET")
@@ -113,7 +115,7 @@ func hiddenResources() (all []hideout) {
 	c = craft(drawImage + "/P gs")
 	c.pages[0].resources = "/XObject << /I " + c.image("") + " >> /Pattern << /T " +
 		c.stream("/Type /Pattern /PatternType 1 /PaintType 1 /TilingType 1 /BBox [0 0 300 400] /XStep 300 /YStep 400 /Resources << /Font << /F1 3 0 R >> >>", visible) + " >>"
-	add("a pattern that nothing is filled with", RedactArgs{Terms: byTerm.Terms, Areas: overImage.Areas}, c)
+	add("a pattern that nothing is filled with", redact.Args{Terms: byTerm.Terms, Areas: overImage.Areas}, c)
 
 	c = craft(visible)
 	c.pages[0].resources = "/ColorSpace << /C [/Separation /Falkenberg /DeviceGray << /FunctionType 2 /Domain [0 1] /C0 [1] /C1 [0] /N 1 >>] >>"
@@ -135,7 +137,7 @@ func hiddenResources() (all []hideout) {
 
 	c = craft(visible)
 	c.pages[0].entries = "/Thumb " + c.stream("/Width 40 /Height 40 /ColorSpace /DeviceGray /BitsPerComponent 8", secretPixels()) + " /PieceInfo << /Falkenberg << /LastModified (D:2026) /Private (Falkenberg) >> >>"
-	add("the thumbnail of a page", RedactArgs{Terms: byTerm.Terms, Areas: overImage.Areas}, c)
+	add("the thumbnail of a page", redact.Args{Terms: byTerm.Terms, Areas: overImage.Areas}, c)
 
 	c = craft(drawImage)
 	other := c.image("/Metadata " + c.stream("/Type /Metadata /Subtype /XML", "<x>Falkenberg</x>"))
@@ -146,7 +148,7 @@ func hiddenResources() (all []hideout) {
 
 // hiddenContent is text of pages that is hard to see or to read.
 func hiddenContent() (all []hideout) {
-	add := func(name string, args RedactArgs, refused bool, c *crafted) {
+	add := func(name string, args redact.Args, refused bool, c *crafted) {
 		all = append(all, hideout{name: name, content: c.write(), args: args, refused: refused, pages: len(c.pages)})
 	}
 	plain := func(name, content string) { add(name, byTerm, false, craft(content)) }
@@ -197,7 +199,7 @@ func hiddenContent() (all []hideout) {
 	}
 	add("the glyph of a Type 3 font", byTerm, true, glyphs("BT /T3 20 Tf 20 200 Td (ab) Tj ET "+visible))
 	add("a glyph of a Type 3 font that is not shown", byTerm, false, glyphs("BT /T3 20 Tf 20 200 Td (aa) Tj ET "+visible))
-	add("the glyph of a Type 3 font in an area", RedactArgs{Areas: []RedactArea{{Page: 1, X: 10, Y: 170, Width: 60, Height: 40}}}, false,
+	add("the glyph of a Type 3 font in an area", redact.Args{Areas: []redact.Area{{Page: 1, X: 10, Y: 170, Width: 60, Height: 40}}}, false,
 		glyphs("BT /T3 20 Tf 20 200 Td (b) Tj ET BT /F1 14 Tf 20 300 Td (other) Tj ET"))
 
 	toUnicode := func(map1, content string) *crafted {
@@ -215,7 +217,7 @@ func hiddenContent() (all []hideout) {
 
 	c = craft("BT /F1 14 Tf 20 200 Td (Account 12-34-56 of A) Tj ET % 12-34-56\n/Figure << /Alt (12-34-56) >> BDC 0 0 1 1 re f EMC", "/X Do")
 	c.pages[1].resources = "/XObject << /X " + c.form("BT /F1 14 Tf 20 200 Td (Account 12-34-56 of A) Tj ET", "") + " /Y " + c.form("BT /F1 14 Tf (12-34-56) Tj ET", "") + " >>"
-	all = append(all, hideout{name: "a pattern in all of these", content: c.write(), args: RedactArgs{Patterns: []string{`\d\d-\d\d-\d\d`}}, secret: "12-34-56", pages: 2})
+	all = append(all, hideout{name: "a pattern in all of these", content: c.write(), args: redact.Args{Patterns: []string{`\d\d-\d\d-\d\d`}}, secret: "12-34-56", pages: 2})
 	return all
 }
 
@@ -290,20 +292,20 @@ func hiddenObjects(t *testing.T) (all []hideout) {
 	})
 
 	hidden := one(visible, "", nil).write()
-	all = append(all, hideout{name: "an earlier version of the page", content: updated(t, hidden, 11, streamText("", "BT /F1 14 Tf 20 300 Td (harmless) Tj ET")), args: RedactArgs{Terms: []string{"harmless"}}, pages: 1})
+	all = append(all, hideout{name: "an earlier version of the page", content: updated(t, hidden, 11, streamText("", "BT /F1 14 Tf 20 300 Td (harmless) Tj ET")), args: redact.Args{Terms: []string{"harmless"}}, pages: 1})
 	comment := one("% Falkenberg\n"+visible, "", func(c *crafted) {
 		c.info, c.trailer = "/Title (Falkenberg)", "/ID [(Falkenberg) (Falkenberg)]"
 		c.pages[0].entries = link("(http://x/%46alkenberg)")
 	}).write()
 	all = append(all, hideout{name: "objects in streams", content: pdftest.Transform(t, comment, "--object-streams=generate"), args: byTerm, pages: 1})
 	for name, options := range map[string][]string{"AES-256": {"--encrypt", "user", "owner", "256", "--"}, "RC4": {"--allow-weak-crypto", "--encrypt", "user", "owner", "128", "--"}} {
-		all = append(all, hideout{name: "encrypted by " + name, content: pdftest.Transform(t, comment, options...), args: RedactArgs{Input: Input{Password: "user"}, Terms: byTerm.Terms}, password: "user", pages: 1, refused: true})
+		all = append(all, hideout{name: "encrypted by " + name, content: pdftest.Transform(t, comment, options...), args: redact.Args{Input: job.Input{Password: "user"}, Terms: byTerm.Terms}, password: "user", pages: 1, refused: true})
 	}
 	polish := one("BT /P 14 Tf 20 300 Td (\\225ukasiewicz) Tj ET", "ref << /Font << /P << /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /Differences [149 /Lslash] >> >> >> >>", func(c *crafted) {
 		c.info = "/Title (\\225ukasiewicz) /Author <FEFF0141\n0075006B> /Subject (of \\225UKASIEWICZ)"
 		c.pages[0].entries = link("(http://x/%C5%81ukasiewicz)")
 	})
-	all = append(all, hideout{name: "letters of other countries", content: polish.write(), args: RedactArgs{Terms: []string{"ŁUKASIEWICZ"}}, secret: "ukasiewicz", pages: 1})
+	all = append(all, hideout{name: "letters of other countries", content: polish.write(), args: redact.Args{Terms: []string{"ŁUKASIEWICZ"}}, secret: "ukasiewicz", pages: 1})
 	return all
 }
 
@@ -463,9 +465,9 @@ func TestRedactHidden(t *testing.T) {
 			}
 			args := h.args
 			args.Input.Name = inputName(0)
-			result, err := do(t, RedactJob.Name, args, h.content)
-			var failed *Error
-			if errors.As(err, &failed) && failed.Kind == RedactionIncomplete {
+			result, err := do(t, redact.Job.Name, args, h.content)
+			var failed *job.Error
+			if errors.As(err, &failed) && failed.Kind == job.RedactionIncomplete {
 				if !h.refused {
 					t.Errorf("refused: %v", failed)
 				}
@@ -487,16 +489,5 @@ func TestRedactHidden(t *testing.T) {
 				t.Error("not refused")
 			}
 		})
-	}
-}
-
-// TestFoldPlain folds plain texts as fold does.
-func TestFoldPlain(t *testing.T) {
-	for c := range 128 {
-		for _, text := range []string{"a" + string(rune(c)) + "z", string(rune(c)) + "\n"} {
-			if got, plain := foldPlain(text); plain && got != fold(lettersOf(text), true).text {
-				t.Errorf("%q is folded to %q, want %q", text, got, fold(lettersOf(text), true).text)
-			}
-		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -135,7 +136,7 @@ func TestRedactLeavesNeighbours(t *testing.T) {
 			t.Parallel()
 			document := typeset(t, font, c.encoding, c.content, lines...)
 			all := readLetters(t, document)
-			made := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Falkenberg"}}, document)
+			made := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Falkenberg"}}, document)
 			for i, letters := range readLetters(t, made) {
 				if want := less(all[i], "Falkenberg"); letters != want {
 					t.Errorf("reader %d finds %q, want %q", i, letters, want)
@@ -149,7 +150,7 @@ func TestRedactLeavesNeighbours(t *testing.T) {
 
 	// The second line is between 10 and 2 points above and below 238.
 	document := typeset(t, font, "/Identity-H", "BT /F 11 Tf 12 TL 20 250 Td <%s> Tj T* <%s> Tj T* <%s> Tj T* <%s> Tj ET", lines...)
-	made, told := redactAreas(t, RedactArgs{Areas: []RedactArea{{Page: 1, X: 10, Y: 300 - 238 - 8, Width: 380, Height: 10}}}, document)
+	made, told := redactAreas(t, redact.Args{Areas: []redact.Area{{Page: 1, X: 10, Y: 300 - 238 - 8, Width: 380, Height: 10}}}, document)
 	if len(told) > 0 {
 		t.Errorf("changes %q", told)
 	}
@@ -183,7 +184,7 @@ func TestRedactLeavesScripts(t *testing.T) {
 	all := readLetters(t, document)
 
 	for _, term := range []string{"王小明", "小", "محمود", "और", "ตรง", "Falkenberg", "e"} {
-		made := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{term}}, document)
+		made := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{term}}, document)
 		for i, letters := range readLetters(t, made) {
 			times := strings.Count(all[i], term[:firstSize(term)]) - strings.Count(letters, term[:firstSize(term)])
 			times /= strings.Count(term, term[:firstSize(term)])

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 )
 
 // TestRedactTakesGlyphsThatSayWords: glyphs go whose text only the content or their font says.
@@ -40,7 +41,7 @@ func TestRedactTakesGlyphsThatSayWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			document := one(c.content, "", c.f).write()
-			made := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{c.term}}, document)
+			made := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{c.term}}, document)
 			shown := string(pdftest.Transform(t, made, "--qdf", "--object-streams=disable"))
 			for _, content := range shownStrings(shown) {
 				if strings.Contains(content, c.gone) {
@@ -84,8 +85,8 @@ func TestRedactWordsFromTheRight(t *testing.T) {
 			fmt.Fprintf(&meanings, "1 beginbfchar <%04x> <%04x> endbfchar ", 0x24+i, r)
 		}
 		meanings.WriteString("2 beginbfchar <0003> <0020> <0044> <05D0> endbfchar")
-		document := lettered(t, "004400440003"+digits.String()+"000300440044", meanings.String())
-		made := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{word}}, document)
+		document := pdftest.Lettered(t, "004400440003"+digits.String()+"000300440044", meanings.String())
+		made := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{word}}, document)
 		texts, _ := readings(t, pdftest.Save(t, made))
 		for i, text := range texts {
 			if got := sortedLetters(text); got != "\u05D0\u05D0\u05D0\u05D0" {
@@ -102,7 +103,7 @@ func TestRedactOnePlaceOfAForm(t *testing.T) {
 	c := craft("/X Do q 1 0 0 1 0 -150 cm /X Do Q", "/X Do")
 	form := c.form("BT /F1 14 Tf 20 300 Td (Falkenberg) Tj 0 -20 Td (below) Tj ET q 40 0 0 40 200 280 cm /I Do Q", "/XObject << /I "+c.image("")+" >>")
 	c.pages[0].resources, c.pages[1].resources = "/XObject << /X "+form+" >>", "/XObject << /X "+form+" >>"
-	made, told := redactAreas(t, RedactArgs{Areas: []RedactArea{{Page: 1, X: 10, Y: 84, Width: 280, Height: 20}}}, c.write())
+	made, told := redactAreas(t, redact.Args{Areas: []redact.Area{{Page: 1, X: 10, Y: 84, Width: 280, Height: 20}}}, c.write())
 	if len(told) > 0 {
 		t.Errorf("changes %q", told)
 	}

@@ -15,7 +15,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 )
 
 // hides are documents in which a word is hidden in the ways that words are.
@@ -158,11 +161,11 @@ func TestRedact(t *testing.T) {
 	sharedtest.Slow(t)
 	for name, document := range hides(t) {
 		t.Run(name, func(t *testing.T) {
-			result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
+			result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document)
 			if name == "an earlier version" {
 				// Its last version does not have the word: there is nothing to redact.
-				fails(t, NoMatch, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document)
-				result, err = do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"harmless"}}, document)
+				fails(t, job.NoMatch, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document)
+				result, err = do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"harmless"}}, document)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -189,13 +192,13 @@ func TestRedact(t *testing.T) {
 // TestRedactLeavesTheRest keeps what stands around a word, above and below.
 func TestRedactLeavesTheRest(t *testing.T) {
 	document := typed(t, letterIn["eng"])
-	args := RedactArgs{Input: input(""), Terms: []string{"customers"}, Patterns: []string{`\d+ October \d{4}`}}
-	got := pdftest.Tool(t, "pdftotext", pdftest.Save(t, make1(t, RedactJob.Name, args, document)), "-")
+	args := redact.Args{Input: input(""), Terms: []string{"customers"}, Patterns: []string{`\d+ October \d{4}`}}
+	got := pdftest.Tool(t, "pdftotext", pdftest.Save(t, make1(t, redact.Job.Name, args, document)), "-")
 	want := strings.Fields(strings.NewReplacer("customers,", ",", "16 October 2026,", ",").Replace(letterIn["eng"]))
 	if strings.Join(strings.Fields(got), "") != strings.Join(want, "") {
 		t.Errorf("got\n%s\nwant %q", got, want)
 	}
-	failed := fails(t, NoMatch, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"Falkenberg"}}, document)
+	failed := fails(t, job.NoMatch, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Falkenberg"}}, document)
 	if !strings.Contains(failed.Text, "has no match") {
 		t.Errorf("got %q", failed.Text)
 	}
@@ -212,7 +215,7 @@ func TestRedactKeepsLinks(t *testing.T) {
 		0: link("https://example.com/falkenberg") + " << /Type /Annot /Subtype /Text /Rect [0 0 20 20] /Contents (ask Falkenberg) >> " + link("https://example.com/terms"),
 		2: link("https://example.com/last"),
 	}
-	got := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
+	got := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
 	urls := pdftest.Tool(t, "pdfinfo", "-url", pdftest.Save(t, got))
 	for _, want := range []string{"https://example.com/terms", "https://example.com/last"} {
 		if strings.Count(urls, want) != 1 {
@@ -231,7 +234,7 @@ func TestRedactLeavesNamesOfPrograms(t *testing.T) {
 	document.Pages[0] = "Falkenberg"
 	document.Catalog = "/Dests << /constructor [12 0 R /Fit] /Falkenberg [14 0 R /Fit] >>"
 	document.Annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /Contents (toString) /Dest /constructor >>"}
-	got := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
+	got := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
 	out := filepath.Join(t.TempDir(), "plain.pdf")
 	pdftest.Tool(t, "qpdf", "--qdf", "--object-streams=disable", pdftest.Save(t, got), out)
 	text := string(pdftest.Load(t, out))
@@ -245,7 +248,7 @@ func TestRedactLeavesNamesOfPrograms(t *testing.T) {
 func TestRedactPlacesOfNoPage(t *testing.T) {
 	document := three()
 	document.Catalog = "/Dests << /gone [null /XYZ 0 300 null] /other [null] >>"
-	got := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"alpha"}}, document.Write())
+	got := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"alpha"}}, document.Write())
 	if found := traces(t, got, "alpha"); len(found) > 0 {
 		t.Errorf("it is still in %q", found)
 	}
@@ -263,7 +266,7 @@ func TestRedactLigatures(t *testing.T) {
 		s := source{Pages: []string{"before P\\001ster after"}, Objects: []string{fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(meaning), meaning)}}
 		document := rewritten(t, bytes.Replace(s.Write(), []byte("/BaseFont /Helvetica"), []byte("/BaseFont /Helvetica "+font), 1))
 		for _, term := range []string{"Pfister", "pfi", "Pf", "ister"} {
-			result, err := do(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{term}}, document)
+			result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{term}}, document)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, term, err)
 				continue
@@ -287,18 +290,18 @@ func TestRedactPicturesOfWords(t *testing.T) {
 	pixels := fmt.Sprintf("<< /Type /XObject /Subtype /Image /Width 100 /Height 100 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length %d >>\nstream\n%s\nendstream", len(black.Pix), black.Pix)
 	s := source{Pages: []string{"x) Tj ET q 100 0 0 100 20 200 cm /I Do Q BT 3 Tr /F1 12 Tf 40 250 Td (Falkenberg"}, Objects: []string{pixels}}
 	document := bytes.Replace(s.Write(), []byte("/F1 3 0 R >>"), []byte("/F1 3 0 R >> /XObject << /I 100 0 R >>"), 1)
-	got := make1(t, RedactJob.Name, RedactArgs{Input: input(""), Terms: []string{"falkenberg"}, Color: [3]float64{1, 0, 0}}, rewritten(t, document))
+	got := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}, Color: [3]float64{1, 0, 0}}, rewritten(t, document))
 	sound(t, got, "", 1)
 	if found := traces(t, got, "falkenberg"); len(found) > 0 {
 		t.Errorf("it is still in %q", found)
 	}
 	base := filepath.Join(t.TempDir(), "image")
 	pdftest.Tool(t, "pdfimages", "-png", pdftest.Save(t, got), base)
-	images, err := filepath.Glob(base + "*")
-	if err != nil || len(images) != 1 {
-		t.Fatalf("the images are %q: %v", images, err)
+	found, err := filepath.Glob(base + "*")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("the images are %q: %v", found, err)
 	}
-	img := picturePNG(t, pdftest.Load(t, images[0]))
+	img := picturePNG(t, pdftest.Load(t, found[0]))
 	white, rest := 0, 0
 	for y := range 100 {
 		for x := range 100 {
@@ -316,14 +319,14 @@ func TestRedactPicturesOfWords(t *testing.T) {
 }
 
 // redactAreas returns a document without areas, and the changes that redact reports.
-func redactAreas(t *testing.T, args RedactArgs, document []byte) (made []byte, told []string) {
+func redactAreas(t *testing.T, args redact.Args, document []byte) (made []byte, told []string) {
 	t.Helper()
 	args.Input = input("")
-	result, err := do(t, RedactJob.Name, args, document)
+	result, err := do(t, redact.Job.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read(t, result), unmarshal[Changed](t, result.Body).Changes
+	return read(t, result), unmarshal[job.Changed](t, result.Body).Changes
 }
 
 // TestRedactAreas empties parts of turned pages: of images, text and lines.
@@ -341,26 +344,26 @@ func TestRedactAreas(t *testing.T) {
 	if err := png.Encode(&rasterImage, img); err != nil {
 		t.Fatal(err)
 	}
-	document := make1(t, FromImagesJob.Name, FromImagesArgs{Inputs: []Input{input("")}, Width: 400, Height: 200}, rasterImage.Bytes())
+	document := make1(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{input("")}, Width: 400, Height: 200}, rasterImage.Bytes())
 	for _, turn := range []int{0, 90} {
 		turned := document
 		if turn != 0 {
 			turned = make1(t, RotateJob.Name, Rotation{Selection{Input: input("")}, turn}, document)
 		}
 		// The red half as it is shown.
-		area := RedactArea{Page: 1, Width: 200, Height: 200}
-		got, told := redactAreas(t, RedactArgs{Areas: []RedactArea{area}, Color: [3]float64{0, 1, 0}}, turned)
+		area := redact.Area{Page: 1, Width: 200, Height: 200}
+		got, told := redactAreas(t, redact.Args{Areas: []redact.Area{area}, Color: [3]float64{0, 1, 0}}, turned)
 		if len(told) != 0 {
 			t.Errorf("turned by %d: %q is told, and the page is none", turn, told)
 		}
 		base := filepath.Join(t.TempDir(), "image")
 		pdftest.Tool(t, "pdfimages", "-png", pdftest.Save(t, got), base)
-		images, err := filepath.Glob(base + "*")
-		if err != nil || len(images) == 0 {
+		found, err := filepath.Glob(base + "*")
+		if err != nil || len(found) == 0 {
 			t.Fatalf("turned by %d: no images are left: %v", turn, err)
 		}
 		red, blue := 0, 0
-		for _, path := range images {
+		for _, path := range found {
 			decoded, err := png.Decode(bytes.NewReader(pdftest.Load(t, path)))
 			if err != nil {
 				t.Fatal(err)
@@ -383,8 +386,8 @@ func TestRedactAreas(t *testing.T) {
 	}
 	// Lines that are not letters: a signature.
 	s := source{Pages: []string{"signed) Tj ET 50 100 m 60 180 90 20 120 150 c S BT ("}}
-	area := RedactArea{Page: 1, X: 40, Y: 200, Width: 100, Height: 190}
-	got, told := redactAreas(t, RedactArgs{Areas: []RedactArea{area}}, s.Write())
+	area := redact.Area{Page: 1, X: 40, Y: 200, Width: 100, Height: 190}
+	got, told := redactAreas(t, redact.Args{Areas: []redact.Area{area}}, s.Write())
 	if len(told) != 1 || !strings.HasSuffix(told[0], "in a redacted area were converted to images without text: 1.") {
 		t.Errorf("what else changed is told as %q", told)
 	}
@@ -394,7 +397,7 @@ func TestRedactAreas(t *testing.T) {
 	if bytes.Contains(pdftest.Load(t, out), []byte("90 20 120 150")) {
 		t.Error("the lines are covered only")
 	}
-	failed := fails(t, OffPage, RedactJob.Name, RedactArgs{Input: input(""), Areas: []RedactArea{{Page: 2, Width: 9, Height: 9}}}, s.Write())
+	failed := fails(t, job.OffPage, redact.Job.Name, redact.Args{Input: input(""), Areas: []redact.Area{{Page: 2, Width: 9, Height: 9}}}, s.Write())
 	if !strings.Contains(failed.Text, "the document, which has 1; got page 2") {
 		t.Errorf("got %q", failed.Text)
 	}
@@ -407,8 +410,8 @@ func TestRedactAreasOfUnits(t *testing.T) {
 	s := source{Pages: []string{"signed) Tj ET 50 100 m 60 180 90 20 120 150 c S BT ("}}
 	for _, unit := range []float64{0.5, 4} {
 		document := bytes.Replace(s.Write(), []byte("/MediaBox [0 0 300 400]"), fmt.Appendf(nil, "/MediaBox [0 0 300 400] /UserUnit %g", unit), 1)
-		area := RedactArea{Page: 1, X: 40 * unit, Y: 200 * unit, Width: 100 * unit, Height: 190 * unit}
-		got, told := redactAreas(t, RedactArgs{Areas: []RedactArea{area}}, rewritten(t, document))
+		area := redact.Area{Page: 1, X: 40 * unit, Y: 200 * unit, Width: 100 * unit, Height: 190 * unit}
+		got, told := redactAreas(t, redact.Args{Areas: []redact.Area{area}}, rewritten(t, document))
 		if len(told) != 1 || !strings.HasSuffix(told[0], "in a redacted area were converted to images without text: 1.") {
 			t.Errorf("unit %g: what else changed is told as %q", unit, told)
 		}
@@ -416,34 +419,6 @@ func TestRedactAreasOfUnits(t *testing.T) {
 		pdftest.Tool(t, "qpdf", "--qdf", pdftest.Save(t, got), out)
 		if bytes.Contains(pdftest.Load(t, out), []byte("90 20 120 150")) {
 			t.Errorf("unit %g: the lines are covered only", unit)
-		}
-	}
-}
-
-// TestLettersOfAWordAreRedactedTogether has letters of a word go as one where they stand straight: the
-// rectangle around a word that is aslant has others in it, and a space stays.
-func TestLettersOfAWordAreRedactedTogether(t *testing.T) {
-	straightLetter := func(x float64) []float64 { return []float64{x, 0, x + 10, 0, x, 20, x + 10, 20} }
-	sideways := func(y float64) []float64 { return []float64{0, y, 0, y + 10, -20, y, -20, y + 10} }
-	aslant := func(x float64) []float64 { return []float64{x, x, x + 10, x + 10, x - 10, x + 10, x, x + 20} }
-	for name, c := range map[string]struct {
-		letter  func(float64) []float64
-		letters [][]float64
-	}{
-		"straight": {straightLetter, [][]float64{{0, 0, 20, 0, 0, 20, 20, 20}, {30, 0, 50, 0, 30, 20, 50, 20}}},
-		"sideways": {sideways, [][]float64{{0, 0, 0, 20, -20, 0, -20, 20}, {0, 30, 0, 50, -20, 30, -20, 50}}},
-		"aslant":   {aslant, [][]float64{aslant(0), aslant(10), aslant(30), aslant(40)}},
-	} {
-		page := pageLetters{Text: []string{"a", "b", " ", "c", "d"}}
-		for i := range page.Text {
-			page.Quads = append(page.Quads, c.letter(float64(10*i))...)
-		}
-		found := page.found([]int{0, 1, 2, 3, 4})
-		if !slices.EqualFunc(found.letters, c.letters, slices.Equal) {
-			t.Errorf("%s: letters %v, want %v", name, found.letters, c.letters)
-		}
-		if len(found.covers) != 1 {
-			t.Errorf("%s: covered are %v, want all as one", name, found.covers)
 		}
 	}
 }

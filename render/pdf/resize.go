@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -14,11 +16,11 @@ type ResizeArgs struct {
 	// Width and Height are the size of the pages as they are shown, in points.
 	Width, Height float64
 	// Fit is Contain, or Fill.
-	Fit Fit
+	Fit images.Fit
 }
 
 // ResizeJob changes the size of pages and scales their content.
-var ResizeJob = defineFile("pdf.resize", engine.ChangeTime, resize)
+var ResizeJob = job.DefineFile("pdf.resize", engine.ChangeTime, resize)
 
 // resize gives pages another size, and moves all that has a place on them along.
 func resize(ctx context.Context, w *engine.Work, args ResizeArgs) error {
@@ -28,7 +30,7 @@ func resize(ctx context.Context, w *engine.Work, args ResizeArgs) error {
 	}
 
 	r := &resizer{
-		structure: s, args: args, changes: s.NewUpdate(), changed: map[string]any{},
+		Structure: s, args: args, changes: s.NewUpdate(), changed: map[string]any{},
 		moves: map[string]move{}, done: map[string]bool{}, made: map[string]string{},
 	}
 
@@ -39,16 +41,16 @@ func resize(ctx context.Context, w *engine.Work, args ResizeArgs) error {
 		}
 		page := s.Dict(ref)
 		if page == nil {
-			return doc.fail(Damaged, fmt.Errorf("page %d cannot be read", n))
+			return doc.Fail(job.Damaged, fmt.Errorf("page %d cannot be read", n))
 		}
 		r.page(ref, page)
 	}
 
 	r.destinations()
-	if err := doc.change(r.changes); err != nil {
+	if err := doc.Change(r.changes); err != nil {
 		return err
 	}
-	return doc.write(ctx, qpdfJob{})
+	return doc.Write(ctx, job.QPDFJob{})
 }
 
 // move maps a point of a page to its new position: both axes are stretched, and then shifted.
@@ -60,7 +62,9 @@ func (m move) up(y float64) float64     { return m.scaleY*y + m.y }
 // scale returns the factor for values that have one measure for both axes, such as the size of a font.
 func (m move) scale() float64 { return min(m.scaleX, m.scaleY) }
 
-func (m move) box(b box) box { return box{m.across(b[0]), m.up(b[1]), m.across(b[2]), m.up(b[3])} }
+func (m move) box(b job.Box) job.Box {
+	return job.Box{m.across(b[0]), m.up(b[1]), m.across(b[2]), m.up(b[3])}
+}
 
 // after is the matrix that does another and then this.
 func (m move) after(matrix [6]float64) []any {
@@ -71,29 +75,29 @@ func (m move) after(matrix [6]float64) []any {
 
 // move returns the move of a page's visible content to a paper of the requested size, and that paper, which is
 // turned like the page.
-func (a ResizeArgs) move(p paper) (move, box) {
+func (a ResizeArgs) move(p job.Paper) (move, job.Box) {
 	width := a.Width
 	height := a.Height
-	if p.turn%180 != 0 {
+	if p.Turn%180 != 0 {
 		width, height = height, width
 	}
 
-	across := width / (p.box[2] - p.box[0])
-	down := height / (p.box[3] - p.box[1])
-	if a.Fit != Fill {
+	across := width / (p.Box[2] - p.Box[0])
+	down := height / (p.Box[3] - p.Box[1])
+	if a.Fit != images.Fill {
 		across = min(across, down)
 		down = across
 	}
 
 	return move{
 		across, down,
-		width/2 - across*(p.box[0]+p.box[2])/2, height/2 - down*(p.box[1]+p.box[3])/2,
-	}, box{0, 0, width, height}
+		width/2 - across*(p.Box[0]+p.Box[2])/2, height/2 - down*(p.Box[1]+p.Box[3])/2,
+	}, job.Box{0, 0, width, height}
 }
 
 // resizer moves the content of pages.
 type resizer struct {
-	*structure
+	*job.Structure
 
 	args    ResizeArgs
 	changes *pdffile.Update
@@ -125,25 +129,25 @@ func (r *resizer) make(of string, value any) string {
 
 // page moves a page.
 func (r *resizer) page(ref string, page pdffile.Dict) {
-	p := r.paper(page)
+	p := r.Paper(page)
 	m, sheet := r.args.move(p)
 	r.moves[ref] = m
 
 	for _, key := range []string{"/BleedBox", "/TrimBox", "/ArtBox"} {
-		if part, ok := r.box(page[key]); ok {
+		if part, ok := r.Box(page[key]); ok {
 			delete(page, key)
-			if part, ok = m.box(part).and(sheet); ok {
-				page[key] = part.array()
+			if part, ok = m.box(part).And(sheet); ok {
+				page[key] = part.Array()
 			}
 		}
 	}
 
-	page["/MediaBox"], page["/CropBox"] = sheet.array(), sheet.array()
+	page["/MediaBox"], page["/CropBox"] = sheet.Array(), sheet.Array()
 	delete(page, "/UserUnit")
 	delete(page, "/Thumb") // which shows the page as it was
-	r.content(page, m, p.box)
+	r.content(page, m, p.Box)
 	r.patterns(page, m)
-	r.annotations(page, m, p.box)
+	r.annotations(page, m, p.Box)
 
 	beads, _ := r.Target(page["/B"]).([]any)
 	for _, bead := range beads {
@@ -160,7 +164,7 @@ func (r *resizer) page(ref string, page pdffile.Dict) {
 // content moves the page's content. Its state is not restored at the end: a page whose own
 // content restores more states than it has saved would restore it too early. Content
 // outside the page stays out of sight.
-func (r *resizer) content(page pdffile.Dict, m move, shown box) {
+func (r *resizer) content(page pdffile.Dict, m move, shown job.Box) {
 	streams, isList := r.Target(page["/Contents"]).([]any)
 	if !isList {
 		if pdffile.Reference(page["/Contents"]) == "" {
@@ -168,19 +172,16 @@ func (r *resizer) content(page pdffile.Dict, m move, shown box) {
 		}
 		streams = []any{page["/Contents"]}
 	}
-	start := fmt.Sprintf("%s 0 0 %s %s %s cm %s %s %s %s re W n\n", number5(m.scaleX), number5(m.scaleY), number5(m.x), number5(m.y),
-		number5(shown[0]), number5(shown[1]), number5(shown[2]-shown[0]), number5(shown[3]-shown[1]))
+	start := fmt.Sprintf("%s 0 0 %s %s %s cm %s %s %s %s re W n\n", job.FormatNumber(m.scaleX), job.FormatNumber(m.scaleY), job.FormatNumber(m.x), job.FormatNumber(m.y),
+		job.FormatNumber(shown[0]), job.FormatNumber(shown[1]), job.FormatNumber(shown[2]-shown[0]), job.FormatNumber(shown[3]-shown[1]))
 	before := r.make(start, pdffile.Stream{Entries: pdffile.Dict{}, Content: []byte(start)})
 	page["/Contents"] = append([]any{before}, streams...)
 }
 
-// number5 writes a number as PDF takes it, with five decimals.
-func number5(n float64) string { return fmt.Sprintf("%.5f", n) }
-
 // patterns moves the patterns of the page itself: they are positioned on the page, independent of the
 // transformation of its content.
 func (r *resizer) patterns(page pdffile.Dict, m move) {
-	resources, _ := r.inherited(page, "/Resources").(pdffile.Dict)
+	resources, _ := r.Inherited(page, "/Resources").(pdffile.Dict)
 	patterns := r.Entry(resources["/Pattern"])
 	if len(patterns) == 0 {
 		return
@@ -213,38 +214,16 @@ func (r *resizer) patterns(page pdffile.Dict, m move) {
 
 // matrix reads a matrix; an invalid one changes nothing.
 func (r *resizer) matrix(v any) [6]float64 {
-	list, ok := r.numbers(v)
+	list, ok := numberList(r.Structure, v)
 	if !ok || len(list) != len([6]float64{}) {
 		return [6]float64{1, 0, 0, 1, 0, 0}
 	}
 	return [6]float64(list)
 }
 
-// box reads a rectangle, whichever of its corners come first.
-func (s *structure) box(v any) (box, bool) {
-	b, err := readBox(ordered(s.plain(s.Target(v))))
-	return b, err == nil
-}
-
-// ordered puts the corners of a rectangle in order.
-func ordered(v any) any {
-	sides, _ := v.([]any)
-	if len(sides) != len(box{}) {
-		return v
-	}
-	for i := range 2 {
-		a, isA := sides[i].(float64)
-		b, isB := sides[i+2].(float64)
-		if isA && isB && a > b {
-			sides[i], sides[i+2] = b, a
-		}
-	}
-	return sides
-}
-
 func (r *resizer) rectangle(entries pdffile.Dict, key string, m move) {
-	if b, ok := r.box(entries[key]); ok {
-		entries[key] = m.box(b).array()
+	if b, ok := r.Box(entries[key]); ok {
+		entries[key] = m.box(b).Array()
 	}
 }
 
@@ -267,7 +246,7 @@ func (r *resizer) each(v any, change func(pdffile.Dict)) {
 }
 
 // annotations moves links, fields, notes and the like.
-func (r *resizer) annotations(page pdffile.Dict, m move, shown box) {
+func (r *resizer) annotations(page pdffile.Dict, m move, shown job.Box) {
 	list, _ := r.Target(page["/Annots"]).([]any)
 	for _, annotation := range list {
 		r.each(annotation, func(entries pdffile.Dict) { r.annotation(entries, m, shown) })
@@ -280,19 +259,19 @@ func (r *resizer) annotations(page pdffile.Dict, m move, shown box) {
 // hidden is the flag of invisible annotations.
 const hidden = 1 << 1
 
-func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
-	if at, ok := r.box(entries["/Rect"]); ok {
-		if _, seen := at.and(shown); !seen && at[0] < at[2] && at[1] < at[3] {
+func (r *resizer) annotation(entries pdffile.Dict, m move, shown job.Box) {
+	if at, ok := r.Box(entries["/Rect"]); ok {
+		if _, seen := at.And(shown); !seen && at[0] < at[2] && at[1] < at[3] {
 			flags, _ := r.Target(entries["/F"]).(float64)
 			entries["/F"] = float64(int(flags) | hidden) // it was off the page
 		}
 	}
 
-	if list, ok := r.numbers(entries["/Rect"]); ok {
+	if list, ok := numberList(r.Structure, entries["/Rect"]); ok {
 		entries["/Rect"] = m.points(list)
 	}
 	for _, key := range []string{"/QuadPoints", "/Vertices", "/L", "/CL"} {
-		if list, ok := r.numbers(entries[key]); ok {
+		if list, ok := numberList(r.Structure, entries[key]); ok {
 			entries[key] = m.points(list)
 		}
 	}
@@ -300,7 +279,7 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 	for _, key := range []string{"/InkList", "/Path"} {
 		lines, _ := r.Target(entries[key]).([]any)
 		for i, line := range lines {
-			if list, ok := r.numbers(line); ok {
+			if list, ok := numberList(r.Structure, line); ok {
 				lines[i] = m.points(list)
 			}
 		}
@@ -309,10 +288,10 @@ func (r *resizer) annotation(entries pdffile.Dict, m move, shown box) {
 		}
 	}
 
-	if list, ok := r.numbers(entries["/RD"]); ok {
+	if list, ok := numberList(r.Structure, entries["/RD"]); ok {
 		entries["/RD"] = move{scaleX: m.scaleX, scaleY: m.scaleY}.points(list)
 	}
-	if border, ok := r.plain(r.Target(entries["/Border"])).([]any); ok {
+	if border, ok := r.Resolved(r.Target(entries["/Border"])).([]any); ok {
 		for i := range border {
 			if n, ok := border[i].(float64); ok {
 				border[i] = n * m.scale()
@@ -342,9 +321,9 @@ func (m move) points(list []float64) []any {
 	return moved
 }
 
-// numbers returns a list of nothing but numbers.
-func (s *structure) numbers(v any) ([]float64, bool) {
-	list, _ := s.plain(s.Target(v)).([]any)
+// numberList returns a list of nothing but numbers.
+func numberList(s *job.Structure, v any) ([]float64, bool) {
+	list, _ := s.Resolved(s.Target(v)).([]any)
 	numbers := make([]float64, len(list))
 	for i, item := range list {
 		var ok bool

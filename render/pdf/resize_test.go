@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -89,17 +91,17 @@ func entries(t *testing.T, content []byte, find string) string {
 // are: the page is drawn on one that is higher, and then distorted to fill it.
 func TestResizeMovesPositionedObjects(t *testing.T) {
 	for _, test := range []struct {
-		fit  Fit
+		fit  images.Fit
 		want map[string]any
 	}{
 		// Twice the size, with 50 points above and below.
-		{Contain, map[string]any{
+		{images.Contain, map[string]any{
 			"/MediaBox": []any{0., 0., 400., 300.}, "/CropBox": []any{0., 0., 400., 300.}, "/TrimBox": []any{20., 70., 380., 230.}, "/BleedBox": []any{0., 0., 400., 300.}, "/Thumb": nil,
 			"link": []any{40., 90., 120., 130.}, "quads": []any{40., 130., 120., 130., 40., 90., 120., 90.}, "border": []any{0., 0., 4.},
 			"field": []any{200., 170., 280., 190.}, "font": "b:2f48656c7620323020546620302067", "style": 4.,
 			"bookmark": []any{20., 230., nil}, "open": []any{208.}, "name": []any{20., 70., 100., 150.}, "off": 2.,
 		}},
-		{Fill, map[string]any{
+		{images.Fill, map[string]any{
 			"/TrimBox": []any{20., 30., 380., 270.}, "link": []any{40., 60., 120., 120.}, "field": []any{200., 180., 280., 210.},
 			"bookmark": []any{20., 270., nil}, "open": []any{237.}, "name": []any{20., 30., 100., 150.},
 		}},
@@ -113,11 +115,11 @@ func TestResizeMovesPositionedObjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, s := f.Dict(pages[0].Ref), &structure{File: f}
+		page, s := f.Dict(pages[0].Ref), &job.Structure{File: f}
 		annotations, _ := f.Target(page["/Annots"]).([]any)
 		link, field, off := f.Entry(annotations[0]), f.Entry(annotations[1]), f.Entry(annotations[2])
 		place := func(v any) any {
-			list, _ := s.plain(f.Target(v)).([]any)
+			list, _ := s.Resolved(f.Target(v)).([]any)
 			return list[2:]
 		}
 		catalog := f.Catalog()
@@ -158,7 +160,7 @@ func TestResizeLeavesOtherPages(t *testing.T) {
 	if text := strings.Join(strings.Fields(pdftest.Tool(t, "qpdf", "--qdf", pdftest.Save(t, got), "-")), " "); !strings.Contains(text, "/XYZ 0 600 null") {
 		t.Error("the bookmark to a place on the page did not move")
 	}
-	fails(t, PageOutOfRange, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input(""), Pages: "4"}, Width: 100, Height: 100}, document.Write())
+	fails(t, job.PageOutOfRange, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input(""), Pages: "4"}, Width: 100, Height: 100}, document.Write())
 }
 
 // TestResizeCountsInUnits resizes a page whose unit is not a point, and one that is

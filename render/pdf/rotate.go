@@ -3,9 +3,9 @@ package pdf
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // Rotation is the arguments of RotateJob: Degrees is clockwise, a multiple of
@@ -16,31 +16,25 @@ type Rotation struct {
 }
 
 // RotateJob turns pages clockwise.
-var RotateJob = defineFile("pdf.rotate", engine.ChangeTime, rotate)
+var RotateJob = job.DefineFile("pdf.rotate", engine.ChangeTime, rotate)
 
 // rotate turns pages, in addition to the rotation that they have.
 func rotate(ctx context.Context, w *engine.Work, args Rotation) error {
 	if args.Pages == "" {
-		return writeWhole(ctx, w, args.Input, qpdfJob{"rotate": fmt.Sprintf("%+d", args.Degrees)})
+		return job.WriteWhole(ctx, w, args.Input, job.QPDFJob{"rotate": fmt.Sprintf("%+d", args.Degrees)})
 	}
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
-	numbers, err := doc.resolve(args.Pages)
+	numbers, err := doc.Resolve(args.Pages)
 	if err != nil {
 		return err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return err
 	}
 	// qpdf would turn a page that is named twice only once, but takes longer.
-	turns := fmt.Sprintf("%+d:%s", args.Degrees, rangeText(unique(numbers)))
-	return doc.write(ctx, qpdfJob{"rotate": turns})
-}
-
-// unique returns numbers sorted and without repeats.
-func unique(numbers []int) []int {
-	numbers = slices.Sorted(slices.Values(numbers))
-	return slices.Compact(numbers)
+	turns := fmt.Sprintf("%+d:%s", args.Degrees, job.RangeText(job.Unique(numbers)))
+	return doc.Write(ctx, job.QPDFJob{"rotate": turns})
 }

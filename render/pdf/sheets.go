@@ -10,6 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -28,7 +30,7 @@ type NUpArgs struct {
 
 // BookletArgs are the arguments of BookletJob.
 type BookletArgs struct {
-	Input
+	job.Input
 	PerSheet int // 2 or 4, on each side of a sheet
 	// Width and Height are the size of a sheet in portrait, in points.
 	Width, Height float64
@@ -39,10 +41,10 @@ type BookletArgs struct {
 }
 
 // NUpJob puts several pages of a PDF on each sheet.
-var NUpJob = define("pdf.nup", engine.MakeTime, nUp)
+var NUpJob = job.Define("pdf.nup", engine.MakeTime, nUp)
 
 // nUp puts several pages on each sheet, in the order of the selection.
-func nUp(ctx context.Context, w *engine.Work, args NUpArgs) (Changed, error) {
+func nUp(ctx context.Context, w *engine.Work, args NUpArgs) (job.Changed, error) {
 	return compose(ctx, w, args.Selection, args.layout, func(n int) (order []int) {
 		for i := range n {
 			order = append(order, i+1)
@@ -52,10 +54,10 @@ func nUp(ctx context.Context, w *engine.Work, args NUpArgs) (Changed, error) {
 }
 
 // BookletJob arranges the pages of a PDF on sheets that are folded into a booklet.
-var BookletJob = define("pdf.booklet", engine.MakeTime, booklet)
+var BookletJob = job.Define("pdf.booklet", engine.MakeTime, booklet)
 
 // booklet puts pages on sheets that make a booklet when they are folded.
-func booklet(ctx context.Context, w *engine.Work, args BookletArgs) (Changed, error) {
+func booklet(ctx context.Context, w *engine.Work, args BookletArgs) (job.Changed, error) {
 	return compose(ctx, w, Selection{Input: args.Input}, args.layout, func(n int) []int { return bookletOrder(n, args.PerSheet) })
 }
 
@@ -72,8 +74,8 @@ const (
 func compose(
 	ctx context.Context, w *engine.Work, in Selection,
 	arrange func(width, height float64) sheetLayout, order func(n int) []int,
-) (made Changed, err error) {
-	doc, err := openOne(ctx, w, in.Input)
+) (made job.Changed, err error) {
+	doc, err := job.OpenOne(ctx, w, in.Input)
 	if err != nil {
 		return made, err
 	}
@@ -81,23 +83,23 @@ func compose(
 	if err != nil {
 		return made, err
 	}
-	selected, poorer, err := selected.withAppearances(ctx)
+	selected, poorer, err := form.WithAppearances(ctx, selected)
 	if err != nil {
 		return made, err
 	}
 	if len(poorer) > 0 {
-		return made, &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("fields without a font: %q", poorer)}
+		return made, &job.Error{Kind: job.NoSheets, Text: lostText, Cause: fmt.Errorf("fields without a font: %q", poorer)}
 	}
 
-	info, err := selected.trim(ctx)
+	info, err := trim(ctx, selected)
 	if err != nil {
 		return made, err
 	}
-	source, err := selected.readStructure(ctx)
+	source, err := selected.ReadStructure(ctx)
 	if err != nil {
 		return made, err
 	}
-	text, err := allTexts(ctx, selected)
+	text, err := job.AllTexts(ctx, selected)
 	if err != nil {
 		return made, err
 	}
@@ -107,38 +109,38 @@ func compose(
 		return made, err
 	}
 
-	first := s.paper(s.Dict(s.Pages[0].Object))
-	how := arrange(first.size())
+	first := s.Paper(s.Dict(s.Pages[0].Object))
+	how := arrange(first.Size())
 	places := order(len(numbers))
-	if err := checkPages(how.sheets(len(places))); err != nil {
+	if err := job.CheckPages(how.sheets(len(places))); err != nil {
 		return made, err
 	}
-	if err := plain.stand(s, places); err != nil {
+	if err := uprightPages(plain, s, places); err != nil {
 		return made, err
 	}
 
-	sheets := &document{work: w, name: "sheets.pdf", packed: doc.packed, sealed: doc.sealed}
-	if err := impose(w.Path(plain.name), w.Path(sheets.name), how); err != nil {
-		return made, &Error{Kind: NoSheets, Text: refusedText, cause: err}
+	sheets := &job.Document{Work: w, Name: "sheets.pdf", Packed: doc.Packed, Sealed: doc.Sealed}
+	if err := impose(w.Path(plain.Name), w.Path(sheets.Name), how); err != nil {
+		return made, &job.Error{Kind: job.NoSheets, Text: refusedText, Cause: err}
 	}
-	unplaced, err := sheets.finishSheets(ctx, how, places, info, source)
+	unplaced, err := finishSheets(ctx, sheets, how, places, info, source)
 	if err != nil {
 		return made, err
 	}
 
-	after, err := allTexts(ctx, sheets)
+	after, err := job.AllTexts(ctx, sheets)
 	if err != nil {
 		return made, err
 	}
 	if lost := missingLetters(text, after); lost > 0 {
-		return made, &Error{Kind: NoSheets, Text: lostText, cause: fmt.Errorf("%d letters are missing", lost)}
+		return made, &job.Error{Kind: job.NoSheets, Text: lostText, Cause: fmt.Errorf("%d letters are missing", lost)}
 	}
 
-	made.Changes = source.flattened()
+	made.Changes = source.Flattened()
 	if unplaced > 0 {
 		made.Changes = append(made.Changes, fmt.Sprintf(lostLinksText, unplaced))
 	}
-	return made, sheets.write(ctx, qpdfJob{})
+	return made, sheets.Write(ctx, job.QPDFJob{})
 }
 
 // lostLinksText describes links that are not carried to sheets.
@@ -146,41 +148,41 @@ const lostLinksText = "Links (%d) were removed, because their targets are not on
 
 // selectPages writes the pages of a selection, including repeats, into a document that is not encrypted. The
 // document remembers the encryption of its result.
-func selectPages(ctx context.Context, doc *document, pages string) (selected *document, numbers []int, err error) {
-	if numbers, err = doc.resolve(pages); err != nil {
+func selectPages(ctx context.Context, doc *job.Document, pages string) (selected *job.Document, numbers []int, err error) {
+	if numbers, err = doc.Resolve(pages); err != nil {
 		return nil, nil, err
 	}
 
-	path := doc.work.Path(doc.name)
-	encrypted, err := contains(path, "/Encrypt")
+	path := doc.Work.Path(doc.Name)
+	encrypted, err := job.FileContains(path, "/Encrypt")
 	if err != nil {
 		return nil, nil, err
 	}
 	original := *doc
-	if doc.packed, err = contains(path, "/ObjStm"); err != nil {
+	if doc.Packed, err = job.FileContains(path, "/ObjStm"); err != nil {
 		return nil, nil, err
 	}
 	if encrypted {
-		doc.sealed = &original
+		doc.Sealed = &original
 	}
 
-	job := qpdfJob{"decrypt": "", "objectStreams": "disable"}
+	options := job.QPDFJob{"decrypt": "", "objectStreams": "disable"}
 	if pages != "" {
-		if doc.pages > maxKeptFrom {
-			return nil, nil, &Error{Kind: TooManyPages, Pages: doc.pages, Max: maxKeptFrom}
+		if doc.Pages > maxKeptFrom {
+			return nil, nil, &job.Error{Kind: job.TooManyPages, Pages: doc.Pages, Max: maxKeptFrom}
 		}
-		job["pages"] = []qpdfJob{{"file": ".", "password": doc.password, "range": rangeText(numbers)}}
+		options["pages"] = []job.QPDFJob{{"file": ".", "password": doc.Password, "range": job.RangeText(numbers)}}
 	}
 
-	selected = &document{work: doc.work, name: "selected.pdf"}
-	if err := doc.writeTo(ctx, selected.name, job); err != nil {
+	selected = &job.Document{Work: doc.Work, Name: "selected.pdf"}
+	if err := doc.WriteTo(ctx, selected.Name, options); err != nil {
 		return nil, nil, err
 	}
-	if err := selected.count(ctx); err != nil {
-		return nil, nil, selected.damaged(err)
+	if err := selected.Count(ctx); err != nil {
+		return nil, nil, selected.Damaged(err)
 	}
-	if selected.pages != len(numbers) {
-		return nil, nil, doc.fail(Damaged, fmt.Errorf("%d pages, want %d", selected.pages, len(numbers)))
+	if selected.Pages != len(numbers) {
+		return nil, nil, doc.Fail(job.Damaged, fmt.Errorf("%d pages, want %d", selected.Pages, len(numbers)))
 	}
 
 	return selected, numbers, nil
@@ -188,8 +190,8 @@ func selectPages(ctx context.Context, doc *document, pages string) (selected *do
 
 // trim reduces each page of a document to its visible area, so that its text is the visible text. It returns the
 // document's information.
-func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
-	s, err := d.readStructure(ctx)
+func trim(ctx context.Context, d *job.Document) (info pdffile.Dict, err error) {
+	s, err := d.ReadStructure(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -198,35 +200,35 @@ func (d *document) trim(ctx context.Context) (info pdffile.Dict, err error) {
 	for i, page := range s.Pages {
 		entries := s.Dict(page.Object)
 		if entries == nil {
-			return nil, d.fail(Damaged, fmt.Errorf("page %d cannot be read", i+1))
+			return nil, d.Fail(job.Damaged, fmt.Errorf("page %d cannot be read", i+1))
 		}
-		shown := s.paper(entries).box
-		entries["/MediaBox"], entries["/CropBox"] = shown.array(), shown.array()
+		shown := s.Paper(entries).Box
+		entries["/MediaBox"], entries["/CropBox"] = shown.Array(), shown.Array()
 		changes.Set(page.Object, entries)
 	}
 
-	return information(s.File), d.change(changes)
+	return information(s.File), d.Change(changes)
 }
 
 // plainPages writes a document with its annotations and fields drawn on the pages, each of which has one content
 // stream, and reads it.
-func plainPages(ctx context.Context, d *document) (*document, *structure, error) {
-	plain := &document{work: d.work, name: "plain.pdf"}
-	err := d.writeTo(ctx, plain.name, qpdfJob{"flattenAnnotations": "all", "coalesceContents": "", "objectStreams": "disable", "minVersion": "1.7"})
+func plainPages(ctx context.Context, d *job.Document) (*job.Document, *job.Structure, error) {
+	plain := &job.Document{Work: d.Work, Name: "plain.pdf"}
+	err := d.WriteTo(ctx, plain.Name, job.QPDFJob{"flattenAnnotations": "all", "coalesceContents": "", "objectStreams": "disable", "minVersion": "1.7"})
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := plain.readStructure(ctx)
-	if err == nil && len(s.Pages) != d.pages {
-		err = d.fail(Damaged, fmt.Errorf("%d pages, want %d", len(s.Pages), d.pages))
+	s, err := plain.ReadStructure(ctx)
+	if err == nil && len(s.Pages) != d.Pages {
+		err = d.Fail(job.Damaged, fmt.Errorf("%d pages, want %d", len(s.Pages), d.Pages))
 	}
 	return plain, s, err
 }
 
-// stand gives the document the pages in the order of their places, from 1, where 0 is an empty page. Each is an
+// uprightPages gives the document the pages in the order of their places, from 1, where 0 is an empty page. Each is an
 // object that is drawn upright from its bottom left. The catalog retains only the entries that are needed to draw
 // it: nothing else has a meaning on sheets.
-func (d *document) stand(s *structure, places []int) error {
+func uprightPages(d *job.Document, s *job.Structure, places []int) error {
 	changes := s.NewUpdate()
 	tree := changes.Reserve()
 	var kids []any
@@ -238,8 +240,8 @@ func (d *document) stand(s *structure, places []int) error {
 			"/MediaBox": []any{0, 0, minCropSide, minCropSide}, "/Resources": pdffile.Dict{},
 		}
 		if n > 0 {
-			if err := s.draw(changes, page, s.Pages[n-1].Object); err != nil {
-				return d.fail(Damaged, fmt.Errorf("page %d: %w", n, err))
+			if err := drawAsForm(s, changes, page, s.Pages[n-1].Object); err != nil {
+				return d.Fail(job.Damaged, fmt.Errorf("page %d: %w", n, err))
 			}
 		}
 		changes.Set(ref, page)
@@ -256,15 +258,15 @@ func (d *document) stand(s *structure, places []int) error {
 
 	tail, err := changes.Replace()
 	if err != nil {
-		return d.fail(Damaged, err)
+		return d.Fail(job.Damaged, err)
 	}
-	return d.append(tail)
+	return d.Append(tail)
 }
 
 var errContent = errors.New("its content cannot be read")
 
-// draw makes a page one that draws another as displayed.
-func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) error {
+// drawAsForm makes a page one that draws another as displayed.
+func drawAsForm(s *job.Structure, changes *pdffile.Update, page pdffile.Dict, of string) error {
 	source := s.Dict(of)
 	if source == nil {
 		return errContent
@@ -278,17 +280,17 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 		}
 	}
 
-	shown := s.paper(source)
+	shown := s.Paper(source)
 	entries := pdffile.Dict{
-		"/Type": "/XObject", "/Subtype": "/Form", "/BBox": shown.box.array(),
-		"/Matrix": shown.upright().array(), "/Resources": pdffile.Dict{},
+		"/Type": "/XObject", "/Subtype": "/Form", "/BBox": shown.Box.Array(),
+		"/Matrix": shown.Upright().Array(), "/Resources": pdffile.Dict{},
 	}
 	for _, key := range []string{"/Filter", "/DecodeParms"} {
 		if v := stream.Entries[key]; v != nil {
 			entries[key] = v
 		}
 	}
-	if resources, ok := s.inherited(source, "/Resources").(pdffile.Dict); ok {
+	if resources, ok := s.Inherited(source, "/Resources").(pdffile.Dict); ok {
 		entries["/Resources"] = resources
 	}
 	if group := s.Entry(source["/Group"]); group != nil {
@@ -297,11 +299,11 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 		entries["/Group"] = group
 	}
 
-	form := changes.Reserve()
-	changes.Set(form, pdffile.Stream{Entries: entries, Content: stream.Content})
-	width, height := shown.size()
+	formEntries := changes.Reserve()
+	changes.Set(formEntries, pdffile.Stream{Entries: entries, Content: stream.Content})
+	width, height := shown.Size()
 	page["/MediaBox"] = []any{0, 0, width, height}
-	page["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{"/P": form}}
+	page["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{"/P": formEntries}}
 
 	// pdfcpu leaves the line width of its borders set for the next content.
 	const draws = "1 w /P Do\n"
@@ -311,51 +313,26 @@ func (s *structure) draw(changes *pdffile.Update, page pdffile.Dict, of string) 
 	return nil
 }
 
-// size returns the size of a page as it is shown, in points.
-func (p paper) size() (width, height float64) {
-	width = (p.box[2] - p.box[0]) * p.unit
-	height = (p.box[3] - p.box[1]) * p.unit
-	if p.turn%180 != 0 {
-		return height, width
-	}
-	return width, height
-}
-
-// upright returns the matrix from a page's own units to points from its bottom left, as displayed.
-func (p paper) upright() affine {
-	b := p.box
-	u := p.unit
-	switch p.turn {
-	case 90:
-		return affine{0, -u, u, 0, -b[1] * u, b[2] * u}
-	case 180:
-		return affine{-u, 0, 0, -u, b[2] * u, b[3] * u}
-	case 270:
-		return affine{0, u, -u, 0, b[3] * u, -b[0] * u}
-	}
-	return affine{u, 0, 0, u, -b[0] * u, -b[1] * u}
-}
-
 // finishSheets gives sheets their guides, and the links and the information of the document. It returns the number of
 // links that are lost, and refuses sheets that are not as many as they have to be, or that qpdf finds fault with.
-func (d *document) finishSheets(
-	ctx context.Context, how sheetLayout, places []int, info pdffile.Dict, source *structure,
+func finishSheets(
+	ctx context.Context, d *job.Document, how sheetLayout, places []int, info pdffile.Dict, source *job.Structure,
 ) (unplaced int, err error) {
-	f, err := d.readSelf()
+	f, err := d.ReadSelf()
 	if err != nil {
-		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
+		return 0, &job.Error{Kind: job.NoSheets, Text: refusedText, Cause: err}
 	}
-	pages, err := f.Pages(maxInputPages)
+	pages, err := f.Pages(job.MaxInputPages)
 	if want := how.sheets(len(places)); err == nil && len(pages) != want {
 		err = fmt.Errorf("%d sheets, want %d", len(pages), want)
 	}
 	if err != nil {
-		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
+		return 0, &job.Error{Kind: job.NoSheets, Text: refusedText, Cause: err}
 	}
 
 	changes := f.NewUpdate()
-	if unplaced, err = source.carryLinks(f, pages, changes, places); err != nil {
-		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
+	if unplaced, err = carryLinks(source, f, pages, changes, places); err != nil {
+		return 0, &job.Error{Kind: job.NoSheets, Text: refusedText, Cause: err}
 	}
 
 	if drawn := how.drawGuides(); drawn != "" {
@@ -370,18 +347,18 @@ func (d *document) finishSheets(
 	}
 
 	changes.SetInfo(info) // replaces pdfcpu's own information
-	if err := d.change(changes); err != nil {
+	if err := d.Change(changes); err != nil {
 		return 0, err
 	}
 
 	var exit *engine.ExitError
-	if _, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "check": ""}); errors.As(err, &exit) {
-		return 0, &Error{Kind: NoSheets, Text: refusedText, cause: err}
+	if _, err := job.QPDF(ctx, d.Work, job.QPDFJob{"inputFile": d.Name, "check": ""}); errors.As(err, &exit) {
+		return 0, &job.Error{Kind: job.NoSheets, Text: refusedText, Cause: err}
 	} else if err != nil {
 		return 0, err
 	}
 
-	d.pages = len(pages)
+	d.Pages = len(pages)
 	return unplaced, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -13,7 +14,7 @@ import (
 type placement struct {
 	sheet string // reference
 	// move leads from points of the page as displayed, from its bottom left, to those of the sheet.
-	move affine
+	move job.Affine
 }
 
 // placements returns where the sheets of a document draw pages, in the order of their places.
@@ -24,16 +25,16 @@ func placements(f *pdffile.File, sheets []pdffile.Page) (placed []placement, err
 			return nil, err
 		}
 
-		state := affine{1, 0, 0, 1, 0, 0}
-		var saved []affine
+		state := job.Affine{1, 0, 0, 1, 0, 0}
+		var saved []job.Affine
 		pdffile.ReadContent(content, func(op pdffile.Operation) {
-			switch numbers := numbersOf(op.Operands); {
+			switch numbers := job.NumbersOf(op.Operands); {
 			case op.Operator == "q":
 				saved = append(saved, state)
 			case op.Operator == "Q" && len(saved) > 0:
 				state, saved = saved[len(saved)-1], saved[:len(saved)-1]
 			case op.Operator == "cm" && len(numbers) == len(state):
-				state = affine(numbers).then(state)
+				state = job.Affine(numbers).Then(state)
 			case op.Operator == "Do":
 				placed = append(placed, placement{sheet.Ref, state})
 			}
@@ -67,7 +68,7 @@ func sheetContent(f *pdffile.File, v any) (content []byte, err error) {
 
 // sheetLinks carries links, bookmarks and named destinations of pages to the sheets that they are on.
 type sheetLinks struct {
-	source  *structure
+	source  *job.Structure
 	dests   *dests
 	changes *pdffile.Update
 	graft   *pdffile.Graft
@@ -79,7 +80,7 @@ type sheetLinks struct {
 
 // carryLinks adds the links of the source's pages to the sheets. places are the numbers of the placed pages, from 1,
 // where 0 is an empty page. It returns the number of links that are lost.
-func (s *structure) carryLinks(f *pdffile.File, sheets []pdffile.Page, changes *pdffile.Update, places []int) (lost int, err error) {
+func carryLinks(s *job.Structure, f *pdffile.File, sheets []pdffile.Page, changes *pdffile.Update, places []int) (lost int, err error) {
 	placed, err := placements(f, sheets)
 	if err != nil {
 		return 0, err
@@ -92,7 +93,7 @@ func (s *structure) carryLinks(f *pdffile.File, sheets []pdffile.Page, changes *
 		return 0, fmt.Errorf("%d pages on sheets, want %d", len(placed), len(places))
 	}
 
-	c := &sheetLinks{source: s, dests: s.dests(), changes: changes, graft: changes.NewGraft(s.File), places: map[int][]placement{}}
+	c := &sheetLinks{source: s, dests: destsOf(s), changes: changes, graft: changes.NewGraft(s.File), places: map[int][]placement{}}
 	for i, n := range places {
 		if n > 0 {
 			c.places[n-1] = append(c.places[n-1], placed[i])
@@ -113,21 +114,21 @@ func (s *structure) carryLinks(f *pdffile.File, sheets []pdffile.Page, changes *
 
 	catalog := pdffile.Without(f.Catalog())
 	c.addNames(catalog)
-	setOutline(changes, f.Root(), catalog, c.outline(s.outlineNodes(s.Outlines)))
+	setOutline(changes, f.Root(), catalog, c.outline(outlineNodes(s, s.Outlines)))
 	return c.lost, nil
 }
 
 // addLinks adds the links of a page, by the sheets that they are on.
 func (c *sheetLinks) addLinks(page int, added map[string][]any) {
 	entries := c.source.Dict(c.source.Pages[page].Object)
-	shown := c.source.paper(entries)
+	shown := c.source.Paper(entries)
 	list, _ := c.source.Target(entries["/Annots"]).([]any)
 
 	for _, item := range list {
 		link := c.source.Entry(item)
-		rect, ok := c.source.box(link["/Rect"])
+		rect, ok := c.source.Box(link["/Rect"])
 		flags, _ := c.source.Target(link["/F"]).(float64)
-		if _, seen := rect.and(shown.box); c.source.Target(link["/Subtype"]) != "/Link" || !ok || !seen || int(flags)&pdffile.FlagHidden != 0 {
+		if _, seen := rect.And(shown.Box); c.source.Target(link["/Subtype"]) != "/Link" || !ok || !seen || int(flags)&pdffile.FlagHidden != 0 {
 			continue
 		}
 
@@ -148,8 +149,8 @@ func (c *sheetLinks) addLinks(page int, added map[string][]any) {
 
 		for _, place := range c.places[page] {
 			moved := pdffile.Without(target)
-			at := box(shown.upright().then(place.move).around(rect[0], rect[1], rect[2], rect[3]))
-			moved["/Type"], moved["/Subtype"], moved["/F"], moved["/Rect"] = "/Annot", "/Link", pdffile.FlagPrint, at.array()
+			at := job.Box(shown.Upright().Then(place.move).Around(rect[0], rect[1], rect[2], rect[3]))
+			moved["/Type"], moved["/Subtype"], moved["/F"], moved["/Rect"] = "/Annot", "/Link", pdffile.FlagPrint, at.Array()
 			ref := c.changes.Reserve()
 			c.changes.Set(ref, moved)
 			added[place.sheet] = append(added[place.sheet], ref)
@@ -190,10 +191,10 @@ func (c *sheetLinks) view(dest any) []any {
 		return nil
 	}
 
-	shown := c.source.paper(c.source.Dict(c.source.Pages[number].Object))
-	left := shown.box[0]
-	top := shown.box[3]
-	numbers := floats(c.source.plain(view[1:]))
+	shown := c.source.Paper(c.source.Dict(c.source.Pages[number].Object))
+	left := shown.Box[0]
+	top := shown.Box[3]
+	numbers := job.Floats(c.source.Resolved(view[1:]))
 
 	switch kind, _ := c.source.Target(view[1%len(view)]).(string); {
 	case kind == "/XYZ" && len(numbers) > 2:
@@ -213,7 +214,7 @@ func (c *sheetLinks) view(dest any) []any {
 	}
 
 	place := c.places[number][0]
-	x, y := shown.upright().then(place.move).at(left, top)
+	x, y := shown.Upright().Then(place.move).At(left, top)
 	return []any{place.sheet, "/XYZ", x, y, nil}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -39,17 +40,17 @@ func TestSheetsCarryLinks(t *testing.T) {
 	for _, entries := range []string{"", "/Rotate 90 /CropBox [20 20 280 380]", "/UserUnit 2 /Rotate 180"} {
 		document := linkedPages(entries)
 		nup := NUpArgs{Selection: Selection{Input: input("")}, PerSheet: 4, Width: 595, Height: 842, Margin: 9}
-		for job, args := range map[string]any{NUpJob.Name: nup, BookletJob.Name: BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842}} {
-			result, err := do(t, job, args, document)
+		for jobName, args := range map[string]any{NUpJob.Name: nup, BookletJob.Name: BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842}} {
+			result, err := do(t, jobName, args, document)
 			if err != nil {
-				t.Fatalf("%s: %v", job, err)
+				t.Fatalf("%s: %v", jobName, err)
 			}
-			if changes := unmarshal[Changed](t, result.Body).Changes; len(changes) != 1 || !strings.HasPrefix(changes[0], "Links (1)") {
-				t.Errorf("%s: changes %q", job, changes)
+			if changes := unmarshal[job.Changed](t, result.Body).Changes; len(changes) != 1 || !strings.HasPrefix(changes[0], "Links (1)") {
+				t.Errorf("%s: changes %q", jobName, changes)
 			}
 			got := read(t, result)
-			keep(t, "links-"+job+".pdf", got)
-			sheets := int(math.Ceil(4 / map[string]float64{NUpJob.Name: 4, BookletJob.Name: 2}[job]))
+			keep(t, "links-"+jobName+".pdf", got)
+			sheets := int(math.Ceil(4 / map[string]float64{NUpJob.Name: 4, BookletJob.Name: 2}[jobName]))
 			sound(t, got, "", sheets)
 			f, err := pdffile.Read(got)
 			if err != nil {
@@ -59,13 +60,13 @@ func TestSheetsCarryLinks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &structure{File: f}
+			s := &job.Structure{File: f}
 			at := func(sheet int, c color.Color) image.Rectangle { return extent(draw(t, got, sheet), c) }
 			targets := 0
 			check := func(what string, dest any) {
 				view, _ := f.Target(dest).([]any)
 				if len(view) < 4 {
-					t.Errorf("%s %s: %s leads to %v", job, entries, what, dest)
+					t.Errorf("%s %s: %s leads to %v", jobName, entries, what, dest)
 					return
 				}
 				for i, page := range pages {
@@ -75,11 +76,11 @@ func TestSheetsCarryLinks(t *testing.T) {
 					}
 					targets++
 					x, y := int(view[2].(float64)), 842
-					if box, ok := s.box(page.Entries["/MediaBox"]); ok {
+					if box, ok := s.Box(page.Entries["/MediaBox"]); ok {
 						y = int(box[3] - view[3].(float64))
 					}
 					if !(image.Point{x, y}).In(square.Inset(-3)) {
-						t.Errorf("%s %s: %s leads to %d, %d; the target is at %v", job, entries, what, x, y, square)
+						t.Errorf("%s %s: %s leads to %d, %d; the target is at %v", jobName, entries, what, x, y, square)
 					}
 				}
 			}
@@ -92,10 +93,10 @@ func TestSheetsCarryLinks(t *testing.T) {
 					action := f.Entry(link["/A"])
 					switch action["/S"] {
 					case "/URI":
-						rect, _ := s.box(link["/Rect"])
-						box, _ := s.box(page.Entries["/MediaBox"])
+						rect, _ := s.Box(link["/Rect"])
+						box, _ := s.Box(page.Entries["/MediaBox"])
 						if want, area := at(i+1, green), image.Rect(int(rect[0]), int(box[3]-rect[3]), int(rect[2]), int(box[3]-rect[1])); !close1(area, want) {
-							t.Errorf("%s %s: the link is at %v, its area at %v", job, entries, area, want)
+							t.Errorf("%s %s: the link is at %v, its area at %v", jobName, entries, area, want)
 						}
 					case "/GoToR":
 					default:
@@ -103,21 +104,21 @@ func TestSheetsCarryLinks(t *testing.T) {
 					}
 				}
 			}
-			for _, dest := range s.names() {
+			for _, dest := range namesOf(s) {
 				check("a name", dest)
 			}
 			if links != 4 || targets != 3 {
-				t.Errorf("%s %s: %d links, %d targets", job, entries, links, targets)
+				t.Errorf("%s %s: %d links, %d targets", jobName, entries, links, targets)
 			}
 			if outline := outlineOf(t, got); len(outline) != 1 || !strings.HasPrefix(outline[0], "Second ") || strings.HasSuffix(outline[0], "-") {
-				t.Errorf("%s: outline %q", job, outline)
+				t.Errorf("%s: outline %q", jobName, outline)
 			}
 		}
 	}
 }
 
-// names returns the named destinations of a document.
-func (s *structure) names() (all []any) {
+// namesOf returns the named destinations of a document.
+func namesOf(s *job.Structure) (all []any) {
 	for _, dest := range s.TreeEntries(s.Entry(s.Catalog()["/Names"])["/Dests"], "/Names") {
 		all = append(all, dest)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -81,7 +82,7 @@ func TestNUpOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		args          func(a *NUpArgs)
 		columns, rows int
-		size          string
+		PageSize      string
 		sheets        []string
 	}{
 		"2":           {nil, 2, 1, "842×595", []string{"p1 p2", "p3 p4", "p5 -"}},
@@ -105,8 +106,8 @@ func TestNUpOrder(t *testing.T) {
 		keep(t, "nup "+name+".pdf", made)
 		sound(t, made, "", len(test.sheets))
 		sizes, sheets := cellsOf(t, made, test.columns, test.rows)
-		if sizes[0] != test.size || !reflect.DeepEqual(sheets, test.sheets) {
-			t.Errorf("%s: %s with %q, want %s with %q", name, sizes[0], sheets, test.size, test.sheets)
+		if sizes[0] != test.PageSize || !reflect.DeepEqual(sheets, test.sheets) {
+			t.Errorf("%s: %s with %q, want %s with %q", name, sizes[0], sheets, test.PageSize, test.sheets)
 		}
 	}
 }
@@ -122,7 +123,7 @@ func TestBookletOrder(t *testing.T) {
 		perSheet      int
 		short         bool
 		columns, rows int
-		size          string
+		PageSize      string
 		sheets        []string
 	}{
 		"2": {numbered(8), 2, false, 2, 1, "842×595", []string{"p8 p1", "p2 p7", "p6 p3", "p4 p5"}},
@@ -143,8 +144,8 @@ func TestBookletOrder(t *testing.T) {
 		keep(t, "booklet "+name+".pdf", made)
 		sound(t, made, "", len(test.sheets))
 		sizes, sheets := cellsOf(t, made, test.columns, test.rows)
-		if sizes[0] != test.size || !reflect.DeepEqual(sheets, test.sheets) {
-			t.Errorf("%s: %s with %q, want %s with %q", name, sizes[0], sheets, test.size, test.sheets)
+		if sizes[0] != test.PageSize || !reflect.DeepEqual(sheets, test.sheets) {
+			t.Errorf("%s: %s with %q, want %s with %q", name, sizes[0], sheets, test.PageSize, test.sheets)
 		}
 	}
 }
@@ -270,21 +271,21 @@ func TestSheetsKeepOnlyNeededEntries(t *testing.T) {
 func TestSheetsOfEncrypted(t *testing.T) {
 	t.Parallel()
 	locked := pdftest.Transform(t, numbered(3), "--encrypt", "u", "o", "256", "--print=low", "--")
-	for job, args := range map[string]any{
+	for jobName, args := range map[string]any{
 		NUpJob.Name:     NUpArgs{Selection: Selection{Input: input("u"), Pages: "3,1"}, PerSheet: 2, Width: 595, Height: 842},
 		BookletJob.Name: BookletArgs{Input: input("u"), PerSheet: 2, Width: 595, Height: 842},
 	} {
-		made := make1(t, job, args, locked)
+		made := make1(t, jobName, args, locked)
 		for _, password := range []string{"u", "o"} {
 			if !strings.Contains(pdftest.Tool(t, "pdftotext", "-upw", password, "-opw", password, pdftest.Save(t, made), "-"), "p3") {
-				t.Errorf("%s: %q does not open it", job, password)
+				t.Errorf("%s: %q does not open it", jobName, password)
 			}
 		}
 		if about := pdftest.Tool(t, "qpdf", "--show-encryption", "--password=u", pdftest.Save(t, made)); !strings.Contains(about, "print high resolution: not allowed") || !strings.Contains(about, "R = 6") {
-			t.Errorf("%s: %s", job, about)
+			t.Errorf("%s: %s", jobName, about)
 		}
 	}
-	fails(t, WrongPassword, NUpJob.Name, NUpArgs{Selection: Selection{Input: input("x")}, PerSheet: 2, Width: 595, Height: 842}, locked)
+	fails(t, job.WrongPassword, NUpJob.Name, NUpArgs{Selection: Selection{Input: input("x")}, PerSheet: 2, Width: 595, Height: 842}, locked)
 }
 
 // TestSheetsRefuse names what cannot be put on sheets.
@@ -294,12 +295,12 @@ func TestSheetsRefuse(t *testing.T) {
 	broken.pages[0].resources = "/XObject << /I " + broken.stream("/Type /XObject /Subtype /Image /Width 2 /Height 2 /BitsPerComponent 8 /ColorSpace /DeviceGray /Filter /ASCIIHexDecode", "no digits>") + " >>"
 	for name, test := range map[string]struct {
 		document []byte
-		kind     Kind
+		kind     job.Kind
 		text     string
 	}{
-		"no PDF":  {[]byte("x"), NotPDF, ""},
-		"damaged": {[]byte("%PDF-1.7\nnothing"), Damaged, ""},
-		"image":   {broken.write(), NoSheets, refusedText},
+		"no PDF":  {[]byte("x"), job.NotPDF, ""},
+		"damaged": {[]byte("%PDF-1.7\nnothing"), job.Damaged, ""},
+		"image":   {broken.write(), job.NoSheets, refusedText},
 	} {
 		if failed := fails(t, test.kind, NUpJob.Name, a4(2), test.document); failed.Text != test.text {
 			t.Errorf("%s: %q, want %q", name, failed.Text, test.text)
@@ -308,7 +309,7 @@ func TestSheetsRefuse(t *testing.T) {
 	}
 	beyond := a4(2)
 	beyond.Pages = "2-9"
-	if failed := fails(t, PageOutOfRange, NUpJob.Name, beyond, numbered(3)); failed.Pages != 3 {
+	if failed := fails(t, job.PageOutOfRange, NUpJob.Name, beyond, numbered(3)); failed.Pages != 3 {
 		t.Errorf("%+v", failed)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
@@ -50,7 +52,7 @@ func withKey[T any](args KeyArgs, do func(*pdfsign.Signer) (T, error)) (result T
 }
 
 // SignKeyJob returns the certificates of a key. It has the key, and reads no document.
-var SignKeyJob = define("pdf.sign.key", engine.ReadTime, readKey)
+var SignKeyJob = job.Define("pdf.sign.key", engine.ReadTime, readKey)
 
 // readKey returns the certificates of a key.
 func readKey(_ context.Context, _ *engine.Work, args KeyArgs) (Key, error) {
@@ -64,7 +66,7 @@ func readKey(_ context.Context, _ *engine.Work, args KeyArgs) (Key, error) {
 }
 
 // SignDigestJob signs a digest. It has the key, and reads no document.
-var SignDigestJob = define("pdf.sign.digest", engine.ReadTime, signDigest)
+var SignDigestJob = job.Define("pdf.sign.digest", engine.ReadTime, signDigest)
 
 // signDigest signs the digest of a document.
 func signDigest(_ context.Context, _ *engine.Work, args KeyArgs) (CMS, error) {
@@ -163,10 +165,10 @@ func (r *requester) finish(content []byte, err error) (PendingRequests, error) {
 	if err != nil {
 		return PendingRequests{}, signatureError(err)
 	}
-	if err := os.WriteFile(r.w.Path(output), content, 0o600); err != nil {
+	if err := os.WriteFile(r.w.Path(job.Output), content, 0o600); err != nil {
 		return PendingRequests{}, fmt.Errorf("write output: %w", err)
 	}
-	r.w.Output(output)
+	r.w.Output(job.Output)
 	return PendingRequests{}, nil
 }
 
@@ -174,7 +176,7 @@ func (r *requester) finish(content []byte, err error) (PendingRequests, error) {
 type SealArgs struct {
 	RunState
 
-	Input Input
+	Input job.Input
 	// Roots is the name of a file of certificates in PEM, which complete chains; empty is none.
 	Roots string
 }
@@ -201,7 +203,7 @@ func (a SealArgs) read(ctx context.Context, w *engine.Work) (content pdfsign.PDF
 }
 
 // SealJob adds a timestamp to a document, and the validation data of its signatures.
-var SealJob = define("pdf.seal", engine.ChangeTime, seal)
+var SealJob = job.Define("pdf.seal", engine.ChangeTime, seal)
 
 // seal adds a timestamp to a document.
 func seal(ctx context.Context, w *engine.Work, args SealArgs) (PendingRequests, error) {
@@ -214,7 +216,7 @@ func seal(ctx context.Context, w *engine.Work, args SealArgs) (PendingRequests, 
 }
 
 // SignJob signs a document, without the key: it requests the signature.
-var SignJob = define("pdf.sign", engine.ChangeTime, sign)
+var SignJob = job.Define("pdf.sign", engine.ChangeTime, sign)
 
 // sign signs a document.
 func sign(ctx context.Context, w *engine.Work, args SignArgs) (PendingRequests, error) {
@@ -224,34 +226,34 @@ func sign(ctx context.Context, w *engine.Work, args SignArgs) (PendingRequests, 
 	}
 
 	r := &requester{RunState: args.RunState, w: w}
-	job := pdfsign.Job{Options: args.Options, Level: args.Level, Key: r, Hash: args.Key.Hash, Trust: trust, Network: r.network(), At: args.At}
+	jobValue := pdfsign.Job{Options: args.Options, Level: args.Level, Key: r, Hash: args.Key.Hash, Trust: trust, Network: r.network(), At: args.At}
 	for _, raw := range args.Key.Chain {
 		c, err := x509.ParseCertificate(raw)
 		if err != nil {
 			return PendingRequests{}, fmt.Errorf("certificate of the key: %w", err)
 		}
-		job.Chain = append(job.Chain, c)
+		jobValue.Chain = append(jobValue.Chain, c)
 	}
 
-	if len(job.Chain) == 0 || !job.Hash.Available() {
+	if len(jobValue.Chain) == 0 || !jobValue.Hash.Available() {
 		return PendingRequests{}, errors.New("the key has no certificate, or an unknown hash")
 	}
 
-	if job.Visible != nil {
-		if err := args.fillBox(w, job.Chain[0], job.Visible); err != nil {
+	if jobValue.Visible != nil {
+		if err := args.fillBox(w, jobValue.Chain[0], jobValue.Visible); err != nil {
 			return PendingRequests{}, err
 		}
 		if args.TestMark {
-			job.Visible.Over = markOfPage
+			jobValue.Visible.Over = markOfPage
 		}
 	}
 
-	return r.finish(pdfsign.Sign(ctx, content, job))
+	return r.finish(pdfsign.Sign(ctx, content, jobValue))
 }
 
 // markOfPage returns the test mark of a page that is signed.
 func markOfPage(f *pdffile.File, page pdffile.Page) string {
-	mark, _ := pageMark((&structure{File: f}).paper(page.Entries))
+	mark, _ := pageMark((&job.Structure{File: f}).Paper(page.Entries))
 	return mark
 }
 
@@ -267,16 +269,16 @@ func (a SignArgs) fillBox(w *engine.Work, signer *x509.Certificate, box *pdfsign
 		return nil
 	}
 
-	decoded, _, err := uprightImage(w.Path(a.Image))
+	decoded, _, err := images.UprightImage(w.Path(a.Image))
 	if err != nil {
-		return blameImage(1, err)
+		return images.Blame(1, err)
 	}
 	const maximum, opaque = 1200, 255 // pixels, 300 for each inch of a box of 288 points
 	width := decoded.Rect.Dx()
 	height := decoded.Rect.Dy()
 	if longest := max(width, height); longest > maximum {
 		width, height = max(1, width*maximum/longest), max(1, height*maximum/longest)
-		decoded = scale(decoded, width, height)
+		decoded = images.Scale(decoded, width, height)
 	}
 
 	box.Image = &pdfsign.Image{Width: width, Height: height, RGB: make([]byte, 0, 3*width*height)} // bytes of a pixel

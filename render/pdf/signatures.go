@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
@@ -19,7 +21,7 @@ import (
 type VerifyArgs struct {
 	RunState
 
-	Input Input
+	Input job.Input
 	// Roots is the name of a file of trusted certificates in PEM; empty is none.
 	Roots string
 	// Trust are further trusted certificates in PEM.
@@ -77,7 +79,7 @@ type Certificate struct {
 }
 
 // VerifyJob verifies the signatures of a PDF.
-var VerifyJob = define("pdf.verify", engine.MakeTime, verify)
+var VerifyJob = job.Define("pdf.verify", engine.MakeTime, verify)
 
 // verify verifies the signatures of a document, whose bytes are not repaired first.
 func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, error) {
@@ -123,7 +125,7 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 
 // versionWords returns a function that reads the words of a page of a version of a document.
 func versionWords(ctx context.Context, w *engine.Work, password string) func(version []byte, page int) ([]pdfsign.Word, error) {
-	versions := map[int]*comparedFile{} // by their number of bytes
+	versions := map[int]*compare.File{} // by their number of bytes
 	return func(version []byte, page int) (list []pdfsign.Word, err error) {
 		f := versions[len(version)]
 		if f == nil {
@@ -132,34 +134,34 @@ func versionWords(ctx context.Context, w *engine.Work, password string) func(ver
 				return nil, fmt.Errorf("version: %w", err)
 			}
 
-			doc, err := open(ctx, w, 0, Input{Name: name, Password: password})
+			doc, err := job.Open(ctx, w, 0, job.Input{Name: name, Password: password})
 			if err != nil {
 				return nil, err
 			}
-			if _, err := decrypt(ctx, doc); err != nil {
+			if _, err := job.Decrypt(ctx, doc); err != nil {
 				return nil, err
 			}
 
-			f = &comparedFile{document: doc}
+			f = &compare.File{Document: doc}
 			versions[len(version)] = f
 		}
 
-		words, err := f.words(ctx, page, nil)
+		words, err := f.Words(ctx, page, nil)
 		for _, word := range words {
-			list = append(list, pdfsign.NewWord(word.text, word.area.X, word.area.Y, word.area.Width, word.area.Height))
+			list = append(list, pdfsign.NewWord(word.Text, word.Area.X, word.Area.Y, word.Area.Width, word.Area.Height))
 		}
 		return list, err
 	}
 }
 
 // readPDF reads a document whose bytes are not repaired first, and finds the key of its encryption.
-func readPDF(ctx context.Context, w *engine.Work, in Input) (read pdfsign.PDF, err error) {
-	d := &document{work: w, name: in.Name, password: in.Password}
-	if read.Content, err = d.content(); err != nil {
+func readPDF(ctx context.Context, w *engine.Work, in job.Input) (read pdfsign.PDF, err error) {
+	d := &job.Document{Work: w, Name: in.Name, Password: in.Password}
+	if read.Content, err = d.Content(); err != nil {
 		return read, err
 	}
 	if !bytes.Contains(read.Content[:min(len(read.Content), pdffile.HeaderWithin)], []byte("%PDF-")) {
-		return read, d.fail(NotPDF, nil)
+		return read, d.Fail(job.NotPDF, nil)
 	}
 
 	f, err := pdffile.ReadTable(read.Content)
@@ -167,10 +169,10 @@ func readPDF(ctx context.Context, w *engine.Work, in Input) (read pdfsign.PDF, e
 		return read, nil //nolint:nilerr // pdfsign has more to say about the structure
 	}
 
-	if err := d.checkPassword(ctx); err != nil {
+	if err := d.CheckPassword(ctx); err != nil {
 		return read, err
 	}
-	read.Key, err = d.encryptionKey(ctx)
+	read.Key, err = encryptionKey(ctx, d)
 	return read, err
 }
 
@@ -187,7 +189,7 @@ func roots(w *engine.Work, file string, texts []string) (list []*x509.Certificat
 	for i, text := range texts {
 		found := certificates([]byte(text))
 		if len(found) == 0 {
-			return nil, &Error{Kind: NoCertificate, Pages: i, Text: "must be a certificate in PEM"}
+			return nil, &job.Error{Kind: job.NoCertificate, Pages: i, Text: "must be a certificate in PEM"}
 		}
 		list = append(list, found...)
 	}
@@ -216,9 +218,9 @@ func signatureError(err error) error {
 	}
 	switch failed.Kind {
 	case pdfsign.Encrypted, pdfsign.Unreadable, pdfsign.NotAllowed:
-		return &Error{Kind: Unverified, Text: failed.Text, cause: err}
+		return &job.Error{Kind: job.Unverified, Text: failed.Text, Cause: err}
 	}
-	return &Error{Kind: Unsigned, About: failed.Kind, Text: failed.Text, cause: err}
+	return &job.Error{Kind: job.Unsigned, About: failed.Kind, Text: failed.Text, Cause: err}
 }
 
 func certificateOf(c *x509.Certificate) Certificate {

@@ -18,6 +18,8 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -112,13 +114,13 @@ func TestSignInSteps(t *testing.T) {
 	if got := unmarshal[Verification](t, result(t, VerifyJob.Name, verified, done)); got.Verdict != "valid" {
 		t.Errorf("%+v", got)
 	}
-	fails(t, Unsigned, SignKeyJob.Name, KeyArgs{PKCS12: file, Password: "wrong"})
-	fails(t, Unsigned, SignDigestJob.Name, KeyArgs{PKCS12: []byte("hello"), Digest: []byte("digest")})
+	fails(t, job.Unsigned, SignKeyJob.Name, KeyArgs{PKCS12: file, Password: "wrong"})
+	fails(t, job.Unsigned, SignDigestJob.Name, KeyArgs{PKCS12: []byte("hello"), Digest: []byte("digest")})
 	args.Responses[0].Error = "is not there"
 	args.Options.Visible.Page = 9
-	fails(t, Unsigned, SignJob.Name, args, document, icon)
-	fails(t, NotImage, SignJob.Name, args, document, []byte("icon"))
-	fails(t, NotPDF, SealJob.Name, args.SealArgs, []byte("hello"))
+	fails(t, job.Unsigned, SignJob.Name, args, document, icon)
+	fails(t, images.NotImage, SignJob.Name, args, document, []byte("icon"))
+	fails(t, job.NotPDF, SealJob.Name, args.SealArgs, []byte("hello"))
 }
 
 func TestVerify(t *testing.T) {
@@ -143,9 +145,9 @@ func TestVerify(t *testing.T) {
 	if got, err := do(t, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made); err == nil && unmarshal[Verification](t, got.Body).Verdict != "invalid" {
 		t.Errorf("changed: %s", got.Body)
 	}
-	fails(t, NotPDF, VerifyJob.Name, VerifyArgs{Input: input("")}, []byte("hello"))
-	fails(t, PasswordRequired, VerifyJob.Name, VerifyArgs{Input: input("")}, pdftest.Transform(t, plain, "--encrypt", "user", "owner", "256", "--"))
-	fails(t, NoCertificate, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{"x"}}, plain)
+	fails(t, job.NotPDF, VerifyJob.Name, VerifyArgs{Input: input("")}, []byte("hello"))
+	fails(t, job.PasswordRequired, VerifyJob.Name, VerifyArgs{Input: input("")}, pdftest.Transform(t, plain, "--encrypt", "user", "owner", "256", "--"))
+	fails(t, job.NoCertificate, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{"x"}}, plain)
 }
 
 // signAgain adds the signature of a signer to a document.
@@ -186,7 +188,7 @@ func TestCoveredText(t *testing.T) {
 		"no text":              {plain.Write(), "", pdfsign.Visible{Page: 1, X: 30, Y: 170, Width: 220, Height: 40}, ""},
 	} {
 		made := signAgain(t, signAgain(t, c.content, c.password, signer, nil), c.password, signer, &c.box)
-		got := unmarshal[Verification](t, result(t, VerifyJob.Name, VerifyArgs{Input: Input{Name: inputName(0), Password: c.password}, Trust: []string{pemOf(signer.Chain[0])}}, made))
+		got := unmarshal[Verification](t, result(t, VerifyJob.Name, VerifyArgs{Input: job.Input{Name: inputName(0), Password: c.password}, Trust: []string{pemOf(signer.Chain[0])}}, made))
 		text, want := "", "valid"
 		for _, change := range got.Signatures[0].Changes {
 			if change.Type == string(pdfsign.ChangeCover) {
@@ -204,8 +206,8 @@ func TestHostileSignatures(t *testing.T) {
 	t.Parallel()
 	for name, content := range hostile() {
 		result, err := pool.Run(t.Context(), engine.Job{Name: VerifyJob.Name, Args: VerifyArgs{Input: input("")}, Files: []engine.File{{Name: inputName(0), Content: spool.FromBytes(content)}}})
-		var failed *Error
-		if err != nil && (!errors.As(FromJob(err), &failed) || failed.Kind != Unverified && failed.Kind != NotPDF) {
+		var failed *job.Error
+		if err != nil && (!errors.As(job.FromJob(err), &failed) || failed.Kind != job.Unverified && failed.Kind != job.NotPDF) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = result.Close()

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 )
@@ -28,7 +30,7 @@ type sourceSignature struct {
 
 // reportBroken returns a handler that warns about broken signatures: those of inputs that the PDFs of the result do not
 // have, or that are invalid in them. It judges the result alone, whatever the handler does.
-func reportBroken(job string, handler engine.Handler) engine.Handler {
+func reportBroken(jobName string, handler engine.Handler) engine.Handler {
 	return func(ctx context.Context, w *engine.Work, args json.RawMessage, body []byte) ([]byte, error) {
 		var signatures []sourceSignature
 		inputs := inputsIn(args)
@@ -45,7 +47,7 @@ func reportBroken(job string, handler engine.Handler) engine.Handler {
 			return result, err
 		}
 
-		broken, err := brokenSignatures(ctx, w, job, inputs, signatures)
+		broken, err := brokenSignatures(ctx, w, jobName, inputs, signatures)
 		if len(broken) > 0 {
 			w.Warn(signatureBroken, "Signatures of the source are missing or invalid in the result: "+signerList(broken)+". Sign after all other changes.")
 		}
@@ -54,14 +56,14 @@ func reportBroken(job string, handler engine.Handler) engine.Handler {
 }
 
 // inputsIn returns the inputs among a job's arguments: the objects with the fields of an Input.
-func inputsIn(args json.RawMessage) (found []Input) {
+func inputsIn(args json.RawMessage) (found []job.Input) {
 	var walk func(value any)
 	walk = func(value any) {
 		switch v := value.(type) {
 		case map[string]any:
 			name, named := v["Name"].(string)
 			password, protected := v["Password"].(string)
-			if in := (Input{Name: name, Password: password}); named && protected && !slices.Contains(found, in) {
+			if in := (job.Input{Name: name, Password: password}); named && protected && !slices.Contains(found, in) {
 				found = append(found, in)
 			}
 			for _, member := range v {
@@ -83,16 +85,16 @@ func inputsIn(args json.RawMessage) (found []Input) {
 
 // signaturesOf returns the signatures of an input. Only a file with the entry of their byte ranges has any; it is
 // never in an object stream or encrypted, because the range is of the file's own bytes.
-func signaturesOf(ctx context.Context, w *engine.Work, in Input) ([]sourceSignature, error) {
+func signaturesOf(ctx context.Context, w *engine.Work, in job.Input) ([]sourceSignature, error) {
 	const mark = "/ByteRange"
 	if about, err := os.Lstat(w.Path(in.Name)); err != nil || !about.Mode().IsRegular() {
 		return nil, nil //nolint:nilerr // the handler reports it
 	}
-	if marked, err := contains(w.Path(in.Name), mark); err != nil || !marked {
+	if marked, err := job.FileContains(w.Path(in.Name), mark); err != nil || !marked {
 		return nil, err
 	}
-	doc := &document{work: w, name: in.Name, password: in.Password}
-	content, err := doc.content()
+	doc := &job.Document{Work: w, Name: in.Name, Password: in.Password}
+	content, err := doc.Content()
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +112,9 @@ func signaturesOf(ctx context.Context, w *engine.Work, in Input) ([]sourceSignat
 
 // readSignatures reads the signatures of a document, from a repaired copy if necessary. A document that cannot be
 // read has none: its job fails. valid holds the names of the fields whose signatures are not invalid.
-func readSignatures(ctx context.Context, doc *document, content []byte) (fields []pdfsign.SignedField, valid map[string]bool) {
+func readSignatures(ctx context.Context, doc *job.Document, content []byte) (fields []pdfsign.SignedField, valid map[string]bool) {
 	valid = map[string]bool{}
-	pdf, err := readPDF(ctx, doc.work, Input{Name: doc.name, Password: doc.password})
+	pdf, err := readPDF(ctx, doc.Work, job.Input{Name: doc.Name, Password: doc.Password})
 	if err == nil {
 		reports, err := pdfsign.Verify(pdf, pdfsign.Trust{})
 		for _, r := range reports {
@@ -124,15 +126,15 @@ func readSignatures(ctx context.Context, doc *document, content []byte) (fields 
 	if err == nil {
 		return pdfsign.SignedFields(f, content), valid
 	}
-	copied := &document{work: doc.work, name: doc.name, password: doc.password}
+	copied := &job.Document{Work: doc.Work, Name: doc.Name, Password: doc.Password}
 	const repaired = "signed.pdf"
-	if copied.writeTo(ctx, repaired, qpdfJob{"decrypt": "", "objectStreams": "disable"}) != nil {
+	if copied.WriteTo(ctx, repaired, job.QPDFJob{"decrypt": "", "objectStreams": "disable"}) != nil {
 		return nil, valid
 	}
-	copied.name = repaired
-	copied.password = ""
-	defer func() { _ = os.Remove(doc.work.Path(repaired)) }()
-	if f, err = copied.readSelf(); err != nil {
+	copied.Name = repaired
+	copied.Password = ""
+	defer func() { _ = os.Remove(doc.Work.Path(repaired)) }()
+	if f, err = copied.ReadSelf(); err != nil {
 		return nil, valid
 	}
 	return pdfsign.SignedFields(f, content), valid
@@ -140,12 +142,12 @@ func readSignatures(ctx context.Context, doc *document, content []byte) (fields 
 
 // brokenSignatures returns the signatures of inputs that no PDF of the result has, or that are invalid in it. Results
 // that are not versions of their source have none to lose.
-func brokenSignatures(ctx context.Context, w *engine.Work, job string, inputs []Input, signatures []sourceSignature) (broken []sourceSignature, err error) {
-	if job == CompareJob.Name {
+func brokenSignatures(ctx context.Context, w *engine.Work, jobName string, inputs []job.Input, signatures []sourceSignature) (broken []sourceSignature, err error) {
+	if jobName == compare.Job.Name {
 		return nil, nil
 	}
 	made := slices.DeleteFunc(w.Outputs(), func(name string) bool { return !strings.HasSuffix(name, ".pdf") })
-	if len(made) == 0 && job != SplitJob.Name {
+	if len(made) == 0 && jobName != SplitJob.Name {
 		return nil, nil
 	}
 
@@ -163,12 +165,12 @@ func brokenSignatures(ctx context.Context, w *engine.Work, job string, inputs []
 }
 
 // invalidated reports whether what was added to a document makes the signature invalid.
-func (s sourceSignature) invalidated(ctx context.Context, w *engine.Work, name string, inputs []Input) bool {
+func (s sourceSignature) invalidated(ctx context.Context, w *engine.Work, name string, inputs []job.Input) bool {
 	if !s.valid {
 		return false
 	}
 	for _, in := range inputs {
-		pdf, err := readPDF(ctx, w, Input{Name: name, Password: in.Password})
+		pdf, err := readPDF(ctx, w, job.Input{Name: name, Password: in.Password})
 		if err != nil {
 			continue // the password of another input
 		}

@@ -9,6 +9,9 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -30,15 +33,15 @@ func TestBrokenSignaturesAreReported(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
 	document, _ := signed(t, linked().Write())
-	form, _ := signed(t, pdftest.Load(t, "testdata/form.pdf"))
+	formEntries, _ := signed(t, pdftest.Load(t, "testdata/form.pdf"))
 	for name, args := range jobsOnOne() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			files := [][]byte{document}
 			switch name {
-			case FormFillJob.Name:
-				args = FormFillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true}
-				files[0] = form
+			case form.FillJob.Name:
+				args = form.FillArgs{Input: input(""), Values: map[string]any{"name": "x"}, Flatten: true}
+				files[0] = formEntries
 			case InvoiceJob.Name:
 				files = append(files, []byte(smallInvoice))
 			case NUpJob.Name, BookletJob.Name, StandardsJob.Name, SealJob.Name:
@@ -50,7 +53,7 @@ func TestBrokenSignaturesAreReported(t *testing.T) {
 			case DetachJob.Name, RemoveAttachmentsJob.Name:
 				attached := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
 				files[0], _ = signed(t, attached)
-			case ExtractImagesJob.Name, InvoiceReadJob.Name, ArchivedJob.Name:
+			case ExtractImagesJob.Name, InvoiceReadJob.Name, archive.CheckJob.Name:
 				return // nothing to find in the document
 			}
 			result, err := do(t, name, args, files...)
@@ -146,11 +149,11 @@ func TestSignersOfAllSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := Merge{Inputs: []MergeInput{{Input: Input{Name: inputName(0)}}, {Input: Input{Name: inputName(1), Password: test.password}}}}
-			job := engine.Job{Name: MergeJob.Name, Args: args, MaxOutput: maxBytes, Files: []engine.File{
+			args := Merge{Inputs: []MergeInput{{Input: job.Input{Name: inputName(0)}}, {Input: job.Input{Name: inputName(1), Password: test.password}}}}
+			jobValue := engine.Job{Name: MergeJob.Name, Args: args, MaxOutput: job.MaxBytes, Files: []engine.File{
 				{Name: inputName(0), Content: spool.FromBytes(three().Write())}, {Name: inputName(1), Content: spool.FromBytes(test.content)},
 			}}
-			result, err := pool.Run(t.Context(), job)
+			result, err := pool.Run(t.Context(), jobValue)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,12 +13,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // SplitArgs are the arguments of SplitJob. Exactly one of the ways to split is set. The output is a ZIP archive.
 type SplitArgs struct {
-	Input
+	job.Input
 
 	Every    int    // pages of a part
 	Level    int    // of the outline: its entries of this level and above begin parts
@@ -38,20 +40,20 @@ type piece struct {
 }
 
 // SplitJob makes a ZIP archive of parts of a PDF.
-var SplitJob = defineFile("pdf.split", engine.MakeTime, split)
+var SplitJob = job.DefineFile("pdf.split", engine.MakeTime, split)
 
 // split makes an archive of parts of a document, in order.
 func split(ctx context.Context, w *engine.Work, args SplitArgs) error {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
 
-	if doc.pages > maxKeptFrom {
-		return &Error{Kind: TooManyPages, Pages: doc.pages, Max: maxKeptFrom}
+	if doc.Pages > maxKeptFrom {
+		return &job.Error{Kind: job.TooManyPages, Pages: doc.Pages, Max: maxKeptFrom}
 	}
-	if args.Every > 0 && doc.pages > args.Every*maxParts {
-		return tooManyParts((doc.pages-1)/args.Every + 1)
+	if args.Every > 0 && doc.Pages > args.Every*maxParts {
+		return tooManyParts((doc.Pages-1)/args.Every + 1)
 	}
 
 	s, err := newSplitter(ctx, doc, args.TestMark)
@@ -71,7 +73,7 @@ func split(ctx context.Context, w *engine.Work, args SplitArgs) error {
 	}
 
 	for _, p := range pieces {
-		if err := checkPages(p.last - p.first + 1); err != nil {
+		if err := job.CheckPages(p.last - p.first + 1); err != nil {
 			return err
 		}
 	}
@@ -84,7 +86,7 @@ func split(ctx context.Context, w *engine.Work, args SplitArgs) error {
 }
 
 func tooManyParts(n int) error {
-	return &Error{Kind: Unsplit, Text: fmt.Sprintf("makes %d parts; the limit is %d", n, maxParts)}
+	return &job.Error{Kind: job.Unsplit, Text: fmt.Sprintf("makes %d parts; the limit is %d", n, maxParts)}
 }
 
 // pieces returns the parts of a document by pages, bookmarks or text.
@@ -94,35 +96,35 @@ func (a SplitArgs) pieces(ctx context.Context, s *splitter) ([]piece, error) {
 	var starts []int
 	switch {
 	case a.Every > 0:
-		for n := 1; n <= s.pages; n += a.Every {
+		for n := 1; n <= s.Document.Pages; n += a.Every {
 			starts = append(starts, n)
 		}
 	case a.Level > 0:
 		starts = headings(s.outline, a.Level, titles, nil)
 		if len(starts) == 0 {
-			return nil, &Error{Kind: Unsplit, Text: fmt.Sprintf("must be a level with bookmarks; the document has none of level %d or above", a.Level)}
+			return nil, &job.Error{Kind: job.Unsplit, Text: fmt.Sprintf("must be a level with bookmarks; the document has none of level %d or above", a.Level)}
 		}
 	default:
-		texts, err := allTexts(ctx, s.document)
+		texts, err := job.AllTexts(ctx, s.Document)
 		if err != nil {
 			return nil, err
 		}
 
-		wanted := fold([]string{a.Text}, false).text
+		wanted := redact.Fold([]string{a.Text}, false).Text
 		for i, text := range texts {
-			if strings.Contains(fold(strings.Split(text, ""), true).text, wanted) {
+			if strings.Contains(redact.Fold(strings.Split(text, ""), true).Text, wanted) {
 				starts = append(starts, i+1)
 			}
 		}
 		if len(starts) == 0 {
-			return nil, &Error{Kind: Unsplit, Text: "was not found on any page"}
+			return nil, &job.Error{Kind: job.Unsplit, Text: "was not found on any page"}
 		}
 	}
 
-	starts = unique(append(starts, 1))
+	starts = job.Unique(append(starts, 1))
 	pieces := make([]piece, len(starts))
 	for i, first := range starts {
-		pieces[i] = piece{first, s.pages, titles[first]}
+		pieces[i] = piece{first, s.Document.Pages, titles[first]}
 		if i > 0 {
 			pieces[i-1].last = first - 1
 		}
@@ -150,8 +152,8 @@ func headings(nodes []pageNode, level int, titles map[int]string, pages []int) [
 // fill returns the part from a page with as many pages as fit into a number of bytes.
 func (s *splitter) fill(from int, maximum int64) (piece, []byte, error) {
 	var best []byte
-	fits := 0                                   // a number of pages that fits
-	beyond := min(s.pages-from+1, maxPages) + 1 // one that does not
+	fits := 0                                                // a number of pages that fits
+	beyond := min(s.Document.Pages-from+1, job.MaxPages) + 1 // one that does not
 
 	for n := min(max(1, s.filled), beyond-1); fits+1 < beyond; {
 		content, err := s.write(piece{first: from, last: from + n - 1})
@@ -162,11 +164,11 @@ func (s *splitter) fill(from int, maximum int64) (piece, []byte, error) {
 			best = content
 			fits = n
 		case n == 1:
-			return piece{}, nil, &Error{Kind: Unsplit, Text: fmt.Sprintf("must be larger: page %d alone has %d bytes", from, len(content))}
+			return piece{}, nil, &job.Error{Kind: job.Unsplit, Text: fmt.Sprintf("must be larger: page %d alone has %d bytes", from, len(content))}
 		default:
 			beyond = n
 		}
-		if n = (fits + beyond) / 2; beyond > min(s.pages-from+1, maxPages) {
+		if n = (fits + beyond) / 2; beyond > min(s.Document.Pages-from+1, job.MaxPages) {
 			n = min(2*fits, beyond-1)
 		}
 	}
@@ -177,19 +179,19 @@ func (s *splitter) fill(from int, maximum int64) (piece, []byte, error) {
 
 // pack makes an archive of parts the job's output. next returns the part that begins with a page, and its content.
 func (s *splitter) pack(ctx context.Context, next func(from int) (piece, []byte, error)) error {
-	digits := max(3, len(strconv.Itoa(s.pages)))
+	digits := max(3, len(strconv.Itoa(s.Document.Pages)))
 	const part = "part.pdf"
 
-	return packStored(s.work, "parts.zip", func(add func(file, name string) error) error {
-		for from, n := 1, 1; from <= s.pages; n++ {
+	return job.PackStored(s.Work, "parts.zip", func(add func(file, name string) error) error {
+		for from, n := 1, 1; from <= s.Document.Pages; n++ {
 			if n > maxParts {
-				return &Error{Kind: Unsplit, Text: fmt.Sprintf("makes more than %d parts, the limit", maxParts)}
+				return &job.Error{Kind: job.Unsplit, Text: fmt.Sprintf("makes more than %d parts, the limit", maxParts)}
 			}
 			made, content, err := next(from)
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err
 			}
-			if err := os.WriteFile(s.work.Path(part), content, 0o600); err != nil {
+			if err := os.WriteFile(s.Work.Path(part), content, 0o600); err != nil {
 				return fmt.Errorf("part: %w", err)
 			}
 

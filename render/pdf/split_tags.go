@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -124,7 +125,7 @@ func (t *tags) keys(p piece) (keys []int) {
 		}
 	}
 
-	return unique(keys)
+	return job.Unique(keys)
 }
 
 // keep adds elements with content, and those above them. It returns those that it added: one, or a list.

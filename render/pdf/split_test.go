@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -140,7 +141,7 @@ func TestSplitEncrypted(t *testing.T) {
 			}
 		})
 	}
-	fails(t, PasswordRequired, SplitJob.Name, SplitArgs{Input: input(""), Every: 2}, pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"))
+	fails(t, job.PasswordRequired, SplitJob.Name, SplitArgs{Input: input(""), Every: 2}, pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"))
 }
 
 // TestSplitBySize fills parts: none is larger than allowed, and no two of them would fit into one.
@@ -165,7 +166,7 @@ func TestSplitBySize(t *testing.T) {
 	if pages != 40 || len(parts) < 7 {
 		t.Errorf("%d pages in %d parts", pages, len(parts))
 	}
-	if failed := fails(t, Unsplit, SplitJob.Name, SplitArgs{Input: input(""), MaxBytes: 2000}, content); !strings.Contains(failed.Text, "page 1 alone has") {
+	if failed := fails(t, job.Unsplit, SplitJob.Name, SplitArgs{Input: input(""), MaxBytes: 2000}, content); !strings.Contains(failed.Text, "page 1 alone has") {
 		t.Errorf("got %q", failed.Text)
 	}
 }
@@ -196,10 +197,10 @@ func TestSplitIsRefused(t *testing.T) {
 	doc := three().Write()
 	for _, args := range []SplitArgs{{Level: 1}, {Text: "delta"}} {
 		args.Input = input("")
-		fails(t, Unsplit, SplitJob.Name, args, doc)
+		fails(t, job.Unsplit, SplitJob.Name, args, doc)
 	}
-	many := source{Pages: make([]string, maxPages+1)}.Write()
-	fails(t, TooManyPages, SplitJob.Name, SplitArgs{Input: input(""), Every: maxPages + 1}, many)
+	many := source{Pages: make([]string, job.MaxPages+1)}.Write()
+	fails(t, job.TooManyPages, SplitJob.Name, SplitArgs{Input: input(""), Every: job.MaxPages + 1}, many)
 }
 
 // TestSplitManyPages makes single pages of a large document.
@@ -212,7 +213,7 @@ func TestSplitManyPages(t *testing.T) {
 	}
 	sound(t, parts[maxParts-1].content, "", 1)
 	s.Pages = append(s.Pages, "one more")
-	fails(t, Unsplit, SplitJob.Name, SplitArgs{Input: input(""), Every: 1}, s.Write())
+	fails(t, job.Unsplit, SplitJob.Name, SplitArgs{Input: input(""), Every: 1}, s.Write())
 }
 
 func TestSplitLabels(t *testing.T) {
@@ -286,7 +287,7 @@ func TestSplitRealDocuments(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
 	done := 0
-	for _, path := range someDocuments(t, realDocuments(t), *realRows) {
+	for _, path := range someDocuments(t, *realRows) {
 		content := pdftest.Load(t, path)
 		result, err := do(t, InfoJob.Name, input(""), content)
 		var about Info

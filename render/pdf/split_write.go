@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // splitter writes parts of a document: files with only the objects that their pages need.
 type splitter struct {
-	*document // not encrypted; each of its pages has only the resources that it uses
+	*job.Document // not encrypted; each of its pages has only the resources that it uses
 	*pdffile.File
 
 	refs    []string       // of pages
@@ -58,56 +60,56 @@ func (n *pageNode) span() {
 func (n *pageNode) on(p piece) bool { return n.first > 0 && n.first <= p.last && n.last >= p.first }
 
 // newSplitter prepares a document: not encrypted, with explicit destinations, and on request with the test mark.
-func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, error) {
-	encrypted, err := contains(doc.work.Path(doc.name), "/Encrypt")
+func newSplitter(ctx context.Context, doc *job.Document, testMark bool) (*splitter, error) {
+	encrypted, err := job.FileContains(doc.Work.Path(doc.Name), "/Encrypt")
 	if err != nil {
 		return nil, err
 	}
 
-	plain := &document{work: doc.work, name: "plain.pdf", number: doc.number}
-	if err := doc.writeTo(ctx, plain.name, qpdfJob{
+	plain := &job.Document{Work: doc.Work, Name: "plain.pdf", Number: doc.Number}
+	if err := doc.WriteTo(ctx, plain.Name, job.QPDFJob{
 		"decrypt": "", "objectStreams": "disable", "removeUnreferencedResources": "yes",
-		"pages": []qpdfJob{{"file": ".", "password": doc.password, "range": "1-z"}},
+		"pages": []job.QPDFJob{{"file": ".", "password": doc.Password, "range": "1-z"}},
 	}); err != nil {
 		return nil, err
 	}
 
-	if err := plain.makeExplicit(ctx); err != nil {
+	if err := makeExplicit(ctx, plain); err != nil {
 		return nil, err
 	}
 
-	found, err := plain.readStructure(ctx)
+	found, err := plain.ReadStructure(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if testMark {
-		if err := plain.drawMarks(ctx, found); err != nil {
+		if err := drawMarks(ctx, plain, found); err != nil {
 			return nil, err
 		}
-		if found, err = plain.readStructure(ctx); err != nil {
+		if found, err = plain.ReadStructure(ctx); err != nil {
 			return nil, err
 		}
 	}
 
-	if len(found.Pages) != doc.pages {
-		return nil, doc.fail(Damaged, fmt.Errorf("%d pages, want %d", len(found.Pages), doc.pages))
+	if len(found.Pages) != doc.Pages {
+		return nil, doc.Fail(job.Damaged, fmt.Errorf("%d pages, want %d", len(found.Pages), doc.Pages))
 	}
 
-	content, err := plain.content()
+	content, err := plain.Content()
 	if err != nil {
 		return nil, err
 	}
 
-	s := &splitter{document: plain, File: found.File, numbers: map[string]int{}, digest: sha256.Sum256(content)}
+	s := &splitter{Document: plain, File: found.File, numbers: map[string]int{}, digest: sha256.Sum256(content)}
 	if encrypted {
-		if s.cipher, err = doc.cipher(ctx); err != nil {
+		if s.cipher, err = cipherOf(ctx, doc); err != nil {
 			return nil, err
 		}
 	}
 
 	for i, page := range found.Pages {
 		if s.Dict(page.Object) == nil {
-			return nil, doc.fail(Damaged, fmt.Errorf("page %d is not a dictionary", i+1))
+			return nil, doc.Fail(job.Damaged, fmt.Errorf("page %d is not a dictionary", i+1))
 		}
 		s.refs = append(s.refs, page.Object)
 		s.numbers[page.Object] = i + 1
@@ -126,8 +128,8 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 	seen := map[string]bool{}
 	s.fields = s.fieldsOf(s.Entry(s.Catalog()["/AcroForm"])["/Fields"], seen, 0)
 	s.readLabels()
-	values, _ := readXMP(found.readXMPOf())
-	s.archival = values[xmpPDFA+"part"] == "1"
+	values, _ := archive.ReadXMP(readXMPOf(found))
+	s.archival = values[archive.XMPPDFA+"part"] == "1"
 	s.tags = newTags(s)
 
 	return s, nil
@@ -135,15 +137,15 @@ func newSplitter(ctx context.Context, doc *document, testMark bool) (*splitter, 
 
 // makeExplicit makes the destinations of a document explicit, because its parts do not have their names. Parts do not
 // claim PDF/UA: their headings may begin below the first level.
-func (d *document) makeExplicit(ctx context.Context) error {
-	s, err := d.readStructure(ctx)
+func makeExplicit(ctx context.Context, d *job.Document) error {
+	s, err := d.ReadStructure(ctx)
 	if err != nil {
 		return err
 	}
 
-	all := s.dests()
+	all := destsOf(s)
 	changes := s.NewUpdate()
-	s.rewriteDests(changes, nil, func(dest any) (any, bool) {
+	rewriteAllDests(s, changes, nil, func(dest any) (any, bool) {
 		name, ok := dest.(string)
 		view := all.array(dest)
 		if ok && view == nil {
@@ -152,13 +154,13 @@ func (d *document) makeExplicit(ctx context.Context) error {
 		return view, ok && view != nil
 	})
 
-	if xmp := s.readXMPOf(); bytes.Contains(xmp, []byte(xmpUA)) {
+	if xmp := readXMPOf(s); bytes.Contains(xmp, []byte(archive.XMPUA)) {
 		if edited, err := editXMP(xmp, func(name xml.Name) bool { return name == claimsUA }, ""); err == nil {
-			s.setXMP(changes, edited)
+			setXMP(s, changes, edited)
 		}
 	}
 
-	return d.change(changes)
+	return d.Change(changes)
 }
 
 func (s *splitter) outlineOf(items []pdffile.OutlineItem) (nodes []pageNode) {
@@ -307,7 +309,7 @@ func (s *splitter) write(p piece) ([]byte, error) {
 	u.Encrypt(s.cipher)
 	content, err := s.finish(u)
 	if err != nil {
-		return nil, s.fail(Damaged, fmt.Errorf("part from page %d: %w", p.first, err))
+		return nil, s.Fail(job.Damaged, fmt.Errorf("part from page %d: %w", p.first, err))
 	}
 	return content, nil
 }
@@ -319,38 +321,38 @@ func (s *splitter) finish(u *pdffile.Update) ([]byte, error) {
 	return u.Compact()
 }
 
-// cipher returns the encryption of a document. qpdf copies it to an empty file, in a standard form, and prints the key.
-func (d *document) cipher(ctx context.Context) (*pdffile.Cipher, error) {
+// cipherOf returns the encryption of a document. qpdf copies it to an empty file, in a standard form, and prints the key.
+func cipherOf(ctx context.Context, d *job.Document) (*pdffile.Cipher, error) {
 	const sample = "cipher.pdf"
-	_, err := qpdf(ctx, d.work, qpdfJob{
-		"empty": "", "outputFile": sample, "copyEncryption": d.name, "encryptionFilePassword": d.password, "objectStreams": "disable",
+	_, err := job.QPDF(ctx, d.Work, job.QPDFJob{
+		"empty": "", "outputFile": sample, "copyEncryption": d.Name, "encryptionFilePassword": d.Password, "objectStreams": "disable",
 	})
 	if err != nil {
-		return nil, d.damaged(err)
+		return nil, d.Damaged(err)
 	}
 
-	key, err := (&document{work: d.work, name: sample, password: d.password, number: d.number}).encryptionKey(ctx)
+	key, err := encryptionKey(ctx, (&job.Document{Work: d.Work, Name: sample, Password: d.Password, Number: d.Number}))
 	if err != nil {
 		return nil, err
 	}
 
-	content, err := os.ReadFile(d.work.Path(sample))
+	content, err := os.ReadFile(d.Work.Path(sample))
 	if err != nil {
 		return nil, fmt.Errorf("encryption: %w", err)
 	}
 
 	cipher, err := pdffile.NewCipher(content, key)
 	if err != nil {
-		return nil, d.fail(Damaged, err)
+		return nil, d.Fail(job.Damaged, err)
 	}
 	return cipher, nil
 }
 
 // encryptionKey returns the key of an encrypted document, which qpdf derives from the password.
-func (d *document) encryptionKey(ctx context.Context) ([]byte, error) {
-	about, err := qpdf(ctx, d.work, qpdfJob{"inputFile": d.name, "password": d.password, "showEncryption": "", "showEncryptionKey": ""})
+func encryptionKey(ctx context.Context, d *job.Document) ([]byte, error) {
+	about, err := job.QPDF(ctx, d.Work, job.QPDFJob{"inputFile": d.Name, "password": d.Password, "showEncryption": "", "showEncryptionKey": ""})
 	if err != nil {
-		return nil, d.damaged(err)
+		return nil, d.Damaged(err)
 	}
 	const label = "\nEncryption key = "
 	line := string(about[max(0, bytes.LastIndex(about, []byte(label))):])

@@ -6,18 +6,20 @@ import (
 	"fmt"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // StampArgs are the arguments of a StampJob. The output is the PDF.
 type StampArgs struct {
-	Input Input
+	Input job.Input
 	Marks []Mark // in drawing order
 }
 
 // Mark is one stamp with its position.
 type Mark struct {
 	// Stamp is an image, or a PDF whose first page is drawn.
-	Stamp Input
+	Stamp job.Input
 	// Image is true if Stamp is an image. An image that is larger than a page, as it is turned, is reduced before
 	// Scale is applied. Other stamps are reduced after scaling, unless they are at a point.
 	Image bool
@@ -39,12 +41,7 @@ type Mark struct {
 // stampEdge is the distance of stamps from the edge, in points.
 const stampEdge = 24
 
-// drawScript precedes the scripts that draw on pages.
-//
-//go:embed draw.js
-var drawScript string
-
-// stampScript draws a stamp; MuPDF runs it behind drawScript.
+// stampScript draws a stamp; MuPDF runs it behind job.DrawScript.
 //
 //go:embed stamp.js
 var stampScript string
@@ -73,35 +70,35 @@ type stampStamp struct {
 }
 
 // StampJob draws stamps on pages of a PDF, in order.
-var StampJob = defineFile("pdf.stamp", engine.ChangeTime, stamp)
+var StampJob = job.DefineFile("pdf.stamp", engine.ChangeTime, stamp)
 
 // stamp draws stamps on pages.
 //
 // It places the stamp by itself: qpdf's overlay fits it into the trim box, and
 // pdfcpu's watermark takes no notice of turned pages.
 func stamp(ctx context.Context, w *engine.Work, args StampArgs) error {
-	doc, err := openOne(ctx, w, args.Input)
+	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return err
 	}
-	if err := checkPages(doc.pages); err != nil {
+	if err := job.CheckPages(doc.Pages); err != nil {
 		return err
 	}
 
 	const stamped = "stamped.pdf"
 	input := stampInput{Output: stamped, Edge: stampEdge}
-	images := 0
+	found := 0
 	for _, mark := range args.Marks {
-		pages, err := doc.resolve(mark.Pages)
+		pages, err := doc.Resolve(mark.Pages)
 		if err != nil {
 			return err
 		}
 
 		name := mark.Stamp.Name
 		if mark.Image {
-			images++
-			if name, err = imageStamp(w, name, images); err != nil {
-				return blameImage(images, err)
+			found++
+			if name, err = imageStamp(w, name, found); err != nil {
+				return images.Blame(found, err)
 			}
 		}
 
@@ -112,37 +109,37 @@ func stamp(ctx context.Context, w *engine.Work, args StampArgs) error {
 	}
 
 	original := *doc
-	encrypted, err := decrypt(ctx, doc)
+	encrypted, err := job.Decrypt(ctx, doc)
 	if err != nil {
 		return err
 	}
-	if err := settle(ctx, doc); err != nil {
+	if err := job.Settle(ctx, doc); err != nil {
 		return err
 	}
 
-	input.Input = doc.name
-	if _, err = runScript[bool](ctx, doc, "stamp.js", []byte(drawScript+stampScript), input); err != nil {
+	input.Input = doc.Name
+	if _, err = job.RunScript[bool](ctx, doc, "stamp.js", []byte(job.DrawScript+stampScript), input); err != nil {
 		return err
 	}
-	return finish(ctx, &original, encrypted, stamped)
+	return job.Finish(ctx, &original, encrypted, stamped)
 }
 
 // imageStamp makes a PDF of one page of an image, the nth, and returns its name.
 func imageStamp(w *engine.Work, image string, n int) (string, error) {
 	name := fmt.Sprintf("stamp-image%d.pdf", n)
-	out, err := newWriter(w.Path(name))
+	out, err := images.NewWriter(w.Path(name))
 	if err != nil {
 		return "", err
 	}
 
-	err = eachImage(w.Path(image), func(p *rasterImage) error {
-		if len(out.pages) > 0 {
+	err = images.EachImage(w.Path(image), func(p *images.RasterImage) error {
+		if len(out.Pages) > 0 {
 			return nil
 		}
-		return out.imagePage(p, FromImagesArgs{})
+		return out.ImagePage(p, images.FromImagesArgs{})
 	})
 	if err != nil {
 		return "", err
 	}
-	return name, out.finish()
+	return name, out.Finish()
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -31,7 +33,7 @@ func plate(t testing.TB, c color.Color, width, height int) []byte {
 // stampArgs stamps an image, which is 30 by 15 points where it is a plate of
 // 40 by 20 pixels.
 func stampArgs(change func(*Mark)) StampArgs {
-	mark := Mark{Stamp: Input{Name: inputName(1)}, Image: true, Position: new("center"), Opacity: 1, Scale: 1}
+	mark := Mark{Stamp: job.Input{Name: inputName(1)}, Image: true, Position: new("center"), Opacity: 1, Scale: 1}
 	if change != nil {
 		change(&mark)
 	}
@@ -111,7 +113,7 @@ func TestStampPages(t *testing.T) {
 			t.Errorf("page %d is stamped: %v, want %v", page, got, want)
 		}
 	}
-	fails(t, PageOutOfRange, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
+	fails(t, job.PageOutOfRange, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
 }
 
 // TestStampOfPDF stamps a page of a PDF, twice, and finds all texts.
@@ -140,14 +142,14 @@ func TestStampKeepsEncryptionAndStreams(t *testing.T) {
 	for _, password := range []string{"user", "owner"} {
 		sound(t, stamped, password, 3)
 	}
-	fails(t, PasswordRequired, StampJob.Name, stampArgs(nil), stamped, stamp)
+	fails(t, job.PasswordRequired, StampJob.Name, stampArgs(nil), stamped, stamp)
 	if !bytes.Contains(stamped, []byte("/ObjStm")) {
 		t.Error("the objects are no more in streams")
 	}
 }
 
 func TestStampImageFaults(t *testing.T) {
-	for kind, image := range map[Kind][]byte{NotImage: []byte("hello"), DamagedImage: plate(t, red, 4, 4)[:60], LargeImage: claim(plate(t, red, 4, 4), 60_000, 60_000)} {
+	for kind, image := range map[job.Kind][]byte{images.NotImage: []byte("hello"), images.DamagedImage: plate(t, red, 4, 4)[:60], images.LargeImage: claim(plate(t, red, 4, 4), 60_000, 60_000)} {
 		if got := fails(t, kind, StampJob.Name, stampArgs(nil), three().Write(), image); got.Input != 1 {
 			t.Errorf("%s: input %d is blamed, want 1", kind, got.Input)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdftag"
 )
@@ -14,7 +15,7 @@ import (
 // StandardsArgs are the arguments of a StandardsJob, whose input is a tagged PDF as Chromium prints it. The output is
 // the PDF, and the result is a Standards.
 type StandardsArgs struct {
-	Input
+	job.Input
 
 	Options pdftag.Options
 	Texts   string // the name of an input, the JSON of Options.Texts; empty is none
@@ -27,7 +28,7 @@ type Standards struct {
 }
 
 // StandardsJob makes a tagged PDF of Chromium conform to standards.
-var StandardsJob = define("pdf.standards", engine.MakeTime, conform)
+var StandardsJob = job.Define("pdf.standards", engine.MakeTime, conform)
 
 // conform makes a tagged document conform to standards.
 func conform(_ context.Context, w *engine.Work, args StandardsArgs) (Standards, error) {
@@ -47,11 +48,11 @@ func conform(_ context.Context, w *engine.Work, args StandardsArgs) (Standards, 
 
 	made, err := pdftag.Conform(content, args.Options)
 	if err != nil {
-		return Standards{}, &Error{Kind: Damaged, cause: err}
+		return Standards{}, &job.Error{Kind: job.Damaged, Cause: err}
 	}
-	if err := os.WriteFile(w.Path(output), made.PDF, 0o600); err != nil {
+	if err := os.WriteFile(w.Path(job.Output), made.PDF, 0o600); err != nil {
 		return Standards{}, fmt.Errorf("result: %w", err)
 	}
-	w.Output(output)
+	w.Output(job.Output)
 	return Standards{Claimed: made.Claimed, Faults: made.Faults}, nil
 }

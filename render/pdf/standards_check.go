@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // CheckArgs are the arguments of a CheckJob, whose result is a pdfcheck.Report.
 type CheckArgs struct {
-	Input
+	job.Input
 
 	Standards []pdffile.Standard
 	// VeraPDF means that veraPDF checks the document, if it is installed.
@@ -18,22 +19,22 @@ type CheckArgs struct {
 }
 
 // CheckJob checks a PDF by standards.
-var CheckJob = define("pdf.check", engine.MakeTime, checkStandards)
+var CheckJob = job.Define("pdf.check", engine.MakeTime, checkStandards)
 
 // checkStandards checks a document by standards.
 func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfcheck.Report, error) {
-	d, err := openOne(ctx, w, args.Input)
+	d, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return pdfcheck.Report{}, err
 	}
 
 	original := *d
-	original.name = args.Name
+	original.Name = args.Name
 	var src pdfcheck.Source
-	if src.Original, err = original.content(); err != nil {
+	if src.Original, err = original.Content(); err != nil {
 		return pdfcheck.Report{}, err
 	}
-	if src.File, err = d.readFile(ctx); err != nil {
+	if src.File, err = d.ReadFile(ctx); err != nil {
 		return pdfcheck.Report{}, err
 	}
 
@@ -43,7 +44,7 @@ func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfche
 		}
 	}
 	if !src.File.Sound() {
-		if src.File, err = d.soundFile(ctx); err != nil {
+		if src.File, err = d.SoundFile(ctx); err != nil {
 			return pdfcheck.Report{}, err
 		}
 	}
@@ -55,6 +56,6 @@ func checkStandards(ctx context.Context, w *engine.Work, args CheckArgs) (pdfche
 		}
 	}
 
-	src.Copied = d.name != args.Name
+	src.Copied = d.Name != args.Name
 	return pdfcheck.Check(src, args.Standards), nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
@@ -204,10 +205,10 @@ func TestCheckUnreadable(t *testing.T) {
 		return CheckArgs{Input: input(password), Standards: []pdffile.Standard{pdffile.A1B, pdffile.UA1}}
 	}
 	locked := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, conforming(t))
-	fails(t, PasswordRequired, CheckJob.Name, args(""), locked)
-	fails(t, WrongPassword, CheckJob.Name, args("x"), locked)
-	fails(t, NotPDF, CheckJob.Name, args(""), []byte("hello"))
-	fails(t, Damaged, CheckJob.Name, args(""), []byte("%PDF-1.7\n%%EOF"))
+	fails(t, job.PasswordRequired, CheckJob.Name, args(""), locked)
+	fails(t, job.WrongPassword, CheckJob.Name, args("x"), locked)
+	fails(t, job.NotPDF, CheckJob.Name, args(""), []byte("hello"))
+	fails(t, job.Damaged, CheckJob.Name, args(""), []byte("%PDF-1.7\n%%EOF"))
 	opened := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args("u"), locked))
 	if got := ids(opened.Results[0]); !strings.Contains(got, "6.1.3-2") || strings.Contains(ids(opened.Results[1]), "7.16-1") {
 		t.Errorf("encrypted: %q, %q", got, ids(opened.Results[1]))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -33,7 +34,7 @@ func askVeraPDF(ctx context.Context, w *engine.Work, name string, standards []pd
 		out, err := w.Exec(bounded, engine.Program{
 			Name: "verapdf",
 			Args: veraArgs(s, engine.PathArg(name)),
-			Env:  javaEnv(),
+			Env:  form.JavaEnv(),
 			OK:   []int{veraFailed},
 		})
 		if ctx.Err() != nil {

@@ -60,7 +60,7 @@ func TestVeraPDFGivesTheVerdict(t *testing.T) {
 	check := func(document []byte, standard pdffile.Standard) pdfcheck.Result {
 		t.Helper()
 		program := exec.CommandContext(t.Context(), pdftest.VeraFolder+"/verapdf", veraArgs(standard, pdftest.Save(t, document))...)
-		program.Env = append(os.Environ(), javaEnv()...)
+		program.Env = append(os.Environ(), form.JavaEnv()...)
 		out, err := program.Output()
 		var exit *exec.ExitError
 		if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == veraFailed) {

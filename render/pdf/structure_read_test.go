@@ -13,6 +13,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -29,9 +30,9 @@ func compareReaders(t *testing.T, content []byte) (here readHere) {
 	if err != nil {
 		return here
 	}
-	if got, err := selfDescribed(o); err == nil {
+	if got, err := job.SelfDescribed(o); err == nil {
 		here.structure = true
-		var want structure
+		var want job.Structure
 		if err := json.Unmarshal(askQPDF(t, path, "pages", "outlines"), &want); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +43,7 @@ func compareReaders(t *testing.T, content []byte) (here readHere) {
 			t.Errorf("outline %v, qpdf says %v", got, want)
 		}
 	}
-	d := &document{work: &engine.Work{Dir: filepath.Dir(path)}, name: filepath.Base(path)}
+	d := &job.Document{Work: &engine.Work{Dir: filepath.Dir(path)}, Name: filepath.Base(path)}
 	if got, _, err := readInfo(d); err == nil {
 		here.info = true
 		var f facts
@@ -53,7 +54,7 @@ func compareReaders(t *testing.T, content []byte) (here readHere) {
 		if err := json.Unmarshal(said, &f); err != nil {
 			t.Fatal(err)
 		}
-		want, measured := f.info(), pdftest.Tool(t, "pdfinfo", "-f", "1", "-l", strconv.Itoa(maxInputPages), path)
+		want, measured := f.info(), pdftest.Tool(t, "pdfinfo", "-f", "1", "-l", strconv.Itoa(job.MaxInputPages), path)
 		pages, seen, err := parsePages([]byte(measured), len(got.Pages))
 		want.Pages = pages
 		if err != nil || seen != len(got.Pages) || !reflect.DeepEqual(got, want) {
@@ -115,7 +116,7 @@ func TestReadersAgree(t *testing.T) {
 func TestReadersAgreeOnRealDocuments(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	paths := realDocuments(t)
+	paths := pdftest.Documents(t)
 	var read atomic.Int32
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -144,11 +145,11 @@ func TestReadStructure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := selfDescribed(o)
+	s, err := job.SelfDescribed(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []pageObject{{"10 0 R"}, {"12 0 R"}, {"14 0 R"}}; !reflect.DeepEqual(s.Pages, want) {
+	if want := []job.PageObject{{Object: "10 0 R"}, {Object: "12 0 R"}, {Object: "14 0 R"}}; !reflect.DeepEqual(s.Pages, want) {
 		t.Errorf("pages %v, want %v", s.Pages, want)
 	}
 	want := []entryOf{
@@ -190,7 +191,7 @@ func TestUnreadStructure(t *testing.T) {
 			t.Errorf("%s: its table: %v", name, err)
 			continue
 		}
-		if _, err := selfDescribed(o); !errors.Is(err, pdffile.ErrUnread) {
+		if _, err := job.SelfDescribed(o); !errors.Is(err, pdffile.ErrUnread) {
 			t.Errorf("%s: error %v, want ErrUnread", name, err)
 		}
 	}
@@ -233,7 +234,7 @@ func FuzzInfo(f *testing.F) {
 				t.Errorf("a page of %+v", page)
 			}
 		}
-		d := &document{}
+		d := &job.Document{}
 		if err := describeCatalog(d, file, &about); err != nil {
 			t.Errorf("its catalog: %v", err)
 		}

@@ -4,94 +4,75 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"image"
-	"image/color"
-	imagedraw "image/draw"
 	"strings"
 	"sync"
 
-	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/gobold"
-	"golang.org/x/image/font/sfnt"
-	"golang.org/x/image/math/fixed"
-	"golang.org/x/image/vector"
-
 	"github.com/relaypdf/relaypdf/render/engine"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // TestMarkJob draws the test mark on each page of a PDF.
-var TestMarkJob = defineFile("pdf.test-mark", engine.ChangeTime, testMark)
+var TestMarkJob = job.DefineFile("pdf.test-mark", engine.ChangeTime, testMark)
 
 // testMark draws the test mark on each page of a document: a band with the word Test, in the bottom right corner of the
 // page as it is shown. It is part of the page's content, in shades of grey and without a font or transparency, so that
 // PDF/A stays PDF/A. Nothing hides it: see marker. The rest of the document stays as it is, its encryption and
 // linearization included.
-func testMark(ctx context.Context, w *engine.Work, in Input) error {
-	doc := &document{work: w, name: in.Name, password: in.Password}
-	linear, err := doc.linear()
+func testMark(ctx context.Context, w *engine.Work, in job.Input) error {
+	doc := &job.Document{Work: w, Name: in.Name, Password: in.Password}
+	linear, err := isLinear(doc)
 	if err != nil {
 		return err
 	}
 
-	if err := doc.checkHeader(); err != nil {
+	if err := doc.CheckHeader(); err != nil {
 		return err
 	}
-	if err := doc.markPages(ctx); err != nil {
+	if err := markPages(ctx, doc); err != nil {
 		return err
 	}
 
-	job := qpdfJob{"newlineBeforeEndstream": ""} // as PDF/A requires
+	options := job.QPDFJob{"newlineBeforeEndstream": ""} // as PDF/A requires
 	if linear {
-		job["linearize"] = ""
+		options["linearize"] = ""
 	}
-	return doc.write(ctx, job)
+	return doc.Write(ctx, options)
 }
 
-// linear reports whether the document is linearized, which its first object shows.
-func (d *document) linear() (bool, error) {
-	content, err := d.content()
+// isLinear reports whether the document is linearized, which its first object shows.
+func isLinear(d *job.Document) (bool, error) {
+	content, err := d.Content()
 	return bytes.Contains(content[:min(len(content), pdffile.HeaderWithin)], []byte("/Linearized")), err
 }
 
-// The height of the band: its share of the shorter side of the page or image, and its limits in points and pixels.
-const (
-	markShare                    = 0.03
-	minMarkPoints, maxMarkPoints = 6, 24
-	minMarkPixels, maxMarkPixels = 16, 72
-)
-
-// markHeight returns the height of the band on a page or an image, on which it fits.
-func markHeight(width, height, minimum, maximum float64) float64 {
-	return min(max(minimum, min(maximum, markShare*min(width, height))), height/2, width/markOutline().width)
-}
-
 // pageMark returns the band on a page as it is shown, and its place on the page.
-func pageMark(p paper) (content string, at box) {
-	width, height := p.size()
-	u := 1 / p.unit
+func pageMark(p job.Paper) (content string, at job.Box) {
+	width, height := p.Size()
+	u := 1 / p.Unit
 
-	matrix := affine{u, 0, 0, u, p.box[0], p.box[1]}
-	switch p.turn {
+	matrix := job.Affine{u, 0, 0, u, p.Box[0], p.Box[1]}
+	switch p.Turn {
 	case 90:
-		matrix = affine{0, u, -u, 0, p.box[2], p.box[1]}
+		matrix = job.Affine{0, u, -u, 0, p.Box[2], p.Box[1]}
 	case 180:
-		matrix = affine{-u, 0, 0, -u, p.box[2], p.box[3]}
+		matrix = job.Affine{-u, 0, 0, -u, p.Box[2], p.Box[3]}
 	case 270:
-		matrix = affine{0, -u, u, 0, p.box[0], p.box[3]}
+		matrix = job.Affine{0, -u, u, 0, p.Box[0], p.Box[3]}
 	}
 
-	band := markHeight(width, height, minMarkPoints, maxMarkPoints)
-	label := markOutline()
+	band := images.MarkHeight(width, height, images.MinMarkPoints, images.MaxMarkPoints)
+	label := images.MarkOutline()
 
 	var out strings.Builder
 	out.WriteString(markStart + " " + numbers5(matrix))
 	// In heights of the band, from the top left of the band.
-	fmt.Fprintf(&out, " cm\n%s 0 0 %s %s %s cm\n", number5(band), number5(-band), number5(width-band*label.width), number5(band))
-	fmt.Fprintf(&out, "1 g 0 0 %s 1 re f\n0.2 g %s %s %s %s re f\n", number5(label.width),
-		number5(markEdge), number5(markEdge), number5(label.width-2*markEdge), number5(1-2*markEdge))
+	fmt.Fprintf(&out, " cm\n%s 0 0 %s %s %s cm\n", job.FormatNumber(band), job.FormatNumber(-band), job.FormatNumber(width-band*label.Width), job.FormatNumber(band))
+	fmt.Fprintf(&out, "1 g 0 0 %s 1 re f\n0.2 g %s %s %s %s re f\n", job.FormatNumber(label.Width),
+		job.FormatNumber(images.MarkEdge), job.FormatNumber(images.MarkEdge), job.FormatNumber(label.Width-2*images.MarkEdge), job.FormatNumber(1-2*images.MarkEdge))
 	out.WriteString(markEnd())
-	return out.String(), matrix.around(width-band*label.width, 0, width, band)
+	return out.String(), matrix.Around(width-band*label.Width, 0, width, band)
 }
 
 // markStart is how the content of each band begins.
@@ -101,7 +82,7 @@ const markStart = "/Artifact BMC\nq"
 var markEnd = sync.OnceValue(func() string {
 	var out strings.Builder
 	out.WriteString("1 g\n")
-	markOutline().trace(&contentPen{out: &out})
+	images.MarkOutline().Trace(&contentPen{out: &out})
 	out.WriteString("f\nQ\nEMC\n")
 	return out.String()
 })
@@ -120,147 +101,12 @@ func (p *contentPen) ClosePath()          { p.out.WriteString("h\n") }
 func (p *contentPen) QuadTo(cx, cy, x, y float32) {
 	toward := func(from float32, control float32) float32 { return from + 2*(control-from)/3 }
 	for _, n := range []float32{toward(p.x, cx), toward(p.y, cy), toward(x, cx), toward(y, cy)} {
-		p.out.WriteString(number5(float64(n)) + " ")
+		p.out.WriteString(job.FormatNumber(float64(n)) + " ")
 	}
 	p.to("c", x, y)
 }
 
 func (p *contentPen) to(operator string, x, y float32) {
-	fmt.Fprintf(p.out, "%s %s %s\n", number5(float64(x)), number5(float64(y)), operator)
+	fmt.Fprintf(p.out, "%s %s %s\n", job.FormatNumber(float64(x)), job.FormatNumber(float64(y)), operator)
 	p.x, p.y = x, y
-}
-
-// outlinePen draws an outline.
-type outlinePen interface {
-	MoveTo(x, y float32)
-	LineTo(x, y float32)
-	QuadTo(cx, cy, x, y float32)
-	ClosePath()
-}
-
-// markWord is the outline of the word in the band, in heights of the band from its top left.
-type markWord struct {
-	segments []sfnt.Segment // in 64ths of a thousandth
-	width    float64        // of the band
-}
-
-// The layout of the band, in its heights.
-const (
-	markSize     = 0.72 // of the font
-	markBaseline = 0.76
-	markPadding  = 0.45 // on the left and right
-	markEdge     = 0.06 // of the light line around the band, which shows it on dark pages
-	markUnits    = 1000
-)
-
-// markOutline returns the outline of the word.
-var markOutline = sync.OnceValue(func() markWord {
-	face, err := sfnt.Parse(gobold.TTF)
-	if err != nil {
-		panic("pdf: an embedded font does not parse: " + err.Error())
-	}
-	var buffer sfnt.Buffer
-	var word markWord
-	size := fixed.I(markSize * markUnits)
-	x := fixed.I(markPadding * markUnits)
-	for _, letter := range "Test" {
-		glyph, glyphErr := face.GlyphIndex(&buffer, letter)
-		segments, segmentsErr := face.LoadGlyph(&buffer, glyph, size, nil)
-		if glyphErr != nil || segmentsErr != nil {
-			panic("pdf: an embedded font lacks a letter")
-		}
-		for _, segment := range segments {
-			for i := range segment.Args {
-				segment.Args[i] = segment.Args[i].Add(fixed.Point26_6{X: x, Y: fixed.I(markBaseline * markUnits)})
-			}
-			word.segments = append(word.segments, segment)
-		}
-		advance, err := face.GlyphAdvance(&buffer, glyph, size, font.HintingNone)
-		if err != nil {
-			panic("pdf: an embedded font lacks a width: " + err.Error())
-		}
-		x += advance
-	}
-	word.width = float64(x)/(64*markUnits) + markPadding
-	return word
-})
-
-// trace draws the word.
-func (w markWord) trace(pen outlinePen) {
-	at := func(p fixed.Point26_6) (x, y float32) {
-		return float32(p.X) / (64 * markUnits), float32(p.Y) / (64 * markUnits)
-	}
-
-	open := false
-	for _, segment := range w.segments {
-		x, y := at(segment.Args[0])
-		switch segment.Op {
-		case sfnt.SegmentOpMoveTo:
-			if open {
-				pen.ClosePath()
-			}
-			open = true
-			pen.MoveTo(x, y)
-		case sfnt.SegmentOpLineTo:
-			pen.LineTo(x, y)
-		default: // The font has no curves of the third degree.
-			toX, toY := at(segment.Args[1])
-			pen.QuadTo(x, y, toX, toY)
-		}
-	}
-
-	pen.ClosePath()
-}
-
-// scaledPen draws in pixels.
-type scaledPen struct {
-	*vector.Rasterizer
-
-	scale float32
-}
-
-func (p scaledPen) MoveTo(x, y float32) { p.Rasterizer.MoveTo(p.scale*x, p.scale*y) }
-func (p scaledPen) LineTo(x, y float32) { p.Rasterizer.LineTo(p.scale*x, p.scale*y) }
-func (p scaledPen) QuadTo(cx, cy, x, y float32) {
-	p.Rasterizer.QuadTo(p.scale*cx, p.scale*cy, p.scale*x, p.scale*y)
-}
-
-// The places of the test mark on an image.
-const (
-	// MarkOver is in the bottom right corner.
-	MarkOver = "over"
-	// MarkBelow is in a strip that is added below the image, in the colour of its corner. It covers nothing.
-	MarkBelow = "below"
-)
-
-// markImage returns an image with the test mark.
-func markImage(img *image.NRGBA, place string) *image.NRGBA {
-	width := img.Rect.Dx()
-	height := img.Rect.Dy()
-	band := max(1, int(markHeight(float64(width), float64(height), minMarkPixels, maxMarkPixels)))
-
-	bounds := image.Rect(0, 0, width, height)
-	if place == MarkBelow {
-		bounds.Max.Y += band
-	}
-
-	out := image.NewNRGBA(bounds)
-	if place == MarkBelow {
-		imagedraw.Draw(out, bounds, image.NewUniform(img.NRGBAAt(img.Rect.Max.X-1, img.Rect.Max.Y-1)), image.Point{}, imagedraw.Src)
-	}
-	imagedraw.Draw(out, image.Rect(0, 0, width, height), img, img.Rect.Min, imagedraw.Src)
-	drawMark(out, band)
-	return out
-}
-
-// drawMark draws the band with a height in pixels in the bottom right corner of an image.
-func drawMark(out imagedraw.Image, band int) {
-	corner := out.Bounds().Max
-	label := markOutline()
-	box := image.Rect(max(0, corner.X-int(label.width*float64(band)+0.5)), corner.Y-band, corner.X, corner.Y)
-	imagedraw.Draw(out, box, image.White, image.Point{}, imagedraw.Src)
-	imagedraw.Draw(out, box.Inset(max(1, int(markEdge*float64(band)+0.5))), image.NewUniform(color.Gray{Y: 0x33}), image.Point{}, imagedraw.Src)
-	z := vector.NewRasterizer(box.Dx(), box.Dy())
-	label.trace(scaledPen{z, float32(band)})
-	z.Draw(out, box, image.White, image.Point{})
 }

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
@@ -15,38 +18,38 @@ import (
 // which readers carry out by itself, before the mark. Annotations are drawn above the content, in an order that
 // differs between readers, so each one where the mark is has the mark in its appearance as well.
 type marker struct {
-	*structure
+	*job.Structure
 
 	changes *pdffile.Update
 	streams map[string]string // references of streams, by their content
 }
 
 // markPages draws the test mark on each page.
-func (d *document) markPages(ctx context.Context) error {
-	s, err := d.openStructure(ctx)
+func markPages(ctx context.Context, d *job.Document) error {
+	s, err := d.OpenStructure(ctx)
 	if err != nil {
 		return err
 	}
-	if err := checkPages(d.pages); err != nil {
+	if err := job.CheckPages(d.Pages); err != nil {
 		return err
 	}
-	return d.drawMarks(ctx, s)
+	return drawMarks(ctx, d, s)
 }
 
 // drawMarks draws the test mark on each page of a document with that structure.
-func (d *document) drawMarks(ctx context.Context, s *structure) error {
-	if s.undrawnAtMark() {
-		drawn, _, err := d.withAppearances(ctx)
+func drawMarks(ctx context.Context, d *job.Document, s *job.Structure) error {
+	if undrawnAtMark(s) {
+		drawn, _, err := form.WithAppearances(ctx, d)
 		if err != nil {
 			return err
 		}
 		*d = *drawn
-		if s, err = d.readStructure(ctx); err != nil {
+		if s, err = d.ReadStructure(ctx); err != nil {
 			return err
 		}
 	}
 
-	m := &marker{structure: s, changes: s.NewUpdate(), streams: map[string]string{}}
+	m := &marker{Structure: s, changes: s.NewUpdate(), streams: map[string]string{}}
 	done := map[string]bool{}
 	for i, at := range s.Pages {
 		if done[at.Object] {
@@ -55,14 +58,14 @@ func (d *document) drawMarks(ctx context.Context, s *structure) error {
 		done[at.Object] = true
 		page := s.Dict(at.Object)
 		if page == nil {
-			return d.fail(Damaged, fmt.Errorf("page %d cannot be read", i+1))
+			return d.Fail(job.Damaged, fmt.Errorf("page %d cannot be read", i+1))
 		}
 
-		mark, place := pageMark(s.paper(page))
+		mark, place := pageMark(s.Paper(page))
 		m.markContent(at.Object, mark)
 		m.markAnnotations(at.Object, mark, place)
 	}
-	return d.change(m.changes)
+	return d.Change(m.changes)
 }
 
 // markContent draws the mark behind the content of a page.
@@ -132,10 +135,10 @@ func (m *marker) joined(streams []any) (content []byte, ok bool) {
 // knownOn returns whether an operator is one of a page's content, and uses a name that the page's resources have.
 // Images in content and compatibility sections are none: readers may skip what is in them.
 func (m *marker) knownOn(page pdffile.Dict) func(operator, name string) bool {
-	resources, _ := m.inherited(page, "/Resources").(pdffile.Dict)
+	resources, _ := m.Inherited(page, "/Resources").(pdffile.Dict)
 	names := map[string]pdffile.Dict{}
 	for _, operator := range []string{"Do", "gs", "Tf", "sh"} {
-		names[operator] = m.Entry(resources[categories[operator]])
+		names[operator] = m.Entry(resources[redact.Categories[operator]])
 	}
 
 	return func(operator, name string) bool {
@@ -143,7 +146,7 @@ func (m *marker) knownOn(page pdffile.Dict) func(operator, name string) bool {
 		case "BX", "EX", "d0", "d1":
 			return false
 		}
-		if _, defined := operators[operator]; !defined {
+		if _, defined := redact.Operators[operator]; !defined {
 			return false
 		}
 		known, uses := names[operator]
@@ -166,26 +169,26 @@ func (m *marker) asForm(ref string, page pdffile.Dict, streams []any) []any {
 		return streams
 	}
 
-	media, ok := m.box(m.inherited(page, "/MediaBox"))
+	media, ok := m.Box(m.Inherited(page, "/MediaBox"))
 	if !ok {
-		media = m.paper(page).box
+		media = m.Paper(page).Box
 	}
-	resources, _ := m.inherited(page, "/Resources").(pdffile.Dict)
+	resources, _ := m.Inherited(page, "/Resources").(pdffile.Dict)
 	if resources == nil {
 		resources = pdffile.Dict{}
 	}
 
-	form := m.changes.Reserve()
+	formEntries := m.changes.Reserve()
 	body.Entries["/Type"], body.Entries["/Subtype"] = "/XObject", "/Form"
-	body.Entries["/BBox"], body.Entries["/Resources"] = media.array(), resources
+	body.Entries["/BBox"], body.Entries["/Resources"] = media.Array(), resources
 	if key := page["/StructParents"]; key != nil {
 		body.Entries["/StructParents"] = key
 		delete(page, "/StructParents")
-		m.moveTags(m.Target(key), ref, form)
+		m.moveTags(m.Target(key), ref, formEntries)
 	}
 
-	m.changes.Set(form, body)
-	page["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{unmarkedName: form}}
+	m.changes.Set(formEntries, body)
+	page["/Resources"] = pdffile.Dict{"/XObject": pdffile.Dict{unmarkedName: formEntries}}
 
 	// In some readers, marked content that a form opens is still open behind it, such as that of a hidden layer.
 	open := m.openMarks(body)
@@ -214,7 +217,7 @@ func (m *marker) openMarks(s pdffile.Stream) (open int) {
 const maxMarks = 1000
 
 // moveTags makes the elements of marked content of a page, which have that key, refer to the form that has the content.
-func (m *marker) moveTags(key any, page, form string) {
+func (m *marker) moveTags(key any, page, formEntries string) {
 	for number, elements := range m.TreeEntries(m.Entry(m.Catalog()["/StructTreeRoot"])["/ParentTree"], "/Nums") {
 		if number != key {
 			continue
@@ -222,7 +225,7 @@ func (m *marker) moveTags(key any, page, form string) {
 		list, _ := m.Target(elements).([]any)
 		for _, element := range list {
 			if ref := pdffile.Reference(element); ref != "" {
-				m.moveTagsOf(ref, page, form)
+				m.moveTagsOf(ref, page, formEntries)
 			}
 		}
 		return
@@ -230,7 +233,7 @@ func (m *marker) moveTags(key any, page, form string) {
 }
 
 // moveTagsOf moves the marked content of one element.
-func (m *marker) moveTagsOf(ref, page, form string) {
+func (m *marker) moveTagsOf(ref, page, formEntries string) {
 	value, _ := m.changes.Value(ref).(pdffile.Dict)
 	if value["/K"] == nil {
 		return
@@ -260,7 +263,7 @@ func (m *marker) moveTagsOf(ref, page, form string) {
 		}
 		if pdffile.Reference(on) == page {
 			entries = pdffile.Without(entries)
-			entries["/Pg"], entries["/Stm"] = page, form
+			entries["/Pg"], entries["/Stm"] = page, formEntries
 			moved[i] = entries
 		}
 	}
@@ -269,9 +272,9 @@ func (m *marker) moveTagsOf(ref, page, form string) {
 }
 
 // undrawnAtMark reports whether readers draw the appearance of an annotation where the mark is.
-func (s *structure) undrawnAtMark() bool {
-	form := s.Entry(s.Catalog()["/AcroForm"])
-	anew := s.Target(form["/NeedAppearances"]) == true
+func undrawnAtMark(s *job.Structure) bool {
+	formEntries := s.Entry(s.Catalog()["/AcroForm"])
+	anew := s.Target(formEntries["/NeedAppearances"]) == true
 
 	for _, at := range s.Pages {
 		page := s.Dict(at.Object)
@@ -279,12 +282,12 @@ func (s *structure) undrawnAtMark() bool {
 		if len(list) == 0 {
 			continue
 		}
-		_, place := pageMark(s.paper(page))
+		_, place := pageMark(s.Paper(page))
 
 		for _, item := range list {
-			a := annotation{structure: s, entries: s.Entry(item)}
-			kind := s.Target(a.entries["/Subtype"])
-			if a.at(place) && kind != "/Link" && kind != "/Popup" && (!a.drawn() || anew && kind == "/Widget") {
+			a := form.Annotation{Structure: s, Entries: s.Entry(item)}
+			kind := s.Target(a.Entries["/Subtype"])
+			if annotationAt(&a, place) && kind != "/Link" && kind != "/Popup" && (!a.HasAppearance() || anew && kind == "/Widget") {
 				return true
 			}
 		}
@@ -293,16 +296,16 @@ func (s *structure) undrawnAtMark() bool {
 }
 
 // markAnnotations draws the mark in the annotations of a page that are at its place.
-func (m *marker) markAnnotations(ref, mark string, place box) {
+func (m *marker) markAnnotations(ref, mark string, place job.Box) {
 	list, _ := m.Target(m.Dict(ref)["/Annots"]).([]any)
 	for i, item := range list {
-		a := &annotation{structure: m.structure, page: ref, index: i, entries: m.Entry(item)}
-		if !a.at(place) {
+		a := &form.Annotation{Structure: m.Structure, Page: ref, Index: i, Entries: m.Entry(item)}
+		if !annotationAt(a, place) {
 			continue
 		}
 
-		switch kind := m.Target(a.entries["/Subtype"]); {
-		case a.drawn() || kind == "/Widget":
+		switch kind := m.Target(a.Entries["/Subtype"]); {
+		case a.HasAppearance() || kind == "/Widget":
 			m.markAnnotation(a, mark)
 		case kind == "/Link":
 			m.thin(a)
@@ -310,17 +313,17 @@ func (m *marker) markAnnotations(ref, mark string, place box) {
 	}
 }
 
-// at reports whether an annotation may be drawn at a place.
-func (a *annotation) at(place box) bool {
-	rect, ok := a.box(a.entries["/Rect"])
+// annotationAt reports whether an annotation may be drawn at a place.
+func annotationAt(a *form.Annotation, place job.Box) bool {
+	rect, ok := a.Box(a.Entries["/Rect"])
 	if !ok {
 		return false
 	}
-	if flags, _ := a.Target(a.entries["/F"]).(float64); int(flags)&unturned != 0 {
+	if flags, _ := a.Target(a.Entries["/F"]).(float64); int(flags)&unturned != 0 {
 		reach := math.Hypot(rect[2]-rect[0], rect[3]-rect[1])
-		rect = box{rect[0] - reach, rect[3] - reach, rect[0] + reach, rect[3] + reach}
+		rect = job.Box{rect[0] - reach, rect[3] - reach, rect[0] + reach, rect[3] + reach}
 	}
-	return rect.touches(place)
+	return rect.Touches(place)
 }
 
 // unturned are the flags of annotations that keep their size and direction, and thus leave their rectangle.
@@ -328,9 +331,9 @@ const unturned = pdffile.FlagNoZoom | pdffile.FlagNoRotate
 
 // markAnnotation draws the mark in each state of an annotation's appearance. A field without a state that can be shown
 // gets one, which readers would draw otherwise.
-func (m *marker) markAnnotation(a *annotation, mark string) {
-	entries := pdffile.Without(a.entries)
-	rect, _ := a.box(entries["/Rect"])
+func (m *marker) markAnnotation(a *form.Annotation, mark string) {
+	entries := pdffile.Without(a.Entries)
+	rect, _ := a.Box(entries["/Rect"])
 	if flags, ok := m.Target(entries["/F"]).(float64); ok {
 		entries["/F"] = int(flags) &^ unturned
 	}
@@ -356,13 +359,13 @@ func (m *marker) markAnnotation(a *annotation, mark string) {
 	}
 
 	entries["/AP"] = looks
-	a.set(m.changes, entries)
+	a.Set(m.changes, entries)
 }
 
 // marked returns an appearance that draws another one, which may be none, in a rectangle of the page, and the mark
 // above it.
-func (m *marker) marked(look any, rect box, mark string) string {
-	entries := pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": rect.array(), "/Resources": pdffile.Dict{}}
+func (m *marker) marked(look any, rect job.Box, mark string) string {
+	entries := pdffile.Dict{"/Type": "/XObject", "/Subtype": "/Form", "/BBox": rect.Array(), "/Resources": pdffile.Dict{}}
 	content := mark
 
 	ref := pdffile.Reference(look)
@@ -388,17 +391,17 @@ func (m *marker) marked(look any, rect box, mark string) string {
 }
 
 // fitted returns the matrix with which readers fit an appearance into the rectangle of its annotation.
-func (m *marker) fitted(look pdffile.Dict, rect box) affine {
-	from, ok := m.box(look["/BBox"])
+func (m *marker) fitted(look pdffile.Dict, rect job.Box) job.Affine {
+	from, ok := m.Box(look["/BBox"])
 	if !ok {
-		return affine{1, 0, 0, 1, 0, 0}
+		return job.Affine{1, 0, 0, 1, 0, 0}
 	}
-	matrix := affine{1, 0, 0, 1, 0, 0}
-	if list := floats(m.plain(m.Target(look["/Matrix"]))); len(list) == len(matrix) {
-		matrix = affine(list)
+	matrix := job.Affine{1, 0, 0, 1, 0, 0}
+	if list := job.Floats(m.Resolved(m.Target(look["/Matrix"]))); len(list) == len(matrix) {
+		matrix = job.Affine(list)
 	}
 
-	drawn := matrix.around(from[0], from[1], from[2], from[3])
+	drawn := matrix.Around(from[0], from[1], from[2], from[3])
 	across := 1.0
 	up := 1.0
 	if drawn[2] > drawn[0] {
@@ -407,28 +410,28 @@ func (m *marker) fitted(look pdffile.Dict, rect box) affine {
 	if drawn[3] > drawn[1] {
 		up = (rect[3] - rect[1]) / (drawn[3] - drawn[1])
 	}
-	return affine{across, 0, 0, up, rect[0] - across*drawn[0], rect[1] - up*drawn[1]}
+	return job.Affine{across, 0, 0, up, rect[0] - across*drawn[0], rect[1] - up*drawn[1]}
 }
 
 // numbers5 writes a matrix.
-func numbers5(m affine) string {
+func numbers5(m job.Affine) string {
 	parts := make([]string, len(m))
 	for i, n := range m {
-		parts[i] = number5(n)
+		parts[i] = job.FormatNumber(n)
 	}
 	return strings.Join(parts, " ")
 }
 
 // thin makes the border of a link one that does not hide the mark.
-func (m *marker) thin(a *annotation) {
-	border := floats(m.plain(m.Target(a.entries["/Border"])))
-	width, _ := m.Target(m.Entry(a.entries["/BS"])["/W"]).(float64)
+func (m *marker) thin(a *form.Annotation) {
+	border := job.Floats(m.Resolved(m.Target(a.Entries["/Border"])))
+	width, _ := m.Target(m.Entry(a.Entries["/BS"])["/W"]).(float64)
 	if len(border) > 2 { //nolint:mnd // its width is the third
 		width = max(width, border[2])
 	}
 	if width > 1 {
-		entries := pdffile.Without(a.entries, "/BS")
+		entries := pdffile.Without(a.Entries, "/BS")
 		entries["/Border"] = []any{0, 0, 1}
-		a.set(m.changes, entries)
+		a.Set(m.changes, entries)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
@@ -319,7 +320,7 @@ func TestMarkIsAboveNewSignatures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		width, height := (&structure{File: f}).paper(pages[0].Entries).size()
+		width, height := (&job.Structure{File: f}).Paper(pages[0].Entries).Size()
 		got, err := pdfsign.Sign(t.Context(), pdfsign.PDF{Content: document}, pdfsign.Job{
 			Options: pdfsign.Options{Time: time.Now(), Visible: &pdfsign.Visible{
 				Page: 1, Width: width, Height: height, Lines: []string{"Signed"}, Image: &pdfsign.Image{Width: 3, Height: 4, RGB: bytes.Repeat([]byte{255}, 36)}, Over: markOfPage,

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -30,9 +33,9 @@ func TestMarkIsInTheCorner(t *testing.T) {
 		}
 		got := make1(t, TestMarkJob.Name, input(""), colored(rotate))
 		sound(t, got, "", 1)
-		width := int(minMarkPoints * markOutline().width)
+		width := int(images.MinMarkPoints * images.MarkOutline().Width)
 		for name, page := range map[string]image.Image{"poppler": draw(t, got, 1), "MuPDF": drawMuPDF(t, got, 1), "PDFium": drawPDFium(t, got, 1)} {
-			if at, want := marked(page), image.Rect(w-width, h-minMarkPoints, w, h); !close1(at, want) {
+			if at, want := marked(page), image.Rect(w-width, h-images.MinMarkPoints, w, h); !close1(at, want) {
 				t.Errorf("turned by %d, %s: the mark is at %v, want %v", rotate, name, at, want)
 			}
 		}
@@ -71,9 +74,9 @@ func TestMarkKeepsEncryption(t *testing.T) {
 			t.Error("an encrypted page has no mark")
 		}
 	}
-	fails(t, WrongPassword, TestMarkJob.Name, input("other"), document)
-	fails(t, NotPDF, TestMarkJob.Name, input(""), []byte("GIF89a"))
-	fails(t, Damaged, TestMarkJob.Name, input(""), []byte("%PDF-1.7\nnothing"))
+	fails(t, job.WrongPassword, TestMarkJob.Name, input("other"), document)
+	fails(t, job.NotPDF, TestMarkJob.Name, input(""), []byte("GIF89a"))
+	fails(t, job.Damaged, TestMarkJob.Name, input(""), []byte("%PDF-1.7\nnothing"))
 }
 
 func TestMarkKeepsLinearization(t *testing.T) {
@@ -90,13 +93,13 @@ func TestMarkKeepsLinearization(t *testing.T) {
 func TestMarkKeepsPDFA(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	for level, standard := range map[ArchiveLevel]string{Archive1B: "1b", Archive2B: "2b", Archive3B: "3b"} {
-		archive, _ := madeArchive(t, level, three().Write())
-		got := make1(t, TestMarkJob.Name, input(""), archive)
+	for level, standard := range map[archive.Level]string{archive.Level1B: "1b", archive.Level2B: "2b", archive.Level3B: "3b"} {
+		archived, _ := madeArchive(t, level, three().Write())
+		got := make1(t, TestMarkJob.Name, input(""), archived)
 		if marked(draw(t, got, 1)).Dx() < 10 {
 			t.Errorf("%s: the page has no mark", level)
 		}
-		if _, err := do(t, ArchivedJob.Name, ArchivedArgs{Input: input(""), Level: level}, got); err != nil {
+		if _, err := do(t, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: level}, got); err != nil {
 			t.Errorf("%s: %v", level, err)
 		}
 		if broken := pdftest.VeraPDF(t, standard, pdftest.Save(t, got)); len(broken) > 0 {
@@ -115,11 +118,11 @@ func TestMarkOnImagesOfPages(t *testing.T) {
 		}
 	}
 	several := make1(t, RasterJob.Name, RasterArgs{Input: input(""), DPI: 72, TestMark: true}, three().Write())
-	archive, err := zip.NewReader(bytes.NewReader(several), int64(len(several)))
-	if err != nil || len(archive.File) != 3 {
-		t.Fatalf("%d images, %v", len(archive.File), err)
+	archived, err := zip.NewReader(bytes.NewReader(several), int64(len(several)))
+	if err != nil || len(archived.File) != 3 {
+		t.Fatalf("%d images, %v", len(archived.File), err)
 	}
-	for _, file := range archive.File {
+	for _, file := range archived.File {
 		content, err := file.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -148,19 +151,19 @@ func decoded(t testing.TB, content []byte) image.Image {
 func TestMarkOnImages(t *testing.T) {
 	for _, format := range []string{"png", "jpeg", "webp", "tiff", "gif"} {
 		source := plate(t, green, 320, 200)
-		over, _ := convertTo(t, ConvertImageArgs{To: format, TestMark: MarkOver}, source)
-		width := int(minMarkPixels * markOutline().width)
-		if size, at := over.Bounds().Size(), marked(over); size != image.Pt(320, 200) || !close1(at, image.Rect(320-width, 200-minMarkPixels, 320, 200).Inset(1)) {
+		over, _ := convertTo(t, images.ConvertArgs{To: format, TestMark: images.MarkOver}, source)
+		width := int(images.MinMarkPixels * images.MarkOutline().Width)
+		if size, at := over.Bounds().Size(), marked(over); size != image.Pt(320, 200) || !close1(at, image.Rect(320-width, 200-images.MinMarkPixels, 320, 200).Inset(1)) {
 			t.Errorf("%s: the mark of an image of %v is at %v", format, size, at)
 		}
-		below, _ := convertTo(t, ConvertImageArgs{To: format, TestMark: MarkBelow}, source)
+		below, _ := convertTo(t, images.ConvertArgs{To: format, TestMark: images.MarkBelow}, source)
 		if size, at := below.Bounds().Size(), marked(below); size != image.Pt(320, 216) || at.Min.Y < 200 || at.Dx() < 20 {
 			t.Errorf("%s: the mark below an image of %v is at %v", format, size, at)
 		}
 	}
 	for _, size := range []image.Point{{1, 1}, {3, 200}, {200, 2}, {20, 20}} {
-		for _, place := range []string{MarkOver, MarkBelow} {
-			got, _ := convertTo(t, ConvertImageArgs{To: "png", TestMark: place}, plate(t, green, size.X, size.Y))
+		for _, place := range []string{images.MarkOver, images.MarkBelow} {
+			got, _ := convertTo(t, images.ConvertArgs{To: "png", TestMark: place}, plate(t, green, size.X, size.Y))
 			if got.Bounds().Dx() != size.X || near(got.At(got.Bounds().Dx()-1, got.Bounds().Dy()-1), green) {
 				t.Errorf("%v, %s: the image of %v has no mark", size, place, got.Bounds())
 			}

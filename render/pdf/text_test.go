@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdf/pdftest"
 )
 
@@ -53,8 +54,8 @@ func TestTextPasswords(t *testing.T) {
 	if got := readTexts(t, TextArgs{Input: input("user")}, document); got.PageCount != 3 {
 		t.Errorf("%d pages, want 3", got.PageCount)
 	}
-	fails(t, PasswordRequired, TextJob.Name, TextArgs{Input: input("")}, document)
-	fails(t, WrongPassword, TextJob.Name, TextArgs{Input: input("User")}, document)
+	fails(t, job.PasswordRequired, TextJob.Name, TextArgs{Input: input("")}, document)
+	fails(t, job.WrongPassword, TextJob.Name, TextArgs{Input: input("User")}, document)
 }
 
 // columns draws lines of two columns row by row, as word processors do.
@@ -80,7 +81,7 @@ func TestTextReadsColumnsInOrder(t *testing.T) {
 // the program says.
 func TestTextOfManyPages(t *testing.T) {
 	var doc source
-	for i := range 4*minTextRun + 3 {
+	for i := range 4*16 + 3 {
 		doc.Pages = append(doc.Pages, strings.Repeat(fmt.Sprintf("page %d ", i+1), i%3))
 	}
 	content := doc.Write()

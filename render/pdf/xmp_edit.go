@@ -10,24 +10,26 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
 // readXMPOf returns the XMP of a document; empty means that it has none that can be read.
-func (s *structure) readXMPOf() []byte {
+func readXMPOf(s *job.Structure) []byte {
 	metadata, ok := s.Stream(pdffile.Reference(s.Catalog()["/Metadata"]))
 	if !ok {
 		return nil
 	}
 	text, err := s.Plain(metadata)
-	if err != nil || len(text) > maxXMP || !utf8.Valid(text) {
+	if err != nil || len(text) > archive.MaxXMP || !utf8.Valid(text) {
 		return nil
 	}
 	return text
 }
 
 // setXMP gives a document its XMP. Empty text removes it.
-func (s *structure) setXMP(u *pdffile.Update, text []byte) {
+func setXMP(s *job.Structure, u *pdffile.Update, text []byte) {
 	catalog := pdffile.Without(s.Catalog(), "/Metadata")
 	if len(text) > 0 {
 		ref := u.Reserve()
@@ -38,14 +40,14 @@ func (s *structure) setXMP(u *pdffile.Update, text []byte) {
 }
 
 // claimsUA is the property by which XMP claims PDF/UA.
-var claimsUA = xml.Name{Space: xmpUA, Local: "part"}
+var claimsUA = xml.Name{Space: archive.XMPUA, Local: "part"}
 
 var errNoRDF = errors.New("XMP without a description")
 
 // editXMP removes properties from XMP, and adds others, which are written with the prefixes of xmpPrefixes. Everything
 // else stays as it is.
 func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) {
-	description := xml.Name{Space: xmpRDF, Local: "Description"}
+	description := xml.Name{Space: archive.XMPRDF, Local: "Description"}
 	decoder := xml.NewDecoder(bytes.NewReader(text))
 	decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 
@@ -90,7 +92,7 @@ func editXMP(text []byte, drop func(xml.Name) bool, add string) ([]byte, error) 
 			}
 		case xml.EndElement:
 			path = path[:max(0, len(path)-1)]
-			if token.Name == (xml.Name{Space: xmpRDF, Local: "RDF"}) && !added && add != "" {
+			if token.Name == (xml.Name{Space: archive.XMPRDF, Local: "RDF"}) && !added && add != "" {
 				out = append(out, text[done:start]...)
 				done = start
 				added = true
@@ -122,8 +124,8 @@ func withoutAttributes(tag []byte, attributes []xml.Attr, prefixes map[string]st
 }
 
 const (
-	xmpPrefixes = ` xmlns:rdf="` + xmpRDF + `" xmlns:dc="` + xmpDC + `" xmlns:xmp="` + xmpBasic + `" xmlns:pdf="` + xmpPDF + `"`
-	emptyXMP    = "<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\n<rdf:RDF xmlns:rdf=\"" + xmpRDF + "\">\n" +
+	xmpPrefixes = ` xmlns:rdf="` + archive.XMPRDF + `" xmlns:dc="` + archive.XMPDC + `" xmlns:xmp="` + archive.XMPBasic + `" xmlns:pdf="` + archive.XMPPDF + `"`
+	emptyXMP    = "<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">\n<rdf:RDF xmlns:rdf=\"" + archive.XMPRDF + "\">\n" +
 		"</rdf:RDF>\n</x:xmpmeta>\n<?xpacket end=\"w\"?>"
 )
 
@@ -138,14 +140,14 @@ type xmpProperty struct {
 func xmpProperties() []xmpProperty {
 	const first, end = `<rdf:Alt><rdf:li xml:lang="x-default">`, "</rdf:li></rdf:Alt>"
 	return []xmpProperty{
-		{"/Title", xml.Name{Space: xmpDC, Local: "title"}, "<dc:title>" + first, end + "</dc:title>"},
-		{"/Author", xml.Name{Space: xmpDC, Local: "creator"}, "<dc:creator><rdf:Seq><rdf:li>", "</rdf:li></rdf:Seq></dc:creator>"},
-		{"/Subject", xml.Name{Space: xmpDC, Local: "description"}, "<dc:description>" + first, end + "</dc:description>"},
-		{"/Keywords", xml.Name{Space: xmpPDF, Local: "Keywords"}, "<pdf:Keywords>", "</pdf:Keywords>"},
-		{"/Creator", xml.Name{Space: xmpBasic, Local: "CreatorTool"}, "<xmp:CreatorTool>", "</xmp:CreatorTool>"},
-		{"/Producer", xml.Name{Space: xmpPDF, Local: "Producer"}, "<pdf:Producer>", "</pdf:Producer>"},
-		{"/CreationDate", xml.Name{Space: xmpBasic, Local: "CreateDate"}, "<xmp:CreateDate>", "</xmp:CreateDate>"},
-		{"/ModDate", xml.Name{Space: xmpBasic, Local: "ModifyDate"}, "<xmp:ModifyDate>", "</xmp:ModifyDate>"},
+		{"/Title", xml.Name{Space: archive.XMPDC, Local: "title"}, "<dc:title>" + first, end + "</dc:title>"},
+		{"/Author", xml.Name{Space: archive.XMPDC, Local: "creator"}, "<dc:creator><rdf:Seq><rdf:li>", "</rdf:li></rdf:Seq></dc:creator>"},
+		{"/Subject", xml.Name{Space: archive.XMPDC, Local: "description"}, "<dc:description>" + first, end + "</dc:description>"},
+		{"/Keywords", xml.Name{Space: archive.XMPPDF, Local: "Keywords"}, "<pdf:Keywords>", "</pdf:Keywords>"},
+		{"/Creator", xml.Name{Space: archive.XMPBasic, Local: "CreatorTool"}, "<xmp:CreatorTool>", "</xmp:CreatorTool>"},
+		{"/Producer", xml.Name{Space: archive.XMPPDF, Local: "Producer"}, "<pdf:Producer>", "</pdf:Producer>"},
+		{"/CreationDate", xml.Name{Space: archive.XMPBasic, Local: "CreateDate"}, "<xmp:CreateDate>", "</xmp:CreateDate>"},
+		{"/ModDate", xml.Name{Space: archive.XMPBasic, Local: "ModifyDate"}, "<xmp:ModifyDate>", "</xmp:ModifyDate>"},
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
 )
@@ -83,7 +83,7 @@ func (p *Runner) addPages(ctx context.Context, account store.Account, body schem
 
 // previewError returns the reason why a document has no preview. It returns our own errors unchanged.
 func previewError(err error) (string, error) {
-	var failed *pdf.Error
+	var failed *job.Error
 	switch failure := APIError(err); {
 	case errors.As(err, &failed):
 		return pageError(failed), nil
@@ -97,11 +97,11 @@ func previewError(err error) (string, error) {
 }
 
 // pageError returns the reason why the pages of a PDF are not shown.
-func pageError(failed *pdf.Error) string {
+func pageError(failed *job.Error) string {
 	switch failed.Kind {
-	case pdf.PasswordRequired:
+	case job.PasswordRequired:
 		return "The PDF is encrypted and has no preview."
-	case pdf.TooFine:
+	case job.TooFine:
 		return "The page is too large for a preview."
 	}
 	return "The preview could not be rendered. The file itself is not affected."

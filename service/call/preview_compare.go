@@ -10,7 +10,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/service/operation"
 )
 
@@ -83,8 +84,8 @@ func (p *Runner) ComparePreviews(
 	}
 	defer p.Free(ctx, after.Body)
 
-	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, pdf.CompareArgs{
-		Threshold: operation.CompareThreshold, Output: pdf.ComparedImages, MaxViews: maxComparedImages,
+	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, compare.Args{
+		Threshold: operation.CompareThreshold, Output: compare.Images, MaxViews: maxComparedImages,
 	})
 	if err != nil {
 		return made, p.notCompared(err)
@@ -95,13 +96,13 @@ func (p *Runner) ComparePreviews(
 
 // notCompared returns the error of a comparison that the document caused.
 func (p *Runner) notCompared(err error) error {
-	var failed *pdf.Error
+	var failed *job.Error
 	switch {
-	case errors.As(err, &failed) && failed.Kind == pdf.OverLimit:
+	case errors.As(err, &failed) && failed.Kind == job.OverLimit:
 		return &wire.Error{
 			Code: wire.ProcessingFailed, Cause: err,
 			Message: fmt.Sprintf("The pages cannot be compared: a version has more than %d pages.",
-				pdf.MaxComparedPages),
+				compare.MaxPages),
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &wire.Error{
@@ -135,7 +136,7 @@ func readComparison(archive io.ReaderAt, size int64) (made PreviewComparison, er
 		return made, err
 	}
 
-	var report pdf.Comparison
+	var report compare.Comparison
 	if err := json.Unmarshal(text, &report); err != nil {
 		return made, err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/api/wire"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
 // TestComparisonsFitInMemory reads a comparison with more bytes of images than are kept: the images without room are left
@@ -56,7 +56,7 @@ func TestComparisonsThatFail(t *testing.T) {
 	t.Parallel()
 	p := &Runner{drawTime: 30 * time.Second}
 	for cause, want := range map[error]string{
-		&pdf.Error{Kind: pdf.OverLimit}: "a version has more than 500 pages",
+		&job.Error{Kind: job.OverLimit}: "a version has more than 500 pages",
 		context.DeadlineExceeded:        "took longer than 30s",
 	} {
 		var got *wire.Error

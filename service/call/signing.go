@@ -12,7 +12,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 	"github.com/relaypdf/relaypdf/service/delivery"
 	"github.com/relaypdf/relaypdf/service/operation"
@@ -66,8 +66,8 @@ func (s SigningIdentities) Create(
 	defer clear(raw)
 
 	certificate, err := s.Render.For(by.AccountID).ReadKey(ctx, raw, n.Password)
-	var failed *pdf.Error
-	if errors.As(err, &failed) && failed.Kind == pdf.Unsigned {
+	var failed *job.Error
+	if errors.As(err, &failed) && failed.Kind == job.Unsigned {
 		field := "pkcs12"
 		if failed.About == pdfsign.BadPassword {
 			field = "password"

@@ -15,6 +15,7 @@ import (
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -104,7 +105,7 @@ func (p *Runner) thumbnail(ctx context.Context, account store.Account, id string
 
 // small converts an image to a PNG within the size limits of a thumbnail, in pixels and in bytes.
 func small(ctx context.Context, renderer *render.Account, picture engine.Content) ([]byte, error) {
-	how := pdf.ConvertImageArgs{To: "png", Width: thumbnailWidth, Height: thumbnailHeight, Within: true}
+	how := images.ConvertArgs{To: "png", Width: thumbnailWidth, Height: thumbnailHeight, Within: true}
 
 	for range thumbnailTries {
 		made, _, err := renderer.ConvertImage(ctx, picture, how)

@@ -6,6 +6,9 @@ import (
 
 	"github.com/relaypdf/relaypdf/render/einvoice"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdfcheck"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
@@ -42,14 +45,14 @@ var (
 			Time:  &answerTime, TimeSource: new("timestamp"), SignReason: new("Agreed"),
 		}},
 	}
-	compareAnswer = pdf.Comparison{
-		OldPageCount: 2, NewPageCount: 2, Pages: []pdf.ComparedPage{
-			{Status: "equal", OldPage: new(1), NewPage: new(1), Areas: []pdf.PageArea{}, Text: []pdf.TextChange{}},
+	compareAnswer = compare.Comparison{
+		OldPageCount: 2, NewPageCount: 2, Pages: []compare.ComparedPage{
+			{Status: "equal", OldPage: new(1), NewPage: new(1), Areas: []compare.PageArea{}, Text: []compare.TextChange{}},
 			{
-				Status: "changed", OldPage: new(2), NewPage: new(2), ChangedPixels: 0.000214, Areas: []pdf.PageArea{{X: 71.5, Y: 96, Width: 34.5, Height: 11}},
-				Text: []pdf.TextChange{{
+				Status: "changed", OldPage: new(2), NewPage: new(2), ChangedPixels: 0.000214, Areas: []compare.PageArea{{X: 71.5, Y: 96, Width: 34.5, Height: 11}},
+				Text: []compare.TextChange{{
 					Change: "changed", Old: "99.00", New: "149.00",
-					OldAreas: []pdf.PageArea{{X: 72, Y: 95.3, Width: 27.8, Height: 12.7}}, NewAreas: []pdf.PageArea{{X: 72, Y: 95.3, Width: 33.4, Height: 12.7}},
+					OldAreas: []compare.PageArea{{X: 72, Y: 95.3, Width: 27.8, Height: 12.7}}, NewAreas: []compare.PageArea{{X: 72, Y: 95.3, Width: 33.4, Height: 12.7}},
 				}},
 			},
 		},
@@ -65,13 +68,13 @@ var (
 		}},
 	}
 	textAnswer     = pdf.Text{PageCount: 1, Pages: []pdf.PageText{{Page: 1, Text: "Invoice 42\nTotal: 99.00 EUR"}}}
-	readTextAnswer = pdf.ReadText{PageCount: 1, Pages: []pdf.ReadPage{{
+	readTextAnswer = pdf.ReadText{PageCount: 1, Pages: []job.ReadPage{{
 		Page: 1, Source: "ocr", Width: 595, Height: 842, Confidence: 96.4, Text: "Invoice 42",
-		Words: []pdf.ReadWord{
+		Words: []job.ReadWord{
 			{Text: "Invoice", X: 57, Y: 60.5, Width: 98, Height: 22, Confidence: 96.1}, {Text: "42", X: 162, Y: 60.5, Width: 30, Height: 22, Confidence: 96.7},
 		},
 	}}}
-	formAnswer = pdf.Form{Fields: []pdf.Field{{
+	formAnswer = form.Form{Fields: []form.Field{{
 		Name: "customer.name", Type: "text", Value: "Ink & Co.", DefaultValue: "", Options: []string{}, Required: true, MaxLength: new(80), Page: new(1), Rect: []float64{72, 640, 320, 660},
 	}}}
 	attachmentsAnswer = pdf.Attachments{Attachments: []pdf.Attachment{{

@@ -13,7 +13,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/office"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -96,13 +96,13 @@ func Unstarted(err error) bool {
 // start, hung, crashed, or was ended for its memory. The document may still be the cause.
 func Passing(err error) bool {
 	var harm *chrome.DocumentCrashError
-	var file *pdf.Error
+	var file *job.Error
 	var document *office.Error
 	switch {
 	case errors.As(err, &harm):
 		return harm.Memory
 	case errors.As(err, &file):
-		return file.Kind == pdf.Exhausted
+		return file.Kind == job.Exhausted
 	case errors.As(err, &document):
 		return document.Reason == office.Exhausted
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -35,12 +35,12 @@ func (in *convertImageInput) Validate() error {
 func (in *convertImageInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 
 func runConvertImage(ctx context.Context, deps *Deps, in *convertImageInput) (schema.Result, error) {
-	how := pdf.ConvertImageArgs{
+	how := images.ConvertArgs{
 		To:      in.To,
 		Quality: cmp.Or(in.Quality, defaultQuality),
 		Width:   in.Width,
 		Height:  in.Height,
-		Fit:     pdf.Fit(in.Fit),
+		Fit:     images.Fit(in.Fit),
 	}
 	if in.Background != "" {
 		how.Background = parseColor(in.Background)

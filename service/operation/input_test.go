@@ -12,7 +12,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/egress"
 	"github.com/relaypdf/relaypdf/render/pagerange"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
@@ -385,12 +385,12 @@ func TestFieldErrors(t *testing.T) {
 // TestToolFaults expects errors with field names for the renderer's errors about arguments.
 func TestToolFaults(t *testing.T) {
 	files, sources := []openFile{{field: "file"}}, []stagedFile{{}}
-	for want, failed := range map[string]*pdf.Error{
-		"pages must select pages of the document, which has 3":                                     {Kind: pdf.PageOutOfRange, Pages: 3},
-		"bookmarks[0].page must select pages of the document, which has 3":                         {Kind: pdf.PageOutOfRange, Pages: 3, Bookmark: []int{0}},
-		"bookmarks[4].children[0].children[2].page must select pages of the document, which has 1": {Kind: pdf.PageOutOfRange, Pages: 1, Bookmark: []int{4, 0, 2}},
-		"pages is empty": {Kind: pdf.NoSelection, Text: "is empty"},
-		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limit is 16384 per side and 100000000 in total": {Kind: pdf.TooFine, Page: 2, Width: 49999.6, Height: 4.5001},
+	for want, failed := range map[string]*job.Error{
+		"pages must select pages of the document, which has 3":                                     {Kind: job.PageOutOfRange, Pages: 3},
+		"bookmarks[0].page must select pages of the document, which has 3":                         {Kind: job.PageOutOfRange, Pages: 3, Bookmark: []int{0}},
+		"bookmarks[4].children[0].children[2].page must select pages of the document, which has 1": {Kind: job.PageOutOfRange, Pages: 1, Bookmark: []int{4, 0, 2}},
+		"pages is empty": {Kind: job.NoSelection, Text: "is empty"},
+		"dpi is too high for page 2: its image would have 50000 × 5 pixels; the limit is 16384 per side and 100000000 in total": {Kind: job.TooFine, Page: 2, Width: 49999.6, Height: 4.5001},
 	} {
 		var faults schema.FieldErrors
 		if err := toolFault(failed, files, sources); !errors.As(err, &faults) || len(faults) != 1 || faults[0].Field+" "+faults[0].Message != want {

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -56,18 +56,18 @@ func (in *compareInput) Validate() error {
 }
 
 // output returns the form of the result.
-func (in *compareInput) output() pdf.ComparedAs {
-	return pdf.ComparedAs(cmp.Or(in.Output, string(pdf.ComparedJSON)))
+func (in *compareInput) output() compare.Format {
+	return compare.Format(cmp.Or(in.Output, string(compare.JSON)))
 }
 
 // Produces returns the content type of the output, or of the images in an archive.
 func (in *compareInput) Produces() string {
 	switch in.output() {
-	case pdf.ComparedPDF:
+	case compare.PDF:
 		return "application/pdf"
-	case pdf.ComparedImages:
+	case compare.Images:
 		return "image/png"
-	case pdf.ComparedJSON:
+	case compare.JSON:
 	}
 	return "application/json"
 }
@@ -76,14 +76,14 @@ func (in *compareInput) Produces() string {
 func (in *compareInput) Admit(deps *Deps) error { return (&PDFSource{}).Admit(deps) }
 
 func runCompare(ctx context.Context, deps *Deps, in *compareInput) (schema.Result, error) {
-	args := pdf.CompareArgs{
+	args := compare.Args{
 		Threshold: CompareThreshold, MaxRatio: in.Tolerance.MaxDiffPixelRatio, Output: in.output(), TestMark: deps.Test && !deps.Inner,
 	}
 	if in.Tolerance.Threshold != nil {
 		args.Threshold = *in.Tolerance.Threshold
 	}
 	for _, area := range in.Ignore {
-		args.Ignore = append(args.Ignore, pdf.IgnoredArea(area))
+		args.Ignore = append(args.Ignore, compare.IgnoredArea(area))
 	}
 
 	sources := placeFiles(len(in.Files), func(i int) *FileSource { return &in.Files[i].FileSource })
@@ -95,13 +95,13 @@ func runCompare(ctx context.Context, deps *Deps, in *compareInput) (schema.Resul
 		}
 
 		switch args.Output {
-		case pdf.ComparedPDF:
+		case compare.PDF:
 			return pdfResult("comparison")(made, nil)
-		case pdf.ComparedImages:
+		case compare.Images:
 			result := zipResult("comparison", made)
 			result.Marked = args.TestMark
 			return result, nil
-		case pdf.ComparedJSON:
+		case compare.JSON:
 		}
 		return schema.Result{Stem: "comparison", Extension: ".json", ContentType: "application/json", Body: made}, nil
 	})

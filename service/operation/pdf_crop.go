@@ -5,6 +5,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -43,7 +44,7 @@ func (in *cropInput) Validate() error {
 		addExclusive(&faults, "box", "margins", "box, margins")
 	case in.Margins != nil:
 		before := len(faults)
-		if in.margin(&faults) == (pdf.Margin{}) && len(faults) == before {
+		if in.margin(&faults) == (images.Margin{}) && len(faults) == before {
 			faults.Add("margins", "must have at least one of top, right, bottom or left above 0")
 		}
 	}
@@ -51,12 +52,12 @@ func (in *cropInput) Validate() error {
 }
 
 // margin returns the margin to cut off, in points, and adds errors for invalid lengths.
-func (in *cropInput) margin(faults *schema.FieldErrors) pdf.Margin {
+func (in *cropInput) margin(faults *schema.FieldErrors) images.Margin {
 	side := func(name string, l Length) float64 {
 		return l.check(faults, "margins."+name, bounds{0, paperBounds.high}, 0) * pointsPerInch
 	}
 	m := in.Margins
-	return pdf.Margin{
+	return images.Margin{
 		Top:    side("top", m.Top),
 		Right:  side("right", m.Right),
 		Bottom: side("bottom", m.Bottom),
@@ -65,7 +66,7 @@ func (in *cropInput) margin(faults *schema.FieldErrors) pdf.Margin {
 }
 
 func runCrop(ctx context.Context, deps *Deps, in *cropInput) (schema.Result, error) {
-	var margin pdf.Margin
+	var margin images.Margin
 	if in.Margins != nil {
 		var checked schema.FieldErrors // by Validate, which found none
 		margin = in.margin(&checked)

@@ -18,6 +18,7 @@ import (
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/einvoice"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/render/spool"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -192,10 +193,10 @@ func (f *FacturxOptions) readXML(ctx context.Context, deps *Deps, at string) (st
 
 	field := at + "xml"
 	report, err := readInvoice(ctx, deps, render.PDFFile{Content: spool.FromBytes([]byte(*f.XML))})
-	var failed *pdf.Error
+	var failed *job.Error
 
 	switch {
-	case errors.As(err, &failed) && (failed.Kind == pdf.NotInvoice || failed.Kind == pdf.NotPDF):
+	case errors.As(err, &failed) && (failed.Kind == job.NotInvoice || failed.Kind == job.NotPDF):
 		return "", schema.FieldErrors{{Field: field, Message: cmp.Or(failed.Text, "is not XML")}}
 	case err != nil:
 		return "", err

@@ -11,7 +11,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/form"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -54,10 +54,10 @@ func (in *formFillInput) Validate() error {
 
 func runFormFields(ctx context.Context, deps *Deps, in *PDFFileInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		form, err := render.RunValue(
-			ctx, deps.Render, pdf.FormFieldsJob, pdf.FormFieldsArgs{Input: file.Input()}, file.File(),
+		formValue, err := render.RunValue(
+			ctx, deps.Render, form.FieldsJob, form.FieldsArgs{Input: file.Input()}, file.File(),
 		)
-		return schema.Result{Stem: "fields", JSON: form}, err
+		return schema.Result{Stem: "fields", JSON: formValue}, err
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/engine"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -44,7 +44,7 @@ func (in *fromImagesInput) Validate() error {
 const pointsPerInch = 72
 
 // layout returns the pages in the renderer's type, and adds a validation error for impossible sizes.
-func (o *fromImagesPage) layout(faults *schema.FieldErrors) pdf.FromImagesArgs {
+func (o *fromImagesPage) layout(faults *schema.FieldErrors) images.FromImagesArgs {
 	paperSize := sheet(faults, "options.", o.Format, o.Width, o.Height)
 	room := paperSize
 	if room.width == 0 || room.height == 0 {
@@ -57,9 +57,9 @@ func (o *fromImagesPage) layout(faults *schema.FieldErrors) pdf.FromImagesArgs {
 	}
 
 	points := func(inches *float64) float64 { return either(inches, 0) * pointsPerInch }
-	return pdf.FromImagesArgs{
-		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: pdf.Fit(o.Fit),
-		Margin: pdf.Margin{
+	return images.FromImagesArgs{
+		Width: paperSize.width * pointsPerInch, Height: paperSize.height * pointsPerInch, Fit: images.Fit(o.Fit),
+		Margin: images.Margin{
 			Top:    points(margin.Top),
 			Right:  points(margin.Right),
 			Bottom: points(margin.Bottom),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -58,8 +59,8 @@ func runOverlay(ctx context.Context, deps *Deps, in *overlayInput) (schema.Resul
 		overlay := render.PDFFile{Content: files[1], Password: in.Overlay.Password}
 		made, changed, err := deps.Render.OverlayPDF(ctx, file, overlay, args)
 
-		var failed *pdf.Error
-		if errors.As(err, &failed) && failed.Kind == pdf.PageOutOfRange && failed.Input == 1 {
+		var failed *job.Error
+		if errors.As(err, &failed) && failed.Kind == job.PageOutOfRange && failed.Input == 1 {
 			err = schema.FieldErrors{{
 				Field:   failed.Text,
 				Message: fmt.Sprintf("must select pages of the overlay, which has %d", failed.Pages),

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/archive"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -20,11 +20,11 @@ type archiveInput struct {
 // runArchive makes PDF/A and returns its differences from the source as warnings.
 func runArchive(ctx context.Context, deps *Deps, in *archiveInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		args := pdf.ArchiveArgs{
+		args := archive.Args{
 			Input: file.Input(),
-			Level: pdf.ArchiveLevel(cmp.Or(in.Level, "2b")),
+			Level: archive.Level(cmp.Or(in.Level, "2b")),
 			Info:  in.describes(),
 		}
-		return changedResult("archive")(render.RunBoth(ctx, deps.Render, pdf.ArchiveJob, args, file.File()))
+		return changedResult("archive")(render.RunBoth(ctx, deps.Render, archive.Job, args, file.File()))
 	})
 }

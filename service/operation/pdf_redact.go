@@ -10,7 +10,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/redact"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -96,7 +96,7 @@ func (in *redactInput) Validate() error {
 func runRedact(ctx context.Context, deps *Deps, in *redactInput) (schema.Result, error) {
 	color := parseColor(cmp.Or(in.Color, defaultColor))
 	const full = 255.0
-	args := pdf.RedactArgs{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
+	args := redact.Args{Color: [3]float64{float64(color.R) / full, float64(color.G) / full, float64(color.B) / full}}
 
 	for _, term := range in.Terms {
 		args.Terms = append(args.Terms, string(term))
@@ -105,12 +105,12 @@ func runRedact(ctx context.Context, deps *Deps, in *redactInput) (schema.Result,
 		args.Patterns = append(args.Patterns, string(pattern))
 	}
 	for _, area := range in.Areas {
-		args.Areas = append(args.Areas, pdf.RedactArea(area))
+		args.Areas = append(args.Areas, redact.Area(area))
 	}
 
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
 		args.Input = file.Input()
-		redacted, changed, err := render.RunBoth(ctx, deps.Render, pdf.RedactJob, args, file.File())
+		redacted, changed, err := render.RunBoth(ctx, deps.Render, redact.Job, args, file.File())
 		return changedResult("redacted")(redacted, changed, offPage(err, "areas"))
 	})
 }

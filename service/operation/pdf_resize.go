@@ -6,6 +6,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -56,7 +57,7 @@ func runResize(ctx context.Context, deps *Deps, in *resizeInput) (schema.Result,
 	args := pdf.ResizeArgs{
 		Width:  size.width * pointsPerInch,
 		Height: size.height * pointsPerInch,
-		Fit:    pdf.Fit(cmp.Or(in.Fit, string(pdf.Contain))),
+		Fit:    images.Fit(cmp.Or(in.Fit, string(images.Contain))),
 	}
 
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {

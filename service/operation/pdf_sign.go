@@ -9,7 +9,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/egress"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/pdfsign"
 	"github.com/relaypdf/relaypdf/render/spool"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -200,7 +200,7 @@ func runSign(ctx context.Context, deps *Deps, in *signInput) (schema.Result, err
 			func(file render.PDFFile) (*spool.File, error) { return deps.Render.SignPDF(ctx, file, s) },
 		)
 
-		var failed *pdf.Error
+		var failed *job.Error
 		if errors.As(err, &failed) && failed.Input == 1 { // the image, which is the second document of its job
 			failed.Input = image
 		}
@@ -251,13 +251,13 @@ func identityFailure(err error) error {
 // of the key, authority the URL of the timestamp authority.
 func signFailure(err error, done, key, authority string) error {
 	var unreachable *render.TimestampError
-	var failed *pdf.Error
+	var failed *job.Error
 	switch {
 	case errors.As(err, &unreachable) && errors.Is(err, egress.ErrRefused):
 		return RefuseURL(timestampField, RefusedText(authority, TimestampURL), err)
 	case errors.As(err, &unreachable):
 		return remoteFailure(done, timestampField, "failed: "+unreachable.Unwrap().Error())
-	case !errors.As(err, &failed) || failed.Kind != pdf.Unsigned:
+	case !errors.As(err, &failed) || failed.Kind != job.Unsigned:
 		return err
 	}
 
@@ -302,8 +302,8 @@ func runSeal(ctx context.Context, deps *Deps, in *sealInput) (schema.Result, err
 		result, err := signed(ctx, deps, "sealed", file, func(file render.PDFFile) (*spool.File, error) {
 			return deps.Render.SealPDF(ctx, file, in.TimestampURL)
 		})
-		var failed *pdf.Error
-		if errors.As(err, &failed) && failed.Kind == pdf.Unsigned && failed.About != pdfsign.BadResponse {
+		var failed *job.Error
+		if errors.As(err, &failed) && failed.Kind == job.Unsigned && failed.About != pdfsign.BadResponse {
 			return result, remoteFailure("sealed", files[0].field, failed.Text)
 		}
 		return result, signFailure(err, "sealed", "", in.TimestampURL)

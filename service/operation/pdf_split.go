@@ -7,6 +7,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -73,8 +74,8 @@ func runSplit(ctx context.Context, deps *Deps, in *splitInput) (schema.Result, e
 		args.Input = file.Input()
 		archive, err := render.RunFile(ctx, deps.Render, pdf.SplitJob, args, file.File())
 
-		var failed *pdf.Error
-		if errors.As(err, &failed) && failed.Kind == pdf.Unsplit {
+		var failed *job.Error
+		if errors.As(err, &failed) && failed.Kind == job.Unsplit {
 			err = schema.FieldErrors{{Field: in.ways()[0], Message: failed.Text}}
 		}
 		if err != nil {

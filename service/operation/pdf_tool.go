@@ -12,6 +12,8 @@ import (
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/spool"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/credit"
@@ -75,8 +77,8 @@ func pdfResult(stem string) func(*spool.File, error) (schema.Result, error) {
 }
 
 // changedResult returns a PDF with warnings about its differences.
-func changedResult(stem string) func(*spool.File, pdf.Changed, error) (schema.Result, error) {
-	return func(file *spool.File, changed pdf.Changed, err error) (schema.Result, error) {
+func changedResult(stem string) func(*spool.File, job.Changed, error) (schema.Result, error) {
+	return func(file *spool.File, changed job.Changed, err error) (schema.Result, error) {
 		result, err := pdfResult(stem)(file, err)
 		for _, change := range changed.Changes {
 			result.Warnings = append(result.Warnings, schema.Warning{Code: "content_changed", Message: change})
@@ -97,8 +99,8 @@ func zipResult(stem string, archive *spool.File) schema.Result {
 
 // offPage names the field that leaves nothing of a page.
 func offPage(err error, field string) error {
-	var failed *pdf.Error
-	if errors.As(err, &failed) && failed.Kind == pdf.OffPage {
+	var failed *job.Error
+	if errors.As(err, &failed) && failed.Kind == job.OffPage {
 		return schema.FieldErrors{{Field: field, Message: failed.Text}}
 	}
 	return err
@@ -150,7 +152,7 @@ var errFetchTimeout = errors.New("fetching files timed out")
 
 // toolFault returns an error of the renderer with the field of the request that caused it, if any.
 func toolFault(err error, files []openFile, sources []stagedFile) error {
-	var failed *pdf.Error
+	var failed *job.Error
 	if !errors.As(err, &failed) || failed.Input >= len(files) {
 		return err
 	}
@@ -158,34 +160,34 @@ func toolFault(err error, files []openFile, sources []stagedFile) error {
 	source := sources[failed.Input]
 
 	switch failed.Kind {
-	case pdf.PageOutOfRange:
+	case job.PageOutOfRange:
 		return schema.FieldErrors{{
 			Field:   cmp.Or(bookmarkField(failed.Bookmark), "pages"),
 			Message: fmt.Sprintf("must select pages of the document, which has %d", failed.Pages),
 		}}
-	case pdf.AllPages:
+	case job.AllPages:
 		return schema.FieldErrors{{
 			Field:   "pages",
 			Message: fmt.Sprintf("must leave at least one page of the document, which has %d", failed.Pages),
 		}}
-	case pdf.NotAttached:
+	case job.NotAttached:
 		return schema.FieldErrors{{Field: "names", Message: failed.Text}}
-	case pdf.NoLanguage:
+	case job.NoLanguage:
 		return schema.FieldErrors{{Field: "languages", Message: failed.Text}}
-	case pdf.NoCertificate:
+	case job.NoCertificate:
 		return schema.FieldErrors{{Field: fmt.Sprintf("trust[%d]", failed.Pages), Message: failed.Text}}
-	case pdf.OverLimit:
+	case job.OverLimit:
 		return schema.FieldErrors{{Field: files[failed.Input].field, Message: failed.Text}}
-	case pdf.NoSelection:
+	case job.NoSelection:
 		return schema.FieldErrors{{Field: "pages", Message: failed.Text}}
-	case pdf.TooFine:
+	case job.TooFine:
 		return schema.FieldErrors{{Field: "dpi", Message: fmt.Sprintf(
 			"is too high for page %d: its image would have %.0f × %.0f pixels; the limit is %d per side and %d in total",
 			failed.Page,
 			failed.Width,
 			failed.Height,
-			pdf.MaxSide,
-			pdf.MaxPixels,
+			job.MaxSide,
+			job.MaxPixels,
 		)}}
 	}
 
@@ -211,7 +213,7 @@ func bookmarkField(way []int) string {
 type documentError struct {
 	field    string // that holds it
 	password string // the field of its password
-	cause    *pdf.Error
+	cause    *job.Error
 }
 
 func (e *documentError) Error() string { return e.field + ": " + e.cause.Error() }
@@ -222,29 +224,29 @@ func (e *documentError) Unwrap() error { return e.cause }
 // detail returns the field with the error, and the error.
 func (e *documentError) detail() wire.Detail {
 	switch e.cause.Kind {
-	case pdf.NotPDF:
+	case job.NotPDF:
 		return wire.Detail{Field: e.field, Message: "is not a PDF"}
-	case pdf.NotImage:
+	case images.NotImage:
 		return wire.Detail{Field: e.field, Message: "is not a PNG, JPEG, WebP, TIFF or GIF image"}
-	case pdf.DamagedImage:
+	case images.DamagedImage:
 		return wire.Detail{Field: e.field, Message: "is a damaged image, or has an unsupported format"}
-	case pdf.LargeImage:
+	case images.LargeImage:
 		return wire.Detail{Field: e.field, Message: e.cause.Text}
-	case pdf.PasswordRequired:
+	case job.PasswordRequired:
 		return wire.Detail{Field: e.password, Message: "is required: the PDF is encrypted"}
-	case pdf.WrongPassword:
+	case job.WrongPassword:
 		return wire.Detail{Field: e.password, Message: "is incorrect: it does not open the PDF"}
-	case pdf.NoMatch,
-		pdf.RedactionIncomplete,
-		pdf.BrokenStructure,
-		pdf.NoArchive,
-		pdf.NotEmail,
-		pdf.NotInvoice,
-		pdf.NoSheets,
-		pdf.Unverified,
-		pdf.Unsigned:
+	case job.NoMatch,
+		job.RedactionIncomplete,
+		job.BrokenStructure,
+		job.NoArchive,
+		job.NotEmail,
+		job.NotInvoice,
+		job.NoSheets,
+		job.Unverified,
+		job.Unsigned:
 		return wire.Detail{Field: e.field, Message: e.cause.Text}
-	case pdf.Exhausted:
+	case job.Exhausted:
 		return wire.Detail{Field: e.field, Message: "exceeds the time, memory or disk limit of one document"}
 	}
 
@@ -257,12 +259,12 @@ func toolError(err error) *wire.Error {
 	var late *engine.TimeoutError
 
 	switch {
-	case errors.As(err, &document) && document.cause.Kind == pdf.NoProgram:
+	case errors.As(err, &document) && document.cause.Kind == job.NoProgram:
 		return &wire.Error{
 			Code:    wire.ConvertUnavailable,
 			Message: document.cause.Text + " is not installed on this server. Ask the operator to run relaypdf doctor.",
 		}
-	case errors.As(err, &document) && document.cause.Kind == pdf.NoMatch:
+	case errors.As(err, &document) && document.cause.Kind == job.NoMatch:
 		// The same file fails again, so that no client is to repeat the request.
 		detail := document.detail()
 		return &wire.Error{
@@ -270,7 +272,7 @@ func toolError(err error) *wire.Error {
 			Message: "Nothing to do: " + detail.Field + " " + detail.Message + ".",
 			Details: []wire.Detail{detail},
 		}
-	case errors.As(err, &document) && document.cause.Kind == pdf.NotInvoice:
+	case errors.As(err, &document) && document.cause.Kind == job.NotInvoice:
 		// A document of another kind, which is named.
 		detail := document.detail()
 		return &wire.Error{

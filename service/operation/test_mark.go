@@ -6,7 +6,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/render/pdf/job"
 	"github.com/relaypdf/relaypdf/render/spool"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
@@ -59,9 +60,9 @@ func (deps *Deps) mark(ctx context.Context, in any, result schema.Result) (schem
 	case result.ContentType == "application/pdf":
 		return markPDF(ctx, deps, in, result.Body)
 	case format != "":
-		place := pdf.MarkOver
+		place := images.MarkOver
 		if _, code := in.(*barcodeInput); code {
-			place = pdf.MarkBelow // A scanner must be able to read the code.
+			place = images.MarkBelow // A scanner must be able to read the code.
 		}
 		return notNil(deps.Render.MarkImage(ctx, result.Body, format, place))
 	}
@@ -91,7 +92,7 @@ func markPDF(ctx context.Context, deps *Deps, in any, unmarked schema.Body) (sch
 		file.Password = in.opens()
 	}
 	marked, err := notNil(deps.Render.MarkPDF(ctx, file))
-	var failed *pdf.Error
+	var failed *job.Error
 	if errors.As(err, &failed) {
 		return nil, &documentError{field: "the result", password: "password", cause: failed}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
+	"github.com/relaypdf/relaypdf/render/pdf/compare"
 	"github.com/relaypdf/relaypdf/render/spool"
 )
 
@@ -102,18 +103,18 @@ func addStyle(html, style string) string {
 }
 
 // comparePDFs compares two printed documents.
-func comparePDFs(t *testing.T, old, latest []byte) pdf.Comparison {
+func comparePDFs(t *testing.T, old, latest []byte) compare.Comparison {
 	t.Helper()
 	r, err := renderer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	made, err := r.For("gallery").ComparePDFs(t.Context(), render.PDFFile{Content: spool.FromBytes(old)}, render.PDFFile{Content: spool.FromBytes(latest)},
-		pdf.CompareArgs{Threshold: 0.02, Output: pdf.ComparedJSON})
+		compare.Args{Threshold: 0.02, Output: compare.JSON})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report pdf.Comparison
+	var report compare.Comparison
 	content, err := io.ReadAll(made.Open())
 	if err := errors.Join(err, made.Close(), json.Unmarshal(content, &report)); err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func comparePDFs(t *testing.T, old, latest []byte) pdf.Comparison {
 }
 
 // statuses returns the status of each page in order.
-func statuses(c pdf.Comparison) string {
+func statuses(c compare.Comparison) string {
 	var list []string
 	for _, page := range c.Pages {
 		list = append(list, page.Status)

@@ -47,6 +47,11 @@ func (s Source) Write() []byte {
 	if version == "" {
 		version = "1.7"
 	}
+	return write(version, objects)
+}
+
+// write makes a PDF of objects by their numbers: 1 is the catalog, and 4 the information.
+func write(version string, objects map[int]string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%%PDF-%s\n%%\xe2\xe3\xcf\xd3\n", version)
 	highest := 0
