@@ -22,7 +22,7 @@ var componentNames = map[string]string{
 	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "namedFile": "NamedFileSource",
 	"fromImagesPage": "FromImagesOptions", "JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse",
 	"WalletNews": "WalletEventData", "AlertNews": "AlertEventData", "pdf.Permissions": "PdfPermissions",
-	"pdf.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
+	"form.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
 	// Names of schemas without their own type, by place.
 	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark",
 	"EmailCreateOptions": "SignOptions", "ConnectionsCreateS3": "S3Settings", "ConnectionsCreateSftp": "SFTPSettings",
