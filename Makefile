@@ -30,7 +30,7 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 
 LINT    := $(GO) tool -modfile=.ci/tools.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := $(if $(VERSION),-X github.com/relaypdf/relaypdf/internal/app.Version=$(VERSION))
+LDFLAGS := $(if $(VERSION),-X github.com/relaypdf/relaypdf/internal/version.Version=$(VERSION))
 
 .DEFAULT_GOAL := help
 

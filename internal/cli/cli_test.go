@@ -18,6 +18,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/cli/operator"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -42,7 +44,7 @@ func relaypdf(t testing.TB, args ...string) ran {
 // runRows runs a command line of a program that is a client for the rows.
 func runRows(t testing.TB, rows []schema.Definition[*operation.Deps], stdin string, args ...string) ran {
 	t.Helper()
-	root, err := newRootCommand(rows)
+	root, err := newProgram(rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +100,12 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("credit: got %q, want %q", got, want)
 	}
 	mustRun(t, "accounts", "suspend", "ADA@EXAMPLE.COM", "--reason", "unpaid", data)
-	list := decodeJSON[struct{ Accounts []accountLine }](t, mustRun(t, "accounts", "list", "--json", data))
+	list := decodeJSON[struct{ Accounts []operator.AccountLine }](t, mustRun(t, "accounts", "list", "--json", data))
 	if len(list.Accounts) != 1 {
 		t.Fatalf("got %+v, want one account", list)
 	}
 	got := list.Accounts[0]
-	want := accountLine{
+	want := operator.AccountLine{
 		ID: strings.TrimSpace(created.out), Email: "ada@example.com", Plan: store.PlanPaid, BalanceMicrodollars: 3_750_000,
 		Suspended: true, SuspendReason: "unpaid", CreatedAt: got.CreatedAt,
 	}
@@ -149,9 +151,9 @@ func TestKeys(t *testing.T) {
 	_, data := dataDir(t)
 	mustRun(t, "keys", "create", "--account", "ada@example.com", "--name", "ci", "--expires", "2099-01-31",
 		"--spend-limit", "0.5", "--operations", "pdf.create,images.create", data)
-	list := func() keyLine {
+	list := func() operator.KeyLine {
 		t.Helper()
-		keys := decodeJSON[struct{ Keys []keyLine }](t, mustRun(t, "keys", "list", "--account", "ada@example.com", "--json", data)).Keys
+		keys := decodeJSON[struct{ Keys []operator.KeyLine }](t, mustRun(t, "keys", "list", "--account", "ada@example.com", "--json", data)).Keys
 		if len(keys) != 1 {
 			t.Fatalf("got %+v, want one key", keys)
 		}
@@ -169,20 +171,6 @@ func TestKeys(t *testing.T) {
 	mustRun(t, "keys", "revoke", "--account", "ada@example.com", key.ID, data)
 	if got := list().Status; got != "revoked" {
 		t.Errorf("got status %q, want revoked", got)
-	}
-}
-
-func TestParseExpiry(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Time{
-		"720h": now.Add(720 * time.Hour), "30d": now.AddDate(0, 0, 30), "2027-01-31": time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC),
-		"2027-01-31T10:00:00+01:00": time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC),
-		"2026-11-20":                {}, "-1h": {}, "0d": {}, "soon": {}, "": {}, "99999999d": {},
-	} {
-		got, err := parseExpiry(text, now)
-		if (err != nil) != want.IsZero() || (err == nil && !got.Equal(want)) {
-			t.Errorf("%q: got %v and %v, want %v", text, got, err, want)
-		}
 	}
 }
 
@@ -227,7 +215,7 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
-	if !isAbsent(absent) {
+	if !console.IsAbsent(absent) {
 		t.Errorf("%s was made by a command that only reads", absent)
 	}
 }
@@ -367,7 +355,7 @@ func TestBrokenArchives(t *testing.T) {
 	}
 	// A backup that fails leaves no file.
 	archive := filepath.Join(t.TempDir(), "x.tgz")
-	if r := relaypdf(t, "backup", archive, "--data-dir", filepath.Join(dir, "absent")); r.code != 2 || !isAbsent(archive) {
+	if r := relaypdf(t, "backup", archive, "--data-dir", filepath.Join(dir, "absent")); r.code != 2 || !console.IsAbsent(archive) {
 		t.Errorf("got %+v, want a failure without an archive", r)
 	}
 }
@@ -432,7 +420,7 @@ func TestExitCodesStandInTheGuide(t *testing.T) {
 // TestGoldenCommands holds every command and flag: the diff is the review of a
 // change to the command line.
 func TestGoldenCommands(t *testing.T) {
-	root, err := newRootCommand(operation.Rows)
+	root, err := newProgram(operation.Rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/relaypdf/relaypdf/internal/cli/operator"
 	"github.com/relaypdf/relaypdf/service/operation"
 )
 
@@ -19,7 +20,7 @@ var privateWords = regexp.MustCompile(`(?i)\b(mend|books|typefaces?|beside|told|
 // visitCommands calls do for every command that help lists.
 func visitCommands(t *testing.T, do func(*cobra.Command)) {
 	t.Helper()
-	root, err := newRootCommand(operation.Rows)
+	root, err := newProgram(operation.Rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func visitCommands(t *testing.T, do func(*cobra.Command)) {
 
 func TestHelpFitsOnAScreen(t *testing.T) {
 	visitCommands(t, func(cmd *cobra.Command) {
-		text := helpText{cmd: cmd}.render()
+		text := helpText{cmd: cmd, topics: helpTopics(operator.DataSettings())}.render()
 		if lines := strings.Count(text, "\n"); lines > maxHelpLines {
 			t.Errorf("%s --help has %d lines, want at most %d", cmd.CommandPath(), lines, maxHelpLines)
 		}

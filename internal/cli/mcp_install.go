@@ -15,8 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // agentClient is an application that runs agents, and the form of its server configuration.
@@ -68,7 +69,7 @@ func claudeDesktopFile(home string) string {
 }
 
 // newMCPInstall adds the server to the configuration of a client.
-func newMCPInstall() *cobra.Command {
+func newMCPInstall(tools []schema.Tool) *cobra.Command {
 	var roots []string
 	var profile, toolsets string
 	var show bool
@@ -95,7 +96,7 @@ func newMCPInstall() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, ok := agentClients[args[0]]
 		if !ok {
-			return usagef("unknown client %q; known clients: %s", args[0], strings.Join(known, ", "))
+			return console.Usagef("unknown client %q; known clients: %s", args[0], strings.Join(known, ", "))
 		}
 
 		logins, err := readProfiles()
@@ -108,12 +109,8 @@ func newMCPInstall() *cobra.Command {
 			}
 		}
 
-		tools, err := api.Tools()
-		if err != nil {
-			return err
-		}
 		if _, err := mcp.Select(tools, toolsets); err != nil {
-			return usagef("--toolsets: %v", err)
+			return console.Usagef("--toolsets: %v", err)
 		}
 		entry, err := c.entry(profile, toolsets, roots)
 		if err != nil {
@@ -125,7 +122,7 @@ func newMCPInstall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printLine(cmd, string(text))
+			return console.PrintLine(cmd, string(text))
 		}
 
 		home, err := os.UserHomeDir()
@@ -141,7 +138,7 @@ func newMCPInstall() *cobra.Command {
 		if filepath.IsAbs(file) && len(logins.All) == 0 {
 			told += "\nNo saved login. Run relaypdf login, so that the client finds a key in every folder."
 		}
-		return printLine(cmd, told)
+		return console.PrintLine(cmd, told)
 	}
 	return cmd
 }
@@ -168,7 +165,7 @@ func (c agentClient) entry(profile, toolsets string, roots []string) (map[string
 			return nil, err
 		}
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return nil, usagef("--root %s is not a folder", root)
+			return nil, console.Usagef("--root %s is not a folder", root)
 		}
 		args = append(args, "--root", path)
 	}

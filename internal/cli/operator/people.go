@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -17,7 +19,7 @@ const signInLife = 15 * time.Minute
 
 // newPeopleCommand administers those who log in to the pages.
 func newPeopleCommand() *cobra.Command {
-	return newGroup("people", "List users, print login links, and appoint operators",
+	return console.NewGroup("people", "List users, print login links, and appoint operators",
 		newPeopleList(), newPeopleLink(), newPeoplePromote(), newPeopleRemove())
 }
 
@@ -25,7 +27,7 @@ func newPeopleCommand() *cobra.Command {
 func personByEmail(ctx context.Context, s *store.Store, email string) (store.User, error) {
 	person, err := s.UserByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
-		return person, usagef("no user with the email %s; run relaypdf people list", email)
+		return person, console.Usagef("no user with the email %s; run relaypdf people list", email)
 	}
 	return person, err
 }
@@ -37,7 +39,7 @@ func newPeopleList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printTable(cmd.OutOrStdout(), "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE", people,
+		return console.PrintTable(cmd.OutOrStdout(), "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE", people,
 			func(p store.User) []any {
 				return []any{
 					p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator,
@@ -65,7 +67,7 @@ func newPeopleLink() *cobra.Command {
 			return err
 		}
 
-		if err := printLine(cmd, link); err != nil || config.Origin("base-url") != app.OriginDefault {
+		if err := console.PrintLine(cmd, link); err != nil || config.Origin("base-url") != setting.OriginDefault {
 			return err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "The link uses RELAYPDF_BASE_URL (%s). Set it if your server has another URL.\n",
@@ -107,7 +109,7 @@ func onPerson(
 			return err
 		}
 
-		return printLine(cmd, person.Email+" "+state)
+		return console.PrintLine(cmd, person.Email+" "+state)
 	})
 }
 
