@@ -317,6 +317,11 @@ func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) 
 	if err := checkFolder(startCtx, a.Store); err != nil {
 		return err
 	}
+	if a.has(RoleWeb) {
+		if err := a.Store.SetBaseURL(startCtx, a.Config.BaseURL); err != nil {
+			return err
+		}
+	}
 	a.lease, err = a.Store.Acquire(ctx, filepath.Join(a.Config.DataDir, "leases"))
 	return err
 }

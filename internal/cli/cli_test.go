@@ -99,6 +99,12 @@ func TestAccounts(t *testing.T) {
 	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "2.25", data), "$3.75\n"; got != want {
 		t.Errorf("credit: got %q, want %q", got, want)
 	}
+	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "--kind", "adjustment", data, "--", "-0.75"), "$3\n"; got != want {
+		t.Errorf("debit: got %q, want %q", got, want)
+	}
+	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "0.75", "--kind", "adjustment", data), "$3.75\n"; got != want {
+		t.Errorf("credit: got %q, want %q", got, want)
+	}
 	mustRun(t, "accounts", "suspend", "ADA@EXAMPLE.COM", "--reason", "unpaid", data)
 	list := decodeJSON[struct{ Accounts []operator.AccountLine }](t, mustRun(t, "accounts", "list", "--json", data))
 	if len(list.Accounts) != 1 {
@@ -187,7 +193,9 @@ func TestMistakes(t *testing.T) {
 		{[]string{"accounts", "create", "ada", data}, 2, `"ada" is not an email address`},
 		{[]string{"accounts", "create", data}, 2, "accepts 1 arg(s), received 0; usage: relaypdf accounts create EMAIL [flags]"},
 		{[]string{"accounts", "credit", "bob@example.com", "1", data}, 2, "no account has the email address bob@example.com"},
-		{[]string{"accounts", "credit", "ada@example.com", "-1", data}, 2, "unknown shorthand flag"},
+		{[]string{"accounts", "credit", "ada@example.com", "-1", data}, 2, "Write -- before an amount below zero"},
+		{[]string{"accounts", "credit", "ada@example.com", data, "--", "-1"}, 2, `"-1" is below 0; only --kind adjustment accepts that`},
+		{[]string{"accounts", "credit", "ada@example.com", "--kind", "adjustment", data, "--", "-0"}, 2, `"-0" is not an amount`},
 		{[]string{"accounts", "credit", "ada@example.com", "0", data}, 2, `"0" is not an amount in dollars above 0`},
 		{[]string{"accounts", "lst", data}, 2, "did you mean list?"},
 		{[]string{"pdf", "info", "file_01"}, 2, `the file "file_01" does not exist; name one that the service keeps by --file-id`},
@@ -222,6 +230,36 @@ func TestMistakes(t *testing.T) {
 
 // TestAdministrationDuringARunningServer changes accounts and keys while
 // another process, as a server would, holds the database open and writes.
+// TestLoginLinkHasTheURLOfTheServer: without a setting, a link is to the server that started last on the data.
+func TestLoginLinkHasTheURLOfTheServer(t *testing.T) {
+	dir, data := dataDir(t)
+	link := func(args ...string) ran {
+		t.Helper()
+		r := relaypdf(t, append([]string{"people", "link", "ada@example.com", data}, args...)...)
+		if r.code != 0 {
+			t.Fatalf("got %+v", r)
+		}
+		return r
+	}
+
+	if r := link(); !strings.HasPrefix(r.out, "http://localhost:8787/login/link?token=") || !strings.Contains(r.err, "No server has started") {
+		t.Errorf("without a server: got %+v", r)
+	}
+
+	s := openData(t, dir)
+	for _, url := range []string{"http://localhost:8811", "https://pdf.example.com"} {
+		if err := s.SetBaseURL(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		if r := link(); !strings.HasPrefix(r.out, url+"/login/link?token=") || r.err != "" {
+			t.Errorf("of the server at %s: got %+v", url, r)
+		}
+	}
+	if r := link("--base-url", "https://other.example.com"); !strings.HasPrefix(r.out, "https://other.example.com/login/link") {
+		t.Errorf("with a setting: got %+v", r)
+	}
+}
+
 func TestAdministrationDuringARunningServer(t *testing.T) {
 	dir, data := dataDir(t)
 	s := openData(t, dir)

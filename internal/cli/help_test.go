@@ -52,6 +52,9 @@ func TestFlagDescriptionsAreShort(t *testing.T) {
 	seen := map[string]bool{}
 	visitCommands(t, func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if text := brief(f); strings.HasPrefix(text, "If ") {
+				t.Errorf("%s --%s: %s: it is a condition, not a description", cmd.CommandPath(), f.Name, text)
+			}
 			if text := brief(f); utf8.RuneCountInString(text) > maxBrief && !seen[text] {
 				seen[text] = true
 				t.Errorf("%s --%s: %d characters, want at most %d: %s", cmd.CommandPath(), f.Name, utf8.RuneCountInString(text), maxBrief, text)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -17,15 +16,16 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/mcp"
 	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // agentClient is an application that runs agents, and the form of its server configuration.
 type agentClient struct {
 	title string
-	// file is its configuration, from the user's home or, for editors that keep one for each project, from this
+	// file is its configuration, in a folder of the user or, for editors that keep one for each project, in this
 	// folder.
-	file func(home string) string
+	file func(user setting.Folders) string
 	// member holds the servers by name; typed requires a type next to the command.
 	member string
 	typed  bool
@@ -33,39 +33,36 @@ type agentClient struct {
 
 // agentClients lists the clients that install supports.
 var agentClients = map[string]agentClient{
-	"claude-desktop": {title: "Claude Desktop", file: claudeDesktopFile, member: "mcpServers"},
+	"claude-desktop": {
+		title: "Claude Desktop",
+		file: func(user setting.Folders) string {
+			return filepath.Join(user.Config(), "Claude", "claude_desktop_config.json")
+		},
+		member: "mcpServers",
+	},
 	"claude-code": {
 		title:  "Claude Code, for this folder",
-		file:   func(string) string { return ".mcp.json" },
+		file:   func(setting.Folders) string { return ".mcp.json" },
 		member: "mcpServers",
 	},
 	"cursor": {
 		title:  "Cursor",
-		file:   func(home string) string { return filepath.Join(home, ".cursor", "mcp.json") },
+		file:   func(user setting.Folders) string { return filepath.Join(user.Home, ".cursor", "mcp.json") },
 		member: "mcpServers",
 	},
 	"vscode": {
 		title:  "Visual Studio Code, for this folder",
-		file:   func(string) string { return filepath.Join(".vscode", "mcp.json") },
+		file:   func(setting.Folders) string { return filepath.Join(".vscode", "mcp.json") },
 		member: "servers",
 		typed:  true,
 	},
 	"windsurf": {
-		title:  "Windsurf",
-		file:   func(home string) string { return filepath.Join(home, ".codeium", "windsurf", "mcp_config.json") },
+		title: "Windsurf",
+		file: func(user setting.Folders) string {
+			return filepath.Join(user.Home, ".codeium", "windsurf", "mcp_config.json")
+		},
 		member: "mcpServers",
 	},
-}
-
-func claudeDesktopFile(home string) string {
-	const name = "claude_desktop_config.json"
-	switch runtime.GOOS {
-	case "darwin":
-		return filepath.Join(home, "Library", "Application Support", "Claude", name)
-	case "windows":
-		return filepath.Join(home, "AppData", "Roaming", "Claude", name)
-	}
-	return filepath.Join(home, ".config", "Claude", name)
 }
 
 // newMCPInstall adds the server to the configuration of a client.
@@ -125,11 +122,11 @@ func newMCPInstall(tools []schema.Tool) *cobra.Command {
 			return console.PrintLine(cmd, string(text))
 		}
 
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return err
+		user := setting.UserFolders()
+		if user.Home == "" || user.Config() == "" {
+			return console.Usagef("there is no home folder; set HOME")
 		}
-		file := c.file(home)
+		file := c.file(user)
 		if err := c.install(file, entry); err != nil {
 			return err
 		}

@@ -42,7 +42,8 @@ const profileFile = "profiles.json"
 // readProfiles reads the user's file. There may be none.
 func readProfiles() (*profiles, error) {
 	p := &profiles{All: map[string]profile{}}
-	folder, _ := os.UserConfigDir()
+	user := setting.UserFolders()
+	folder := user.Config()
 	if folder == "" {
 		return p, nil // a machine without a home has no profiles
 	}
@@ -54,7 +55,7 @@ func readProfiles() (*profiles, error) {
 		return p, nil
 	case err != nil:
 		return p, console.UsageError{Err: err}
-	case info.Mode().Perm()&0o077 != 0:
+	case user.System != "windows" && info.Mode().Perm()&0o077 != 0: // Windows has no such bits
 		return p, console.Usagef("%s has keys in it and can be read by others; close it with chmod 600 %s", p.path, p.path)
 	}
 

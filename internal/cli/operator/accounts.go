@@ -105,20 +105,33 @@ func newAccountsCredit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credit EMAIL DOLLARS",
 		Short: "Credit or debit a wallet, and print the new balance",
-		Args:  cobra.ExactArgs(2),
+		Long: "Post an amount to a wallet, and print the new balance. An adjustment below zero debits the wallet. " +
+			"Write -- before it.",
+		Example: "  relaypdf accounts credit ada@example.com 25\n" +
+			"  relaypdf accounts credit ada@example.com --kind adjustment -- -0.50",
+		Args: cobra.ExactArgs(2),
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return console.Usagef("%w; see %s --help. Write -- before an amount below zero", err, cmd.CommandPath())
+	})
 
 	kind := cmd.Flags().String("kind", store.KindPayment,
-		"kind of ledger entry. payment, grant and promotion credit the wallet; refund, chargeback and ai debit it; "+
-			"adjustment does either")
+		"kind of ledger entry. payment, trial, grant and promotion credit the wallet; refund, chargeback and ai "+
+			"debit it; adjustment does either")
 	reference := cmd.Flags().String("reference", "",
 		"external reference, such as an invoice number. Each reference is posted once")
 	reason := cmd.Flags().String("reason", "credited by the operator", "note in the ledger")
 
 	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
-		amount, err := credit.ParseDollars(args[0])
-		if err != nil || amount == 0 {
+		digits, debit := strings.CutPrefix(args[0], "-")
+		amount, err := credit.ParseDollars(digits)
+		switch {
+		case err != nil, amount == 0:
 			return console.Usagef("%q is not an amount in dollars above 0; write it like 25 or 0.50", args[0])
+		case debit && *kind != store.KindAdjustment:
+			return console.Usagef("%q is below 0; only --kind adjustment accepts that", args[0])
+		case debit:
+			amount = -amount
 		}
 
 		posting := store.NewPosting{

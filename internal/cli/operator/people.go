@@ -62,18 +62,33 @@ func newPeopleLink() *cobra.Command {
 			return err
 		}
 
-		link, err := signInLink(ctx, s, config.BaseURL, person)
+		base, err := serverURL(ctx, cmd, s, config)
 		if err != nil {
 			return err
 		}
-
-		if err := console.PrintLine(cmd, link); err != nil || config.Origin("base-url") != setting.OriginDefault {
+		link, err := signInLink(ctx, s, base, person)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "The link uses RELAYPDF_BASE_URL (%s). Set it if your server has another URL.\n",
-			config.BaseURL)
-		return nil
+		return console.PrintLine(cmd, link)
 	}, "base-url", "listen")
+}
+
+// serverURL returns the public URL of the server: that of the settings if it is set, then that of the server that
+// started last on this data, and at last the default, with a remark.
+func serverURL(ctx context.Context, cmd *cobra.Command, s *store.Store, config app.Config) (string, error) {
+	if config.Origin(setting.BaseURL.Name) != setting.OriginDefault {
+		return config.BaseURL, nil
+	}
+
+	url, err := s.BaseURL(ctx)
+	if err != nil || url != "" {
+		return url, err
+	}
+
+	fmt.Fprintf(cmd.ErrOrStderr(), "No server has started on this data. The link uses RELAYPDF_BASE_URL (%s). Set it if your "+
+		"server has another URL.\n", config.BaseURL)
+	return config.BaseURL, nil
 }
 
 // signInLink makes a link that signs a user in once.
