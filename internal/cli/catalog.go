@@ -11,12 +11,12 @@ import (
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// catalog is what the command line knows about the API. On Linux it comes from the operation table; elsewhere it is read
-// from catalog.json, because the table is part of the server.
+// catalog is the API as the command line knows it. On Linux it comes from the operation table; elsewhere it is read from
+// catalog.json, because the table is part of the server.
 type catalog struct {
 	Operations operationList
-	Tools      []schema.Tool // of agents
-	Events     []string      // of webhooks
+	Events     []string                      // of webhooks
+	Tools      func() ([]schema.Tool, error) // of agents
 }
 
 // operationList is the operations that commands call, in order.
@@ -34,6 +34,11 @@ func (l operationList) lookup(name string) *schema.Spec {
 // encode writes the catalog as JSON, with an operation or a tool in each line. The tool of an operation has only its
 // name.
 func (c catalog) encode() ([]byte, error) {
+	tools, err := c.Tools()
+	if err != nil {
+		return nil, err
+	}
+
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
@@ -59,7 +64,7 @@ func (c catalog) encode() ([]byte, error) {
 	}
 
 	before = "\n],\"Tools\":[\n"
-	for _, t := range c.Tools {
+	for _, t := range tools {
 		if t.Operation != nil {
 			t.Operation = &schema.Spec{Info: schema.Info{Name: t.Operation.Name}}
 			t.Body = nil
@@ -70,7 +75,7 @@ func (c catalog) encode() ([]byte, error) {
 		before = ",\n"
 	}
 
-	err := write("\n],\"Events\":\n", c.Events)
+	err = write("\n],\"Events\":\n", c.Events)
 	text.WriteString("}\n")
 	return text.Bytes(), err
 }
@@ -97,7 +102,8 @@ func decodeCatalog(text []byte) (catalog, error) {
 		return catalog{}, err
 	}
 
-	c := catalog{Events: file.Events}
+	var tools []schema.Tool
+	c := catalog{Events: file.Events, Tools: func() ([]schema.Tool, error) { return tools, nil }}
 	for _, o := range file.Operations {
 		o.Spec.Schema = o.Schema.Schema
 		o.Spec.Example = o.Example
@@ -114,7 +120,7 @@ func decodeCatalog(text []byte) (catalog, error) {
 			t.Tool.Operation = c.Operations.lookup(t.Operation.Name)
 			t.Tool.Body = t.Tool.Operation.Schema
 		}
-		c.Tools = append(c.Tools, t.Tool)
+		tools = append(tools, t.Tool)
 	}
 	return c, nil
 }

@@ -21,7 +21,7 @@ import (
 const priceTime = 10 * time.Second
 
 // newMCPCommand lets agents on this machine use the service.
-func newMCPCommand(tools []schema.Tool) *cobra.Command {
+func newMCPCommand(list func() ([]schema.Tool, error)) *cobra.Command {
 	var roots []string
 	var toolsets string
 	cmd := &cobra.Command{
@@ -41,6 +41,10 @@ func newMCPCommand(tools []schema.Tool) *cobra.Command {
 			return err
 		}
 
+		tools, err := list()
+		if err != nil {
+			return err
+		}
 		selected, err := mcp.Select(pricedTools(cmd.Context(), service, tools), toolsets)
 		if err != nil {
 			return console.Usagef("--toolsets: %v", err)
@@ -56,7 +60,7 @@ func newMCPCommand(tools []schema.Tool) *cobra.Command {
 	}
 
 	setting.AddClientFlags(cmd.Flags())
-	cmd.AddCommand(newMCPInstall(tools))
+	cmd.AddCommand(newMCPInstall(list))
 	return cmd
 }
 

@@ -66,7 +66,7 @@ var agentClients = map[string]agentClient{
 }
 
 // newMCPInstall adds the server to the configuration of a client.
-func newMCPInstall(tools []schema.Tool) *cobra.Command {
+func newMCPInstall(list func() ([]schema.Tool, error)) *cobra.Command {
 	var roots []string
 	var profile, toolsets string
 	var show bool
@@ -106,6 +106,10 @@ func newMCPInstall(tools []schema.Tool) *cobra.Command {
 			}
 		}
 
+		tools, err := list()
+		if err != nil {
+			return err
+		}
 		if _, err := mcp.Select(tools, toolsets); err != nil {
 			return console.Usagef("--toolsets: %v", err)
 		}

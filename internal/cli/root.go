@@ -96,7 +96,8 @@ func exitCode(ctx context.Context, err error) int {
 type program struct {
 	// catalog returns the API that the client commands are for.
 	catalog func() (catalog, error)
-	// server are the commands for the machine of a server, and files those of them that are among the commands for files.
+	// server are the commands for the machine of a server, and files those of them that are among the commands for
+	// files.
 	server, files []*cobra.Command
 	// data are the settings of commands that open the data of a server.
 	data []setting.Setting

@@ -46,8 +46,7 @@ func newProgram(rows []schema.Definition[*operation.Deps]) program {
 	}
 	return program{
 		catalog: func() (catalog, error) {
-			tools, err := api.Tools()
-			return catalog{Operations: table.Specs(), Tools: tools, Events: store.EventTypes()}, err
+			return catalog{Operations: table.Specs(), Tools: api.Tools, Events: store.EventTypes()}, nil
 		},
 		server: operator.Commands(table),
 		files:  []*cobra.Command{operator.NewTakedownCommand()},

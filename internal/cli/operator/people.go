@@ -86,8 +86,8 @@ func serverURL(ctx context.Context, cmd *cobra.Command, s *store.Store, config a
 		return url, err
 	}
 
-	fmt.Fprintf(cmd.ErrOrStderr(), "No server has started on this data. The link uses RELAYPDF_BASE_URL (%s). Set it if your "+
-		"server has another URL.\n", config.BaseURL)
+	fmt.Fprintf(cmd.ErrOrStderr(), "No server has started on this data. The link uses RELAYPDF_BASE_URL (%s). "+
+		"Set it if your server has another URL.\n", config.BaseURL)
 	return config.BaseURL, nil
 }
 
