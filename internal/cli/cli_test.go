@@ -99,7 +99,7 @@ func TestAccounts(t *testing.T) {
 	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "2.25", data), "$3.75\n"; got != want {
 		t.Errorf("credit: got %q, want %q", got, want)
 	}
-	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "--kind", "adjustment", data, "--", "-0.75"), "$3\n"; got != want {
+	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "--kind", "adjustment", data, "--", "-0.75"), "$3.00\n"; got != want {
 		t.Errorf("debit: got %q, want %q", got, want)
 	}
 	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "0.75", "--kind", "adjustment", data), "$3.75\n"; got != want {

