@@ -16,7 +16,7 @@ type Folders struct {
 
 // UserFolders returns those of the user that runs the process. A folder is empty if there is none.
 func UserFolders() Folders {
-	home, _ := os.UserHomeDir() //nolint:errcheck // without a home, the folder is empty
+	home, _ := os.UserHomeDir()
 	return Folders{
 		System: runtime.GOOS, Home: home,
 		AppData:    os.Getenv("AppData"),         //nolint:forbidigo // the system's own
