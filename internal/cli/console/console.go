@@ -1,4 +1,4 @@
-// Package console has what all commands share: usage errors, groups of commands, and what they print.
+// Package console has the parts of all commands: usage errors, groups of commands, and printing.
 package console
 
 import (
