@@ -18,7 +18,7 @@ COPY . .
 RUN go run ./cmd/assets && .ci/fonts/install /out/fonts && .ci/verapdf/install /out/verapdf
 ARG VERSION=development
 # Every dependency is pure Go, so the binary needs no C library.
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/relaypdf/relaypdf/internal/app.Version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/relaypdf/relaypdf/internal/version.Version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
 
 FROM debian:13-slim AS base
 # What nothing here reads is not unpacked: documentation, translations, drivers

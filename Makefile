@@ -30,7 +30,7 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 
 LINT    := $(GO) tool -modfile=.ci/tools.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := $(if $(VERSION),-X github.com/relaypdf/relaypdf/internal/app.Version=$(VERSION))
+LDFLAGS := $(if $(VERSION),-X github.com/relaypdf/relaypdf/internal/version.Version=$(VERSION))
 
 .DEFAULT_GOAL := help
 
@@ -135,6 +135,10 @@ sbom: build ## List what the program and its images consist of, as CycloneDX, in
 lint: ## Check the source with golangci-lint, as pinned in .ci/tools.mod.
 	$(LINT) run
 
+.PHONY: systems
+systems: assets ## Vet and build the command line for macOS and Windows, in bin/darwin and bin/windows.
+	@GO='$(GO)' LDFLAGS='$(LDFLAGS)' .ci/systems
+
 .PHONY: gallery
 gallery: setup assets ## Draw the thumbnails of changed layouts, and a contact sheet in bin/gallery.pdf.
 	$(GO) run ./cmd/gallery
@@ -162,7 +166,7 @@ prose: setup ## Check the prose of Markdown files and Go comments, and the table
 	GO=$(GO) .ci/prose/check
 
 .PHONY: check
-check: lint prose ## Lint, check the prose, and fail when generated files, go.mod or the licences are out of date.
+check: lint prose systems ## Lint, check the prose, and fail when generated files, go.mod or the licences are out of date.
 	.ci/drift
 	$(GO) run ./.ci/licenses -check
 

@@ -21,11 +21,10 @@ import (
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
-	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // AgentPath is the path of the Model Context Protocol endpoint.
-const AgentPath = "/mcp"
+const AgentPath = wire.AgentPath
 
 // ToolsetsParam is the query parameter of AgentPath that selects toolsets.
 const ToolsetsParam = "toolsets"
@@ -85,43 +84,18 @@ func agentMessages() map[string]mediaType {
 // agentHeaders are the headers that clients in browsers send to it.
 const agentHeaders = "Authorization, Content-Type, Accept, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
 
-// Tool is a route as agents see it.
-type Tool struct {
-	Name, Title, Use string
-	// Method and Pattern are the route's.
-	Method, Pattern string
-	// Params are the parameters outside the body. Body is nil if the route accepts no JSON.
-	Params []schema.Param
-	Body   *jsonschema.Schema
-	// Hidden are the members of the response that no model may see.
-	Hidden []string
-	// Reads marks tools that change nothing, Upload marks tools that accept a file as the body.
-	Reads, Upload bool
-	// Full marks tools that need a key that may use all operations.
-	Full bool
-	// Toolset is the group that the tool is listed with. Default tools are also listed in the default toolset, and
-	// Always tools in every one.
-	Toolset         string
-	Default, Always bool
-	// Scope is the scope that a grant needs; empty means none.
-	Scope string
-	// Operation is set on paid tools. Price is their price.
-	Operation *schema.Operation[*operation.Deps]
-	Price     credit.Amount
-}
-
 // toolsOf lists the routes that agents use.
-func toolsOf(a *API) []Tool {
-	var tools []Tool
+func toolsOf(a *API) []schema.Tool {
+	var tools []schema.Tool
 	for _, r := range a.routes() {
 		if r.operation != nil && r.operation.Off {
 			continue
 		}
 		if r.operation != nil {
-			tools = append(tools, Tool{
+			tools = append(tools, schema.Tool{
 				Name: r.operation.Tool(), Title: r.summary, Use: r.operation.Use, Method: r.method, Pattern: r.pattern,
 				Body:      r.operation.Schema,
-				Operation: r.operation, Price: a.Prices[r.operation.Name], Scope: scopeOf(r.pattern),
+				Operation: &r.operation.Spec, Price: a.Prices[r.operation.Name], Scope: scopeOf(r.pattern),
 				Toolset: cmp.Or(r.operation.Toolset, r.tag()), Default: r.operation.Default,
 			})
 			continue
@@ -132,7 +106,7 @@ func toolsOf(a *API) []Tool {
 			continue
 		}
 
-		tools = append(tools, Tool{
+		tools = append(tools, schema.Tool{
 			Name: used.name, Title: r.summary, Use: used.use, Method: r.method, Pattern: r.pattern, Params: r.params,
 			Body:   r.body,
 			Hidden: used.hidden, Reads: used.reads || r.method == http.MethodGet, Upload: r.upload != nil,
@@ -153,7 +127,7 @@ func shown(answer reflect.Type) reflect.Type {
 }
 
 // Tools lists the tools of the operation table, without a store or a browser. The error is one of the table's.
-func Tools() ([]Tool, error) {
+func Tools() ([]schema.Tool, error) {
 	table, err := schema.NewTable(operation.Rows)
 	if err != nil {
 		return nil, err
@@ -212,7 +186,7 @@ func (a *API) ForAgents(options AgentOptions) *MCPBackend {
 }
 
 // Tools lists the tools for agents.
-func (d *MCPBackend) Tools() []Tool { return toolsOf(d.API) }
+func (d *MCPBackend) Tools() []schema.Tool { return toolsOf(d.API) }
 
 // Version returns the version of relaypdf.
 func (d *MCPBackend) Version() string { return d.API.options.Version }

@@ -35,7 +35,7 @@ import (
 func TestJobsHaveThreeTries(t *testing.T) {
 	t.Parallel()
 	named := func(err error) error {
-		return operation.StepFailure(operation.Step{Operation: &schema.Operation[*operation.Deps]{Info: schema.Info{Name: "test.echo"}}, Place: "steps[1]"}, err)
+		return operation.StepFailure(operation.Step{Operation: &schema.Operation[*operation.Deps]{Spec: schema.Spec{Info: schema.Info{Name: "test.echo"}}}, Place: "steps[1]"}, err)
 	}
 	processing := func(err error) error { return &wire.Error{Code: wire.ProcessingFailed, Cause: err} }
 	for name, c := range map[string]struct {

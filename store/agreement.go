@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,6 +31,27 @@ func (s *Store) ReplaceAgreement(ctx context.Context, name, value string) error 
 		_, err := tx.NewRaw("UPDATE agreements SET value = ? WHERE name = ?", value, name).Exec(ctx)
 		return err
 	})
+}
+
+// urlAgreement is the name of the public URL of the server.
+const urlAgreement = "base-url"
+
+// SetBaseURL stores the public URL of a server that starts.
+func (s *Store) SetBaseURL(ctx context.Context, url string) error {
+	stored, err := s.Agree(ctx, urlAgreement, url)
+	if err != nil || stored == url {
+		return err
+	}
+	return s.ReplaceAgreement(ctx, urlAgreement, url)
+}
+
+// BaseURL returns the public URL of the server that started last; empty if none has.
+func (s *Store) BaseURL(ctx context.Context) (url string, err error) {
+	err = s.read.NewRaw("SELECT value FROM agreements WHERE name = ?", urlAgreement).Scan(ctx, &url)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return url, wrapped("read URL", err)
 }
 
 // filesAgreement is the name of the mark of the folder that holds the files.

@@ -152,7 +152,7 @@ func untilUnlocked(ctx context.Context, log *slog.Logger, step func() error) err
 		log.LogAttrs(ctx, slog.LevelWarn,
 			"waiting for a lock of the database; find long transactions in pg_stat_activity, "+
 				"or the process that has the SQLite file open",
-			slog.Duration("waited", time.Since(begin).Round(time.Second)), slog.Any("error", err))
+			slog.Float64("waitedSeconds", time.Since(begin).Round(time.Second).Seconds()), slog.Any("error", err))
 		if guard.Pause(ctx, unlockPause); ctx.Err() != nil {
 			return err
 		}

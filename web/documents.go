@@ -217,7 +217,7 @@ func withResult(d *views.Document, file store.File) {
 	if d.Name == d.Operation {
 		d.Name = file.Filename
 	}
-	if call.HasThumbnail(file.ContentType) {
+	if schema.HasThumbnail(file.ContentType) {
 		d.Image = documentsPath + "/" + d.ID + "/page.png"
 	}
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package mcp
 
 import (
@@ -20,6 +22,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 const (
@@ -36,7 +39,7 @@ const (
 // Handler serves agents over HTTP: one message per request, with a JSON response, and no state between requests.
 type Handler struct {
 	api       *api.MCPBackend
-	tools     []api.Tool
+	tools     []schema.Tool
 	documents []Document
 	protocol  http.Handler
 	log       *slog.Logger
@@ -55,7 +58,7 @@ type exchange struct {
 	server *sdk.Server
 }
 
-type exchangeKey struct{}
+func (x *exchange) has(scope string) bool { return x.caller.Has(scope) }
 
 // NewHandler returns the handler for agents.
 func NewHandler(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Handler, error) {

@@ -12,7 +12,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/relaypdf/relaypdf/api/wire"
-	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -26,7 +25,7 @@ type thumbnailFunc func(ctx context.Context, id string) (picture []byte, why str
 
 // draws reports whether results of the tool can be rendered.
 func (t *tool) draws() bool {
-	return t.Operation != nil && slices.ContainsFunc(t.Operation.Produces, call.HasThumbnail)
+	return t.Operation != nil && slices.ContainsFunc(t.Operation.Produces, schema.HasThumbnail)
 }
 
 // previewInput returns the schema of the member that requests a preview.

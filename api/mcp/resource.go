@@ -97,9 +97,12 @@ func (s *service) listTemplates(next sdk.MethodHandler) sdk.MethodHandler {
 
 // maySee reports whether the caller has a scope. Without the scope, a list leaves items out instead of failing.
 func maySee(ctx context.Context, scope string) bool {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	return !ok || x.caller.Has(scope)
+	x, ok := ctx.Value(exchangeKey{}).(interface{ has(scope string) bool })
+	return !ok || x.has(scope)
 }
+
+// exchangeKey is the key of the request that a message came with, in its context.
+type exchangeKey struct{}
 
 // readTemplate reads a template, or its sample data.
 func (s *service) readTemplate(ctx context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {

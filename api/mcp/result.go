@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/relaypdf/relaypdf/api/wire"
-	"github.com/relaypdf/relaypdf/service/call"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // maxInline is the maximum size of a JSON result, in bytes, to be shown to a model along with its URL.
@@ -159,8 +159,13 @@ func refused(err error) (*sdk.CallToolResult, error) {
 	if errors.Is(err, errNoObject) {
 		return failure{Code: wire.InvalidRequest, Message: "The arguments must be one JSON object."}.result()
 	}
-	e := call.APIError(err)
-	if e.Code == wire.InternalError {
+
+	var e *wire.Error
+	var faults schema.FieldErrors
+	if errors.As(err, &faults) {
+		e = faults.APIError()
+	}
+	if e == nil && !errors.As(err, &e) {
 		return nil, err
 	}
 	return failure{Code: e.Code, Message: e.Error(), Details: e.Details}.result()

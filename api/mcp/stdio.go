@@ -13,7 +13,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
 )
@@ -98,12 +97,12 @@ func drawRemote(carry sendFunc) thumbnailFunc {
 			return nil, err.Error()
 		}
 
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, api.AgentPath, bytes.NewReader(message))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, wire.AgentPath, bytes.NewReader(message))
 		if err != nil {
 			return nil, err.Error()
 		}
 
-		answer, err := carry(ctx, api.AgentPath, r)
+		answer, err := carry(ctx, wire.AgentPath, r)
 		// Errors of the protocol and of the API have the same text field.
 		var told struct {
 			Result struct{ Contents []struct{ Blob []byte } }

@@ -11,13 +11,12 @@ import (
 	"github.com/invopop/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // tool is a route on its way to an agent.
 type tool struct {
-	api.Tool
+	schema.Tool
 
 	// pictured is set if the tool shows images of results on request.
 	pictured bool

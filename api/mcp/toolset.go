@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // Names of toolsets that are not groups of tools.
@@ -20,13 +20,13 @@ type Selection struct {
 	// Names are the selected toolsets, separated by commas, in one order.
 	Names string
 
-	listed, unlisted []api.Tool
+	listed, unlisted []schema.Tool
 	toolsets         []string // that there are
 }
 
 // Select returns the tools of toolsets, whose names are separated by commas. No name selects the default toolset. The
 // error names the unknown toolset and the valid ones.
-func Select(tools []api.Tool, names string) (Selection, error) {
+func Select(tools []schema.Tool, names string) (Selection, error) {
 	s := Selection{toolsets: Toolsets(tools)}
 	wanted := strings.FieldsFunc(names, func(c rune) bool { return c == ',' || c == ' ' })
 	if len(wanted) == 0 {
@@ -58,7 +58,7 @@ func Select(tools []api.Tool, names string) (Selection, error) {
 }
 
 // Toolsets returns the names that Select accepts: default, all, and the groups of the tools.
-func Toolsets(tools []api.Tool) []string {
+func Toolsets(tools []schema.Tool) []string {
 	names := []string{defaultToolset, allToolsets}
 	for _, t := range tools {
 		if !slices.Contains(names, t.Toolset) {
@@ -73,10 +73,10 @@ func Toolsets(tools []api.Tool) []string {
 var otherTool = regexp.MustCompile(` ?Not for [^:.]+: use ([a-z_]+)\.`)
 
 // use returns when to use a tool, without recommending tools that the client does not list.
-func (s Selection) use(t api.Tool) string {
+func (s Selection) use(t schema.Tool) string {
 	return otherTool.ReplaceAllStringFunc(t.Use, func(sentence string) string {
 		other := otherTool.FindStringSubmatch(sentence)[1]
-		if other == waitTool || slices.ContainsFunc(s.listed, func(t api.Tool) bool { return t.Name == other }) {
+		if other == waitTool || slices.ContainsFunc(s.listed, func(t schema.Tool) bool { return t.Name == other }) {
 			return sentence
 		}
 		return ""

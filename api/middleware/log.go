@@ -128,7 +128,7 @@ func Log(
 				slog.String("route", seen.route),
 				slog.Int("status", seen.Status),
 				slog.Int64("bytes", seen.size),
-				slog.Duration("took", took),
+				slog.Float64("tookMs", float64(took.Microseconds())/1000),
 			}, seen.fields...)...)
 		})
 	}

@@ -11,3 +11,6 @@ func OperationPath(name string) string {
 
 // FilePattern is the route that a stored result is fetched from.
 const FilePattern = "/v1/files/{id}"
+
+// AgentPath is the path of the Model Context Protocol endpoint.
+const AgentPath = "/mcp"

@@ -20,6 +20,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/internal/telemetry"
+	"github.com/relaypdf/relaypdf/internal/version"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/service"
 	"github.com/relaypdf/relaypdf/service/llm"
@@ -27,13 +28,9 @@ import (
 	"github.com/relaypdf/relaypdf/service/ratelimit"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/web"
-	"github.com/relaypdf/relaypdf/web/docs"
 	"github.com/relaypdf/relaypdf/web/mail"
 	"github.com/relaypdf/relaypdf/web/payments"
 )
-
-// Version is the release. A build in a Git checkout sets it.
-var Version = "development"
 
 // App is the whole service. End-to-end tests start it unchanged.
 type App struct {
@@ -107,7 +104,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	}
 
 	if config.OTLPURL != "" {
-		traces := telemetry.Config{URL: config.OTLPURL, Version: Version, Region: config.Region, Logger: log}
+		traces := telemetry.Config{URL: config.OTLPURL, Version: version.Version, Region: config.Region, Logger: log}
 		if a.tracer, err = telemetry.New(ctx, traces); err != nil {
 			return nil, fmt.Errorf("start traces: %w", err)
 		}
@@ -197,7 +194,7 @@ func PrivateHandler(registry *prometheus.Registry, public http.Handler) http.Han
 
 // openAPI makes the API with its endpoint for agents, or, in a process that only works, the routes of its state.
 func (a *App) openAPI() error {
-	options := api.Options{MaxBody: a.Config.MaxBody, RedirectFiles: a.Config.BlobsRedirect, Version: Version}
+	options := api.Options{MaxBody: a.Config.MaxBody, RedirectFiles: a.Config.BlobsRedirect, Version: version.Version}
 	if !a.has(RoleAPI) && !a.has(RoleWeb) {
 		a.API = api.NewHealth(a.Services, options)
 		return nil
@@ -208,7 +205,7 @@ func (a *App) openAPI() error {
 	if err != nil {
 		return err
 	}
-	documents, err := AgentDocuments(a.Config.BaseURL)
+	documents, err := mcp.Documents(a.Config.BaseURL)
 	if err != nil {
 		return err
 	}
@@ -219,29 +216,6 @@ func (a *App) openAPI() error {
 	}
 	a.API.MountAgents(agents)
 	return nil
-}
-
-// AgentDocuments returns the pages for users of the API, which agents read as resources.
-func AgentDocuments(address string) ([]mcp.Document, error) {
-	all, err := docs.Read(address)
-	if err != nil {
-		return nil, err
-	}
-
-	var documents []mcp.Document
-	for _, g := range all {
-		if g.Internal {
-			continue
-		}
-		documents = append(documents, mcp.Document{
-			Name:        g.Slug,
-			Title:       g.Title,
-			Description: g.Description,
-			Text:        g.Source,
-		})
-	}
-
-	return documents, nil
 }
 
 // openLimiter returns the rate limiter: the Redis of the settings, which need not respond yet, or nil for this
@@ -342,6 +316,11 @@ func (a *App) openStore(startCtx, ctx context.Context, hooks Hooks) (err error) 
 	}
 	if err := checkFolder(startCtx, a.Store); err != nil {
 		return err
+	}
+	if a.has(RoleWeb) {
+		if err := a.Store.SetBaseURL(startCtx, a.Config.BaseURL); err != nil {
+			return err
+		}
 	}
 	a.lease, err = a.Store.Acquire(ctx, filepath.Join(a.Config.DataDir, "leases"))
 	return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -105,7 +105,7 @@ type settingValue struct {
 // the defaults; the first that has a value wins. The error lists every setting
 // that is wrong, one per line, each with the variable's name and the remedy.
 func LoadConfig(flags *pflag.FlagSet, environ []string) (Config, error) {
-	env := parseEnviron(environ)
+	env := setting.ParseEnviron(environ)
 	return loadConfig(flags, machine{env: env, uid: os.Geteuid(), container: inContainer(env)})
 }
 
@@ -116,23 +116,16 @@ type machine struct {
 	container bool
 }
 
-func parseEnviron(environ []string) map[string]string {
-	env := make(map[string]string, len(environ))
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		env[name] = value
-	}
-	return env
-}
-
 func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
-	file, errs := openConfigFile(flags, host)
+	from := setting.Sources{Flags: flags, Env: host.env}
+	var errs []error
+	from.File, errs = setting.OpenFile(from)
 	c := Config{Container: host.container}
 	for i := range settings {
 		row := &settings[i]
-		value := row.find(flags, host, file)
+		value := row.find(from)
 		var err error
-		if value.origin == OriginDefault {
+		if value.origin == setting.OriginDefault {
 			value.text, err = row.defaultText(&c, host)
 		}
 		if err == nil && (value.text != "" || row.emptyMeans) {
@@ -147,71 +140,19 @@ func loadConfig(flags *pflag.FlagSet, host machine) (Config, error) {
 	if len(errs) == 0 {
 		errs = c.check()
 	}
-	c.Warnings = append(c.Warnings, unknownVariables(host.env, file)...)
+	c.Warnings = append(c.Warnings, unknownVariables(from)...)
 	c.Warnings = append(c.Warnings, c.findWarnings()...)
 
 	return c, errors.Join(errs...)
 }
 
-// The places that the value of a setting can come from; a settings file is another, FILE:LINE.
-const (
-	OriginFlag        = "flag"
-	OriginEnvironment = "environment"
-	OriginDefault     = "default"
-)
-
-// find returns the value of a row from the first source that has one. An empty value counts as none, so `RELAYPDF_X=`
-// in a compose file is harmless, except if the row defines a meaning for empty.
-func (s *Setting) find(flags *pflag.FlagSet, host machine, file configFile) settingValue {
-	given := func(text string) bool { return text != "" || s.emptyMeans }
-
-	if flags != nil {
-		if f := flags.Lookup(s.name); f != nil && f.Changed && given(f.Value.String()) {
-			return settingValue{s, f.Value.String(), OriginFlag}
-		}
-	}
-	if text, ok := host.env[s.variable()]; ok && given(text) {
-		return settingValue{s, text, OriginEnvironment}
-	}
-	if line, ok := file.lines[s.variable()]; ok && given(line.text) {
-		return settingValue{s, line.text, fmt.Sprintf("%s:%d", file.path, line.number)}
-	}
-
-	return settingValue{row: s, origin: OriginDefault}
+func (s *Setting) find(from setting.Sources) settingValue {
+	found := s.setting().Find(from)
+	return settingValue{s, found.Text, found.Origin}
 }
 
-// describeError joins a parser's remark, which completes a sentence that begins with
-// the value, to the names under which the user knows the setting. The value of
-// a secret stays out of it, and so does an address that holds one.
 func (s *Setting) describeError(value settingValue, err error) error {
-	subject := fmt.Sprintf("%q", value.text)
-	switch {
-	case value.text == "":
-		subject = "the value"
-	case s.secret || hasPassword(value.text):
-		subject = "the value (hidden)"
-	}
-
-	name := s.variable()
-	switch value.origin {
-	case OriginFlag:
-		name += " (--" + s.name + ")"
-	case OriginEnvironment, OriginDefault:
-	default:
-		name += " (" + value.origin + ")"
-	}
-
-	return fmt.Errorf("%s: %s %w", name, subject, err)
-}
-
-// hasPassword reports whether an address has one in it.
-func hasPassword(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil {
-		return false
-	}
-	_, ok := u.User.Password()
-	return ok
+	return s.setting().DescribeError(setting.Value{Text: value.text, Origin: value.origin}, err)
 }
 
 // check compares settings with each other, once each is valid by itself.
@@ -293,7 +234,7 @@ func (c *Config) findWarnings() []string {
 	return findWarnings
 }
 
-func (c *Config) isDefault(name string) bool { return c.Origin(name) == OriginDefault }
+func (c *Config) isDefault(name string) bool { return c.Origin(name) == setting.OriginDefault }
 
 // Origin returns the source of a setting's value.
 func (c *Config) Origin(name string) string {
@@ -302,5 +243,5 @@ func (c *Config) Origin(name string) string {
 			return v.origin
 		}
 	}
-	return OriginDefault
+	return setting.OriginDefault
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"errors"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,15 +13,6 @@ import (
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/store"
 )
-
-// localURL is the address of a listener as this machine's own programs see it.
-func localURL(listen string) string {
-	_, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return ""
-	}
-	return "http://" + net.JoinHostPort("localhost", port)
-}
 
 // defaultDataDir gives root /var/lib and not its home: /root is closed to the
 // unprivileged user that the engines run as.
@@ -111,7 +101,7 @@ func mailFrom(c *Config, _ machine) (string, error) {
 func (c *Config) ownHosts() []string {
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Hostname() == "" {
-		return nil // parseBaseURL has reported it
+		return nil // setting.ParseURL has reported it
 	}
 	return []string{u.Hostname()}
 }

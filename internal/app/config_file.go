@@ -3,90 +3,16 @@ package app
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
-	"github.com/spf13/pflag"
+
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
-// configFile is a settings file: RELAYPDF_NAME=value lines by name.
-type configFile struct {
-	path  string
-	lines map[string]configLine
-}
-
-type configLine struct {
-	text   string
-	number int
-}
-
-// openConfigFile reads the file that the flag or the variable names; no name is
-// no file. A file cannot name another one.
-func openConfigFile(flags *pflag.FlagSet, host machine) (configFile, []error) {
-	row := LookupSetting(ConfigSetting)
-	value := row.find(flags, host, configFile{})
-	if value.text == "" {
-		return configFile{}, nil
-	}
-
-	content, err := os.ReadFile(value.text)
-	if err != nil {
-		return configFile{}, []error{row.describeError(value, fmt.Errorf(
-			"cannot be read (%w); name a file that exists, or leave it out", err,
-		))}
-	}
-	return parseConfigFile(value.text, string(content))
-}
-
-// parseConfigFile reads lines of NAME=value. A value may be in matching single or double quotes, which are removed;
-// escapes are not supported.
-func parseConfigFile(path, content string) (configFile, []error) {
-	file := configFile{path: path, lines: map[string]configLine{}}
-	var errs []error
-	number := 0
-
-	for line := range strings.Lines(content) {
-		number++
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-
-		name, text, ok := strings.Cut(line, "=")
-		name = strings.TrimSpace(name)
-		before, twice := file.lines[name]
-		switch {
-		case !ok:
-			// The line is not quoted: it may be a secret without its name.
-			errs = append(errs, fmt.Errorf("%s:%d: not a setting; write RELAYPDF_NAME=value", path, number))
-		case name == LookupSetting(ConfigSetting).variable():
-			errs = append(errs, fmt.Errorf(
-				"%s:%d: a settings file cannot name another one; remove the line", path, number,
-			))
-		case twice:
-			errs = append(errs, fmt.Errorf(
-				"%s:%d: %s is set in line %d already; remove one of them", path, number, name, before.number,
-			))
-		default:
-			file.lines[name] = configLine{text: Unquote(strings.TrimSpace(text)), number: number}
-		}
-	}
-
-	return file, errs
-}
-
-// Unquote removes matching single or double quotes around a text.
-func Unquote(text string) string {
-	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
-		return text[1 : n-1]
-	}
-	return text
-}
-
 // testPrefix begins the variables that the tests' own helpers read.
-const testPrefix = VariablePrefix + "TEST_"
+const testPrefix = setting.VariablePrefix + "TEST_"
 
 // removedSettings holds the variables of former settings, with the replacement for each.
 var removedSettings = map[string]string{ //nolint:gosec // names of settings, no credentials
@@ -109,7 +35,7 @@ var removedSettings = map[string]string{ //nolint:gosec // names of settings, no
 
 // unknownVariables returns a warning for every name in the environment that
 // looks like ours and is none, and for every unknown name in the file.
-func unknownVariables(env map[string]string, file configFile) []string {
+func unknownVariables(from setting.Sources) []string {
 	known := make(map[string]bool, len(settings))
 	for i := range settings {
 		known[settings[i].variable()] = true
@@ -126,15 +52,15 @@ func unknownVariables(env map[string]string, file configFile) []string {
 		warnings = append(warnings, warning)
 	}
 
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if strings.HasPrefix(name, VariablePrefix) && !strings.HasPrefix(name, testPrefix) && !known[name] {
+	for _, name := range slices.Sorted(maps.Keys(from.Env)) {
+		if strings.HasPrefix(name, setting.VariablePrefix) && !strings.HasPrefix(name, testPrefix) && !known[name] {
 			warn(name, "")
 		}
 	}
 
-	for _, name := range slices.Sorted(maps.Keys(file.lines)) {
+	for _, name := range slices.Sorted(maps.Keys(from.File.Lines)) {
 		if !known[name] {
-			warn(name, fmt.Sprintf("%s:%d: ", file.path, file.lines[name].number))
+			warn(name, fmt.Sprintf("%s:%d: ", from.File.Path, from.File.Lines[name].Number))
 		}
 	}
 	return warnings

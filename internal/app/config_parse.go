@@ -21,6 +21,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/ratelimit"
 	"github.com/relaypdf/relaypdf/store"
@@ -61,17 +62,6 @@ func parseAddress(text string) (string, error) {
 		return "", errors.New("has no valid port; write it like 127.0.0.1:8787, with a port from 0 to 65535")
 	}
 	return net.JoinHostPort(host, port), nil
-}
-
-func parseBaseURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return "", errors.New("is not a web address; write it like https://pdf.example.com")
-	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", errors.New("must be a plain address without user, query and fragment, like https://pdf.example.com")
-	}
-	return strings.TrimRight(u.String(), "/"), nil
 }
 
 func parseDatabaseURL(text string) (string, error) {
@@ -195,7 +185,7 @@ const minMemory = 512 << 20
 func parseMemory(text string) (int64, error) {
 	size, err := parseSize(text)
 	if err == nil && size < minMemory {
-		err = fmt.Errorf("is too little: the browser and the engines need %s at least", SizeText(minMemory))
+		err = fmt.Errorf("is too little: the browser and the engines need %s at least", setting.SizeText(minMemory))
 	}
 	return size, err
 }
@@ -231,7 +221,7 @@ func parseStripeKey(text string) (string, error) {
 // parseIssuer accepts the URL of an identity provider as it is: a slash at its end is part of the name. The server
 // trusts the provider's responses, so the connection must be encrypted.
 func parseIssuer(text string) (string, error) {
-	address, err := parseBaseURL(text)
+	address, err := setting.ParseURL(text)
 	if err == nil && !strings.HasPrefix(address, "https:") && !middleware.IsLoopback(address) {
 		err = errors.New("must begin with https://, unless it is on this machine")
 	}
@@ -240,7 +230,7 @@ func parseIssuer(text string) (string, error) {
 
 // parseStripeURL keeps the key from being sent anywhere but to Stripe.
 func parseStripeURL(text string) (string, error) {
-	address, err := parseBaseURL(text)
+	address, err := setting.ParseURL(text)
 	if err == nil && !middleware.IsLoopback(address) {
 		err = errors.New(
 			"is not on this machine; write it like http://127.0.0.1:12111, or leave it out to reach Stripe",

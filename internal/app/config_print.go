@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/render/plan"
 )
 
@@ -18,7 +19,7 @@ const hiddenValue = "********"
 // shown is the value as it may be printed. The default of a secret is public,
 // or not there at all.
 func (v settingValue) shown() string {
-	if v.row.secret && v.origin != OriginDefault {
+	if v.row.secret && v.origin != setting.OriginDefault {
 		return hiddenValue
 	}
 	return v.text
@@ -56,25 +57,25 @@ func (c *Config) plan() []planned {
 	p, origin := c.MemoryPlan()
 	count := func(own, planned int) string { return strconv.Itoa(cmp.Or(own, planned)) }
 	return []planned{
-		{"memory", SizeText(p.Machine.Memory), origin},
+		{"memory", setting.SizeText(p.Machine.Memory), origin},
 		{"cores", strconv.Itoa(p.Machine.Cores), "the machine"},
 		{"renders at once", count(c.RenderSlots, p.RenderSlots), ""},
 		{
 			"browsers", strconv.Itoa(p.Browsers),
-			SizeText(p.BrowserMemory) + " each, " + SizeText(p.RendererMemory) + " a renderer",
+			setting.SizeText(p.BrowserMemory) + " each, " + setting.SizeText(p.RendererMemory) + " a renderer",
 		},
 		{"warm pages", strconv.Itoa(p.WarmPages), ""},
-		{"jobs on files at once", strconv.Itoa(p.EngineSlots), SizeText(p.EngineMemory) + " each"},
-		{"texts at once", strconv.Itoa(p.MarkupSlots), SizeText(p.MarkupMemory) + " each"},
-		{"offices", strconv.Itoa(c.offices()), SizeText(p.OfficeMemory) + " each"},
-		{"bodies being read", SizeText(p.Decoding), ""},
+		{"jobs on files at once", strconv.Itoa(p.EngineSlots), setting.SizeText(p.EngineMemory) + " each"},
+		{"texts at once", strconv.Itoa(p.MarkupSlots), setting.SizeText(p.MarkupMemory) + " each"},
+		{"offices", strconv.Itoa(c.offices()), setting.SizeText(p.OfficeMemory) + " each"},
+		{"bodies being read", setting.SizeText(p.Decoding), ""},
 	}
 }
 
 // MemoryPlan divides the memory that is set or found.
 func (c *Config) MemoryPlan() (plan.Plan, string) {
 	if c.Memory > 0 {
-		return plan.For(plan.Machine{Memory: c.Memory}), LookupSetting("memory").variable()
+		return plan.For(plan.Machine{Memory: c.Memory}), LookupSetting("memory").Variable()
 	}
 	memory, source := plan.Memory()
 	return plan.For(plan.Machine{Memory: memory}), source
@@ -139,28 +140,9 @@ func WriteSettingsMarkdown(w io.Writer) error {
 		if s.secret {
 			doc += " Secret."
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.variable(), s.shownDefault(), doc)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.variable(), s.setting().ShownDefault(), doc)
 	}
 
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// SizeText shows a number of bytes for users.
-func SizeText(n int64) string {
-	const units = "KMGT"
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-
-	size := float64(n) / 1000
-	unit := 0
-	for size >= 999.5 && unit < len(units)-1 {
-		size, unit = size/1000, unit+1
-	}
-
-	if size < 10 {
-		return fmt.Sprintf("%.1f %cB", size, units[unit])
-	}
-	return fmt.Sprintf("%.0f %cB", size, units[unit])
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/relaypdf/relaypdf/api/middleware"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/service/llm"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/store/credit"
@@ -50,7 +51,7 @@ type Setting struct {
 	topic      settingTopic
 	group      settingGroup
 	doc        string // one or more sentences, for `--help`, `config --markdown` and users
-	Kind       string // of value in the help, such as on|off; empty: string
+	kind       string // of value in the help, such as on|off; empty: string
 	fallback   string // default, as the user would write it
 	derivation string // describes the derivation of the default; derive is then set
 	derive     func(*Config, machine) (string, error)
@@ -59,16 +60,27 @@ type Setting struct {
 	apply      func(*Config, string) error
 }
 
-// VariablePrefix begins the name of every setting's variable.
-const (
-	VariablePrefix = "RELAYPDF_"
-	ConfigSetting  = "config" // the setting that names the settings file
-)
+// setting returns the part of the row that commands without a server know, too.
+func (s *Setting) setting() setting.Setting {
+	return setting.Setting{
+		Name: s.name, Kind: s.kind, Doc: s.doc, Fallback: s.fallback, Derivation: s.derivation, Secret: s.secret,
+		EmptyMeans: s.emptyMeans,
+	}
+}
+
+// of completes a row with what it shares with the commands that call a server.
+func of(shared setting.Setting, row Setting) Setting {
+	row.name = shared.Name
+	row.kind = shared.Kind
+	row.doc = shared.Doc
+	row.fallback = shared.Fallback
+	row.derivation = shared.Derivation
+	row.secret = shared.Secret
+	return row
+}
 
 // variable is the name of the environment variable of the setting.
-func (s *Setting) variable() string {
-	return VariablePrefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
-}
+func (s *Setting) variable() string { return s.setting().Variable() }
 
 func (s *Setting) defaultText(c *Config, host machine) (string, error) {
 	if s.derive == nil {
@@ -91,30 +103,26 @@ func into[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Co
 
 // settings is every setting of relaypdf. A default may be derived from a setting above it.
 var settings = []Setting{
-	{
-		name: ConfigSetting, Kind: "file", topic: topicProcess, group: groupAny,
-		doc:   "File with settings. One `RELAYPDF_NAME=value` per line; lines that start with `#` are comments. Flags and environment variables override it.",
+	of(setting.Config, Setting{
+		topic: topicProcess, group: groupAny,
 		apply: into(func(c *Config) *string { return &c.File }, parseText),
-	},
-	{
-		name: "listen", Kind: "host:port", topic: topicProcess, group: GroupServer, fallback: "127.0.0.1:8787",
-		doc:   "Address and port that the server listens on. Port 0 picks a free port.",
+	}),
+	of(setting.Listen, Setting{
+		topic: topicProcess, group: GroupServer,
 		apply: into(func(c *Config) *string { return &c.Listen }, parseAddress),
-	},
+	}),
+	of(setting.BaseURL, Setting{
+		topic: topicProcess, group: GroupServer,
+		derive: func(c *Config, _ machine) (string, error) { return setting.LocalURL(c.Listen), nil },
+		apply:  into(func(c *Config) *string { return &c.BaseURL }, setting.ParseURL),
+	}),
 	{
-		name: "base-url", Kind: "url", topic: topicProcess, group: GroupServer,
-		derivation: "localhost with the port of `RELAYPDF_LISTEN`",
-		derive:     func(c *Config, _ machine) (string, error) { return localURL(c.Listen), nil },
-		doc:        "Public URL of the server. All links are built from it, never from the Host header of a request.",
-		apply:      into(func(c *Config) *string { return &c.BaseURL }, parseBaseURL),
-	},
-	{
-		name: "pages", Kind: "folder", topic: topicProcess, group: GroupServer,
+		name: "pages", kind: "folder", topic: topicProcess, group: GroupServer,
 		doc:   "Folder of your own pages: `terms.md`, `privacy.md` and `contact.md`. Public pages link to those that exist. Restart the server after a change.",
 		apply: into(func(c *Config) *string { return &c.Pages }, parseFolder),
 	},
 	{
-		name: "data-dir", Kind: "folder", topic: topicProcess, group: GroupServer,
+		name: "data-dir", kind: "folder", topic: topicProcess, group: GroupServer,
 		derivation: "`$XDG_DATA_HOME/relaypdf`; without it `/var/lib/relaypdf` for root, `~/.local/share/relaypdf` for others",
 		derive:     defaultDataDir,
 		doc:        "Folder of the database, stored files and generated secret. It is created if it is missing.",
@@ -140,34 +148,34 @@ var settings = []Setting{
 		apply:      into(func(c *Config) *string { return &c.Region }, parseRegion),
 	},
 	{
-		name: "drain-delay", Kind: "duration", topic: topicProcess, group: GroupServer, fallback: "0s",
+		name: "drain-delay", kind: "duration", topic: topicProcess, group: GroupServer, fallback: "0s",
 		doc:   "Time between a failing `/health/ready` and the shutdown. Set it to the time that your load balancer needs to stop sending requests, such as `10s`.",
 		apply: into(func(c *Config) *time.Duration { return &c.DrainDelay }, parseDelay),
 	},
 	{
-		name: "shutdown-timeout", Kind: "duration", topic: topicProcess, group: GroupServer, fallback: "30s",
+		name: "shutdown-timeout", kind: "duration", topic: topicProcess, group: GroupServer, fallback: "30s",
 		doc:   "Maximum time for running work to finish at shutdown.",
 		apply: into(func(c *Config) *time.Duration { return &c.ShutdownTimeout }, parseDuration),
 	},
 	{
-		name: "database-url", Kind: "url", topic: topicData, group: GroupServer, secret: true,
+		name: "database-url", kind: "url", topic: topicData, group: GroupServer, secret: true,
 		derivation: "SQLite, `relaypdf.db` in the data folder",
 		derive:     inDataDir("sqlite://", "relaypdf.db"),
 		doc:        "URL of the database. `sqlite:///absolute/path.db` or `postgres://user:password@host/name`. Add `?default_query_exec_mode=exec` behind a pooler that does not support prepared statements. Each process opens up to 16 PostgreSQL connections (`pool_max_conns` in the URL changes that), and 4 more for reports.",
 		apply:      into(func(c *Config) *string { return &c.DatabaseURL }, parseDatabaseURL),
 	},
 	{
-		name: "database-session-url", Kind: "url", topic: topicData, group: GroupServer, secret: true,
+		name: "database-session-url", kind: "url", topic: topicData, group: GroupServer, secret: true,
 		doc:   "URL of the same PostgreSQL that bypasses a pooler. Set it behind a pooler in transaction mode, such as pgbouncer. Notifications and migrations use it. If it is set, `RELAYPDF_DATABASE_URL` is used without prepared statements.",
 		apply: into(func(c *Config) *string { return &c.SessionURL }, parsePostgresURL),
 	},
 	{
-		name: "retention-months", Kind: "int", topic: topicData, group: GroupServer, fallback: "0",
+		name: "retention-months", kind: "int", topic: topicData, group: GroupServer, fallback: "0",
 		doc:   "Whole months of calls, deliveries and events to keep. Older months are deleted, 7 days after the log and `relaypdf doctor` announce it. The ledger, payments and templates are always kept. 0 keeps everything.",
 		apply: into(func(c *Config) *int { return &c.RetentionMonths }, parseCount(1200)),
 	},
 	{
-		name: "redis-url", Kind: "url", topic: topicData, group: GroupServer, secret: true,
+		name: "redis-url", kind: "url", topic: topicData, group: GroupServer, secret: true,
 		doc:   "URL of a Redis that counts rate limits for a region. Starts with `redis://` or `rediss://`. Set it when several processes serve a region. While Redis is unavailable, each process counts for itself, and adds its counts when Redis is available again.",
 		apply: into(func(c *Config) *string { return &c.RedisURL }, parseRedisURL),
 	},
@@ -179,7 +187,7 @@ var settings = []Setting{
 		apply:      into(func(c *Config) *blobPlace { return &c.Blobs }, parseBlobs),
 	},
 	{
-		name: "blobs-redirect", Kind: "on|off", topic: topicData, group: GroupServer, fallback: "off",
+		name: "blobs-redirect", kind: "on|off", topic: topicData, group: GroupServer, fallback: "off",
 		doc:   "If `on`, redirect result downloads to the bucket. The redirect URL is valid for 1 minute. Uploads, and results with `maxDownloads`, are never redirected.",
 		apply: into(func(c *Config) *bool { return &c.BlobsRedirect }, parseSwitch),
 	},
@@ -199,7 +207,7 @@ var settings = []Setting{
 		apply: into(func(c *Config) *string { return &c.TrustedIPHeader }, parseHeaderName),
 	},
 	{
-		name: "rate-limits", Kind: "on|off", topic: topicRequests, group: GroupServer, fallback: "on",
+		name: "rate-limits", kind: "on|off", topic: topicRequests, group: GroupServer, fallback: "on",
 		doc:   "If `off`, do not limit requests per key and IP address.",
 		apply: into(func(c *Config) *bool { return &c.RateLimits }, parseSwitch),
 	},
@@ -209,12 +217,12 @@ var settings = []Setting{
 		apply: into(func(c *Config) *string { return &c.HeaderBrand }, parseHeaderName),
 	},
 	{
-		name: "max-body", Kind: "size", topic: topicRequests, group: GroupServer, fallback: "100MiB",
+		name: "max-body", kind: "size", topic: topicRequests, group: GroupServer, fallback: "100MiB",
 		doc:   "Maximum size of a request body.",
 		apply: into(func(c *Config) *int64 { return &c.MaxBody }, parseSize),
 	},
 	{
-		name: "max-file", Kind: "size", topic: topicRequests, group: GroupServer, fallback: "50MiB",
+		name: "max-file", kind: "size", topic: topicRequests, group: GroupServer, fallback: "50MiB",
 		doc:   "Maximum size of a file: inline, fetched or uploaded.",
 		apply: into(func(c *Config) *int64 { return &c.MaxFile }, parseSize),
 	},
@@ -224,24 +232,24 @@ var settings = []Setting{
 		apply: into(func(c *Config) *[]string { return &c.AllowHosts }, parseList),
 	},
 	{
-		name: "extra-ca", Kind: "file", topic: topicRequests, group: GroupServer,
+		name: "extra-ca", kind: "file", topic: topicRequests, group: GroupServer,
 		doc:   "PEM file of certificate authorities to trust. They are added to those of the system, for the browser, file fetches, webhooks, buckets and OpenID Connect.",
 		apply: into(func(c *Config) *string { return &c.ExtraCA }, ParseCAFile),
 	},
 	{
-		name: "memory", Kind: "size", topic: topicWork, group: GroupServer,
+		name: "memory", kind: "size", topic: topicWork, group: GroupServer,
 		derivation: "the control group's limit, or else the machine's memory",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
 		doc:        "Maximum memory of the server and its engines, such as `2GiB`. It determines the number and the size of browsers and engines. `relaypdf config` prints the resulting plan.",
 		apply:      into(func(c *Config) *int64 { return &c.Memory }, parseMemory),
 	},
 	{
-		name: "render-slots", Kind: "int", topic: topicWork, group: GroupServer, fallback: "0",
+		name: "render-slots", kind: "int", topic: topicWork, group: GroupServer, fallback: "0",
 		doc:   "Maximum number of documents rendered at once. 0: one per core, or fewer if memory is low.",
 		apply: into(func(c *Config) *int { return &c.RenderSlots }, parseCount(1024)),
 	},
 	{
-		name: "workers", Kind: "int", topic: topicWork, group: GroupServer, fallback: "0",
+		name: "workers", kind: "int", topic: topicWork, group: GroupServer, fallback: "0",
 		doc:   "Maximum number of jobs run at once by a worker process. 0: two per core.",
 		apply: into(func(c *Config) *int { return &c.Workers }, parseCount(1024)),
 	},
@@ -251,12 +259,12 @@ var settings = []Setting{
 		apply: into(func(c *Config) *[]string { return &c.Engines }, parseEngines),
 	},
 	{
-		name: "fonts", Kind: "folder", topic: topicWork, group: GroupServer,
+		name: "fonts", kind: "folder", topic: topicWork, group: GroupServer,
 		doc:   "Folder of additional fonts (TrueType, OpenType). Documents find them alongside the system's fonts, in the browser and in LibreOffice. The user of `RELAYPDF_RENDER_USER` must be able to read the folder. Restart the server after a change.",
 		apply: into(func(c *Config) *string { return &c.Fonts }, parseFolder),
 	},
 	{
-		name: "chromium", Kind: "file", topic: topicWork, group: GroupServer,
+		name: "chromium", kind: "file", topic: topicWork, group: GroupServer,
 		derivation: "chromium-headless-shell where the distribution puts it, then in `PATH`, then chromium",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
 		doc:        "Path of the browser.",
@@ -268,20 +276,20 @@ var settings = []Setting{
 		apply: into(func(c *Config) *string { return &c.RenderUser }, parseText),
 	},
 	{
-		name: "sandbox", Kind: "full|reduced|none", topic: topicWork, group: GroupServer,
+		name: "sandbox", kind: "full|reduced|none", topic: topicWork, group: GroupServer,
 		derivation: "`reduced` in a container, else `full`",
 		derive:     defaultSandbox,
 		doc:        "Minimum sandbox that the server requires to start. `full`: namespaces. `reduced`: Landlock without namespaces. `none`: no sandbox, only for machines without other data. The server always uses the strongest sandbox available.",
 		apply:      into(func(c *Config) *string { return &c.Sandbox }, parseOneOf("full", "reduced", "none")),
 	},
 	{
-		name: "admin-email", Kind: "email", topic: topicAccounts, group: GroupServer,
+		name: "admin-email", kind: "email", topic: topicAccounts, group: GroupServer,
 		fallback: "admin@localhost", emptyMeans: true,
 		doc:   "Email address of the first account. A server that starts without accounts creates this account with an operator, and prints a login link and an API key once. Empty: create none.",
 		apply: into(func(c *Config) *string { return &c.AdminEmail }, optional(parseEmail)),
 	},
 	{
-		name: "signup", Kind: "open|invite|closed", topic: topicAccounts, group: GroupServer,
+		name: "signup", kind: "open|invite|closed", topic: topicAccounts, group: GroupServer,
 		derivation: "`open` while the base URL is loopback, else `closed`",
 		derive: func(c *Config, _ machine) (string, error) {
 			if middleware.IsLoopback(c.BaseURL) {
@@ -293,12 +301,12 @@ var settings = []Setting{
 		apply: into(func(c *Config) *string { return &c.SignUp }, parseSignUp),
 	},
 	{
-		name: "trial", Kind: "dollars", topic: topicAccounts, group: GroupServer, fallback: "5.00",
+		name: "trial", kind: "dollars", topic: topicAccounts, group: GroupServer, fallback: "5.00",
 		doc:   "Credit of a new account, in US dollars.",
 		apply: into(func(c *Config) *credit.Amount { return &c.Trial }, parseDollars),
 	},
 	{
-		name: "smtp-url", Kind: "url", topic: topicAccounts, group: GroupServer, secret: true,
+		name: "smtp-url", kind: "url", topic: topicAccounts, group: GroupServer, secret: true,
 		doc:   "SMTP server for outgoing email. `smtp://user:password@host:587` or `smtps://user:password@host:465`. Without it no email is sent, and `relaypdf people link` prints login links instead.",
 		apply: into(func(c *Config) *string { return &c.SMTPURL }, parseText),
 	},
@@ -310,7 +318,7 @@ var settings = []Setting{
 		apply:      into(func(c *Config) *string { return &c.MailFrom }, parseText),
 	},
 	{
-		name: "oidc-issuer", Kind: "url", topic: topicAccounts, group: GroupServer,
+		name: "oidc-issuer", kind: "url", topic: topicAccounts, group: GroupServer,
 		doc:   "Issuer URL of an OpenID Connect provider for login. Write it exactly as the provider does, such as `https://id.example.com/realms/staff`. The redirect URL is `/login/oidc/callback` below the base URL.",
 		apply: into(func(c *Config) *string { return &c.OIDCIssuer }, parseIssuer),
 	},
@@ -332,7 +340,7 @@ var settings = []Setting{
 		apply:      into(func(c *Config) *string { return &c.OIDCName }, parseText),
 	},
 	{
-		name: "mcp-issuer", Kind: "url", topic: topicAccounts, group: GroupServer,
+		name: "mcp-issuer", kind: "url", topic: topicAccounts, group: GroupServer,
 		doc:   "Issuer URL of an OpenID Connect provider for `/mcp`. Its access tokens are accepted in addition to those of relaypdf. They must be JWTs signed by the provider, with the audience of `RELAYPDF_MCP_AUDIENCE`, and with `email` and `email_verified` of a user who may authorize apps.",
 		apply: into(func(c *Config) *string { return &c.MCPIssuer }, parseIssuer),
 	},
@@ -344,7 +352,7 @@ var settings = []Setting{
 		apply:      into(func(c *Config) *string { return &c.MCPAudience }, parseText),
 	},
 	{
-		name: "billing", Kind: "on|off", topic: topicMoney, group: GroupServer, fallback: "on",
+		name: "billing", kind: "on|off", topic: topicMoney, group: GroupServer, fallback: "on",
 		doc:   "If `off`, never reject calls because of an empty balance. Calls are still priced and metered.",
 		apply: into(func(c *Config) *bool { return &c.Billing }, parseSwitch),
 	},
@@ -364,12 +372,12 @@ var settings = []Setting{
 		apply: into(func(c *Config) *string { return &c.StripeWebhookSecret }, parseText),
 	},
 	{
-		name: "stripe-api-url", Kind: "url", topic: topicMoney, group: GroupServer,
+		name: "stripe-api-url", kind: "url", topic: topicMoney, group: GroupServer,
 		doc:   "Local URL that replaces Stripe's API in tests. Loopback only, such as `http://127.0.0.1:12111`.",
 		apply: into(func(c *Config) *string { return &c.StripeAPIURL }, parseStripeURL),
 	},
 	{
-		name: "ai-provider", Kind: "openai|anthropic", topic: topicModel, group: GroupServer,
+		name: "ai-provider", kind: "openai|anthropic", topic: topicModel, group: GroupServer,
 		doc:   "AI provider: `openai` (any OpenAI-compatible API) or `anthropic`. Used by `POST /v1/templates/generate` and `POST /v1/pdf/data`. Empty: disable AI features.",
 		apply: into(func(c *Config) *string { return &c.AI.Provider }, parseOneOf(llm.OpenAI, llm.Anthropic)),
 	},
@@ -379,11 +387,11 @@ var settings = []Setting{
 		apply: into(func(c *Config) *string { return &c.AI.Key }, parseText),
 	},
 	{
-		name: "ai-base-url", Kind: "url", topic: topicModel, group: GroupServer,
+		name: "ai-base-url", kind: "url", topic: topicModel, group: GroupServer,
 		derivation: "the provider's own",
 		derive:     func(*Config, machine) (string, error) { return "", nil },
 		doc:        "Base URL of the AI provider. For a local model, for example, `http://127.0.0.1:11434/v1`. Leave out `/chat/completions` (openai) or `/v1/messages` (anthropic).",
-		apply:      into(func(c *Config) *string { return &c.AI.BaseURL }, parseBaseURL),
+		apply:      into(func(c *Config) *string { return &c.AI.BaseURL }, setting.ParseURL),
 	},
 	{
 		name: "ai-model", topic: topicModel, group: GroupServer,
@@ -391,54 +399,49 @@ var settings = []Setting{
 		apply: into(func(c *Config) *string { return &c.AI.Model }, parseText),
 	},
 	{
-		name: "ai-price-input", Kind: "dollars", topic: topicModel, group: GroupServer,
+		name: "ai-price-input", kind: "dollars", topic: topicModel, group: GroupServer,
 		doc:   "Input price of the model, in US dollars per million tokens. For example `2.50`; 0 for your own model. Required with a provider.",
 		apply: into(func(c *Config) *credit.Amount { return &c.AIInput }, parseTokenPrice),
 	},
 	{
-		name: "ai-price-output", Kind: "dollars", topic: topicModel, group: GroupServer,
+		name: "ai-price-output", kind: "dollars", topic: topicModel, group: GroupServer,
 		doc:   "Output price of the model, in US dollars per million tokens. Required with a provider.",
 		apply: into(func(c *Config) *credit.Amount { return &c.AIOutput }, parseTokenPrice),
 	},
 	{
-		name: "log-level", Kind: "debug|info|warn|error", topic: topicLog, group: GroupServer, fallback: "info",
+		name: "log-level", kind: "debug|info|warn|error", topic: topicLog, group: GroupServer, fallback: "info",
 		doc:   "Minimum severity of logged lines: `debug`, `info`, `warn` or `error`.",
 		apply: into(func(c *Config) *slog.Level { return &c.LogLevel }, parseLogLevel),
 	},
 	{
-		name: "metrics-listen", Kind: "host:port", topic: topicLog,
+		name: "metrics-listen", kind: "host:port", topic: topicLog,
 		group: GroupServer, fallback: "127.0.0.1:8788", emptyMeans: true,
 		doc:   "Private address and port of `/metrics` and pprof. They have no authentication. `/health` and `/health/ready` are also served there, for processes without `api` and `web`. Empty: off.",
 		apply: into(func(c *Config) *string { return &c.MetricsListen }, optional(parseAddress)),
 	},
 	{
-		name: "otlp-url", Kind: "url", topic: topicLog, group: GroupServer,
+		name: "otlp-url", kind: "url", topic: topicLog, group: GroupServer,
 		derivation: "`$OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `$OTEL_EXPORTER_OTLP_ENDPOINT`",
 		derive: func(_ *Config, host machine) (string, error) {
 			return cmp.Or(host.env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"], host.env["OTEL_EXPORTER_OTLP_ENDPOINT"]), nil
 		},
 		doc:   "URL of an OpenTelemetry collector for traces, over HTTP. For example `http://127.0.0.1:4318`. Empty: no traces. Set headers, compression, certificates, sampling and attributes with OpenTelemetry's own variables, such as `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` and `OTEL_RESOURCE_ATTRIBUTES`.",
-		apply: into(func(c *Config) *string { return &c.OTLPURL }, parseBaseURL),
+		apply: into(func(c *Config) *string { return &c.OTLPURL }, setting.ParseURL),
 	},
-	{
-		name: "api-key", topic: topicClient, group: GroupClient, secret: true,
-		doc:   "API key that commands use.",
+	of(setting.APIKey, Setting{
+		topic: topicClient, group: GroupClient,
 		apply: into(func(c *Config) *string { return &c.APIKey }, parseText),
-	},
-	{
-		name: "api-url", Kind: "url", topic: topicClient, group: GroupClient,
-		derivation: "`RELAYPDF_BASE_URL`",
-		derive:     func(c *Config, _ machine) (string, error) { return c.BaseURL, nil },
-		doc:        "URL of the server that commands call.",
-		apply:      into(func(c *Config) *string { return &c.APIURL }, parseBaseURL),
-	},
-	{
-		name: "profile", topic: topicClient, group: GroupClient,
-		derivation: "the one that `relaypdf profiles use` chose",
-		derive:     func(*Config, machine) (string, error) { return "", nil },
-		doc:        "Profile of `relaypdf login` that commands use.",
-		apply:      into(func(c *Config) *string { return &c.Profile }, parseText),
-	},
+	}),
+	of(setting.APIURL, Setting{
+		topic: topicClient, group: GroupClient,
+		derive: func(c *Config, _ machine) (string, error) { return c.BaseURL, nil },
+		apply:  into(func(c *Config) *string { return &c.APIURL }, setting.ParseURL),
+	}),
+	of(setting.Profile, Setting{
+		topic: topicClient, group: GroupClient,
+		derive: func(*Config, machine) (string, error) { return "", nil },
+		apply:  into(func(c *Config) *string { return &c.Profile }, parseText),
+	}),
 }
 
 // AddFlags defines the flags of the settings of the groups, and those of every command. Their defaults are in the
@@ -446,41 +449,17 @@ var settings = []Setting{
 func AddFlags(flags *pflag.FlagSet, groups ...settingGroup) {
 	for i := range settings {
 		if s := &settings[i]; s.group == groupAny || slices.Contains(groups, s.group) {
-			flags.String(s.name, "", s.Usage())
+			s.setting().AddFlag(flags)
 		}
 	}
 }
 
-// LookupSetting returns the row of a name, nil when there is none.
-func LookupSetting(name string) *Setting {
+// LookupSetting returns the setting of a name, which must exist.
+func LookupSetting(name string) setting.Setting {
 	for i := range settings {
 		if settings[i].name == name {
-			return &settings[i]
+			return settings[i].setting()
 		}
 	}
-	return nil
-}
-
-// Usage is the flag's help: pflag reads a back-quoted word as the name of the
-// flag's argument, so the quotes go.
-func (s *Setting) Usage() string {
-	text := strings.ReplaceAll(s.doc, "`", "") + " Variable " + s.variable() + "."
-	if s.secret {
-		text += " Prefer the variable: other users on this machine can see flags."
-	}
-	if shown := s.shownDefault(); shown != "" {
-		text += " Default: " + strings.ReplaceAll(shown, "`", "") + "."
-	}
-	return text
-}
-
-// shownDefault is the default for users, in Markdown; empty if there is none.
-func (s *Setting) shownDefault() string {
-	switch {
-	case s.derivation != "":
-		return s.derivation
-	case s.fallback != "":
-		return "`" + s.fallback + "`"
-	}
-	return ""
+	panic("no setting " + name)
 }

@@ -19,12 +19,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // user is a machine without settings: an ordinary user with a home folder.
 func user(vars ...string) machine {
-	env := parseEnviron(vars)
+	env := setting.ParseEnviron(vars)
 	env["HOME"] = "/home/ada"
 	return machine{env: env, uid: 1000}
 }
@@ -448,8 +449,8 @@ func TestSettingsTable(t *testing.T) {
 			t.Errorf("%s: wants a fallback, or both derive and derivation, or neither", s.name)
 		}
 	}
-	if settings[0].name != ConfigSetting {
-		t.Errorf("first setting is %s, want %s", settings[0].name, ConfigSetting)
+	if settings[0].name != setting.Config.Name {
+		t.Errorf("first setting is %s, want %s", settings[0].name, setting.Config.Name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/version"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/service/oauth"
 	"github.com/relaypdf/relaypdf/store/seal"
@@ -109,7 +110,7 @@ func (a *App) openPages() (http.Handler, error) {
 			status:  &statusCache{ask: a.measureStatus, now: time.Now},
 			started: time.Now(),
 		},
-		Version: Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody,
+		Version: version.Version, SignUp: a.Config.SignUp, Trial: a.Config.Trial, MaxBody: a.Config.MaxBody,
 		TokenIssuer: a.Config.MCPIssuer, Settings: a.settings(),
 	}
 

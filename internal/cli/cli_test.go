@@ -18,6 +18,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/cli/operator"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -42,7 +44,7 @@ func relaypdf(t testing.TB, args ...string) ran {
 // runRows runs a command line of a program that is a client for the rows.
 func runRows(t testing.TB, rows []schema.Definition[*operation.Deps], stdin string, args ...string) ran {
 	t.Helper()
-	root, err := newRootCommand(rows)
+	root, err := newProgram(rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +99,19 @@ func TestAccounts(t *testing.T) {
 	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "2.25", data), "$3.75\n"; got != want {
 		t.Errorf("credit: got %q, want %q", got, want)
 	}
+	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "--kind", "adjustment", data, "--", "-0.75"), "$3.00\n"; got != want {
+		t.Errorf("debit: got %q, want %q", got, want)
+	}
+	if got, want := mustRun(t, "accounts", "credit", "ada@example.com", "0.75", "--kind", "adjustment", data), "$3.75\n"; got != want {
+		t.Errorf("credit: got %q, want %q", got, want)
+	}
 	mustRun(t, "accounts", "suspend", "ADA@EXAMPLE.COM", "--reason", "unpaid", data)
-	list := decodeJSON[struct{ Accounts []accountLine }](t, mustRun(t, "accounts", "list", "--json", data))
+	list := decodeJSON[struct{ Accounts []operator.AccountLine }](t, mustRun(t, "accounts", "list", "--json", data))
 	if len(list.Accounts) != 1 {
 		t.Fatalf("got %+v, want one account", list)
 	}
 	got := list.Accounts[0]
-	want := accountLine{
+	want := operator.AccountLine{
 		ID: strings.TrimSpace(created.out), Email: "ada@example.com", Plan: store.PlanPaid, BalanceMicrodollars: 3_750_000,
 		Suspended: true, SuspendReason: "unpaid", CreatedAt: got.CreatedAt,
 	}
@@ -149,9 +157,9 @@ func TestKeys(t *testing.T) {
 	_, data := dataDir(t)
 	mustRun(t, "keys", "create", "--account", "ada@example.com", "--name", "ci", "--expires", "2099-01-31",
 		"--spend-limit", "0.5", "--operations", "pdf.create,images.create", data)
-	list := func() keyLine {
+	list := func() operator.KeyLine {
 		t.Helper()
-		keys := decodeJSON[struct{ Keys []keyLine }](t, mustRun(t, "keys", "list", "--account", "ada@example.com", "--json", data)).Keys
+		keys := decodeJSON[struct{ Keys []operator.KeyLine }](t, mustRun(t, "keys", "list", "--account", "ada@example.com", "--json", data)).Keys
 		if len(keys) != 1 {
 			t.Fatalf("got %+v, want one key", keys)
 		}
@@ -172,20 +180,6 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestParseExpiry(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Time{
-		"720h": now.Add(720 * time.Hour), "30d": now.AddDate(0, 0, 30), "2027-01-31": time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC),
-		"2027-01-31T10:00:00+01:00": time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC),
-		"2026-11-20":                {}, "-1h": {}, "0d": {}, "soon": {}, "": {}, "99999999d": {},
-	} {
-		got, err := parseExpiry(text, now)
-		if (err != nil) != want.IsZero() || (err == nil && !got.Equal(want)) {
-			t.Errorf("%q: got %v and %v, want %v", text, got, err, want)
-		}
-	}
-}
-
 // TestMistakes checks exit code and message of operators' mistakes.
 func TestMistakes(t *testing.T) {
 	_, data := dataDir(t)
@@ -199,7 +193,9 @@ func TestMistakes(t *testing.T) {
 		{[]string{"accounts", "create", "ada", data}, 2, `"ada" is not an email address`},
 		{[]string{"accounts", "create", data}, 2, "accepts 1 arg(s), received 0; usage: relaypdf accounts create EMAIL [flags]"},
 		{[]string{"accounts", "credit", "bob@example.com", "1", data}, 2, "no account has the email address bob@example.com"},
-		{[]string{"accounts", "credit", "ada@example.com", "-1", data}, 2, "unknown shorthand flag"},
+		{[]string{"accounts", "credit", "ada@example.com", "-1", data}, 2, "Write -- before an amount below zero"},
+		{[]string{"accounts", "credit", "ada@example.com", data, "--", "-1"}, 2, `"-1" is below 0; only --kind adjustment accepts that`},
+		{[]string{"accounts", "credit", "ada@example.com", "--kind", "adjustment", data, "--", "-0"}, 2, `"-0" is not an amount`},
 		{[]string{"accounts", "credit", "ada@example.com", "0", data}, 2, `"0" is not an amount in dollars above 0`},
 		{[]string{"accounts", "lst", data}, 2, "did you mean list?"},
 		{[]string{"pdf", "info", "file_01"}, 2, `the file "file_01" does not exist; name one that the service keeps by --file-id`},
@@ -227,13 +223,43 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
-	if !isAbsent(absent) {
+	if !console.IsAbsent(absent) {
 		t.Errorf("%s was made by a command that only reads", absent)
 	}
 }
 
 // TestAdministrationDuringARunningServer changes accounts and keys while
 // another process, as a server would, holds the database open and writes.
+// TestLoginLinkHasTheURLOfTheServer: without a setting, a link is to the server that started last on the data.
+func TestLoginLinkHasTheURLOfTheServer(t *testing.T) {
+	dir, data := dataDir(t)
+	link := func(args ...string) ran {
+		t.Helper()
+		r := relaypdf(t, append([]string{"people", "link", "ada@example.com", data}, args...)...)
+		if r.code != 0 {
+			t.Fatalf("got %+v", r)
+		}
+		return r
+	}
+
+	if r := link(); !strings.HasPrefix(r.out, "http://localhost:8787/login/link?token=") || !strings.Contains(r.err, "No server has started") {
+		t.Errorf("without a server: got %+v", r)
+	}
+
+	s := openData(t, dir)
+	for _, url := range []string{"http://localhost:8811", "https://pdf.example.com"} {
+		if err := s.SetBaseURL(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		if r := link(); !strings.HasPrefix(r.out, url+"/login/link?token=") || r.err != "" {
+			t.Errorf("of the server at %s: got %+v", url, r)
+		}
+	}
+	if r := link("--base-url", "https://other.example.com"); !strings.HasPrefix(r.out, "https://other.example.com/login/link") {
+		t.Errorf("with a setting: got %+v", r)
+	}
+}
+
 func TestAdministrationDuringARunningServer(t *testing.T) {
 	dir, data := dataDir(t)
 	s := openData(t, dir)
@@ -367,7 +393,7 @@ func TestBrokenArchives(t *testing.T) {
 	}
 	// A backup that fails leaves no file.
 	archive := filepath.Join(t.TempDir(), "x.tgz")
-	if r := relaypdf(t, "backup", archive, "--data-dir", filepath.Join(dir, "absent")); r.code != 2 || !isAbsent(archive) {
+	if r := relaypdf(t, "backup", archive, "--data-dir", filepath.Join(dir, "absent")); r.code != 2 || !console.IsAbsent(archive) {
 		t.Errorf("got %+v, want a failure without an archive", r)
 	}
 }
@@ -432,7 +458,7 @@ func TestExitCodesStandInTheGuide(t *testing.T) {
 // TestGoldenCommands holds every command and flag: the diff is the review of a
 // change to the command line.
 func TestGoldenCommands(t *testing.T) {
-	root, err := newRootCommand(operation.Rows)
+	root, err := newProgram(operation.Rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // completionTime is the maximum time that a shell waits for the IDs of an account.
@@ -102,12 +103,12 @@ var completeJobs = completeIDs(func(ctx context.Context, c *client.Client) ([]cl
 	list, err := c.Jobs(ctx, client.Page{})
 	return list.Jobs, err
 }, func(job client.JobEntry) (string, string) {
-	return job.ID, job.Operation + " " + job.Status + " " + shortTime(&job.CreatedAt)
+	return job.ID, job.Operation + " " + job.Status + " " + console.ShortTime(&job.CreatedAt)
 })
 
 var completeFiles = completeIDs(func(ctx context.Context, c *client.Client) ([]client.FileEntry, error) {
 	list, err := c.Files(ctx, client.Page{})
 	return list.Files, err
 }, func(file client.FileEntry) (string, string) {
-	return file.ID, file.Filename + " " + app.SizeText(file.SizeBytes)
+	return file.ID, file.Filename + " " + setting.SizeText(file.SizeBytes)
 })

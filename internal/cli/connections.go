@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // newConnectionsCommand works with the account's buckets and SFTP servers.
 func newConnectionsCommand() *cobra.Command {
-	return newGroup("connections", "List, create, test and delete connections for deliverTo",
+	return console.NewGroup("connections", "List, create, test and delete connections for deliverTo",
 		newConnectionsList(), newConnectionsCreate(), newConnectionsTest(), newConnectionsDelete())
 }
 
@@ -23,7 +24,7 @@ func newConnectionsList() *cobra.Command {
 		all, err := c.Connections().List(ctx)
 		return map[string][]client.Connection{"connections": all}, err
 	}, func(cmd *cobra.Command, list map[string][]client.Connection) error {
-		return printTable(cmd.OutOrStdout(), "ID\tNAME\tKIND\tSERVER\tCREATED", list["connections"],
+		return console.PrintTable(cmd.OutOrStdout(), "ID\tNAME\tKIND\tSERVER\tCREATED", list["connections"],
 			func(c client.Connection) []any {
 				server := "Amazon S3"
 				switch {
@@ -33,7 +34,7 @@ func newConnectionsList() *cobra.Command {
 					server = c.S3.Endpoint
 				}
 
-				return []any{c.ID, c.Name, c.Kind, server, shortTime(&c.CreatedAt)}
+				return []any{c.ID, c.Name, c.Kind, server, console.ShortTime(&c.CreatedAt)}
 			})
 	})
 }
@@ -52,7 +53,7 @@ func newConnectionsCreate() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input, err := readBody(cmd.InOrStdin(), args[0])
 			if err != nil {
-				return usagef("read the connection: %w", err)
+				return console.Usagef("read the connection: %w", err)
 			}
 
 			made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.Connection, error) {
@@ -62,11 +63,11 @@ func newConnectionsCreate() *cobra.Command {
 				return err
 			}
 
-			return printLine(cmd, made.ID)
+			return console.PrintLine(cmd, made.ID)
 		},
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -88,14 +89,14 @@ func newConnectionsTest() *cobra.Command {
 			case !test.OK:
 				return fmt.Errorf("the test failed at the step %s: %s", test.FailedStep, test.Message)
 			case test.HostKey != "":
-				return printLine(cmd, "ok, host key "+test.HostKey)
+				return console.PrintLine(cmd, "ok, host key "+test.HostKey)
 			}
 
-			return printLine(cmd, "ok")
+			return console.PrintLine(cmd, "ok")
 		},
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -110,6 +111,6 @@ func newConnectionsDelete() *cobra.Command {
 				func(ctx context.Context, c *client.Client) error { return c.Connections().Delete(ctx, args[0]) })
 		},
 	}
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }

@@ -152,7 +152,7 @@ func deployedConfig(t *testing.T, p deployedProcess, image map[string]string) ap
 	if strings.HasPrefix(env["RELAYPDF_BLOBS"], "s3:") && env["RELAYPDF_DATABASE_URL"] == "" { // Fly's secrets are not in its file
 		maps.Copy(env, elsewhereSet)
 	}
-	program, err := newRootCommand(operation.Rows)
+	program, err := newProgram(operation.Rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // maxEnvFile is the maximum size of a file of variables. A larger one is not an environment file.
@@ -68,7 +68,7 @@ var comment = regexp.MustCompile(`[ \t]+#.*$`)
 // values returns the values in the lines of a variable, without quotes.
 func (f *envFile) values(name string) (values []string) {
 	for _, line := range variableLine(name).FindAllStringSubmatch(f.text, -1) {
-		values = append(values, app.Unquote(strings.TrimSpace(comment.ReplaceAllString(" "+line[2], ""))))
+		values = append(values, setting.Unquote(strings.TrimSpace(comment.ReplaceAllString(" "+line[2], ""))))
 	}
 	return values
 }

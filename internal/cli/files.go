@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -14,14 +13,14 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // newFilesCommand works with stored files: a client works on the account's files, the operator on any.
 func newFilesCommand() *cobra.Command {
-	return newGroup("files", "List, upload, download and delete files",
-		newFilesList(), newFilesUpload(), newFilesGet(), newFilesDelete(), newFilesTakedown())
+	return console.NewGroup("files", "List, upload, download and delete files",
+		newFilesList(), newFilesUpload(), newFilesGet(), newFilesDelete())
 }
 
 func newFilesUpload() *cobra.Command {
@@ -40,12 +39,12 @@ func newFilesUpload() *cobra.Command {
 		}
 
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), file)
+			return console.PrintJSON(cmd.OutOrStdout(), file)
 		}
-		return printLine(cmd, file.ID)
+		return console.PrintLine(cmd, file.ID)
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -58,7 +57,7 @@ func upload(cmd *cobra.Command, path, name string) (wire.Upload, error) {
 
 	content, size, err := openUpload(cmd.InOrStdin(), path)
 	if err != nil {
-		return wire.Upload{}, usageError{err}
+		return wire.Upload{}, console.UsageError{Err: err}
 	}
 	defer content.Close()
 
@@ -119,7 +118,7 @@ func newFilesGet() *cobra.Command {
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if *asJSON && to.name == "-" {
-			return usagef("--json and --output - both want standard output; choose one")
+			return console.Usagef("--json and --output - both want standard output; choose one")
 		}
 
 		if err := to.open(cmd.OutOrStdout(), []string{"application/octet-stream"}); err != nil {
@@ -134,14 +133,14 @@ func newFilesGet() *cobra.Command {
 		case err != nil:
 			return err
 		case *asJSON:
-			return printJSON(cmd.OutOrStdout(), got)
-		case isTerminal(cmd.ErrOrStderr()):
-			fmt.Fprintln(cmd.ErrOrStderr(), got.Path+"  "+app.SizeText(got.SizeBytes))
+			return console.PrintJSON(cmd.OutOrStdout(), got)
+		case console.IsTerminal(cmd.ErrOrStderr()):
+			fmt.Fprintln(cmd.ErrOrStderr(), got.Path+"  "+setting.SizeText(got.SizeBytes))
 		}
 		return nil
 	}
 
-	app.AddFlags(flags, app.GroupClient)
+	setting.AddClientFlags(flags)
 	return cmd
 }
 
@@ -165,39 +164,9 @@ func newFilesDelete() *cobra.Command {
 		if err != nil || !*asJSON {
 			return err
 		}
-		return printJSON(cmd.OutOrStdout(), map[string]any{"deleted": args})
+		return console.PrintJSON(cmd.OutOrStdout(), map[string]any{"deleted": args})
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
-}
-
-func newFilesTakedown() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "takedown ID", Short: "Delete a file of any account immediately (operators)", Args: cobra.ExactArgs(1),
-		Long: "Delete an upload or a result of any account. Run the command on the server's machine. The URL of " +
-			"the file returns 404 immediately. Jobs that have not read the file yet fail.",
-	}
-	reason := cmd.Flags().String("reason", "", "reason, for the operator's records")
-
-	return onStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config, args []string) error {
-		file, err := s.TakeDownFile(ctx, args[0])
-		if errors.Is(err, store.ErrNotFound) {
-			return usagef("the file does not exist; it may have expired or been deleted")
-		}
-		if err != nil {
-			return err
-		}
-
-		account, err := s.Account(ctx, file.AccountID)
-		if err != nil {
-			return err
-		}
-
-		// IDs of files open documents, so they are not logged: the call identifies the file.
-		log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
-		log.Info("file taken down", "account", file.AccountID, "call", file.CallID,
-			"filename", file.Filename, "bytes", file.Size, "createdAt", file.CreatedAt, "reason", *reason)
-		return printLine(cmd, fmt.Sprintf("Deleted %s of %s", file.Filename, account.Email))
-	})
 }

@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/relaypdf/relaypdf/service/operation"
-	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 )
 
 // format is a file format of results.
@@ -120,7 +119,7 @@ func (c *operationCall) checkOutput(input map[string]any) error {
 		valid = append(valid, f.extensions...)
 	}
 	if !slices.Contains(valid, strings.ToLower(extension)) {
-		return usagef("--output %s: %s makes %s; name the file %s", name, c.command(), oneOf(valid),
+		return console.Usagef("--output %s: %s makes %s; name the file %s", name, c.command(), oneOf(valid),
 			c.expected(input).rename(filepath.Base(name)))
 	}
 
@@ -138,7 +137,7 @@ func (c *operationCall) checkOutput(input map[string]any) error {
 	case !f.isIn(input):
 		return f.with(choices[0]).put(input)
 	case !c.expected(input).names(name):
-		return usagef("--output %s: the request asks for %s; name the file %s, or leave --%s out", name,
+		return console.Usagef("--output %s: the request asks for %s; name the file %s, or leave --%s out", name,
 			c.expected(input).extensions[0], c.expected(input).rename(filepath.Base(name)), f.flag)
 	}
 
@@ -175,9 +174,9 @@ func (c *operationCall) nameAfter(source string, input map[string]any) string {
 }
 
 // otherCommands returns a function that names the commands for a document that is not text.
-func otherCommands(table *schema.Table[*operation.Deps]) func(document) string {
+func otherCommands(table operationList) func(document) string {
 	var commands []string
-	for _, operation := range table.All() {
+	for _, operation := range table {
 		takes := sourcesOf(operation.Schema)
 		if strings.HasPrefix(operation.Name, "pdf.") &&
 			(takes.takesFiles() || strings.Contains(operation.Summary, "PDFs")) {

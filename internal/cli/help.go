@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 const (
@@ -30,73 +30,78 @@ const shortForm = "short for"
 // refers to it, and "relaypdf help NAME" describes the flags.
 type helpTopic struct {
 	name, short, intro string
-	settings           []string
+	settings           []setting.Setting
 }
 
-var helpTopics = []helpTopic{
-	{
-		"storage", "Flags for the database and the stored files",
-		"Commands that open the data of a server read these settings. Set them as on the server.",
-		dataSettings,
-	},
-	{
+// helpTopics returns the topics of a program, some of whose commands have the flags of the settings in data.
+func helpTopics(data []setting.Setting) []helpTopic {
+	topics := []helpTopic{{
 		"connection", "Flags for the server that commands call",
 		"Commands that call a server use its URL and an API key. relaypdf login stores both in a profile.\n" +
 			"Flags override the environment, which overrides .env in the current folder, which overrides the " +
 			"profile.",
-		connectionSettings,
-	},
+		[]setting.Setting{setting.APIKey, setting.APIURL, setting.Profile, setting.Config},
+	}}
+	if len(data) > 0 {
+		topics = slices.Insert(topics, 0, helpTopic{
+			"storage", "Flags for the database and the stored files",
+			"Commands that open the data of a server read these settings. Set them as on the server.", data,
+		})
+	}
+	return topics
 }
 
-// connectionSettings are the settings that commands which call a server have as flags.
-var connectionSettings = []string{"api-key", "api-url", "profile", app.ConfigSetting}
+// isClientSetting reports whether a name is that of a setting that commands which call a server have as a flag.
+func isClientSetting(name string) bool {
+	return slices.ContainsFunc(setting.ClientSettings, func(s setting.Setting) bool { return s.Name == name })
+}
 
 // topicOf returns the topic that describes a flag, nil when the command's own
 // help does.
-func topicOf(f *pflag.Flag) *helpTopic {
-	setting := app.LookupSetting(f.Name)
-	if setting == nil || f.Usage != setting.Usage() || f.Name == "data-dir" {
+func topicOf(f *pflag.Flag, topics []helpTopic) *helpTopic {
+	if _, ok := setting.Kind(f); !ok || f.Name == "data-dir" {
 		return nil
 	}
-	for i, topic := range helpTopics {
-		if slices.Contains(topic.settings, f.Name) {
-			return &helpTopics[i]
+	for i, topic := range topics {
+		if slices.ContainsFunc(topic.settings, func(s setting.Setting) bool { return s.Name == f.Name }) {
+			return &topics[i]
 		}
 	}
 	return nil
 }
 
 // addHelp gives root and its commands their help, and adds the topics.
-func addHelp(root *cobra.Command) {
+func addHelp(root *cobra.Command, data []setting.Setting) {
+	topics := helpTopics(data)
 	root.InitDefaultHelpCmd()
 	all := new(bool)
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Short = "Print the help of a command or a topic"
-		help.Long = "Print the help of a command, or of a topic: " + strings.Join(topicNames(), ", ") + "."
+		help.Long = "Print the help of a command, or of a topic: " + strings.Join(topicNames(topics), ", ") + "."
 		all = help.Flags().Bool("all", false, "describe every flag in full")
 	}
 
 	root.AddCommand(&cobra.Command{
 		Use: "exit-codes", Short: "Exit codes and their meaning", Long: strings.TrimSpace(exitHelp()),
 	})
-	for _, topic := range helpTopics {
+	for _, topic := range topics {
 		root.AddCommand(&cobra.Command{Use: topic.name, Short: topic.short, Long: topic.text()})
 	}
 
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		h := helpText{cmd: cmd, all: *all}
+		h := helpText{cmd: cmd, topics: topics, all: *all}
 		fmt.Fprint(cmd.OutOrStdout(), h.render())
 	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
-		h := helpText{cmd: cmd}
+		h := helpText{cmd: cmd, topics: topics}
 		_, err := io.WriteString(cmd.OutOrStderr(), h.render())
 		return err
 	})
 }
 
-func topicNames() []string {
+func topicNames(topics []helpTopic) []string {
 	names := []string{"exit-codes"}
-	for _, topic := range helpTopics {
+	for _, topic := range topics {
 		names = append(names, topic.name)
 	}
 	return names
@@ -106,17 +111,18 @@ func (t *helpTopic) text() string {
 	var b strings.Builder
 	b.WriteString(t.intro + "\n\nFlags:\n")
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	for _, name := range t.settings {
-		flags.String(name, "", app.LookupSetting(name).Usage())
-		writeFlag(&b, flags.Lookup(name))
+	for _, s := range t.settings {
+		s.AddFlag(flags)
+		writeFlag(&b, flags.Lookup(s.Name))
 	}
 	return strings.TrimSpace(b.String())
 }
 
 // helpText is the help of one command.
 type helpText struct {
-	cmd *cobra.Command
-	all bool // whether to describe every flag in full
+	cmd    *cobra.Command
+	topics []helpTopic
+	all    bool // whether to describe every flag in full
 }
 
 // render returns the help in maxHelpLines lines or fewer. Flags that do not fit are listed
@@ -135,7 +141,7 @@ func (h helpText) render() string {
 
 	if h.all {
 		h.cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if topicOf(f) != nil {
+			if topicOf(f, h.topics) != nil {
 				own = append(own, f)
 			}
 		})
@@ -205,11 +211,11 @@ func writeCommands(b *strings.Builder, title string, cmd *cobra.Command, want fu
 func (h helpText) flags() (own []*pflag.Flag, topics []string) {
 	h.cmd.InitDefaultHelpFlag()
 	h.cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		switch topic := topicOf(f); {
+		switch topic := topicOf(f, h.topics); {
 		case f.Hidden:
 		case topic == nil:
 			own = append(own, f)
-		case !slices.Contains(topics, topic.name) && f.Name != app.ConfigSetting:
+		case !slices.Contains(topics, topic.name) && f.Name != setting.Config.Name:
 			topics = append(topics, topic.name)
 		}
 	})
@@ -286,8 +292,8 @@ func flagHead(f *pflag.Flag) string {
 		head = "  -" + f.Shorthand + ", --" + f.Name
 	}
 	kind, _ := pflag.UnquoteUsage(f)
-	if s := app.LookupSetting(f.Name); s != nil && s.Kind != "" && f.Usage == s.Usage() {
-		kind = s.Kind
+	if of, ok := setting.Kind(f); ok && of != "" {
+		kind = of
 	}
 	if kind != "" {
 		head += " " + kind
@@ -314,7 +320,9 @@ var briefs = map[string]string{
 	"linearize":            "Prepare the PDF for fast display on the web",
 	"password":             "Password that opens the PDF",
 	"prefer-css-page-size": "Prefer the size in the page's @page rule",
+	"formulas":             "Read dollar signs and TeX brackets in Markdown as formulas",
 	"schema":               "JSON Schema of the data to extract",
+	"store":                "Store copies of the input and the result",
 	"timeout":              "Maximum time to load and render, in milliseconds",
 	"wait-for-selector":    "Wait for an element that matches this CSS selector",
 	"wait-for-timeout":     "Extra wait after loading, in milliseconds",

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/relaypdf/relaypdf/internal/cli/operator"
 	"github.com/relaypdf/relaypdf/service/operation"
 )
 
@@ -19,7 +20,7 @@ var privateWords = regexp.MustCompile(`(?i)\b(mend|books|typefaces?|beside|told|
 // visitCommands calls do for every command that help lists.
 func visitCommands(t *testing.T, do func(*cobra.Command)) {
 	t.Helper()
-	root, err := newRootCommand(operation.Rows)
+	root, err := newProgram(operation.Rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func visitCommands(t *testing.T, do func(*cobra.Command)) {
 
 func TestHelpFitsOnAScreen(t *testing.T) {
 	visitCommands(t, func(cmd *cobra.Command) {
-		text := helpText{cmd: cmd}.render()
+		text := helpText{cmd: cmd, topics: helpTopics(operator.DataSettings())}.render()
 		if lines := strings.Count(text, "\n"); lines > maxHelpLines {
 			t.Errorf("%s --help has %d lines, want at most %d", cmd.CommandPath(), lines, maxHelpLines)
 		}
@@ -51,6 +52,9 @@ func TestFlagDescriptionsAreShort(t *testing.T) {
 	seen := map[string]bool{}
 	visitCommands(t, func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if text := brief(f); strings.HasPrefix(text, "If false") {
+				t.Errorf("%s --%s: %s: it is a condition, not a description", cmd.CommandPath(), f.Name, text)
+			}
 			if text := brief(f); utf8.RuneCountInString(text) > maxBrief && !seen[text] {
 				seen[text] = true
 				t.Errorf("%s --%s: %d characters, want at most %d: %s", cmd.CommandPath(), f.Name, utf8.RuneCountInString(text), maxBrief, text)

@@ -12,12 +12,13 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // newJobsCommand manages work that continues after its request.
 func newJobsCommand() *cobra.Command {
-	return newGroup("jobs", "List, show, wait for and cancel jobs (--response async)", newJobsList(), newJobsGet(),
+	return console.NewGroup("jobs", "List, show, wait for and cancel jobs (--response async)", newJobsList(), newJobsGet(),
 		newJobsWait(), newJobsCancel())
 }
 
@@ -50,12 +51,12 @@ func newJobCommand(
 		}
 
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), job)
+			return console.PrintJSON(cmd.OutOrStdout(), job)
 		}
-		return printLine(cmd, jobLine(job))
+		return console.PrintLine(cmd, jobLine(job))
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -70,7 +71,7 @@ func jobLine(job wire.JobStatus) string {
 	case job.Failed() != nil:
 		cells = append(cells, job.Failed().Error())
 	case job.URL != "":
-		cells = append(cells, job.Filename, app.SizeText(job.SizeBytes), job.URL)
+		cells = append(cells, job.Filename, setting.SizeText(job.SizeBytes), job.URL)
 	case job.ExpiresAt != nil:
 		cells = append(cells, "its result has expired")
 	}
@@ -123,13 +124,13 @@ func newJobsWait() *cobra.Command {
 	flags.BoolVarP(&w.quiet, "quiet", "q", false, "hide the progress and the summary")
 	flags.DurationVar(&w.timeout, "timeout", jobTime, "maximum time to wait")
 
-	app.AddFlags(flags, app.GroupClient)
+	setting.AddClientFlags(flags)
 	return cmd
 }
 
 func (w *jobWait) run(cmd *cobra.Command, id string) (err error) {
 	if w.asJSON && w.destination.name == "-" {
-		return usagef("--json and --output - both want standard output; choose one")
+		return console.Usagef("--json and --output - both want standard output; choose one")
 	}
 	client, err := connect(cmd, 0)
 	if err != nil {
@@ -161,11 +162,11 @@ func (w *jobWait) finish(cmd *cobra.Command, client *client.Client, id string) e
 	}
 
 	if w.asJSON {
-		return printJSON(cmd.OutOrStdout(), made)
+		return console.PrintJSON(cmd.OutOrStdout(), made)
 	}
-	if !w.quiet && isTerminal(cmd.ErrOrStderr()) {
+	if !w.quiet && console.IsTerminal(cmd.ErrOrStderr()) {
 		fmt.Fprintln(cmd.ErrOrStderr(), strings.Join([]string{
-			made.Path, app.SizeText(made.SizeBytes), fmt.Sprintf("%.1f s", time.Since(begin).Seconds()),
+			made.Path, setting.SizeText(made.SizeBytes), fmt.Sprintf("%.1f s", time.Since(begin).Seconds()),
 		}, "  "))
 	}
 	return nil

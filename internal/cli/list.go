@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
@@ -26,7 +27,7 @@ func newListCommand[Item any](
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 {
-			return usagef("--limit: %d is not a number above 0", *limit)
+			return console.Usagef("--limit: %d is not a number above 0", *limit)
 		}
 		all, err := askService(cmd, func(ctx context.Context, c *client.Client) ([]Item, error) {
 			return gather(*limit, func(p client.Page) ([]Item, *string, error) { return page(ctx, c, p) })
@@ -36,12 +37,12 @@ func newListCommand[Item any](
 		}
 
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]any{member: all})
+			return console.PrintJSON(cmd.OutOrStdout(), map[string]any{member: all})
 		}
-		return printTable(cmd.OutOrStdout(), header, all, cells)
+		return console.PrintTable(cmd.OutOrStdout(), header, all, cells)
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -74,7 +75,7 @@ func newJobsList() *cobra.Command {
 			if job.Error != nil {
 				failed = job.Error.Code
 			}
-			return []any{job.ID, job.Operation, job.Status, shortTime(&job.CreatedAt), shortTime(job.EndedAt), failed}
+			return []any{job.ID, job.Operation, job.Status, console.ShortTime(&job.CreatedAt), console.ShortTime(job.EndedAt), failed}
 		}, "jobs")
 }
 
@@ -85,8 +86,8 @@ func newFilesList() *cobra.Command {
 			return list.Files, list.NextCursor, err
 		}, func(file client.FileEntry) []any {
 			return []any{
-				file.ID, file.Kind, file.Filename, app.SizeText(file.SizeBytes), shortTime(&file.CreatedAt),
-				shortTime(&file.ExpiresAt),
+				file.ID, file.Kind, file.Filename, setting.SizeText(file.SizeBytes), console.ShortTime(&file.CreatedAt),
+				console.ShortTime(&file.ExpiresAt),
 			}
 		}, "files")
 }
@@ -99,7 +100,7 @@ func newAccountCommand() *cobra.Command {
 			if a.Wallet.AutoReloadEnabled {
 				reload = "on"
 			}
-			return printTable(cmd.OutOrStdout(), "PLAN\tRATE LIMITS\tBALANCE\tAUTO-RELOAD",
+			return console.PrintTable(cmd.OutOrStdout(), "PLAN\tRATE LIMITS\tBALANCE\tAUTO-RELOAD",
 				[]client.AccountSnapshot{a}, func(a client.AccountSnapshot) []any {
 					return []any{
 						a.Plan, a.RateTier, credit.Amount(a.Wallet.BalanceMillicents) * credit.Millicent, reload,
@@ -123,12 +124,12 @@ func newShowCommand[Answer any](
 			return err
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), answer)
+			return console.PrintJSON(cmd.OutOrStdout(), answer)
 		}
 		return show(cmd, answer)
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -144,15 +145,15 @@ func newPricesCommand() *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), list)
+			return console.PrintJSON(cmd.OutOrStdout(), list)
 		}
-		return printTable(cmd.OutOrStdout(), "COMMAND\tPRICE\tWHAT IT DOES", list.Prices, func(p client.Price) []any {
+		return console.PrintTable(cmd.OutOrStdout(), "COMMAND\tPRICE\tWHAT IT DOES", list.Prices, func(p client.Price) []any {
 			command := strings.ReplaceAll(p.Operation, ".", " ")
 			return []any{command, credit.Amount(p.Microdollars), strings.TrimSpace(p.Summary + ". " + p.Note)}
 		})
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -166,12 +167,12 @@ func newUsageCommand() *cobra.Command {
 	) (client.Usage, error) {
 		begin, err := parseMoment(from, time.Now())
 		if err != nil {
-			return client.Usage{}, usagef("--from: %w", err)
+			return client.Usage{}, console.Usagef("--from: %w", err)
 		}
 
 		end, err := parseMoment(to, time.Now())
 		if err != nil {
-			return client.Usage{}, usagef("--to: %w", err)
+			return client.Usage{}, console.Usagef("--to: %w", err)
 		}
 		return c.Usage(ctx, begin, end)
 	}, func(cmd *cobra.Command, u client.Usage) error {
@@ -183,23 +184,23 @@ func newUsageCommand() *cobra.Command {
 		var err error
 		if byDay {
 			total := client.DayUsage{Date: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}
-			err = printTable(out, "DAY\tCALLS\tCHARGED", append(u.Days, total),
+			err = console.PrintTable(out, "DAY\tCALLS\tCHARGED", append(u.Days, total),
 				func(d client.DayUsage) []any { return row(d.Date, d.Count, d.Microdollars) })
 		} else {
 			total := client.OperationUsage{Operation: "total", Count: calls(u), Microdollars: u.TotalMicrodollars}
-			err = printTable(out, "OPERATION\tCALLS\tCHARGED", append(u.Operations, total),
+			err = console.PrintTable(out, "OPERATION\tCALLS\tCHARGED", append(u.Operations, total),
 				func(o client.OperationUsage) []any { return row(o.Operation, o.Count, o.Microdollars) })
 		}
 		if err != nil {
 			return err
 		}
 
-		line := "from " + shortTime(&u.From) + " to " + shortTime(&u.To) + ", in UTC; balance " +
+		line := "from " + console.ShortTime(&u.From) + " to " + console.ShortTime(&u.To) + ", in UTC; balance " +
 			credit.Amount(u.BalanceMicrodollars).String()
 		if u.HeldMicrodollars > 0 {
 			line += ", and " + credit.Amount(u.HeldMicrodollars).String() + " held by running calls"
 		}
-		return printLine(cmd, line)
+		return console.PrintLine(cmd, line)
 	})
 
 	cmd.Flags().StringVar(&from, "from", "",
@@ -234,7 +235,7 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 		ago *= 24
 	}
 	if err != nil || ago < 0 {
-		return time.Time{}, usagef(
+		return time.Time{}, console.Usagef(
 			"%q is not a time; write a day like 2026-01-31, a time like 2026-01-31T12:00:00Z, or an age like 7d or 12h",
 			text)
 	}

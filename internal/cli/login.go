@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
+	"github.com/relaypdf/relaypdf/internal/version"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
@@ -50,7 +52,7 @@ func newLoginCommand() *cobra.Command {
 	flags.BoolVar(&l.noBrowser, "no-browser", false, "do not open the URL in a browser")
 	flags.BoolVar(&l.asJSON, "json", false, "print JSON lines: the code, then the profile")
 
-	addSettings(flags, "api-url", "profile")
+	setting.AddFlags(flags, setting.Config, setting.APIURL, setting.Profile)
 	return cmd
 }
 
@@ -82,12 +84,12 @@ func (l *login) run(cmd *cobra.Command) error {
 
 	name := cmp.Or(config.Profile, defaultProfile)
 	if !profileName.MatchString(name) {
-		return usagef("--profile: %q is not a valid name; use letters, digits, dots, hyphens and underscores", name)
+		return console.Usagef("--profile: %q is not a valid name; use letters, digits, dots, hyphens and underscores", name)
 	}
 
 	before, again := known.All[name]
 	url := config.APIURL
-	if again && config.Origin("api-url") == app.OriginDefault {
+	if again && config.Origin(setting.APIURL) == setting.OriginDefault {
 		url = before.URL
 	}
 
@@ -107,7 +109,7 @@ func (l *login) run(cmd *cobra.Command) error {
 	if l.asJSON {
 		return printJSONLine(cmd, known.show(name))
 	}
-	if err := printLine(cmd, "Logged in to "+made.URL+who(made)+", as profile "+name+"."); err != nil {
+	if err := console.PrintLine(cmd, "Logged in to "+made.URL+who(made)+", as profile "+name+"."); err != nil {
 		return err
 	}
 
@@ -133,14 +135,14 @@ func who(p profile) string {
 
 // key gets a key and tries it.
 func (l *login) key(cmd *cobra.Command, made *profile) error {
-	service := client.Client{BaseURL: made.URL, UserAgent: "relaypdf/" + app.Version}
+	service := client.Client{BaseURL: made.URL, UserAgent: "relaypdf/" + version.Version}
 	if l.withKey {
 		text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxKeyText))
 		if err != nil {
 			return err
 		}
 		if made.Key = strings.TrimSpace(string(text)); !keyText.MatchString(made.Key) {
-			return usagef("standard input has no API key; a key begins with pdf_live_ or pdf_test_")
+			return console.Usagef("standard input has no API key; a key begins with pdf_live_ or pdf_test_")
 		}
 	} else {
 		code, err := l.begin(cmd, &service)
@@ -188,7 +190,7 @@ func newLogoutCommand() *cobra.Command {
 
 			name := cmp.Or(config.Profile, known.Default)
 			if name == "" {
-				return usagef("no profile is saved on this machine")
+				return console.Usagef("no profile is saved on this machine")
 			}
 			gone, err := known.find(name)
 			if err != nil {
@@ -206,13 +208,13 @@ func newLogoutCommand() *cobra.Command {
 			if err := known.write(); err != nil {
 				return err
 			}
-			return printLine(cmd, fmt.Sprintf(
+			return console.PrintLine(cmd, fmt.Sprintf(
 				"Deleted the profile %s of %s. The key %s stays valid until you revoke it at %s/dashboard/keys.",
 				name, gone.URL, gone.hint(), gone.URL))
 		},
 	}
 
-	addSettings(cmd.Flags(), "profile")
+	setting.AddFlags(cmd.Flags(), setting.Config, setting.Profile)
 	return cmd
 }
 
@@ -259,9 +261,9 @@ func newWhoamiCommand() *cobra.Command {
 		}
 
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), me)
+			return console.PrintJSON(cmd.OutOrStdout(), me)
 		}
-		return printTable(cmd.OutOrStdout(), "SERVER\tKEY\tFROM\tACCOUNT\tPLAN\tBALANCE", []whoIs{me},
+		return console.PrintTable(cmd.OutOrStdout(), "SERVER\tKEY\tFROM\tACCOUNT\tPLAN\tBALANCE", []whoIs{me},
 			func(i whoIs) []any {
 				account := i.Account
 				if account == "" {
@@ -274,7 +276,7 @@ func newWhoamiCommand() *cobra.Command {
 			})
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -294,9 +296,9 @@ func newProfilesCommand() *cobra.Command {
 		}
 
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]any{"profiles": all})
+			return console.PrintJSON(cmd.OutOrStdout(), map[string]any{"profiles": all})
 		}
-		return printTable(cmd.OutOrStdout(), "PROFILE\tSERVER\tACCOUNT\tKEY\tSINCE\tDEFAULT", all,
+		return console.PrintTable(cmd.OutOrStdout(), "PROFILE\tSERVER\tACCOUNT\tKEY\tSINCE\tDEFAULT", all,
 			func(p keptProfile) []any {
 				account := p.Account
 				chosen := ""
@@ -306,7 +308,7 @@ func newProfilesCommand() *cobra.Command {
 				if p.Default {
 					chosen = "yes"
 				}
-				return []any{p.Profile, p.URL, account, p.Key, shortTime(&p.Since), chosen}
+				return []any{p.Profile, p.URL, account, p.Key, console.ShortTime(&p.Since), chosen}
 			})
 	}
 
@@ -329,11 +331,11 @@ func newProfilesCommand() *cobra.Command {
 			if err := known.write(); err != nil {
 				return err
 			}
-			return printLine(cmd, "Commands use "+chosen.URL+who(chosen)+" from now on.")
+			return console.PrintLine(cmd, "Commands use "+chosen.URL+who(chosen)+" from now on.")
 		},
 	}
 
-	return newGroup("profiles", "List profiles and set the default", list, use)
+	return console.NewGroup("profiles", "List profiles and set the default", list, use)
 }
 
 // completeProfiles has shells complete the name of a profile.

@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // atHome gives a test a user's folder of its own, and an empty folder to be in.
@@ -43,7 +44,7 @@ func TestAccountProfiles(t *testing.T) {
 	if r := run("", "account"); r.code != exitAuth || !strings.Contains(r.err, "Run relaypdf login or relaypdf setup") {
 		t.Errorf("no profile is saved: got %+v", r)
 	}
-	if r := run("pdf_live_wrong\n", "login", "--with-key", "--api-url", b.URL); r.code != exitAuth || !isAbsent(file) {
+	if r := run("pdf_live_wrong\n", "login", "--with-key", "--api-url", b.URL); r.code != exitAuth || !console.IsAbsent(file) {
 		t.Errorf("a wrong key: got %+v, want it refused and not kept", r)
 	}
 	if r := run("two words", "login", "--with-key", "--api-url", b.URL); r.code != exitUsage {
@@ -171,7 +172,7 @@ func TestAccountDotEnv(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv(keyVariable, tt.variable)
-		config, err := app.LoadConfig(clientFlags(t, tt.args), os.Environ())
+		config, err := setting.LoadClient(clientFlags(t, tt.args), os.Environ())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,40 +1,25 @@
-// Package cli is the command line of relaypdf: the server's command, the operator's tools and the client of the API.
+// Package cli is the command line of relaypdf: the client of the API, and on Linux the commands for the machine of a
+// server. It shares with them only what it must, so that it builds without the server on other systems.
 package cli
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/relaypdf/relaypdf/service/operation"
-	"github.com/relaypdf/relaypdf/service/schema"
 )
 
-// Main runs the command line of this process and returns its exit code.
-func Main() int {
+// notifyContext returns a context that ends with the first signal to end. A second signal ends the program at once.
+func notifyContext() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
-	// Engines are started often, and need none of the operations that the other
-	// commands are made of.
-	if len(os.Args) > 1 && os.Args[1] == "engine" {
-		engine := newEngineCommand()
-		engine.SilenceUsage = true
-		engine.SilenceErrors = true
-		engine.SetArgs(os.Args[2:])
-		return execute(ctx, engine)
-	}
-	return Run(ctx, operation.Rows, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	return ctx
 }
 
-// Run runs one command line, whose client commands are those of the operations in rows, and returns its exit code.
-func Run(
-	ctx context.Context, rows []schema.Definition[*operation.Deps], args []string, in io.Reader, out, errOut io.Writer,
-) int {
-	root, err := newRootCommand(rows)
+// run runs one command line and returns its exit code.
+func (p program) run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	root, err := p.root()
 	if err != nil {
 		fmt.Fprintln(errOut, "relaypdf:", err)
 		return exitFailed

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/version"
 )
 
 // newManCommand writes the manual.
@@ -21,7 +22,7 @@ func newManCommand() *cobra.Command {
 			"    relaypdf man ~/.local/share/man/man1 && man relaypdf-pdf-merge",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return usageError{err}
+				return console.UsageError{Err: err}
 			}
 			return errors.Join(writeManual(cmd.Root(), args[0])...)
 		},
@@ -47,7 +48,7 @@ func manPage(cmd *cobra.Command) string {
 	title := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 	section := func(name string) { fmt.Fprintf(&page, ".SH %s\n", name) }
 
-	fmt.Fprintf(&page, ".TH \"%s\" 1 \"\" \"relaypdf %s\"\n", roff(strings.ToUpper(title)), roff(app.Version))
+	fmt.Fprintf(&page, ".TH \"%s\" 1 \"\" \"relaypdf %s\"\n", roff(strings.ToUpper(title)), roff(version.Version))
 	section("NAME")
 	fmt.Fprintf(&page, "%s \\- %s\n", roff(title), roff(cmd.Short))
 	section("SYNOPSIS")

@@ -30,7 +30,7 @@ func TestHelpPages(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
 	}
-	if root, err := newRootCommand(operation.Rows); err != nil {
+	if root, err := newProgram(operation.Rows).root(); err != nil {
 		t.Fatal(err)
 	} else if pages, err := filepath.Glob(filepath.Join(dir, "*.1")); err != nil || len(pages) < len(root.Commands()) {
 		t.Errorf("got %d pages and %v", len(pages), err)

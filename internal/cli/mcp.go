@@ -3,14 +3,17 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/mcp"
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
+	"github.com/relaypdf/relaypdf/internal/version"
+	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
@@ -18,7 +21,7 @@ import (
 const priceTime = 10 * time.Second
 
 // newMCPCommand lets agents on this machine use the service.
-func newMCPCommand() *cobra.Command {
+func newMCPCommand(list func() ([]schema.Tool, error)) *cobra.Command {
 	var roots []string
 	var toolsets string
 	cmd := &cobra.Command{
@@ -38,26 +41,26 @@ func newMCPCommand() *cobra.Command {
 			return err
 		}
 
-		tools, err := pricedTools(cmd.Context(), service)
+		tools, err := list()
 		if err != nil {
 			return err
 		}
-		selected, err := mcp.Select(tools, toolsets)
+		selected, err := mcp.Select(pricedTools(cmd.Context(), service, tools), toolsets)
 		if err != nil {
-			return usagef("--toolsets: %v", err)
+			return console.Usagef("--toolsets: %v", err)
 		}
 
-		documents, err := app.AgentDocuments(service.BaseURL)
+		documents, err := mcp.Documents(service.BaseURL)
 		if err != nil {
 			return err
 		}
 
-		local := mcp.Local{Tools: selected, Documents: documents, Version: app.Version, Service: service, Roots: roots}
+		local := mcp.Local{Tools: selected, Documents: documents, Version: version.Version, Service: service, Roots: roots}
 		return local.Serve(cmd.Context(), io.NopCloser(cmd.InOrStdin()), keptOpen{cmd.OutOrStdout()})
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
-	cmd.AddCommand(newMCPInstall())
+	setting.AddClientFlags(cmd.Flags())
+	cmd.AddCommand(newMCPInstall(list))
 	return cmd
 }
 
@@ -69,19 +72,14 @@ type keptOpen struct{ io.Writer }
 
 func (keptOpen) Close() error { return nil }
 
-// pricedTools returns the tools with the prices of the service. If the service does not respond, the prices are
-// those of the operation table, because an agent's client must not fail to start for that.
-func pricedTools(ctx context.Context, service *client.Client) ([]api.Tool, error) {
-	tools, err := api.Tools()
-	if err != nil {
-		return nil, err
-	}
-
+// pricedTools returns the tools with the prices of the service. If the service does not respond, the prices stay those
+// of the operation table, because an agent's client must not fail to start for that.
+func pricedTools(ctx context.Context, service *client.Client, tools []schema.Tool) []schema.Tool {
 	ctx, cancel := context.WithTimeout(ctx, priceTime)
 	defer cancel()
 	list, err := service.Prices(ctx)
 	if err != nil {
-		return tools, nil // the tools work as soon as the service does
+		return tools // the tools work as soon as the service does
 	}
 
 	prices := map[string]credit.Amount{}
@@ -89,6 +87,7 @@ func pricedTools(ctx context.Context, service *client.Client) ([]api.Tool, error
 		prices[price.Operation] = credit.Amount(price.Microdollars)
 	}
 
+	tools = slices.Clone(tools)
 	for i, tool := range tools {
 		if tool.Operation == nil {
 			continue
@@ -97,5 +96,5 @@ func pricedTools(ctx context.Context, service *client.Client) ([]api.Tool, error
 			tools[i].Price = price
 		}
 	}
-	return tools, nil
+	return tools
 }

@@ -9,22 +9,23 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/relaypdf/relaypdf/api"
 	"github.com/relaypdf/relaypdf/api/mcp"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // agentClient is an application that runs agents, and the form of its server configuration.
 type agentClient struct {
 	title string
-	// file is its configuration, from the user's home or, for editors that keep one for each project, from this
+	// file is its configuration, in a folder of the user or, for editors that keep one for each project, in this
 	// folder.
-	file func(home string) string
+	file func(user setting.Folders) string
 	// member holds the servers by name; typed requires a type next to the command.
 	member string
 	typed  bool
@@ -32,43 +33,40 @@ type agentClient struct {
 
 // agentClients lists the clients that install supports.
 var agentClients = map[string]agentClient{
-	"claude-desktop": {title: "Claude Desktop", file: claudeDesktopFile, member: "mcpServers"},
+	"claude-desktop": {
+		title: "Claude Desktop",
+		file: func(user setting.Folders) string {
+			return filepath.Join(user.Config(), "Claude", "claude_desktop_config.json")
+		},
+		member: "mcpServers",
+	},
 	"claude-code": {
 		title:  "Claude Code, for this folder",
-		file:   func(string) string { return ".mcp.json" },
+		file:   func(setting.Folders) string { return ".mcp.json" },
 		member: "mcpServers",
 	},
 	"cursor": {
 		title:  "Cursor",
-		file:   func(home string) string { return filepath.Join(home, ".cursor", "mcp.json") },
+		file:   func(user setting.Folders) string { return filepath.Join(user.Home, ".cursor", "mcp.json") },
 		member: "mcpServers",
 	},
 	"vscode": {
 		title:  "Visual Studio Code, for this folder",
-		file:   func(string) string { return filepath.Join(".vscode", "mcp.json") },
+		file:   func(setting.Folders) string { return filepath.Join(".vscode", "mcp.json") },
 		member: "servers",
 		typed:  true,
 	},
 	"windsurf": {
-		title:  "Windsurf",
-		file:   func(home string) string { return filepath.Join(home, ".codeium", "windsurf", "mcp_config.json") },
+		title: "Windsurf",
+		file: func(user setting.Folders) string {
+			return filepath.Join(user.Home, ".codeium", "windsurf", "mcp_config.json")
+		},
 		member: "mcpServers",
 	},
 }
 
-func claudeDesktopFile(home string) string {
-	const name = "claude_desktop_config.json"
-	switch runtime.GOOS {
-	case "darwin":
-		return filepath.Join(home, "Library", "Application Support", "Claude", name)
-	case "windows":
-		return filepath.Join(home, "AppData", "Roaming", "Claude", name)
-	}
-	return filepath.Join(home, ".config", "Claude", name)
-}
-
 // newMCPInstall adds the server to the configuration of a client.
-func newMCPInstall() *cobra.Command {
+func newMCPInstall(list func() ([]schema.Tool, error)) *cobra.Command {
 	var roots []string
 	var profile, toolsets string
 	var show bool
@@ -95,7 +93,7 @@ func newMCPInstall() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, ok := agentClients[args[0]]
 		if !ok {
-			return usagef("unknown client %q; known clients: %s", args[0], strings.Join(known, ", "))
+			return console.Usagef("unknown client %q; known clients: %s", args[0], strings.Join(known, ", "))
 		}
 
 		logins, err := readProfiles()
@@ -108,12 +106,12 @@ func newMCPInstall() *cobra.Command {
 			}
 		}
 
-		tools, err := api.Tools()
+		tools, err := list()
 		if err != nil {
 			return err
 		}
 		if _, err := mcp.Select(tools, toolsets); err != nil {
-			return usagef("--toolsets: %v", err)
+			return console.Usagef("--toolsets: %v", err)
 		}
 		entry, err := c.entry(profile, toolsets, roots)
 		if err != nil {
@@ -125,14 +123,14 @@ func newMCPInstall() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printLine(cmd, string(text))
+			return console.PrintLine(cmd, string(text))
 		}
 
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return err
+		user := setting.UserFolders()
+		if user.Home == "" || user.Config() == "" {
+			return console.Usagef("there is no home folder; set HOME")
 		}
-		file := c.file(home)
+		file := c.file(user)
 		if err := c.install(file, entry); err != nil {
 			return err
 		}
@@ -141,7 +139,7 @@ func newMCPInstall() *cobra.Command {
 		if filepath.IsAbs(file) && len(logins.All) == 0 {
 			told += "\nNo saved login. Run relaypdf login, so that the client finds a key in every folder."
 		}
-		return printLine(cmd, told)
+		return console.PrintLine(cmd, told)
 	}
 	return cmd
 }
@@ -168,7 +166,7 @@ func (c agentClient) entry(profile, toolsets string, roots []string) (map[string
 			return nil, err
 		}
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return nil, usagef("--root %s is not a folder", root)
+			return nil, console.Usagef("--root %s is not a folder", root)
 		}
 		args = append(args, "--root", path)
 	}

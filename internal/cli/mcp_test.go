@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // TestInstallKeepsExistingEntries writes the entry of a client next to those of others.
@@ -13,7 +15,7 @@ func TestInstallKeepsExistingEntries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := agentClients["cursor"]
-	file := c.file(dir)
+	file := c.file(setting.Folders{System: "linux", Home: dir})
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestInstallKeepsExistingEntries(t *testing.T) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	for name, c := range agentClients {
-		path := filepath.Join(t.TempDir(), c.file(""))
+		path := filepath.Join(t.TempDir(), c.file(setting.Folders{Home: "home"}))
 		if err := c.install(path, entry); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -123,5 +125,32 @@ func TestToolsetsOfTheCommand(t *testing.T) {
 	}
 	if out := mustRun(t, "mcp", "install", "vscode", "--toolsets", "all", "--print"); !strings.Contains(strings.Join(strings.Fields(out), ""), `"args":["mcp","--toolsets","all"]`) {
 		t.Errorf("the entry is %s", out)
+	}
+}
+
+// TestConfigurationsOfEachSystem: the files are where the clients read them on that system.
+func TestConfigurationsOfEachSystem(t *testing.T) {
+	linux := setting.Folders{System: "linux", Home: "/home/ada"}
+	mac := setting.Folders{System: "darwin", Home: "/Users/ada"}
+	windows := setting.Folders{System: "windows", Home: "C:/Users/ada", AppData: "C:/Users/ada/AppData/Roaming"}
+	for _, tt := range []struct {
+		client string
+		user   setting.Folders
+		want   string
+	}{
+		{"claude-desktop", linux, "/home/ada/.config/Claude/claude_desktop_config.json"},
+		{"claude-desktop", mac, "/Users/ada/Library/Application Support/Claude/claude_desktop_config.json"},
+		{"claude-desktop", windows, "C:/Users/ada/AppData/Roaming/Claude/claude_desktop_config.json"},
+		{"claude-code", mac, ".mcp.json"},
+		{"cursor", linux, "/home/ada/.cursor/mcp.json"},
+		{"cursor", mac, "/Users/ada/.cursor/mcp.json"},
+		{"cursor", windows, "C:/Users/ada/.cursor/mcp.json"},
+		{"vscode", windows, ".vscode/mcp.json"},
+		{"windsurf", mac, "/Users/ada/.codeium/windsurf/mcp_config.json"},
+		{"windsurf", windows, "C:/Users/ada/.codeium/windsurf/mcp_config.json"},
+	} {
+		if got := agentClients[tt.client].file(tt.user); got != tt.want {
+			t.Errorf("%s on %s: got %s, want %s", tt.client, tt.user.System, got, tt.want)
+		}
 	}
 }

@@ -17,8 +17,9 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
+	"github.com/relaypdf/relaypdf/internal/version"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
@@ -29,8 +30,8 @@ const callTime = 15 * time.Minute
 
 // addOperations adds a command for each row of the table, by its words. The
 // command of a row that ends in "create" has its group as a short form.
-func addOperations(root *cobra.Command, table *schema.Table[*operation.Deps]) error {
-	for _, operation := range table.All() {
+func addOperations(root *cobra.Command, table operationList) error {
+	for _, operation := range table {
 		words := operation.Words()
 		parent := root
 		for _, word := range words[:len(words)-1] {
@@ -63,7 +64,7 @@ func subcommand(parent *cobra.Command, name string) *cobra.Command {
 			return cmd
 		}
 	}
-	cmd := newGroup(name, groupShort(name))
+	cmd := console.NewGroup(name, groupShort(name))
 	if !parent.HasParent() {
 		cmd.GroupID = clientGroup
 	}
@@ -81,8 +82,8 @@ func groupShort(name string) string {
 
 // operationCall is one command line for an operation.
 type operationCall struct {
-	operation *schema.Operation[*operation.Deps]
-	table     *schema.Table[*operation.Deps]
+	operation *schema.Spec
+	table     operationList
 	fields    []*field
 	takes     sources
 
@@ -97,8 +98,7 @@ type operationCall struct {
 
 // configure makes cmd the command of an operation: its flags and texts all derive from the operation's row.
 func configure(
-	cmd *cobra.Command, operation *schema.Operation[*operation.Deps], name string,
-	table *schema.Table[*operation.Deps],
+	cmd *cobra.Command, operation *schema.Spec, name string, table operationList,
 ) error {
 	c := &operationCall{operation: operation, table: table, takes: sourcesOf(operation.Schema)}
 	c.takes.otherwise = otherCommands(table)
@@ -139,7 +139,7 @@ func configure(
 
 	c.fields = addFields(flags, operation.Schema)
 	cmd.Example = c.examples()
-	app.AddFlags(flags, app.GroupClient)
+	setting.AddClientFlags(flags)
 	return c.complete(cmd)
 }
 
@@ -258,7 +258,7 @@ func (c *operationCall) run(cmd *cobra.Command, args []string) (err error) {
 	if c.maxCharge != "" {
 		limit, err := credit.ParseDollars(c.maxCharge)
 		if err != nil {
-			return usagef("--max-charge: %w", err)
+			return console.Usagef("--max-charge: %w", err)
 		}
 		options.MaxCharge = (*int64)(&limit)
 	}
@@ -279,8 +279,8 @@ func (c *operationCall) tellFiles(cmd *cobra.Command) {
 		return
 	}
 	local := c.takes.local
-	if len(local.sent) > 0 && isTerminal(cmd.ErrOrStderr()) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "uploaded: %s  %s\n", strings.Join(local.sent, ", "), app.SizeText(local.bytes))
+	if len(local.sent) > 0 && console.IsTerminal(cmd.ErrOrStderr()) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "uploaded: %s  %s\n", strings.Join(local.sent, ", "), setting.SizeText(local.bytes))
 	}
 	for _, text := range local.missed {
 		fmt.Fprintln(cmd.ErrOrStderr(), "relaypdf: "+text)
@@ -296,6 +296,15 @@ func connect(cmd *cobra.Command, retries int) (*client.Client, error) {
 	return service, err
 }
 
+// loadSettings reads the settings for a command. Its errors count as usage errors.
+func loadSettings(cmd *cobra.Command) (setting.Client, error) {
+	config, err := setting.LoadClient(cmd.Flags(), os.Environ())
+	if err != nil {
+		return config, console.UsageError{Err: err}
+	}
+	return config, nil
+}
+
 // reach is connect for calls that need no key.
 func reach(cmd *cobra.Command, retries int) (*client.Client, error) {
 	config, err := loadSettings(cmd)
@@ -307,7 +316,7 @@ func reach(cmd *cobra.Command, retries int) (*client.Client, error) {
 		return nil, err
 	}
 	return &client.Client{
-		BaseURL: found.url, Key: found.key, UserAgent: "relaypdf/" + app.Version, Retries: retries,
+		BaseURL: found.url, Key: found.key, UserAgent: "relaypdf/" + version.Version, Retries: retries,
 	}, nil
 }
 
@@ -337,12 +346,12 @@ func askBy[T any](
 func (c *operationCall) prepare(cmd *cobra.Command, args []string, input map[string]any) error {
 	mode := input["response"]
 	if c.asJSON && c.destination.name == "-" {
-		return usagef("--json-output and --output - both want standard output; choose one")
+		return console.Usagef("--json-output and --output - both want standard output; choose one")
 	}
 
 	switch quote, _ := input["quote"].(bool); {
 	case mode == schema.URL && c.destination.name != "":
-		return usagef("--response url prints a URL and writes no file; leave --output out")
+		return console.Usagef("--response url prints a URL and writes no file; leave --output out")
 	case mode == schema.URL:
 		return nil
 	case mode == schema.Async, c.operation.Bulk && !quote:
@@ -395,7 +404,7 @@ func (c *operationCall) call(
 	}
 
 	switch {
-	case c.quiet || !isTerminal(cmd.ErrOrStderr()):
+	case c.quiet || !console.IsTerminal(cmd.ErrOrStderr()):
 	case result.Job != nil:
 		fmt.Fprintln(cmd.ErrOrStderr(), "the job continues; next: relaypdf jobs wait "+result.ID)
 	default:
@@ -439,15 +448,15 @@ func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (call
 	out := cmd.OutOrStdout()
 	if result.Job != nil {
 		if c.asJSON {
-			return m, printJSON(out, result.Job)
+			return m, console.PrintJSON(out, result.Job)
 		}
-		return m, printLine(cmd, result.Job.ID+"\t"+result.Job.PollURL)
+		return m, console.PrintLine(cmd, result.Job.ID+"\t"+result.Job.PollURL)
 	}
 	if result.File != nil {
 		if c.asJSON {
-			return m, printJSON(out, result.File)
+			return m, console.PrintJSON(out, result.File)
 		}
-		return m, printLine(cmd, result.File.URL)
+		return m, console.PrintLine(cmd, result.File.URL)
 	}
 
 	defer result.Body.Close()
@@ -457,7 +466,7 @@ func (c *operationCall) receive(cmd *cobra.Command, result *client.Result) (call
 	}
 
 	if c.asJSON {
-		return m, printJSON(out, m)
+		return m, console.PrintJSON(out, m)
 	}
 	return m, nil
 }
@@ -472,7 +481,7 @@ func (m callOutput) summary(took time.Duration) string {
 	if m.Replayed {
 		price = "not charged again"
 	}
-	return strings.Join([]string{name, app.SizeText(m.SizeBytes), fmt.Sprintf("%.1f s", took.Seconds()), price}, "  ")
+	return strings.Join([]string{name, setting.SizeText(m.SizeBytes), fmt.Sprintf("%.1f s", took.Seconds()), price}, "  ")
 }
 
 // input puts the request together: --json first, then the source, then flags.
@@ -480,11 +489,11 @@ func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any
 	input := map[string]any{}
 	if c.body != "" {
 		if c.body == "-" && slices.Contains(args, "-") {
-			return nil, usagef("standard input cannot be both the source and --json")
+			return nil, console.Usagef("standard input cannot be both the source and --json")
 		}
 		var err error
 		if input, err = readBody(cmd.InOrStdin(), c.body); err != nil {
-			return nil, usagef("--json: %w", err)
+			return nil, console.Usagef("--json: %w", err)
 		}
 	}
 
@@ -505,7 +514,7 @@ func (c *operationCall) input(cmd *cobra.Command, args []string) (map[string]any
 		return nil, err
 	}
 	if len(input) == 0 {
-		return nil, usagef("there is nothing to work on; see %s --help", cmd.CommandPath())
+		return nil, console.Usagef("there is nothing to work on; see %s --help", cmd.CommandPath())
 	}
 
 	return input, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 	"github.com/spf13/pflag"
 
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -80,7 +81,7 @@ func properties(schema *jsonschema.Schema) func(func(string, *jsonschema.Schema)
 func (f *field) freeName(flags *pflag.FlagSet) string {
 	whole := kebab(strings.Join(f.path, "-"))
 	for _, name := range []string{strings.TrimPrefix(whole, "options-"), whole} {
-		if flags.Lookup(name) == nil && !slices.Contains(connectionSettings, name) && name != "help" {
+		if flags.Lookup(name) == nil && !isClientSetting(name) && name != "help" {
 			return name
 		}
 	}
@@ -221,7 +222,7 @@ func (f *field) put(input map[string]any) error {
 		inner, ok := input[name].(map[string]any)
 		if !ok {
 			if input[name] != nil {
-				return usagef("--%s: %s in --json is not an object", f.flag, name)
+				return console.Usagef("--%s: %s in --json is not an object", f.flag, name)
 			}
 			inner = map[string]any{}
 			input[name] = inner

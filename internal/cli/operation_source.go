@@ -17,6 +17,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 	"github.com/spf13/cobra"
+
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 )
 
 // sourceFilename is the field for the name of the source.
@@ -118,7 +120,7 @@ func (s sources) checkArgs(cmd *cobra.Command, args []string) error {
 	case len(args) > 1:
 		text := fmt.Sprintf("%s accepts one source; got %d: %q", cmd.CommandPath(), len(args), args)
 		return fmt.Errorf("%s%s", text, s.suggestion(cmd, args[0]))
-	case len(args) == 1 && args[0] != "-" && !isAddress(args[0]) && isAbsent(args[0]):
+	case len(args) == 1 && args[0] != "-" && !isAddress(args[0]) && console.IsAbsent(args[0]):
 		return fmt.Errorf("the file %q does not exist%s", args[0], s.suggestion(cmd, args[0]))
 	}
 	return nil
@@ -165,7 +167,7 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 		for _, arg := range args {
 			file, err := readFileSource(s.item, arg)
 			if err != nil {
-				return usageError{err}
+				return console.UsageError{Err: err}
 			}
 			files = append(files, file)
 		}
@@ -175,17 +177,17 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 
 	doc, err := readDocument(stdin, args[0])
 	if err != nil {
-		return usageError{err}
+		return console.UsageError{Err: err}
 	}
 
 	if s.otherwise != nil && !s.takesFiles() {
 		if said := s.otherwise(doc); said != "" && (!s.has("file") || !doc.isArchive()) {
-			return usagef("%s is %s", args[0], said)
+			return console.Usagef("%s is %s", args[0], said)
 		}
 	}
 
 	if err := s.putDocument(input, doc, s.choose(doc, markdown)); err != nil {
-		return usagef("%s: %w", args[0], err)
+		return console.Usagef("%s: %w", args[0], err)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 	"github.com/relaypdf/relaypdf/render/spool"
@@ -438,7 +439,7 @@ func TestOutputFiles(t *testing.T) {
 	if left, err := filepath.Glob(".relaypdf-*"); err != nil || len(left) > 0 {
 		t.Errorf("unfinished files were left: %v, %v", left, err)
 	}
-	if r := b.run("internal_error", "doc", "print", "-", "-o", "failed.pdf"); r.code != 1 || !isAbsent("failed.pdf") {
+	if r := b.run("internal_error", "doc", "print", "-", "-o", "failed.pdf"); r.code != 1 || !console.IsAbsent("failed.pdf") {
 		t.Errorf("got %+v, want no file of a failed call", r)
 	}
 }
@@ -575,7 +576,7 @@ func TestTerminal(t *testing.T) {
 	})
 	screen, terminal := openTerminal(t)
 	run := func(args ...string) int {
-		root, err := newRootCommand(b.rows)
+		root, err := newProgram(b.rows).root()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -690,7 +691,7 @@ func TestInterrupted(t *testing.T) {
 	defer close(release)
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
-	root, err := newRootCommand(b.rows)
+	root, err := newProgram(b.rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -732,7 +733,7 @@ func TestSourcesOfRealOperations(t *testing.T) {
 		{"pdf.info", "a.pdf", "%PDF-1.7\n", "file", ""},
 	} {
 		takes, input := sourcesOf(table.Lookup(tt.operation).Schema), map[string]any{}
-		takes.otherwise, takes.local = otherCommands(table), &localFiles{}
+		takes.otherwise, takes.local = otherCommands(table.Specs()), &localFiles{}
 		err := takes.put(input, nil, []string{sharedtest.WriteFile(t, tt.name, tt.content)}, false)
 		switch _, set := input[tt.field]; {
 		case tt.refusal == "" && (err != nil || !set):

@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 )
 
 // destination is the target of a result's bytes. It is opened before the call, so that a paid result can always be
@@ -45,8 +44,8 @@ func (d *destination) open(stdout io.Writer, produces []string) error {
 	isText := !slices.ContainsFunc(produces, func(t string) bool { return !isText(t) })
 	switch {
 	case d.name == "-":
-		if isTerminal(stdout) && !isText {
-			return usagef(
+		if console.IsTerminal(stdout) && !isText {
+			return console.Usagef(
 				"the result is binary and standard output is a terminal; redirect it, or name a file with --output")
 		}
 		return nil
@@ -73,20 +72,20 @@ func (d *destination) open(stdout io.Writer, produces []string) error {
 
 	if d.name != "" {
 		if _, err := os.Lstat(d.name); err == nil && !d.force {
-			return usagef("%s exists already; overwrite it with --force, or name another file with --output", d.name)
+			return console.Usagef("%s exists already; overwrite it with --force, or name another file with --output", d.name)
 		}
 		d.format, _ = formatNamed(d.name)
 		d.folder = filepath.Dir(d.name)
 	}
 
-	if isAbsent(d.folder) {
-		return usagef("the folder %s does not exist; create it first", d.folder)
+	if console.IsAbsent(d.folder) {
+		return console.Usagef("the folder %s does not exist; create it first", d.folder)
 	}
 
 	part := filepath.Join(d.folder, ".relaypdf-"+rand.Text()+".part")
 	d.part, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
-		return usageError{err}
+		return console.UsageError{Err: err}
 	}
 	return nil
 }
@@ -101,12 +100,6 @@ func isText(contentType string) bool {
 	return isJSON(contentType) || strings.HasPrefix(contentType, "text/") || strings.HasPrefix(contentType, "image/svg")
 }
 
-// isTerminal reports whether an output is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // write writes a result to the output and returns its path, empty for standard output, and its size. A file gets
 // its name only when it is complete.
 func (d *destination) write(stdout io.Writer, result *client.Result) (path string, size int64, err error) {
@@ -115,7 +108,7 @@ func (d *destination) write(stdout io.Writer, result *client.Result) (path strin
 	if toStdout {
 		out = stdout
 	}
-	if toStdout && isJSON(result.ContentType) && isTerminal(stdout) {
+	if toStdout && isJSON(result.ContentType) && console.IsTerminal(stdout) {
 		out = &prettyJSON{out: stdout}
 	}
 
@@ -236,7 +229,7 @@ func startProgress(w io.Writer, what string) (stop func()) {
 
 // startChangingProgress is startProgress with a text that changes.
 func startChangingProgress(w io.Writer, what func() string) (stop func()) {
-	if !isTerminal(w) {
+	if !console.IsTerminal(w) {
 		return func() {}
 	}
 

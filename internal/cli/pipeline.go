@@ -9,14 +9,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/relaypdf/relaypdf/service/operation"
-	"github.com/relaypdf/relaypdf/service/schema"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 )
 
 // addPipeline adds relaypdf pipeline run, which is pipelines create with a file, and hides the latter.
-func addPipeline(root *cobra.Command, table *schema.Table[*operation.Deps]) error {
+func addPipeline(root *cobra.Command, table operationList) error {
 	run := &cobra.Command{}
-	row := table.Lookup("pipelines.create")
+	row := table.lookup("pipelines.create")
 	if row == nil {
 		return nil // a part of the table, in a test
 	}
@@ -38,7 +37,7 @@ func addPipeline(root *cobra.Command, table *schema.Table[*operation.Deps]) erro
 		return create(cmd, nil)
 	}
 
-	group := newGroup("pipeline", "Run the pipeline in a file", run)
+	group := console.NewGroup("pipeline", "Run the pipeline in a file", run)
 	group.GroupID = clientGroup
 	root.AddCommand(group)
 	subcommand(root, row.Words()[0]).Hidden = true
@@ -65,7 +64,7 @@ func stepsOf(input map[string]any) (steps []map[string]any) {
 func readStepFiles(input map[string]any) error {
 	for i, step := range stepsOf(input) {
 		if err := readFilesOf(step["input"]); err != nil {
-			return usagef("step %d: %w", i+1, err)
+			return console.Usagef("step %d: %w", i+1, err)
 		}
 	}
 	return nil
@@ -128,7 +127,7 @@ func (c *operationCall) last(input map[string]any) (*operationCall, map[string]a
 		op = "zip.create"
 		stepInput = nil
 	}
-	row := c.table.Lookup(fmt.Sprint(op))
+	row := c.table.lookup(fmt.Sprint(op))
 	if row == nil {
 		return c, input // The service refuses it.
 	}

@@ -13,7 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // profile is a server that a user has logged in to from this machine.
@@ -41,7 +42,8 @@ const profileFile = "profiles.json"
 // readProfiles reads the user's file. There may be none.
 func readProfiles() (*profiles, error) {
 	p := &profiles{All: map[string]profile{}}
-	folder, _ := os.UserConfigDir()
+	user := setting.UserFolders()
+	folder := user.Config()
 	if folder == "" {
 		return p, nil // a machine without a home has no profiles
 	}
@@ -52,9 +54,9 @@ func readProfiles() (*profiles, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, nil
 	case err != nil:
-		return p, usageError{err}
-	case info.Mode().Perm()&0o077 != 0:
-		return p, usagef("%s has keys in it and can be read by others; close it with chmod 600 %s", p.path, p.path)
+		return p, console.UsageError{Err: err}
+	case user.System != "windows" && info.Mode().Perm()&0o077 != 0: // Windows has no such bits
+		return p, console.Usagef("%s has keys in it and can be read by others; close it with chmod 600 %s", p.path, p.path)
 	}
 
 	text, err := os.ReadFile(p.path)
@@ -62,7 +64,7 @@ func readProfiles() (*profiles, error) {
 		err = json.Unmarshal(text, p)
 	}
 	if err != nil {
-		return p, usagef("%s cannot be read (%w); correct it, or remove it and log in again", p.path, err)
+		return p, console.Usagef("%s cannot be read (%w); correct it, or remove it and log in again", p.path, err)
 	}
 
 	if p.All == nil {
@@ -74,7 +76,7 @@ func readProfiles() (*profiles, error) {
 // write replaces the file, whole or not at all.
 func (p *profiles) write() error {
 	if p.path == "" {
-		return usagef("there is no home folder for the key; set RELAYPDF_API_KEY instead")
+		return console.Usagef("there is no home folder for the key; set RELAYPDF_API_KEY instead")
 	}
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -95,9 +97,9 @@ func (p *profiles) find(name string) (profile, error) {
 	case ok:
 		return found, nil
 	case len(p.All) == 0:
-		return found, usagef("no profile %q; run relaypdf login --profile %s", name, name)
+		return found, console.Usagef("no profile %q; run relaypdf login --profile %s", name, name)
 	}
-	return found, usagef("no profile %q; known profiles: %s; run relaypdf login --profile %s to create it", name,
+	return found, console.Usagef("no profile %q; known profiles: %s; run relaypdf login --profile %s to create it", name,
 		strings.Join(p.names(), ", "), name)
 }
 
@@ -111,14 +113,14 @@ type credentials struct {
 
 // credentialsOf finds them: flags win over the environment, which wins over .env in
 // this folder, which wins over the profile.
-func credentialsOf(config app.Config) (credentials, error) {
+func credentialsOf(config setting.Client) (credentials, error) {
 	url := config.APIURL
-	urlFrom := config.Origin("api-url")
+	urlFrom := config.Origin(setting.APIURL)
 	named := config.Profile
-	namedFrom := config.Origin("profile")
-	keyFrom := config.Origin("api-key")
-	if config.APIKey != "" && (namedFrom != app.OriginFlag || keyFrom == app.OriginFlag) {
-		origin := map[string]string{app.OriginFlag: "--api-key", app.OriginEnvironment: keyVariable}[keyFrom]
+	namedFrom := config.Origin(setting.Profile)
+	keyFrom := config.Origin(setting.APIKey)
+	if config.APIKey != "" && (namedFrom != setting.OriginFlag || keyFrom == setting.OriginFlag) {
+		origin := map[string]string{setting.OriginFlag: "--api-key", setting.OriginEnvironment: keyVariable}[keyFrom]
 		return credentials{url, config.APIKey, origin, ""}, nil
 	}
 
@@ -142,11 +144,11 @@ func credentialsOf(config app.Config) (credentials, error) {
 		return credentials{url: url}, err
 	}
 
-	if urlFrom == app.OriginDefault || sameServer(url, chosen.URL) {
+	if urlFrom == setting.OriginDefault || sameServer(url, chosen.URL) {
 		return credentials{chosen.URL, chosen.Key, "profile " + name, name}, nil
 	}
 	if named != "" {
-		return credentials{url: url}, usagef(
+		return credentials{url: url}, console.Usagef(
 			"the profile %s is of %s, and the address is %s; leave one of them out", named, chosen.URL, url)
 	}
 
@@ -180,7 +182,7 @@ func readDotEnv(url, urlFrom string) (credentials, bool) {
 		return credentials{}, false
 	}
 
-	if address := file.get(serverVariable); address != "" && urlFrom == app.OriginDefault {
+	if address := file.get(serverVariable); address != "" && urlFrom == setting.OriginDefault {
 		url = address
 	}
 	return credentials{url, key, dotEnv, ""}, true

@@ -9,13 +9,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/relaypdf/relaypdf/api/wire"
-	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/service/operation"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
+	"github.com/relaypdf/relaypdf/internal/version"
 	"github.com/relaypdf/relaypdf/service/schema"
-	"github.com/relaypdf/relaypdf/store"
 )
 
 // exitInterrupted is the exit code that shells expect after SIGINT.
@@ -61,22 +60,15 @@ var exitClasses = []exitClass{
 	{exitInterrupted, "interrupted", nil},
 }
 
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // networkError is a response that did not come.
 type networkError struct{ error }
 
 func (e networkError) Unwrap() error { return e.error }
 
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // exitCode returns the exit code for the error of a command.
 func exitCode(ctx context.Context, err error) int {
 	var refused *wire.Error
-	var usage usageError
+	var usage console.UsageError
 	var network networkError
 	var input schema.FieldErrors
 
@@ -91,8 +83,7 @@ func exitCode(ctx context.Context, err error) int {
 				return class.code
 			}
 		}
-	case errors.As(err, &usage), errors.As(err, &input),
-		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExists):
+	case errors.As(err, &usage), errors.As(err, &input):
 		return exitUsage
 	case errors.As(err, &network):
 		return exitNetwork
@@ -101,10 +92,20 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// newRootCommand returns the program with all its commands; rows are the
-// operations it is a client for.
-func newRootCommand(rows []schema.Definition[*operation.Deps]) (*cobra.Command, error) {
-	table, err := schema.NewTable(rows)
+// program is the parts of the command line that depend on the system.
+type program struct {
+	// catalog returns the API that the client commands are for.
+	catalog func() (catalog, error)
+	// server are the commands for the machine of a server, and files those of them that are among the commands for
+	// files.
+	server, files []*cobra.Command
+	// data are the settings of commands that open the data of a server.
+	data []setting.Setting
+}
+
+// root returns the command line with all its commands.
+func (p program) root() (*cobra.Command, error) {
+	api, err := p.catalog()
 	if err != nil {
 		return nil, err
 	}
@@ -113,43 +114,42 @@ func newRootCommand(rows []schema.Definition[*operation.Deps]) (*cobra.Command, 
 		Use:           "relaypdf",
 		Short:         "Turn HTML, web pages and Markdown into PDF and images",
 		Long:          "relaypdf is a document server, its administration tools and a client for its API.",
-		Version:       app.Version,
+		Version:       version.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
+		return console.Usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddGroup(&cobra.Group{ID: operatorGroup, Title: "Server commands:"},
 		&cobra.Group{ID: clientGroup, Title: "Document and API commands:"})
 
-	for _, cmd := range []*cobra.Command{
-		newServeCommand(), newAccountsCommand(), newPeopleCommand(), newKeysCommand(table), newSecretCommand(),
-		newConfigCommand(), newRoutesCommand(), newDoctorCommand(), newMigrateCommand(), newBackupCommand(),
-		newRestoreCommand(), newEngineCommand(),
-	} {
+	for _, cmd := range p.server {
 		cmd.GroupID = operatorGroup
 		root.AddCommand(cmd)
 	}
+
+	files := newFilesCommand()
+	files.AddCommand(p.files...)
 	for _, cmd := range []*cobra.Command{
 		newLoginCommand(), newLogoutCommand(), newWhoamiCommand(), newProfilesCommand(), newSetupCommand(),
-		newAccountCommand(), newUsageCommand(), newPricesCommand(), newFilesCommand(), newJobsCommand(),
-		newTemplatesCommand(), newWebhooksCommand(), newConnectionsCommand(), newSigningCommand(), newMCPCommand(),
+		newAccountCommand(), newUsageCommand(), newPricesCommand(), files, newJobsCommand(), newTemplatesCommand(),
+		newWebhooksCommand(api.Events), newConnectionsCommand(), newSigningCommand(), newMCPCommand(api.Tools),
 	} {
 		cmd.GroupID = clientGroup
 		root.AddCommand(cmd)
 	}
 
 	root.AddCommand(newManCommand())
-	if err := addOperations(root, table); err != nil {
+	if err := addOperations(root, api.Operations); err != nil {
 		return nil, err
 	}
-	if err := addPipeline(root, table); err != nil {
+	if err := addPipeline(root, api.Operations); err != nil {
 		return nil, err
 	}
 
-	addHelp(root)
+	addHelp(root, p.data)
 	return root, nil
 }
 
@@ -178,7 +178,7 @@ func execute(ctx context.Context, root *cobra.Command) int {
 		if text := err.Error(); strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ") {
 			err = fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
 		}
-		err = usageError{err}
+		err = console.UsageError{Err: err}
 	}
 
 	if err != nil {
@@ -223,38 +223,5 @@ func explain(w io.Writer, err error) {
 	}
 	if refused.RequestID != "" {
 		fmt.Fprintln(w, "  request ID:", refused.RequestID)
-	}
-}
-
-// newGroup returns a command that only holds others.
-func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{
-		Use: name, Short: short,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-
-			text := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				text += "; did you mean " + near[0] + "?"
-			}
-			return usagef("%s", text)
-		},
-	}
-
-	group.SuggestionsMinimumDistance = 2
-	// Flags of a mistyped command are ignored, because they are not the error.
-	group.FParseErrWhitelist.UnknownFlags = true
-	group.AddCommand(commands...)
-	return group
-}
-
-// addSettings defines the flags of single settings, for commands that have no
-// use for most of a group.
-func addSettings(flags *pflag.FlagSet, names ...string) {
-	app.AddFlags(flags)
-	for _, name := range names {
-		flags.String(name, "", app.LookupSetting(name).Usage())
 	}
 }

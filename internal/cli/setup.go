@@ -20,14 +20,16 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
+	"github.com/relaypdf/relaypdf/internal/version"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // Variables for the key and for its server.
 const (
-	keyVariable    = app.VariablePrefix + "API_KEY"
-	serverVariable = app.VariablePrefix + "API_URL"
+	keyVariable    = setting.VariablePrefix + "API_KEY"
+	serverVariable = setting.VariablePrefix + "API_URL"
 )
 
 // keyText is the syntax of a key: no characters that a file of variables or a shell interprets.
@@ -59,7 +61,7 @@ func newSetupCommand() *cobra.Command {
 	flags.StringVar(&s.machine, "machine", "", "machine name to show in the browser (default the host name)")
 	flags.BoolVar(&s.noBrowser, "no-browser", false, "do not open the URL in a browser")
 	flags.BoolVar(&s.asJSON, "json", false, "print JSON lines: the code, then the file")
-	addSettings(flags, "api-url")
+	setting.AddFlags(flags, setting.Config, setting.APIURL)
 	return cmd
 }
 
@@ -87,7 +89,7 @@ func (s *setup) run(cmd *cobra.Command) error {
 	}
 	file, err := readEnvFile(s.file)
 	if err != nil {
-		return usageError{err}
+		return console.UsageError{Err: err}
 	}
 
 	if file.has(keyVariable) {
@@ -95,11 +97,11 @@ func (s *setup) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if config.Origin("api-url") != app.OriginDefault || file.has(serverVariable) {
+	if config.Origin(setting.APIURL) != setting.OriginDefault || file.has(serverVariable) {
 		s.server = config.APIURL
 	}
 
-	service := client.Client{BaseURL: config.APIURL, UserAgent: "relaypdf/" + app.Version}
+	service := client.Client{BaseURL: config.APIURL, UserAgent: "relaypdf/" + version.Version}
 	code, err := s.begin(cmd, &service)
 	if err != nil {
 		return unreached(config.APIURL, err)
@@ -157,7 +159,7 @@ func (s *setup) mayReplace(cmd *cobra.Command) error {
 		fmt.Fprintln(cmd.ErrOrStderr())
 	}
 
-	return usagef("%s has a %s already, which stays; replace it with --force, or name another file with --env-file",
+	return console.Usagef("%s has a %s already, which stays; replace it with --force, or name another file with --env-file",
 		s.file, keyVariable)
 }
 
@@ -302,7 +304,7 @@ func (s *setup) printResult(cmd *cobra.Command, w writtenKey) error {
 		line += ".\nAdded it to " + w.GitIgnore
 	}
 
-	return printLine(cmd, line+".")
+	return console.PrintLine(cmd, line+".")
 }
 
 // printJSONLine prints an object in one line, for readers that read line by line.

@@ -12,12 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // newSigningCommand works with the account's signing identities.
 func newSigningCommand() *cobra.Command {
-	return newGroup("signing", "List, create and delete signing identities for pdf sign",
+	return console.NewGroup("signing", "List, create and delete signing identities for pdf sign",
 		newSigningList(), newSigningCreate(), newSigningDelete())
 }
 
@@ -28,9 +29,9 @@ func newSigningList() *cobra.Command {
 		all, err := c.SigningIdentities().List(ctx)
 		return map[string][]client.SigningIdentity{"signingIdentities": all}, err
 	}, func(cmd *cobra.Command, list map[string][]client.SigningIdentity) error {
-		return printTable(cmd.OutOrStdout(), "ID\tNAME\tSUBJECT\tEXPIRES", list["signingIdentities"],
+		return console.PrintTable(cmd.OutOrStdout(), "ID\tNAME\tSUBJECT\tEXPIRES", list["signingIdentities"],
 			func(i client.SigningIdentity) []any {
-				return []any{i.ID, i.Name, i.Certificate.Subject, shortTime(&i.Certificate.NotAfter)}
+				return []any{i.ID, i.Name, i.Certificate.Subject, console.ShortTime(&i.Certificate.NotAfter)}
 			})
 	})
 }
@@ -47,17 +48,17 @@ func newSigningCreate() *cobra.Command {
 		Example: "  relaypdf signing create key.p12 < password.txt",
 	}
 	name := cmd.Flags().String("name", "", "name of the identity. Default: the name of the file")
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := os.ReadFile(args[0])
 		if err != nil {
-			return usagef("read the key: %w", err)
+			return console.Usagef("read the key: %w", err)
 		}
 
 		password, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxPassword))
 		if err != nil {
-			return usagef("read the password: %w", err)
+			return console.Usagef("read the password: %w", err)
 		}
 
 		base := filepath.Base(args[0])
@@ -69,7 +70,7 @@ func newSigningCreate() *cobra.Command {
 			return err
 		}
 
-		return printLine(cmd, made.ID)
+		return console.PrintLine(cmd, made.ID)
 	}
 	return cmd
 }
@@ -88,6 +89,6 @@ func newSigningDelete() *cobra.Command {
 				func(ctx context.Context, c *client.Client) error { return c.SigningIdentities().Delete(ctx, args[0]) })
 		},
 	}
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }

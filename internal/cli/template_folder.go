@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 )
 
 // The files of a template's folder.
@@ -85,7 +86,7 @@ func openTemplateFolder(path string) (*templateFolder, error) {
 		err = json.Unmarshal(text, &f.state)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("%s: %w; pull the template again with --force", filepath.Join(path, templateState), err)
+		return nil, console.Usagef("%s: %w; pull the template again with --force", filepath.Join(path, templateState), err)
 	}
 	if f.state.Servers == nil {
 		f.state.Servers = map[string]*remoteState{}
@@ -111,11 +112,11 @@ func (f *templateFolder) read() (templateContent, error) {
 	c := templateContent{partials: map[string]string{}}
 	html, err := os.ReadFile(filepath.Join(f.path, templateSource))
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, usagef("no %s in %s; run relaypdf templates pull SLUG to create a template folder", templateSource,
+		return c, console.Usagef("no %s in %s; run relaypdf templates pull SLUG to create a template folder", templateSource,
 			f.path)
 	}
 	if err != nil {
-		return c, usageError{err}
+		return c, console.UsageError{Err: err}
 	}
 	c.html = string(html)
 
@@ -126,18 +127,18 @@ func (f *templateFolder) read() (templateContent, error) {
 			*object = json.RawMessage("{}")
 			continue
 		case err != nil:
-			return c, usageError{err}
+			return c, console.UsageError{Err: err}
 		}
 
 		if err := checkObject(text); err != nil {
-			return c, usagef("%s: %w", filepath.Join(f.path, name), err)
+			return c, console.Usagef("%s: %w", filepath.Join(f.path, name), err)
 		}
 		*object = text
 	}
 
 	entries, err := os.ReadDir(filepath.Join(f.path, templatePartials))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return c, usageError{err}
+		return c, console.UsageError{Err: err}
 	}
 
 	for _, entry := range entries {
@@ -147,7 +148,7 @@ func (f *templateFolder) read() (templateContent, error) {
 		}
 		text, err := os.ReadFile(filepath.Join(f.path, templatePartials, entry.Name()))
 		if err != nil {
-			return c, usageError{err}
+			return c, console.UsageError{Err: err}
 		}
 		c.partials[name] = string(text)
 	}
@@ -186,11 +187,11 @@ func (f *templateFolder) changed(now templateContent) []string {
 // write puts a content into the folder.
 func (f *templateFolder) write(c templateContent) error {
 	if err := os.MkdirAll(filepath.Join(f.path, templatePartials), 0o755); err != nil {
-		return usageError{err}
+		return console.UsageError{Err: err}
 	}
 	for name, text := range c.files() {
 		if err := replaceFile(filepath.Join(f.path, name), []byte(text), asUmask); err != nil {
-			return usageError{err}
+			return console.UsageError{Err: err}
 		}
 	}
 	return nil

@@ -17,13 +17,14 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // newTemplatesCommand works on templates in folders.
 func newTemplatesCommand() *cobra.Command {
-	return newGroup("templates", "Edit templates in a folder and render them",
+	return console.NewGroup("templates", "Edit templates in a folder and render them",
 		newTemplatesList(), newTemplatesPull(), newTemplatesPush(), newTemplatesDiff(), newTemplatesPublish(),
 		newTemplatesRender())
 }
@@ -43,7 +44,7 @@ func newTemplatesList() *cobra.Command {
 				draft = "yes"
 			}
 
-			return []any{t.Slug, t.Name, t.State, version, draft, shortTime(&t.UpdatedAt)}
+			return []any{t.Slug, t.Name, t.State, version, draft, console.ShortTime(&t.UpdatedAt)}
 		}, "templates")
 }
 
@@ -98,7 +99,7 @@ func newTemplatesPull() *cobra.Command {
 			}
 
 			if changed := folder.changed(content); len(changed) > 0 && !*force {
-				return usagef("%s would be overwritten in %s; look at relaypdf templates diff %s, push what you "+
+				return console.Usagef("%s would be overwritten in %s; look at relaypdf templates diff %s, push what you "+
 					"changed, or overwrite it with --force",
 					strings.Join(changed, ", "), path, path)
 			}
@@ -106,22 +107,13 @@ func newTemplatesPull() *cobra.Command {
 			if err := errors.Join(folder.write(content), folder.remember(c.BaseURL, t, content.partials)); err != nil {
 				return err
 			}
-			return say(cmd, "pulled %s into %s: %s", t.Slug, path,
+			return console.Say(cmd, "pulled %s into %s: %s", t.Slug, path,
 				strings.Join(slices.Sorted(maps.Keys(content.files())), ", "))
 		})
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
-}
-
-// say prints a confirmation on terminals. In pipes it prints nothing.
-func say(cmd *cobra.Command, format string, args ...any) error {
-	if !isTerminal(cmd.ErrOrStderr()) {
-		return nil
-	}
-	_, err := fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
-	return err
 }
 
 func missingTemplate(err error, slug string) error {
@@ -167,7 +159,7 @@ func newTemplatesPush() *cobra.Command {
 			func(ctx context.Context, c *client.Client) error { return p.push(ctx, cmd, c, folder, content) })
 	}
 
-	app.AddFlags(flags, app.GroupClient)
+	setting.AddClientFlags(flags)
 	return cmd
 }
 
@@ -213,13 +205,13 @@ func (p *templatePush) push(
 		if err := folder.remember(c.BaseURL, t, content.partials); err != nil {
 			return err
 		}
-		return say(cmd, "pushed %s, and published it as version %d", t.Slug, *t.PublishedVersion)
+		return console.Say(cmd, "pushed %s, and published it as version %d", t.Slug, *t.PublishedVersion)
 	}
 
 	if !t.HasDraft {
-		return say(cmd, "pushed %s; it is what is published", t.Slug)
+		return console.Say(cmd, "pushed %s; it is what is published", t.Slug)
 	}
-	return say(cmd, "pushed %s; next: relaypdf templates publish %s", t.Slug, t.Slug)
+	return console.Say(cmd, "pushed %s; next: relaypdf templates publish %s", t.Slug, t.Slug)
 }
 
 func (p *templatePush) newName(folder *templateFolder) string {
@@ -299,7 +291,7 @@ func newTemplatesDiff() *cobra.Command {
 		return onService(cmd, func(ctx context.Context, c *client.Client) error {
 			known := folder.state.Servers[c.BaseURL]
 			if known == nil {
-				return usagef(
+				return console.Usagef(
 					"%s was neither pulled from %s nor pushed to it; relaypdf templates push makes a new template of it",
 					folder.path, c.BaseURL)
 			}
@@ -312,7 +304,7 @@ func newTemplatesDiff() *cobra.Command {
 		})
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -351,7 +343,7 @@ func showDiff(ctx context.Context, cmd *cobra.Command, there, here templateConte
 		return fmt.Errorf("compare: %w", err)
 	}
 
-	return say(cmd, "no differences")
+	return console.Say(cmd, "no differences")
 }
 
 func newTemplatesPublish() *cobra.Command {
@@ -393,13 +385,13 @@ func newTemplatesPublish() *cobra.Command {
 			}
 
 			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), t.Template)
+				return console.PrintJSON(cmd.OutOrStdout(), t.Template)
 			}
-			return printLine(cmd, fmt.Sprintf("%s is published as version %d", t.Slug, *t.PublishedVersion))
+			return console.PrintLine(cmd, fmt.Sprintf("%s is published as version %d", t.Slug, *t.PublishedVersion))
 		})
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -443,14 +435,14 @@ func newTemplatesRender() *cobra.Command {
 
 		if r.watch {
 			if r.destination.name != "" {
-				return usagef("--watch shows the document in a browser; leave --output out")
+				return console.Usagef("--watch shows the document in a browser; leave --output out")
 			}
 			return r.follow(cmd, folder)
 		}
 		return r.once(cmd, folder)
 	}
 
-	app.AddFlags(flags, app.GroupClient)
+	setting.AddClientFlags(flags)
 	return cmd
 }
 
@@ -464,10 +456,10 @@ func (r *templateRender) input(folder *templateFolder) (map[string]any, error) {
 	if r.data != "" {
 		text, err := os.ReadFile(r.data)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, console.UsageError{Err: err}
 		}
 		if err := checkObject(text); err != nil {
-			return nil, usagef("%s: %w", r.data, err)
+			return nil, console.Usagef("%s: %w", r.data, err)
 		}
 		content.data = text
 	}
@@ -486,7 +478,7 @@ func (r *templateRender) once(cmd *cobra.Command, folder *templateFolder) (err e
 	to := &r.destination
 	if ending := filepath.Ext(to.name); to.name != "-" && ending != "" && ending != "." &&
 		!strings.EqualFold(ending, ".pdf") && !to.isPlace() {
-		return usagef("--output %s: templates render makes .pdf", to.name)
+		return console.Usagef("--output %s: templates render makes .pdf", to.name)
 	}
 
 	to.after = (&templatePush{}).newName(folder) + ".pdf"
@@ -510,7 +502,7 @@ func (r *templateRender) once(cmd *cobra.Command, folder *templateFolder) (err e
 			return networkError{err}
 		}
 
-		return say(cmd, "%s", callOutput{
+		return console.Say(cmd, "%s", callOutput{
 			Filename: result.Filename, Path: path, SizeBytes: size, ChargedMicrodollars: credit.Amount(result.Charged),
 		}.summary(time.Since(begin)))
 	})

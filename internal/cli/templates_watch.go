@@ -22,7 +22,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
@@ -46,7 +47,7 @@ func (r *templateRender) follow(cmd *cobra.Command, folder *templateFolder) erro
 	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp",
 		net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)))
 	if err != nil {
-		return usagef("--port: %w", err)
+		return console.Usagef("--port: %w", err)
 	}
 
 	page := newLivePage((&templatePush{}).newName(folder), listener.Addr().String())
@@ -138,7 +139,7 @@ func (r *templateRender) show(cmd *cobra.Command, service *client.Client, folder
 	r.spent += charged
 	page.put(document)
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s  %.1f s  %v, total %v\n", begin.Format(time.TimeOnly),
-		app.SizeText(int64(len(document))), time.Since(begin).Seconds(), charged, r.spent)
+		setting.SizeText(int64(len(document))), time.Since(begin).Seconds(), charged, r.spent)
 }
 
 func (r *templateRender) make(
@@ -236,7 +237,7 @@ func (p *livePage) wait(w http.ResponseWriter, r *http.Request) {
 	answer := map[string]any{"version": p.version, "wrong": p.wrong, "there": p.document != nil}
 	p.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	_ = printJSON(w, answer) // who asked may have gone
+	_ = console.PrintJSON(w, answer) // who asked may have gone
 }
 
 func (p *livePage) pdf(w http.ResponseWriter, r *http.Request) {

@@ -7,14 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/client"
-	"github.com/relaypdf/relaypdf/internal/app"
-	"github.com/relaypdf/relaypdf/store"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // newWebhooksCommand works with the account's endpoints.
-func newWebhooksCommand() *cobra.Command {
-	return newGroup("webhooks", "List, create and delete webhook endpoints; forward events",
-		newWebhooksList(), newWebhooksCreate(), newWebhooksDelete(), newWebhooksListen())
+func newWebhooksCommand(events []string) *cobra.Command {
+	return console.NewGroup("webhooks", "List, create and delete webhook endpoints; forward events",
+		newWebhooksList(), newWebhooksCreate(events), newWebhooksDelete(), newWebhooksListen())
 }
 
 func newWebhooksList() *cobra.Command {
@@ -24,18 +24,18 @@ func newWebhooksList() *cobra.Command {
 		all, err := c.Webhooks().List(ctx)
 		return map[string][]client.Webhook{"webhooks": all}, err
 	}, func(cmd *cobra.Command, list map[string][]client.Webhook) error {
-		return printTable(cmd.OutOrStdout(), "ID\tURL\tEVENTS\tENABLED\tCREATED", list["webhooks"],
+		return console.PrintTable(cmd.OutOrStdout(), "ID\tURL\tEVENTS\tENABLED\tCREATED", list["webhooks"],
 			func(w client.Webhook) []any {
 				events := strings.Join(w.Events, ",")
 				enabled := "yes"
-				if len(w.Events) == len(store.EventTypes()) {
+				if len(w.Events) == len(events) {
 					events = "all"
 				}
 				if !w.Enabled {
 					enabled = strings.TrimSpace("no " + w.DisabledReason)
 				}
 
-				return []any{w.ID, w.URL, events, enabled, shortTime(&w.CreatedAt)}
+				return []any{w.ID, w.URL, events, enabled, console.ShortTime(&w.CreatedAt)}
 			})
 	})
 }
@@ -44,7 +44,7 @@ var completeWebhooks = completeIDs(
 	func(ctx context.Context, c *client.Client) ([]client.Webhook, error) { return c.Webhooks().List(ctx) },
 	func(w client.Webhook) (string, string) { return w.ID, w.URL })
 
-func newWebhooksCreate() *cobra.Command {
+func newWebhooksCreate(types []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create URL", Short: "Create a webhook endpoint and print its secret", Args: cobra.ExactArgs(1),
 		Long: "Create a webhook endpoint. URL must be a public https URL. The signing secret is printed to " +
@@ -52,7 +52,7 @@ func newWebhooksCreate() *cobra.Command {
 	}
 
 	events := cmd.Flags().StringSlice("events", nil,
-		"events to send, separated by commas (default all). Events: "+strings.Join(store.EventTypes(), ", "))
+		"events to send, separated by commas (default all). Events: "+strings.Join(types, ", "))
 	asJSON := cmd.Flags().Bool("json", false, "print the endpoint with its secret as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.WebhookSecret, error) {
@@ -62,16 +62,16 @@ func newWebhooksCreate() *cobra.Command {
 		case err != nil:
 			return err
 		case *asJSON:
-			return printJSON(cmd.OutOrStdout(), made)
+			return console.PrintJSON(cmd.OutOrStdout(), made)
 		}
 
-		if err := say(cmd, "made %s; its secret is shown only now", made.ID); err != nil {
+		if err := console.Say(cmd, "made %s; its secret is shown only now", made.ID); err != nil {
 			return err
 		}
-		return printLine(cmd, made.Secret)
+		return console.PrintLine(cmd, made.Secret)
 	}
 
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }
 
@@ -86,6 +86,6 @@ func newWebhooksDelete() *cobra.Command {
 				func(ctx context.Context, c *client.Client) error { return c.Webhooks().Delete(ctx, args[0]) })
 		},
 	}
-	app.AddFlags(cmd.Flags(), app.GroupClient)
+	setting.AddClientFlags(cmd.Flags())
 	return cmd
 }

@@ -17,7 +17,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/client/webhook"
-	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 )
 
 // listener forwards this account's deliveries to a program on this machine.
@@ -62,7 +63,7 @@ func newWebhooksListen() *cobra.Command {
 	flags.StringVar(&l.endpoint, "endpoint", "", "ID of the endpoint to forward; others are ignored")
 	flags.DurationVar(&l.every, "every", 2*time.Second, "interval between checks for new events")
 
-	app.AddFlags(flags, app.GroupClient)
+	setting.AddClientFlags(flags)
 	return cmd
 }
 
@@ -80,7 +81,7 @@ func localTarget(text string) (string, error) {
 
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" {
-		return "", usagef(
+		return "", console.Usagef(
 			"%q is not a URL; write a port like 3000, a port with a path like 3000/hooks, or a URL like http://localhost:3000/hooks",
 			text)
 	}
@@ -96,10 +97,10 @@ func (l *listener) run(cmd *cobra.Command) error {
 	if l.secret == "" {
 		l.secret = webhook.NewSecret()
 	} else if _, err := webhook.SignStandard(l.secret, "test", time.Now(), nil); err != nil {
-		return usagef("--secret: %w", err)
+		return console.Usagef("--secret: %w", err)
 	}
 	if l.every < time.Second {
-		return usagef("--every: %v is too often; take a second or more", l.every)
+		return console.Usagef("--every: %v is too often; take a second or more", l.every)
 	}
 
 	endpoints, err := service.Webhooks().List(cmd.Context())
@@ -108,7 +109,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 	}
 	forwarded := func(w client.Webhook) bool { return w.Enabled && (l.endpoint == "" || w.ID == l.endpoint) }
 	if !slices.ContainsFunc(endpoints, forwarded) {
-		return usagef(
+		return console.Usagef(
 			"the account has no enabled endpoint, so there are no events; run relaypdf webhooks create https://… first")
 	}
 
@@ -118,7 +119,7 @@ func (l *listener) run(cmd *cobra.Command) error {
 	}
 
 	fmt.Fprintf(cmd.ErrOrStderr(), "Forwarding events to %s, signed with\n", l.target)
-	if err := printLine(cmd, l.secret); err != nil {
+	if err := console.PrintLine(cmd, l.secret); err != nil {
 		return err
 	}
 

@@ -45,7 +45,7 @@ func TestAccountWebhooks(t *testing.T) {
 	b.Send(t, apitest.Request{Path: "/v1/webhooks/" + list[0].ID + "/test"}).OK(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	root, err := newRootCommand(b.rows)
+	root, err := newProgram(b.rows).root()
 	if err != nil {
 		t.Fatal(err)
 	}

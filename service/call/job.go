@@ -113,7 +113,7 @@ func (p *Runner) runJob(ctx context.Context, job store.Job) {
 	p.dropSpent(context.WithoutCancel(ctx), job)
 	p.log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("call", call.ID), slog.String("requestId", call.RequestID),
 		slog.String("operation", call.Operation), slog.String("outcome", outcome), slog.Int("try", job.Tries),
-		slog.Duration("took", time.Since(c.started)))
+		slog.Float64("tookMs", float64(time.Since(c.started).Microseconds())/1000))
 	if c.outcome != nil && c.outcome.Body != nil {
 		p.Free(ctx, c.outcome.Body)
 	}

@@ -9,13 +9,13 @@ import (
 	"log/slog"
 	"math"
 	"mime"
-	"slices"
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdf/images"
+	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -30,14 +30,6 @@ const (
 )
 
 const pdfType = "application/pdf"
-
-// drawable are the images that thumbnails are made of.
-var drawable = []string{"image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif"}
-
-// HasThumbnail reports whether files of a content type have thumbnails.
-func HasThumbnail(contentType string) bool {
-	return contentType == pdfType || slices.Contains(drawable, contentType)
-}
 
 // Thumbnail renders page 1 of an account's result that is a PDF, or an image, as a small PNG, or returns the reason
 // why there is none. Nothing is charged: it counts as one of the account's previews of a day.
@@ -74,7 +66,7 @@ func (p *Runner) thumbnail(ctx context.Context, account store.Account, id string
 	}
 
 	kind, _, err := mime.ParseMediaType(file.ContentType)
-	if err != nil || !HasThumbnail(kind) {
+	if err != nil || !schema.HasThumbnail(kind) {
 		return nil, &wire.Error{
 			Code: wire.InvalidRequest, Message: fmt.Sprintf("Results of type %s have no preview.", file.ContentType),
 		}

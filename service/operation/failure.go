@@ -36,11 +36,7 @@ func inputError(err error) *wire.Error {
 
 	switch {
 	case errors.As(err, &faults):
-		e := &wire.Error{Code: wire.InvalidRequest, Message: faults.Error()}
-		for _, found := range faults {
-			e.Details = append(e.Details, wire.Detail{Field: found.Field, Message: found.Message})
-		}
-		return e
+		return faults.APIError()
 	case errors.As(err, &size):
 		text := "must be at most " + megabytes(size.Limit)
 		if size.ExcludesFiles {

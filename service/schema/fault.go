@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/relaypdf/relaypdf/api/wire"
 )
 
 // FieldError is one validation error of one field of an input.
@@ -154,4 +156,13 @@ func (f FieldErrors) Error() string {
 		}
 	}
 	return b.String()
+}
+
+// APIError returns the errors as the API reports them.
+func (f FieldErrors) APIError() *wire.Error {
+	e := &wire.Error{Code: wire.InvalidRequest, Message: f.Error()}
+	for _, found := range f {
+		e.Details = append(e.Details, wire.Detail{Field: found.Field, Message: found.Message})
+	}
+	return e
 }

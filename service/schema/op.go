@@ -94,15 +94,21 @@ type Definition[Env any] interface {
 	compile(*Table[Env]) (*Operation[Env], error)
 }
 
-// Operation is a row made ready for use by NewTable.
-type Operation[Env any] struct {
+// Spec is the part of an operation that its clients know, without the code.
+type Spec struct {
 	Info
 	// Schema describes the input, in JSON Schema 2020-12, without references.
 	Schema *jsonschema.Schema
-	// Input is the type that it was made from.
-	Input reflect.Type
 	// Example is a valid input.
 	Example any
+}
+
+// Operation is a row made ready for use by NewTable.
+type Operation[Env any] struct {
+	Spec
+
+	// Input is the type that the schema was made from.
+	Input reflect.Type
 	// Off means that this server runs without its Engine.
 	Off bool
 	// Varies means that the price of a call may differ from the operation's price.

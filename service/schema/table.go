@@ -45,6 +45,15 @@ func NewTable[Env any](rows []Definition[Env]) (*Table[Env], error) {
 // All returns the operations in order.
 func (t *Table[Env]) All() []*Operation[Env] { return t.rows }
 
+// Specs returns the specifications of the operations, in order.
+func (t *Table[Env]) Specs() []*Spec {
+	var all []*Spec
+	for _, operation := range t.rows {
+		all = append(all, &operation.Spec)
+	}
+	return all
+}
+
 // Without turns operations off whose engine is one of those.
 func (t *Table[Env]) Without(engines []string) {
 	for _, operation := range t.rows {
@@ -142,7 +151,8 @@ func (r row[Env]) compile(table *Table[Env]) (*Operation[Env], error) {
 	}
 
 	operation := &Operation[Env]{
-		Info: r.Info, Schema: shape.Schema, Input: r.input, Example: r.example, Varies: varies || r.Bulk,
+		Spec:  Spec{Info: r.Info, Schema: shape.Schema, Example: r.example},
+		Input: r.input, Varies: varies || r.Bulk,
 	}
 
 	operation.bind = func(ctx context.Context, body io.Reader, files Files) (*Call[Env], error) {

@@ -1,27 +1,25 @@
-package cli
+package operator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/mail"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
 )
 
 // newAccountsCommand administers the accounts in the data folder.
 func newAccountsCommand() *cobra.Command {
-	return newGroup("accounts", "Create, list, credit, suspend and resume accounts; export ledgers",
+	return console.NewGroup("accounts", "Create, list, credit, suspend and resume accounts; export ledgers",
 		newAccountsCreate(), newAccountsList(), newAccountsCredit(), newAccountsSuspend(), newAccountsResume(),
 		newAccountsLedger())
 }
@@ -40,7 +38,7 @@ func newAccountsCreate() *cobra.Command {
 			return withNewStore(cmd, func(ctx context.Context, s *store.Store, config app.Config) error {
 				account, err := s.CreateAccount(ctx, email, config.Trial)
 				if errors.Is(err, store.ErrExists) {
-					return usagef("%s has an account already", email)
+					return console.Usagef("%s has an account already", email)
 				}
 				if err != nil {
 					return err
@@ -52,7 +50,7 @@ func newAccountsCreate() *cobra.Command {
 
 				fmt.Fprintf(cmd.ErrOrStderr(), "created with %v; next: relaypdf keys create --account %s\n",
 					account.Balance, account.Email)
-				return printLine(cmd, account.ID)
+				return console.PrintLine(cmd, account.ID)
 			})
 		},
 	}
@@ -66,7 +64,7 @@ func newAccountsCreate() *cobra.Command {
 func parseEmail(text string) (string, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text {
-		return "", usagef("%q is not an email address; write it like ada@example.com", text)
+		return "", console.Usagef("%q is not an email address; write it like ada@example.com", text)
 	}
 	return text, nil
 }
@@ -75,7 +73,7 @@ func parseEmail(text string) (string, error) {
 func accountByEmail(ctx context.Context, s *store.Store, email string) (store.Account, error) {
 	account, err := s.AccountByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
-		return account, usagef("no account has the email address %s; relaypdf accounts list shows those that exist",
+		return account, console.Usagef("no account has the email address %s; relaypdf accounts list shows those that exist",
 			email)
 	}
 	return account, err
@@ -99,7 +97,7 @@ func onAccount(
 		if account, err = s.Account(ctx, account.ID); err != nil {
 			return err
 		}
-		return printLine(cmd, say(account))
+		return console.PrintLine(cmd, say(account))
 	})
 }
 
@@ -107,27 +105,40 @@ func newAccountsCredit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credit EMAIL DOLLARS",
 		Short: "Credit or debit a wallet, and print the new balance",
-		Args:  cobra.ExactArgs(2),
+		Long: "Post an amount to a wallet, and print the new balance. An adjustment below zero debits the wallet. " +
+			"Write -- before it.",
+		Example: "  relaypdf accounts credit ada@example.com 25\n" +
+			"  relaypdf accounts credit ada@example.com --kind adjustment -- -0.50",
+		Args: cobra.ExactArgs(2),
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return console.Usagef("%w; see %s --help. Write -- before an amount below zero", err, cmd.CommandPath())
+	})
 
 	kind := cmd.Flags().String("kind", store.KindPayment,
-		"kind of ledger entry. payment, grant and promotion credit the wallet; refund, chargeback and ai debit it; "+
-			"adjustment does either")
+		"kind of ledger entry. payment, trial, grant and promotion credit the wallet; refund, chargeback and ai "+
+			"debit it; adjustment does either")
 	reference := cmd.Flags().String("reference", "",
 		"external reference, such as an invoice number. Each reference is posted once")
 	reason := cmd.Flags().String("reason", "credited by the operator", "note in the ledger")
 
 	return onAccount(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
-		amount, err := credit.ParseDollars(args[0])
-		if err != nil || amount == 0 {
-			return usagef("%q is not an amount in dollars above 0; write it like 25 or 0.50", args[0])
+		digits, debit := strings.CutPrefix(args[0], "-")
+		amount, err := credit.ParseDollars(digits)
+		switch {
+		case err != nil, amount == 0:
+			return console.Usagef("%q is not an amount in dollars above 0; write it like 25 or 0.50", args[0])
+		case debit && *kind != store.KindAdjustment:
+			return console.Usagef("%q is below 0; only --kind adjustment accepts that", args[0])
+		case debit:
+			amount = -amount
 		}
 
 		posting := store.NewPosting{
 			AccountID: account.ID, Kind: *kind, Amount: amount, Reference: *reference, Reason: *reason,
 		}
 		if !slices.Contains(store.PostingKinds(), *kind) {
-			return usagef("--kind: %q is none of %s", *kind, strings.Join(store.PostingKinds(), ", "))
+			return console.Usagef("--kind: %q is none of %s", *kind, strings.Join(store.PostingKinds(), ", "))
 		}
 		if posting.Reference == "" {
 			posting.Reference = s.NewID("ref")
@@ -135,7 +146,7 @@ func newAccountsCredit() *cobra.Command {
 
 		posted, err := s.Post(ctx, posting)
 		if errors.Is(err, store.ErrExists) {
-			return usagef("--reference: %s was posted with another amount", *reference)
+			return console.Usagef("--reference: %s was posted with another amount", *reference)
 		}
 		if err == nil && !posted {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s was posted before; nothing has changed\n", *reference)
@@ -167,8 +178,8 @@ func newAccountsResume() *cobra.Command {
 	}, func(account store.Account) string { return account.Email + " is active" })
 }
 
-// accountLine is an account in the output of `accounts list --json`.
-type accountLine struct {
+// AccountLine is an account in the output of `accounts list --json`.
+type AccountLine struct {
 	ID                  string        `json:"id"`
 	Email               string        `json:"email"`
 	Plan                string        `json:"plan"`
@@ -190,16 +201,16 @@ func newAccountsList() *cobra.Command {
 		}
 
 		if !*asJSON {
-			return printTable(cmd.OutOrStdout(), "EMAIL\tID\tPLAN\tBALANCE\tHELD\tSTATUS\tCREATED", accounts,
+			return console.PrintTable(cmd.OutOrStdout(), "EMAIL\tID\tPLAN\tBALANCE\tHELD\tSTATUS\tCREATED", accounts,
 				accountRow)
 		}
 
-		lines := []accountLine{}
+		lines := []AccountLine{}
 		for _, a := range accounts {
 			lines = append(lines,
-				accountLine{a.ID, a.Email, a.Plan, a.Balance, a.Held, a.Suspended, a.SuspendReason, a.CreatedAt})
+				AccountLine{a.ID, a.Email, a.Plan, a.Balance, a.Held, a.Suspended, a.SuspendReason, a.CreatedAt})
 		}
-		return printJSON(cmd.OutOrStdout(), map[string]any{"accounts": lines})
+		return console.PrintJSON(cmd.OutOrStdout(), map[string]any{"accounts": lines})
 	})
 }
 
@@ -227,44 +238,5 @@ func accountRow(a store.Account) []any {
 			status += " (" + a.SuspendReason + ")"
 		}
 	}
-	return []any{a.Email, a.ID, a.Plan, a.Balance, a.Held, status, shortTime(&a.CreatedAt)}
-}
-
-// shortTime shows a time to the minute, in UTC, and a dash for none.
-func shortTime(t *time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return t.UTC().Format("2006-01-02 15:04")
-}
-
-func printLine(cmd *cobra.Command, text string) error {
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
-	return err
-}
-
-// printTable writes a header and a row of cells for each item, in columns.
-func printTable[Item any](w io.Writer, header string, items []Item, cells func(Item) []any) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, header)
-	for _, item := range items {
-		for i, cell := range cells(item) {
-			if i > 0 {
-				fmt.Fprint(table, "\t")
-			}
-			fmt.Fprint(table, cell)
-		}
-		fmt.Fprintln(table)
-	}
-	return table.Flush()
-}
-
-// printJSON writes an object: in one line for programs, indented for users.
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	if isTerminal(w) {
-		enc.SetIndent("", "  ")
-	}
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	return []any{a.Email, a.ID, a.Plan, a.Balance, a.Held, status, console.ShortTime(&a.CreatedAt)}
 }

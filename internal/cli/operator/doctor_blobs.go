@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/store/blob"
 	"github.com/relaypdf/relaypdf/store/blob/s3"
 )
 
 // checkBlobs writes a file to the file storage, reads it, and deletes it.
-func checkBlobs(ctx context.Context, config app.Config) []finding {
+func checkBlobs(ctx context.Context, config app.Config) []Finding {
 	const remedy = "check the setting, that the bucket is there, and that the key may list, read, write and " +
 		"delete in it"
-	if config.Blobs.Dir != "" && isAbsent(config.Blobs.Dir) {
+	if config.Blobs.Dir != "" && console.IsAbsent(config.Blobs.Dir) {
 		return okay("%s does not exist yet; the server creates it", config.Blobs)
 	}
 

@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store"
@@ -19,7 +20,7 @@ import (
 
 // newKeysCommand administers the API keys in the data folder.
 func newKeysCommand(table *schema.Table[*operation.Deps]) *cobra.Command {
-	return newGroup("keys", "Create, list and revoke API keys", newKeysCreate(table), newKeysList(), newKeysRevoke())
+	return console.NewGroup("keys", "Create, list and revoke API keys", newKeysCreate(table), newKeysList(), newKeysRevoke())
 }
 
 // keyOptions are the flags of `keys create` as they were given.
@@ -54,7 +55,7 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 				}
 
 				fmt.Fprintf(cmd.ErrOrStderr(), "created %s for %s; it is not shown again\n", made.ID, account.Email)
-				return printLine(cmd, secret)
+				return console.PrintLine(cmd, secret)
 			})
 		},
 	}
@@ -79,12 +80,12 @@ func newKeysCreate(table *schema.Table[*operation.Deps]) *cobra.Command {
 func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) (store.NewKey, error) {
 	key := store.NewKey{Name: o.name, Test: o.test, Signs: o.signs, Operations: o.operations}
 	if o.account == "" {
-		return key, usagef("--account is missing; give the email address of the account")
+		return key, console.Usagef("--account is missing; give the email address of the account")
 	}
 
 	for _, name := range o.operations {
 		if table.Lookup(name) == nil {
-			return key, usagef("--operations: %q is not an operation; the operations are %s", name,
+			return key, console.Usagef("--operations: %q is not an operation; the operations are %s", name,
 				strings.Join(operationNames(table), ", "))
 		}
 	}
@@ -92,7 +93,7 @@ func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) 
 	if o.spendLimit != "" {
 		limit, err := credit.ParseDollars(o.spendLimit)
 		if err != nil {
-			return key, usagef("--spend-limit: %w", err)
+			return key, console.Usagef("--spend-limit: %w", err)
 		}
 		key.SpendLimit = &limit
 	}
@@ -100,7 +101,7 @@ func (o *keyOptions) parse(table *schema.Table[*operation.Deps], now time.Time) 
 	if o.expires != "" {
 		expires, err := parseExpiry(o.expires, now)
 		if err != nil {
-			return key, usagef("--expires: %w", err)
+			return key, console.Usagef("--expires: %w", err)
 		}
 		key.ExpiresAt = &expires
 	}
@@ -144,8 +145,8 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// keyLine is a key in the output of `keys list --json`.
-type keyLine struct {
+// KeyLine is a key in the output of `keys list --json`.
+type KeyLine struct {
 	ID                     string         `json:"id"`
 	Name                   string         `json:"name"`
 	Prefix                 string         `json:"prefix"`
@@ -172,9 +173,9 @@ func newKeysList() *cobra.Command {
 			return err
 		}
 
-		lines := []keyLine{}
+		lines := []KeyLine{}
 		for _, k := range keys {
-			lines = append(lines, keyLine{
+			lines = append(lines, KeyLine{
 				ID: k.ID, Name: k.Name, Prefix: k.Prefix,
 				Status: keyStatus(k, s.Now()), Operations: append([]string{}, k.Operations...), Signs: k.Signs,
 				SpentMicrodollars: k.Spent, SpendLimitMicrodollars: k.SpendLimit,
@@ -183,14 +184,14 @@ func newKeysList() *cobra.Command {
 		}
 
 		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]any{"keys": lines})
+			return console.PrintJSON(cmd.OutOrStdout(), map[string]any{"keys": lines})
 		}
-		return printTable(cmd.OutOrStdout(),
-			"ID\tNAME\tKEY\tSTATUS\tSPENT\tLIMIT\tOPERATIONS\tCREATED\tEXPIRES\tLAST USED", lines, keyLine.cells)
+		return console.PrintTable(cmd.OutOrStdout(),
+			"ID\tNAME\tKEY\tSTATUS\tSPENT\tLIMIT\tOPERATIONS\tCREATED\tEXPIRES\tLAST USED", lines, KeyLine.cells)
 	})
 }
 
-func (k keyLine) cells() []any {
+func (k KeyLine) cells() []any {
 	limit := "-"
 	operations := "all"
 	name := k.Name
@@ -207,7 +208,7 @@ func (k keyLine) cells() []any {
 
 	return []any{
 		k.ID, name, k.Prefix + "…", k.Status, k.SpentMicrodollars, limit, operations,
-		shortTime(&k.CreatedAt), shortTime(k.ExpiresAt), shortTime(k.LastUsedAt),
+		console.ShortTime(&k.CreatedAt), console.ShortTime(k.ExpiresAt), console.ShortTime(k.LastUsedAt),
 	}
 }
 
@@ -231,14 +232,14 @@ func newKeysRevoke() *cobra.Command {
 	return onKeys(cmd, func(ctx context.Context, s *store.Store, account store.Account, args []string) error {
 		err := s.RevokeKey(ctx, account.ID, args[0])
 		if errors.Is(err, store.ErrNotFound) {
-			return usagef("%s has no key with the id %s; relaypdf keys list shows the ids, which start with key_",
+			return console.Usagef("%s has no key with the id %s; relaypdf keys list shows the ids, which start with key_",
 				account.Email, args[0])
 		}
 		if err != nil {
 			return err
 		}
 
-		return printLine(cmd, args[0]+" is revoked")
+		return console.PrintLine(cmd, args[0]+" is revoked")
 	})
 }
 
@@ -248,7 +249,7 @@ func onKeys(cmd *cobra.Command, do func(context.Context, *store.Store, store.Acc
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *email == "" {
-			return usagef("--account is missing; give the email address of the account")
+			return console.Usagef("--account is missing; give the email address of the account")
 		}
 
 		return withStore(cmd, func(ctx context.Context, s *store.Store, _ app.Config) error {

@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"github.com/relaypdf/relaypdf/internal/app"
 )
 
-// firstStart starts a server and returns what welcomeFirst prints. The server ends with the test.
-func firstStart(t *testing.T, dir string, settings ...string) string {
+// firstStart starts a server, and returns it and what welcomeFirst prints. The server ends with the test.
+func firstStart(t *testing.T, dir string, settings ...string) (*app.App, string) {
 	t.Helper()
 	config, err := app.LoadConfig(nil, append([]string{
 		"RELAYPDF_DATA_DIR=" + dir, "RELAYPDF_LISTEN=127.0.0.1:0", "RELAYPDF_METRICS_LISTEN=", "RELAYPDF_ENGINES=none",
@@ -45,7 +45,7 @@ func firstStart(t *testing.T, dir string, settings ...string) string {
 	if err := welcomeFirst(t.Context(), a, &out); err != nil {
 		t.Fatal(err)
 	}
-	return out.String()
+	return a, out.String()
 }
 
 // part returns the first group of a pattern in a text that contains it.
@@ -86,7 +86,7 @@ func TestFirstStartPrintsALoginAndAKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	t.Run("without accounts", func(t *testing.T) {
-		printed := firstStart(t, dir)
+		_, printed := firstStart(t, dir)
 		base := part(t, printed, `running at (\S+)`)
 		key := part(t, printed, `key +(pdf_live_\S+)`)
 		link := part(t, printed, `log in +(\S+)`)
@@ -103,7 +103,7 @@ func TestFirstStartPrintsALoginAndAKey(t *testing.T) {
 		}
 	})
 	t.Run("again", func(t *testing.T) {
-		if printed := firstStart(t, dir); printed != "" {
+		if _, printed := firstStart(t, dir); printed != "" {
 			t.Errorf("got %q, want nothing", printed)
 		}
 	})
@@ -113,29 +113,34 @@ func TestFirstStartIsForEmptyServers(t *testing.T) {
 	t.Parallel()
 	t.Run("with another address", func(t *testing.T) {
 		t.Parallel()
-		dir := t.TempDir()
-		printed := firstStart(t, dir, "RELAYPDF_ADMIN_EMAIL=ops@example.com", "RELAYPDF_TRIAL=1.25")
+		a, printed := firstStart(t, t.TempDir(), "RELAYPDF_ADMIN_EMAIL=ops@example.com", "RELAYPDF_TRIAL=1.25")
 		if !strings.Contains(printed, "account    ops@example.com, $1.25") {
 			t.Errorf("got %q, want the account of the setting", printed)
 		}
 
-		people := mustRun(t, "people", "list", "--data-dir="+dir)
-		if ok, _ := regexp.MatchString(`ops@example.com .*true +false +true`, people); !ok {
-			t.Errorf("got %q, want a verified operator", people)
+		owner, err := a.Store.UserByEmail(t.Context(), "ops@example.com")
+		if err != nil || owner.VerifiedAt == nil || !owner.Operator {
+			t.Errorf("got %+v and %v, want a verified operator", owner, err)
 		}
 	})
 	t.Run("without an address", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		if printed := firstStart(t, dir, "RELAYPDF_ADMIN_EMAIL="); printed != "" {
+		if _, printed := firstStart(t, dir, "RELAYPDF_ADMIN_EMAIL="); printed != "" {
 			t.Errorf("got %q, want nothing", printed)
 		}
 	})
 	t.Run("with an account", func(t *testing.T) {
 		t.Parallel()
-		dir, _ := dataDir(t)
-		if printed := firstStart(t, dir); printed != "" {
-			t.Errorf("got %q, want nothing", printed)
+		a, _ := firstStart(t, t.TempDir(), "RELAYPDF_ADMIN_EMAIL=")
+		if _, err := a.Store.CreateAccount(t.Context(), "ada@example.com", 0); err != nil {
+			t.Fatal(err)
+		}
+
+		a.Config.AdminEmail = "ops@example.com"
+		var out bytes.Buffer
+		if err := welcomeFirst(t.Context(), a, &out); err != nil || out.Len() > 0 {
+			t.Errorf("got %q and %v, want nothing", out.String(), err)
 		}
 	})
 	t.Run("not an address", func(t *testing.T) {

@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/version"
 	"github.com/relaypdf/relaypdf/render/plan"
 )
 
@@ -67,7 +68,7 @@ func serve(ctx context.Context, config app.Config, dev bool, logs, out io.Writer
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 
-	log.Info("ready", "address", a.URL, "baseURL", a.BaseURL(), "metrics", a.PrivateURL, "version", app.Version)
+	log.Info("ready", "address", a.URL, "baseURL", a.BaseURL(), "metrics", a.PrivateURL, "version", version.Version)
 	greet := welcomeFirst
 	if dev {
 		greet = welcomeDeveloper

@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -39,7 +40,7 @@ func newAccountsLedger() *cobra.Command {
 		}{"--from": {*from, &query.From}, "--to": {*to, &query.To}} {
 			var err error
 			if *bound.at, err = parseInstant(bound.text); err != nil {
-				return usagef("%s: %q is not a time; write it like 2026-01-31 or 2026-01-31T12:00:00Z", flag,
+				return console.Usagef("%s: %q is not a time; write it like 2026-01-31 or 2026-01-31T12:00:00Z", flag,
 					bound.text)
 			}
 		}

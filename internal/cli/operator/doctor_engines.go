@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 )
 
 // checkEngines reports the protection of the system from the processes that read customers' documents.
-func checkEngines(ctx context.Context, r *render.Renderer, config app.Config) []finding {
+func checkEngines(ctx context.Context, r *render.Renderer, config app.Config) []Finding {
 	const name = "engines"
 	level, lacks := r.Sandbox()
-	found := []finding{{Check: name, Verdict: good, Message: fmt.Sprintf("the sandbox is %q", level)}}
+	found := []Finding{{Check: name, Verdict: good, Message: fmt.Sprintf("the sandbox is %q", level)}}
 	if lacks != nil {
 		found[0].Verdict = warn
 		found[0].Remedy = app.SandboxRemedy(level, config.Container)
@@ -22,7 +22,7 @@ func checkEngines(ctx context.Context, r *render.Renderer, config app.Config) []
 
 	protections, err := r.Protections(ctx)
 	if err != nil {
-		return []finding{{name, fail, err.Error(), "fix the failed checks above first"}}
+		return []Finding{{name, fail, err.Error(), "fix the failed checks above first"}}
 	}
 
 	on := 0
@@ -31,7 +31,7 @@ func checkEngines(ctx context.Context, r *render.Renderer, config app.Config) []
 			on++
 			continue
 		}
-		found = append(found, finding{
+		found = append(found, Finding{
 			name, warn, fmt.Sprintf("protection off: %s (%s)", p.Name, p.Why),
 			protectionRemedy(p.Name, level, config.Container),
 		})

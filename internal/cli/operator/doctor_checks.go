@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -20,6 +20,8 @@ import (
 
 	"github.com/relaypdf/relaypdf/api/middleware"
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/egress"
@@ -46,7 +48,7 @@ func outputOf(ctx context.Context, name string, args ...string) (string, error) 
 }
 
 // checkUser runs first. After it, the process runs as the owner of the data.
-func checkUser(_ context.Context, config app.Config) []finding {
+func checkUser(_ context.Context, config app.Config) []Finding {
 	if err := actAsOwner(config.DataDir); err != nil {
 		return broken("run the command as the owner of the data folder", "%v", err)
 	}
@@ -56,9 +58,9 @@ func checkUser(_ context.Context, config app.Config) []finding {
 	return okay("acting as %s", userName(os.Geteuid()))
 }
 
-func checkDataDir(_ context.Context, config app.Config) []finding {
+func checkDataDir(_ context.Context, config app.Config) []Finding {
 	const remedy = "give the service's user the folder with chown, or choose another with RELAYPDF_DATA_DIR"
-	if isAbsent(config.DataDir) {
+	if console.IsAbsent(config.DataDir) {
 		return okay("%s does not exist yet; the server creates it", config.DataDir)
 	}
 
@@ -90,7 +92,7 @@ const (
 	noFree  = 256 << 20
 )
 
-func checkDisk(_ context.Context, config app.Config) []finding {
+func checkDisk(_ context.Context, config app.Config) []Finding {
 	dir := existing(config.DataDir)
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
@@ -99,7 +101,7 @@ func checkDisk(_ context.Context, config app.Config) []finding {
 
 	const remedy = "free some space; results are stored for 24 hours by default"
 	free := int64(disk.Bavail) * disk.Bsize
-	switch text := app.SizeText(free) + " free"; {
+	switch text := setting.SizeText(free) + " free"; {
 	case free < noFree:
 		return broken(remedy, "%s", text)
 	case free < fewFree:
@@ -113,12 +115,12 @@ func checkDisk(_ context.Context, config app.Config) []finding {
 const fewMemory = 2 << 30
 
 // checkMemory reports how the service uses the available memory.
-func checkMemory(_ context.Context, config app.Config) []finding {
+func checkMemory(_ context.Context, config app.Config) []Finding {
 	p, source := config.MemoryPlan()
 	text := fmt.Sprintf("%s (%s): %d browsers with %d warm pages, %d renders and %d jobs on files at once, %d "+
 		"offices; one page may use %s, enough for a table of %d cells",
-		app.SizeText(p.Machine.Memory), source, p.Browsers, p.WarmPages, p.RenderSlots, p.EngineSlots, p.OfficeSlots,
-		app.SizeText(p.RendererMemory), p.MaxCells())
+		setting.SizeText(p.Machine.Memory), source, p.Browsers, p.WarmPages, p.RenderSlots, p.EngineSlots, p.OfficeSlots,
+		setting.SizeText(p.RendererMemory), p.MaxCells())
 	if p.Machine.Memory < fewMemory {
 		return doubtful("give the machine or the container 2 GiB or more", "%s", text)
 	}
@@ -126,9 +128,9 @@ func checkMemory(_ context.Context, config app.Config) []finding {
 }
 
 // checkLimits compares the limits of files, processes and users with what the service needs.
-func checkLimits(_ context.Context, config app.Config) []finding {
+func checkLimits(_ context.Context, config app.Config) []Finding {
 	p, _ := config.MemoryPlan()
-	var found []finding
+	var found []Finding
 	for _, short := range p.Shortages(plan.FindLimits()) {
 		found = append(found, doubtful(short.Remedy, "%s", short.Message)...)
 	}
@@ -139,8 +141,8 @@ func checkLimits(_ context.Context, config app.Config) []finding {
 }
 
 // checkDatabase opens the database and verifies its ledger. It does not create a missing one.
-func checkDatabase(ctx context.Context, config app.Config) []finding {
-	if path := config.SQLiteFile(); path != "" && isAbsent(path) {
+func checkDatabase(ctx context.Context, config app.Config) []Finding {
+	if path := config.SQLiteFile(); path != "" && console.IsAbsent(path) {
 		return okay("%s does not exist yet; the server creates it", path)
 	}
 
@@ -163,7 +165,7 @@ func checkDatabase(ctx context.Context, config app.Config) []finding {
 
 // checkRetention lists the months that are about to be removed. One per month is normal; several deserve attention if
 // a retention was set for the first time, or a clock is wrong.
-func checkRetention(ctx context.Context, s *store.Store) finding {
+func checkRetention(ctx context.Context, s *store.Store) Finding {
 	months := s.RetentionMonths()
 	if months == 0 {
 		return okay("calls, deliveries and events of all months stay")[0]
@@ -196,7 +198,7 @@ func checkRetention(ctx context.Context, s *store.Store) finding {
 	return okay("%s", text)[0]
 }
 
-func checkLedger(ctx context.Context, s *store.Store) finding {
+func checkLedger(ctx context.Context, s *store.Store) Finding {
 	report, err := s.CheckLedger(ctx)
 	switch {
 	case err != nil:
@@ -211,7 +213,7 @@ func checkLedger(ctx context.Context, s *store.Store) finding {
 	return okay("balanced: %d postings since the last closing sum to %v", report.Postings, report.Sum)[0]
 }
 
-func checkChromium(ctx context.Context, config app.Config) []finding {
+func checkChromium(ctx context.Context, config app.Config) []Finding {
 	const remedy = "apt-get install chromium-headless-shell, or name the browser with RELAYPDF_CHROMIUM"
 	path, err := chrome.FindBinary(config.Chromium)
 	if err != nil {
@@ -243,7 +245,7 @@ func checkChromium(ctx context.Context, config app.Config) []finding {
 const oldestChromium = 131
 
 // checkSandbox tests the requirements of Chromium's sandbox, as the user that Chromium runs as.
-func checkSandbox(ctx context.Context, config app.Config) []finding {
+func checkSandbox(ctx context.Context, config app.Config) []Finding {
 	if os.Geteuid() == 0 {
 		if _, err := osuser.Lookup(config.RenderUser); err != nil {
 			return doubtful("useradd --system --no-create-home --shell /usr/sbin/nologin "+config.RenderUser+
@@ -273,11 +275,11 @@ func checkSandbox(ctx context.Context, config app.Config) []finding {
 
 // checkOwnAddress checks that documents cannot reach the service's own public address, which no interface has
 // behind 1:1 NAT.
-func checkOwnAddress(ctx context.Context, config app.Config) []finding {
+func checkOwnAddress(ctx context.Context, config app.Config) []Finding {
 	return ownAddress(ctx, config, egress.Config{Resolver: net.DefaultResolver})
 }
 
-func ownAddress(ctx context.Context, config app.Config, cfg egress.Config) []finding {
+func ownAddress(ctx context.Context, config app.Config, cfg egress.Config) []Finding {
 	u, err := url.Parse(config.BaseURL)
 	if err != nil || middleware.IsLoopback(config.BaseURL) {
 		return okay("the service is not public")
@@ -342,7 +344,7 @@ var fonts = []struct{ name, pattern, install string }{
 	{"Source Serif", "Source Serif 4", ""},
 }
 
-func checkFonts(ctx context.Context, _ app.Config) []finding {
+func checkFonts(ctx context.Context, _ app.Config) []Finding {
 	var names, missing, install []string
 	for _, font := range fonts {
 		text, err := outputOf(ctx, "fc-list", font.pattern, "family")
@@ -371,7 +373,7 @@ func checkFonts(ctx context.Context, _ app.Config) []finding {
 }
 
 // checkWebP checks that the WebP encoder is installed.
-func checkWebP(ctx context.Context, _ app.Config) []finding {
+func checkWebP(ctx context.Context, _ app.Config) []Finding {
 	text, err := outputOf(ctx, "cwebp", "-version")
 	if err != nil {
 		return doubtful("apt-get install webp", "images cannot be converted to WebP: %v", err)
@@ -381,7 +383,7 @@ func checkWebP(ctx context.Context, _ app.Config) []finding {
 }
 
 // checkMuPDF checks that the editor of PDF content is installed. The image core has no program under the AGPL.
-func checkMuPDF(context.Context, app.Config) []finding {
+func checkMuPDF(context.Context, app.Config) []Finding {
 	if _, err := exec.LookPath("mutool"); err != nil {
 		return doubtful("apt-get install mupdf-tools, or the image slim or full",
 			"stamps, redaction, form fields, OCR and PDF/A answer 503: %v", err)
@@ -390,7 +392,7 @@ func checkMuPDF(context.Context, app.Config) []finding {
 }
 
 // checkPDFA checks that the PDF/A converter and its colour profiles are installed.
-func checkPDFA(ctx context.Context, config app.Config) []finding {
+func checkPDFA(ctx context.Context, config app.Config) []Finding {
 	if !slices.Contains(config.Engines, operation.EngineGhostscript) {
 		return okay("disabled by RELAYPDF_ENGINES")
 	}
@@ -406,7 +408,7 @@ func checkPDFA(ctx context.Context, config app.Config) []finding {
 }
 
 // checkVeraPDF reports whether the optional validator of PDFs is installed.
-func checkVeraPDF(_ context.Context, config app.Config) []finding {
+func checkVeraPDF(_ context.Context, config app.Config) []Finding {
 	if !slices.Contains(config.Engines, operation.EngineVeraPDF) {
 		return okay("disabled by RELAYPDF_ENGINES")
 	}
@@ -417,7 +419,7 @@ func checkVeraPDF(_ context.Context, config app.Config) []finding {
 }
 
 // checkOCR looks which languages scans can be read in.
-func checkOCR(ctx context.Context, config app.Config) []finding {
+func checkOCR(ctx context.Context, config app.Config) []Finding {
 	if !slices.Contains(config.Engines, operation.EngineOCR) {
 		return okay("disabled by RELAYPDF_ENGINES")
 	}
@@ -442,7 +444,7 @@ func checkOCR(ctx context.Context, config app.Config) []finding {
 }
 
 // checkExtraCA looks at the file again as the user that the service runs as.
-func checkExtraCA(_ context.Context, config app.Config) []finding {
+func checkExtraCA(_ context.Context, config app.Config) []Finding {
 	if config.ExtraCA == "" {
 		return okay("none is set")
 	}
@@ -458,7 +460,7 @@ func checkExtraCA(_ context.Context, config app.Config) []finding {
 }
 
 // checkPages reads the operator's pages as the user that the service runs as.
-func checkPages(_ context.Context, config app.Config) []finding {
+func checkPages(_ context.Context, config app.Config) []Finding {
 	if config.Pages == "" {
 		return okay("none are set")
 	}
@@ -479,7 +481,7 @@ func checkPages(_ context.Context, config app.Config) []finding {
 	return okay("%s from %s", strings.Join(paths, ", "), config.Pages)
 }
 
-func checkClock(context.Context, app.Config) []finding {
+func checkClock(context.Context, app.Config) []Finding {
 	const remedy = "turn on time synchronisation: timedatectl set-ntp true"
 	var clock unix.Timex
 	state, err := unix.Adjtimex(&clock)
@@ -501,7 +503,7 @@ const releaseYear = 2026
 
 // checkRender renders a document as the service does: Markdown goes through an engine process and then through the
 // browser.
-func checkRender(ctx context.Context, config app.Config) (found []finding) {
+func checkRender(ctx context.Context, config app.Config) (found []Finding) {
 	const remedy = "fix the failed checks above first; then follow the message"
 	begin := time.Now()
 	r, err := render.New(ctx, render.Config{
@@ -533,37 +535,37 @@ func checkRender(ctx context.Context, config app.Config) (found []finding) {
 		return broken(remedy, "the result is not a PDF of one page (%q, %d pages, %v)", head, doc.Pages, err)
 	}
 
-	page := okay("one page, %s, in %s; engines started in %s", app.SizeText(doc.Body.Size()),
+	page := okay("one page, %s, in %s; engines started in %s", setting.SizeText(doc.Body.Size()),
 		time.Since(begin).Round(time.Millisecond), started.Round(time.Millisecond))
 	page = append(page, checkTemplates(ctx, r))
 
 	if slices.Contains(config.Engines, operation.EngineOffice) {
 		page = append(page, checkOffice(ctx, r)...)
 	} else {
-		page = append(page, finding{Check: "office", Verdict: good, Message: "disabled by RELAYPDF_ENGINES"})
+		page = append(page, Finding{Check: "office", Verdict: good, Message: "disabled by RELAYPDF_ENGINES"})
 	}
 
 	return append(page, checkEngines(ctx, r, config)...)
 }
 
 // checkTemplates fills a template.
-func checkTemplates(ctx context.Context, r *render.Renderer) finding {
+func checkTemplates(ctx context.Context, r *render.Renderer) Finding {
 	begin := time.Now()
 	call := template.Call{Template: template.Template{HTML: "{{add 0.1 0.2}}"}}
 	html, err := r.For("doctor").FillTemplate(ctx, call, nil)
 	switch {
 	case render.CheckTemplates() != nil:
-		return finding{
+		return Finding{
 			"templates", fail, render.CheckTemplates().Error(),
 			"run make build in the program's source, or take a program that was built so",
 		}
 	case err != nil || html != "0.3":
-		return finding{
+		return Finding{
 			"templates", fail, fmt.Sprintf("a template returned %q: %v", html, err),
 			"report this with the log lines of the engines",
 		}
 	}
-	return finding{
+	return Finding{
 		Check: "templates", Verdict: good,
 		Message: fmt.Sprintf("filled a template in %s", time.Since(begin).Round(time.Millisecond)),
 	}
@@ -571,11 +573,11 @@ func checkTemplates(ctx context.Context, r *render.Renderer) finding {
 
 // checkOffice converts a text with each of the engines of conversions. The
 // service works without them, but for that.
-func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
+func checkOffice(ctx context.Context, r *render.Renderer) (found []Finding) {
 	source := render.NewFile()
 	defer source.Close()
 	if _, err := io.WriteString(source, "All is well."); err != nil {
-		return []finding{{"office", fail, err.Error(), "free some space for temporary files"}}
+		return []Finding{{"office", fail, err.Error(), "free some space for temporary files"}}
 	}
 
 	for _, engine := range []struct {
@@ -601,12 +603,12 @@ func checkOffice(ctx context.Context, r *render.Renderer) (found []finding) {
 				remedy = "it is installed, and did not work: follow the message, and what is said of the engines below"
 			}
 			found = append(found,
-				finding{engine.check, warn, fmt.Sprintf("POST /v1/convert fails with this engine: %v", err), remedy})
+				Finding{engine.check, warn, fmt.Sprintf("POST /v1/convert fails with this engine: %v", err), remedy})
 			continue
 		}
 
 		found = append(found,
-			finding{Check: engine.check, Verdict: good, Message: fmt.Sprintf("converts; the first document took %s",
+			Finding{Check: engine.check, Verdict: good, Message: fmt.Sprintf("converts; the first document took %s",
 				time.Since(begin).Round(time.Millisecond))})
 		_ = file.Close() // it has no name
 	}

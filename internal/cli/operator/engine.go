@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"github.com/relaypdf/relaypdf/render"
 )
 
-// newEngineCommand is the child process that the server parses untrusted input in. It is not for users.
-func newEngineCommand() *cobra.Command {
+// NewEngineCommand is the child process that the server parses untrusted input in. It is not for users.
+func NewEngineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "engine",
 		Short:  "Serve jobs of a relaypdf server over standard input and output",

@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/service/delivery"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/seal"
@@ -15,7 +16,7 @@ import (
 
 // newSecretCommand changes the key of the secrets at rest.
 func newSecretCommand() *cobra.Command {
-	return newGroup("secret", "Rotate the key that encrypts stored secrets", newSecretRotate())
+	return console.NewGroup("secret", "Rotate the key that encrypts stored secrets", newSecretRotate())
 }
 
 func newSecretRotate() *cobra.Command {
@@ -50,7 +51,7 @@ func newSecretRotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printLine(cmd, fmt.Sprintf("%d secrets are encrypted with the new key", n))
+		return console.PrintLine(cmd, fmt.Sprintf("%d secrets are encrypted with the new key", n))
 	}, "secret-key")
 }
 

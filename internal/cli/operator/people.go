@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
+	"github.com/relaypdf/relaypdf/internal/setting"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -17,7 +19,7 @@ const signInLife = 15 * time.Minute
 
 // newPeopleCommand administers those who log in to the pages.
 func newPeopleCommand() *cobra.Command {
-	return newGroup("people", "List users, print login links, and appoint operators",
+	return console.NewGroup("people", "List users, print login links, and appoint operators",
 		newPeopleList(), newPeopleLink(), newPeoplePromote(), newPeopleRemove())
 }
 
@@ -25,7 +27,7 @@ func newPeopleCommand() *cobra.Command {
 func personByEmail(ctx context.Context, s *store.Store, email string) (store.User, error) {
 	person, err := s.UserByEmail(ctx, email)
 	if errors.Is(err, store.ErrNotFound) {
-		return person, usagef("no user with the email %s; run relaypdf people list", email)
+		return person, console.Usagef("no user with the email %s; run relaypdf people list", email)
 	}
 	return person, err
 }
@@ -37,7 +39,7 @@ func newPeopleList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printTable(cmd.OutOrStdout(), "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE", people,
+		return console.PrintTable(cmd.OutOrStdout(), "EMAIL\tNAME\tVERIFIED\tSECOND FACTOR\tOPERATOR\tSINCE", people,
 			func(p store.User) []any {
 				return []any{
 					p.Email, p.Name, p.VerifiedAt != nil, len(p.Factor) > 0, p.Operator,
@@ -60,18 +62,33 @@ func newPeopleLink() *cobra.Command {
 			return err
 		}
 
-		link, err := signInLink(ctx, s, config.BaseURL, person)
+		base, err := serverURL(ctx, cmd, s, config)
 		if err != nil {
 			return err
 		}
-
-		if err := printLine(cmd, link); err != nil || config.Origin("base-url") != app.OriginDefault {
+		link, err := signInLink(ctx, s, base, person)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "The link uses RELAYPDF_BASE_URL (%s). Set it if your server has another URL.\n",
-			config.BaseURL)
-		return nil
+		return console.PrintLine(cmd, link)
 	}, "base-url", "listen")
+}
+
+// serverURL returns the public URL of the server: that of the settings if it is set, then that of the server that
+// started last on this data, and at last the default, with a remark.
+func serverURL(ctx context.Context, cmd *cobra.Command, s *store.Store, config app.Config) (string, error) {
+	if config.Origin(setting.BaseURL.Name) != setting.OriginDefault {
+		return config.BaseURL, nil
+	}
+
+	url, err := s.BaseURL(ctx)
+	if err != nil || url != "" {
+		return url, err
+	}
+
+	fmt.Fprintf(cmd.ErrOrStderr(), "No server has started on this data. The link uses RELAYPDF_BASE_URL (%s). "+
+		"Set it if your server has another URL.\n", config.BaseURL)
+	return config.BaseURL, nil
 }
 
 // signInLink makes a link that signs a user in once.
@@ -107,7 +124,7 @@ func onPerson(
 			return err
 		}
 
-		return printLine(cmd, person.Email+" "+state)
+		return console.PrintLine(cmd, person.Email+" "+state)
 	})
 }
 

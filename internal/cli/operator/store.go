@@ -1,10 +1,9 @@
-package cli
+package operator
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	osuser "os/user"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/store"
 )
 
@@ -29,7 +29,7 @@ var dataSettings = []string{
 func loadSettings(cmd *cobra.Command) (app.Config, error) {
 	config, err := app.LoadConfig(cmd.Flags(), os.Environ())
 	if err != nil {
-		return config, usageError{err}
+		return config, console.UsageError{Err: err}
 	}
 	return config, nil
 }
@@ -42,8 +42,8 @@ func withStore(cmd *cobra.Command, do func(context.Context, *store.Store, app.Co
 	if err != nil {
 		return err
 	}
-	if path := config.SQLiteFile(); path != "" && isAbsent(path) {
-		return usagef("no database at %s; check --data-dir, or run relaypdf accounts create first", path)
+	if path := config.SQLiteFile(); path != "" && console.IsAbsent(path) {
+		return console.Usagef("no database at %s; check --data-dir, or run relaypdf accounts create first", path)
 	}
 	return useStore(cmd, config, do)
 }
@@ -137,21 +137,16 @@ func ownerOf(dir string) (uid, gid int, err error) {
 
 // existing returns the path, or the nearest folder above it that exists.
 func existing(path string) string {
-	for isAbsent(path) && path != filepath.Dir(path) {
+	for console.IsAbsent(path) && path != filepath.Dir(path) {
 		path = filepath.Dir(path)
 	}
 	return path
 }
 
-func isAbsent(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
 // strangerHint returns an error that names the owner of the data folder if it is another user.
 func strangerHint(dir string) error {
 	uid, _, err := ownerOf(dir)
-	if err != nil || uid == os.Geteuid() || isAbsent(dir) {
+	if err != nil || uid == os.Geteuid() || console.IsAbsent(dir) {
 		return err
 	}
 	return fmt.Errorf("the data folder %s belongs to %s: run the command as that user or as root", dir, userName(uid))

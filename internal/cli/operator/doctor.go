@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -11,24 +11,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 )
 
 // doctorTime bounds a whole examination.
 const doctorTime = 3 * time.Minute
 
-// verdict is the result of a check.
-type verdict string
+// Verdict is the result of a check.
+type Verdict string
 
 const (
-	good verdict = "ok"
-	warn verdict = "warn" // works, with a loss
-	fail verdict = "fail" // the service does not work, or not safely
+	good Verdict = "ok"
+	warn Verdict = "warn" // works, with a loss
+	fail Verdict = "fail" // the service does not work, or not safely
 )
 
-// finding is the result of one check.
-type finding struct {
+// Finding is the result of one check.
+type Finding struct {
 	Check   string  `json:"check"`
-	Verdict verdict `json:"verdict"`
+	Verdict Verdict `json:"verdict"`
 	Message string  `json:"message"`
 	Remedy  string  `json:"remedy"` // empty when all is well
 }
@@ -36,7 +37,7 @@ type finding struct {
 // checkup is one check of the machine; it may find several things.
 type checkup struct {
 	name  string
-	run   func(context.Context, app.Config) []finding
+	run   func(context.Context, app.Config) []Finding
 	needs string // name of a check that must not fail before this one runs; empty: none
 }
 
@@ -80,9 +81,9 @@ func newDoctorCommand() *cobra.Command {
 			defer cancel()
 
 			out := cmd.OutOrStdout()
-			say := func(f finding) { sayFinding(out, f) }
+			say := func(f Finding) { sayFinding(out, f) }
 			if asJSON {
-				say = func(finding) {}
+				say = func(Finding) {}
 			}
 
 			findings := examine(ctx, cmd, say)
@@ -94,7 +95,7 @@ func newDoctorCommand() *cobra.Command {
 			}
 
 			if asJSON {
-				if err := printJSON(out, map[string]any{"ok": failures == 0, "findings": findings}); err != nil {
+				if err := console.PrintJSON(out, map[string]any{"ok": failures == 0, "findings": findings}); err != nil {
 					return err
 				}
 			}
@@ -113,7 +114,7 @@ func newDoctorCommand() *cobra.Command {
 
 // examine runs all checks and passes each finding to say as it comes. With wrong settings it stops there: the other
 // checks would look in the wrong place.
-func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []finding {
+func examine(ctx context.Context, cmd *cobra.Command, say func(Finding)) []Finding {
 	config, err := loadSettings(cmd)
 	all := checkSettings(config, err)
 	for _, f := range all {
@@ -124,7 +125,7 @@ func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []findi
 	}
 
 	for _, c := range checkups {
-		var found []finding
+		var found []Finding
 		if failed(all, c.needs) {
 			found = doubtful("fix "+c.needs+", then run relaypdf doctor again", "skipped, because the check %s failed",
 				c.needs)
@@ -145,16 +146,16 @@ func examine(ctx context.Context, cmd *cobra.Command, say func(finding)) []findi
 }
 
 // failed reports whether the check found a failure.
-func failed(all []finding, check string) bool {
-	return slices.ContainsFunc(all, func(f finding) bool { return f.Check == check && f.Verdict == fail })
+func failed(all []Finding, check string) bool {
+	return slices.ContainsFunc(all, func(f Finding) bool { return f.Check == check && f.Verdict == fail })
 }
 
-func checkSettings(config app.Config, err error) []finding {
+func checkSettings(config app.Config, err error) []Finding {
 	const name = "settings"
 	if err != nil {
-		var wrong []finding
+		var wrong []Finding
 		for line := range strings.Lines(err.Error()) {
-			wrong = append(wrong, finding{
+			wrong = append(wrong, Finding{
 				name, fail, strings.TrimSpace(line),
 				"change the setting as the message says; relaypdf config shows where each value comes from",
 			})
@@ -163,32 +164,32 @@ func checkSettings(config app.Config, err error) []finding {
 	}
 
 	if len(config.Warnings) == 0 {
-		return []finding{{Check: name, Verdict: good, Message: "all are valid"}}
+		return []Finding{{Check: name, Verdict: good, Message: "all are valid"}}
 	}
 
-	var doubts []finding
+	var doubts []Finding
 	for _, text := range config.Warnings {
-		doubts = append(doubts, finding{name, warn, text, "change the setting, or ignore this when it is meant so"})
+		doubts = append(doubts, Finding{name, warn, text, "change the setting, or ignore this when it is meant so"})
 	}
 	return doubts
 }
 
 // sayFinding writes a finding for users.
-func sayFinding(w io.Writer, f finding) {
+func sayFinding(w io.Writer, f Finding) {
 	fmt.Fprintf(w, "%-5s %-12s %s\n", f.Verdict, f.Check, f.Message)
 	if f.Remedy != "" {
 		fmt.Fprintf(w, "%18s -> %s\n", "", f.Remedy)
 	}
 }
 
-func okay(format string, args ...any) []finding {
-	return []finding{{Verdict: good, Message: fmt.Sprintf(format, args...)}}
+func okay(format string, args ...any) []Finding {
+	return []Finding{{Verdict: good, Message: fmt.Sprintf(format, args...)}}
 }
 
-func doubtful(remedy, format string, args ...any) []finding {
-	return []finding{{Verdict: warn, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+func doubtful(remedy, format string, args ...any) []Finding {
+	return []Finding{{Verdict: warn, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
 }
 
-func broken(remedy, format string, args ...any) []finding {
-	return []finding{{Verdict: fail, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
+func broken(remedy, format string, args ...any) []Finding {
+	return []Finding{{Verdict: fail, Message: fmt.Sprintf(format, args...), Remedy: remedy}}
 }

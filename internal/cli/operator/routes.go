@@ -1,9 +1,10 @@
-package cli
+package operator
 
 import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/api"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 )
 
 // newRoutesCommand lists the HTTP API. It needs no data and no browser.
@@ -18,7 +19,7 @@ func newRoutesCommand() *cobra.Command {
 				return err
 			}
 
-			return printTable(cmd.OutOrStdout(), "METHOD\tPATH\tACCESS\tSUMMARY", routes, func(r api.RouteLine) []any {
+			return console.PrintTable(cmd.OutOrStdout(), "METHOD\tPATH\tACCESS\tSUMMARY", routes, func(r api.RouteLine) []any {
 				return []any{r.Method, r.Path, r.Access, r.Summary}
 			})
 		},

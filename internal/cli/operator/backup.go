@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/relaypdf/relaypdf/internal/app"
+	"github.com/relaypdf/relaypdf/internal/cli/console"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/blob"
 )
@@ -46,14 +47,14 @@ func newBackupCommand() *cobra.Command {
 // createArchive creates the file of a backup, which must be new.
 func createArchive(cmd *cobra.Command, path string) (io.WriteCloser, error) {
 	if path == "-" {
-		if isTerminal(cmd.OutOrStdout()) {
-			return nil, usagef("the archive is binary and standard output is a terminal; redirect it, or name a file")
+		if console.IsTerminal(cmd.OutOrStdout()) {
+			return nil, console.Usagef("the archive is binary and standard output is a terminal; redirect it, or name a file")
 		}
 		return nopCloser{cmd.OutOrStdout()}, nil
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, usagef("%s exists already; name a new file", path)
+		return nil, console.Usagef("%s exists already; name a new file", path)
 	}
 	return f, err
 }
@@ -100,7 +101,7 @@ func newRestoreCommand() *cobra.Command {
 			if args[0] != "-" {
 				// Opened as root, before root is given up.
 				if in, err = os.Open(args[0]); err != nil {
-					return usageError{err}
+					return console.UsageError{Err: err}
 				}
 			}
 			defer in.Close()
@@ -121,9 +122,9 @@ func newRestoreCommand() *cobra.Command {
 func restore(ctx context.Context, config app.Config, archive io.Reader) error {
 	switch path := config.SQLiteFile(); {
 	case path == "":
-		return usageError{store.ErrUseDump}
+		return console.UsageError{Err: store.ErrUseDump}
 	case path != filepath.Join(config.DataDir, "relaypdf.db"):
-		return usagef(
+		return console.Usagef(
 			"restore puts the database into the data folder, and RELAYPDF_DATABASE_URL is elsewhere; leave it out")
 	}
 
@@ -131,12 +132,12 @@ func restore(ctx context.Context, config app.Config, archive io.Reader) error {
 		return err
 	}
 	if entries, err := os.ReadDir(config.Blobs.Dir); err == nil && len(entries) > 0 {
-		return usagef("RELAYPDF_BLOBS: %s holds files already; name an empty folder", config.Blobs.Dir)
+		return console.Usagef("RELAYPDF_BLOBS: %s holds files already; name an empty folder", config.Blobs.Dir)
 	}
 
 	err := store.Restore(ctx, archive, config.DataDir)
 	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, store.ErrBadBackup) {
-		return usageError{err}
+		return console.UsageError{Err: err}
 	}
 	if err != nil {
 		return err
