@@ -6,12 +6,26 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/relaypdf/relaypdf/internal/app"
 )
+
+// TestMain makes this program its own engine.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "engine" {
+		engine := NewEngineCommand()
+		engine.SetArgs(os.Args[2:])
+		if err := engine.Execute(); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
 
 // firstStart starts a server, and returns it and what welcomeFirst prints. The server ends with the test.
 func firstStart(t *testing.T, dir string, settings ...string) (*app.App, string) {
