@@ -48,6 +48,7 @@ var known = []string{
 	"description", "title", "default", "examples", "format", "deprecated", "readOnly", "writeOnly",
 	"x-common", "x-requires", // for forms
 	"x-advanced", // for lists of tools, which omit the field
+	patternExtension, choicesExtension, typeExtension, // for the OpenAPI document
 }
 
 // newRule compiles a schema.
