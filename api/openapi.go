@@ -92,6 +92,7 @@ func (a *API) describe() ([]byte, error) {
 	}
 	addEvents(&doc)
 	splitObjects(&doc, a.routes())
+	nameSteps(&doc, a.Table.All())
 
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -131,6 +132,29 @@ func splitObjects(doc *document, routes []route) {
 	all.split()
 	all.addForms(doc, routes)
 }
+
+// nameSteps lists the operations that may be steps.
+func nameSteps(doc *document, all []*schema.Operation[*operation.Deps]) {
+	name := &jsonschema.Schema{Type: "string"}
+	for _, o := range all {
+		if !o.Composite() && !o.Varies {
+			name.Enum = append(name.Enum, o.Name)
+		}
+	}
+
+	doc.Components.Schemas[stepOperation] = name
+	for _, step := range []string{"ThenStep", "PipelineStep"} {
+		if described := doc.Components.Schemas[step]; described != nil {
+			member := described.Properties.Value("op")
+			described.Properties.Set("op", &jsonschema.Schema{
+				Ref: schemaRef(stepOperation).Ref, Description: member.Description, Extras: member.Extras,
+			})
+		}
+	}
+}
+
+// stepOperation is the component with the names of operations that may be steps.
+const stepOperation = "StepOperation"
 
 // withoutDefault moves the default of a parameter to its description.
 func withoutDefault(p parameter) parameter {

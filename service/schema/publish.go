@@ -3,6 +3,8 @@ package schema
 import (
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/invopop/jsonschema"
 )
@@ -12,18 +14,17 @@ import (
 const (
 	// patternExtension holds the pattern of a text.
 	patternExtension = "x-pattern"
-	// choicesExtension holds groups of an object's members: exactly one of each group is given.
-	choicesExtension = "x-choices"
+	// filledExtension marks a text that must not be empty.
+	filledExtension = "x-filled"
+	// uniqueExtension marks an array without equal items.
+	uniqueExtension = "x-unique"
+	// rulesExtension holds schemas with rules of several members of an object.
+	rulesExtension = "x-rules"
 	// typeExtension holds the name of a type of values that are not objects.
 	typeExtension = "x-type"
 )
 
-// Text returns the schema of a type of texts, which checks the pattern itself.
-func Text(name, pattern string, maxLength uint64) *jsonschema.Schema {
-	doc := &jsonschema.Schema{Type: "string", MaxLength: &maxLength}
-	SetPattern(doc, pattern)
-	return Named(name, doc)
-}
+var publishedExtensions = []string{patternExtension, filledExtension, uniqueExtension, rulesExtension, typeExtension}
 
 // Named gives the schema of a type of values that are not objects the name of the type.
 func Named(name string, doc *jsonschema.Schema) *jsonschema.Schema {
@@ -31,14 +32,66 @@ func Named(name string, doc *jsonschema.Schema) *jsonschema.Schema {
 	return doc
 }
 
-// SetPattern adds a pattern that the type of the text checks itself.
-func SetPattern(doc *jsonschema.Schema, pattern string) { setExtra(doc, patternExtension, pattern) }
+// SetPattern adds a pattern that the type of a text checks itself. It returns the schema.
+func SetPattern(doc *jsonschema.Schema, pattern string) *jsonschema.Schema {
+	setExtra(doc, patternExtension, pattern)
+	return doc
+}
 
-// SetExactlyOne adds to the schema of an object that exactly one of some members is given, which the type of the
-// object checks itself.
-func SetExactlyOne(doc *jsonschema.Schema, names ...string) {
-	groups, _ := doc.Extras[choicesExtension].([][]string)
-	setExtra(doc, choicesExtension, append(slices.Clone(groups), names))
+// SetPatterns adds patterns of an object's members.
+func SetPatterns(doc *jsonschema.Schema, patterns map[string]string) {
+	for name, pattern := range patterns {
+		if member := doc.Properties.Value(name); member != nil {
+			SetPattern(member, pattern)
+		}
+	}
+}
+
+// AddRules adds rules of several members that the type of an object checks itself.
+func AddRules(doc *jsonschema.Schema, rules ...*jsonschema.Schema) {
+	known, _ := doc.Extras[rulesExtension].([]*jsonschema.Schema)
+	setExtra(doc, rulesExtension, slices.Concat(known, rules))
+}
+
+// ExactlyOne is the rule that one of some members is given.
+func ExactlyOne(names ...string) *jsonschema.Schema { return &jsonschema.Schema{OneOf: given(names)} }
+
+// AtLeastOne is the rule that one or more of some members are given.
+func AtLeastOne(names ...string) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: given(names)} }
+
+// Exclusive is the rule that two members are not given together.
+func Exclusive(one, other string) *jsonschema.Schema {
+	return &jsonschema.Schema{Not: &jsonschema.Schema{Required: []string{one, other}}}
+}
+
+// Requires is the rule that a member is given only with others.
+func Requires(name string, others ...string) *jsonschema.Schema {
+	return &jsonschema.Schema{DependentRequired: map[string][]string{name: others}}
+}
+
+func given(names []string) (one []*jsonschema.Schema) {
+	for _, name := range names {
+		one = append(one, &jsonschema.Schema{Required: []string{name}})
+	}
+	return one
+}
+
+// AnyCase returns a pattern of some words in upper or lower case. Patterns of JSON Schema have no flag for it.
+func AnyCase(words []string) string {
+	var pattern strings.Builder
+	for i, word := range words {
+		if i > 0 {
+			pattern.WriteByte('|')
+		}
+		for _, c := range word {
+			if unicode.IsLetter(c) {
+				pattern.WriteString("[" + string(unicode.ToUpper(c)) + string(unicode.ToLower(c)) + "]")
+				continue
+			}
+			pattern.WriteRune(c)
+		}
+	}
+	return pattern.String()
 }
 
 func setExtra(doc *jsonschema.Schema, key string, value any) {
@@ -60,18 +113,32 @@ func Publish(doc *jsonschema.Schema) {
 	if pattern, ok := doc.Extras[patternExtension].(string); ok {
 		doc.Pattern = pattern
 	}
+	if doc.Extras[filledExtension] == true {
+		doc.MinLength = new(uint64(1))
+	}
 
-	groups, _ := doc.Extras[choicesExtension].([][]string)
-	for _, group := range groups {
-		var one []*jsonschema.Schema
-		for _, name := range group {
-			one = append(one, &jsonschema.Schema{Required: []string{name}})
+	if doc.Extras[uniqueExtension] == true {
+		doc.UniqueItems = true
+	}
+
+	rules, _ := doc.Extras[rulesExtension].([]*jsonschema.Schema)
+	for _, rule := range rules {
+		switch {
+		case rule.OneOf != nil && doc.OneOf == nil:
+			doc.OneOf = rule.OneOf
+		case rule.AnyOf != nil && doc.AnyOf == nil:
+			doc.AnyOf = rule.AnyOf
+		case rule.Not != nil && doc.Not == nil:
+			doc.Not = rule.Not
+		case rule.DependentRequired != nil:
+			doc.DependentRequired = maps.Clone(doc.DependentRequired)
+			if doc.DependentRequired == nil {
+				doc.DependentRequired = map[string][]string{}
+			}
+			maps.Copy(doc.DependentRequired, rule.DependentRequired)
+		default:
+			doc.AllOf = append(slices.Clone(doc.AllOf), rule)
 		}
-		if len(groups) == 1 {
-			doc.OneOf = one
-			break
-		}
-		doc.AllOf = append(doc.AllOf, &jsonschema.Schema{OneOf: one})
 	}
 
 	doc.Extras = Unpublished(doc.Extras)
@@ -83,8 +150,6 @@ func Unpublished(extras map[string]any) map[string]any {
 		return nil
 	}
 	left := maps.Clone(extras)
-	for _, key := range []string{patternExtension, choicesExtension, typeExtension} {
-		delete(left, key)
-	}
+	maps.DeleteFunc(left, func(key string, _ any) bool { return slices.Contains(publishedExtensions, key) })
 	return left
 }
