@@ -165,8 +165,12 @@ licenses: ## Rewrite the list of modules in docs/licenses.md.
 prose: setup ## Check the prose of Markdown files and Go comments, and the tables of Markdown files.
 	GO=$(GO) .ci/prose/check
 
+.PHONY: openapi
+openapi: setup ## Lint the OpenAPI document with Spectral and Redocly.
+	.ci/openapi/check
+
 .PHONY: check
-check: lint prose systems ## Lint, check the prose, and fail when generated files, go.mod or the licences are out of date.
+check: lint prose openapi systems ## Lint, check the prose, and fail when generated files, go.mod or the licences are out of date.
 	.ci/drift
 	$(GO) run ./.ci/licenses -check
 

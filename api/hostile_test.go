@@ -111,18 +111,28 @@ func examples(t *testing.T, s *apitest.Server) map[string]json.RawMessage {
 				Price       *int64 `json:"x-relaypdf-price-microdollars"`
 				RequestBody struct {
 					Content map[string]struct {
-						Example json.RawMessage `json:"example"`
+						Example  json.RawMessage `json:"example"`
+						Examples map[string]any  `json:"examples"` // one, if several operations have it
 					} `json:"content"`
 				} `json:"requestBody"`
 			} `json:"post"`
 		} `json:"paths"`
+		Components struct {
+			Examples map[string]struct {
+				Value json.RawMessage `json:"value"`
+			} `json:"examples"`
+		} `json:"components"`
 	}
 	if err := json.Unmarshal(openAPI(t, s), &description); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]json.RawMessage{}
 	for path, methods := range description.Paths {
-		if example := methods.Post.RequestBody.Content["application/json"].Example; example != nil && methods.Post.Price != nil {
+		body := methods.Post.RequestBody.Content["application/json"]
+		for name := range body.Examples {
+			body.Example = description.Components.Examples[name].Value
+		}
+		if example := body.Example; example != nil && methods.Post.Price != nil {
 			found[path] = example
 			if path == "/v1/pdf/seal" {
 				found[path] = bytes.ReplaceAll(example, []byte("https://tsa.example/"), []byte(newAuthority(t).URL+"/tsa"))

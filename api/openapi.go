@@ -80,10 +80,11 @@ func (a *API) describe() ([]byte, error) {
 					"Test keys cannot create ZIP archives, office documents, HTML or SVG, and cannot use language models.",
 			}},
 			Schemas: map[string]*jsonschema.Schema{}, Headers: sharedHeaders(), Parameters: sharedParameters(),
-			Examples: map[string]exampleDoc{},
+			Responses: map[string]responseDoc{}, Examples: map[string]exampleDoc{},
 		},
 	}
 
+	doc.requests = commonRequests(a.Table.All())
 	a.addExamples(&doc)
 	doc.Components.Schemas["Error"] = errorSchema()
 	for _, route := range a.routes() {
@@ -91,6 +92,7 @@ func (a *API) describe() ([]byte, error) {
 	}
 	addEvents(&doc)
 	splitObjects(&doc, a.routes())
+	nameSteps(&doc, a.Table.All())
 
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -103,7 +105,7 @@ func (a *API) describe() ([]byte, error) {
 func splitObjects(doc *document, routes []route) {
 	all := components{
 		schemas: doc.Components.Schemas, names: map[string]string{}, learned: map[typedSchema]bool{},
-		whole:    map[string]string{},
+		shared: map[string]string{}, whole: map[string]string{},
 		contents: map[*jsonschema.Schema]string{},
 	}
 	answer := func(shape reflect.Type) { all.learn(shape, schema.AnswerSchema(shape)) }
@@ -122,8 +124,37 @@ func splitObjects(doc *document, routes []route) {
 	answer(reflect.TypeFor[wire.ErrorBody]())
 	answer(reflect.TypeFor[store.WalletNews]())
 	answer(reflect.TypeFor[store.AlertNews]())
+
+	all.share("Call", reflect.TypeFor[schema.Common]())
+	all.share("Source", reflect.TypeFor[operation.PDFSource]())
+	all.share("Result", reflect.TypeFor[operation.Described]())
+	all.share("Page", reflect.TypeFor[operation.PDFOptions]())
 	all.split()
+	all.addForms(doc, routes)
 }
+
+// nameSteps lists the operations that may be steps.
+func nameSteps(doc *document, all []*schema.Operation[*operation.Deps]) {
+	name := &jsonschema.Schema{Type: "string"}
+	for _, o := range all {
+		if !o.Composite() && !o.Varies {
+			name.Enum = append(name.Enum, o.Name)
+		}
+	}
+
+	doc.Components.Schemas[stepOperation] = name
+	for _, step := range []string{"ThenStep", "PipelineStep"} {
+		if described := doc.Components.Schemas[step]; described != nil {
+			member := described.Properties.Value("op")
+			described.Properties.Set("op", &jsonschema.Schema{
+				Ref: schemaRef(stepOperation).Ref, Description: member.Description, Extras: member.Extras,
+			})
+		}
+	}
+}
+
+// stepOperation is the component with the names of operations that may be steps.
+const stepOperation = "StepOperation"
 
 // withoutDefault moves the default of a parameter to its description.
 func withoutDefault(p parameter) parameter {
@@ -200,12 +231,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 	input := componentName(operation.Name, "Input")
 	doc.Components.Schemas[input] = operation.Schema
 	e.RequestBody = &requestBody{Required: true, Content: map[string]mediaType{
-		"application/json": {Schema: schemaRef(input), Example: operation.Example},
-		"multipart/form-data": {Schema: &jsonschema.Schema{
-			Type: "object",
-			Description: "Form fields with the same input, such as options.format=A4 or files[0].password=secret. " +
-				"Repeat a field for an array. Send files as parts with a file name.",
-		}},
+		"application/json": doc.request(operation, schemaRef(input)),
 	}}
 
 	stored := answerOf(doc, reflect.TypeFor[wire.FileURL]())
@@ -238,22 +264,46 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		content = map[string]mediaType{"application/json": addResult(doc, operation.Info)}
 	}
 
-	e.Responses["200"] = responseDoc{
+	e.Responses["200"] = doc.response(fileResponseName(operation.Produces), responseDoc{
 		Description: about,
 		Headers: headerRefs(wire.ResultIDHeader, wire.SizeHeader, wire.ChargedHeader, wire.WarningsHeader, wire.DeliveredHeader,
 			"Content-Disposition",
 			"Idempotent-Replayed", "RateLimit-Policy", "RateLimit"),
 		Content: content,
-	}
+	})
 
 	job := answerOf(doc, reflect.TypeFor[wire.JobStatus]())
 	job.Examples = exampleOf(doc, answerName(reflect.TypeFor[wire.JobStatus]()), processingExample)
-	e.Responses["202"] = responseDoc{
+	e.Responses["202"] = doc.response(acceptedResponse, responseDoc{
 		Description: accepted,
 		Headers: headerRefs(wire.ResultIDHeader, "Location", "Retry-After", "Idempotent-Replayed",
 			"RateLimit-Policy", "RateLimit"),
 		Content: map[string]mediaType{"application/json": job},
+	})
+}
+
+// acceptedResponse is the name of the response with a job.
+const acceptedResponse = "JobAccepted"
+
+// fileResponseName names the response of operations whose result is a file of one type, such as PdfFile. It is empty
+// for others.
+func fileResponseName(produces []string) string {
+	if len(produces) != 1 || produces[0] == "application/json" {
+		return ""
 	}
+	_, kind, _ := strings.Cut(produces[0], "/")
+	return componentName(kind, "File")
+}
+
+// response makes a component of a response and returns a reference to it. If the component of that name differs, or
+// without a name, it returns the response.
+func (d *document) response(name string, answer responseDoc) responseDoc {
+	known, taken := d.Components.Responses[name]
+	if name == "" || taken && !reflect.DeepEqual(known, answer) {
+		return answer
+	}
+	d.Components.Responses[name] = answer
+	return responseDoc{Ref: "#/components/responses/" + name}
 }
 
 // anyMedia is the content type of a result that then changes.
@@ -349,11 +399,15 @@ func addErrors(doc *document, e *endpoint, r route) {
 	for status, group := range byStatus {
 		slices.Sort(group)
 		var text strings.Builder
+		var names []string
 		for _, code := range slices.Compact(group) {
+			name := componentName(string(code), "")
 			says := code.Text()
 			if code == wire.NotFound {
+				name = componentName(r.resource(), name)
 				says = r.notFoundText()
 			}
+			names = append(names, name)
 			fmt.Fprintf(&text, "`%s`: %s\n\n", code, says)
 		}
 
@@ -361,7 +415,7 @@ func addErrors(doc *document, e *endpoint, r route) {
 		switch {
 		case status == http.StatusUnauthorized:
 			content.Examples = exampleOf(doc, "Error", errorExample(wire.Unauthorized))
-		case status == http.StatusBadRequest && r.operation != nil:
+		case status == http.StatusBadRequest:
 			content.Examples = exampleOf(doc, "Error", errorExample(wire.InvalidRequest))
 		}
 
@@ -375,7 +429,7 @@ func addErrors(doc *document, e *endpoint, r route) {
 
 		// Readiness has its own response for 503.
 		if _, taken := e.Responses[strconv.Itoa(status)]; !taken {
-			e.Responses[strconv.Itoa(status)] = answer
+			e.Responses[strconv.Itoa(status)] = doc.response(strings.Join(names, "Or"), answer)
 		}
 	}
 }

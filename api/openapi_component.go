@@ -12,6 +12,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 	"github.com/jinzhu/inflection"
+
+	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // Client generators name a type after its component, so every object of the API is a component with the name of its
@@ -38,6 +40,8 @@ type components struct {
 	// names are the names of the Go types, by the content of their schemas.
 	names   map[string]string
 	learned map[typedSchema]bool
+	// shared are the names of members that many objects have, by memberKey.
+	shared map[string]string
 	// whole is the content of each component before its objects became references.
 	whole    map[string]string
 	contents map[*jsonschema.Schema]string
@@ -105,12 +109,13 @@ func (c *components) content(doc *jsonschema.Schema) string {
 	bare := *doc
 	all := sha256.New()
 	bare.Description = ""
-	bare.Extras = nil
 	bare.Properties = nil
 	bare.Items = nil
 	bare.AdditionalProperties = nil
 	bare.OneOf = nil
 	bare.AnyOf = nil
+	schema.Publish(&bare)
+	bare.Extras = nil
 
 	part := func(place string, part *jsonschema.Schema) {
 		if part != nil {
@@ -171,7 +176,58 @@ func (c *components) component(doc *jsonschema.Schema, place string) *jsonschema
 		c.schemas[name] = made
 	}
 
-	return &jsonschema.Schema{Ref: "#/components/schemas/" + name, Description: doc.Description, Extras: doc.Extras}
+	return &jsonschema.Schema{
+		Ref: schemaRef(name).Ref, Description: doc.Description, Extras: schema.Unpublished(doc.Extras),
+	}
+}
+
+// named adds a type of values that are not objects as a component, and returns a reference to it. The description and
+// the default belong to the use of the type.
+func (c *components) named(doc *jsonschema.Schema) *jsonschema.Schema {
+	use := c.parts(&jsonschema.Schema{
+		Description: doc.Description, Default: doc.Default, Extras: schema.Unpublished(doc.Extras),
+	}, "")
+
+	name := schema.TypeName(doc)
+	use.Ref = schemaRef(name).Ref
+	if c.schemas[name] == nil {
+		kind := *doc
+		kind.Description = ""
+		kind.Default = nil
+		made := c.parts(&kind, name)
+		made.Extras = nil
+		c.schemas[name] = made
+	}
+	return use
+}
+
+// share names the members of a struct type, which many inputs have, so that each becomes a component.
+func (c *components) share(prefix string, shape reflect.Type) {
+	doc := schema.InputSchema(shape)
+	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		if key := c.memberKey(pair.Key, pair.Value); c.shared[key] == "" {
+			c.shared[key] = prefix + strings.ToUpper(pair.Key[:1]) + pair.Key[1:]
+		}
+	}
+}
+
+// memberKey identifies a member of an object with all that is said of it.
+func (c *components) memberKey(name string, doc *jsonschema.Schema) string {
+	return fmt.Sprintf("%s %s %v %x", name, doc.Description, doc.Extras, c.content(doc))
+}
+
+// member describes a member of an object: with a reference if many objects have it.
+func (c *components) member(
+	name string, doc *jsonschema.Schema, place string, above *jsonschema.Schema, aboveName string,
+) *jsonschema.Schema {
+	shared := c.shared[c.memberKey(name, doc)]
+	if shared == "" {
+		return c.part(doc, place, above, aboveName)
+	}
+	if c.schemas[shared] == nil {
+		c.schemas[shared] = c.part(doc, place, above, aboveName)
+	}
+	return &jsonschema.Schema{Ref: schemaRef(shared).Ref}
 }
 
 // parts returns a copy of a schema whose objects are references. Defaults move to the description and to an
@@ -194,7 +250,7 @@ func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Sche
 	if doc.Properties != nil {
 		made.Properties = jsonschema.NewProperties()
 		for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
-			made.Properties.Set(pair.Key, c.part(pair.Value, memberName(name, pair.Key), doc, name))
+			made.Properties.Set(pair.Key, c.member(pair.Key, pair.Value, memberName(name, pair.Key), doc, name))
 		}
 	}
 
@@ -214,6 +270,7 @@ func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Sche
 		made.AnyOf = append(made.AnyOf, c.part(alternative, fmt.Sprint(name, "Choice", i), nil, ""))
 	}
 
+	schema.Publish(&made)
 	return &made
 }
 
@@ -226,9 +283,12 @@ func (c *components) part(
 		return doc
 	}
 
+	if schema.TypeName(doc) != "" {
+		return c.named(doc)
+	}
 	if doc.Items != nil && above != nil && like(doc.Items, above) {
 		made := *doc
-		made.Items = &jsonschema.Schema{Ref: "#/components/schemas/" + aboveName}
+		made.Items = &jsonschema.Schema{Ref: schemaRef(aboveName).Ref}
 		return &made
 	}
 	if doc.Items != nil && doc.Items.Properties != nil {

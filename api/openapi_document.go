@@ -16,6 +16,9 @@ type document struct {
 	Paths      map[string]map[string]*endpoint `json:"paths"`
 	Webhooks   map[string]map[string]*endpoint `json:"webhooks"`
 	Components documentComponents              `json:"components"`
+
+	// requests are the names of examples that several operations have, by their JSON.
+	requests map[string]string
 }
 
 type documentInfo struct {
@@ -47,6 +50,7 @@ type documentComponents struct {
 	Headers         map[string]header             `json:"headers"`
 	Parameters      map[string]parameter          `json:"parameters"`
 	Callbacks       map[string]callbackDoc        `json:"callbacks"`
+	Responses       map[string]responseDoc        `json:"responses"`
 	Examples        map[string]exampleDoc         `json:"examples"`
 }
 
@@ -92,8 +96,10 @@ type mediaType struct {
 	Examples map[string]reference `json:"examples,omitempty"`
 }
 
+// responseDoc is a response, or a reference to one.
 type responseDoc struct {
-	Description string               `json:"description"`
+	Ref         string               `json:"$ref,omitempty"`
+	Description string               `json:"description,omitempty"`
 	Headers     map[string]reference `json:"headers,omitempty"`
 	Content     map[string]mediaType `json:"content,omitempty"`
 }
@@ -134,7 +140,7 @@ func uploadBodies() map[string]mediaType {
 	}
 	form.Properties.Set(call.UploadField, binarySchema())
 	return map[string]mediaType{
-		"application/octet-stream": {Schema: binarySchema()}, "multipart/form-data": {Schema: form},
+		"application/octet-stream": {Schema: binarySchema()}, mediaForm: {Schema: form},
 	}
 }
 

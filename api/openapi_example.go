@@ -11,6 +11,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
 	"github.com/relaypdf/relaypdf/service/editorlink"
+	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/service/templates"
 	"github.com/relaypdf/relaypdf/store"
@@ -53,6 +54,40 @@ func (a *API) addExamples(doc *document) {
 	} {
 		doc.Components.Examples[errorExample(refused.Code)] = exampleDoc{refused.Body(exampleRequest, a.BaseURL)}
 	}
+}
+
+// request describes the JSON body of an operation. An example that several operations have is a component, named after
+// the first one.
+func (d *document) request(o *schema.Operation[*operation.Deps], of reference) mediaType {
+	text, err := json.Marshal(o.Example)
+	if err != nil { // Encoding the document returns the error.
+		return mediaType{Schema: of, Example: o.Example}
+	}
+
+	name, several := d.requests[string(text)]
+	if !several {
+		return mediaType{Schema: of, Example: o.Example}
+	}
+	d.Components.Examples[name] = exampleDoc{o.Example}
+	return mediaType{Schema: of, Examples: exampleOf(d, name, name)}
+}
+
+// commonRequests returns the examples that several operations have, as JSON, with their names.
+func commonRequests(all []*schema.Operation[*operation.Deps]) map[string]string {
+	names := map[string]string{}
+	common := map[string]string{}
+	for _, o := range all {
+		text, err := json.Marshal(o.Example)
+		if err != nil {
+			continue
+		}
+		if first, seen := names[string(text)]; seen {
+			common[string(text)] = first
+			continue
+		}
+		names[string(text)] = componentName(o.Name, "Input")
+	}
+	return common
 }
 
 // processingExample is the name of the example of a job that has just started.

@@ -2,18 +2,13 @@ package api_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -123,42 +118,6 @@ func TestOpenAPIDescribesEveryRoute(t *testing.T) {
 	}
 	if got, want := len(seen), len(s.API.Routes()); got != want {
 		t.Errorf("%d operations described, want %d", got, want)
-	}
-}
-
-// lintRules turns off rules that do not fit, with the reasons.
-const lintRules = `extends: [recommended-strict]
-rules:
-  # Health, readiness and this document take nothing that could be at fault.
-  operation-4xx-response: off
-  # partials is a word that no template may have for a slug.
-  no-ambiguous-paths: off
-`
-
-func TestOpenAPIPassesRedocly(t *testing.T) {
-	t.Parallel()
-	program, err := filepath.Abs("../.ci/node/node_modules/.bin/redocly")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("%v: run `make setup`, which installs it", err)
-	}
-	dir := t.TempDir()
-	document, _ := productDocument(t)
-	for name, text := range map[string][]byte{"openapi.json": document, "redocly.yaml": []byte(lintRules)} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "lint", "openapi.json", "--config", "redocly.yaml", "--format", "stylish")
-	cmd.Dir = dir
-	// It must neither look for updates nor report who uses it.
-	cmd.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true", "CI=true")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, out)
 	}
 }
 

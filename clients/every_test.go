@@ -112,11 +112,22 @@ func everyCall(t *testing.T, description []byte, delivery string) []call {
 type documented struct {
 	OperationID string
 	RequestBody struct {
-		Content map[string]struct{ Example json.RawMessage }
+		Content map[string]struct {
+			Example  json.RawMessage
+			Examples map[string]struct {
+				Ref string `json:"$ref"`
+			}
+		}
 	}
-	Responses map[string]struct{ Content map[string]any }
+	Responses map[string]describedResponse
 
 	method, path string
+}
+
+// describedResponse is a response of the document, or a reference to one.
+type describedResponse struct {
+	Ref     string `json:"$ref"`
+	Content map[string]any
 }
 
 // example is a body that does something.
@@ -129,7 +140,11 @@ func (d documented) example() json.RawMessage {
 func described(t *testing.T, description []byte, given []call) []call {
 	t.Helper()
 	var document struct {
-		Paths map[string]map[string]documented
+		Paths      map[string]map[string]documented
+		Components struct {
+			Responses map[string]describedResponse
+			Examples  map[string]struct{ Value json.RawMessage }
+		}
 	}
 	if err := json.Unmarshal(description, &document); err != nil {
 		t.Fatal(err)
@@ -138,6 +153,17 @@ func described(t *testing.T, description []byte, given []call) []call {
 	for pattern, methods := range document.Paths {
 		for method, o := range methods {
 			o.method, o.path = strings.ToUpper(method), pattern
+			if body, ok := o.RequestBody.Content["application/json"]; ok {
+				for _, shared := range body.Examples {
+					body.Example = document.Components.Examples[strings.TrimPrefix(shared.Ref, "#/components/examples/")].Value
+				}
+				o.RequestBody.Content["application/json"] = body
+			}
+			for status, response := range o.Responses {
+				if name, ok := strings.CutPrefix(response.Ref, "#/components/responses/"); ok {
+					o.Responses[status] = document.Components.Responses[name]
+				}
+			}
 			operations[o.OperationID] = o
 		}
 	}

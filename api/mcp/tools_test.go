@@ -69,6 +69,11 @@ func TestToolsAreWhole(t *testing.T) {
 		if a.ReadOnlyHint == nil || a.IdempotentHint == nil || !*a.ReadOnlyHint && a.DestructiveHint == nil || !strings.Contains(tool.Description, "Costs ") && a.OpenWorldHint == nil {
 			t.Errorf("%s: annotations are %+v", tool.Name, a)
 		}
+		// Some providers of models refuse these at the top level of a tool's input.
+		var top struct{ OneOf, AnyOf, AllOf json.RawMessage }
+		if err := json.Unmarshal(tool.InputSchema, &top); err != nil || top.OneOf != nil || top.AnyOf != nil || top.AllOf != nil {
+			t.Errorf("%s: its input has oneOf, anyOf or allOf (%v)", tool.Name, err)
+		}
 	}
 	for _, row := range operations(t) {
 		tool, ok := byName[row.Tool()]

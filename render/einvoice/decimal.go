@@ -21,7 +21,9 @@ var errDecimal = errors.New("not a decimal number")
 // maxDecimal is the maximum length of a number: its digits, sign and point.
 const maxDecimal = 38
 
-var decimalPattern = regexp.MustCompile(`^[+-]?(\d{1,18}(\.\d{0,18})?|\.\d{1,18})$`)
+const decimalSyntax = `^[+-]?(\d{1,18}(\.\d{0,18})?|\.\d{1,18})$`
+
+var decimalPattern = regexp.MustCompile(decimalSyntax)
 
 // parseDecimal reads a number such as -12.50. It returns errDecimal for anything else.
 func parseDecimal(text string) (Decimal, error) {
@@ -38,8 +40,11 @@ func parseDecimal(text string) (Decimal, error) {
 // JSONSchema describes the JSON of a number.
 func (Decimal) JSONSchema() *jsonschema.Schema {
 	longest := uint64(maxDecimal)
+	text := &jsonschema.Schema{Type: "string", MaxLength: &longest, Pattern: `^[+-]?[0-9.]+$`}
+	// The API publishes these extensions as a pattern and as the name of the type.
+	text.Extras = map[string]any{"x-pattern": decimalSyntax}
 	return &jsonschema.Schema{
-		OneOf: []*jsonschema.Schema{{Type: "number"}, {Type: "string", MaxLength: &longest, Pattern: `^[+-]?[0-9.]+$`}},
+		OneOf: []*jsonschema.Schema{{Type: "number"}, text}, Extras: map[string]any{"x-type": "InvoiceDecimal"},
 	}
 }
 

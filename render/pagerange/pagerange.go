@@ -13,6 +13,14 @@ import (
 const Syntax = "pages and ranges separated by commas, such as 1-3,5, 7- (to the end), " +
 	"-3 (the first three), even, odd or last"
 
+// Pattern is the grammar as a regular expression. It accepts reversed ranges, which Parse does not.
+const Pattern = `^\s*` + partPattern + `(\s*,\s*` + partPattern + `)*\s*$`
+
+const (
+	pagePattern = `0*([1-9][0-9]{0,5}|1000000)`
+	partPattern = `(even|odd|last|` + pagePattern + `(\s*-(\s*` + pagePattern + `)?)?|-\s*` + pagePattern + `)`
+)
+
 // maxLength bounds an expression in bytes: two thousand page numbers, which a
 // request may list, fit in. Its schema allows less to a text, since each part of
 // one may mean a whole document.

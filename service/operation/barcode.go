@@ -31,8 +31,8 @@ type barcodeInput struct {
 	IncludeText bool   `json:"includetext,omitempty" jsonschema:"default=false" jsonschema_description:"If true, print the text in the image: Latin, Greek, Cyrillic, Chinese, Japanese or Korean."`
 	ECLevel     string `json:"eclevel,omitempty" jsonschema:"enum=L,enum=M,enum=Q,enum=H,enum=0,enum=1,enum=2,enum=3,enum=4,enum=5,enum=6,enum=7,enum=8" jsonschema_description:"Error correction level: L, M, Q or H for qr; 0 to 8 for pdf417."`
 	GS1         bool   `json:"gs1,omitempty" jsonschema:"default=false" jsonschema_description:"If true, create a GS1-128 (code128) or a GS1 DataMatrix (datamatrix). Write each value after its identifier: (01)09506000134352(10)ABC123."`
-	Color       string `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Colour of the code: a CSS colour such as #036 or navy."`
-	Background  string `json:"background,omitempty" jsonschema:"maxLength=30,default=#ffffff" jsonschema_description:"Background colour: a CSS colour, or transparent."`
+	Color       Color  `json:"color,omitempty" jsonschema:"default=#000000" jsonschema_description:"Colour of the code: a CSS colour such as #036 or navy."`
+	Background  Color  `json:"background,omitempty" jsonschema:"default=#ffffff" jsonschema_description:"Background colour: a CSS colour, or transparent."`
 }
 
 // Validate checks the rules that the schema cannot express.

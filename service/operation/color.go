@@ -3,23 +3,40 @@ package operation
 import (
 	"encoding/hex"
 	"image/color"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/invopop/jsonschema"
 	"golang.org/x/image/colornames"
 
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
+// Color is a CSS colour, in hexadecimal or by name. The empty one is absent.
+type Color string
+
+// maxColor is more than any colour needs, in characters.
+const maxColor = 30
+
+// JSONSchema returns the schema of a Color.
+func (Color) JSONSchema() *jsonschema.Schema {
+	names := append(slices.Sorted(maps.Keys(colornames.Map)), "rebeccapurple", "transparent")
+	hexadecimal := `#([0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})`
+	doc := &jsonschema.Schema{Type: "string", MaxLength: new(uint64(maxColor))}
+	return schema.Named("Color", schema.SetPattern(doc, "^("+hexadecimal+"|"+schema.AnyCase(names)+")$"))
+}
+
 // checkColor adds an error for a text that is given and is not a CSS colour, in hexadecimal or by name.
-func checkColor(faults *schema.FieldErrors, field, text string) {
+func checkColor(faults *schema.FieldErrors, field string, text Color) {
 	if text != "" && parseColor(text) == nil {
 		faults.Add(field, "must be a CSS colour such as #c00, #cc0000 or crimson; got %.30q", text)
 	}
 }
 
 // parseColor reads a CSS colour; nil means that it is invalid.
-func parseColor(text string) *color.NRGBA {
-	switch name := strings.ToLower(text); name {
+func parseColor(text Color) *color.NRGBA {
+	switch name := strings.ToLower(string(text)); name {
 	case "transparent":
 		return &color.NRGBA{}
 	case "rebeccapurple":
@@ -30,7 +47,7 @@ func parseColor(text string) *color.NRGBA {
 		}
 	}
 
-	digits, ok := strings.CutPrefix(text, "#")
+	digits, ok := strings.CutPrefix(string(text), "#")
 	if len(digits) == 3 || len(digits) == 4 {
 		var long strings.Builder
 		for _, digit := range digits {

@@ -22,7 +22,6 @@ import (
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/render/officefile"
-	"github.com/relaypdf/relaypdf/render/pagerange"
 	"github.com/relaypdf/relaypdf/render/pdffile"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/credit"
@@ -38,7 +37,7 @@ type convertInput struct {
 	FileSource
 	AssetInput
 
-	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, file and fileId."`
+	HTML           *string        `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_extras:"x-filled=true" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, file and fileId."`
 	SourceFilename string         `json:"sourceFilename,omitempty" jsonschema:"maxLength=255" jsonschema_description:"Name of the source. relaypdf detects the type from the content; the extension only distinguishes the text formats csv, md, html and txt. Default: txt."`
 	Password       string         `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens a protected source."`
 	To             string         `json:"to,omitempty" jsonschema:"enum=pdf,enum=docx,enum=xlsx,enum=html,enum=png,default=pdf" jsonschema_description:"Target format. html is one file that includes its images. png is one image, or for several pages a ZIP archive of page-001.png and so on. From text documents: pdf, docx, html, png. From spreadsheets: pdf, xlsx, html, png. From presentations and images: pdf, html, png. From HTML and Markdown: all except the source's own format; xlsx has no images. From PDFs: docx, html, png."`
@@ -48,20 +47,20 @@ type convertInput struct {
 
 // ConvertOptions are the options of convert.create.
 type ConvertOptions struct {
-	PageRanges  string  `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages of the result, such as 1-3,5. With standards, list them in document order."`
-	Landscape   *bool   `json:"landscape,omitempty" jsonschema_description:"If true, use landscape paper; if false, portrait. Default: the source's own orientation."`
-	FitToWidth  bool    `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"If true, fit all columns of a sheet on one page width."`
-	Sheets      []Sheet `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
-	Quality     int     `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"JPEG quality of photos, from 1 to 100."`
-	Password    string  `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password required to open the output PDF."`
-	PDFA        string  `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A. standards has more levels, and reports errors of the document."`
-	Comments    bool    `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"If true, include comments as PDF notes."`
-	Changes     string  `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
-	Recalculate string  `json:"recalculate,omitempty" jsonschema:"enum=missing,enum=always,default=missing" jsonschema_description:"Formulas of a spreadsheet to calculate. missing: those without a stored result, or all if the file says that its results are outdated. always: all. A formula that cannot be calculated keeps its stored result, with a warning."`
-	Fields      string  `json:"fields,omitempty" jsonschema:"enum=stored,enum=update,default=stored" jsonschema_description:"Fields of a text document, such as DATE and FILENAME. stored: the results that the document has stored. update: new results. Page numbers are always those of the result."`
-	TOC         bool    `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
-	Formulas    *bool   `json:"formulas,omitempty" jsonschema:"default=true" jsonschema_description:"If false, dollar signs and the brackets of TeX in Markdown are text. If true, they are formulas."`
-	HTML        string  `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
+	PageRanges  PageRanges `json:"pageRanges,omitempty" jsonschema_description:"Pages of the result, such as 1-3,5. With standards, list them in document order."`
+	Landscape   *bool      `json:"landscape,omitempty" jsonschema_description:"If true, use landscape paper; if false, portrait. Default: the source's own orientation."`
+	FitToWidth  bool       `json:"fitToWidth,omitempty" jsonschema:"default=false" jsonschema_description:"If true, fit all columns of a sheet on one page width."`
+	Sheets      []Sheet    `json:"sheets,omitempty" jsonschema:"maxItems=100" jsonschema_description:"Sheets to print: names, or numbers from 1."`
+	Quality     int        `json:"quality,omitempty" jsonschema:"minimum=1,maximum=100,default=90" jsonschema_description:"JPEG quality of photos, from 1 to 100."`
+	Password    string     `json:"password,omitempty" jsonschema:"minLength=1,maxLength=127" jsonschema_description:"Password required to open the output PDF."`
+	PDFA        string     `json:"pdfa,omitempty" jsonschema:"enum=1b,enum=2b,enum=3b" jsonschema_description:"Level of PDF/A. standards has more levels, and reports errors of the document."`
+	Comments    bool       `json:"comments,omitempty" jsonschema:"default=false" jsonschema_description:"If true, include comments as PDF notes."`
+	Changes     string     `json:"trackedChanges,omitempty" jsonschema:"enum=shown,enum=accepted,enum=rejected" jsonschema_description:"Display of tracked changes in text documents. Default: the document's own setting."`
+	Recalculate string     `json:"recalculate,omitempty" jsonschema:"enum=missing,enum=always,default=missing" jsonschema_description:"Formulas of a spreadsheet to calculate. missing: those without a stored result, or all if the file says that its results are outdated. always: all. A formula that cannot be calculated keeps its stored result, with a warning."`
+	Fields      string     `json:"fields,omitempty" jsonschema:"enum=stored,enum=update,default=stored" jsonschema_description:"Fields of a text document, such as DATE and FILENAME. stored: the results that the document has stored. update: new results. Page numbers are always those of the result."`
+	TOC         bool       `json:"toc,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add a table of contents at the front, from the headings, with links and page numbers. Requires engine wkhtmltopdf."`
+	Formulas    *bool      `json:"formulas,omitempty" jsonschema:"default=true" jsonschema_description:"If false, dollar signs and the brackets of TeX in Markdown are text. If true, they are formulas."`
+	HTML        string     `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
 
 	StandardsOptions
 }
@@ -96,7 +95,7 @@ var pdfaLevels = map[string]int{"1b": 1, "2b": 2, "3b": 3}
 
 // printing returns the options in the renderer's type.
 func (o ConvertOptions) printing() render.ConvertPrint {
-	p := render.ConvertPrint{PageRanges: o.PageRanges, Password: o.Password}
+	p := render.ConvertPrint{PageRanges: string(o.PageRanges), Password: o.Password}
 	p.Landscape = o.Landscape
 	p.FitToWidth = o.FitToWidth
 	p.Quality = o.Quality
@@ -139,11 +138,7 @@ func (o ConvertOptions) validate(faults *schema.FieldErrors, engine string, to o
 		}
 	}
 
-	if o.PageRanges != "" {
-		if err := render.CheckPageRanges(o.PageRanges); err != nil {
-			faults.Add("options.pageRanges", "%s. Send %s", err, pagerange.Syntax)
-		}
-	}
+	o.PageRanges.check(faults, "options.pageRanges")
 
 	if o.PDFA != "" && o.Password != "" {
 		faults.Add("options.password", "is mutually exclusive with options.pdfa: PDF/A files cannot be encrypted")
@@ -175,6 +170,11 @@ func (o ConvertOptions) validate(faults *schema.FieldErrors, engine string, to o
 
 // engineWebKit is the name of the engine for HTML.
 const engineWebKit = "wkhtmltopdf"
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (convertInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("html", "url", "file", "fileId"))
+}
 
 // Validate checks the rules that the schema cannot express.
 func (in *convertInput) Validate() error {

@@ -14,8 +14,8 @@ type emailInput struct {
 	Described
 	FileSource
 
-	Attachments string `json:"attachments,omitempty" jsonschema:"enum=embed,enum=append,enum=ignore,default=embed" jsonschema_description:"Handling of attachments. embed: attach the files to the PDF. append: add PDFs, images, office documents, texts and emails as pages, 30 at most, and embed the rest. ignore: leave them out. The first page lists them in any case."`
-	Format      string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6."`
+	Attachments string      `json:"attachments,omitempty" jsonschema:"enum=embed,enum=append,enum=ignore,default=embed" jsonschema_description:"Handling of attachments. embed: attach the files to the PDF. append: add PDFs, images, office documents, texts and emails as pages, 30 at most, and embed the rest. ignore: leave them out. The first page lists them in any case."`
+	Format      PaperFormat `json:"format,omitempty" jsonschema:"default=Letter" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6."`
 }
 
 // Validate checks the rules that the schema cannot express.

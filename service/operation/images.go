@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -25,8 +27,8 @@ const (
 type imageInput struct {
 	schema.Common
 
-	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, file, fileId and templateId."`
-	URL  *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: URL of a public https page."`
+	HTML *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_extras:"x-filled=true" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, file, fileId and templateId."`
+	URL  *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_extras:"x-filled=true" jsonschema_description:"Source: URL of a public https page."`
 	SiteInput
 	TemplateInput
 	Options ImageOptions `json:"options,omitzero" jsonschema_description:"Loading and capture options."`
@@ -63,6 +65,11 @@ type Clip struct {
 	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=1000000" jsonschema_description:"Top edge, in CSS pixels."`
 	Width  float64 `json:"width" jsonschema:"required,minimum=1,maximum=16384" jsonschema_description:"Width in CSS pixels."`
 	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=16384" jsonschema_description:"Height in CSS pixels."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (imageInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("html", "url", "templateId", "file", "fileId"))
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -20,7 +20,7 @@ type convertImageInput struct {
 	Width      int    `json:"width,omitempty" jsonschema:"minimum=1,maximum=16384" jsonschema_description:"Width in pixels. Default: in proportion to height, or the width of the source."`
 	Height     int    `json:"height,omitempty" jsonschema:"minimum=1,maximum=16384" jsonschema_description:"Height in pixels. Default: in proportion to width, or the height of the source."`
 	Fit        string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,default=contain" jsonschema_description:"Fit into width and height. contain: stay within both. cover: fill both and crop the rest. fill: stretch the image."`
-	Background string `json:"background,omitempty" jsonschema:"maxLength=30" jsonschema_description:"CSS colour behind transparent parts. Default: white for jpeg, none for the others."`
+	Background Color  `json:"background,omitempty" jsonschema_description:"CSS colour behind transparent parts. Default: white for jpeg, none for the others."`
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -26,7 +26,8 @@ type Length struct{ raw any }
 // JSONSchema returns the schema of a Length: a number or a string.
 func (Length) JSONSchema() *jsonschema.Schema {
 	long := uint64(maxLengthText)
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number"}, {Type: "string", MaxLength: &long}}}
+	text := schema.SetPattern(&jsonschema.Schema{Type: "string", MaxLength: &long}, lengthSyntax)
+	return schema.Named("Length", &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "number"}, text}})
 }
 
 // SetJSON stores the value unchanged; inches reports whether it is a length.
@@ -44,7 +45,11 @@ func (l Length) IsZero() bool { return l.raw == nil }
 // maxLengthText is more than any length needs, in characters.
 const maxLengthText = 64
 
-var lengthPattern = regexp.MustCompile(`^([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))\s*(px|in|cm|mm|pt)?$`)
+// lengthSyntax is the pattern of a length as text.
+var lengthSyntax = `^\s*([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}))\s*(` +
+	schema.AnyCase([]string{"px", "in", "cm", "mm", "pt"}) + `)?\s*$`
+
+var lengthPattern = regexp.MustCompile(lengthSyntax)
 
 var unitsPerInch = map[string]float64{"": pixelsPerInch, "px": pixelsPerInch, "in": 1, "cm": 2.54, "mm": 25.4, "pt": 72}
 

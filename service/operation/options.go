@@ -97,6 +97,14 @@ type Cookie struct {
 	Path   string `json:"path,omitempty" jsonschema:"maxLength=1024,default=/" jsonschema_description:"Path prefix that receives the cookie."`
 }
 
+// JSONSchemaExtend adds rules of several members to the schema.
+func (Cookie) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.SetPatterns(doc, map[string]string{
+		"name": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", "value": `^[ -:<-~]*$`, "path": `^/[!-:<-~]*$`,
+		"domain": `^\.?[-_0-9A-Za-z]{1,63}(\.[-_0-9A-Za-z]{1,63})*$`,
+	})
+}
+
 // validate adds the errors in the options of a request that renders a URL or an inline document.
 func (o *LoadOptions) validate(faults *schema.FieldErrors, hasURL bool) {
 	if o.Timeout > 0 && o.WaitForTimeout >= o.Timeout {

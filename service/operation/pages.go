@@ -20,20 +20,43 @@ type Pages struct{ expr *string }
 // maxPageItems is the maximum number of page numbers in an array, which is the maximum number of pages of a result.
 const maxPageItems = render.MaxPages
 
+// maxPagesText is the maximum length of a selection as text, in characters.
+const maxPagesText = 1000
+
 // selectPages returns the Pages of an expression.
 func selectPages(expr string) Pages { return Pages{&expr} }
 
+// PageRanges selects pages in document order. The empty text is absent.
+type PageRanges string
+
+// JSONSchema returns the schema of PageRanges, which is that of Pages as text.
+func (PageRanges) JSONSchema() *jsonschema.Schema { return schema.Named("PageRanges", pagesText()) }
+
+// check adds a validation error if p is not a selection of pages.
+func (p PageRanges) check(faults *schema.FieldErrors, field string) {
+	if p == "" {
+		return
+	}
+	if err := render.CheckPageRanges(string(p)); err != nil {
+		faults.Add(field, "%s. Send %s", err, pagerange.Syntax)
+	}
+}
+
+// pagesText returns the schema of a selection of pages as text.
+func pagesText() *jsonschema.Schema {
+	doc := &jsonschema.Schema{Type: "string", MinLength: new(uint64(1)), MaxLength: new(uint64(maxPagesText))}
+	return schema.SetPattern(doc, pagerange.Pattern)
+}
+
 // JSONSchema returns the schema of Pages: a string or an array of page numbers.
 func (Pages) JSONSchema() *jsonschema.Schema {
-	short := uint64(1)
-	long := uint64(1000)
 	some := uint64(1)
 	many := uint64(maxPageItems)
 	page := &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: "999999"}
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
-		{Type: "string", MinLength: &short, MaxLength: &long},
+	return schema.Named("Pages", &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+		pagesText(),
 		{Type: "array", Items: page, MinItems: &some, MaxItems: &many},
-	}}
+	}})
 }
 
 // SetJSON writes an array's numbers as an expression.

@@ -2,13 +2,14 @@ package operation
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
-	"github.com/relaypdf/relaypdf/render/pagerange"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -16,9 +17,9 @@ import (
 type pdfInput struct {
 	schema.Common
 
-	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, markdown, file, fileId and templateId."`
-	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: URL of a public https page."`
-	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: GitHub Flavored Markdown (tables, alerts, footnotes, code) with definition lists, [TOC] and front matter (title, author, date, options), at most 10 MiB. For raw HTML in it, see options.html."`
+	HTML     *string `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_extras:"x-filled=true" jsonschema_description:"Source: an HTML document or fragment, at most 10 MiB. Send exactly one of html, url, markdown, file, fileId and templateId."`
+	URL      *string `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_extras:"x-filled=true" jsonschema_description:"Source: URL of a public https page."`
+	Markdown *string `json:"markdown,omitempty" jsonschema:"maxLength=10485760" jsonschema_extras:"x-filled=true" jsonschema_description:"Source: GitHub Flavored Markdown (tables, alerts, footnotes, code) with definition lists, [TOC] and front matter (title, author, date, options), at most 10 MiB. For raw HTML in it, see options.html."`
 	SiteInput
 	TemplateInput
 	Options PDFOptions `json:"options,omitzero" jsonschema_description:"Loading and print options."`
@@ -26,23 +27,23 @@ type pdfInput struct {
 
 // PDFOptions are the options of pdf.create.
 type PDFOptions struct {
-	Format            string   `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. It overrides width and height."`
-	Width             Length   `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
-	Height            Length   `json:"height,omitzero" jsonschema_description:"Paper height, in the same form as width. Default: that of Letter."`
-	Landscape         bool     `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, swap the width and the height of the paper."`
-	Margin            Margin   `json:"margin,omitzero" jsonschema_description:"Page margins. Headers and footers are printed inside the margins: leave at least 15mm for each."`
-	Scale             float64  `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2,default=1" jsonschema_extras:"x-common=true" jsonschema_description:"Zoom of the page's content, from 0.1 to 2."`
-	PrintBackground   *bool    `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_extras:"x-common=true" jsonschema_description:"If true, print background colours and images."`
-	PreferCSSPageSize bool     `json:"preferCSSPageSize,omitempty" jsonschema:"default=false" jsonschema_description:"If true, the size in the page's @page rule overrides format, width and height."`
-	PageRanges        string   `json:"pageRanges,omitempty" jsonschema:"minLength=1,maxLength=1000" jsonschema_description:"Pages to print, in document order: 1-3,5, 7- (to the end), -3 (the first three), even, odd or last. Default: all."`
-	HeaderTemplate    string   `json:"headerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the header, printed in the top margin of each page. Elements of the classes pageNumber, totalPages, date and title are filled in. Set margin.top large enough."`
-	FooterTemplate    string   `json:"footerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the footer, printed in the bottom margin of each page, in the same form as headerTemplate. Set margin.bottom large enough."`
-	MediaType         string   `json:"mediaType,omitempty" jsonschema:"enum=print,enum=screen,default=print" jsonschema_description:"CSS media type of the layout."`
-	Metadata          Metadata `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
-	Tagged            bool     `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add the structure for screen readers. Large documents become much larger."`
-	Outline           bool     `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add bookmarks from the page's headings."`
-	Formulas          *bool    `json:"formulas,omitempty" jsonschema:"default=true" jsonschema_description:"If false, dollar signs and the brackets of TeX in Markdown are text. If true, they are formulas."`
-	HTML              string   `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
+	Format            PaperFormat `json:"format,omitempty" jsonschema:"default=Letter" jsonschema_extras:"x-common=true" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. It overrides width and height."`
+	Width             Length      `json:"width,omitzero" jsonschema_description:"Paper width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Default: that of Letter."`
+	Height            Length      `json:"height,omitzero" jsonschema_description:"Paper height, in the same form as width. Default: that of Letter."`
+	Landscape         bool        `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_extras:"x-common=true" jsonschema_description:"If true, swap the width and the height of the paper."`
+	Margin            Margin      `json:"margin,omitzero" jsonschema_description:"Page margins. Headers and footers are printed inside the margins: leave at least 15mm for each."`
+	Scale             float64     `json:"scale,omitempty" jsonschema:"minimum=0.1,maximum=2,default=1" jsonschema_extras:"x-common=true" jsonschema_description:"Zoom of the page's content, from 0.1 to 2."`
+	PrintBackground   *bool       `json:"printBackground,omitempty" jsonschema:"default=true" jsonschema_extras:"x-common=true" jsonschema_description:"If true, print background colours and images."`
+	PreferCSSPageSize bool        `json:"preferCSSPageSize,omitempty" jsonschema:"default=false" jsonschema_description:"If true, the size in the page's @page rule overrides format, width and height."`
+	PageRanges        PageRanges  `json:"pageRanges,omitempty" jsonschema_description:"Pages to print, in document order: 1-3,5, 7- (to the end), -3 (the first three), even, odd or last. Default: all."`
+	HeaderTemplate    string      `json:"headerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the header, printed in the top margin of each page. Elements of the classes pageNumber, totalPages, date and title are filled in. Set margin.top large enough."`
+	FooterTemplate    string      `json:"footerTemplate,omitempty" jsonschema:"maxLength=1048576" jsonschema_description:"HTML of the footer, printed in the bottom margin of each page, in the same form as headerTemplate. Set margin.bottom large enough."`
+	MediaType         string      `json:"mediaType,omitempty" jsonschema:"enum=print,enum=screen,default=print" jsonschema_description:"CSS media type of the layout."`
+	Metadata          Metadata    `json:"metadata,omitzero" jsonschema_description:"Document information of the PDF."`
+	Tagged            bool        `json:"tagged,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add the structure for screen readers. Large documents become much larger."`
+	Outline           bool        `json:"outline,omitempty" jsonschema:"default=false" jsonschema_description:"If true, add bookmarks from the page's headings."`
+	Formulas          *bool       `json:"formulas,omitempty" jsonschema:"default=true" jsonschema_description:"If false, dollar signs and the brackets of TeX in Markdown are text. If true, they are formulas."`
+	HTML              string      `json:"html,omitempty" jsonschema:"enum=filter,enum=allow,default=filter" jsonschema_description:"Raw HTML such as script and style in Markdown. filter: escape it to text. allow: render it."`
 
 	StandardsOptions
 	LoadOptions
@@ -111,6 +112,19 @@ var formats = map[string]paper{
 	"a6": {105 / mmPerInch, 148 / mmPerInch},
 }
 
+// PaperFormat is the name of a paper. The empty one is absent.
+type PaperFormat string
+
+// maxFormat is more than any name of a paper needs, in characters.
+const maxFormat = 32
+
+// JSONSchema returns the schema of a PaperFormat.
+func (PaperFormat) JSONSchema() *jsonschema.Schema {
+	pattern := "^(" + schema.AnyCase(slices.Sorted(maps.Keys(formats))) + ")$"
+	doc := &jsonschema.Schema{Type: "string", MaxLength: new(uint64(maxFormat))}
+	return schema.Named("PaperFormat", schema.SetPattern(doc, pattern))
+}
+
 // paperBounds are a page's limits in inches. 200 is the largest page of a PDF
 // that every reader opens (14,400 units); below a tenth Chromium fails.
 var paperBounds = bounds{low: 0.1, high: 200}
@@ -130,6 +144,11 @@ const allowHTML = "allow"
 
 // defaultPaper is Letter.
 var defaultPaper = formats["letter"]
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (pdfInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("html", "url", "markdown", "templateId", "file", "fileId"))
+}
 
 // Validate checks the rules that the schema cannot express.
 func (in *pdfInput) Validate() error {
@@ -164,11 +183,7 @@ func (in *pdfInput) Validate() error {
 // check faults options that cannot be.
 func (o *PDFOptions) check(faults *schema.FieldErrors, hasURL bool) {
 	o.layout(faults)
-	if o.PageRanges != "" {
-		if err := render.CheckPageRanges(o.PageRanges); err != nil {
-			faults.Add("options.pageRanges", "%s. Send %s", err, pagerange.Syntax)
-		}
-	}
+	o.PageRanges.check(faults, "options.pageRanges")
 	o.checkStandards(faults, o.Facturx != nil)
 	o.LoadOptions.validate(faults, hasURL)
 	o.TemplateOptions.validate(faults)
@@ -182,7 +197,7 @@ func (o *PDFOptions) layout(faults *schema.FieldErrors) (paper, render.Margin) {
 	}
 
 	if o.Format != "" {
-		named, ok := formats[strings.ToLower(o.Format)]
+		named, ok := formats[strings.ToLower(string(o.Format))]
 		if !ok {
 			faults.Add(
 				"options.format",
@@ -250,7 +265,7 @@ func (o *PDFOptions) settings() render.PDF {
 		Scale: either(
 			nonZero(o.Scale), 1,
 		), PrintBackground: either(o.PrintBackground, true), PreferCSSPageSize: o.PreferCSSPageSize,
-		Header: o.HeaderTemplate, Footer: o.FooterTemplate, PageRanges: o.PageRanges,
+		Header: o.HeaderTemplate, Footer: o.FooterTemplate, PageRanges: string(o.PageRanges),
 		Tagged: o.Tagged, Outline: o.Outline,
 		Metadata: o.Metadata.info(), Standards: wanted(o.Standards), StandardsStrict: o.StandardsStrict,
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/template"
@@ -56,6 +58,11 @@ const (
 	BulkFiles  = "files"
 	BulkFail   = "fail"
 )
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (BulkInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("templateId", "form"), schema.ExactlyOne("records", "fileId"))
+}
 
 // Validate checks the rules that the schema cannot express, and makes the call a job unless it asks for its price.
 func (in *BulkInput) Validate() error {

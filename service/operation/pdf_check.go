@@ -13,7 +13,7 @@ type checkInput struct {
 	schema.Common
 	PDFSource
 
-	Standards []Standard `json:"standards" jsonschema:"required,minItems=1,maxItems=8" jsonschema_description:"Standards to check."`
+	Standards []Standard `json:"standards" jsonschema:"required,minItems=1,maxItems=8" jsonschema_extras:"x-unique=true" jsonschema_description:"Standards to check."`
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -3,6 +3,8 @@ package operation
 import (
 	"context"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdf/images"
@@ -26,6 +28,12 @@ type CropBox struct {
 	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the top of the page in points."`
 	Width  float64 `json:"width" jsonschema:"required,minimum=3,maximum=14400" jsonschema_description:"Width in points."`
 	Height float64 `json:"height" jsonschema:"required,minimum=3,maximum=14400" jsonschema_description:"Height in points."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (in cropInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	in.FileSource.JSONSchemaExtend(doc)
+	schema.AddRules(doc, schema.ExactlyOne("box", "margins"))
 }
 
 // Validate checks the rules that the schema cannot express.

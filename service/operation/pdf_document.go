@@ -36,6 +36,16 @@ type DocumentMetadata struct {
 	Custom     customMetadata `json:"custom,omitempty" jsonschema_description:"Entries with other names, as strings. They are written only to the document information, not to XMP."`
 }
 
+// JSONSchemaExtend adds rules of several members to the schema.
+func (DocumentMetadata) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.SetPatterns(doc, map[string]string{"createdAt": timePattern, "modifiedAt": timePattern})
+}
+
+// timePattern is the pattern of a time in RFC 3339. It accepts 29 February of every year.
+const timePattern = `^(000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})-` +
+	`((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|[12]\d))` +
+	`T([01]\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`
+
 // customMetadata are values by names of the user's own.
 type customMetadata map[string]string
 

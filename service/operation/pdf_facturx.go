@@ -305,6 +305,12 @@ type facturxInput struct {
 	FacturxOptions
 }
 
+// JSONSchemaExtend adds rules of several members to the schema.
+func (in facturxInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	in.FileSource.JSONSchemaExtend(doc)
+	schema.AddRules(doc, schema.ExactlyOne("invoice", "xml"))
+}
+
 // Validate checks the rules that the schema cannot express.
 func (in *facturxInput) Validate() error {
 	var faults schema.FieldErrors

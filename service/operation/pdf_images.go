@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
 	"github.com/relaypdf/relaypdf/render/engine"
@@ -22,12 +24,17 @@ type fromImagesInput struct {
 
 // fromImagesPage are the options of pdf.from-images.
 type fromImagesPage struct {
-	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. It overrides width and height. Default: each page has the size of its image."`
-	Width     Length `json:"width,omitzero" jsonschema_description:"Page width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
-	Height    Length `json:"height,omitzero" jsonschema_description:"Page height, in the same form as width. Requires width."`
-	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`
-	Margin    Margin `json:"margin,omitzero" jsonschema_description:"Page margins. Default: 0."`
-	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,enum=none,default=contain" jsonschema_description:"Fit of an image between the margins, for pages of a given size. contain: show the whole image. cover: fill the page and crop the rest. fill: stretch the image. none: keep its size unless it is too large."`
+	Format    PaperFormat `json:"format,omitempty" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. It overrides width and height. Default: each page has the size of its image."`
+	Width     Length      `json:"width,omitzero" jsonschema_description:"Page width: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
+	Height    Length      `json:"height,omitzero" jsonschema_description:"Page height, in the same form as width. Requires width."`
+	Landscape bool        `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`
+	Margin    Margin      `json:"margin,omitzero" jsonschema_description:"Page margins. Default: 0."`
+	Fit       string      `json:"fit,omitempty" jsonschema:"enum=contain,enum=cover,enum=fill,enum=none,default=contain" jsonschema_description:"Fit of an image between the margins, for pages of a given size. contain: show the whole image. cover: fill the page and crop the rest. fill: stretch the image. none: keep its size unless it is too large."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (fromImagesPage) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.Requires("width", "height"), schema.Requires("height", "width"))
 }
 
 // Validate checks the rules that the schema cannot express.
@@ -70,10 +77,10 @@ func (o *fromImagesPage) layout(faults *schema.FieldErrors) images.FromImagesArg
 
 // sheet is the paper that a format names, or else a width and a height; nothing
 // where neither is given.
-func sheet(faults *schema.FieldErrors, at, format string, width, height Length) (size paper) {
+func sheet(faults *schema.FieldErrors, at string, format PaperFormat, width, height Length) (size paper) {
 	switch {
 	case format != "":
-		named, ok := formats[strings.ToLower(format)]
+		named, ok := formats[strings.ToLower(string(format))]
 		if !ok {
 			faults.Add(
 				at+"format",

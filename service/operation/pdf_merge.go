@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/service/schema"
@@ -31,6 +33,12 @@ type MergeFile struct {
 
 	Title    string `json:"title,omitempty" jsonschema:"maxLength=500" jsonschema_description:"Title in the table of contents and the bookmarks. Default with tableOfContents: the title in the metadata of the PDF. Otherwise, or without that, the file name without its extension."`
 	Password string `json:"password,omitempty" jsonschema:"maxLength=127" jsonschema_description:"Password that opens this PDF, if it is encrypted. The result is not encrypted."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (in MergeFile) JSONSchemaExtend(doc *jsonschema.Schema) {
+	in.FileSource.JSONSchemaExtend(doc)
+	schema.SetPatterns(doc, map[string]string{"title": filledText})
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -23,7 +23,7 @@ type redactInput struct {
 	Terms    []redactTerm    `json:"terms,omitempty" jsonschema:"minItems=1,maxItems=100" jsonschema_description:"Words and phrases to remove everywhere; case, spaces and hyphens at line ends are ignored. Covers text, links, bookmarks, layers, tags, names and document information. Comments, metadata, attachments, scripts and invisible content are removed completely. If removal is uncertain, such as in a pattern, a soft mask or a glyph, the call fails with processing_failed."`
 	Patterns []redactPattern `json:"patterns,omitempty" jsonschema:"minItems=1,maxItems=20" jsonschema_description:"Regular expressions (RE2) to remove."`
 	Areas    []RedactArea    `json:"areas,omitempty" jsonschema:"minItems=1,maxItems=200" jsonschema_description:"Parts of pages to empty, measured on the page as displayed, after rotation and cropping. A page becomes an image if an area contains lines, or an image that cannot be redacted alone."`
-	Color    string          `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Fill colour of the redacted places: a CSS colour such as #c00, #cc0000 or crimson. The content beneath is removed whatever the colour."`
+	Color    Color           `json:"color,omitempty" jsonschema:"default=#000000" jsonschema_description:"Fill colour of the redacted places: a CSS colour such as #c00, #cc0000 or crimson. The content beneath is removed whatever the colour."`
 }
 
 // redactTerm is a word or a phrase.
@@ -39,7 +39,12 @@ const (
 )
 
 // JSONSchema bounds a term.
-func (redactTerm) JSONSchema() *jsonschema.Schema { return shortText(maxTerm) }
+func (redactTerm) JSONSchema() *jsonschema.Schema {
+	return schema.SetPattern(shortText(maxTerm), filledText)
+}
+
+// filledText is the pattern of a text that is not blank.
+const filledText = `\S`
 
 // JSONSchema bounds a pattern.
 func (redactPattern) JSONSchema() *jsonschema.Schema { return shortText(maxPattern) }
@@ -57,6 +62,12 @@ type RedactArea struct {
 	Y      float64 `json:"y" jsonschema:"required,minimum=0,maximum=14400" jsonschema_description:"Distance from the top of the page in points."`
 	Width  float64 `json:"width" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Width in points."`
 	Height float64 `json:"height" jsonschema:"required,minimum=1,maximum=14400" jsonschema_description:"Height in points."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (in redactInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	in.FileSource.JSONSchemaExtend(doc)
+	schema.AddRules(doc, schema.AtLeastOne("terms", "patterns", "areas"))
 }
 
 // Validate checks the rules that the schema cannot express.

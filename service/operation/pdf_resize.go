@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdf/images"
@@ -16,12 +18,18 @@ type resizeInput struct {
 	Described
 	PDFSource
 
-	Pages     Pages  `json:"pages,omitzero" jsonschema_description:"Pages to resize: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Format    string `json:"format,omitempty" jsonschema:"maxLength=32" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. Send format, or width and height."`
-	Width     Length `json:"width,omitzero" jsonschema_description:"Page width as displayed: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
-	Height    Length `json:"height,omitzero" jsonschema_description:"Page height as displayed, in the same form as width. Requires width."`
-	Landscape bool   `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`
-	Fit       string `json:"fit,omitempty" jsonschema:"enum=contain,enum=fill,default=contain" jsonschema_description:"Fit of a page on the new paper. contain: show the whole page as large as possible. fill: stretch the page."`
+	Pages     Pages       `json:"pages,omitzero" jsonschema_description:"Pages to resize: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Format    PaperFormat `json:"format,omitempty" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6. Send format, or width and height."`
+	Width     Length      `json:"width,omitzero" jsonschema_description:"Page width as displayed: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). From 0.1in to 200in. Requires height."`
+	Height    Length      `json:"height,omitzero" jsonschema_description:"Page height as displayed, in the same form as width. Requires width."`
+	Landscape bool        `json:"landscape,omitempty" jsonschema:"default=false" jsonschema_description:"If true, swap the width and the height of the paper."`
+	Fit       string      `json:"fit,omitempty" jsonschema:"enum=contain,enum=fill,default=contain" jsonschema_description:"Fit of a page on the new paper. contain: show the whole page as large as possible. fill: stretch the page."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (in resizeInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	in.FileSource.JSONSchemaExtend(doc)
+	schema.AddRules(doc, schema.ExactlyOne("format", "width"), schema.Requires("width", "height"), schema.Requires("height", "width"))
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -15,13 +15,13 @@ type nUpInput struct {
 	Described
 	PDFSource
 
-	PerSheet  int    `json:"perSheet" jsonschema:"required,enum=2,enum=3,enum=4,enum=6,enum=8,enum=9,enum=12,enum=16" jsonschema_description:"Pages per sheet. relaypdf shrinks pages if necessary and never enlarges them."`
-	Pages     Pages  `json:"pages,omitzero" jsonschema_description:"Pages in order, repeats included: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
-	Format    string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6."`
-	Landscape *bool  `json:"landscape,omitempty" jsonschema_description:"If true, use landscape sheets; if false, portrait. Default: the orientation that shows the first page larger."`
-	Border    bool   `json:"border,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw a border around each page."`
-	Margin    Length `json:"margin,omitzero" jsonschema_description:"Space around each page: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). Default: 0."`
-	Order     string `json:"order,omitempty" jsonschema:"enum=row,enum=column,default=row" jsonschema_description:"Order of the pages on a sheet. row: fill rows first. column: fill columns first."`
+	PerSheet  int         `json:"perSheet" jsonschema:"required,enum=2,enum=3,enum=4,enum=6,enum=8,enum=9,enum=12,enum=16" jsonschema_description:"Pages per sheet. relaypdf shrinks pages if necessary and never enlarges them."`
+	Pages     Pages       `json:"pages,omitzero" jsonschema_description:"Pages in order, repeats included: text such as 1-3,5, 7- (to the end), even, odd or last, or an array of page numbers. Default: all."`
+	Format    PaperFormat `json:"format,omitempty" jsonschema:"default=Letter" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6."`
+	Landscape *bool       `json:"landscape,omitempty" jsonschema_description:"If true, use landscape sheets; if false, portrait. Default: the orientation that shows the first page larger."`
+	Border    bool        `json:"border,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw a border around each page."`
+	Margin    Length      `json:"margin,omitzero" jsonschema_description:"Space around each page: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). Default: 0."`
+	Order     string      `json:"order,omitempty" jsonschema:"enum=row,enum=column,default=row" jsonschema_description:"Order of the pages on a sheet. row: fill rows first. column: fill columns first."`
 }
 
 // Validate checks the rules that the schema cannot express.
@@ -63,7 +63,7 @@ func (in *nUpInput) sheets(faults *schema.FieldErrors) pdf.NUpArgs {
 }
 
 // sheetPaper returns the paper of a format in points, and adds a validation error for an unknown one.
-func sheetPaper(faults *schema.FieldErrors, format string) paper {
+func sheetPaper(faults *schema.FieldErrors, format PaperFormat) paper {
 	size := sheet(faults, "", cmp.Or(format, "Letter"), Length{}, Length{})
 	return paper{size.width * pointsPerInch, size.height * pointsPerInch}
 }
@@ -83,10 +83,10 @@ type bookletInput struct {
 	Described
 	PDFSource
 
-	PerSheet int    `json:"perSheet,omitempty" jsonschema:"enum=2,enum=4,default=2" jsonschema_description:"Pages per side of a sheet. With 4, cut each sheet in two before folding."`
-	Format   string `json:"format,omitempty" jsonschema:"maxLength=32,default=Letter" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6."`
-	Binding  string `json:"binding,omitempty" jsonschema:"enum=long,enum=short,default=long" jsonschema_description:"Bound edge of the pages. long: the left edge of portrait pages. short: their top edge."`
-	Guides   bool   `json:"guides,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw fold lines (dashed) and cut lines."`
+	PerSheet int         `json:"perSheet,omitempty" jsonschema:"enum=2,enum=4,default=2" jsonschema_description:"Pages per side of a sheet. With 4, cut each sheet in two before folding."`
+	Format   PaperFormat `json:"format,omitempty" jsonschema:"default=Letter" jsonschema_description:"Paper format, case-insensitive: Letter, Legal, Tabloid, Ledger or A0 to A6."`
+	Binding  string      `json:"binding,omitempty" jsonschema:"enum=long,enum=short,default=long" jsonschema_description:"Bound edge of the pages. long: the left edge of portrait pages. short: their top edge."`
+	Guides   bool        `json:"guides,omitempty" jsonschema:"default=false" jsonschema_description:"If true, draw fold lines (dashed) and cut lines."`
 }
 
 // Validate checks the rules that the schema cannot express.

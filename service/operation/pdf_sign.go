@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/egress"
@@ -39,6 +41,11 @@ type SigningKey struct {
 	Password string  `json:"password,omitempty" jsonschema:"format=password,maxLength=1000" jsonschema_description:"Password of the file."`
 }
 
+// JSONSchemaExtend adds rules of several members to the schema.
+func (SigningKey) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("id", "pkcs12"), schema.Requires("password", "pkcs12"))
+}
+
 // StoredKey is the key of a signing identity.
 type StoredKey struct {
 	PKCS12   []byte `json:"pkcs12"`
@@ -49,6 +56,11 @@ type StoredKey struct {
 type KeyFile struct {
 	File   schema.File `json:"file,omitzero" jsonschema_description:"PKCS#12 file as Base64 or as a data URI, at most 256 KiB. Send exactly one of file and fileId."`
 	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"ID of an uploaded file. Uploads of this account are stored until they expire or are deleted."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (KeyFile) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("file", "fileId"))
 }
 
 // SignatureBox is the visible part of a signature.
@@ -80,6 +92,12 @@ func (in *signInput) HoldsKey() bool { return in.Key.ID == "" }
 
 // SigningIdentity returns the ID of the stored identity that signs, or an empty string.
 func (in *signInput) SigningIdentity() string { return in.Key.ID }
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (in signInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	in.FileSource.JSONSchemaExtend(doc)
+	schema.AddRules(doc, schema.Exclusive("field", "visible"))
+}
 
 // Validate checks the rules that the schema cannot express.
 func (in *signInput) Validate() error {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/pdf"
 	"github.com/relaypdf/relaypdf/render/pdf/job"
@@ -33,6 +35,13 @@ func (in *splitInput) ways() (given []string) {
 		}
 	}
 	return given
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (in splitInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	in.FileSource.JSONSchemaExtend(doc)
+	schema.AddRules(doc, schema.ExactlyOne(strings.Split(splitWays, ", ")...))
+	schema.SetPatterns(doc, map[string]string{"text": filledText})
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -33,11 +33,17 @@ type StampMark struct {
 	Opacity  *float64 `json:"opacity,omitempty" jsonschema:"minimum=0,maximum=1,default=1" jsonschema_description:"Opacity, from 0 (invisible) to 1 (solid)."`
 	FontSize float64  `json:"fontSize,omitempty" jsonschema:"minimum=1,maximum=1000,default=48" jsonschema_description:"Font size in points, from 1 to 1000. With a named position, text that does not fit is shrunk."`
 	Bold     bool     `json:"bold,omitempty" jsonschema:"default=false" jsonschema_description:"If true, print the text in bold."`
-	Color    string   `json:"color,omitempty" jsonschema:"maxLength=30,default=#000000" jsonschema_description:"Colour of the text: a CSS colour such as #c00, #cc0000 or crimson."`
+	Color    Color    `json:"color,omitempty" jsonschema:"default=#000000" jsonschema_description:"Colour of the text: a CSS colour such as #c00, #cc0000 or crimson."`
 	Rotate   float64  `json:"rotate,omitempty" jsonschema:"minimum=-360,maximum=360,default=0" jsonschema_description:"Counter-clockwise rotation of the stamp about its centre, in degrees. The position applies to the rotated stamp."`
 	Scale    float64  `json:"scale,omitempty" jsonschema:"minimum=0.01,maximum=100,default=1" jsonschema_description:"Scale factor, from 0.01 to 100."`
 	Layer    string   `json:"layer,omitempty" jsonschema:"enum=above,enum=below,default=above" jsonschema_description:"Layer of the stamp: above or below the content of the page."`
 	Tiled    bool     `json:"tiled,omitempty" jsonschema:"default=false" jsonschema_description:"If true, repeat the stamp across the page instead of placing it once."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (StampMark) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("text", "image"), schema.Exclusive("position", "tiled"))
+	schema.SetPatterns(doc, map[string]string{"text": filledText})
 }
 
 // Position is the name of a place on a page, or a point. Its zero value means
@@ -99,6 +105,13 @@ const (
 	defaultColor    = "#000000"
 	defaultPosition = "center"
 )
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (in stampInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	in.FileSource.JSONSchemaExtend(doc)
+	schema.AddRules(doc, schema.ExactlyOne("text", "image", "stamps"), schema.Exclusive("position", "tiled"))
+	schema.SetPatterns(doc, map[string]string{"text": filledText})
+}
 
 // Validate checks the rules that the schema cannot express.
 func (in *stampInput) Validate() error {
@@ -181,7 +194,7 @@ func runStamp(ctx context.Context, deps *Deps, in *stampInput) (schema.Result, e
 // stamp returns the stamp in the renderer's type, without its image.
 func (in *StampMark) stamp() render.Stamp {
 	s := render.Stamp{
-		Text: in.Text, Bold: in.Bold, Tiled: in.Tiled, FontSize: cmp.Or(in.FontSize, defaultFontSize), Color: cmp.Or(in.Color, defaultColor),
+		Text: in.Text, Bold: in.Bold, Tiled: in.Tiled, FontSize: cmp.Or(in.FontSize, defaultFontSize), Color: string(cmp.Or(in.Color, defaultColor)),
 		Pages: in.Pages.text(), Opacity: either(in.Opacity, 1), Rotate: in.Rotate, Scale: cmp.Or(in.Scale, 1), Below: in.Layer == "below",
 	}
 	switch {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/internal/guard"
 	"github.com/relaypdf/relaypdf/render"
@@ -29,9 +31,14 @@ const (
 
 // FileSource is the source of a file. Exactly one of its fields is given.
 type FileSource struct {
-	URL    *string     `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_description:"Source: URL of the file, public http or https, at most 50 MiB. Send exactly one of url, file and fileId."`
+	URL    *string     `json:"url,omitempty" jsonschema:"format=uri,maxLength=8192" jsonschema_extras:"x-filled=true" jsonschema_description:"Source: URL of the file, public http or https, at most 50 MiB. Send exactly one of url, file and fileId."`
 	File   schema.File `json:"file,omitzero" jsonschema_description:"Source: the file as Base64 or as a data URI, at most 50 MiB."`
 	FileID *string     `json:"fileId,omitempty" jsonschema:"minLength=1,maxLength=255" jsonschema_description:"Source: ID of an upload or an earlier result of this account that has not expired."`
+}
+
+// JSONSchemaExtend adds the rule of checkOne to the schema.
+func (FileSource) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("url", "file", "fileId"))
 }
 
 // FileItem is a FileSource inside an array or its own object.

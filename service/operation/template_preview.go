@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
 	"github.com/relaypdf/relaypdf/render/chrome"
@@ -21,13 +23,18 @@ type previewInput struct {
 	schema.Common
 
 	TemplateID   *string       `json:"templateId,omitempty" jsonschema:"minLength=1,maxLength=100" jsonschema_description:"Source: ID or slug of a template of the account. The draft is rendered, or without a draft the published version. Send exactly one of html and templateId."`
-	HTML         *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_description:"Source: HTML with Handlebars, at most 10 MiB."`
+	HTML         *string       `json:"html,omitempty" jsonschema:"maxLength=10485760" jsonschema_extras:"x-filled=true" jsonschema_description:"Source: HTML with Handlebars, at most 10 MiB."`
 	SampleData   schema.Object `json:"sampleData,omitzero" jsonschema_description:"Data that fills the template, at most 5 MiB. Default: the template's own sample data."`
 	TemplateData schema.Object `json:"templateData,omitzero" jsonschema_description:"Alias of sampleData."`
 	Strict       bool          `json:"strict,omitempty" jsonschema:"default=false" jsonschema_description:"If true, refuse data that lacks a path of the template, and list all missing paths."`
 	Engine       string        `json:"engine,omitempty" jsonschema:"enum=handlebars,default=handlebars" jsonschema_description:"Template language."`
 	AssetInput
 	Options PDFOptions `json:"options,omitzero" jsonschema_description:"Loading and print options. The template's own options are the defaults."`
+}
+
+// JSONSchemaExtend adds rules of several members to the schema.
+func (previewInput) JSONSchemaExtend(doc *jsonschema.Schema) {
+	schema.AddRules(doc, schema.ExactlyOne("html", "templateId"), schema.Exclusive("sampleData", "templateData"))
 }
 
 // Validate checks the rules that the schema cannot express.

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/invopop/jsonschema"
 )
 
 // DeliverField is the common field with the destination of the result.
@@ -41,6 +43,11 @@ const (
 	KindS3   = "s3"
 	KindSFTP = "sftp"
 )
+
+// JSONSchemaExtend adds the rules of validate to the schema.
+func (Destination) JSONSchemaExtend(doc *jsonschema.Schema) {
+	AddRules(doc, ExactlyOne(KindURL, KindS3, KindSFTP), Requires("headers", KindURL))
+}
 
 // Kind returns the kind of the destination.
 func (d *Destination) Kind() string {

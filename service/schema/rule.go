@@ -47,7 +47,8 @@ var known = []string{
 	"properties", "required", "additionalProperties", "maxProperties", "oneOf", "contentEncoding",
 	"description", "title", "default", "examples", "format", "deprecated", "readOnly", "writeOnly",
 	"x-common", "x-requires", // for forms
-	"x-advanced", // for lists of tools, which omit the field
+	"x-advanced",                                                                      // for lists of tools, which omit the field
+	patternExtension, filledExtension, uniqueExtension, rulesExtension, typeExtension, // for the OpenAPI document
 }
 
 // newRule compiles a schema.

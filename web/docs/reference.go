@@ -23,7 +23,8 @@ type openAPI struct {
 		Headers    map[string]struct {
 			Example any `json:"example"`
 		} `json:"headers"`
-		Examples map[string]struct {
+		Responses map[string]response `json:"responses"`
+		Examples  map[string]struct {
 			Value json.RawMessage `json:"value"`
 		} `json:"examples"`
 	} `json:"components"`
@@ -33,8 +34,9 @@ type reference struct {
 	Ref string `json:"$ref"`
 }
 
-// response is a response of an endpoint.
+// response is a response of an endpoint, or a reference to one.
 type response struct {
+	Ref         string               `json:"$ref"`
 	Description string               `json:"description"`
 	Headers     map[string]reference `json:"headers"`
 	Content     map[string]struct {
@@ -52,8 +54,9 @@ type endpoint struct {
 	Parameters  []parameter           `json:"parameters"`
 	Body        *struct {
 		Content map[string]struct {
-			Schema  schema          `json:"schema"`
-			Example json.RawMessage `json:"example"`
+			Schema   schema               `json:"schema"`
+			Example  json.RawMessage      `json:"example"`
+			Examples map[string]reference `json:"examples"` // one, if other operations have it too
 		} `json:"content"`
 	} `json:"requestBody"`
 	Responses map[string]response `json:"responses"`
@@ -228,6 +231,9 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 				continue
 			}
 
+			for _, shared := range content.Examples {
+				content.Example = d.Components.Examples[schemaName(shared.Ref)].Value
+			}
 			o.Fields = d.fields("", id, content.Schema)
 			if o.Price != nil {
 				o.Inputs = d.inputs(content.Schema)
@@ -241,6 +247,7 @@ func (d *openAPI) operation(address, method, path string, e endpoint) (views.Ope
 	}
 
 	for status, response := range e.Responses {
+		response = d.response(response)
 		if status >= "400" {
 			for _, found := range errorLine.FindAllStringSubmatch(response.Description, -1) {
 				o.Errors = append(o.Errors, views.ErrorDoc{Status: status, Code: found[1], Text: found[2]})
@@ -337,16 +344,27 @@ func resultFile(o views.Operation) string {
 
 // resolve follows a reference to a schema.
 func (d *openAPI) resolve(s schema) schema {
-	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
-		meant := d.Components.Schemas[name]
-		if s.Description != "" {
-			meant.Description = s.Description // the description at its use is more specific
-		}
+	name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/")
+	if !ok {
+		return s
+	}
+
+	meant := d.Components.Schemas[name]
+	if s.Description != "" { // What is at its use is more specific.
+		meant.Description = s.Description
+		meant.Default = s.Default
 		meant.Common = s.Common
 		meant.Requires = s.Requires
-		return meant
 	}
-	return s
+	return meant
+}
+
+// response follows a reference to a response.
+func (d *openAPI) response(r response) response {
+	if r.Ref == "" {
+		return r
+	}
+	return d.Components.Responses[schemaName(r.Ref)]
 }
 
 // fields lists the members of an object, with their members. An anchor begins with that of the object.

@@ -24,7 +24,7 @@ func (d *openAPI) responses(o views.Operation, e endpoint) []views.Sample {
 	var list []views.Sample
 	failed := false
 	for _, status := range slices.Sorted(maps.Keys(e.Responses)) {
-		response := e.Responses[status]
+		response := d.response(e.Responses[status])
 		if status >= "400" && failed {
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/relaypdf/relaypdf/render/engine"
 	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
@@ -45,6 +47,17 @@ type Field struct {
 	values, defaults []string // as the file has them
 	signed           bool
 	widgets          []rawField
+}
+
+// JSONSchemaExtend adds the type of the items to values that are arrays.
+func (Field) JSONSchemaExtend(doc *jsonschema.Schema) {
+	for _, name := range []string{"value", "defaultValue"} {
+		for _, alternative := range doc.Properties.Value(name).OneOf {
+			if alternative.Type == "array" {
+				alternative.Items = &jsonschema.Schema{Type: "string"}
+			}
+		}
+	}
 }
 
 // Form is the result of a FieldsJob.

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/relaypdf/relaypdf/service/schema"
+)
+
+// Operations also accept their input as a form. Its fields are those of the JSON, with files as parts.
+
+const mediaForm = "multipart/form-data"
+
+// callForm is the component with the fields of all forms.
+const callForm = "CallForm"
+
+const formDescription = "The fields of the JSON body, or their parts, such as options.format=A4 or files[0].password=secret. " +
+	"Repeat a field for an array. Send files as parts with a file name."
+
+// addForms describes the form of each operation.
+func (c *components) addForms(doc *document, routes []route) {
+	common := c.parts(schema.InputSchema(reflect.TypeFor[schema.Common]()), callForm)
+	made := c.form(common, nil)
+	made.Description = formDescription
+	c.schemas[callForm] = made
+
+	for _, r := range routes {
+		if r.operation != nil {
+			input := c.schemas[componentName(r.operation.Name, "Input")]
+			own := c.form(input, common)
+			own.AllOf = []*jsonschema.Schema{{Ref: schemaRef(callForm).Ref}}
+			body := doc.Paths[r.pattern][strings.ToLower(r.method)].RequestBody
+			body.Content[mediaForm] = mediaType{Schema: own}
+		}
+	}
+}
+
+// form describes the members of an input as the fields of a form, without those of another input. The descriptions are
+// those of the input.
+func (c *components) form(input, without *jsonschema.Schema) *jsonschema.Schema {
+	made := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+	for pair := input.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		if without != nil && without.Properties.Value(pair.Key) != nil {
+			continue
+		}
+
+		field := c.field(pair.Value)
+		made.Properties.Set(pair.Key, field)
+		// The parts of an object or an array may come instead of it.
+		if slices.Contains(input.Required, pair.Key) && (field.Type == "string" || field.Type == "integer") {
+			made.Required = append(made.Required, pair.Key)
+		}
+	}
+	return made
+}
+
+// field describes a member of an input as a field of a form: a source is a file.
+func (c *components) field(member *jsonschema.Schema) *jsonschema.Schema {
+	switch {
+	case c.isFile(member):
+		return binarySchema()
+	case c.isFile(member.Items):
+		return &jsonschema.Schema{Type: "array", Items: binarySchema(), MinItems: member.MinItems, MaxItems: member.MaxItems}
+	case member.Ref != "":
+		return &jsonschema.Schema{Ref: member.Ref}
+	}
+
+	made := *member
+	made.Description = ""
+	made.Extras = nil
+	return &made
+}
+
+// isFile reports whether a member of an input is a file, or an object with one.
+func (c *components) isFile(member *jsonschema.Schema) bool {
+	if member == nil {
+		return false
+	}
+	if name, ok := strings.CutPrefix(member.Ref, schemaRef("").Ref); ok {
+		member = c.schemas[name]
+	}
+	if member.ContentEncoding == "base64" {
+		return true
+	}
+	return member.Properties != nil && member.Properties.Value("file") != nil
+}
