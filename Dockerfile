@@ -7,7 +7,8 @@
 #
 # `make images` and `make image-test` build and try them.
 
-FROM golang:1.26-trixie AS build
+# On the machine's own processor, whichever the image is for: Go builds for others.
+FROM --platform=$BUILDPLATFORM golang:1.26-trixie AS build
 # For the packages of npm that are embedded, and to compile the part of veraPDF's command line that relaypdf uses.
 RUN apt-get update && apt-get install -y --no-install-recommends nodejs npm openjdk-21-jdk-headless && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
@@ -17,8 +18,10 @@ RUN go mod download
 COPY . .
 RUN go run ./cmd/assets && .ci/fonts/install /out/fonts && .ci/verapdf/install /out/verapdf
 ARG VERSION=development
+ARG TARGETOS
+ARG TARGETARCH
 # Every dependency is pure Go, so the binary needs no C library.
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X github.com/relaypdf/relaypdf/internal/version.Version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X github.com/relaypdf/relaypdf/internal/version.Version=${VERSION}" -o /out/relaypdf ./cmd/relaypdf
 
 FROM debian:13-slim AS base
 # What nothing here reads is not unpacked: documentation, translations, drivers

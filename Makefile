@@ -131,6 +131,10 @@ image-test: ## Make documents in the images, with the runtime's own seccomp prof
 sbom: build ## List what the program and its images consist of, as CycloneDX, in bin/sbom.json.
 	$(GO) run -modfile=.ci/sbom.mod ./.ci/sbom bin/relaypdf >bin/sbom.json
 
+.PHONY: release-dry
+release-dry: setup assets ## Do all of a release but publishing it, and try what was built; in dist.
+	.ci/release-dry
+
 .PHONY: lint
 lint: ## Check the source with golangci-lint, as pinned in .ci/tools.mod.
 	$(LINT) run
@@ -173,6 +177,7 @@ openapi: setup ## Lint the OpenAPI document with Spectral and Redocly.
 check: lint prose openapi systems ## Lint, check the prose, and fail when generated files, go.mod or the licences are out of date.
 	.ci/drift
 	$(GO) run ./.ci/licenses -check
+	$(GO) tool -modfile=.ci/release.mod goreleaser check --quiet
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities (needs the network).

@@ -39,6 +39,7 @@ var Groups = []Group{
 	{Title: "Operations", Internal: true, Pages: []string{
 		"operations/deploy", "operations/hardening", "operations/payments", "operations/backup", "operations/upgrade", "operations/monitoring",
 		"operations/runbook", "operations/scale", "operations/caching", "operations/traces", "operations/benchmarks",
+		"operations/release",
 	}},
 	{Title: "Internals", Internal: true, Pages: []string{"architecture", "testing", "glossary", "writing", "adr/decisions"}},
 }

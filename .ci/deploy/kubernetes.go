@@ -43,22 +43,44 @@ type pod struct {
 	core.PodTemplateSpec
 }
 
-// kubernetes builds a kustomization and decodes the result with the types of Kubernetes. Unknown fields and broken
-// references are errors.
+// kubernetes reads the objects of a kustomization.
 func kubernetes(folder string) (all found, err error) {
-	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	objects, err := kustomize(folder)
 	if err != nil {
 		return all, err
 	}
+	return processes(folder, objects)
+}
 
-	c := cluster{configs: map[string]map[string]string{}}
+// kustomize returns the objects of a kustomization, as YAML.
+func kustomize(folder string) (objects [][]byte, err error) {
+	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return nil, err
+	}
+
 	for _, resource := range made.Resources() {
 		text, err := resource.AsYAML()
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", resource.GetKind(), resource.GetName(), err)
+		}
+		objects = append(objects, text)
+	}
+	return objects, nil
+}
+
+// processes decodes objects with the types of Kubernetes, and returns the processes that they start. Unknown fields and
+// broken references are errors.
+func processes(folder string, objects [][]byte) (all found, err error) {
+	c := cluster{configs: map[string]map[string]string{}}
+	for _, text := range objects {
+		var about meta.PartialObjectMetadata
+		err := yaml.Unmarshal(text, &about)
 		if err == nil {
-			err = c.add(folder, resource.GetApiVersion()+" "+resource.GetKind(), text)
+			err = c.add(folder, about.APIVersion+" "+about.Kind, text)
 		}
 		if err != nil {
-			return all, fmt.Errorf("%s %s: %w", resource.GetKind(), resource.GetName(), err)
+			return all, fmt.Errorf("%s %s: %w", about.Kind, about.Name, err)
 		}
 	}
 

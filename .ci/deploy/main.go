@@ -1,5 +1,5 @@
-// Command deploy reads the deployment files of the repository: kustomizations (folders), compose files (.yaml) and
-// Fly's configuration (.toml). It fails on everything that Kubernetes, Compose or the deployed processes would
+// Command deploy reads the deployment files of the repository: kustomizations (folders), the values of a Helm chart
+// (-values.yaml in its folder ci), compose files (other .yaml) and Fly's configuration (.toml). It fails on everything that Kubernetes, Compose or the deployed processes would
 // refuse. It prints the processes as JSON, for a test to compare.
 //
 //	go run -modfile=.ci/deploy.mod ./.ci/deploy FOLDER|FILE...
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -53,16 +54,18 @@ type reach struct {
 func main() {
 	var all found
 	var failed error
-	for _, path := range os.Args[1:] {
+	for _, file := range os.Args[1:] {
 		read := compose
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			read = kubernetes
-		} else if filepath.Ext(path) == ".toml" {
+		} else if strings.HasSuffix(file, "-values.yaml") {
+			read = helm
+		} else if filepath.Ext(file) == ".toml" {
 			read = fly
 		}
-		one, err := read(path)
+		one, err := read(file)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", path, err))
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", file, err))
 			continue
 		}
 
@@ -81,6 +84,6 @@ func main() {
 
 // ours reports whether an image is relaypdf's own.
 func ours(image string) bool {
-	name, _, _ := strings.Cut(image, ":")
+	name, _, _ := strings.Cut(path.Base(image), ":")
 	return name == "relaypdf"
 }

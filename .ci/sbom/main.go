@@ -185,7 +185,7 @@ func packages(file, where string) (list []cdx.Component, err error) {
 }
 
 var (
-	stage     = regexp.MustCompile(`(?m)^FROM \S+ AS (\w+)$`)
+	stage     = regexp.MustCompile(`(?m)^FROM (?:--\S+ )?\S+ AS (\w+)$`)
 	installed = regexp.MustCompile(`apt-get install -y --no-install-recommends((?:[^&\n\\]|\\\n)+)`)
 )
 
@@ -212,7 +212,7 @@ func debian(file string) (list []cdx.Component, err error) {
 		for _, command := range installed.FindAllStringSubmatch(body, -1) {
 			for _, p := range strings.Fields(strings.ReplaceAll(command[1], "\\\n", " ")) {
 				list = append(list, part(cdx.Component{
-					Type: cdx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p + "?distro=debian-12",
+					Type: cdx.ComponentTypeLibrary, Name: p, PackageURL: "pkg:deb/debian/" + p + "?distro=debian-13",
 				}, "image "+name))
 			}
 		}

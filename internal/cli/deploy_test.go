@@ -59,7 +59,7 @@ var elsewhereSet = map[string]string{
 	"RELAYPDF_S3_ACCESS_KEY": "a", "RELAYPDF_S3_SECRET_KEY": "s",
 }
 
-// TestDeploymentsFitTheProgram decodes the files of deploy with the code of Kubernetes and Compose, and compares
+// TestDeploymentsFitTheProgram decodes the files of deploy with the code of Kubernetes, Helm and Compose, and compares
 // them with the program: its settings, its commands and flags, its ports and their responses, and its stop time.
 func TestDeploymentsFitTheProgram(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -68,7 +68,8 @@ func TestDeploymentsFitTheProgram(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-modfile=.ci/deploy.mod", "./.ci/deploy",
 		"deploy/compose.yaml", "deploy/compose.cluster.yaml", "fly.toml", "deploy/fly.one.toml",
-		"deploy/kubernetes/overlays/one", "deploy/kubernetes/overlays/cluster", "deploy/kubernetes/seccomp")
+		"deploy/kubernetes/overlays/one", "deploy/kubernetes/overlays/cluster", "deploy/kubernetes/seccomp",
+		"deploy/helm/relaypdf/ci/one-values.yaml", "deploy/helm/relaypdf/ci/cluster-values.yaml")
 	cmd.Dir = root
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -100,11 +101,11 @@ func TestDeploymentsFitTheProgram(t *testing.T) {
 			}
 		})
 	}
-	if want := map[string]int{"api,web,worker": 3, "api,web": 4, "worker": 3}; !maps.Equal(roles, want) {
+	if want := map[string]int{"api,web,worker": 4, "api,web": 5, "worker": 4}; !maps.Equal(roles, want) {
 		t.Errorf("there are processes of the roles %v, want %v", roles, want)
 	}
-	if len(all.Reach) != 6 {
-		t.Errorf("%d blocks of addresses may be reached, want two in each of three policies", len(all.Reach))
+	if len(all.Reach) != 12 {
+		t.Errorf("%d blocks of addresses may be reached, want two in each of six policies", len(all.Reach))
 	}
 	for _, block := range all.Reach {
 		t.Run(strings.ReplaceAll(block.Where+" "+block.CIDR, "/", "_"), func(t *testing.T) { checkReach(t, block.CIDR, block.Except) })
