@@ -90,7 +90,7 @@ type Error struct {
 	About pdfsign.Kind `json:",omitempty"`
 	// Text describes the error. It continues a sentence that begins with the field's name.
 	Text  string `json:",omitempty"`
-	Cause error `json:"-"`
+	Cause error  `json:"-"`
 }
 
 func (e *Error) Error() string {
