@@ -81,7 +81,7 @@ func scanOf(t *testing.T, degrees int, skew float64, texts ...string) []byte {
 		if skew != 0 {
 			drawn, _ = drawn.Straighten(-skew * math.Pi / 180)
 		}
-		pages = append(pages, scanPNG(drawn, t))
+		pages = append(pages, scanPNG(t, drawn))
 	}
 	args := images.FromImagesArgs{Width: 595, Height: 842}
 	if degrees%180 != 0 {
@@ -308,7 +308,7 @@ func typed(t *testing.T, text string) []byte {
 }
 
 // scanPNG is a scan as a PNG of 200 dpi.
-func scanPNG(s *job.Scan, t *testing.T) []byte {
+func scanPNG(t *testing.T, s *job.Scan) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	img := &image.Gray{Pix: s.Pixels, Stride: s.Width, Rect: image.Rect(0, 0, s.Width, s.Height)}

@@ -299,7 +299,7 @@ func (c *comparer) compare(ctx context.Context, numbers pagePair, pair comparedP
 	page.Status = changedPage
 	page.ChangedPixels = max(1, math.Round(share*millionth)) / millionth
 	page.Areas = found.areas(pair.dpi)
-	var words [2][]comparedWord
+	var words [2][]ComparedWord
 
 	group, groupCtx := guard.WithContext(ctx)
 	for i, number := range []int{numbers.old, numbers.new} {

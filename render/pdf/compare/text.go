@@ -26,15 +26,15 @@ const (
 	textMoved   = "moved"
 )
 
-// comparedWord is a word of a page with its area.
-type comparedWord struct {
+// ComparedWord is a word of a page with its area.
+type ComparedWord struct {
 	Text string
 	Area PageArea
 	line int
 }
 
 // Words returns the words of a page outside of ignored areas, in reading order.
-func (f *File) Words(ctx context.Context, page int, ignored []PageArea) (words []comparedWord, err error) {
+func (f *File) Words(ctx context.Context, page int, ignored []PageArea) (words []ComparedWord, err error) {
 	n := strconv.Itoa(page)
 	out, err := f.DrawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: job.MaxTextBytes, Args: []string{
 		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(f.Name), "-",
@@ -53,7 +53,7 @@ func (f *File) Words(ctx context.Context, page int, ignored []PageArea) (words [
 				return
 			}
 		}
-		words = append(words, comparedWord{w.Text, PageArea{X: w.X, Y: w.Y, Width: w.Width, Height: w.Height}, line})
+		words = append(words, ComparedWord{w.Text, PageArea{X: w.X, Y: w.Y, Width: w.Width, Height: w.Height}, line})
 	})
 	if err != nil {
 		return nil, f.Fail(job.Damaged, err)
@@ -66,7 +66,7 @@ func (f *File) Words(ctx context.Context, page int, ignored []PageArea) (words [
 const maxWordCells = 4 << 20
 
 // textChanges returns the differences between two texts.
-func textChanges(old, latest []comparedWord) []TextChange {
+func textChanges(old, latest []ComparedWord) []TextChange {
 	start := 0
 	for start < min(len(old), len(latest)) && old[start].Text == latest[start].Text {
 		start++
@@ -91,7 +91,7 @@ func textChanges(old, latest []comparedWord) []TextChange {
 }
 
 // commonSequence returns the indices of the words of the longest common subsequence.
-func commonSequence(old, latest []comparedWord) []pagePair {
+func commonSequence(old, latest []ComparedWord) []pagePair {
 	if len(old)*len(latest) > maxWordCells {
 		return nil
 	}
@@ -104,7 +104,7 @@ func commonSequence(old, latest []comparedWord) []pagePair {
 }
 
 // textChange is the replacement of some words by others.
-func textChange(removed, added []comparedWord) TextChange {
+func textChange(removed, added []ComparedWord) TextChange {
 	change := TextChange{Change: textChanged}
 	change.Old, change.OldAreas = joinWords(removed)
 	change.New, change.NewAreas = joinWords(added)
@@ -118,7 +118,7 @@ func textChange(removed, added []comparedWord) TextChange {
 }
 
 // joinWords returns the text of words, and their areas line by line.
-func joinWords(words []comparedWord) (string, []PageArea) {
+func joinWords(words []ComparedWord) (string, []PageArea) {
 	var text strings.Builder
 	areas := []PageArea{}
 	for i, w := range words {

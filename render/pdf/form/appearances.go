@@ -232,13 +232,13 @@ func (s *standIn) setComment() bool {
 // setChoice sets what a choice or a list shows: labels, not values.
 func (s *standIn) setChoice(flags int) {
 	var values, labels []string
-	for _, option := range fieldOptions(s.Annotation.Structure, s.entry("/Opt")) {
+	for _, option := range fieldOptions(s.Structure, s.entry("/Opt")) {
 		values = append(values, option[0])
 		labels = append(labels, option[1])
 	}
 
 	shown := []string{}
-	for _, text := range fieldTexts(s.Annotation.Structure, s.entry("/V")) {
+	for _, text := range fieldTexts(s.Structure, s.entry("/V")) {
 		if i := slices.Index(values, text); i >= 0 {
 			text = labels[i]
 		}
@@ -270,7 +270,7 @@ var buttonMarks = map[string]string{"4": "✔", "l": "●", "8": "✘", "5": "�
 
 // setButton sets the caption of a button, or the mark of one that is on.
 func (s *standIn) setButton(flags int) {
-	caption := fieldText(s.Annotation.Structure, s.Entry(s.Entries["/MK"])["/CA"])
+	caption := fieldText(s.Structure, s.Entry(s.Entries["/MK"])["/CA"])
 	if flags&flagPushButton == 0 {
 		mark := buttonMarks[caption]
 		usual := "4"

@@ -101,8 +101,8 @@ func Blame(input int, err error) error {
 	return err
 }
 
-// writer writes a PDF of images.
-type writer struct {
+// Writer writes a PDF of images.
+type Writer struct {
 	File    *os.File
 	out     *bufio.Writer
 	written int64
@@ -113,19 +113,19 @@ type writer struct {
 // The objects whose numbers are fixed.
 const catalogObject, pagesObject = 1, 2
 
-func NewWriter(path string) (*writer, error) {
+func NewWriter(path string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("result: %w", err)
 	}
-	w := &writer{File: f, out: bufio.NewWriterSize(f, 256<<10), offsets: make([]int64, 2)}
+	w := &Writer{File: f, out: bufio.NewWriterSize(f, 256<<10), offsets: make([]int64, 2)}
 	// The comment of bytes above 127 shows transfer programs that the file is binary.
 	err = w.print("%%PDF-1.7\n%%\xe2\xe3\xcf\xd3\n")
 	return w, err
 }
 
 // Write adds to the file.
-func (w *writer) Write(p []byte) (int, error) {
+func (w *Writer) Write(p []byte) (int, error) {
 	if w.written+int64(len(p)) > job.MaxBytes {
 		return 0, engine.ErrOutputTooLarge
 	}
@@ -134,26 +134,26 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (w *writer) print(format string, args ...any) error {
+func (w *Writer) print(format string, args ...any) error {
 	_, err := fmt.Fprintf(w, format, args...)
 	return err
 }
 
 // begin starts the object of a number.
-func (w *writer) begin(number int) error {
+func (w *Writer) begin(number int) error {
 	w.offsets[number-1] = w.written
 	return w.print("%d 0 obj\n", number)
 }
 
 // next reserves the number of an object.
-func (w *writer) next() int {
+func (w *Writer) next() int {
 	w.offsets = append(w.offsets, 0)
 	return len(w.offsets)
 }
 
 // stream writes an object with content, whose length is known only afterwards,
 // and returns its number.
-func (w *writer) stream(dictionary string, content func(io.Writer) error) (int, error) {
+func (w *Writer) stream(dictionary string, content func(io.Writer) error) (int, error) {
 	number := w.next()
 	length := w.next()
 	if err := w.begin(number); err != nil {
@@ -176,7 +176,7 @@ func (w *writer) stream(dictionary string, content func(io.Writer) error) (int, 
 }
 
 // ImagePage adds a page with an image.
-func (w *writer) ImagePage(p *RasterImage, args FromImagesArgs) error {
+func (w *Writer) ImagePage(p *RasterImage, args FromImagesArgs) error {
 	number, err := w.image(p)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (w *writer) ImagePage(p *RasterImage, args FromImagesArgs) error {
 }
 
 // image adds the objects of an image, of its mask and of its colour profile.
-func (w *writer) image(p *RasterImage) (int, error) {
+func (w *Writer) image(p *RasterImage) (int, error) {
 	colors := p.colors
 	extra := ""
 
@@ -231,7 +231,7 @@ func (w *writer) image(p *RasterImage) (int, error) {
 }
 
 // Finish writes the end of the file and closes it.
-func (w *writer) Finish() error {
+func (w *Writer) Finish() error {
 	var kids strings.Builder
 	for _, page := range w.Pages {
 		fmt.Fprintf(&kids, "%d 0 R ", page)

@@ -23,9 +23,11 @@ const (
 
 // The height of the band: its share of the shorter side of the page or image, and its limits in points and pixels.
 const (
-	markShare                    = 0.03
-	MinMarkPoints, MaxMarkPoints = 6, 24
-	MinMarkPixels, MaxMarkPixels = 16, 72
+	markShare     = 0.03
+	MinMarkPoints = 6
+	MaxMarkPoints = 24
+	MinMarkPixels = 16
+	MaxMarkPixels = 72
 )
 
 // MarkHeight returns the height of the band on a page or an image, on which it fits.

@@ -26,6 +26,7 @@ const (
 	CMYK = 4
 )
 
+// Size returns the number of bytes of the pixels.
 func (p *Pixels) Size() int { return p.Width * p.Height * p.Channels }
 
 // DecodeJPEG reads the pixels of a JPEG, if it matches its description in the document.

@@ -9,6 +9,7 @@ import (
 // Box is a rectangle: left, bottom, right, top.
 type Box [4]float64
 
+// ReadBox reads a rectangle whose corners are in order. The error is pdffile.ErrUnread if it is none.
 func ReadBox(v any) (b Box, err error) {
 	sides, _ := v.([]any)
 	if len(sides) != len(b) {
@@ -28,6 +29,7 @@ func ReadBox(v any) (b Box, err error) {
 	return b, nil
 }
 
+// Within reports whether a box lies in another one.
 func (b Box) Within(outer Box) bool {
 	return b[0] >= outer[0] && b[1] >= outer[1] && b[2] <= outer[2] && b[3] <= outer[3]
 }
@@ -38,6 +40,7 @@ func (b Box) And(other Box) (Box, bool) {
 	return both, both[0] < both[2] && both[1] < both[3]
 }
 
+// Touches reports whether two boxes have an area in common.
 func (b Box) Touches(other Box) bool {
 	return b[0] < other[2] && other[0] < b[2] && b[1] < other[3] && other[1] < b[3]
 }
@@ -193,4 +196,5 @@ func (m Affine) Around(left, top, right, bottom float64) (r [4]float64) {
 	return r
 }
 
+// PointsPerInch is the number of points of an inch.
 const PointsPerInch = 72

@@ -124,10 +124,12 @@ func (d *Document) Damaged(err error) error {
 // checked: its structure needs no second check. Any later change gives it another.
 var soundTime = time.Unix(0, 0)
 
+// MarkSound marks a file as one whose structure needs no second check.
 func MarkSound(w *engine.Work, name string) error {
 	return os.Chtimes(w.Path(name), time.Time{}, soundTime)
 }
 
+// IsSound reports whether a file is marked so.
 func IsSound(w *engine.Work, name string) bool {
 	about, err := os.Stat(w.Path(name))
 	return err == nil && about.ModTime().Equal(soundTime)

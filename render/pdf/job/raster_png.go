@@ -39,18 +39,19 @@ func EncodePNG(out io.Writer, ppm io.ReadSeeker, dpi int) error {
 	return p.write(lines, dpi)
 }
 
-// ppmReader reads the lines of an image.
-type ppmReader struct {
+// PPMReader reads the lines of an image.
+type PPMReader struct {
 	In            *bufio.Reader
 	Width, Height int
 	line          []byte
 }
 
+// ErrPPM means that an image is not one of pdftoppm.
 var ErrPPM = errors.New("not an image as pdftoppm writes them")
 
 // ReadPPM reads the header of an image.
-func ReadPPM(in io.Reader) (*ppmReader, error) {
-	r := &ppmReader{In: bufio.NewReaderSize(in, 256<<10)}
+func ReadPPM(in io.Reader) (*PPMReader, error) {
+	r := &PPMReader{In: bufio.NewReaderSize(in, 256<<10)}
 	var depth int
 	if n, err := fmt.Fscanf(r.In, "P6\n%d %d\n%d\n", &r.Width, &r.Height, &depth); n != 3 || err != nil || depth != 255 {
 		return nil, errors.Join(ErrPPM, err)
@@ -63,13 +64,13 @@ func ReadPPM(in io.Reader) (*ppmReader, error) {
 }
 
 // next returns the next line, which the one after it overwrites.
-func (r *ppmReader) next() ([]byte, error) {
+func (r *PPMReader) next() ([]byte, error) {
 	_, err := io.ReadFull(r.In, r.line)
 	return r.line, err
 }
 
 // grey reports whether all pixels are.
-func (r *ppmReader) grey() (bool, error) {
+func (r *PPMReader) grey() (bool, error) {
 	for range r.Height {
 		line, err := r.next()
 		if err != nil {
@@ -93,7 +94,7 @@ type pngWriter struct {
 // pngColor is the colour type of a number of channels.
 var pngColor = map[int]byte{1: 0, 3: 2}
 
-func (p *pngWriter) write(lines *ppmReader, dpi int) error {
+func (p *pngWriter) write(lines *PPMReader, dpi int) error {
 	header := binary.BigEndian.AppendUint32(nil, uint32(p.width)) // bounded by ReadPPM
 	header = binary.BigEndian.AppendUint32(header, uint32(p.height))
 	header = append(header, 8, pngColor[p.channels], 0, 0, 0)
@@ -122,7 +123,7 @@ func (p *pngWriter) write(lines *ppmReader, dpi int) error {
 }
 
 // compress writes the filtered lines.
-func (p *pngWriter) compress(z io.Writer, lines *ppmReader) error {
+func (p *pngWriter) compress(z io.Writer, lines *PPMReader) error {
 	stride := p.width * p.channels
 	f := &pngFilter{
 		pixel: p.channels, line: make([]byte, stride), above: make([]byte, stride),

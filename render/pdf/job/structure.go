@@ -23,6 +23,7 @@ type Structure struct {
 	*pdffile.File
 }
 
+// PageObject is the reference of a page.
 type PageObject struct {
 	Object string `json:"object"`
 }

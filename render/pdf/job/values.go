@@ -26,6 +26,7 @@ func NumbersOf(operands []any) (all []float64) {
 	return all
 }
 
+// Floats returns the members of a list as numbers; a member that is none is 0.
 func Floats(v any) (all []float64) {
 	list, _ := v.([]any)
 	for _, item := range list {

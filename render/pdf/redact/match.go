@@ -39,15 +39,15 @@ func newRedactionTerms(terms, patterns []string) (s redactionTerms, err error) {
 	return s, nil
 }
 
-// folded is a text without the differences that terms ignore: space, the case of letters, ligatures, and on request
+// Folded is a text without the differences that terms ignore: space, the case of letters, ligatures, and on request
 // the hyphens at ends of lines. letters are the numbers of the letters that its bytes come from.
-type folded struct {
+type Folded struct {
 	Text    string
 	letters []int
 }
 
 // Fold folds the letters of a text, in which a line ends with "\n".
-func Fold(letters []string, joinLines bool) folded {
+func Fold(letters []string, joinLines bool) Folded {
 	var text strings.Builder
 	var from []int
 
@@ -82,7 +82,7 @@ func Fold(letters []string, joinLines bool) folded {
 		}
 	}
 
-	return folded{text.String(), from}
+	return Folded{text.String(), from}
 }
 
 // isMark reports whether a letter is a mark that combines with the letter before it.

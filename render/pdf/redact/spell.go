@@ -213,6 +213,7 @@ func wideText(raw []byte) string {
 	return string(utf16.Decode(units))
 }
 
+// RawBytes returns the bytes of a string of a PDF.
 func RawBytes(v any) ([]byte, bool) {
 	text, _ := v.(string)
 	digits, ok := strings.CutPrefix(text, "b:")

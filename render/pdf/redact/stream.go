@@ -9,6 +9,7 @@ import (
 // maxPlain is the maximum decompressed size of one stream.
 const maxPlain = 512 << 20
 
+// ErrFilter means that a stream has a filter that is not read here.
 var ErrFilter = errors.New("a filter that is not read here")
 
 // PlainStream undoes the general filters of a stream. rest is the filter that is left,
