@@ -412,10 +412,10 @@ func addErrors(doc *document, e *endpoint, r route) {
 		}
 
 		content := mediaType{Schema: schemaRef("Error")}
-		switch {
-		case status == http.StatusUnauthorized:
+		switch status {
+		case http.StatusUnauthorized:
 			content.Examples = exampleOf(doc, "Error", errorExample(wire.Unauthorized))
-		case status == http.StatusBadRequest:
+		case http.StatusBadRequest:
 			content.Examples = exampleOf(doc, "Error", errorExample(wire.InvalidRequest))
 		}
 

@@ -202,7 +202,11 @@ func (r *randomBody) bounds(s *randomSchema) (low, high float64) {
 func (r *randomBody) object(s *randomSchema, depth int) any {
 	chosen := slices.Clone(s.Required)
 	excluded := map[string]bool{}
-	for _, rule := range append([]*randomSchema{s}, s.AllOf...) {
+	rules := append([]*randomSchema{s}, s.AllOf...)
+	if s.Not != nil && s.Not.Not != nil { // as Publish writes a second choice
+		rules = append(rules, s.Not.Not)
+	}
+	for _, rule := range rules {
 		for _, choice := range [][]*randomSchema{rule.OneOf, rule.AnyOf} {
 			for _, one := range choice {
 				excluded[one.Required[0]] = true
@@ -211,7 +215,7 @@ func (r *randomBody) object(s *randomSchema, depth int) any {
 				chosen = append(chosen, choice[r.IntN(len(choice))].Required...)
 			}
 		}
-		if rule.Not != nil {
+		if rule.Not != nil && rule.Not.Not == nil {
 			excluded[rule.Not.Required[r.IntN(2)]] = true
 		}
 	}

@@ -77,7 +77,7 @@ func (w *Web) home() views.Home {
 			Body:   `{"html":"<h1>Order 1042</h1>"}`,
 			File:   "order.pdf",
 		}),
-		Fault: docs.Sample("Response to a typo, 400", "json", homeFault),
+		Fault:    docs.Sample("Response to a typo, 400", "json", homeFault),
 		SelfHost: docs.Sample("Docker or Podman", "sh", "docker compose -f deploy/compose.yaml up --build"),
 	}
 

@@ -117,8 +117,8 @@ func decodeCatalog(text []byte) (catalog, error) {
 			t.Tool.Params = append(t.Tool.Params, p.Param)
 		}
 		if t.Operation != nil {
-			t.Tool.Operation = c.Operations.lookup(t.Operation.Name)
-			t.Tool.Body = t.Tool.Operation.Schema
+			t.Operation = c.Operations.lookup(t.Operation.Name)
+			t.Tool.Body = t.Operation.Schema
 		}
 		tools = append(tools, t.Tool)
 	}

@@ -36,8 +36,8 @@ type MergeFile struct {
 }
 
 // JSONSchemaExtend adds rules of several members to the schema.
-func (in MergeFile) JSONSchemaExtend(doc *jsonschema.Schema) {
-	in.FileSource.JSONSchemaExtend(doc)
+func (f MergeFile) JSONSchemaExtend(doc *jsonschema.Schema) {
+	f.FileSource.JSONSchemaExtend(doc)
 	schema.SetPatterns(doc, map[string]string{"title": filledText})
 }
 

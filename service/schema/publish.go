@@ -126,8 +126,11 @@ func Publish(doc *jsonschema.Schema) {
 		switch {
 		case rule.OneOf != nil && doc.OneOf == nil:
 			doc.OneOf = rule.OneOf
-		case rule.AnyOf != nil && doc.AnyOf == nil:
+		case rule.AnyOf != nil && doc.OneOf == nil && doc.AnyOf == nil:
 			doc.AnyOf = rule.AnyOf
+		case rule.AnyOf != nil && doc.Not == nil:
+			// Generators of clients name the alternatives of oneOf and anyOf alike, and fail. They skip not.
+			doc.Not = &jsonschema.Schema{Not: rule}
 		case rule.Not != nil && doc.Not == nil:
 			doc.Not = rule.Not
 		case rule.DependentRequired != nil:

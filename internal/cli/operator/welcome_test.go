@@ -98,29 +98,25 @@ func send(t *testing.T, method, url, key string) (status int, path string) {
 
 func TestFirstStartPrintsALoginAndAKey(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	t.Run("without accounts", func(t *testing.T) {
-		_, printed := firstStart(t, dir)
-		base := part(t, printed, `running at (\S+)`)
-		key := part(t, printed, `key +(pdf_live_\S+)`)
-		link := part(t, printed, `log in +(\S+)`)
-		if !strings.Contains(printed, "account    admin@localhost, $5.00") {
-			t.Errorf("got %q, want the account with its balance", printed)
-		}
+	a, printed := firstStart(t, t.TempDir())
+	base := part(t, printed, `running at (\S+)`)
+	key := part(t, printed, `key +(pdf_live_\S+)`)
+	link := part(t, printed, `log in +(\S+)`)
+	if !strings.Contains(printed, "account    admin@localhost, $5.00") {
+		t.Errorf("got %q, want the account with its balance", printed)
+	}
 
-		if status, _ := send(t, http.MethodGet, base+"/v1/account", key); status != http.StatusOK {
-			t.Errorf("the key: got %d, want 200", status)
-		}
-		status, path := send(t, http.MethodGet, link, "")
-		if status != http.StatusOK {
-			t.Errorf("the link: got %d at %s, want 200", status, path)
-		}
-	})
-	t.Run("again", func(t *testing.T) {
-		if _, printed := firstStart(t, dir); printed != "" {
-			t.Errorf("got %q, want nothing", printed)
-		}
-	})
+	if status, _ := send(t, http.MethodGet, base+"/v1/account", key); status != http.StatusOK {
+		t.Errorf("the key: got %d, want 200", status)
+	}
+	if status, path := send(t, http.MethodGet, link, ""); status != http.StatusOK {
+		t.Errorf("the link: got %d at %s, want 200", status, path)
+	}
+
+	var again bytes.Buffer
+	if err := welcomeFirst(t.Context(), a, &again); err != nil || again.Len() > 0 {
+		t.Errorf("the next start: got %q and %v, want nothing", again.String(), err)
+	}
 }
 
 func TestFirstStartIsForEmptyServers(t *testing.T) {

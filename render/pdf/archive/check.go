@@ -12,7 +12,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// ArchivedArgs are the arguments of an ArchivedJob, which fails unless a document is
+// CheckArgs are the arguments of a CheckJob, which fails unless a document is
 // PDF/A of that level. It has no output.
 type CheckArgs struct {
 	Input job.Input

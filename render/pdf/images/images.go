@@ -113,6 +113,7 @@ type Writer struct {
 // The objects whose numbers are fixed.
 const catalogObject, pagesObject = 1, 2
 
+// NewWriter creates the file of a document with images as pages. The file must not exist.
 func NewWriter(path string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
