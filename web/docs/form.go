@@ -63,7 +63,7 @@ func (d *openAPI) input(name string, s schema, required bool) views.InputField {
 	case kind == "object" && hasFields(s):
 		f.Kind = views.InputGroup
 		f.Fields = within(d.inputs(s), required)
-	case kind == "array" && s.Items != nil && hasFile(d.resolve(*s.Items)):
+	case kind == "array" && s.Items != nil && d.hasFile(d.resolve(*s.Items)):
 		f.Kind = views.InputList
 		f.Fields = d.inputs(*s.Items)
 		f.Most, _ = strconv.Atoi(s.MaxItems.String())
@@ -118,6 +118,6 @@ func (d *openAPI) several(f *views.InputField, alternatives []schema) {
 func hasFields(s schema) bool { return len(s.Properties) > 0 && s.Format == "" }
 
 // hasFile reports whether an object has a member that holds a file.
-func hasFile(s schema) bool {
-	return slices.ContainsFunc(s.Properties, func(m member) bool { return m.schema.ContentEncoding == "base64" })
+func (d *openAPI) hasFile(s schema) bool {
+	return slices.ContainsFunc(s.Properties, func(m member) bool { return d.resolve(m.schema).ContentEncoding == "base64" })
 }

@@ -342,14 +342,14 @@ func resultFile(o views.Operation) string {
 	return ""
 }
 
-// resolve follows a reference to a schema.
+// resolve follows the references of a schema.
 func (d *openAPI) resolve(s schema) schema {
 	name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/")
 	if !ok {
 		return s
 	}
 
-	meant := d.Components.Schemas[name]
+	meant := d.resolve(d.Components.Schemas[name])
 	if s.Description != "" { // What is at its use is more specific.
 		meant.Description = s.Description
 		meant.Default = s.Default
