@@ -68,7 +68,6 @@ func serve(ctx context.Context, config app.Config, dev bool, logs, out io.Writer
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 
-	log.Info("ready", "address", a.URL, "baseURL", a.BaseURL(), "metrics", a.PrivateURL, "version", version.Version)
 	greet := welcomeFirst
 	if dev {
 		greet = welcomeDeveloper
@@ -78,5 +77,6 @@ func serve(ctx context.Context, config app.Config, dev bool, logs, out io.Writer
 	}
 
 	level.Set(config.LogLevel)
+	log.Info("ready", "address", a.URL, "baseURL", a.BaseURL(), "metrics", a.PrivateURL, "version", version.Version)
 	return a.Run(ctx)
 }
