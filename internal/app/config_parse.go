@@ -45,7 +45,8 @@ func optional(parse func(string) (string, error)) func(string) (string, error) {
 	}
 }
 
-func parseEmail(text string) (string, error) {
+// ParseEmail checks that the text is a bare email address. A host without a dot is accepted, as in dev@localhost.
+func ParseEmail(text string) (string, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text {
 		return "", errors.New("is not an email address; write it like ada@example.com")

@@ -286,7 +286,7 @@ var settings = []Setting{
 		name: "admin-email", kind: "email", topic: topicAccounts, group: GroupServer,
 		fallback: "admin@localhost", emptyMeans: true,
 		doc:   "Email address of the first account. A server that starts without accounts creates this account with an operator, and prints a login link and an API key once. Empty: create none.",
-		apply: into(func(c *Config) *string { return &c.AdminEmail }, optional(parseEmail)),
+		apply: into(func(c *Config) *string { return &c.AdminEmail }, optional(ParseEmail)),
 	},
 	{
 		name: "signup", kind: "open|invite|closed", topic: topicAccounts, group: GroupServer,

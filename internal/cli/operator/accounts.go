@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/mail"
 	"slices"
 	"strings"
 	"time"
@@ -59,14 +58,13 @@ func newAccountsCreate() *cobra.Command {
 	return cmd
 }
 
-// parseEmail checks that the text is a bare email address. A host without a
-// dot is accepted, as in dev@localhost.
+// parseEmail reads the email address of an argument.
 func parseEmail(text string) (string, error) {
-	address, err := mail.ParseAddress(text)
-	if err != nil || address.Address != text {
-		return "", console.Usagef("%q is not an email address; write it like ada@example.com", text)
+	email, err := app.ParseEmail(text)
+	if err != nil {
+		return "", console.Usagef("%q %w", text, err)
 	}
-	return text, nil
+	return email, nil
 }
 
 // accountByEmail finds the account that a command is about.
