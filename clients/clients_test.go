@@ -34,7 +34,6 @@ type service struct {
 
 func serve(t *testing.T, changes ...func(*apitest.Settings)) service {
 	t.Helper()
-	t.Helper()
 	if testing.Short() {
 		t.Skip("starts compilers")
 	}
@@ -71,7 +70,6 @@ func serve(t *testing.T, changes ...func(*apitest.Settings)) service {
 // environment returns the environment variables of a client program: the URL of the service, and a signed event.
 func (s service) environment(t *testing.T) []string {
 	t.Helper()
-	t.Helper()
 	secret := webhook.NewSecret()
 	const event = `{"id":"evt_1","type":"job.completed","createdAt":"2026-11-21T20:00:00Z","data":{"id":"file_1","status":"completed"}}`
 	signature := webhook.Sign(secret, time.Now(), []byte(event))
@@ -80,7 +78,6 @@ func (s service) environment(t *testing.T) []string {
 
 // run runs a program in a folder.
 func run(t *testing.T, dir string, env []string, program ...string) string {
-	t.Helper()
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -96,7 +93,6 @@ func run(t *testing.T, dir string, env []string, program ...string) string {
 // tool is a Node program of .ci/node.
 func tool(t *testing.T, name string) string {
 	t.Helper()
-	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", ".ci", "node", "node_modules", ".bin", name))
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +106,6 @@ func tool(t *testing.T, name string) string {
 // workshop is a folder for programs in TypeScript, with the description of the API, and the types that are made of
 // it.
 func workshop(t *testing.T, s service) string {
-	t.Helper()
 	t.Helper()
 	dir := t.TempDir()
 	modules, err := filepath.Abs(filepath.Join("..", ".ci", "node", "node_modules"))
@@ -130,7 +125,6 @@ func workshop(t *testing.T, s service) string {
 }
 
 func write(t *testing.T, path, text string) {
-	t.Helper()
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
