@@ -63,7 +63,7 @@ var operationCodes = [...]wire.Code{
 // describe returns the API as an OpenAPI 3.1 document in JSON. All of it derives from routes and from the table of
 // operations.
 func (a *API) describe() ([]byte, error) {
-	doc := document{
+	doc := openAPIDocument{
 		OpenAPI: "3.1.0",
 		Info: documentInfo{
 			Title: "relaypdf", Version: interfaceVersion, Summary: "Generate, convert and process documents.",
@@ -102,7 +102,7 @@ func (a *API) describe() ([]byte, error) {
 }
 
 // splitObjects makes components of all objects.
-func splitObjects(doc *document, routes []route) {
+func splitObjects(doc *openAPIDocument, routes []route) {
 	all := components{
 		schemas: doc.Components.Schemas, names: map[string]string{}, learned: map[typedSchema]bool{},
 		shared: map[string]string{}, whole: map[string]string{},
@@ -134,7 +134,7 @@ func splitObjects(doc *document, routes []route) {
 }
 
 // nameSteps lists the operations that may be steps.
-func nameSteps(doc *document, all []*schema.Operation[*operation.Deps]) {
+func nameSteps(doc *openAPIDocument, all []*schema.Operation[*operation.Deps]) {
 	name := &jsonschema.Schema{Type: "string"}
 	for _, o := range all {
 		if !o.Composite() && !o.Varies {
@@ -168,7 +168,7 @@ func withoutDefault(p parameter) parameter {
 }
 
 // addRoute describes one route.
-func (a *API) addRoute(doc *document, r route) {
+func (a *API) addRoute(doc *openAPIDocument, r route) {
 	tag := r.tag()
 	if !slices.ContainsFunc(doc.Tags, func(t documentTag) bool { return t.Name == tag }) {
 		doc.Tags = append(doc.Tags, documentTag{tag, tagDescription(tag)})
@@ -213,7 +213,7 @@ func (a *API) addRoute(doc *document, r route) {
 }
 
 // addOperation describes the request and the responses of an operation.
-func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operation[*operation.Deps]) {
+func (a *API) addOperation(doc *openAPIDocument, e *endpoint, operation *schema.Operation[*operation.Deps]) {
 	if why := operation.WhyOff(); why != "" {
 		e.Description = why
 		e.Unavailable = why
@@ -297,7 +297,7 @@ func fileResponseName(produces []string) string {
 
 // response makes a component of a response and returns a reference to it. If the component of that name differs, or
 // without a name, it returns the response.
-func (d *document) response(name string, answer responseDoc) responseDoc {
+func (d *openAPIDocument) response(name string, answer responseDoc) responseDoc {
 	known, taken := d.Components.Responses[name]
 	if name == "" || taken && !reflect.DeepEqual(known, answer) {
 		return answer
@@ -340,7 +340,7 @@ func (a *API) exampleCharge(o *schema.Operation[*operation.Deps]) *int64 {
 }
 
 // addAnswers describes the responses of a route that is not an operation's.
-func addAnswers(doc *document, e *endpoint, r route) {
+func addAnswers(doc *openAPIDocument, e *endpoint, r route) {
 	answer := responseDoc{Description: "Success.", Headers: headerRefs(r.headers...), Content: map[string]mediaType{}}
 	switch {
 	case r.answer != nil:
@@ -390,7 +390,7 @@ func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // addErrors describes the errors of a route, one response for each status.
-func addErrors(doc *document, e *endpoint, r route) {
+func addErrors(doc *openAPIDocument, e *endpoint, r route) {
 	byStatus := map[int][]wire.Code{}
 	for _, code := range r.errors() {
 		byStatus[code.Status()] = append(byStatus[code.Status()], code)
@@ -581,7 +581,7 @@ func componentName(dotted, what string) string {
 }
 
 // addResult adds the schema of an operation's JSON result, and its example, and returns references to them.
-func addResult(doc *document, info schema.Info) mediaType {
+func addResult(doc *openAPIDocument, info schema.Info) mediaType {
 	if info.Answer == nil {
 		return mediaType{Schema: &jsonschema.Schema{Type: "object"}}
 	}
@@ -603,7 +603,7 @@ func answerName(shape reflect.Type) string {
 }
 
 // answerOf adds the schema of a response's type and points to it and to its example.
-func answerOf(doc *document, shape reflect.Type) mediaType {
+func answerOf(doc *openAPIDocument, shape reflect.Type) mediaType {
 	shape = shown(shape)
 	name := answerName(shape)
 	if doc.Components.Schemas[name] == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// document is an OpenAPI 3.1 document, as far as ours needs it.
-type document struct {
+// openAPIDocument is an OpenAPI 3.1 document, as far as ours needs it.
+type openAPIDocument struct {
 	OpenAPI    string                          `json:"openapi"`
 	Info       documentInfo                    `json:"info"`
 	Servers    []documentServer                `json:"servers"`

@@ -16,7 +16,7 @@ const callbackName = "ended"
 
 // addEvents describes the requests that the service sends: events, to the subscribed endpoints, and the end of a
 // call, to its callback.
-func addEvents(doc *document) {
+func addEvents(doc *openAPIDocument) {
 	doc.Webhooks = map[string]map[string]*endpoint{}
 	for _, kind := range store.EventKinds() {
 		name := componentName(kind.Type, "Event")

@@ -37,7 +37,7 @@ type exampleDoc struct {
 
 // addExamples adds an example of each JSON response, named like its schema. All are values of the responses' own Go
 // types.
-func (a *API) addExamples(doc *document) {
+func (a *API) addExamples(doc *openAPIDocument) {
 	for _, value := range a.exampleValues() {
 		doc.Components.Examples[answerName(reflect.TypeOf(value))] = exampleDoc{value}
 	}
@@ -58,7 +58,7 @@ func (a *API) addExamples(doc *document) {
 
 // request describes the JSON body of an operation. An example that several operations have is a component, named after
 // the first one.
-func (d *document) request(o *schema.Operation[*operation.Deps], of reference) mediaType {
+func (d *openAPIDocument) request(o *schema.Operation[*operation.Deps], of reference) mediaType {
 	text, err := json.Marshal(o.Example)
 	if err != nil { // Encoding the document returns the error.
 		return mediaType{Schema: of, Example: o.Example}
@@ -97,7 +97,7 @@ const processingExample = "JobStatusResponse.processing"
 func errorExample(code wire.Code) string { return "Error." + string(code) }
 
 // exampleOf points to an example of the document by the name of its schema. It is nil if there is none.
-func exampleOf(doc *document, schemaName, name string) map[string]reference {
+func exampleOf(doc *openAPIDocument, schemaName, name string) map[string]reference {
 	if _, ok := doc.Components.Examples[name]; !ok {
 		return nil
 	}
@@ -105,7 +105,7 @@ func exampleOf(doc *document, schemaName, name string) map[string]reference {
 }
 
 // addFileExample adds an example of a stored result of an operation and returns its name.
-func (a *API) addFileExample(doc *document, info schema.Info) string {
+func (a *API) addFileExample(doc *openAPIDocument, info schema.Info) string {
 	extension := path.Base(info.Produces[0])
 	name := answerName(reflect.TypeFor[wire.FileURL]()) + "." + extension
 	doc.Components.Examples[name] = exampleDoc{a.exampleLinks().File(exampleResult("result." + extension))}

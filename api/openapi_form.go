@@ -21,7 +21,7 @@ const formDescription = "The fields of the JSON body, or their parts, such as op
 	"Repeat a field for an array. Send files as parts with a file name."
 
 // addForms describes the form of each operation.
-func (c *components) addForms(doc *document, routes []route) {
+func (c *components) addForms(doc *openAPIDocument, routes []route) {
 	common := c.parts(schema.InputSchema(reflect.TypeFor[schema.Common]()), callForm)
 	made := c.form(common, nil)
 	made.Description = formDescription

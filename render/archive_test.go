@@ -23,7 +23,7 @@ func TestArchiveOfFigures(t *testing.T) {
 			<h1>Invoice 2026-17</h1><table><tr><td>Office paper<td>1,234.50<td>19 %<tr><td>Total<td>1,264.07<td>8/10</table>`},
 		"markdown": {Markdown: "# Invoice 2026-17\n\n| item | amount |\n|---|---:|\n| Office paper | 1,234.50 |\n| Total | 1,264.07 |\n"},
 	} {
-		doc, err := r.For(account).PDF(t.Context(), source, Page{}, letter)
+		doc, err := r.For(account).PDF(t.Context(), source, PageSettings{}, letter)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -95,7 +95,7 @@ func TestBackground(t *testing.T) {
 	source := Source{HTML: "<h1>Hello</h1><script>document.body.append(' from a script')</script>"}
 	var sizes []int
 	for _, account := range []*Account{r.For("acc_a"), behind} {
-		doc, err := account.PDF(t.Context(), source, Page{}, PDF{})
+		doc, err := account.PDF(t.Context(), source, PageSettings{}, PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}

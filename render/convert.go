@@ -305,7 +305,7 @@ func printText(ctx context.Context, a *Account, c Conversion, source office.Sour
 
 	how.Metadata = c.Print.Metadata.Or(how.Metadata)
 	src.Assets = c.Assets
-	doc, err := a.PDF(ctx, src, Page{Media: how.Media}, how.PDF)
+	doc, err := a.PDF(ctx, src, PageSettings{Media: how.Media}, how.PDF)
 	return Converted{Body: doc.Body, Warnings: doc.Warnings}, err
 }
 

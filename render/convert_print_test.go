@@ -285,7 +285,7 @@ func seen(page image.Image) (coloured bool, drawn int) {
 func testPageSizesOfPDF(t *testing.T, account *Account, convert func(*testing.T, string, []byte, office.Target, ConvertPrint) (string, []byte, error)) {
 	t.Helper()
 	const page = `<style>@page { size: 7in 5in } @page tall { size: 4in 6in } p { break-after: page } .tall { page: tall }</style>`
-	doc, err := account.PDF(t.Context(), Source{HTML: page + `<p>wide<p class=tall>tall<p class=tall>taller<p>again`}, Page{}, PDF{PreferCSSPageSize: true})
+	doc, err := account.PDF(t.Context(), Source{HTML: page + `<p>wide<p class=tall>tall<p class=tall>taller<p>again`}, PageSettings{}, PDF{PreferCSSPageSize: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -316,7 +316,7 @@ func TestConvertWithoutOffice(t *testing.T) {
 	if err := r.WarmConvert(); !errors.Is(err, office.ErrUnavailable) {
 		t.Errorf("WarmConvert: got %v, want office.ErrUnavailable", err)
 	}
-	doc, err := r.For("account").PDF(t.Context(), Source{HTML: "<p>unharmed"}, Page{}, PDF{})
+	doc, err := r.For("account").PDF(t.Context(), Source{HTML: "<p>unharmed"}, PageSettings{}, PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}

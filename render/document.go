@@ -34,8 +34,8 @@ type Source struct {
 	Index  string
 }
 
-// Page holds the settings for loading a page.
-type Page struct {
+// PageSettings holds the settings for loading a page.
+type PageSettings struct {
 	// Timeout is the deadline for everything that is done for the page, from the moment it gets a slot. Zero means
 	// 30 seconds.
 	Timeout time.Duration
@@ -97,7 +97,7 @@ func (m Margin) sides() markup.Sides {
 }
 
 // PDF prints a source. Besides the errors of this package, it returns the error of ctx if the caller cancelled.
-func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chrome.Document, error) {
+func (a *Account) PDF(ctx context.Context, src Source, page PageSettings, opt PDF) (chrome.PrintedPDF, error) {
 	style := markup.MarkdownOptions{Title: opt.Metadata.Title, Own: opt.Margin.sides()}
 	if src.Markdown != "" {
 		about, _ := markup.ReadFrontMatter(src.Markdown) // its options are the caller's responsibility
@@ -108,23 +108,23 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 
 	job, err := a.prepare(ctx, src, page, style)
 	if err != nil {
-		return chrome.Document{}, a.failure(ctx, page, err)
+		return chrome.PrintedPDF{}, a.failure(ctx, page, err)
 	}
 
 	job.Account = a.id
 	lacking, err := letterheads(ctx, a, src, page, &opt)
 	if err != nil {
-		return chrome.Document{}, err
+		return chrome.PrintedPDF{}, err
 	}
 
 	doc, err := a.render.browser.PDF(ctx, job, opt.print())
 	if err != nil {
-		return chrome.Document{}, a.failure(ctx, page, err)
+		return chrome.PrintedPDF{}, a.failure(ctx, page, err)
 	}
 
 	doc.Warnings = append(lacking, doc.Warnings...)
 	if err := pdffile.DescribeChromium(doc.Body, opt.Metadata); err != nil {
-		return chrome.Document{}, errors.Join(tooLarge(err), doc.Body.Close())
+		return chrome.PrintedPDF{}, errors.Join(tooLarge(err), doc.Body.Close())
 	}
 
 	if len(opt.Standards) > 0 {
@@ -134,7 +134,9 @@ func (a *Account) PDF(ctx context.Context, src Source, page Page, opt PDF) (chro
 }
 
 // Screenshot captures a source. It returns the same errors as PDF.
-func (a *Account) Screenshot(ctx context.Context, src Source, page Page, opt chrome.Screenshot) (chrome.Image, error) {
+func (a *Account) Screenshot(
+	ctx context.Context, src Source, page PageSettings, opt chrome.Screenshot,
+) (chrome.Image, error) {
 	job, err := a.prepare(ctx, src, page, markup.MarkdownOptions{})
 	if err != nil {
 		return chrome.Image{}, a.failure(ctx, page, err)
@@ -150,7 +152,7 @@ func (a *Account) Screenshot(ctx context.Context, src Source, page Page, opt chr
 const MinTimeout = time.Second
 
 // failure completes the error of a job of the browser with what only the caller's settings show.
-func (a *Account) failure(ctx context.Context, page Page, err error) error {
+func (a *Account) failure(ctx context.Context, page PageSettings, err error) error {
 	var late *chrome.TimeoutError
 	if errors.As(err, &late) && page.Timeout > 0 && page.Timeout < MinTimeout {
 		late.Short = true

@@ -33,7 +33,7 @@ func TestPDFOfInlineSources(t *testing.T) {
 		"markdown":        {Source{Markdown: "# Title\n\n| a | b |\n|---|---|\n| cell | 2 |\n"}, "cell"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc, err := r.For(account).PDF(t.Context(), test.source, Page{}, letter)
+			doc, err := r.For(account).PDF(t.Context(), test.source, PageSettings{}, letter)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestPDFMetadata(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opt := letter
 			opt.Metadata = test.metadata
-			doc, err := r.For(account).PDF(t.Context(), Source{HTML: "<title>From the page</title><p>x"}, Page{}, opt)
+			doc, err := r.For(account).PDF(t.Context(), Source{HTML: "<title>From the page</title><p>x"}, PageSettings{}, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestPDFPageRanges(t *testing.T) {
 	for ranges, want := range map[string]string{"2-3": "Page2 Page3", "last": "Page4", "even": "Page2 Page4", "-1,3-": "Page1 Page3 Page4"} {
 		opt := letter
 		opt.PageRanges = ranges
-		doc, err := r.For(account).PDF(t.Context(), source, Page{}, opt)
+		doc, err := r.For(account).PDF(t.Context(), source, PageSettings{}, opt)
 		if err != nil {
 			t.Errorf("%s: %v", ranges, err)
 			continue
@@ -101,7 +101,7 @@ func TestPDFPageRanges(t *testing.T) {
 	for _, ranges := range []string{"5", "2-9", "5-", "-5"} {
 		opt := letter
 		opt.PageRanges = ranges
-		_, err := r.For(account).PDF(t.Context(), source, Page{}, opt)
+		_, err := r.For(account).PDF(t.Context(), source, PageSettings{}, opt)
 		var beyond *chrome.PageRangeError
 		if !errors.As(err, &beyond) || beyond.Pages != 4 {
 			t.Errorf("%s: error %v, want a PageRangeError of 4 pages", ranges, err)
@@ -124,7 +124,7 @@ func TestPDFMarkdownMargins(t *testing.T) {
 	} {
 		opt := letter
 		opt.Margin = test.margin
-		doc, err := r.For(account).PDF(t.Context(), Source{Markdown: "Word\n"}, Page{}, opt)
+		doc, err := r.For(account).PDF(t.Context(), Source{Markdown: "Word\n"}, PageSettings{}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestPDFMarkdownMargins(t *testing.T) {
 func TestScreenshot(t *testing.T) {
 	r := start(t, Config{})
 	shot := chrome.Screenshot{Type: "png", Viewport: chrome.Viewport{Width: 300, Height: 200, Scale: 2}}
-	image, err := r.For(account).Screenshot(t.Context(), Source{HTML: "<h1>Hi</h1>"}, Page{}, shot)
+	image, err := r.For(account).Screenshot(t.Context(), Source{HTML: "<h1>Hi</h1>"}, PageSettings{}, shot)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 
 	t.Run("trusted", func(t *testing.T) {
 		r := start(t, Config{AllowHosts: []string{"intranet.test"}, ExtraCA: s.ca, Resolver: resolver})
-		page := Page{
+		page := PageSettings{
 			WaitUntil: "networkidle0", Headers: map[string]string{"X-Ours": "yes"}, Cookies: []chrome.Cookie{{Name: "sid", Value: "42"}},
 		}
 		doc, err := r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, page, letter)
@@ -176,7 +176,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 		if got := <-headers; got.Get("X-Ours") != "yes" || got.Get("Cookie") != "sid=42" {
 			t.Errorf("the site got %v", got)
 		}
-		_, err = r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/gone")}, Page{}, letter)
+		_, err = r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/gone")}, PageSettings{}, letter)
 		var load *chrome.LoadError
 		if !errors.As(err, &load) || load.Status != http.StatusGone {
 			t.Errorf("error %v, want a LoadError of status 410", err)
@@ -184,7 +184,7 @@ func TestURLBehindAnExtraCA(t *testing.T) {
 	})
 	t.Run("not trusted", func(t *testing.T) {
 		r := start(t, Config{AllowHosts: []string{"intranet.test"}, Resolver: resolver})
-		_, err := r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, Page{}, letter)
+		_, err := r.For(account).PDF(t.Context(), Source{URL: s.url("intranet.test", "/")}, PageSettings{}, letter)
 		var load *chrome.LoadError
 		if !errors.As(err, &load) || !strings.Contains(load.Reason, "ERR_CERT_AUTHORITY_INVALID") {
 			t.Errorf("error %v, want a LoadError that names the certificate", err)
@@ -219,14 +219,14 @@ func TestURLsThatLeadInwards(t *testing.T) {
 		"redirect to http name": redirectTo(strings.Replace(plain.url("plain.test", "/"), "https", "http", 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc, err := r.For(account).PDF(t.Context(), Source{URL: address}, Page{}, letter)
+			doc, err := r.For(account).PDF(t.Context(), Source{URL: address}, PageSettings{}, letter)
 			if !errors.Is(err, egress.ErrRefused) {
 				t.Errorf("error %v, want ErrRefused", err)
 			}
 			if err == nil {
 				t.Errorf("the PDF says %q", pdfText(t, doc))
 			}
-			image, err := r.For(account).Screenshot(t.Context(), Source{URL: address}, Page{}, chrome.Screenshot{Type: "png"})
+			image, err := r.For(account).Screenshot(t.Context(), Source{URL: address}, PageSettings{}, chrome.Screenshot{Type: "png"})
 			if !errors.Is(err, egress.ErrRefused) {
 				t.Errorf("screenshot: error %v, want ErrRefused", err)
 			}
@@ -241,7 +241,7 @@ func TestURLsThatLeadInwards(t *testing.T) {
 
 	// The same request reaches the canary when the operator opens it.
 	open := start(t, Config{AllowHosts: []string{"inward.test"}, ExtraCA: canary.ca, Resolver: resolver})
-	doc, err := open.For(account).PDF(t.Context(), Source{URL: canary.url("inward.test", "/")}, Page{}, letter)
+	doc, err := open.For(account).PDF(t.Context(), Source{URL: canary.url("inward.test", "/")}, PageSettings{}, letter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestURLsThatLeadInwards(t *testing.T) {
 
 func TestURLOfAnUnknownName(t *testing.T) {
 	r := start(t, Config{Resolver: names{}})
-	_, err := r.For(account).PDF(t.Context(), Source{URL: "https://unknown.test/"}, Page{}, letter)
+	_, err := r.For(account).PDF(t.Context(), Source{URL: "https://unknown.test/"}, PageSettings{}, letter)
 	var load *chrome.LoadError
 	if !errors.As(err, &load) || load.Reason != "net::ERR_NAME_NOT_RESOLVED" {
 		t.Errorf("error %v, want a LoadError that names the DNS", err)
@@ -269,7 +269,7 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
-			_, err := r.For(account).PDF(t.Context(), source, Page{Timeout: 500 * time.Millisecond}, letter)
+			_, err := r.For(account).PDF(t.Context(), source, PageSettings{Timeout: 500 * time.Millisecond}, letter)
 			if !errors.Is(err, chrome.ErrTimeout) {
 				t.Errorf("error %v, want ErrTimeout", err)
 			}
@@ -278,7 +278,7 @@ func TestTimeouts(t *testing.T) {
 			}
 		})
 	}
-	doc, err := r.For(account).PDF(t.Context(), Source{Markdown: "# after"}, Page{}, letter)
+	doc, err := r.For(account).PDF(t.Context(), Source{Markdown: "# after"}, PageSettings{}, letter)
 	if err != nil {
 		t.Fatalf("the next document: %v", err)
 	}
@@ -290,7 +290,7 @@ func TestCallerLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, source := range map[string]Source{"html": {HTML: "x"}, "markdown": {Markdown: "x"}} {
-		if _, err := r.For(account).PDF(ctx, source, Page{}, letter); !errors.Is(err, context.Canceled) {
+		if _, err := r.For(account).PDF(ctx, source, PageSettings{}, letter); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want context.Canceled", name, err)
 		}
 	}
@@ -310,7 +310,7 @@ func TestReadyAndClosed(t *testing.T) {
 	if err := r.Ready(t.Context()); err == nil {
 		t.Error("a closed renderer says that it is ready")
 	}
-	if _, err := r.For(account).PDF(t.Context(), Source{HTML: "x"}, Page{}, letter); !errors.Is(err, chrome.ErrClosed) {
+	if _, err := r.For(account).PDF(t.Context(), Source{HTML: "x"}, PageSettings{}, letter); !errors.Is(err, chrome.ErrClosed) {
 		t.Errorf("error %v, want ErrClosed", err)
 	}
 }
@@ -356,7 +356,7 @@ func TestShortTimeouts(t *testing.T) {
 	r := start(t, Config{})
 	for _, source := range []Source{{HTML: "<p>x"}, {HTML: "<script>1</script>"}, {HTML: `<img src="https://nowhere.invalid/x.png">`}, {Markdown: "# x"}} {
 		for range 5 {
-			_, err := r.For(account).PDF(t.Context(), source, Page{Timeout: time.Millisecond}, letter)
+			_, err := r.For(account).PDF(t.Context(), source, PageSettings{Timeout: time.Millisecond}, letter)
 			var late *chrome.TimeoutError
 			if !errors.As(err, &late) || !late.Short || late.Unstarted || late.After != time.Millisecond || late.Slowed != 0 {
 				t.Fatalf("%+v: %v (%+v), want a short timeout that slows nobody", source, err, late)
@@ -364,7 +364,7 @@ func TestShortTimeouts(t *testing.T) {
 		}
 	}
 
-	_, err := r.For(account).Screenshot(t.Context(), Source{HTML: "<p>x"}, Page{Timeout: time.Millisecond}, chrome.Screenshot{})
+	_, err := r.For(account).Screenshot(t.Context(), Source{HTML: "<p>x"}, PageSettings{Timeout: time.Millisecond}, chrome.Screenshot{})
 	var late *chrome.TimeoutError
 	if !errors.As(err, &late) || !late.Short {
 		t.Errorf("an image: %v", err)

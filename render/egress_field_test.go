@@ -118,7 +118,7 @@ func fill(v vector, to target, door string) string {
 type document struct {
 	name   string
 	source render.Source
-	page   render.Page
+	page   render.PageSettings
 	pdf    render.PDF
 	image  bool // photographed instead of printed
 	tokens []string
@@ -127,8 +127,12 @@ type document struct {
 }
 
 // The documents get all the time there is, for machines that are busy.
-func untilIdle() render.Page { return render.Page{WaitUntil: "networkidle0", Timeout: patience} }
-func untilDone() render.Page { return render.Page{WaitForSelector: "#done", Timeout: patience} }
+func untilIdle() render.PageSettings {
+	return render.PageSettings{WaitUntil: "networkidle0", Timeout: patience}
+}
+func untilDone() render.PageSettings {
+	return render.PageSettings{WaitForSelector: "#done", Timeout: patience}
+}
 
 // door is a way in which markup reaches the browser.
 type door struct {

@@ -53,7 +53,7 @@ const (
 
 // PrintEmail makes a PDF of an email without using the network. Remote content is left out and reported as
 // warnings. A file that is not an email returns a *job.Error of the kind job.NotEmail.
-func (e *Account) PrintEmail(ctx context.Context, content engine.Content, how Email) (chrome.Document, error) {
+func (e *Account) PrintEmail(ctx context.Context, content engine.Content, how Email) (chrome.PrintedPDF, error) {
 	p := emailPrint{Account: e, how: how, left: maxAppended}
 	doc, err := p.message(ctx, content, 0)
 	doc.Warnings = doc.Warnings[:min(len(doc.Warnings), chrome.MaxWarnings)]
@@ -68,35 +68,35 @@ type emailPrint struct {
 }
 
 // message makes a PDF of an email at a nesting depth.
-func (p *emailPrint) message(ctx context.Context, content engine.Content, depth int) (_ chrome.Document, err error) {
+func (p *emailPrint) message(ctx context.Context, content engine.Content, depth int) (_ chrome.PrintedPDF, err error) {
 	const name = "message.eml"
 	made, err := p.runTool(
 		ctx, engine.Job{Name: email.Job, Args: name, Files: []engine.File{{Name: name, Content: content}}},
 	)
 	var refused *email.Error
 	if errors.As(email.FromJob(err), &refused) {
-		return chrome.Document{}, &job.Error{Kind: job.NotEmail, Text: refused.Text}
+		return chrome.PrintedPDF{}, &job.Error{Kind: job.NotEmail, Text: refused.Text}
 	}
 	if err != nil {
-		return chrome.Document{}, err
+		return chrome.PrintedPDF{}, err
 	}
 	defer func() { err = errors.Join(err, made.Close()) }()
 
 	var about email.Result
 	if err := json.Unmarshal(made.Body, &about); err != nil {
-		return chrome.Document{}, fmt.Errorf("%s: %w", email.Job, err)
+		return chrome.PrintedPDF{}, fmt.Errorf("%s: %w", email.Job, err)
 	}
 
 	page, err := io.ReadAll(made.Output(0).Open())
 	if err != nil {
-		return chrome.Document{}, fmt.Errorf("%s: %w", email.Job, err)
+		return chrome.PrintedPDF{}, fmt.Errorf("%s: %w", email.Job, err)
 	}
 
-	doc, err := p.PDF(ctx, Source{HTML: string(page)}, Page{Offline: true}, PDF{
+	doc, err := p.PDF(ctx, Source{HTML: string(page)}, PageSettings{Offline: true}, PDF{
 		Width: p.how.Width, Height: p.how.Height, PrintBackground: true, Metadata: pdffile.Info{Author: about.From},
 	})
 	if err != nil {
-		return chrome.Document{}, err
+		return chrome.PrintedPDF{}, err
 	}
 
 	doc.Warnings = append(emailWarnings(about), doc.Warnings...)
@@ -111,7 +111,7 @@ func (p *emailPrint) message(ctx context.Context, content engine.Content, depth 
 
 	if p.how.Files == AppendFiles {
 		if files, err = p.appendTo(ctx, &doc, files, depth); err != nil {
-			return chrome.Document{}, errors.Join(err, doc.Body.Close())
+			return chrome.PrintedPDF{}, errors.Join(err, doc.Body.Close())
 		}
 	}
 	if len(files) == 0 {
@@ -141,7 +141,7 @@ func emailWarnings(about email.Result) (told []chrome.Warning) {
 // appendTo appends attachments as pages to a document. It returns the attachments that have no pages, with the
 // reasons as warnings.
 func (p *emailPrint) appendTo(
-	ctx context.Context, doc *chrome.Document, files []NewAttachment, depth int,
+	ctx context.Context, doc *chrome.PrintedPDF, files []NewAttachment, depth int,
 ) (rest []NewAttachment, err error) {
 	parts := []MergeInput{{PDFFile: PDFFile{Content: doc.Body}}}
 	var made []*spool.File

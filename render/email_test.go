@@ -98,7 +98,7 @@ Regards, in two languages
 }
 
 // printEmail makes a PDF of an email, and returns its file and its text.
-func printEmail(t *testing.T, a *Account, content string, how Email) (file, text string, doc chrome.Document) {
+func printEmail(t *testing.T, a *Account, content string, how Email) (file, text string, doc chrome.PrintedPDF) {
 	t.Helper()
 	how.Width, how.Height = 8.27, 11.69
 	doc, err := a.PrintEmail(t.Context(), spool.FromBytes([]byte(content)), how)
@@ -223,7 +223,7 @@ func TestEmailsOfOthers(t *testing.T) {
 func TestEmailFiles(t *testing.T) {
 	t.Parallel()
 	a := start(t, Config{Slots: 1}).For("a")
-	bill, err := a.PDF(t.Context(), Source{HTML: "<p>bill one<div style=break-before:page></div><p>bill two"}, Page{}, PDF{})
+	bill, err := a.PDF(t.Context(), Source{HTML: "<p>bill one<div style=break-before:page></div><p>bill two"}, PageSettings{}, PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestOwnFonts(t *testing.T) {
 	const html = `<!DOCTYPE html><html><head><meta charset="utf-8"></head><body>` +
 		`<p style="font-family:'Go Smallcaps','PT Mono'">House</p><p style="font-family:Georgia,'PT Mono'">Georgia</p></body></html>`
 	want := []string{"GoMono", "GoSmallcaps"}
-	doc, err := account.PDF(t.Context(), render.Source{HTML: html}, render.Page{}, render.PDF{})
+	doc, err := account.PDF(t.Context(), render.Source{HTML: html}, render.PageSettings{}, render.PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestOwnFonts(t *testing.T) {
 		t.Errorf("warned of typefaces that are there: %v", doc.Warnings)
 	}
 	// No font has these: the first is an unknown font name, the second an unassigned character.
-	doc, err = account.PDF(t.Context(), render.Source{HTML: html + `<p style="font-family:No Such Grotesk">한국어 हिन्दी 😀 &#x10fab;`}, render.Page{}, render.PDF{})
+	doc, err = account.PDF(t.Context(), render.Source{HTML: html + `<p style="font-family:No Such Grotesk">한국어 हिन्दी 😀 &#x10fab;`}, render.PageSettings{}, render.PDF{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (s *studio) testTypefaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			html := fmt.Sprintf(`<p style="font-family:'%s','PT Mono'">Hamburgefonstiv`, name)
-			path := s.print(t, render.Source{HTML: html}, render.Page{}, goldenPDF)
+			path := s.print(t, render.Source{HTML: html}, render.PageSettings{}, goldenPDF)
 			fonts := string(output(t, "pdffonts", path))
 			if !strings.Contains(fonts, "+"+postScript+" ") || strings.Contains(fonts, "PTMono") || strings.Contains(fonts, "Type 3") {
 				t.Errorf("not %s:\n%s", postScript, fonts)

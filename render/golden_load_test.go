@@ -24,7 +24,7 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 	const scripted = `<!DOCTYPE html><body><script>document.body.textContent = "Page " + innerWidth + " " + devicePixelRatio + " " + matchMedia("screen").matches</script>`
 	pdf := func(html string) string {
 		t.Helper()
-		doc, err := s.For(account).PDF(t.Context(), render.Source{HTML: html}, render.Page{}, render.PDF{})
+		doc, err := s.For(account).PDF(t.Context(), render.Source{HTML: html}, render.PageSettings{}, render.PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 	for html, text := range want {
 		for range 3 {
 			shot := chrome.Screenshot{Type: "png", OmitBackground: true, Viewport: chrome.Viewport{Width: 320, Height: 200, Scale: 3}}
-			result, err := s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{Media: "print"}, shot)
+			result, err := s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.PageSettings{Media: "print"}, shot)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,12 +42,12 @@ func (s *studio) testEmulationEnds(t *testing.T) {
 			if got := pdf(html); got != text {
 				t.Errorf("after others the document says %q, want %q", got, text)
 			}
-			doc, err := s.For(account).PDF(t.Context(), render.Source{HTML: html}, render.Page{Media: "screen"}, render.PDF{Landscape: true, Scale: 2})
+			doc, err := s.For(account).PDF(t.Context(), render.Source{HTML: html}, render.PageSettings{Media: "screen"}, render.PDF{Landscape: true, Scale: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_ = doc.Body.Close()
-			result, err = s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.Page{}, chrome.Screenshot{Type: "png"})
+			result, err = s.For(account).Screenshot(t.Context(), render.Source{HTML: html}, render.PageSettings{}, chrome.Screenshot{Type: "png"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,13 +97,13 @@ func (s *studio) testCredentials(t *testing.T) {
 		}
 		return html.String()
 	}
-	page := render.Page{
+	page := render.PageSettings{
 		WaitUntil: "networkidle0", Headers: map[string]string{"X-Ours": "header"}, Cookies: []chrome.Cookie{{Name: "sid", Value: "42"}},
 	}
 	s.print(t, render.Source{URL: home + s.site.publish(images("/url/"))}, page, render.PDF{})
 	page.Cookies[0].Domain = "assets.test"
 	s.print(t, render.Source{HTML: images("/inline/")}, page, render.PDF{})
-	s.print(t, render.Source{HTML: `<img src="` + home + `/inline/after">`}, render.Page{}, render.PDF{})
+	s.print(t, render.Source{HTML: `<img src="` + home + `/inline/after">`}, render.PageSettings{}, render.PDF{})
 
 	for address, want := range map[string]string{
 		"site /url/image": "header|sid=42", "site /url/hop": "header|sid=42",
@@ -156,15 +156,15 @@ func (s *studio) testWaits(t *testing.T) {
 	const timer = `<body><p>Body</p><script>setTimeout(() => document.body.insertAdjacentHTML("beforeend", "<i id=ready>answered late</i>"), 300)</script>`
 	for name, test := range map[string]struct {
 		source render.Source
-		page   render.Page
+		page   render.PageSettings
 	}{
-		"selector":          {document("selector"), render.Page{WaitForSelector: "#ready"}},
-		"network idle":      {document("idle0"), render.Page{WaitUntil: "networkidle0"}},
-		"pause":             {render.Source{HTML: timer}, render.Page{WaitForTimeout: 3 * time.Second}},
-		"selector, no net":  {render.Source{HTML: timer}, render.Page{WaitForSelector: "#ready"}},
-		"pause, static":     {render.Source{HTML: "<p>Body</p><p>answered late</p>"}, render.Page{WaitForTimeout: 100 * time.Millisecond, WaitForSelector: "p + p"}},
-		"domcontentloaded":  {render.Source{HTML: "<p>Body</p><p>answered late</p>"}, render.Page{WaitUntil: "domcontentloaded"}},
-		"network idle of 2": {document("idle2"), render.Page{WaitUntil: "networkidle2", WaitForSelector: "#ready"}},
+		"selector":          {document("selector"), render.PageSettings{WaitForSelector: "#ready"}},
+		"network idle":      {document("idle0"), render.PageSettings{WaitUntil: "networkidle0"}},
+		"pause":             {render.Source{HTML: timer}, render.PageSettings{WaitForTimeout: 3 * time.Second}},
+		"selector, no net":  {render.Source{HTML: timer}, render.PageSettings{WaitForSelector: "#ready"}},
+		"pause, static":     {render.Source{HTML: "<p>Body</p><p>answered late</p>"}, render.PageSettings{WaitForTimeout: 100 * time.Millisecond, WaitForSelector: "p + p"}},
+		"domcontentloaded":  {render.Source{HTML: "<p>Body</p><p>answered late</p>"}, render.PageSettings{WaitUntil: "domcontentloaded"}},
+		"network idle of 2": {document("idle2"), render.PageSettings{WaitUntil: "networkidle2", WaitForSelector: "#ready"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,7 +195,7 @@ func (s *studio) testDeadlines(t *testing.T) {
 	const limit = 1500 * time.Millisecond
 	t.Run("fetch that never ends", func(t *testing.T) {
 		t.Parallel()
-		page := render.Page{WaitUntil: "networkidle0", Timeout: 30 * time.Second}
+		page := render.PageSettings{WaitUntil: "networkidle0", Timeout: 30 * time.Second}
 		doc, err := s.For("acct_fetch").PDF(t.Context(), s.html(`<p>loaded<script>fetch("https://assets.test/never")</script>`), page, render.PDF{})
 		if err != nil {
 			t.Fatal(err)
@@ -208,15 +208,15 @@ func (s *studio) testDeadlines(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		html string
-		page render.Page
+		page render.PageSettings
 	}{
-		"image that never ends":      {`<img src="https://assets.test/never">`, render.Page{}},
-		"style that never ends":      {`<link rel="stylesheet" href="https://assets.test/never">`, render.Page{}},
-		"selector that never comes":  {`<p>x</p><script>onload</script>`, render.Page{WaitForSelector: "#never"}},
-		"selector of a static page":  {`<p>x</p>`, render.Page{WaitForSelector: "#never"}},
-		"pause longer than the time": {`<p>x</p>`, render.Page{WaitForTimeout: time.Minute}},
-		"script without end":         {`<script>onload = () => { for (;;); }</script>`, render.Page{}},
-		"promises without end":       {`<script>const f = () => Promise.resolve().then(f); f()</script>`, render.Page{}},
+		"image that never ends":      {`<img src="https://assets.test/never">`, render.PageSettings{}},
+		"style that never ends":      {`<link rel="stylesheet" href="https://assets.test/never">`, render.PageSettings{}},
+		"selector that never comes":  {`<p>x</p><script>onload</script>`, render.PageSettings{WaitForSelector: "#never"}},
+		"selector of a static page":  {`<p>x</p>`, render.PageSettings{WaitForSelector: "#never"}},
+		"pause longer than the time": {`<p>x</p>`, render.PageSettings{WaitForTimeout: time.Minute}},
+		"script without end":         {`<script>onload = () => { for (;;); }</script>`, render.PageSettings{}},
+		"promises without end":       {`<script>const f = () => Promise.resolve().then(f); f()</script>`, render.PageSettings{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +240,7 @@ func (s *studio) testDeadlines(t *testing.T) {
 		source := s.html(`<p style="font-family: Never, serif">In another font</p><script>
 			onload = () => document.fonts.add(new FontFace("Never", 'url("https://assets.test/never")'));
 		</script>`)
-		if got := fullText(t, s.print(t, source, render.Page{}, render.PDF{})); got != "In another font" {
+		if got := fullText(t, s.print(t, source, render.PageSettings{}, render.PDF{})); got != "In another font" {
 			t.Errorf("the page says %q", got)
 		}
 	})

@@ -34,7 +34,7 @@ This is wrong: $\frac{1$.
 // testFormulasAndDiagrams prints them, without a network.
 func (s *studio) testFormulasAndDiagrams(t *testing.T) {
 	t.Parallel()
-	doc, err := s.For("acct_article").PDF(t.Context(), render.Source{Markdown: article}, render.Page{}, goldenPDF)
+	doc, err := s.For("acct_article").PDF(t.Context(), render.Source{Markdown: article}, render.PageSettings{}, goldenPDF)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 func (s *studio) testFonts(t *testing.T) {
 	t.Parallel()
-	path := s.print(t, s.source(t, "web-fonts.html"), render.Page{}, goldenPDF)
+	path := s.print(t, s.source(t, "web-fonts.html"), render.PageSettings{}, goldenPDF)
 	fonts := string(output(t, "pdffonts", path))
 	for _, want := range []string{"+GoSmallcaps ", "+Go-Italic ", "+GoMono-Bold ", "+LiberationSerif "} {
 		if !strings.Contains(fonts, want) {
@@ -50,14 +50,14 @@ func (s *studio) testPaper(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := s.print(t, render.Source{HTML: "<p>Paper"}, render.Page{}, test.pdf)
+			path := s.print(t, render.Source{HTML: "<p>Paper"}, render.PageSettings{}, test.pdf)
 			if got := infoOf(t, path)["Page 1 size"]; !strings.Contains(got, test.want) {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})
 	}
 	for prefer, want := range map[bool]string{true: "(A4)", false: "(letter)"} {
-		path := s.print(t, render.Source{HTML: "<style>@page { size: A4 }</style><p>Paper"}, render.Page{}, render.PDF{PreferCSSPageSize: prefer})
+		path := s.print(t, render.Source{HTML: "<style>@page { size: A4 }</style><p>Paper"}, render.PageSettings{}, render.PDF{PreferCSSPageSize: prefer})
 		if got := infoOf(t, path)["Page 1 size"]; !strings.HasSuffix(got, want) {
 			t.Errorf("a style sheet of A4 with preferCSSPageSize %v: %s, want %s", prefer, got, want)
 		}
@@ -107,7 +107,7 @@ func (s *studio) testPlaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			boxes := boxesOf(t, s.print(t, render.Source{HTML: source}, render.Page{}, test.pdf))
+			boxes := boxesOf(t, s.print(t, render.Source{HTML: source}, render.PageSettings{}, test.pdf))
 			first, last := boxes["First"], boxes["Last"]
 			got := []float64{first.left, first.top, first.right - first.left, last.right, last.bottom}
 			want := []float64{test.left, test.top, test.width, test.right, test.base}
@@ -131,7 +131,7 @@ func (s *studio) testPageRanges(t *testing.T) {
 		t.Run(ranges, func(t *testing.T) {
 			t.Parallel()
 			pdf := render.PDF{PageRanges: ranges, Margin: margins(1, 1), Footer: `<span class="pageNumber"></span>/<span class="totalPages"></span>`}
-			path := s.print(t, render.Source{HTML: pages.String()}, render.Page{}, pdf)
+			path := s.print(t, render.Source{HTML: pages.String()}, render.PageSettings{}, pdf)
 			var expected []string
 			for _, n := range want {
 				expected = append(expected, fmt.Sprintf("P%c %c/9", n, n))
@@ -150,7 +150,7 @@ func (s *studio) testTemplates(t *testing.T) {
 	pdf := render.PDF{
 		Margin: margins(1, 1), Header: "Plainheader", Footer: `<div style="font-size: 20px; text-align: right">Largefooter</div>`,
 	}
-	boxes := boxesOf(t, s.print(t, render.Source{HTML: "<title>T</title><p>Content</p>"}, render.Page{}, pdf))
+	boxes := boxesOf(t, s.print(t, render.Source{HTML: "<title>T</title><p>Content</p>"}, render.PageSettings{}, pdf))
 	header, footer := boxes["Plainheader"], boxes["Largefooter"]
 	if height := header.bottom - header.top; height < 7 || height > 14 {
 		t.Errorf("the header is %.1f points high, want 7 to 14", height)
@@ -165,12 +165,12 @@ func (s *studio) testTemplates(t *testing.T) {
 		t.Errorf("the footer stands at %+v, want it right at 540 and below 720", footer)
 	}
 
-	only := s.print(t, render.Source{HTML: "<title>Secret</title><p>Content</p>"}, render.Page{}, render.PDF{Margin: margins(1, 1), Header: "Onlyheader"})
+	only := s.print(t, render.Source{HTML: "<title>Secret</title><p>Content</p>"}, render.PageSettings{}, render.PDF{Margin: margins(1, 1), Header: "Onlyheader"})
 	if got := fullText(t, only); got != "Onlyheader Content" {
 		t.Errorf("with a header alone the page says %q", got)
 	}
 	fields := render.PDF{Margin: margins(1, 1), Header: `<b class="title"></b> on <i class="date"></i>, <span class="pageNumber"></span> of <span class="totalPages"></span>`}
-	filled := fullText(t, s.print(t, render.Source{HTML: "<title>Minutes</title><p>Content</p>"}, render.Page{}, fields))
+	filled := fullText(t, s.print(t, render.Source{HTML: "<title>Minutes</title><p>Content</p>"}, render.PageSettings{}, fields))
 	if !regexp.MustCompile(`^Minutes on \S.*\d.*, 1 of 1 Content$`).MatchString(filled) {
 		t.Errorf("the fields of the header became %q", filled)
 	}
@@ -184,7 +184,7 @@ func (s *studio) testTagsAndOutline(t *testing.T) {
 	}{{false, false}, {true, false}, {false, true}, {true, true}} {
 		t.Run(fmt.Sprintf("tagged %v, outline %v", test.tagged, test.outline), func(t *testing.T) {
 			t.Parallel()
-			path := s.print(t, render.Source{HTML: source}, render.Page{}, render.PDF{Tagged: test.tagged, Outline: test.outline})
+			path := s.print(t, render.Source{HTML: source}, render.PageSettings{}, render.PDF{Tagged: test.tagged, Outline: test.outline})
 			want := map[bool]string{true: "yes", false: "no"}
 			// An outline needs the tags that it is made from.
 			if got := infoOf(t, path)["Tagged"]; got != want[test.tagged || test.outline] {
@@ -213,13 +213,13 @@ func (s *studio) testMedia(t *testing.T) {
 	const source = `<!DOCTYPE html><style>b { display: none } @media print { .p { display: inline } } @media screen { .s { display: inline } }
 		body { margin: 0; background: #fff } @media print { body { background: #f00 } }</style><b class="p">print</b><b class="s">screen</b>`
 	for media, want := range map[string]string{"": "print", "print": "print", "screen": "screen"} {
-		page := render.Page{Media: media}
+		page := render.PageSettings{Media: media}
 		if got := fullText(t, s.print(t, render.Source{HTML: source}, page, render.PDF{})); got != want {
 			t.Errorf("pdf with media %q says %q, want %q", media, got, want)
 		}
 	}
 	for media, red := range map[string]bool{"": false, "screen": false, "print": true} {
-		result, err := s.For("acct_1").Screenshot(t.Context(), render.Source{HTML: source}, render.Page{Media: media}, chrome.Screenshot{Type: "png"})
+		result, err := s.For("acct_1").Screenshot(t.Context(), render.Source{HTML: source}, render.PageSettings{Media: media}, chrome.Screenshot{Type: "png"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,12 +236,12 @@ func (s *studio) testBackgroundsOff(t *testing.T) {
 		.exact { print-color-adjust: exact; background: #00f; height: 1in }</style><div></div><div class="exact"></div>`
 	var blank fingerprint
 	pdf := render.PDF{}
-	off := raster(t, s.print(t, render.Source{HTML: strings.ReplaceAll(source, `<div class="exact"></div>`, "")}, render.Page{}, pdf), 1)
+	off := raster(t, s.print(t, render.Source{HTML: strings.ReplaceAll(source, `<div class="exact"></div>`, "")}, render.PageSettings{}, pdf), 1)
 	if fingerprintOf(off) != blank {
 		t.Error("a page without backgrounds is not white")
 	}
 	pdf.PrintBackground = true
-	on := raster(t, s.print(t, render.Source{HTML: source}, render.Page{}, pdf), 1)
+	on := raster(t, s.print(t, render.Source{HTML: source}, render.PageSettings{}, pdf), 1)
 	if r, g, b, _ := on.At(200, 540).RGBA(); r != 0 || g != 0xffff || b != 0 {
 		t.Errorf("with backgrounds the foot of the page is %x %x %x, want green", r, g, b)
 	}

@@ -131,12 +131,12 @@ func (s *studio) testDocuments(t *testing.T) {
 
 	for _, test := range []struct {
 		file  string
-		page  render.Page
+		page  render.PageSettings
 		pdf   render.PDF
 		pages []int // whose text and look count; nil means all
 	}{
 		{file: "invoice.html"},
-		{file: "chart-animation-frame.html", page: render.Page{WaitForSelector: "#grown"}},
+		{file: "chart-animation-frame.html", page: render.PageSettings{WaitForSelector: "#grown"}},
 		{file: "chart-resize-observer.html", pdf: chartPDF},
 		{file: "chart-intersection-observer.html"},
 		{file: "web-fonts.html"},
@@ -191,7 +191,7 @@ func (s *studio) html(text string) render.Source {
 }
 
 // print prints a source and returns the file. It is kept by go test -artifacts.
-func (s *studio) print(t *testing.T, src render.Source, page render.Page, pdf render.PDF) string {
+func (s *studio) print(t *testing.T, src render.Source, page render.PageSettings, pdf render.PDF) string {
 	t.Helper()
 	doc, err := s.For("acct_1").PDF(t.Context(), src, page, pdf)
 	if err != nil {
@@ -308,10 +308,10 @@ func fullText(t *testing.T, path string) string {
 func (s *studio) testMissingChart(t *testing.T) {
 	t.Parallel()
 	const scripted = "chart-resize-observer.html"
-	whole := s.print(t, s.source(t, scripted), render.Page{}, chartPDF)
+	whole := s.print(t, s.source(t, scripted), render.PageSettings{}, chartPDF)
 	source := s.source(t, scripted)
 	source.HTML = strings.Replace(source.HTML, "observer.observe(e)", "e.id === 'area' && observer.observe(e)", 1)
-	without := s.print(t, source, render.Page{}, chartPDF)
+	without := s.print(t, source, render.PageSettings{}, chartPDF)
 
 	want := fingerprintOf(raster(t, whole, 1))
 	if got := want.distance(fingerprintOf(raster(t, whole, 1, "-aa", "no", "-aaVector", "no"))); got > tolerance {
@@ -332,7 +332,7 @@ func (s *studio) testMissingChart(t *testing.T) {
 // shoot makes an image of a source. Its file is kept by go test -artifacts.
 func (s *studio) shoot(t *testing.T, src render.Source, shot chrome.Screenshot) image.Image {
 	t.Helper()
-	result, err := s.For("acct_1").Screenshot(t.Context(), src, render.Page{}, shot)
+	result, err := s.For("acct_1").Screenshot(t.Context(), src, render.PageSettings{}, shot)
 	if err != nil {
 		t.Fatal(err)
 	}

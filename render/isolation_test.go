@@ -35,7 +35,7 @@ func newRoom(t *testing.T) *room {
 }
 
 // pdf prints a source for a account and returns its text.
-func (m *room) pdf(t *testing.T, account string, source render.Source, page render.Page) string {
+func (m *room) pdf(t *testing.T, account string, source render.Source, page render.PageSettings) string {
 	t.Helper()
 	doc, err := m.r.For(account).PDF(t.Context(), source, page, render.PDF{})
 	if err != nil {
@@ -93,10 +93,10 @@ func TestPagesLeaveNothing(t *testing.T) { //nolint:tparallel // The subtests fo
 					t.Errorf("%s was not planted: %s", key, value)
 				}
 			}
-			if got := strings.TrimSpace(m.pdf(t, tenants[1], plain, render.Page{})); got != "static" {
+			if got := strings.TrimSpace(m.pdf(t, tenants[1], plain, render.PageSettings{})); got != "static" {
 				t.Errorf("static document: %q", got)
 			}
-			if got := strings.TrimSpace(m.pdf(t, tenants[1], scripted, render.Page{})); got != "scripted" {
+			if got := strings.TrimSpace(m.pdf(t, tenants[1], scripted, render.PageSettings{})); got != "scripted" {
 				t.Errorf("scripted document: %q", got)
 			}
 			found := m.report(t, tenants[1], "/read")
@@ -218,12 +218,12 @@ func TestInlineDocumentsLeaveNothing(t *testing.T) { //nolint:tparallel // The s
 	for name, tenants := range relations() {
 		for after, plant := range map[string]string{"realm": plantHere, "once": networked + plantHere} {
 			t.Run(name+", after "+after, func(t *testing.T) {
-				m.pdf(t, tenants[0], render.Source{HTML: plant + "<p>x"}, render.Page{})
-				if got := strings.TrimSpace(m.pdf(t, tenants[1], render.Source{HTML: "<p>static"}, render.Page{})); got != "static" {
+				m.pdf(t, tenants[0], render.Source{HTML: plant + "<p>x"}, render.PageSettings{})
+				if got := strings.TrimSpace(m.pdf(t, tenants[1], render.Source{HTML: "<p>static"}, render.PageSettings{})); got != "static" {
 					t.Errorf("static document: %q", got)
 				}
 				for _, read := range []string{readHere, networked + readHere} {
-					m.pdf(t, tenants[0], render.Source{HTML: plant + "<p>x"}, render.Page{})
+					m.pdf(t, tenants[0], render.Source{HTML: plant + "<p>x"}, render.PageSettings{})
 					for key, value := range parseReport(m.pdf(t, tenants[1], render.Source{HTML: read}, done)) {
 						if value != "none" {
 							t.Errorf("%s=%s, want none", key, value)
@@ -252,7 +252,7 @@ func TestTimersEnd(t *testing.T) {
 			case 2:
 				source, want = render.Source{HTML: fmt.Sprintf("<script>document.write('scripted%d')</script>", i)}, fmt.Sprintf("scripted%d", i)
 			}
-			doc, err := m.r.For(account).PDF(t.Context(), source, render.Page{}, render.PDF{})
+			doc, err := m.r.For(account).PDF(t.Context(), source, render.PageSettings{}, render.PDF{})
 			if err != nil {
 				return err
 			}
@@ -277,7 +277,7 @@ func TestCredentialsEnd(t *testing.T) {
 		got <- r.Header
 		http.SetCookie(w, &http.Cookie{Name: "set", Value: "1", Path: "/", Secure: true, SameSite: http.SameSiteNoneMode})
 	})
-	private := render.Page{
+	private := render.PageSettings{
 		WaitUntil: "networkidle0", Headers: map[string]string{"X-Private": "yes", "Authorization": "Bearer secret"},
 		Cookies: []chrome.Cookie{{Name: "sid", Value: "secret", Domain: "site.test"}},
 	}
@@ -310,7 +310,7 @@ func TestCachesEnd(t *testing.T) {
 	})
 	link := fmt.Sprintf(`<link rel=stylesheet href="%s/style.css"><p>`, m.site.origin("site.test"))
 	twice := link + fmt.Sprintf(`<iframe srcdoc='<link rel=stylesheet href="%s/style.css"><p>'></iframe>`, m.site.origin("site.test"))
-	if text := m.pdf(t, "acct_control", render.Source{HTML: twice}, render.Page{}); m.site.count("/style.css") != 1 {
+	if text := m.pdf(t, "acct_control", render.Source{HTML: twice}, render.PageSettings{}); m.site.count("/style.css") != 1 {
 		t.Errorf("control: %d requests in one document, want one from the cache (%q)", m.site.count("/style.css"), text)
 	}
 	for i, account := range []string{"acct_one", "acct_one", "acct_two", "acct_one"} {
@@ -319,7 +319,7 @@ func TestCachesEnd(t *testing.T) {
 			source = render.Source{Markdown: link + "\n"}
 		}
 		want := fmt.Sprintf("style%d", i+2)
-		if got := m.pdf(t, account, source, render.Page{}); !strings.Contains(got, want) {
+		if got := m.pdf(t, account, source, render.PageSettings{}); !strings.Contains(got, want) {
 			t.Errorf("document %d of %s: %q, want %s", i, account, got, want)
 		}
 	}
@@ -369,18 +369,18 @@ func TestEmulationEnds(t *testing.T) {
 	for name, first := range lanes {
 		for then, second := range lanes {
 			source := render.Source{HTML: first}
-			image, err := m.r.For("acct_1").Screenshot(t.Context(), source, render.Page{Media: "print"}, odd)
+			image, err := m.r.For("acct_1").Screenshot(t.Context(), source, render.PageSettings{Media: "print"}, odd)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_ = image.Body.Close()
-			if got := m.pdf(t, "acct_1", source, render.Page{Media: "screen"}); !strings.Contains(got, "screen") {
+			if got := m.pdf(t, "acct_1", source, render.PageSettings{Media: "screen"}); !strings.Contains(got, "screen") {
 				t.Errorf("%s: media screen shows %q", name, got)
 			}
-			if got := m.pdf(t, "acct_1", render.Source{HTML: second}, render.Page{}); !strings.Contains(got, "print") || !strings.Contains(got, "wide") {
+			if got := m.pdf(t, "acct_1", render.Source{HTML: second}, render.PageSettings{}); !strings.Contains(got, "print") || !strings.Contains(got, "wide") {
 				t.Errorf("%s after %s: %q, want print and wide", then, name, got)
 			}
-			image, err = m.r.For("acct_1").Screenshot(t.Context(), render.Source{HTML: second}, render.Page{}, chrome.Screenshot{Type: "png"})
+			image, err = m.r.For("acct_1").Screenshot(t.Context(), render.Source{HTML: second}, render.PageSettings{}, chrome.Screenshot{Type: "png"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -164,7 +164,7 @@ func (l *letterhead) content(ctx context.Context, address string) ([]byte, error
 }
 
 // letterheads fills the header and the footer of a document, and returns warnings for missing images.
-func letterheads(ctx context.Context, a *Account, src Source, page Page, opt *PDF) ([]chrome.Warning, error) {
+func letterheads(ctx context.Context, a *Account, src Source, page PageSettings, opt *PDF) ([]chrome.Warning, error) {
 	if opt.Header == "" && opt.Footer == "" {
 		return nil, nil
 	}

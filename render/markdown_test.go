@@ -140,7 +140,7 @@ func TestMarkdownOfPages(t *testing.T) {
 		}
 		return text.Markdown
 	}
-	doc, err := r.For(account).PDF(t.Context(), Source{HTML: markdownPage}, Page{}, letter)
+	doc, err := r.For(account).PDF(t.Context(), Source{HTML: markdownPage}, PageSettings{}, letter)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestTablesOfContents(t *testing.T) {
 	markdown := "# T\n\n[[toc]]\n\n## Alpha\n\n" + strings.Repeat("A paragraph of text.\n\n", 60) + "## Beta & co\n"
 	for name, src := range map[string]Source{"template": {HTML: filled}, "markdown": {Markdown: markdown}} {
 		for _, standards := range [][]pdffile.Standard{nil, {pdffile.UA1, pdffile.A2A}} {
-			doc, err := a.PDF(t.Context(), src, Page{}, PDF{Standards: standards, Metadata: pdffile.Info{Title: "Contents"}, Header: "<p>header</p>", StandardsStrict: true})
+			doc, err := a.PDF(t.Context(), src, PageSettings{}, PDF{Standards: standards, Metadata: pdffile.Info{Title: "Contents"}, Header: "<p>header</p>", StandardsStrict: true})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

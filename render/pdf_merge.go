@@ -58,7 +58,7 @@ type MergeAdditions struct {
 	// Contents puts a table of contents in front, with its page numbers and links, and entries in the outline.
 	Contents bool
 	// PageNumbers writes the number of each page in the first of these places without text.
-	PageNumbers []pdf.Place
+	PageNumbers []pdf.Position
 }
 
 // MergePDFsWith is MergePDFs with additions, which the browser prints, because it supports every script.
@@ -107,7 +107,7 @@ func (a *Account) MergePDFsWith(
 	defer func() { err = errors.Join(err, numbers.Close()) }()
 
 	numbered, covering, err := a.OverlayPDF(
-		ctx, PDFFile{Content: merged}, PDFFile{Content: numbers}, pdf.OverlayArgs{Places: add.PageNumbers},
+		ctx, PDFFile{Content: merged}, PDFFile{Content: numbers}, pdf.OverlayArgs{Positions: add.PageNumbers},
 	)
 	changed.Changes = append(changed.Changes, covering.Changes...)
 	return numbered, changed, err
@@ -177,7 +177,9 @@ const (
 
 // printContents prints the table of contents of parts. The numbers of pages depend on its own pages, whose number is
 // known when it is printed.
-func (a *Account) printContents(ctx context.Context, inputs []MergeInput, parts pdf.Measures) (chrome.Document, error) {
+func (a *Account) printContents(
+	ctx context.Context, inputs []MergeInput, parts pdf.Measures,
+) (chrome.PrintedPDF, error) {
 	width := parts.Width
 	height := parts.Height
 	if min(width, height) < minContents || max(width, height) > maxContents {
@@ -198,7 +200,7 @@ func (a *Account) printContents(ctx context.Context, inputs []MergeInput, parts 
 		}
 		own = doc.Pages
 		if err := doc.Body.Close(); err != nil {
-			return chrome.Document{}, err
+			return chrome.PrintedPDF{}, err
 		}
 	}
 }
@@ -266,7 +268,7 @@ func (a *Account) printNumbers(ctx context.Context, n int) (*spool.File, error) 
 }
 
 // printMerge prints a page that is added to merged documents.
-func (a *Account) printMerge(ctx context.Context, page string, how chrome.PDF) (chrome.Document, error) {
+func (a *Account) printMerge(ctx context.Context, page string, how chrome.PDF) (chrome.PrintedPDF, error) {
 	how.Scale = 1
 	how.PrintBackground = true
 	how.MaxPages = MaxPages

@@ -61,7 +61,7 @@ func TestMergeContents(t *testing.T) {
 	for i, title := range titles {
 		inputs = append(inputs, partOf(title, i%3+1))
 	}
-	path, _ := mergedWith(t, inputs, MergeAdditions{Contents: true, PageNumbers: []pdf.Place{pdf.Bottom}})
+	path, _ := mergedWith(t, inputs, MergeAdditions{Contents: true, PageNumbers: []pdf.Position{pdf.Bottom}})
 	screenshots(t, path, "contents")
 	pages := pagesText(t, path)
 	if len(pages) != 1+13 {
@@ -182,7 +182,7 @@ func TestMergePageNumbersAvoidText(t *testing.T) {
 		s := pdftest.Source{Pages: []string{") Tj ET BT /F1 12 Tf " + at + " Tm (" + text}, Page: func(int) string { return "/MediaBox [0 0 300 300] " + turn }}
 		return MergeInput{PDFFile: PDFFile{Content: spool.FromBytes(s.Write())}}
 	}
-	places := []pdf.Place{pdf.Bottom, pdf.BottomRight}
+	places := []pdf.Position{pdf.Bottom, pdf.BottomRight}
 	path, changes := mergedWith(t, []MergeInput{part("footer text", ""), part("x", "/Rotate 90"), part(strings.Repeat("wide text ", 4), "")}, MergeAdditions{PageNumbers: places})
 	screenshots(t, path, "numbers")
 	var got []string
@@ -201,7 +201,7 @@ func TestMergePageNumbersAvoidText(t *testing.T) {
 func TestMergePageNumbers(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
-	path, _ := mergedWith(t, []MergeInput{partOf("", 1), partOf("", 2)}, MergeAdditions{PageNumbers: []pdf.Place{pdf.Bottom}})
+	path, _ := mergedWith(t, []MergeInput{partOf("", 1), partOf("", 2)}, MergeAdditions{PageNumbers: []pdf.Position{pdf.Bottom}})
 	for i, text := range pagesText(t, path) {
 		if words := strings.Fields(text); words[len(words)-1] != strconv.Itoa(i+1) {
 			t.Errorf("page %d: %q", i+1, text)

@@ -30,7 +30,7 @@ const lookupTimeout = 10 * time.Second
 // prepare turns a source into a job of the browser, whose deadline is the rest of the page's timeout. It checks
 // where a URL leads, converts Markdown and chooses the render mode.
 func (a *Account) prepare(
-	ctx context.Context, src Source, page Page, style markup.MarkdownOptions,
+	ctx context.Context, src Source, page PageSettings, style markup.MarkdownOptions,
 ) (chrome.Job, error) {
 	if page.Timeout <= 0 {
 		page.Timeout = a.render.timeout

@@ -88,7 +88,7 @@ func TestAttacksWithoutNamespaces(t *testing.T) {
 			go func() { struck <- strike(t.Context(), r.For("acct_attacker"), a) }()
 			for {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-				doc, err := r.For("acct_neighbour").PDF(ctx, render.Source{HTML: "<p>neighbour"}, render.Page{Timeout: time.Minute}, render.PDF{})
+				doc, err := r.For("acct_neighbour").PDF(ctx, render.Source{HTML: "<p>neighbour"}, render.PageSettings{Timeout: time.Minute}, render.PDF{})
 				cancel()
 				if err == nil {
 					err = doc.Body.Close()
@@ -114,7 +114,7 @@ func TestAttacksWithoutNamespaces(t *testing.T) {
 
 // strike makes a hostile document.
 func strike(ctx context.Context, of *render.Account, a sharedtest.Attack) error {
-	page := render.Page{Timeout: 3 * time.Second}
+	page := render.PageSettings{Timeout: 3 * time.Second}
 	if a.Screenshot {
 		img, err := of.Screenshot(ctx, render.Source{HTML: a.HTML}, page, chrome.Screenshot{FullPage: true})
 		if err == nil {

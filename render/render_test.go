@@ -142,7 +142,7 @@ func tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-func pdfText(t *testing.T, doc chrome.Document) string {
+func pdfText(t *testing.T, doc chrome.PrintedPDF) string {
 	t.Helper()
 	return tool(t, "pdftotext", "-layout", save(t, doc.Body), "-")
 }

@@ -26,14 +26,14 @@ func (e *StandardError) Error() string { return "render: " + e.Faults[0].Message
 
 // conform makes a document of Chromium conform to the standards of the settings. Named means that the source names its
 // language: for others Chromium writes its own.
-func (a *Account) conform(ctx context.Context, doc chrome.Document, opt PDF, named bool) (chrome.Document, error) {
+func (a *Account) conform(ctx context.Context, doc chrome.PrintedPDF, opt PDF, named bool) (chrome.PrintedPDF, error) {
 	how := pdftag.Options{Standards: opt.Standards, NoLanguage: !named}
 	for _, u := range doc.Untagged {
 		how.Untagged = append(how.Untagged, pdftag.Untagged(u))
 	}
 	body, faults, err := a.conformPDF(ctx, doc.Body, doc.Texts, how, opt.StandardsStrict)
 	if err == nil && opt.Archival && slices.ContainsFunc(faults, breaksArchive) {
-		return chrome.Document{}, errors.Join(&StandardError{Faults: faults}, body.Close())
+		return chrome.PrintedPDF{}, errors.Join(&StandardError{Faults: faults}, body.Close())
 	}
 	doc.Body = body
 	doc.Warnings = append(doc.Warnings, faults...)

@@ -16,7 +16,7 @@ func TestStandards(t *testing.T) {
 	a := start(t, Config{}).For("standards")
 	all := []pdffile.Standard{pdffile.UA1, pdffile.A2A}
 	const good = "<!doctype html><html lang=en><title>A</title><h1>A</h1><p>Text</p>"
-	doc, err := a.PDF(t.Context(), Source{HTML: good}, Page{}, PDF{Standards: all, StandardsStrict: true, Metadata: pdffile.Info{Title: "Named"}})
+	doc, err := a.PDF(t.Context(), Source{HTML: good}, PageSettings{}, PDF{Standards: all, StandardsStrict: true, Metadata: pdffile.Info{Title: "Named"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestStandards(t *testing.T) {
 		t.Errorf("the result is not tagged: %v, %v", again.Faults, err)
 	}
 	const bad = "<h1>A</h1><h3>B</h3>"
-	doc, err = a.PDF(t.Context(), Source{HTML: bad}, Page{}, PDF{Standards: all})
+	doc, err = a.PDF(t.Context(), Source{HTML: bad}, PageSettings{}, PDF{Standards: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestStandards(t *testing.T) {
 	if len(doc.Warnings) != 2 || doc.Warnings[0].Code != standardUnmet || !strings.Contains(doc.Warnings[1].Message, `page 1, H3 "B": A heading of level 3`) {
 		t.Errorf("warnings %v", doc.Warnings)
 	}
-	_, err = a.PDF(t.Context(), Source{HTML: bad}, Page{}, PDF{Standards: all, StandardsStrict: true})
+	_, err = a.PDF(t.Context(), Source{HTML: bad}, PageSettings{}, PDF{Standards: all, StandardsStrict: true})
 	if strict := (*StandardError)(nil); !errors.As(err, &strict) || len(strict.Faults) != 2 {
 		t.Errorf("error %v", err)
 	}
@@ -49,7 +49,7 @@ func TestStandardsWithoutStructure(t *testing.T) {
 	t.Parallel()
 	a := start(t, Config{}).For("standards")
 	const html = `<!doctype html><html lang=en><title>A</title><img alt="Our logo" src="data:image/png;base64,AAAA">`
-	doc, err := a.PDF(t.Context(), Source{HTML: html}, Page{}, PDF{Standards: []pdffile.Standard{pdffile.UA1}})
+	doc, err := a.PDF(t.Context(), Source{HTML: html}, PageSettings{}, PDF{Standards: []pdffile.Standard{pdffile.UA1}})
 	if err != nil {
 		t.Fatal(err)
 	}

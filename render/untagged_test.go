@@ -56,7 +56,7 @@ func TestUntaggedTextIsNamed(t *testing.T) {
 		`<iframe hidden srcdoc="<p>In the frame</p>"></iframe>`: nil,
 	} {
 		opt := PDF{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A}}
-		doc, err := a.PDF(t.Context(), Source{HTML: head + body}, Page{}, opt)
+		doc, err := a.PDF(t.Context(), Source{HTML: head + body}, PageSettings{}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestUntaggedTextIsNamed(t *testing.T) {
 			t.Errorf("%s: warnings %q, want %q", body, got, want)
 		}
 		opt.StandardsStrict = true
-		doc, err = a.PDF(t.Context(), Source{HTML: head + body}, Page{}, opt)
+		doc, err = a.PDF(t.Context(), Source{HTML: head + body}, PageSettings{}, opt)
 		if refused := (*StandardError)(nil); errors.As(err, &refused) != (want != nil) {
 			t.Errorf("%s: strict: %v", body, err)
 		}
@@ -109,7 +109,7 @@ func TestTextsThatAreDrawnTwiceAreReadOnce(t *testing.T) {
 		`<table style="text-shadow:1px 1px red"><thead><tr><th>Head<tbody><tr><td>Cell</table>`:          "Head Cell",
 		`<style>p::first-letter{font-size:3em}</style><p style="text-shadow:1px 1px red">Initial letter`: "Initial letter",
 	} {
-		doc, err := a.PDF(t.Context(), Source{HTML: head + body}, Page{}, PDF{Standards: []pdffile.Standard{pdffile.UA1}, StandardsStrict: true})
+		doc, err := a.PDF(t.Context(), Source{HTML: head + body}, PageSettings{}, PDF{Standards: []pdffile.Standard{pdffile.UA1}, StandardsStrict: true})
 		if err != nil {
 			t.Errorf("%s: %v", body, err)
 			continue
@@ -153,7 +153,7 @@ func TestLongDocumentsAreComparedWithTheirStructure(t *testing.T) {
 	names := strings.Repeat(`<p id=`+strings.Repeat("x", 100_000)+`>text`, 100)
 	for name, html := range map[string]string{"rows": "<table>" + rows + "</table>", "names": names} {
 		html = `<!doctype html><html lang=en><title>T</title><h1>T</h1>` + html + `<p inert>Not found`
-		doc, err := a.PDF(t.Context(), Source{HTML: html}, Page{}, PDF{Standards: []pdffile.Standard{pdffile.UA1}})
+		doc, err := a.PDF(t.Context(), Source{HTML: html}, PageSettings{}, PDF{Standards: []pdffile.Standard{pdffile.UA1}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

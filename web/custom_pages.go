@@ -8,10 +8,10 @@ import (
 )
 
 // customPages are the pages that the operator has written.
-func (w *Web) customPages() []page {
-	var list []page
+func (w *Web) customPages() []pageRoute {
+	var list []pageRoute
 	for _, own := range w.cfg.CustomPages {
-		list = append(list, page{"GET", own.Path, sameForAll, func(v *pageRequest) error {
+		list = append(list, pageRoute{"GET", own.Path, sameForAll, func(v *pageRequest) error {
 			p := w.publicPage(own.Title, customPageDescription(own), "", own.Path)
 			return v.show(http.StatusOK, views.CustomPage(p, own.Title, own.HTML))
 		}})

@@ -86,7 +86,7 @@ func (w *Web) guide(v *pageRequest, slug, path string) error {
 		return errNotFound
 	}
 
-	page, err := g.Page()
+	page, err := g.Content()
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ var searchWords = map[string]string{
 func (w *Web) showSearchIndex(v *pageRequest) error {
 	var entries []searchEntry
 	for _, g := range w.docs.Guides {
-		page, err := g.Page()
+		page, err := g.Content()
 		if err != nil {
 			return err
 		}

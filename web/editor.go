@@ -26,8 +26,8 @@ import (
 
 // editorPages are the pages of one template. The pages that respond with JSON serve the editor's script; the others
 // work without it.
-func (w *Web) editorPages() []page {
-	return []page{
+func (w *Web) editorPages() []pageRoute {
+	return []pageRoute{
 		{"GET", "/dashboard/templates/{id}", signedIn, w.showEditor},
 		{"POST", "/dashboard/templates/{id}", developerRole, w.saveForm},
 		{"GET", "/dashboard/templates/{id}/draft", signedIn, w.showDraft},

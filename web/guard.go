@@ -45,7 +45,7 @@ func (w *Web) headers(next http.Handler) http.Handler {
 // sameOrigin refuses requests of another site's page. The service's own pages under another scheme are another site:
 // attackers on the network can write unencrypted ones.
 func (w *Web) sameOrigin(next http.Handler) http.Handler {
-	deny := w.serve(page{need: noLogin, handle: func(*pageRequest) error { return errCrossOrigin }})
+	deny := w.serve(pageRoute{need: noLogin, handle: func(*pageRequest) error { return errCrossOrigin }})
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(deny)
 	protected := protection.Handler(next)

@@ -130,7 +130,7 @@ func (v *pageRequest) failed() int {
 	return n
 }
 
-// page returns the data that the page needs in addition to its model.
+// pageRoute returns the data that the page needs in addition to its model.
 func (v *pageRequest) page(title, open string) views.Page {
 	p := views.Page{
 		Title: title, Open: open, Nonce: nonceOf(v.ctx()),
@@ -249,7 +249,7 @@ func ownPath(next string) string {
 }
 
 // serve makes a handler of a page: it identifies the user, checks the permissions, and responds to errors.
-func (w *Web) serve(p page) http.Handler {
+func (w *Web) serve(p pageRoute) http.Handler {
 	handler := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		v := &pageRequest{web: w, w: rw, r: r, need: p.need}
 		w.answer(v, p)
@@ -261,7 +261,7 @@ func (w *Web) serve(p page) http.Handler {
 }
 
 // answer answers a visit, also where its page panics before it has begun to.
-func (w *Web) answer(v *pageRequest, p page) {
+func (w *Web) answer(v *pageRequest, p pageRoute) {
 	middleware.Recover(func(rw http.ResponseWriter, r *http.Request, err error) {
 		if middleware.ResponseRecordOf(rw).Status != 0 {
 			panic(err) // The edge ends the connection: the visitor sees that it is not whole.
@@ -274,7 +274,7 @@ func (w *Web) answer(v *pageRequest, p page) {
 	})).ServeHTTP(v.w, v.r)
 }
 
-func (w *Web) admit(v *pageRequest, p page) error {
+func (w *Web) admit(v *pageRequest, p pageRoute) error {
 	identify := w.identify
 	if p.need == editorLink {
 		identify = w.identifyEmbed
@@ -313,7 +313,7 @@ func (w *Web) admit(v *pageRequest, p page) error {
 
 // receive reads the form of a visitor who may send it. For others, it reads only as much as may be resumed after
 // the login.
-func (w *Web) receive(v *pageRequest, p page) (leave func(), err error) {
+func (w *Web) receive(v *pageRequest, p pageRoute) (leave func(), err error) {
 	length := int64(maxVisitorForm)
 	inMemory := int64(maxVisitorForm)
 	known := v.person != nil || v.embedded != nil

@@ -17,8 +17,8 @@ import (
 const partialsPath = templatesPath + "/partials"
 
 // partialPages returns the pages of partials.
-func (w *Web) partialPages() []page {
-	return []page{
+func (w *Web) partialPages() []pageRoute {
+	return []pageRoute{
 		{"GET", partialsPath, signedIn, w.showPartials},
 		{"POST", partialsPath, developerRole, w.makePartial},
 		{"GET", partialsPath + "/new", developerRole, w.showNewPartial},

@@ -48,8 +48,8 @@ const (
 )
 
 // playgroundPages returns the pages on which users try operations.
-func (w *Web) playgroundPages() []page {
-	return []page{
+func (w *Web) playgroundPages() []pageRoute {
+	return []pageRoute{
 		{"GET", playgroundPath, signedIn, w.showPlaygrounds},
 		{"GET", playgroundPath + "/{operation}", signedIn, w.showPlayground},
 		{"POST", playgroundPath + "/{operation}", signedIn, w.changePlayground},
@@ -521,7 +521,7 @@ func (p *playground) showFieldErrors(m *views.PlayResult, r *wire.Error) {
 // free reports whether the call is free, because a test key makes it.
 func (p *playground) free() bool { return p.key != nil && p.key.Test && !p.cfg.Dev }
 
-// page shows the form, its request, and the result if there is one.
+// pageRoute shows the form, its request, and the result if there is one.
 func (p *playground) page(status int, result *views.PlayResult) error {
 	body := p.input.JSON() // it finds invalid JSON in the fields
 	m := views.Playground{

@@ -22,9 +22,9 @@ const publicPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; f
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // serveAll makes a handler of a public page.
-func (w *Web) serveAll(p page) http.Handler {
+func (w *Web) serveAll(p pageRoute) http.Handler {
 	refuse := func(rw http.ResponseWriter, r *http.Request, err error) {
-		w.serve(page{need: noLogin, handle: func(*pageRequest) error { return err }}).ServeHTTP(rw, r)
+		w.serve(pageRoute{need: noLogin, handle: func(*pageRequest) error { return err }}).ServeHTTP(rw, r)
 	}
 
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

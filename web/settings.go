@@ -29,8 +29,8 @@ const (
 )
 
 // settingsPages are the pages of the settings, and their forms.
-func (w *Web) settingsPages() []page {
-	return []page{
+func (w *Web) settingsPages() []pageRoute {
+	return []pageRoute{
 		{"GET", settingsPath, signedIn, w.showProfile},
 		{"POST", settingsPath + "/profile", signedIn, w.saveProfile},
 		{"GET", securityPath, signedIn, w.showSecurity},

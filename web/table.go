@@ -26,15 +26,15 @@ const (
 	operatorOnly  access = "operates"  // an operator of the installation
 )
 
-// page is one line of the pages.
-type page struct {
+// pageRoute is one line of the pages.
+type pageRoute struct {
 	method, pattern string
 	need            access
 	handle          func(*pageRequest) error
 }
 
 // pages lists all pages and the handlers of their forms.
-func (w *Web) pages() []page {
+func (w *Web) pages() []pageRoute {
 	return slices.Concat(
 		w.publicPages(), w.memberPages(), w.devicePages(), w.consentPages(), w.appPages(), w.templatePages(),
 		w.partialPages(), w.editorPages(), w.embedPages(), w.playgroundPages(), w.providerPages(),
@@ -43,8 +43,8 @@ func (w *Web) pages() []page {
 }
 
 // publicPages are the pages without a login.
-func (w *Web) publicPages() []page {
-	return append([]page{
+func (w *Web) publicPages() []pageRoute {
+	return append([]pageRoute{
 		{"GET", "/", sameForAll, w.showHome},
 		{"POST", "/", sameForAll, w.tryLive},
 		{"GET", galleryPath, sameForAll, w.showGallery},
@@ -68,8 +68,8 @@ func (w *Web) publicPages() []page {
 }
 
 // operatorPages returns the pages of the installation.
-func (w *Web) operatorPages() []page {
-	return []page{
+func (w *Web) operatorPages() []pageRoute {
+	return []pageRoute{
 		{"GET", "/admin", operatorOnly, w.showAccounts},
 		{"GET", "/admin/accounts/{id}", operatorOnly, w.showAccount},
 		{"POST", "/admin/accounts/{id}/suspend", operatorOnly, w.setSuspended(true)},
@@ -85,8 +85,8 @@ func (w *Web) operatorPages() []page {
 }
 
 // providerPages returns the pages that redirect to an outside identity provider and back.
-func (w *Web) providerPages() []page {
-	return []page{
+func (w *Web) providerPages() []pageRoute {
+	return []pageRoute{
 		{"POST", "/login/oidc", noLogin, w.signInWithProvider},
 		{"GET", OIDCPath, noLogin, w.providerCallback},
 		{"POST", identityPath, signedIn, w.link},
@@ -96,8 +96,8 @@ func (w *Web) providerPages() []page {
 }
 
 // devicePages returns the pages of command lines that request a key (RFC 8628).
-func (w *Web) devicePages() []page {
-	return []page{
+func (w *Web) devicePages() []pageRoute {
+	return []pageRoute{
 		{"GET", devicePath, developerRole, w.showDeviceCode},
 		{"POST", devicePath, developerRole, w.typeCode},
 		{"POST", devicePath + "/decision", developerRole, w.decideDevice},
@@ -105,16 +105,16 @@ func (w *Web) devicePages() []page {
 }
 
 // consentPages returns the consent pages.
-func (w *Web) consentPages() []page {
-	return []page{
+func (w *Web) consentPages() []pageRoute {
+	return []pageRoute{
 		{"GET", oauth.AuthorizePath, developerRole, w.askConsent},
 		{"POST", oauth.AuthorizePath, developerRole, w.decideConsent},
 	}
 }
 
 // appPages returns the pages of authorized apps.
-func (w *Web) appPages() []page {
-	return []page{
+func (w *Web) appPages() []pageRoute {
+	return []pageRoute{
 		{"GET", appsPath, signedIn, w.showApps},
 		{"GET", appsPath + "/{id}", developerRole, w.showApp},
 		{"POST", appsPath + "/{id}", developerRole, w.limitApp},
@@ -123,8 +123,8 @@ func (w *Web) appPages() []page {
 }
 
 // walletPages returns the pages of an account's wallet.
-func (w *Web) walletPages() []page {
-	return []page{
+func (w *Web) walletPages() []pageRoute {
+	return []pageRoute{
 		{"GET", "/dashboard/wallet", signedIn, w.showWallet},
 		{"POST", "/dashboard/wallet/limits", billingRole, w.saveLimits},
 		{"POST", "/dashboard/wallet/topup", billingRole, w.topUp},
@@ -137,8 +137,8 @@ func (w *Web) walletPages() []page {
 }
 
 // memberPages are the pages of users and of an account's members, on one screen.
-func (w *Web) memberPages() []page {
-	return []page{
+func (w *Web) memberPages() []pageRoute {
+	return []pageRoute{
 		{"GET", "/login", noLogin, w.showSignIn},
 		{"POST", "/login", noLogin, w.signIn},
 		{"GET", "/login/code", noLogin, w.showFactorCode},
@@ -208,8 +208,8 @@ func (w *Web) memberPages() []page {
 }
 
 // secretPages are the pages of secrets that calls use.
-func (w *Web) secretPages() []page {
-	return []page{
+func (w *Web) secretPages() []pageRoute {
+	return []pageRoute{
 		{"GET", connectionsPath, signedIn, w.showConnections},
 		{"POST", connectionsPath, developerRole, w.makeConnection},
 		{"GET", connectionsPath + "/new", developerRole, w.showNewConnection},
@@ -227,8 +227,8 @@ func (w *Web) secretPages() []page {
 }
 
 // factorPages are the pages of second factors, and of the confirmation of an identity.
-func (w *Web) factorPages() []page {
-	return []page{
+func (w *Web) factorPages() []pageRoute {
+	return []pageRoute{
 		{"GET", confirmPath, signedIn, w.showConfirm},
 		{"POST", confirmPath, signedIn, w.confirmFactor},
 		{"POST", confirmPath + "/email", signedIn, w.emailCode},
@@ -243,8 +243,8 @@ func (w *Web) factorPages() []page {
 }
 
 // embedPages returns the pages behind a link to the editor.
-func (w *Web) embedPages() []page {
-	return []page{
+func (w *Web) embedPages() []pageRoute {
+	return []pageRoute{
 		{"GET", embedPath, editorLink, w.showEmbed},
 		{"GET", embedPath + "/draft", editorLink, w.showDraft},
 		{"POST", embedPath + "/draft", editorLink, script(w.saveEmbed)},
@@ -279,8 +279,8 @@ func (w *Web) Handler() http.Handler {
 	}
 
 	w.oauth.Mount(r)
-	r.NotFound(w.serve(page{need: noLogin, handle: func(*pageRequest) error { return errNotFound }}).ServeHTTP)
-	r.MethodNotAllowed(w.serve(page{need: noLogin, handle: func(v *pageRequest) error {
+	r.NotFound(w.serve(pageRoute{need: noLogin, handle: func(*pageRequest) error { return errNotFound }}).ServeHTTP)
+	r.MethodNotAllowed(w.serve(pageRoute{need: noLogin, handle: func(v *pageRequest) error {
 		v.w.Header().Set("Allow", middleware.Allowed(r, v.r.URL.Path))
 		return errMethod
 	}}).ServeHTTP)

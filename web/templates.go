@@ -24,8 +24,8 @@ const (
 )
 
 // templatePages returns the pages of the list and those that create templates.
-func (w *Web) templatePages() []page {
-	return []page{
+func (w *Web) templatePages() []pageRoute {
+	return []pageRoute{
 		{"GET", "/dashboard/templates", signedIn, w.showTemplates},
 		{"POST", "/dashboard/templates", developerRole, w.makeTemplate},
 		{"GET", "/dashboard/templates/new", developerRole, w.showNewTemplate},

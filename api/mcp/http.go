@@ -40,7 +40,7 @@ const (
 type Handler struct {
 	api       *api.MCPBackend
 	tools     []schema.Tool
-	documents []Document
+	documents []Guide
 	protocol  http.Handler
 	log       *slog.Logger
 	large     chan struct{}
@@ -61,7 +61,7 @@ type exchange struct {
 func (x *exchange) has(scope string) bool { return x.caller.Has(scope) }
 
 // NewHandler returns the handler for agents.
-func NewHandler(a *api.MCPBackend, documents []Document, log *slog.Logger) (*Handler, error) {
+func NewHandler(a *api.MCPBackend, documents []Guide, log *slog.Logger) (*Handler, error) {
 	d := &Handler{
 		api: a, tools: a.Tools(), documents: documents, log: log, large: make(chan struct{}, maxLarge),
 		scopes:  map[string]string{},

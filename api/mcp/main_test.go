@@ -14,7 +14,7 @@ import (
 )
 
 // documents are the readable documents of the servers in these tests.
-var documents = []mcp.Document{{Name: "quick-start", Title: "Quick start", Description: "Begin here.", Text: "# Quick start\n"}}
+var documents = []mcp.Guide{{Name: "quick-start", Title: "Quick start", Description: "Begin here.", Text: "# Quick start\n"}}
 
 // withMCP adds the agent endpoint to a server.
 func withMCP(cfg *apitest.Settings) {

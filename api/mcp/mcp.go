@@ -35,7 +35,7 @@ type config struct {
 	// Carry passes the requests of the tools to the API.
 	Carry sendFunc
 	// Documents are the readable documents.
-	Documents []Document
+	Documents []Guide
 	// Folders are the folders of this machine that tools may use; nil means none, for remote agents.
 	Folders *folders
 	// Draw renders previews of results.
@@ -48,8 +48,8 @@ type config struct {
 	Logger  *slog.Logger
 }
 
-// Document is a text in Markdown for agents to read.
-type Document struct{ Name, Title, Description, Text string }
+// Guide is a text in Markdown for agents to read.
+type Guide struct{ Name, Title, Description, Text string }
 
 // service answers agents, whatever they come over.
 type service struct {

@@ -29,7 +29,7 @@ const (
 	templateRoute  = "/v1/templates/{id}"
 )
 
-func (s *service) addResources(server *sdk.Server, documents []Document) {
+func (s *service) addResources(server *sdk.Server, documents []Guide) {
 	for _, d := range documents {
 		server.AddResource(&sdk.Resource{
 			URI: documentURI + d.Name, Name: d.Name, Title: d.Title, Description: d.Description,

@@ -23,7 +23,7 @@ const maxAnswer = 200 << 20
 // Local is the set of tools that an agent on this machine reaches by standard input and output.
 type Local struct {
 	Tools     Selection
-	Documents []Document
+	Documents []Guide
 	Version   string
 	// Service is the client of the service that runs the tools.
 	Service *client.Client

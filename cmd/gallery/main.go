@@ -114,7 +114,7 @@ func thumbnail(ctx context.Context, r *render.Renderer, l gallery.Layout, dir st
 	opt := render.PDF{
 		Width: 210 / 25.4, Height: 297 / 25.4, Landscape: options.Landscape, PrintBackground: true, PageRanges: "1",
 	}
-	doc, err := r.For("gallery").PDF(ctx, render.Source{HTML: document}, render.Page{}, opt)
+	doc, err := r.For("gallery").PDF(ctx, render.Source{HTML: document}, render.PageSettings{}, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func small(ctx context.Context, r *render.Renderer, image []byte, landscape bool
 }
 
 func shoot(ctx context.Context, r *render.Renderer, source string, how chrome.Screenshot) ([]byte, error) {
-	shot, err := r.For("gallery").Screenshot(ctx, render.Source{HTML: source}, render.Page{}, how)
+	shot, err := r.For("gallery").Screenshot(ctx, render.Source{HTML: source}, render.PageSettings{}, how)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func shoot(ctx context.Context, r *render.Renderer, source string, how chrome.Sc
 func contactSheet(ctx context.Context, r *render.Renderer, tiles string) error {
 	const style = `<!doctype html><meta charset="utf-8"><style>@page { margin: 10mm } body { margin: 0; display: grid; grid-template-columns: repeat(5, 1fr); gap: 6mm 5mm; align-items: end; font: 7.5pt/1.35 Lato, sans-serif }
 figure { margin: 0; break-inside: avoid } img { width: 100%; display: block; box-shadow: 0 0 0 .2mm #bbb; margin-bottom: 1.5mm }</style>`
-	doc, err := r.For("gallery").PDF(ctx, render.Source{HTML: style + tiles}, render.Page{},
+	doc, err := r.For("gallery").PDF(ctx, render.Source{HTML: style + tiles}, render.PageSettings{},
 		render.PDF{Width: 297 / 25.4, Height: 420 / 25.4, PrintBackground: true})
 	if err != nil {
 		return err

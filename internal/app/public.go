@@ -45,7 +45,7 @@ func (a *App) draw(ctx context.Context, sheet web.RenderRequest) (web.RenderedSh
 
 func (a *App) drawSheet(ctx context.Context, sheet web.RenderRequest) (web.RenderedSheet, error) {
 	guests := a.render.Guests()
-	page := render.Page{Timeout: guestTimeout, Offline: true}
+	page := render.PageSettings{Timeout: guestTimeout, Offline: true}
 	html := sheet.HTML
 	if html == "" {
 		var err error

@@ -174,7 +174,7 @@ func (c *operationCall) nameAfter(source string, input map[string]any) string {
 }
 
 // otherCommands returns a function that names the commands for a document that is not text.
-func otherCommands(table operationList) func(document) string {
+func otherCommands(table operationList) func(sourceFile) string {
 	var commands []string
 	for _, operation := range table {
 		takes := sourcesOf(operation.Schema)
@@ -184,7 +184,7 @@ func otherCommands(table operationList) func(document) string {
 		}
 	}
 
-	return func(doc document) string {
+	return func(doc sourceFile) string {
 		switch media := http.DetectContentType(doc.content); {
 		case media == "application/pdf":
 			return "a PDF already. What takes one: relaypdf " + oneOf(commands)

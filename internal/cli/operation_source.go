@@ -33,7 +33,7 @@ type sources struct {
 	item   *jsonschema.Schema // of files
 	named  bool               // sourceFilename is a field
 	// otherwise names the commands for a document that is not text; empty for text.
-	otherwise func(document) string
+	otherwise func(sourceFile) string
 	// local sends the files that a page refers to.
 	local *localFiles
 }
@@ -138,15 +138,15 @@ func (s sources) suggestion(cmd *cobra.Command, arg string) string {
 	return ""
 }
 
-// document is one source: an address, or a name and a content.
-type document struct {
+// sourceFile is one source: an address, or a name and a content.
+type sourceFile struct {
 	address string
 	name    string // empty: standard input
 	content []byte
 }
 
 // isArchive reports whether a document is a ZIP archive without another extension, such as that of office documents.
-func (d document) isArchive() bool {
+func (d sourceFile) isArchive() bool {
 	ending := strings.ToLower(filepath.Ext(d.name))
 	return (ending == ".zip" || ending == "") && http.DetectContentType(d.content) == "application/zip"
 }
@@ -193,7 +193,7 @@ func (s sources) put(input map[string]any, stdin io.Reader, args []string, markd
 }
 
 // putDocument sets the field that was chosen for the only source.
-func (s sources) putDocument(input map[string]any, doc document, field string) error {
+func (s sources) putDocument(input map[string]any, doc sourceFile, field string) error {
 	switch field {
 	case "":
 		return fmt.Errorf("this operation accepts %s", strings.Join(s.fields, ", "))
@@ -227,7 +227,7 @@ func (s sources) putDocument(input map[string]any, doc document, field string) e
 
 // choose returns the field for a document, or nothing if the operation accepts none of its kind: by its name, then
 // by its content.
-func (s sources) choose(doc document, markdown bool) string {
+func (s sources) choose(doc sourceFile, markdown bool) string {
 	first := func(names ...string) string {
 		for _, name := range names {
 			if s.has(name) {
@@ -269,35 +269,35 @@ func isAddress(text string) bool {
 	return strings.HasPrefix(lower, "https://") || strings.HasPrefix(lower, "http://")
 }
 
-func readDocument(stdin io.Reader, arg string) (document, error) {
+func readDocument(stdin io.Reader, arg string) (sourceFile, error) {
 	switch {
 	case isAddress(arg):
-		return document{address: arg}, nil
+		return sourceFile{address: arg}, nil
 	case arg == "-":
 		content, err := io.ReadAll(stdin)
-		return document{content: content}, err
+		return sourceFile{content: content}, err
 	}
 
 	content, err := os.ReadFile(arg)
 	if err != nil {
-		return document{}, err
+		return sourceFile{}, err
 	}
 	if strings.EqualFold(filepath.Ext(arg), ".url") {
 		return readShortcut(arg, content)
 	}
 
-	return document{name: arg, content: content}, nil
+	return sourceFile{name: arg, content: content}, nil
 }
 
 // readShortcut reads an address from an internet shortcut (URL=…) or from a
 // file that holds nothing else.
-func readShortcut(name string, content []byte) (document, error) {
+func readShortcut(name string, content []byte) (sourceFile, error) {
 	for line := range strings.Lines(string(content)) {
 		if line = strings.TrimPrefix(strings.TrimSpace(line), "URL="); isAddress(line) {
-			return document{address: line}, nil
+			return sourceFile{address: line}, nil
 		}
 	}
-	return document{}, fmt.Errorf("%s contains no URL; write URL=https://… into it", name)
+	return sourceFile{}, fmt.Errorf("%s contains no URL; write URL=https://… into it", name)
 }
 
 // isFileSource reports whether a schema is an object that specifies a file, by its URL or by its content.

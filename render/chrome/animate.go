@@ -96,7 +96,7 @@ func (r *jobRun) mayAnimate() bool {
 
 // finish brings a document to where its animations and its drawing scripts lead,
 // as far as that takes no longer than the limit.
-func finish(ctx context.Context, p *page, limit time.Duration) error {
+func finish(ctx context.Context, p *tab, limit time.Duration) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)/2) // The rest is for the output.
 	}
@@ -146,13 +146,13 @@ func finish(ctx context.Context, p *page, limit time.Duration) error {
 }
 
 // warn adds a warning about the page.
-func warn(p *page, w Warning) {
+func warn(p *tab, w Warning) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.load.troubles.add(w)
 }
 
 // warnf is warn with a formatted message, without a URL.
-func warnf(p *page, code, format string, args ...any) {
+func warnf(p *tab, code, format string, args ...any) {
 	warn(p, Warning{Code: code, Message: fmt.Sprintf(format, args...)})
 }

@@ -29,7 +29,7 @@ type Asset struct {
 const AssetOrigin = "http://assets.invalid"
 
 // serve answers a request for a document with assets, or for one of them.
-func serve(p *page, e proto.FetchRequestPaused, job *Job) {
+func serve(p *tab, e proto.FetchRequestPaused, job *Job) {
 	answer := proto.FetchFulfillRequest{RequestID: e.RequestID, ResponseCode: http.StatusOK}
 	name, ok := AssetName(e.Request.URL)
 	header := "text/html; charset=utf-8"
@@ -102,7 +102,7 @@ func mediaTypeOf(name string, content []byte) string {
 
 // paused answers a request that the browser asks about. It runs on the
 // connection's reading goroutine, which nothing large may keep.
-func paused(p *page, params json.RawMessage) {
+func paused(p *tab, params json.RawMessage) {
 	var e proto.FetchRequestPaused
 	if json.Unmarshal(params, &e) != nil {
 		p.markBroken(errMessage)
@@ -124,7 +124,7 @@ func paused(p *page, params json.RawMessage) {
 }
 
 // closeAssets ends the serving of assets, which their owner is about to close.
-func closeAssets(p *page) {
+func closeAssets(p *tab) {
 	p.mu.Lock()
 	p.assets = nil
 	p.mu.Unlock()

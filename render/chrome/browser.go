@@ -55,7 +55,7 @@ type browser struct {
 type account struct {
 	making sync.Mutex // held while the context is made
 	id     proto.BrowserBrowserContextID
-	idle   map[kind][]*page
+	idle   map[kind][]*tab
 	busy   int
 	used   time.Time
 }
@@ -148,7 +148,7 @@ func (b *browser) knows(name string) bool {
 
 // acquirePage returns a page for one job, to be given back with release. If fresh is true, the page and its process
 // have served no other job.
-func (b *browser) acquirePage(ctx context.Context, name string, k kind, fresh bool) (*page, error) {
+func (b *browser) acquirePage(ctx context.Context, name string, k kind, fresh bool) (*tab, error) {
 	switch {
 	case k.offline:
 		return b.oncePage(ctx, noNetwork)
@@ -169,7 +169,7 @@ func (b *browser) acquirePage(ctx context.Context, name string, k kind, fresh bo
 }
 
 // oncePage makes a page in its own context. An empty proxy means the browser's.
-func (b *browser) oncePage(ctx context.Context, proxy string) (*page, error) {
+func (b *browser) oncePage(ctx context.Context, proxy string) (*tab, error) {
 	id, err := b.newContext(ctx, proxy)
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (b *browser) enter(name string) *account {
 	defer b.mu.Unlock()
 	t := b.accounts[name]
 	if t == nil {
-		t = &account{idle: map[kind][]*page{}}
+		t = &account{idle: map[kind][]*tab{}}
 		b.accounts[name] = t
 	}
 	t.busy++
@@ -213,7 +213,7 @@ func (b *browser) leave(t *account) {
 }
 
 // warmPage takes an idle page of the account, or makes one.
-func (b *browser) warmPage(ctx context.Context, t *account, k kind) (*page, error) {
+func (b *browser) warmPage(ctx context.Context, t *account, k kind) (*tab, error) {
 	b.mu.Lock()
 	if n := len(t.idle[k]); n > 0 {
 		p := t.idle[k][n-1]
@@ -239,7 +239,7 @@ func (b *browser) warmPage(ctx context.Context, t *account, k kind) (*page, erro
 
 // release takes a page back. A page whose job failed is not used again: its
 // script may still be running.
-func (b *browser) release(ctx context.Context, name string, p *page, healthy bool) {
+func (b *browser) release(ctx context.Context, name string, p *tab, healthy bool) {
 	if p.lane == ModeOnce {
 		b.root.conn.forget(p.id)
 		b.tasks.Go(func() { b.dispose(ctx, p.context) }) // The answer need not wait for it.

@@ -12,7 +12,7 @@ const maxFrames = 50
 // eachFrame evaluates a function in the frames of a document, and passes each result to visit with a function that
 // returns the name of the element that shows the frame. Frames that leave meanwhile are left out.
 func eachFrame[Result any](
-	ctx context.Context, p *page, fn string, args any, visit func(name func() string, result Result),
+	ctx context.Context, p *tab, fn string, args any, visit func(name func() string, result Result),
 ) error {
 	var tree proto.PageGetFrameTreeResult
 	if err := p.call(ctx, proto.PageGetFrameTree{}, &tree); err != nil {
@@ -43,7 +43,7 @@ func descendants(tree *proto.PageFrameTree) (ids []proto.PageFrameID) {
 }
 
 // frameName returns the name of the element that shows a frame.
-func (p *page) frameName(ctx context.Context, id proto.PageFrameID) string {
+func (p *tab) frameName(ctx context.Context, id proto.PageFrameID) string {
 	const fallback = "iframe"
 	var owner proto.DOMGetFrameOwnerResult
 	if err := p.call(ctx, proto.DOMGetFrameOwner{FrameID: id}, &owner); err != nil {

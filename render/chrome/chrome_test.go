@@ -127,7 +127,7 @@ func textOf(t testing.TB, p *Pool, job Job) string {
 }
 
 // pdfText returns a document's text, and closes it.
-func pdfText(t testing.TB, doc Document) string {
+func pdfText(t testing.TB, doc PrintedPDF) string {
 	t.Helper()
 	return tool(t, doc.Body, "pdftotext", "-layout", "-", "-")
 }
@@ -251,7 +251,7 @@ func timesOut(t testing.TB, p *Pool, job Job, step Step) {
 var lanes = [...]RenderMode{ModeInline, ModeRealm, ModeOnce}
 
 // firstWord returns where the first word of a document stands, in points.
-func firstWord(t testing.TB, doc Document) (left, top, bottom float64) {
+func firstWord(t testing.TB, doc PrintedPDF) (left, top, bottom float64) {
 	t.Helper()
 	out := tool(t, doc.Body, "pdftotext", "-bbox", "-", "-")
 	_, word, found := strings.Cut(out, "<word")

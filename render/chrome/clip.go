@@ -286,7 +286,7 @@ type clipArgs struct {
 
 // clipped warns of content that is cut off. In print, right-to-left content that is wider than the page is moved and
 // shrunk, as the browser does it with other content.
-func (r *jobRun) clipped(ctx context.Context, p *page) error {
+func (r *jobRun) clipped(ctx context.Context, p *tab) error {
 	args := clipArgs{Scale: 1, Within: r.task.selector}
 	if r.task.paper != nil {
 		o := r.task.paper
@@ -330,7 +330,7 @@ func (r *jobRun) clipped(ctx context.Context, p *page) error {
 }
 
 // warnClipped adds the warnings about clipped content.
-func (r *jobRun) warnClipped(p *page, seen clipped) {
+func (r *jobRun) warnClipped(p *tab, seen clipped) {
 	room := p.emulated.viewport.withDefaults().Width
 	limit := int(float64(room) * maxShrink)
 	const remedy = "Let it wrap, or use a larger format, landscape or a smaller scale"
@@ -399,7 +399,7 @@ type shiftArgs struct {
 
 // shrink makes room for content that extends beyond the left edge of the page. The browser shrinks only content that
 // extends beyond the right one.
-func (p *page) shrink(ctx context.Context, seen clipped) error {
+func (p *tab) shrink(ctx context.Context, seen clipped) error {
 	if seen.Shift == nil && !seen.Turned {
 		return nil
 	}
@@ -422,7 +422,7 @@ func (p *page) shrink(ctx context.Context, seen clipped) error {
 }
 
 // fitted returns the settings with the scale at which the page's document fits.
-func (o PDF) fitted(p *page) PDF {
+func (o PDF) fitted(p *tab) PDF {
 	const smallest = 0.1 // that Chromium accepts
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -433,7 +433,7 @@ func (o PDF) fitted(p *page) PDF {
 }
 
 // clippedFrames warns of frames that are smaller than their documents.
-func (r *jobRun) clippedFrames(ctx context.Context, p *page) error {
+func (r *jobRun) clippedFrames(ctx context.Context, p *tab) error {
 	return eachFrame(ctx, p, clipScript, clipArgs{Scale: 1, Frame: true}, func(name func() string, seen clipped) {
 		for i := range seen.Cut {
 			if seen.Cut[i].Kind == "frame" {

@@ -39,7 +39,7 @@ var pageEvents = []string{
 }
 
 // fakePage is a page as newPage makes it, whose browser is the test.
-func fakePage(t *testing.T) (p *page, answers *os.File) {
+func fakePage(t *testing.T) (p *tab, answers *os.File) {
 	t.Helper()
 	c, commands, answers := pipes(t)
 	go func() { // The browser reads whatever it is sent.

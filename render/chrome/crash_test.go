@@ -74,7 +74,7 @@ func (g *gate) await(t *testing.T, job <-chan result) {
 
 // result is the result of PDF.
 type result struct {
-	doc Document
+	doc PrintedPDF
 	err error
 }
 
@@ -182,7 +182,7 @@ func TestSecondCrashFailsTheJobAndNobodyElse(t *testing.T) {
 }
 
 // idlePage returns a warm page of an account that nobody uses.
-func idlePage(t *testing.T, p *Pool, name string, k kind) (pg *page) {
+func idlePage(t *testing.T, p *Pool, name string, k kind) (pg *tab) {
 	t.Helper()
 	eventually(t, "a page is idle", func() bool {
 		for _, b := range p.browserPool.all() {

@@ -117,7 +117,7 @@ func (r *jobRun) clips() bool {
 // checkDocument warns of fonts and characters that are missing, and of content that the page
 // cuts. Documents whose text rules all of these out are not queried. Warnings that were
 // known before come first.
-func (r *jobRun) checkDocument(ctx context.Context, p *page) error {
+func (r *jobRun) checkDocument(ctx context.Context, p *tab) error {
 	for _, w := range r.job.Warnings {
 		warn(p, w)
 	}
@@ -151,7 +151,7 @@ const LooseLink = "could not be loaded: HTML sent as text has no base URL. " +
 	"Send the file in assets, or use an absolute URL"
 
 // checkFonts adds warnings about the rendered document.
-func (r *jobRun) checkFonts(ctx context.Context, p *page) error {
+func (r *jobRun) checkFonts(ctx context.Context, p *tab) error {
 	var seen documentReport
 	args := struct {
 		Loose bool `json:"loose"`
@@ -183,7 +183,7 @@ func (r *jobRun) checkFonts(ctx context.Context, p *page) error {
 
 // warnBroken warns of an image that the browser cannot draw, unless its request has failed, of which there is a
 // warning.
-func warnBroken(p *page, url string) {
+func warnBroken(p *tab, url string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := Warning{Code: ResourceFailed, Message: "is not an image that the browser can show", URL: url}.Bounded()
@@ -220,7 +220,7 @@ type missingFonts struct {
 
 // warnMissing adds warnings about fonts and characters that the browser does not find either; the document may have
 // brought them. where is the beginning of the warnings.
-func warnMissing(ctx context.Context, p *page, want missingFonts, where string) error {
+func warnMissing(ctx context.Context, p *tab, want missingFonts, where string) error {
 	if len(want.Lists) == 0 && want.Characters == "" {
 		return nil
 	}

@@ -192,8 +192,8 @@ type PDF struct {
 	MaxBytes int64 // zero means no limit
 }
 
-// Document is a printed PDF. Its Body must be closed.
-type Document struct {
+// PrintedPDF is a printed PDF. Its Body must be closed.
+type PrintedPDF struct {
 	Body     *spool.File
 	Pages    int
 	Warnings []Warning

@@ -263,7 +263,7 @@ func (s *loadState) lifecycle(e loadEvent) {
 }
 
 // open loads the job's document and waits for the condition that it names.
-func (p *page) open(ctx context.Context, job Job) error {
+func (p *tab) open(ctx context.Context, job Job) error {
 	loader, err := p.setDocument(ctx, job)
 	if err != nil {
 		return err
@@ -291,7 +291,7 @@ func (p *page) open(ctx context.Context, job Job) error {
 }
 
 // setDocument starts the load, and returns the loader's id for a URL.
-func (p *page) setDocument(ctx context.Context, job Job) (loader string, err error) {
+func (p *tab) setDocument(ctx context.Context, job Job) (loader string, err error) {
 	if job.URL == "" && len(job.Assets) == 0 {
 		if err := p.awaitRealm(ctx); err != nil {
 			return "", err
@@ -316,7 +316,7 @@ func (p *page) setDocument(ctx context.Context, job Job) (loader string, err err
 
 // awaitRealm waits until the navigation that renew began is done, and makes
 // the page forget the documents before it.
-func (p *page) awaitRealm(ctx context.Context) error {
+func (p *tab) awaitRealm(ctx context.Context) error {
 	if p.blank == nil {
 		return nil
 	}
@@ -353,7 +353,7 @@ const (
 
 // awaitQuiet waits until at most limit requests were under way for a while. A document that has loaded and never gets
 // there is rendered as it is, with a warning.
-func (p *page) awaitQuiet(ctx context.Context, limit int) error {
+func (p *tab) awaitQuiet(ctx context.Context, limit int) error {
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
 
@@ -397,7 +397,7 @@ func (p *page) awaitQuiet(ctx context.Context, limit int) error {
 }
 
 // warnBusy warns that the network was not idle.
-func (p *page) warnBusy(polled string, waited time.Duration) {
+func (p *tab) warnBusy(polled string, waited time.Duration) {
 	address := polled
 	if open := openRequests(p); address == "" && len(open) > 0 {
 		address = open[0]
@@ -421,7 +421,7 @@ const maxHeaderDelay = time.Second
 
 // navigationError returns the error of a failed navigation. Its URL is the target of the redirects, which could not
 // be loaded.
-func (p *page) navigationError(ctx context.Context, url string, nav proto.PageNavigateResult) error {
+func (p *tab) navigationError(ctx context.Context, url string, nav proto.PageNavigateResult) error {
 	loader := string(nav.LoaderID)
 	if nav.ErrorText == aborted || nav.ErrorText == unsafeRedirect {
 		delayed, cancel := context.WithTimeout(ctx, maxHeaderDelay)
@@ -487,7 +487,7 @@ func abortedText(status int, kind string) string {
 
 // loadError returns an error if the current document is an error page: the response to the job's URL, or to the
 // target of a redirect, script or refresh.
-func (p *page) loadError(url string) error {
+func (p *tab) loadError(url string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -518,7 +518,7 @@ func (s *loadState) addressOf(loader, url string) string {
 }
 
 // credentials sets the job's cookies and headers on a page of the lane Once.
-func (p *page) credentials(ctx context.Context, job Job) error {
+func (p *tab) credentials(ctx context.Context, job Job) error {
 	var reqs []request
 	if len(job.Cookies) > 0 {
 		reqs = append(reqs, proto.NetworkSetCookies{Cookies: cookieParams(job)})
@@ -613,7 +613,7 @@ func (r *headerRule) covers(raw string) bool {
 }
 
 // resume continues a paused request, with the extra headers for their origin and without them for others.
-func (p *page) resume(e proto.FetchRequestPaused) {
+func (p *tab) resume(e proto.FetchRequestPaused) {
 	next := proto.FetchContinueRequest{RequestID: e.RequestID}
 	if p.headers != nil && e.Request != nil {
 		next.Headers = p.headers.apply(e.Request)

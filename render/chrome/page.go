@@ -28,8 +28,8 @@ type kind struct {
 	offline bool
 }
 
-// page is one target: a tab with its renderer. It serves one job at a time.
-type page struct {
+// tab is one target: a tab with its renderer. It serves one job at a time.
+type tab struct {
 	session
 	kind
 	target   proto.TargetTargetID
@@ -64,7 +64,7 @@ type emulation struct {
 }
 
 // newPage makes a target in a browser context and prepares it for its lane.
-func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID, k kind) (*page, error) {
+func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID, k kind) (*tab, error) {
 	var target proto.TargetCreateTargetResult
 	// Full Chromium does not know this control and draws as ever.
 	create := proto.TargetCreateTarget{URL: blankURL, BrowserContextID: id, EnableBeginFrameControl: k.still}
@@ -90,7 +90,7 @@ func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID
 
 // prepare sets up a new target for its render mode. It ends at once when the renderer crashes, because the commands
 // would never be answered.
-func (p *page) prepare(ctx context.Context) error {
+func (p *tab) prepare(ctx context.Context) error {
 	ctx, cancel := p.tie(ctx)
 	defer cancel(nil)
 	err := p.batch(ctx, p.setup()...)
@@ -101,7 +101,7 @@ func (p *page) prepare(ctx context.Context) error {
 }
 
 // tie makes the returned context end with ctx, and with the use of the page.
-func (p *page) tie(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (p *tab) tie(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,8 +114,8 @@ func (p *page) tie(ctx context.Context) (context.Context, context.CancelCauseFun
 
 // preparePage returns the page of a target that was attached to. From then on it takes
 // the target's events.
-func preparePage(s session, k kind, target proto.TargetTargetID, id proto.BrowserBrowserContextID) *page {
-	p := &page{
+func preparePage(s session, k kind, target proto.TargetTargetID, id proto.BrowserBrowserContextID) *tab {
+	p := &tab{
 		session: s,
 		kind:    k,
 		target:  target,
@@ -130,7 +130,7 @@ func preparePage(s session, k kind, target proto.TargetTargetID, id proto.Browse
 }
 
 // setup lists the commands that prepare a new target.
-func (p *page) setup() []request {
+func (p *tab) setup() []request {
 	// Response bodies are not needed, so the browser need not store them.
 	one := 1
 	reqs := []request{
@@ -169,13 +169,13 @@ func onNewDocument(script string) request {
 
 // close ends the target, even one whose script never ends. The browser kills
 // the renderer within about a second.
-func (p *page) close(root session) {
+func (p *tab) close(root session) {
 	root.conn.forget(p.id)
 	root.post(proto.TargetCloseTarget{TargetID: p.target})
 }
 
 // spent reports that the page should not serve another job.
-func (p *page) spent() bool {
+func (p *tab) spent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.brokenBy != nil || p.eventsMuted || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
@@ -183,7 +183,7 @@ func (p *page) spent() bool {
 
 // begin ties the page to a job: the returned context ends with ctx, and with
 // the page's crash or attempt to use a network that its lane does not have.
-func (p *page) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (p *tab) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	p.mu.Lock()
 	p.documents++
 	p.dirty = true
@@ -198,7 +198,7 @@ func (p *page) begin(ctx context.Context) (context.Context, context.CancelCauseF
 
 // end unties the page from its job, and starts the next realm in advance, so
 // that timers of the last document stop now and the next job need not wait.
-func (p *page) end() {
+func (p *tab) end() {
 	p.mu.Lock()
 	p.cancel = nil
 	p.mu.Unlock()
@@ -208,7 +208,7 @@ func (p *page) end() {
 }
 
 // renew sends the navigation to a new realm without waiting for it.
-func (p *page) renew() {
+func (p *tab) renew() {
 	p.mu.Lock()
 	p.load = newLoadState()
 	p.mu.Unlock()
@@ -220,7 +220,7 @@ func (p *page) renew() {
 
 // emulate sets the page's emulated state to the job's, which costs a round trip only if the latest job wanted
 // another state.
-func (p *page) emulate(ctx context.Context, want emulation) error {
+func (p *tab) emulate(ctx context.Context, want emulation) error {
 	var reqs []request
 	if want.media != p.emulated.media || want.scheme != p.emulated.scheme {
 		reqs = append(reqs, proto.EmulationSetEmulatedMedia{
@@ -276,7 +276,7 @@ func background(transparent bool) request {
 }
 
 // markBroken ends the job under way with a cause, and the use of the page.
-func (p *page) markBroken(cause error) {
+func (p *tab) markBroken(cause error) {
 	p.brokenBy = cause
 	if p.cancel != nil {
 		p.cancel(cause)
@@ -284,7 +284,7 @@ func (p *page) markBroken(cause error) {
 }
 
 // event handles an event of the browser. It runs on the connection's reading goroutine.
-func (p *page) event(method string, params json.RawMessage) {
+func (p *tab) event(method string, params json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
@@ -330,7 +330,7 @@ func (p *page) event(method string, params json.RawMessage) {
 }
 
 // countEvent records a script's report, until the page has reported too much.
-func countEvent(p *page, method string, params json.RawMessage) {
+func countEvent(p *tab, method string, params json.RawMessage) {
 	if p.eventsMuted {
 		return
 	}
@@ -342,7 +342,7 @@ func countEvent(p *page, method string, params json.RawMessage) {
 }
 
 // warningsOf returns the document's problems so far.
-func warningsOf(p *page) []Warning {
+func warningsOf(p *tab) []Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.load.troubles.all()
@@ -350,7 +350,7 @@ func warningsOf(p *page) []Warning {
 
 // strictWarnings returns the faults that fail the job, now that the document is as it
 // will be shown.
-func strictWarnings(p *page, rule FailOn) []Warning {
+func strictWarnings(p *tab, rule FailOn) []Warning {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.load.troubles.unfinished(p.load.inFlight)
@@ -361,7 +361,7 @@ func strictWarnings(p *page, rule FailOn) []Warning {
 const maxOpen = 5
 
 // openRequests returns the addresses of some requests that are under way.
-func openRequests(p *page) (open []string) {
+func openRequests(p *tab) (open []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.load.inFlight {
@@ -372,7 +372,7 @@ func openRequests(p *page) (open []string) {
 }
 
 // loadEvent updates the load state and wakes who waits for it.
-func (p *page) loadEvent(method string, params json.RawMessage) {
+func (p *tab) loadEvent(method string, params json.RawMessage) {
 	var e loadEvent
 	if json.Unmarshal(params, &e) != nil {
 		return
@@ -410,7 +410,7 @@ func local(url string) bool {
 
 // await waits until ready returns true for the load state; ready is called
 // with the state locked.
-func (p *page) await(ctx context.Context, ready func(*loadState) bool) error {
+func (p *tab) await(ctx context.Context, ready func(*loadState) bool) error {
 	for {
 		p.mu.Lock()
 		ok := ready(&p.load)
@@ -429,12 +429,12 @@ func (p *page) await(ctx context.Context, ready func(*loadState) bool) error {
 
 // eval runs an asynchronous function expression in an isolated world, which the document's scripts cannot see or
 // break, and which works even if scripts are disabled. args is passed as its one argument.
-func (p *page) eval(ctx context.Context, fn string, args, result any) error {
+func (p *tab) eval(ctx context.Context, fn string, args, result any) error {
 	return p.evalIn(ctx, p.frame, fn, args, result)
 }
 
 // evalIn is eval in one of the document's frames.
-func (p *page) evalIn(ctx context.Context, frame proto.PageFrameID, fn string, args, result any) error {
+func (p *tab) evalIn(ctx context.Context, frame proto.PageFrameID, fn string, args, result any) error {
 	arg, err := json.Marshal(args)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ type sheet struct {
 }
 
 // styleSheetAdded records a style sheet.
-func (p *page) styleSheetAdded(params json.RawMessage) {
+func (p *tab) styleSheetAdded(params json.RawMessage) {
 	var e proto.CSSStyleSheetAdded
 	if json.Unmarshal(params, &e) != nil || e.Header == nil || len(p.sheets) > maxSheets {
 		return
@@ -66,7 +66,7 @@ const styleScript = `({most, pattern}) => {
 
 // mentionsPaged reports whether the document may use constructs of paged media. Documents without network are judged
 // by their text; for others, the style sheets that they have loaded are read too.
-func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
+func (p *tab) mentionsPaged(ctx context.Context, job Job) (bool, error) {
 	if mentioned := pagedcss.Mentions(job.HTML); mentioned || p.lane != ModeOnce {
 		return mentioned, nil
 	}
@@ -96,7 +96,7 @@ func (p *page) mentionsPaged(ctx context.Context, job Job) (bool, error) {
 }
 
 // emulatePrint applies the style sheets that apply in print.
-func (p *page) emulatePrint(ctx context.Context) error {
+func (p *tab) emulatePrint(ctx context.Context) error {
 	printed := p.emulated
 	if printed.media == "" {
 		printed.media = "print"
@@ -105,7 +105,7 @@ func (p *page) emulatePrint(ctx context.Context) error {
 }
 
 // numbering reports whether the document is printed with constructs of paged media.
-func (p *page) numbering() bool {
+func (p *tab) numbering() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.load.numbering
@@ -126,7 +126,7 @@ const rewriteScript = `texts => globalThis.relayStyled.forEach((e, i) => {
 
 // preparePaged rewrites the constructs of paged media in the styles of the document, and warns of those that have no
 // effect. It returns nil if there is nothing to print in a special way.
-func (p *page) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocument, error) {
+func (p *tab) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocument, error) {
 	if mentioned, err := p.mentionsPaged(ctx, job); err != nil || !mentioned {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (p *page) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocume
 }
 
 // rewrite rewrites the style sheets and style attributes of the document.
-func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err error) {
+func (p *tab) rewrite(ctx context.Context, job Job) (css pagedcss.Features, err error) {
 	p.mu.Lock()
 	p.sheets = nil
 	p.mu.Unlock()
@@ -218,7 +218,7 @@ func (p *page) rewrite(ctx context.Context, job Job) (css pagedcss.Document, err
 }
 
 // readSheets reads the style sheets of the document.
-func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
+func (p *tab) readSheets(ctx context.Context) ([]sheet, error) {
 	p.mu.Lock()
 	sheets := slices.Clone(p.sheets)
 	p.mu.Unlock()
@@ -257,7 +257,7 @@ func (p *page) readSheets(ctx context.Context) ([]sheet, error) {
 
 // writeSheets replaces the text of the sheets that were rewritten. A sheet that imports others loads them again, so it
 // comes before them.
-func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
+func (p *tab) writeSheets(ctx context.Context, sheets []sheet) error {
 	files := map[string]sheet{} // by URL
 	imported := map[string]bool{}
 	for _, s := range sheets {
@@ -299,7 +299,7 @@ func (p *page) writeSheets(ctx context.Context, sheets []sheet) error {
 const importTimeout = 5 * time.Second
 
 // writeSheet replaces the text of a sheet, which may have been loaded again and has another ID then.
-func (p *page) writeSheet(ctx context.Context, s sheet, again bool) error {
+func (p *tab) writeSheet(ctx context.Context, s sheet, again bool) error {
 	for start := time.Now(); time.Since(start) < importTimeout; {
 		ids := []string{s.id}
 		if again {
@@ -333,7 +333,7 @@ func (p *page) writeSheet(ctx context.Context, s sheet, again bool) error {
 }
 
 // idsOf returns the IDs of the sheets with a URL that were loaded again.
-func (p *page) idsOf(url string) (ids []string) {
+func (p *tab) idsOf(url string) (ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.sheets {
@@ -345,7 +345,7 @@ func (p *page) idsOf(url string) (ids []string) {
 }
 
 // awaitSheets waits until sheets that are imported again have loaded.
-func (p *page) awaitSheets(ctx context.Context) error {
+func (p *tab) awaitSheets(ctx context.Context) error {
 	const begin = 50 * time.Millisecond // until requests have begun, and until the browser has read their responses
 	if err := pause(ctx, begin); err != nil {
 		return err

@@ -57,14 +57,14 @@ type collected struct {
 
 // pagedDocument is a document whose style sheets were rewritten.
 type pagedDocument struct {
-	css pagedcss.Document
+	css pagedcss.Features
 	collected
 	long bool // The texts of the margin boxes are longer than maxCounters.
 }
 
 // collect finds the elements that the rewritten style sheets concern. Headings become bookmarks if the caller wants an
 // outline.
-func (p *page) collect(ctx context.Context, css pagedcss.Document, outline bool) (*pagedDocument, error) {
+func (p *tab) collect(ctx context.Context, css pagedcss.Features, outline bool) (*pagedDocument, error) {
 	base := ""
 	if len(css.Leaders) > 0 {
 		base = leaderStyle
@@ -101,7 +101,7 @@ func (p *page) collect(ctx context.Context, css pagedcss.Document, outline bool)
 func list[T any](values []T) []T { return append([]T{}, values...) }
 
 // warn warns of what the document asks for in vain.
-func (d *pagedDocument) warn(p *page) {
+func (d *pagedDocument) warn(p *tab) {
 	for _, link := range d.Missing {
 		warnf(p, CSSUnsupported, "a reference to %q has no text: the document has no element with this ID",
 			cut(link, maxFamily))
@@ -150,26 +150,26 @@ func (d *pagedDocument) first() state {
 	return s
 }
 
-// places are the places of the document's destinations.
-type places struct {
+// destinations are the places of the document's destinations.
+type destinations struct {
 	file  *pdffile.ChromiumFile
 	pages int
 	at    map[string]pdffile.Destination
 	top   float64 // the smallest distance of a destination from the top
 }
 
-func (d *pagedDocument) places(doc Document) (places, error) {
+func (d *pagedDocument) destinations(doc PrintedPDF) (destinations, error) {
 	f, err := pdffile.ReadChromium(doc.Body.Open(), doc.Body.Size())
 	if err != nil {
-		return places{}, fmt.Errorf("chrome: read the destinations: %w", err)
+		return destinations{}, fmt.Errorf("chrome: read the destinations: %w", err)
 	}
 
 	named, err := f.Destinations("", doc.Pages)
 	if err != nil {
-		return places{}, fmt.Errorf("chrome: read the destinations: %w", err)
+		return destinations{}, fmt.Errorf("chrome: read the destinations: %w", err)
 	}
 
-	found := places{file: f, pages: doc.Pages, at: make(map[string]pdffile.Destination, len(named)), top: 1}
+	found := destinations{file: f, pages: doc.Pages, at: make(map[string]pdffile.Destination, len(named)), top: 1}
 	for _, n := range named {
 		found.at[n.Name] = n
 		found.top = min(found.top, n.Y)
@@ -178,7 +178,7 @@ func (d *pagedDocument) places(doc Document) (places, error) {
 }
 
 // after returns the state that belongs to a print.
-func (d *pagedDocument) after(at places) state {
+func (d *pagedDocument) after(at destinations) state {
 	labels := d.labels(at)
 	s := state{values: make([]string, len(d.Refs)), counters: d.counters(at, labels)}
 
@@ -194,7 +194,7 @@ func (d *pagedDocument) after(at places) state {
 }
 
 // labels returns the number that each page shows.
-func (d *pagedDocument) labels(at places) []int {
+func (d *pagedDocument) labels(at destinations) []int {
 	first := make(map[int]int, len(d.Restarts))
 	for _, r := range d.Restarts {
 		if place, printed := at.at[r.Name]; printed {
@@ -216,7 +216,7 @@ func (d *pagedDocument) labels(at places) []int {
 }
 
 // counters returns the counter styles of the margin boxes.
-func (d *pagedDocument) counters(at places, labels []int) string {
+func (d *pagedDocument) counters(at destinations, labels []int) string {
 	if !d.css.Numbered() {
 		return ""
 	}
@@ -250,7 +250,7 @@ func (d *pagedDocument) counters(at places, labels []int) string {
 }
 
 // values returns the value of a string on each page.
-func (d *pagedDocument) values(at places, s pagedcss.String) []string {
+func (d *pagedDocument) values(at destinations, s pagedcss.String) []string {
 	type set struct {
 		value string
 		y     float64
@@ -300,9 +300,9 @@ func widest(states []state) []string {
 
 // paged prints a document again and again until the page numbers in it are those of its pages, and gives it its
 // bookmarks.
-func (p printer) paged(ctx context.Context, d *pagedDocument) (doc Document, err error) {
+func (p printer) paged(ctx context.Context, d *pagedDocument) (doc PrintedPDF, err error) {
 	if err := p.page.stopLoading(ctx); err != nil {
-		return Document{}, err
+		return PrintedPDF{}, err
 	}
 
 	defer func() {
@@ -335,7 +335,7 @@ func (p printer) paged(ctx context.Context, d *pagedDocument) (doc Document, err
 }
 
 // settled prints the whole document.
-func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, err error) {
+func (p printer) settled(ctx context.Context, d *pagedDocument) (doc PrintedPDF, err error) {
 	current := d.first()
 	var wide []string
 	var seen []state
@@ -357,7 +357,7 @@ func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, e
 			return doc, err
 		}
 
-		at, err := d.places(doc)
+		at, err := d.destinations(doc)
 		if err != nil {
 			return doc, err
 		}
@@ -388,7 +388,7 @@ func (p printer) settled(ctx context.Context, d *pagedDocument) (doc Document, e
 }
 
 // warnLong warns of margin boxes that are empty because those before have long texts.
-func (d *pagedDocument) warnLong(p *page) {
+func (d *pagedDocument) warnLong(p *tab) {
 	if d.long {
 		warnf(p, CSSUnsupported, "string() and counter(page) are empty in some margin boxes: "+
 			"their texts have more than %d MiB in total. Use shorter strings", maxCounters>>20)
@@ -396,8 +396,8 @@ func (d *pagedDocument) warnLong(p *page) {
 }
 
 // finish gives a document its bookmarks, and removes the names that collectScript gave.
-func (d *pagedDocument) finish(doc Document) error {
-	at, err := d.places(doc)
+func (d *pagedDocument) finish(doc PrintedPDF) error {
+	at, err := d.destinations(doc)
 	if err != nil {
 		return err
 	}

@@ -254,7 +254,7 @@ func checkReferences(t testing.TB, path string, format func(int) string) (checke
 }
 
 // written prints a job, and returns the path of the file.
-func written(t testing.TB, p *Pool, job Job, opt PDF) (path string, doc Document) {
+func written(t testing.TB, p *Pool, job Job, opt PDF) (path string, doc PrintedPDF) {
 	t.Helper()
 	doc, err := p.PDF(t.Context(), job, opt)
 	if err != nil {

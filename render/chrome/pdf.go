@@ -139,7 +139,7 @@ func (o PDF) params(ranges string, stream bool) printToPDF {
 
 // printer prints the document that a page shows.
 type printer struct {
-	page   *page
+	page   *tab
 	opt    PDF
 	ranges pageRanges
 	dir    string // for spool files
@@ -148,7 +148,7 @@ type printer struct {
 
 // stopLoading ends requests that the job's wait condition left open: Chromium
 // prints no earlier than the load event.
-func (p *page) stopLoading(ctx context.Context) error {
+func (p *tab) stopLoading(ctx context.Context) error {
 	p.mu.Lock()
 	done := p.load.done
 	p.mu.Unlock()
@@ -161,9 +161,9 @@ func (p *page) stopLoading(ctx context.Context) error {
 // selection prints the selected pages. Chromium only takes page numbers, and does
 // not mind those beyond the end, so a selection that depends on the length is
 // printed twice: first whole, to count.
-func (p printer) selection(ctx context.Context) (Document, error) {
+func (p printer) selection(ctx context.Context) (PrintedPDF, error) {
 	if err := p.page.stopLoading(ctx); err != nil {
-		return Document{}, err
+		return PrintedPDF{}, err
 	}
 	if p.ranges == nil {
 		return p.once(ctx, "")
@@ -178,18 +178,18 @@ func (p printer) selection(ctx context.Context) (Document, error) {
 
 		var refused *protocolError
 		if err != nil && !errors.As(err, &refused) {
-			return Document{}, err
+			return PrintedPDF{}, err
 		}
 		if err == nil {
 			if err := doc.Body.Close(); err != nil {
-				return Document{}, err
+				return PrintedPDF{}, err
 			}
 		}
 	}
 
 	whole, err := p.once(ctx, "")
 	if err != nil {
-		return Document{}, err
+		return PrintedPDF{}, err
 	}
 
 	pages, ok := p.ranges.resolve(whole.Pages)
@@ -198,16 +198,16 @@ func (p printer) selection(ctx context.Context) (Document, error) {
 	}
 
 	if err := whole.Body.Close(); err != nil {
-		return Document{}, err
+		return PrintedPDF{}, err
 	}
 	if !ok {
-		return Document{}, &PageRangeError{Ranges: p.opt.PageRanges, Pages: whole.Pages}
+		return PrintedPDF{}, &PageRangeError{Ranges: p.opt.PageRanges, Pages: whole.Pages}
 	}
 	return p.once(ctx, formatPages(pages))
 }
 
 // once prints and counts.
-func (p printer) once(ctx context.Context, ranges string) (doc Document, err error) {
+func (p printer) once(ctx context.Context, ranges string) (doc PrintedPDF, err error) {
 	body := spool.New(p.dir, p.opt.MaxBytes)
 	defer func() {
 		if err != nil {
@@ -219,19 +219,19 @@ func (p printer) once(ctx context.Context, ranges string) (doc Document, err err
 		if errors.Is(err, spool.ErrTooLarge) {
 			err = &LimitError{What: "bytes", Max: p.opt.MaxBytes}
 		}
-		return Document{}, outputFailure(err)
+		return PrintedPDF{}, outputFailure(err)
 	}
 
 	pages, err := countPages(body)
 	if err != nil {
-		return Document{}, err
+		return PrintedPDF{}, err
 	}
 
 	p.page.pages += pages
 	if p.opt.MaxPages > 0 && pages > p.opt.MaxPages {
-		return Document{}, &LimitError{What: "pages", Max: int64(p.opt.MaxPages)}
+		return PrintedPDF{}, &LimitError{What: "pages", Max: int64(p.opt.MaxPages)}
 	}
-	return Document{Body: body, Pages: pages}, nil
+	return PrintedPDF{Body: body, Pages: pages}, nil
 }
 
 // countPages returns the number of pages of the printed file.
@@ -273,7 +273,7 @@ func (p printer) transfer(ctx context.Context, params printToPDF, w io.Writer) e
 // drain copies a stream of the browser to w. It asks for the next part before
 // the last one has arrived: small files end in one round trip that way, because
 // only the read after the last byte reports the end.
-func (p *page) drain(ctx context.Context, stream proto.IOStreamHandle, w io.Writer) error {
+func (p *tab) drain(ctx context.Context, stream proto.IOStreamHandle, w io.Writer) error {
 	size := readSize
 	read := proto.IORead{Handle: stream, Size: &size}
 	next, err := p.conn.send(p.id, read)

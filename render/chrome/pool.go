@@ -231,16 +231,16 @@ func (p *Pool) Healthy(ctx context.Context) error {
 
 // PDF loads a document and prints it. The errors are those of errors.go, the
 // context's error when ctx was cancelled, or an unexpected one of the browser.
-func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
+func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (PrintedPDF, error) {
 	ranges, err := parsePageRanges(opt.PageRanges)
 	if err != nil {
-		return Document{}, err
+		return PrintedPDF{}, err
 	}
 	if opt, err = opt.normalized(); err != nil {
-		return Document{}, err
+		return PrintedPDF{}, err
 	}
 
-	var doc Document
+	var doc PrintedPDF
 	warnings, err := p.run(ctx, job, task{
 		step: StepPrint,
 		emulated: emulation{
@@ -252,7 +252,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (Document, error) {
 		header: opt.Header,
 		footer: opt.Footer,
 		paper:  &opt,
-		work: func(ctx context.Context, pg *page) (err error) {
+		work: func(ctx context.Context, pg *tab) (err error) {
 			stream := pg.lane != ModeInline || largePrint(job.HTML)
 
 			paged, err := pg.preparePaged(ctx, job, opt)
@@ -328,7 +328,7 @@ func (p *Pool) Screenshot(ctx context.Context, job Job, opt Screenshot) (Image, 
 		whole:    opt.FullPage && opt.Clip == nil,
 		selector: opt.Selector,
 		images:   true,
-		work: func(ctx context.Context, pg *page) (err error) {
+		work: func(ctx context.Context, pg *tab) (err error) {
 			img, err = pg.capture(ctx, opt, p.home.spool)
 			return err
 		},

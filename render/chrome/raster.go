@@ -138,7 +138,7 @@ func mayFrame(html string) bool { return containsAny(html, "<iframe", "<frame", 
 
 // rasterized prints text as text where it can, and warns of text that is printed as an image. It returns what keeps the
 // document from being read as it looks.
-func (p *page) rasterized(ctx context.Context, job Job) (lost []Untagged, err error) {
+func (p *tab) rasterized(ctx context.Context, job Job) (lost []Untagged, err error) {
 	framed := p.lane == ModeOnce || p.lane == ModeRealm && mayFrame(job.HTML)
 	if !framed && !mayRasterize(job.HTML) {
 		return nil, nil

@@ -18,7 +18,7 @@ type task struct {
 	paper    *PDF   // the settings of a print; nil for an image
 	whole    bool   // an image of the whole document
 	selector string // of the element that an image shows
-	work     func(ctx context.Context, p *page) error
+	work     func(ctx context.Context, p *tab) error
 }
 
 // fairTimeout is the timeout from which on a job at its deadline counts against its account.
@@ -118,7 +118,7 @@ func (r *jobRun) execute(ctx context.Context) error {
 // attempt renders the document on one page.
 func (r *jobRun) attempt(ctx context.Context) (err error) {
 	var v *browserLease
-	var pg *page
+	var pg *tab
 	err = r.do(StepPage, func() (err error) {
 		if v, err = r.pool.browserPool.acquire(ctx, r.job.Account, r.gentle()); err != nil {
 			return err
@@ -225,7 +225,7 @@ func outputFailure(err error) error {
 }
 
 // render takes the document through its steps.
-func (r *jobRun) render(ctx context.Context, pg *page) error {
+func (r *jobRun) render(ctx context.Context, pg *tab) error {
 	steps := []struct {
 		step Step
 		do   func() error
@@ -271,7 +271,7 @@ func (r *jobRun) render(ctx context.Context, pg *page) error {
 }
 
 // load prepares the page and opens the document.
-func (r *jobRun) load(ctx context.Context, pg *page) error {
+func (r *jobRun) load(ctx context.Context, pg *tab) error {
 	if err := pg.emulate(ctx, r.task.emulated); err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (r *jobRun) load(ctx context.Context, pg *page) error {
 }
 
 // settle waits for the conditions beyond the load event.
-func (r *jobRun) settle(ctx context.Context, pg *page) error {
+func (r *jobRun) settle(ctx context.Context, pg *tab) error {
 	if opt, needed := r.settling(); needed {
 		if err := pg.settle(ctx, opt, r.pool.cfg.Times.Settle); err != nil {
 			return err

@@ -83,7 +83,7 @@ func (o Screenshot) checkSize(width, height float64) error {
 }
 
 // capture photographs the document that a page shows.
-func (p *page) capture(ctx context.Context, o Screenshot, dir string) (img Image, err error) {
+func (p *tab) capture(ctx context.Context, o Screenshot, dir string) (img Image, err error) {
 	params, err := p.captureParams(ctx, o)
 	if err != nil {
 		return Image{}, err
@@ -183,7 +183,7 @@ const elementScript = `async selector => {
 
 // element returns the area of the first element of a selector, which has been
 // waited for.
-func (p *page) element(ctx context.Context, selector string) (*Rect, error) {
+func (p *tab) element(ctx context.Context, selector string) (*Rect, error) {
 	var found *struct {
 		Rect
 		Cut bool
@@ -211,7 +211,7 @@ const leftScript = `() => {
 
 // toRight moves a document that extends beyond the left edge of the window to the right: Chromium captures nothing
 // there. Other documents than right-to-left ones may have right-to-left parts that do. It returns by how much.
-func (p *page) toRight(ctx context.Context) (beyond float64, err error) {
+func (p *tab) toRight(ctx context.Context) (beyond float64, err error) {
 	if err := p.eval(ctx, leftScript, nil, &beyond); err != nil {
 		return 0, ignoreStale(ctx, err)
 	}
@@ -233,7 +233,7 @@ func (p *page) toRight(ctx context.Context) (beyond float64, err error) {
 }
 
 // warnOutside warns of a part of a clip that is not on the page: it is empty, or left out of the image.
-func (p *page) warnOutside(clip, page Rect, name string) {
+func (p *tab) warnOutside(clip, page Rect, name string) {
 	if clip.X >= page.X && clip.Y >= page.Y &&
 		clip.X+clip.Width <= page.X+page.Width && clip.Y+clip.Height <= page.Y+page.Height {
 		return
@@ -245,7 +245,7 @@ func (p *page) warnOutside(clip, page Rect, name string) {
 }
 
 // captureParams decides which area is photographed.
-func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptureScreenshot, error) {
+func (p *tab) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptureScreenshot, error) {
 	params := proto.PageCaptureScreenshot{
 		Format:                proto.PageCaptureScreenshotFormat(o.Type),
 		CaptureBeyondViewport: o.CaptureBeyondViewport || o.FullPage,
@@ -274,7 +274,7 @@ func (p *page) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptu
 }
 
 // area returns the area that is photographed; nil is the window.
-func (p *page) area(ctx context.Context, o Screenshot) (*Rect, error) {
+func (p *tab) area(ctx context.Context, o Screenshot) (*Rect, error) {
 	beyond := o.CaptureBeyondViewport || o.FullPage || o.Selector != ""
 	view := o.Viewport.withDefaults()
 	switch {

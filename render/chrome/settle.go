@@ -53,7 +53,7 @@ type settleOptions struct {
 }
 
 // settle waits for the conditions beyond the load event, up to a limit.
-func (p *page) settle(ctx context.Context, opt settleOptions, limit time.Duration) error {
+func (p *tab) settle(ctx context.Context, opt settleOptions, limit time.Duration) error {
 	opt.Steps = scrollSteps
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)/2) // The rest is for the output.
@@ -130,7 +130,7 @@ const selectorScript = `async ({selector, wait}) => {
 
 // awaitSelector waits until the selector matches an element. Without script a
 // document does not change, so there it is decided at once.
-func (p *page) awaitSelector(ctx context.Context, selector string) error {
+func (p *tab) awaitSelector(ctx context.Context, selector string) error {
 	args := struct {
 		Selector string `json:"selector"`
 		Wait     bool   `json:"wait"`
@@ -164,7 +164,7 @@ const functionPause = 50 * time.Millisecond
 
 // awaitFunction waits until an expression of the document's own scripts is truthy. An expression that throws is
 // evaluated again, because a variable that it names may not exist yet.
-func awaitFunction(ctx context.Context, p *page, expression string) error {
+func awaitFunction(ctx context.Context, p *tab, expression string) error {
 	// A comment at its end must not hide the rest.
 	text := "(v => typeof v === 'function' ? v() : v)((" + strings.TrimRight(expression, "; \t\r\n") + "\n))"
 

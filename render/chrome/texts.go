@@ -77,7 +77,7 @@ const textsScript = `most => {
 const maxTexts = maxMessage - 1<<20
 
 // texts returns the texts of the document as it is printed.
-func (p *page) texts(ctx context.Context) ([]byte, error) {
+func (p *tab) texts(ctx context.Context) ([]byte, error) {
 	if err := p.emulatePrint(ctx); err != nil {
 		return nil, err
 	}

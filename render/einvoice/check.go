@@ -23,7 +23,7 @@ func Check(invoice *Invoice, syntax Syntax, profile Profile) []Finding {
 }
 
 // Check returns all rules that a document breaks.
-func (d *Document) Check() []Finding {
+func (d *ParsedInvoice) Check() []Finding {
 	c := &checker{document: d, dialect: d.dialect, tree: xpath.NewDocument(branch(d.root), nil)}
 	if d.Syntax == UBL {
 		if d.Profile == XRechnung {
@@ -73,9 +73,9 @@ func branch(n *node) *xpath.Node {
 
 // checker collects the broken rules of a document.
 type checker struct {
-	document *Document
+	document *ParsedInvoice
 	dialect  dialect
-	tree     *xpath.Document
+	tree     *xpath.Tree
 	findings []Finding
 }
 
@@ -166,7 +166,7 @@ func filled(template, place string) string {
 
 // placeOf returns the place of an element, or of its attribute, in the JSON of the invoice; that of the nearest element
 // around it that has one; or "".
-func (d *Document) placeOf(n *xpath.Node, attribute string) string {
+func (d *ParsedInvoice) placeOf(n *xpath.Node, attribute string) string {
 	for ; n != nil; n = n.Parent {
 		at, ok := n.Origin.(*node)
 		if !ok {
@@ -192,7 +192,7 @@ type placeKey struct {
 
 // missing is the place in the JSON of an element that is not below another, by the names on the way to it: that of the
 // first field whose path leads through it, or that of the element around it.
-func (d *Document) missing(parent *node, below ...string) string {
+func (d *ParsedInvoice) missing(parent *node, below ...string) string {
 	route := d.root.route(parent)
 	for from := len(route) - 1; from >= 0; from-- {
 		place, known := d.places[placeKey{route[from], ""}]
@@ -298,7 +298,7 @@ func nodePath(n *xpath.Node) string {
 
 // severity returns the severity of a broken rule in the document; empty if the rule is not for it. The configuration
 // of KoSIT's validator for XRechnung changes that of some rules of EN 16931.
-func (d *Document) severity(r *treeRule) Severity {
+func (d *ParsedInvoice) severity(r *treeRule) Severity {
 	severity := Error
 	if r.warning {
 		severity = Warning
@@ -310,7 +310,7 @@ func (d *Document) severity(r *treeRule) Severity {
 }
 
 // severities are the changed severities of rules for the document. The extension has none for credit notes of UBL.
-func (d *Document) severities() map[string]Severity {
+func (d *ParsedInvoice) severities() map[string]Severity {
 	if d.dialect == ublCreditNote && d.Invoice.Specification == xrechnungExtension {
 		return nil
 	}
@@ -350,7 +350,7 @@ var ruleTexts = sync.OnceValue(func() map[string]ruleText {
 })
 
 // checkDates looks for dates of an invoice that are none, in a struct and all below it.
-func (d *Document) checkDates(v reflect.Value, at string) {
+func (d *ParsedInvoice) checkDates(v reflect.Value, at string) {
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		field := v.Field(i)

@@ -212,7 +212,7 @@ func (c *checker) element(n *xpath.Node, rule *elementRule) {
 }
 
 // matches reports whether a rule is about an element.
-func (e *elementRule) matches(tree *xpath.Document, n *xpath.Node) bool {
+func (e *elementRule) matches(tree *xpath.Tree, n *xpath.Node) bool {
 	if n.Name != e.name || e.condition == nil {
 		return n.Name == e.name
 	}

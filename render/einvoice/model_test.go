@@ -54,7 +54,7 @@ func TestChangedModelsAreRefusedOrRight(t *testing.T) {
 	}
 }
 
-func ourErrorsOf(d *Document) (ids []string) {
+func ourErrorsOf(d *ParsedInvoice) (ids []string) {
 	for _, f := range append(d.Findings, d.Check()...) {
 		if f.Severity == Error {
 			ids = append(ids, f.Rule+" "+f.XMLPath)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Document is an e-invoice that Read has read.
-type Document struct {
+// ParsedInvoice is an e-invoice that Read has read.
+type ParsedInvoice struct {
 	Invoice *Invoice
 	Syntax  Syntax
 	Profile Profile
@@ -26,13 +26,13 @@ type Document struct {
 
 // Read reads an e-invoice. It returns ErrXML or ErrNotInvoice for what is none. Deviations from the structure of the
 // profile are findings, and the rest of the document is read all the same.
-func Read(document []byte) (*Document, error) {
+func Read(document []byte) (*ParsedInvoice, error) {
 	root, err := parseXML(document)
 	if err != nil {
 		return nil, err
 	}
 
-	r := reader{tree: tree{dialect: -1, variables: variables{}}, places: map[placeKey]string{}}
+	r := invoiceReader{tree: tree{dialect: -1, variables: variables{}}, places: map[placeKey]string{}}
 	for d, name := range rootNames {
 		if root.name == name {
 			r.dialect = d
@@ -48,7 +48,7 @@ func Read(document []byte) (*Document, error) {
 	r.fields(root, reflect.ValueOf(invoice).Elem(), "")
 
 	profile := ProfileOf(invoice.Specification)
-	made := &Document{
+	made := &ParsedInvoice{
 		Invoice: invoice, Syntax: r.dialect.syntax(), Profile: profile, root: root, dialect: r.dialect,
 		places: r.places,
 	}
@@ -60,7 +60,7 @@ func Read(document []byte) (*Document, error) {
 
 // structure returns the deviations of a document from its schema. D16B allows one preceding invoice; EN 16931 and the
 // later schema of Factur-X allow several.
-func (d *Document) structure() []Finding {
+func (d *ParsedInvoice) structure() []Finding {
 	schema := schemaFor(d.Syntax, d.Profile)
 	findings := schema.structure(d.root, schema.roots[d.root.local()], d.dialect.rootPath())
 
@@ -112,14 +112,14 @@ func ProfileOf(specification string) Profile {
 	return EN16931
 }
 
-type reader struct {
+type invoiceReader struct {
 	tree
 	findings []Finding
 	places   map[placeKey]string
 }
 
 // text returns the text of a field of the invoice.
-func (r *reader) text(root *node, field string) string {
+func (r *invoiceReader) text(root *node, field string) string {
 	for _, found := range r.find(root, r.dialect.field(reflect.TypeFor[Invoice](), field).paths[0]) {
 		return strings.TrimSpace(found.text)
 	}
@@ -127,7 +127,7 @@ func (r *reader) text(root *node, field string) string {
 }
 
 // fields reads the fields of a struct from a node.
-func (r *reader) fields(n *node, v reflect.Value, at string) {
+func (r *invoiceReader) fields(n *node, v reflect.Value, at string) {
 	for _, b := range r.dialect.bindings(v.Type()) {
 		field := v.Field(b.index)
 		name := strings.TrimPrefix(at+"."+b.json, ".")
@@ -157,7 +157,7 @@ func (r *reader) fields(n *node, v reflect.Value, at string) {
 	}
 }
 
-func (r *reader) group(n *node, p path, field reflect.Value, name string) {
+func (r *invoiceReader) group(n *node, p path, field reflect.Value, name string) {
 	found := r.find(n, p)
 	if len(found) == 0 || !field.IsNil() {
 		return
@@ -172,7 +172,7 @@ func (r *reader) group(n *node, p path, field reflect.Value, name string) {
 	}
 }
 
-func (r *reader) value(n *node, p path, field reflect.Value, name string) {
+func (r *invoiceReader) value(n *node, p path, field reflect.Value, name string) {
 	attribute := ""
 	if len(p) > 0 && p[len(p)-1].attribute {
 		attribute = p[len(p)-1].name

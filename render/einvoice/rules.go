@@ -226,7 +226,7 @@ type broken struct {
 }
 
 // check returns the rules that a document breaks. A set of IDs leaves out the others of the first table.
-func (s *ruleSet) check(document *xpath.Document, among map[string]bool) (found []broken) {
+func (s *ruleSet) check(document *xpath.Tree, among map[string]bool) (found []broken) {
 	for _, section := range s.sections {
 		claimed := map[*xpath.Node]bool{}
 		for _, c := range section {
@@ -261,7 +261,7 @@ func (s *ruleSet) check(document *xpath.Document, among map[string]bool) (found 
 }
 
 // expectedAt returns the value that a rule expects at an element; empty if it computes none.
-func (b *broken) expectedAt(document *xpath.Document) string {
+func (b *broken) expectedAt(document *xpath.Tree) string {
 	if b.rule.expected == nil {
 		return ""
 	}

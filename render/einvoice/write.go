@@ -23,7 +23,7 @@ func Write(invoice *Invoice, syntax Syntax, profile Profile) ([]byte, error) {
 
 // New returns an invoice as a document of a syntax, with the terms that the profile has. A specification identifier of
 // another profile becomes that of the profile.
-func New(invoice *Invoice, syntax Syntax, profile Profile) (*Document, error) {
+func New(invoice *Invoice, syntax Syntax, profile Profile) (*ParsedInvoice, error) {
 	if invoice == nil || profile.Specification() == "" {
 		return nil, fmt.Errorf("einvoice: no invoice, or no profile %q", profile)
 	}
@@ -49,7 +49,7 @@ func New(invoice *Invoice, syntax Syntax, profile Profile) (*Document, error) {
 	schema := schemaOf(syntax, profile)
 	schema.arrange(root, schema.roots[root.local()])
 
-	document := &Document{
+	document := &ParsedInvoice{
 		Invoice: &copied, Syntax: syntax, Profile: profile, root: root, dialect: w.dialect, places: w.places,
 	}
 	if syntax == CII {
@@ -63,10 +63,10 @@ func New(invoice *Invoice, syntax Syntax, profile Profile) (*Document, error) {
 }
 
 // XML returns the document as text.
-func (d *Document) XML() []byte { return d.root.render() }
+func (d *ParsedInvoice) XML() []byte { return d.root.render() }
 
 // trim removes the elements and attributes that the profile of Factur-X does not use.
-func (d *Document) trim() {
+func (d *ParsedInvoice) trim() {
 	profile := d.Profile
 	if profile == XRechnung {
 		profile = EN16931

@@ -109,7 +109,7 @@ func Read(content io.Reader) (*Message, error) {
 		m.Date = at.Format("Monday, 2 January 2006, 15:04 -0700")
 	}
 
-	m.body, err = m.part(header.Header, in, place{})
+	m.body, err = m.part(header.Header, in, partPosition{})
 	return m, err
 }
 
@@ -245,14 +245,14 @@ func people(header mail.Header, key string) (list mailboxes) {
 	return list
 }
 
-// place is the position of a part.
-type place struct {
+// partPosition is the position of a part.
+type partPosition struct {
 	depth int
 	group string // the kind of the parts that it is one of
 }
 
 // part reads one part of a message with its subparts, and returns their content.
-func (m *Message) part(header message.Header, body io.Reader, at place) ([]block, error) {
+func (m *Message) part(header message.Header, body io.Reader, at partPosition) ([]block, error) {
 	if m.parts++; m.parts > maxParts {
 		return nil, &Error{fmt.Sprintf("has more than %d parts", maxParts)}
 	}
@@ -343,7 +343,7 @@ func (m *Message) several(body io.Reader, kind string, params map[string]string,
 			break
 		}
 
-		blocks, err := m.part(message.Header{Header: part.Header}, part, place{depth + 1, kind})
+		blocks, err := m.part(message.Header{Header: part.Header}, part, partPosition{depth + 1, kind})
 		if err != nil {
 			return nil, err
 		}

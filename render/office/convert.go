@@ -157,7 +157,7 @@ func (r *instance) convert(ctx context.Context, w *engine.Work, args convertArgs
 }
 
 // request returns the order for LibreOffice to write an output; none means that it only opens the document.
-func (d *document) request(input, output string) workerRequest {
+func (d *conversion) request(input, output string) workerRequest {
 	args := d.args
 	o := workerRequest{
 		Input:         input,

@@ -17,8 +17,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/officefile"
 )
 
-// document is the input of a conversion, as LibreOffice reads it.
-type document struct {
+// conversion is the input of a conversion, as LibreOffice reads it.
+type conversion struct {
 	instance *instance
 	work     *engine.Work
 	args     convertArgs
@@ -39,11 +39,11 @@ const (
 )
 
 // prepare names the input, and rewrites it as LibreOffice is to read it. unread is that of document.
-func (r *instance) prepare(w *engine.Work, args convertArgs, unread bool) (*document, error) {
+func (r *instance) prepare(w *engine.Work, args convertArgs, unread bool) (*conversion, error) {
 	name := documentName(args.Name, args.Source.Format)
 	// LibreOffice prints these characters of a file name in the form of URLs.
 	onDisk := strings.NewReplacer("%", "_", "#", "_").Replace(name)
-	d := &document{instance: r, work: w, args: args, source: filepath.Join(w.Path(sourceDir), onDisk), unread: unread}
+	d := &conversion{instance: r, work: w, args: args, source: filepath.Join(w.Path(sourceDir), onDisk), unread: unread}
 	d.input = d.source
 
 	err := errors.Join(
@@ -98,7 +98,7 @@ func decrypt(w *engine.Work, args convertArgs) (source Source, sealed bool, err 
 
 // keepResults replaces what LibreOffice would calculate by the results that the document has stored. A document that
 // cannot be read stays as it is: LibreOffice reports what is wrong.
-func (d *document) keepResults(name string) {
+func (d *conversion) keepResults(name string) {
 	var keep func(from, to, name string, which officefile.Recalculation) (officefile.Formulas, error)
 	switch d.args.Source {
 	case Source{KindSheet, FormatOOXML}:
@@ -128,13 +128,13 @@ func (d *document) keepResults(name string) {
 }
 
 // prepared is the path of the document that was rewritten.
-func (d *document) prepared() string {
+func (d *conversion) prepared() string {
 	return filepath.Join(d.work.Path(inputDir), filepath.Base(d.source))
 }
 
 // keepFields replaces the fields of a text or a presentation by the results that the document has stored. A document
 // that cannot be read stays as it is.
-func (d *document) keepFields() {
+func (d *conversion) keepFields() {
 	keep := map[Source]func(from, to string) (bool, error){
 		{KindDocument, FormatOOXML}: officefile.KeepDOCX, {KindDocument, FormatODF}: officefile.KeepODT,
 		{KindSlides, FormatOOXML}: officefile.KeepPPTX, {KindSlides, FormatODF}: officefile.KeepODT,
@@ -159,7 +159,7 @@ func (d *document) keepFields() {
 }
 
 // make has LibreOffice write the output.
-func (d *document) make(ctx context.Context, output string) (ConvertReport, error) {
+func (d *conversion) make(ctx context.Context, output string) (ConvertReport, error) {
 	if d.args.To == ToXLSX && d.formulas.Count > 0 {
 		return d.makeWorkbook(ctx, output)
 	}
@@ -167,7 +167,7 @@ func (d *document) make(ctx context.Context, output string) (ConvertReport, erro
 }
 
 // convert has LibreOffice convert one form of the document.
-func (d *document) convert(ctx context.Context, input, output string) (report ConvertReport, err error) {
+func (d *conversion) convert(ctx context.Context, input, output string) (report ConvertReport, err error) {
 	o := d.request(input, output)
 
 	if o.Recalculate = d.formulas.Recalculate; d.formulas.Count > 0 && input == d.input {
@@ -214,7 +214,7 @@ func (d *document) convert(ctx context.Context, input, output string) (report Co
 
 // makeWorkbook makes an XLSX file with the formulas of the document and their stored results. A document that is an
 // XLSX file keeps everything else that it has.
-func (d *document) makeWorkbook(ctx context.Context, output string) (report ConvertReport, err error) {
+func (d *conversion) makeWorkbook(ctx context.Context, output string) (report ConvertReport, err error) {
 	const values = "values.xlsx"
 	to := d.work.Path(output)
 

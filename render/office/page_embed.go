@@ -94,7 +94,7 @@ func embedWhole(_ context.Context, w *engine.Work, args PageArgs) ([]byte, error
 }
 
 // simplify removes elements that LibreOffice does not read.
-func (p *page) simplify() {
+func (p *htmlPage) simplify() {
 	p.each(func(n *html.Node) {
 		if n.DataAtom == atom.Script && n.Parent != nil {
 			n.Parent.RemoveChild(n)
@@ -108,7 +108,7 @@ func (p *page) simplify() {
 
 // completeLink gives a link its whole URL if the document has a base. Links that only work on the document's own
 // machine lose their URL.
-func (p *page) completeLink(n *html.Node) {
+func (p *htmlPage) completeLink(n *html.Node) {
 	for i := range n.Attr {
 		a := &n.Attr[i]
 		if a.Key != "href" || strings.HasPrefix(a.Val, "#") {
@@ -134,7 +134,7 @@ func (p *page) completeLink(n *html.Node) {
 }
 
 // inlineSheet replaces a link to a style sheet with the style sheet.
-func (p *page) inlineSheet(n *html.Node) {
+func (p *htmlPage) inlineSheet(n *html.Node) {
 	address := p.embedAddress(attribute(n, "href"), p.base, true)
 	media := attribute(n, "media")
 
@@ -153,7 +153,7 @@ func (p *page) inlineSheet(n *html.Node) {
 }
 
 // dataAddress returns a fetched file as a data: URL. address is its original URL.
-func (p *page) dataAddress(address, name string) string {
+func (p *htmlPage) dataAddress(address, name string) string {
 	w := p.embedder
 	key := dataKey{name, w.depth}
 	data, known := w.data[key]
@@ -186,7 +186,7 @@ func (p *page) dataAddress(address, name string) string {
 const maxImports = 4
 
 // wholeSheet returns a style sheet with its references embedded.
-func (p *page) wholeSheet(content []byte, address string) []byte {
+func (p *htmlPage) wholeSheet(content []byte, address string) []byte {
 	base, err := url.Parse(address)
 	if err != nil || p.embedder.depth >= maxImports {
 		return nil
@@ -207,7 +207,7 @@ func mediaType(content []byte) string {
 
 // finishImage changes an image into a form that LibreOffice embeds: LibreOffice accepts Base64 only, and shows the
 // text of a missing image.
-func (p *page) finishImage(n *html.Node) {
+func (p *htmlPage) finishImage(n *html.Node) {
 	for i, a := range n.Attr {
 		if a.Key != "src" && a.Key != "background" {
 			continue

@@ -17,8 +17,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/engine"
 )
 
-// page is an HTML document on its way to the printer.
-type page struct {
+// htmlPage is an HTML document on its way to the printer.
+type htmlPage struct {
 	work  *engine.Work
 	root  *html.Node
 	base  *url.URL // that relative addresses are resolved with, or nil
@@ -45,7 +45,7 @@ type markedHeading struct {
 var pageStyle string
 
 // readPage parses the document of a job.
-func readPage(w *engine.Work, args PageArgs) (*page, error) {
+func readPage(w *engine.Work, args PageArgs) (*htmlPage, error) {
 	content, err := os.ReadFile(w.Path(PageInput))
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
@@ -60,7 +60,7 @@ func readPage(w *engine.Work, args PageArgs) (*page, error) {
 		return nil, &Error{Reason: Damaged, Detail: err.Error()}
 	}
 
-	p := &page{work: w, root: root, files: args.Files}
+	p := &htmlPage{work: w, root: root, files: args.Files}
 	if args.Office {
 		p.simplify()
 	}
@@ -73,7 +73,7 @@ func readPage(w *engine.Work, args PageArgs) (*page, error) {
 }
 
 // readEmbedded is readPage for a document whose references become those to files.
-func readEmbedded(w *engine.Work, args PageArgs) (*page, error) {
+func readEmbedded(w *engine.Work, args PageArgs) (*htmlPage, error) {
 	p, err := readPage(w, args)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func readEmbedded(w *engine.Work, args PageArgs) (*page, error) {
 
 // each calls f with every element, before its children. It follows no element
 // that f takes out of the document.
-func (p *page) each(f func(*html.Node)) {
+func (p *htmlPage) each(f func(*html.Node)) {
 	for _, n := range slices.Collect(p.root.Descendants()) {
 		if n.Type == html.ElementNode {
 			f(n)
@@ -94,7 +94,7 @@ func (p *page) each(f func(*html.Node)) {
 
 // embed makes the document refer to files of the job's folder, and to nothing if there are none: it removes content
 // that could not be printed anyway.
-func (p *page) embed() error {
+func (p *htmlPage) embed() error {
 	p.each(func(n *html.Node) {
 		if n.DataAtom == atom.Base {
 			p.setBase(attribute(n, "href"))
@@ -144,14 +144,14 @@ func (p *page) embed() error {
 }
 
 // setBase takes the first address that the document gives as its own.
-func (p *page) setBase(address string) {
+func (p *htmlPage) setBase(address string) {
 	if resolved := p.resolve(address, p.base); resolved != nil {
 		p.base = resolved
 	}
 }
 
 // embedElement sees to the attributes that any element may have.
-func (p *page) embedElement(n *html.Node) {
+func (p *htmlPage) embedElement(n *html.Node) {
 	if n.DataAtom == atom.Img && attribute(n, "src") == "" {
 		if first := strings.Fields(attribute(n, "srcset")); len(first) > 0 {
 			n.Attr = append(n.Attr, html.Attribute{Key: "src", Val: strings.TrimSuffix(first[0], ",")})
@@ -172,7 +172,7 @@ func (p *page) embedElement(n *html.Node) {
 	}
 }
 
-func (p *page) embedAttribute(n *html.Node, name string) {
+func (p *htmlPage) embedAttribute(n *html.Node, name string) {
 	for i, a := range n.Attr {
 		if a.Key == name {
 			n.Attr[i].Val = p.embedAddress(a.Val, p.base, false)
@@ -181,7 +181,7 @@ func (p *page) embedAttribute(n *html.Node, name string) {
 }
 
 // embedLink keeps style sheets of the links to other files.
-func (p *page) embedLink(n *html.Node) {
+func (p *htmlPage) embedLink(n *html.Node) {
 	if !slices.Contains(strings.Fields(strings.ToLower(attribute(n, "rel"))), "stylesheet") {
 		n.Parent.RemoveChild(n)
 		return
@@ -199,7 +199,7 @@ func (p *page) embedLink(n *html.Node) {
 }
 
 // resolve returns the URL of a reference, or nil if it cannot be fetched.
-func (p *page) resolve(reference string, base *url.URL) *url.URL {
+func (p *htmlPage) resolve(reference string, base *url.URL) *url.URL {
 	parsed, err := url.Parse(strings.TrimSpace(reference))
 	if err != nil {
 		return nil
@@ -223,7 +223,7 @@ const maxNowhere = 50
 const nothing = "data:,"
 
 // embedAddress returns the name of the file that was fetched from an address.
-func (p *page) embedAddress(reference string, base *url.URL, style bool) string {
+func (p *htmlPage) embedAddress(reference string, base *url.URL, style bool) string {
 	trimmed := strings.TrimSpace(reference)
 	if isData(trimmed) || strings.HasPrefix(trimmed, "#") {
 		return trimmed
@@ -260,7 +260,7 @@ var styleReference = regexp.MustCompile(
 	`(?i)(@import\s+)?url\(\s*("[^"]*"|'[^']*'|[^)'"]*)\s*\)|@import\s+("[^"]*"|'[^']*')`)
 
 // embedStyle is embedAddress for the references of a style sheet.
-func (p *page) embedStyle(css string, base *url.URL) string {
+func (p *htmlPage) embedStyle(css string, base *url.URL) string {
 	return styleReference.ReplaceAllStringFunc(css, func(found string) string {
 		parts := styleReference.FindStringSubmatch(found)
 		address := strings.Trim(parts[2]+parts[3], `"' `)
@@ -275,7 +275,7 @@ func (p *page) embedStyle(css string, base *url.URL) string {
 }
 
 // embedSheets sees to the style sheets that were fetched.
-func (p *page) embedSheets() error {
+func (p *htmlPage) embedSheets() error {
 	for address, name := range p.files {
 		if !strings.HasSuffix(name, StyleExtension) {
 			continue
@@ -302,7 +302,7 @@ func (p *page) embedSheets() error {
 const StyleExtension = ".css"
 
 // write writes the document to a file of the job's folder.
-func (p *page) write(name string) error {
+func (p *htmlPage) write(name string) error {
 	head := first(p.root, atom.Head)
 	if head == nil {
 		return errors.New("the parser made no head")
@@ -320,7 +320,7 @@ func (p *page) write(name string) error {
 }
 
 // render returns the document, with its encoding declared in the head.
-func (p *page) render(head *html.Node) ([]byte, error) {
+func (p *htmlPage) render(head *html.Node) ([]byte, error) {
 	charset := &html.Node{
 		Type: html.ElementNode, Data: "meta", DataAtom: atom.Meta,
 		Attr: []html.Attribute{{Key: "charset", Val: "utf-8"}},
@@ -334,7 +334,7 @@ func (p *page) render(head *html.Node) ([]byte, error) {
 }
 
 // language returns the document's declared language, or "".
-func (p *page) language() string {
+func (p *htmlPage) language() string {
 	if root := first(p.root, atom.Html); root != nil {
 		return attribute(root, "lang")
 	}

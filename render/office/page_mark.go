@@ -30,7 +30,7 @@ const (
 
 // mark marks the headings, and the places that links within the document lead
 // to. Links to files of the job's folder go.
-func (p *page) mark(headings bool) {
+func (p *htmlPage) mark(headings bool) {
 	// The document's own links first, which may not have our addresses.
 	targets := map[string]string{}
 	p.each(func(n *html.Node) {
@@ -65,7 +65,7 @@ func nameOf(n *html.Node) string {
 }
 
 // markHeading marks an element if it is a heading with a text.
-func (p *page) markHeading(n *html.Node) {
+func (p *htmlPage) markHeading(n *html.Node) {
 	levels := map[atom.Atom]int{atom.H1: 1, atom.H2: 2, atom.H3: 3, atom.H4: 4, atom.H5: 5, atom.H6: 6}
 	level := levels[n.DataAtom]
 	title := ""
@@ -104,7 +104,7 @@ func titleOf(n *html.Node) string {
 
 // rewriteLink makes a link one that the result can have: to a place in the
 // document, whose mark it adds to wanted, or to an address of the outside.
-func (p *page) rewriteLink(n *html.Node, targets map[string]string) {
+func (p *htmlPage) rewriteLink(n *html.Node, targets map[string]string) {
 	for i, a := range n.Attr {
 		if a.Key != "href" {
 			continue
@@ -119,7 +119,7 @@ func (p *page) rewriteLink(n *html.Node, targets map[string]string) {
 	}
 }
 
-func (p *page) linkAddress(href string, targets map[string]string) string {
+func (p *htmlPage) linkAddress(href string, targets map[string]string) string {
 	if fragment, ok := strings.CutPrefix(href, "#"); ok {
 		if decoded, err := url.PathUnescape(fragment); err == nil {
 			fragment = decoded

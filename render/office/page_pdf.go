@@ -30,8 +30,8 @@ type pdfObject struct {
 	Value any `json:"value"`
 }
 
-// place is a position: a page, from 0, and the height of the top in points.
-type place struct {
+// pagePosition is a position: a page, from 0, and the height of the top in points.
+type pagePosition struct {
 	page int
 	top  float64
 }
@@ -76,7 +76,7 @@ type link struct {
 	reference string // of its object
 	dict      map[string]any
 	address   string
-	place
+	pagePosition
 }
 
 // links returns the links of a page that lead to an address.
@@ -91,10 +91,10 @@ func (f *pdfFile) links(number int) (found []link) {
 		rectangle, _ := dict["/Rect"].([]any)
 
 		l := link{
-			reference: reference,
-			dict:      dict,
-			address:   strings.TrimPrefix(address, "u:"),
-			place:     place{page: number},
+			reference:    reference,
+			dict:         dict,
+			address:      strings.TrimPrefix(address, "u:"),
+			pagePosition: pagePosition{page: number},
 		}
 		for i := 1; i < len(rectangle); i += 2 {
 			if y, ok := rectangle[i].(float64); ok {
@@ -107,13 +107,13 @@ func (f *pdfFile) links(number int) (found []link) {
 }
 
 // marks returns the places of all marks.
-func (f *pdfFile) marks() map[string]place {
-	found := map[string]place{}
+func (f *pdfFile) marks() map[string]pagePosition {
+	found := map[string]pagePosition{}
 	for i := range f.Pages {
 		for _, l := range f.links(i) {
 			name, ok := strings.CutPrefix(l.address, markScheme)
 			if _, known := found[name]; ok && !known {
-				found[name] = l.place
+				found[name] = l.pagePosition
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // content rewrites the functions in a value of content. If one of them has no effect, Chromium drops the declaration,
 // and the others stay as they are.
-func (r *reader) content(in place, at span) {
+func (r *parser) content(in blockKind, at span) {
 	end, _ := r.important(at)
 	list := r.components(at.value, end)
 	if alternative := slices.IndexFunc(list, func(c component) bool { return c.text == "/" }); alternative >= 0 {
@@ -54,7 +54,7 @@ func (r *reader) content(in place, at span) {
 }
 
 // function rewrites a function in the content of a pseudo-element; the text is empty if it stays.
-func (r *reader) function(c component) (text string, ok bool) {
+func (r *parser) function(c component) (text string, ok bool) {
 	args := r.arguments(c)
 	switch c.text {
 	case "target-counter(", "target-text(":
@@ -74,7 +74,7 @@ func (r *reader) function(c component) (text string, ok bool) {
 }
 
 // target reads a reference.
-func (r *reader) target(name string, args [][]component) (t Target, ok bool) {
+func (r *parser) target(name string, args [][]component) (t Target, ok bool) {
 	if t, ok = r.targetElement(args[0]); !ok {
 		return t, false
 	}
@@ -105,7 +105,7 @@ func (r *reader) target(name string, args [][]component) (t Target, ok bool) {
 }
 
 // targetElement reads the first argument of a reference.
-func (r *reader) targetElement(list []component) (t Target, ok bool) {
+func (r *parser) targetElement(list []component) (t Target, ok bool) {
 	if len(list) != 1 {
 		return t, false
 	}
@@ -131,7 +131,7 @@ var leaders = map[string]string{"dotted": ". ", "solid": "_", "space": " "}
 
 // leader rewrites the leader at place i of a value: the text after it comes first, and the line runs from the other
 // side, so that the line fills what the text leaves.
-func (r *reader) leader(from, to int, list []component, i int) (edits []edit, ok bool) {
+func (r *parser) leader(from, to int, list []component, i int) (edits []edit, ok bool) {
 	args := r.arguments(list[i])
 	if len(args) != 1 || len(args[0]) != 1 {
 		return nil, false
@@ -182,7 +182,7 @@ func (r *reader) leader(from, to int, list []component, i int) (edits []edit, ok
 }
 
 // marginFunction rewrites a function in a margin box; the text is empty if it stays.
-func (r *reader) marginFunction(c component) (text string, ok bool) {
+func (r *parser) marginFunction(c component) (text string, ok bool) {
 	args := r.arguments(c)
 	word := func(i int) string {
 		if i < len(args) && len(args[i]) == 1 && args[i][0].kind == css.IdentToken {

@@ -23,7 +23,7 @@ var pageFloats = map[string]bool{
 }
 
 // declared rewrites a declaration, or adds the construct that it has.
-func (r *reader) declared(in place, name string, at span) {
+func (r *parser) declared(in blockKind, name string, at span) {
 	line := r.tokens[at.start].line
 	switch {
 	case in == inOther:
@@ -48,7 +48,7 @@ func (r *reader) declared(in place, name string, at span) {
 }
 
 // word returns the first word of a value.
-func (r *reader) word(at span) string {
+func (r *parser) word(at span) string {
 	for _, t := range r.tokens[at.value:at.end] {
 		if t.kind != css.WhitespaceToken && t.kind != css.CommentToken {
 			return plain(t.raw)
@@ -58,7 +58,7 @@ func (r *reader) word(at span) string {
 }
 
 // important splits "!important" off a value, and returns the index after the rest.
-func (r *reader) important(at span) (end int, suffix string) {
+func (r *parser) important(at span) (end int, suffix string) {
 	last := at.end
 	for last > at.value && blank(r.tokens[last-1]) {
 		last--
@@ -88,7 +88,7 @@ type component struct {
 }
 
 // components reads a value.
-func (r *reader) components(from, to int) (list []component) {
+func (r *parser) components(from, to int) (list []component) {
 	for i := from; i < to; i++ {
 		t := r.tokens[i]
 		c := component{kind: t.kind, text: plain(t.raw), from: i, to: i + 1}
@@ -110,7 +110,7 @@ func (r *reader) components(from, to int) (list []component) {
 }
 
 // arguments returns the components of each argument of a function.
-func (r *reader) arguments(f component) [][]component {
+func (r *parser) arguments(f component) [][]component {
 	end := f.to
 	if r.tokens[end-1].kind == css.RightParenthesisToken {
 		end--
@@ -119,10 +119,10 @@ func (r *reader) arguments(f component) [][]component {
 }
 
 // source returns the text of components.
-func (r *reader) source(c component) string { return text(r.tokens[c.from:c.to]) }
+func (r *parser) source(c component) string { return text(r.tokens[c.from:c.to]) }
 
 // stringSet rewrites string-set: name content(), other attr(title).
-func (r *reader) stringSet(at span) {
+func (r *parser) stringSet(at span) {
 	end, suffix := r.important(at)
 	list := r.components(at.value, end)
 
@@ -166,7 +166,7 @@ func split(list []component) [][]component {
 var contents = []string{"text", "before", "after", "first-letter"}
 
 // parts reads a list of texts.
-func (r *reader) parts(list []component) (parts []Part, ok bool) {
+func (r *parser) parts(list []component) (parts []Part, ok bool) {
 	for _, c := range list {
 		switch {
 		case c.kind == css.StringToken:
@@ -192,12 +192,12 @@ func (r *reader) parts(list []component) (parts []Part, ok bool) {
 }
 
 // replace replaces a declaration.
-func (r *reader) replace(at span, text string) {
+func (r *parser) replace(at span, text string) {
 	r.edits = append(r.edits, edit{at.start, at.end, text})
 }
 
 // bookmark rewrites the properties of bookmarks.
-func (r *reader) bookmark(name string, at span) {
+func (r *parser) bookmark(name string, at span) {
 	end, suffix := r.important(at)
 	list := r.components(at.value, end)
 	value := ""
@@ -225,7 +225,7 @@ func (r *reader) bookmark(name string, at span) {
 }
 
 // counters rewrites counter-reset: page 1. Other counters of the declaration stay.
-func (r *reader) counters(name string, at span) {
+func (r *parser) counters(name string, at span) {
 	end, suffix := r.important(at)
 	list := r.components(at.value, end)
 	others := ""
@@ -268,7 +268,7 @@ func (r *reader) counters(name string, at span) {
 const maxNumber = 1_000_000
 
 // increment adds the counter of this package to one of @page.
-func (r *reader) increment(at span) {
+func (r *parser) increment(at span) {
 	if !r.doc.Numbered() {
 		return
 	}

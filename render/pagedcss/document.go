@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Document holds what the style sheets of a document ask for. Sheet and Attribute collect it.
-type Document struct {
+// Features holds what the style sheets of a document ask for. Sheet and Attribute collect it.
+type Features struct {
 	// Targets are the references. The number i is the value of the custom property TargetProperty(i) of the element
 	// that has the reference in its ::before or ::after, as a string of CSS.
 	Targets []Target
@@ -66,13 +66,13 @@ type Part struct {
 type String struct{ Name, Position string }
 
 // Empty reports whether nothing was rewritten.
-func (d *Document) Empty() bool {
+func (d *Features) Empty() bool {
 	return len(d.Targets) == 0 && len(d.Leaders) == 0 && len(d.Sets) == 0 && len(d.Strings) == 0 &&
 		!d.Restarts && !d.Bookmarks
 }
 
 // Numbered reports whether margin boxes have texts that depend on the page.
-func (d *Document) Numbered() bool { return len(d.Strings) > 0 || d.Restarts }
+func (d *Features) Numbered() bool { return len(d.Strings) > 0 || d.Restarts }
 
 // The custom properties of references. Those of page numbers and of texts have different prefixes.
 const counterPrefix, textPrefix = "--relay-t", "--relay-x"

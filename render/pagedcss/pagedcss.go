@@ -32,13 +32,13 @@ const (
 // Sheet returns the text of a style sheet as it is to be used, and the constructs that have no effect in it. It accepts
 // any text, and takes linear time. It is called for all sheets of a document, and again for all of them if Numbered was
 // false before and is true after that.
-func (d *Document) Sheet(text string) (string, []Construct) { return d.read(text, inRules) }
+func (d *Features) Sheet(text string) (string, []Construct) { return d.read(text, inRules) }
 
 // Attribute is Sheet for a style attribute.
-func (d *Document) Attribute(text string) (string, []Construct) { return d.read(text, inStyle) }
+func (d *Features) Attribute(text string) (string, []Construct) { return d.read(text, inStyle) }
 
-func (d *Document) read(text string, in place) (string, []Construct) {
-	r := reader{doc: d}
+func (d *Features) read(text string, in blockKind) (string, []Construct) {
+	r := parser{doc: d}
 	lexer := css.NewLexer(parse.NewInputString(text))
 
 	for line := 1; ; {
@@ -57,15 +57,15 @@ func (d *Document) read(text string, in place) (string, []Construct) {
 	return r.edited(text), r.found
 }
 
-// place is the kind of block that a statement is in.
-type place int
+// blockKind is the kind of block that a statement is in.
+type blockKind int
 
 const (
-	inRules  place = iota // rules: a sheet, @media, @layer
-	inStyle               // declarations and nested rules of a style rule
-	inPage                // @page
-	inMargin              // a margin box of @page
-	inOther               // anything else, which is skipped
+	inRules  blockKind = iota // rules: a sheet, @media, @layer
+	inStyle                   // declarations and nested rules of a style rule
+	inPage                    // @page
+	inMargin                  // a margin box of @page
+	inOther                   // anything else, which is skipped
 )
 
 type token struct {
@@ -74,8 +74,8 @@ type token struct {
 	line int
 }
 
-type reader struct {
-	doc    *Document
+type parser struct {
+	doc    *Features
 	tokens []token
 	at     int
 	found  []Construct
@@ -89,7 +89,7 @@ type edit struct {
 }
 
 // edited returns the text with all edits.
-func (r *reader) edited(text string) string {
+func (r *parser) edited(text string) string {
 	if len(r.edits) == 0 {
 		return text
 	}
@@ -107,12 +107,12 @@ func (r *reader) edited(text string) string {
 	return out.String()
 }
 
-func (r *reader) add(name string, line int) {
+func (r *parser) add(name string, line int) {
 	r.found = append(r.found, Construct{Name: cut(strings.Join(strings.Fields(name), " ")), Line: line})
 }
 
 // block reads statements up to the brace that closes their block.
-func (r *reader) block(in place, depth int) {
+func (r *parser) block(in blockKind, depth int) {
 	for r.at < len(r.tokens) {
 		switch t := r.tokens[r.at]; t.kind {
 		case css.RightBraceToken:
@@ -126,7 +126,7 @@ func (r *reader) block(in place, depth int) {
 }
 
 // statement reads a declaration, or a rule with its block.
-func (r *reader) statement(in place, depth int) {
+func (r *parser) statement(in blockKind, depth int) {
 	start := r.at
 	name, value := r.declaration()
 	if in == inRules || in == inOther {
@@ -155,7 +155,7 @@ func (r *reader) statement(in place, depth int) {
 }
 
 // declaration returns the name of the declaration that may be next, and the index of its value; 0 if there is none.
-func (r *reader) declaration() (name string, value int) {
+func (r *parser) declaration() (name string, value int) {
 	first := r.tokens[r.at]
 	if first.kind != css.IdentToken && first.kind != css.CustomPropertyNameToken {
 		return "", 0
@@ -175,7 +175,7 @@ func (r *reader) declaration() (name string, value int) {
 
 // end returns the index of the token after a statement: a semicolon, or a brace. The braces of a custom property are
 // a part of its value.
-func (r *reader) end(from int, custom bool) int {
+func (r *parser) end(from int, custom bool) int {
 	depth := 0
 
 	for i := from; i < len(r.tokens); i++ {
@@ -221,7 +221,7 @@ var ruleLists = map[string]bool{
 }
 
 // prelude returns the kind of the block that follows the text of a rule.
-func (r *reader) prelude(in place, tokens []token) place {
+func (r *parser) prelude(in blockKind, tokens []token) blockKind {
 	first := tokens[:min(len(tokens), 1)]
 	if len(first) == 0 || first[0].kind != css.AtKeywordToken {
 		if in == inOther {
@@ -248,7 +248,7 @@ func (r *reader) prelude(in place, tokens []token) place {
 }
 
 // selector finds pseudo-elements of footnotes.
-func (r *reader) selector(tokens []token) {
+func (r *parser) selector(tokens []token) {
 	for i, t := range tokens {
 		if i == 0 || t.kind != css.IdentToken || tokens[i-1].kind != css.ColonToken {
 			continue
@@ -260,7 +260,7 @@ func (r *reader) selector(tokens []token) {
 }
 
 // pageSelector finds pseudo-classes of pages that Chromium does not know: it drops the rule.
-func (r *reader) pageSelector(tokens []token) {
+func (r *parser) pageSelector(tokens []token) {
 	for i, t := range tokens {
 		if i == 0 || tokens[i-1].kind != css.ColonToken {
 			continue

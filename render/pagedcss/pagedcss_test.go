@@ -48,7 +48,7 @@ func TestSheet(t *testing.T) {
 		{sheet: "a { content: (; string-set: x 'y' } b { string-set: x 'y' }"},
 		{sheet: `a { string-set: x "`, want: "a { --relay-string-set:0"},
 	} {
-		var doc Document
+		var doc Features
 		text, found := doc.Sheet(c.sheet)
 		if doc.Numbered() {
 			text, found = doc.Sheet(c.sheet)
@@ -71,7 +71,7 @@ func TestSheet(t *testing.T) {
 			t.Errorf("%s: is not mentioned", c.sheet)
 		}
 	}
-	var doc Document
+	var doc Features
 	if text, _ := doc.Attribute("string-set: x 'y'; color: red"); text != "--relay-string-set:0; color: red" {
 		t.Errorf("attribute: %v", text)
 	}
@@ -108,7 +108,7 @@ func TestHostileSheets(t *testing.T) {
 	sharedtest.Slow(t)
 	for _, part := range []string{"{", "(", "a{", "a{b:", "@page{", "string-set:", "a{content:target-counter(", "\\", "[", "}", "/*", `"`, "-", "a:", "@media{a{content:leader("} {
 		text := strings.Repeat(part, 1<<20/len(part))
-		var doc Document
+		var doc Features
 		doc.Sheet(text)
 		doc.Attribute(text)
 		Mentions(text)
@@ -126,7 +126,7 @@ func TestListsAreBounded(t *testing.T) {
 		for n := range 20_000 {
 			fmt.Fprintf(&text, c+"\n", n)
 		}
-		var doc Document
+		var doc Features
 		if _, found := doc.Sheet(text.String()); len(found) != 20_000-maxList || found[0].Line != maxList+1 {
 			t.Errorf("%s: %d constructs without effect", c, len(found))
 		}
@@ -147,7 +147,7 @@ func BenchmarkMentions(b *testing.B) {
 func FuzzSheet(f *testing.F) {
 	f.Add(`@page :blank { @top-left { content: string(x, "\41 ") } } a { content: target-counter(attr(href), page) }`)
 	f.Fuzz(func(_ *testing.T, text string) {
-		var doc Document
+		var doc Features
 		doc.Sheet(text)
 		doc.Attribute(text)
 		Mentions(text)

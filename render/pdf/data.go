@@ -162,8 +162,8 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 		return about, err
 	}
 	d := &describer{
-		reader: reader{Document: doc, args: OCRArgs{Languages: args.Languages, Text: true}},
-		linked: doc.Name,
+		recognizer: recognizer{Document: doc, args: OCRArgs{Languages: args.Languages, Text: true}},
+		linked:     doc.Name,
 	}
 
 	// Flattening makes fields and comments part of the pages, but removes links.
@@ -188,7 +188,7 @@ func markdown(ctx context.Context, w *engine.Work, args MarkdownArgs) (about Mar
 
 // describer reads the content of a document's pages.
 type describer struct {
-	reader
+	recognizer
 
 	linked string // the document with its links
 }

@@ -60,7 +60,7 @@ func readInvoice(ctx context.Context, w *engine.Work, args job.Input) (InvoiceRe
 }
 
 // readXML reads the XML of an e-invoice. The error is an *Error if that is the cause.
-func readXML(xml []byte) (*einvoice.Document, error) {
+func readXML(xml []byte) (*einvoice.ParsedInvoice, error) {
 	document, err := einvoice.Read(xml)
 	if errors.Is(err, einvoice.ErrXML) || errors.Is(err, einvoice.ErrNotInvoice) {
 		return nil, &job.Error{Kind: job.NotInvoice, Text: "is " + err.Error(), Cause: err}
@@ -69,7 +69,7 @@ func readXML(xml []byte) (*einvoice.Document, error) {
 }
 
 // findings are all deviations of an e-invoice.
-func findings(document *einvoice.Document) []einvoice.Finding {
+func findings(document *einvoice.ParsedInvoice) []einvoice.Finding {
 	return append(document.Findings, document.Check()...)
 }
 

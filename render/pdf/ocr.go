@@ -77,7 +77,7 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 		return err
 	}
 
-	r := &reader{Document: doc, args: args}
+	r := &recognizer{Document: doc, args: args}
 	pages, err := r.readAll(ctx, numbers)
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func ocr(ctx context.Context, w *engine.Work, args OCRArgs) error {
 	return r.addWords(ctx, &original, encrypted, pages)
 }
 
-// reader reads the pages of one document.
-type reader struct {
+// recognizer reads the pages of one document.
+type recognizer struct {
 	*job.Document
 	args  OCRArgs
 	sizes map[int]job.PageSize
@@ -110,7 +110,7 @@ type readPage struct {
 }
 
 // readAll reads pages side by side.
-func (r *reader) readAll(ctx context.Context, numbers []int) ([]*readPage, error) {
+func (r *recognizer) readAll(ctx context.Context, numbers []int) ([]*readPage, error) {
 	first := numbers[0]
 	last := numbers[0]
 	for _, n := range numbers {
@@ -145,7 +145,7 @@ func readPages(pages []*readPage) []job.ReadPage {
 }
 
 // read reads a page, unless it has text already.
-func (r *reader) read(ctx context.Context, number int) (*readPage, error) {
+func (r *recognizer) read(ctx context.Context, number int) (*readPage, error) {
 	layer, err := job.TextLayer(ctx, r.Document, number, r.sizes[number])
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ type drawing struct {
 }
 
 // drawScan draws a page in gray.
-func (r *reader) drawScan(ctx context.Context, number int) (drawing, error) {
+func (r *recognizer) drawScan(ctx context.Context, number int) (drawing, error) {
 	size, ok := r.sizes[number]
 	if !ok || size.Width <= 0 || size.Height <= 0 {
 		return drawing{}, r.Fail(job.Damaged, fmt.Errorf("page %d has no size", number))
@@ -216,7 +216,7 @@ type layPage struct {
 }
 
 // addWords makes the document with the words that were read the job's result.
-func (r *reader) addWords(ctx context.Context, original *job.Document, encrypted bool, pages []*readPage) error {
+func (r *recognizer) addWords(ctx context.Context, original *job.Document, encrypted bool, pages []*readPage) error {
 	input := layInput{Input: r.Name, Output: "read.pdf", Pages: []layPage{}}
 	read := 0
 
@@ -255,7 +255,7 @@ func (r *reader) addWords(ctx context.Context, original *job.Document, encrypted
 }
 
 // checkWords returns an error unless another program finds the recognised text in the document.
-func (r *reader) checkWords(ctx context.Context, name string, pages []*readPage) error {
+func (r *recognizer) checkWords(ctx context.Context, name string, pages []*readPage) error {
 	written := &job.Document{Work: r.Work, Name: name}
 	if err := written.Count(ctx); err != nil {
 		return r.Damaged(err)

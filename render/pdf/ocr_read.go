@@ -82,7 +82,7 @@ type scanWord struct {
 }
 
 // recognise reads a rendered page as it is. If the result makes no sense, it turns the page as tesseract suggests.
-func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) error {
+func (r *recognizer) recognise(ctx context.Context, page *readPage, drawn drawing) error {
 	best, err := r.readRotated(ctx, page.Page, drawn, 0)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r *reader) recognise(ctx context.Context, page *readPage, drawn drawing) e
 }
 
 // fill adds the words of a reading and their positions to a page.
-func (r *reader) fill(page *readPage, read reading, drawn drawing) {
+func (r *recognizer) fill(page *readPage, read reading, drawn drawing) {
 	var text strings.Builder
 
 	for i, w := range read.words {
@@ -159,7 +159,7 @@ func (r *reader) fill(page *readPage, read reading, drawn drawing) {
 }
 
 // readRotated reads a page that is turned clockwise, and straightened.
-func (r *reader) readRotated(ctx context.Context, number int, drawn drawing, degrees int) (reading, error) {
+func (r *recognizer) readRotated(ctx context.Context, number int, drawn drawing, degrees int) (reading, error) {
 	upright := drawn.Rotated(degrees)
 	result := reading{turned: degrees, back: drawn.RotatedBack(degrees)}
 	if result.skew = upright.Skew(); result.skew != 0 {
@@ -250,7 +250,7 @@ func (g reading) worth() (sum float64) {
 }
 
 // orientation returns the angle by which a page has to be turned clockwise. It is 0 if there are too few letters.
-func (r *reader) orientation(ctx context.Context, number int, drawn drawing) int {
+func (r *recognizer) orientation(ctx context.Context, number int, drawn drawing) int {
 	image := fmt.Sprintf("turned-%d.pgm", number)
 	if drawn.Write(r.Work.Path(image)) != nil {
 		return 0

@@ -25,22 +25,22 @@ type OverlayArgs struct {
 	Pages, From, Repeat string
 	Overlay             job.Input
 	Under               bool
-	// Places puts overlays at edges of pages, not in the centre: each in the first of these places without text, or in
-	// the first of them.
-	Places []Place
+	// Positions puts overlays at edges of pages, not in the centre: each in the first of these places without text, or
+	// in the first of them.
+	Positions []Position
 }
 
-// Place is a place on a page, a few points from its edge.
-type Place string
+// Position is a place on a page, a few points from its edge.
+type Position string
 
 // The places on a page. The horizontal ones without left or right are in the middle.
 const (
-	Bottom      Place = "bottom"
-	BottomLeft  Place = "bottom-left"
-	BottomRight Place = "bottom-right"
-	Top         Place = "top"
-	TopLeft     Place = "top-left"
-	TopRight    Place = "top-right"
+	Bottom      Position = "bottom"
+	BottomLeft  Position = "bottom-left"
+	BottomRight Position = "bottom-right"
+	Top         Position = "top"
+	TopLeft     Position = "top-left"
+	TopRight    Position = "top-right"
 )
 
 // placeEdge is the distance of places from the edge of the page, in points.
@@ -59,15 +59,15 @@ var overlayScript string
 
 // overlayInput are the arguments of the script.
 type overlayInput struct {
-	Input   string        `json:"input"`
-	Overlay string        `json:"overlay"`
-	Output  string        `json:"output"`
-	Layers  string        `json:"layers"`
-	Pages   []overlayPage `json:"pages"`
-	Under   bool          `json:"under"`
-	Tagged  bool          `json:"tagged"`
-	Places  []Place       `json:"places"`
-	Edge    float64       `json:"edge"`
+	Input     string        `json:"input"`
+	Overlay   string        `json:"overlay"`
+	Output    string        `json:"output"`
+	Layers    string        `json:"layers"`
+	Pages     []overlayPage `json:"pages"`
+	Under     bool          `json:"under"`
+	Tagged    bool          `json:"tagged"`
+	Positions []Position    `json:"places"`
+	Edge      float64       `json:"edge"`
 }
 
 // overlayPage is a page and that of the overlay, from 1.
@@ -106,7 +106,7 @@ func overlay(ctx context.Context, w *engine.Work, args OverlayArgs) (job.Changed
 
 	const overlaid = "overlaid.pdf"
 	input := overlayInput{
-		Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Places: args.Places, Edge: placeEdge,
+		Output: overlaid, Layers: carriedKey[1:], Under: args.Under, Positions: args.Positions, Edge: placeEdge,
 	}
 	if input.Pages, err = args.pairs(doc, over); err != nil {
 		return job.Changed{}, err

@@ -25,7 +25,7 @@ func formed(form, field string) pdftest.Source {
 const shownField = "/AP << /N 101 0 R >>"
 
 // emptyField adds a field for a signature.
-func emptyField(d *document, entries pdffile.Dict) {
+func emptyField(d *editedFile, entries pdffile.Dict) {
 	ref := d.Reserve()
 	field := pdffile.Dict{"/Type": "/Annot", "/Subtype": "/Widget", "/FT": "/Sig", "/T": "u:Later", "/Rect": []any{0, 0, 100, 50}, "/P": "10 0 R"}
 	maps.Copy(field, entries)
@@ -37,8 +37,8 @@ func emptyField(d *document, entries pdffile.Dict) {
 }
 
 // metadataOf replaces the metadata.
-func metadataOf(text string) func(d *document) {
-	return func(d *document) {
+func metadataOf(text string) func(d *editedFile) {
+	return func(d *editedFile) {
 		ref := d.Reserve()
 		d.Set(ref, pdffile.Stream{Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte(text)})
 		d.entry(d.Root(), "/Metadata", ref)
@@ -50,8 +50,8 @@ func metadataOf(text string) func(d *document) {
 func TestAdditions(t *testing.T) {
 	t.Parallel()
 	fonts := pdffile.Dict{"/Font": pdffile.Dict{"/Helv": "3 0 R", "/ZaDb": pdffile.Dict{"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/ZapfDingbats"}}}
-	set := func(key string, value any) func(d *document) {
-		return func(d *document) { d.form(key, value) }
+	set := func(key string, value any) func(d *editedFile) {
+		return func(d *editedFile) { d.form(key, value) }
 	}
 	shown, generated := formed("", shownField), formed("/NeedAppearances true", shownField)
 	// The verdicts after no certification, and after those for no changes, for form filling and for annotations.
@@ -63,7 +63,7 @@ func TestAdditions(t *testing.T) {
 	never := verdicts{Invalid, Invalid, Invalid, Invalid}
 	for name, c := range map[string]struct {
 		source pdftest.Source
-		change func(d *document)
+		change func(d *editedFile)
 		want   verdicts
 		text   string // of the change
 	}{
@@ -77,27 +77,27 @@ func TestAdditions(t *testing.T) {
 		"an empty order of calculations":      {shown, set("/CO", []any{}), nothing, ""},
 		"no generated appearances":            {shown, set("/NeedAppearances", false), nothing, ""},
 		"flags of signatures":                 {shown, set("/SigFlags", 3), nothing, ""},
-		"a version and extensions": {shown, func(d *document) {
+		"a version and extensions": {shown, func(d *editedFile) {
 			d.entry(d.Root(), "/Version", "/2.0")
 			d.entry(d.Root(), "/Extensions", pdffile.Dict{"/ESIC": pdffile.Dict{"/BaseVersion": "/1.7", "/ExtensionLevel": 5}})
 		}, nothing, ""},
-		"validation data": {shown, func(d *document) {
+		"validation data": {shown, func(d *editedFile) {
 			d.entry(d.Root(), "/DSS", pdffile.Dict{"/Certs": []any{}, "/VRI": pdffile.Dict{"/AA": pdffile.Dict{"/TU": "u:D:20260101"}}})
 		}, nothing, "validation data"},
-		"the date and the program": {shown, func(d *document) {
+		"the date and the program": {shown, func(d *editedFile) {
 			d.entry("4 0 R", "/ModDate", "u:D:20270101")
 			d.entry("4 0 R", "/Producer", "u:Signer")
 		}, nothing, dates.Text},
 		"the dates in the metadata": {shown, metadataOf("<x:xmpmeta><xmp:ModifyDate>2027-01-01</xmp:ModifyDate><pdf:Producer>Signer</pdf:Producer><dc:title>Contract</dc:title></x:xmpmeta>"), nothing, dates.Text},
 		"the title in the metadata": {shown, metadataOf("<x:xmpmeta><xmp:ModifyDate>2027-01-01</xmp:ModifyDate><dc:title>Other</dc:title></x:xmpmeta>"), signing, metadata},
-		"a field for a signature":   {shown, func(d *document) { emptyField(d, nil) }, signing, `the field "Later" for a signature`},
-		"a field for a signature, with a lock": {shown, func(d *document) {
+		"a field for a signature":   {shown, func(d *editedFile) { emptyField(d, nil) }, signing, `the field "Later" for a signature`},
+		"a field for a signature, with a lock": {shown, func(d *editedFile) {
 			emptyField(d, pdffile.Dict{"/Lock": pdffile.Dict{"/Type": "/SigFieldLock", "/Action": "/All"}})
 		}, signing, `the field "Later" for a signature`},
-		"a field for a signature that shows a form": {shown, func(d *document) { emptyField(d, pdffile.Dict{"/AP": pdffile.Dict{"/N": "101 0 R"}}) }, annotating, `the visible field "Later" for a signature`},
-		"a field for a signature with a background": {shown, func(d *document) { emptyField(d, pdffile.Dict{"/MK": pdffile.Dict{"/BG": []any{1}}}) }, annotating, `the visible field "Later" for a signature`},
-		"a field for a signature with an action":    {shown, func(d *document) { emptyField(d, pdffile.Dict{"/AA": pdffile.Dict{}}) }, never, ""},
-		"a field for text":                          {shown, func(d *document) { emptyField(d, pdffile.Dict{"/FT": "/Tx"}) }, never, ""},
+		"a field for a signature that shows a form": {shown, func(d *editedFile) { emptyField(d, pdffile.Dict{"/AP": pdffile.Dict{"/N": "101 0 R"}}) }, annotating, `the visible field "Later" for a signature`},
+		"a field for a signature with a background": {shown, func(d *editedFile) { emptyField(d, pdffile.Dict{"/MK": pdffile.Dict{"/BG": []any{1}}}) }, annotating, `the visible field "Later" for a signature`},
+		"a field for a signature with an action":    {shown, func(d *editedFile) { emptyField(d, pdffile.Dict{"/AA": pdffile.Dict{}}) }, never, ""},
+		"a field for text":                          {shown, func(d *editedFile) { emptyField(d, pdffile.Dict{"/FT": "/Tx"}) }, never, ""},
 		"another default appearance":                {formed("/DA (/F1 9 Tf)", shownField), set("/DA", "u:/F1 9 Tf 1 g"), filling, "the appearances of the form"},
 		"the default of generated appearances":      {generated, set("/DA", "u:/F1 9 Tf 1 g"), filling, "the appearances of the form"},
 		"the resources of generated appearances":    {generated, set("/DR", fonts), filling, "the resources of the form"},

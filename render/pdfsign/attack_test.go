@@ -40,7 +40,7 @@ func shadow() pdftest.Source {
 }
 
 // revised appends an update to a document.
-func revised(t testing.TB, content []byte, change func(u *document)) []byte {
+func revised(t testing.TB, content []byte, change func(u *editedFile)) []byte {
 	t.Helper()
 	d, err := open(PDF{Content: content})
 	if err != nil {
@@ -55,7 +55,7 @@ func revised(t testing.TB, content []byte, change func(u *document)) []byte {
 }
 
 // entry sets an entry of an object.
-func (d *document) entry(ref, key string, value any) {
+func (d *editedFile) entry(ref, key string, value any) {
 	entries := maps.Clone(d.Dict(ref))
 	if value == nil {
 		delete(entries, key)
@@ -70,66 +70,66 @@ func textStream(text string) pdffile.Stream {
 }
 
 // attacks are changes of a signed document, by their published kinds.
-func attacks() map[string]func(d *document) {
-	return map[string]func(d *document){
-		"hide: replace the overlay":           func(d *document) { d.Set("100 0 R", textStream("")) },
-		"hide: remove the overlay":            func(d *document) { d.entry("10 0 R", "/Resources", pdffile.Dict{}) },
-		"hide: other content":                 func(d *document) { d.entry("10 0 R", "/Contents", "107 0 R") },
-		"replace: the font":                   func(d *document) { d.entry("3 0 R", "/BaseFont", "/Symbol") },
-		"replace: the content in place":       func(d *document) { d.Set("11 0 R", textStream("BT /F1 24 Tf (pay 9) Tj ET")) },
-		"replace: the appearance of a field":  func(d *document) { d.Set("102 0 R", textStream("BT (900) Tj ET")) },
-		"replace: another appearance":         func(d *document) { d.entry("101 0 R", "/AP", pdffile.Dict{"/N": "100 0 R"}) },
-		"replace: the font of the form":       func(d *document) { d.form("/DR", pdffile.Dict{"/Font": pdffile.Dict{"/F1": "4 0 R"}}) },
-		"replace: the value of a field":       func(d *document) { d.entry("101 0 R", "/V", "u:900") },
-		"replace: the place of a field":       func(d *document) { d.entry("101 0 R", "/Rect", []any{0, 0, 1, 1}) },
-		"replace: a stream among annotations": func(d *document) { d.Set("103 0 R", textStream("BT (pay 9) Tj ET")) },
-		"hide and replace: another page tree": func(d *document) { d.entry("1 0 R", "/Pages", "105 0 R") },
-		"hide and replace: another page":      func(d *document) { d.entry("2 0 R", "/Kids", []any{"106 0 R"}) },
-		"hide and replace: the page in place": func(d *document) { d.Set("10 0 R", d.Dict("106 0 R")) },
-		"hide and replace: one page more":     func(d *document) { d.entry("2 0 R", "/Kids", []any{"10 0 R", "106 0 R"}) },
-		"saving: an annotation":               func(d *document) { d.annotated("/FreeText") },
-		"saving: a field without a signature": func(d *document) { d.annotated("/Widget") },
-		"saving: an action":                   func(d *document) { d.entry("1 0 R", "/OpenAction", pdffile.Dict{"/S": "/JavaScript", "/JS": "u:1"}) },
-		"saving: a permission": func(d *document) {
+func attacks() map[string]func(d *editedFile) {
+	return map[string]func(d *editedFile){
+		"hide: replace the overlay":           func(d *editedFile) { d.Set("100 0 R", textStream("")) },
+		"hide: remove the overlay":            func(d *editedFile) { d.entry("10 0 R", "/Resources", pdffile.Dict{}) },
+		"hide: other content":                 func(d *editedFile) { d.entry("10 0 R", "/Contents", "107 0 R") },
+		"replace: the font":                   func(d *editedFile) { d.entry("3 0 R", "/BaseFont", "/Symbol") },
+		"replace: the content in place":       func(d *editedFile) { d.Set("11 0 R", textStream("BT /F1 24 Tf (pay 9) Tj ET")) },
+		"replace: the appearance of a field":  func(d *editedFile) { d.Set("102 0 R", textStream("BT (900) Tj ET")) },
+		"replace: another appearance":         func(d *editedFile) { d.entry("101 0 R", "/AP", pdffile.Dict{"/N": "100 0 R"}) },
+		"replace: the font of the form":       func(d *editedFile) { d.form("/DR", pdffile.Dict{"/Font": pdffile.Dict{"/F1": "4 0 R"}}) },
+		"replace: the value of a field":       func(d *editedFile) { d.entry("101 0 R", "/V", "u:900") },
+		"replace: the place of a field":       func(d *editedFile) { d.entry("101 0 R", "/Rect", []any{0, 0, 1, 1}) },
+		"replace: a stream among annotations": func(d *editedFile) { d.Set("103 0 R", textStream("BT (pay 9) Tj ET")) },
+		"hide and replace: another page tree": func(d *editedFile) { d.entry("1 0 R", "/Pages", "105 0 R") },
+		"hide and replace: another page":      func(d *editedFile) { d.entry("2 0 R", "/Kids", []any{"106 0 R"}) },
+		"hide and replace: the page in place": func(d *editedFile) { d.Set("10 0 R", d.Dict("106 0 R")) },
+		"hide and replace: one page more":     func(d *editedFile) { d.entry("2 0 R", "/Kids", []any{"10 0 R", "106 0 R"}) },
+		"saving: an annotation":               func(d *editedFile) { d.annotated("/FreeText") },
+		"saving: a field without a signature": func(d *editedFile) { d.annotated("/Widget") },
+		"saving: an action":                   func(d *editedFile) { d.entry("1 0 R", "/OpenAction", pdffile.Dict{"/S": "/JavaScript", "/JS": "u:1"}) },
+		"saving: a permission": func(d *editedFile) {
 			d.entry("1 0 R", "/Perms", pdffile.Dict{"/DocMDP": signatureFields(d.File)[0].value})
 		},
-		"saving: a removed field":              func(d *document) { d.form("/Fields", []any{"101 0 R", signatureFields(d.File)[0].ref}) },
-		"saving: layers":                       func(d *document) { d.entry("1 0 R", "/OCProperties", pdffile.Dict{"/OCGs": []any{}}) },
-		"forgery: no contents":                 func(d *document) { d.entry(signatureFields(d.File)[0].value, "/Contents", nil) },
-		"forgery: empty contents":              func(d *document) { d.entry(signatureFields(d.File)[0].value, "/Contents", "b:") },
-		"forgery: contents of zeros":           func(d *document) { d.entry(signatureFields(d.File)[0].value, "/Contents", "b:0000000000") },
-		"forgery: contents of another type":    func(d *document) { d.entry(signatureFields(d.File)[0].value, "/Contents", "/Name") },
-		"forgery: no byte range":               func(d *document) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", nil) },
-		"forgery: an empty byte range":         func(d *document) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", []any{}) },
-		"forgery: a byte range of nothing":     func(d *document) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", []any{0, 0, 0, 0}) },
-		"forgery: a negative byte range":       func(d *document) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", []any{0, -1, 5, -6}) },
-		"forgery: a huge byte range":           func(d *document) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", []any{0, 10, 20, 1e18}) },
-		"forgery: a byte range of other types": func(d *document) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", "u:0 1 2 3") },
-		"forgery: another filter":              func(d *document) { d.entry(signatureFields(d.File)[0].value, "/SubFilter", "/x509") },
-		"wrapping: a copy of the signature": func(d *document) {
+		"saving: a removed field":              func(d *editedFile) { d.form("/Fields", []any{"101 0 R", signatureFields(d.File)[0].ref}) },
+		"saving: layers":                       func(d *editedFile) { d.entry("1 0 R", "/OCProperties", pdffile.Dict{"/OCGs": []any{}}) },
+		"forgery: no contents":                 func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/Contents", nil) },
+		"forgery: empty contents":              func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/Contents", "b:") },
+		"forgery: contents of zeros":           func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/Contents", "b:0000000000") },
+		"forgery: contents of another type":    func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/Contents", "/Name") },
+		"forgery: no byte range":               func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", nil) },
+		"forgery: an empty byte range":         func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", []any{}) },
+		"forgery: a byte range of nothing":     func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", []any{0, 0, 0, 0}) },
+		"forgery: a negative byte range":       func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", []any{0, -1, 5, -6}) },
+		"forgery: a huge byte range":           func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", []any{0, 10, 20, 1e18}) },
+		"forgery: a byte range of other types": func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/ByteRange", "u:0 1 2 3") },
+		"forgery: another filter":              func(d *editedFile) { d.entry(signatureFields(d.File)[0].value, "/SubFilter", "/x509") },
+		"wrapping: a copy of the signature": func(d *editedFile) {
 			f := signatureFields(d.File)[0]
 			copied := d.Reserve()
 			d.Set(copied, f.signature)
 			d.entry(f.ref, "/V", copied)
 		},
-		"wrapping: the signature in the field": func(d *document) {
+		"wrapping: the signature in the field": func(d *editedFile) {
 			f := signatureFields(d.File)[0]
 			d.entry(f.ref, "/V", f.signature)
 		},
-		"wrapping: the signature written again": func(d *document) {
+		"wrapping: the signature written again": func(d *editedFile) {
 			f := signatureFields(d.File)[0]
 			d.Set(f.value, f.signature)
 		},
 	}
 }
 
-func (d *document) form(key string, value any) {
+func (d *editedFile) form(key string, value any) {
 	form := maps.Clone(d.Entry(d.Catalog()["/AcroForm"]))
 	form[key] = value
 	d.entry(d.Root(), "/AcroForm", form)
 }
 
-func (d *document) annotated(kind string) {
+func (d *editedFile) annotated(kind string) {
 	ref := d.Reserve()
 	d.Set(ref, pdffile.Dict{"/Type": "/Annot", "/Subtype": kind, "/Rect": []any{0, 0, 300, 400}, "/Contents": "u:pay 9"})
 	list, _ := d.Dict("10 0 R")["/Annots"].([]any)

@@ -73,7 +73,7 @@ func (v *verifier) covered(d *differ, s *examined) (found []string) {
 
 // areas returns the areas of a page and of an annotation on it.
 func (d *differ) areas(page pdffile.Page, annotation pdffile.Dict) (whole, box area, ok bool) {
-	f := &document{File: d.new}
+	f := &editedFile{File: d.new}
 	left, bottom, right, top, ok1 := f.cropBox(page)
 	l, b, r, t, ok2 := f.rectangle(annotation["/Rect"])
 	if !ok1 || !ok2 {

@@ -22,11 +22,11 @@ import (
 // crafted are documents that were prepared for a change after the signature, and the change.
 func crafted() map[string]struct {
 	source pdftest.Source
-	change func(d *document)
+	change func(d *editedFile)
 } {
 	type attack = struct {
 		source pdftest.Source
-		change func(d *document)
+		change func(d *editedFile)
 	}
 	page := func(annots string, objects ...string) pdftest.Source {
 		return pdftest.Source{Pages: []string{"pay 100"}, Annots: map[int]string{0: annots}, Objects: objects}
@@ -44,7 +44,7 @@ func crafted() map[string]struct {
 	return map[string]attack{
 		"a field that has its type from a parent outside of the form": {
 			with(page("101 0 R", "<< /FT /Sig /T (a) >>", "<< /Type /Annot /Subtype /Widget /T (b) /Parent 100 0 R /Rect [0 0 300 400] /P 10 0 R /AP << /N 102 0 R >> >>", appearance), "/AcroForm << /Fields [101 0 R] >>", ""),
-			func(d *document) {
+			func(d *editedFile) {
 				d.entry("101 0 R", "/V", pdffile.Dict{"/Type": "/Sig"})
 				ref := d.Reserve()
 				d.Set(ref, textStream("BT (pay 9) Tj ET"))
@@ -55,22 +55,22 @@ func crafted() map[string]struct {
 		},
 		"content by a reference to a reference": {
 			contents("100 0 R", "101 0 R", "<< /Length 1 >>\nstream\nq\nendstream"),
-			func(d *document) { d.Set("101 0 R", textStream("BT (pay 9) Tj ET")) },
+			func(d *editedFile) { d.Set("101 0 R", textStream("BT (pay 9) Tj ET")) },
 		},
 		"content of another generation": {
 			contents("101 1 R", "<< /Length 1 >>\nstream\nq\nendstream", "<< >>"),
-			func(d *document) {
+			func(d *editedFile) {
 				ref := d.Reserve()
 				d.Set("101 0 R", textStream("BT (pay 9) Tj ET "+ref))
 			},
 		},
 		"the text of an element of the structure": {
 			with(page("", "<< /Type /StructTreeRoot /K [101 0 R] /ParentTree << /Nums [0 [101 0 R]] >> >>", "<< /S /P /P 100 0 R /Pg 10 0 R /K 0 >>"), "/MarkInfo << /Marked true >> /StructTreeRoot 100 0 R", ""),
-			func(d *document) { d.entry("101 0 R", "/ActualText", "u:pay 9") },
+			func(d *editedFile) { d.entry("101 0 R", "/ActualText", "u:pay 9") },
 		},
 		"another element of the structure": {
 			with(page("", "<< /Type /StructTreeRoot /K [101 0 R] /ParentTree << /Nums [0 [101 0 R]] >> >>", "<< /S /P /P 100 0 R /Pg 10 0 R /K 0 >>"), "/MarkInfo << /Marked true >> /StructTreeRoot 100 0 R", ""),
-			func(d *document) {
+			func(d *editedFile) {
 				ref := d.Reserve()
 				d.Set(ref, pdffile.Dict{"/S": "/P", "/P": "100 0 R", "/Pg": "10 0 R", "/K": 0, "/ActualText": "u:pay 9"})
 				d.entry("100 0 R", "/K", []any{"101 0 R", ref})
@@ -78,18 +78,18 @@ func crafted() map[string]struct {
 		},
 		"a font that is an annotation": {
 			with(page("100 0 R", "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /A /Rect [0 0 0 0] /DW 500 >>"), "", "/Fonts << /F2 << /Type /Font /Subtype /Type0 /Encoding /Identity-H /BaseFont /A /DescendantFonts [100 0 R] >> >>"),
-			func(d *document) { d.entry("100 0 R", "/DW", 9) },
+			func(d *editedFile) { d.entry("100 0 R", "/DW", 9) },
 		},
 		"the layers of the document that are a field": {
 			with(page("100 0 R", "<< /Type /Annot /Subtype /Widget /FT /Tx /T (a) /V (1) /Rect [0 0 0 0] /P 10 0 R /AS [] >>", "<< /Type /OCG /Name (a) >>"),
 				"/AcroForm << /Fields [100 0 R] >> /OCProperties << /OCGs [101 0 R] /D 100 0 R >>", ""),
-			func(d *document) {
+			func(d *editedFile) {
 				d.entry("100 0 R", "/AS", []any{pdffile.Dict{"/Event": "/View", "/OCGs": []any{"101 0 R"}, "/Category": []any{"/View"}}})
 			},
 		},
 		"a font for appearances that are made when the document is opened": {
 			with(page("100 0 R", "<< /Type /Annot /Subtype /Widget /FT /Tx /T (a) /V (1) /DA (/F9 12 Tf) /Rect [0 0 90 90] /P 10 0 R >>"), "/AcroForm << /Fields [100 0 R] /NeedAppearances true /DR << /Font << >> >> >>", ""),
-			func(d *document) {
+			func(d *editedFile) {
 				form := pdffile.Dict{}
 				for key, value := range d.Entry(d.Catalog()["/AcroForm"]) {
 					form[key] = value
@@ -128,7 +128,7 @@ func TestAddedTimestamps(t *testing.T) {
 	job := a.job(a.signer("Signer", "P-256"), LevelB)
 	job.Certify = NoChanges
 	signed := mustSign(t, shadow().Write(), job)
-	add := func(change func(d *document, widget pdffile.Dict)) []byte {
+	add := func(change func(d *editedFile, widget pdffile.Dict)) []byte {
 		d, err := open(PDF{Content: signed})
 		if err != nil {
 			t.Fatal(err)
@@ -161,22 +161,22 @@ func TestAddedTimestamps(t *testing.T) {
 		}
 		return content
 	}
-	if ok, reason := accepted(add(func(*document, pdffile.Dict) {}), a.trust()); !ok {
+	if ok, reason := accepted(add(func(*editedFile, pdffile.Dict) {}), a.trust()); !ok {
 		t.Errorf("an invisible timestamp: %s", reason)
 	}
-	for name, change := range map[string]func(d *document, widget pdffile.Dict){
-		"visible": func(d *document, widget pdffile.Dict) {
+	for name, change := range map[string]func(d *editedFile, widget pdffile.Dict){
+		"visible": func(d *editedFile, widget pdffile.Dict) {
 			own := d.Reserve()
 			d.Set(own, textStream("BT (pay 9) Tj ET"))
 			widget["/Rect"], widget["/AP"] = []any{0, 0, 300, 400}, pdffile.Dict{"/N": own}
 		},
-		"with an action": func(d *document, widget pdffile.Dict) {
+		"with an action": func(d *editedFile, widget pdffile.Dict) {
 			widget["/AA"] = pdffile.Dict{"/PO": pdffile.Dict{"/S": "/JavaScript", "/JS": "u:1"}}
 		},
-		"with a link": func(d *document, widget pdffile.Dict) {
+		"with a link": func(d *editedFile, widget pdffile.Dict) {
 			widget["/A"] = pdffile.Dict{"/S": "/URI", "/URI": "u:http://example.com"}
 		},
-		"with the actions of a parent": func(d *document, widget pdffile.Dict) {
+		"with the actions of a parent": func(d *editedFile, widget pdffile.Dict) {
 			own := d.Reserve()
 			d.Set(own, pdffile.Dict{"/AA": pdffile.Dict{}})
 			widget["/Parent"] = own
@@ -443,7 +443,7 @@ func TestForgedCertification(t *testing.T) {
 		},
 	}
 	signed := mustSign(t, source.Write(), a.job(a.signer("Signer", "P-256"), LevelB))
-	changed := revised(t, signed, func(d *document) { d.annotated("/FreeText") })
+	changed := revised(t, signed, func(d *editedFile) { d.annotated("/FreeText") })
 	for _, r := range mustVerify(t, changed, a.trust()) {
 		if r.Verdict == Valid {
 			t.Errorf("%s: %s", r.Field, r.Reason)
@@ -456,13 +456,13 @@ func TestMetadataAfterCertification(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	for certify, want := range map[Permission]Verdict{NotCertified: Valid, NoChanges: Invalid, FormFilling: Valid} {
-		for name, change := range map[string]func(d *document){
-			"XMP": func(d *document) {
+		for name, change := range map[string]func(d *editedFile){
+			"XMP": func(d *editedFile) {
 				ref := d.Reserve()
 				d.Set(ref, pdffile.Stream{Entries: pdffile.Dict{"/Type": "/Metadata", "/Subtype": "/XML"}, Content: []byte("<x/>")})
 				d.entry(d.Root(), "/Metadata", ref)
 			},
-			"information": func(d *document) { d.entry("4 0 R", "/Title", "u:pay 9") },
+			"information": func(d *editedFile) { d.entry("4 0 R", "/Title", "u:pay 9") },
 		} {
 			job := a.job(a.signer("Signer", "P-256"), LevelB)
 			job.Certify = certify

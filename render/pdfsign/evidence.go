@@ -284,7 +284,7 @@ func appendValidationData(pdf PDF, contents []byte, e ValidationData) ([]byte, e
 }
 
 // addStreams adds streams to a list of the store, unless it has them, and returns their references.
-func (d *document) addStreams(store pdffile.Dict, list string, items [][]byte) (refs []any) {
+func (d *editedFile) addStreams(store pdffile.Dict, list string, items [][]byte) (refs []any) {
 	old, _ := d.Target(store[list]).([]any)
 	known := map[string]any{}
 	for _, ref := range old {

@@ -92,7 +92,7 @@ func permission(f *pdffile.File, signature pdffile.Dict) Permission {
 }
 
 // useField signs an existing field.
-func (d *document) useField(fields []*field, name, signature string, value pdffile.Dict) error {
+func (d *editedFile) useField(fields []*field, name, signature string, value pdffile.Dict) error {
 	i := slices.IndexFunc(fields, func(f *field) bool { return f.name == name })
 	if i < 0 {
 		return fail(BadField, "must be the name of a signature field of the PDF; it has no field %q", name)
@@ -122,7 +122,7 @@ func (d *document) useField(fields []*field, name, signature string, value pdffi
 }
 
 // emptyAppearance adds an appearance that shows nothing.
-func (d *document) emptyAppearance() string {
+func (d *editedFile) emptyAppearance() string {
 	ref := d.Reserve()
 	d.Set(ref, pdffile.Stream{Entries: pdffile.Dict{
 		"/Type": "/XObject", "/Subtype": "/Form", "/BBox": []any{0, 0, 0, 0}, "/Resources": pdffile.Dict{},
@@ -134,7 +134,7 @@ func (d *document) emptyAppearance() string {
 const maxPages = 50_000
 
 // addField adds a field with a signature.
-func (d *document) addField(signature string, o Options) error {
+func (d *editedFile) addField(signature string, o Options) error {
 	pages, err := d.Pages(maxPages)
 	if err != nil {
 		return fail(Unreadable, "has pages that cannot be read")
@@ -173,7 +173,7 @@ func (d *document) addField(signature string, o Options) error {
 }
 
 // freeName returns a name that no field has.
-func (d *document) freeName() string {
+func (d *editedFile) freeName() string {
 	taken := map[string]bool{}
 	list, _ := d.Target(d.Entry(d.Catalog()["/AcroForm"])["/Fields"]).([]any)
 	for _, item := range list {
@@ -187,7 +187,7 @@ func (d *document) freeName() string {
 }
 
 // annotate adds a widget to a page.
-func (d *document) annotate(page, ref string, widget pdffile.Dict) error {
+func (d *editedFile) annotate(page, ref string, widget pdffile.Dict) error {
 	entries := maps.Clone(d.Dict(page))
 	list, ok := d.Target(entries["/Annots"]).([]any)
 	if entries["/Annots"] != nil && !ok {
@@ -209,7 +209,7 @@ func (d *document) annotate(page, ref string, widget pdffile.Dict) error {
 }
 
 // setForm adds a field to the form, unless it is nil, and marks the document as signed.
-func (d *document) setForm(added any) error {
+func (d *editedFile) setForm(added any) error {
 	catalog := d.catalog()
 	form := maps.Clone(d.Entry(catalog["/AcroForm"]))
 	if form == nil {
@@ -243,7 +243,7 @@ func (d *document) setForm(added any) error {
 
 // tag adds the widget to the structure of a tagged document, as PDF/UA requires, and reports whether the document is
 // tagged.
-func (d *document) tag(page, ref string, widget pdffile.Dict) bool {
+func (d *editedFile) tag(page, ref string, widget pdffile.Dict) bool {
 	root := pdffile.Reference(d.Catalog()["/StructTreeRoot"])
 	tree := maps.Clone(d.Dict(root))
 	if root == "" || tree == nil {
@@ -280,7 +280,7 @@ func (d *document) tag(page, ref string, widget pdffile.Dict) bool {
 }
 
 // container returns the element to which the widget's is added: the only one below the root, or the root.
-func (d *document) container(root string, tree pdffile.Dict) (string, pdffile.Dict) {
+func (d *editedFile) container(root string, tree pdffile.Dict) (string, pdffile.Dict) {
 	kids := d.kids(tree["/K"])
 	if len(kids) == 1 {
 		ref := pdffile.Reference(kids[0])
@@ -292,7 +292,7 @@ func (d *document) container(root string, tree pdffile.Dict) (string, pdffile.Di
 }
 
 // kids returns the children of an element as a list.
-func (d *document) kids(v any) []any {
+func (d *editedFile) kids(v any) []any {
 	switch target := d.Target(v).(type) {
 	case nil:
 		return nil
@@ -303,7 +303,7 @@ func (d *document) kids(v any) []any {
 }
 
 // parentNumbers returns the keys of the tree of parents; nil if the document has none.
-func (d *document) parentNumbers(tree pdffile.Dict) map[int]bool {
+func (d *editedFile) parentNumbers(tree pdffile.Dict) map[int]bool {
 	if d.Entry(tree["/ParentTree"]) == nil {
 		return nil
 	}
@@ -317,7 +317,7 @@ func (d *document) parentNumbers(tree pdffile.Dict) map[int]bool {
 }
 
 // addParent adds an entry with the highest key to the tree of parents.
-func (d *document) addParent(tree pdffile.Dict, key int, element string) {
+func (d *editedFile) addParent(tree pdffile.Dict, key int, element string) {
 	parents := maps.Clone(d.Entry(tree["/ParentTree"]))
 	if list, ok := d.Target(parents["/Nums"]).([]any); ok || parents["/Kids"] == nil {
 		parents["/Nums"] = append(slices.Clone(list), key, element)

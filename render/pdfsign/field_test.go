@@ -59,7 +59,7 @@ func TestFields(t *testing.T) {
 	if entries := d.Entry(d.Catalog()["/AcroForm"]); entries["/DA"] == nil || entries["/DR"] == nil || entries["/SigFlags"] != 3.0 {
 		t.Errorf("the form is %v", entries)
 	}
-	filled := revised(t, signed, func(d *document) { d.entry("103 0 R", "/V", "u:900") })
+	filled := revised(t, signed, func(d *editedFile) { d.entry("103 0 R", "/V", "u:900") })
 	reports = mustVerify(t, filled, a.trust())
 	if reports[0].Verdict != Undecided || !slices.Contains(reports[0].Changes, Change{ChangeForm, `the field "amount"`}) {
 		t.Errorf("a field that is filled in: %+v", reports[0])

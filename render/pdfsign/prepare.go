@@ -106,15 +106,15 @@ func dateString(t time.Time) string {
 	return "b:" + hex.EncodeToString([]byte(t.UTC().Format("D:20060102150405Z")))
 }
 
-// document is a document that can be changed.
-type document struct {
+// editedFile is a document that can be changed.
+type editedFile struct {
 	*pdffile.File
 	*pdffile.Update
 
 	content, key []byte
 }
 
-func open(pdf PDF) (*document, error) {
+func open(pdf PDF) (*editedFile, error) {
 	f, err := pdffile.ReadTable(pdf.Content)
 	if err == nil && f.Trailer("/Encrypt") != nil && f.Decrypt(pdf.Key) != nil {
 		return nil, fail(Encrypted, "has an unsupported encryption, so its signatures cannot be read or added")
@@ -122,10 +122,10 @@ func open(pdf PDF) (*document, error) {
 	if err != nil || !f.Sound() {
 		return nil, fail(Unreadable, "has a damaged or unusual structure, so its signatures cannot be read or added")
 	}
-	return &document{f, f.NewUpdate(), pdf.Content, pdf.Key}, nil
+	return &editedFile{f, f.NewUpdate(), pdf.Content, pdf.Key}, nil
 }
 
-func (d *document) prepare(value pdffile.Dict, o Options) (*Prepared, error) {
+func (d *editedFile) prepare(value pdffile.Dict, o Options) (*Prepared, error) {
 	earlier := signatureFields(d.File)
 	if err := d.checkAllowed(earlier, value, o); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func transform(method string, parameters pdffile.Dict) pdffile.Dict {
 }
 
 // checkAllowed checks that the signatures of the document permit another.
-func (d *document) checkAllowed(earlier []*field, value pdffile.Dict, o Options) error {
+func (d *editedFile) checkAllowed(earlier []*field, value pdffile.Dict, o Options) error {
 	isTimestamp := value["/SubFilter"] == subFilterTimestamp
 	for _, f := range earlier {
 		if f.signature == nil {
@@ -189,13 +189,13 @@ func (d *document) checkAllowed(earlier []*field, value pdffile.Dict, o Options)
 }
 
 // catalog returns a copy of the catalog as it will be.
-func (d *document) catalog() pdffile.Dict {
+func (d *editedFile) catalog() pdffile.Dict {
 	entries, _ := d.Value(d.Root()).(pdffile.Dict)
 	return maps.Clone(entries)
 }
 
 // finish writes the update, and fills in the byte range.
-func (d *document) finish(ref string) (*Prepared, error) {
+func (d *editedFile) finish(ref string) (*Prepared, error) {
 	content, err := d.appended()
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (d *document) finish(ref string) (*Prepared, error) {
 }
 
 // appended returns the document with the update after it.
-func (d *document) appended() ([]byte, error) {
+func (d *editedFile) appended() ([]byte, error) {
 	if err := d.identify(); err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (d *document) appended() ([]byte, error) {
 }
 
 // identify changes the second of the strings that name the file, if it has them.
-func (d *document) identify() error {
+func (d *editedFile) identify() error {
 	old, _ := d.Trailer("/ID").([]any)
 	if len(old) != 2 {
 		return nil

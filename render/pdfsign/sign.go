@@ -117,7 +117,7 @@ func Seal(ctx context.Context, pdf PDF, at time.Time, trust []*x509.Certificate,
 
 // unproven returns the chains whose state a new timestamp is to prove, and the contents of the latest signature that
 // they belong to.
-func (d *document) unproven(trust []*x509.Certificate) (latest []byte, chains [][]*x509.Certificate) {
+func (d *editedFile) unproven(trust []*x509.Certificate) (latest []byte, chains [][]*x509.Certificate) {
 	end := -1
 	proven := hasEvidence(d.File)
 	var timestamps [][]*x509.Certificate

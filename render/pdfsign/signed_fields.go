@@ -19,7 +19,7 @@ type SignedField struct {
 // SignedFields lists the signatures of a document without their verification. The file must be that of the content, if
 // ends are to be found; signers are also found in a repaired or decrypted copy of it.
 func SignedFields(f *pdffile.File, content []byte) (list []SignedField) {
-	d := &document{File: f, content: content}
+	d := &editedFile{File: f, content: content}
 	for _, field := range signedFields(f) {
 		s := SignedField{Field: field.name, Kind: kindOf(f, field.signature)}
 		p, err := d.placeOf(field)

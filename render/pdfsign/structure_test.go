@@ -62,7 +62,7 @@ func TestStructures(t *testing.T) {
 		}
 
 		// A change of the content is found in all of them.
-		changed := revised(t, signed, func(d *document) {
+		changed := revised(t, signed, func(d *editedFile) {
 			pages, err := d.Pages(maxPages)
 			if err != nil {
 				t.Fatal(err)

@@ -122,7 +122,7 @@ func verify(pdf PDF, trust Trust) (*verifier, error) {
 	}
 
 	v := &verifier{
-		document: d, trust: trust, stored: evidenceIn(d.File), readWords: trust.Words, words: map[int][]Word{},
+		editedFile: d, trust: trust, stored: evidenceIn(d.File), readWords: trust.Words, words: map[int][]Word{},
 	}
 	v.evidence.add(v.stored)
 	v.evidence.add(trust.Evidence)
@@ -162,7 +162,7 @@ const maxSignatures = 200
 
 // verifier verifies the signatures of a document.
 type verifier struct {
-	*document
+	*editedFile
 
 	trust      Trust
 	stored     ValidationData      // in the document
@@ -178,7 +178,7 @@ type verifier struct {
 // examined is a signature on the way to its report.
 type examined struct {
 	Report
-	place
+	signatureSpan
 
 	field   *field
 	signed  *pdffile.File // the document as it was signed
@@ -190,8 +190,8 @@ type examined struct {
 	moment  time.Time
 }
 
-// place is the place of a signature.
-type place struct {
+// signatureSpan is the place of a signature.
+type signatureSpan struct {
 	contents   []byte
 	start, end int // of its digits with brackets; and of all bytes that it covers
 	after      int // the end of the digits
@@ -208,7 +208,7 @@ var (
 )
 
 // placeOf finds the place of a signature, and checks that nothing else is in it.
-func (d *document) placeOf(f *field) (p place, err error) {
+func (d *editedFile) placeOf(f *field) (p signatureSpan, err error) {
 	contents, ok := d.Target(f.signature["/Contents"]).(string)
 	list, _ := d.Target(f.signature["/ByteRange"]).([]any)
 	digits, isString := strings.CutPrefix(contents, "b:")
@@ -255,7 +255,7 @@ func (v *verifier) examine(f *field) *examined {
 	s.Name = text("/Name")
 	s.Why = text("/Reason")
 	s.Location = text("/Location")
-	if s.place, s.err = v.placeOf(f); s.err != nil {
+	if s.signatureSpan, s.err = v.placeOf(f); s.err != nil {
 		return s
 	}
 

@@ -25,7 +25,7 @@ type Image struct {
 }
 
 // visible adds the appearance of a box, and returns its rectangle.
-func (d *document) visible(page pdffile.Page, v *Visible) (box []any, appearance string, err error) {
+func (d *editedFile) visible(page pdffile.Page, v *Visible) (box []any, appearance string, err error) {
 	box, matrix, err := d.boxOn(page, v)
 	if err != nil {
 		return nil, "", err
@@ -107,7 +107,7 @@ func floats(list []any) []float64 {
 }
 
 // boxOn returns the rectangle of a box on a page as stored, and the rotation of its content.
-func (d *document) boxOn(page pdffile.Page, v *Visible) (box, matrix []any, err error) {
+func (d *editedFile) boxOn(page pdffile.Page, v *Visible) (box, matrix []any, err error) {
 	left, bottom, right, top, ok := d.cropBox(page)
 	if !ok {
 		return nil, nil, fail(BadPage, "must be on a page with a size; page %d has none", v.Page)
@@ -140,7 +140,7 @@ func (d *document) boxOn(page pdffile.Page, v *Visible) (box, matrix []any, err 
 }
 
 // cropBox returns the part of a page that is displayed.
-func (d *document) cropBox(page pdffile.Page) (left, bottom, right, top float64, ok bool) {
+func (d *editedFile) cropBox(page pdffile.Page) (left, bottom, right, top float64, ok bool) {
 	left, bottom, right, top, ok = d.rectangle(page.Entries["/MediaBox"])
 	if l, b, r, t, cropped := d.rectangle(page.Entries["/CropBox"]); ok && cropped {
 		left, bottom, right, top = max(left, l), max(bottom, b), min(right, r), min(top, t)
@@ -148,7 +148,7 @@ func (d *document) cropBox(page pdffile.Page) (left, bottom, right, top float64,
 	return left, bottom, right, top, ok && left < right && bottom < top
 }
 
-func (d *document) rectangle(v any) (left, bottom, right, top float64, ok bool) {
+func (d *editedFile) rectangle(v any) (left, bottom, right, top float64, ok bool) {
 	list, _ := d.Target(v).([]any)
 	const sides = 4
 	if len(list) != sides {
@@ -193,7 +193,7 @@ func (v *Visible) write(content *strings.Builder, left float64) error {
 }
 
 // archival reports whether the document claims to conform to PDF/A.
-func (d *document) archival() bool {
+func (d *editedFile) archival() bool {
 	s, ok := d.Stream(pdffile.Reference(d.Catalog()["/Metadata"]))
 	if !ok {
 		return false

@@ -16,7 +16,7 @@ type annotation struct {
 }
 
 // readAnnotation reads an annotation of a page. All but links are faults: their appearances are not read.
-func (d *document) readAnnotation(ref string, page int) {
+func (d *tagger) readAnnotation(ref string, page int) {
 	if ref == "" || d.annots[ref] != nil {
 		return
 	}
@@ -36,7 +36,7 @@ func (d *document) readAnnotation(ref string, page int) {
 }
 
 // linkAnnotations gives every link its element and its description.
-func (d *document) linkAnnotations() error {
+func (d *tagger) linkAnnotations() error {
 	d.linkNotes()
 	for _, a := range d.links {
 		if a.owner == nil {
@@ -59,7 +59,7 @@ func (d *document) linkAnnotations() error {
 
 // linkNotes gives notes the links from them back to the text, which LibreOffice leaves out of the structure: both are
 // in the same order on a page.
-func (d *document) linkNotes() {
+func (d *tagger) linkNotes() {
 	notes := map[int][]*element{}
 	links := map[int][]*annotation{}
 	d.walk(d.root, func(e *element) {
@@ -92,7 +92,7 @@ func (d *document) linkNotes() {
 }
 
 // addLink adds an element for a link that has none, at the end.
-func (d *document) addLink(a *annotation) {
+func (d *tagger) addLink(a *annotation) {
 	link := newElement("/Link", []*kid{{annot: a}})
 	d.root.kids = append(d.root.kids, newElement("/P", []*kid{link}))
 	d.fault(Violation{
@@ -102,7 +102,7 @@ func (d *document) addLink(a *annotation) {
 }
 
 // linkText returns the text of a link, or its target.
-func (d *document) linkText(a *annotation) string {
+func (d *tagger) linkText(a *annotation) string {
 	const longest = 500
 	if text := shorten(d.textOf(a.owner), longest); text != "" {
 		return text

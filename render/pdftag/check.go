@@ -7,7 +7,7 @@ import (
 )
 
 // checkElements reports headings that skip a level, and drawing without an alternative text.
-func (d *document) checkElements() error {
+func (d *tagger) checkElements() error {
 	last := 0
 	figures := 0
 	d.walk(d.root, func(e *element) {
@@ -74,7 +74,7 @@ func (e *element) level() int {
 }
 
 // pageOf returns the number of the first page that has a part of a kid, from 1; 0 is none.
-func (d *document) pageOf(k *kid) int {
+func (d *tagger) pageOf(k *kid) int {
 	switch {
 	case k.stream != nil:
 		return k.stream.page + 1
@@ -90,7 +90,7 @@ func (d *document) pageOf(k *kid) int {
 }
 
 // checkUntagged reports the texts that the source of the document has left out of the structure.
-func (d *document) checkUntagged() error {
+func (d *tagger) checkUntagged() error {
 	if d.opt.Office {
 		d.checkLoose()
 	}
@@ -128,7 +128,7 @@ func (d *document) checkUntagged() error {
 }
 
 // checkLoose reports text that is neither in the structure nor an artifact, with the first such text of each page.
-func (d *document) checkLoose() {
+func (d *tagger) checkLoose() {
 	for i, p := range d.pages {
 		if p.content == nil {
 			continue
@@ -154,7 +154,7 @@ func (d *document) checkLoose() {
 }
 
 // textOutside returns the text of each page that is outside of the structure, without spaces.
-func (d *document) textOutside() []string {
+func (d *tagger) textOutside() []string {
 	pages := make([]strings.Builder, len(d.pages))
 	for _, s := range d.order {
 		for _, e := range s.events {

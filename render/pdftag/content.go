@@ -72,7 +72,7 @@ const (
 )
 
 // readStreams reads the contents of all pages.
-func (d *document) readStreams() error {
+func (d *tagger) readStreams() error {
 	for i := range d.pages {
 		p := &d.pages[i]
 		if p.entries["/Contents"] == nil {
@@ -102,7 +102,7 @@ func (d *document) readStreams() error {
 }
 
 // readStream reads a stream of content without scanning it.
-func (d *document) readStream(ref string, page, depth int) (*stream, error) {
+func (d *tagger) readStream(ref string, page, depth int) (*stream, error) {
 	if s := d.streams[ref]; s != nil {
 		return nil, fmt.Errorf("pdftag: content that is used twice: %w", pdffile.ErrUnread)
 	}
@@ -124,7 +124,7 @@ func (d *document) readStream(ref string, page, depth int) (*stream, error) {
 }
 
 // plain returns the dictionary and the decompressed content of a stream. All of them together are bounded.
-func (d *document) plain(ref string) (pdffile.Dict, []byte, error) {
+func (d *tagger) plain(ref string) (pdffile.Dict, []byte, error) {
 	raw, ok := d.file.Stream(ref)
 	if !ok {
 		return nil, nil, fmt.Errorf("pdftag: stream %s: %w", ref, pdffile.ErrUnread)
@@ -140,7 +140,7 @@ func (d *document) plain(ref string) (pdffile.Dict, []byte, error) {
 }
 
 // spend returns an error once the work on the document exceeds its bound.
-func (d *document) spend(work int) error {
+func (d *tagger) spend(work int) error {
 	if d.budget -= work; d.budget < 0 {
 		return fmt.Errorf("pdftag: too much content: %w", pdffile.ErrUnread)
 	}
@@ -148,7 +148,7 @@ func (d *document) spend(work int) error {
 }
 
 // scan finds the marks and the drawing of a stream, after those of the forms that it may draw.
-func (d *document) scan(s *stream, depth int) error {
+func (d *tagger) scan(s *stream, depth int) error {
 	if err := d.readResources(s, depth); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (d *document) scan(s *stream, depth int) error {
 }
 
 // countDrawn counts how often streams are drawn. Those that draw a form are after it.
-func (d *document) countDrawn() {
+func (d *tagger) countDrawn() {
 	for _, s := range slices.Backward(d.order) {
 		for i, e := range s.events {
 			if e.form != nil {
@@ -188,7 +188,7 @@ type scanner struct {
 	*stream
 
 	lexer    pdffile.Lexer
-	document *document
+	document *tagger
 	stack    []openSpan
 	path     int          // where the open path begins; -1 is none
 	object   int          // where the open text object begins; -1 is none

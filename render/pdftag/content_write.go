@@ -8,7 +8,7 @@ import (
 )
 
 // writeContents gives all content new marks, and collects their owners.
-func (d *document) writeContents() error {
+func (d *tagger) writeContents() error {
 	for _, s := range d.order {
 		for _, m := range s.marks {
 			s.holds = s.holds || m.owner != nil
@@ -41,7 +41,7 @@ func (d *document) writeContents() error {
 }
 
 // unchanged is a form whose content stays as it is: part of the marks around it.
-func (d *document) unchanged(s *stream) pdffile.Stream {
+func (d *tagger) unchanged(s *stream) pdffile.Stream {
 	raw, _ := d.file.Stream(s.ref)
 	return pdffile.Stream{Entries: pdffile.Without(raw.Entries, "/StructParents"), Content: raw.Content}
 }

@@ -57,7 +57,7 @@ func (k *kid) continues(next *kid) bool {
 }
 
 // readTree reads the structure tree.
-func (d *document) readTree() error {
+func (d *tagger) readTree() error {
 	tree := d.file.Entry(d.catalog["/StructTreeRoot"])
 	if tree == nil && !d.opt.Office && slices.ContainsFunc(d.order, func(s *stream) bool { return s.text }) {
 		d.fault(Violation{
@@ -68,7 +68,7 @@ func (d *document) readTree() error {
 	}
 
 	r := &treeReader{
-		document: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, values: map[string]any{},
+		tagger: d, roles: d.file.Entry(tree["/RoleMap"]), seen: map[string]bool{}, values: map[string]any{},
 		pages: map[string]int{},
 	}
 	for i, p := range d.pages {
@@ -81,7 +81,7 @@ func (d *document) readTree() error {
 }
 
 type treeReader struct {
-	*document
+	*tagger
 
 	roles pdffile.Dict
 	seen  map[string]bool // elements, which may not be there twice
@@ -150,7 +150,7 @@ func (r *treeReader) addContent(e *element, page, form string, mcid int) {
 	if form != "" {
 		s = r.streams[form]
 	} else if i, ok := r.pages[page]; ok {
-		s = r.document.pages[i].content
+		s = r.tagger.pages[i].content
 	}
 	if s == nil || s.form != (form != "") {
 		return

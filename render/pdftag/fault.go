@@ -70,7 +70,7 @@ func (r Rule) breaks(s pdffile.Standard) bool {
 const maxFaults = 1000
 
 // fault adds a fault once, with the standards that it breaks of those that are wanted.
-func (d *document) fault(f Violation) {
+func (d *tagger) fault(f Violation) {
 	key := fmt.Sprint(f.Rule, f.Element, f.Text, f.Page, f.Problem, f.Remedy)
 	if len(d.faults) >= maxFaults {
 		f = Violation{Rule: f.Rule, Problem: "The document has more errors of this kind."}
@@ -91,14 +91,14 @@ func (d *document) fault(f Violation) {
 }
 
 // faultAt adds a fault of an element.
-func (d *document) faultAt(rule Rule, e *element, problem, remedy string) {
+func (d *tagger) faultAt(rule Rule, e *element, problem, remedy string) {
 	f := Violation{Rule: rule, Problem: problem, Remedy: remedy, Page: d.pageOf(&kid{element: e})}
 	f.Element, f.Text = d.describe(e)
 	d.fault(f)
 }
 
 // remedy returns the remedy for the kind of source that the document has.
-func (d *document) remedy(html, office string) string {
+func (d *tagger) remedy(html, office string) string {
 	if d.opt.Office {
 		return office
 	}
@@ -106,7 +106,7 @@ func (d *document) remedy(html, office string) string {
 }
 
 // describe returns the type of an element and the beginning of its text.
-func (d *document) describe(e *element) (kind, text string) {
+func (d *tagger) describe(e *element) (kind, text string) {
 	return e.kind[1:], beginning(d.textOf(e))
 }
 

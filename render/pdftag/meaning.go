@@ -49,7 +49,7 @@ type spanCode struct {
 }
 
 // readUses finds the codes of a stream that have no meaning, or a private one.
-func (d *document) readUses(s *stream) {
+func (d *tagger) readUses(s *stream) {
 	l := pdffile.NewLexer(s.plain)
 	var f *font
 	var name, actual []byte
@@ -172,7 +172,7 @@ func (f *font) use(code uint16) *uses {
 
 // nameCodes gives the codes of fonts that have no meaning the one that the texts around them have. One that is always
 // replaced, and has no part of the text of its own, gets an invisible character.
-func (d *document) nameCodes() error {
+func (d *tagger) nameCodes() error {
 	const invisible = "\u2060" // word joiner
 
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
@@ -212,7 +212,7 @@ func (d *document) nameCodes() error {
 }
 
 // nameBullets gives private characters that are labels of list items, as in documents of Word, the meaning of a bullet.
-func (d *document) nameBullets() error {
+func (d *tagger) nameBullets() error {
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
 		f := d.fonts[ref]
 		named := false
@@ -251,7 +251,7 @@ func (u use) labels() bool {
 }
 
 // setMap writes the map of codes to Unicode of a font.
-func (d *document) setMap(f *font) {
+func (d *tagger) setMap(f *font) {
 	entries := pdffile.Without(d.file.Dict(f.ref))
 	entries["/ToUnicode"] = d.newObject(pdffile.Deflated(pdffile.Dict{}, f.writeMap()))
 	d.update.Set(f.ref, entries)
@@ -285,7 +285,7 @@ func (f *font) writeMap() []byte {
 }
 
 // reportUses reports the codes without a meaning that no text replaces, with their elements.
-func (d *document) reportUses() error {
+func (d *tagger) reportUses() error {
 	for _, ref := range slices.Sorted(maps.Keys(d.fonts)) {
 		f := d.fonts[ref]
 

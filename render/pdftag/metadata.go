@@ -10,7 +10,7 @@ import (
 )
 
 // writeCatalog writes the catalog and the metadata. It is last, because it says which standards the file keeps.
-func (d *document) writeCatalog() error {
+func (d *tagger) writeCatalog() error {
 	info := pdffile.Without(d.file.Entry(d.file.Trailer("/Info")))
 	if info == nil {
 		info = pdffile.Dict{}
@@ -56,7 +56,7 @@ func (d *document) writeCatalog() error {
 }
 
 // setTitle gives the document its title: the caller's, its own, or the text of the first heading.
-func (d *document) setTitle(info pdffile.Dict) {
+func (d *tagger) setTitle(info pdffile.Dict) {
 	const longest = 200
 	title := strings.TrimSpace(d.opt.Title)
 	if title == "" {
@@ -90,7 +90,7 @@ const schema = `<pdfaExtension:schemas><rdf:Bag><rdf:li rdf:parseType="Resource"
 	`</rdf:li></rdf:Bag></pdfaExtension:schemas>`
 
 // xmp returns the metadata: the document information and the standards.
-func (d *document) xmp(info pdffile.Dict) string {
+func (d *tagger) xmp(info pdffile.Dict) string {
 	var x strings.Builder
 	x.WriteString("<?xpacket begin=\"\uFEFF\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?><x:xmpmeta xmlns:x=\"adobe:ns:meta/\">" +
 		`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""`)

@@ -15,12 +15,12 @@ import (
 // effect, becomes one of it.
 
 // checkPDFA1 reports what PDF/A-1 excludes, and otherwise changes the document so that it is of that part.
-func (d *document) checkPDFA1() error {
+func (d *tagger) checkPDFA1() error {
 	if !slices.Contains(d.opt.Standards, pdffile.A1B) {
 		return nil
 	}
 
-	w := pdfa1Walk{document: d, seen: map[string]bool{d.file.Root(): true}}
+	w := pdfa1Walk{tagger: d, seen: map[string]bool{d.file.Root(): true}}
 	for _, p := range d.pages {
 		w.seen[p.ref] = true
 	}
@@ -50,7 +50,7 @@ func (d *document) checkPDFA1() error {
 
 // pdfa1Walk looks at all objects of a document.
 type pdfa1Walk struct {
-	*document
+	*tagger
 
 	seen   map[string]bool
 	next   []string // objects to look at
@@ -166,7 +166,7 @@ func (w *pdfa1Walk) excluded(what string) {
 }
 
 // checkNumbers reports numbers of content that are beyond those of PDF/A-1.
-func (d *document) checkNumbers(s *stream) {
+func (d *tagger) checkNumbers(s *stream) {
 	const maximum = 32767
 	if !slices.Contains(d.opt.Standards, pdffile.A1B) {
 		return
@@ -193,7 +193,7 @@ func (d *document) checkNumbers(s *stream) {
 }
 
 // listGlyphs gives a font of wide codes the list of its glyphs, which PDF/A-1 demands.
-func (d *document) listGlyphs(ref string) {
+func (d *tagger) listGlyphs(ref string) {
 	descriptor := pdffile.Reference(d.update.Entries(ref)["/FontDescriptor"])
 	entries := d.update.Entries(descriptor)
 	raw, ok := d.file.Stream(pdffile.Reference(entries["/FontFile2"]))

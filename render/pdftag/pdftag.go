@@ -58,13 +58,13 @@ type Result struct {
 // maxPages is the maximum number of pages of a document.
 const maxPages = 10_000
 
-// document is the work on one document.
-type document struct {
+// tagger is the work on one document.
+type tagger struct {
 	file    *pdffile.File
 	update  *pdffile.Update
 	opt     Options
 	catalog pdffile.Dict
-	pages   []page
+	pages   []taggedPage
 	streams map[string]*stream // contents of pages and form XObjects, by their references
 	order   []*stream          // the same; a form is before all that draw it
 	budget  int                // of decompressed bytes, and of the work on resources
@@ -82,8 +82,8 @@ type document struct {
 	firstHeading string
 }
 
-// page is a page of the document.
-type page struct {
+// taggedPage is a page of the document.
+type taggedPage struct {
 	ref     string
 	entries pdffile.Dict
 	content *stream // nil if the page is empty
@@ -97,7 +97,7 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 		return Result{}, fmt.Errorf("pdftag: %w", err)
 	}
 
-	d := &document{
+	d := &tagger{
 		file: f, update: f.NewUpdate(), opt: opt, catalog: f.Catalog(), budget: maxContent,
 		streams: map[string]*stream{}, fonts: map[string]*font{}, annots: map[string]*annotation{},
 		reported: map[string]bool{}, unmarked: map[string]bool{},
@@ -125,13 +125,13 @@ func Conform(tagged []byte, opt Options) (Result, error) {
 }
 
 // readPages reads the pages and their annotations.
-func (d *document) readPages() error {
+func (d *tagger) readPages() error {
 	list, err := d.file.Pages(maxPages)
 	if err != nil {
 		return fmt.Errorf("pdftag: pages: %w", err)
 	}
 	for i, p := range list {
-		d.pages = append(d.pages, page{ref: p.Ref, entries: p.Entries})
+		d.pages = append(d.pages, taggedPage{ref: p.Ref, entries: p.Entries})
 		notes, _ := d.file.Target(p.Entries["/Annots"]).([]any)
 		for _, note := range notes {
 			d.readAnnotation(pdffile.Reference(note), i)
@@ -141,7 +141,7 @@ func (d *document) readPages() error {
 }
 
 // writePages writes the entries of pages that depend on the structure.
-func (d *document) writePages() error {
+func (d *tagger) writePages() error {
 	for _, p := range d.pages {
 		entries := pdffile.Without(p.entries, "/StructParents")
 		if p.content != nil && p.content.key >= 0 {
@@ -155,7 +155,7 @@ func (d *document) writePages() error {
 
 // claim returns the standards that the document keeps, of those that are wanted. A file can only claim one part of
 // PDF/A, and that is the first.
-func (d *document) claim() (claimed []pdffile.Standard) {
+func (d *tagger) claim() (claimed []pdffile.Standard) {
 	part := byte(0)
 	for _, s := range d.opt.Standards {
 		if slices.ContainsFunc(d.faults, func(f Violation) bool { return slices.Contains(f.Breaks, s) }) ||

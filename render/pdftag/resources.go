@@ -9,7 +9,7 @@ import (
 )
 
 // readResources reads the forms that a stream may draw, and checks its fonts and images.
-func (d *document) readResources(s *stream, depth int) error {
+func (d *tagger) readResources(s *stream, depth int) error {
 	const entry = 64 // bytes of content that take as long
 	objects := d.file.Entry(s.resources["/XObject"])
 	fonts := d.file.Entry(s.resources["/Font"])
@@ -44,7 +44,7 @@ func (d *document) readResources(s *stream, depth int) error {
 }
 
 // readForm reads a form and all below it; nil means that it draws itself.
-func (d *document) readForm(ref string, page, depth int) (*stream, error) {
+func (d *tagger) readForm(ref string, page, depth int) (*stream, error) {
 	if known := d.streams[ref]; known != nil {
 		if !known.scanned {
 			return nil, nil // as documented
@@ -60,7 +60,7 @@ func (d *document) readForm(ref string, page, depth int) (*stream, error) {
 }
 
 // readHidden reads the content of soft masks and patterns that has marks, so that it is written without them.
-func (d *document) readHidden(s *stream, depth int) error {
+func (d *tagger) readHidden(s *stream, depth int) error {
 	var refs []string
 	states := d.file.Entry(s.resources["/ExtGState"])
 	for _, name := range slices.Sorted(maps.Keys(states)) {
@@ -93,7 +93,7 @@ func (d *document) readHidden(s *stream, depth int) error {
 }
 
 // checkImage reports an image that PDF/A excludes.
-func (d *document) checkImage(entries pdffile.Dict, page int) {
+func (d *tagger) checkImage(entries pdffile.Dict, page int) {
 	const cmyk = "/DeviceCMYK"
 	if entries["/ColorSpace"] == cmyk || entries["/Interpolate"] == true {
 		d.fault(Violation{
@@ -104,7 +104,7 @@ func (d *document) checkImage(entries pdffile.Dict, page int) {
 }
 
 // checkFont reports a font that is not in the file, or whose characters have no meaning.
-func (d *document) checkFont(ref string, page int) {
+func (d *tagger) checkFont(ref string, page int) {
 	if ref == "" || d.fonts[ref] != nil {
 		return
 	}

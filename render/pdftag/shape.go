@@ -8,8 +8,8 @@ import (
 
 // shape makes the tree as the standards want it, and as small as its meaning permits: groups without a meaning
 // are replaced by what is in them, and content that is no text outside figures becomes an artifact.
-func (d *document) shape() error {
-	s := &shaper{document: d, budget: maxTableWork}
+func (d *tagger) shape() error {
+	s := &shaper{tagger: d, budget: maxTableWork}
 	d.setLanguage()
 	kids := d.gathered(s.kids(d.root, d.opt.Language, false))
 	if len(kids) == 1 && kids[0].is("/Document") {
@@ -24,7 +24,7 @@ func (d *document) shape() error {
 
 // gathered puts elements that are outside of the only Document into it, each at the end of its page. LibreOffice writes
 // frames that are below the text so.
-func (d *document) gathered(kids []*kid) []*kid {
+func (d *tagger) gathered(kids []*kid) []*kid {
 	isDocument := func(k *kid) bool { return k.is("/Document") }
 	at := slices.IndexFunc(kids, isDocument)
 	if at < 0 || slices.ContainsFunc(kids[at+1:], isDocument) {
@@ -54,7 +54,7 @@ func (d *document) gathered(kids []*kid) []*kid {
 }
 
 // setLanguage chooses the language of the document. The caller's is the first; then come its own.
-func (d *document) setLanguage() {
+func (d *tagger) setLanguage() {
 	own := d.catalog["/Lang"]
 	if d.opt.NoLanguage {
 		own = nil
@@ -74,13 +74,13 @@ func (d *document) setLanguage() {
 
 // shaper shapes the tree.
 type shaper struct {
-	*document
+	*tagger
 
 	budget int // of steps in tables
 }
 
 // settle sets who owns what in the finished tree. Marks that nothing in it has become artifacts.
-func (d *document) settle() {
+func (d *tagger) settle() {
 	for _, s := range d.order {
 		for _, m := range s.marks {
 			m.owner = nil
@@ -108,7 +108,7 @@ func (d *document) settle() {
 }
 
 // walk calls f for an element and all below it, in their order.
-func (d *document) walk(e *element, f func(*element)) {
+func (d *tagger) walk(e *element, f func(*element)) {
 	f(e)
 	for _, k := range e.kids {
 		if k.element != nil {

@@ -18,7 +18,7 @@ const (
 
 // checkTexts compares the text of the structure with that of the source, and reports texts that are missing in the
 // structure, or in it more often, whatever the reason.
-func (d *document) checkTexts() error {
+func (d *tagger) checkTexts() error {
 	if len(d.opt.Texts) == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (d *document) checkTexts() error {
 }
 
 // appendContents adds the text of the content of an element, without alternatives.
-func (d *document) appendContents(out *readText, e *element) {
+func (d *tagger) appendContents(out *readText, e *element) {
 	for _, k := range e.kids {
 		if k.element != nil {
 			d.appendContents(out, k.element)

@@ -42,14 +42,14 @@ type readText struct {
 func (t *readText) full() bool { return t.Len() > t.maximum }
 
 // textOf returns the text of an element, as far as a few words.
-func (d *document) textOf(e *element) string {
+func (d *tagger) textOf(e *element) string {
 	out := readText{maximum: maxText}
 	d.appendText(&out, e)
 	words := strings.FieldsFunc(out.String(), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	return strings.Join(words, " ")
 }
 
-func (d *document) appendText(out *readText, e *element) {
+func (d *tagger) appendText(out *readText, e *element) {
 	if text := e.actual + e.alt; text != "" {
 		out.WriteString(text)
 		return
@@ -71,7 +71,7 @@ func (d *document) appendText(out *readText, e *element) {
 }
 
 // appendContent adds the text of the drawing of a mark.
-func (d *document) appendContent(out *readText, s *stream, number int) {
+func (d *tagger) appendContent(out *readText, s *stream, number int) {
 	for _, e := range s.drawings(number) {
 		if out.full() {
 			return
@@ -81,7 +81,7 @@ func (d *document) appendContent(out *readText, s *stream, number int) {
 }
 
 // appendEvent adds the text of one drawing.
-func (d *document) appendEvent(out *readText, s *stream, e event) {
+func (d *tagger) appendEvent(out *readText, s *stream, e event) {
 	if e.form != nil {
 		out.WriteString(d.textOfForm(e.form))
 	} else if len(s.plain) > 0 {
@@ -90,7 +90,7 @@ func (d *document) appendEvent(out *readText, s *stream, e event) {
 }
 
 // textOfForm returns the text of a form, which can be drawn often, and is read once.
-func (d *document) textOfForm(form *stream) string {
+func (d *tagger) textOfForm(form *stream) string {
 	if form.shown == nil {
 		shown := readText{maximum: maxText}
 		d.appendShown(&shown, form, form.plain)
@@ -113,7 +113,7 @@ func (s *stream) drawings(number int) []event {
 }
 
 // appendShown adds the text that operators show.
-func (d *document) appendShown(out *readText, s *stream, content []byte) {
+func (d *tagger) appendShown(out *readText, s *stream, content []byte) {
 	d.readShown(s, content, func(f *font, codes []byte) {
 		if f == nil {
 			out.WriteString(pdffile.Text("b:" + hex.EncodeToString(codes)))
@@ -125,7 +125,7 @@ func (d *document) appendShown(out *readText, s *stream, content []byte) {
 
 // readShown passes the strings that operators show to a function, with their fonts; a text that is to be read for them
 // comes first, without a font.
-func (d *document) readShown(s *stream, content []byte, show func(*font, []byte)) {
+func (d *tagger) readShown(s *stream, content []byte, show func(*font, []byte)) {
 	l := pdffile.NewLexer(content)
 	var f *font
 	var name string

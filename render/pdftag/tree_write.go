@@ -21,13 +21,13 @@ type treeWriter struct {
 }
 
 // nextKey returns a new key of the tree of parents.
-func (d *document) nextKey() int {
+func (d *tagger) nextKey() int {
 	d.tree.key++
 	return d.tree.key - 1
 }
 
 // writeTree writes the structure tree and the tree of parents.
-func (d *document) writeTree() error {
+func (d *tagger) writeTree() error {
 	t := &d.tree
 	t.shared = map[string]string{}
 	t.ids = map[string]string{}
@@ -67,14 +67,14 @@ func (d *document) writeTree() error {
 	return nil
 }
 
-func (d *document) newObject(value any) string {
+func (d *tagger) newObject(value any) string {
 	ref := d.update.Reserve()
 	d.update.Set(ref, value)
 	return ref
 }
 
 // identify keeps the identifiers that something names; notes must have one.
-func (d *document) identify(e *element) {
+func (d *tagger) identify(e *element) {
 	t := &d.tree
 	if e.kind == "/Note" {
 		t.notes++
@@ -93,7 +93,7 @@ func (d *document) identify(e *element) {
 }
 
 // writeElement writes an element.
-func (d *document) writeElement(e *element) {
+func (d *tagger) writeElement(e *element) {
 	entries := pdffile.Dict{"/S": e.kind, "/P": e.parent.ref}
 	kids, page := d.kidValues(e)
 	if page != "" {
@@ -121,7 +121,7 @@ func (d *document) writeElement(e *element) {
 }
 
 // kidValues returns the values of an element's kids, and the page of those that are numbers only.
-func (d *document) kidValues(e *element) (values []any, page string) {
+func (d *tagger) kidValues(e *element) (values []any, page string) {
 	for _, k := range e.kids {
 		switch {
 		case k.element != nil:
@@ -152,7 +152,7 @@ func (d *document) kidValues(e *element) (values []any, page string) {
 }
 
 // attributes returns the attributes of an element; one entry is none.
-func (d *document) attributes(e *element) pdffile.Dict {
+func (d *tagger) attributes(e *element) pdffile.Dict {
 	switch {
 	case e.kind == "/TH" || e.kind == "/TD":
 		return d.cellAttributes(e)
@@ -164,7 +164,7 @@ func (d *document) attributes(e *element) pdffile.Dict {
 	return nil
 }
 
-func (d *document) cellAttributes(e *element) pdffile.Dict {
+func (d *tagger) cellAttributes(e *element) pdffile.Dict {
 	a := pdffile.Dict{"/O": "/Table"}
 	if e.kind == "/TH" {
 		a["/Scope"] = e.scope
@@ -190,7 +190,7 @@ func (d *document) cellAttributes(e *element) pdffile.Dict {
 }
 
 // share returns the reference of attributes, which equal ones have too.
-func (d *document) share(a pdffile.Dict) string {
+func (d *tagger) share(a pdffile.Dict) string {
 	var key strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		fmt.Fprint(&key, name, a[name])
@@ -204,7 +204,7 @@ func (d *document) share(a pdffile.Dict) string {
 }
 
 // writeParents writes who owns the marks of streams, and the annotations.
-func (d *document) writeParents() {
+func (d *tagger) writeParents() {
 	t := &d.tree
 	for _, s := range d.order {
 		if s.key < 0 {

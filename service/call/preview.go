@@ -62,7 +62,7 @@ type Preview struct {
 	// HTML is the filled template, for operation.Filled only; Places are the positions of its elements, for
 	// operation.Placed.
 	HTML   string
-	Places []render.Place
+	Places []render.ElementPosition
 	// Warnings name what prevents PDF/UA-1, for operation.Accessible only.
 	Warnings  []wire.Warning
 	Pages     int      // that the document has
@@ -145,7 +145,7 @@ func (p *Runner) preview(ctx context.Context, request PreviewRequest) (made Prev
 		maxPages = maxPreviewPages
 	}
 	if request.View == operation.Placed {
-		made.Places, err = render.Places(result.Body, maxPages)
+		made.Places, err = render.ElementPositions(result.Body, maxPages)
 	} else {
 		made.Images, err = drawPages(ctx, env.Render, result, min(maxPages, made.Pages), request.Scale)
 	}
@@ -225,7 +225,7 @@ func readZipped(f *zip.File) ([]byte, error) {
 // MarshalJSON writes the fields that the editor reads: places, or images as Base64 with the warnings.
 func (p Preview) MarshalJSON() ([]byte, error) {
 	if p.Images == nil {
-		return json.Marshal(map[string]any{"places": append([]render.Place{}, p.Places...), "left": p.Remaining})
+		return json.Marshal(map[string]any{"places": append([]render.ElementPosition{}, p.Places...), "left": p.Remaining})
 	}
 
 	fields := map[string]any{

@@ -324,19 +324,19 @@ func TestLoadOptionsPage(t *testing.T) {
 	for name, test := range map[string]struct {
 		options LoadOptions
 		hasURL  bool
-		want    render.Page
+		want    render.PageSettings
 	}{
-		"inline":      {LoadOptions{}, false, render.Page{WaitUntil: "load"}},
-		"url":         {LoadOptions{}, true, render.Page{WaitUntil: "networkidle0"}},
-		"longer wait": {LoadOptions{WaitForTimeout: 5000}, false, render.Page{WaitUntil: "load", Timeout: 35 * time.Second, WaitForTimeout: 5 * time.Second}},
-		"longest":     {LoadOptions{WaitForTimeout: 30000}, false, render.Page{WaitUntil: "load", Timeout: time.Minute, WaitForTimeout: 30 * time.Second}},
+		"inline":      {LoadOptions{}, false, render.PageSettings{WaitUntil: "load"}},
+		"url":         {LoadOptions{}, true, render.PageSettings{WaitUntil: "networkidle0"}},
+		"longer wait": {LoadOptions{WaitForTimeout: 5000}, false, render.PageSettings{WaitUntil: "load", Timeout: 35 * time.Second, WaitForTimeout: 5 * time.Second}},
+		"longest":     {LoadOptions{WaitForTimeout: 30000}, false, render.PageSettings{WaitUntil: "load", Timeout: time.Minute, WaitForTimeout: 30 * time.Second}},
 		"all": {
 			LoadOptions{
 				WaitUntil: "domcontentloaded", WaitForSelector: "p", WaitForFunction: "x()", Timeout: 1500,
 				FailOnHTTPStatus: Statuses{[]string{"404", "5xx"}}, FailOnResourceError: true, FailOnConsoleError: true,
 				ExtraHTTPHeaders: map[string]string{"A": "b"}, Cookies: []Cookie{{"n", "v", "d.example", "/p"}},
 			}, true,
-			render.Page{
+			render.PageSettings{
 				WaitUntil: "domcontentloaded", WaitForSelector: "p", WaitForFunction: "x()", Timeout: 1500 * time.Millisecond,
 				Strict:  chrome.FailOn{Statuses: []chrome.StatusRange{{First: 404, Last: 404}, {First: 500, Last: 599}}, Resources: true, Console: true},
 				Headers: map[string]string{"A": "b"}, Cookies: []chrome.Cookie{{Name: "n", Value: "v", Domain: "d.example", Path: "/p"}},

@@ -37,7 +37,7 @@ func TestAssetsInHeaders(t *testing.T) {
 		Footer: `<link rel=stylesheet href="https://a.example/x.css"><img src="` + site.URL + `/absent"><img src="` + site.URL + `/page"><img src="http://10.0.0.1/x.png"><img src="nowhere.png"><style>@import "https://b.example/y.css";</style>`,
 	}
 	src := render.Source{HTML: "<p>body", Assets: []chrome.Asset{{Name: "own/mark.svg", Content: spool.FromBytes([]byte(strings.ReplaceAll(redSquare, "REMOTE", "OWN")))}}}
-	doc, err := a.PDF(t.Context(), src, render.Page{}, settings)
+	doc, err := a.PDF(t.Context(), src, render.PageSettings{}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestAssetsInHeaders(t *testing.T) {
 			t.Errorf("no %q in %q", want, said)
 		}
 	}
-	_, err = a.PDF(t.Context(), src, render.Page{Strict: chrome.FailOn{Resources: true}}, settings)
+	_, err = a.PDF(t.Context(), src, render.PageSettings{Strict: chrome.FailOn{Resources: true}}, settings)
 	var faults *chrome.WarningsError
 	if !errors.As(err, &faults) || len(faults.Faults) != 6 {
 		t.Errorf("under failOnResourceError: %v", err)
@@ -65,7 +65,7 @@ func TestAssetsInHeaders(t *testing.T) {
 
 	// Content as wide as the paper, with padding, is not cut.
 	settings.Header, settings.Footer = `<div style="width:100%;padding:0 20mm;text-align:right">LAST</div>`, ""
-	doc, err = a.PDF(t.Context(), render.Source{HTML: "<p>body"}, render.Page{}, settings)
+	doc, err = a.PDF(t.Context(), render.Source{HTML: "<p>body"}, render.PageSettings{}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}

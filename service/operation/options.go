@@ -120,8 +120,8 @@ func (o *LoadOptions) validate(faults *schema.FieldErrors, hasURL bool) {
 }
 
 // page returns the options in the renderer's type.
-func (o *LoadOptions) page(hasURL bool) render.Page {
-	page := render.Page{
+func (o *LoadOptions) page(hasURL bool) render.PageSettings {
+	page := render.PageSettings{
 		WaitUntil:       o.WaitUntil,
 		WaitForSelector: o.WaitForSelector,
 		WaitForFunction: o.WaitForFunction,

@@ -307,7 +307,7 @@ func runPDF(ctx context.Context, deps *Deps, in *pdfInput) (schema.Result, error
 		}
 	}
 
-	doc, err := withSite(ctx, deps, &in.SiteInput, &src, func() (chrome.Document, error) {
+	doc, err := withSite(ctx, deps, &in.SiteInput, &src, func() (chrome.PrintedPDF, error) {
 		return deps.Render.PDF(ctx, src, page, settings)
 	})
 

@@ -60,7 +60,7 @@ func (in *mergeInput) Validate() error {
 }
 
 // numberPlaces are the places of page numbers, by preference.
-var numberPlaces = []pdf.Place{pdf.Bottom, pdf.BottomRight, pdf.BottomLeft, pdf.Top, pdf.TopRight, pdf.TopLeft}
+var numberPlaces = []pdf.Position{pdf.Bottom, pdf.BottomRight, pdf.BottomLeft, pdf.Top, pdf.TopRight, pdf.TopLeft}
 
 // additions returns what the result has more than the files.
 func (in *mergeInput) additions() render.MergeAdditions {
@@ -68,7 +68,7 @@ func (in *mergeInput) additions() render.MergeAdditions {
 	if in.PageNumbers {
 		add.PageNumbers = numberPlaces
 		if place := in.PageNumberPosition; place != "" && place != "auto" {
-			add.PageNumbers = []pdf.Place{pdf.Place(place)}
+			add.PageNumbers = []pdf.Position{pdf.Position(place)}
 		}
 	}
 	return add

@@ -176,7 +176,9 @@ func templateNotFound(err error, ref string, version int) error {
 }
 
 // fill makes HTML of the template, and subtracts the time from the page's.
-func (t *TemplateInput) fill(ctx context.Context, deps *Deps, o TemplateOptions, page *render.Page) (string, error) {
+func (t *TemplateInput) fill(
+	ctx context.Context, deps *Deps, o TemplateOptions, page *render.PageSettings,
+) (string, error) {
 	found, err := deps.Templates.Pinned(ctx, *t.TemplateID, t.TemplateVersion)
 	if err != nil {
 		return "", templateNotFound(err, *t.TemplateID, t.TemplateVersion)
@@ -190,7 +192,7 @@ func (t *TemplateInput) fill(ctx context.Context, deps *Deps, o TemplateOptions,
 	}, page)
 }
 
-func (e *Deps) fill(ctx context.Context, call template.Call, page *render.Page) (string, error) {
+func (e *Deps) fill(ctx context.Context, call template.Call, page *render.PageSettings) (string, error) {
 	began := time.Now()
 	var open []schema.Body
 	defer func() {

@@ -122,7 +122,7 @@ func runPreview(ctx context.Context, deps *Deps, in *previewInput) (schema.Resul
 	}
 
 	src := render.Source{HTML: html}
-	doc, err := withAssets(ctx, deps, &in.AssetInput, &src, func() (chrome.Document, error) {
+	doc, err := withAssets(ctx, deps, &in.AssetInput, &src, func() (chrome.PrintedPDF, error) {
 		return deps.Render.PDF(ctx, src, page, settings)
 	})
 	if err != nil {

@@ -129,7 +129,7 @@ func printHTML(t testing.TB, html string, opt render.PDF) printed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := r.For("gallery").PDF(t.Context(), render.Source{HTML: html}, render.Page{Timeout: 5 * time.Minute}, opt)
+	doc, err := r.For("gallery").PDF(t.Context(), render.Source{HTML: html}, render.PageSettings{Timeout: 5 * time.Minute}, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

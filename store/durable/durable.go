@@ -33,14 +33,14 @@ func SyncFolder(path string) error {
 }
 
 // Reader returns a reader of r that stops when ctx ends.
-func Reader(ctx context.Context, r io.Reader) io.Reader { return &reader{ctx, r} }
+func Reader(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
 
-type reader struct {
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (c *reader) Read(p []byte) (int, error) {
+func (c *contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}

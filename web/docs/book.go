@@ -39,12 +39,12 @@ type Guide struct {
 	Group                    string // title of its group, empty for an unlisted page
 	Internal                 bool   // for operators and developers
 	Source                   string // the Markdown
-	// Page renders the page once, when it is first needed: a server starts without rendering any.
-	Page func() (Page, error)
+	// Content renders the page once, when it is first needed: a server starts without rendering any.
+	Content func() (GuideContent, error)
 }
 
-// Page is the content of a guide.
-type Page struct {
+// Content is the content of a guide.
+type GuideContent struct {
 	HTML     string // without the heading and the sentence
 	Sections []Section
 	Examples []Example
@@ -151,21 +151,23 @@ func parse(page, source string) (Guide, error) {
 		Source:      source,
 		Description: plainText(description),
 	}
-	g.Page = sync.OnceValues(func() (Page, error) { return render(page, g.Title, g.Description, []byte(body)) })
+	g.Content = sync.OnceValues(func() (GuideContent, error) {
+		return render(page, g.Title, g.Description, []byte(body))
+	})
 	return g, nil
 }
 
 // render renders the Markdown below the title and the description of a page.
-func render(page, title, description string, src []byte) (Page, error) {
+func render(page, title, description string, src []byte) (GuideContent, error) {
 	html, doc, err := toHTML(src, func(doc ast.Node, src []byte) {
 		nameHeadings(doc, src)
 		rewriteLinks(doc, page)
 	})
 	if err != nil {
-		return Page{}, fmt.Errorf("docs: %s: %w", page, err)
+		return GuideContent{}, fmt.Errorf("docs: %s: %w", page, err)
 	}
 
-	p := Page{HTML: html, Sections: []Section{{Title: title, Text: description}}}
+	p := GuideContent{HTML: html, Sections: []Section{{Title: title, Text: description}}}
 	p.collect(doc, src)
 	return p, nil
 }
@@ -238,7 +240,7 @@ func rewriteLinks(doc ast.Node, page string) {
 }
 
 // collect adds the sections and examples of a page, after the section for its top.
-func (p *Page) collect(doc ast.Node, src []byte) {
+func (p *GuideContent) collect(doc ast.Node, src []byte) {
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Heading:

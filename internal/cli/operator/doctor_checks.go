@@ -523,8 +523,8 @@ func checkRender(ctx context.Context, config app.Config) (found []Finding) {
 
 	started := time.Since(begin)
 	begin = time.Now()
-	doc, err := r.For("doctor").PDF(ctx, render.Source{Markdown: "# relaypdf doctor\n\nAll is well."}, render.Page{},
-		render.PDF{})
+	source := render.Source{Markdown: "# relaypdf doctor\n\nAll is well."}
+	doc, err := r.For("doctor").PDF(ctx, source, render.PageSettings{}, render.PDF{})
 	if err != nil {
 		return broken(remedy, "%v", err)
 	}

@@ -195,7 +195,7 @@ func TestExamplesOfTheGuidesRun(t *testing.T) {
 		if g.Slug == "first-day" {
 			continue // TestFirstDay runs it
 		}
-		page, err := g.Page()
+		page, err := g.Content()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestExamplesOfTheClientsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	guide, _ := book.Guide("clients")
-	page, err := guide.Page()
+	page, err := guide.Content()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,8 @@ type Library struct {
 	Variables map[string]*Expression
 }
 
-// Document is a tree with an index of its names.
-type Document struct {
+// Tree is a tree with an index of its names.
+type Tree struct {
 	Root      *Node
 	library   *Library
 	names     map[string][]*Node
@@ -82,11 +82,11 @@ var (
 )
 
 // NewDocument returns the document of a root element. It sets the parents of all nodes.
-func NewDocument(root *Node, library *Library) *Document {
+func NewDocument(root *Node, library *Library) *Tree {
 	if library == nil {
 		library = &Library{}
 	}
-	d := &Document{
+	d := &Tree{
 		Root: &Node{Children: []*Node{root}}, library: library, names: map[string][]*Node{},
 		variables: map[string][]Item{}, steps: MaxSteps,
 	}
@@ -107,7 +107,7 @@ func NewDocument(root *Node, library *Library) *Document {
 }
 
 // below returns the nodes of a name below a node, in their order.
-func (d *Document) below(n *Node, name string) []*Node {
+func (d *Tree) below(n *Node, name string) []*Node {
 	all := d.names[name]
 	if name == "*" {
 		all = d.nodes
@@ -175,7 +175,7 @@ func Compile(text string) (e *Expression, err error) {
 }
 
 // Evaluate returns the value of an expression at a node.
-func (e *Expression) Evaluate(d *Document, at *Node) (value []Item, err error) {
+func (e *Expression) Evaluate(d *Tree, at *Node) (value []Item, err error) {
 	defer func() {
 		if failed, ok := recover().(evaluationError); ok {
 			err = failed.error
@@ -185,7 +185,7 @@ func (e *Expression) Evaluate(d *Document, at *Node) (value []Item, err error) {
 }
 
 // Bool returns the effective boolean value of an expression at a node.
-func (e *Expression) Bool(d *Document, at *Node) (holds bool, err error) {
+func (e *Expression) Bool(d *Tree, at *Node) (holds bool, err error) {
 	defer func() {
 		if failed, ok := recover().(evaluationError); ok {
 			err = failed.error
@@ -195,7 +195,7 @@ func (e *Expression) Bool(d *Document, at *Node) (holds bool, err error) {
 }
 
 // Nodes returns the nodes that an expression selects from the document.
-func (e *Expression) Nodes(d *Document) ([]*Node, error) {
+func (e *Expression) Nodes(d *Tree) ([]*Node, error) {
 	items, err := e.Evaluate(d, d.Root)
 	nodes := make([]*Node, 0, len(items))
 	for _, item := range items {
@@ -217,7 +217,7 @@ func fail(format string, args ...any) {
 
 // context is where an expression is evaluated.
 type context struct {
-	document       *Document
+	document       *Tree
 	item           Item
 	position, size int
 	variables      *binding
@@ -354,7 +354,7 @@ func (e *Expression) Call(args [][]Item) (value []Item, err error) {
 			err = failed.error
 		}
 	}()
-	c := &context{document: &Document{steps: MaxSteps, library: &Library{}}, position: 1, size: 1}
+	c := &context{document: &Tree{steps: MaxSteps, library: &Library{}}, position: 1, size: 1}
 	for i, arg := range args {
 		c = c.bind(string(rune('1'+i)), arg)
 	}
@@ -362,7 +362,7 @@ func (e *Expression) Call(args [][]Item) (value []Item, err error) {
 }
 
 // Use sets the library of the following evaluations.
-func (d *Document) Use(library *Library) {
+func (d *Tree) Use(library *Library) {
 	d.library = library
 	d.variables = map[string][]Item{}
 }

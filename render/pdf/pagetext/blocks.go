@@ -77,12 +77,12 @@ func (l line) all(is func(Word) bool) bool {
 func isBold(w Word) bool { return w.Bold }
 
 // code reports whether a line is set as code is.
-func (d *document) code(l line) bool {
+func (d *textFacts) code(l line) bool {
 	return !d.mono && len(l.words) > 0 && l.words[0].Mono && l.all(func(w Word) bool { return w.Mono })
 }
 
 // blocks are the text of a page.
-func (d *document) blocks(p *page) (blocks []block) {
+func (d *textFacts) blocks(p *pageLayout) (blocks []block) {
 	for _, part := range p.parts() {
 		if part.table != nil {
 			blocks = append(blocks, block{kind: tableBlock, table: part.table, rtl: p.rtl})
@@ -101,7 +101,7 @@ func (d *document) blocks(p *page) (blocks []block) {
 }
 
 // columnBlocks parts the rows of a column into blocks.
-func (d *document) columnBlocks(p part) (blocks []block) {
+func (d *textFacts) columnBlocks(p part) (blocks []block) {
 	var lines []line
 	for _, row := range p.rows {
 		lines = append(lines, newLine(row))
@@ -199,7 +199,7 @@ func usualStep(lines []line) float64 {
 }
 
 // goesOn reports whether line i belongs to the block before.
-func (d *document) goesOn(b block, lines []line, i, level int, step float64, column Box) bool {
+func (d *textFacts) goesOn(b block, lines []line, i, level int, step float64, column Box) bool {
 	l := lines[i]
 	before := lines[i-1]
 	if !near(before, l, step) || (b.kind == headingBlock) != (level > 0) {
@@ -270,7 +270,7 @@ func endsEarly(l, next line, column Box) bool {
 }
 
 // listMark returns the beginning of a list item, and the rest of its line.
-func (d *document) listMark(l line) (mark string, rest line) {
+func (d *textFacts) listMark(l line) (mark string, rest line) {
 	if l.bullet {
 		return "-", l
 	}
@@ -310,7 +310,7 @@ func indented(l, other line) bool { return l.Left > other.Left+0.3*l.size }
 const longestHeading = 200
 
 // headingLevel returns the level of a heading, or 0 for other lines.
-func (d *document) headingLevel(lines []line, i int, column Box) int {
+func (d *textFacts) headingLevel(lines []line, i int, column Box) int {
 	l := lines[i]
 	text := l.text()
 	if len([]rune(text)) > longestHeading || !strings.ContainsFunc(text, unicode.IsLetter) && !strings.ContainsFunc(text, unicode.IsDigit) || len(l.gaps) > 0 {
@@ -333,7 +333,7 @@ func (d *document) headingLevel(lines []line, i int, column Box) int {
 }
 
 // alone reports whether line i is bold and separate, like headings of the text's size.
-func (d *document) alone(lines []line, i int, text string, column Box) bool {
+func (d *textFacts) alone(lines []line, i int, text string, column Box) bool {
 	l := lines[i]
 	if d.bold || l.size < d.body*0.95 || !l.all(isBold) || l.bullet || endsLine(text) || !strings.ContainsFunc(text, unicode.IsLetter) || l.width() > 0.95*column.width() && len(text) > 80 {
 		return false
@@ -350,7 +350,7 @@ func follows(before, l line) bool {
 
 // within reports whether a line that is a little larger than the text is still a part of
 // it: the text layers of scans have a different size for each line.
-func (d *document) within(lines []line, i int, column Box) bool {
+func (d *textFacts) within(lines []line, i int, column Box) bool {
 	const much = 1.4
 	l := lines[i]
 	if l.size > much*d.body {

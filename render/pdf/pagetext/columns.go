@@ -34,7 +34,7 @@ const (
 )
 
 // parts returns the parts of a page in reading order.
-func (p *page) parts() []part {
+func (p *pageLayout) parts() []part {
 	var items []item
 	for _, r := range p.runs {
 		items = append(items, item{Box: r.Box, run: r})
@@ -47,7 +47,7 @@ func (p *page) parts() []part {
 
 // split divides items at gaps over their full height, unless the parts above and below are divided at the same
 // gutter.
-func (p *page) split(items []item, depth int) (parts []part) {
+func (p *pageLayout) split(items []item, depth int) (parts []part) {
 	for _, zone := range joinZones(zonesOf(items)) {
 		parts = append(parts, p.splitZone(zone, depth)...)
 	}
@@ -120,7 +120,7 @@ func parted(items []item, gutter float64) bool {
 }
 
 // splitZone divides items at the gutter that most rows have. Above and below, items may cross it.
-func (p *page) splitZone(items []item, depth int) []part {
+func (p *pageLayout) splitZone(items []item, depth int) []part {
 	if len(items) == 0 {
 		return nil
 	}
@@ -228,7 +228,7 @@ type band struct {
 }
 
 // bands splits items into those that cross a gutter and those on either side of it.
-func (p *page) bands(items []item, gutter float64) []band {
+func (p *pageLayout) bands(items []item, gutter float64) []band {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b item) int { return cmp.Compare(a.middleY(), b.middleY()) })
 
@@ -327,7 +327,7 @@ func bothSides(items []item, gutter float64) bool {
 }
 
 // sideBySide reads items that are in columns, as a table or as one column after another.
-func (p *page) sideBySide(items []item, depth int) []part {
+func (p *pageLayout) sideBySide(items []item, depth int) []part {
 	columns := columnsOf(items)
 	if len(columns) < 2 {
 		return p.column(items)
@@ -363,7 +363,7 @@ func (p *page) sideBySide(items []item, depth int) []part {
 }
 
 // besideOrNot reads one of several groups of items.
-func (p *page) besideOrNot(items []item, depth int) []part {
+func (p *pageLayout) besideOrNot(items []item, depth int) []part {
 	if c := columnsOf(items); len(c) > 1 {
 		if t := p.openTable(items, c); t != nil {
 			return []part{{Box: t.Box, table: t}}
@@ -447,7 +447,7 @@ func numeric(column []item) bool {
 }
 
 // openTable makes a table of columns without rules, if they form one.
-func (p *page) openTable(items []item, columns [][]item) *table {
+func (p *pageLayout) openTable(items []item, columns [][]item) *table {
 	running := 0
 	for _, column := range columns {
 		if slices.ContainsFunc(column, func(it item) bool { return it.run == nil || it.run.bullet }) {
@@ -511,7 +511,7 @@ func farApart(columns [][]item) bool {
 }
 
 // between are the heights of the level lines that run through a box.
-func (p *page) between(box Box) (heights []float64) {
+func (p *pageLayout) between(box Box) (heights []float64) {
 	for _, r := range p.rules {
 		if r.height() == 0 && r.Top > box.Top && r.Top < box.Bottom && min(r.Right, box.Right)-max(r.Left, box.Left) > 0.5*box.width() {
 			heights = append(heights, r.Top)
@@ -524,7 +524,7 @@ func (p *page) between(box Box) (heights []float64) {
 // fill puts rows of items into the cells of a table. Lines that belong together are
 // one row: those between two ruled lines, or else those that follow so closely that
 // they go on with a cell.
-func (p *page) fill(box Box, rows [][]item, columns [][]item, lines []float64) *table {
+func (p *pageLayout) fill(box Box, rows [][]item, columns [][]item, lines []float64) *table {
 	column := map[*run]int{}
 	for i, c := range columns {
 		for _, it := range c {
@@ -581,7 +581,7 @@ func nearestBelow(heights []float64, y float64) int {
 }
 
 // column reads items as rows, from the top.
-func (p *page) column(items []item) (parts []part) {
+func (p *pageLayout) column(items []item) (parts []part) {
 	var rows [][]*run
 	flush := func() {
 		if len(rows) == 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // learn finds the size of the text, the sizes of headings, and the words of the document.
-func (d *document) learn() {
+func (d *textFacts) learn() {
 	sizes := map[float64]int{}
 	all := 0
 	bold := 0
@@ -92,7 +92,7 @@ const maxKnown = 200_000
 
 // learnHeadings finds the sizes that are larger than the text's, of lines that are
 // short enough.
-func (d *document) learnHeadings() {
+func (d *textFacts) learnHeadings() {
 	sizes := map[float64]bool{}
 	for _, p := range d.pages {
 		for _, r := range p.runs {

@@ -78,7 +78,7 @@ type Link struct {
 // bottom that is equal on many pages is there once, and the numbers of pages are not.
 // No page loses all of its text that way.
 func Markdown(pages []Page) []string {
-	d := &document{pages: make([]*page, len(pages)), known: map[string]bool{}}
+	d := &textFacts{pages: make([]*pageLayout, len(pages)), known: map[string]bool{}}
 	for i := range pages {
 		d.pages[i] = newPage(&pages[i])
 		d.pages[i].number, d.pages[i].of = cmp.Or(pages[i].Number, i+1), cmp.Or(pages[i].Of, len(pages))
@@ -95,9 +95,9 @@ func Markdown(pages []Page) []string {
 	return texts
 }
 
-// document holds the facts about all pages.
-type document struct {
-	pages []*page
+// textFacts holds the facts about all pages.
+type textFacts struct {
+	pages []*pageLayout
 	// body is the size of most letters; headings are the sizes above it, the largest
 	// first. bold means that most letters are, mono that many are equally wide.
 	body     float64
@@ -108,8 +108,8 @@ type document struct {
 	known map[string]bool
 }
 
-// page is a page, its words put together.
-type page struct {
+// pageLayout is a page, its words put together.
+type pageLayout struct {
 	number, of    int
 	width, height float64
 	runs          []*run
@@ -131,10 +131,10 @@ type run struct {
 }
 
 // newPage puts the words of a page together.
-func newPage(in *Page) *page {
+func newPage(in *Page) *pageLayout {
 	in.upright()
 	in.link()
-	p := &page{width: in.Width, height: in.Height}
+	p := &pageLayout{width: in.Width, height: in.Height}
 
 	level := in.Words[:0:0]
 	right := 0

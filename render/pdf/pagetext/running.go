@@ -46,7 +46,7 @@ var (
 )
 
 // findNumber reads a run as the number of a page.
-func (p *page) findNumber(r *run, alone bool) (found pageNumber, ok bool) {
+func (p *pageLayout) findNumber(r *run, alone bool) (found pageNumber, ok bool) {
 	text := r.text()
 	if m := wholeNumber.FindStringSubmatch(text); m != nil {
 		found = pageNumber{run: r, form: strings.ToLower(m[1]) + "#", bare: m[1] == "", alone: true}
@@ -114,7 +114,7 @@ func roman(n int) string {
 }
 
 // edgeRows are the rows at the top and the bottom of a page.
-func (p *page) edgeRows() (rows []*edgeRow) {
+func (p *pageLayout) edgeRows() (rows []*edgeRow) {
 	var outer []*run
 	for _, r := range p.runs {
 		if r.Bottom < edge*p.height || r.Top > (1-edge)*p.height {
@@ -151,7 +151,7 @@ type counted struct {
 }
 
 // isPage reports whether a number is the number of its page.
-func (c counting) isPage(number pageNumber, p *page, pages int) bool {
+func (c counting) isPage(number pageNumber, p *pageLayout, pages int) bool {
 	const (
 		furthest = 99 // a number alone may be an amount or a year
 		often    = 3
@@ -176,7 +176,7 @@ type running struct {
 
 // dropRunning takes out lines that run through the document: all but the first of
 // those that are equal, and the numbers of pages.
-func (d *document) dropRunning() {
+func (d *textFacts) dropRunning() {
 	edges := make([][]*edgeRow, len(d.pages))
 	count := counting{}
 	for i, p := range d.pages {

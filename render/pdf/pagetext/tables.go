@@ -78,7 +78,7 @@ func level(r rule) int {
 }
 
 // ruledTables finds tables whose cells have rules on all sides, and removes their words from those of the page.
-func ruledTables(p *page, words []Word) (tables []*table, left []Word) {
+func ruledTables(p *pageLayout, words []Word) (tables []*table, left []Word) {
 	if len(p.rules) < 4 || len(p.rules) > mostRules {
 		return nil, words
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // write makes Markdown of blocks.
-func write(d *document, blocks []block) string {
+func write(d *textFacts, blocks []block) string {
 	var b strings.Builder
 	for i, block := range blocks {
 		text := d.blockText(block)
@@ -27,7 +27,7 @@ func write(d *document, blocks []block) string {
 	return b.String()
 }
 
-func (d *document) blockText(b block) string {
+func (d *textFacts) blockText(b block) string {
 	switch b.kind {
 	case tableBlock:
 		return d.tableText(b)
@@ -50,7 +50,7 @@ func (d *document) blockText(b block) string {
 }
 
 // codeText is a block in a font whose letters are all equally wide.
-func (d *document) codeText(b block) string {
+func (d *textFacts) codeText(b block) string {
 	left := b.lines[0].Left
 	for _, l := range b.lines {
 		if len(l.words) > 0 {
@@ -87,7 +87,7 @@ func (d *document) codeText(b block) string {
 }
 
 // linesText joins the lines of a block.
-func (d *document) linesText(b block, marked bool) string {
+func (d *textFacts) linesText(b block, marked bool) string {
 	var text strings.Builder
 	last := "" // the line that the next may join
 
@@ -120,7 +120,7 @@ var (
 
 // joinLines returns a line of a paragraph in front of the next: with a space, or without its hyphen if a word is
 // divided between them, unless the document has the word with its hyphen elsewhere.
-func (d *document) joinLines(line, next string) string {
+func (d *textFacts) joinLines(line, next string) string {
 	last := lastRune(line)
 	first := firstRune(next)
 
@@ -158,7 +158,7 @@ type look struct {
 }
 
 // wordsText is a row of words with their looks.
-func (d *document) wordsText(words []Word, gaps map[int]bool, marked bool) string {
+func (d *textFacts) wordsText(words []Word, gaps map[int]bool, marked bool) string {
 	var b strings.Builder
 	for from := 0; from < len(words); {
 		l := lookOf(words[from], marked)
@@ -274,7 +274,7 @@ func guardLines(text string) string {
 }
 
 // tableText is a table of GitHub's Markdown.
-func (d *document) tableText(b block) string {
+func (d *textFacts) tableText(b block) string {
 	var text strings.Builder
 	for i, row := range b.table.rows {
 		text.WriteByte('|')
@@ -296,7 +296,7 @@ func (d *document) tableText(b block) string {
 }
 
 // cellText returns the content of a cell on one line.
-func (d *document) cellText(c cell) string {
+func (d *textFacts) cellText(c cell) string {
 	var lines []line
 	for _, row := range rowsOf(c, runBox) {
 		lines = append(lines, newLine(row))

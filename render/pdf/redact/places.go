@@ -10,9 +10,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// places walks over the drawn objects of pages with their positions: images, and painted outlines. What patterns and
-// soft masks have is among them.
-type places struct {
+// locate walks over the drawn objects of pages with their positions: images, and painted outlines. What patterns
+// and soft masks have is among them.
+type drawnObjects struct {
 	*pdffile.File
 
 	// image gets the hashes of an image and of its masks, the rectangle around it, and how it is seen.
@@ -42,7 +42,7 @@ const (
 const maxSteps = 20_000_000
 
 // page walks over a page.
-func (p *places) page(page pdffile.Page) error {
+func (p *drawnObjects) page(page pdffile.Page) error {
 	content, err := (&scrubber{File: p.File}).content(page.Entries["/Contents"])
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (p *places) page(page pdffile.Page) error {
 }
 
 // resources returns the resources of a page, including inherited ones.
-func (p *places) resources(node pdffile.Dict) pdffile.Dict {
+func (p *drawnObjects) resources(node pdffile.Dict) pdffile.Dict {
 	for depth := 0; node["/Resources"] == nil && node["/Parent"] != nil && depth < pdffile.MaxDepth; depth++ {
 		node = p.Entry(node["/Parent"])
 	}
@@ -85,7 +85,7 @@ func (n *pen) to(x, y float64) {
 }
 
 // content walks over content.
-func (p *places) content(content []byte, resources pdffile.Dict, matrix job.Affine, depth int) (err error) {
+func (p *drawnObjects) content(content []byte, resources pdffile.Dict, matrix job.Affine, depth int) (err error) {
 	n := pen{matrix: matrix, upright: true, clip: everywhere}
 	saved := []pen{}
 	objects := p.Entry(resources["/XObject"])
@@ -135,7 +135,7 @@ func (p *places) content(content []byte, resources pdffile.Dict, matrix job.Affi
 }
 
 // mask walks over the soft mask that a graphics state sets.
-func (p *places) mask(state, resources pdffile.Dict, matrix job.Affine, depth int) error {
+func (p *drawnObjects) mask(state, resources pdffile.Dict, matrix job.Affine, depth int) error {
 	group := p.Entry(state["/SMask"])["/G"]
 	if group == nil {
 		return nil
@@ -147,7 +147,7 @@ func (p *places) mask(state, resources pdffile.Dict, matrix job.Affine, depth in
 }
 
 // shade reports a shading that may be a picture: one of a function of both coordinates, or of a mesh.
-func (p *places) shade(shading pdffile.Dict, at job.Box) {
+func (p *drawnObjects) shade(shading pdffile.Dict, at job.Box) {
 	const axial, radial = 2, 3
 	if kind := p.Target(shading["/ShadingType"]); kind != float64(axial) && kind != float64(radial) && p.path != nil {
 		p.path(p.at(at), false)
@@ -155,7 +155,7 @@ func (p *places) shade(shading pdffile.Dict, at job.Box) {
 }
 
 // at returns where something is seen.
-func (p *places) at(own job.Box) job.Box {
+func (p *drawnObjects) at(own job.Box) job.Box {
 	if p.within != nil {
 		return *p.within
 	}
@@ -163,7 +163,7 @@ func (p *places) at(own job.Box) job.Box {
 }
 
 // pattern walks over a pattern that an outline is painted with.
-func (p *places) pattern(v any, around job.Box, resources pdffile.Dict, matrix job.Affine, depth int) error {
+func (p *drawnObjects) pattern(v any, around job.Box, resources pdffile.Dict, matrix job.Affine, depth int) error {
 	ref := pdffile.Reference(v)
 	entries := p.Entry(v)
 	const tiling = 1
@@ -204,7 +204,9 @@ func (p *places) pattern(v any, around job.Box, resources pdffile.Dict, matrix j
 }
 
 // outline walks over the operators of outlines.
-func (p *places) outline(n *pen, operator string, v []float64, resources pdffile.Dict, matrix job.Affine, depth int) (err error) {
+func (p *drawnObjects) outline(
+	n *pen, operator string, v []float64, resources pdffile.Dict, matrix job.Affine, depth int,
+) (err error) {
 	switch operator {
 	case "W", "W*":
 		n.clips = true
@@ -245,7 +247,7 @@ func (p *places) outline(n *pen, operator string, v []float64, resources pdffile
 	return err
 }
 
-func (p *places) draw(hashes []string, matrix job.Affine) {
+func (p *drawnObjects) draw(hashes []string, matrix job.Affine) {
 	p.images++
 	if p.image != nil {
 		p.image(hashes, p.at(matrix.Around(0, 0, 1, 1)), p.how)
@@ -253,7 +255,7 @@ func (p *places) draw(hashes []string, matrix job.Affine) {
 }
 
 // object walks over a drawn image or form.
-func (p *places) object(v any, above pdffile.Dict, matrix job.Affine, depth int) error {
+func (p *drawnObjects) object(v any, above pdffile.Dict, matrix job.Affine, depth int) error {
 	ref := pdffile.Reference(v)
 	entries := p.Entry(v)
 	switch {
@@ -280,7 +282,7 @@ func (p *places) object(v any, above pdffile.Dict, matrix job.Affine, depth int)
 }
 
 // imageHashes returns the hashes of the data of an image and of its masks.
-func (p *places) imageHashes(ref string) []string {
+func (p *drawnObjects) imageHashes(ref string) []string {
 	if known, ok := p.hashes[ref]; ok {
 		return known
 	}
@@ -323,8 +325,8 @@ func hash(data []byte) string {
 // redactedPlaces are the rectangles that go, by page: those of letters, and behind them the areas.
 type redactedPlaces map[int][]job.Box
 
-// places returns the redacted places on the pages of an opened document.
-func (r *redaction) places(f *pdffile.File, pages []pdffile.Page, found searchResult) redactedPlaces {
+// locate returns the redacted places on the pages of an opened document.
+func (r *redaction) locate(f *pdffile.File, pages []pdffile.Page, found searchResult) redactedPlaces {
 	all := redactedPlaces{}
 	for number, here := range found.pages {
 		room := job.Floats(f.Target(pages[number-1].Entries["/MediaBox"]))
@@ -391,9 +393,9 @@ func (r *redaction) touchedImages(open string, found searchResult) (touched map[
 		return nil, nil, err
 	}
 
-	gone = r.places(f, pages, found)
+	gone = r.locate(f, pages, found)
 	touched = map[string]bool{}
-	p := &places{File: f}
+	p := &drawnObjects{File: f}
 
 	for number, boxes := range gone {
 		areas := r.areasOf(number)
@@ -431,7 +433,7 @@ func (r *redaction) leftImages() (left []int, err error) {
 	}
 
 	s := &job.Structure{File: f}
-	p := &places{File: f}
+	p := &drawnObjects{File: f}
 
 	for i, page := range pages {
 		shown := s.Paper(page.Entries).Box
@@ -472,7 +474,7 @@ func (r *redaction) outlined(bare string) (left []int, err error) {
 	}
 
 	const edge, maxPlainPixels = 1, 16
-	p := &places{File: f}
+	p := &drawnObjects{File: f}
 
 	for _, number := range numbers {
 		drawn := 0

@@ -39,7 +39,7 @@ func spoken(f *pdffile.File, page pdffile.Page, codes PageCodes, numbers map[str
 // Read passes the codes of a page to the reader.
 func (e *Eraser) Read(page pdffile.Page) error {
 	stream := &erasing{Eraser: e, matrix: job.Affine{1, 0, 0, 1, 0, 0}}
-	stream.erase(contentRefs(e.File, page), (&places{File: e.File}).resources(page.Entries))
+	stream.erase(contentRefs(e.File, page), (&drawnObjects{File: e.File}).resources(page.Entries))
 	return e.err
 }
 

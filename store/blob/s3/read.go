@@ -30,7 +30,7 @@ func (s *Store) Open(ctx context.Context, key string) (blob.Content, int64, erro
 		return nil, 0, fmt.Errorf("open blob: %w", err)
 	}
 
-	r := &reader{store: s, object: object}
+	r := &objectReader{store: s, object: object}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, r.cancel)
 	err = r.begin()
@@ -44,9 +44,9 @@ func (s *Store) Open(ctx context.Context, key string) (blob.Content, int64, erro
 	return blob.NewContent(r.sums, r), r.sums.Size, nil
 }
 
-// reader yields the chunks of an object. One that follows the last comes on the
+// objectReader yields the chunks of an object. One that follows the last comes on the
 // same connection.
-type reader struct {
+type objectReader struct {
 	store  *Store
 	object string
 	ctx    context.Context // of the connection, which ends with Close
@@ -59,7 +59,7 @@ type reader struct {
 }
 
 // begin requests the beginning of an object; the response also has its metadata.
-func (r *reader) begin() error {
+func (r *objectReader) begin() error {
 	stream, info, size, err := r.get(0, firstBytes-1)
 	if code(err) == "InvalidRange" { // It is empty.
 		info, err = r.store.core.StatObject(r.ctx, r.store.bucket, r.object, minio.StatObjectOptions{})
@@ -87,7 +87,7 @@ func (r *reader) begin() error {
 
 // get requests the bytes from one position to another, or to the end if that is 0. It also returns the size of the
 // whole object.
-func (r *reader) get(from, to int64) (io.ReadCloser, minio.ObjectInfo, int64, error) {
+func (r *objectReader) get(from, to int64) (io.ReadCloser, minio.ObjectInfo, int64, error) {
 	var options minio.GetObjectOptions
 	if err := options.SetRange(from, to); err != nil {
 		return nil, minio.ObjectInfo{}, 0, err
@@ -127,7 +127,7 @@ func wholeSize(header http.Header, from int64) (int64, error) {
 }
 
 // Chunk fills p with a chunk. If the connection breaks, it opens another.
-func (r *reader) Chunk(i int64, p []byte) error {
+func (r *objectReader) Chunk(i int64, p []byte) error {
 	for attempt := 1; ; attempt++ {
 		if err := r.goTo(i); err != nil {
 			return fmt.Errorf("read blob: %w", missing(err))
@@ -145,7 +145,7 @@ func (r *reader) Chunk(i int64, p []byte) error {
 }
 
 // goTo has the stream begin with a chunk.
-func (r *reader) goTo(i int64) (err error) {
+func (r *objectReader) goTo(i int64) (err error) {
 	if r.stream != nil && r.next == i && i < r.until {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (r *reader) goTo(i int64) (err error) {
 }
 
 // drop gives up the connection and the unread rest.
-func (r *reader) drop() error {
+func (r *objectReader) drop() error {
 	if r.stream == nil {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (r *reader) drop() error {
 }
 
 // Close gives up the connection.
-func (r *reader) Close() error {
+func (r *objectReader) Close() error {
 	err := r.drop()
 	r.cancel()
 	return err
