@@ -43,7 +43,7 @@ type Guide struct {
 	Content func() (GuideContent, error)
 }
 
-// Content is the content of a guide.
+// GuideContent is the content of a guide.
 type GuideContent struct {
 	HTML     string // without the heading and the sentence
 	Sections []Section
