@@ -91,6 +91,7 @@ func (a *API) describe() ([]byte, error) {
 		a.addRoute(&doc, route)
 	}
 	addEvents(&doc)
+	doc.shareResponses()
 	splitObjects(&doc, a.routes())
 	nameSteps(&doc, a.Table.All())
 
@@ -129,9 +130,22 @@ func splitObjects(doc *document, routes []route) {
 	all.share("Source", reflect.TypeFor[operation.PDFSource]())
 	all.share("Result", reflect.TypeFor[operation.Described]())
 	all.share("Page", reflect.TypeFor[operation.PDFOptions]())
+	all.share("Page", reflect.TypeFor[operation.SiteInput]())
+	all.share("Page", reflect.TypeFor[operation.TemplateInput]())
+	all.share("Stamp", reflect.TypeFor[operation.StampMark]())
+	all.share("Facturx", reflect.TypeFor[operation.FacturxOptions]())
+	for _, r := range routes {
+		if r.operation != nil && r.operation.Name == resultOptions {
+			all.shareMembers("Result", r.operation.Schema)
+			all.shareMembers("Options", r.operation.Schema.Properties.Value("options"))
+		}
+	}
 	all.split()
 	all.addForms(doc, routes)
 }
+
+// resultOptions is an operation whose options are those of all results.
+const resultOptions = "pdf.compress"
 
 // nameSteps lists the operations that may be steps.
 func nameSteps(doc *document, all []*schema.Operation[*operation.Deps]) {
@@ -225,7 +239,7 @@ func (a *API) addOperation(doc *document, e *endpoint, operation *schema.Operati
 		e.ExampleCharge = a.exampleCharge(operation)
 	}
 
-	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(wire.MaxChargeHeader))
+	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(maxChargeParameter))
 	e.Callbacks = map[string]reference{callbackName: {"#/components/callbacks/" + callbackName}}
 
 	input := componentName(operation.Name, "Input")
@@ -304,6 +318,36 @@ func (d *document) response(name string, answer responseDoc) responseDoc {
 	}
 	d.Components.Responses[name] = answer
 	return responseDoc{Ref: "#/components/responses/" + name}
+}
+
+// shareResponses makes components of JSON responses that several routes have, named after their schemas.
+func (d *document) shareResponses() {
+	type use struct {
+		responses map[string]responseDoc
+		status    string
+	}
+	uses := map[string][]use{}
+	for _, methods := range d.Paths {
+		for _, e := range methods {
+			for status, r := range e.Responses {
+				if _, named := r.Content["application/json"].Schema.(reference); named {
+					key := fmt.Sprint(r)
+					uses[key] = append(uses[key], use{e.Responses, status})
+				}
+			}
+		}
+	}
+
+	often := func(a, b string) int { return cmp.Or(len(uses[b])-len(uses[a]), cmp.Compare(a, b)) }
+	for _, key := range slices.SortedFunc(maps.Keys(uses), often) {
+		for _, u := range uses[key] {
+			r := u.responses[u.status]
+			schema, _ := r.Content["application/json"].Schema.(reference)
+			if name := strings.TrimPrefix(schema.Ref, schemaRef("").Ref); len(uses[key]) > 1 {
+				u.responses[u.status] = d.response(name+"Success", r)
+			}
+		}
+	}
 }
 
 // anyMedia is the content type of a result that then changes.
@@ -389,6 +433,12 @@ func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 	return &copied
 }
 
+// errorResponseNames shortens the names of the responses with several errors that most operations have.
+var errorResponseNames = map[string]string{
+	"InvalidRequestOrUrlNotAllowed":                  "BadRequest",
+	"DeliveryFailedOrProcessingFailedOrRenderFailed": "BadGateway",
+}
+
 // addErrors describes the errors of a route, one response for each status.
 func addErrors(doc *document, e *endpoint, r route) {
 	byStatus := map[int][]wire.Code{}
@@ -429,7 +479,8 @@ func addErrors(doc *document, e *endpoint, r route) {
 
 		// Readiness has its own response for 503.
 		if _, taken := e.Responses[strconv.Itoa(status)]; !taken {
-			e.Responses[strconv.Itoa(status)] = doc.response(strings.Join(names, "Or"), answer)
+			name := strings.Join(names, "Or")
+			e.Responses[strconv.Itoa(status)] = doc.response(cmp.Or(errorResponseNames[name], name), answer)
 		}
 	}
 }

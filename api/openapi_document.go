@@ -169,6 +169,9 @@ func sharedHeaders() map[string]header {
 	}
 }
 
+// maxChargeParameter is the component of the header wire.MaxChargeHeader.
+const maxChargeParameter = "MaxCharge"
+
 // sharedParameters describes the headers that every operation accepts.
 func sharedParameters() map[string]parameter {
 	one := uint64(1)
@@ -181,7 +184,7 @@ func sharedParameters() map[string]parameter {
 				"of the first call, free of charge. The key of a failed call can be reused.",
 			Schema: &jsonschema.Schema{Type: "string", MinLength: &one, MaxLength: &limit, Pattern: "^[ -~]+$"},
 		},
-		wire.MaxChargeHeader: {
+		maxChargeParameter: {
 			Name: wire.MaxChargeHeader, In: "header",
 			Description: "Maximum price of this call, in microdollars (1 USD = 1,000,000). A call that costs more " +
 				"fails with payment_required before it starts.",

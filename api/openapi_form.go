@@ -7,6 +7,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/relaypdf/relaypdf/service/operation"
 	"github.com/relaypdf/relaypdf/service/schema"
 )
 
@@ -20,30 +21,67 @@ const callForm = "CallForm"
 const formDescription = "The fields of the JSON body, or their parts, such as options.format=A4 or files[0].password=secret. " +
 	"Repeat a field for an array. Send files as parts with a file name."
 
+// baseForms are components with fields that many forms have, each with those of the one before it.
+var baseForms = []struct {
+	name string
+	of   reflect.Type
+}{
+	{callForm, reflect.TypeFor[schema.Common]()},
+	{"FileForm", reflect.TypeFor[operation.FileSource]()},
+	{"PdfForm", reflect.TypeFor[operation.PDFSource]()},
+	{"PdfResultForm", reflect.TypeFor[operation.Described]()},
+}
+
 // addForms describes the form of each operation.
 func (c *components) addForms(doc *document, routes []route) {
-	common := c.parts(schema.InputSchema(reflect.TypeFor[schema.Common]()), callForm)
-	made := c.form(common, nil)
-	made.Description = formDescription
-	c.schemas[callForm] = made
+	var bases []*jsonschema.Schema
+	for i, base := range baseForms {
+		members := c.parts(schema.InputSchema(base.of), base.name)
+		bases = append(bases, members)
+		made := c.form(members, bases[:i])
+		if i > 0 {
+			made.AllOf = []*jsonschema.Schema{{Ref: schemaRef(baseForms[i-1].name).Ref}}
+		}
+		c.schemas[base.name] = made
+	}
+	c.schemas[callForm].Description = formDescription
 
 	for _, r := range routes {
 		if r.operation != nil {
 			input := c.schemas[componentName(r.operation.Name, "Input")]
-			own := c.form(input, common)
-			own.AllOf = []*jsonschema.Schema{{Ref: schemaRef(callForm).Ref}}
+			last := 0
+			for last+1 < len(bases) && hasAll(input, bases[last+1]) {
+				last++
+			}
+
+			own := c.form(input, bases[:last+1])
+			own.AllOf = []*jsonschema.Schema{{Ref: schemaRef(baseForms[last].name).Ref}}
+			if own.Properties.Len() == 0 {
+				own = own.AllOf[0]
+			}
 			body := doc.Paths[r.pattern][strings.ToLower(r.method)].RequestBody
 			body.Content[mediaForm] = mediaType{Schema: own}
 		}
 	}
 }
 
-// form describes the members of an input as the fields of a form, without those of another input. The descriptions are
+// hasAll reports whether an input has all members of another, which are references.
+func hasAll(input, other *jsonschema.Schema) bool {
+	for pair := other.Properties.Oldest(); pair != nil; pair = pair.Next() {
+		if member := input.Properties.Value(pair.Key); member == nil || member.Ref != pair.Value.Ref {
+			return false
+		}
+	}
+	return true
+}
+
+// form describes the members of an input as the fields of a form, without those of other inputs. The descriptions are
 // those of the input.
-func (c *components) form(input, without *jsonschema.Schema) *jsonschema.Schema {
+func (c *components) form(input *jsonschema.Schema, without []*jsonschema.Schema) *jsonschema.Schema {
 	made := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
 	for pair := input.Properties.Oldest(); pair != nil; pair = pair.Next() {
-		if without != nil && without.Properties.Value(pair.Key) != nil {
+		in := func(other *jsonschema.Schema) bool { return other.Properties.Value(pair.Key) != nil }
+		if slices.ContainsFunc(without, in) {
 			continue
 		}
 
