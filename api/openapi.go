@@ -69,8 +69,8 @@ func (a *API) describe() ([]byte, error) {
 			Title: "relaypdf", Version: interfaceVersion, Summary: "Generate, convert and process documents.",
 			Description: interfaceDescription, License: documentLicense{Name: "MIT", Identifier: "MIT"},
 		},
-		Servers: []documentServer{{URL: a.BaseURL, Description: "This server."}},
-		Paths:   map[string]map[string]*endpoint{},
+		Servers:  []documentServer{{URL: a.BaseURL, Description: "This server."}},
+		Security: []map[string][]string{{"bearer": {}}}, Paths: map[string]map[string]*endpoint{},
 		Components: documentComponents{
 			SecuritySchemes: map[string]securityScheme{"bearer": {
 				Type: "http", Scheme: "bearer", BearerFormat: "API key",
@@ -142,6 +142,9 @@ func splitObjects(doc *document, routes []route) {
 	}
 	all.split()
 	all.addForms(doc, routes)
+	if all.schemas["Template"] != nil {
+		all.schemas["Template"] = &jsonschema.Schema{Ref: schemaRef("TemplateRecord").Ref} // of version 1.0.0
+	}
 }
 
 // resultOptions is an operation whose options are those of all results.
@@ -190,14 +193,14 @@ func (a *API) addRoute(doc *document, r route) {
 
 	e := &endpoint{
 		OperationID: r.operationID(), Summary: r.summary, Description: r.about, Tags: []string{tag},
-		Security: []map[string][]string{}, Responses: map[string]responseDoc{},
+		Responses: map[string]responseDoc{},
 	}
 
-	if r.takesKey {
-		e.Security = append(e.Security, map[string][]string{}) // or none
-	}
-	if r.takesKey || r.access != public {
-		e.Security = append(e.Security, map[string][]string{"bearer": {}})
+	switch {
+	case r.takesKey:
+		e.Security = []map[string][]string{{}, {"bearer": {}}} // with or without
+	case r.access == public:
+		e.Security = []map[string][]string{}
 	}
 
 	for _, p := range r.params {
@@ -209,6 +212,12 @@ func (a *API) addRoute(doc *document, r route) {
 		}
 		if p.In == "path" && p.Name == "id" {
 			described.Description = "ID of the " + r.resource() + "."
+		}
+		if p.In == "header" {
+			name := componentName(p.Name, "")
+			doc.Components.Parameters[name] = withoutDefault(described)
+			e.Parameters = append(e.Parameters, parameterRef(name))
+			continue
 		}
 		e.Parameters = append(e.Parameters, withoutDefault(described))
 	}

@@ -40,6 +40,7 @@ func (c *components) addForms(doc *document, routes []route) {
 		bases = append(bases, members)
 		made := c.form(members, bases[:i])
 		if i > 0 {
+			made.Type = ""
 			made.AllOf = []*jsonschema.Schema{{Ref: schemaRef(baseForms[i-1].name).Ref}}
 		}
 		c.schemas[base.name] = made
@@ -55,6 +56,7 @@ func (c *components) addForms(doc *document, routes []route) {
 			}
 
 			own := c.form(input, bases[:last+1])
+			own.Type = "" // It has that of its base.
 			own.AllOf = []*jsonschema.Schema{{Ref: schemaRef(baseForms[last].name).Ref}}
 			if own.Properties.Len() == 0 {
 				own = own.AllOf[0]
