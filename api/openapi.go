@@ -134,6 +134,10 @@ func splitObjects(doc *document, routes []route) {
 	all.share("Page", reflect.TypeFor[operation.TemplateInput]())
 	all.share("Stamp", reflect.TypeFor[operation.StampMark]())
 	all.share("Facturx", reflect.TypeFor[operation.FacturxOptions]())
+	all.share("Model", reflect.TypeFor[operation.QuoteFields]())
+	all.share("S3", reflect.TypeFor[wire.S3Connection]())
+	all.share("SFTP", reflect.TypeFor[wire.SFTPConnection]())
+	all.share("Event", reflect.TypeFor[store.Envelope]())
 	for _, r := range routes {
 		if r.operation != nil && r.operation.Name == resultOptions {
 			all.shareMembers("Result", r.operation.Schema)
@@ -442,9 +446,12 @@ func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 	return &copied
 }
 
-// errorResponseNames shortens the names of the responses with several errors that most operations have.
+// errorResponseNames shortens the names of the responses that all operations have.
 var errorResponseNames = map[string]string{
+	"AccountSuspended":                               "Forbidden",
 	"InvalidRequestOrUrlNotAllowed":                  "BadRequest",
+	"PayloadTooLarge":                                "TooLarge",
+	"StorageUnavailable":                             "Unavailable",
 	"DeliveryFailedOrProcessingFailedOrRenderFailed": "BadGateway",
 }
 

@@ -135,7 +135,7 @@ func parameterRef(name string) reference { return reference{"#/components/parame
 
 // headerRef points to a header. The component of x-service-charged-microdollars is charged.
 func headerRef(name string) reference {
-	short := strings.TrimSuffix(strings.TrimPrefix(name, "x-service-"), "-microdollars")
+	short := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "x-"), "service-"), "-microdollars")
 	return reference{"#/components/headers/" + short}
 }
 
@@ -160,7 +160,7 @@ func sharedHeaders() map[string]header {
 	number := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "integer", Minimum: "0"} }
 
 	return map[string]header{
-		"x-request-id":        {"ID of the request: the client's, or a new one.", true, text(), exampleRequest},
+		"request-id":          {"ID of the request: the client's, or a new one.", true, text(), exampleRequest},
 		"id":                  {"ID of the result.", false, text(), exampleFile},
 		"size":                {"Size of the result in bytes.", false, number(), exampleSize},
 		"charged":             {"Amount charged for the call, in microdollars (1 USD = 1,000,000).", false, number(), nil},

@@ -37,6 +37,9 @@ func (c *components) addForms(doc *document, routes []route) {
 	var bases []*jsonschema.Schema
 	for i, base := range baseForms {
 		members := c.parts(schema.InputSchema(base.of), base.name)
+		if options := c.schemas["ResultOptions"]; options != nil && i == len(baseForms)-1 {
+			members.Properties.Set("options", &jsonschema.Schema{Ref: schemaRef("ResultOptions").Ref})
+		}
 		bases = append(bases, members)
 		made := c.form(members, bases[:i])
 		if i > 0 {
