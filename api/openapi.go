@@ -70,7 +70,8 @@ func (a *API) describe() ([]byte, error) {
 			Description: interfaceDescription, License: documentLicense{Name: "MIT", Identifier: "MIT"},
 		},
 		Servers:  []documentServer{{URL: a.BaseURL, Description: "This server."}},
-		Security: []map[string][]string{{"bearer": {}}}, Paths: map[string]map[string]*endpoint{},
+		Security: []map[string][]string{{"bearer": {}}},
+		Paths:    map[string]map[string]*endpoint{},
 		Components: documentComponents{
 			SecuritySchemes: map[string]securityScheme{"bearer": {
 				Type: "http", Scheme: "bearer", BearerFormat: "API key",
@@ -147,7 +148,8 @@ func splitObjects(doc *document, routes []route) {
 	all.split()
 	all.addForms(doc, routes)
 	if all.schemas["Template"] != nil {
-		all.schemas["Template"] = &jsonschema.Schema{Ref: schemaRef("TemplateRecord").Ref} // of version 1.0.0
+		// Version 1.0.0 has two names of one object.
+		all.schemas["Template"] = &jsonschema.Schema{Ref: schemaRef("TemplateRecord").Ref}
 	}
 }
 
@@ -355,8 +357,8 @@ func (d *document) shareResponses() {
 	for _, key := range slices.SortedFunc(maps.Keys(uses), often) {
 		for _, u := range uses[key] {
 			r := u.responses[u.status]
-			schema, _ := r.Content["application/json"].Schema.(reference)
-			if name := strings.TrimPrefix(schema.Ref, schemaRef("").Ref); len(uses[key]) > 1 {
+			body, _ := r.Content["application/json"].Schema.(reference)
+			if name := strings.TrimPrefix(body.Ref, schemaRef("").Ref); len(uses[key]) > 1 {
 				u.responses[u.status] = d.response(name+"Success", r)
 			}
 		}

@@ -102,11 +102,12 @@ func (c *components) form(input *jsonschema.Schema, without []*jsonschema.Schema
 
 // field describes a member of an input as a field of a form: a source is a file.
 func (c *components) field(member *jsonschema.Schema) *jsonschema.Schema {
+	meant := c.resolve(member)
 	switch {
-	case c.isFile(member):
+	case c.isFile(meant):
 		return binarySchema()
-	case c.isFile(member.Items):
-		return &jsonschema.Schema{Type: "array", Items: binarySchema(), MinItems: member.MinItems, MaxItems: member.MaxItems}
+	case c.isFile(meant.Items):
+		return &jsonschema.Schema{Type: "array", Items: binarySchema(), MinItems: meant.MinItems, MaxItems: meant.MaxItems}
 	case member.Ref != "":
 		return &jsonschema.Schema{Ref: member.Ref}
 	}
@@ -122,11 +123,17 @@ func (c *components) isFile(member *jsonschema.Schema) bool {
 	if member == nil {
 		return false
 	}
-	if name, ok := strings.CutPrefix(member.Ref, schemaRef("").Ref); ok {
-		member = c.schemas[name]
-	}
+	member = c.resolve(member)
 	if member.ContentEncoding == "base64" {
 		return true
 	}
 	return member.Properties != nil && member.Properties.Value("file") != nil
+}
+
+// resolve follows the references of a schema.
+func (c *components) resolve(doc *jsonschema.Schema) *jsonschema.Schema {
+	for doc.Ref != "" {
+		doc = c.schemas[strings.TrimPrefix(doc.Ref, schemaRef("").Ref)]
+	}
+	return doc
 }
