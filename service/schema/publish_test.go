@@ -1,16 +1,14 @@
-package schema_test
+package schema
 
 import (
 	"regexp"
 	"testing"
-
-	"github.com/relaypdf/relaypdf/service/schema"
 )
 
 // TestAnyCaseMatchesExactlyItsWords checks the pattern of words of which some begin with others.
 func TestAnyCaseMatchesExactlyItsWords(t *testing.T) {
 	t.Parallel()
-	pattern := regexp.MustCompile("^(" + schema.AnyCase([]string{"a4", "gold", "goldenrod", "green", "greenyellow", "px", "pt"}) + ")$")
+	pattern := regexp.MustCompile("^(" + AnyCase([]string{"a4", "gold", "goldenrod", "green", "greenyellow", "px", "pt"}) + ")$")
 	for _, word := range []string{"A4", "gold", "GoldenRod", "GREEN", "greenyellow", "pX", "pt"} {
 		if !pattern.MatchString(word) {
 			t.Errorf("%s does not match %s", word, pattern)
