@@ -77,6 +77,25 @@ func TestOpenAPIIsSmall(t *testing.T) {
 	}
 }
 
+// TestOpenAPIFormsHaveFiles checks that forms have files where the JSON has sources, in shared members too.
+func TestOpenAPIFormsHaveFiles(t *testing.T) {
+	t.Parallel()
+	_, doc := productDocument(t)
+	form := func(path string) openapi3.Schemas {
+		return doc.Paths.Value(path).Post.RequestBody.Value.Content["multipart/form-data"].Schema.Value.Properties
+	}
+	for name, field := range map[string]*openapi3.SchemaRef{
+		"FileForm.file":       doc.Components.Schemas["FileForm"].Value.Properties["file"],
+		"/v1/pdf assets":      form("/v1/pdf")["assets"].Value.Items,
+		"/v1/pdf/stamp image": form("/v1/pdf/stamp")["image"],
+		"/v1/pdf/merge files": form("/v1/pdf/merge")["files"].Value.Items,
+	} {
+		if field == nil || field.Value.Format != "binary" {
+			t.Errorf("%s is not a file: %+v", name, field)
+		}
+	}
+}
+
 func TestOpenAPIIsValid(t *testing.T) {
 	t.Parallel()
 	for name, operations := range map[string][]schema.Definition[*operation.Deps]{
