@@ -69,8 +69,9 @@ func (a *API) describe() ([]byte, error) {
 			Title: "relaypdf", Version: interfaceVersion, Summary: "Generate, convert and process documents.",
 			Description: interfaceDescription, License: documentLicense{Name: "MIT", Identifier: "MIT"},
 		},
-		Servers: []documentServer{{URL: a.BaseURL, Description: "This server."}},
-		Paths:   map[string]map[string]*endpoint{},
+		Servers:  []documentServer{{URL: a.BaseURL, Description: "This server."}},
+		Security: []map[string][]string{{"bearer": {}}},
+		Paths:    map[string]map[string]*endpoint{},
 		Components: documentComponents{
 			SecuritySchemes: map[string]securityScheme{"bearer": {
 				Type: "http", Scheme: "bearer", BearerFormat: "API key",
@@ -91,6 +92,7 @@ func (a *API) describe() ([]byte, error) {
 		a.addRoute(&doc, route)
 	}
 	addEvents(&doc)
+	doc.shareResponses()
 	splitObjects(&doc, a.routes())
 	nameSteps(&doc, a.Table.All())
 
@@ -129,9 +131,30 @@ func splitObjects(doc *openAPIDocument, routes []route) {
 	all.share("Source", reflect.TypeFor[operation.PDFSource]())
 	all.share("Result", reflect.TypeFor[operation.Described]())
 	all.share("Page", reflect.TypeFor[operation.PDFOptions]())
+	all.share("Page", reflect.TypeFor[operation.SiteInput]())
+	all.share("Page", reflect.TypeFor[operation.TemplateInput]())
+	all.share("Stamp", reflect.TypeFor[operation.StampMark]())
+	all.share("Facturx", reflect.TypeFor[operation.FacturxOptions]())
+	all.share("Model", reflect.TypeFor[operation.QuoteFields]())
+	all.share("S3", reflect.TypeFor[wire.S3Connection]())
+	all.share("SFTP", reflect.TypeFor[wire.SFTPConnection]())
+	all.share("Event", reflect.TypeFor[store.Envelope]())
+	for _, r := range routes {
+		if r.operation != nil && r.operation.Name == resultOptions {
+			all.shareMembers("Result", r.operation.Schema)
+			all.shareMembers("Options", r.operation.Schema.Properties.Value("options"))
+		}
+	}
 	all.split()
 	all.addForms(doc, routes)
+	if all.schemas["Template"] != nil {
+		// Version 1.0.0 has two names of one object.
+		all.schemas["Template"] = &jsonschema.Schema{Ref: schemaRef("TemplateRecord").Ref}
+	}
 }
+
+// resultOptions is an operation whose options are those of all results.
+const resultOptions = "pdf.compress"
 
 // nameSteps lists the operations that may be steps.
 func nameSteps(doc *openAPIDocument, all []*schema.Operation[*operation.Deps]) {
@@ -176,14 +199,14 @@ func (a *API) addRoute(doc *openAPIDocument, r route) {
 
 	e := &endpoint{
 		OperationID: r.operationID(), Summary: r.summary, Description: r.about, Tags: []string{tag},
-		Security: []map[string][]string{}, Responses: map[string]responseDoc{},
+		Responses: map[string]responseDoc{},
 	}
 
-	if r.takesKey {
-		e.Security = append(e.Security, map[string][]string{}) // or none
-	}
-	if r.takesKey || r.access != public {
-		e.Security = append(e.Security, map[string][]string{"bearer": {}})
+	switch {
+	case r.takesKey:
+		e.Security = []map[string][]string{{}, {"bearer": {}}} // with or without
+	case r.access == public:
+		e.Security = []map[string][]string{}
 	}
 
 	for _, p := range r.params {
@@ -195,6 +218,12 @@ func (a *API) addRoute(doc *openAPIDocument, r route) {
 		}
 		if p.In == "path" && p.Name == "id" {
 			described.Description = "ID of the " + r.resource() + "."
+		}
+		if p.In == "header" {
+			name := componentName(p.Name, "")
+			doc.Components.Parameters[name] = withoutDefault(described)
+			e.Parameters = append(e.Parameters, parameterRef(name))
+			continue
 		}
 		e.Parameters = append(e.Parameters, withoutDefault(described))
 	}
@@ -225,7 +254,7 @@ func (a *API) addOperation(doc *openAPIDocument, e *endpoint, operation *schema.
 		e.ExampleCharge = a.exampleCharge(operation)
 	}
 
-	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(wire.MaxChargeHeader))
+	e.Parameters = append(e.Parameters, parameterRef("Idempotency-Key"), parameterRef(maxChargeParameter))
 	e.Callbacks = map[string]reference{callbackName: {"#/components/callbacks/" + callbackName}}
 
 	input := componentName(operation.Name, "Input")
@@ -304,6 +333,36 @@ func (d *openAPIDocument) response(name string, answer responseDoc) responseDoc 
 	}
 	d.Components.Responses[name] = answer
 	return responseDoc{Ref: "#/components/responses/" + name}
+}
+
+// shareResponses makes components of JSON responses that several routes have, named after their schemas.
+func (d *document) shareResponses() {
+	type use struct {
+		responses map[string]responseDoc
+		status    string
+	}
+	uses := map[string][]use{}
+	for _, methods := range d.Paths {
+		for _, e := range methods {
+			for status, r := range e.Responses {
+				if _, named := r.Content["application/json"].Schema.(reference); named {
+					key := fmt.Sprint(r)
+					uses[key] = append(uses[key], use{e.Responses, status})
+				}
+			}
+		}
+	}
+
+	often := func(a, b string) int { return cmp.Or(len(uses[b])-len(uses[a]), cmp.Compare(a, b)) }
+	for _, key := range slices.SortedFunc(maps.Keys(uses), often) {
+		for _, u := range uses[key] {
+			r := u.responses[u.status]
+			body, _ := r.Content["application/json"].Schema.(reference)
+			if name := strings.TrimPrefix(body.Ref, schemaRef("").Ref); len(uses[key]) > 1 {
+				u.responses[u.status] = d.response(name+"Success", r)
+			}
+		}
+	}
 }
 
 // anyMedia is the content type of a result that then changes.
@@ -389,6 +448,15 @@ func bare(schema *jsonschema.Schema) *jsonschema.Schema {
 	return &copied
 }
 
+// errorResponseNames shortens the names of the responses that all operations have.
+var errorResponseNames = map[string]string{
+	"AccountSuspended":                               "Forbidden",
+	"InvalidRequestOrUrlNotAllowed":                  "BadRequest",
+	"PayloadTooLarge":                                "TooLarge",
+	"StorageUnavailable":                             "Unavailable",
+	"DeliveryFailedOrProcessingFailedOrRenderFailed": "BadGateway",
+}
+
 // addErrors describes the errors of a route, one response for each status.
 func addErrors(doc *openAPIDocument, e *endpoint, r route) {
 	byStatus := map[int][]wire.Code{}
@@ -429,7 +497,8 @@ func addErrors(doc *openAPIDocument, e *endpoint, r route) {
 
 		// Readiness has its own response for 503.
 		if _, taken := e.Responses[strconv.Itoa(status)]; !taken {
-			e.Responses[strconv.Itoa(status)] = doc.response(strings.Join(names, "Or"), answer)
+			name := strings.Join(names, "Or")
+			e.Responses[strconv.Itoa(status)] = doc.response(cmp.Or(errorResponseNames[name], name), answer)
 		}
 	}
 }

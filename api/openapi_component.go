@@ -119,7 +119,7 @@ func (c *components) content(doc *jsonschema.Schema) string {
 
 	part := func(place string, part *jsonschema.Schema) {
 		if part != nil {
-			fmt.Fprintf(all, "%s: %q %v %x\n", place, part.Description, part.Extras, c.content(part))
+			fmt.Fprintf(all, "%s: %q %v %x\n", place, part.Description, schema.Unpublished(part.Extras), c.content(part))
 		}
 	}
 
@@ -203,7 +203,11 @@ func (c *components) named(doc *jsonschema.Schema) *jsonschema.Schema {
 
 // share names the members of a struct type, which many inputs have, so that each becomes a component.
 func (c *components) share(prefix string, shape reflect.Type) {
-	doc := schema.InputSchema(shape)
+	c.shareMembers(prefix, schema.InputSchema(shape))
+}
+
+// shareMembers names the members of an object, unless they have names.
+func (c *components) shareMembers(prefix string, doc *jsonschema.Schema) {
 	for pair := doc.Properties.Oldest(); pair != nil; pair = pair.Next() {
 		if key := c.memberKey(pair.Key, pair.Value); c.shared[key] == "" {
 			c.shared[key] = prefix + strings.ToUpper(pair.Key[:1]) + pair.Key[1:]
@@ -213,7 +217,7 @@ func (c *components) share(prefix string, shape reflect.Type) {
 
 // memberKey identifies a member of an object with all that is said of it.
 func (c *components) memberKey(name string, doc *jsonschema.Schema) string {
-	return fmt.Sprintf("%s %s %v %x", name, doc.Description, doc.Extras, c.content(doc))
+	return fmt.Sprintf("%s %s %v %x", name, doc.Description, schema.Unpublished(doc.Extras), c.content(doc))
 }
 
 // member describes a member of an object: with a reference if many objects have it.

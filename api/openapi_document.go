@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/service/call"
 
@@ -12,6 +14,7 @@ type openAPIDocument struct {
 	OpenAPI    string                          `json:"openapi"`
 	Info       documentInfo                    `json:"info"`
 	Servers    []documentServer                `json:"servers"`
+	Security   []map[string][]string           `json:"security"`
 	Tags       []documentTag                   `json:"tags"`
 	Paths      map[string]map[string]*endpoint `json:"paths"`
 	Webhooks   map[string]map[string]*endpoint `json:"webhooks"`
@@ -64,11 +67,12 @@ type securityScheme struct {
 // endpoint is an Operation Object: one method of one path. An operation, in
 // this program, is a row of the table.
 type endpoint struct {
-	OperationID string                 `json:"operationId"`
-	Summary     string                 `json:"summary"`
-	Description string                 `json:"description,omitempty"`
-	Tags        []string               `json:"tags"`
-	Security    []map[string][]string  `json:"security"`
+	OperationID string   `json:"operationId"`
+	Summary     string   `json:"summary"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags"`
+	// Security is nil if it is that of the document.
+	Security    []map[string][]string  `json:"security,omitzero"`
 	Parameters  []any                  `json:"parameters,omitempty"`
 	RequestBody *requestBody           `json:"requestBody,omitempty"`
 	Responses   map[string]responseDoc `json:"responses"`
@@ -127,8 +131,13 @@ type reference struct {
 }
 
 func schemaRef(name string) reference    { return reference{"#/components/schemas/" + name} }
-func headerRef(name string) reference    { return reference{"#/components/headers/" + name} }
 func parameterRef(name string) reference { return reference{"#/components/parameters/" + name} }
+
+// headerRef points to a header. The component of x-service-charged-microdollars is charged.
+func headerRef(name string) reference {
+	short := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "x-"), "service-"), "-microdollars")
+	return reference{"#/components/headers/" + short}
+}
 
 // binarySchema describes the bytes of a file.
 func binarySchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Format: "binary"} }
@@ -151,23 +160,26 @@ func sharedHeaders() map[string]header {
 	number := func() *jsonschema.Schema { return &jsonschema.Schema{Type: "integer", Minimum: "0"} }
 
 	return map[string]header{
-		"x-request-id":                   {"ID of the request: the client's, or a new one.", true, text(), exampleRequest},
-		"x-service-id":                   {"ID of the result.", false, text(), exampleFile},
-		"x-service-size":                 {"Size of the result in bytes.", false, number(), exampleSize},
-		"x-service-charged-microdollars": {"Amount charged for the call, in microdollars (1 USD = 1,000,000).", false, number(), nil},
-		"Content-Disposition":            {"Name of the result, in ASCII (filename) and in UTF-8 (filename*).", false, text(), nil},
-		"Idempotent-Replayed":            {"true if the response is that of an earlier call with the same Idempotency-Key.", false, text(), nil},
-		"RateLimit-Policy":               {"Windows that the call counts in: name, quota (q) and length in seconds (w).", false, text(), nil},
-		"RateLimit":                      {"Remaining calls (r) of each window, and seconds until the next call is available (t).", false, text(), nil},
-		"Location":                       {"URL of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}, nil},
-		"Retry-After":                    {"Seconds to wait before the next attempt.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}, nil},
-		"x-service-warnings": {"Number of warnings about the source page; absent if there are none. " +
+		"request-id":          {"ID of the request: the client's, or a new one.", true, text(), exampleRequest},
+		"id":                  {"ID of the result.", false, text(), exampleFile},
+		"size":                {"Size of the result in bytes.", false, number(), exampleSize},
+		"charged":             {"Amount charged for the call, in microdollars (1 USD = 1,000,000).", false, number(), nil},
+		"Content-Disposition": {"Name of the result, in ASCII (filename) and in UTF-8 (filename*).", false, text(), nil},
+		"Idempotent-Replayed": {"true if the response is that of an earlier call with the same Idempotency-Key.", false, text(), nil},
+		"RateLimit-Policy":    {"Windows that the call counts in: name, quota (q) and length in seconds (w).", false, text(), nil},
+		"RateLimit":           {"Remaining calls (r) of each window, and seconds until the next call is available (t).", false, text(), nil},
+		"Location":            {"URL of the job.", true, &jsonschema.Schema{Type: "string", Format: "uri"}, nil},
+		"Retry-After":         {"Seconds to wait before the next attempt.", true, &jsonschema.Schema{Type: "integer", Minimum: "1"}, nil},
+		"warnings": {"Number of warnings about the source page; absent if there are none. " +
 			"The response \"url\" and jobs include the warnings.", false, number(), nil},
-		"x-service-delivered": {"HTTP status that the destination in deliverTo returned for the result; absent " +
+		"delivered": {"HTTP status that the destination in deliverTo returned for the result; absent " +
 			"without deliverTo, and for sftp.", false, number(), nil},
 		"ETag": {"Version of the content, for If-None-Match.", false, text(), nil},
 	}
 }
+
+// maxChargeParameter is the component of the header wire.MaxChargeHeader.
+const maxChargeParameter = "MaxCharge"
 
 // sharedParameters describes the headers that every operation accepts.
 func sharedParameters() map[string]parameter {
@@ -181,7 +193,7 @@ func sharedParameters() map[string]parameter {
 				"of the first call, free of charge. The key of a failed call can be reused.",
 			Schema: &jsonschema.Schema{Type: "string", MinLength: &one, MaxLength: &limit, Pattern: "^[ -~]+$"},
 		},
-		wire.MaxChargeHeader: {
+		maxChargeParameter: {
 			Name: wire.MaxChargeHeader, In: "header",
 			Description: "Maximum price of this call, in microdollars (1 USD = 1,000,000). A call that costs more " +
 				"fails with payment_required before it starts.",

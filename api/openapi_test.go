@@ -67,6 +67,35 @@ func TestOpenAPIGolden(t *testing.T) {
 	apitest.Golden(t, "openapi.golden.json", text.Bytes())
 }
 
+// TestOpenAPIIsSmall checks that agents and generators read less than 450 KB, without compression.
+func TestOpenAPIIsSmall(t *testing.T) {
+	t.Parallel()
+	const maxBytes = 450_000
+	document, _ := productDocument(t)
+	if len(document) >= maxBytes {
+		t.Errorf("the document has %d bytes, want less than %d: share what repeats as components", len(document), maxBytes)
+	}
+}
+
+// TestOpenAPIFormsHaveFiles checks that forms have files where the JSON has sources, in shared members too.
+func TestOpenAPIFormsHaveFiles(t *testing.T) {
+	t.Parallel()
+	_, doc := productDocument(t)
+	form := func(path string) openapi3.Schemas {
+		return doc.Paths.Value(path).Post.RequestBody.Value.Content["multipart/form-data"].Schema.Value.Properties
+	}
+	for name, field := range map[string]*openapi3.SchemaRef{
+		"FileForm.file":       doc.Components.Schemas["FileForm"].Value.Properties["file"],
+		"/v1/pdf assets":      form("/v1/pdf")["assets"].Value.Items,
+		"/v1/pdf/stamp image": form("/v1/pdf/stamp")["image"],
+		"/v1/pdf/merge files": form("/v1/pdf/merge")["files"].Value.Items,
+	} {
+		if field == nil || field.Value.Format != "binary" {
+			t.Errorf("%s is not a file: %+v", name, field)
+		}
+	}
+}
+
 func TestOpenAPIIsValid(t *testing.T) {
 	t.Parallel()
 	for name, operations := range map[string][]schema.Definition[*operation.Deps]{
@@ -105,8 +134,12 @@ func TestOpenAPIDescribesEveryRoute(t *testing.T) {
 			t.Errorf("%s and %s share the operation id %s", other, route.Path, operation.OperationID)
 		}
 		seen[operation.OperationID] = route.Path
+		security := doc.Security
+		if operation.Security != nil {
+			security = *operation.Security
+		}
 		// An empty requirement is met without a key.
-		if got, want := len(*operation.Security) > 0 && !slices.ContainsFunc(*operation.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 }), route.Access != "public"; got != want {
+		if got, want := len(security) > 0 && !slices.ContainsFunc(security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 }), route.Access != "public"; got != want {
 			t.Errorf("%s %s: asks for a key is %v, want %v", route.Method, route.Path, got, want)
 		}
 		if route.Access != "public" && operation.Responses.Value("401") == nil {

@@ -30,7 +30,7 @@ func selectPages(expr string) Pages { return Pages{&expr} }
 type PageRanges string
 
 // JSONSchema returns the schema of PageRanges, which is that of Pages as text.
-func (PageRanges) JSONSchema() *jsonschema.Schema { return schema.Named("PageRanges", pagesText()) }
+func (PageRanges) JSONSchema() *jsonschema.Schema { return pagesText() }
 
 // check adds a validation error if p is not a selection of pages.
 func (p PageRanges) check(faults *schema.FieldErrors, field string) {
@@ -45,7 +45,7 @@ func (p PageRanges) check(faults *schema.FieldErrors, field string) {
 // pagesText returns the schema of a selection of pages as text.
 func pagesText() *jsonschema.Schema {
 	doc := &jsonschema.Schema{Type: "string", MinLength: new(uint64(1)), MaxLength: new(uint64(maxPagesText))}
-	return schema.SetPattern(doc, pagerange.Pattern)
+	return schema.Named("PageRanges", schema.SetPattern(doc, pagerange.Pattern))
 }
 
 // JSONSchema returns the schema of Pages: a string or an array of page numbers.

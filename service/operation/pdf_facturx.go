@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -447,5 +448,7 @@ var (
 // exampleInvoice is the invoice of exampleText as JSON.
 func exampleInvoice() Invoice { return Invoice{Object: schema.Object{RawMessage: invoiceJSON}} }
 
-// exampleEInvoice is the same as XML.
-func exampleEInvoice() PDFSource { return exampleOf(invoiceXML) }
+// exampleEInvoice is the same as XML, without indentation.
+func exampleEInvoice() PDFSource {
+	return exampleOf(regexp.MustCompile(`>\s+<`).ReplaceAll(invoiceXML, []byte("><")))
+}

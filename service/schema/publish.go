@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/invopop/jsonschema"
 )
@@ -76,22 +77,43 @@ func given(names []string) (one []*jsonschema.Schema) {
 	return one
 }
 
-// AnyCase returns a pattern of some words in upper or lower case. Patterns of JSON Schema have no flag for it.
+// AnyCase returns a pattern of some words in upper or lower case. Patterns of JSON Schema have no flag for it. Words with
+// the same beginning share it, since a pattern of 150 words is long.
 func AnyCase(words []string) string {
-	var pattern strings.Builder
-	for i, word := range words {
-		if i > 0 {
-			pattern.WriteByte('|')
+	var beginnings []rune
+	endings := map[rune][]string{}
+	for _, word := range words {
+		first, size := utf8.DecodeRuneInString(word)
+		if endings[first] == nil {
+			beginnings = append(beginnings, first)
 		}
-		for _, c := range word {
-			if unicode.IsLetter(c) {
-				pattern.WriteString("[" + string(unicode.ToUpper(c)) + string(unicode.ToLower(c)) + "]")
-				continue
-			}
-			pattern.WriteRune(c)
-		}
+		endings[first] = append(endings[first], word[size:])
 	}
-	return pattern.String()
+
+	var patterns []string
+	for _, first := range beginnings {
+		pattern := string(first)
+		if unicode.IsLetter(first) {
+			pattern = "[" + string(unicode.ToUpper(first)) + string(unicode.ToLower(first)) + "]"
+		}
+		patterns = append(patterns, pattern+anyEnding(endings[first]))
+	}
+	return strings.Join(patterns, "|")
+}
+
+// anyEnding returns a pattern of the ends of words, of which one may be empty.
+func anyEnding(endings []string) string {
+	more := slices.DeleteFunc(slices.Clone(endings), func(ending string) bool { return ending == "" })
+	pattern := AnyCase(more)
+	switch {
+	case len(more) == 0:
+		return ""
+	case len(more) < len(endings):
+		return "(" + pattern + ")?"
+	case strings.Contains(pattern, "|"):
+		return "(" + pattern + ")"
+	}
+	return pattern
 }
 
 func setExtra(doc *jsonschema.Schema, key string, value any) {

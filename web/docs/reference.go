@@ -16,6 +16,7 @@ import (
 
 // openAPI is the part of an OpenAPI document that the reference shows.
 type openAPI struct {
+	Security   []map[string][]string          `json:"security"`
 	Paths      map[string]map[string]endpoint `json:"paths"`
 	Components struct {
 		Schemas    map[string]schema    `json:"schemas"`
@@ -50,7 +51,7 @@ type endpoint struct {
 	Summary     string                `json:"summary"`
 	Description string                `json:"description"`
 	Tags        []string              `json:"tags"`
-	Security    []map[string][]string `json:"security"`
+	Security    []map[string][]string `json:"security"` // by default that of the document
 	Parameters  []parameter           `json:"parameters"`
 	Body        *struct {
 		Content map[string]struct {
@@ -143,6 +144,9 @@ func operations(address string, openAPIText func() ([]byte, error)) ([]views.Ope
 	var list []views.Operation
 	for path, methods := range doc.Paths {
 		for method, e := range methods {
+			if e.Security == nil {
+				e.Security = doc.Security
+			}
 			o, err := doc.operation(address, strings.ToUpper(method), path, e)
 			if err != nil {
 				return nil, fmt.Errorf("docs: %s %s: %w", method, path, err)

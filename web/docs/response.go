@@ -73,7 +73,7 @@ func (d *openAPI) fileResponse(o views.Operation, status string, r response, cha
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
-		value := d.Components.Headers[name].Example
+		value := d.Components.Headers[schemaName(r.Headers[name].Ref)].Example
 		switch {
 		case name == "Content-Disposition":
 			value = fmt.Sprintf("attachment; filename=%q; filename*=UTF-8''%s", o.ResultFile, o.ResultFile)
