@@ -336,7 +336,7 @@ func (d *openAPIDocument) response(name string, answer responseDoc) responseDoc 
 }
 
 // shareResponses makes components of JSON responses that several routes have, named after their schemas.
-func (d *document) shareResponses() {
+func (d *openAPIDocument) shareResponses() {
 	type use struct {
 		responses map[string]responseDoc
 		status    string
