@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,7 @@ func typeScript(doc Document) (map[string][]byte, error) {
 	for _, schema := range doc.Schemas {
 		w.schemas[schema.Name] = schema
 	}
+	w.dropResponse(doc)
 	w.findUsed(doc)
 
 	types, err := w.types(doc)
@@ -36,6 +38,21 @@ type typeScriptWriter struct {
 	schemas map[string]Schema
 	// inputs are the schemas that requests have, used also those that only responses and events have.
 	inputs, used map[string]bool
+}
+
+// dropResponse removes the field response of paid operations: it follows from the method of the pending call.
+func (w typeScriptWriter) dropResponse(doc Document) {
+	for _, group := range doc.Groups {
+		for _, operation := range group.Operations {
+			if !operation.Paid || operation.Input.Kind != Reference {
+				continue
+			}
+			input := w.schemas[operation.Input.Ref]
+			isResponse := func(f Field) bool { return f.Name == "response" }
+			input.Type.Fields = slices.DeleteFunc(slices.Clone(input.Type.Fields), isResponse)
+			w.schemas[input.Name] = input
+		}
+	}
 }
 
 func (w typeScriptWriter) findUsed(doc Document) {
@@ -98,8 +115,9 @@ func (w typeScriptWriter) types(doc Document) (string, error) {
 	var out strings.Builder
 	out.WriteString(typeScriptHeader + "\n/** The types of the API, by their names in its OpenAPI document. */\n")
 
-	for _, schema := range doc.Schemas {
-		if !w.used[schema.Name] || !isNamed(schema.Type) {
+	for _, name := range slices.Sorted(maps.Keys(w.used)) {
+		schema := w.schemas[name]
+		if !isNamed(schema.Type) {
 			continue
 		}
 		text, err := w.typeText(schema.Type, "", w.inputs[schema.Name])

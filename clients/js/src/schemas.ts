@@ -120,11 +120,6 @@ export interface BarcodesCreateInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -182,12 +177,6 @@ export interface BulkForm {
   /** If true, draw the values on the pages and remove the form. Default: false. */
   flatten?: boolean | undefined;
 }
-
-/**
- * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
- * job to poll. Default: binary.
- */
-export type CallResponse = "binary" | "url" | "async";
 
 export interface Certificate {
   /** Subject. */
@@ -351,11 +340,6 @@ export interface ConvertCreateInput {
   options?: ConvertOptions | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -628,11 +612,6 @@ export interface EmailCreateInput {
   format?: string | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -1034,11 +1013,6 @@ export interface ImagesConvertInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -1100,11 +1074,6 @@ export interface ImagesCreateInput {
   options?: ImageOptions | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -1822,11 +1791,6 @@ export interface PdfAttachmentsInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -1889,11 +1853,6 @@ export interface PdfBookletInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -1944,11 +1903,6 @@ export interface PdfBookmarksInput {
   bookmarks: Bookmark[];
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -2022,8 +1976,6 @@ export interface PdfBulkInput {
   quote?: boolean | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /** Form of the response: async. The call is always a job to poll. Default: async. */
-  response?: "binary" | "url" | "async" | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -2079,11 +2031,6 @@ export interface PdfCheckInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -2135,11 +2082,6 @@ export interface PdfCompareInput {
   tolerance?: CompareTolerance | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -2211,11 +2153,6 @@ export interface PdfCompressAdvancedInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -2264,11 +2201,6 @@ export interface PdfCompressInput {
   metadata?: Metadata | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -2340,11 +2272,6 @@ export interface PdfCreateInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -2399,11 +2326,6 @@ export interface PdfCropInput {
   margins?: Margin | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -2483,11 +2405,6 @@ export interface PdfDataInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -2553,11 +2470,6 @@ export interface PdfDeletePagesInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -2614,11 +2526,6 @@ export interface PdfExtractImagesInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -2671,11 +2578,6 @@ export interface PdfExtractInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -2722,11 +2624,6 @@ export interface PdfFacturxCheckInput {
   password?: string | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -2789,11 +2686,6 @@ export interface PdfFacturxInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -2840,11 +2732,6 @@ export interface PdfFacturxReadInput {
   password?: string | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -2897,11 +2784,6 @@ export interface PdfFormFieldsInput {
   password?: string | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -2956,11 +2838,6 @@ export interface PdfFormFillInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -3009,11 +2886,6 @@ export interface PdfFromImagesInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -3058,11 +2930,6 @@ export interface PdfInfoInput {
   password?: string | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -3154,11 +3021,6 @@ export interface PdfMergeInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -3212,11 +3074,6 @@ export interface PdfMetadataInput {
   remove?: string[] | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -3311,11 +3168,6 @@ export interface PdfNupInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -3390,11 +3242,6 @@ export interface PdfOcrInput {
   output?: "pdf" | "text" | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -3472,11 +3319,6 @@ export interface PdfOptimizeInput {
   grayscale?: boolean | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -3646,11 +3488,6 @@ export interface PdfOverlayInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -3701,11 +3538,6 @@ export interface PdfPdfaInput {
   level?: "1b" | "2b" | "3b" | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -3782,11 +3614,6 @@ export interface PdfProtectInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -3845,11 +3672,6 @@ export interface PdfRasterInput {
   dpi?: number | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -3917,11 +3739,6 @@ export interface PdfRedactInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -3970,11 +3787,6 @@ export interface PdfRepairInput {
   password?: string | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -4045,11 +3857,6 @@ export interface PdfResizeInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -4105,11 +3912,6 @@ export interface PdfRotateInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -4158,11 +3960,6 @@ export interface PdfSealInput {
   timestampUrl: string;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -4243,11 +4040,6 @@ export interface PdfSignInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -4303,11 +4095,6 @@ export interface PdfSplitInput {
   maxBytes?: number | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -4394,11 +4181,6 @@ export interface PdfStampInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -4447,11 +4229,6 @@ export interface PdfTextInput {
   mergePages?: boolean | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -4506,11 +4283,6 @@ export interface PdfUnlockInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -4564,11 +4336,6 @@ export interface PdfVerifyInput {
   online?: boolean | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -4643,11 +4410,6 @@ export interface PipelinesCreateInput {
   output?: string | string[] | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -5267,11 +5029,6 @@ export interface TemplatesGenerateInput {
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
-  /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
    */
@@ -5439,11 +5196,6 @@ export interface TemplatesPreviewInput {
   options?: PdfOptions | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.
@@ -5790,11 +5542,6 @@ export interface ZipCreateInput {
   files: NamedFileSource[];
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
-  /**
-   * Form of the response. binary: the bytes of the result. url: a JSON object with a public URL of the result. async: a
-   * job to poll. Default: binary.
-   */
-  response?: CallResponse | undefined;
   /**
    * Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400 requires a live key
    * and a wallet with a payment, and counts towards the storage quota. Default: 86400.

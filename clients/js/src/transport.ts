@@ -24,6 +24,8 @@ export interface RequestOptions {
   timeout?: number | undefined;
   /** ETag of a template as you read it: the change fails if the template has changed since. */
   ifMatch?: string | undefined;
+  /** Is called with the headers of the successful response, such as ETag and RateLimit. */
+  onHeaders?: ((headers: Headers) => void) | undefined;
 }
 
 /** Options of one paid call. */
@@ -104,7 +106,11 @@ export class Transport {
       let again = safe;
       try {
         const response = await this.#sendOnce(message, headers);
-        if (response.ok) return response;
+        if (response.ok) {
+          message.options?.onHeaders?.(response.headers);
+
+          return response;
+        }
 
         const error = await errorOf(response);
         pause = error.retryAfter ?? pause;
