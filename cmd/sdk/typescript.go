@@ -284,7 +284,9 @@ func (w typeScriptWriter) objectText(t Type, indent string, input bool) (string,
 
 // memberName quotes the names that need it.
 func memberName(name string) string {
-	plain := func(r rune) bool { return r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }
+	plain := func(r rune) bool {
+		return r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+	}
 	if strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
 		return fmt.Sprintf("%q", name)
 	}
@@ -386,21 +388,32 @@ func (w typeScriptWriter) method(operation Operation) (string, error) {
 	}
 
 	name := camelCase(strings.Join(operation.Words, "_"))
-	path := w.path(operation)
 	if operation.Paid {
 		call := callClass(operation, result)
 
 		return fmt.Sprintf(`  %s(input: %s, options?: CallOptions): %s {
     return new %s(this.transport, %s, input, options);
   }
-`, name, input, call, call, path), nil
+`, name, input, call, call, w.path(operation)), nil
 	}
 
 	parameters, err := w.parameters(operation, input)
 	if err != nil {
 		return "", err
 	}
-	returns, body := "Promise<"+result+">", ""
+	returns, body, err := w.request(operation, input, result)
+	if err != nil {
+		return "", err
+	}
+
+	return fmt.Sprintf("  %s(%s): %s {\n    return %s;\n  }\n", name, parameters, returns, body), nil
+}
+
+// request returns what the method of an operation that is not paid returns: its type, and the expression.
+func (w typeScriptWriter) request(operation Operation, input, result string) (returns, body string, err error) {
+	path := w.path(operation)
+	returns = "Promise<" + result + ">"
+
 	switch {
 	case operation.Upload:
 		body = fmt.Sprintf("upload(this.transport, %s, content, options)", path)
@@ -410,19 +423,21 @@ func (w typeScriptWriter) method(operation Operation) (string, error) {
 	case operation.Entries != "":
 		entry, err := w.entry(operation)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		returns = fmt.Sprintf("Pages<%s, %s>", result, entry)
 		body = fmt.Sprintf("listPages(this.transport, %s, query, (page: %s) => page.%s, options)", path, result, operation.Entries)
 	case len(operation.Query) > 0:
 		body = fmt.Sprintf("getJSON(this.transport, %s, query, options)", path)
-	case input != "":
-		body = fmt.Sprintf("sendJSON(this.transport, %q, %s, input, options)", operation.Method, path)
 	default:
-		body = fmt.Sprintf("sendJSON(this.transport, %q, %s, undefined, options)", operation.Method, path)
+		sent := "undefined"
+		if input != "" {
+			sent = "input"
+		}
+		body = fmt.Sprintf("sendJSON(this.transport, %q, %s, %s, options)", operation.Method, path, sent)
 	}
 
-	return fmt.Sprintf("  %s(%s): %s {\n    return %s;\n  }\n", name, parameters, returns, body), nil
+	return returns, body, nil
 }
 
 // callClass returns the type of a pending call.
