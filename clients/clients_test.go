@@ -103,8 +103,7 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// workshop is a folder for programs in TypeScript, with the description of the API, and the types that are made of
-// it.
+// workshop is a folder for programs in TypeScript, with the description of the API.
 func workshop(t *testing.T, s service) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -131,31 +130,6 @@ func write(t *testing.T, path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestClientsJavaScript(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	dir := workshop(t, s)
-	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join("js", "src"))); err != nil {
-		t.Fatal(err)
-	}
-	config, err := os.ReadFile(filepath.Join("js", "tsconfig.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "tsconfig.json"), string(config))
-	// The types of the API are not in git: they are generated from its description.
-	run(t, dir, os.Environ(), tool(t, "openapi-typescript"), "openapi.json", "-o", "src/schema.d.ts")
-	run(t, dir, os.Environ(), tool(t, "tsc"), "-p", ".")
-	program, err := filepath.Abs(filepath.Join("js", "test", "client.mjs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := append(s.environment(t), "CLIENT="+filepath.Join(dir, "dist", "index.js"))
-	if got := run(t, dir, env, "node", program); got != "ok" {
-		t.Errorf("the client printed %q", got)
 	}
 }
 

@@ -105,6 +105,9 @@ type Operation struct {
 	Paid bool
 	// File says that the result is the bytes of a file.
 	File bool
+	// StartsJob says that a paid operation returns no result, but always a job. JSON is then the type of a response
+	// that starts none.
+	StartsJob bool
 	// JSON is the type of a result in JSON, or nil. A paid operation may have File and JSON, for different inputs.
 	JSON *Type
 	// Entries is the list of a page of results that has a nextCursor, or empty.
@@ -296,6 +299,7 @@ func (s source) example(from sourceExample) json.RawMessage {
 
 // result sets what a success returns. The URL of a stored result is not told apart: each paid operation has it.
 func (s source) result(parsed *Operation, from sourceOperation) {
+	storedFile := false
 	for _, status := range []string{"200", "201"} {
 		response, ok := from.Responses[status]
 		if !ok {
@@ -312,6 +316,7 @@ func (s source) result(parsed *Operation, from sourceOperation) {
 				continue
 			}
 			result := typeOf(content.Schema)
+			storedFile = storedFile || isStoredFile(result) || slices.ContainsFunc(result.Options, isStoredFile)
 			if result.Kind == Union {
 				result.Options = slices.DeleteFunc(result.Options, isStoredFile)
 				if len(result.Options) == 1 {
@@ -323,6 +328,8 @@ func (s source) result(parsed *Operation, from sourceOperation) {
 			}
 		}
 	}
+
+	parsed.StartsJob = parsed.Paid && !storedFile
 
 	if parsed.JSON != nil && parsed.JSON.Kind == Reference {
 		parsed.Entries = s.entries(parsed.JSON.Ref)

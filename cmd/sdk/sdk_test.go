@@ -56,6 +56,9 @@ func TestParse(t *testing.T) {
 	if info.Name() != "pdf.info" || info.File || info.JSON == nil || info.JSON.Ref != "PdfInfoResult" {
 		t.Errorf("pdf_info: %+v", info)
 	}
+	if bulk := operations["pdf_bulk"]; !bulk.StartsJob || create.StartsJob || info.StartsJob {
+		t.Errorf("pdf_bulk: %+v", bulk)
+	}
 	if advanced := operations["pdf_compress_advanced"]; advanced.Name() != "pdf.compress-advanced" {
 		t.Errorf("the name of pdf_compress_advanced is %q", advanced.Name())
 	}

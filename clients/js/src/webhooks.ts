@@ -1,14 +1,12 @@
-import type { webhooks as events } from "./schema.js";
+import type { Event } from "./schemas.js";
 
-/** What an endpoint is sent. Its id is the same in every attempt. */
-export type Event = events[keyof events]["post"]["requestBody"]["content"]["application/json"];
+export type { Event };
 
 export const webhooks = {
   /**
-   * Returns the event of a delivery that the service has signed, and throws for
-   * any other. body is the request's as it came, signature its header
-   * Service-Signature, secret the endpoint's, tolerance the age in seconds that
-   * is accepted.
+   * Returns the event of a delivery that the server has signed, and throws an error for any other.
+   * body is the unchanged body of the request, signature its header Service-Signature, secret that of the endpoint,
+   * and tolerance the maximum age in seconds.
    */
   async verify(body: string | Uint8Array, signature: string, secret: string, tolerance = 300): Promise<Event> {
     const text = typeof body === "string" ? body : new TextDecoder().decode(body);
