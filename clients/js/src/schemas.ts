@@ -677,6 +677,12 @@ export interface ErrorDetail {
   limitMicrodollars?: number;
 }
 
+/**
+ * Comparison of the pages with the invoice. fail: a contradiction fails the call, at no charge. warn: it is a warning.
+ * off: do not compare. Default: fail.
+ */
+export type FacturxCompare = "fail" | "warn" | "off";
+
 export interface FacturxFinding {
   /** ID of the rule, such as BR-CO-10, or XSD for XML that the profile does not have. */
   rule: string;
@@ -696,7 +702,7 @@ export interface FacturxFinding {
 
 export interface FacturxOptions {
   /** Profile of the e-invoice. Default: that of xml or of the field specification of invoice, or en16931. */
-  profile?: "minimum" | "basic-wl" | "basic" | "en16931" | "extended" | "xrechnung" | undefined;
+  profile?: FacturxProfile | undefined;
   /** Invoice as JSON: the business terms of EN 16931, at most 5 MiB. Amounts are numbers or strings such as "19.00". */
   invoice?: Invoice | undefined;
   /** Invoice as XML: a Cross Industry Invoice (CII), at most 10 MiB. Send either invoice or xml. */
@@ -705,8 +711,11 @@ export interface FacturxOptions {
    * Comparison of the pages with the invoice. fail: a contradiction fails the call, at no charge. warn: it is a
    * warning. off: do not compare. Default: fail.
    */
-  compare?: "fail" | "warn" | "off" | undefined;
+  compare?: FacturxCompare | undefined;
 }
+
+/** Profile of the e-invoice. Default: that of xml or of the field specification of invoice, or en16931. */
+export type FacturxProfile = "minimum" | "basic-wl" | "basic" | "en16931" | "extended" | "xrechnung";
 
 export interface FileEntry {
   /** ID of the file, for fileId. */
@@ -2673,7 +2682,7 @@ export interface PdfFacturxInput {
   /** User or owner password that opens the PDF, if it is encrypted. */
   password?: string | undefined;
   /** Profile of the e-invoice. Default: that of xml or of the field specification of invoice, or en16931. */
-  profile?: "minimum" | "basic-wl" | "basic" | "en16931" | "extended" | "xrechnung" | undefined;
+  profile?: FacturxProfile | undefined;
   /** Invoice as JSON: the business terms of EN 16931, at most 5 MiB. Amounts are numbers or strings such as "19.00". */
   invoice?: Invoice | undefined;
   /** Invoice as XML: a Cross Industry Invoice (CII), at most 10 MiB. Send either invoice or xml. */
@@ -2682,7 +2691,7 @@ export interface PdfFacturxInput {
    * Comparison of the pages with the invoice. fail: a contradiction fails the call, at no charge. warn: it is a
    * warning. off: do not compare. Default: fail.
    */
-  compare?: "fail" | "warn" | "off" | undefined;
+  compare?: FacturxCompare | undefined;
   /** Name of the result. relaypdf removes paths and control characters, and adds a missing extension. */
   filename?: string | undefined;
   /**
@@ -4156,7 +4165,7 @@ export interface PdfStampInput {
    * displayed. Names: center, top, bottom, top-left, top-right, bottom-left, bottom-right; all but center are 24 points
    * from the edge. Default: center.
    */
-  position?: "center" | "top" | "bottom" | "top-left" | "top-right" | "bottom-left" | "bottom-right" | Point | undefined;
+  position?: StampPosition | undefined;
   /** Opacity, from 0 (invisible) to 1 (solid). Default: 1. */
   opacity?: number | undefined;
   /** Font size in points, from 1 to 1000. With a named position, text that does not fit is shrunk. Default: 48. */
@@ -4173,7 +4182,7 @@ export interface PdfStampInput {
   /** Scale factor, from 0.01 to 100. Default: 1. */
   scale?: number | undefined;
   /** Layer of the stamp: above or below the content of the page. Default: above. */
-  layer?: "above" | "below" | undefined;
+  layer?: StampLayer | undefined;
   /** If true, repeat the stamp across the page instead of placing it once. Default: false. */
   tiled?: boolean | undefined;
   /** Several stamps, drawn in order, instead of one. */
@@ -4788,6 +4797,9 @@ export interface SigningKey {
   password?: string | undefined;
 }
 
+/** Layer of the stamp: above or below the content of the page. Default: above. */
+export type StampLayer = "above" | "below";
+
 export interface StampMark {
   /** Text to stamp, in any script. Separate lines with line feeds. Send exactly one of text, image and stamps. */
   text?: string | undefined;
@@ -4805,7 +4817,7 @@ export interface StampMark {
    * displayed. Names: center, top, bottom, top-left, top-right, bottom-left, bottom-right; all but center are 24 points
    * from the edge. Default: center.
    */
-  position?: "center" | "top" | "bottom" | "top-left" | "top-right" | "bottom-left" | "bottom-right" | Point | undefined;
+  position?: StampPosition | undefined;
   /** Opacity, from 0 (invisible) to 1 (solid). Default: 1. */
   opacity?: number | undefined;
   /** Font size in points, from 1 to 1000. With a named position, text that does not fit is shrunk. Default: 48. */
@@ -4822,45 +4834,19 @@ export interface StampMark {
   /** Scale factor, from 0.01 to 100. Default: 1. */
   scale?: number | undefined;
   /** Layer of the stamp: above or below the content of the page. Default: above. */
-  layer?: "above" | "below" | undefined;
+  layer?: StampLayer | undefined;
   /** If true, repeat the stamp across the page instead of placing it once. Default: false. */
   tiled?: boolean | undefined;
 }
 
-export type StepOperation = "pdf.create" | "templates.preview" | "images.create" | "images.convert" | "pdf.merge" | "pdf.extract" | "pdf.split" | "pdf.protect" | "pdf.unlock" | "pdf.bookmarks" | "pdf.rotate" | "pdf.delete-pages" | "pdf.compress" | "pdf.optimize" | "pdf.compress-advanced" | "pdf.info" | "pdf.metadata" | "pdf.check" | "pdf.sign" | "pdf.seal" | "pdf.verify" | "pdf.compare" | "pdf.repair" | "pdf.crop" | "pdf.resize" | "pdf.nup" | "pdf.booklet" | "pdf.overlay" | "pdf.extract-images" | "pdf.attachments" | "pdf.raster" | "pdf.from-images" | "pdf.stamp" | "pdf.text" | "pdf.ocr" | "pdf.redact" | "pdf.pdfa" | "pdf.facturx" | "pdf.facturx.read" | "pdf.facturx.check" | "pdf.form.fields" | "pdf.form.fill" | "email.create" | "barcodes.create" | "zip.create" | "convert.create";
+/**
+ * Position of the stamp: a name, or an object {x, y} of its top left in points, from the top left of the page as
+ * displayed. Names: center, top, bottom, top-left, top-right, bottom-left, bottom-right; all but center are 24 points
+ * from the edge. Default: center.
+ */
+export type StampPosition = "center" | "top" | "bottom" | "top-left" | "top-right" | "bottom-left" | "bottom-right" | Point;
 
-export interface Template {
-  /** ID of the template, a UUID. */
-  id: string;
-  /** Name for URLs. Requests accept it instead of the ID. */
-  slug: string;
-  /** Name of the template. */
-  name: string;
-  /** Purpose of the template. */
-  description: string;
-  /** Category. */
-  category: string;
-  /** Template language: handlebars. */
-  engine: string;
-  /** HTML source. Absent in lists. */
-  html?: string;
-  /** Sample data for previews. */
-  sampleData: Record<string, unknown>;
-  /** Default options of POST /v1/pdf for documents of this template. Options in the request override them. */
-  options: Record<string, unknown>;
-  /** State. draft: never published. published: published at least once. */
-  state: "draft" | "published";
-  /** If true, there are unpublished changes. */
-  hasDraft: boolean;
-  /** Latest published version. */
-  publishedVersion: number | null;
-  /** Creation time. */
-  createdAt: string;
-  /** Time of the last change. */
-  updatedAt: string;
-  /** Time of the last publication. */
-  publishedAt: string | null;
-}
+export type StepOperation = "pdf.create" | "templates.preview" | "images.create" | "images.convert" | "pdf.merge" | "pdf.extract" | "pdf.split" | "pdf.protect" | "pdf.unlock" | "pdf.bookmarks" | "pdf.rotate" | "pdf.delete-pages" | "pdf.compress" | "pdf.optimize" | "pdf.compress-advanced" | "pdf.info" | "pdf.metadata" | "pdf.check" | "pdf.sign" | "pdf.seal" | "pdf.verify" | "pdf.compare" | "pdf.repair" | "pdf.crop" | "pdf.resize" | "pdf.nup" | "pdf.booklet" | "pdf.overlay" | "pdf.extract-images" | "pdf.attachments" | "pdf.raster" | "pdf.from-images" | "pdf.stamp" | "pdf.text" | "pdf.ocr" | "pdf.redact" | "pdf.pdfa" | "pdf.facturx" | "pdf.facturx.read" | "pdf.facturx.check" | "pdf.form.fields" | "pdf.form.fill" | "email.create" | "barcodes.create" | "zip.create" | "convert.create";
 
 export interface TemplateFault {
   /** The error and its fix. */
@@ -4875,7 +4861,7 @@ export interface TemplateFault {
 
 export interface TemplateList {
   /** Templates without html, newest first. */
-  templates: Template[];
+  templates: TemplateRecord[];
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null;
 }
