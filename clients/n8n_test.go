@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
 )
 
 // TestClientsN8n builds the n8n node of the OpenAPI document, checks it with n8n's linters, and runs workflows with it
@@ -61,4 +60,3 @@ func n8nPackage(t *testing.T, s service) string {
 	run(t, ".", os.Environ(), "go", "run", "../cmd/n8n", filepath.Join(dir, "openapi.json"), filepath.Join(dir, "nodes", "RelayPdf", "description.ts"))
 	return dir
 }
-

@@ -24,8 +24,10 @@ type route struct {
 	Summary     string
 	Tags        []string
 	Parameters  []parameter
-	RequestBody struct{ Content map[string]struct{ Schema schema } }
-	Responses   map[string]response
+	RequestBody struct {
+		Content map[string]struct{ Schema schema }
+	}
+	Responses map[string]response
 
 	method, path string
 }

@@ -133,7 +133,7 @@ async function send(node: IExecuteFunctions, item: number, request: IHttpRequest
 	const { baseUrl } = await node.getCredentials('relayPdfApi', item);
 	const answer = (await node.helpers.httpRequestWithAuthentication.call(node, 'relayPdfApi', {
 		...request,
-		baseURL: (baseUrl as string).replace(/\/+$/, ''),
+		url: (baseUrl as string).replace(/\/+$/, '') + request.url,
 		encoding: 'stream',
 		returnFullResponse: true,
 		ignoreHttpStatusErrors: true,
