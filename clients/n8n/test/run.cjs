@@ -15,6 +15,7 @@ const { createRunExecutionData, ICredentialsHelper, NodeHelpers, Workflow } = re
 const { BASE_URL, KEY, PACKAGE, CALLS } = process.env;
 const credentials = { baseUrl: BASE_URL + '/', apiKey: KEY };
 const nodeName = 'RelayPDF';
+const url = 'http://localhost:5678'; // of n8n
 
 let items = [];
 const trigger = {
@@ -66,8 +67,8 @@ async function main() {
 		const connections = { 'Manual Trigger': { main: [[{ node: nodeName, type: 'main', index: 0 }]] } };
 		const workflow = new Workflow({ id: 'workflow', name: 'test', nodes, connections, active: false, nodeTypes: types, settings: { executionOrder: 'v1' } });
 		const additional = {
-			credentialsHelper: helper, currentNodeExecutionIndex: 0, variables: {}, executionId: '1', restApiUrl: '', instanceBaseUrl: '', webhookBaseUrl: '',
-			formWaitingBaseUrl: '', hooks: new ExecutionLifecycleHooks('manual', '1', { id: 'workflow', name: 'test', nodes, connections, active: false }),
+			credentialsHelper: helper, currentNodeExecutionIndex: 0, variables: {}, executionId: '1', restApiUrl: url, instanceBaseUrl: url, webhookBaseUrl: url, webhookWaitingBaseUrl: url,
+			formWaitingBaseUrl: url, hooks: new ExecutionLifecycleHooks('manual', '1', { id: 'workflow', name: 'test', nodes, connections, active: false }),
 		};
 		const result = await new WorkflowExecute(additional, 'manual', createRunExecutionData({})).run({ workflow, startNode: workflow.getNode('Manual Trigger') });
 		const [ran] = result.data.resultData.runData[nodeName] ?? [];
