@@ -38,6 +38,8 @@ install() {
 	local releases=${RELAYPDF_RELEASES:-https://github.com/relaypdf/relaypdf/releases/download}
 	local file="relaypdf_${version#v}_${system}_$processor.$extension"
 	local folder="${RUNNER_TEMP:-/tmp}/relaypdf-$version"
+	# PATH of bash on Windows has no drive letters.
+	! command -v cygpath >/dev/null || folder=$(cygpath --unix "$folder")
 	mkdir -p "$folder"
 	(
 		cd "$folder"
