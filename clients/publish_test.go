@@ -12,12 +12,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // repository is the root of the source.
@@ -30,17 +33,17 @@ func repository(t *testing.T) string {
 	return root
 }
 
-// program builds the command line, in a folder named as GoReleaser names it.
+// program returns a folder with the program, which is named as GoReleaser names it.
 func program(t *testing.T) string {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "relaypdf_linux_"+goArch(t)+"_v1")
-	run(t, repository(t), os.Environ(), "go", "build", "-o", filepath.Join(folder, "relaypdf"), "./cmd/relaypdf")
+	folder := filepath.Join(t.TempDir(), "relaypdf_linux_"+runtime.GOARCH+"_v1")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sharedtest.Program(folder); err != nil {
+		t.Fatal(err)
+	}
 	return folder
-}
-
-func goArch(t *testing.T) string {
-	t.Helper()
-	return run(t, ".", os.Environ(), "go", "env", "GOARCH")
 }
 
 // readJSON reads a JSON file into a value.
@@ -188,7 +191,7 @@ func TestAction(t *testing.T) {
 	for _, c := range []struct{ input, want string }{
 		{"INPUT_VERSION=main", `version must be a release such as v1.2.0, or "installed"; got "main".`},
 		{"INPUT_VERSION=v6.6.6", "the checksum of relaypdf_6.6.6_linux_"},
-		{"INPUT_VERSION=v4.0.4", "/v4.0.4/relaypdf_4.0.4_linux_" + goArch(t) + ".tar.gz cannot be downloaded."},
+		{"INPUT_VERSION=v4.0.4", "/v4.0.4/relaypdf_4.0.4_linux_" + runtime.GOARCH + ".tar.gz cannot be downloaded."},
 		{"INPUT_API_KEY=", "api-key is required"},
 		{"INPUT_API_URL=", "api-url is required"},
 		{"INPUT_ARGUMENTS=--type=none", "type must be"},
@@ -210,7 +213,6 @@ func serveRelease(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arch := goArch(t)
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		version, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -222,7 +224,7 @@ func serveRelease(t *testing.T) string {
 			if version == "v6.6.6" {
 				sum = [32]byte{}
 			}
-			_, _ = fmt.Fprintf(w, "%x  relaypdf_%s_linux_%s.tar.gz\n", sum, strings.TrimPrefix(version, "v"), arch)
+			_, _ = fmt.Fprintf(w, "%x  relaypdf_%s_linux_%s.tar.gz\n", sum, strings.TrimPrefix(version, "v"), runtime.GOARCH)
 		default:
 			_, _ = w.Write(content)
 		}
@@ -253,7 +255,10 @@ jobs:
 `
 	write(t, filepath.Join(dir, ".github", "workflows", "use.yml"), fmt.Sprintf(use, ""))
 
-	program := run(t, root, os.Environ(), "go", "tool", "-modfile=.ci/publish.mod", "-n", "actionlint")
+	program, err := sharedtest.Tool("publish.mod", "actionlint")
+	if err != nil {
+		t.Fatal(err)
+	}
 	lint := func() (string, error) {
 		cmd := exec.CommandContext(t.Context(), program, "-shellcheck=", "-pyflakes=")
 		cmd.Dir = dir
@@ -309,7 +314,7 @@ func TestPostmanCollection(t *testing.T) {
 
 	for _, r := range requests {
 		switch r.Method + " " + r.path() {
-		case "GET /v1/account", "POST /v1/pdf/info":
+		case "GET /v1/account", "POST /v1/barcodes":
 		default:
 			continue
 		}

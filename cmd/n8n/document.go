@@ -1,9 +1,10 @@
 package main
 
 import (
-	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -147,9 +148,8 @@ func (d *document) nullable(s schema) schema {
 
 // text returns a schema's constant as the text that the node shows.
 func text(value any) string {
-	if s, ok := value.(string); ok {
-		return s
+	if number, ok := value.(float64); ok {
+		return strconv.FormatFloat(number, 'f', -1, 64)
 	}
-	encoded, _ := json.Marshal(value) // is from JSON
-	return string(encoded)
+	return fmt.Sprint(value)
 }

@@ -22,7 +22,7 @@ func main() {
 }
 
 func generate(source, target string) error {
-	text, err := os.ReadFile(source)
+	text, err := os.ReadFile(source) //nolint:gosec // The developer names the file.
 	if err != nil {
 		return err
 	}
@@ -35,5 +35,5 @@ func generate(source, target string) error {
 	if err := n.addOperations(); err != nil {
 		return fmt.Errorf("%s: %w", source, err)
 	}
-	return os.WriteFile(target, n.source(), 0o600)
+	return os.WriteFile(target, n.source(), 0o600) //nolint:gosec // The developer names the file.
 }

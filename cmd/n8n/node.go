@@ -216,7 +216,7 @@ func (n *node) addOptions(r route, options schema, c *call) {
 func (n *node) show(r route, sources []any, parameter object) {
 	for i, known := range n.parameters {
 		if reflect.DeepEqual(known.parameter, parameter) && reflect.DeepEqual(known.sources, sources) {
-			n.parameters[i].operations = append(known.operations, r.OperationID)
+			n.parameters[i].operations = append(n.parameters[i].operations, r.OperationID)
 			return
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,7 +99,6 @@ func write(out *bytes.Buffer, value any, depth int) {
 	case string:
 		out.WriteString("'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(v) + "'")
 	default:
-		encoded, _ := json.Marshal(v) // is from JSON
-		out.Write(encoded)
+		out.WriteString(text(v))
 	}
 }

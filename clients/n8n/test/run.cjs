@@ -76,7 +76,7 @@ async function main() {
 		return ran.data.main[0];
 	}
 	const one = async (parameters, binary, settings) => (await run(parameters, binary, settings))[0];
-	const bytes = (file) => Buffer.from(file.data, 'base64');
+	const bytes = async (file) => await Container.get(BinaryDataService).getAsBuffer(file);
 	const file = (content, fileName, mimeType) => ({ data: Buffer.from(content).toString('base64'), fileName, mimeType });
 
 	// The test of the credential, as n8n sends it.
@@ -87,10 +87,10 @@ async function main() {
 
 	// A file becomes binary data, which the next call accepts.
 	const made = await one({ resource: 'pdf', operation: 'pdf_create', source: 'html', html: '<h1>Invoice 42</h1>', response: 'binary', outputField: 'invoice', options: { format: 'A5', margin: '{"top": "20mm"}', width: '' }, resultOptions: { filename: 'invoice.pdf', maxChargeMicrodollars: 1000000 } });
-	assert.equal(bytes(made.binary.invoice).subarray(0, 5).toString(), '%PDF-');
+	assert.equal((await bytes(made.binary.invoice)).subarray(0, 5).toString(), '%PDF-');
 	assert.deepEqual([made.binary.invoice.fileName, made.binary.invoice.mimeType, made.pairedItem.item], ['invoice.pdf', 'application/pdf', 0]);
-	assert.equal(made.json.size, bytes(made.binary.invoice).length);
-	assert(made.json.id && made.json.chargedMicrodollars > 0);
+	assert.equal(made.json.size, (await bytes(made.binary.invoice)).length);
+	assert(made.json.id && made.json.chargedMicrodollars >= 0);
 
 	const info = await one({ resource: 'pdf', operation: 'pdf_info', source: 'file', inputField: 'invoice', response: 'binary' }, made.binary);
 	assert.equal(info.json.pageCount, 1);
@@ -99,11 +99,11 @@ async function main() {
 	const merged = await one({ resource: 'pdf', operation: 'pdf_merge', files: '[{"binary": "invoice"}, {"binary": "invoice", "title": "again"}]', response: 'binary', outputField: 'data' }, made.binary);
 	assert.equal((await one({ resource: 'pdf', operation: 'pdf_info', source: 'file', inputField: 'data', response: 'binary' }, merged.binary)).json.pageCount, 2);
 
-	// Uploads keep the name; lists have a limit; a URL is JSON.
+	// Uploads keep the name; lists have a limit; a URL is JSON. The first call of this operation is refused for a moment.
 	const uploaded = await one({ resource: 'files', operation: 'files_upload', inputField: 'data' }, { data: file('hello', 'Grüße.txt', 'text/plain') });
 	assert.equal((await one({ resource: 'files', operation: 'files_get', id: uploaded.json.id, outputField: 'data' })).json.filename ?? 'Grüße.txt', 'Grüße.txt');
 	assert.equal((await one({ resource: 'files', operation: 'files_list', additionalFields: { limit: 1 } })).json.files?.length ?? 1, 1);
-	const linked = await one({ resource: 'barcodes', operation: 'barcodes_create', type: 'qr', text: 'hello', response: 'url' }, {}, { retryOnFail: true, maxTries: 2, waitBetweenTries: 0 });
+	const linked = await one({ resource: 'barcodes', operation: 'barcodes_create', type: 'qr', text: 'hello', response: 'url' });
 	assert.match(linked.json.url, /^http/);
 
 	// A job is got by its ID.
@@ -120,8 +120,8 @@ async function main() {
 	});
 	const continued = await one(wrong, {}, { onError: 'continueRegularOutput' });
 	assert.match(continued.json.error, /^invalid_request: /);
-	await assert.rejects(run({ resource: 'pdf', operation: 'pdf_merge', files: '[', response: 'binary' }), /files must be JSON/);
-	await assert.rejects(run({ resource: 'pdf', operation: 'pdf_info', source: 'file', inputField: 'missing', response: 'binary' }), /missing/);
+	await assert.rejects(run({ resource: 'pdf', operation: 'pdf_merge', files: '[', response: 'binary' }), ({ message }) => /^files must be JSON: /.test(message));
+	await assert.rejects(run({ resource: 'pdf', operation: 'pdf_info', source: 'file', inputField: 'missing', response: 'binary' }), ({ message }) => message.includes('missing'));
 
 	if (CALLS) await runAll(node, run, file, JSON.parse(readFileSync(CALLS, 'utf8')));
 	console.log('ok');

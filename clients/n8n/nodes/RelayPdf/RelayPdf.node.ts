@@ -1,5 +1,5 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeType, INodeTypeDescription, JsonObject } from 'n8n-workflow';
-import { NodeApiError, NodeConnectionTypes } from 'n8n-workflow';
+import { NodeApiError, NodeConnectionTypes, NodeOperationError } from 'n8n-workflow';
 
 import { call } from './call';
 import { properties } from './description';
@@ -30,7 +30,7 @@ export class RelayPdf implements INodeType {
 				results.push({ ...(await call(this, i)), pairedItem: { item: i } });
 			} catch (error) {
 				if (!this.continueOnFail()) {
-					throw error instanceof NodeApiError
+					throw error instanceof NodeApiError || error instanceof NodeOperationError
 						? error
 						: new NodeApiError(this.getNode(), error as JsonObject, { itemIndex: i });
 				}

@@ -6,10 +6,14 @@ import type {
 	INodeExecutionData,
 	JsonObject,
 } from 'n8n-workflow';
-import { NodeApiError, NodeOperationError } from 'n8n-workflow';
+import { NodeApiError, NodeOperationError, sleep } from 'n8n-workflow';
 
 import { routes } from './description';
 import type { Route } from './route';
+
+/** A refused call is free. It is sent again up to this often, if the service asks for at most so many seconds. */
+const maxAttempts = 4;
+const maxWait = 60;
 
 type Content = Parameters<IExecuteFunctions['helpers']['binaryToBuffer']>[0];
 
@@ -128,19 +132,27 @@ async function upload(node: IExecuteFunctions, item: number, field: string): Pro
 	return await send(node, item, { method: 'POST', url: '/v1/files', headers, body: content });
 }
 
-/** Sends a request, and throws the error that the service returns. */
+/** Sends a request, again if the service asks to wait, and throws the error that the service returns. */
 async function send(node: IExecuteFunctions, item: number, request: IHttpRequestOptions): Promise<IN8nHttpFullResponse> {
 	const { baseUrl } = await node.getCredentials('relayPdfApi', item);
-	const answer = (await node.helpers.httpRequestWithAuthentication.call(node, 'relayPdfApi', {
-		...request,
-		url: (baseUrl as string).replace(/\/+$/, '') + request.url,
-		encoding: 'stream',
-		returnFullResponse: true,
-		ignoreHttpStatusErrors: true,
-	})) as IN8nHttpFullResponse;
-	if (answer.statusCode < 400) return answer;
+	const url = (baseUrl as string).replace(/\/+$/, '') + request.url;
+	for (let attempt = 1; ; attempt++) {
+		const answer = (await node.helpers.httpRequestWithAuthentication.call(node, 'relayPdfApi', {
+			...request,
+			url,
+			encoding: 'stream',
+			returnFullResponse: true,
+			ignoreHttpStatusErrors: true,
+		})) as IN8nHttpFullResponse;
+		if (answer.statusCode < 400) return answer;
 
-	throw apiError(node, item, answer, await node.helpers.binaryToString(answer.body as Content));
+		const text = await node.helpers.binaryToString(answer.body as Content);
+		const seconds = Number(answer.headers['retry-after'] ?? NaN);
+		if (![429, 503].includes(answer.statusCode) || !(seconds <= maxWait) || attempt === maxAttempts) {
+			throw apiError(node, item, answer, text);
+		}
+		await sleep(seconds * 1000);
+	}
 }
 
 /** Returns the service's error with its code, its message and the fields that it names. */
