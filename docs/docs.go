@@ -31,7 +31,7 @@ var Groups = []Group{
 	}},
 	{Title: "Guides", Pages: []string{
 		"guides/headers-and-footers", "guides/tables-of-contents", "guides/page-breaks", "guides/fonts", "guides/markdown", "guides/office-documents", "guides/accessible-pdfs", "guides/e-invoices", "guides/compare", "guides/signatures", "guides/charts", "guides/templates",
-		"guides/flows", "guides/bulk", "guides/webhooks", "guides/agents", "guides/dashboard", "guides/command-line", "guides/clients",
+		"guides/flows", "guides/bulk", "guides/webhooks", "guides/agents", "guides/dashboard", "guides/command-line", "guides/clients", "guides/integrations",
 	}},
 	{Title: "Reference", Pages: []string{
 		"reference/errors", "reference/events", "reference/limits", "reference/template-helpers", "reference/configuration", "reference/known-limits",
