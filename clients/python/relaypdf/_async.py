@@ -210,7 +210,7 @@ class AsyncJSONJob(AsyncJob, Generic[T]):
 
     async def json(self) -> T:
         """Returns the result of a completed job."""
-        return cast(T, read_json(await self._transport.send(self._request())))
+        return cast(T, (await self._transport.send(self._request())).json())
 
 
 class AsyncPaidCall:

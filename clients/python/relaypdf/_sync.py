@@ -203,7 +203,7 @@ class JSONJob(Job, Generic[T]):
 
     def json(self) -> T:
         """Returns the result of a completed job."""
-        return cast(T, read_json(self._transport.send(self._request())))
+        return cast(T, self._transport.send(self._request()).json())
 
 
 class PaidCall:
