@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
 )
 
 // python is Debian's, which has httpx and mypy.
@@ -44,6 +46,7 @@ func TestClientsPython(t *testing.T) {
 
 // TestClientsPythonEvery calls each operation with the methods of both clients, and runs README.md.
 func TestClientsPythonEvery(t *testing.T) {
+	sharedtest.Slow(t)
 	t.Parallel()
 	s, calls := serveEverything(t)
 	// The MCP endpoint has clients of its own.

@@ -32,11 +32,13 @@ async def result(call, expected):
         return "application/json", job.state
     if hasattr(call, "page"):
         return "application/json", await done(call.page())
-    if hasattr(call, "json") and "application/json" in expected["types"]:
-        return "application/json", await done(call.json())
     if hasattr(call, "stream"):
         file = await done(call.stream())
-        return file.info.content_type.split(";")[0], await done(file.read())
+        media_type, content = file.info.content_type.split(";")[0], await done(file.read())
+        if not hasattr(call, "json") or media_type != "application/json":
+            return media_type, content
+    if hasattr(call, "json"):
+        return "application/json", await done(call.json())
     return "application/json", await done(call)
 
 
