@@ -133,23 +133,6 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestClientsPython(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	program, err := filepath.Abs(filepath.Join("python", "test", "client.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	library, err := filepath.Abs("python")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := append(s.environment(t), "PYTHONPATH="+library, "PYTHONDONTWRITEBYTECODE=1")
-	if got := run(t, t.TempDir(), env, "python3", program); got != "ok" {
-		t.Errorf("the client printed %q", got)
-	}
-}
-
 // strict is the strictest configuration for the generated code.
 const strict = `{"compilerOptions":{"strict":true,"target":"ES2022","module":"ES2022","moduleResolution":"Bundler","lib":["ES2022","DOM","DOM.Iterable"],"types":[],"outDir":"dist"},"include":["*.ts"]}`
 

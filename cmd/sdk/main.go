@@ -16,6 +16,7 @@ const documentPath = "api/testdata/openapi.golden.json"
 // languages are the generators. Each returns the files that it writes, by their paths in the repository.
 var languages = []func(Document) (map[string][]byte, error){
 	typeScript,
+	python,
 }
 
 func main() {

@@ -1,20 +1,25 @@
 """Drives the client against the service; run by the tests of package clients."""
 
+import asyncio
+import io
 import os
 import re
+import tempfile
 import threading
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
-from relaypdf import Relay, RelayError, SignatureError, verify
+from relaypdf import AsyncRelay, Relay, RelayError, SignatureError, verify
 
 base_url, key = os.environ["BASE_URL"], os.environ["KEY"]
 relay = Relay(key, base_url)
+folder = Path(tempfile.mkdtemp())
 
 
-def refused(code, call, *args, **fields):
+def refused(code, call):
     try:
-        call(*args, **fields)
+        call()
     except RelayError as error:
         assert error.code == code, error
         return error
@@ -22,39 +27,114 @@ def refused(code, call, *args, **fields):
 
 
 # A file, through a failure of the service that is tried again.
-with relay.run("barcodes.create", {"type": "qr", "text": "hello", "filename": "Größe"}) as result:
-    assert (result.filename, result.content_type, result.charged) == ("Größe.png", "image/png", 100), vars(result)
-    assert result.id.startswith("file_")
-    assert next(iter(result))[:4] == b"\x89PNG"
+info = relay.barcodes.create(type="qr", text="hello", filename="Größe").save(folder / "a.png")
+assert (info.filename, info.content_type, info.charged, info.warnings) == ("Größe.png", "image/png", 100, 0), info
+assert info.id.startswith("file_") and not info.replayed, info
+content = (folder / "a.png").read_bytes()
+assert content[:4] == b"\x89PNG" and info.size == len(content), info
+assert relay.barcodes.create(type="qr", text="hello").bytes() == content
+assert b"".join(relay.barcodes.create(type="qr", text="hello")) == content
+with relay.barcodes.create(type="qr", text="hello").stream() as file:
+    assert file.info.content_type == "image/png" and file.read() == content
 
-# The same key is charged once.
-stored = relay.url("barcodes.create", {"type": "qr", "text": "x"}, idempotency_key="py", max_charge=100)
-assert relay.url("barcodes.create", {"type": "qr", "text": "x"}, idempotency_key="py", max_charge=100)["id"] == stored["id"]
-assert len(relay.download(stored["id"]).read()) == stored["sizeBytes"]
+# A call is sent in one form. The same key is charged once.
+call = relay.barcodes.create(type="qr", text="x", idempotency_key="py", max_charge=100)
+stored = call.url()
+assert call.url()["id"] == stored["id"]
+try:
+    call.bytes()
+    raise AssertionError("sent in another form")
+except RuntimeError as error:
+    assert "binary" in str(error)
+assert len(relay.files.get(stored["id"]).bytes()) == stored["sizeBytes"]
+refused("payment_required", relay.barcodes.create(type="qr", text="y", max_charge=1).bytes)
 
-# A job.
-done = relay.wait(relay.start("barcodes.create", {"type": "ean13", "text": "4006381333931"}))
-assert done["status"] == "completed" and done["url"], done
-assert relay.get("/v1/jobs", status="completed")["jobs"][0]["id"] == done["id"]
+# A job, with its progress.
+seen = []
+job = relay.barcodes.create(type="ean13", text="4006381333931").start()
+assert job.wait(progress=seen.append) is job
+assert seen[-1]["status"] == "completed" and seen[-1]["url"] == job.state["url"], seen
+assert job.bytes()[:4] == b"\x89PNG" and job.save(folder / "b.png").filename == job.state["filename"]
+assert relay.job(job.id).wait().state["filename"] == job.state["filename"]
+failed = relay.pdf.info(fileId=stored["id"]).start()
+assert refused("internal_error", lambda: failed.wait(timeout=30)).message  # There is no renderer.
+
+# Pages of a list.
+assert next(iter(relay.jobs.list(status="completed")))["id"] == job.id
+listed = [entry["id"] for entry in relay.files.list(limit=1)]
+assert len(listed) > 2 and len(set(listed)) == len(listed), listed
+page = relay.files.list(limit=1).page()
+assert [entry["id"] for entry in page["files"]] == listed[:1] and page["nextCursor"], page
+
+# Nothing is stored with store=False, and what has an idempotency key is, else.
+private = Relay(key, base_url, store=False)
+for client, is_stored in ((private, False), (relay, True)):
+    info = client.barcodes.create(type="qr", text="secret").save(folder / "c.png")
+    assert any(entry["id"] == info.id for entry in relay.files.list()) == is_stored, info
+info = private.barcodes.create(type="qr", text="secret", store=True).save(folder / "c.png")
+assert relay.files.get(info.id).bytes() == (folder / "c.png").read_bytes()
 
 # Uploads are their owner's.
-upload = relay.upload("größe.txt", b"mine")
-assert upload["filename"] == "größe.txt", upload
-assert relay.download(upload["id"]).read() == b"mine"
-relay.delete(upload["id"])
+(folder / "größe.txt").write_bytes(b"mine")
+for upload in (
+    relay.files.upload(b"mine", filename="größe.txt"),
+    relay.files.upload(folder / "größe.txt"),
+    relay.files.upload(io.BytesIO(b"mine"), filename="größe.txt"),
+):
+    assert upload["filename"] == "größe.txt" and upload["sizeBytes"] == 4, upload
+with os.popen("printf mine") as pipe:
+    upload = relay.files.upload(pipe.buffer, filename="größe.txt")
+assert relay.files.get(upload["id"]).bytes() == b"mine"
+assert relay.files.delete(upload["id"]) == {"ok": True}
+
+# A file as bytes is sent as Base64.
+assert relay.zip.create(files=[{"filename": "a.txt", "file": b"mine"}]).bytes()[:2] == b"PK"
 
 # Refusals.
-error = refused("invalid_request", relay.pdf)
+error = refused("invalid_request", relay.pdf.create().bytes)
 assert error.status == 400 and error.request_id and "html" in error.message, error
-refused("not_found", relay.download, upload["id"])
-refused("unauthorized", Relay("", base_url).get, "/v1/account")
+error = refused("invalid_request", relay.barcodes.create(type="qr", text="x", scale=999).bytes)
+assert error.details[0]["field"] == "scale", error.details
+refused("not_found", relay.files.get(upload["id"]).bytes)
+refused("unauthorized", Relay("", base_url).account.get)
+with Relay(key, "http://127.0.0.1:1", retries=0) as nowhere:
+    assert refused("no_response", nowhere.account.get).status == 0
 
 
+async def asynchronous():
+    async with AsyncRelay(key, base_url) as relay:
+        call = relay.barcodes.create(type="qr", text="hello")
+        assert (await call.save(folder / "d.png")).size == len(content)
+        assert (folder / "d.png").read_bytes() == content
+        assert b"".join([chunk async for chunk in relay.barcodes.create(type="qr", text="hello")]) == content
+        async with await relay.barcodes.create(type="qr", text="hello").stream() as file:
+            assert await file.read() == content
 
-# Answers of what stands between.
+        calls = [relay.barcodes.create(type="qr", text=str(i)).bytes() for i in range(5)]
+        assert len(set(await asyncio.gather(*calls))) == 5
+
+        seen = []
+        job = await relay.barcodes.create(type="ean13", text="4006381333931").start()
+        await job.wait(progress=seen.append)
+        assert seen[-1]["status"] == "completed" and (await job.bytes())[:4] == b"\x89PNG"
+        assert job.id in [entry["id"] async for entry in relay.jobs.list(limit=1)]
+
+        for upload in (await relay.files.upload(folder / "größe.txt"), await relay.files.upload(b"mine")):
+            assert await relay.files.get(upload["id"]).bytes() == b"mine"
+        try:
+            await relay.pdf.info(fileId=upload["id"], password=1)
+            raise AssertionError("no error")
+        except RelayError as error:
+            assert error.code == "invalid_request" and error.details[0]["field"] == "password", error
+
+
+asyncio.run(asynchronous())
+
+
+# Responses of what stands between.
 class Between(BaseHTTPRequestHandler):
     def do_GET(self):
-        length, body = self.path[1:].split("/", 1)
+        _, length, body = self.path.split("/")[3].split(".", 2)
         self.send_response(502)
         self.send_header("Content-Length", length)
         self.send_header("Retry-After", "\u00b2")
@@ -67,10 +147,10 @@ class Between(BaseHTTPRequestHandler):
 
 with HTTPServer(("127.0.0.1", 0), Between) as between:
     threading.Thread(target=between.serve_forever, daemon=True).start()
+    far = Relay(key, f"http://127.0.0.1:{between.server_port}", retries=0)
     for body in ["null", "[]", '"no"', '{"error":"no"}', '{"error":null}', "<html>", "{"]:
         for length in (len(body), len(body) + 1):
-            far = Relay(key, f"http://127.0.0.1:{between.server_port}", retries=0)
-            error = refused("internal_error", far.get, f"/{length}/{urllib.parse.quote(body)}")
+            error = refused("internal_error", far.files.get(f".{length}.{urllib.parse.quote(body, safe='')}").bytes)
             assert error.status == 502 and "502" in error.message, error
     between.shutdown()
 
