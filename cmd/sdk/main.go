@@ -14,7 +14,9 @@ import (
 const documentPath = "api/testdata/openapi.golden.json"
 
 // languages are the generators. Each returns the files that it writes, by their paths in the repository.
-var languages = []func(Document) (map[string][]byte, error){}
+var languages = []func(Document) (map[string][]byte, error){
+	goFiles,
+}
 
 func main() {
 	if err := run("."); err != nil {
