@@ -96,7 +96,9 @@ func newFilesList() *cobra.Command {
 // newAccountCommand shows whose key it is.
 func newAccountCommand() *cobra.Command {
 	return newShowCommand("account", "Show the balance and the rate limits",
-		func(c *client.Client, ctx context.Context) (client.AccountSnapshot, error) { return c.Account().Get(ctx) },
+		func(c *client.Client, ctx context.Context) (client.AccountSnapshot, error) {
+			return c.Account().Get(ctx)
+		},
 		func(cmd *cobra.Command, a client.AccountSnapshot) error {
 			reload := "off"
 			if a.Wallet.AutoReloadEnabled {
@@ -142,7 +144,9 @@ func newPricesCommand() *cobra.Command {
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list, err := askBy(cmd, reach,
-			func(ctx context.Context, c *client.Client) (client.PriceList, error) { return c.Billing().PricesGet(ctx) })
+			func(ctx context.Context, c *client.Client) (client.PriceList, error) {
+				return c.Billing().PricesGet(ctx)
+			})
 		if err != nil {
 			return err
 		}

@@ -245,7 +245,9 @@ func newWhoamiCommand() *cobra.Command {
 		}
 
 		snapshot, err := askService(cmd,
-			func(ctx context.Context, c *client.Client) (client.AccountSnapshot, error) { return c.Account().Get(ctx) })
+			func(ctx context.Context, c *client.Client) (client.AccountSnapshot, error) {
+				return c.Account().Get(ctx)
+			})
 		if err != nil {
 			return err
 		}
