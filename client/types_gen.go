@@ -425,7 +425,7 @@ type DocumentMetadata struct {
 	// Subject of the document.
 	Subject string `json:"subject,omitzero"`
 	// Keywords: a string, or an array of strings. relaypdf joins these with commas.
-	Keywords []string `json:"keywords,omitzero"`
+	Keywords OneOrMore[string] `json:"keywords,omitzero"`
 	// Application that wrote the source document.
 	Creator string `json:"creator,omitzero"`
 	// Application that created the PDF.
@@ -1302,7 +1302,7 @@ type Metadata struct {
 	// Subject of the document.
 	Subject string `json:"subject,omitzero"`
 	// Keywords: a string, or an array of strings. relaypdf joins these with commas.
-	Keywords []string `json:"keywords,omitzero"`
+	Keywords OneOrMore[string] `json:"keywords,omitzero"`
 }
 
 // NamedFileSource is a part of ZipCreateInput.
@@ -3629,7 +3629,7 @@ type PipelinesCreateInput struct {
 	Steps []PipelineStep `json:"steps"`
 	// ID of the step whose result is returned, or an array of IDs. Several results are returned as a
 	// ZIP archive. Default: the last step.
-	Output []string `json:"output,omitzero"`
+	Output OneOrMore[string] `json:"output,omitzero"`
 	// Name of the result. relaypdf removes paths and control characters, and adds a missing extension.
 	Filename string `json:"filename,omitzero"`
 	// Seconds for which the URL of the result works, from 60 to 2592000 (30 days). More than 86400

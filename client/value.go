@@ -30,6 +30,25 @@ func (n *Nullable[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &n.value)
 }
 
+// OneOrMore is a list that JSON may have as one value. A []T can be assigned to it.
+type OneOrMore[T any] []T
+
+// UnmarshalJSON reads a value or a list.
+func (l *OneOrMore[T]) UnmarshalJSON(text []byte) error {
+	var list []T
+	if json.Unmarshal(text, &list) == nil {
+		*l = list
+		return nil
+	}
+
+	var one T
+	if err := json.Unmarshal(text, &one); err != nil {
+		return err
+	}
+	*l = OneOrMore[T]{one}
+	return nil
+}
+
 // readText reads a string, and numbers as they are written: 1.5 is "1.5", [1,3] is "1,3".
 func readText(text []byte, into *string) error {
 	if bytes.HasPrefix(text, []byte(`"`)) {

@@ -66,6 +66,9 @@ func TestGoEveryOperation(t *testing.T) {
 
 	ids := map[string]string{}
 	for _, c := range calls {
+		if c.Operation == "mcp_send" {
+			continue // Agents have clients of their own.
+		}
 		name := strings.ReplaceAll(c.Operation, "_", "")
 		method, ok := methods[name]
 		if !ok {

@@ -451,8 +451,8 @@ func (w *goWriter) goType(t Type, inner string, input bool, doc string) string {
 		return goTypeName(t.Ref)
 	case Union:
 		// A value or several of it.
-		if len(t.Options) == 2 && t.Options[1].Kind == List && reflect.DeepEqual(t.Options[0].Kind, t.Options[1].Item.Kind) {
-			return w.goType(t.Options[1], inner, input, doc)
+		if len(t.Options) == 2 && t.Options[1].Kind == List && t.Options[0].Kind == t.Options[1].Item.Kind {
+			return "OneOrMore[" + w.goType(t.Options[0], inner, input, doc) + "]"
 		}
 	}
 
