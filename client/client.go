@@ -3,8 +3,8 @@
 //	relay := client.Client{BaseURL: "https://pdf.example.com", Key: os.Getenv("RELAYPDF_API_KEY")}
 //	_, err := relay.PDF().Create(client.PDFCreateInput{HTML: "<h1>Invoice 42</h1>"}).Save(ctx, "invoice.pdf")
 //
-// The groups of the API are methods of [Client]. A method of a paid operation returns a [Call], which is sent when it is
-// asked for a file, a URL, a job or JSON. All other methods send their request and return its result. If the service
+// The groups of the API are methods of [Client]. A method of a paid operation returns a [Call], which is sent when it
+// is asked for a file, a URL, a job or JSON. All other methods send their request and return its result. If the service
 // refuses a call, the error is an *[Error] with a Code.
 package client
 

@@ -17,7 +17,8 @@ import (
 // no second type.
 var wireTypes = map[string]reflect.Type{
 	"AccountSnapshot": reflect.TypeFor[wire.AccountSnapshot](), "Acknowledged": reflect.TypeFor[wire.Acknowledged](),
-	"Certificate": reflect.TypeFor[wire.Certificate](), "Connection": reflect.TypeFor[wire.Connection](), "ConnectionList": reflect.TypeFor[wire.ConnectionList](),
+	"Certificate": reflect.TypeFor[wire.Certificate](),
+	"Connection":  reflect.TypeFor[wire.Connection](), "ConnectionList": reflect.TypeFor[wire.ConnectionList](),
 	"ConnectionTest": reflect.TypeFor[wire.ConnectionTest](), "DayUsage": reflect.TypeFor[wire.DayUsage](),
 	"Delivered": reflect.TypeFor[wire.Delivered](), "Delivery": reflect.TypeFor[wire.Delivery](),
 	"DeliveryContent": reflect.TypeFor[wire.DeliveryContent](), "DeliveryEvent": reflect.TypeFor[wire.DeliveryEvent](),
@@ -38,7 +39,8 @@ var wireTypes = map[string]reflect.Type{
 	"SigningIdentityList": reflect.TypeFor[wire.SigningIdentityList](),
 	"Template":            reflect.TypeFor[wire.Template](), "TemplateFault": reflect.TypeFor[wire.TemplateFault](),
 	"TemplateList": reflect.TypeFor[wire.TemplateList](), "TemplateSession": reflect.TypeFor[wire.TemplateSession](),
-	"TemplateUsage": reflect.TypeFor[wire.TemplateUsage](), "TemplateValidation": reflect.TypeFor[wire.TemplateValidation](),
+	"TemplateUsage":          reflect.TypeFor[wire.TemplateUsage](),
+	"TemplateValidation":     reflect.TypeFor[wire.TemplateValidation](),
 	"TemplateVersion":        reflect.TypeFor[wire.TemplateVersion](),
 	"TemplateVersionContent": reflect.TypeFor[wire.TemplateVersionContent](),
 	"TemplateVersionList":    reflect.TypeFor[wire.TemplateVersionList](),
@@ -321,7 +323,7 @@ func (w *goWriter) fieldDoc(field Field, input bool) string {
 	if t.Kind == Enum {
 		missing := slices.ContainsFunc(t.Values, func(v any) bool { return !strings.Contains(text, fmt.Sprint(v)) })
 		if missing {
-			text = strings.TrimSpace(text + " Values: " + strings.Trim(strings.ReplaceAll(joined(t.Values), "\n", ""), "[]") + ".")
+			text = strings.TrimSpace(text + " Values: " + joined(t.Values) + ".")
 		}
 	}
 	if input && defaultValue != nil && !strings.Contains(text, "Default: ") {

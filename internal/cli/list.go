@@ -18,7 +18,8 @@ const maxPage = 100
 
 // newListCommand shows the newest entries of one of the account's lists.
 func newListCommand[Item any](
-	short, header string, page func(ctx context.Context, c *client.Client, limit int, cursor string) ([]Item, *string, error),
+	short, header string,
+	page func(ctx context.Context, c *client.Client, limit int, cursor string) ([]Item, *string, error),
 	cells func(Item) []any, member string,
 ) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs}
