@@ -184,7 +184,7 @@ func TestRoutesGolden(t *testing.T) {
 
 func TestPricesGolden(t *testing.T) {
 	t.Parallel()
-	list, err := product(t).Client().Prices(t.Context())
+	list, err := product(t).Client().Billing().PricesGet(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

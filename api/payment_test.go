@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/relaypdf/relaypdf/api/wire"
+	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/internal/test/apitest"
 	"github.com/relaypdf/relaypdf/store"
 	"github.com/relaypdf/relaypdf/store/credit"
@@ -95,7 +96,7 @@ func TestCallsAskForReloads(t *testing.T) {
 		s.Send(t, apitest.Request{Path: echo, Body: `{"text":"a"}`}).OK(t)
 		wants(4)
 		expectBalance(t, s, credit.Dollar-apitest.EchoPrice)
-		account, err := s.Client().Account(t.Context())
+		account, err := s.Client().Account().Get(t.Context())
 		if err != nil || account.RateTier != "paid" || !account.Wallet.AutoReloadEnabled {
 			t.Errorf("the account is %+v, %v", account, err)
 		}
@@ -175,7 +176,8 @@ func TestDayLimitCountsJobs(t *testing.T) {
 		var reason error = &wire.Error{Code: wire.ProcessingFailed, Message: "The file is damaged."}
 		fail.Store(&reason)
 		limit := apitest.EchoPrice
-		if _, err := s.Client().SetLimits(t.Context(), wire.Limits{MaxDayMicrodollars: (*int64)(&limit)}); err != nil {
+		limits := client.BillingLimitsUpdateInput{MaxDayMicrodollars: client.Set(int64(limit))}
+		if _, err := s.Client().Billing().LimitsUpdate(t.Context(), limits); err != nil {
 			t.Fatal(err)
 		}
 		job := s.Enqueue(t, apitest.Request{Path: echo, Body: async})

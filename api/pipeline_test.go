@@ -259,13 +259,21 @@ func TestAccountLimits(t *testing.T) {
 				t.Errorf("got %v, want payment_required by %s", err, limit)
 			}
 		}
+		nullable := func(limit *credit.Amount) client.Nullable[int64] {
+			if limit == nil {
+				return client.Null[int64]()
+			}
+			return client.Set(int64(*limit))
+		}
 		set := func(job, day *credit.Amount) {
 			t.Helper()
-			got, err := service.SetLimits(t.Context(), wire.Limits{MaxJobMicrodollars: (*int64)(job), MaxDayMicrodollars: (*int64)(day)})
+			got, err := service.Billing().LimitsUpdate(t.Context(), client.BillingLimitsUpdateInput{
+				MaxJobMicrodollars: nullable(job), MaxDayMicrodollars: nullable(day),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := service.Limits(t.Context())
+			read, err := service.Billing().LimitsGet(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -346,7 +354,7 @@ func TestLimitsPatchedAtOnce(t *testing.T) {
 			both.Go(func() { patch(`{"maxJobMicrodollars":5}`) })
 			both.Go(func() { patch(`{"maxDayMicrodollars":7}`) })
 			both.Wait()
-			limits, err := s.Client().Limits(t.Context())
+			limits, err := s.Client().Billing().LimitsGet(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -419,7 +427,7 @@ func TestPriceOverride(t *testing.T) {
 	if got := echoOnce(t, s, s.Secret).OK(t).Header.Get("x-service-charged-microdollars"); got != "3" {
 		t.Errorf("charged is %s, want 3", got)
 	}
-	list, err := s.Client().Prices(t.Context())
+	list, err := s.Client().Billing().PricesGet(t.Context())
 	if err != nil || list.Prices[0].Microdollars != 3 {
 		t.Errorf("the price list has %+v (%v), want 3 for test.echo", list, err)
 	}
@@ -540,7 +548,7 @@ func TestUndeliveredResultIsStored(t *testing.T) {
 		}
 		expectEffects(t, s, slices.Concat([]string{"call test.echo done charged 2000"}, settled,
 			[]string{fmt.Sprintf("file echo.txt %d", size), fmt.Sprintf("blob %d", size)})...)
-		result, err := s.Client().Download(t.Context(), id)
+		result, err := s.Client().Files().Get(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -549,7 +557,7 @@ func TestUndeliveredResultIsStored(t *testing.T) {
 			t.Errorf("downloaded %d bytes (%v), want %d", n, err, size)
 		}
 		s.Clock.Advance(24 * time.Hour)
-		_, err = s.Client().Download(t.Context(), id)
+		_, err = s.Client().Files().Get(t.Context(), id)
 		var e *wire.Error
 		if !errors.As(err, &e) || e.Code != wire.NotFound {
 			t.Errorf("after 24 hours: %v, want not_found", err)

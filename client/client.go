@@ -1,10 +1,11 @@
 // Package client calls a relaypdf service over HTTP.
 //
-//	service := client.Client{BaseURL: "https://pdf.example.com", Key: os.Getenv("PDF_KEY")}
-//	result, err := service.Do(ctx, "pdf.create", map[string]any{"html": "<h1>Invoice 42</h1>"}, client.CallOptions{})
+//	relay := client.Client{BaseURL: "https://pdf.example.com", Key: os.Getenv("RELAYPDF_API_KEY")}
+//	_, err := relay.PDF().Create(client.PDFCreateInput{HTML: "<h1>Invoice 42</h1>"}).Save(ctx, "invoice.pdf")
 //
-// Operations have the names of the price list. The input of an operation is a map, a struct or raw JSON with the
-// fields of the API documentation. If the service refuses a call, the error is an *Error with a Code.
+// The groups of the API are methods of [Client]. A method of a paid operation returns a [Call], which is sent when it
+// is asked for a file, a URL, a job or JSON. All other methods send their request and return its result. If the service
+// refuses a call, the error is an *[Error] with a Code.
 package client
 
 import (
@@ -16,7 +17,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -31,9 +31,9 @@ import (
 type Client struct {
 	// BaseURL is the service's address, such as "http://localhost:8787".
 	BaseURL string
-	// Key is the API key; the public calls (Prices, Health, Download) need none.
+	// Key is the API key. Prices, health and downloads need none.
 	Key string
-	// HTTP carries the requests; nil is a client with the defaults of net/http.
+	// HTTP carries the requests, with its Timeout; nil is a client with the defaults of net/http.
 	HTTP *http.Client
 	// UserAgent is sent along when it is not empty.
 	UserAgent string
@@ -41,13 +41,17 @@ type Client struct {
 	// Retry-After is a minute at most. It is also sent again after a failure of the service or the network, if it
 	// is a GET or carries an idempotency key.
 	Retries int
+	// NoStore sets store to false in each paid call whose input does not set it: the service stores no result. Such a
+	// call returns a file, or is a job with DeliverTo; see [Call].
+	NoStore bool
 	// Wait pauses before a retry; nil waits for d or until ctx ends.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
 // CallOptions holds the options of a call besides the operation's input.
 type CallOptions struct {
-	// IdempotencyKey makes a retry safe; empty sends none.
+	// IdempotencyKey makes a retry safe: a repeat within 24 hours returns the stored result and costs nothing. Empty is
+	// a new key for each request of a [Call], and none for [Client.Do].
 	IdempotencyKey string
 	// MaxCharge is the maximum price of the call in microdollars (1 USD is 1,000,000); nil means no limit.
 	MaxCharge *int64
@@ -68,6 +72,8 @@ type Result struct {
 	Replayed bool
 	// RequestID is the ID to quote to the operator.
 	RequestID string
+	// WarningCount is the number of warnings about the result; File and Job have the warnings.
+	WarningCount int
 	// File is set when the input asked for response "url"; Body is nil then.
 	File *FileURL
 	// Job is set when the input asked for response "async"; Body is nil then.
@@ -85,9 +91,12 @@ const (
 )
 
 // Do calls an operation by its name, such as "pdf.create". input is marshaled to JSON; a json.RawMessage is sent
-// unchanged.
+// unchanged, except for NoStore. The methods of groups, such as [PDF.Create], check the fields at compile time.
 func (c *Client) Do(ctx context.Context, operation string, input any, options CallOptions) (*Result, error) {
 	body, err := inputJSON(input)
+	if err == nil && c.NoStore {
+		body, err = withDefault(body, "store", false)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -120,22 +129,10 @@ func inputJSON(input any) ([]byte, error) {
 	return body, nil
 }
 
-// newResult reads the headers of a response and leaves its bytes to the caller.
+// newResult reads the response of a paid operation, and leaves the bytes of a file to the caller.
 func newResult(response *http.Response) (*Result, error) {
-	h := response.Header
-	result := &Result{
-		ID: h.Get(wire.ResultIDHeader), ContentType: h.Get("Content-Type"), Size: response.ContentLength,
-		Replayed: h.Get("Idempotent-Replayed") == "true", RequestID: h.Get(wire.RequestIDHeader), Body: response.Body,
-	}
-
-	if charged, err := strconv.ParseInt(h.Get(wire.ChargedHeader), 10, 64); err == nil {
-		result.Charged = charged
-	}
-	if text := h.Get("Content-Disposition"); text != "" {
-		// filename* has priority over filename (RFC 6266).
-		if _, params, err := mime.ParseMediaType(text); err == nil && params["filename"] != "" {
-			result.Filename = path.Base(strings.ReplaceAll(params["filename"], `\`, "/"))
-		}
+	result := resultOf(response)
+	if response.Header.Get("Content-Disposition") != "" {
 		return result, nil
 	}
 
@@ -155,65 +152,38 @@ func newResult(response *http.Response) (*Result, error) {
 	return result, nil
 }
 
-// Download fetches a stored result. It needs no key. The caller closes the
-// result's Body.
-func (c *Client) Download(ctx context.Context, id string) (*Result, error) {
-	response, err := c.send(ctx, message{method: http.MethodGet, path: "/v1/files/" + url.PathEscape(id)}) //nolint:bodyclose // the result's Body, which the caller closes
-	if err != nil {
-		return nil, err
+// resultOf reads the headers of a response whose body is a file.
+func resultOf(response *http.Response) *Result {
+	h := response.Header
+	result := &Result{
+		ID: h.Get(wire.ResultIDHeader), ContentType: h.Get("Content-Type"), Size: response.ContentLength,
+		Replayed: h.Get("Idempotent-Replayed") == "true", RequestID: h.Get(wire.RequestIDHeader), Body: response.Body,
 	}
-	return newResult(response)
-}
 
-// Account returns the account that the key belongs to.
-func (c *Client) Account(ctx context.Context) (AccountSnapshot, error) {
-	return get[AccountSnapshot](ctx, c, "/v1/account")
-}
-
-// Prices returns the price list.
-func (c *Client) Prices(ctx context.Context) (PriceList, error) {
-	return get[PriceList](ctx, c, "/v1/billing/prices")
-}
-
-// Usage sums up the calls from one time to another. A zero time leaves the
-// choice to the service: the 30 days before to, and now.
-func (c *Client) Usage(ctx context.Context, from, to time.Time) (Usage, error) {
-	query := url.Values{}
-	if !from.IsZero() {
-		query.Set("from", from.UTC().Format(time.RFC3339Nano))
+	if charged, err := strconv.ParseInt(h.Get(wire.ChargedHeader), 10, 64); err == nil {
+		result.Charged = charged
 	}
-	if !to.IsZero() {
-		query.Set("to", to.UTC().Format(time.RFC3339Nano))
+	if count, err := strconv.Atoi(h.Get(wire.WarningsHeader)); err == nil {
+		result.WarningCount = count
 	}
-	return get[Usage](ctx, c, "/v1/billing/usage?"+query.Encode())
-}
-
-// Limits returns the account's spending limits.
-func (c *Client) Limits(ctx context.Context) (Limits, error) {
-	return get[Limits](ctx, c, "/v1/billing/limits")
-}
-
-// SetLimits replaces both spending limits, nil meaning none, and returns them.
-func (c *Client) SetLimits(ctx context.Context, limits Limits) (Limits, error) {
-	body, err := inputJSON(limits)
-	if err != nil {
-		return Limits{}, err
+	// filename* has priority over filename (RFC 6266).
+	_, params, err := mime.ParseMediaType(h.Get("Content-Disposition"))
+	if err == nil && params["filename"] != "" {
+		result.Filename = path.Base(strings.ReplaceAll(params["filename"], `\`, "/"))
 	}
-	return ask[Limits](ctx, c, jsonRequest(http.MethodPatch, "/v1/billing/limits", body))
-}
-
-// Health returns the state of the service.
-func (c *Client) Health(ctx context.Context) (Health, error) { return get[Health](ctx, c, "/health") }
-
-func get[Answer any](ctx context.Context, c *Client, path string) (Answer, error) {
-	return ask[Answer](ctx, c, message{method: http.MethodGet, path: path})
+	return result
 }
 
 // ask sends a request whose answer is JSON.
 func ask[Answer any](ctx context.Context, c *Client, request message) (answer Answer, err error) {
 	response, err := c.send(ctx, request)
-	if err == nil {
-		err = readAnswer(response, &answer)
+	if err != nil {
+		return answer, err
+	}
+
+	err = readAnswer(response, &answer)
+	if state, ok := any(&answer).(*TemplateState); ok {
+		state.ETag = response.Header.Get("ETag")
 	}
 	return answer, err
 }
@@ -248,6 +218,8 @@ type message struct {
 	body         io.ReaderAt
 	size         int64  // of the body, in bytes; 0 sends none
 	media        string // content type of the body
+	// stream is a body of unknown size in the place of body, which can be sent only once.
+	stream io.Reader
 }
 
 // jsonRequest is a request with a JSON body.
@@ -277,6 +249,9 @@ func (c *Client) send(ctx context.Context, request message) (*http.Response, err
 
 // retryAfter reports whether a failed request may be sent again, and when.
 func (r message) retryAfter(err error, attempt int) (time.Duration, bool) {
+	if r.stream != nil {
+		return 0, false
+	}
 	pause := min(time.Second<<attempt, 16*time.Second)
 	safe := r.method == http.MethodGet || r.header.Get("Idempotency-Key") != ""
 	var e *Error
@@ -314,7 +289,11 @@ func (r message) build(ctx context.Context, base string) (*http.Request, error) 
 		return nil, err
 	}
 
-	if r.size > 0 {
+	switch {
+	case r.stream != nil:
+		request.Body = io.NopCloser(r.stream)
+		request.Header.Set("Content-Type", r.media)
+	case r.size > 0:
 		request.ContentLength = r.size
 		request.GetBody = open
 		request.Body, _ = open()

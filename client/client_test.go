@@ -56,7 +56,7 @@ func TestClientURLMode(t *testing.T) {
 		t.Fatalf("got %+v, file %+v", result, result.File)
 	}
 	service.Key = "" // downloads are public
-	file, err := service.Download(t.Context(), result.ID)
+	file, err := service.Files().Get(t.Context(), result.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,12 +102,12 @@ func TestClientErrors(t *testing.T) {
 		t.Errorf("got %s with Retry-After %d, want rate_limited with 10", e.Code, e.RetryAfter)
 	}
 	service.Key = ""
-	if _, err := service.Account(t.Context()); !errors.As(err, &e) || e.Code != client.Unauthorized {
+	if _, err := service.Account().Get(t.Context()); !errors.As(err, &e) || e.Code != client.Unauthorized {
 		t.Errorf("without a key: %v, want unauthorized", err)
 	}
 	service.BaseURL = "http://127.0.0.1:1"
 	var answered *client.Error
-	if _, err := service.Health(t.Context()); err == nil || errors.As(err, &answered) {
+	if _, err := service.Service().Health(t.Context()); err == nil || errors.As(err, &answered) {
 		t.Errorf("without a server: %v, want an error that is no answer of it", err)
 	}
 }
@@ -117,20 +117,20 @@ func TestClientReads(t *testing.T) {
 	s := apitest.New(t, apitest.Options{})
 	service := s.Client()
 	service.BaseURL += "/"
-	account, err := service.Account(t.Context())
+	account, err := service.Account().Get(t.Context())
 	if want := (client.AccountSnapshot{Plan: "free", RateTier: "free", Wallet: client.Wallet{BalanceMillicents: 5000}}); err != nil || account != want {
 		t.Errorf("account is %+v (%v), want %+v", account, err, want)
 	}
-	health, err := service.Health(t.Context())
+	health, err := service.Service().Health(t.Context())
 	if err != nil || !health.OK {
 		t.Errorf("health is %+v (%v)", health, err)
 	}
-	prices, err := service.Prices(t.Context())
+	prices, err := service.Billing().PricesGet(t.Context())
 	if err != nil || len(prices.Prices) != 2 || prices.Prices[1] != (client.Price{Operation: "test.json", Summary: "Answer with an object", Microdollars: 500}) {
 		t.Errorf("prices are %+v (%v)", prices, err)
 	}
 	from := apitest.Start().Add(-48 * time.Hour)
-	usage, err := service.Usage(t.Context(), from, time.Time{})
+	usage, err := service.Billing().UsageGet(t.Context(), client.BillingUsageGetQuery{From: from.Format(time.RFC3339)})
 	if want := from.Truncate(24 * time.Hour); err != nil || !usage.From.Equal(want) {
 		t.Errorf("usage starts at %v (%v), want %v", usage.From, err, want)
 	}

@@ -2,25 +2,48 @@ package client
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 
 	"github.com/relaypdf/relaypdf/api/wire"
 )
 
-// Upload keeps a file of size bytes in the account for a day. Operations read
-// it by its id.
-func (c *Client) Upload(ctx context.Context, filename string, content io.ReaderAt, size int64) (Upload, error) {
-	header := http.Header{wire.FilenameHeader: {url.PathEscape(filename)}}
-	return ask[Upload](ctx, c, message{
-		method: http.MethodPost, path: "/v1/files", header: header, body: content, size: size,
-		media: "application/octet-stream",
+// Upload stores a file in the account for a day. Operations read it by its ID. Content that is an io.ReaderAt and an
+// io.Seeker, such as an *os.File or a *bytes.Reader, is sent again if the service is busy; any other is sent once.
+func (g Files) Upload(ctx context.Context, filename string, content io.Reader) (Upload, error) {
+	request := message{
+		method: http.MethodPost, path: "/v1/files", media: "application/octet-stream",
+		header: http.Header{wire.FilenameHeader: {url.PathEscape(filename)}},
+	}
+
+	seekable, ok := content.(interface {
+		io.ReaderAt
+		io.Seeker
 	})
+	if !ok {
+		request.stream = content
+		return ask[Upload](ctx, g.client, request)
+	}
+	size, err := seekable.Seek(0, io.SeekEnd)
+	if err != nil {
+		return Upload{}, err
+	}
+	request.body = seekable
+	request.size = size
+	return ask[Upload](ctx, g.client, request)
 }
 
-// DeleteFile deletes an upload or a result of the account.
-func (c *Client) DeleteFile(ctx context.Context, id string) error {
-	_, err := ask[Acknowledged](ctx, c, message{method: http.MethodDelete, path: "/v1/files/" + url.PathEscape(id)})
-	return err
+// UploadFile is Upload of the file at a path, with its name.
+func (g Files) UploadFile(ctx context.Context, path string) (upload Upload, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Upload{}, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+
+	return g.Upload(ctx, filepath.Base(path), file)
 }

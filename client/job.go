@@ -9,53 +9,73 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 )
 
-// Job returns the status of a job.
-func (c *Client) Job(ctx context.Context, id string) (JobStatus, error) {
-	job, _, err := c.job(ctx, id)
-	return job, err
+// Job is a call that runs without a connection. Its status is [Jobs.Get], and [Jobs.Delete] cancels it.
+type Job struct {
+	ID     string
+	client *Client
 }
 
-// job returns a job, and after how long it should be asked for again.
-func (c *Client) job(ctx context.Context, id string) (job JobStatus, pause time.Duration, err error) {
-	response, err := c.send(ctx, message{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(id)})
-	if err != nil {
-		return job, 0, err
+// Job returns the job with an ID.
+func (c *Client) Job(id string) Job { return Job{ID: id, client: c} }
+
+// Wait polls the job until it has completed or failed, at the interval that the service asks for, or until ctx ends.
+// It calls report, unless that is nil, with each status that is not the last one. The error of a failed job is an
+// *[Error] with the code of the failure.
+func (j Job) Wait(ctx context.Context, report func(JobStatus)) (JobStatus, error) {
+	for {
+		status, pause, err := j.poll(ctx)
+		if err != nil {
+			return status, err
+		}
+		if status.Status != wire.JobProcessing {
+			return status, status.Failed()
+		}
+
+		if report != nil {
+			report(status)
+		}
+		if err := j.client.wait(ctx, pause); err != nil {
+			return status, err
+		}
 	}
+}
+
+// poll returns the status, and after how long it should be asked for again.
+func (j Job) poll(ctx context.Context) (status JobStatus, pause time.Duration, err error) {
+	response, err := j.client.send(ctx, message{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(j.ID)})
+	if err != nil {
+		return status, 0, err
+	}
+
 	pause = time.Second
 	if seconds := retryAfterOf(response); seconds > 0 {
 		pause = min(time.Duration(seconds)*time.Second, maxRetryWait)
 	}
-	err = readAnswer(response, &job)
-	return job, pause, err
+	err = readAnswer(response, &status)
+	return status, pause, err
 }
 
-// CancelJob cancels a job that has not ended, and returns its status. A bulk job keeps the documents that it has made,
-// and is charged for them.
-func (c *Client) CancelJob(ctx context.Context, id string) (job JobStatus, err error) {
-	response, err := c.send(ctx, message{method: http.MethodDelete, path: "/v1/jobs/" + url.PathEscape(id)})
+// Bytes waits for the job and returns its file.
+func (j Job) Bytes(ctx context.Context) ([]byte, error) {
+	result, err := j.download(ctx)
 	if err != nil {
-		return job, err
+		return nil, err
 	}
-	err = readAnswer(response, &job)
-	return job, err
+	return result.Bytes()
 }
 
-// WaitJob polls a job until it has completed or failed, at the interval that the service asks for, or until ctx
-// ends. A failed job does not make WaitJob return an error.
-func (c *Client) WaitJob(ctx context.Context, id string) (JobStatus, error) {
-	return c.WatchJob(ctx, id, func(JobStatus) {})
+// Save waits for the job, writes its file to a path, and returns the file's properties.
+func (j Job) Save(ctx context.Context, path string) (*Result, error) {
+	result, err := j.download(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return result, result.Save(path)
 }
 
-// WatchJob is WaitJob, and calls report with each status that is not the last one.
-func (c *Client) WatchJob(ctx context.Context, id string, report func(JobStatus)) (JobStatus, error) {
-	for {
-		job, pause, err := c.job(ctx, id)
-		if err != nil || job.Status != wire.JobProcessing {
-			return job, err
-		}
-		report(job)
-		if err := c.wait(ctx, pause); err != nil {
-			return job, err
-		}
+func (j Job) download(ctx context.Context) (*Result, error) {
+	if _, err := j.Wait(ctx, nil); err != nil {
+		return nil, err
 	}
+	return j.client.Files().Get(ctx, j.ID)
 }

@@ -34,7 +34,7 @@ func TestClientJob(t *testing.T) {
 	if result.Job == nil || !reflect.DeepEqual(*result.Job, want) || result.Body != nil || result.File != nil || result.Charged != 0 || result.Replayed {
 		t.Errorf("got %+v with job %+v, want %+v", result, result.Job, want)
 	}
-	if job, err := service.Job(t.Context(), result.ID); err != nil || !reflect.DeepEqual(job, want) || job.Failed() != nil {
+	if job, err := service.Jobs().Get(t.Context(), result.ID); err != nil || !reflect.DeepEqual(job, want) || job.Failed() != nil {
 		t.Errorf("Job: got %+v, %v; want %+v", job, err, want)
 	}
 	again, err := service.Do(t.Context(), "test.echo", json.RawMessage(`{"text":"a","response":"async"}`), client.CallOptions{IdempotencyKey: "k"})
@@ -43,13 +43,13 @@ func TestClientJob(t *testing.T) {
 	}
 	s.Work(t)
 	service.Wait = func(context.Context, time.Duration) error { return nil }
-	done, err := service.WaitJob(t.Context(), result.ID)
+	done, err := service.Job(result.ID).Wait(t.Context(), nil)
 	if err != nil || done.Status != "completed" || done.Filename != "echo.txt" || done.SizeBytes != 1 {
-		t.Errorf("WaitJob: got %+v, %v", done, err)
+		t.Errorf("Wait: got %+v, %v", done, err)
 	}
 	var refused *client.Error
-	if _, err := service.WaitJob(t.Context(), "file_none"); !errors.As(err, &refused) || refused.Code != client.NotFound {
-		t.Errorf("WaitJob for no job: got %v, want not_found", err)
+	if _, err := service.Job("file_none").Wait(t.Context(), nil); !errors.As(err, &refused) || refused.Code != client.NotFound {
+		t.Errorf("Wait for no job: got %v, want not_found", err)
 	}
 }
 
@@ -71,18 +71,18 @@ func TestClientWaitsAsAsked(t *testing.T) {
 		waits = append(waits, d)
 		return nil
 	}}
-	job, err := service.WaitJob(t.Context(), "file_1")
-	if want := []time.Duration{3 * time.Second, time.Second, time.Second, time.Minute}; err != nil || !slices.Equal(waits, want) {
+	_, err := service.Job("file_1").Wait(t.Context(), nil)
+	if want := []time.Duration{3 * time.Second, time.Second, time.Second, time.Minute}; !slices.Equal(waits, want) {
 		t.Errorf("waited %v (%v), want %v", waits, err, want)
 	}
 	var failed *client.Error
-	if !errors.As(job.Failed(), &failed) || failed.Code != client.RenderFailed || failed.Message != "The page did not load." {
-		t.Errorf("the job failed with %v, want render_failed", job.Failed())
+	if !errors.As(err, &failed) || failed.Code != client.RenderFailed || failed.Message != "The page did not load." {
+		t.Errorf("the job failed with %v, want render_failed", err)
 	}
 	answers = []string{"1"}
 	stopped := errors.New("stopped")
 	service.Wait = func(context.Context, time.Duration) error { return stopped }
-	if _, err := service.WaitJob(t.Context(), "file_1"); !errors.Is(err, stopped) {
+	if _, err := service.Job("file_1").Wait(t.Context(), nil); !errors.Is(err, stopped) {
 		t.Errorf("an ended wait: got %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestClientUpload(t *testing.T) {
 		service.BaseURL, service.Retries = front.URL, 2
 		service.Wait = func(context.Context, time.Duration) error { return nil }
 		const name, content = "Übersicht 100%.txt", "content"
-		file, err := service.Upload(t.Context(), name, strings.NewReader(content), int64(len(content)))
+		file, err := service.Files().Upload(t.Context(), name, strings.NewReader(content))
 		if err != nil || file.Filename != name || file.SizeBytes != 7 || !file.ExpiresAt.Equal(apitest.Start().Add(24*time.Hour)) {
 			t.Fatalf("Upload: got %+v, %v", file, err)
 		}
@@ -116,14 +116,14 @@ func TestClientUpload(t *testing.T) {
 			t.Errorf("%q was kept, want %q", got, content)
 		}
 		var refused *client.Error
-		if _, err := service.Upload(t.Context(), name, strings.NewReader(""), 0); !errors.As(err, &refused) || refused.Code != client.InvalidRequest {
+		if _, err := service.Files().Upload(t.Context(), name, strings.NewReader("")); !errors.As(err, &refused) || refused.Code != client.InvalidRequest {
 			t.Errorf("Upload of nothing: got %v, want invalid_request", err)
 		}
-		if err := service.DeleteFile(t.Context(), file.ID); err != nil {
-			t.Errorf("DeleteFile: %v", err)
+		if err := service.Files().Delete(t.Context(), file.ID); err != nil {
+			t.Errorf("Delete: %v", err)
 		}
-		if err := service.DeleteFile(t.Context(), file.ID); !errors.As(err, &refused) || refused.Code != client.NotFound {
-			t.Errorf("DeleteFile again: got %v, want not_found", err)
+		if err := service.Files().Delete(t.Context(), file.ID); !errors.As(err, &refused) || refused.Code != client.NotFound {
+			t.Errorf("Delete again: got %v, want not_found", err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 
 // TestReadmeBuildsInAnotherModule follows client/README.md in an empty folder: the commands create a module, in
 // which the example builds. It may depend on no other module, and on no package of this one except client and
-// api/wire.
+// api/wire. The snippets of the README compile, too.
 func TestReadmeBuildsInAnotherModule(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
@@ -19,8 +20,8 @@ func TestReadmeBuildsInAnotherModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```(sh|go)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 3 || blocks[0][1] != "sh" || blocks[1][1] != "go" || !strings.HasPrefix(blocks[2][2], "go build\n") {
-		t.Fatalf("README.md has %d blocks, want the commands for a module, a program, and the commands to build and run it", len(blocks))
+	if len(blocks) < 4 || blocks[0][1] != "sh" || blocks[1][1] != "go" || !strings.HasPrefix(blocks[2][2], "go build\n") {
+		t.Fatalf("README.md has %d blocks, want the commands for a module, a program, the commands to build and run it, and more", len(blocks))
 	}
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -41,6 +42,14 @@ func TestReadmeBuildsInAnotherModule(t *testing.T) {
 	run(dir, strings.ReplaceAll(blocks[0][2], "=../relaypdf", "='"+root+"'"))
 	module := filepath.Join(dir, "invoices")
 	if err := os.WriteFile(filepath.Join(module, "main.go"), []byte(blocks[1][2]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	snippets := "package main\n\nimport (\n\"context\"\n\"errors\"\n\"log\"\n\n\"github.com/relaypdf/relaypdf/client\"\n)\n\n" +
+		"var _ = errors.As\n"
+	for i, block := range blocks[3:] {
+		snippets += fmt.Sprintf("func snippet%d(ctx context.Context, relay *client.Client) error {\n%s\nreturn err\n}\n", i, block[2])
+	}
+	if err := os.WriteFile(filepath.Join(module, "snippets.go"), []byte(snippets), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(module, "go build")

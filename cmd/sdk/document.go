@@ -63,6 +63,8 @@ type Type struct {
 	Fields  []Field
 	Options []Type
 	Ref     string
+	// NotZero says that 0 is not a value of this Integer or Number.
+	NotZero bool
 }
 
 // Field is a member of an object, in the order of the documentation.
@@ -112,6 +114,8 @@ type Operation struct {
 	JSON *Type
 	// Entries is the list of a page of results that has a nextCursor, or empty.
 	Entries string
+	// IfMatch says that the header If-Match refuses a change of another state than the one with this ETag.
+	IfMatch bool
 	// Example is an input of the documentation, or nil.
 	Example json.RawMessage
 }
@@ -130,9 +134,10 @@ func (o Operation) Name() string {
 type source struct {
 	Paths      map[string]map[string]sourceOperation `json:"paths"`
 	Components struct {
-		Schemas   map[string]*sourceSchema  `json:"schemas"`
-		Responses map[string]sourceResponse `json:"responses"`
-		Examples  map[string]sourceExample  `json:"examples"`
+		Schemas    map[string]*sourceSchema   `json:"schemas"`
+		Parameters map[string]sourceParameter `json:"parameters"`
+		Responses  map[string]sourceResponse  `json:"responses"`
+		Examples   map[string]sourceExample   `json:"examples"`
 	} `json:"components"`
 }
 
@@ -150,6 +155,7 @@ type sourceOperation struct {
 }
 
 type sourceParameter struct {
+	Ref         string        `json:"$ref"`
 	Name        string        `json:"name"`
 	In          string        `json:"in"`
 	Description string        `json:"description"`
@@ -187,6 +193,8 @@ type sourceSchema struct {
 	Required             []string                                      `json:"required"`
 	OneOf                []*sourceSchema                               `json:"oneOf"`
 	AnyOf                []*sourceSchema                               `json:"anyOf"`
+	Minimum              *float64                                      `json:"minimum"`
+	ExclusiveMinimum     *float64                                      `json:"exclusiveMinimum"`
 	Default              any                                           `json:"x-default"`
 }
 
@@ -253,6 +261,9 @@ func (s source) operation(method, path string, from sourceOperation) (string, Op
 		Summary: from.Summary, Doc: from.Description, Paid: from.Price != nil,
 	}
 	for _, parameter := range from.Parameters {
+		if parameter.Ref != "" {
+			parameter = s.Components.Parameters[lastWord(parameter.Ref)]
+		}
 		field := Field{
 			Name: parameter.Name, Doc: parameter.Description, Required: parameter.Required, Type: typeOf(parameter.Schema),
 		}
@@ -261,6 +272,8 @@ func (s source) operation(method, path string, from sourceOperation) (string, Op
 			parsed.Arguments = append(parsed.Arguments, field)
 		case "query":
 			parsed.Query = append(parsed.Query, field)
+		case "header":
+			parsed.IfMatch = parsed.IfMatch || parameter.Name == "If-Match"
 		}
 	}
 	s.body(&parsed, from)
@@ -373,9 +386,9 @@ func typeOf(schema *sourceSchema) Type {
 	case "boolean":
 		return Type{Kind: Boolean}
 	case "integer":
-		return Type{Kind: Integer}
+		return Type{Kind: Integer, NotZero: schema.notZero()}
 	case "number":
-		return Type{Kind: Number}
+		return Type{Kind: Number, NotZero: schema.notZero()}
 	case "string":
 		return Type{Kind: String, Format: cmp.Or(schema.Format, schema.ContentEncoding)}
 	case "array":
@@ -389,6 +402,10 @@ func typeOf(schema *sourceSchema) Type {
 	}
 
 	return unionOf(slices.Concat(schema.OneOf, schema.AnyOf))
+}
+
+func (s *sourceSchema) notZero() bool {
+	return s.Minimum != nil && *s.Minimum > 0 || s.ExclusiveMinimum != nil && *s.ExclusiveMinimum >= 0
 }
 
 func unionOf(schemas []*sourceSchema) Type {

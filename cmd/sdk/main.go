@@ -15,8 +15,9 @@ const documentPath = "api/testdata/openapi.golden.json"
 
 // languages are the generators. Each returns the files that it writes, by their paths in the repository.
 var languages = []func(Document) (map[string][]byte, error){
-	typeScript,
+	goFiles,
 	python,
+	typeScript,
 }
 
 func main() {

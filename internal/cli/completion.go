@@ -100,14 +100,14 @@ func completeIDs[Item any](
 }
 
 var completeJobs = completeIDs(func(ctx context.Context, c *client.Client) ([]client.JobEntry, error) {
-	list, err := c.Jobs(ctx, client.Page{})
+	list, err := c.Jobs().List(ctx, client.JobsListQuery{})
 	return list.Jobs, err
 }, func(job client.JobEntry) (string, string) {
 	return job.ID, job.Operation + " " + job.Status + " " + console.ShortTime(&job.CreatedAt)
 })
 
 var completeFiles = completeIDs(func(ctx context.Context, c *client.Client) ([]client.FileEntry, error) {
-	list, err := c.Files(ctx, client.Page{})
+	list, err := c.Files().List(ctx, client.FilesListQuery{})
 	return list.Files, err
 }, func(file client.FileEntry) (string, string) {
 	return file.ID, file.Filename + " " + setting.SizeText(file.SizeBytes)

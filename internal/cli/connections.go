@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +24,8 @@ func newConnectionsList() *cobra.Command {
 	return newShowCommand("list", "List the connections", func(
 		c *client.Client, ctx context.Context,
 	) (map[string][]client.Connection, error) {
-		all, err := c.Connections().List(ctx)
-		return map[string][]client.Connection{"connections": all}, err
+		list, err := c.Connections().List(ctx)
+		return map[string][]client.Connection{"connections": list.Connections}, err
 	}, func(cmd *cobra.Command, list map[string][]client.Connection) error {
 		return console.PrintTable(cmd.OutOrStdout(), "ID\tNAME\tKIND\tSERVER\tCREATED", list["connections"],
 			func(c client.Connection) []any {
@@ -40,7 +43,8 @@ func newConnectionsList() *cobra.Command {
 }
 
 var completeConnections = completeIDs(func(ctx context.Context, c *client.Client) ([]client.Connection, error) {
-	return c.Connections().List(ctx)
+	list, err := c.Connections().List(ctx)
+	return list.Connections, err
 },
 	func(c client.Connection) (string, string) { return c.ID, c.Name })
 
@@ -57,7 +61,7 @@ func newConnectionsCreate() *cobra.Command {
 			}
 
 			made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.Connection, error) {
-				return c.Connections().Create(ctx, input)
+				return createConnection(ctx, c, input)
 			})
 			if err != nil {
 				return err
@@ -69,6 +73,20 @@ func newConnectionsCreate() *cobra.Command {
 
 	setting.AddClientFlags(cmd.Flags())
 	return cmd
+}
+
+// createConnection sends JSON of the user, whose unknown fields the service refuses.
+func createConnection(ctx context.Context, c *client.Client, input any) (made client.Connection, err error) {
+	body, err := json.Marshal(input)
+	if err != nil {
+		return made, err
+	}
+	response, err := c.Request(ctx, http.MethodPost, "/v1/connections", http.Header{}, body)
+	if err != nil {
+		return made, err
+	}
+	err = json.NewDecoder(response.Body).Decode(&made)
+	return made, errors.Join(err, response.Body.Close())
 }
 
 func newConnectionsTest() *cobra.Command {

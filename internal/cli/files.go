@@ -55,7 +55,7 @@ func upload(cmd *cobra.Command, path, name string) (wire.Upload, error) {
 		return wire.Upload{}, err
 	}
 
-	content, size, err := openUpload(cmd.InOrStdin(), path)
+	content, err := openUpload(cmd.InOrStdin(), path)
 	if err != nil {
 		return wire.Upload{}, console.UsageError{Err: err}
 	}
@@ -67,26 +67,26 @@ func upload(cmd *cobra.Command, path, name string) (wire.Upload, error) {
 
 	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
 	defer cancel()
-	file, err := client.Upload(ctx, name, content, size)
+	file, err := client.Files().Upload(ctx, name, content)
 	return file, unreached(client.BaseURL, err)
 }
 
 // uploadSource is the content of an upload.
 type uploadSource interface {
+	io.ReadSeekCloser
 	io.ReaderAt
-	io.Closer
 }
 
-// openUpload opens a file with its size in bytes. Standard input is read whole, since its size has to be known.
-func openUpload(stdin io.Reader, path string) (uploadSource, int64, error) {
+// openUpload opens a file. Standard input is read whole, since its size has to be known.
+func openUpload(stdin io.Reader, path string) (uploadSource, error) {
 	if path == "-" {
 		content, err := io.ReadAll(stdin)
-		return uploadText{bytes.NewReader(content)}, int64(len(content)), err
+		return uploadText{bytes.NewReader(content)}, err
 	}
 
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 
 	info, err := f.Stat()
@@ -94,9 +94,9 @@ func openUpload(stdin io.Reader, path string) (uploadSource, int64, error) {
 		err = fmt.Errorf("%s is not a regular file; pipe its content to relaypdf files upload -", path)
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
-	return f, info.Size(), nil
+	return f, nil
 }
 
 // uploadText is an upload in memory.
@@ -154,7 +154,7 @@ func newFilesDelete() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := onService(cmd, func(ctx context.Context, client *client.Client) error {
 			for _, id := range args {
-				if err := client.DeleteFile(ctx, id); err != nil {
+				if err := client.Files().Delete(ctx, id); err != nil {
 					return err
 				}
 			}

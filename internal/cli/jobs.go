@@ -23,7 +23,7 @@ func newJobsCommand() *cobra.Command {
 }
 
 func newJobsGet() *cobra.Command {
-	return newJobCommand(&cobra.Command{Use: "get ID", Short: "Show the status of a job"}, (*client.Client).Job)
+	return newJobCommand(&cobra.Command{Use: "get ID", Short: "Show the status of a job"}, client.Jobs.Get)
 }
 
 func newJobsCancel() *cobra.Command {
@@ -31,12 +31,12 @@ func newJobsCancel() *cobra.Command {
 		Use: "cancel ID", Short: "Cancel a job",
 		Long: "Cancel a job that has not ended. A bulk job keeps the documents that it has made, and is charged " +
 			"for them. Any other job costs nothing.",
-	}, (*client.Client).CancelJob)
+	}, client.Jobs.Delete)
 }
 
 // newJobCommand shows the status of a job after a request for it.
 func newJobCommand(
-	cmd *cobra.Command, ask func(c *client.Client, ctx context.Context, id string) (wire.JobStatus, error),
+	cmd *cobra.Command, ask func(jobs client.Jobs, ctx context.Context, id string) (wire.JobStatus, error),
 ) *cobra.Command {
 	cmd.Args = cobra.ExactArgs(1)
 	cmd.ValidArgsFunction = completeJobs
@@ -44,7 +44,7 @@ func newJobCommand(
 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		job, err := askService(cmd, func(ctx context.Context, client *client.Client) (wire.JobStatus, error) {
-			return ask(client, ctx, args[0])
+			return ask(client.Jobs(), ctx, args[0])
 		})
 		if err != nil {
 			return err
@@ -177,14 +177,12 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
 	defer cancel()
 
-	job, err := client.WatchJob(ctx, id, func(job wire.JobStatus) { w.progress.Store(new(jobLine(job))) })
+	job, err := client.Job(id).Wait(ctx, func(job wire.JobStatus) { w.progress.Store(new(jobLine(job))) })
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
 		return download{}, fmt.Errorf("the job has not ended after %v; next: relaypdf jobs wait %s", w.timeout, id)
 	case err != nil:
 		return download{}, err
-	case job.Failed() != nil:
-		return download{}, job.Failed()
 	case job.URL == "":
 		return download{}, &wire.Error{
 			Code: wire.NotFound, Message: "The job is completed, but its result has expired or was not stored.",
@@ -198,7 +196,7 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 func fetchFile(
 	ctx context.Context, cmd *cobra.Command, client *client.Client, id string, to *destination,
 ) (download, error) {
-	result, err := client.Download(ctx, id)
+	result, err := client.Files().Get(ctx, id)
 	if err != nil {
 		return download{}, err
 	}

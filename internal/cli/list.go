@@ -18,7 +18,8 @@ const maxPage = 100
 
 // newListCommand shows the newest entries of one of the account's lists.
 func newListCommand[Item any](
-	short, header string, page func(context.Context, *client.Client, client.Page) ([]Item, *string, error),
+	short, header string,
+	page func(ctx context.Context, c *client.Client, limit int, cursor string) ([]Item, *string, error),
 	cells func(Item) []any, member string,
 ) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs}
@@ -30,7 +31,9 @@ func newListCommand[Item any](
 			return console.Usagef("--limit: %d is not a number above 0", *limit)
 		}
 		all, err := askService(cmd, func(ctx context.Context, c *client.Client) ([]Item, error) {
-			return gather(*limit, func(p client.Page) ([]Item, *string, error) { return page(ctx, c, p) })
+			return gather(*limit, func(limit int, cursor string) ([]Item, *string, error) {
+				return page(ctx, c, limit, cursor)
+			})
 		})
 		if err != nil {
 			return err
@@ -47,12 +50,11 @@ func newListCommand[Item any](
 }
 
 // gather reads pages until there are enough entries, or none left.
-func gather[Item any](limit int, page func(client.Page) ([]Item, *string, error)) ([]Item, error) {
+func gather[Item any](limit int, page func(limit int, cursor string) ([]Item, *string, error)) ([]Item, error) {
 	all := []Item{}
-	next := client.Page{}
+	next := ""
 	for {
-		next.Limit = min(limit-len(all), maxPage)
-		items, cursor, err := page(next)
+		items, cursor, err := page(min(limit-len(all), maxPage), next)
 		if err != nil {
 			return nil, err
 		}
@@ -61,14 +63,14 @@ func gather[Item any](limit int, page func(client.Page) ([]Item, *string, error)
 		if cursor == nil || len(items) == 0 || len(all) >= limit {
 			return all, nil
 		}
-		next.Cursor = *cursor
+		next = *cursor
 	}
 }
 
 func newJobsList() *cobra.Command {
 	return newListCommand("List the jobs of the last 30 days", "ID\tOPERATION\tSTATUS\tCREATED\tENDED\tERROR",
-		func(ctx context.Context, c *client.Client, p client.Page) ([]client.JobEntry, *string, error) {
-			list, err := c.Jobs(ctx, p)
+		func(ctx context.Context, c *client.Client, limit int, cursor string) ([]client.JobEntry, *string, error) {
+			list, err := c.Jobs().List(ctx, client.JobsListQuery{Limit: limit, Cursor: cursor})
 			return list.Jobs, list.NextCursor, err
 		}, func(job client.JobEntry) []any {
 			failed := "-"
@@ -81,8 +83,8 @@ func newJobsList() *cobra.Command {
 
 func newFilesList() *cobra.Command {
 	return newListCommand("List uploads and results that can still be read", "ID\tKIND\tNAME\tSIZE\tCREATED\tEXPIRES",
-		func(ctx context.Context, c *client.Client, p client.Page) ([]client.FileEntry, *string, error) {
-			list, err := c.Files(ctx, p)
+		func(ctx context.Context, c *client.Client, limit int, cursor string) ([]client.FileEntry, *string, error) {
+			list, err := c.Files().List(ctx, client.FilesListQuery{Limit: limit, Cursor: cursor})
 			return list.Files, list.NextCursor, err
 		}, func(file client.FileEntry) []any {
 			return []any{
@@ -94,7 +96,10 @@ func newFilesList() *cobra.Command {
 
 // newAccountCommand shows whose key it is.
 func newAccountCommand() *cobra.Command {
-	return newShowCommand("account", "Show the balance and the rate limits", (*client.Client).Account,
+	return newShowCommand("account", "Show the balance and the rate limits",
+		func(c *client.Client, ctx context.Context) (client.AccountSnapshot, error) {
+			return c.Account().Get(ctx)
+		},
 		func(cmd *cobra.Command, a client.AccountSnapshot) error {
 			reload := "off"
 			if a.Wallet.AutoReloadEnabled {
@@ -140,7 +145,9 @@ func newPricesCommand() *cobra.Command {
 
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list, err := askBy(cmd, reach,
-			func(ctx context.Context, c *client.Client) (client.PriceList, error) { return c.Prices(ctx) })
+			func(ctx context.Context, c *client.Client) (client.PriceList, error) {
+				return c.Billing().PricesGet(ctx)
+			})
 		if err != nil {
 			return err
 		}
@@ -174,7 +181,7 @@ func newUsageCommand() *cobra.Command {
 		if err != nil {
 			return client.Usage{}, console.Usagef("--to: %w", err)
 		}
-		return c.Usage(ctx, begin, end)
+		return c.Billing().UsageGet(ctx, client.BillingUsageGetQuery{From: queryTime(begin), To: queryTime(end)})
 	}, func(cmd *cobra.Command, u client.Usage) error {
 		out := cmd.OutOrStdout()
 		row := func(name string, count int64, microdollars int64) []any {
@@ -215,6 +222,14 @@ func calls(u client.Usage) (n int64) {
 		n += o.Count
 	}
 	return n
+}
+
+// queryTime is a time in a query string. The zero time is empty, which leaves the choice to the service.
+func queryTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // parseMoment reads a day, a time or a duration before now. An empty text is the zero time.

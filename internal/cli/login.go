@@ -169,7 +169,7 @@ func (l *login) key(cmd *cobra.Command, made *profile) error {
 	service.Key = made.Key
 	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
 	defer cancel()
-	_, err := service.Account(ctx)
+	_, err := service.Account().Get(ctx)
 	return unreached(made.URL, err)
 }
 
@@ -245,7 +245,9 @@ func newWhoamiCommand() *cobra.Command {
 		}
 
 		snapshot, err := askService(cmd,
-			func(ctx context.Context, c *client.Client) (client.AccountSnapshot, error) { return c.Account(ctx) })
+			func(ctx context.Context, c *client.Client) (client.AccountSnapshot, error) {
+				return c.Account().Get(ctx)
+			})
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (keptOpen) Close() error { return nil }
 func pricedTools(ctx context.Context, service *client.Client, tools []schema.Tool) []schema.Tool {
 	ctx, cancel := context.WithTimeout(ctx, priceTime)
 	defer cancel()
-	list, err := service.Prices(ctx)
+	list, err := service.Billing().PricesGet(ctx)
 	if err != nil {
 		return tools // the tools work as soon as the service does
 	}

@@ -26,8 +26,8 @@ func newSigningList() *cobra.Command {
 	return newShowCommand("list", "List the signing identities", func(
 		c *client.Client, ctx context.Context,
 	) (map[string][]client.SigningIdentity, error) {
-		all, err := c.SigningIdentities().List(ctx)
-		return map[string][]client.SigningIdentity{"signingIdentities": all}, err
+		list, err := c.SigningIdentities().List(ctx)
+		return map[string][]client.SigningIdentity{"signingIdentities": list.SigningIdentities}, err
 	}, func(cmd *cobra.Command, list map[string][]client.SigningIdentity) error {
 		return console.PrintTable(cmd.OutOrStdout(), "ID\tNAME\tSUBJECT\tEXPIRES", list["signingIdentities"],
 			func(i client.SigningIdentity) []any {
@@ -37,7 +37,8 @@ func newSigningList() *cobra.Command {
 }
 
 var completeSigning = completeIDs(func(ctx context.Context, c *client.Client) ([]client.SigningIdentity, error) {
-	return c.SigningIdentities().List(ctx)
+	list, err := c.SigningIdentities().List(ctx)
+	return list.SigningIdentities, err
 }, func(i client.SigningIdentity) (string, string) { return i.ID, i.Name })
 
 func newSigningCreate() *cobra.Command {
@@ -63,8 +64,11 @@ func newSigningCreate() *cobra.Command {
 
 		base := filepath.Base(args[0])
 		made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.SigningIdentity, error) {
-			return c.SigningIdentities().Create(ctx, cmp.Or(*name, strings.TrimSuffix(base, filepath.Ext(base))), file,
-				string(bytes.TrimRight(password, "\r\n")))
+			return c.SigningIdentities().Create(ctx, client.SigningIdentitiesCreateInput{
+				Name:     cmp.Or(*name, strings.TrimSuffix(base, filepath.Ext(base))),
+				PKCS12:   file,
+				Password: string(bytes.TrimRight(password, "\r\n")),
+			})
 		})
 		if err != nil {
 			return err

@@ -227,13 +227,13 @@ func fetchTemplate(ctx context.Context, c *client.Client, id string) (client.Tem
 		return t, templateContent{}, err
 	}
 
-	all, err := c.Templates().Partials(ctx)
+	list, err := c.Templates().PartialsList(ctx)
 	if err != nil {
 		return t, templateContent{}, err
 	}
 
 	stored := map[string]string{}
-	for _, partial := range all {
+	for _, partial := range list.Partials {
 		if partialFile.MatchString(partial.Name) {
 			stored[partial.Name] = partial.HTML
 		}

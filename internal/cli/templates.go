@@ -31,8 +31,8 @@ func newTemplatesCommand() *cobra.Command {
 
 func newTemplatesList() *cobra.Command {
 	return newListCommand("List the templates", "SLUG\tNAME\tSTATE\tVERSION\tDRAFT\tUPDATED",
-		func(ctx context.Context, c *client.Client, p client.Page) ([]client.Template, *string, error) {
-			list, err := c.Templates().List(ctx, p)
+		func(ctx context.Context, c *client.Client, limit int, cursor string) ([]client.Template, *string, error) {
+			list, err := c.Templates().List(ctx, client.TemplatesListQuery{Limit: limit, Cursor: cursor})
 			return list.Templates, list.NextCursor, err
 		}, func(t client.Template) []any {
 			version := "-"
@@ -49,7 +49,7 @@ func newTemplatesList() *cobra.Command {
 }
 
 var completeTemplates = completeIDs(func(ctx context.Context, c *client.Client) ([]client.Template, error) {
-	list, err := c.Templates().List(ctx, client.Page{})
+	list, err := c.Templates().List(ctx, client.TemplatesListQuery{})
 	return list.Templates, err
 }, func(t client.Template) (string, string) { return t.Slug, t.Name })
 
@@ -176,20 +176,13 @@ func (p *templatePush) push(
 			known.Partials[name] == digest(content.partials[name]) && !p.force {
 			continue
 		}
-		if _, err := c.Templates().PutPartial(ctx, name, content.partials[name]); err != nil {
+		input := client.TemplatesPartialsPutInput{HTML: content.partials[name]}
+		if _, err := c.Templates().PartialsPut(ctx, name, input); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(templatePartials, name+".html"), err)
 		}
 	}
 
-	change := client.TemplateChange{HTML: content.html, SampleData: content.data, Options: content.options}
-	var t client.TemplateState
-	if known := folder.state.Servers[c.BaseURL]; known != nil {
-		t, err = c.Templates().Update(ctx, known.ID, etag, change)
-	} else {
-		change.Name = p.newName(folder)
-		change.Slug = folder.state.Slug
-		t, err = c.Templates().Create(ctx, change)
-	}
+	t, err := p.send(ctx, c, folder, etag, content)
 	if err != nil {
 		return err
 	}
@@ -199,7 +192,7 @@ func (p *templatePush) push(
 	}
 
 	if p.publish && t.HasDraft {
-		if t, err = c.Templates().Publish(ctx, t.ID, t.ETag, p.comment); err != nil {
+		if t, err = c.Templates().Publish(ctx, t.ID, t.ETag, client.TemplatesPublishInput{Comment: p.comment}); err != nil {
 			return err
 		}
 		if err := folder.remember(c.BaseURL, t, content.partials); err != nil {
@@ -212,6 +205,28 @@ func (p *templatePush) push(
 		return console.Say(cmd, "pushed %s; it is what is published", t.Slug)
 	}
 	return console.Say(cmd, "pushed %s; next: relaypdf templates publish %s", t.Slug, t.Slug)
+}
+
+// send changes the template of a folder, or creates it.
+func (p *templatePush) send(
+	ctx context.Context, c *client.Client, folder *templateFolder, etag string, content templateContent,
+) (client.TemplateState, error) {
+	// A nil RawMessage in a field of any type would be sent as null.
+	var data, options any
+	if len(content.data) > 0 {
+		data = content.data
+	}
+	if len(content.options) > 0 {
+		options = content.options
+	}
+
+	if known := folder.state.Servers[c.BaseURL]; known != nil {
+		change := client.TemplatesUpdateInput{HTML: content.html, SampleData: data, Options: options}
+		return c.Templates().Update(ctx, known.ID, etag, change)
+	}
+	return c.Templates().Create(ctx, client.TemplatesCreateInput{
+		Name: p.newName(folder), Slug: folder.state.Slug, HTML: content.html, SampleData: data, Options: options,
+	})
 }
 
 func (p *templatePush) newName(folder *templateFolder) string {
@@ -233,11 +248,11 @@ func (p *templatePush) check(
 	stored := map[string]string{}
 	if known == nil {
 		if len(content.partials) > 0 && !p.force {
-			all, err := c.Templates().Partials(ctx)
+			list, err := c.Templates().PartialsList(ctx)
 			if err != nil {
 				return "", err
 			}
-			for _, partial := range all {
+			for _, partial := range list.Partials {
 				stored[partial.Name] = partial.HTML
 			}
 		}
@@ -369,7 +384,7 @@ func newTemplatesPublish() *cobra.Command {
 				etag = known.ETag
 			}
 
-			t, err := c.Templates().Publish(ctx, slug, etag, *comment)
+			t, err := c.Templates().Publish(ctx, slug, etag, client.TemplatesPublishInput{Comment: *comment})
 			if err != nil {
 				return missingTemplate(err, slug)
 			}

@@ -20,12 +20,12 @@ func newWebhooksCommand(events []string) *cobra.Command {
 func newWebhooksList() *cobra.Command {
 	return newShowCommand("list", "List the webhook endpoints", func(
 		c *client.Client, ctx context.Context,
-	) (map[string][]client.Webhook, error) {
-		all, err := c.Webhooks().List(ctx)
-		return map[string][]client.Webhook{"webhooks": all}, err
-	}, func(cmd *cobra.Command, list map[string][]client.Webhook) error {
+	) (map[string][]client.WebhookEndpoint, error) {
+		list, err := c.Webhooks().List(ctx)
+		return map[string][]client.WebhookEndpoint{"webhooks": list.Webhooks}, err
+	}, func(cmd *cobra.Command, list map[string][]client.WebhookEndpoint) error {
 		return console.PrintTable(cmd.OutOrStdout(), "ID\tURL\tEVENTS\tENABLED\tCREATED", list["webhooks"],
-			func(w client.Webhook) []any {
+			func(w client.WebhookEndpoint) []any {
 				events := strings.Join(w.Events, ",")
 				enabled := "yes"
 				if len(w.Events) == len(events) {
@@ -41,8 +41,11 @@ func newWebhooksList() *cobra.Command {
 }
 
 var completeWebhooks = completeIDs(
-	func(ctx context.Context, c *client.Client) ([]client.Webhook, error) { return c.Webhooks().List(ctx) },
-	func(w client.Webhook) (string, string) { return w.ID, w.URL })
+	func(ctx context.Context, c *client.Client) ([]client.WebhookEndpoint, error) {
+		list, err := c.Webhooks().List(ctx)
+		return list.Webhooks, err
+	},
+	func(w client.WebhookEndpoint) (string, string) { return w.ID, w.URL })
 
 func newWebhooksCreate(types []string) *cobra.Command {
 	cmd := &cobra.Command{
@@ -56,7 +59,7 @@ func newWebhooksCreate(types []string) *cobra.Command {
 	asJSON := cmd.Flags().Bool("json", false, "print the endpoint with its secret as a JSON object")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		made, err := askService(cmd, func(ctx context.Context, c *client.Client) (client.WebhookSecret, error) {
-			return c.Webhooks().Create(ctx, args[0], *events)
+			return c.Webhooks().Create(ctx, client.WebhooksCreateInput{URL: args[0], Events: *events})
 		})
 		switch {
 		case err != nil:

@@ -103,12 +103,12 @@ func (l *listener) run(cmd *cobra.Command) error {
 		return console.Usagef("--every: %v is too often; take a second or more", l.every)
 	}
 
-	endpoints, err := service.Webhooks().List(cmd.Context())
+	list, err := service.Webhooks().List(cmd.Context())
 	if err != nil {
 		return unreached(service.BaseURL, err)
 	}
-	forwarded := func(w client.Webhook) bool { return w.Enabled && (l.endpoint == "" || w.ID == l.endpoint) }
-	if !slices.ContainsFunc(endpoints, forwarded) {
+	forwarded := func(w client.WebhookEndpoint) bool { return w.Enabled && (l.endpoint == "" || w.ID == l.endpoint) }
+	if !slices.ContainsFunc(list.Webhooks, forwarded) {
 		return console.Usagef(
 			"the account has no enabled endpoint, so there are no events; run relaypdf webhooks create https://… first")
 	}
@@ -148,9 +148,9 @@ func (l *listener) run(cmd *cobra.Command) error {
 // poll passes on the deliveries that are new, the oldest first.
 func (l *listener) poll(ctx context.Context, service *client.Client, do func(client.Delivery) error) error {
 	var found []client.Delivery
-	page := client.Page{Limit: maxPage}
+	page := client.WebhooksDeliveriesListQuery{Limit: maxPage, After: queryTime(l.from)}
 	for {
-		list, err := service.Webhooks().Deliveries(ctx, l.from, page)
+		list, err := service.Webhooks().DeliveriesList(ctx, page)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (l *listener) poll(ctx context.Context, service *client.Client, do func(cli
 
 // forward sends one event to the local application, and prints its response.
 func (l *listener) forward(cmd *cobra.Command, service *client.Client, d client.Delivery) error {
-	content, err := service.Webhooks().Delivery(cmd.Context(), d.ID)
+	content, err := service.Webhooks().DeliveriesGet(cmd.Context(), d.ID)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Code == client.NotFound {
 		return nil // deleted with its endpoint

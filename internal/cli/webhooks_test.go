@@ -24,7 +24,7 @@ func TestAccountWebhooks(t *testing.T) {
 	if secret.code != 0 || !strings.HasPrefix(secret.out, "whsec_") || strings.Count(secret.out, "\n") != 1 {
 		t.Fatalf("create: got %+v, want the secret", secret)
 	}
-	list := decodeJSON[struct{ Webhooks []client.Webhook }](t, b.run("", "webhooks", "list", "--json").out).Webhooks
+	list := decodeJSON[struct{ Webhooks []client.WebhookEndpoint }](t, b.run("", "webhooks", "list", "--json").out).Webhooks
 	if len(list) != 1 || list[0].URL != "https://example.com/hook" || len(list[0].Events) != 1 {
 		t.Fatalf("list: got %+v", list)
 	}

@@ -1,0 +1,718 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"go/format"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/relaypdf/relaypdf/api/wire"
+)
+
+// wireTypes are the types of api/wire by the names of their schemas. The generator compares their fields, and declares
+// no second type.
+var wireTypes = map[string]reflect.Type{
+	"AccountSnapshot": reflect.TypeFor[wire.AccountSnapshot](), "Acknowledged": reflect.TypeFor[wire.Acknowledged](),
+	"Certificate": reflect.TypeFor[wire.Certificate](),
+	"Connection":  reflect.TypeFor[wire.Connection](), "ConnectionList": reflect.TypeFor[wire.ConnectionList](),
+	"ConnectionTest": reflect.TypeFor[wire.ConnectionTest](), "DayUsage": reflect.TypeFor[wire.DayUsage](),
+	"Delivered": reflect.TypeFor[wire.Delivered](), "Delivery": reflect.TypeFor[wire.Delivery](),
+	"DeliveryContent": reflect.TypeFor[wire.DeliveryContent](), "DeliveryEvent": reflect.TypeFor[wire.DeliveryEvent](),
+	"DeliveryList": reflect.TypeFor[wire.DeliveryList](), "FileEntry": reflect.TypeFor[wire.FileEntry](),
+	"FileList": reflect.TypeFor[wire.FileList](), "FileUrlResponse": reflect.TypeFor[wire.FileURL](),
+	"Font": reflect.TypeFor[wire.Font](), "FontList": reflect.TypeFor[wire.FontList](),
+	"GalleryList": reflect.TypeFor[wire.GalleryList](), "GalleryTemplate": reflect.TypeFor[wire.GalleryTemplate](),
+	"Grant": reflect.TypeFor[wire.Grant](), "Health": reflect.TypeFor[wire.Health](),
+	"JobEntry": reflect.TypeFor[wire.JobEntry](), "JobError": reflect.TypeFor[wire.JobError](),
+	"JobList": reflect.TypeFor[wire.JobList](), "JobStatusResponse": reflect.TypeFor[wire.JobStatus](),
+	"KeyUsage": reflect.TypeFor[wire.KeyUsage](), "Limits": reflect.TypeFor[wire.Limits](),
+	"OperationUsage": reflect.TypeFor[wire.OperationUsage](), "Partial": reflect.TypeFor[wire.Partial](),
+	"PartialList": reflect.TypeFor[wire.PartialList](), "Price": reflect.TypeFor[wire.Price](),
+	"PriceList": reflect.TypeFor[wire.PriceList](), "QueueState": reflect.TypeFor[wire.QueueState](),
+	"Readiness": reflect.TypeFor[wire.Readiness](), "RecordError": reflect.TypeFor[wire.RecordError](),
+	"S3Connection": reflect.TypeFor[wire.S3Connection](), "SFTPConnection": reflect.TypeFor[wire.SFTPConnection](),
+	"SigningIdentity":     reflect.TypeFor[wire.SigningIdentity](),
+	"SigningIdentityList": reflect.TypeFor[wire.SigningIdentityList](),
+	"Template":            reflect.TypeFor[wire.Template](), "TemplateFault": reflect.TypeFor[wire.TemplateFault](),
+	"TemplateList": reflect.TypeFor[wire.TemplateList](), "TemplateSession": reflect.TypeFor[wire.TemplateSession](),
+	"TemplateUsage":          reflect.TypeFor[wire.TemplateUsage](),
+	"TemplateValidation":     reflect.TypeFor[wire.TemplateValidation](),
+	"TemplateVersion":        reflect.TypeFor[wire.TemplateVersion](),
+	"TemplateVersionContent": reflect.TypeFor[wire.TemplateVersionContent](),
+	"TemplateVersionList":    reflect.TypeFor[wire.TemplateVersionList](),
+	"Upload":                 reflect.TypeFor[wire.Upload](), "Usage": reflect.TypeFor[wire.Usage](),
+	"Wallet": reflect.TypeFor[wire.Wallet](), "Warning": reflect.TypeFor[wire.Warning](),
+	"WebhookEndpoint": reflect.TypeFor[wire.WebhookEndpoint](), "WebhookList": reflect.TypeFor[wire.WebhookList](),
+	"WebhookSecret": reflect.TypeFor[wire.WebhookSecret](),
+}
+
+// goNames are the names of schemas whose own would be taken or unclear in the package client.
+var goNames = map[string]string{
+	"Result": "PDFCheckStandard", "TemplateRecord": "TemplateState",
+	"Attachment": "PDFAttachment",
+}
+
+// goWords are the words that are not capitalized by their first letter only.
+var goWords = map[string]string{
+	"ai": "AI", "api": "API", "bic": "BIC", "css": "CSS", "csv": "CSV", "dpi": "DPI", "eclevel": "ECLevel",
+	"facturx": "FacturX", "gs1": "GS1", "html": "HTML", "http": "HTTP", "id": "ID", "ids": "IDs",
+	"includetext": "IncludeText", "json": "JSON", "nup": "NUp", "ocr": "OCR", "openapi": "OpenAPI", "pdf": "PDF",
+	"pdfa": "PDFA", "pkcs12": "PKCS12", "uri": "URI", "url": "URL", "vat": "VAT", "xml": "XML", "xmp": "XMP",
+}
+
+// goWriter writes the package client.
+type goWriter struct {
+	doc     Document
+	schemas map[string]Schema
+	// inputs and results are the schemas that requests and responses contain, by name.
+	inputs, results map[string]bool
+	// users are the Go types that have a field of a schema.
+	users map[string][]string
+	out   bytes.Buffer
+	err   error
+}
+
+// goFiles returns the generated files of the package client.
+func goFiles(doc Document) (map[string][]byte, error) {
+	w := &goWriter{
+		doc: doc, schemas: map[string]Schema{}, inputs: map[string]bool{}, results: map[string]bool{},
+		users: map[string][]string{},
+	}
+	for _, schema := range doc.Schemas {
+		w.schemas[schema.Name] = schema
+	}
+	w.collect()
+
+	files := map[string][]byte{}
+	for path, write := range map[string]func(){
+		"client/operations_gen.go": w.operations, "client/types_gen.go": w.types, "client/events_gen.go": w.events,
+	} {
+		w.out.Reset()
+		w.line("// Code generated by cmd/sdk; DO NOT EDIT.\n\npackage client\n")
+		write()
+
+		text, err := format.Source(w.out.Bytes())
+		if err := cmp.Or(w.err, err); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		files[path] = text
+	}
+
+	return files, nil
+}
+
+func (w *goWriter) line(format string, values ...any) {
+	fmt.Fprintf(&w.out, format+"\n", values...)
+}
+
+func (w *goWriter) fail(format string, values ...any) {
+	w.err = cmp.Or(w.err, fmt.Errorf(format, values...))
+}
+
+// collect finds the schemas that operations and events use.
+func (w *goWriter) collect() {
+	for _, group := range w.doc.Groups {
+		for _, operation := range group.Operations {
+			if operation.Input != nil {
+				w.use(*operation.Input, w.inputs, "")
+			}
+			if operation.JSON != nil {
+				w.use(*operation.JSON, w.results, "")
+			}
+		}
+	}
+
+	for _, schema := range w.doc.Schemas {
+		if isEvent(schema) || schema.Name == "FileUrlResponse" {
+			w.use(Type{Kind: Reference, Ref: schema.Name}, w.results, "")
+		}
+	}
+}
+
+// use marks the schemas of a type, which a field of the named schema has.
+func (w *goWriter) use(t Type, used map[string]bool, user string) {
+	switch t.Kind {
+	case Reference:
+		if user != "" && !slices.Contains(w.users[t.Ref], user) {
+			w.users[t.Ref] = append(w.users[t.Ref], user)
+		}
+		if !used[t.Ref] {
+			used[t.Ref] = true
+			w.use(w.schemas[t.Ref].Type, used, cmp.Or(w.structName(t.Ref), user))
+		}
+	case List, Map:
+		w.use(*t.Item, used, user)
+	case Union:
+		for _, option := range t.Options {
+			w.use(option, used, user)
+		}
+	case Object:
+		for _, field := range t.Fields {
+			w.use(field.Type, used, user)
+		}
+	}
+}
+
+// structName is the Go name of a schema with fields, and empty for any other.
+func (w *goWriter) structName(schema string) string {
+	if w.schemas[schema].Type.Kind != Object {
+		return ""
+	}
+
+	return goTypeName(schema)
+}
+
+// types writes a struct for each schema with fields, and a text for each union of texts and numbers.
+func (w *goWriter) types() {
+	w.line("import (\n\t\"encoding/json\"\n\t\"time\"\n\n\t\"github.com/relaypdf/relaypdf/api/wire\"\n)\n")
+	for _, schema := range w.doc.Schemas {
+		name := goTypeName(schema.Name)
+		switch {
+		case !w.inputs[schema.Name] && !w.results[schema.Name] || isEvent(schema) || name == "TemplateState":
+		case wireTypes[schema.Name] != nil:
+			w.alias(schema)
+		case schema.Type.Kind == Object:
+			w.doComment(cmp.Or(schema.Doc, w.purpose(schema.Name)), name)
+			w.structOf(name, schema.Type.Fields, w.inputs[schema.Name], w.replaces(schema.Name))
+		case isText(schema.Type):
+			w.doComment(cmp.Or(schema.Doc, textPurpose(schema.Type)), name)
+			w.line("type %s string\n", name)
+			w.line("// UnmarshalJSON reads a string, and numbers as they are written.")
+			w.line("func (v *%s) UnmarshalJSON(text []byte) error {\n\treturn readText(text, (*string)(v))\n}\n", name)
+		}
+	}
+}
+
+func textPurpose(t Type) string {
+	if t.Options[0].Kind == Number {
+		return `is a text with a number, such as "12.5".`
+	}
+
+	return `is a text with numbers, such as "1,3-5".`
+}
+
+// purpose is the comment of a schema without a text of its own.
+func (w *goWriter) purpose(schema string) string {
+	for _, group := range w.doc.Groups {
+		for _, operation := range group.Operations {
+			call := goName(group.Name) + "." + goName(operation.Words...)
+			switch {
+			case operation.Input != nil && operation.Input.Ref == schema:
+				return "is the input of [" + call + "]."
+			case operation.JSON != nil && operation.JSON.Ref == schema:
+				return "is the result of [" + call + "]."
+			}
+		}
+	}
+
+	users := slices.Sorted(slices.Values(w.users[schema]))
+	if len(users) > 3 {
+		users = append(users[:3], "others")
+	}
+
+	return "is a part of " + strings.Join(users, ", ") + "."
+}
+
+// replaces reports whether an input changes a record: a field that is not sent stays, and null removes its value.
+func (w *goWriter) replaces(schema string) bool {
+	for _, group := range w.doc.Groups {
+		for _, operation := range group.Operations {
+			if operation.Method == "PATCH" && operation.Input != nil && operation.Input.Ref == schema {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// alias declares a type of api/wire, whose fields must be those of the schema.
+func (w *goWriter) alias(schema Schema) {
+	known := wireTypes[schema.Name]
+	var want []string
+	for _, field := range schema.Type.Fields {
+		want = append(want, field.Name)
+	}
+	got := jsonFields(known)
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		w.fail("the fields of wire.%s are %v, those of the schema %s are %v", known.Name(), got, schema.Name, want)
+	}
+
+	w.line("// %s is declared in package api/wire.\ntype %s = wire.%s\n", known.Name(), known.Name(), known.Name())
+}
+
+func jsonFields(t reflect.Type) []string {
+	var names []string
+	for field := range t.Fields() {
+		if field.Anonymous {
+			inner := field.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			names = append(names, jsonFields(inner)...)
+
+			continue
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+
+	return names
+}
+
+// structOf writes a struct, and the structs of its fields that have no name.
+func (w *goWriter) structOf(name string, fields []Field, input, patch bool) {
+	var nested []func()
+	w.line("type %s struct {", name)
+	for _, field := range fields {
+		// The pending call sets response. The server ignores fields of any type, such as those of a template that was
+		// read.
+		if input && (field.Type.Kind == Any || field.Name == "response" && w.isCall(fields)) {
+			continue
+		}
+
+		inner := name + goName(field.Name)
+		if field.Type.Kind == Object {
+			nested = append(nested, func() {
+				w.doComment("is a part of "+name+".", inner)
+				w.structOf(inner, field.Type.Fields, input, false)
+			})
+		}
+		w.doComment(w.fieldDoc(field, input), "")
+		tag := field.Name
+		if !field.Required {
+			tag += ",omitzero"
+		}
+		w.line("%s %s `json:%q`", goName(field.Name), w.fieldType(field, inner, input, patch), tag)
+	}
+	w.line("}\n")
+
+	for _, write := range nested {
+		write()
+	}
+}
+
+// isCall reports whether the fields are those of a paid operation.
+func (w *goWriter) isCall(fields []Field) bool {
+	return slices.ContainsFunc(fields, func(f Field) bool { return f.Name == "callbackUrl" })
+}
+
+// fieldDoc is the description of a field, with its default and its values.
+func (w *goWriter) fieldDoc(field Field, input bool) string {
+	text := field.Doc
+	defaultValue := field.Default
+	t := field.Type
+	for t.Kind == Reference {
+		schema := w.schemas[t.Ref]
+		text = cmp.Or(text, schema.Doc)
+		if defaultValue == nil {
+			defaultValue = schema.Default
+		}
+		t = schema.Type
+	}
+
+	if t.Kind == List {
+		t = w.resolve(*t.Item)
+	}
+	if t.Kind == Enum {
+		missing := slices.ContainsFunc(t.Values, func(v any) bool { return !strings.Contains(text, fmt.Sprint(v)) })
+		if missing {
+			text = strings.TrimSpace(text + " Values: " + joined(t.Values) + ".")
+		}
+	}
+	if input && defaultValue != nil && !strings.Contains(text, "Default: ") {
+		text = strings.TrimSpace(fmt.Sprintf("%s Default: %v.", text, defaultValue))
+	}
+	if input && field.Required {
+		text = strings.TrimSpace(text + " Required.")
+	}
+
+	return text
+}
+
+func joined(values []any) string {
+	var texts []string
+	for _, value := range values {
+		texts = append(texts, fmt.Sprint(value))
+	}
+
+	return strings.Join(texts, ", ")
+}
+
+// resolve follows references to types that have no Go name.
+func (w *goWriter) resolve(t Type) Type {
+	for t.Kind == Reference {
+		next := w.schemas[t.Ref].Type
+		if next.Kind == Object || isText(next) {
+			return t
+		}
+		t = next
+	}
+
+	return t
+}
+
+// fieldType returns the Go type of a field. A field of an input is a pointer only if its zero value is a value that the
+// server accepts and is not the default.
+func (w *goWriter) fieldType(field Field, inner string, input, patch bool) string {
+	t := w.resolve(field.Type)
+	base := t
+	nullable := false
+	if t.Kind == Union {
+		options := slices.DeleteFunc(slices.Clone(t.Options), func(o Type) bool { return o.Kind == Null })
+		nullable = len(options) < len(t.Options)
+		if len(options) == 1 {
+			base = w.resolve(options[0])
+		} else {
+			base = Type{Kind: Union, Options: options}
+		}
+	}
+
+	name := w.goType(base, inner, input, field.Doc)
+	switch {
+	case name == "any" || name == "json.RawMessage" || strings.HasPrefix(name, "map[") && !nullable:
+		return name
+	case nullable && patch:
+		return "Nullable[" + name + "]"
+	case nullable && !input:
+		return "*" + name
+	case field.Required || strings.HasPrefix(name, "[]"):
+		return name
+	case !input && (base.Kind == Reference && !isText(w.schemas[base.Ref].Type) || name == "time.Time"):
+		return "*" + name
+	case input && (name == "bool" || isNumber(name)) && !zeroIsDefault(base, w.defaultOf(field)):
+		return "*" + name
+	}
+
+	return name
+}
+
+func (w *goWriter) defaultOf(field Field) any {
+	for t := field.Type; field.Default == nil && t.Kind == Reference; t = w.schemas[t.Ref].Type {
+		field.Default = w.schemas[t.Ref].Default
+	}
+
+	return field.Default
+}
+
+func zeroIsDefault(t Type, value any) bool {
+	return t.NotZero || t.Kind == Enum || value == false || value == float64(0)
+}
+
+func isNumber(name string) bool { return name == "int" || name == "int64" || name == "float64" }
+
+// goType returns the Go type of a value. inner is the name of a struct that has none.
+func (w *goWriter) goType(t Type, inner string, input bool, doc string) string {
+	t = w.resolve(t)
+	switch t.Kind {
+	case Boolean:
+		return "bool"
+	case Integer:
+		if strings.HasSuffix(inner, "Bytes") || strings.HasSuffix(inner, "Microdollars") {
+			return "int64"
+		}
+
+		return "int"
+	case Number:
+		return "float64"
+	case String:
+		switch {
+		case t.Format == "base64" || strings.Contains(doc, "as Base64"):
+			return "[]byte"
+		case t.Format == "date-time" && !input:
+			return "time.Time"
+		}
+
+		return "string"
+	case Enum:
+		if _, isText := t.Values[0].(string); isText {
+			return "string"
+		}
+
+		return "int"
+	case List:
+		return "[]" + w.goType(*t.Item, inner, input, "")
+	case Map:
+		if item := w.goType(*t.Item, inner, input, ""); item != "any" && item != "json.RawMessage" {
+			return "map[string]" + item
+		}
+		if input {
+			return "any"
+		}
+
+		return "json.RawMessage"
+	case Object:
+		return inner
+	case Reference:
+		return goTypeName(t.Ref)
+	case Union:
+		// A value or several of it.
+		if len(t.Options) == 2 && t.Options[1].Kind == List && t.Options[0].Kind == t.Options[1].Item.Kind {
+			return "OneOrMore[" + w.goType(t.Options[0], inner, input, doc) + "]"
+		}
+	}
+
+	return "any"
+}
+
+// isText reports whether a union is a text that may be sent as numbers, too.
+func isText(t Type) bool {
+	if t.Kind != Union {
+		return false
+	}
+
+	hasText := false
+	for _, option := range t.Options {
+		switch {
+		case option.Kind == String:
+			hasText = true
+		case option.Kind == Number, option.Kind == List && option.Item.Kind == Integer:
+		default:
+			return false
+		}
+	}
+
+	return hasText
+}
+
+// operations writes the methods.
+func (w *goWriter) operations() {
+	w.line("import (\n\t\"context\"\n\t\"encoding/json\"\n\t\"iter\"\n\t\"net/url\"\n)\n")
+	for _, group := range w.doc.Groups {
+		name := goName(group.Name)
+		w.line("// %s has the calls of the group %s.\ntype %s struct{ client *Client }\n", name, group.Name, name)
+		w.line("// %s returns the calls of the group %s.", name, group.Name)
+		w.line("func (c *Client) %s() %s { return %s{c} }\n", name, name, name)
+
+		for _, operation := range group.Operations {
+			switch {
+			case operation.Upload: // Files.Upload is in file.go.
+			case operation.Paid:
+				w.paid(name, operation)
+			default:
+				w.unpaid(name, operation)
+			}
+		}
+	}
+}
+
+func (w *goWriter) methodComment(name string, operation Operation, about string) {
+	w.doComment(about+": "+lowerFirst(operation.Summary)+".", name)
+	if operation.Doc != "" {
+		w.line("//")
+		w.doComment(operation.Doc, "")
+	}
+}
+
+func (w *goWriter) paid(group string, operation Operation) {
+	if "/v1/"+strings.TrimPrefix(operation.Path, "/v1/") != wire.OperationPath(operation.Name()) {
+		w.fail("%s has the path %s, not %s", operation.ID, operation.Path, wire.OperationPath(operation.Name()))
+	}
+
+	name := goName(operation.Words...)
+	input := w.goType(*operation.Input, "", true, "")
+	w.methodComment(name, operation, "is "+operation.Name())
+	if operation.JSON == nil {
+		w.line("func (g %s) %s(input %s) Call {\n\treturn newCall(g.client, %q, input)\n}\n",
+			group, name, input, operation.Name())
+
+		return
+	}
+	result := "json.RawMessage" // one of several types
+	if operation.JSON.Kind == Reference {
+		result = goTypeName(operation.JSON.Ref)
+	}
+	w.line("func (g %s) %s(input %s) JSONCall[%s] {\n\treturn JSONCall[%s]{newCall(g.client, %q, input)}\n}\n",
+		group, name, input, result, result, operation.Name())
+}
+
+func (w *goWriter) unpaid(group string, operation Operation) {
+	name := goName(operation.Words...)
+	arguments := []string{"ctx context.Context"}
+	pathParts := []string{fmt.Sprintf("%q", operation.Path)}
+	request := fmt.Sprintf("method: %q, ", operation.Method)
+	for _, argument := range operation.Arguments {
+		arguments = append(arguments, argument.Name+" "+w.goType(argument.Type, "", true, ""))
+		pathParts = append(pathParts, argument.Name)
+	}
+	request += "path: pathOf(" + strings.Join(pathParts, ", ") + "), "
+	if operation.IfMatch {
+		arguments = append(arguments, "etag string")
+		request += "etag: etag, "
+	}
+	if operation.Input != nil {
+		arguments = append(arguments, "input "+w.goType(*operation.Input, "", true, ""))
+		request += "input: input, "
+	}
+	query := ""
+	if len(operation.Query) > 0 {
+		query = group + name + "Query"
+		arguments = append(arguments, "query "+query)
+		request += "query: query.values(), "
+		w.query(query, group+"."+name, operation)
+	}
+
+	about := "is " + operation.Method + " " + operation.Path
+	w.methodComment(name, operation, about)
+	if operation.IfMatch {
+		w.line("//\n// With an ETag, the change is refused with [PreconditionFailed] if the template has changed since then.")
+	}
+	begin := fmt.Sprintf("func (g %s) %s(%s) ", group, name, strings.Join(arguments, ", "))
+	request = "(ctx, g.client, exchange{" + strings.TrimSuffix(request, ", ") + "})"
+	switch {
+	case operation.JSON == nil:
+		w.line("%s(*Result, error) {\n\treturn download%s\n}\n", begin, request)
+	case operation.JSON.Ref == "Acknowledged":
+		w.line("%serror {\n\t_, err := invoke[Acknowledged]%s\n\n\treturn err\n}\n", begin, request)
+	default:
+		result := w.goType(*operation.JSON, "", false, "")
+		w.line("%s(%s, error) {\n\treturn invoke[%s]%s\n}\n", begin, result, result, request)
+	}
+	if operation.Entries != "" {
+		w.list(group, name, query, operation)
+	}
+}
+
+// query writes the parameters of a query string.
+func (w *goWriter) query(name, method string, operation Operation) {
+	w.line("// %s is the filter of [%s].\ntype %s struct {", name, method, name)
+	var pairs []string
+	for _, field := range operation.Query {
+		w.doComment(w.fieldDoc(field, true), "")
+		w.line("%s %s", goName(field.Name), w.goType(field.Type, "", true, ""))
+		pairs = append(pairs, fmt.Sprintf("%q, q.%s", field.Name, goName(field.Name)))
+	}
+	w.line("}\n\nfunc (q %s) values() url.Values { return queryOf(%s) }\n", name, strings.Join(pairs, ", "))
+}
+
+// list writes the iterator of a method that returns pages.
+func (w *goWriter) list(group, name, query string, operation Operation) {
+	fields := w.schemas[operation.JSON.Ref].Type.Fields
+	entries := fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == operation.Entries })]
+	item := w.goType(*entries.Type.Item, "", false, "")
+
+	w.doComment("iterates over all entries of ["+group+"."+name+"], from query.Cursor on. It ends with the first error.",
+		name+"All")
+	w.line("func (g %s) %sAll(ctx context.Context, query %s) iter.Seq2[%s, error] {", group, name, query, item)
+	w.line("\treturn allEntries(query.Cursor, func(cursor string) ([]%s, *string, error) {", item)
+	w.line("\t\tquery.Cursor = cursor\n\t\tpage, err := g.%s(ctx, query)\n", name)
+	w.line("\t\treturn page.%s, page.NextCursor, err\n\t})\n}\n", goName(operation.Entries))
+}
+
+func isEvent(schema Schema) bool { return eventType(schema) != "" }
+
+// eventType returns the value of type in an event, and nothing for any other schema.
+func eventType(schema Schema) string {
+	if !strings.HasSuffix(schema.Name, "Event") {
+		return ""
+	}
+	for _, field := range schema.Type.Fields {
+		if field.Name == "type" && field.Type.Kind == Enum && len(field.Type.Values) == 1 {
+			return fmt.Sprint(field.Type.Values[0])
+		}
+	}
+
+	return ""
+}
+
+// events writes the types of events, and the function that reads one.
+func (w *goWriter) events() {
+	w.line("import \"time\"\n")
+	var cases bytes.Buffer
+	for _, schema := range w.doc.Schemas {
+		kind := eventType(schema)
+		if kind == "" {
+			continue
+		}
+		name := goTypeName(schema.Name)
+		w.doComment(cmp.Or(schema.Doc, "is the event "+kind+"."), name)
+		w.structOf(name, schema.Type.Fields, false, false)
+		w.line("func (%s) event() {}\n", name)
+		fmt.Fprintf(&cases, "case %q:\nreturn readEvent[%s](payload)\n", kind, name)
+	}
+
+	w.line("// eventOf reads an event of a known type.\nfunc eventOf(kind string, payload []byte) (Event, error) {")
+	w.line("switch kind {\n%s}\n\nreturn readEvent[OtherEvent](payload)\n}", cases.String())
+}
+
+// doComment writes a comment in lines of at most 100 columns. subject is its first word if the text has none.
+func (w *goWriter) doComment(text, subject string) {
+	if text == "" {
+		return
+	}
+	if subject != "" && !strings.HasPrefix(text, "is ") && !strings.HasPrefix(text, "iterates ") {
+		text = "is " + lowerFirst(text)
+	}
+	text = strings.TrimSpace(subject + " " + text)
+
+	line := "//"
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+1+len(word) > 100 {
+			w.line("%s", line)
+			line = "//"
+		}
+		line += " " + word
+	}
+	w.line("%s", line)
+}
+
+func lowerFirst(text string) string {
+	first, rest := text[:1], text[1:]
+	if rest != "" && unicode.IsUpper(rune(rest[0])) {
+		return text // an abbreviation
+	}
+
+	return strings.ToLower(first) + rest
+}
+
+func goTypeName(schema string) string {
+	if known := wireTypes[schema]; known != nil {
+		return known.Name()
+	}
+	if name, ok := goNames[schema]; ok {
+		return name
+	}
+
+	return goName(schema)
+}
+
+// goName returns an exported name of words, which may be joined as in fileId, FileId or file_id.
+func goName(words ...string) string {
+	var name strings.Builder
+	for _, joined := range words {
+		for word := range strings.SplitSeq(joined, "_") {
+			for _, part := range splitWords(word) {
+				known, ok := goWords[strings.ToLower(part)]
+				if !ok {
+					known = strings.ToUpper(part[:1]) + part[1:]
+				}
+				name.WriteString(known)
+			}
+		}
+	}
+
+	return name.String()
+}
+
+// splitWords splits extraHTTPHeaders into extra, HTTP and Headers.
+func splitWords(text string) []string {
+	var words []string
+	begin := 0
+	for i := 1; i < len(text); i++ {
+		upper := unicode.IsUpper(rune(text[i]))
+		ends := upper && !unicode.IsUpper(rune(text[i-1]))
+		begins := upper && i+1 < len(text) && unicode.IsLower(rune(text[i+1]))
+		if ends || begins {
+			words = append(words, text[begin:i])
+			begin = i
+		}
+	}
+
+	return append(words, text[begin:])
+}
