@@ -25,7 +25,7 @@ type AlertEventData struct {
 	Threshold int `json:"threshold"`
 }
 
-// Asset is a part of ConvertCreateInput, ImagesCreateInput, PDFCreateInput, others.
+// Asset is a part of ConvertCreateInput.
 type Asset struct {
 	// Source: URL of the file, public http or https, at most 50 MiB. Send exactly one of url, file and
 	// fileId.
@@ -502,7 +502,7 @@ type FacturXFinding struct {
 	Actual *string `json:"actual"`
 }
 
-// FacturXOptions is a part of PDFOptions.
+// FacturXOptions is a part of PDFOptions, TemplatesGenerateOptions.
 type FacturXOptions struct {
 	// Profile of the e-invoice. Default: that of xml or of the field specification of invoice, or
 	// en16931. Values: minimum, basic-wl, basic, en16931, extended, xrechnung.
@@ -1253,7 +1253,7 @@ func (v *Length) UnmarshalJSON(text []byte) error {
 // Limits is declared in package api/wire.
 type Limits = wire.Limits
 
-// Margin is a part of FromImagesOptions, PDFCropInput, PDFOptions.
+// Margin is a part of FromImagesOptions, PDFCropInput, PDFOptions, others.
 type Margin struct {
 	// Top margin: a number of CSS pixels, or a string with a unit (px, in, cm, mm, pt). The page's own
 	// @page rule overrides it. Default: 0; for markdown 18mm at top and bottom, 16mm at the sides.
@@ -1293,7 +1293,7 @@ type MergeFile struct {
 	Password string `json:"password,omitzero"`
 }
 
-// Metadata is a part of ConvertCreateInput, PDFOptions.
+// Metadata is a part of ConvertCreateInput, EmailCreateInput, PDFAttachmentsInput, others.
 type Metadata struct {
 	// Title of the document. Default: the title of the source.
 	Title string `json:"title,omitzero"`
@@ -3660,7 +3660,7 @@ type Place struct {
 	Object *string `json:"object"`
 }
 
-// Point is a part of PDFStampInput, StampMark.
+// Point is a part of PDFStampInput.
 type Point struct {
 	// Required.
 	X float64 `json:"x"`

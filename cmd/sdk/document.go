@@ -11,8 +11,8 @@ import (
 	orderedmap "github.com/pb33f/ordered-map/v2"
 )
 
-// Document is the API as the languages see it.
-type Document struct {
+// Description is the API as the languages see it.
+type Description struct {
 	// Schemas are the named types, sorted by name.
 	Schemas []Schema
 	// Groups are the operations by the first word of their names, sorted by name.
@@ -26,6 +26,20 @@ type Schema struct {
 	Type Type
 	// Default is the value that the server takes for a field of this type that is not sent, or nil.
 	Default any
+}
+
+// EventType returns the value of type of a webhook event, and nothing for any other schema.
+func (s Schema) EventType() string {
+	if !strings.HasSuffix(s.Name, "Event") {
+		return ""
+	}
+	for _, field := range s.Type.Fields {
+		if field.Name == "type" && field.Type.Kind == Enum && len(field.Type.Values) == 1 {
+			return fmt.Sprint(field.Type.Values[0])
+		}
+	}
+
+	return ""
 }
 
 // Kind says which members of a Type have a value.
@@ -209,19 +223,21 @@ func (s *sourceSchema) UnmarshalJSON(text []byte) error {
 }
 
 // Parse reads an OpenAPI document of the server.
-func Parse(text []byte) (Document, error) {
+func Parse(text []byte) (Description, error) {
 	var from source
 	if err := json.Unmarshal(text, &from); err != nil {
-		return Document{}, fmt.Errorf("the OpenAPI document: %w", err)
+		return Description{}, fmt.Errorf("the OpenAPI document: %w", err)
 	}
 
-	var doc Document
+	var doc Description
 	for _, name := range slices.Sorted(maps.Keys(from.Components.Schemas)) {
 		schema := from.Components.Schemas[name]
 		doc.Schemas = append(doc.Schemas, Schema{
 			Name: name, Doc: schema.Description, Type: typeOf(schema), Default: schema.Default,
 		})
 	}
+
+	doc.nameTypesOnce()
 
 	groups := map[string][]Operation{}
 	for path, methods := range from.Paths {
@@ -231,7 +247,7 @@ func Parse(text []byte) (Document, error) {
 			}
 			group, parsed, err := from.operation(strings.ToUpper(method), path, operation)
 			if err != nil {
-				return Document{}, fmt.Errorf("%s: %w", operation.OperationID, err)
+				return Description{}, fmt.Errorf("%s: %w", operation.OperationID, err)
 			}
 			groups[group] = append(groups[group], parsed)
 		}
@@ -243,6 +259,52 @@ func Parse(text []byte) (Document, error) {
 	}
 
 	return doc, nil
+}
+
+// nameTypesOnce makes references to a second name of a type refer to the type, and takes the second names out. Such a
+// name has the documentation and the default of a field that many inputs have. Without documentation of its own, it
+// stays as a copy of the type.
+func (d *Description) nameTypesOnce() {
+	named := map[string]Schema{}
+	for _, schema := range d.Schemas {
+		named[schema.Name] = schema
+	}
+	for i, schema := range d.Schemas {
+		if schema.Type.Kind == Reference && schema.Doc == "" {
+			d.Schemas[i].Type = named[schema.Type.Ref].Type
+		}
+	}
+	d.Schemas = slices.DeleteFunc(d.Schemas, func(s Schema) bool { return s.Type.Kind == Reference })
+	for i := range d.Schemas {
+		d.Schemas[i].Type = firstName(d.Schemas[i].Type, named)
+	}
+}
+
+func firstName(t Type, named map[string]Schema) Type {
+	t.Fields = slices.Clone(t.Fields)
+	for i, field := range t.Fields {
+		if second, ok := named[field.Type.Ref]; ok && second.Type.Kind == Reference && second.Doc != "" {
+			field.Doc = cmp.Or(field.Doc, second.Doc)
+			if field.Default == nil {
+				field.Default = second.Default
+			}
+			field.Type = second.Type
+		}
+		field.Type = firstName(field.Type, named)
+		t.Fields[i] = field
+	}
+	if t.Item != nil {
+		t.Item = new(firstName(*t.Item, named))
+	}
+	t.Options = slices.Clone(t.Options)
+	for i, option := range t.Options {
+		if scalar := named[option.Ref].Type; option.Kind == Reference && scalar.Kind == String {
+			option = scalar
+		}
+		t.Options[i] = option
+	}
+
+	return t
 }
 
 // operation returns an operation and the name of its group: the tag of the document, with _ between words.

@@ -66,7 +66,7 @@ var goWords = map[string]string{
 
 // goWriter writes the package client.
 type goWriter struct {
-	doc     Document
+	doc     Description
 	schemas map[string]Schema
 	// inputs and results are the schemas that requests and responses contain, by name.
 	inputs, results map[string]bool
@@ -77,7 +77,7 @@ type goWriter struct {
 }
 
 // goFiles returns the generated files of the package client.
-func goFiles(doc Document) (map[string][]byte, error) {
+func goFiles(doc Description) (map[string][]byte, error) {
 	w := &goWriter{
 		doc: doc, schemas: map[string]Schema{}, inputs: map[string]bool{}, results: map[string]bool{},
 		users: map[string][]string{},
@@ -127,7 +127,7 @@ func (w *goWriter) collect() {
 	}
 
 	for _, schema := range w.doc.Schemas {
-		if isEvent(schema) || schema.Name == "FileUrlResponse" {
+		if schema.EventType() != "" || schema.Name == "FileUrlResponse" {
 			w.use(Type{Kind: Reference, Ref: schema.Name}, w.results, "")
 		}
 	}
@@ -172,7 +172,7 @@ func (w *goWriter) types() {
 	for _, schema := range w.doc.Schemas {
 		name := goTypeName(schema.Name)
 		switch {
-		case !w.inputs[schema.Name] && !w.results[schema.Name] || isEvent(schema) || name == "TemplateState":
+		case !w.inputs[schema.Name] && !w.results[schema.Name] || schema.EventType() != "" || name == "TemplateState":
 		case wireTypes[schema.Name] != nil:
 			w.alias(schema)
 		case schema.Type.Kind == Object:
@@ -605,28 +605,12 @@ func (w *goWriter) list(group, name, query string, operation Operation) {
 	w.line("\t\treturn page.%s, page.NextCursor, err\n\t})\n}\n", goName(operation.Entries))
 }
 
-func isEvent(schema Schema) bool { return eventType(schema) != "" }
-
-// eventType returns the value of type in an event, and nothing for any other schema.
-func eventType(schema Schema) string {
-	if !strings.HasSuffix(schema.Name, "Event") {
-		return ""
-	}
-	for _, field := range schema.Type.Fields {
-		if field.Name == "type" && field.Type.Kind == Enum && len(field.Type.Values) == 1 {
-			return fmt.Sprint(field.Type.Values[0])
-		}
-	}
-
-	return ""
-}
-
 // events writes the types of events, and the function that reads one.
 func (w *goWriter) events() {
 	w.line("import \"time\"\n")
 	var cases bytes.Buffer
 	for _, schema := range w.doc.Schemas {
-		kind := eventType(schema)
+		kind := schema.EventType()
 		if kind == "" {
 			continue
 		}

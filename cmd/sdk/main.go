@@ -14,7 +14,7 @@ import (
 const documentPath = "api/testdata/openapi.golden.json"
 
 // languages are the generators. Each returns the files that it writes, by their paths in the repository.
-var languages = []func(Document) (map[string][]byte, error){
+var languages = []func(Description) (map[string][]byte, error){
 	goFiles,
 	python,
 	typeScript,

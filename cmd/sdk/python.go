@@ -52,7 +52,7 @@ var pythonKeywords = strings.Fields(`False None True and as assert async await b
 var pythonOptions = []string{"idempotency_key", "max_charge", "timeout"}
 
 // python returns the types and the methods of the Python client.
-func python(doc Document) (map[string][]byte, error) {
+func python(doc Description) (map[string][]byte, error) {
 	p := &pythonWriter{schemas: map[string]Schema{}, inputs: map[string]bool{}, paid: map[string]bool{}}
 	for _, schema := range doc.Schemas {
 		p.schemas[schema.Name] = schema
@@ -136,7 +136,7 @@ func wrap(text string, width int) []string {
 }
 
 // findInputs sets inputs and paid.
-func (p *pythonWriter) findInputs(doc Document) error {
+func (p *pythonWriter) findInputs(doc Description) error {
 	for _, group := range doc.Groups {
 		for _, operation := range group.Operations {
 			if operation.Input == nil {
@@ -188,7 +188,7 @@ func (p *pythonWriter) resolve(t Type) Type {
 }
 
 // types returns types.py.
-func (p *pythonWriter) types(doc Document) []byte {
+func (p *pythonWriter) types(doc Description) []byte {
 	p.out.Reset()
 	fmt.Fprintf(&p.out, pythonHeader, "The JSON objects of the API, by their names in its OpenAPI document.")
 	p.out.WriteString(pythonTypesImports)
@@ -198,7 +198,7 @@ func (p *pythonWriter) types(doc Document) []byte {
 		if schema.Type.Kind == Object {
 			p.class(schema)
 		}
-		if isEvent(schema) {
+		if schema.EventType() != "" {
 			events = append(events, schema.Name)
 		}
 	}
@@ -219,13 +219,6 @@ func (p *pythonWriter) types(doc Document) []byte {
 
 // isAlias reports whether a type has a name in types.py without being a class.
 func isAlias(t Type) bool { return t.Kind == Union || t.Kind == Enum }
-
-// isEvent reports whether a schema is an event of webhooks, whose type has one value.
-func isEvent(schema Schema) bool {
-	return strings.HasSuffix(schema.Name, "Event") && slices.ContainsFunc(schema.Type.Fields, func(f Field) bool {
-		return f.Name == "type" && f.Type.Kind == Enum && len(f.Type.Values) == 1
-	})
-}
 
 // class writes an object, and those without a name that it has.
 func (p *pythonWriter) class(schema Schema) {
@@ -395,7 +388,7 @@ func pythonValue(value any) string {
 }
 
 // groups returns the classes of the groups, with the methods of a client that is asynchronous or not.
-func (p *pythonWriter) groups(doc Document, isAsync bool) []byte {
+func (p *pythonWriter) groups(doc Description, isAsync bool) []byte {
 	p.out.Reset()
 	module, prefix := "_sync", ""
 	if isAsync {

@@ -872,7 +872,7 @@ class Templates extends Namespace {
    *
    * Lists templates without html, newest first. For html, use GET /v1/templates/{id}.
    */
-  list(query: S.TemplatesListQuery = {}, options?: RequestOptions): Pages<S.TemplateList, S.TemplateRecord> {
+  list(query: S.TemplatesListQuery = {}, options?: RequestOptions): Pages<S.TemplateList, S.Template> {
     return listPages(this.transport, "/v1/templates", query, (page: S.TemplateList) => page.templates, options);
   }
 

@@ -4848,6 +4848,39 @@ export type StampPosition = "center" | "top" | "bottom" | "top-left" | "top-righ
 
 export type StepOperation = "pdf.create" | "templates.preview" | "images.create" | "images.convert" | "pdf.merge" | "pdf.extract" | "pdf.split" | "pdf.protect" | "pdf.unlock" | "pdf.bookmarks" | "pdf.rotate" | "pdf.delete-pages" | "pdf.compress" | "pdf.optimize" | "pdf.compress-advanced" | "pdf.info" | "pdf.metadata" | "pdf.check" | "pdf.sign" | "pdf.seal" | "pdf.verify" | "pdf.compare" | "pdf.repair" | "pdf.crop" | "pdf.resize" | "pdf.nup" | "pdf.booklet" | "pdf.overlay" | "pdf.extract-images" | "pdf.attachments" | "pdf.raster" | "pdf.from-images" | "pdf.stamp" | "pdf.text" | "pdf.ocr" | "pdf.redact" | "pdf.pdfa" | "pdf.facturx" | "pdf.facturx.read" | "pdf.facturx.check" | "pdf.form.fields" | "pdf.form.fill" | "email.create" | "barcodes.create" | "zip.create" | "convert.create";
 
+export interface Template {
+  /** ID of the template, a UUID. */
+  id: string;
+  /** Name for URLs. Requests accept it instead of the ID. */
+  slug: string;
+  /** Name of the template. */
+  name: string;
+  /** Purpose of the template. */
+  description: string;
+  /** Category. */
+  category: string;
+  /** Template language: handlebars. */
+  engine: string;
+  /** HTML source. Absent in lists. */
+  html?: string;
+  /** Sample data for previews. */
+  sampleData: Record<string, unknown>;
+  /** Default options of POST /v1/pdf for documents of this template. Options in the request override them. */
+  options: Record<string, unknown>;
+  /** State. draft: never published. published: published at least once. */
+  state: "draft" | "published";
+  /** If true, there are unpublished changes. */
+  hasDraft: boolean;
+  /** Latest published version. */
+  publishedVersion: number | null;
+  /** Creation time. */
+  createdAt: string;
+  /** Time of the last change. */
+  updatedAt: string;
+  /** Time of the last publication. */
+  publishedAt: string | null;
+}
+
 export interface TemplateFault {
   /** The error and its fix. */
   message: string;
@@ -4861,7 +4894,7 @@ export interface TemplateFault {
 
 export interface TemplateList {
   /** Templates without html, newest first. */
-  templates: TemplateRecord[];
+  templates: Template[];
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null;
 }

@@ -256,6 +256,9 @@ class CallForm(TypedDict, total=False):
     """
 
     deliverTo: Destination
+    """Destination that receives the result before the call is charged: exactly one of url, s3 and sftp. If it does
+    not accept the result, the call fails with delivery_failed and is not charged.
+    """
 
     store: bool
     """If false, relaypdf stores no copy of the input and the result after the call. The response must be binary,
@@ -902,7 +905,7 @@ class FacturxFinding(TypedDict):
 
 
 class FacturxOptions(TypedDict, total=False):
-    profile: Literal["minimum", "basic-wl", "basic", "en16931", "extended", "xrechnung"]
+    profile: FacturxProfile
     """Profile of the e-invoice. Default: that of xml or of the field specification of invoice, or en16931."""
 
     invoice: Invoice
@@ -913,7 +916,7 @@ class FacturxOptions(TypedDict, total=False):
     xml: str
     """Invoice as XML: a Cross Industry Invoice (CII), at most 10 MiB. Send either invoice or xml."""
 
-    compare: Literal["fail", "warn", "off"]
+    compare: FacturxCompare
     """Comparison of the pages with the invoice. fail: a contradiction fails the call, at no charge. warn: it is a
     warning. off: do not compare. Default: fail.
     """
@@ -3259,7 +3262,7 @@ class PdfFacturxInput(TypedDict, total=False):
     password: str
     """User or owner password that opens the PDF, if it is encrypted."""
 
-    profile: Literal["minimum", "basic-wl", "basic", "en16931", "extended", "xrechnung"]
+    profile: FacturxProfile
     """Profile of the e-invoice. Default: that of xml or of the field specification of invoice, or en16931."""
 
     invoice: Invoice
@@ -3270,7 +3273,7 @@ class PdfFacturxInput(TypedDict, total=False):
     xml: str
     """Invoice as XML: a Cross Industry Invoice (CII), at most 10 MiB. Send either invoice or xml."""
 
-    compare: Literal["fail", "warn", "off"]
+    compare: FacturxCompare
     """Comparison of the pages with the invoice. fail: a contradiction fails the call, at no charge. warn: it is a
     warning. off: do not compare. Default: fail.
     """
@@ -4964,7 +4967,7 @@ class PdfStampInput(TypedDict, total=False):
     Default: all.
     """
 
-    position: Literal["center", "top", "bottom", "top-left", "top-right", "bottom-left", "bottom-right"] | Point
+    position: StampPosition
     """Position of the stamp: a name, or an object {x, y} of its top left in points, from the top left of the page
     as displayed. Names: center, top, bottom, top-left, top-right, bottom-left, bottom-right; all but center are
     24 points from the edge. Default: center.
@@ -4990,7 +4993,7 @@ class PdfStampInput(TypedDict, total=False):
     scale: float
     """Scale factor, from 0.01 to 100. Default: 1."""
 
-    layer: Literal["above", "below"]
+    layer: StampLayer
     """Layer of the stamp: above or below the content of the page. Default: above."""
 
     tiled: bool
@@ -5723,7 +5726,7 @@ class StampMark(TypedDict, total=False):
     Default: all.
     """
 
-    position: Literal["center", "top", "bottom", "top-left", "top-right", "bottom-left", "bottom-right"] | Point
+    position: StampPosition
     """Position of the stamp: a name, or an object {x, y} of its top left in points, from the top left of the page
     as displayed. Names: center, top, bottom, top-left, top-right, bottom-left, bottom-right; all but center are
     24 points from the edge. Default: center.
@@ -5749,7 +5752,7 @@ class StampMark(TypedDict, total=False):
     scale: float
     """Scale factor, from 0.01 to 100. Default: 1."""
 
-    layer: Literal["above", "below"]
+    layer: StampLayer
     """Layer of the stamp: above or below the content of the page. Default: above."""
 
     tiled: bool
@@ -6697,6 +6700,14 @@ CallResponse = Literal["binary", "url", "async"]
 async: a job to poll. Default: binary.
 """
 
+FacturxCompare = Literal["fail", "warn", "off"]
+"""Comparison of the pages with the invoice. fail: a contradiction fails the call, at no charge. warn: it is a
+warning. off: do not compare. Default: fail.
+"""
+
+FacturxProfile = Literal["minimum", "basic-wl", "basic", "en16931", "extended", "xrechnung"]
+"""Profile of the e-invoice. Default: that of xml or of the field specification of invoice, or en16931."""
+
 InvoiceDecimal = float | str
 
 Length = float | str
@@ -6718,6 +6729,15 @@ networkidle0 for url, load otherwise.
 """
 
 Pages = str | Sequence[int]
+
+StampLayer = Literal["above", "below"]
+"""Layer of the stamp: above or below the content of the page. Default: above."""
+
+StampPosition = Literal["center", "top", "bottom", "top-left", "top-right", "bottom-left", "bottom-right"] | Point
+"""Position of the stamp: a name, or an object {x, y} of its top left in points, from the top left of the page as
+displayed. Names: center, top, bottom, top-left, top-right, bottom-left, bottom-right; all but center are 24
+points from the edge. Default: center.
+"""
 
 StepOperation = Literal["pdf.create", "templates.preview", "images.create", "images.convert", "pdf.merge", "pdf.extract", "pdf.split", "pdf.protect", "pdf.unlock", "pdf.bookmarks", "pdf.rotate", "pdf.delete-pages", "pdf.compress", "pdf.optimize", "pdf.compress-advanced", "pdf.info", "pdf.metadata", "pdf.check", "pdf.sign", "pdf.seal", "pdf.verify", "pdf.compare", "pdf.repair", "pdf.crop", "pdf.resize", "pdf.nup", "pdf.booklet", "pdf.overlay", "pdf.extract-images", "pdf.attachments", "pdf.raster", "pdf.from-images", "pdf.stamp", "pdf.text", "pdf.ocr", "pdf.redact", "pdf.pdfa", "pdf.facturx", "pdf.facturx.read", "pdf.facturx.check", "pdf.form.fields", "pdf.form.fill", "email.create", "barcodes.create", "zip.create", "convert.create"]
 
