@@ -15,7 +15,7 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
-// CheckResults returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with Unsound. These results
+// CheckResults returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with BrokenStructure. These results
 // are named *.pdf; unchanged files, such as attachments, have other names. Broken signatures are reported.
 func CheckResults(handlers engine.Handlers) engine.Handlers {
 	checked := make(engine.Handlers, len(handlers))
@@ -38,7 +38,7 @@ func CheckResults(handlers engine.Handlers) engine.Handlers {
 	return checked
 }
 
-// checkResults returns Unsound if a PDF that a job wrote has errors. Streams whose data cannot be decoded stay as
+// checkResults returns BrokenStructure if a PDF that a job wrote has errors. Streams whose data cannot be decoded stay as
 // they are: such errors are the user's, if an input has them too.
 func checkResults(ctx context.Context, w *engine.Work, jobName string, inputs []os.DirEntry, passwords []string) error {
 	for _, name := range w.Outputs() {
