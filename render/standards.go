@@ -24,8 +24,8 @@ type StandardError struct{ Faults []chrome.Warning }
 
 func (e *StandardError) Error() string { return "render: " + e.Faults[0].Message }
 
-// applyStandards makes a document of Chromium conform to the standards of the settings. Named means that the source names its
-// language: for others Chromium writes its own.
+// applyStandards makes a document of Chromium conform to the standards of the settings. Named means that the source
+// names its language: for others Chromium writes its own.
 func (a *Account) applyStandards(ctx context.Context, doc chrome.PrintedPDF, opt PDF, named bool) (chrome.PrintedPDF, error) {
 	how := pdftag.Options{Standards: opt.Standards, NoLanguage: !named}
 	for _, u := range doc.Untagged {
