@@ -40,7 +40,7 @@ the queue:
 - Text of a file: 20 s.
 - Changes of a PDF's pages and content: 30 s.
 - Rendering, compression, merging and conversion: 60 s.
-- OCR: 4 minutes.
+- OCR, pdf.data and pdf.compare: 4 minutes.
 `
 
 // description is the description of the API in JSON.
@@ -124,8 +124,8 @@ func splitObjects(doc *openAPIDocument, routes []route) {
 	}
 
 	answer(reflect.TypeFor[wire.ErrorBody]())
-	answer(reflect.TypeFor[store.WalletNews]())
-	answer(reflect.TypeFor[store.AlertNews]())
+	answer(reflect.TypeFor[store.WalletEvent]())
+	answer(reflect.TypeFor[store.AlertEvent]())
 
 	all.share("Call", reflect.TypeFor[schema.Common]())
 	all.share("Source", reflect.TypeFor[operation.PDFSource]())

@@ -23,7 +23,7 @@ import (
 var componentNames = map[string]string{
 	"PDFOptions": "PdfOptions", "FileItem": "FileSource", "namedFile": "NamedFileSource",
 	"fromImagesPage": "FromImagesOptions", "JobStatus": "JobStatusResponse", "FileURL": "FileUrlResponse",
-	"WalletNews": "WalletEventData", "AlertNews": "AlertEventData", "pdf.Permissions": "PdfPermissions",
+	"WalletEvent": "WalletEventData", "AlertEvent": "AlertEventData", "pdf.Permissions": "PdfPermissions",
 	"form.Field": "FormField", "wire.Detail": "ErrorDetail", "Record": "TemplateRecord",
 	// Names of schemas without their own type, by place.
 	"PdfStampPositionChoice1": "Point", "StampMarkPositionChoice1": "Point", "PdfBookmarksBookmark": "Bookmark",
@@ -114,7 +114,7 @@ func (c *components) content(doc *jsonschema.Schema) string {
 	bare.AdditionalProperties = nil
 	bare.OneOf = nil
 	bare.AnyOf = nil
-	schema.Publish(&bare)
+	schema.PublishKeywords(&bare)
 	bare.Extras = nil
 
 	part := func(place string, part *jsonschema.Schema) {
@@ -274,7 +274,7 @@ func (c *components) parts(doc *jsonschema.Schema, name string) *jsonschema.Sche
 		made.AnyOf = append(made.AnyOf, c.part(alternative, fmt.Sprint(name, "Choice", i), nil, ""))
 	}
 
-	schema.Publish(&made)
+	schema.PublishKeywords(&made)
 	return &made
 }
 

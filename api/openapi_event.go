@@ -46,14 +46,18 @@ func notification(id, summary, description string, body mediaType) *endpoint {
 	}
 }
 
-// eventSchema describes the body of an event.
+// eventSchema describes the body of an event. It panics for a type of event without a case, so that tests fail.
 func eventSchema(kind string) *jsonschema.Schema {
-	data := reflect.TypeFor[wire.JobStatus]()
-	switch {
-	case kind == store.EventAccountAlert:
-		data = reflect.TypeFor[store.AlertNews]()
-	case strings.HasPrefix(kind, "wallet."):
-		data = reflect.TypeFor[store.WalletNews]()
+	var data reflect.Type
+	switch kind {
+	case store.EventJobCompleted, store.EventJobFailed:
+		data = reflect.TypeFor[wire.JobStatus]()
+	case store.EventWalletTopUp, store.EventAutoReload, store.EventAutoReloadFailed, store.EventPaymentRequired:
+		data = reflect.TypeFor[store.WalletEvent]()
+	case store.EventAccountAlert:
+		data = reflect.TypeFor[store.AlertEvent]()
+	default:
+		panic("eventSchema has no type for the data of " + kind)
 	}
 
 	envelope := schema.AnswerSchema(reflect.TypeFor[store.Envelope]())

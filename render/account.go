@@ -10,10 +10,10 @@ import (
 // Account is a Renderer as one account uses it. Its documents are isolated from those of other accounts, and its
 // jobs have their own queue, so that one account cannot occupy all slots. An Account is safe for concurrent use and
 // cheap to create.
-type Account struct{ Tools }
+type Account struct{ Engines }
 
-// Tools holds the functions that engines run for an account: work on files, and filling templates.
-type Tools struct {
+// Engines holds the functions that engines run for an account: work on files, and filling templates.
+type Engines struct {
 	render *Renderer
 	id     string
 }
@@ -23,7 +23,7 @@ func (r *Renderer) For(account string) *Account {
 	if r == nil {
 		return nil
 	}
-	return &Account{Tools{render: r, id: account}}
+	return &Account{Engines{render: r, id: account}}
 }
 
 // ForTrial is For for an account that has never paid: all of these share the slots so that others find one.
@@ -36,8 +36,8 @@ func (r *Renderer) Guests() *Account { return r.For(queue.Anonymous) }
 // Admit returns the *chrome.BusyError that PDF and Screenshot would return now because the queue is full, or nil.
 func (a *Account) Admit() error { return a.render.browser.Admit(a.id) }
 
-// AdmitTool returns the *chrome.BusyError that work on files would return now because the queue is full, or nil.
-func (t *Tools) AdmitTool() error {
+// AdmitEngine returns the *chrome.BusyError that work on files would return now because the queue is full, or nil.
+func (t *Engines) AdmitEngine() error {
 	err := t.render.engines.Admit(t.id)
 	if err != nil && !errors.Is(err, chrome.ErrBusy) {
 		return chrome.ErrClosed

@@ -197,7 +197,7 @@ func convertToPDF(ctx context.Context, a *Account, c Conversion, source office.S
 	if err == nil && c.Print.Password != "" {
 		open := made.Body
 		file := PDFFile{Content: open}
-		args := pdf.Protection{
+		args := pdf.ProtectArgs{
 			Input:         file.Input(),
 			UserPassword:  c.Print.Password,
 			OwnerPassword: rand.Text(),
@@ -395,7 +395,7 @@ func (a *Account) convertLinked(ctx context.Context, c office.Conversion) (made 
 func archived(ctx context.Context, a *Account, content engine.Content, level int) error {
 	file := PDFFile{Content: content}
 	args := archive.CheckArgs{Input: file.Input(), Level: archive.Level(strconv.Itoa(level) + "b")}
-	_, err := RunValue(ctx, a, archive.CheckJob, args, file.File())
+	_, err := RunValue(ctx, a, archive.ClaimJob, args, file.File())
 	return err
 }
 
@@ -433,7 +433,7 @@ func (a *Account) convertPages(ctx context.Context, c Conversion, source office.
 
 // resolution returns the pixels per inch at which the page of an image has exactly the image's own pixels.
 func (a *Account) resolution(ctx context.Context, file PDFFile) (dpi int, err error) {
-	result, err := a.runTool(ctx, engine.Job{
+	result, err := a.runEngine(ctx, engine.Job{
 		Name: office.ResolutionJob, Time: engine.ReadTime, Args: inputName, Files: []engine.File{{Name: inputName, Content: file.Content}},
 	})
 	if err != nil {
@@ -451,7 +451,7 @@ func (a *Account) drawHTML(ctx context.Context, file PDFFile, name string) (_ *s
 	defer func() { err = errors.Join(err, plain.Close()) }()
 	title := cmp.Or(strings.TrimSuffix(path.Base(name), path.Ext(name)), "Document")
 
-	result, err := a.runTool(ctx, engine.Job{
+	result, err := a.runEngine(ctx, engine.Job{
 		Name: office.PagesHTMLJob, Args: office.PagesHTMLArgs{Input: inputName, Title: title, MaxBytes: MaxBytes},
 		Files: []engine.File{{Name: inputName, Content: plain}},
 	})

@@ -62,7 +62,7 @@ func (a *Account) ConvertPage(ctx context.Context, c PageConversion) (made Conve
 		return made, err
 	}
 
-	result, err := a.runTool(ctx, engine.Job{Name: office.PageJob, Args: p.args, Files: p.files()})
+	result, err := a.runEngine(ctx, engine.Job{Name: office.PageJob, Args: p.args, Files: p.files()})
 	if err != nil {
 		return made, convertError(err)
 	}
@@ -110,7 +110,7 @@ func (a *Account) embed(ctx context.Context, c Conversion) (_ *spool.File, warni
 			return nil, nil, err
 		}
 	}
-	result, err := a.runTool(ctx, engine.Job{Name: office.EmbedJob, Args: p.args, Files: p.files()})
+	result, err := a.runEngine(ctx, engine.Job{Name: office.EmbedJob, Args: p.args, Files: p.files()})
 	if err != nil {
 		return nil, nil, convertError(err)
 	}
@@ -277,7 +277,7 @@ func pageError(ctx context.Context, address string, err error) error {
 // fetchReferences fetches the files that the page refers to, and then the files that these refer to.
 func (p *pageFetch) fetchReferences(ctx context.Context) error {
 	for range referenceDepth {
-		result, err := p.account.runTool(
+		result, err := p.account.runEngine(
 			ctx,
 			engine.Job{Name: office.ReferencesJob, Time: engine.ReadTime, Args: p.present(), Files: p.sheets()},
 		)

@@ -128,7 +128,7 @@ func (a *Account) PDF(ctx context.Context, src Source, page PageSettings, opt PD
 	}
 
 	if len(opt.Standards) > 0 {
-		return a.conform(ctx, doc, opt, src.URL != "" || markup.Language(job.HTML) != "")
+		return a.applyStandards(ctx, doc, opt, src.URL != "" || markup.Language(job.HTML) != "")
 	}
 	return doc, nil
 }

@@ -184,7 +184,7 @@ func TestAddressesAreRefused(t *testing.T) {
 // renderPage prints a page and returns its error.
 func renderPage(t *testing.T, r *render.Renderer, url string) error {
 	t.Helper()
-	return document{source: render.Source{URL: url}}.render(t, r)
+	return canaryCase{source: render.Source{URL: url}}.render(t, r)
 }
 
 // embed returns a fragment that loads an address in three ways.
@@ -207,7 +207,7 @@ func TestAddressesAreReachedWhereOpen(t *testing.T) {
 		}
 	}
 	r := launch(t, render.Config{AllowHosts: open, Resolver: f.names})
-	d := document{source: render.Source{HTML: embeds.String()}, page: untilIdle()}
+	d := canaryCase{source: render.Source{HTML: embeds.String()}, page: untilIdle()}
 	if err := d.render(t, r); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestNamesThatResolveInwards(t *testing.T) {
 			}
 		}
 	}
-	d := document{source: render.Source{HTML: embeds}, page: untilIdle()}
+	d := canaryCase{source: render.Source{HTML: embeds}, page: untilIdle()}
 	if err := d.render(t, r); err != nil {
 		t.Error(err)
 	}

@@ -27,19 +27,19 @@ const together = 4
 
 // outcome is the result of a document.
 type outcome struct {
-	document
+	canaryCase
 	err error
 }
 
 // renderAll renders documents side by side and returns what came of each.
-func renderAll(t *testing.T, r *render.Renderer, docs []document) []outcome {
+func renderAll(t *testing.T, r *render.Renderer, docs []canaryCase) []outcome {
 	t.Helper()
 	results := make([]outcome, len(docs))
 	var group errgroup.Group
 	group.SetLimit(together)
 	for i, d := range docs {
 		group.Go(func() error {
-			results[i] = outcome{document: d, err: d.render(t, r)}
+			results[i] = outcome{canaryCase: d, err: d.render(t, r)}
 			return nil
 		})
 	}
@@ -50,15 +50,15 @@ func renderAll(t *testing.T, r *render.Renderer, docs []document) []outcome {
 // renderUntil is renderAll, and renders those documents again of which a request
 // was not seen: on a machine that stalls, a document may be done before its
 // scripts are.
-func renderUntil(t *testing.T, r *render.Renderer, docs []document, seen func(token string) bool) []outcome {
+func renderUntil(t *testing.T, r *render.Renderer, docs []canaryCase, seen func(token string) bool) []outcome {
 	t.Helper()
 	results := renderAll(t, r, docs)
 	for range 3 {
-		var again []document
+		var again []canaryCase
 		results = slices.DeleteFunc(results, func(o outcome) bool {
 			incomplete := len(o.missing(seen)) > 0
 			if incomplete {
-				again = append(again, o.document)
+				again = append(again, o.canaryCase)
 			}
 			return incomplete
 		})
@@ -68,11 +68,11 @@ func renderUntil(t *testing.T, r *render.Renderer, docs []document, seen func(to
 }
 
 // missing returns the tokens of a document whose requests were not seen.
-func (d document) missing(seen func(token string) bool) []string {
+func (d canaryCase) missing(seen func(token string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(d.tokens), seen)
 }
 
-func (d document) render(t *testing.T, r *render.Renderer) error {
+func (d canaryCase) render(t *testing.T, r *render.Renderer) error {
 	t.Helper()
 	if d.image {
 		image, err := r.For("acct_1").Screenshot(t.Context(), d.source, d.page, chrome.Screenshot{FullPage: true})
@@ -171,7 +171,7 @@ func TestOfflineDocumentsReachNothing(t *testing.T) {
 	f := newField(t)
 	open := append(ownAddresses(t), f.siteHost(), "127.0.0.1", "::1")
 	r := launch(t, render.Config{Slots: together, AllowHosts: open, ExtraCA: f.ca.file, Resolver: f.names})
-	var docs []document
+	var docs []canaryCase
 	for _, d := range f.documents() {
 		if d.source.HTML != "" {
 			d.page.Offline = true
@@ -200,7 +200,7 @@ func TestBareBrowserReachesTheCanary(t *testing.T) {
 	}
 	f := newField(t)
 	through := door{name: "bare", targets: []string{"http", "https", "v4", "v6"}}
-	var d document
+	var d canaryCase
 	page := strings.Join(f.fill(&d, passiveVectors(), through), "\n") + script(f.fill(&d, rtcVectors(), through))
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {

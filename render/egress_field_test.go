@@ -113,9 +113,9 @@ func fill(v vector, to target, door string) string {
 	).Replace(v.text)
 }
 
-// document is one source to render, with the tokens whose requests it makes
+// canaryCase is one source to render, with the tokens whose requests it makes
 // where the canary is open.
-type document struct {
+type canaryCase struct {
 	name   string
 	source render.Source
 	page   render.PageSettings
@@ -138,7 +138,7 @@ func untilDone() render.PageSettings {
 type door struct {
 	name string
 	// put makes a document of a fragment of HTML.
-	put func(fragment string, d *document)
+	put func(fragment string, d *canaryCase)
 	// loads names the targets whose requests the platform makes through this
 	// door; the others it stops by itself.
 	loads []string
@@ -162,35 +162,35 @@ func (f *field) doors() []door {
 		every = append(every, to.name)
 	}
 	named := []string{"http", "https", "redirect"} // The canary understands requests for these.
-	inline := func(fragment string, d *document) { d.source.HTML = "<!doctype html>" + fragment }
+	inline := func(fragment string, d *canaryCase) { d.source.HTML = "<!doctype html>" + fragment }
 	return []door{
 		{name: "html", targets: every, loads: named, alone: named[:2], put: inline},
-		{name: "image", targets: named[1:2], loads: named, put: func(fragment string, d *document) {
+		{name: "image", targets: named[1:2], loads: named, put: func(fragment string, d *canaryCase) {
 			d.image = true
 			inline(fragment, d)
 		}},
-		{name: "markdown", targets: named[:2], loads: named, put: func(fragment string, d *document) {
+		{name: "markdown", targets: named[:2], loads: named, put: func(fragment string, d *canaryCase) {
 			d.source.Markdown, d.source.AllowHTML = "# Heading\n\n<div>"+fragment+"</div>\n", true
 		}},
 		// In a page over TLS, the browser itself upgrades or stops plain requests.
-		{name: "url", targets: named, loads: named[1:], origin: true, alone: named, put: func(fragment string, d *document) {
+		{name: "url", targets: named, loads: named[1:], origin: true, alone: named, put: func(fragment string, d *canaryCase) {
 			d.source.URL = f.site.origin("site.test") + f.site.publish("<!doctype html>"+fragment)
 		}},
-		{name: "srcdoc", targets: named[1:], loads: named, put: func(fragment string, d *document) {
+		{name: "srcdoc", targets: named[1:], loads: named, put: func(fragment string, d *canaryCase) {
 			inline(listener+`<iframe srcdoc="`+html.EscapeString(fragment)+`"></iframe>`, d)
 		}},
-		{name: "data", targets: []string{"http", "redirect"}, loads: named, apart: true, put: func(fragment string, d *document) {
+		{name: "data", targets: []string{"http", "redirect"}, loads: named, apart: true, put: func(fragment string, d *canaryCase) {
 			inline(listener+`<iframe src="data:text/html,`+url.PathEscape(fragment)+`"></iframe>`, d)
 		}},
 		// Nothing in the text of this one says that it uses the network.
-		{name: "hidden", targets: named[1:], loads: named, alone: named[2:], put: func(fragment string, d *document) {
+		{name: "hidden", targets: named[1:], loads: named, alone: named[2:], put: func(fragment string, d *canaryCase) {
 			inline("<script>document.write(decodeURIComponent('"+percent(fragment)+"'))</script>", d)
 		}},
-		{name: "header", targets: named[:2], refuses: []string{"css-escaped"}, put: func(fragment string, d *document) {
+		{name: "header", targets: named[:2], refuses: []string{"css-escaped"}, put: func(fragment string, d *canaryCase) {
 			inline("<p>x", d)
 			d.page.WaitForSelector, d.pdf.Header = "", fragment
 		}},
-		{name: "footer", targets: named[:2], refuses: []string{"css-escaped"}, put: func(fragment string, d *document) {
+		{name: "footer", targets: named[:2], refuses: []string{"css-escaped"}, put: func(fragment string, d *canaryCase) {
 			inline("<p>x", d)
 			d.page.WaitForSelector, d.pdf.Footer = "", fragment
 		}},
@@ -224,8 +224,8 @@ func script(bodies []string) string {
 }
 
 // documents returns every vector through every door.
-func (f *field) documents() []document {
-	var docs []document
+func (f *field) documents() []canaryCase {
+	var docs []canaryCase
 	for _, through := range f.doors() {
 		docs = append(docs, f.passive(through), f.active(through, "script", scriptVectors()))
 		if through.name == "html" || through.origin {
@@ -238,8 +238,8 @@ func (f *field) documents() []document {
 }
 
 // passive puts all vectors without script into one document.
-func (f *field) passive(through door) document {
-	d := document{name: through.name + "/passive", page: untilIdle()}
+func (f *field) passive(through door) canaryCase {
+	d := canaryCase{name: through.name + "/passive", page: untilIdle()}
 	fragment := strings.Join(f.fill(&d, passiveVectors(), through), "\n")
 	if through.apart {
 		d.page = untilDone()
@@ -250,14 +250,14 @@ func (f *field) passive(through door) document {
 }
 
 // active does the same with scripts.
-func (f *field) active(through door, name string, vectors []vector) document {
-	d := document{name: through.name + "/" + name, page: untilDone()}
+func (f *field) active(through door, name string, vectors []vector) canaryCase {
+	d := canaryCase{name: through.name + "/" + name, page: untilDone()}
 	through.put(script(f.fill(&d, vectors, through)), &d)
 	return d
 }
 
 // fill returns the texts of vectors, and notes their tokens.
-func (f *field) fill(d *document, vectors []vector, through door) []string {
+func (f *field) fill(d *canaryCase, vectors []vector, through door) []string {
 	var texts []string
 	for _, v := range vectors {
 		for _, to := range f.targets {
@@ -271,7 +271,7 @@ func (f *field) fill(d *document, vectors []vector, through door) []string {
 }
 
 // expect notes the token of a vector that makes its request.
-func (d *document) expect(v vector, to target, through door) {
+func (d *canaryCase) expect(v vector, to target, through door) {
 	possible := v.quiet == "" && slices.Contains(through.loads, to.name) && (through.origin || !v.origin)
 	if v.only != nil && !slices.Contains(v.only, to.name) || to.url != nil && !strings.Contains(v.text, "{url}") {
 		possible = false
@@ -282,14 +282,14 @@ func (d *document) expect(v vector, to target, through door) {
 }
 
 // alone returns a document for each vector.
-func (f *field) alone(through door, vectors []vector, leaves bool) []document {
-	var docs []document
+func (f *field) alone(through door, vectors []vector, leaves bool) []canaryCase {
+	var docs []canaryCase
 	for _, v := range vectors {
 		for _, to := range f.targets {
 			if !slices.Contains(through.alone, to.name) || v.only != nil && !slices.Contains(v.only, to.name) {
 				continue
 			}
-			d := document{name: through.name + "/" + v.name + "/" + to.name, leaves: leaves, page: untilIdle()}
+			d := canaryCase{name: through.name + "/" + v.name + "/" + to.name, leaves: leaves, page: untilIdle()}
 			d.expect(v, to, through)
 			through.put(fill(v, to, through.name), &d)
 			docs = append(docs, d)
@@ -299,25 +299,25 @@ func (f *field) alone(through door, vectors []vector, leaves bool) []document {
 }
 
 // markdown returns what only Markdown can say.
-func (f *field) markdown() []document {
+func (f *field) markdown() []canaryCase {
 	through := door{name: "md", targets: []string{"http", "https", "redirect"}, loads: []string{"http", "https", "redirect"}}
-	syntax := document{name: "markdown/syntax", page: untilIdle()}
+	syntax := canaryCase{name: "markdown/syntax", page: untilIdle()}
 	syntax.source.Markdown = "# Heading\n\n" + strings.Join(f.fill(&syntax, markdownVectors(), through), "")
-	front := document{name: "markdown/front matter", page: untilIdle()}
+	front := canaryCase{name: "markdown/front matter", page: untilIdle()}
 	front.source.Markdown = frontMatter(fmt.Sprintf("http://front-matter%s:%d/", canaryDomain, f.canary.plain))
-	return []document{syntax, front}
+	return []canaryCase{syntax, front}
 }
 
 // responses returns pages whose headers name the canary.
-func (f *field) responses() []document {
-	var docs []document
+func (f *field) responses() []canaryCase {
+	var docs []canaryCase
 	for _, v := range responseVectors() {
 		for _, to := range f.targets {
 			if to.name != "https" {
 				continue
 			}
 			as := vector{name: v.name, text: v.value, quiet: v.quiet}
-			d := document{name: "url/" + v.name, leaves: v.header == "Refresh", page: untilIdle()}
+			d := canaryCase{name: "url/" + v.name, leaves: v.header == "Refresh", page: untilIdle()}
 			d.expect(as, to, door{name: "header", loads: []string{"https"}})
 			d.source.URL = f.site.origin("site.test") + f.site.publish(`<img src="/x.png">`, v.header, fill(as, to, "header"))
 			docs = append(docs, d)

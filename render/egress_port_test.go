@@ -15,7 +15,7 @@ import (
 // debugging port above all.
 func TestChildrenListenNowhere(t *testing.T) {
 	r := launch(t, render.Config{})
-	d := document{source: render.Source{HTML: "<script>document.write('x')</script>"}}
+	d := canaryCase{source: render.Source{HTML: "<script>document.write('x')</script>"}}
 	if err := d.render(t, r); err != nil {
 		t.Fatal(err)
 	}

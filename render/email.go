@@ -70,7 +70,7 @@ type emailPrint struct {
 // message makes a PDF of an email at a nesting depth.
 func (p *emailPrint) message(ctx context.Context, content engine.Content, depth int) (_ chrome.PrintedPDF, err error) {
 	const name = "message.eml"
-	made, err := p.runTool(
+	made, err := p.runEngine(
 		ctx, engine.Job{Name: email.Job, Args: name, Files: []engine.File{{Name: name, Content: content}}},
 	)
 	var refused *email.Error

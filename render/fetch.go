@@ -83,7 +83,7 @@ func (q fetchRequest) request(ctx context.Context) (*http.Request, error) {
 }
 
 // exchange sends a request as Fetch does.
-func (t *Tools) exchange(ctx context.Context, q fetchRequest, limit int64) (_ Fetched, err error) {
+func (t *Engines) exchange(ctx context.Context, q fetchRequest, limit int64) (_ Fetched, err error) {
 	if _, err := t.render.policy.CheckURL(q.address, "http", "https"); err != nil {
 		return Fetched{}, err
 	}

@@ -353,21 +353,21 @@ func TestTransportSecurityEnds(t *testing.T) {
 }
 
 // Media, window and background that one document asked for are not those of
-// the next one, in any lane.
+// the next one, in any mode.
 func TestEmulationEnds(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
 	m := newRoom(t)
 	const shown = `<style>@media print { p::after { content: "print" } } @media screen { p::after { content: "screen" } }
 @media (max-width: 399px) { i::after { content: "narrow" } } @media (min-width: 400px) { i::after { content: "wide" } }</style><p><i>`
-	lanes := map[string]string{
+	modes := map[string]string{
 		"inline": shown,
 		"realm":  shown + "<script>document.title = 'x'</script>",
 		"once":   fmt.Sprintf(`<img src="%s/x.png">`, m.site.origin("site.test")) + shown,
 	}
 	odd := chrome.Screenshot{Type: "png", OmitBackground: true, Viewport: chrome.Viewport{Width: 300, Height: 200, Scale: 2}}
-	for name, first := range lanes {
-		for then, second := range lanes {
+	for name, first := range modes {
+		for then, second := range modes {
 			source := render.Source{HTML: first}
 			image, err := m.r.For("acct_1").Screenshot(t.Context(), source, render.PageSettings{Media: "print"}, odd)
 			if err != nil {

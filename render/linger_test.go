@@ -51,14 +51,14 @@ func TestNothingLingers(t *testing.T) {
 	t.Cleanup(func() { p.Close() })
 	var alone [][]byte
 	for i, next := range nextDocuments {
-		if lane(next) != chrome.ModeInline {
+		if modeOf(next) != chrome.ModeInline {
 			t.Fatalf("document %d does not take the warm page: nothing is tested", i)
 		}
 		alone = append(alone, printBytes(t, p, fmt.Sprint("alone ", i), next))
 	}
 	warm := 0
 	for _, first := range lingerDocuments(t) {
-		if lane(first) != chrome.ModeInline {
+		if modeOf(first) != chrome.ModeInline {
 			continue // It does not meet the next one.
 		}
 		warm++
@@ -83,7 +83,7 @@ func TestLingeringDocumentsAreIsolated(t *testing.T) {
 		`<input autofocus>`, `<button AUTOFOCUS>`, `<meta name=referrer content=no-referrer>`, `<marquee>`, `<dialog open>`,
 		`<style>@property --x{}</style>`, `<style>@\70roperty --x{}</style>`, `<whatever>`, `<p whatever>`,
 	} {
-		if got := lane(doc); got == chrome.ModeInline {
+		if got := modeOf(doc); got == chrome.ModeInline {
 			t.Errorf("%s takes the warm page", doc)
 		}
 	}

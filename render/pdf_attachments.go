@@ -34,7 +34,7 @@ type NewAttachment struct {
 
 // AddAttachments adds files to a PDF. An existing file with the same name is replaced.
 func (a *Account) AddAttachments(ctx context.Context, file PDFFile, added []NewAttachment) (*spool.File, error) {
-	args := pdf.NewAttachments{Input: file.Input()}
+	args := pdf.AttachArgs{Input: file.Input()}
 	files := []engine.File{file.File()}
 	for i, f := range added {
 		name := fmt.Sprintf("attached%d", i)

@@ -30,19 +30,19 @@ type MergeInput struct {
 
 // MergePDFs joins PDFs in order. If one of them has an outline, the result has one too, with an entry for each
 // file. The result is not encrypted. Changes lists what is lost.
-func (t *Tools) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, job.Changed, error) {
+func (t *Engines) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, job.Changed, error) {
 	return t.merge(ctx, inputs, false)
 }
 
 // merge joins PDFs. Contents is true if the first one is a table of contents.
-func (t *Tools) merge(ctx context.Context, inputs []MergeInput, contents bool) (*spool.File, job.Changed, error) {
+func (t *Engines) merge(ctx context.Context, inputs []MergeInput, contents bool) (*spool.File, job.Changed, error) {
 	args, files := mergeArgs(inputs)
 	args.Contents = contents
 	return RunBoth(ctx, t, pdf.MergeJob, args, files...)
 }
 
 // mergeArgs returns the arguments and the files of a job on several PDFs.
-func mergeArgs(inputs []MergeInput) (args pdf.Merge, files []engine.File) {
+func mergeArgs(inputs []MergeInput) (args pdf.MergeArgs, files []engine.File) {
 	for i, in := range inputs {
 		name := fmt.Sprintf("input%d.pdf", i)
 		files = append(files, engine.File{Name: name, Content: in.Content})
@@ -114,7 +114,7 @@ func (a *Account) MergePDFsWith(
 }
 
 // OverlayPDF draws pages of one PDF on those of another, and returns the other differences from the source.
-func (t *Tools) OverlayPDF(
+func (t *Engines) OverlayPDF(
 	ctx context.Context, file, overlay PDFFile, args pdf.OverlayArgs,
 ) (*spool.File, job.Changed, error) {
 	const name = "overlay.pdf"

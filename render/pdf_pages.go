@@ -28,7 +28,7 @@ func OmittedPictures(file string) chrome.Warning {
 
 // PDFFromImages makes a PDF with one page per image. Omitted holds the indices of animated images, from 0; their
 // page shows the first frame.
-func (t *Tools) PDFFromImages(
+func (t *Engines) PDFFromImages(
 	ctx context.Context, pictures []engine.Content, args images.FromImagesArgs,
 ) (_ *spool.File, omitted []int, err error) {
 	var files []engine.File

@@ -43,7 +43,7 @@ func trusted(files []engine.File) ([]engine.File, string) {
 
 // VerifyPDF verifies the signatures of a PDF. It trusts certificates in PEM; without any, those of the operating
 // system. If online is true, it asks the servers of issuers for the revocation of certificates.
-func (t *Tools) VerifyPDF(ctx context.Context, file PDFFile, trust []string, online bool) (pdf.Verification, error) {
+func (t *Engines) VerifyPDF(ctx context.Context, file PDFFile, trust []string, online bool) (pdf.Verification, error) {
 	var report pdf.Verified
 	args := pdf.VerifyArgs{Input: file.Input(), Trust: trust, Online: online}
 	files := []engine.File{file.File()}
@@ -79,7 +79,7 @@ type Signing struct {
 
 // SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *job.Error of the kind Unsigned
 // about the part of the request that it names.
-func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.File, err error) {
+func (t *Engines) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.File, err error) {
 	raw, err := io.ReadAll(s.PKCS12.Open())
 	if err != nil {
 		return nil, err
@@ -130,14 +130,14 @@ func (t *Tools) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.
 
 // ReadKey returns the certificate of the key in a PKCS#12 file. A *job.Error of the kind Unsigned is about the file
 // or its password.
-func (t *Tools) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
+func (t *Engines) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
 	key, err := runKey(ctx, t, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password})
 	return key.Certificate, err
 }
 
 // runKey runs a job that has the key.
 func runKey[Result any](
-	ctx context.Context, t *Tools, task job.Job[pdf.KeyArgs, Result], key pdf.KeyArgs,
+	ctx context.Context, t *Engines, task job.Job[pdf.KeyArgs, Result], key pdf.KeyArgs,
 ) (Result, error) {
 	result, err := RunValue(ctx, t, task, key)
 	var late *engine.TimeoutError
@@ -151,7 +151,7 @@ func runKey[Result any](
 }
 
 // SealPDF adds a timestamp to a PDF, and what is known about the certificates of its signatures.
-func (t *Tools) SealPDF(ctx context.Context, file PDFFile, timestampURL string) (*spool.File, error) {
+func (t *Engines) SealPDF(ctx context.Context, file PDFFile, timestampURL string) (*spool.File, error) {
 	args := pdf.SealArgs{Input: file.Input()}
 	var files []engine.File
 	files, args.Roots = trusted([]engine.File{file.File()})
@@ -189,7 +189,7 @@ const (
 
 // remoteRequests runs a job until it has no more requests.
 type remoteRequests struct {
-	tools        *Tools
+	tools        *Engines
 	timestampURL string
 	sign         func(ctx context.Context, digest []byte) ([]byte, error)
 
@@ -220,7 +220,7 @@ func (d *remoteRequests) run(ctx context.Context, task func(pdf.RunState) engine
 	for range maxTurns {
 		next := task(d.state)
 		next.Files = slices.Concat(next.Files, d.files)
-		result, err := d.tools.runTool(ctx, next)
+		result, err := d.tools.runEngine(ctx, next)
 		if err != nil {
 			return engine.Result{}, err
 		}

@@ -63,7 +63,7 @@ func (a *Account) prepare(
 		return chrome.Job{}, err
 	}
 	if job.URL == "" && !page.Offline && len(job.Assets) == 0 {
-		job.RenderMode = lane(job.HTML)
+		job.RenderMode = modeOf(job.HTML)
 	}
 
 	if about.Diagrams {
@@ -100,9 +100,9 @@ func faultsOf(doc markup.MarkdownDocument) (faults []chrome.Warning) {
 // htmlFiltered is the code of the warning that tags in Markdown became text.
 const htmlFiltered = "html_filtered"
 
-// lane returns the fastest render mode that a document may use. Chromium does not have to trust this choice,
+// modeOf returns the fastest render mode that a document may use. Chromium does not have to trust this choice,
 // because it really disables scripts and the network in that mode.
-func lane(html string) chrome.RenderMode {
+func modeOf(html string) chrome.RenderMode {
 	traits := markup.Inspect(html)
 	switch {
 	case traits.Network:
@@ -196,7 +196,7 @@ func (a *Account) convert(
 
 // runMarkup runs a job that makes a document of text, such as Markdown or a template. These jobs have their own
 // children: they take milliseconds and never wait behind work on files. Errors are those of engine.Pool.Run.
-func (t *Tools) runMarkup(ctx context.Context, job engine.Job) ([]byte, error) {
+func (t *Engines) runMarkup(ctx context.Context, job engine.Job) ([]byte, error) {
 	job.Account = t.id
 	return t.render.markup.Do(ctx, job)
 }

@@ -24,9 +24,9 @@ type StandardError struct{ Faults []chrome.Warning }
 
 func (e *StandardError) Error() string { return "render: " + e.Faults[0].Message }
 
-// conform makes a document of Chromium conform to the standards of the settings. Named means that the source names its
-// language: for others Chromium writes its own.
-func (a *Account) conform(ctx context.Context, doc chrome.PrintedPDF, opt PDF, named bool) (chrome.PrintedPDF, error) {
+// applyStandards makes a document of Chromium conform to the standards of the settings. Named means that the source
+// names its language: for others Chromium writes its own.
+func (a *Account) applyStandards(ctx context.Context, doc chrome.PrintedPDF, opt PDF, named bool) (chrome.PrintedPDF, error) {
 	how := pdftag.Options{Standards: opt.Standards, NoLanguage: !named}
 	for _, u := range doc.Untagged {
 		how.Untagged = append(how.Untagged, pdftag.Untagged(u))
@@ -46,7 +46,7 @@ func breaksArchive(w chrome.Warning) bool {
 }
 
 // conformPDF makes a tagged PDF conform to standards, and returns its faults. The texts of its source are those of
-// chrome.Document, or nil. If strict is true, faults that break one
+// chrome.PrintedPDF, or nil. If strict is true, faults that break one
 // are a *StandardError. It closes the given PDF.
 func (a *Account) conformPDF(
 	ctx context.Context, tagged *spool.File, texts []byte, opt pdftag.Options, strict bool,

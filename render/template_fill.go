@@ -36,7 +36,7 @@ const templateTime = 30 * time.Second
 
 // FillTemplate makes HTML of a template and its data in an engine process. The errors are a *template.Error,
 // *template.MissingError or *template.LimitError, the error of images, a *chrome.BusyError, or the error of ctx.
-func (t *Tools) FillTemplate(ctx context.Context, call template.Call, images template.Images) (string, error) {
+func (t *Engines) FillTemplate(ctx context.Context, call template.Call, images template.Images) (string, error) {
 	defer func(start time.Time) { t.render.seen(ctx, "template", time.Since(start)) }(time.Now())
 	html, err := template.Render(ctx, t.runTemplate, t.id, call, images)
 	return html, templateFailure(ctx, err)
@@ -44,12 +44,12 @@ func (t *Tools) FillTemplate(ctx context.Context, call template.Call, images tem
 
 // ValidateTemplate reports the errors of a template and the values that it uses. The errors are a
 // *template.LimitError, a *chrome.BusyError, or the error of ctx.
-func (t *Tools) ValidateTemplate(ctx context.Context, call template.Call) (template.Report, error) {
+func (t *Engines) ValidateTemplate(ctx context.Context, call template.Call) (template.Report, error) {
 	report, err := template.Validate(ctx, t.runTemplate, call)
 	return report, templateFailure(ctx, err)
 }
 
-func (t *Tools) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
+func (t *Engines) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
 	job.Account = t.id
 	job.Time = templateTime
 	job.Retry = true

@@ -24,8 +24,8 @@ const (
 	alertsBatch = 500
 )
 
-// AlertNews is the data of an alert.
-type AlertNews struct {
+// AlertEvent is the data of an alert.
+type AlertEvent struct {
 	Kind      string `json:"kind" jsonschema:"required,enum=day_limit,enum=low_balance,enum=failure_rate" jsonschema_description:"Kind of alert."`
 	Value     int64  `json:"value" jsonschema:"required" jsonschema_description:"Measured value: for low_balance the balance in microdollars, else a percentage."`
 	Threshold int64  `json:"threshold" jsonschema:"required" jsonschema_description:"Threshold of the account, in the unit of value."`
@@ -33,7 +33,7 @@ type AlertNews struct {
 
 // AlertMail writes the sealed emails that notify the users with these addresses of an alert. It is called within a
 // transaction, which may run again.
-type AlertMail func(news AlertNews, to []string) ([]QueuedEmail, error)
+type AlertMail func(news AlertEvent, to []string) ([]QueuedEmail, error)
 
 // Alerts returns the thresholds of the alerts that an account has switched on, by kind.
 func (s *Store) Alerts(ctx context.Context, accountID string) (map[string]int64, error) {
@@ -186,8 +186,8 @@ func (s *Store) checkAlert(ctx context.Context, a alertState, buildMail AlertMai
 		}
 
 		sent = true
-		news := AlertNews{Kind: a.Kind, Value: value, Threshold: a.Threshold}
-		err = s.publish(ctx, tx, newEvent{accountID: a.AccountID, kind: EventAccountAlert, data: news, at: now})
+		news := AlertEvent{Kind: a.Kind, Value: value, Threshold: a.Threshold}
+		err = s.writeEvent(ctx, tx, newEvent{accountID: a.AccountID, kind: EventAccountAlert, data: news, at: now})
 		if err != nil {
 			return err
 		}

@@ -25,15 +25,15 @@ func eachCounted(t *testing.T, test func(t *testing.T, f *fixture, db store.Conf
 // alerts records the alerts of a fixture.
 type alerts struct {
 	*fixture
-	told []store.AlertNews // that emails were written of
-	all  []store.AlertNews
+	told []store.AlertEvent // that emails were written of
+	all  []store.AlertEvent
 }
 
 // sends checks which alerts are sent now, each once and to the owners.
-func (a *alerts) sends(t *testing.T, when string, want ...store.AlertNews) {
+func (a *alerts) sends(t *testing.T, when string, want ...store.AlertEvent) {
 	t.Helper()
 	a.told = nil
-	sent, err := a.CheckAlerts(t.Context(), func(news store.AlertNews, to []string) ([]store.QueuedEmail, error) {
+	sent, err := a.CheckAlerts(t.Context(), func(news store.AlertEvent, to []string) ([]store.QueuedEmail, error) {
 		if !reflect.DeepEqual(to, []string{"olga@example.com"}) {
 			t.Errorf("%s: the alert goes to %v", when, to)
 		}
@@ -94,7 +94,7 @@ func TestAlertsAreSentOnce(t *testing.T) {
 		a.spend(t, 5000)
 		a.sends(t, "at the balance and half of the day's limit")
 		a.spend(t, 3000)
-		a.sends(t, "beyond both", store.AlertNews{Kind: store.AlertDayLimit, Value: 80, Threshold: 80}, store.AlertNews{Kind: store.AlertLowBalance, Value: int64(trial - 8000), Threshold: low})
+		a.sends(t, "beyond both", store.AlertEvent{Kind: store.AlertDayLimit, Value: 80, Threshold: 80}, store.AlertEvent{Kind: store.AlertLowBalance, Value: int64(trial - 8000), Threshold: low})
 		a.set(t, thresholds)
 		a.sends(t, "saved again")
 		f.clock.Advance(10 * time.Minute)
@@ -103,10 +103,10 @@ func TestAlertsAreSentOnce(t *testing.T) {
 		a.spend(t, 2000)
 		a.sends(t, "low again within the hour")
 		f.clock.Advance(time.Hour)
-		a.sends(t, "an hour later", store.AlertNews{Kind: store.AlertLowBalance, Value: int64(trial - 6000), Threshold: low})
+		a.sends(t, "an hour later", store.AlertEvent{Kind: store.AlertLowBalance, Value: int64(trial - 6000), Threshold: low})
 		f.clock.Advance(24 * time.Hour)
 		a.spend(t, 9000)
-		a.sends(t, "on the next day", store.AlertNews{Kind: store.AlertDayLimit, Value: 90, Threshold: 80})
+		a.sends(t, "on the next day", store.AlertEvent{Kind: store.AlertDayLimit, Value: 90, Threshold: 80})
 
 		fail := make([]store.EndedCall, store.MinAlertCalls-2)
 		for i := range fail {
@@ -115,12 +115,12 @@ func TestAlertsAreSentOnce(t *testing.T) {
 		f.countUsage(t, db, fail...)
 		a.sends(t, "with too few calls")
 		f.countUsage(t, db, fail[0])
-		a.sends(t, "with many failed calls", store.AlertNews{Kind: store.AlertFailureRate, Value: 95, Threshold: 50})
+		a.sends(t, "with many failed calls", store.AlertEvent{Kind: store.AlertFailureRate, Value: 95, Threshold: 50})
 		f.clock.Advance(24 * time.Hour)
 		a.sends(t, "on a day without calls")
 
 		a.set(t, map[string]int64{store.AlertLowBalance: low - 1})
-		a.sends(t, "with another threshold", store.AlertNews{Kind: store.AlertLowBalance, Value: int64(trial - 15_000), Threshold: low - 1})
+		a.sends(t, "with another threshold", store.AlertEvent{Kind: store.AlertLowBalance, Value: int64(trial - 15_000), Threshold: low - 1})
 		a.set(t, map[string]int64{})
 		a.spend(t, 9000)
 		a.sends(t, "without alerts again")
@@ -135,9 +135,9 @@ func TestAlertsAreSentOnce(t *testing.T) {
 		if len(rows) != len(a.all) {
 			t.Fatalf("there are %d events, want %d", len(rows), len(a.all))
 		}
-		published := map[store.AlertNews]int{}
+		published := map[store.AlertEvent]int{}
 		for _, row := range rows {
-			var event struct{ Data store.AlertNews }
+			var event struct{ Data store.AlertEvent }
 			if err := json.Unmarshal(row.Body, &event); err != nil || row.Type != store.EventAccountAlert {
 				t.Errorf("an event is %s %s, %v", row.Type, row.Body, err)
 			}

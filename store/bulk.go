@@ -69,7 +69,7 @@ const (
 // chunkReason is the reason of a posting for a chunk, which ends no call.
 const chunkReason = "chunk"
 
-// chunkFunction settles a chunk on PostgreSQL (migrations/0110_bulk).
+// chunkFunction settles a chunk on PostgreSQL (the initial migration).
 const chunkFunction = `SELECT settle_chunk($1::jsonb)`
 
 // chunkParams is the object that settle_chunk accepts.

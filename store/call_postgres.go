@@ -15,7 +15,7 @@ import (
 )
 
 // On PostgreSQL a call is begun, settled and released by one function each, which
-// accepts a JSON object (migrations/0100_initial): the distance to the database counts
+// accepts a JSON object (the initial migration): the distance to the database counts
 // once, and the account's row is locked only until the commit.
 const (
 	beginFunction   = `SELECT begin_call($1::jsonb)`

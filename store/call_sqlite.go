@@ -9,7 +9,7 @@ import (
 )
 
 // SQLite is in the process, and runs the statements of the money path from Go. The
-// functions of migrations/0100_initial are the same rules for PostgreSQL, and
+// functions of the initial migration are the same rules for PostgreSQL, and
 // TestMoneyRulesAgree compares both.
 
 // beginSQLite is Begin in one transaction.

@@ -16,6 +16,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"github.com/uptrace/bun/schema"
 )
 
 // databaseName is the SQLite file in the data folder when no URL is set.
@@ -173,7 +174,12 @@ func openSQLite(path string, params ...string) (*bun.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bun.NewDB(db, sqlitedialect.New()), nil
+	return newDB(db, sqlitedialect.New()), nil
+}
+
+// newDB ignores columns that this release does not know: the next one may have added them (ADR 41).
+func newDB(db *sql.DB, dialect schema.Dialect) *bun.DB {
+	return bun.NewDB(db, dialect, bun.WithDiscardUnknownColumns())
 }
 
 func (s *Store) connectPostgres(ctx context.Context, c Config) error {
@@ -212,10 +218,10 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 	s.session = session.config(migrationBounds)
 	s.outage = newOutage(primary.probe)
 
-	s.write = bun.NewDB(primary.open(workBounds, conns, s.outage), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})
+	s.write = newDB(primary.open(workBounds, conns, s.outage), pgdialect.New()).WithQueryHook(deadlines{queryTimeout})
 	s.read = s.write
-	s.reports = bun.NewDB(primary.open(reportBounds, reportConns, s.outage), pgdialect.New())
-	s.pages = bun.NewDB(primary.open(workBounds, pageConns, s.outage), pgdialect.New()).
+	s.reports = newDB(primary.open(reportBounds, reportConns, s.outage), pgdialect.New())
+	s.pages = newDB(primary.open(workBounds, pageConns, s.outage), pgdialect.New()).
 		WithQueryHook(deadlines{pageTimeout})
 
 	if s.clock != nil {
@@ -235,7 +241,7 @@ func (s *Store) connectPostgres(ctx context.Context, c Config) error {
 
 // migratePostgres migrates the schema to the current version, on its own connections.
 func (s *Store) migratePostgres(ctx context.Context, session route) error {
-	db := bun.NewDB(session.open(migrationBounds, minConns, s.outage), pgdialect.New())
+	db := newDB(session.open(migrationBounds, minConns, s.outage), pgdialect.New())
 	err := withAdvisoryLock(ctx, db, func() error { return migrateSchema(ctx, s.log, db, Postgres, s.now()) })
 	return errors.Join(err, db.Close())
 }

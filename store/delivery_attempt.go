@@ -18,7 +18,7 @@ const (
 	// its process, and is repeated.
 	AttemptLease = 45 * time.Second
 	// accountAttempts is the maximum number of an account's attempts in all processes together, which may send
-	// callbacks to any number of hosts. Two may run for one receiver (migrations/0100_initial), and fifty for an
+	// callbacks to any number of hosts. Two may run for one receiver (the initial migration), and fifty for an
 	// account's endpoints.
 	accountAttempts = 80
 	// maxLastBody is the maximum size that is stored of a response, maxLastError of an error, and maxHeaders of the
@@ -62,12 +62,12 @@ type AttemptHeaders struct{ Request, Response string }
 
 // takeDeliveries takes the deliveries that may be attempted now: of each receiver with capacity the oldest delivery,
 // and first those of the accounts with the fewest attempts under way. It reads only the accounts that are next in the
-// order of an index (migrations/0100_initial), and as many receivers of each. A long queue for one receiver, many
+// order of an index (the initial migration), and as many receivers of each. A long queue for one receiver, many
 // receivers, and many deliveries that wait for their next attempt cost no time. An account that is among the first
 // with one of its receivers is among the first with its best.
 //
 // On PostgreSQL it is its own transaction, which never waits: it skips locked rows. Its locks are taken in the common
-// order (migrations/0100_initial): sender, receiver, delivery. ?0 lease, ?1 its end, ?2 attempts per account, ?3 how
+// order (the initial migration): sender, receiver, delivery. ?0 lease, ?1 its end, ?2 attempts per account, ?3 how
 // many.
 const (
 	sendersWithRoom = `

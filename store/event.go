@@ -20,7 +20,7 @@ const (
 	EventAutoReload       = "wallet.auto_reload"
 	EventAutoReloadFailed = "wallet.auto_reload_failed"
 	EventPaymentRequired  = "wallet.payment_required"
-	// EventAccountAlert reports a usage alert. Its data is an AlertNews.
+	// EventAccountAlert reports a usage alert. Its data is an AlertEvent.
 	EventAccountAlert = "account.alert"
 )
 
@@ -95,7 +95,7 @@ func (s *Store) writeOutbox(ctx context.Context, tx txn, call *callRow, n *Outbo
 	}
 
 	if n.Event != "" {
-		err := s.publish(ctx, tx, newEvent{
+		err := s.writeEvent(ctx, tx, newEvent{
 			accountID: call.AccountID,
 			callID:    &call.ID,
 			kind:      n.Event,
@@ -165,9 +165,9 @@ func callbackReceiver(accountID, callback string) string {
 	return accountID + " " + host
 }
 
-// publish writes an event and its deliveries to the endpoints that want it.
+// writeEvent writes an event and its deliveries to the endpoints that want it.
 // Without any there is nothing to write.
-func (s *Store) publish(ctx context.Context, tx txn, n newEvent) error {
+func (s *Store) writeEvent(ctx context.Context, tx txn, n newEvent) error {
 	to, err := s.recipients(ctx, tx, n)
 	if err != nil || len(to) == 0 {
 		return err

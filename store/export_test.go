@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql/driver"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -43,6 +44,16 @@ type Tx = txn
 
 // DB returns connections that write, for tests that spoil or inspect rows.
 func (s *Store) DB() *bun.DB { return s.write }
+
+// Migrate runs migrations that the database does not have.
+func (s *Store) Migrate(ctx context.Context, files fs.FS) error {
+	m, err := newMigrator(ctx, s.write, s.dialect, files)
+	if err != nil {
+		return err
+	}
+	_, err = m.Migrate(ctx)
+	return err
+}
 
 // PagesDB returns the connections of pages.
 func (s *Store) PagesDB() *bun.DB { return s.pages }

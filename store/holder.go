@@ -1,7 +1,7 @@
 package store
 
 // holder names the process that must still have a running call for it to be released; the zero value means any. The
-// conditions are those of release_call on PostgreSQL (migrations/0100_initial).
+// conditions are those of release_call on PostgreSQL (the initial migration).
 type holder struct {
 	Kind  string `json:"holder"`
 	Lease string `json:"lease"` // of the process or the worker

@@ -9,7 +9,7 @@ import (
 )
 
 // Claims take the oldest job of the account whose turn it is: of the accounts with the fewest running jobs, the one
-// whose latest job began the longest ago. The first row of an index finds it (migrations/0100_initial), so a claim
+// whose latest job began the longest ago. The first row of an index finds it (the initial migration), so a claim
 // costs the same however many jobs wait. Jobs of an unknown kind, which a newer release has queued, are skipped. $1
 // lease, $2 now, $3 the known kinds.
 var (

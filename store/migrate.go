@@ -29,6 +29,15 @@ type columnTypes struct {
 	ID, Int, Bytes, Bool, Serial string
 	// Clauses after a table definition: rows of Hot tables change all the time, Monthly tables are partitioned.
 	Strict, Hot, Monthly string
+
+	hasColumn func(table, column string) (bool, error)
+}
+
+// Lacks reports whether a column is missing when its migration begins. ADD COLUMN asks it, because every statement can
+// be repeated, and SQLite has no ADD COLUMN IF NOT EXISTS.
+func (c columnTypes) Lacks(table, column string) (bool, error) {
+	has, err := c.hasColumn(table, column)
+	return !has, err
 }
 
 func columnTypesFor(dialect string) columnTypes {
@@ -55,24 +64,8 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 		return err
 	}
 
-	set := migrate.NewMigrations()
-	if err := set.Discover(files); err != nil {
-		return err
-	}
-
-	options := []migrate.MigratorOption{
-		migrate.WithTemplateData(columnTypesFor(dialect)),
-		migrate.WithMarkAppliedOnSuccess(true),
-	}
-	if dialect == Postgres {
-		options = append(options, migrate.BeforeMigration(boundMigration), migrate.AfterMigration(unboundMigration))
-	}
-
-	m := migrate.NewMigrator(db, set, options...)
-	if err := m.Init(ctx); err != nil {
-		return err
-	}
-	if err := checkRelease(ctx, m); err != nil {
+	m, err := newMigrator(ctx, db, dialect, files)
+	if err != nil {
 		return err
 	}
 
@@ -86,6 +79,41 @@ func migrateSchema(ctx context.Context, log *slog.Logger, db *bun.DB, dialect st
 	}
 
 	return nil
+}
+
+// columnQueries report whether a table has a column.
+var columnQueries = map[string]string{
+	SQLite: "SELECT count(*) > 0 FROM pragma_table_info(?) WHERE name = ?",
+	Postgres: "SELECT count(*) > 0 FROM information_schema.columns " +
+		"WHERE table_schema = current_schema() AND table_name = ? AND column_name = ?",
+}
+
+// newMigrator returns the migrator of the files for a database that can be brought up to date.
+func newMigrator(ctx context.Context, db *bun.DB, dialect string, files fs.FS) (*migrate.Migrator, error) {
+	set := migrate.NewMigrations()
+	if err := set.Discover(files); err != nil {
+		return nil, err
+	}
+
+	types := columnTypesFor(dialect)
+	types.hasColumn = func(table, column string) (has bool, err error) {
+		err = db.NewRaw(columnQueries[dialect], table, column).Scan(ctx, &has)
+		return has, err
+	}
+
+	options := []migrate.MigratorOption{
+		migrate.WithTemplateData(types),
+		migrate.WithMarkAppliedOnSuccess(true),
+	}
+	if dialect == Postgres {
+		options = append(options, migrate.BeforeMigration(boundMigration), migrate.AfterMigration(unboundMigration))
+	}
+
+	m := migrate.NewMigrator(db, set, options...)
+	if err := m.Init(ctx); err != nil {
+		return nil, err
+	}
+	return m, checkRelease(ctx, m)
 }
 
 // firstMigration is the name of the oldest whose databases the initial migration completes (ADR 41).

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/relaypdf/relaypdf/internal/test/sharedtest"
@@ -116,6 +117,75 @@ func TestInitialMigrationCompletesOlderDatabases(t *testing.T) {
 		}
 		if _, err := completed.DB().ExecContext(t.Context(), "DROP INDEX requests_account"); err != nil {
 			t.Errorf("the index is not there again: %v", err)
+		}
+	})
+}
+
+// TestOlderReleaseBesideNewerSchema: a release works on tables that have columns it does not know. Some statements ran
+// before the columns were added.
+func TestOlderReleaseBesideNewerSchema(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		made := f.newTemplate(t, "invoice", "first")
+		change := func(html string) {
+			t.Helper()
+			if _, err := f.UpdateTemplate(ctx, f.acc.ID, made.ID, 0, store.TemplateChange{HTML: &html}); err != nil {
+				t.Fatalf("save the template: %v", err)
+			}
+			if _, err := f.PublishTemplate(ctx, f.acc.ID, made.ID, 0, "", nil); err != nil {
+				t.Fatalf("publish the template: %v", err)
+			}
+		}
+		change("second")
+		if _, err := f.RecordPaymentError(ctx, store.PaymentError{Subject: "pi_1"}); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, table := range []string{"templates", "payment_errors"} {
+			if _, err := f.DB().ExecContext(ctx, "ALTER TABLE "+table+" ADD COLUMN later INTEGER NOT NULL DEFAULT 0"); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		change("third")
+		if _, err := f.PaymentErrors(ctx, 10); err != nil {
+			t.Errorf("list payment errors: %v", err)
+		}
+	})
+}
+
+// TestColumnIsAddedOnce runs the recipe of CONTRIBUTING.md for a new column three times: on a table that the same
+// migration creates, on the table of the first run, and when the process ended before the migration was recorded.
+func TestColumnIsAddedOnce(t *testing.T) {
+	t.Parallel()
+	migration := func(name string) fstest.MapFS {
+		return fstest.MapFS{name: {Data: []byte(`
+CREATE TABLE IF NOT EXISTS samples (id {{.ID}} NOT NULL PRIMARY KEY){{.Strict}};
+
+--bun:split
+
+{{if .Lacks "samples" "locked"}}
+ALTER TABLE samples ADD COLUMN locked {{.Bool}} NOT NULL DEFAULT FALSE;
+{{end}}
+`)}}
+	}
+	storetest.EachDB(t, func(t *testing.T, db storetest.DB) {
+		s := db.Open(t, nil)
+		for _, name := range []string{"9000_first.tx.up.sql", "9001_second.tx.up.sql", "9001_second.tx.up.sql"} {
+			if err := s.Migrate(t.Context(), migration(name)); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM bun_migrations WHERE name = '9001'"); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		var locked bool
+		if _, err := s.DB().ExecContext(t.Context(), "INSERT INTO samples (id) VALUES ('a')"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DB().NewRaw("SELECT locked FROM samples").Scan(t.Context(), &locked); err != nil || locked {
+			t.Errorf("got %v, %v; want false", locked, err)
 		}
 	})
 }

@@ -29,8 +29,8 @@ func (f *fixture) listen(t testing.TB, events ...string) {
 
 // An event of a wallet, as its endpoints receive it.
 type told struct {
-	Type string           `json:"type"`
-	Data store.WalletNews `json:"data"`
+	Type string            `json:"type"`
+	Data store.WalletEvent `json:"data"`
 }
 
 // events checks the events, their order and their content.
@@ -136,7 +136,7 @@ func TestTopUpOnce(t *testing.T) {
 		if err != nil || !acc.Funded || acc.Plan != store.PlanPaid || acc.RateTier() != "paid" {
 			t.Errorf("the account is %+v, %v; want it funded and paid", acc, err)
 		}
-		f.events(t, told{store.EventWalletTopUp, store.WalletNews{AmountMicrodollars: 10 * credit.Dollar, BalanceMicrodollars: 15 * credit.Dollar}})
+		f.events(t, told{store.EventWalletTopUp, store.WalletEvent{AmountMicrodollars: 10 * credit.Dollar, BalanceMicrodollars: 15 * credit.Dollar}})
 	})
 }
 
@@ -242,7 +242,7 @@ func TestCreditIsNotified(t *testing.T) {
 		if err := f.Credit(t.Context(), f.acc.ID, credit.Dollar, "by hand"); err != nil {
 			t.Fatal(err)
 		}
-		f.events(t, told{store.EventWalletTopUp, store.WalletNews{AmountMicrodollars: credit.Dollar, BalanceMicrodollars: 6 * credit.Dollar}})
+		f.events(t, told{store.EventWalletTopUp, store.WalletEvent{AmountMicrodollars: credit.Dollar, BalanceMicrodollars: 6 * credit.Dollar}})
 	})
 }
 
@@ -260,7 +260,7 @@ func TestEmptyWalletIsNotifiedHourly(t *testing.T) {
 				t.Fatal(err)
 			}
 			if step.told {
-				want = append(want, told{store.EventPaymentRequired, store.WalletNews{
+				want = append(want, told{store.EventPaymentRequired, store.WalletEvent{
 					AmountMicrodollars: 2000, BalanceMicrodollars: trial, Reason: "the wallet does not cover a call",
 				}})
 			}
@@ -367,7 +367,7 @@ func TestReloadOnce(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
 		f.low(t)
-		news := told{store.EventAutoReload, store.WalletNews{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: 21*credit.Dollar - 1}}
+		news := told{store.EventAutoReload, store.WalletEvent{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: 21*credit.Dollar - 1}}
 		var all []told
 		for round := range 5 {
 			var attempts atomic.Int64
@@ -399,7 +399,7 @@ func TestReloadOnce(t *testing.T) {
 			t.Errorf("above the cap: got %v, want ErrMonthlyCap", err)
 		}
 		f.due(t, false)
-		f.events(t, append(all, told{store.EventAutoReloadFailed, store.WalletNews{
+		f.events(t, append(all, told{store.EventAutoReloadFailed, store.WalletEvent{
 			AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: credit.Dollar - 1, Reason: "Auto-reload has taken $100.00 this month, of at most $100.00.",
 		}})...)
 		f.clock.Advance(32 * 24 * time.Hour)
@@ -413,7 +413,7 @@ func TestReloadFails(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.listen(t)
 		f.low(t)
-		news := told{store.EventAutoReloadFailed, store.WalletNews{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: credit.Dollar - 1, Reason: "Declined."}}
+		news := told{store.EventAutoReloadFailed, store.WalletEvent{AmountMicrodollars: 20 * credit.Dollar, BalanceMicrodollars: credit.Dollar - 1, Reason: "Declined."}}
 		decline := func() store.PaymentChange {
 			t.Helper()
 			r := f.claimReload(t)

@@ -167,9 +167,9 @@ func (s *Store) credit(ctx context.Context, tx txn, p NewPosting, event string) 
 		return err
 	}
 
-	return s.publish(ctx, tx, newEvent{
+	return s.writeEvent(ctx, tx, newEvent{
 		accountID: p.AccountID, kind: event, at: now,
-		data: WalletNews{AmountMicrodollars: p.Amount, BalanceMicrodollars: a.Balance + wallet},
+		data: WalletEvent{AmountMicrodollars: p.Amount, BalanceMicrodollars: a.Balance + wallet},
 	})
 }
 

@@ -337,8 +337,8 @@ func (s *Store) publishFailure(
 	if err != nil {
 		return notFound(err)
 	}
-	return s.publish(ctx, tx, newEvent{
+	return s.writeEvent(ctx, tx, newEvent{
 		accountID: accountID, kind: EventAutoReloadFailed, at: now,
-		data: WalletNews{AmountMicrodollars: amount, BalanceMicrodollars: balance, Reason: clean(reason, 500)},
+		data: WalletEvent{AmountMicrodollars: amount, BalanceMicrodollars: balance, Reason: clean(reason, 500)},
 	})
 }

@@ -10,8 +10,8 @@ import (
 // alertPause is the minimum time between two notifications of an account about its empty wallet.
 const alertPause = time.Hour
 
-// WalletNews is the data of a wallet event.
-type WalletNews struct {
+// WalletEvent is the data of a wallet event.
+type WalletEvent struct {
 	AmountMicrodollars  credit.Amount `json:"amountMicrodollars" jsonschema:"required" jsonschema_description:"Amount of the payment or of the refused call, in microdollars (1 USD = 1,000,000)."`
 	BalanceMicrodollars credit.Amount `json:"balanceMicrodollars" jsonschema:"required" jsonschema_description:"Balance of the wallet after the event, in microdollars."`
 	Reason              string        `json:"reason,omitempty" jsonschema_description:"Reason why a reload failed or a call was refused."`
@@ -36,9 +36,9 @@ func (s *Store) AlertEmptyWallet(ctx context.Context, accountID string, quote cr
 			return notFound(err)
 		}
 
-		return s.publish(ctx, tx, newEvent{
+		return s.writeEvent(ctx, tx, newEvent{
 			accountID: accountID, kind: EventPaymentRequired, at: now,
-			data: WalletNews{
+			data: WalletEvent{
 				AmountMicrodollars:  quote,
 				BalanceMicrodollars: balance,
 				Reason:              "the wallet does not cover a call",

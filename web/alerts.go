@@ -19,7 +19,7 @@ func AlertTask(s *store.Store, mailer Mailer, baseURL string) store.Task {
 			return err
 		}
 
-		sent, err := s.CheckAlerts(ctx, func(news store.AlertNews, to []string) ([]store.QueuedEmail, error) {
+		sent, err := s.CheckAlerts(ctx, func(news store.AlertEvent, to []string) ([]store.QueuedEmail, error) {
 			return mail.SealAll(mailer, to, alertLetter(news, baseURL))
 		})
 		if sent > 0 {
@@ -32,7 +32,7 @@ func AlertTask(s *store.Store, mailer Mailer, baseURL string) store.Task {
 }
 
 // alertLetter returns the email of an alert.
-func alertLetter(news store.AlertNews, baseURL string) mail.Message {
+func alertLetter(news store.AlertEvent, baseURL string) mail.Message {
 	usage := mail.Link{Text: "Open usage", URL: baseURL + usagePath}
 
 	switch news.Kind {

@@ -28,7 +28,7 @@ var additions = map[string][]edit{
 	"a route": {
 		{"api/routes_spare.go", "", "package api\n\nimport (\n\t\"context\"\n\n\t\"github.com/relaypdf/relaypdf/service/call\"\n\t\"github.com/relaypdf/relaypdf/api/wire\"\n)\n\n" +
 			"func (a *API) spare(context.Context, call.Caller, noInput) (wire.Acknowledged, error) {\n\treturn wire.Acknowledged{OK: true}, nil\n}\n"},
-		{"api/handler.go", "\t\tjsonRoute(a, routeSpec{\n\t\t\tmethod: \"GET\", pattern: \"/openapi.json\"", "\t\tjsonRoute(a, routeSpec{method: \"GET\", pattern: \"/v1/spare\", access: withKey, summary: \"Spare\"}, a.spare),\n"},
+		{"api/routes.go", "\t\tjsonRoute(a, routeSpec{\n\t\t\tmethod: \"GET\", pattern: \"/openapi.json\"", "\t\tjsonRoute(a, routeSpec{method: \"GET\", pattern: \"/v1/spare\", access: withKey, summary: \"Spare\"}, a.spare),\n"},
 	},
 	"a setting": {
 		{"internal/app/config_table.go", "\t{\n\t\tname: \"admin-email\"", "\t{\n\t\tname: \"spare\", group: GroupServer, fallback: \"on\", doc: \"Spare.\",\n\t\tapply: into(func(c *Config) *bool { return &c.Spare }, parseSwitch),\n\t},\n"},
@@ -41,7 +41,7 @@ var additions = map[string][]edit{
 		// The output of templ for views/spare.templ.
 		{"views/spare_templ.go", "", "package views\n\nimport \"github.com/a-h/templ\"\n\nfunc SparePage(Page) templ.Component { return templ.NopComponent }\n"},
 		{"web/spare.go", "", "package web\n\nimport \"github.com/relaypdf/relaypdf/views\"\n\nfunc (w *Web) showSpare(v *pageRequest) error { return v.show(200, views.SparePage(v.page(\"Spare\", \"\"))) }\n"},
-		{"web/table.go", "\t\t{\"GET\", \"/login\", noLogin", "\t\t{\"GET\", \"/spare\", signedIn, w.showSpare},\n"},
+		{"web/routes.go", "\t\t{\"GET\", \"/login\", noLogin", "\t\t{\"GET\", \"/spare\", signedIn, w.showSpare},\n"},
 	},
 }
 

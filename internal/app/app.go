@@ -46,20 +46,20 @@ type App struct {
 	// StripeURL is the address of the stand-in for Stripe, empty without one.
 	StripeURL string
 
-	cold     bool // see Hooks
-	borrows  bool // its renderer
-	log      *slog.Logger
-	render   *render.Renderer
-	lease    *store.Lease
-	redis    *ratelimit.Redis   // nil without one
-	post     *mail.Queue        // nil without email
-	money    *payments.Payments // nil where none are taken
-	stripe   *http.Server       // stand-in for Stripe, for developers
-	registry *prometheus.Registry
-	tracer   *telemetry.Tracer // nil without a collector
-	public   *http.Server
-	private  *http.Server
-	bound    map[*http.Server]net.Listener
+	coldOffice bool // see Hooks
+	borrows    bool // its renderer
+	log        *slog.Logger
+	render     *render.Renderer
+	lease      *store.Lease
+	redis      *ratelimit.Redis   // nil without one
+	emails     *mail.Queue        // nil without email
+	payments   *payments.Payments // nil where none are taken
+	stripe     *http.Server       // stand-in for Stripe, for developers
+	registry   *prometheus.Registry
+	tracer     *telemetry.Tracer // nil without a collector
+	public     *http.Server
+	private    *http.Server
+	bound      map[*http.Server]net.Listener
 }
 
 // Hooks let tests watch and steer an App from inside. The zero value does nothing.
@@ -72,7 +72,7 @@ type Hooks struct {
 	Render func(*render.Config)
 	// Renderer replaces render.New; the App closes its result.
 	Renderer func(render.Config) (*render.Renderer, error)
-	// DrawTime bounds the drawing of one preview: see api.Config.
+	// DrawTime bounds the drawing of one preview: see call.Config.
 	DrawTime time.Duration
 	// Cold starts LibreOffice only for the first document that needs it.
 	Cold bool
@@ -92,7 +92,7 @@ const (
 // New opens the data, starts the engines and binds the addresses. If a later part fails, the earlier ones are
 // closed again.
 func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *App, err error) {
-	a := &App{Config: config, cold: hooks.Cold, log: log, bound: map[*http.Server]net.Listener{}}
+	a := &App{Config: config, coldOffice: hooks.Cold, log: log, bound: map[*http.Server]net.Listener{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -132,7 +132,7 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openPost(box); err != nil {
+	if err := a.openEmails(box); err != nil {
 		return nil, err
 	}
 
@@ -154,8 +154,8 @@ func New(ctx context.Context, config Config, log *slog.Logger, hooks Hooks) (_ *
 		Registry: a.registry, Tracer: a.tracer, Logger: log, AfterStep: hooks.AfterStep, DrawTime: hooks.DrawTime,
 	}
 
-	if a.money != nil {
-		services.Payments = a.money
+	if a.payments != nil {
+		services.Payments = a.payments
 	}
 	if a.Services, err = service.New(services); err != nil {
 		return nil, err
@@ -361,7 +361,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 
 	// LibreOffice takes seconds to start. Neither the first document nor the server should wait for it.
-	if !a.cold {
+	if !a.coldOffice {
 		if err := a.render.WarmConvert(); err != nil {
 			a.log.Warn("start office failed; no office document can be converted", "error", err)
 		}
@@ -379,16 +379,16 @@ func (a *App) Run(ctx context.Context) error {
 
 	group.Go(a.background(ctx, "reaper", a.Services.Calls.Reaper().Run))
 	var mailer web.Mailer
-	if a.post != nil {
-		mailer = a.post
-		group.Go(a.background(ctx, "mail", a.post.Run))
+	if a.emails != nil {
+		mailer = a.emails
+		group.Go(a.background(ctx, "mail", a.emails.Run))
 	}
 
 	alerts := []store.Task{web.AlertTask(a.Store, mailer, a.Config.BaseURL)}
 	group.Go(a.background(ctx, "alerts", func(ctx context.Context) { a.Store.RunTasks(ctx, alerts) }))
-	if a.money != nil {
+	if a.payments != nil {
 		group.Go(a.background(
-			ctx, "tasks of payments", func(ctx context.Context) { a.Store.RunTasks(ctx, a.money.Tasks()) },
+			ctx, "tasks of payments", func(ctx context.Context) { a.Store.RunTasks(ctx, a.payments.Tasks()) },
 		))
 	}
 

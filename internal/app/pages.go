@@ -19,13 +19,13 @@ import (
 	"github.com/relaypdf/relaypdf/web/mail"
 )
 
-// openPost prepares the sending of emails, if a server is set.
-func (a *App) openPost(box *seal.Box) (err error) {
+// openEmails prepares the sending of emails, if a server is set.
+func (a *App) openEmails(box *seal.Box) (err error) {
 	if a.Config.SMTPURL == "" {
 		return nil
 	}
 
-	a.post, err = mail.New(mail.Config{
+	a.emails, err = mail.New(mail.Config{
 		Store:  a.Store,
 		Box:    box,
 		Server: a.Config.SMTPURL,
@@ -71,8 +71,8 @@ func (a *App) agentOptions() (options api.AgentOptions, err error) {
 		Roots:    roots,
 	})
 
-	if a.post != nil {
-		options.TellGrant = web.GrantEmails(a.post, a.Config.BaseURL)
+	if a.emails != nil {
+		options.TellGrant = web.GrantEmails(a.emails, a.Config.BaseURL)
 	}
 	return options, nil
 }
@@ -114,11 +114,11 @@ func (a *App) openPages() (http.Handler, error) {
 		TokenIssuer: a.Config.MCPIssuer, Settings: a.settings(),
 	}
 
-	if a.post != nil {
-		config.Mail = a.post
+	if a.emails != nil {
+		config.Mail = a.emails
 	}
-	if a.money != nil {
-		config.Payments = a.money
+	if a.payments != nil {
+		config.Payments = a.payments
 	}
 
 	var err error

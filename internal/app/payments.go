@@ -31,8 +31,8 @@ func (a *App) openPayments(ctx context.Context) (found stripeHandlers, err error
 		WebhookSecret: a.Config.StripeWebhookSecret, APIURL: a.Config.StripeAPIURL,
 		BaseURL: a.Config.BaseURL, Logger: a.log, Now: a.Store.Now,
 	}
-	if a.post != nil {
-		config.Mail = a.post
+	if a.emails != nil {
+		config.Mail = a.emails
 	}
 
 	if config.SecretKey == "" {
@@ -46,11 +46,11 @@ func (a *App) openPayments(ctx context.Context) (found stripeHandlers, err error
 		}
 	}
 
-	a.money, err = payments.New(config)
+	a.payments, err = payments.New(config)
 	if err != nil {
 		return found, fmt.Errorf("RELAYPDF_STRIPE_SECRET_KEY: %w", err)
 	}
-	found.webhook = a.money
+	found.webhook = a.payments
 	return found, nil
 }
 

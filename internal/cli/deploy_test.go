@@ -91,8 +91,9 @@ func TestDeploymentsFitTheProgram(t *testing.T) {
 			if need := (config.DrainDelay + config.ShutdownTimeout).Seconds(); p.Grace <= need {
 				t.Errorf("it is killed after %v s, and may take %v to stop", p.Grace, need)
 			}
-			if p.Rolls && config.ShutdownTimeout <= engine.OCRTime {
-				t.Errorf("it cuts work off after %v, although another one is there, and a call may take %v", config.ShutdownTimeout, engine.OCRTime)
+			longest := max(engine.OCRTime, engine.CompareTime)
+			if p.Rolls && config.ShutdownTimeout <= longest {
+				t.Errorf("it cuts work off after %v, although another one is there, and a call may take %v", config.ShutdownTimeout, longest)
 			}
 			for _, path := range []string{config.DataDir, "/tmp"} {
 				if !slices.ContainsFunc(p.Writes, func(at string) bool { return at == path || at == "/" }) {

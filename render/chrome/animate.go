@@ -107,7 +107,7 @@ func finish(ctx context.Context, p *tab, limit time.Duration) error {
 	for bounded.Err() == nil {
 		// Count the scripts' pending work first: animations that start until it is done are
 		// ended below, and later ones are waited for again.
-		if p.lane != ModeInline {
+		if p.mode != ModeInline {
 			var out struct{ Result struct{ Value float64 } }
 			pending := proto.RuntimeEvaluate{Expression: pendingScript, ReturnByValue: true, Silent: true}
 			err := p.call(bounded, pending, &out)
@@ -120,10 +120,10 @@ func finish(ctx context.Context, p *tab, limit time.Duration) error {
 		}
 
 		ended := 0
-		if err := ignoreStale(ctx, p.eval(bounded, finishScript, p.lane != ModeInline, &ended)); err != nil {
+		if err := ignoreStale(ctx, p.eval(bounded, finishScript, p.mode != ModeInline, &ended)); err != nil {
 			return err
 		}
-		if p.lane == ModeInline || left == 0 && ended == 0 {
+		if p.mode == ModeInline || left == 0 && ended == 0 {
 			return nil // There is nothing that could start another.
 		}
 

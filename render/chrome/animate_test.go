@@ -43,7 +43,7 @@ func TestAnimationsAreFinished(t *testing.T) {
 		@keyframes grow{from{width:10px}to{width:200px}} @keyframes more{to{width:300px}}`
 	ends := map[string]struct {
 		html string
-		lane RenderMode
+		mode RenderMode
 	}{
 		"style sheet":            {bar + `#x{animation:grow 60s 30s both}</style><div id=x></div>`, ModeInline},
 		"style sheet and script": {bar + `#x{animation:grow 60s forwards}</style><div id=x></div><script>1</script>`, ModeRealm},
@@ -57,7 +57,7 @@ func TestAnimationsAreFinished(t *testing.T) {
 		"without end":            {bar + `@keyframes fade{from{width:200px}to{width:10px}} #x{animation:fade 3s infinite}</style><div id=x></div>`, ModeInline},
 	}
 	for name, tt := range ends {
-		img, warnings := shot(t, p, Job{HTML: tt.html, RenderMode: tt.lane})
+		img, warnings := shot(t, p, Job{HTML: tt.html, RenderMode: tt.mode})
 		if got := colorAt(img, 190, 25); got != redPixel {
 			t.Errorf("%s: the end shows %s, want red", name, got)
 		}
@@ -65,7 +65,7 @@ func TestAnimationsAreFinished(t *testing.T) {
 			t.Errorf("%s: %v", name, warnings)
 		}
 		if name == "style sheet" || name == "transition" || name == "SVG" {
-			img, _ = shot(t, p, Job{HTML: tt.html, RenderMode: tt.lane, Animate: true})
+			img, _ = shot(t, p, Job{HTML: tt.html, RenderMode: tt.mode, Animate: true})
 			if got := colorAt(img, 190, 25); got != whitePixel {
 				t.Errorf("%s: allowed to move, it shows %s, want white", name, got)
 			}
@@ -95,8 +95,8 @@ func TestEndlessDrawingIsWarnedOf(t *testing.T) {
 func TestAnimationWatchIsUnseen(t *testing.T) {
 	sharedtest.Slow(t)
 	p := startPool(t, nil)
-	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
-		_, text := printedWith(t, p, Job{RenderMode: lane, WaitForFunction: "window.said && said.length === 6", HTML: `<pre id=x></pre><script>
+	for _, mode := range []RenderMode{ModeRealm, ModeOnce} {
+		_, text := printedWith(t, p, Job{RenderMode: mode, WaitForFunction: "window.said && said.length === 6", HTML: `<pre id=x></pre><script>
 			window.said = [];
 			const say = s => { said.push(s); x.textContent = said.join(' ') + ' keys ' + Object.keys(window).filter(k => k.includes('relaypdf')).length };
 			try { requestAnimationFrame(5) } catch (e) { say(e.name) }
@@ -111,7 +111,7 @@ func TestAnimationWatchIsUnseen(t *testing.T) {
 		contains(t, text, "TypeError", "text", "abtrue", "number", "setTimeoutrequestAnimationFrame", "late", "keys 0")
 		for _, never := range []string{"cleared", "cancelled"} {
 			if strings.Contains(text, never) {
-				t.Errorf("%s: what was %s has run: %q", lane, never, text)
+				t.Errorf("%s: what was %s has run: %q", mode, never, text)
 			}
 		}
 	}

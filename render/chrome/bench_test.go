@@ -41,7 +41,7 @@ func Benchmark(b *testing.B) {
 	p := startPool(b, nil)
 	cases := []struct {
 		name string
-		lane RenderMode
+		mode RenderMode
 		html string
 		c    int
 	}{
@@ -54,12 +54,12 @@ func Benchmark(b *testing.B) {
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
-			raw := rawPages{b: b, root: p.current().root, html: c.html, lane: c.lane}
+			raw := rawPages{b: b, root: p.current().root, html: c.html, mode: c.mode}
 			for range c.c {
 				raw.pages = append(raw.pages, newRawPage(b, raw.root))
 			}
 			pooled := func(int) {
-				doc, err := p.PDF(b.Context(), Job{Account: "bench", RenderMode: c.lane, HTML: c.html}, PDF{PrintBackground: true})
+				doc, err := p.PDF(b.Context(), Job{Account: "bench", RenderMode: c.mode, HTML: c.html}, PDF{PrintBackground: true})
 				if err != nil {
 					b.Error(err)
 					return
@@ -113,23 +113,23 @@ func spread(c, n int, fn func(worker int)) time.Duration {
 	return time.Since(start)
 }
 
-// rawPages prints with bare commands: on a warm page for the lane Inline, in a
+// rawPages prints with bare commands: on a warm page for the mode Inline, in a
 // new realm of it for Realm, in a new context for Once.
 type rawPages struct {
 	b     *testing.B
 	root  session
 	html  string
-	lane  RenderMode
+	mode  RenderMode
 	pages []*rawPage
 }
 
 func (r *rawPages) print(worker int) {
 	page := r.pages[worker]
-	if r.lane == ModeOnce {
+	if r.mode == ModeOnce {
 		page = newRawPage(r.b, r.root)
 		defer r.root.post(proto.TargetDisposeBrowserContext{BrowserContextID: page.context})
 	}
-	if err := page.print(r.b.Context(), r.html, r.lane == ModeRealm); err != nil {
+	if err := page.print(r.b.Context(), r.html, r.mode == ModeRealm); err != nil {
 		r.b.Error(err)
 	}
 }

@@ -35,8 +35,8 @@ func TestImagesThatCannotBeShown(t *testing.T) {
 		`<img hidden src="data:image/png;base64,AAAA">`:                            false,
 		`<img src="data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>">`: false,
 	} {
-		for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
-			warnings, _ := printedWith(t, p, Job{HTML: "<p>x" + html, RenderMode: lane})
+		for _, mode := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
+			warnings, _ := printedWith(t, p, Job{HTML: "<p>x" + html, RenderMode: mode})
 			if broken {
 				warned(t, warnings, ResourceFailed, "is not an image")
 			} else if len(warnings) > 0 {
@@ -57,8 +57,8 @@ func TestAlternativesOfBrokenImages(t *testing.T) {
 		`<img alt="" src="data:image/png;base64,AAAA">`:                 "",
 		`<img aria-hidden=true alt=x src="data:image/png;base64,AAAA">`: "",
 	} {
-		for _, lane := range []RenderMode{ModeInline, ModeOnce} {
-			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: html, RenderMode: lane}, PDF{Tagged: true, Untagged: true})
+		for _, mode := range []RenderMode{ModeInline, ModeOnce} {
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: html, RenderMode: mode}, PDF{Tagged: true, Untagged: true})
 			if err != nil {
 				t.Fatal(err)
 			}

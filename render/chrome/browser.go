@@ -152,7 +152,7 @@ func (b *browser) acquirePage(ctx context.Context, name string, k kind, fresh bo
 	switch {
 	case k.offline:
 		return b.oncePage(ctx, noNetwork)
-	case k.lane == ModeOnce:
+	case k.mode == ModeOnce:
 		return b.oncePage(ctx, "")
 	}
 
@@ -175,7 +175,7 @@ func (b *browser) oncePage(ctx context.Context, proxy string) (*tab, error) {
 		return nil, err
 	}
 
-	p, err := newPage(ctx, b.root, id, kind{lane: ModeOnce})
+	p, err := newPage(ctx, b.root, id, kind{mode: ModeOnce})
 	if err != nil {
 		b.dispose(ctx, id)
 	}
@@ -240,7 +240,7 @@ func (b *browser) warmPage(ctx context.Context, t *account, k kind) (*tab, error
 // release takes a page back. A page whose job failed is not used again: its
 // script may still be running.
 func (b *browser) release(ctx context.Context, name string, p *tab, healthy bool) {
-	if p.lane == ModeOnce {
+	if p.mode == ModeOnce {
 		b.root.conn.forget(p.id)
 		b.tasks.Go(func() { b.dispose(ctx, p.context) }) // The answer need not wait for it.
 		return
@@ -378,7 +378,7 @@ func (b *browser) emptyIdle(before time.Time) {
 			continue
 		}
 		// A still page shows nothing that could move.
-		for _, p := range t.idle[kind{lane: ModeInline}] {
+		for _, p := range t.idle[kind{mode: ModeInline}] {
 			if p.dirty {
 				p.dirty = false
 				p.post(proto.PageSetDocumentContent{FrameID: p.frame})

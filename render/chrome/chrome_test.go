@@ -247,8 +247,8 @@ func timesOut(t testing.TB, p *Pool, job Job, step Step) {
 	}
 }
 
-// lanes are all lanes, for tests that go through each.
-var lanes = [...]RenderMode{ModeInline, ModeRealm, ModeOnce}
+// modes are all modes, for tests that go through each.
+var modes = [...]RenderMode{ModeInline, ModeRealm, ModeOnce}
 
 // firstWord returns where the first word of a document stands, in points.
 func firstWord(t testing.TB, doc PrintedPDF) (left, top, bottom float64) {

@@ -338,17 +338,17 @@ func (r *jobRun) warnClipped(p *tab, seen clipped) {
 	if e := seen.Right; e != nil {
 		warnf(p, ContentClipped,
 			"%s extends to %d px and is cut off at the right edge: the page is %d px wide (%d at the smallest scale). %s",
-			cut(e.Name, maxFamily), e.At, room, limit, remedy)
+			cut(e.Name, maxNameText), e.At, room, limit, remedy)
 	}
 	if e := seen.Shift; e != nil && room-e.At > limit {
 		warnf(p, ContentClipped,
 			"%s is %d px wide and is cut off at the left edge: the page is %d px wide (%d at the smallest scale). %s",
-			cut(e.Name, maxFamily), room-e.At, room, limit, remedy)
+			cut(e.Name, maxNameText), room-e.At, room, limit, remedy)
 	}
 	if e := seen.Left; e != nil {
 		warnf(p, ContentClipped,
 			"%s begins at %d px and is cut off at the left edge. Remove its negative margin or position",
-			cut(e.Name, maxFamily), e.At)
+			cut(e.Name, maxNameText), e.At)
 	}
 
 	for _, c := range seen.Cut {
@@ -369,7 +369,7 @@ func (r *jobRun) warnClipped(p *tab, seen clipped) {
 			remedy += ", for example in @media print"
 		}
 		warnf(p, ContentClipped, "%s shows %d of %d px of the %s of its content: %s. %s",
-			cut(c.Name, maxFamily), c.Shown, c.Whole, c.Axis, cause, remedy)
+			cut(c.Name, maxNameText), c.Shown, c.Whole, c.Axis, cause, remedy)
 	}
 }
 

@@ -50,11 +50,11 @@ func TestClippedContentIsWarnedOf(t *testing.T) {
 		"a text area that fits":   {`<textarea rows=9>line</textarea><input value=short><select><option>1<option>2</select>`, ""},
 		"content that leaves it":  {`<div style="height:50px;overflow:hidden">text<div style="position:absolute;top:300px">elsewhere</div></div>`, ""},
 	} {
-		for _, lane := range []RenderMode{ModeInline, ModeRealm} {
-			warnings, _ := printedWith(t, p, Job{HTML: "<!doctype html>" + c.html, RenderMode: lane})
+		for _, mode := range []RenderMode{ModeInline, ModeRealm} {
+			warnings, _ := printedWith(t, p, Job{HTML: "<!doctype html>" + c.html, RenderMode: mode})
 			switch {
 			case c.want == "" && len(warnings) > 0:
-				t.Errorf("%s, %v: %v", name, lane, warnings)
+				t.Errorf("%s, %v: %v", name, mode, warnings)
 			case c.want != "":
 				warned(t, warnings, ContentClipped, c.want)
 			}
@@ -115,28 +115,28 @@ func TestRightToLeftPagesShrink(t *testing.T) {
 		"grid":        `<div style="direction:rtl;display:grid;grid-template-columns:repeat(11,90px)">` + boxes(11) + `</div>`,
 		"text":        `<html dir=rtl><div style="display:inline-block;white-space:nowrap">` + strings.Repeat("words and ", 14) + `C0. C1. C10. end</div>`,
 	} {
-		for _, lane := range []RenderMode{ModeInline, ModeRealm} {
+		for _, mode := range []RenderMode{ModeInline, ModeRealm} {
 			full := html
 			if strings.Contains(html, "%s") {
 				full = fmt.Sprintf(html, row(11))
 			}
-			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: "<!doctype html>" + full, RenderMode: lane}, PDF{})
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: "<!doctype html>" + full, RenderMode: mode}, PDF{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(doc.Warnings) > 0 {
-				t.Errorf("%s, %v: %v", name, lane, doc.Warnings)
+				t.Errorf("%s, %v: %v", name, mode, doc.Warnings)
 			}
 			text := pdfText(t, doc)
 			for _, word := range []string{"C0.", "C1.", "C10."} {
 				if !strings.Contains(text, word) && !strings.Contains(text, "."+word[:len(word)-1]) {
-					t.Errorf("%s, %v: no %s in %q", name, lane, word, text)
+					t.Errorf("%s, %v: no %s in %q", name, mode, word, text)
 				}
 			}
 			if !strings.Contains(html, "%s") {
 				continue
 			}
-			warnings, _ := printedWith(t, p, Job{HTML: "<!doctype html>" + fmt.Sprintf(html, row(20)), RenderMode: lane})
+			warnings, _ := printedWith(t, p, Job{HTML: "<!doctype html>" + fmt.Sprintf(html, row(20)), RenderMode: mode})
 			warned(t, warnings, ContentClipped, "is cut off at the ")
 		}
 	}

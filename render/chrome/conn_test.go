@@ -50,7 +50,7 @@ func fakePage(t *testing.T) (p *tab, answers *os.File) {
 			}
 		}
 	}()
-	return preparePage(c.session("S"), kind{lane: ModeOnce}, "F", ""), answers
+	return preparePage(c.session("S"), kind{mode: ModeOnce}, "F", ""), answers
 }
 
 // stillReads fails the test unless the connection hands on what comes now.

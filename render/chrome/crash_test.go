@@ -201,13 +201,13 @@ func idlePage(t *testing.T, p *Pool, name string, k kind) (pg *tab) {
 func TestDocumentsThatCloseTheirWindow(t *testing.T) {
 	t.Parallel()
 	p := startPool(t, nil)
-	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
+	for _, mode := range []RenderMode{ModeRealm, ModeOnce} {
 		for _, script := range []string{
 			"onload = () => { print(); close() }; self.close()",
 			"const f = document.createElement('iframe'); document.body.append(f); f.contentWindow.close.call(window)",
 		} {
-			if got := textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: "<p>kept<script>" + script + "</script>"}); !strings.Contains(got, "kept") {
-				t.Errorf("%s, %s: %q, want what it shows", lane, script, got)
+			if got := textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: "<p>kept<script>" + script + "</script>"}); !strings.Contains(got, "kept") {
+				t.Errorf("%s, %s: %q, want what it shows", mode, script, got)
 			}
 		}
 	}
@@ -255,14 +255,14 @@ func TestOutputThatFailsIsACrash(t *testing.T) {
 func TestWarmPageIsReplacedAfterACrash(t *testing.T) {
 	p := startPool(t, nil)
 	b := p.current()
-	for _, lane := range []RenderMode{ModeInline, ModeRealm} {
-		contains(t, textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: "before"}), "before")
-		pg := idlePage(t, p, "a", kind{lane: lane, still: true})
+	for _, mode := range []RenderMode{ModeInline, ModeRealm} {
+		contains(t, textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: "before"}), "before")
+		pg := idlePage(t, p, "a", kind{mode: mode, still: true})
 		pg.post(proto.PageCrash{})
 		eventually(t, "the crash is noticed", pg.spent)
-		contains(t, textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: "after"}), "after")
+		contains(t, textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: "after"}), "after")
 		if p.current() != b {
-			t.Errorf("%s lane: the crash of an idle page took the browser with it", lane)
+			t.Errorf("%s mode: the crash of an idle page took the browser with it", mode)
 		}
 	}
 }
@@ -316,17 +316,17 @@ func TestEndlessScripts(t *testing.T) { //nolint:tparallel // its documents run 
 		"microtasks":     {`<script>(function f() { Promise.resolve().then(f) })()</script>`, StepLoad},
 	}
 	for name, c := range cases {
-		for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
-			t.Run(name+"/"+lane.String(), func(t *testing.T) {
+		for _, mode := range []RenderMode{ModeRealm, ModeOnce} {
+			t.Run(name+"/"+mode.String(), func(t *testing.T) {
 				// The account's other pages go on meanwhile.
-				contains(t, textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: "before"}), "before")
+				contains(t, textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: "before"}), "before")
 				var endless sync.WaitGroup
 				defer endless.Wait()
 				endless.Go(func() {
-					timesOut(t, p, Job{Account: "a", RenderMode: lane, HTML: c.html, Timeout: 1500 * time.Millisecond}, c.step)
+					timesOut(t, p, Job{Account: "a", RenderMode: mode, HTML: c.html, Timeout: 1500 * time.Millisecond}, c.step)
 				})
 				for range 3 {
-					contains(t, textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: "meanwhile"}), "meanwhile")
+					contains(t, textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: "meanwhile"}), "meanwhile")
 				}
 			})
 		}
@@ -416,8 +416,8 @@ func TestRecyclingLosesNoJob(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for n := range jobs {
-				lane := lanes[n%len(lanes)]
-				doc, err := p.PDF(t.Context(), Job{Account: "t" + string(rune('0'+w)), RenderMode: lane, HTML: "works"}, PDF{})
+				mode := modes[n%len(modes)]
+				doc, err := p.PDF(t.Context(), Job{Account: "t" + string(rune('0'+w)), RenderMode: mode, HTML: "works"}, PDF{})
 				if err != nil {
 					t.Errorf("job %d: %v", n, err)
 					continue
@@ -529,8 +529,8 @@ func TestHangingBrowserLeavesDocumentsUnstarted(t *testing.T) {
 func TestIdlePagesRest(t *testing.T) {
 	p := startPool(t, nil)
 	const html = `<style>@keyframes k{to{margin-left:500px}} p{animation:k .5s infinite alternate}</style><p>moving`
-	for _, lane := range []RenderMode{ModeInline, ModeRealm} {
-		textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html + "<script>setInterval(() => { for (let i = 0; i < 1e7; i++); }, 1)</script>"})
+	for _, mode := range []RenderMode{ModeInline, ModeRealm} {
+		textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: html + "<script>setInterval(() => { for (let i = 0; i < 1e7; i++); }, 1)</script>"})
 	}
 	eventually(t, "no renderer is busy any more", func() bool { return idle(t, p) })
 }

@@ -23,8 +23,8 @@ var (
 	ErrTooLarge = spool.ErrTooLarge
 	// ErrNoElement means that Screenshot.Selector matches nothing that has a size.
 	ErrNoElement = errors.New("chrome: no element to capture")
-	// ErrSelector means that Job.WaitForSelector is not a valid CSS selector.
-	ErrSelector = errors.New("chrome: the selector to wait for is not valid CSS")
+	// ErrWaitForSelector means that Job.WaitForSelector is not a valid CSS selector.
+	ErrWaitForSelector = errors.New("chrome: the selector to wait for is not valid CSS")
 	// ErrFunction means that Job.WaitForFunction cannot be evaluated. The error is
 	// a *FunctionError.
 	ErrFunction = errors.New("chrome: the function to wait for fails")
@@ -38,7 +38,7 @@ var (
 var (
 	errTargetCrashed = errors.New("chrome: the renderer crashed")
 	errWorn          = errors.New("chrome: a process that had served other documents held too much memory")
-	errNeedsNetwork  = errors.New("chrome: a document in a lane without network uses the network")
+	errNeedsNetwork  = errors.New("chrome: a document in a mode without network uses the network")
 	errOversize      = fmt.Errorf("chrome: a message of the browser is over %d MiB", maxMessage>>20)
 	errWindowClosed  = errors.New("chrome: the document closed its window")
 	errDeadline      = errors.New("chrome: deadline")

@@ -170,7 +170,7 @@ func TestFaultsOfADocument(t *testing.T) {
 	failsWith(t, p, Job{URL: "http://site.test/status"}, FailOn{Statuses: []StatusRange{{404, 404}}}, ResourceFailed)
 	printedUnder(t, p, Job{URL: "http://site.test/status"}, FailOn{Statuses: []StatusRange{{500, 599}, {403, 403}}})
 
-	// A document of one lane leaves nothing to be said of the next one.
+	// A document of one mode leaves nothing to be said of the next one.
 	for range 3 {
 		warnings, _ := printedWith(t, p, Job{HTML: `<p>a<script>throw new Error('own')</script>`, RenderMode: ModeRealm})
 		warned(t, warnings, ScriptError, "own")

@@ -255,8 +255,8 @@ func warnMissing(ctx context.Context, p *tab, want missingFonts, where string) e
 }
 
 const (
-	// maxFamily bounds a name in a warning.
-	maxFamily = 100
+	// maxNameText bounds a name in a warning.
+	maxNameText = 100
 	// maxLists and maxCharacters limit the questions to the browser, as lookScript does itself.
 	maxLists, maxCharacters = 100, 2000
 	// maxNamed is the maximum number of characters that a warning names.
@@ -344,7 +344,7 @@ func families(css string) (names []string) {
 			css = css[end:]
 		}
 
-		if name != "" && len(name) <= maxFamily {
+		if name != "" && len(name) <= maxNameText {
 			names = append(names, name)
 		}
 

@@ -41,7 +41,7 @@ func face(t *testing.T, family string) string {
 func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 	sharedtest.Slow(t)
 	p := startWithFaces(t)
-	for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
+	for _, mode := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
 		for html, want := range map[string]string{
 			`<p style="font-family:'No Such Grotesk', sans-serif">text`:                         "No Such Grotesk",
 			`<style>p { font: italic 12px/1.5 Nowhere Slab, "Gone Too", serif }</style><p>text`: "Nowhere Slab or Gone Too",
@@ -53,12 +53,12 @@ func TestMissingTypefacesAreWarnedOf(t *testing.T) {
 			`<p style="font:12px Arial" class="x">Grüße, 中文, עברית &amp; 😀&#128512; &hearts;`: "",
 			`<p style="font-family:DejaVu Sans">text &#`:                                      "",
 		} {
-			warnings, _ := printedWith(t, p, Job{HTML: html, RenderMode: lane})
+			warnings, _ := printedWith(t, p, Job{HTML: html, RenderMode: mode})
 			if want != "" {
 				warned(t, warnings, FontMissing, want)
 			}
 			if maximum := min(len(want), 1); len(warnings) > maximum {
-				t.Errorf("%v %s: %v", lane, html, warnings)
+				t.Errorf("%v %s: %v", mode, html, warnings)
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 	p := startWithFaces(t)
 	mono := face(t, "Liberation Mono")
 	brings := `<style>@font-face { font-family: Mine; src: url(` + mono + `) }</style>`
-	for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
+	for _, mode := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
 		for template, want := range map[string]string{
 			`<b style="font-family:'No Such Grotesk', sans-serif">text</b>`:                                                       "the header: font No Such Grotesk is not available, so text uses another font",
 			`<style>b { font: 12px/1.5 "Gone Too", serif }</style><b>text</b>`:                                                    "the header: font Gone Too is not available, so text uses another font",
@@ -98,7 +98,7 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 			brings + `<b style="font-family: 'Mine'">not even its own</b>`:                                                        "font Mine is not available, so text uses another font. GET /v1/fonts lists the fonts; in headers and footers @font-face does not add others",
 			`<style>@font-face { font-family: Here; src: local("Liberation Mono") }</style><b style="font-family: Here">text</b>`: "",
 		} {
-			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: brings + `<p style="font-family: Mine">text`, RenderMode: lane}, PDF{MarginTop: 1, Header: template})
+			doc, err := p.PDF(t.Context(), Job{Account: "a", HTML: brings + `<p style="font-family: Mine">text`, RenderMode: mode}, PDF{MarginTop: 1, Header: template})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,10 +106,10 @@ func TestMissingTypefacesOfHeadersAreWarnedOf(t *testing.T) {
 				warned(t, doc.Warnings, FontMissing, want)
 			}
 			if maximum := min(len(want), 1); len(doc.Warnings) > maximum {
-				t.Errorf("%v %.80s: %v", lane, template, doc.Warnings)
+				t.Errorf("%v %.80s: %v", mode, template, doc.Warnings)
 			}
 			if text := pdfText(t, doc); want == "" && !strings.Contains(text, "te") {
-				t.Errorf("%v %.80s: printed %q", lane, template, text)
+				t.Errorf("%v %.80s: printed %q", mode, template, text)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func TestCutContentIsWarnedOf(t *testing.T) {
 	sharedtest.Slow(t)
 	p := startWithFaces(t)
 	columns := "<table class='wide items'><tr>" + strings.Repeat("<td>1234567890123</td>", 20) + "</table>"
-	for _, lane := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
+	for _, mode := range []RenderMode{ModeInline, ModeRealm, ModeOnce} {
 		for html, want := range map[string]string{
 			`<div id=box style="width:1300px">text</div>`:              "div#box",
 			`<style>div{width:40cm}</style><div class=plan>text</div>`: "div.plan",
@@ -147,10 +147,10 @@ func TestCutContentIsWarnedOf(t *testing.T) {
 			`<style>@page{size:60cm 20cm}</style><div style="width:1900px">text</div>`: "",
 			`<p style="width:100%">` + strings.Repeat("words and ", 100):               "",
 		} {
-			warnings, _ := printedWith(t, p, Job{HTML: html, RenderMode: lane})
+			warnings, _ := printedWith(t, p, Job{HTML: html, RenderMode: mode})
 			switch {
 			case want == "" && len(warnings) > 0:
-				t.Errorf("%v %.80s: %v", lane, html, warnings)
+				t.Errorf("%v %.80s: %v", mode, html, warnings)
 			case want != "":
 				warned(t, warnings, ContentClipped, want+" extends to", "the page is 816 px wide")
 			}

@@ -164,7 +164,7 @@ func brings(html, family string) bool {
 		html = rule
 		rule, _, _ = strings.Cut(rule[:min(len(rule), maxFaceRule)], "}")
 		_, value, _ := strings.Cut(rule, "font-family:")
-		if strings.Contains(value[:min(len(value), maxFamily)], family) {
+		if strings.Contains(value[:min(len(value), maxNameText)], family) {
 			return true
 		}
 	}

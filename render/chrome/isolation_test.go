@@ -79,8 +79,8 @@ func (tr trace) document(script string) string {
 	})()</script>`, script, tr.read)
 }
 
-func (tr trace) job(lane RenderMode, account, url, script string) Job {
-	j := Job{Account: account, RenderMode: lane, WaitForSelector: ".done"}
+func (tr trace) job(mode RenderMode, account, url, script string) Job {
+	j := Job{Account: account, RenderMode: mode, WaitForSelector: ".done"}
 	if url != "" {
 		j.URL = url
 	} else {
@@ -138,14 +138,14 @@ func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
 	sharedtest.Slow(t)
 	t.Parallel()
 	p := startPool(t, nil)
-	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
+	for _, mode := range []RenderMode{ModeRealm, ModeOnce} {
 		for _, tr := range realmTraces {
-			if !left(t, textOf(t, p, tr.job(lane, "a", "", tr.write))) {
-				t.Errorf("%s lane, %s: the document does not find its own trace, so this proves nothing", lane, tr.name)
+			if !left(t, textOf(t, p, tr.job(mode, "a", "", tr.write))) {
+				t.Errorf("%s mode, %s: the document does not find its own trace, so this proves nothing", mode, tr.name)
 			}
 			for _, account := range []string{"a", "b"} {
-				if text := textOf(t, p, tr.job(lane, account, "", "")); left(t, text) {
-					t.Errorf("%s lane, %s reached the next document of account %s: %s", lane, tr.name, account, text)
+				if text := textOf(t, p, tr.job(mode, account, "", "")); left(t, text) {
+					t.Errorf("%s mode, %s reached the next document of account %s: %s", mode, tr.name, account, text)
 				}
 			}
 		}
@@ -153,18 +153,18 @@ func TestRealmDoesNotReachTheNextDocument(t *testing.T) {
 }
 
 // An inline document has no origin, so every kind of storage refuses it; that
-// must not depend on the lane or on the document before.
+// must not depend on the mode or on the document before.
 func TestInlineDocumentsHaveNoStorage(t *testing.T) {
 	sharedtest.Slow(t)
 	p := startPool(t, nil)
-	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
+	for _, mode := range []RenderMode{ModeRealm, ModeOnce} {
 		for _, tr := range storageTraces {
 			if tr.name == "broadcast" {
 				continue // Needs no origin; see realmTraces.
 			}
 			for range 2 {
-				if text := textOf(t, p, tr.job(lane, "a", "", tr.write)); left(t, text) {
-					t.Errorf("%s lane: an inline document can use %s: %s", lane, tr.name, text)
+				if text := textOf(t, p, tr.job(mode, "a", "", tr.write)); left(t, text) {
+					t.Errorf("%s mode: an inline document can use %s: %s", mode, tr.name, text)
 				}
 			}
 		}
@@ -183,7 +183,7 @@ func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
 		io.WriteString(w, "p::after{content:'styled'}")
 	})
 	ways := map[string]struct {
-		lane RenderMode
+		mode RenderMode
 		html string
 	}{
 		"link":       {ModeInline, `<link rel=stylesheet href="http://site.test/style.css"><p>x`},
@@ -196,7 +196,7 @@ func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
 	rounds := 0
 	for name, way := range ways {
 		for range 2 {
-			contains(t, textOf(t, p, Job{Account: "a", RenderMode: way.lane, HTML: way.html}), "styled")
+			contains(t, textOf(t, p, Job{Account: "a", RenderMode: way.mode, HTML: way.html}), "styled")
 			rounds++
 			got := s.requests("/style.css")
 			if len(got) != rounds {
@@ -213,7 +213,7 @@ func TestNetworkOfALocalDocumentLeavesNothing(t *testing.T) {
 }
 
 // Every other way to the network that script has is noticed, or leads nowhere,
-// in the lane without network.
+// in the mode without network.
 func TestRealmHasNoNetwork(t *testing.T) {
 	sharedtest.Slow(t)
 	s := newSite(t)
@@ -238,7 +238,7 @@ func TestRealmHasNoNetwork(t *testing.T) {
 	}
 	for _, way := range ways {
 		// Below the Pool, so that nothing is started over with a network.
-		pg, err := b.acquirePage(t.Context(), "a", kind{lane: ModeRealm}, false)
+		pg, err := b.acquirePage(t.Context(), "a", kind{mode: ModeRealm}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestRefreshDoesNotSpoilTheNextDocument(t *testing.T) {
 }
 
 // Header and footer templates are not printed in the document's place, and
-// reach neither the document nor, in the lanes without network, anything else.
+// reach neither the document nor, in the modes without network, anything else.
 func TestTemplateScriptReachesNothing(t *testing.T) {
 	s := newSite(t)
 	s.page("site.test/", "")
@@ -285,15 +285,15 @@ func TestTemplateScriptReachesNothing(t *testing.T) {
 	const script = `fetch('http://site.test/hit'); new Image().src = 'http://site.test/hit';
 		this.parentNode.append('T:' + [document.body.innerText.includes('SECRET'), parent === self, opener, frames.length, origin].join())`
 	opt := PDF{MarginTop: 1, Header: `<b>head</b><img src="data:," onerror="` + script + `"><script>` + script + `</script>`}
-	for _, lane := range []RenderMode{ModeInline, ModeRealm} {
-		doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: "SECRET"}, opt)
+	for _, mode := range []RenderMode{ModeInline, ModeRealm} {
+		doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: mode, HTML: "SECRET"}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text := pdfText(t, doc)
 		contains(t, text, "head", "SECRET")
 		if strings.Contains(text, "T:") && !strings.Contains(text, "T:false,true,,0,null") {
-			t.Errorf("%s lane: the template sees more than itself: %s", lane, text)
+			t.Errorf("%s mode: the template sees more than itself: %s", mode, text)
 		}
 	}
 	if got := len(s.requests("/hit")); got != 0 {

@@ -185,8 +185,8 @@ type PDF struct {
 	// PageRanges selects pages: 1-3,5 · 7- · -3 · even · odd · last. Pages are in document order, each once.
 	PageRanges      string
 	Tagged, Outline bool
-	// Untagged lists the texts that tags leave out in Document.Untagged, and those of the whole document in
-	// Document.Texts.
+	// Untagged lists the texts that tags leave out in PrintedPDF.Untagged, and those of the whole document in
+	// PrintedPDF.Texts.
 	Untagged bool
 	MaxPages int   // zero means no limit
 	MaxBytes int64 // zero means no limit

@@ -480,7 +480,7 @@ func abortedText(status int, kind string) string {
 	case status == http.StatusOK && kind == "text/html":
 		return text + "its page as a download (Content-Disposition: attachment)"
 	case kind != "" && kind != "text/html":
-		return fmt.Sprintf("%sa file of the type %s instead of a page", text, cut(kind, maxFamily))
+		return fmt.Sprintf("%sa file of the type %s instead of a page", text, cut(kind, maxNameText))
 	}
 	return aborted
 }
@@ -517,7 +517,7 @@ func (s *loadState) addressOf(loader, url string) string {
 	return url
 }
 
-// credentials sets the job's cookies and headers on a page of the lane Once.
+// credentials sets the job's cookies and headers on a page in ModeOnce.
 func (p *tab) credentials(ctx context.Context, job Job) error {
 	var reqs []request
 	if len(job.Cookies) > 0 {

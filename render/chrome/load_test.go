@@ -197,19 +197,19 @@ func TestWaitUntil(t *testing.T) {
 func TestWaitForSelector(t *testing.T) {
 	t.Parallel()
 	p := startPool(t, nil)
-	for _, lane := range lanes {
+	for _, mode := range modes {
 		html := `<p class=ready>there`
-		if lane != ModeInline {
+		if mode != ModeInline {
 			html = `<script>setTimeout(() => document.body.innerHTML = '<p class=ready>there', 300)</script>`
 		}
-		text := textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html, WaitForSelector: "p.ready"})
+		text := textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: html, WaitForSelector: "p.ready"})
 		contains(t, text, "there")
 
-		_, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: html, WaitForSelector: "p..["}, PDF{})
-		if !errors.Is(err, ErrSelector) {
-			t.Errorf("%s lane, invalid selector: %v, want ErrSelector", lane, err)
+		_, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: mode, HTML: html, WaitForSelector: "p..["}, PDF{})
+		if !errors.Is(err, ErrWaitForSelector) {
+			t.Errorf("%s mode, invalid selector: %v, want ErrWaitForSelector", mode, err)
 		}
-		timesOut(t, p, Job{Account: "a", RenderMode: lane, HTML: html, WaitForSelector: "#never", Timeout: time.Second}, StepSelector)
+		timesOut(t, p, Job{Account: "a", RenderMode: mode, HTML: html, WaitForSelector: "#never", Timeout: time.Second}, StepSelector)
 	}
 }
 
@@ -239,10 +239,10 @@ func TestWaitForTimeout(t *testing.T) {
 
 func TestDialogsDoNotStopAPage(t *testing.T) {
 	p := startPool(t, nil)
-	for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
+	for _, mode := range []RenderMode{ModeRealm, ModeOnce} {
 		html := `<p id=x></p><script>alert(1); confirm(2); prompt(3); print(); onbeforeunload = e => e.preventDefault(); x.textContent = 'went on'</script>`
 		for range 2 {
-			contains(t, textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html}), "went on")
+			contains(t, textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: html}), "went on")
 		}
 	}
 }

@@ -44,26 +44,26 @@ func TestAttacksHurtNobodyElse(t *testing.T) {
 	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	for i, a := range sharedtest.Attacks() {
-		for _, lane := range attackLanes(a, i) {
-			t.Run(a.Name+"/"+lane.String(), func(t *testing.T) { attack(t, p, a, lane) })
+		for _, mode := range attackModes(a, i) {
+			t.Run(a.Name+"/"+mode.String(), func(t *testing.T) { attack(t, p, a, mode) })
 		}
 	}
 }
 
-// attackLanes returns the lanes that a document is sent to: those that it can be
+// attackModes returns the modes that a document is sent to: those that it can be
 // in, or one of them.
-func attackLanes(a sharedtest.Attack, i int) []RenderMode {
-	lanes := []RenderMode{ModeRealm, ModeOnce}
+func attackModes(a sharedtest.Attack, i int) []RenderMode {
+	modes := []RenderMode{ModeRealm, ModeOnce}
 	switch {
 	case !strings.Contains(a.HTML, "<script"):
 		return []RenderMode{ModeInline}
 	case *attackTime > usualAttack:
-		return lanes
+		return modes
 	}
-	return lanes[i%2 : i%2+1]
+	return modes[i%2 : i%2+1]
 }
 
-func attack(t *testing.T, p *Pool, a sharedtest.Attack, lane RenderMode) {
+func attack(t *testing.T, p *Pool, a sharedtest.Attack, mode RenderMode) {
 	t.Helper()
 	alone := neighbour(t, p)
 	before := peakMemory(t)
@@ -71,7 +71,7 @@ func attack(t *testing.T, p *Pool, a sharedtest.Attack, lane RenderMode) {
 	defer leave()
 	done := make(chan error, 1)
 	began := time.Now()
-	go func() { done <- strike(ctx, p, a, lane, attackDeadline) }()
+	go func() { done <- strike(ctx, p, a, mode, attackDeadline) }()
 	var worst time.Duration
 	for n := 0; n < neighbours || time.Since(began) < *attackTime && len(done) == 0; n++ {
 		worst = max(worst, neighbour(t, p))
@@ -106,8 +106,8 @@ func neighbour(t *testing.T, p *Pool) time.Duration {
 }
 
 // strike does what the attacker's call does, within a deadline.
-func strike(ctx context.Context, p *Pool, a sharedtest.Attack, lane RenderMode, deadline time.Duration) error {
-	job := Job{Account: "attacker", RenderMode: lane, HTML: a.HTML, Timeout: deadline}
+func strike(ctx context.Context, p *Pool, a sharedtest.Attack, mode RenderMode, deadline time.Duration) error {
+	job := Job{Account: "attacker", RenderMode: mode, HTML: a.HTML, Timeout: deadline}
 	if a.Screenshot {
 		img, err := p.Screenshot(ctx, job, Screenshot{FullPage: true, MaxBytes: 200 << 20})
 		if err == nil {
@@ -161,13 +161,13 @@ func TestHostileHTML(t *testing.T) {
 	p := startPool(t, nil)
 	for n, end := 0, time.Now().Add(*hostileTime); time.Now().Before(end); n++ {
 		a := sharedtest.Attack{HTML: sharedtest.Generate(random), Screenshot: random.IntN(4) == 0}
-		lane := ModeInline // It is not trusted: without a script there is nothing to hinder.
+		mode := ModeInline // It is not trusted: without a script there is nothing to hinder.
 		if strings.Contains(a.HTML, "<script") {
-			lane = RenderMode(1 + random.IntN(2))
+			mode = RenderMode(1 + random.IntN(2))
 		}
-		err := strike(t.Context(), p, a, lane, usualAttack)
+		err := strike(t.Context(), p, a, mode, usualAttack)
 		if took := neighbour(t, p); (err != nil && !ownFault(err)) || took > neighbourWait {
-			t.Errorf("document %d of seed %d in lane %s: %v; the neighbour waited %s: %.2000s", n, seed, lane, err, took, a.HTML)
+			t.Errorf("document %d of seed %d in mode %s: %v; the neighbour waited %s: %.2000s", n, seed, mode, err, took, a.HTML)
 		}
 	}
 }

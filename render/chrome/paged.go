@@ -67,7 +67,7 @@ const styleScript = `({most, pattern}) => {
 // mentionsPaged reports whether the document may use constructs of paged media. Documents without network are judged
 // by their text; for others, the style sheets that they have loaded are read too.
 func (p *tab) mentionsPaged(ctx context.Context, job Job) (bool, error) {
-	if mentioned := pagedcss.Mentions(job.HTML); mentioned || p.lane != ModeOnce {
+	if mentioned := pagedcss.Mentions(job.HTML); mentioned || p.mode != ModeOnce {
 		return mentioned, nil
 	}
 

@@ -104,12 +104,12 @@ func list[T any](values []T) []T { return append([]T{}, values...) }
 func (d *pagedDocument) warn(p *tab) {
 	for _, link := range d.Missing {
 		warnf(p, CSSUnsupported, "a reference to %q has no text: the document has no element with this ID",
-			cut(link, maxFamily))
+			cut(link, maxNameText))
 	}
 	for _, id := range d.Repeated {
 		warnf(p, CSSUnsupported, "string-set, counter-reset: page and bookmarks have no effect "+
 			"on an element with the ID %q: "+
-			"an earlier element has the same ID. Give each element its own ID", cut(id, maxFamily))
+			"an earlier element has the same ID. Give each element its own ID", cut(id, maxNameText))
 	}
 	if d.Cut > 0 {
 		warnf(p, CSSUnsupported, "%d texts of target-text(), string-set or bookmarks are cut after %d characters",

@@ -5,7 +5,7 @@ package chrome
 
 // collectScript finds the elements that the rewritten style sheets concern, and gives names of destinations to those
 // whose page must be known. A name is the element's ID; invisible links make the browser write the destinations into
-// the PDF. Its argument is pagedcss.Document with limits; its result is collected.
+// the PDF. Its argument is pagedcss.Features with limits; its result is collected.
 const collectScript = `({targets, leaders, sets, labels, strings, restarts, bookmarks, headings, most,
     longest, prefix, marks, base}) => {
   const doc = document, root = doc.documentElement, here = doc.URL.split('#')[0];

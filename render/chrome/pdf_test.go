@@ -21,16 +21,16 @@ func pagesOf(n int) string {
 
 func TestPDFFromEveryLane(t *testing.T) {
 	p := startPool(t, nil)
-	for _, lane := range lanes {
-		t.Run(lane.String(), func(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.String(), func(t *testing.T) {
 			for i := range 3 { // On a warm page the second time.
 				html := fmt.Sprintf(`<title>T</title><h1>Grüße №%d</h1>`, i)
-				if lane != ModeInline {
+				if mode != ModeInline {
 					html += `<p id=x></p><script>x.textContent = 'script ran ' + document.title</script>`
 				}
-				text := textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html})
+				text := textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: html})
 				contains(t, text, fmt.Sprintf("Grüße №%d", i))
-				if lane != ModeInline {
+				if mode != ModeInline {
 					contains(t, text, "script ran T")
 				}
 				if i > 0 && strings.Contains(text, fmt.Sprintf("№%d", i-1)) {
@@ -146,11 +146,11 @@ func TestPDFPageRanges(t *testing.T) {
 func TestPDFLimits(t *testing.T) {
 	p := startPool(t, nil)
 	for what, opt := range map[string]PDF{"pages": {MaxPages: 6}, "bytes": {MaxBytes: 1000}} {
-		for _, lane := range lanes {
-			_, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: pagesOf(7)}, opt)
+		for _, mode := range modes {
+			_, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: mode, HTML: pagesOf(7)}, opt)
 			var limit *LimitError
 			if !errors.As(err, &limit) || limit.What != what || !errors.Is(err, ErrTooLarge) {
-				t.Errorf("%s, %s lane: %v, want a LimitError", what, lane, err)
+				t.Errorf("%s, %s mode: %v, want a LimitError", what, mode, err)
 			}
 		}
 	}
@@ -269,8 +269,8 @@ func TestScriptsSeeTheRoomOnThePaper(t *testing.T) {
 		"window 480 x 192":  {Width: 6, Height: 3, MarginLeft: .5, MarginRight: .5, MarginTop: .5, MarginBottom: .5},
 		"window 408 x 528":  {Scale: 2},
 	} {
-		for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
-			doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: html}, opt)
+		for _, mode := range []RenderMode{ModeRealm, ModeOnce} {
+			doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: mode, HTML: html}, opt)
 			if err != nil {
 				t.Fatal(err)
 			}

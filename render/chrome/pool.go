@@ -253,7 +253,7 @@ func (p *Pool) PDF(ctx context.Context, job Job, opt PDF) (PrintedPDF, error) {
 		footer: opt.Footer,
 		paper:  &opt,
 		work: func(ctx context.Context, pg *tab) (err error) {
-			stream := pg.lane != ModeInline || largePrint(job.HTML)
+			stream := pg.mode != ModeInline || largePrint(job.HTML)
 
 			paged, err := pg.preparePaged(ctx, job, opt)
 			if err != nil {

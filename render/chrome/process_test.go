@@ -171,8 +171,8 @@ func TestBrowserSeesNoneOfOurEnvironment(t *testing.T) {
 func TestCloseLeavesNoProcess(t *testing.T) {
 	sharedtest.Slow(t)
 	p := startPool(t, nil)
-	for _, lane := range lanes {
-		textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: "x"})
+	for _, mode := range modes {
+		textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: "x"})
 	}
 	pids := tree(p.browserPID())
 	if len(pids) < 4 {

@@ -139,7 +139,7 @@ func mayFrame(html string) bool { return containsAny(html, "<iframe", "<frame", 
 // rasterized prints text as text where it can, and warns of text that is printed as an image. It returns what keeps the
 // document from being read as it looks.
 func (p *tab) rasterized(ctx context.Context, job Job) (lost []Untagged, err error) {
-	framed := p.lane == ModeOnce || p.lane == ModeRealm && mayFrame(job.HTML)
+	framed := p.mode == ModeOnce || p.mode == ModeRealm && mayFrame(job.HTML)
 	if !framed && !mayRasterize(job.HTML) {
 		return nil, nil
 	}
@@ -166,7 +166,7 @@ func (p *tab) rasterized(ctx context.Context, job Job) (lost []Untagged, err err
 
 	for _, f := range found[:min(len(found), maxUntagged)] {
 		problem := "The browser turns the text into an image because of " + f.Cause + "."
-		warn(p, Warning{Code: textRasterized, Message: cut(f.Element, maxFamily) + ": " + cut(f.Cause, maxFamily) +
+		warn(p, Warning{Code: textRasterized, Message: cut(f.Element, maxNameText) + ": " + cut(f.Cause, maxNameText) +
 			" turns its text into an image, which cannot be searched, copied or redacted. " + f.Remedy})
 		lost = append(lost, Untagged{Element: f.Element, Text: f.Text, Problem: problem, Remedy: f.Remedy + "."})
 	}

@@ -33,14 +33,14 @@ func TestFilteredTextIsText(t *testing.T) {
 		"a reflection":   {`<div style="-webkit-box-reflect:below">LOST</div><p>WORD`, "div: its reflection"},
 		"a pattern":      {`<svg width=90 height=90><pattern id=p width=80 height=80 patternUnits=userSpaceOnUse><text y=20>LOST</text></pattern><rect width=80 height=80 fill="url(#p)"/></svg><p>WORD`, "pattern#p: the SVG pattern"},
 	} {
-		for _, lane := range []RenderMode{ModeInline, ModeOnce} {
-			warnings, text := printedWith(t, p, Job{HTML: "<!doctype html>" + c.html, RenderMode: lane})
+		for _, mode := range []RenderMode{ModeInline, ModeOnce} {
+			warnings, text := printedWith(t, p, Job{HTML: "<!doctype html>" + c.html, RenderMode: mode})
 			if strings.Count(text, "WORD") != 1 || strings.Contains(text, "LOST") {
-				t.Errorf("%s, %v: the text is %q", name, lane, text)
+				t.Errorf("%s, %v: the text is %q", name, mode, text)
 			}
 			switch {
 			case c.want == "" && len(warnings) > 0:
-				t.Errorf("%s, %v: %v", name, lane, warnings)
+				t.Errorf("%s, %v: %v", name, mode, warnings)
 			case c.want != "":
 				warned(t, warnings, textRasterized, c.want, "turns its text into an image")
 			}

@@ -124,7 +124,7 @@ func (r *jobRun) attempt(ctx context.Context) (err error) {
 			return err
 		}
 		offline := r.job.Offline && r.job.RenderMode == ModeOnce
-		pageKind := kind{lane: r.job.RenderMode, still: r.still(), offline: offline}
+		pageKind := kind{mode: r.job.RenderMode, still: r.still(), offline: offline}
 		pg, err = v.acquirePage(ctx, r.job.Account, pageKind, r.fresh)
 		return err
 	})
@@ -159,7 +159,7 @@ func (r *jobRun) attempt(ctx context.Context) (err error) {
 
 	// Renderers that had to step back stay slow, and those that hold much would end the next document.
 	age := time.Since(v.began)
-	heavy := pg.lane != ModeOnce && age > guardAfter && v.heavy(r.pool.cfg.RendererBytes)
+	heavy := pg.mode != ModeOnce && age > guardAfter && v.heavy(r.pool.cfg.RendererBytes)
 	v.release(ctx, r.job.Account, pg, err == nil && age < slowAfter && !heavy)
 	if heavy {
 		v.closeIdle(r.job.Account)

@@ -197,7 +197,7 @@ func (p *tab) element(ctx context.Context, selector string) (*Rect, error) {
 
 	if found.Cut {
 		warnf(p, ContentClipped, "%s is cut off by an element around it. "+
-			"Set overflow: visible and height: auto on that element", cut(selector, maxFamily))
+			"Set overflow: visible and height: auto on that element", cut(selector, maxNameText))
 	}
 	return &found.Rect, nil
 }

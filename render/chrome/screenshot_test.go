@@ -14,18 +14,18 @@ func TestScreenshotTypes(t *testing.T) {
 	sharedtest.Slow(t)
 	p := startPool(t, nil)
 	magic := map[string]string{"png": "\x89PNG", "jpeg": "\xff\xd8\xff", "webp": "RIFF", "": "\x89PNG"}
-	for _, lane := range lanes {
+	for _, mode := range modes {
 		for kind, want := range magic {
-			img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: lane, HTML: "<h1>x"}, Screenshot{Type: kind, Quality: 50})
+			img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: mode, HTML: "<h1>x"}, Screenshot{Type: kind, Quality: 50})
 			if err != nil {
-				t.Fatal(lane, kind, err)
+				t.Fatal(mode, kind, err)
 			}
 			head := make([]byte, len(want))
 			if _, err := io.ReadFull(img.Body.Open(), head); err != nil || string(head) != want {
-				t.Errorf("%s lane, type %q: starts with %q", lane, kind, head)
+				t.Errorf("%s mode, type %q: starts with %q", mode, kind, head)
 			}
 			if img.Width != 800 || img.Height != 600 {
-				t.Errorf("%s lane, type %q: %d × %d, want 800 × 600", lane, kind, img.Width, img.Height)
+				t.Errorf("%s mode, type %q: %d × %d, want 800 × 600", mode, kind, img.Width, img.Height)
 			}
 			img.Body.Close()
 		}
@@ -149,9 +149,9 @@ func TestPNGsFitTheMemory(t *testing.T) {
 func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 	p := startPool(t, nil)
 	const html = `<style>body{background:#0f0} @media print{body{background:#f00}} @media (max-width:500px){body{background:#00f}}</style>`
-	shoot := func(lane RenderMode, html, media string, opt Screenshot) []byte {
+	shoot := func(mode RenderMode, html, media string, opt Screenshot) []byte {
 		t.Helper()
-		img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: lane, HTML: html, Media: media}, opt)
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: mode, HTML: html, Media: media}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,28 +162,28 @@ func TestEmulationDoesNotReachTheNextJob(t *testing.T) {
 		}
 		return data
 	}
-	for _, lane := range []RenderMode{ModeInline, ModeRealm} {
-		clean := shoot(lane, html, "", Screenshot{})
+	for _, mode := range []RenderMode{ModeInline, ModeRealm} {
+		clean := shoot(mode, html, "", Screenshot{})
 		changed := map[string]func() []byte{
-			"media": func() []byte { return shoot(lane, html, "print", Screenshot{}) },
+			"media": func() []byte { return shoot(mode, html, "print", Screenshot{}) },
 			"viewport": func() []byte {
-				return shoot(lane, html, "", Screenshot{Viewport: Viewport{Width: 300, Height: 200, Scale: 2}})
+				return shoot(mode, html, "", Screenshot{Viewport: Viewport{Width: 300, Height: 200, Scale: 2}})
 			},
-			"transparent": func() []byte { return shoot(lane, "<p>x", "", Screenshot{OmitBackground: true}) },
-			"full page":   func() []byte { return shoot(lane, `<body style="height:3000px">`, "", Screenshot{FullPage: true}) },
+			"transparent": func() []byte { return shoot(mode, "<p>x", "", Screenshot{OmitBackground: true}) },
+			"full page":   func() []byte { return shoot(mode, `<body style="height:3000px">`, "", Screenshot{FullPage: true}) },
 			"scrolled": func() []byte {
-				return shoot(lane, `<body style="height:3000px"><p autofocus tabindex=1 style="margin-top:2500px">`, "", Screenshot{})
+				return shoot(mode, `<body style="height:3000px"><p autofocus tabindex=1 style="margin-top:2500px">`, "", Screenshot{})
 			},
 			"a pdf": func() []byte {
-				return []byte(textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html, Media: "screen"}))
+				return []byte(textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: html, Media: "screen"}))
 			},
 		}
 		for what, do := range changed {
 			if bytes.Equal(do(), clean) {
-				t.Errorf("%s lane, %s: the changed picture is like the clean one, so this proves nothing", lane, what)
+				t.Errorf("%s mode, %s: the changed picture is like the clean one, so this proves nothing", mode, what)
 			}
-			if !bytes.Equal(shoot(lane, html, "", Screenshot{}), clean) {
-				t.Errorf("%s lane, %s: the next picture differs from the first", lane, what)
+			if !bytes.Equal(shoot(mode, html, "", Screenshot{}), clean) {
+				t.Errorf("%s mode, %s: the next picture differs from the first", mode, what)
 			}
 		}
 	}

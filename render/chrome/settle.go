@@ -134,7 +134,7 @@ func (p *tab) awaitSelector(ctx context.Context, selector string) error {
 	args := struct {
 		Selector string `json:"selector"`
 		Wait     bool   `json:"wait"`
-	}{selector, p.lane != ModeInline}
+	}{selector, p.mode != ModeInline}
 
 	for {
 		var answer string
@@ -147,7 +147,7 @@ func (p *tab) awaitSelector(ctx context.Context, selector string) error {
 		case answer == "found":
 			return nil
 		case answer == "invalid":
-			return ErrSelector
+			return ErrWaitForSelector
 		case answer == "missing":
 			return errStill
 		}

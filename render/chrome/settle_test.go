@@ -22,9 +22,9 @@ func TestLateDrawingIsCaptured(t *testing.T) {
 		"promise": `<p id=x>no<script>Promise.resolve().then(() => x.textContent = 'drawn')</script>`,
 	}
 	for name, html := range cases {
-		for _, lane := range []RenderMode{ModeRealm, ModeOnce} {
-			t.Run(name+"/"+lane.String(), func(t *testing.T) {
-				contains(t, textOf(t, p, Job{Account: "a", RenderMode: lane, HTML: html}), "drawn")
+		for _, mode := range []RenderMode{ModeRealm, ModeOnce} {
+			t.Run(name+"/"+mode.String(), func(t *testing.T) {
+				contains(t, textOf(t, p, Job{Account: "a", RenderMode: mode, HTML: html}), "drawn")
 			})
 		}
 	}
@@ -45,8 +45,8 @@ func TestWebFontsAreAwaited(t *testing.T) {
 	p := startWithSite(t, s)
 	face := `<style>@font-face{font-family:F;src:url(%s)} p{font-family:F}</style><p>text in F`
 	inline := "data:font/ttf;base64," + base64.StdEncoding.EncodeToString(font)
-	for lane, src := range map[RenderMode]string{ModeInline: inline, ModeRealm: inline, ModeOnce: "http://site.test/font.ttf"} {
-		doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: lane, HTML: fmt.Sprintf(face, src)}, PDF{})
+	for mode, src := range map[RenderMode]string{ModeInline: inline, ModeRealm: inline, ModeOnce: "http://site.test/font.ttf"} {
+		doc, err := p.PDF(t.Context(), Job{Account: "a", RenderMode: mode, HTML: fmt.Sprintf(face, src)}, PDF{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,14 +96,14 @@ func TestLazyImagesAreLoaded(t *testing.T) {
 	})
 	p := startWithSite(t, s)
 	inline := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString([]byte(svg))
-	for lane, src := range map[RenderMode]string{ModeInline: inline, ModeRealm: inline, ModeOnce: "http://site.test/box.svg"} {
+	for mode, src := range map[RenderMode]string{ModeInline: inline, ModeRealm: inline, ModeOnce: "http://site.test/box.svg"} {
 		html := `<body style="margin:0"><div style="height:9000px"></div><img loading="lazy" width=40 height=40 src="` + src + `">`
-		img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: lane, HTML: html}, Screenshot{FullPage: true})
+		img, err := p.Screenshot(t.Context(), Job{Account: "a", RenderMode: mode, HTML: html}, Screenshot{FullPage: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := colorAt(pixels(t, img), 20, 9020); got != "00ff00ff" {
-			t.Errorf("%s lane: the lazy picture shows %s, want lime", lane, got)
+			t.Errorf("%s mode: the lazy picture shows %s, want lime", mode, got)
 		}
 	}
 	if got := len(s.requests("/box.svg")); got != 1 {

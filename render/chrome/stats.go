@@ -58,7 +58,7 @@ func (s Step) Doing() string {
 type Stats struct {
 	Queue       queue.State
 	Renders     int64 // jobs that returned a result
-	Escalated   int64 // jobs whose lane had no network and that needed it
+	Escalated   int64 // jobs whose mode had no network and that needed it
 	Restarts    int64 // planned replacements of browsers
 	Crashes     int64 // renderers and browsers that died
 	MemoryBytes int64 // of the browsers' processes, measured every few seconds

@@ -94,7 +94,7 @@ func mayLoseText(html string) bool {
 
 // untagged returns the texts of the document that are not tagged, as it is printed.
 func (p *tab) untagged(ctx context.Context, job Job) (found []Untagged, err error) {
-	if p.lane == ModeInline && !mayLoseText(job.HTML) {
+	if p.mode == ModeInline && !mayLoseText(job.HTML) {
 		return nil, nil
 	}
 	if err := p.emulatePrint(ctx); err != nil {

@@ -166,7 +166,7 @@ func TestInvalidFrontMatter(t *testing.T) {
 	}
 }
 
-// TestMarkdownLane checks that ordinary documents stay in the fast lane, the
+// TestMarkdownLane checks that ordinary documents stay in the inline mode, the
 // style sheet included, and that what the source brings is found.
 func TestMarkdownLane(t *testing.T) {
 	for _, test := range []struct {

@@ -2,8 +2,8 @@
 // target-counter(), to custom properties and counter styles that it supports. It names the constructs that it cannot
 // rewrite, such as footnotes. They are those of CSS Generated Content for Paged Media, Paged Media 4 and Page Floats.
 //
-//	var doc pagedcss.Document
-//	text, without := doc.Sheet("h1 { string-set: title content() } p { float: footnote }")
+//	var features pagedcss.Features
+//	text, without := features.Sheet("h1 { string-set: title content() } p { float: footnote }")
 //	fmt.Println(text)            // h1 { --relay-string-set:0; } p { float: footnote }
 //	fmt.Println(without[0].Name) // float: footnote
 package pagedcss

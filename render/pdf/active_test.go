@@ -30,7 +30,7 @@ func TestActiveContent(t *testing.T) {
 		if job == StampJob.Name {
 			args = stampArgs(nil)
 		}
-		got := string(pdftest.Transform(t, make1(t, job, args, activePDF(), plate(t, green, 40, 20)), "--qdf", "--object-streams=disable"))
+		got := string(pdftest.Transform(t, makeOne(t, job, args, activePDF(), plate(t, green, 40, 20)), "--qdf", "--object-streams=disable"))
 		for _, mark := range everything {
 			wanted := strings.Contains(strings.Join(want, " "), mark)
 			if strings.Contains(got, mark) != wanted {

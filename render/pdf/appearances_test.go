@@ -72,7 +72,7 @@ func TestUndrawnValuesStay(t *testing.T) {
 			}
 			t.Run(name+" "+jobName, func(t *testing.T) {
 				t.Parallel()
-				got := make1(t, jobName, args, document)
+				got := makeOne(t, jobName, args, document)
 				keep(t, "drawn-"+jobName+".pdf", got)
 				pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, got))
 				text := strings.Join(strings.Fields(pdftest.Tool(t, "pdftotext", "-raw", pdftest.Save(t, got), "-")), "")
@@ -105,7 +105,7 @@ func TestOverlayDrawsValues(t *testing.T) {
 func TestRedactReportsFlattening(t *testing.T) {
 	t.Parallel()
 	document, _ := undrawnForm("/NeedAppearances true")
-	result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Page"}}, document)
+	result, err := runJob(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Page"}}, document)
 	if err != nil {
 		t.Fatal(err)
 	}

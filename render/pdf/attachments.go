@@ -41,8 +41,8 @@ type NamedAttachments struct {
 	Names []string
 }
 
-// NewAttachments are the arguments of AttachJob.
-type NewAttachments struct {
+// AttachArgs are the arguments of AttachJob.
+type AttachArgs struct {
 	job.Input
 	Files []NewAttachment
 }
@@ -237,7 +237,7 @@ func detach(ctx context.Context, w *engine.Work, args NamedAttachments) ([]strin
 var AttachJob = job.DefineFile("pdf.attachments.add", engine.ChangeTime, attach)
 
 // attach adds files to a document.
-func attach(ctx context.Context, w *engine.Work, args NewAttachments) error {
+func attach(ctx context.Context, w *engine.Work, args AttachArgs) error {
 	doc, err := job.OpenOne(ctx, w, args.Input)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // result is the body of a job's result.
 func result(t testing.TB, jobName string, args any, files ...[]byte) []byte {
 	t.Helper()
-	got, err := do(t, jobName, args, files...)
+	got, err := runJob(t, jobName, args, files...)
 	if err != nil {
 		t.Fatalf("%s: %v", jobName, err)
 	}
@@ -29,11 +29,11 @@ func result(t testing.TB, jobName string, args any, files ...[]byte) []byte {
 
 func TestAttachments(t *testing.T) {
 	content := []byte("a;b\n1;2\n\x00\xff")
-	added := NewAttachments{Input: input(""), Files: []NewAttachment{
+	added := AttachArgs{Input: input(""), Files: []NewAttachment{
 		{File: inputName(1), Filename: "Übersicht (1).csv", ContentType: "text/csv", Description: "Zahlen, 数字"},
 		{File: inputName(2), Filename: "--empty"},
 	}}
-	document := make1(t, AttachJob.Name, added, linked().Write(), content, nil)
+	document := makeOne(t, AttachJob.Name, added, linked().Write(), content, nil)
 	sound(t, document, "", 3)
 	if out := pdftest.Tool(t, "pdfdetach", "-list", pdftest.Save(t, document)); !bytes.Contains([]byte(out), []byte("2 embedded files")) {
 		t.Errorf("poppler sees %s", out)
@@ -45,20 +45,20 @@ func TestAttachments(t *testing.T) {
 	if size := list[1].SizeBytes; size == nil || *size != int64(len(content)) || list[1].ModifiedAt == nil {
 		t.Errorf("attached is %+v", list[1])
 	}
-	got, err := do(t, DetachJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv", "Übersicht (1).csv"}}, document)
+	got, err := runJob(t, DetachJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv", "Übersicht (1).csv"}}, document)
 	if err != nil || len(got.Files) != 1 || !bytes.Equal(read(t, got), content) {
 		t.Errorf("taken out are %d files: %v", len(got.Files), err)
 	}
-	if all, err := do(t, DetachJob.Name, NamedAttachments{Input: input("")}, document); err != nil || len(all.Files) != 2 {
+	if all, err := runJob(t, DetachJob.Name, NamedAttachments{Input: input("")}, document); err != nil || len(all.Files) != 2 {
 		t.Errorf("all of them: %d files, %v", len(all.Files), err)
 	}
 	// One of the same name takes the place of the other.
 	added.Files = added.Files[:1]
-	again := make1(t, AttachJob.Name, added, document, []byte("new"))
-	if got, err := do(t, DetachJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again); err != nil || string(read(t, got)) != "new" {
+	again := makeOne(t, AttachJob.Name, added, document, []byte("new"))
+	if got, err := runJob(t, DetachJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again); err != nil || string(read(t, got)) != "new" {
 		t.Errorf("replaced: %v", err)
 	}
-	less := make1(t, RemoveAttachmentsJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again)
+	less := makeOne(t, RemoveAttachmentsJob.Name, NamedAttachments{Input: input(""), Names: []string{"Übersicht (1).csv"}}, again)
 	if list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), less)).Attachments; len(list) != 1 || list[0].Name != "--empty" {
 		t.Errorf("left is %+v", list)
 	}
@@ -68,10 +68,10 @@ func TestAttachments(t *testing.T) {
 }
 
 func TestAttachmentsThatAreNotThere(t *testing.T) {
-	fails(t, job.NoMatch, DetachJob.Name, NamedAttachments{Input: input("")}, three().Write())
-	document := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
+	runFailing(t, job.NoMatch, DetachJob.Name, NamedAttachments{Input: input("")}, three().Write())
+	document := makeOne(t, AttachJob.Name, AttachArgs{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
 	for _, jobName := range []string{DetachJob.Name, RemoveAttachmentsJob.Name} {
-		failed := fails(t, job.NotAttached, jobName, NamedAttachments{Input: input(""), Names: []string{"b.txt"}}, document)
+		failed := runFailing(t, job.NotAttached, jobName, NamedAttachments{Input: input(""), Names: []string{"b.txt"}}, document)
 		if want := `has "b.txt", which is not attached. Attachments: "a.txt"`; failed.Text != want {
 			t.Errorf("%s: %q, want %q", jobName, failed.Text, want)
 		}
@@ -83,9 +83,9 @@ func TestAttachmentsThatAreNotThere(t *testing.T) {
 
 // TestAttachmentsStayEncrypted adds to and reads of an encrypted document.
 func TestAttachmentsStayEncrypted(t *testing.T) {
-	locked := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
-	document := make1(t, AttachJob.Name, NewAttachments{Input: input("u"), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, locked, []byte("secret text"))
-	fails(t, job.PasswordRequired, AttachmentsJob.Name, input(""), document)
+	locked := makeOne(t, ProtectJob.Name, ProtectArgs{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
+	document := makeOne(t, AttachJob.Name, AttachArgs{Input: input("u"), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, locked, []byte("secret text"))
+	runFailing(t, job.PasswordRequired, AttachmentsJob.Name, input(""), document)
 	list := unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input("u"), document)).Attachments
 	if len(list) != 1 || list[0].SizeBytes == nil || *list[0].SizeBytes != 11 || bytes.Contains(document, []byte("secret text")) {
 		t.Errorf("attached is %+v", list)
@@ -122,7 +122,7 @@ func TestAttachmentsOnPages(t *testing.T) {
 		if a := list[1]; *a.Page != 2 || a.Filename != "note.txt" || a.Description != "see there" || a.ContentType != "text/plain" || *a.SizeBytes != 6 || a.ModifiedAt.Year() != 2026 {
 			t.Errorf("%s: attached is %+v", name, a)
 		}
-		all, err := do(t, DetachJob.Name, NamedAttachments{Input: input("")}, document)
+		all, err := runJob(t, DetachJob.Name, NamedAttachments{Input: input("")}, document)
 		if err != nil || len(all.Files) != 3 {
 			t.Fatalf("%s: %d files: %v", name, len(all.Files), err)
 		}
@@ -131,7 +131,7 @@ func TestAttachmentsOnPages(t *testing.T) {
 				t.Errorf("%s: file %d says %q, want %q: %v", name, i, got, want, err)
 			}
 		}
-		less := make1(t, RemoveAttachmentsJob.Name, NamedAttachments{Input: input(""), Names: []string{"note.txt", "note.txt (3)"}}, document)
+		less := makeOne(t, RemoveAttachmentsJob.Name, NamedAttachments{Input: input(""), Names: []string{"note.txt", "note.txt (3)"}}, document)
 		sound(t, less, "", 3)
 		list = unmarshal[Attachments](t, result(t, AttachmentsJob.Name, input(""), less)).Attachments
 		if len(list) != 1 || list[0].Name != "note.txt" || *list[0].Page != 2 {
@@ -184,9 +184,9 @@ func TestExtractImages(t *testing.T) {
 	}
 	glass := color.NRGBA{G: 255, A: 128} // it has a mask
 	pages := images.FromImagesArgs{Inputs: []job.Input{{Name: inputName(0)}, {Name: inputName(1)}, {Name: inputName(2)}}}
-	document := make1(t, images.FromImagesJob.Name, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, glass, 50, 20))
+	document := makeOne(t, images.FromImagesJob.Name, pages, b.Bytes(), plate(t, green, 30, 20), plate(t, glass, 50, 20))
 	all := ExtractImagesArgs{Selection: Selection{Input: input("")}}
-	got, err := do(t, ExtractImagesJob.Name, all, document)
+	got, err := runJob(t, ExtractImagesJob.Name, all, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,23 +201,23 @@ func TestExtractImages(t *testing.T) {
 		t.Errorf("the PNG has %v", size)
 	}
 	some := ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "2-"}, MinWidth: 31}
-	if got, err = do(t, ExtractImagesJob.Name, some, document); err != nil {
+	if got, err = runJob(t, ExtractImagesJob.Name, some, document); err != nil {
 		t.Fatal(err)
 	}
 	if names, _ := archived(t, read(t, got)); !slices.Equal(names, []string{"page-003-1.png"}) {
 		t.Errorf("the wide one of the last pages: %q", names)
 	}
 	some.MinWidth = 51
-	fails(t, job.NoMatch, ExtractImagesJob.Name, some, document)
-	fails(t, job.PageOutOfRange, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
+	runFailing(t, job.NoMatch, ExtractImagesJob.Name, some, document)
+	runFailing(t, job.PageOutOfRange, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input(""), Pages: "9"}}, document)
 }
 
 // TestExtractImagesOnce has one image on two pages, and several on one.
 func TestExtractImagesOnce(t *testing.T) {
-	document := make1(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{{Name: inputName(0)}}}, plate(t, green, 30, 20))
-	twice := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1,1"}, document)
-	stamped := make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "2" }), twice, plate(t, blue, 40, 20))
-	got, err := do(t, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input("")}}, stamped)
+	document := makeOne(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{{Name: inputName(0)}}}, plate(t, green, 30, 20))
+	twice := makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1,1"}, document)
+	stamped := makeOne(t, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "2" }), twice, plate(t, blue, 40, 20))
+	got, err := runJob(t, ExtractImagesJob.Name, ExtractImagesArgs{Selection: Selection{Input: input("")}}, stamped)
 	if err != nil {
 		t.Fatal(err)
 	}

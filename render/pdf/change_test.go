@@ -32,8 +32,8 @@ func encryptionOf(t *testing.T, content []byte, password string) (f facts, revis
 }
 
 func TestProtectEncryptsWithRevision6(t *testing.T) {
-	passwords := Protection{Input: input(""), UserPassword: "-übel @ \"x\"", OwnerPassword: "--owner", Allow: everything}
-	got := make1(t, ProtectJob.Name, passwords, three().Write())
+	passwords := ProtectArgs{Input: input(""), UserPassword: "-übel @ \"x\"", OwnerPassword: "--owner", Allow: everything}
+	got := makeOne(t, ProtectJob.Name, passwords, three().Write())
 	sound(t, got, passwords.UserPassword, 3)
 	sound(t, got, passwords.OwnerPassword, 3)
 	if _, revision := encryptionOf(t, got, passwords.UserPassword); revision != 6 {
@@ -42,13 +42,13 @@ func TestProtectEncryptsWithRevision6(t *testing.T) {
 	if bytes.Contains(got, []byte("alpha")) {
 		t.Error("the text can be read without a password")
 	}
-	fails(t, job.PasswordRequired, UnlockJob.Name, input(""), got)
-	fails(t, job.WrongPassword, UnlockJob.Name, input("guess"), got)
-	fails(t, job.NoMatch, UnlockJob.Name, input(""), three().Write())
-	fails(t, job.NoMatch, UnlockJob.Name, input("guess"), pdftest.Transform(t, three().Write(), "--object-streams=generate"))
-	fails(t, job.Damaged, UnlockJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
+	runFailing(t, job.PasswordRequired, UnlockJob.Name, input(""), got)
+	runFailing(t, job.WrongPassword, UnlockJob.Name, input("guess"), got)
+	runFailing(t, job.NoMatch, UnlockJob.Name, input(""), three().Write())
+	runFailing(t, job.NoMatch, UnlockJob.Name, input("guess"), pdftest.Transform(t, three().Write(), "--object-streams=generate"))
+	runFailing(t, job.Damaged, UnlockJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
 	for _, password := range []string{passwords.UserPassword, passwords.OwnerPassword} {
-		plain := make1(t, UnlockJob.Name, input(password), got)
+		plain := makeOne(t, UnlockJob.Name, input(password), got)
 		sound(t, plain, "", 3)
 		if f, _ := encryptionOf(t, plain, ""); f.Encryption.Encrypted {
 			t.Error("the unlocked document is still encrypted")
@@ -64,8 +64,8 @@ func TestProtectSetsPermissions(t *testing.T) {
 		"all": everything, "none": {}, "print": {Print: true}, "full print": {Print: true, HighRes: true}, "copy": {Copy: true},
 		"annotate": {Annotate: true, Fill: true}, "fill": {Fill: true}, "assemble": {Assemble: true}, "modify": {Modify: true},
 	} {
-		got := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: allow}, three().Write())
-		result, err := do(t, InfoJob.Name, input("u"), got)
+		got := makeOne(t, ProtectJob.Name, ProtectArgs{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: allow}, three().Write())
+		result, err := runJob(t, InfoJob.Name, input("u"), got)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,10 +80,10 @@ func TestProtectSetsPermissions(t *testing.T) {
 }
 
 func TestProtectReplacesPasswords(t *testing.T) {
-	first := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
-	second := make1(t, ProtectJob.Name, Protection{Input: input("u"), UserPassword: "v", OwnerPassword: "p", Allow: everything}, first)
+	first := makeOne(t, ProtectJob.Name, ProtectArgs{Input: input(""), UserPassword: "u", OwnerPassword: "o", Allow: everything}, three().Write())
+	second := makeOne(t, ProtectJob.Name, ProtectArgs{Input: input("u"), UserPassword: "v", OwnerPassword: "p", Allow: everything}, first)
 	sound(t, second, "v", 3)
-	fails(t, job.WrongPassword, UnlockJob.Name, input("u"), second)
+	runFailing(t, job.WrongPassword, UnlockJob.Name, input("u"), second)
 }
 
 // TestEncryptionStays changes encrypted documents of every revision: what comes
@@ -101,11 +101,11 @@ func TestEncryptionStays(t *testing.T) {
 		for jobName, args := range map[string]any{
 			ExtractJob.Name:     Selection{Input: input("u"), Pages: "1,2"},
 			DeletePagesJob.Name: Selection{Input: input("o"), Pages: "3"},
-			RotateJob.Name:      Rotation{Selection{Input: input("u")}, 90},
+			RotateJob.Name:      RotateArgs{Selection{Input: input("u")}, 90},
 			CompressJob.Name:    input("u"),
 			BookmarksJob.Name:   Outline{Input: input("o"), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
 		} {
-			got := make1(t, jobName, args, locked)
+			got := makeOne(t, jobName, args, locked)
 			for _, password := range []string{"u", "o"} {
 				pdftest.Tool(t, "qpdf", "--check", "--password="+password, pdftest.Save(t, got))
 			}
@@ -123,7 +123,7 @@ func TestEncryptionStays(t *testing.T) {
 // rotations returns how the pages of a document are turned.
 func rotations(t *testing.T, content []byte) (degrees []int) {
 	t.Helper()
-	result, err := do(t, InfoJob.Name, input(""), content)
+	result, err := runJob(t, InfoJob.Name, input(""), content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestRotateAddsUp(t *testing.T) {
 		{-90, "1-2", []int{180, 90, 270}},
 		{270, "last", []int{180, 90, 180}},
 	} {
-		content = make1(t, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: step.pages}, step.degrees}, content)
+		content = makeOne(t, RotateJob.Name, RotateArgs{Selection{Input: input(""), Pages: step.pages}, step.degrees}, content)
 		if got := rotations(t, content); !reflect.DeepEqual(got, step.want) {
 			t.Fatalf("%+d of pages %q: got %v, want %v", step.degrees, step.pages, got, step.want)
 		}
@@ -164,7 +164,7 @@ func TestBookmarks(t *testing.T) {
 		{Title: "(b:ad) \\ \"quoted\"", Page: 3},
 	}
 	want := []string{"Größe 漢字 1", "  One 2", "    Deep 3", "  Two 3", "(b:ad) \\ \"quoted\" 3"}
-	got := make1(t, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: deep}, three().Write())
+	got := makeOne(t, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: deep}, three().Write())
 	sound(t, got, "", 3)
 	if outline := outlineOf(t, got); !reflect.DeepEqual(outline, want) {
 		t.Errorf("outline %q, want %q", outline, want)
@@ -173,7 +173,7 @@ func TestBookmarks(t *testing.T) {
 		t.Errorf("MuPDF sees the outline %s", seen)
 	}
 	packed := pdftest.Transform(t, linked().Write(), "--object-streams=generate")
-	after := make1(t, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "Last", Page: 2}}}, packed)
+	after := makeOne(t, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "Last", Page: 2}}}, packed)
 	if outline, want := outlineOf(t, after), []string{"Start 1", "  Middle 2", "End 3", "Last 2"}; !reflect.DeepEqual(outline, want) {
 		t.Errorf("outline %q, want %q", outline, want)
 	}
@@ -184,7 +184,7 @@ func TestBookmarks(t *testing.T) {
 	if !bytes.Contains(after, []byte("/ObjStm")) {
 		t.Error("the objects are not in streams any more")
 	}
-	failed := fails(t, job.PageOutOfRange, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{
+	failed := runFailing(t, job.PageOutOfRange, BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{
 		{Title: "x", Page: 1, Children: []Bookmark{{Title: "y", Page: 1}, {Title: "z", Page: 4}}},
 	}}, three().Write())
 	if want := []int{0, 1}; !slices.Equal(failed.Bookmark, want) || failed.Pages != 3 {
@@ -198,7 +198,7 @@ func TestCompress(t *testing.T) {
 		long.Pages = append(long.Pages, fmt.Sprintf("page %d %s", i, strings.Repeat("x", 500)))
 	}
 	content := long.Write()
-	got := make1(t, CompressJob.Name, input(""), content)
+	got := makeOne(t, CompressJob.Name, input(""), content)
 	sound(t, got, "", 200)
 	if len(got)*5 > len(content) {
 		t.Errorf("%d bytes became %d, want less than a fifth", len(content), len(got))
@@ -206,11 +206,11 @@ func TestCompress(t *testing.T) {
 	if before, after := pageTexts(t, content, ""), pageTexts(t, got, ""); !reflect.DeepEqual(before, after) {
 		t.Error("the text has changed")
 	}
-	if again := make1(t, CompressJob.Name, input(""), got); len(again) > len(got) {
+	if again := makeOne(t, CompressJob.Name, input(""), got); len(again) > len(got) {
 		t.Errorf("%d bytes grew to %d", len(got), len(again))
 	}
-	small := make1(t, CompressJob.Name, input(""), three().Write())
-	if again := make1(t, CompressJob.Name, input(""), small); !bytes.Equal(again, small) {
+	small := makeOne(t, CompressJob.Name, input(""), three().Write())
+	if again := makeOne(t, CompressJob.Name, input(""), small); !bytes.Equal(again, small) {
 		t.Error("what cannot get smaller was changed")
 	}
 }

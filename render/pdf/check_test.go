@@ -60,7 +60,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 	}
 	maps.DeleteFunc(jobs, func(name string, _ func() (any, [][]byte)) bool { return slices.Contains(readingJobs(), name) })
 	jobs[RemoveAttachmentsJob.Name] = func() (any, [][]byte) {
-		attached := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, document, []byte("a"))
+		attached := makeOne(t, AttachJob.Name, AttachArgs{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, document, []byte("a"))
 		return NamedAttachments{Input: input("")}, [][]byte{attached}
 	}
 	jobs[DeletePagesJob.Name] = func() (any, [][]byte) {
@@ -70,7 +70,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 		return input("u"), [][]byte{pdftest.Transform(t, document, "--encrypt", "u", "o", "256", "--")}
 	}
 	jobs[SetInfoJob.Name] = func() (any, [][]byte) {
-		return Information{Input: input(""), Info: pdffile.Info{Title: "a title"}}, [][]byte{document}
+		return SetInfoArgs{Input: input(""), Info: pdffile.Info{Title: "a title"}}, [][]byte{document}
 	}
 	for _, name := range []string{NUpJob.Name, BookletJob.Name} { // which refuse fields without an appearance
 		args := jobsOnOne()[name]
@@ -99,7 +99,7 @@ func writingJobs(t *testing.T) map[string]func() (args any, files [][]byte) {
 
 // readingJobs returns the jobs whose usual result is not a PDF.
 func readingJobs() []string {
-	return []string{InfoJob.Name, images.ConvertJob.Name, ExtractImagesJob.Name, AttachmentsJob.Name, DetachJob.Name, RasterJob.Name, TextJob.Name, form.FieldsJob.Name, archive.CheckJob.Name, MarkdownJob.Name, CheckJob.Name, compare.Job.Name, SplitJob.Name, MetadataJob.Name, MeasureJob.Name, InvoiceReadJob.Name, VerifyJob.Name, SignKeyJob.Name, SignDigestJob.Name, SealJob.Name}
+	return []string{InfoJob.Name, images.ConvertJob.Name, ExtractImagesJob.Name, AttachmentsJob.Name, DetachJob.Name, RasterJob.Name, TextJob.Name, form.FieldsJob.Name, archive.ClaimJob.Name, MarkdownJob.Name, CheckJob.Name, compare.Job.Name, SplitJob.Name, MetadataJob.Name, MeasureJob.Name, InvoiceReadJob.Name, VerifyJob.Name, SignKeyJob.Name, SignDigestJob.Name, SealJob.Name}
 }
 
 // TestResultsPassCheck does every job that writes a PDF: its result passes qpdf --check,
@@ -116,7 +116,7 @@ func TestResultsPassCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args, files := make()
-			result, err := do(t, name, args, files...)
+			result, err := runJob(t, name, args, files...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestResultsPassCheck(t *testing.T) {
 			if out := pdftest.Tool(t, "qpdf", "--check", "--password="+password, pdftest.Save(t, read(t, result))); strings.Contains(out, "WARNING") {
 				t.Error(out)
 			}
-			if failed := fails(t, job.BrokenStructure, brokenPrefix+name, args, files...); !strings.Contains(failed.Text, "damaged PDF") {
+			if failed := runFailing(t, job.BrokenStructure, brokenPrefix+name, args, files...); !strings.Contains(failed.Text, "damaged PDF") {
 				t.Errorf("the error is %q", failed.Text)
 			}
 		})
@@ -143,14 +143,14 @@ func TestCheckKeepsDamagedData(t *testing.T) {
 	inData := c.write()
 	sealed := pdftest.Transform(t, inData, "--encrypt", "u", "o", "256", "--")
 	for password, document := range map[string][]byte{"": inData, "u": sealed} {
-		make1(t, StampJob.Name, func() StampArgs { a := stampArgs(nil); a.Input.Password = password; return a }(), document, plate(t, green, 30, 20))
-		make1(t, RotateJob.Name, Rotation{Selection{Input: input(password)}, 90}, document)
+		makeOne(t, StampJob.Name, func() StampArgs { a := stampArgs(nil); a.Input.Password = password; return a }(), document, plate(t, green, 30, 20))
+		makeOne(t, RotateJob.Name, RotateArgs{Selection{Input: input(password)}, 90}, document)
 	}
 	whole := three().Write()
 	at := bytes.LastIndex(whole, []byte("startxref"))
 	damaged := slices.Concat(whole[:at], []byte("startxref\n5\n%%EOF\n"))
 	for jobName, args := range map[string]any{CompressJob.Name: input(""), OptimizeJob.Name: OptimizeArgs{Input: input("")}} {
-		sound(t, make1(t, jobName, args, damaged), "", 3)
+		sound(t, makeOne(t, jobName, args, damaged), "", 3)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestCheckKeepsDamagedData(t *testing.T) {
 func TestResultsHaveASize(t *testing.T) {
 	t.Parallel()
 	for jobName, args := range map[string]any{RepairJob.Name: input(""), ExtractJob.Name: Selection{Input: input(""), Pages: "1"}} {
-		result := make1(t, jobName, args, []byte(blankPDF))
+		result := makeOne(t, jobName, args, []byte(blankPDF))
 		sound(t, result, "", 1)
 		if out := pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, result)); strings.Contains(out, "WARNING") {
 			t.Errorf("%s: %s", jobName, out)
@@ -169,7 +169,7 @@ func TestResultsHaveASize(t *testing.T) {
 
 // TestPasswordsIn finds what opens a result among arguments.
 func TestPasswordsIn(t *testing.T) {
-	args, err := json.Marshal(Protection{Input: input("one"), UserPassword: "two"})
+	args, err := json.Marshal(ProtectArgs{Input: input("one"), UserPassword: "two"})
 	if err != nil {
 		t.Fatal(err)
 	}

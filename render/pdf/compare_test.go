@@ -29,7 +29,7 @@ func compareArgs(output compare.Format, ignore ...compare.IgnoredArea) compare.A
 func compared(t *testing.T, args compare.Args, old, latest []byte) compare.Comparison {
 	t.Helper()
 	args.Output = compare.JSON
-	result, err := do(t, compare.Job.Name, args, old, latest)
+	result, err := runJob(t, compare.Job.Name, args, old, latest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestCompareIgnoresTheInvisible(t *testing.T) {
 	latest.Annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Border [0 0 0] /Rect [0 0 99 99] /A << /S /URI /URI (https://example.com/) >> >>"}
 	packed := pdftest.Save(t, latest.Write())
 	pdftest.Tool(t, "qpdf", "--replace-input", "--object-streams=generate", packed)
-	for name, content := range map[string][]byte{"plain": latest.Write(), "packed": make1(t, CompressJob.Name, input(""), latest.Write())} {
+	for name, content := range map[string][]byte{"plain": latest.Write(), "packed": makeOne(t, CompressJob.Name, input(""), latest.Write())} {
 		if got := compared(t, compareArgs(compare.JSON), old.Write(), content); !got.Equal || statusLine(got) != "=1:1 =2:2 =3:3" {
 			t.Errorf("%s: %s", name, statusLine(got))
 		}
@@ -240,24 +240,24 @@ func TestCompareIgnoresAreas(t *testing.T) {
 }
 
 func TestCompareOpensEncryptedFiles(t *testing.T) {
-	old := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, three().Write())
+	old := makeOne(t, ProtectJob.Name, ProtectArgs{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, three().Write())
 	args := compareArgs(compare.JSON)
 	args.Old.Password = "u"
 	if got := compared(t, args, old, three().Write()); !got.Equal {
 		t.Errorf("%s, want equal pages", statusLine(got))
 	}
 	args.Old.Password = ""
-	if failed := fails(t, job.PasswordRequired, compare.Job.Name, args, old, three().Write()); failed.Input != 0 {
+	if failed := runFailing(t, job.PasswordRequired, compare.Job.Name, args, old, three().Write()); failed.Input != 0 {
 		t.Errorf("input %d, want 0", failed.Input)
 	}
 	args.New.Password = "x"
-	if failed := fails(t, job.WrongPassword, compare.Job.Name, args, three().Write(), old); failed.Input != 1 {
+	if failed := runFailing(t, job.WrongPassword, compare.Job.Name, args, three().Write(), old); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
-	if failed := fails(t, job.NotPDF, compare.Job.Name, compareArgs(compare.JSON), three().Write(), []byte("x")); failed.Input != 1 {
+	if failed := runFailing(t, job.NotPDF, compare.Job.Name, compareArgs(compare.JSON), three().Write(), []byte("x")); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
-	if failed := fails(t, job.OverLimit, compare.Job.Name, compareArgs(compare.JSON), three().Write(), numbered(compare.MaxPages+1)); failed.Input != 1 {
+	if failed := runFailing(t, job.OverLimit, compare.Job.Name, compareArgs(compare.JSON), three().Write(), numbered(compare.MaxPages+1)); failed.Input != 1 {
 		t.Errorf("input %d, want 1", failed.Input)
 	}
 }
@@ -286,7 +286,7 @@ func TestComparePageSizes(t *testing.T) {
 		if got := compared(t, compareArgs(compare.JSON), test.old, test.latest); statusLine(got) != test.want {
 			t.Errorf("%s: %s, want %s", test.name, statusLine(got), test.want)
 		}
-		if result, err := do(t, compare.Job.Name, compareArgs(compare.PDF), test.old, test.latest); err != nil {
+		if result, err := runJob(t, compare.Job.Name, compareArgs(compare.PDF), test.old, test.latest); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		} else {
 			sound(t, read(t, result), "", 1)
@@ -326,14 +326,14 @@ func TestCompareJoinsManyAreas(t *testing.T) {
 func TestCompareDrawsViews(t *testing.T) {
 	sharedtest.Slow(t)
 	old, latest := craft(say("alpha"), say("beta"), say("gamma")).write(), craft(say("alpha"), say("betA"), say("delta"), say("gamma")).write()
-	document := func() []byte { return make1(t, compare.Job.Name, compareArgs(compare.PDF), old, latest) }
+	document := func() []byte { return makeOne(t, compare.Job.Name, compareArgs(compare.PDF), old, latest) }
 	first := document()
 	sound(t, first, "", 2)
 	if !bytes.Equal(first, document()) {
 		t.Error("the PDF differs each time")
 	}
-	sound(t, make1(t, compare.Job.Name, compareArgs(compare.PDF), old, old), "", 1)
-	names, images := zipped(t, make1(t, compare.Job.Name, compareArgs(compare.Images), old, latest))
+	sound(t, makeOne(t, compare.Job.Name, compareArgs(compare.PDF), old, old), "", 1)
+	names, images := zipped(t, makeOne(t, compare.Job.Name, compareArgs(compare.Images), old, latest))
 	if want := []string{"old-002-new-002.png", "new-003.png", "comparison.json"}; !reflect.DeepEqual(names, want) {
 		t.Fatalf("files %q, want %q", names, want)
 	}
@@ -368,14 +368,14 @@ func TestCompareDrawsViews(t *testing.T) {
 	}
 	few := compareArgs(compare.Images)
 	few.MaxViews = 1
-	names, images = zipped(t, make1(t, compare.Job.Name, few, old, latest))
+	names, images = zipped(t, makeOne(t, compare.Job.Name, few, old, latest))
 	if want := []string{"old-002-new-002.png", "comparison.json"}; !reflect.DeepEqual(names, want) {
 		t.Fatalf("one view: files %q, want %q", names, want)
 	}
 	if err := json.Unmarshal(images[1], &report); err != nil || statusLine(report) != "=1:1 ~2:2 +:3 =3:4" {
 		t.Errorf("one view: report %s, %v", statusLine(report), err)
 	}
-	names, _ = zipped(t, make1(t, compare.Job.Name, compareArgs(compare.Images), old, old))
+	names, _ = zipped(t, makeOne(t, compare.Job.Name, compareArgs(compare.Images), old, old))
 	if want := []string{"comparison.json"}; !reflect.DeepEqual(names, want) {
 		t.Errorf("equal documents: files %q, want %q", names, want)
 	}
@@ -405,9 +405,9 @@ func zipped(t *testing.T, archive []byte) (names []string, contents [][]byte) {
 // TestCompareTestMark draws the test mark on each image.
 func TestCompareTestMark(t *testing.T) {
 	args := compareArgs(compare.Images)
-	_, plain := zipped(t, make1(t, compare.Job.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
+	_, plain := zipped(t, makeOne(t, compare.Job.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
 	args.TestMark = true
-	_, marked := zipped(t, make1(t, compare.Job.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
+	_, marked := zipped(t, makeOne(t, compare.Job.Name, args, craft(say("alpha")).write(), craft(say("beta")).write()))
 	img, err := png.Decode(bytes.NewReader(marked[0]))
 	if err != nil || bytes.Equal(plain[0], marked[0]) {
 		t.Fatalf("the image has no test mark, %v", err)

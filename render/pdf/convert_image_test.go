@@ -33,7 +33,7 @@ func convertTo(t *testing.T, args images.ConvertArgs, source []byte) (image.Imag
 	if args.Quality == 0 {
 		args.Quality = 90
 	}
-	made := make1(t, images.ConvertJob.Name, args, source)
+	made := makeOne(t, images.ConvertJob.Name, args, source)
 	in, out := filepath.Join(t.TempDir(), "image."+args.To), filepath.Join(t.TempDir(), "out.png")
 	if err := os.WriteFile(in, made, 0o600); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestConvertTransparency(t *testing.T) {
 			}
 		}
 	}
-	made := make1(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "gif"}, source)
+	made := makeOne(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "gif"}, source)
 	whole, err := gif.Decode(bytes.NewReader(made))
 	if err != nil {
 		t.Fatal(err)
@@ -196,11 +196,11 @@ func TestConvertColors(t *testing.T) {
 	copy(profile[36:], "acsp")
 	plain := asJPEG(t, photo)
 	source := append(append(append([]byte{}, plain[:2]...), profileSegments(profile)...), plain[2:]...)
-	again, err := pngChunk(make1(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, source), "iCCP")
+	again, err := pngChunk(makeOne(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, source), "iCCP")
 	if err != nil || len(again) == 0 {
 		t.Errorf("a PNG has no profile: %v", err)
 	}
-	jpegAgain := make1(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "jpeg", Quality: 80}, source)
+	jpegAgain := makeOne(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "jpeg", Quality: 80}, source)
 	if bytes.Count(jpegAgain, []byte("ICC_PROFILE")) != 2 {
 		t.Error("a JPEG has not the two parts of its profile")
 	}
@@ -238,7 +238,7 @@ func TestConvertImageRefuses(t *testing.T) {
 	} {
 		test.args.Input = input("")
 		test.args.Quality = 80
-		if failed := fails(t, test.kind, images.ConvertJob.Name, test.args, test.source); failed.Kind == images.LargeImage && failed.Text == "" {
+		if failed := runFailing(t, test.kind, images.ConvertJob.Name, test.args, test.source); failed.Kind == images.LargeImage && failed.Text == "" {
 			t.Errorf("%s: no words", name)
 		}
 	}
@@ -292,7 +292,7 @@ func TestConvertReportsOmittedImages(t *testing.T) {
 		"a TIFF": {asTIFF(t, large(rgba)), false}, "a TIFF of two pages": {pdftest.Load(t, "testdata/pages.tiff"), true},
 		"a JPEG": {asJPEG(t, large(rgba)), false}, "a WebP": {pdftest.Load(t, "testdata/lossy.webp"), false},
 	} {
-		result, err := do(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, test.source)
+		result, err := runJob(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, test.source)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -420,7 +420,7 @@ func TestConvertRealImages(t *testing.T) {
 			t.Logf("%s: %v", filepath.Base(path), err) // of a kind that Go does not read
 			continue
 		}
-		result, err := do(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png", Quality: 90, Width: width}, content)
+		result, err := runJob(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png", Quality: 90, Width: width}, content)
 		if err != nil {
 			t.Errorf("%s: %v", filepath.Base(path), err)
 			continue

@@ -26,14 +26,14 @@ func TestCropKeepsVisibleContent(t *testing.T) {
 	sharedtest.Slow(t)
 	for _, rotate := range []int{0, 90, 180, 270, -90, 450} {
 		corner := stampArgs(func(a *Mark) { *a.Position = "top-left" })
-		document := make1(t, StampJob.Name, corner, colored(rotate), plate(t, green, 40, 20))
+		document := makeOne(t, StampJob.Name, corner, colored(rotate), plate(t, green, 40, 20))
 		whole := draw(t, document, 1)
 		width, height := whole.Bounds().Dx(), whole.Bounds().Dy()
 		box := CropBox{X: 20, Y: 10, Width: 70, Height: 60}
 		part := image.Rect(20, 10, 90, 70)
-		boxed := make1(t, CropJob.Name, CropArgs{Selection: Selection{Input: input("")}, Box: &box}, document)
+		boxed := makeOne(t, CropJob.Name, CropArgs{Selection: Selection{Input: input("")}, Box: &box}, document)
 		margin := images.Margin{Top: 10, Left: 20, Right: float64(width - part.Max.X), Bottom: float64(height - part.Max.Y)}
-		cropped := make1(t, CropJob.Name, CropArgs{Selection: Selection{Input: input("")}, Margin: margin}, document)
+		cropped := makeOne(t, CropJob.Name, CropArgs{Selection: Selection{Input: input("")}, Margin: margin}, document)
 		for name, got := range map[string]image.Image{
 			"poppler": draw(t, boxed, 1), "MuPDF": drawMuPDF(t, boxed, 1), "PDFium": drawPDFium(t, boxed, 1), "margins": draw(t, cropped, 1),
 		} {
@@ -47,7 +47,7 @@ func TestCropKeepsVisibleContent(t *testing.T) {
 
 func TestCropLeavesOtherPages(t *testing.T) {
 	sharedtest.Slow(t)
-	got := make1(t, CropJob.Name, CropArgs{Selection: Selection{Input: input(""), Pages: "2"}, Box: &CropBox{X: 1, Y: 2, Width: 9000, Height: 30}}, linked().Write())
+	got := makeOne(t, CropJob.Name, CropArgs{Selection: Selection{Input: input(""), Pages: "2"}, Box: &CropBox{X: 1, Y: 2, Width: 9000, Height: 30}}, linked().Write())
 	sound(t, got, "", 3)
 	about := unmarshal[Info](t, result(t, InfoJob.Name, input(""), got))
 	for i, want := range []PageInfo{{1, 300, 400, 0}, {2, 300, 30, 0}, {3, 302, 400, 0}} {
@@ -65,18 +65,18 @@ func TestCropRefusesEmptyResults(t *testing.T) {
 		{Box: &CropBox{X: 400, Width: 10, Height: 10}}, {Margin: images.Margin{Top: 200, Bottom: 198}}, {Box: &CropBox{X: 298, Width: 50, Height: 50}},
 	} {
 		args.Selection = Selection{Input: input(""), Pages: "1"}
-		if failed := fails(t, job.OffPage, CropJob.Name, args, three().Write()); failed.Page != 1 || failed.Text == "" {
+		if failed := runFailing(t, job.OffPage, CropJob.Name, args, three().Write()); failed.Page != 1 || failed.Text == "" {
 			t.Errorf("%+v: %+v", args, failed)
 		}
 	}
 	beyond := CropArgs{Selection: Selection{Input: input(""), Pages: "4"}, Box: &CropBox{Width: 10, Height: 10}}
-	fails(t, job.PageOutOfRange, CropJob.Name, beyond, three().Write())
+	runFailing(t, job.PageOutOfRange, CropJob.Name, beyond, three().Write())
 }
 
 // TestCropCountsInUnits crops a page whose unit is not a point.
 func TestCropCountsInUnits(t *testing.T) {
 	document := bytes.Replace(three().Write(), []byte("/MediaBox [0 0 300 400]"), []byte("/MediaBox [0 0 30 40] /UserUnit 10"), 1)
-	got := make1(t, CropJob.Name, CropArgs{Selection: Selection{Input: input(""), Pages: "1"}, Box: &CropBox{X: 50, Y: 100, Width: 200, Height: 150}}, document)
+	got := makeOne(t, CropJob.Name, CropArgs{Selection: Selection{Input: input(""), Pages: "1"}, Box: &CropBox{X: 50, Y: 100, Width: 200, Height: 150}}, document)
 	if text := pdftest.Tool(t, "qpdf", "--qdf", "--object-streams=disable", pdftest.Save(t, got), "-"); !bytes.Contains(flat(text), []byte("/CropBox [ 5 15 25 30 ]")) {
 		t.Errorf("the page is cropped elsewhere:\n%.2000s", text)
 	}
@@ -92,12 +92,12 @@ func TestRepair(t *testing.T) {
 		"no table": content[:table], "a table that lies": bytes.ReplaceAll(content, []byte(" 00000 n"), []byte("9 00000 n")),
 		"text before it": append([]byte("HTTP/1.1 200 OK\r\n\r\n"), content...),
 	} {
-		got := make1(t, RepairJob.Name, input(""), broken)
+		got := makeOne(t, RepairJob.Name, input(""), broken)
 		sound(t, got, "", 3)
 		if texts := pageTexts(t, got, ""); fmt.Sprint(texts) != "[alpha beta gamma]" {
 			t.Errorf("%s: pages %q", name, texts)
 		}
 	}
-	fails(t, job.Damaged, RepairJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
-	fails(t, job.NotPDF, RepairJob.Name, input(""), []byte("GIF89a"))
+	runFailing(t, job.Damaged, RepairJob.Name, input(""), []byte("%PDF-1.7\nnothing of it is left"))
+	runFailing(t, job.NotPDF, RepairJob.Name, input(""), []byte("GIF89a"))
 }

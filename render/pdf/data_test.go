@@ -17,7 +17,7 @@ import (
 // markdownOf reads a document as Markdown.
 func markdownOf(t *testing.T, args MarkdownArgs, document []byte) (MarkdownText, MarkdownReport) {
 	t.Helper()
-	result, err := do(t, MarkdownJob.Name, args, document)
+	result, err := runJob(t, MarkdownJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func TestMarkdownMixed(t *testing.T) {
 	sharedtest.Slow(t)
 	english := letterIn["eng"]
 	scan := scanOf(t, 90, 1.5, english)
-	empty := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1"}, []byte(blankPDF))
-	document := make1(t, MergeJob.Name, mergeOf([]string{"", "", ""}, []string{"a", "b", "c"}), typed(t, "Typed page\n\nIt says so."), scan, empty)
+	empty := makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1"}, []byte(blankPDF))
+	document := makeOne(t, MergeJob.Name, mergeOf([]string{"", "", ""}, []string{"a", "b", "c"}), typed(t, "Typed page\n\nIt says so."), scan, empty)
 	args := MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}}
 	text, about := markdownOf(t, args, document)
 	if !slices.Equal(about.Read, []int{2}) || !slices.Equal(about.Empty, []int{3}) || text.PageCount != 3 {
@@ -63,7 +63,7 @@ func TestMarkdownMixed(t *testing.T) {
 	if len(about.Read) > 0 || !slices.Equal(about.Empty, []int{2}) || len(text.Pages) != 2 || text.Pages[0].Source != "none" || !strings.Contains(text.Pages[1].Markdown, "It says so.") {
 		t.Errorf("got %+v and %+v", text, about)
 	}
-	fails(t, job.NoLanguage, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"xyz"}}, document)
+	runFailing(t, job.NoLanguage, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Languages: []string{"xyz"}}, document)
 }
 
 // TestMarkdownKeepsLinks reads links next to comments and fields, whose flattening would
@@ -103,10 +103,10 @@ func TestMarkdownReal(t *testing.T) {
 	read, words := 0, 0
 	for i := 0; i < len(paths); i += every {
 		content := pdftest.Load(t, paths[i])
-		result, err := do(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input(""), Pages: "1-20"}, Apart: true}, content)
+		result, err := runJob(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input(""), Pages: "1-20"}, Apart: true}, content)
 		var failed *job.Error
 		if errors.As(err, &failed) && failed.Kind == job.PageOutOfRange {
-			result, err = do(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Apart: true}, content)
+			result, err = runJob(t, MarkdownJob.Name, MarkdownArgs{Selection: Selection{Input: input("")}, Apart: true}, content)
 		}
 		if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 			continue

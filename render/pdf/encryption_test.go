@@ -33,18 +33,18 @@ func TestLengthOfKeyIsMissing(t *testing.T) {
 			"none of the filter": cleared(`/Length 16\b`, "", sealed), "another": cleared(`/Length 128`, "/Length 40", sealed), "in streams": cleared(`/Length 128`, "", packed),
 		} {
 			for job, args := range map[string]any{
-				UnlockJob.Name: input(user), ExtractJob.Name: Selection{Input: input(user), Pages: "1-2"}, RotateJob.Name: Rotation{Selection{Input: input(user)}, 90},
+				UnlockJob.Name: input(user), ExtractJob.Name: Selection{Input: input(user), Pages: "1-2"}, RotateJob.Name: RotateArgs{Selection{Input: input(user)}, 90},
 				CompressJob.Name: input(user), RepairJob.Name: input(user), TestMarkJob.Name: input(user),
 				redact.Job.Name: redact.Args{Input: input(user), Terms: []string{"Falkenberg"}},
 			} {
-				got := make1(t, job, args, document)
+				got := makeOne(t, job, args, document)
 				out := pdftest.Tool(t, "pdftotext", "-upw", user, pdftest.Save(t, got), "-")
 				if strings.Count(out, "Readable") != 2 {
 					t.Errorf("%s, password %q, %s: the text is %q", name, user, job, out)
 				}
 				sound(t, got, user, 2)
 			}
-			result, err := do(t, TextJob.Name, TextArgs{Input: input(user)}, document)
+			result, err := runJob(t, TextJob.Name, TextArgs{Input: input(user)}, document)
 			if err != nil || !strings.Contains(string(content(t, result)), "Readable") {
 				t.Errorf("%s: %v", name, err)
 			}

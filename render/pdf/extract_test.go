@@ -20,7 +20,7 @@ func TestExtractKeepsOrderAndRepeats(t *testing.T) {
 		{"last,-2", []string{"gamma", "alpha", "beta"}},
 		{"even", []string{"beta"}},
 	} {
-		got := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: test.pages}, linked().Write())
+		got := makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: test.pages}, linked().Write())
 		sound(t, got, "", len(test.want))
 		if texts := pageTexts(t, got, ""); !reflect.DeepEqual(texts, test.want) {
 			t.Errorf("pages %q: got %q, want %q", test.pages, texts, test.want)
@@ -37,7 +37,7 @@ func TestExtractKeepsTheOutlineOfItsPages(t *testing.T) {
 		{"2", []string{"Start -", "  Middle 1"}},
 		{"3,1", []string{"Start 2", "End 1"}},
 	} {
-		got := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: test.pages}, linked().Write())
+		got := makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: test.pages}, linked().Write())
 		if outline := outlineOf(t, got); !reflect.DeepEqual(outline, test.want) {
 			t.Errorf("pages %q: outline %q, want %q", test.pages, outline, test.want)
 		}
@@ -50,10 +50,10 @@ func TestExtractLeavesNothingBehind(t *testing.T) {
 	content := linked().Write()
 	packed := pdftest.Transform(t, content, "--object-streams=generate")
 	for name, got := range map[string][]byte{
-		"extract":        make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1,3"}, content),
-		"delete":         make1(t, DeletePagesJob.Name, Selection{Input: input(""), Pages: "2"}, content),
-		"packed extract": make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1,3"}, packed),
-		"packed delete":  make1(t, DeletePagesJob.Name, Selection{Input: input(""), Pages: "2"}, packed),
+		"extract":        makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1,3"}, content),
+		"delete":         makeOne(t, DeletePagesJob.Name, Selection{Input: input(""), Pages: "2"}, content),
+		"packed extract": makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1,3"}, packed),
+		"packed delete":  makeOne(t, DeletePagesJob.Name, Selection{Input: input(""), Pages: "2"}, packed),
 	} {
 		if outline, want := outlineOf(t, got), []string{"Start 1", "End 2"}; !reflect.DeepEqual(outline, want) {
 			t.Errorf("%s: outline %q, want %q", name, outline, want)
@@ -76,24 +76,24 @@ func TestExtractLeavesNothingBehind(t *testing.T) {
 func TestSelectionsAreRefused(t *testing.T) {
 	doc := three().Write()
 	for _, jobName := range []string{ExtractJob.Name, DeletePagesJob.Name} {
-		failed := fails(t, job.PageOutOfRange, jobName, Selection{Input: input(""), Pages: "2-4"}, doc)
+		failed := runFailing(t, job.PageOutOfRange, jobName, Selection{Input: input(""), Pages: "2-4"}, doc)
 		if failed.Pages != 3 {
 			t.Errorf("%s: the document has %d pages, want 3", jobName, failed.Pages)
 		}
 	}
-	fails(t, job.PageOutOfRange, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "9"}, 90}, doc)
-	if failed := fails(t, job.AllPages, DeletePagesJob.Name, Selection{Input: input(""), Pages: "1-"}, doc); failed.Pages != 3 {
+	runFailing(t, job.PageOutOfRange, RotateJob.Name, RotateArgs{Selection{Input: input(""), Pages: "9"}, 90}, doc)
+	if failed := runFailing(t, job.AllPages, DeletePagesJob.Name, Selection{Input: input(""), Pages: "1-"}, doc); failed.Pages != 3 {
 		t.Errorf("the document has %d pages, want 3", failed.Pages)
 	}
 	many := strings.TrimSuffix(strings.Repeat("1-30,", 67), ",")
-	if failed := fails(t, job.TooManyPages, ExtractJob.Name, Selection{Input: input(""), Pages: many},
+	if failed := runFailing(t, job.TooManyPages, ExtractJob.Name, Selection{Input: input(""), Pages: many},
 		source{Pages: make([]string, 30)}.Write()); failed.Max != job.MaxPages {
 		t.Errorf("the limit is %d pages, want %d", failed.Max, job.MaxPages)
 	}
 }
 
 func TestDeletePages(t *testing.T) {
-	got := make1(t, DeletePagesJob.Name, Selection{Input: input(""), Pages: "2"}, linked().Write())
+	got := makeOne(t, DeletePagesJob.Name, Selection{Input: input(""), Pages: "2"}, linked().Write())
 	if texts, want := pageTexts(t, got, ""), []string{"alpha", "gamma"}; !reflect.DeepEqual(texts, want) {
 		t.Errorf("got %q, want %q", texts, want)
 	}

@@ -21,7 +21,7 @@ func formPDF(t testing.TB) []byte {
 
 func readFields(t testing.TB, document []byte, password string) map[string]form.Field {
 	t.Helper()
-	result, err := do(t, form.FieldsJob.Name, form.FieldsArgs{Input: input(password)}, document)
+	result, err := runJob(t, form.FieldsJob.Name, form.FieldsArgs{Input: input(password)}, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func readFields(t testing.TB, document []byte, password string) map[string]form.
 }
 
 func TestFormFields(t *testing.T) {
-	result, err := do(t, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, formPDF(t))
+	result, err := runJob(t, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, formPDF(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestFormFields(t *testing.T) {
 }
 
 func TestFormFieldsOfNoForm(t *testing.T) {
-	result, err := do(t, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, three().Write())
+	result, err := runJob(t, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, three().Write())
 	if err != nil || string(result.Body) != `{"fields":[]}` {
 		t.Errorf("%s, %v; want no fields", result.Body, err)
 	}
@@ -92,7 +92,7 @@ func afterFilling() map[string]any {
 
 func fillForm(t testing.TB, args form.FillArgs, document []byte) []byte {
 	t.Helper()
-	result, err := do(t, form.FillJob.Name, args, document)
+	result, err := runJob(t, form.FillJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestFormFillFaults(t *testing.T) {
 		},
 		"no fault": {map[string]any{"agree": "Yes", "news": "Off", "size": nil, "languages": "German", "code": ""}, nil},
 	} {
-		result, err := do(t, form.FillJob.Name, form.FillArgs{Input: input(""), Values: test.values}, formPDF(t))
+		result, err := runJob(t, form.FillJob.Name, form.FillArgs{Input: input(""), Values: test.values}, formPDF(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestFormFillFaults(t *testing.T) {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, test.want)
 		}
 	}
-	result, err := do(t, form.FillJob.Name, form.FillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().Write())
+	result, err := runJob(t, form.FillJob.Name, form.FillArgs{Input: input(""), Values: map[string]any{"name": "x"}}, three().Write())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,9 +232,9 @@ func TestFormFillKeepsEncryption(t *testing.T) {
 				t.Errorf("city is %v, want Łódź", got)
 			}
 		}
-		fails(t, job.PasswordRequired, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, filled)
+		runFailing(t, job.PasswordRequired, form.FieldsJob.Name, form.FieldsArgs{Input: input("")}, filled)
 	}
-	fails(t, job.WrongPassword, form.FillJob.Name, form.FillArgs{Input: input("no"), Values: everyValue()}, document)
+	runFailing(t, job.WrongPassword, form.FillJob.Name, form.FillArgs{Input: input("no"), Values: everyValue()}, document)
 }
 
 // TestFormFillJoinsArabic finds the letters in their joined forms, from right to left.

@@ -53,10 +53,10 @@ func jobsOnOne() map[string]any {
 	first := Selection{Input: input(""), Pages: "1"}
 	return map[string]any{
 		InfoJob.Name: input(""), CompressJob.Name: input(""), UnlockJob.Name: input(""), ExtractJob.Name: first, DeletePagesJob.Name: first,
-		RotateJob.Name: Rotation{all, 90}, ProtectJob.Name: Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"},
+		RotateJob.Name: RotateArgs{all, 90}, ProtectJob.Name: ProtectArgs{Input: input(""), UserPassword: "u", OwnerPassword: "o"},
 		BookmarksJob.Name: Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: 1}}},
-		MergeJob.Name:     Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
-		MeasureJob.Name:   Merge{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
+		MergeJob.Name:     MergeArgs{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
+		MeasureJob.Name:   MergeArgs{Inputs: []MergeInput{{Input: input("")}, {Input: input("")}}},
 		RasterJob.Name:    RasterArgs{Input: input(""), Pages: "1", DPI: 36}, TextJob.Name: TextArgs{Input: input("")},
 		form.FieldsJob.Name: form.FieldsArgs{Input: input("")},
 		RepairJob.Name:      input(""), TestMarkJob.Name: input(""), CropJob.Name: CropArgs{Selection: first, Box: &CropBox{Width: 50, Height: 50}},
@@ -71,9 +71,9 @@ func jobsOnOne() map[string]any {
 		SetMetadataJob.Name:   MetadataArgs{Input: input(""), Set: map[string]string{"/Title": "x"}, RemoveAll: true},
 		OverlayJob.Name:       OverlayArgs{Input: input(""), Overlay: input(""), Repeat: "1-"},
 		ExtractImagesJob.Name: ExtractImagesArgs{Selection: all}, AttachmentsJob.Name: input(""), DetachJob.Name: NamedAttachments{Input: input("")},
-		AttachJob.Name: NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob.Name: NamedAttachments{Input: input("")},
+		AttachJob.Name: AttachArgs{Input: input(""), Files: []NewAttachment{{File: inputName(0), Filename: "itself.pdf"}}}, RemoveAttachmentsJob.Name: NamedAttachments{Input: input("")},
 		archive.Job.Name:      archive.Args{Input: input(""), Level: archive.Level3B},
-		archive.CheckJob.Name: archive.CheckArgs{Input: input(""), Level: archive.Level3B},
+		archive.ClaimJob.Name: archive.CheckArgs{Input: input(""), Level: archive.Level3B},
 		redact.Job.Name:       redact.Args{Input: input(""), Terms: []string{"alpha", "start"}, Areas: []redact.Area{{Page: 1, X: 10, Y: 10, Width: 40, Height: 40}}},
 		StandardsJob.Name:     StandardsArgs{Input: input(""), Options: pdftag.Options{Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2B}}},
 		compare.Job.Name:      compare.Args{Old: input(""), New: input(""), Ignore: []compare.IgnoredArea{{Page: 1, X: 5, Y: 5, Width: 9, Height: 9}}, Output: compare.Images},
@@ -124,7 +124,7 @@ func TestHostileDocuments(t *testing.T) {
 			})
 		}
 	})
-	got := make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "2"}, three().Write())
+	got := makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: "2"}, three().Write())
 	if texts, want := pageTexts(t, got, ""), []string{"beta"}; !reflect.DeepEqual(texts, want) {
 		t.Errorf("afterwards: pages %q, want %q", texts, want)
 	}
@@ -144,7 +144,7 @@ func TestOutlineLoop(t *testing.T) {
 		four[i].Input = input("")
 	}
 	for jobName, args := range map[string]any{
-		ExtractJob.Name: jobs[ExtractJob.Name], DeletePagesJob.Name: jobs[DeletePagesJob.Name], BookmarksJob.Name: jobs[BookmarksJob.Name], MergeJob.Name: Merge{Inputs: four},
+		ExtractJob.Name: jobs[ExtractJob.Name], DeletePagesJob.Name: jobs[DeletePagesJob.Name], BookmarksJob.Name: jobs[BookmarksJob.Name], MergeJob.Name: MergeArgs{Inputs: four},
 	} {
 		if _, failed := attempt(t, jobName, args, content); failed == nil || failed.Kind != job.Exhausted {
 			t.Errorf("%s: got %v, want %s", jobName, failed, job.Exhausted)

@@ -130,7 +130,7 @@ func TestFromImagesOfEveryKind(t *testing.T) {
 		"jpeg": asJPEG(t, quarters(rgba)), "gif": asGIF(t, quarters(paletted)), "tiff": asTIFF(t, quarters(rgba)), "tiff of 16 bits": asTIFF(t, quarters(rgba64)),
 	}
 	for name, file := range files {
-		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), file)
+		document := makeOne(t, images.FromImagesJob.Name, imagesArgs(1), file)
 		sound(t, document, "", 1)
 		img := pixelsOf(t, document)
 		want := image.Pt(24, 16)
@@ -148,7 +148,7 @@ func TestFromImagesOfEveryKind(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"lossy.webp": "RBRB", "alpha.webp": "WBWB", "interlaced.png": "RBRB", "cmyk.jpg": "RRRR"} {
-		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), pdftest.Load(t, "testdata/"+name))
+		document := makeOne(t, images.FromImagesJob.Name, imagesArgs(1), pdftest.Load(t, "testdata/"+name))
 		sound(t, document, "", 1)
 		if got := cornersOf(pixelsOf(t, document)); got != want {
 			t.Errorf("%s: the quarters are %s, want %s", name, got, want)
@@ -158,7 +158,7 @@ func TestFromImagesOfEveryKind(t *testing.T) {
 
 // TestFromImagesKeepsDepth looks at what is in the PDF.
 func TestFromImagesKeepsDepth(t *testing.T) {
-	document := make1(t, images.FromImagesJob.Name, imagesArgs(2), asPNG(t, quarters(rgba64)), asPNG(t, quarters(paletted)))
+	document := makeOne(t, images.FromImagesJob.Name, imagesArgs(2), asPNG(t, quarters(rgba64)), asPNG(t, quarters(paletted)))
 	listing := pdftest.Tool(t, "pdfimages", "-list", pdftest.Save(t, document))
 	// Columns: page, number, type, width, height, colours, components, bits.
 	for _, want := range []string{`1 +0 image +24 +16 +rgb +3 +16 `, `2 +[0-9]+ image +24 +16 +index +1 +2 `} {
@@ -169,7 +169,7 @@ func TestFromImagesKeepsDepth(t *testing.T) {
 }
 
 func TestFromImagesTIFFPages(t *testing.T) {
-	document := make1(t, images.FromImagesJob.Name, imagesArgs(1), pdftest.Load(t, "testdata/pages.tiff"))
+	document := makeOne(t, images.FromImagesJob.Name, imagesArgs(1), pdftest.Load(t, "testdata/pages.tiff"))
 	sound(t, document, "", 2)
 	// 144 pixels per inch: half a point each.
 	for page, want := range map[int]struct {
@@ -187,7 +187,7 @@ func TestFromImagesTIFFPages(t *testing.T) {
 func TestFromImagesOrientation(t *testing.T) {
 	plain := asJPEG(t, quarters(rgba))
 	for orientation, want := range map[byte]string{1: "RGWB", 2: "GRBW", 3: "BWGR", 4: "WBRG", 5: "RWGB", 6: "WRBG", 7: "BGWR", 8: "GBRW"} {
-		img := pixelsOf(t, make1(t, images.FromImagesJob.Name, imagesArgs(1), exif(plain, orientation)))
+		img := pixelsOf(t, makeOne(t, images.FromImagesJob.Name, imagesArgs(1), exif(plain, orientation)))
 		size := image.Pt(24, 16)
 		if orientation >= 5 {
 			size = image.Pt(16, 24)
@@ -201,7 +201,7 @@ func TestFromImagesOrientation(t *testing.T) {
 // TestFromImagesTakesJPEGsAsTheyAre gets the very bytes back.
 func TestFromImagesTakesJPEGsAsTheyAre(t *testing.T) {
 	file := asJPEG(t, quarters(rgba))
-	document := make1(t, images.FromImagesJob.Name, imagesArgs(1), file)
+	document := makeOne(t, images.FromImagesJob.Name, imagesArgs(1), file)
 	out := filepath.Join(t.TempDir(), "image")
 	pdftest.Tool(t, "pdfimages", "-j", pdftest.Save(t, document), out)
 	got, err := os.ReadFile(out + "-000.jpg")
@@ -217,7 +217,7 @@ func TestFromImagesTransparency(t *testing.T) {
 			img.SetNRGBA(x, y, color.NRGBA{B: 255, A: map[bool]uint8{true: 255, false: 0}[x < 12]})
 		}
 	}
-	document := make1(t, images.FromImagesJob.Name, imagesArgs(1), asPNG(t, img))
+	document := makeOne(t, images.FromImagesJob.Name, imagesArgs(1), asPNG(t, img))
 	sound(t, document, "", 1)
 	if got := cornersOf(pixelsOf(t, document)); got != "BWBW" {
 		t.Errorf("the quarters are %s, want BWBW", got)
@@ -231,7 +231,7 @@ func TestFromImagesFit(t *testing.T) {
 	} {
 		args := imagesArgs(1)
 		args.Width, args.Height, args.Margin, args.Fit = 100, 150, images.Margin{Top: 20, Right: 10, Bottom: 10, Left: 10}, fit
-		img := draw(t, make1(t, images.FromImagesJob.Name, args, stamp), 1)
+		img := draw(t, makeOne(t, images.FromImagesJob.Name, args, stamp), 1)
 		if got := img.Bounds().Max; got != image.Pt(100, 150) {
 			t.Errorf("%s: the page is %v, want 100 × 150", fit, got)
 		}
@@ -241,7 +241,7 @@ func TestFromImagesFit(t *testing.T) {
 	}
 	args := imagesArgs(1)
 	args.Margin = images.Margin{Top: 1, Right: 2, Bottom: 3, Left: 4}
-	if got := draw(t, make1(t, images.FromImagesJob.Name, args, stamp), 1).Bounds().Max; got != image.Pt(36, 19) {
+	if got := draw(t, makeOne(t, images.FromImagesJob.Name, args, stamp), 1).Bounds().Max; got != image.Pt(36, 19) {
 		t.Errorf("with margins the page is %v, want 36 × 19", got)
 	}
 }
@@ -264,7 +264,7 @@ func TestFromImagesRefuses(t *testing.T) {
 		"a GIF that claims too much": {images.LargeImage, []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00;")},
 	} {
 		start := time.Now()
-		got := fails(t, test.kind, images.FromImagesJob.Name, imagesArgs(2), good, test.file)
+		got := runFailing(t, test.kind, images.FromImagesJob.Name, imagesArgs(2), good, test.file)
 		if got.Input != 1 {
 			t.Errorf("%s: input %d is blamed, want 1", name, got.Input)
 		}

@@ -80,12 +80,12 @@ func TestWebPThatMoves(t *testing.T) {
 				t.Errorf("%s: %v is %v, want %v", name, at, img.At(at.X, at.Y), want)
 			}
 		}
-		result, err := do(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, source)
+		result, err := runJob(t, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, source)
 		var made images.ConvertedImage
 		if err != nil || json.Unmarshal(result.Body, &made) != nil || made.More != test.more {
 			t.Errorf("%s: more is %t, want %t: %v", name, made.More, test.more, err)
 		}
-		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), source)
+		document := makeOne(t, images.FromImagesJob.Name, imagesArgs(1), source)
 		sound(t, document, "", 1)
 	}
 }
@@ -111,7 +111,7 @@ func TestWebPThatLies(t *testing.T) {
 		"other size":   {changed(frame+6, 20), images.DamagedImage},
 		"large ground": {changed(ground+4, 0xff, 0xff, 0x3f, 0xff, 0xff, 0x3f), images.LargeImage},
 	} {
-		fails(t, test.kind, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, test.source)
+		runFailing(t, test.kind, images.ConvertJob.Name, images.ConvertArgs{Input: input(""), To: "png"}, test.source)
 		t.Log(name)
 	}
 }
@@ -183,7 +183,7 @@ func TestImagesKeepProfiles(t *testing.T) {
 				t.Errorf("%s as %s has not its profile", name, to)
 			}
 		}
-		document := make1(t, images.FromImagesJob.Name, imagesArgs(1), source)
+		document := makeOne(t, images.FromImagesJob.Name, imagesArgs(1), source)
 		sound(t, document, "", 1)
 		unpacked := filepath.Join(t.TempDir(), "unpacked.pdf")
 		pdftest.Tool(t, "qpdf", "--stream-data=uncompress", pdftest.Save(t, document), unpacked)
@@ -199,7 +199,7 @@ func TestImagesKeepProfiles(t *testing.T) {
 		if _, made := convertTo(t, images.ConvertArgs{To: "png"}, source); bytes.Contains(made, []byte("iCCP")) {
 			t.Errorf("%s: is kept", name)
 		}
-		sound(t, make1(t, images.FromImagesJob.Name, imagesArgs(1), source), "", 1)
+		sound(t, makeOne(t, images.FromImagesJob.Name, imagesArgs(1), source), "", 1)
 	}
 }
 

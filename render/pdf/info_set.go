@@ -9,9 +9,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// Information is the arguments of SetInfoJob: the metadata for a document. Empty fields
+// SetInfoArgs is the arguments of SetInfoJob: the metadata for a document. Empty fields
 // leave the document's own as they are.
-type Information struct {
+type SetInfoArgs struct {
 	job.Input
 	pdffile.Info
 }
@@ -21,7 +21,7 @@ var SetInfoJob = job.DefineFile("pdf.set-info", engine.ChangeTime, setInfo)
 
 // setInfo gives a document its information. The XMP metadata is removed, because readers prefer it, and it would
 // contradict the new values.
-func setInfo(ctx context.Context, w *engine.Work, args Information) error {
+func setInfo(ctx context.Context, w *engine.Work, args SetInfoArgs) error {
 	linear, _, err := linearized(w.Path(args.Name))
 	if err != nil {
 		return err

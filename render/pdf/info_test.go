@@ -14,7 +14,7 @@ import (
 // about returns the info of a document.
 func about(t *testing.T, content []byte, password string) Info {
 	t.Helper()
-	result, err := do(t, InfoJob.Name, input(password), content)
+	result, err := runJob(t, InfoJob.Name, input(password), content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestInfoReadsDamagedFiles(t *testing.T) {
 		"no table":  append(bytes.Clone(plain[:start]), "startxref\n7\n%%EOF\n"...),
 		"encrypted": pdftest.Transform(t, plain, "--encrypt", "", "o", "256", "--"),
 	} {
-		result, err := do(t, InfoJob.Name, input(""), content)
+		result, err := runJob(t, InfoJob.Name, input(""), content)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -54,7 +54,7 @@ func TestInvoicesAreAttached(t *testing.T) {
 	t.Parallel()
 	for _, profile := range []einvoice.Profile{einvoice.Minimum, einvoice.EN16931} {
 		xml := invoiceXML(profile)
-		result, err := do(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: true}, invoicePage(), []byte(xml))
+		result, err := runJob(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: true}, invoicePage(), []byte(xml))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,18 +63,18 @@ func TestInvoicesAreAttached(t *testing.T) {
 			t.Fatalf("%s: %+v", profile, attached)
 		}
 		made := read(t, result)
-		mustDo(t, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level3B}, made)
+		mustDo(t, archive.ClaimJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level3B}, made)
 		report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob.Name, input(""), made))
 		if report.XML != xml || report.Profile != profile || report.Syntax != einvoice.CII || report.Filename != "factur-x.xml" || report.Invoice.Number != "R-1001" || len(report.Findings) > 0 {
 			t.Errorf("%s: %+v", profile, report)
 		}
-		fails(t, job.NoArchive, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, made, []byte(xml))
+		runFailing(t, job.NoArchive, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, made, []byte(xml))
 	}
 }
 
 func mustDo(t *testing.T, jobName string, args any, files ...[]byte) []byte {
 	t.Helper()
-	result, err := do(t, jobName, args, files...)
+	result, err := runJob(t, jobName, args, files...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestInvoicesThatContradictTheirPagesAreRefused(t *testing.T) {
 		"number": {"R-1001", "R-1002"}, "issueDate": {"28.11.2026", "27.11.2026"}, "totals.due": {"1.190,00", "1.199,00"}, "seller.name": {"Muster", "Mustar"},
 	} {
 		for _, strict := range []bool{true, false} {
-			result, err := do(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: strict}, invoicePage(changes...), []byte(smallInvoice))
+			result, err := runJob(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1), Compare: true, Strict: strict}, invoicePage(changes...), []byte(smallInvoice))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestInvoicesThatContradictTheirPagesAreRefused(t *testing.T) {
 func TestBrokenInvoicesAreRefused(t *testing.T) {
 	t.Parallel()
 	xml := strings.Replace(smallInvoice, "<ram:GrandTotalAmount>1190.00", "<ram:GrandTotalAmount>1191.00", 1)
-	result, err := do(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte(xml))
+	result, err := runJob(t, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte(xml))
 	if err != nil || len(result.Files) > 0 {
 		t.Fatal(len(result.Files), err)
 	}
@@ -122,8 +122,8 @@ func TestBrokenInvoicesAreRefused(t *testing.T) {
 	if report := unmarshal[InvoiceReport](t, mustDo(t, InvoiceReadJob.Name, input(""), []byte(xml))); !hasRule(report.Findings) || report.Filename != "" {
 		t.Errorf("%+v", report)
 	}
-	fails(t, job.NotInvoice, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte("<html/>"))
-	fails(t, job.NotInvoice, InvoiceReadJob.Name, input(""), []byte("<html/>"))
-	fails(t, job.NotPDF, InvoiceReadJob.Name, input(""), []byte("text"))
-	fails(t, job.NoMatch, InvoiceReadJob.Name, input(""), invoicePage())
+	runFailing(t, job.NotInvoice, InvoiceJob.Name, InvoiceArgs{Input: input(""), XML: inputName(1)}, invoicePage(), []byte("<html/>"))
+	runFailing(t, job.NotInvoice, InvoiceReadJob.Name, input(""), []byte("<html/>"))
+	runFailing(t, job.NotPDF, InvoiceReadJob.Name, input(""), []byte("text"))
+	runFailing(t, job.NoMatch, InvoiceReadJob.Name, input(""), invoicePage())
 }

@@ -75,19 +75,19 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 		texts    []string
 	}{
 		ExtractJob.Name: {Selection{Input: in, Pages: "last,1"}, password, []string{texts[len(texts)-1], texts[0]}}, CompressJob.Name: {in, password, texts},
-		RotateJob.Name:      {Rotation{all, 180}, password, nil},
-		ProtectJob.Name:     {Protection{Input: in, UserPassword: "n", OwnerPassword: "m"}, "n", texts},
+		RotateJob.Name:      {RotateArgs{all, 180}, password, nil},
+		ProtectJob.Name:     {ProtectArgs{Input: in, UserPassword: "n", OwnerPassword: "m"}, "n", texts},
 		BookmarksJob.Name:   {Outline{Input: in, Bookmarks: []Bookmark{{Title: "x", Page: 1}}}, password, texts},
-		MergeJob.Name:       {Merge{Inputs: []MergeInput{{Input: in}, {Input: in}}}, "", append(append([]string{}, texts...), texts...)},
+		MergeJob.Name:       {MergeArgs{Inputs: []MergeInput{{Input: in}, {Input: in}}}, "", append(append([]string{}, texts...), texts...)},
 		StampJob.Name:       {StampArgs{Input: in, Marks: stampArgs(nil).Marks}, password, texts},
 		DeletePagesJob.Name: {Selection{Input: in, Pages: "1"}, password, texts[1:]},
 		RepairJob.Name:      {in, password, texts},
 		CropJob.Name:        {CropArgs{Selection: all, Margin: images.Margin{Bottom: 10}}, password, texts},
 		OptimizeJob.Name:    {OptimizeArgs{Input: in, Linearize: true, Quality: 70, MaxDPI: 100}, password, texts},
 		ResizeJob.Name:      {ResizeArgs{Selection: all, Width: 842, Height: 595}, password, texts},
-		AttachJob.Name:      {NewAttachments{Input: in, Files: []NewAttachment{{File: inputName(1), Filename: "plate.png"}}}, password, texts},
+		AttachJob.Name:      {AttachArgs{Input: in, Files: []NewAttachment{{File: inputName(1), Filename: "plate.png"}}}, password, texts},
 	} {
-		result, err := do(t, job, test.args, document, plate(t, green, 40, 20))
+		result, err := runJob(t, job, test.args, document, plate(t, green, 40, 20))
 		if err != nil {
 			t.Errorf("%s: %v", job, err)
 			continue
@@ -108,7 +108,7 @@ func doJobs(t *testing.T, document []byte, password string, texts []string) {
 		name string
 		args any
 	}{{InfoJob.Name, in}, {RasterJob.Name, RasterArgs{Input: in, DPI: 36}}, {form.FieldsJob.Name, form.FieldsArgs{Input: in}}, {AttachmentsJob.Name, in}} {
-		if _, err := do(t, job.name, job.args, document); err != nil {
+		if _, err := runJob(t, job.name, job.args, document); err != nil {
 			t.Errorf("%s: %v", job.name, err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestOfficeForm(t *testing.T) {
 			}
 		}
 	}
-	result, err := do(t, InfoJob.Name, input(""), formEntries)
+	result, err := runJob(t, InfoJob.Name, input(""), formEntries)
 	var about Info
 	if err != nil || json.Unmarshal(result.Body, &about) != nil || !about.HasForm {
 		t.Fatalf("info %+v, %v", about, err)

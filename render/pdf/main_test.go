@@ -43,8 +43,8 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// do runs a job on files and returns what it made.
-func do(t testing.TB, name string, args any, files ...[]byte) (engine.Result, error) {
+// runJob runs a job on files and returns what it made.
+func runJob(t testing.TB, name string, args any, files ...[]byte) (engine.Result, error) {
 	t.Helper()
 	jobValue := engine.Job{Name: name, Args: args, MaxOutput: job.MaxBytes}
 	for i, content := range files {
@@ -65,10 +65,10 @@ func inputName(i int) string { return fmt.Sprintf("in%d.pdf", i) }
 // input is the first file of a job.
 func input(password string) job.Input { return job.Input{Name: inputName(0), Password: password} }
 
-// make1 runs a job whose result is one PDF, which must be sound.
-func make1(t testing.TB, name string, args any, files ...[]byte) []byte {
+// makeOne runs a job whose result is one PDF, which must be sound.
+func makeOne(t testing.TB, name string, args any, files ...[]byte) []byte {
 	t.Helper()
-	result, err := do(t, name, args, files...)
+	result, err := runJob(t, name, args, files...)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -85,10 +85,10 @@ func read(t testing.TB, result engine.Result) []byte {
 	return content
 }
 
-// fails runs a job that must fail with an *Error.
-func fails(t testing.TB, want job.Kind, name string, args any, files ...[]byte) *job.Error {
+// runFailing runs a job that must fail with an *Error.
+func runFailing(t testing.TB, want job.Kind, name string, args any, files ...[]byte) *job.Error {
 	t.Helper()
-	_, err := do(t, name, args, files...)
+	_, err := runJob(t, name, args, files...)
 	var failed *job.Error
 	if !errors.As(err, &failed) || failed.Kind != want {
 		t.Fatalf("%s: error %v, want %s", name, err, want)

@@ -15,8 +15,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// Merge is the arguments of MergeJob and MeasureJob: the inputs in their order.
-type Merge struct {
+// MergeArgs is the arguments of MergeJob and MeasureJob: the inputs in their order.
+type MergeArgs struct {
 	Inputs []MergeInput
 	// Contents means that the first input is a table of contents, whose links are URLs with ContentsURL. The result
 	// then has an outline in any case.
@@ -58,7 +58,7 @@ var MergeJob = job.Define("pdf.merge", engine.MakeTime, merge)
 
 // merge joins documents. If one of them has an outline, the result has one with an entry for each document and its
 // own entries below. Links continue to work. The result is not encrypted.
-func merge(ctx context.Context, w *engine.Work, args Merge) (job.Changed, error) {
+func merge(ctx context.Context, w *engine.Work, args MergeArgs) (job.Changed, error) {
 	parts, rich, err := newParts(w, args)
 	if err != nil {
 		return job.Changed{}, err
@@ -152,7 +152,7 @@ func joinPages(ctx context.Context, w *engine.Work, parts []part) (done bool, er
 }
 
 // newParts reads the inputs, and reports whether one of them may have an outline or links.
-func newParts(w *engine.Work, args Merge) (parts []part, rich bool, err error) {
+func newParts(w *engine.Work, args MergeArgs) (parts []part, rich bool, err error) {
 	for i, in := range args.Inputs {
 		p := part{
 			Document: &job.Document{Work: w, Name: in.Name, Password: in.Password, Number: i},

@@ -44,12 +44,12 @@ func TestRewritesKeepDocumentProperties(t *testing.T) {
 			files int
 			pages []int // with the layers
 		}{
-			{"merged", make1(t, MergeJob.Name, mergeOf(make([]string, 2), make([]string, 2)), document, document), 2, []int{1, 3}},
-			{"merged and packed", make1(t, MergeJob.Name, mergeOf(make([]string, 2), make([]string, 2)), packed, document), 2, []int{1, 3}},
-			{"merged with another", make1(t, MergeJob.Name, mergeOf(make([]string, 2), make([]string, 2)), pdftest.Three().Write(), document), 1, []int{4}},
-			{"extracted", make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1"}, document), 1, []int{1}},
-			{"without a page", make1(t, DeletePagesJob.Name, Selection{Input: input(""), Pages: "2"}, document), 1, []int{1}},
-			{"stamped", make1(t, StampJob.Name, stampArgs(func(m *Mark) { m.Stamp.Name = inputName(1) }), document, plate(t, color.Black, 4, 4)), 1, []int{1}},
+			{"merged", makeOne(t, MergeJob.Name, mergeOf(make([]string, 2), make([]string, 2)), document, document), 2, []int{1, 3}},
+			{"merged and packed", makeOne(t, MergeJob.Name, mergeOf(make([]string, 2), make([]string, 2)), packed, document), 2, []int{1, 3}},
+			{"merged with another", makeOne(t, MergeJob.Name, mergeOf(make([]string, 2), make([]string, 2)), pdftest.Three().Write(), document), 1, []int{4}},
+			{"extracted", makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: "1"}, document), 1, []int{1}},
+			{"without a page", makeOne(t, DeletePagesJob.Name, Selection{Input: input(""), Pages: "2"}, document), 1, []int{1}},
+			{"stamped", makeOne(t, StampJob.Name, stampArgs(func(m *Mark) { m.Stamp.Name = inputName(1) }), document, plate(t, color.Black, 4, 4)), 1, []int{1}},
 		} {
 			what := name + ", " + test.name
 			path := pdftest.Save(t, test.made)

@@ -31,7 +31,7 @@ func (m Measures) Total() (total int) {
 var MeasureJob = job.Define("pdf.merge.measure", engine.ReadTime, measureParts)
 
 // measureParts reads the inputs of a merge.
-func measureParts(ctx context.Context, w *engine.Work, args Merge) (Measures, error) {
+func measureParts(ctx context.Context, w *engine.Work, args MergeArgs) (Measures, error) {
 	parts, _, err := newParts(w, args)
 	if err != nil {
 		return Measures{}, err

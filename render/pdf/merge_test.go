@@ -12,8 +12,8 @@ import (
 )
 
 // mergeOf merges documents, each with its password and title.
-func mergeOf(passwords, titles []string) Merge {
-	var args Merge
+func mergeOf(passwords, titles []string) MergeArgs {
+	var args MergeArgs
 	for i := range passwords {
 		args.Inputs = append(args.Inputs, MergeInput{job.Input{Name: inputName(i), Password: passwords[i]}, titles[i]})
 	}
@@ -43,7 +43,7 @@ func TestMergeTakesEveryKindOfPDF(t *testing.T) {
 			password = ""
 		}
 		args := mergeOf([]string{"", password}, []string{"", ""})
-		got := make1(t, MergeJob.Name, args, plain, content)
+		got := makeOne(t, MergeJob.Name, args, plain, content)
 		sound(t, got, "", 6)
 		if texts, want := pageTexts(t, got, ""), []string{"alpha", "beta", "gamma", "alpha", "beta", "gamma"}; !reflect.DeepEqual(texts, want) {
 			t.Errorf("%s: got %q, want %q", name, texts, want)
@@ -59,7 +59,7 @@ func TestMergeNestsOutlines(t *testing.T) {
 		"<< /Title <FEFF00C40062> /Parent 100 0 R /Next 103 0 R /Dest (there) >>",
 		"<< /Title (Site) /Parent 100 0 R /Prev 102 0 R /A 104 0 R >>", "<< /S /URI /URI (https://example.com/) >>",
 	}
-	got := make1(t, MergeJob.Name, mergeOf([]string{"", "", ""}, []string{"One", "", "Zwö"}), linked().Write(), three().Write(), second.Write())
+	got := makeOne(t, MergeJob.Name, mergeOf([]string{"", "", ""}, []string{"One", "", "Zwö"}), linked().Write(), three().Write(), second.Write())
 	sound(t, got, "", 9)
 	want := []string{"One 1", "  Start 1", "    Middle 2", "  End 3", "Document 2 4", "Zwö 7", "  Äb 8", "  Site -"}
 	if outline := outlineOf(t, got); !reflect.DeepEqual(outline, want) {
@@ -68,7 +68,7 @@ func TestMergeNestsOutlines(t *testing.T) {
 	if !bytes.Contains(got, []byte("https://example.com/")) {
 		t.Error("the entry for an address has lost it")
 	}
-	if plain := make1(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"One", "Two"}), three().Write(), three().Write()); outlineOf(t, plain) != nil {
+	if plain := makeOne(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"One", "Two"}), three().Write(), three().Write()); outlineOf(t, plain) != nil {
 		t.Errorf("documents without outlines became one with %q", outlineOf(t, plain))
 	}
 }
@@ -76,7 +76,7 @@ func TestMergeNestsOutlines(t *testing.T) {
 // TestMergeKeepsLinks follows links by page and by name in each of the parts.
 func TestMergeKeepsLinks(t *testing.T) {
 	locked := pdftest.Transform(t, linked().Write(), "--object-streams=generate", "--encrypt", "u", "o", "256", "--")
-	got := make1(t, MergeJob.Name, mergeOf([]string{"", "", "u"}, []string{"One", "Two", "Three"}), linked().Write(), three().Write(), locked)
+	got := makeOne(t, MergeJob.Name, mergeOf([]string{"", "", "u"}, []string{"One", "Two", "Three"}), linked().Write(), three().Write(), locked)
 	path := pdftest.Save(t, got)
 	for _, link := range []struct {
 		from, number int // the link is that annotation of the page, from 1
@@ -94,7 +94,7 @@ func TestMergeKeepsLinks(t *testing.T) {
 func TestMergeKeepsFormsApart(t *testing.T) {
 	form := linked()
 	other := bytes.ReplaceAll(form.Write(), []byte("kept value"), []byte("more value"))
-	got := pdftest.Transform(t, make1(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"", ""}), form.Write(), other), "--qdf", "--object-streams=disable")
+	got := pdftest.Transform(t, makeOne(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"", ""}), form.Write(), other), "--qdf", "--object-streams=disable")
 	for _, want := range []string{"(kept value)", "(more value)"} {
 		if !bytes.Contains(got, []byte(want)) {
 			t.Errorf("the result lacks %s", want)
@@ -119,12 +119,12 @@ func TestMergeNamesTheInputAtFault(t *testing.T) {
 		{locked, "wrong", job.WrongPassword},
 	} {
 		args := mergeOf([]string{"", "", test.password}, []string{"", "", ""})
-		if failed := fails(t, test.want, MergeJob.Name, args, doc, doc, test.content); failed.Input != 2 {
+		if failed := runFailing(t, test.want, MergeJob.Name, args, doc, doc, test.content); failed.Input != 2 {
 			t.Errorf("%s: input %d, want 2", test.want, failed.Input)
 		}
 	}
 	long := source{Pages: make([]string, 1001)}.Write()
-	if failed := fails(t, job.TooManyPages, MergeJob.Name, mergeOf([]string{"", ""}, []string{"", ""}), long, long); failed.Max != job.MaxPages {
+	if failed := runFailing(t, job.TooManyPages, MergeJob.Name, mergeOf([]string{"", ""}, []string{"", ""}), long, long); failed.Max != job.MaxPages {
 		t.Errorf("the limit is %d pages, want %d", failed.Max, job.MaxPages)
 	}
 }

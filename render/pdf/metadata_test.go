@@ -29,7 +29,7 @@ func withPacket(info string) []byte {
 
 func readMetadata(t *testing.T, content []byte, password string) (m Metadata) {
 	t.Helper()
-	result, err := do(t, MetadataJob.Name, input(password), content)
+	result, err := runJob(t, MetadataJob.Name, input(password), content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func writeMetadata(t *testing.T, args MetadataArgs, content []byte) ([]byte, []s
 	if args.Name == "" {
 		args.Input = input("")
 	}
-	result, err := do(t, SetMetadataJob.Name, args, content)
+	result, err := runJob(t, SetMetadataJob.Name, args, content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestMetadataOfOthers(t *testing.T) {
 // TestMetadataKeepsArchives changes the metadata of PDF/A, which stays valid.
 func TestMetadataKeepsArchives(t *testing.T) {
 	for _, level := range []archive.Level{archive.Level1B, archive.Level2B} {
-		result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, three().Write())
+		result, err := runJob(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, three().Write())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestMetadataKeepsArchives(t *testing.T) {
 		if len(changes) > 0 {
 			t.Errorf("%v: changes %q", level, changes)
 		}
-		checked, err := do(t, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: level}, got)
+		checked, err := runJob(t, archive.ClaimJob.Name, archive.CheckArgs{Input: input(""), Level: level}, got)
 		if err != nil {
 			t.Errorf("%v: %v: %s", level, err, checked.Body)
 		}

@@ -90,7 +90,7 @@ func scanOf(t *testing.T, degrees int, skew float64, texts ...string) []byte {
 	for i := range pages {
 		args.Inputs = append(args.Inputs, job.Input{Name: inputName(i)})
 	}
-	return make1(t, images.FromImagesJob.Name, args, pages...)
+	return makeOne(t, images.FromImagesJob.Name, args, pages...)
 }
 
 // accuracy is the part of a text's words that another has in the same order.
@@ -142,7 +142,7 @@ func TestOCR(t *testing.T) {
 				readsText(t, args, document, want, (360-test.turned)%360, test.skew)
 				return
 			}
-			got := make1(t, OCRJob.Name, args, document)
+			got := makeOne(t, OCRJob.Name, args, document)
 			sound(t, got, "", 1)
 			path := pdftest.Save(t, got)
 			if text := pdftest.Tool(t, "pdftotext", path, "-"); accuracy(want, text) < fewestRight {
@@ -163,7 +163,7 @@ func TestOCR(t *testing.T) {
 func readsText(t *testing.T, args OCRArgs, document []byte, want string, turned int, skew float64) {
 	t.Helper()
 	args.Text = true
-	result, err := do(t, OCRJob.Name, args, document)
+	result, err := runJob(t, OCRJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,20 +220,20 @@ func wordsAreSeen(t *testing.T, document []byte, page job.ReadPage) {
 func TestOCRKeepsText(t *testing.T) {
 	sharedtest.Slow(t)
 	scan := scanOf(t, 0, 0, "A scanned sentence with several words.")
-	both := make1(t, MergeJob.Name, Merge{Inputs: []MergeInput{{Input: input("")}, {Input: job.Input{Name: inputName(1)}}}}, typed(t, "A typed sentence."), scan)
+	both := makeOne(t, MergeJob.Name, MergeArgs{Inputs: []MergeInput{{Input: input("")}, {Input: job.Input{Name: inputName(1)}}}}, typed(t, "A typed sentence."), scan)
 	args := OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}}
-	if got, want := pageTexts(t, make1(t, OCRJob.Name, args, both), ""), []string{"A typed sentence.", "A scanned sentence with several words."}; !slices.Equal(got, want) {
+	if got, want := pageTexts(t, makeOne(t, OCRJob.Name, args, both), ""), []string{"A typed sentence.", "A scanned sentence with several words."}; !slices.Equal(got, want) {
 		t.Errorf("pages %q, want %q", got, want)
 	}
 	args.Pages = "1"
-	if failed := fails(t, job.NoMatch, OCRJob.Name, args, both); !strings.Contains(failed.Text, "force: true") {
+	if failed := runFailing(t, job.NoMatch, OCRJob.Name, args, both); !strings.Contains(failed.Text, "force: true") {
 		t.Errorf("%q says nothing of force", failed.Text)
 	}
 	// An image with words on a page that has others.
 	stamp := Mark{Stamp: job.Input{Name: inputName(1)}, X: 0, Y: 300, Position: nil, Opacity: 1, Scale: 1}
-	mixed := make1(t, StampJob.Name, StampArgs{Input: input(""), Marks: []Mark{stamp}}, typed(t, "A typed sentence."), scan)
+	mixed := makeOne(t, StampJob.Name, StampArgs{Input: input(""), Marks: []Mark{stamp}}, typed(t, "A typed sentence."), scan)
 	args.Force = true
-	got := strings.Join(strings.Fields(pdftest.Tool(t, "pdftotext", pdftest.Save(t, make1(t, OCRJob.Name, args, mixed)), "-")), " ")
+	got := strings.Join(strings.Fields(pdftest.Tool(t, "pdftotext", pdftest.Save(t, makeOne(t, OCRJob.Name, args, mixed)), "-")), " ")
 	for _, sentence := range []string{"A typed sentence.", "A scanned sentence with several words."} {
 		if strings.Count(got, sentence) != 1 {
 			t.Errorf("%q should be there once: %q", sentence, got)
@@ -245,7 +245,7 @@ func TestOCRKeepsText(t *testing.T) {
 func TestOCRStraightens(t *testing.T) {
 	sharedtest.Slow(t)
 	document := scanOf(t, 0, 3, letterIn["eng"])
-	got := make1(t, OCRJob.Name, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Straighten: true}, document)
+	got := makeOne(t, OCRJob.Name, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Straighten: true}, document)
 	base := filepath.Join(t.TempDir(), "page")
 	pdftest.Tool(t, "pdftoppm", "-gray", "-singlefile", "-r", "150", pdftest.Save(t, got), base)
 	drawn, err := job.ReadScan(base + ".pgm")
@@ -263,20 +263,20 @@ func TestOCRStraightens(t *testing.T) {
 // TestOCROfPicture reads a page that has an image and no words.
 func TestOCROfPicture(t *testing.T) {
 	sharedtest.Slow(t)
-	rasterImage := make1(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
-	got := make1(t, OCRJob.Name, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Turn: true, Straighten: true}, rasterImage)
+	rasterImage := makeOne(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{input("")}, Width: 200, Height: 100}, plate(t, green, 2, 1))
+	got := makeOne(t, OCRJob.Name, OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng"}, Turn: true, Straighten: true}, rasterImage)
 	sound(t, got, "", 1)
 }
 
 func TestOCRRefuses(t *testing.T) {
 	args := OCRArgs{Selection: Selection{Input: input("")}, Languages: []string{"eng", "tlh"}}
-	failed := fails(t, job.NoLanguage, OCRJob.Name, args, three().Write())
+	failed := runFailing(t, job.NoLanguage, OCRJob.Name, args, three().Write())
 	if want := `has "tlh", which is not installed. Installed languages: deu, eng, fra`; failed.Text != want {
 		t.Errorf("got %q, want %q", failed.Text, want)
 	}
 	many := source{Pages: make([]string, maxOCRPages+1)}
 	args.Languages = []string{"eng"}
-	if failed := fails(t, job.NoSelection, OCRJob.Name, args, many.Write()); !strings.Contains(failed.Text, "select 51 pages; the limit is 50") {
+	if failed := runFailing(t, job.NoSelection, OCRJob.Name, args, many.Write()); !strings.Contains(failed.Text, "select 51 pages; the limit is 50") {
 		t.Errorf("got %q", failed.Text)
 	}
 }

@@ -75,7 +75,7 @@ func album(t *testing.T) []byte {
 	document := s.Write()
 	at := bytes.Index(document, []byte("/Kids ["))
 	end := at + bytes.IndexByte(document[at:], ']')
-	mended := make1(t, RepairJob.Name, input(""), append(append(bytes.Clone(document[:at]), "/Kids ["+text...), document[end:]...))
+	mended := makeOne(t, RepairJob.Name, input(""), append(append(bytes.Clone(document[:at]), "/Kids ["+text...), document[end:]...))
 	return pdftest.Transform(t, mended, "--stream-data=uncompress")
 }
 
@@ -111,7 +111,7 @@ func TestOptimizeByKind(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.args.Input = input("")
-			got := make1(t, OptimizeJob.Name, test.args, document)
+			got := makeOne(t, OptimizeJob.Name, test.args, document)
 			keep(t, "optimized "+test.name+".pdf", got)
 			sound(t, got, "", 8)
 			if len(got) >= len(document) {
@@ -149,7 +149,7 @@ func TestOptimizeLinearizes(t *testing.T) {
 		small    bool // no larger than its source
 	}{
 		"plain":                  {plain, "", OptimizeArgs{}, false},
-		"compressed":             {make1(t, CompressJob.Name, input(""), plain), "", OptimizeArgs{}, false},
+		"compressed":             {makeOne(t, CompressJob.Name, input(""), plain), "", OptimizeArgs{}, false},
 		"object streams":         {pdftest.Transform(t, plain, "--object-streams=generate"), "", OptimizeArgs{}, false},
 		"encrypted":              {pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"), "u", OptimizeArgs{}, false},
 		"errors":                 {append(plain[:len(plain):len(plain)], "\nstartxref\n7\n%%EOF\n"...), "", OptimizeArgs{}, false},
@@ -160,11 +160,11 @@ func TestOptimizeLinearizes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.args.Input, test.args.AlwaysLinearize = input(test.password), true
-			got := make1(t, OptimizeJob.Name, test.args, test.source)
+			got := makeOne(t, OptimizeJob.Name, test.args, test.source)
 			if test.small && len(got) > len(test.source) {
 				t.Errorf("%d bytes became %d", len(test.source), len(got))
 			}
-			described := make1(t, SetInfoJob.Name, Information{Input: input(test.password), Info: pdffile.Info{Title: "x"}}, got)
+			described := makeOne(t, SetInfoJob.Name, SetInfoArgs{Input: input(test.password), Info: pdffile.Info{Title: "x"}}, got)
 			for _, content := range [][]byte{got, described} {
 				about := unmarshal[Info](t, result(t, InfoJob.Name, input(test.password), content))
 				if !about.Linearized || about.PageCount < 3 || about.Encrypted != (test.password != "") {
@@ -177,28 +177,28 @@ func TestOptimizeLinearizes(t *testing.T) {
 
 // TestOptimizeNeverEnlarges gives it what is small already: it comes back as it was.
 func TestOptimizeNeverEnlarges(t *testing.T) {
-	small := make1(t, CompressJob.Name, input(""), three().Write())
+	small := makeOne(t, CompressJob.Name, input(""), three().Write())
 	for _, args := range []OptimizeArgs{{Linearize: true}, {}, {Linearize: true, Quality: 90, MaxDPI: 300}, {Gray: true}} {
 		args.Input = input("")
-		if got := make1(t, OptimizeJob.Name, args, small); !bytes.Equal(got, small) && len(got) >= len(small) {
+		if got := makeOne(t, OptimizeJob.Name, args, small); !bytes.Equal(got, small) && len(got) >= len(small) {
 			t.Errorf("%+v: %d bytes became %d", args, len(small), len(got))
 		}
 	}
 	locked := pdftest.Transform(t, album(t), "--encrypt", "u", "o", "256", "--")
-	got := make1(t, OptimizeJob.Name, OptimizeArgs{Input: input("u"), Quality: 50, Linearize: true}, locked)
+	got := makeOne(t, OptimizeJob.Name, OptimizeArgs{Input: input("u"), Quality: 50, Linearize: true}, locked)
 	sound(t, got, "u", 8)
 	if len(got) >= len(locked) || strings.Contains(pdftest.Tool(t, "pdfinfo", "-upw", "u", pdftest.Save(t, got)), "Encrypted:       no") {
 		t.Errorf("%d encrypted bytes became %d", len(locked), len(got))
 	}
-	fails(t, job.PasswordRequired, OptimizeJob.Name, OptimizeArgs{Input: input("")}, locked)
+	runFailing(t, job.PasswordRequired, OptimizeJob.Name, OptimizeArgs{Input: input("")}, locked)
 }
 
 // TestOptimizeReadsPredictors makes images of PNGs smaller whose rows were filtered
 // in each of the ways that there are.
 func TestOptimizeReadsPredictors(t *testing.T) {
 	photo := photograph(400, 300)
-	document := make1(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{{Name: inputName(0)}, {Name: inputName(1)}}}, asPNG(t, photo), asJPEG(t, photo))
-	got := make1(t, OptimizeJob.Name, OptimizeArgs{Input: input(""), Quality: 80}, document)
+	document := makeOne(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{{Name: inputName(0)}, {Name: inputName(1)}}}, asPNG(t, photo), asJPEG(t, photo))
+	got := makeOne(t, OptimizeJob.Name, OptimizeArgs{Input: input(""), Quality: 80}, document)
 	if list := imagesOf(t, got); list[0] != "1 image 400 rgb 3 8 jpeg" || len(got) > len(document)/2 {
 		t.Errorf("%d bytes became %d: %q", len(document), len(got), list)
 	}

@@ -18,7 +18,7 @@ import (
 func overlayOf(t *testing.T, args OverlayArgs, doc, over []byte) ([]byte, []string) {
 	t.Helper()
 	args.Name, args.Overlay.Name = inputName(0), inputName(1)
-	result, err := do(t, OverlayJob.Name, args, doc, over)
+	result, err := runJob(t, OverlayJob.Name, args, doc, over)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestOverlayIsRefused(t *testing.T) {
 		{OverlayArgs{}, source{Pages: make([]string, job.MaxPages+1)}.Write(), job.TooManyPages, 0, ""},
 	} {
 		test.args.Input, test.args.Overlay = input(""), second
-		if failed := fails(t, test.kind, OverlayJob.Name, test.args, doc, test.over); failed.Input != test.input || failed.Text != test.text {
+		if failed := runFailing(t, test.kind, OverlayJob.Name, test.args, doc, test.over); failed.Input != test.input || failed.Text != test.text {
 			t.Errorf("%+v: got %+v", test.args, failed)
 		}
 	}
@@ -164,7 +164,7 @@ func TestOverlayLayers(t *testing.T) {
 func TestOverlayClaims(t *testing.T) {
 	sharedtest.Slow(t)
 	archived := func(level archive.Level) []byte {
-		result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, three().Write())
+		result, err := runJob(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, three().Write())
 		if err != nil {
 			t.Fatal(err)
 		}

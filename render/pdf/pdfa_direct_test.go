@@ -37,7 +37,7 @@ func TestArchiveKeepsPrints(t *testing.T) {
 			before = made.PDF
 		}
 		level := []archive.Level{archive.Level2B, archive.Level3B}[i%2]
-		result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, before)
+		result, err := runJob(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, before)
 		if name == "glyphs" { // which shows a character that its font lacks
 			if err == nil {
 				t.Errorf("%s: no error", name)

@@ -219,22 +219,22 @@ func TestOperationsKeepTextOfFonts(t *testing.T) {
 			kept.names, kept.texts, pages = append(kept.names, name), append(kept.texts, p.texts[i]), append(pages, fmt.Sprint(i+1))
 		}
 	}
-	document = make1(t, ExtractJob.Name, Selection{Input: input(""), Pages: strings.Join(pages, ",")}, document)
+	document = makeOne(t, ExtractJob.Name, Selection{Input: input(""), Pages: strings.Join(pages, ",")}, document)
 	kept.check(t, "source", document, "")
 
 	all := Selection{Input: input("")}
 	for name, args := range map[string]any{
-		CompressJob.Name: input(""), RepairJob.Name: input(""), RotateJob.Name: Rotation{all, 90}, OptimizeJob.Name: OptimizeArgs{Input: input(""), Linearize: true, Quality: 70, MaxDPI: 100},
+		CompressJob.Name: input(""), RepairJob.Name: input(""), RotateJob.Name: RotateArgs{all, 90}, OptimizeJob.Name: OptimizeArgs{Input: input(""), Linearize: true, Quality: 70, MaxDPI: 100},
 		ResizeJob.Name: ResizeArgs{Selection: all, Width: 842, Height: 595}, CropJob.Name: CropArgs{Selection: all, Margin: images.Margin{Bottom: 1}},
-		MergeJob.Name: Merge{Inputs: []MergeInput{{Input: input("")}}},
+		MergeJob.Name: MergeArgs{Inputs: []MergeInput{{Input: input("")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made := make1(t, name, args, document)
+			made := makeOne(t, name, args, document)
 			kept.check(t, name, made, "")
 		})
 	}
-	kept.check(t, redact.Job.Name, make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
+	kept.check(t, redact.Job.Name, makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Nature"}}, document), "Nature")
 }
 
 // type1 is the program of a Type 1 font as a PDF has it, of a file with segments.

@@ -26,7 +26,7 @@ import (
 // madeArchive makes PDF/A of a document, and returns what was changed.
 func madeArchive(t testing.TB, level archive.Level, content []byte) ([]byte, string) {
 	t.Helper()
-	result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, content)
+	result, err := runJob(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestArchivedIsChecked(t *testing.T) {
 	t.Parallel()
 	plain := pdftest.Three().Write()
 	made, _ := madeArchive(t, archive.Level2B, plain)
-	if _, err := do(t, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level2B}, made); err != nil {
+	if _, err := runJob(t, archive.ClaimJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level2B}, made); err != nil {
 		t.Errorf("what was made so: %v", err)
 	}
 	for _, test := range []struct {
@@ -90,7 +90,7 @@ func TestArchivedIsChecked(t *testing.T) {
 		content []byte
 		want    string
 	}{{archive.Level3B, made, "another part of PDF/A than 3"}, {archive.Level2B, plain, "no XMP metadata"}} {
-		failed := fails(t, job.NoArchive, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: test.level}, test.content)
+		failed := runFailing(t, job.NoArchive, archive.ClaimJob.Name, archive.CheckArgs{Input: input(""), Level: test.level}, test.content)
 		if !strings.Contains(failed.Text, test.want) {
 			t.Errorf("%s: %q, want %q", test.level, failed.Text, test.want)
 		}
@@ -140,7 +140,7 @@ func TestArchiveRealDocuments(t *testing.T) { //nolint:tparallel // It waits for
 func archiveReal(t *testing.T, dir, path string, level archive.Level, made *sync.Map) {
 	t.Helper()
 	content := pdftest.Load(t, path)
-	result, err := do(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, content)
+	result, err := runJob(t, archive.Job.Name, archive.Args{Input: input(""), Level: level}, content)
 	var failed *job.Error
 	if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 		t.Skipf("refused: %s %s", failed.Kind, failed.Text)
@@ -196,7 +196,7 @@ func TestArchivePassesVeraPDF(t *testing.T) {
 func TestArchivedRefusesTextWithoutGlyphs(t *testing.T) {
 	t.Parallel()
 	content := pdftest.Lettered(t, "00240000", "1 beginbfchar <0024> <0041> endbfchar")
-	failed := fails(t, job.NoArchive, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level2B}, content)
+	failed := runFailing(t, job.NoArchive, archive.ClaimJob.Name, archive.CheckArgs{Input: input(""), Level: archive.Level2B}, content)
 	if want := "Text has no glyph in its font (.notdef) on page 1;"; !strings.Contains(failed.Text, want) {
 		t.Errorf("got %q, want %q", failed.Text, want)
 	}
@@ -250,7 +250,7 @@ func archivistPDF(t testing.TB) []byte {
 	t.Helper()
 	text := strings.Replace(string(archivist().Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /XObject << /Off 109 0 R >> >> >>", 1)
 	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha) Tj ET", "/Off Do BT /F1 24 Tf 40 300 Td (alpha) Tj 3 Tr 0 -50 Td (read by OCR) Tj ET", 1)
-	result, err := do(t, RepairJob.Name, input(""), []byte(text))
+	result, err := runJob(t, RepairJob.Name, input(""), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestArchiveTransparency(t *testing.T) {
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
 	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha)", "/G gs 1 0 0 rg 30 290 99 30 re f BT /F1 24 Tf 40 300 Td (alpha)", 1)
-	document := make1(t, RepairJob.Name, input(""), []byte(text))
+	document := makeOne(t, RepairJob.Name, input(""), []byte(text))
 	for level, rasterImage := range map[archive.Level]bool{archive.Level1B: true, archive.Level2B: false} {
 		made, changes := madeArchive(t, level, document)
 		keep(t, "transparent "+string(level)+".pdf", made)
@@ -354,14 +354,14 @@ func TestArchiveWords(t *testing.T) {
 	s.Objects = []string{"<< /Type /ExtGState /ca 0.5 >>"}
 	text := strings.Replace(string(s.Write()), "/Resources << /Font << /F1 3 0 R >> >> >>", "/Resources << /Font << /F1 3 0 R >> /ExtGState << /G 100 0 R >> >> >>", 1)
 	text = strings.Replace(text, "BT /F1 24 Tf 40 300 Td (alpha)", "/G gs BT /F1 24 Tf 40 300 Td (alpha omega 1234)", 1)
-	plain := make1(t, RepairJob.Name, input(""), []byte(text))
+	plain := makeOne(t, RepairJob.Name, input(""), []byte(text))
 	box := regexp.MustCompile(`<word xMin="([0-9.]+)" yMin="([0-9.]+)" xMax="([0-9.]+)" yMax="([0-9.]+)">(.*)</word>`)
 	boxes := func(document []byte) [][]string {
 		return box.FindAllStringSubmatch(pdftest.Tool(t, "pdftotext", "-bbox", "-l", "1", pdftest.Save(t, document), "-"), -1)
 	}
 	for turn, document := range map[string][]byte{
-		"upright": plain, "to the right": make1(t, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "1"}, 90}, plain),
-		"to the left": make1(t, RotateJob.Name, Rotation{Selection{Input: input(""), Pages: "1"}, 270}, plain),
+		"upright": plain, "to the right": makeOne(t, RotateJob.Name, RotateArgs{Selection{Input: input(""), Pages: "1"}, 90}, plain),
+		"to the left": makeOne(t, RotateJob.Name, RotateArgs{Selection{Input: input(""), Pages: "1"}, 270}, plain),
 	} {
 		made, changes := madeArchive(t, archive.Level1B, document)
 		if got := pageTexts(t, made, "")[0]; got != "alpha omega 1234" || !strings.Contains(changes, "an invisible text layer: 1.") {
@@ -392,7 +392,7 @@ func TestArchiveWords(t *testing.T) {
 func TestArchiveKeepsFigures(t *testing.T) {
 	for said, refused := range map[string]bool{"1,20 EUR": true, "words": false} {
 		text := strings.Replace(string(three().Write()), "BT /F1 24 Tf 40 300 Td (alpha) Tj", "/Span << /ActualText ("+said+") >> BDC BT /F1 24 Tf 40 300 Td (alpha) Tj EMC", 1)
-		document := make1(t, RepairJob.Name, input(""), []byte(text))
+		document := makeOne(t, RepairJob.Name, input(""), []byte(text))
 		if got := pageTexts(t, document, "")[0]; got != said {
 			t.Fatalf("the page says %q, want %q", got, said)
 		}
@@ -400,7 +400,7 @@ func TestArchiveKeepsFigures(t *testing.T) {
 			madeArchive(t, archive.Level2B, document)
 			continue
 		}
-		failed := fails(t, job.NoArchive, archive.Job.Name, archive.Args{Input: input(""), Level: archive.Level2B}, document)
+		failed := runFailing(t, job.NoArchive, archive.Job.Name, archive.Args{Input: input(""), Level: archive.Level2B}, document)
 		if !strings.Contains(failed.Text, "digits on page 1") {
 			t.Errorf("got %q", failed.Text)
 		}
@@ -440,9 +440,9 @@ func TestArchiveSealed(t *testing.T) {
 	signed := archivist()
 	signed.Objects = append(signed.Objects, "<< /Type /Sig /Filter /Adobe.PPKLite /ByteRange [0 1 2 3] /Contents <00> >>")
 	locked := pdftest.Transform(t, signed.Write(), "--encrypt", "u", "o", "256", "--")
-	fails(t, job.PasswordRequired, archive.Job.Name, archive.Args{Input: input(""), Level: archive.Level2B}, locked)
-	fails(t, job.WrongPassword, archive.Job.Name, archive.Args{Input: input("x"), Level: archive.Level2B}, locked)
-	result, err := do(t, archive.Job.Name, archive.Args{Input: input("u"), Level: archive.Level2B, Info: pdffile.Info{Title: "Ours", Keywords: "a, b"}}, locked)
+	runFailing(t, job.PasswordRequired, archive.Job.Name, archive.Args{Input: input(""), Level: archive.Level2B}, locked)
+	runFailing(t, job.WrongPassword, archive.Job.Name, archive.Args{Input: input("x"), Level: archive.Level2B}, locked)
+	result, err := runJob(t, archive.Job.Name, archive.Args{Input: input("u"), Level: archive.Level2B, Info: pdffile.Info{Title: "Ours", Keywords: "a, b"}}, locked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +454,7 @@ func TestArchiveSealed(t *testing.T) {
 	made := read(t, result)
 	sound(t, made, "", 3)
 	var about Info
-	described, err := do(t, InfoJob.Name, input(""), made)
+	described, err := runJob(t, InfoJob.Name, input(""), made)
 	if err != nil || json.Unmarshal(described.Body, &about) != nil || about.Title != "Ours" || !slices.Equal(about.Keywords, []string{"a", "b"}) || about.Author != "Řeó" {
 		t.Errorf("information %+v, %v", about, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
-// Protection is the arguments of ProtectJob.
-type Protection struct {
+// ProtectArgs is the arguments of ProtectJob.
+type ProtectArgs struct {
 	job.Input
 	UserPassword  string
 	OwnerPassword string
@@ -32,7 +32,7 @@ var ProtectJob = job.DefineFile("pdf.protect", engine.ChangeTime, protect)
 
 // protect encrypts a document with AES-256, revision 6 of the standard
 // handler. An encryption that it has already is replaced.
-func protect(ctx context.Context, w *engine.Work, args Protection) error {
+func protect(ctx context.Context, w *engine.Work, args ProtectArgs) error {
 	return job.WriteWhole(ctx, w, args.Input, job.QPDFJob{"encrypt": job.QPDFJob{
 		"userPassword": args.UserPassword, "ownerPassword": args.OwnerPassword, "256bit": args.Allow.qpdf(),
 	}})

@@ -41,7 +41,7 @@ func TestRasterOnePage(t *testing.T) {
 		{270, 200, 400, image.Pt(100, 380), image.Pt(100, 20)},
 	} {
 		for _, jpeg := range []bool{false, true} {
-			result, err := do(t, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 144, JPEG: jpeg}, colored(test.rotate))
+			result, err := runJob(t, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 144, JPEG: jpeg}, colored(test.rotate))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestRasterOnePage(t *testing.T) {
 // TestRasterMatchesPoppler compares our PNG with poppler's own.
 func TestRasterMatchesPoppler(t *testing.T) {
 	for name, document := range map[string][]byte{"grey": three().Write(), "colours": colored(0), "form": formPDF(t)} {
-		result, err := do(t, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 100}, document)
+		result, err := runJob(t, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 100}, document)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestRasterSeveralPages(t *testing.T) {
 		texts[i] = fmt.Sprint("page ", i+1)
 	}
 	document := source{Pages: texts}.Write() // of widths from 300 on
-	result, err := do(t, RasterJob.Name, RasterArgs{Input: input(""), Pages: "12,3-5,4,20-", DPI: 36}, document)
+	result, err := runJob(t, RasterJob.Name, RasterArgs{Input: input(""), Pages: "12,3-5,4,20-", DPI: 36}, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,26 +131,26 @@ func TestRasterSeveralPages(t *testing.T) {
 func TestRasterPasswords(t *testing.T) {
 	document := pdftest.Transform(t, three().Write(), "--encrypt", "user", "owner", "256", "--")
 	for _, password := range []string{"user", "owner"} {
-		if _, err := do(t, RasterJob.Name, RasterArgs{Input: input(password), Pages: "last", DPI: 36}, document); err != nil {
+		if _, err := runJob(t, RasterJob.Name, RasterArgs{Input: input(password), Pages: "last", DPI: 36}, document); err != nil {
 			t.Errorf("%s: %v", password, err)
 		}
 	}
-	fails(t, job.PasswordRequired, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, document)
-	fails(t, job.WrongPassword, RasterJob.Name, RasterArgs{Input: input("other"), DPI: 36}, document)
+	runFailing(t, job.PasswordRequired, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, document)
+	runFailing(t, job.WrongPassword, RasterJob.Name, RasterArgs{Input: input("other"), DPI: 36}, document)
 }
 
 func TestRasterRefuses(t *testing.T) {
-	if got := fails(t, job.PageOutOfRange, RasterJob.Name, RasterArgs{Input: input(""), Pages: "4", DPI: 36}, three().Write()); got.Pages != 3 {
+	if got := runFailing(t, job.PageOutOfRange, RasterJob.Name, RasterArgs{Input: input(""), Pages: "4", DPI: 36}, three().Write()); got.Pages != 3 {
 		t.Errorf("%d pages, want 3", got.Pages)
 	}
-	fails(t, job.NotPDF, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, []byte("GIF89a"))
+	runFailing(t, job.NotPDF, RasterJob.Name, RasterArgs{Input: input(""), DPI: 36}, []byte("GIF89a"))
 	huge := bytes.Replace(three().Write(), []byte("[0 0 301 400]"), []byte("[0 0 99999 9]"), 1)
-	got := fails(t, job.TooFine, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1-2", DPI: 36}, huge)
+	got := runFailing(t, job.TooFine, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1-2", DPI: 36}, huge)
 	if math.Round(got.Width) != 50000 || got.Page != 2 || got.Height < 1 {
 		t.Errorf("page %d is too fine with %.0f × %.0f pixels, want page 2 with 50000 × a few", got.Page, got.Width, got.Height)
 	}
 	square := bytes.Replace(three().Write(), []byte("[0 0 300 400]"), []byte("[0 0 1800 1800]"), 1)
-	fails(t, job.TooFine, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 600}, square)
+	runFailing(t, job.TooFine, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 600}, square)
 }
 
 // TestEncodePNG reads back what is written, in each way of filtering lines.
@@ -210,7 +210,7 @@ func BenchmarkRaster(b *testing.B) {
 	for name, jpeg := range map[string]bool{"png": false, "jpeg": true} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := do(b, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1-", DPI: 150, JPEG: jpeg}, document); err != nil {
+				if _, err := runJob(b, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1-", DPI: 150, JPEG: jpeg}, document); err != nil {
 					b.Fatal(err)
 				}
 			}

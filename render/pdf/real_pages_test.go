@@ -27,7 +27,7 @@ func TestRealPages(t *testing.T) {
 			continue
 		}
 		content := pdftest.Load(t, path)
-		result, err := do(t, InfoJob.Name, input(""), content)
+		result, err := runJob(t, InfoJob.Name, input(""), content)
 		if err != nil {
 			continue // TestRealDocuments is about those
 		}
@@ -57,11 +57,11 @@ func lookAtPages(t *testing.T, content []byte, pages int) {
 	if got := readTexts(t, TextArgs{Input: input("")}, content); got.PageCount != pages || len(got.Pages) != pages {
 		t.Errorf("the text of %d pages, want %d", len(got.Pages), pages)
 	}
-	if _, err := do(t, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 36}, content); err != nil {
+	if _, err := runJob(t, RasterJob.Name, RasterArgs{Input: input(""), Pages: "1", DPI: 36}, content); err != nil {
 		t.Errorf("raster: %v", err)
 	}
 	args := stampArgs(func(a *Mark) { a.Pages = "last" })
-	stamped, err := do(t, StampJob.Name, args, content, plate(t, green, 40, 20))
+	stamped, err := runJob(t, StampJob.Name, args, content, plate(t, green, 40, 20))
 	if err != nil {
 		t.Errorf("stamp: %v", err)
 		return

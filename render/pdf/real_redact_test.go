@@ -36,7 +36,7 @@ func TestRedactRealDocuments(t *testing.T) {
 				t.Skip("has no words, or cannot be read without a password")
 			}
 			content := pdftest.Load(t, path)
-			result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{word}}, content)
+			result, err := runJob(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{word}}, content)
 			var failed *job.Error
 			if errors.As(err, &failed) && failed.Kind != job.Exhausted && failed.Kind != job.NoMatch {
 				t.Skipf("%q: %v", word, failed) // said in words, and nothing came out

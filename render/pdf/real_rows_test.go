@@ -44,7 +44,7 @@ func rowsOnReal() []rowOnReal {
 		{"extract-images", ExtractImagesJob.Name, ExtractImagesArgs{Selection: all}, true, 2},
 		{"overlay", OverlayJob.Name, OverlayArgs{Input: input(""), Overlay: input(""), Under: true, Repeat: "1-"}, false, 20},
 		{"split", SplitJob.Name, SplitArgs{Input: input(""), Every: 2}, true, 20},
-		{"attach", AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "note.txt", ContentType: "text/plain"}}}, false, 20},
+		{"attach", AttachJob.Name, AttachArgs{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "note.txt", ContentType: "text/plain"}}}, false, 20},
 		{"ocr", OCRJob.Name, OCRArgs{Selection: all, Languages: []string{"eng"}}, false, 4},
 	}
 }
@@ -69,7 +69,7 @@ func TestRowsOnRealDocuments(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			content := pdftest.Load(t, path)
-			result, err := do(t, InfoJob.Name, input(""), content)
+			result, err := runJob(t, InfoJob.Name, input(""), content)
 			var failed *job.Error
 			if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 				t.Skipf("cannot be read: %s", failed.Kind) // said in words, as TestRealDocuments sees
@@ -104,7 +104,7 @@ func someDocuments(t *testing.T, n int) []string {
 // makes nothing of that, and says so in words.
 func (r rowOnReal) doTo(t *testing.T, content []byte, pages int) bool {
 	t.Helper()
-	result, err := do(t, r.job, r.args, content, []byte("a note"))
+	result, err := runJob(t, r.job, r.args, content, []byte("a note"))
 	var failed *job.Error
 	if errors.As(err, &failed) && failed.Kind != job.Exhausted && failed.Kind != job.Damaged {
 		t.Logf("%s: %v", r.name, failed)
@@ -144,10 +144,10 @@ func checkAttached(t *testing.T, document []byte, name, content string) {
 	if !attached(document) {
 		t.Errorf("%s is not listed", name)
 	}
-	if out, err := do(t, DetachJob.Name, named, document); err != nil || string(read(t, out)) != content {
+	if out, err := runJob(t, DetachJob.Name, named, document); err != nil || string(read(t, out)) != content {
 		t.Errorf("%s cannot be taken out: %v", name, err)
 	}
-	less := make1(t, RemoveAttachmentsJob.Name, named, document)
+	less := makeOne(t, RemoveAttachmentsJob.Name, named, document)
 	if attached(less) || strings.Contains(pdftest.Tool(t, "pdfdetach", "-list", pdftest.Save(t, less)), name) {
 		t.Errorf("%s is not removed", name)
 	}

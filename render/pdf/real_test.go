@@ -29,7 +29,7 @@ func TestRealDocuments(t *testing.T) {
 	for i := 0; i < len(paths); i += everyNth {
 		content := pdftest.Load(t, paths[i])
 		name := filepath.Base(paths[i])
-		result, err := do(t, InfoJob.Name, input(""), content)
+		result, err := runJob(t, InfoJob.Name, input(""), content)
 		var failed *job.Error
 		if errors.As(err, &failed) && failed.Kind != job.Exhausted {
 			t.Logf("%s: %s", name, failed.Kind)
@@ -64,14 +64,14 @@ func doEverything(t *testing.T, content []byte, about Info) {
 		pages int
 	}{
 		{ExtractJob.Name, Selection{Input: input(""), Pages: "last,1"}, 2},
-		{RotateJob.Name, Rotation{Selection{Input: input("")}, 90}, n},
+		{RotateJob.Name, RotateArgs{Selection{Input: input("")}, 90}, n},
 		{CompressJob.Name, input(""), n},
 		{OptimizeJob.Name, OptimizeArgs{Input: input(""), Linearize: true, Quality: 60, MaxDPI: 100}, n},
 		{ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: 595, Height: 842}, n},
 		{BookmarksJob.Name, Outline{Input: input(""), Bookmarks: []Bookmark{{Title: "x", Page: n}}}, n},
-		{ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, n},
+		{ProtectJob.Name, ProtectArgs{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, n},
 	} {
-		result, err := do(t, test.job, test.args, content)
+		result, err := runJob(t, test.job, test.args, content)
 		if err != nil {
 			t.Errorf("%s: %v", test.job, err)
 			continue
@@ -86,7 +86,7 @@ func doEverything(t *testing.T, content []byte, about Info) {
 	if about.Encrypted || n > job.MaxPages/2 {
 		return
 	}
-	result, err := do(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"a", "b"}), content, content)
+	result, err := runJob(t, MergeJob.Name, mergeOf([]string{"", ""}, []string{"a", "b"}), content, content)
 	if err != nil {
 		t.Errorf("merge: %v", err)
 		return
@@ -99,7 +99,7 @@ func doEverything(t *testing.T, content []byte, about Info) {
 // redactThe takes a word out of a document that most have.
 func redactThe(t *testing.T, content []byte, pages int) {
 	t.Helper()
-	result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"the"}}, content)
+	result, err := runJob(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"the"}}, content)
 	var failed *job.Error
 	if errors.As(err, &failed) && failed.Kind == job.NoMatch {
 		return

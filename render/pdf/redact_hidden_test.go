@@ -465,7 +465,7 @@ func TestRedactHidden(t *testing.T) {
 			}
 			args := h.args
 			args.Input.Name = inputName(0)
-			result, err := do(t, redact.Job.Name, args, h.content)
+			result, err := runJob(t, redact.Job.Name, args, h.content)
 			var failed *job.Error
 			if errors.As(err, &failed) && failed.Kind == job.RedactionIncomplete {
 				if !h.refused {

@@ -136,7 +136,7 @@ func TestRedactLeavesNeighbours(t *testing.T) {
 			t.Parallel()
 			document := typeset(t, font, c.encoding, c.content, lines...)
 			all := readLetters(t, document)
-			made := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Falkenberg"}}, document)
+			made := makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Falkenberg"}}, document)
 			for i, letters := range readLetters(t, made) {
 				if want := less(all[i], "Falkenberg"); letters != want {
 					t.Errorf("reader %d finds %q, want %q", i, letters, want)
@@ -184,7 +184,7 @@ func TestRedactLeavesScripts(t *testing.T) {
 	all := readLetters(t, document)
 
 	for _, term := range []string{"王小明", "小", "محمود", "और", "ตรง", "Falkenberg", "e"} {
-		made := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{term}}, document)
+		made := makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{term}}, document)
 		for i, letters := range readLetters(t, made) {
 			times := strings.Count(all[i], term[:firstSize(term)]) - strings.Count(letters, term[:firstSize(term)])
 			times /= strings.Count(term, term[:firstSize(term)])

@@ -41,7 +41,7 @@ func TestRedactTakesGlyphsThatSayWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			document := one(c.content, "", c.f).write()
-			made := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{c.term}}, document)
+			made := makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{c.term}}, document)
 			shown := string(pdftest.Transform(t, made, "--qdf", "--object-streams=disable"))
 			for _, content := range shownStrings(shown) {
 				if strings.Contains(content, c.gone) {
@@ -86,7 +86,7 @@ func TestRedactWordsFromTheRight(t *testing.T) {
 		}
 		meanings.WriteString("2 beginbfchar <0003> <0020> <0044> <05D0> endbfchar")
 		document := pdftest.Lettered(t, "004400440003"+digits.String()+"000300440044", meanings.String())
-		made := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{word}}, document)
+		made := makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{word}}, document)
 		texts, _ := readings(t, pdftest.Save(t, made))
 		for i, text := range texts {
 			if got := sortedLetters(text); got != "\u05D0\u05D0\u05D0\u05D0" {

@@ -104,8 +104,8 @@ func hides(t *testing.T) map[string][]byte {
 		"<< /Type /Annot /Subtype /Link /Rect [0 20 9 29] /A << /S /JavaScript /JS 100 0 R >> >> << /Type /Annot /Subtype /Link /Rect [0 40 9 49] /Dest /Falkenberg >>" +
 		"<< /Type /Annot /Subtype /FileAttachment /Rect [0 60 9 69] /FS 101 0 R /Contents (Falkenberg) >>"}
 	files["links, places and a pinned file"] = links.Write()
-	files["a turned page"] = make1(t, RotateJob.Name, Rotation{Selection{Input: input("")}, 90}, files["plain"])
-	attached := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "Falkenberg.txt"}}}, three().Write(), []byte("Falkenberg"))
+	files["a turned page"] = makeOne(t, RotateJob.Name, RotateArgs{Selection{Input: input("")}, 90}, files["plain"])
+	attached := makeOne(t, AttachJob.Name, AttachArgs{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "Falkenberg.txt"}}}, three().Write(), []byte("Falkenberg"))
 	files["an attachment"] = attached
 	// An earlier version of the file, behind which a page got another content.
 	before := string(page("BT "+font+"20 300 Td (Falkenberg) Tj ET", "", ""))
@@ -161,11 +161,11 @@ func TestRedact(t *testing.T) {
 	sharedtest.Slow(t)
 	for name, document := range hides(t) {
 		t.Run(name, func(t *testing.T) {
-			result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document)
+			result, err := runJob(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document)
 			if name == "an earlier version" {
 				// Its last version does not have the word: there is nothing to redact.
-				fails(t, job.NoMatch, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document)
-				result, err = do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"harmless"}}, document)
+				runFailing(t, job.NoMatch, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document)
+				result, err = runJob(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"harmless"}}, document)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -193,12 +193,12 @@ func TestRedact(t *testing.T) {
 func TestRedactLeavesTheRest(t *testing.T) {
 	document := typed(t, letterIn["eng"])
 	args := redact.Args{Input: input(""), Terms: []string{"customers"}, Patterns: []string{`\d+ October \d{4}`}}
-	got := pdftest.Tool(t, "pdftotext", pdftest.Save(t, make1(t, redact.Job.Name, args, document)), "-")
+	got := pdftest.Tool(t, "pdftotext", pdftest.Save(t, makeOne(t, redact.Job.Name, args, document)), "-")
 	want := strings.Fields(strings.NewReplacer("customers,", ",", "16 October 2026,", ",").Replace(letterIn["eng"]))
 	if strings.Join(strings.Fields(got), "") != strings.Join(want, "") {
 		t.Errorf("got\n%s\nwant %q", got, want)
 	}
-	failed := fails(t, job.NoMatch, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Falkenberg"}}, document)
+	failed := runFailing(t, job.NoMatch, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"Falkenberg"}}, document)
 	if !strings.Contains(failed.Text, "has no match") {
 		t.Errorf("got %q", failed.Text)
 	}
@@ -215,7 +215,7 @@ func TestRedactKeepsLinks(t *testing.T) {
 		0: link("https://example.com/falkenberg") + " << /Type /Annot /Subtype /Text /Rect [0 0 20 20] /Contents (ask Falkenberg) >> " + link("https://example.com/terms"),
 		2: link("https://example.com/last"),
 	}
-	got := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
+	got := makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
 	urls := pdftest.Tool(t, "pdfinfo", "-url", pdftest.Save(t, got))
 	for _, want := range []string{"https://example.com/terms", "https://example.com/last"} {
 		if strings.Count(urls, want) != 1 {
@@ -234,7 +234,7 @@ func TestRedactLeavesNamesOfPrograms(t *testing.T) {
 	document.Pages[0] = "Falkenberg"
 	document.Catalog = "/Dests << /constructor [12 0 R /Fit] /Falkenberg [14 0 R /Fit] >>"
 	document.Annots = map[int]string{0: "<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /Contents (toString) /Dest /constructor >>"}
-	got := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
+	got := makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}}, document.Write())
 	out := filepath.Join(t.TempDir(), "plain.pdf")
 	pdftest.Tool(t, "qpdf", "--qdf", "--object-streams=disable", pdftest.Save(t, got), out)
 	text := string(pdftest.Load(t, out))
@@ -248,7 +248,7 @@ func TestRedactLeavesNamesOfPrograms(t *testing.T) {
 func TestRedactPlacesOfNoPage(t *testing.T) {
 	document := three()
 	document.Catalog = "/Dests << /gone [null /XYZ 0 300 null] /other [null] >>"
-	got := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"alpha"}}, document.Write())
+	got := makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"alpha"}}, document.Write())
 	if found := traces(t, got, "alpha"); len(found) > 0 {
 		t.Errorf("it is still in %q", found)
 	}
@@ -266,7 +266,7 @@ func TestRedactLigatures(t *testing.T) {
 		s := source{Pages: []string{"before P\\001ster after"}, Objects: []string{fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(meaning), meaning)}}
 		document := rewritten(t, bytes.Replace(s.Write(), []byte("/BaseFont /Helvetica"), []byte("/BaseFont /Helvetica "+font), 1))
 		for _, term := range []string{"Pfister", "pfi", "Pf", "ister"} {
-			result, err := do(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{term}}, document)
+			result, err := runJob(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{term}}, document)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, term, err)
 				continue
@@ -290,7 +290,7 @@ func TestRedactPicturesOfWords(t *testing.T) {
 	pixels := fmt.Sprintf("<< /Type /XObject /Subtype /Image /Width 100 /Height 100 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length %d >>\nstream\n%s\nendstream", len(black.Pix), black.Pix)
 	s := source{Pages: []string{"x) Tj ET q 100 0 0 100 20 200 cm /I Do Q BT 3 Tr /F1 12 Tf 40 250 Td (Falkenberg"}, Objects: []string{pixels}}
 	document := bytes.Replace(s.Write(), []byte("/F1 3 0 R >>"), []byte("/F1 3 0 R >> /XObject << /I 100 0 R >>"), 1)
-	got := make1(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}, Color: [3]float64{1, 0, 0}}, rewritten(t, document))
+	got := makeOne(t, redact.Job.Name, redact.Args{Input: input(""), Terms: []string{"falkenberg"}, Color: [3]float64{1, 0, 0}}, rewritten(t, document))
 	sound(t, got, "", 1)
 	if found := traces(t, got, "falkenberg"); len(found) > 0 {
 		t.Errorf("it is still in %q", found)
@@ -322,7 +322,7 @@ func TestRedactPicturesOfWords(t *testing.T) {
 func redactAreas(t *testing.T, args redact.Args, document []byte) (made []byte, told []string) {
 	t.Helper()
 	args.Input = input("")
-	result, err := do(t, redact.Job.Name, args, document)
+	result, err := runJob(t, redact.Job.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,11 +344,11 @@ func TestRedactAreas(t *testing.T) {
 	if err := png.Encode(&rasterImage, img); err != nil {
 		t.Fatal(err)
 	}
-	document := make1(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{input("")}, Width: 400, Height: 200}, rasterImage.Bytes())
+	document := makeOne(t, images.FromImagesJob.Name, images.FromImagesArgs{Inputs: []job.Input{input("")}, Width: 400, Height: 200}, rasterImage.Bytes())
 	for _, turn := range []int{0, 90} {
 		turned := document
 		if turn != 0 {
-			turned = make1(t, RotateJob.Name, Rotation{Selection{Input: input("")}, turn}, document)
+			turned = makeOne(t, RotateJob.Name, RotateArgs{Selection{Input: input("")}, turn}, document)
 		}
 		// The red half as it is shown.
 		area := redact.Area{Page: 1, Width: 200, Height: 200}
@@ -397,7 +397,7 @@ func TestRedactAreas(t *testing.T) {
 	if bytes.Contains(pdftest.Load(t, out), []byte("90 20 120 150")) {
 		t.Error("the lines are covered only")
 	}
-	failed := fails(t, job.OffPage, redact.Job.Name, redact.Args{Input: input(""), Areas: []redact.Area{{Page: 2, Width: 9, Height: 9}}}, s.Write())
+	failed := runFailing(t, job.OffPage, redact.Job.Name, redact.Args{Input: input(""), Areas: []redact.Area{{Page: 2, Width: 9, Height: 9}}}, s.Write())
 	if !strings.Contains(failed.Text, "the document, which has 1; got page 2") {
 		t.Errorf("got %q", failed.Text)
 	}

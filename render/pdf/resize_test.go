@@ -55,7 +55,7 @@ func TestResizeDrawsTheSame(t *testing.T) {
 			width, height = height, width
 		}
 		document := placed(rotate, "")
-		resized := make1(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: width, Height: height}, document)
+		resized := makeOne(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: width, Height: height}, document)
 		keep(t, fmt.Sprintf("resized%d.pdf", rotate), resized)
 		sound(t, resized, "", 1)
 		want := drawAt(t, document, 144)
@@ -65,11 +65,11 @@ func TestResizeDrawsTheSame(t *testing.T) {
 			}
 		}
 		// Readers take no notice of what ends more than has begun.
-		loose := make1(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: width, Height: height}, placed(rotate, "Q Q "))
+		loose := makeOne(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: width, Height: height}, placed(rotate, "Q Q "))
 		if share := differing(t, drawMuPDF(t, loose, 1), drawMuPDF(t, resized, 1)); share > 0 {
 			t.Errorf("turned by %d, loose: %.1f %% of the pixels differ", rotate, 100*share)
 		}
-		back := make1(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: width / 2, Height: height / 2}, resized)
+		back := makeOne(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: width / 2, Height: height / 2}, resized)
 		if share := differing(t, draw(t, back, 1), draw(t, document, 1)); share > 0.01 {
 			t.Errorf("turned by %d and back: %.1f %% of the pixels differ", rotate, 100*share)
 		}
@@ -106,7 +106,7 @@ func TestResizeMovesPositionedObjects(t *testing.T) {
 			"bookmark": []any{20., 270., nil}, "open": []any{237.}, "name": []any{20., 30., 100., 150.},
 		}},
 	} {
-		resized := make1(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: 400, Height: 300, Fit: test.fit}, placed(0, ""))
+		resized := makeOne(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("")}, Width: 400, Height: 300, Fit: test.fit}, placed(0, ""))
 		f, err := pdffile.Read(pdftest.Transform(t, resized, "--object-streams=disable"))
 		if err != nil {
 			t.Fatal(err)
@@ -146,7 +146,7 @@ func TestResizeMovesPositionedObjects(t *testing.T) {
 // move along.
 func TestResizeLeavesOtherPages(t *testing.T) {
 	document := linked()
-	got := make1(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input(""), Pages: "1"}, Width: 600, Height: 800}, document.Write())
+	got := makeOne(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input(""), Pages: "1"}, Width: 600, Height: 800}, document.Write())
 	sound(t, got, "", 3)
 	about := unmarshal[Info](t, result(t, InfoJob.Name, input(""), got))
 	for i, want := range []PageInfo{{1, 600, 800, 0}, {2, 301, 400, 0}, {3, 302, 400, 0}} {
@@ -160,7 +160,7 @@ func TestResizeLeavesOtherPages(t *testing.T) {
 	if text := strings.Join(strings.Fields(pdftest.Tool(t, "qpdf", "--qdf", pdftest.Save(t, got), "-")), " "); !strings.Contains(text, "/XYZ 0 600 null") {
 		t.Error("the bookmark to a place on the page did not move")
 	}
-	fails(t, job.PageOutOfRange, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input(""), Pages: "4"}, Width: 100, Height: 100}, document.Write())
+	runFailing(t, job.PageOutOfRange, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input(""), Pages: "4"}, Width: 100, Height: 100}, document.Write())
 }
 
 // TestResizeCountsInUnits resizes a page whose unit is not a point, and one that is
@@ -169,7 +169,7 @@ func TestResizeCountsInUnits(t *testing.T) {
 	s := source{Pages: []string{"x"}, Objects: []string{"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 30 40] /UserUnit 10 /Contents 11 0 R /Resources << /Font << /F1 3 0 R >> >> >>"}}
 	units := []byte(strings.Replace(string(s.Write()), "/Kids [10 0 R ]", "/Kids [100 0 R]", 1))
 	locked := pdftest.Transform(t, units, "--encrypt", "u", "o", "256", "--")
-	got := make1(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("u")}, Width: 595, Height: 842}, locked)
+	got := makeOne(t, ResizeJob.Name, ResizeArgs{Selection: Selection{Input: input("u")}, Width: 595, Height: 842}, locked)
 	sound(t, got, "u", 1)
 	if err := exec.CommandContext(t.Context(), "qpdf", "--check", pdftest.Save(t, got)).Run(); err == nil {
 		t.Error("it opens without the password")

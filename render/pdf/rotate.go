@@ -8,9 +8,9 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
-// Rotation is the arguments of RotateJob: Degrees is clockwise, a multiple of
+// RotateArgs is the arguments of RotateJob: Degrees is clockwise, a multiple of
 // 90 that is not zero.
-type Rotation struct {
+type RotateArgs struct {
 	Selection
 	Degrees int
 }
@@ -19,7 +19,7 @@ type Rotation struct {
 var RotateJob = job.DefineFile("pdf.rotate", engine.ChangeTime, rotate)
 
 // rotate turns pages, in addition to the rotation that they have.
-func rotate(ctx context.Context, w *engine.Work, args Rotation) error {
+func rotate(ctx context.Context, w *engine.Work, args RotateArgs) error {
 	if args.Pages == "" {
 		return job.WriteWhole(ctx, w, args.Input, job.QPDFJob{"rotate": fmt.Sprintf("%+d", args.Degrees)})
 	}

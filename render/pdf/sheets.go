@@ -136,7 +136,7 @@ func compose(
 		return made, &job.Error{Kind: job.NoSheets, Text: lostText, Cause: fmt.Errorf("%d letters are missing", lost)}
 	}
 
-	made.Changes = source.Flattened()
+	made.Changes = source.FlattenChanges()
 	if unplaced > 0 {
 		made.Changes = append(made.Changes, fmt.Sprintf(lostLinksText, unplaced))
 	}

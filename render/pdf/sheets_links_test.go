@@ -41,7 +41,7 @@ func TestSheetsCarryLinks(t *testing.T) {
 		document := linkedPages(entries)
 		nup := NUpArgs{Selection: Selection{Input: input("")}, PerSheet: 4, Width: 595, Height: 842, Margin: 9}
 		for jobName, args := range map[string]any{NUpJob.Name: nup, BookletJob.Name: BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842}} {
-			result, err := do(t, jobName, args, document)
+			result, err := runJob(t, jobName, args, document)
 			if err != nil {
 				t.Fatalf("%s: %v", jobName, err)
 			}

@@ -102,7 +102,7 @@ func TestNUpOrder(t *testing.T) {
 		if test.args != nil {
 			test.args(&args)
 		}
-		made := make1(t, NUpJob.Name, args, five)
+		made := makeOne(t, NUpJob.Name, args, five)
 		keep(t, "nup "+name+".pdf", made)
 		sound(t, made, "", len(test.sheets))
 		sizes, sheets := cellsOf(t, made, test.columns, test.rows)
@@ -116,7 +116,7 @@ func TestNUpOrder(t *testing.T) {
 func TestBookletOrder(t *testing.T) {
 	t.Parallel()
 	lying := func(n int) []byte {
-		return make1(t, RotateJob.Name, Rotation{Selection{Input: input("")}, 90}, numbered(n))
+		return makeOne(t, RotateJob.Name, RotateArgs{Selection{Input: input("")}, 90}, numbered(n))
 	}
 	for name, test := range map[string]struct {
 		document      []byte
@@ -140,7 +140,7 @@ func TestBookletOrder(t *testing.T) {
 		"4, several sheets": {numbered(14), 4, false, 2, 2, "595×842", []string{"- p1 p14 p3", "p2 - p4 p13", "p12 p5 p10 p7", "p6 p11 p8 p9"}},
 	} {
 		args := BookletArgs{Input: input(""), PerSheet: test.perSheet, Width: 595, Height: 842, Short: test.short, Guides: true}
-		made := make1(t, BookletJob.Name, args, test.document)
+		made := makeOne(t, BookletJob.Name, args, test.document)
 		keep(t, "booklet "+name+".pdf", made)
 		sound(t, made, "", len(test.sheets))
 		sizes, sheets := cellsOf(t, made, test.columns, test.rows)
@@ -163,7 +163,7 @@ func TestGuides(t *testing.T) {
 		{2, true, []string{"q 0.5 G 0.5 w [4 4] 0 d 421.00 0.00 m 421.00 595.00 l S Q"}},
 		{4, true, []string{"q 0.5 G 0.5 w [4 4] 0 d 297.50 0.00 m 297.50 842.00 l S Q", "q 0.5 G 0.5 w [] 0 d 0.00 421.00 m 595.00 421.00 l S Q"}},
 	} {
-		made := make1(t, BookletJob.Name, BookletArgs{Input: input(""), PerSheet: test.perSheet, Width: 595, Height: 842, Guides: test.guides}, numbered(4))
+		made := makeOne(t, BookletJob.Name, BookletArgs{Input: input(""), PerSheet: test.perSheet, Width: 595, Height: 842, Guides: test.guides}, numbered(4))
 		text := pdftest.Tool(t, "qpdf", "--qdf", "--object-streams=disable", pdftest.Save(t, made), "-")
 		if got := regexp.MustCompile(`(?m)^q 0\.5 G .*$`).FindAllString(text, -1); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%d with guides %v: %q, want %q", test.perSheet, test.guides, got, test.want)
@@ -183,7 +183,7 @@ func TestSheetsDrawTheSame(t *testing.T) {
 			width, height = height, width
 		}
 		args := NUpArgs{Selection: Selection{Input: input(""), Pages: "1,1"}, PerSheet: 2, Width: width + 20, Height: 2*height + 40, Landscape: new(false), Border: true, Margin: 10}
-		made := make1(t, NUpJob.Name, args, document)
+		made := makeOne(t, NUpJob.Name, args, document)
 		keep(t, fmt.Sprintf("sheets%d.pdf", rotate), made)
 		sound(t, made, "", 1)
 		for name, draw := range map[string]func(testing.TB, []byte, int) image.Image{"poppler": draw, "MuPDF": drawMuPDF, "PDFium": drawPDFium} {
@@ -216,7 +216,7 @@ func TestSheetsOfMixedSizes(t *testing.T) {
 	for _, size := range []string{"999 500", "100 050", "100 050"} {
 		document = bytes.Replace(document, []byte("/MediaBox [0 0 300 400]"), []byte("/MediaBox [0 0 "+size+"]"), 1)
 	}
-	made := make1(t, NUpJob.Name, args, document)
+	made := makeOne(t, NUpJob.Name, args, document)
 	keep(t, "sheets of mixed sizes.pdf", made)
 	sound(t, made, "", 1)
 	got := map[string][2]float64{} // where it begins, and how high it is
@@ -241,7 +241,7 @@ func TestSheetsKeepOnlyNeededEntries(t *testing.T) {
 	s.Catalog = strings.Replace(s.Catalog, "/DA (/Helv 0 Tf)", "/NeedAppearances true /DA (/Helv 12 Tf 0 g) /DR << /Font << /Helv 3 0 R >> >>", 1)
 	s.Info = "/Title (Linked) /Producer (hand) /CreationDate (D:20200102030405Z)"
 	for name, variant := range map[string][]byte{"plain": s.Write(), "object streams": pdftest.Transform(t, s.Write(), "--object-streams=generate")} {
-		made := make1(t, NUpJob.Name, a4(4), variant)
+		made := makeOne(t, NUpJob.Name, a4(4), variant)
 		text := pdftest.Tool(t, "pdftotext", pdftest.Save(t, made), "-")
 		for _, want := range []string{"alpha", "beta", "gamma", "kept value", "secret value"} {
 			if !strings.Contains(text, want) {
@@ -275,7 +275,7 @@ func TestSheetsOfEncrypted(t *testing.T) {
 		NUpJob.Name:     NUpArgs{Selection: Selection{Input: input("u"), Pages: "3,1"}, PerSheet: 2, Width: 595, Height: 842},
 		BookletJob.Name: BookletArgs{Input: input("u"), PerSheet: 2, Width: 595, Height: 842},
 	} {
-		made := make1(t, jobName, args, locked)
+		made := makeOne(t, jobName, args, locked)
 		for _, password := range []string{"u", "o"} {
 			if !strings.Contains(pdftest.Tool(t, "pdftotext", "-upw", password, "-opw", password, pdftest.Save(t, made), "-"), "p3") {
 				t.Errorf("%s: %q does not open it", jobName, password)
@@ -285,7 +285,7 @@ func TestSheetsOfEncrypted(t *testing.T) {
 			t.Errorf("%s: %s", jobName, about)
 		}
 	}
-	fails(t, job.WrongPassword, NUpJob.Name, NUpArgs{Selection: Selection{Input: input("x")}, PerSheet: 2, Width: 595, Height: 842}, locked)
+	runFailing(t, job.WrongPassword, NUpJob.Name, NUpArgs{Selection: Selection{Input: input("x")}, PerSheet: 2, Width: 595, Height: 842}, locked)
 }
 
 // TestSheetsRefuse names what cannot be put on sheets.
@@ -302,14 +302,14 @@ func TestSheetsRefuse(t *testing.T) {
 		"damaged": {[]byte("%PDF-1.7\nnothing"), job.Damaged, ""},
 		"image":   {broken.write(), job.NoSheets, refusedText},
 	} {
-		if failed := fails(t, test.kind, NUpJob.Name, a4(2), test.document); failed.Text != test.text {
+		if failed := runFailing(t, test.kind, NUpJob.Name, a4(2), test.document); failed.Text != test.text {
 			t.Errorf("%s: %q, want %q", name, failed.Text, test.text)
 		}
-		fails(t, test.kind, BookletJob.Name, BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842}, test.document)
+		runFailing(t, test.kind, BookletJob.Name, BookletArgs{Input: input(""), PerSheet: 2, Width: 595, Height: 842}, test.document)
 	}
 	beyond := a4(2)
 	beyond.Pages = "2-9"
-	if failed := fails(t, job.PageOutOfRange, NUpJob.Name, beyond, numbered(3)); failed.Pages != 3 {
+	if failed := runFailing(t, job.PageOutOfRange, NUpJob.Name, beyond, numbered(3)); failed.Pages != 3 {
 		t.Errorf("%+v", failed)
 	}
 }

@@ -125,7 +125,7 @@ func verify(ctx context.Context, w *engine.Work, args VerifyArgs) (Verified, err
 
 // versionWords returns a function that reads the words of a page of a version of a document.
 func versionWords(ctx context.Context, w *engine.Work, password string) func(version []byte, page int) ([]pdfsign.Word, error) {
-	versions := map[int]*compare.File{} // by their number of bytes
+	versions := map[int]*compare.Side{} // by their number of bytes
 	return func(version []byte, page int) (list []pdfsign.Word, err error) {
 		f := versions[len(version)]
 		if f == nil {
@@ -142,7 +142,7 @@ func versionWords(ctx context.Context, w *engine.Work, password string) func(ver
 				return nil, err
 			}
 
-			f = &compare.File{Document: doc}
+			f = &compare.Side{Document: doc}
 			versions[len(version)] = f
 		}
 

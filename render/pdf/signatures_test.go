@@ -103,7 +103,7 @@ func TestSignInSteps(t *testing.T) {
 	}
 	cms := unmarshal[CMS](t, result(t, SignDigestJob.Name, KeyArgs{PKCS12: file, Password: "secret", Digest: wanted.Requests[0].Body}))
 	args.Responses = []Response{{RemoteRequest: wanted.Requests[0], File: inputName(2)}}
-	done := make1(t, SignJob.Name, args, document, icon, cms.Content)
+	done := makeOne(t, SignJob.Name, args, document, icon, cms.Content)
 	if !bytes.HasPrefix(done, document) {
 		t.Error("the bytes of the document have changed")
 	}
@@ -114,13 +114,13 @@ func TestSignInSteps(t *testing.T) {
 	if got := unmarshal[Verification](t, result(t, VerifyJob.Name, verified, done)); got.Verdict != "valid" {
 		t.Errorf("%+v", got)
 	}
-	fails(t, job.Unsigned, SignKeyJob.Name, KeyArgs{PKCS12: file, Password: "wrong"})
-	fails(t, job.Unsigned, SignDigestJob.Name, KeyArgs{PKCS12: []byte("hello"), Digest: []byte("digest")})
+	runFailing(t, job.Unsigned, SignKeyJob.Name, KeyArgs{PKCS12: file, Password: "wrong"})
+	runFailing(t, job.Unsigned, SignDigestJob.Name, KeyArgs{PKCS12: []byte("hello"), Digest: []byte("digest")})
 	args.Responses[0].Error = "is not there"
 	args.Options.Visible.Page = 9
-	fails(t, job.Unsigned, SignJob.Name, args, document, icon)
-	fails(t, images.NotImage, SignJob.Name, args, document, []byte("icon"))
-	fails(t, job.NotPDF, SealJob.Name, args.SealArgs, []byte("hello"))
+	runFailing(t, job.Unsigned, SignJob.Name, args, document, icon)
+	runFailing(t, images.NotImage, SignJob.Name, args, document, []byte("icon"))
+	runFailing(t, job.NotPDF, SealJob.Name, args.SealArgs, []byte("hello"))
 }
 
 func TestVerify(t *testing.T) {
@@ -142,12 +142,12 @@ func TestVerify(t *testing.T) {
 		t.Errorf("without a signature: %+v", got)
 	}
 	made[len(plain)-50] ^= 1
-	if got, err := do(t, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made); err == nil && unmarshal[Verification](t, got.Body).Verdict != "invalid" {
+	if got, err := runJob(t, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{certificate}}, made); err == nil && unmarshal[Verification](t, got.Body).Verdict != "invalid" {
 		t.Errorf("changed: %s", got.Body)
 	}
-	fails(t, job.NotPDF, VerifyJob.Name, VerifyArgs{Input: input("")}, []byte("hello"))
-	fails(t, job.PasswordRequired, VerifyJob.Name, VerifyArgs{Input: input("")}, pdftest.Transform(t, plain, "--encrypt", "user", "owner", "256", "--"))
-	fails(t, job.NoCertificate, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{"x"}}, plain)
+	runFailing(t, job.NotPDF, VerifyJob.Name, VerifyArgs{Input: input("")}, []byte("hello"))
+	runFailing(t, job.PasswordRequired, VerifyJob.Name, VerifyArgs{Input: input("")}, pdftest.Transform(t, plain, "--encrypt", "user", "owner", "256", "--"))
+	runFailing(t, job.NoCertificate, VerifyJob.Name, VerifyArgs{Input: input(""), Trust: []string{"x"}}, plain)
 }
 
 // signAgain adds the signature of a signer to a document.
@@ -161,7 +161,7 @@ func signAgain(t testing.TB, content []byte, password string, signer *pdfsign.Si
 		t.Fatal(err)
 	}
 	args.Responses = []Response{{RemoteRequest: wanted.Requests[0], File: inputName(1)}}
-	return make1(t, SignJob.Name, args, content, cms)
+	return makeOne(t, SignJob.Name, args, content, cms)
 }
 
 // TestCoveredText: a later signature whose box hides text of the page is named.

@@ -51,12 +51,12 @@ func TestBrokenSignaturesAreReported(t *testing.T) {
 				}
 				files[0], _ = signed(t, plain)
 			case DetachJob.Name, RemoveAttachmentsJob.Name:
-				attached := make1(t, AttachJob.Name, NewAttachments{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
+				attached := makeOne(t, AttachJob.Name, AttachArgs{Input: input(""), Files: []NewAttachment{{File: inputName(1), Filename: "a.txt"}}}, three().Write(), []byte("a"))
 				files[0], _ = signed(t, attached)
-			case ExtractImagesJob.Name, InvoiceReadJob.Name, archive.CheckJob.Name:
+			case ExtractImagesJob.Name, InvoiceReadJob.Name, archive.ClaimJob.Name:
 				return // nothing to find in the document
 			}
-			result, err := do(t, name, args, files...)
+			result, err := runJob(t, name, args, files...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,14 +82,14 @@ func TestKeptSignaturesAreNotReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	args.Responses = []Response{{RemoteRequest: wanted.Requests[0], File: inputName(1)}}
-	twice, err := do(t, SignJob.Name, args, document, cms)
+	twice, err := runJob(t, SignJob.Name, args, document, cms)
 	if err != nil || len(twice.Warnings) > 0 {
 		t.Errorf("signed twice: %v, %+v", err, twice.Warnings)
 	}
 
-	small := make1(t, CompressJob.Name, input(""), linked().Write())
+	small := makeOne(t, CompressJob.Name, input(""), linked().Write())
 	signedSmall, _ := signed(t, small)
-	same, err := do(t, CompressJob.Name, input(""), signedSmall)
+	same, err := runJob(t, CompressJob.Name, input(""), signedSmall)
 	if err != nil || bytes.Equal(read(t, same), signedSmall) != (len(same.Warnings) == 0) {
 		t.Errorf("compressed: %v, %+v", err, same.Warnings)
 	}
@@ -104,7 +104,7 @@ func TestKeptSignaturesAreNotReported(t *testing.T) {
 			return s.Write()
 		}(),
 	} {
-		result, err := do(t, RotateJob.Name, Rotation{Selection{Input: input("")}, 90}, content)
+		result, err := runJob(t, RotateJob.Name, RotateArgs{Selection{Input: input("")}, 90}, content)
 		if err != nil || len(result.Warnings) > 0 {
 			t.Errorf("%s: %v, %+v", name, err, result.Warnings)
 		}
@@ -149,7 +149,7 @@ func TestSignersOfAllSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := Merge{Inputs: []MergeInput{{Input: job.Input{Name: inputName(0)}}, {Input: job.Input{Name: inputName(1), Password: test.password}}}}
+			args := MergeArgs{Inputs: []MergeInput{{Input: job.Input{Name: inputName(0)}}, {Input: job.Input{Name: inputName(1), Password: test.password}}}}
 			jobValue := engine.Job{Name: MergeJob.Name, Args: args, MaxOutput: job.MaxBytes, Files: []engine.File{
 				{Name: inputName(0), Content: spool.FromBytes(three().Write())}, {Name: inputName(1), Content: spool.FromBytes(test.content)},
 			}}

@@ -28,7 +28,7 @@ type splitPart struct {
 // splitParts splits a document, and fails the test unless all parts together have its pages.
 func splitParts(t testing.TB, args SplitArgs, content []byte) (parts []splitPart) {
 	t.Helper()
-	made := make1(t, SplitJob.Name, args, content)
+	made := makeOne(t, SplitJob.Name, args, content)
 	archive, err := zip.NewReader(bytes.NewReader(made), int64(len(made)))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestSplitEncrypted(t *testing.T) {
 			}
 		})
 	}
-	fails(t, job.PasswordRequired, SplitJob.Name, SplitArgs{Input: input(""), Every: 2}, pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"))
+	runFailing(t, job.PasswordRequired, SplitJob.Name, SplitArgs{Input: input(""), Every: 2}, pdftest.Transform(t, plain, "--encrypt", "u", "o", "256", "--"))
 }
 
 // TestSplitBySize fills parts: none is larger than allowed, and no two of them would fit into one.
@@ -166,7 +166,7 @@ func TestSplitBySize(t *testing.T) {
 	if pages != 40 || len(parts) < 7 {
 		t.Errorf("%d pages in %d parts", pages, len(parts))
 	}
-	if failed := fails(t, job.Unsplit, SplitJob.Name, SplitArgs{Input: input(""), MaxBytes: 2000}, content); !strings.Contains(failed.Text, "page 1 alone has") {
+	if failed := runFailing(t, job.Unsplit, SplitJob.Name, SplitArgs{Input: input(""), MaxBytes: 2000}, content); !strings.Contains(failed.Text, "page 1 alone has") {
 		t.Errorf("got %q", failed.Text)
 	}
 }
@@ -197,10 +197,10 @@ func TestSplitIsRefused(t *testing.T) {
 	doc := three().Write()
 	for _, args := range []SplitArgs{{Level: 1}, {Text: "delta"}} {
 		args.Input = input("")
-		fails(t, job.Unsplit, SplitJob.Name, args, doc)
+		runFailing(t, job.Unsplit, SplitJob.Name, args, doc)
 	}
 	many := source{Pages: make([]string, job.MaxPages+1)}.Write()
-	fails(t, job.TooManyPages, SplitJob.Name, SplitArgs{Input: input(""), Every: job.MaxPages + 1}, many)
+	runFailing(t, job.TooManyPages, SplitJob.Name, SplitArgs{Input: input(""), Every: job.MaxPages + 1}, many)
 }
 
 // TestSplitManyPages makes single pages of a large document.
@@ -213,7 +213,7 @@ func TestSplitManyPages(t *testing.T) {
 	}
 	sound(t, parts[maxParts-1].content, "", 1)
 	s.Pages = append(s.Pages, "one more")
-	fails(t, job.Unsplit, SplitJob.Name, SplitArgs{Input: input(""), Every: 1}, s.Write())
+	runFailing(t, job.Unsplit, SplitJob.Name, SplitArgs{Input: input(""), Every: 1}, s.Write())
 }
 
 func TestSplitLabels(t *testing.T) {
@@ -289,7 +289,7 @@ func TestSplitRealDocuments(t *testing.T) {
 	done := 0
 	for _, path := range someDocuments(t, *realRows) {
 		content := pdftest.Load(t, path)
-		result, err := do(t, InfoJob.Name, input(""), content)
+		result, err := runJob(t, InfoJob.Name, input(""), content)
 		var about Info
 		if err != nil || json.Unmarshal(result.Body, &about) != nil || about.Encrypted {
 			continue

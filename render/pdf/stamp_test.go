@@ -52,13 +52,13 @@ func TestStampPosition(t *testing.T) {
 			"center": {w/2 - 15, h/2 - 7}, "top": {w/2 - 15, 24}, "bottom": {w/2 - 15, h - 24 - 15}, "top-left": {24, 24},
 			"top-right": {w - 24 - 30, 24}, "bottom-left": {24, h - 24 - 15}, "bottom-right": {w - 24 - 30, h - 24 - 15},
 		} {
-			got := extent(draw(t, make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Position = &name }), colored(rotate), stamp), 1), green)
+			got := extent(draw(t, makeOne(t, StampJob.Name, stampArgs(func(a *Mark) { a.Position = &name }), colored(rotate), stamp), 1), green)
 			if want := (image.Rectangle{Min: corner, Max: corner.Add(image.Pt(30, 15))}); !close1(got, want) {
 				t.Errorf("turned by %d, %s: the stamp is at %v, want %v", rotate, name, got, want)
 			}
 		}
 		point := stampArgs(func(a *Mark) { a.Position, a.X, a.Y, a.Scale = nil, 10, 20, 2 })
-		got := extent(draw(t, make1(t, StampJob.Name, point, colored(rotate), stamp), 1), green)
+		got := extent(draw(t, makeOne(t, StampJob.Name, point, colored(rotate), stamp), 1), green)
 		if want := image.Rect(10, 20, 70, 50); !close1(got, want) {
 			t.Errorf("turned by %d, a point: the stamp is at %v, want %v", rotate, got, want)
 		}
@@ -79,7 +79,7 @@ func TestStampTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rotate := range []int{0, 90} {
-		shown := draw(t, make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Rotate, a.Position = 90, new("top-left") }), colored(rotate), b.Bytes()), 1)
+		shown := draw(t, makeOne(t, StampJob.Name, stampArgs(func(a *Mark) { a.Rotate, a.Position = 90, new("top-left") }), colored(rotate), b.Bytes()), 1)
 		if got, want := extent(shown, white), image.Rect(24, 24, 39, 54); !close1(got, want) {
 			t.Errorf("turned by %d: the right end is at %v, want %v", rotate, got, want)
 		}
@@ -91,38 +91,38 @@ func TestStampTurns(t *testing.T) {
 
 func TestStampLayersAndOpacity(t *testing.T) {
 	stamp := plate(t, green, 40, 20)
-	below := draw(t, make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Below = true }), colored(0), stamp), 1)
+	below := draw(t, makeOne(t, StampJob.Name, stampArgs(func(a *Mark) { a.Below = true }), colored(0), stamp), 1)
 	if got := extent(below, green); !got.Empty() {
 		t.Errorf("a stamp below what fills the page is seen at %v", got)
 	}
-	onText := draw(t, make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Below = true }), three().Write(), stamp), 2)
+	onText := draw(t, makeOne(t, StampJob.Name, stampArgs(func(a *Mark) { a.Below = true }), three().Write(), stamp), 2)
 	if got := extent(onText, green); got.Dx() < 29 {
 		t.Errorf("a stamp below a text is seen at %v", got)
 	}
-	half := draw(t, make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Opacity = 0.5 }), three().Write(), stamp), 1)
+	half := draw(t, makeOne(t, StampJob.Name, stampArgs(func(a *Mark) { a.Opacity = 0.5 }), three().Write(), stamp), 1)
 	if got, want := half.At(150, 200), (color.RGBA{R: 127, G: 255, B: 127, A: 255}); !near(got, want) {
 		t.Errorf("half a stamp is %v, want %v", got, want)
 	}
 }
 
 func TestStampPages(t *testing.T) {
-	stamped := make1(t, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "1,last,1" }), three().Write(), plate(t, green, 40, 20))
+	stamped := makeOne(t, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "1,last,1" }), three().Write(), plate(t, green, 40, 20))
 	sound(t, stamped, "", 3)
 	for page, want := range map[int]bool{1: true, 2: false, 3: true} {
 		if got := !extent(draw(t, stamped, page), green).Empty(); got != want {
 			t.Errorf("page %d is stamped: %v, want %v", page, got, want)
 		}
 	}
-	fails(t, job.PageOutOfRange, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
+	runFailing(t, job.PageOutOfRange, StampJob.Name, stampArgs(func(a *Mark) { a.Pages = "9" }), three().Write(), plate(t, green, 4, 2))
 }
 
 // TestStampOfPDF stamps a page of a PDF, twice, and finds all texts.
 func TestStampOfPDF(t *testing.T) {
 	other := source{Pages: []string{"STAMP"}}.Write()
 	args := stampArgs(func(a *Mark) { a.Image, a.Scale = false, 0.5 })
-	once := make1(t, StampJob.Name, args, three().Write(), other)
+	once := makeOne(t, StampJob.Name, args, three().Write(), other)
 	args.Marks[0].Position = new("bottom")
-	stamped := make1(t, StampJob.Name, args, once, other)
+	stamped := makeOne(t, StampJob.Name, args, once, other)
 	sound(t, stamped, "", 3)
 	text := fmt.Sprint(readTexts(t, TextArgs{Input: input("")}, stamped).Pages)
 	if want := "[{1 alpha STAMP STAMP} {2 beta STAMP STAMP} {3 gamma STAMP STAMP}]"; oneLine(text) != want {
@@ -138,11 +138,11 @@ func TestStampKeepsEncryptionAndStreams(t *testing.T) {
 	document := pdftest.Transform(t, three().Write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--")
 	protected := stampArgs(nil)
 	protected.Input.Password = "user"
-	stamped := make1(t, StampJob.Name, protected, document, stamp)
+	stamped := makeOne(t, StampJob.Name, protected, document, stamp)
 	for _, password := range []string{"user", "owner"} {
 		sound(t, stamped, password, 3)
 	}
-	fails(t, job.PasswordRequired, StampJob.Name, stampArgs(nil), stamped, stamp)
+	runFailing(t, job.PasswordRequired, StampJob.Name, stampArgs(nil), stamped, stamp)
 	if !bytes.Contains(stamped, []byte("/ObjStm")) {
 		t.Error("the objects are no more in streams")
 	}
@@ -150,7 +150,7 @@ func TestStampKeepsEncryptionAndStreams(t *testing.T) {
 
 func TestStampImageFaults(t *testing.T) {
 	for kind, image := range map[job.Kind][]byte{images.NotImage: []byte("hello"), images.DamagedImage: plate(t, red, 4, 4)[:60], images.LargeImage: claim(plate(t, red, 4, 4), 60_000, 60_000)} {
-		if got := fails(t, kind, StampJob.Name, stampArgs(nil), three().Write(), image); got.Input != 1 {
+		if got := runFailing(t, kind, StampJob.Name, stampArgs(nil), three().Write(), image); got.Input != 1 {
 			t.Errorf("%s: input %d is blamed, want 1", kind, got.Input)
 		}
 	}
@@ -158,7 +158,7 @@ func TestStampImageFaults(t *testing.T) {
 
 // TestStampShrinksLargeImages has an image larger than the page.
 func TestStampShrinksLargeImages(t *testing.T) {
-	got := extent(draw(t, make1(t, StampJob.Name, stampArgs(nil), colored(0), plate(t, green, 1000, 1000)), 1), green)
+	got := extent(draw(t, makeOne(t, StampJob.Name, stampArgs(nil), colored(0), plate(t, green, 1000, 1000)), 1), green)
 	if want := image.Rect(50, 0, 150, 100); !close1(got, want) {
 		t.Errorf("the stamp is at %v, want %v", got, want)
 	}
@@ -173,7 +173,7 @@ func TestStampFits(t *testing.T) {
 	long := bytes.Replace(drawn.Write(), []byte("/Kids [10 0 R ]"), []byte("/Kids [100 0 R]"), 1)
 	for name, want := range map[string]image.Rectangle{"center": image.Rect(74, 24, 126, 76), "top": image.Rect(74, 24, 126, 76)} {
 		args := stampArgs(func(a *Mark) { a.Image, a.Rotate, a.Position = false, 45, &name })
-		if got := extent(draw(t, make1(t, StampJob.Name, args, colored(0), long), 1), green); !close1(got, want) {
+		if got := extent(draw(t, makeOne(t, StampJob.Name, args, colored(0), long), 1), green); !close1(got, want) {
 			t.Errorf("%s: the stamp is at %v, want %v", name, got, want)
 		}
 	}
@@ -183,7 +183,7 @@ func TestStampFits(t *testing.T) {
 func TestStampTiles(t *testing.T) {
 	stamp := plate(t, green, 40, 20)
 	args := stampArgs(func(a *Mark) { a.Tiled = true })
-	shown := draw(t, make1(t, StampJob.Name, args, colored(0), stamp), 1)
+	shown := draw(t, makeOne(t, StampJob.Name, args, colored(0), stamp), 1)
 	for _, at := range []image.Point{{100, 50}, {22, 50}, {178, 50}} {
 		if got := shown.At(at.X, at.Y); !near(got, green) {
 			t.Errorf("at %v is %v, want a stamp", at, got)
@@ -195,7 +195,7 @@ func TestStampTiles(t *testing.T) {
 	args = stampArgs(func(a *Mark) { a.Position = new("top-left") })
 	args.Marks = append(args.Marks, args.Marks[0])
 	args.Marks[1].Position, args.Marks[1].Pages = new("bottom-right"), "1"
-	if got, want := extent(draw(t, make1(t, StampJob.Name, args, colored(0), stamp), 1), green), image.Rect(24, 24, 176, 76); !close1(got, want) {
+	if got, want := extent(draw(t, makeOne(t, StampJob.Name, args, colored(0), stamp), 1), green), image.Rect(24, 24, 176, 76); !close1(got, want) {
 		t.Errorf("two stamps are at %v, want %v", got, want)
 	}
 }
@@ -213,7 +213,7 @@ func TestStampMisplacedObject(t *testing.T) {
 		t.Fatal("the object is not in the table")
 	}
 	document = bytes.Replace(document, []byte(place), []byte("0000000015 00000 n"), 1)
-	stamped := make1(t, StampJob.Name, stampArgs(nil), document, plate(t, green, 40, 20))
+	stamped := makeOne(t, StampJob.Name, stampArgs(nil), document, plate(t, green, 40, 20))
 	if out := pdftest.Tool(t, "qpdf", "--check", pdftest.Save(t, stamped)); strings.Contains(out, "WARNING") {
 		t.Errorf("qpdf says %s", out)
 	}

@@ -74,8 +74,8 @@ func changed(t *testing.T, doc []byte, what string, entries pdffile.Dict) []byte
 	return nil
 }
 
-// broken are changes of the conforming document, and the rules that they violate by standard.
-var broken = []struct {
+// violations are changes of the conforming document, and the rules that they violate by standard.
+var violations = []struct {
 	name, what string
 	entries    pdffile.Dict
 	ua, a      string
@@ -116,7 +116,7 @@ func ids(r pdfcheck.Result) string {
 
 func TestCheckStandards(t *testing.T) {
 	good := conforming(t)
-	for _, q := range broken {
+	for _, q := range violations {
 		report := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, CheckArgs{Input: input(""), Standards: []pdffile.Standard{pdffile.UA1, pdffile.A2A}}, changed(t, good, q.what, q.entries)))
 		if len(report.Results) != 2 {
 			t.Fatalf("%s: %+v", q.name, report)
@@ -147,12 +147,12 @@ func TestCheckAgreesWithVeraPDF(t *testing.T) {
 	sharedtest.Slow(t)
 	good := conforming(t)
 	var files []string
-	for _, q := range broken {
+	for _, q := range violations {
 		files = append(files, pdftest.Save(t, changed(t, good, q.what, q.entries)))
 	}
 	for flavour, want := range map[string]func(i int) string{
-		"ua1": func(i int) string { return broken[i].ua },
-		"2a":  func(i int) string { return broken[i].a },
+		"ua1": func(i int) string { return violations[i].ua },
+		"2a":  func(i int) string { return violations[i].a },
 	} {
 		found := pdftest.VeraPDF(t, flavour, files...)
 		for i, file := range files {
@@ -163,11 +163,11 @@ func TestCheckAgreesWithVeraPDF(t *testing.T) {
 			}
 			for _, rule := range strings.Fields(want(i)) {
 				if !slices.Contains(rules, rule) {
-					t.Errorf("%s: veraPDF does not find %s of %s, but %q", broken[i].name, rule, flavour, rules)
+					t.Errorf("%s: veraPDF does not find %s of %s, but %q", violations[i].name, rule, flavour, rules)
 				}
 			}
 			if want(i) == "" && len(rules) > 0 {
-				t.Errorf("%s: veraPDF finds %q of %s", broken[i].name, rules, flavour)
+				t.Errorf("%s: veraPDF finds %q of %s", violations[i].name, rules, flavour)
 			}
 		}
 	}
@@ -204,11 +204,11 @@ func TestCheckUnreadable(t *testing.T) {
 	args := func(password string) CheckArgs {
 		return CheckArgs{Input: input(password), Standards: []pdffile.Standard{pdffile.A1B, pdffile.UA1}}
 	}
-	locked := make1(t, ProtectJob.Name, Protection{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, conforming(t))
-	fails(t, job.PasswordRequired, CheckJob.Name, args(""), locked)
-	fails(t, job.WrongPassword, CheckJob.Name, args("x"), locked)
-	fails(t, job.NotPDF, CheckJob.Name, args(""), []byte("hello"))
-	fails(t, job.Damaged, CheckJob.Name, args(""), []byte("%PDF-1.7\n%%EOF"))
+	locked := makeOne(t, ProtectJob.Name, ProtectArgs{Input: input(""), UserPassword: "u", OwnerPassword: "o"}, conforming(t))
+	runFailing(t, job.PasswordRequired, CheckJob.Name, args(""), locked)
+	runFailing(t, job.WrongPassword, CheckJob.Name, args("x"), locked)
+	runFailing(t, job.NotPDF, CheckJob.Name, args(""), []byte("hello"))
+	runFailing(t, job.Damaged, CheckJob.Name, args(""), []byte("%PDF-1.7\n%%EOF"))
 	opened := unmarshal[pdfcheck.Report](t, result(t, CheckJob.Name, args("u"), locked))
 	if got := ids(opened.Results[0]); !strings.Contains(got, "6.1.3-2") || strings.Contains(ids(opened.Results[1]), "7.16-1") {
 		t.Errorf("encrypted: %q, %q", got, ids(opened.Results[1]))

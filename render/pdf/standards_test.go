@@ -24,19 +24,19 @@ func tagged() []byte {
 
 func TestStandards(t *testing.T) {
 	args := jobsOnOne()[StandardsJob.Name]
-	got, err := do(t, StandardsJob.Name, args, tagged())
+	got, err := runJob(t, StandardsJob.Name, args, tagged())
 	if err != nil {
 		t.Fatal(err)
 	}
-	about := unmarshal[Standards](t, got.Body)
+	about := unmarshal[StandardsResult](t, got.Body)
 	if !slices.Equal(about.Claimed, []pdffile.Standard{pdffile.A2B}) || len(about.Faults) != 1 || about.Faults[0].Rule != pdftag.HeadingOrder {
 		t.Errorf("%+v", about)
 	}
 
-	if got, err = do(t, StandardsJob.Name, args, three().Write()); err != nil {
+	if got, err = runJob(t, StandardsJob.Name, args, three().Write()); err != nil {
 		t.Fatal(err)
 	}
-	about = unmarshal[Standards](t, got.Body)
+	about = unmarshal[StandardsResult](t, got.Body)
 	if slices.Contains(about.Claimed, pdffile.UA1) || !slices.ContainsFunc(about.Faults, func(f pdftag.Violation) bool { return f.Rule == pdftag.UntaggedText }) {
 		t.Errorf("a document without structure: %+v", about)
 	}

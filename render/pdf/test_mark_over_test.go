@@ -120,9 +120,9 @@ func checkMarks(t *testing.T, catalog string, objects map[int]string, cases []to
 		hiding.pages = append(hiding.pages, c.craftedPage)
 	}
 
-	wants := make1(t, TestMarkJob.Name, input(""), blank.write())
-	once := make1(t, TestMarkJob.Name, input(""), hiding.write())
-	twice := make1(t, TestMarkJob.Name, input(""), once)
+	wants := makeOne(t, TestMarkJob.Name, input(""), blank.write())
+	once := makeOne(t, TestMarkJob.Name, input(""), hiding.write())
+	twice := makeOne(t, TestMarkJob.Name, input(""), once)
 	if grown := len(twice) - len(once); grown > len(once)/20 {
 		t.Errorf("the second mark makes %d bytes %d", len(once), len(twice))
 	}
@@ -262,7 +262,7 @@ func TestMarkKeepsAnnotations(t *testing.T) {
 	c.pages[0].entries = "/Annots [70 0 R 71 0 R]"
 	c.catalog = "/AcroForm << /DA (/F1 9 Tf) /DR << /Font << /F1 3 0 R >> >> /Fields [71 0 R] >>"
 	document := c.write()
-	got := make1(t, TestMarkJob.Name, input(""), document)
+	got := makeOne(t, TestMarkJob.Name, input(""), document)
 	sound(t, got, "", 1)
 
 	rest := image.Rect(0, 0, 300, 380)
@@ -284,7 +284,7 @@ func TestMarkKeepsAnnotations(t *testing.T) {
 // TestMarkKeepsTags: the text of a tagged page stays in the structure, also if its content becomes a form.
 func TestMarkKeepsTags(t *testing.T) {
 	t.Parallel()
-	blank := make1(t, TestMarkJob.Name, input(""), craft("").write())
+	blank := makeOne(t, TestMarkJob.Name, input(""), craft("").write())
 	for name, end := range map[string]string{"closed": "", "not closed": " q 0 0 1 1 re W n ("} {
 		c := craft("/P << /MCID 0 >> BDC BT /F1 20 Tf 20 300 Td (first) Tj ET EMC /P << /MCID 1 >> BDC BT /F1 20 Tf 20 200 Td (second) Tj ET EMC" + end)
 		c.pages[0].entries = "/StructParents 0"
@@ -293,7 +293,7 @@ func TestMarkKeepsTags(t *testing.T) {
 		c.objects[61] = "<< /Type /StructElem /S /Document /P 60 0 R /K [62 0 R 63 0 R] >>"
 		c.objects[62] = "<< /Type /StructElem /S /P /P 61 0 R /Pg 10 0 R /K 0 >>"
 		c.objects[63] = "<< /Type /StructElem /S /P /P 61 0 R /K [<< /Type /MCR /Pg 10 0 R /MCID 1 >>] >>"
-		got := make1(t, TestMarkJob.Name, input(""), c.write())
+		got := makeOne(t, TestMarkJob.Name, input(""), c.write())
 		sound(t, got, "", 1)
 		if text := pdftest.Tool(t, "pdfinfo", "-struct-text", pdftest.Save(t, got)); !strings.Contains(text, `"first"`) || !strings.Contains(text, `"second"`) {
 			t.Errorf("%s: the structure is\n%s", name, text)
@@ -311,7 +311,7 @@ func TestMarkIsAboveNewSignatures(t *testing.T) {
 	for _, entries := range []string{"", "/Rotate 90", "/Rotate 180", "/Rotate 270", "/CropBox [20 30 260 350]"} {
 		c := craft("")
 		c.pages[0].entries = entries
-		document := make1(t, TestMarkJob.Name, input(""), c.write())
+		document := makeOne(t, TestMarkJob.Name, input(""), c.write())
 		f, err := pdffile.ReadTable(document)
 		if err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func TestMarkIsInTheCorner(t *testing.T) {
 		if rotate%180 != 0 {
 			w, h = h, w
 		}
-		got := make1(t, TestMarkJob.Name, input(""), colored(rotate))
+		got := makeOne(t, TestMarkJob.Name, input(""), colored(rotate))
 		sound(t, got, "", 1)
 		width := int(images.MinMarkPoints * images.MarkOutline().Width)
 		for name, page := range map[string]image.Image{"poppler": draw(t, got, 1), "MuPDF": drawMuPDF(t, got, 1), "PDFium": drawPDFium(t, got, 1)} {
@@ -45,7 +45,7 @@ func TestMarkIsInTheCorner(t *testing.T) {
 // TestMarkIsOnEveryPage marks a document with an outline, links and fields, which it keeps, and one whose pages share
 // their content.
 func TestMarkIsOnEveryPage(t *testing.T) {
-	got := make1(t, TestMarkJob.Name, input(""), linked().Write())
+	got := makeOne(t, TestMarkJob.Name, input(""), linked().Write())
 	sound(t, got, "", 3)
 	for page := 1; page <= 3; page++ {
 		if marked(draw(t, got, page)).Dx() < 10 {
@@ -58,14 +58,14 @@ func TestMarkIsOnEveryPage(t *testing.T) {
 	if before, after := pageTexts(t, linked().Write(), ""), pageTexts(t, got, ""); !slices.Equal(before, after) {
 		t.Errorf("the text is %q, want %q", after, before)
 	}
-	again := make1(t, TestMarkJob.Name, input(""), got)
+	again := makeOne(t, TestMarkJob.Name, input(""), got)
 	sound(t, again, "", 3)
 }
 
 func TestMarkKeepsEncryption(t *testing.T) {
 	document := pdftest.Transform(t, three().Write(), "--object-streams=generate", "--encrypt", "user", "owner", "256", "--print=none", "--")
 	for _, password := range []string{"user", "owner"} {
-		got := make1(t, TestMarkJob.Name, input(password), document)
+		got := makeOne(t, TestMarkJob.Name, input(password), document)
 		sound(t, got, "user", 3)
 		if about := pdftest.Tool(t, "pdfinfo", "-upw", "user", pdftest.Save(t, got)); !strings.Contains(about, "print:no") {
 			t.Errorf("the permissions are lost:\n%s", about)
@@ -74,13 +74,13 @@ func TestMarkKeepsEncryption(t *testing.T) {
 			t.Error("an encrypted page has no mark")
 		}
 	}
-	fails(t, job.WrongPassword, TestMarkJob.Name, input("other"), document)
-	fails(t, job.NotPDF, TestMarkJob.Name, input(""), []byte("GIF89a"))
-	fails(t, job.Damaged, TestMarkJob.Name, input(""), []byte("%PDF-1.7\nnothing"))
+	runFailing(t, job.WrongPassword, TestMarkJob.Name, input("other"), document)
+	runFailing(t, job.NotPDF, TestMarkJob.Name, input(""), []byte("GIF89a"))
+	runFailing(t, job.Damaged, TestMarkJob.Name, input(""), []byte("%PDF-1.7\nnothing"))
 }
 
 func TestMarkKeepsLinearization(t *testing.T) {
-	got := make1(t, TestMarkJob.Name, input(""), pdftest.Transform(t, three().Write(), "--linearize"))
+	got := makeOne(t, TestMarkJob.Name, input(""), pdftest.Transform(t, three().Write(), "--linearize"))
 	if out := pdftest.Tool(t, "qpdf", "--check-linearization", pdftest.Save(t, got)); !strings.Contains(out, "no linearization errors") {
 		t.Error(out)
 	}
@@ -95,11 +95,11 @@ func TestMarkKeepsPDFA(t *testing.T) {
 	t.Parallel()
 	for level, standard := range map[archive.Level]string{archive.Level1B: "1b", archive.Level2B: "2b", archive.Level3B: "3b"} {
 		archived, _ := madeArchive(t, level, three().Write())
-		got := make1(t, TestMarkJob.Name, input(""), archived)
+		got := makeOne(t, TestMarkJob.Name, input(""), archived)
 		if marked(draw(t, got, 1)).Dx() < 10 {
 			t.Errorf("%s: the page has no mark", level)
 		}
-		if _, err := do(t, archive.CheckJob.Name, archive.CheckArgs{Input: input(""), Level: level}, got); err != nil {
+		if _, err := runJob(t, archive.ClaimJob.Name, archive.CheckArgs{Input: input(""), Level: level}, got); err != nil {
 			t.Errorf("%s: %v", level, err)
 		}
 		if broken := pdftest.VeraPDF(t, standard, pdftest.Save(t, got)); len(broken) > 0 {
@@ -112,12 +112,12 @@ func TestMarkKeepsPDFA(t *testing.T) {
 func TestMarkOnImagesOfPages(t *testing.T) {
 	locked := pdftest.Transform(t, three().Write(), "--encrypt", "user", "owner", "256", "--")
 	for _, jpeg := range []bool{false, true} {
-		one := make1(t, RasterJob.Name, RasterArgs{Input: input("user"), Pages: "2", JPEG: jpeg, DPI: 72, TestMark: true}, locked)
+		one := makeOne(t, RasterJob.Name, RasterArgs{Input: input("user"), Pages: "2", JPEG: jpeg, DPI: 72, TestMark: true}, locked)
 		if at := marked(decoded(t, one)); at.Dx() < 10 {
 			t.Errorf("one page: the mark is at %v", at)
 		}
 	}
-	several := make1(t, RasterJob.Name, RasterArgs{Input: input(""), DPI: 72, TestMark: true}, three().Write())
+	several := makeOne(t, RasterJob.Name, RasterArgs{Input: input(""), DPI: 72, TestMark: true}, three().Write())
 	archived, err := zip.NewReader(bytes.NewReader(several), int64(len(several)))
 	if err != nil || len(archived.File) != 3 {
 		t.Fatalf("%d images, %v", len(archived.File), err)

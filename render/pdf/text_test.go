@@ -18,7 +18,7 @@ type textResult struct {
 
 func readTexts(t *testing.T, args TextArgs, document []byte) textResult {
 	t.Helper()
-	result, err := do(t, TextJob.Name, args, document)
+	result, err := runJob(t, TextJob.Name, args, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func TestTextPasswords(t *testing.T) {
 	if got := readTexts(t, TextArgs{Input: input("user")}, document); got.PageCount != 3 {
 		t.Errorf("%d pages, want 3", got.PageCount)
 	}
-	fails(t, job.PasswordRequired, TextJob.Name, TextArgs{Input: input("")}, document)
-	fails(t, job.WrongPassword, TextJob.Name, TextArgs{Input: input("User")}, document)
+	runFailing(t, job.PasswordRequired, TextJob.Name, TextArgs{Input: input("")}, document)
+	runFailing(t, job.WrongPassword, TextJob.Name, TextArgs{Input: input("User")}, document)
 }
 
 // columns draws lines of two columns row by row, as word processors do.

@@ -328,7 +328,7 @@ func (c *content) iccSpace(v any, o object) {
 	}
 
 	if p, ok := c.readProfile(s); ok {
-		c.visit(ofProfile, object{Dict: s.Entries, ref: ref, page: o.page, profile: p})
+		c.visit(ofProfile, object{Dict: s.Entries, ref: ref, page: o.page, icc: p})
 	}
 }
 
@@ -508,7 +508,7 @@ func (c *content) draw(v any) {
 func (c *content) image(s pdffile.Stream, o object) {
 	c.visit(ofImage, o)
 	if slices.Equal(c.filters(s.Entries), []string{"JPXDecode"}) {
-		o.jpeg2000 = readJPEG2000(s.Content)
+		o.jpx = readJPEG2000(s.Content)
 		c.visit(ofJPEG2000, o)
 	}
 }

@@ -174,8 +174,8 @@ type rule struct {
 	of         kind   // the parts of a file that it is about
 	message    string
 	fix        string
-	// broken reports whether a part violates it; nil means that every part of this kind does.
-	broken func(c *checker, o object) bool
+	// violates reports whether a part violates it; nil means that every part of this kind does.
+	violates func(c *checker, o object) bool
 }
 
 // id returns the rule's clause and test in a standard; empty if the standard lacks it.

@@ -75,6 +75,6 @@ func wrongProfile(version byte) func(*checker, object) bool {
 // wrongSpace returns a rule about the profiles of ICC-based color spaces.
 func wrongSpace(version byte) func(*checker, object) bool {
 	return func(_ *checker, o object) bool {
-		return !o.profile.before(version, "prtr", "mntr", "scnr", "spac") || o.profile.channels() == 0
+		return !o.icc.before(version, "prtr", "mntr", "scnr", "spac") || o.icc.channels() == 0
 	}
 }

@@ -65,32 +65,32 @@ type object struct {
 	element *element
 	shown   bool // of a font: it draws text that is not invisible
 
-	profile  profile  // of an ICC-based color space
-	jpeg2000 jpeg2000 // of an image
+	icc profile  // of an ICC-based color space
+	jpx jpeg2000 // of an image
 }
 
 // checker checks one file.
 type checker struct {
 	*pdffile.File
 
-	src     Source
-	rules   []*rule
-	byKind  map[kind][]*rule
-	found   map[*rule]Violation
-	catalog pdffile.Dict
-	xmp     xmp
-	profile string // color space of the output intent's profile; empty is none
-	pages   []object
-	numbers map[string]int // of pages, by reference
-	owners  map[string]*element
-	seen    map[string]bool
-	files   []object        // embedded ones
-	related map[string]bool // the references in arrays of associated files
-	read    int             // bytes of content
-	unread  bool            // some content could not be read
-	text    bool            // there is text
-	tagged  bool            // an element or a mark has a language
-	root    *element
+	src          Source
+	rules        []*rule
+	byKind       map[kind][]*rule
+	found        map[*rule]Violation
+	catalog      pdffile.Dict
+	xmp          xmp
+	outputColors string // color space of the output intent's profile; empty is none
+	pages        []object
+	numbers      map[string]int // of pages, by reference
+	owners       map[string]*element
+	seen         map[string]bool
+	files        []object        // embedded ones
+	related      map[string]bool // the references in arrays of associated files
+	read         int             // bytes of content
+	unread       bool            // some content could not be read
+	text         bool            // there is text
+	tagged       bool            // an element or a mark has a language
+	root         *element
 }
 
 func newChecker(src Source) *checker {
@@ -111,7 +111,7 @@ func newChecker(src Source) *checker {
 // visit presents a part to its rules.
 func (c *checker) visit(k kind, o object) {
 	for _, r := range c.byKind[k] {
-		if r.broken == nil || r.broken(c, o) {
+		if r.violates == nil || r.violates(c, o) {
 			v := c.found[r]
 			if c.src.Copied {
 				o.ref = ""
@@ -175,7 +175,7 @@ func (c *checker) settle() {
 
 func (c *checker) visitAll() {
 	c.readXMP()
-	c.profile = c.outputProfile()
+	c.outputColors = c.outputProfile()
 	c.findPages()
 	c.readTree()
 	for _, p := range c.pages {

@@ -250,7 +250,7 @@ func (in *convertInput) Admit(deps *Deps) error {
 	case deps.Render == nil:
 		return nil
 	case in.Engine == engineWebKit:
-		return deps.Render.AdmitTool()
+		return deps.Render.AdmitEngine()
 	}
 	return deps.Render.AdmitConvert()
 }

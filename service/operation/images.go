@@ -159,7 +159,7 @@ func (o *ImageOptions) checkImage(faults *schema.FieldErrors, field string, widt
 }
 
 // capture returns the options in the renderer's type.
-func (o *ImageOptions) capture() chrome.Screenshot {
+func (o *ImageOptions) screenshot() chrome.Screenshot {
 	view := o.viewport()
 	shot := chrome.Screenshot{
 		Type: either(nonZero(o.Type), "png"), Quality: either(nonZero(o.Quality), defaultQuality),
@@ -199,7 +199,7 @@ func runImage(ctx context.Context, deps *Deps, in *imageInput) (schema.Result, e
 		}
 	}
 
-	shot := in.Options.capture()
+	shot := in.Options.screenshot()
 	page.ColorScheme = in.Options.ColorScheme
 	if page.WaitForSelector == "" {
 		page.WaitForSelector = shot.Selector
@@ -212,7 +212,7 @@ func runImage(ctx context.Context, deps *Deps, in *imageInput) (schema.Result, e
 	switch {
 	case errors.Is(err, chrome.ErrNoElement):
 		return schema.Result{}, schema.FieldErrors{{Field: "options.selector", Message: "matches no visible element"}}
-	case errors.Is(err, chrome.ErrSelector) && in.Options.WaitForSelector == "":
+	case errors.Is(err, chrome.ErrWaitForSelector) && in.Options.WaitForSelector == "":
 		return schema.Result{}, schema.FieldErrors{{Field: "options.selector", Message: "is not a valid CSS selector"}}
 	case err != nil:
 		return schema.Result{}, fieldError(err)

@@ -353,12 +353,12 @@ func TestImageOptionsCapture(t *testing.T) {
 	defaults := chrome.Screenshot{
 		Type: "png", Quality: 80, Viewport: chrome.Viewport{Width: 1280, Height: 720, Scale: 1}, MaxSide: 16384, MaxPixels: 100_000_000,
 	}
-	if got := new(ImageOptions).capture(); !reflect.DeepEqual(got, defaults) {
+	if got := new(ImageOptions).screenshot(); !reflect.DeepEqual(got, defaults) {
 		t.Errorf("defaults: %+v, want %+v", got, defaults)
 	}
 	clipped := defaults
 	clipped.Clip, clipped.CaptureBeyondViewport = &chrome.Rect{X: 1, Y: 2, Width: 3, Height: 4}, true
-	if got := (&ImageOptions{Clip: &Clip{1, 2, 3, 4}}).capture(); !reflect.DeepEqual(got, clipped) {
+	if got := (&ImageOptions{Clip: &Clip{1, 2, 3, 4}}).screenshot(); !reflect.DeepEqual(got, clipped) {
 		t.Errorf("with a clip: %+v, want %+v", got, clipped)
 	}
 }
@@ -369,7 +369,7 @@ func TestFieldErrors(t *testing.T) {
 		t.Errorf("a refusal: %v, want a URLError on url", err)
 	}
 	for field, err := range map[string]error{
-		"options.pageRanges": &chrome.PageRangeError{Pages: 3}, "options.waitForSelector": chrome.ErrSelector,
+		"options.pageRanges": &chrome.PageRangeError{Pages: 3}, "options.waitForSelector": chrome.ErrWaitForSelector,
 		"options.margin": chrome.ErrNoContentArea, "options.footerTemplate": &chrome.HeaderError{Name: "footer"},
 	} {
 		var faults schema.FieldErrors

@@ -206,7 +206,7 @@ func addExclusive(faults *schema.FieldErrors, first, second, all string) {
 }
 
 // checkSources faults a request that does not have exactly one source with
-// something in it. Its error is an *op.SizeError for a text over maxText.
+// something in it. Its error is a *schema.SizeError for a text over maxText.
 func checkSources(faults *schema.FieldErrors, sources ...source) error {
 	var names, given []string
 	for _, s := range sources {

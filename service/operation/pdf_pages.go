@@ -63,7 +63,7 @@ func runExtract(ctx context.Context, deps *Deps, in *extractInput) (schema.Resul
 
 func runRotate(ctx context.Context, deps *Deps, in *rotateInput) (schema.Result, error) {
 	return withPDF(ctx, deps, &in.PDFSource, func(ctx context.Context, file render.PDFFile) (schema.Result, error) {
-		args := pdf.Rotation{Selection: selection(file, in.Pages), Degrees: in.Degrees}
+		args := pdf.RotateArgs{Selection: selection(file, in.Pages), Degrees: in.Degrees}
 		return pdfResult("rotated")(render.RunFile(ctx, deps.Render, pdf.RotateJob, args, file.File()))
 	})
 }

@@ -68,7 +68,7 @@ func (in *protectInput) Validate() error {
 }
 
 func runProtect(ctx context.Context, deps *Deps, in *protectInput) (schema.Result, error) {
-	args := pdf.Protection{
+	args := pdf.ProtectArgs{
 		UserPassword:  in.UserPassword,
 		OwnerPassword: in.OwnerPassword,
 		Allow:         in.Permissions.allow(),

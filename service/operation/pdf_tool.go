@@ -114,7 +114,7 @@ func admitTool(deps *Deps) error {
 	if deps.Render == nil {
 		return nil
 	}
-	return deps.Render.AdmitTool()
+	return deps.Render.AdmitEngine()
 }
 
 // withPDF gets the PDF of a source and runs do with it. Errors name the field

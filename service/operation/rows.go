@@ -3,13 +3,9 @@ package operation
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/relaypdf/relaypdf/api/wire"
 	"github.com/relaypdf/relaypdf/render"
-	"github.com/relaypdf/relaypdf/render/chrome"
-	"github.com/relaypdf/relaypdf/render/egress"
 	"github.com/relaypdf/relaypdf/render/office"
 	"github.com/relaypdf/relaypdf/service/schema"
 	"github.com/relaypdf/relaypdf/store/credit"
@@ -513,27 +509,4 @@ var Rows = []schema.Definition[*Deps]{
 		}, Output: stepIDs{"stamped"}},
 		Run: runPipeline,
 	},
-}
-
-// fieldError returns an error of the renderer with the field of the request that caused it, if any.
-func fieldError(err error) error {
-	var beyond *chrome.PageRangeError
-	var header *chrome.HeaderError
-	var function *chrome.FunctionError
-	switch {
-	case errors.As(err, &header):
-		return schema.FieldErrors{{Field: "options." + header.Name + "Template", Message: "must not load resources with escaped @import or url()"}}
-	case errors.Is(err, egress.ErrRefused):
-		return RefuseURL("url", NotAllowed, err)
-	case errors.As(err, &beyond):
-		return schema.FieldErrors{{Field: "options.pageRanges", Message: fmt.Sprintf("must select pages of the document, which has %d", beyond.Pages)}}
-	case errors.Is(err, chrome.ErrNoContentArea):
-		// The size in the page's own @page rule, which only Chromium knows.
-		return schema.FieldErrors{{Field: "options.margin", Message: "is too large: it leaves no space for content on the page"}}
-	case errors.Is(err, chrome.ErrSelector):
-		return schema.FieldErrors{{Field: "options.waitForSelector", Message: "is not a valid CSS selector"}}
-	case errors.As(err, &function):
-		return schema.FieldErrors{{Field: "options.waitForFunction", Message: "is not a JavaScript expression: " + function.Text}}
-	}
-	return err
 }

@@ -129,9 +129,9 @@ func TypeName(doc *jsonschema.Schema) string {
 	return name
 }
 
-// Publish replaces the rules of a schema that its type checks itself by keywords of JSON Schema. It changes neither the
-// schema's parts nor its extensions in place.
-func Publish(doc *jsonschema.Schema) {
+// PublishKeywords replaces the rules of a schema that its type checks itself by keywords of JSON Schema. It changes
+// neither the schema's parts nor its extensions in place.
+func PublishKeywords(doc *jsonschema.Schema) {
 	if pattern, ok := doc.Extras[patternExtension].(string); ok {
 		doc.Pattern = pattern
 	}

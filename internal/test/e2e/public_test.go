@@ -322,7 +322,7 @@ func TestSamplesOfTheReferenceRun(t *testing.T) {
 	app := startOpen(t, "RELAYPDF_EXTRA_CA="+authorityOf(t, gone), "RELAYPDF_ALLOW_HOSTS=127.0.0.1",
 		"RELAYPDF_AI_PROVIDER=openai", "RELAYPDF_AI_BASE_URL="+provider.URL, "RELAYPDF_AI_API_KEY=the-key", "RELAYPDF_AI_MODEL=the-model",
 		"RELAYPDF_AI_PRICE_INPUT=2", "RELAYPDF_AI_PRICE_OUTPUT=10")
-	r := reader{t: t, address: app.BaseURL(), key: keyOf(t, app), receiver: gone.URL}
+	r := customer{t: t, address: app.BaseURL(), key: keyOf(t, app), receiver: gone.URL}
 	description, err := app.API.Description()
 	if err != nil {
 		t.Fatal(err)
@@ -442,14 +442,14 @@ func samplesOf(t *testing.T, page string) map[string]string {
 	return found
 }
 
-// reader is a user with an account who tries the samples of the reference.
-type reader struct {
+// customer is a user with an account who tries the samples of the reference.
+type customer struct {
 	t                      *testing.T
 	address, key, receiver string // the receiver permanently refuses every event
 }
 
 // sends makes a call, and returns its response's id and status.
-func (r reader) sends(method, path, body string) (id, status string) {
+func (r customer) sends(method, path, body string) (id, status string) {
 	r.t.Helper()
 	out, err := runs(r.t, r.key, r.t.TempDir(), "curl", "-sS", "--fail-with-body", "-X", method, r.address+path,
 		"-H", "Authorization: Bearer "+r.key, "-H", "Content-Type: application/json", "-d", body)
@@ -464,7 +464,7 @@ func (r reader) sends(method, path, body string) (id, status string) {
 }
 
 // own replaces a path's parameters, which samples have in capitals, with new objects of the account.
-func (r reader) own(path string) *strings.Replacer {
+func (r customer) own(path string) *strings.Replacer {
 	r.t.Helper()
 	folder, parameter, _ := strings.Cut(path, "{")
 	if parameter == "" {

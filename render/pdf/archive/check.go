@@ -12,15 +12,15 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdffile"
 )
 
-// CheckArgs are the arguments of a CheckJob, which fails unless a document is
+// CheckArgs are the arguments of ClaimJob, which fails unless a document is
 // PDF/A of that level. It has no output.
 type CheckArgs struct {
 	Input job.Input
 	Level Level
 }
 
-// CheckJob fails unless a document conforms to a level of PDF/A.
-var CheckJob = job.Define("pdf.pdfa.check", engine.ReadTime, checkLevel)
+// ClaimJob fails unless a document conforms to a level of PDF/A.
+var ClaimJob = job.Define("pdf.pdfa.check", engine.ReadTime, checkLevel)
 
 func checkLevel(ctx context.Context, w *engine.Work, args CheckArgs) (struct{}, error) {
 	doc, err := job.OpenOne(ctx, w, args.Input)

@@ -143,12 +143,12 @@ const comparisonFile = "comparison.json"
 type comparer struct {
 	work  *engine.Work
 	args  Args
-	sides [2]*File // old and new
+	sides [2]*Side // old and new
 	pairs []pagePair
 }
 
-// File is one of two documents.
-type File struct {
+// Side is one of two documents.
+type Side struct {
 	*job.Document
 
 	sizes  map[int]job.PageSize
@@ -156,7 +156,7 @@ type File struct {
 }
 
 // openCompared opens the old document, with the number 0, or the new one.
-func openCompared(ctx context.Context, w *engine.Work, number int, in job.Input) (*File, error) {
+func openCompared(ctx context.Context, w *engine.Work, number int, in job.Input) (*Side, error) {
 	doc, err := job.Open(ctx, w, number, in)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func openCompared(ctx context.Context, w *engine.Work, number int, in job.Input)
 		return nil, err
 	}
 	sizes, err := job.ReadPageSizes(ctx, doc, 1, doc.Pages)
-	return &File{Document: doc, sizes: sizes}, err
+	return &Side{Document: doc, sizes: sizes}, err
 }
 
 // ignored returns the areas that are not compared on a page of the old document. The number 0 is for the areas of all

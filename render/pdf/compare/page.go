@@ -94,14 +94,14 @@ func (p *pagePixels) whiten(areas []PageArea, dpi int) {
 }
 
 // dpi returns the resolution at which a page is compared.
-func (f *File) dpi(page int) int {
+func (f *Side) dpi(page int) int {
 	s := f.sizes[page]
 	perPoint := min(math.Sqrt(comparePixels/max(1, s.Width*s.Height)), compareSide/max(1, s.Width, s.Height))
 	return max(1, min(compareDPI, int(job.PointsPerInch*perPoint)))
 }
 
 // draw renders pages that follow one another, and calls take for each.
-func (f *File) draw(
+func (f *Side) draw(
 	ctx context.Context, first, last, dpi int, take func(page int, image *pagePixels) error,
 ) error {
 	prefix := fmt.Sprintf("compared-%d-%d", f.Number, first)
@@ -146,7 +146,7 @@ const maxPrintWords = 2000
 var imageSeed = maphash.MakeSeed()
 
 // fingerprint sets the fingerprints of all pages.
-func (f *File) fingerprint(ctx context.Context, c *comparer) error {
+func (f *Side) fingerprint(ctx context.Context, c *comparer) error {
 	f.prints = make([]fingerprint, f.Pages)
 	texts, err := job.AllTexts(ctx, f.Document)
 	if err != nil {
@@ -179,7 +179,7 @@ func (f *File) fingerprint(ctx context.Context, c *comparer) error {
 
 // batch returns the last page and the resolution of a run of the program that starts with a page: pages of one
 // resolution, whose pixels fit on the disk.
-func (f *File) batch(first int) (last, dpi int) {
+func (f *Side) batch(first int) (last, dpi int) {
 	dpi = f.dpi(first)
 	pixels := 0.0
 	for last = first; last < f.Pages && f.dpi(last+1) == dpi; last++ {

@@ -34,7 +34,7 @@ type ComparedWord struct {
 }
 
 // Words returns the words of a page outside of ignored areas, in reading order.
-func (f *File) Words(ctx context.Context, page int, ignored []PageArea) (words []ComparedWord, err error) {
+func (f *Side) Words(ctx context.Context, page int, ignored []PageArea) (words []ComparedWord, err error) {
 	n := strconv.Itoa(page)
 	out, err := f.DrawPages(ctx, 1, engine.Program{Name: "pdftotext", MaxStdout: job.MaxTextBytes, Args: []string{
 		"-q", "-bbox-layout", "-cropbox", "-enc", "UTF-8", "-f", n, "-l", n, engine.PathArg(f.Name), "-",

@@ -42,8 +42,8 @@ func (d *Document) WriteFlat(ctx context.Context, to, which string) error {
 	return d.WriteTo(ctx, to, QPDFJob{"flattenAnnotations": which, "objectStreams": "disable"})
 }
 
-// Flattened describes the fields and comments of a document that become part of its pages.
-func (s *Structure) Flattened() (changes []string) {
+// FlattenChanges describes the fields and comments of a document that become part of its pages.
+func (s *Structure) FlattenChanges() (changes []string) {
 	fields := 0
 	comments := 0
 	for _, page := range s.Pages {

@@ -228,7 +228,7 @@ func (r *redaction) flattenPages(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	r.flattened = s.Flattened()
+	r.flattened = s.FlattenChanges()
 
 	from := r.Document
 	linked, err := job.FileContains(r.Work.Path(r.Name), "/Link")

@@ -25,9 +25,9 @@ type PDFFile struct {
 	Password string
 }
 
-// runTool runs a job of render/pdf or of another engine in a child process. The caller closes the result. Errors
+// runEngine runs a job of render/pdf or of another engine in a child process. The caller closes the result. Errors
 // are *chrome.BusyError, *engine.TimeoutError, *job.Error, *chrome.LimitError and the error of ctx.
-func (t *Tools) runTool(ctx context.Context, task engine.Job) (engine.Result, error) {
+func (t *Engines) runEngine(ctx context.Context, task engine.Job) (engine.Result, error) {
 	task.MaxOutput = MaxBytes
 	task.Account = t.id
 	task.Time = cmp.Or(task.Time, engine.MakeTime)
@@ -68,17 +68,17 @@ func (f PDFFile) Input() job.Input { return job.Input{Name: inputName, Password:
 // File returns the PDF as a file of a job whose arguments contain its Input.
 func (f PDFFile) File() engine.File { return engine.File{Name: inputName, Content: f.Content} }
 
-// runner is an account's access to the engines: a *Tools or an *Account.
+// runner is an account's access to the engines: a *Engines or an *Account.
 type runner interface {
-	runTool(ctx context.Context, job engine.Job) (engine.Result, error)
+	runEngine(ctx context.Context, job engine.Job) (engine.Result, error)
 }
 
-// run runs a job of render/pdf. The caller closes the result. Errors are those of runTool.
+// run runs a job of render/pdf. The caller closes the result. Errors are those of runEngine.
 func run[Args, Result any](
 	ctx context.Context, t runner, task job.Job[Args, Result], args Args, files []engine.File,
 ) (engine.Result, Result, error) {
 	var value Result
-	result, err := t.runTool(ctx, task.With(args, files))
+	result, err := t.runEngine(ctx, task.With(args, files))
 	if err != nil {
 		return engine.Result{}, value, err
 	}
@@ -89,7 +89,7 @@ func run[Args, Result any](
 	return result, value, nil
 }
 
-// RunFile runs a job of render/pdf whose result is a file. The caller closes the file. Errors are those of runTool.
+// RunFile runs a job of render/pdf whose result is a file. The caller closes the file. Errors are those of runEngine.
 func RunFile[Args any](
 	ctx context.Context, t runner, task job.Job[Args, job.None], args Args, files ...engine.File,
 ) (*spool.File, error) {
@@ -100,7 +100,7 @@ func RunFile[Args any](
 	return result.Output(0), nil
 }
 
-// RunValue runs a job of render/pdf whose result is a value. Errors are those of runTool.
+// RunValue runs a job of render/pdf whose result is a value. Errors are those of runEngine.
 func RunValue[Args, Result any](
 	ctx context.Context, t runner, task job.Job[Args, Result], args Args, files ...engine.File,
 ) (Result, error) {
@@ -112,7 +112,7 @@ func RunValue[Args, Result any](
 }
 
 // RunBoth runs a job of render/pdf whose result is a file and a value about it, such as its changes. The caller closes
-// the file. Errors are those of runTool.
+// the file. Errors are those of runEngine.
 func RunBoth[Args, Result any](
 	ctx context.Context, t runner, task job.Job[Args, Result], args Args, files ...engine.File,
 ) (*spool.File, Result, error) {
@@ -124,23 +124,23 @@ func RunBoth[Args, Result any](
 }
 
 // plainPDF returns a PDF without its encryption, if it has one, and repaired.
-func (t *Tools) plainPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+func (t *Engines) plainPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
 	return RunFile(ctx, t, pdf.UnlockJob, pdf.UnlockArgs{Input: file.Input(), PlainToo: true}, file.File())
 }
 
 // CheckPDF checks a PDF by standards.
-func (t *Tools) CheckPDF(ctx context.Context, file PDFFile, standards []pdffile.Standard) (pdfcheck.Report, error) {
+func (t *Engines) CheckPDF(ctx context.Context, file PDFFile, standards []pdffile.Standard) (pdfcheck.Report, error) {
 	args := pdf.CheckArgs{Input: file.Input(), Standards: standards, VeraPDF: !t.render.behind.cfg.NoVeraPDF}
 	return RunValue(ctx, t, pdf.CheckJob, args, file.File())
 }
 
 // DescribePDF reads the information about a PDF.
-func (t *Tools) DescribePDF(ctx context.Context, file PDFFile) (pdf.Info, error) {
+func (t *Engines) DescribePDF(ctx context.Context, file PDFFile) (pdf.Info, error) {
 	return RunValue(ctx, t, pdf.InfoJob, file.Input(), file.File())
 }
 
 // RasterPages renders pages of a PDF. It returns one image and false, or a ZIP archive of several images and true.
-func (t *Tools) RasterPages(
+func (t *Engines) RasterPages(
 	ctx context.Context, file PDFFile, args pdf.RasterArgs,
 ) (_ *spool.File, archive bool, err error) {
 	args.Input = file.Input()
@@ -150,7 +150,7 @@ func (t *Tools) RasterPages(
 
 // ConvertImage makes an image of another, upright and without its metadata. More is true if the file has further
 // images, which are left out.
-func (t *Tools) ConvertImage(
+func (t *Engines) ConvertImage(
 	ctx context.Context, image engine.Content, args images.ConvertArgs,
 ) (_ *spool.File, more bool, err error) {
 	file := PDFFile{Content: image}
@@ -161,7 +161,7 @@ func (t *Tools) ConvertImage(
 
 // ComparePDFs compares two PDFs page by page. The result is the JSON of a compare.Comparison, or has the pages that
 // differ side by side.
-func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, args compare.Args) (*spool.File, error) {
+func (t *Engines) ComparePDFs(ctx context.Context, old, latest PDFFile, args compare.Args) (*spool.File, error) {
 	args.Old = job.Input{Name: "old.pdf", Password: old.Password}
 	args.New = job.Input{Name: "new.pdf", Password: latest.Password}
 	files := []engine.File{{Name: args.Old.Name, Content: old.Content}, {Name: args.New.Name, Content: latest.Content}}
@@ -170,13 +170,13 @@ func (t *Tools) ComparePDFs(ctx context.Context, old, latest PDFFile, args compa
 
 // SetPDFInfo sets the fields of info that are not empty, and leaves the others as they are. It closes the given
 // PDF.
-func (t *Tools) SetPDFInfo(
+func (t *Engines) SetPDFInfo(
 	ctx context.Context, content *spool.File, password string, info pdffile.Info,
 ) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, content.Close()) }()
 
 	file := PDFFile{Content: content, Password: password}
-	return RunFile(ctx, t, pdf.SetInfoJob, pdf.Information{Input: file.Input(), Info: info}, file.File())
+	return RunFile(ctx, t, pdf.SetInfoJob, pdf.SetInfoArgs{Input: file.Input(), Info: info}, file.File())
 }
 
 // FormError holds the reasons why values do not fit a form, by field name. Each text continues a sentence that
@@ -188,7 +188,7 @@ func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the f
 // FillPDFForm fills the form of a PDF. Values are keyed by field name and have the types of decoded JSON; nil
 // clears a field. Flatten draws them on the pages and removes the form. The error is a *FormError if values do not
 // fit.
-func (t *Tools) FillPDFForm(
+func (t *Engines) FillPDFForm(
 	ctx context.Context, file PDFFile, values map[string]any, flatten bool,
 ) (*spool.File, error) {
 	args := form.FillArgs{Input: file.Input(), Values: values, Flatten: flatten}

@@ -15,8 +15,8 @@ import (
 	"github.com/relaypdf/relaypdf/render/pdf/job"
 )
 
-// CheckResults returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with Unsound. These results
-// are named *.pdf; unchanged files, such as attachments, have other names. Broken signatures are reported.
+// CheckResults returns handlers whose PDFs must pass qpdf --check; otherwise the job fails with BrokenStructure. These
+// results are named *.pdf; unchanged files, such as attachments, have other names. Broken signatures are reported.
 func CheckResults(handlers engine.Handlers) engine.Handlers {
 	checked := make(engine.Handlers, len(handlers))
 	for name, handler := range handlers {
@@ -38,8 +38,8 @@ func CheckResults(handlers engine.Handlers) engine.Handlers {
 	return checked
 }
 
-// checkResults returns Unsound if a PDF that a job wrote has errors. Streams whose data cannot be decoded stay as
-// they are: such errors are the user's, if an input has them too.
+// checkResults returns BrokenStructure if a PDF that a job wrote has errors. Streams whose data cannot be decoded stay
+// as they are: such errors are the user's, if an input has them too.
 func checkResults(ctx context.Context, w *engine.Work, jobName string, inputs []os.DirEntry, passwords []string) error {
 	for _, name := range w.Outputs() {
 		if !strings.HasSuffix(name, ".pdf") || job.IsSound(w, name) {

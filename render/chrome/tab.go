@@ -20,11 +20,11 @@ const (
 
 // kind is the purpose of a page.
 type kind struct {
-	lane RenderMode
+	mode RenderMode
 	// A still page draws no frames: it can be printed but not captured, and code that waits for a frame never runs.
 	// Without drawing, a document takes a fifth less processor time.
 	still bool
-	// An offline page has no network, whatever its lane.
+	// An offline page has no network, whatever its mode.
 	offline bool
 }
 
@@ -63,7 +63,7 @@ type emulation struct {
 	transparent bool
 }
 
-// newPage makes a target in a browser context and prepares it for its lane.
+// newPage makes a target in a browser context and prepares it for its mode.
 func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID, k kind) (*tab, error) {
 	var target proto.TargetCreateTargetResult
 	// Full Chromium does not know this control and draws as ever.
@@ -94,7 +94,7 @@ func (p *tab) prepare(ctx context.Context) error {
 	ctx, cancel := p.tie(ctx)
 	defer cancel(nil)
 	err := p.batch(ctx, p.setup()...)
-	if err == nil && p.lane == ModeRealm {
+	if err == nil && p.mode == ModeRealm {
 		err = p.call(ctx, proto.BrowserGetWindowForTarget{}, &p.window)
 	}
 	return err
@@ -140,7 +140,7 @@ func (p *tab) setup() []request {
 		proto.InspectorEnable{}, // Reports the renderer's crash.
 	}
 
-	switch p.lane {
+	switch p.mode {
 	case ModeInline:
 		reqs = append(reqs, proto.EmulationSetScriptExecutionDisabled{Value: true})
 	case ModeRealm:
@@ -182,7 +182,7 @@ func (p *tab) spent() bool {
 }
 
 // begin ties the page to a job: the returned context ends with ctx, and with
-// the page's crash or attempt to use a network that its lane does not have.
+// the page's crash or attempt to use a network that its mode does not have.
 func (p *tab) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	p.mu.Lock()
 	p.documents++
@@ -202,7 +202,7 @@ func (p *tab) end() {
 	p.mu.Lock()
 	p.cancel = nil
 	p.mu.Unlock()
-	if p.lane == ModeRealm {
+	if p.mode == ModeRealm {
 		p.renew()
 	}
 }
@@ -310,7 +310,7 @@ func (p *tab) event(method string, params json.RawMessage) {
 	case eventEnded:
 		p.markBroken(errWindowClosed)
 	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":
-		if p.lane != ModeOnce {
+		if p.mode != ModeOnce {
 			p.markBroken(errNeedsNetwork)
 		}
 	case "Page.javascriptDialogOpening":
@@ -379,9 +379,9 @@ func (p *tab) loadEvent(method string, params json.RawMessage) {
 	}
 
 	switch {
-	case method == "Network.requestWillBeSent" && p.lane != ModeOnce && !local(e.Request.URL):
+	case method == "Network.requestWillBeSent" && p.mode != ModeOnce && !local(e.Request.URL):
 		p.markBroken(errNeedsNetwork)
-	case method == "Page.frameNavigated" && p.lane == ModeInline && e.Frame.ID == string(p.frame):
+	case method == "Page.frameNavigated" && p.mode == ModeInline && e.Frame.ID == string(p.frame):
 		// A refresh led away, perhaps after its job was done: the next document
 		// would be set on whatever is there now.
 		p.markBroken(errNeedsNetwork)
