@@ -49,7 +49,8 @@ func (c Call) Save(ctx context.Context, path string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return result, result.Save(path)
+	err = result.Save(path)
+	return result, err
 }
 
 // URL returns the public URL of the file, which the service stores.

@@ -70,7 +70,8 @@ func (j Job) Save(ctx context.Context, path string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return result, result.Save(path)
+	err = result.Save(path)
+	return result, err
 }
 
 func (j Job) download(ctx context.Context) (*Result, error) {

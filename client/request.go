@@ -72,9 +72,9 @@ func pathOf(pattern string, arguments ...any) string {
 // queryOf returns the parameters of a query string, names and values in turn, without those that are not set.
 func queryOf(pairs ...any) url.Values {
 	query := url.Values{}
-	for i := 0; i < len(pairs); i += 2 {
-		if value := fmt.Sprint(pairs[i+1]); value != "" && value != "0" {
-			query.Set(fmt.Sprint(pairs[i]), value)
+	for ; len(pairs) >= 2; pairs = pairs[2:] {
+		if value := fmt.Sprint(pairs[1]); value != "" && value != "0" {
+			query.Set(fmt.Sprint(pairs[0]), value)
 		}
 	}
 	return query

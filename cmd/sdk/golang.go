@@ -361,19 +361,7 @@ func (w *goWriter) resolve(t Type) Type {
 // fieldType returns the Go type of a field. A field of an input is a pointer only if its zero value is a value that the
 // server accepts and is not the default.
 func (w *goWriter) fieldType(field Field, inner string, input, patch bool) string {
-	t := w.resolve(field.Type)
-	base := t
-	nullable := false
-	if t.Kind == Union {
-		options := slices.DeleteFunc(slices.Clone(t.Options), func(o Type) bool { return o.Kind == Null })
-		nullable = len(options) < len(t.Options)
-		if len(options) == 1 {
-			base = w.resolve(options[0])
-		} else {
-			base = Type{Kind: Union, Options: options}
-		}
-	}
-
+	base, nullable := w.withoutNull(w.resolve(field.Type))
 	name := w.goType(base, inner, input, field.Doc)
 	switch {
 	case name == "any" || name == "json.RawMessage" || strings.HasPrefix(name, "map[") && !nullable:
@@ -391,6 +379,21 @@ func (w *goWriter) fieldType(field Field, inner string, input, patch bool) strin
 	}
 
 	return name
+}
+
+// withoutNull returns a type without null, and whether it had it.
+func (w *goWriter) withoutNull(t Type) (base Type, nullable bool) {
+	if t.Kind != Union {
+		return t, false
+	}
+
+	options := slices.DeleteFunc(slices.Clone(t.Options), func(o Type) bool { return o.Kind == Null })
+	nullable = len(options) < len(t.Options)
+	if len(options) == 1 {
+		return w.resolve(options[0]), nullable
+	}
+
+	return Type{Kind: Union, Options: options}, nullable
 }
 
 func (w *goWriter) defaultOf(field Field) any {
@@ -422,14 +425,7 @@ func (w *goWriter) goType(t Type, inner string, input bool, doc string) string {
 	case Number:
 		return "float64"
 	case String:
-		switch {
-		case t.Format == "base64" || strings.Contains(doc, "as Base64"):
-			return "[]byte"
-		case t.Format == "date-time" && !input:
-			return "time.Time"
-		}
-
-		return "string"
+		return textType(t, input, doc)
 	case Enum:
 		if _, isText := t.Values[0].(string); isText {
 			return "string"
@@ -439,14 +435,7 @@ func (w *goWriter) goType(t Type, inner string, input bool, doc string) string {
 	case List:
 		return "[]" + w.goType(*t.Item, inner, input, "")
 	case Map:
-		if item := w.goType(*t.Item, inner, input, ""); item != "any" && item != "json.RawMessage" {
-			return "map[string]" + item
-		}
-		if input {
-			return "any"
-		}
-
-		return "json.RawMessage"
+		return w.mapType(t, inner, input)
 	case Object:
 		return inner
 	case Reference:
@@ -459,6 +448,28 @@ func (w *goWriter) goType(t Type, inner string, input bool, doc string) string {
 	}
 
 	return "any"
+}
+
+func textType(t Type, input bool, doc string) string {
+	switch {
+	case t.Format == "base64" || strings.Contains(doc, "as Base64"):
+		return "[]byte"
+	case t.Format == "date-time" && !input:
+		return "time.Time"
+	}
+
+	return "string"
+}
+
+func (w *goWriter) mapType(t Type, inner string, input bool) string {
+	if item := w.goType(*t.Item, inner, input, ""); item != "any" && item != "json.RawMessage" {
+		return "map[string]" + item
+	}
+	if input {
+		return "any"
+	}
+
+	return "json.RawMessage"
 }
 
 // isText reports whether a union is a text that may be sent as numbers, too.
