@@ -36,6 +36,7 @@ var additions = map[string][]edit{
 	},
 	"an event": {
 		{"store/event.go", "\t\t{EventWalletTopUp, ", "\t\t{\"job.spare\", \"Spare\"},\n"},
+		{"api/openapi_event.go", "\tcase store.EventJobCompleted,", "\tcase \"job.spare\":\n\t\tdata = reflect.TypeFor[wire.JobStatus]()\n"},
 	},
 	"a page": {
 		// The output of templ for views/spare.templ.
