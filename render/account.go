@@ -37,8 +37,8 @@ func (r *Renderer) Guests() *Account { return r.For(queue.Anonymous) }
 func (a *Account) Admit() error { return a.render.browser.Admit(a.id) }
 
 // AdmitEngine returns the *chrome.BusyError that work on files would return now because the queue is full, or nil.
-func (t *Engines) AdmitEngine() error {
-	err := t.render.engines.Admit(t.id)
+func (e *Engines) AdmitEngine() error {
+	err := e.render.engines.Admit(e.id)
 	if err != nil && !errors.Is(err, chrome.ErrBusy) {
 		return chrome.ErrClosed
 	}

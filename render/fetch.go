@@ -83,15 +83,15 @@ func (q fetchRequest) request(ctx context.Context) (*http.Request, error) {
 }
 
 // exchange sends a request as Fetch does.
-func (t *Engines) exchange(ctx context.Context, q fetchRequest, limit int64) (_ Fetched, err error) {
-	if _, err := t.render.policy.CheckURL(q.address, "http", "https"); err != nil {
+func (e *Engines) exchange(ctx context.Context, q fetchRequest, limit int64) (_ Fetched, err error) {
+	if _, err := e.render.policy.CheckURL(q.address, "http", "https"); err != nil {
 		return Fetched{}, err
 	}
 	request, err := q.request(ctx)
 	if err != nil {
 		return Fetched{}, err
 	}
-	response, err := t.render.files.Do(request)
+	response, err := e.render.files.Do(request)
 	if err != nil {
 		return Fetched{}, fetchError(ctx, err)
 	}

@@ -27,13 +27,13 @@ type PDFFile struct {
 
 // runEngine runs a job of render/pdf or of another engine in a child process. The caller closes the result. Errors
 // are *chrome.BusyError, *engine.TimeoutError, *job.Error, *chrome.LimitError and the error of ctx.
-func (t *Engines) runEngine(ctx context.Context, task engine.Job) (engine.Result, error) {
+func (e *Engines) runEngine(ctx context.Context, task engine.Job) (engine.Result, error) {
 	task.MaxOutput = MaxBytes
-	task.Account = t.id
+	task.Account = e.id
 	task.Time = cmp.Or(task.Time, engine.MakeTime)
-	task.Observe = t.render.observer(ctx)
+	task.Observe = e.render.observer(ctx)
 
-	result, err := t.render.engines.Run(ctx, task)
+	result, err := e.render.engines.Run(ctx, task)
 	var failed *job.Error
 	var late *engine.TimeoutError
 	switch {
@@ -124,59 +124,59 @@ func RunBoth[Args, Result any](
 }
 
 // plainPDF returns a PDF without its encryption, if it has one, and repaired.
-func (t *Engines) plainPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
-	return RunFile(ctx, t, pdf.UnlockJob, pdf.UnlockArgs{Input: file.Input(), PlainToo: true}, file.File())
+func (e *Engines) plainPDF(ctx context.Context, file PDFFile) (*spool.File, error) {
+	return RunFile(ctx, e, pdf.UnlockJob, pdf.UnlockArgs{Input: file.Input(), PlainToo: true}, file.File())
 }
 
 // CheckPDF checks a PDF by standards.
-func (t *Engines) CheckPDF(ctx context.Context, file PDFFile, standards []pdffile.Standard) (pdfcheck.Report, error) {
-	args := pdf.CheckArgs{Input: file.Input(), Standards: standards, VeraPDF: !t.render.behind.cfg.NoVeraPDF}
-	return RunValue(ctx, t, pdf.CheckJob, args, file.File())
+func (e *Engines) CheckPDF(ctx context.Context, file PDFFile, standards []pdffile.Standard) (pdfcheck.Report, error) {
+	args := pdf.CheckArgs{Input: file.Input(), Standards: standards, VeraPDF: !e.render.behind.cfg.NoVeraPDF}
+	return RunValue(ctx, e, pdf.CheckJob, args, file.File())
 }
 
 // DescribePDF reads the information about a PDF.
-func (t *Engines) DescribePDF(ctx context.Context, file PDFFile) (pdf.Info, error) {
-	return RunValue(ctx, t, pdf.InfoJob, file.Input(), file.File())
+func (e *Engines) DescribePDF(ctx context.Context, file PDFFile) (pdf.Info, error) {
+	return RunValue(ctx, e, pdf.InfoJob, file.Input(), file.File())
 }
 
 // RasterPages renders pages of a PDF. It returns one image and false, or a ZIP archive of several images and true.
-func (t *Engines) RasterPages(
+func (e *Engines) RasterPages(
 	ctx context.Context, file PDFFile, args pdf.RasterArgs,
 ) (_ *spool.File, archive bool, err error) {
 	args.Input = file.Input()
-	images, made, err := RunBoth(ctx, t, pdf.RasterJob, args, file.File())
+	images, made, err := RunBoth(ctx, e, pdf.RasterJob, args, file.File())
 	return images, made.Images > 1, err
 }
 
 // ConvertImage makes an image of another, upright and without its metadata. More is true if the file has further
 // images, which are left out.
-func (t *Engines) ConvertImage(
+func (e *Engines) ConvertImage(
 	ctx context.Context, image engine.Content, args images.ConvertArgs,
 ) (_ *spool.File, more bool, err error) {
 	file := PDFFile{Content: image}
 	args.Input = file.Input()
-	converted, made, err := RunBoth(ctx, t, images.ConvertJob, args, file.File())
+	converted, made, err := RunBoth(ctx, e, images.ConvertJob, args, file.File())
 	return converted, made.More, err
 }
 
 // ComparePDFs compares two PDFs page by page. The result is the JSON of a compare.Comparison, or has the pages that
 // differ side by side.
-func (t *Engines) ComparePDFs(ctx context.Context, old, latest PDFFile, args compare.Args) (*spool.File, error) {
+func (e *Engines) ComparePDFs(ctx context.Context, old, latest PDFFile, args compare.Args) (*spool.File, error) {
 	args.Old = job.Input{Name: "old.pdf", Password: old.Password}
 	args.New = job.Input{Name: "new.pdf", Password: latest.Password}
 	files := []engine.File{{Name: args.Old.Name, Content: old.Content}, {Name: args.New.Name, Content: latest.Content}}
-	return RunFile(ctx, t, compare.Job, args, files...)
+	return RunFile(ctx, e, compare.Job, args, files...)
 }
 
 // SetPDFInfo sets the fields of info that are not empty, and leaves the others as they are. It closes the given
 // PDF.
-func (t *Engines) SetPDFInfo(
+func (e *Engines) SetPDFInfo(
 	ctx context.Context, content *spool.File, password string, info pdffile.Info,
 ) (_ *spool.File, err error) {
 	defer func() { err = errors.Join(err, content.Close()) }()
 
 	file := PDFFile{Content: content, Password: password}
-	return RunFile(ctx, t, pdf.SetInfoJob, pdf.SetInfoArgs{Input: file.Input(), Info: info}, file.File())
+	return RunFile(ctx, e, pdf.SetInfoJob, pdf.SetInfoArgs{Input: file.Input(), Info: info}, file.File())
 }
 
 // FormError holds the reasons why values do not fit a form, by field name. Each text continues a sentence that
@@ -188,11 +188,11 @@ func (e *FormError) Error() string { return fmt.Sprintf("values do not fit the f
 // FillPDFForm fills the form of a PDF. Values are keyed by field name and have the types of decoded JSON; nil
 // clears a field. Flatten draws them on the pages and removes the form. The error is a *FormError if values do not
 // fit.
-func (t *Engines) FillPDFForm(
+func (e *Engines) FillPDFForm(
 	ctx context.Context, file PDFFile, values map[string]any, flatten bool,
 ) (*spool.File, error) {
 	args := form.FillArgs{Input: file.Input(), Values: values, Flatten: flatten}
-	result, faults, err := run(ctx, t, form.FillJob, args, []engine.File{file.File()})
+	result, faults, err := run(ctx, e, form.FillJob, args, []engine.File{file.File()})
 	if err != nil {
 		return nil, err
 	}

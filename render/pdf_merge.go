@@ -30,15 +30,15 @@ type MergeInput struct {
 
 // MergePDFs joins PDFs in order. If one of them has an outline, the result has one too, with an entry for each
 // file. The result is not encrypted. Changes lists what is lost.
-func (t *Engines) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, job.Changed, error) {
-	return t.merge(ctx, inputs, false)
+func (e *Engines) MergePDFs(ctx context.Context, inputs []MergeInput) (*spool.File, job.Changed, error) {
+	return e.merge(ctx, inputs, false)
 }
 
 // merge joins PDFs. Contents is true if the first one is a table of contents.
-func (t *Engines) merge(ctx context.Context, inputs []MergeInput, contents bool) (*spool.File, job.Changed, error) {
+func (e *Engines) merge(ctx context.Context, inputs []MergeInput, contents bool) (*spool.File, job.Changed, error) {
 	args, files := mergeArgs(inputs)
 	args.Contents = contents
-	return RunBoth(ctx, t, pdf.MergeJob, args, files...)
+	return RunBoth(ctx, e, pdf.MergeJob, args, files...)
 }
 
 // mergeArgs returns the arguments and the files of a job on several PDFs.
@@ -114,13 +114,13 @@ func (a *Account) MergePDFsWith(
 }
 
 // OverlayPDF draws pages of one PDF on those of another, and returns the other differences from the source.
-func (t *Engines) OverlayPDF(
+func (e *Engines) OverlayPDF(
 	ctx context.Context, file, overlay PDFFile, args pdf.OverlayArgs,
 ) (*spool.File, job.Changed, error) {
 	const name = "overlay.pdf"
 	args.Input = file.Input()
 	args.Overlay = job.Input{Name: name, Password: overlay.Password}
-	return RunBoth(ctx, t, pdf.OverlayJob, args, file.File(), engine.File{Name: name, Content: overlay.Content})
+	return RunBoth(ctx, e, pdf.OverlayJob, args, file.File(), engine.File{Name: name, Content: overlay.Content})
 }
 
 // oneLine returns a title without control characters and outer spaces.

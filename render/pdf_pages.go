@@ -28,7 +28,7 @@ func OmittedPictures(file string) chrome.Warning {
 
 // PDFFromImages makes a PDF with one page per image. Omitted holds the indices of animated images, from 0; their
 // page shows the first frame.
-func (t *Engines) PDFFromImages(
+func (e *Engines) PDFFromImages(
 	ctx context.Context, pictures []engine.Content, args images.FromImagesArgs,
 ) (_ *spool.File, omitted []int, err error) {
 	var files []engine.File
@@ -38,7 +38,7 @@ func (t *Engines) PDFFromImages(
 		args.Inputs = append(args.Inputs, job.Input{Name: name})
 	}
 
-	made, about, err := RunBoth(ctx, t, images.FromImagesJob, args, files...)
+	made, about, err := RunBoth(ctx, e, images.FromImagesJob, args, files...)
 	return made, about.Omitted, err
 }
 

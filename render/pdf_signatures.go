@@ -43,7 +43,7 @@ func trusted(files []engine.File) ([]engine.File, string) {
 
 // VerifyPDF verifies the signatures of a PDF. It trusts certificates in PEM; without any, those of the operating
 // system. If online is true, it asks the servers of issuers for the revocation of certificates.
-func (t *Engines) VerifyPDF(ctx context.Context, file PDFFile, trust []string, online bool) (pdf.Verification, error) {
+func (e *Engines) VerifyPDF(ctx context.Context, file PDFFile, trust []string, online bool) (pdf.Verification, error) {
 	var report pdf.Verified
 	args := pdf.VerifyArgs{Input: file.Input(), Trust: trust, Online: online}
 	files := []engine.File{file.File()}
@@ -51,7 +51,7 @@ func (t *Engines) VerifyPDF(ctx context.Context, file PDFFile, trust []string, o
 		files, args.Roots = trusted(files)
 	}
 
-	d := &remoteRequests{tools: t}
+	d := &remoteRequests{tools: e}
 	result, err := d.run(ctx, func(state pdf.RunState) engine.Job {
 		args.RunState = state
 		return pdf.VerifyJob.With(args, files)
@@ -79,7 +79,7 @@ type Signing struct {
 
 // SignPDF signs a PDF. A *TimestampError is about the timestamp authority, and a *job.Error of the kind Unsigned
 // about the part of the request that it names.
-func (t *Engines) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.File, err error) {
+func (e *Engines) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spool.File, err error) {
 	raw, err := io.ReadAll(s.PKCS12.Open())
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (t *Engines) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spoo
 		TestMark: s.TestMark,
 	}
 	key := pdf.KeyArgs{PKCS12: raw, Password: s.Password}
-	args.Key, err = runKey(ctx, t, pdf.SignKeyJob, key)
+	args.Key, err = runKey(ctx, e, pdf.SignKeyJob, key)
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +107,11 @@ func (t *Engines) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spoo
 		files = append(files, engine.File{Name: args.Image, Content: s.Image})
 	}
 	d := &remoteRequests{
-		tools:        t,
+		tools:        e,
 		timestampURL: s.TimestampURL,
 		sign: func(ctx context.Context, digest []byte) ([]byte, error) {
 			key.Digest = digest
-			cms, err := runKey(ctx, t, pdf.SignDigestJob, key)
+			cms, err := runKey(ctx, e, pdf.SignDigestJob, key)
 			return cms.Content, err
 		},
 	}
@@ -130,8 +130,8 @@ func (t *Engines) SignPDF(ctx context.Context, file PDFFile, s Signing) (_ *spoo
 
 // ReadKey returns the certificate of the key in a PKCS#12 file. A *job.Error of the kind Unsigned is about the file
 // or its password.
-func (t *Engines) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
-	key, err := runKey(ctx, t, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password})
+func (e *Engines) ReadKey(ctx context.Context, pkcs12 []byte, password string) (pdf.Certificate, error) {
+	key, err := runKey(ctx, e, pdf.SignKeyJob, pdf.KeyArgs{PKCS12: pkcs12, Password: password})
 	return key.Certificate, err
 }
 
@@ -151,11 +151,11 @@ func runKey[Result any](
 }
 
 // SealPDF adds a timestamp to a PDF, and what is known about the certificates of its signatures.
-func (t *Engines) SealPDF(ctx context.Context, file PDFFile, timestampURL string) (*spool.File, error) {
+func (e *Engines) SealPDF(ctx context.Context, file PDFFile, timestampURL string) (*spool.File, error) {
 	args := pdf.SealArgs{Input: file.Input()}
 	var files []engine.File
 	files, args.Roots = trusted([]engine.File{file.File()})
-	d := &remoteRequests{tools: t, timestampURL: timestampURL}
+	d := &remoteRequests{tools: e, timestampURL: timestampURL}
 	result, err := d.run(ctx, func(state pdf.RunState) engine.Job {
 		args.RunState = state
 		return pdf.SealJob.With(args, files)

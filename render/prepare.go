@@ -196,9 +196,9 @@ func (a *Account) convert(
 
 // runMarkup runs a job that makes a document of text, such as Markdown or a template. These jobs have their own
 // children: they take milliseconds and never wait behind work on files. Errors are those of engine.Pool.Run.
-func (t *Engines) runMarkup(ctx context.Context, job engine.Job) ([]byte, error) {
-	job.Account = t.id
-	return t.render.markup.Do(ctx, job)
+func (e *Engines) runMarkup(ctx context.Context, job engine.Job) ([]byte, error) {
+	job.Account = e.id
+	return e.render.markup.Do(ctx, job)
 }
 
 // ExecBrowser turns this process into a browser that is confined from outside. The engine's command runs it if its

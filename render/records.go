@@ -22,8 +22,8 @@ type RecordsError = records.Error
 // ReadRecords reads the records of a file: a JSON array, JSON Lines, CSV or XLSX. Names of columns are paths, unless
 // flat. Each record is a JSON object, or the reason why it cannot be read as a JSON text. Errors are *RecordsError
 // and those of runEngine.
-func (t *Engines) ReadRecords(ctx context.Context, file engine.Content, flat bool) (list []json.RawMessage, err error) {
-	result, err := t.runEngine(ctx, engine.Job{
+func (e *Engines) ReadRecords(ctx context.Context, file engine.Content, flat bool) (list []json.RawMessage, err error) {
+	result, err := e.runEngine(ctx, engine.Job{
 		Name: records.Job, Args: records.Options{Flat: flat}, Files: []engine.File{{Name: records.InputName, Content: file}},
 	})
 	if err != nil {

@@ -36,24 +36,24 @@ const templateTime = 30 * time.Second
 
 // FillTemplate makes HTML of a template and its data in an engine process. The errors are a *template.Error,
 // *template.MissingError or *template.LimitError, the error of images, a *chrome.BusyError, or the error of ctx.
-func (t *Engines) FillTemplate(ctx context.Context, call template.Call, images template.Images) (string, error) {
-	defer func(start time.Time) { t.render.seen(ctx, "template", time.Since(start)) }(time.Now())
-	html, err := template.Render(ctx, t.runTemplate, t.id, call, images)
+func (e *Engines) FillTemplate(ctx context.Context, call template.Call, images template.Images) (string, error) {
+	defer func(start time.Time) { e.render.seen(ctx, "template", time.Since(start)) }(time.Now())
+	html, err := template.Render(ctx, e.runTemplate, e.id, call, images)
 	return html, templateFailure(ctx, err)
 }
 
 // ValidateTemplate reports the errors of a template and the values that it uses. The errors are a
 // *template.LimitError, a *chrome.BusyError, or the error of ctx.
-func (t *Engines) ValidateTemplate(ctx context.Context, call template.Call) (template.Report, error) {
-	report, err := template.Validate(ctx, t.runTemplate, call)
+func (e *Engines) ValidateTemplate(ctx context.Context, call template.Call) (template.Report, error) {
+	report, err := template.Validate(ctx, e.runTemplate, call)
 	return report, templateFailure(ctx, err)
 }
 
-func (t *Engines) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
-	job.Account = t.id
+func (e *Engines) runTemplate(ctx context.Context, job engine.Job) (engine.Result, error) {
+	job.Account = e.id
 	job.Time = templateTime
 	job.Retry = true
-	return t.render.markup.Run(ctx, job)
+	return e.render.markup.Run(ctx, job)
 }
 
 // templateFailure turns the end of an engine process into the error of the limit that ended it.

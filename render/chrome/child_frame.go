@@ -43,15 +43,15 @@ func descendants(tree *proto.PageFrameTree) (ids []proto.PageFrameID) {
 }
 
 // frameName returns the name of the element that shows a frame.
-func (p *tab) frameName(ctx context.Context, id proto.PageFrameID) string {
+func (t *tab) frameName(ctx context.Context, id proto.PageFrameID) string {
 	const fallback = "iframe"
 	var owner proto.DOMGetFrameOwnerResult
-	if err := p.call(ctx, proto.DOMGetFrameOwner{FrameID: id}, &owner); err != nil {
+	if err := t.call(ctx, proto.DOMGetFrameOwner{FrameID: id}, &owner); err != nil {
 		return fallback
 	}
 
 	var about proto.DOMDescribeNodeResult
-	err := p.call(ctx, proto.DOMDescribeNode{BackendNodeID: owner.BackendNodeID}, &about)
+	err := t.call(ctx, proto.DOMDescribeNode{BackendNodeID: owner.BackendNodeID}, &about)
 	if err != nil || about.Node == nil {
 		return fallback
 	}

@@ -399,25 +399,25 @@ type shiftArgs struct {
 
 // shrink makes room for content that extends beyond the left edge of the page. The browser shrinks only content that
 // extends beyond the right one.
-func (p *tab) shrink(ctx context.Context, seen clipped) error {
+func (t *tab) shrink(ctx context.Context, seen clipped) error {
 	if seen.Shift == nil && !seen.Turned {
 		return nil
 	}
 
-	width := float64(p.emulated.viewport.withDefaults().Width)
+	width := float64(t.emulated.viewport.withDefaults().Width)
 	factor := 1.
 	if seen.Shift != nil {
 		factor = min((width-float64(seen.Shift.At))/width, maxShrink)
 	}
 
 	args := shiftArgs{By: math.Floor(width * (factor - 1)), Turned: seen.Turned}
-	if err := p.eval(ctx, shiftScript, args, nil); err != nil {
+	if err := t.eval(ctx, shiftScript, args, nil); err != nil {
 		return ignoreStale(ctx, err)
 	}
 
-	p.mu.Lock()
-	p.load.shrunk = factor
-	p.mu.Unlock()
+	t.mu.Lock()
+	t.load.shrunk = factor
+	t.mu.Unlock()
 	return nil
 }
 

@@ -263,13 +263,13 @@ func (s *loadState) lifecycle(e loadEvent) {
 }
 
 // open loads the job's document and waits for the condition that it names.
-func (p *tab) open(ctx context.Context, job Job) error {
-	loader, err := p.setDocument(ctx, job)
+func (t *tab) open(ctx context.Context, job Job) error {
+	loader, err := t.setDocument(ctx, job)
 	if err != nil {
 		return err
 	}
 
-	err = p.await(ctx, func(s *loadState) bool {
+	err = t.await(ctx, func(s *loadState) bool {
 		started := len(s.inits) > 0 && (loader == "" || s.inits[loader])
 		return started && (s.done || s.dom && job.WaitUntil != waitLoad)
 	})
@@ -279,24 +279,24 @@ func (p *tab) open(ctx context.Context, job Job) error {
 
 	switch job.WaitUntil {
 	case waitNetworkIdle0:
-		err = p.awaitQuiet(ctx, 0)
+		err = t.awaitQuiet(ctx, 0)
 	case waitNetworkIdle2:
-		err = p.awaitQuiet(ctx, 2)
+		err = t.awaitQuiet(ctx, 2)
 	}
 
 	if err != nil || job.URL == "" {
 		return err
 	}
-	return p.loadError(job.URL)
+	return t.loadError(job.URL)
 }
 
 // setDocument starts the load, and returns the loader's id for a URL.
-func (p *tab) setDocument(ctx context.Context, job Job) (loader string, err error) {
+func (t *tab) setDocument(ctx context.Context, job Job) (loader string, err error) {
 	if job.URL == "" && len(job.Assets) == 0 {
-		if err := p.awaitRealm(ctx); err != nil {
+		if err := t.awaitRealm(ctx); err != nil {
 			return "", err
 		}
-		return "", p.call(ctx, proto.PageSetDocumentContent{FrameID: p.frame, HTML: job.HTML}, nil)
+		return "", t.call(ctx, proto.PageSetDocumentContent{FrameID: t.frame, HTML: job.HTML}, nil)
 	}
 
 	address := job.URL
@@ -305,42 +305,42 @@ func (p *tab) setDocument(ctx context.Context, job Job) (loader string, err erro
 	}
 
 	var nav proto.PageNavigateResult
-	if err := p.call(ctx, proto.PageNavigate{URL: address}, &nav); err != nil {
+	if err := t.call(ctx, proto.PageNavigate{URL: address}, &nav); err != nil {
 		return "", err
 	}
 	if nav.ErrorText != "" {
-		return "", p.navigationError(ctx, job.URL, nav)
+		return "", t.navigationError(ctx, job.URL, nav)
 	}
 	return string(nav.LoaderID), nil
 }
 
 // awaitRealm waits until the navigation that renew began is done, and makes
 // the page forget the documents before it.
-func (p *tab) awaitRealm(ctx context.Context) error {
-	if p.blank == nil {
+func (t *tab) awaitRealm(ctx context.Context) error {
+	if t.blank == nil {
 		return nil
 	}
 
-	call := p.blank
-	p.blank = nil
+	call := t.blank
+	t.blank = nil
 	var nav proto.PageNavigateResult
 	if err := call.wait(ctx, &nav); err != nil {
 		return err
 	}
 
-	err := p.await(ctx, func(s *loadState) bool { return s.inits[string(nav.LoaderID)] && s.done })
+	err := t.await(ctx, func(s *loadState) bool { return s.inits[string(nav.LoaderID)] && s.done })
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.load = newLoadState()
-	p.mu.Unlock()
+	t.mu.Lock()
+	t.load = newLoadState()
+	t.mu.Unlock()
 
 	// These belong to the tab and outlive the realm.
-	return p.batch(ctx,
+	return t.batch(ctx,
 		proto.PageResetNavigationHistory{},
 		proto.RuntimeEvaluate{Expression: "window.name = ''"},
-		proto.BrowserSetWindowBounds{WindowID: p.window.WindowID, Bounds: p.window.Bounds},
+		proto.BrowserSetWindowBounds{WindowID: t.window.WindowID, Bounds: t.window.Bounds},
 	)
 }
 
@@ -353,7 +353,7 @@ const (
 
 // awaitQuiet waits until at most limit requests were under way for a while. A document that has loaded and never gets
 // there is rendered as it is, with a warning.
-func (p *tab) awaitQuiet(ctx context.Context, limit int) error {
+func (t *tab) awaitQuiet(ctx context.Context, limit int) error {
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
 
@@ -365,11 +365,11 @@ func (p *tab) awaitQuiet(ctx context.Context, limit int) error {
 	}
 
 	for {
-		p.mu.Lock()
-		busy := len(p.load.inFlight) > limit
-		loaded := p.load.done
-		polled := p.load.polled
-		p.mu.Unlock()
+		t.mu.Lock()
+		busy := len(t.load.inFlight) > limit
+		loaded := t.load.done
+		polled := t.load.polled
+		t.mu.Unlock()
 
 		if busy {
 			since = time.Now()
@@ -382,13 +382,13 @@ func (p *tab) awaitQuiet(ctx context.Context, limit int) error {
 		waited := time.Since(began)
 		tooLong := float64(waited) > float64(whole)*quietShare || polled != "" && waited > min(pollTimeout, whole/2)
 		if loaded && tooLong {
-			p.warnBusy(polled, waited)
+			t.warnBusy(polled, waited)
 			return nil
 		}
 
 		timer.Reset(left)
 		select {
-		case <-p.changed:
+		case <-t.changed:
 		case <-timer.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -397,12 +397,12 @@ func (p *tab) awaitQuiet(ctx context.Context, limit int) error {
 }
 
 // warnBusy warns that the network was not idle.
-func (p *tab) warnBusy(polled string, waited time.Duration) {
+func (t *tab) warnBusy(polled string, waited time.Duration) {
 	address := polled
-	if open := openRequests(p); address == "" && len(open) > 0 {
+	if open := openRequests(t); address == "" && len(open) > 0 {
 		address = open[0]
 	}
-	warn(p, Warning{Code: NetworkBusy, URL: address, Message: fmt.Sprintf(
+	warn(t, Warning{Code: NetworkBusy, URL: address, Message: fmt.Sprintf(
 		"is still requested after %v, so the network never became idle. "+
 			"The page was rendered as it was; set waitUntil to load to render it sooner",
 		waited.Round(time.Second/10))})
@@ -421,20 +421,20 @@ const maxHeaderDelay = time.Second
 
 // navigationError returns the error of a failed navigation. Its URL is the target of the redirects, which could not
 // be loaded.
-func (p *tab) navigationError(ctx context.Context, url string, nav proto.PageNavigateResult) error {
+func (t *tab) navigationError(ctx context.Context, url string, nav proto.PageNavigateResult) error {
 	loader := string(nav.LoaderID)
 	if nav.ErrorText == aborted || nav.ErrorText == unsafeRedirect {
 		delayed, cancel := context.WithTimeout(ctx, maxHeaderDelay)
 		defer cancel()
-		_ = p.await(delayed, func(s *loadState) bool { return s.awaited[loader] <= 0 })
+		_ = t.await(delayed, func(s *loadState) bool { return s.awaited[loader] <= 0 })
 	}
 
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 
-	failed := &LoadError{URL: p.load.addressOf(loader, url), Reason: nav.ErrorText}
-	status := p.load.status[loader]
-	switch scheme := p.load.redirectScheme(loader); {
+	failed := &LoadError{URL: t.load.addressOf(loader, url), Reason: nav.ErrorText}
+	status := t.load.status[loader]
+	switch scheme := t.load.redirectScheme(loader); {
 	case status >= http.StatusBadRequest:
 		failed.Status = status
 		failed.Reason = ""
@@ -442,7 +442,7 @@ func (p *tab) navigationError(ctx context.Context, url string, nav proto.PageNav
 		failed.Reason = fmt.Sprintf(
 			"its server redirects to a URL with the scheme %q, and only http and https are allowed", scheme)
 	case nav.ErrorText == aborted:
-		failed.Reason = abortedText(status, p.load.kind[loader])
+		failed.Reason = abortedText(status, t.load.kind[loader])
 	}
 
 	return failed
@@ -487,22 +487,22 @@ func abortedText(status int, kind string) string {
 
 // loadError returns an error if the current document is an error page: the response to the job's URL, or to the
 // target of a redirect, script or refresh.
-func (p *tab) loadError(url string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (t *tab) loadError(url string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 
-	if p.load.broken != "" {
-		reason := p.load.reason[p.load.loader]
+	if t.load.broken != "" {
+		reason := t.load.reason[t.load.loader]
 		if reason == "" {
 			reason = "net::ERR_FAILED"
 		}
-		return &LoadError{URL: p.load.broken, Reason: reason}
+		return &LoadError{URL: t.load.broken, Reason: reason}
 	}
 
-	if status := p.load.status[p.load.loader]; status >= 400 {
-		return &LoadError{URL: p.load.addressOf(p.load.loader, url), Status: status}
+	if status := t.load.status[t.load.loader]; status >= 400 {
+		return &LoadError{URL: t.load.addressOf(t.load.loader, url), Status: status}
 	}
-	if p.load.emptied {
+	if t.load.emptied {
 		return &DocumentCrashError{What: "reloads itself, or navigates to " + blankURL + ", and is empty"}
 	}
 
@@ -518,25 +518,25 @@ func (s *loadState) addressOf(loader, url string) string {
 }
 
 // credentials sets the job's cookies and headers on a page in ModeOnce.
-func (p *tab) credentials(ctx context.Context, job Job) error {
+func (t *tab) credentials(ctx context.Context, job Job) error {
 	var reqs []request
 	if len(job.Cookies) > 0 {
 		reqs = append(reqs, proto.NetworkSetCookies{Cookies: cookieParams(job)})
 	}
 
 	if len(job.Headers) > 0 {
-		p.mu.Lock()
-		p.headers = newHeaderRule(job)
-		p.mu.Unlock()
+		t.mu.Lock()
+		t.headers = newHeaderRule(job)
+		t.mu.Unlock()
 		// Every request is looked at, because Chromium carries added headers
 		// over a redirect to another origin unless they are taken off there.
 		reqs = append(reqs, proto.FetchEnable{})
 	}
 
 	if len(job.Assets) > 0 {
-		p.mu.Lock()
-		p.assets = &job
-		p.mu.Unlock()
+		t.mu.Lock()
+		t.assets = &job
+		t.mu.Unlock()
 		if len(job.Headers) == 0 {
 			assets := &proto.FetchRequestPattern{URLPattern: AssetOrigin + "/*"}
 			reqs = append(reqs, proto.FetchEnable{Patterns: []*proto.FetchRequestPattern{assets}})
@@ -546,7 +546,7 @@ func (p *tab) credentials(ctx context.Context, job Job) error {
 	if len(reqs) == 0 {
 		return nil
 	}
-	return p.batch(ctx, reqs...)
+	return t.batch(ctx, reqs...)
 }
 
 func cookieParams(job Job) []*proto.NetworkCookieParam {
@@ -613,12 +613,12 @@ func (r *headerRule) covers(raw string) bool {
 }
 
 // resume continues a paused request, with the extra headers for their origin and without them for others.
-func (p *tab) resume(e proto.FetchRequestPaused) {
+func (t *tab) resume(e proto.FetchRequestPaused) {
 	next := proto.FetchContinueRequest{RequestID: e.RequestID}
-	if p.headers != nil && e.Request != nil {
-		next.Headers = p.headers.apply(e.Request)
+	if t.headers != nil && e.Request != nil {
+		next.Headers = t.headers.apply(e.Request)
 	}
-	p.post(next)
+	t.post(next)
 }
 
 // apply returns the request's headers after the rule, sorted by name.

@@ -37,14 +37,14 @@ type sheet struct {
 }
 
 // styleSheetAdded records a style sheet.
-func (p *tab) styleSheetAdded(params json.RawMessage) {
+func (t *tab) styleSheetAdded(params json.RawMessage) {
 	var e proto.CSSStyleSheetAdded
-	if json.Unmarshal(params, &e) != nil || e.Header == nil || len(p.sheets) > maxSheets {
+	if json.Unmarshal(params, &e) != nil || e.Header == nil || len(t.sheets) > maxSheets {
 		return
 	}
 
 	h := e.Header
-	if h.Origin != proto.CSSStyleSheetOriginRegular || h.FrameID != p.frame || h.IsConstructed {
+	if h.Origin != proto.CSSStyleSheetOriginRegular || h.FrameID != t.frame || h.IsConstructed {
 		return
 	}
 
@@ -53,7 +53,7 @@ func (p *tab) styleSheetAdded(params json.RawMessage) {
 		s.inline = true
 		s.line = int(h.StartLine)
 	}
-	p.sheets = append(p.sheets, s)
+	t.sheets = append(t.sheets, s)
 }
 
 // styleScript returns the text of style elements and of style attributes that may be of interest: all other pages pay
@@ -66,25 +66,25 @@ const styleScript = `({most, pattern}) => {
 
 // mentionsPaged reports whether the document may use constructs of paged media. Documents without network are judged
 // by their text; for others, the style sheets that they have loaded are read too.
-func (p *tab) mentionsPaged(ctx context.Context, job Job) (bool, error) {
-	if mentioned := pagedcss.Mentions(job.HTML); mentioned || p.mode != ModeOnce {
+func (t *tab) mentionsPaged(ctx context.Context, job Job) (bool, error) {
+	if mentioned := pagedcss.Mentions(job.HTML); mentioned || t.mode != ModeOnce {
 		return mentioned, nil
 	}
 
 	if job.URL != "" {
 		var styles string
 		args := map[string]any{"most": maxSheet, "pattern": pagedcss.Pattern}
-		if err := ignoreStale(ctx, p.eval(ctx, styleScript, args, &styles)); err != nil || pagedcss.Mentions(styles) {
+		if err := ignoreStale(ctx, t.eval(ctx, styleScript, args, &styles)); err != nil || pagedcss.Mentions(styles) {
 			return err == nil, err
 		}
 	}
 
-	p.mu.Lock()
-	linked := slices.Clone(p.load.linked)
-	p.mu.Unlock()
+	t.mu.Lock()
+	linked := slices.Clone(t.load.linked)
+	t.mu.Unlock()
 	for _, id := range linked {
 		var out proto.NetworkGetResponseBodyResult
-		err := p.call(ctx, proto.NetworkGetResponseBody{RequestID: proto.NetworkRequestID(id)}, &out)
+		err := t.call(ctx, proto.NetworkGetResponseBody{RequestID: proto.NetworkRequestID(id)}, &out)
 		if err := ignoreStale(ctx, err); err != nil {
 			return false, err
 		}
@@ -96,19 +96,19 @@ func (p *tab) mentionsPaged(ctx context.Context, job Job) (bool, error) {
 }
 
 // emulatePrint applies the style sheets that apply in print.
-func (p *tab) emulatePrint(ctx context.Context) error {
-	printed := p.emulated
+func (t *tab) emulatePrint(ctx context.Context) error {
+	printed := t.emulated
 	if printed.media == "" {
 		printed.media = "print"
 	}
-	return p.emulate(ctx, printed)
+	return t.emulate(ctx, printed)
 }
 
 // numbering reports whether the document is printed with constructs of paged media.
-func (p *tab) numbering() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.load.numbering
+func (t *tab) numbering() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.load.numbering
 }
 
 // attributesScript returns the style attributes that may be of interest.
@@ -126,37 +126,37 @@ const rewriteScript = `texts => globalThis.relayStyled.forEach((e, i) => {
 
 // preparePaged rewrites the constructs of paged media in the styles of the document, and warns of those that have no
 // effect. It returns nil if there is nothing to print in a special way.
-func (p *tab) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocument, error) {
-	if mentioned, err := p.mentionsPaged(ctx, job); err != nil || !mentioned {
+func (t *tab) preparePaged(ctx context.Context, job Job, opt PDF) (*pagedDocument, error) {
+	if mentioned, err := t.mentionsPaged(ctx, job); err != nil || !mentioned {
 		return nil, err
 	}
 
 	// The browser reports sheets of media that apply only.
-	if err := p.emulatePrint(ctx); err != nil {
+	if err := t.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
 
-	css, err := p.rewrite(ctx, job)
+	css, err := t.rewrite(ctx, job)
 	if err != nil || css.Empty() {
 		return nil, ignoreStale(ctx, err)
 	}
 
-	p.mu.Lock()
-	p.load.numbering = true
-	p.mu.Unlock()
-	return p.collect(ctx, css, opt.Outline)
+	t.mu.Lock()
+	t.load.numbering = true
+	t.mu.Unlock()
+	return t.collect(ctx, css, opt.Outline)
 }
 
 // rewrite rewrites the style sheets and style attributes of the document.
-func (p *tab) rewrite(ctx context.Context, job Job) (css pagedcss.Features, err error) {
-	p.mu.Lock()
-	p.sheets = nil
-	p.mu.Unlock()
-	if err := p.batch(ctx, proto.DOMEnable{}, proto.CSSEnable{}); err != nil {
+func (t *tab) rewrite(ctx context.Context, job Job) (css pagedcss.Features, err error) {
+	t.mu.Lock()
+	t.sheets = nil
+	t.mu.Unlock()
+	if err := t.batch(ctx, proto.DOMEnable{}, proto.CSSEnable{}); err != nil {
 		return css, err
 	}
 
-	sheets, err := p.readSheets(ctx)
+	sheets, err := t.readSheets(ctx)
 	if err != nil {
 		return css, err
 	}
@@ -166,11 +166,11 @@ func (p *tab) rewrite(ctx context.Context, job Job) (css pagedcss.Features, err 
 		More  int      `json:"more"`
 	}
 	args := map[string]any{"most": maxAttributes, "longest": maxAttribute, "pattern": pagedcss.Pattern}
-	if err := p.eval(ctx, attributesScript, args, &styled); err != nil {
+	if err := t.eval(ctx, attributesScript, args, &styled); err != nil {
 		return css, err
 	}
 	if styled.More > 0 {
-		warnf(p, CSSUnsupported, "CSS for paged media has no effect in %d style attributes: "+
+		warnf(t, CSSUnsupported, "CSS for paged media has no effect in %d style attributes: "+
 			"only the first %d, of at most %d characters each, are read. Use a style element",
 			styled.More, maxAttributes, maxAttribute)
 	}
@@ -203,25 +203,25 @@ func (p *tab) rewrite(ctx context.Context, job Job) (css pagedcss.Features, err 
 	}
 
 	for _, w := range warnings {
-		warn(p, w)
+		warn(t, w)
 	}
 
 	if !css.Empty() {
-		if err := p.writeSheets(ctx, sheets); err != nil {
+		if err := t.writeSheets(ctx, sheets); err != nil {
 			return css, err
 		}
-		if err := p.eval(ctx, rewriteScript, list(attributes), nil); err != nil {
+		if err := t.eval(ctx, rewriteScript, list(attributes), nil); err != nil {
 			return css, err
 		}
 	}
-	return css, p.batch(ctx, proto.CSSDisable{}, proto.DOMDisable{})
+	return css, t.batch(ctx, proto.CSSDisable{}, proto.DOMDisable{})
 }
 
 // readSheets reads the style sheets of the document.
-func (p *tab) readSheets(ctx context.Context) ([]sheet, error) {
-	p.mu.Lock()
-	sheets := slices.Clone(p.sheets)
-	p.mu.Unlock()
+func (t *tab) readSheets(ctx context.Context) ([]sheet, error) {
+	t.mu.Lock()
+	sheets := slices.Clone(t.sheets)
+	t.mu.Unlock()
 
 	// The browser reports the latest sheet first.
 	slices.SortStableFunc(sheets, func(a, b sheet) int { return a.line - b.line })
@@ -229,7 +229,7 @@ func (p *tab) readSheets(ctx context.Context) ([]sheet, error) {
 	sheets = slices.DeleteFunc(sheets, func(s sheet) bool {
 		skipped := s.length > maxSheet || total+s.length > maxStyles
 		if skipped {
-			warn(p, s.warning(fmt.Sprintf("CSS for paged media has no effect in a style sheet of %d characters: "+
+			warn(t, s.warning(fmt.Sprintf("CSS for paged media has no effect in a style sheet of %d characters: "+
 				"the limit is %d characters per sheet, and %d in total. Move these rules to a separate style element",
 				s.length, maxSheet, maxStyles)))
 		} else {
@@ -239,14 +239,14 @@ func (p *tab) readSheets(ctx context.Context) ([]sheet, error) {
 	})
 
 	if len(sheets) > maxSheets {
-		warnf(p, CSSUnsupported,
+		warnf(t, CSSUnsupported,
 			"the document has more than %d style sheets; CSS for paged media has no effect in the rest", maxSheets)
 		sheets = sheets[:maxSheets]
 	}
 
 	for i := range sheets {
 		var out proto.CSSGetStyleSheetTextResult
-		err := p.call(ctx, proto.CSSGetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(sheets[i].id)}, &out)
+		err := t.call(ctx, proto.CSSGetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(sheets[i].id)}, &out)
 		if err := ignoreStale(ctx, err); err != nil {
 			return nil, err
 		}
@@ -257,7 +257,7 @@ func (p *tab) readSheets(ctx context.Context) ([]sheet, error) {
 
 // writeSheets replaces the text of the sheets that were rewritten. A sheet that imports others loads them again, so it
 // comes before them.
-func (p *tab) writeSheets(ctx context.Context, sheets []sheet) error {
+func (t *tab) writeSheets(ctx context.Context, sheets []sheet) error {
 	files := map[string]sheet{} // by URL
 	imported := map[string]bool{}
 	for _, s := range sheets {
@@ -275,15 +275,15 @@ func (p *tab) writeSheets(ctx context.Context, sheets []sheet) error {
 	}
 
 	slices.SortStableFunc(sheets, func(a, b sheet) int { return depth[a.url] - depth[b.url] })
-	p.mu.Lock()
-	p.sheets = nil
-	p.mu.Unlock()
+	t.mu.Lock()
+	t.sheets = nil
+	t.mu.Unlock()
 
 	for _, s := range sheets {
 		if s.rewritten == s.text {
 			continue
 		}
-		if err := p.writeSheet(ctx, s, !s.inline && imported[s.url]); err != nil {
+		if err := t.writeSheet(ctx, s, !s.inline && imported[s.url]); err != nil {
 			return err
 		}
 		maps.Copy(imported, s.imports)
@@ -292,27 +292,27 @@ func (p *tab) writeSheets(ctx context.Context, sheets []sheet) error {
 	if len(imported) == 0 {
 		return nil
 	}
-	return p.awaitSheets(ctx)
+	return t.awaitSheets(ctx)
 }
 
 // importTimeout is how long a sheet that was imported before may take to load again.
 const importTimeout = 5 * time.Second
 
 // writeSheet replaces the text of a sheet, which may have been loaded again and has another ID then.
-func (p *tab) writeSheet(ctx context.Context, s sheet, again bool) error {
+func (t *tab) writeSheet(ctx context.Context, s sheet, again bool) error {
 	for start := time.Now(); time.Since(start) < importTimeout; {
 		ids := []string{s.id}
 		if again {
-			if err := p.awaitSheets(ctx); err != nil {
+			if err := t.awaitSheets(ctx); err != nil {
 				return err
 			}
-			ids = p.idsOf(s.url)
+			ids = t.idsOf(s.url)
 		}
 
 		written := false
 		for _, id := range ids {
 			change := proto.CSSSetStyleSheetText{StyleSheetID: proto.CSSStyleSheetID(id), Text: s.rewritten}
-			err := p.call(ctx, change, nil)
+			err := t.call(ctx, change, nil)
 			written = written || err == nil
 			if err := ignoreStale(ctx, err); err != nil {
 				return err
@@ -323,20 +323,20 @@ func (p *tab) writeSheet(ctx context.Context, s sheet, again bool) error {
 			return nil
 		}
 		// While a sheet loads the ones that it imports, the browser knows none of them.
-		if err := p.awaitSheets(ctx); err != nil {
+		if err := t.awaitSheets(ctx); err != nil {
 			return err
 		}
 	}
 
-	warn(p, s.warning("CSS for paged media has no effect in a style sheet that did not reload in time"))
+	warn(t, s.warning("CSS for paged media has no effect in a style sheet that did not reload in time"))
 	return nil
 }
 
 // idsOf returns the IDs of the sheets with a URL that were loaded again.
-func (p *tab) idsOf(url string) (ids []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.sheets {
+func (t *tab) idsOf(url string) (ids []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.sheets {
 		if s.url == url && !slices.Contains(ids, s.id) {
 			ids = append(ids, s.id)
 		}
@@ -345,12 +345,12 @@ func (p *tab) idsOf(url string) (ids []string) {
 }
 
 // awaitSheets waits until sheets that are imported again have loaded.
-func (p *tab) awaitSheets(ctx context.Context) error {
+func (t *tab) awaitSheets(ctx context.Context) error {
 	const begin = 50 * time.Millisecond // until requests have begun, and until the browser has read their responses
 	if err := pause(ctx, begin); err != nil {
 		return err
 	}
-	if err := p.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
+	if err := t.await(ctx, func(s *loadState) bool { return len(s.inFlight) == 0 }); err != nil {
 		return err
 	}
 	if err := pause(ctx, begin); err != nil {
@@ -358,7 +358,7 @@ func (p *tab) awaitSheets(ctx context.Context) error {
 	}
 
 	// The browser reports new sheets when it uses them.
-	return ignoreStale(ctx, p.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil))
+	return ignoreStale(ctx, t.eval(ctx, "() => getComputedStyle(document.documentElement).color", nil, nil))
 }
 
 // importPattern matches the URL of an @import rule.

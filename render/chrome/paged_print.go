@@ -64,7 +64,7 @@ type pagedDocument struct {
 
 // collect finds the elements that the rewritten style sheets concern. Headings become bookmarks if the caller wants an
 // outline.
-func (p *tab) collect(ctx context.Context, css pagedcss.Features, outline bool) (*pagedDocument, error) {
+func (t *tab) collect(ctx context.Context, css pagedcss.Features, outline bool) (*pagedDocument, error) {
 	base := ""
 	if len(css.Leaders) > 0 {
 		base = leaderStyle
@@ -90,10 +90,10 @@ func (p *tab) collect(ctx context.Context, css pagedcss.Features, outline bool) 
 		"base":      base,
 	}
 
-	if err := p.eval(ctx, collectScript, args, &d.collected); err != nil {
+	if err := t.eval(ctx, collectScript, args, &d.collected); err != nil {
 		return nil, ignoreStale(ctx, err)
 	}
-	d.warn(p)
+	d.warn(t)
 	return d, nil
 }
 

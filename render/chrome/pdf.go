@@ -148,14 +148,14 @@ type printer struct {
 
 // stopLoading ends requests that the job's wait condition left open: Chromium
 // prints no earlier than the load event.
-func (p *tab) stopLoading(ctx context.Context) error {
-	p.mu.Lock()
-	done := p.load.done
-	p.mu.Unlock()
+func (t *tab) stopLoading(ctx context.Context) error {
+	t.mu.Lock()
+	done := t.load.done
+	t.mu.Unlock()
 	if done {
 		return nil
 	}
-	return p.call(ctx, proto.PageStopLoading{}, nil)
+	return t.call(ctx, proto.PageStopLoading{}, nil)
 }
 
 // selection prints the selected pages. Chromium only takes page numbers, and does
@@ -273,17 +273,17 @@ func (p printer) transfer(ctx context.Context, params printToPDF, w io.Writer) e
 // drain copies a stream of the browser to w. It asks for the next part before
 // the last one has arrived: small files end in one round trip that way, because
 // only the read after the last byte reports the end.
-func (p *tab) drain(ctx context.Context, stream proto.IOStreamHandle, w io.Writer) error {
+func (t *tab) drain(ctx context.Context, stream proto.IOStreamHandle, w io.Writer) error {
 	size := readSize
 	read := proto.IORead{Handle: stream, Size: &size}
-	next, err := p.conn.send(p.id, read)
+	next, err := t.conn.send(t.id, read)
 	if err != nil {
 		return err
 	}
 
 	for {
 		current := next
-		if next, err = p.conn.send(p.id, read); err != nil {
+		if next, err = t.conn.send(t.id, read); err != nil {
 			return err
 		}
 

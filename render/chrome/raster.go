@@ -138,22 +138,22 @@ func mayFrame(html string) bool { return containsAny(html, "<iframe", "<frame", 
 
 // rasterized prints text as text where it can, and warns of text that is printed as an image. It returns what keeps the
 // document from being read as it looks.
-func (p *tab) rasterized(ctx context.Context, job Job) (lost []Untagged, err error) {
-	framed := p.mode == ModeOnce || p.mode == ModeRealm && mayFrame(job.HTML)
+func (t *tab) rasterized(ctx context.Context, job Job) (lost []Untagged, err error) {
+	framed := t.mode == ModeOnce || t.mode == ModeRealm && mayFrame(job.HTML)
 	if !framed && !mayRasterize(job.HTML) {
 		return nil, nil
 	}
 
-	if err := p.emulatePrint(ctx); err != nil {
+	if err := t.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
 	var found []rasterized
-	if err := p.eval(ctx, rasterScript, maxUntagged, &found); err != nil {
+	if err := t.eval(ctx, rasterScript, maxUntagged, &found); err != nil {
 		return nil, ignoreStale(ctx, err)
 	}
 
 	if framed {
-		err = eachFrame(ctx, p, rasterScript, maxUntagged, func(name func() string, seen []rasterized) {
+		err = eachFrame(ctx, t, rasterScript, maxUntagged, func(name func() string, seen []rasterized) {
 			for _, f := range seen {
 				f.Element += " in " + name()
 				found = append(found, f)
@@ -166,7 +166,7 @@ func (p *tab) rasterized(ctx context.Context, job Job) (lost []Untagged, err err
 
 	for _, f := range found[:min(len(found), maxUntagged)] {
 		problem := "The browser turns the text into an image because of " + f.Cause + "."
-		warn(p, Warning{Code: textRasterized, Message: cut(f.Element, maxNameText) + ": " + cut(f.Cause, maxNameText) +
+		warn(t, Warning{Code: textRasterized, Message: cut(f.Element, maxNameText) + ": " + cut(f.Cause, maxNameText) +
 			" turns its text into an image, which cannot be searched, copied or redacted. " + f.Remedy})
 		lost = append(lost, Untagged{Element: f.Element, Text: f.Text, Problem: problem, Remedy: f.Remedy + "."})
 	}

@@ -83,8 +83,8 @@ func (o Screenshot) checkSize(width, height float64) error {
 }
 
 // capture photographs the document that a page shows.
-func (p *tab) capture(ctx context.Context, o Screenshot, dir string) (img Image, err error) {
-	params, err := p.captureParams(ctx, o)
+func (t *tab) capture(ctx context.Context, o Screenshot, dir string) (img Image, err error) {
+	params, err := t.captureParams(ctx, o)
 	if err != nil {
 		return Image{}, err
 	}
@@ -96,7 +96,7 @@ func (p *tab) capture(ctx context.Context, o Screenshot, dir string) (img Image,
 		}
 	}()
 
-	err = p.callData(ctx, params, body)
+	err = t.callData(ctx, params, body)
 	if errors.Is(err, spool.ErrTooLarge) {
 		return Image{}, &LimitError{What: "bytes", Max: o.MaxBytes}
 	}
@@ -183,12 +183,12 @@ const elementScript = `async selector => {
 
 // element returns the area of the first element of a selector, which has been
 // waited for.
-func (p *tab) element(ctx context.Context, selector string) (*Rect, error) {
+func (t *tab) element(ctx context.Context, selector string) (*Rect, error) {
 	var found *struct {
 		Rect
 		Cut bool
 	}
-	if err := p.eval(ctx, elementScript, selector, &found); err != nil {
+	if err := t.eval(ctx, elementScript, selector, &found); err != nil {
 		return nil, err
 	}
 	if found == nil || found.Width < 1 || found.Height < 1 {
@@ -196,7 +196,7 @@ func (p *tab) element(ctx context.Context, selector string) (*Rect, error) {
 	}
 
 	if found.Cut {
-		warnf(p, ContentClipped, "%s is cut off by an element around it. "+
+		warnf(t, ContentClipped, "%s is cut off by an element around it. "+
 			"Set overflow: visible and height: auto on that element", cut(selector, maxNameText))
 	}
 	return &found.Rect, nil
@@ -211,8 +211,8 @@ const leftScript = `() => {
 
 // toRight moves a document that extends beyond the left edge of the window to the right: Chromium captures nothing
 // there. Other documents than right-to-left ones may have right-to-left parts that do. It returns by how much.
-func (p *tab) toRight(ctx context.Context) (beyond float64, err error) {
-	if err := p.eval(ctx, leftScript, nil, &beyond); err != nil {
+func (t *tab) toRight(ctx context.Context) (beyond float64, err error) {
+	if err := t.eval(ctx, leftScript, nil, &beyond); err != nil {
 		return 0, ignoreStale(ctx, err)
 	}
 
@@ -220,7 +220,7 @@ func (p *tab) toRight(ctx context.Context) (beyond float64, err error) {
 	if beyond == 0 {
 		const everything = 1e6 // CSS pixels: nothing is cut off at the right
 		var seen clipped
-		err := p.eval(ctx, clipScript, clipArgs{Limit: everything, Scale: 1, Image: true}, &seen)
+		err := t.eval(ctx, clipScript, clipArgs{Limit: everything, Scale: 1, Image: true}, &seen)
 		if err != nil || seen.Shift == nil {
 			return 0, ignoreStale(ctx, err)
 		}
@@ -228,24 +228,24 @@ func (p *tab) toRight(ctx context.Context) (beyond float64, err error) {
 		args.Turned = false
 	}
 
-	err = p.eval(ctx, shiftScript, args, nil)
+	err = t.eval(ctx, shiftScript, args, nil)
 	return args.By, ignoreStale(ctx, err)
 }
 
 // warnOutside warns of a part of a clip that is not on the page: it is empty, or left out of the image.
-func (p *tab) warnOutside(clip, page Rect, name string) {
+func (t *tab) warnOutside(clip, page Rect, name string) {
 	if clip.X >= page.X && clip.Y >= page.Y &&
 		clip.X+clip.Width <= page.X+page.Width && clip.Y+clip.Height <= page.Y+page.Height {
 		return
 	}
-	warnf(p, ContentClipped, "clip covers %g to %g px by %g to %g px, "+
+	warnf(t, ContentClipped, "clip covers %g to %g px by %g to %g px, "+
 		"and the %s only %g to %g px by %g to %g px. Move the clip, or use a larger viewport",
 		clip.X, clip.X+clip.Width, clip.Y, clip.Y+clip.Height, name,
 		page.X, page.X+page.Width, page.Y, page.Y+page.Height)
 }
 
 // captureParams decides which area is photographed.
-func (p *tab) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptureScreenshot, error) {
+func (t *tab) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptureScreenshot, error) {
 	params := proto.PageCaptureScreenshot{
 		Format:                proto.PageCaptureScreenshotFormat(o.Type),
 		CaptureBeyondViewport: o.CaptureBeyondViewport || o.FullPage,
@@ -254,7 +254,7 @@ func (p *tab) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptur
 		params.Quality = &o.Quality
 	}
 
-	area, err := p.area(ctx, o)
+	area, err := t.area(ctx, o)
 	if err != nil {
 		return params, err
 	}
@@ -274,28 +274,28 @@ func (p *tab) captureParams(ctx context.Context, o Screenshot) (proto.PageCaptur
 }
 
 // area returns the area that is photographed; nil is the window.
-func (p *tab) area(ctx context.Context, o Screenshot) (*Rect, error) {
+func (t *tab) area(ctx context.Context, o Screenshot) (*Rect, error) {
 	beyond := o.CaptureBeyondViewport || o.FullPage || o.Selector != ""
 	view := o.Viewport.withDefaults()
 	switch {
 	case o.Clip != nil && !beyond:
-		p.warnOutside(*o.Clip, Rect{Width: float64(view.Width), Height: float64(view.Height)}, "viewport")
+		t.warnOutside(*o.Clip, Rect{Width: float64(view.Width), Height: float64(view.Height)}, "viewport")
 		return o.cutToView(*o.Clip), nil
 	case !beyond:
 		return nil, nil // the window
 	}
 
 	if o.Selector != "" {
-		return p.element(ctx, o.Selector)
+		return t.element(ctx, o.Selector)
 	}
 
-	left, err := p.toRight(ctx)
+	left, err := t.toRight(ctx)
 	if err != nil {
 		return nil, err
 	}
 
 	var metrics proto.PageGetLayoutMetricsResult
-	if err := p.call(ctx, proto.PageGetLayoutMetrics{}, &metrics); err != nil {
+	if err := t.call(ctx, proto.PageGetLayoutMetrics{}, &metrics); err != nil {
 		return nil, err
 	}
 	page := Rect{Width: metrics.CSSContentSize.Width, Height: metrics.CSSContentSize.Height}
@@ -304,7 +304,7 @@ func (p *tab) area(ctx context.Context, o Screenshot) (*Rect, error) {
 	}
 
 	page.X -= left
-	p.warnOutside(*o.Clip, page, "page")
+	t.warnOutside(*o.Clip, page, "page")
 	clip := *o.Clip
 	clip.X += left
 	return &clip, nil

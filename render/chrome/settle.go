@@ -53,14 +53,14 @@ type settleOptions struct {
 }
 
 // settle waits for the conditions beyond the load event, up to a limit.
-func (p *tab) settle(ctx context.Context, opt settleOptions, limit time.Duration) error {
+func (t *tab) settle(ctx context.Context, opt settleOptions, limit time.Duration) error {
 	opt.Steps = scrollSteps
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline)/2) // The rest is for the output.
 	}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return ignoreStale(ctx, p.eval(bounded, settleScript, opt, nil))
+	return ignoreStale(ctx, t.eval(bounded, settleScript, opt, nil))
 }
 
 // ignoreStale drops the error of a script that timed out or whose document is gone, as long
@@ -130,15 +130,15 @@ const selectorScript = `async ({selector, wait}) => {
 
 // awaitSelector waits until the selector matches an element. Without script a
 // document does not change, so there it is decided at once.
-func (p *tab) awaitSelector(ctx context.Context, selector string) error {
+func (t *tab) awaitSelector(ctx context.Context, selector string) error {
 	args := struct {
 		Selector string `json:"selector"`
 		Wait     bool   `json:"wait"`
-	}{selector, p.mode != ModeInline}
+	}{selector, t.mode != ModeInline}
 
 	for {
 		var answer string
-		err := p.eval(ctx, selectorScript, args, &answer)
+		err := t.eval(ctx, selectorScript, args, &answer)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

@@ -90,24 +90,24 @@ func newPage(ctx context.Context, root session, id proto.BrowserBrowserContextID
 
 // prepare sets up a new target for its render mode. It ends at once when the renderer crashes, because the commands
 // would never be answered.
-func (p *tab) prepare(ctx context.Context) error {
-	ctx, cancel := p.tie(ctx)
+func (t *tab) prepare(ctx context.Context) error {
+	ctx, cancel := t.tie(ctx)
 	defer cancel(nil)
-	err := p.batch(ctx, p.setup()...)
-	if err == nil && p.mode == ModeRealm {
-		err = p.call(ctx, proto.BrowserGetWindowForTarget{}, &p.window)
+	err := t.batch(ctx, t.setup()...)
+	if err == nil && t.mode == ModeRealm {
+		err = t.call(ctx, proto.BrowserGetWindowForTarget{}, &t.window)
 	}
 	return err
 }
 
 // tie makes the returned context end with ctx, and with the use of the page.
-func (p *tab) tie(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (t *tab) tie(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cancel = cancel
-	if p.brokenBy != nil {
-		cancel(p.brokenBy)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancel = cancel
+	if t.brokenBy != nil {
+		cancel(t.brokenBy)
 	}
 	return ctx, cancel
 }
@@ -130,7 +130,7 @@ func preparePage(s session, k kind, target proto.TargetTargetID, id proto.Browse
 }
 
 // setup lists the commands that prepare a new target.
-func (p *tab) setup() []request {
+func (t *tab) setup() []request {
 	// Response bodies are not needed, so the browser need not store them.
 	one := 1
 	reqs := []request{
@@ -140,14 +140,14 @@ func (p *tab) setup() []request {
 		proto.InspectorEnable{}, // Reports the renderer's crash.
 	}
 
-	switch p.mode {
+	switch t.mode {
 	case ModeInline:
 		reqs = append(reqs, proto.EmulationSetScriptExecutionDisabled{Value: true})
 	case ModeRealm:
 		// Reports workers, whose traffic this session would not see, and exceptions of scripts.
 		attach := proto.TargetSetAutoAttach{AutoAttach: true, Flatten: true}
 		reqs = append(reqs, attach, proto.RuntimeEnable{}, onNewDocument(stayScript))
-		if !p.still {
+		if !t.still {
 			reqs = append(reqs, onNewDocument(watchScript))
 		}
 	case ModeOnce:
@@ -169,80 +169,80 @@ func onNewDocument(script string) request {
 
 // close ends the target, even one whose script never ends. The browser kills
 // the renderer within about a second.
-func (p *tab) close(root session) {
-	root.conn.forget(p.id)
-	root.post(proto.TargetCloseTarget{TargetID: p.target})
+func (t *tab) close(root session) {
+	root.conn.forget(t.id)
+	root.post(proto.TargetCloseTarget{TargetID: t.target})
 }
 
 // spent reports that the page should not serve another job.
-func (p *tab) spent() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.brokenBy != nil || p.eventsMuted || p.documents >= pageMaxDocuments || p.pages >= pageMaxPages
+func (t *tab) spent() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.brokenBy != nil || t.eventsMuted || t.documents >= pageMaxDocuments || t.pages >= pageMaxPages
 }
 
 // begin ties the page to a job: the returned context ends with ctx, and with
 // the page's crash or attempt to use a network that its mode does not have.
-func (p *tab) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	p.mu.Lock()
-	p.documents++
-	p.dirty = true
-	if p.blank == nil { // Else the state belongs to the navigation under way.
-		p.load = newLoadState()
+func (t *tab) begin(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	t.mu.Lock()
+	t.documents++
+	t.dirty = true
+	if t.blank == nil { // Else the state belongs to the navigation under way.
+		t.load = newLoadState()
 	}
 
-	p.headers = nil
-	p.mu.Unlock()
-	return p.tie(ctx)
+	t.headers = nil
+	t.mu.Unlock()
+	return t.tie(ctx)
 }
 
 // end unties the page from its job, and starts the next realm in advance, so
 // that timers of the last document stop now and the next job need not wait.
-func (p *tab) end() {
-	p.mu.Lock()
-	p.cancel = nil
-	p.mu.Unlock()
-	if p.mode == ModeRealm {
-		p.renew()
+func (t *tab) end() {
+	t.mu.Lock()
+	t.cancel = nil
+	t.mu.Unlock()
+	if t.mode == ModeRealm {
+		t.renew()
 	}
 }
 
 // renew sends the navigation to a new realm without waiting for it.
-func (p *tab) renew() {
-	p.mu.Lock()
-	p.load = newLoadState()
-	p.mu.Unlock()
-	if call, err := p.conn.send(p.id, proto.PageNavigate{URL: blankURL}); err == nil {
-		p.blank = &call
-		p.dirty = false
+func (t *tab) renew() {
+	t.mu.Lock()
+	t.load = newLoadState()
+	t.mu.Unlock()
+	if call, err := t.conn.send(t.id, proto.PageNavigate{URL: blankURL}); err == nil {
+		t.blank = &call
+		t.dirty = false
 	}
 }
 
 // emulate sets the page's emulated state to the job's, which costs a round trip only if the latest job wanted
 // another state.
-func (p *tab) emulate(ctx context.Context, want emulation) error {
+func (t *tab) emulate(ctx context.Context, want emulation) error {
 	var reqs []request
-	if want.media != p.emulated.media || want.scheme != p.emulated.scheme {
+	if want.media != t.emulated.media || want.scheme != t.emulated.scheme {
 		reqs = append(reqs, proto.EmulationSetEmulatedMedia{
 			Media:    want.media,
 			Features: []*proto.EmulationMediaFeature{{Name: "prefers-color-scheme", Value: want.scheme}},
 		})
 	}
-	if want.viewport != p.emulated.viewport {
+	if want.viewport != t.emulated.viewport {
 		reqs = append(reqs, want.viewport.request())
 	}
-	if want.viewport.Mobile != p.emulated.viewport.Mobile {
+	if want.viewport.Mobile != t.emulated.viewport.Mobile {
 		reqs = append(reqs, proto.EmulationSetTouchEmulationEnabled{Enabled: want.viewport.Mobile})
 	}
-	if want.transparent != p.emulated.transparent {
+	if want.transparent != t.emulated.transparent {
 		reqs = append(reqs, background(want.transparent))
 	}
 
 	if len(reqs) == 0 {
 		return nil
 	}
-	p.emulated = want
-	return p.batch(ctx, reqs...)
+	t.emulated = want
+	return t.batch(ctx, reqs...)
 }
 
 func (v Viewport) request() request {
@@ -276,56 +276,56 @@ func background(transparent bool) request {
 }
 
 // markBroken ends the job under way with a cause, and the use of the page.
-func (p *tab) markBroken(cause error) {
-	p.brokenBy = cause
-	if p.cancel != nil {
-		p.cancel(cause)
+func (t *tab) markBroken(cause error) {
+	t.brokenBy = cause
+	if t.cancel != nil {
+		t.cancel(cause)
 	}
 }
 
 // event handles an event of the browser. It runs on the connection's reading goroutine.
-func (p *tab) event(method string, params json.RawMessage) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (t *tab) event(method string, params json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 
 	if name, long := strings.CutPrefix(method, eventOversize); long {
 		// A URL that does not fit into a message is a data: URL, and loads nothing.
 		switch {
 		case strings.HasPrefix(name, "Network."):
 		case strings.HasPrefix(name, "Runtime."):
-			countEvent(p, name, nil)
+			countEvent(t, name, nil)
 		default:
-			p.markBroken(errOversize)
+			t.markBroken(errOversize)
 		}
 		return
 	}
 
 	switch method {
 	case "Inspector.targetCrashed", "Inspector.detached":
-		p.markBroken(errTargetCrashed)
+		t.markBroken(errTargetCrashed)
 	case eventLost:
-		p.markBroken(errConnClosed)
+		t.markBroken(errConnClosed)
 	case eventBroken:
-		p.markBroken(errMessage)
+		t.markBroken(errMessage)
 	case eventEnded:
-		p.markBroken(errWindowClosed)
+		t.markBroken(errWindowClosed)
 	case "Target.attachedToTarget", "Network.webSocketCreated", "Network.webTransportCreated":
-		if p.mode != ModeOnce {
-			p.markBroken(errNeedsNetwork)
+		if t.mode != ModeOnce {
+			t.markBroken(errNeedsNetwork)
 		}
 	case "Page.javascriptDialogOpening":
 		// A dialog stops the page until it is closed.
-		p.post(proto.PageHandleJavaScriptDialog{Accept: true})
+		t.post(proto.PageHandleJavaScriptDialog{Accept: true})
 	case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
-		countEvent(p, method, params)
+		countEvent(t, method, params)
 	case "CSS.styleSheetAdded":
-		p.styleSheetAdded(params)
+		t.styleSheetAdded(params)
 	case "Fetch.requestPaused":
-		paused(p, params)
+		paused(t, params)
 	case "Page.lifecycleEvent", "Page.frameNavigated", "Page.frameDetached", "Network.requestWillBeSent",
 		"Network.responseReceived", "Network.responseReceivedExtraInfo",
 		"Network.loadingFinished", "Network.loadingFailed":
-		p.loadEvent(method, params)
+		t.loadEvent(method, params)
 	}
 }
 
@@ -372,28 +372,28 @@ func openRequests(p *tab) (open []string) {
 }
 
 // loadEvent updates the load state and wakes who waits for it.
-func (p *tab) loadEvent(method string, params json.RawMessage) {
+func (t *tab) loadEvent(method string, params json.RawMessage) {
 	var e loadEvent
 	if json.Unmarshal(params, &e) != nil {
 		return
 	}
 
 	switch {
-	case method == "Network.requestWillBeSent" && p.mode != ModeOnce && !local(e.Request.URL):
-		p.markBroken(errNeedsNetwork)
-	case method == "Page.frameNavigated" && p.mode == ModeInline && e.Frame.ID == string(p.frame):
+	case method == "Network.requestWillBeSent" && t.mode != ModeOnce && !local(e.Request.URL):
+		t.markBroken(errNeedsNetwork)
+	case method == "Page.frameNavigated" && t.mode == ModeInline && e.Frame.ID == string(t.frame):
 		// A refresh led away, perhaps after its job was done: the next document
 		// would be set on whatever is there now.
-		p.markBroken(errNeedsNetwork)
+		t.markBroken(errNeedsNetwork)
 	}
 
-	p.load.apply(method, e, string(p.frame))
-	if p.load.moves > maxMoves {
-		p.markBroken(&LoadError{URL: p.load.address[e.LoaderID], Reason: endless})
+	t.load.apply(method, e, string(t.frame))
+	if t.load.moves > maxMoves {
+		t.markBroken(&LoadError{URL: t.load.address[e.LoaderID], Reason: endless})
 	}
 
 	select {
-	case p.changed <- struct{}{}:
+	case t.changed <- struct{}{}:
 	default:
 	}
 }
@@ -410,17 +410,17 @@ func local(url string) bool {
 
 // await waits until ready returns true for the load state; ready is called
 // with the state locked.
-func (p *tab) await(ctx context.Context, ready func(*loadState) bool) error {
+func (t *tab) await(ctx context.Context, ready func(*loadState) bool) error {
 	for {
-		p.mu.Lock()
-		ok := ready(&p.load)
-		p.mu.Unlock()
+		t.mu.Lock()
+		ok := ready(&t.load)
+		t.mu.Unlock()
 		if ok {
 			return nil
 		}
 
 		select {
-		case <-p.changed:
+		case <-t.changed:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -429,19 +429,19 @@ func (p *tab) await(ctx context.Context, ready func(*loadState) bool) error {
 
 // eval runs an asynchronous function expression in an isolated world, which the document's scripts cannot see or
 // break, and which works even if scripts are disabled. args is passed as its one argument.
-func (p *tab) eval(ctx context.Context, fn string, args, result any) error {
-	return p.evalIn(ctx, p.frame, fn, args, result)
+func (t *tab) eval(ctx context.Context, fn string, args, result any) error {
+	return t.evalIn(ctx, t.frame, fn, args, result)
 }
 
 // evalIn is eval in one of the document's frames.
-func (p *tab) evalIn(ctx context.Context, frame proto.PageFrameID, fn string, args, result any) error {
+func (t *tab) evalIn(ctx context.Context, frame proto.PageFrameID, fn string, args, result any) error {
 	arg, err := json.Marshal(args)
 	if err != nil {
 		return err
 	}
 
 	var world proto.PageCreateIsolatedWorldResult
-	if err := p.call(ctx, proto.PageCreateIsolatedWorld{FrameID: frame, WorldName: "relaypdf"}, &world); err != nil {
+	if err := t.call(ctx, proto.PageCreateIsolatedWorld{FrameID: frame, WorldName: "relaypdf"}, &world); err != nil {
 		return err
 	}
 
@@ -449,7 +449,7 @@ func (p *tab) evalIn(ctx context.Context, frame proto.PageFrameID, fn string, ar
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *proto.RuntimeExceptionDetails
 	}
-	err = p.call(ctx, proto.RuntimeEvaluate{
+	err = t.call(ctx, proto.RuntimeEvaluate{
 		Expression:    "(" + fn + ")(" + string(arg) + ")",
 		ContextID:     world.ExecutionContextID,
 		AwaitPromise:  true,

@@ -77,12 +77,12 @@ const textsScript = `most => {
 const maxTexts = maxMessage - 1<<20
 
 // texts returns the texts of the document as it is printed.
-func (p *tab) texts(ctx context.Context) ([]byte, error) {
-	if err := p.emulatePrint(ctx); err != nil {
+func (t *tab) texts(ctx context.Context) ([]byte, error) {
+	if err := t.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
 
 	var found json.RawMessage
-	err := p.eval(ctx, textsScript, maxTexts, &found)
+	err := t.eval(ctx, textsScript, maxTexts, &found)
 	return found, ignoreStale(ctx, err)
 }

@@ -93,13 +93,13 @@ func mayLoseText(html string) bool {
 }
 
 // untagged returns the texts of the document that are not tagged, as it is printed.
-func (p *tab) untagged(ctx context.Context, job Job) (found []Untagged, err error) {
-	if p.mode == ModeInline && !mayLoseText(job.HTML) {
+func (t *tab) untagged(ctx context.Context, job Job) (found []Untagged, err error) {
+	if t.mode == ModeInline && !mayLoseText(job.HTML) {
 		return nil, nil
 	}
-	if err := p.emulatePrint(ctx); err != nil {
+	if err := t.emulatePrint(ctx); err != nil {
 		return nil, err
 	}
-	err = p.eval(ctx, untaggedScript, maxUntagged, &found)
+	err = t.eval(ctx, untaggedScript, maxUntagged, &found)
 	return found, ignoreStale(ctx, err)
 }

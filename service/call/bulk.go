@@ -613,8 +613,8 @@ func (b *bulk) dropSpentChunks(ctx context.Context) {
 
 // AddProgress adds the progress of a bulk job to the status of a call. It reads from the given store: pages have their
 // own connections.
-func (p *Runner) AddProgress(ctx context.Context, from *store.Store, of store.Call, status *wire.JobStatus) error {
-	row := p.table.Lookup(of.Operation)
+func (r *Runner) AddProgress(ctx context.Context, from *store.Store, of store.Call, status *wire.JobStatus) error {
+	row := r.table.Lookup(of.Operation)
 	if row == nil || !row.Bulk {
 		return nil
 	}
@@ -631,7 +631,7 @@ func (p *Runner) AddProgress(ctx context.Context, from *store.Store, of store.Ca
 		Total: about.Total, Processed: about.Processed, Failed: about.Failed, Canceled: about.Canceled,
 	}
 	if about.StartedAt != nil && about.Processed > 0 && status.Status == wire.JobProcessing {
-		each := p.now().Sub(*about.StartedAt) / time.Duration(about.Processed)
+		each := r.now().Sub(*about.StartedAt) / time.Duration(about.Processed)
 		status.ETASeconds = new(int((each*time.Duration(about.Total-about.Processed) + time.Second - 1) / time.Second))
 	}
 	if about.Failed == 0 {
@@ -660,6 +660,6 @@ func (p *Runner) AddProgress(ctx context.Context, from *store.Store, of store.Ca
 var canceled = store.Failure{Code: string(wire.Canceled), Message: wire.Canceled.Text()}
 
 // Cancel cancels a job: see store.CancelJob.
-func (p *Runner) Cancel(ctx context.Context, job store.Call) error {
-	return p.store.CancelJob(ctx, job, canceled, outbox(job, p.Links.Failed(job, canceled)))
+func (r *Runner) Cancel(ctx context.Context, job store.Call) error {
+	return r.store.CancelJob(ctx, job, canceled, outbox(job, r.Links.Failed(job, canceled)))
 }

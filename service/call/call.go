@@ -146,21 +146,21 @@ func New(cfg Config) *Runner {
 }
 
 // RenderStats returns how busy the renderer is; one that is not there is idle.
-func (p *Runner) RenderStats() render.Stats {
-	if p.render == nil {
+func (r *Runner) RenderStats() render.Stats {
+	if r.render == nil {
 		return render.Stats{}
 	}
-	return p.render.Stats()
+	return r.render.Stats()
 }
 
 // WithoutRenderer is the Retry-After, in seconds, of a process without a renderer. The next process may have one.
 const WithoutRenderer = 5
 
 // Wait returns when no paid call is running, or when ctx ends. Cancelled calls still have to release their holds.
-func (p *Runner) Wait(ctx context.Context) {
+func (r *Runner) Wait(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
-		p.running.Wait()
+		r.running.Wait()
 		close(done)
 	}()
 
@@ -171,21 +171,21 @@ func (p *Runner) Wait(ctx context.Context) {
 }
 
 // Free closes a resource that a call no longer needs. A failure costs disk space and does not fail the call.
-func (p *Runner) Free(ctx context.Context, c io.Closer) {
+func (r *Runner) Free(ctx context.Context, c io.Closer) {
 	if err := c.Close(); err != nil {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "free file of call failed", slog.Any("error", err))
+		r.log.LogAttrs(ctx, slog.LevelWarn, "free file of call failed", slog.Any("error", err))
 	}
 }
 
 // Deliver hands an outcome to send, and frees it. A binary result that was not sent is
 // stored for a day, because it has been paid for, unless its call asked for no copy.
-func (p *Runner) Deliver(ctx context.Context, outcome *Outcome, send func(*Outcome) error) error {
+func (r *Runner) Deliver(ctx context.Context, outcome *Outcome, send func(*Outcome) error) error {
 	if outcome.Body != nil {
-		defer p.Free(ctx, outcome.Body)
+		defer r.Free(ctx, outcome.Body)
 	}
 	err := send(outcome)
 	if err != nil && !outcome.Unstored {
-		p.Files.storeUndelivered(ctx, outcome)
+		r.Files.storeUndelivered(ctx, outcome)
 	}
 	return err
 }

@@ -118,8 +118,8 @@ var (
 )
 
 // Limit counts a POST in its caller's windows.
-func (p *Runner) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict, error) {
-	if !p.rateLimits {
+func (r *Runner) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict, error) {
+	if !r.rateLimits {
 		return ratelimit.Verdict{Allowed: true}, nil
 	}
 	minute := trialWindow
@@ -127,7 +127,7 @@ func (p *Runner) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict, e
 		minute = paidWindow
 	}
 
-	verdict, err := p.limiter.Take(ctx, p.LimitKey(caller.Bucket()), burstWindow, minute)
+	verdict, err := r.limiter.Take(ctx, r.LimitKey(caller.Bucket()), burstWindow, minute)
 	if err != nil || !verdict.Allowed {
 		return verdict, OverRate(verdict, err)
 	}
@@ -135,8 +135,8 @@ func (p *Runner) Limit(ctx context.Context, caller Caller) (ratelimit.Verdict, e
 }
 
 // LimitKey returns the name of a counter; counters are separate per region.
-func (p *Runner) LimitKey(scope ...string) string {
-	return "rl:" + p.region + ":" + strings.Join(scope, ":")
+func (r *Runner) LimitKey(scope ...string) string {
+	return "rl:" + r.region + ":" + strings.Join(scope, ":")
 }
 
 // RateError is the cause of a refusal by a window.

@@ -164,8 +164,8 @@ func (c *paidCall) keepDelivered(ctx context.Context) error {
 }
 
 // Delivered returns the delivery of a result, or nil if its call named no destination.
-func (p *Runner) Delivered(ctx context.Context, resultID string) (*wire.Delivered, error) {
-	d, err := p.store.Delivered(ctx, resultID)
+func (r *Runner) Delivered(ctx context.Context, resultID string) (*wire.Delivered, error) {
+	d, err := r.store.Delivered(ctx, resultID)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}

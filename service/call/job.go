@@ -22,10 +22,10 @@ import (
 
 // Work runs jobs until ctx ends, at most workers at once; 0 means 2 per core. Running jobs then have the grace
 // period to finish; jobs that do not finish are put back into the queue.
-func (p *Runner) Work(ctx context.Context, workers int, grace time.Duration) error {
+func (r *Runner) Work(ctx context.Context, workers int, grace time.Duration) error {
 	return jobs.Run(ctx, jobs.Config{
-		Store: p.store, Lease: p.lease, Kinds: p.kinds(), Workers: workers, Handle: p.runGuarded, Grace: grace,
-		Logger: p.log,
+		Store: r.store, Lease: r.lease, Kinds: r.kinds(), Workers: workers, Handle: r.runGuarded, Grace: grace,
+		Logger: r.log,
 	})
 }
 
@@ -37,8 +37,8 @@ const inputVersion = 1
 func JobKind(operation string) string { return fmt.Sprintf("%s/%d", operation, inputVersion) }
 
 // kinds returns the kinds of jobs that this process can run.
-func (p *Runner) kinds() (known []string) {
-	for _, operation := range p.table.All() {
+func (r *Runner) kinds() (known []string) {
+	for _, operation := range r.table.All() {
 		known = append(known, JobKind(operation.Name))
 	}
 	return known
@@ -46,41 +46,41 @@ func (p *Runner) kinds() (known []string) {
 
 // runGuarded is runJob with a panic handler: a panic fails only the job. If that cannot be written either, the
 // reaper finds the lost job.
-func (p *Runner) runGuarded(ctx context.Context, job store.Job) {
+func (r *Runner) runGuarded(ctx context.Context, job store.Job) {
 	err := guard.Do(func() {
-		p.reached("claimed")
-		p.runJob(ctx, job)
+		r.reached("claimed")
+		r.runJob(ctx, job)
 	})
 	if err == nil {
 		return
 	}
 
-	p.log.LogAttrs(ctx, slog.LevelError, "run job panicked", slog.String("call", job.Call.ID), slog.Any("error", err))
-	c := &paidCall{Runner: p, job: &job, id: job.Call.ID, result: job.Call.ResultID}
+	r.log.LogAttrs(ctx, slog.LevelError, "run job panicked", slog.String("call", job.Call.ID), slog.Any("error", err))
+	c := &paidCall{Runner: r, job: &job, id: job.Call.ID, result: job.Call.ResultID}
 	if err := guard.Do(func() { c.abort(ctx, err) }); err != nil {
-		p.log.LogAttrs(ctx, slog.LevelError, "release of job panicked", slog.String("call", job.Call.ID),
+		r.log.LogAttrs(ctx, slog.LevelError, "release of job panicked", slog.String("call", job.Call.ID),
 			slog.Any("error", err))
 	}
 
-	p.underWay.Delete(job.Call.ID)
+	r.underWay.Delete(job.Call.ID)
 }
 
 // runJob carries a job out, from the step at which its request left off.
-func (p *Runner) runJob(ctx context.Context, job store.Job) {
-	p.running.Add(1)
-	defer p.running.Done()
+func (r *Runner) runJob(ctx context.Context, job store.Job) {
+	r.running.Add(1)
+	defer r.running.Done()
 
 	call := job.Call
 	c := &paidCall{
-		Runner: p, job: &job, id: call.ID, result: call.ResultID, quote: call.Quote, held: true, started: time.Now(),
+		Runner: r, job: &job, id: call.ID, result: call.ResultID, quote: call.Quote, held: true, started: time.Now(),
 		Request: Request{Caller: Caller{Account: store.Account{ID: call.AccountID}, Kind: ByKey, ID: call.KeyID}},
 	}
-	p.underWay.Store(call.ID, c)
+	r.underWay.Store(call.ID, c)
 	c.RequestID = call.RequestID
 
-	wait := max(0, p.now().Sub(call.CreatedAt))
+	wait := max(0, r.now().Sub(call.CreatedAt))
 	c.times.add("wait", wait)
-	p.metrics.step(call.Operation, "wait", wait)
+	r.metrics.step(call.Operation, "wait", wait)
 	ctx, span := continueTrace(ctx, c, wait)
 
 	outcome := "ok"
@@ -101,21 +101,21 @@ func (p *Runner) runJob(ctx context.Context, job store.Job) {
 			outcome = "returned" // to the queue, see giveUp
 		case c.retries(err):
 			outcome = "returned"
-			p.log.LogAttrs(ctx, slog.LevelWarn, "job is tried again", slog.String("call", call.ID),
+			r.log.LogAttrs(ctx, slog.LevelWarn, "job is tried again", slog.String("call", call.ID),
 				slog.Int("try", job.Tries), slog.Any("error", Loggable(err)))
 		case failure.Code == wire.InternalError:
-			p.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID),
+			r.log.LogAttrs(ctx, slog.LevelError, "run job failed", slog.String("call", call.ID),
 				slog.Any("error", Loggable(err)))
 		}
 	}
 
-	p.metrics.call(call.Operation, outcome, charged)
-	p.dropSpent(context.WithoutCancel(ctx), job)
-	p.log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("call", call.ID), slog.String("requestId", call.RequestID),
+	r.metrics.call(call.Operation, outcome, charged)
+	r.dropSpent(context.WithoutCancel(ctx), job)
+	r.log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("call", call.ID), slog.String("requestId", call.RequestID),
 		slog.String("operation", call.Operation), slog.String("outcome", outcome), slog.Int("try", job.Tries),
 		slog.Float64("tookMs", float64(time.Since(c.started).Microseconds())/1000))
 	if c.outcome != nil && c.outcome.Body != nil {
-		p.Free(ctx, c.outcome.Body)
+		r.Free(ctx, c.outcome.Body)
 	}
 }
 
@@ -234,29 +234,29 @@ func (c *paidCall) newJob(ctx context.Context) (*store.NewJob, error) {
 }
 
 // dropInput deletes an input that no job will read.
-func (p *Runner) dropInput(ctx context.Context, job *store.NewJob) {
+func (r *Runner) dropInput(ctx context.Context, job *store.NewJob) {
 	if job.InputKey == "" {
 		return
 	}
-	if err := p.Files.blobs.Delete(ctx, job.InputKey); err != nil {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.Any("error", err))
+	if err := r.Files.blobs.Delete(ctx, job.InputKey); err != nil {
+		r.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.Any("error", err))
 	}
 }
 
 // dropSpent deletes the input of a job that has ended. The reaper handles any failure.
-func (p *Runner) dropSpent(ctx context.Context, job store.Job) {
+func (r *Runner) dropSpent(ctx context.Context, job store.Job) {
 	if job.InputKey == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, afterwardsTimeout)
 	defer cancel()
 
-	call, err := p.store.Call(ctx, job.Call.ID)
+	call, err := r.store.Call(ctx, job.Call.ID)
 	if err == nil && call.Status != store.CallRunning {
-		err = p.store.DropInput(ctx, job.InputKey)
+		err = r.store.DropInput(ctx, job.InputKey)
 	}
 	if err != nil {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.String("call", job.Call.ID),
+		r.log.LogAttrs(ctx, slog.LevelWarn, "delete input failed", slog.String("call", job.Call.ID),
 			slog.Any("error", err))
 	}
 }

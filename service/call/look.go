@@ -35,16 +35,16 @@ var previewableTypes = []string{"image/png", "image/jpeg", "image/webp"}
 // FilePreview returns a preview of a stored file of an account, within limits. The pages of a PDF are rendered as
 // previews: they cost nothing, and the account's daily limit of previews applies. It returns store.ErrNotFound if
 // the account has no such file.
-func (p *Runner) FilePreview(ctx context.Context, account store.Account, id string) (_ wire.Look, err error) {
+func (r *Runner) FilePreview(ctx context.Context, account store.Account, id string) (_ wire.Look, err error) {
 	var look filePreview
-	p.running.Add(1)
-	defer p.running.Done()
+	r.running.Add(1)
+	defer r.running.Done()
 
-	file, err := p.store.AccountFile(ctx, account.ID, id)
+	file, err := r.store.AccountFile(ctx, account.ID, id)
 	if err != nil {
 		return look.Look, err
 	}
-	body, err := p.Files.Open(ctx, file.BlobKey)
+	body, err := r.Files.Open(ctx, file.BlobKey)
 	if err != nil {
 		return look.Look, err
 	}
@@ -56,7 +56,7 @@ func (p *Runner) FilePreview(ctx context.Context, account store.Account, id stri
 
 	switch kind := look.ContentType; {
 	case kind == pdfType:
-		err = p.addPages(ctx, account, body, &look)
+		err = r.addPages(ctx, account, body, &look)
 	case slices.Contains(previewableTypes, kind):
 		err = look.addImage(kind, body.Open(), body.Size())
 	case kind == "application/zip" && body.Size() <= maxLookArchive:
@@ -72,8 +72,8 @@ func (p *Runner) FilePreview(ctx context.Context, account store.Account, id stri
 }
 
 // addPages renders the first pages of a PDF, or records why they cannot be rendered.
-func (p *Runner) addPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
-	err := p.renderPages(ctx, account, body, look)
+func (r *Runner) addPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
+	err := r.renderPages(ctx, account, body, look)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -109,15 +109,17 @@ func pageError(failed *job.Error) string {
 
 // previewRenderer returns a renderer for an account without charge, within the daily limit of previews. The caller must call
 // leave.
-func (p *Runner) previewRenderer(ctx context.Context, account store.Account) (_ *render.Account, leave func(), err error) {
-	if p.render == nil {
+func (r *Runner) previewRenderer(
+	ctx context.Context, account store.Account,
+) (_ *render.Account, leave func(), err error) {
+	if r.render == nil {
 		return nil, nil, &wire.Error{
 			Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer,
 			Message: "Previews are unavailable on this server. Retry in 5 seconds.",
 		}
 	}
 
-	verdict, err := p.limiter.Take(ctx, p.LimitKey("previews", account.ID), previewWindow)
+	verdict, err := r.limiter.Take(ctx, r.LimitKey("previews", account.ID), previewWindow)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,14 +130,14 @@ func (p *Runner) previewRenderer(ctx context.Context, account store.Account) (_ 
 		}
 	}
 
-	return p.previews.enter(ctx, account.ID)
+	return r.previews.enter(ctx, account.ID)
 }
 
-func (p *Runner) renderPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
-	bounded, cancel := context.WithTimeout(ctx, p.drawTime)
+func (r *Runner) renderPages(ctx context.Context, account store.Account, body schema.Body, look *filePreview) error {
+	bounded, cancel := context.WithTimeout(ctx, r.drawTime)
 	defer cancel()
 
-	renderer, leave, err := p.previewRenderer(bounded, account)
+	renderer, leave, err := r.previewRenderer(bounded, account)
 	if err != nil {
 		return err
 	}

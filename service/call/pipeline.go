@@ -145,11 +145,11 @@ type paidCall struct {
 
 // Do carries a request out. The caller closes the outcome's Body. With an error, the outcome has only the ID of the
 // call, or is nil if none was begun. The decision of the rate limits is returned in any case.
-func (p *Runner) Do(ctx context.Context, request Request) (*Outcome, ratelimit.Verdict, error) {
-	p.running.Add(1)
-	defer p.running.Done()
+func (r *Runner) Do(ctx context.Context, request Request) (*Outcome, ratelimit.Verdict, error) {
+	r.running.Add(1)
+	defer r.running.Done()
 
-	c := &paidCall{Runner: p, Request: request, trace: p.tracer.Parent(ctx)}
+	c := &paidCall{Runner: r, Request: request, trace: r.tracer.Parent(ctx)}
 	err := c.execute(ctx, steps)
 
 	var failed *Outcome
@@ -165,17 +165,17 @@ func (p *Runner) Do(ctx context.Context, request Request) (*Outcome, ratelimit.V
 
 	switch {
 	case errors.Is(err, errReplayed):
-		p.metrics.call(request.Operation.Name, "replayed", 0)
+		r.metrics.call(request.Operation.Name, "replayed", 0)
 	case errors.Is(err, errEnqueued):
-		p.metrics.call(request.Operation.Name, "enqueued", 0)
-	case err != nil && p.left(ctx):
-		p.metrics.call(request.Operation.Name, string(wire.Canceled), 0)
+		r.metrics.call(request.Operation.Name, "enqueued", 0)
+	case err != nil && r.left(ctx):
+		r.metrics.call(request.Operation.Name, string(wire.Canceled), 0)
 		return failed, c.verdict, leftBy(err)
 	case err != nil:
-		p.metrics.call(request.Operation.Name, string(APIError(err).Code), 0)
+		r.metrics.call(request.Operation.Name, string(APIError(err).Code), 0)
 		return failed, c.verdict, err
 	default:
-		p.metrics.call(request.Operation.Name, "ok", c.outcome.Charged)
+		r.metrics.call(request.Operation.Name, "ok", c.outcome.Charged)
 	}
 
 	return c.outcome, c.verdict, nil
@@ -295,21 +295,21 @@ func (c *paidCall) decode(ctx context.Context) (err error) {
 
 // refusedAddresses lists the addresses of an input that could not be sent to or loaded as a page. The addresses
 // behind their names are checked on connection.
-func (p *Runner) refusedAddresses(input any) (refused schema.FieldErrors) {
+func (r *Runner) refusedAddresses(input any) (refused schema.FieldErrors) {
 	check := func(by Callbacks, field, address string, use operation.URLUse) {
 		if address != "" && by.CheckURL(address) != nil {
 			refused.Add(field, "%s", operation.RefusedText(address, use))
 		}
 	}
 
-	if page, ok := input.(interface{ PageURL() string }); ok && p.render != nil {
-		check(p.render, "url", page.PageURL(), operation.PageURL)
+	if page, ok := input.(interface{ PageURL() string }); ok && r.render != nil {
+		check(r.render, "url", page.PageURL(), operation.PageURL)
 	}
 	if calling, ok := input.(interface{ Callback() string }); ok {
-		check(p.callbacks, "callbackUrl", calling.Callback(), operation.CallbackURL)
+		check(r.callbacks, "callbackUrl", calling.Callback(), operation.CallbackURL)
 	}
 	if delivering, ok := input.(interface{ DestinationURL() string }); ok {
-		check(p.callbacks, destinationField, delivering.DestinationURL(), operation.DestinationURL)
+		check(r.callbacks, destinationField, delivering.DestinationURL(), operation.DestinationURL)
 	}
 
 	return refused
@@ -739,11 +739,11 @@ var (
 )
 
 // Stop notes that the process stops, so that it, and not their clients, ends the calls that it cuts off.
-func (p *Runner) Stop() { p.stopping.Store(true) }
+func (r *Runner) Stop() { r.stopping.Store(true) }
 
 // left reports whether the client of a request has left.
-func (p *Runner) left(ctx context.Context) bool {
-	return errors.Is(ctx.Err(), context.Canceled) && !p.stopping.Load()
+func (r *Runner) left(ctx context.Context) bool {
+	return errors.Is(ctx.Err(), context.Canceled) && !r.stopping.Load()
 }
 
 // leftBy returns the error of a call whose client has left. An error of its request remains: a client that has only

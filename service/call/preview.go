@@ -73,22 +73,22 @@ type Preview struct {
 
 // Preview fills and prints a template as templates.preview does, and draws its
 // pages. Nothing is held, charged or written down.
-func (p *Runner) Preview(ctx context.Context, request PreviewRequest) (Preview, error) {
-	p.running.Add(1)
-	defer p.running.Done()
+func (r *Runner) Preview(ctx context.Context, request PreviewRequest) (Preview, error) {
+	r.running.Add(1)
+	defer r.running.Done()
 
 	window := previewWindow
 	if request.View == operation.Filled {
 		window = filledWindow
 	}
-	verdict, err := p.limiter.Take(ctx, p.LimitKey(window.Name, request.Caller.Account.ID), window)
+	verdict, err := r.limiter.Take(ctx, r.LimitKey(window.Name, request.Caller.Account.ID), window)
 	if err != nil || !verdict.Allowed {
 		return Preview{}, overPreviews(verdict, err)
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, p.drawTime)
+	ctx, cancel := context.WithTimeout(ctx, r.drawTime)
 	defer cancel()
-	made, err := p.preview(ctx, request)
+	made, err := r.preview(ctx, request)
 	for _, state := range verdict.States {
 		made.Remaining = state.Remaining
 	}
@@ -106,12 +106,12 @@ func overPreviews(verdict ratelimit.Verdict, err error) error {
 	}
 }
 
-func (p *Runner) preview(ctx context.Context, request PreviewRequest) (made Preview, err error) {
-	bound, env, err := p.bindPreview(ctx, request)
+func (r *Runner) preview(ctx context.Context, request PreviewRequest) (made Preview, err error) {
+	bound, env, err := r.bindPreview(ctx, request)
 	if err != nil {
 		return made, err
 	}
-	defer p.Free(ctx, bound)
+	defer r.Free(ctx, bound)
 	if err := bound.Pin(ctx, env); err != nil {
 		return made, err
 	}
@@ -122,7 +122,7 @@ func (p *Runner) preview(ctx context.Context, request PreviewRequest) (made Prev
 		return made, err
 	}
 
-	renderer, leave, err := p.previews.enter(ctx, request.Caller.Account.ID)
+	renderer, leave, err := r.previews.enter(ctx, request.Caller.Account.ID)
 	if err != nil {
 		return made, err
 	}
@@ -134,7 +134,7 @@ func (p *Runner) preview(ctx context.Context, request PreviewRequest) (made Prev
 	if err != nil {
 		return made, err
 	}
-	defer p.Free(ctx, result.Body)
+	defer r.Free(ctx, result.Body)
 	made.Pages = result.Pages
 	if request.View == operation.Accessible {
 		made.Warnings = append([]wire.Warning{}, result.Warnings...)
@@ -155,23 +155,23 @@ func (p *Runner) preview(ctx context.Context, request PreviewRequest) (made Prev
 }
 
 // bindPreview binds the input of a preview, and returns what it runs with.
-func (p *Runner) bindPreview(ctx context.Context, request PreviewRequest) (*operation.Call, *operation.Deps, error) {
-	row := p.table.Lookup(previewRow)
-	if row == nil || p.render == nil {
+func (r *Runner) bindPreview(ctx context.Context, request PreviewRequest) (*operation.Call, *operation.Deps, error) {
+	row := r.table.Lookup(previewRow)
+	if row == nil || r.render == nil {
 		return nil, nil, &wire.Error{
 			Code: wire.ConvertUnavailable, RetryAfter: WithoutRenderer,
 			Message: "Previews are unavailable on this server. Retry in 5 seconds.",
 		}
 	}
 
-	files := p.files
-	files.Share = p.inputs.Share(request.Caller.Account.ID)
+	files := r.files
+	files.Share = r.inputs.Share(request.Caller.Account.ID)
 	bound, err := row.Bind(ctx, bytes.NewReader(request.Input), files)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	c := &paidCall{Runner: p, Request: Request{Operation: row, Caller: request.Caller}}
+	c := &paidCall{Runner: r, Request: Request{Operation: row, Caller: request.Caller}}
 	env := c.env()
 	if env.View = request.View; request.Partials != nil {
 		env.Templates = ownPartials{env.Templates, request.Partials}

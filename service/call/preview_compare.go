@@ -38,34 +38,34 @@ type PreviewPage struct {
 }
 
 // ComparePreviews renders two states of a template and compares their pages, at no charge. It counts as two previews.
-func (p *Runner) ComparePreviews(
+func (r *Runner) ComparePreviews(
 	ctx context.Context, old, latest PreviewRequest,
 ) (made PreviewComparison, err error) {
-	p.running.Add(1)
-	defer p.running.Done()
+	r.running.Add(1)
+	defer r.running.Done()
 
 	account := old.Caller.Account.ID
 	for range 2 {
-		verdict, err := p.limiter.Take(ctx, p.LimitKey(previewWindow.Name, account), previewWindow)
+		verdict, err := r.limiter.Take(ctx, r.LimitKey(previewWindow.Name, account), previewWindow)
 		if err != nil || !verdict.Allowed {
 			return made, overPreviews(verdict, err)
 		}
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, p.drawTime)
+	ctx, cancel := context.WithTimeout(ctx, r.drawTime)
 	defer cancel()
-	oldCall, oldEnv, err := p.bindPreview(ctx, old)
+	oldCall, oldEnv, err := r.bindPreview(ctx, old)
 	if err != nil {
 		return made, err
 	}
-	defer p.Free(ctx, oldCall)
-	latestCall, latestEnv, err := p.bindPreview(ctx, latest)
+	defer r.Free(ctx, oldCall)
+	latestCall, latestEnv, err := r.bindPreview(ctx, latest)
 	if err != nil {
 		return made, err
 	}
-	defer p.Free(ctx, latestCall)
+	defer r.Free(ctx, latestCall)
 
-	renderer, leave, err := p.previews.enter(ctx, account)
+	renderer, leave, err := r.previews.enter(ctx, account)
 	if err != nil {
 		return made, err
 	}
@@ -77,25 +77,25 @@ func (p *Runner) ComparePreviews(
 	if err != nil {
 		return made, err
 	}
-	defer p.Free(ctx, before.Body)
+	defer r.Free(ctx, before.Body)
 	after, err := latestCall.Run(ctx, latestEnv)
 	if err != nil {
 		return made, err
 	}
-	defer p.Free(ctx, after.Body)
+	defer r.Free(ctx, after.Body)
 
 	archive, err := renderer.ComparePDFs(ctx, render.PDFFile{Content: before.Body}, render.PDFFile{Content: after.Body}, compare.Args{
 		Threshold: operation.CompareThreshold, Output: compare.Images, MaxViews: maxComparedImages,
 	})
 	if err != nil {
-		return made, p.notCompared(err)
+		return made, r.notCompared(err)
 	}
-	defer p.Free(ctx, archive)
+	defer r.Free(ctx, archive)
 	return readComparison(archive, archive.Size())
 }
 
 // notCompared returns the error of a comparison that the document caused.
-func (p *Runner) notCompared(err error) error {
+func (r *Runner) notCompared(err error) error {
 	var failed *job.Error
 	switch {
 	case errors.As(err, &failed) && failed.Kind == job.OverLimit:
@@ -108,7 +108,7 @@ func (p *Runner) notCompared(err error) error {
 		return &wire.Error{
 			Code: wire.ProcessingFailed, Cause: err,
 			Message: fmt.Sprintf("Rendering and comparing the pages took longer than %v. Shorten the document.",
-				p.drawTime),
+				r.drawTime),
 		}
 	}
 	return err

@@ -28,7 +28,7 @@ const (
 type Reaper struct{ *Runner }
 
 // Reaper returns the reaper of the pipeline's calls.
-func (p *Runner) Reaper() Reaper { return Reaper{p} }
+func (r *Runner) Reaper() Reaper { return Reaper{r} }
 
 // Run releases the holds of dead processes, queues their jobs again, and deletes expired data, until ctx ends. It
 // does all of this at once, and then each task on its own schedule. Any number of processes may run it. They share

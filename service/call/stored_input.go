@@ -80,27 +80,27 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // Input returns the JSON of an account's call as it was stored. It returns store.ErrNotFound if it was not stored. It
 // reads from the given store: pages have their own connections.
-func (p *Runner) Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error) {
+func (r *Runner) Input(ctx context.Context, from *store.Store, accountID, callID string) ([]byte, error) {
 	sealed, err := from.StoredInput(ctx, accountID, callID)
 	if err != nil {
 		return nil, err
 	}
-	return p.box.Open(keptPurpose(callID), sealed)
+	return r.box.Open(keptPurpose(callID), sealed)
 }
 
 // Repeat repeats a call from its stored input, as a job of the account without a key, and returns the ID of the new
 // call. Only the account's endpoints are notified of its end.
-func (p *Runner) Repeat(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
-	text, err := p.Input(ctx, p.store, account.ID, callID)
+func (r *Runner) Repeat(ctx context.Context, account store.Account, callID, requestID string) (string, error) {
+	text, err := r.Input(ctx, r.store, account.ID, callID)
 	if err != nil {
 		return "", err
 	}
-	before, err := p.store.Call(ctx, callID)
+	before, err := r.store.Call(ctx, callID)
 	if err != nil {
 		return "", err
 	}
 
-	operation := p.table.Lookup(before.Operation)
+	operation := r.table.Lookup(before.Operation)
 	if operation == nil {
 		return "", fmt.Errorf("call of operation %q, which this release does not know: %w", before.Operation,
 			store.ErrNotFound)
@@ -117,7 +117,7 @@ func (p *Runner) Repeat(ctx context.Context, account store.Account, callID, requ
 		return "", err
 	}
 
-	outcome, _, err := p.Do(ctx, Request{
+	outcome, _, err := r.Do(ctx, Request{
 		Operation: operation, Caller: Caller{Account: account, Kind: ByPerson}, Body: bytes.NewReader(body),
 		RequestID: requestID,
 	})

@@ -33,13 +33,13 @@ const pdfType = "application/pdf"
 
 // Thumbnail renders page 1 of an account's result that is a PDF, or an image, as a small PNG, or returns the reason
 // why there is none. Nothing is charged: it counts as one of the account's previews of a day.
-func (p *Runner) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
-	p.running.Add(1)
-	defer p.running.Done()
+func (r *Runner) Thumbnail(ctx context.Context, account store.Account, id string) (picture []byte, why string) {
+	r.running.Add(1)
+	defer r.running.Done()
 
-	bounded, cancel := context.WithTimeout(ctx, p.drawTime/3)
+	bounded, cancel := context.WithTimeout(ctx, r.drawTime/3)
 	defer cancel()
-	picture, err := p.thumbnail(bounded, account, id)
+	picture, err := r.thumbnail(bounded, account, id)
 	if err == nil {
 		return picture, ""
 	}
@@ -48,7 +48,7 @@ func (p *Runner) Thumbnail(ctx context.Context, account store.Account, id string
 	if err != nil {
 		why = "The preview could not be rendered."
 		if ctx.Err() == nil {
-			p.log.LogAttrs(ctx, slog.LevelError, "draw thumbnail failed", slog.String("file", id),
+			r.log.LogAttrs(ctx, slog.LevelError, "draw thumbnail failed", slog.String("file", id),
 				slog.Any("error", err))
 		}
 	}
@@ -56,8 +56,8 @@ func (p *Runner) Thumbnail(ctx context.Context, account store.Account, id string
 	return nil, why
 }
 
-func (p *Runner) thumbnail(ctx context.Context, account store.Account, id string) (_ []byte, err error) {
-	file, err := p.store.AccountFile(ctx, account.ID, id)
+func (r *Runner) thumbnail(ctx context.Context, account store.Account, id string) (_ []byte, err error) {
+	file, err := r.store.AccountFile(ctx, account.ID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +72,13 @@ func (p *Runner) thumbnail(ctx context.Context, account store.Account, id string
 		}
 	}
 
-	body, err := p.Files.Open(ctx, file.BlobKey)
+	body, err := r.Files.Open(ctx, file.BlobKey)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 
-	renderer, leave, err := p.previewRenderer(ctx, account)
+	renderer, leave, err := r.previewRenderer(ctx, account)
 	if err != nil {
 		return nil, err
 	}
