@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,14 +41,6 @@ func TestReadmeBuildsInAnotherModule(t *testing.T) {
 	run(dir, strings.ReplaceAll(blocks[0][2], "=../relaypdf", "='"+root+"'"))
 	module := filepath.Join(dir, "invoices")
 	if err := os.WriteFile(filepath.Join(module, "main.go"), []byte(blocks[1][2]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	snippets := "package main\n\nimport (\n\"context\"\n\"errors\"\n\"log\"\n\n\"github.com/relaypdf/relaypdf/client\"\n)\n\n" +
-		"var _ = errors.As\n"
-	for i, block := range blocks[3:] {
-		snippets += fmt.Sprintf("func snippet%d(ctx context.Context, relay *client.Client) error {\n%s\nreturn err\n}\n", i, block[2])
-	}
-	if err := os.WriteFile(filepath.Join(module, "snippets.go"), []byte(snippets), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(module, "go build")

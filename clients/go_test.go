@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -347,3 +351,83 @@ func TestGoJobProgress(t *testing.T) {
 		t.Errorf("got %v with %d processed", err, processed)
 	}
 }
+
+// TestGoReadme runs the examples of client/README.md: the program, and in another program each snippet, with the
+// variables that the text names.
+func TestGoReadme(t *testing.T) {
+	t.Parallel()
+	s, _ := serveEverything(t)
+	text, err := os.ReadFile(filepath.Join("..", "client", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) < 8 {
+		t.Fatalf("the README has %d examples", len(blocks))
+	}
+
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "program", "main.go"), strings.ReplaceAll(blocks[0][1], "http://localhost:8787", s.door))
+	var snippets, calls strings.Builder
+	for i, block := range blocks[1:] {
+		fmt.Fprintf(&snippets, "func snippet%d(ctx context.Context, relay *client.Client) error {\n%s\nreturn err\n}\n\n", i, block[1])
+		fmt.Fprintf(&calls, "\ttry(%q, snippet%d)\n", block[1], i)
+	}
+	write(t, filepath.Join(dir, "snippets", "main.go"), goSnippetsBegin+calls.String()+"}\n\n"+snippets.String())
+
+	page, err := s.Client().PDF().Create(client.PDFCreateInput{HTML: "<p>Scan"}).Bytes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "scan.pdf"), string(page))
+	env := append(s.environment(t), "RELAYPDF_API_KEY="+s.Secret, "GOPROXY=off", "GOWORK=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0")
+	run(t, dir, env, "go", "mod", "init", "readme")
+	run(t, dir, env, "go", "mod", "edit", "-require=github.com/relaypdf/relaypdf@v0.0.0", "-replace=github.com/relaypdf/relaypdf="+root)
+	run(t, dir, env, "go", "build", "-o", filepath.Join(dir, "bin")+"/", "./program", "./snippets")
+	for _, program := range []string{"program", "snippets"} {
+		run(t, dir, env, filepath.Join(dir, "bin", program))
+	}
+	for _, name := range []string{"invoice.pdf", "page.pdf"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.HasPrefix(got, []byte("%PDF-")) {
+			t.Errorf("%s is not a PDF: %v", name, err)
+		}
+	}
+}
+
+const goSnippetsBegin = `package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/relaypdf/relaypdf/client"
+	"github.com/relaypdf/relaypdf/client/webhook"
+)
+
+var (
+	body   = []byte(os.Getenv("EVENT"))
+	secret = os.Getenv("SECRET")
+	header = http.Header{"Service-Signature": {os.Getenv("SIGNATURE")}}
+)
+
+// try runs a snippet. The one about errors ends with a refusal.
+func try(text string, snippet func(context.Context, *client.Client) error) {
+	relay := &client.Client{BaseURL: os.Getenv("BASE_URL"), Key: os.Getenv("KEY"), Retries: 2}
+	err := snippet(context.Background(), relay)
+	var refused *client.Error
+	wanted := strings.Contains(text, "errors.As")
+	if errors.As(err, &refused) != wanted || err != nil && !wanted {
+		log.Fatalf("%s\n%v", text, err)
+	}
+}
+
+func main() {
+`
