@@ -275,6 +275,82 @@ jobs:
 	}
 }
 
+// TestReleaseNotesAreThoseOfTheVersion asks for the notes of a candidate and of its release, which have one prefix.
+func TestReleaseNotesAreThoseOfTheVersion(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, ".ci", "release-notes")
+	script, err := os.ReadFile(filepath.Join(repository(t), ".ci", "release-notes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, program, string(script))
+	write(t, filepath.Join(dir, "CHANGELOG.md"), "# Changelog\n\n## Unreleased\n\n- new\n\n"+
+		"## 1.2.0-rc.1\n\n- candidate\n\n## 1.2.0 – 2026-01-02\n\n- release\n\n## 1.1.0\n\n- old\n")
+
+	for version, want := range map[string]string{"v1.2.0": "- release", "v1.2.0-rc.1": "- candidate", "v1.1.0": "- old"} {
+		if got := run(t, dir, os.Environ(), "sh", program, version); got != want {
+			t.Errorf("the notes of %s are %q, want %q", version, got, want)
+		}
+	}
+
+	out, err := exec.CommandContext(t.Context(), "sh", program, "v1.2").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no section '## 1.2'") {
+		t.Errorf("the notes of v1.2: %v %s", err, out)
+	}
+}
+
+// TestReleaseNpmRunsAgain publishes a package twice to a registry that accepts each version once, and then another
+// package of the same version.
+func TestReleaseNpmRunsAgain(t *testing.T) {
+	t.Parallel()
+	registry := npmRegistry(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "npmrc"), strings.TrimPrefix(registry, "http:")+"/:_authToken=secret\n")
+	env := append(os.Environ(), "NPM_CONFIG_REGISTRY="+registry, "NPM_CONFIG_CACHE="+filepath.Join(dir, "cache"),
+		"NPM_CONFIG_USERCONFIG="+filepath.Join(dir, "npmrc"))
+
+	write(t, filepath.Join(dir, "package.json"), `{"name": "relaypdf-probe", "version": "1.2.3"}`)
+	write(t, filepath.Join(dir, "index.js"), "1")
+	file := filepath.Join(dir, run(t, dir, env, "npm", "pack", "--silent"))
+	program := filepath.Join(repository(t), ".ci", "release-npm")
+	if out := run(t, dir, env, program, file, "--access", "public"); !strings.Contains(out, "+ relaypdf-probe@1.2.3") {
+		t.Errorf("the first time: %s", out)
+	}
+	if out := run(t, dir, env, program, file, "--access", "public"); out != "relaypdf-probe@1.2.3 is published already" {
+		t.Errorf("the second time: %s", out)
+	}
+
+	write(t, filepath.Join(dir, "index.js"), "2")
+	run(t, dir, env, "npm", "pack", "--silent")
+	cmd := exec.CommandContext(t.Context(), program, file)
+	cmd.Dir, cmd.Env = dir, env
+	if out, err := cmd.CombinedOutput(); err == nil || strings.Contains(string(out), "published already") {
+		t.Errorf("another content: %v %s", err, out)
+	}
+}
+
+// npmRegistry returns the URL of a registry with one package, whose versions cannot be replaced.
+func npmRegistry(t *testing.T) string {
+	t.Helper()
+	var published []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/relaypdf-probe", r.Method == http.MethodGet && published == nil:
+			http.Error(w, "{}", http.StatusNotFound)
+		case r.Method == http.MethodGet:
+			_, _ = w.Write(published)
+		case published != nil:
+			http.Error(w, "{}", http.StatusForbidden)
+		default:
+			published, _ = io.ReadAll(r.Body)
+			_, _ = w.Write([]byte("{}"))
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 // TestPostmanCollection converts the OpenAPI document, and sends requests of the collection.
 func TestPostmanCollection(t *testing.T) {
 	t.Parallel()
