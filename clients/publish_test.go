@@ -310,7 +310,7 @@ func TestReleaseNpmRunsAgain(t *testing.T) {
 	env := append(os.Environ(), "NPM_CONFIG_REGISTRY="+registry, "NPM_CONFIG_CACHE="+filepath.Join(dir, "cache"),
 		"NPM_CONFIG_USERCONFIG="+filepath.Join(dir, "npmrc"))
 
-	write(t, filepath.Join(dir, "package.json"), `{"name": "relaypdf-probe", "version": "1.2.3"}`)
+	write(t, filepath.Join(dir, "package.json"), `{"name": "relaypdf-probe", "version": "1.2.3", "files": ["index.js"]}`)
 	write(t, filepath.Join(dir, "index.js"), "1")
 	file := filepath.Join(dir, run(t, dir, env, "npm", "pack", "--silent"))
 	program := filepath.Join(repository(t), ".ci", "release-npm")
