@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -333,8 +334,11 @@ func TestReleaseNpmRunsAgain(t *testing.T) {
 // npmRegistry returns the URL of a registry with one package, whose versions cannot be replaced.
 func npmRegistry(t *testing.T) string {
 	t.Helper()
+	var mutex sync.Mutex
 	var published []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
 		switch {
 		case r.URL.Path != "/relaypdf-probe", r.Method == http.MethodGet && published == nil:
 			http.Error(w, "{}", http.StatusNotFound)
