@@ -6,10 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	esbuild "github.com/evanw/esbuild/pkg/api"
+
+	"github.com/relaypdf/relaypdf/client/webhook"
 )
 
 // moduleKinds are the ways in which users' compilers find the package.
@@ -70,7 +74,8 @@ func TestClientsJavaScript(t *testing.T) {
 	}
 	dir := project(t, map[string]string{"client.ts": string(program)})
 
-	if got := run(t, dir, s.environment(t), "node", filepath.Join("dist", "client.js")); got != "ok" {
+	env := append(rollSecret(t, s.environment(t)), "VERSION="+javaScriptVersion(t))
+	if got := run(t, dir, env, "node", filepath.Join("dist", "client.js")); got != "ok" {
 		t.Errorf("the client printed %q", got)
 	}
 
@@ -82,6 +87,46 @@ func TestClientsJavaScript(t *testing.T) {
 	if len(bundled.Errors) > 0 || len(bundled.Warnings) > 0 {
 		t.Errorf("a bundle for browsers: %v, %v", bundled.Errors, bundled.Warnings)
 	}
+}
+
+// rollSecret adds a new secret, and the headers of Standard Webhooks that sign the event with both secrets.
+func rollSecret(t *testing.T, env []string) []string {
+	t.Helper()
+	const id = "evt_1"
+	at := time.Now()
+	secret := webhook.NewSecret()
+
+	var signatures []string
+	for _, key := range []string{value(env, "SECRET"), secret} {
+		signature, err := webhook.SignStandard(key, id, at, []byte(value(env, "EVENT")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signatures = append(signatures, signature)
+	}
+
+	return append(env, "NEW_SECRET="+secret, "WEBHOOK_ID="+id, "WEBHOOK_TIME="+strconv.FormatInt(at.Unix(), 10),
+		"WEBHOOK_SIGNATURE="+strings.Join(signatures, " "))
+}
+
+// value returns the value of an environment variable.
+func value(env []string, name string) string {
+	for _, pair := range env {
+		if text, found := strings.CutPrefix(pair, name+"="); found {
+			return text
+		}
+	}
+
+	return ""
+}
+
+// javaScriptVersion returns the version in package.json.
+func javaScriptVersion(t *testing.T) string {
+	t.Helper()
+	var manifest struct{ Version string }
+	readJSON(t, filepath.Join("js", "package.json"), &manifest)
+
+	return manifest.Version
 }
 
 // TestJavaScriptCallsEverything calls each operation by its method, with its documented example. The examples are
@@ -201,7 +246,7 @@ func javaScriptCall(t *testing.T, c call, method string) string {
 		}
 		switch string(body["response"]) {
 		case `"async"`:
-			form = ".job()"
+			form = ".start()"
 		case `"url"`:
 			form = ".url()"
 		}
@@ -240,15 +285,14 @@ export const relay = new Relay({ key: process.env.KEY, baseUrl: process.env.BASE
 	dir := project(t, sources)
 
 	env := append(s.environment(t), "RELAYPDF_API_KEY="+s.Secret)
-	for _, pair := range env {
-		if secret, found := strings.CutPrefix(pair, "SECRET="); found {
-			env = append(env, "WEBHOOK_SECRET="+secret)
-		}
-	}
+	env = append(env, "WEBHOOK_SECRET="+value(env, "SECRET"))
 	for i := range examples {
 		run(t, dir, env, "node", filepath.Join("dist", fmt.Sprintf("example%02d.js", i)))
 	}
 
+	if got, err := os.ReadFile(filepath.Join(dir, "letters.zip")); err != nil || !strings.HasPrefix(string(got), "PK") {
+		t.Errorf("letters.zip is not a ZIP archive: %v", err)
+	}
 	for _, name := range []string{"invoice.pdf", "rotated.pdf", "report.pdf", "letter.pdf", "small.pdf", "payslip.pdf"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasPrefix(string(got), "%PDF-") {
 			t.Errorf("%s is not a PDF: %v", name, err)
@@ -271,10 +315,13 @@ func readmeProgram(block, url string) string {
 	return strings.ReplaceAll(block, exampleURL, url)
 }
 
-const exampleURL = "https://relaypdf.example"
+const exampleURL = "http://localhost:8787"
 
 const receiveEvent = `
-const headers = { "service-signature": process.env.SIGNATURE ?? "" };
-const response = await receive(new Request("http://localhost", { method: "POST", headers, body: process.env.EVENT ?? "" }));
-if (!response.ok) throw new Error("the event was refused");
+for (const [signature, status] of [[process.env.SIGNATURE ?? "", 204], ["t=1,v1=00", 400]] as const) {
+  const headers = { "service-signature": signature };
+  const init = { method: "POST", headers, body: process.env.EVENT ?? "" };
+  const response = await receive(new Request("http://localhost", init));
+  if (response.status !== status) throw new Error("a delivery got " + response.status);
+}
 `

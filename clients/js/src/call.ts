@@ -4,8 +4,11 @@ import { Result } from "./result.js";
 import type * as Schemas from "./schemas.js";
 import type { CallOptions, Message, Transport } from "./transport.js";
 
-/** A request that is sent once, when it is awaited or asked for something. */
+/** A request that is sent when it is awaited or asked for something. */
 abstract class Pending<Value> implements PromiseLike<Value> {
+  #request: Promise<Response> | undefined;
+  #response: Response | undefined;
+
   /** The value of await. */
   protected abstract value(): Promise<Value>;
 
@@ -23,13 +26,25 @@ abstract class Pending<Value> implements PromiseLike<Value> {
   finally(ended?: (() => void) | null): Promise<Value> {
     return this.value().finally(ended);
   }
+
+  /** Sends the request. It is sent again only after a failure, or when its response has been read. */
+  protected request(send: () => Promise<Response>): Promise<Response> {
+    if (this.#response?.bodyUsed) this.#request = this.#response = undefined;
+
+    return (this.#request ??= send().then(
+      (response) => (this.#response = response),
+      (error: unknown) => {
+        this.#request = undefined;
+        throw error;
+      },
+    ));
+  }
 }
 
 /** A file that is requested when it is awaited or asked for something. */
 export class Download extends Pending<Result> {
   readonly #transport: Transport;
   readonly #message: Message;
-  #sent?: Promise<Result>;
 
   constructor(transport: Transport, message: Message) {
     super();
@@ -38,8 +53,8 @@ export class Download extends Pending<Result> {
   }
 
   /** Returns the file with its name, type and size. */
-  result(): Promise<Result> {
-    return (this.#sent ??= this.#transport.send(this.#message).then((response) => new Result(response)));
+  async result(): Promise<Result> {
+    return new Result(await this.request(() => this.#transport.send(this.#message)));
   }
 
   async bytes(): Promise<Uint8Array<ArrayBuffer>> {
@@ -69,14 +84,14 @@ export class Download extends Pending<Result> {
 
 type Form = "binary" | "url" | "async";
 
-/** A paid call, which is sent once, when it is awaited or asked for its result. */
+/** A paid call. It has one Idempotency-Key, so it is charged once, however often it is asked for its result. */
 abstract class PaidCall<Value> extends Pending<Value> {
   protected readonly transport: Transport;
   protected readonly options: CallOptions;
   readonly #path: string;
   readonly #input: object;
+  readonly #key: string;
   #form?: Form;
-  #sent?: Promise<Response>;
 
   constructor(transport: Transport, path: string, input: object, options: CallOptions = {}) {
     super();
@@ -84,40 +99,38 @@ abstract class PaidCall<Value> extends Pending<Value> {
     this.options = options;
     this.#path = path;
     this.#input = input;
+    this.#key = options.idempotencyKey ?? crypto.randomUUID();
   }
 
-  /** Sends the call. It is sent once, so it has one form. */
+  /** Sends the call. It is one call to the server, so it has one form. */
   protected async send(form: Form): Promise<Response> {
     if (this.#form !== undefined && this.#form !== form) {
       throw new TypeError(`This call was sent with the response ${this.#form}. Make another call for ${form}.`);
     }
     this.#form = form;
 
-    return (this.#sent ??= this.transport.send(this.#message(form)));
+    return this.request(() => this.transport.send(this.#message(form)));
   }
 
   #message(form: Form): Message {
-    const { idempotencyKey, maxCharge } = this.options;
-    const headers: Record<string, string> = {
-      "content-type": "application/json",
-      "idempotency-key": idempotencyKey ?? crypto.randomUUID(),
-    };
+    const { maxCharge } = this.options;
+    const headers: Record<string, string> = { "content-type": "application/json", "idempotency-key": this.#key };
     if (maxCharge !== undefined) headers["x-service-max-charge-microdollars"] = String(maxCharge);
 
     const input: Record<string, unknown> = { ...this.#input, response: form };
     if (!this.transport.stores) input["store"] ??= false;
 
-    return { method: "POST", path: this.#path, headers, body: jsonOf(input), options: this.options };
+    const unstored = input["store"] === false;
+
+    return { method: "POST", path: this.#path, headers, body: jsonOf(input), unstored, options: this.options };
   }
 }
 
 /** A paid call that returns its result, or stores it, or starts a job. */
 abstract class ResultCall<Value, JSON> extends PaidCall<Value> {
-  #result?: Promise<Result<JSON>>;
-
   /** Returns the result with its ID, filename and price. */
-  result(): Promise<Result<JSON>> {
-    return (this.#result ??= this.send("binary").then((response) => new Result<JSON>(response)));
+  async result(): Promise<Result<JSON>> {
+    return new Result<JSON>(await this.send("binary"));
   }
 
   /** Stores the result and returns its public URL, which works for 24 hours by default. */
@@ -128,7 +141,7 @@ abstract class ResultCall<Value, JSON> extends PaidCall<Value> {
   }
 
   /** Starts the call as a job. */
-  async job(): Promise<Job<JSON>> {
+  async start(): Promise<Job<JSON>> {
     const response = await this.send("async");
     const status = (await response.clone().json()) as Schemas.JobStatusResponse;
 
@@ -172,10 +185,10 @@ export class FileOrJSONCall<JSON> extends FileCall<JSON> {
 
 /** A paid call whose result is JSON. Awaiting it gives the value. */
 export class JSONCall<JSON> extends ResultCall<JSON, JSON> {
-  #value?: Promise<JSON>;
+  async json(): Promise<JSON> {
+    const response = await this.send("binary");
 
-  json(): Promise<JSON> {
-    return (this.#value ??= this.result().then((result) => result.json()));
+    return (await response.clone().json()) as JSON;
   }
 
   protected value(): Promise<JSON> {
@@ -186,9 +199,9 @@ export class JSONCall<JSON> extends ResultCall<JSON, JSON> {
 /** A paid call that always starts a job. Awaiting it gives the job. */
 export class JobCall<JSON> extends PaidCall<Job> {
   /** Starts the job. */
-  async job(): Promise<Job> {
+  async start(): Promise<Job> {
     const response = await this.send("async");
-    if (response.status !== 202) throw new TypeError("The call started no job. Read its response with json().");
+    if (response.status !== 202) throw new TypeError("The call started no job. Get its response with json().");
     const status = (await response.clone().json()) as Schemas.JobStatusResponse;
 
     return new Job(this.transport, status.id, status, this.options);
@@ -197,17 +210,17 @@ export class JobCall<JSON> extends PaidCall<Job> {
   /** Returns the response of a call that starts no job, such as that of quote: true. */
   async json(): Promise<JSON> {
     const response = await this.send("async");
-    if (response.status === 202) throw new TypeError("The call started a job. Get it with job().");
+    if (response.status === 202) throw new TypeError("The call started a job. Get it with start().");
 
     return (await response.clone().json()) as JSON;
   }
 
   /** Starts the job, waits for it and writes its result. It needs Node, Deno or Bun. */
   async save(path: string | URL, options?: WaitOptions): Promise<Result> {
-    return (await this.job()).save(path, options);
+    return (await this.start()).save(path, options);
   }
 
   protected value(): Promise<Job> {
-    return this.job();
+    return this.start();
   }
 }

@@ -8,7 +8,7 @@ import { API } from "./api.js";
 import { Job } from "./job.js";
 import { Transport, type Settings } from "./transport.js";
 
-export type { Download, FileCall, FileOrJSONCall, JSONCall } from "./call.js";
+export type { Download, FileCall, FileOrJSONCall, JobCall, JSONCall } from "./call.js";
 export type { Content } from "./file.js";
 export { Job, type WaitOptions } from "./job.js";
 export type { UploadOptions } from "./requests.js";
@@ -16,7 +16,7 @@ export type { Pages } from "./pages.js";
 export { Result } from "./result.js";
 export type * as Schemas from "./schemas.js";
 export { RelayError, type CallOptions, type RequestOptions, type Settings } from "./transport.js";
-export { webhooks, type Event } from "./webhooks.js";
+export { SignatureError, webhooks, type Event, type SignedHeaders } from "./webhooks.js";
 
 /** The client. Its members are the groups of the API's operations. */
 export class Relay extends API {

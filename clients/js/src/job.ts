@@ -52,7 +52,9 @@ export class Job<JSON = unknown> {
 
   /** Waits for the job and returns its result. */
   async result(options: WaitOptions = {}): Promise<Result<JSON>> {
-    const status = this.#status?.status === "completed" ? this.#status : await this.wait(options);
+    let status = this.#status;
+    if (status?.status === "completed") options.onProgress?.(status);
+    else status = await this.wait(options);
     const path = `/v1/files/${encodeURIComponent(status.id)}`;
 
     return new Result(await this.#transport.send({ method: "GET", path, options: { ...this.#options, ...options } }));

@@ -30,8 +30,8 @@ export class Result<JSON = unknown> {
     return Number(this.#header("x-service-charged-microdollars"));
   }
 
-  /** Number of warnings about the source and the result. url() and job() return their texts. */
-  get warnings(): number {
+  /** Number of warnings about the source and the result. url() and start() return their texts. */
+  get warningCount(): number {
     return Number(this.#header("x-service-warnings"));
   }
 
@@ -56,7 +56,7 @@ export class Result<JSON = unknown> {
     return this.response.json() as Promise<JSON>;
   }
 
-  /** Writes the result to a file. It needs Node, Deno or Bun. */
+  /** Writes the result to a file, and leaves none if that fails. It needs Node, Deno or Bun. */
   save(path: string | URL): Promise<void> {
     return writeFile(path, this.stream);
   }

@@ -1,4 +1,5 @@
 import type * as Schemas from "./schemas.js";
+import { version } from "./version.js";
 
 /** Settings of a client. */
 export interface Settings {
@@ -6,9 +7,9 @@ export interface Settings {
   key?: string | undefined;
   /** URL of the server. Default: http://localhost:8787. */
   baseUrl?: string | undefined;
-  /** How often a request that may be repeated is repeated. Default: 2. */
+  /** Maximum number of retries. Default: 2. */
   retries?: number | undefined;
-  /** Time until a response must begin, in milliseconds, for each attempt; 0 for no limit. Default: 360,000. */
+  /** Time until a response must begin, in milliseconds, for each attempt; 0 for no limit. Default: 290,000. */
   timeout?: number | undefined;
   /** If false, each paid call that does not set store sends store: false, and the server stores no copy. Default: true. */
   store?: boolean | undefined;
@@ -64,8 +65,16 @@ export interface Message {
   headers?: Record<string, string>;
   /** The body. A stream cannot be sent again. */
   body?: string | Uint8Array | Blob | ReadableStream<Uint8Array>;
+  /** If true, the server does not store the result. The server refuses to send it again. */
+  unstored?: boolean;
   options?: RequestOptions | undefined;
 }
+
+/** Node's fetch ends a request whose response does not begin within 300 s. */
+const defaultTimeout = 290_000;
+
+/** Browsers name themselves. */
+const userAgent = globalThis.navigator?.userAgent?.startsWith("Mozilla/") ? undefined : `relaypdf-js/${version}`;
 
 /** The longest Retry-After, in seconds, that a client waits for. */
 const maxWait = 60;
@@ -94,6 +103,7 @@ export class Transport {
   /** Sends a request and returns the response of a success. */
   async send(message: Message): Promise<Response> {
     const headers = { ...message.headers };
+    if (userAgent !== undefined) headers["user-agent"] = userAgent;
     if (this.#settings.key) headers["authorization"] = `Bearer ${this.#settings.key}`;
     if (message.options?.ifMatch !== undefined) headers["if-match"] = message.options.ifMatch;
     const safe = message.method === "GET" || "idempotency-key" in headers;
@@ -103,7 +113,8 @@ export class Transport {
     for (let attempt = 0; ; attempt++) {
       let failure: unknown;
       let pause = Math.min(2 ** attempt, 16);
-      let again = safe;
+      // The server may have run the call and charged it. It has the result for a repeat only if it stores results.
+      let again = safe && !message.unstored;
       try {
         const response = await this.#sendOnce(message, headers);
         if (response.ok) {
@@ -112,10 +123,12 @@ export class Transport {
           return response;
         }
 
-        const error = await errorOf(response);
+        const [error, fromServer] = await errorOf(response);
         pause = error.retryAfter ?? pause;
-        // A call that was rate limited did not run: it may be sent again in any case.
-        again = pause <= maxWait && (error.status === 429 || (safe && error.status >= 500));
+        // A call that was rate limited did not run, and one whose error is the server's own was not charged. An error
+        // of a proxy in front of the server says nothing about the call.
+        const failed = error.status >= 500 && (again || (safe && fromServer));
+        again = pause <= maxWait && (error.status === 429 || failed);
         failure = error;
       } catch (error) {
         failure = error;
@@ -128,7 +141,7 @@ export class Transport {
 
   async #sendOnce(message: Message, headers: Record<string, string>): Promise<Response> {
     const { method, path, query, body, options } = message;
-    const timeout = options?.timeout ?? this.#settings.timeout ?? 360_000;
+    const timeout = options?.timeout ?? this.#settings.timeout ?? defaultTimeout;
     const late = new AbortController();
     const text = `The response did not begin within ${timeout} ms.`;
     const timer = timeout > 0 ? setTimeout(() => late.abort(new DOMException(text, "TimeoutError")), timeout) : undefined;
@@ -152,7 +165,8 @@ function queryOf(query: object = {}): string {
   return `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
 }
 
-async function errorOf(response: Response): Promise<RelayError> {
+/** Returns the error of a response, and whether the server made it, and not a proxy in front of the server. */
+async function errorOf(response: Response): Promise<[RelayError, boolean]> {
   // A proxy in front of the server may return anything.
   const body = (await response.json().catch(() => null)) as Partial<Schemas.Error> | null;
   const error = body?.error;
@@ -160,7 +174,12 @@ async function errorOf(response: Response): Promise<RelayError> {
   const message = error?.message ?? `The server returned the status ${response.status}.`;
   const requestId = error?.requestId ?? response.headers.get("x-request-id") ?? undefined;
 
-  return new RelayError(code, message, response.status, error?.details ?? [], requestId, retryAfterOf(response));
+  const details = error?.details ?? [];
+
+  return [
+    new RelayError(code, message, response.status, details, requestId, retryAfterOf(response)),
+    error?.code !== undefined,
+  ];
 }
 
 /** Returns the seconds of the header Retry-After, if the response has it. */

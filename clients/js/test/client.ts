@@ -1,9 +1,9 @@
 // Drives the client against the server; run by the tests of package clients.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { Relay, RelayError, Result, webhooks, type Schemas } from "relaypdf";
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { Relay, RelayError, Result, SignatureError, webhooks, type Schemas } from "relaypdf";
 
-const { BASE_URL, KEY, SECRET = "", SIGNATURE = "", EVENT = "" } = process.env;
+const { BASE_URL, KEY, SECRET = "", SIGNATURE = "", EVENT = "", VERSION = "" } = process.env;
 const settings = { key: KEY, baseUrl: BASE_URL };
 const relay = new Relay(settings);
 
@@ -12,27 +12,83 @@ const result = await relay.barcodes.create({ type: "qr", text: "hello", filename
 assert.equal(result.filename, "Größe.png");
 assert.equal(result.contentType, "image/png");
 assert.equal(result.chargedMicrodollars, 100);
-assert.equal(result.warnings, 0);
+assert.equal(result.warningCount, 0);
 assert.match(result.id, /^file_/);
 const reader = result.stream.getReader();
 const first = await reader.read();
 assert.deepEqual([...(first.value ?? []).slice(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
 await reader.cancel();
 
-// A call is sent once, whatever asks for it, and in one form.
+// A call is sent when it is asked for something, and in one form.
 let sent = 0;
+let agent: string | null = null;
 const counting: typeof fetch = (...given) => {
   sent++;
+  agent = new Headers(given[1]?.headers).get("user-agent");
   return fetch(...given);
 };
 const counted = new Relay({ ...settings, fetch: counting });
 const call = counted.barcodes.create({ type: "qr", text: "once" });
 assert.equal(sent, 0);
+assert.equal((await call).replayed, false);
 const saved = await call.save("code.png");
-assert.equal((await call).id, saved.id);
 assert.equal(sent, 1);
+assert.equal(agent, `relaypdf-js/${VERSION}`);
 assert.equal((await readFile("code.png")).length, saved.sizeBytes);
 await assert.rejects(call.url(), TypeError);
+
+// When its result has been read, the same call with the same key gets it again.
+const again = await call;
+assert.equal(again.id, saved.id);
+assert.equal(again.replayed, true);
+assert.equal((await call.bytes()).length, saved.sizeBytes);
+assert.equal(sent, 2);
+
+// The same after a failure.
+let broken = true;
+const breaking: typeof fetch = async (url, init) => {
+  const response = await fetch(url, init);
+  if (broken) throw new TypeError("The network failed.");
+  return response;
+};
+const unlucky = new Relay({ ...settings, retries: 0, fetch: breaking }).barcodes.create({ type: "qr", text: "twice" });
+await assert.rejects(unlucky, /network failed/);
+broken = false;
+assert.equal((await unlucky).replayed, true);
+
+// A file that cannot be written is what it was before, and nothing else is left.
+const cut: typeof fetch = async () => {
+  const parts = [new Uint8Array(10)];
+  const body = new ReadableStream({
+    pull(controller) {
+      const part = parts.pop();
+      if (part) controller.enqueue(part);
+      else controller.error(new TypeError("The body ended early."));
+    },
+  });
+  return new Response(body);
+};
+await mkdir("out");
+await writeFile("out/old.png", "old", { mode: 0o600 });
+await symlink("old.png", "out/link.png");
+const cutting = new Relay({ ...settings, fetch: cut });
+await assert.rejects(cutting.files.get("file_1").save("out/new.png"), /ended early/);
+await assert.rejects(cutting.files.get("file_1").save("out/old.png"), /ended early/);
+await assert.rejects(relay.barcodes.create({ type: "qr", text: "x" }).save("out"), { code: "EISDIR" });
+await assert.rejects(relay.barcodes.create({ type: "qr", text: "x" }).save("none/a.png"), { code: "ENOENT" });
+assert.equal(await readFile("out/old.png", "utf8"), "old");
+assert.deepEqual((await readdir("out")).sort(), ["link.png", "old.png"]);
+
+// A complete one replaces the target of a link, with its mode. A device stays a device.
+const replaced = await relay.barcodes.create({ type: "qr", text: "x" }).save("out/link.png");
+const old = await stat("out/old.png");
+assert.equal(old.size, replaced.sizeBytes);
+assert.equal(old.mode & 0o777, 0o600);
+await relay.barcodes.create({ type: "qr", text: "x" }).save("/dev/null");
+assert.equal((await stat("/dev/null")).isFile(), false);
+const url = new URL("out/a b.png", `file://${process.cwd()}/`);
+await relay.barcodes.create({ type: "qr", text: "x" }).save(url);
+assert.deepEqual((await readdir("out")).sort(), ["a b.png", "link.png", "old.png"]);
 
 // The same key is charged once.
 const options = { idempotencyKey: "once", maxCharge: 100 };
@@ -42,12 +98,14 @@ assert.equal((await relay.files.get(stored.id).bytes()).length, stored.sizeBytes
 await assert.rejects(relay.barcodes.create({ type: "qr", text: "x" }, { maxCharge: 1 }), { code: "payment_required" });
 
 // Jobs.
-const job = await relay.barcodes.create({ type: "ean13", text: "4006381333931" }).job();
+const job = await relay.barcodes.create({ type: "ean13", text: "4006381333931" }).start();
 const seen: Schemas.JobStatusResponse[] = [];
 const done = await job.wait({ onProgress: (status) => seen.push(status) });
 assert.equal(done.status, "completed");
 assert.equal(seen.at(-1)?.id, job.id);
-assert.equal((await job.bytes()).length, done.sizeBytes);
+seen.length = 0;
+assert.equal((await job.bytes({ onProgress: (status) => seen.push(status) })).length, done.sizeBytes);
+assert.equal(seen.at(-1)?.status, "completed");
 assert.equal((await relay.job(job.id).result()).filename, done.filename);
 assert.equal((await relay.jobs.list({ status: "completed" })).jobs[0]?.id, job.id);
 
@@ -56,6 +114,13 @@ const failing: typeof fetch = async () =>
   Response.json({ id: "file_1", status: "failed", error: { code: "render_failed", message: "The page is gone." } });
 const failed = new Relay({ ...settings, fetch: failing }).job("file_1").wait();
 await assert.rejects(failed, (error: unknown) => error instanceof RelayError && error.code === "render_failed");
+
+// A quote starts no job.
+const quoting: typeof fetch = async () => Response.json({ records: 1, amountMicrodollars: 5000 });
+const bulkInput: Schemas.PdfBulkInput = { templateId: "letter", records: [{ name: "Ada" }], quote: true };
+const quoted = new Relay({ ...settings, fetch: quoting }).pdf.bulk(bulkInput);
+await assert.rejects(quoted, /started no job/);
+assert.equal((await quoted.json()).records, 1);
 
 // Uploads of bytes, streams, blobs and paths.
 const upload = await relay.files.upload(new TextEncoder().encode("mine"), { filename: "größe.txt" });
@@ -127,6 +192,25 @@ await assert.rejects(new Relay({ ...settings, fetch: busy, retries: 1 }).account
 const late: typeof fetch = async () => new Response("busy", { status: 503, headers: { "retry-after": "61" } });
 await assert.rejects(new Relay({ ...settings, fetch: late }).account.get(), { retryAfter: 61 });
 
+// The result of a call with store: false cannot be sent again, so the call is repeated only if it was not charged.
+const relayError = { error: { code: "convert_unavailable", message: "Busy.", requestId: "req_1" } };
+const unsent: [number, () => Response][] = [
+  [1, () => new Response("lost", { status: 502 })],
+  [1, () => { throw new TypeError("The network failed."); }],
+  [3, () => Response.json(relayError, { status: 503, headers: { "retry-after": "0" } })],
+  [3, () => new Response("slowly", { status: 429, headers: { "retry-after": "0" } })],
+];
+for (const [want, answer] of unsent) {
+  let attempts = 0;
+  const answering: typeof fetch = async () => {
+    attempts++;
+    return answer();
+  };
+  const once = new Relay({ ...settings, store: false, fetch: answering });
+  await assert.rejects(once.barcodes.create({ type: "qr", text: "once" }), Error);
+  assert.equal(attempts, want);
+}
+
 // A stream is sent once.
 keys.length = 0;
 const stream = new Blob(["a stream"]).stream();
@@ -162,8 +246,29 @@ await assert.rejects(outdated, { code: "precondition_failed" });
 // Deliveries.
 const event = await webhooks.verify(EVENT, SIGNATURE, SECRET);
 assert.equal(event.type === "job.completed" && event.data.status, "completed");
-await assert.rejects(webhooks.verify(EVENT + " ", SIGNATURE, SECRET), /wrong/);
-await assert.rejects(webhooks.verify(EVENT, SIGNATURE.replace(/t=\d+/, "t=1"), SECRET), /time/);
+await webhooks.verify(new TextEncoder().encode(EVENT), { "Service-Signature": SIGNATURE }, SECRET);
+await assert.rejects(webhooks.verify(EVENT + " ", SIGNATURE, SECRET), SignatureError);
+await assert.rejects(webhooks.verify("\ufeff" + EVENT, SIGNATURE, SECRET), /wrong/);
+await assert.rejects(webhooks.verify(EVENT, SIGNATURE.replace(/t=\d+/, "t=1"), SECRET), /wrong/);
+await assert.rejects(webhooks.verify(EVENT, SIGNATURE, SECRET, -1), /time/);
+await assert.rejects(webhooks.verify(EVENT, {}, SECRET), /no signature/);
+await assert.rejects(webhooks.verify(EVENT, SIGNATURE, "secret"), TypeError);
+
+// While a secret is replaced, Service-Signature has the old one, and webhook-signature both.
+const { NEW_SECRET = "", WEBHOOK_ID = "", WEBHOOK_TIME = "", WEBHOOK_SIGNATURE = "" } = process.env;
+const rolled = {
+  "service-signature": SIGNATURE,
+  "webhook-id": WEBHOOK_ID,
+  "webhook-timestamp": WEBHOOK_TIME,
+  "webhook-signature": WEBHOOK_SIGNATURE,
+};
+for (const secret of [SECRET, NEW_SECRET]) {
+  assert.equal((await webhooks.verify(EVENT, new Headers(rolled), secret)).id, event.id);
+  assert.equal((await webhooks.verify(EVENT, { ...rolled, "service-signature": undefined }, secret)).id, event.id);
+}
+await assert.rejects(webhooks.verify(EVENT + " ", rolled, NEW_SECRET), /wrong/);
+await assert.rejects(webhooks.verify(EVENT, { ...rolled, "webhook-id": "evt_2" }, NEW_SECRET), /wrong/);
+await assert.rejects(webhooks.verify(EVENT, { ...rolled, "webhook-signature": "v1,?" }, NEW_SECRET), /wrong/);
 
 // Types: this compiles, and does not run.
 export async function types(): Promise<void> {
