@@ -11,7 +11,7 @@ import re
 import shutil
 import urllib.parse
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, BinaryIO, Union, cast
@@ -198,11 +198,13 @@ class _Tagged(dict[str, Any]):
 
 
 def json_result(response: httpx.Response) -> Any:
-    result = response.json()
-    if isinstance(result, dict) and "etag" in response.headers:
-        result = _Tagged(cast("dict[str, Any]", result))
-        result.etag = response.headers["etag"]
-    return result
+    result: Any = response.json()
+    if not isinstance(result, dict) or "etag" not in response.headers:
+        return cast(Any, result)
+
+    tagged = _Tagged(cast("dict[str, Any]", result))
+    tagged.etag = response.headers["etag"]
+    return tagged
 
 
 def etag(result: Mapping[str, object]) -> str:
@@ -286,7 +288,7 @@ def chunks(content: BinaryIO) -> Iterable[bytes]:
 
 
 @contextlib.contextmanager
-def replacement(path: Path) -> Iterator[BinaryIO]:
+def replacement(path: Path) -> Generator[BinaryIO, None, None]:
     """Opens a temporary file that replaces the file of a path once it is written, and leaves nothing after a failure."""
     exists = os.path.exists(path)
     if exists and not os.path.isfile(path):

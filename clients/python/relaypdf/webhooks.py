@@ -38,7 +38,10 @@ def verify(body: bytes, headers: Union[Headers, str], secret: str, tolerance: in
         raise ValueError("The secret must be whsec_ and Base64, as it was returned with the endpoint.") from None
     named = {"service-signature": headers} if isinstance(headers, str) else _lower(headers)
 
-    parts = dict(part.strip().partition("=")[::2] for part in named.get("service-signature", "").split(","))
+    parts: dict[str, str] = {}
+    for part in named.get("service-signature", "").split(","):
+        name, _, value = part.strip().partition("=")
+        parts[name] = value
     at = parts.get("t", "")
     valid = _matches(_mac(secret.encode(), f"{at}.", body).hex(), [parts.get("v1", "")])
     if not (valid and _is_near(at, tolerance)):
