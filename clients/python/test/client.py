@@ -79,7 +79,7 @@ template = relay.templates.create(name="Letter", html="<p>1</p>")
 first = etag(relay.templates.get(template["id"]))
 second = relay.templates.update(template["id"], if_match=first, html="<p>2</p>")
 refused("precondition_failed", lambda: relay.templates.update(template["id"], if_match=first, html="<p>3</p>"))
-relay.templates.publish(template["id"], if_match=etag(second))
+relay.templates.update(template["id"], if_match=etag(second), html="<p>3</p>")
 
 # Pages of a list.
 assert next(iter(relay.jobs.list(status="completed")))["id"] == job.id
