@@ -191,7 +191,7 @@ class Between(BaseHTTPRequestHandler):
         self.wfile.write(urllib.parse.unquote(body).encode())
 
     def do_POST(self):
-        """Loses every response but the last word of the path: a refusal of the server or of a proxy."""
+        """Fails as X-Behaviour says: without a response, with a refusal of the server, or with one of a proxy."""
         self.rfile.read(int(self.headers["Content-Length"]))
         keys.append(self.headers["Idempotency-Key"])
         behaviour = self.headers["X-Behaviour"]
