@@ -289,7 +289,7 @@ def chunks(content: BinaryIO) -> Iterable[bytes]:
 
 @contextlib.contextmanager
 def replacement(path: Path) -> Generator[BinaryIO, None, None]:
-    """Opens a temporary file that replaces the file of a path once it is written, and leaves nothing after a failure."""
+    """Opens a temporary file that replaces the file of a path once it is written. A failure removes it."""
     exists = os.path.exists(path)
     if exists and not os.path.isfile(path):
         with open(path, "wb") as file:  # A device or a pipe is written, not replaced.

@@ -29,7 +29,7 @@ def verify(body: bytes, headers: Union[Headers, str], secret: str, tolerance: in
     """Returns the event of a signed delivery.
 
     body is the body of the request, unchanged, headers all its headers, or only the value of Service-Signature. secret
-    is that of the endpoint, and tolerance the maximum age in seconds. One valid signature is enough, in Service-Signature
+    is that of the endpoint, tolerance the maximum age in seconds. One valid signature is enough, in Service-Signature
     or webhook-signature: while a secret is being rotated, only the latter has a signature of the new secret.
     """
     try:
