@@ -71,12 +71,15 @@ func TestClientsPythonEvery(t *testing.T) {
 	write(t, filepath.Join(dir, "key.p12"), string(input.PKCS12))
 	write(t, filepath.Join(dir, "readme.py"), "import os\nos.environ['RELAYPDF_API_KEY'] = os.environ['KEY']\n"+
 		strings.ReplaceAll(pythonReadme(t), `"http://localhost:8787"`, "os.environ['BASE_URL']")+
-		"\nassert receive(os.environ['EVENT'].encode(), os.environ['SIGNATURE'], os.environ['SECRET']) == 204\n")
+		"\nassert receive(os.environ['EVENT'].encode(), {'Service-Signature': os.environ['SIGNATURE']}, os.environ['SECRET']) == 204\n")
 	runPython(t, s, dir, "readme.py")
-	for _, name := range []string{"invoice", "merged", "report", "letter", "signed", "pages", "order", "payslip"} {
+	for _, name := range []string{"invoice", "invoice-43", "invoice-44", "merged", "report", "letter", "signed", "pages", "order", "payslip"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name+".pdf")); err != nil || !strings.HasPrefix(string(text), "%PDF") {
 			t.Errorf("README.md writes no %s.pdf: %v", name, err)
 		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "invoices.zip")); err != nil || !strings.HasPrefix(string(text), "PK") {
+		t.Errorf("README.md writes no invoices.zip: %v", err)
 	}
 }
 

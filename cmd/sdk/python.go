@@ -33,7 +33,7 @@ const pythonGroupsImports = `import sys
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ._request import FileContent, PaidRequest, path
-from .%[1]s import %[2]sDownload, %[2]sEntries, %[2]sFileCall, %[2]sFileOrJSONCall, %[2]sJSONCall, %[2]sTransport
+from .%[1]s import %[2]sDownload, %[2]sEntries, %[2]sFileCall, %[2]sFileOrJSONCall, %[2]sJobCall, %[2]sJSONCall, %[2]sTransport
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 var pythonKeywords = strings.Fields(`False None True and as assert async await break class continue def del elif else
 	except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield`)
 
-// pythonOptions are the arguments of a paid call besides its input.
-var pythonOptions = []string{"idempotency_key", "max_charge", "timeout"}
+// pythonOptions are the arguments of a call besides its input.
+var pythonOptions = []string{"idempotency_key", "if_match", "max_charge", "timeout"}
 
 // python returns the types and the methods of the Python client.
 func python(doc Description) (map[string][]byte, error) {
@@ -147,7 +147,7 @@ func (p *pythonWriter) findInputs(doc Description) error {
 				return fmt.Errorf("%s: its input is not a named object", operation.ID)
 			}
 			for _, field := range input.Fields {
-				if operation.Paid && slices.Contains(pythonOptions, field.Name) {
+				if slices.Contains(pythonOptions, field.Name) {
 					return fmt.Errorf("%s: the input has a field with the name of an option: %s", operation.ID, field.Name)
 				}
 			}
@@ -441,14 +441,15 @@ func (p *pythonWriter) method(operation Operation, isAsync bool) {
 	case operation.File:
 		p.line(1, "def %s(%s) -> %sDownload:", name, p.arguments(operation), p.prefix)
 		p.doc(2, operation.Summary+".", operation.Doc)
-		p.line(2, "return %sDownload(self._transport, %s)", p.prefix, pythonPath(operation))
+		p.line(2, "return %sDownload(self._transport, %s, timeout)", p.prefix, pythonPath(operation))
 	case entries != nil:
 		item := p.typeOf(*entries.Type.Item, "", false, "types.%s")
 		kind := p.prefix + "Entries[" + result + ", " + item + "]"
 		p.line(1, "def %s(%s) -> %s:", name, p.arguments(operation), kind)
 		p.doc(2, operation.Summary+".", operation.Doc,
 			"The result iterates over all entries, and gets page after page.")
-		p.line(2, "return %sEntries(self._transport, %s, %s, %q)", p.prefix, pythonPath(operation), pythonQuery(operation), entries.Name)
+		p.line(2, "return %sEntries(self._transport, %s, %s, %q, timeout)",
+			p.prefix, pythonPath(operation), pythonQuery(operation), entries.Name)
 	default:
 		p.jsonMethod(operation, name, result, isAsync)
 	}
@@ -471,6 +472,8 @@ func (p *pythonWriter) entries(operation Operation) *Field {
 func (p *pythonWriter) paidMethod(operation Operation, name, result string) {
 	kind := "JSONCall[" + result + "]"
 	switch {
+	case operation.StartsJob:
+		kind = "JobCall[" + result + "]"
 	case operation.File && operation.JSON != nil:
 		kind = "FileOrJSONCall[" + result + "]"
 	case operation.File:
@@ -503,9 +506,15 @@ func (p *pythonWriter) jsonMethod(operation Operation, name, result string, isAs
 	if operation.Input != nil {
 		call += ", body=fields"
 	}
+	call += ", timeout=timeout"
+	about := ""
+	if operation.IfMatch {
+		call += ", if_match=if_match"
+		about = "With if_match, the etag() of a result, a change of another state is refused with precondition_failed."
+	}
 
 	p.line(1, "%s %s(%s) -> %s:", keyword, name, p.arguments(operation), result)
-	p.doc(2, operation.Summary+".", operation.Doc)
+	p.doc(2, operation.Summary+".", operation.Doc, about)
 	p.line(2, "return cast(%q, %sself._transport.json(%s))", result, wait, call)
 }
 
@@ -515,13 +524,15 @@ func (p *pythonWriter) upload(operation Operation, name, result string, isAsync 
 		keyword, wait = "async def", "await "
 	}
 
-	p.line(1, "%s %s(self, file: FileContent, *, filename: str | None = None) -> %s:", keyword, name, result)
+	p.line(1, "%s %s(", keyword, name)
+	p.line(2, "self, file: FileContent, *, filename: str | None = None, timeout: float | None = None")
+	p.line(1, ") -> %s:", result)
 	p.doc(2, operation.Summary+".", operation.Doc,
 		"file is the bytes of a file, its path, or a binary stream. filename is, by default, the name of the path or stream.")
-	p.line(2, "return cast(%q, %sself._transport.upload(%s, file, filename))", result, wait, pythonPath(operation))
+	p.line(2, "return cast(%q, %sself._transport.upload(%s, file, filename, timeout))", result, wait, pythonPath(operation))
 }
 
-// arguments returns the arguments of a method without call options.
+// arguments returns the arguments of a method of an operation that is not paid.
 func (p *pythonWriter) arguments(operation Operation) string {
 	list := []string{"self"}
 	for _, argument := range operation.Arguments {
@@ -530,13 +541,15 @@ func (p *pythonWriter) arguments(operation Operation) string {
 	if len(operation.Arguments) > 0 {
 		list = append(list, "/")
 	}
-	if len(operation.Query) > 0 {
-		list = append(list, "*")
+	list = append(list, "*")
+	if operation.IfMatch {
+		list = append(list, "if_match: str | None = None")
 	}
 	for _, field := range operation.Query {
 		name := p.typeOf(field.Type, "", true, "types.%s")
 		list = append(list, pythonName(field.Name)+": "+name+" | None = None")
 	}
+	list = append(list, "timeout: float | None = None")
 	if operation.Input != nil {
 		list = append(list, "**fields: Unpack[types."+operation.Input.Ref+"]")
 	}

@@ -13,11 +13,12 @@ from ._async import (
     AsyncFileCall,
     AsyncFileOrJSONCall,
     AsyncJob,
+    AsyncJobCall,
     AsyncJSONCall,
     AsyncJSONJob,
 )
-from ._request import FileContent, FileInfo, RelayError, version
-from ._sync import Download, Entries, File, FileCall, FileOrJSONCall, Job, JSONCall, JSONJob
+from ._request import FileContent, FileInfo, RelayError, etag, version
+from ._sync import Download, Entries, File, FileCall, FileOrJSONCall, Job, JobCall, JSONCall, JSONJob
 from .client import AsyncRelay, Relay
 from .webhooks import SignatureError, verify
 
@@ -31,6 +32,7 @@ __all__ = [
     "AsyncJSONCall",
     "AsyncJSONJob",
     "AsyncJob",
+    "AsyncJobCall",
     "AsyncRelay",
     "Download",
     "Entries",
@@ -42,8 +44,10 @@ __all__ = [
     "JSONCall",
     "JSONJob",
     "Job",
+    "JobCall",
     "Relay",
     "RelayError",
     "SignatureError",
+    "etag",
     "verify",
 ]

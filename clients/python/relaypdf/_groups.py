@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ._request import FileContent, PaidRequest, path
-from ._sync import Download, Entries, FileCall, FileOrJSONCall, JSONCall, Transport
+from ._sync import Download, Entries, FileCall, FileOrJSONCall, JobCall, JSONCall, Transport
 
 if TYPE_CHECKING:
     if sys.version_info >= (3, 11):
@@ -24,13 +24,13 @@ class Account:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def get(self) -> types.AccountSnapshot:
+    def get(self, *, timeout: float | None = None) -> types.AccountSnapshot:
         """Get the account and its wallet.
 
         Returns the plan, the rate limit tier and the balance. For spending by operation and day, use GET
         /v1/billing/usage.
         """
-        return cast("types.AccountSnapshot", self._transport.json("GET", "/v1/account"))
+        return cast("types.AccountSnapshot", self._transport.json("GET", "/v1/account", timeout=timeout))
 
 
 class Barcodes:
@@ -61,35 +61,35 @@ class Billing:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def limits_get(self) -> types.Limits:
+    def limits_get(self, *, timeout: float | None = None) -> types.Limits:
         """Get the spending limits.
 
         Returns the maximum cost of one call and of one UTC day.
         """
-        return cast("types.Limits", self._transport.json("GET", "/v1/billing/limits"))
+        return cast("types.Limits", self._transport.json("GET", "/v1/billing/limits", timeout=timeout))
 
-    def limits_update(self, **fields: Unpack[types.BillingLimitsUpdateInput]) -> types.Limits:
+    def limits_update(self, *, timeout: float | None = None, **fields: Unpack[types.BillingLimitsUpdateInput]) -> types.Limits:
         """Update the spending limits.
 
         Changes the fields that are sent; null removes a limit. A call above a limit fails with payment_required
         before it starts.
         """
-        return cast("types.Limits", self._transport.json("PATCH", "/v1/billing/limits", body=fields))
+        return cast("types.Limits", self._transport.json("PATCH", "/v1/billing/limits", body=fields, timeout=timeout))
 
-    def prices_get(self) -> types.PriceList:
+    def prices_get(self, *, timeout: float | None = None) -> types.PriceList:
         """List the prices.
 
         Lists the price of one successful call of each operation on this server.
         """
-        return cast("types.PriceList", self._transport.json("GET", "/v1/billing/prices"))
+        return cast("types.PriceList", self._transport.json("GET", "/v1/billing/prices", timeout=timeout))
 
-    def usage_get(self, *, from_: str | None = None, to: str | None = None) -> types.Usage:
+    def usage_get(self, *, from_: str | None = None, to: str | None = None, timeout: float | None = None) -> types.Usage:
         """Get usage and spending.
 
         Sums up successful calls by operation and by day, for at most 366 days. For the balance alone, use GET
         /v1/account.
         """
-        return cast("types.Usage", self._transport.json("GET", "/v1/billing/usage", query={"from": from_, "to": to}))
+        return cast("types.Usage", self._transport.json("GET", "/v1/billing/usage", query={"from": from_, "to": to}, timeout=timeout))
 
 
 class Connections:
@@ -98,52 +98,52 @@ class Connections:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, **fields: Unpack[types.ConnectionsCreateInput]) -> types.Connection:
+    def create(self, *, timeout: float | None = None, **fields: Unpack[types.ConnectionsCreateInput]) -> types.Connection:
         """Create a connection.
 
         Stores a bucket or an SFTP server for deliverTo. Nothing is sent to it: POST /v1/connections/{id}/test
         checks it. An account has at most 20 connections.
         """
-        return cast("types.Connection", self._transport.json("POST", "/v1/connections", body=fields))
+        return cast("types.Connection", self._transport.json("POST", "/v1/connections", body=fields, timeout=timeout))
 
-    def delete(self, id: str, /) -> types.Acknowledged:
+    def delete(self, id: str, /, *, timeout: float | None = None) -> types.Acknowledged:
         """Delete a connection.
 
         Deletes the connection and its secret. Waiting jobs that deliver to it fail and are not charged.
         """
-        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/connections/{}", id)))
+        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/connections/{}", id), timeout=timeout))
 
-    def get(self, id: str, /) -> types.Connection:
+    def get(self, id: str, /, *, timeout: float | None = None) -> types.Connection:
         """Get a connection.
 
         Returns the connection without its secret.
         """
-        return cast("types.Connection", self._transport.json("GET", path("/v1/connections/{}", id)))
+        return cast("types.Connection", self._transport.json("GET", path("/v1/connections/{}", id), timeout=timeout))
 
-    def list(self) -> Entries[types.ConnectionList, types.Connection]:
+    def list(self, *, timeout: float | None = None) -> Entries[types.ConnectionList, types.Connection]:
         """List connections.
 
         Lists the connections of the account, without their secrets.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/connections", {}, "connections")
+        return Entries(self._transport, "/v1/connections", {}, "connections", timeout)
 
-    def test(self, id: str, /) -> types.ConnectionTest:
+    def test(self, id: str, /, *, timeout: float | None = None) -> types.ConnectionTest:
         """Test a connection.
 
         Writes a small file and deletes it. The result names the step that failed. The first successful test
         stores the host key of an SFTP server.
         """
-        return cast("types.ConnectionTest", self._transport.json("POST", path("/v1/connections/{}/test", id)))
+        return cast("types.ConnectionTest", self._transport.json("POST", path("/v1/connections/{}/test", id), timeout=timeout))
 
-    def update(self, id: str, /, **fields: Unpack[types.ConnectionsUpdateInput]) -> types.Connection:
+    def update(self, id: str, /, *, timeout: float | None = None, **fields: Unpack[types.ConnectionsUpdateInput]) -> types.Connection:
         """Update a connection.
 
         Changes the members that are sent; s3 or sftp replaces all settings. An absent secret stays unchanged
         unless the endpoint, host, port or host key changes.
         """
-        return cast("types.Connection", self._transport.json("PATCH", path("/v1/connections/{}", id), body=fields))
+        return cast("types.Connection", self._transport.json("PATCH", path("/v1/connections/{}", id), body=fields, timeout=timeout))
 
 
 class Convert:
@@ -198,32 +198,34 @@ class Files:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def delete(self, id: str, /) -> types.Acknowledged:
+    def delete(self, id: str, /, *, timeout: float | None = None) -> types.Acknowledged:
         """Delete an upload or a result.
 
         Deletes the file at once, before it expires.
         """
-        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/files/{}", id)))
+        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/files/{}", id), timeout=timeout))
 
-    def get(self, id: str, /) -> Download:
+    def get(self, id: str, /, *, timeout: float | None = None) -> Download:
         """Download a file.
 
         Returns a result to anyone with its ID, and an upload only with a key of its account. Supports Range and
         If-None-Match. For results with maxDownloads, each GET without a key of the account sends the whole file
         and counts as a download. After the last download, the response is 404.
         """
-        return Download(self._transport, path("/v1/files/{}", id))
+        return Download(self._transport, path("/v1/files/{}", id), timeout)
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Entries[types.FileList, types.FileEntry]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> Entries[types.FileList, types.FileEntry]:
         """List uploads and results.
 
         Lists the files of the account that have not expired, newest first.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/files", {"limit": limit, "cursor": cursor}, "files")
+        return Entries(self._transport, "/v1/files", {"limit": limit, "cursor": cursor}, "files", timeout)
 
-    def upload(self, file: FileContent, *, filename: str | None = None) -> types.Upload:
+    def upload(
+        self, file: FileContent, *, filename: str | None = None, timeout: float | None = None
+    ) -> types.Upload:
         """Upload a file.
 
         Stores one file for 24 hours. Operations accept its ID as fileId, so several calls can use one upload.
@@ -232,7 +234,7 @@ class Files:
         file is the bytes of a file, its path, or a binary stream. filename is, by default, the name of the path
         or stream.
         """
-        return cast("types.Upload", self._transport.upload("/v1/files", file, filename))
+        return cast("types.Upload", self._transport.upload("/v1/files", file, filename, timeout))
 
 
 class Fonts:
@@ -241,14 +243,14 @@ class Fonts:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None, search: str | None = None) -> Entries[types.FontList, types.Font]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None, search: str | None = None, timeout: float | None = None) -> Entries[types.FontList, types.Font]:
         """List the available fonts.
 
         Lists the font families installed on this server. Documents can also load web fonts.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/fonts", {"limit": limit, "cursor": cursor, "search": search}, "fonts")
+        return Entries(self._transport, "/v1/fonts", {"limit": limit, "cursor": cursor, "search": search}, "fonts", timeout)
 
 
 class Images:
@@ -297,30 +299,30 @@ class Jobs:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def delete(self, id: str, /) -> types.JobStatusResponse:
+    def delete(self, id: str, /, *, timeout: float | None = None) -> types.JobStatusResponse:
         """Cancel a job.
 
         Cancels a job that has not ended. The result of a cancelled bulk job has the documents made so far, and
         they are charged. Any other job fails with canceled and costs nothing.
         """
-        return cast("types.JobStatusResponse", self._transport.json("DELETE", path("/v1/jobs/{}", id)))
+        return cast("types.JobStatusResponse", self._transport.json("DELETE", path("/v1/jobs/{}", id), timeout=timeout))
 
-    def get(self, id: str, /) -> types.JobStatusResponse:
+    def get(self, id: str, /, *, timeout: float | None = None) -> types.JobStatusResponse:
         """Get a job.
 
         Returns the status of the job, and its result or its error. Poll at the interval in Retry-After, or use
         callbackUrl or a webhook endpoint instead.
         """
-        return cast("types.JobStatusResponse", self._transport.json("GET", path("/v1/jobs/{}", id)))
+        return cast("types.JobStatusResponse", self._transport.json("GET", path("/v1/jobs/{}", id), timeout=timeout))
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None, status: Literal["processing", "completed", "failed"] | None = None, operation: str | None = None) -> Entries[types.JobList, types.JobEntry]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None, status: Literal["processing", "completed", "failed"] | None = None, operation: str | None = None, timeout: float | None = None) -> Entries[types.JobList, types.JobEntry]:
         """List jobs.
 
         Lists calls with response async, newest first. For one job, use GET /v1/jobs/{id}.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/jobs", {"limit": limit, "cursor": cursor, "status": status, "operation": operation}, "jobs")
+        return Entries(self._transport, "/v1/jobs", {"limit": limit, "cursor": cursor, "status": status, "operation": operation}, "jobs", timeout)
 
 
 class Pdf:
@@ -383,7 +385,7 @@ class Pdf:
         max_charge: int | None = None,
         timeout: float | None = None,
         **fields: Unpack[types.PdfBulkInput],
-    ) -> JSONCall[types.PdfBulkResult]:
+    ) -> JobCall[types.PdfBulkResult]:
         """Create a PDF for each record.
 
         Always a job, with its progress in GET /v1/jobs/{id}. The result of zip and merged is at most 200 MiB.
@@ -391,7 +393,7 @@ class Pdf:
         pdf_create. Costs one pdf.create for each document, or one pdf.form.fill with form, and its steps.
         """
         request = PaidRequest("/v1/pdf/bulk", fields, idempotency_key, max_charge, timeout)
-        return JSONCall(self._transport, request)
+        return JobCall(self._transport, request)
 
     def check(
         self,
@@ -1033,35 +1035,35 @@ class Service:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def gallery(self, name: str, /) -> Download:
+    def gallery(self, name: str, /, *, timeout: float | None = None) -> Download:
         """Get the image of a gallery layout.
 
         Returns a WebP image. GET /v1/templates/gallery lists the names; caches can store the image forever.
         """
-        return Download(self._transport, path("/gallery/{}", name))
+        return Download(self._transport, path("/gallery/{}", name), timeout)
 
-    def health(self) -> types.Health:
+    def health(self, *, timeout: float | None = None) -> types.Health:
         """Check that the server runs.
 
         Liveness: checks no dependencies, and keeps succeeding if they fail. For readiness, use GET
         /health/ready.
         """
-        return cast("types.Health", self._transport.json("GET", "/health"))
+        return cast("types.Health", self._transport.json("GET", "/health", timeout=timeout))
 
-    def health_ready(self) -> types.Readiness:
+    def health_ready(self, *, timeout: float | None = None) -> types.Readiness:
         """Check that the server accepts work.
 
         Readiness: checks the database, the browser, the queues, the engines and file storage. Returns 503 with
         the same body while the server accepts no work.
         """
-        return cast("types.Readiness", self._transport.json("GET", "/health/ready"))
+        return cast("types.Readiness", self._transport.json("GET", "/health/ready", timeout=timeout))
 
-    def openapi(self) -> dict[str, Any]:
+    def openapi(self, *, timeout: float | None = None) -> dict[str, Any]:
         """Get this OpenAPI document.
 
         Describes every endpoint of this server, with its prices. The response has an ETag.
         """
-        return cast("dict[str, Any]", self._transport.json("GET", "/openapi.json"))
+        return cast("dict[str, Any]", self._transport.json("GET", "/openapi.json", timeout=timeout))
 
 
 class SigningIdentities:
@@ -1070,30 +1072,30 @@ class SigningIdentities:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, **fields: Unpack[types.SigningIdentitiesCreateInput]) -> types.SigningIdentity:
+    def create(self, *, timeout: float | None = None, **fields: Unpack[types.SigningIdentitiesCreateInput]) -> types.SigningIdentity:
         """Create a signing identity.
 
         Stores a private key with its certificate for pdf.sign. Requires a key with the scope sign. An account
         has at most 20 signing identities.
         """
-        return cast("types.SigningIdentity", self._transport.json("POST", "/v1/signing-identities", body=fields))
+        return cast("types.SigningIdentity", self._transport.json("POST", "/v1/signing-identities", body=fields, timeout=timeout))
 
-    def delete(self, id: str, /) -> types.Acknowledged:
+    def delete(self, id: str, /, *, timeout: float | None = None) -> types.Acknowledged:
         """Delete a signing identity.
 
         Deletes the key. Waiting jobs that sign with it fail and are not charged. Signatures made with it stay
         valid. Requires a key with the scope sign.
         """
-        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/signing-identities/{}", id)))
+        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/signing-identities/{}", id), timeout=timeout))
 
-    def list(self) -> Entries[types.SigningIdentityList, types.SigningIdentity]:
+    def list(self, *, timeout: float | None = None) -> Entries[types.SigningIdentityList, types.SigningIdentity]:
         """List signing identities.
 
         Lists the stored keys of the account with their certificates. Requires a key with the scope sign.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/signing-identities", {}, "signingIdentities")
+        return Entries(self._transport, "/v1/signing-identities", {}, "signingIdentities", timeout)
 
 
 class Templates:
@@ -1102,41 +1104,43 @@ class Templates:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, **fields: Unpack[types.TemplatesCreateInput]) -> types.TemplateRecord:
+    def create(self, *, timeout: float | None = None, **fields: Unpack[types.TemplatesCreateInput]) -> types.TemplateRecord:
         """Create a template.
 
         Stores a draft, from html or from a gallery layout. POST /v1/pdf accepts the template after POST
         /v1/templates/{id}/publish.
         """
-        return cast("types.TemplateRecord", self._transport.json("POST", "/v1/templates", body=fields))
+        return cast("types.TemplateRecord", self._transport.json("POST", "/v1/templates", body=fields, timeout=timeout))
 
-    def delete(self, id: str, /) -> types.Acknowledged:
+    def delete(self, id: str, /, *, timeout: float | None = None) -> types.Acknowledged:
         """Delete a template.
 
         Deletes the template with all its versions, for good. Finished documents stay.
         """
-        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/templates/{}", id)))
+        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/templates/{}", id), timeout=timeout))
 
-    def discard(self, id: str, /) -> types.TemplateRecord:
+    def discard(self, id: str, /, *, if_match: str | None = None, timeout: float | None = None) -> types.TemplateRecord:
         """Discard the draft.
 
         Returns to the published version. A template that was never published cannot be discarded: delete it.
-        """
-        return cast("types.TemplateRecord", self._transport.json("POST", path("/v1/templates/{}/discard", id)))
 
-    def duplicate(self, id: str, /, **fields: Unpack[types.TemplatesDuplicateInput]) -> types.TemplateRecord:
+        With if_match, the etag() of a result, a change of another state is refused with precondition_failed.
+        """
+        return cast("types.TemplateRecord", self._transport.json("POST", path("/v1/templates/{}/discard", id), timeout=timeout, if_match=if_match))
+
+    def duplicate(self, id: str, /, *, timeout: float | None = None, **fields: Unpack[types.TemplatesDuplicateInput]) -> types.TemplateRecord:
         """Duplicate a template.
 
         Creates a template with the same draft and no versions.
         """
-        return cast("types.TemplateRecord", self._transport.json("POST", path("/v1/templates/{}/duplicate", id), body=fields))
+        return cast("types.TemplateRecord", self._transport.json("POST", path("/v1/templates/{}/duplicate", id), body=fields, timeout=timeout))
 
-    def gallery_get(self, *, category: str | None = None, search: str | None = None) -> types.GalleryList:
+    def gallery_get(self, *, category: str | None = None, search: str | None = None, timeout: float | None = None) -> types.GalleryList:
         """List the gallery layouts.
 
         Lists ready-made layouts. POST /v1/templates starts a template from one with fromGallery.
         """
-        return cast("types.GalleryList", self._transport.json("GET", "/v1/templates/gallery", query={"category": category, "search": search}))
+        return cast("types.GalleryList", self._transport.json("GET", "/v1/templates/gallery", query={"category": category, "search": search}, timeout=timeout))
 
     def generate(
         self,
@@ -1156,52 +1160,52 @@ class Templates:
         request = PaidRequest("/v1/templates/generate", fields, idempotency_key, max_charge, timeout)
         return JSONCall(self._transport, request)
 
-    def get(self, id: str, /) -> types.TemplateRecord:
+    def get(self, id: str, /, *, timeout: float | None = None) -> types.TemplateRecord:
         """Get a template.
 
         Returns the draft, or without a draft the published version. The ETag is for If-Match in changes. For an
         older version, use GET /v1/templates/{id}/versions/{version}.
         """
-        return cast("types.TemplateRecord", self._transport.json("GET", path("/v1/templates/{}", id)))
+        return cast("types.TemplateRecord", self._transport.json("GET", path("/v1/templates/{}", id), timeout=timeout))
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None, search: str | None = None, category: str | None = None, state: Literal["draft", "published"] | None = None) -> Entries[types.TemplateList, types.Template]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None, search: str | None = None, category: str | None = None, state: Literal["draft", "published"] | None = None, timeout: float | None = None) -> Entries[types.TemplateList, types.Template]:
         """List templates.
 
         Lists templates without html, newest first. For html, use GET /v1/templates/{id}.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/templates", {"limit": limit, "cursor": cursor, "search": search, "category": category, "state": state}, "templates")
+        return Entries(self._transport, "/v1/templates", {"limit": limit, "cursor": cursor, "search": search, "category": category, "state": state}, "templates", timeout)
 
-    def partials_delete(self, name: str, /) -> types.Acknowledged:
+    def partials_delete(self, name: str, /, *, timeout: float | None = None) -> types.Acknowledged:
         """Delete a partial.
 
         Published versions keep their copy.
         """
-        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/templates/partials/{}", name)))
+        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/templates/partials/{}", name), timeout=timeout))
 
-    def partials_get(self, name: str, /) -> types.Partial:
+    def partials_get(self, name: str, /, *, timeout: float | None = None) -> types.Partial:
         """Get a partial.
 
         Returns the HTML source of a partial.
         """
-        return cast("types.Partial", self._transport.json("GET", path("/v1/templates/partials/{}", name)))
+        return cast("types.Partial", self._transport.json("GET", path("/v1/templates/partials/{}", name), timeout=timeout))
 
-    def partials_list(self) -> Entries[types.PartialList, types.Partial]:
+    def partials_list(self, *, timeout: float | None = None) -> Entries[types.PartialList, types.Partial]:
         """List partials.
 
         Lists the partials of the account by name.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/templates/partials", {}, "partials")
+        return Entries(self._transport, "/v1/templates/partials", {}, "partials", timeout)
 
-    def partials_put(self, name: str, /, **fields: Unpack[types.TemplatesPartialsPutInput]) -> types.Partial:
+    def partials_put(self, name: str, /, *, timeout: float | None = None, **fields: Unpack[types.TemplatesPartialsPutInput]) -> types.Partial:
         """Create or replace a partial.
 
         Drafts use the new source at once. Published versions keep the partials of their publication.
         """
-        return cast("types.Partial", self._transport.json("PUT", path("/v1/templates/partials/{}", name), body=fields))
+        return cast("types.Partial", self._transport.json("PUT", path("/v1/templates/partials/{}", name), body=fields, timeout=timeout))
 
     def preview(
         self,
@@ -1219,59 +1223,65 @@ class Templates:
         request = PaidRequest("/v1/templates/preview", fields, idempotency_key, max_charge, timeout)
         return FileCall(self._transport, request)
 
-    def publish(self, id: str, /, **fields: Unpack[types.TemplatesPublishInput]) -> types.TemplateRecord:
+    def publish(self, id: str, /, *, if_match: str | None = None, timeout: float | None = None, **fields: Unpack[types.TemplatesPublishInput]) -> types.TemplateRecord:
         """Publish the draft.
 
         Validates the draft and stores it, with its partials, as the next version. POST /v1/pdf uses it from
         then on.
-        """
-        return cast("types.TemplateRecord", self._transport.json("POST", path("/v1/templates/{}/publish", id), body=fields))
 
-    def restore(self, id: str, /, **fields: Unpack[types.TemplatesRestoreInput]) -> types.TemplateRecord:
+        With if_match, the etag() of a result, a change of another state is refused with precondition_failed.
+        """
+        return cast("types.TemplateRecord", self._transport.json("POST", path("/v1/templates/{}/publish", id), body=fields, timeout=timeout, if_match=if_match))
+
+    def restore(self, id: str, /, *, if_match: str | None = None, timeout: float | None = None, **fields: Unpack[types.TemplatesRestoreInput]) -> types.TemplateRecord:
         """Restore a version as the draft.
 
         Copies a published version over the draft. Publish the draft to use it in documents.
-        """
-        return cast("types.TemplateRecord", self._transport.json("POST", path("/v1/templates/{}/restore", id), body=fields))
 
-    def sessions_create(self, id: str, /, **fields: Unpack[types.TemplatesSessionsCreateInput]) -> types.TemplateSession:
+        With if_match, the etag() of a result, a change of another state is refused with precondition_failed.
+        """
+        return cast("types.TemplateRecord", self._transport.json("POST", path("/v1/templates/{}/restore", id), body=fields, timeout=timeout, if_match=if_match))
+
+    def sessions_create(self, id: str, /, *, timeout: float | None = None, **fields: Unpack[types.TemplatesSessionsCreateInput]) -> types.TemplateSession:
         """Create an editor link.
 
         Returns a URL for an iframe of your site, with which your users edit this template without an account.
         """
-        return cast("types.TemplateSession", self._transport.json("POST", path("/v1/templates/{}/sessions", id), body=fields))
+        return cast("types.TemplateSession", self._transport.json("POST", path("/v1/templates/{}/sessions", id), body=fields, timeout=timeout))
 
-    def update(self, id: str, /, **fields: Unpack[types.TemplatesUpdateInput]) -> types.TemplateRecord:
+    def update(self, id: str, /, *, if_match: str | None = None, timeout: float | None = None, **fields: Unpack[types.TemplatesUpdateInput]) -> types.TemplateRecord:
         """Update the draft of a template.
 
         Changes the fields that are sent. Documents use the change after POST /v1/templates/{id}/publish.
-        """
-        return cast("types.TemplateRecord", self._transport.json("PATCH", path("/v1/templates/{}", id), body=fields))
 
-    def validate(self, **fields: Unpack[types.TemplatesValidateInput]) -> types.TemplateValidation:
+        With if_match, the etag() of a result, a change of another state is refused with precondition_failed.
+        """
+        return cast("types.TemplateRecord", self._transport.json("PATCH", path("/v1/templates/{}", id), body=fields, timeout=timeout, if_match=if_match))
+
+    def validate(self, *, timeout: float | None = None, **fields: Unpack[types.TemplatesValidateInput]) -> types.TemplateValidation:
         """Validate a template.
 
         Reports errors with line and column, the data paths used, and those that sampleData lacks. Stores
         nothing. To see pages, use POST /v1/templates/preview.
         """
-        return cast("types.TemplateValidation", self._transport.json("POST", "/v1/templates/validate", body=fields))
+        return cast("types.TemplateValidation", self._transport.json("POST", "/v1/templates/validate", body=fields, timeout=timeout))
 
-    def versions_get(self, id: str, version: int, /) -> types.TemplateVersionContent:
+    def versions_get(self, id: str, version: int, /, *, timeout: float | None = None) -> types.TemplateVersionContent:
         """Get a published version.
 
         Returns the html, options, sample data and partials of a version. To edit it, use POST
         /v1/templates/{id}/restore.
         """
-        return cast("types.TemplateVersionContent", self._transport.json("GET", path("/v1/templates/{}/versions/{}", id, version)))
+        return cast("types.TemplateVersionContent", self._transport.json("GET", path("/v1/templates/{}/versions/{}", id, version), timeout=timeout))
 
-    def versions_list(self, id: str, /) -> Entries[types.TemplateVersionList, types.TemplateVersion]:
+    def versions_list(self, id: str, /, *, timeout: float | None = None) -> Entries[types.TemplateVersionList, types.TemplateVersion]:
         """List published versions.
 
         Lists versions without html, newest first.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, path("/v1/templates/{}/versions", id), {}, "versions")
+        return Entries(self._transport, path("/v1/templates/{}/versions", id), {}, "versions", timeout)
 
 
 class Webhooks:
@@ -1280,36 +1290,36 @@ class Webhooks:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def activate(self, id: str, /) -> types.WebhookEndpoint:
+    def activate(self, id: str, /, *, timeout: float | None = None) -> types.WebhookEndpoint:
         """Activate the new signing secret.
 
         Ends the use of the previous secret. Call it when your receiver verifies with the new one.
         """
-        return cast("types.WebhookEndpoint", self._transport.json("POST", path("/v1/webhooks/{}/activate", id)))
+        return cast("types.WebhookEndpoint", self._transport.json("POST", path("/v1/webhooks/{}/activate", id), timeout=timeout))
 
-    def create(self, **fields: Unpack[types.WebhooksCreateInput]) -> types.WebhookSecret:
+    def create(self, *, timeout: float | None = None, **fields: Unpack[types.WebhooksCreateInput]) -> types.WebhookSecret:
         """Create a webhook endpoint.
 
         Returns the signing secret once. An account has at most 25 endpoints. For the end of one call, use
         callbackUrl instead.
         """
-        return cast("types.WebhookSecret", self._transport.json("POST", "/v1/webhooks", body=fields))
+        return cast("types.WebhookSecret", self._transport.json("POST", "/v1/webhooks", body=fields, timeout=timeout))
 
-    def delete(self, id: str, /) -> types.Acknowledged:
+    def delete(self, id: str, /, *, timeout: float | None = None) -> types.Acknowledged:
         """Delete a webhook endpoint.
 
         Stops all deliveries to the endpoint. To pause them, send enabled: false to PATCH /v1/webhooks/{id}.
         """
-        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/webhooks/{}", id)))
+        return cast("types.Acknowledged", self._transport.json("DELETE", path("/v1/webhooks/{}", id), timeout=timeout))
 
-    def deliveries_get(self, id: str, /) -> types.DeliveryContent:
+    def deliveries_get(self, id: str, /, *, timeout: float | None = None) -> types.DeliveryContent:
         """Get a webhook delivery.
 
         Returns the delivery, its attempts and the content of the event.
         """
-        return cast("types.DeliveryContent", self._transport.json("GET", path("/v1/webhooks/deliveries/{}", id)))
+        return cast("types.DeliveryContent", self._transport.json("GET", path("/v1/webhooks/deliveries/{}", id), timeout=timeout))
 
-    def deliveries_list(self, *, limit: int | None = None, cursor: str | None = None, endpointId: str | None = None, status: Literal["pending", "delivered", "failed"] | None = None, event: Literal["job.completed", "job.failed", "wallet.topup", "wallet.auto_reload", "wallet.auto_reload_failed", "wallet.payment_required", "account.alert", "webhook.test", "callback"] | None = None, before: str | None = None, after: str | None = None) -> Entries[types.DeliveryList, types.Delivery]:
+    def deliveries_list(self, *, limit: int | None = None, cursor: str | None = None, endpointId: str | None = None, status: Literal["pending", "delivered", "failed"] | None = None, event: Literal["job.completed", "job.failed", "wallet.topup", "wallet.auto_reload", "wallet.auto_reload_failed", "wallet.payment_required", "account.alert", "webhook.test", "callback"] | None = None, before: str | None = None, after: str | None = None, timeout: float | None = None) -> Entries[types.DeliveryList, types.Delivery]:
         """List webhook deliveries.
 
         Lists deliveries, newest first, with their attempts. For the content of one delivery, use GET
@@ -1317,45 +1327,45 @@ class Webhooks:
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/webhooks/deliveries", {"limit": limit, "cursor": cursor, "endpointId": endpointId, "status": status, "event": event, "before": before, "after": after}, "deliveries")
+        return Entries(self._transport, "/v1/webhooks/deliveries", {"limit": limit, "cursor": cursor, "endpointId": endpointId, "status": status, "event": event, "before": before, "after": after}, "deliveries", timeout)
 
-    def deliveries_replay(self, id: str, /) -> types.Delivery:
+    def deliveries_replay(self, id: str, /, *, timeout: float | None = None) -> types.Delivery:
         """Send a failed delivery again.
 
         Queues the event with its ID unchanged. Only failed deliveries can be sent again.
         """
-        return cast("types.Delivery", self._transport.json("POST", path("/v1/webhooks/deliveries/{}/replay", id)))
+        return cast("types.Delivery", self._transport.json("POST", path("/v1/webhooks/deliveries/{}/replay", id), timeout=timeout))
 
-    def list(self) -> Entries[types.WebhookList, types.WebhookEndpoint]:
+    def list(self, *, timeout: float | None = None) -> Entries[types.WebhookList, types.WebhookEndpoint]:
         """List webhook endpoints.
 
         Lists the endpoints of the account, without their secrets.
 
         The result iterates over all entries, and gets page after page.
         """
-        return Entries(self._transport, "/v1/webhooks", {}, "webhooks")
+        return Entries(self._transport, "/v1/webhooks", {}, "webhooks", timeout)
 
-    def roll(self, id: str, /) -> types.WebhookSecret:
+    def roll(self, id: str, /, *, timeout: float | None = None) -> types.WebhookSecret:
         """Rotate the signing secret.
 
         Returns a new secret once. relaypdf also signs with the previous secret for 24 hours, or until POST
         /v1/webhooks/{id}/activate.
         """
-        return cast("types.WebhookSecret", self._transport.json("POST", path("/v1/webhooks/{}/roll", id)))
+        return cast("types.WebhookSecret", self._transport.json("POST", path("/v1/webhooks/{}/roll", id), timeout=timeout))
 
-    def test(self, id: str, /) -> types.Delivery:
+    def test(self, id: str, /, *, timeout: float | None = None) -> types.Delivery:
         """Send a test event to an endpoint.
 
         Queues a signed test event. GET /v1/webhooks/deliveries shows the outcome.
         """
-        return cast("types.Delivery", self._transport.json("POST", path("/v1/webhooks/{}/test", id)))
+        return cast("types.Delivery", self._transport.json("POST", path("/v1/webhooks/{}/test", id), timeout=timeout))
 
-    def update(self, id: str, /, **fields: Unpack[types.WebhooksUpdateInput]) -> types.WebhookEndpoint:
+    def update(self, id: str, /, *, timeout: float | None = None, **fields: Unpack[types.WebhooksUpdateInput]) -> types.WebhookEndpoint:
         """Update a webhook endpoint.
 
         Changes the fields that are sent. Disabling an endpoint cancels its pending deliveries.
         """
-        return cast("types.WebhookEndpoint", self._transport.json("PATCH", path("/v1/webhooks/{}", id), body=fields))
+        return cast("types.WebhookEndpoint", self._transport.json("PATCH", path("/v1/webhooks/{}", id), body=fields, timeout=timeout))
 
 
 class Zip:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import os
 import re
+import shutil
 import urllib.parse
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, BinaryIO, Union, cast
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 FileContent = Union[bytes, str, "os.PathLike[str]", BinaryIO]
 """The bytes of a file, its path, or a binary stream."""
+
+Path = Union[str, "os.PathLike[str]"]
 
 CHUNK = 64 << 10
 
@@ -40,7 +44,8 @@ class RelayError(Exception):
     """A call that failed.
 
     status is the HTTP status, 0 if no response arrived. details name the fields and their valid values. retry_after is
-    the number of seconds after which another attempt can succeed.
+    the number of seconds after which another attempt can succeed. from_server is False if relaypdf did not send the
+    error: no response arrived, or a proxy sent it.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class RelayError(Exception):
         details: list[ErrorDetail] | None = None,
         request_id: str = "",
         retry_after: int | None = None,
+        from_server: bool = True,
     ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
@@ -59,18 +65,19 @@ class RelayError(Exception):
         self.details = details or []
         self.request_id = request_id
         self.retry_after = retry_after
+        self.from_server = from_server
 
 
 @dataclass(frozen=True)
 class FileInfo:
-    """The metadata of a file. charged is in microdollars (1 USD is 1,000,000), warnings is their number."""
+    """The metadata of a file. 1 USD is 1,000,000 microdollars."""
 
     id: str
     filename: str
     content_type: str
-    size: int | None
-    charged: int
-    warnings: int
+    size_bytes: int | None
+    charged_microdollars: int
+    warning_count: int
     replayed: bool
     request_id: str
 
@@ -82,9 +89,9 @@ def file_info(response: httpx.Response) -> FileInfo:
         id=headers.get("x-service-id", ""),
         filename=_filename(headers.get("content-disposition", "")),
         content_type=headers.get("content-type", ""),
-        size=int(size) if size else None,
-        charged=int(headers.get("x-service-charged-microdollars", "0")),
-        warnings=int(headers.get("x-service-warnings", "0")),
+        size_bytes=int(size) if size else None,
+        charged_microdollars=int(headers.get("x-service-charged-microdollars", "0")),
+        warning_count=int(headers.get("x-service-warnings", "0")),
         replayed=headers.get("idempotent-replayed") == "true",
         request_id=headers.get("x-request-id", ""),
     )
@@ -104,15 +111,14 @@ class Settings:
     key: str
     base_url: str
     retries: int
-    timeout: float
+    timeout: float | None
     store: bool
 
-    def client_options(self) -> dict[str, Any]:
+    def headers(self) -> dict[str, str]:
         headers = {"user-agent": f"relaypdf-python/{version()}"}
         if self.key:
             headers["authorization"] = f"Bearer {self.key}"
-        # Stored files can be in a bucket, at another host: httpx does not send it the key.
-        return {"base_url": self.base_url, "headers": headers, "timeout": self.timeout, "follow_redirects": True}
+        return headers
 
 
 @dataclass
@@ -127,21 +133,25 @@ class Request:
     timeout: float | None = None
     # A stream that cannot be read twice is sent once.
     repeatable: bool = True
+    # Without a stored result, a repeat of a call that has run is refused.
+    stored: bool = True
 
-    def options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"params": self.query, "headers": self.headers}
-        if self.body:
-            options["content"] = self.body()
-        if self.timeout is not None:
-            options["timeout"] = self.timeout
-        return options
+    def message(self, client: httpx.Client | httpx.AsyncClient, settings: Settings) -> httpx.Request:
+        return client.build_request(
+            self.method,
+            settings.base_url.rstrip("/") + self.path,
+            params=cast("Mapping[str, Any]", self.query),
+            headers={**settings.headers(), **self.headers},
+            content=self.body() if self.body else None,
+            timeout=settings.timeout if self.timeout is None else self.timeout,
+        )
 
     def pause(self, failure: RelayError, attempt: int) -> float | None:
         """Returns the seconds to wait before the request may be sent again, or None."""
         if not self.repeatable:
             return None
         pause = failure.retry_after if failure.retry_after is not None else min(2**attempt, 16)
-        safe = self.method == "GET" or "idempotency-key" in self.headers
+        safe = self.method == "GET" or "idempotency-key" in self.headers and (self.stored or failure.from_server)
         # The server has not run what it limited: this may be sent again in any case.
         again = failure.status == 429 or safe and (failure.status == 0 or failure.status >= 500)
         return pause if again and pause <= _MAX_PAUSE else None
@@ -152,9 +162,17 @@ def path(pattern: str, *arguments: str | int) -> str:
 
 
 def json_request(
-    method: str, path: str, query: Mapping[str, object] | None = None, body: Mapping[str, object] | None = None
+    method: str,
+    path: str,
+    query: Mapping[str, object] | None = None,
+    body: Mapping[str, object] | None = None,
+    timeout: float | None = None,
+    if_match: str | None = None,
 ) -> Request:
-    request = Request(method, path, {name: value for name, value in (query or {}).items() if value is not None})
+    query = {name: value for name, value in (query or {}).items() if value is not None}
+    request = Request(method, path, query, timeout=timeout)
+    if if_match is not None:
+        request.headers["if-match"] = if_match
     if body is not None:
         set_json(request, body)
     return request
@@ -171,6 +189,29 @@ def _encode(value: object) -> str:
     if isinstance(value, (bytes, bytearray)):
         return base64.b64encode(value).decode()
     raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+class _Tagged(dict[str, Any]):
+    """A result with the ETag of its response."""
+
+    etag = ""
+
+
+def json_result(response: httpx.Response) -> Any:
+    result: Any = response.json()
+    if not isinstance(result, dict) or "etag" not in response.headers:
+        return cast(Any, result)
+
+    tagged = _Tagged(cast("dict[str, Any]", result))
+    tagged.etag = response.headers["etag"]
+    return tagged
+
+
+def etag(result: Mapping[str, object]) -> str:
+    """Returns the ETag of a template, for the argument if_match of its next change."""
+    if not isinstance(result, _Tagged):
+        raise ValueError("The result has no ETag.")
+    return result.etag
 
 
 class PaidRequest:
@@ -203,16 +244,23 @@ class PaidRequest:
         fields: dict[str, object] = {**self._fields, "response": form}
         if not settings.store:
             fields.setdefault("store", False)
-        request = Request("POST", self._path, headers=dict(self._headers), timeout=self._timeout)
+        stored = fields.get("store") is not False
+        request = Request("POST", self._path, headers=dict(self._headers), timeout=self._timeout, stored=stored)
         set_json(request, fields)
         return request
 
+    def refuse_quote(self) -> None:
+        if self._fields.get("quote"):
+            raise RuntimeError("A call with quote returns a price, and neither a job nor a URL. Use json().")
 
-def upload_request(path: str, content: BinaryIO, filename: str | None, body: Callable[[], Any]) -> Request:
+
+def upload_request(
+    path: str, content: BinaryIO, filename: str | None, timeout: float | None, body: Callable[[], Any]
+) -> Request:
     name = filename or os.path.basename(str(getattr(content, "name", ""))) or "file"
     headers = {"content-type": "application/octet-stream", "x-filename": urllib.parse.quote(name, safe="")}
 
-    request = Request("POST", path, headers=headers, repeatable=content.seekable())
+    request = Request("POST", path, headers=headers, timeout=timeout, repeatable=content.seekable())
     start = content.tell() if request.repeatable else 0
     if request.repeatable:
         headers["content-length"] = str(content.seek(0, io.SEEK_END) - start)
@@ -239,6 +287,29 @@ def chunks(content: BinaryIO) -> Iterable[bytes]:
         yield chunk
 
 
+@contextlib.contextmanager
+def replacement(path: Path) -> Generator[BinaryIO, None, None]:
+    """Opens a temporary file that replaces the file of a path once it is written. A failure removes it."""
+    exists = os.path.exists(path)
+    if exists and not os.path.isfile(path):
+        with open(path, "wb") as file:  # A device or a pipe is written, not replaced.
+            yield file
+        return
+
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+        if exists:
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(temporary)
+        raise
+
+
 def refusal(response: httpx.Response, body: bytes) -> RelayError:
     """Returns the error of a response that is not a success."""
     try:
@@ -256,11 +327,12 @@ def refusal(response: httpx.Response, body: bytes) -> RelayError:
         content.get("details"),
         content.get("requestId", response.headers.get("x-request-id", "")),
         retry_after(response),
+        from_server="code" in content,
     )
 
 
 def unreachable(error: httpx.RequestError) -> RelayError:
-    failure = RelayError("no_response", str(error) or type(error).__name__, 0)
+    failure = RelayError("no_response", str(error) or type(error).__name__, 0, from_server=False)
     failure.__cause__ = error
     return failure
 

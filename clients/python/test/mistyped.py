@@ -16,6 +16,8 @@ def sync(relay: Relay) -> None:
     relay.pdf.info(fileId="file_1").json()["pages"].upper()  #
     relay.jobs.list(status="done")  #
     relay.files.upload(7)  #
+    relay.pdf.bulk(templateId="letter").url()  #
+    relay.templates.delete("letter", if_match="x")  #
     fields: types.BarcodesCreateInput = {"type": "qr"}  #
     relay.barcodes.create(**fields)
 

@@ -1,6 +1,6 @@
 """A user's program that both type checkers accept in their strictest mode."""
 
-from relaypdf import AsyncRelay, FileInfo, Job, Relay, types, verify
+from relaypdf import AsyncRelay, FileInfo, Job, Relay, etag, types, verify
 
 
 def sync(relay: Relay, body: bytes) -> FileInfo:
@@ -19,10 +19,13 @@ def sync(relay: Relay, body: bytes) -> FileInfo:
     for entry in relay.jobs.list(status="failed"):
         relay.jobs.get(entry["id"])["status"].upper()
     template: types.TemplateRecord = relay.templates.create(name=start, html=str(words))
-    relay.templates.versions_get(template["id"], 1)["html"].upper()
+    relay.templates.versions_get(template["id"], 1, timeout=30)["html"].upper()
+    relay.templates.update(template["id"], if_match=etag(template), html="<p>")
+    relay.pdf.bulk(templateId="letter", records=[{"name": "Ada"}]).save("letters.zip", progress=print)
+    price: int = relay.pdf.bulk(templateId="letter", records=[], quote=True).json()["amountMicrodollars"]
     upload: types.Upload = relay.files.upload("a.pdf")
 
-    event = verify(body, "t=1", upload["id"])
+    event = verify(body, {"Service-Signature": f"t={price}"}, upload["id"])
     if event["type"] == "job.completed":
         event["data"]["status"].upper()
     return info
