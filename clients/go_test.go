@@ -344,11 +344,16 @@ func TestGoJobProgress(t *testing.T) {
 	defer server.Close()
 
 	relay := client.Client{BaseURL: server.URL}
-	processed := 0
-	_, err := relay.Job("j").Wait(t.Context(), func(status client.JobStatus) { processed += status.Processed })
+	processed, last := 0, ""
+	_, err := relay.Job("j").Wait(t.Context(), func(status client.JobStatus) {
+		last = status.Status
+		if status.BulkStatus != nil {
+			processed += status.Processed
+		}
+	})
 	var failed *client.Error
-	if !errors.As(err, &failed) || failed.Code != client.RenderFailed || processed != 1 {
-		t.Errorf("got %v with %d processed", err, processed)
+	if !errors.As(err, &failed) || failed.Code != client.RenderFailed || processed != 1 || last != client.JobFailed {
+		t.Errorf("got %v with %d processed, and %q as the last status", err, processed, last)
 	}
 }
 
