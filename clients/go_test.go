@@ -408,10 +408,13 @@ const goSnippetsBegin = `package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/client/webhook"
@@ -425,7 +428,7 @@ var (
 
 // try runs a snippet. The one about errors ends with a refusal.
 func try(text string, snippet func(context.Context, *client.Client) error) {
-	relay := &client.Client{BaseURL: os.Getenv("BASE_URL"), Key: os.Getenv("KEY"), Retries: 2}
+	relay := &client.Client{BaseURL: os.Getenv("BASE_URL"), Key: os.Getenv("KEY")}
 	err := snippet(context.Background(), relay)
 	var refused *client.Error
 	wanted := strings.Contains(text, "errors.As")
