@@ -389,7 +389,7 @@ func TestGoReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "scan.pdf"), string(page))
-	env := append(s.environment(t), "RELAYPDF_API_KEY="+s.Secret, "GOPROXY=off", "GOWORK=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0")
+	env := append(s.environment(t), "RELAYPDF_API_KEY="+s.Secret, "CORPORATE_PROXY="+s.door, "GOPROXY=off", "GOWORK=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0")
 	run(t, dir, env, "go", "mod", "init", "readme")
 	run(t, dir, env, "go", "mod", "edit", "-require=github.com/relaypdf/relaypdf@v0.0.0", "-replace=github.com/relaypdf/relaypdf="+root)
 	run(t, dir, env, "go", "build", "-o", filepath.Join(dir, "bin")+"/", "./program", "./snippets")
