@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -9,24 +8,39 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 )
 
-// Call is a call of a paid operation that is not sent yet. Each method except With sends it, with an Idempotency-Key,
-// so that retries are safe. The service stores what is sent with such a key for 24 hours; with store false, by the
-// input or by [Client.NoStore], it stores nothing, and refuses URL and Start without DeliverTo.
+// Call is a call of a paid operation that is not sent yet. Each method except With sends it. A call has one
+// Idempotency-Key, so that retries and repeats are safe: a repeat returns the result that the service has stored for
+// 24 hours, and costs nothing. A call that was sent for a file, a URL or a job cannot be sent for another of them.
+//
+// With store false, by the input or by [Client.NoStore], the service stores nothing and refuses a repeat: a result that
+// does not arrive is lost, and charged. Such a call has no URL, and Start needs DeliverTo.
 type Call struct {
 	client    *Client
 	operation string
 	input     any
 	options   CallOptions
+	sent      *sentCall
+}
+
+// sentCall is what the copies of a call have in common.
+type sentCall struct {
+	key      string
+	response atomic.Pointer[string] // that the call was first sent for
 }
 
 func newCall(client *Client, operation string, input any) Call {
-	return Call{client: client, operation: operation, input: input}
+	return Call{client: client, operation: operation, input: input, sent: &sentCall{key: rand.Text()}}
 }
 
-// With returns the call with options.
+// With returns the call with options. With another IdempotencyKey, it is another call.
 func (c Call) With(options CallOptions) Call {
+	if options.IdempotencyKey != "" {
+		c.sent = &sentCall{key: options.IdempotencyKey}
+	}
 	c.options = options
 	return c
 }
@@ -65,7 +79,7 @@ func (c Call) URL(ctx context.Context) (FileURL, error) {
 	return *result.File, nil
 }
 
-// Start starts a job, which runs without a connection.
+// Start starts a job, which runs without a connection. A call with Quote starts none.
 func (c Call) Start(ctx context.Context) (Job, error) {
 	result, err := c.send(ctx, "async")
 	if err != nil {
@@ -92,6 +106,9 @@ func (c Call) file(ctx context.Context) (*Result, error) {
 // send sends the call. An empty response is the operation's own: binary, except for a bulk operation.
 func (c Call) send(ctx context.Context, response string) (*Result, error) {
 	body, err := inputJSON(c.input)
+	if err == nil && response == "async" && optionsOf(body).Quote {
+		err = errors.New("a call with Quote returns a price and starts no job: ask it for JSON")
+	}
 	if err == nil && response != "" {
 		body, err = withDefault(body, "response", response)
 	}
@@ -99,9 +116,26 @@ func (c Call) send(ctx context.Context, response string) (*Result, error) {
 		return nil, err
 	}
 
+	if err := c.sent.as(response); err != nil {
+		return nil, err
+	}
 	options := c.options
-	options.IdempotencyKey = cmp.Or(options.IdempotencyKey, rand.Text())
+	options.IdempotencyKey = c.sent.key
 	return c.client.Do(ctx, c.operation, json.RawMessage(body), options)
+}
+
+// as returns an error if the call was sent for another response.
+func (s *sentCall) as(response string) error {
+	if s.response.CompareAndSwap(nil, &response) {
+		return nil
+	}
+	first := *s.response.Load()
+	if first == response {
+		return nil
+	}
+	names := map[string]string{"": "a file", "url": "a URL", "async": "a job"}
+	return fmt.Errorf("this call was sent for %s: make another call for %s, which is charged, too",
+		names[first], names[response])
 }
 
 // JSONCall is a [Call] whose result is JSON. If an input asks the operation for a file, use the methods of Call.
@@ -129,18 +163,42 @@ func (r *Result) Bytes() ([]byte, error) {
 	return content, errors.Join(err, r.Body.Close())
 }
 
-// Save writes the body to a path and closes it. It leaves no incomplete file.
+// Save writes the body to a path and closes it. A file is written under a temporary name in the same folder and
+// renamed when it is complete, so that a failure leaves nothing, and no change of an existing file.
 func (r *Result) Save(path string) error {
-	file, err := os.Create(path)
+	part, err := partOf(path)
+	if err != nil {
+		return errors.Join(err, r.Body.Close())
+	}
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return errors.Join(err, r.Body.Close())
 	}
 
 	_, err = io.Copy(file, r.Body)
-	if err := errors.Join(err, file.Close(), r.Body.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
+	err = errors.Join(err, file.Close(), r.Body.Close())
+	if part == path {
+		return err
+	}
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(part))
 	}
 	return nil
+}
+
+// partOf returns the name under which a file is written. A device or a pipe is written to directly.
+func partOf(path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return path, nil
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(path), ".relaypdf-"+rand.Text()+".part"), nil
 }
 
 func (r *Result) close() error {

@@ -10,6 +10,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,20 +30,23 @@ import (
 // are returned as *Error; any other error means that no response arrived. A call lasts as long as its context
 // allows.
 type Client struct {
-	// BaseURL is the service's address, such as "http://localhost:8787".
+	// BaseURL is the service's address; empty is [DefaultBaseURL].
 	BaseURL string
 	// Key is the API key. Prices, health and downloads need none.
 	Key string
-	// HTTP carries the requests, with its Timeout; nil is a client with the defaults of net/http.
+	// HTTP sends the requests, with its Timeout, proxy and certificates; nil is a client with the defaults of net/http,
+	// which has no timeout and reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
 	HTTP *http.Client
-	// UserAgent is sent along when it is not empty.
+	// UserAgent is the header User-Agent; empty is "relaypdf-go".
 	UserAgent string
-	// Retries is the maximum number of retries of a request. A request is sent again after rate_limited, if its
-	// Retry-After is a minute at most. It is also sent again after a failure of the service or the network, if it
-	// is a GET or carries an idempotency key.
+	// Retries is the maximum number of retries of a request. 0 is [DefaultRetries], and a negative number is none.
+	// A request is sent again after rate_limited. It is also sent again after a failure of the service or the network,
+	// if it is a GET or has an idempotency key. If Retry-After is more than a minute, the error is returned at once.
+	//
+	// With store false, a call is not sent again if its response was lost: see [Call].
 	Retries int
-	// NoStore sets store to false in each paid call whose input does not set it: the service stores no result. Such a
-	// call returns a file, or is a job with DeliverTo; see [Call].
+	// NoStore sets store to false in each paid call whose input does not set it: the service stores no input and no
+	// result. See [Call].
 	NoStore bool
 	// Wait pauses before a retry; nil waits for d or until ctx ends.
 	Wait func(ctx context.Context, d time.Duration) error
@@ -51,7 +55,7 @@ type Client struct {
 // CallOptions holds the options of a call besides the operation's input.
 type CallOptions struct {
 	// IdempotencyKey makes a retry safe: a repeat within 24 hours returns the stored result and costs nothing. Empty is
-	// a new key for each request of a [Call], and none for [Client.Do].
+	// the own key of a [Call], and none for [Client.Do].
 	IdempotencyKey string
 	// MaxCharge is the maximum price of the call in microdollars (1 USD is 1,000,000); nil means no limit.
 	MaxCharge *int64
@@ -82,6 +86,14 @@ type Result struct {
 	Body io.ReadCloser
 }
 
+// Defaults of the fields of [Client].
+const (
+	DefaultBaseURL = "http://localhost:8787"
+	DefaultRetries = 2
+
+	defaultUserAgent = "relaypdf-go"
+)
+
 // maxRetryWait is the longest Retry-After that a retry waits for, maxAnswer
 // bounds a JSON answer in bytes, maxErrorText the text of an error.
 const (
@@ -111,11 +123,25 @@ func (c *Client) Do(ctx context.Context, operation string, input any, options Ca
 
 	request := jsonRequest(http.MethodPost, wire.OperationPath(operation), body)
 	request.header = header
+	store := optionsOf(body).Store
+	request.unstored = store != nil && !*store
 	response, err := c.send(ctx, request) //nolint:bodyclose // the result's Body, which the caller closes
 	if err != nil {
 		return nil, err
 	}
 	return newResult(response)
+}
+
+// inputOptions are the members of an input that the client reads.
+type inputOptions struct {
+	Store *bool
+	Quote bool
+}
+
+// optionsOf reads the options of an input. The service judges an input that cannot be read.
+func optionsOf(body []byte) (options inputOptions) {
+	_ = json.Unmarshal(body, &options)
+	return options
 }
 
 func inputJSON(input any) ([]byte, error) {
@@ -220,6 +246,8 @@ type message struct {
 	media        string // content type of the body
 	// stream is a body of unknown size in the place of body, which can be sent only once.
 	stream io.Reader
+	// unstored marks a call whose result is lost with its response.
+	unstored bool
 }
 
 // jsonRequest is a request with a JSON body.
@@ -231,6 +259,7 @@ func jsonRequest(method, path string, body []byte) message {
 
 // send sends a request, retries it if that is allowed, and returns the response if it is a success.
 func (c *Client) send(ctx context.Context, request message) (*http.Response, error) {
+	retries := cmp.Or(c.Retries, DefaultRetries)
 	for attempt := 0; ; attempt++ {
 		response, err := c.sendOnce(ctx, request)
 		if err == nil {
@@ -238,7 +267,7 @@ func (c *Client) send(ctx context.Context, request message) (*http.Response, err
 		}
 
 		pause, again := request.retryAfter(err, attempt)
-		if !again || attempt >= c.Retries || ctx.Err() != nil {
+		if !again || attempt >= retries || ctx.Err() != nil {
 			return nil, err
 		}
 		if waitErr := c.wait(ctx, pause); waitErr != nil {
@@ -256,7 +285,10 @@ func (r message) retryAfter(err error, attempt int) (time.Duration, bool) {
 	safe := r.method == http.MethodGet || r.header.Get("Idempotency-Key") != ""
 	var e *Error
 	if !errors.As(err, &e) {
-		return pause, safe
+		return pause, safe && !r.unstored
+	}
+	if r.unstored && e.RequestID == "" {
+		safe = false // The response is not of the service, in which the call may have run.
 	}
 	if e.RetryAfter > 0 {
 		pause = time.Duration(e.RetryAfter) * time.Second
@@ -308,9 +340,7 @@ func (r message) build(ctx context.Context, base string) (*http.Request, error) 
 
 // do sends a request as HTTP and UserAgent say.
 func (c *Client) do(r *http.Request) (*http.Response, error) {
-	if c.UserAgent != "" {
-		r.Header.Set("User-Agent", c.UserAgent)
-	}
+	r.Header.Set("User-Agent", cmp.Or(c.UserAgent, defaultUserAgent))
 	carrier := c.HTTP
 	if carrier == nil {
 		carrier = &http.Client{}
@@ -318,8 +348,11 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	return carrier.Do(r)
 }
 
+// base is the service's address without a slash at its end.
+func (c *Client) base() string { return strings.TrimSuffix(cmp.Or(c.BaseURL, DefaultBaseURL), "/") }
+
 func (c *Client) sendOnce(ctx context.Context, request message) (*http.Response, error) {
-	r, err := request.build(ctx, strings.TrimSuffix(c.BaseURL, "/"))
+	r, err := request.build(ctx, c.base())
 	if err != nil {
 		return nil, err
 	}

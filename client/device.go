@@ -123,7 +123,7 @@ func (e *deviceRefusal) fault() error {
 // askDevice sends a form and reads the response, or returns a *deviceRefusal. It sends no key, because its purpose
 // is to get one.
 func (c *Client) askDevice(ctx context.Context, path string, form url.Values, into any) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.BaseURL, "/")+path,
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base()+path,
 		strings.NewReader(form.Encode()))
 	if err != nil {
 		return err

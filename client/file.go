@@ -12,8 +12,9 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 )
 
-// Upload stores a file in the account for a day. Operations read it by its ID. Content that is an io.ReaderAt and an
-// io.Seeker, such as an *os.File or a *bytes.Reader, is sent again if the service is busy; any other is sent once.
+// Upload stores a file in the account for a day. Operations read it by its ID. It is the content from its position on.
+// Content that is an io.ReaderAt and an io.Seeker, such as an *os.File or a *bytes.Reader, is sent again if the service
+// is busy; any other is sent once.
 func (g Files) Upload(ctx context.Context, filename string, content io.Reader) (Upload, error) {
 	request := message{
 		method: http.MethodPost, path: "/v1/files", media: "application/octet-stream",
@@ -28,12 +29,16 @@ func (g Files) Upload(ctx context.Context, filename string, content io.Reader) (
 		request.stream = content
 		return ask[Upload](ctx, g.client, request)
 	}
-	size, err := seekable.Seek(0, io.SeekEnd)
+	begin, err := seekable.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return Upload{}, err
 	}
-	request.body = seekable
-	request.size = size
+	end, err := seekable.Seek(0, io.SeekEnd)
+	if err != nil {
+		return Upload{}, err
+	}
+	request.size = max(0, end-begin)
+	request.body = io.NewSectionReader(seekable, begin, request.size)
 	return ask[Upload](ctx, g.client, request)
 }
 

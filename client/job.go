@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/relaypdf/relaypdf/api/wire"
 )
 
-// Job is a call that runs without a connection. Its status is [Jobs.Get], and [Jobs.Delete] cancels it.
+// Job is a call that runs without a connection.
 type Job struct {
 	ID     string
 	client *Client
@@ -18,21 +19,26 @@ type Job struct {
 // Job returns the job with an ID.
 func (c *Client) Job(id string) Job { return Job{ID: id, client: c} }
 
+// Status returns the status of the job.
+func (j Job) Status(ctx context.Context) (JobStatus, error) { return j.client.Jobs().Get(ctx, j.ID) }
+
+// Cancel cancels the job if it has not ended: see [Jobs.Delete].
+func (j Job) Cancel(ctx context.Context) (JobStatus, error) { return j.client.Jobs().Delete(ctx, j.ID) }
+
 // Wait polls the job until it has completed or failed, at the interval that the service asks for, or until ctx ends.
-// It calls report, unless that is nil, with each status that is not the last one. The error of a failed job is an
+// It calls progress, unless that is nil, with each status, the last one included. The error of a failed job is an
 // *[Error] with the code of the failure.
-func (j Job) Wait(ctx context.Context, report func(JobStatus)) (JobStatus, error) {
+func (j Job) Wait(ctx context.Context, progress func(JobStatus)) (JobStatus, error) {
 	for {
 		status, pause, err := j.poll(ctx)
 		if err != nil {
 			return status, err
 		}
+		if progress != nil {
+			progress(status)
+		}
 		if status.Status != wire.JobProcessing {
 			return status, status.Failed()
-		}
-
-		if report != nil {
-			report(status)
 		}
 		if err := j.client.wait(ctx, pause); err != nil {
 			return status, err
@@ -72,6 +78,15 @@ func (j Job) Save(ctx context.Context, path string) (*Result, error) {
 	}
 	err = result.Save(path)
 	return result, err
+}
+
+// JSON waits for the job and reads its result into a value, such as a *[PDFDataResult].
+func (j Job) JSON(ctx context.Context, into any) error {
+	content, err := j.Bytes(ctx)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(content, into)
 }
 
 func (j Job) download(ctx context.Context) (*Result, error) {

@@ -11,7 +11,7 @@ import (
 
 // TestReadmeBuildsInAnotherModule follows client/README.md in an empty folder: the commands create a module, in
 // which the example builds. It may depend on no other module, and on no package of this one except client and
-// api/wire. The snippets of the README compile, too.
+// api/wire. A misspelt field does not compile.
 func TestReadmeBuildsInAnotherModule(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
@@ -47,6 +47,19 @@ func TestReadmeBuildsInAnotherModule(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(module, "invoices")); err != nil {
 		t.Error(err)
 	}
+
+	wrong := strings.Replace(blocks[1][2], "HTML:", "Html:", 1)
+	if err := os.WriteFile(filepath.Join(module, "main.go"), []byte(wrong), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build")
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0")
+	const field = "unknown field Html in struct literal of type client.PDFCreateInput"
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), field) {
+		t.Errorf("a misspelt field: %v\n%s, want %q", err, out, field)
+	}
+
 	const want = "github.com/relaypdf/relaypdf/api/wire\ngithub.com/relaypdf/relaypdf/client\ninvoices\n"
 	if got := run(module, "go list -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}}'"); got != want {
 		t.Errorf("it is built of\n%swant\n%s", got, want)

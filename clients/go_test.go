@@ -344,11 +344,16 @@ func TestGoJobProgress(t *testing.T) {
 	defer server.Close()
 
 	relay := client.Client{BaseURL: server.URL}
-	processed := 0
-	_, err := relay.Job("j").Wait(t.Context(), func(status client.JobStatus) { processed += status.Processed })
+	processed, last := 0, ""
+	_, err := relay.Job("j").Wait(t.Context(), func(status client.JobStatus) {
+		last = status.Status
+		if status.BulkStatus != nil {
+			processed += status.Processed
+		}
+	})
 	var failed *client.Error
-	if !errors.As(err, &failed) || failed.Code != client.RenderFailed || processed != 1 {
-		t.Errorf("got %v with %d processed", err, processed)
+	if !errors.As(err, &failed) || failed.Code != client.RenderFailed || processed != 1 || last != client.JobFailed {
+		t.Errorf("got %v with %d processed, and %q as the last status", err, processed, last)
 	}
 }
 
@@ -384,7 +389,7 @@ func TestGoReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "scan.pdf"), string(page))
-	env := append(s.environment(t), "RELAYPDF_API_KEY="+s.Secret, "GOPROXY=off", "GOWORK=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0")
+	env := append(s.environment(t), "RELAYPDF_API_KEY="+s.Secret, "CORPORATE_PROXY="+s.door, "GOPROXY=off", "GOWORK=off", "GOFLAGS=-trimpath", "CGO_ENABLED=0")
 	run(t, dir, env, "go", "mod", "init", "readme")
 	run(t, dir, env, "go", "mod", "edit", "-require=github.com/relaypdf/relaypdf@v0.0.0", "-replace=github.com/relaypdf/relaypdf="+root)
 	run(t, dir, env, "go", "build", "-o", filepath.Join(dir, "bin")+"/", "./program", "./snippets")
@@ -403,10 +408,13 @@ const goSnippetsBegin = `package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/relaypdf/relaypdf/client"
 	"github.com/relaypdf/relaypdf/client/webhook"
@@ -420,7 +428,7 @@ var (
 
 // try runs a snippet. The one about errors ends with a refusal.
 func try(text string, snippet func(context.Context, *client.Client) error) {
-	relay := &client.Client{BaseURL: os.Getenv("BASE_URL"), Key: os.Getenv("KEY"), Retries: 2}
+	relay := &client.Client{BaseURL: os.Getenv("BASE_URL"), Key: os.Getenv("KEY")}
 	err := snippet(context.Background(), relay)
 	var refused *client.Error
 	wanted := strings.Contains(text, "errors.As")

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		local := mcp.Local{
 			Tools: selected, Documents: documents, Version: "test", Roots: filepath.SplitList(os.Getenv("ROOTS")),
-			Service: &client.Client{BaseURL: os.Getenv("SERVICE"), Key: os.Getenv("KEY")},
+			Service: &client.Client{BaseURL: os.Getenv("SERVICE"), Key: os.Getenv("KEY"), Retries: -1},
 		}
 		err = local.Serve(context.Background(), os.Stdin, os.Stdout)
 	}

@@ -177,7 +177,11 @@ func (w *jobWait) receive(cmd *cobra.Command, client *client.Client, id string) 
 	ctx, cancel := context.WithTimeout(cmd.Context(), w.timeout)
 	defer cancel()
 
-	job, err := client.Job(id).Wait(ctx, func(job wire.JobStatus) { w.progress.Store(new(jobLine(job))) })
+	job, err := client.Job(id).Wait(ctx, func(job wire.JobStatus) {
+		if job.Status == wire.JobProcessing {
+			w.progress.Store(new(jobLine(job)))
+		}
+	})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil:
 		return download{}, fmt.Errorf("the job has not ended after %v; next: relaypdf jobs wait %s", w.timeout, id)

@@ -135,7 +135,7 @@ func who(p profile) string {
 
 // key gets a key and tries it.
 func (l *login) key(cmd *cobra.Command, made *profile) error {
-	service := client.Client{BaseURL: made.URL, UserAgent: "relaypdf/" + version.Version}
+	service := client.Client{BaseURL: made.URL, UserAgent: "relaypdf/" + version.Version, Retries: noRetries}
 	if l.withKey {
 		text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxKeyText))
 		if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -287,6 +288,9 @@ func (c *operationCall) tellFiles(cmd *cobra.Command) {
 	}
 }
 
+// noRetries is a [client.Client] without retries: 0 means its default.
+const noRetries = -1
+
 // connect returns a client for the service that the settings name.
 func connect(cmd *cobra.Command, retries int) (*client.Client, error) {
 	service, err := reach(cmd, retries)
@@ -316,7 +320,7 @@ func reach(cmd *cobra.Command, retries int) (*client.Client, error) {
 		return nil, err
 	}
 	return &client.Client{
-		BaseURL: found.url, Key: found.key, UserAgent: "relaypdf/" + version.Version, Retries: retries,
+		BaseURL: found.url, Key: found.key, UserAgent: "relaypdf/" + version.Version, Retries: cmp.Or(retries, noRetries),
 	}, nil
 }
 

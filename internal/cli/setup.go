@@ -101,7 +101,7 @@ func (s *setup) run(cmd *cobra.Command) error {
 		s.server = config.APIURL
 	}
 
-	service := client.Client{BaseURL: config.APIURL, UserAgent: "relaypdf/" + version.Version}
+	service := client.Client{BaseURL: config.APIURL, UserAgent: "relaypdf/" + version.Version, Retries: noRetries}
 	code, err := s.begin(cmd, &service)
 	if err != nil {
 		return unreached(config.APIURL, err)

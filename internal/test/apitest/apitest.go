@@ -204,9 +204,9 @@ func (s *Server) Content(t testing.TB, id string) string {
 	return string(content)
 }
 
-// Client returns our own client with the server's key.
+// Client returns our own client with the server's key and without retries.
 func (s *Server) Client() *client.Client {
-	return &client.Client{BaseURL: s.URL, Key: s.Secret, HTTP: s.HTTP, UserAgent: "apitest"}
+	return &client.Client{BaseURL: s.URL, Key: s.Secret, HTTP: s.HTTP, UserAgent: "apitest", Retries: -1}
 }
 
 // Request is one request to a Server.
