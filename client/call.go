@@ -170,7 +170,7 @@ func (r *Result) Save(path string) error {
 	if err != nil {
 		return errors.Join(err, r.Body.Close())
 	}
-	file, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY, 0o666)
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY, 0o666) //nolint:gosec // As the umask of the user says.
 	if err != nil {
 		return errors.Join(err, r.Body.Close())
 	}
