@@ -172,7 +172,7 @@ func TestDevicePages(t *testing.T) {
 	t.Parallel()
 	app := startPages(t)
 	maya := openScreen(t, openBrowser(t), app)
-	service := client.Client{BaseURL: app.URL}
+	service := client.Client{BaseURL: app.URL, Retries: -1}
 	begin := func() client.DeviceCode {
 		t.Helper()
 		code, err := service.BeginDevice(t.Context(), client.Machine{Name: "lantern-ci-02", System: "Linux arm64"})
