@@ -105,23 +105,20 @@ func (c Call) file(ctx context.Context) (*Result, error) {
 
 // send sends the call. An empty response is the operation's own: binary, except for a bulk operation.
 func (c Call) send(ctx context.Context, response string) (*Result, error) {
-	body, err := inputJSON(c.input)
-	if err == nil && response == "async" && optionsOf(body).Quote {
-		err = errors.New("a call with Quote returns a price and starts no job: ask it for JSON")
-	}
-	if err == nil && response != "" {
-		body, err = withDefault(body, "response", response)
-	}
+	body, marks, err := c.client.prepare(c.input, response)
 	if err != nil {
 		return nil, err
 	}
-
+	if response == "async" && marks.Quote {
+		return nil, errors.New("a call with Quote returns a price and starts no job: ask it for JSON")
+	}
 	if err := c.sent.as(response); err != nil {
 		return nil, err
 	}
+
 	options := c.options
 	options.IdempotencyKey = c.sent.key
-	return c.client.Do(ctx, c.operation, json.RawMessage(body), options)
+	return c.client.call(ctx, c.operation, body, marks, options)
 }
 
 // as returns an error if the call was sent for another response.
@@ -164,41 +161,54 @@ func (r *Result) Bytes() ([]byte, error) {
 }
 
 // Save writes the body to a path and closes it. A file is written under a temporary name in the same folder and
-// renamed when it is complete, so that a failure leaves nothing, and no change of an existing file.
+// renamed when it is complete, so that a failure leaves nothing, and no change of an existing file. A symbolic link and
+// the mode of an existing file stay. A device or a pipe is written to directly.
 func (r *Result) Save(path string) error {
-	part, err := partOf(path)
-	if err != nil {
-		return errors.Join(err, r.Body.Close())
-	}
-	file, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY, 0o666) //nolint:gosec // As the umask of the user says.
+	file, target, err := createPart(path)
 	if err != nil {
 		return errors.Join(err, r.Body.Close())
 	}
 
 	_, err = io.Copy(file, r.Body)
 	err = errors.Join(err, file.Close(), r.Body.Close())
-	if part == path {
+	if target == "" {
 		return err
 	}
 	if err == nil {
-		err = os.Rename(part, path)
+		err = os.Rename(file.Name(), target)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(part))
+		return errors.Join(err, os.Remove(file.Name()))
 	}
 	return nil
 }
 
-// partOf returns the name under which a file is written. A device or a pipe is written to directly.
-func partOf(path string) (string, error) {
+// createPart creates the file that becomes the target, or opens what is written to directly, without a target.
+func createPart(path string) (file *os.File, target string, err error) {
 	info, err := os.Stat(path)
+	exists := err == nil
 	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return path, nil
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return "", err
+	case exists && !info.Mode().IsRegular():
+		file, err = os.OpenFile(path, os.O_WRONLY, 0)
+		return file, "", err
+	case exists:
+		target, err = filepath.EvalSymlinks(path)
+	case errors.Is(err, os.ErrNotExist):
+		target, err = path, nil
 	}
-	return filepath.Join(filepath.Dir(path), ".relaypdf-"+rand.Text()+".part"), nil
+	if err != nil {
+		return nil, "", err
+	}
+
+	name := filepath.Join(filepath.Dir(target), ".relaypdf-"+rand.Text()+".part")
+	file, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666) //nolint:gosec // As the umask of the user says.
+	if err != nil || !exists {
+		return file, target, err
+	}
+	if err := file.Chmod(info.Mode().Perm()); err != nil {
+		return nil, "", errors.Join(err, file.Close(), os.Remove(name))
+	}
+	return file, target, nil
 }
 
 func (r *Result) close() error {
@@ -206,25 +216,4 @@ func (r *Result) close() error {
 		return nil
 	}
 	return r.Body.Close()
-}
-
-// withDefault sets a member of a JSON object that does not have it.
-func withDefault(body []byte, name string, value any) ([]byte, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil {
-		return nil, fmt.Errorf("the input is not a JSON object: %w", err)
-	}
-	if members == nil {
-		members = map[string]json.RawMessage{}
-	}
-	if _, has := members[name]; has {
-		return body, nil
-	}
-
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	members[name] = text
-	return json.Marshal(members)
 }

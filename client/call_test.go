@@ -208,3 +208,65 @@ func TestUploadFromPosition(t *testing.T) {
 		t.Errorf("%q was sent (%v), want the rest", upload.ID, err)
 	}
 }
+
+// TestSaveKeepsLinkAndMode writes over a file that a symbolic link leads to.
+func TestSaveKeepsLinkAndMode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file.pdf")
+	link := filepath.Join(dir, "link.pdf")
+	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := (&client.Result{Body: io.NopCloser(strings.NewReader("new"))}).Save(link); err != nil {
+		t.Fatal(err)
+	}
+
+	content, err := os.ReadFile(file)
+	if err != nil || string(content) != "new" {
+		t.Errorf("the file has %q, %v", content, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file's mode: %v, %v", info.Mode(), err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link: %v, %v", info.Mode(), err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+}
+
+// TestUnstoredCallIsSentOnce loses the response of a call on a connection that was used before, after which net/http
+// repeats what it may repeat.
+func TestUnstoredCallIsSentOnce(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = w.Write([]byte("{}"))
+			return
+		}
+		calls.Add(1)
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(server.Close)
+
+	for _, q := range []struct {
+		noStore bool
+		calls   int64
+	}{{true, 1}, {false, 2}} {
+		relay := client.Client{BaseURL: server.URL, HTTP: &http.Client{Transport: &http.Transport{}}, NoStore: q.noStore, Retries: -1}
+		if _, err := relay.Service().Health(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		calls.Store(0)
+		if _, err := relay.PDF().Create(client.PDFCreateInput{HTML: "a"}).Bytes(t.Context()); err == nil {
+			t.Error("there is a result")
+		}
+		if calls.Load() != q.calls {
+			t.Errorf("NoStore %v: %d requests, want %d", q.noStore, calls.Load(), q.calls)
+		}
+	}
+}

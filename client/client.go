@@ -105,14 +105,17 @@ const (
 // Do calls an operation by its name, such as "pdf.create". input is marshaled to JSON; a json.RawMessage is sent
 // unchanged, except for NoStore. The methods of groups, such as [PDF.Create], check the fields at compile time.
 func (c *Client) Do(ctx context.Context, operation string, input any, options CallOptions) (*Result, error) {
-	body, err := inputJSON(input)
-	if err == nil && c.NoStore {
-		body, err = withDefault(body, "store", false)
-	}
+	body, marks, err := c.prepare(input, "")
 	if err != nil {
 		return nil, err
 	}
+	return c.call(ctx, operation, body, marks, options)
+}
 
+// call sends a call of a paid operation.
+func (c *Client) call(
+	ctx context.Context, operation string, body []byte, marks inputMarks, options CallOptions,
+) (*Result, error) {
 	header := http.Header{}
 	if options.IdempotencyKey != "" {
 		header.Set("Idempotency-Key", options.IdempotencyKey)
@@ -123,8 +126,7 @@ func (c *Client) Do(ctx context.Context, operation string, input any, options Ca
 
 	request := jsonRequest(http.MethodPost, wire.OperationPath(operation), body)
 	request.header = header
-	store := optionsOf(body).Store
-	request.unstored = store != nil && !*store
+	request.unstored = marks.Store != nil && !*marks.Store
 	response, err := c.send(ctx, request) //nolint:bodyclose // the result's Body, which the caller closes
 	if err != nil {
 		return nil, err
@@ -132,16 +134,42 @@ func (c *Client) Do(ctx context.Context, operation string, input any, options Ca
 	return newResult(response)
 }
 
-// inputOptions are the members of an input that the client reads.
-type inputOptions struct {
+// inputMarks are the members of an input that the client reads.
+type inputMarks struct {
 	Store *bool
 	Quote bool
 }
 
-// optionsOf reads the options of an input. The service judges an input that cannot be read.
-func optionsOf(body []byte) (options inputOptions) {
-	_ = json.Unmarshal(body, &options)
-	return options
+// prepare returns an input as JSON, with a response and with store false if the client or the caller asks for them and
+// the input does not have them. It reads the input, which may hold files, once.
+func (c *Client) prepare(input any, response string) (body []byte, marks inputMarks, err error) {
+	body, err = inputJSON(input)
+	if err != nil {
+		return nil, marks, err
+	}
+	if response == "" && !c.NoStore {
+		_ = json.Unmarshal(body, &marks) // The service judges an input that cannot be read.
+		return body, marks, nil
+	}
+
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, marks, fmt.Errorf("the input is not a JSON object: %w", err)
+	}
+	if members == nil {
+		members = map[string]json.RawMessage{}
+	}
+	if _, has := members["response"]; !has && response != "" {
+		members["response"] = json.RawMessage(strconv.Quote(response))
+	}
+	if _, has := members["store"]; !has && c.NoStore {
+		members["store"] = json.RawMessage("false")
+	}
+
+	_ = json.Unmarshal(members["store"], &marks.Store)
+	_ = json.Unmarshal(members["quote"], &marks.Quote)
+	body, err = json.Marshal(members)
+	return body, marks, err
 }
 
 func inputJSON(input any) ([]byte, error) {
@@ -327,9 +355,12 @@ func (r message) build(ctx context.Context, base string) (*http.Request, error) 
 		request.Header.Set("Content-Type", r.media)
 	case r.size > 0:
 		request.ContentLength = r.size
-		request.GetBody = open
 		request.Body, _ = open()
 		request.Header.Set("Content-Type", r.media)
+		// net/http itself sends a request with an Idempotency-Key again after a lost response, if it can open the body.
+		if !r.unstored {
+			request.GetBody = open
+		}
 	}
 
 	for name, values := range r.header {
