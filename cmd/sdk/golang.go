@@ -552,6 +552,7 @@ func (w *goWriter) unpaid(group string, operation Operation) {
 		arguments = append(arguments, argument.Name+" "+w.goType(argument.Type, "", true, ""))
 		pathParts = append(pathParts, argument.Name)
 	}
+
 	request += "path: pathOf(" + strings.Join(pathParts, ", ") + "), "
 	if operation.IfMatch {
 		arguments = append(arguments, "etag string")
@@ -574,6 +575,7 @@ func (w *goWriter) unpaid(group string, operation Operation) {
 	if operation.IfMatch {
 		w.line("//\n// With an ETag, the change is refused with [PreconditionFailed] if the template has changed since then.")
 	}
+
 	begin := fmt.Sprintf("func (g %s) %s(%s) ", group, name, strings.Join(arguments, ", "))
 	request = "(ctx, g.client, exchange{" + strings.TrimSuffix(request, ", ") + "})"
 	switch {
@@ -585,6 +587,7 @@ func (w *goWriter) unpaid(group string, operation Operation) {
 		result := w.goType(*operation.JSON, "", false, "")
 		w.line("%s(%s, error) {\n\treturn invoke[%s]%s\n}\n", begin, result, result, request)
 	}
+
 	if operation.Entries != "" {
 		w.list(group, name, query, operation)
 	}

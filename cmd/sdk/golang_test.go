@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -12,11 +11,7 @@ import (
 // TestGoDeclaresNoTypeOfWire fails if a schema has the name of a struct of api/wire that the generator does not know.
 func TestGoDeclaresNoTypeOfWire(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", documentPath))
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := Parse(text)
+	doc, err := load(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

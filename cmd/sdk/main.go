@@ -45,11 +45,7 @@ func run(root string) error {
 
 // generate returns the files of all languages by their paths.
 func generate(root string) (map[string][]byte, error) {
-	text, err := os.ReadFile(filepath.Join(root, documentPath))
-	if err != nil {
-		return nil, err
-	}
-	doc, err := Parse(text)
+	doc, err := load(root)
 	if err != nil {
 		return nil, err
 	}
@@ -66,4 +62,13 @@ func generate(root string) (map[string][]byte, error) {
 	}
 
 	return files, nil
+}
+
+func load(root string) (Description, error) {
+	text, err := os.ReadFile(filepath.Join(root, documentPath))
+	if err != nil {
+		return Description{}, err
+	}
+
+	return Parse(text)
 }

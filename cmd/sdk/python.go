@@ -223,33 +223,31 @@ func isAlias(t Type) bool { return t.Kind == Union || t.Kind == Enum }
 // class writes an object, and those without a name that it has.
 func (p *pythonWriter) class(schema Schema) {
 	sent := p.inputs[schema.Name]
-	paid := p.paid[schema.Name]
-	fields := slices.DeleteFunc(slices.Clone(schema.Type.Fields), func(f Field) bool {
-		return paid && f.Name == "response" // The method that asks for the result sets it.
-	})
-	required := 0
-	for _, field := range fields {
-		if field.Required {
-			required++
-		}
-	}
-	total := 2*required > len(fields)
+	paid, isInput := p.paid[schema.Name]
+	total := p.isTotal(schema, paid)
 
 	// A field whose name is a keyword of Python cannot be in a class. In the input of an operation, which is written as
 	// arguments, the name has a _ at its end.
 	base := "TypedDict"
-	_, isInput := p.paid[schema.Name]
-	for i, field := range fields {
+	var fields []Field
+	var keywords []string
+	for _, field := range schema.Type.Fields {
 		switch {
+		case paid && field.Name == "response": // The method that asks for the result sets it.
+			continue
 		case !slices.Contains(pythonKeywords, field.Name):
 		case isInput:
-			fields[i].Name += "_"
+			field.Name += "_"
 		default:
-			keyword := p.presence(field, total, p.typeOf(field.Type, schema.Name+title(field.Name), sent, "%s"))
-			base = "_" + schema.Name
-			p.line(0, "\n%s = TypedDict(%q, {%q: %q})", base, base, field.Name, keyword)
-			fields = slices.Delete(slices.Clone(fields), i, i+1)
+			value := p.presence(field, total, p.typeOf(field.Type, schema.Name+title(field.Name), sent, "%s"))
+			keywords = append(keywords, fmt.Sprintf("%q: %q", field.Name, value))
+			continue
 		}
+		fields = append(fields, field)
+	}
+	if len(keywords) > 0 {
+		base = "_" + schema.Name
+		p.line(0, "\n%s = TypedDict(%q, {%s})", base, base, strings.Join(keywords, ", "))
 	}
 
 	p.line(0, "")
@@ -278,6 +276,23 @@ func (p *pythonWriter) class(schema Schema) {
 		p.inputs[object.Name] = sent
 		p.class(object)
 	}
+}
+
+// isTotal reports whether most fields of a class are required, so that those are marked that are not.
+func (p *pythonWriter) isTotal(schema Schema, paid bool) bool {
+	required := 0
+	total := 0
+	for _, field := range schema.Type.Fields {
+		if paid && field.Name == "response" {
+			continue
+		}
+		total++
+		if field.Required {
+			required++
+		}
+	}
+
+	return 2*required > total
 }
 
 func (p *pythonWriter) presence(field Field, total bool, name string) string {

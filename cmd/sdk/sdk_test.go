@@ -33,11 +33,7 @@ func TestFilesAreCurrent(t *testing.T) {
 // TestParse holds what the languages rely on.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", documentPath))
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := Parse(text)
+	doc, err := load(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
