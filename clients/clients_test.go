@@ -103,22 +103,32 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// workshop is a folder for programs in TypeScript, with the description of the API.
-func workshop(t *testing.T, s service) string {
+// linkModules gives a folder the Node packages of a folder of .ci.
+func linkModules(t *testing.T, dir, tools string) {
 	t.Helper()
-	dir := t.TempDir()
-	modules, err := filepath.Abs(filepath.Join("..", ".ci", "node", "node_modules"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	modules := filepath.Join(repository(t), ".ci", tools, "node_modules")
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// description returns the OpenAPI document of the service.
+func (s service) description(t *testing.T) []byte {
+	t.Helper()
 	description, err := s.API.Description()
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "openapi.json"), string(description))
+
+	return description
+}
+
+// workshop is a folder for programs in TypeScript, with the description of the API.
+func workshop(t *testing.T, s service) string {
+	t.Helper()
+	dir := t.TempDir()
+	linkModules(t, dir, "node")
+	write(t, filepath.Join(dir, "openapi.json"), string(s.description(t)))
 	write(t, filepath.Join(dir, "package.json"), `{"type":"module"}`)
 	return dir
 }

@@ -240,10 +240,7 @@ func serveEverything(t *testing.T) (service, []call) {
 	// The template of the example of pdf.bulk.
 	s.Send(t, apitest.Request{Path: "/v1/templates", Body: `{"name":"Invoice","slug":"invoice","html":"<p>{{number}}</p>"}`})
 	s.Send(t, apitest.Request{Path: "/v1/templates/invoice/publish", Body: `{}`}).OK(t)
-	description, err := s.API.Description()
-	if err != nil {
-		t.Fatal(err)
-	}
+	description := s.description(t)
 	return s, everyCall(t, description, failed.ID)
 }
 

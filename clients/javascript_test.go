@@ -134,10 +134,7 @@ func javaScriptVersion(t *testing.T) string {
 func TestJavaScriptCallsEverything(t *testing.T) {
 	t.Parallel()
 	s, calls := serveEverything(t)
-	description, err := s.API.Description()
-	if err != nil {
-		t.Fatal(err)
-	}
+	description := s.description(t)
 	methods := javaScriptMethods(t, description)
 
 	var program strings.Builder

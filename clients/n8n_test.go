@@ -64,19 +64,9 @@ func n8nPackage(t *testing.T, s service) string {
 		}
 		write(t, filepath.Join(dir, name), string(text))
 	}
-	modules, err := filepath.Abs(filepath.Join("..", ".ci", "publish", "node_modules"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	linkModules(t, dir, "publish")
 
-	description, err := s.API.Description()
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "openapi.json"), string(description))
+	write(t, filepath.Join(dir, "openapi.json"), string(s.description(t)))
 	run(t, ".", os.Environ(), "go", "run", "../cmd/n8n", filepath.Join(dir, "openapi.json"), filepath.Join(dir, "nodes", "RelayPdf", "description.ts"))
 	run(t, dir, os.Environ(), "npm", "run", "--silent", "build")
 	return dir

@@ -364,10 +364,7 @@ func TestPostmanCollection(t *testing.T) {
 	var collection postmanFolder
 	readJSON(t, filepath.Join(out, "relaypdf_1.2.3.postman_collection.json"), &collection)
 
-	description, err := s.API.Description()
-	if err != nil {
-		t.Fatal(err)
-	}
+	description := s.description(t)
 	var document struct {
 		Paths map[string]map[string]any
 	}
